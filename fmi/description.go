@@ -1,0 +1,207 @@
+package fmi
+
+import "github.com/macrostep/macrostep/fmi/unit"
+
+// ModelDescription is modelDescription.xml of an FMI 2.0 FMU, read whole
+// (checklist 13–28). Every attribute of the schema stands here; what is absent
+// in the document has the default of the standard, or a nil pointer where
+// absence differs from every value.
+type ModelDescription struct {
+	FMIVersion               string
+	ModelName                string
+	GUID                     string
+	Description              string
+	Author                   string
+	Version                  string
+	Copyright                string
+	License                  string
+	GenerationTool           string
+	GenerationDateAndTime    string
+	VariableNamingConvention string // "flat" or "structured"
+	NumberOfEventIndicators  int
+
+	ModelExchange *ModelExchange // nil if not offered
+	CoSimulation  *CoSimulation  // nil if not offered
+
+	Units             []unit.Definition
+	Types             []SimpleType
+	LogCategories     []LogCategory
+	DefaultExperiment *DefaultExperiment // nil if absent
+	VendorAnnotations []VendorAnnotation
+	Variables         []ScalarVariable // document order; index i here is index i+1 of the standard
+	Outputs           []Unknown
+	Derivatives       []Unknown
+	InitialUnknowns   []Unknown
+
+	byName map[string]int
+}
+
+// CoSimulation is the element of the same name (checklist 14).
+type CoSimulation struct {
+	ModelIdentifier                        string
+	NeedsExecutionTool                     bool
+	CanHandleVariableCommunicationStepSize bool
+	CanInterpolateInputs                   bool
+	MaxOutputDerivativeOrder               int
+	CanRunAsynchronously                   bool
+	CanBeInstantiatedOnlyOncePerProcess    bool
+	CanNotUseMemoryManagementFunctions     bool
+	CanGetAndSetFMUState                   bool
+	CanSerializeFMUState                   bool
+	ProvidesDirectionalDerivative          bool
+	SourceFiles                            []string
+}
+
+// ModelExchange is the element of the same name; macrostep only tells that it is there.
+type ModelExchange struct {
+	ModelIdentifier                     string
+	NeedsExecutionTool                  bool
+	CompletedIntegratorStepNotNeeded    bool
+	CanBeInstantiatedOnlyOncePerProcess bool
+	CanNotUseMemoryManagementFunctions  bool
+	CanGetAndSetFMUState                bool
+	CanSerializeFMUState                bool
+	ProvidesDirectionalDerivative       bool
+	SourceFiles                         []string
+}
+
+// BaseType is the type of a variable at the FMI functions. Enumeration travels as Integer.
+type BaseType uint8
+
+// The base types.
+const (
+	Real BaseType = iota
+	Integer
+	Boolean
+	String
+	Enumeration
+)
+
+// ValueReference is the handle of a variable, unique per base type
+// (Integer and Enumeration share one; checklist 21).
+type ValueReference uint32
+
+// Causality, Variability and Initial are the attributes of the same names (checklist 19).
+type (
+	Causality   uint8
+	Variability uint8
+	Initial     uint8
+)
+
+// The causalities.
+const (
+	Local Causality = iota
+	Parameter
+	CalculatedParameter
+	Input
+	Output
+	Independent
+)
+
+// The variabilities.
+const (
+	Continuous Variability = iota
+	Constant
+	Fixed
+	Tunable
+	Discrete
+)
+
+// The kinds of initial value; InitialNone stands for inputs and the independent variable.
+const (
+	InitialNone Initial = iota
+	Exact
+	Approx
+	Calculated
+)
+
+// RealAttributes are those of a Real type or variable (checklist 17).
+// Min, Max and Nominal are nil if absent.
+type RealAttributes struct {
+	Quantity, Unit, DisplayUnit string
+	RelativeQuantity, Unbounded bool
+	Min, Max, Nominal           *float64
+}
+
+// IntegerAttributes are those of an Integer or Enumeration type or variable.
+type IntegerAttributes struct {
+	Quantity string
+	Min, Max *int32
+}
+
+// EnumerationItem is one item of an enumeration type.
+type EnumerationItem struct {
+	Name        string
+	Value       int32
+	Description string
+}
+
+// SimpleType is a type definition (checklist 17).
+type SimpleType struct {
+	Name, Description string
+	Type              BaseType
+	Real              RealAttributes
+	Integer           IntegerAttributes // also of Enumeration
+	Items             []EnumerationItem
+}
+
+// LogCategory is one category that fmi2SetDebugLogging accepts (checklist 24).
+type LogCategory struct{ Name, Description string }
+
+// DefaultExperiment holds the suggestions of the exporter; nil where absent (checklist 23).
+type DefaultExperiment struct {
+	StartTime, StopTime, Tolerance, StepSize *float64
+}
+
+// VendorAnnotation is the content of one Tool element, kept as raw XML (checklist 24).
+type VendorAnnotation struct{ Tool, XML string }
+
+// ScalarVariable is one variable (checklist 18–22). Attributes of the declared
+// type are already merged in, those on the variable winning.
+type ScalarVariable struct {
+	Name           string
+	ValueReference ValueReference
+	Description    string
+	Causality      Causality
+	Variability    Variability
+	Initial        Initial
+	Type           BaseType
+	DeclaredType   string // "" if none
+
+	CanHandleMultipleSetPerTimeInstant bool
+	Reinit                             bool
+	Derivative                         int // 1-based index of the differentiated variable; 0 = none
+
+	Real    RealAttributes
+	Integer IntegerAttributes
+
+	HasStart     bool
+	StartReal    float64
+	StartInteger int32 // also of Enumeration
+	StartBoolean bool
+	StartString  string
+
+	Line int // in modelDescription.xml, 1-based
+}
+
+// DependencyKind is an entry of dependenciesKind (checklist 28).
+type DependencyKind uint8
+
+// The kinds.
+const (
+	Dependent DependencyKind = iota
+	ConstantFactor
+	FixedFactor
+	TunableFactor
+	DiscreteFactor
+)
+
+// Unknown is an entry of Outputs, Derivatives or InitialUnknowns (checklist 26–28).
+type Unknown struct {
+	Index int // 1-based index into the variables
+	// Declared tells whether the attribute dependencies is present. If it is
+	// not, the unknown depends on all knowns (checklist 27).
+	Declared     bool
+	Dependencies []int // 1-based indices
+	Kinds        []DependencyKind
+}

@@ -1,0 +1,159 @@
+// Package diag holds what every parser and checker of macrostep reports with:
+// rules as data, findings that name rule, file, path, line and remedy, and the
+// list that collects them.
+//
+// A Rule is declared once beside the code that checks it. Its level is Error,
+// Warning or Info; a Strict rule is a Warning that becomes an Error in strict
+// mode (the mark W* of the validation catalogue).
+package diag
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Level is the weight of a finding.
+type Level uint8
+
+// The levels, from light to heavy.
+const (
+	Info Level = iota
+	Warning
+	Error
+)
+
+// String gives the lower-case name of the level.
+func (l Level) String() string {
+	switch l {
+	case Info:
+		return "info"
+	case Warning:
+		return "warning"
+	case Error:
+		return "error"
+	}
+	return fmt.Sprintf("level(%d)", uint8(l))
+}
+
+// Rule is one requirement on a document or archive.
+type Rule struct {
+	ID     string // stable, for example "MD17"
+	Level  Level  // weight in the tolerant reading
+	Strict bool   // raised to Error in the strict reading
+	Doc    string // what is required, and why
+	Remedy string // what the user can do about a violation
+	Ref    string // checklist number or section of the standard, for example "fmi2 17"
+}
+
+// Finding is one violation of a rule, or one thing worth knowing.
+type Finding struct {
+	ID      string `json:"id"`
+	Level   Level  `json:"-"`
+	File    string `json:"file,omitempty"` // archive or document
+	Path    string `json:"path"`           // place inside the document, XPath-like
+	Line    int    `json:"line,omitempty"` // 1-based; 0 = unknown
+	Message string `json:"message"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+// String gives the finding in one line, remedy last.
+func (f Finding) String() string {
+	var b strings.Builder
+	if f.File != "" {
+		b.WriteString(f.File)
+		if f.Line > 0 {
+			fmt.Fprintf(&b, ":%d", f.Line)
+		}
+		b.WriteString(": ")
+	} else if f.Line > 0 {
+		fmt.Fprintf(&b, "line %d: ", f.Line)
+	}
+	if f.Path != "" {
+		b.WriteString(f.Path)
+		b.WriteString(": ")
+	}
+	b.WriteString(f.Message)
+	if f.ID != "" {
+		fmt.Fprintf(&b, " [%s]", f.ID)
+	}
+	if f.Remedy != "" {
+		b.WriteString("; ")
+		b.WriteString(f.Remedy)
+	}
+	return b.String()
+}
+
+// List collects findings. The zero value is ready to use and tolerant.
+type List struct {
+	Strict   bool // raise strict rules to Error
+	Findings []Finding
+}
+
+// Add records a violation of r at a place. The message is formatted with args.
+func (l *List) Add(r *Rule, file, path string, line int, format string, args ...any) {
+	level := r.Level
+	if r.Strict && l.Strict {
+		level = Error
+	}
+	l.Findings = append(l.Findings, Finding{
+		ID: r.ID, Level: level, File: file, Path: path, Line: line,
+		Message: fmt.Sprintf(format, args...), Remedy: r.Remedy,
+	})
+}
+
+// Append takes over the findings of another list, levels as they are.
+func (l *List) Append(other *List) {
+	if other != nil {
+		l.Findings = append(l.Findings, other.Findings...)
+	}
+}
+
+// At gives the findings of one level, in the order they were added.
+func (l *List) At(level Level) []Finding {
+	var out []Finding
+	for _, f := range l.Findings {
+		if f.Level == level {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Sort orders the findings by file, line and path, keeping the order of equals.
+func (l *List) Sort() {
+	slices.SortStableFunc(l.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path))
+	})
+}
+
+// Err gives nil if no finding is an Error, else a *ListError with the errors.
+func (l *List) Err() error {
+	if errs := l.At(Error); len(errs) > 0 {
+		return &ListError{Findings: errs}
+	}
+	return nil
+}
+
+// ListError is a list with at least one Error, as a Go error.
+type ListError struct{ Findings []Finding }
+
+// Error gives one finding a line.
+func (e *ListError) Error() string {
+	lines := make([]string, len(e.Findings))
+	for i, f := range e.Findings {
+		lines[i] = f.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Has tells whether an error carries a finding of the rule with this id.
+func Has(err error, id string) bool {
+	var le *ListError
+	if !errors.As(err, &le) {
+		return false
+	}
+	return slices.ContainsFunc(le.Findings, func(f Finding) bool { return f.ID == id })
+}

@@ -1,0 +1,3 @@
+module github.com/macrostep/macrostep
+
+go 1.26.0

@@ -1,0 +1,35 @@
+package master
+
+// Status is the outcome of a run.
+type Status string
+
+// The statuses. A run that was never finished is incomplete.
+const (
+	Complete   Status = "complete"
+	Incomplete Status = "incomplete"
+	Failed     Status = "failed"
+)
+
+// Result is what a run gives, also when it fails.
+type Result struct {
+	Status   Status
+	Reason   string  // why it is not complete
+	Time     float64 // of the last accepted communication point
+	Accepted int     // macro steps
+	Rejected int
+	// By subsystem: calls of Step (substeps counted), and time inside.
+	SubsystemSteps   []int
+	SubsystemSeconds []float64
+	MasterSeconds    float64 // wall time of the stepping less the subsystems'
+	Warnings         []string
+	Loops            []Loop
+}
+
+// Loop is an algebraic loop that the run broke by extrapolated inputs, or that
+// the initialisation solved.
+type Loop struct {
+	Initialization bool     `json:"initialization"`
+	Variables      []string `json:"variables"` // along the loop, "component.variable"
+	Assumed        bool     `json:"assumed"`   // closed only by dependencies that are not declared
+	Treatment      string   `json:"treatment"` // "extrapolated", "solved: 3 Newton iterations, residual 1e-14" …
+}
