@@ -181,6 +181,9 @@ var (
 	ErrDiscard    = errors.New("step discarded")
 	ErrTerminated = errors.New("subsystem asked to end the simulation")
 	ErrCapability = errors.New("capability missing")
+	// ErrInterrupted is the cause to cancel a run's context with when a user
+	// asks for its end.
+	ErrInterrupted = errors.New("interrupted")
 )
 
 // StepError is a failed step: which subsystem, from where, how far.

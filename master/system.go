@@ -1,5 +1,28 @@
 package master
 
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Linear is the map y ↦ Gain·y + Offset of a connection between Reals, unit
+// conversion included.
+type Linear struct{ Gain, Offset float64 }
+
+// Endpoint names a port.
+type Endpoint struct{ Subsystem, Port string }
+
+// String gives "subsystem.port".
+func (e Endpoint) String() string { return e.Subsystem + "." + e.Port }
+
+// Connection leads an output to an input of the same kind.
+type Connection struct {
+	From, To Endpoint
+	Linear   *Linear         // Real only; nil = identity
+	Map      map[int32]int32 // Integer and Boolean (0, 1) only; values not in it pass unchanged
+}
+
 // System is the frozen graph of coupled subsystems: u = L y + b over all Real
 // inputs and outputs, and copies of the discrete signals.
 type System struct {
@@ -7,4 +30,449 @@ type System struct {
 	Infos      []*Info
 	InAt       []int // first index in u of each subsystem; len(Subsystems)+1 entries
 	OutAt      []int // first index in y of each subsystem; len(Subsystems)+1 entries
+
+	// Stepped are the subsystems whose inputs are approximated over a macro
+	// step, ascending. Late are the stateless ones on no loop of stateless
+	// subsystems, in the order in which they are stepped after their sources.
+	Stepped, Late []int
+	// Loops are the algebraic loops of the stepping graph.
+	Loops []Loop
+
+	source   []int     // by input: index in y, or -1
+	gain     []float64 // by input: the entry of L
+	offset   []float64 // by input: b; the start value where nothing is connected
+	discrete []discreteLink
+	linkAt   [][]int // by subsystem: indices into discrete of its inputs
+}
+
+// discreteLink copies one Integer, Boolean or String.
+type discreteLink struct {
+	kind     Kind
+	from, to int // subsystem
+	out, in  int // index among the values of the kind
+	fromPort int // index in DiscreteOut
+	toPort   int // index in DiscreteIn
+	table    map[int32]int32
+}
+
+// NewSystem freezes a system. It fails if a name is used twice, a connection
+// leads from or to nothing, kinds differ, or an input has two sources.
+func NewSystem(subsystems []Subsystem, connections []Connection) (*System, error) {
+	s := &System{Subsystems: slices.Clone(subsystems), InAt: []int{0}, OutAt: []int{0}}
+	byName := make(map[string]int, len(subsystems))
+	for i, sub := range subsystems {
+		info := sub.Info()
+		if _, twice := byName[info.Name]; twice {
+			return nil, fmt.Errorf("two subsystems are called %q", info.Name)
+		}
+		byName[info.Name] = i
+		s.Infos = append(s.Infos, info)
+		s.InAt = append(s.InAt, s.InAt[i]+len(info.In))
+		s.OutAt = append(s.OutAt, s.OutAt[i]+len(info.Out))
+		if info.StartIn != nil && len(info.StartIn) != len(info.In) {
+			return nil, fmt.Errorf("%s: %d start values for %d inputs", info.Name, len(info.StartIn), len(info.In))
+		}
+		s.offset = append(s.offset, info.StartIn...)
+		for len(s.offset) < s.InAt[i+1] {
+			s.offset = append(s.offset, 0)
+		}
+	}
+	s.source = slices.Repeat([]int{-1}, len(s.offset))
+	s.gain = make([]float64, len(s.offset))
+	s.linkAt = make([][]int, len(subsystems))
+	var errs []error
+	for _, c := range connections {
+		if err := s.connect(byName, c); err != nil {
+			errs = append(errs, fmt.Errorf("connection %s → %s: %w", c.From, c.To, err))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	s.orderStateless()
+	s.Loops = s.loops()
+	for i := range s.Loops {
+		s.Loops[i].Treatment = "broken by the extrapolated inputs"
+	}
+	return s, nil
+}
+
+func (s *System) connect(byName map[string]int, c Connection) error {
+	from, ok := byName[c.From.Subsystem]
+	if !ok {
+		return fmt.Errorf("no subsystem %q", c.From.Subsystem)
+	}
+	to, ok := byName[c.To.Subsystem]
+	if !ok {
+		return fmt.Errorf("no subsystem %q", c.To.Subsystem)
+	}
+	fi, ti := s.Infos[from], s.Infos[to]
+	named := func(name string) func(Port) bool { return func(p Port) bool { return p.Name == name } }
+	in, out := slices.IndexFunc(ti.In, named(c.To.Port)), slices.IndexFunc(fi.Out, named(c.From.Port))
+	din, dout := slices.IndexFunc(ti.DiscreteIn, named(c.To.Port)), slices.IndexFunc(fi.DiscreteOut, named(c.From.Port))
+	switch {
+	case in < 0 && din < 0:
+		return fmt.Errorf("%s has no input %q", ti.Name, c.To.Port)
+	case out < 0 && dout < 0:
+		return fmt.Errorf("%s has no output %q", fi.Name, c.From.Port)
+	case in >= 0 && out >= 0:
+		if c.Map != nil {
+			return errors.New("a table of values does not apply to Real signals")
+		}
+		row := s.InAt[to] + in
+		if s.source[row] >= 0 {
+			return fmt.Errorf("the input already has a source, %s", s.OutName(s.source[row]))
+		}
+		linear := Linear{Gain: 1}
+		if c.Linear != nil {
+			linear = *c.Linear
+		}
+		s.source[row], s.gain[row], s.offset[row] = s.OutAt[from]+out, linear.Gain, linear.Offset
+		return nil
+	case din >= 0 && dout >= 0 && ti.DiscreteIn[din].Kind == fi.DiscreteOut[dout].Kind:
+		if c.Linear != nil {
+			return errors.New("a linear transformation applies to Real signals only")
+		}
+		for _, l := range s.linkAt[to] {
+			if s.discrete[l].toPort == din {
+				return fmt.Errorf("the input already has a source, %s.%s", s.Infos[s.discrete[l].from].Name,
+					s.Infos[s.discrete[l].from].DiscreteOut[s.discrete[l].fromPort].Name)
+			}
+		}
+		s.linkAt[to] = append(s.linkAt[to], len(s.discrete))
+		s.discrete = append(s.discrete, discreteLink{
+			kind: ti.DiscreteIn[din].Kind, from: from, to: to, fromPort: dout, toPort: din,
+			out: indexOfKind(fi.DiscreteOut, dout), in: indexOfKind(ti.DiscreteIn, din), table: c.Map,
+		})
+		return nil
+	}
+	return errors.New("the two ends have different types; connect like with like")
+}
+
+// indexOfKind gives the place of port i among the ports of its kind.
+func indexOfKind(ports []Port, i int) int {
+	n := 0
+	for _, p := range ports[:i] {
+		if p.Kind == ports[i].Kind {
+			n++
+		}
+	}
+	return n
+}
+
+// NewValues gives storage for the values of ports.
+func NewValues(ports []Port) Values {
+	var n [String + 1]int
+	for _, p := range ports {
+		n[p.Kind]++
+	}
+	return Values{
+		Real: make([]float64, n[Real]), Integer: make([]int32, n[Integer]),
+		Boolean: make([]bool, n[Boolean]), String: make([]string, n[String]),
+	}
+}
+
+// InName gives "subsystem.port" of entry i of u.
+func (s *System) InName(i int) string { return globalName(s.Infos, s.InAt, i, true) }
+
+// OutName gives "subsystem.port" of entry i of y.
+func (s *System) OutName(i int) string { return globalName(s.Infos, s.OutAt, i, false) }
+
+func globalName(infos []*Info, at []int, i int, in bool) string {
+	sub := owner(at, i)
+	ports := infos[sub].Out
+	if in {
+		ports = infos[sub].In
+	}
+	return infos[sub].Name + "." + ports[i-at[sub]].Name
+}
+
+// owner gives the subsystem to which entry i belongs, by its offsets.
+func owner(at []int, i int) int {
+	sub, found := slices.BinarySearch(at, i)
+	if !found {
+		return sub - 1
+	}
+	for at[sub+1] == i { // skip subsystems without entries
+		sub++
+	}
+	return sub
+}
+
+// Source gives the entry of y that feeds entry i of u; false if nothing does.
+func (s *System) Source(i int) (int, bool) { return s.source[i], s.source[i] >= 0 }
+
+// FindIn gives the entry of u with this name, "subsystem.port".
+func (s *System) FindIn(name string) (int, bool) {
+	for i := range s.source {
+		if s.InName(i) == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// FindOut gives the entry of y with this name.
+func (s *System) FindOut(name string) (int, bool) {
+	for i := range s.OutAt[len(s.Subsystems)] {
+		if s.OutName(i) == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// ExtrapolatedOutputs are the entries of y that feed extrapolated inputs: what
+// a history before the start must hold. Ascending.
+func (s *System) ExtrapolatedOutputs() []int {
+	var out []int
+	for _, sub := range s.Stepped {
+		for i := s.InAt[sub]; i < s.InAt[sub+1]; i++ {
+			if s.source[i] >= 0 && !s.holds(i) {
+				out = append(out, s.source[i])
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// holds tells whether input i takes the last value of its source whatever the
+// order, because one of the two changes at communication points only.
+func (s *System) holds(i int) bool {
+	sub := owner(s.InAt, i)
+	if s.Infos[sub].In[i-s.InAt[sub]].Discrete {
+		return true
+	}
+	src := s.source[i]
+	if src < 0 {
+		return false
+	}
+	from := owner(s.OutAt, src)
+	return s.Infos[from].Out[src-s.OutAt[from]].Discrete
+}
+
+// Holds is holds for every input, in the order of u.
+func (s *System) Holds() []bool {
+	h := make([]bool, len(s.source))
+	for i := range h {
+		h[i] = s.holds(i)
+	}
+	return h
+}
+
+// sources gives the subsystems that feed subsystem i, ascending.
+func (s *System) sources(i int) []int {
+	var out []int
+	for u := s.InAt[i]; u < s.InAt[i+1]; u++ {
+		if s.source[u] >= 0 {
+			out = append(out, owner(s.OutAt, s.source[u]))
+		}
+	}
+	for _, l := range s.linkAt[i] {
+		out = append(out, s.discrete[l].from)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// SequenceFromGraph orders the subsystems so that as many as possible come
+// after their sources; within a feedback loop they keep the order of the system.
+func (s *System) SequenceFromGraph() []int {
+	n := len(s.Subsystems)
+	feeds := make([][]int, n)
+	for i := range n {
+		for _, from := range s.sources(i) {
+			feeds[from] = append(feeds[from], i)
+		}
+	}
+	var order []int
+	for _, scc := range components(n, func(v int) []int { return feeds[v] }) {
+		order = append(order, scc...)
+	}
+	return order
+}
+
+// orderStateless splits the subsystems into Stepped and Late. Stepping is by
+// subsystem, so a loop here is one of subsystems, whatever their ports.
+func (s *System) orderStateless() {
+	n := len(s.Subsystems)
+	feeds := make([][]int, n) // among stateless subsystems
+	for i, info := range s.Infos {
+		if !info.Stateless {
+			continue
+		}
+		for _, from := range s.sources(i) {
+			if s.Infos[from].Stateless {
+				feeds[from] = append(feeds[from], i)
+			}
+		}
+	}
+	succ := func(v int) []int { return feeds[v] }
+	for _, scc := range components(n, succ) {
+		if s.Infos[scc[0]].Stateless && !cyclic(scc, succ) {
+			s.Late = append(s.Late, scc[0])
+		} else {
+			s.Stepped = append(s.Stepped, scc...)
+		}
+	}
+	slices.Sort(s.Stepped)
+}
+
+// portGraph is the graph of ports: feedthrough from inputs to outputs, and
+// connections from outputs to inputs. Nodes are numbered u, y, discrete
+// inputs, discrete outputs, each by subsystem.
+type portGraph struct {
+	s                *System
+	yAt, dinAt, dout int   // first node of each group
+	din, doutBy      []int // first node of each subsystem's discrete ports; one entry more than subsystems
+	succ             [][]int
+}
+
+func (s *System) portGraph(of func(*Info) *Feedthrough, declaredOnly bool) *portGraph {
+	n := len(s.Subsystems)
+	g := &portGraph{s: s, yAt: s.InAt[n]}
+	g.dinAt = g.yAt + s.OutAt[n]
+	at := g.dinAt
+	for _, info := range s.Infos {
+		g.din = append(g.din, at)
+		at += len(info.DiscreteIn)
+	}
+	g.din = append(g.din, at)
+	g.dout = at
+	for _, info := range s.Infos {
+		g.doutBy = append(g.doutBy, at)
+		at += len(info.DiscreteOut)
+	}
+	g.doutBy = append(g.doutBy, at)
+	g.succ = make([][]int, at)
+	for i, info := range s.Infos {
+		f := of(info)
+		for out, on := range f.On {
+			if declaredOnly && f.Assumed[out] {
+				continue
+			}
+			for _, in := range on {
+				v := g.inNode(i, in)
+				g.succ[v] = append(g.succ[v], g.outNode(i, out))
+			}
+		}
+	}
+	for u, y := range s.source {
+		if y >= 0 {
+			g.succ[g.yAt+y] = append(g.succ[g.yAt+y], u)
+		}
+	}
+	for _, l := range s.discrete {
+		v := g.doutBy[l.from] + l.fromPort
+		g.succ[v] = append(g.succ[v], g.din[l.to]+l.toPort)
+	}
+	return g
+}
+
+// inNode gives the node of input in of subsystem sub, counted over In and DiscreteIn.
+func (g *portGraph) inNode(sub, in int) int {
+	if n := len(g.s.Infos[sub].In); in >= n {
+		return g.din[sub] + in - n
+	}
+	return g.s.InAt[sub] + in
+}
+
+func (g *portGraph) outNode(sub, out int) int {
+	if n := len(g.s.Infos[sub].Out); out >= n {
+		return g.doutBy[sub] + out - n
+	}
+	return g.yAt + g.s.OutAt[sub] + out
+}
+
+// place gives the subsystem of a node and whether it is an input.
+func (g *portGraph) place(v int) (sub int, input bool) {
+	switch {
+	case v < g.yAt:
+		return owner(g.s.InAt, v), true
+	case v < g.dinAt:
+		return owner(g.s.OutAt, v-g.yAt), false
+	case v < g.dout:
+		return owner(g.din, v), true
+	}
+	return owner(g.doutBy, v), false
+}
+
+func (g *portGraph) name(v int) string {
+	sub, _ := g.place(v)
+	info := g.s.Infos[sub]
+	switch {
+	case v < g.yAt:
+		return g.s.InName(v)
+	case v < g.dinAt:
+		return g.s.OutName(v - g.yAt)
+	case v < g.dout:
+		return info.Name + "." + info.DiscreteIn[v-g.din[sub]].Name
+	}
+	return info.Name + "." + info.DiscreteOut[v-g.doutBy[sub]].Name
+}
+
+func macroStep(i *Info) *Feedthrough { return &i.Step }
+func initStep(i *Info) *Feedthrough  { return &i.Init }
+
+// loops names the algebraic loops of the stepping graph.
+func (s *System) loops() []Loop {
+	g := s.portGraph(macroStep, false)
+	declared := s.onDeclaredLoop(macroStep)
+	var out []Loop
+	for _, scc := range components(len(g.succ), g.next) {
+		if cyclic(scc, g.next) {
+			out = append(out, g.loop(scc, declared))
+		}
+	}
+	return out
+}
+
+// onDeclaredLoop marks the ports that lie on a loop already by declared
+// dependencies.
+func (s *System) onDeclaredLoop(of func(*Info) *Feedthrough) []bool {
+	g := s.portGraph(of, true)
+	on := make([]bool, len(g.succ))
+	for _, scc := range components(len(g.succ), g.next) {
+		if cyclic(scc, g.next) {
+			for _, v := range scc {
+				on[v] = true
+			}
+		}
+	}
+	return on
+}
+
+func (g *portGraph) next(v int) []int { return g.succ[v] }
+
+func (g *portGraph) loop(scc []int, declared []bool) Loop {
+	l := Loop{Assumed: true}
+	for _, v := range scc {
+		if declared[v] {
+			l.Assumed = false
+		}
+	}
+	for _, v := range g.walk(scc) {
+		l.Variables = append(l.Variables, g.name(v))
+	}
+	return l
+}
+
+// walk orders the nodes of a component so that, starting from the first, each
+// is reached from an earlier one: along the loop where it is a single one.
+func (g *portGraph) walk(scc []int) []int {
+	seen := make(map[int]bool, len(scc))
+	var out []int
+	var visit func(v int)
+	visit = func(v int) {
+		seen[v] = true
+		out = append(out, v)
+		for _, w := range g.succ[v] {
+			if _, member := slices.BinarySearch(scc, w); member && !seen[w] {
+				visit(w)
+			}
+		}
+	}
+	visit(scc[0])
+	return out
 }

@@ -1,0 +1,385 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Exec is what an algorithm acts on: it stages inputs, steps subsystems and
+// reads outputs, counts what was done, and holds the vectors. An algorithm has
+// no other way to reach a subsystem.
+type Exec struct {
+	Sys *System
+	// U is where an algorithm puts the inputs it stages, [nu].
+	U []float64
+	// Y holds the outputs as last read, [ny].
+	Y []float64
+	// W = L y + b at the last accepted communication point, [nu].
+	W []float64
+	// Past holds communication points before the start, oldest first.
+	Past []PastPoint
+
+	b                       []float64 // of u = L y + b; entries driven from outside change
+	discreteIn, discreteOut []Values
+	signals                 Signals
+	external                []int // inputs driven by signals
+	step                    float64
+	steps                   []int
+	seconds                 []float64 // of subsystems that do not meter themselves
+	metered                 []Meter
+	discreteIO              []DiscreteIO
+	derivative              []InputDerivativeSetter
+	substep                 []Substepper
+	current                 int // the subsystem that is being called
+}
+
+// PastPoint holds W = L y + b at a communication point before the start.
+type PastPoint struct {
+	T float64
+	W []float64
+}
+
+func newExec(s *System, step float64) *Exec {
+	n := len(s.Subsystems)
+	x := &Exec{
+		Sys: s, step: step, b: slices.Clone(s.offset),
+		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
+		steps: make([]int, n), seconds: make([]float64, n),
+		metered: make([]Meter, n), discreteIO: make([]DiscreteIO, n),
+		derivative: make([]InputDerivativeSetter, n), substep: make([]Substepper, n),
+	}
+	for i, sub := range s.Subsystems {
+		info := s.Infos[i]
+		x.discreteIn = append(x.discreteIn, NewValues(info.DiscreteIn))
+		x.discreteOut = append(x.discreteOut, NewValues(info.DiscreteOut))
+		x.metered[i], _ = As[Meter](sub)
+		if info.Caps.InputDerivatives {
+			x.derivative[i], _ = As[InputDerivativeSetter](sub)
+		}
+		x.substep[i], _ = As[Substepper](sub)
+		if len(info.DiscreteIn)+len(info.DiscreteOut) > 0 {
+			x.discreteIO[i], _ = As[DiscreteIO](sub)
+		}
+	}
+	return x
+}
+
+// check tells what a description promises and the subsystem does not have.
+func (x *Exec) check() error {
+	var errs []error
+	for i, info := range x.Sys.Infos {
+		missing := func(promised bool, have bool, what string) {
+			if promised && !have {
+				errs = append(errs, fmt.Errorf("%s: %w: it claims %s and has no method for it", info.Name, ErrCapability, what))
+			}
+		}
+		sub := x.Sys.Subsystems[i]
+		_, saver := As[StateSaver](sub)
+		_, deriver := As[DirectionalDeriver](sub)
+		_, watcher := As[Watcher](sub)
+		missing(info.Caps.InputDerivatives, x.derivative[i] != nil, "input derivatives")
+		missing(info.Caps.SaveState, saver, "rollback")
+		missing(info.Caps.DirectionalDerivative, deriver, "directional derivatives")
+		missing(len(info.DiscreteIn)+len(info.DiscreteOut) > 0, x.discreteIO[i] != nil, "discrete signals")
+		missing(len(info.Watch) > 0, watcher, "watched variables")
+	}
+	return errors.Join(errs...)
+}
+
+// In gives the part of u that belongs to subsystem i.
+func (x *Exec) In(i int) []float64 { return x.U[x.Sys.InAt[i]:x.Sys.InAt[i+1]] }
+
+// Out gives the part of y that belongs to subsystem i.
+func (x *Exec) Out(i int) []float64 { return x.Y[x.Sys.OutAt[i]:x.Sys.OutAt[i+1]] }
+
+// Interpolates tells whether subsystem i takes input derivatives.
+func (x *Exec) Interpolates(i int) bool { return x.derivative[i] != nil }
+
+// Couple puts L y + b at time t for the inputs of subsystem i into u [nu],
+// from the outputs as last read.
+func (x *Exec) Couple(i int, t float64, u []float64) {
+	x.takeSignals(t)
+	s := x.Sys
+	for k := s.InAt[i]; k < s.InAt[i+1]; k++ {
+		if src := s.source[k]; src >= 0 {
+			// The product is rounded on its own, so that every platform gives the same bits.
+			u[k] = float64(s.gain[k]*x.Y[src]) + x.b[k]
+		} else {
+			u[k] = x.b[k]
+		}
+	}
+}
+
+// CoupleAll puts L y + b at time t for all inputs into u [nu].
+func (x *Exec) CoupleAll(t float64, u []float64) {
+	for i := range x.Sys.Subsystems {
+		x.Couple(i, t, u)
+	}
+}
+
+// takeSignals puts the signals from outside at time t into b.
+func (x *Exec) takeSignals(t float64) {
+	for _, k := range x.external {
+		x.b[k] = x.signals.Real(k, t)
+	}
+}
+
+// Stage hands U's part of subsystem i to the subsystem, and its discrete inputs
+// as last read from their sources and as given from outside at time t.
+func (x *Exec) Stage(i int, t float64) error {
+	x.current = i
+	sub := x.Sys.Subsystems[i]
+	if in := x.In(i); len(in) > 0 {
+		if err := sub.SetInputs(in); err != nil {
+			return err
+		}
+	}
+	if x.discreteIO[i] == nil || len(x.Sys.Infos[i].DiscreteIn) == 0 {
+		return nil
+	}
+	x.coupleDiscrete(i, t)
+	return x.discreteIO[i].SetDiscrete(&x.discreteIn[i])
+}
+
+// StageDerivative hands the derivative of an order of all inputs of subsystem i,
+// du [nu of the subsystem], to it.
+func (x *Exec) StageDerivative(i, order int, du []float64) error {
+	x.current = i
+	return x.derivative[i].SetInputDerivatives(order, du)
+}
+
+// PrepareDerivatives announces the highest order of input derivatives.
+func (x *Exec) PrepareDerivatives(i, order int) error {
+	x.current = i
+	return x.derivative[i].PrepareInputDerivatives(order)
+}
+
+func (x *Exec) coupleDiscrete(i int, t float64) {
+	to := &x.discreteIn[i]
+	if x.signals != nil {
+		x.signals.Discrete(i, t, to)
+	}
+	for _, l := range x.Sys.linkAt[i] {
+		d := &x.Sys.discrete[l]
+		from := &x.discreteOut[d.from]
+		switch d.kind {
+		case Integer:
+			v := from.Integer[d.out]
+			if mapped, ok := d.table[v]; ok {
+				v = mapped
+			}
+			to.Integer[d.in] = v
+		case Boolean:
+			v := from.Boolean[d.out]
+			if d.table != nil {
+				var n int32
+				if v {
+					n = 1
+				}
+				if mapped, ok := d.table[n]; ok {
+					v = mapped != 0
+				}
+			}
+			to.Boolean[d.in] = v
+		case String:
+			to.String[d.in] = from.String[d.out]
+		}
+	}
+}
+
+// Step advances subsystem i from t by H with the staged inputs and reads its
+// outputs. The error is a *StepError.
+func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
+	x.current = i
+	H = x.length(i, H)
+	begin := x.start(i)
+	reached, err := x.Sys.Subsystems[i].Step(ctx, t, H)
+	x.stop(i, begin)
+	if err != nil {
+		return x.failed(i, t, H, reached, err)
+	}
+	return x.Read(i)
+}
+
+// Substep advances subsystem i without reading its outputs.
+func (x *Exec) Substep(ctx context.Context, i int, t, h float64) error {
+	x.current = i
+	begin := x.start(i)
+	var reached float64
+	var err error
+	if s := x.substep[i]; s != nil {
+		reached, err = s.Substep(ctx, t, h)
+	} else {
+		reached, err = x.Sys.Subsystems[i].Step(ctx, t, h)
+	}
+	x.stop(i, begin)
+	if err != nil {
+		return x.failed(i, t, h, reached, err)
+	}
+	return nil
+}
+
+// length gives the step that subsystem i is told: one that cannot vary its step
+// always hears the same number (fmi2 49).
+func (x *Exec) length(i int, H float64) float64 {
+	if !x.Sys.Infos[i].Caps.VariableStep && x.step > 0 {
+		return x.step
+	}
+	return H
+}
+
+func (x *Exec) start(i int) time.Time {
+	x.steps[i]++
+	if x.metered[i] != nil {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+func (x *Exec) stop(i int, begin time.Time) {
+	if x.metered[i] == nil {
+		x.seconds[i] += time.Since(begin).Seconds()
+	}
+}
+
+func (x *Exec) failed(i int, t, H, reached float64, err error) error {
+	return &StepError{Subsystem: x.Sys.Infos[i].Name, T: t, H: H, Reached: reached, Err: err}
+}
+
+// Read takes the outputs of subsystem i at the communication point it is at.
+func (x *Exec) Read(i int) error {
+	x.current = i
+	if out := x.Out(i); len(out) > 0 {
+		if err := x.Sys.Subsystems[i].Outputs(out); err != nil {
+			return err
+		}
+	}
+	if x.discreteIO[i] != nil && len(x.Sys.Infos[i].DiscreteOut) > 0 {
+		return x.discreteIO[i].Discrete(&x.discreteOut[i])
+	}
+	return nil
+}
+
+// finite fails if an output is NaN or infinite (fmi2 72).
+func (x *Exec) finite(t float64) error {
+	for k, v := range x.Y {
+		if v-v != 0 {
+			name := "NaN"
+			if math.IsInf(v, 0) {
+				name = "infinite"
+			}
+			return fmt.Errorf("%s is %s at t = %g s: the subsystem has failed, or the coupling is unstable; try a smaller step size or a lower order", x.Sys.OutName(k), name, t)
+		}
+	}
+	return nil
+}
+
+// StepSet is a set of subsystems that are stepped one after the other over the
+// same step, in as few crossings as their kinds allow.
+type StepSet struct {
+	groups []stepGroup
+}
+
+type stepGroup struct {
+	members []int
+	group   Group // nil: one member, stepped by itself
+}
+
+// NewStepSet prepares a set; members that share a group key and the way they
+// take steps are stepped together.
+func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
+	type key struct {
+		group    any
+		variable bool
+	}
+	set := &StepSet{}
+	at := map[key]int{}
+	for _, i := range members {
+		gs, ok := As[GroupStepper](x.Sys.Subsystems[i])
+		if !ok {
+			set.groups = append(set.groups, stepGroup{members: []int{i}})
+			continue
+		}
+		k := key{gs.GroupKey(), x.Sys.Infos[i].Caps.VariableStep}
+		if g, ok := at[k]; ok {
+			set.groups[g].members = append(set.groups[g].members, i)
+			continue
+		}
+		at[k] = len(set.groups)
+		set.groups = append(set.groups, stepGroup{members: []int{i}})
+	}
+	for g := range set.groups {
+		group := &set.groups[g]
+		if len(group.members) == 1 {
+			continue
+		}
+		subs := make([]Subsystem, len(group.members))
+		for k, i := range group.members {
+			subs[k] = x.Sys.Subsystems[i]
+		}
+		first, _ := As[GroupStepper](subs[0])
+		var err error
+		if group.group, err = first.NewGroup(subs); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
+}
+
+// StepAll advances all members of a set from t by H with the staged inputs and
+// reads their outputs. It stops at the first that fails.
+func (x *Exec) StepAll(ctx context.Context, set *StepSet, t, H float64) error {
+	for g := range set.groups {
+		group := &set.groups[g]
+		if group.group == nil {
+			if err := x.Step(ctx, group.members[0], t, H); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := x.stepGroup(ctx, group, t, H); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *Exec) stepGroup(ctx context.Context, group *stepGroup, t, H float64) error {
+	H = x.length(group.members[0], H)
+	x.current = group.members[0]
+	begin := time.Time{}
+	if x.metered[group.members[0]] == nil {
+		begin = time.Now()
+	}
+	ran, reached, err := group.group.Step(ctx, t, H)
+	for _, i := range group.members[:ran] {
+		x.steps[i]++
+	}
+	if !begin.IsZero() {
+		each := time.Since(begin).Seconds() / float64(max(ran, 1))
+		for _, i := range group.members[:ran] {
+			x.seconds[i] += each
+		}
+	}
+	if err != nil {
+		return x.failed(group.members[max(ran-1, 0)], t, H, reached, err)
+	}
+	for _, i := range group.members {
+		if err := x.Read(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subsystemSeconds gives the time spent inside subsystem i.
+func (x *Exec) subsystemSeconds(i int) float64 {
+	if m := x.metered[i]; m != nil {
+		return m.Seconds()
+	}
+	return x.seconds[i]
+}

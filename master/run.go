@@ -1,0 +1,598 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime"
+	"time"
+)
+
+// Tolerances of the time grid, in units of H: a remainder below gridTolerance
+// is no step.
+const (
+	gridTolerance = 1e-9
+	maxRetries    = 20
+	tickInterval  = 250 * time.Millisecond
+	flushInterval = time.Second
+)
+
+// DiscardPolicy says what happens when a subsystem cannot finish a step.
+type DiscardPolicy uint8
+
+// The policies.
+const (
+	// StopOnDiscard ends the run.
+	StopOnDiscard DiscardPolicy = iota
+	// ShortenOnDiscard goes back to the start of the step and takes it in
+	// shorter pieces; all subsystems must be able to roll back and to vary
+	// their step. States are saved at every macro step.
+	ShortenOnDiscard
+)
+
+// Options of a run. The zero value of each field is its default.
+type Options struct {
+	Start, Stop float64 // s; the run goes from Start to Stop
+	Step        float64 // macro step H in s; required
+	Tolerance   float64 // relative tolerance told to the subsystems; 0 = none
+	Discard     DiscardPolicy
+	Recorders   []Recorder
+	Signals     Signals       // inputs from outside; nil = none
+	Past        []PastOutputs // communication points before Start, oldest first
+	Observe     func(Progress)
+	Logger      *slog.Logger // nil = discard
+}
+
+// PastOutputs holds y [ny] at a communication point before the start; entries
+// that feed no extrapolated input may be NaN.
+type PastOutputs struct {
+	T float64
+	Y []float64
+}
+
+// Progress tells how far a run is. It is given a few times a second.
+type Progress struct {
+	T, Start, Stop float64
+	Steps          int
+	Wall           time.Duration
+}
+
+// Run takes a system from start to stop. Run.Run does all of it; Start, Step
+// and Close do it piece by piece, so that a program may pause, look and act in
+// between. All methods must be called from one goroutine; Start locks it to its
+// thread until Close, because many subsystems want to be called from one thread.
+type Run struct {
+	sys  *System
+	alg  Algorithm
+	opt  Options
+	x    *Exec
+	grid grid
+
+	t        float64
+	accepted int
+	rejected int
+	onGrid   int // grid points reached
+	point    Point
+	watch    []Watcher
+	states   []State // of the rollback, by subsystem
+	saver    []StateSaver
+	begun    []bool // recorders that have begun
+	loops    []Loop
+
+	tick      *time.Ticker
+	lastFlush time.Time
+	startWall time.Time
+	wall      time.Duration // of the stepping
+
+	phase    phase
+	started  bool // at least one subsystem was touched
+	err      error
+	result   Result
+	warnings []string
+}
+
+type phase uint8
+
+const (
+	fresh phase = iota
+	running
+	finished
+	closed
+)
+
+// grid is the sequence of communication points t0 + i·H, never a running sum.
+type grid struct {
+	start, stop, step float64
+	whole             int  // number of whole steps
+	rest              bool // one shorter step ends at stop
+}
+
+// at gives communication point i. The product is rounded before the sum on
+// every platform.
+func (g *grid) at(i int) float64 {
+	if i > g.whole {
+		return g.stop
+	}
+	return g.start + float64(float64(i)*g.step)
+}
+
+func (g *grid) points() int {
+	if g.rest {
+		return g.whole + 1
+	}
+	return g.whole
+}
+
+// NewRun checks options and algorithm against the system; no subsystem is touched.
+func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	r := &Run{sys: sys, alg: alg, opt: o, result: Result{Status: Incomplete}}
+	for _, v := range []float64{o.Start, o.Stop, o.Step} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("start %g, stop %g and step size %g must be finite", o.Start, o.Stop, o.Step)
+		}
+	}
+	switch {
+	case o.Step <= 0:
+		return nil, fmt.Errorf("the step size is %g s; it must be greater than 0", o.Step)
+	case o.Stop <= o.Start:
+		return nil, fmt.Errorf("the stop time %g s is not after the start time %g s", o.Stop, o.Start)
+	case o.Start+o.Step == o.Start || o.Stop-o.Step == o.Stop:
+		return nil, fmt.Errorf("the step size %g s vanishes beside the time %g s; choose a larger one", o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
+	}
+	r.grid = newGrid(o.Start, o.Stop, o.Step)
+	if r.grid.rest {
+		if name, fixed := r.fixedStepSubsystem(); fixed {
+			r.grid.rest = false
+			if r.grid.whole == 0 {
+				return nil, fmt.Errorf("the time from %g s to %g s is shorter than one step of %g s, and %s cannot take a shorter one", o.Start, o.Stop, o.Step, name)
+			}
+			r.warn(fmt.Sprintf("the stop time %g s is not on the grid of %g s, and %s cannot vary its step: the run ends at %g s",
+				o.Stop, o.Step, name, r.grid.at(r.grid.whole)))
+		}
+	}
+	if err := alg.Check(sys); err != nil {
+		return nil, err
+	}
+	r.x = newExec(sys, o.Step)
+	if err := r.x.check(); err != nil {
+		return nil, err
+	}
+	if o.Signals != nil {
+		r.x.signals, r.x.external = o.Signals, o.Signals.Inputs()
+	}
+	if err := r.prepareRollback(); err != nil {
+		return nil, err
+	}
+	r.watch = make([]Watcher, len(sys.Subsystems))
+	for i, info := range sys.Infos {
+		r.point.Watch = append(r.point.Watch, NewValues(info.Watch))
+		if len(info.Watch) > 0 {
+			r.watch[i], _ = As[Watcher](sys.Subsystems[i])
+		}
+	}
+	r.point.DiscreteIn, r.point.DiscreteOut = r.x.discreteIn, r.x.discreteOut
+	r.point.U, r.point.Y = r.x.W, r.x.Y
+	return r, nil
+}
+
+func newGrid(start, stop, step float64) grid {
+	g := grid{start: start, stop: stop, step: step}
+	g.whole = int(math.Floor((stop-start)/step + gridTolerance))
+	g.rest = stop-g.at(g.whole) > gridTolerance*step
+	return g
+}
+
+func (r *Run) fixedStepSubsystem() (string, bool) {
+	for _, info := range r.sys.Infos {
+		if !info.Caps.VariableStep {
+			return info.Name, true
+		}
+	}
+	return "", false
+}
+
+func (r *Run) prepareRollback() error {
+	if r.opt.Discard != ShortenOnDiscard {
+		return nil
+	}
+	r.saver = make([]StateSaver, len(r.sys.Subsystems))
+	r.states = make([]State, len(r.sys.Subsystems))
+	for i, info := range r.sys.Infos {
+		saver, ok := As[StateSaver](r.sys.Subsystems[i])
+		if !ok || !info.Caps.SaveState || !info.Caps.VariableStep {
+			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step", info.Name, ErrCapability)
+		}
+		r.saver[i] = saver
+	}
+	return nil
+}
+
+func (r *Run) warn(text string) {
+	r.warnings = append(r.warnings, text)
+	r.opt.Logger.Warn(text)
+}
+
+// Time gives the last accepted communication point.
+func (r *Run) Time() float64 { return r.t }
+
+// Steps gives the number of accepted macro steps.
+func (r *Run) Steps() int { return r.accepted }
+
+// Point gives what holds at the last accepted communication point. It is the
+// run's own; it changes with the next Step.
+func (r *Run) Point() *Point { return &r.point }
+
+// Real gives the value of a Real output or input, "subsystem.port", at the last
+// accepted communication point.
+func (r *Run) Real(name string) (float64, error) {
+	if i, ok := r.sys.FindOut(name); ok {
+		return r.x.Y[i], nil
+	}
+	if i, ok := r.sys.FindIn(name); ok {
+		return r.x.W[i], nil
+	}
+	return 0, fmt.Errorf("no Real input or output is called %q", name)
+}
+
+// SetReal gives a Real input that is not connected a value, from the present
+// communication point on.
+func (r *Run) SetReal(name string, v float64) error {
+	i, ok := r.sys.FindIn(name)
+	if !ok {
+		return fmt.Errorf("no Real input is called %q", name)
+	}
+	if src, connected := r.sys.Source(i); connected {
+		return fmt.Errorf("%s is connected to %s; only free inputs can be set", name, r.sys.OutName(src))
+	}
+	r.x.b[i], r.x.W[i] = v, v
+	return nil
+}
+
+// Run takes the system from start to stop. The result holds also if err is not
+// nil; it ends on cancellation of ctx at the next communication point.
+func (r *Run) Run(ctx context.Context) (Result, error) {
+	err := r.Start(ctx)
+	for more := err == nil; more; {
+		more, err = r.Step(ctx)
+	}
+	return r.Close()
+}
+
+// Start initialises the subsystems and records the start. After an error only
+// Close is left.
+func (r *Run) Start(ctx context.Context) (err error) {
+	if r.phase != fresh {
+		return errors.New("a run starts once")
+	}
+	r.phase = running
+	runtime.LockOSThread()
+	defer r.contain(&err)
+	r.tick = time.NewTicker(tickInterval)
+	r.startWall = time.Now()
+	r.lastFlush = r.startWall
+	r.t = r.opt.Start
+
+	for _, rec := range r.opt.Recorders {
+		if err := rec.Begin(r.sys); err != nil {
+			return r.fail(err)
+		}
+		r.begun = append(r.begun, true)
+	}
+	r.started = true
+	n := initializer{x: r.x, t: r.t, g: r.sys.portGraph(initStep, false), modes: make([]Initializer, len(r.sys.Subsystems)),
+		declared: r.sys.onDeclaredLoop(initStep)}
+	e := Experiment{Start: r.opt.Start, Stop: r.opt.Stop, Tolerance: r.opt.Tolerance, HasTol: r.opt.Tolerance > 0}
+	if err := n.enter(ctx, e); err != nil {
+		return r.fail(err)
+	}
+	if err := n.solve(ctx); err != nil {
+		return r.fail(err)
+	}
+	r.loops = append(n.report, r.sys.Loops...)
+	for i, mode := range n.modes {
+		r.x.current = i
+		if mode == nil {
+			continue
+		}
+		if err := mode.ExitInit(); err != nil {
+			return r.fail(n.failed(i, err))
+		}
+	}
+	// Outputs may be known only now (fmi2 71).
+	for i := range r.sys.Subsystems {
+		if err := r.x.Read(i); err != nil {
+			return r.fail(n.failed(i, err))
+		}
+	}
+	if err := r.x.finite(r.t); err != nil {
+		return r.fail(err)
+	}
+	r.x.CoupleAll(r.t, r.x.W)
+	if err := r.takePast(); err != nil {
+		return r.fail(err)
+	}
+	if err := r.alg.Init(r.x, r.t); err != nil {
+		return r.fail(err)
+	}
+	for i, saver := range r.saver {
+		if r.states[i], err = saver.SaveState(nil); err != nil {
+			return r.fail(&StepError{Subsystem: r.sys.Infos[i].Name, T: r.t, Reached: r.t, Err: err})
+		}
+	}
+	return r.record()
+}
+
+// takePast couples the points before the start.
+func (r *Run) takePast() error {
+	for _, p := range r.opt.Past {
+		if !(p.T < r.opt.Start) {
+			continue
+		}
+		for _, y := range r.sys.ExtrapolatedOutputs() {
+			if math.IsNaN(p.Y[y]) || math.IsInf(p.Y[y], 0) {
+				return fmt.Errorf("the history before the start has no value of %s at t = %g s", r.sys.OutName(y), p.T)
+			}
+		}
+		w := make([]float64, len(r.x.W))
+		r.x.takeSignals(p.T)
+		for k, src := range r.sys.source {
+			w[k] = r.x.b[k]
+			if src >= 0 {
+				w[k] += float64(r.sys.gain[k] * p.Y[src])
+			}
+		}
+		r.x.Past = append(r.x.Past, PastPoint{T: p.T, W: w})
+	}
+	return nil
+}
+
+// Step takes one macro step. more is false at the end of the run, and after an
+// error.
+func (r *Run) Step(ctx context.Context) (more bool, err error) {
+	if r.phase != running || r.err != nil {
+		return false, r.err
+	}
+	defer r.contain(&err)
+	if ctx.Err() != nil {
+		return false, r.fail(context.Cause(ctx))
+	}
+	next := r.grid.at(r.onGrid + 1)
+	H, err := r.takeStep(ctx, next)
+	if err != nil {
+		return false, r.fail(err)
+	}
+	t := r.t
+	if H == next-t {
+		r.onGrid++
+		r.t = next
+	} else {
+		r.t += H
+	}
+	r.accepted++
+	if err := r.x.finite(r.t); err != nil {
+		return false, r.fail(err)
+	}
+	r.x.CoupleAll(r.t, r.x.W)
+	r.alg.Accept(r.x, t, H)
+	if err := r.record(); err != nil {
+		return false, err
+	}
+	select {
+	case now := <-r.tick.C:
+		if err := r.onTick(now); err != nil {
+			return false, err
+		}
+	default:
+	}
+	if r.onGrid == r.grid.points() {
+		r.phase = finished
+		return false, nil
+	}
+	return true, nil
+}
+
+// takeStep attempts the step to next until one attempt stands, and gives the
+// step size that did.
+func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error) {
+	H = next - r.t
+	if r.saver != nil {
+		if err := r.save(); err != nil {
+			return 0, err
+		}
+	}
+	for range maxRetries {
+		if r.saver != nil {
+			// The first attempt too: replays equal each other, often not a first try.
+			if err := r.restore(); err != nil {
+				return 0, err
+			}
+		}
+		trial, err := r.alg.Attempt(ctx, r.x, r.t, H)
+		if err == nil && trial.Verdict == Accept {
+			return H, nil
+		}
+		var step *StepError
+		if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
+			return 0, err
+		}
+		if r.saver == nil {
+			return 0, fmt.Errorf("%w; with discard=shorten macrostep goes back and takes the step in pieces, if every subsystem can roll back", err)
+		}
+		r.rejected++
+		r.alg.Reject(r.t, H)
+		if done := step.Reached - r.t; done > 0 && done < H {
+			H = done
+		} else {
+			H /= 2
+		}
+		if r.t+H == r.t {
+			return 0, err
+		}
+	}
+	return 0, fmt.Errorf("the step from t = %g s was discarded %d times, the last one with H = %g s", r.t, maxRetries, H)
+}
+
+func (r *Run) save() (err error) {
+	for i, saver := range r.saver {
+		r.x.current = i
+		if r.states[i], err = saver.SaveState(r.states[i]); err != nil {
+			return fmt.Errorf("%s: saving the state at t = %g s: %w", r.sys.Infos[i].Name, r.t, err)
+		}
+	}
+	return nil
+}
+
+func (r *Run) restore() error {
+	for i, saver := range r.saver {
+		r.x.current = i
+		if err := saver.RestoreState(r.states[i]); err != nil {
+			return fmt.Errorf("%s: going back to t = %g s: %w", r.sys.Infos[i].Name, r.t, err)
+		}
+	}
+	return nil
+}
+
+// record hands the present communication point to the recorders.
+func (r *Run) record() error {
+	if len(r.opt.Recorders) == 0 {
+		return nil
+	}
+	for i, w := range r.watch {
+		if w == nil {
+			continue
+		}
+		r.x.current = i
+		if err := w.Watched(&r.point.Watch[i]); err != nil {
+			return r.fail(fmt.Errorf("%s: reading recorded variables at t = %g s: %w", r.sys.Infos[i].Name, r.t, err))
+		}
+	}
+	for i := range r.sys.Subsystems {
+		if len(r.sys.Infos[i].DiscreteIn) > 0 {
+			r.x.coupleDiscrete(i, r.t)
+		}
+	}
+	r.point.T, r.point.Step = r.t, r.accepted
+	for _, rec := range r.opt.Recorders {
+		if err := rec.Record(&r.point); err != nil {
+			return r.fail(err)
+		}
+	}
+	return nil
+}
+
+func (r *Run) onTick(now time.Time) error {
+	if now.Sub(r.lastFlush) >= flushInterval {
+		r.lastFlush = now
+		for _, rec := range r.opt.Recorders {
+			if err := rec.Flush(); err != nil {
+				return r.fail(err)
+			}
+		}
+	}
+	if r.opt.Observe != nil {
+		r.opt.Observe(Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Wall: now.Sub(r.startWall)})
+	}
+	return nil
+}
+
+// fail ends the stepping; the first error stands.
+func (r *Run) fail(err error) error {
+	if r.err == nil {
+		r.err = err
+	}
+	return r.err
+}
+
+// contain turns a panic of a Go subsystem, algorithm or recorder into an error
+// of the run, so that results and the other subsystems survive it.
+func (r *Run) contain(err *error) {
+	if p := recover(); p != nil {
+		*err = r.fail(fmt.Errorf("panic near subsystem %s at t = %g s: %v", r.sys.Infos[r.x.current].Name, r.t, p))
+	}
+}
+
+// Close ends the run wherever it is: subsystems are terminated and freed,
+// recorders ended. The error is the one that ended the run before its end,
+// joined with what went wrong while closing.
+func (r *Run) Close() (Result, error) {
+	if r.phase == closed {
+		return r.result, r.err
+	}
+	defer runtime.UnlockOSThread()
+	r.wall = time.Since(r.startWall)
+	if r.tick != nil {
+		r.tick.Stop()
+	}
+	r.conclude()
+	r.phase = closed
+	var errs []error
+	for i, sub := range r.sys.Subsystems {
+		if err := r.release(i, sub); err != nil {
+			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i].Name, err))
+		}
+	}
+	for i := range r.begun {
+		if err := r.opt.Recorders[i].End(r.result); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 && r.err == nil {
+		r.result.Status = Failed
+		r.result.Reason = errors.Join(errs...).Error()
+	}
+	r.err = errors.Join(append([]error{r.err}, errs...)...)
+	return r.result, r.err
+}
+
+// release ends one subsystem; a panic in it does not keep the others.
+func (r *Run) release(i int, sub Subsystem) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if r.saver != nil && r.states[i] != nil {
+		err = r.saver[i].FreeState(r.states[i])
+	}
+	if term, ok := As[Terminator](sub); ok && r.started {
+		err = errors.Join(err, term.Terminate())
+	}
+	if c, ok := As[interface{ Close() error }](sub); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// conclude fills the result from the state of the run.
+func (r *Run) conclude() {
+	res := &r.result
+	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
+	res.Loops, res.Warnings = r.loops, r.warnings
+	inside := 0.0
+	for i := range r.sys.Subsystems {
+		res.SubsystemSteps = append(res.SubsystemSteps, r.x.steps[i])
+		seconds := r.x.subsystemSeconds(i)
+		res.SubsystemSeconds = append(res.SubsystemSeconds, seconds)
+		inside += seconds
+	}
+	if r.tick != nil {
+		res.MasterSeconds = max(0, r.wall.Seconds()-inside)
+	}
+	switch {
+	case r.err == nil && r.phase == finished:
+		res.Status = Complete
+	case r.err == nil:
+		res.Status, res.Reason = Incomplete, fmt.Sprintf("stopped at t = %g s", r.t)
+	case errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded), errors.Is(r.err, ErrInterrupted):
+		res.Status, res.Reason = Incomplete, fmt.Sprintf("cancelled at t = %g s: %v", r.t, r.err)
+	case errors.Is(r.err, ErrTerminated):
+		res.Status, res.Reason = Incomplete, r.err.Error()
+	default:
+		res.Status, res.Reason = Failed, r.err.Error()
+	}
+}
