@@ -31,8 +31,9 @@ type Algorithm interface {
 	Init(x *Exec, t0 float64) error
 	// Attempt steps every subsystem from t to t+H.
 	Attempt(ctx context.Context, x *Exec, t, H float64) (Trial, error)
-	// Accept tells that the attempt stands; x.W holds L y + b at t+H.
-	Accept(x *Exec, t, H float64)
+	// Accept tells that the attempt stands: t is the new communication point,
+	// and x.W holds L y + b there.
+	Accept(x *Exec, t float64)
 	// Reject tells that the states are back at t.
 	Reject(t, H float64)
 }

@@ -128,19 +128,22 @@ func (x *Exec) takeSignals(t float64) {
 	}
 }
 
-// Stage hands U's part of subsystem i to the subsystem, and its discrete inputs
-// as last read from their sources and as given from outside at time t.
-func (x *Exec) Stage(i int, t float64) error {
+// Stage hands U's part of subsystem i to the subsystem.
+func (x *Exec) Stage(i int) error {
 	x.current = i
-	sub := x.Sys.Subsystems[i]
 	if in := x.In(i); len(in) > 0 {
-		if err := sub.SetInputs(in); err != nil {
-			return err
-		}
+		return x.Sys.Subsystems[i].SetInputs(in)
 	}
+	return nil
+}
+
+// StageDiscrete hands the discrete inputs of subsystem i to the subsystem, as
+// last read from their sources and as given from outside at time t.
+func (x *Exec) StageDiscrete(i int, t float64) error {
 	if x.discreteIO[i] == nil || len(x.Sys.Infos[i].DiscreteIn) == 0 {
 		return nil
 	}
+	x.current = i
 	x.coupleDiscrete(i, t)
 	return x.discreteIO[i].SetDiscrete(&x.discreteIn[i])
 }

@@ -98,7 +98,10 @@ func (n *initializer) evaluate(i int) error {
 // apply reads the outputs of a subsystem at the inputs in U.
 func (n *initializer) apply(i int) error {
 	n.dirty[i] = false
-	if err := n.x.Stage(i, n.t); err != nil {
+	if err := n.x.Stage(i); err != nil {
+		return n.failed(i, err)
+	}
+	if err := n.x.StageDiscrete(i, n.t); err != nil {
 		return n.failed(i, err)
 	}
 	if n.modes[i] != nil {

@@ -324,6 +324,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 			return r.fail(&StepError{Subsystem: r.sys.Infos[i].Name, T: r.t, Reached: r.t, Err: err})
 		}
 	}
+	r.startWall = time.Now() // the stepping begins
 	return r.record()
 }
 
@@ -366,8 +367,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, r.fail(err)
 	}
-	t := r.t
-	if H == next-t {
+	if H == next-r.t {
 		r.onGrid++
 		r.t = next
 	} else {
@@ -378,7 +378,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		return false, r.fail(err)
 	}
 	r.x.CoupleAll(r.t, r.x.W)
-	r.alg.Accept(r.x, t, H)
+	r.alg.Accept(r.x, r.t)
 	if err := r.record(); err != nil {
 		return false, err
 	}

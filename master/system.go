@@ -202,6 +202,14 @@ func owner(at []int, i int) int {
 // Source gives the entry of y that feeds entry i of u; false if nothing does.
 func (s *System) Source(i int) (int, bool) { return s.source[i], s.source[i] >= 0 }
 
+// SourceSubsystem gives the subsystem that feeds entry i of u, or -1.
+func (s *System) SourceSubsystem(i int) int {
+	if s.source[i] < 0 {
+		return -1
+	}
+	return owner(s.OutAt, s.source[i])
+}
+
 // FindIn gives the entry of u with this name, "subsystem.port".
 func (s *System) FindIn(name string) (int, bool) {
 	for i := range s.source {
@@ -261,8 +269,8 @@ func (s *System) Holds() []bool {
 	return h
 }
 
-// sources gives the subsystems that feed subsystem i, ascending.
-func (s *System) sources(i int) []int {
+// Sources gives the subsystems that feed subsystem i, ascending.
+func (s *System) Sources(i int) []int {
 	var out []int
 	for u := s.InAt[i]; u < s.InAt[i+1]; u++ {
 		if s.source[u] >= 0 {
@@ -282,7 +290,7 @@ func (s *System) SequenceFromGraph() []int {
 	n := len(s.Subsystems)
 	feeds := make([][]int, n)
 	for i := range n {
-		for _, from := range s.sources(i) {
+		for _, from := range s.Sources(i) {
 			feeds[from] = append(feeds[from], i)
 		}
 	}
@@ -302,7 +310,7 @@ func (s *System) orderStateless() {
 		if !info.Stateless {
 			continue
 		}
-		for _, from := range s.sources(i) {
+		for _, from := range s.Sources(i) {
 			if s.Infos[from].Stateless {
 				feeds[from] = append(feeds[from], i)
 			}

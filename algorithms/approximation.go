@@ -1,0 +1,257 @@
+package algorithms
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Delivery is the way in which the polynomial of an input reaches its subsystem.
+type Delivery uint8
+
+// The deliveries. A subsystem that cannot take the one asked for gets the next
+// one that it can: derivatives, substeps, held.
+const (
+	Auto        Delivery = iota
+	Derivatives          // input derivatives at the start of the macro step
+	Substeps             // the polynomial sampled at the midpoints of substeps
+	Held                 // the last value: order 0
+)
+
+// approximation is the part "input approximation": polynomials of order k
+// through the last k+1 values of u = L y + b on the actual time grid
+// (schweizer 2.1.1, meyer 3.1), and their delivery to the subsystems.
+//
+// While the history is short the degree is the number of points less one.
+type approximation struct {
+	order    int
+	substeps int
+	want     Delivery
+
+	sys      *master.System
+	delivery []Delivery // by subsystem
+	holds    []bool     // by input: order 0 whatever else
+
+	// The last communication points, newest first: times and W.
+	times  [MaxOrder + 1]float64
+	values [MaxOrder + 1][]float64
+	points int
+
+	// Of the present step: the polynomials through old points only, and those
+	// with the value at the end of the step as newest point.
+	old, ahead polynomial
+	newest     []float64 // values at the end of the step, [nu]
+	isAhead    []bool    // by input: its newest value is known
+	du         []float64
+}
+
+// polynomial holds the weights of the points of one step: at its start for the
+// value and the derivatives, and at the midpoints of the substeps.
+type polynomial struct {
+	degree    int
+	start     [MaxOrder + 1][MaxOrder + 1]float64
+	midpoints [][MaxOrder + 1]float64
+}
+
+func (a *approximation) init(x *master.Exec, t0 float64) error {
+	a.sys = x.Sys
+	nu := len(x.W)
+	a.holds = x.Sys.Holds()
+	a.newest, a.isAhead, a.du = make([]float64, nu), make([]bool, nu), make([]float64, nu)
+	a.delivery = make([]Delivery, len(x.Sys.Subsystems))
+	for i := range a.delivery {
+		a.delivery[i] = a.choose(x, i)
+		if a.delivery[i] == Derivatives {
+			if err := x.PrepareDerivatives(i, a.order); err != nil {
+				return err
+			}
+		}
+	}
+	a.old.midpoints = make([][MaxOrder + 1]float64, a.substeps)
+	a.ahead.midpoints = make([][MaxOrder + 1]float64, a.substeps)
+	for p := range a.values {
+		a.values[p] = make([]float64, nu)
+	}
+	for _, past := range x.Past {
+		a.push(past.T, past.W)
+	}
+	a.push(t0, x.W)
+	return nil
+}
+
+// choose gives the delivery for subsystem i: the one asked for, or the next
+// that it supports.
+func (a *approximation) choose(x *master.Exec, i int) Delivery {
+	info := x.Sys.Infos[i]
+	if a.order == 0 || len(info.In) == 0 {
+		return Held
+	}
+	switch {
+	case (a.want == Auto || a.want == Derivatives) && x.Interpolates(i):
+		return Derivatives
+	case a.want != Held && info.Caps.VariableStep:
+		return Substeps
+	}
+	return Held
+}
+
+// push takes the values at a new communication point.
+func (a *approximation) push(t float64, w []float64) {
+	oldest := a.values[a.order]
+	copy(a.values[1:a.order+1], a.values[:a.order])
+	copy(a.times[1:a.order+1], a.times[:a.order])
+	a.values[0], a.times[0] = oldest, t
+	copy(oldest, w)
+	a.points = min(a.points+1, a.order+1)
+}
+
+// begin computes the weights for the step from t to t+H.
+func (a *approximation) begin(t, H float64) {
+	a.old.weigh(a.times[:a.points], t, H, a.order)
+	var nodes [MaxOrder + 1]float64
+	nodes[0] = t + H
+	n := 1 + copy(nodes[1:a.order+1], a.times[:a.points])
+	a.ahead.weigh(nodes[:n], t, H, a.order)
+	clear(a.isAhead)
+}
+
+func (p *polynomial) weigh(nodes []float64, t, H float64, order int) {
+	p.degree = len(nodes) - 1
+	if order == 0 {
+		p.start[0][0] = 1
+		return
+	}
+	weights(&p.start, nodes, t, p.degree)
+	var w [MaxOrder + 1][MaxOrder + 1]float64
+	for j := range p.midpoints {
+		weights(&w, nodes, t+H*(float64(j)+0.5)/float64(len(p.midpoints)), 0)
+		p.midpoints[j] = w[0]
+	}
+}
+
+// arrived makes the value of input k at the end of the step its newest point.
+func (a *approximation) arrived(k int, value float64) { a.newest[k], a.isAhead[k] = value, true }
+
+// eval combines the values of input k with the weights of one instant.
+func (a *approximation) eval(k int, w *[MaxOrder + 1]float64) float64 {
+	if a.isAhead[k] {
+		v := float64(w[0] * a.newest[k])
+		for p := 1; p <= a.ahead.degree; p++ {
+			v += float64(w[p] * a.values[p-1][k])
+		}
+		return v
+	}
+	v := 0.0
+	for p := 0; p <= a.old.degree; p++ {
+		v += float64(w[p] * a.values[p][k])
+	}
+	return v
+}
+
+// last is the newest value of input k.
+func (a *approximation) last(k int) float64 {
+	if a.isAhead[k] {
+		return a.newest[k]
+	}
+	return a.values[0][k]
+}
+
+// of gives the polynomial of input k.
+func (a *approximation) of(k int) *polynomial {
+	if a.isAhead[k] {
+		return &a.ahead
+	}
+	return &a.old
+}
+
+// whole tells whether subsystem i takes the macro step in one piece.
+func (a *approximation) whole(i int) bool { return a.delivery[i] != Substeps }
+
+// stage hands the inputs of subsystem i for a whole step to it.
+func (a *approximation) stage(x *master.Exec, i int) error {
+	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
+	derivatives := a.delivery[i] == Derivatives
+	for k := from; k < to; k++ {
+		if derivatives && !a.holds[k] {
+			x.U[k] = a.eval(k, &a.of(k).start[0])
+		} else {
+			x.U[k] = a.last(k)
+		}
+	}
+	if err := x.Stage(i); err != nil {
+		return err
+	}
+	if !derivatives {
+		return nil
+	}
+	for m := 1; m <= a.order; m++ {
+		for k := from; k < to; k++ {
+			a.du[k] = 0
+			if p := a.of(k); !a.holds[k] && m <= p.degree {
+				a.du[k] = a.eval(k, &p.start[m])
+			}
+		}
+		if err := x.StageDerivative(i, m, a.du[from:to]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step takes subsystem i through the macro step in substeps, with the
+// polynomial sampled at their midpoints.
+func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H float64) error {
+	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
+	n := a.substeps
+	begin := t
+	for j := range n {
+		for k := from; k < to; k++ {
+			if a.holds[k] {
+				x.U[k] = a.last(k)
+			} else {
+				x.U[k] = a.eval(k, &a.of(k).midpoints[j])
+			}
+		}
+		if err := x.Stage(i); err != nil {
+			return err
+		}
+		end := t + H*float64(j+1)/float64(n)
+		var err error
+		if j < n-1 {
+			err = x.Substep(ctx, i, begin, end-begin)
+		} else {
+			err = x.Step(ctx, i, begin, t+H-begin)
+		}
+		if err != nil {
+			return err
+		}
+		begin = end
+	}
+	return nil
+}
+
+// report tells the delivery of every input, late ones as such.
+func (a *approximation) report() []master.Delivery {
+	late := make([]bool, len(a.sys.Subsystems))
+	for _, i := range a.sys.Late {
+		late[i] = true
+	}
+	var out []master.Delivery
+	for i := range a.sys.Subsystems {
+		for k := a.sys.InAt[i]; k < a.sys.InAt[i+1]; k++ {
+			d := master.Delivery{Input: a.sys.InName(k), How: "held"}
+			switch {
+			case late[i]:
+				d.How = "late" // the new values of its sources, held
+			case a.holds[k]:
+			case a.delivery[i] == Derivatives:
+				d.How, d.Order = "derivatives", a.order
+			case a.delivery[i] == Substeps:
+				d.How, d.Order = fmt.Sprintf("substeps=%d", a.substeps), a.order
+			}
+			out = append(out, d)
+		}
+	}
+	return out
+}

@@ -1,0 +1,12 @@
+// Package algorithms holds the coupling algorithms, each put together from the
+// parts scheme, input approximation, correction and step control.
+//
+// A preset is a row of one table ([Presets]); parameters override its parts:
+//
+//	alg, values, err := algorithms.New("explicit", map[string]string{"order": "2"})
+//
+// The explicit schemes ([NewExplicit]) extrapolate the coupling inputs
+// u = L y + b by polynomials of order k through the last communication points
+// on the actual, unequal grid: after each macro step the outputs are exchanged,
+// and no step is repeated.
+package algorithms
