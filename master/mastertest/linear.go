@@ -1,0 +1,293 @@
+package mastertest
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Linear is the subsystem x' = A x + B u, y = C x + D u, integrated exactly for
+// inputs that are polynomials of degree up to master's highest order. It has
+// every capability.
+//
+// With B = 0 and no states it is stateless if Static is set.
+type Linear struct {
+	info   master.Info
+	n, m   int // states, inputs
+	x0, x  []float64
+	u      [][]float64 // derivatives 0, 1, … of the inputs at the start of the step
+	y      []float64   // outputs as last read
+	a, b   *mat.Dense
+	c, d   *mat.Dense
+	orders int
+	t      float64
+	phi    *mat.Dense // of the step size below: [x; u; u'; …] to x
+	h      float64
+	Calls  Calls
+	owner  int // written by every call, unlocked: the race detector proves single ownership
+}
+
+// Calls counts what was asked of a subsystem.
+type Calls struct{ Set, Step, Outputs, Save, Restore, Free int }
+
+// State-space matrices as rows; nil stands for none.
+type Matrices struct{ A, B, C, D [][]float64 }
+
+var (
+	_ master.Subsystem             = (*Linear)(nil)
+	_ master.Initializer           = (*Linear)(nil)
+	_ master.StateSaver            = (*Linear)(nil)
+	_ master.InputDerivativeSetter = (*Linear)(nil)
+	_ master.Substepper            = (*Linear)(nil)
+	_ master.DirectionalDeriver    = (*Linear)(nil)
+)
+
+// NewLinear gives a subsystem with inputs u1, u2, … and outputs y1, y2, … that
+// starts at x0. Feedthrough is declared where D is not zero.
+func NewLinear(name string, m Matrices, x0 []float64) *Linear {
+	l := &Linear{n: len(x0), x0: x0, x: append([]float64(nil), x0...)}
+	inputs, outputs := 0, max(len(m.C), len(m.D))
+	if len(m.B) > 0 {
+		inputs = len(m.B[0])
+	} else if len(m.D) > 0 {
+		inputs = len(m.D[0])
+	}
+	l.m = inputs
+	l.a, l.b = dense(m.A, l.n, l.n), dense(m.B, l.n, inputs)
+	l.c, l.d = dense(m.C, outputs, l.n), dense(m.D, outputs, inputs)
+	l.info.Name = name
+	for i := range inputs {
+		l.info.In = append(l.info.In, master.Port{Name: fmt.Sprintf("u%d", i+1)})
+	}
+	l.info.StartIn = make([]float64, inputs)
+	f := master.Feedthrough{On: make([][]int, outputs), Assumed: make([]bool, outputs)}
+	for i := range outputs {
+		l.info.Out = append(l.info.Out, master.Port{Name: fmt.Sprintf("y%d", i+1)})
+		for j := range inputs {
+			if len(m.D) > 0 && m.D[i][j] != 0 {
+				f.On[i] = append(f.On[i], j)
+			}
+		}
+	}
+	l.info.Step, l.info.Init = f, f
+	l.info.Stateless = l.n == 0
+	l.info.Caps = master.Caps{VariableStep: true, InputDerivatives: true, SaveState: true, DirectionalDerivative: true}
+	l.u = [][]float64{make([]float64, inputs)}
+	l.y = make([]float64, outputs)
+	return l
+}
+
+func dense(rows [][]float64, r, c int) *mat.Dense {
+	if r == 0 || c == 0 {
+		return nil
+	}
+	m := mat.NewDense(r, c, nil)
+	for i, row := range rows {
+		m.SetRow(i, row)
+	}
+	return m
+}
+
+// Info may be changed before a system is built, to take capabilities away.
+func (l *Linear) Info() *master.Info { return &l.info }
+
+// SetInputs stages u.
+func (l *Linear) SetInputs(u []float64) error {
+	l.owner++
+	l.Calls.Set++
+	copy(l.u[0], u)
+	return nil
+}
+
+// PrepareInputDerivatives makes room for derivatives up to order.
+func (l *Linear) PrepareInputDerivatives(order int) error {
+	l.orders = order
+	for len(l.u) <= order {
+		l.u = append(l.u, make([]float64, l.m))
+	}
+	return nil
+}
+
+// SetInputDerivatives stages the derivative of one order.
+func (l *Linear) SetInputDerivatives(order int, du []float64) error {
+	l.owner++
+	copy(l.u[order], du)
+	return nil
+}
+
+// Step integrates exactly with one exponential of the block matrix
+// [A B 0 …; 0 0 I …; …], whose first row gives ∫ e^{A(h−s)} B sʲ/j! ds.
+func (l *Linear) Step(_ context.Context, t, h float64) (float64, error) {
+	l.owner++
+	l.Calls.Step++
+	if l.n > 0 && (l.phi == nil || h != l.h) {
+		size := l.n + l.m*len(l.u)
+		block := mat.NewDense(size, size, nil)
+		block.Slice(0, l.n, 0, l.n).(*mat.Dense).Scale(h, l.a)
+		if l.m > 0 {
+			block.Slice(0, l.n, l.n, l.n+l.m).(*mat.Dense).Scale(h, l.b)
+		}
+		for i := range l.m * (len(l.u) - 1) {
+			block.Set(l.n+i, l.n+l.m+i, h)
+		}
+		var e mat.Dense
+		e.Exp(block)
+		l.phi, l.h = mat.DenseCopyOf(e.Slice(0, l.n, 0, size)), h
+	}
+	next := make([]float64, l.n)
+	for i := range next {
+		for j, x := range l.x {
+			next[i] += l.phi.At(i, j) * x
+		}
+		for k, u := range l.u {
+			for j := range u {
+				next[i] += l.phi.At(i, l.n+k*l.m+j) * u[j]
+			}
+		}
+	}
+	copy(l.x, next)
+	// The inputs go on along their polynomials.
+	for k := range l.u {
+		for j := range l.u[k] {
+			v, f := 0.0, 1.0
+			for q := k; q < len(l.u); q++ {
+				v += l.u[q][j] * f
+				f *= h / float64(q-k+1)
+			}
+			l.u[k][j] = v
+		}
+	}
+	l.t = t + h
+	l.evaluate()
+	return l.t, nil
+}
+
+// Substep is Step.
+func (l *Linear) Substep(ctx context.Context, t, h float64) (float64, error) { return l.Step(ctx, t, h) }
+
+func (l *Linear) evaluate() {
+	for i := range l.y {
+		l.y[i] = 0
+		for j, x := range l.x {
+			l.y[i] += l.c.At(i, j) * x
+		}
+		for j, u := range l.u[0] {
+			if l.d != nil {
+				l.y[i] += l.d.At(i, j) * u
+			}
+		}
+	}
+}
+
+// Outputs copies y.
+func (l *Linear) Outputs(y []float64) error {
+	l.owner++
+	l.Calls.Outputs++
+	copy(y, l.y)
+	return nil
+}
+
+// EnterInit goes to the start.
+func (l *Linear) EnterInit(context.Context, master.Experiment) error {
+	copy(l.x, l.x0)
+	return nil
+}
+
+// EvalInit computes the outputs at the start.
+func (l *Linear) EvalInit() error { l.evaluate(); return nil }
+
+// ExitInit leaves the outputs as they are.
+func (l *Linear) ExitInit() error { return nil }
+
+// SaveState keeps states and inputs.
+func (l *Linear) SaveState(master.State) (master.State, error) {
+	l.Calls.Save++
+	s := append([]float64{l.t}, l.x...)
+	for _, u := range l.u {
+		s = append(s, u...)
+	}
+	return s, nil
+}
+
+// RestoreState goes back.
+func (l *Linear) RestoreState(s master.State) error {
+	l.owner++
+	l.Calls.Restore++
+	v := s.([]float64)
+	l.t = v[0]
+	copy(l.x, v[1:])
+	for k, u := range l.u {
+		copy(u, v[1+l.n+k*l.m:])
+	}
+	l.evaluate()
+	return nil
+}
+
+// FreeState counts.
+func (l *Linear) FreeState(master.State) error { l.Calls.Free++; return nil }
+
+// DirectionalDerivative gives D du.
+func (l *Linear) DirectionalDerivative(du, dy []float64) error {
+	for i := range dy {
+		dy[i] = 0
+		for j, v := range du {
+			if l.d != nil {
+				dy[i] += l.d.At(i, j) * v
+			}
+		}
+	}
+	return nil
+}
+
+// Faulty makes a subsystem fail on purpose.
+type Faulty struct {
+	master.Subsystem
+	AtStep    int     // the step, counted from 1, at which it happens; 0 = never
+	Discard   float64 // it discards after this share of the step
+	Terminate bool    // it asks for the end of the simulation after Discard of the step
+	NaN       bool    // its first output is NaN
+	Err       error   // it returns this
+	Panic     any     // it panics with this
+	steps     int
+	nan       bool
+}
+
+// Unwrap gives the healthy subsystem.
+func (f *Faulty) Unwrap() master.Subsystem { return f.Subsystem }
+
+// Step fails as asked, else steps.
+func (f *Faulty) Step(ctx context.Context, t, h float64) (float64, error) {
+	f.steps++
+	if f.steps != f.AtStep {
+		return f.Subsystem.Step(ctx, t, h)
+	}
+	switch {
+	case f.Panic != nil:
+		panic(f.Panic)
+	case f.Err != nil:
+		return t, f.Err
+	case f.Terminate:
+		return t + f.Discard*h, master.ErrTerminated
+	case f.NaN:
+		f.nan = true
+		return f.Subsystem.Step(ctx, t, h)
+	}
+	reached, err := f.Subsystem.Step(ctx, t, f.Discard*h)
+	if err != nil {
+		return reached, err
+	}
+	return reached, master.ErrDiscard
+}
+
+// Outputs spoils the first output if asked.
+func (f *Faulty) Outputs(y []float64) error {
+	err := f.Subsystem.Outputs(y)
+	if f.nan && len(y) > 0 {
+		y[0] = math.NaN()
+	}
+	return err
+}
