@@ -58,8 +58,20 @@ func (n *initializer) failed(i int, err error) error {
 // solve makes inputs and outputs consistent.
 func (n *initializer) solve(ctx context.Context) error {
 	x := n.x
-	n.dirty = slices.Repeat([]bool{true}, len(x.Sys.Subsystems))
+	n.dirty = make([]bool, len(x.Sys.Subsystems))
+	// The start values are the first guess for what is connected, too.
 	x.CoupleAll(n.t, x.U)
+	for i, info := range x.Sys.Infos {
+		for k := range info.StartIn {
+			if at := x.Sys.InAt[i] + k; x.Sys.source[at] >= 0 {
+				x.U[at] = info.StartIn[k]
+			}
+		}
+		if err := n.apply(i); err != nil {
+			return err
+		}
+		n.dirty[i] = true
+	}
 	for _, scc := range components(len(n.g.succ), n.g.next) {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)

@@ -1,0 +1,144 @@
+package fmuslave
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+)
+
+// signal is one variable at a port.
+type signal struct {
+	variable *fmi.ScalarVariable
+	kind     master.Kind
+}
+
+// KindOf gives the kind in which a variable travels: an enumeration as Integer.
+func KindOf(t fmi.BaseType) master.Kind {
+	switch t {
+	case fmi.Integer, fmi.Enumeration:
+		return master.Integer
+	case fmi.Boolean:
+		return master.Boolean
+	case fmi.String:
+		return master.String
+	}
+	return master.Real
+}
+
+// describe fills the master's description of the FMU from modelDescription.xml.
+func (s *Slave) describe(c *Config) error {
+	d := c.FMU.Description
+	cs := d.CoSimulation
+	s.info = master.Info{
+		Name: c.Name, Stateless: c.Stateless || d.Stateless(),
+		Caps: master.Caps{
+			VariableStep:          cs.CanHandleVariableCommunicationStepSize,
+			InputDerivatives:      cs.CanInterpolateInputs,
+			OutputDerivatives:     cs.MaxOutputDerivativeOrder,
+			SaveState:             cs.CanGetAndSetFMUState,
+			SerializeState:        cs.CanSerializeFMUState,
+			DirectionalDerivative: cs.ProvidesDirectionalDerivative,
+		},
+	}
+	ins, err := s.signals(d, c.Inputs, fmi.Input, "input")
+	if err != nil {
+		return err
+	}
+	outs, err := s.signals(d, c.Outputs, fmi.Output, "output")
+	if err != nil {
+		return err
+	}
+	watch, err := s.signals(d, c.Watch, 0, "")
+	if err != nil {
+		return err
+	}
+	s.info.In, s.in, s.info.DiscreteIn, s.discreteIn = split(ins)
+	s.info.Out, s.out, s.info.DiscreteOut, s.discreteOut = split(outs)
+	s.info.Watch, s.watch = ports(watch), watch
+	for _, in := range s.in {
+		s.info.StartIn = append(s.info.StartIn, in.variable.StartReal)
+	}
+	s.info.Step = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), d.Outputs, false)
+	s.info.Init = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), d.InitialUnknowns, true)
+	return nil
+}
+
+// signals looks the named variables up; what = "" allows every causality.
+func (s *Slave) signals(d *fmi.ModelDescription, names []string, causality fmi.Causality, what string) ([]signal, error) {
+	var out []signal
+	for _, name := range names {
+		v, ok := d.Variable(name)
+		if !ok {
+			return nil, fmt.Errorf("%s: the FMU has no variable %q", s.info.Name, name)
+		}
+		if what != "" && v.Causality != causality {
+			return nil, fmt.Errorf("%s: variable %q is no %s but has causality %s", s.info.Name, name, what, v.Causality)
+		}
+		out = append(out, signal{v, KindOf(v.Type)})
+	}
+	return out, nil
+}
+
+func ports(list []signal) []master.Port {
+	var out []master.Port
+	for _, g := range list {
+		p := master.Port{Name: g.variable.Name, Unit: g.variable.Real.Unit, Kind: g.kind}
+		if g.kind == master.Real {
+			p.Discrete = g.variable.Variability != fmi.Continuous
+			if n := g.variable.Real.Nominal; n != nil {
+				p.Nominal = *n
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// split parts the Reals, which are extrapolated, from the rest.
+func split(list []signal) (reals []master.Port, r []signal, others []master.Port, o []signal) {
+	for _, g := range list {
+		if g.kind == master.Real {
+			r = append(r, g)
+		} else {
+			o = append(o, g)
+		}
+	}
+	return ports(r), r, ports(o), o
+}
+
+// feedthrough reads the dependencies of outputs on inputs from the entries of
+// ModelStructure (fmi2 26–29). An output without an entry, or without the
+// attribute, depends on all inputs by assumption; one whose start value is
+// exact depends on none during initialisation.
+func feedthrough(d *fmi.ModelDescription, outs, ins []signal, entries []fmi.Unknown, init bool) master.Feedthrough {
+	inputOf := make(map[*fmi.ScalarVariable]int, len(ins))
+	for k, in := range ins {
+		inputOf[in.variable] = k
+	}
+	entryOf := make(map[*fmi.ScalarVariable]*fmi.Unknown, len(entries))
+	for e := range entries {
+		entryOf[&d.Variables[entries[e].Index-1]] = &entries[e]
+	}
+	f := master.Feedthrough{On: make([][]int, len(outs)), Assumed: make([]bool, len(outs))}
+	for o, out := range outs {
+		entry := entryOf[out.variable]
+		switch {
+		case init && entry == nil && out.variable.Initial == fmi.Exact:
+		case entry == nil || !entry.Declared:
+			f.Assumed[o] = len(ins) > 0
+			for k := range ins {
+				f.On[o] = append(f.On[o], k)
+			}
+		default:
+			for _, index := range entry.Dependencies {
+				if k, ok := inputOf[&d.Variables[index-1]]; ok {
+					f.On[o] = append(f.On[o], k)
+				}
+			}
+			slices.Sort(f.On[o])
+		}
+	}
+	return f
+}

@@ -1,0 +1,100 @@
+package fmuslave
+
+import (
+	"fmt"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+)
+
+// startValues are all values set before the first step: parameters and starts
+// before initialisation mode is entered, inputs inside it (fmi2 39, 42).
+type startValues struct{ before, inside batch }
+
+// batch sets values by type.
+type batch struct {
+	realVR, integerVR, booleanVR, stringVR []fmi.ValueReference
+	real                                   []float64
+	integer                                []int32
+	boolean                                []bool
+	text                                   []string
+}
+
+func (b *batch) add(v *fmi.ScalarVariable, value Value) {
+	switch KindOf(v.Type) {
+	case master.Real:
+		b.realVR, b.real = append(b.realVR, v.ValueReference), append(b.real, value.Real)
+	case master.Integer:
+		b.integerVR, b.integer = append(b.integerVR, v.ValueReference), append(b.integer, value.Integer)
+	case master.Boolean:
+		b.booleanVR, b.boolean = append(b.booleanVR, v.ValueReference), append(b.boolean, value.Boolean)
+	case master.String:
+		b.stringVR, b.text = append(b.stringVR, v.ValueReference), append(b.text, value.String)
+	}
+}
+
+func (b *batch) set(in *fmi.Instance) error {
+	if err := in.SetReal(b.realVR, b.real); err != nil {
+		return err
+	}
+	if err := in.SetInteger(b.integerVR, b.integer); err != nil {
+		return err
+	}
+	if err := in.SetBoolean(b.booleanVR, b.boolean); err != nil {
+		return err
+	}
+	return in.SetString(b.stringVR, b.text)
+}
+
+// Settable tells whether a start value of the variable can be set: it is an
+// input, or not constant and its initial is exact or approx (fmi2 39, ssp 38).
+func Settable(v *fmi.ScalarVariable) bool {
+	return v.Causality == fmi.Input ||
+		v.Causality != fmi.Independent && v.Variability != fmi.Constant && (v.Initial == fmi.Exact || v.Initial == fmi.Approx)
+}
+
+// planStarts collects the start values of the document, overridden by those
+// given. Of several names of one variable a value given for any of them wins.
+func (s *Slave) planStarts() error {
+	type alias struct {
+		kind master.Kind
+		vr   fmi.ValueReference
+	}
+	d := s.config.FMU.Description
+	given := make(map[alias]Value, len(s.config.Starts))
+	for _, value := range s.config.Starts {
+		v, ok := d.Variable(value.Variable)
+		switch {
+		case !ok:
+			return fmt.Errorf("%s: the FMU has no variable %q to set", s.info.Name, value.Variable)
+		case !Settable(v):
+			return fmt.Errorf("%s: variable %q cannot be set: its causality is %s, its variability %s, its initial %s",
+				s.info.Name, v.Name, v.Causality, v.Variability, v.Initial)
+		}
+		given[alias{KindOf(v.Type), v.ValueReference}] = value
+	}
+	done := make(map[alias]bool)
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		id := alias{KindOf(v.Type), v.ValueReference}
+		value, override := given[id]
+		if !Settable(v) || done[id] || !override && !v.HasStart {
+			continue
+		}
+		if !override {
+			value = Value{Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
+		}
+		done[id] = true
+		if v.Causality == fmi.Input {
+			s.starts.inside.add(v, value)
+			for k, in := range s.in {
+				if in.variable == v {
+					s.info.StartIn[k] = value.Real
+				}
+			}
+		} else {
+			s.starts.before.add(v, value)
+		}
+	}
+	return nil
+}
