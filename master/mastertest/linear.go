@@ -167,7 +167,9 @@ func (l *Linear) Step(_ context.Context, t, h float64) (float64, error) {
 }
 
 // Substep is Step.
-func (l *Linear) Substep(ctx context.Context, t, h float64) (float64, error) { return l.Step(ctx, t, h) }
+func (l *Linear) Substep(ctx context.Context, t, h float64) (float64, error) {
+	return l.Step(ctx, t, h)
+}
 
 func (l *Linear) evaluate() {
 	for i := range l.y {
