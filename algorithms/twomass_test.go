@@ -180,17 +180,22 @@ func (s *split) history(o oscillator, k int, H float64) []master.PastOutputs {
 // x_{N−k}], z_{N+1} = M z_N, when points past points are known (one of them
 // x_N). It is built from e^{As} by quadrature and from the product form of the
 // Lagrange polynomials; substeps = 0 integrates the polynomials exactly, else
-// they are sampled at the midpoints of so many substeps.
-func (s *split) propagation(H float64, k, points, substeps int, gaussSeidel bool) *mat.Dense {
+// they are sampled at the midpoints of so many substeps. sequence is the order
+// of Gauss–Seidel; nil is Jacobi.
+func (s *split) propagation(H float64, k, points, substeps int, sequence []int) *mat.Dense {
 	dim := 4 * (k + 1)
 	m := mat.NewDense(dim, dim, nil)
 	for i := 4; i < dim; i++ {
 		m.Set(i, i-4, 1)
 	}
-	for i := range 2 {
+	order := sequence
+	if order == nil {
+		order = []int{0, 1}
+	}
+	for turn, i := range order {
 		rows := m.Slice(2*i, 2*i+2, 0, dim).(*mat.Dense)
 		rows.Slice(0, 2, 2*i, 2*i+2).(*mat.Dense).Copy(expm(s.a[i], H))
-		ahead := gaussSeidel && i == 1 && s.fromOther[1]
+		ahead := sequence != nil && turn == 1 && s.fromOther[i]
 		var nodes []float64
 		if ahead {
 			nodes = append(nodes, H)
@@ -218,8 +223,9 @@ func (s *split) propagation(H float64, k, points, substeps int, gaussSeidel bool
 			var gk, term mat.Dense
 			gk.Mul(g, s.k[i]) // acts on the x of the node
 			if ahead && j == 0 {
-				// x_{N+1} of mass 1 is in the rows that stand already.
-				term.Mul(gk.Slice(0, 2, 0, 2), m.Slice(0, 2, 0, dim))
+				// x_{N+1} of the other mass is in the rows that stand already.
+				other := 2 * (1 - i)
+				term.Mul(gk.Slice(0, 2, other, other+2), m.Slice(other, other+2, 0, dim))
 				rows.Add(rows, &term)
 				continue
 			}
