@@ -56,6 +56,7 @@ type polynomial struct {
 
 func (a *approximation) init(x *master.Exec, t0 float64) error {
 	a.sys = x.Sys
+	a.points = 0
 	nu := len(x.W)
 	a.holds = x.Sys.Holds()
 	a.newest, a.isAhead, a.du = make([]float64, nu), make([]bool, nu), make([]float64, nu)
