@@ -99,6 +99,12 @@ func (x *Exec) Out(i int) []float64 { return x.Y[x.Sys.OutAt[i]:x.Sys.OutAt[i+1]
 // Interpolates tells whether subsystem i takes input derivatives.
 func (x *Exec) Interpolates(i int) bool { return x.derivative[i] != nil }
 
+// External tells whether entry k of u is driven by signals from outside.
+func (x *Exec) External(k int) bool { return slices.Contains(x.external, k) }
+
+// Signal gives the value at time t of entry k of u, which is driven from outside.
+func (x *Exec) Signal(k int, t float64) float64 { return x.signals.Real(k, t) }
+
 // Couple puts L y + b at time t for the inputs of subsystem i into u [nu],
 // from the outputs as last read.
 func (x *Exec) Couple(i int, t float64, u []float64) {

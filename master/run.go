@@ -249,6 +249,9 @@ func (r *Run) SetReal(name string, v float64) error {
 	if src, connected := r.sys.Source(i); connected {
 		return fmt.Errorf("%s is connected to %s; only free inputs can be set", name, r.sys.OutName(src))
 	}
+	if r.x.External(i) {
+		return fmt.Errorf("%s is driven by signals from outside; only free inputs can be set", name)
+	}
 	r.x.b[i], r.x.W[i] = v, v
 	return nil
 }
