@@ -3,6 +3,7 @@ package algorithms
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -23,15 +24,21 @@ const (
 // through the last k+1 values of u = L y + b on the actual time grid
 // (schweizer 2.1.1, meyer 3.1), and their delivery to the subsystems.
 //
-// While the history is short the degree is the number of points less one.
+// While the history is short the degree is the number of points less one. An
+// input driven from outside has its value at the end of the step as newest
+// point, unless the order is 0; one that nothing drives is held.
 type approximation struct {
 	order    int
 	substeps int
 	want     Delivery
+	// looksAhead tells that arrived may be called during a step.
+	looksAhead bool
 
 	sys      *master.System
 	delivery []Delivery // by subsystem
 	holds    []bool     // by input: order 0 whatever else
+	free     []int      // inputs that nothing drives: their value may be set at any communication point
+	external []int      // extrapolated inputs that are driven from outside: known at the end of the step
 
 	// The last communication points, newest first: times and W.
 	times  [MaxOrder + 1]float64
@@ -57,7 +64,20 @@ type polynomial struct {
 func (a *approximation) init(x *master.Exec, t0 float64) error {
 	a.sys = x.Sys
 	nu := len(x.W)
+	a.points = 0
 	a.holds = x.Sys.Holds()
+	a.free, a.external = nil, nil
+	for k := range nu {
+		if _, connected := x.Sys.Source(k); connected {
+			continue
+		}
+		if !x.External(k) {
+			a.holds[k] = true
+			a.free = append(a.free, k)
+		} else if !a.holds[k] && a.order > 0 {
+			a.external = append(a.external, k)
+		}
+	}
 	a.newest, a.isAhead, a.du = make([]float64, nu), make([]bool, nu), make([]float64, nu)
 	a.delivery = make([]Delivery, len(x.Sys.Subsystems))
 	for i := range a.delivery {
@@ -68,8 +88,11 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 			}
 		}
 	}
-	a.old.midpoints = make([][MaxOrder + 1]float64, a.substeps)
-	a.ahead.midpoints = make([][MaxOrder + 1]float64, a.substeps)
+	a.old.midpoints, a.ahead.midpoints = nil, nil
+	if slices.Contains(a.delivery, Substeps) {
+		a.old.midpoints = make([][MaxOrder + 1]float64, a.substeps)
+		a.ahead.midpoints = make([][MaxOrder + 1]float64, a.substeps)
+	}
 	for p := range a.values {
 		a.values[p] = make([]float64, nu)
 	}
@@ -84,7 +107,7 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 // that it supports.
 func (a *approximation) choose(x *master.Exec, i int) Delivery {
 	info := x.Sys.Infos[i]
-	if a.order == 0 || len(info.In) == 0 {
+	if a.order == 0 || len(info.In) == 0 || slices.Contains(x.Sys.Late, i) {
 		return Held
 	}
 	switch {
@@ -106,14 +129,24 @@ func (a *approximation) push(t float64, w []float64) {
 	a.points = min(a.points+1, a.order+1)
 }
 
-// begin computes the weights for the step from t to t+H.
-func (a *approximation) begin(t, H float64) {
+// begin computes the weights for the step from t to t+H, and takes what is
+// known of the inputs that no subsystem drives.
+func (a *approximation) begin(x *master.Exec, t, H float64) {
+	for _, k := range a.free {
+		a.values[0][k] = x.W[k]
+	}
 	a.old.weigh(a.times[:a.points], t, H, a.order)
+	clear(a.isAhead)
+	if !a.looksAhead && len(a.external) == 0 {
+		return
+	}
 	var nodes [MaxOrder + 1]float64
 	nodes[0] = t + H
 	n := 1 + copy(nodes[1:a.order+1], a.times[:a.points])
 	a.ahead.weigh(nodes[:n], t, H, a.order)
-	clear(a.isAhead)
+	for _, k := range a.external {
+		a.arrived(k, x.Signal(k, t+H))
+	}
 }
 
 func (p *polynomial) weigh(nodes []float64, t, H float64, order int) {

@@ -3,7 +3,8 @@
 //
 // A preset is a row of one table ([Presets]); parameters override its parts:
 //
-//	alg, values, err := algorithms.New("explicit", map[string]string{"order": "2"})
+//	choice, err := algorithms.New("explicit", map[string]string{"order": "2"})
+//	run, err := master.NewRun(system, choice.Algorithm, master.Options{Stop: 1, Step: 1e-3, Discard: choice.Discard})
 //
 // The explicit schemes ([NewExplicit]) extrapolate the coupling inputs
 // u = L y + b by polynomials of order k through the last communication points

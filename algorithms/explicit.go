@@ -67,7 +67,9 @@ func NewExplicit(c ExplicitConfig) (*Explicit, error) {
 	if c.Substeps == 0 {
 		c.Substeps = defaultSubsteps
 	}
-	return &Explicit{config: c, in: approximation{order: c.Order, substeps: c.Substeps, want: c.Delivery}}, nil
+	return &Explicit{config: c, in: approximation{
+		order: c.Order, substeps: c.Substeps, want: c.Delivery, looksAhead: c.Scheme == GaussSeidel,
+	}}, nil
 }
 
 // Check finds the sequence of a Gauss–Seidel scheme.
@@ -130,7 +132,7 @@ func (e *Explicit) Init(x *master.Exec, t0 float64) error {
 
 // Attempt takes one macro step. It never asks for a repetition.
 func (e *Explicit) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
-	e.in.begin(t, H)
+	e.in.begin(x, t, H)
 	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Order: e.in.old.degree}
 	if e.config.Scheme == GaussSeidel {
 		return trial, e.gaussSeidel(ctx, x, t, H)

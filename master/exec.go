@@ -34,8 +34,17 @@ type Exec struct {
 	discreteIO              []DiscreteIO
 	derivative              []InputDerivativeSetter
 	substep                 []Substepper
-	current                 int // the subsystem that is being called
+	current                 int // the subsystem that was called last, or outside
+
+	// What a failed or rejected attempt must not touch: outputs at the last
+	// accepted point.
+	keptY               []float64
+	keptDiscrete        []Values
+	speaking, listening []int // subsystems with discrete outputs, with discrete inputs
 }
+
+// outside is the place of recorders in Exec.current.
+const outside = -1
 
 // PastPoint holds W = L y + b at a communication point before the start.
 type PastPoint struct {
@@ -51,11 +60,19 @@ func newExec(s *System, step float64) *Exec {
 		steps: make([]int, n), seconds: make([]float64, n),
 		metered: make([]Meter, n), discreteIO: make([]DiscreteIO, n),
 		derivative: make([]InputDerivativeSetter, n), substep: make([]Substepper, n),
+		current: outside, keptY: make([]float64, s.OutAt[n]),
 	}
 	for i, sub := range s.Subsystems {
 		info := s.Infos[i]
 		x.discreteIn = append(x.discreteIn, NewValues(info.DiscreteIn))
 		x.discreteOut = append(x.discreteOut, NewValues(info.DiscreteOut))
+		x.keptDiscrete = append(x.keptDiscrete, NewValues(info.DiscreteOut))
+		if len(info.DiscreteOut) > 0 {
+			x.speaking = append(x.speaking, i)
+		}
+		if len(info.DiscreteIn) > 0 {
+			x.listening = append(x.listening, i)
+		}
 		x.metered[i], _ = As[Meter](sub)
 		if info.Caps.InputDerivatives {
 			x.derivative[i], _ = As[InputDerivativeSetter](sub)
@@ -66,6 +83,30 @@ func newExec(s *System, step float64) *Exec {
 		}
 	}
 	return x
+}
+
+// keep makes the outputs as last read those of an accepted point.
+func (x *Exec) keep() {
+	copy(x.keptY, x.Y)
+	for _, i := range x.speaking {
+		x.keptDiscrete[i].set(&x.discreteOut[i])
+	}
+}
+
+// revert takes the outputs back to the last accepted point.
+func (x *Exec) revert() {
+	copy(x.Y, x.keptY)
+	for _, i := range x.speaking {
+		x.discreteOut[i].set(&x.keptDiscrete[i])
+	}
+}
+
+// set copies values of the same ports.
+func (v *Values) set(from *Values) {
+	copy(v.Real, from.Real)
+	copy(v.Integer, from.Integer)
+	copy(v.Boolean, from.Boolean)
+	copy(v.String, from.String)
 }
 
 // check tells what a description promises and the subsystem does not have.
@@ -98,6 +139,12 @@ func (x *Exec) Out(i int) []float64 { return x.Y[x.Sys.OutAt[i]:x.Sys.OutAt[i+1]
 
 // Interpolates tells whether subsystem i takes input derivatives.
 func (x *Exec) Interpolates(i int) bool { return x.derivative[i] != nil }
+
+// External tells whether entry k of u is driven by signals from outside.
+func (x *Exec) External(k int) bool { return slices.Contains(x.external, k) }
+
+// Signal gives the value at time t of entry k of u, which is driven from outside.
+func (x *Exec) Signal(k int, t float64) float64 { return x.signals.Real(k, t) }
 
 // Couple puts L y + b at time t for the inputs of subsystem i into u [nu],
 // from the outputs as last read.
@@ -202,6 +249,9 @@ func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
 	begin := x.start(i)
 	reached, err := x.Sys.Subsystems[i].Step(ctx, t, H)
 	x.stop(i, begin)
+	if err == nil {
+		err = arrived(t, H, reached)
+	}
 	if err != nil {
 		return x.failed(i, t, H, reached, err)
 	}
@@ -220,8 +270,21 @@ func (x *Exec) Substep(ctx context.Context, i int, t, h float64) error {
 		reached, err = x.Sys.Subsystems[i].Step(ctx, t, h)
 	}
 	x.stop(i, begin)
+	if err == nil {
+		err = arrived(t, h, reached)
+	}
 	if err != nil {
 		return x.failed(i, t, h, reached, err)
+	}
+	return nil
+}
+
+// arrived makes a step that ended early without an error a discarded one: its
+// outputs would be taken for those at t+H.
+func arrived(t, H, reached float64) error {
+	end := t + H
+	if !(end-reached <= gridTolerance*H+4*0x1p-52*math.Abs(end)) {
+		return fmt.Errorf("%w: it ended at t = %.12g s and did not say so", ErrDiscard, reached)
 	}
 	return nil
 }
@@ -275,7 +338,7 @@ func (x *Exec) finite(t float64) error {
 			if math.IsInf(v, 0) {
 				name = "infinite"
 			}
-			return fmt.Errorf("%s is %s at t = %g s: the subsystem has failed, or the coupling is unstable; try a smaller step size or a lower order", x.Sys.OutName(k), name, t)
+			return fmt.Errorf("%s is %s at t = %.12g s: the subsystem has failed, or the coupling is unstable; try a smaller step size or a lower order", x.Sys.OutName(k), name, t)
 		}
 	}
 	return nil
@@ -367,6 +430,12 @@ func (x *Exec) stepGroup(ctx context.Context, group *stepGroup, t, H float64) er
 		for _, i := range group.members[:ran] {
 			x.seconds[i] += each
 		}
+	}
+	if err == nil {
+		err = arrived(t, H, reached)
+	}
+	if err == nil && ran < len(group.members) {
+		err = fmt.Errorf("%w: it kept the rest of its group from stepping", ErrDiscard)
 	}
 	if err != nil {
 		return x.failed(group.members[max(ran-1, 0)], t, H, reached, err)

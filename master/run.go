@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"time"
 )
 
@@ -76,9 +77,10 @@ type Run struct {
 	onGrid   int // grid points reached
 	point    Point
 	watch    []Watcher
+	watched  []int   // those that have one
 	states   []State // of the rollback, by subsystem
 	saver    []StateSaver
-	begun    []bool // recorders that have begun
+	begun    int // recorders that have begun
 	loops    []Loop
 
 	tick      *time.Ticker
@@ -145,13 +147,16 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		return nil, fmt.Errorf("the step size %g s vanishes beside the time %g s; choose a larger one", o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
 	}
 	r.grid = newGrid(o.Start, o.Stop, o.Step)
+	if r.grid.points() == 0 {
+		return nil, fmt.Errorf("the time from %g s to %g s is no step of %g s; choose a smaller step size", o.Start, o.Stop, o.Step)
+	}
 	if r.grid.rest {
 		if name, fixed := r.fixedStepSubsystem(); fixed {
 			r.grid.rest = false
 			if r.grid.whole == 0 {
 				return nil, fmt.Errorf("the time from %g s to %g s is shorter than one step of %g s, and %s cannot take a shorter one", o.Start, o.Stop, o.Step, name)
 			}
-			r.warn(fmt.Sprintf("the stop time %g s is not on the grid of %g s, and %s cannot vary its step: the run ends at %g s",
+			r.warn(fmt.Sprintf("the stop time %g s is not on the grid of %g s, and %s cannot vary its step: the run ends at %.12g s",
 				o.Stop, o.Step, name, r.grid.at(r.grid.whole)))
 		}
 	}
@@ -173,6 +178,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		r.point.Watch = append(r.point.Watch, NewValues(info.Watch))
 		if len(info.Watch) > 0 {
 			r.watch[i], _ = As[Watcher](sys.Subsystems[i])
+			r.watched = append(r.watched, i)
 		}
 	}
 	r.point.DiscreteIn, r.point.DiscreteOut = r.x.discreteIn, r.x.discreteOut
@@ -182,8 +188,10 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 
 func newGrid(start, stop, step float64) grid {
 	g := grid{start: start, stop: stop, step: step}
-	g.whole = int(math.Floor((stop-start)/step + gridTolerance))
-	g.rest = stop-g.at(g.whole) > gridTolerance*step
+	// Far out the times themselves are rounded to more than the tolerance.
+	tolerance := max(gridTolerance, 4*0x1p-52*max(math.Abs(start), math.Abs(stop))/step)
+	g.whole = int(math.Floor((stop-start)/step + tolerance))
+	g.rest = stop-g.at(g.whole) > tolerance*step
 	return g
 }
 
@@ -249,6 +257,9 @@ func (r *Run) SetReal(name string, v float64) error {
 	if src, connected := r.sys.Source(i); connected {
 		return fmt.Errorf("%s is connected to %s; only free inputs can be set", name, r.sys.OutName(src))
 	}
+	if r.x.External(i) {
+		return fmt.Errorf("%s is driven by signals from outside; only free inputs can be set", name)
+	}
 	r.x.b[i], r.x.W[i] = v, v
 	return nil
 }
@@ -256,9 +267,9 @@ func (r *Run) SetReal(name string, v float64) error {
 // Run takes the system from start to stop. The result holds also if err is not
 // nil; it ends on cancellation of ctx at the next communication point.
 func (r *Run) Run(ctx context.Context) (Result, error) {
-	err := r.Start(ctx)
-	for more := err == nil; more; {
-		more, err = r.Step(ctx)
+	more := r.Start(ctx) == nil
+	for more {
+		more, _ = r.Step(ctx) // Close gives the error
 	}
 	return r.Close()
 }
@@ -281,7 +292,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		if err := rec.Begin(r.sys); err != nil {
 			return r.fail(err)
 		}
-		r.begun = append(r.begun, true)
+		r.begun++
 	}
 	r.started = true
 	n := initializer{x: r.x, t: r.t, g: r.sys.portGraph(initStep, false), modes: make([]Initializer, len(r.sys.Subsystems)),
@@ -312,6 +323,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	if err := r.x.finite(r.t); err != nil {
 		return r.fail(err)
 	}
+	r.x.keep()
 	r.x.CoupleAll(r.t, r.x.W)
 	if err := r.takePast(); err != nil {
 		return r.fail(err)
@@ -355,8 +367,14 @@ func (r *Run) takePast() error {
 // Step takes one macro step. more is false at the end of the run, and after an
 // error.
 func (r *Run) Step(ctx context.Context) (more bool, err error) {
-	if r.phase != running || r.err != nil {
+	if r.err != nil {
 		return false, r.err
+	}
+	if r.phase == fresh || r.phase == closed {
+		return false, errors.New("a run is stepped between its start and its close")
+	}
+	if r.phase == finished {
+		return false, nil
 	}
 	defer r.contain(&err)
 	if ctx.Err() != nil {
@@ -364,19 +382,23 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	}
 	next := r.grid.at(r.onGrid + 1)
 	H, err := r.takeStep(ctx, next)
-	if err != nil {
-		return false, r.fail(err)
-	}
+	reached := r.t + H
 	if H == next-r.t {
-		r.onGrid++
-		r.t = next
-	} else {
-		r.t += H
+		reached = next
 	}
-	r.accepted++
-	if err := r.x.finite(r.t); err != nil {
+	if err == nil {
+		err = r.x.finite(reached)
+	}
+	if err != nil {
+		r.x.revert()
 		return false, r.fail(err)
 	}
+	if reached == next {
+		r.onGrid++
+	}
+	r.t = reached
+	r.accepted++
+	r.x.keep()
 	r.x.CoupleAll(r.t, r.x.W)
 	r.alg.Accept(r.x, r.t)
 	if err := r.record(); err != nil {
@@ -416,33 +438,40 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 		if err == nil && trial.Verdict == Accept {
 			return H, nil
 		}
-		var step *StepError
-		if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
-			return 0, err
-		}
-		if r.saver == nil {
-			return 0, fmt.Errorf("%w; with discard=shorten macrostep goes back and takes the step in pieces, if every subsystem can roll back", err)
+		shorter := H / 2
+		if err != nil {
+			var step *StepError
+			if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
+				return 0, err
+			}
+			if r.saver == nil {
+				return 0, fmt.Errorf("%w; with discard=shorten macrostep goes back and takes the step in pieces, if every subsystem can roll back", err)
+			}
+			if done := step.Reached - r.t; done > 0 && done < H {
+				shorter = done
+			}
+		} else if r.saver == nil {
+			return 0, fmt.Errorf("the algorithm asks to repeat the step from t = %.12g s: %w: the run has no rollback", r.t, ErrCapability)
 		}
 		r.rejected++
 		r.alg.Reject(r.t, H)
-		if done := step.Reached - r.t; done > 0 && done < H {
-			H = done
-		} else {
-			H /= 2
-		}
+		r.x.revert()
+		H = shorter
 		if r.t+H == r.t {
-			return 0, err
+			break
 		}
 	}
-	return 0, fmt.Errorf("the step from t = %g s was discarded %d times, the last one with H = %g s", r.t, maxRetries, H)
+	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %g s", r.t, H)
 }
 
-func (r *Run) save() (err error) {
+func (r *Run) save() error {
 	for i, saver := range r.saver {
 		r.x.current = i
-		if r.states[i], err = saver.SaveState(r.states[i]); err != nil {
-			return fmt.Errorf("%s: saving the state at t = %g s: %w", r.sys.Infos[i].Name, r.t, err)
+		state, err := saver.SaveState(r.states[i])
+		if err != nil {
+			return fmt.Errorf("%s: saving the state at t = %.12g s: %w", r.sys.Infos[i].Name, r.t, err)
 		}
+		r.states[i] = state
 	}
 	return nil
 }
@@ -451,31 +480,24 @@ func (r *Run) restore() error {
 	for i, saver := range r.saver {
 		r.x.current = i
 		if err := saver.RestoreState(r.states[i]); err != nil {
-			return fmt.Errorf("%s: going back to t = %g s: %w", r.sys.Infos[i].Name, r.t, err)
+			return fmt.Errorf("%s: going back to t = %.12g s: %w", r.sys.Infos[i].Name, r.t, err)
 		}
 	}
 	return nil
 }
 
-// record hands the present communication point to the recorders.
+// record completes the present communication point and hands it to the recorders.
 func (r *Run) record() error {
-	if len(r.opt.Recorders) == 0 {
-		return nil
-	}
-	for i, w := range r.watch {
-		if w == nil {
-			continue
-		}
+	for _, i := range r.watched {
 		r.x.current = i
-		if err := w.Watched(&r.point.Watch[i]); err != nil {
-			return r.fail(fmt.Errorf("%s: reading recorded variables at t = %g s: %w", r.sys.Infos[i].Name, r.t, err))
+		if err := r.watch[i].Watched(&r.point.Watch[i]); err != nil {
+			return r.fail(fmt.Errorf("%s: reading recorded variables at t = %.12g s: %w", r.sys.Infos[i].Name, r.t, err))
 		}
 	}
-	for i := range r.sys.Subsystems {
-		if len(r.sys.Infos[i].DiscreteIn) > 0 {
-			r.x.coupleDiscrete(i, r.t)
-		}
+	for _, i := range r.x.listening {
+		r.x.coupleDiscrete(i, r.t)
 	}
+	r.x.current = outside
 	r.point.T, r.point.Step = r.t, r.accepted
 	for _, rec := range r.opt.Recorders {
 		if err := rec.Record(&r.point); err != nil {
@@ -512,7 +534,13 @@ func (r *Run) fail(err error) error {
 // of the run, so that results and the other subsystems survive it.
 func (r *Run) contain(err *error) {
 	if p := recover(); p != nil {
-		*err = r.fail(fmt.Errorf("panic near subsystem %s at t = %g s: %v", r.sys.Infos[r.x.current].Name, r.t, p))
+		r.x.revert()
+		near := ""
+		if r.x.current != outside {
+			near = " near subsystem " + r.sys.Infos[r.x.current].Name
+		}
+		r.opt.Logger.Error("panic"+near, "t", r.t, "panic", p, "stack", string(debug.Stack()))
+		*err = r.fail(fmt.Errorf("panic%s at t = %.12g s: %v", near, r.t, p))
 	}
 }
 
@@ -523,7 +551,9 @@ func (r *Run) Close() (Result, error) {
 	if r.phase == closed {
 		return r.result, r.err
 	}
-	defer runtime.UnlockOSThread()
+	if r.phase != fresh {
+		defer runtime.UnlockOSThread()
+	}
 	r.wall = time.Since(r.startWall)
 	if r.tick != nil {
 		r.tick.Stop()
@@ -536,17 +566,32 @@ func (r *Run) Close() (Result, error) {
 			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i].Name, err))
 		}
 	}
-	for i := range r.begun {
-		if err := r.opt.Recorders[i].End(r.result); err != nil {
+	r.blame(errs)
+	for _, rec := range r.opt.Recorders[:r.begun] {
+		if err := r.end(rec); err != nil {
 			errs = append(errs, err)
+			r.blame(errs)
 		}
-	}
-	if len(errs) > 0 && r.err == nil {
-		r.result.Status = Failed
-		r.result.Reason = errors.Join(errs...).Error()
 	}
 	r.err = errors.Join(append([]error{r.err}, errs...)...)
 	return r.result, r.err
+}
+
+// blame makes a run failed that went well but for its end.
+func (r *Run) blame(errs []error) {
+	if len(errs) > 0 && r.err == nil {
+		r.result.Status, r.result.Reason = Failed, errors.Join(errs...).Error()
+	}
+}
+
+// end ends one recorder; a panic in it does not keep the others.
+func (r *Run) end(rec Recorder) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a recorder: %v", p)
+		}
+	}()
+	return rec.End(r.result)
 }
 
 // release ends one subsystem; a panic in it does not keep the others.
@@ -587,9 +632,9 @@ func (r *Run) conclude() {
 	case r.err == nil && r.phase == finished:
 		res.Status = Complete
 	case r.err == nil:
-		res.Status, res.Reason = Incomplete, fmt.Sprintf("stopped at t = %g s", r.t)
+		res.Status, res.Reason = Incomplete, fmt.Sprintf("stopped at t = %.12g s", r.t)
 	case errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded), errors.Is(r.err, ErrInterrupted):
-		res.Status, res.Reason = Incomplete, fmt.Sprintf("cancelled at t = %g s: %v", r.t, r.err)
+		res.Status, res.Reason = Incomplete, fmt.Sprintf("cancelled at t = %.12g s: %v", r.t, r.err)
 	case errors.Is(r.err, ErrTerminated):
 		res.Status, res.Reason = Incomplete, r.err.Error()
 	default:

@@ -81,7 +81,7 @@ type Subsystem interface {
 	// SetInputs stages u [len(Info.In)] for the next Step.
 	SetInputs(u []float64) error
 	// Step advances from t by H with the staged inputs and says where it got
-	// to. ErrDiscard: it stopped at reached < t+H. ErrTerminated: it wants the
+	// to, t+H without an error. ErrDiscard: it stopped at reached < t+H. ErrTerminated: it wants the
 	// simulation to end at reached.
 	Step(ctx context.Context, t, H float64) (reached float64, err error)
 	// Outputs copies the outputs at the last communication point to y [len(Info.Out)].
@@ -160,7 +160,7 @@ type GroupStepper interface {
 }
 
 // Group steps its members as Step would one after the other, and stops at the
-// first that does not get to t+H. ran counts the members that were called; the
+// first that does not get to t+H, with an error. ran counts the members that were called; the
 // last of them has failed if err is not nil, and reached is its.
 type Group interface {
 	Step(ctx context.Context, t, H float64) (ran int, reached float64, err error)
@@ -171,7 +171,9 @@ type Meter interface {
 	Seconds() float64
 }
 
-// Terminator is a subsystem that wants to be told the regular end (fmi2 62).
+// Terminator is a subsystem that wants to be told the end (fmi2 62). It is told
+// once, before it is closed, however the run ended; it knows whether it was
+// initialised or has failed.
 type Terminator interface {
 	Terminate() error
 }
@@ -198,9 +200,9 @@ type StepError struct {
 // Error names subsystem, time and cause.
 func (e *StepError) Error() string {
 	if e.Initialize {
-		return fmt.Sprintf("%s: initialisation at t = %g s: %v", e.Subsystem, e.T, e.Err)
+		return fmt.Sprintf("%s: initialisation at t = %.12g s: %v", e.Subsystem, e.T, e.Err)
 	}
-	return fmt.Sprintf("%s: step from t = %g s by %g s: %v", e.Subsystem, e.T, e.H, e.Err)
+	return fmt.Sprintf("%s: step from t = %.12g s by %.12g s: %v", e.Subsystem, e.T, e.H, e.Err)
 }
 
 // Unwrap gives the cause.

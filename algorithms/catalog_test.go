@@ -1,0 +1,112 @@
+package algorithms
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Every preset of the table can be made from its defaults, and says what it is.
+func TestPresets(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range Presets() {
+		if p.Name == "" || p.Doc == "" || p.Source == "" || seen[p.Name] {
+			t.Errorf("preset %+v is incomplete or there twice", p)
+		}
+		seen[p.Name] = true
+		c, err := New(p.Name, nil)
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+			continue
+		}
+		if c.Algorithm == nil || c.Preset != p.Name || len(c.Values) != len(p.Params) || len(c.Notes) > 0 {
+			t.Errorf("%s: %+v", p.Name, c)
+		}
+		for _, q := range p.Params {
+			if q.Name == "" || q.Doc == "" || q.Range == "" || c.Values[q.Name] != q.Default {
+				t.Errorf("%s: parameter %+v, in force %q", p.Name, q, c.Values[q.Name])
+			}
+			again, err := New(p.Name, map[string]string{q.Name: q.Default})
+			if err != nil || again.Discard != c.Discard {
+				t.Errorf("%s: the default of %s is not accepted: %v", p.Name, q.Name, err)
+			}
+		}
+	}
+	if !seen[DefaultPreset] {
+		t.Errorf("the default %q is no preset", DefaultPreset)
+	}
+}
+
+// The meaning of each value of each parameter.
+func TestParameters(t *testing.T) {
+	for _, test := range []struct {
+		preset string
+		params map[string]string
+		want   ExplicitConfig
+		notes  int
+	}{
+		{"explicit", nil, ExplicitConfig{Substeps: 10}, 0},
+		{"gauss-seidel", nil, ExplicitConfig{Scheme: GaussSeidel, Substeps: 10}, 0},
+		{"explicit", map[string]string{"order": "5"}, ExplicitConfig{Order: 5, Substeps: 10}, 0},
+		{"explicit", map[string]string{"scheme": "gauss-seidel"}, ExplicitConfig{Scheme: GaussSeidel, Substeps: 10}, 0},
+		// An explicit number of substeps chooses that delivery, unless another is asked for.
+		{"explicit", map[string]string{"order": "1", "substeps": "4"}, ExplicitConfig{Order: 1, Substeps: 4, Delivery: Substeps}, 0},
+		{"explicit", map[string]string{"order": "1", "substeps": "auto"}, ExplicitConfig{Order: 1, Substeps: 10}, 0},
+		{"explicit", map[string]string{"order": "1", "substeps": "4", "delivery": "derivatives"},
+			ExplicitConfig{Order: 1, Substeps: 4, Delivery: Derivatives}, 0},
+		{"explicit", map[string]string{"order": "1", "delivery": "held"}, ExplicitConfig{Order: 1, Substeps: 10, Delivery: Held}, 0},
+		{"gauss-seidel", map[string]string{"sequence": "b,a"},
+			ExplicitConfig{Scheme: GaussSeidel, Substeps: 10, Sequence: []string{"b", "a"}}, 0},
+		// What has no effect is said.
+		{"explicit", map[string]string{"substeps": "4"}, ExplicitConfig{Substeps: 4, Delivery: Substeps}, 1},
+		{"explicit", map[string]string{"delivery": "held"}, ExplicitConfig{Substeps: 10, Delivery: Held}, 1},
+		{"explicit", map[string]string{"sequence": "b,a"}, ExplicitConfig{Substeps: 10, Sequence: []string{"b", "a"}}, 1},
+	} {
+		c, err := New(test.preset, test.params)
+		if err != nil {
+			t.Errorf("%s %v: %v", test.preset, test.params, err)
+			continue
+		}
+		got := c.Algorithm.(*Explicit).config
+		if got.Scheme != test.want.Scheme || got.Order != test.want.Order || got.Substeps != test.want.Substeps ||
+			got.Delivery != test.want.Delivery || !slices.Equal(got.Sequence, test.want.Sequence) || len(c.Notes) != test.notes {
+			t.Errorf("%s %v: %+v, want %+v; notes %q", test.preset, test.params, got, test.want, c.Notes)
+		}
+		for name, v := range test.params {
+			if c.Values[name] != v {
+				t.Errorf("%s %v: %s is %q in force", test.preset, test.params, name, c.Values[name])
+			}
+		}
+	}
+	c, err := New("explicit", map[string]string{"discard": "shorten"})
+	if err != nil || c.Discard != master.ShortenOnDiscard {
+		t.Errorf("discard=shorten: %+v, %v", c, err)
+	}
+}
+
+// What cannot be is refused with the choice there is.
+func TestCatalogueRefuses(t *testing.T) {
+	for _, test := range []struct{ preset, name, value, want string }{
+		{"implicit-euler", "", "", `no algorithm is called "implicit-euler"; there are explicit, gauss-seidel`},
+		{"explicit", "ordre", "1", `has no parameter "ordre"; it has scheme, order`},
+		{"explicit", "order", "6", "order=6: it is a whole number from 0 to 5"},
+		{"explicit", "order", "-1", "from 0 to 5"},
+		{"explicit", "order", "two", "from 0 to 5"},
+		{"explicit", "order", "", "from 0 to 5"},
+		{"explicit", "substeps", "0", "from 1 to"},
+		{"explicit", "substeps", "99999999999999999999", "from 1 to"},
+		{"explicit", "delivery", "fast", "auto, derivatives, substeps or held"},
+		{"explicit", "scheme", "implicit", "jacobi or gauss-seidel"},
+		{"explicit", "discard", "ignore", "stop or shorten"},
+	} {
+		params := map[string]string{}
+		if test.name != "" {
+			params[test.name] = test.value
+		}
+		if _, err := New(test.preset, params); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s %s=%s: %v, want … %s", test.preset, test.name, test.value, err, test.want)
+		}
+	}
+}

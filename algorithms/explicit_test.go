@@ -1,0 +1,214 @@
+package algorithms
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// deliveries runs an algorithm for a few steps and gives what it reports.
+func deliveries(t *testing.T, sys *master.System, e *Explicit) []master.Delivery {
+	t.Helper()
+	r, err := master.NewRun(sys, e, master.Options{Stop: 0.01, Step: 0.001})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e.Deliveries()
+}
+
+func TestDeliveriesReported(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		config ExplicitConfig
+		take   func(*master.Info) // capabilities away
+		want   string             // of mass1's force; then of mass2's position
+		order  int
+	}{
+		{"derivatives", ExplicitConfig{Order: 2}, nil, "derivatives", 2},
+		{"asked for substeps", ExplicitConfig{Order: 2, Delivery: Substeps, Substeps: 3}, nil, "substeps=3", 2},
+		{"asked for held", ExplicitConfig{Order: 2, Delivery: Held}, nil, "held", 0},
+		{"order 0", ExplicitConfig{}, nil, "held", 0},
+		{"no interpolation", ExplicitConfig{Order: 1}, func(i *master.Info) { i.Caps.InputDerivatives = false }, "substeps=10", 1},
+		{"no interpolation, asked for", ExplicitConfig{Order: 1, Delivery: Derivatives, Substeps: 7},
+			func(i *master.Info) { i.Caps.InputDerivatives = false }, "substeps=7", 1},
+		{"fixed step", ExplicitConfig{Order: 1}, func(i *master.Info) { i.Caps.VariableStep = false }, "derivatives", 1},
+		{"fixed step, asked for substeps", ExplicitConfig{Order: 1, Delivery: Substeps},
+			func(i *master.Info) { i.Caps.VariableStep = false }, "held", 0},
+		{"nothing", ExplicitConfig{Order: 1}, func(i *master.Info) { i.Caps = master.Caps{} }, "held", 0},
+		{"discrete", ExplicitConfig{Order: 1}, func(i *master.Info) {
+			for k := range i.In {
+				i.In[k].Discrete = true
+			}
+		}, "held", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := symmetric.split("fd")
+			if test.take != nil {
+				for _, l := range s.subsystems {
+					test.take(l.Info())
+				}
+			}
+			got := deliveries(t, s.system(t), newExplicit(t, test.config))
+			var want []master.Delivery
+			for _, in := range []string{"mass1.u1", "mass2.u1", "mass2.u2"} {
+				want = append(want, master.Delivery{Input: in, How: test.want, Order: test.order})
+			}
+			for _, in := range []string{"u1", "u2", "u3", "u4"} {
+				want = append(want, master.Delivery{Input: "coupling." + in, How: "late"})
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// An output that changes only at communication points is held by whoever takes
+// it, and an input that nothing feeds is held too.
+func TestHeldInputs(t *testing.T) {
+	s := symmetric.split("dd")
+	s.subsystems[0].Info().Out[0].Discrete = true
+	s.connections = slices.DeleteFunc(s.connections, func(c master.Connection) bool { return c.To.String() == "mass1.u2" })
+	got := deliveries(t, s.system(t), newExplicit(t, ExplicitConfig{Order: 2}))
+	want := []master.Delivery{
+		{Input: "mass1.u1", How: "derivatives", Order: 2}, {Input: "mass1.u2", How: "held"},
+		{Input: "mass2.u1", How: "held"}, {Input: "mass2.u2", How: "derivatives", Order: 2},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestSequenceRefused(t *testing.T) {
+	sys := symmetric.split("dd").system(t)
+	for _, test := range []struct {
+		sequence []string
+		want     string
+	}{
+		{[]string{"mass1", "mass3"}, `"mass3", which is no subsystem`},
+		{[]string{"mass1", "mass1"}, `names "mass1" twice`},
+		{[]string{"mass1"}, "must name every subsystem once"},
+	} {
+		e := newExplicit(t, ExplicitConfig{Scheme: GaussSeidel, Sequence: test.sequence})
+		if err := e.Check(sys); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: %v, want … %s", test.sequence, err, test.want)
+		}
+	}
+}
+
+func TestConfigRefused(t *testing.T) {
+	for _, c := range []ExplicitConfig{{Order: -1}, {Order: MaxOrder + 1}, {Substeps: -1}} {
+		if _, err := NewExplicit(c); err == nil {
+			t.Errorf("%+v is accepted", c)
+		}
+	}
+}
+
+// An algorithm may serve one run after the other: nothing of the first is left.
+func TestReuse(t *testing.T) {
+	e := newExplicit(t, ExplicitConfig{Order: 3})
+	o := master.Options{Stop: 0.05, Step: 0.001}
+	first := symmetric.split("dd").run(t, e, o)
+	second := symmetric.split("dd").run(t, e, o)
+	compareStates(t, second, first, 0)
+}
+
+// A value set between two steps holds from there on, at every order.
+func TestSetRealTakesEffectAtOnce(t *testing.T) {
+	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
+		for k := range 3 {
+			for _, delivery := range []Delivery{Derivatives, Substeps} {
+				sink := mastertest.NewLinear("sink", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
+				sys, err := master.NewSystem([]master.Subsystem{sink}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := newExplicit(t, ExplicitConfig{Scheme: scheme, Order: k, Delivery: delivery, Substeps: 2})
+				r, err := master.NewRun(sys, e, master.Options{Stop: 8, Step: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := r.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				want := 0.0
+				for n := range 8 {
+					u := float64(n%3) * 2
+					if err := r.SetReal("sink.u1", u); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := r.Step(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					want += u
+					if got, _ := r.Real("sink.y1"); got != want {
+						t.Errorf("scheme %d, order %d, delivery %d: %g after step %d, want %g", scheme, k, delivery, got, n+1, want)
+					}
+				}
+				if _, err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+func TestConformance(t *testing.T) {
+	for _, c := range []ExplicitConfig{
+		{}, {Order: 2}, {Scheme: GaussSeidel}, {Scheme: GaussSeidel, Order: 3}, {Order: 1, Delivery: Substeps},
+	} {
+		if err := mastertest.TestAlgorithm(func() master.Algorithm { return newExplicit(t, c) }); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// ramp drives the first input with t from outside.
+type ramp struct{}
+
+func (ramp) Inputs() []int                               { return []int{0} }
+func (ramp) Real(_ int, t float64) float64               { return t }
+func (ramp) Discrete(_ int, _ float64, _ *master.Values) {}
+
+// A signal from outside is known over the whole step: with order 1 and more a
+// ramp is met exactly from the first step on, though nothing is known from
+// before the start; order 0 holds its value at the start of each step.
+func TestSignalsAreInterpolated(t *testing.T) {
+	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
+		for k := range 4 {
+			for _, delivery := range []Delivery{Derivatives, Substeps} {
+				sink := mastertest.NewLinear("sink", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
+				sys, err := master.NewSystem([]master.Subsystem{sink}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				memory := &mastertest.Memory{}
+				e := newExplicit(t, ExplicitConfig{Scheme: scheme, Order: k, Delivery: delivery, Substeps: 2})
+				r, err := master.NewRun(sys, e, master.Options{Start: 1, Stop: 3, Step: 0.5, Signals: ramp{}, Recorders: []master.Recorder{memory}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := r.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				for n, now := range memory.T {
+					want := (now*now - 1) / 2
+					if k == 0 {
+						want -= 0.125 * float64(n)
+					}
+					if math.Abs(memory.Y[n][0]-want) > 1e-14 || memory.U[n][0] != now {
+						t.Errorf("scheme %d, order %d, delivery %d, t = %g: input %g, integral %.17g, want %g",
+							scheme, k, delivery, now, memory.U[n][0], memory.Y[n][0], want)
+					}
+				}
+			}
+		}
+	}
+}

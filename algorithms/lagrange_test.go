@@ -1,0 +1,107 @@
+package algorithms
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// The weights of order 0 to 2 have closed forms on any grid.
+func TestWeightsClosedForms(t *testing.T) {
+	const a, b, c, z = 2.0, 1.25, -0.5, 2.75
+	tests := []struct {
+		nodes []float64
+		want  [][]float64 // by derivative
+	}{
+		{[]float64{a}, [][]float64{{1}, {0}}},
+		{[]float64{a, b}, [][]float64{
+			{(z - b) / (a - b), (z - a) / (b - a)},
+			{1 / (a - b), 1 / (b - a)},
+		}},
+		{[]float64{a, b, c}, [][]float64{
+			{(z - b) * (z - c) / ((a - b) * (a - c)), (z - a) * (z - c) / ((b - a) * (b - c)), (z - a) * (z - b) / ((c - a) * (c - b))},
+			{(2*z - b - c) / ((a - b) * (a - c)), (2*z - a - c) / ((b - a) * (b - c)), (2*z - a - b) / ((c - a) * (c - b))},
+			{2 / ((a - b) * (a - c)), 2 / ((b - a) * (b - c)), 2 / ((c - a) * (c - b))},
+		}},
+	}
+	for _, test := range tests {
+		var w [MaxOrder + 1][MaxOrder + 1]float64
+		weights(&w, test.nodes, z, len(test.want)-1)
+		for m, row := range test.want {
+			for j, want := range row {
+				if math.Abs(w[m][j]-want) > 1e-14*math.Max(1, math.Abs(want)) {
+					t.Errorf("%d nodes: derivative %d, node %d: %.17g, want %.17g", len(test.nodes), m, j, w[m][j], want)
+				}
+			}
+		}
+	}
+}
+
+// On an equidistant grid one step ahead the weights are the alternating
+// binomials of haid (numerics.md): (1), (2,−1), (3,−3,1), (4,−6,4,−1), …
+func TestWeightsEquidistantExtrapolation(t *testing.T) {
+	want := [][]float64{{1}, {2, -1}, {3, -3, 1}, {4, -6, 4, -1}, {5, -10, 10, -5, 1}, {6, -15, 20, -15, 6, -1}}
+	for k, row := range want {
+		var nodes []float64
+		for j := range row {
+			nodes = append(nodes, 7-float64(j))
+		}
+		var w [MaxOrder + 1][MaxOrder + 1]float64
+		weights(&w, nodes, 8, 0)
+		for j, v := range row {
+			if math.Abs(w[0][j]-v) > 1e-13 {
+				t.Errorf("order %d, point %d: %g, want %g", k, j, w[0][j], v)
+			}
+		}
+	}
+}
+
+// A polynomial of the degree of the interpolation is met to rounding, with all
+// its derivatives, on random unequal grids.
+func TestWeightsExactForPolynomials(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for degree := 0; degree <= MaxOrder; degree++ {
+		t.Run(fmt.Sprint(degree), func(t *testing.T) {
+			for range 200 {
+				nodes := make([]float64, degree+1)
+				at := rng.Float64()
+				for j := range nodes {
+					nodes[j] = at
+					at -= 0.2 + rng.Float64()
+				}
+				coef := make([]float64, degree+1)
+				for i := range coef {
+					coef[i] = rng.NormFloat64()
+				}
+				z := nodes[0] + rng.Float64()
+				var w [MaxOrder + 1][MaxOrder + 1]float64
+				weights(&w, nodes, z, degree)
+				for m := 0; m <= degree; m++ {
+					got, size := 0.0, 0.0
+					for j, node := range nodes {
+						v := polynomialAt(coef, 0, node)
+						got += w[m][j] * v
+						size += math.Abs(w[m][j] * v)
+					}
+					if want := polynomialAt(coef, m, z); math.Abs(got-want) > 1e-13*(size+math.Abs(want)+1) {
+						t.Fatalf("derivative %d at %g through %v: %.17g, want %.17g", m, z, nodes, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// polynomialAt gives the m-th derivative of Σ c_i zⁱ.
+func polynomialAt(c []float64, m int, z float64) float64 {
+	sum := 0.0
+	for i := m; i < len(c); i++ {
+		f := c[i] * math.Pow(z, float64(i-m))
+		for q := range m {
+			f *= float64(i - q)
+		}
+		sum += f
+	}
+	return sum
+}

@@ -1,0 +1,143 @@
+package algorithms
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// The trajectory of every explicit scheme is that of its propagation matrix.
+func TestPropagationMatrix(t *testing.T) {
+	const H, steps, tolerance = 1.0 / 1024, 400, 1e-12
+	for _, name := range []string{"ff", "fd", "dd"} {
+		for _, sequence := range [][]int{nil, {0, 1}, {1, 0}} {
+			for k := 0; k <= MaxOrder; k++ {
+				for _, substeps := range []int{0, 4} {
+					for _, history := range []bool{false, true} {
+						if k == 0 && (substeps > 0 || history) || k > 3 && substeps > 0 {
+							continue // the same thing, or only slow
+						}
+						label := fmt.Sprintf("%s/sequence=%v/order=%d/substeps=%d/history=%t", name, sequence, k, substeps, history)
+						t.Run(label, func(t *testing.T) {
+							s := uneven.split(name)
+							o := master.Options{Stop: H * steps, Step: H}
+							if history {
+								o.Past = s.history(uneven, k, H)
+							}
+							config := ExplicitConfig{Order: k, Substeps: substeps}
+							if sequence != nil {
+								config.Scheme = GaussSeidel
+								for _, i := range sequence {
+									config.Sequence = append(config.Sequence, s.subsystems[i].Info().Name)
+								}
+								for _, l := range s.subsystems[2:] {
+									config.Sequence = append(config.Sequence, l.Info().Name)
+								}
+							}
+							if substeps > 0 {
+								config.Delivery = Substeps
+							}
+							got := s.run(t, newExplicit(t, config), o)
+							want, radius := s.oracle(H, steps, k, substeps, sequence, history)
+							if radius > 1 {
+								t.Fatalf("spectral radius %g: choose a stable case", radius)
+							}
+							compareStates(t, got, want, tolerance)
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+func newExplicit(t testing.TB, c ExplicitConfig) *Explicit {
+	t.Helper()
+	e, err := NewExplicit(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// oracle gives the states by propagation matrices and the spectral radius.
+func (s *split) oracle(H float64, steps, k, substeps int, sequence []int, history bool) (states [][]float64, radius float64) {
+	z := mat.NewVecDense(4*(k+1), nil)
+	for i, v := range start {
+		z.SetVec(i, v)
+	}
+	points := 1
+	if history {
+		points = k + 1
+		for j := 1; j <= k; j++ {
+			for i, v := range uneven.exact(-float64(j) * H) {
+				z.SetVec(4*j+i, v)
+			}
+		}
+	}
+	state := func() { states = append(states, mat.Col(nil, 0, z)[:4]) }
+	state()
+	var m *mat.Dense
+	for n := range steps {
+		if now := min(points+n, k+1); m == nil || now != min(points+n-1, k+1) {
+			m = s.propagation(H, k, now, substeps, sequence)
+		}
+		next := mat.NewVecDense(4*(k+1), nil)
+		next.MulVec(m, z)
+		z = next
+		state()
+	}
+	var eig mat.Eigen
+	if !eig.Factorize(m, mat.EigenNone) {
+		return states, math.NaN()
+	}
+	for _, v := range eig.Values(nil) {
+		radius = max(radius, math.Hypot(real(v), imag(v)))
+	}
+	return states, radius
+}
+
+// compareStates fails if the trajectories differ by more than the tolerance
+// relative to their largest value, component by component.
+func compareStates(t *testing.T, got, want [][]float64, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d points, want %d", len(got), len(want))
+	}
+	for c := range want[0] {
+		size := 0.0
+		for _, x := range want {
+			size = max(size, math.Abs(x[c]))
+		}
+		for n, x := range want {
+			if d := math.Abs(got[n][c]-x[c]) / size; !(d <= tolerance) {
+				t.Fatalf("state %d at step %d: %.17g, want %.17g: off by %.2g of the largest value", c, n, got[n][c], x[c], d)
+			}
+		}
+	}
+}
+
+// A thousand steps on a grid that rounds.
+func TestPropagationMatrixLong(t *testing.T) {
+	const H, steps = 6.25e-4, 1000
+	for _, name := range []string{"ff", "fd", "dd"} {
+		s := uneven.split(name)
+		got := s.run(t, newExplicit(t, ExplicitConfig{Order: 2}), master.Options{Stop: H * steps, Step: H})
+		want, _ := s.oracle(H, steps, 2, 0, nil, false)
+		compareStates(t, got, want, 1e-12)
+	}
+}
+
+// Held inputs and order 0 are the same thing to the bit.
+func TestHeldIsOrderZero(t *testing.T) {
+	const H = 1.0 / 1024
+	s := uneven.split("fd")
+	zero := s.run(t, newExplicit(t, ExplicitConfig{}), master.Options{Stop: 100 * H, Step: H})
+	s = uneven.split("fd")
+	held := s.run(t, newExplicit(t, ExplicitConfig{Order: 3, Delivery: Held}), master.Options{Stop: 100 * H, Step: H})
+	compareStates(t, held, zero, 0)
+}

@@ -1,0 +1,195 @@
+package master_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+)
+
+// fake is a subsystem made of functions. Every call counts, and writes the
+// count unlocked, so that the race detector proves that there is one caller.
+type fake struct {
+	info master.Info
+	u, y []float64
+	// eval computes y from u; nil leaves y as it is.
+	eval func(u, y []float64)
+	// step is called at each Step before eval; nil reaches the end.
+	step func(t, H float64) (float64, error)
+
+	din, dout master.Values
+	discrete  func(in, out *master.Values)
+
+	calls      int
+	lengths    []float64 // of each Step
+	terminated int
+	closed     int
+}
+
+func newFake(name string, inputs, outputs int) *fake {
+	f := &fake{u: make([]float64, inputs), y: make([]float64, outputs)}
+	f.info = master.Info{Name: name, In: ports("u", inputs), Out: ports("y", outputs), Caps: master.Caps{VariableStep: true}}
+	return f
+}
+
+func ports(prefix string, n int) []master.Port {
+	var p []master.Port
+	for i := range n {
+		p = append(p, master.Port{Name: prefix + string(rune('1'+i))})
+	}
+	return p
+}
+
+// depends declares that every output depends on every input.
+func (f *fake) depends() *fake {
+	on := make([][]int, len(f.info.Out)+len(f.info.DiscreteOut))
+	for i := range on {
+		for k := range len(f.info.In) + len(f.info.DiscreteIn) {
+			on[i] = append(on[i], k)
+		}
+	}
+	ft := master.Feedthrough{On: on, Assumed: make([]bool, len(on))}
+	f.info.Step, f.info.Init = ft, ft
+	return f
+}
+
+// assumes marks all dependencies as assumed.
+func (f *fake) assumes() *fake {
+	f.depends()
+	for i := range f.info.Step.Assumed {
+		f.info.Step.Assumed[i] = true
+	}
+	return f
+}
+
+func (f *fake) Info() *master.Info { return &f.info }
+
+func (f *fake) SetInputs(u []float64) error {
+	f.calls++
+	copy(f.u, u)
+	return nil
+}
+
+func (f *fake) Step(_ context.Context, t, H float64) (float64, error) {
+	f.calls++
+	f.lengths = append(f.lengths, H)
+	if f.step != nil {
+		if reached, err := f.step(t, H); err != nil || reached != t+H {
+			return reached, err
+		}
+	}
+	f.update()
+	return t + H, nil
+}
+
+func (f *fake) update() {
+	if f.eval != nil {
+		f.eval(f.u, f.y)
+	}
+	if f.discrete != nil {
+		f.discrete(&f.din, &f.dout)
+	}
+}
+
+func (f *fake) Outputs(y []float64) error {
+	f.calls++
+	copy(y, f.y)
+	return nil
+}
+
+func (f *fake) EnterInit(context.Context, master.Experiment) error {
+	if f.din.Integer == nil {
+		f.din, f.dout = master.NewValues(f.info.DiscreteIn), master.NewValues(f.info.DiscreteOut)
+	}
+	return nil
+}
+func (f *fake) EvalInit() error { f.calls++; f.update(); return nil }
+func (f *fake) ExitInit() error { return nil }
+
+func (f *fake) SetDiscrete(v *master.Values) error { copyValues(&f.din, v); return nil }
+func (f *fake) Discrete(v *master.Values) error    { copyValues(v, &f.dout); return nil }
+
+func copyValues(to, from *master.Values) {
+	copy(to.Real, from.Real)
+	copy(to.Integer, from.Integer)
+	copy(to.Boolean, from.Boolean)
+	copy(to.String, from.String)
+}
+
+func (f *fake) Terminate() error { f.terminated++; return nil }
+func (f *fake) Close() error     { f.closed++; return nil }
+
+// saved is a fake that can go back.
+type saved struct{ *fake }
+
+type savedState struct {
+	u, y      []float64
+	din, dout master.Values
+}
+
+func newSaved(name string, inputs, outputs int) saved {
+	f := newFake(name, inputs, outputs)
+	f.info.Caps.SaveState = true
+	return saved{f}
+}
+
+func (s saved) SaveState(master.State) (master.State, error) {
+	clone := func(v *master.Values) master.Values {
+		return master.Values{Integer: slices.Clone(v.Integer), Boolean: slices.Clone(v.Boolean), String: slices.Clone(v.String)}
+	}
+	return &savedState{slices.Clone(s.u), slices.Clone(s.y), clone(&s.din), clone(&s.dout)}, nil
+}
+
+func (s saved) RestoreState(state master.State) error {
+	v := state.(*savedState)
+	copy(s.u, v.u)
+	copy(s.y, v.y)
+	copyValues(&s.din, &v.din)
+	copyValues(&s.dout, &v.dout)
+	return nil
+}
+
+func (s saved) FreeState(master.State) error { return nil }
+
+func wire(from, to string) master.Connection {
+	return master.Connection{From: endpoint(from), To: endpoint(to)}
+}
+
+// endpoint splits "subsystem.port".
+func endpoint(name string) master.Endpoint {
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i] == '.' {
+			return master.Endpoint{Subsystem: name[:i], Port: name[i+1:]}
+		}
+	}
+	return master.Endpoint{Port: name}
+}
+
+func system(t testing.TB, subs []master.Subsystem, connections ...master.Connection) *master.System {
+	t.Helper()
+	sys, err := master.NewSystem(subs, connections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+func explicit(t testing.TB, c algorithms.ExplicitConfig) master.Algorithm {
+	t.Helper()
+	e, err := algorithms.NewExplicit(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func newRun(t testing.TB, sys *master.System, o master.Options) *master.Run {
+	t.Helper()
+	r, err := master.NewRun(sys, explicit(t, algorithms.ExplicitConfig{}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

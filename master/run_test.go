@@ -1,0 +1,721 @@
+package master_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// lastTime is a recorder that keeps the times only.
+type times struct{ t []float64 }
+
+func (r *times) Begin(*master.System) error   { return nil }
+func (r *times) Record(p *master.Point) error { r.t = append(r.t, p.T); return nil }
+func (r *times) Flush() error                 { return nil }
+func (r *times) End(master.Result) error      { return nil }
+
+// A million fixed steps end exactly at t0 + n·H, each point on the way too.
+func TestMillionSteps(t *testing.T) {
+	const n, start, H = 1_000_000, 0.7, 1e-3
+	rec := &times{}
+	stop := at(start, n, H)
+	r := newRun(t, system(t, []master.Subsystem{&counter{}}), master.Options{Start: start, Stop: stop, Step: H, Recorders: []master.Recorder{rec}})
+	result, err := r.Run(t.Context())
+	if err != nil || result.Accepted != n || len(rec.t) != n+1 {
+		t.Fatalf("%v; %d steps, %d points", err, result.Accepted, len(rec.t))
+	}
+	for i, got := range rec.t {
+		if want := start + float64(float64(i)*H); got != want {
+			t.Fatalf("point %d is %.17g, want %.17g", i, got, want)
+		}
+	}
+	if want := start + float64(float64(n)*H); result.Time != want {
+		t.Errorf("end at %.17g, want %.17g", result.Time, want)
+	}
+}
+
+// counter has nothing but a step.
+type counter struct{ n int }
+
+func (c *counter) Info() *master.Info {
+	return &master.Info{Name: "counter", Caps: master.Caps{VariableStep: true}}
+}
+func (c *counter) SetInputs([]float64) error { return nil }
+func (c *counter) Outputs([]float64) error   { return nil }
+func (c *counter) Step(_ context.Context, t, H float64) (float64, error) {
+	c.n++
+	return t + H, nil
+}
+
+// at is a grid point in floating point, unlike an expression of constants.
+func at(start float64, n int, H float64) float64 { return start + float64(float64(n)*H) }
+
+func TestGrid(t *testing.T) {
+	for _, test := range []struct {
+		start, stop, step float64
+		fixed             bool
+		points            int // steps
+		end               float64
+		warn              string
+	}{
+		{0, 1, 0.25, false, 4, 1, ""},
+		{0, 1, 0.3, false, 4, 1, ""}, // last step is short
+		{0, 1, 0.3, true, 3, at(0, 3, 0.3), "fake cannot vary its step: the run ends at 0.9"},
+		{0, 1, 2, false, 1, 1, ""}, // one short step
+		{0, 0.3 + 1e-11, 0.1, false, 3, at(0, 3, 0.1), ""},
+		{0, 0.3 - 1e-11, 0.1, false, 3, at(0, 3, 0.1), ""},
+		{0, 0.3 + 1e-9, 0.1, false, 4, 0.3 + 1e-9, ""},
+		{-5, 5, 0.1, true, 100, at(-5, 100, 0.1), ""},
+	} {
+		f := newFake("fake", 0, 1)
+		f.info.Caps.VariableStep = !test.fixed
+		rec := &times{}
+		r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Start: test.start, Stop: test.stop, Step: test.step, Recorders: []master.Recorder{rec}})
+		result, err := r.Run(t.Context())
+		if err != nil || result.Status != master.Complete || result.Accepted != test.points || result.Time != test.end || rec.t[len(rec.t)-1] != test.end {
+			t.Errorf("%+v: %v %s, %d steps to %.17g", test, err, result.Status, result.Accepted, result.Time)
+		}
+		if got := strings.Join(result.Warnings, "\n"); (test.warn == "") != (got == "") || !strings.Contains(got, test.warn) {
+			t.Errorf("%+v: warnings %q", test, got)
+		}
+		if !test.fixed {
+			continue
+		}
+		// A subsystem that cannot vary its step hears one number only (fmi2 49).
+		if i := slices.IndexFunc(f.lengths, func(h float64) bool { return h != test.step }); i >= 0 {
+			t.Errorf("%+v: step %d is %.17g", test, i, f.lengths[i])
+		}
+	}
+}
+
+func TestOptionsRefused(t *testing.T) {
+	for _, test := range []struct {
+		o     master.Options
+		fixed bool
+		want  string
+	}{
+		{master.Options{Stop: 1}, false, "step size is 0"},
+		{master.Options{Stop: 1, Step: -1}, false, "greater than 0"},
+		{master.Options{Stop: 0, Step: 1}, false, "not after the start"},
+		{master.Options{Start: 2, Stop: 1, Step: 1}, false, "not after the start"},
+		{master.Options{Stop: math.NaN(), Step: 1}, false, "finite"},
+		{master.Options{Stop: math.Inf(1), Step: 1}, false, "finite"},
+		{master.Options{Start: 1e9, Stop: 2e9, Step: 1e-9}, false, "vanishes"},
+		{master.Options{Stop: 1, Step: 2}, true, "shorter than one step"},
+		{master.Options{Stop: 1e-12, Step: 1}, false, "no step"},
+		{master.Options{Stop: 1, Step: 0.1, Discard: master.ShortenOnDiscard}, false, "roll back"},
+	} {
+		f := newFake("fake", 0, 1)
+		f.info.Caps.VariableStep = !test.fixed
+		_, err := master.NewRun(system(t, []master.Subsystem{f}), explicit(t, algorithms.ExplicitConfig{}), test.o)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v, want … %s", test.o, err, test.want)
+		}
+		if f.calls > 0 {
+			t.Errorf("%+v: the subsystem was touched", test.o)
+		}
+	}
+}
+
+// A capability that is promised and not there is an error before the run.
+func TestPromisesChecked(t *testing.T) {
+	for want, promise := range map[string]func(*master.Info){
+		"input derivatives":       func(i *master.Info) { i.Caps.InputDerivatives = true },
+		"rollback":                func(i *master.Info) { i.Caps.SaveState = true },
+		"directional derivatives": func(i *master.Info) { i.Caps.DirectionalDerivative = true },
+		"watched variables":       func(i *master.Info) { i.Watch = []master.Port{{Name: "w"}} },
+	} {
+		f := newFake("fake", 0, 1)
+		promise(&f.info)
+		_, err := master.NewRun(system(t, []master.Subsystem{f}), explicit(t, algorithms.ExplicitConfig{}), master.Options{Stop: 1, Step: 1})
+		if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "fake: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// healthy gives two fakes around a third, of which something is to go wrong.
+func healthy(middle master.Subsystem) (subs []master.Subsystem, others []*fake) {
+	a, c := newFake("a", 0, 1), newFake("c", 0, 1)
+	return []master.Subsystem{a, middle, c}, []*fake{a, c}
+}
+
+// Whatever happens in one subsystem, the run ends, says what and where, keeps
+// what was recorded, and ends and frees all subsystems once.
+func TestContainment(t *testing.T) {
+	boom := errors.New("boom")
+	linear := func() master.Subsystem {
+		return mastertest.NewLinear("b", mastertest.Matrices{A: [][]float64{{-1}}, C: [][]float64{{1}}}, []float64{1})
+	}
+	for _, test := range []struct {
+		name   string
+		faulty mastertest.Faulty
+		status master.Status
+		is     error
+		want   []string // in the reason
+	}{
+		{"error", mastertest.Faulty{Err: boom}, master.Failed, boom, []string{"b: step from t = 0.2 s by 0.1 s: boom"}},
+		{"panic", mastertest.Faulty{Panic: "oh"}, master.Failed, nil, []string{"panic", "b", "t = 0.2 s", "oh"}},
+		{"NaN", mastertest.Faulty{NaN: true}, master.Failed, nil, []string{"b.y1 is NaN", "t = 0.3"}},
+		{"terminated", mastertest.Faulty{Terminate: true, Discard: 0.5}, master.Incomplete, master.ErrTerminated, []string{"b: ", "t = 0.2 s", "end the simulation"}},
+		{"discard", mastertest.Faulty{Discard: 0.5}, master.Failed, master.ErrDiscard, []string{"b: ", "t = 0.2 s", "discard=shorten"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			faulty := test.faulty
+			faulty.Subsystem, faulty.AtStep = linear(), 3
+			subs, others := healthy(&faulty)
+			memory := &mastertest.Memory{}
+			r := newRun(t, system(t, subs), master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{memory}})
+			result, err := r.Run(t.Context())
+			if err == nil || test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("error %v, want %v", err, test.is)
+			}
+			if result.Status != test.status || result.Accepted != 2 || result.Time != 0.2 {
+				t.Errorf("%s after %d steps at t = %g", result.Status, result.Accepted, result.Time)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(result.Reason, want) {
+					t.Errorf("reason %q lacks %q", result.Reason, want)
+				}
+			}
+			if len(memory.T) != 3 || !memory.Ended || memory.Result.Status != test.status {
+				t.Errorf("recorded %v, ended %t as %s", memory.T, memory.Ended, memory.Result.Status)
+			}
+			if got, want := r.Time(), 0.2; got != want {
+				t.Errorf("the run stands at %g", got)
+			}
+			// The point is still the last one that was accepted.
+			if got, err := r.Real("b.y1"); err != nil || got != memory.Y[2][1] {
+				t.Errorf("b.y1 is %g after the failure, want %g; %v", got, memory.Y[2][1], err)
+			}
+			for _, f := range others {
+				if f.terminated != 1 || f.closed != 1 {
+					t.Errorf("%s: terminated %d times, closed %d times", f.info.Name, f.terminated, f.closed)
+				}
+			}
+			if again, err2 := r.Close(); again.Status != result.Status || fmt.Sprint(err2) != fmt.Sprint(err) {
+				t.Errorf("a second Close gives %v, %v", again, err2)
+			}
+			if others[0].closed != 1 {
+				t.Error("a second Close frees twice")
+			}
+		})
+	}
+}
+
+// A step that ends early without a word is a discarded one: its outputs would
+// be taken for those at the end.
+func TestShortReach(t *testing.T) {
+	f := newFake("fake", 0, 1)
+	f.step = func(t, H float64) (float64, error) { return t + H/2, nil }
+	_, err := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.5}).Run(t.Context())
+	var step *master.StepError
+	if !errors.As(err, &step) || !errors.Is(err, master.ErrDiscard) || step.Reached != 0.25 || step.Subsystem != "fake" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A failure at any stage of the start frees everything.
+func TestStartFails(t *testing.T) {
+	boom := errors.New("boom")
+	for _, stage := range []string{"enter", "eval", "exit", "outputs"} {
+		bad := &stubborn{fake: newFake("b", 1, 1), at: stage, err: boom}
+		subs, others := healthy(bad)
+		memory := &mastertest.Memory{}
+		result, err := newRun(t, system(t, subs), master.Options{Start: 3, Stop: 4, Step: 0.1, Recorders: []master.Recorder{memory}}).Run(t.Context())
+		var step *master.StepError
+		if !errors.As(err, &step) || !errors.Is(err, boom) || !step.Initialize || !strings.Contains(err.Error(), "b: initialisation at t = 3 s: boom") {
+			t.Errorf("%s: %v", stage, err)
+		}
+		if result.Status != master.Failed || result.Accepted != 0 || result.Time != 3 || len(memory.T) != 0 || !memory.Ended {
+			t.Errorf("%s: %+v", stage, result)
+		}
+		for _, f := range others {
+			if f.closed != 1 {
+				t.Errorf("%s: %s closed %d times", stage, f.info.Name, f.closed)
+			}
+		}
+	}
+}
+
+// stubborn fails at a stage of the start.
+type stubborn struct {
+	*fake
+	at  string
+	err error
+}
+
+func (s *stubborn) fail(stage string) error {
+	if s.at == stage {
+		return s.err
+	}
+	return nil
+}
+func (s *stubborn) EnterInit(ctx context.Context, e master.Experiment) error {
+	return errors.Join(s.fail("enter"), s.fake.EnterInit(ctx, e))
+}
+func (s *stubborn) EvalInit() error { return errors.Join(s.fail("eval"), s.fake.EvalInit()) }
+func (s *stubborn) ExitInit() error { return errors.Join(s.fail("exit"), s.fake.ExitInit()) }
+func (s *stubborn) Outputs(y []float64) error {
+	return errors.Join(s.fail("outputs"), s.fake.Outputs(y))
+}
+func (s *stubborn) Terminate() error { return errors.Join(s.fail("terminate"), s.fake.Terminate()) }
+func (s *stubborn) Close() error {
+	if s.at == "close panic" {
+		panic(s.err)
+	}
+	return errors.Join(s.fail("close"), s.fake.Close())
+}
+
+// What goes wrong at the end makes a run failed, in the eyes of the recorders
+// too, and does not keep the other subsystems.
+func TestEndFails(t *testing.T) {
+	boom := errors.New("boom")
+	for _, stage := range []string{"terminate", "close", "close panic"} {
+		subs, others := healthy(&stubborn{fake: newFake("b", 0, 1), at: stage, err: boom})
+		memory := &mastertest.Memory{}
+		result, err := newRun(t, system(t, subs), master.Options{Stop: 1, Step: 0.5, Recorders: []master.Recorder{memory}}).Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "b: ending: ") || !strings.Contains(err.Error(), "boom") {
+			t.Errorf("%s: %v", stage, err)
+		}
+		if result.Status != master.Failed || memory.Result.Status != master.Failed || !strings.Contains(memory.Result.Reason, "boom") || len(memory.T) != 3 {
+			t.Errorf("%s: status %s, recorded %s (%s)", stage, result.Status, memory.Result.Status, memory.Result.Reason)
+		}
+		for _, f := range others {
+			if f.terminated != 1 || f.closed != 1 {
+				t.Errorf("%s: %s terminated %d times, closed %d times", stage, f.info.Name, f.terminated, f.closed)
+			}
+		}
+	}
+}
+
+// broken is a recorder that fails or panics in one of its methods.
+type broken struct {
+	mastertest.Memory
+	at    string
+	err   error
+	panic bool
+}
+
+func (b *broken) hit(at string) error {
+	if b.at != at {
+		return nil
+	}
+	if b.panic {
+		panic(b.err)
+	}
+	return b.err
+}
+func (b *broken) Begin(*master.System) error { return b.hit("begin") }
+func (b *broken) Record(p *master.Point) error {
+	if p.Step == 2 {
+		if err := b.hit("record"); err != nil {
+			return err
+		}
+	}
+	return b.Memory.Record(p)
+}
+func (b *broken) End(r master.Result) error { return errors.Join(b.Memory.End(r), b.hit("end")) }
+
+// A recorder that fails ends the run; the others are ended all the same.
+func TestRecorderFails(t *testing.T) {
+	boom := errors.New("boom")
+	for _, stage := range []string{"begin", "record", "end"} {
+		for _, panics := range []bool{false, true} {
+			b := &broken{at: stage, err: boom, panic: panics}
+			before, after := &mastertest.Memory{}, &mastertest.Memory{}
+			f := newFake("fake", 0, 1)
+			result, err := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{before, b, after}}).Run(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "boom") || result.Status != master.Failed || !strings.Contains(result.Reason, "boom") {
+				t.Errorf("%s, panic=%t: %v, %+v", stage, panics, err, result)
+			}
+			if !before.Ended || after.Ended != (stage != "begin") {
+				t.Errorf("%s, panic=%t: before ended %t, after ended %t", stage, panics, before.Ended, after.Ended)
+			}
+			if f.closed != 1 {
+				t.Errorf("%s, panic=%t: closed %d times", stage, panics, f.closed)
+			}
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	f := newFake("fake", 0, 1)
+	f.step = func(t, H float64) (float64, error) {
+		if t >= 0.45 {
+			cancel(master.ErrInterrupted)
+		}
+		return t + H, nil
+	}
+	memory := &mastertest.Memory{}
+	result, err := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{memory}}).Run(ctx)
+	if !errors.Is(err, master.ErrInterrupted) || result.Status != master.Incomplete || !strings.Contains(result.Reason, "t = 0.6") || result.Accepted != 6 {
+		t.Errorf("%v, %+v", err, result)
+	}
+	if len(memory.T) != 7 || !memory.Ended || memory.Result.Status != master.Incomplete || f.terminated != 1 || f.closed != 1 {
+		t.Errorf("%d points, ended %t as %s; terminated %d, closed %d", len(memory.T), memory.Ended, memory.Result.Status, f.terminated, f.closed)
+	}
+}
+
+func TestCancelBeforeStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f := newFake("fake", 0, 1)
+	result, err := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1}).Run(ctx)
+	if !errors.Is(err, context.Canceled) || result.Status != master.Incomplete || f.closed != 1 {
+		t.Errorf("%v, %+v, closed %d", err, result, f.closed)
+	}
+}
+
+// A run that is closed early, or never started, is incomplete and frees its subsystems.
+func TestCloseEarly(t *testing.T) {
+	for steps := -1; steps < 3; steps++ {
+		f := newFake("fake", 0, 1)
+		r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1})
+		if steps >= 0 {
+			if err := r.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range steps {
+			if more, err := r.Step(t.Context()); !more || err != nil {
+				t.Fatal(more, err)
+			}
+		}
+		result, err := r.Close()
+		if err != nil || result.Status != master.Incomplete || result.Accepted != max(steps, 0) || f.closed != 1 || (f.terminated == 1) != (steps >= 0) {
+			t.Errorf("after %d steps: %v, %+v, closed %d, terminated %d", steps, err, result, f.closed, f.terminated)
+		}
+		if more, err := r.Step(t.Context()); more || err == nil {
+			t.Error("a closed run can be stepped")
+		}
+		if err := r.Start(t.Context()); err == nil {
+			t.Error("a closed run can be started")
+		}
+	}
+}
+
+// oscillator gives a fresh system with memory.
+func oscillator(t *testing.T) (*master.System, []*mastertest.Linear) {
+	t.Helper()
+	subs := mastertest.Oscillator()
+	return system(t, []master.Subsystem{subs[0], subs[1]}, mastertest.OscillatorConnections()...), subs
+}
+
+// Stepping from outside gives the same bits as Run.
+func TestStepAPI(t *testing.T) {
+	o := func(m *mastertest.Memory) master.Options {
+		return master.Options{Stop: 1.03, Step: 0.1, Recorders: []master.Recorder{m}}
+	}
+	a, b := &mastertest.Memory{}, &mastertest.Memory{}
+	sys, _ := oscillator(t)
+	if _, err := newRun(t, sys, o(a)).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sys, _ = oscillator(t)
+	r := newRun(t, sys, o(b))
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; ; n++ {
+		p := r.Point()
+		if r.Time() != a.T[n] || r.Steps() != n || !slices.Equal(p.Y, a.Y[n]) || !slices.Equal(p.U, a.U[n]) {
+			t.Fatalf("step %d at %g: %v", n, r.Time(), p)
+		}
+		if v, err := r.Real("first.y1"); err != nil || v != a.Y[n][0] {
+			t.Fatal(v, err)
+		}
+		if v, err := r.Real("second.u2"); err != nil || v != a.U[n][2] {
+			t.Fatal(v, err)
+		}
+		if n == len(a.T)-1 {
+			break
+		}
+		more, err := r.Step(t.Context())
+		if err != nil || more != (n+1 < len(a.T)-1) {
+			t.Fatal(more, err)
+		}
+	}
+	if more, err := r.Step(t.Context()); more || err != nil {
+		t.Errorf("a step past the end gives %t, %v", more, err)
+	}
+	result, err := r.Close()
+	if err != nil || result.Status != master.Complete {
+		t.Errorf("%v, %+v", err, result)
+	}
+	if !slices.Equal(a.T, b.T) || !equal(a.Y, b.Y) || !equal(a.U, b.U) {
+		t.Error("the records differ")
+	}
+}
+
+func equal(a, b [][]float64) bool {
+	return slices.EqualFunc(a, b, func(p, q []float64) bool { return slices.Equal(p, q) })
+}
+
+// Names that are nothing, and inputs that are not free, are refused.
+func TestSetRealRefused(t *testing.T) {
+	sys, _ := oscillator(t)
+	r := newRun(t, sys, master.Options{Stop: 1, Step: 0.1})
+	defer r.Close()
+	for name, want := range map[string]string{
+		"first.y1": "no Real input", "nothing": "no Real input", "first.u1": "connected to second.y1",
+	} {
+		if err := r.SetReal(name, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := r.Real("first.u9"); err == nil {
+		t.Error("first.u9 has a value")
+	}
+}
+
+// A value set before the start is the one of the initialisation.
+func TestSetRealBeforeStart(t *testing.T) {
+	f := newFake("fake", 1, 1).depends()
+	f.info.StartIn = []float64{3}
+	f.eval = func(u, y []float64) { y[0] = 2 * u[0] }
+	for _, set := range []bool{false, true} {
+		r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1})
+		want := 6.0
+		if set {
+			want = 10
+			if err := r.SetReal("fake.u1", 5); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := r.Real("fake.y1"); got != want {
+			t.Errorf("set=%t: %g, want %g", set, got, want)
+		}
+		if _, err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// signals drives fake.u1 with 10 t and its Integer with the whole part of 10 t.
+type signals struct{}
+
+func (signals) Inputs() []int                 { return []int{0} }
+func (signals) Real(_ int, t float64) float64 { return 10 * t }
+func (signals) Discrete(sub int, t float64, v *master.Values) {
+	v.Integer[0] = int32(10*t + 1e-9)
+}
+
+// Signals from outside hold at a point from there on, from the initialisation.
+func TestSignals(t *testing.T) {
+	f := newFake("fake", 1, 1)
+	f.info.DiscreteIn, f.info.DiscreteOut = []master.Port{{Name: "i", Kind: master.Integer}}, []master.Port{{Name: "o", Kind: master.Integer}}
+	f.depends()
+	f.eval = func(u, y []float64) { y[0] = u[0] }
+	f.discrete = func(in, out *master.Values) { out.Integer[0] = in.Integer[0] }
+	r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Start: 1, Stop: 2, Step: 0.5, Signals: signals{}})
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check := func(u, y float64, o int32) {
+		t.Helper()
+		p := r.Point()
+		if math.Abs(p.U[0]-u) > 1e-12 || math.Abs(p.Y[0]-y) > 1e-12 || p.DiscreteOut[0].Integer[0] != o {
+			t.Errorf("t = %g: %v", r.Time(), p)
+		}
+	}
+	check(10, 10, 10)
+	if _, err := r.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check(15, 10, 10)
+	if _, err := r.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check(20, 15, 15)
+	if err := r.SetReal("fake.u1", 1); err == nil {
+		t.Error("an input driven by signals can be set")
+	}
+	if _, err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Progress and Flush come with the clock, not with the steps; a run that takes
+// a while has them.
+func TestProgress(t *testing.T) {
+	var seen []master.Progress
+	sub := newFake("fake", 0, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newRun(t, system(t, []master.Subsystem{sub}), master.Options{Stop: 1e9, Step: 1, Observe: func(p master.Progress) {
+		seen = append(seen, p)
+		if len(seen) == 2 {
+			cancel()
+		}
+	}})
+	result, err := r.Run(ctx)
+	if !errors.Is(err, context.Canceled) || result.Status != master.Incomplete || len(seen) != 2 {
+		t.Fatal(err, result.Status, len(seen))
+	}
+	for i, p := range seen {
+		if p.Steps == 0 || p.T != float64(p.Steps) || p.Stop != 1e9 || p.Wall <= 0 || i > 0 && p.Steps <= seen[i-1].Steps {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// The counters tell how often each subsystem was stepped, substeps counted.
+func TestCounters(t *testing.T) {
+	a, b := newFake("a", 1, 1), newFake("b", 1, 1)
+	sys := system(t, []master.Subsystem{a, b}, wire("a.y1", "b.u1"))
+	b.info.Caps.VariableStep = false
+	r, err := master.NewRun(sys, explicit(t, algorithms.ExplicitConfig{Order: 1, Delivery: algorithms.Substeps, Substeps: 5}), master.Options{Stop: 1, Step: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.Run(t.Context())
+	if err != nil || !slices.Equal(result.SubsystemSteps, []int{50, 10}) || len(a.lengths) != 50 || len(b.lengths) != 10 {
+		t.Errorf("%v, %v", err, result.SubsystemSteps)
+	}
+	if result.SubsystemSeconds[0] <= 0 || result.MasterSeconds <= 0 {
+		t.Errorf("%+v", result)
+	}
+}
+
+// An algorithm that asks for a repetition gets shorter steps from the same
+// state, if the subsystems can roll back, and an error if they cannot.
+func TestRetry(t *testing.T) {
+	s := newSaved("fake", 0, 1)
+	s.step = func(t, H float64) (float64, error) { s.y[0] += H; return t + H, nil }
+	sys := system(t, []master.Subsystem{s})
+	r, err := master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.ExplicitConfig{}), largest: 0.25}, master.Options{Stop: 2, Step: 1, Discard: master.ShortenOnDiscard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.Run(t.Context())
+	if err != nil || result.Rejected == 0 || result.Time != 2 || math.Abs(s.y[0]-2) > 1e-15 {
+		t.Errorf("%v, %+v, %g", err, result, s.y[0])
+	}
+	r, err = master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.ExplicitConfig{}), largest: 0.25}, master.Options{Stop: 2, Step: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := r.Run(t.Context()); !errors.Is(err, master.ErrCapability) || result.Status != master.Failed {
+		t.Errorf("%v, %+v", err, result)
+	}
+	r, err = master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.ExplicitConfig{})}, master.Options{Stop: 2, Step: 1, Discard: master.ShortenOnDiscard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "t = 0 s") || result.Status != master.Failed {
+		t.Errorf("%v, %+v", err, result)
+	}
+}
+
+// picky accepts no step above the largest.
+type picky struct {
+	master.Algorithm
+	largest float64
+}
+
+func (p *picky) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+	trial, err := p.Algorithm.Attempt(ctx, x, t, H)
+	if H > p.largest {
+		trial.Verdict = master.Retry
+	}
+	return trial, err
+}
+
+// A discarded step is taken in pieces: to where the subsystem got, then on to
+// the grid. The pieces see the discrete signals of their start, not those of
+// the attempt that was thrown away.
+func TestDiscardShorten(t *testing.T) {
+	build := func(discard float64) ([]master.Subsystem, []master.Connection) {
+		// The counter adds one at each step that stands; the sum takes it over.
+		count, sum := newSaved("count", 0, 1), newSaved("sum", 0, 1)
+		count.info.DiscreteOut = []master.Port{{Name: "n", Kind: master.Integer}}
+		sum.info.DiscreteIn = []master.Port{{Name: "n", Kind: master.Integer}}
+		started := false
+		count.step = func(t, H float64) (float64, error) { started = true; return t + H, nil }
+		count.discrete = func(_, out *master.Values) {
+			if started {
+				out.Integer[0]++
+			}
+		}
+		sum.step = func(t, H float64) (float64, error) {
+			sum.y[0] += H * float64(sum.din.Integer[0])
+			return t + H, nil
+		}
+		rest := mastertest.NewLinear("rest", mastertest.Matrices{A: [][]float64{{-1}}, C: [][]float64{{1}}}, []float64{1})
+		faulty := &mastertest.Faulty{Subsystem: rest, AtStep: 3, Discard: discard}
+		return []master.Subsystem{count, sum, faulty}, []master.Connection{wire("count.n", "sum.n")}
+	}
+	for _, discard := range []float64{0.25, 0} {
+		subs, connections := build(discard)
+		memory := &mastertest.Memory{}
+		r := newRun(t, system(t, subs, connections...), master.Options{Stop: 4, Step: 1, Discard: master.ShortenOnDiscard, Recorders: []master.Recorder{memory}})
+		result, err := r.Run(t.Context())
+		if err != nil || result.Status != master.Complete || result.Rejected != 1 || result.Accepted != 5 {
+			t.Fatalf("%v, %+v", err, result)
+		}
+		piece := 2 + discard
+		if discard == 0 {
+			piece = 2.5
+		}
+		if want := []float64{0, 1, 2, piece, 3, 4}; !slices.Equal(memory.T, want) {
+			t.Errorf("points %v, want %v", memory.T, want)
+		}
+		// n is 0, 1, 2, 3, 4 at the start of the steps.
+		want := 0*1 + 1*1 + 2*(piece-2) + 3*(3-piece) + 4*1.0
+		if got := memory.Y[5][1]; got != want {
+			t.Errorf("sum %g, want %g", got, want)
+		}
+		if got := memory.Y[5][2]; math.Abs(got-math.Exp(-4)) > 1e-15 {
+			t.Errorf("rest %g, want %g", got, math.Exp(-4))
+		}
+	}
+}
+
+// A subsystem that never gets anywhere ends the run after a bounded number of attempts.
+func TestDiscardWithoutEnd(t *testing.T) {
+	s := newSaved("fake", 0, 1)
+	s.step = func(t, H float64) (float64, error) { return t, master.ErrDiscard }
+	result, err := newRun(t, system(t, []master.Subsystem{s}), master.Options{Stop: 1, Step: 0.1, Discard: master.ShortenOnDiscard}).Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "t = 0 s") || result.Status != master.Failed || result.Rejected > 100 {
+		t.Errorf("%v, %+v", err, result)
+	}
+}
+
+// Rollback keeps one state a subsystem alive, and frees it.
+func TestStatesFreed(t *testing.T) {
+	sys, subs := oscillator(t)
+	if _, err := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Discard: master.ShortenOnDiscard}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range subs {
+		if l.Calls.Save == 0 || l.Calls.Restore != 10 || l.Calls.Free != 1 {
+			t.Errorf("%s: %+v", l.Info().Name, l.Calls)
+		}
+	}
+}
+
+// A system of no subsystems, an input of no connection, a recorder that panics:
+// nothing of this brings the program down.
+func TestEmptySystem(t *testing.T) {
+	sys := system(t, nil)
+	b := &broken{at: "begin", err: errors.New("boom"), panic: true}
+	result, err := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{b}}).Run(t.Context())
+	if err == nil || result.Status != master.Failed {
+		t.Errorf("%v, %+v", err, result)
+	}
+	if result, err = newRun(t, sys, master.Options{Stop: 1, Step: 0.1}).Run(t.Context()); err != nil || result.Accepted != 10 {
+		t.Errorf("%v, %+v", err, result)
+	}
+}
