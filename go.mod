@@ -1,3 +1,8 @@
 module github.com/macrostep/macrostep
 
 go 1.26.0
+
+require (
+	github.com/ebitengine/purego v0.11.3
+	golang.org/x/sys v0.49.0
+)
