@@ -1,0 +1,6 @@
+//go:build macrostep_portable || !((amd64 && (linux || darwin || freebsd || netbsd || windows)) || (arm64 && (linux || darwin || freebsd || netbsd)))
+
+package fmi
+
+// run carries out a batch; here by the portable path.
+func run(b *batch) { runPortable(b) }
