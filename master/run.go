@@ -346,9 +346,12 @@ func (r *Run) takePast() error {
 		if !(p.T < r.opt.Start) {
 			continue
 		}
+		if len(p.Y) != len(r.x.Y) {
+			return fmt.Errorf("the history before the start has %d values at t = %.12g s for %d outputs", len(p.Y), p.T, len(r.x.Y))
+		}
 		for _, y := range r.sys.ExtrapolatedOutputs() {
 			if math.IsNaN(p.Y[y]) || math.IsInf(p.Y[y], 0) {
-				return fmt.Errorf("the history before the start has no value of %s at t = %g s", r.sys.OutName(y), p.T)
+				return fmt.Errorf("the history before the start has no value of %s at t = %.12g s", r.sys.OutName(y), p.T)
 			}
 		}
 		w := make([]float64, len(r.x.W))

@@ -50,11 +50,11 @@ type Caps struct {
 
 // Feedthrough tells on which inputs each output depends directly. Outputs are
 // numbered over Info.Out and then Info.DiscreteOut, inputs over Info.In and
-// then Info.DiscreteIn.
+// then Info.DiscreteIn. The zero value is no direct dependency.
 type Feedthrough struct {
-	On [][]int // for each output the inputs it depends on, ascending
+	On [][]int // for each output the inputs it depends on, ascending; nil = none
 	// Assumed marks the outputs whose dependencies are not declared, so that
-	// On holds all inputs (fmi2 27).
+	// On holds all inputs (fmi2 27); nil = all are declared.
 	Assumed []bool
 }
 

@@ -55,8 +55,8 @@ type discreteLink struct {
 	table    map[int32]int32
 }
 
-// NewSystem freezes a system. It fails if a name is used twice, a connection
-// leads from or to nothing, kinds differ, or an input has two sources.
+// NewSystem freezes a system. It fails if a name is used twice, a dependency or
+// connection leads from or to nothing, kinds differ, or an input has two sources.
 func NewSystem(subsystems []Subsystem, connections []Connection) (*System, error) {
 	s := &System{Subsystems: slices.Clone(subsystems), InAt: []int{0}, OutAt: []int{0}}
 	byName := make(map[string]int, len(subsystems))
@@ -71,6 +71,9 @@ func NewSystem(subsystems []Subsystem, connections []Connection) (*System, error
 		s.OutAt = append(s.OutAt, s.OutAt[i]+len(info.Out))
 		if info.StartIn != nil && len(info.StartIn) != len(info.In) {
 			return nil, fmt.Errorf("%s: %d start values for %d inputs", info.Name, len(info.StartIn), len(info.In))
+		}
+		if err := info.checkFeedthrough(); err != nil {
+			return nil, err
 		}
 		s.offset = append(s.offset, info.StartIn...)
 		for len(s.offset) < s.InAt[i+1] {
@@ -147,6 +150,30 @@ func (s *System) connect(byName map[string]int, c Connection) error {
 		return nil
 	}
 	return errors.New("the two ends have different types; connect like with like")
+}
+
+// checkFeedthrough fails unless the dependencies fit the ports.
+func (i *Info) checkFeedthrough() error {
+	inputs, outputs := len(i.In)+len(i.DiscreteIn), len(i.Out)+len(i.DiscreteOut)
+	for _, f := range []struct {
+		name string
+		*Feedthrough
+	}{{"Step", &i.Step}, {"Init", &i.Init}} {
+		if f.On != nil && len(f.On) != outputs {
+			return fmt.Errorf("%s: %s.On has %d entries for %d outputs", i.Name, f.name, len(f.On), outputs)
+		}
+		if f.Assumed != nil && len(f.Assumed) != outputs {
+			return fmt.Errorf("%s: %s.Assumed has %d entries for %d outputs", i.Name, f.name, len(f.Assumed), outputs)
+		}
+		for out, on := range f.On {
+			for _, in := range on {
+				if in < 0 || in >= inputs {
+					return fmt.Errorf("%s: %s.On[%d] names input %d of %d", i.Name, f.name, out, in, inputs)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // indexOfKind gives the place of port i among the ports of its kind.
@@ -363,7 +390,7 @@ func (s *System) portGraph(of func(*Info) *Feedthrough, declaredOnly bool) *port
 	for i, info := range s.Infos {
 		f := of(info)
 		for out, on := range f.On {
-			if declaredOnly && f.Assumed[out] {
+			if declaredOnly && f.Assumed != nil && f.Assumed[out] {
 				continue
 			}
 			for _, in := range on {

@@ -1,0 +1,166 @@
+package master_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// member is a Linear that can be stepped in a group, and counts the crossings.
+type member struct {
+	*mastertest.Linear
+	key       string
+	crossings *int
+	failAt    int // the step at which it fails; 0 = never
+	steps     int
+}
+
+func (m *member) Step(ctx context.Context, t, H float64) (float64, error) {
+	m.steps++
+	if m.steps == m.failAt {
+		return t + H/2, master.ErrDiscard
+	}
+	return m.Linear.Step(ctx, t, H)
+}
+
+func (m *member) GroupKey() any { return m.key }
+
+func (m *member) NewGroup(members []master.Subsystem) (master.Group, error) {
+	g := &memberGroup{crossings: m.crossings}
+	for _, s := range members {
+		g.members = append(g.members, s.(*member))
+	}
+	return g, nil
+}
+
+type memberGroup struct {
+	members   []*member
+	crossings *int
+}
+
+func (g *memberGroup) Step(ctx context.Context, t, H float64) (int, float64, error) {
+	*g.crossings++
+	for i, m := range g.members {
+		if reached, err := m.Step(ctx, t, H); err != nil {
+			return i + 1, reached, err
+		}
+	}
+	return len(g.members), t + H, nil
+}
+
+// Stepping in groups gives the bits of stepping one by one, also when a member
+// in the middle fails: same points, same error, same counts, nothing called
+// after the failure.
+func TestGroups(t *testing.T) {
+	type outcome struct {
+		memory    *mastertest.Memory
+		result    master.Result
+		err       error
+		steps     []int
+		point     []float64
+		crossings int
+	}
+	run := func(grouped bool, failAt int) outcome {
+		var o outcome
+		var subs []master.Subsystem
+		var members []*member
+		names := []string{"a", "b", "c", "d", "e"}
+		for i, name := range names {
+			m := &member{crossings: &o.crossings, key: "one", Linear: mastertest.NewLinear(name, mastertest.Matrices{
+				A: [][]float64{{-1 - float64(i)}}, B: [][]float64{{0.5}}, C: [][]float64{{1}},
+			}, []float64{float64(i)})}
+			switch name {
+			case "b":
+				m.key = "other" // alone with its key: stepped by itself
+			case "d":
+				m.failAt = failAt
+			case "e":
+				m.Info().Caps.VariableStep = false // steps of another length than the others
+			}
+			members = append(members, m)
+			if grouped {
+				subs = append(subs, m)
+			} else {
+				subs = append(subs, single{m})
+			}
+		}
+		var connections []master.Connection
+		for i := range names {
+			connections = append(connections, wire(names[i]+".y1", names[(i+1)%len(names)]+".u1"))
+		}
+		o.memory = &mastertest.Memory{}
+		r, err := master.NewRun(system(t, subs, connections...), explicit(t, algorithms.ExplicitConfig{Order: 2}),
+			master.Options{Stop: 2, Step: 0.1, Recorders: []master.Recorder{o.memory}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.result, o.err = r.Run(t.Context())
+		for _, m := range members {
+			o.steps = append(o.steps, m.steps)
+		}
+		o.point = slices.Clone(r.Point().Y)
+		return o
+	}
+	for _, failAt := range []int{0, 1, 7} {
+		one, many := run(false, failAt), run(true, failAt)
+		if one.crossings != 0 || many.crossings == 0 {
+			t.Errorf("%d crossings one by one, %d in groups", one.crossings, many.crossings)
+		}
+		if !slices.Equal(one.memory.T, many.memory.T) || !equal(one.memory.Y, many.memory.Y) || !equal(one.memory.U, many.memory.U) || !slices.Equal(one.point, many.point) {
+			t.Errorf("failure at %d: the records differ", failAt)
+		}
+		if len(one.memory.T) != map[int]int{0: 21, 1: 1, 7: 7}[failAt] {
+			t.Errorf("failure at %d: %d points", failAt, len(one.memory.T))
+		}
+		if failAt == 0 {
+			if one.err != nil || many.err != nil || !slices.Equal(one.steps, many.steps) {
+				t.Errorf("%v, %v; steps %v, %v", one.err, many.err, one.steps, many.steps)
+			}
+			continue
+		}
+		var a, b *master.StepError
+		if !errors.As(one.err, &a) || !errors.As(many.err, &b) || a.Subsystem != "d" || a.Subsystem != b.Subsystem || a.T != b.T || a.H != b.H || a.Reached != b.Reached || !errors.Is(b, master.ErrDiscard) {
+			t.Errorf("failure at %d: %v, %v", failAt, one.err, many.err)
+		}
+		if one.result.Status != many.result.Status || one.result.Time != many.result.Time {
+			t.Errorf("failure at %d: %+v, %+v", failAt, one.result, many.result)
+		}
+		// Within the group of a, c, d the others are as one by one; e comes after it.
+		for _, i := range []int{0, 2, 3, 4} {
+			if one.steps[i] != many.steps[i] || one.result.SubsystemSteps[i] != many.result.SubsystemSteps[i] {
+				t.Errorf("failure at %d: steps %v, %v; counted %v, %v", failAt, one.steps, many.steps, one.result.SubsystemSteps, many.result.SubsystemSteps)
+				break
+			}
+		}
+	}
+}
+
+// single hides that a member can be grouped.
+type single struct{ *member }
+
+func (single) NewGroup() {}
+
+// A group that stops early without an error is not believed.
+func TestGroupStopsShort(t *testing.T) {
+	a, b := &lazy{newFake("a", 0, 1)}, &lazy{newFake("b", 0, 1)}
+	_, err := newRun(t, system(t, []master.Subsystem{a, b}), master.Options{Stop: 1, Step: 0.1}).Run(t.Context())
+	var step *master.StepError
+	if !errors.As(err, &step) || step.Subsystem != "a" || !errors.Is(err, master.ErrDiscard) {
+		t.Errorf("%v", err)
+	}
+}
+
+// lazy makes groups that step their first member only.
+type lazy struct{ *fake }
+
+func (*lazy) GroupKey() any                                     { return 0 }
+func (*lazy) NewGroup([]master.Subsystem) (master.Group, error) { return lazyGroup{}, nil }
+
+type lazyGroup struct{}
+
+func (lazyGroup) Step(_ context.Context, t, H float64) (int, float64, error) { return 1, t + H, nil }
