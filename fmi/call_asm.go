@@ -18,6 +18,9 @@ func runtime_cgocall(fn uintptr, arg unsafe.Pointer) int32
 // runBatchABI0 is the address of the assembly routine.
 var runBatchABI0 uintptr
 
-// run carries out a batch in one crossing, without allocation. Whatever an FMU
-// does to the floating-point modes is undone after each record.
+// restoresModes tells that run undoes what an FMU does to the floating-point
+// modes, after each record.
+const restoresModes = true
+
+// run carries out a batch in one crossing, without allocation.
 func run(b *batch) { runtime_cgocall(runBatchABI0, unsafe.Pointer(b)) }

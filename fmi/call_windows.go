@@ -10,6 +10,10 @@ import (
 
 var clock = time.Now()
 
+// restoresModes tells that floating-point modes which an FMU changes stay
+// changed here.
+const restoresModes = false
+
 // run carries out a batch call by call. Win64 takes arguments by position
 // whatever their kind, and the runtime loads integer and floating-point
 // registers from the same slots, so that SyscallN serves every signature
