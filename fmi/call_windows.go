@@ -10,9 +10,11 @@ import (
 
 var clock = time.Now()
 
-// restoresModes tells that floating-point modes which an FMU changes stay
-// changed here.
-const restoresModes = false
+// CallPath names how FMUs are called: "trampoline" (one crossing into C for a
+// whole step, no allocation, floating-point modes that an FMU changes are
+// restored), "syscall" (Windows: a crossing per call, no allocation) or
+// "portable" (purego's reflected calls).
+const CallPath = "syscall"
 
 // run carries out a batch call by call. Win64 takes arguments by position
 // whatever their kind, and the runtime loads integer and floating-point
