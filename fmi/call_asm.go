@@ -18,6 +18,11 @@ func runtime_cgocall(fn uintptr, arg unsafe.Pointer) int32
 // runBatchABI0 is the address of the assembly routine.
 var runBatchABI0 uintptr
 
-// run carries out a batch in one crossing, without allocation. Whatever an FMU
-// does to the floating-point modes is undone after each record.
+// CallPath names how FMUs are called: "trampoline" (one crossing into C for a
+// whole step, no allocation, floating-point modes that an FMU changes are
+// restored), "syscall" (Windows: a crossing per call, no allocation) or
+// "portable" (purego's reflected calls).
+const CallPath = "trampoline"
+
+// run carries out a batch in one crossing, without allocation.
 func run(b *batch) { runtime_cgocall(runBatchABI0, unsafe.Pointer(b)) }

@@ -10,6 +10,12 @@ import (
 
 var clock = time.Now()
 
+// CallPath names how FMUs are called: "trampoline" (one crossing into C for a
+// whole step, no allocation, floating-point modes that an FMU changes are
+// restored), "syscall" (Windows: a crossing per call, no allocation) or
+// "portable" (purego's reflected calls).
+const CallPath = "syscall"
+
 // run carries out a batch call by call. Win64 takes arguments by position
 // whatever their kind, and the runtime loads integer and floating-point
 // registers from the same slots, so that SyscallN serves every signature

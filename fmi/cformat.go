@@ -134,10 +134,10 @@ func (c *conversion) format(a cArgs) (string, bool) {
 		return c.integer("", unsigned(a.Int(), c.length), 10), true
 	case 'o':
 		u, prefix := unsigned(a.Int(), c.length), ""
-		switch digits := len(strconv.FormatUint(u, 8)); {
-		case c.alt && u == 0:
-			c.prec = max(c.prec, min(c.prec+1, 1)) // "0" also at precision 0
-		case c.alt && c.prec <= digits:
+		if c.alt && u == 0 && c.prec == 0 {
+			c.prec = 1
+		}
+		if c.alt && u != 0 && c.prec <= len(strconv.FormatUint(u, 8)) {
 			prefix = "0"
 		}
 		return c.integer(prefix, u, 8), true

@@ -96,18 +96,14 @@ func probeFMU(tb testing.TB, flags ...string) *FMU {
 	return f
 }
 
-// sharedProbe is the plain probe, built once.
-var sharedProbe = sync.OnceValues(func() (string, error) {
-	return filepath.Join(tempDir, "shared", "probe"+librarySuffix), nil
-})
-
-var sharedOnce sync.Once
+// plainOnce guards the building of the plain probe.
+var plainOnce sync.Once
 
 // plainFMU gives a new FMU with a copy of the plain probe.
 func plainFMU(tb testing.TB) *FMU {
 	tb.Helper()
-	src, _ := sharedProbe()
-	sharedOnce.Do(func() { build(tb, src, []string{"probe.c", "log.c"}, "-lpthread", "-lm") })
+	src := filepath.Join(tempDir, "plain", "probe"+librarySuffix)
+	plainOnce.Do(func() { build(tb, src, []string{"probe.c", "log.c"}, "-lpthread", "-lm") })
 	f, lib := place(tb)
 	data, err := os.ReadFile(src)
 	if err != nil {

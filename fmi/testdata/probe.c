@@ -273,6 +273,7 @@ EXPORT fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolea
   fmi2Status s = answer(p, fnDoStep);
   p->v.integer[110]++;
   p->v.integer[111] = noRestore;
+  if (p->v.integer[113]) r[20] = fegetround(); /* what this call was entered with */
   if (p->v.integer[112]) { /* leave the floating-point modes in disorder */
     fesetround(FE_UPWARD);
 #ifdef __x86_64__
@@ -282,7 +283,6 @@ EXPORT fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolea
     __asm__ volatile("ldmxcsr %0" : : "m"(m));
 #endif
   }
-  if (p->v.integer[113]) r[20] = fegetround(); /* what this call was entered with */
   if (s == fmi2Discard || s == fmi2Error || s == fmi2Fatal) return s;
   r[1] += h * (r[0] + h * (d[1] / 2 + h * (d[2] / 6 + h * d[3] / 24)));
   memset(p->v.du, 0, sizeof p->v.du);
