@@ -56,9 +56,6 @@ type Assembly struct {
 	Tolerance         *Sourced          // nil = none
 	Algorithm         string            // of our annotation; "" = none
 	Params            map[string]string // of our annotation
-	// Recorded tells whether a variable of the system is to be recorded.
-	Recorded func(name string) bool
-
 	slaves  []*fmuslave.Slave
 	fmus    []*fmi.FMU // each opened file once
 	network *ssp.Network
@@ -76,11 +73,6 @@ var (
 		ID: "CC37", Level: diag.Error, Ref: "fmi2 37",
 		Doc:    "an FMU that can be instantiated only once per process is used once",
 		Remedy: "use it for one component only",
-	}
-	ruleStep = &diag.Rule{
-		ID: "CC38", Level: diag.Warning, Ref: "ssp 10",
-		Doc:    "a macro step and a stop time are given",
-		Remedy: "give --step-size and --stop-time",
 	}
 )
 
@@ -135,6 +127,9 @@ func (a *Assembly) fromSSP(path string) (err error) {
 	if a.pkg, err = ssp.Open(path, &a.Findings); err != nil {
 		return err
 	}
+	if err := a.pkg.CheckSources(&a.Findings); err != nil {
+		return err
+	}
 	components := a.pkg.Components()
 	byFile, err := a.openAll(components)
 	if err != nil {
@@ -146,7 +141,7 @@ func (a *Assembly) fromSSP(path string) (err error) {
 		a.Components = append(a.Components, Component{Name: c.Path, FMU: f})
 		users[f] = append(users[f], c.Path)
 		if c.Implementation == "ModelExchange" {
-			a.Findings.Add(ruleModelExchange, path, c.Path, c.Line, "implementation is ModelExchange; macrostep runs the FMU as Co-Simulation, which it offers too")
+			a.Findings.Add(ruleModelExchange, c.Place.File, c.Place.Path, c.Place.Line, "implementation is ModelExchange; macrostep runs the FMU as Co-Simulation, which it offers too")
 		}
 	}
 	for _, f := range a.fmus {
@@ -198,6 +193,52 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 	return byFile, errors.Join(errs...)
 }
 
+// Load brings the libraries of the FMUs into the process and checks that they
+// can be used; nothing is instantiated.
+func (a *Assembly) Load() error {
+	var errs []error
+	for _, f := range a.fmus {
+		list, err := f.Load()
+		a.Findings.Append(list)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// ConnectionInfo is one connection in words: To = Gain·From + Offset for Reals.
+type ConnectionInfo struct {
+	From, To     string
+	Gain, Offset float64
+}
+
+// Connections lists the connections between the FMUs.
+func (a *Assembly) Connections() []ConnectionInfo {
+	var out []ConnectionInfo
+	for _, c := range a.network.Connections {
+		out = append(out, ConnectionInfo{
+			From: a.Components[c.From.Component].Name + "." + c.From.Variable,
+			To:   a.Components[c.To.Component].Name + "." + c.To.Variable,
+			Gain: c.Gain, Offset: c.Offset,
+		})
+	}
+	return out
+}
+
+// SettingInfo is one value that the documents give: of which variable, and where.
+type SettingInfo struct{ Name, Value, Origin string }
+
+// Settings lists the parameters and start values of the documents.
+func (a *Assembly) Settings() []SettingInfo {
+	var out []SettingInfo
+	for _, s := range a.network.Settings {
+		out = append(out, SettingInfo{
+			Name: a.Components[s.Component].Name + "." + s.Variable, Value: s.Value.String(),
+			Origin: s.From.Place.String(),
+		})
+	}
+	return out
+}
+
 // Close removes what was unpacked. Call it after the run has been closed.
 func (a *Assembly) Close() error {
 	var errs []error
@@ -213,9 +254,7 @@ func (a *Assembly) Close() error {
 
 // build makes slaves and system.
 func (a *Assembly) build(o Options) error {
-	if err := a.experiment(); err != nil {
-		return err
-	}
+	a.experiment()
 	plan, err := a.plan(o)
 	if err != nil {
 		return err
@@ -279,16 +318,15 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Concat(a.network.Own.Stateless, o.Stateless) {
+	for i, c := range a.network.Components {
+		plan[i].stateless = c.Stateless
+	}
+	for _, name := range o.Stateless {
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("no component is called %q; the system has %s", name, a.componentNames())
 		}
 		plan[i].stateless = true
-	}
-	a.Recorded = o.Record
-	if a.Recorded == nil {
-		a.Recorded = func(string) bool { return true } // the choice is made here
 	}
 	for i, c := range a.Components {
 		p := &plan[i]
@@ -307,20 +345,21 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 				p.watch = append(p.watch, v.Name)
 			}
 		}
-		if o.Record == nil && len(p.inputs)+len(p.outputs) == 0 {
-			p.watch = changing(c.FMU.Description)
+		if o.Record == nil && len(p.outputs) == 0 && len(p.inputs) == len(driven[i]) {
+			p.watch = changing(c.FMU.Description, driven[i])
 		}
 	}
 	return plan, nil
 }
 
-// changing lists the variables that are no parameters, constants or time.
-func changing(d *fmi.ModelDescription) []string {
+// changing lists the variables that are no parameters, constants or time, but
+// for those left out.
+func changing(d *fmi.ModelDescription, without map[string]bool) []string {
 	var out []string
 	for k := range d.Variables {
 		v := &d.Variables[k]
 		switch {
-		case v.Causality == fmi.Parameter, v.Causality == fmi.CalculatedParameter, v.Causality == fmi.Independent,
+		case without[v.Name], v.Causality == fmi.Parameter, v.Causality == fmi.CalculatedParameter, v.Causality == fmi.Independent,
 			v.Variability == fmi.Constant, v.Variability == fmi.Fixed, v.Variability == fmi.Tunable:
 		default:
 			out = append(out, v.Name)

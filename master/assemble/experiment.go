@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // Defaults where no document says anything.
@@ -16,9 +17,12 @@ const (
 
 // experiment finds start, stop, macro step and tolerance: our annotation, then
 // another tool's, then the default experiments of the FMUs (ssp 10, 47; fmi2 23).
-func (a *Assembly) experiment() error {
+func (a *Assembly) experiment() {
 	n := a.network
-	a.Algorithm, a.Params = n.Own.Algorithm, n.Own.Params
+	a.Algorithm, a.Params = n.Own.Algorithm, map[string]string{}
+	for _, p := range n.Own.Params {
+		a.Params[p.Key] = p.Value
+	}
 	a.Start = Sourced{0, "default"}
 	if n.Experiment.Start != nil {
 		a.Start = Sourced{*n.Experiment.Start, "DefaultExperiment of the system"}
@@ -39,13 +43,14 @@ func (a *Assembly) experiment() error {
 	case ok:
 		a.Step = Sourced{v, "DefaultExperiment of " + name}
 	}
-	if n.Tolerance != nil {
+	if n.Own.Tolerance != nil {
+		a.Tolerance = &Sourced{*n.Own.Tolerance, ssp.OwnType}
+	} else if n.Tolerance != nil {
 		a.Tolerance = &Sourced{*n.Tolerance, "annotation of the system"}
 	}
-	return nil
 }
 
-// smallest gives the least positive-or-any value that a default experiment of
+// smallest gives the least value that a default experiment of
 // the FMUs has, and whose it is.
 func (a *Assembly) smallest(of func(*fmi.DefaultExperiment) *float64) (v float64, name string, ok bool) {
 	v = math.Inf(1)

@@ -16,7 +16,7 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 	for _, s := range a.network.Settings {
 		v := s.Value
 		plan[s.Component].starts = append(plan[s.Component].starts, fmuslave.Value{
-			Variable: s.Variable, Real: v.Real, Integer: v.Integer, Boolean: v.Boolean, String: v.Text,
+			Variable: s.Variable, Real: v.Real, Integer: v.Int, Boolean: v.Bool, String: v.Text,
 		})
 	}
 	var errs []error
