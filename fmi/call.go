@@ -17,8 +17,6 @@ type record struct {
 	sig uintptr    // how integer and floating-point arguments mix, see below
 }
 
-const recordSize = unsafe.Sizeof(record{})
-
 // The FMI functions mix integer and floating-point arguments in three ways.
 // Register-based ABIs number both kinds apart and ignore this; Win64 and the
 // portable path need it.
