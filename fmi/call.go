@@ -49,6 +49,15 @@ func (b *batch) records() []record {
 // on Go addresses out of it.
 func cptr(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
+// span gives the ticks between two stamps. A thread that moves between
+// processors whose counters differ must not make it negative.
+func span(start, end uint64) uint64 {
+	if end < start {
+		return 0
+	}
+	return end - start
+}
+
 // ticker relates time-stamp ticks to Go's monotonic clock from the first use on.
 var ticker struct {
 	once  sync.Once
