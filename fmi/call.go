@@ -17,8 +17,6 @@ type record struct {
 	sig uintptr    // how integer and floating-point arguments mix, see below
 }
 
-const recordSize = unsafe.Sizeof(record{})
-
 // The FMI functions mix integer and floating-point arguments in three ways.
 // Register-based ABIs number both kinds apart and ignore this; Win64 and the
 // portable path need it.
@@ -50,6 +48,15 @@ func (b *batch) records() []record {
 // cptr makes a pointer of an address in C memory. The detour keeps vet's rule
 // on Go addresses out of it.
 func cptr(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+
+// span gives the ticks between two stamps. A thread that moves between
+// processors whose counters differ must not make it negative.
+func span(start, end uint64) uint64 {
+	if end < start {
+		return 0
+	}
+	return end - start
+}
 
 // ticker relates time-stamp ticks to Go's monotonic clock from the first use on.
 var ticker struct {

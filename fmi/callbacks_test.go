@@ -64,13 +64,16 @@ func TestFormatBounds(t *testing.T) {
 	if !math.IsInf(extended(1<<63, 0x7fff), 1) || !math.IsNaN(extended(3<<62, 0x7fff)) {
 		t.Error("not inf, nan")
 	}
-	q := &slots{floats: []float64{1, 2}, longDouble: longDoubleQuad}
-	if v := q.LongDouble(); !math.IsNaN(v) || q.Float() != 2 {
-		t.Error("a quad in a register takes one register")
+	q := &slots{floats: []float64{1, 2}, stack: []uintptr{7, 1, 2, 0x3fff4 << 44}, longDouble: longDoubleQuad}
+	if got := cformat("%Lf|%g|%d|%Lg", q); got != "(long double)|2|7|1.25" {
+		t.Errorf("quads give %q", got)
+	}
+	if quad(0xc000<<48|1<<47) != -3 || quad(0) != 0 || !math.IsInf(quad(0xffff<<48), -1) || !math.IsNaN(quad(0x7fff<<48|1)) {
+		t.Error("quad is wrong")
 	}
 	d := &slots{stack: []uintptr{uintptr(math.Float64bits(1.5)), 7}, longDouble: longDoubleDouble}
-	if d.LongDouble() != 1.5 || d.Int() != 7 {
-		t.Error("long double as double takes one slot")
+	if got := cformat("%Lg %d", d); got != "1.5 7" {
+		t.Errorf("long double as double gives %q", got)
 	}
 }
 

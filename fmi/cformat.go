@@ -9,9 +9,9 @@ import (
 
 // cArgs hands out the arguments of a variadic C call in order.
 type cArgs interface {
-	Int() uint64         // next integer or pointer, raw 64 bits
-	Float() float64      // next double
-	LongDouble() float64 // next long double; NaN where it cannot be read
+	Int() uint64                      // next integer or pointer, raw 64 bits
+	Float() float64                   // next double
+	LongDouble() (x float64, ok bool) // next long double; not ok where it cannot be read
 }
 
 // Bounds on what one log message may become, since widths, precisions and
@@ -177,11 +177,12 @@ func (c *conversion) format(a cArgs) (string, bool) {
 		}
 		return c.pad("", cstring(p, limit), false), true
 	case 'f', 'F', 'e', 'E', 'g', 'G', 'a', 'A':
-		var x float64
-		if c.length == "L" {
-			x = a.LongDouble()
-		} else {
-			x = a.Float()
+		if c.length != "L" {
+			return c.float(a.Float()), true
+		}
+		x, ok := a.LongDouble()
+		if !ok {
+			return c.pad("", "(long double)", false), true
 		}
 		return c.float(x), true
 	case 'n':
@@ -375,7 +376,7 @@ type longDouble uint8
 
 const (
 	longDoubleX87    longDouble = iota // 80 bits in an aligned pair of stack slots
-	longDoubleQuad                     // 128 bits in a vector register, of which only 64 are seen
+	longDoubleQuad                     // 128 bits, in a vector register, of which a callback sees half, or on the stack
 	longDoubleDouble                   // the same as double
 )
 
@@ -409,23 +410,36 @@ func (s *slots) Float() float64 {
 }
 
 // LongDouble gives the next long double, rounded to double.
-func (s *slots) LongDouble() float64 {
-	switch s.longDouble {
-	case longDoubleDouble:
-		return s.Float()
-	case longDoubleQuad:
-		if len(s.floats) > 0 {
-			s.floats = s.floats[1:]
-		} else {
-			s.used += s.used & 1
-			s.used += 2
-		}
-		return math.NaN()
+func (s *slots) LongDouble() (float64, bool) {
+	if s.longDouble == longDoubleDouble {
+		return s.Float(), true
+	}
+	if s.longDouble == longDoubleQuad && len(s.floats) > 0 {
+		s.floats = s.floats[1:]
+		return 0, false
 	}
 	s.used += s.used & 1 // aligned to 16 bytes, as the stack area is
-	mantissa := uint64(s.next())
-	se := uint64(s.next())
-	return extended(mantissa, uint16(se))
+	lo, hi := uint64(s.next()), uint64(s.next())
+	if s.longDouble == longDoubleQuad {
+		return quad(hi), true
+	}
+	return extended(lo, uint16(hi)), true
+}
+
+// quad converts the upper half of an IEEE number of 128 bits, sign, 15 bits of
+// exponent and 48 of the mantissa, which is enough for a message.
+func quad(hi uint64) float64 {
+	e, m := int(hi>>48&0x7fff), hi&(1<<48-1)
+	var v float64
+	switch {
+	case e == 0x7fff && m == 0:
+		v = math.Inf(1)
+	case e == 0x7fff:
+		v = math.NaN()
+	case e != 0:
+		v = math.Ldexp(float64(m|1<<48), e-16383-48)
+	}
+	return math.Copysign(v, float64(int64(hi)))
 }
 
 // extended converts an x87 number: 64 bits of mantissa with an explicit leading

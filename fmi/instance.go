@@ -242,7 +242,7 @@ func (in *Instance) cross(b *batch) {
 		in.run(b)
 		in.took = time.Since(t)
 	}
-	in.ticks += b.end - b.start
+	in.ticks += span(b.start, b.end)
 }
 
 // call carries out the prepared record and gives its outcome.

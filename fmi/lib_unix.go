@@ -126,7 +126,7 @@ func symbol(lib uintptr, name string) uintptr {
 func libcSymbol(name string) (uintptr, error) {
 	p, err := purego.Dlsym(purego.RTLD_DEFAULT, name)
 	if err != nil {
-		return 0, fmt.Errorf("C library: %w", err)
+		return 0, fmt.Errorf("the C library lacks %s: %w", name, err)
 	}
 	return p, nil
 }

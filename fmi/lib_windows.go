@@ -50,7 +50,7 @@ func libcSymbol(name string) (uintptr, error) {
 			first = err
 		}
 	}
-	return 0, fmt.Errorf("C library: %s: %w", name, first)
+	return 0, fmt.Errorf("the C library lacks %s: %w", name, first)
 }
 
 // callInts calls a C function whose arguments are integers and C addresses.

@@ -77,7 +77,7 @@ func warns(t *testing.T, f *FMU, id string) *collector {
 }
 
 func TestLoadErrors(t *testing.T) {
-	f, lib := place(t)
+	f, _ := place(t)
 	must(t, os.MkdirAll(f.Dir, 0o755))
 	refuses(t, f, "FA5", runtime.GOOS, "no library at all")
 
@@ -90,7 +90,7 @@ func TestLoadErrors(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(f.Dir, "binaries", "vax-vms", "probe.exe"), nil, 0o644))
 	refuses(t, f, "FA5", "vax-vms")
 
-	f, lib = place(t)
+	f, lib := place(t)
 	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
 	must(t, os.WriteFile(lib, []byte("not a library"), 0o644))
 	refuses(t, f, "FA6", "probe"+librarySuffix)

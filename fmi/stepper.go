@@ -253,13 +253,13 @@ func (s *Stepper) carryOut(lo, hi int) (Status, error) {
 	if in.trace == nil {
 		b.recs, b.n = address(s.recs[lo:]), uintptr(hi-lo)
 		in.cross(b)
-		s.ticks += b.end - b.start
+		s.ticks += span(b.start, b.end)
 		last = lo + int(b.done) - 1
 	} else {
 		for last = lo; last < hi; last++ {
 			b.recs, b.n = address(s.recs[last:]), 1
 			in.cross(b)
-			s.ticks += b.end - b.start
+			s.ticks += span(b.start, b.end)
 			in.traceCall(s.fns[last], &s.recs[last])
 			if stops(s.recs[last].status()) {
 				break
@@ -294,7 +294,8 @@ type Group struct {
 }
 
 // NewGroup makes a group that steps the members in the given order. They must
-// belong to different instances. A group lives as long as all of those.
+// belong to different instances. A group can be used as long as all of those live;
+// its memory is freed with the first one's.
 func NewGroup(members []*Stepper) (*Group, error) {
 	if len(members) == 0 {
 		return nil, fmt.Errorf("a group needs at least one stepper")
@@ -378,8 +379,9 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 		if hi < done { // the stamp behind the member
 			end = uint64(g.recs[hi].ret)
 		}
-		m.ticks += end - start
-		m.in.ticks += end - start
+		spent := span(start, end)
+		m.ticks += spent
+		m.in.ticks += spent
 		start = end
 		worst, last := StatusOK, min(hi, done)-1
 		for k := lo; k <= last; k++ {

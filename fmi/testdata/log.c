@@ -47,9 +47,11 @@ EXPORT int log_case(head *h, int k, char *buf, size_t size) {
   SAY("%d %g %d %g %d %g %d %g %d %g %d %g %d %g %d %g %d %g %d %g", 1, .1, 2, .2, 3, .3, 4, .4, 5, .5, 6, .6, 7, .7, 8,
       .8, 9, .9, 10, 1.);
   SAY("%g %g %g %g %g %g %g %g %g %g %d %s", 1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11, "twelve");
+#if !defined(__aarch64__) || defined(__APPLE__) /* elsewhere a quad in a vector register */
   SAY("%Lf %d %Lg %g", (long double)1.25, 3, (long double)-1e10, 4.5);
   SAY("%g %g %g %g %g %g %g %g %g %d %d %d %d %Lg %d %Lg", 1., 2., 3., 4., 5., 6., 7., 8., 9., 1, 2, 3, 4, (long double)5.5,
       6, (long double)7.5);
+#endif
   SAY("%p", (void *)0x1234abcd);
   SAY("%ls|%5ls|", L"wide", L"w");
   SAY("%-6s|%+.3e|%hhd|%6.2f%%", "ab", 12345.678, 77, 99.5);
