@@ -3,6 +3,7 @@ module github.com/macrostep/macrostep
 go 1.26.0
 
 require (
+	github.com/beevik/etree v1.8.1
 	github.com/ebitengine/purego v0.11.3
 	github.com/urfave/cli/v2 v2.27.7
 	golang.org/x/sys v0.49.0
