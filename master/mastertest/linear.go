@@ -12,29 +12,27 @@ import (
 
 // Linear is the subsystem x' = A x + B u, y = C x + D u, integrated exactly for
 // inputs that are polynomials of degree up to master's highest order. It has
-// every capability.
-//
-// With B = 0 and no states it is stateless if Static is set.
+// every capability. Without states it is stateless.
 type Linear struct {
-	info   master.Info
-	n, m   int // states, inputs
-	x0, x  []float64
-	u      [][]float64 // derivatives 0, 1, … of the inputs at the start of the step
-	y      []float64   // outputs as last read
-	a, b   *mat.Dense
-	c, d   *mat.Dense
-	orders int
-	t      float64
-	phi    *mat.Dense // of the step size below: [x; u; u'; …] to x
-	h      float64
-	Calls  Calls
-	owner  int // written by every call, unlocked: the race detector proves single ownership
+	info  master.Info
+	n, m  int // states, inputs
+	x0, x []float64
+	next  []float64   // scratch of Step
+	u     [][]float64 // derivatives 0, 1, … of the inputs at the start of the step
+	y     []float64   // outputs as last read
+	a, b  *mat.Dense
+	c, d  *mat.Dense
+	t     float64
+	phi   *mat.Dense // of the step size below: [x; u; u'; …] to x
+	h     float64
+	Calls Calls
+	owner int // written by every call, unlocked: the race detector proves single ownership
 }
 
 // Calls counts what was asked of a subsystem.
 type Calls struct{ Set, Step, Outputs, Save, Restore, Free int }
 
-// State-space matrices as rows; nil stands for none.
+// Matrices of the state space as rows; nil stands for none.
 type Matrices struct{ A, B, C, D [][]float64 }
 
 var (
@@ -49,7 +47,7 @@ var (
 // NewLinear gives a subsystem with inputs u1, u2, … and outputs y1, y2, … that
 // starts at x0. Feedthrough is declared where D is not zero.
 func NewLinear(name string, m Matrices, x0 []float64) *Linear {
-	l := &Linear{n: len(x0), x0: x0, x: append([]float64(nil), x0...)}
+	l := &Linear{n: len(x0), x0: x0, x: append([]float64(nil), x0...), next: make([]float64, len(x0))}
 	inputs, outputs := 0, max(len(m.C), len(m.D))
 	if len(m.B) > 0 {
 		inputs = len(m.B[0])
@@ -105,7 +103,7 @@ func (l *Linear) SetInputs(u []float64) error {
 
 // PrepareInputDerivatives makes room for derivatives up to order.
 func (l *Linear) PrepareInputDerivatives(order int) error {
-	l.orders = order
+	l.phi = nil
 	for len(l.u) <= order {
 		l.u = append(l.u, make([]float64, l.m))
 	}
@@ -138,18 +136,18 @@ func (l *Linear) Step(_ context.Context, t, h float64) (float64, error) {
 		e.Exp(block)
 		l.phi, l.h = mat.DenseCopyOf(e.Slice(0, l.n, 0, size)), h
 	}
-	next := make([]float64, l.n)
-	for i := range next {
+	for i := range l.next {
+		l.next[i] = 0
 		for j, x := range l.x {
-			next[i] += l.phi.At(i, j) * x
+			l.next[i] += l.phi.At(i, j) * x
 		}
 		for k, u := range l.u {
 			for j := range u {
-				next[i] += l.phi.At(i, l.n+k*l.m+j) * u[j]
+				l.next[i] += l.phi.At(i, l.n+k*l.m+j) * u[j]
 			}
 		}
 	}
-	copy(l.x, next)
+	copy(l.x, l.next)
 	// The inputs go on along their polynomials.
 	for k := range l.u {
 		for j := range l.u[k] {
@@ -194,8 +192,13 @@ func (l *Linear) Outputs(y []float64) error {
 }
 
 // EnterInit goes to the start.
-func (l *Linear) EnterInit(context.Context, master.Experiment) error {
+func (l *Linear) EnterInit(_ context.Context, e master.Experiment) error {
+	l.t = e.Start
 	copy(l.x, l.x0)
+	for _, u := range l.u {
+		clear(u)
+	}
+	copy(l.u[0], l.info.StartIn)
 	return nil
 }
 
@@ -248,7 +251,7 @@ func (l *Linear) DirectionalDerivative(du, dy []float64) error {
 // Faulty makes a subsystem fail on purpose.
 type Faulty struct {
 	master.Subsystem
-	AtStep    int     // the step, counted from 1, at which it happens; 0 = never
+	AtStep    int     // the step or substep, counted from 1, at which it happens; 0 = never
 	Discard   float64 // it discards after this share of the step
 	Terminate bool    // it asks for the end of the simulation after Discard of the step
 	NaN       bool    // its first output is NaN
@@ -283,6 +286,11 @@ func (f *Faulty) Step(ctx context.Context, t, h float64) (float64, error) {
 		return reached, err
 	}
 	return reached, master.ErrDiscard
+}
+
+// Substep fails as Step does; without it, As would find that of the healthy subsystem.
+func (f *Faulty) Substep(ctx context.Context, t, h float64) (float64, error) {
+	return f.Step(ctx, t, h)
 }
 
 // Outputs spoils the first output if asked.
