@@ -500,3 +500,36 @@ func TestInfo(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
+
+func FuzzArrange(f *testing.F) {
+	f.Add("run s.ssp --set a=1,2 --quiet")
+	f.Add("run -- --x --stop-time")
+	f.Add("run --param=x= -h --strict=")
+	cmd := (&program{}).runCommand()
+	f.Fuzz(func(t *testing.T, line string) {
+		args := strings.Split(line, " ")
+		flags, rest, help, err := arrange(cmd, args)
+		if err != nil || help {
+			return
+		}
+		if len(flags)+len(rest) > len(args) {
+			t.Errorf("%q grows to %q and %q", args, flags, rest)
+		}
+		again, more, _, err := arrange(cmd, slices.Concat(flags, []string{"--"}, rest))
+		if err != nil || !slices.Equal(again, flags) || !slices.Equal(more, rest) {
+			t.Errorf("%q and %q are arranged to %q and %q: %v", flags, rest, again, more, err)
+		}
+	})
+}
+
+// TestHelpFits keeps the help within the width of a terminal.
+func TestHelpFits(t *testing.T) {
+	for _, c := range []string{"run", "info", "algorithms", "demo", "completion", "version"} {
+		_, text, _ := call(t, &fake{}, "help", c)
+		for line := range strings.Lines(text) {
+			if len([]rune(strings.TrimSuffix(line, "\n"))) > 84 {
+				t.Errorf("%s: a line is too long: %s", c, line)
+			}
+		}
+	}
+}

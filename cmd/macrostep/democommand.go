@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -46,6 +47,9 @@ func (p *program) demoCommand() *cli.Command {
 				return fmt.Errorf("the examples lack %s; there are %s", demoSystem, strings.Join(names, ", "))
 			}
 			for _, name := range names {
+				if c.Context.Err() != nil {
+					return context.Cause(c.Context)
+				}
 				path, err := p.engine.WriteSystem(dir, name)
 				if err != nil {
 					return fmt.Errorf("building the example %s: %w", name, err)
