@@ -57,7 +57,7 @@ func (p *program) demoCommand() *cli.Command {
 				fmt.Fprintf(p.stdout, "built %s\n", path)
 			}
 			system, output := filepath.Join(dir, demoSystem+".ssp"), filepath.Join(dir, demoSystem+".csv")
-			fmt.Fprintf(p.stdout, "\n$ macrostep run %s --step-size %g --output %s\n", quote(system), demoStep, quote(output))
+			fmt.Fprintf(p.stdout, "\n$ %s run %s --step-size %g --output %s\n", p.command(), quote(system), demoStep, quote(output))
 			sel, err := record.ParseSelection(nil)
 			if err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 )
@@ -221,7 +222,11 @@ func (p *program) manifest(r *runRequest, sys *opened, c *algorithms.Choice) *re
 		m.Results = ""
 	}
 	for _, f := range sys.Findings {
-		m.Warnings = append(m.Warnings, f.String())
+		if f.Level == diag.Info {
+			m.Notes = append(m.Notes, f.String())
+		} else {
+			m.Warnings = append(m.Warnings, f.String())
+		}
 	}
 	m.Warnings = append(m.Warnings, sys.Warnings...)
 	return m
@@ -257,7 +262,7 @@ type outcome struct {
 const (
 	shownWarnings = 10
 	shownLoops    = 5
-	shownNames    = 8
+	shownNames    = 4
 )
 
 // summary prints how a run ended.
@@ -290,6 +295,9 @@ func (o *outcome) summary(w io.Writer, con *console) {
 		fmt.Fprintf(w, "results   %s (%s, %s)\n", m.Results, plural(o.table.Rows(), "row"), plural(o.table.Columns(), "column"))
 	}
 	fmt.Fprintf(w, "manifest  %s\n", o.manifestPath)
+	if n := len(m.Notes); n > 0 {
+		fmt.Fprintf(w, "%s on the documents in the manifest\n", plural(n, "note"))
+	}
 	if n := len(m.Warnings); n > 0 {
 		var left []string
 		for _, text := range m.Warnings {
