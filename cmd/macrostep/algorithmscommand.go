@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -48,17 +47,15 @@ func (p *program) algorithmsCommand() *cli.Command {
 	}
 }
 
-func listPresets(w io.Writer, table []algorithms.Preset) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, a := range table {
+func listPresets(w io.Writer, all []algorithms.Preset) {
+	for _, a := range all {
 		name := a.Name
 		if name == algorithms.DefaultPreset {
 			name += " (default)"
 		}
-		fmt.Fprintf(tw, "%s\t%s\n", name, a.Doc)
+		fmt.Fprintf(w, "%s\n%s\n\n", name, fold(a.Doc, 4))
 	}
-	tw.Flush() // errors of the terminal have no remedy here
-	fmt.Fprintln(w, "\nParameters and sources: macrostep algorithms NAME")
+	fmt.Fprintln(w, "Parameters and sources: macrostep algorithms NAME")
 }
 
 func explainPreset(w io.Writer, a algorithms.Preset) {

@@ -121,6 +121,7 @@ func (p *program) app() *cli.App {
 	}
 	for _, c := range app.Commands {
 		c.HideHelpCommand = true // an argument "help" is an argument
+		c.CustomHelpTemplate = helpText(c)
 		c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return &usageError{c.Name, err} }
 	}
 	return app

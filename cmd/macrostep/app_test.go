@@ -132,14 +132,14 @@ func TestFileInsteadOfCommand(t *testing.T) {
 
 func TestRunComplete(t *testing.T) {
 	f := &fake{
-		findings: []diag.Finding{{ID: "SD1", Level: diag.Warning, File: "s.ssd", Message: "odd", Remedy: "mend it"}}, warnings: []string{"guessed"},
+		findings: []diag.Finding{{ID: "SD1", Level: diag.Warning, File: "s.ssd", Message: "odd", Remedy: "mend it"}, {ID: "SD2", Message: "empty source"}}, warnings: []string{"guessed"},
 	}
 	code, stdout, stderr := call(t, f, "run", "s.ssp", "--output", "r.csv", "--param", "order=1", "--record", "first.*")
 	if code != exitDone || stderr != "" {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	contains(t, "the summary", stdout, "complete at t = 1 s: 100 steps", "algorithm explicit", "order=1",
-		"results   r.csv (101 rows, 4 columns)", "manifest  r.json", "2 warnings", "s.ssd: odd [SD1]; mend it", "guessed")
+		"results   r.csv (101 rows, 4 columns)", "manifest  r.json", "1 note on", "2 warnings", "s.ssd: odd [SD1]; mend it", "guessed")
 	lines := strings.Split(strings.TrimSpace(read(t, "r.csv")), "\n")
 	if len(lines) != 102 || lines[0] != "time,first.y1,first.y2,first.u1" || !strings.HasPrefix(lines[101], "1,") {
 		t.Errorf("results of %d lines, from %s to %s", len(lines), lines[0], lines[len(lines)-1])
@@ -147,7 +147,7 @@ func TestRunComplete(t *testing.T) {
 	m := manifestOf(t, "r.json")
 	if m.Status != master.Complete || m.Reason != "" || m.Steps.Accepted != 100 || m.Parameters["order"] != "1" || m.Results != "r.csv" ||
 		m.System != "s.ssp" || m.StepSize.Source != "DefaultExperiment of first" || len(m.FMUs) != 1 || m.FMUSteps["second"] == 0 ||
-		len(m.Warnings) != 2 || len(m.Delivery) == 0 || m.Command[0] != "run" || m.Tolerance != nil || m.EndTime != 1 {
+		len(m.Warnings) != 2 || !slices.Equal(m.Notes, []string{"empty source [SD2]"}) || len(m.Delivery) == 0 || m.Command[0] != "run" || m.Tolerance != nil || m.EndTime != 1 {
 		t.Errorf("manifest %+v", m)
 	}
 	if m.Versions.Macrostep == "" || m.Versions.Go == "" || m.Versions.Platform == "" {
@@ -498,5 +498,38 @@ func TestInfo(t *testing.T) {
 	}
 	if code, _, stderr := call(t, &fake{openErr: errBroken}, "info", "m.fmu"); code != exitUsage || !strings.Contains(stderr, "broken") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+func FuzzArrange(f *testing.F) {
+	f.Add("run s.ssp --set a=1,2 --quiet")
+	f.Add("run -- --x --stop-time")
+	f.Add("run --param=x= -h --strict=")
+	cmd := (&program{}).runCommand()
+	f.Fuzz(func(t *testing.T, line string) {
+		args := strings.Split(line, " ")
+		flags, rest, help, err := arrange(cmd, args)
+		if err != nil || help {
+			return
+		}
+		if len(flags)+len(rest) > len(args) {
+			t.Errorf("%q grows to %q and %q", args, flags, rest)
+		}
+		again, more, _, err := arrange(cmd, slices.Concat(flags, []string{"--"}, rest))
+		if err != nil || !slices.Equal(again, flags) || !slices.Equal(more, rest) {
+			t.Errorf("%q and %q are arranged to %q and %q: %v", flags, rest, again, more, err)
+		}
+	})
+}
+
+// TestHelpFits keeps the help within the width of a terminal.
+func TestHelpFits(t *testing.T) {
+	for _, c := range []string{"run", "info", "algorithms", "demo", "completion", "version"} {
+		_, text, _ := call(t, &fake{}, "help", c)
+		for line := range strings.Lines(text) {
+			if len([]rune(strings.TrimSuffix(line, "\n"))) > 84 {
+				t.Errorf("%s: a line is too long: %s", c, line)
+			}
+		}
 	}
 }

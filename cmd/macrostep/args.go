@@ -72,7 +72,7 @@ func dashed(name string) string {
 }
 
 func repeats(f cli.Flag) bool {
-	_, ok := f.(*cli.StringSliceFlag)
+	_, ok := f.(repeatable)
 	return ok
 }
 

@@ -64,8 +64,10 @@ func (c *console) status(text string) {
 	if n := utf8.RuneCountInString(text); n >= width {
 		text = string([]rune(text)[:width-1]) // a full line would scroll
 	}
-	c.erase()
-	c.draw(text)
+	// One write, and no blank line in between: erasing first would flicker.
+	rest := max(0, utf8.RuneCountInString(c.line)-utf8.RuneCountInString(text))
+	fmt.Fprintf(c.w, "\r%s%s", text, strings.Repeat(" ", rest))
+	c.line = text
 }
 
 // clear takes the line of progress away.

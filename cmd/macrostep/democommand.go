@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -46,6 +47,9 @@ func (p *program) demoCommand() *cli.Command {
 				return fmt.Errorf("the examples lack %s; there are %s", demoSystem, strings.Join(names, ", "))
 			}
 			for _, name := range names {
+				if c.Context.Err() != nil {
+					return context.Cause(c.Context)
+				}
 				path, err := p.engine.WriteSystem(dir, name)
 				if err != nil {
 					return fmt.Errorf("building the example %s: %w", name, err)
@@ -53,7 +57,7 @@ func (p *program) demoCommand() *cli.Command {
 				fmt.Fprintf(p.stdout, "built %s\n", path)
 			}
 			system, output := filepath.Join(dir, demoSystem+".ssp"), filepath.Join(dir, demoSystem+".csv")
-			fmt.Fprintf(p.stdout, "\n$ macrostep run %s --step-size %g --output %s\n", quote(system), demoStep, quote(output))
+			fmt.Fprintf(p.stdout, "\n$ %s run %s --step-size %g --output %s\n", p.command(), quote(system), demoStep, quote(output))
 			sel, err := record.ParseSelection(nil)
 			if err != nil {
 				return err

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 )
@@ -63,7 +63,6 @@ func samePath(a, b string) bool {
 // execute runs a system from documents to files. The outcome holds if the run
 // began, also when it failed; the error is a *runError then.
 func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err error) {
-	began := time.Now()
 	con := newConsole(p.stderr, r.LogLevel)
 	defer con.clear()
 	signals, history, err := readTables(r)
@@ -158,7 +157,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if werr := m.Write(r.Manifest); werr != nil {
 		err = errors.Join(err, werr)
 	}
-	out.manifest, out.manifestPath, out.seconds = m, r.Manifest, time.Since(began).Seconds()
+	out.manifest, out.manifestPath = m, r.Manifest
 	if !r.Quiet {
 		out.summary(p.stdout, con)
 	}
@@ -223,7 +222,11 @@ func (p *program) manifest(r *runRequest, sys *opened, c *algorithms.Choice) *re
 		m.Results = ""
 	}
 	for _, f := range sys.Findings {
-		m.Warnings = append(m.Warnings, f.String())
+		if f.Level == diag.Info {
+			m.Notes = append(m.Notes, f.String())
+		} else {
+			m.Warnings = append(m.Warnings, f.String())
+		}
 	}
 	m.Warnings = append(m.Warnings, sys.Warnings...)
 	return m
@@ -253,22 +256,28 @@ type outcome struct {
 	table        *record.CSV // nil = none
 	manifest     *record.Manifest
 	manifestPath string
-	seconds      float64 // wall time from reading the system to the end
 }
 
 // Bounds of the summary.
 const (
 	shownWarnings = 10
 	shownLoops    = 5
-	shownNames    = 8
+	shownNames    = 4
 )
 
 // summary prints how a run ended.
 func (o *outcome) summary(w io.Writer, con *console) {
 	m := o.manifest
-	fmt.Fprintf(w, "%s at t = %g s: %s in %s", m.Status, m.EndTime, plural(m.Steps.Accepted, "step"), duration(o.seconds))
+	wall := m.MasterSeconds
+	for _, s := range m.Seconds {
+		wall += s
+	}
+	fmt.Fprintf(w, "%s at t = %g s: %s", m.Status, m.EndTime, plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
-		fmt.Fprintf(w, ", %s s each on average", number(m.Steps.Mean))
+		fmt.Fprintf(w, " of %s s in %s", number(m.Steps.Mean), duration(wall))
+	}
+	if wall > 0 {
+		fmt.Fprintf(w, " (%s × real time)", short((m.EndTime-m.StartTime.Value)/wall))
 	}
 	if m.Steps.Rejected > 0 {
 		fmt.Fprintf(w, ", %d more rejected", m.Steps.Rejected)
@@ -286,6 +295,9 @@ func (o *outcome) summary(w io.Writer, con *console) {
 		fmt.Fprintf(w, "results   %s (%s, %s)\n", m.Results, plural(o.table.Rows(), "row"), plural(o.table.Columns(), "column"))
 	}
 	fmt.Fprintf(w, "manifest  %s\n", o.manifestPath)
+	if n := len(m.Notes); n > 0 {
+		fmt.Fprintf(w, "%s on the documents in the manifest\n", plural(n, "note"))
+	}
 	if n := len(m.Warnings); n > 0 {
 		var left []string
 		for _, text := range m.Warnings {

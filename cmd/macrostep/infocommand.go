@@ -25,7 +25,7 @@ What deviates from the standards comes last.
 Examples:
    macrostep info model.fmu
    macrostep info system.ssp
-   macrostep info model.fmu --json | jq '.variables[] | select(.causality=="input").name'`
+   macrostep info model.fmu --json | jq '.variables[].name'`
 
 func (p *program) infoCommand() *cli.Command {
 	return &cli.Command{
@@ -235,16 +235,32 @@ func writeInfo(w io.Writer, d *description) {
 	}
 }
 
+// table lines up cells, one row a line, without blanks at the ends of lines.
+func table(w io.Writer, rows [][]string) {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(tw, strings.Join(row, "\t"))
+	}
+	tw.Flush() // to memory: it cannot fail
+	for line := range strings.Lines(b.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
+}
+
 // facts prints pairs of name and value, leaving out empty values.
 func facts(w io.Writer, pairs ...string) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for i := 0; i < len(pairs); i += 2 {
-		if value := strings.Join(strings.Fields(pairs[i+1]), " "); value != "" {
-			fmt.Fprintf(tw, "%s\t%s\n", pairs[i], value)
+		if value := oneLine(pairs[i+1]); value != "" {
+			rows = append(rows, []string{pairs[i], value})
 		}
 	}
-	tw.Flush() // errors of the terminal have no remedy here
+	table(w, rows)
 }
+
+// oneLine keeps texts of documents from breaking a table.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func writeFMU(w io.Writer, f fmuInfo) {
 	interfaces := "none that FMI 2.0 knows"
@@ -313,7 +329,7 @@ func writeVariables(w io.Writer, all []variableInfo, causality string) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s (%d)\n", causality, len(vs))
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, v := range vs {
 		kind := v.Type
 		if v.Declared != "" {
@@ -333,9 +349,9 @@ func writeVariables(w io.Writer, all []variableInfo, causality string) {
 		if v.Unit != "" {
 			start = strings.TrimSpace(start + " " + v.Unit)
 		}
-		fmt.Fprintf(tw, "  %s\t%s\t%s\t%s\n", v.Name, kind, start, strings.Join(strings.Fields(v.Description), " "))
+		rows = append(rows, []string{"  " + v.Name, kind, start, oneLine(v.Description)})
 	}
-	tw.Flush() // as above
+	table(w, rows)
 }
 
 func writeDependencies(w io.Writer, deps []dependencyInfo) {
@@ -343,7 +359,7 @@ func writeDependencies(w io.Writer, deps []dependencyInfo) {
 		return
 	}
 	fmt.Fprintf(w, "\nOutputs depend directly on\n")
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, d := range deps {
 		on := strings.Join(d.On, ", ")
 		switch {
@@ -352,9 +368,9 @@ func writeDependencies(w io.Writer, deps []dependencyInfo) {
 		case on == "":
 			on = "no input"
 		}
-		fmt.Fprintf(tw, "  %s\t%s\n", d.Name, on)
+		rows = append(rows, []string{"  " + d.Name, on})
 	}
-	tw.Flush() // as above
+	table(w, rows)
 }
 
 func writeSystem(w io.Writer, s *systemDescription) {
@@ -369,22 +385,24 @@ func writeSystem(w io.Writer, s *systemDescription) {
 	facts(w, "System", s.Name, "File", s.Path, "Start", sourced(s.StartTime, " s"), "Stop", sourced(s.StopTime, " s"),
 		"Step", sourced(s.StepSize, " s"), "Tolerance", tolerance, "Algorithm", algorithm, "Stateless", strings.Join(s.Stateless, ", "))
 	fmt.Fprintf(w, "\nComponents (%d)\n", len(s.Components))
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, c := range s.Components {
-		fmt.Fprintf(tw, "  %s\t%s\t%s, %s\t%s\n", c.Name, c.Source, plural(c.Inputs, "input"), plural(c.Outputs, "output"), joinNonEmpty(c.Model, c.Tool))
+		rows = append(rows, []string{"  " + c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(c.Model, c.Tool)})
 	}
-	tw.Flush() // errors of the terminal have no remedy here
+	table(w, rows)
 	fmt.Fprintf(w, "\nConnections (%d)\n", len(s.Connections))
+	rows = nil
 	for _, c := range s.Connections {
-		fmt.Fprintf(tw, "  %s\t→ %s\t%s\n", c.From, c.To, linear(master.Linear{Gain: c.Gain, Offset: c.Offset}))
+		rows = append(rows, []string{"  " + c.From, "→ " + c.To, linear(master.Linear{Gain: c.Gain, Offset: c.Offset})})
 	}
-	tw.Flush() // as above
+	table(w, rows)
 	if len(s.Settings) > 0 {
 		fmt.Fprintf(w, "\nParameters and start values (%d)\n", len(s.Settings))
+		rows = nil
 		for _, v := range s.Settings {
-			fmt.Fprintf(tw, "  %s\t= %s\t%s\n", v.Name, v.Value, v.Origin)
+			rows = append(rows, []string{"  " + v.Name, "= " + oneLine(v.Value), v.Origin})
 		}
-		tw.Flush() // as above
+		table(w, rows)
 	}
 	if len(s.Loops) > 0 {
 		fmt.Fprintf(w, "\nAlgebraic loops (%d)\n", len(s.Loops))

@@ -101,7 +101,7 @@ func TestConsole(t *testing.T) {
 	log.Warn("it is hot", "slave", "wheel", "t", 0.5)
 	log.Info("not shown")
 	log.With("slave", "chassis").WithGroup("g").Error("gone", "err", errors.New("no"))
-	want := "half way" + "\r        \r" + "warning: it is hot (slave=wheel t=0.5)\n" + "half way" +
+	want := "\rhalf way" + "\r        \r" + "warning: it is hot (slave=wheel t=0.5)\n" + "half way" +
 		"\r        \r" + "error: gone (slave=chassis g.err=no)\n" + "half way"
 	if b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)

@@ -63,7 +63,7 @@ type runRequest struct {
 }
 
 func (p *program) runCommand() *cli.Command {
-	const time, coupling, system, results, messages = "1 Time", "2 Coupling", "3 System", "4 Results", "5 Messages"
+	const time, coupling, system, results, messages = "Time", "Coupling", "System", "Results", "Messages"
 	return &cli.Command{
 		Name: "run", Usage: "run a system of FMUs", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp,
@@ -71,20 +71,20 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "start-time", Usage: "start at `T` seconds", Category: time},
 			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds", Category: time},
 			&cli.StringFlag{Name: "step-size", Usage: "macro step of `H` seconds", Category: time},
-			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance `R` for the FMUs' solvers", Category: time},
+			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance `R` for the solvers in the FMUs", Category: time},
 			&cli.StringFlag{Name: flagAlgorithm, Usage: "coupling algorithm `PRESET`; macrostep algorithms lists them (default: that of the system, else " + algorithms.DefaultPreset + ")", Category: coupling},
-			&cli.StringSliceFlag{Name: flagParam, Usage: "parameter of the algorithm, `KEY=VALUE`; repeatable", KeepSpace: true, Category: coupling},
-			&cli.StringSliceFlag{Name: "stateless", Usage: "declare `COMPONENT` stateless: it is stepped after its sources, with their new values; repeatable", KeepSpace: true, Category: coupling},
+			repeatable{&cli.StringSliceFlag{Name: flagParam, Usage: "parameter of the algorithm, `KEY=VALUE`; repeatable", KeepSpace: true, Category: coupling}},
+			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "declare `COMPONENT` stateless: it is stepped after its sources, with their new values; repeatable", KeepSpace: true, Category: coupling}},
 			&cli.StringFlag{Name: "history", Usage: "`FILE.csv` with the connected outputs before the start, for extrapolation of full order from the first step on", Category: coupling},
-			&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time; Reals are linear between rows, others held", Category: system},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors", Category: system},
 			&cli.StringFlag{Name: "output", Usage: "result `FILE.csv`", Value: "results.csv", Category: results},
-			&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results},
+			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results}},
 			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
 			&cli.StringFlag{Name: flagLogLevel, Usage: "messages from `LEVEL` up: " + strings.Join(logLevels, ", "), Value: "warn", Category: messages},
-			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call of an FMU to `FILE`", Category: messages},
+			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call into an FMU to `FILE`", Category: messages},
 			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
 		},
 		Action: func(c *cli.Context) error {

@@ -43,6 +43,7 @@ type Manifest struct {
 	Loops    []master.Loop     `json:"loops"`
 	Delivery []master.Delivery `json:"delivery"`
 	Warnings []string          `json:"warnings"`
+	Notes    []string          `json:"notes"` // what was found in the documents and needs no action
 }
 
 // Versions names the programs that made a result.
@@ -137,6 +138,7 @@ func (m *Manifest) encode() ([]byte, error) {
 	c.Loops = orEmpty(c.Loops)
 	c.Delivery = orEmpty(c.Delivery)
 	c.Warnings = orEmpty(c.Warnings)
+	c.Notes = orEmpty(c.Notes)
 	if c.Parameters == nil {
 		c.Parameters = map[string]string{}
 	}
