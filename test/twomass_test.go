@@ -107,28 +107,6 @@ func TestTwoMassPropagation(t *testing.T) {
 	}
 }
 
-// globalError is the norm (36) of schweizer over positions and over velocities.
-func globalError(got [][4]float64, o exact.TwoMass, times []float64) (position, velocity float64) {
-	want := make([][4]float64, len(times))
-	var mean [4]float64
-	for n, t := range times {
-		want[n] = o.At(t)
-		for c := range mean {
-			mean[c] += want[n][c] / float64(len(times))
-		}
-	}
-	var sum [4]float64
-	for c := range sum {
-		num, den := 0.0, 0.0
-		for n := range want {
-			num += (want[n][c] - got[n][c]) * (want[n][c] - got[n][c])
-			den += (want[n][c] - mean[c]) * (want[n][c] - mean[c])
-		}
-		sum[c] = num / den
-	}
-	return math.Sqrt(sum[0] + sum[2]), math.Sqrt(sum[1] + sum[3])
-}
-
 // orders gives the observed global orders between two step sizes, schweizer 3.2.
 func orders(t *testing.T, decomposition string, k int, history bool, extra ...string) (position, velocity float64) {
 	t.Helper()
@@ -143,7 +121,7 @@ func orders(t *testing.T, decomposition string, k int, history bool, extra ...st
 			args = append(args, "--history", writeHistory(t, o, k, H))
 		}
 		out := complete(t, args...)
-		ep, ev := globalError(out.states(t), o, out.column(t, "time"))
+		ep, ev := oracle.GlobalError(o, out.column(t, "time"), out.states(t))
 		p, v = append(p, ep), append(v, ev)
 	}
 	return math.Log2(p[0] / p[1]), math.Log2(v[0] / v[1])

@@ -185,3 +185,26 @@ func lagrange(nodes []float64, j int, z float64) float64 {
 	}
 	return p
 }
+
+// GlobalError is the norm (36) of schweizer over positions and over velocities:
+// got [N][x1 v1 x2 v2] at the times [N] against the exact solution.
+func GlobalError(o exact.TwoMass, times []float64, got [][4]float64) (position, velocity float64) {
+	want := make([][4]float64, len(times))
+	var mean [4]float64
+	for n, t := range times {
+		want[n] = o.At(t)
+		for c := range mean {
+			mean[c] += want[n][c] / float64(len(times))
+		}
+	}
+	var sum [4]float64
+	for c := range sum {
+		num, den := 0.0, 0.0
+		for n := range want {
+			num += (want[n][c] - got[n][c]) * (want[n][c] - got[n][c])
+			den += (want[n][c] - mean[c]) * (want[n][c] - mean[c])
+		}
+		sum[c] = num / den
+	}
+	return math.Sqrt(sum[0] + sum[2]), math.Sqrt(sum[1] + sum[3])
+}
