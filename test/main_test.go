@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"sync"
@@ -50,8 +51,15 @@ func setUp(m *testing.M) (int, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building macrostep: %w\n%s", err, out)
 	}
-	return m.Run(), nil
+	code := m.Run()
+	if *realDir != "" && !testing.RunTests(matchTest, realTests) {
+		code = max(code, 1)
+	}
+	return code, nil
 }
+
+// matchTest is what -run selects by.
+func matchTest(pattern, name string) (bool, error) { return regexp.MatchString(pattern, name) }
 
 // built are the example systems, each built at its first use.
 var built struct {

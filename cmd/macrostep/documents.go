@@ -53,7 +53,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.Tolerance = &t
 	}
 	for _, c := range a.Components {
-		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.FMU.Path, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool})
+		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool})
 	}
 	return out, nil
 }
@@ -123,7 +123,7 @@ func describeSystem(path string, strict bool) (*description, error) {
 	for i, c := range a.Components {
 		info := a.System.Infos[i]
 		s.Components = append(s.Components, componentInfo{
-			Name: c.Name, Source: filepath.Base(c.FMU.Path), Model: c.FMU.Description.ModelName, Tool: c.FMU.Description.GenerationTool,
+			Name: c.Name, Source: c.Source, Model: c.FMU.Description.ModelName, Tool: c.FMU.Description.GenerationTool,
 			Inputs: count(c.FMU.Description, fmi.Input), Outputs: count(c.FMU.Description, fmi.Output),
 		})
 		if info.Stateless {

@@ -41,8 +41,9 @@ type Sourced struct {
 
 // Component is one subsystem and the FMU behind it.
 type Component struct {
-	Name string
-	FMU  *fmi.FMU
+	Name   string
+	Source string // of the FMU, as the document or the user gave it
+	FMU    *fmi.FMU
 }
 
 // Assembly is an opened system.
@@ -56,10 +57,10 @@ type Assembly struct {
 	Tolerance         *Sourced          // nil = none
 	Algorithm         string            // of our annotation; "" = none
 	Params            map[string]string // of our annotation
-	slaves  []*fmuslave.Slave
-	fmus    []*fmi.FMU // each opened file once
-	network *ssp.Network
-	pkg     *ssp.Package
+	slaves            []*fmuslave.Slave
+	fmus              []*fmi.FMU // each opened file once
+	network           *ssp.Network
+	pkg               *ssp.Package
 }
 
 // Rules of the assembly.
@@ -109,7 +110,7 @@ func (a *Assembly) single(path string) error {
 	base := filepath.Base(path)
 	a.Name = base[:len(base)-len(filepath.Ext(base))]
 	a.network = &ssp.Network{Name: a.Name}
-	a.Components = []Component{{Name: a.Name, FMU: f}}
+	a.Components = []Component{{Name: a.Name, Source: path, FMU: f}}
 	return nil
 }
 
@@ -138,7 +139,7 @@ func (a *Assembly) fromSSP(path string) (err error) {
 	users := map[*fmi.FMU][]string{}
 	for _, c := range components {
 		f := byFile[c.Source]
-		a.Components = append(a.Components, Component{Name: c.Path, FMU: f})
+		a.Components = append(a.Components, Component{Name: c.Path, Source: c.URI, FMU: f})
 		users[f] = append(users[f], c.Path)
 		if c.Implementation == "ModelExchange" {
 			a.Findings.Add(ruleModelExchange, c.Place.File, c.Place.Path, c.Place.Line, "implementation is ModelExchange; macrostep runs the FMU as Co-Simulation, which it offers too")
