@@ -459,17 +459,20 @@ type carrier struct {
 // the connector's unit is a stage before that of the variable.
 func (f *flattener) follow(c carrier, path []edge) ([]stage, carrier) {
 	var out []stage
-	convert := func(to *unit.Base, name string, at Place, what string) {
+	convert := func(to *unit.Base, name string, at Place, what string) bool {
 		if c.typ != Real || to == nil {
-			return
+			return true
 		}
 		gain, offset, err := conversion(c.unit, to, c.relative)
 		if err != nil {
 			report(f.l, ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, name, err)
-		} else if gain != 1 || offset != 0 {
+			return false
+		}
+		if gain != 1 || offset != 0 {
 			out = append(out, stage{gain: gain, offset: offset})
 		}
 		c.unit, c.unitName = to, name
+		return true
 	}
 	for _, g := range path {
 		to, _ := f.at(g.to)
@@ -481,8 +484,8 @@ func (f *flattener) follow(c carrier, path []edge) ([]stage, carrier) {
 		}
 		if g.c.SuppressUnitConversion {
 			c.unit, c.unitName = to.unit, to.unitName
-		} else {
-			convert(to.unit, to.unitName, at, what)
+		} else if !convert(to.unit, to.unitName, at, what) {
+			return nil, c
 		}
 		if t := g.c.Transformation; t != nil {
 			if !t.suits(c.typ) {
@@ -507,8 +510,8 @@ func (f *flattener) follow(c carrier, path []edge) ([]stage, carrier) {
 		if to.items != nil {
 			c.items = to.items
 		}
-		if to.variable != nil {
-			convert(to.variable.UnitBase, to.variable.Unit, at, what)
+		if to.variable != nil && !convert(to.variable.UnitBase, to.variable.Unit, at, what) {
+			return nil, c
 		}
 	}
 	return out, c

@@ -1,0 +1,347 @@
+package ssp
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// inline is a binding with its set, and perhaps a mapping, in the document.
+func inline(attrs, parameters, mapping string) string {
+	text := "<ssd:ParameterBinding" + attrs + `><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters>` +
+		parameters + "</ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues>"
+	if mapping != "" {
+		text += `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0">` + mapping + "</ssm:ParameterMapping></ssd:ParameterMapping>"
+	}
+	return text + "</ssd:ParameterBinding>\n"
+}
+
+func param(name, value string) string {
+	return fmt.Sprintf(`<ssv:Parameter name=%q>%s</ssv:Parameter>`, name, value)
+}
+
+func realValue(v float64, unit string) string {
+	if unit == "" {
+		return fmt.Sprintf(`<ssv:Real value="%v"/>`, v)
+	}
+	return fmt.Sprintf(`<ssv:Real value="%v" unit=%q/>`, v, unit)
+}
+
+func bindings(list ...string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return "<ssd:ParameterBindings>" + strings.Join(list, "") + "</ssd:ParameterBindings>"
+}
+
+// levels is a component in a system in the outermost system, each with bindings.
+func levels(top, mid, component string) string {
+	return head + `<ssd:System name="top">` + top + `<ssd:Elements>
+<ssd:System name="mid">` + mid + `<ssd:Elements>
+<ssd:Component name="c" source="c.fmu">` + component + `</ssd:Component>
+</ssd:Elements></ssd:System>
+</ssd:Elements></ssd:System>
+` + units + tail
+}
+
+// The outer level beats the inner, and at one level the later binding the
+// earlier one (ssp 36): all 64 combinations of two bindings on three levels.
+func TestPrecedence(t *testing.T) {
+	names := []string{"p", "p", "c.p", "c.p", "mid.c.p", "mid.c.p"} // from weak to strong
+	for set := range 1 << len(names) {
+		var level [3][]string
+		want, count := -1, 0
+		for i, name := range names {
+			if set&(1<<i) != 0 {
+				level[i/2] = append(level[i/2], inline("", param(name, realValue(float64(i), "")), ""))
+				want = i
+				count++
+			}
+		}
+		n, l := sound(t, levels(bindings(level[2]...), bindings(level[1]...), bindings(level[0]...)), nil, fakes{"mid.c": {par("p", Real)}})
+		if count == 0 {
+			if len(n.Settings) != 0 {
+				t.Errorf("set %b: settings %v", set, n.Settings)
+			}
+			continue
+		}
+		s := n.Settings[0]
+		if len(n.Settings) != 1 || s.Value.Real != float64(want) || len(s.Overrides) != count-1 {
+			t.Errorf("set %06b: %+v, want the value %d over %d others", set, n.Settings, want, count-1)
+		}
+		for i := 1; i < len(s.Overrides); i++ {
+			if s.Overrides[i-1].Value.Real >= s.Overrides[i].Value.Real {
+				t.Errorf("set %06b: the overridden values are not weakest first: %+v", set, s.Overrides)
+			}
+		}
+		if wantLevel := [...]string{"mid.c", "mid", ""}[want/2]; s.From.Level != wantLevel {
+			t.Errorf("set %06b: level %q, want %q", set, s.From.Level, wantLevel)
+		}
+		if told := len(l.Findings); (told == 1) != (count > 1) || told > 1 {
+			t.Errorf("set %06b: findings %v", set, l.Findings)
+		}
+	}
+}
+
+// Prefix and mapping (ssp 34), and names on three levels (ssp 35).
+func TestBindingNames(t *testing.T) {
+	vars := fakes{"mid.c": {par("p", Real), par("q", Real), par("a.b", Real)}}
+	one := param("p", realValue(1, ""))
+	cases := []struct {
+		name          string
+		top, mid, own string
+		want          string // "variable=value …"
+	}{
+		{"component", "", "", inline("", one, ""), "p=1"},
+		{"dotted name", "", "", inline("", param("a.b", realValue(2, "")), ""), "a.b=2"},
+		{"system", "", inline("", param("c.p", realValue(1, "")), ""), "", "p=1"},
+		{"two levels up", inline("", param("mid.c.a.b", realValue(1, "")), ""), "", "", "a.b=1"},
+		{"prefix of component names", inline(` prefix="mid.c."`, one+param("q", realValue(2, "")), ""), "", "", "p=1 q=2"},
+		{"prefix without dot", inline(` prefix="mid."`, param("c.p", realValue(1, "")), ""), "", "", "p=1"},
+		{"mapping", inline("", one, `<ssm:MappingEntry source="p" target="mid.c.q"/>`), "", "", "q=1"},
+		{"mapping leaves out the rest", inline("", one+param("mid.c.p", realValue(3, "")), `<ssm:MappingEntry source="p" target="mid.c.q"/>`), "", "", "q=1"},
+		{"one to many", inline("", one, `<ssm:MappingEntry source="p" target="mid.c.q"/><ssm:MappingEntry source="p" target="mid.c.p"/>`), "", "", "p=1 q=1"},
+		{"prefix comes before mapping", inline(` prefix="x."`, one, `<ssm:MappingEntry source="x.p" target="mid.c.q"/>`), "", "", "q=1"},
+		{"empty mapping", inline("", one, "\n"), "", "", ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			n, l := sound(t, levels(bindings(nonEmpty(c.top)...), bindings(nonEmpty(c.mid)...), bindings(nonEmpty(c.own)...)), nil, vars)
+			var got []string
+			for _, s := range n.Settings {
+				got = append(got, s.Variable+"="+s.Value.String())
+			}
+			if strings.Join(got, " ") != c.want || len(l.Findings) > 0 {
+				t.Errorf("got %q, want %q; findings %v", got, c.want, l.Findings)
+			}
+		})
+	}
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// Units and transformations of values (ssp 39): into the unit of the variable
+// first, then the transformation.
+func TestValueConversion(t *testing.T) {
+	gears := map[string]int32{"P": 0, "N": 1, "D": 2}
+	cases := []struct {
+		name     string
+		variable Variable
+		value    string
+		entry    string // content of the mapping entry; "-" = no mapping
+		attrs    string // of the mapping entry
+		want     string
+	}{
+		{"no units", par("p", Real), realValue(2, ""), "-", "", "2"},
+		{"same unit", with(par("p", Real), "m", metre), realValue(0.976535328081166, "m"), "-", "", "0.976535328081166"},
+		{"unit", with(par("p", Real), "mm", mm), realValue(2, "m"), "-", "", "2000"},
+		{"offset unit", with(par("p", Real), "K", kelvin), realValue(20, "degC"), "-", "", "293.15"},
+		{"unit unknown in the FMU", par("p", Real), realValue(2, "mm"), "-", "", "2"},
+		{"linear", par("p", Real), realValue(2, ""), linear(3, 1), "", "7"},
+		{"unit, then linear", with(par("p", Real), "mm", mm), realValue(2, "m"), linear(3, 1), "", "6001"},
+		{"suppressed, linear", with(par("p", Real), "mm", mm), realValue(2, "m"), linear(3, 1), ` suppressUnitConversion="true"`, "7"},
+		{"integer to real", par("p", Real), `<ssv:Integer value="7"/>`, "-", "", "7"},
+		{"integer to real, linear", par("p", Real), `<ssv:Integer value="7"/>`, linear(0.5, 0), "", "3.5"},
+		{"integral real to integer", par("p", Integer), realValue(-4, ""), "-", "", "-4"},
+		{"integer mapping", par("p", Integer), `<ssv:Integer value="7"/>`, numbers("Integer", 7, 8), "", "8"},
+		{"integer mapping, other value", par("p", Integer), `<ssv:Integer value="6"/>`, numbers("Integer", 7, 8), "", "6"},
+		{"boolean", par("p", Boolean), `<ssv:Boolean value="1"/>`, "-", "", "true"},
+		{"boolean mapping", par("p", Boolean), `<ssv:Boolean value="1"/>`, numbers("Boolean", true, false), "", "false"},
+		{"string", par("p", String), `<ssv:String value=" x &amp; y"/>`, "-", "", " x & y"},
+		{"item", enum(par("p", Enumeration), gears), `<ssv:Enumeration value="D"/>`, "-", "", "D"},
+		{"item by number", enum(par("p", Enumeration), gears), `<ssv:Integer value="1"/>`, "-", "", "N"},
+		{"item mapping", enum(par("p", Enumeration), gears), `<ssv:Enumeration value="drive"/>`, numbers("Enumeration", "drive", "D"), "", "D"},
+		{"float of 2.0", par("p", Real), `<ssv:Float64 value="1.5"/>`, "-", "", "1.5"},
+		{"integer of 2.0", par("p", Integer), `<ssv:UInt8 value="200"/>`, "-", "", "200"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			target, mapping := "v", ""
+			if c.entry == "-" {
+				target = "p"
+			} else {
+				mapping = `<ssm:MappingEntry source="v" target="p"` + c.attrs + ">" + c.entry + "</ssm:MappingEntry>"
+			}
+			n, l := sound(t, levels("", "", bindings(inline("", param(target, c.value), mapping))), nil, fakes{"mid.c": {c.variable}})
+			if len(n.Settings) != 1 || n.Settings[0].Value.String() != c.want || n.Settings[0].Value.Type != c.variable.Type {
+				t.Errorf("settings %+v, want %s; findings %v", n.Settings, c.want, l.Findings)
+			}
+			if c.variable.Type == Enumeration && n.Settings[0].Value.Int != gears[c.want] {
+				t.Errorf("number %d", n.Settings[0].Value.Int)
+			}
+		})
+	}
+}
+
+// What ssp 40 forbids.
+func TestBadValues(t *testing.T) {
+	gears := map[string]int32{"P": 0, "N": 1}
+	two := 2.0
+	bounded := par("p", Integer)
+	bounded.Max = &two
+	cases := []struct {
+		name     string
+		variable Variable
+		value    string
+		message  string
+	}{
+		{"fraction to integer", par("p", Integer), realValue(1.5, ""), "no 32-bit integer"},
+		{"large to integer", par("p", Integer), realValue(3e9, ""), "no 32-bit integer"},
+		{"boolean to real", par("p", Real), `<ssv:Boolean value="true"/>`, "Boolean cannot be given"},
+		{"integer to boolean", par("p", Boolean), `<ssv:Integer value="1"/>`, "Integer cannot be given"},
+		{"real to string", par("p", String), realValue(1, ""), "Real cannot be given"},
+		{"real to enumeration", enum(par("p", Enumeration), gears), realValue(1, ""), "Real cannot be given"},
+		{"unknown item", enum(par("p", Enumeration), gears), `<ssv:Enumeration value="D"/>`, "it has P, N"},
+		{"unknown number", enum(par("p", Enumeration), gears), `<ssv:Integer value="7"/>`, "7 is no item"},
+		{"item to integer", par("p", Integer), `<ssv:Enumeration value="D"/>`, "is not known"},
+		{"above maximum", bounded, `<ssv:Integer value="3"/>`, "above the maximum 2"},
+		{"binary", par("p", String), `<ssv:Binary value="00ff"/>`, "Binary cannot be given"},
+		{"too large", par("p", Integer), `<ssv:Integer value="3000000000"/>`, "not a 32-bit integer"},
+		{"array", par("p", Real), `<ssv:Real value="1 2 3"/>`, "is an array"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			n, _, err := flatten(t, levels("", "", bindings(inline("", param("p", c.value), ""))), nil, fakes{"mid.c": {c.variable}}, false)
+			if !diag.Has(err, "SD17") || !strings.Contains(err.Error(), c.message) || n != nil {
+				t.Errorf("error %v, want SD17 with %q", err, c.message)
+			}
+		})
+	}
+}
+
+// Numbers of an item that only the set's own enumeration knows.
+func TestEnumerationOfSet(t *testing.T) {
+	document := strings.Replace(levels("", "", bindings(inline("", param("p", `<ssv:Enumeration value="two" name="count"/>`), ""))),
+		"<ssd:Units>", `<ssd:Enumerations><ssc:Enumeration name="count"><ssc:Item name="two" value="2"/></ssc:Enumeration></ssd:Enumerations><ssd:Units>`, 1)
+	n, _ := sound(t, document, nil, fakes{"mid.c": {par("p", Integer)}})
+	if n.Settings[0].Value.Int != 2 {
+		t.Errorf("settings %+v", n.Settings)
+	}
+}
+
+// propagate is a parameter of two FMUs that hangs on connectors of systems:
+// top.P → mid.P → c.p and top.P → d.p.
+func propagate(top, mid, own string) string {
+	return head + `<ssd:System name="top"><ssd:Connectors><ssd:Connector name="P" kind="parameter"><ssc:Real unit="m"/></ssd:Connector></ssd:Connectors>` + top + `<ssd:Elements>
+<ssd:System name="mid"><ssd:Connectors><ssd:Connector name="P" kind="parameter"><ssc:Real/></ssd:Connector></ssd:Connectors>` + mid + `<ssd:Elements>
+<ssd:Component name="c" source="c.fmu"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/></ssd:Connectors>` + own + `</ssd:Component>
+</ssd:Elements><ssd:Connections><ssd:Connection startConnector="P" endElement="c" endConnector="p">` + linear(2, 0) + `</ssd:Connection></ssd:Connections></ssd:System>
+<ssd:Component name="d" source="d.fmu"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/></ssd:Connectors></ssd:Component>
+</ssd:Elements><ssd:Connections>
+<ssd:Connection startConnector="P" endElement="mid" endConnector="P"/>
+<ssd:Connection startConnector="P" endElement="d" endConnector="p"/>
+</ssd:Connections></ssd:System>
+` + units + tail
+}
+
+// The value of a connector of a system goes inward along the connections, with
+// units and transformations, and beats what is bound further in (ssp 37).
+func TestPropagation(t *testing.T) {
+	vars := fakes{"mid.c": {par("p", Real)}, "d": {with(par("p", Real), "mm", mm)}}
+	top := inline("", param("P", realValue(3, "m")), "")
+	mid := inline("", param("P", realValue(5, "")), "")
+	own := inline("", param("p", realValue(7, "")), "")
+	for _, c := range []struct {
+		name          string
+		top, mid, own string
+		c, d          float64 // NaN = no setting
+		overrides     int     // at c
+	}{
+		{"nothing", "", "", "", math.NaN(), math.NaN(), 0},
+		{"outermost", top, "", "", 6, 3000, 0},
+		{"inner", "", mid, "", 10, math.NaN(), 0},
+		{"direct", "", "", own, 7, math.NaN(), 0},
+		{"outermost beats inner", top, mid, "", 6, 3000, 1},
+		{"outermost beats direct", top, "", own, 6, 3000, 1},
+		{"inner beats direct", "", mid, own, 10, math.NaN(), 1},
+		{"all", top, mid, own, 6, 3000, 2},
+		{"later beats earlier", inline("", param("P", realValue(1, "mm")), "") + top, "", "", 6, 3000, 1},
+		{"by full name", inline("", param("mid.P", realValue(4, "")), ""), "", "", 8, math.NaN(), 0},
+		{"integer", inline("", param("P", `<ssv:Integer value="3"/>`), ""), "", "", 6, 3000, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, _ := sound(t, propagate(bindings(nonEmpty(c.top)...), bindings(nonEmpty(c.mid)...), bindings(nonEmpty(c.own)...)), nil, vars)
+			got := settings1(n)
+			for name, want := range map[string]float64{"mid.c.p": c.c, "d.p": c.d} {
+				s, ok := got[name]
+				if ok == math.IsNaN(want) || ok && s.Value.Real != want {
+					t.Errorf("%s = %+v, want %v", name, s, want)
+				}
+			}
+			if s := got["mid.c.p"]; len(s.Overrides) != c.overrides {
+				t.Errorf("overrides %+v, want %d", s.Overrides, c.overrides)
+			}
+		})
+	}
+}
+
+// A start value of an input that an output feeds is kept and marked.
+func TestConnectedStart(t *testing.T) {
+	document := head + `<ssd:System name="top"><ssd:Elements>
+<ssd:Component name="a" source="a.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"/></ssd:Connectors></ssd:Component>
+<ssd:Component name="b" source="b.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input"/></ssd:Connectors>` +
+		bindings(inline("", param("u", realValue(7, "")), "")) + `</ssd:Component>
+</ssd:Elements><ssd:Connections><ssd:Connection startElement="a" startConnector="y" endElement="b" endConnector="u"/></ssd:Connections></ssd:System>` + tail
+	n, l := sound(t, document, nil, fakes{"a": {out("y", Real)}, "b": {in("u", Real)}})
+	if len(n.Settings) != 1 || !n.Settings[0].Connected || n.Settings[0].Value.Real != 7 || len(l.At(diag.Warning)) != 1 {
+		t.Errorf("settings %+v, findings %v", n.Settings, l.Findings)
+	}
+}
+
+// A name that means several things sets all of them (ssp 35), with a warning.
+func TestPunning(t *testing.T) {
+	document := head + `<ssd:System name="top">` + bindings(inline("", param("a.b.p", realValue(1, "")), "")) + `<ssd:Elements>
+<ssd:Component name="a" source="a.fmu"/>
+<ssd:System name="a.b"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/></ssd:Connectors><ssd:Elements><ssd:Component name="c" source="a.fmu"><ssd:Connectors><ssd:Connector name="b.p" kind="parameter"/></ssd:Connectors></ssd:Component></ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="p" endElement="c" endConnector="b.p"/></ssd:Connections></ssd:System>
+</ssd:Elements></ssd:System>` + tail
+	vars := []Variable{par("b.p", Real)}
+	n, l := sound(t, document, nil, fakes{"a": vars, "a.b.c": vars})
+	if s := settings1(n); len(s) != 2 || s["a.b.p"].Value.Real != 1 || s["a.b.c.b.p"].Value.Real != 1 {
+		t.Errorf("settings %+v", n.Settings)
+	}
+	if len(l.Findings) != 1 || l.Findings[0].ID != "SD20" || l.Findings[0].Level != diag.Warning {
+		t.Errorf("findings %v", l.Findings)
+	}
+}
+
+// In strict mode names that match nothing are errors.
+func TestStrictNames(t *testing.T) {
+	document := levels("", "", bindings(inline("", param("nothing", realValue(1, "")), "")))
+	_, l := sound(t, document, nil, fakes{"mid.c": {par("p", Real)}})
+	if len(l.Findings) != 1 || l.Findings[0].Level != diag.Info {
+		t.Errorf("findings %v", l.Findings)
+	}
+	if _, _, err := flatten(t, document, nil, fakes{"mid.c": {par("p", Real)}}, true); !diag.Has(err, "SD14") {
+		t.Errorf("strict: error %v, want SD14", err)
+	}
+}
+
+// A placeholder is an empty system; what it should feed dangles.
+func TestPlaceholder(t *testing.T) {
+	for _, source := range []string{"", ` source=""`} {
+		document := head + `<ssd:System name="top"><ssd:Elements>
+<ssd:Component name="a"` + source + `><ssd:Connectors><ssd:Connector name="y" kind="output"/></ssd:Connectors></ssd:Component>
+<ssd:Component name="b" source="b.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input"/></ssd:Connectors></ssd:Component>
+</ssd:Elements><ssd:Connections><ssd:Connection startElement="a" startConnector="y" endElement="b" endConnector="u"/></ssd:Connections></ssd:System>` + tail
+		n, l := sound(t, document, nil, fakes{"b": {in("u", Real)}})
+		if len(n.Components) != 1 || n.Components[0].Path != "b" || len(n.Connections) != 0 {
+			t.Errorf("network %+v", n)
+		}
+		var ids []string
+		for _, f := range l.At(diag.Warning) {
+			ids = append(ids, f.ID)
+		}
+		if fmt.Sprint(ids) != "[SD19 SD22]" {
+			t.Errorf("findings %v", l.Findings)
+		}
+	}
+}

@@ -1,0 +1,310 @@
+package ssp
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+const units = `<ssd:Units>
+  <ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>
+  <ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>
+  <ssc:Unit name="K"><ssc:BaseUnit K="1"/></ssc:Unit>
+  <ssc:Unit name="degC"><ssc:BaseUnit K="1" offset="273.15"/></ssc:Unit>
+  <ssc:Unit name="degF"><ssc:BaseUnit K="1" factor="0.5" offset="255"/></ssc:Unit>
+</ssd:Units>
+`
+
+// chain is a.y → outer.i → outer.deep.i → outer.deep.b.u: three connections
+// over two levels of systems. The placeholders are the content or attributes of
+// connectors (C) and connections (T), from the source on.
+func chain(c [4]string, t [3]string) string {
+	join := func(attrs, content string) string {
+		if content == "" {
+			return attrs + "/>"
+		}
+		if strings.HasPrefix(content, "suppress") {
+			word, rest, _ := strings.Cut(content, ">")
+			return attrs + " " + word + ">" + rest + "</ssd:Connection>"
+		}
+		return attrs + ">" + content + "</ssd:Connection>"
+	}
+	text := head + `<ssd:System name="top"><ssd:Elements>
+<ssd:Component name="a" source="a.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output">C0</ssd:Connector></ssd:Connectors></ssd:Component>
+<ssd:System name="outer"><ssd:Connectors><ssd:Connector name="i" kind="input">C1</ssd:Connector></ssd:Connectors><ssd:Elements>
+<ssd:System name="deep"><ssd:Connectors><ssd:Connector name="i" kind="input">C2</ssd:Connector></ssd:Connectors><ssd:Elements>
+<ssd:Component name="b" source="b.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input">C3</ssd:Connector></ssd:Connectors></ssd:Component>
+</ssd:Elements><ssd:Connections>
+T2
+</ssd:Connections></ssd:System>
+</ssd:Elements><ssd:Connections>
+T1
+</ssd:Connections></ssd:System>
+</ssd:Elements><ssd:Connections>
+T0
+</ssd:Connections></ssd:System>
+<ssd:Enumerations>
+<ssc:Enumeration name="abc"><ssc:Item name="A" value="1"/><ssc:Item name="B" value="2"/><ssc:Item name="C" value="3"/></ssc:Enumeration>
+<ssc:Enumeration name="xyz"><ssc:Item name="X" value="10"/><ssc:Item name="Y" value="20"/><ssc:Item name="Z" value="30"/></ssc:Enumeration>
+</ssd:Enumerations>
+` + units + tail
+	return strings.NewReplacer("C0", c[0], "C1", c[1], "C2", c[2], "C3", c[3],
+		"T0", join(`<ssd:Connection startElement="a" startConnector="y" endElement="outer" endConnector="i"`, t[0]),
+		"T1", join(`<ssd:Connection startElement="deep" startConnector="i" endConnector="i"`, t[1]), // reversed
+		"T2", join(`<ssd:Connection startConnector="i" endElement="b" endConnector="u"`, t[2])).Replace(text)
+}
+
+func realType(unit string) string {
+	if unit == "" {
+		return "<ssc:Real/>"
+	}
+	return fmt.Sprintf("<ssc:Real unit=%q/>", unit)
+}
+
+func linear(factor, offset float64) string {
+	return fmt.Sprintf(`<ssc:LinearTransformation factor="%v" offset="%v"/>`, factor, offset)
+}
+
+// Composed by hand: at each connection the unit first, then the transformation
+// (ssp 30).
+func TestComposedReal(t *testing.T) {
+	y, u := out("y", Real), in("u", Real)
+	cases := []struct {
+		name         string
+		from, to     Variable
+		connectors   [4]string // units; "-" = no type at all
+		ways         [3]string
+		gain, offset float64
+	}{
+		{"nothing known", y, u, [4]string{"", "", "", ""}, [3]string{}, 1, 0},
+		{"no types", y, u, [4]string{"-", "-", "-", "-"}, [3]string{}, 1, 0},
+		{"FMU units, connectors silent", with(y, "mm", mm), with(u, "m", metre), [4]string{"", "", "", ""}, [3]string{}, 0.001, 0},
+		{"connector units, FMUs silent", y, u, [4]string{"m", "", "", "mm"}, [3]string{}, 1000, 0},
+		{"one side unknown", with(y, "mm", mm), u, [4]string{"", "", "", ""}, [3]string{}, 1, 0},
+		{"unit in the middle only", y, u, [4]string{"", "mm", "", ""}, [3]string{}, 1, 0},
+		{"there and back", y, u, [4]string{"m", "mm", "", "m"}, [3]string{}, 1, 0},
+		{"offset units", with(y, "degC", degC), with(u, "K", kelvin), [4]string{"", "", "", ""}, [3]string{}, 1, 273.15},
+		// K = 0.5·F + 255, so F = 2·K − 510; from °C: 2·(c + 273.15) − 510
+		{"factor and offset units", y, u, [4]string{"degC", "", "", "degF"}, [3]string{}, 2, 36.3},
+		// m → mm: 1000 y; then 2·+5: 2000 y + 5 mm; mm → m: 2 y + 0.005; then 3·−1
+		{"unit before transformation", y, u, [4]string{"m", "mm", "m", ""}, [3]string{linear(2, 5), linear(3, -1), ""}, 6, -0.985},
+		{"three transformations", y, u, [4]string{"", "", "", ""}, [3]string{linear(2, 1), linear(3, 1), linear(5, 1)}, 30, 21},
+		{"suppressed", y, u, [4]string{"m", "mm", "mm", "mm"}, [3]string{"suppressUnitConversion=\"true\">", "", ""}, 1, 0},
+		{"suppressed, transformation kept", y, u, [4]string{"m", "mm", "", "mm"}, [3]string{"suppressUnitConversion=\"true\">" + linear(4, 1), "", ""}, 4, 1},
+		{"other dimension, suppressed", y, u, [4]string{"K", "mm", "", "m"}, [3]string{"suppressUnitConversion=\"true\">", "", ""}, 0.001, 0},
+		// the FMU gives mm; its connector says m, which is a stage of its own
+		{"connector against FMU", with(y, "mm", mm), u, [4]string{"m", "", "", "m"}, [3]string{}, 0.001, 0},
+		{"connector against FMU at the end", y, with(u, "mm", mm), [4]string{"m", "", "", "m"}, [3]string{}, 1000, 0},
+		// the transformation works in the unit of the connector, not of the FMU: (2·y[m] + 1 m) in mm
+		{"transformation in the connector's unit", y, with(u, "mm", mm), [4]string{"m", "m", "m", "m"}, [3]string{"", "", linear(2, 1)}, 2000, 1000},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var types [4]string
+			for i, u := range c.connectors {
+				if u != "-" {
+					types[i] = realType(u)
+				}
+			}
+			n, _ := sound(t, chain(types, c.ways), nil, fakes{"a": {c.from}, "outer.deep.b": {c.to}})
+			got, ok := links(n)["a.y → outer.deep.b.u"]
+			if !ok || len(n.Connections) != 1 {
+				t.Fatalf("connections %+v", n.Connections)
+			}
+			if math.Abs(got.Gain-c.gain) > 1e-12*math.Abs(c.gain) || math.Abs(got.Offset-c.offset) > 1e-12*max(1, math.Abs(c.offset)) {
+				t.Errorf("gain %v offset %v, want %v and %v", got.Gain, got.Offset, c.gain, c.offset)
+			}
+			if got.Map != nil || got.Type != Real {
+				t.Errorf("map %v type %v", got.Map, got.Type)
+			}
+		})
+	}
+}
+
+// Between relative quantities the offsets of units drop out (fmi2 15); between
+// a relative and an absolute one they cannot be right.
+func TestRelativeQuantity(t *testing.T) {
+	y, u := with(out("y", Real), "degC", degC), with(in("u", Real), "K", kelvin)
+	y.RelativeQuantity, u.RelativeQuantity = true, true
+	silent := [4]string{realType(""), realType(""), realType(""), realType("")}
+	n, _ := sound(t, chain(silent, [3]string{}), nil, fakes{"a": {y}, "outer.deep.b": {u}})
+	if c := n.Connections[0]; c.Gain != 1 || c.Offset != 0 {
+		t.Errorf("gain %v offset %v, want 1 and 0", c.Gain, c.Offset)
+	}
+	u.RelativeQuantity = false
+	_, _, err := flatten(t, chain(silent, [3]string{}), nil, fakes{"a": {y}, "outer.deep.b": {u}}, false)
+	if !diag.Has(err, "SD11") {
+		t.Errorf("error %v, want SD11", err)
+	}
+}
+
+// A transformation into a connector without unit ends the conversion, with a warning.
+func TestUnitLost(t *testing.T) {
+	n, l := sound(t, chain([4]string{realType("m"), realType(""), realType(""), realType("mm")}, [3]string{linear(2, 0), "", ""}), nil,
+		fakes{"a": {out("y", Real)}, "outer.deep.b": {in("u", Real)}})
+	if c := n.Connections[0]; c.Gain != 2 || c.Offset != 0 {
+		t.Errorf("gain %v offset %v, want 2 and 0", c.Gain, c.Offset)
+	}
+	if len(l.Findings) != 1 || l.Findings[0].ID != "SD11" || l.Findings[0].Level != diag.Warning {
+		t.Errorf("findings %v", l.Findings)
+	}
+}
+
+func numbers(kind string, pairs ...any) string {
+	text := "<ssc:" + kind + "MappingTransformation>"
+	for i := 0; i < len(pairs); i += 2 {
+		text += fmt.Sprintf(`<ssc:MapEntry source="%v" target="%v"/>`, pairs[i], pairs[i+1])
+	}
+	return text + "</ssc:" + kind + "MappingTransformation>"
+}
+
+// Mappings replace what is in their table and pass the rest (ssp 29); one after
+// the other they compose.
+func TestComposedTables(t *testing.T) {
+	abc := map[string]int32{"A": 1, "B": 2, "C": 3}
+	xyz := map[string]int32{"X": 10, "Y": 20, "Z": 30}
+	const integer, boolean = "<ssc:Integer/>", "<ssc:Boolean/>"
+	const typeABC, typeXYZ = `<ssc:Enumeration name="abc"/>`, `<ssc:Enumeration name="xyz"/>`
+	cases := []struct {
+		name       string
+		from, to   Variable
+		connectors [4]string
+		ways       [3]string
+		want       map[int32]int32
+	}{
+		{"none", out("y", Integer), in("u", Integer), [4]string{integer, integer, integer, integer}, [3]string{}, nil},
+		{"one", out("y", Integer), in("u", Integer), [4]string{integer, integer, integer, integer}, [3]string{"", numbers("Integer", 1, 2), ""}, map[int32]int32{1: 2}},
+		// 1 → 2 → 5, 2 → 5 (passes the first), 3 → 4 → 4, 7 → 2 → 5
+		{"two", out("y", Integer), in("u", Integer), [4]string{integer, integer, integer, integer},
+			[3]string{numbers("Integer", 1, 2, 3, 4, 7, 2), "", numbers("Integer", 2, 5)}, map[int32]int32{1: 5, 2: 5, 3: 4, 7: 5}},
+		{"there and back", out("y", Integer), in("u", Integer), [4]string{integer, integer, integer, integer},
+			[3]string{numbers("Integer", 1, 2, 2, 1), numbers("Integer", 1, 2, 2, 1), ""}, nil},
+		{"boolean", out("y", Boolean), in("u", Boolean), [4]string{boolean, boolean, boolean, boolean},
+			[3]string{numbers("Boolean", true, false, "0", "1"), "", ""}, map[int32]int32{1: 0, 0: 1}},
+		{"by name", enum(out("y", Enumeration), abc), enum(in("u", Enumeration), xyz), [4]string{typeABC, typeXYZ, typeXYZ, typeXYZ},
+			[3]string{numbers("Enumeration", "A", "X", "C", "Z"), "", ""}, map[int32]int32{1: 10, 3: 30}},
+		{"by name, types of the FMUs", enum(out("y", Enumeration), abc), enum(in("u", Enumeration), xyz), [4]string{},
+			[3]string{"", "", numbers("Enumeration", "B", "Y")}, map[int32]int32{2: 20}},
+		{"by name and number", enum(out("y", Enumeration), abc), in("u", Integer), [4]string{typeABC, typeXYZ, typeXYZ, integer},
+			[3]string{numbers("Enumeration", "A", "X", "B", "Y"), "", numbers("Integer", 10, 7)}, map[int32]int32{1: 7, 2: 20, 10: 7}},
+		{"enumeration to integer", enum(out("y", Enumeration), abc), in("u", Integer), [4]string{typeABC, integer, integer, integer}, [3]string{}, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			n, _ := sound(t, chain(c.connectors, c.ways), nil, fakes{"a": {c.from}, "outer.deep.b": {c.to}})
+			got := n.Connections[0]
+			if !maps.Equal(got.Map, c.want) || (got.Map == nil) != (c.want == nil) || got.Gain != 1 || got.Offset != 0 {
+				t.Errorf("map %v gain %v offset %v, want %v", got.Map, got.Gain, got.Offset, c.want)
+			}
+		})
+	}
+}
+
+func TestBadTables(t *testing.T) {
+	abc := map[string]int32{"A": 1, "B": 2}
+	y, u := enum(out("y", Enumeration), abc), enum(in("u", Enumeration), abc)
+	for _, c := range []struct{ name, way, message string }{
+		{"source", numbers("Enumeration", "Q", "A"), `"Q" is no item of the source`},
+		{"target", numbers("Enumeration", "A", "Q"), `"Q" is no item of the target`},
+		{"number", numbers("Integer", 1, 9), `1 is mapped to 9`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, err := flatten(t, chain([4]string{}, [3]string{"", "", c.way}), nil, fakes{"a": {y}, "outer.deep.b": {u}}, false)
+			if !diag.Has(err, "SD12") || !strings.Contains(err.Error(), c.message) {
+				t.Errorf("error %v, want SD12 with %q", err, c.message)
+			}
+		})
+	}
+	u.Items = map[string]int32{"A": 1, "B": 5}
+	n, l := sound(t, chain([4]string{}, [3]string{}), nil, fakes{"a": {y}, "outer.deep.b": {u}})
+	if len(n.Connections) != 1 || len(l.At(diag.Warning)) != 1 || l.Findings[0].ID != "SD7" {
+		t.Errorf("enumerations that differ: %v", l.Findings)
+	}
+}
+
+// One output feeds many inputs, and the same FMU may stand in several places.
+func TestFanOut(t *testing.T) {
+	document := head + `<ssd:System name="top"><ssd:Connectors><ssd:Connector name="s" kind="output"/><ssd:Connector name="s2" kind="output"/></ssd:Connectors><ssd:Elements>
+<ssd:Component name="a" source="same.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"/><ssd:Connector name="u" kind="input"/></ssd:Connectors></ssd:Component>
+<ssd:Component name="b" source="same.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"/><ssd:Connector name="u" kind="input"/></ssd:Connectors></ssd:Component>
+</ssd:Elements><ssd:Connections>
+<ssd:Connection startElement="b" startConnector="u" endElement="a" endConnector="y"/>
+<ssd:Connection startElement="a" startConnector="y" endElement="a" endConnector="u"/>
+<ssd:Connection startElement="a" startConnector="y" endConnector="s"/>
+<ssd:Connection startConnector="s2" startElement="" endElement="a" endConnector="y">` + linear(2, 1) + `</ssd:Connection>
+</ssd:Connections></ssd:System>` + tail
+	vars := []Variable{out("y", Real), in("u", Real)}
+	n, l := sound(t, document, nil, fakes{"a": vars, "b": vars})
+	if len(l.Findings) > 0 {
+		t.Errorf("findings %v", l.Findings)
+	}
+	got := links(n)
+	if _, ok := got["a.y → b.u"]; !ok || len(got) != 2 {
+		t.Errorf("connections %v", got)
+	}
+	if _, ok := got["a.y → a.u"]; !ok {
+		t.Errorf("connections %v", got)
+	}
+	if len(n.Outputs) != 2 || n.Outputs[1].Gain != 2 || n.Outputs[1].Offset != 1 || n.Outputs[1].From != (FlatEnd{0, "y"}) {
+		t.Errorf("outputs %+v", n.Outputs)
+	}
+	if n.Components[0].Source != n.Components[1].Source {
+		t.Error("one FMU has two sources")
+	}
+}
+
+// The table of the standard (ssp 25), checked against an independent statement
+// of it.
+func TestAllowed(t *testing.T) {
+	const want = `
+S parameter → S calculatedParameter, S output, E parameter, E input, S local
+S input → S output, E input, S local
+S structuralParameter → S calculatedParameter, S output, S local, E structuralParameter, E parameter, E input
+E calculatedParameter → E parameter, E input, S calculatedParameter, S output, S local
+E output → E input, S output, S local
+E constant → E structuralParameter, E parameter, E input, S constant, S calculatedParameter, S output, S local
+E local → E input, S output, S local
+`
+	name := func(p pair) string {
+		if p.own {
+			return "S " + string(p.kind)
+		}
+		return "E " + string(p.kind)
+	}
+	rows := 0
+	for line := range strings.Lines(strings.TrimSpace(want)) {
+		source, targets, _ := strings.Cut(strings.TrimSpace(line), " → ")
+		rows++
+		for from, list := range allowed {
+			if name(from) != source {
+				continue
+			}
+			var got []string
+			for _, to := range list {
+				got = append(got, name(to))
+				// Every legal pair must also be found as one, in this direction.
+				if s, _ := role(from.kind, from.own); !s {
+					t.Errorf("%s is no source", name(from))
+				}
+				if _, d := role(to.kind, to.own); !d {
+					t.Errorf("%s is no destination", name(to))
+				}
+			}
+			if len(got) != len(strings.Split(targets, ", ")) {
+				t.Errorf("%s → %v, want %s", source, got, targets)
+			}
+			for _, g := range got {
+				if !strings.Contains(targets+",", g+",") {
+					t.Errorf("%s → %s is not allowed", source, g)
+				}
+			}
+		}
+	}
+	if rows != len(allowed) {
+		t.Errorf("%d rows, want %d", len(allowed), rows)
+	}
+}

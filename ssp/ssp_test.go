@@ -1,0 +1,445 @@
+package ssp
+
+import (
+	"errors"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// fakes answers for FMUs that do not exist, by component path.
+type fakes map[string][]Variable
+
+type fakeSet map[string]Variable
+
+func (s fakeSet) Lookup(name string) (Variable, bool) { v, ok := s[name]; return v, ok }
+func (s fakeSet) All() iter.Seq[Variable]             { return maps.Values(s) }
+
+func (f fakes) Variables(c *FlatComponent) (VariableSet, error) {
+	vars, ok := f[c.Path]
+	if !ok {
+		return nil, errors.New("no fake for " + c.Path)
+	}
+	set := make(fakeSet)
+	for _, v := range vars {
+		set[v.Name] = v
+	}
+	return set, nil
+}
+
+const head = `<?xml version="1.0" encoding="UTF-8"?>
+<ssd:SystemStructureDescription version="1.0" name="test"
+  xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"
+  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"
+  xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"
+  xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping"
+  xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"
+  xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"
+  xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd">
+`
+
+const tail = `
+</ssd:SystemStructureDescription>
+`
+
+// folder writes files into a folder of the test.
+func folder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// flatten opens a folder with this document and further files, and flattens it.
+func flatten(t testing.TB, document string, files map[string]string, r Resolver, strict bool) (*Network, *diag.List, error) {
+	t.Helper()
+	all := map[string]string{documentName: document}
+	maps.Copy(all, files)
+	l := &diag.List{Strict: strict}
+	p, err := Open(folder(t, all), l)
+	if err != nil {
+		return nil, l, err
+	}
+	n, err := p.Flatten(r, l)
+	return n, l, errors.Join(err, p.Close())
+}
+
+// sound is flatten for a document without errors.
+func sound(t testing.TB, document string, files map[string]string, r Resolver) (*Network, *diag.List) {
+	t.Helper()
+	n, l, err := flatten(t, document, files, r, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, l
+}
+
+func settings1(n *Network) map[string]Setting {
+	out := make(map[string]Setting)
+	for _, s := range n.Settings {
+		out[n.Components[s.Component].Path+"."+s.Variable] = s
+	}
+	return out
+}
+
+func links(n *Network) map[string]FlatConnection {
+	out := make(map[string]FlatConnection)
+	for _, c := range n.Connections {
+		out[n.Components[c.From.Component].Path+"."+c.From.Variable+" → "+n.Components[c.To.Component].Path+"."+c.To.Variable] = c
+	}
+	return out
+}
+
+var (
+	metre  = unit.Base{M: 1, Factor: 1}
+	mm     = unit.Base{M: 1, Factor: 0.001}
+	kelvin = unit.Base{K: 1, Factor: 1}
+	degC   = unit.Base{K: 1, Factor: 1, Offset: 273.15}
+	second = unit.Base{S: 1, Factor: 1}
+)
+
+func in(name string, t ValueType) Variable {
+	return Variable{Name: name, Type: t, Causality: "input", Settable: true}
+}
+
+func out(name string, t ValueType) Variable {
+	return Variable{Name: name, Type: t, Causality: "output"}
+}
+
+func par(name string, t ValueType) Variable {
+	return Variable{Name: name, Type: t, Causality: "parameter", Variability: "fixed", Initial: "exact", Settable: true}
+}
+
+func with(v Variable, name string, b unit.Base) Variable {
+	v.Unit, v.UnitBase = name, &b
+	return v
+}
+
+func enum(v Variable, items map[string]int32) Variable {
+	v.Items = items
+	return v
+}
+
+// base is a sound document with something of everything: each case of TestRules
+// breaks it in one place.
+const base = head + `<ssd:System name="top">
+  <ssd:Connectors>
+    <ssd:Connector name="result" kind="output"><ssc:Real unit="m"/></ssd:Connector>
+    <ssd:Connector name="level" kind="input"><ssc:Real unit="m"/></ssd:Connector>
+  </ssd:Connectors>
+  <ssd:ParameterBindings>
+    <ssd:ParameterBinding source="set.ssv"><ssd:ParameterMapping source="map.ssm"/></ssd:ParameterBinding>
+  </ssd:ParameterBindings>
+  <ssd:Elements>
+    <ssd:Component name="a" source="a.fmu">
+      <ssd:Connectors>
+        <ssd:Connector name="y" kind="output"><ssc:Real unit="m"/></ssd:Connector>
+        <ssd:Connector name="n" kind="output"><ssc:Integer/></ssd:Connector>
+        <ssd:Connector name="q" kind="calculatedParameter"><ssc:Real/></ssd:Connector>
+        <ssd:Connector name="e" kind="output"><ssc:Enumeration name="gear"/></ssd:Connector>
+        <ssd:Connector name="u" kind="input"/>
+        <ssd:Connector name="k" kind="parameter"/>
+      </ssd:Connectors>
+    </ssd:Component>
+    <ssd:System name="inner">
+      <ssd:Connectors>
+        <ssd:Connector name="x" kind="input"><ssc:Real/></ssd:Connector>
+        <ssd:Connector name="z" kind="output"><ssc:Real/></ssd:Connector>
+      </ssd:Connectors>
+      <ssd:Elements>
+        <ssd:Component name="b" source="b.fmu">
+          <ssd:Connectors>
+            <ssd:Connector name="u" kind="input"><ssc:Real unit="m"/></ssd:Connector>
+            <ssd:Connector name="m" kind="input"><ssc:Integer/></ssd:Connector>
+            <ssd:Connector name="y" kind="output"><ssc:Real unit="m"/></ssd:Connector>
+          </ssd:Connectors>
+          <ssd:ParameterBindings>
+            <ssd:ParameterBinding>
+              <ssd:ParameterValues>
+                <ssv:ParameterSet version="1.0" name="inline">
+                  <ssv:Parameters>
+                    <ssv:Parameter name="p"><ssv:Real value="1.5" unit="m"/></ssv:Parameter>
+                  </ssv:Parameters>
+                </ssv:ParameterSet>
+              </ssd:ParameterValues>
+            </ssd:ParameterBinding>
+          </ssd:ParameterBindings>
+        </ssd:Component>
+      </ssd:Elements>
+      <ssd:Connections>
+        <ssd:Connection startConnector="x" endElement="b" endConnector="u"><ssc:LinearTransformation factor="2"/></ssd:Connection>
+        <ssd:Connection startConnector="z" endElement="b" endConnector="y"/>
+      </ssd:Connections>
+    </ssd:System>
+  </ssd:Elements>
+  <ssd:Connections>
+    <ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>
+    <ssd:Connection startElement="inner" startConnector="z" endConnector="result"/>
+    <ssd:Connection startConnector="level" endElement="a" endConnector="u"/>
+  </ssd:Connections>
+</ssd:System>
+<ssd:Enumerations>
+  <ssc:Enumeration name="gear"><ssc:Item name="park" value="0"/><ssc:Item name="drive" value="1"/></ssc:Enumeration>
+</ssd:Enumerations>
+<ssd:Units>
+  <ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>
+</ssd:Units>
+<ssd:DefaultExperiment startTime="0" stopTime="2">
+  <ssd:Annotations>
+    <ssc:Annotation type="com.github.macrostep">
+      <ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
+    </ssc:Annotation>
+  </ssd:Annotations>
+</ssd:DefaultExperiment>` + tail
+
+const baseSet = `<?xml version="1.0"?>
+<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"
+  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+  <ssv:Parameters>
+    <ssv:Parameter name="gain"><ssv:Real value="3" unit="m"/></ssv:Parameter>
+    <ssv:Parameter name="height"><ssv:Real value="4" unit="m"/></ssv:Parameter>
+  </ssv:Parameters>
+  <ssv:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit></ssv:Units>
+</ssv:ParameterSet>
+`
+
+const baseMap = `<?xml version="1.0"?>
+<ssm:ParameterMapping version="1.0" xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping"
+  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+  <ssm:MappingEntry source="gain" target="a.k"><ssc:LinearTransformation factor="10"/></ssm:MappingEntry>
+  <ssm:MappingEntry source="height" target="level"/>
+</ssm:ParameterMapping>
+`
+
+func baseFakes() fakes {
+	gear := map[string]int32{"park": 0, "drive": 1}
+	calc := out("q", Real)
+	calc.Causality = "calculatedParameter"
+	low := 0.0
+	k := with(par("k", Real), "m", metre)
+	k.Min = &low
+	loc := out("hidden", Real)
+	loc.Causality = "local"
+	return fakes{
+		"a":       {with(out("y", Real), "m", metre), out("n", Integer), calc, enum(out("e", Enumeration), gear), in("u", Real), k, loc},
+		"inner.b": {with(in("u", Real), "m", metre), in("m", Integer), with(out("y", Real), "m", metre), with(par("p", Real), "m", metre), loc},
+	}
+}
+
+// A document without faults gives no finding, tolerant or strict, and a network
+// known in every part.
+func TestSound(t *testing.T) {
+	n, l, err := flatten(t, base, map[string]string{"set.ssv": baseSet, "map.ssm": baseMap}, baseFakes(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range l.Findings {
+		t.Errorf("finding: %s", f)
+	}
+	c := links(n)["a.y → inner.b.u"]
+	if len(n.Connections) != 1 || c.Gain != 2 || c.Offset != 0 || c.Map != nil || c.Type != Real {
+		t.Errorf("connections %+v", n.Connections)
+	}
+	s := settings1(n)
+	if len(s) != 3 || s["a.k"].Value.Real != 30 || s["a.u"].Value.Real != 4 || s["inner.b.p"].Value.Real != 1.5 {
+		t.Errorf("settings %+v", n.Settings)
+	}
+	if p := s["inner.b.p"].From; p.Level != "inner.b" || !strings.HasSuffix(p.Place.File, documentName) || p.Place.Line != lineOf(t, base, `name="p"`) {
+		t.Errorf("provenance %+v", p)
+	}
+	if len(n.Outputs) != 1 || n.Outputs[0].Name != "result" || n.Outputs[0].From != (FlatEnd{1, "y"}) {
+		t.Errorf("outputs %+v", n.Outputs)
+	}
+	if len(n.Step) != 1 || n.Step[0].Value != 0.01 || n.Step[0].Source != "own annotation" {
+		t.Errorf("steps %+v", n.Step)
+	}
+	if *n.Experiment.Start != 0 || *n.Experiment.Stop != 2 {
+		t.Errorf("experiment %v", n.Experiment)
+	}
+	if n.Components[0].Stateless || !n.Components[1].Stateless || !slices.Equal(n.Own.Stateless, []string{"inner.b"}) {
+		t.Error("stateless components are wrong")
+	}
+	if n.Components[1].Path != "inner.b" || filepath.Base(n.Components[1].Source) != "b.fmu" || !filepath.IsAbs(n.Components[1].Source) {
+		t.Errorf("component %+v", n.Components[1])
+	}
+}
+
+func lineOf(t testing.TB, text, marker string) int {
+	t.Helper()
+	before, _, found := strings.Cut(text, marker)
+	if !found {
+		t.Fatalf("%q is not in the document", marker)
+	}
+	return 1 + strings.Count(before, "\n")
+}
+
+// Each case replaces one piece of the sound document (or of its set or mapping)
+// and gets exactly the findings it must get.
+func TestRules(t *testing.T) {
+	const ssd, ssv, ssm = documentName, "set.ssv", "map.ssm"
+	type change struct{ file, old, new string }
+	cases := []struct {
+		name    string
+		changes []change
+		vars    func(fakes)
+		id      string
+		level   diag.Level
+		message string // part of the message
+		line    string // marker of the line, in the file of the first change; "" = its new text
+	}{
+		{"not XML", []change{{ssd, "</ssd:Units>", "</ssd:Unit>"}}, nil, "SD1", diag.Error, "not well-formed", "</ssd:Unit>"},
+		{"two roots", []change{{ssv, "</ssv:ParameterSet>\n", "</ssv:ParameterSet>\n<x/>"}}, nil, "SD1", diag.Error, "2 root elements", "-"},
+		{"wrong root", []change{{ssv, `SystemStructureParameterValues"`, `Nothing"`}}, nil, "SD1", diag.Error, "not ParameterSet", "<ssv:ParameterSet"},
+		{"version", []change{{ssd, `version="1.0" name="test"`, `version="3.0" name="test"`}}, nil, "SD1", diag.Error, `version "3.0"`, "<ssd:SystemStructureDescription"},
+		{"missing attribute", []change{{ssd, `<ssd:Connector name="n" kind="output">`, `<ssd:Connector name="n">`}}, nil, "SD1", diag.Error, `"kind" is missing`, ""},
+		{"twin attribute", []change{{ssd, `name="n" kind="output"`, `name="n" kind="output" kind="output"`}}, nil, "SD1", diag.Error, "stands twice", ""},
+		{"infinite number", []change{{ssd, `stopTime="2"`, `stopTime="INF"`}}, nil, "SD1", diag.Error, "not a finite number", ""},
+		{"unknown kind", []change{{ssd, `name="k" kind="parameter"`, `name="k" kind="knob"`}}, nil, "SD1", diag.Error, `"knob"`, ""},
+		{"unknown implementation", []change{{ssd, `source="a.fmu"`, `source="a.fmu" implementation="both"`}}, nil, "SD1", diag.Error, `"both"`, ""},
+		{"twin unit", []change{{ssd, `<ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>`, `<ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>`}}, nil, "SD1", diag.Error, "defined twice", ""},
+		{"twin parameter", []change{{ssv, `name="height"`, `name="gain"`}}, nil, "SD1", diag.Error, "stands twice in this set", `value="4"`},
+		{"UTF-16", []change{{ssv, "<?xml", "\xff\xfe<?xml"}}, nil, "SD1", diag.Error, "UTF-16", "-"},
+		{"unknown element", []change{{ssd, `<ssd:Units>`, `<ssd:Gadget/><ssd:Units>`}}, nil, "SD1", diag.Warning, `"ssd:Gadget"`, ""},
+		{"undeclared prefix", []change{{ssd, `xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping"`, ""},
+			{ssd, `<ssd:ParameterMapping source="map.ssm"/>`, `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="gain" target="a.k"/></ssm:ParameterMapping></ssd:ParameterMapping>`}},
+			nil, "SD1", diag.Warning, `prefix "ssm" is not declared`, "<ssm:ParameterMapping"},
+		{"namespace of old sets", []change{{ssv, "SSP1/SystemStructureParameterValues", "SSP1/ParameterValues"}}, nil, "SD1", diag.Warning, "should be", "<ssv:ParameterSet"},
+		{"missing set", []change{{ssd, `source="set.ssv"`, `source="other.ssv"`}}, nil, "SD2", diag.Error, `"other.ssv" cannot be read`, ""},
+		{"set elsewhere", []change{{ssd, `source="set.ssv"`, `source="sub/set.ssv"`}}, nil, "SD2", diag.Error, `at "set.ssv": is that the one meant`, ""},
+		{"absolute source", []change{{ssd, `source="set.ssv"`, `source="/etc/passwd"`}}, nil, "SD2", diag.Error, "not relative", ""},
+		{"foreign scheme", []change{{ssd, `source="a.fmu"`, `source="http://host/a.fmu"`}}, nil, "SD2", diag.Error, "not relative", ""},
+		{"feature of 2.0", []change{{ssd, `<ssd:Connector name="n" kind="output"><ssc:Integer/>`, `<ssd:Connector name="n" kind="output"><ssc:Int32/>`}}, nil, "SD3", diag.Warning, "the type Int32", ""},
+		{"empty name", []change{{ssd, `<ssd:System name="inner">`, `<ssd:System name="">`}, {ssd, `endElement="inner" endConnector="x"`, `endElement="a" endConnector="u"`},
+			{ssd, `startElement="inner" startConnector="z"`, `startElement="a" startConnector="y"`}}, nil, "SD4", diag.Error, "name is empty", ""},
+		{"twin element", []change{{ssd, `<ssd:System name="inner">`, `<ssd:System name="a">`}}, nil, "SD4", diag.Error, `called "a" too`, ""},
+		{"twin connector", []change{{ssd, `name="z" kind="output"`, `name="x" kind="output"`}}, nil, "SD4", diag.Error, `called "x" too`, ""},
+		{"unknown end element", []change{{ssd, `startElement="a" startConnector="y"`, `startElement="aa" startConnector="y"`}}, nil, "SD5", diag.Error, `no element "aa"`, ""},
+		{"unknown end connector", []change{{ssd, `endElement="inner" endConnector="x"`, `endElement="inner" endConnector="xx"`}}, nil, "SD5", diag.Error, `no connector "xx"`, ""},
+		{"unknown connector of component", []change{{ssd, `endElement="b" endConnector="u"`, `endElement="b" endConnector="uu"`}}, nil, "SD5", diag.Error, `nor has its FMU`, ""},
+		{"undeclared connector", []change{{ssd, `<ssd:Connector name="u" kind="input"><ssc:Real unit="m"/></ssd:Connector>`, ``}}, nil, "SD5", diag.Warning, `does not declare the connector "u"`, `endElement="b" endConnector="u"`},
+		{"no variable", nil, func(f fakes) { f["a"] = f["a"][1:] }, "SD6", diag.Error, `no variable "y"`, `<ssd:Connector name="y" kind="output"><ssc:Real unit="m"/>`},
+		{"no variable, unused", nil, func(f fakes) { f["a"][1].Name = "N" }, "SD6", diag.Warning, `no variable "n"`, `name="n"`},
+		{"kind and causality", nil, func(f fakes) { f["inner.b"][1].Causality = "output" }, "SD6", diag.Warning, "causality output", `name="m" kind="input"`},
+		{"type of connector", []change{{ssd, `name="m" kind="input"><ssc:Integer/>`, `name="m" kind="input"><ssc:Real/>`}}, nil, "SD7", diag.Warning, "type Integer, which counts", ""},
+		{"items of connector", nil, func(f fakes) { f["a"][3].Items = map[string]int32{"park": 0, "drive": 2} }, "SD7", diag.Warning, `"drive" is 1 in one and 2`, `name="e"`},
+		{"dimension of connector", nil, func(f fakes) { f["a"][0].UnitBase = &second }, "SD7", diag.Error, "contradicts the unit", `name="y" kind="output"`},
+		{"unit of connector", nil, func(f fakes) { f["inner.b"][2].UnitBase = &mm }, "SD7", diag.Warning, "values are converted", `name="y" kind="output"><ssc:Real unit="m"/></ssd:Connector>` + "\n          </ssd"},
+		{"kinds", []change{{ssd, `startElement="a" startConnector="y" endElement="inner"`, `startElement="a" startConnector="u" endElement="inner"`}}, nil, "SD8", diag.Error, "neither can feed the other", ""},
+		{"output to parameter", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="y" endElement="a" endConnector="k"`}}, nil, "SD8", diag.Error, "must not feed", ""},
+		{"calculated parameter", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="q" endElement="a" endConnector="u"`},
+			{ssm, `<ssm:MappingEntry source="height" target="level"/>`, ``}}, nil, "SD8", diag.Error, "calculated parameter", ""},
+		{"two writers", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="inner" endConnector="x"/>`}}, nil, "SD9", diag.Error, "two sources", ""},
+		{"types", []change{{ssd, `startElement="a" startConnector="y" endElement="inner" endConnector="x"`, `startElement="a" startConnector="n" endElement="inner" endConnector="x"`}}, nil, "SD10", diag.Error, "type Integer, the target of type Real", ""},
+		{"types in FMUs", []change{{ssd, `<ssd:Connector name="x" kind="input"><ssc:Real/>`, `<ssd:Connector name="x" kind="input">`}, {ssd, `<ssd:Connector name="u" kind="input"><ssc:Real unit="m"/></ssd:Connector>`, `<ssd:Connector name="u" kind="input"/>`}},
+			func(f fakes) { f["inner.b"][0] = in("u", Boolean) }, "SD10", diag.Error, "type Real, the target of type Boolean", `startConnector="x" endElement="b"`},
+		{"dimension", []change{{ssd, `<ssd:Connector name="x" kind="input"><ssc:Real/>`, `<ssd:Connector name="x" kind="input"><ssc:Real unit="s"/>`}, {ssd, `<ssc:Unit name="m">`, `<ssc:Unit name="s"><ssc:BaseUnit s="1"/></ssc:Unit><ssc:Unit name="m">`}}, nil, "SD11", diag.Error, `"m" cannot be converted into "s"`, `startElement="a" startConnector="y"`},
+		{"relative quantity", nil, func(f fakes) { f["a"][0].RelativeQuantity = true }, "SD11", diag.Warning, "relativeQuantity", `startConnector="x"`},
+		{"dimension of value", []change{{ssv, `value="3" unit="m"`, `value="3" unit="s"`}, {ssv, `<ssc:Unit name="m">`, `<ssc:Unit name="s"><ssc:BaseUnit s="1"/></ssc:Unit><ssc:Unit name="m">`}}, nil, "SD11", diag.Error, "cannot be converted", "-"},
+		{"transformation of type", []change{{ssd, `<ssc:LinearTransformation factor="2"/>`, `<ssc:IntegerMappingTransformation><ssc:MapEntry source="1" target="2"/></ssc:IntegerMappingTransformation>`}}, nil, "SD12", diag.Error, "an integer mapping does not suit the type Real", ""},
+		{"twin map source", []change{{ssd, `<ssc:LinearTransformation factor="2"/>`, `<ssc:IntegerMappingTransformation><ssc:MapEntry source="1" target="2"/><ssc:MapEntry source="1" target="3"/></ssc:IntegerMappingTransformation>`}}, nil, "SD12", diag.Error, `source "1" stands twice`, ""},
+		{"transformation of value", []change{{ssm, `<ssc:LinearTransformation factor="10"/>`, `<ssc:BooleanMappingTransformation><ssc:MapEntry source="true" target="false"/></ssc:BooleanMappingTransformation>`}}, nil, "SD12", diag.Error, "needs a Boolean", ""},
+		{"undefined unit", []change{{ssd, `<ssd:Connector name="level" kind="input"><ssc:Real unit="m"/>`, `<ssd:Connector name="level" kind="input"><ssc:Real unit="[m]"/>`}}, nil, "SD13", diag.Warning, `unit "[m]"`, ""},
+		{"undefined unit of value", []change{{ssv, `value="3" unit="m"`, `value="3" unit="[m]"`}}, nil, "SD13", diag.Warning, `unit "[m]"`, ""},
+		{"undefined enumeration", []change{{ssd, `<ssc:Enumeration name="gear"/>`, `<ssc:Enumeration name="gears"/>`}}, nil, "SD13", diag.Warning, `"gears"`, ""},
+		{"unmatched name", []change{{ssm, `target="a.k"`, `target="a.kk"`}}, nil, "SD14", diag.Info, `"a.kk" matches nothing in the outermost system`, ""},
+		{"unmatched with hint", []change{{ssd, `<ssv:Parameter name="p">`, `<ssv:Parameter name="b.p">`}}, nil, "SD14", diag.Info, `a binding here calls it "p"`, ""},
+		{"not settable", []change{{ssm, `target="a.k"`, `target="a.hidden"`}}, nil, "SD14", diag.Error, "cannot be set", ""},
+		{"value of no use", []change{{ssm, `target="level"`, `target="result"`}}, nil, "SD14", diag.Info, "reaches no FMU", ""},
+		{"two sources of a target", []change{{ssm, `target="level"`, `target="a.k"`}}, nil, "SD15", diag.Error, "has a source already", `source="height"`},
+		{"unknown source", []change{{ssm, `source="gain"`, `source="gains"`}}, nil, "SD15", diag.Info, `"gains"`, ""},
+		{"empty source", []change{{ssm, `source="gain"`, `source=""`}}, nil, "SD15", diag.Info, "1 entries", ""},
+		{"bound twice", []change{{ssm, `target="level"`, `target="inner.b.p"`}}, nil, "SD16", diag.Info, "bound 2 times; 4 from here", ""},
+		{"bound and connected", []change{{ssm, `target="level"`, `target="inner.b.u"`}}, nil, "SD16", diag.Warning, "until the first exchange", ""},
+		{"connector bound and connected", []change{{ssm, `target="level"`, `target="inner.x"`}}, nil, "SD16", diag.Warning, "which counts", ""},
+		{"value out of bounds", []change{{ssv, `value="3"`, `value="-3"`}}, nil, "SD17", diag.Error, "below the minimum", "-"},
+		{"value is no number", []change{{ssv, `value="3"`, `value="three"`}}, nil, "SD17", diag.Error, "not a finite number", ""},
+		{"value of wrong type", []change{{ssm, `<ssc:LinearTransformation factor="10"/>`, ``}, {ssv, `<ssv:Real value="3" unit="m"/>`, `<ssv:String value="3"/>`}}, nil, "SD17", diag.Error, "of type String cannot be given", `source="gain"`},
+		{"source and content", []change{{ssd, `<ssd:ParameterMapping source="map.ssm"/>`, `<ssd:ParameterMapping source="map.ssm"><ssm:ParameterMapping version="1.0"/></ssd:ParameterMapping>`}}, nil, "SD18", diag.Error, "both a source and inline", ""},
+		{"neither source nor content", []change{{ssd, `<ssd:ParameterMapping source="map.ssm"/>`, `<ssd:ParameterMapping/>`}}, nil, "SD18", diag.Error, "neither a source nor inline", ""},
+		{"MIME type", []change{{ssd, `source="set.ssv"`, `source="set.ssv" type="text/csv"`}}, nil, "SD18", diag.Error, `"text/csv" cannot be read`, ""},
+		{"sourceBase", []change{{ssd, `source="set.ssv"`, `source="set.ssv" sourceBase="component"`}}, nil, "SD18", diag.Error, "inside the component", ""},
+		{"nested package", []change{{ssd, `source="a.fmu"`, `source="a.ssp"`}}, nil, "SD19", diag.Error, "not read yet", ""},
+		{"MIME type of component", []change{{ssd, `source="a.fmu"`, `source="a.x" type="application/avl-mcx-x"`}}, nil, "SD19", diag.Error, "only FMUs", ""},
+		{"dictionary", []change{{ssd, `<ssd:System name="inner">`, `<ssd:SignalDictionaryReference name="bus" dictionary="d"><ssd:Connectors><ssd:Connector name="s" kind="inout"><ssc:Real/></ssd:Connector></ssd:Connectors></ssd:SignalDictionaryReference>` + "\n" + `<ssd:System name="inner">`},
+			{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="bus" startConnector="s" endElement="a" endConnector="u"`}}, nil, "SD19", diag.Error, `signal dictionary "d"`, `startElement="bus"`},
+		{"inout", []change{{ssd, `name="level" kind="input"`, `name="level" kind="inout"`}}, nil, "SD19", diag.Error, "of kind inout", `startConnector="level"`},
+		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD20", diag.Error, `hierarchical name "inner.b"`, `name="b"`},
+		{"foreign annotation", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="org.example"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21", diag.Info, `"org.example"`, ""},
+		{"own version", []change{{ssd, `<ms:Settings version="1"`, `<ms:Settings version="2"`}}, nil, "SD21", diag.Error, `version "2"`, ""},
+		{"own attribute", []change{{ssd, `<ms:Settings version="1"`, `<ms:Settings version="1" stepsize="1"`}}, nil, "SD21", diag.Error, `"stepsize" is not known`, ""},
+		{"own element", []change{{ssd, `<ms:Stateless component="inner.b"/>`, `<ms:Statefull/>`}}, nil, "SD21", diag.Error, `"ms:Statefull" is not known`, ""},
+		{"own component", []change{{ssd, `<ms:Stateless component="inner.b"/>`, `<ms:Stateless component="b"/>`}}, nil, "SD21", diag.Error, `no component "b"`, ""},
+		{"own step", []change{{ssd, `stepSize="0.01"`, `stepSize="0"`}}, nil, "SD21", diag.Error, "no number above 0", ""},
+		{"own annotation elsewhere", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="com.github.macrostep"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21", diag.Error, "has no place here", ""},
+		{"dangling", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, ""}}, nil, "SD22", diag.Warning, "which nothing feeds", `startConnector="x"`},
+		{"ring", []change{{ssd, `<ssd:Connection startConnector="z" endElement="b" endConnector="y"/>`, `<ssd:Connection startConnector="x" endConnector="z"/>`},
+			{ssd, `startElement="a" startConnector="y" endElement="inner" endConnector="x"`, `startElement="inner" startConnector="z" endElement="inner" endConnector="x"`}, {ssd, `<ssd:Connection startElement="inner" startConnector="z" endConnector="result"/>`, ``}}, nil, "SD22", diag.Error, "comes from itself", `startConnector="x" endElement="b"`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			files := map[string]string{ssd: base, ssv: baseSet, ssm: baseMap}
+			where, marker := ssd, c.line
+			for i, ch := range c.changes {
+				if strings.Count(files[ch.file], ch.old) != 1 {
+					t.Fatalf("%q is %d times in %s", ch.old, strings.Count(files[ch.file], ch.old), ch.file)
+				}
+				files[ch.file] = strings.Replace(files[ch.file], ch.old, ch.new, 1)
+				if i == 0 {
+					where = ch.file
+					if marker == "" {
+						marker = ch.new
+					}
+				}
+			}
+			vars := baseFakes()
+			if c.vars != nil {
+				c.vars(vars)
+			}
+			document := files[ssd]
+			n, l, err := flatten(t, document, map[string]string{ssv: files[ssv], ssm: files[ssm]}, vars, false)
+			if len(l.Findings) == 0 {
+				t.Fatalf("no finding; error %v", err)
+			}
+			for _, f := range l.Findings {
+				if f.ID != c.id || f.Level != c.level || !strings.Contains(f.Message, c.message) {
+					t.Errorf("finding %s (%s), want %s (%s) with %q", f, f.Level, c.id, c.level, c.message)
+				}
+				if f.Remedy == "" && f.Level > diag.Info {
+					t.Error("no remedy")
+				}
+			}
+			if f := l.Findings[0]; marker != "-" {
+				if strings.Contains(c.line, "source=\"gain\"") {
+					where = ssm
+				}
+				if filepath.Base(f.File) != where {
+					t.Errorf("file %s, want %s", f.File, where)
+				}
+				if want := lineOf(t, files[where], marker); f.Line != want {
+					t.Errorf("line %d, want %d", f.Line, want)
+				}
+			}
+			if (err != nil) != (c.level == diag.Error) || (n == nil) != (err != nil) {
+				t.Errorf("network %v, error %v", n, err)
+			}
+			if err != nil && !diag.Has(err, c.id) && !strings.Contains(err.Error(), c.id) {
+				t.Errorf("the error does not hold %s: %v", c.id, err)
+			}
+		})
+	}
+}
