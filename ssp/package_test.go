@@ -1,0 +1,328 @@
+package ssp
+
+import (
+	"archive/zip"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// pack writes a .ssp with entries in this order: name, content, name, content …
+func pack(t testing.TB, entries ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "system.ssp")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for i := 0; i < len(entries); i += 2 {
+		w, err := z.Create(entries[i])
+		if err == nil {
+			_, err = w.Write([]byte(entries[i+1]))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func single(source string) string {
+	return head + fmt.Sprintf(`<ssd:System name="top"><ssd:Elements><ssd:Component name="c" source=%q/></ssd:Elements></ssd:System>`, source) + tail
+}
+
+// The three forms of a system give the same network, and Close removes what
+// Open has unpacked.
+func TestForms(t *testing.T) {
+	files := map[string]string{documentName: single("resources/c%20d.fmu"), "resources/c d.fmu": "x", "other/name.ssd": ""}
+	dir := folder(t, files)
+	zipped := pack(t, "resources/", "", documentName, files[documentName], "resources/c d.fmu", "x", "Variant.ssd", "")
+	for _, path := range []string{dir, filepath.Join(dir, documentName), zipped} {
+		l := &diag.List{}
+		p, err := Open(path, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.CheckSources(l); err != nil {
+			t.Error(err)
+		}
+		c := p.Components()
+		if len(c) != 1 || c[0].Path != "c" || filepath.Base(c[0].Source) != "c d.fmu" || !filepath.IsAbs(p.Dir) {
+			t.Errorf("%s: %+v in %s", path, c, p.Dir)
+		}
+		if _, err := os.ReadFile(c[0].Source); err != nil {
+			t.Error(err)
+		}
+		if path == zipped {
+			if len(l.Findings) != 1 || l.Findings[0].ID != "SD2" || !strings.Contains(l.Findings[0].Message, "Variant.ssd") {
+				t.Errorf("findings %v", l.Findings)
+			}
+			if want := filepath.Join(zipped, documentName); p.Root.File != want {
+				t.Errorf("file %s, want %s", p.Root.File, want)
+			}
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Errorf("second Close: %v", err)
+		}
+		if _, err := os.Stat(p.Dir); (err != nil) != (path == zipped) {
+			t.Errorf("%s: after Close %v", path, err)
+		}
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // nobody else's folders are counted
+	t.Setenv("TMP", os.Getenv("TMPDIR"))
+	dir := folder(t, map[string]string{"a.ssd": single("c.fmu"), "text": "hello", "empty.ssd": ""})
+	for path, message := range map[string]string{
+		filepath.Join(dir, "none.ssp"):  "cannot be read",
+		dir:                             "there is no SystemStructure.ssd, only a.ssd, empty.ssd",
+		filepath.Join(dir, "text"):      "not well-formed",
+		filepath.Join(dir, "empty.ssd"): "0 root elements",
+		pack(t, "a.fmu", "x"):           "there is no readable SystemStructure.ssd",
+		pack(t, "../a", "x"):            "leads out of the package",
+		pack(t, "/a", "x"):              "leads out of the package",
+		pack(t, `a\b`, "x"):             "not separated by /",
+		pack(t, "a", "x", "A", "y"):     "two of that name",
+	} {
+		before := unpacked(t)
+		p, err := Open(path, nil)
+		if err == nil || p != nil || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), filepath.Base(path)) {
+			t.Errorf("%s: error %v, want one with %q", path, err, message)
+		}
+		if after := unpacked(t); len(after) != len(before) {
+			t.Errorf("%s: left a folder: %v", path, after)
+		}
+	}
+}
+
+// unpacked lists the private folders of this package.
+func unpacked(t testing.TB) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(os.TempDir(), "macrostep-ssp-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestSymlinkInPackage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "link.ssp")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	h := &zip.FileHeader{Name: "link"}
+	h.SetMode(fs.ModeSymlink | 0o777)
+	w, err := z.CreateHeader(h)
+	if err == nil {
+		_, err = w.Write([]byte("/etc/passwd"))
+	}
+	if err != nil || z.Close() != nil || f.Close() != nil {
+		t.Fatal("the archive cannot be written")
+	}
+	if _, err := Open(path, nil); err == nil || !strings.Contains(err.Error(), "no ordinary file") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Where an FMU is looked for, and what is said if it is not there (ssp 12).
+func TestSources(t *testing.T) {
+	outside := folder(t, map[string]string{"x.fmu": "x", "system/" + documentName: single("../x.fmu")})
+	for _, c := range []struct {
+		name, path, id string
+		level          diag.Level
+		message        string
+	}{
+		{"outside a folder", filepath.Join(outside, "system"), "SD2", diag.Warning, "lies outside"},
+		{"outside a package", pack(t, documentName, single("../x.fmu")), "SD2", diag.Error, "leads out of the package"},
+		{"missing", folder(t, map[string]string{documentName: single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
+		{"beside", folder(t, map[string]string{documentName: single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},
+		{"in resources", pack(t, documentName, single("x.fmu"), "resources/x.fmu", "x"), "SD2", diag.Error, `at "resources/x.fmu"`},
+		{"scheme", folder(t, map[string]string{documentName: single("proxyfmu://localhost?file=x.fmu")}), "SD2", diag.Error, "not relative"},
+		{"absolute", folder(t, map[string]string{documentName: single("/x.fmu")}), "SD2", diag.Error, "not relative"},
+		{"backslash", folder(t, map[string]string{documentName: single(`resources\x.fmu`)}), "SD2", diag.Error, "folders are separated by /"},
+		{"bad escape", folder(t, map[string]string{documentName: single("%zz.fmu")}), "SD2", diag.Error, "is no URI"},
+		{"other system", folder(t, map[string]string{documentName: single("sub.ssp#B.ssd")}), "SD19", diag.Error, "not read yet"},
+		{"part of this system", folder(t, map[string]string{documentName: single("#other")}), "SD19", diag.Error, "not read yet"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := Open(c.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			l := &diag.List{}
+			err = p.CheckSources(l)
+			if len(l.Findings) != 1 || l.Findings[0].ID != c.id || l.Findings[0].Level != c.level ||
+				!strings.Contains(l.Findings[0].Message, c.message) || l.Findings[0].Line == 0 || l.Findings[0].Remedy == "" {
+				t.Errorf("findings %v, want %s with %q", l.Findings, c.id, c.message)
+			}
+			if (err != nil) != (c.level == diag.Error) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// missing is a resolver that opens the file.
+type missing struct{}
+
+func (missing) Variables(c *FlatComponent) (VariableSet, error) {
+	_, err := os.ReadFile(c.Source)
+	return fakeSet{}, err
+}
+
+// A resolver that does not find the file gets the same hint.
+func TestResolverMisses(t *testing.T) {
+	p, err := Open(folder(t, map[string]string{documentName: single("x.fmu"), "resources/x.fmu": ""}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Flatten(missing{}, nil); !diag.Has(err, "SD2") || !strings.Contains(err.Error(), `at "resources/x.fmu"`) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := p.Flatten(fakes{}, nil); err == nil || !strings.Contains(err.Error(), `component "c": no fake for c`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What the model keeps of a document, beyond what a run needs.
+func TestDocument(t *testing.T) {
+	document := strings.Replace(single("c.fmu"), `version="1.0" name="test"`, `version="2.0" name="test" author="A" license="L" xmlns:x="urn:x" x:extra="1"`, 1)
+	document = strings.Replace(document, `<ssd:Component name="c" source="c.fmu"/>`, `<ssd:Component name="c" source="c.fmu" id="i1" description="D" implementation="ModelExchange"><ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/>
+<ssc:MetaData kind="general" type="text/plain"/><ssd:Annotations><ssc:Annotation type="org.x"><x:y z="1"/></ssc:Annotation></ssd:Annotations></ssd:Component>
+<ssd:SignalDictionaryReference name="bus" dictionary="d"/>`, 1)
+	document = strings.Replace(document, "</ssd:Elements>", `</ssd:Elements><ssd:SignalDictionaries><ssd:SignalDictionary name="d" source="d.ssb"/></ssd:SignalDictionaries><ssd:GraphicalElements/>`, 1)
+	l := &diag.List{Strict: true}
+	p, err := Open(folder(t, map[string]string{documentName: document}), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Findings) > 0 {
+		t.Errorf("findings %v", l.Findings)
+	}
+	d := p.Root
+	if d.Version != "2.0" || d.Name != "test" || d.Metadata["author"] != "A" || d.Metadata["license"] != "L" || d.System.Name != "top" {
+		t.Errorf("document %+v", d)
+	}
+	c, ok := d.System.Elements[0].(*Component)
+	if !ok || c.ID != "i1" || c.Description != "D" || c.Type != mimeFMU || c.Annotations[0].Type != "org.x" ||
+		c.Annotations[0].Content.ChildElements()[0].SelectAttrValue("z", "") != "1" {
+		t.Errorf("component %+v", c)
+	}
+	if p.Components()[0].Implementation != "ModelExchange" {
+		t.Error("the implementation is lost")
+	}
+	if ref, ok := d.System.Elements[1].(*DictionaryReference); !ok || ref.Dictionary != "d" || d.System.Dictionaries[0].Name != "d" {
+		t.Errorf("dictionary %+v", d.System)
+	}
+}
+
+// Prefixes are free, a byte order mark and Latin-1 are read.
+func TestEncodings(t *testing.T) {
+	plain := single("c.fmu")
+	other := strings.NewReplacer("ssd:", "q:", "xmlns:ssd", "xmlns:q").Replace(plain)
+	none := strings.NewReplacer("xmlns:ssd", "xmlns", "<ssd:", "<", "</ssd:", "</").Replace(plain)
+	latin := strings.Replace(strings.Replace(plain, "UTF-8", "ISO-8859-1", 1), `name="c"`, "name=\"\xfc\"", 1)
+	for name, text := range map[string]string{"plain": plain, "other prefix": other, "default namespace": none, "mark": "\xef\xbb\xbf" + plain, "latin": latin} {
+		p, err := Open(folder(t, map[string]string{documentName: text}), nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		want := "c"
+		if name == "latin" {
+			want = "ü"
+		}
+		if got := p.Components()[0].Path; got != want {
+			t.Errorf("%s: component %q", name, got)
+		}
+	}
+	odd := strings.Replace(plain, "UTF-8", "EBCDIC", 1)
+	if _, err := Open(folder(t, map[string]string{documentName: odd}), nil); err == nil || !strings.Contains(err.Error(), `"EBCDIC"; save it as UTF-8`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// No document makes the reader or the flattener panic, and what is refused
+// gives no network.
+func FuzzDocument(f *testing.F) {
+	f.Add(base)
+	f.Add(chain([4]string{realType("m"), realType("mm"), realType(""), realType("m")}, [3]string{linear(2, 1), numbers("Integer", 1, 2), ""}))
+	f.Add(propagate(bindings(inline(` prefix="P"`, param("", realValue(1, "m")), "")), "", ""))
+	f.Add(annotated(annotation(OwnType, `<ms:Component stateless="1"/>`), annotation(typeOMS, `<oms:SimulationInformation/>`),
+		annotation(OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)))
+	f.Fuzz(func(t *testing.T, text string) {
+		l := &diag.List{}
+		d := parseDocument([]byte(text), "fuzz.ssd", func(uri string) ([]byte, string, error) {
+			switch uri {
+			case "set.ssv":
+				return []byte(baseSet), uri, nil
+			case "map.ssm":
+				return []byte(baseMap), uri, nil
+			}
+			return nil, "", fs.ErrNotExist
+		}, l)
+		if (d == nil) != (l.Err() != nil) {
+			t.Fatalf("document %v, error %v", d, l.Err())
+		}
+		if d == nil {
+			return
+		}
+		p := &Package{Path: "fuzz.ssd", Root: d, Dir: t.TempDir()}
+		p.instantiate()
+		n, err := p.Flatten(generous{}, l)
+		if (n == nil) != (err != nil) {
+			t.Fatalf("network %v, error %v", n, err)
+		}
+		if n == nil {
+			return
+		}
+		for _, c := range n.Connections {
+			if c.From.Component >= len(n.Components) || c.To.Component >= len(n.Components) {
+				t.Fatalf("connection %+v", c)
+			}
+		}
+		if !slices.IsSortedFunc(n.Settings, byComponent) {
+			t.Fatal("settings are not sorted")
+		}
+	})
+}
+
+// generous has every variable: what a connector declares, and else a Real input.
+type generous struct{}
+
+func (generous) Variables(c *FlatComponent) (VariableSet, error) {
+	set := make(fakeSet)
+	for _, k := range c.Connectors {
+		t := k.Type
+		if t == Unspecified || t > Enumeration {
+			t = Real
+		}
+		set[k.Name] = Variable{Name: k.Name, Type: t, Causality: string(k.Kind), Settable: k.Kind != Output}
+	}
+	for _, name := range []string{"p", "k", "u"} {
+		if _, ok := set[name]; !ok {
+			set[name] = in(name, Real)
+		}
+	}
+	return set, nil
+}
