@@ -2,15 +2,11 @@ package ssp
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/unit"
 )
-
-func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
 
 // assignment is one value bound to a variable or to a connector of a system.
 type assignment struct {
@@ -298,7 +294,10 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	if c.items == nil {
 		c.items = a.own
 	}
-	stages, c := f.follow(c, path[at:])
+	stages, c, ok := f.follow(c, path[at:])
+	if !ok {
+		return
+	}
 	value := a.from.Value
 	var err error
 	for i := range stages {

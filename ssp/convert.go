@@ -2,6 +2,8 @@ package ssp
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/macrostep/macrostep/fmi/unit"
 )
@@ -67,7 +69,8 @@ func (s *stage) table() (map[int32]int32, error) {
 		return s.t.Numbers, nil
 	}
 	out := make(map[int32]int32, len(s.t.Names))
-	for source, target := range s.t.Names {
+	for _, source := range slices.Sorted(maps.Keys(s.t.Names)) {
+		target := s.t.Names[source]
 		a, ok := s.from[source]
 		if !ok {
 			return nil, fmt.Errorf("%q is no item of the source; it has %s", source, itemList(s.from))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -403,7 +404,7 @@ func (f *flattener) checkConnectors(i int, used map[end]bool) {
 
 // differ tells in words where two sets of items differ; "" if they agree.
 func differ(a, b map[string]int32) string {
-	for _, name := range slices.Sorted(keys(a)) {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
 		switch n, ok := b[name]; {
 		case !ok:
 			return fmt.Sprintf("%q is an item of one only", name)
@@ -411,7 +412,7 @@ func differ(a, b map[string]int32) string {
 			return fmt.Sprintf("%q is %d in one and %d in the other", name, a[name], n)
 		}
 	}
-	for _, name := range slices.Sorted(keys(b)) {
+	for _, name := range slices.Sorted(maps.Keys(b)) {
 		if _, ok := a[name]; !ok {
 			return fmt.Sprintf("%q is an item of one only", name)
 		}
@@ -457,8 +458,7 @@ type carrier struct {
 // is converted first and then the transformation applied (ssp 30). A connector
 // of a system without unit has the unit of what feeds it (ssp 31). At an FMU
 // the connector's unit is a stage before that of the variable.
-func (f *flattener) follow(c carrier, path []edge) ([]stage, carrier) {
-	var out []stage
+func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, ok bool) {
 	convert := func(to *unit.Base, name string, at Place, what string) bool {
 		if c.typ != Real || to == nil {
 			return true
@@ -480,17 +480,17 @@ func (f *flattener) follow(c carrier, path []edge) ([]stage, carrier) {
 		at := g.c.Place
 		if !alike(c.typ, to.typ) && !(c.constant && c.typ == Integer && to.typ == Real) {
 			report(f.l, ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, c.typ, to.typ)
-			return nil, c
+			return nil, c, false
 		}
 		if g.c.SuppressUnitConversion {
 			c.unit, c.unitName = to.unit, to.unitName
 		} else if !convert(to.unit, to.unitName, at, what) {
-			return nil, c
+			return nil, c, false
 		}
 		if t := g.c.Transformation; t != nil {
 			if !t.suits(c.typ) {
 				report(f.l, ruleTransformation, at, "%s: %s does not suit the type %s", what, t, c.typ)
-				return nil, c
+				return nil, c, false
 			}
 			if to.unit == nil && c.unit != nil && to.variable == nil && t.Kind == Linear {
 				report(f.l, ruleUnitLost, at, "%s: the connector has no unit; after the transformation the unit is taken as unknown", what)
@@ -501,7 +501,9 @@ func (f *flattener) follow(c carrier, path []edge) ([]stage, carrier) {
 				target = c.items
 			}
 			s := stage{gain: t.Factor, offset: t.Offset, t: t, from: c.items, to: target}
-			f.checkTargets(&s, to, at, what)
+			if !f.checkTargets(&s, to, at, what) {
+				return nil, c, false
+			}
 			out = append(out, s)
 		}
 		if to.typ != Unspecified {
@@ -511,22 +513,24 @@ func (f *flattener) follow(c carrier, path []edge) ([]stage, carrier) {
 			c.items = to.items
 		}
 		if to.variable != nil && !convert(to.variable.UnitBase, to.variable.Unit, at, what) {
-			return nil, c
+			return nil, c, false
 		}
 	}
-	return out, c
+	return out, c, true
 }
 
 // checkTargets reports values of a mapping that the target does not have (ssp 29).
-func (f *flattener) checkTargets(s *stage, to port, at Place, what string) {
+func (f *flattener) checkTargets(s *stage, to port, at Place, what string) bool {
 	if s.t.Kind != IntegerMapping || to.typ != Enumeration || to.items == nil {
-		return
+		return true
 	}
-	for _, n := range slices.Sorted(keys(s.t.Numbers)) {
+	for _, n := range slices.Sorted(maps.Keys(s.t.Numbers)) {
 		if v := s.t.Numbers[n]; itemName(to.items, v) == "" {
 			report(f.l, ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, itemList(to.items))
+			return false
 		}
 	}
+	return true
 }
 
 // fromVariable is the signal that an FMU variable gives.
@@ -611,14 +615,16 @@ func (f *flattener) flat(from, to end, path []edge) {
 
 // compile gives the composed change of a signal from an FMU variable.
 func (f *flattener) compile(from end, path []edge, at Place) (gain, offset float64, table map[int32]int32, ok bool) {
-	before := len(f.l.At(diag.Error))
 	c, stages := f.fromVariable(from)
-	more, _ := f.follow(c, path)
+	more, _, ok := f.follow(c, path)
+	if !ok {
+		return 0, 0, nil, false
+	}
 	gain, offset, table, err := compose(append(stages, more...))
 	if err != nil {
 		report(f.l, ruleTransformation, at, "the enumeration mapping from %q: %v", from, err)
 	}
-	return gain, offset, table, len(f.l.At(diag.Error)) == before
+	return gain, offset, table, err == nil
 }
 
 // outputs finds what feeds the outputs of the outermost system.

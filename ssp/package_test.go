@@ -287,7 +287,7 @@ func FuzzDocument(f *testing.F) {
 		if d == nil {
 			return
 		}
-		p := &Package{Path: "fuzz.ssd", Root: d, Dir: t.TempDir()}
+		p := &Package{Path: "fuzz.ssd", Root: d, Dir: "/nowhere"}
 		p.instantiate()
 		n, err := p.Flatten(generous{}, l)
 		if (n == nil) != (err != nil) {
@@ -325,4 +325,50 @@ func (generous) Variables(c *FlatComponent) (VariableSet, error) {
 		}
 	}
 	return set, nil
+}
+
+// What the standard does not know is named wherever it stands.
+func TestUnknownParts(t *testing.T) {
+	const gadget = "<ssd:Gadget/>"
+	files := map[string]string{documentName: base, "set.ssv": baseSet, "map.ssm": baseMap}
+	want := 0
+	for name, places := range map[string][]string{
+		documentName: {"<ssd:Connectors>", "<ssd:ParameterBindings>", "<ssd:Elements>", "<ssd:Connections>", "<ssd:Enumerations>", "<ssd:Units>",
+			`<ssd:Annotations>`, `<ssd:Component name="a" source="a.fmu">`, `<ssd:System name="inner">`, `<ssc:Unit name="m">`, `<ssc:Enumeration name="gear">`,
+			`<ssd:Connector name="n" kind="output">`, `endElement="b" endConnector="u">`, `factor="2"`, `<ssd:DefaultExperiment startTime="0" stopTime="2">`, `source="set.ssv">`},
+		"set.ssv": {"<ssv:Parameters>", `<ssv:Parameter name="gain">`, `<ssv:Units>`},
+		"map.ssm": {`<ssm:MappingEntry source="gain" target="a.k">`},
+	} {
+		for _, place := range places {
+			n := strings.Count(files[name], place)
+			if n == 0 {
+				t.Fatalf("%s is not in %s", place, name)
+			}
+			want += n
+			text := place + gadget
+			if !strings.HasSuffix(place, ">") {
+				text = place + ` gadget="1"`
+			}
+			files[name] = strings.ReplaceAll(files[name], place, strings.ReplaceAll(text, gadget, `<g:Gadget xmlns:g="urn:g"/>`))
+		}
+	}
+	_, l := sound(t, files[documentName], files, baseFakes())
+	got := 0
+	for _, f := range l.Findings {
+		if f.ID != "SD1" || f.Level != diag.Warning || !strings.Contains(strings.ToLower(f.Message), "gadget") {
+			t.Errorf("finding %s", f)
+		}
+		got++
+	}
+	if got != want {
+		t.Errorf("%d findings, want %d", got, want)
+	}
+}
+
+func TestRulesAreDescribed(t *testing.T) {
+	for _, r := range Rules() {
+		if r.Doc == "" || r.Ref == "" || !strings.HasPrefix(r.ID, "SD") || r.Remedy == "" && r.Level > diag.Info {
+			t.Errorf("rule %+v lacks something", r)
+		}
+	}
 }

@@ -10,11 +10,11 @@ var (
 		Doc:    "A document is well-formed XML and has the required elements and attributes, with values of the required form.",
 		Remedy: "correct the document; the schemas of the standard say what is allowed"}
 	ruleTolerated = &diag.Rule{ID: "SD1", Level: diag.Warning, Strict: true, Ref: "ssp 6, 7",
-		Doc:    "Namespaces are declared and named as the standard names them; list elements are not empty.",
+		Doc:    "Namespaces are declared and named as the standard names them.",
 		Remedy: "correct the document; it was read as it was surely meant"}
 	ruleUnknown = &diag.Rule{ID: "SD1", Level: diag.Warning, Ref: "ssp 6",
-		Doc:    "Elements that the standard does not know have no meaning and are left out.",
-		Remedy: "remove the element, or put it into an annotation"}
+		Doc:    "Elements and attributes that the standard does not know have no meaning and are left out.",
+		Remedy: "correct the name if it is a typing error; what is meant for a tool belongs into an annotation"}
 	ruleFile = &diag.Rule{ID: "SD2", Level: diag.Error, Ref: "ssp 1, 2, 12, 14, 41",
 		Doc:    "Every file that is referred to is there and inside the package.",
 		Remedy: "put the file where the document says, or correct the reference"}
@@ -127,3 +127,15 @@ var (
 		Doc:    "Connections through connectors of systems do not lead back to themselves.",
 		Remedy: "remove one of the connections"}
 )
+
+// Rules lists the rules of this package.
+func Rules() []*diag.Rule {
+	return []*diag.Rule{
+		ruleSchema, ruleTolerated, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleName,
+		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
+		ruleWriters, ruleTypes, ruleDimension, ruleUnitLost, ruleTransformation, ruleUndefined, ruleUnmatched,
+		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,
+		ruleContent, ruleReference, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
+		ruleForeignPart, ruleOwn, ruleDangling, ruleRing,
+	}
+}

@@ -308,3 +308,76 @@ E local → E input, S output, S local
 		t.Errorf("%d rows, want %d", len(allowed), rows)
 	}
 }
+
+// The kinds of version 2.0: unspecified takes the causality of the FMU, local
+// passes through systems; at an FMU only outputs are sources.
+func TestKinds2(t *testing.T) {
+	way := func(a, s, b string) string {
+		return strings.Replace(head, `version="1.0" name`, `version="2.0" name`, 1) + `<ssd:System name="top"><ssd:Elements>
+<ssd:System name="s"><ssd:Connectors><ssd:Connector name="o" kind="` + s + `"/></ssd:Connectors><ssd:Elements>
+<ssd:Component name="a" source="a.fmu"><ssd:Connectors><ssd:Connector name="y" kind="` + a + `"/></ssd:Connectors></ssd:Component></ssd:Elements>
+<ssd:Connections><ssd:Connection startElement="a" startConnector="y" endConnector="o"/></ssd:Connections></ssd:System>
+<ssd:Component name="b" source="b.fmu"><ssd:Connectors><ssd:Connector name="u" kind="` + b + `"/></ssd:Connectors></ssd:Component>
+</ssd:Elements><ssd:Connections><ssd:Connection startElement="s" startConnector="o" endElement="b" endConnector="u"/></ssd:Connections></ssd:System>` + tail
+	}
+	for _, c := range []struct{ a, s, b, causality, id, message string }{
+		{"output", "output", "input", "output", "", ""},
+		{"unspecified", "output", "unspecified", "output", "", ""},
+		{"output", "local", "input", "output", "", ""},
+		{"output", "unspecified", "input", "output", "", ""},
+		{"unspecified", "unspecified", "unspecified", "output", "", ""},
+		{"output", "input", "input", "output", "SD8", "neither can feed the other"},
+		{"local", "output", "input", "local", "SD8", "only an output can feed"},
+		{"constant", "output", "input", "constant", "SD8", "only an output can feed"},
+		{"calculatedParameter", "calculatedParameter", "input", "calculatedParameter", "SD8", "not supported yet"},
+		{"structuralParameter", "output", "input", "structuralParameter", "SD8", "neither can feed"},
+	} {
+		y := out("y", Real)
+		y.Causality = c.causality
+		n, l, err := flatten(t, way(c.a, c.s, c.b), nil, fakes{"s.a": {y}, "b": {in("u", Real)}}, false)
+		if c.id == "" {
+			if err != nil || len(n.Connections) != 1 || len(l.Findings) > 0 {
+				t.Errorf("%s → %s → %s: error %v, findings %v", c.a, c.s, c.b, err, l.Findings)
+			}
+			continue
+		}
+		if !diag.Has(err, c.id) || !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%s → %s → %s: error %v, want %s with %q", c.a, c.s, c.b, err, c.id, c.message)
+		}
+	}
+	document := strings.Replace(way("output", "output", "input"), `startElement="s" startConnector="o"`, `startElement="s" startConnector="o" startIndices="1"`, 1)
+	if _, _, err := flatten(t, document, nil, fakes{"s.a": {out("y", Real)}, "b": {in("u", Real)}}, false); !diag.Has(err, "SD10") {
+		t.Errorf("indexed connection: error %v, want SD10", err)
+	}
+}
+
+// Values over enumerations and mappings on the way from a connector.
+func TestPropagatedTables(t *testing.T) {
+	abc := map[string]int32{"A": 1, "B": 2}
+	for _, c := range []struct {
+		name, kind, way, value string
+		to                     Variable
+		want                   string
+		number                 int32
+	}{
+		{"item", `<ssc:Enumeration name="abc"/>`, "", `<ssv:Enumeration value="B"/>`, enum(par("p", Enumeration), abc), "B", 2},
+		{"item, no type", "", "", `<ssv:Enumeration value="B"/>`, enum(par("p", Enumeration), abc), "B", 2},
+		{"item mapped", `<ssc:Enumeration name="xyz"/>`, numbers("Enumeration", "X", "A"), `<ssv:Enumeration value="X"/>`, enum(par("p", Enumeration), abc), "A", 1},
+		{"item mapped by number", `<ssc:Enumeration name="xyz"/>`, numbers("Integer", 20, 2), `<ssv:Enumeration value="Y"/>`, enum(par("p", Enumeration), abc), "B", 2},
+		{"number", "<ssc:Integer/>", numbers("Integer", 5, 6), `<ssv:Integer value="5"/>`, par("p", Integer), "6", 6},
+		{"boolean", "<ssc:Boolean/>", numbers("Boolean", false, true), `<ssv:Boolean value="false"/>`, par("p", Boolean), "true", 0},
+		{"string", "<ssc:String/>", "", `<ssv:String value="s"/>`, par("p", String), "s", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			document := head + `<ssd:System name="top"><ssd:Connectors><ssd:Connector name="P" kind="parameter">` + c.kind + `</ssd:Connector></ssd:Connectors>` +
+				bindings(inline("", param("P", c.value), "")) + `<ssd:Elements><ssd:Component name="c" source="c.fmu"><ssd:Connectors><ssd:Connector name="p" kind="parameter"/></ssd:Connectors></ssd:Component></ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="P" endElement="c" endConnector="p">` + c.way + `</ssd:Connection></ssd:Connections></ssd:System>
+<ssd:Enumerations><ssc:Enumeration name="abc"><ssc:Item name="A" value="1"/><ssc:Item name="B" value="2"/></ssc:Enumeration>
+<ssc:Enumeration name="xyz"><ssc:Item name="X" value="10"/><ssc:Item name="Y" value="20"/></ssc:Enumeration></ssd:Enumerations>` + tail
+			n, _ := sound(t, document, nil, fakes{"c": {c.to}})
+			if v := n.Settings[0].Value; v.String() != c.want || v.Int != c.number || v.Type != c.to.Type {
+				t.Errorf("value %+v, want %s", v, c.want)
+			}
+		})
+	}
+}

@@ -117,7 +117,7 @@ func (p *parser) tree(data []byte) *node {
 		}
 		next++
 		n.uri = p.namespace(n)
-		p.noTwins(n)
+		p.attributes(n)
 		named := make(map[string][]*node)
 		for _, c := range el.ChildElements() {
 			kid := build(c, n)
@@ -155,13 +155,54 @@ func (p *parser) namespace(n *node) string {
 	return uri
 }
 
-// noTwins reports attributes that stand twice on an element.
-func (p *parser) noTwins(n *node) {
+// knownAttributes are those of the elements of the standard, versions 1.0 and
+// 2.0. Elements that are not listed here are not checked: geometry, notes and
+// metadata have no effect on a run.
+var knownAttributes = func() map[string][]string {
+	base := []string{"id", "description"}
+	top := append([]string{"version", "name", "author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime"}, base...)
+	m := map[string][]string{
+		nsSSD + " SystemStructureDescription": top, nsSSV + " ParameterSet": top, nsSSM + " ParameterMapping": top,
+		nsSSD + " System":                    append([]string{"name"}, base...),
+		nsSSD + " Component":                 append([]string{"name", "type", "source", "implementation"}, base...),
+		nsSSD + " SignalDictionaryReference": append([]string{"name", "dictionary"}, base...),
+		nsSSD + " Connector":                 append([]string{"name", "kind"}, base...),
+		nsSSD + " Connection": append([]string{"startElement", "startConnector", "startIndices",
+			"endElement", "endConnector", "endIndices", "suppressUnitConversion"}, base...),
+		nsSSD + " ParameterBinding":  append([]string{"type", "source", "sourceBase", "prefix"}, base...),
+		nsSSD + " ParameterMapping":  append([]string{"type", "source", "sourceBase"}, base...),
+		nsSSD + " DefaultExperiment": {"startTime", "stopTime"},
+		nsSSV + " Parameter":         append([]string{"name"}, base...),
+		nsSSM + " MappingEntry":      append([]string{"source", "target", "suppressUnitConversion"}, base...),
+		nsSSC + " Unit":              append([]string{"name"}, base...),
+		nsSSC + " BaseUnit":          {"kg", "m", "s", "A", "K", "mol", "cd", "rad", "factor", "offset"},
+		nsSSC + " Enumeration":       append([]string{"name"}, base...),
+		nsSSC + " Item":              {"name", "value"},
+		nsSSC + " Annotation":        {"type"},
+		nsSSC + " MapEntry":          {"source", "target"},
+		nsSSC + " Real":              {"unit"}, nsSSC + " Float64": {"unit"}, nsSSC + " Float32": {"unit"},
+		nsSSV + " Real": {"value", "unit"}, nsSSV + " Float64": {"value", "unit"}, nsSSV + " Float32": {"value", "unit"},
+		nsSSV + " Integer": {"value"}, nsSSV + " Boolean": {"value"}, nsSSV + " String": {"value"}, nsSSV + " Enumeration": {"value", "name"},
+		nsSSC + " LinearTransformation": {"factor", "offset"},
+	}
+	for _, list := range []string{"Connectors", "Elements", "Connections", "ParameterBindings", "ParameterValues", "Units", "Enumerations", "Annotations"} {
+		m[nsSSD+" "+list] = nil
+	}
+	return m
+}()
+
+// attributes reports attributes that stand twice on an element, and those
+// without namespace that the standard does not know.
+func (p *parser) attributes(n *node) {
+	known, listed := knownAttributes[n.uri+" "+n.name]
 	for i, a := range n.el.Attr {
 		for _, b := range n.el.Attr[:i] {
 			if a.Space == b.Space && a.Key == b.Key {
 				p.add(ruleSchema, n, "the attribute %q stands twice", a.FullKey())
 			}
+		}
+		if listed && a.Space == "" && a.Key != "xmlns" && !slices.Contains(known, a.Key) {
+			p.add(ruleUnknown, n, "the attribute %q is not known here and is left out", a.Key)
 		}
 	}
 }
