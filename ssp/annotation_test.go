@@ -44,19 +44,19 @@ func TestSteps(t *testing.T) {
 		{"none", "", "", "", "", "[]", 0},
 		{"OSP", "", "", osp, "0.0001 com.opensimulationplatform baseStepSize", "[]", 0},
 		{"OSP, undeclared prefix", "", "", strings.ReplaceAll(osp, "osp:", "osq:"), "0.0001 com.opensimulationplatform baseStepSize", "[]", 0},
-		{"OSP, other algorithm", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:Ecco/></osp:Algorithm>`), "", "[SD21]", 0},
-		{"OSP, no number", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="-1"/></osp:Algorithm>`), "", "[SD21]", 0},
+		{"OSP, other algorithm", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:Ecco/></osp:Algorithm>`), "", "[SD21P]", 0},
+		{"OSP, no number", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="-1"/></osp:Algorithm>`), "", "[SD21P]", 0},
 		{"OMSimulator", "", oms, "", "0.002 org.openmodelica stepSize", "[]", 1e-4},
 		{"OMSimulator, old form", "", annotation("org.openmodelica", fixed), "", "0.002 org.openmodelica stepSize", "[]", 1e-4},
 		{"OMSimulator, old namespace", "", strings.NewReplacer("ssc:Annotation", "ssd:Annotation").Replace(oms), "", "0.002 org.openmodelica stepSize", "[]", 1e-4},
 		{"OMSimulator, version 3", "", annotation("org.openmodelica", `<oms:Annotations><oms:SimulationInformation name="s" method="oms_ma" fixedStepSize="0.003"/></oms:Annotations>`), "", "0.003 org.openmodelica fixedStepSize", "[]", 0},
-		{"OMSimulator, variable steps", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepMaster description="oms-mav" initialStepSize="1e-6" relativeTolerance="1e-3"/>`)), "", "1e-06 org.openmodelica initialStepSize", "[SD21]", 1e-3},
+		{"OMSimulator, variable steps", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepMaster description="oms-mav" initialStepSize="1e-6" relativeTolerance="1e-3"/>`)), "", "1e-06 org.openmodelica initialStepSize", "[SD21P]", 1e-3},
 		{"OMSimulator, solver", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepSolver description="cvode" initialStepSize="1e-6"/>`)), "", "", "[SD21]", 0},
 		{"OMSimulator, result file", "", "", annotation("org.openmodelica", fmt.Sprintf(simulation, "")), "", "[]", 0},
 		{"OpenMCx", "", "", mcx, "0.02 com.avl.model.connect.ssp.task deltaTime", "[]", 0},
-		{"all foreign", "", oms, mcx + osp, "0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize; 0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21 SD21]", 1e-4},
+		{"all foreign", "", oms, mcx + osp, "0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize; 0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21P SD21P]", 1e-4},
 		{"own first", "", oms, osp + own, "0.5 own annotation; 0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize", "[]", 1e-4},
-		{"hint of a component", annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`), "", "", "", "[SD21]", 0},
+		{"hint of a component", annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`), "", "", "", "[SD21P]", 0},
 		{"unknown, several times", annotation("org.x", ""), annotation("org.x", "") + annotation("org.y", ""), "", "", "[SD21 SD21]", 0},
 	}
 	for _, c := range cases {
@@ -149,8 +149,8 @@ func TestOwnStrict(t *testing.T) {
 			component = annotation(OwnType, c.component)
 		}
 		_, l, err := flatten(t, annotated(component, "", annotation(OwnType, c.experiment)), nil, fakes{"c": {}}, false)
-		if !diag.Has(err, "SD21") || !strings.Contains(err.Error(), c.message) {
-			t.Errorf("%s%s: error %v, want SD21 with %q", c.component, c.experiment, err, c.message)
+		if !diag.Has(err, "SD21O") || !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%s%s: error %v, want SD21O with %q", c.component, c.experiment, err, c.message)
 		}
 		for _, f := range l.Findings {
 			if f.Line == 0 || f.Path == "" || f.Remedy == "" {
@@ -159,7 +159,7 @@ func TestOwnStrict(t *testing.T) {
 		}
 	}
 	twice := annotation(OwnType, good) + annotation(OwnType, good)
-	if _, _, err := flatten(t, annotated("", "", twice), nil, fakes{"c": {}}, false); !diag.Has(err, "SD21") {
-		t.Errorf("two annotations: error %v, want SD21", err)
+	if _, _, err := flatten(t, annotated("", "", twice), nil, fakes{"c": {}}, false); !diag.Has(err, "SD21O") {
+		t.Errorf("two annotations: error %v, want SD21O", err)
 	}
 }

@@ -164,7 +164,7 @@ func (f *flattener) assignTo(t end, in *instance, set *ParameterSet, v *Paramete
 	value := v.Value
 	suppress := e != nil && e.SuppressUnitConversion
 	if (value.Type == Real || value.Type == Integer) && !suppress && target.UnitBase != nil && a.unit != nil {
-		gain, offset, err := conversion(a.unit, target.UnitBase, target.RelativeQuantity)
+		gain, offset, err := unit.Convert(a.unit, target.UnitBase, target.RelativeQuantity)
 		if err != nil {
 			report(f.l, ruleDimension, at, "the value of %q has the unit %q, which cannot be converted into %q of %q: %v", v.Name, v.Unit, target.Unit, t, err)
 			return

@@ -4,53 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/macrostep/macrostep/fmi/unit"
 )
-
-// conversion gives gain and offset of the change from one unit into another
-// (fmi2 16): v2 = (f1·v1 + o1 − o2)/f2. The offsets drop out of a relative
-// quantity (fmi2 15). An unknown unit is not converted. It fails if the
-// dimensions differ.
-func conversion(from, to *unit.Base, relative bool) (gain, offset float64, err error) {
-	if from == nil || to == nil || *from == *to {
-		return 1, 0, nil
-	}
-	a, b := *from, *to
-	a.Factor, a.Offset, b.Factor, b.Offset = 0, 0, 0, 0
-	if a != b {
-		return 0, 0, fmt.Errorf("the dimensions differ: %s and %s", dimension(from), dimension(to))
-	}
-	gain = from.Factor / to.Factor
-	if !relative {
-		offset = (from.Offset - to.Offset) / to.Factor
-	}
-	return gain, offset, nil
-}
-
-// dimension writes the exponents of a unit.
-func dimension(b *unit.Base) string {
-	text := ""
-	for _, e := range []struct {
-		name string
-		n    int
-	}{{"kg", b.Kg}, {"m", b.M}, {"s", b.S}, {"A", b.A}, {"K", b.K}, {"mol", b.Mol}, {"cd", b.Cd}, {"rad", b.Rad}} {
-		switch {
-		case e.n == 0:
-			continue
-		case text != "":
-			text += "·"
-		}
-		text += e.name
-		if e.n != 1 {
-			text += fmt.Sprintf("^%d", e.n)
-		}
-	}
-	if text == "" {
-		return "1"
-	}
-	return text
-}
 
 // stage is one step of a signal on its way: a linear change of a Real, or a
 // table for the other types.

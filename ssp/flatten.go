@@ -393,7 +393,7 @@ func (f *flattener) checkConnectors(i int, used map[end]bool) {
 			}
 		}
 		base := baseOf(d.Units, c.Unit)
-		switch gain, offset, err := conversion(v.UnitBase, base, v.RelativeQuantity); {
+		switch gain, offset, err := unit.Convert(v.UnitBase, base, v.RelativeQuantity); {
 		case err != nil:
 			report(f.l, ruleConnectorUnit, c.Place, "the unit %q of connector %q of component %q contradicts the unit %q of its FMU variable: %v", c.Unit, c.Name, in.path, v.Unit, err)
 		case gain != 1 || offset != 0:
@@ -463,7 +463,7 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 		if c.typ != Real || to == nil {
 			return true
 		}
-		gain, offset, err := conversion(c.unit, to, c.relative)
+		gain, offset, err := unit.Convert(c.unit, to, c.relative)
 		if err != nil {
 			report(f.l, ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, name, err)
 			return false
@@ -541,7 +541,7 @@ func (f *flattener) fromVariable(e end) (carrier, []stage) {
 	var out []stage
 	if p.unit != nil && c.typ == Real {
 		// A contradiction of dimensions has been reported with the connector.
-		if gain, offset, err := conversion(c.unit, p.unit, c.relative); err == nil && (gain != 1 || offset != 0) {
+		if gain, offset, err := unit.Convert(c.unit, p.unit, c.relative); err == nil && (gain != 1 || offset != 0) {
 			out = append(out, stage{gain: gain, offset: offset})
 		}
 		c.unit, c.unitName = p.unit, p.unitName

@@ -340,7 +340,7 @@ func TestPlaceholder(t *testing.T) {
 		for _, f := range l.At(diag.Warning) {
 			ids = append(ids, f.ID)
 		}
-		if fmt.Sprint(ids) != "[SD19 SD22]" {
+		if fmt.Sprint(ids) != "[SD19P SD5D]" {
 			t.Errorf("findings %v", l.Findings)
 		}
 	}

@@ -149,7 +149,7 @@ func TestUnitLost(t *testing.T) {
 	if c := n.Connections[0]; c.Gain != 2 || c.Offset != 0 {
 		t.Errorf("gain %v offset %v, want 2 and 0", c.Gain, c.Offset)
 	}
-	if len(l.Findings) != 1 || l.Findings[0].ID != "SD11" || l.Findings[0].Level != diag.Warning {
+	if len(l.Findings) != 1 || l.Findings[0].ID != "SD11L" || l.Findings[0].Level != diag.Warning {
 		t.Errorf("findings %v", l.Findings)
 	}
 }
