@@ -49,7 +49,7 @@ func TestDeliveriesReported(t *testing.T) {
 		}, "held", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := symmetric.split("fd")
+			s := cut(symmetric, "fd")
 			if test.take != nil {
 				for _, l := range s.subsystems {
 					test.take(l.Info())
@@ -73,7 +73,7 @@ func TestDeliveriesReported(t *testing.T) {
 // An output that changes only at communication points is held by whoever takes
 // it, and an input that nothing feeds is held too.
 func TestHeldInputs(t *testing.T) {
-	s := symmetric.split("dd")
+	s := cut(symmetric, "dd")
 	s.subsystems[0].Info().Out[0].Discrete = true
 	s.connections = slices.DeleteFunc(s.connections, func(c master.Connection) bool { return c.To.String() == "mass1.u2" })
 	got := deliveries(t, s.system(t), newExplicit(t, ExplicitConfig{Order: 2}))
@@ -87,7 +87,7 @@ func TestHeldInputs(t *testing.T) {
 }
 
 func TestSequenceRefused(t *testing.T) {
-	sys := symmetric.split("dd").system(t)
+	sys := cut(symmetric, "dd").system(t)
 	for _, test := range []struct {
 		sequence []string
 		want     string
@@ -115,8 +115,8 @@ func TestConfigRefused(t *testing.T) {
 func TestReuse(t *testing.T) {
 	e := newExplicit(t, ExplicitConfig{Order: 3})
 	o := master.Options{Stop: 0.05, Step: 0.001}
-	first := symmetric.split("dd").run(t, e, o)
-	second := symmetric.split("dd").run(t, e, o)
+	first := cut(symmetric, "dd").run(t, e, o)
+	second := cut(symmetric, "dd").run(t, e, o)
 	compareStates(t, second, first, 0)
 }
 

@@ -5,9 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/test/oracle"
 )
 
 // The trajectory of every explicit scheme is that of its propagation matrix.
@@ -23,10 +22,10 @@ func TestPropagationMatrix(t *testing.T) {
 						}
 						label := fmt.Sprintf("%s/sequence=%v/order=%d/substeps=%d/history=%t", name, sequence, k, substeps, history)
 						t.Run(label, func(t *testing.T) {
-							s := uneven.split(name)
+							s := cut(uneven, name)
 							o := master.Options{Stop: H * steps, Step: H}
 							if history {
-								o.Past = s.history(uneven, k, H)
+								o.Past = s.history(k, H)
 							}
 							config := ExplicitConfig{Order: k, Substeps: substeps}
 							if sequence != nil {
@@ -42,7 +41,7 @@ func TestPropagationMatrix(t *testing.T) {
 								config.Delivery = Substeps
 							}
 							got := s.run(t, newExplicit(t, config), o)
-							want, radius := s.oracle(H, steps, k, substeps, sequence, history)
+							want, radius := oracle.States(uneven, oracle.Scheme{Decomposition: name, Order: k, Substeps: substeps, Sequence: sequence, History: history}, H, steps)
 							if radius > 1 {
 								t.Fatalf("spectral radius %g: choose a stable case", radius)
 							}
@@ -64,46 +63,9 @@ func newExplicit(t testing.TB, c ExplicitConfig) *Explicit {
 	return e
 }
 
-// oracle gives the states by propagation matrices and the spectral radius.
-func (s *split) oracle(H float64, steps, k, substeps int, sequence []int, history bool) (states [][]float64, radius float64) {
-	z := mat.NewVecDense(4*(k+1), nil)
-	for i, v := range start {
-		z.SetVec(i, v)
-	}
-	points := 1
-	if history {
-		points = k + 1
-		for j := 1; j <= k; j++ {
-			for i, v := range uneven.exact(-float64(j) * H) {
-				z.SetVec(4*j+i, v)
-			}
-		}
-	}
-	state := func() { states = append(states, mat.Col(nil, 0, z)[:4]) }
-	state()
-	var m *mat.Dense
-	for n := range steps {
-		if now := min(points+n, k+1); m == nil || now != min(points+n-1, k+1) {
-			m = s.propagation(H, k, now, substeps, sequence)
-		}
-		next := mat.NewVecDense(4*(k+1), nil)
-		next.MulVec(m, z)
-		z = next
-		state()
-	}
-	var eig mat.Eigen
-	if !eig.Factorize(m, mat.EigenNone) {
-		return states, math.NaN()
-	}
-	for _, v := range eig.Values(nil) {
-		radius = max(radius, math.Hypot(real(v), imag(v)))
-	}
-	return states, radius
-}
-
 // compareStates fails if the trajectories differ by more than the tolerance
 // relative to their largest value, component by component.
-func compareStates(t *testing.T, got, want [][]float64, tolerance float64) {
+func compareStates(t *testing.T, got, want [][4]float64, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d points, want %d", len(got), len(want))
@@ -125,9 +87,9 @@ func compareStates(t *testing.T, got, want [][]float64, tolerance float64) {
 func TestPropagationMatrixLong(t *testing.T) {
 	const H, steps = 6.25e-4, 1000
 	for _, name := range []string{"ff", "fd", "dd"} {
-		s := uneven.split(name)
+		s := cut(uneven, name)
 		got := s.run(t, newExplicit(t, ExplicitConfig{Order: 2}), master.Options{Stop: H * steps, Step: H})
-		want, _ := s.oracle(H, steps, 2, 0, nil, false)
+		want, _ := oracle.States(uneven, oracle.Scheme{Decomposition: name, Order: 2}, H, steps)
 		compareStates(t, got, want, 1e-12)
 	}
 }
@@ -135,9 +97,9 @@ func TestPropagationMatrixLong(t *testing.T) {
 // Held inputs and order 0 are the same thing to the bit.
 func TestHeldIsOrderZero(t *testing.T) {
 	const H = 1.0 / 1024
-	s := uneven.split("fd")
+	s := cut(uneven, "fd")
 	zero := s.run(t, newExplicit(t, ExplicitConfig{}), master.Options{Stop: 100 * H, Step: H})
-	s = uneven.split("fd")
+	s = cut(uneven, "fd")
 	held := s.run(t, newExplicit(t, ExplicitConfig{Order: 3, Delivery: Held}), master.Options{Stop: 100 * H, Step: H})
 	compareStates(t, held, zero, 0)
 }

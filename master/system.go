@@ -229,6 +229,12 @@ func owner(at []int, i int) int {
 // Source gives the entry of y that feeds entry i of u; false if nothing does.
 func (s *System) Source(i int) (int, bool) { return s.source[i], s.source[i] >= 0 }
 
+// DiscreteConnected tells whether an output feeds entry k of subsystem sub's
+// DiscreteIn.
+func (s *System) DiscreteConnected(sub, k int) bool {
+	return slices.ContainsFunc(s.linkAt[sub], func(l int) bool { return s.discrete[l].toPort == k })
+}
+
 // SourceSubsystem gives the subsystem that feeds entry i of u, or -1.
 func (s *System) SourceSubsystem(i int) int {
 	if s.source[i] < 0 {

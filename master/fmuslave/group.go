@@ -41,17 +41,21 @@ func (s *Slave) NewGroup(members []master.Subsystem) (master.Group, error) {
 
 // Step is that of each member, in order, up to the first that fails.
 func (g *group) Step(ctx context.Context, t, H float64) (int, float64, error) {
-	for done := 0; done < len(g.members); {
-		ran, err := g.batch.StepFrom(done, t, H)
-		done += ran
-		last := done - 1
-		status := g.batch.Status(last)
-		if err == nil && status <= fmi.StatusWarning && done == len(g.members) {
-			break
-		}
-		// The last one that ran has not simply succeeded; a pending step may still.
-		if reached, err := g.members[last].after(ctx, t, H, status, err); err != nil {
-			return done, reached, err
+	ran, err := g.batch.Step(t, H)
+	if err == nil {
+		return ran, t + H, nil
+	}
+	if ran == 0 {
+		return 0, t, err
+	}
+	last := ran - 1
+	if reached, err := g.members[last].after(ctx, t, H, g.batch.Status(last), err); err != nil {
+		return ran, reached, err
+	}
+	// The last one was pending and has come to its end; the rest follows.
+	for k, m := range g.members[ran:] {
+		if reached, err := m.Step(ctx, t, H); err != nil {
+			return ran + k + 1, reached, err
 		}
 	}
 	return len(g.members), t + H, nil

@@ -386,7 +386,7 @@ func (s *Slave) Seconds() float64 {
 	if s.stepper == nil {
 		return 0
 	}
-	return s.stepper.Seconds()
+	return float64(s.stepper.Ticks()) / fmi.TickRate()
 }
 
 // Terminate ends the FMU regularly, if the state it is in allows that (fmi2 62).

@@ -1,0 +1,201 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/algorithms"
+)
+
+// completeCommand is what the completion scripts call, with the words of the
+// command line up to the cursor. Each line it prints is a choice, a tab and an
+// explanation; no line means that a file is wanted.
+const completeCommand = "__complete"
+
+//go:embed completion/bash.sh
+var bashCompletion string
+
+//go:embed completion/zsh.sh
+var zshCompletion string
+
+//go:embed completion/fish.fish
+var fishCompletion string
+
+const completionHelp = `Prints a script that makes the shell complete commands, flags, algorithms and
+their parameters.
+
+Examples:
+   source <(macrostep completion bash)      now; in ~/.bashrc for always
+   source <(macrostep completion zsh)       now; in ~/.zshrc for always
+   macrostep completion fish | source       now
+   macrostep completion fish > ~/.config/fish/completions/macrostep.fish`
+
+func (p *program) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "completion", Usage: "print the completion script of a shell", ArgsUsage: "SHELL",
+		UsageText: "macrostep completion bash|zsh|fish", Description: completionHelp,
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 1, 1, "SHELL (bash, zsh or fish)"); err != nil {
+				return err
+			}
+			switch shell := c.Args().First(); shell {
+			case "bash":
+				fmt.Fprint(p.stdout, bashCompletion)
+			case "zsh":
+				fmt.Fprint(p.stdout, zshCompletion)
+			case "fish":
+				fmt.Fprint(p.stdout, fishCompletion)
+			default:
+				return &usageError{"completion", fmt.Errorf("%q is no shell that is known here; there are bash, zsh and fish", shell)}
+			}
+			return nil
+		},
+	}
+}
+
+type choice struct{ word, doc string }
+
+// complete prints the choices for the last word.
+func (p *program) complete(words []string) {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	for _, c := range p.choices(words) {
+		fmt.Fprintf(p.stdout, "%s\t%s\n", c.word, c.doc)
+	}
+}
+
+func (p *program) choices(words []string) []choice {
+	app := p.app()
+	last := words[len(words)-1]
+	if len(words) == 1 || len(words) == 2 && words[0] == "help" {
+		var out []choice
+		for _, c := range app.Commands {
+			out = append(out, choice{c.Name, c.Usage})
+		}
+		if len(words) == 1 {
+			out = append(out, choice{"help", "explain a command"})
+		}
+		return startingWith(out, last)
+	}
+	cmd := app.Command(words[0])
+	if cmd == nil {
+		return nil
+	}
+	before := words[1 : len(words)-1]
+	// bash splits --flag=value and key=value at the equals sign.
+	bash := false
+	if n := len(before); last == "=" {
+		before, last, bash = before[:n], "", true
+	} else if n > 0 && before[n-1] == "=" {
+		before, bash = before[:n-1], true
+	}
+	if n := len(before); n > 0 {
+		if name, ok := strings.CutPrefix(before[n-1], "--"); ok && !strings.Contains(name, "=") && flagTakesValue(cmd, name) {
+			return startingWith(values(name, before), last)
+		}
+	}
+	if bash {
+		return nil // the value of a parameter
+	}
+	if flag, value, ok := strings.Cut(last, "="); ok && strings.HasPrefix(flag, "--") {
+		var out []choice
+		for _, c := range startingWith(values(flag[2:], before), value) {
+			out = append(out, choice{flag + "=" + c.word, c.doc})
+		}
+		return out
+	}
+	if strings.HasPrefix(last, "-") {
+		var out []choice
+		for _, f := range cmd.Flags {
+			doc := ""
+			if d, ok := f.(cli.DocGenerationFlag); ok {
+				doc = strings.ReplaceAll(d.GetUsage(), "`", "")
+			}
+			out = append(out, choice{"--" + f.Names()[0], doc})
+		}
+		return startingWith(append(out, choice{"--help", "explain the command"}), last)
+	}
+	switch cmd.Name {
+	case "algorithms":
+		return startingWith(presets(), last)
+	case "completion":
+		return startingWith([]choice{{"bash", ""}, {"zsh", ""}, {"fish", ""}}, last)
+	}
+	return nil
+}
+
+func flagTakesValue(cmd *cli.Command, name string) bool {
+	for _, f := range cmd.Flags {
+		if f.Names()[0] == name {
+			return takesValue(f)
+		}
+	}
+	return false
+}
+
+// values gives the choices for the value of a flag; none means a file.
+func values(flag string, before []string) []choice {
+	switch flag {
+	case flagAlgorithm:
+		return presets()
+	case flagLogLevel:
+		var out []choice
+		for _, l := range logLevels {
+			out = append(out, choice{l, ""})
+		}
+		return out
+	case flagParam:
+		return params(before)
+	}
+	return nil
+}
+
+func presets() []choice {
+	var out []choice
+	for _, a := range algorithms.Presets() {
+		out = append(out, choice{a.Name, a.Doc})
+	}
+	return out
+}
+
+// params gives the parameters of the algorithm that the words before name.
+func params(before []string) []choice {
+	preset := algorithms.DefaultPreset
+	for i, w := range before {
+		if v, ok := strings.CutPrefix(w, "--"+flagAlgorithm+"="); ok {
+			preset = v
+		} else if w == "--"+flagAlgorithm {
+			rest := before[i+1:]
+			if len(rest) > 1 && rest[0] == "=" {
+				rest = rest[1:]
+			}
+			if len(rest) > 0 {
+				preset = rest[0]
+			}
+		}
+	}
+	var out []choice
+	for _, a := range algorithms.Presets() {
+		if a.Name != preset {
+			continue
+		}
+		for _, q := range a.Params {
+			out = append(out, choice{q.Name + "=", q.Range + ": " + q.Doc})
+		}
+	}
+	return out
+}
+
+func startingWith(all []choice, prefix string) []choice {
+	var out []choice
+	for _, c := range all {
+		if strings.HasPrefix(c.word, prefix) {
+			out = append(out, c)
+		}
+	}
+	return out
+}

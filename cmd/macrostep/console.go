@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// console is the standard error of a run: messages, and on a terminal one line
+// of progress that stays below them. It may be used from several goroutines.
+type console struct {
+	mu       sync.Mutex
+	w        io.Writer
+	level    slog.Level
+	terminal func() (width int, ok bool)
+	line     string          // of progress, now on the screen
+	shown    map[string]bool // warnings printed so far
+}
+
+func newConsole(w io.Writer, level slog.Level) *console {
+	c := &console{w: w, level: level, shown: map[string]bool{}, terminal: func() (int, bool) { return 0, false }}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		c.terminal = func() (int, bool) {
+			width, _, err := term.GetSize(int(f.Fd()))
+			if err != nil || width <= 0 {
+				width = 80
+			}
+			return width, true
+		}
+	}
+	return c
+}
+
+func (c *console) logger() *slog.Logger { return slog.New(&handler{con: c}) }
+
+func (c *console) debug() bool { return c.level <= slog.LevelDebug }
+
+// print prints a line above the progress.
+func (c *console) print(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line := c.line
+	c.erase()
+	fmt.Fprintln(c.w, text)
+	c.draw(line)
+}
+
+// status replaces the line of progress, or prints it if there is no terminal.
+func (c *console) status(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	width, ok := c.terminal()
+	if !ok {
+		fmt.Fprintln(c.w, text)
+		return
+	}
+	if n := utf8.RuneCountInString(text); n >= width {
+		text = string([]rune(text)[:width-1]) // a full line would scroll
+	}
+	// One write, and no blank line in between: erasing first would flicker.
+	rest := max(0, utf8.RuneCountInString(c.line)-utf8.RuneCountInString(text))
+	fmt.Fprintf(c.w, "\r%s%s", text, strings.Repeat(" ", rest))
+	c.line = text
+}
+
+// clear takes the line of progress away.
+func (c *console) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.erase()
+}
+
+// erase uses blanks, which every terminal understands.
+func (c *console) erase() {
+	if c.line != "" {
+		fmt.Fprintf(c.w, "\r%s\r", strings.Repeat(" ", utf8.RuneCountInString(c.line)))
+		c.line = ""
+	}
+}
+
+func (c *console) draw(line string) {
+	if line != "" {
+		fmt.Fprint(c.w, line)
+		c.line = line
+	}
+}
+
+// printed tells whether a message was printed.
+func (c *console) printed(message string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown[message]
+}
+
+// handler writes log records for people: "warning: text (slave=wheel t=0.1)".
+type handler struct {
+	con   *console
+	facts string // " key=value …" of the attributes given so far
+	group string // "name." of the groups entered
+}
+
+func (h *handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.con.level }
+
+func (h *handler) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	switch {
+	case r.Level >= slog.LevelError:
+		b.WriteString("error: ")
+	case r.Level >= slog.LevelWarn:
+		b.WriteString("warning: ")
+		h.con.mu.Lock()
+		h.con.shown[r.Message] = true
+		h.con.mu.Unlock()
+	}
+	b.WriteString(r.Message)
+	facts := h.facts
+	r.Attrs(func(a slog.Attr) bool {
+		facts += h.fact(a)
+		return true
+	})
+	if facts != "" {
+		b.WriteString(" (" + facts[1:] + ")")
+	}
+	h.con.print(b.String())
+	return nil
+}
+
+// fact gives " key=value", or nothing for an empty attribute.
+func (h *handler) fact(a slog.Attr) string {
+	if a.Equal(slog.Attr{}) {
+		return ""
+	}
+	return fmt.Sprintf(" %s%s=%v", h.group, a.Key, a.Value.Resolve())
+}
+
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	n := *h
+	for _, a := range attrs {
+		n.facts += h.fact(a)
+	}
+	return &n
+}
+
+func (h *handler) WithGroup(name string) slog.Handler {
+	n := *h
+	n.group += name + "."
+	return &n
+}

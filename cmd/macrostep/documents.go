@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// documents is the engine of the program: documents and FMUs.
+type documents struct{}
+
+var _ engine = documents{}
+
+func newEngine() engine { return documents{} }
+
+// Open assembles a system. The FMUs' libraries are loaded, so that one that
+// cannot be is found before the first FMU is instantiated.
+func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
+	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, Record: o.Record}
+	for _, a := range o.Set {
+		options.Set = append(options.Set, assemble.Assignment(a))
+	}
+	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, Log: func(m fmi.LogMessage) {
+		o.Logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
+	}}
+	if o.Trace != nil {
+		options.Instance.Trace = fmi.NewTrace(o.Trace)
+	}
+	a, err := assemble.Open(path, options)
+	if err == nil {
+		err = a.Load()
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
+	out := &opened{
+		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
+		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings, Close: a.Close,
+	}
+	if a.Tolerance != nil {
+		t := toSetting(*a.Tolerance, o.Tolerance)
+		out.Tolerance = &t
+	}
+	for _, c := range a.Components {
+		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool})
+	}
+	return out, nil
+}
+
+// levelOf gives the level of a message of an FMU: what is OK is for debugging.
+func levelOf(s fmi.Status) slog.Level {
+	switch s {
+	case fmi.StatusOK, fmi.StatusPending:
+		return slog.LevelDebug
+	case fmi.StatusWarning, fmi.StatusDiscard:
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
+func value(s *setting) *float64 {
+	if s == nil {
+		return nil
+	}
+	return &s.Value
+}
+
+// toSetting keeps the name of the flag where one was given.
+func toSetting(s assemble.Sourced, flag *setting) setting {
+	if flag != nil {
+		return *flag
+	}
+	return setting{Value: s.Value, Source: s.Source}
+}
+
+// Describe reads an FMU or a system for macrostep info.
+func (documents) Describe(path string, strict bool) (*description, error) {
+	if !strings.EqualFold(filepath.Ext(path), ".fmu") {
+		return describeSystem(path, strict)
+	}
+	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: strict})
+	if err != nil {
+		return nil, err
+	}
+	d := &description{FMU: &fmuDescription{Path: path, Hash: f.Hash, Description: f.Description}, Findings: list.Findings}
+	entries, err := os.ReadDir(filepath.Join(f.Dir, "binaries"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, errors.Join(err, f.Close())
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			d.FMU.Platforms = append(d.FMU.Platforms, e.Name())
+		}
+	}
+	return d, f.Close()
+}
+
+func describeSystem(path string, strict bool) (*description, error) {
+	a, err := assemble.Open(path, assemble.Options{Strict: strict})
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	a.Override(nil, nil, nil, nil) // where a number is guessed, its source says so
+	s := &systemDescription{
+		Path: path, Name: a.Name, Loops: a.System.Loops, Algorithm: a.Algorithm, Params: a.Params,
+		StartTime: toSetting(a.Start, nil), StopTime: toSetting(a.Stop, nil), StepSize: toSetting(a.Step, nil),
+	}
+	if a.Tolerance != nil {
+		t := toSetting(*a.Tolerance, nil)
+		s.Tolerance = &t
+	}
+	for i, c := range a.Components {
+		info := a.System.Infos[i]
+		s.Components = append(s.Components, componentInfo{
+			Name: c.Name, Source: c.Source, Model: c.FMU.Description.ModelName, Tool: c.FMU.Description.GenerationTool,
+			Inputs: count(c.FMU.Description, fmi.Input), Outputs: count(c.FMU.Description, fmi.Output),
+		})
+		if info.Stateless {
+			s.Stateless = append(s.Stateless, c.Name)
+		}
+	}
+	for _, c := range a.Connections() {
+		s.Connections = append(s.Connections, connectionInfo(c))
+	}
+	for _, v := range a.Settings() {
+		s.Settings = append(s.Settings, settingInfo(v))
+	}
+	d := &description{System: s, Findings: slices.Clone(a.Findings.Findings)}
+	return d, a.Close()
+}
+
+func count(d *fmi.ModelDescription, c fmi.Causality) int {
+	n := 0
+	for i := range d.Variables {
+		if d.Variables[i].Causality == c {
+			n++
+		}
+	}
+	return n
+}
+
+// Systems names the example systems.
+func (documents) Systems() []string { return fmus.Systems() }
+
+// WriteSystem builds an example system.
+func (documents) WriteSystem(dir, name string) (string, error) { return fmus.WriteSystem(dir, name) }
+
+// Cleanup removes all temporary folders.
+func (documents) Cleanup() { archive.Cleanup() }

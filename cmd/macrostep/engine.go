@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// engine is all that the command line asks of the packages which read documents
+// and FMUs. Tests put Go subsystems in its place.
+type engine interface {
+	// Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd
+	// or one .fmu. No FMU is instantiated before the run.
+	Open(ctx context.Context, path string, o openOptions) (*opened, error)
+	// Describe reads a file of the same kinds for macrostep info.
+	Describe(path string, strict bool) (*description, error)
+	// Systems names the example systems.
+	Systems() []string
+	// WriteSystem builds an example system as dir/name.ssp and gives its path.
+	WriteSystem(dir, name string) (string, error)
+	// Cleanup removes all temporary folders, whatever still runs.
+	Cleanup()
+}
+
+// assignment is component.variable = value.
+type assignment struct{ Name, Value string }
+
+// openOptions say how a system is opened.
+type openOptions struct {
+	Strict    bool
+	Stateless []string
+	Set       []assignment
+	Driven    []string               // inputs "component.variable" given from outside
+	Record    func(name string) bool // variables to record; nil = the default choice
+	// Times in s and tolerance of the user, which beat those of the documents;
+	// nil = not given.
+	Start, Stop, Step, Tolerance *setting
+
+	Logger *slog.Logger
+	Debug  bool      // the FMUs' debug logging is wanted
+	Trace  io.Writer // one line for each FMI call; nil = none
+}
+
+// setting is a number of the command line and the flag that gave it.
+type setting = record.Setting
+
+// opened is a system ready to run.
+type opened struct {
+	System            *master.System
+	FMUs              []record.FMU
+	Start, Stop, Step setting
+	Tolerance         *setting          // nil = none
+	Algorithm         string            // of the documents; "" = none
+	Params            map[string]string // of the documents
+	Findings          []diag.Finding    // none of them an error
+	Warnings          []string          // about what had to be guessed
+	Close             func() error      // removes what was unpacked; call it after the run
+}
+
+// description is what macrostep info shows; one of FMU and System is set.
+type description struct {
+	FMU      *fmuDescription
+	System   *systemDescription
+	Findings []diag.Finding
+}
+
+// fmuDescription is one FMU.
+type fmuDescription struct {
+	Path, Hash  string
+	Platforms   []string // folders below binaries
+	Description *fmi.ModelDescription
+}
+
+// systemDescription is a coupled system. It is its own JSON.
+type systemDescription struct {
+	Path        string            `json:"path"`
+	Name        string            `json:"name"`
+	Components  []componentInfo   `json:"components"`
+	Connections []connectionInfo  `json:"connections"`
+	Settings    []settingInfo     `json:"settings"` // parameters and start values in force
+	Stateless   []string          `json:"stateless"`
+	Loops       []master.Loop     `json:"loops"`
+	StartTime   setting           `json:"start_time"`
+	StopTime    setting           `json:"stop_time"`
+	StepSize    setting           `json:"step_size"`
+	Tolerance   *setting          `json:"tolerance"`
+	Algorithm   string            `json:"algorithm"`
+	Params      map[string]string `json:"parameters"`
+}
+
+type componentInfo struct {
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Model   string `json:"model"`
+	Tool    string `json:"tool"`
+	Inputs  int    `json:"inputs"`
+	Outputs int    `json:"outputs"`
+}
+
+type connectionInfo struct {
+	From   string  `json:"from"`
+	To     string  `json:"to"`
+	Gain   float64 `json:"gain"` // of Reals, unit conversion included
+	Offset float64 `json:"offset"`
+}
+
+type settingInfo struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"` // file and place
+}

@@ -1,0 +1,359 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// placeFiles finds the manifest's place and refuses to overwrite what is read.
+func (r *runRequest) placeFiles() error {
+	if r.Manifest == "" {
+		r.Manifest = strings.TrimSuffix(r.Output, filepath.Ext(r.Output)) + ".json"
+	}
+	written := []struct{ flag, path string }{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}}
+	if r.Record.IsNone() {
+		written = written[1:]
+	}
+	read := []struct{ what, path string }{{"the system", r.System}, {"--input", r.Input}, {"--history", r.History}}
+	var errs []error
+	for i, w := range written {
+		for _, in := range read {
+			if w.path != "" && samePath(w.path, in.path) {
+				errs = append(errs, fmt.Errorf("%s %s would overwrite %s", w.flag, w.path, in.what))
+			}
+		}
+		for _, other := range written[:i] {
+			if w.path != "" && samePath(w.path, other.path) {
+				errs = append(errs, fmt.Errorf("%s and %s are the same file %s; name another one", other.flag, w.flag, w.path))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// samePath tells whether two paths name the same file, which need not exist.
+func samePath(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	ia, errA := os.Stat(a)
+	ib, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return ia.Mode().IsRegular() && os.SameFile(ia, ib)
+	}
+	aa, errA := filepath.Abs(a)
+	ab, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && aa == ab
+}
+
+// execute runs a system from documents to files. The outcome holds if the run
+// began, also when it failed; the error is a *runError then.
+func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err error) {
+	con := newConsole(p.stderr, r.LogLevel)
+	defer con.clear()
+	signals, history, err := readTables(r)
+	if err != nil {
+		return out, err
+	}
+	// What the user asked for is checked before anything is unpacked; the
+	// documents may still add to it.
+	if r.Algorithm != "" {
+		if _, err := algorithms.New(r.Algorithm, r.Params); err != nil {
+			return out, &usageError{"run", err}
+		}
+	}
+	open := openOptions{
+		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set,
+		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
+		Logger: con.logger(), Debug: con.debug(),
+	}
+	if signals != nil {
+		open.Driven = signals.Names
+	}
+	if !r.Record.IsDefault() {
+		open.Record = r.Record.Match
+	}
+	if r.LogCalls != "" {
+		// Not buffered: the last calls before a crash are the ones that matter.
+		trace, err := os.Create(r.LogCalls)
+		if err != nil {
+			return out, fmt.Errorf("--log-fmi-calls: %w", err)
+		}
+		defer func() { err = errors.Join(err, trace.Close()) }()
+		open.Trace = trace
+	}
+	sys, err := p.engine.Open(ctx, r.System, open)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, sys.Close()) }()
+
+	choice, notes, err := choose(r, sys)
+	if err != nil {
+		return out, err
+	}
+	m := p.manifest(r, sys, choice)
+	m.Warnings = append(m.Warnings, notes...)
+	opt := master.Options{
+		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
+		Discard: choice.Discard, Logger: con.logger(),
+	}
+	if sys.Tolerance != nil {
+		opt.Tolerance = sys.Tolerance.Value
+	}
+	if signals != nil {
+		if opt.Signals, err = record.BindInputs(signals, sys.System); err != nil {
+			return out, err
+		}
+	}
+	if history != nil {
+		order, err := strconv.Atoi(choice.Values["order"])
+		if err != nil {
+			order = 0 // an algorithm without extrapolation needs no points
+		}
+		if opt.Past, err = record.BindHistory(history, sys.System, opt.Start, order); err != nil {
+			return out, err
+		}
+	}
+	if !r.Record.IsNone() {
+		out.table = record.NewCSV(r.Output, record.CSVOptions{Select: r.Record, Interval: r.Interval})
+		opt.Recorders = append(opt.Recorders, out.table)
+	}
+	// Last, so that it begins when nothing is left that could fail before the
+	// first FMU is instantiated.
+	mark := &beginning{manifest: m, path: r.Manifest}
+	opt.Recorders = append(opt.Recorders, mark)
+	if !r.Quiet {
+		opt.Observe = newProgress(con, opt.Start).observe
+	}
+	job, err := master.NewRun(sys.System, choice.Algorithm, opt)
+	if err != nil {
+		return out, err
+	}
+	result, err := job.Run(ctx)
+	con.clear()
+	if !mark.begun {
+		return out, err
+	}
+	var delivery []master.Delivery
+	if d, ok := choice.Algorithm.(master.DeliveryReporter); ok {
+		delivery = d.Deliveries()
+	}
+	m.Finish(sys.System, result, delivery)
+	if werr := m.Write(r.Manifest); werr != nil {
+		err = errors.Join(err, werr)
+	}
+	out.manifest, out.manifestPath = m, r.Manifest
+	if !r.Quiet {
+		out.summary(p.stdout, con)
+	}
+	if err == nil && result.Status != master.Complete {
+		err = errors.New(result.Reason)
+	}
+	if err != nil {
+		return out, &runError{err}
+	}
+	return out, nil
+}
+
+func readTables(r *runRequest) (signals, history *record.Signals, err error) {
+	if r.Input != "" {
+		if signals, err = record.ReadSignals(r.Input); err != nil {
+			return nil, nil, fmt.Errorf("--input: %w", err)
+		}
+	}
+	if r.History != "" {
+		if history, err = record.ReadSignals(r.History); err != nil {
+			return nil, nil, fmt.Errorf("--history: %w", err)
+		}
+	}
+	return signals, history, nil
+}
+
+// choose makes the algorithm from the flags and the documents. Parameters of
+// the documents belong to their algorithm; flags beat them.
+func choose(r *runRequest, sys *opened) (*algorithms.Choice, []string, error) {
+	preset, params := r.Algorithm, map[string]string{}
+	if preset == "" {
+		preset = sys.Algorithm
+	}
+	if preset == "" {
+		preset = algorithms.DefaultPreset
+	}
+	var notes []string
+	if sys.Algorithm == "" || sys.Algorithm == preset {
+		maps.Copy(params, sys.Params)
+	} else if len(sys.Params) > 0 {
+		notes = append(notes, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
+	}
+	maps.Copy(params, r.Params)
+	c, err := algorithms.New(preset, params)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, append(notes, c.Notes...), nil
+}
+
+// manifest gives what is known before the run.
+func (p *program) manifest(r *runRequest, sys *opened, c *algorithms.Choice) *record.Manifest {
+	m := &record.Manifest{
+		Status:   master.Incomplete,
+		Reason:   "the run did not come to its end",
+		Versions: record.Versions{Macrostep: version(), Go: runtime.Version(), Platform: platform()},
+		Command:  p.args, System: r.System, Results: r.Output, FMUs: sys.FMUs,
+		Algorithm: c.Preset, Parameters: c.Values,
+		StartTime: sys.Start, StopTime: sys.Stop, StepSize: sys.Step, Tolerance: sys.Tolerance, EndTime: sys.Start.Value,
+	}
+	if r.Record.IsNone() {
+		m.Results = ""
+	}
+	for _, f := range sys.Findings {
+		if f.Level == diag.Info {
+			m.Notes = append(m.Notes, f.String())
+		} else {
+			m.Warnings = append(m.Warnings, f.String())
+		}
+	}
+	m.Warnings = append(m.Warnings, sys.Warnings...)
+	return m
+}
+
+// beginning writes the manifest of an incomplete run when the run begins.
+type beginning struct {
+	manifest *record.Manifest
+	path     string
+	begun    bool
+}
+
+func (b *beginning) Begin(*master.System) error {
+	if err := b.manifest.Write(b.path); err != nil {
+		return err
+	}
+	b.begun = true
+	return nil
+}
+
+func (b *beginning) Record(*master.Point) error { return nil }
+func (b *beginning) Flush() error               { return nil }
+func (b *beginning) End(master.Result) error    { return nil }
+
+// outcome is what a run left behind.
+type outcome struct {
+	table        *record.CSV // nil = none
+	manifest     *record.Manifest
+	manifestPath string
+}
+
+// Bounds of the summary.
+const (
+	shownWarnings = 10
+	shownLoops    = 5
+	shownNames    = 4
+)
+
+// summary prints how a run ended.
+func (o *outcome) summary(w io.Writer, con *console) {
+	m := o.manifest
+	wall := m.MasterSeconds
+	for _, s := range m.Seconds {
+		wall += s
+	}
+	fmt.Fprintf(w, "%s at t = %g s: %s", m.Status, m.EndTime, plural(m.Steps.Accepted, "step"))
+	if m.Steps.Accepted > 0 {
+		fmt.Fprintf(w, " of %s s in %s", number(m.Steps.Mean), duration(wall))
+	}
+	if wall > 0 {
+		fmt.Fprintf(w, " (%s × real time)", short((m.EndTime-m.StartTime.Value)/wall))
+	}
+	if m.Steps.Rejected > 0 {
+		fmt.Fprintf(w, ", %d more rejected", m.Steps.Rejected)
+	}
+	fmt.Fprintln(w)
+	fmt.Fprintf(w, "algorithm %s%s\n", m.Algorithm, parameterList(m.Parameters))
+	for i, l := range m.Loops {
+		if i == shownLoops {
+			fmt.Fprintf(w, "  and %s more in the manifest\n", plural(len(m.Loops)-i, "loop"))
+			break
+		}
+		fmt.Fprintln(w, loopLine(l))
+	}
+	if o.table != nil {
+		fmt.Fprintf(w, "results   %s (%s, %s)\n", m.Results, plural(o.table.Rows(), "row"), plural(o.table.Columns(), "column"))
+	}
+	fmt.Fprintf(w, "manifest  %s\n", o.manifestPath)
+	if n := len(m.Notes); n > 0 {
+		fmt.Fprintf(w, "%s on the documents in the manifest\n", plural(n, "note"))
+	}
+	if n := len(m.Warnings); n > 0 {
+		var left []string
+		for _, text := range m.Warnings {
+			if !con.printed(text) {
+				left = append(left, text)
+			}
+		}
+		fmt.Fprint(w, plural(n, "warning"))
+		if shown := n - len(left); shown > 0 {
+			fmt.Fprintf(w, ", %d of them above", shown)
+		}
+		fmt.Fprintln(w)
+		for i, text := range left {
+			if i == shownWarnings {
+				fmt.Fprintf(w, "  and %d more in the manifest\n", len(left)-i)
+				break
+			}
+			fmt.Fprintf(w, "  %s\n", text)
+		}
+	}
+}
+
+// loopLine names a loop by at most a few of its variables.
+func loopLine(l master.Loop) string {
+	names := l.Variables
+	more := ""
+	if len(names) > shownNames {
+		more = fmt.Sprintf(" → … (%d variables)", len(names))
+		names = names[:shownNames]
+	} else if len(names) > 0 {
+		more = " → " + names[0]
+	}
+	where, how := "loop", "declared"
+	if l.Initialization {
+		where = "loop of the initialisation"
+	}
+	if l.Assumed {
+		how = "assumed, since dependencies are not declared"
+	}
+	return fmt.Sprintf("%s  %s%s: %s; %s", where, strings.Join(names, " → "), more, how, l.Treatment)
+}
+
+func parameterList(params map[string]string) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(params)) {
+		fmt.Fprintf(&b, " %s=%s", k, params[k])
+	}
+	return b.String()
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// number gives a few digits, enough for a look.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// fake is an engine that runs the oscillator of mastertest, a third subsystem
+// with a free input beside it. It keeps what it was asked.
+type fake struct {
+	asked     openOptions
+	path      string
+	algorithm string
+	params    map[string]string
+	findings  []diag.Finding
+	warnings  []string
+	fault     *mastertest.Faulty // stands before the first subsystem
+	openErr   error
+	beginStep func() // called at every step of the first subsystem
+	compiler  error  // of building examples
+	closed    int
+}
+
+// hooked calls a function at every step.
+type hooked struct {
+	master.Subsystem
+	f func()
+}
+
+func (h *hooked) Unwrap() master.Subsystem { return h.Subsystem }
+
+func (h *hooked) Step(ctx context.Context, t, step float64) (float64, error) {
+	h.f()
+	return h.Subsystem.Step(ctx, t, step)
+}
+
+func (f *fake) Open(_ context.Context, path string, o openOptions) (*opened, error) {
+	f.asked, f.path = o, path
+	if f.openErr != nil {
+		return nil, f.openErr
+	}
+	subs := mastertest.Oscillator()
+	var first master.Subsystem = subs[0]
+	if f.fault != nil {
+		f.fault.Subsystem = first
+		first = f.fault
+	}
+	if f.beginStep != nil {
+		first = &hooked{first, f.beginStep}
+	}
+	free := mastertest.NewLinear("free", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
+	sys, err := master.NewSystem([]master.Subsystem{first, subs[1], free}, mastertest.OscillatorConnections())
+	if err != nil {
+		return nil, err
+	}
+	out := &opened{
+		System: sys, Algorithm: f.algorithm, Params: f.params, Findings: f.findings, Warnings: f.warnings,
+		FMUs:  []record.FMU{{Component: "first", Path: "first.fmu", Hash: "sha256:1", Tool: "tool"}},
+		Start: setting{Value: 0, Source: "default"}, Stop: setting{Value: 1, Source: "DefaultExperiment of first"}, Step: setting{Value: 0.01, Source: "DefaultExperiment of first"},
+		Tolerance: o.Tolerance,
+		Close:     func() error { f.closed++; return nil },
+	}
+	for _, s := range []struct {
+		to   *setting
+		from *setting
+	}{{&out.Start, o.Start}, {&out.Stop, o.Stop}, {&out.Step, o.Step}} {
+		if s.from != nil {
+			*s.to = *s.from
+		}
+	}
+	return out, nil
+}
+
+func (f *fake) Describe(path string, strict bool) (*description, error) {
+	if f.openErr != nil {
+		return nil, f.openErr
+	}
+	if strings.HasSuffix(path, ".fmu") {
+		return testFMU(), nil
+	}
+	return testSystemDescription(), nil
+}
+
+func (f *fake) Systems() []string { return []string{"quarter-car-a", "two-mass-ff"} }
+
+func (f *fake) WriteSystem(dir, name string) (string, error) {
+	if f.compiler != nil {
+		return "", f.compiler
+	}
+	path := filepath.Join(dir, name+".ssp")
+	return path, os.WriteFile(path, nil, 0o666)
+}
+
+func (f *fake) Cleanup() {}
+
+func number64(v float64) *float64 { return &v }
+
+func testFMU() *description {
+	return &description{
+		FMU: &fmuDescription{Path: "m.fmu", Hash: "sha256:2", Platforms: []string{"linux64", "win64"}, Description: &fmi.ModelDescription{
+			FMIVersion: "2.0", ModelName: "Mass", GUID: "{1}", Description: "a mass\n  on a spring", GenerationTool: "Tool 7",
+			CoSimulation: &fmi.CoSimulation{ModelIdentifier: "mass", CanHandleVariableCommunicationStepSize: true,
+				CanGetAndSetFMUState: true, MaxOutputDerivativeOrder: 2},
+			DefaultExperiment: &fmi.DefaultExperiment{StartTime: number64(0), StepSize: number64(1e-3)},
+			Variables: []fmi.ScalarVariable{
+				{Name: "F", ValueReference: 1, Causality: fmi.Input, Real: fmi.RealAttributes{Unit: "N"}, HasStart: true, Description: "force"},
+				{Name: "x", ValueReference: 2, Causality: fmi.Output, Initial: fmi.Calculated, Real: fmi.RealAttributes{Unit: "m"}},
+				{Name: "n", ValueReference: 2, Causality: fmi.Output, Variability: fmi.Discrete, Type: fmi.Integer},
+				{Name: "m", ValueReference: 3, Causality: fmi.Parameter, Variability: fmi.Fixed, HasStart: true, StartReal: 1.5, Real: fmi.RealAttributes{Unit: "kg"}},
+				{Name: "name", Causality: fmi.Parameter, Variability: fmi.Fixed, Type: fmi.String, HasStart: true, StartString: `a "b"`},
+				{Name: "mode", Causality: fmi.Local, Variability: fmi.Discrete, Type: fmi.Enumeration, DeclaredType: "Mode", HasStart: true, StartInteger: 2},
+				{Name: "on", Causality: fmi.Local, Variability: fmi.Discrete, Type: fmi.Boolean, HasStart: true, StartBoolean: true},
+			},
+			Outputs: []fmi.Unknown{{Index: 2, Declared: true, Dependencies: []int{1}}, {Index: 3}},
+		}},
+		Findings: []diag.Finding{{ID: "MD1", Level: diag.Warning, File: "m.fmu", Path: "/x", Line: 7, Message: "odd", Remedy: "mend it"}},
+	}
+}
+
+func testSystemDescription() *description {
+	return &description{System: &systemDescription{
+		Path: "s.ssp", Name: "car", StartTime: setting{Value: 0, Source: "default"}, StopTime: setting{Value: 4, Source: "DefaultExperiment of the system"},
+		StepSize: setting{Value: 1e-3, Source: "annotation"}, Algorithm: "explicit", Params: map[string]string{"order": "1"}, Stateless: []string{"road"},
+		Components:  []componentInfo{{"wheel", "resources/wheel.fmu", "Wheel", "Tool 7", 1, 2}, {"road", "resources/road.fmu", "", "", 0, 1}},
+		Connections: []connectionInfo{{"road.z", "wheel.z", 0.01, 0}, {"wheel.v", "road.v", 1, 0}, {"wheel.T", "road.T", 1, -273.15}},
+		Settings:    []settingInfo{{"wheel.m", "60", "s.ssd:12"}},
+		Loops:       []master.Loop{{Variables: []string{"wheel.v", "road.v"}, Assumed: true, Treatment: "broken"}},
+	}}
+}
+
+// call runs the program in an empty folder.
+func call(t *testing.T, f *fake, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return callContext(context.Background(), t, f, args...)
+}
+
+func callContext(ctx context.Context, t *testing.T, f *fake, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	var out, errs bytes.Buffer
+	code = run(ctx, args, strings.NewReader(""), &out, &errs, f)
+	return code, out.String(), errs.String()
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var errBroken = errors.New("broken")
+
+func contains(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %q:\n%s", what, part, text)
+		}
+	}
+}

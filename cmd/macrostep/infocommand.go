@@ -1,0 +1,435 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+)
+
+const infoHelp = `Shows what is in a file, without running anything. For an .fmu: what it is and
+can do, its platforms, its variables with type, unit and start value, on which
+inputs its outputs depend. For an .ssp, a folder with SystemStructure.ssd or an
+.ssd: components, connections, parameters in force, times, algebraic loops.
+What deviates from the standards comes last.
+
+Examples:
+   macrostep info model.fmu
+   macrostep info system.ssp
+   macrostep info model.fmu --json | jq '.variables[].name'`
+
+func (p *program) infoCommand() *cli.Command {
+	return &cli.Command{
+		Name: "info", Usage: "show what is in an FMU or a system", ArgsUsage: "FILE",
+		UsageText: "macrostep info FILE [--json] [--strict]", Description: infoHelp,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
+		},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 1, 1, "FILE (an .fmu, an .ssp, a folder or an .ssd)"); err != nil {
+				return err
+			}
+			d, err := p.engine.Describe(c.Args().First(), c.Bool("strict"))
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return writeInfoJSON(p.stdout, d)
+			}
+			writeInfo(p.stdout, d)
+			return nil
+		},
+	}
+}
+
+// Names as in modelDescription.xml.
+var (
+	causalityNames   = []string{"local", "parameter", "calculatedParameter", "input", "output", "independent"}
+	variabilityNames = []string{"continuous", "constant", "fixed", "tunable", "discrete"}
+	initialNames     = []string{"", "exact", "approx", "calculated"}
+	typeNames        = []string{"Real", "Integer", "Boolean", "String", "Enumeration"}
+)
+
+// fmuInfo is the JSON of an FMU.
+type fmuInfo struct {
+	Path             string            `json:"path"`
+	Hash             string            `json:"hash"`
+	ModelName        string            `json:"model_name"`
+	GUID             string            `json:"guid"`
+	FMIVersion       string            `json:"fmi_version"`
+	Description      string            `json:"description"`
+	Author           string            `json:"author"`
+	Version          string            `json:"version"`
+	Copyright        string            `json:"copyright"`
+	License          string            `json:"license"`
+	Tool             string            `json:"tool"`
+	Date             string            `json:"date"`
+	Platforms        []string          `json:"platforms"`
+	ModelExchange    bool              `json:"model_exchange"`
+	CoSimulation     *capabilitiesInfo `json:"co_simulation"` // null = not offered
+	Experiment       experimentInfo    `json:"default_experiment"`
+	LogCategories    []string          `json:"log_categories"`
+	Variables        []variableInfo    `json:"variables"`
+	OutputDependency []dependencyInfo  `json:"outputs"`
+	Findings         []findingInfo     `json:"findings"`
+}
+
+type capabilitiesInfo struct {
+	ModelIdentifier        string `json:"model_identifier"`
+	NeedsExecutionTool     bool   `json:"needs_execution_tool"`
+	VariableStep           bool   `json:"variable_step"`
+	InterpolatesInputs     bool   `json:"interpolates_inputs"`
+	OutputDerivatives      int    `json:"output_derivatives"`
+	Asynchronous           bool   `json:"asynchronous"`
+	OncePerProcess         bool   `json:"once_per_process"`
+	NoMemoryFunctions      bool   `json:"no_memory_functions"`
+	Rollback               bool   `json:"rollback"`
+	SerializesState        bool   `json:"serializes_state"`
+	DirectionalDerivatives bool   `json:"directional_derivatives"`
+}
+
+type experimentInfo struct {
+	StartTime *float64 `json:"start_time"`
+	StopTime  *float64 `json:"stop_time"`
+	Tolerance *float64 `json:"tolerance"`
+	StepSize  *float64 `json:"step_size"`
+}
+
+type variableInfo struct {
+	Name        string `json:"name"`
+	Reference   uint32 `json:"value_reference"`
+	Causality   string `json:"causality"`
+	Variability string `json:"variability"`
+	Initial     string `json:"initial"`
+	Type        string `json:"type"`
+	Declared    string `json:"declared_type"`
+	Unit        string `json:"unit"`
+	Start       any    `json:"start"` // null = none
+	Description string `json:"description"`
+}
+
+type dependencyInfo struct {
+	Name     string   `json:"name"`
+	Declared bool     `json:"declared"`   // false: depends on all by assumption
+	On       []string `json:"depends_on"` // known variables, as declared
+}
+
+type findingInfo struct {
+	Level string `json:"level"`
+	diag.Finding
+}
+
+func findings(list []diag.Finding) []findingInfo {
+	out := []findingInfo{}
+	for _, f := range list {
+		out = append(out, findingInfo{f.Level.String(), f})
+	}
+	return out
+}
+
+func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
+	d := f.Description
+	out := fmuInfo{
+		Path: f.Path, Hash: f.Hash, ModelName: d.ModelName, GUID: d.GUID, FMIVersion: d.FMIVersion,
+		Description: d.Description, Author: d.Author, Version: d.Version, Copyright: d.Copyright, License: d.License,
+		Tool: d.GenerationTool, Date: d.GenerationDateAndTime, Platforms: append([]string{}, f.Platforms...),
+		ModelExchange: d.ModelExchange != nil, LogCategories: []string{}, Variables: []variableInfo{},
+		OutputDependency: []dependencyInfo{}, Findings: findings(list),
+	}
+	if c := d.CoSimulation; c != nil {
+		out.CoSimulation = &capabilitiesInfo{
+			ModelIdentifier: c.ModelIdentifier, NeedsExecutionTool: c.NeedsExecutionTool,
+			VariableStep: c.CanHandleVariableCommunicationStepSize, InterpolatesInputs: c.CanInterpolateInputs,
+			OutputDerivatives: c.MaxOutputDerivativeOrder, Asynchronous: c.CanRunAsynchronously,
+			OncePerProcess: c.CanBeInstantiatedOnlyOncePerProcess, NoMemoryFunctions: c.CanNotUseMemoryManagementFunctions,
+			Rollback: c.CanGetAndSetFMUState, SerializesState: c.CanSerializeFMUState, DirectionalDerivatives: c.ProvidesDirectionalDerivative,
+		}
+	}
+	if e := d.DefaultExperiment; e != nil {
+		out.Experiment = experimentInfo{e.StartTime, e.StopTime, e.Tolerance, e.StepSize}
+	}
+	for _, c := range d.LogCategories {
+		out.LogCategories = append(out.LogCategories, c.Name)
+	}
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		info := variableInfo{
+			Name: v.Name, Reference: uint32(v.ValueReference), Causality: nameOf(causalityNames, v.Causality),
+			Variability: nameOf(variabilityNames, v.Variability), Initial: nameOf(initialNames, v.Initial),
+			Type: nameOf(typeNames, v.Type), Declared: v.DeclaredType, Unit: v.Real.Unit, Description: v.Description,
+		}
+		if v.HasStart {
+			switch v.Type {
+			case fmi.Real:
+				info.Start = v.StartReal
+			case fmi.Integer, fmi.Enumeration:
+				info.Start = v.StartInteger
+			case fmi.Boolean:
+				info.Start = v.StartBoolean
+			case fmi.String:
+				info.Start = v.StartString
+			}
+		}
+		out.Variables = append(out.Variables, info)
+	}
+	name := func(index int) string {
+		if index < 1 || index > len(d.Variables) {
+			return "#" + strconv.Itoa(index)
+		}
+		return d.Variables[index-1].Name
+	}
+	for _, o := range d.Outputs {
+		dep := dependencyInfo{Name: name(o.Index), Declared: o.Declared, On: []string{}}
+		for _, on := range o.Dependencies {
+			dep.On = append(dep.On, name(on))
+		}
+		out.OutputDependency = append(out.OutputDependency, dep)
+	}
+	return out
+}
+
+func nameOf[T ~uint8](names []string, v T) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+func writeInfoJSON(w io.Writer, d *description) error {
+	var doc any
+	if d.FMU != nil {
+		doc = newFMUInfo(d.FMU, d.Findings)
+	} else {
+		doc = struct {
+			*systemDescription
+			Findings []findingInfo `json:"findings"`
+		}{d.System, findings(d.Findings)}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(doc)
+}
+
+func writeInfo(w io.Writer, d *description) {
+	if d.FMU != nil {
+		writeFMU(w, newFMUInfo(d.FMU, nil))
+	} else {
+		writeSystem(w, d.System)
+	}
+	if len(d.Findings) > 0 {
+		fmt.Fprintf(w, "\nFindings\n")
+		for _, f := range d.Findings {
+			fmt.Fprintf(w, "  %s: %s\n", f.Level, f)
+		}
+	}
+}
+
+// table lines up cells, one row a line, without blanks at the ends of lines.
+func table(w io.Writer, rows [][]string) {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(tw, strings.Join(row, "\t"))
+	}
+	tw.Flush() // to memory: it cannot fail
+	for line := range strings.Lines(b.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
+}
+
+// facts prints pairs of name and value, leaving out empty values.
+func facts(w io.Writer, pairs ...string) {
+	var rows [][]string
+	for i := 0; i < len(pairs); i += 2 {
+		if value := oneLine(pairs[i+1]); value != "" {
+			rows = append(rows, []string{pairs[i], value})
+		}
+	}
+	table(w, rows)
+}
+
+// oneLine keeps texts of documents from breaking a table.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func writeFMU(w io.Writer, f fmuInfo) {
+	interfaces := "none that FMI 2.0 knows"
+	switch {
+	case f.CoSimulation != nil && f.ModelExchange:
+		interfaces = "Co-Simulation, Model Exchange"
+	case f.CoSimulation != nil:
+		interfaces = "Co-Simulation"
+	case f.ModelExchange:
+		interfaces = "Model Exchange only (macrostep runs Co-Simulation)"
+	}
+	platforms := strings.Join(f.Platforms, ", ")
+	if platforms == "" {
+		platforms = "none (no binaries in the archive)"
+	}
+	facts(w, "Model", f.ModelName, "Description", f.Description, "Version", f.Version, "Author", f.Author,
+		"Tool", f.Tool, "Date", f.Date, "License", f.License, "FMI", f.FMIVersion+", "+interfaces,
+		"Platforms", platforms, "GUID", f.GUID, "Hash", f.Hash)
+	if c := f.CoSimulation; c != nil {
+		fmt.Fprintf(w, "\nCo-Simulation %s\n", c.ModelIdentifier)
+		facts(w, "  variable step", yes(c.VariableStep), "  rollback", yes(c.Rollback), "  serialises state", yes(c.SerializesState),
+			"  interpolates inputs", yes(c.InterpolatesInputs), "  output derivatives", orders(c.OutputDerivatives),
+			"  directional derivatives", yes(c.DirectionalDerivatives), "  once per process", yes(c.OncePerProcess),
+			"  needs its tool", yes(c.NeedsExecutionTool))
+	}
+	e := f.Experiment
+	if e != (experimentInfo{}) {
+		fmt.Fprintf(w, "\nDefault experiment\n")
+		facts(w, "  start", optional(e.StartTime, " s"), "  stop", optional(e.StopTime, " s"), "  step", optional(e.StepSize, " s"), "  tolerance", optional(e.Tolerance, ""))
+	}
+	for _, causality := range []string{"input", "output", "parameter", "calculatedParameter", "local", "independent"} {
+		writeVariables(w, f.Variables, causality)
+	}
+	writeDependencies(w, f.OutputDependency)
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func orders(n int) string {
+	if n == 0 {
+		return "no"
+	}
+	return "up to order " + strconv.Itoa(n)
+}
+
+func optional(v *float64, unit string) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*v, 'g', -1, 64) + unit
+}
+
+func writeVariables(w io.Writer, all []variableInfo, causality string) {
+	var vs []variableInfo
+	for _, v := range all {
+		if v.Causality == causality {
+			vs = append(vs, v)
+		}
+	}
+	if len(vs) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s (%d)\n", causality, len(vs))
+	var rows [][]string
+	for _, v := range vs {
+		kind := v.Type
+		if v.Declared != "" {
+			kind += " " + v.Declared
+		}
+		if v.Variability != "continuous" || v.Type == "Real" && causality == "parameter" {
+			kind = v.Variability + " " + kind
+		}
+		start := ""
+		switch s := v.Start.(type) {
+		case nil:
+		case string:
+			start = "= " + strconv.Quote(s)
+		default:
+			start = fmt.Sprintf("= %v", s)
+		}
+		if v.Unit != "" {
+			start = strings.TrimSpace(start + " " + v.Unit)
+		}
+		rows = append(rows, []string{"  " + v.Name, kind, start, oneLine(v.Description)})
+	}
+	table(w, rows)
+}
+
+func writeDependencies(w io.Writer, deps []dependencyInfo) {
+	if len(deps) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nOutputs depend directly on\n")
+	var rows [][]string
+	for _, d := range deps {
+		on := strings.Join(d.On, ", ")
+		switch {
+		case !d.Declared:
+			on = "all inputs, by assumption: dependencies are not declared"
+		case on == "":
+			on = "no input"
+		}
+		rows = append(rows, []string{"  " + d.Name, on})
+	}
+	table(w, rows)
+}
+
+func writeSystem(w io.Writer, s *systemDescription) {
+	algorithm := s.Algorithm
+	if algorithm != "" {
+		algorithm += parameterList(s.Params)
+	}
+	tolerance := ""
+	if s.Tolerance != nil {
+		tolerance = sourced(*s.Tolerance, "")
+	}
+	facts(w, "System", s.Name, "File", s.Path, "Start", sourced(s.StartTime, " s"), "Stop", sourced(s.StopTime, " s"),
+		"Step", sourced(s.StepSize, " s"), "Tolerance", tolerance, "Algorithm", algorithm, "Stateless", strings.Join(s.Stateless, ", "))
+	fmt.Fprintf(w, "\nComponents (%d)\n", len(s.Components))
+	var rows [][]string
+	for _, c := range s.Components {
+		rows = append(rows, []string{"  " + c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(c.Model, c.Tool)})
+	}
+	table(w, rows)
+	fmt.Fprintf(w, "\nConnections (%d)\n", len(s.Connections))
+	rows = nil
+	for _, c := range s.Connections {
+		rows = append(rows, []string{"  " + c.From, "→ " + c.To, linear(master.Linear{Gain: c.Gain, Offset: c.Offset})})
+	}
+	table(w, rows)
+	if len(s.Settings) > 0 {
+		fmt.Fprintf(w, "\nParameters and start values (%d)\n", len(s.Settings))
+		rows = nil
+		for _, v := range s.Settings {
+			rows = append(rows, []string{"  " + v.Name, "= " + oneLine(v.Value), v.Origin})
+		}
+		table(w, rows)
+	}
+	if len(s.Loops) > 0 {
+		fmt.Fprintf(w, "\nAlgebraic loops (%d)\n", len(s.Loops))
+		for _, l := range s.Loops {
+			fmt.Fprintf(w, "  %s\n", loopLine(l))
+		}
+	}
+}
+
+func sourced(v setting, unit string) string {
+	if v.Source == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s%s (%s)", strconv.FormatFloat(v.Value, 'g', -1, 64), unit, v.Source)
+}
+
+// linear writes the map of a connection where it is not the identity.
+func linear(l master.Linear) string {
+	switch {
+	case l.Offset == 0 && (l.Gain == 1 || l.Gain == 0):
+		return ""
+	case l.Offset == 0:
+		return fmt.Sprintf("× %g", l.Gain)
+	}
+	return fmt.Sprintf("× %g %+g", l.Gain, l.Offset)
+}
+
+func joinNonEmpty(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}

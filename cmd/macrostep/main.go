@@ -1,0 +1,29 @@
+// Command macrostep couples FMUs and runs them; macrostep help tells how.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+func main() {
+	e := newEngine()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-signals
+		fmt.Fprintln(os.Stderr, "\nmacrostep: interrupted; the step under way is finished and results are kept (again: end at once)")
+		cancel(master.ErrInterrupted)
+		<-signals
+		// A step that does not return cannot be waited for.
+		e.Cleanup()
+		os.Exit(exitFailed)
+	}()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, e))
+}

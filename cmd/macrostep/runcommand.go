@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu.
+Flags stand before or after it; --flag VALUE and --flag=VALUE are the same.
+
+Results are a CSV table, time,component.variable,…: one row per communication
+point, the first one the start after initialisation. The manifest beside it
+(.json) says how the result came about: status, every parameter in force and
+where it came from, loops, warnings, counters, times.
+
+The macro step is --step-size, else that of the system's annotations, else the
+smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
+Ctrl-C ends a run at the next communication point; results are kept.
+
+Examples:
+   macrostep run system.ssp
+   macrostep run system.ssp --stop-time 10 --step-size 1e-3 --output r.csv
+   macrostep run system.ssp --set wheel.k_w=2e5 --set road.name="a, b"
+   macrostep run system.ssp --algorithm gauss-seidel --param order=1
+   macrostep run system.ssp --record 'wheel.*' --record chassis.F_c
+   macrostep run system.ssp --output-interval 0.01 --quiet
+   macrostep run model.fmu --input signals.csv
+   macrostep run system.ssp --record none --output timing.csv`
+
+// Names of the flags that are used in more than one place.
+const (
+	flagAlgorithm = "algorithm"
+	flagParam     = "param"
+	flagLogLevel  = "log-level"
+)
+
+var logLevels = []string{"debug", "info", "warn", "error"}
+
+// runRequest is a run as the user asked for it.
+type runRequest struct {
+	System                       string
+	Start, Stop, Step, Tolerance *setting
+	Algorithm                    string // "" = of the documents, else the default
+	Params                       map[string]string
+	Set                          []assignment
+	Stateless                    []string
+	Input, History               string // "" = none
+	Output, Manifest             string
+	Record                       record.Selection
+	Interval                     float64 // 0 = every point
+	Strict, Quiet                bool
+	LogLevel                     slog.Level
+	LogCalls                     string // "" = none
+}
+
+func (p *program) runCommand() *cli.Command {
+	const time, coupling, system, results, messages = "Time", "Coupling", "System", "Results", "Messages"
+	return &cli.Command{
+		Name: "run", Usage: "run a system of FMUs", ArgsUsage: "SYSTEM",
+		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "start-time", Usage: "start at `T` seconds", Category: time},
+			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds", Category: time},
+			&cli.StringFlag{Name: "step-size", Usage: "macro step of `H` seconds", Category: time},
+			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance `R` for the solvers in the FMUs", Category: time},
+			&cli.StringFlag{Name: flagAlgorithm, Usage: "coupling algorithm `PRESET`; macrostep algorithms lists them (default: that of the system, else " + algorithms.DefaultPreset + ")", Category: coupling},
+			repeatable{&cli.StringSliceFlag{Name: flagParam, Usage: "parameter of the algorithm, `KEY=VALUE`; repeatable", KeepSpace: true, Category: coupling}},
+			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "declare `COMPONENT` stateless: it is stepped after its sources, with their new values; repeatable", KeepSpace: true, Category: coupling}},
+			&cli.StringFlag{Name: "history", Usage: "`FILE.csv` with the connected outputs before the start, for extrapolation of full order from the first step on", Category: coupling},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
+			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time; Reals are linear between rows, others held", Category: system},
+			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors", Category: system},
+			&cli.StringFlag{Name: "output", Usage: "result `FILE.csv`", Value: "results.csv", Category: results},
+			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results}},
+			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
+			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
+			&cli.StringFlag{Name: flagLogLevel, Usage: "messages from `LEVEL` up: " + strings.Join(logLevels, ", "), Value: "warn", Category: messages},
+			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call into an FMU to `FILE`", Category: messages},
+			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
+		},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 1, 1, "SYSTEM (an .ssp, a folder, an .ssd or an .fmu)"); err != nil {
+				return err
+			}
+			req, err := parseRun(c)
+			if err != nil {
+				return &usageError{"run", err}
+			}
+			_, err = p.execute(c.Context, req)
+			return err
+		},
+	}
+}
+
+// parseRun reads the flags and gives all errors at once.
+func parseRun(c *cli.Context) (*runRequest, error) {
+	var errs []error
+	number := func(name string, positive bool) *setting {
+		if !c.IsSet(name) {
+			return nil
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(c.String(name)), 64)
+		switch {
+		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+			errs = append(errs, fmt.Errorf("--%s: %q is not a finite number; give one like 0.001 or 1e-3", name, c.String(name)))
+		case positive && v <= 0:
+			errs = append(errs, fmt.Errorf("--%s: %s is not greater than 0", name, c.String(name)))
+		default:
+			return &setting{Value: v, Source: "--" + name}
+		}
+		return nil
+	}
+	r := &runRequest{
+		System: c.Args().First(),
+		Start:  number("start-time", false), Stop: number("stop-time", false),
+		Step: number("step-size", true), Tolerance: number("tolerance", true),
+		Algorithm: c.String(flagAlgorithm), Stateless: c.StringSlice("stateless"),
+		Input: c.String("input"), History: c.String("history"),
+		Output: c.String("output"), Manifest: c.String("manifest"),
+		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
+	}
+	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
+		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
+	}
+	if i := number("output-interval", true); i != nil {
+		r.Interval = i.Value
+	}
+	for _, name := range []string{flagAlgorithm, "input", "history", "output", "manifest", "log-fmi-calls"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
+		}
+	}
+	params, err := assignments(flagParam, c.StringSlice(flagParam))
+	errs = append(errs, err)
+	r.Params = map[string]string{}
+	for _, a := range params {
+		r.Params[a.Name] = a.Value
+	}
+	r.Set, err = assignments("set", c.StringSlice("set"))
+	errs = append(errs, err)
+	if r.Record, err = record.ParseSelection(c.StringSlice("record")); err != nil {
+		errs = append(errs, fmt.Errorf("--record: %w", err))
+	}
+	if err := r.LogLevel.UnmarshalText([]byte(c.String(flagLogLevel))); err != nil {
+		errs = append(errs, fmt.Errorf("--%s: %q is none of %s", flagLogLevel, c.String(flagLogLevel), strings.Join(logLevels, ", ")))
+	}
+	if r.Quiet && !c.IsSet(flagLogLevel) {
+		r.LogLevel = slog.LevelError
+	}
+	errs = append(errs, r.placeFiles())
+	return r, errors.Join(errs...)
+}
+
+// assignments reads KEY=VALUE, each key once.
+func assignments(flag string, texts []string) ([]assignment, error) {
+	var out []assignment
+	var errs []error
+	seen := map[string]bool{}
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		switch name = strings.TrimSpace(name); {
+		case !ok || name == "":
+			errs = append(errs, fmt.Errorf("--%s: %q is not NAME=VALUE", flag, text))
+		case seen[name]:
+			errs = append(errs, fmt.Errorf("--%s: %s is given twice", flag, name))
+		default:
+			seen[name] = true
+			out = append(out, assignment{name, value})
+		}
+	}
+	return out, errors.Join(errs...)
+}

@@ -1,0 +1,422 @@
+package archive
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// Limits bound what an archive may hold. A field that is 0 has its default.
+type Limits struct {
+	Entries int   // files and folders; default 100 000
+	Bytes   int64 // unpacked size of all files; default 8 GiB
+	// Ratio of the unpacked size to the size of the archive; default 200. It
+	// counts only above 64 MiB: small files may well compress better.
+	Ratio int64
+}
+
+const ratioCountsFrom = 64 << 20
+
+func (m Limits) orDefault() Limits {
+	if m.Entries == 0 {
+		m.Entries = 100_000
+	}
+	if m.Bytes == 0 {
+		m.Bytes = 8 << 30
+	}
+	if m.Ratio == 0 {
+		m.Ratio = 200
+	}
+	return m
+}
+
+// Rules on archives. The letter after a number marks a variant of the rule in
+// the catalogue, with a level of its own.
+var (
+	ruleZIP = &diag.Rule{
+		ID: "FA0", Level: diag.Error, Ref: "fmi2 1, ssp 1",
+		Doc:    "FMUs and SSPs are ZIP archives.",
+		Remedy: "export or download the file again; if it is an unpacked FMU or SSP, give the folder",
+	}
+	ruleName = &diag.Rule{
+		ID: "FA1", Level: diag.Warning, Strict: true, Ref: "fmi2 1, ssp 1",
+		Doc:    "Names of entries are relative paths with the separator /, in UTF-8.",
+		Remedy: "the name was repaired; pack the archive with a current ZIP tool",
+	}
+	ruleVersion = &diag.Rule{
+		ID: "FA1V", Level: diag.Warning, Strict: true, Ref: "fmi2 1, ssp 1",
+		Doc:    "Entries need no more than version 2.0 of the ZIP format.",
+		Remedy: "other tools may refuse the archive; pack it with plain deflate",
+	}
+	ruleEntry = &diag.Rule{
+		ID: "FA2", Level: diag.Error, Ref: "fmi2 1, ssp 1",
+		Doc:    "Entries are plain files and folders inside the archive's own tree, stored or deflated, not encrypted, each once.",
+		Remedy: "do not use the archive if you do not trust its source; else pack it again with a current ZIP tool",
+	}
+	ruleSize = &diag.Rule{
+		ID: "FA2S", Level: diag.Error, Ref: "fmi2 1",
+		Doc:    "An archive unpacks to a sane number and size of files.",
+		Remedy: "do not use the archive if you do not trust its source; else unpack it by hand and give the folder",
+	}
+)
+
+// Rules lists the rules of this package.
+func Rules() []*diag.Rule {
+	return []*diag.Rule{ruleZIP, ruleName, ruleVersion, ruleEntry, ruleSize}
+}
+
+// Archive is an open ZIP archive all of whose entries have been judged.
+type Archive struct {
+	path    string
+	src     io.ReaderAt
+	size    int64
+	file    *os.File // nil if the source is not ours to close
+	entries []entry
+	byName  map[string]int
+}
+
+type entry struct {
+	name string // slash-separated, clean, local
+	zip  *zip.File
+	dir  bool
+}
+
+// Open opens an archive and judges all its entries. Findings go to l, which may
+// be nil; the error is a *diag.ListError with those that forbid the use, or
+// what the system said. Close the archive after use.
+func Open(path string, l *diag.List, limits Limits) (*Archive, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a file", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	a, err := open(f, info.Size(), path, l, limits.orDefault())
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	a.file = f
+	return a, nil
+}
+
+func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits) (*Archive, error) {
+	mine := diag.List{}
+	if l != nil {
+		mine.Strict = l.Strict
+		defer func() { l.Append(&mine) }()
+	}
+	z, err := zip.NewReader(src, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // judged below
+		mine.Add(ruleZIP, path, "", 0, "not a readable ZIP archive: %v", err)
+		return nil, mine.Err()
+	}
+	a := &Archive{path: path, src: src, size: size, byName: make(map[string]int, len(z.File))}
+	if len(z.File) > limits.Entries {
+		mine.Add(ruleSize, path, "", 0, "the archive has %d entries, more than %d", len(z.File), limits.Entries)
+		return nil, mine.Err()
+	}
+	j := judge{list: &mine, file: path}
+	var packed, unpacked uint64
+	for _, f := range z.File {
+		name, dir, ok := j.entry(f)
+		packed = addSaturated(packed, f.CompressedSize64)
+		unpacked = addSaturated(unpacked, f.UncompressedSize64)
+		if !ok || name == "." {
+			continue
+		}
+		if first, twice := a.byName[name]; twice {
+			if !dir || !a.entries[first].dir {
+				mine.Add(ruleEntry, path, f.Name, 0, "the entry %q stands twice in the archive", name)
+			}
+			continue
+		}
+		a.byName[name] = len(a.entries)
+		a.entries = append(a.entries, entry{name: name, zip: f, dir: dir})
+	}
+	switch {
+	case unpacked > uint64(limits.Bytes):
+		mine.Add(ruleSize, path, "", 0, "the archive unpacks to %d MB, more than %d MB", unpacked>>20, limits.Bytes>>20)
+	case unpacked > ratioCountsFrom && unpacked/uint64(limits.Ratio) > uint64(size):
+		mine.Add(ruleSize, path, "", 0, "the archive unpacks to %d times its size, more than %d times", unpacked/uint64(max(size, 1)), limits.Ratio)
+	case packed > uint64(size):
+		mine.Add(ruleSize, path, "", 0, "entries of the archive overlap: together they are longer than the archive")
+	}
+	j.summarise()
+	return a, mine.Err()
+}
+
+func addSaturated(a, b uint64) uint64 {
+	if a+b < a {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+// judge looks at the entries one by one. Repairs are reported once per kind,
+// with the first entry concerned: an archive made with the wrong separator has
+// it everywhere.
+type judge struct {
+	list            *diag.List
+	file            string
+	repaired, newer int
+	firstRepair     string
+	why             string
+	firstNew        string
+	firstNeeds      int
+}
+
+// entry gives the clean name of an entry, and whether it is a folder.
+func (j *judge) entry(f *zip.File) (name string, dir, ok bool) {
+	refuse := func(format string, args ...any) (string, bool, bool) {
+		j.list.Add(ruleEntry, j.file, f.Name, 0, format, args...)
+		return "", false, false
+	}
+	name, why, err := cleanName(f.Name)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	if why != "" {
+		if j.repaired++; j.repaired == 1 {
+			j.firstRepair, j.why = f.Name, why
+		}
+	}
+	mode := f.Mode()
+	dir = mode.IsDir() || strings.HasSuffix(f.Name, `\`)
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return refuse("the entry is a link")
+	case !mode.IsRegular() && !dir:
+		return refuse("the entry is neither file nor folder but %s", mode.Type())
+	case f.Flags&0x1 != 0:
+		return refuse("the entry is encrypted")
+	case f.Method != zip.Store && f.Method != zip.Deflate:
+		return refuse("the entry is packed with method %d; only stored and deflated ones are allowed", f.Method)
+	case f.UncompressedSize64 > math.MaxInt64 || dir && f.UncompressedSize64 > 0:
+		return refuse("the entry claims an impossible size")
+	}
+	if v := int(f.ReaderVersion & 0xff); v > 20 {
+		if j.newer++; j.newer == 1 {
+			j.firstNew, j.firstNeeds = f.Name, v
+		}
+	}
+	return name, dir, true
+}
+
+func (j *judge) summarise() {
+	more := func(n int) string {
+		if n <= 1 {
+			return ""
+		}
+		return fmt.Sprintf(" (so in %d entries)", n)
+	}
+	if j.repaired > 0 {
+		j.list.Add(ruleName, j.file, j.firstRepair, 0, "the name of the entry %q %s%s", j.firstRepair, j.why, more(j.repaired))
+	}
+	if j.newer > 0 {
+		j.list.Add(ruleVersion, j.file, j.firstNew, 0, "the entry needs version %d.%d of the ZIP format%s", j.firstNeeds/10, j.firstNeeds%10, more(j.newer))
+	}
+}
+
+// cleanName gives the path of an entry inside the archive's tree, "." for the
+// root itself; why says what was repaired on the way.
+func cleanName(raw string) (name, why string, err error) {
+	name = raw
+	if !utf8.ValidString(name) {
+		name, why = strings.ToValidUTF8(name, "_"), "is not in UTF-8"
+	}
+	if strings.Contains(name, `\`) {
+		name, why = strings.ReplaceAll(name, `\`, "/"), `has the separator \`
+	}
+	switch {
+	case name == "":
+		return "", "", errors.New("the entry has no name")
+	case strings.HasPrefix(name, "/"):
+		return "", "", errors.New("the name of the entry is an absolute path")
+	case strings.ContainsRune(name, ':'):
+		return "", "", errors.New("the name of the entry has a drive letter or a colon")
+	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "", "", errors.New("the name of the entry has a control character")
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." {
+			return "", "", errors.New(`the name of the entry leads out of the archive by ".."`)
+		}
+	}
+	clean := path.Clean(name)
+	if clean != strings.TrimSuffix(name, "/") && why == "" {
+		why = `has needless "./" or "//"`
+	}
+	if !filepath.IsLocal(filepath.FromSlash(clean)) { // reserved names of Windows too, on Windows
+		return "", "", errors.New("the name of the entry is not possible on this system")
+	}
+	return clean, why, nil
+}
+
+// Close closes the file of the archive.
+func (a *Archive) Close() error {
+	if a.file == nil {
+		return nil
+	}
+	return a.file.Close()
+}
+
+// Hash gives "sha256:" and the digest of the bytes of the archive.
+func (a *Archive) Hash() (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(a.src, 0, a.size)); err != nil {
+		return "", fmt.Errorf("%s: %w", a.path, err)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Names gives the clean names of all files, in the order of the archive.
+func (a *Archive) Names() []string {
+	var names []string
+	for _, e := range a.entries {
+		if !e.dir {
+			names = append(names, e.name)
+		}
+	}
+	return names
+}
+
+// Open opens one file for reading. The error is fs.ErrNotExist if there is none.
+func (a *Archive) Open(name string) (io.ReadCloser, error) {
+	i, ok := a.byName[name]
+	if !ok || a.entries[i].dir {
+		return nil, fmt.Errorf("%s: %s: %w", a.path, name, fs.ErrNotExist)
+	}
+	r, err := a.entries[i].zip.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", a.path, name, err)
+	}
+	return r, nil
+}
+
+// ReadFile reads one file whole. It fails if the file is longer than limit bytes.
+func (a *Archive) ReadFile(name string, limit int64) ([]byte, error) {
+	r, err := a.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", a.path, name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: %s is longer than %d bytes", a.path, name, limit)
+	}
+	return data, nil
+}
+
+// Unpack writes the tree into a folder that exists and is empty. Folders and
+// files belong to the user alone; what is executable in the archive stays so.
+// After an error some of the tree may stand; remove the folder then.
+func (a *Archive) Unpack(into string) error {
+	root, err := os.OpenRoot(into) // a second fence: it refuses to leave the folder
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	wrap := func(e *entry, err error) error {
+		return fmt.Errorf("%s: entry %s does not unpack: %w", a.path, e.name, err)
+	}
+	made := map[string]bool{".": true}
+	for i := range a.entries {
+		e := &a.entries[i]
+		dir := e.name
+		if !e.dir {
+			dir = path.Dir(dir)
+		}
+		if made[dir] {
+			continue
+		}
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return wrap(e, err)
+		}
+		made[dir] = true
+	}
+	var next atomic.Int64
+	var failed atomic.Bool
+	workers := min(runtime.GOMAXPROCS(0), 8, len(a.entries))
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			buf := make([]byte, 64<<10)
+			for !failed.Load() {
+				i := int(next.Add(1)) - 1
+				if i >= len(a.entries) {
+					return
+				}
+				e := &a.entries[i]
+				if e.dir {
+					continue
+				}
+				if err := e.write(root, buf); err != nil {
+					errs[w] = wrap(e, err)
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (e *entry) write(root *os.Root, buf []byte) (err error) {
+	r, err := e.zip.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	mode := fs.FileMode(0o600)
+	if e.zip.Mode()&0o111 != 0 {
+		mode = 0o700
+	}
+	w, err := root.OpenFile(e.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	size := int64(e.zip.UncompressedSize64)
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, io.LimitReader(r, size+1), buf)
+	if err == nil && n != size {
+		err = fmt.Errorf("it holds %d bytes or more, and not %d", n, size)
+	}
+	return err
+}
+
+// Unpack opens the archive at zipPath and writes its tree into a folder that
+// exists and is empty. See Open and Archive.Unpack.
+func Unpack(zipPath, into string, l *diag.List, limits Limits) error {
+	a, err := Open(zipPath, l, limits)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	return a.Unpack(into)
+}

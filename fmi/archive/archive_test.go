@@ -1,0 +1,349 @@
+package archive
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// item is one entry of a test archive.
+type item struct {
+	header zip.FileHeader
+	data   []byte
+}
+
+func file(name, text string) item {
+	return item{zip.FileHeader{Name: name, Method: zip.Deflate}, []byte(text)}
+}
+
+func withMode(it item, m fs.FileMode) item {
+	it.header.SetMode(m)
+	return it
+}
+
+func pack(t testing.TB, items ...item) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, it := range items {
+		f, err := w.CreateHeader(&it.header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(it.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func save(t testing.TB, data []byte) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "x.fmu")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// tree lists the files below dir with their contents.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		got[filepath.ToSlash(rel)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestUnpack(t *testing.T) {
+	var items []item
+	want := map[string]string{}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 200 {
+		name := fmt.Sprintf("resources/%d/%d.bin", i%7, i)
+		data := make([]byte, rng.IntN(20000))
+		for k := range data {
+			data[k] = byte(rng.IntN(16))
+		}
+		items = append(items, file(name, string(data)))
+		want[name] = string(data)
+	}
+	items = append(items, file("empty/", ""), item{zip.FileHeader{Name: "stored.txt", Method: zip.Store}, []byte("as it is")})
+	want["stored.txt"] = "as it is"
+	name, into := save(t, pack(t, items...)), t.TempDir()
+	var l diag.List
+	if err := Unpack(name, into, &l, Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Findings) > 0 {
+		t.Errorf("findings: %v", l.Findings)
+	}
+	got := tree(t, into)
+	if len(got) != len(want) {
+		t.Fatalf("%d files, want %d", len(got), len(want))
+	}
+	for name, data := range want {
+		if got[name] != data {
+			t.Errorf("%s differs", name)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(into, "empty")); err != nil || !info.IsDir() {
+		t.Errorf("the empty folder is missing: %v", err)
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // no such bits there
+	}
+	name, into := save(t, pack(t,
+		withMode(file("tool", "x"), 0o4755), withMode(file("data", "x"), 0o000), file("plain", "x"))), t.TempDir()
+	if err := Unpack(name, into, nil, Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]fs.FileMode{"tool": 0o700, "data": 0o600, "plain": 0o600} {
+		info, err := os.Stat(filepath.Join(into, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != want {
+			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
+		}
+	}
+}
+
+// patch changes bytes of the one local and the one central header of an archive.
+func patch(data []byte, local, central int, value ...byte) []byte {
+	data = bytes.Clone(data)
+	copy(data[bytes.Index(data, []byte("PK\x03\x04"))+local:], value)
+	copy(data[bytes.Index(data, []byte("PK\x01\x02"))+central:], value)
+	return data
+}
+
+func TestRules(t *testing.T) {
+	plain := pack(t, file("a.txt", "text"))
+	claims83MB := patch(plain, 22, 24, 0, 0, 0, 5)
+	for _, c := range []struct {
+		name   string
+		data   []byte
+		limits Limits
+		want   string // id of the only finding
+		text   string // part of its message
+		level  diag.Level
+	}{
+		{name: "good", data: plain},
+		{name: "no archive", data: []byte("<xml/>"), want: "FA0", text: "not a readable ZIP", level: diag.Error},
+		{name: "empty file", data: nil, want: "FA0", level: diag.Error},
+		{name: "cut off", data: plain[:len(plain)-5], want: "FA0", level: diag.Error},
+		{name: "backslash", data: pack(t, file(`resources\a.txt`, ""), file(`resources\b.txt`, "")), want: "FA1", text: "so in 2 entries", level: diag.Warning},
+		{name: "dot slash", data: pack(t, file("./a.txt", "")), want: "FA1", text: "needless", level: diag.Warning},
+		{name: "Latin-1 name", data: pack(t, item{zip.FileHeader{Name: "gr\xfc\xdfe.txt", NonUTF8: true}, nil}), want: "FA1", text: "UTF-8", level: diag.Warning},
+		{name: "new format", data: patch(plain, 4, 6, 63), want: "FA1V", text: "version 6.3", level: diag.Warning},
+		{name: "parent", data: pack(t, file("a/../../x", "")), want: "FA2", text: `".."`, level: diag.Error},
+		{name: "parent inside", data: pack(t, file("a/../x", "")), want: "FA2", text: `".."`, level: diag.Error},
+		{name: "parent with backslash", data: pack(t, file(`..\x`, "")), want: "FA2", text: `".."`, level: diag.Error},
+		{name: "absolute", data: pack(t, file("/etc/x", "")), want: "FA2", text: "absolute", level: diag.Error},
+		{name: "absolute with backslash", data: pack(t, file(`\\host\share\x`, "")), want: "FA2", text: "absolute", level: diag.Error},
+		{name: "drive", data: pack(t, file("C:/x", "")), want: "FA2", text: "drive", level: diag.Error},
+		{name: "relative to a drive", data: pack(t, file("C:x", "")), want: "FA2", text: "drive", level: diag.Error},
+		{name: "control character", data: pack(t, file("a\x00b", "")), want: "FA2", text: "control", level: diag.Error},
+		{name: "no name", data: pack(t, file("", "x")), want: "FA2", text: "no name", level: diag.Error},
+		{name: "link", data: pack(t, withMode(file("a", "/etc/passwd"), fs.ModeSymlink|0o777)), want: "FA2", text: "link", level: diag.Error},
+		{name: "device", data: pack(t, withMode(file("a", ""), fs.ModeDevice|0o777)), want: "FA2", text: "neither", level: diag.Error},
+		{name: "pipe", data: pack(t, withMode(file("a", ""), fs.ModeNamedPipe|0o777)), want: "FA2", text: "neither", level: diag.Error},
+		{name: "encrypted", data: patch(plain, 6, 8, 9, 0), want: "FA2", text: "encrypted", level: diag.Error},
+		{name: "method", data: patch(plain, 8, 10, 12, 0), want: "FA2", text: "method 12", level: diag.Error},
+		{name: "twice", data: pack(t, file("a", "1"), file("./a", "2")), want: "FA2", text: "twice", level: diag.Error},
+		{name: "file and folder", data: pack(t, file("a", "1"), file("a/", "")), want: "FA2", text: "twice", level: diag.Error},
+		{name: "folder twice", data: pack(t, file("a/", ""), file("a/", ""), file("a/b", ""))},
+		{name: "entries", data: pack(t, file("a", ""), file("b", "")), limits: Limits{Entries: 1}, want: "FA2S", text: "2 entries", level: diag.Error},
+		{name: "size", data: pack(t, file("a", strings.Repeat("x", 3<<20))), limits: Limits{Bytes: 2 << 20}, want: "FA2S", text: "3 MB", level: diag.Error},
+		{name: "ratio", data: claims83MB, want: "FA2S", text: "times its size", level: diag.Error},
+		{name: "ratio allowed", data: claims83MB, limits: Limits{Ratio: 1 << 20}},
+		{name: "overlap", data: patch(plain, 18, 20, 0xff, 0xff, 0, 0), want: "FA2S", text: "overlap", level: diag.Error},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			name := save(t, c.data)
+			var l diag.List
+			a, err := Open(name, &l, c.limits)
+			if err == nil {
+				defer a.Close()
+			}
+			if (err != nil) != (c.want != "" && c.level == diag.Error) {
+				t.Fatalf("error %v", err)
+			}
+			if err != nil && !diag.Has(err, c.want) {
+				t.Errorf("the error does not carry %s: %v", c.want, err)
+			}
+			var got []diag.Finding
+			for _, f := range l.Findings {
+				if f.ID != "FA1" || c.want == "FA1" { // "./a" beside the defect in question
+					got = append(got, f)
+				}
+			}
+			if c.want == "" {
+				if len(got) > 0 {
+					t.Errorf("findings %v", got)
+				}
+				return
+			}
+			if len(got) != 1 || got[0].ID != c.want || got[0].Level != c.level || !strings.Contains(got[0].Message, c.text) {
+				t.Fatalf("findings %v, want one %v of %s with %q", got, c.level, c.want, c.text)
+			}
+			if got[0].File != name || got[0].Remedy == "" {
+				t.Errorf("file %q, remedy %q", got[0].File, got[0].Remedy)
+			}
+			strict := diag.List{Strict: true}
+			if a, err := Open(name, &strict, c.limits); err == nil {
+				a.Close()
+				t.Error("the strict reading accepts it")
+			}
+		})
+	}
+}
+
+// TestNothingLeavesTheFolder unpacks what the rules refuse, past the rules.
+func TestNothingLeavesTheFolder(t *testing.T) {
+	outer := t.TempDir()
+	into := filepath.Join(outer, "in")
+	if err := os.Mkdir(into, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	data := pack(t, file("x", "evil"))
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Archive{entries: []entry{{name: "../x", zip: z.File[0]}}}
+	if err := a.Unpack(into); err == nil {
+		t.Error("no error")
+	}
+	if got := tree(t, outer); len(got) > 0 {
+		t.Errorf("written: %v", got)
+	}
+}
+
+func TestUnpackRefusesLies(t *testing.T) {
+	honest := pack(t, item{zip.FileHeader{Name: "a", Method: zip.Deflate}, bytes.Repeat([]byte("x"), 100000)})
+	size := make([]byte, 4)
+	binary.LittleEndian.PutUint32(size, 1000)
+	for name, data := range map[string][]byte{
+		"longer than declared": patch(honest, 22, 24, size...),
+		"wrong checksum":       patch(honest, 14, 16, 1, 2, 3, 4),
+	} {
+		into := t.TempDir()
+		if err := Unpack(save(t, data), into, nil, Limits{}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if got := len(tree(t, into)["a"]); name == "longer than declared" && got > 1001 {
+			t.Errorf("%s: %d bytes were written", name, got)
+		}
+	}
+	if err := Unpack(save(t, pack(t, file("a", "1"), file("a/b", "2"))), t.TempDir(), nil, Limits{}); err == nil {
+		t.Error("file used as folder: no error")
+	}
+}
+
+func TestReading(t *testing.T) {
+	name := save(t, pack(t, file("./b.txt", "text"), file("c/", ""), file("c/d", "")))
+	a, err := Open(name, nil, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if got := a.Names(); !slices.Equal(got, []string{"b.txt", "c/d"}) {
+		t.Errorf("names %v", got)
+	}
+	if data, err := a.ReadFile("b.txt", 4); err != nil || string(data) != "text" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := a.ReadFile("b.txt", 3); err == nil {
+		t.Error("the limit is not kept")
+	}
+	for _, none := range []string{"z", "c"} {
+		if _, err := a.ReadFile(none, 4); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", none, err)
+		}
+	}
+	hash, err := a.Hash()
+	if err != nil || !strings.HasPrefix(hash, "sha256:") || len(hash) != 7+64 {
+		t.Errorf("hash %q, %v", hash, err)
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none"), nil, Limits{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+	if _, err := Open(t.TempDir(), nil, Limits{}); err == nil {
+		t.Error("a folder was opened")
+	}
+}
+
+func TestHashKnown(t *testing.T) {
+	a := &Archive{src: strings.NewReader("abc"), size: 3}
+	got, err := a.Hash()
+	if want := "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; err != nil || got != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func FuzzUnpack(f *testing.F) {
+	f.Add(pack(f, file("modelDescription.xml", "<a/>"), file(`binaries\linux64\x.so`, "elf"), file("resources/", "")))
+	f.Add(pack(f, file("../x", "1")))
+	f.Add(pack(f, withMode(file("l", "/"), fs.ModeSymlink|0o777), file("l/x", "1")))
+	f.Add(patch(pack(f, file("a", "long enough")), 22, 24, 1, 0, 0, 0))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := open(bytes.NewReader(data), int64(len(data)), "x.fmu", nil, Limits{Entries: 50, Bytes: 1 << 20}.orDefault())
+		if err != nil {
+			return
+		}
+		outer := t.TempDir()
+		into := filepath.Join(outer, "in")
+		if err := os.Mkdir(into, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		err = a.Unpack(into)
+		if list, _ := os.ReadDir(outer); len(list) != 1 {
+			t.Fatalf("something stands beside the folder: %v", list)
+		}
+		if err != nil {
+			return
+		}
+		got := tree(t, into)
+		for _, name := range a.Names() {
+			r, err := a.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, _ := io.ReadAll(r)
+			r.Close()
+			if got[name] != string(want) {
+				t.Errorf("%s differs", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package fmi
+
+import (
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// record is one call of a C function, with the layout that the assembly
+// trampolines know. Records stand in libc memory: the addresses in them mean
+// nothing to Go's collector, and all they point to is libc memory too.
+type record struct {
+	fn  uintptr    // 0: no call, the time stamp goes to ret
+	i   [7]uintptr // integer and pointer arguments in order; fmi2Instantiate has seven
+	f   [3]float64 // floating-point arguments in order
+	ret uintptr    // result; a Status is its low 32 bits
+	sig uintptr    // how integer and floating-point arguments mix, see below
+}
+
+// The FMI functions mix integer and floating-point arguments in three ways.
+// Register-based ABIs number both kinds apart and ignore this; Win64 and the
+// portable path need it.
+const (
+	sigInts       = iota // integers only
+	sigDoStep            // int double double int
+	sigExperiment        // int int double double int double
+)
+
+func (r *record) status() Status { return Status(int32(uint32(r.ret))) }
+
+// batch is a row of records that are called in one crossing. It stops after
+// the first call whose status is not OK or Warning (compared unsigned, so that
+// undefined statuses stop it too). It stands in libc memory.
+type batch struct {
+	n     uintptr
+	recs  uintptr // address of the first record
+	done  uintptr // records carried out; the last of them has the status that stopped the batch
+	start uint64  // time stamps before the first record and after the last one
+	end   uint64
+}
+
+const batchSize = unsafe.Sizeof(batch{})
+
+func (b *batch) records() []record {
+	return unsafe.Slice((*record)(cptr(b.recs)), b.n)
+}
+
+// cptr makes a pointer of an address in C memory. The detour keeps vet's rule
+// on Go addresses out of it.
+func cptr(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+
+// span gives the ticks between two stamps. A thread that moves between
+// processors whose counters differ must not make it negative.
+func span(start, end uint64) uint64 {
+	if end < start {
+		return 0
+	}
+	return end - start
+}
+
+// ticker relates time-stamp ticks to Go's monotonic clock from the first use on.
+var ticker struct {
+	once  sync.Once
+	b     *batch
+	mu    sync.Mutex
+	ticks uint64
+	time  time.Time
+}
+
+// now reads the time stamp: an empty batch does nothing else.
+func now() (uint64, time.Time) {
+	run(ticker.b)
+	return ticker.b.end, time.Now()
+}
+
+// startTicker begins the calibration; it is called when the first library is loaded.
+func startTicker() {
+	ticker.once.Do(func() {
+		p := calloc(batchSize)
+		if p == nil {
+			return
+		}
+		ticker.b = (*batch)(p)
+		ticker.ticks, ticker.time = now()
+	})
+}
+
+// TickRate gives the ticks per second of Stepper.Ticks and Instance.Ticks,
+// measured against the monotonic clock since the first library was loaded. The
+// longer ago that is, the better; the first 20 ms are waited for, which bounds
+// the error to about 1e-4. Before a library is loaded it is 0.
+func TickRate() float64 {
+	if ticker.b == nil {
+		return 0
+	}
+	ticker.mu.Lock()
+	defer ticker.mu.Unlock()
+	if d := 20*time.Millisecond - time.Since(ticker.time); d > 0 {
+		time.Sleep(d)
+	}
+	k, t := now()
+	return float64(k-ticker.ticks) / t.Sub(ticker.time).Seconds()
+}

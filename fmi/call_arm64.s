@@ -1,0 +1,76 @@
+//go:build !macrostep_portable && (linux || darwin || freebsd || netbsd)
+
+#include "textflag.h"
+
+// Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96; size 104.
+// Offsets in batch: n 0, recs 8, done 16, start 24, end 32.
+
+GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
+DATA ·runBatchABI0(SB)/8, $runBatch(SB)
+
+// runBatch runs on the system stack under the C ABI; R0 = *batch.
+// Frame: 8 R19, 16 R20, 24 R21, 32 FPCR on entry.
+TEXT runBatch(SB), NOSPLIT, $48-0
+	MOVD R19, 8(RSP)
+	MOVD R20, 16(RSP)
+	MOVD R21, 24(RSP)
+	MOVD FPCR, R9
+	MOVD R9, 32(RSP)
+	MOVD R0, R19       // batch
+	MOVD 8(R19), R20   // current record
+	MOVD 0(R19), R21   // records left
+	MOVD ZR, 16(R19)
+	MRS  CNTVCT_EL0, R9
+	MOVD R9, 24(R19)
+	B    next
+
+loop:
+	MOVD  16(R19), R9
+	ADD   $1, R9
+	MOVD  R9, 16(R19)
+	MOVD  0(R20), R10
+	CBZ   R10, stamp
+	FMOVD 64(R20), F0
+	FMOVD 72(R20), F1
+	FMOVD 80(R20), F2
+	MOVD  8(R20), R0
+	MOVD  16(R20), R1
+	MOVD  24(R20), R2
+	MOVD  32(R20), R3
+	MOVD  40(R20), R4
+	MOVD  48(R20), R5
+	MOVD  56(R20), R6
+	BL    (R10)
+	MOVD  R0, 88(R20)
+
+	// Undo what the FMU did to rounding, traps and flush to zero.
+	MOVD 32(RSP), R9
+	MOVD FPCR, R10
+	CMP  R9, R10
+	BEQ  status
+	MOVD R9, FPCR
+
+status:
+	CMPW $1, R0 // above Warning, unsigned
+	BHI  done
+
+advance:
+	ADD $104, R20
+	SUB $1, R21
+
+next:
+	CBNZ R21, loop
+
+done:
+	MRS  CNTVCT_EL0, R9
+	MOVD R9, 32(R19)
+	MOVD 8(RSP), R19
+	MOVD 16(RSP), R20
+	MOVD 24(RSP), R21
+	MOVD $0, R0
+	RET
+
+stamp:
+	MRS  CNTVCT_EL0, R9
+	MOVD R9, 88(R20)
+	B    advance

@@ -1,0 +1,300 @@
+package fmi
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// LogMessage is one message of an FMU, or of the binding about it (category
+// "macrostep").
+type LogMessage struct {
+	Instance string
+	Status   Status
+	Category string // "" if the FMU gave none; it need not be a declared one
+	Text     string // formatted, valid UTF-8, variable references replaced by names
+}
+
+// OwnCategory is the category of messages that come from the binding itself.
+const OwnCategory = "macrostep"
+
+// callbackFunctions is fmi2CallbackFunctions (checklist fmi2 31).
+type callbackFunctions struct {
+	logger, allocateMemory, freeMemory, stepFinished, environment uintptr
+}
+
+// handleBase starts the numbers that FMUs get as componentEnvironment. They are
+// numbers and not addresses, because some FMUs hand back something else: a
+// number is looked up and never dereferenced (checklist fmi2 33). The high bits
+// are those of no user address, so that a stray pointer is not taken for one.
+const handleBase uintptr = 0x4d53 << 48
+
+// environments routes log messages to instances. There is one logger callback
+// in the process, since callbacks of Go can never be freed.
+var environments = struct {
+	sync.Mutex
+	issued uintptr // handles given out so far, handleBase+1 … handleBase+issued
+	log    map[uintptr]*logQueue
+}{log: map[uintptr]*logQueue{}}
+
+var logCallback = sync.OnceValue(newLogCallback)
+
+// newCallbacks registers q and gives the address of its callback struct. The
+// struct is never freed: a thread that the FMU left behind may still read it,
+// and old exporters keep the pointer (checklist fmi2 31).
+func newCallbacks(q *logQueue) (uintptr, error) {
+	l, err := libc()
+	if err != nil {
+		return 0, err
+	}
+	p := calloc(unsafe.Sizeof(callbackFunctions{}))
+	if p == nil {
+		return 0, fmt.Errorf("out of memory: the C library refused %d bytes", unsafe.Sizeof(callbackFunctions{}))
+	}
+	environments.Lock()
+	defer environments.Unlock()
+	environments.issued++
+	q.handle = handleBase + environments.issued
+	environments.log[q.handle] = q
+	// stepFinished stays null: a pending step is polled (checklist fmi2 32, 53).
+	*(*callbackFunctions)(p) = callbackFunctions{
+		logger: logCallback(), allocateMemory: l.calloc, freeMemory: l.free, environment: q.handle,
+	}
+	return uintptr(p), nil
+}
+
+// unregister makes later messages of the instance be ignored.
+func (q *logQueue) unregister() {
+	environments.Lock()
+	defer environments.Unlock()
+	delete(environments.log, q.handle)
+}
+
+// findLog gives the queue for a componentEnvironment, else for an instance
+// name; wrong tells that the first was not what the FMU had been given. The
+// name is not read for the handle of a freed instance: it may be freed as well.
+func findLog(env, name uintptr) (q *logQueue, wrong bool) {
+	environments.Lock()
+	defer environments.Unlock()
+	if env-handleBase-1 < environments.issued {
+		return environments.log[env], false
+	}
+	n := cstring(name, maxField)
+	for _, q := range environments.log {
+		if q.instance == n {
+			return q, true
+		}
+	}
+	return nil, true
+}
+
+// receiveLog is the body of every platform's logger callback.
+func receiveLog(env, instance uintptr, status int32, category, message uintptr, args cArgs) {
+	// A panic must not unwind C's frames: the FMU would be left half-done.
+	defer func() { _ = recover() }()
+	q, wrong := findLog(env, instance)
+	if q == nil {
+		return
+	}
+	text := cformat(cstring(message, maxMessage), args)
+	if q.name != nil {
+		text = expandReferences(text, q.name)
+	}
+	m := LogMessage{
+		Instance: q.instance, Status: Status(status),
+		Category: validUTF8(cstring(category, maxField)), Text: validUTF8(text),
+	}
+	q.receive(m, wrong)
+}
+
+func validUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// expandReferences replaces #r12# by the name of the Real variable with value
+// reference 12, likewise i, b and s, and ## by # (checklist fmi2 34). What does
+// not match stays as it is.
+func expandReferences(s string, name func(kind byte, vr ValueReference) (string, bool)) string {
+	k := strings.IndexByte(s, '#')
+	if k < 0 {
+		return s
+	}
+	var o strings.Builder
+	for ; k >= 0; k = strings.IndexByte(s, '#') {
+		o.WriteString(s[:k])
+		s = s[k:]
+		if strings.HasPrefix(s, "##") {
+			o.WriteByte('#')
+			s = s[2:]
+			continue
+		}
+		if n, text := parseReference(s, name); n > 0 {
+			o.WriteString(text)
+			s = s[n:]
+			continue
+		}
+		o.WriteByte('#')
+		s = s[1:]
+	}
+	o.WriteString(s)
+	return o.String()
+}
+
+// parseReference reads #r12# at the start of s and gives its length, 0 if it is none.
+func parseReference(s string, name func(kind byte, vr ValueReference) (string, bool)) (int, string) {
+	if len(s) < 4 || strings.IndexByte("ribs", s[1]) < 0 {
+		return 0, ""
+	}
+	var vr uint64
+	for i := 2; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			if vr = vr*10 + uint64(c-'0'); vr > 1<<32-1 {
+				return 0, ""
+			}
+		case c == '#' && i > 2:
+			if n, ok := name(s[1], ValueReference(vr)); ok {
+				return i + 1, n
+			}
+			return 0, ""
+		default:
+			return 0, ""
+		}
+	}
+	return 0, ""
+}
+
+// Bounds on what an FMU may log within a second; the rest is counted and
+// reported as one message.
+const (
+	logWindow     = time.Second
+	logMaxCount   = 2000
+	logMaxBytes   = 1 << 20
+	recentLines   = 4   // kept for StatusError.Msg
+	recentLineLen = 400 // bytes of each
+)
+
+// logQueue takes the messages of one instance from whatever thread they come,
+// and delivers them one at a time: who finds no delivery going on delivers, in
+// order, all that has come meanwhile. The lock is not held while the sink runs,
+// so that a sink which calls an FMU that logs does not block itself.
+type logQueue struct {
+	instance string
+	handle   uintptr
+	name     func(kind byte, vr ValueReference) (string, bool)
+	sink     func(LogMessage)
+
+	mu         sync.Mutex
+	queue      []LogMessage
+	delivering bool
+	recent     []string
+	warned     bool // of a wrong componentEnvironment
+
+	window       time.Time
+	count, bytes int
+	dropped      int
+}
+
+// receive takes one message of the FMU.
+func (q *logQueue) receive(m LogMessage, wrongEnvironment bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if m.Status != StatusOK && m.Status != StatusPending {
+		line := m.Text
+		if len(line) > recentLineLen {
+			line = validUTF8(line[:recentLineLen]) + "…"
+		}
+		if len(q.recent) == recentLines {
+			q.recent = append(q.recent[:0], q.recent[1:]...)
+		}
+		q.recent = append(q.recent, strings.TrimSpace(line))
+	}
+	if q.sink == nil {
+		return
+	}
+	if wrongEnvironment && !q.warned {
+		q.warned = true
+		q.queue = append(q.queue, q.own("the FMU calls the logger with a wrong componentEnvironment; its messages are found by instance name"))
+	}
+	if t := time.Now(); t.Sub(q.window) >= logWindow {
+		q.endWindow()
+		q.window = t
+	}
+	if q.count >= logMaxCount || q.bytes+len(m.Text) > logMaxBytes {
+		q.dropped++
+	} else {
+		q.count++
+		q.bytes += len(m.Text)
+		q.queue = append(q.queue, m)
+	}
+	q.deliver()
+}
+
+// say queues a message of the binding about the instance.
+func (q *logQueue) say(text string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.sink != nil {
+		q.queue = append(q.queue, q.own(text))
+		q.deliver()
+	}
+}
+
+// close reports what is still to be reported.
+func (q *logQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.sink != nil {
+		q.endWindow()
+		q.deliver()
+	}
+}
+
+func (q *logQueue) own(text string) LogMessage {
+	return LogMessage{Instance: q.instance, Status: StatusWarning, Category: OwnCategory, Text: text}
+}
+
+func (q *logQueue) endWindow() {
+	if q.dropped > 0 {
+		q.queue = append(q.queue, q.own(fmt.Sprintf("%d log messages of the FMU dropped: more than %d or %d bytes within %v",
+			q.dropped, logMaxCount, logMaxBytes, logWindow)))
+	}
+	q.count, q.bytes, q.dropped = 0, 0, 0
+}
+
+// deliver hands the queue to the sink; q.mu is held on entry and on return.
+func (q *logQueue) deliver() {
+	if q.delivering {
+		return
+	}
+	q.delivering = true
+	defer func() { q.delivering = false }()
+	for len(q.queue) > 0 {
+		m := q.queue[0]
+		q.queue = q.queue[1:]
+		q.hand(m)
+	}
+	q.queue = nil
+}
+
+// hand calls the sink without the lock.
+func (q *logQueue) hand(m LogMessage) {
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	q.sink(m)
+}
+
+// takeRecent gives the last lines at Warning or above and forgets them.
+func (q *logQueue) takeRecent() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := strings.Join(q.recent, "; ")
+	q.recent = q.recent[:0]
+	return s
+}

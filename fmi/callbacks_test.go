@@ -1,0 +1,318 @@
+package fmi
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+)
+
+// logging gives a running instance called "log", and what it logs.
+func logging(tb testing.TB) (*Instance, *collector) {
+	tb.Helper()
+	c := new(collector)
+	return instance(tb, plainFMU(tb), "log", InstanceOptions{Log: c.log}), c
+}
+
+// TestFormat compares each message with what snprintf makes of it.
+func TestFormat(t *testing.T) {
+	in, c := logging(t)
+	buf := make([]byte, 4096)
+	mem, err := in.mem.alloc(uintptr(len(buf)))
+	must(t, err)
+	n := 0
+	for ; export(t, in, "log_case", in.comp, uintptr(n), uintptr(mem), uintptr(len(buf)))&0xff != 0; n++ {
+		want := cstring(uintptr(mem), len(buf))
+		got := c.all[len(c.all)-1]
+		if got.Text != want || len(c.all) != n+1 {
+			t.Errorf("case %d: %q, snprintf gives %q", n, got.Text, want)
+		}
+		if got.Instance != "log" || got.Status != StatusOK || got.Category != "format" {
+			t.Errorf("case %d: %+v", n, got)
+		}
+	}
+	if n < 25 {
+		t.Errorf("only %d cases ran", n)
+	}
+}
+
+func TestFormatBounds(t *testing.T) {
+	a := &slots{stack: []uintptr{1, 2, 3}}
+	for format, want := range map[string]string{
+		"": "", "%": "%", "50%": "50%", "%5": "%5", "%-": "%-", "%y": "%y", "%l": "%l", "%%": "%", "a%%b": "a%b",
+		"%lld%lld": "12", "%d %d %d %d": "1 2 3 0", "%I64d": "1", "%I32u": "1",
+		"%1$d": "%1$d", "%m": "%m",
+	} {
+		a.used = 0
+		if got := cformat(format, a); got != want {
+			t.Errorf("%q gives %q, want %q", format, got, want)
+		}
+	}
+	if got := cformat(strings.Repeat("%9999d", 100), a); len(got) > maxMessage+maxField {
+		t.Errorf("%d bytes", len(got))
+	}
+	if got := extended(0x8000000000000000, 0x3fff); got != 1 {
+		t.Error(got)
+	}
+	if got := extended(0xa000000000000000, 0xc000); got != -2.5 {
+		t.Error(got)
+	}
+	if !math.IsInf(extended(1<<63, 0x7fff), 1) || !math.IsNaN(extended(3<<62, 0x7fff)) {
+		t.Error("not inf, nan")
+	}
+	q := &slots{floats: []float64{1, 2}, stack: []uintptr{7, 1, 2, 0x3fff4 << 44}, longDouble: longDoubleQuad}
+	if got := cformat("%Lf|%g|%d|%Lg", q); got != "(long double)|2|7|1.25" {
+		t.Errorf("quads give %q", got)
+	}
+	if quad(0xc000<<48|1<<47) != -3 || quad(0) != 0 || !math.IsInf(quad(0xffff<<48), -1) || !math.IsNaN(quad(0x7fff<<48|1)) {
+		t.Error("quad is wrong")
+	}
+	d := &slots{stack: []uintptr{uintptr(math.Float64bits(1.5)), 7}, longDouble: longDoubleDouble}
+	if got := cformat("%Lg %d", d); got != "1.5 7" {
+		t.Errorf("long double as double gives %q", got)
+	}
+}
+
+func FuzzFormat(f *testing.F) {
+	for _, s := range []string{"%d", "%5.3f%%", "%*.*e", "%#o", "%ls", "%Lf %s", "#r12#", "%hhn", "%-+ #0123456789.99lld"} {
+		f.Add(s, uint64(3))
+	}
+	f.Fuzz(func(t *testing.T, format string, bits uint64) {
+		if strings.ContainsAny(format, "s") { // would read the address
+			return
+		}
+		a := &slots{ints: []uintptr{uintptr(bits)}, floats: []float64{math.Float64frombits(bits)}, stack: []uintptr{uintptr(bits)}}
+		if got := cformat(format, a); len(got) > maxMessage+2*maxField+len(format) {
+			t.Errorf("%d bytes of %d", len(got), len(format))
+		}
+		expandReferences(format, func(byte, ValueReference) (string, bool) { return "name", true })
+	})
+}
+
+func TestReferences(t *testing.T) {
+	names := map[string]string{"r0": "u", "i5": "count", "b7": "flag", "r4294967295": "last"}
+	name := func(kind byte, vr ValueReference) (string, bool) {
+		n, ok := names[fmt.Sprintf("%c%d", kind, vr)]
+		return n, ok
+	}
+	for s, want := range map[string]string{
+		"": "", "none": "none", "#r0#": "u", "a #i5# b #b7# c": "a count b flag c", "##": "#", "a##b": "a#b",
+		"#r9#": "#r9#", "#x0#": "#x0#", "#r#": "#r#", "#r0": "#r0", "#": "#", "#r0##r0#": "uu",
+		"#r4294967295#": "last", "#r4294967296#": "#r4294967296#", "#r-1#": "#r-1#", "###r0#": "#u",
+	} {
+		if got := expandReferences(s, name); got != want {
+			t.Errorf("%q gives %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestLogger(t *testing.T) {
+	in, c := logging(t)
+	last := func() LogMessage { return c.all[len(c.all)-1] }
+	export(t, in, "log_null", in.comp)
+	if m := last(); m.Text != "no name, no category" || m.Category != "" || m.Status != StatusWarning || m.Instance != "log" {
+		t.Errorf("%+v", m)
+	}
+	export(t, in, "log_nulltext", in.comp)
+	if m := last(); m.Text != "" || m.Category != "c" {
+		t.Errorf("%+v", m)
+	}
+	for fn, want := range map[string]string{
+		"log_percent_n":  "ab77",
+		"log_reference":  "u # count flag text #r99# #x1# #r# 50% #",
+		"log_nullstring": "(null)|3",
+		"log_bytes":      "bad \uFFFD byte",
+	} {
+		export(t, in, fn, in.comp)
+		if m := last(); m.Text != want {
+			t.Errorf("%s gives %q, want %q", fn, m.Text, want)
+		}
+	}
+	export(t, in, "log_wide", in.comp)
+	if n := len(last().Text); n < maxField || n > 3*maxField {
+		t.Errorf("widths of 2e9 give %d bytes", n)
+	}
+	if got, want := in.log.takeRecent(), "no name, no category; "; got != want {
+		t.Errorf("recent lines %q, want %q", got, want)
+	}
+}
+
+// TestWrongEnvironment hands the logger something else than it was given.
+func TestWrongEnvironment(t *testing.T) {
+	in, c := logging(t)
+	name := func(s string) uintptr {
+		b, err := cslice[byte](&in.mem, len(s)+1)
+		must(t, err)
+		copy(b, s)
+		return address(b)
+	}
+	export(t, in, "log_wrong", in.comp, name("log"))
+	export(t, in, "log_wrong", in.comp, name("log"))
+	export(t, in, "log_wrong", in.comp, name("nobody"))
+	export(t, in, "log_wrong", in.comp, 0)
+	texts := c.texts()
+	if len(texts) != 3 || !strings.Contains(texts[0], "wrong componentEnvironment") || texts[1] != "wrong 1" || texts[2] != "wrong 1" {
+		t.Errorf("log %q", texts)
+	}
+}
+
+func TestForeignThreads(t *testing.T) {
+	in, c := logging(t)
+	export(t, in, "log_threads", in.comp, 8)
+	counts := map[string]int{}
+	for _, s := range c.texts() {
+		counts[s]++
+	}
+	for k := range 200 {
+		if counts[fmt.Sprint("line ", k)] != 8 {
+			t.Fatalf("line %d came %d times", k, counts[fmt.Sprint("line ", k)])
+		}
+	}
+	export(t, in, "log_late", in.comp)
+	n := len(c.texts())
+	// A message after FreeInstance, from a thread of the FMU, with a name that
+	// cannot be read, is ignored.
+	h, err := openLibrary(in.fmu.library)
+	must(t, err)
+	must(t, in.Free())
+	callInts(symbol(h, "log_go"))
+	if len(c.texts()) != n {
+		t.Errorf("late messages %q", c.texts()[n:])
+	}
+}
+
+func TestLogStorm(t *testing.T) {
+	in, c := logging(t)
+	export(t, in, "log_many", in.comp, logMaxCount+500)
+	if n := len(c.texts()); n != logMaxCount {
+		t.Errorf("%d messages delivered, want %d", n, logMaxCount)
+	}
+	must(t, in.Free())
+	if !c.has("500 log messages of the FMU dropped") {
+		t.Errorf("the last messages are %q", c.texts()[logMaxCount:])
+	}
+}
+
+// TestLogInsideBatch logs from inside a batch while the sink grows the stack,
+// collects garbage and calls the FMU again.
+func TestLogInsideBatch(t *testing.T) {
+	f := plainFMU(t)
+	var other *Instance
+	var got []string
+	in := instance(t, f, "in", InstanceOptions{Log: func(m LogMessage) {
+		got = append(got, m.Text+" "+fmt.Sprint(deep(2000)))
+		runtime.GC()
+		if err := other.GetReal([]ValueReference{3}, make([]float64, 1)); err != nil {
+			t.Error(err)
+		}
+	}})
+	other = running(t, f, "other")
+	start(t, in)
+	s := stepper(t, in, plan)
+	fail(t, in, fnDoStep, StatusWarning, 0)
+	done := make(chan error)
+	go func() { // a fresh, small stack
+		var err error
+		for k := range 20 {
+			s.RealIn[0] = float64(k)
+			if _, err = s.Step(float64(k), 1, true); err != nil {
+				break
+			}
+			if s.RealOut[1] != 2*float64(k) {
+				err = fmt.Errorf("output %v at step %d", s.RealOut[1], k)
+				break
+			}
+		}
+		done <- err
+	}()
+	must(t, <-done)
+	if len(got) != 20 || !strings.HasSuffix(got[0], " 2000") {
+		t.Errorf("%d messages, %q", len(got), got)
+	}
+}
+
+func deep(n int) int {
+	var pad [256]byte
+	if n == 0 {
+		return int(pad[0])
+	}
+	return 1 + deep(n-1) + int(pad[n%256])
+}
+
+// TestSinkPanics: a panic in the sink must neither unwind the FMU nor stop the log.
+func TestSinkPanics(t *testing.T) {
+	n := 0
+	in := instance(t, plainFMU(t), "log", InstanceOptions{Log: func(m LogMessage) {
+		if n++; n == 1 {
+			panic("sink")
+		}
+	}})
+	export(t, in, "log_many", in.comp, 3)
+	if n != 3 {
+		t.Errorf("the sink was called %d times", n)
+	}
+}
+
+// TestSinkLogs: a sink that makes its own instance log again gets that message
+// after it has returned.
+func TestSinkLogs(t *testing.T) {
+	var in *Instance
+	var got []string
+	depth := 0
+	in = instance(t, plainFMU(t), "log", InstanceOptions{Log: func(m LogMessage) {
+		if depth++; depth > 1 {
+			t.Error("the sink was called inside itself")
+		}
+		if got = append(got, m.Text); len(got) == 1 {
+			export(t, in, "log_null", in.comp)
+		}
+		depth--
+	}})
+	export(t, in, "log_many", in.comp, 1)
+	if !slices.Equal(got, []string{"line 0", "no name, no category"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestParallelInstances(t *testing.T) {
+	var wg sync.WaitGroup
+	f := plainFMU(t)
+	for k := range 4 {
+		var c collector
+		in := instance(t, f, fmt.Sprint("p", k), InstanceOptions{Log: c.log})
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			runtime.LockOSThread()
+			start(t, in)
+			s, err := in.NewStepper(plan)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := in.SetInteger([]ValueReference{100, 101, 102}, []int32{int32(fnDoStep), 1, 0}); err != nil {
+				t.Error(err)
+				return
+			}
+			for n := range 100 {
+				if _, err := s.Step(float64(n), 1, true); err != nil {
+					t.Error(err)
+				}
+			}
+			if n := len(c.texts()); n != 100 {
+				t.Errorf("instance %d logged %d lines", k, n)
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+func TestCallbackStruct(t *testing.T) {
+	if s := unsafe.Sizeof(callbackFunctions{}); s != 5*unsafe.Sizeof(uintptr(0)) {
+		t.Errorf("fmi2CallbackFunctions has %d bytes", s)
+	}
+}

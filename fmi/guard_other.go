@@ -1,0 +1,10 @@
+//go:build !linux
+
+package fmi
+
+// signalTable is empty where the handlers cannot be read without the C library.
+type signalTable struct{}
+
+func (*signalTable) read() {}
+
+func (*signalTable) restore() string { return "" }

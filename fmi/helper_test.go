@@ -1,0 +1,210 @@
+package fmi
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// compiler gives the C compiler: $CC, else the first of cc, gcc and clang.
+func compiler(tb testing.TB) string {
+	tb.Helper()
+	if cc := os.Getenv("CC"); cc != "" {
+		return cc
+	}
+	for _, c := range []string{"cc", "gcc", "clang"} {
+		if p, err := exec.LookPath(c); err == nil {
+			return p
+		}
+	}
+	tb.Fatal("no C compiler: these tests build small libraries; install gcc or clang, or set CC")
+	return ""
+}
+
+// build compiles sources of testdata to a library.
+func build(tb testing.TB, out string, sources []string, flags ...string) {
+	tb.Helper()
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	args := []string{"-shared", "-fPIC", "-O1", "-fno-builtin", "-w", "-o", out}
+	for _, s := range sources {
+		args = append(args, filepath.Join("testdata", s))
+	}
+	args = append(args, flags...)
+	if text, err := exec.Command(compiler(tb), args...).CombinedOutput(); err != nil {
+		tb.Fatalf("%v: %v\n%s", args, err, text)
+	}
+}
+
+// tempDir is for what outlives a test, since libraries stay loaded.
+var tempDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "macrostep-fmi-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	tempDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// described gives the description of the probe, everything declared.
+func described() *ModelDescription {
+	return &ModelDescription{
+		FMIVersion: "2.0", ModelName: "probe", GUID: "{probe}",
+		CoSimulation: &CoSimulation{
+			ModelIdentifier: "probe", CanHandleVariableCommunicationStepSize: true, CanInterpolateInputs: true,
+			MaxOutputDerivativeOrder: 2, CanRunAsynchronously: true, CanGetAndSetFMUState: true,
+			CanSerializeFMUState: true, ProvidesDirectionalDerivative: true,
+		},
+		LogCategories: []LogCategory{{Name: "a"}, {Name: "b"}},
+		Variables: []ScalarVariable{
+			{Name: "u", Type: Real, ValueReference: 0}, {Name: "time", Type: Real, ValueReference: 3},
+			{Name: "count", Type: Integer, ValueReference: 5}, {Name: "flag", Type: Boolean, ValueReference: 7},
+			{Name: "text", Type: String, ValueReference: 0},
+		},
+	}
+}
+
+var fmuCount int
+
+// place makes the folder of an unpacked FMU and gives the FMU and the path at
+// which its library belongs.
+func place(tb testing.TB) (*FMU, string) {
+	tb.Helper()
+	fmuCount++
+	dir := filepath.Join(tempDir, fmt.Sprint("fmu", fmuCount))
+	f := &FMU{Description: described(), Path: filepath.Join(tempDir, fmt.Sprint("archive", fmuCount, ".fmu")), Dir: dir}
+	lib := filepath.Join(dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0], "probe"+librarySuffix)
+	return f, lib
+}
+
+// probeFMU builds the probe with macros and more sources.
+func probeFMU(tb testing.TB, flags ...string) *FMU {
+	tb.Helper()
+	f, lib := place(tb)
+	build(tb, lib, []string{"probe.c", "log.c"}, append(flags, "-lpthread", "-lm")...)
+	return f
+}
+
+// plainOnce guards the building of the plain probe.
+var plainOnce sync.Once
+
+// plainFMU gives a new FMU with a copy of the plain probe.
+func plainFMU(tb testing.TB) *FMU {
+	tb.Helper()
+	src := filepath.Join(tempDir, "plain", "probe"+librarySuffix)
+	plainOnce.Do(func() { build(tb, src, []string{"probe.c", "log.c"}, "-lpthread", "-lm") })
+	f, lib := place(tb)
+	data, err := os.ReadFile(src)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(lib), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.WriteFile(lib, data, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
+// collector gathers log messages.
+type collector struct {
+	mu  sync.Mutex
+	all []LogMessage
+}
+
+func (c *collector) log(m LogMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, m)
+}
+
+func (c *collector) texts() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, m := range c.all {
+		out = append(out, m.Text)
+	}
+	return out
+}
+
+func (c *collector) has(part string) bool {
+	return strings.Contains(strings.Join(c.texts(), "\n"), part)
+}
+
+// instance makes an instance that is freed at the end of the test.
+func instance(tb testing.TB, f *FMU, name string, o InstanceOptions) *Instance {
+	tb.Helper()
+	in, err := f.Instantiate(name, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if in.State() == StateStepInProgress {
+			in.state = StateStepComplete
+		}
+		if err := in.Free(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return in
+}
+
+// must fails the test if an error is not nil.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// start brings an instance to stepComplete.
+func start(tb testing.TB, in *Instance) {
+	tb.Helper()
+	must(tb, in.SetupExperiment(Experiment{}))
+	must(tb, in.EnterInitializationMode())
+	must(tb, in.ExitInitializationMode())
+}
+
+// running gives an instance of a plain probe in stepComplete.
+func running(tb testing.TB, f *FMU, name string) *Instance {
+	tb.Helper()
+	in := instance(tb, f, name, InstanceOptions{})
+	start(tb, in)
+	return in
+}
+
+// fail makes the next n calls of a function return a status, 0 all.
+func fail(tb testing.TB, in *Instance, f function, s Status, n int32) {
+	tb.Helper()
+	must(tb, in.SetInteger([]ValueReference{100, 101, 102}, []int32{int32(f), int32(s), n}))
+}
+
+// export calls an exported helper of the probe.
+func export(tb testing.TB, in *Instance, name string, args ...uintptr) uintptr {
+	tb.Helper()
+	h, err := openLibrary(in.fmu.library)
+	must(tb, err)
+	p := symbol(h, name)
+	if p == 0 {
+		tb.Fatalf("the probe does not export %s", name)
+	}
+	return callInts(p, args...)
+}
+
+func probeText(tb testing.TB, in *Instance, k uintptr) string {
+	tb.Helper()
+	return cstring(export(tb, in, "probe_text", in.comp, k), 4096)
+}

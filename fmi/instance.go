@@ -1,0 +1,548 @@
+package fmi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// InstanceOptions says how an instance is made.
+type InstanceOptions struct {
+	Visible   bool // the FMU may show windows and ask the user
+	LoggingOn bool // the FMU logs for debugging
+	// Log takes the messages of the instance, one at a time, in the goroutine
+	// that is in a call of the instance or in a thread of the FMU's own. Nil
+	// discards them. It must not call runtime.Goexit (so not t.Fatal either)
+	// nor take a lock that is held across calls of the instance; a panic in it
+	// is swallowed, since it must not unwind the FMU's frames.
+	Log func(LogMessage)
+	// Trace writes down every call; nil for none.
+	Trace *Trace
+}
+
+// Instance is one instance of an FMU for Co-Simulation. It has one caller at a
+// time, which should always be in the same locked thread (checklist fmi2 38).
+//
+// Every method checks the order of calls (checklist fmi2 39) before the FMU is
+// entered and gives a *CallOrderError if it forbids the call, a
+// *CapabilityError if the FMU does not offer it, an *ArgumentError if lengths
+// do not match. A call that returns Discard, Error or Fatal gives a
+// *StatusError; Warning is no error. After Error only SetFMUState, Reset and
+// Free are of use; after Fatal no call to any instance of the FMU is made.
+// Calls with empty lists do not enter the FMU (checklist fmi2 45).
+type Instance struct {
+	fmu   *FMU
+	name  string
+	comp  uintptr // fmi2Component
+	state State
+	setup bool // SetupExperiment was called since Instantiated
+
+	run   func(*batch)
+	batch *batch
+	rec   *record // the one record of batch
+
+	// crossings counts the entries into C. It is not atomic on purpose: the
+	// race detector does not see what C writes, but it sees two callers here.
+	crossings uint64
+	ticks     uint64
+	took      time.Duration // of the last call, only with a trace
+
+	mem          cmem // lives as long as the instance
+	vrBuf        cbuf
+	valBuf       cbuf
+	auxBuf       cbuf
+	textBuf      cbuf
+	handle       *uintptr // slot for state handles
+	size         *uintptr // slot for sizes
+	states       []*FMUState
+	steppers     []*Stepper
+	log          *logQueue
+	trace        *Trace
+	holdsOnce    bool
+	environments uintptr // callback struct
+}
+
+// Instantiate loads the library at the first call and makes an instance
+// (checklist fmi2 30–37). The name must not be blank and should be unique. The
+// caller must Free the instance.
+func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
+	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
+		return nil, &ArgumentError{name, fnInstantiate.String(), fmt.Sprintf("%q cannot name an instance: the name must not be blank nor hold a NUL", name)}
+	}
+	findings, err := f.Load()
+	if err != nil {
+		return nil, err
+	}
+	if f.fatal.Load() {
+		return nil, orderError(name, fnInstantiate, StateFatal)
+	}
+	in := &Instance{fmu: f, name: name, run: run, trace: o.Trace}
+	in.log = &logQueue{instance: name, name: f.variableName, sink: o.Log}
+	if err := f.claimOnce(name); err != nil {
+		return nil, err
+	}
+	in.holdsOnce = true
+	if err := in.instantiate(o); err != nil {
+		in.dispose()
+		return nil, err
+	}
+	for _, d := range findings.Findings {
+		in.log.say(d.String())
+	}
+	return in, nil
+}
+
+// instantiate allocates what C sees and calls fmi2Instantiate.
+func (in *Instance) instantiate(o InstanceOptions) error {
+	p, err := in.mem.alloc(batchSize)
+	if err != nil {
+		return err
+	}
+	in.batch = (*batch)(p)
+	recs, err := cslice[record](&in.mem, 1)
+	if err != nil {
+		return err
+	}
+	in.rec, in.batch.recs, in.batch.n = &recs[0], address(recs), 1
+	words, err := cslice[uintptr](&in.mem, 2)
+	if err != nil {
+		return err
+	}
+	in.handle, in.size = &words[0], &words[1]
+	if in.environments, err = newCallbacks(in.log); err != nil {
+		return err
+	}
+	var texts [3]uintptr // kept until Free: older exporters keep the pointers
+	for k, s := range []string{in.name, in.fmu.Description.GUID, in.fmu.uri} {
+		b, err := cslice[byte](&in.mem, len(s)+1)
+		if err != nil {
+			return err
+		}
+		copy(b, s)
+		texts[k] = address(b)
+	}
+	const coSimulation = 1
+	g := watch()
+	in.prepare(fnInstantiate, texts[0], coSimulation, texts[1], texts[2], in.environments, flag(o.Visible), flag(o.LoggingOn))
+	in.cross(in.batch)
+	in.comp = in.rec.ret
+	in.traceCall(fnInstantiate, in.rec)
+	in.report(g)
+	if in.comp == 0 {
+		msg := in.log.takeRecent()
+		if msg == "" {
+			msg = "it gave no reason"
+		}
+		return fmt.Errorf("%s: fmi2Instantiate of %s refused: %s; common causes are a guid in modelDescription.xml that is not the library's (%s here), a missing file in resources, or a missing licence of the exporting tool",
+			in.name, in.fmu.Path, msg, in.fmu.Description.GUID)
+	}
+	return nil
+}
+
+// report restores what the FMU changed in the process and says so.
+func (in *Instance) report(g *guard) {
+	for _, change := range g.restore() {
+		in.log.say(change)
+	}
+}
+
+// dispose gives back what the instance holds; nothing is called.
+func (in *Instance) dispose() {
+	in.log.close()
+	in.log.unregister()
+	for _, s := range in.steppers {
+		s.clear()
+	}
+	in.mem.release()
+	for _, b := range []*cbuf{&in.vrBuf, &in.valBuf, &in.auxBuf, &in.textBuf} {
+		b.release()
+	}
+	if in.holdsOnce {
+		in.fmu.releaseOnce()
+	}
+	in.steppers, in.states, in.batch, in.rec = nil, nil, nil, nil
+	in.state = StateFreed
+}
+
+// Name gives the name of the instance.
+func (in *Instance) Name() string { return in.name }
+
+// FMU gives the FMU that the instance is of.
+func (in *Instance) FMU() *FMU { return in.fmu }
+
+// State gives the state of the instance (checklist fmi2 39).
+func (in *Instance) State() State {
+	if in.state != StateFreed && in.fmu.fatal.Load() {
+		return StateFatal
+	}
+	return in.state
+}
+
+// Ticks gives the time-stamp ticks spent inside the FMU so far; see TickRate.
+func (in *Instance) Ticks() uint64 { return in.ticks }
+
+func flag(b bool) uintptr {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// begin checks whether f may be called now.
+func (in *Instance) begin(f function) error {
+	if s := in.State(); !legal[f].has(s) {
+		return orderError(in.name, f, s)
+	}
+	if in.fmu.sym[f] == 0 {
+		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.fmu.library}
+	}
+	if name, ok := in.fmu.declares(f); !ok {
+		return &CapabilityError{Instance: in.name, Func: f.String(), Flag: name}
+	}
+	return nil
+}
+
+// declares tells whether the description allows f, and the attribute that does.
+func (f *FMU) declares(fn function) (attribute string, ok bool) {
+	c := f.Description.CoSimulation
+	switch fn {
+	case fnGetFMUState, fnSetFMUState, fnFreeFMUState:
+		return "canGetAndSetFMUstate", c.CanGetAndSetFMUState
+	case fnSerializedFMUStateSize, fnSerializeFMUState, fnDeSerializeFMUState:
+		return "canSerializeFMUstate", c.CanSerializeFMUState
+	case fnGetDirectionalDerivative:
+		return "providesDirectionalDerivative", c.ProvidesDirectionalDerivative
+	case fnSetRealInputDerivatives:
+		return "canInterpolateInputs", c.CanInterpolateInputs
+	case fnGetRealOutputDerivatives:
+		return "maxOutputDerivativeOrder", c.MaxOutputDerivativeOrder > 0
+	}
+	return "", true
+}
+
+// prepare fills the record for a function with integer arguments only.
+func (in *Instance) prepare(f function, args ...uintptr) *record {
+	r := in.rec
+	r.fn, r.sig = in.fmu.sym[f], sigInts
+	copy(r.i[:], args)
+	return r
+}
+
+// cross enters C.
+func (in *Instance) cross(b *batch) {
+	in.crossings++
+	if in.trace == nil {
+		in.run(b)
+	} else {
+		t := time.Now()
+		in.run(b)
+		in.took = time.Since(t)
+	}
+	in.ticks += span(b.start, b.end)
+}
+
+// call carries out the prepared record and gives its outcome.
+func (in *Instance) call(f function) error {
+	in.cross(in.batch)
+	in.traceCall(f, in.rec)
+	if s := in.rec.status(); s != StatusOK {
+		return in.settle(f, s)
+	}
+	return nil
+}
+
+func (in *Instance) traceCall(f function, r *record) {
+	if in.trace != nil {
+		in.trace.add(in, f, r)
+	}
+}
+
+// settle draws the consequences of a status other than OK (checklist fmi2
+// 51–55). A status query that fails means only that there is no information
+// (checklist fmi2 69).
+func (in *Instance) settle(f function, s Status) error {
+	msg := in.log.takeRecent()
+	query := f >= fnGetStatus && f <= fnGetStringStatus
+	switch {
+	case s == StatusWarning:
+		return nil
+	case s == StatusFatal:
+		in.state = StateFatal
+		in.fmu.fatal.Store(true)
+	case s == StatusDiscard:
+		if f == fnDoStep {
+			in.state = StateStepFailed
+		}
+	case s == StatusPending && f == fnDoStep:
+		in.state = StateStepInProgress
+		return nil
+	case query:
+	default:
+		in.state = StateError
+	}
+	return &StatusError{Instance: in.name, Func: f.String(), Status: s, Msg: msg}
+}
+
+func (in *Instance) argument(f function, format string, args ...any) error {
+	return &ArgumentError{in.name, f.String(), fmt.Sprintf(format, args...)}
+}
+
+// SetDebugLogging switches debug logging of the given categories, which must be
+// declared (checklist fmi2 24); none means all.
+func (in *Instance) SetDebugLogging(on bool, categories []string) error {
+	if err := in.begin(fnSetDebugLogging); err != nil {
+		return err
+	}
+	for _, c := range categories {
+		if !in.fmu.hasCategory(c) {
+			return in.argument(fnSetDebugLogging, "modelDescription.xml declares no log category %q", c)
+		}
+	}
+	p, err := in.strings(fnSetDebugLogging, categories)
+	if err != nil {
+		return err
+	}
+	if len(categories) == 0 {
+		p = 0
+	}
+	in.prepare(fnSetDebugLogging, in.comp, flag(on), uintptr(len(categories)), p)
+	return in.call(fnSetDebugLogging)
+}
+
+func (f *FMU) hasCategory(name string) bool {
+	for _, c := range f.Description.LogCategories {
+		if c.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Experiment is what an FMU is told before initialisation (checklist fmi2 40).
+type Experiment struct {
+	Tolerance *float64 // relative; nil if the master does not control the error
+	Start     float64  // s
+	// Stop obliges the FMU to refuse steps beyond it, s; nil if no step may
+	// end exactly there.
+	Stop *float64
+}
+
+// SetupExperiment tells the FMU about the experiment; EnterInitializationMode
+// needs it.
+func (in *Instance) SetupExperiment(e Experiment) error {
+	if err := in.begin(fnSetupExperiment); err != nil {
+		return err
+	}
+	for _, v := range []*float64{&e.Start, e.Stop, e.Tolerance} {
+		if v != nil && !finite(*v) {
+			return in.argument(fnSetupExperiment, "start, stop and tolerance must be finite numbers, not %v", *v)
+		}
+	}
+	var tol, stop float64
+	if e.Tolerance != nil {
+		tol = *e.Tolerance
+	}
+	if e.Stop != nil {
+		stop = *e.Stop
+	}
+	r := in.prepare(fnSetupExperiment, in.comp, flag(e.Tolerance != nil), flag(e.Stop != nil))
+	r.sig = sigExperiment
+	r.f = [3]float64{tol, e.Start, stop}
+	if err := in.call(fnSetupExperiment); err != nil {
+		return err
+	}
+	in.setup = true
+	return nil
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// transition calls a function that takes nothing but the component and leads
+// to another state. What the FMU changes in the process meanwhile is undone.
+func (in *Instance) transition(f function, to State) error {
+	if err := in.begin(f); err != nil {
+		return err
+	}
+	g := watch()
+	in.prepare(f, in.comp)
+	err := in.call(f)
+	in.report(g)
+	if err == nil {
+		in.state = to
+	}
+	return err
+}
+
+// EnterInitializationMode begins the initialisation.
+func (in *Instance) EnterInitializationMode() error {
+	if in.State() == StateInstantiated && !in.setup {
+		return &CallOrderError{Instance: in.name, Func: fnEnterInitializationMode.String(), State: in.state,
+			Reason: "fmi2SetupExperiment must be called first"}
+	}
+	return in.transition(fnEnterInitializationMode, StateInitialization)
+}
+
+// ExitInitializationMode ends the initialisation; steps may follow.
+func (in *Instance) ExitInitializationMode() error {
+	return in.transition(fnExitInitializationMode, StateStepComplete)
+}
+
+// Terminate tells the FMU that the simulation is over; values may still be got.
+func (in *Instance) Terminate() error { return in.transition(fnTerminate, StateTerminated) }
+
+// Reset brings the instance back to what it was after Instantiate; start values
+// and SetupExperiment are due again (checklist fmi2 61).
+func (in *Instance) Reset() error {
+	err := in.transition(fnReset, StateInstantiated)
+	if err == nil {
+		in.setup = false
+	}
+	return err
+}
+
+// Free frees every state that was got and not freed, and then the instance
+// (checklist fmi2 58, 62). Steppers and their slices end with it. It may be
+// called again without effect. After Fatal nothing is called, and the memory
+// that the FMU may still use stays allocated. While a step is in progress it is
+// refused, as the standard demands: ask GetStatus until it is done, or
+// CancelStep.
+func (in *Instance) Free() error {
+	switch in.State() {
+	case StateFreed:
+		return nil
+	case StateFatal:
+		in.log.close()
+		for _, s := range in.steppers {
+			s.clear()
+		}
+		in.state = StateFreed
+		return nil
+	}
+	if err := in.begin(fnFreeInstance); err != nil {
+		return err
+	}
+	var errs []error
+	for _, s := range slices.Backward(slices.Clone(in.states)) {
+		if err := in.FreeFMUState(s); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if in.State() == StateFatal {
+		return errors.Join(append(errs, in.Free())...)
+	}
+	g := watch()
+	in.prepare(fnFreeInstance, in.comp)
+	in.cross(in.batch)
+	in.traceCall(fnFreeInstance, in.rec)
+	in.report(g)
+	in.dispose()
+	return errors.Join(errs...)
+}
+
+// DoStep advances the instance from time t by h > 0, both s (checklist fmi2
+// 48–53). noRestoreBefore promises that no state before t will be set. The
+// status is OK or Warning; Pending (no error; ask GetStatus until it is done);
+// or Discard, Error or Fatal together with a *StatusError.
+func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
+	if err := in.begin(fnDoStep); err != nil {
+		return StatusErr, err
+	}
+	if err := in.checkStep(t, h); err != nil {
+		return StatusErr, err
+	}
+	r := in.rec
+	r.fn, r.sig = in.fmu.sym[fnDoStep], sigDoStep
+	r.i[0], r.i[1] = in.comp, flag(noRestoreBefore)
+	r.f[0], r.f[1] = t, h
+	err := in.call(fnDoStep)
+	return in.lastStatus(), err
+}
+
+// lastStatus gives the status of the last single call, undefined ones as Error.
+func (in *Instance) lastStatus() Status { return defined(in.rec.status()) }
+
+func defined(s Status) Status {
+	if s < StatusOK || s > StatusPending {
+		return StatusErr
+	}
+	return s
+}
+
+func (in *Instance) checkStep(t, h float64) error {
+	if !(h > 0) || !finite(t) || !finite(h) {
+		return in.argument(fnDoStep, "cannot step from t = %v by h = %v: t and h must be finite and h above zero", t, h)
+	}
+	return nil
+}
+
+// CancelStep stops a pending step. Only SetFMUState, Reset and Free lead on.
+func (in *Instance) CancelStep() error { return in.transition(fnCancelStep, StateStepCanceled) }
+
+// query calls one of the status functions; size bytes are for the answer.
+func (in *Instance) query(f function, k StatusKind) (unsafe.Pointer, error) {
+	if err := in.begin(f); err != nil {
+		return nil, err
+	}
+	*in.handle = 0
+	p := unsafe.Pointer(in.handle)
+	in.prepare(f, in.comp, uintptr(k), uintptr(p))
+	return p, in.call(f)
+}
+
+// GetStatus asks for a status; of the kinds only DoStepStatus has one. Once a
+// pending step is done, the instance leaves the state StateStepInProgress as if
+// DoStep had returned the status.
+func (in *Instance) GetStatus(k StatusKind) (Status, error) {
+	p, err := in.query(fnGetStatus, k)
+	if err != nil {
+		return StatusErr, err
+	}
+	s := Status(*(*int32)(p))
+	if in.state == StateStepInProgress && k == DoStepStatus {
+		in.state = StateStepComplete
+		if s != StatusOK {
+			err = in.settle(fnDoStep, s)
+		}
+	}
+	return defined(s), err
+}
+
+// GetRealStatus asks for a Real status: LastSuccessfulTime, s.
+func (in *Instance) GetRealStatus(k StatusKind) (float64, error) {
+	p, err := in.query(fnGetRealStatus, k)
+	if err != nil {
+		return 0, err
+	}
+	return *(*float64)(p), nil
+}
+
+// GetIntegerStatus asks for an Integer status; the standard defines none.
+func (in *Instance) GetIntegerStatus(k StatusKind) (int32, error) {
+	p, err := in.query(fnGetIntegerStatus, k)
+	if err != nil {
+		return 0, err
+	}
+	return *(*int32)(p), nil
+}
+
+// GetBooleanStatus asks for a Boolean status: Terminated.
+func (in *Instance) GetBooleanStatus(k StatusKind) (bool, error) {
+	p, err := in.query(fnGetBooleanStatus, k)
+	if err != nil {
+		return false, err
+	}
+	return *(*int32)(p) != 0, nil
+}
+
+// GetStringStatus asks for a String status: PendingStatus.
+func (in *Instance) GetStringStatus(k StatusKind) (string, error) {
+	p, err := in.query(fnGetStringStatus, k)
+	if err != nil {
+		return "", err
+	}
+	return validUTF8(cstring(*(*uintptr)(p), maxCString)), nil
+}

@@ -1,0 +1,561 @@
+package fmi
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// paths runs a test with the platform's calls and with the portable ones.
+func paths(t *testing.T, f func(t *testing.T, run func(*batch))) {
+	t.Run("trampoline", func(t *testing.T) { f(t, run) })
+	t.Run("portable", func(t *testing.T) { f(t, runPortable) })
+}
+
+func TestEveryFunction(t *testing.T) {
+	paths(t, func(t *testing.T, run func(*batch)) {
+		f := plainFMU(t)
+		in := instance(t, f, "one", InstanceOptions{Visible: true, LoggingOn: true})
+		in.run = run
+		if got := []string{probeText(t, in, 0), probeText(t, in, 1), probeText(t, in, 2)}; !slices.Equal(got,
+			[]string{"one", "{probe}", resourceURI(f.Dir, filepath.Separator == '\\')}) {
+			t.Errorf("instantiated with %q", got)
+		}
+		if export(t, in, "probe_finished_null", in.comp)&0xff != 1 {
+			t.Error("stepFinished is not null")
+		}
+		must(t, in.SetDebugLogging(true, []string{"b", "a"}))
+		if got := probeText(t, in, 3); got != "b;a;" {
+			t.Errorf("categories %q", got)
+		}
+		must(t, in.SetDebugLogging(false, nil))
+		tol, stop := 1e-5, 12.5
+		must(t, in.SetupExperiment(Experiment{Tolerance: &tol, Start: 0.5, Stop: &stop}))
+		if got, want := probeText(t, in, 4), "visible=1 logging=0 tol=1/1e-05 start=0.5 stop=1/12.5"; got != want {
+			t.Errorf("experiment %q, want %q", got, want)
+		}
+		must(t, in.EnterInitializationMode())
+
+		must(t, in.SetReal([]ValueReference{0, 5, 7}, []float64{3, -1.5, math.Pi}))
+		r := make([]float64, 3)
+		must(t, in.GetReal([]ValueReference{7, 2, 5}, r))
+		if !slices.Equal(r, []float64{math.Pi, 6, -1.5}) {
+			t.Errorf("reals %v", r)
+		}
+		must(t, in.SetInteger([]ValueReference{4, 5}, []int32{math.MinInt32, math.MaxInt32}))
+		n := make([]int32, 2)
+		must(t, in.GetInteger([]ValueReference{5, 4}, n))
+		if !slices.Equal(n, []int32{math.MaxInt32, math.MinInt32}) {
+			t.Errorf("integers %v", n)
+		}
+		must(t, in.SetBoolean([]ValueReference{1, 2, 3}, []bool{true, false, true}))
+		b := make([]bool, 3)
+		must(t, in.GetBoolean([]ValueReference{3, 2, 1}, b))
+		if !slices.Equal(b, []bool{true, false, true}) {
+			t.Errorf("booleans %v", b)
+		}
+		must(t, in.SetString([]ValueReference{1, 2, 3}, []string{"", "grüße", "two words"}))
+		s := make([]string, 4)
+		must(t, in.GetString([]ValueReference{3, 2, 1, 0}, s))
+		if !slices.Equal(s, []string{"two words", "grüße", "", ""}) {
+			t.Errorf("strings %q", s)
+		}
+		must(t, in.ExitInitializationMode())
+
+		dv := make([]float64, 2)
+		must(t, in.GetDirectionalDerivative([]ValueReference{1, 2}, []ValueReference{3, 4, 5}, []float64{1, 10, 100}, dv))
+		if want := []float64{13 + 140 + 1500, 23 + 240 + 2500}; !slices.Equal(dv, want) {
+			t.Errorf("directional derivative %v, want %v", dv, want)
+		}
+		must(t, in.GetRealOutputDerivatives([]ValueReference{1, 2}, []int32{1, 2}, dv))
+		if !slices.Equal(dv, []float64{101, 202}) {
+			t.Errorf("output derivatives %v", dv)
+		}
+		// x' = u over [2, 2.5] with u = 3 + 4 τ + 6 τ²/2
+		must(t, in.SetReal([]ValueReference{1}, []float64{0}))
+		must(t, in.SetRealInputDerivatives([]ValueReference{0, 0}, []int32{1, 2}, []float64{4, 6}))
+		if st, err := in.DoStep(2, 0.5, true); st != StatusOK || err != nil {
+			t.Fatal(st, err)
+		}
+		must(t, in.GetReal([]ValueReference{1, 3}, r[:2]))
+		if want := []float64{3*0.5 + 4*0.125 + 0.125, 2.5}; !slices.Equal(r[:2], want) {
+			t.Errorf("after the step %v, want %v", r[:2], want)
+		}
+		must(t, in.GetInteger([]ValueReference{110, 111}, n))
+		if !slices.Equal(n, []int32{1, 1}) {
+			t.Errorf("steps, noRestoreBefore: %v", n)
+		}
+		x, err := in.GetRealStatus(LastSuccessfulTime)
+		if must(t, err); x != 4.5 {
+			t.Errorf("last successful time %v", x)
+		}
+		k, err := in.GetIntegerStatus(PendingStatus)
+		if must(t, err); k != 41 {
+			t.Errorf("integer status %v", k)
+		}
+		end, err := in.GetBooleanStatus(Terminated)
+		if must(t, err); !end {
+			t.Error("not terminated")
+		}
+		text, err := in.GetStringStatus(PendingStatus)
+		if must(t, err); text != "still busy" {
+			t.Errorf("string status %q", text)
+		}
+		if text, err = in.GetStringStatus(DoStepStatus); err != nil || text != "" {
+			t.Errorf("null string status %q %v", text, err)
+		}
+		must(t, in.Terminate())
+		must(t, in.GetReal([]ValueReference{3}, r[:1]))
+		must(t, in.Reset())
+		if in.State() != StateInstantiated {
+			t.Errorf("after Reset %v", in.State())
+		}
+		if in.Ticks() == 0 {
+			t.Error("no ticks counted")
+		}
+		must(t, in.Free())
+		must(t, in.Free())
+	})
+}
+
+func TestStates(t *testing.T) {
+	in := running(t, plainFMU(t), "states")
+	must(t, in.SetReal([]ValueReference{0}, []float64{2}))
+	s1, err := in.GetFMUState(nil)
+	must(t, err)
+	_, err = in.DoStep(0, 1, false)
+	must(t, err)
+	s2, err := in.GetFMUState(nil)
+	must(t, err)
+	v := make([]float64, 2)
+	x := func(want float64) {
+		t.Helper()
+		must(t, in.GetReal([]ValueReference{1, 3}, v))
+		if v[0] != want {
+			t.Errorf("x = %v, want %v", v[0], want)
+		}
+	}
+	x(2)
+	must(t, in.SetFMUState(s1))
+	x(0)
+	must(t, in.SetFMUState(s2))
+	x(2)
+	if r, err := in.GetFMUState(s1); err != nil || r != s1 {
+		t.Fatal(r, err)
+	}
+	data, err := in.SerializeFMUState(s1, []byte("before"))
+	must(t, err)
+	if !strings.HasPrefix(string(data), "beforeMFS2") {
+		t.Errorf("serialised %q", data[:12])
+	}
+	other := instance(t, in.fmu, "other", InstanceOptions{})
+	d, err := other.DeserializeFMUState(data[len("before"):])
+	must(t, err)
+	must(t, other.SetFMUState(d))
+	if other.State() != StateStepComplete {
+		t.Errorf("life cycle after a deserialised state: %v", other.State())
+	}
+	must(t, other.GetReal([]ValueReference{1}, v[:1]))
+	if v[0] != 2 {
+		t.Errorf("x = %v in the other instance", v[0])
+	}
+	for _, bad := range [][]byte{nil, data[:5], []byte("MFS2\x01\xff\x00\x00"), data[:20]} {
+		if _, err := other.DeserializeFMUState(bad); err == nil {
+			t.Errorf("%q deserialised", bad)
+		}
+		if other.State() != StateError { // the last one reaches the FMU, which refuses
+			continue
+		}
+		must(t, other.SetFMUState(d))
+	}
+	var arg *ArgumentError
+	if err := other.SetFMUState(s1); !errors.As(err, &arg) {
+		t.Errorf("a state of another instance was set: %v", err)
+	}
+	must(t, in.FreeFMUState(s2))
+	must(t, in.FreeFMUState(s2))
+	if err := in.SetFMUState(s2); !errors.As(err, &arg) {
+		t.Errorf("a freed state was set: %v", err)
+	}
+	must(t, in.SetInteger([]ValueReference{120}, []int32{1}))
+	if _, err := in.SerializeFMUState(s1, nil); !errors.As(err, &arg) {
+		t.Errorf("a state of 2^64-1 bytes was serialised: %v", err)
+	}
+	must(t, in.Free()) // frees s1
+	if n := export(t, other, "probe_states") & 0xff; n != 1 {
+		t.Errorf("%d states alive, want the one of other", n)
+	}
+	must(t, other.Free())
+	if n := export(t, other, "probe_states") & 0xff; n != 0 {
+		t.Errorf("%d states alive after Free", n)
+	}
+}
+
+func TestStatuses(t *testing.T) {
+	f := plainFMU(t)
+	vr, v := []ValueReference{0}, []float64{1}
+	t.Run("warning", func(t *testing.T) {
+		var c collector
+		in := instance(t, f, "w", InstanceOptions{Log: c.log})
+		start(t, in)
+		fail(t, in, fnDoStep, StatusWarning, 1)
+		if st, err := in.DoStep(0, 1, false); st != StatusWarning || err != nil || in.State() != StateStepComplete {
+			t.Error(st, err, in.State())
+		}
+		if !c.has("function 27 returns 1 at 0 of time") {
+			t.Errorf("log %q", c.texts())
+		}
+	})
+	t.Run("discard in doStep", func(t *testing.T) {
+		in := running(t, f, "d")
+		s, err := in.GetFMUState(nil)
+		must(t, err)
+		fail(t, in, fnDoStep, StatusDiscard, 1)
+		st, err := in.DoStep(0, 1, false)
+		var se *StatusError
+		if st != StatusDiscard || !errors.As(err, &se) || se.Func != "fmi2DoStep" || in.State() != StateStepFailed {
+			t.Error(st, err, in.State())
+		}
+		if _, err := in.GetBooleanStatus(Terminated); err != nil {
+			t.Error(err)
+		}
+		must(t, in.SetFMUState(s))
+		_, err = in.DoStep(0, 0.5, false)
+		must(t, err)
+	})
+	t.Run("discard in set", func(t *testing.T) {
+		in := running(t, f, "ds")
+		fail(t, in, fnSetReal, StatusDiscard, 1)
+		var se *StatusError
+		if err := in.SetReal(vr, v); !errors.As(err, &se) || se.Status != StatusDiscard || in.State() != StateStepComplete {
+			t.Error(err, in.State())
+		}
+		must(t, in.SetReal(vr, v))
+	})
+	t.Run("error", func(t *testing.T) {
+		in := running(t, f, "e")
+		s, err := in.GetFMUState(nil)
+		must(t, err)
+		fail(t, in, fnDoStep, StatusErr, 1)
+		st, err := in.DoStep(0, 1, false)
+		var se *StatusError
+		if st != StatusErr || !errors.As(err, &se) || in.State() != StateError {
+			t.Fatal(st, err, in.State())
+		}
+		if want := "function 27 returns 3 at 0 of time"; se.Msg != want {
+			t.Errorf("message %q, want %q", se.Msg, want)
+		}
+		var order *CallOrderError
+		if err := in.Terminate(); !errors.As(err, &order) {
+			t.Error(err)
+		}
+		must(t, in.SetFMUState(s))
+		_, err = in.DoStep(0, 1, false)
+		must(t, err)
+	})
+	t.Run("undefined", func(t *testing.T) {
+		for _, bad := range []Status{6, 17, -3} {
+			in := running(t, f, "u")
+			fail(t, in, fnDoStep, bad, 1)
+			st, err := in.DoStep(0, 1, false)
+			if st != StatusErr || err == nil || in.State() != StateError || !strings.Contains(err.Error(), "does not define") {
+				t.Error(st, err, in.State())
+			}
+		}
+	})
+	t.Run("query answered by error", func(t *testing.T) {
+		in := running(t, f, "q")
+		fail(t, in, fnGetRealStatus, StatusErr, 1)
+		if _, err := in.GetRealStatus(LastSuccessfulTime); err == nil || in.State() != StateStepComplete {
+			t.Error(err, in.State())
+		}
+	})
+	t.Run("pending", func(t *testing.T) {
+		in := running(t, f, "p")
+		must(t, in.SetInteger([]ValueReference{103}, []int32{int32(StatusPending)}))
+		fail(t, in, fnDoStep, StatusPending, 1)
+		if st, err := in.DoStep(0, 1, false); st != StatusPending || err != nil || in.State() != StateStepInProgress {
+			t.Fatal(st, err, in.State())
+		}
+		if st, err := in.GetStatus(DoStepStatus); st != StatusPending || err != nil || in.State() != StateStepInProgress {
+			t.Error(st, err)
+		}
+		if err := in.Free(); err == nil {
+			t.Error("freed while a step was in progress")
+		}
+		must(t, in.CancelStep())
+		if in.State() != StateStepCanceled {
+			t.Error(in.State())
+		}
+		must(t, in.Reset())
+		for _, end := range []struct {
+			status Status
+			state  State
+		}{{StatusOK, StateStepComplete}, {StatusWarning, StateStepComplete}, {StatusDiscard, StateStepFailed}, {StatusErr, StateError}} {
+			in := running(t, f, "p2")
+			must(t, in.SetInteger([]ValueReference{103}, []int32{int32(end.status)}))
+			fail(t, in, fnDoStep, StatusPending, 1)
+			_, err := in.DoStep(0, 1, false)
+			must(t, err)
+			st, err := in.GetStatus(DoStepStatus)
+			if st != end.status || in.State() != end.state || (err != nil) != (end.status > StatusWarning) {
+				t.Errorf("pending step ended by %v: %v %v %v", end.status, st, err, in.State())
+			}
+		}
+	})
+}
+
+func TestFatal(t *testing.T) {
+	f := plainFMU(t)
+	a, b := running(t, f, "a"), running(t, f, "b")
+	st, err := a.GetFMUState(nil)
+	must(t, err)
+	fail(t, a, fnDoStep, StatusFatal, 0)
+	if st, err := a.DoStep(0, 1, false); st != StatusFatal || err == nil {
+		t.Fatal(st, err)
+	}
+	before := export(t, a, "probe_calls")
+	var order *CallOrderError
+	for name, call := range map[string]func() error{
+		"Reset":     a.Reset,
+		"Get":       func() error { return b.GetReal([]ValueReference{0}, make([]float64, 1)) },
+		"Terminate": b.Terminate,
+		"Set state": func() error { return a.SetFMUState(st) },
+		"new":       func() error { _, err := f.Instantiate("c", InstanceOptions{}); return err },
+		"stepper":   func() error { _, err := b.NewStepper(StepPlan{}); return err },
+	} {
+		if err := call(); !errors.As(err, &order) || order.State != StateFatal {
+			t.Errorf("%s after Fatal: %v", name, err)
+		}
+	}
+	must(t, a.Free())
+	must(t, b.Free())
+	if export(t, a, "probe_calls") != before || export(t, a, "probe_alive")&0xff != 2 {
+		t.Error("the FMU was called after Fatal")
+	}
+	running(t, plainFMU(t), "another FMU is not affected")
+}
+
+// table39 is checklist fmi2 39 written down a second time: the states by letter.
+var table39 = map[function]string{
+	fnSetDebugLogging: "RICPFXTE", fnSetupExperiment: "R", fnEnterInitializationMode: "R", fnExitInitializationMode: "I",
+	fnSetReal: "RIC", fnSetInteger: "RIC", fnSetBoolean: "RIC", fnSetString: "RIC",
+	fnGetReal: "ICFXTE", fnGetInteger: "ICFXTE", fnGetBoolean: "ICFXTE", fnGetString: "ICFXTE",
+	fnDoStep: "C", fnCancelStep: "P",
+	fnGetStatus: "CPFT", fnGetRealStatus: "CPFT", fnGetIntegerStatus: "CPFT", fnGetBooleanStatus: "CPFT", fnGetStringStatus: "CPFT",
+	fnTerminate: "CF",
+	fnReset:     "RICFXTE", fnFreeInstance: "RICFXTE", fnSetFMUState: "RICFXTE", fnFreeFMUState: "RICFXTE",
+	fnSerializedFMUStateSize: "RICFXTE", fnSerializeFMUState: "RICFXTE", fnDeSerializeFMUState: "RICFXTE", fnGetFMUState: "RICFXTE",
+	fnGetDirectionalDerivative: "ICFXTE", fnSetRealInputDerivatives: "RIC", fnGetRealOutputDerivatives: "CFXTE",
+}
+
+func TestCallOrder(t *testing.T) {
+	f := plainFMU(t)
+	const letters = "RICPFXTE"
+	vr := []ValueReference{0}
+	calls := map[function]func(in *Instance, s *FMUState, data []byte) error{
+		fnSetDebugLogging:         func(in *Instance, _ *FMUState, _ []byte) error { return in.SetDebugLogging(true, nil) },
+		fnSetupExperiment:         func(in *Instance, _ *FMUState, _ []byte) error { return in.SetupExperiment(Experiment{}) },
+		fnEnterInitializationMode: func(in *Instance, _ *FMUState, _ []byte) error { return in.EnterInitializationMode() },
+		fnExitInitializationMode:  func(in *Instance, _ *FMUState, _ []byte) error { return in.ExitInitializationMode() },
+		fnSetReal:                 func(in *Instance, _ *FMUState, _ []byte) error { return in.SetReal(vr, []float64{1}) },
+		fnSetInteger:              func(in *Instance, _ *FMUState, _ []byte) error { return in.SetInteger(vr, []int32{1}) },
+		fnSetBoolean:              func(in *Instance, _ *FMUState, _ []byte) error { return in.SetBoolean(vr, []bool{true}) },
+		fnSetString:               func(in *Instance, _ *FMUState, _ []byte) error { return in.SetString(vr, []string{"x"}) },
+		fnGetReal:                 func(in *Instance, _ *FMUState, _ []byte) error { return in.GetReal(vr, []float64{1}) },
+		fnGetInteger:              func(in *Instance, _ *FMUState, _ []byte) error { return in.GetInteger(vr, []int32{1}) },
+		fnGetBoolean:              func(in *Instance, _ *FMUState, _ []byte) error { return in.GetBoolean(vr, []bool{true}) },
+		fnGetString:               func(in *Instance, _ *FMUState, _ []byte) error { return in.GetString(vr, []string{"x"}) },
+		fnDoStep:                  func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.DoStep(0, 1, false); return err },
+		fnCancelStep:              func(in *Instance, _ *FMUState, _ []byte) error { return in.CancelStep() },
+		fnGetStatus:               func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetStatus(PendingStatus); return err },
+		fnGetRealStatus:           func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetRealStatus(0); return err },
+		fnGetIntegerStatus:        func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetIntegerStatus(0); return err },
+		fnGetBooleanStatus:        func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetBooleanStatus(0); return err },
+		fnGetStringStatus:         func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetStringStatus(0); return err },
+		fnTerminate:               func(in *Instance, _ *FMUState, _ []byte) error { return in.Terminate() },
+		fnReset:                   func(in *Instance, _ *FMUState, _ []byte) error { return in.Reset() },
+		fnFreeInstance:            func(in *Instance, _ *FMUState, _ []byte) error { return in.Free() },
+		fnSetFMUState:             func(in *Instance, s *FMUState, _ []byte) error { return in.SetFMUState(s) },
+		fnFreeFMUState:            func(in *Instance, s *FMUState, _ []byte) error { return in.FreeFMUState(s) },
+		fnSerializeFMUState:       func(in *Instance, s *FMUState, _ []byte) error { _, err := in.SerializeFMUState(s, nil); return err },
+		fnDeSerializeFMUState:     func(in *Instance, _ *FMUState, d []byte) error { _, err := in.DeserializeFMUState(d); return err },
+		fnGetFMUState:             func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetFMUState(nil); return err },
+		fnGetDirectionalDerivative: func(in *Instance, _ *FMUState, _ []byte) error {
+			return in.GetDirectionalDerivative(vr, vr, []float64{1}, []float64{1})
+		},
+		fnSetRealInputDerivatives: func(in *Instance, _ *FMUState, _ []byte) error {
+			return in.SetRealInputDerivatives(vr, []int32{1}, []float64{1})
+		},
+		fnGetRealOutputDerivatives: func(in *Instance, _ *FMUState, _ []byte) error {
+			return in.GetRealOutputDerivatives(vr, []int32{1}, []float64{1})
+		},
+	}
+	pairs := 0
+	for fn, states := range table39 {
+		if fn == fnSerializedFMUStateSize { // part of SerializeFMUState
+			continue
+		}
+		for k, letter := range letters {
+			in, err := f.Instantiate("order", InstanceOptions{})
+			must(t, err)
+			s, err := in.GetFMUState(nil)
+			must(t, err)
+			data, err := in.SerializeFMUState(s, nil)
+			must(t, err)
+			in.setup = true
+			in.state = State(k)
+			entered := in.crossings
+			err = calls[fn](in, s, data)
+			var order *CallOrderError
+			allowed := strings.ContainsRune(states, letter)
+			switch {
+			case allowed && err != nil:
+				t.Errorf("%v in %v: %v", fn, State(k), err)
+			case !allowed && !errors.As(err, &order):
+				t.Errorf("%v in %v: %v, want a CallOrderError", fn, State(k), err)
+			case !allowed && in.crossings != entered:
+				t.Errorf("%v in %v entered the FMU", fn, State(k))
+			case !allowed && len(order.Legal) != len(states):
+				t.Errorf("%v: %v says legal in %v", fn, order, order.Legal)
+			}
+			if in.state != StateFreed {
+				in.state = StateInstantiated
+			}
+			must(t, in.Free())
+			pairs++
+		}
+	}
+	if want := (int(numFunctions) - 4 - 1 + 1 - 0) * len(letters); pairs > want || pairs != len(calls)*len(letters) {
+		t.Errorf("%d pairs tried, functions %d", pairs, len(calls))
+	}
+	in := instance(t, f, "setup", InstanceOptions{})
+	var order *CallOrderError
+	if err := in.EnterInitializationMode(); !errors.As(err, &order) || !strings.Contains(err.Error(), "fmi2SetupExperiment") {
+		t.Errorf("initialisation without SetupExperiment: %v", err)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	in := running(t, plainFMU(t), "arguments")
+	vr := []ValueReference{0, 1}
+	before := in.crossings
+	var arg *ArgumentError
+	for name, err := range map[string]error{
+		"lengths":       in.GetReal(vr, make([]float64, 1)),
+		"set lengths":   in.SetBoolean(vr, nil),
+		"NUL":           in.SetString(vr[:1], []string{"a\x00b"}),
+		"order 0":       in.SetRealInputDerivatives(vr[:1], []int32{0}, []float64{1}),
+		"order 3":       in.GetRealOutputDerivatives(vr[:1], []int32{3}, []float64{1}),
+		"orders":        in.GetRealOutputDerivatives(vr, []int32{1}, []float64{1, 2}),
+		"directional":   in.GetDirectionalDerivative(vr, vr, []float64{1}, []float64{1, 2}),
+		"h = 0":         second(in.DoStep(0, 0, false)),
+		"h < 0":         second(in.DoStep(0, -1, false)),
+		"h NaN":         second(in.DoStep(0, math.NaN(), false)),
+		"t infinite":    second(in.DoStep(math.Inf(1), 1, false)),
+		"category":      in.SetDebugLogging(true, []string{"c"}),
+		"category NUL":  in.SetDebugLogging(true, []string{"a\x00"}),
+		"blank name":    second(in.fmu.Instantiate(" ", InstanceOptions{})),
+		"name with NUL": second(in.fmu.Instantiate("a\x00", InstanceOptions{})),
+	} {
+		if !errors.As(err, &arg) {
+			t.Errorf("%s: %v, want an ArgumentError", name, err)
+		}
+	}
+	for name, err := range map[string]error{
+		"get": in.GetReal(nil, nil), "set": in.SetString(nil, nil), "boolean": in.GetBoolean(nil, nil),
+		"derivatives": in.SetRealInputDerivatives(nil, nil, nil),
+		"directional": in.GetDirectionalDerivative(nil, vr, []float64{1, 1}, nil),
+	} {
+		if err != nil {
+			t.Errorf("empty %s: %v", name, err)
+		}
+	}
+	dv := []float64{7, 7}
+	must(t, in.GetDirectionalDerivative(vr, nil, nil, dv))
+	if !slices.Equal(dv, []float64{0, 0}) {
+		t.Errorf("derivative with respect to nothing: %v", dv)
+	}
+	if in.crossings != before {
+		t.Error("the FMU was entered")
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestCapabilities(t *testing.T) {
+	f := plainFMU(t)
+	*f.Description.CoSimulation = CoSimulation{ModelIdentifier: "probe"}
+	in := running(t, f, "none")
+	vr, v := []ValueReference{0}, []float64{0}
+	_, get := in.GetFMUState(nil)
+	_, de := in.DeserializeFMUState(nil)
+	_, step := in.NewStepper(StepPlan{RealIn: vr, DerivativeOrders: 1})
+	for flag, err := range map[string]error{
+		"canGetAndSetFMUstate": get, "canSerializeFMUstate": de, "canInterpolateInputs": step,
+		"providesDirectionalDerivative": in.GetDirectionalDerivative(vr, vr, v, v),
+		"maxOutputDerivativeOrder":      in.GetRealOutputDerivatives(vr, []int32{1}, v),
+	} {
+		var c *CapabilityError
+		if !errors.As(err, &c) || c.Flag != flag || !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+	lean := probeFMU(t, "-DLEAN")
+	in = running(t, lean, "lean")
+	var c *CapabilityError
+	if err := in.GetString(vr, []string{""}); !errors.As(err, &c) || c.Library == "" {
+		t.Errorf("missing function: %v", err)
+	}
+	if lean.Exports("fmi2GetString") || !lean.Exports("fmi2DoStep") || lean.Exports("printf") {
+		t.Error("Exports is wrong")
+	}
+}
+
+func TestTicks(t *testing.T) {
+	in := running(t, plainFMU(t), "ticks")
+	s, err := in.NewStepper(StepPlan{})
+	must(t, err)
+	rate := TickRate()
+	if rate < 1e6 || rate > 1e11 {
+		t.Fatalf("tick rate %g", rate)
+	}
+	k0, t0 := now()
+	time.Sleep(30 * time.Millisecond)
+	k1, t1 := now()
+	if ratio := float64(k1-k0) / rate / t1.Sub(t0).Seconds(); ratio < 0.97 || ratio > 1.03 {
+		t.Errorf("ticks give %g of the time by the clock", ratio)
+	}
+	for k := range 100 {
+		_, err := s.Step(float64(k), 1, true)
+		must(t, err)
+	}
+	if d := float64(s.Ticks()) / rate; d <= 0 || d > 1 || s.Ticks() > in.Ticks() {
+		t.Errorf("100 steps took %g s", d)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for s, want := range map[interface{ String() string }]string{
+		StatusOK: "OK", StatusErr: "Error", StatusNotRun: "not run", Status(9): "status(9)", StatusPending: "Pending",
+		LastSuccessfulTime: "LastSuccessfulTime", StatusKind(7): "status kind(7)", StateStepFailed: "stepFailed", State(99): "state(99)",
+		fnGetFMUState: "fmi2GetFMUstate",
+	} {
+		if s.String() != want {
+			t.Errorf("%#v is called %q, want %q", s, s.String(), want)
+		}
+	}
+	for k, n := range functionNames {
+		if n == "" {
+			t.Errorf("function %d has no name", k)
+		}
+	}
+	if !reflect.DeepEqual(slices.Index(functionNames[:], "fmi2DoStep"), int(fnDoStep)) {
+		t.Error("the table is out of order")
+	}
+}

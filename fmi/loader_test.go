@@ -1,0 +1,331 @@
+package fmi
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+func TestResourceURI(t *testing.T) {
+	for _, c := range []struct {
+		dir     string
+		windows bool
+		want    string
+	}{
+		{"/tmp/x", false, "file:///tmp/x/resources"},
+		{"/tmp/x/", false, "file:///tmp/x/resources"},
+		{"/tmp/a b#c%/ü", false, "file:///tmp/a%20b%23c%25/%C3%BC/resources"},
+		{`C:\x y\z`, true, "file:///C:/x%20y/z/resources"},
+		{`\\host\share\d`, true, "file://host/share/d/resources"},
+	} {
+		if got := resourceURI(c.dir, c.windows); got != c.want {
+			t.Errorf("%s: %s, want %s", c.dir, got, c.want)
+		}
+	}
+}
+
+func TestPlatforms(t *testing.T) {
+	for k, want := range map[string]string{
+		"linux/amd64": "linux64", "linux/386": "linux32", "linux/arm64": "aarch64-linux", "windows/amd64": "win64",
+		"windows/386": "win32", "windows/arm64": "aarch64-windows", "darwin/amd64": "darwin64", "darwin/arm64": "aarch64-darwin",
+		"linux/riscv64": "riscv64-linux", "freebsd/amd64": "x86_64-freebsd", "freebsd/arm64": "aarch64-freebsd",
+	} {
+		goos, arch, _ := strings.Cut(k, "/")
+		if got := platforms(goos, arch)[0]; got != want {
+			t.Errorf("%s: %s, want %s", k, got, want)
+		}
+	}
+}
+
+// refuses loads f and wants an error with the rule and the words.
+func refuses(t *testing.T, f *FMU, id string, words ...string) {
+	t.Helper()
+	_, err := f.Instantiate("x", InstanceOptions{})
+	if !diag.Has(err, id) {
+		t.Errorf("error %v, want rule %s", err, id)
+		return
+	}
+	for _, w := range append(words, f.Path) {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q does not say %q", err, w)
+		}
+	}
+	if _, again := f.Instantiate("x", InstanceOptions{}); again == nil || again.Error() != err.Error() {
+		t.Errorf("the second time: %v", again)
+	}
+}
+
+// warns loads f and wants a warning with the rule, in the instance's log too.
+func warns(t *testing.T, f *FMU, id string) *collector {
+	t.Helper()
+	c := new(collector)
+	instance(t, f, "x", InstanceOptions{Log: c.log})
+	l, err := f.Load()
+	must(t, err)
+	if len(l.Findings) == 0 || l.Findings[0].ID != id || l.Findings[0].Level != diag.Warning {
+		t.Errorf("findings %v, want %s", l.Findings, id)
+	}
+	if !c.has(id) {
+		t.Errorf("the log does not tell %s: %q", id, c.texts())
+	}
+	return c
+}
+
+func TestLoadErrors(t *testing.T) {
+	f, _ := place(t)
+	must(t, os.MkdirAll(f.Dir, 0o755))
+	refuses(t, f, "FA5", runtime.GOOS, "no library at all")
+
+	f, _ = place(t)
+	must(t, os.MkdirAll(filepath.Join(f.Dir, "sources"), 0o755))
+	refuses(t, f, "FA5", "C sources only")
+
+	f, _ = place(t)
+	must(t, os.MkdirAll(filepath.Join(f.Dir, "binaries", "vax-vms"), 0o755))
+	must(t, os.WriteFile(filepath.Join(f.Dir, "binaries", "vax-vms", "probe.exe"), nil, 0o644))
+	refuses(t, f, "FA5", "vax-vms")
+
+	f, lib := place(t)
+	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
+	must(t, os.WriteFile(lib, []byte("not a library"), 0o644))
+	refuses(t, f, "FA6", "probe"+librarySuffix)
+
+	f, lib = place(t)
+	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
+	for _, n := range []string{"a", "b"} {
+		must(t, os.WriteFile(filepath.Join(filepath.Dir(lib), n+librarySuffix), nil, 0o644))
+	}
+	refuses(t, f, "FA5", "a"+librarySuffix, `modelIdentifier "probe"`)
+
+	f, lib = place(t)
+	build(t, lib, []string{"dep.c"})
+	refuses(t, f, "FA7", "fmi2Instantiate")
+
+	f, lib = place(t)
+	build(t, lib, []string{"dep.c"}, "-Ddep_answer=probe_fmi2Instantiate")
+	refuses(t, f, "FA7", "prefix")
+
+	refuses(t, probeFMU(t, `-DTYPES="strange"`), "FA8", "strange", "default")
+
+	f, _ = place(t)
+	f.Description.CoSimulation = nil
+	refuses(t, f, "FA7", "Co-Simulation")
+}
+
+func TestLoadDeviations(t *testing.T) {
+	warns(t, probeFMU(t, `-DVERSION="2.0.3"`), "FA8V")
+
+	rename := func(f *FMU, name string) {
+		t.Helper()
+		dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
+		must(t, os.Rename(filepath.Join(dir, "probe"+librarySuffix), filepath.Join(dir, name+librarySuffix)))
+	}
+	f := plainFMU(t)
+	rename(f, "other")
+	warns(t, f, "FA6N")
+
+	f = plainFMU(t)
+	rename(f, "archive")
+	f.Path = filepath.Join(tempDir, "archive.fmu")
+	dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
+	must(t, os.WriteFile(filepath.Join(dir, "helper"+librarySuffix), nil, 0o644))
+	warns(t, f, "FA6N")
+
+	if p := platforms(runtime.GOOS, runtime.GOARCH); len(p) > 1 {
+		f = plainFMU(t)
+		must(t, os.Rename(filepath.Join(f.Dir, "binaries", p[0]), filepath.Join(f.Dir, "binaries", p[1])))
+		warns(t, f, "FA6N")
+	}
+}
+
+// TestSiblings loads an FMU whose library needs another one in its folder and
+// does not say where to look for it.
+func TestSiblings(t *testing.T) {
+	f, lib := place(t)
+	dir := filepath.Dir(lib)
+	named := "-Wl,-soname,libprobedep.so"
+	if runtime.GOOS == "darwin" {
+		named = "-Wl,-install_name,libprobedep.dylib"
+	}
+	build(t, filepath.Join(dir, "libprobedep"+librarySuffix), []string{"dep.c"}, named)
+	build(t, lib, []string{"probe.c"}, "-DNEEDS_DEP", "-L"+dir, "-lprobedep", "-lm")
+	in := instance(t, f, "x", InstanceOptions{})
+	must(t, in.SetupExperiment(Experiment{}))
+	must(t, in.EnterInitializationMode())
+	v := make([]int32, 1)
+	must(t, in.GetInteger([]ValueReference{10}, v))
+	if v[0] != 42 {
+		t.Errorf("the dependency answers %d", v[0])
+	}
+}
+
+// TestUnnamedLibm loads an FMU that uses libm and does not name it.
+func TestUnnamedLibm(t *testing.T) {
+	f, lib := place(t)
+	build(t, lib, []string{"probe.c"}, "-DNEEDS_LIBM")
+	in := instance(t, f, "x", InstanceOptions{})
+	must(t, in.SetupExperiment(Experiment{}))
+	must(t, in.EnterInitializationMode())
+	v := make([]float64, 1)
+	must(t, in.GetReal([]ValueReference{10}, v))
+	if v[0] < 1.414 || v[0] > 1.415 {
+		t.Errorf("sqrt(2) = %v", v[0])
+	}
+}
+
+func TestNull(t *testing.T) {
+	f := plainFMU(t)
+	f.Description.GUID = "{other}"
+	c := new(collector)
+	_, err := f.Instantiate("x", InstanceOptions{Log: c.log})
+	if err == nil || !strings.Contains(err.Error(), "guid {other} is not {probe}") || !strings.Contains(err.Error(), f.Path) {
+		t.Errorf("error %v", err)
+	}
+	if !c.has("guid {other}") {
+		t.Errorf("log %q", c.texts())
+	}
+}
+
+func TestOncePerProcess(t *testing.T) {
+	f, g := plainFMU(t), plainFMU(t) // two archives with the same library
+	f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess = true
+	g.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess = true
+	a := instance(t, f, "first", InstanceOptions{})
+	for _, x := range []*FMU{f, g} {
+		if _, err := x.Instantiate("second", InstanceOptions{}); err == nil || !strings.Contains(err.Error(), `"first"`) {
+			t.Errorf("a second instance: %v", err)
+		}
+	}
+	must(t, a.Free())
+	b := instance(t, g, "second", InstanceOptions{})
+	must(t, b.Free())
+	g.Description.GUID = "{other}" // a refused instance gives its place back
+	if _, err := g.Instantiate("third", InstanceOptions{}); err == nil {
+		t.Error("wrong guid accepted")
+	}
+	instance(t, f, "fourth", InstanceOptions{})
+}
+
+func TestGuard(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // no chdir probe there
+	}
+	dir, err := os.Getwd()
+	must(t, err)
+	c := new(collector)
+	instance(t, probeFMU(t, "-DCHDIR"), "x", InstanceOptions{Log: c.log})
+	if now, err := os.Getwd(); err != nil || now != dir {
+		t.Errorf("working directory %s, %v", now, err)
+	}
+	if !c.has(`working directory to "/"`) {
+		t.Errorf("log %q", c.texts())
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	c = new(collector)
+	instance(t, probeFMU(t, "-DSIGNALS"), "x", InstanceOptions{Log: c.log})
+	if !c.has("signals 11 (segmentation fault), 27") {
+		t.Errorf("log %q", c.texts())
+	}
+	defer func() {
+		var re runtime.Error
+		if e, ok := recover().(error); !ok || !errors.As(e, &re) {
+			t.Error("a nil dereference in Go is not recovered")
+		}
+	}()
+	var p *FMU
+	_ = p.Path
+}
+
+func TestTrace(t *testing.T) {
+	var b strings.Builder
+	tr := NewTrace(&b)
+	in, err := plainFMU(t).Instantiate("tr", InstanceOptions{Trace: tr})
+	must(t, err)
+	tol := 1e-4
+	must(t, in.SetDebugLogging(true, []string{"a"}))
+	must(t, in.SetupExperiment(Experiment{Tolerance: &tol, Start: 1}))
+	must(t, in.EnterInitializationMode())
+	must(t, in.SetReal([]ValueReference{0, 5}, []float64{1, 2.5}))
+	must(t, in.SetInteger([]ValueReference{4}, []int32{-7}))
+	must(t, in.SetBoolean([]ValueReference{4}, []bool{true}))
+	must(t, in.SetString([]ValueReference{4, 5}, []string{"a", "b c"}))
+	must(t, in.GetString([]ValueReference{5}, []string{""}))
+	must(t, in.ExitInitializationMode())
+	long := make([]ValueReference, 20)
+	must(t, in.GetReal(long, make([]float64, 20)))
+	s := stepper(t, in, plan)
+	_, err = s.Step(1, 0.5, true)
+	must(t, err)
+	st, err := in.GetFMUState(nil)
+	must(t, err)
+	data, err := in.SerializeFMUState(st, nil)
+	must(t, err)
+	_, err = in.DeserializeFMUState(data)
+	must(t, err)
+	must(t, in.SetFMUState(st))
+	must(t, in.GetDirectionalDerivative([]ValueReference{1}, []ValueReference{0}, []float64{2}, make([]float64, 1)))
+	must(t, in.GetRealOutputDerivatives([]ValueReference{1}, []int32{1}, make([]float64, 1)))
+	_, err = in.GetStatus(DoStepStatus)
+	must(t, err)
+	_, err = in.GetRealStatus(LastSuccessfulTime)
+	must(t, err)
+	_, err = in.GetBooleanStatus(Terminated)
+	must(t, err)
+	_, err = in.GetStringStatus(PendingStatus)
+	must(t, err)
+	fail(t, in, fnDoStep, StatusDiscard, 0)
+	_, _ = in.DoStep(2, 1, false)
+	must(t, in.Terminate())
+	must(t, in.Free())
+	must(t, tr.Err())
+	text := b.String()
+	at := 0
+	for _, want := range []string{
+		`tr fmi2Instantiate name="tr" type=CoSimulation guid="{probe}" resources="file:///`, `visible=0 loggingOn=0 -> component`,
+		`fmi2SetDebugLogging on=1 categories=["a"] -> OK`,
+		`fmi2SetupExperiment toleranceDefined=1 tolerance=0.0001 start=1 stopDefined=0 stop=0 -> OK`,
+		`fmi2EnterInitializationMode -> OK`, `fmi2SetReal vr=[0 5] v=[1 2.5] -> OK`, `fmi2SetInteger vr=[4] v=[-7] -> OK`,
+		`fmi2SetBoolean vr=[4] v=[1] -> OK`, `fmi2SetString vr=[4 5] v=["a" "b c"] -> OK`, `fmi2GetString vr=[5] v=["b c"] -> OK`,
+		`fmi2ExitInitializationMode -> OK`, `fmi2GetReal vr=[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0…20] v=[1 1 1 1`,
+		`fmi2SetReal`, `fmi2SetRealInputDerivatives vr=[0 0] order=[1 2] v=[0 0] -> OK`, `fmi2DoStep t=1 h=0.5 noRestoreBefore=0 -> OK`,
+		`fmi2GetReal`, `fmi2GetBoolean`, `fmi2GetFMUstate state=0x`, `fmi2SerializedFMUstateSize state=0x`, `fmi2SerializeFMUstate state=0x`,
+		`fmi2DeSerializeFMUstate size=`, `fmi2SetFMUstate state=0x`, `fmi2GetDirectionalDerivative unknown=[1] known=[0] dvKnown=[2] dvUnknown=[20] -> OK`,
+		`fmi2GetRealOutputDerivatives vr=[1] order=[1] v=[101] -> OK`, `fmi2GetStatus kind=DoStepStatus value=OK`,
+		`fmi2GetRealStatus kind=LastSuccessfulTime value=3.5`, `fmi2GetBooleanStatus kind=Terminated value=17`,
+		`fmi2GetStringStatus kind=PendingStatus value="still busy"`, `fmi2DoStep t=2 h=1 noRestoreBefore=0 -> Discard`,
+		`fmi2Terminate -> OK`, `fmi2FreeFMUstate state=`, `fmi2FreeInstance -> void`,
+	} {
+		k := strings.Index(text[at:], want)
+		if k < 0 {
+			t.Errorf("no %q in the rest of the trace:\n%s", want, text[at:])
+			break
+		}
+		at += k
+	}
+	for line := range strings.Lines(text) {
+		if !strings.HasSuffix(line, "µs\n") || !strings.Contains(line, " tr fmi2") || !strings.Contains(line, " -> ") {
+			t.Errorf("line %q", line)
+		}
+	}
+}
+
+type brokenWriter struct{ n int }
+
+func (w *brokenWriter) Write([]byte) (int, error) { w.n++; return 0, errors.New("disk full") }
+
+func TestTraceError(t *testing.T) {
+	w := new(brokenWriter)
+	tr := NewTrace(w)
+	in := instance(t, plainFMU(t), "two words", InstanceOptions{Trace: tr})
+	start(t, in)
+	if tr.Err() == nil || w.n != 1 {
+		t.Errorf("%v after %d writes", tr.Err(), w.n)
+	}
+}

@@ -1,0 +1,181 @@
+package fmi
+
+import (
+	"fmt"
+	"slices"
+)
+
+// FMUState is a saved state of an instance. It belongs to the instance and ends
+// with it.
+type FMUState struct {
+	in     *Instance
+	handle uintptr // fmi2FMUstate
+	state  State   // of the life cycle, which setting restores too (checklist fmi2 58)
+	setup  bool
+}
+
+// owned checks that s can be used with in.
+func (in *Instance) owned(f function, s *FMUState) error {
+	switch {
+	case s == nil || s.in == nil:
+		return in.argument(f, "the state is nil or freed")
+	case s.in != in:
+		return in.argument(f, "the state is of instance %s", s.in.name)
+	}
+	return nil
+}
+
+// GetFMUState saves the state. With reuse, a state of the same instance, it is
+// overwritten and given back, which saves the FMU an allocation; nil makes a
+// new one. States are freed by FreeFMUState or with the instance.
+func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
+	const f = fnGetFMUState
+	if err := in.begin(f); err != nil {
+		return nil, err
+	}
+	*in.handle = 0
+	if reuse != nil {
+		if err := in.owned(f, reuse); err != nil {
+			return nil, err
+		}
+		*in.handle = reuse.handle
+	}
+	r := in.rec
+	r.fn, r.sig = in.fmu.sym[f], sigInts
+	r.i[0], r.i[1] = in.comp, in.handleAddress()
+	before := in.State()
+	if err := in.call(f); err != nil {
+		return nil, err
+	}
+	s := reuse
+	if s == nil {
+		s = &FMUState{in: in}
+		in.states = append(in.states, s)
+	}
+	s.handle, s.state, s.setup = *in.handle, before, in.setup
+	return s, nil
+}
+
+func (in *Instance) handleAddress() uintptr { return addressOf(in.handle) }
+
+// SetFMUState goes back to a saved state, also out of StateError and
+// StateStepCanceled; the state of the life cycle is restored with it. The saved
+// state stays valid.
+func (in *Instance) SetFMUState(s *FMUState) error {
+	const f = fnSetFMUState
+	if err := in.begin(f); err != nil {
+		return err
+	}
+	if err := in.owned(f, s); err != nil {
+		return err
+	}
+	r := in.rec
+	r.fn, r.sig = in.fmu.sym[f], sigInts
+	r.i[0], r.i[1] = in.comp, s.handle
+	if err := in.call(f); err != nil {
+		return err
+	}
+	in.state, in.setup = s.state, s.setup
+	return nil
+}
+
+// FreeFMUState frees a saved state; nil and a freed one are ignored. Whatever
+// the FMU answers, the state cannot be used any more.
+func (in *Instance) FreeFMUState(s *FMUState) error {
+	const f = fnFreeFMUState
+	if s == nil || s.in == nil {
+		return nil
+	}
+	if err := in.begin(f); err != nil {
+		return err
+	}
+	if err := in.owned(f, s); err != nil {
+		return err
+	}
+	*in.handle = s.handle
+	in.prepare(f, in.comp, in.handleAddress())
+	if k := slices.Index(in.states, s); k >= 0 {
+		in.states = slices.Delete(in.states, k, k+1)
+	}
+	s.in, s.handle = nil, 0
+	return in.call(f)
+}
+
+// A serialised state is what the FMU gives behind a header of eight bytes: a
+// mark, the version of the header, the state of the life cycle and whether
+// SetupExperiment was called.
+const stateHeader = 8
+
+var stateMark = [5]byte{'M', 'F', 'S', '2', 1}
+
+// SerializeFMUState appends the bytes of a saved state to buf. They are for
+// DeserializeFMUState with an instance of the same FMU; whether they survive
+// the process is up to the FMU (checklist fmi2 59).
+func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
+	if err := in.begin(fnSerializeFMUState); err != nil {
+		return buf, err
+	}
+	if err := in.begin(fnSerializedFMUStateSize); err != nil {
+		return buf, err
+	}
+	if err := in.owned(fnSerializeFMUState, s); err != nil {
+		return buf, err
+	}
+	*in.size = 0
+	in.prepare(fnSerializedFMUStateSize, in.comp, s.handle, addressOf(in.size))
+	if err := in.call(fnSerializedFMUStateSize); err != nil {
+		return buf, err
+	}
+	size := *in.size
+	if size > maxState {
+		return buf, in.argument(fnSerializedFMUStateSize, "the FMU gives %d bytes as the size of its state, more than the bound of %d", size, uint64(maxState))
+	}
+	b, err := bufSlice[byte](&in.valBuf, int(size))
+	if err != nil {
+		return buf, in.argument(fnSerializeFMUState, "%v", err)
+	}
+	in.prepare(fnSerializeFMUState, in.comp, s.handle, address(b), size)
+	if err := in.call(fnSerializeFMUState); err != nil {
+		return buf, err
+	}
+	buf = append(buf, stateMark[:]...)
+	buf = append(buf, byte(s.state), byte(flag(s.setup)), 0)
+	return append(buf, b...), nil
+}
+
+// maxState bounds the size of a serialised state that is believed.
+const maxState = 1 << 32
+
+// DeserializeFMUState makes a saved state of bytes from SerializeFMUState, also
+// of another instance of the same FMU.
+func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
+	const f = fnDeSerializeFMUState
+	if err := in.begin(f); err != nil {
+		return nil, err
+	}
+	if len(data) < stateHeader || [5]byte(data[:5]) != stateMark || State(data[5]) > StateError {
+		return nil, in.argument(f, "the %d bytes are no state that SerializeFMUState gave", len(data))
+	}
+	body := data[stateHeader:]
+	b, err := bufSlice[byte](&in.valBuf, len(body))
+	if err != nil {
+		return nil, in.argument(f, "%v", err)
+	}
+	copy(b, body)
+	*in.handle = 0
+	in.prepare(f, in.comp, address(b), uintptr(len(body)), in.handleAddress())
+	if err := in.call(f); err != nil {
+		return nil, err
+	}
+	s := &FMUState{in: in, handle: *in.handle, state: State(data[5]), setup: data[6] != 0}
+	in.states = append(in.states, s)
+	return s, nil
+}
+
+// String tells what the state is of.
+func (s *FMUState) String() string {
+	if s == nil || s.in == nil {
+		return "freed state"
+	}
+	return fmt.Sprintf("state of %s, %s", s.in.name, s.state)
+}

@@ -1,0 +1,421 @@
+package fmi
+
+import "fmt"
+
+// StepPlan says what a Stepper exchanges with its instance at each step.
+// Strings go by the ordinary calls.
+type StepPlan struct {
+	RealIn, IntegerIn, BooleanIn    []ValueReference
+	RealOut, IntegerOut, BooleanOut []ValueReference
+	// DerivativeOrders is the highest order of input derivatives sent with each
+	// step; 0 sends none.
+	DerivativeOrders int
+	// DerivativeIn are the indices into RealIn that get derivatives; nil = all.
+	DerivativeIn []int
+}
+
+// Stepper sets the inputs and their derivatives, steps and reads the outputs of
+// one instance in one crossing into C, without allocation. Write the inputs,
+// call Step, read the outputs.
+//
+// The slices are views into C memory: they keep their place until Free of the
+// instance, which makes them nil; a copy of a slice header must not be used
+// after that. Booleans are 0 or 1 on the way in; what is not 0 on the way out
+// is true.
+type Stepper struct {
+	RealIn               []float64
+	IntegerIn, BooleanIn []int32
+	// Derivatives holds the derivatives of order 1 of all inputs in
+	// DerivativeIn, then those of order 2 and so on, at the start of the step.
+	Derivatives            []float64
+	RealOut                []float64
+	IntegerOut, BooleanOut []int32
+
+	// NoRestoreBefore is what DoStep takes as noRestoreBefore.
+	NoRestoreBefore bool
+
+	in    *Instance
+	batch *batch
+	recs  []record   // set…, doStep, get…
+	fns   []function // of each record
+	do    int        // index of doStep
+	ticks uint64
+}
+
+// NewStepper prepares the calls of a plan. A CapabilityError says what the FMU
+// lacks for it.
+func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
+	if s := in.State(); s == StateFatal || s == StateFreed {
+		return nil, orderError(in.name, fnDoStep, s)
+	}
+	if p.DerivativeOrders < 0 || p.DerivativeOrders > 16 {
+		return nil, in.argument(fnSetRealInputDerivatives, "derivatives up to order %d cannot be sent; the orders 0 to 16 can", p.DerivativeOrders)
+	}
+	s := &Stepper{in: in, do: -1}
+	err := s.build(p)
+	if err != nil {
+		return nil, err
+	}
+	in.steppers = append(in.steppers, s)
+	return s, nil
+}
+
+// build allocates the buffers and fills the records. What a failed one has
+// allocated is freed with the instance.
+func (s *Stepper) build(p StepPlan) error {
+	in := s.in
+	const most = 8 // kinds of calls in a step
+	recs, err := cslice[record](&in.mem, most)
+	if err != nil {
+		return err
+	}
+	s.recs = recs[:0]
+	b, err := in.mem.alloc(batchSize)
+	if err != nil {
+		return err
+	}
+	s.batch = (*batch)(b)
+
+	if s.RealIn, err = access[float64](s, fnSetReal, p.RealIn); err != nil {
+		return err
+	}
+	if s.IntegerIn, err = access[int32](s, fnSetInteger, p.IntegerIn); err != nil {
+		return err
+	}
+	if s.BooleanIn, err = access[int32](s, fnSetBoolean, p.BooleanIn); err != nil {
+		return err
+	}
+	if err := s.derivatives(p); err != nil {
+		return err
+	}
+	s.do = len(s.recs)
+	if err := s.add(fnDoStep, record{sig: sigDoStep}); err != nil {
+		return err
+	}
+	if s.RealOut, err = access[float64](s, fnGetReal, p.RealOut); err != nil {
+		return err
+	}
+	if s.IntegerOut, err = access[int32](s, fnGetInteger, p.IntegerOut); err != nil {
+		return err
+	}
+	s.BooleanOut, err = access[int32](s, fnGetBoolean, p.BooleanOut)
+	return err
+}
+
+// add appends a record for f; the component is filled in.
+func (s *Stepper) add(f function, r record) error {
+	in := s.in
+	if in.fmu.sym[f] == 0 {
+		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.fmu.library}
+	}
+	if name, ok := in.fmu.declares(f); !ok {
+		return &CapabilityError{Instance: in.name, Func: f.String(), Flag: name}
+	}
+	r.fn, r.i[0] = in.fmu.sym[f], in.comp
+	s.recs = append(s.recs, r) // within the capacity, so it stays in C memory
+	s.fns = append(s.fns, f)
+	return nil
+}
+
+// access adds a getter or setter for the references and gives its values.
+func access[T number](s *Stepper, f function, vr []ValueReference) ([]T, error) {
+	if len(vr) == 0 {
+		return nil, nil
+	}
+	refs, err := cslice[ValueReference](&s.in.mem, len(vr))
+	if err != nil {
+		return nil, err
+	}
+	copy(refs, vr)
+	v, err := cslice[T](&s.in.mem, len(vr))
+	if err != nil {
+		return nil, err
+	}
+	return v, s.add(f, record{i: [7]uintptr{1: address(refs), 2: uintptr(len(vr)), 3: address(v)}})
+}
+
+// derivatives adds the setter of the input derivatives.
+func (s *Stepper) derivatives(p StepPlan) error {
+	const f = fnSetRealInputDerivatives
+	which := p.DerivativeIn
+	if which == nil {
+		which = make([]int, len(p.RealIn))
+		for k := range which {
+			which[k] = k
+		}
+	}
+	n := len(which) * p.DerivativeOrders
+	if n == 0 {
+		return nil
+	}
+	refs, err := cslice[ValueReference](&s.in.mem, n)
+	if err != nil {
+		return err
+	}
+	orders, err := cslice[int32](&s.in.mem, n)
+	if err != nil {
+		return err
+	}
+	for k := range n {
+		w := which[k%len(which)]
+		if w < 0 || w >= len(p.RealIn) {
+			return s.in.argument(f, "DerivativeIn holds %d, but there are %d Real inputs", w, len(p.RealIn))
+		}
+		refs[k], orders[k] = p.RealIn[w], int32(k/len(which)+1)
+	}
+	if s.Derivatives, err = cslice[float64](&s.in.mem, n); err != nil {
+		return err
+	}
+	return s.add(f, record{i: [7]uintptr{1: address(refs), 2: uintptr(n), 3: address(orders), 4: address(s.Derivatives)}})
+}
+
+// clear takes the views into freed memory away.
+func (s *Stepper) clear() {
+	*s = Stepper{in: s.in, ticks: s.ticks}
+}
+
+// Instance gives the instance that is stepped.
+func (s *Stepper) Instance() *Instance { return s.in }
+
+// Ticks gives the time-stamp ticks that this stepper spent inside the FMU, in
+// groups too; see TickRate.
+func (s *Stepper) Ticks() uint64 { return s.ticks }
+
+// ready fills in the arguments of a step.
+func (s *Stepper) ready(r *record, t, h float64) {
+	r.f[0], r.f[1] = t, h
+	r.i[1] = flag(s.NoRestoreBefore)
+}
+
+// check tells whether a step may be made.
+func (s *Stepper) check(t, h float64) error {
+	in := s.in
+	if st := in.State(); st != StateStepComplete {
+		return orderError(in.name, fnDoStep, st)
+	}
+	if h > 0 && t-t == 0 && h-h == 0 { // finite
+		return nil
+	}
+	return in.checkStep(t, h)
+}
+
+// Step sends the inputs and their derivatives, steps from t by h (s) and, with
+// read, reads the outputs; without, they stay as they were (substeps). It stops
+// at the first call that gives anything but OK or Warning.
+//
+// Status and error are as for DoStep. If a setter was what failed, the Func of
+// the *StatusError says so and the step was not made; if a getter, it was. After
+// Pending and the wait for its end, Read reads the outputs.
+func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
+	if err := s.check(t, h); err != nil {
+		return StatusErr, err
+	}
+	s.ready(&s.recs[s.do], t, h)
+	n := len(s.recs)
+	if !read {
+		n = s.do + 1
+	}
+	return s.carryOut(0, n)
+}
+
+// Read reads the outputs, for example at the start and while the
+// initialisation is iterated.
+func (s *Stepper) Read() error {
+	if st := s.in.State(); !whenGet.has(st) {
+		return orderError(s.in.name, fnGetReal, st)
+	}
+	_, err := s.carryOut(s.do+1, len(s.recs))
+	return err
+}
+
+// Write sends the inputs, without derivatives, as the iteration of the
+// initialisation needs it. (Before a step it is not needed, and after it no
+// output may be read until the step is made; checklist fmi2 44.)
+func (s *Stepper) Write() error {
+	if st := s.in.State(); !whenSet.has(st) {
+		return orderError(s.in.name, fnSetReal, st)
+	}
+	n := s.do
+	if n > 0 && s.fns[n-1] == fnSetRealInputDerivatives {
+		n--
+	}
+	_, err := s.carryOut(0, n)
+	return err
+}
+
+// carryOut calls the records from lo to below hi and gives the worst status.
+func (s *Stepper) carryOut(lo, hi int) (Status, error) {
+	if lo >= hi {
+		return StatusOK, nil
+	}
+	in, b := s.in, s.batch
+	last := lo
+	if in.trace == nil {
+		b.recs, b.n = address(s.recs[lo:]), uintptr(hi-lo)
+		in.cross(b)
+		s.ticks += span(b.start, b.end)
+		last = lo + int(b.done) - 1
+	} else {
+		for last = lo; last < hi; last++ {
+			b.recs, b.n = address(s.recs[last:]), 1
+			in.cross(b)
+			s.ticks += span(b.start, b.end)
+			in.traceCall(s.fns[last], &s.recs[last])
+			if stops(s.recs[last].status()) {
+				break
+			}
+		}
+		last = min(last, hi-1)
+	}
+	worst := StatusOK
+	for k := lo; k <= last; k++ {
+		if st := s.recs[k].status(); st != StatusOK {
+			worst = st
+		}
+	}
+	if worst == StatusOK {
+		return StatusOK, nil
+	}
+	return defined(worst), in.settle(s.fns[last], worst)
+}
+
+// stops tells whether a status ends a batch.
+func stops(s Status) bool { return uint32(s) > uint32(StatusWarning) }
+
+// Group steps several steppers in one crossing into C.
+type Group struct {
+	members []*Stepper
+	batch   *batch
+	recs    []record // those of the members, a time stamp between two members
+	first   []int    // index of the first record of each member
+	do      []int    // index of each member's doStep
+	status  []Status
+	run     func(*batch)
+}
+
+// NewGroup makes a group that steps the members in the given order. They must
+// belong to different instances. A group can be used as long as all of those live;
+// its memory is freed with the first one's.
+func NewGroup(members []*Stepper) (*Group, error) {
+	if len(members) == 0 {
+		return nil, fmt.Errorf("a group needs at least one stepper")
+	}
+	seen := map[*Instance]bool{}
+	n := 0
+	for _, m := range members {
+		if m == nil {
+			return nil, fmt.Errorf("a group cannot hold a nil stepper")
+		}
+		if seen[m.in] {
+			return nil, fmt.Errorf("%s: two steppers of one instance cannot be in one group", m.in.name)
+		}
+		if st := m.in.State(); st == StateFatal || st == StateFreed {
+			return nil, orderError(m.in.name, fnDoStep, st)
+		}
+		seen[m.in] = true
+		n += len(m.recs) + 1
+	}
+	mem := &members[0].in.mem
+	recs, err := cslice[record](mem, n)
+	if err != nil {
+		return nil, err
+	}
+	p, err := mem.alloc(batchSize)
+	if err != nil {
+		return nil, err
+	}
+	g := &Group{members: append([]*Stepper(nil), members...), batch: (*batch)(p), recs: recs[:0], run: members[0].in.run}
+	for _, m := range members {
+		if len(g.recs) > 0 {
+			g.recs = append(g.recs, record{})
+		}
+		g.first = append(g.first, len(g.recs))
+		g.do = append(g.do, len(g.recs)+m.do)
+		g.recs = append(g.recs, m.recs...)
+		g.status = append(g.status, StatusNotRun)
+	}
+	g.batch.recs, g.batch.n = address(g.recs), uintptr(len(g.recs))
+	return g, nil
+}
+
+// Status gives the worst status of member i in the last Step, StatusNotRun if
+// it was not called.
+func (g *Group) Status(i int) Status { return g.status[i] }
+
+// Step does what Stepper.Step with reading does, for one member after the
+// other, and with the same outcome. It stops at the first member that gives
+// anything but OK or Warning; the later ones stay where they are. ran counts
+// the members that were called; if err is not nil, the last of them failed, or,
+// with a *StatusError of StatusPending, its step goes on. If a member cannot be
+// stepped at all, none is called and ran is 0.
+func (g *Group) Step(t, h float64) (ran int, err error) {
+	for i := range g.status {
+		g.status[i] = StatusNotRun
+	}
+	traced := false
+	for _, m := range g.members {
+		if err := m.check(t, h); err != nil {
+			return 0, err
+		}
+		traced = traced || m.in.trace != nil
+	}
+	if traced {
+		return g.stepEach(t, h)
+	}
+	for i, m := range g.members {
+		m.ready(&g.recs[g.do[i]], t, h)
+		m.in.crossings++
+	}
+	b := g.batch
+	g.run(b)
+	done := int(b.done)
+	start := b.start
+	for i, m := range g.members {
+		lo, hi := g.first[i], g.first[i]+len(m.recs)
+		if lo >= done {
+			break
+		}
+		end := b.end
+		if hi < done { // the stamp behind the member
+			end = uint64(g.recs[hi].ret)
+		}
+		spent := span(start, end)
+		m.ticks += spent
+		m.in.ticks += spent
+		start = end
+		worst, last := StatusOK, min(hi, done)-1
+		for k := lo; k <= last; k++ {
+			if st := g.recs[k].status(); st != StatusOK {
+				worst = st
+			}
+		}
+		ran, g.status[i] = i+1, defined(worst)
+		if worst != StatusOK {
+			err = m.in.settle(m.fns[last-lo], worst)
+			if worst == StatusPending && err == nil {
+				err = pending(m)
+			}
+		}
+	}
+	return ran, err
+}
+
+// stepEach steps the members one by one, for the trace.
+func (g *Group) stepEach(t, h float64) (int, error) {
+	for i, m := range g.members {
+		st, err := m.Step(t, h, true)
+		g.status[i] = st
+		if st == StatusPending && err == nil {
+			err = pending(m)
+		}
+		if err != nil {
+			return i + 1, err
+		}
+	}
+	return len(g.members), nil
+}
+
+func pending(m *Stepper) error {
+	return &StatusError{Instance: m.in.name, Func: fnDoStep.String(), Status: StatusPending,
+		Msg: "the step goes on in the background; ask GetStatus until it is done, then Read"}
+}

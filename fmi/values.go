@@ -1,0 +1,304 @@
+package fmi
+
+import (
+	"strings"
+	"unsafe"
+)
+
+// number is a value type that Go and C share.
+type number interface{ ~float64 | ~int32 }
+
+// references copies value references to C memory.
+func (in *Instance) references(f function, vr []ValueReference, values int) (uintptr, error) {
+	if len(vr) != values {
+		return 0, in.argument(f, "%d value references for %d values", len(vr), values)
+	}
+	b, err := bufSlice[ValueReference](&in.vrBuf, len(vr))
+	if err != nil {
+		return 0, in.argument(f, "%v", err)
+	}
+	copy(b, vr)
+	return address(b), nil
+}
+
+func getNumbers[T number](in *Instance, f function, vr []ValueReference, v []T) error {
+	if err := in.begin(f); err != nil {
+		return err
+	}
+	p, err := in.references(f, vr, len(v))
+	if err != nil || len(vr) == 0 {
+		return err
+	}
+	b, err := bufSlice[T](&in.valBuf, len(v))
+	if err != nil {
+		return in.argument(f, "%v", err)
+	}
+	in.access(f, p, len(vr), address(b))
+	if err := in.call(f); err != nil {
+		return err
+	}
+	copy(v, b)
+	return nil
+}
+
+func setNumbers[T number](in *Instance, f function, vr []ValueReference, v []T) error {
+	if err := in.begin(f); err != nil {
+		return err
+	}
+	p, err := in.references(f, vr, len(v))
+	if err != nil || len(vr) == 0 {
+		return err
+	}
+	b, err := bufSlice[T](&in.valBuf, len(v))
+	if err != nil {
+		return in.argument(f, "%v", err)
+	}
+	copy(b, v)
+	in.access(f, p, len(vr), address(b))
+	return in.call(f)
+}
+
+// access fills the record for the getters and setters, which share one shape.
+func (in *Instance) access(f function, vr uintptr, n int, values uintptr) {
+	r := in.rec
+	r.fn, r.sig = in.fmu.sym[f], sigInts
+	r.i[0], r.i[1], r.i[2], r.i[3] = in.comp, vr, uintptr(n), values
+}
+
+// GetReal reads variables of type Real; v must be as long as vr. Discard, an
+// error, means that a value is not available; v is then untouched.
+func (in *Instance) GetReal(vr []ValueReference, v []float64) error {
+	return getNumbers(in, fnGetReal, vr, v)
+}
+
+// SetReal writes variables of type Real; v must be as long as vr. Discard, an
+// error, means that a value was rejected; the instance can go on.
+func (in *Instance) SetReal(vr []ValueReference, v []float64) error {
+	return setNumbers(in, fnSetReal, vr, v)
+}
+
+// GetInteger reads variables of type Integer or Enumeration, as GetReal.
+func (in *Instance) GetInteger(vr []ValueReference, v []int32) error {
+	return getNumbers(in, fnGetInteger, vr, v)
+}
+
+// SetInteger writes variables of type Integer or Enumeration, as SetReal.
+func (in *Instance) SetInteger(vr []ValueReference, v []int32) error {
+	return setNumbers(in, fnSetInteger, vr, v)
+}
+
+// GetBoolean reads variables of type Boolean, as GetReal.
+func (in *Instance) GetBoolean(vr []ValueReference, v []bool) error {
+	if err := in.begin(fnGetBoolean); err != nil {
+		return err
+	}
+	p, err := in.references(fnGetBoolean, vr, len(v))
+	if err != nil || len(vr) == 0 {
+		return err
+	}
+	b, err := bufSlice[int32](&in.valBuf, len(v))
+	if err != nil {
+		return in.argument(fnGetBoolean, "%v", err)
+	}
+	in.access(fnGetBoolean, p, len(vr), address(b))
+	if err := in.call(fnGetBoolean); err != nil {
+		return err
+	}
+	for k := range v {
+		v[k] = b[k] != 0
+	}
+	return nil
+}
+
+// SetBoolean writes variables of type Boolean, as SetReal.
+func (in *Instance) SetBoolean(vr []ValueReference, v []bool) error {
+	if err := in.begin(fnSetBoolean); err != nil {
+		return err
+	}
+	p, err := in.references(fnSetBoolean, vr, len(v))
+	if err != nil || len(vr) == 0 {
+		return err
+	}
+	b, err := bufSlice[int32](&in.valBuf, len(v))
+	if err != nil {
+		return in.argument(fnSetBoolean, "%v", err)
+	}
+	for k := range v {
+		b[k] = int32(flag(v[k]))
+	}
+	in.access(fnSetBoolean, p, len(vr), address(b))
+	return in.call(fnSetBoolean)
+}
+
+// GetString reads variables of type String, as GetReal. The strings are copied
+// before anything else is called (checklist fmi2 47); null gives "".
+func (in *Instance) GetString(vr []ValueReference, v []string) error {
+	if err := in.begin(fnGetString); err != nil {
+		return err
+	}
+	p, err := in.references(fnGetString, vr, len(v))
+	if err != nil || len(vr) == 0 {
+		return err
+	}
+	b, err := bufSlice[uintptr](&in.valBuf, len(v))
+	if err != nil {
+		return in.argument(fnGetString, "%v", err)
+	}
+	clear(b)
+	in.access(fnGetString, p, len(vr), address(b))
+	if err := in.call(fnGetString); err != nil {
+		return err
+	}
+	for k := range v {
+		v[k] = validUTF8(cstring(b[k], maxCString))
+	}
+	return nil
+}
+
+// SetString writes variables of type String, as SetReal. A string that holds a
+// NUL is refused, since C would cut it there.
+func (in *Instance) SetString(vr []ValueReference, v []string) error {
+	if err := in.begin(fnSetString); err != nil {
+		return err
+	}
+	p, err := in.references(fnSetString, vr, len(v))
+	if err != nil || len(vr) == 0 {
+		return err
+	}
+	values, err := in.strings(fnSetString, v)
+	if err != nil {
+		return err
+	}
+	in.access(fnSetString, p, len(vr), values)
+	return in.call(fnSetString)
+}
+
+// strings copies strings to C memory and gives the address of an array of
+// pointers to them.
+func (in *Instance) strings(f function, v []string) (uintptr, error) {
+	total := 0
+	for _, s := range v {
+		if strings.ContainsRune(s, 0) {
+			return 0, in.argument(f, "the string %q holds a NUL, which C cannot pass", s)
+		}
+		total += len(s) + 1
+	}
+	text, err := bufSlice[byte](&in.textBuf, total)
+	if err != nil {
+		return 0, in.argument(f, "%v", err)
+	}
+	ptrs, err := bufSlice[uintptr](&in.valBuf, len(v))
+	if err != nil {
+		return 0, in.argument(f, "%v", err)
+	}
+	for k, s := range v {
+		copy(text, s)
+		text[len(s)] = 0
+		ptrs[k] = address(text)
+		text = text[len(s)+1:]
+	}
+	return address(ptrs), nil
+}
+
+// GetDirectionalDerivative gives dvUnknown = J dvKnown with
+// J = ∂unknown/∂known at the present point (checklist fmi2 60); the slices are
+// as long as the lists of references before them.
+func (in *Instance) GetDirectionalDerivative(unknown, known []ValueReference, dvKnown, dvUnknown []float64) error {
+	const f = fnGetDirectionalDerivative
+	if err := in.begin(f); err != nil {
+		return err
+	}
+	if len(known) != len(dvKnown) || len(unknown) != len(dvUnknown) {
+		return in.argument(f, "%d knowns with %d values, %d unknowns with %d values", len(known), len(dvKnown), len(unknown), len(dvUnknown))
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	if len(known) == 0 {
+		clear(dvUnknown)
+		return nil
+	}
+	vr, err := bufSlice[ValueReference](&in.vrBuf, len(unknown)+len(known))
+	if err != nil {
+		return in.argument(f, "%v", err)
+	}
+	v, err := bufSlice[float64](&in.valBuf, len(unknown)+len(known))
+	if err != nil {
+		return in.argument(f, "%v", err)
+	}
+	copy(vr, unknown)
+	copy(vr[len(unknown):], known)
+	copy(v, dvKnown)
+	r := in.rec
+	r.fn, r.sig = in.fmu.sym[f], sigInts
+	r.i = [7]uintptr{in.comp, address(vr), uintptr(len(unknown)), address(vr[len(unknown):]), uintptr(len(known)),
+		address(v), address(v[len(known):])}
+	if err := in.call(f); err != nil {
+		return err
+	}
+	copy(dvUnknown, v[len(known):])
+	return nil
+}
+
+// SetRealInputDerivatives sets derivatives of Real inputs of the given orders
+// (1, 2, …) at the start of the next step; they hold for that step only
+// (checklist fmi2 56). The slices are as long as vr.
+func (in *Instance) SetRealInputDerivatives(vr []ValueReference, order []int32, v []float64) error {
+	const f = fnSetRealInputDerivatives
+	b, err := in.derivatives(f, vr, order, len(v))
+	if err != nil || len(vr) == 0 {
+		return err
+	}
+	copy(b, v)
+	return in.call(f)
+}
+
+// GetRealOutputDerivatives reads derivatives of Real outputs of orders 1 to
+// maxOutputDerivativeOrder; zero also means that an order is not known
+// (checklist fmi2 56). The slices are as long as vr.
+func (in *Instance) GetRealOutputDerivatives(vr []ValueReference, order []int32, v []float64) error {
+	const f = fnGetRealOutputDerivatives
+	b, err := in.derivatives(f, vr, order, len(v))
+	if err != nil || len(vr) == 0 {
+		return err
+	}
+	if err := in.call(f); err != nil {
+		return err
+	}
+	copy(v, b)
+	return nil
+}
+
+// derivatives fills the record for the two functions above and gives the
+// values in C memory.
+func (in *Instance) derivatives(f function, vr []ValueReference, order []int32, values int) ([]float64, error) {
+	if err := in.begin(f); err != nil {
+		return nil, err
+	}
+	p, err := in.references(f, vr, values)
+	if err != nil || len(vr) == 0 {
+		return nil, err
+	}
+	if len(order) != len(vr) {
+		return nil, in.argument(f, "%d value references for %d orders", len(vr), len(order))
+	}
+	highest := int32(in.fmu.Description.CoSimulation.MaxOutputDerivativeOrder)
+	for _, k := range order {
+		if k < 1 || f == fnGetRealOutputDerivatives && k > highest {
+			return nil, in.argument(f, "the order %d of a derivative is outside what the FMU offers (orders from 1; of outputs up to %d)", k, highest)
+		}
+	}
+	o, err := bufSlice[int32](&in.auxBuf, len(order))
+	if err != nil {
+		return nil, in.argument(f, "%v", err)
+	}
+	copy(o, order)
+	b, err := bufSlice[float64](&in.valBuf, values)
+	if err != nil {
+		return nil, in.argument(f, "%v", err)
+	}
+	r := in.rec
+	r.fn, r.sig = in.fmu.sym[f], sigInts
+	r.i = [7]uintptr{in.comp, p, uintptr(len(vr)), address(o), uintptr(unsafe.Pointer(unsafe.SliceData(b)))}
+	return b, nil
+}

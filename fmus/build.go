@@ -1,0 +1,275 @@
+package fmus
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed src
+var sources embed.FS
+
+// file is an entry of an archive.
+type file struct {
+	name string
+	data []byte
+}
+
+// Names gives the names of our FMUs.
+func Names() []string {
+	var names []string
+	for _, m := range models() {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// Description gives modelDescription.xml of one of our FMUs as Build writes it.
+func Description(name string) ([]byte, error) {
+	m, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	src, err := m.files()
+	if err != nil {
+		return nil, err
+	}
+	return []byte(m.xml(m.guid(src))), nil
+}
+
+// Build compiles one of our FMUs for this machine and writes it to dir/name.fmu,
+// replacing a file that is there. The FMU holds its sources. Builds may run at
+// the same time, of one FMU too.
+//
+// The compiler is $CC (with arguments, if it holds some), else the first of cc,
+// gcc and clang on the path. The error says what to install if there is none,
+// and holds the compiler's messages if it fails.
+func Build(dir, name string) (path string, err error) {
+	m, err := find(name)
+	if err != nil {
+		return "", err
+	}
+	cc, err := compiler()
+	if err != nil {
+		return "", fmt.Errorf("building %s.fmu: %w", name, err)
+	}
+	data, err := m.build(cc)
+	if err != nil {
+		return "", fmt.Errorf("building %s.fmu: %w", name, err)
+	}
+	path = filepath.Join(dir, name+".fmu")
+	return path, writeFile(path, data)
+}
+
+// BuildAll builds all our FMUs into dir, several at a time, and gives their paths
+// in the order of Names.
+func BuildAll(dir string) ([]string, error) {
+	names := Names()
+	paths, errs := make([]string, len(names)), make([]error, len(names))
+	parallel(len(names), func(i int) { paths[i], errs[i] = Build(dir, names[i]) })
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return paths, nil
+}
+
+// parallel calls f(0) … f(n-1), as many at a time as there are processors.
+func parallel(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range n {
+		wg.Go(func() {
+			free <- struct{}{}
+			f(i)
+			<-free
+		})
+	}
+	wg.Wait()
+}
+
+// files gives what the library is compiled from, but guid.h.
+func (m *model) files() ([]file, error) {
+	var f []file
+	for _, name := range append([]string{"fmi2.h", "fmu.c", "fmu.h"}, m.sources...) {
+		data, err := sources.ReadFile("src/" + name)
+		if err != nil {
+			return nil, err
+		}
+		f = append(f, file{name, data})
+	}
+	return f, nil
+}
+
+// build gives the whole FMU.
+func (m *model) build(cc []string) ([]byte, error) {
+	src, err := m.files()
+	if err != nil {
+		return nil, err
+	}
+	guid := m.guid(src)
+	// What the compiler is told by the file rather than by an option is also there
+	// for whoever builds the sources in the FMU again.
+	header := fmt.Sprintf("#define FMU_GUID \"%s\"\n", guid)
+	if m.plain {
+		header += "#define FMU_PLAIN\n"
+	}
+	src = append(src, file{"guid.h", []byte(header)})
+	library, err := compile(cc, m.name, src)
+	if err != nil {
+		return nil, err
+	}
+	entries := []file{
+		{"modelDescription.xml", []byte(m.xml(guid))},
+		{"binaries/" + platform() + "/" + m.name + extension(), library},
+	}
+	for _, f := range src {
+		entries = append(entries, file{"sources/" + f.name, f.data})
+	}
+	return archive(entries)
+}
+
+// compiler finds a C compiler.
+func compiler() ([]string, error) {
+	if cc := strings.Fields(os.Getenv("CC")); len(cc) > 0 {
+		if _, err := exec.LookPath(cc[0]); err != nil {
+			return nil, fmt.Errorf("the C compiler named by CC, %q, cannot be run: %w; set CC to one that is installed or unset it", cc[0], err)
+		}
+		return cc, nil
+	}
+	for _, name := range []string{"cc", "gcc", "clang"} {
+		if _, err := exec.LookPath(name); err == nil {
+			return []string{name}, nil
+		}
+	}
+	return nil, errors.New("there is no C compiler: neither cc, gcc nor clang is on the path; install one " +
+		"(Debian, Ubuntu: apt install gcc libc6-dev; Fedora: dnf install gcc; macOS: xcode-select --install; " +
+		"Windows: MinGW-w64) or set CC to the path of yours")
+}
+
+// compile gives the shared library made from the sources. The working folder is
+// that of the sources, so that no path of this machine gets into the library.
+func compile(cc []string, name string, src []file) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "macrostep-fmu-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	library := name + extension()
+	// Contraction into fused operations would make results depend on the machine.
+	args := append(cc[1:len(cc):len(cc)], "-std=c99", "-O2", "-Wall", "-ffp-contract=off", "-fvisibility=hidden", "-shared", "-o", library)
+	switch runtime.GOOS {
+	case "windows":
+		args = append(args, "-static-libgcc")
+	case "darwin":
+		arch := map[string]string{"amd64": "x86_64"}[runtime.GOARCH]
+		if arch == "" {
+			arch = runtime.GOARCH
+		}
+		args = append(args, "-fPIC", "-arch", arch)
+	default:
+		args = append(args, "-fPIC", "-Wl,--build-id=none")
+	}
+	for _, f := range src {
+		if err := os.WriteFile(filepath.Join(dir, f.name), f.data, 0o644); err != nil {
+			return nil, err
+		}
+		if strings.HasSuffix(f.name, ".c") {
+			args = append(args, f.name)
+		}
+	}
+	cmd := exec.Command(cc[0], append(args, "-lm")...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("the C compiler failed: %w\n%s\n%s", err, strings.Join(cmd.Args, " "), out)
+	}
+	return os.ReadFile(filepath.Join(dir, library))
+}
+
+// platform is the folder of the binaries of this machine (fmi2 5).
+func platform() string {
+	system := runtime.GOOS
+	if system == "windows" {
+		system = "win"
+	}
+	switch runtime.GOARCH {
+	case "amd64":
+		return system + "64"
+	case "386":
+		return system + "32"
+	}
+	machine := runtime.GOARCH
+	if machine == "arm64" {
+		machine = "aarch64"
+	}
+	return machine + "-" + runtime.GOOS
+}
+
+func extension() string {
+	switch runtime.GOOS {
+	case "windows":
+		return ".dll"
+	case "darwin":
+		return ".dylib"
+	}
+	return ".so"
+}
+
+// archive zips the entries in their order, with one fixed time, so that equal
+// content gives equal bytes. What is an archive already is stored.
+func archive(entries []file) ([]byte, error) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestCompression)
+	})
+	for _, e := range entries {
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+		if strings.HasSuffix(e.name, ".fmu") {
+			h.Method = zip.Store
+		}
+		w, err := z.CreateHeader(h)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(e.data); err != nil {
+			return nil, err
+		}
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// writeFile replaces path as a whole: readers see the old content or the new.
+func writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package fmus
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// units are those that the models use, as FMI defines them (exponents of SI).
+var units = []struct{ name, base string }{
+	{"N", `kg="1" m="1" s="-2"`},
+	{"N.s/m", `kg="1" s="-1"`},
+	{"N/m", `kg="1" s="-2"`},
+	{"kg", `kg="1"`},
+	{"m", `m="1"`},
+	{"m/s", `m="1" s="-1"`},
+	{"m/s2", `m="1" s="-2"`},
+}
+
+// visible are the variables that modelDescription.xml lists: a black box shows
+// no states. Value references stay those of the C table.
+func (m *model) visible() (v []variable, reference []int) {
+	reals, counts := 0, 0
+	for _, x := range m.variables {
+		next := &reals
+		if x.role == count {
+			next = &counts
+		}
+		if !m.plain || x.role == input || x.role == calculated || x.role == parameter {
+			v, reference = append(v, x), append(reference, *next)
+		}
+		*next++
+	}
+	return v, reference
+}
+
+// guid follows from everything that is in the FMU but the binary, so that an
+// FMU never meets the library of another version of itself.
+func (m *model) guid(sources []file) string {
+	h := sha256.New()
+	h.Write([]byte(m.xml("")))
+	for _, f := range sources {
+		fmt.Fprintf(h, "%s\n%d\n%s", f.name, len(f.data), f.data)
+	}
+	s := h.Sum(nil)
+	return fmt.Sprintf("{%x-%x-%x-%x-%x}", s[:4], s[4:6], s[6:8], s[8:10], s[10:16])
+}
+
+// xml gives modelDescription.xml (fmi2 12–28).
+func (m *model) xml(guid string) string {
+	var b strings.Builder
+	p := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
+	variables, reference := m.visible()
+	index := map[string]int{}
+	for i, v := range variables {
+		index[v.name] = i + 1
+	}
+
+	p(`<?xml version="1.0" encoding="UTF-8"?>`)
+	p(`<fmiModelDescription fmiVersion="2.0" modelName="%s" guid="%s" description="%s" generationTool="macrostep" license="Apache-2.0" variableNamingConvention="structured">`,
+		m.name, guid, escape(m.description))
+	p(`  <CoSimulation modelIdentifier="%s" canHandleVariableCommunicationStepSize="true"%s>`, m.name, m.capabilities())
+	p(`    <SourceFiles>`)
+	for _, s := range append([]string{"fmu.c"}, m.sources...) {
+		if strings.HasSuffix(s, ".c") {
+			p(`      <File name="%s"/>`, s)
+		}
+	}
+	p(`    </SourceFiles>`)
+	p(`  </CoSimulation>`)
+	m.writeUnits(p, variables)
+	p(`  <LogCategories>`)
+	p(`    <Category name="logStatusError" description="why a call was refused"/>`)
+	p(`    <Category name="logStatusDiscard" description="why a value was discarded"/>`)
+	p(`    <Category name="logEvents" description="instantiation and initialization"/>`)
+	p(`  </LogCategories>`)
+	p(`  <DefaultExperiment startTime="0" stopTime="%s" stepSize="%s"/>`, number(m.stop), number(m.step))
+	if m.stateless {
+		p(`  <VendorAnnotations><Tool name="macrostep"><stateless/></Tool></VendorAnnotations>`)
+	}
+
+	p(`  <ModelVariables>`)
+	for i, v := range variables {
+		p(`    <ScalarVariable name="%s" valueReference="%d"%s description="%s">%s</ScalarVariable> <!-- %d -->`,
+			v.name, reference[i], v.attributes(), escape(v.description), v.typed(m.plain, index), i+1)
+	}
+	p(`  </ModelVariables>`)
+
+	p(`  <ModelStructure>`)
+	p(`    <Outputs>`)
+	for i, v := range variables {
+		if v.output {
+			p(`      <Unknown index="%d"%s/>`, i+1, m.dependencies(v, index))
+		}
+	}
+	p(`    </Outputs>`)
+	if !m.plain {
+		var lines []string
+		for i, v := range variables {
+			if v.derivativeOf != "" {
+				lines = append(lines, fmt.Sprintf(`      <Unknown index="%d"%s/>`, i+1, m.dependencies(v, index)))
+			}
+		}
+		if len(lines) > 0 {
+			p("    <Derivatives>\n%s\n    </Derivatives>", strings.Join(lines, "\n"))
+		}
+	}
+	p(`    <InitialUnknowns>`)
+	for i, v := range variables {
+		if v.role == state || v.role == derivative || v.role == calculated {
+			p(`      <Unknown index="%d"%s/>`, i+1, m.initialDependencies(v, index))
+		}
+	}
+	p(`    </InitialUnknowns>`)
+	p(`  </ModelStructure>`)
+	p(`</fmiModelDescription>`)
+	return b.String()
+}
+
+func (m *model) capabilities() string {
+	if m.plain {
+		return ""
+	}
+	return fmt.Sprintf(` canInterpolateInputs="true" maxOutputDerivativeOrder="%d" canGetAndSetFMUstate="true"`+
+		` canSerializeFMUstate="true" providesDirectionalDerivative="true"`, m.outputOrder)
+}
+
+func (m *model) writeUnits(p func(string, ...any), variables []variable) {
+	used := map[string]bool{}
+	for _, v := range variables {
+		used[v.unit] = true
+	}
+	var lines []string
+	for _, u := range units {
+		if used[u.name] {
+			lines = append(lines, fmt.Sprintf(`    <Unit name="%s"><BaseUnit %s/></Unit>`, u.name, u.base))
+		}
+	}
+	if len(lines) > 0 {
+		p("  <UnitDefinitions>\n%s\n  </UnitDefinitions>", strings.Join(lines, "\n"))
+	}
+}
+
+func (v variable) attributes() string {
+	switch v.role {
+	case input:
+		return ` causality="input" variability="continuous"`
+	case parameter, count:
+		return ` causality="parameter" variability="fixed" initial="exact"`
+	}
+	if v.output {
+		return ` causality="output" variability="continuous" initial="calculated"`
+	}
+	return ` causality="local" variability="continuous" initial="calculated"`
+}
+
+func (v variable) typed(plain bool, index map[string]int) string {
+	if v.role == count {
+		return fmt.Sprintf(`<Integer start="%s" min="%s"/>`, number(v.start), number(*v.min))
+	}
+	s := "<Real"
+	if v.unit != "" {
+		s += fmt.Sprintf(` unit="%s"`, v.unit)
+	}
+	if v.derivativeOf != "" && !plain {
+		s += fmt.Sprintf(` derivative="%d"`, index[v.derivativeOf])
+	}
+	if v.role == input || v.role == parameter {
+		s += fmt.Sprintf(` start="%s"`, number(v.start))
+	}
+	return s + "/>"
+}
+
+// dependencies are those between steps: on inputs and states (fmi2 26–28). A
+// derivative that is itself a state depends, as a state, on itself alone.
+func (m *model) dependencies(v variable, index map[string]int) string {
+	if m.plain {
+		return ""
+	}
+	var on, kind []string
+	for _, d := range v.depends {
+		on, kind = append(on, strconv.Itoa(index[d.name])), append(kind, d.kind)
+	}
+	if len(on) == 0 {
+		return ` dependencies=""`
+	}
+	return fmt.Sprintf(` dependencies="%s" dependenciesKind="%s"`, strings.Join(on, " "), strings.Join(kind, " "))
+}
+
+// initialDependencies are those at the start: on inputs and parameters, since
+// the states are unknowns there themselves.
+func (m *model) initialDependencies(v variable, index map[string]int) string {
+	if m.plain {
+		return ""
+	}
+	var on []string
+	for _, d := range v.depends {
+		for _, x := range m.variables {
+			if x.name == d.name && x.role == input {
+				on = append(on, strconv.Itoa(index[d.name]))
+			}
+		}
+	}
+	for _, name := range v.initial {
+		on = append(on, strconv.Itoa(index[name]))
+	}
+	return fmt.Sprintf(` dependencies="%s"`, strings.Join(on, " "))
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
+
+func escape(s string) string { return escaper.Replace(s) }

@@ -1,0 +1,34 @@
+// Package fmus holds macrostep's own FMUs as C sources, builds them, and writes
+// the example systems made of them.
+//
+// The FMUs are small models whose exact or independently computed solutions
+// stand in package exact. They serve the tests, the papers' benchmarks and
+// `macrostep demo`. All implement FMI 2.0 for Co-Simulation over one framework
+// (src/fmu.c) and, except blackbox, offer every optional capability: variable
+// steps, rollback and serialisation, input polynomials up to degree 5, output
+// derivatives, directional derivatives, declared dependencies.
+//
+//   - linear: x' = A x + B u, y = C x + D u with up to 8 states, 4 inputs and 4
+//     outputs; A[i,j] … D[i,j] and x0[i] are parameters. Exact for polynomial
+//     inputs (block matrix exponential).
+//   - blackbox: the same without any optional capability but variable steps,
+//     without states, and without dependencies.
+//   - quarter_chassis_a, quarter_wheel_a, quarter_chassis_b, quarter_wheel_b: the
+//     quarter car of sadjina section IV in both reticulations. The chassis of A
+//     is exact; the others make micro_steps forward Euler steps per macro step.
+//   - mass_force, mass_displacement, coupling: the two-mass oscillator of
+//     schweizer in its decompositions; exact. coupling has no state and says so
+//     by the vendor annotation <stateless/>: its output is a function of its
+//     inputs at the end of the step.
+//
+// Outputs are those at the end of the last step under the input polynomial of
+// that step (in initialization: of the present inputs). Input derivatives serve
+// one step; an input not set again stays where its polynomial ended.
+//
+// The systems (Systems) are SSPs of these, each with start, stop and step:
+//
+//	path, err := fmus.WriteSystem(dir, "quarter-car-a") // dir/quarter-car-a.ssp
+//
+// Building needs a C compiler; there is nothing else to install. The same
+// compiler makes the same bytes each time.
+package fmus

@@ -1,0 +1,362 @@
+package fmus
+
+import (
+	"archive/zip"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// The tests load the libraries by purego alone: what is illegal for a master
+// must reach the C code.
+
+const (
+	ok      int32 = 0
+	discard int32 = 2
+	failed  int32 = 3
+)
+
+// library is one loaded FMU.
+type library struct {
+	path, guid string
+	variables  map[string]scalar
+	md         description
+
+	Instantiate     func(name string, kind int32, guid, resources string, callbacks unsafe.Pointer, visible, logging int32) uintptr
+	Free            func(uintptr)
+	GetVersion      func() string
+	GetTypes        func() string
+	SetDebugLogging func(uintptr, int32, uintptr, unsafe.Pointer) int32
+	Setup           func(c uintptr, tolDefined int32, tol, start float64, stopDefined int32, stop float64) int32
+	Enter           func(uintptr) int32
+	Exit            func(uintptr) int32
+	Terminate       func(uintptr) int32
+	Reset           func(uintptr) int32
+	GetReal         func(uintptr, *uint32, uintptr, *float64) int32
+	SetReal         func(uintptr, *uint32, uintptr, *float64) int32
+	GetInteger      func(uintptr, *uint32, uintptr, *int32) int32
+	SetInteger      func(uintptr, *uint32, uintptr, *int32) int32
+	DoStep          func(c uintptr, t, h float64, noPrior int32) int32
+	Cancel          func(uintptr) int32
+	GetState        func(uintptr, *uintptr) int32
+	SetState        func(uintptr, uintptr) int32
+	FreeState       func(uintptr, *uintptr) int32
+	StateSize       func(uintptr, uintptr, *uintptr) int32
+	Serialize       func(uintptr, uintptr, *byte, uintptr) int32
+	Deserialize     func(uintptr, *byte, uintptr, *uintptr) int32
+	Directional     func(c uintptr, unknown *uint32, n uintptr, known *uint32, m uintptr, dv, out *float64) int32
+	SetDerivatives  func(c uintptr, vr *uint32, n uintptr, order *int32, v *float64) int32
+	GetDerivatives  func(c uintptr, vr *uint32, n uintptr, order *int32, v *float64) int32
+	RealStatus      func(uintptr, int32, *float64) int32
+	BooleanStatus   func(uintptr, int32, *int32) int32
+	IntegerStatus   func(uintptr, int32, *int32) int32
+	Status          func(uintptr, int32, *int32) int32
+}
+
+// description is the part of modelDescription.xml that tests look at.
+type description struct {
+	GUID         string `xml:"guid,attr"`
+	CoSimulation struct {
+		Attrs []xml.Attr `xml:",any,attr"`
+	}
+	Variables []scalar  `xml:"ModelVariables>ScalarVariable"`
+	Outputs   []unknown `xml:"ModelStructure>Outputs>Unknown"`
+	Rates     []unknown `xml:"ModelStructure>Derivatives>Unknown"`
+	Initial   []unknown `xml:"ModelStructure>InitialUnknowns>Unknown"`
+	Units     []struct {
+		Name string `xml:"name,attr"`
+	} `xml:"UnitDefinitions>Unit"`
+}
+
+type scalar struct {
+	Name      string `xml:"name,attr"`
+	Reference uint32 `xml:"valueReference,attr"`
+	Causality string `xml:"causality,attr"`
+	Real      *struct {
+		Unit       string   `xml:"unit,attr"`
+		Start      *float64 `xml:"start,attr"`
+		Derivative int      `xml:"derivative,attr"`
+	}
+	Integer *struct {
+		Start *int32 `xml:"start,attr"`
+	}
+}
+
+type unknown struct {
+	Index        int     `xml:"index,attr"`
+	Dependencies *string `xml:"dependencies,attr"`
+	Kinds        *string `xml:"dependenciesKind,attr"`
+}
+
+var (
+	work   string
+	loaded struct {
+		sync.Mutex
+		m map[string]*library
+	}
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if work, err = os.MkdirTemp("", "macrostep-fmus-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(work)
+		if _, err := BuildAll(work); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		code := m.Run()
+		if *live != 0 {
+			fmt.Fprintf(os.Stderr, "%d blocks of memory were allocated and not freed\n", *live)
+			code = 1
+		}
+		return code
+	}())
+}
+
+// entry reads one file of an archive.
+func entry(t testing.TB, path, name string) []byte {
+	t.Helper()
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	f, err := z.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// load gives one of our FMUs as a library.
+func load(t testing.TB, name string) *library {
+	t.Helper()
+	loaded.Lock()
+	defer loaded.Unlock()
+	if l := loaded.m[name]; l != nil {
+		return l
+	}
+	l := &library{path: filepath.Join(work, name+".fmu"), variables: map[string]scalar{}}
+	if err := xml.Unmarshal(entry(t, l.path, "modelDescription.xml"), &l.md); err != nil {
+		t.Fatal(err)
+	}
+	l.guid = l.md.GUID
+	for _, v := range l.md.Variables {
+		l.variables[v.Name] = v
+	}
+	so := filepath.Join(work, name+extension())
+	if err := os.WriteFile(so, entry(t, l.path, "binaries/"+platform()+"/"+name+extension()), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h, err := openLibrary(so)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct {
+		name string
+		to   any
+	}{
+		{"Instantiate", &l.Instantiate}, {"FreeInstance", &l.Free}, {"GetVersion", &l.GetVersion},
+		{"GetTypesPlatform", &l.GetTypes}, {"SetDebugLogging", &l.SetDebugLogging}, {"SetupExperiment", &l.Setup},
+		{"EnterInitializationMode", &l.Enter}, {"ExitInitializationMode", &l.Exit}, {"Terminate", &l.Terminate},
+		{"Reset", &l.Reset}, {"GetReal", &l.GetReal}, {"SetReal", &l.SetReal}, {"GetInteger", &l.GetInteger},
+		{"SetInteger", &l.SetInteger}, {"DoStep", &l.DoStep}, {"CancelStep", &l.Cancel}, {"GetFMUstate", &l.GetState},
+		{"SetFMUstate", &l.SetState}, {"FreeFMUstate", &l.FreeState}, {"SerializedFMUstateSize", &l.StateSize},
+		{"SerializeFMUstate", &l.Serialize}, {"DeSerializeFMUstate", &l.Deserialize},
+		{"GetDirectionalDerivative", &l.Directional}, {"SetRealInputDerivatives", &l.SetDerivatives},
+		{"GetRealOutputDerivatives", &l.GetDerivatives}, {"GetRealStatus", &l.RealStatus},
+		{"GetBooleanStatus", &l.BooleanStatus}, {"GetIntegerStatus", &l.IntegerStatus}, {"GetStatus", &l.Status},
+	} {
+		purego.RegisterLibFunc(f.to, h, "fmi2"+f.name)
+	}
+	if loaded.m == nil {
+		loaded.m = map[string]*library{}
+	}
+	loaded.m[name] = l
+	return l
+}
+
+// messages are what the logger got since the last look, and live is the number
+// of blocks allocated and not freed.
+var messages, live, callbacks = func() (*[]string, *int, func() [5]uintptr) {
+	var got []string
+	var blocks int
+	set := sync.OnceValue(func() [5]uintptr {
+		calloc, free, err := heap()
+		if err != nil {
+			panic(err)
+		}
+		return [5]uintptr{
+			purego.NewCallback(func(_, _, status, category, message uintptr) uintptr {
+				got = append(got, fmt.Sprintf("%d %s %s", int32(status), cString(category), cString(message)))
+				return 0
+			}),
+			purego.NewCallback(func(n, size uintptr) uintptr {
+				blocks++
+				return calloc(n, size)
+			}),
+			purego.NewCallback(func(p uintptr) uintptr {
+				blocks--
+				free(p)
+				return 0
+			}),
+		}
+	})
+	return &got, &blocks, set
+}()
+
+func cString(p uintptr) string {
+	var b []byte
+	base := *(*unsafe.Pointer)(unsafe.Pointer(&p)) // memory of C, which does not move
+	for i := 0; base != nil; i++ {
+		c := *(*byte)(unsafe.Add(base, i))
+		if c == 0 {
+			break
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// instance is one instance, with helpers that fail the test.
+type instance struct {
+	*library
+	t testing.TB
+	c uintptr
+}
+
+// instantiate gives an instance that is freed at the end of the test.
+func instantiate(t testing.TB, name string) *instance {
+	t.Helper()
+	l := load(t, name)
+	cb := callbacks()
+	c := l.Instantiate("one", 1, l.guid, "file:///tmp", unsafe.Pointer(&cb), 0, 0)
+	if c == 0 {
+		t.Fatalf("fmi2Instantiate: %v", *messages)
+	}
+	t.Cleanup(func() { l.Free(c) })
+	return &instance{l, t, c}
+}
+
+// start instantiates, sets parameters and inputs, and initializes at time 0.
+func start(t testing.TB, name string, set map[string]float64) *instance {
+	t.Helper()
+	i := instantiate(t, name)
+	for name, v := range set {
+		i.set(name, v)
+	}
+	i.must(i.Setup(i.c, 0, 0, 0, 0, 0))
+	i.must(i.Enter(i.c))
+	i.must(i.Exit(i.c))
+	return i
+}
+
+func (i *instance) must(status int32) {
+	i.t.Helper()
+	if status != ok {
+		i.t.Fatalf("status %d: %v", status, *messages)
+	}
+}
+
+// refused wants a status and a message that holds text.
+func (i *instance) refused(what string, status, want int32, text string) {
+	i.t.Helper()
+	if status != want {
+		i.t.Errorf("%s: status %d, want %d", what, status, want)
+	}
+	n := len(*messages)
+	if n == 0 || !strings.Contains((*messages)[n-1], text) {
+		i.t.Errorf("%s: messages %q, want %q in the last", what, *messages, text)
+	}
+	*messages = nil
+}
+
+func (i *instance) vr(name string) uint32 {
+	i.t.Helper()
+	v, there := i.variables[name]
+	if !there {
+		i.t.Fatalf("no variable %s", name)
+	}
+	return v.Reference
+}
+
+func (i *instance) set(name string, v float64) {
+	i.t.Helper()
+	vr := i.vr(name)
+	if i.variables[name].Integer != nil {
+		n := int32(v)
+		i.must(i.SetInteger(i.c, &vr, 1, &n))
+		return
+	}
+	i.must(i.SetReal(i.c, &vr, 1, &v))
+}
+
+func (i *instance) get(name string) float64 {
+	i.t.Helper()
+	vr, v := i.vr(name), 0.0
+	i.must(i.GetReal(i.c, &vr, 1, &v))
+	return v
+}
+
+func (i *instance) gets(names ...string) []float64 {
+	i.t.Helper()
+	v := make([]float64, len(names))
+	for k, n := range names {
+		v[k] = i.get(n)
+	}
+	return v
+}
+
+func (i *instance) setDerivative(name string, order int, v float64) {
+	i.t.Helper()
+	vr, o := i.vr(name), int32(order)
+	i.must(i.SetDerivatives(i.c, &vr, 1, &o, &v))
+}
+
+func (i *instance) derivative(name string, order int) float64 {
+	i.t.Helper()
+	vr, o, v := i.vr(name), int32(order), 0.0
+	i.must(i.GetDerivatives(i.c, &vr, 1, &o, &v))
+	return v
+}
+
+func (i *instance) directional(unknown, known string) float64 {
+	i.t.Helper()
+	u, k, seed, v := i.vr(unknown), i.vr(known), 1.0, 0.0
+	i.must(i.Directional(i.c, &u, 1, &k, 1, &seed, &v))
+	return v
+}
+
+func (i *instance) step(t, h float64) {
+	i.t.Helper()
+	i.must(i.DoStep(i.c, t, h, 1))
+}
+
+// all gives every real variable, to compare bit by bit.
+func (i *instance) all() []float64 {
+	i.t.Helper()
+	var v []float64
+	for _, s := range i.md.Variables {
+		if s.Real != nil {
+			v = append(v, i.get(s.Name))
+		}
+	}
+	return v
+}

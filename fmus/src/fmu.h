@@ -1,0 +1,100 @@
+/* The framework under our FMUs: what fmu.c does for every model, and what a
+ * model has to give it. One shared library holds one model; all that changes
+ * lives in the Instance, nothing in globals. */
+#ifndef FMU_H
+#define FMU_H
+
+#include "fmi2.h"
+
+enum {
+	MAX_INPUTS = 4,
+	MAX_STATES = 8,
+	MAX_OUTPUTS = 4,
+	MAX_PARAMETERS = 152,
+	MAX_INTEGERS = 1,
+	MAX_ORDER = 5,           /* highest derivative of an input */
+	ORDERS = MAX_ORDER + 1   /* the value and its derivatives */
+};
+
+/* What a real variable is decides when it can be set and where its value is. */
+typedef enum { INPUT, STATE, DERIVATIVE, CALCULATED, PARAMETER } Role;
+
+/* Reals describes count real variables of one role. Their value references
+ * follow on those of the entry before, in the order of the table; first is the
+ * index of the first among the inputs, states, outputs or parameters (for
+ * DERIVATIVE: of the state differentiated). */
+typedef struct {
+	Role role;
+	int first, count;
+	double start;
+} Reals;
+
+/* Integers describes one integer parameter; its value reference is its index. */
+typedef struct {
+	int start, min;
+} Integers;
+
+/* State is all that a step can change, and nothing that points anywhere: it is
+ * what is saved, restored and serialised. */
+typedef struct {
+	double start, stop, time;
+	int mode, has_experiment, has_stop;
+	int order; /* highest input derivative set since the last step */
+	double x[MAX_STATES], dx[MAX_STATES], y[MAX_OUTPUTS];
+	double u[ORDERS][MAX_INPUTS]; /* u[j]: j-th derivative of the inputs at the start of the next step */
+	double w[ORDERS][MAX_INPUTS]; /* the same at time: what dx and y were computed with */
+	double h;                     /* step size in force, see lti.c */
+	double p[MAX_PARAMETERS];
+	int n[MAX_INTEGERS];
+} State;
+
+/* Linear holds the partial derivatives at a point: dx = A x + B u, y = C x + D u. */
+typedef struct {
+	double A[MAX_STATES][MAX_STATES], B[MAX_STATES][MAX_INPUTS];
+	double C[MAX_OUTPUTS][MAX_STATES], D[MAX_OUTPUTS][MAX_INPUTS];
+} Linear;
+
+typedef struct Instance Instance;
+
+/* Model is what one model gives. */
+typedef struct {
+	const Reals *reals;
+	int n_reals; /* entries of the table */
+	const Integers *integers;
+	int n_integers;
+	int nx, nu, ny;
+	int output_order; /* highest derivative of an output */
+	size_t data_size; /* bytes behind Instance.data */
+
+	/* prepare computes what depends on the parameters alone into Instance.data
+	 * and the states at the start into x. It returns null, or what is wrong with
+	 * the parameters. */
+	const char *(*prepare)(Instance *, double x[]);
+	/* evaluate gives the right side and the outputs at a point. */
+	void (*evaluate)(const Instance *, const double x[], const double u[], double dx[], double y[]);
+	/* jacobian gives their partial derivatives; l comes zeroed. */
+	void (*jacobian)(const Instance *, const double x[], const double u[], Linear *l);
+	/* step advances x, which holds the states at s.time, by h under the inputs s.u. */
+	void (*step)(Instance *, double h, double x[]);
+} Model;
+
+struct Instance {
+	State s;
+	void *data;
+	const double *data_of_p; /* null: data is to be computed from s.p and s.n first */
+	double **real;           /* [n] where the value of each real variable is */
+	const Reals **kind;      /* [n] its table entry */
+	size_t n;
+	int debug, debug_categories;
+	char *name;
+	fmi2CallbackFunctions callbacks;
+};
+
+/* The one model of this library. */
+extern const Model model;
+
+/* polynomial gives the inputs tau after the point where u[j] is their j-th
+ * derivative, j = 0..order, as the Taylor polynomial of that degree. */
+void polynomial(double u[][MAX_INPUTS], int order, double tau, double value[]);
+
+#endif

@@ -1,0 +1,101 @@
+package fmus
+
+import (
+	"bytes"
+	"embed"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed systems
+var documents embed.FS
+
+// Systems gives the names of the example systems:
+//
+//   - quarter-car-a, quarter-car-b: the quarter car of sadjina section IV in the
+//     reticulations (20) and (21); components chassis and wheel, 4 s in steps of
+//     1 ms, parameters of Table II.
+//   - two-mass-ff, two-mass-fd, two-mass-dd: the two-mass oscillator of schweizer
+//     in force/force, force/displacement and displacement/displacement
+//     decomposition; components mass1, mass2 and, but in dd, coupling; 0.5 s in
+//     steps of 1 ms, parameters of section 3.2, released from x = 1 m of mass 1.
+func Systems() []string {
+	return []string{"quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd"}
+}
+
+// SystemDocument gives SystemStructure.ssd of an example system.
+func SystemDocument(name string) ([]byte, error) {
+	for _, s := range Systems() {
+		if s == name {
+			return documents.ReadFile("systems/" + name + ".ssd")
+		}
+	}
+	return nil, fmt.Errorf("there is no example system %q; there are %v", name, Systems())
+}
+
+// WriteSystem builds the FMUs of an example system and writes dir/name.ssp,
+// replacing a file that is there. Errors are those of Build.
+func WriteSystem(dir, name string) (path string, err error) {
+	document, err := SystemDocument(name)
+	if err != nil {
+		return "", err
+	}
+	needed, err := components(document)
+	if err != nil {
+		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
+	}
+	cc, err := compiler()
+	if err != nil {
+		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
+	}
+	entries := make([]file, 1+len(needed))
+	entries[0] = file{"SystemStructure.ssd", document}
+	errs := make([]error, len(needed))
+	parallel(len(needed), func(i int) {
+		m, err := find(needed[i])
+		if err == nil {
+			entries[1+i].name = "resources/" + m.name + ".fmu"
+			entries[1+i].data, err = m.build(cc)
+		}
+		errs[i] = err
+	})
+	if err := errors.Join(errs...); err != nil {
+		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
+	}
+	data, err := archive(entries)
+	if err != nil {
+		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
+	}
+	path = filepath.Join(dir, name+".ssp")
+	return path, writeFile(path, data)
+}
+
+// components gives the FMUs that a document uses, each once.
+func components(document []byte) ([]string, error) {
+	var names []string
+	seen := map[string]bool{}
+	d := xml.NewDecoder(bytes.NewReader(document))
+	for {
+		t, err := d.RawToken()
+		if t == nil {
+			if len(names) == 0 {
+				return nil, fmt.Errorf("the document names no FMU: %w", err)
+			}
+			return names, nil
+		}
+		e, ok := t.(xml.StartElement)
+		if !ok || e.Name.Local != "Component" {
+			continue
+		}
+		for _, a := range e.Attr {
+			name := strings.TrimSuffix(strings.TrimPrefix(a.Value, "resources/"), ".fmu")
+			if a.Name.Local == "source" && !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,436 @@
+package assemble
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+// Options of opening a system. The zero value of each field is its default.
+type Options struct {
+	Strict    bool         // findings that a tolerant reading lets pass are errors
+	Stateless []string     // components that are declared stateless
+	Set       []Assignment // parameters and start values, beating those of the documents
+	Driven    []string     // inputs "component.variable" that are given from outside
+	// Record tells which variables are recorded; nil records the default
+	// choice: all outputs and all connected inputs, and for a component with
+	// neither all its variables that are not parameters or constants.
+	Record   func(name string) bool
+	Instance fmi.InstanceOptions
+}
+
+// Assignment sets a parameter or start value: Name is "component.variable".
+type Assignment struct{ Name, Value string }
+
+// Sourced is a number and where it comes from.
+type Sourced struct {
+	Value  float64
+	Source string
+}
+
+// Component is one subsystem and the FMU behind it.
+type Component struct {
+	Name   string
+	Source string // of the FMU, as the document or the user gave it
+	FMU    *fmi.FMU
+}
+
+// Assembly is an opened system.
+type Assembly struct {
+	Name       string
+	Components []Component
+	System     *master.System
+	Findings   diag.List
+
+	Start, Stop, Step Sourced
+	Tolerance         *Sourced          // nil = none
+	Algorithm         string            // of our annotation; "" = none
+	Params            map[string]string // of our annotation
+	slaves            []*fmuslave.Slave
+	fmus              []*fmi.FMU // each opened file once
+	network           *ssp.Network
+	pkg               *ssp.Package
+}
+
+// Rules of the assembly.
+var (
+	ruleModelExchange = &diag.Rule{
+		ID: "SD19", Level: diag.Warning, Ref: "ssp 13",
+		Doc:    "implementation names an interface that the FMU offers and macrostep runs",
+		Remedy: "set implementation=\"CoSimulation\" or leave it out",
+	}
+	ruleOnce = &diag.Rule{
+		ID: "CC37", Level: diag.Error, Ref: "fmi2 37",
+		Doc:    "an FMU that can be instantiated only once per process is used once",
+		Remedy: "use it for one component only",
+	}
+)
+
+// Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd, or
+// a single .fmu, whose component is called by the file name without .fmu. The
+// assembly is not nil also when the error is a list of findings.
+func Open(path string, o Options) (_ *Assembly, err error) {
+	a := &Assembly{Findings: diag.List{Strict: o.Strict}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+	if strings.EqualFold(filepath.Ext(path), ".fmu") {
+		err = a.single(path)
+	} else {
+		err = a.fromSSP(path)
+	}
+	if err != nil {
+		return a, err
+	}
+	if err := a.build(o); err != nil {
+		return a, err
+	}
+	return a, a.Findings.Err()
+}
+
+// single makes the network of one FMU.
+func (a *Assembly) single(path string) error {
+	f, err := a.open(path)
+	if err != nil {
+		return err
+	}
+	base := filepath.Base(path)
+	a.Name = base[:len(base)-len(filepath.Ext(base))]
+	a.network = &ssp.Network{Name: a.Name}
+	a.Components = []Component{{Name: a.Name, Source: path, FMU: f}}
+	return nil
+}
+
+func (a *Assembly) open(path string) (*fmi.FMU, error) {
+	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: a.Findings.Strict})
+	a.Findings.Append(list)
+	if err != nil {
+		return nil, err
+	}
+	a.fmus = append(a.fmus, f)
+	return f, nil
+}
+
+func (a *Assembly) fromSSP(path string) (err error) {
+	if a.pkg, err = ssp.Open(path, &a.Findings); err != nil {
+		return err
+	}
+	if err := a.pkg.CheckSources(&a.Findings); err != nil {
+		return err
+	}
+	components := a.pkg.Components()
+	byFile, err := a.openAll(components)
+	if err != nil {
+		return err
+	}
+	users := map[*fmi.FMU][]string{}
+	for _, c := range components {
+		f := byFile[c.Source]
+		a.Components = append(a.Components, Component{Name: c.Path, Source: c.URI, FMU: f})
+		users[f] = append(users[f], c.Path)
+		if c.Implementation == "ModelExchange" {
+			a.Findings.Add(ruleModelExchange, c.Place.File, c.Place.Path, c.Place.Line, "implementation is ModelExchange; macrostep runs the FMU as Co-Simulation, which it offers too")
+		}
+	}
+	for _, f := range a.fmus {
+		if names := users[f]; len(names) > 1 && f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+			a.Findings.Add(ruleOnce, f.Path, "", 0, "the FMU can be instantiated only once per process, and the components %s use it", strings.Join(names, ", "))
+		}
+	}
+	if a.network, err = a.pkg.Flatten(resolver(byFile), &a.Findings); err != nil {
+		return err
+	}
+	a.Name = a.network.Name
+	return a.Findings.Err()
+}
+
+// openAll opens each FMU file once, several at a time.
+func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU, error) {
+	type opened struct {
+		fmu  *fmi.FMU
+		list *diag.List
+		err  error
+	}
+	files := map[string]*opened{}
+	var order []string
+	for _, c := range components {
+		if files[c.Source] == nil {
+			files[c.Source] = &opened{}
+			order = append(order, c.Source)
+		}
+	}
+	var wg sync.WaitGroup
+	for _, file := range order {
+		wg.Go(func() {
+			r := files[file]
+			r.fmu, r.list, r.err = fmi.Open(file, fmi.OpenOptions{Strict: a.Findings.Strict})
+		})
+	}
+	wg.Wait()
+	var errs []error
+	byFile := map[string]*fmi.FMU{}
+	for _, file := range order {
+		r := files[file]
+		a.Findings.Append(r.list)
+		errs = append(errs, r.err)
+		if r.fmu != nil {
+			a.fmus = append(a.fmus, r.fmu)
+			byFile[file] = r.fmu
+		}
+	}
+	return byFile, errors.Join(errs...)
+}
+
+// Load brings the libraries of the FMUs into the process and checks that they
+// can be used; nothing is instantiated.
+func (a *Assembly) Load() error {
+	var errs []error
+	for _, f := range a.fmus {
+		list, err := f.Load()
+		a.Findings.Append(list)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// ConnectionInfo is one connection in words: To = Gain·From + Offset for Reals.
+type ConnectionInfo struct {
+	From, To     string
+	Gain, Offset float64
+}
+
+// Connections lists the connections between the FMUs.
+func (a *Assembly) Connections() []ConnectionInfo {
+	var out []ConnectionInfo
+	for _, c := range a.network.Connections {
+		out = append(out, ConnectionInfo{
+			From: a.Components[c.From.Component].Name + "." + c.From.Variable,
+			To:   a.Components[c.To.Component].Name + "." + c.To.Variable,
+			Gain: c.Gain, Offset: c.Offset,
+		})
+	}
+	return out
+}
+
+// SettingInfo is one value that the documents give: of which variable, and where.
+type SettingInfo struct{ Name, Value, Origin string }
+
+// Settings lists the parameters and start values of the documents.
+func (a *Assembly) Settings() []SettingInfo {
+	var out []SettingInfo
+	for _, s := range a.network.Settings {
+		out = append(out, SettingInfo{
+			Name: a.Components[s.Component].Name + "." + s.Variable, Value: s.Value.String(),
+			Origin: s.From.Place.String(),
+		})
+	}
+	return out
+}
+
+// Close removes what was unpacked. Call it after the run has been closed.
+func (a *Assembly) Close() error {
+	var errs []error
+	for _, f := range a.fmus {
+		errs = append(errs, f.Close())
+	}
+	if a.pkg != nil {
+		errs = append(errs, a.pkg.Close())
+	}
+	a.fmus, a.pkg = nil, nil
+	return errors.Join(errs...)
+}
+
+// build makes slaves and system.
+func (a *Assembly) build(o Options) error {
+	a.experiment()
+	plan, err := a.plan(o)
+	if err != nil {
+		return err
+	}
+	var subsystems []master.Subsystem
+	var errs []error
+	for i, c := range a.Components {
+		p := &plan[i]
+		slave, err := fmuslave.New(fmuslave.Config{
+			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch,
+			Starts: p.starts, Stateless: p.stateless, Options: o.Instance,
+		})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		a.slaves = append(a.slaves, slave)
+		subsystems = append(subsystems, slave)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var connections []master.Connection
+	for _, c := range a.network.Connections {
+		m := master.Connection{
+			From: master.Endpoint{Subsystem: a.Components[c.From.Component].Name, Port: c.From.Variable},
+			To:   master.Endpoint{Subsystem: a.Components[c.To.Component].Name, Port: c.To.Variable},
+			Map:  c.Map,
+		}
+		if c.Gain != 1 || c.Offset != 0 {
+			m.Linear = &master.Linear{Gain: c.Gain, Offset: c.Offset}
+		}
+		connections = append(connections, m)
+	}
+	a.System, err = master.NewSystem(subsystems, connections)
+	return err
+}
+
+// componentPlan is what one component gives to its slave.
+type componentPlan struct {
+	inputs, outputs, watch []string
+	starts                 []fmuslave.Value
+	stateless              bool
+}
+
+func (a *Assembly) plan(o Options) ([]componentPlan, error) {
+	plan := make([]componentPlan, len(a.Components))
+	connectedIn := make([]map[string]bool, len(plan))
+	connectedOut := make([]map[string]bool, len(plan))
+	for i := range plan {
+		connectedIn[i], connectedOut[i] = map[string]bool{}, map[string]bool{}
+	}
+	for _, c := range a.network.Connections {
+		connectedOut[c.From.Component][c.From.Variable] = true
+		connectedIn[c.To.Component][c.To.Variable] = true
+	}
+	if err := a.planStarts(o, plan); err != nil {
+		return nil, err
+	}
+	driven, err := a.planDriven(o, connectedIn)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range a.network.Components {
+		plan[i].stateless = c.Stateless
+	}
+	for _, name := range o.Stateless {
+		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no component is called %q; the system has %s", name, a.componentNames())
+		}
+		plan[i].stateless = true
+	}
+	for i, c := range a.Components {
+		p := &plan[i]
+		inputs := connectedIn[i]
+		maps.Copy(inputs, driven[i])
+		for k := range c.FMU.Description.Variables {
+			v := &c.FMU.Description.Variables[k]
+			chosen := o.Record != nil && o.Record(c.Name+"."+v.Name)
+			byDefault := o.Record == nil
+			switch {
+			case inputs[v.Name]:
+				p.inputs = append(p.inputs, v.Name)
+			case v.Causality == fmi.Output && (chosen || byDefault || connectedOut[i][v.Name]):
+				p.outputs = append(p.outputs, v.Name)
+			case chosen && v.Causality != fmi.Independent:
+				p.watch = append(p.watch, v.Name)
+			}
+		}
+		if o.Record == nil && len(p.outputs) == 0 && len(p.inputs) == len(driven[i]) {
+			p.watch = changing(c.FMU.Description, driven[i])
+		}
+	}
+	return plan, nil
+}
+
+// changing lists the variables that are no parameters, constants or time, but
+// for those left out.
+func changing(d *fmi.ModelDescription, without map[string]bool) []string {
+	var out []string
+	for k := range d.Variables {
+		v := &d.Variables[k]
+		switch {
+		case without[v.Name], v.Causality == fmi.Parameter, v.Causality == fmi.CalculatedParameter, v.Causality == fmi.Independent,
+			v.Variability == fmi.Constant, v.Variability == fmi.Fixed, v.Variability == fmi.Tunable:
+		default:
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
+
+func (a *Assembly) componentNames() string {
+	var names []string
+	for _, c := range a.Components {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// find splits "component.variable" at the longest component path that fits.
+func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err error) {
+	component = -1
+	for i, c := range a.Components {
+		if strings.HasPrefix(name, c.Name+".") && (component < 0 || len(c.Name) > len(a.Components[component].Name)) {
+			component = i
+		}
+	}
+	if component < 0 {
+		return -1, nil, fmt.Errorf("%q names no component; write component.variable, with one of the components %s", name, a.componentNames())
+	}
+	c := a.Components[component]
+	rest := name[len(c.Name)+1:]
+	v, ok := c.FMU.Description.Variable(rest)
+	if !ok {
+		return -1, nil, fmt.Errorf("component %s has no variable %q%s", c.Name, rest, suggestion(rest, c.FMU.Description))
+	}
+	return component, v, nil
+}
+
+// suggestion names variables that differ from name in case or as a prefix only.
+func suggestion(name string, d *fmi.ModelDescription) string {
+	var close []string
+	for i := range d.Variables {
+		if v := d.Variables[i].Name; strings.EqualFold(v, name) || strings.HasPrefix(v, name) || strings.HasSuffix(v, "."+name) {
+			close = append(close, v)
+		}
+	}
+	if len(close) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(close, func(p, q string) int { return cmp.Compare(len(p), len(q)) })
+	return "; did you mean " + strings.Join(close[:min(3, len(close))], ", ") + "?"
+}
+
+// planDriven finds the inputs that are given from outside, by component.
+func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[string]bool, error) {
+	driven := make([]map[string]bool, len(a.Components))
+	var errs []error
+	for i := range driven {
+		driven[i] = map[string]bool{}
+	}
+	for _, name := range o.Driven {
+		i, v, err := a.find(name)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case v.Causality != fmi.Input:
+			errs = append(errs, fmt.Errorf("%s is no input but has causality %s", name, v.Causality))
+		case connected[i][v.Name]:
+			errs = append(errs, fmt.Errorf("%s is connected to an output; only free inputs can be given from outside", name))
+		default:
+			driven[i][v.Name] = true
+		}
+	}
+	return driven, errors.Join(errs...)
+}

@@ -1,0 +1,10 @@
+// Package assemble makes a coupled system from documents: an SSP network (or a
+// single FMU) and the FMUs behind its components become a [master.System].
+//
+//	a, err := assemble.Open("system.ssp", assemble.Options{})
+//	defer a.Close()
+//	run, err := master.NewRun(a.System, algorithm, master.Options{Start: a.Start.Value, Stop: a.Stop.Value, Step: a.Step.Value})
+//
+// Opening touches no FMU: archives are unpacked and documents read, and every
+// fault that they show is reported before the first FMU is instantiated.
+package assemble

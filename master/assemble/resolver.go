@@ -1,0 +1,86 @@
+package assemble
+
+import (
+	"iter"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+// resolver tells package ssp about the FMUs of a system, by their files.
+type resolver map[string]*fmi.FMU
+
+// Variables gives the variables of the FMU behind a component.
+func (r resolver) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
+	return variables{r[c.Source].Description}, nil
+}
+
+// variables is the view of a model description that package ssp takes.
+type variables struct{ d *fmi.ModelDescription }
+
+// Lookup finds a variable by its name.
+func (s variables) Lookup(name string) (ssp.Variable, bool) {
+	v, ok := s.d.Variable(name)
+	if !ok {
+		return ssp.Variable{}, false
+	}
+	return s.view(v), true
+}
+
+// All gives the variables in document order.
+func (s variables) All() iter.Seq[ssp.Variable] {
+	return func(yield func(ssp.Variable) bool) {
+		for i := range s.d.Variables {
+			if !yield(s.view(&s.d.Variables[i])) {
+				return
+			}
+		}
+	}
+}
+
+func (s variables) view(v *fmi.ScalarVariable) ssp.Variable {
+	out := ssp.Variable{
+		Name: v.Name, Type: typeOf(v.Type),
+		Causality: v.Causality.String(), Variability: v.Variability.String(), Initial: v.Initial.String(),
+		Settable: fmuslave.Settable(v),
+	}
+	switch v.Type {
+	case fmi.Real:
+		out.Unit, out.RelativeQuantity = v.Real.Unit, v.Real.RelativeQuantity
+		out.Min, out.Max = v.Real.Min, v.Real.Max
+		if u, ok := s.d.Unit(v.Real.Unit); ok {
+			out.UnitBase = u.Base
+		}
+	case fmi.Integer:
+		out.Min, out.Max = widen(v.Integer.Min), widen(v.Integer.Max)
+	case fmi.Enumeration:
+		out.Items = map[string]int32{}
+		for _, item := range s.d.Enumeration(v.DeclaredType) {
+			out.Items[item.Name] = item.Value
+		}
+	}
+	return out
+}
+
+func widen(n *int32) *float64 {
+	if n == nil {
+		return nil
+	}
+	x := float64(*n)
+	return &x
+}
+
+func typeOf(t fmi.BaseType) ssp.ValueType {
+	switch t {
+	case fmi.Integer:
+		return ssp.Integer
+	case fmi.Boolean:
+		return ssp.Boolean
+	case fmi.String:
+		return ssp.String
+	case fmi.Enumeration:
+		return ssp.Enumeration
+	}
+	return ssp.Real
+}

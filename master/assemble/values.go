@@ -1,0 +1,79 @@
+package assemble
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master/fmuslave"
+)
+
+// planStarts collects the values of the documents and of the user; the latter win.
+func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
+	for _, s := range a.network.Settings {
+		v := s.Value
+		plan[s.Component].starts = append(plan[s.Component].starts, fmuslave.Value{
+			Variable: s.Variable, Real: v.Real, Integer: v.Int, Boolean: v.Bool, String: v.Text,
+		})
+	}
+	var errs []error
+	for _, set := range o.Set {
+		i, v, err := a.find(set.Name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		value, err := parseValue(v, a.Components[i].FMU.Description, set.Value)
+		if err == nil && !fmuslave.Settable(v) {
+			err = fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s", v.Causality, v.Variability, v.Initial)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s=%s: %w", set.Name, set.Value, err))
+			continue
+		}
+		plan[i].starts = append(plan[i].starts, value)
+	}
+	return errors.Join(errs...)
+}
+
+// parseValue reads a value for a variable as a user writes it: numbers, true,
+// false, 0 or 1, an item name of an enumeration, or text.
+func parseValue(v *fmi.ScalarVariable, d *fmi.ModelDescription, text string) (fmuslave.Value, error) {
+	out := fmuslave.Value{Variable: v.Name}
+	switch v.Type {
+	case fmi.Real:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return out, errors.New("the variable is a Real; give a finite number")
+		}
+		out.Real = x
+	case fmi.Integer, fmi.Enumeration:
+		items := d.Enumeration(v.DeclaredType)
+		if i := slices.IndexFunc(items, func(e fmi.EnumerationItem) bool { return e.Name == text }); i >= 0 {
+			out.Integer = items[i].Value
+			return out, nil
+		}
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			if v.Type == fmi.Enumeration {
+				return out, errors.New("the variable is an Enumeration; give the name or the number of one of its items")
+			}
+			return out, errors.New("the variable is an Integer; give a whole number of 32 bits")
+		}
+		out.Integer = int32(n)
+	case fmi.Boolean:
+		switch text {
+		case "true", "1":
+			out.Boolean = true
+		case "false", "0":
+		default:
+			return out, errors.New("the variable is a Boolean; give true or false")
+		}
+	case fmi.String:
+		out.String = text
+	}
+	return out, nil
+}

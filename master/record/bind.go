@@ -1,0 +1,250 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Inputs drives free inputs of a system by the columns of a table: Reals are
+// linear between rows, Integers, Booleans and Strings are held from row to row;
+// before the first row the first value holds, after the last row the last.
+// A Real that changes at communication points only (master.Port.Discrete) is
+// held too. It has one user at a time.
+type Inputs struct {
+	signals  *Signals
+	real     []int // entries of u, ascending
+	columnOf map[int]realColumn
+	discrete [][]discreteColumn // by subsystem
+	cursor   int                // row found last
+}
+
+type realColumn struct {
+	col  int
+	held bool
+}
+
+type discreteColumn struct {
+	kind master.Kind
+	col  int
+	at   int // among the values of the kind
+	text []string
+}
+
+var _ master.Signals = (*Inputs)(nil)
+
+// BindInputs gives the columns of s to the inputs of sys with their names,
+// "component.variable". Errors, all of them: a column that names no input or
+// one that is connected, a cell that is no value of the input's type. Cells of
+// Reals must be finite; Booleans are 0, 1, false or true.
+func BindInputs(s *Signals, sys *master.System) (*Inputs, error) {
+	in := &Inputs{signals: s, columnOf: map[int]realColumn{}, discrete: make([][]discreteColumn, len(sys.Infos))}
+	var errs []error
+	for col, name := range s.Names {
+		if err := in.bind(sys, col, name); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	slices.Sort(in.real)
+	return in, nil
+}
+
+func (in *Inputs) bind(sys *master.System, col int, name string) error {
+	s := in.signals
+	connected := fmt.Errorf("%s:1: %s is connected; only free inputs can be given, remove the column", s.Path, name)
+	sub := longestComponent(sys, name, func(info *master.Info, port string) bool {
+		return hasPort(info.In, port) || hasPort(info.DiscreteIn, port)
+	})
+	if sub < 0 {
+		return fmt.Errorf("%s:1: no input is called %q%s", s.Path, name, inputHint(sys, name))
+	}
+	info := sys.Infos[sub]
+	port := name[len(info.Name)+1:]
+	if k := portIndex(info.In, port); k >= 0 {
+		u := sys.InAt[sub] + k
+		if _, ok := sys.Source(u); ok {
+			return connected
+		}
+		in.real = append(in.real, u)
+		in.columnOf[u] = realColumn{col: col, held: info.In[k].Discrete}
+		return s.check(col, 0, len(s.Times), "a finite number", finite)
+	}
+	var err error
+	byKind(info.DiscreteIn, func(k, at int, p master.Port) {
+		if p.Name != port {
+			return
+		}
+		if sys.DiscreteConnected(sub, k) {
+			err = connected
+			return
+		}
+		d := discreteColumn{kind: p.Kind, col: col, at: at}
+		switch p.Kind {
+		case master.Integer:
+			err = s.check(col, 0, len(s.Times), "a whole number of 32 bits", func(v float64) bool {
+				return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
+			})
+		case master.Boolean:
+			s.readBooleans(col)
+			err = s.check(col, 0, len(s.Times), "0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 })
+		case master.String:
+			d.text = s.cells(col)
+		}
+		in.discrete[sub] = append(in.discrete[sub], d)
+	})
+	return err
+}
+
+// readBooleans gives the cells false and true of a column their numbers.
+func (s *Signals) readBooleans(col int) {
+	values := s.columns[col]
+	if !slices.ContainsFunc(values, math.IsNaN) {
+		return
+	}
+	for i, cell := range s.cells(col) {
+		switch strings.ToLower(strings.TrimSpace(cell)) {
+		case "false":
+			values[i] = 0
+		case "true":
+			values[i] = 1
+		}
+	}
+}
+
+// Inputs gives the entries of u that the table drives, ascending.
+func (in *Inputs) Inputs() []int { return in.real }
+
+// Real gives entry i of u at time t.
+func (in *Inputs) Real(i int, t float64) float64 {
+	c := in.columnOf[i]
+	row := in.at(t)
+	if c.held {
+		return in.signals.columns[c.col][max(row, 0)]
+	}
+	return in.signals.linear(c.col, row, t)
+}
+
+// Discrete puts what the table gives for subsystem sub at time t into v.
+func (in *Inputs) Discrete(sub int, t float64, v *master.Values) {
+	if len(in.discrete[sub]) == 0 {
+		return
+	}
+	row := max(in.at(t), 0)
+	for _, d := range in.discrete[sub] {
+		value := in.signals.columns[d.col][row]
+		switch d.kind {
+		case master.Integer:
+			v.Integer[d.at] = int32(value)
+		case master.Boolean:
+			v.Boolean[d.at] = value == 1
+		case master.String:
+			v.String[d.at] = d.text[row]
+		}
+	}
+}
+
+// at is row with a memory: a run asks for times that lie close together.
+func (in *Inputs) at(t float64) int {
+	times := in.signals.Times
+	after := func(i int) bool { return i+1 >= len(times) || times[i+1] > t }
+	if c := in.cursor; c >= 0 && times[c] <= t {
+		if after(c) {
+			return c
+		}
+		if after(c + 1) {
+			in.cursor = c + 1
+			return c + 1
+		}
+	}
+	row := in.signals.row(t)
+	in.cursor = max(row, 0)
+	return row
+}
+
+// BindHistory gives the communication points before start from a table whose
+// columns are named as in results: those of the outputs that feed extrapolated
+// inputs (master.System.ExtrapolatedOutputs) must be there, others are ignored.
+// Times must increase strictly before start; rows from start on are ignored. At
+// least points rows must lie before start: an extrapolation of order k needs k.
+func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]master.PastOutputs, error) {
+	rows := 0
+	for rows < len(s.Times) && s.Times[rows] < start {
+		if rows > 0 && s.Times[rows] == s.Times[rows-1] {
+			return nil, fmt.Errorf("%s:%d: the time %g stands in the row above too; the times of a history must increase strictly", s.Path, s.lines[rows], s.Times[rows])
+		}
+		rows++
+	}
+	if rows < points {
+		return nil, fmt.Errorf("%s: %d rows lie before the start time %g s; the extrapolation order needs %d: give more rows, a later --start-time or a smaller order", s.Path, rows, start, points)
+	}
+	needed := sys.ExtrapolatedOutputs()
+	cols := make([]int, len(needed))
+	var errs []error
+	for i, y := range needed {
+		name := sys.OutName(y)
+		col, ok := s.Column(name)
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s:1: there is no column %q%s; the history must hold every output that feeds an extrapolated input", s.Path, name, didYouMean(name, s.Names)))
+			continue
+		}
+		cols[i] = col
+		if err := s.check(col, 0, rows, "a finite number", finite); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	past := make([]master.PastOutputs, rows)
+	for r := range past {
+		y := slices.Repeat([]float64{math.NaN()}, sys.OutAt[len(sys.Subsystems)])
+		for i, k := range needed {
+			y[k] = s.columns[cols[i]][r]
+		}
+		past[r] = master.PastOutputs{T: s.Times[r], Y: y}
+	}
+	return past, nil
+}
+
+// longestComponent gives the subsystem with the longest name such that name is
+// "subsystem.port" with a port that has accepts, or -1.
+func longestComponent(sys *master.System, name string, has func(info *master.Info, port string) bool) int {
+	best := -1
+	for i, info := range sys.Infos {
+		port, ok := strings.CutPrefix(name, info.Name+".")
+		if ok && has(info, port) && (best < 0 || len(info.Name) > len(sys.Infos[best].Name)) {
+			best = i
+		}
+	}
+	return best
+}
+
+// inputHint says what else name is, or which input has a name near to it.
+func inputHint(sys *master.System, name string) string {
+	isOutput := longestComponent(sys, name, func(info *master.Info, port string) bool {
+		return hasPort(info.Out, port) || hasPort(info.DiscreteOut, port)
+	})
+	if isOutput >= 0 {
+		return "; it is an output, remove the column"
+	}
+	var inputs []string
+	for _, info := range sys.Infos {
+		for _, p := range slices.Concat(info.In, info.DiscreteIn) {
+			inputs = append(inputs, info.Name+"."+p.Name)
+		}
+	}
+	return didYouMean(name, inputs)
+}
+
+func portIndex(ports []master.Port, name string) int {
+	return slices.IndexFunc(ports, func(p master.Port) bool { return p.Name == name })
+}
+
+func hasPort(ports []master.Port, name string) bool { return portIndex(ports, name) >= 0 }

@@ -1,0 +1,164 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Manifest says how a result came about. It is written twice: as incomplete
+// when the run begins, so that a killed run does not pass for a finished one,
+// and with everything known at its end.
+//
+// Times are in seconds. All fields are always there, in this order; the keys of
+// maps are sorted.
+type Manifest struct {
+	Status   master.Status `json:"status"`
+	Reason   string        `json:"reason"` // why it is not complete
+	Versions Versions      `json:"versions"`
+	Command  []string      `json:"command"` // arguments of the program
+	System   string        `json:"system"`  // as given
+	Results  string        `json:"results"` // the table; "" = none
+	FMUs     []FMU         `json:"fmus"`
+
+	Algorithm  string            `json:"algorithm"`  // preset
+	Parameters map[string]string `json:"parameters"` // all in force, defaults included
+
+	StartTime Setting  `json:"start_time"`
+	StopTime  Setting  `json:"stop_time"`
+	StepSize  Setting  `json:"step_size"`
+	Tolerance *Setting `json:"tolerance"` // told to the FMUs; null = none
+	EndTime   float64  `json:"end_time"`  // last accepted communication point
+
+	Steps         Steps              `json:"steps"`
+	FMUSteps      map[string]int     `json:"fmu_steps"` // by component, substeps counted
+	Seconds       map[string]float64 `json:"seconds"`   // by component: wall time inside
+	MasterSeconds float64            `json:"master_seconds"`
+
+	Loops    []master.Loop     `json:"loops"`
+	Delivery []master.Delivery `json:"delivery"`
+	Warnings []string          `json:"warnings"`
+	Notes    []string          `json:"notes"` // what was found in the documents and needs no action
+}
+
+// Versions names the programs that made a result.
+type Versions struct {
+	Macrostep string `json:"macrostep"`
+	Go        string `json:"go"`
+	Platform  string `json:"platform"` // os/arch
+}
+
+// FMU identifies what a component runs.
+type FMU struct {
+	Component string `json:"component"`
+	Path      string `json:"path"`
+	Hash      string `json:"hash"` // "sha256:…" of the archive
+	Tool      string `json:"tool"` // that exported it; "" = not told
+}
+
+// Setting is a number and where it comes from.
+type Setting struct {
+	Value  float64 `json:"value"`
+	Source string  `json:"source"` // "--step-size", "DefaultExperiment of Controller" …
+}
+
+// Steps counts macro steps.
+type Steps struct {
+	Accepted int     `json:"accepted"`
+	Rejected int     `json:"rejected"`
+	Mean     float64 `json:"mean"` // s; 0 if there are none
+}
+
+// Finish takes the outcome of a run of the system into the manifest. Warnings
+// are added to those already there.
+func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master.Delivery) {
+	m.Status, m.Reason = r.Status, r.Reason
+	m.EndTime = r.Time
+	m.Steps = Steps{Accepted: r.Accepted, Rejected: r.Rejected}
+	if r.Accepted > 0 {
+		m.Steps.Mean = (r.Time - m.StartTime.Value) / float64(r.Accepted)
+	}
+	m.FMUSteps, m.Seconds = map[string]int{}, map[string]float64{}
+	for i, info := range sys.Infos {
+		if i < len(r.SubsystemSteps) {
+			m.FMUSteps[info.Name] = r.SubsystemSteps[i]
+		}
+		if i < len(r.SubsystemSeconds) {
+			m.Seconds[info.Name] = r.SubsystemSeconds[i]
+		}
+	}
+	m.MasterSeconds = r.MasterSeconds
+	m.Loops, m.Delivery = r.Loops, delivery
+	m.Warnings = append(m.Warnings, r.Warnings...)
+}
+
+// Write replaces the file at path by the manifest in one go: a reader sees the
+// old document or the new one, never a part.
+func (m *Manifest) Write(path string) error {
+	data, err := m.encode()
+	if err != nil {
+		return fmt.Errorf("writing manifest %s: %w", path, err)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		// A device or pipe cannot be replaced.
+		return os.WriteFile(path, data, 0o666)
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // replace what a link points to, not the link
+	}
+	temp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return fmt.Errorf("writing the manifest: %w%s", err, createRemedy(err))
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the manifest: %w", errors.Join(err, os.Remove(temp)))
+	}
+	return nil
+}
+
+// encode gives the document. Empty lists and maps are [] and {}, not null.
+func (m *Manifest) encode() ([]byte, error) {
+	c := *m
+	if c.Status == "" {
+		c.Status = master.Incomplete
+	}
+	c.Command = orEmpty(c.Command)
+	c.FMUs = orEmpty(c.FMUs)
+	c.Loops = orEmpty(c.Loops)
+	c.Delivery = orEmpty(c.Delivery)
+	c.Warnings = orEmpty(c.Warnings)
+	c.Notes = orEmpty(c.Notes)
+	if c.Parameters == nil {
+		c.Parameters = map[string]string{}
+	}
+	if c.FMUSteps == nil {
+		c.FMUSteps = map[string]int{}
+	}
+	if c.Seconds == nil {
+		c.Seconds = map[string]float64{}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(&c)
+	return b.Bytes(), err
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

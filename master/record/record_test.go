@@ -1,0 +1,409 @@
+package record
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// still is a subsystem that only has ports.
+type still struct{ info master.Info }
+
+func (s *still) Info() *master.Info                                              { return &s.info }
+func (s *still) SetInputs([]float64) error                                       { return nil }
+func (s *still) Outputs([]float64) error                                         { return nil }
+func (s *still) Step(_ context.Context, t, H float64) (reached float64, e error) { return t + H, nil }
+
+func ports(kind master.Kind, names ...string) []master.Port {
+	var out []master.Port
+	for _, n := range names {
+		out = append(out, master.Port{Name: n, Kind: kind})
+	}
+	return out
+}
+
+// testSystem has a component with everything, one nested with a connected
+// input, and one with neither outputs nor connected inputs.
+func testSystem(t *testing.T) *master.System {
+	t.Helper()
+	all := &still{master.Info{
+		Name: "all", In: ports(master.Real, "free", "x[1]"), Out: ports(master.Real, "y"),
+		DiscreteIn:  slices.Concat(ports(master.Boolean, "on"), ports(master.Integer, "mode"), ports(master.String, "name"), ports(master.Integer, "gear")),
+		DiscreteOut: slices.Concat(ports(master.Integer, "n"), ports(master.Boolean, "ok"), ports(master.Integer, "m"), ports(master.String, "s")),
+	}}
+	inner := &still{master.Info{Name: "sys.inner", In: ports(master.Real, "u", "v"), Out: ports(master.Real, "z")}}
+	bare := &still{master.Info{Name: "bare", In: ports(master.Real, "w"),
+		Watch: slices.Concat(ports(master.Real, "a, b"), ports(master.Boolean, "flag"), ports(master.String, "text"), ports(master.Real, "c"))}}
+	sys, err := master.NewSystem([]master.Subsystem{all, inner, bare}, []master.Connection{
+		{From: master.Endpoint{Subsystem: "all", Port: "y"}, To: master.Endpoint{Subsystem: "sys.inner", Port: "u"}},
+		{From: master.Endpoint{Subsystem: "all", Port: "m"}, To: master.Endpoint{Subsystem: "all", Port: "gear"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+func testPoint(sys *master.System) *master.Point {
+	p := &master.Point{U: []float64{1, 2, 3, 4, 5}, Y: []float64{6, 7}}
+	for _, info := range sys.Infos {
+		p.DiscreteIn = append(p.DiscreteIn, master.NewValues(info.DiscreteIn))
+		p.DiscreteOut = append(p.DiscreteOut, master.NewValues(info.DiscreteOut))
+		p.Watch = append(p.Watch, master.NewValues(info.Watch))
+	}
+	p.DiscreteIn[0].Integer[1] = -9
+	p.DiscreteOut[0].Integer[0], p.DiscreteOut[0].Integer[1] = 11, 12
+	p.DiscreteOut[0].Boolean[0] = true
+	p.DiscreteOut[0].String[0] = `say "a,b"`
+	p.Watch[2].Real[0], p.Watch[2].Real[1] = 0.1, math.NaN()
+	p.Watch[2].String[0] = "two\nlines"
+	return p
+}
+
+func selection(t *testing.T, patterns ...string) Selection {
+	t.Helper()
+	s, err := ParseSelection(patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCSVColumns(t *testing.T) {
+	for _, tt := range []struct {
+		patterns []string
+		want     string
+	}{
+		{nil, `time,all.y,all.n,all.ok,all.m,all.s,all.gear,sys.inner.z,sys.inner.u,bare.w,"bare.a, b",bare.flag,bare.text,bare.c
+0,6,11,1,12,"say ""a,b""",-9,7,3,5,0.1,0,"two
+lines",NaN
+`},
+		{[]string{"all.x[1]", "*.z"}, "time,all.x[1],sys.inner.z\n0,2,7\n"},
+		{[]string{"?are.c"}, "time,bare.c\n0,NaN\n"},
+		{[]string{"all.n", "all.on", "all.mode"}, "time,all.n,all.on,all.mode\n0,11,0,0\n"},
+	} {
+		sys := testSystem(t)
+		path := filepath.Join(t.TempDir(), "r.csv")
+		c := NewCSV(path, CSVOptions{Select: selection(t, tt.patterns...)})
+		if err := c.Begin(sys); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(c.Record(testPoint(sys)), c.End(master.Result{})); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != tt.want {
+			t.Errorf("%v:\n%s\nwant\n%s", tt.patterns, got, tt.want)
+		}
+		rows, err := csv.NewReader(strings.NewReader(string(got))).ReadAll()
+		if err != nil || len(rows) != 2 || c.Rows() != 1 || c.Columns() != len(rows[0]) {
+			t.Errorf("%v: %d rows, %d columns: %v", tt.patterns, c.Rows(), c.Columns(), err)
+		}
+	}
+}
+
+func TestCSVUnmatchedPattern(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	c := NewCSV(path, CSVOptions{Select: selection(t, "all.*", "sys.iner.z", "nowhere")})
+	err := c.Begin(testSystem(t))
+	for _, want := range []string{`no variable matches "sys.iner.z"; did you mean "sys.inner.z"?`, `no variable matches "nowhere"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v lacks %s", err, want)
+		}
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the file was touched")
+	}
+}
+
+func TestCSVErrorsNameFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "missing", "r.csv")
+	err := NewCSV(path, CSVOptions{}).Begin(testSystem(t))
+	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "create the folder first") {
+		t.Errorf("creating: %v", err)
+	}
+	if _, err := os.Stat("/dev/full"); err != nil {
+		return // only Linux has a device that is always full
+	}
+	c := NewCSV("/dev/full", CSVOptions{})
+	err = c.Begin(testSystem(t))
+	if err == nil || !strings.Contains(err.Error(), "/dev/full") {
+		t.Errorf("writing to a full disk: %v", err)
+	}
+	if again := c.Record(testPoint(testSystem(t))); again == nil {
+		t.Error("a recorder that failed goes on")
+	}
+	if err := c.End(master.Result{}); err != nil {
+		t.Errorf("the failure is reported twice: %v", err)
+	}
+}
+
+// TestCSVWholeRows looks at the file during a run: it always ends in a whole row.
+func TestCSVWholeRows(t *testing.T) {
+	sys := testSystem(t)
+	path := filepath.Join(t.TempDir(), "r.csv")
+	c := NewCSV(path, CSVOptions{Select: selection(t, "all.y", "bare.w")})
+	if err := c.Begin(sys); err != nil {
+		t.Fatal(err)
+	}
+	p := testPoint(sys)
+	writes, size := 0, int64(0)
+	for i := range 20000 {
+		p.T, p.Y[0] = float64(i)/3, rand.Float64()
+		if err := c.Record(p); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() == size {
+			continue
+		}
+		size = info.Size()
+		writes++
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
+		if err != nil || data[len(data)-1] != '\n' || writes > 1 && rows[len(rows)-1][0] != string(appendReal(nil, p.T)) {
+			t.Fatalf("after point %d the file is not whole rows: %v", i, err)
+		}
+	}
+	if writes < 5 {
+		t.Errorf("%d writes; the test must see several", writes)
+	}
+}
+
+func TestCSVInterval(t *testing.T) {
+	at := func(n int, h float64) (ts []float64) {
+		for i := range n + 1 {
+			ts = append(ts, float64(i)*h)
+		}
+		return ts
+	}
+	for _, tt := range []struct {
+		name     string
+		times    []float64
+		interval float64
+		want     []float64
+	}{
+		{"multiple of the step", at(10, 0.1), 0.5, []float64{0, 0.5, 1}},
+		{"no multiple of the step", at(10, 1), 2.5, []float64{0, 3, 5, 8, 10}},
+		{"below the step", at(3, 1), 0.3, []float64{0, 1, 2, 3}},
+		{"stop between multiples", at(7, 1), 3, []float64{0, 3, 6}},
+		{"from the start on", []float64{10.5, 11, 11.5, 12, 12.5}, 1, []float64{10.5, 11.5, 12.5}},
+		{"a hair early", []float64{0, 0.5, 1 - 1e-12, 1.5, 2}, 1, []float64{0, 1 - 1e-12, 2}},
+		{"early by more than rounding", []float64{0, 0.5, 1 - 1e-6, 1.5, 2}, 1, []float64{0, 1.5, 2}},
+	} {
+		c := CSV{opt: CSVOptions{Interval: tt.interval}}
+		var got []float64
+		for _, at := range tt.times {
+			if c.wants(at) {
+				got = append(got, at)
+				c.rows++
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestCSVIntervalLong holds a million points of a step that is no binary
+// fraction to one row per ten points, each on its multiple.
+func TestCSVIntervalLong(t *testing.T) {
+	c := CSV{opt: CSVOptions{Interval: 0.01}}
+	for i := range 1_000_001 {
+		if c.wants(float64(i)*0.001) != (i%10 == 0) {
+			t.Fatalf("point %d", i)
+		}
+		if i%10 == 0 {
+			c.rows++
+		}
+	}
+}
+
+func TestRecordAllocatesNothing(t *testing.T) {
+	sys := testSystem(t)
+	c := NewCSV(filepath.Join(t.TempDir(), "r.csv"), CSVOptions{})
+	if err := c.Begin(sys); err != nil {
+		t.Fatal(err)
+	}
+	p := testPoint(sys)
+	p.Y[0] = 0.1234567890123456789
+	n := testing.AllocsPerRun(5000, func() {
+		p.T += 0.001
+		if err := c.Record(p); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n != 0 {
+		t.Errorf("%g allocations a point", n)
+	}
+}
+
+func TestAppendReal(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1: "1", -1.5: "-1.5", 0.1: "0.1", 1e-4: "0.0001", 1e-5: "1e-5", 1.25e-10: "1.25e-10", 123456: "123456",
+		1e6: "1000000", 1e15: "1e15", 1e20: "1e20", 1e100: "1e100", -3e-300: "-3e-300", math.MaxFloat64: "1.7976931348623157e308",
+		math.SmallestNonzeroFloat64: "5e-324", math.Inf(1): "Inf", math.Inf(-1): "-Inf",
+	} {
+		if got := string(appendReal(nil, v)); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
+	}
+	if got := string(appendReal(nil, math.NaN())); got != "NaN" {
+		t.Error(got)
+	}
+	if got := string(appendReal(nil, math.Copysign(0, -1))); got != "-0" {
+		t.Error(got)
+	}
+	for range 200_000 {
+		v := math.Float64frombits(rand.Uint64())
+		text := string(appendReal(nil, v))
+		back, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.Float64bits(back) != math.Float64bits(v) && !math.IsNaN(v) {
+			t.Fatalf("%x: %s reads back as %x: %v", math.Float64bits(v), text, math.Float64bits(back), err)
+		}
+		if len(text) >= widest {
+			t.Fatalf("%s is wider than expected", text)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"*", "a.b", true}, {"*", "", true}, {"a.b", "a.b", true}, {"a.b", "a.bc", false}, {"a.?", "a.b", true},
+		{"a.?", "a.", false}, {"x[1]", "x[1]", true}, {"x[1]", "x1", false}, {"x[?]", "x[7]", true}, {"*.F", "c.d.F", true},
+		{"*a*b*", "xxaxxbxx", true}, {"*a*b*", "xxbxxaxx", false}, {"a**b", "ab", true}, {"?", "ü", true}, {"m\\n", "m\\n", true},
+		{"{a}", "{a}", true}, {"", "a", false}, {"*.v_?", "chassis.v_c", true},
+	} {
+		if got := match(tt.pattern, tt.name); got != tt.want {
+			t.Errorf("%q on %q: %t", tt.pattern, tt.name, got)
+		}
+	}
+	// Time must not explode with the number of stars.
+	if match(strings.Repeat("*a", 50)+"b", strings.Repeat("a", 5000)) {
+		t.Error("matched")
+	}
+}
+
+func TestParseSelection(t *testing.T) {
+	if s := selection(t); !s.IsDefault() || s.IsNone() || s.Match("a.b") {
+		t.Error("no patterns are the default")
+	}
+	if s := selection(t, "none"); s.IsDefault() || !s.IsNone() || s.Match("none") {
+		t.Error("none")
+	}
+	for _, bad := range [][]string{{""}, {"none", "a.*"}, {"a.*", "none"}} {
+		if _, err := ParseSelection(bad); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+// TestRun records a real run, and reads the table back to the same bits.
+func TestRun(t *testing.T) {
+	subs := mastertest.Oscillator()
+	sys, err := master.NewSystem([]master.Subsystem{subs[0], subs[1]}, mastertest.OscillatorConnections())
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice, err := algorithms.New("explicit", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "r.csv")
+	memory := &mastertest.Memory{}
+	run, err := master.NewRun(sys, choice.Algorithm, master.Options{Stop: 1, Step: 0.01,
+		Recorders: []master.Recorder{NewCSV(path, CSVOptions{}), memory}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ReadSignals(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(s.Times, memory.T) {
+		t.Error("times differ")
+	}
+	if want := []string{"first.y1", "first.y2", "first.u1", "second.y1", "second.u1", "second.u2"}; !slices.Equal(s.Names, want) {
+		t.Errorf("columns %v", s.Names)
+	}
+	for i, at := range s.Times {
+		for k := range memory.Y[i] {
+			col, ok := s.Column(sys.OutName(k))
+			if !ok || s.At(col, at) != memory.Y[i][k] {
+				t.Fatalf("%s at %g", sys.OutName(k), at)
+			}
+		}
+	}
+	// The same table is a history for a run that starts later.
+	past, err := BindHistory(s, sys, 0.5, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(past) != 50 || past[49].T != memory.T[49] || past[49].Y[2] != memory.Y[49][2] {
+		t.Errorf("%d points of history", len(past))
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	for _, columns := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint(columns), func(b *testing.B) {
+			var names []string
+			for i := range columns {
+				names = append(names, fmt.Sprint("y", i))
+			}
+			sys, err := master.NewSystem([]master.Subsystem{&still{master.Info{Name: "s", Out: ports(master.Real, names...)}}}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			c := NewCSV(os.DevNull, CSVOptions{})
+			if err := c.Begin(sys); err != nil {
+				b.Fatal(err)
+			}
+			p := &master.Point{Y: make([]float64, columns), DiscreteIn: make([]master.Values, 1), DiscreteOut: make([]master.Values, 1), Watch: make([]master.Values, 1)}
+			b.ReportAllocs()
+			x := 0.1
+			for b.Loop() {
+				p.T += 0.001
+				for i := range p.Y {
+					x = 3.9 * x * (1 - x) // all digits vary
+					p.Y[i] = x
+				}
+				if err := c.Record(p); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*(columns+1)), "ns/value")
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Selection says which variables are recorded. The zero value is the default:
+// all outputs and all connected inputs, and of a component with neither all its
+// variables that are not parameters or constants.
+type Selection struct {
+	patterns []string
+	none     bool
+}
+
+// ParseSelection reads patterns over the names "component.variable". In a
+// pattern * stands for any characters (dots too) and ? for one; everything else
+// stands for itself, brackets too. The single pattern "none" selects nothing; no
+// patterns are the default.
+func ParseSelection(patterns []string) (Selection, error) {
+	if slices.Contains(patterns, "") {
+		return Selection{}, errors.New(`an empty pattern selects nothing; give a name like component.variable, a pattern like "component.*", or none`)
+	}
+	if slices.Contains(patterns, "none") {
+		if len(patterns) > 1 {
+			return Selection{}, errors.New("none stands alone; leave out either it or the other patterns")
+		}
+		return Selection{none: true}, nil
+	}
+	return Selection{patterns: slices.Clone(patterns)}, nil
+}
+
+// IsDefault tells whether no patterns were given.
+func (s Selection) IsDefault() bool { return !s.none && len(s.patterns) == 0 }
+
+// IsNone tells whether nothing is to be recorded.
+func (s Selection) IsNone() bool { return s.none }
+
+// Match tells whether a pattern selects the name "component.variable". It is
+// false for the default, which does not go by names.
+func (s Selection) Match(name string) bool {
+	return slices.ContainsFunc(s.patterns, func(p string) bool { return match(p, name) })
+}
+
+// unmatched gives an error that names the patterns none of the names matches.
+func (s Selection) unmatched(names []string) error {
+	var errs []error
+	for _, p := range s.patterns {
+		if !slices.ContainsFunc(names, func(n string) bool { return match(p, n) }) {
+			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, didYouMean(p, names)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// match is glob matching with * and ? only, in time len(pattern)·len(name).
+func match(pattern, name string) bool {
+	p, n := []rune(pattern), []rune(name)
+	star, mark := -1, 0 // the last * and the place in name up to which it reaches
+	i, j := 0, 0
+	for j < len(n) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == n[j]):
+			i++
+			j++
+		case star >= 0: // let the * take one more
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}
+
+// didYouMean gives "; did you mean …?" for the name nearest to s, or nothing if
+// none is near.
+func didYouMean(s string, names []string) string {
+	best, nearest := len(s)/3+1, ""
+	for _, n := range names {
+		if len(n)-len(s) >= best || len(s)-len(n) >= best {
+			continue
+		}
+		if d := distance(s, n); d < best {
+			best, nearest = d, n
+		}
+	}
+	if nearest == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", nearest)
+}
+
+// distance is the number of bytes to insert, delete or replace that lead from a
+// to b (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,231 @@
+package record
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+func table(t *testing.T, text string) *Signals {
+	t.Helper()
+	s, err := parseSignals([]byte(text), "in.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestAt(t *testing.T) {
+	s := table(t, "time,a.x,\"a.y, z\"\n0,1,10\n1,2,10\n\n1,5,10\r\n3,-1,10\n")
+	x, ok := s.Column("a.x")
+	if !ok {
+		t.Fatal("no column a.x")
+	}
+	for at, want := range map[float64]float64{-1: 1, 0: 1, 0.25: 1.25, 1: 5, 2: 2, 3: -1, 99: -1, math.Inf(1): -1} {
+		if got := s.At(x, at); got != want {
+			t.Errorf("at %g: %g, want %g", at, got, want)
+		}
+	}
+	if y, ok := s.Column("a.y, z"); !ok || s.At(y, 2.71) != 10 {
+		t.Error("a constant column must be constant to the bit")
+	}
+	if _, ok := s.Column("a.w"); ok {
+		t.Error("found what is not there")
+	}
+	// Between rows of extreme values nothing overflows.
+	s = table(t, "time,x\n0,-1.7e308\n1,1.7e308\n")
+	if got := s.At(0, 0.5); got != 0 {
+		t.Errorf("%g", got)
+	}
+}
+
+func TestReadSignalsErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                           "in.csv: the file is empty; its first line must be time,component.variable,…",
+		"a,time\n":                   `in.csv:1: the first column is "a"; it must be time`,
+		"time;a.x\n0;1\n":            "in.csv:1: the fields are separated by semicolons or tabs",
+		"time,\n0,1\n":               "in.csv:1: column 2 has no name",
+		"time,a.x,a.x\n0,1,1\n":      `in.csv:1: there are two columns "a.x"; remove one`,
+		"time,a.x\n":                 "in.csv: there is no row below the header; give at least one",
+		"time,a.x\n0,1\n1,5,2\n":     "in.csv:3: wrong number of fields; give every row as many fields as the header",
+		"time,a.x\n0,1\n\nnow,1\n":   `in.csv:4: time: "now" is not a finite number`,
+		"time,a.x\nNaN,1\n":          `in.csv:2: time: "NaN" is not a finite number`,
+		"time,a.x\n1e999,1\n":        `in.csv:2: time: "1e999" is not a finite number`,
+		"time,a.x\n0x10,1\n":         `in.csv:2: time: "0x10" is not a finite number`,
+		"time,a.x\n2,1\n1,1\n":       "in.csv:3: time 1 is before the time 2 of the row above; sort the rows by time",
+		"time,a.x\n0,\"1\n":          `in.csv:2: extraneous or missing " in quoted-field; close the quotes`,
+		"time,a.x\n0,a\"b\n":         `in.csv:2: bare " in non-quoted-field`,
+		"\xef\xbb\xbftme,a.x\n0,1\n": `in.csv:1: the first column is "tme"`,
+	} {
+		_, err := parseSignals([]byte(text), "in.csv")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := ReadSignals(filepath.Join(t.TempDir(), "none.csv")); err == nil || !strings.Contains(err.Error(), "none.csv") {
+		t.Errorf("a missing file: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "bom.csv")
+	if err := os.WriteFile(path, []byte("\xef\xbb\xbfTime,a\n0,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := ReadSignals(path); err != nil || !slices.Equal(s.Names, []string{"a"}) {
+		t.Errorf("a byte order mark: %v", err)
+	}
+}
+
+func TestBindInputs(t *testing.T) {
+	sys := testSystem(t)
+	sys.Infos[0].In[1].Discrete = true
+	s := table(t, "time,all.free,all.x[1],all.on,all.mode,all.name,bare.w\n"+
+		"0,0,1,false,1,1.0,5\n1,10,2,TRUE,2,\"b,c\",6\n2,20,3,0,-3,x,7\n")
+	in, err := BindInputs(s, sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(in.Inputs(), []int{0, 1, 4}) {
+		t.Fatalf("drives %v", in.Inputs())
+	}
+	v := master.NewValues(sys.Infos[0].DiscreteIn)
+	v.Integer[1] = 77 // gear is not driven
+	// Times jump back and forth: the memory of the last row must not matter.
+	for _, tt := range []struct {
+		at, free, held, w float64
+		on                bool
+		mode              int32
+		name              string
+	}{
+		{0, 0, 1, 5, false, 1, "1.0"},
+		{0.5, 5, 1, 5.5, false, 1, "1.0"},
+		{1, 10, 2, 6, true, 2, "b,c"},
+		{1.75, 17.5, 2, 6.75, true, 2, "b,c"},
+		{5, 20, 3, 7, false, -3, "x"},
+		{0.5, 5, 1, 5.5, false, 1, "1.0"},
+		{-1, 0, 1, 5, false, 1, "1.0"},
+		{2, 20, 3, 7, false, -3, "x"},
+	} {
+		in.Discrete(0, tt.at, &v)
+		in.Discrete(1, tt.at, nil) // nothing is driven there
+		if in.Real(0, tt.at) != tt.free || in.Real(1, tt.at) != tt.held || in.Real(4, tt.at) != tt.w {
+			t.Errorf("at %g: %g %g %g", tt.at, in.Real(0, tt.at), in.Real(1, tt.at), in.Real(4, tt.at))
+		}
+		if v.Boolean[0] != tt.on || v.Integer[0] != tt.mode || v.Integer[1] != 77 || v.String[0] != tt.name {
+			t.Errorf("at %g: %+v", tt.at, v)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { in.Real(0, 0.3); in.Discrete(0, 1.3, &v) }); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}
+
+func TestBindInputsErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"time,all.fre\n0,1\n":       `in.csv:1: no input is called "all.fre"; did you mean "all.free"?`,
+		"time,all.y\n0,1\n":         `no input is called "all.y"; it is an output, remove the column`,
+		"time,sys.inner.u\n0,1\n":   "in.csv:1: sys.inner.u is connected; only free inputs can be given, remove the column",
+		"time,all.gear\n0,1\n":      "all.gear is connected",
+		"time,all.free\n0,1\n1,\n":  `in.csv:3: all.free: "" is not a finite number`,
+		"time,all.free\n0,NaN\n":    `in.csv:2: all.free: "NaN" is not a finite number`,
+		"time,all.free\n0,1.5 m\n":  `in.csv:2: all.free: "1.5 m" is not a finite number`,
+		"time,all.mode\n0,1.5\n":    `in.csv:2: all.mode: "1.5" is not a whole number of 32 bits`,
+		"time,all.mode\n0,3e9\n":    "is not a whole number of 32 bits",
+		"time,all.on\n0,1\n1,yes\n": `in.csv:3: all.on: "yes" is not 0, 1, false or true`,
+		"time,all.on\n0,2\n":        `all.on: "2" is not 0, 1, false or true`,
+	} {
+		_, err := BindInputs(table(t, text), testSystem(t))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	_, err := BindInputs(table(t, "time,p.q,all.mode\n0,1,1.5\n"), testSystem(t))
+	if err == nil || strings.Count(err.Error(), "\n") != 1 {
+		t.Errorf("all errors are given at once: %v", err)
+	}
+}
+
+// TestLongestComponent takes the longest component where a name can be cut twice.
+func TestLongestComponent(t *testing.T) {
+	outer := &still{master.Info{Name: "a", In: ports(master.Real, "b.c")}}
+	inner := &still{master.Info{Name: "a.b", In: ports(master.Real, "c")}}
+	sys, err := master.NewSystem([]master.Subsystem{outer, inner}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := BindInputs(table(t, "time,a.b.c\n0,1\n"), sys)
+	if err != nil || !slices.Equal(in.Inputs(), []int{1}) {
+		t.Errorf("%v %v", in, err)
+	}
+}
+
+func TestBindHistoryErrors(t *testing.T) {
+	subs := mastertest.Oscillator()
+	sys, err := master.NewSystem([]master.Subsystem{subs[0], subs[1]}, mastertest.OscillatorConnections())
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := "time,first.y1,first.y2,second.y1,other\n"
+	for text, want := range map[string]string{
+		"time,first.y1,first.y2,second.y\n-2,1,1,1\n-1,1,1,1\n":      `in.csv:1: there is no column "second.y1"; did you mean "second.y"?`,
+		head + "-1,1,1,1,1\n0,1,1,1,1\n":                             "in.csv: 1 rows lie before the start time 0 s; the extrapolation order needs 2",
+		head + "-2,1,1,1,1\n-1,1,1,1,1\n-1,1,1,1,1\n":                "in.csv:4: the time -1 stands in the row above too; the times of a history must increase strictly",
+		head + "-2,1,1,x,1\n-1,1,1,1,1\n":                            `in.csv:2: second.y1: "x" is not a finite number`,
+		head + "-2,1,NaN,1,1\n-1,1,1,1,1\n":                          `in.csv:2: first.y2: "NaN" is not a finite number`,
+		"time,first.y1\n-2,1\n-1,1\n":                                `there is no column "first.y2"`,
+		"time,first.y1,first.y2,second.y1\n-2,1,1,1\n-1,1e999,1,1\n": `in.csv:3: first.y1: "1e999"`,
+	} {
+		_, err := BindHistory(table(t, text), sys, 0, 2)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	// What is not used may be anything: other columns, rows from the start on.
+	past, err := BindHistory(table(t, head+"-2,1,2,3,\n-1,4,5,6,text\n0,NaN,x,,\n0,1,1,1,1\n"), sys, 0, 2)
+	if err != nil || len(past) != 2 || past[0].T != -2 || past[1].T != -1 || !slices.Equal(past[1].Y, []float64{4, 5, 6}) {
+		t.Errorf("%v: %v", past, err)
+	}
+}
+
+func FuzzSignals(f *testing.F) {
+	for _, seed := range []string{
+		"time,all.free\n0,1\n1,2\n", "time,\"all.x[1]\",all.on\n0,1,true\n0,NaN,false\n", "\xef\xbb\xbftime;a\n",
+		"time,all.name,all.mode\n0,\"a\nb\",3\n5,x,-2147483648\n", "time\n0\n", "time,a\n1e308,1\n",
+	} {
+		f.Add([]byte(seed), 0.5)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, at float64) {
+		s, err := parseSignals(data, "in.csv")
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "in.csv:") {
+				t.Errorf("the error does not name the file: %v", err)
+			}
+			return
+		}
+		if !slices.IsSorted(s.Times) {
+			t.Errorf("times %v", s.Times)
+		}
+		for col := range s.Names {
+			s.At(col, at)
+			if cells := s.cells(col); len(cells) != len(s.Times) {
+				t.Errorf("%d cells for %d rows", len(cells), len(s.Times))
+			}
+		}
+		sys := testSystem(t)
+		in, err := BindInputs(s, sys)
+		if err != nil {
+			return
+		}
+		v := master.NewValues(sys.Infos[0].DiscreteIn)
+		in.Discrete(0, at, &v)
+		for _, u := range in.Inputs() {
+			if x := in.Real(u, at); math.IsNaN(x) && !math.IsNaN(at) {
+				t.Errorf("input %d at %g is %g", u, at, x)
+			}
+		}
+	})
+}

@@ -1,0 +1,389 @@
+package ssp
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// OwnType is the type of the annotations that macrostep writes and reads.
+const OwnType = "com.github.macrostep"
+
+// OwnVersion is the version of ms:Settings that is understood.
+const OwnVersion = "1"
+
+// OwnSettings is the annotation of macrostep at the DefaultExperiment (ssp 46).
+// The zero value means that there is none.
+type OwnSettings struct {
+	Algorithm           string   // name of a preset; "" = not given
+	StepSize, Tolerance *float64 // macro step in s; relative tolerance
+	Params              []Param
+	Stateless           []string // paths of components, also those marked at the component
+	Bonds               []Bond
+	Rates               []Rate
+}
+
+// Param sets one parameter of the algorithm.
+type Param struct {
+	Key, Value string
+	Place      Place
+}
+
+// Bond names a power bond: the two connections whose product is a power, each
+// by its FMU input "component.variable".
+type Bond struct {
+	Name, A, B string
+	Place      Place
+}
+
+// Rate lets a component make Ratio steps per macro step.
+type Rate struct {
+	Component string
+	Ratio     int
+	Place     Place
+}
+
+// StepHint is a macro step that a document asks for.
+type StepHint struct {
+	Value  float64 // s
+	Source string  // for example "com.opensimulationplatform baseStepSize"
+	Place  Place
+}
+
+const (
+	typeOSP = "com.opensimulationplatform"
+	typeOMS = "org.openmodelica"
+	typeMCX = "com.avl.model.connect.ssp."
+	// Vico reads the hints of OSP beside its own (ssp 44).
+	typeVico = "com.github.ntnu-ihb.vico"
+)
+
+// settings is what the annotations of a document say.
+type settings struct {
+	l         *diag.List
+	own       OwnSettings
+	seen      bool // an own annotation was there
+	named     []namedComponent
+	ownStep   []StepHint
+	foreign   []StepHint // in order of precedence: OSP, OMSimulator, OpenMCx
+	tolerance *float64
+	// counted holds the types not understood, in order of appearance.
+	counted map[string]int
+	first   map[string]Place
+	types   []string
+}
+
+// namedComponent is a path that our own annotation names.
+type namedComponent struct {
+	path  string
+	place Place
+}
+
+// experiment reads the annotations at the DefaultExperiment and the outermost
+// system (ssp 42–46).
+func (s *settings) experiment(d *Document) {
+	var osp, oms, mcx []StepHint
+	for _, a := range d.Experiment.Annotations {
+		p := s.parser(a)
+		switch {
+		case a.Type == OwnType:
+			s.readOwn(p, a)
+		case a.Type == typeOSP:
+			osp = append(osp, readOSP(p, a)...)
+		case a.Type == typeOMS: // result file and the like: nothing for a run here
+		case a.Type == typeMCX+"task":
+			mcx = append(mcx, readTask(p, a)...)
+		default:
+			s.unknown(a)
+		}
+	}
+	for _, a := range d.System.Annotations {
+		if a.Type == typeOMS {
+			oms = append(oms, s.readOMS(s.parser(a), a)...)
+			continue
+		}
+		s.unknown(a)
+	}
+	for _, a := range d.Annotations {
+		s.unknown(a)
+	}
+	s.foreign = slices.Concat(osp, oms, mcx)
+}
+
+// unknown notes an annotation that has no effect.
+func (s *settings) unknown(a Annotation) {
+	if a.Type == OwnType {
+		report(s.l, ruleOwn, a.Place, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
+		return
+	}
+	if s.counted == nil {
+		s.counted, s.first = make(map[string]int), make(map[string]Place)
+	}
+	if s.counted[a.Type] == 0 {
+		s.types = append(s.types, a.Type)
+		s.first[a.Type] = a.Place
+	}
+	s.counted[a.Type]++
+}
+
+// tell reports the annotations noted by unknown, one line per type.
+func (s *settings) tell() {
+	for _, t := range s.types {
+		more := ""
+		if n := s.counted[t]; n > 1 {
+			more = " (" + strconv.Itoa(n) + " times; this is the first)"
+		}
+		report(s.l, ruleForeign, s.first[t], "the annotation %q is not understood here and has no effect%s", t, more)
+	}
+}
+
+func (s *settings) parser(a Annotation) *parser { return &parser{l: s.l, file: a.Place.File} }
+
+// steps gives the hints in order of precedence and warns where tools disagree (ssp 47).
+func (s *settings) steps() []StepHint {
+	if len(s.foreign) > 1 && len(s.ownStep) == 0 {
+		first := s.foreign[0]
+		for _, h := range s.foreign[1:] {
+			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out, because %s (%v s) counts", h.Source, h.Value, first.Source, first.Value)
+		}
+	}
+	return slices.Concat(s.ownStep, s.foreign)
+}
+
+// hint reads a step size from an attribute of another tool. What is no positive
+// number is told and left out.
+func hint(p *parser, n *node, key, source string) []StepHint {
+	text, ok := n.attr(key)
+	if !ok {
+		return nil
+	}
+	v, err := parseReal(text)
+	if err != nil || v <= 0 {
+		p.add(ruleForeignPart, n, "%s=%q is no step size and is left out", key, text)
+		return nil
+	}
+	return []StepHint{{Value: v, Source: source + " " + key, Place: p.place(n)}}
+}
+
+// readOSP reads osp:Algorithm (ssp 43).
+func readOSP(p *parser, a Annotation) []StepHint {
+	var out []StepHint
+	for _, k := range a.node.kids {
+		if k.name != "Algorithm" {
+			p.add(ruleForeignPart, k, "the setting %q of OSP is not understood", k.el.FullTag())
+			continue
+		}
+		for _, kk := range k.kids {
+			if kk.name != "FixedStepAlgorithm" {
+				p.add(ruleForeignPart, kk, "the algorithm %q of OSP is not understood", kk.el.FullTag())
+				continue
+			}
+			out = append(out, hint(p, kk, "baseStepSize", typeOSP)...)
+		}
+	}
+	return out
+}
+
+// readTask reads the annotation of OpenMCx at the experiment (ssp 45).
+func readTask(p *parser, a Annotation) []StepHint {
+	var out []StepHint
+	for _, k := range a.node.kids {
+		out = append(out, hint(p, k, "deltaTime", typeMCX+"task")...)
+	}
+	return out
+}
+
+// readOMS reads the annotation of OMSimulator at a system, in its old and new
+// form, with or without the level oms:Annotations (ssp 42).
+func (s *settings) readOMS(p *parser, a Annotation) []StepHint {
+	var out []StepHint
+	read := func(n *node, step string) {
+		out = append(out, hint(p, n, step, typeOMS)...)
+		if t := hint(p, n, "relativeTolerance", typeOMS); t != nil && s.tolerance == nil {
+			s.tolerance = &t[0].Value
+		}
+	}
+	adaptive := func(n *node) {
+		p.add(ruleForeignPart, n, "the variable-step master of OMSimulator is not taken over; its first step counts as the macro step")
+		read(n, "initialStepSize")
+	}
+	var walk func(n *node)
+	walk = func(n *node) {
+		for _, k := range n.kids {
+			switch k.name {
+			case "Annotations":
+				walk(k)
+			case "SimulationInformation":
+				switch k.str("method", "") {
+				case "oms_ma":
+					read(k, "fixedStepSize")
+				case "oms_mav", "oms_mav2":
+					adaptive(k)
+				case "":
+					walk(k)
+				default:
+					p.add(ruleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.str("method", ""))
+				}
+			case "FixedStepMaster":
+				read(k, "stepSize")
+			case "VariableStepMaster":
+				adaptive(k)
+			case "VariableStepSolver":
+				p.add(ruleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.str("description", ""))
+			default:
+				p.add(ruleForeign, k, "the setting %q of OMSimulator is not understood", k.el.FullTag())
+			}
+		}
+	}
+	walk(a.node)
+	return out
+}
+
+// component reads the annotations at one component: the mark stateless of our
+// own, and the step that another tool gives it.
+func (s *settings) component(c *Component) (stateless bool, step []StepHint) {
+	for _, a := range c.Annotations {
+		p := s.parser(a)
+		switch {
+		case a.Type == OwnType:
+			stateless = readOwnComponent(p, a) || stateless
+		case a.Type == typeOSP || a.Type == typeVico:
+			for _, k := range a.node.kids {
+				if k.name == "StepSizeHint" {
+					step = append(step, hint(p, k, "value", a.Type+" StepSizeHint")...)
+				} else {
+					p.add(ruleForeignPart, k, "the setting %q is not understood", k.el.FullTag())
+				}
+			}
+		case a.Type == typeMCX+"component":
+			for _, k := range a.node.kids {
+				step = append(step, hint(p, k, "deltaTime", a.Type)...)
+			}
+		default:
+			s.unknown(a)
+		}
+	}
+	for _, h := range step {
+		report(s.l, ruleForeignPart, h.Place, "%s (%v s) has no effect: component %q steps with the macro step", h.Source, h.Value, c.Name)
+	}
+	return stateless, step
+}
+
+// strict reads elements of our own annotation: what it does not know is an error.
+type strict struct{ *parser }
+
+// attrs checks that an element has only these attributes.
+func (p strict) attrs(n *node, known ...string) {
+	for _, a := range n.el.Attr {
+		if a.Space == "xmlns" || a.Space == "" && (a.Key == "xmlns" || slices.Contains(known, a.Key)) {
+			continue
+		}
+		p.add(ruleOwn, n, "the attribute %q is not known; %s has %s", a.FullKey(), n.name, strings.Join(known, ", "))
+	}
+}
+
+func (p strict) leaf(n *node) {
+	for _, k := range n.kids {
+		p.add(ruleOwn, k, "the element %q is not known here", k.el.FullTag())
+	}
+}
+
+// text gives an attribute that must be there and not be empty.
+func (p strict) text(n *node, key string) string {
+	v := n.str(key, "")
+	if v == "" {
+		p.add(ruleOwn, n, "the attribute %q is missing or empty", key)
+	}
+	return v
+}
+
+// positive gives a number above 0, nil if absent or wrong.
+func (p strict) positive(n *node, key string) *float64 {
+	text, ok := n.attr(key)
+	if !ok {
+		return nil
+	}
+	v, err := parseReal(text)
+	if err != nil || v <= 0 {
+		p.add(ruleOwn, n, "%s=%q is no number above 0", key, text)
+		return nil
+	}
+	return &v
+}
+
+func (s *settings) readOwn(base *parser, a Annotation) {
+	p := strict{base}
+	if len(a.node.kids) != 1 || !a.node.kids[0].is("Settings", nsOwn) {
+		p.add(ruleOwn, a.node, "the annotation must hold one element Settings of namespace %q", nsOwn)
+		return
+	}
+	n := a.node.kids[0]
+	if v := p.text(n, "version"); v != OwnVersion {
+		p.add(ruleOwn, n, "version %q is not known; this program reads version %s", v, OwnVersion)
+		return
+	}
+	if s.seen {
+		p.add(ruleOwn, n, "there is more than one annotation of macrostep")
+		return
+	}
+	s.seen = true
+	p.attrs(n, "version", "algorithm", "stepSize", "tolerance")
+	s.own.Algorithm = n.str("algorithm", "")
+	s.own.StepSize, s.own.Tolerance = p.positive(n, "stepSize"), p.positive(n, "tolerance")
+	if s.own.StepSize != nil {
+		s.ownStep = []StepHint{{Value: *s.own.StepSize, Source: "own annotation", Place: p.place(n)}}
+	}
+	for _, k := range n.kids {
+		p.leaf(k)
+		at := p.place(k)
+		switch {
+		case k.is("Param", nsOwn):
+			p.attrs(k, "key", "value")
+			if _, ok := k.attr("value"); !ok {
+				p.add(ruleOwn, k, "the attribute %q is missing", "value")
+			}
+			s.own.Params = append(s.own.Params, Param{Key: p.text(k, "key"), Value: k.str("value", ""), Place: at})
+		case k.is("Stateless", nsOwn):
+			p.attrs(k, "component")
+			c := p.text(k, "component")
+			s.own.Stateless = append(s.own.Stateless, c)
+			s.named = append(s.named, namedComponent{c, at})
+		case k.is("Bond", nsOwn):
+			p.attrs(k, "name", "a", "b")
+			s.own.Bonds = append(s.own.Bonds, Bond{Name: p.text(k, "name"), A: p.text(k, "a"), B: p.text(k, "b"), Place: at})
+		case k.is("Rate", nsOwn):
+			p.attrs(k, "component", "ratio")
+			ratio, err := strconv.Atoi(p.text(k, "ratio"))
+			if err != nil || ratio < 1 {
+				p.add(ruleOwn, k, "ratio=%q is no whole number above 0", k.str("ratio", ""))
+			}
+			c := p.text(k, "component")
+			s.own.Rates = append(s.own.Rates, Rate{Component: c, Ratio: ratio, Place: at})
+			s.named = append(s.named, namedComponent{c, at})
+		default:
+			p.add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate", k.el.FullTag())
+		}
+	}
+}
+
+func readOwnComponent(base *parser, a Annotation) (stateless bool) {
+	p := strict{base}
+	if len(a.node.kids) != 1 || !a.node.kids[0].is("Component", nsOwn) {
+		p.add(ruleOwn, a.node, "the annotation must hold one element Component of namespace %q", nsOwn)
+		return false
+	}
+	n := a.node.kids[0]
+	p.attrs(n, "stateless")
+	p.leaf(n)
+	text, ok := n.attr("stateless")
+	if !ok {
+		return false
+	}
+	stateless, err := parseBoolean(text)
+	if err != nil {
+		p.add(ruleOwn, n, "the attribute \"stateless\": %v", err)
+	}
+	return stateless
+}

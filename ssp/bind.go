@@ -1,0 +1,331 @@
+package ssp
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
+
+// assignment is one value bound to a variable or to a connector of a system.
+type assignment struct {
+	from Provenance
+	unit *unit.Base // of the value; nil if not known
+	name string     // of the unit
+	own  map[string]int32
+}
+
+// bind applies the bindings of an element and of those in it. The outer level
+// comes last, and within a level the document order counts, so that the last
+// one wins (ssp 36).
+func (f *flattener) bind(in *instance) {
+	for _, kid := range in.kids {
+		f.bind(kid)
+	}
+	bindings := in.element.Base().Bindings
+	for i := range bindings {
+		f.binding(in, &bindings[i])
+	}
+}
+
+// binding applies one set, in the steps of the standard (ssp 34).
+func (f *flattener) binding(in *instance, b *Binding) {
+	if _, ok := in.element.(*DictionaryReference); ok {
+		report(f.l, ruleReference, b.Place, "the binding belongs to a signal dictionary; they are not supported yet")
+		return
+	}
+	if b.Mapping == nil {
+		for i := range b.Set.Parameters {
+			v := &b.Set.Parameters[i]
+			f.assign(in, b.Set, v, b.Prefix+v.Name, nil)
+		}
+		return
+	}
+	sources := make(map[string]*ParameterValue, len(b.Set.Parameters))
+	for i := range b.Set.Parameters {
+		sources[b.Prefix+b.Set.Parameters[i].Name] = &b.Set.Parameters[i]
+	}
+	empty := 0
+	var firstEmpty Place
+	for i := range b.Mapping.Entries {
+		e := &b.Mapping.Entries[i]
+		if e.Source == "" {
+			if empty == 0 {
+				firstEmpty = e.Place
+			}
+			empty++
+			continue
+		}
+		v, ok := sources[e.Source]
+		if !ok {
+			report(f.l, ruleMappingSource, e.Place, "the source %q is no parameter of %s", e.Source, b.Set.File)
+			continue
+		}
+		f.assign(in, b.Set, v, e.Target, e)
+	}
+	if empty > 0 {
+		report(f.l, ruleMappingSource, firstEmpty, "%d entries of the mapping have an empty source and do nothing; this is the first", empty)
+	}
+}
+
+// match finds everything below an instance that has a name (ssp 35): variables
+// of a component, connectors of a system, and what follows "element.".
+func (f *flattener) match(in *instance, name string) []end {
+	if in.index >= 0 {
+		if _, ok := f.vars[in.index].Lookup(name); ok {
+			return []end{{in, name}}
+		}
+		return nil
+	}
+	var out []end
+	if in.connectors[name] != nil {
+		out = append(out, end{in, name})
+	}
+	for _, kid := range in.kids {
+		if rest, ok := strings.CutPrefix(name, kid.name+"."); ok {
+			out = append(out, f.match(kid, rest)...)
+		}
+	}
+	return out
+}
+
+// assign gives the value of a parameter to all that has the name.
+func (f *flattener) assign(in *instance, set *ParameterSet, v *ParameterValue, name string, e *MappingEntry) {
+	at := v.Place
+	if e != nil {
+		at = e.Place
+	}
+	targets := f.match(in, name)
+	switch {
+	case len(targets) == 0:
+		hint := ""
+		if rest, ok := strings.CutPrefix(name, in.name+"."); ok && len(f.match(in, rest)) > 0 {
+			hint = fmt.Sprintf("; a binding here calls it %q", rest)
+		}
+		report(f.l, ruleUnmatched, at, "%q matches nothing in %s%s", name, in, hint)
+		return
+	case len(targets) > 1:
+		report(f.l, rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)
+	}
+	if v.Array {
+		report(f.l, ruleValue, v.Place, "the value of %q is an array; arrays are not supported", v.Name)
+		return
+	}
+	for _, t := range targets {
+		f.assignTo(t, in, set, v, name, e, at)
+	}
+}
+
+// unitOf gives the unit of a value: defined in its set, or for an inline set
+// in the document, which is the same file.
+func (f *flattener) unitOf(set *ParameterSet, v *ParameterValue) *unit.Base {
+	if v.Unit == "" {
+		return nil
+	}
+	d := findUnit(set.Units, v.Unit)
+	if d == nil && set.File == f.p.Root.File {
+		d = findUnit(f.p.Root.Units, v.Unit)
+	}
+	if d == nil {
+		if key := set.File + "\x00" + v.Unit; !f.told[key] {
+			f.told[key] = true
+			report(f.l, ruleUndefined, v.Place, "the unit %q is not defined in this file and counts as none", v.Unit)
+		}
+		return nil
+	}
+	return d.Base
+}
+
+func (f *flattener) itemsOf(set *ParameterSet, v *ParameterValue) map[string]int32 {
+	items := findItems(set.Enumerations, v.Enumeration)
+	if items == nil && set.File == f.p.Root.File {
+		items = findItems(f.p.Root.Enumerations, v.Enumeration)
+	}
+	return items
+}
+
+// assignTo converts a value for one target and enters it.
+func (f *flattener) assignTo(t end, in *instance, set *ParameterSet, v *ParameterValue, name string, e *MappingEntry, at Place) {
+	p, _ := f.at(t)
+	if p.variable != nil && !p.variable.Settable {
+		report(f.l, ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", t,
+			p.variable.Causality, p.variable.Variability, p.variable.Initial)
+		return
+	}
+	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: f.itemsOf(set, v)}
+	// target is the variable, or what stands for it at a system.
+	target := Variable{Name: t.String(), Type: p.typ, UnitBase: p.unit, Unit: p.unitName, Items: p.items}
+	if p.variable != nil {
+		target = *p.variable
+		target.Name = t.String()
+	}
+	a.unit, a.name = f.unitOf(set, v), v.Unit
+	value := v.Value
+	suppress := e != nil && e.SuppressUnitConversion
+	if (value.Type == Real || value.Type == Integer) && !suppress && target.UnitBase != nil && a.unit != nil {
+		gain, offset, err := conversion(a.unit, target.UnitBase, target.RelativeQuantity)
+		if err != nil {
+			report(f.l, ruleDimension, at, "the value of %q has the unit %q, which cannot be converted into %q of %q: %v", v.Name, v.Unit, target.Unit, t, err)
+			return
+		}
+		value, _ = (&stage{gain: gain, offset: offset}).apply(value)
+	}
+	if target.UnitBase != nil {
+		a.unit, a.name = target.UnitBase, target.Unit
+	}
+	if e != nil && e.Transformation != nil {
+		from := a.own
+		if from == nil {
+			from = target.Items
+		}
+		s := stage{gain: e.Transformation.Factor, offset: e.Transformation.Offset, t: e.Transformation, from: from, to: target.Items}
+		var err error
+		if value, err = s.apply(value); err != nil {
+			report(f.l, ruleTransformation, at, "the value of %q for %q: %v", v.Name, t, err)
+			return
+		}
+	}
+	value, err := coerceAt(value, &target, a.own, p.variable == nil)
+	if err != nil {
+		report(f.l, ruleValue, at, "the value of %q: %v", v.Name, err)
+		return
+	}
+	a.from.Value = value
+	if len(f.assigned[t]) == 0 {
+		f.bound = append(f.bound, t)
+	}
+	f.assigned[t] = append(f.assigned[t], a)
+}
+
+// coerceAt is coerce, but at the connector of a system without type everything
+// is taken as it is, and names of items wait for the FMU variable.
+func coerceAt(v Value, target *Variable, own map[string]int32, atSystem bool) (Value, error) {
+	if atSystem && (target.Type == Unspecified || target.Type == Enumeration && v.Type == Enumeration && target.Items == nil) {
+		return v, nil
+	}
+	return v.coerce(target, own)
+}
+
+// values makes the settings: what is bound to variables directly, and what
+// reaches them from connectors of systems (ssp 37).
+func (f *flattener) values() {
+	used := make(map[end]bool) // connectors of systems whose value reaches something
+	settings := make(map[end]*Setting)
+	for _, t := range f.bound {
+		if t.in.index < 0 {
+			continue
+		}
+		s := &Setting{Component: t.in.index, Variable: t.name}
+		for _, a := range f.assigned[t] {
+			s.put(a.from)
+		}
+		settings[t] = s
+		if len(s.Overrides) > 0 {
+			report(f.l, ruleOverridden, s.From.Place, "%q is bound %d times; %s from here counts", t, len(s.Overrides)+1, s.From.Value)
+		}
+	}
+	for _, t := range f.fed {
+		if t.in.index >= 0 {
+			f.valueOver(t, settings, used)
+		}
+	}
+	for _, t := range f.bound {
+		if t.in.index < 0 && !used[t] {
+			report(f.l, ruleUseless, f.assigned[t][0].from.Place, "the value of the connector %q reaches no FMU", t)
+		}
+	}
+	for _, s := range settings {
+		f.net.Settings = append(f.net.Settings, *s)
+	}
+	slices.SortFunc(f.net.Settings, byComponent)
+}
+
+// put enters a stronger value.
+func (s *Setting) put(p Provenance) {
+	if s.From.Place != (Place{}) {
+		s.Overrides = append(s.Overrides, s.From)
+	}
+	s.From, s.Value = p, p.Value
+}
+
+// valueOver brings the value of the connector farthest upstream to an FMU
+// variable.
+func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]bool) {
+	source, path, ok := f.trace(t)
+	if !ok {
+		return
+	}
+	direct := settings[t]
+	if source.in.index >= 0 {
+		if direct != nil {
+			direct.Connected = true
+			report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; the value counts until the first exchange only", t, direct.Value, source)
+		}
+		for _, g := range path {
+			if as := f.assigned[g.from]; g.from.in.index < 0 && len(as) > 0 && !used[g.from] {
+				used[g.from] = true
+				report(f.l, ruleConnected, as[0].from.Place, "the connector %q is bound to a value, but connected to the output %q, which counts", g.from, source)
+			}
+		}
+		return
+	}
+	at := slices.IndexFunc(path, func(g edge) bool { return len(f.assigned[g.from]) > 0 })
+	if at < 0 {
+		return
+	}
+	for _, g := range path[at:] { // weaker ones are used up too
+		used[g.from] = true
+	}
+	v, known := f.variable(t)
+	if !known {
+		return
+	}
+	start := path[at].from
+	as := f.assigned[start]
+	a := as[len(as)-1]
+	if !v.Settable {
+		report(f.l, ruleNotSettable, a.from.Place, "%q, which gets the value of the connector %q, cannot be set: causality %s, variability %s, initial %q",
+			t, start, v.Causality, v.Variability, v.Initial)
+		return
+	}
+	p, _ := f.at(start)
+	c := carrier{typ: a.from.Value.Type, unit: a.unit, unitName: a.name, items: p.items, relative: v.RelativeQuantity, constant: true}
+	if c.items == nil {
+		c.items = a.own
+	}
+	stages, c := f.follow(c, path[at:])
+	value := a.from.Value
+	var err error
+	for i := range stages {
+		if value, err = stages[i].apply(value); err != nil {
+			report(f.l, ruleTransformation, a.from.Place, "the value of the connector %q for %q: %v", start, t, err)
+			return
+		}
+	}
+	target := v
+	target.Name = t.String()
+	if value, err = value.coerce(&target, c.items); err != nil {
+		report(f.l, ruleValue, a.from.Place, "the value of the connector %q: %v", start, err)
+		return
+	}
+	s := &Setting{Component: t.in.index, Variable: t.name}
+	if direct != nil {
+		s.Overrides = append(direct.Overrides, direct.From)
+		report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the connector %q, whose value %s counts", t, direct.Value, start, value)
+	}
+	for i := len(path) - 1; i >= at; i-- { // weaker values along the way, and at the connector itself
+		for k, weak := range f.assigned[path[i].from] {
+			if i > at || k < len(as)-1 {
+				s.Overrides = append(s.Overrides, weak.from)
+			}
+		}
+	}
+	s.From = a.from
+	s.From.Value, s.Value = value, value
+	settings[t] = s
+}

@@ -1,0 +1,200 @@
+package ssp
+
+import (
+	"fmt"
+
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// conversion gives gain and offset of the change from one unit into another
+// (fmi2 16): v2 = (f1·v1 + o1 − o2)/f2. The offsets drop out of a relative
+// quantity (fmi2 15). An unknown unit is not converted. It fails if the
+// dimensions differ.
+func conversion(from, to *unit.Base, relative bool) (gain, offset float64, err error) {
+	if from == nil || to == nil || *from == *to {
+		return 1, 0, nil
+	}
+	a, b := *from, *to
+	a.Factor, a.Offset, b.Factor, b.Offset = 0, 0, 0, 0
+	if a != b {
+		return 0, 0, fmt.Errorf("the dimensions differ: %s and %s", dimension(from), dimension(to))
+	}
+	gain = from.Factor / to.Factor
+	if !relative {
+		offset = (from.Offset - to.Offset) / to.Factor
+	}
+	return gain, offset, nil
+}
+
+// dimension writes the exponents of a unit.
+func dimension(b *unit.Base) string {
+	text := ""
+	for _, e := range []struct {
+		name string
+		n    int
+	}{{"kg", b.Kg}, {"m", b.M}, {"s", b.S}, {"A", b.A}, {"K", b.K}, {"mol", b.Mol}, {"cd", b.Cd}, {"rad", b.Rad}} {
+		switch {
+		case e.n == 0:
+			continue
+		case text != "":
+			text += "·"
+		}
+		text += e.name
+		if e.n != 1 {
+			text += fmt.Sprintf("^%d", e.n)
+		}
+	}
+	if text == "" {
+		return "1"
+	}
+	return text
+}
+
+// stage is one step of a signal on its way: a linear change of a Real, or a
+// table for the other types.
+type stage struct {
+	gain, offset float64
+	t            *Transformation  // nil for a plain conversion
+	from, to     map[string]int32 // items, for a mapping of names
+}
+
+// linear tells whether a stage changes Reals.
+func (s *stage) linear() bool { return s.t == nil || s.t.Kind == Linear }
+
+// table gives a mapping by number.
+func (s *stage) table() (map[int32]int32, error) {
+	if s.t.Kind != EnumerationMapping {
+		return s.t.Numbers, nil
+	}
+	out := make(map[int32]int32, len(s.t.Names))
+	for source, target := range s.t.Names {
+		a, ok := s.from[source]
+		if !ok {
+			return nil, fmt.Errorf("%q is no item of the source; it has %s", source, itemList(s.from))
+		}
+		b, ok := s.to[target]
+		if !ok {
+			return nil, fmt.Errorf("%q is no item of the target; it has %s", target, itemList(s.to))
+		}
+		out[a] = b
+	}
+	return out, nil
+}
+
+// compose gives the whole way: gain and offset, and the table of values that change.
+func compose(stages []stage) (gain, offset float64, table map[int32]int32, err error) {
+	gain = 1
+	for i := range stages {
+		s := &stages[i]
+		if s.linear() {
+			gain, offset = s.gain*gain, s.gain*offset+s.offset
+			continue
+		}
+		next, err := s.table()
+		if err != nil {
+			return 0, 0, nil, err
+		}
+		if table == nil {
+			table = make(map[int32]int32, len(next))
+		}
+		for k, v := range table {
+			if w, ok := next[v]; ok {
+				table[k] = w
+			}
+		}
+		for k, v := range next {
+			if _, changed := table[k]; !changed {
+				table[k] = v
+			}
+		}
+	}
+	for k, v := range table {
+		if k == v {
+			delete(table, k)
+		}
+	}
+	if len(table) == 0 {
+		table = nil
+	}
+	return gain, offset, table, nil
+}
+
+// apply sends one value the way.
+func (s *stage) apply(v Value) (Value, error) {
+	if s.linear() {
+		switch v.Type {
+		case Integer:
+			if s.gain == 1 && s.offset == 0 {
+				return v, nil
+			}
+			v = Value{Type: Real, Real: float64(v.Int)}
+		case Real:
+		default:
+			if s.t == nil {
+				return v, nil
+			}
+			return v, fmt.Errorf("a linear transformation needs a number, and the value is of type %s", v.Type)
+		}
+		v.Real = s.gain*v.Real + s.offset
+		return v, nil
+	}
+	switch s.t.Kind {
+	case EnumerationMapping:
+		if v.Type == Integer || v.Type == Enumeration && v.Text == "" {
+			v.Text = itemName(s.from, v.Int)
+		} else if v.Type != Enumeration {
+			return v, fmt.Errorf("an enumeration mapping needs an enumeration, and the value is of type %s", v.Type)
+		}
+		if target, ok := s.t.Names[v.Text]; ok {
+			n, known := s.to[target]
+			if len(s.to) > 0 && !known {
+				return v, fmt.Errorf("%q is no item of the target; it has %s", target, itemList(s.to))
+			}
+			v = Value{Type: Enumeration, Text: target, Int: n}
+		}
+		return v, nil
+	case BooleanMapping:
+		if v.Type != Boolean {
+			return v, fmt.Errorf("a boolean mapping needs a Boolean, and the value is of type %s", v.Type)
+		}
+		n := int32(0)
+		if v.Bool {
+			n = 1
+		}
+		if target, ok := s.t.Numbers[n]; ok {
+			v.Bool = target != 0
+		}
+		return v, nil
+	}
+	if v.Type == Enumeration && v.Text != "" {
+		n, ok := s.from[v.Text]
+		if !ok {
+			return v, fmt.Errorf("the number of the enumeration item %q is not known", v.Text)
+		}
+		v.Int = n
+	} else if v.Type != Integer && v.Type != Enumeration {
+		return v, fmt.Errorf("an integer mapping needs an Integer, and the value is of type %s", v.Type)
+	}
+	if target, ok := s.t.Numbers[v.Int]; ok {
+		v = Value{Type: Integer, Int: target}
+	}
+	return v, nil
+}
+
+// suits tells whether a transformation may be applied to a type (SD12).
+func (t *Transformation) suits(v ValueType) bool {
+	switch t.Kind {
+	case Linear:
+		return v == Real || v == Unspecified
+	case BooleanMapping:
+		return v == Boolean || v == Unspecified
+	case IntegerMapping:
+		return v == Integer || v == Enumeration || v == Unspecified
+	}
+	return v == Enumeration || v == Unspecified
+}
+
+// String names a transformation for messages.
+func (t *Transformation) String() string {
+	return [...]string{"a linear transformation", "a boolean mapping", "an integer mapping", "an enumeration mapping"}[t.Kind]
+}

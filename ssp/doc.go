@@ -1,0 +1,78 @@
+// Package ssp reads system structures of the standard SSP (1.0 and 2.0) and
+// flattens them to a plain network of FMUs: components, connections from FMU
+// output to FMU input, and values to set before the run.
+//
+//	var findings diag.List
+//	p, err := ssp.Open("system.ssp", &findings) // or a folder, or a .ssd
+//	if err != nil { ... }
+//	defer p.Close()
+//	if err := p.CheckSources(&findings); err != nil { ... } // is every FMU there?
+//	for _, c := range p.Components() { ... open c.Source ... }
+//	network, err := p.Flatten(resolver, &findings)
+//
+// The package knows nothing of FMUs: what it must know of their variables it
+// asks a Resolver. Documents are kept as written (Document); all that follows
+// from them is computed by Flatten.
+//
+// What is reported, and how heavily, is data: see rules.go. Errors are what
+// applies but cannot be carried out. Names of parameters that match nothing and
+// empty entries of mappings are information, an error in strict mode.
+//
+// # How values and signals change on their way
+//
+// At each connection the unit is converted first and then the transformation
+// applied (ssp 30). A connector of a system without a unit has the unit of what
+// feeds it; a unit that is defined nowhere counts as none; an unknown unit is
+// not converted. Where the unit of a connector differs from that of the FMU
+// variable, the FMU is right about its value, and the connector is a stage of
+// conversion of its own (ssp 31).
+//
+// Values come from parameter bindings, the innermost level first, in document
+// order; the last one wins, so the outer level beats the inner and a later
+// binding an earlier one (ssp 36). A value bound to a connector of a system
+// goes inward along its connections, and there beats what is bound directly
+// (ssp 37). Numeric types of version 2.0 count as Real and Integer.
+//
+// # The annotation of macrostep
+//
+// Settings of a run stand in an annotation of type com.github.macrostep at the
+// DefaultExperiment; a Component may say that it is stateless:
+//
+//	<ssd:Component name="coupling" source="resources/coupling.fmu">
+//	  <ssd:Annotations>
+//	    <ssc:Annotation type="com.github.macrostep">
+//	      <ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" stateless="true"/>
+//	    </ssc:Annotation>
+//	  </ssd:Annotations>
+//	</ssd:Component>
+//	...
+//	<ssd:DefaultExperiment startTime="0" stopTime="10">
+//	  <ssd:Annotations>
+//	    <ssc:Annotation type="com.github.macrostep">
+//	      <ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"
+//	          version="1" algorithm="explicit" stepSize="0.001" tolerance="1e-4">
+//	        <ms:Param key="order" value="2"/>
+//	        <ms:Stateless component="coupling"/>
+//	        <ms:Bond name="axle" a="chassis.v_w" b="wheel.F_c"/>
+//	        <ms:Rate component="motor.controller" ratio="10"/>
+//	      </ms:Settings>
+//	    </ssc:Annotation>
+//	  </ssd:Annotations>
+//	</ssd:DefaultExperiment>
+//
+// All attributes but version are optional. stepSize is the macro step in
+// seconds. A Bond names the two FMU inputs whose product is a power; a Rate the
+// number of steps that a component makes per macro step. Components are named
+// by their path below the outermost system. The annotation is read strictly:
+// an unknown version, attribute or element is an error.
+//
+// The macro step is also taken from annotations of OSP (baseStepSize),
+// OMSimulator (stepSize, fixedStepSize) and OpenMCx (deltaTime), in this order
+// after our own (ssp 42–47).
+//
+// # Not read yet
+//
+// Signal dictionaries, systems in files of their own (nested .ssp and .ssd),
+// parameter files inside FMUs, arrays of version 2.0, and connections from a
+// calculated parameter are reported as errors where a system uses them.
+package ssp

@@ -1,0 +1,203 @@
+package ssp
+
+import (
+	"github.com/beevik/etree"
+
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// Document is one SystemStructureDescription (ssp 9), as written: nothing is
+// resolved, defaults of the standard are filled in.
+type Document struct {
+	File    string // as shown in findings
+	Dir     string // folder against which sources are resolved
+	Version string
+	Name    string
+	// Metadata holds the descriptive attributes of the root element: author,
+	// fileversion, copyright, license, generationTool, generationDateAndTime,
+	// description (ssp 8).
+	Metadata     map[string]string
+	System       *System
+	Enumerations []EnumerationType
+	Units        []unit.Definition
+	Experiment   Experiment
+	Annotations  []Annotation
+
+	tree *etree.Element // the root as read, geometry and all
+}
+
+// Experiment is the DefaultExperiment (ssp 10); nil where absent.
+type Experiment struct {
+	Start, Stop *float64
+	Annotations []Annotation
+}
+
+// Annotation is kept raw (ssp 21).
+type Annotation struct {
+	Type    string
+	Content *etree.Element // the Annotation element itself
+	Place   Place
+
+	node *node
+}
+
+// EnumerationType is an enumeration defined in a file (ssp 18).
+type EnumerationType struct {
+	Name  string
+	Items map[string]int32 // by item name
+}
+
+// Element is a *System, a *Component or a *DictionaryReference.
+type Element interface{ Base() *Common }
+
+// Common is what all elements of a system have.
+type Common struct {
+	Name, ID, Description string
+	Connectors            []Connector
+	Bindings              []Binding
+	Annotations           []Annotation
+	Place                 Place
+}
+
+// Base gives the part that all elements share.
+func (c *Common) Base() *Common { return c }
+
+// System contains elements and connects them.
+type System struct {
+	Common
+	Elements     []Element // document order
+	Connections  []Connection
+	Dictionaries []Dictionary
+}
+
+// Dictionary is a SignalDictionary (ssp 20), kept raw.
+type Dictionary struct {
+	Name    string
+	Content *etree.Element
+	Place   Place
+}
+
+// Component stands for an FMU, or for another system (ssp 12–15).
+type Component struct {
+	Common
+	// Source is the URI as written. HasSource is false for a placeholder.
+	Source         string
+	HasSource      bool
+	Type           string // MIME type
+	Implementation string // any, CoSimulation, ModelExchange or ScheduledExecution
+}
+
+// DictionaryReference gives access to a signal dictionary (ssp 20).
+type DictionaryReference struct {
+	Common
+	Dictionary string
+}
+
+// Kind is the role of a connector (ssp 17).
+type Kind string
+
+// The kinds; the last four exist since version 2.0.
+const (
+	Input               Kind = "input"
+	Output              Kind = "output"
+	Parameter           Kind = "parameter"
+	CalculatedParameter Kind = "calculatedParameter"
+	Inout               Kind = "inout"
+	StructuralParameter Kind = "structuralParameter"
+	Constant            Kind = "constant"
+	Local               Kind = "local"
+	AnyKind             Kind = "unspecified"
+)
+
+// Connector is one signal at the border of an element (ssp 16–18).
+type Connector struct {
+	Name, Description string
+	Kind              Kind
+	Type              ValueType
+	Unit              string // of a Real; "" if none is given
+	Enumeration       string // name of the type of an Enumeration
+	// Array tells that the connector has dimensions (version 2.0).
+	Array bool
+	Place Place
+}
+
+// Connection joins two connectors. Which end is the source follows from the
+// kinds, not from start and end (ssp 24). An empty element means this system.
+type Connection struct {
+	StartElement, StartConnector string
+	EndElement, EndConnector     string
+	SuppressUnitConversion       bool
+	Transformation               *Transformation // nil if none
+	Indexed                      bool            // connects single entries of arrays (version 2.0)
+	Annotations                  []Annotation
+	Place                        Place
+}
+
+// TransformationKind tells the kinds of transformation apart (ssp 29).
+type TransformationKind uint8
+
+// The kinds.
+const (
+	Linear TransformationKind = iota
+	BooleanMapping
+	IntegerMapping
+	EnumerationMapping
+)
+
+// Transformation changes a value on its way (ssp 29). Linear: target =
+// Factor·value + Offset. The mappings replace the values in their table and
+// pass the others unchanged.
+type Transformation struct {
+	Kind           TransformationKind
+	Factor, Offset float64
+	Numbers        map[int32]int32   // Boolean (0, 1) and Integer
+	Names          map[string]string // Enumeration, by item name
+	Place          Place
+}
+
+// Binding is a ParameterBinding (ssp 33). Its set and mapping are loaded, also
+// where they stand in files of their own.
+type Binding struct {
+	Source     string // "" if inline
+	Type       string // MIME type
+	SourceBase string // SSD or component
+	Prefix     string
+	Set        *ParameterSet
+	Mapping    *ParameterMapping // nil if there is none
+	Place      Place
+}
+
+// ParameterSet is an SSV document, inline or not (ssp 39).
+type ParameterSet struct {
+	File          string // as shown
+	Version, Name string
+	Parameters    []ParameterValue
+	Units         []unit.Definition
+	Enumerations  []EnumerationType
+}
+
+// ParameterValue is one Parameter of a set.
+type ParameterValue struct {
+	Name        string
+	Value       Value
+	Unit        string
+	Enumeration string // name of the enumeration type; "" if not given
+	// Array tells that the value has dimensions or is a list (version 2.0).
+	Array bool
+	Place Place
+}
+
+// ParameterMapping is an SSM document, inline or not (ssp 34).
+type ParameterMapping struct {
+	File    string
+	Version string
+	Entries []MappingEntry
+}
+
+// MappingEntry applies the parameter Source under the name Target.
+type MappingEntry struct {
+	Source, Target         string
+	SuppressUnitConversion bool
+	Transformation         *Transformation
+	Place                  Place
+}

@@ -1,0 +1,646 @@
+package ssp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// end is a connector of an instance, or a variable of a component without one.
+type end struct {
+	in   *instance
+	name string
+}
+
+func (e end) String() string {
+	if e.in.path == "" {
+		return e.name
+	}
+	return e.in.path + "." + e.name
+}
+
+// edge is the one connection that feeds an end.
+type edge struct {
+	from, to end
+	c        *Connection
+}
+
+// port is what is known of an end.
+type port struct {
+	kind     Kind
+	typ      ValueType
+	unitName string
+	unit     *unit.Base
+	items    map[string]int32
+	decl     *Connector // nil if not declared
+	variable *Variable  // nil at a system
+}
+
+// flattener carries one run of Flatten.
+type flattener struct {
+	p    *Package
+	l    *diag.List
+	net  *Network
+	vars []VariableSet // by component
+
+	inbound  map[end]edge
+	fed      []end // keys of inbound in document order
+	assigned map[end][]assignment
+	bound    []end // keys of assigned in order of first assignment
+	told     map[string]bool
+}
+
+// Flatten resolves the document into FMUs, connections between them and
+// values. The resolver is asked once for each component. Findings go to l
+// (nil: nowhere); the error holds those of level Error and the errors of the
+// resolver, and the network is then nil.
+func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
+	own := &diag.List{}
+	if l != nil {
+		own.Strict = l.Strict
+		defer func() { l.Append(own) }()
+	}
+	f := &flattener{p: p, l: own, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
+		net: &Network{Name: p.Root.Name, Components: p.components}}
+	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
+	f.settings()
+	f.paths()
+	if err := f.resolve(r); err != nil {
+		return nil, err
+	}
+	used := f.connect(p.top)
+	for i := range f.net.Components {
+		f.checkConnectors(i, used)
+	}
+	f.bind(p.top)
+	if err := own.Err(); err != nil { // what follows relies on sound connections
+		return nil, err
+	}
+	f.connections()
+	f.outputs()
+	f.values()
+	if err := own.Err(); err != nil {
+		return nil, err
+	}
+	return f.net, nil
+}
+
+// settings reads all annotations.
+func (f *flattener) settings() {
+	s := &settings{l: f.l}
+	s.experiment(f.p.Root)
+	byPath := make(map[string]*FlatComponent)
+	var walk func(in *instance)
+	walk = func(in *instance) {
+		switch e := in.element.(type) {
+		case *Component:
+			stateless, steps := s.component(e)
+			if in.index < 0 {
+				break
+			}
+			c := f.net.Components[in.index]
+			c.Stateless, c.StepHints = stateless, steps
+			byPath[c.Path] = c
+		case *System:
+			for _, c := range e.Connections {
+				for _, a := range c.Annotations {
+					s.unknown(a)
+				}
+			}
+			if !in.isRoot() {
+				for _, a := range e.Annotations {
+					s.unknown(a)
+				}
+			}
+		}
+		for _, kid := range in.kids {
+			walk(kid)
+		}
+	}
+	walk(f.p.top)
+	for _, n := range s.named {
+		if byPath[n.path] == nil && n.path != "" {
+			report(f.l, ruleOwn, n.place, "there is no component %q", n.path)
+		}
+	}
+	for _, path := range s.own.Stateless {
+		if c := byPath[path]; c != nil {
+			c.Stateless = true
+		}
+	}
+	s.own.Stateless = nil
+	for _, c := range f.net.Components {
+		if c.Stateless {
+			s.own.Stateless = append(s.own.Stateless, c.Path)
+		}
+	}
+	s.tell()
+	f.net.Step, f.net.Tolerance, f.net.Own = s.steps(), s.tolerance, s.own
+}
+
+// paths checks that components can be told apart, and names placeholders.
+func (f *flattener) paths() {
+	seen := make(map[string]bool)
+	for _, c := range f.net.Components {
+		if seen[c.Path] {
+			report(f.l, ruleSamePath, c.Place, "two components have the hierarchical name %q", c.Path)
+		}
+		seen[c.Path] = true
+	}
+	var walk func(in *instance)
+	walk = func(in *instance) {
+		if _, ok := in.element.(*Component); ok && in.index < 0 {
+			report(f.l, rulePlaceholder, in.element.Base().Place, "component %q has no source and is left out", in.path)
+		}
+		for _, kid := range in.kids {
+			walk(kid)
+		}
+	}
+	walk(f.p.top)
+}
+
+// resolve asks for the variables of all components.
+func (f *flattener) resolve(r Resolver) error {
+	var errs []error
+	f.vars = make([]VariableSet, len(f.net.Components))
+	for i, c := range f.net.Components {
+		if c.Problem != nil {
+			report(f.l, c.problemRule, c.Place, "%v", c.Problem)
+			continue
+		}
+		vars, err := r.Variables(c)
+		switch {
+		case err == nil && vars == nil:
+			err = errNoVariables
+		case errors.Is(err, fs.ErrNotExist):
+			rel, relErr := filepath.Rel(f.p.Dir, c.Source)
+			if relErr != nil {
+				rel = c.Source
+			}
+			report(f.l, ruleFile, c.Place, "the FMU %q of component %q does not exist%s", c.URI, c.Path, f.p.hint(rel))
+			continue
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: component %q: %w", c.Place, c.Path, err))
+			continue
+		}
+		f.vars[i] = vars
+	}
+	if err := f.l.Err(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// variable gives the FMU variable behind an end.
+func (f *flattener) variable(e end) (Variable, bool) {
+	if e.in.index < 0 {
+		return Variable{}, false
+	}
+	return f.vars[e.in.index].Lookup(e.name)
+}
+
+// at tells what is known of an end; false if there is neither a connector nor a
+// variable.
+func (f *flattener) at(e end) (port, bool) {
+	d := f.p.Root
+	p := port{decl: e.in.connectors[e.name]}
+	if v, ok := f.variable(e); ok {
+		p.variable = &v
+		p.kind, p.typ, p.unitName, p.unit, p.items = Kind(v.Causality), v.Type, v.Unit, v.UnitBase, v.Items
+	}
+	if p.decl == nil {
+		return p, p.variable != nil
+	}
+	if p.decl.Kind != AnyKind || p.variable == nil {
+		p.kind = p.decl.Kind
+	}
+	if p.variable == nil { // of a component the FMU is right about the type
+		p.typ = p.decl.Type
+		p.items = findItems(d.Enumerations, p.decl.Enumeration)
+	}
+	if base := baseOf(d.Units, p.decl.Unit); base != nil {
+		p.unit, p.unitName = base, p.decl.Unit
+	}
+	return p, true
+}
+
+// role tells whether an end can be the source or the destination of a
+// connection, seen from inside the system (ssp 25); own is true for the
+// connectors of that system.
+func role(k Kind, own bool) (source, destination bool) {
+	switch k {
+	case Input, Parameter, StructuralParameter:
+		return own, !own
+	case Output, CalculatedParameter:
+		return !own, own
+	case Local, Constant:
+		return !own, own
+	case AnyKind:
+		return true, true
+	}
+	return false, false
+}
+
+type pair struct {
+	own  bool
+	kind Kind
+}
+
+// allowed is the table of connections of the standard (ssp 25), without inout.
+// The kind unspecified goes with every other.
+var allowed = map[pair][]pair{
+	{true, Parameter}: {{true, CalculatedParameter}, {true, Output}, {false, Parameter}, {false, Input}, {true, Local}},
+	{true, Input}:     {{true, Output}, {false, Input}, {true, Local}},
+	{true, StructuralParameter}: {{true, CalculatedParameter}, {true, Output}, {true, Local},
+		{false, StructuralParameter}, {false, Parameter}, {false, Input}},
+	{false, CalculatedParameter}: {{false, Parameter}, {false, Input}, {true, CalculatedParameter}, {true, Output}, {true, Local}},
+	{false, Output}:              {{false, Input}, {true, Output}, {true, Local}},
+	{false, Constant}: {{false, StructuralParameter}, {false, Parameter}, {false, Input},
+		{true, Constant}, {true, CalculatedParameter}, {true, Output}, {true, Local}},
+	{false, Local}: {{false, Input}, {true, Output}, {true, Local}},
+}
+
+// connect enters the connections of a system and of those in it, and gives the
+// ends that are connected to something.
+func (f *flattener) connect(in *instance) map[end]bool {
+	used := make(map[end]bool)
+	var walk func(in *instance)
+	walk = func(in *instance) {
+		s, ok := in.element.(*System)
+		if !ok {
+			return
+		}
+		for i := range s.Connections {
+			c := &s.Connections[i]
+			a, okA := f.end(in, c, c.StartElement, c.StartConnector)
+			b, okB := f.end(in, c, c.EndElement, c.EndConnector)
+			used[a], used[b] = true, true
+			if okA && okB {
+				f.join(in, c, a, b)
+			}
+		}
+		for _, kid := range in.kids {
+			walk(kid)
+		}
+	}
+	walk(in)
+	return used
+}
+
+// end finds one end of a connection.
+func (f *flattener) end(in *instance, c *Connection, element, connector string) (end, bool) {
+	at := in
+	if element != "" {
+		if at = in.byName[element]; at == nil {
+			report(f.l, ruleEnd, c.Place, "there is no element %q in %s", element, in)
+			return end{in, ""}, false
+		}
+	}
+	e := end{at, connector}
+	if ref, ok := at.element.(*DictionaryReference); ok {
+		report(f.l, ruleReference, c.Place, "the connection leads to %q of the signal dictionary %q, and signal dictionaries are not supported yet", e, ref.Dictionary)
+		return e, false
+	}
+	p, ok := f.at(e)
+	switch {
+	case !ok && at.isRoot():
+		report(f.l, ruleEnd, c.Place, "the outermost system has no connector %q", connector)
+	case !ok && at.index < 0:
+		report(f.l, ruleEnd, c.Place, "%s has no connector %q", at, connector)
+	case !ok:
+		report(f.l, ruleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
+	case p.decl == nil:
+		report(f.l, ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
+		return e, true
+	case at.index >= 0 && p.variable == nil: // reported with the connector
+		return e, false
+	case p.kind == Inout:
+		report(f.l, ruleReference, c.Place, "the connector %q is of kind inout, which belongs to signal dictionaries; they are not supported yet", e)
+		return e, false
+	case p.decl.Array || c.Indexed:
+		report(f.l, ruleTypes, c.Place, "the connector %q is an array; arrays are not supported", e)
+		return e, false
+	case p.typ == Binary || p.typ == Clock:
+		report(f.l, ruleTypes, c.Place, "the connector %q is of type %s, which FMI 2.0 does not have", e, p.typ)
+		return e, false
+	}
+	return e, ok
+}
+
+// join enters a connection, in the direction that the kinds give (ssp 24).
+func (f *flattener) join(in *instance, c *Connection, a, b end) {
+	pa, _ := f.at(a)
+	pb, _ := f.at(b)
+	aOut, aIn := role(pa.kind, a.in == in)
+	bOut, bIn := role(pb.kind, b.in == in)
+	forward, backward := aOut && bIn, bOut && aIn
+	switch {
+	case forward && backward:
+		report(f.l, ruleKinds, c.Place, "the kinds of %q and %q do not tell which feeds which", a, b)
+		return
+	case !forward && !backward:
+		report(f.l, ruleKinds, c.Place, "%q (%s) and %q (%s) cannot be connected: neither can feed the other", a, pa.kind, b, pb.kind)
+		return
+	case backward:
+		a, b, pa, pb = b, a, pb, pa
+	}
+	legal := pa.kind == AnyKind || pb.kind == AnyKind ||
+		slices.Contains(allowed[pair{a.in == in, pa.kind}], pair{b.in == in, pb.kind})
+	if !legal {
+		report(f.l, ruleKinds, c.Place, "%q (%s) must not feed %q (%s)", a, pa.kind, b, pb.kind)
+		return
+	}
+	if first, twice := f.inbound[b]; twice {
+		report(f.l, ruleWriters, c.Place, "%q has two sources: %q and, from line %d, %q", b, a, first.c.Place.Line, first.from)
+		return
+	}
+	f.inbound[b] = edge{from: a, to: b, c: c}
+	f.fed = append(f.fed, b)
+}
+
+// checkConnectors compares the connectors of a component with its FMU (SD6, SD7).
+func (f *flattener) checkConnectors(i int, used map[end]bool) {
+	in := f.p.instances[i]
+	d := f.p.Root
+	for k := range f.net.Components[i].Connectors {
+		c := &f.net.Components[i].Connectors[k]
+		rule := ruleVariableUnused
+		if used[end{in, c.Name}] {
+			rule = ruleVariable
+		}
+		v, ok := f.vars[i].Lookup(c.Name)
+		if !ok {
+			report(f.l, rule, c.Place, "the FMU of component %q has no variable %q", in.path, c.Name)
+			continue
+		}
+		if c.Kind != AnyKind && c.Kind != Inout && string(c.Kind) != v.Causality {
+			report(f.l, rule, c.Place, "the connector %q of component %q is of kind %s; its FMU variable has the causality %s", c.Name, in.path, c.Kind, v.Causality)
+		}
+		if c.Type != Unspecified && c.Type != v.Type {
+			report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; its FMU variable is of type %s, which counts", c.Name, in.path, c.Type, v.Type)
+		}
+		if items := findItems(d.Enumerations, c.Enumeration); items != nil && v.Items != nil {
+			if what := differ(items, v.Items); what != "" {
+				report(f.l, ruleConnectorType, c.Place, "the enumeration %q of connector %q differs from that of the FMU: %s", c.Enumeration, c.Name, what)
+			}
+		}
+		base := baseOf(d.Units, c.Unit)
+		switch gain, offset, err := conversion(v.UnitBase, base, v.RelativeQuantity); {
+		case err != nil:
+			report(f.l, ruleConnectorUnit, c.Place, "the unit %q of connector %q of component %q contradicts the unit %q of its FMU variable: %v", c.Unit, c.Name, in.path, v.Unit, err)
+		case gain != 1 || offset != 0:
+			report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q has the unit %q and its FMU variable the unit %q; values are converted between them", c.Name, in.path, c.Unit, v.Unit)
+		}
+	}
+}
+
+// differ tells in words where two sets of items differ; "" if they agree.
+func differ(a, b map[string]int32) string {
+	for _, name := range slices.Sorted(keys(a)) {
+		switch n, ok := b[name]; {
+		case !ok:
+			return fmt.Sprintf("%q is an item of one only", name)
+		case n != a[name]:
+			return fmt.Sprintf("%q is %d in one and %d in the other", name, a[name], n)
+		}
+	}
+	for _, name := range slices.Sorted(keys(b)) {
+		if _, ok := a[name]; !ok {
+			return fmt.Sprintf("%q is an item of one only", name)
+		}
+	}
+	return ""
+}
+
+// trace follows the connections backwards from an end to where the signal
+// comes from. path is in the direction of the signal; false means a ring.
+func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
+	seen := map[end]bool{e: true}
+	for at := e; ; {
+		g, fed := f.inbound[at]
+		if !fed {
+			slices.Reverse(path)
+			return at, path, true
+		}
+		path = append(path, g)
+		if at = g.from; at.in.index >= 0 {
+			slices.Reverse(path)
+			return at, path, true
+		}
+		if seen[at] {
+			return at, nil, false
+		}
+		seen[at] = true
+	}
+}
+
+// carrier is what is known of a signal at a point of its way.
+type carrier struct {
+	typ      ValueType
+	unitName string
+	unit     *unit.Base
+	items    map[string]int32
+	relative bool
+	// constant marks a bound value, which may change from Integer to Real
+	// (ssp 40); between FMU variables that is not allowed.
+	constant bool
+}
+
+// follow compiles the way of a signal into stages: at each connection the unit
+// is converted first and then the transformation applied (ssp 30). A connector
+// of a system without unit has the unit of what feeds it (ssp 31). At an FMU
+// the connector's unit is a stage before that of the variable.
+func (f *flattener) follow(c carrier, path []edge) ([]stage, carrier) {
+	var out []stage
+	convert := func(to *unit.Base, name string, at Place, what string) {
+		if c.typ != Real || to == nil {
+			return
+		}
+		gain, offset, err := conversion(c.unit, to, c.relative)
+		if err != nil {
+			report(f.l, ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, name, err)
+		} else if gain != 1 || offset != 0 {
+			out = append(out, stage{gain: gain, offset: offset})
+		}
+		c.unit, c.unitName = to, name
+	}
+	for _, g := range path {
+		to, _ := f.at(g.to)
+		what := fmt.Sprintf("%s → %s", g.from, g.to)
+		at := g.c.Place
+		if !alike(c.typ, to.typ) && !(c.constant && c.typ == Integer && to.typ == Real) {
+			report(f.l, ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, c.typ, to.typ)
+			return nil, c
+		}
+		if g.c.SuppressUnitConversion {
+			c.unit, c.unitName = to.unit, to.unitName
+		} else {
+			convert(to.unit, to.unitName, at, what)
+		}
+		if t := g.c.Transformation; t != nil {
+			if !t.suits(c.typ) {
+				report(f.l, ruleTransformation, at, "%s: %s does not suit the type %s", what, t, c.typ)
+				return nil, c
+			}
+			if to.unit == nil && c.unit != nil && to.variable == nil && t.Kind == Linear {
+				report(f.l, ruleUnitLost, at, "%s: the connector has no unit; after the transformation the unit is taken as unknown", what)
+				c.unit, c.unitName = nil, ""
+			}
+			target := to.items
+			if target == nil {
+				target = c.items
+			}
+			s := stage{gain: t.Factor, offset: t.Offset, t: t, from: c.items, to: target}
+			f.checkTargets(&s, to, at, what)
+			out = append(out, s)
+		}
+		if to.typ != Unspecified {
+			c.typ = to.typ
+		}
+		if to.items != nil {
+			c.items = to.items
+		}
+		if to.variable != nil {
+			convert(to.variable.UnitBase, to.variable.Unit, at, what)
+		}
+	}
+	return out, c
+}
+
+// checkTargets reports values of a mapping that the target does not have (ssp 29).
+func (f *flattener) checkTargets(s *stage, to port, at Place, what string) {
+	if s.t.Kind != IntegerMapping || to.typ != Enumeration || to.items == nil {
+		return
+	}
+	for _, n := range slices.Sorted(keys(s.t.Numbers)) {
+		if v := s.t.Numbers[n]; itemName(to.items, v) == "" {
+			report(f.l, ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, itemList(to.items))
+		}
+	}
+}
+
+// fromVariable is the signal that an FMU variable gives.
+func (f *flattener) fromVariable(e end) (carrier, []stage) {
+	p, _ := f.at(e)
+	v := p.variable
+	c := carrier{typ: v.Type, unit: v.UnitBase, unitName: v.Unit, items: v.Items, relative: v.RelativeQuantity}
+	var out []stage
+	if p.unit != nil && c.typ == Real {
+		// A contradiction of dimensions has been reported with the connector.
+		if gain, offset, err := conversion(c.unit, p.unit, c.relative); err == nil && (gain != 1 || offset != 0) {
+			out = append(out, stage{gain: gain, offset: offset})
+		}
+		c.unit, c.unitName = p.unit, p.unitName
+	}
+	return c, out
+}
+
+// connections makes the flat connections.
+func (f *flattener) connections() {
+	for _, e := range f.fed {
+		if e.in.index < 0 {
+			continue
+		}
+		source, path, ok := f.trace(e)
+		at := f.inbound[e].c.Place
+		if !ok {
+			report(f.l, ruleRing, at, "the signal of %q comes from itself", e)
+			continue
+		}
+		if source.in.index >= 0 {
+			f.flat(source, e, path)
+			continue
+		}
+		if !source.in.isRoot() && !f.hasValue(path) {
+			report(f.l, ruleDangling, at, "%q is connected to %q, which nothing feeds and which has no value", e, source)
+		}
+	}
+}
+
+// hasValue tells whether a connector along a path is bound to a value.
+func (f *flattener) hasValue(path []edge) bool {
+	return slices.ContainsFunc(path, func(g edge) bool { return len(f.assigned[g.from]) > 0 })
+}
+
+func (f *flattener) flat(from, to end, path []edge) {
+	at := f.inbound[to].c.Place
+	v, _ := f.variable(from)
+	w, _ := f.variable(to)
+	switch {
+	case v.Causality == string(CalculatedParameter):
+		report(f.l, ruleKinds, at, "%q is a calculated parameter; taking it over into %q at initialisation is not supported yet", from, to)
+		return
+	case v.Causality != string(Output):
+		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; only an output can feed %q", from, v.Causality, to)
+		return
+	case w.Causality != string(Input):
+		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; an output can feed inputs only", to, w.Causality)
+		return
+	}
+	gain, offset, table, ok := f.compile(from, path, at)
+	if !ok {
+		return
+	}
+	if v.Type == Real && v.UnitBase != nil && w.UnitBase != nil && v.RelativeQuantity != w.RelativeQuantity {
+		rule := ruleUnitLost
+		if v.UnitBase.Offset != 0 || w.UnitBase.Offset != 0 {
+			rule = ruleDimension
+		}
+		report(f.l, rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
+	}
+	if v.Type == Enumeration && w.Type == Enumeration && table == nil && v.Items != nil && w.Items != nil {
+		if what := differ(v.Items, w.Items); what != "" {
+			report(f.l, ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
+		}
+	}
+	f.net.Connections = append(f.net.Connections, FlatConnection{
+		From: FlatEnd{from.in.index, from.name}, To: FlatEnd{to.in.index, to.name}, Type: w.Type,
+		Gain: gain, Offset: offset, Map: table, Place: at,
+	})
+}
+
+// compile gives the composed change of a signal from an FMU variable.
+func (f *flattener) compile(from end, path []edge, at Place) (gain, offset float64, table map[int32]int32, ok bool) {
+	before := len(f.l.At(diag.Error))
+	c, stages := f.fromVariable(from)
+	more, _ := f.follow(c, path)
+	gain, offset, table, err := compose(append(stages, more...))
+	if err != nil {
+		report(f.l, ruleTransformation, at, "the enumeration mapping from %q: %v", from, err)
+	}
+	return gain, offset, table, len(f.l.At(diag.Error)) == before
+}
+
+// outputs finds what feeds the outputs of the outermost system.
+func (f *flattener) outputs() {
+	for i := range f.p.Root.System.Connectors {
+		c := &f.p.Root.System.Connectors[i]
+		e := end{f.p.top, c.Name}
+		if _, fed := f.inbound[e]; !fed {
+			continue
+		}
+		source, path, ok := f.trace(e)
+		if !ok {
+			report(f.l, ruleRing, c.Place, "the signal of %q comes from itself", c.Name)
+			continue
+		}
+		if source.in.index < 0 {
+			continue
+		}
+		if gain, offset, _, ok := f.compile(source, path, c.Place); ok {
+			f.net.Outputs = append(f.net.Outputs, SystemOutput{Name: c.Name, From: FlatEnd{source.in.index, source.name}, Gain: gain, Offset: offset})
+		}
+	}
+}
+
+// byComponent orders settings.
+func byComponent(a, b Setting) int {
+	return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Variable, b.Variable))
+}

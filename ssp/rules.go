@@ -1,0 +1,129 @@
+package ssp
+
+import "github.com/macrostep/macrostep/fmi/diag"
+
+// The rules. Ids and meaning are those of section 4 (SD) of the validation
+// catalogue; where one id holds at several levels, each level is a rule of its
+// own here.
+var (
+	ruleSchema = &diag.Rule{ID: "SD1", Level: diag.Error, Ref: "ssp 4-9, 13, 21",
+		Doc:    "A document is well-formed XML and has the required elements and attributes, with values of the required form.",
+		Remedy: "correct the document; the schemas of the standard say what is allowed"}
+	ruleTolerated = &diag.Rule{ID: "SD1", Level: diag.Warning, Strict: true, Ref: "ssp 6, 7",
+		Doc:    "Namespaces are declared and named as the standard names them; list elements are not empty.",
+		Remedy: "correct the document; it was read as it was surely meant"}
+	ruleUnknown = &diag.Rule{ID: "SD1", Level: diag.Warning, Ref: "ssp 6",
+		Doc:    "Elements that the standard does not know have no meaning and are left out.",
+		Remedy: "remove the element, or put it into an annotation"}
+	ruleFile = &diag.Rule{ID: "SD2", Level: diag.Error, Ref: "ssp 1, 2, 12, 14, 41",
+		Doc:    "Every file that is referred to is there and inside the package.",
+		Remedy: "put the file where the document says, or correct the reference"}
+	ruleFileOutside = &diag.Rule{ID: "SD2", Level: diag.Warning, Strict: true, Ref: "ssp 12",
+		Doc:    "References do not leave the folder of the document: such a system cannot be packed or moved.",
+		Remedy: "move the file below the folder of the document, for example into resources/"}
+	ruleVariants = &diag.Rule{ID: "SD2", Level: diag.Info, Ref: "ssp 2",
+		Doc:    "Further .ssd files at the root of a package are variants.",
+		Remedy: "to run a variant, unpack the package and give its .ssd file"}
+	ruleVersion = &diag.Rule{ID: "SD3", Level: diag.Warning, Ref: "ssp 5",
+		Doc:    "A file that says version 1.0 uses no feature of version 2.0.",
+		Remedy: `set version="2.0"`}
+	ruleName = &diag.Rule{ID: "SD4", Level: diag.Error, Ref: "ssp 11, 16",
+		Doc:    "Names of elements and connectors are not empty and unique where they stand.",
+		Remedy: "rename one of the two"}
+	ruleEnd = &diag.Rule{ID: "SD5", Level: diag.Error, Ref: "ssp 16, 24",
+		Doc:    "Both ends of a connection are connectors of this system or of an element in it.",
+		Remedy: "correct the name, or declare the connector"}
+	ruleUndeclared = &diag.Rule{ID: "SD5", Level: diag.Warning, Strict: true, Ref: "ssp 16",
+		Doc:    "Each connected variable of an FMU has a connector.",
+		Remedy: "declare the connector; the causality of the FMU variable was taken"}
+	ruleVariable = &diag.Rule{ID: "SD6", Level: diag.Error, Ref: "ssp 16",
+		Doc:    "The connector of a component has the name of an FMU variable, and its kind is the causality of that variable.",
+		Remedy: "correct name or kind of the connector after the modelDescription.xml of the FMU"}
+	ruleVariableUnused = &diag.Rule{ID: "SD6", Level: diag.Warning, Strict: true, Ref: "ssp 16",
+		Doc:    "As SD6, for a connector that nothing is connected to.",
+		Remedy: "correct name or kind of the connector after the modelDescription.xml of the FMU"}
+	ruleConnectorType = &diag.Rule{ID: "SD7", Level: diag.Warning, Strict: true, Ref: "ssp 16, 18, 31",
+		Doc:    "Type, unit and enumeration of a connector agree with the FMU variable. Where they do not, the FMU is right.",
+		Remedy: "correct the connector after the modelDescription.xml of the FMU"}
+	ruleConnectorUnit = &diag.Rule{ID: "SD7", Level: diag.Error, Ref: "ssp 31",
+		Doc:    "The unit of a connector has the dimension of the unit of the FMU variable.",
+		Remedy: "correct the unit of the connector after the modelDescription.xml of the FMU"}
+	ruleKinds = &diag.Rule{ID: "SD8", Level: diag.Error, Ref: "ssp 17, 25",
+		Doc:    "The kinds of the two ends allow a connection.",
+		Remedy: "connect an output with an input, or a parameter with a parameter"}
+	ruleWriters = &diag.Rule{ID: "SD9", Level: diag.Error, Ref: "ssp 26",
+		Doc:    "A connector has one source at most.",
+		Remedy: "remove one of the connections"}
+	ruleTypes = &diag.Rule{ID: "SD10", Level: diag.Error, Ref: "ssp 18, 32",
+		Doc:    "Both ends of a connection have the same type; Integer and Enumeration count as the same.",
+		Remedy: "connect like with like"}
+	ruleDimension = &diag.Rule{ID: "SD11", Level: diag.Error, Ref: "ssp 31",
+		Doc:    "Units at the two ends of a connection, or of a value and its variable, have the same dimension.",
+		Remedy: `correct the units, or set suppressUnitConversion="true" where the number is meant as it stands`}
+	ruleUnitLost = &diag.Rule{ID: "SD11", Level: diag.Warning, Ref: "ssp 30, 31",
+		Doc:    "Units are converted only where both are known. A transformation into a connector without a unit ends the conversion; an absolute quantity does not feed a relative one.",
+		Remedy: "declare the unit of the connector"}
+	ruleTransformation = &diag.Rule{ID: "SD12", Level: diag.Error, Ref: "ssp 29",
+		Doc:    "A transformation suits the type that it is applied to, names each source value once and gives values of the target.",
+		Remedy: "correct the transformation"}
+	ruleUndefined = &diag.Rule{ID: "SD13", Level: diag.Warning, Strict: true, Ref: "ssp 9, 18, 39",
+		Doc:    "Every unit and enumeration that a file names is defined in that file. One defined nowhere counts as none.",
+		Remedy: "define it in the Units or Enumerations of this file"}
+	ruleUnmatched = &diag.Rule{ID: "SD14", Level: diag.Info, Strict: true, Ref: "ssp 34",
+		Doc:    "The names of a parameter set match something.",
+		Remedy: "correct the name if it is a typing error"}
+	ruleUseless = &diag.Rule{ID: "SD14", Level: diag.Info, Ref: "ssp 37",
+		Doc:    "A value bound to a connector of a system goes inward over connections.",
+		Remedy: "connect the connector if the value is meant for an FMU"}
+	ruleNotSettable = &diag.Rule{ID: "SD14", Level: diag.Error, Ref: "ssp 38",
+		Doc:    "A value is given only to variables that can be set before the run: inputs, and what has a start value (initial exact or approx) and is not constant.",
+		Remedy: "remove the value, or set what the variable is computed from"}
+	ruleMapping = &diag.Rule{ID: "SD15", Level: diag.Error, Ref: "ssp 34",
+		Doc:    "A parameter mapping gives each target one source.",
+		Remedy: "remove one of the entries"}
+	ruleMappingSource = &diag.Rule{ID: "SD15", Level: diag.Info, Strict: true, Ref: "ssp 34",
+		Doc:    "The source of a mapping entry is a name of the parameter set.",
+		Remedy: "correct the name if it is a typing error"}
+	ruleOverridden = &diag.Rule{ID: "SD16", Level: diag.Info, Ref: "ssp 36",
+		Doc:    "A variable bound several times takes the value of the outermost level, there of the last binding. This is how variants are made, so it is told and no warning.",
+		Remedy: ""}
+	ruleConnected = &diag.Rule{ID: "SD16", Level: diag.Warning, Ref: "ssp 37",
+		Doc:    "A connected variable takes the value that comes over the connection, not the one bound to it.",
+		Remedy: "remove the value or the connection"}
+	ruleValue = &diag.Rule{ID: "SD17", Level: diag.Error, Ref: "ssp 39, 40",
+		Doc:    "A value can be converted into the type of its variable and lies within its bounds.",
+		Remedy: "correct the value or its type"}
+	ruleContent = &diag.Rule{ID: "SD18", Level: diag.Error, Ref: "ssp 33",
+		Doc:    "A binding or mapping has a source or inline content, not both and not none, of a known MIME type.",
+		Remedy: "correct the element"}
+	ruleReference = &diag.Rule{ID: "SD19", Level: diag.Error, Ref: "ssp 12, 14, 15, 20",
+		Doc:    "What a component or connection refers to can be used: FMUs, and connectors of the same document.",
+		Remedy: "replace it by FMUs and direct connections"}
+	rulePlaceholder = &diag.Rule{ID: "SD19", Level: diag.Warning, Ref: "ssp 12",
+		Doc:    "A component without source is a placeholder. It counts as an empty system.",
+		Remedy: "give the component a source"}
+	ruleBase = &diag.Rule{ID: "SD18", Level: diag.Error, Ref: "ssp 33",
+		Doc:    `Parameter files are found relative to the document (sourceBase="SSD"). Files inside an FMU are not read.`,
+		Remedy: `copy the file into the package and set sourceBase="SSD"`}
+	rulePunning = &diag.Rule{ID: "SD20", Level: diag.Warning, Ref: "ssp 11, 35",
+		Doc:    "A hierarchical name means one variable. If it means several, all of them get the value.",
+		Remedy: "rename elements so that the dots in names are not ambiguous"}
+	ruleSamePath = &diag.Rule{ID: "SD20", Level: diag.Error, Ref: "ssp 11",
+		Doc:    "Components have different hierarchical names, else their results could not be told apart.",
+		Remedy: "rename one of the two"}
+	ruleForeign = &diag.Rule{ID: "SD21", Level: diag.Info, Ref: "ssp 21, 42-47",
+		Doc:    "Annotations of other tools that are not understood have no effect.",
+		Remedy: ""}
+	ruleForeignPart = &diag.Rule{ID: "SD21", Level: diag.Warning, Ref: "ssp 42-47",
+		Doc:    "A setting in an annotation of a known tool that is not understood has no effect.",
+		Remedy: "give the setting on the command line or in an annotation of macrostep if it matters"}
+	ruleOwn = &diag.Rule{ID: "SD21", Level: diag.Error, Ref: "ssp 46",
+		Doc:    "The annotation of macrostep is read strictly: version, attributes and elements are known, values have the right form.",
+		Remedy: "correct the annotation; the documentation of package ssp describes it"}
+	ruleDangling = &diag.Rule{ID: "SD22", Level: diag.Warning, Ref: "ssp 27",
+		Doc:    "A connection through connectors of systems begins and ends at FMUs, or at the outermost system.",
+		Remedy: "complete the connection or remove it"}
+	ruleRing = &diag.Rule{ID: "SD22", Level: diag.Error, Ref: "ssp 27",
+		Doc:    "Connections through connectors of systems do not lead back to themselves.",
+		Remedy: "remove one of the connections"}
+)

@@ -1,0 +1,388 @@
+package ssp
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/beevik/etree"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// The namespaces of SSP 1.0 and 2.0: both versions have the same (ssp 5).
+const (
+	nsSSD = "http://ssp-standard.org/SSP1/SystemStructureDescription"
+	nsSSC = "http://ssp-standard.org/SSP1/SystemStructureCommon"
+	nsSSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
+	nsSSM = "http://ssp-standard.org/SSP1/SystemStructureParameterMapping"
+	nsSSB = "http://ssp-standard.org/SSP1/SystemStructureSignalDictionary"
+	nsOSP = "http://opensimulationplatform.com/SSP/OSPAnnotations"
+	nsOMS = "https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd"
+	nsOwn = "https://github.com/macrostep/macrostep/ssp/1"
+)
+
+// knownPrefixes are taken literally where a document forgets to declare them (ssp 6).
+var knownPrefixes = map[string]string{
+	"ssd": nsSSD, "ssc": nsSSC, "ssv": nsSSV, "ssm": nsSSM, "ssb": nsSSB, "osp": nsOSP, "oms": nsOMS,
+}
+
+// aliases are namespaces that occur in place of the right ones (ssp 6).
+var aliases = map[string]string{
+	"http://ssp-standard.org/SSP1/ParameterValues": nsSSV,
+}
+
+// maxDocument bounds a document in memory. The largest parameter sets known
+// have some ten thousand entries, about 2 MB.
+const maxDocument = 256 << 20
+
+// Place is where something stands in a document.
+type Place struct {
+	File string // as shown to the user; for a package "system.ssp/resources/set.ssv"
+	Path string // XPath-like
+	Line int    // 1-based
+}
+
+// String gives "file:line".
+func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+
+// node is an element with its namespace resolved and its line known. The tree
+// of nodes mirrors that of etree, which stays as the faithful form.
+type node struct {
+	el     *etree.Element
+	uri    string
+	name   string // local
+	line   int
+	nth    int // 1-based among siblings of the same name; 0 if it is the only one
+	parent *node
+	kids   []*node
+}
+
+// parser turns nodes of one file into the model and reports on the way.
+type parser struct {
+	l    *diag.List
+	file string // as shown
+	// v2 tells whether the file says version 2.
+	v2 bool
+	// undefined holds the units and enumerations already reported.
+	undefined map[string]bool
+}
+
+func (p *parser) place(n *node) Place { return Place{File: p.file, Path: n.path(), Line: n.line} }
+
+func (p *parser) add(r *diag.Rule, n *node, format string, args ...any) {
+	p.l.Add(r, p.file, n.path(), n.line, format, args...)
+}
+
+// report is add for a place that is already known.
+func report(l *diag.List, r *diag.Rule, at Place, format string, args ...any) {
+	l.Add(r, at.File, at.Path, at.Line, format, args...)
+}
+
+// tree reads a document. It returns nil after reporting an error.
+func (p *parser) tree(data []byte) *node {
+	data, err := utf8Document(data)
+	if err != nil {
+		p.l.Add(ruleSchema, p.file, "", 0, "%v", err)
+		return nil
+	}
+	lines, err := startLines(data)
+	if err != nil {
+		line := 0
+		var syntax *xml.SyntaxError
+		if errors.As(err, &syntax) {
+			line = syntax.Line
+		}
+		p.l.Add(ruleSchema, p.file, "", line, "the file is not well-formed XML: %v", err)
+		return nil
+	}
+	doc := etree.NewDocument()
+	doc.ReadSettings = etree.ReadSettings{PreserveDuplicateAttrs: true, CharsetReader: keepCharset}
+	if err := doc.ReadFromBytes(data); err != nil {
+		p.l.Add(ruleSchema, p.file, "", 0, "the file cannot be read: %v", err)
+		return nil
+	}
+	next := 0
+	var build func(el *etree.Element, parent *node) *node
+	build = func(el *etree.Element, parent *node) *node {
+		n := &node{el: el, name: el.Tag, parent: parent}
+		if next < len(lines) {
+			n.line = lines[next]
+		}
+		next++
+		n.uri = p.namespace(n)
+		p.noTwins(n)
+		named := make(map[string][]*node)
+		for _, c := range el.ChildElements() {
+			kid := build(c, n)
+			n.kids = append(n.kids, kid)
+			named[kid.name] = append(named[kid.name], kid)
+		}
+		for _, kids := range named {
+			for i, kid := range kids {
+				if len(kids) > 1 {
+					kid.nth = i + 1
+				}
+			}
+		}
+		return n
+	}
+	return build(doc.Root(), nil)
+}
+
+func (p *parser) namespace(n *node) string {
+	uri := n.el.NamespaceURI()
+	if uri == "" && n.el.Space != "" {
+		if known, ok := knownPrefixes[n.el.Space]; ok {
+			if p.once("prefix " + n.el.Space) {
+				p.add(ruleTolerated, n, "the namespace prefix %q is not declared", n.el.Space)
+			}
+			return known
+		}
+	}
+	if right, ok := aliases[uri]; ok {
+		if p.once("namespace " + uri) {
+			p.add(ruleTolerated, n, "the namespace %q should be %q", uri, right)
+		}
+		return right
+	}
+	return uri
+}
+
+// noTwins reports attributes that stand twice on an element.
+func (p *parser) noTwins(n *node) {
+	for i, a := range n.el.Attr {
+		for _, b := range n.el.Attr[:i] {
+			if a.Space == b.Space && a.Key == b.Key {
+				p.add(ruleSchema, n, "the attribute %q stands twice", a.FullKey())
+			}
+		}
+	}
+}
+
+// once tells whether a key comes up for the first time in this file.
+func (p *parser) once(key string) bool {
+	if p.undefined[key] {
+		return false
+	}
+	if p.undefined == nil {
+		p.undefined = make(map[string]bool)
+	}
+	p.undefined[key] = true
+	return true
+}
+
+// startLines checks that a document is well-formed with one root element and
+// gives the line of every start tag, in document order. It is a pass of its own
+// because etree keeps no positions, and because its own check (ValidateInput)
+// refuses white space after the root element.
+func startLines(data []byte) ([]int, error) {
+	dec := xml.NewDecoder(bytes.NewReader(data))
+	dec.CharsetReader = keepCharset
+	var lines []int
+	line, counted, depth, roots := 1, 0, 0, 0
+	for {
+		start := int(dec.InputOffset()) // tokens follow each other without gaps
+		tok, err := dec.Token()
+		if err == io.EOF {
+			if roots != 1 {
+				return nil, fmt.Errorf("it has %d root elements instead of one", roots)
+			}
+			return lines, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch t := tok.(type) {
+		case xml.StartElement:
+			line += bytes.Count(data[counted:start], []byte{'\n'})
+			counted = start
+			lines = append(lines, line)
+			if depth == 0 {
+				roots++
+			}
+			depth++
+		case xml.EndElement:
+			depth--
+		case xml.CharData:
+			if depth == 0 && len(bytes.TrimSpace(t)) > 0 {
+				return nil, errors.New("there is text outside of the root element")
+			}
+		}
+	}
+}
+
+// keepCharset lets the decoder accept a document that declares a charset;
+// utf8Document has converted or refused it already.
+func keepCharset(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+
+// utf8Document strips a byte order mark and converts Latin-1. The standard
+// wants UTF-8 (ssp 4).
+func utf8Document(data []byte) ([]byte, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return nil, errors.New("the file is encoded in UTF-16; save it as UTF-8")
+	}
+	head := data[:min(len(data), 200)]
+	end := bytes.Index(head, []byte("?>"))
+	if !bytes.HasPrefix(head, []byte("<?xml")) || end < 0 {
+		return data, nil
+	}
+	_, after, found := bytes.Cut(head[:end], []byte("encoding"))
+	if !found {
+		return data, nil
+	}
+	after = bytes.TrimLeft(after, " \t\r\n=")
+	if len(after) == 0 {
+		return data, nil
+	}
+	name, _, _ := bytes.Cut(after[1:], after[:1])
+	switch strings.ToLower(string(name)) {
+	case "utf-8", "utf8", "us-ascii", "ascii":
+		return data, nil
+	case "iso-8859-1", "latin1", "latin-1":
+		out := make([]rune, len(data))
+		for i, b := range data {
+			out[i] = rune(b)
+		}
+		return []byte(string(out)), nil
+	}
+	return nil, fmt.Errorf("the file is encoded in %q; save it as UTF-8", name)
+}
+
+// is tells whether the node has this name in one of the namespaces.
+func (n *node) is(name string, uris ...string) bool {
+	return n.name == name && slices.Contains(uris, n.uri)
+}
+
+// path gives the place of a node, with names where there are some and numbers
+// where there are several of a kind.
+func (n *node) path() string {
+	var parts []string
+	for ; n != nil; n = n.parent {
+		part := n.name
+		if name, ok := n.attr("name"); ok && name != "" && n.parent != nil {
+			part += "[@name='" + name + "']"
+		} else if n.nth > 0 {
+			part += "[" + strconv.Itoa(n.nth) + "]"
+		}
+		parts = append(parts, part)
+	}
+	slices.Reverse(parts)
+	return "/" + strings.Join(parts, "/")
+}
+
+// attr gives an attribute without namespace.
+func (n *node) attr(key string) (string, bool) {
+	for _, a := range n.el.Attr {
+		if a.Space == "" && a.Key == key {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// str gives an attribute, or a default where it is absent.
+func (n *node) str(key, absent string) string {
+	if v, ok := n.attr(key); ok {
+		return v
+	}
+	return absent
+}
+
+// need gives an attribute that must be there.
+func (p *parser) need(n *node, key string) string {
+	v, ok := n.attr(key)
+	if !ok {
+		p.add(ruleSchema, n, "the attribute %q is missing", key)
+	}
+	return v
+}
+
+// number gives an attribute of type xs:double, nil if it is absent or wrong.
+func (p *parser) number(n *node, key string) *float64 {
+	text, ok := n.attr(key)
+	if !ok {
+		return nil
+	}
+	v, err := parseReal(text)
+	if err != nil {
+		p.add(ruleSchema, n, "the attribute %q: %v", key, err)
+		return nil
+	}
+	return &v
+}
+
+// numberOr is number with a default.
+func (p *parser) numberOr(n *node, key string, absent float64) float64 {
+	if v := p.number(n, key); v != nil {
+		return *v
+	}
+	return absent
+}
+
+// boolean gives an attribute of type xs:boolean.
+func (p *parser) boolean(n *node, key string, absent bool) bool {
+	text, ok := n.attr(key)
+	if !ok {
+		return absent
+	}
+	v, err := parseBoolean(text)
+	if err != nil {
+		p.add(ruleSchema, n, "the attribute %q: %v", key, err)
+		return absent
+	}
+	return v
+}
+
+// unknown names an element that has no meaning here.
+func (p *parser) unknown(n *node) {
+	p.add(ruleUnknown, n, "the element %q is not known here and is left out", n.el.FullTag())
+}
+
+// silent tells whether an element is known to have no effect on a run: geometry
+// and notes (ssp 22), metadata and signatures of version 2.
+func silent(n *node) bool {
+	switch n.name {
+	case "ElementGeometry", "ConnectorGeometry", "ConnectionGeometry", "SystemGeometry", "GraphicalElements":
+		return n.uri == nsSSD
+	case "MetaData", "Signature":
+		return n.uri == nsSSC || n.uri == nsSSD
+	}
+	return false
+}
+
+// parseReal reads an xs:double. Infinities and NaN are no values here (fmi2 12),
+// nor are the hexadecimal forms that Go knows.
+func parseReal(text string) (float64, error) {
+	t := strings.TrimSpace(text)
+	v, err := strconv.ParseFloat(t, 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || strings.ContainsAny(t, "xXpP_") {
+		return 0, fmt.Errorf("%q is not a finite number", text)
+	}
+	return v, nil
+}
+
+func parseInteger(text string) (int32, error) {
+	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a 32-bit integer", text)
+	}
+	return int32(v), nil
+}
+
+func parseBoolean(text string) (bool, error) {
+	switch strings.TrimSpace(text) {
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
+	}
+	return false, fmt.Errorf(`%q is neither "true" nor "false"`, text)
+}

@@ -1,0 +1,79 @@
+package test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/macrostep/macrostep/"
+
+// allowed lists, for each package, the packages of this module that it may
+// import, and for those that must stay light the packages from outside.
+var allowed = []struct {
+	pkg     string
+	imports []string // of this module
+	outside []string // module paths; nil = standard library only, "*" = any
+}{
+	{"fmi/diag", nil, nil},
+	{"fmi/unit", nil, nil},
+	{"fmi/archive", []string{"fmi/diag"}, []string{"golang.org/x/sys"}},
+	{"fmi", []string{"fmi/diag", "fmi/unit", "fmi/archive"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys", "golang.org/x/text", "golang.org/x/net"}},
+	{"ssp", []string{"fmi/diag", "fmi/unit", "fmi/archive"}, []string{"github.com/beevik/etree", "golang.org/x/text", "golang.org/x/net"}},
+	{"master", nil, nil},
+	{"master/mastertest", []string{"master"}, []string{"gonum.org/v1/gonum"}},
+	{"algorithms", []string{"master"}, []string{"gonum.org/v1/gonum"}},
+	{"master/record", []string{"master"}, nil},
+	{"master/fmuslave", []string{"fmi", "master"}, nil},
+	{"master/assemble", []string{"fmi", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp"}, nil},
+	{"fmus", []string{"fmus"}, []string{"gonum.org/v1/gonum"}},
+}
+
+// TestArrows holds the direction of imports (design.md 2).
+func TestArrows(t *testing.T) {
+	for _, a := range allowed {
+		out, err := exec.Command("go", "list", "-f", `{{range .Imports}}{{.}}{{"\n"}}{{end}}`, module+a.pkg).CombinedOutput()
+		if err != nil {
+			t.Fatalf("go list %s: %v\n%s", a.pkg, err, out)
+		}
+		for imported := range strings.Lines(string(out)) {
+			imported = strings.TrimSpace(imported)
+			if rest, own := strings.CutPrefix(imported, module); own {
+				if !contains(a.imports, rest) {
+					t.Errorf("%s imports %s", a.pkg, rest)
+				}
+			} else if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && !hasPrefix(a.outside, imported) {
+				t.Errorf("%s imports %s", a.pkg, imported)
+			}
+		}
+	}
+}
+
+// TestNoCgo keeps cgo out of the product.
+func TestNoCgo(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{if .CgoFiles}}{{.ImportPath}}{{end}}`, module+"...").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	if s := strings.TrimSpace(string(out)); s != "" {
+		t.Errorf("packages with cgo: %s", s)
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}
+
+func hasPrefix(list []string, s string) bool {
+	for _, e := range list {
+		if e == "*" || s == e || strings.HasPrefix(s, e+"/") {
+			return true
+		}
+	}
+	return false
+}

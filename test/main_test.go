@@ -1,0 +1,204 @@
+// Package test holds the whole-program tests: the command line on our own
+// example systems against exact solutions, propagation matrices and published
+// tables, and, with -real DIR, on FMUs and systems made by others.
+package test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmus"
+)
+
+var realDir = flag.String("real", "", "folder with FMUs and systems made by others (fmus/, systems/); without it their tests are not registered")
+
+// program is the binary under test; work is a folder that lives as long as the tests.
+var program, work string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := setUp(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func setUp(m *testing.M) (int, error) {
+	var err error
+	if work, err = os.MkdirTemp("", "macrostep-test-"); err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(work)
+	program = filepath.Join(work, "macrostep")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	build := exec.Command("go", "build", "-o", program, "../cmd/macrostep")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("building macrostep: %w\n%s", err, out)
+	}
+	code := m.Run()
+	if *realDir != "" && !testing.RunTests(matchTest, realTests) {
+		code = max(code, 1)
+	}
+	return code, nil
+}
+
+// matchTest is what -run selects by.
+func matchTest(pattern, name string) (bool, error) { return regexp.MatchString(pattern, name) }
+
+// built are the example systems, each built at its first use.
+var built struct {
+	sync.Mutex
+	path map[string]string
+}
+
+// system gives the path of one of our example systems.
+func system(t testing.TB, name string) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if built.path == nil {
+		built.path = map[string]string{}
+	}
+	if built.path[name] == "" {
+		path, err := fmus.WriteSystem(work, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		built.path[name] = path
+	}
+	return built.path[name]
+}
+
+// exampleFMU gives the path of one of our FMUs.
+func exampleFMU(t testing.TB, name string) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	path := filepath.Join(work, name+".fmu")
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	path, err := fmus.Build(work, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// outcome is what a call of the program left behind.
+type outcome struct {
+	code     int
+	output   string // stdout and stderr
+	results  string // path of the results
+	manifest manifest
+	columns  map[string][]float64
+	rows     int
+}
+
+// manifest is the part of the manifest that tests look at.
+type manifest struct {
+	Status     string
+	Reason     string
+	Parameters map[string]any
+	StepSize   struct {
+		Value  float64
+		Source string
+	} `json:"step_size"`
+	Steps struct {
+		Accepted, Rejected int
+		Mean               float64
+	}
+	FMUSteps map[string]int `json:"fmu_steps"`
+	Loops    []struct {
+		Initialization bool
+		Variables      []string
+		Assumed        bool
+		Treatment      string
+	}
+	Delivery []struct {
+		Input, How string
+		Order      int
+	}
+	Warnings []string
+}
+
+// macrostep calls the program in a folder of its own.
+func macrostep(t testing.TB, args ...string) (code int, output string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// run runs a system and reads what it left.
+func run(t testing.TB, args ...string) *outcome {
+	t.Helper()
+	dir := t.TempDir()
+	o := &outcome{results: filepath.Join(dir, "results.csv")}
+	o.code, o.output = macrostep(t, append([]string{"run", "--quiet", "--output", o.results}, args...)...)
+	if data, err := os.ReadFile(filepath.Join(dir, "results.json")); err == nil {
+		if err := json.Unmarshal(data, &o.manifest); err != nil {
+			t.Fatalf("manifest: %v\n%s", err, data)
+		}
+	}
+	if f, err := os.Open(o.results); err == nil {
+		defer f.Close()
+		rows, err := csv.NewReader(f).ReadAll()
+		if err != nil {
+			t.Fatalf("results: %v", err)
+		}
+		o.columns = map[string][]float64{}
+		o.rows = len(rows) - 1
+		for c, name := range rows[0] {
+			for _, row := range rows[1:] {
+				v, err := strconv.ParseFloat(row[c], 64)
+				if err != nil {
+					break // a column of text
+				}
+				o.columns[name] = append(o.columns[name], v)
+			}
+		}
+	}
+	return o
+}
+
+// complete is run for a run that must come to its end.
+func complete(t testing.TB, args ...string) *outcome {
+	t.Helper()
+	o := run(t, args...)
+	if o.code != 0 || o.manifest.Status != "complete" {
+		t.Fatalf("macrostep run %v: exit code %d, status %q, reason %q\n%s", args, o.code, o.manifest.Status, o.manifest.Reason, o.output)
+	}
+	return o
+}
+
+// column gives a result column.
+func (o *outcome) column(t testing.TB, name string) []float64 {
+	t.Helper()
+	c, ok := o.columns[name]
+	if !ok || len(c) != o.rows {
+		t.Fatalf("the results have no column %q of numbers", name)
+	}
+	return c
+}
