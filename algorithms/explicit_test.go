@@ -212,3 +212,47 @@ func TestSignalsAreInterpolated(t *testing.T) {
 		}
 	}
 }
+
+// A Real that changes only at communication points is held at every order: the
+// value at the start of the step, or with Gauss–Seidel the new one if its
+// source has been stepped.
+func TestDiscreteRealsAreHeld(t *testing.T) {
+	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
+		for _, delivery := range []Delivery{Derivatives, Substeps} {
+			for _, marked := range []string{"source", "sink"} {
+				// y1 = t is read by the sink as a stair.
+				source := mastertest.NewLinear("source", mastertest.Matrices{A: [][]float64{{0, 1}, {0, 0}}, C: [][]float64{{1, 0}}}, []float64{0, 1})
+				sink := mastertest.NewLinear("sink", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
+				if marked == "source" {
+					source.Info().Out[0].Discrete = true
+				} else {
+					sink.Info().In[0].Discrete = true
+				}
+				sys, err := master.NewSystem([]master.Subsystem{source, sink}, []master.Connection{
+					{From: master.Endpoint{Subsystem: "source", Port: "y1"}, To: master.Endpoint{Subsystem: "sink", Port: "u1"}},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				memory := &mastertest.Memory{}
+				r, err := master.NewRun(sys, newExplicit(t, ExplicitConfig{Scheme: scheme, Order: 2, Delivery: delivery, Substeps: 4}),
+					master.Options{Stop: 8, Step: 1, Recorders: []master.Recorder{memory}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := r.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				for n, y := range memory.Y {
+					want := float64(n*(n-1)) / 2
+					if scheme == GaussSeidel {
+						want += float64(n)
+					}
+					if math.Abs(y[1]-want) > 1e-12 {
+						t.Errorf("scheme %d, delivery %d, %s: %g after %d steps, want %g", scheme, delivery, marked, y[1], n, want)
+					}
+				}
+			}
+		}
+	}
+}
