@@ -383,7 +383,7 @@ func TestRollbackAndSerialisation(t *testing.T) {
 			f.setDerivative(inputs[0], 2, 5)
 			var state uintptr
 			f.must(f.GetState(f.c, &state))
-			sizes := []float64{0.02 + 1e-18, 0.01, 0.01 + 2e-18, 0.005, 0.02}
+			sizes := []float64{0.02 + 4e-18, 0.01, 0.01 + 2e-18, 0.005, 0.02}
 			first := run(f, 2, 0.03, sizes)
 			run(f, 3, 0.03+sum(sizes), []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9})
 			f.must(f.SetState(f.c, state))

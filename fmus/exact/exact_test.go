@@ -92,7 +92,7 @@ func TestQuarterCarLinear(t *testing.T) {
 // (sadjina IV).
 func TestQuarterCarEnergy(t *testing.T) {
 	for _, q := range []QuarterCar{LinearQuarterCar(), NonlinearQuarterCar()} {
-		const n, T = 200000, 2.0
+		const n, T = 50000, 2.0
 		times := make([]float64, n+1)
 		for i := range times {
 			times[i] = T * float64(i) / n

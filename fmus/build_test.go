@@ -1,0 +1,267 @@
+package fmus
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The same compiler makes the same bytes, in whatever folder, also at once; the
+// description is that of Description.
+func TestBuildIsDeterministic(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir()}
+	data, errs := make([][]byte, 4), make([]error, 4)
+	parallel(len(data), func(i int) {
+		path, err := Build(dirs[i%2], "mass_force")
+		if err == nil {
+			data[i], err = os.ReadFile(path)
+		}
+		errs[i] = err
+	})
+	for i := range data {
+		if errs[i] != nil {
+			t.Fatal(errs[i])
+		}
+		if !bytes.Equal(data[i], data[0]) {
+			t.Errorf("build %d differs from the first", i)
+		}
+	}
+	d, err := Description("mass_force")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(d, entry(t, filepath.Join(dirs[0], "mass_force.fmu"), "modelDescription.xml")) {
+		t.Error("Description gives another document")
+	}
+	for _, dir := range dirs {
+		left, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(left) != 1 {
+			t.Errorf("left in the folder: %v", left)
+		}
+	}
+	if d, err := Description("no_such"); err == nil {
+		t.Errorf("Description of an unknown FMU: %s", d)
+	}
+}
+
+func TestGUIDsDiffer(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range Names() {
+		g := load(t, name).guid
+		if seen[g] != "" {
+			t.Errorf("%s and %s have the GUID %s", name, seen[g], g)
+		}
+		seen[g] = name
+	}
+}
+
+// The sources in the FMU suffice to build its library again.
+func TestSourcesAreWhole(t *testing.T) {
+	for _, name := range []string{"linear", "blackbox", "quarter_wheel_a"} { // each set of files once
+		z, err := zip.OpenReader(filepath.Join(work, name+".fmu"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var src []file
+		for _, f := range z.File {
+			if s, is := strings.CutPrefix(f.Name, "sources/"); is {
+				src = append(src, file{s, entry(t, filepath.Join(work, name+".fmu"), f.Name)})
+			}
+		}
+		z.Close()
+		cc, err := compiler()
+		if err != nil {
+			t.Fatal(err)
+		}
+		library, err := compile(cc, name, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(library, entry(t, filepath.Join(work, name+".fmu"), "binaries/"+platform()+"/"+name+extension())) {
+			t.Errorf("%s: another library", name)
+		}
+	}
+}
+
+func TestBuildErrors(t *testing.T) {
+	dir := t.TempDir()
+	want := func(what, text string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v, want %q in it", what, err, text)
+		}
+	}
+	_, err := Build(dir, "no_such")
+	want("unknown FMU", "mass_force", err)
+	_, err = WriteSystem(dir, "no-such")
+	want("unknown system", "two-mass-ff", err)
+	_, err = SystemDocument("../fmus.go")
+	want("unknown document", "two-mass-ff", err)
+	_, err = Build(filepath.Join(dir, "missing"), "mass_force")
+	want("missing folder", "missing", err)
+
+	path := os.Getenv("PATH")
+	t.Setenv("CC", "")
+	t.Setenv("PATH", dir)
+	_, err = Build(dir, "mass_force")
+	want("no compiler", "apt install gcc", err)
+	_, err = WriteSystem(dir, "two-mass-ff")
+	want("no compiler", "set CC", err)
+	if paths, err := BuildAll(dir); err == nil {
+		t.Errorf("BuildAll without a compiler: %v", paths)
+	}
+	t.Setenv("CC", "no-such-compiler -O3")
+	_, err = Build(dir, "mass_force")
+	want("wrong CC", "no-such-compiler", err)
+	t.Setenv("PATH", path)
+	t.Setenv("CC", "go build -no-such-flag") // a program that fails and says why
+	_, err = Build(dir, "mass_force")
+	want("failing compiler", "no-such-flag", err)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 0 {
+		t.Errorf("left in the folder: %v, %v", left, err)
+	}
+}
+
+// ssd is the part of a system structure that the test looks at.
+type ssd struct {
+	Name   string `xml:"name,attr"`
+	System struct {
+		Components []struct {
+			Name       string `xml:"name,attr"`
+			Source     string `xml:"source,attr"`
+			Connectors []struct {
+				Name string `xml:"name,attr"`
+				Kind string `xml:"kind,attr"`
+				Real struct {
+					Unit string `xml:"unit,attr"`
+				}
+			} `xml:"Connectors>Connector"`
+			Parameters []struct {
+				Name string `xml:"name,attr"`
+			} `xml:"ParameterBindings>ParameterBinding>ParameterValues>ParameterSet>Parameters>Parameter"`
+		} `xml:"Elements>Component"`
+		Connections []struct {
+			StartElement   string `xml:"startElement,attr"`
+			StartConnector string `xml:"startConnector,attr"`
+			EndElement     string `xml:"endElement,attr"`
+			EndConnector   string `xml:"endConnector,attr"`
+		} `xml:"Connections>Connection"`
+	}
+	Units []struct {
+		Name string `xml:"name,attr"`
+	} `xml:"Units>Unit"`
+	Experiment struct {
+		Stop     float64 `xml:"stopTime,attr"`
+		Settings struct {
+			Step    float64 `xml:"stepSize,attr"`
+			Version string  `xml:"version,attr"`
+		} `xml:"Annotations>Annotation>Settings"`
+	} `xml:"DefaultExperiment"`
+}
+
+// The systems fit the FMUs: connectors, units, connections, every input driven
+// once; and the archive holds what the document names.
+func TestSystems(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range Systems() {
+		t.Run(name, func(t *testing.T) {
+			path, err := WriteSystem(dir, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if path != filepath.Join(dir, name+".ssp") {
+				t.Errorf("written to %s", path)
+			}
+			document := entry(t, path, "SystemStructure.ssd")
+			if d, err := SystemDocument(name); err != nil || !bytes.Equal(d, document) {
+				t.Errorf("SystemDocument differs from the archive: %v", err)
+			}
+			var s ssd
+			if err := xml.Unmarshal(document, &s); err != nil {
+				t.Fatal(err)
+			}
+			if s.Name != name || s.Experiment.Stop <= 0 || s.Experiment.Settings.Step != 1e-3 || s.Experiment.Settings.Version != "1" {
+				t.Errorf("name %q, experiment %+v", s.Name, s.Experiment)
+			}
+			units := map[string]bool{"": true}
+			for _, u := range s.Units {
+				units[u.Name] = true
+			}
+			kind, driven := map[string]string{}, map[string]int{}
+			for _, c := range s.System.Components {
+				fmu := strings.TrimSuffix(strings.TrimPrefix(c.Source, "resources/"), ".fmu")
+				if !bytes.Equal(entry(t, path, c.Source), mustRead(t, filepath.Join(work, fmu+".fmu"))) {
+					t.Errorf("%s is another FMU than Build gives", c.Source)
+				}
+				l := load(t, fmu)
+				for _, x := range c.Connectors {
+					v, there := l.variables[x.Name]
+					if !there || v.Causality != x.Kind || v.Real == nil || v.Real.Unit != x.Real.Unit || !units[x.Real.Unit] {
+						t.Errorf("connector %s.%s (%s, %q) does not fit %+v", c.Name, x.Name, x.Kind, x.Real.Unit, v)
+					}
+					kind[c.Name+"."+x.Name] = x.Kind
+				}
+				for _, p := range c.Parameters {
+					if l.variables[p.Name].Causality != "parameter" {
+						t.Errorf("%s.%s is no parameter", c.Name, p.Name)
+					}
+				}
+			}
+			for _, c := range s.System.Connections {
+				from, to := c.StartElement+"."+c.StartConnector, c.EndElement+"."+c.EndConnector
+				if kind[from] != "output" || kind[to] != "input" {
+					t.Errorf("connection from %s to %s", from, to)
+				}
+				driven[to]++
+			}
+			for c, k := range kind {
+				if k == "input" && driven[c] != 1 {
+					t.Errorf("%s is driven %d times", c, driven[c])
+				}
+			}
+		})
+	}
+}
+
+// What others build on: names of components' parameters and variables.
+func TestPublicNames(t *testing.T) {
+	for fmu, names := range map[string]string{
+		"quarter_chassis_a": "F_c v_c z_c m_c",
+		"quarter_wheel_a":   "v_c F_c v_w z_w z_c m_w k_w z_road k_c d_c n_d micro_steps",
+		"quarter_chassis_b": "v_w F_c v_c z_c z_w m_c k_c d_c n_d micro_steps",
+		"quarter_wheel_b":   "F_c v_w z_w m_w k_w z_road micro_steps",
+		"mass_force":        "F x v m c d x0 v0",
+		"mass_displacement": "x_other v_other x v m c d x0 v0 c_c d_c",
+		"coupling":          "x1 v1 x2 v2 F c_c d_c",
+		"linear":            "A[1,1] A[8,8] B[8,4] C[4,8] D[4,4] x0[8] u[4] y[4] x[8] der(x[8])",
+		"blackbox":          "A[1,1] A[8,8] B[8,4] C[4,8] D[4,4] x0[8] u[4] y[4]",
+	} {
+		l := load(t, fmu)
+		for _, n := range strings.Fields(names) {
+			if _, there := l.variables[n]; !there {
+				t.Errorf("%s has no %s", fmu, n)
+			}
+		}
+	}
+	if !slices.Contains(Names(), "coupling") || !bytes.Contains(entry(t, filepath.Join(work, "coupling.fmu"), "modelDescription.xml"), []byte(`<Tool name="macrostep"><stateless/></Tool>`)) {
+		t.Error("coupling does not say that it is stateless")
+	}
+}
+
+func mustRead(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
