@@ -181,6 +181,13 @@ type ScalarVariable struct {
 	StartBoolean bool
 	StartString  string
 
+	// AliasOf is the 1-based index of the first variable with the same base type
+	// and value reference, if that is another one; 0 = none. All of them are one
+	// quantity: at most one may be set (fmi2 21, 67).
+	AliasOf int
+
+	Annotations []VendorAnnotation
+
 	Line int // in modelDescription.xml, 1-based
 }
 

@@ -1,11 +1,207 @@
 package fmi
 
-// FMU is an unpacked FMU.
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// descriptionName is the file at the root of every FMU.
+const descriptionName = "modelDescription.xml"
+
+// TempPrefix begins the names of the temporary folders of Open, for archive.Sweep.
+const TempPrefix = "macrostep-"
+
+// OpenOptions says how to open an FMU. The zero value is what most want.
+type OpenOptions struct {
+	Strict  bool           // what the rules call strict warnings are errors
+	TempDir string         // where to unpack; "" = os.TempDir()
+	Limits  archive.Limits // of the archive; zero fields have defaults
+}
+
+// FMU is an unpacked FMU. Several instances may share it, at the same time too.
 type FMU struct {
 	Description *ModelDescription
-	Path        string // the archive
-	Dir         string // the unpacked tree
-	Hash        string // "sha256:…" of the archive
+	Path        string // the archive, or the folder it was opened from; absolute
+	Dir         string // the unpacked tree; absolute
+	Hash        string // "sha256:…" of the archive, "sha256-tree:…" of a folder
+
+	temp *archive.Dir // nil if Dir is not ours
 
 	loader
+}
+
+// Open unpacks an FMU into a private folder and reads its modelDescription.xml.
+// The path may also be a folder with an unpacked FMU, which is used where it is
+// and left alone. The FMU must offer Co-Simulation in FMI 2.0.
+//
+// The list of findings is there with and without an error; an error that
+// comes from findings is a *diag.ListError. Close the FMU after use; folders
+// of programs that did not get to it are removed by the next Open.
+func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
+	l := &diag.List{Strict: o.Strict}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, l, err
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, l, fmt.Errorf("%s: there is no such FMU; check the path: %w", path, fs.ErrNotExist)
+	case err != nil:
+		return nil, l, err
+	}
+	f := &FMU{Path: abs}
+	if info.IsDir() {
+		err = f.openFolder(path, l)
+	} else {
+		err = f.openArchive(path, o, l)
+	}
+	if err != nil {
+		return nil, l, err
+	}
+	return f, l, nil
+}
+
+func (f *FMU) openFolder(path string, l *diag.List) error {
+	r, err := os.Open(filepath.Join(f.Path, descriptionName))
+	if errors.Is(err, fs.ErrNotExist) {
+		l.Add(ruleNoDescription, path, "", 0, "the folder has no %s, so it is no unpacked FMU", descriptionName)
+		return l.Err()
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := f.describe(r, filepath.Join(path, descriptionName), path, l); err != nil {
+		return err
+	}
+	f.Dir = f.Path
+	f.Hash, err = hashTree(f.Dir)
+	return err
+}
+
+// openArchive reads the description before it unpacks: what cannot be used is
+// not unpacked.
+func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
+	a, err := archive.Open(f.Path, l, o.Limits)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	r, err := a.Open(descriptionName)
+	if errors.Is(err, fs.ErrNotExist) {
+		l.Add(ruleNoDescription, path, "", 0, "the archive has no %s at its root%s", descriptionName, elsewhere(a.Names()))
+		return l.Err()
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := f.describe(r, path+"!"+descriptionName, path, l); err != nil {
+		return err
+	}
+	if f.Hash, err = a.Hash(); err != nil {
+		return err
+	}
+	if f.temp, err = archive.NewTempDir(o.TempDir, TempPrefix); err != nil {
+		return err
+	}
+	f.Dir = f.temp.Path
+	err = a.Unpack(f.Dir)
+	if err == nil {
+		// FMUs may look into it even if it was empty and so got lost (fmi2 4).
+		err = os.MkdirAll(filepath.Join(f.Dir, "resources"), 0o700)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return nil
+}
+
+// describe reads the description and asks for Co-Simulation.
+func (f *FMU) describe(r io.Reader, name, path string, l *diag.List) error {
+	d, err := ReadDescription(r, name, l)
+	if err != nil {
+		return err
+	}
+	f.Description = d
+	c := d.CoSimulation
+	if c == nil {
+		l.Add(ruleKind, name, "/fmiModelDescription", 0, "the FMU offers Model Exchange only")
+		return l.Err()
+	}
+	if c.NeedsExecutionTool {
+		tool := d.GenerationTool
+		if tool == "" {
+			tool = "a tool that it does not name"
+		}
+		l.Add(ruleTool, path, "", 0, "the FMU needs %s to run", tool)
+	}
+	return nil
+}
+
+// elsewhere says where in an archive a description lies that is not at the root.
+func elsewhere(names []string) string {
+	for _, name := range names {
+		if base := name[strings.LastIndexByte(name, '/')+1:]; strings.EqualFold(base, descriptionName) {
+			return fmt.Sprintf(", but %s", name)
+		}
+	}
+	return ""
+}
+
+// Close removes the unpacked tree, if Open made it. Free all instances first.
+// The library stays loaded: unloading it can crash the process. Close may be
+// called again.
+func (f *FMU) Close() error {
+	if f.temp == nil {
+		return nil
+	}
+	return f.temp.Remove()
+}
+
+// hashTree hashes names and contents of all files but those in extra/, which
+// anyone may change (fmi2 3, 11).
+func hashTree(dir string) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if rel == "extra" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		r, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		one := sha256.New()
+		if _, err := io.Copy(one, r); err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s\x00%x\n", filepath.ToSlash(rel), one.Sum(nil))
+		return nil
+	})
+	return "sha256-tree:" + hex.EncodeToString(h.Sum(nil)), err
 }

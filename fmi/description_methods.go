@@ -1,0 +1,110 @@
+package fmi
+
+import (
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// Variable finds a variable by its name. It stays part of the description.
+func (d *ModelDescription) Variable(name string) (*ScalarVariable, bool) {
+	i, ok := d.byName[name]
+	if d.byName == nil { // made by hand
+		i = slices.IndexFunc(d.Variables, func(v ScalarVariable) bool { return v.Name == name })
+		ok = i >= 0
+	}
+	if !ok {
+		return nil, false
+	}
+	return &d.Variables[i], true
+}
+
+// OutputVariables gives the variables of causality output, in document order.
+// They stay part of the description.
+func (d *ModelDescription) OutputVariables() []*ScalarVariable {
+	var list []*ScalarVariable
+	for i := range d.Variables {
+		if d.Variables[i].Causality == Output {
+			list = append(list, &d.Variables[i])
+		}
+	}
+	return list
+}
+
+// Enumeration gives the items of an enumeration type, nil if there is no such type.
+func (d *ModelDescription) Enumeration(declaredType string) []EnumerationItem {
+	for i := range d.Types {
+		if t := &d.Types[i]; t.Name == declaredType {
+			return t.Items
+		}
+	}
+	return nil
+}
+
+// Unit finds a unit by its name. It stays part of the description.
+func (d *ModelDescription) Unit(name string) (*unit.Definition, bool) {
+	for i := range d.Units {
+		if d.Units[i].Name == name {
+			return &d.Units[i], true
+		}
+	}
+	return nil, false
+}
+
+// Stateless tells whether the exporter promises that the outputs are a function
+// of the inputs of the same instant, by our vendor annotation:
+//
+//	<VendorAnnotations><Tool name="macrostep"><stateless/></Tool></VendorAnnotations>
+//
+// <stateless value="false"/> takes it back.
+func (d *ModelDescription) Stateless() bool {
+	for _, a := range d.VendorAnnotations {
+		if a.Tool != "macrostep" {
+			continue
+		}
+		dec := xml.NewDecoder(strings.NewReader(a.XML))
+		for {
+			t, err := dec.RawToken()
+			if err != nil {
+				break
+			}
+			e, ok := t.(xml.StartElement)
+			if !ok || e.Name.Local != "stateless" {
+				continue
+			}
+			value := "true"
+			for _, x := range e.Attr {
+				if x.Name.Local == "value" {
+					value = strings.TrimSpace(x.Value)
+				}
+			}
+			return value == "true" || value == "1"
+		}
+	}
+	return false
+}
+
+// String gives the name of the element in modelDescription.xml.
+func (t BaseType) String() string { return wordOf(baseTypes, t) }
+
+// String gives the word of the attribute in modelDescription.xml.
+func (c Causality) String() string { return wordOf(causalityWords, c) }
+
+// String gives the word of the attribute in modelDescription.xml.
+func (v Variability) String() string { return wordOf(variabilityWords, v) }
+
+// String gives the word of the attribute in modelDescription.xml, "" for none.
+func (k Initial) String() string { return wordOf(initialWords, k) }
+
+// String gives the word in modelDescription.xml.
+func (k DependencyKind) String() string { return wordOf(kindWords, k) }
+
+func wordOf[T ~uint8](words []string, k T) string {
+	if int(k) < len(words) {
+		return words[k]
+	}
+	return fmt.Sprintf("%d?", uint8(k))
+}

@@ -1,0 +1,747 @@
+package fmi
+
+import (
+	"encoding/xml"
+	"math"
+
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// The sections in the order of the schema (fmi2 13).
+var sectionOrder = map[string]int{
+	"ModelExchange": 1, "CoSimulation": 1, "UnitDefinitions": 2, "TypeDefinitions": 3, "LogCategories": 4,
+	"DefaultExperiment": 5, "VendorAnnotations": 6, "ModelVariables": 7, "ModelStructure": 8,
+}
+
+func (p *reader) root(e *xml.StartElement) {
+	d := p.d
+	var version, name, guid bool
+	for i := range e.Attr {
+		a := &e.Attr[i]
+		switch local(a) {
+		case "fmiVersion":
+			version = true
+			if d.FMIVersion = p.version(a); d.FMIVersion == "" {
+				p.err = errStop // the rest has another schema
+				return
+			}
+		case "modelName":
+			d.ModelName, name = a.Value, true
+		case "guid":
+			d.GUID, guid = a.Value, true
+		case "description":
+			d.Description = a.Value
+		case "author":
+			d.Author = a.Value
+		case "version":
+			d.Version = a.Value
+		case "copyright":
+			d.Copyright = a.Value
+		case "license":
+			d.License = a.Value
+		case "generationTool":
+			d.GenerationTool = a.Value
+		case "generationDateAndTime":
+			d.GenerationDateAndTime = a.Value
+			p.date(a)
+		case "variableNamingConvention":
+			if k, ok := p.word(a, []string{"flat", "structured"}); ok {
+				d.VariableNamingConvention = [...]string{"flat", "structured"}[k]
+			}
+		case "numberOfEventIndicators":
+			n, _ := p.unsigned(a)
+			d.NumberOfEventIndicators = int(min(n, math.MaxInt32))
+		default:
+			p.unknownAttribute(a)
+		}
+	}
+	if !version { // FMI 1 to 3 have it: this is something else
+		p.required(false, "fmiVersion")
+		p.err = errStop
+		return
+	}
+	p.required(name, "modelName")
+	p.required(guid, "guid")
+
+	last := 0
+	for {
+		e, ok := p.child()
+		if !ok {
+			break
+		}
+		section := e.Name.Local
+		order := sectionOrder[section]
+		if e.Name.Space != "" || order == 0 {
+			p.unknownElement(e)
+			continue
+		}
+		if first := p.sections[section]; first > 0 {
+			p.add(ruleSchema, p.path(""), p.line, "", "the element %s stands twice, first in line %d", section, first)
+			p.skip()
+			continue
+		}
+		p.sections[section] = p.line
+		if order < last {
+			p.add(ruleSchemaLoose, p.path(""), p.line, section, "the element %s stands too late", section)
+		}
+		last = max(last, order)
+		switch section {
+		case "ModelExchange":
+			p.modelExchange(e)
+		case "CoSimulation":
+			p.coSimulation(e)
+		case "UnitDefinitions":
+			p.list1("Unit", p.unit)
+		case "TypeDefinitions":
+			p.list1("SimpleType", p.simpleType)
+		case "LogCategories":
+			p.list1("Category", p.logCategory)
+		case "DefaultExperiment":
+			p.defaultExperiment(e)
+		case "VendorAnnotations":
+			d.VendorAnnotations = p.annotations()
+		case "ModelVariables":
+			p.list1("ScalarVariable", p.scalarVariable)
+		case "ModelStructure":
+			p.modelStructure()
+		}
+	}
+}
+
+// list1 reads an element that holds one or more of another.
+func (p *reader) list1(name string, read func(*xml.StartElement)) {
+	at, line, n := p.path(""), p.line, 0
+	p.noAttributes()
+	for {
+		e, ok := p.child()
+		if !ok {
+			break
+		}
+		if e.Name.Local == name && e.Name.Space == "" {
+			read(e)
+			n++
+		} else {
+			p.unknownElement(e)
+		}
+	}
+	if n == 0 && p.err == nil {
+		p.add(ruleSchemaLoose, at, line, "", "the list has no %s", name)
+	}
+}
+
+func (p *reader) noAttributes() {
+	for i := range p.start.Attr {
+		p.unknownAttribute(&p.start.Attr[i])
+	}
+}
+
+func (p *reader) modelExchange(e *xml.StartElement) {
+	m := &ModelExchange{}
+	p.d.ModelExchange = m
+	identifier := false
+	for i := range e.Attr {
+		a := &e.Attr[i]
+		switch local(a) {
+		case "modelIdentifier":
+			m.ModelIdentifier, identifier = a.Value, true
+			p.identifier(a)
+		case "needsExecutionTool":
+			m.NeedsExecutionTool = p.flag(a)
+		case "completedIntegratorStepNotNeeded":
+			m.CompletedIntegratorStepNotNeeded = p.flag(a)
+		case "canBeInstantiatedOnlyOncePerProcess":
+			m.CanBeInstantiatedOnlyOncePerProcess = p.flag(a)
+		case "canNotUseMemoryManagementFunctions":
+			m.CanNotUseMemoryManagementFunctions = p.flag(a)
+		case "canGetAndSetFMUstate":
+			m.CanGetAndSetFMUState = p.flag(a)
+		case "canSerializeFMUstate":
+			m.CanSerializeFMUState = p.flag(a)
+		case "providesDirectionalDerivative", "providesDirectionalDerivatives":
+			m.ProvidesDirectionalDerivative = p.flag(a)
+			p.plural(a)
+		default:
+			p.unknownAttribute(a)
+		}
+	}
+	p.required(identifier, "modelIdentifier")
+	p.serialize(m.CanGetAndSetFMUState, &m.CanSerializeFMUState)
+	m.SourceFiles = p.sourceFiles()
+}
+
+func (p *reader) coSimulation(e *xml.StartElement) {
+	c := &CoSimulation{}
+	p.d.CoSimulation = c
+	identifier := false
+	for i := range e.Attr {
+		a := &e.Attr[i]
+		switch local(a) {
+		case "modelIdentifier":
+			c.ModelIdentifier, identifier = a.Value, true
+			p.identifier(a)
+		case "needsExecutionTool":
+			c.NeedsExecutionTool = p.flag(a)
+		case "canHandleVariableCommunicationStepSize":
+			c.CanHandleVariableCommunicationStepSize = p.flag(a)
+		case "canInterpolateInputs":
+			c.CanInterpolateInputs = p.flag(a)
+		case "maxOutputDerivativeOrder":
+			n, _ := p.unsigned(a)
+			c.MaxOutputDerivativeOrder = int(min(n, math.MaxInt32))
+		case "canRunAsynchronuously":
+			c.CanRunAsynchronously = p.flag(a)
+		case "canBeInstantiatedOnlyOncePerProcess":
+			c.CanBeInstantiatedOnlyOncePerProcess = p.flag(a)
+		case "canNotUseMemoryManagementFunctions":
+			c.CanNotUseMemoryManagementFunctions = p.flag(a)
+		case "canGetAndSetFMUstate":
+			c.CanGetAndSetFMUState = p.flag(a)
+		case "canSerializeFMUstate":
+			c.CanSerializeFMUState = p.flag(a)
+		case "providesDirectionalDerivative", "providesDirectionalDerivatives":
+			c.ProvidesDirectionalDerivative = p.flag(a)
+			p.plural(a)
+		default:
+			p.unknownAttribute(a)
+		}
+	}
+	p.required(identifier, "modelIdentifier")
+	p.serialize(c.CanGetAndSetFMUState, &c.CanSerializeFMUState)
+	c.SourceFiles = p.sourceFiles()
+}
+
+// plural reports the name that some exporters took from a draft (fmi2 14).
+func (p *reader) plural(a *xml.Attr) {
+	if a.Name.Local == "providesDirectionalDerivatives" {
+		p.add(ruleUnknown, p.path(a.Name.Local), p.line, "", "the attribute is read as providesDirectionalDerivative")
+	}
+}
+
+// serialize checks that serialising goes with getting and setting (fmi2 14).
+func (p *reader) serialize(getAndSet bool, serialize *bool) {
+	if *serialize && !getAndSet {
+		p.add(ruleSerialize, p.path("canSerializeFMUstate"), p.line, "", "canSerializeFMUstate is true, but canGetAndSetFMUstate is not")
+		*serialize = false
+	}
+}
+
+func (p *reader) sourceFiles() []string {
+	var files []string
+	for {
+		e, ok := p.child()
+		if !ok {
+			return files
+		}
+		if e.Name.Local != "SourceFiles" || e.Name.Space != "" {
+			p.unknownElement(e)
+			continue
+		}
+		seen := map[string]bool{}
+		p.list1("File", func(e *xml.StartElement) {
+			name := p.onlyName(e)
+			if seen[name] {
+				p.add(ruleNames, p.path(""), p.line, name, "the source file %q stands twice", clip(name))
+			}
+			seen[name] = true
+			files = append(files, name)
+			p.none()
+		})
+	}
+}
+
+// onlyName reads the attributes of an element that has only a name.
+func (p *reader) onlyName(e *xml.StartElement) (name string) {
+	present := false
+	for i := range e.Attr {
+		if a := &e.Attr[i]; local(a) == "name" {
+			name, present = a.Value, true
+		} else {
+			p.unknownAttribute(a)
+		}
+	}
+	p.required(present, "name")
+	return name
+}
+
+func (p *reader) unit(e *xml.StartElement) {
+	u := unit.Definition{Name: p.onlyName(e)}
+	p.lines.units = append(p.lines.units, p.line)
+	for {
+		e, ok := p.child()
+		if !ok {
+			break
+		}
+		switch {
+		case e.Name.Local == "BaseUnit" && e.Name.Space == "" && u.Base == nil:
+			u.Base = p.baseUnit(e)
+		case e.Name.Local == "DisplayUnit" && e.Name.Space == "":
+			u.Displays = append(u.Displays, p.displayUnit(e))
+		default:
+			p.unknownElement(e)
+		}
+	}
+	p.d.Units = append(p.d.Units, u)
+}
+
+func (p *reader) baseUnit(e *xml.StartElement) *unit.Base {
+	b := &unit.Base{Factor: 1}
+	for i := range e.Attr {
+		a := &e.Attr[i]
+		var exponent *int
+		switch local(a) {
+		case "kg":
+			exponent = &b.Kg
+		case "m":
+			exponent = &b.M
+		case "s":
+			exponent = &b.S
+		case "A":
+			exponent = &b.A
+		case "K":
+			exponent = &b.K
+		case "mol":
+			exponent = &b.Mol
+		case "cd":
+			exponent = &b.Cd
+		case "rad":
+			exponent = &b.Rad
+		case "factor":
+			p.factor(a, &b.Factor)
+			continue
+		case "offset":
+			b.Offset, _ = p.double(a)
+			continue
+		default:
+			p.unknownAttribute(a)
+			continue
+		}
+		n, _ := p.integer(a)
+		*exponent = int(n)
+	}
+	p.none()
+	return b
+}
+
+// factor reads the factor of a unit, which must not be 0.
+func (p *reader) factor(a *xml.Attr, to *float64) {
+	f, ok := p.double(a)
+	if ok && f == 0 {
+		p.add(ruleFactor, p.path(a.Name.Local), p.line, "", "the factor is 0")
+		ok = false
+	}
+	if ok {
+		*to = f
+	}
+}
+
+func (p *reader) displayUnit(e *xml.StartElement) unit.Display {
+	u := unit.Display{Factor: 1}
+	name := false
+	for i := range e.Attr {
+		a := &e.Attr[i]
+		switch local(a) {
+		case "name":
+			u.Name, name = a.Value, true
+		case "factor":
+			p.factor(a, &u.Factor)
+		case "offset":
+			u.Offset, _ = p.double(a)
+		default:
+			p.unknownAttribute(a)
+		}
+	}
+	p.required(name, "name")
+	p.none()
+	return u
+}
+
+// baseTypes are the elements of types and variables, in the order of BaseType.
+var baseTypes = []string{"Real", "Integer", "Boolean", "String", "Enumeration"}
+
+func baseType(e *xml.StartElement) (BaseType, bool) {
+	if e.Name.Space == "" {
+		for i, name := range baseTypes {
+			if e.Name.Local == name {
+				return BaseType(i), true
+			}
+		}
+	}
+	return 0, false
+}
+
+func (p *reader) simpleType(e *xml.StartElement) {
+	t := SimpleType{}
+	name := false
+	for i := range e.Attr {
+		a := &e.Attr[i]
+		switch local(a) {
+		case "name":
+			t.Name, name = a.Value, true
+		case "description":
+			t.Description = a.Value
+		default:
+			p.unknownAttribute(a)
+		}
+	}
+	p.required(name, "name")
+	line := p.line
+	p.lines.types = append(p.lines.types, line)
+	typed := false
+	for {
+		e, ok := p.child()
+		if !ok {
+			break
+		}
+		kind, known := baseType(e)
+		if !known {
+			p.unknownElement(e)
+			continue
+		}
+		if typed {
+			p.add(ruleSchema, p.path(""), p.line, "", "the type has a second base type")
+		}
+		t.Type, typed = kind, true
+		for i := range e.Attr {
+			a := &e.Attr[i]
+			known := false
+			switch kind {
+			case Real:
+				known = p.realAttribute(a, &t.Real, nil)
+			case Integer:
+				known = p.integerAttribute(a, &t.Integer)
+			case Enumeration:
+				known = local(a) == "quantity" && p.integerAttribute(a, &t.Integer)
+			}
+			if !known {
+				p.unknownAttribute(a)
+			}
+		}
+		if kind == Enumeration {
+			t.Items = p.items()
+		} else {
+			p.none()
+		}
+	}
+	if !typed && p.err == nil {
+		p.add(ruleSchema, p.path(""), line, "", "the type %q has no base type", clip(t.Name))
+	}
+	p.d.Types = append(p.d.Types, t)
+}
+
+func (p *reader) items() []EnumerationItem {
+	var items []EnumerationItem
+	for {
+		e, ok := p.child()
+		if !ok {
+			return items
+		}
+		if e.Name.Local != "Item" || e.Name.Space != "" {
+			p.unknownElement(e)
+			continue
+		}
+		var it EnumerationItem
+		name, value := false, false
+		for i := range e.Attr {
+			a := &e.Attr[i]
+			switch local(a) {
+			case "name":
+				it.Name, name = a.Value, true
+			case "value":
+				it.Value, _ = p.integer(a)
+				value = true
+			case "description":
+				it.Description = a.Value
+			default:
+				p.unknownAttribute(a)
+			}
+		}
+		p.required(name, "name")
+		p.required(value, "value")
+		p.none()
+		items = append(items, it)
+	}
+}
+
+// realAttribute reads one of the attributes that Real types and variables
+// share. The flags note what stands there, if not nil.
+func (p *reader) realAttribute(a *xml.Attr, r *RealAttributes, g *given) bool {
+	switch local(a) {
+	case "quantity":
+		r.Quantity = a.Value
+	case "unit":
+		r.Unit = a.Value
+	case "displayUnit":
+		r.DisplayUnit = a.Value
+	case "relativeQuantity":
+		r.RelativeQuantity = p.flag(a)
+		if g != nil {
+			*g |= givenRelative
+		}
+	case "unbounded":
+		r.Unbounded = p.flag(a)
+		if g != nil {
+			*g |= givenUnbounded
+		}
+	case "min":
+		r.Min = p.doublePointer(a)
+	case "max":
+		r.Max = p.doublePointer(a)
+	case "nominal":
+		r.Nominal = p.doublePointer(a)
+	default:
+		return false
+	}
+	return true
+}
+
+// integerAttribute reads one of the attributes that Integer and Enumeration share.
+func (p *reader) integerAttribute(a *xml.Attr, n *IntegerAttributes) bool {
+	switch local(a) {
+	case "quantity":
+		n.Quantity = a.Value
+	case "min":
+		n.Min = p.integerPointer(a)
+	case "max":
+		n.Max = p.integerPointer(a)
+	default:
+		return false
+	}
+	return true
+}
+
+func (p *reader) logCategory(e *xml.StartElement) {
+	var c LogCategory
+	name := false
+	for i := range e.Attr {
+		a := &e.Attr[i]
+		switch local(a) {
+		case "name":
+			c.Name, name = a.Value, true
+		case "description":
+			c.Description = a.Value
+		default:
+			p.unknownAttribute(a)
+		}
+	}
+	p.required(name, "name")
+	for _, other := range p.d.LogCategories {
+		if other.Name == c.Name {
+			p.add(ruleNames, p.path(""), p.line, c.Name, "the log category %q stands twice", clip(c.Name))
+			break
+		}
+	}
+	p.none()
+	p.d.LogCategories = append(p.d.LogCategories, c)
+}
+
+func (p *reader) defaultExperiment(e *xml.StartElement) {
+	x := &DefaultExperiment{}
+	p.d.DefaultExperiment = x
+	for i := range e.Attr {
+		a := &e.Attr[i]
+		switch local(a) {
+		case "startTime":
+			x.StartTime = p.doublePointer(a)
+		case "stopTime":
+			x.StopTime = p.doublePointer(a)
+		case "tolerance":
+			x.Tolerance = p.doublePointer(a)
+		case "stepSize":
+			x.StepSize = p.doublePointer(a)
+		default:
+			p.unknownAttribute(a)
+		}
+	}
+	p.none()
+}
+
+// annotations reads the Tool elements of VendorAnnotations or Annotations.
+func (p *reader) annotations() []VendorAnnotation {
+	var list []VendorAnnotation
+	p.list1("Tool", func(e *xml.StartElement) {
+		name := p.onlyName(e)
+		for i := range list {
+			if list[i].Tool == name {
+				p.add(ruleNames, p.path(""), p.line, name, "the tool %q has a second annotation", clip(name))
+				break
+			}
+		}
+		list = append(list, VendorAnnotation{Tool: name, XML: p.raw()})
+	})
+	return list
+}
+
+// Words of the attributes, in the order of their types.
+var (
+	causalityWords   = []string{"local", "parameter", "calculatedParameter", "input", "output", "independent"}
+	variabilityWords = []string{"continuous", "constant", "fixed", "tunable", "discrete"}
+	initialWords     = []string{"", "exact", "approx", "calculated"}
+	kindWords        = []string{"dependent", "constant", "fixed", "tunable", "discrete"}
+)
+
+func (p *reader) scalarVariable(e *xml.StartElement) {
+	p.d.Variables = append(p.d.Variables, ScalarVariable{Line: p.line})
+	p.given = append(p.given, 0)
+	v, g := &p.d.Variables[len(p.d.Variables)-1], &p.given[len(p.given)-1]
+	name, reference := false, false
+	for i := range e.Attr {
+		a := &e.Attr[i]
+		switch local(a) {
+		case "name":
+			v.Name, name = a.Value, true
+		case "valueReference":
+			n, _ := p.unsigned(a)
+			v.ValueReference, reference = ValueReference(n), true
+		case "description":
+			v.Description = a.Value
+		case "causality":
+			k, _ := p.word(a, causalityWords)
+			v.Causality = Causality(k)
+		case "variability":
+			k, _ := p.word(a, variabilityWords)
+			v.Variability = Variability(k)
+			*g |= givenVariability
+		case "initial":
+			k, _ := p.word(a, initialWords)
+			v.Initial = Initial(k)
+			*g |= givenInitial
+		case "canHandleMultipleSetPerTimeInstant":
+			v.CanHandleMultipleSetPerTimeInstant = p.flag(a)
+			*g |= givenMultipleSet
+		default:
+			p.unknownAttribute(a)
+		}
+	}
+	p.required(name, "name")
+	p.required(reference, "valueReference")
+	typed := false
+	for {
+		e, ok := p.child()
+		if !ok {
+			break
+		}
+		kind, known := baseType(e)
+		switch {
+		case known && typed:
+			p.add(ruleSchema, p.path(""), p.line, "", "the variable has a second base type")
+			p.skip()
+		case known:
+			typed = true
+			v.Type = kind
+			p.typed(e, v, g)
+		case e.Name.Local == "Annotations" && e.Name.Space == "":
+			v.Annotations = append(v.Annotations, p.annotations()...)
+		default:
+			p.unknownElement(e)
+		}
+	}
+	if !typed && p.err == nil {
+		p.at(len(p.d.Variables)-1, ruleSchema, "the variable %q has no base type", clip(v.Name))
+	}
+}
+
+// typed reads the element with the base type of a variable.
+func (p *reader) typed(e *xml.StartElement, v *ScalarVariable, g *given) {
+	for i := range e.Attr {
+		a := &e.Attr[i]
+		switch name := local(a); {
+		case name == "start":
+			p.startValue(a, v)
+		case name == "declaredType":
+			v.DeclaredType = a.Value
+		case v.Type == Real && name == "derivative":
+			n, _ := p.unsigned(a)
+			v.Derivative = int(min(n, math.MaxInt32))
+			if n == 0 {
+				v.Derivative = math.MaxInt32 // out of range, to be found by the rule
+			}
+		case v.Type == Real && name == "reinit":
+			v.Reinit = p.flag(a)
+			*g |= givenReinit
+		case v.Type == Real && p.realAttribute(a, &v.Real, g):
+		case (v.Type == Integer || v.Type == Enumeration) && p.integerAttribute(a, &v.Integer):
+		default:
+			p.unknownAttribute(a)
+		}
+	}
+	p.none()
+}
+
+func (p *reader) startValue(a *xml.Attr, v *ScalarVariable) {
+	switch v.Type {
+	case Real:
+		v.StartReal, v.HasStart = p.double(a)
+	case Integer, Enumeration:
+		v.StartInteger, v.HasStart = p.integer(a)
+	case Boolean:
+		v.StartBoolean, v.HasStart = p.boolean(a)
+	case String:
+		v.StartString, v.HasStart = a.Value, true
+	}
+}
+
+func (p *reader) modelStructure() {
+	p.noAttributes()
+	seen := map[string]bool{}
+	for {
+		e, ok := p.child()
+		if !ok {
+			return
+		}
+		name := e.Name.Local
+		if e.Name.Space != "" || seen[name] {
+			name = ""
+		}
+		seen[name] = true
+		switch name {
+		case "Outputs":
+			p.unknowns(&p.d.Outputs, &p.lines.outputs)
+		case "Derivatives":
+			p.unknowns(&p.d.Derivatives, &p.lines.derivatives)
+		case "InitialUnknowns":
+			p.unknowns(&p.d.InitialUnknowns, &p.lines.initialUnknowns)
+		default:
+			p.unknownElement(e)
+		}
+	}
+}
+
+func (p *reader) unknowns(list *[]Unknown, lines *[]int) {
+	p.list1("Unknown", func(e *xml.StartElement) {
+		u := Unknown{}
+		index, dependencies, bad := false, true, false
+		var kinds *xml.Attr
+		for i := range e.Attr {
+			a := &e.Attr[i]
+			switch local(a) {
+			case "index":
+				n, ok := p.unsigned(a)
+				u.Index, index = int(min(n, math.MaxInt32)), true
+				bad = bad || !ok
+			case "dependencies":
+				u.Declared = true
+				u.Dependencies, dependencies = indices(a.Value)
+				if !dependencies {
+					p.add(ruleDependencies, p.path(a.Name.Local), p.line, "", "%q is not a list of indices", clip(a.Value))
+				}
+			case "dependenciesKind":
+				kinds = a
+			default:
+				p.unknownAttribute(a)
+			}
+		}
+		p.required(index, "index")
+		if kinds != nil && dependencies {
+			dependencies = p.kinds(kinds, &u)
+		}
+		if !dependencies {
+			u.Declared, u.Dependencies, u.Kinds = false, nil, nil
+		}
+		line := p.line
+		p.none()
+		if index && !bad {
+			*list = append(*list, u)
+			*lines = append(*lines, line)
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package fmi
+
+import (
+	"encoding/xml"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The lexical forms of XML Schema. Each method reports a value that has not
+// its form and gives false; the value is then to be ignored.
+
+const xmlSpace = " \t\r\n"
+
+func (p *reader) badValue(a *xml.Attr, what string) {
+	p.add(ruleSchema, p.path(a.Name.Local), p.line, "", "%q is not %s", clip(a.Value), what)
+}
+
+// double reads an xs:double, which must be finite (fmi2 12).
+func (p *reader) double(a *xml.Attr) (float64, bool) {
+	s := strings.Trim(a.Value, xmlSpace)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9', c == '.', c == '-', c == '+', c == 'e', c == 'E':
+		default: // what only Go takes for a number
+			switch strings.ToLower(strings.TrimLeft(s, "+-")) {
+			case "nan", "inf", "infinity":
+				p.add(ruleNotANumber, p.path(a.Name.Local), p.line, "", "the value is %s", s)
+			default:
+				p.badValue(a, "a number")
+			}
+			return 0, false
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && math.IsInf(f, 0):
+		p.add(ruleNotANumber, p.path(a.Name.Local), p.line, "", "the value %s is too large for a double", clip(s))
+		return 0, false
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		p.badValue(a, "a number")
+		return 0, false
+	}
+	return f, true
+}
+
+// doublePointer reads an optional xs:double.
+func (p *reader) doublePointer(a *xml.Attr) *float64 {
+	f, ok := p.double(a)
+	if !ok {
+		return nil
+	}
+	if len(p.numbers) == cap(p.numbers) {
+		p.numbers = make([]float64, 0, min(1024, 16+2*cap(p.numbers)))
+	}
+	p.numbers = append(p.numbers, f)
+	return &p.numbers[len(p.numbers)-1]
+}
+
+// integer reads an xs:int.
+func (p *reader) integer(a *xml.Attr) (int32, bool) {
+	n, err := strconv.ParseInt(strings.Trim(a.Value, xmlSpace), 10, 32)
+	if err != nil {
+		p.badValue(a, "an integer of 32 bits")
+		return 0, false
+	}
+	return int32(n), true
+}
+
+func (p *reader) integerPointer(a *xml.Attr) *int32 {
+	n, ok := p.integer(a)
+	if !ok {
+		return nil
+	}
+	return &n
+}
+
+// unsigned reads an xs:unsignedInt.
+func (p *reader) unsigned(a *xml.Attr) (uint32, bool) {
+	n, ok := parseUnsigned(strings.Trim(a.Value, xmlSpace))
+	if !ok {
+		p.badValue(a, "a number from 0 to 4294967295")
+	}
+	return n, ok
+}
+
+func parseUnsigned(s string) (uint32, bool) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(s, "+"), 10, 32)
+	return uint32(n), err == nil
+}
+
+// boolean reads an xs:boolean.
+func (p *reader) boolean(a *xml.Attr) (value, ok bool) {
+	switch strings.Trim(a.Value, xmlSpace) {
+	case "true", "1":
+		return true, true
+	case "false", "0":
+		return false, true
+	}
+	p.badValue(a, "true, false, 1 or 0")
+	return false, false
+}
+
+// flag reads an xs:boolean whose default is false.
+func (p *reader) flag(a *xml.Attr) bool {
+	v, _ := p.boolean(a)
+	return v
+}
+
+// word finds a value in a list of allowed ones, where its place is its meaning.
+func (p *reader) word(a *xml.Attr, words []string) (int, bool) {
+	for i, w := range words {
+		if a.Value == w && w != "" {
+			return i, true
+		}
+	}
+	p.badValue(a, "one of "+strings.Join(words, ", "))
+	return 0, false
+}
+
+// indices reads a list of xs:unsignedInt, and false if it is none.
+func indices(s string) ([]int, bool) {
+	n, inside := 0, false
+	for i := range len(s) {
+		space := s[i] <= ' '
+		if !space && !inside {
+			n++
+		}
+		inside = !space
+	}
+	list := make([]int, 0, n)
+	for part := range strings.FieldsSeq(s) {
+		u, ok := parseUnsigned(part)
+		if !ok {
+			return nil, false
+		}
+		list = append(list, int(min(u, math.MaxInt32)))
+	}
+	return list, true
+}
+
+// kinds reads dependenciesKind into u, whose Dependencies are read already. It
+// reports a list that does not fit and gives false.
+func (p *reader) kinds(a *xml.Attr, u *Unknown) bool {
+	bad := func(format string, args ...any) bool {
+		p.add(ruleKinds, p.path(a.Name.Local), p.line, "", format, args...)
+		return false
+	}
+	var kinds []DependencyKind
+	if n := len(u.Dependencies); n > 0 {
+		kinds = make([]DependencyKind, 0, n)
+	}
+next:
+	for word := range strings.FieldsSeq(a.Value) {
+		for k, w := range kindWords {
+			if word == w {
+				kinds = append(kinds, DependencyKind(k))
+				continue next
+			}
+		}
+		return bad("%q is not one of %s", clip(word), strings.Join(kindWords, ", "))
+	}
+	if !u.Declared {
+		if len(kinds) > 0 {
+			return bad("dependenciesKind stands without dependencies")
+		}
+		return true
+	}
+	if len(kinds) != len(u.Dependencies) {
+		return bad("dependenciesKind has %d entries, dependencies %d", len(kinds), len(u.Dependencies))
+	}
+	u.Kinds = kinds
+	return true
+}

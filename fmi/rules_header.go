@@ -1,0 +1,234 @@
+package fmi
+
+import (
+	"encoding/xml"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// version judges fmiVersion; it gives "" if the document is of another version.
+func (p *reader) version(a *xml.Attr) string {
+	v := strings.Trim(a.Value, xmlSpace)
+	switch {
+	case a.Value == "2.0":
+	case v == "2.0" || strings.HasPrefix(v, "2.0."):
+		p.add(ruleFMIVersionForm, p.path(a.Name.Local), p.line, "", "fmiVersion is %q", clip(a.Value))
+	default:
+		p.add(ruleFMIVersion, p.path(a.Name.Local), p.line, "", "the FMU is of FMI %s; macrostep runs FMI 2.0", clip(v))
+		return ""
+	}
+	return "2.0"
+}
+
+func (p *reader) date(a *xml.Attr) {
+	if _, err := time.Parse(time.RFC3339, a.Value); err != nil || !strings.HasSuffix(a.Value, "Z") {
+		p.add(ruleDate, p.path(a.Name.Local), p.line, "", "generationDateAndTime is %q", clip(a.Value))
+	}
+}
+
+// identifier judges modelIdentifier, which becomes part of a path.
+func (p *reader) identifier(a *xml.Attr) {
+	s := a.Value
+	valid := s != ""
+	for i := range len(s) {
+		valid = valid && (isNondigit(s[i]) || i > 0 && isDigit(s[i]))
+	}
+	switch {
+	case valid:
+	case s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\:\x00"):
+		p.add(ruleIdentifierPath, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which cannot name a file", clip(s))
+	default:
+		p.add(ruleIdentifier, p.path(a.Name.Local), p.line, "", "modelIdentifier is %q, which is no C identifier", clip(s))
+	}
+}
+
+// check applies the rules that need the whole document, and makes what was
+// read consistent.
+func (p *reader) check() {
+	d := p.d
+	if d.CoSimulation == nil && d.ModelExchange == nil {
+		p.add(ruleKind, "/fmiModelDescription", 0, "", "the FMU offers neither Co-Simulation nor Model Exchange")
+	}
+	for _, s := range []string{"ModelVariables", "ModelStructure"} {
+		if p.sections[s] == 0 {
+			p.add(ruleSchemaLoose, "/fmiModelDescription", 0, s, "the element %s is missing", s)
+		}
+	}
+	p.checkExperiment()
+	p.checkUnits()
+	p.checkTypes()
+	p.checkVariables()
+	p.checkAliases()
+	p.checkStructure()
+}
+
+func (p *reader) checkExperiment() {
+	x := p.d.DefaultExperiment
+	if x == nil {
+		return
+	}
+	const path = "/fmiModelDescription/DefaultExperiment"
+	line := p.sections["DefaultExperiment"]
+	if x.Tolerance != nil && *x.Tolerance < 0 {
+		p.add(ruleExperiment, path+"/@tolerance", line, "", "the tolerance %g is negative", *x.Tolerance)
+		x.Tolerance = nil
+	}
+	if x.StepSize != nil && *x.StepSize <= 0 {
+		p.add(ruleStepSize, path+"/@stepSize", line, "", "the step size %g is not greater than 0", *x.StepSize)
+		x.StepSize = nil
+	}
+	start := 0.
+	if x.StartTime != nil {
+		start = *x.StartTime
+	}
+	if x.StopTime == nil {
+		return
+	}
+	span := *x.StopTime - start
+	if span <= 0 {
+		p.add(ruleExperiment, path+"/@stopTime", line, "", "the stop time %g is not after the start time %g", *x.StopTime, start)
+		return
+	}
+	if x.StepSize == nil {
+		return
+	}
+	if *x.StepSize >= span {
+		p.add(ruleExperiment, path+"/@stepSize", line, "", "the step size %g is not shorter than the time span %g", *x.StepSize, span)
+		return
+	}
+	if c := p.d.CoSimulation; c != nil && !c.CanHandleVariableCommunicationStepSize {
+		if n := span / *x.StepSize; math.Abs(n-math.Round(n)) > 1e-9*n {
+			p.add(ruleStepSize, path+"/@stepSize", line, "", "steps must be constant, but the time span %g is %g steps of %g", span, n, *x.StepSize)
+		}
+	}
+}
+
+func (p *reader) checkUnits() {
+	seen := make(map[string]int, len(p.d.Units))
+	for i := range p.d.Units {
+		u := &p.d.Units[i]
+		path := fmt.Sprintf("/fmiModelDescription/UnitDefinitions/Unit[%d]", i+1)
+		if first, twice := seen[u.Name]; twice {
+			p.add(ruleDefinitions, path, p.lines.units[i], u.Name, "the unit %q is defined already in line %d", clip(u.Name), p.lines.units[first])
+		} else {
+			seen[u.Name] = i
+		}
+		displays := map[string]bool{}
+		for _, s := range u.Displays {
+			if displays[s.Name] {
+				p.add(ruleDefinitions, path, p.lines.units[i], u.Name, "the unit %q has the display unit %q twice", clip(u.Name), clip(s.Name))
+			}
+			displays[s.Name] = true
+		}
+	}
+	p.unitOf = seen
+}
+
+// location is where a type or a variable stands.
+type location struct {
+	element string
+	index   int // from 0
+	line    int
+	name    string
+}
+
+// mark reports a violation at a place.
+func (p *reader) mark(at location, r *diag.Rule, format string, args ...any) {
+	p.add(r, "/fmiModelDescription/"+at.element+"["+strconv.Itoa(at.index+1)+"]", at.line, at.name, format, args...)
+}
+
+const (
+	typeElement     = "TypeDefinitions/SimpleType"
+	variableElement = "ModelVariables/ScalarVariable"
+)
+
+func (p *reader) checkTypes() {
+	p.typeOf = make(map[string]int, len(p.d.Types))
+	for i := range p.d.Types {
+		t, line := &p.d.Types[i], p.lines.types[i]
+		at := location{typeElement, i, line, t.Name}
+		if first, twice := p.typeOf[t.Name]; twice {
+			p.mark(at, ruleDefinitions, "the type %q is defined already in line %d", clip(t.Name), p.lines.types[first])
+		} else {
+			p.typeOf[t.Name] = i
+		}
+		switch t.Type {
+		case Real:
+			p.checkReal(&t.Real, at)
+		case Integer:
+			p.checkInteger(&t.Integer, at)
+		case Enumeration:
+			p.checkItems(t, at)
+		}
+	}
+}
+
+func (p *reader) checkItems(t *SimpleType, at location) {
+	if len(t.Items) == 0 {
+		p.mark(at, ruleItems, "the enumeration %q has no items", clip(t.Name))
+	}
+	names, values := map[string]bool{}, map[int32]bool{}
+	for _, it := range t.Items {
+		if names[it.Name] {
+			p.mark(at, ruleItems, "the enumeration %q has the item %q twice", clip(t.Name), clip(it.Name))
+		}
+		if values[it.Value] {
+			p.mark(at, ruleItems, "the enumeration %q has the value %d twice", clip(t.Name), it.Value)
+		}
+		names[it.Name], values[it.Value] = true, true
+	}
+}
+
+// checkReal judges the attributes of a Real type or variable.
+func (p *reader) checkReal(r *RealAttributes, at location) {
+	if r.Unit != "" || r.DisplayUnit != "" {
+		p.checkUnit(r, at)
+	}
+	if r.Min != nil && r.Max != nil && *r.Min > *r.Max {
+		p.mark(at, ruleRange, "%q has the minimum %g, greater than its maximum %g", clip(at.name), *r.Min, *r.Max)
+	}
+	if r.Nominal != nil && *r.Nominal <= 0 {
+		p.mark(at, ruleNominal, "%q has the nominal value %g", clip(at.name), *r.Nominal)
+		r.Nominal = nil
+	}
+}
+
+func (p *reader) checkInteger(n *IntegerAttributes, at location) {
+	if n.Min != nil && n.Max != nil && *n.Min > *n.Max {
+		p.mark(at, ruleRange, "%q has the minimum %d, greater than its maximum %d", clip(at.name), *n.Min, *n.Max)
+	}
+}
+
+// checkUnit judges unit and displayUnit. Each undefined unit is reported once.
+func (p *reader) checkUnit(r *RealAttributes, at location) {
+	i, defined := p.unitOf[r.Unit]
+	switch {
+	case r.Unit == "":
+		p.mark(at, ruleDisplayUnit, "%q has the display unit %q and no unit", clip(at.name), clip(r.DisplayUnit))
+		return
+	case !defined:
+		if !p.undefined[r.Unit] {
+			if p.undefined == nil {
+				p.undefined = map[string]bool{}
+			}
+			p.undefined[r.Unit] = true
+			name := at.name
+			at.name = r.Unit // the further ones are listed by unit
+			p.mark(at, ruleUnit, "the unit %q of %q is not defined", clip(r.Unit), clip(name))
+		}
+		return
+	case r.DisplayUnit == "":
+		return
+	}
+	for _, u := range p.d.Units[i].Displays {
+		if u.Name == r.DisplayUnit {
+			return
+		}
+	}
+	p.mark(at, ruleDisplayUnit, "%q has the display unit %q, which is not defined for the unit %q", clip(at.name), clip(r.DisplayUnit), clip(r.Unit))
+}

@@ -1,0 +1,189 @@
+package fmi
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// structureList is one of the lists of ModelStructure.
+type structureList struct {
+	name    string
+	rule    *diag.Rule
+	list    *[]Unknown
+	lines   []int
+	wanted  func(v *ScalarVariable) bool        // must be there
+	allowed func(i int, v *ScalarVariable) bool // may be there, by index from 0
+	why     string                              // what is allowed, for a message
+	sorted  bool
+	known   func(i int, v *ScalarVariable) bool // may be depended on
+	initial bool
+}
+
+// checkStructure judges ModelStructure, and completes its lists (fmi2 26–29, 65).
+func (p *reader) checkStructure() {
+	d := p.d
+	open := func(v *ScalarVariable) bool { return v.Initial == Approx || v.Initial == Calculated }
+	stepKnown := func(i int, v *ScalarVariable) bool {
+		return v.Causality == Input || v.Causality == Independent || p.isState[i]
+	}
+	for _, s := range []structureList{
+		{
+			name: "Outputs", rule: ruleOutputs, list: &d.Outputs, lines: p.lines.outputs,
+			wanted:  func(v *ScalarVariable) bool { return v.Causality == Output },
+			allowed: func(_ int, v *ScalarVariable) bool { return v.Causality == Output },
+			why:     "no output", known: stepKnown,
+		},
+		{
+			name: "Derivatives", rule: ruleDerivatives, list: &d.Derivatives, lines: p.lines.derivatives,
+			wanted: func(*ScalarVariable) bool { return false },
+			allowed: func(_ int, v *ScalarVariable) bool {
+				return v.Derivative > 0 && v.Type == Real && v.Variability == Continuous
+			},
+			why: "no derivative of a continuous state", known: stepKnown,
+		},
+		{
+			name: "InitialUnknowns", rule: ruleInitialUnknowns, list: &d.InitialUnknowns, lines: p.lines.initialUnknowns,
+			wanted: func(v *ScalarVariable) bool {
+				return v.Causality == Output && open(v) || v.Causality == CalculatedParameter
+			},
+			allowed: func(i int, v *ScalarVariable) bool {
+				return open(v) && (v.Causality == Output || v.Causality == CalculatedParameter || v.Derivative > 0 || p.isState[i])
+			},
+			why: "nothing that the initialisation leaves open", sorted: true, initial: true,
+			known: func(_ int, v *ScalarVariable) bool {
+				return v.Causality == Input || v.Causality == Independent || v.Initial == Exact
+			},
+		},
+	} {
+		p.checkList(&s)
+	}
+	inputs := slices.ContainsFunc(d.Variables, func(v ScalarVariable) bool { return v.Causality == Input })
+	if !inputs {
+		return
+	}
+	for _, u := range d.Outputs {
+		if !u.Declared {
+			p.at(u.Index-1, ruleNoDependencies, "the output %q has no dependencies; it is taken to depend on all inputs", clip(d.Variables[u.Index-1].Name))
+		}
+	}
+}
+
+func (p *reader) checkList(s *structureList) {
+	vars := p.d.Variables
+	base := "/fmiModelDescription/ModelStructure/" + s.name
+	path := func(k int) string { return base + "/Unknown[" + strconv.Itoa(k+1) + "]" }
+	seen := make([]bool, len(vars))
+	kept := (*s.list)[:0]
+	changed, last := false, 0
+	for k := range *s.list {
+		u, line := (*s.list)[k], s.lines[k]
+		if u.Index < 1 || u.Index > len(vars) {
+			p.add(s.rule, path(k), line, "", "%s names variable number %d, and there are %d", s.name, u.Index, len(vars))
+			continue
+		}
+		v := &vars[u.Index-1]
+		switch {
+		case seen[u.Index-1]:
+			p.add(s.rule, path(k), line, v.Name, "%s names %q twice", s.name, clip(v.Name))
+			continue
+		case !s.allowed(u.Index-1, v):
+			p.add(s.rule, path(k), line, v.Name, "%s names %q, which is %s", s.name, clip(v.Name), s.why)
+			continue
+		}
+		if s.sorted && u.Index < last {
+			p.add(s.rule, path(k), line, v.Name, "%s names %q too late: indices ascend", s.name, clip(v.Name))
+			changed = true
+		}
+		last = max(last, u.Index)
+		seen[u.Index-1] = true
+		p.checkDependencies(s, &u, path(k), line)
+		kept = append(kept, u)
+	}
+	for i := range vars {
+		if !seen[i] && s.wanted(&vars[i]) {
+			p.add(s.rule, base, p.sections["ModelStructure"], vars[i].Name, "%s does not name %q", s.name, clip(vars[i].Name))
+			kept = append(kept, Unknown{Index: i + 1})
+			changed = true
+		}
+	}
+	if changed {
+		slices.SortFunc(kept, func(a, b Unknown) int { return a.Index - b.Index })
+	}
+	*s.list = kept
+}
+
+// checkDependencies judges the dependencies of one unknown, which is valid itself.
+func (p *reader) checkDependencies(s *structureList, u *Unknown, path string, line int) {
+	vars := p.d.Variables
+	name := vars[u.Index-1].Name
+	for _, k := range u.Dependencies {
+		if k < 1 || k > len(vars) {
+			p.add(ruleDependencies, path, line, name, "%q depends on variable number %d, and there are %d", clip(name), k, len(vars))
+			u.Declared, u.Dependencies, u.Kinds = false, nil, nil
+			return
+		}
+	}
+	if !strictlyAscending(u.Dependencies) {
+		p.add(ruleDependencyOrder, path, line, name, "the dependencies of %q are not ascending", clip(name))
+		u.sort()
+	}
+	own := -1
+	for n, k := range u.Dependencies {
+		v := &vars[k-1]
+		switch {
+		case k == u.Index:
+			p.add(ruleOwnDependency, path, line, name, "%q depends on itself", clip(name))
+			own = n
+		case !s.known(k-1, v):
+			p.add(ruleKnown, path, line, name, "%q depends on %q, which is no known", clip(name), clip(v.Name))
+		}
+		if u.Kinds == nil || u.Kinds[n] == Dependent {
+			continue
+		}
+		if s.initial && u.Kinds[n] != ConstantFactor {
+			p.add(ruleInitialKinds, path, line, name, "%q has a dependency of kind %s", clip(name), u.Kinds[n])
+		}
+		if vars[u.Index-1].Type != Real || v.Type != Real {
+			p.add(ruleLinear, path, line, name, "%q depends on %q with the kind %s, and not both are Real", clip(name), clip(v.Name), u.Kinds[n])
+			u.Kinds[n] = Dependent
+		}
+	}
+	if own >= 0 {
+		u.Dependencies = slices.Delete(u.Dependencies, own, own+1)
+		if u.Kinds != nil {
+			u.Kinds = slices.Delete(u.Kinds, own, own+1)
+		}
+	}
+}
+
+func strictlyAscending(list []int) bool {
+	for i := 1; i < len(list); i++ {
+		if list[i] <= list[i-1] {
+			return false
+		}
+	}
+	return true
+}
+
+// sort puts the dependencies in order. Of a repeated one the first counts.
+func (u *Unknown) sort() {
+	order := make([]int, len(u.Dependencies))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return u.Dependencies[a] - u.Dependencies[b] })
+	var list []int
+	var kinds []DependencyKind
+	for _, i := range order {
+		if n := len(list); n > 0 && list[n-1] == u.Dependencies[i] {
+			continue
+		}
+		list = append(list, u.Dependencies[i])
+		if u.Kinds != nil {
+			kinds = append(kinds, u.Kinds[i])
+		}
+	}
+	u.Dependencies, u.Kinds = list, kinds
+}

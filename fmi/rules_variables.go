@@ -1,0 +1,389 @@
+package fmi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// at reports a violation by a variable, given by its index from 0.
+func (p *reader) at(i int, r *diag.Rule, format string, args ...any) {
+	p.mark(p.variable(i), r, format, args...)
+}
+
+func (p *reader) variable(i int) location {
+	v := &p.d.Variables[i]
+	return location{variableElement, i, v.Line, v.Name}
+}
+
+func (p *reader) checkVariables() {
+	d := p.d
+	n := len(d.Variables)
+	d.byName = make(map[string]int, n)
+	p.isState = make([]bool, n)
+	independent := -1
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		if first, twice := d.byName[v.Name]; twice {
+			p.at(i, ruleDuplicate, "a variable %q stands already in line %d", clip(v.Name), d.Variables[first].Line)
+		} else {
+			d.byName[v.Name] = i
+		}
+		p.checkDerivative(i, v)
+	}
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		p.checkName(i, v)
+		p.checkDeclaredType(i, v)
+		p.checkKind(i, v)
+		p.checkStart(i, v)
+		p.checkRange(i, v)
+		if v.Causality == Independent {
+			if independent >= 0 {
+				p.at(i, ruleIndependent, "%q is independent, as %q is", clip(v.Name), clip(d.Variables[independent].Name))
+			} else if v.Type != Real {
+				p.at(i, ruleIndependent, "%q is independent and %s instead of Real", clip(v.Name), v.Type)
+			}
+			independent = i
+		}
+		if v.Reinit && !p.isState[i] {
+			p.at(i, ruleForModelExchange, "%q has reinit and is no continuous state", clip(v.Name))
+		}
+		if p.given[i]&givenMultipleSet != 0 && v.Causality != Input {
+			p.at(i, ruleForModelExchange, "%q has canHandleMultipleSetPerTimeInstant and is no input", clip(v.Name))
+		}
+	}
+	for i := range d.Types {
+		t := &d.Types[i]
+		if k, same := d.byName[t.Name]; same {
+			p.mark(location{typeElement, i, p.lines.types[i], t.Name}, ruleTypeName,
+				"the type %q has the name of the variable in line %d", clip(t.Name), d.Variables[k].Line)
+		}
+	}
+}
+
+// checkDerivative judges the attribute derivative and notes the states.
+func (p *reader) checkDerivative(i int, v *ScalarVariable) {
+	if v.Derivative == 0 {
+		return
+	}
+	switch of := v.Derivative - 1; {
+	case of >= len(p.d.Variables):
+		p.at(i, ruleDerivative, "%q is the derivative of a variable that there is not; there are %d", clip(v.Name), len(p.d.Variables))
+	case of == i:
+		p.at(i, ruleDerivative, "%q is the derivative of itself", clip(v.Name))
+	case p.d.Variables[of].Type != Real:
+		p.at(i, ruleDerivative, "%q is the derivative of %q, which is no Real", clip(v.Name), clip(p.d.Variables[of].Name))
+	default:
+		p.isState[of] = true
+		return
+	}
+	v.Derivative = 0
+}
+
+// checkName judges a name by variableNamingConvention (fmi2 25).
+func (p *reader) checkName(i int, v *ScalarVariable) {
+	switch {
+	case v.Name == "":
+		p.at(i, ruleNaming, "the variable has an empty name")
+	case p.d.VariableNamingConvention == "flat":
+		if strings.ContainsAny(v.Name, "\r\n\t") {
+			p.at(i, ruleNaming, "the name %q has a tab or line break", clip(v.Name))
+		}
+	case !structured(v.Name):
+		p.at(i, ruleNaming, "%q is no structured name", clip(v.Name))
+	case v.Type != Real && strings.HasPrefix(v.Name, "der("):
+		p.at(i, ruleNaming, "%q has the name of a derivative and is no Real", clip(v.Name))
+	}
+}
+
+// checkDeclaredType merges the attributes of the declared type into the
+// variable; those of the variable win (fmi2 17).
+func (p *reader) checkDeclaredType(i int, v *ScalarVariable) {
+	if v.DeclaredType == "" {
+		if v.Type == Enumeration {
+			p.at(i, ruleDeclaredType, "the enumeration %q has no declaredType", clip(v.Name))
+		}
+		return
+	}
+	k, defined := p.typeOf[v.DeclaredType]
+	if !defined {
+		p.at(i, ruleDeclaredType, "the type %q of %q is not defined", clip(v.DeclaredType), clip(v.Name))
+		return
+	}
+	t := &p.d.Types[k]
+	if t.Type != v.Type {
+		p.at(i, ruleDeclaredType, "%q is %s, its type %q is %s", clip(v.Name), v.Type, clip(t.Name), t.Type)
+		return
+	}
+	switch v.Type {
+	case Real:
+		p.mergeReal(i, v, &t.Real)
+	case Integer, Enumeration:
+		a, b := &v.Integer, &t.Integer
+		if a.Quantity == "" {
+			a.Quantity = b.Quantity
+		}
+		if below(a.Min, b.Min) || below(b.Max, a.Max) {
+			p.at(i, ruleRangeOfType, "%q has a wider range than its type %q", clip(v.Name), clip(t.Name))
+		}
+		if a.Min == nil {
+			a.Min = b.Min
+		}
+		if a.Max == nil {
+			a.Max = b.Max
+		}
+	}
+}
+
+// below tells whether both are there and the first is less.
+func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
+
+func (p *reader) mergeReal(i int, v *ScalarVariable, t *RealAttributes) {
+	a, g := &v.Real, p.given[i]
+	if a.Quantity == "" {
+		a.Quantity = t.Quantity
+	}
+	if a.Unit == "" {
+		a.Unit = t.Unit
+	}
+	if a.DisplayUnit == "" && a.Unit == t.Unit {
+		a.DisplayUnit = t.DisplayUnit
+	}
+	if g&givenRelative == 0 {
+		a.RelativeQuantity = t.RelativeQuantity
+	}
+	if g&givenUnbounded == 0 {
+		a.Unbounded = t.Unbounded
+	}
+	if below(a.Min, t.Min) || below(t.Max, a.Max) {
+		p.at(i, ruleRangeOfType, "%q has a wider range than its type %q", clip(v.Name), clip(v.DeclaredType))
+	}
+	if a.Min == nil {
+		a.Min = t.Min
+	}
+	if a.Max == nil {
+		a.Max = t.Max
+	}
+	if a.Nominal == nil {
+		a.Nominal = t.Nominal
+	}
+}
+
+// combination is a case of the table of fmi2 19: default and allowed kinds of
+// initial value. The zero value is a combination that is not allowed.
+type combination byte
+
+const (
+	caseA combination = 'A' + iota // exact
+	caseB                          // calculated; approx
+	caseC                          // calculated; exact, approx
+	caseD                          // none: inputs
+	caseE                          // none: the independent variable
+)
+
+// combinations is the table of fmi2 19 by causality and variability.
+var combinations = [...][5]combination{
+	Local:               {Continuous: caseC, Constant: caseA, Fixed: caseB, Tunable: caseB, Discrete: caseC},
+	Parameter:           {Fixed: caseA, Tunable: caseA},
+	CalculatedParameter: {Fixed: caseB, Tunable: caseB},
+	Input:               {Continuous: caseD, Discrete: caseD},
+	Output:              {Continuous: caseC, Constant: caseA, Discrete: caseC},
+	Independent:         {Continuous: caseE},
+}
+
+func (c combination) initial() Initial {
+	switch c {
+	case caseA:
+		return Exact
+	case caseB, caseC:
+		return Calculated
+	}
+	return InitialNone
+}
+
+func (c combination) allows(k Initial) bool {
+	switch c {
+	case caseA:
+		return k == Exact
+	case caseB:
+		return k == Approx || k == Calculated
+	case caseC:
+		return k != InitialNone
+	}
+	return k == InitialNone
+}
+
+// defaultVariability is what a variability that does not fit is replaced with
+// (fmi2 63).
+func defaultVariability(c Causality, t BaseType) Variability {
+	switch {
+	case c == Parameter || c == CalculatedParameter:
+		return Fixed
+	case c == Independent || t == Real:
+		return Continuous
+	}
+	return Discrete
+}
+
+// checkKind makes variability and initial fit the causality.
+func (p *reader) checkKind(i int, v *ScalarVariable) {
+	g := p.given[i]
+	want := v.Variability
+	switch {
+	case v.Type != Real && v.Variability == Continuous && v.Causality != Independent:
+		want = defaultVariability(v.Causality, v.Type)
+		how := "continuous by default"
+		if g&givenVariability != 0 {
+			how = "continuous"
+		}
+		p.at(i, ruleContinuous, "%q is %s and %s; taken as %s", clip(v.Name), v.Type, how, want)
+	case combinations[v.Causality][v.Variability] == 0:
+		want = defaultVariability(v.Causality, v.Type)
+		p.at(i, ruleVariability, "%q is %s and %s; taken as %s", clip(v.Name), v.Causality, v.Variability, want)
+	}
+	v.Variability = want
+	c := combinations[v.Causality][v.Variability]
+	if g&givenInitial != 0 && v.Initial != InitialNone && !c.allows(v.Initial) {
+		p.at(i, ruleInitial, "%q is %s and %s and has initial %s; taken as %s", clip(v.Name), v.Causality, v.Variability, v.Initial, c.initial())
+		v.Initial = InitialNone
+	}
+	if v.Initial == InitialNone {
+		v.Initial = c.initial()
+	}
+}
+
+// checkStart judges whether there is a start value where one belongs.
+func (p *reader) checkStart(i int, v *ScalarVariable) {
+	switch {
+	case !v.HasStart && (v.Causality == Input || v.Initial == Exact || v.Initial == Approx):
+		p.at(i, ruleNoStart, "the %s %q has no start value", v.Causality, clip(v.Name))
+	case v.HasStart && v.Causality == Independent:
+		p.at(i, ruleStart, "the independent variable %q has a start value", clip(v.Name))
+		v.dropStart()
+	case v.HasStart && v.Initial == Calculated:
+		p.at(i, ruleStart, "%q is calculated and has a start value", clip(v.Name))
+		v.dropStart()
+	}
+}
+
+func (v *ScalarVariable) dropStart() {
+	v.HasStart, v.StartReal, v.StartInteger, v.StartBoolean, v.StartString = false, 0, 0, false, ""
+}
+
+// checkRange judges bounds, units and the start value.
+func (p *reader) checkRange(i int, v *ScalarVariable) {
+	switch v.Type {
+	case Real:
+		r := &v.Real
+		p.checkReal(r, p.variable(i))
+		if v.HasStart && (below(&v.StartReal, r.Min) || below(r.Max, &v.StartReal)) {
+			p.at(i, ruleStartRange, "%q starts at %g, outside its bounds", clip(v.Name), v.StartReal)
+		}
+	case Integer, Enumeration:
+		n := &v.Integer
+		p.checkInteger(n, p.variable(i))
+		if v.HasStart && (below(&v.StartInteger, n.Min) || below(n.Max, &v.StartInteger)) {
+			p.at(i, ruleStartRange, "%q starts at %d, outside its bounds", clip(v.Name), v.StartInteger)
+		}
+	}
+}
+
+// settable tells whether the variable is there to be set from outside.
+func (v *ScalarVariable) settable() bool { return v.Causality == Input || v.Causality == Parameter }
+
+// checkAliases judges the variables that share a base type and a value
+// reference (fmi2 21), where Integer and Enumeration are one.
+func (p *reader) checkAliases() {
+	vars := p.d.Variables
+	// One word each, so that sorting is cheap: 2 bits of type, 32 of reference,
+	// 30 of index, which maxDescription keeps below a billion.
+	keys := make([]uint64, len(vars))
+	for i := range vars {
+		class := vars[i].Type
+		if class == Enumeration {
+			class = Integer
+		}
+		keys[i] = uint64(class)<<62 | uint64(vars[i].ValueReference)<<30 | uint64(i)
+	}
+	slices.Sort(keys)
+	const indexBits = 1<<30 - 1
+	for len(keys) > 0 {
+		n := 1
+		for n < len(keys) && keys[n]>>30 == keys[0]>>30 {
+			n++
+		}
+		if n > 1 {
+			set := make([]int, n)
+			for k := range set {
+				set[k] = int(keys[k] & indexBits)
+			}
+			p.checkAliasSet(set)
+		}
+		keys = keys[n:]
+	}
+}
+
+// checkAliasSet judges one set, given by ascending indices from 0.
+func (p *reader) checkAliasSet(set []int) {
+	vars := p.d.Variables
+	first := &vars[set[0]]
+	constant, settable, start, united := -1, -1, -1, -1
+	variable, independent := -1, -1
+	for _, i := range set {
+		v := &vars[i]
+		if i != set[0] {
+			v.AliasOf = set[0] + 1
+		}
+		if v.Variability == Constant {
+			constant = i
+		} else {
+			variable = i
+		}
+		if v.Causality == Independent {
+			independent = i
+		}
+		if v.HasStart && (start < 0 || v.settable() && !vars[start].settable()) {
+			start = i
+		}
+	}
+	mixed := constant >= 0 && variable >= 0
+	if mixed {
+		p.at(constant, ruleAliasStart, "%q is constant and has the valueReference of %q, which is not", clip(vars[constant].Name), clip(vars[variable].Name))
+	}
+	for _, i := range set {
+		v := &vars[i]
+		if v.settable() {
+			if settable >= 0 {
+				p.at(i, ruleAliasSettable, "%q and %q can both be set and have the same valueReference", clip(vars[settable].Name), clip(v.Name))
+			} else if independent >= 0 {
+				p.at(i, ruleAliasSettable, "%q can be set and has the valueReference of the independent variable %q", clip(v.Name), clip(vars[independent].Name))
+			}
+			settable = i
+		}
+		if v.HasStart && i != start {
+			if variable >= 0 {
+				p.at(i, ruleAliasStart, "%q and %q both have a start value and the same valueReference", clip(vars[start].Name), clip(v.Name))
+				v.dropStart()
+			} else if !sameStart(v, &vars[start]) {
+				p.at(i, ruleAliasStart, "the constants %q and %q have the same valueReference and different values", clip(vars[start].Name), clip(v.Name))
+				v.dropStart()
+			}
+		}
+		if v.Real.Unit != "" {
+			if united >= 0 && vars[united].Real.Unit != v.Real.Unit {
+				p.at(i, ruleAliasUnit, "%q is in %q and %q, with the same valueReference, in %q", clip(v.Name), clip(v.Real.Unit), clip(vars[united].Name), clip(vars[united].Real.Unit))
+			} else {
+				united = i
+			}
+		}
+		if !mixed && v.Variability != first.Variability {
+			p.at(i, ruleAliasVariability, "%q is %s and %q, with the same valueReference, %s", clip(v.Name), v.Variability, clip(first.Name), first.Variability)
+		}
+	}
+}
+
+func sameStart(a, b *ScalarVariable) bool {
+	return a.StartReal == b.StartReal && a.StartInteger == b.StartInteger && a.StartBoolean == b.StartBoolean && a.StartString == b.StartString
+}
