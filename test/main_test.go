@@ -85,22 +85,6 @@ func system(t testing.TB, name string) string {
 	return built.path[name]
 }
 
-// exampleFMU gives the path of one of our FMUs.
-func exampleFMU(t testing.TB, name string) string {
-	t.Helper()
-	built.Lock()
-	defer built.Unlock()
-	path := filepath.Join(work, name+".fmu")
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	path, err := fmus.Build(work, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // outcome is what a call of the program left behind.
 type outcome struct {
 	code     int
