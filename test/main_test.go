@@ -125,8 +125,14 @@ type manifest struct {
 // macrostep calls the program in a folder of its own.
 func macrostep(t testing.TB, args ...string) (code int, output string) {
 	t.Helper()
+	return macrostepIn(t, t.TempDir(), args...)
+}
+
+// macrostepIn calls the program in a given folder.
+func macrostepIn(t testing.TB, dir string, args ...string) (code int, output string) {
+	t.Helper()
 	cmd := exec.Command(program, args...)
-	cmd.Dir = t.TempDir()
+	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
