@@ -55,6 +55,7 @@ type Slave struct {
 	outInteger, outBoolean, outString int
 	knownVR, unknownVR                []fmi.ValueReference
 	initialised                       bool
+	derivatives                       int // highest order of input derivatives that it takes
 }
 
 var (
@@ -133,21 +134,14 @@ func (s *Slave) get(list []signal) {
 // EnterInit instantiates the FMU, sets parameters and start values and enters
 // initialisation mode (fmi2 40–42).
 func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
+	if err := s.probeInputDerivatives(e); err != nil {
+		return err
+	}
 	var err error
 	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, s.config.Options); err != nil {
 		return err
 	}
-	x := fmi.Experiment{Start: e.Start}
-	if e.HasTol {
-		x.Tolerance = &e.Tolerance
-	}
-	if e.StopKnown {
-		x.Stop = &e.Stop
-	}
-	if err := s.instance.SetupExperiment(x); err != nil {
-		return err
-	}
-	if err := s.starts.before.set(s.instance); err != nil {
+	if err := s.setUp(s.instance, e); err != nil {
 		return err
 	}
 	if err := s.instance.EnterInitializationMode(); err != nil {
@@ -157,6 +151,21 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 		return err
 	}
 	return s.newStepper()
+}
+
+// setUp tells an instance the experiment, and parameters and start values.
+func (s *Slave) setUp(in *fmi.Instance, e master.Experiment) error {
+	x := fmi.Experiment{Start: e.Start}
+	if e.HasTol {
+		x.Tolerance = &e.Tolerance
+	}
+	if e.StopKnown {
+		x.Stop = &e.Stop
+	}
+	if err := in.SetupExperiment(x); err != nil {
+		return err
+	}
+	return s.starts.before.set(in)
 }
 
 func (s *Slave) newStepper() (err error) {
@@ -244,6 +253,9 @@ func (s *Slave) SetDiscrete(v *master.Values) error {
 
 // PrepareInputDerivatives makes the step send derivatives up to order.
 func (s *Slave) PrepareInputDerivatives(order int) error {
+	if order > s.derivatives {
+		return fmt.Errorf("%w: the FMU takes input derivatives up to order %d, not %d", master.ErrCapability, s.derivatives, order)
+	}
 	if s.plan.DerivativeOrders == order {
 		return nil
 	}
