@@ -103,7 +103,7 @@ func (p *reader) checkExperiment() {
 	}
 	if c := p.d.CoSimulation; c != nil && !c.CanHandleVariableCommunicationStepSize {
 		if n := span / *x.StepSize; math.Abs(n-math.Round(n)) > 1e-9*n {
-			p.add(ruleStepSize, path+"/@stepSize", line, "", "steps must be constant, but the time span %g is %g steps of %g", span, n, *x.StepSize)
+			p.add(ruleStepSize, path+"/@stepSize", line, "", "steps must be constant, but the time span %g is %.6g steps of %g", span, n, *x.StepSize)
 		}
 	}
 }

@@ -59,6 +59,15 @@ func (p *reader) checkStructure() {
 	} {
 		p.checkList(&s)
 	}
+	listed := make(map[int]bool, len(d.Derivatives))
+	for _, u := range d.Derivatives {
+		listed[u.Index] = true
+	}
+	for i := range d.Variables {
+		if d.Variables[i].Derivative > 0 && !listed[i+1] {
+			p.at(i, ruleDerivativesMissing, "Derivatives does not name %q", clip(d.Variables[i].Name))
+		}
+	}
 	inputs := slices.ContainsFunc(d.Variables, func(v ScalarVariable) bool { return v.Causality == Input })
 	if !inputs {
 		return
