@@ -48,7 +48,9 @@ type reader struct {
 	// For the rules on the whole document.
 	unitOf, typeOf map[string]int  // first index by name
 	undefined      map[string]bool // units reported already
-	isState        []bool          // variables that have a derivative
+	displays       map[display]bool
+	categories     map[string]bool
+	isState        []bool // variables that have a derivative
 }
 
 // level is an open element and its place among its siblings.
@@ -80,10 +82,12 @@ const (
 // they are errors. A document that breaks the schema is not judged further.
 func ReadDescription(r io.Reader, name string, l *diag.List) (*ModelDescription, error) {
 	p := &reader{
-		file:     name,
-		groups:   map[*diag.Rule]*group{},
-		sections: map[string]int{},
-		d:        &ModelDescription{VariableNamingConvention: "flat"},
+		file:       name,
+		groups:     map[*diag.Rule]*group{},
+		sections:   map[string]int{},
+		categories: map[string]bool{},
+		displays:   map[display]bool{},
+		d:          &ModelDescription{VariableNamingConvention: "flat"},
 	}
 	if l != nil {
 		p.list.Strict = l.Strict

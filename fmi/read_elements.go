@@ -527,12 +527,10 @@ func (p *reader) logCategory(e *xml.StartElement) {
 		}
 	}
 	p.required(name, "name")
-	for _, other := range p.d.LogCategories {
-		if other.Name == c.Name {
-			p.add(ruleNames, p.path(""), p.line, c.Name, "the log category %q stands twice", clip(c.Name))
-			break
-		}
+	if p.categories[c.Name] {
+		p.add(ruleNames, p.path(""), p.line, c.Name, "the log category %q stands twice", clip(c.Name))
 	}
+	p.categories[c.Name] = true
 	p.none()
 	p.d.LogCategories = append(p.d.LogCategories, c)
 }
@@ -561,14 +559,13 @@ func (p *reader) defaultExperiment(e *xml.StartElement) {
 // annotations reads the Tool elements of VendorAnnotations or Annotations.
 func (p *reader) annotations() []VendorAnnotation {
 	var list []VendorAnnotation
+	seen := map[string]bool{}
 	p.list1("Tool", func(e *xml.StartElement) {
 		name := p.onlyName(e)
-		for i := range list {
-			if list[i].Tool == name {
-				p.add(ruleNames, p.path(""), p.line, name, "the tool %q has a second annotation", clip(name))
-				break
-			}
+		if seen[name] {
+			p.add(ruleNames, p.path(""), p.line, name, "the tool %q has a second annotation", clip(name))
 		}
+		seen[name] = true
 		list = append(list, VendorAnnotation{Tool: name, XML: p.raw()})
 	})
 	return list

@@ -334,6 +334,19 @@ func TestStructuredNames(t *testing.T) {
 	}
 }
 
+// TestStateAsOutput: y = x depends on x, as a known.
+func TestStateAsOutput(t *testing.T) {
+	text := strings.NewReplacer(`name="x" valueReference="2"`, `name="x" valueReference="2" causality="output"`,
+		`<Outputs>`, `<Outputs><Unknown index="5" dependencies="5"/>`).Replace(baseXML)
+	d, l, err := readText(text, true)
+	if err != nil || len(l.Findings) > 0 {
+		t.Fatal(err, l.Findings)
+	}
+	if u := d.Outputs[0]; u.Index != 5 || !reflect.DeepEqual(u.Dependencies, []int{5}) {
+		t.Errorf("%+v", u)
+	}
+}
+
 func TestLookups(t *testing.T) {
 	d, _, err := readText(fullXML, false)
 	if err != nil {

@@ -108,6 +108,12 @@ func (p *reader) checkExperiment() {
 	}
 }
 
+// display is a display unit of the unit with this index.
+type display struct {
+	unit int
+	name string
+}
+
 func (p *reader) checkUnits() {
 	seen := make(map[string]int, len(p.d.Units))
 	for i := range p.d.Units {
@@ -118,12 +124,13 @@ func (p *reader) checkUnits() {
 		} else {
 			seen[u.Name] = i
 		}
-		displays := map[string]bool{}
+		own := map[string]bool{}
 		for _, s := range u.Displays {
-			if displays[s.Name] {
+			if own[s.Name] {
 				p.add(ruleDefinitions, path, p.lines.units[i], u.Name, "the unit %q has the display unit %q twice", clip(u.Name), clip(s.Name))
 			}
-			displays[s.Name] = true
+			own[s.Name] = true
+			p.displays[display{i, s.Name}] = true
 		}
 	}
 	p.unitOf = seen
@@ -222,13 +229,8 @@ func (p *reader) checkUnit(r *RealAttributes, at location) {
 			p.mark(at, ruleUnit, "the unit %q of %q is not defined", clip(r.Unit), clip(name))
 		}
 		return
-	case r.DisplayUnit == "":
+	case r.DisplayUnit == "" || p.displays[display{i, r.DisplayUnit}]:
 		return
-	}
-	for _, u := range p.d.Units[i].Displays {
-		if u.Name == r.DisplayUnit {
-			return
-		}
 	}
 	p.mark(at, ruleDisplayUnit, "%q has the display unit %q, which is not defined for the unit %q", clip(at.name), clip(r.DisplayUnit), clip(r.Unit))
 }

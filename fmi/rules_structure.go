@@ -142,10 +142,11 @@ func (p *reader) checkDependencies(s *structureList, u *Unknown, path string, li
 	for n, k := range u.Dependencies {
 		v := &vars[k-1]
 		switch {
+		case s.known(k-1, v): // also an output that is a state
 		case k == u.Index:
 			p.add(ruleOwnDependency, path, line, name, "%q depends on itself", clip(name))
 			own = n
-		case !s.known(k-1, v):
+		default:
 			p.add(ruleKnown, path, line, name, "%q depends on %q, which is no known", clip(name), clip(v.Name))
 		}
 		if u.Kinds == nil || u.Kinds[n] == Dependent {
