@@ -28,6 +28,7 @@ type Options struct {
 	// neither all its variables that are not parameters or constants.
 	Record   func(name string) bool
 	Instance fmi.InstanceOptions
+	Cache    string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
 }
 
 // Assignment sets a parameter or start value: Name is "component.variable".
@@ -279,7 +280,7 @@ func (a *Assembly) build(o Options) error {
 		p := &plan[i]
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch,
-			Starts: p.starts, Stateless: p.stateless, Options: o.Instance,
+			Starts: p.starts, Stateless: p.stateless, Options: o.Instance, Cache: o.Cache,
 		})
 		if err != nil {
 			errs = append(errs, err)

@@ -29,6 +29,9 @@ type Config struct {
 	Starts    []Value  // parameters and start values that override the document's
 	Stateless bool     // outputs are a function of the inputs of the same instant
 	Options   fmi.InstanceOptions
+	// Cache is the folder for what is measured about the FMU, see CacheDir;
+	// "" measures each time.
+	Cache string
 }
 
 // Slave is an FMU as a subsystem.

@@ -42,8 +42,11 @@ type Manifest struct {
 
 	Loops    []master.Loop     `json:"loops"`
 	Delivery []master.Delivery `json:"delivery"`
-	Warnings []string          `json:"warnings"`
-	Notes    []string          `json:"notes"` // what was found in the documents and needs no action
+	// Replay tells, by component, how well it repeats a step; tested only if the
+	// run relies on rollback.
+	Replay   map[string]master.Replay `json:"replay"`
+	Warnings []string                 `json:"warnings"`
+	Notes    []string                 `json:"notes"` // what was found in the documents and needs no action
 }
 
 // Versions names the programs that made a result.
@@ -93,7 +96,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		}
 	}
 	m.MasterSeconds = r.MasterSeconds
-	m.Loops, m.Delivery = r.Loops, delivery
+	m.Loops, m.Delivery, m.Replay = r.Loops, delivery, r.Replay
 	m.Warnings = append(m.Warnings, r.Warnings...)
 }
 
@@ -144,6 +147,9 @@ func (m *Manifest) encode() ([]byte, error) {
 	}
 	if c.FMUSteps == nil {
 		c.FMUSteps = map[string]int{}
+	}
+	if c.Replay == nil {
+		c.Replay = map[string]master.Replay{}
 	}
 	if c.Seconds == nil {
 		c.Seconds = map[string]float64{}
