@@ -26,6 +26,7 @@ var allowed = []struct {
 	{"master/record", []string{"fmi/diag", "master"}, nil},
 	{"master/fmuslave", []string{"fmi", "master"}, nil},
 	{"master/assemble", []string{"fmi", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp"}, nil},
+	{"test/probe", []string{"fmus"}, nil},
 	{"fmus", []string{"fmus"}, []string{"gonum.org/v1/gonum"}},
 }
 

@@ -311,7 +311,7 @@ func (s *Slave) Substep(ctx context.Context, t, h float64) (float64, error) {
 // call that gave the status, whichever of the crossing it was.
 func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err error) (float64, error) {
 	if pending(status, err) {
-		if status, err = s.await(ctx); err == nil {
+		if err = s.await(ctx); err == nil {
 			return t + H, s.read()
 		}
 	}
@@ -358,10 +358,10 @@ func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
 	return reached, fmt.Errorf("%w at t = %.12g s: %w", kind, reached, cause)
 }
 
-// await polls an asynchronous step to its end (fmi2 53); the outcome is as if
+// await polls an asynchronous step to its end (fmi2 53); the error is as if
 // doStep had returned it. When ctx ends the step is cancelled; one that cannot
 // be is waited for, because an FMU in the middle of a step cannot be freed.
-func (s *Slave) await(ctx context.Context) (fmi.Status, error) {
+func (s *Slave) await(ctx context.Context) error {
 	const shortest, longest = 50 * time.Microsecond, 5 * time.Millisecond
 	pause := shortest
 	done := ctx.Done()
@@ -369,16 +369,16 @@ func (s *Slave) await(ctx context.Context) (fmi.Status, error) {
 		status, err := s.instance.GetStatus(fmi.DoStepStatus)
 		if err != nil && s.instance.State() == fmi.StateStepInProgress {
 			// The FMU does not tell when its step is done.
-			return fmi.StatusErr, errors.Join(err, s.instance.CancelStep())
+			return errors.Join(err, s.instance.CancelStep())
 		}
 		if status != fmi.StatusPending {
-			return status, err
+			return err
 		}
 		select {
 		case <-done:
 			err := s.instance.CancelStep()
 			if s.instance.State() != fmi.StateStepInProgress {
-				return fmi.StatusErr, errors.Join(context.Cause(ctx), err)
+				return errors.Join(context.Cause(ctx), err)
 			}
 			done = nil
 		case <-time.After(pause):
