@@ -344,7 +344,11 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 			if _, ok := k.attr("value"); !ok {
 				p.add(ruleOwn, k, "the attribute %q is missing", "value")
 			}
-			s.own.Params = append(s.own.Params, Param{Key: p.text(k, "key"), Value: k.str("value", ""), Place: at})
+			key := p.text(k, "key")
+			if slices.ContainsFunc(s.own.Params, func(q Param) bool { return q.Key == key }) {
+				p.add(ruleOwn, k, "the parameter %q is given twice", key)
+			}
+			s.own.Params = append(s.own.Params, Param{Key: key, Value: k.str("value", ""), Place: at})
 		case k.is("Stateless", nsOwn):
 			p.attrs(k, "component")
 			c := p.text(k, "component")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,6 +204,9 @@ func choose(r *runRequest, sys *opened) (*algorithms.Choice, []string, error) {
 	maps.Copy(params, r.Params)
 	c, err := algorithms.New(preset, params)
 	if err != nil {
+		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
+			err = fmt.Errorf("%s: the annotation of macrostep in the document: %w", r.System, err)
+		}
 		return nil, nil, err
 	}
 	return c, append(notes, c.Notes...), nil

@@ -57,9 +57,8 @@ func (s *Slave) describe(c *Config) error {
 	s.info.In, s.in, s.info.DiscreteIn, s.discreteIn = split(ins)
 	s.info.Out, s.out, s.info.DiscreteOut, s.discreteOut = split(outs)
 	s.info.Watch, s.watch = ports(watch), watch
-	for _, in := range s.in {
-		s.info.StartIn = append(s.info.StartIn, in.variable.StartReal)
-	}
+	discrete := master.NewValues(s.info.DiscreteIn)
+	s.info.StartIn, s.info.StartDiscreteIn = make([]float64, len(s.in)), &discrete
 	s.info.Step = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), d.Outputs, false)
 	s.info.Init = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), d.InitialUnknowns, true)
 	return nil
@@ -125,7 +124,7 @@ func feedthrough(d *fmi.ModelDescription, outs, ins []signal, entries []fmi.Unkn
 	for o, out := range outs {
 		entry := entryOf[out.variable]
 		switch {
-		case init && entry == nil && out.variable.Initial == fmi.Exact:
+		case init && out.variable.Initial == fmi.Exact:
 		case entry == nil || !entry.Declared:
 			f.Assumed[o] = len(ins) > 0
 			for k := range ins {

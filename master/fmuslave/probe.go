@@ -44,7 +44,7 @@ func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 			orders[k] = int32(order)
 		}
 		complaints.Store(0)
-		if in.SetRealInputDerivatives(s.plan.RealIn, orders, zeros) != nil || complaints.Load() > 0 {
+		if in.SetRealInputDerivatives(s.initPlan.RealIn, orders, zeros) != nil || complaints.Load() > 0 {
 			return nil
 		}
 		s.derivatives = order

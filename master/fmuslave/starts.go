@@ -87,14 +87,40 @@ func (s *Slave) planStarts() error {
 		done[id] = true
 		if v.Causality == fmi.Input {
 			s.starts.inside.add(v, value)
-			for k, in := range s.in {
-				if in.variable == v {
-					s.info.StartIn[k] = value.Real
-				}
-			}
+			s.stage(v, value)
 		} else {
 			s.starts.before.add(v, value)
 		}
 	}
 	return nil
+}
+
+// stage makes a start value that of the inputs which are the variable, by this
+// or another name.
+func (s *Slave) stage(v *fmi.ScalarVariable, value Value) {
+	same := func(g signal) bool {
+		return g.variable.ValueReference == v.ValueReference && g.kind == KindOf(v.Type)
+	}
+	for k, in := range s.in {
+		if same(in) {
+			s.info.StartIn[k] = value.Real
+		}
+	}
+	var at [master.String + 1]int // place among the values of the kind
+	start := s.info.StartDiscreteIn
+	for _, in := range s.discreteIn {
+		k := at[in.kind]
+		at[in.kind]++
+		if !same(in) {
+			continue
+		}
+		switch in.kind {
+		case master.Integer:
+			start.Integer[k] = value.Integer
+		case master.Boolean:
+			start.Boolean[k] = value.Boolean
+		case master.String:
+			start.String[k] = value.String
+		}
+	}
 }
