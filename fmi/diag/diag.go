@@ -9,7 +9,6 @@ package diag
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,11 +148,16 @@ func (e *ListError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Has tells whether an error carries a finding of the rule with this id.
+// Has tells whether an error carries a finding of the rule with this id; of
+// joined errors all are searched.
 func Has(err error, id string) bool {
-	var le *ListError
-	if !errors.As(err, &le) {
-		return false
+	switch e := err.(type) {
+	case *ListError:
+		return slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.ID == id })
+	case interface{ Unwrap() error }:
+		return Has(e.Unwrap(), id)
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), func(err error) bool { return Has(err, id) })
 	}
-	return slices.ContainsFunc(le.Findings, func(f Finding) bool { return f.ID == id })
+	return false
 }
