@@ -8,7 +8,6 @@
 package diag
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,13 +118,6 @@ func (l *List) At(level Level) []Finding {
 		}
 	}
 	return out
-}
-
-// Sort orders the findings by file, line and path, keeping the order of equals.
-func (l *List) Sort() {
-	slices.SortStableFunc(l.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path))
-	})
 }
 
 // Err gives nil if no finding is an Error, else a *ListError with the errors.
