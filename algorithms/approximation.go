@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -81,11 +82,9 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 	a.newest, a.isAhead, a.du = make([]float64, nu), make([]bool, nu), make([]float64, nu)
 	a.delivery = make([]Delivery, len(x.Sys.Subsystems))
 	for i := range a.delivery {
-		a.delivery[i] = a.choose(x, i)
-		if a.delivery[i] == Derivatives {
-			if err := x.PrepareDerivatives(i, a.order); err != nil {
-				return err
-			}
+		var err error
+		if a.delivery[i], err = a.choose(x, i); err != nil {
+			return err
 		}
 	}
 	a.old.midpoints, a.ahead.midpoints = nil, nil
@@ -105,18 +104,27 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 
 // choose gives the delivery for subsystem i: the one asked for, or the next
 // that it supports.
-func (a *approximation) choose(x *master.Exec, i int) Delivery {
+func (a *approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	info := x.Sys.Infos[i]
-	if a.order == 0 || len(info.In) == 0 || slices.Contains(x.Sys.Late, i) {
-		return Held
+	if a.order == 0 || a.want == Held || len(info.In) == 0 || slices.Contains(x.Sys.Late, i) {
+		return Held, nil
 	}
+	delivery, how := Held, "held"
+	if info.Caps.VariableStep {
+		delivery, how = Substeps, fmt.Sprintf("sampled in %d substeps", a.substeps)
+	}
+	if a.want == Substeps || !x.Interpolates(i) {
+		return delivery, nil
+	}
+	err := x.PrepareDerivatives(i, a.order)
 	switch {
-	case (a.want == Auto || a.want == Derivatives) && x.Interpolates(i):
-		return Derivatives
-	case a.want != Held && info.Caps.VariableStep:
-		return Substeps
+	case err == nil:
+		return Derivatives, nil
+	case errors.Is(err, master.ErrCapability):
+		x.Note(fmt.Sprintf("%s: %v: its inputs are %s", info.Name, err, how))
+		return delivery, nil
 	}
-	return Held
+	return Held, err
 }
 
 // push takes the values at a new communication point.

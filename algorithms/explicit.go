@@ -50,8 +50,9 @@ type Explicit struct {
 }
 
 var (
-	_ master.Algorithm        = (*Explicit)(nil)
-	_ master.DeliveryReporter = (*Explicit)(nil)
+	_ master.Algorithm           = (*Explicit)(nil)
+	_ master.DeliveryReporter    = (*Explicit)(nil)
+	_ master.InputDerivativeUser = (*Explicit)(nil)
 )
 
 const defaultSubsteps = 10
@@ -245,6 +246,14 @@ func (e *Explicit) Accept(x *master.Exec, t float64) { e.in.push(t, x.W) }
 
 // Reject has nothing to undo: the history holds accepted points only.
 func (e *Explicit) Reject(t, H float64) {}
+
+// InputDerivativeOrder is the order, if it is to be delivered by derivatives.
+func (e *Explicit) InputDerivativeOrder() int {
+	if e.in.want == Auto || e.in.want == Derivatives {
+		return e.in.order
+	}
+	return 0
+}
 
 // Deliveries tells how each input gets its polynomial.
 func (e *Explicit) Deliveries() []master.Delivery { return e.in.report() }

@@ -138,7 +138,14 @@ func declaredEncoding(head []byte) (string, func(dst, raw []byte) []byte, error)
 	case "iso-8859-15", "latin9", "latin-9":
 		return name, eightBit(latin9), nil
 	}
-	return name, nil, fmt.Errorf("the encoding %q is not supported; convert the file to UTF-8", name)
+	return "", nil, encodingError(name)
+}
+
+// encodingError is the name of an encoding that is not supported.
+type encodingError string
+
+func (e encodingError) Error() string {
+	return fmt.Sprintf("the encoding %q is not supported; convert the file to UTF-8", clip(string(e)))
 }
 
 // eightBit decodes a set that has ISO-8859-1 with some codes changed.

@@ -294,7 +294,7 @@ func TestTrace(t *testing.T) {
 		`fmi2EnterInitializationMode -> OK`, `fmi2SetReal vr=[0 5] v=[1 2.5] -> OK`, `fmi2SetInteger vr=[4] v=[-7] -> OK`,
 		`fmi2SetBoolean vr=[4] v=[1] -> OK`, `fmi2SetString vr=[4 5] v=["a" "b c"] -> OK`, `fmi2GetString vr=[5] v=["b c"] -> OK`,
 		`fmi2ExitInitializationMode -> OK`, `fmi2GetReal vr=[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0…20] v=[1 1 1 1`,
-		`fmi2SetReal`, `fmi2SetRealInputDerivatives vr=[0 0] order=[1 2] v=[0 0] -> OK`, `fmi2DoStep t=1 h=0.5 noRestoreBefore=0 -> OK`,
+		`fmi2SetReal`, `fmi2SetRealInputDerivatives vr=[0] order=[1] v=[0] -> OK`, `fmi2SetRealInputDerivatives vr=[0] order=[2] v=[0] -> OK`, `fmi2DoStep t=1 h=0.5 noRestoreBefore=0 -> OK`,
 		`fmi2GetReal`, `fmi2GetBoolean`, `fmi2GetFMUstate state=0x`, `fmi2SerializedFMUstateSize state=0x`, `fmi2SerializeFMUstate state=0x`,
 		`fmi2DeSerializeFMUstate size=`, `fmi2SetFMUstate state=0x`, `fmi2GetDirectionalDerivative unknown=[1] known=[0] dvKnown=[2] dvUnknown=[20] -> OK`,
 		`fmi2GetRealOutputDerivatives vr=[1] order=[1] v=[101] -> OK`, `fmi2GetStatus kind=DoStepStatus value=OK`,

@@ -39,7 +39,8 @@ type reader struct {
 	groups map[*diag.Rule]*group
 
 	d        *ModelDescription
-	given    []given // of each variable
+	chunks   [][]ScalarVariable // the variables while they are read
+	given    []given            // of each variable
 	lines    struct{ units, types, outputs, derivatives, initialUnknowns []int }
 	sections map[string]int // line of each child of the root
 	numbers  []float64      // where min, max and nominal stand
@@ -47,7 +48,9 @@ type reader struct {
 	// For the rules on the whole document.
 	unitOf, typeOf map[string]int  // first index by name
 	undefined      map[string]bool // units reported already
-	isState        []bool          // variables that have a derivative
+	displays       map[display]bool
+	categories     map[string]bool
+	isState        []bool // variables that have a derivative
 }
 
 // level is an open element and its place among its siblings.
@@ -76,13 +79,15 @@ const (
 // document, or what r said.
 //
 // Several violations of one rule are one finding, which counts them, unless
-// they are errors.
+// they are errors. A document that breaks the schema is not judged further.
 func ReadDescription(r io.Reader, name string, l *diag.List) (*ModelDescription, error) {
 	p := &reader{
-		file:     name,
-		groups:   map[*diag.Rule]*group{},
-		sections: map[string]int{},
-		d:        &ModelDescription{VariableNamingConvention: "flat"},
+		file:       name,
+		groups:     map[*diag.Rule]*group{},
+		sections:   map[string]int{},
+		categories: map[string]bool{},
+		displays:   map[display]bool{},
+		d:          &ModelDescription{VariableNamingConvention: "flat"},
 	}
 	if l != nil {
 		p.list.Strict = l.Strict
@@ -106,14 +111,18 @@ var errStop = errors.New("stop")
 
 func (p *reader) read(r io.Reader) {
 	src, err := newSource(r)
-	if err != nil {
-		p.add(ruleSchema, "", 0, "", "%v", err)
-		p.err = errStop
+	var unsupported encodingError
+	switch {
+	case errors.As(err, &unsupported):
+		p.syntax(1, "%v", err)
+		return
+	case err != nil:
+		p.err = fmt.Errorf("%s: %w", p.file, err)
 		return
 	}
 	p.src = src
 	if src.encoding != "" {
-		p.add(ruleEncoding, "", 1, "", "the document is in %s and not in UTF-8", src.encoding)
+		p.add(ruleEncoding, "/", 1, "", "the document is in %s and not in UTF-8", src.encoding)
 	}
 	p.dec = xml.NewDecoder(src)
 	p.dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // converted by src
@@ -125,7 +134,8 @@ func (p *reader) read(r io.Reader) {
 		p.add(ruleSchema, p.path(""), p.line, "", "the root element is %s and not fmiModelDescription", clip(e.Name.Local))
 		p.err = errStop
 	case p.err == nil:
-		p.add(ruleSchema, "", 0, "", "the document has no element")
+		p.add(ruleSchema, "/", 0, "", "the document has no element")
+		p.err = errStop
 	}
 	if p.err == nil {
 		if _, ok := p.child(); ok {
@@ -133,7 +143,8 @@ func (p *reader) read(r io.Reader) {
 			p.err = errStop
 		}
 	}
-	if p.err == nil {
+	// Where values are missing the other rules would find what is not so.
+	if p.err == nil && p.groups[ruleSchema] == nil && p.groups[ruleNotANumber] == nil {
 		p.check()
 	}
 }
@@ -295,6 +306,9 @@ func (p *reader) raw() string {
 
 // path gives the place of the innermost open element, or of an attribute of it.
 func (p *reader) path(attribute string) string {
+	if len(p.open) == 0 {
+		return "/"
+	}
 	var b strings.Builder
 	for i := range p.open {
 		b.WriteByte('/')
@@ -364,9 +378,9 @@ func (p *reader) finishFindings() {
 		if g.more == 0 {
 			continue
 		}
-		text := fmt.Sprintf("; so in %d more places", g.more)
+		text := fmt.Sprintf("; %d more places break this rule", g.more)
 		if g.more == 1 {
-			text = "; so in one more place"
+			text = "; one more place breaks this rule"
 		}
 		if len(g.names) > 0 {
 			text += ": " + strings.Join(g.names, ", ")

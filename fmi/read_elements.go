@@ -3,6 +3,7 @@ package fmi
 import (
 	"encoding/xml"
 	"math"
+	"slices"
 
 	"github.com/macrostep/macrostep/fmi/unit"
 )
@@ -102,6 +103,8 @@ func (p *reader) root(e *xml.StartElement) {
 			d.VendorAnnotations = p.annotations()
 		case "ModelVariables":
 			p.list1("ScalarVariable", p.scalarVariable)
+			d.Variables = slices.Concat(p.chunks...)
+			p.chunks = nil
 		case "ModelStructure":
 			p.modelStructure()
 		}
@@ -524,12 +527,10 @@ func (p *reader) logCategory(e *xml.StartElement) {
 		}
 	}
 	p.required(name, "name")
-	for _, other := range p.d.LogCategories {
-		if other.Name == c.Name {
-			p.add(ruleNames, p.path(""), p.line, c.Name, "the log category %q stands twice", clip(c.Name))
-			break
-		}
+	if p.categories[c.Name] {
+		p.add(ruleNames, p.path(""), p.line, c.Name, "the log category %q stands twice", clip(c.Name))
 	}
+	p.categories[c.Name] = true
 	p.none()
 	p.d.LogCategories = append(p.d.LogCategories, c)
 }
@@ -558,14 +559,13 @@ func (p *reader) defaultExperiment(e *xml.StartElement) {
 // annotations reads the Tool elements of VendorAnnotations or Annotations.
 func (p *reader) annotations() []VendorAnnotation {
 	var list []VendorAnnotation
+	seen := map[string]bool{}
 	p.list1("Tool", func(e *xml.StartElement) {
 		name := p.onlyName(e)
-		for i := range list {
-			if list[i].Tool == name {
-				p.add(ruleNames, p.path(""), p.line, name, "the tool %q has a second annotation", clip(name))
-				break
-			}
+		if seen[name] {
+			p.add(ruleNames, p.path(""), p.line, name, "the tool %q has a second annotation", clip(name))
 		}
+		seen[name] = true
 		list = append(list, VendorAnnotation{Tool: name, XML: p.raw()})
 	})
 	return list
@@ -579,10 +579,23 @@ var (
 	kindWords        = []string{"dependent", "constant", "fixed", "tunable", "discrete"}
 )
 
+// newVariable makes room for a variable. They are collected in chunks: a slice
+// that grows would copy them several times.
+func (p *reader) newVariable() *ScalarVariable {
+	n := len(p.chunks) - 1
+	if n < 0 || len(p.chunks[n]) == cap(p.chunks[n]) {
+		p.chunks = append(p.chunks, make([]ScalarVariable, 0, 16<<min(n+1, 6)))
+		n++
+	}
+	c := append(p.chunks[n], ScalarVariable{})
+	p.chunks[n] = c
+	return &c[len(c)-1]
+}
+
 func (p *reader) scalarVariable(e *xml.StartElement) {
-	p.d.Variables = append(p.d.Variables, ScalarVariable{Line: p.line})
 	p.given = append(p.given, 0)
-	v, g := &p.d.Variables[len(p.d.Variables)-1], &p.given[len(p.given)-1]
+	v, g := p.newVariable(), &p.given[len(p.given)-1]
+	v.Line = p.line
 	name, reference := false, false
 	for i := range e.Attr {
 		a := &e.Attr[i]
@@ -636,7 +649,7 @@ func (p *reader) scalarVariable(e *xml.StartElement) {
 		}
 	}
 	if !typed && p.err == nil {
-		p.at(len(p.d.Variables)-1, ruleSchema, "the variable %q has no base type", clip(v.Name))
+		p.mark(location{variableElement, len(p.given) - 1, v.Line, v.Name}, ruleSchema, "the variable %q has no base type", clip(v.Name))
 	}
 }
 

@@ -213,6 +213,11 @@ var (
 		Doc:    "ModelStructure/Derivatives lists continuous Reals with the attribute derivative, each once. Others are dropped.",
 		Remedy: "usually harmless in Co-Simulation",
 	}
+	ruleDerivativesMissing = &diag.Rule{
+		ID: "MD31M", Level: diag.Info, Ref: "fmi2 26",
+		Doc:    "ModelStructure/Derivatives lists all derivatives. In Co-Simulation it may be left out.",
+		Remedy: "harmless in Co-Simulation",
+	}
 	ruleInitialUnknowns = &diag.Rule{
 		ID: "MD32", Level: diag.Warning, Strict: true, Ref: "fmi2 26, 65",
 		Doc:    "ModelStructure/InitialUnknowns lists the outputs, states and derivatives with initial approx or calculated and the calculated parameters, each once, in ascending order. Missing ones are added with dependencies on everything, others dropped.",
@@ -286,7 +291,7 @@ func Rules() []*diag.Rule {
 		ruleRangeOfType, ruleNominal, ruleStartRange, ruleDuplicate, ruleNaming, ruleVariability,
 		ruleInitial, ruleNoStart, ruleStart, ruleContinuous, ruleIndependent, ruleForModelExchange,
 		ruleAliasStart, ruleAliasSettable, ruleAliasUnit, ruleAliasVariability, ruleDerivative,
-		ruleOutputs, ruleDerivatives, ruleInitialUnknowns, ruleDependencies, ruleDependencyOrder,
+		ruleOutputs, ruleDerivatives, ruleDerivativesMissing, ruleInitialUnknowns, ruleDependencies, ruleDependencyOrder,
 		ruleKinds, ruleInitialKinds, ruleOwnDependency, ruleKnown, ruleLinear, ruleExperiment,
 		ruleStepSize, ruleSerialize, ruleNoDependencies,
 	}

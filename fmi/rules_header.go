@@ -103,9 +103,15 @@ func (p *reader) checkExperiment() {
 	}
 	if c := p.d.CoSimulation; c != nil && !c.CanHandleVariableCommunicationStepSize {
 		if n := span / *x.StepSize; math.Abs(n-math.Round(n)) > 1e-9*n {
-			p.add(ruleStepSize, path+"/@stepSize", line, "", "steps must be constant, but the time span %g is %g steps of %g", span, n, *x.StepSize)
+			p.add(ruleStepSize, path+"/@stepSize", line, "", "steps must be constant, but the time span %g is %.6g steps of %g", span, n, *x.StepSize)
 		}
 	}
+}
+
+// display is a display unit of the unit with this index.
+type display struct {
+	unit int
+	name string
 }
 
 func (p *reader) checkUnits() {
@@ -118,12 +124,13 @@ func (p *reader) checkUnits() {
 		} else {
 			seen[u.Name] = i
 		}
-		displays := map[string]bool{}
+		own := map[string]bool{}
 		for _, s := range u.Displays {
-			if displays[s.Name] {
+			if own[s.Name] {
 				p.add(ruleDefinitions, path, p.lines.units[i], u.Name, "the unit %q has the display unit %q twice", clip(u.Name), clip(s.Name))
 			}
-			displays[s.Name] = true
+			own[s.Name] = true
+			p.displays[display{i, s.Name}] = true
 		}
 	}
 	p.unitOf = seen
@@ -222,13 +229,8 @@ func (p *reader) checkUnit(r *RealAttributes, at location) {
 			p.mark(at, ruleUnit, "the unit %q of %q is not defined", clip(r.Unit), clip(name))
 		}
 		return
-	case r.DisplayUnit == "":
+	case r.DisplayUnit == "" || p.displays[display{i, r.DisplayUnit}]:
 		return
-	}
-	for _, u := range p.d.Units[i].Displays {
-		if u.Name == r.DisplayUnit {
-			return
-		}
 	}
 	p.mark(at, ruleDisplayUnit, "%q has the display unit %q, which is not defined for the unit %q", clip(at.name), clip(r.DisplayUnit), clip(r.Unit))
 }

@@ -59,6 +59,15 @@ func (p *reader) checkStructure() {
 	} {
 		p.checkList(&s)
 	}
+	listed := make(map[int]bool, len(d.Derivatives))
+	for _, u := range d.Derivatives {
+		listed[u.Index] = true
+	}
+	for i := range d.Variables {
+		if d.Variables[i].Derivative > 0 && !listed[i+1] {
+			p.at(i, ruleDerivativesMissing, "Derivatives does not name %q", clip(d.Variables[i].Name))
+		}
+	}
 	inputs := slices.ContainsFunc(d.Variables, func(v ScalarVariable) bool { return v.Causality == Input })
 	if !inputs {
 		return
@@ -133,10 +142,11 @@ func (p *reader) checkDependencies(s *structureList, u *Unknown, path string, li
 	for n, k := range u.Dependencies {
 		v := &vars[k-1]
 		switch {
+		case s.known(k-1, v): // also an output that is a state
 		case k == u.Index:
 			p.add(ruleOwnDependency, path, line, name, "%q depends on itself", clip(name))
 			own = n
-		case !s.known(k-1, v):
+		default:
 			p.add(ruleKnown, path, line, name, "%q depends on %q, which is no known", clip(name), clip(v.Name))
 		}
 		if u.Kinds == nil || u.Kinds[n] == Dependent {

@@ -64,8 +64,8 @@ func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 // allocated is freed with the instance.
 func (s *Stepper) build(p StepPlan) error {
 	in := s.in
-	const most = 8 // kinds of calls in a step
-	recs, err := cslice[record](&in.mem, most)
+	const others = 7 // calls of a step beside those of the derivatives
+	recs, err := cslice[record](&in.mem, others+p.DerivativeOrders)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,8 @@ func access[T number](s *Stepper, f function, vr []ValueReference) ([]T, error) 
 	return v, s.add(f, record{i: [7]uintptr{1: address(refs), 2: uintptr(len(vr)), 3: address(v)}})
 }
 
-// derivatives adds the setter of the input derivatives.
+// derivatives adds the setters of the input derivatives, one for each order:
+// some FMUs refuse more values in one call than they have inputs.
 func (s *Stepper) derivatives(p StepPlan) error {
 	const f = fnSetRealInputDerivatives
 	which := p.DerivativeIn
@@ -144,29 +145,37 @@ func (s *Stepper) derivatives(p StepPlan) error {
 			which[k] = k
 		}
 	}
-	n := len(which) * p.DerivativeOrders
-	if n == 0 {
+	n := len(which)
+	if n == 0 || p.DerivativeOrders == 0 {
 		return nil
 	}
 	refs, err := cslice[ValueReference](&s.in.mem, n)
 	if err != nil {
 		return err
 	}
-	orders, err := cslice[int32](&s.in.mem, n)
-	if err != nil {
-		return err
-	}
-	for k := range n {
-		w := which[k%len(which)]
+	for k, w := range which {
 		if w < 0 || w >= len(p.RealIn) {
 			return s.in.argument(f, "DerivativeIn holds %d, but there are %d Real inputs", w, len(p.RealIn))
 		}
-		refs[k], orders[k] = p.RealIn[w], int32(k/len(which)+1)
+		refs[k] = p.RealIn[w]
 	}
-	if s.Derivatives, err = cslice[float64](&s.in.mem, n); err != nil {
+	if s.Derivatives, err = cslice[float64](&s.in.mem, n*p.DerivativeOrders); err != nil {
 		return err
 	}
-	return s.add(f, record{i: [7]uintptr{1: address(refs), 2: uintptr(n), 3: address(orders), 4: address(s.Derivatives)}})
+	for order := range p.DerivativeOrders {
+		orders, err := cslice[int32](&s.in.mem, n)
+		if err != nil {
+			return err
+		}
+		for k := range orders {
+			orders[k] = int32(order + 1)
+		}
+		err = s.add(f, record{i: [7]uintptr{1: address(refs), 2: uintptr(n), 3: address(orders), 4: address(s.Derivatives[order*n:])}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // clear takes the views into freed memory away.
@@ -236,7 +245,7 @@ func (s *Stepper) Write() error {
 		return orderError(s.in.name, fnSetReal, st)
 	}
 	n := s.do
-	if n > 0 && s.fns[n-1] == fnSetRealInputDerivatives {
+	for n > 0 && s.fns[n-1] == fnSetRealInputDerivatives {
 		n--
 	}
 	_, err := s.carryOut(0, n)

@@ -172,14 +172,18 @@ func (v variable) typed(plain bool, index map[string]int) string {
 	return s + "/>"
 }
 
-// dependencies are those between steps: on inputs and states (fmi2 26–28). A
-// derivative that is itself a state depends, as a state, on itself alone.
+// dependencies are those between steps: on inputs and states (fmi2 26–28). What
+// is a state itself depends on no other known; that it depends on itself is not
+// written (MD36).
 func (m *model) dependencies(v variable, index map[string]int) string {
 	if m.plain {
 		return ""
 	}
 	var on, kind []string
 	for _, d := range v.depends {
+		if d.name == v.name {
+			continue
+		}
 		on, kind = append(on, strconv.Itoa(index[d.name])), append(kind, d.kind)
 	}
 	if len(on) == 0 {

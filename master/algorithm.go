@@ -38,6 +38,10 @@ type Algorithm interface {
 	Reject(t, H float64)
 }
 
+// InputDerivativeUser is an algorithm that sends input derivatives, where a
+// subsystem takes them, up to an order.
+type InputDerivativeUser interface{ InputDerivativeOrder() int }
+
 // Delivery tells how the approximation of one input reaches its subsystem.
 type Delivery struct {
 	Input string `json:"input"` // "subsystem.port"

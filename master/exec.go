@@ -34,7 +34,8 @@ type Exec struct {
 	discreteIO              []DiscreteIO
 	derivative              []InputDerivativeSetter
 	substep                 []Substepper
-	current                 int // the subsystem that was called last, or outside
+	current                 int      // the subsystem that was called last, or outside
+	notes                   []string // for the warnings of the run
 
 	// What a failed or rejected attempt must not touch: outputs at the last
 	// accepted point.
@@ -212,6 +213,10 @@ func (x *Exec) StageDerivative(i, order int, du []float64) error {
 	x.current = i
 	return x.derivative[i].SetInputDerivatives(order, du)
 }
+
+// Note keeps a sentence for the warnings of the run, while an algorithm is
+// initialised.
+func (x *Exec) Note(text string) { x.notes = append(x.notes, text) }
 
 // PrepareDerivatives announces the highest order of input derivatives.
 func (x *Exec) PrepareDerivatives(i, order int) error {

@@ -298,6 +298,9 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	n := initializer{x: r.x, t: r.t, g: r.sys.portGraph(initStep, false), modes: make([]Initializer, len(r.sys.Subsystems)),
 		declared: r.sys.onDeclaredLoop(initStep)}
 	e := Experiment{Start: r.opt.Start, Stop: r.opt.Stop, Tolerance: r.opt.Tolerance, HasTol: r.opt.Tolerance > 0}
+	if user, ok := r.alg.(InputDerivativeUser); ok {
+		e.InputDerivatives = user.InputDerivativeOrder()
+	}
 	if err := n.enter(ctx, e); err != nil {
 		return r.fail(err)
 	}
@@ -330,6 +333,9 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	}
 	if err := r.alg.Init(r.x, r.t); err != nil {
 		return r.fail(err)
+	}
+	for _, text := range r.x.notes {
+		r.warn(text)
 	}
 	for i, saver := range r.saver {
 		if r.states[i], err = saver.SaveState(nil); err != nil {

@@ -97,6 +97,9 @@ type Experiment struct {
 	StopKnown bool // Stop is a bound that no step passes (fmi2 40)
 	Tolerance float64
 	HasTol    bool
+	// InputDerivatives is the highest order of input derivatives that the
+	// algorithm would like to send; 0 = none.
+	InputDerivatives int
 }
 
 // Initializer is a subsystem with an initialisation mode (fmi2 39–43).
@@ -121,7 +124,7 @@ type DiscreteIO interface {
 // InputDerivativeSetter is a subsystem that interpolates its inputs.
 type InputDerivativeSetter interface {
 	// PrepareInputDerivatives announces, before the first step, the highest
-	// order that will be set.
+	// order that will be set. ErrCapability: the subsystem does not take it.
 	PrepareInputDerivatives(order int) error
 	// SetInputDerivatives stages the derivative of the given order (1, 2, …) of
 	// all inputs at the start of the next step, du [len(Info.In)].

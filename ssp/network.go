@@ -45,6 +45,7 @@ type FlatComponent struct {
 	Path           string // names from the outermost system down: "SuT.edrive_mass"
 	URI            string // source as written
 	Source         string // absolute path of the FMU; "" if Problem is set
+	Shown          string // the same as the user knows it: "system.ssp/resources/a.fmu"
 	Type           string // MIME type
 	Implementation string // any, CoSimulation, ModelExchange or ScheduledExecution; the caller decides
 	Connectors     []Connector
@@ -202,7 +203,7 @@ func (p *Package) component(e *Component, path string) *FlatComponent {
 			c.problemRule, c.Problem = ruleFile, fmt.Errorf("component %q: %w", path, err)
 			break
 		}
-		c.Source = filepath.Join(p.Dir, rel)
+		c.Source, c.Shown = filepath.Join(p.Dir, rel), p.shown(rel)
 	}
 	return c
 }

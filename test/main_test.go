@@ -85,22 +85,6 @@ func system(t testing.TB, name string) string {
 	return built.path[name]
 }
 
-// exampleFMU gives the path of one of our FMUs.
-func exampleFMU(t testing.TB, name string) string {
-	t.Helper()
-	built.Lock()
-	defer built.Unlock()
-	path := filepath.Join(work, name+".fmu")
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	path, err := fmus.Build(work, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // outcome is what a call of the program left behind.
 type outcome struct {
 	code     int
@@ -141,8 +125,14 @@ type manifest struct {
 // macrostep calls the program in a folder of its own.
 func macrostep(t testing.TB, args ...string) (code int, output string) {
 	t.Helper()
+	return macrostepIn(t, t.TempDir(), args...)
+}
+
+// macrostepIn calls the program in a given folder.
+func macrostepIn(t testing.TB, dir string, args ...string) (code int, output string) {
+	t.Helper()
 	cmd := exec.Command(program, args...)
-	cmd.Dir = t.TempDir()
+	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 const childEnv = "MACROSTEP_TEST_CHILD_PARENT"
@@ -34,7 +35,7 @@ func child(parent string) {
 		os.Exit(1)
 	}
 	fmt.Println(d.Path)
-	select {}
+	time.Sleep(time.Minute) // until it is killed; a select without cases would count as a deadlock
 }
 
 // start runs a child and gives the path of its folder.

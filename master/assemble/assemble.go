@@ -195,15 +195,16 @@ func (a *Assembly) noEffect() {
 // openAll opens each FMU file once, several at a time.
 func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU, error) {
 	type opened struct {
-		fmu  *fmi.FMU
-		list *diag.List
-		err  error
+		shown string
+		fmu   *fmi.FMU
+		list  *diag.List
+		err   error
 	}
 	files := map[string]*opened{}
 	var order []string
 	for _, c := range components {
 		if files[c.Source] == nil {
-			files[c.Source] = &opened{}
+			files[c.Source] = &opened{shown: c.Shown}
 			order = append(order, c.Source)
 		}
 	}
@@ -219,6 +220,10 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 	byFile := map[string]*fmi.FMU{}
 	for _, file := range order {
 		r := files[file]
+		rename(r.list.Findings, file, r.shown)
+		if list := (*diag.ListError)(nil); errors.As(r.err, &list) {
+			rename(list.Findings, file, r.shown)
+		}
 		a.Findings.Append(r.list)
 		errs = append(errs, r.err)
 		if r.fmu != nil {
@@ -227,6 +232,14 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 		}
 	}
 	return byFile, errors.Join(errs...)
+}
+
+// rename names a file in findings as the user knows it: an FMU of an archive
+// lies in a private folder.
+func rename(findings []diag.Finding, file, shown string) {
+	for i := range findings {
+		findings[i].File = strings.Replace(findings[i].File, file, shown, 1)
+	}
 }
 
 // Load brings the libraries of the FMUs into the process and checks that they

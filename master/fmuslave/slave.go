@@ -60,6 +60,7 @@ type Slave struct {
 	stringOut    []string
 	stringsDirty bool // stringIn differs from what the FMU has
 	stale        bool // the FMU went back to a saved state; its outputs are not read yet
+	derivatives  int  // highest order of input derivatives that it takes
 }
 
 var (
@@ -129,21 +130,14 @@ func references(list []signal, kind master.Kind) []fmi.ValueReference {
 func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	s.stepper, s.stale, s.before = nil, false, 0
 	s.stepPlan.DerivativeOrders = 0
+	if err := s.probeInputDerivatives(e); err != nil {
+		return err
+	}
 	var err error
 	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, s.config.Options); err != nil {
 		return err
 	}
-	x := fmi.Experiment{Start: e.Start}
-	if e.HasTol {
-		x.Tolerance = &e.Tolerance
-	}
-	if e.StopKnown {
-		x.Stop = &e.Stop
-	}
-	if err := s.instance.SetupExperiment(x); err != nil {
-		return err
-	}
-	if err := s.starts.before.set(s.instance); err != nil {
+	if err := s.setUp(s.instance, e); err != nil {
 		return err
 	}
 	if err := s.instance.EnterInitializationMode(); err != nil {
@@ -164,6 +158,21 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	}
 	s.stringsDirty = false
 	return nil
+}
+
+// setUp tells an instance the experiment, and parameters and start values.
+func (s *Slave) setUp(in *fmi.Instance, e master.Experiment) error {
+	x := fmi.Experiment{Start: e.Start}
+	if e.HasTol {
+		x.Tolerance = &e.Tolerance
+	}
+	if e.StopKnown {
+		x.Stop = &e.Stop
+	}
+	if err := in.SetupExperiment(x); err != nil {
+		return err
+	}
+	return s.starts.before.set(in)
 }
 
 // prepare makes the crossing of a plan; the values staged so far are kept.
@@ -266,6 +275,9 @@ func (s *Slave) SetDiscrete(v *master.Values) error {
 // PrepareInputDerivatives makes the step send derivatives up to order. Groups
 // are made after it.
 func (s *Slave) PrepareInputDerivatives(order int) error {
+	if order > s.derivatives {
+		return fmt.Errorf("%w: the FMU takes input derivatives up to order %d, not %d", master.ErrCapability, s.derivatives, order)
+	}
 	if s.stepPlan.DerivativeOrders == order {
 		return nil
 	}

@@ -1,0 +1,434 @@
+package fmi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf16"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// fullXML has every element and attribute of the schema, none at its default.
+const fullXML = `<?xml version="1.0" encoding="UTF-8"?>
+<!-- comment --><!DOCTYPE fmiModelDescription>
+<fmiModelDescription xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="x.xsd"
+    fmiVersion="2.0" modelName="m &lt;1&gt;" guid="{g}" description="d" author="a" version="v" copyright="c" license="l"
+    generationTool="t" generationDateAndTime="2026-01-02T03:04:05Z" variableNamingConvention="structured" numberOfEventIndicators="7">
+  <ModelExchange modelIdentifier="me" needsExecutionTool="true" completedIntegratorStepNotNeeded="1"
+      canBeInstantiatedOnlyOncePerProcess="true" canNotUseMemoryManagementFunctions="true" canGetAndSetFMUstate="true"
+      canSerializeFMUstate="true" providesDirectionalDerivative="true"><SourceFiles><File name="me.c"/></SourceFiles></ModelExchange>
+  <CoSimulation modelIdentifier="cs" needsExecutionTool="true" canHandleVariableCommunicationStepSize="true"
+      canInterpolateInputs="true" maxOutputDerivativeOrder="3" canRunAsynchronuously="true"
+      canBeInstantiatedOnlyOncePerProcess="true" canNotUseMemoryManagementFunctions="true" canGetAndSetFMUstate="true"
+      canSerializeFMUstate="true" providesDirectionalDerivative="true"><SourceFiles><File name="a.c"/><File name="b.c"/></SourceFiles></CoSimulation>
+  <UnitDefinitions>
+    <Unit name="U"><BaseUnit kg="1" m="2" s="-3" A="4" K="5" mol="6" cd="7" rad="8" factor="9.5" offset="-10"/><DisplayUnit name="D" factor="11" offset="12"/></Unit>
+    <Unit name="unknown"/>
+    <Unit name="number"><BaseUnit/></Unit>
+  </UnitDefinitions>
+  <TypeDefinitions>
+    <SimpleType name="TR" description="real"><Real quantity="Q" unit="U" displayUnit="D" relativeQuantity="true" min="-1" max="1" nominal="0.5" unbounded="true"/></SimpleType>
+    <SimpleType name="TI"><Integer quantity="N" min="-2147483648" max="2147483647"/></SimpleType>
+    <SimpleType name="TB"><Boolean/></SimpleType>
+    <SimpleType name="TS"><String/></SimpleType>
+    <SimpleType name="TE"><Enumeration quantity="E"><Item name="one" value="-1" description="minus one"/><Item name="two" value="5"/></Enumeration></SimpleType>
+  </TypeDefinitions>
+  <LogCategories><Category name="events" description="what happens"/></LogCategories>
+  <DefaultExperiment startTime="1" stopTime="2" tolerance="3e-3" stepSize="0.25"/>
+  <VendorAnnotations><Tool name="w"><a:x xmlns:a="urn:a" b="&amp;">é<!-- kept --></a:x></Tool><Tool name="empty"/></VendorAnnotations>
+  <ModelVariables>
+    <ScalarVariable name="s" valueReference="0" description="state" initial="exact" canHandleMultipleSetPerTimeInstant="false">
+      <Real declaredType="TR" start="0.25" reinit="true"/>
+      <Annotations><Tool name="w"><y/></Tool></Annotations>
+    </ScalarVariable>
+    <ScalarVariable name="der(s)" valueReference="4294967295" causality="output" variability="continuous" initial="approx"><Real derivative="1" start="-1e-3" unit="U" relativeQuantity="0" nominal="2"/></ScalarVariable>
+    <ScalarVariable name="i" valueReference="1" causality="parameter" variability="tunable"><Integer declaredType="TI" start="-5" min="-6" quantity="own"/></ScalarVariable>
+    <ScalarVariable name="b" valueReference="2" causality="input" variability="discrete"><Boolean declaredType="TB" start="1"/></ScalarVariable>
+    <ScalarVariable name="t" valueReference="3" variability="constant"><String declaredType="TS" start=" &quot;text&quot; "/></ScalarVariable>
+    <ScalarVariable name="e" valueReference="1" causality="local" variability="discrete" initial="calculated"><Enumeration declaredType="TE" quantity="F" min="-1" max="5"/></ScalarVariable>
+    <ScalarVariable name="k" valueReference="9" causality="calculatedParameter" variability="fixed"><Real/></ScalarVariable>
+    <ScalarVariable name="time" valueReference="10" causality="independent"><Real/></ScalarVariable>
+  </ModelVariables>
+  <ModelStructure>
+    <Outputs><Unknown index="2" dependencies=" 1
+       4 8 " dependenciesKind="fixed dependent tunable"/></Outputs>
+    <Derivatives><Unknown index="2" dependencies="1" dependenciesKind="discrete"/></Derivatives>
+    <InitialUnknowns><Unknown index="2" dependencies="" dependenciesKind=""/><Unknown index="7" dependencies="1" dependenciesKind="constant"/></InitialUnknowns>
+  </ModelStructure>
+</fmiModelDescription>`
+
+func ptr[T any](v T) *T { return &v }
+
+func TestReadEverything(t *testing.T) {
+	got, l, err := readText(fullXML, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Findings) != 2 { // an alias of a parameter, and a rule for Model Exchange
+		t.Errorf("findings %v", l.Findings)
+	}
+	tr := RealAttributes{Quantity: "Q", Unit: "U", DisplayUnit: "D", RelativeQuantity: true, Unbounded: true, Min: ptr(-1.), Max: ptr(1.), Nominal: ptr(0.5)}
+	want := &ModelDescription{
+		FMIVersion: "2.0", ModelName: "m <1>", GUID: "{g}", Description: "d", Author: "a", Version: "v", Copyright: "c", License: "l",
+		GenerationTool: "t", GenerationDateAndTime: "2026-01-02T03:04:05Z", VariableNamingConvention: "structured", NumberOfEventIndicators: 7,
+		ModelExchange: &ModelExchange{"me", true, true, true, true, true, true, true, []string{"me.c"}},
+		CoSimulation:  &CoSimulation{"cs", true, true, true, 3, true, true, true, true, true, true, []string{"a.c", "b.c"}},
+		Units: []unit.Definition{
+			{Name: "U", Base: &unit.Base{Kg: 1, M: 2, S: -3, A: 4, K: 5, Mol: 6, Cd: 7, Rad: 8, Factor: 9.5, Offset: -10}, Displays: []unit.Display{{Name: "D", Factor: 11, Offset: 12}}},
+			{Name: "unknown"},
+			{Name: "number", Base: &unit.One},
+		},
+		Types: []SimpleType{
+			{Name: "TR", Description: "real", Type: Real, Real: tr},
+			{Name: "TI", Type: Integer, Integer: IntegerAttributes{Quantity: "N", Min: ptr[int32](math.MinInt32), Max: ptr[int32](math.MaxInt32)}},
+			{Name: "TB", Type: Boolean},
+			{Name: "TS", Type: String},
+			{Name: "TE", Type: Enumeration, Integer: IntegerAttributes{Quantity: "E"}, Items: []EnumerationItem{{"one", -1, "minus one"}, {"two", 5, ""}}},
+		},
+		LogCategories:     []LogCategory{{"events", "what happens"}},
+		DefaultExperiment: &DefaultExperiment{ptr(1.), ptr(2.), ptr(3e-3), ptr(0.25)},
+		VendorAnnotations: []VendorAnnotation{{"w", `<a:x xmlns:a="urn:a" b="&amp;">é<!-- kept --></a:x>`}, {"empty", ""}},
+		Variables: []ScalarVariable{
+			{Name: "s", Description: "state", Initial: Exact, DeclaredType: "TR", Reinit: true, Real: tr, HasStart: true, StartReal: 0.25, Annotations: []VendorAnnotation{{"w", "<y/>"}}, Line: 29},
+			{Name: "der(s)", ValueReference: math.MaxUint32, Causality: Output, Initial: Approx, Derivative: 1, Real: RealAttributes{Unit: "U", Nominal: ptr(2.)}, HasStart: true, StartReal: -1e-3, Line: 33},
+			{Name: "i", ValueReference: 1, Causality: Parameter, Variability: Tunable, Initial: Exact, Type: Integer, DeclaredType: "TI", Integer: IntegerAttributes{Quantity: "own", Min: ptr[int32](-6), Max: ptr[int32](math.MaxInt32)}, HasStart: true, StartInteger: -5, Line: 34},
+			{Name: "b", ValueReference: 2, Causality: Input, Variability: Discrete, Type: Boolean, DeclaredType: "TB", HasStart: true, StartBoolean: true, Line: 35},
+			{Name: "t", ValueReference: 3, Variability: Constant, Initial: Exact, Type: String, DeclaredType: "TS", HasStart: true, StartString: ` "text" `, Line: 36},
+			{Name: "e", ValueReference: 1, Variability: Discrete, Initial: Calculated, Type: Enumeration, DeclaredType: "TE", Integer: IntegerAttributes{Quantity: "F", Min: ptr[int32](-1), Max: ptr[int32](5)}, AliasOf: 3, Line: 37},
+			{Name: "k", ValueReference: 9, Causality: CalculatedParameter, Variability: Fixed, Initial: Calculated, Line: 38},
+			{Name: "time", ValueReference: 10, Causality: Independent, Line: 39},
+		},
+		Outputs:         []Unknown{{Index: 2, Declared: true, Dependencies: []int{1, 4, 8}, Kinds: []DependencyKind{FixedFactor, Dependent, TunableFactor}}},
+		Derivatives:     []Unknown{{Index: 2, Declared: true, Dependencies: []int{1}, Kinds: []DependencyKind{DiscreteFactor}}},
+		InitialUnknowns: []Unknown{{Index: 2, Declared: true, Dependencies: []int{}}, {Index: 7, Declared: true, Dependencies: []int{1}, Kinds: []DependencyKind{ConstantFactor}}},
+	}
+	got.byName = nil
+	g, w := reflect.ValueOf(*got), reflect.ValueOf(*want)
+	for i := range g.NumField() {
+		name := g.Type().Field(i).Name
+		if name == "Variables" {
+			continue
+		}
+		if a, b := g.Field(i), w.Field(i); !reflect.DeepEqual(values(a), values(b)) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, values(a), values(b))
+		}
+	}
+	for i := range want.Variables {
+		if i < len(got.Variables) && !reflect.DeepEqual(got.Variables[i], want.Variables[i]) {
+			t.Errorf("variable %d:\n got %+v\nwant %+v", i, got.Variables[i], want.Variables[i])
+		}
+	}
+	if len(got.Variables) != len(want.Variables) {
+		t.Errorf("%d variables", len(got.Variables))
+	}
+}
+
+// values gives what a field holds, also if it is not exported.
+func values(v reflect.Value) any {
+	if !v.CanInterface() {
+		return nil
+	}
+	return v.Interface()
+}
+
+func TestDefaults(t *testing.T) {
+	d, l, err := readText(`<fmiModelDescription fmiVersion="2.0" modelName="" guid="">
+		<CoSimulation modelIdentifier="x"/><ModelVariables><ScalarVariable name="v" valueReference="0"><Real/></ScalarVariable></ModelVariables><ModelStructure/></fmiModelDescription>`, true)
+	if err != nil || len(l.Findings) > 0 {
+		t.Fatal(err, l.Findings)
+	}
+	if d.VariableNamingConvention != "flat" || d.DefaultExperiment != nil || *d.CoSimulation.ref() != (flags{}) {
+		t.Errorf("%+v, %+v", d, d.CoSimulation)
+	}
+	v := d.Variables[0]
+	if v.Causality != Local || v.Variability != Continuous || v.Initial != Calculated || v.HasStart || v.Real != (RealAttributes{}) {
+		t.Errorf("%+v", v)
+	}
+}
+
+type flags [9]bool
+
+func (c *CoSimulation) ref() *flags {
+	return &flags{c.NeedsExecutionTool, c.CanHandleVariableCommunicationStepSize, c.CanInterpolateInputs, c.MaxOutputDerivativeOrder > 0,
+		c.CanRunAsynchronously, c.CanBeInstantiatedOnlyOncePerProcess, c.CanNotUseMemoryManagementFunctions, c.CanGetAndSetFMUState, c.CanSerializeFMUState}
+}
+
+// TestInitialTable compares the whole table of fmi2 19 with what reading gives.
+func TestInitialTable(t *testing.T) {
+	// By variability: constant, fixed, tunable, discrete, continuous. In each
+	// the default, then what else is allowed; "" = not allowed, "-" = none.
+	table := map[Causality][5]string{
+		Parameter:           {"", "e", "e", "", ""},
+		CalculatedParameter: {"", "ca", "ca", "", ""},
+		Input:               {"", "", "", "-", "-"},
+		Output:              {"e", "", "", "cea", "cea"},
+		Local:               {"e", "ca", "ca", "cea", "cea"},
+		Independent:         {"", "", "", "", "-"},
+	}
+	letters := map[Initial]string{Exact: "e", Approx: "a", Calculated: "c", InitialNone: "-"}
+	for c, row := range table {
+		for k, v := range []Variability{Constant, Fixed, Tunable, Discrete, Continuous} {
+			for _, i := range []Initial{InitialNone, Exact, Approx, Calculated} {
+				initial := ""
+				if i != InitialNone {
+					initial = fmt.Sprintf(` initial="%v"`, i)
+				}
+				text := fmt.Sprintf(`<fmiModelDescription fmiVersion="2.0" modelName="x" guid="1"><CoSimulation modelIdentifier="x"/><ModelVariables>
+					<ScalarVariable name="v" valueReference="0" causality="%v" variability="%v"%s><Real start="0"/></ScalarVariable></ModelVariables><ModelStructure/></fmiModelDescription>`, c, v, initial)
+				d, l, err := readText(text, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				has := func(id string) bool {
+					for _, f := range l.Findings {
+						if f.ID == id {
+							return true
+						}
+					}
+					return false
+				}
+				got := &d.Variables[0]
+				what := fmt.Sprintf("%v %v %v", c, v, i)
+				if allowed := row[k] != ""; has("MD19") == allowed {
+					t.Errorf("%s: MD19 %v", what, !allowed)
+				} else if !allowed {
+					continue
+				}
+				want := row[k][:1]
+				if i != InitialNone {
+					if ok := strings.Contains(row[k], letters[i]); ok {
+						want = letters[i]
+					} else if !has("MD20") {
+						t.Errorf("%s: no MD20", what)
+					}
+				}
+				if letters[got.Initial] != want || got.Causality != c || got.Variability != v {
+					t.Errorf("%s: initial %v", what, got.Initial)
+				}
+			}
+		}
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	const text = `<?xml version="1.0" encoding="ENC"?><fmiModelDescription fmiVersion="2.0" modelName="Größe €𝄞" guid="1"><CoSimulation modelIdentifier="x"/><ModelVariables/><ModelStructure/></fmiModelDescription>`
+	in := func(name string) string { return strings.Replace(text, "ENC", name, 1) }
+	wide := func(big bool, bom bool) string {
+		var b strings.Builder
+		units := utf16.Encode([]rune(in("UTF-16")))
+		if bom {
+			units = append([]uint16{0xfeff}, units...)
+		}
+		for _, u := range units {
+			if big {
+				b.WriteByte(byte(u >> 8))
+			}
+			b.WriteByte(byte(u))
+			if !big {
+				b.WriteByte(byte(u >> 8))
+			}
+		}
+		return b.String()
+	}
+	eight := func(name string, codes map[rune]byte) string {
+		var b strings.Builder
+		for _, r := range in(name) {
+			if c, ok := codes[r]; ok {
+				b.WriteByte(c)
+			} else {
+				b.WriteByte(byte(r))
+			}
+		}
+		return b.String()
+	}
+	for _, c := range []struct{ name, text, want, id string }{
+		{"UTF-8", in("UTF-8"), "Größe €𝄞", ""},
+		{"lower case", in("utf-8"), "Größe €𝄞", ""},
+		{"byte order mark", "\xef\xbb\xbf" + in("UTF-8"), "Größe €𝄞", ""},
+		{"no declaration", strings.TrimPrefix(in("UTF-8"), `<?xml version="1.0" encoding="UTF-8"?>`), "Größe €𝄞", ""},
+		{"Latin-1", eight("ISO-8859-1", map[rune]byte{'€': 0x80, '𝄞': '?'}), "Größe €?", "MD2"},
+		{"Windows-1252", eight("windows-1252", map[rune]byte{'€': 0x80, '𝄞': 0x9f}), "Größe €Ÿ", "MD2"},
+		{"Latin-9", eight("ISO-8859-15", map[rune]byte{'€': 0xa4, '𝄞': 0xbe}), "Größe €Ÿ", "MD2"},
+		{"UTF-16LE", wide(false, true), "Größe €𝄞", "MD2"},
+		{"UTF-16BE", wide(true, true), "Größe €𝄞", "MD2"},
+		{"UTF-16LE without mark", wide(false, false), "Größe €𝄞", "MD2"},
+		{"UTF-16BE without mark", wide(true, false), "Größe €𝄞", "MD2"},
+	} {
+		for how, r := range map[string]io.Reader{"whole": strings.NewReader(c.text), "bytewise": iotest.OneByteReader(strings.NewReader(c.text))} {
+			var l diag.List
+			d, err := ReadDescription(r, "x", &l)
+			if err != nil {
+				t.Errorf("%s, %s: %v", c.name, how, err)
+				continue
+			}
+			if d.ModelName != c.want {
+				t.Errorf("%s, %s: %q, want %q", c.name, how, d.ModelName, c.want)
+			}
+			id := ""
+			for _, f := range l.Findings {
+				if f.ID != "MD1L" {
+					id += f.ID
+				}
+			}
+			if id != c.id {
+				t.Errorf("%s, %s: findings %v", c.name, how, l.Findings)
+			}
+		}
+	}
+}
+
+func TestReadErrorOfReader(t *testing.T) {
+	boom := errors.New("boom")
+	for _, n := range []int{0, 600, 2000} {
+		d, err := ReadDescription(io.MultiReader(strings.NewReader(fullXML[:n]), iotest.ErrReader(boom)), "x.xml", nil)
+		if d != nil || !errors.Is(err, boom) {
+			t.Errorf("after %d bytes: %v", n, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "x.xml") {
+			t.Errorf("the file is not named: %v", err)
+		}
+	}
+}
+
+func TestGrouping(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`<fmiModelDescription fmiVersion="2.0" modelName="x" guid="1"><CoSimulation modelIdentifier="x"/><ModelVariables>`)
+	for i := range 50 {
+		fmt.Fprintf(&b, `<ScalarVariable name="v%d" valueReference="%d" causality="input"><Real/></ScalarVariable>`, i, i)
+	}
+	b.WriteString(`</ModelVariables><ModelStructure/></fmiModelDescription>`)
+	_, l, err := readText(b.String(), false)
+	if err != nil || len(l.Findings) != 1 {
+		t.Fatal(err, l.Findings)
+	}
+	if got, want := l.Findings[0].Message, `the input "v0" has no start value; 49 more places break this rule: v1, v2, v3, v4, v5, v6, v7, v8, …`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	_, l, err = readText(b.String(), true)
+	if err == nil || len(l.Findings) != errorsListed {
+		t.Fatal(err, len(l.Findings))
+	}
+	if last := l.Findings[errorsListed-1].Message; !strings.Contains(last, "30 more places") {
+		t.Error(last)
+	}
+}
+
+func TestStructuredNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a": true, "_0": true, "a.b": true, "a[1]": true, "a[1,22].b[3]": true, "'q q'.x": true, `'\n'[0]`: true, `'it\'s'`: true,
+		"der(a)": true, "der(a.b[1],2)": true, "der[0]": true, "der": true, "derx(a)": false,
+		"": false, "0": false, "a.": false, ".a": false, "a..b": false, "a b": false, "a[": false, "a[]": false, "a[1": false, "a[1,]": false,
+		"a[1 ]": false, "a[-1]": false, "a[1]b": false, "''": false, "'": false, "'a": false, `'\'`: false, `'\x'`: false, "'ä'": false, "ä": false,
+		"der(a": false, "der()": false, "der(a,)": false, "der(a,1,2)": false, "der(a)x": false, "der(der(a))": false, "$a": false, "a[1]'b'": false,
+	} {
+		if got := structured(name); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestStateAsOutput: y = x depends on x, as a known.
+func TestStateAsOutput(t *testing.T) {
+	text := strings.NewReplacer(`name="x" valueReference="2"`, `name="x" valueReference="2" causality="output"`,
+		`<Outputs>`, `<Outputs><Unknown index="5" dependencies="5"/>`).Replace(baseXML)
+	d, l, err := readText(text, true)
+	if err != nil || len(l.Findings) > 0 {
+		t.Fatal(err, l.Findings)
+	}
+	if u := d.Outputs[0]; u.Index != 5 || !reflect.DeepEqual(u.Dependencies, []int{5}) {
+		t.Errorf("%+v", u)
+	}
+}
+
+func TestLookups(t *testing.T) {
+	d, _, err := readText(fullXML, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := d.Variable("k"); !ok || v != &d.Variables[6] {
+		t.Error("k is not found")
+	}
+	if _, ok := d.Variable("kk"); ok {
+		t.Error("kk is found")
+	}
+	made := ModelDescription{Variables: []ScalarVariable{{Name: "a"}, {Name: "b"}}}
+	if v, ok := made.Variable("b"); !ok || v != &made.Variables[1] {
+		t.Error("b is not found")
+	}
+	if items := d.Enumeration("TE"); len(items) != 2 || d.Enumeration("TX") != nil {
+		t.Errorf("items %v", items)
+	}
+	if u, ok := d.Unit("U"); !ok || u != &d.Units[0] {
+		t.Error("U is not found")
+	}
+	if _, ok := d.Unit("V"); ok {
+		t.Error("V is found")
+	}
+	if o := d.OutputVariables(); len(o) != 1 || o[0] != &d.Variables[1] {
+		t.Errorf("outputs %v", o)
+	}
+}
+
+func TestStateless(t *testing.T) {
+	for xml, want := range map[string]bool{
+		`<Tool name="macrostep"><stateless/></Tool>`:                               true,
+		`<Tool name="macrostep"><stateless value="true"/></Tool>`:                  true,
+		`<Tool name="macrostep"><stateless value="false"/></Tool>`:                 false,
+		`<Tool name="macrostep"><m><stateless value=" 1 "></stateless></m></Tool>`: true,
+		`<Tool name="macrostep"><x/></Tool>`:                                       false,
+		`<Tool name="macrostep"/>`:                                                 false,
+		`<Tool name="other"><stateless/></Tool>`:                                   false,
+		`<Tool name="other"><x/></Tool><Tool name="macrostep"><stateless/></Tool>`: true,
+		`<Tool name="macrostep"><!-- <stateless/> --></Tool>`:                      false,
+	} {
+		d, _, err := readText(strings.Replace(baseXML, `<Tool name="one"/>`, xml, 1), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Stateless(); got != want {
+			t.Errorf("%s: %v", xml, got)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for got, want := range map[string]string{
+		Enumeration.String(): "Enumeration", CalculatedParameter.String(): "calculatedParameter", Discrete.String(): "discrete",
+		Approx.String(): "approx", InitialNone.String(): "", TunableFactor.String(): "tunable", Causality(99).String(): "99?",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func FuzzReadDescription(f *testing.F) {
+	f.Add([]byte(baseXML), false)
+	f.Add([]byte(fullXML), true)
+	for _, c := range ruleCases {
+		f.Add([]byte(strings.Replace(baseXML, c.old, c.new, 1)), false)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, strict bool) {
+		l := &diag.List{Strict: strict}
+		d, err := ReadDescription(strings.NewReader(string(data)), "x.xml", l)
+		if (d == nil) == (err == nil) {
+			t.Fatalf("description %v, error %v", d != nil, err)
+		}
+		for _, x := range l.Findings {
+			if x.Message == "" || x.Path == "" || x.Remedy == "" || x.Level == diag.Error && err == nil {
+				t.Fatalf("finding %+v", x)
+			}
+		}
+		if d != nil {
+			consistent(t, d)
+			d.Stateless()
+		}
+	})
+}

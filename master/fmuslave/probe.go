@@ -1,0 +1,53 @@
+package fmuslave
+
+import (
+	"sync/atomic"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+)
+
+// probeInputDerivatives finds the highest order of input derivatives that the
+// FMU takes, up to the one asked for. FMI 2.0 has no attribute for it; many
+// FMUs take only the first order, some of these ignore the others with a mere
+// warning, and some are beyond repair after they have refused one. So orders
+// above the first are tried on an instance of its own, which is thrown away. An
+// FMU that lives only once in a process is not tried: it counts for order 1.
+func (s *Slave) probeInputDerivatives(e master.Experiment) error {
+	cs := s.config.FMU.Description.CoSimulation
+	s.derivatives = 0
+	if !cs.CanInterpolateInputs {
+		return nil
+	}
+	s.derivatives = 1
+	if e.InputDerivatives < 2 || len(s.in) == 0 || cs.CanBeInstantiatedOnlyOncePerProcess {
+		return nil
+	}
+	var complaints atomic.Int32
+	o := s.config.Options
+	o.Log = func(m fmi.LogMessage) {
+		if m.Status != fmi.StatusOK {
+			complaints.Add(1)
+		}
+	}
+	in, err := s.config.FMU.Instantiate(s.config.Name+" (probe)", o)
+	if err != nil {
+		return err
+	}
+	defer in.Free() // whatever state it is in: nothing depends on it
+	if s.setUp(in, e) != nil || in.EnterInitializationMode() != nil || s.starts.inside.set(in) != nil || in.ExitInitializationMode() != nil {
+		return nil // the real instance will say what is wrong
+	}
+	orders, zeros := make([]int32, len(s.in)), make([]float64, len(s.in))
+	for order := 2; order <= e.InputDerivatives; order++ {
+		for k := range orders {
+			orders[k] = int32(order)
+		}
+		complaints.Store(0)
+		if in.SetRealInputDerivatives(s.initPlan.RealIn, orders, zeros) != nil || complaints.Load() > 0 {
+			return nil
+		}
+		s.derivatives = order
+	}
+	return nil
+}
