@@ -381,11 +381,26 @@ func TestSet(t *testing.T) {
 // A name splits at the longest component path that has the variable.
 func TestLongestPath(t *testing.T) {
 	other := probeFMU(t, "", "<!-- another -->")
-	s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", ""), "g.fmu": other}, elements: component("p", "f.fmu", "") + component("p.p", "g.fmu", "")}
-	// Component p has a variable p.alias; component p.p has p.alias and no alias.
-	a := sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "p.p.alias", Value: "8"}, {Name: "p.p.p", Value: "3"}}})
-	_, values := run(t, a, 1, 0.5)
-	expect(t, values, map[string]any{"p.q": 11.0, "p.p.q": 6.0})
+	one, two := component("p", "f.fmu", ""), component("p.p", "g.fmu", "")
+	for _, elements := range []string{one + two, two + one} {
+		s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", ""), "g.fmu": other}, elements: elements}
+		// Only p has a p.alias, only p.p has a p.
+		a := sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "p.p.alias", Value: "8"}, {Name: "p.p.p", Value: "3"}}})
+		_, values := run(t, a, 1, 0.5)
+		expect(t, values, map[string]any{"p.q": 11.0, "p.p.q": 6.0})
+	}
+	// Where both fit, the longer one has it.
+	both, err := fmus.Pack(t.TempDir(), "both", strings.Replace(probe.Description("both", "", ""), `name="u"`, `name="p.u"`, 1), "int nothing;\n")
+	must(t, err)
+	for _, elements := range []string{one + two, two + one} {
+		s := system{fmus: map[string]string{"f.fmu": both, "g.fmu": other}, elements: elements}
+		a := sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "p.p.u", Value: "8"}}, Driven: []string{"p.p.u"}})
+		for _, info := range a.System.Infos {
+			if n := len(info.In); n != map[string]int{"p": 0, "p.p": 1}[info.Name] || n == 1 && info.StartIn[0] != 8 {
+				t.Errorf("%s: inputs %v, start %v", info.Name, info.In, info.StartIn)
+			}
+		}
+	}
 }
 
 // What is exchanged and recorded.
