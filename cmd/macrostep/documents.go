@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -33,8 +34,10 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, Log: func(m fmi.LogMessage) {
 		o.Logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
 	}}
+	var trace *fmi.Trace
 	if o.Trace != nil {
-		options.Instance.Trace = fmi.NewTrace(o.Trace)
+		trace = fmi.NewTrace(o.Trace)
+		options.Instance.Trace = trace
 	}
 	a, err := assemble.Open(path, options)
 	if err == nil {
@@ -46,7 +49,14 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	out := &opened{
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
-		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings, Close: a.Close,
+		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
+		Close: func() error {
+			err := a.Close()
+			if trace != nil && trace.Err() != nil {
+				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", trace.Err()))
+			}
+			return err
+		},
 	}
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, o.Tolerance)

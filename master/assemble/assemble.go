@@ -86,6 +86,11 @@ var (
 	}
 )
 
+// Rules lists the rules of this package.
+func Rules() []*diag.Rule {
+	return []*diag.Rule{ruleImplementation, ruleOnce, ruleNoEffect, ruleRange}
+}
+
 // Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd, or
 // a single .fmu, whose component is called by the file name without .fmu. The
 // assembly is not nil also when the error is a list of findings.

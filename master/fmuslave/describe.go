@@ -14,8 +14,8 @@ type signal struct {
 	kind     master.Kind
 }
 
-// KindOf gives the kind in which a variable travels: an enumeration as Integer.
-func KindOf(t fmi.BaseType) master.Kind {
+// kindOf gives the kind in which a variable travels: an enumeration as Integer.
+func kindOf(t fmi.BaseType) master.Kind {
 	switch t {
 	case fmi.Integer, fmi.Enumeration:
 		return master.Integer
@@ -75,7 +75,7 @@ func (s *Slave) signals(d *fmi.ModelDescription, names []string, causality fmi.C
 		if what != "" && v.Causality != causality {
 			return nil, fmt.Errorf("%s: variable %q is no %s but has causality %s", s.info.Name, name, what, v.Causality)
 		}
-		out = append(out, signal{v, KindOf(v.Type)})
+		out = append(out, signal{v, kindOf(v.Type)})
 	}
 	return out, nil
 }

@@ -104,7 +104,12 @@ func started(tb testing.TB, c fmuslave.Config) *fmuslave.Slave {
 
 func start(tb testing.TB, s *fmuslave.Slave) {
 	tb.Helper()
-	must(tb, s.EnterInit(tb.Context(), master.Experiment{InputDerivatives: 2}))
+	startAt(tb, s, master.Experiment{})
+}
+
+func startAt(tb testing.TB, s *fmuslave.Slave, e master.Experiment) {
+	tb.Helper()
+	must(tb, s.EnterInit(tb.Context(), e))
 	must(tb, s.EvalInit())
 	must(tb, s.ExitInit())
 }

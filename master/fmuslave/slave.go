@@ -60,7 +60,7 @@ type Slave struct {
 	stringOut    []string
 	stringsDirty bool // stringIn differs from what the FMU has
 	stale        bool // the FMU went back to a saved state; its outputs are not read yet
-	derivatives  int  // highest order of input derivatives that the FMU takes
+	derivatives  int  // highest order of input derivatives that it takes
 }
 
 var (
@@ -128,11 +128,11 @@ func references(list []signal, kind master.Kind) []fmi.ValueReference {
 // EnterInit instantiates the FMU, sets parameters and start values and enters
 // initialisation mode (fmi2 40–42).
 func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
+	s.stepper, s.stale, s.before = nil, false, 0
+	s.stepPlan.DerivativeOrders = 0
 	if err := s.probeInputDerivatives(e); err != nil {
 		return err
 	}
-	s.stepper, s.stale, s.before = nil, false, 0
-	s.stepPlan.DerivativeOrders = 0
 	var err error
 	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, s.config.Options); err != nil {
 		return err

@@ -246,7 +246,7 @@ func TestSecondLife(t *testing.T) {
 	s := newSlave(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"u", "s"}, Outputs: []string{"x", "quoted"}})
 	var first []float64
 	for life := range 2 {
-		start(t, s)
+		startAt(t, s, master.Experiment{InputDerivatives: 2})
 		if s.Seconds() != 0 {
 			t.Errorf("life %d begins with %g s", life, s.Seconds())
 		}
@@ -413,8 +413,12 @@ func TestDerivativeOrderFound(t *testing.T) {
 
 // Input derivatives arrive, for one step each, and survive nothing.
 func TestDerivatives(t *testing.T) {
-	s := started(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"ud", "u"}, Outputs: []string{"x"}})
+	s := newSlave(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"ud", "u"}, Outputs: []string{"x"}})
+	startAt(t, s, master.Experiment{InputDerivatives: 2})
 	must(t, s.SetInputs([]float64{0, 1}))
+	if err := s.PrepareInputDerivatives(3); !errors.Is(err, master.ErrCapability) {
+		t.Errorf("order 3: %v", err)
+	}
 	must(t, s.PrepareInputDerivatives(2)) // keeps what is staged
 	must(t, s.SetInputDerivatives(1, []float64{0, 2}))
 	must(t, s.SetInputDerivatives(2, []float64{0, 6}))
@@ -422,6 +426,35 @@ func TestDerivatives(t *testing.T) {
 	must(t, err)
 	if y := outputs(t, s); y[0] != 1+1+1 {
 		t.Errorf("x = %g, want 3", y[0])
+	}
+}
+
+// Orders above the first are tried on an instance of its own (fmi2 56).
+func TestHighestDerivative(t *testing.T) {
+	for _, c := range []struct {
+		capabilities string
+		starts       []fmuslave.Value
+		wanted, want int
+	}{
+		{probe.Everything, nil, 3, 3},
+		{probe.Everything, nil, 1, 1},
+		{probe.Everything, fault(probe.SetDerivatives, 3, 2), 3, 2},
+		{probe.Everything, fault(probe.SetDerivatives, 2, 1), 3, 1},
+		{probe.Everything, fault(probe.SetDerivatives, 1, 1), 3, 1}, // a warning is a refusal
+		{probe.Everything + ` canBeInstantiatedOnlyOncePerProcess="true"`, nil, 3, 1},
+		{"", nil, 3, 0},
+	} {
+		s := newSlave(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, c.capabilities), Inputs: []string{"u"}, Starts: c.starts})
+		must(t, s.EnterInit(t.Context(), master.Experiment{InputDerivatives: c.wanted}))
+		must(t, errors.Join(s.EvalInit(), s.ExitInit()))
+		got := 0
+		for s.PrepareInputDerivatives(got+1) == nil {
+			got++
+		}
+		if got != c.want {
+			t.Errorf("%q %v: order %d, want %d", c.capabilities, c.starts, got, c.want)
+		}
+		must(t, s.Close())
 	}
 }
 

@@ -21,7 +21,7 @@ type batch struct {
 }
 
 func (b *batch) add(v *fmi.ScalarVariable, value Value) {
-	switch KindOf(v.Type) {
+	switch kindOf(v.Type) {
 	case master.Real:
 		b.realVR, b.real = append(b.realVR, v.ValueReference), append(b.real, value.Real)
 	case master.Integer:
@@ -71,12 +71,12 @@ func (s *Slave) planStarts() error {
 			return fmt.Errorf("%s: variable %q cannot be set: its causality is %s, its variability %s, its initial %s",
 				s.info.Name, v.Name, v.Causality, v.Variability, v.Initial)
 		}
-		given[alias{KindOf(v.Type), v.ValueReference}] = value
+		given[alias{kindOf(v.Type), v.ValueReference}] = value
 	}
 	done := make(map[alias]bool)
 	for i := range d.Variables {
 		v := &d.Variables[i]
-		id := alias{KindOf(v.Type), v.ValueReference}
+		id := alias{kindOf(v.Type), v.ValueReference}
 		value, override := given[id]
 		if !Settable(v) || done[id] || !override && !v.HasStart {
 			continue
@@ -99,7 +99,7 @@ func (s *Slave) planStarts() error {
 // or another name.
 func (s *Slave) stage(v *fmi.ScalarVariable, value Value) {
 	same := func(g signal) bool {
-		return g.variable.ValueReference == v.ValueReference && g.kind == KindOf(v.Type)
+		return g.variable.ValueReference == v.ValueReference && g.kind == kindOf(v.Type)
 	}
 	for k, in := range s.in {
 		if same(in) {

@@ -45,7 +45,7 @@ func TestGroup(t *testing.T) {
 	share := []fmuslave.Value{{Variable: "share", Real: 0.5}}
 	for _, c := range []struct {
 		name  string
-		fault []fmuslave.Value // of the second of three, in its second step
+		fault []fmuslave.Value // of one of three, in its second step
 		is    error
 	}{
 		{"ok", nil, nil},
@@ -62,84 +62,90 @@ func TestGroup(t *testing.T) {
 		// Derivatives are sent at both steps, from the start on.
 		{"derivatives refused", fault(probe.SetDerivatives, 3, 2), nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			type outcome struct {
-				status    master.Status
-				reason    string
-				time      float64
-				steps     []int
-				y         []float64
-				subsystem string
-				reached   float64
-				calls     [][]string
-			}
-			run := func(how string) (o outcome) {
-				var trace bytes.Buffer
-				var subs []master.Subsystem
-				for i := range 3 {
-					config := fmuslave.Config{Name: fmt.Sprint("c", i), FMU: probeFMU(t, probe.Everything), Inputs: []string{"u"}, Outputs: []string{"x", "y"}, Watch: []string{"w", "odd"}}
-					if i == 1 {
-						config.Starts = c.fault
-						if c.name == "fatal" { // each run needs one that is not dead yet
-							config.FMU = probeFMU(t, probe.Everything+fmt.Sprintf(` author=%q`, how))
-						}
-					}
-					if how == "traced" {
-						config.Options = fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}
-					}
-					s := newSlave(t, config)
-					if how == "alone" {
-						subs = append(subs, alone{s})
-					} else {
-						subs = append(subs, s)
-					}
-				}
-				sys, err := master.NewSystem(subs, []master.Connection{
-					{From: at("c0", "x"), To: at("c1", "u")}, {From: at("c1", "x"), To: at("c2", "u")}, {From: at("c2", "x"), To: at("c0", "u")},
-				})
-				must(t, err)
-				r, err := master.NewRun(sys, algorithm(t, "explicit", "order=1"), master.Options{Stop: 1.5, Step: 0.5})
-				must(t, err)
-				result, err := r.Run(context.Background())
-				var step *master.StepError
-				if errors.As(err, &step) {
-					o.subsystem, o.reached = step.Subsystem, step.Reached
-				}
-				if c.is != nil && !errors.Is(err, c.is) {
-					t.Errorf("%s: %v, want %v", how, err, c.is)
-				}
-				o.status, o.reason, o.time, o.steps, o.y = result.Status, result.Reason, result.Time, result.SubsystemSteps, slices.Clone(r.Point().Y)
-				for i := range 3 {
-					o.calls = append(o.calls, calls(&trace, fmt.Sprint("c", i)))
-				}
-				return o
-			}
-			together, single, traced := run("together"), run("alone"), run("traced")
-			if failed := c.fault != nil && c.name != "warning" && c.name != "pending"; (together.status != master.Complete) != failed || failed && together.subsystem != "c1" {
-				t.Errorf("%s %s, in %s", together.status, together.reason, together.subsystem)
-			}
-			if !reflect.DeepEqual(together, single) {
-				t.Errorf("together %+v\nalone    %+v", together, single)
-			}
-			if c.name == "ok" {
-				for i, list := range traced.calls {
-					if n := strings.Count(strings.Join(list, " "), "SetRealInputDerivatives DoStep"); n != 3 {
-						t.Errorf("c%d: %d steps with derivatives in %v", i, n, list)
-					}
+		for faulty := range 3 {
+			t.Run(fmt.Sprint(c.name, "/", faulty), func(t *testing.T) { compareGroup(t, c.name, c.fault, faulty, c.is) })
+		}
+	}
+}
+
+// compareGroup runs three FMUs in a ring, one of which is at fault: in one
+// crossing, one by one, and traced.
+func compareGroup(t *testing.T, name string, fault []fmuslave.Value, faulty int, is error) {
+	type outcome struct {
+		status    master.Status
+		reason    string
+		time      float64
+		steps     []int
+		y         []float64
+		subsystem string
+		reached   float64
+		calls     [][]string
+	}
+	run := func(how string) (o outcome) {
+		var trace bytes.Buffer
+		var subs []master.Subsystem
+		for i := range 3 {
+			config := fmuslave.Config{Name: fmt.Sprint("c", i), FMU: probeFMU(t, probe.Everything), Inputs: []string{"u"}, Outputs: []string{"x", "y"}, Watch: []string{"w", "odd"}}
+			if i == faulty {
+				config.Starts = fault
+				if name == "fatal" { // each run needs one that is not dead yet
+					config.FMU = probeFMU(t, probe.Everything+fmt.Sprintf(` author="%s %d"`, how, faulty))
 				}
 			}
-			for i := range 3 {
-				end := strings.Join(traced.calls[i], " ")
-				healthy := i != 1 || c.fault == nil || traced.status == master.Complete
-				if healthy && !strings.HasSuffix(end, "Terminate FreeInstance") {
-					t.Errorf("c%d is healthy and its calls end with %s", i, end)
-				}
+			if how == "traced" {
+				config.Options = fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}
 			}
-			traced.calls, together.calls = nil, nil
-			if !reflect.DeepEqual(together, traced) {
-				t.Errorf("together %+v\ntraced   %+v", together, traced)
+			s := newSlave(t, config)
+			if how == "alone" {
+				subs = append(subs, alone{s})
+			} else {
+				subs = append(subs, s)
 			}
+		}
+		sys, err := master.NewSystem(subs, []master.Connection{
+			{From: at("c0", "x"), To: at("c1", "u")}, {From: at("c1", "x"), To: at("c2", "u")}, {From: at("c2", "x"), To: at("c0", "u")},
 		})
+		must(t, err)
+		r, err := master.NewRun(sys, algorithm(t, "explicit", "order=1"), master.Options{Stop: 1.5, Step: 0.5})
+		must(t, err)
+		result, err := r.Run(context.Background())
+		var step *master.StepError
+		if errors.As(err, &step) {
+			o.subsystem, o.reached = step.Subsystem, step.Reached
+		}
+		if is != nil && !errors.Is(err, is) {
+			t.Errorf("%s: %v, want %v", how, err, is)
+		}
+		o.status, o.reason, o.time, o.steps, o.y = result.Status, result.Reason, result.Time, result.SubsystemSteps, slices.Clone(r.Point().Y)
+		for i := range 3 {
+			o.calls = append(o.calls, calls(&trace, fmt.Sprint("c", i)))
+		}
+		return o
+	}
+	together, single, traced := run("together"), run("alone"), run("traced")
+	if failed := fault != nil && name != "warning" && name != "pending"; (together.status != master.Complete) != failed || failed && together.subsystem != fmt.Sprint("c", faulty) {
+		t.Errorf("%s %s, in %s", together.status, together.reason, together.subsystem)
+	}
+	if !reflect.DeepEqual(together, single) {
+		t.Errorf("together %+v\nalone    %+v", together, single)
+	}
+	if name == "ok" {
+		for i, list := range traced.calls {
+			if n := strings.Count(strings.Join(list, " "), "SetRealInputDerivatives DoStep"); n != 3 {
+				t.Errorf("c%d: %d steps with derivatives in %v", i, n, list)
+			}
+		}
+	}
+	for i := range 3 {
+		end := strings.Join(traced.calls[i], " ")
+		healthy := i != faulty || fault == nil || traced.status == master.Complete
+		if healthy && !strings.HasSuffix(end, "Terminate FreeInstance") {
+			t.Errorf("c%d is healthy and its calls end with %s", i, end)
+		}
+	}
+	traced.calls, together.calls = nil, nil
+	if !reflect.DeepEqual(together, traced) {
+		t.Errorf("together %+v\ntraced   %+v", together, traced)
 	}
 }
 
