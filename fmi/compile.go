@@ -19,7 +19,7 @@ import (
 // Rules on the sources of an FMU.
 var (
 	ruleSources = &diag.Rule{
-		ID: "FA11", Level: diag.Error, Ref: "fmi2 11",
+		ID: "FA11S", Level: diag.Error, Ref: "fmi2 11",
 		Doc: "The sources of an FMU are named, lie in its folder sources and compile.",
 	}
 	ruleGuessed = &diag.Rule{

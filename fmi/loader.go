@@ -47,7 +47,18 @@ var (
 		Doc:    `fmi2GetVersion gives "2.0".`,
 		Remedy: "usually harmless; the exporter should correct it",
 	}
+	ruleProcess = &diag.Rule{
+		ID: "FA6G", Level: diag.Warning, Ref: "fmi2 73",
+		Doc:    "Loading the library changes nothing in the process: working folder, signal handlers, floating-point modes.",
+		Remedy: "run the FMU in a process of its own if this disturbs it",
+	}
 )
+
+// BinaryRules lists the rules on the library of an FMU that Load checks.
+func BinaryRules() []*diag.Rule {
+	return []*diag.Rule{ruleNoBinary, ruleLoad, ruleLibraryName, ruleSymbol, ruleTypes, ruleVersion, ruleProcess,
+		ruleSources, ruleGuessed, ruleBuildOption}
+}
 
 // loader is the half of FMU that holds its library, which it shares with other
 // FMUs of equal content in this process.
@@ -174,8 +185,7 @@ func (f *FMU) findImage(dir string, add func(r *diag.Rule, path, remedy, format 
 	g := watch()
 	img.handle, err = openLibrary(lib)
 	for _, change := range g.restore() {
-		add(&diag.Rule{ID: "FA6G", Level: diag.Warning, Ref: "fmi2 73"}, inside, "run the FMU in a process of its own if this disturbs it",
-			"while loading: %s", change)
+		add(ruleProcess, inside, "", "while loading: %s", change)
 	}
 	if folder != "" {
 		if back := os.Chdir(folder); back != nil {

@@ -73,6 +73,31 @@ func Build(dir, name string) (path string, err error) {
 	return path, writeFile(path, data)
 }
 
+// Pack compiles one C source, which may include our fmi2.h, and writes the FMU of
+// the library and this modelDescription.xml to dir/name.fmu, replacing a file
+// that is there; name is also its modelIdentifier. Errors are those of Build.
+func Pack(dir, name, description, source string) (path string, err error) {
+	cc, err := csrc.Compiler()
+	if err != nil {
+		return "", fmt.Errorf("building %s.fmu: %w", name, err)
+	}
+	library, err := compile(cc, name, []file{{"fmi2.h", csrc.Header}, {name + ".c", []byte(source)}})
+	if err != nil {
+		return "", fmt.Errorf("building %s.fmu: %w", name, err)
+	}
+	data, err := archive([]file{{"modelDescription.xml", []byte(description)}, binary(name, library)})
+	if err != nil {
+		return "", fmt.Errorf("building %s.fmu: %w", name, err)
+	}
+	path = filepath.Join(dir, name+".fmu")
+	return path, writeFile(path, data)
+}
+
+// binary is the place of a library in an FMU.
+func binary(name string, library []byte) file {
+	return file{"binaries/" + platform() + "/" + name + csrc.Extension(), library}
+}
+
 // BuildAll builds all our FMUs into dir, several at a time, and gives their paths
 // in the order of Names.
 func BuildAll(dir string) ([]string, error) {
@@ -132,7 +157,7 @@ func (m *model) build(cc []string) ([]byte, error) {
 	}
 	entries := []file{
 		{"modelDescription.xml", []byte(m.xml(guid))},
-		{"binaries/" + platform() + "/" + m.name + csrc.Extension(), library},
+		binary(m.name, library),
 	}
 	for _, f := range src {
 		entries = append(entries, file{"sources/" + f.name, f.data})

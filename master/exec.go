@@ -66,6 +66,9 @@ func newExec(s *System, step float64) *Exec {
 	for i, sub := range s.Subsystems {
 		info := s.Infos[i]
 		x.discreteIn = append(x.discreteIn, NewValues(info.DiscreteIn))
+		if info.StartDiscreteIn != nil {
+			x.discreteIn[i].set(info.StartDiscreteIn)
+		}
 		x.discreteOut = append(x.discreteOut, NewValues(info.DiscreteOut))
 		x.keptDiscrete = append(x.keptDiscrete, NewValues(info.DiscreteOut))
 		if len(info.DiscreteOut) > 0 {
@@ -188,11 +191,19 @@ func (x *Exec) Stage(i int) error {
 // StageDiscrete hands the discrete inputs of subsystem i to the subsystem, as
 // last read from their sources and as given from outside at time t.
 func (x *Exec) StageDiscrete(i int, t float64) error {
-	if x.discreteIO[i] == nil || len(x.Sys.Infos[i].DiscreteIn) == 0 {
+	if len(x.Sys.Infos[i].DiscreteIn) == 0 {
+		return nil
+	}
+	x.coupleDiscrete(i, t)
+	return x.sendDiscrete(i)
+}
+
+// sendDiscrete hands the discrete inputs of subsystem i to it as they stand.
+func (x *Exec) sendDiscrete(i int) error {
+	if len(x.Sys.Infos[i].DiscreteIn) == 0 {
 		return nil
 	}
 	x.current = i
-	x.coupleDiscrete(i, t)
 	return x.discreteIO[i].SetDiscrete(&x.discreteIn[i])
 }
 

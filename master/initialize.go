@@ -67,7 +67,7 @@ func (n *initializer) solve(ctx context.Context) error {
 				x.U[at] = info.StartIn[k]
 			}
 		}
-		if err := n.apply(i); err != nil {
+		if err := n.applyStaged(i); err != nil {
 			return err
 		}
 		n.dirty[i] = true
@@ -109,11 +109,19 @@ func (n *initializer) evaluate(i int) error {
 
 // apply reads the outputs of a subsystem at the inputs in U.
 func (n *initializer) apply(i int) error {
+	n.x.coupleDiscrete(i, n.t)
+	return n.applyStaged(i)
+}
+
+// applyStaged is apply with the discrete inputs as they were last: at first their
+// start values, since an FMU may refuse what a source that was never evaluated
+// seems to give.
+func (n *initializer) applyStaged(i int) error {
 	n.dirty[i] = false
 	if err := n.x.Stage(i); err != nil {
 		return n.failed(i, err)
 	}
-	if err := n.x.StageDiscrete(i, n.t); err != nil {
+	if err := n.x.sendDiscrete(i); err != nil {
 		return n.failed(i, err)
 	}
 	if n.modes[i] != nil {

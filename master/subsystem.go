@@ -68,8 +68,10 @@ type Info struct {
 	Step, Init  Feedthrough
 	Stateless   bool // outputs are a function of the inputs of the same instant
 	Caps        Caps
-	// StartIn [len(In)] holds the value of each input before anything is set.
-	StartIn []float64
+	// StartIn [len(In)] and StartDiscreteIn (over DiscreteIn) hold the value of
+	// each input before anything is set; nil = zero values.
+	StartIn         []float64
+	StartDiscreteIn *Values
 }
 
 // Subsystem is anything that can be stepped: an FMU, a Go function, hardware.

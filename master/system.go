@@ -72,6 +72,9 @@ func NewSystem(subsystems []Subsystem, connections []Connection) (*System, error
 		if info.StartIn != nil && len(info.StartIn) != len(info.In) {
 			return nil, fmt.Errorf("%s: %d start values for %d inputs", info.Name, len(info.StartIn), len(info.In))
 		}
+		if have, want := info.StartDiscreteIn, NewValues(info.DiscreteIn); have != nil && !have.fits(&want) {
+			return nil, fmt.Errorf("%s: the start values of the discrete inputs do not fit the %d ports", info.Name, len(info.DiscreteIn))
+		}
 		if err := info.checkFeedthrough(); err != nil {
 			return nil, err
 		}
@@ -197,6 +200,11 @@ func NewValues(ports []Port) Values {
 		Real: make([]float64, n[Real]), Integer: make([]int32, n[Integer]),
 		Boolean: make([]bool, n[Boolean]), String: make([]string, n[String]),
 	}
+}
+
+// fits tells whether two lists have as many values of each kind.
+func (v *Values) fits(o *Values) bool {
+	return len(v.Real) == len(o.Real) && len(v.Integer) == len(o.Integer) && len(v.Boolean) == len(o.Boolean) && len(v.String) == len(o.String)
 }
 
 // InName gives "subsystem.port" of entry i of u.

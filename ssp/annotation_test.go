@@ -136,6 +136,7 @@ func TestOwnStrict(t *testing.T) {
 		{"", `<ms:Settings version="1"><ms:Param key="" value="1"/></ms:Settings>`, `"key" is missing or empty`},
 		{"", `<ms:Settings version="1"><ms:Param key="a" value="1" unit="m"/></ms:Settings>`, `"unit" is not known`},
 		{"", `<ms:Settings version="1"><ms:Param key="a" value="1"><ms:X/></ms:Param></ms:Settings>`, `"ms:X" is not known`},
+		{"", `<ms:Settings version="1"><ms:Param key="a" value="1"/><ms:Param key="a" value="2"/></ms:Settings>`, `"a" is given twice`},
 		{"", `<ms:Settings version="1"><ms:Bond name="b" a="x"/></ms:Settings>`, `"b" is missing`},
 		{"", `<ms:Settings version="1"><ms:Rate component="c" ratio="1.5"/></ms:Settings>`, "no whole number above 0"},
 		{"", `<ms:Settings version="1"><ms:Rate component="d" ratio="2"/></ms:Settings>`, `no component "d"`},

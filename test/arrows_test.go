@@ -24,9 +24,10 @@ var allowed = []struct {
 	{"master", nil, nil},
 	{"master/mastertest", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"algorithms", []string{"master"}, []string{"gonum.org/v1/gonum"}},
-	{"master/record", []string{"master"}, nil},
+	{"master/record", []string{"fmi/diag", "master"}, nil},
 	{"master/fmuslave", []string{"fmi", "master"}, nil},
 	{"master/assemble", []string{"fmi", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp"}, nil},
+	{"test/probe", []string{"fmus"}, nil},
 	{"fmus", []string{"fmus", "fmi/csrc"}, []string{"gonum.org/v1/gonum"}},
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -27,15 +28,20 @@ func newEngine() engine { return documents{} }
 // Open assembles a system. The FMUs' libraries are loaded, so that one that
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
-	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, Record: o.Record, Cache: fmuslave.CacheDir()}
+	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, Record: o.Record, Compile: o.Compile, Cache: fmuslave.CacheDir()}
+	for _, q := range o.Quirks {
+		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
+	}
 	for _, a := range o.Set {
 		options.Set = append(options.Set, assemble.Assignment(a))
 	}
 	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, Log: func(m fmi.LogMessage) {
 		o.Logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
 	}}
+	var trace *fmi.Trace
 	if o.Trace != nil {
-		options.Instance.Trace = fmi.NewTrace(o.Trace)
+		trace = fmi.NewTrace(o.Trace)
+		options.Instance.Trace = trace
 	}
 	a, err := assemble.Open(path, options)
 	if err == nil {
@@ -47,14 +53,21 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	out := &opened{
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
-		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings, Close: a.Close,
+		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
+		Close: func() error {
+			err := a.Close()
+			if trace != nil && trace.Err() != nil {
+				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", trace.Err()))
+			}
+			return err
+		},
 	}
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
 	}
 	for _, c := range a.Components {
-		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool})
+		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names()})
 	}
 	return out, nil
 }

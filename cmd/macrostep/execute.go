@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		}
 	}
 	open := openOptions{
-		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set,
+		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile,
 		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
 		Logger: con.logger(), Debug: con.debug(),
 	}
@@ -203,6 +204,9 @@ func choose(r *runRequest, sys *opened) (*algorithms.Choice, []string, error) {
 	maps.Copy(params, r.Params)
 	c, err := algorithms.New(preset, params)
 	if err != nil {
+		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
+			err = fmt.Errorf("%s: the annotation of macrostep in the document: %w", r.System, err)
+		}
 		return nil, nil, err
 	}
 	return c, append(notes, c.Notes...), nil

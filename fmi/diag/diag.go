@@ -8,8 +8,6 @@
 package diag
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,13 +120,6 @@ func (l *List) At(level Level) []Finding {
 	return out
 }
 
-// Sort orders the findings by file, line and path, keeping the order of equals.
-func (l *List) Sort() {
-	slices.SortStableFunc(l.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path))
-	})
-}
-
 // Err gives nil if no finding is an Error, else a *ListError with the errors.
 func (l *List) Err() error {
 	if errs := l.At(Error); len(errs) > 0 {
@@ -149,11 +140,16 @@ func (e *ListError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Has tells whether an error carries a finding of the rule with this id.
+// Has tells whether an error carries a finding of the rule with this id; of
+// joined errors all are searched.
 func Has(err error, id string) bool {
-	var le *ListError
-	if !errors.As(err, &le) {
-		return false
+	switch e := err.(type) {
+	case *ListError:
+		return slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.ID == id })
+	case interface{ Unwrap() error }:
+		return Has(e.Unwrap(), id)
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), func(err error) bool { return Has(err, id) })
 	}
-	return slices.ContainsFunc(le.Findings, func(f Finding) bool { return f.ID == id })
+	return false
 }

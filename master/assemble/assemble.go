@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,6 +20,8 @@ import (
 type Options struct {
 	Strict    bool         // findings that a tolerant reading lets pass are errors
 	Stateless []string     // components that are declared stateless
+	Quirks    []Quirk      // beside those of the documents
+	Compile   bool         // compile the sources of FMUs without a library for this platform
 	Set       []Assignment // parameters and start values, beating those of the documents
 	Driven    []string     // inputs "component.variable" that are given from outside
 	// Record tells which variables are recorded; nil records the default
@@ -30,6 +31,9 @@ type Options struct {
 	Instance fmi.InstanceOptions
 	Cache    string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
 }
+
+// Quirk gives a component a quirk, by its name (see fmuslave.Quirks).
+type Quirk struct{ Component, Name string }
 
 // Assignment sets a parameter or start value: Name is "component.variable".
 type Assignment struct{ Name, Value string }
@@ -45,6 +49,7 @@ type Component struct {
 	Name   string
 	Source string // of the FMU, as the document or the user gave it
 	FMU    *fmi.FMU
+	Quirks fmuslave.Quirk // in force, of the documents and the user
 }
 
 // Assembly is an opened system.
@@ -54,20 +59,21 @@ type Assembly struct {
 	System     *master.System
 	Findings   diag.List
 
+	// Settled by Override.
 	Start, Stop, Step Sourced
 	Tolerance         *Sourced          // nil = none
 	Algorithm         string            // of our annotation; "" = none
 	Params            map[string]string // of our annotation
-	slaves            []*fmuslave.Slave
-	fmus              []*fmi.FMU // each opened file once
+	fmus              []*fmi.FMU        // each opened file once
+	compile           bool
 	network           *ssp.Network
 	pkg               *ssp.Package
 }
 
 // Rules of the assembly.
 var (
-	ruleModelExchange = &diag.Rule{
-		ID: "SD19", Level: diag.Warning, Ref: "ssp 13",
+	ruleImplementation = &diag.Rule{
+		ID: "SD19I", Level: diag.Warning, Ref: "ssp 13",
 		Doc:    "implementation names an interface that the FMU offers and macrostep runs",
 		Remedy: "set implementation=\"CoSimulation\" or leave it out",
 	}
@@ -76,13 +82,28 @@ var (
 		Doc:    "an FMU that can be instantiated only once per process is used once",
 		Remedy: "use it for one component only",
 	}
+	ruleNoEffect = &diag.Rule{
+		ID: "SD21N", Level: diag.Warning, Ref: "ssp 46",
+		Doc:    "what our annotation asks for has an effect in this version",
+		Remedy: "remove it, or take the result as that of a run without it",
+	}
+	ruleRange = &diag.Rule{
+		ID: "CC45", Level: diag.Warning, Ref: "fmi2 45",
+		Doc:    "values that are set lie within the bounds which the FMU gives; it may refuse others",
+		Remedy: "set a value within the bounds",
+	}
 )
+
+// Rules lists the rules of this package.
+func Rules() []*diag.Rule {
+	return []*diag.Rule{ruleImplementation, ruleOnce, ruleNoEffect, ruleRange}
+}
 
 // Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd, or
 // a single .fmu, whose component is called by the file name without .fmu. The
 // assembly is not nil also when the error is a list of findings.
 func Open(path string, o Options) (_ *Assembly, err error) {
-	a := &Assembly{Findings: diag.List{Strict: o.Strict}}
+	a := &Assembly{Findings: diag.List{Strict: o.Strict}, compile: o.Compile}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -109,14 +130,16 @@ func (a *Assembly) single(path string) error {
 		return err
 	}
 	base := filepath.Base(path)
-	a.Name = base[:len(base)-len(filepath.Ext(base))]
+	if a.Name = base[:len(base)-len(filepath.Ext(base))]; strings.TrimSpace(a.Name) == "" {
+		return fmt.Errorf("%s: the component is called by the file name without .fmu, and that is empty; rename the file", path)
+	}
 	a.network = &ssp.Network{Name: a.Name}
 	a.Components = []Component{{Name: a.Name, Source: path, FMU: f}}
 	return nil
 }
 
 func (a *Assembly) open(path string) (*fmi.FMU, error) {
-	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: a.Findings.Strict})
+	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: a.Findings.Strict, Compile: a.compile})
 	a.Findings.Append(list)
 	if err != nil {
 		return nil, err
@@ -137,25 +160,44 @@ func (a *Assembly) fromSSP(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	users := map[*fmi.FMU][]string{}
+	users := map[string][]string{} // by content: copies of a file are one FMU
 	for _, c := range components {
 		f := byFile[c.Source]
 		a.Components = append(a.Components, Component{Name: c.Path, Source: c.URI, FMU: f})
-		users[f] = append(users[f], c.Path)
-		if c.Implementation == "ModelExchange" {
-			a.Findings.Add(ruleModelExchange, c.Place.File, c.Place.Path, c.Place.Line, "implementation is ModelExchange; macrostep runs the FMU as Co-Simulation, which it offers too")
+		users[f.Hash] = append(users[f.Hash], c.Path)
+		if c.Implementation != "any" && c.Implementation != "CoSimulation" {
+			a.Findings.Add(ruleImplementation, c.Place.File, c.Place.Path, c.Place.Line,
+				"implementation is %s; macrostep runs the FMU as Co-Simulation, which it offers too", c.Implementation)
 		}
 	}
 	for _, f := range a.fmus {
-		if names := users[f]; len(names) > 1 && f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+		names := users[f.Hash]
+		if len(names) > 1 && f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 			a.Findings.Add(ruleOnce, f.Path, "", 0, "the FMU can be instantiated only once per process, and the components %s use it", strings.Join(names, ", "))
+			delete(users, f.Hash)
 		}
 	}
 	if a.network, err = a.pkg.Flatten(resolver(byFile), &a.Findings); err != nil {
 		return err
 	}
 	a.Name = a.network.Name
+	a.noEffect()
 	return a.Findings.Err()
+}
+
+// noEffect names what our annotation asks for and nothing carries out.
+func (a *Assembly) noEffect() {
+	tell := func(p ssp.Place, format string, args ...any) {
+		a.Findings.Add(ruleNoEffect, p.File, p.Path, p.Line, format, args...)
+	}
+	for _, b := range a.network.Own.Bonds {
+		tell(b.Place, "the power bond %q has no effect: no algorithm of this version takes account of power bonds", b.Name)
+	}
+	for _, r := range a.network.Own.Rates {
+		if r.Ratio > 1 {
+			tell(r.Place, "the rate %d of component %q has no effect: every component steps with the macro step", r.Ratio, r.Component)
+		}
+	}
 }
 
 // openAll opens each FMU file once, several at a time.
@@ -178,7 +220,7 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 	for _, file := range order {
 		wg.Go(func() {
 			r := files[file]
-			r.fmu, r.list, r.err = fmi.Open(file, fmi.OpenOptions{Strict: a.Findings.Strict})
+			r.fmu, r.list, r.err = fmi.Open(file, fmi.OpenOptions{Strict: a.Findings.Strict, Compile: a.compile})
 		})
 	}
 	wg.Wait()
@@ -270,6 +312,9 @@ func (a *Assembly) Close() error {
 // build makes slaves and system.
 func (a *Assembly) build(o Options) error {
 	a.experiment()
+	if err := a.planQuirks(o); err != nil {
+		return err
+	}
 	plan, err := a.plan(o)
 	if err != nil {
 		return err
@@ -280,13 +325,12 @@ func (a *Assembly) build(o Options) error {
 		p := &plan[i]
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch,
-			Starts: p.starts, Stateless: p.stateless, Options: o.Instance, Cache: o.Cache,
+			Starts: p.starts, Stateless: p.stateless, Options: o.Instance, Cache: o.Cache, Quirks: c.Quirks,
 		})
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		a.slaves = append(a.slaves, slave)
 		subsystems = append(subsystems, slave)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -339,7 +383,7 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	for _, name := range o.Stateless {
 		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no component is called %q; the system has %s", name, a.componentNames())
+			return nil, fmt.Errorf("no component is called %q to be stateless; the system has %s", name, a.componentNames())
 		}
 		plan[i].stateless = true
 	}
@@ -391,39 +435,39 @@ func (a *Assembly) componentNames() string {
 	return strings.Join(names, ", ")
 }
 
-// find splits "component.variable" at the longest component path that fits.
+// find splits "component.variable" at the longest component path that fits and
+// has such a variable.
 func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err error) {
-	component = -1
+	longest, component := -1, -1
 	for i, c := range a.Components {
-		if strings.HasPrefix(name, c.Name+".") && (component < 0 || len(c.Name) > len(a.Components[component].Name)) {
-			component = i
+		rest, ok := strings.CutPrefix(name, c.Name+".")
+		if !ok {
+			continue
+		}
+		if longest < 0 || len(c.Name) > len(a.Components[longest].Name) {
+			longest = i
+		}
+		if found, ok := c.FMU.Description.Variable(rest); ok && (component < 0 || len(c.Name) > len(a.Components[component].Name)) {
+			component, v = i, found
 		}
 	}
-	if component < 0 {
+	switch {
+	case component >= 0:
+		return component, v, nil
+	case longest < 0:
 		return -1, nil, fmt.Errorf("%q names no component; write component.variable, with one of the components %s", name, a.componentNames())
 	}
-	c := a.Components[component]
+	c := a.Components[longest]
 	rest := name[len(c.Name)+1:]
-	v, ok := c.FMU.Description.Variable(rest)
-	if !ok {
-		return -1, nil, fmt.Errorf("component %s has no variable %q%s", c.Name, rest, suggestion(rest, c.FMU.Description))
-	}
-	return component, v, nil
+	return -1, nil, fmt.Errorf("component %s has no variable %q%s", c.Name, rest, diag.DidYouMean(rest, variableNames(c.FMU.Description)))
 }
 
-// suggestion names variables that differ from name in case or as a prefix only.
-func suggestion(name string, d *fmi.ModelDescription) string {
-	var close []string
-	for i := range d.Variables {
-		if v := d.Variables[i].Name; strings.EqualFold(v, name) || strings.HasPrefix(v, name) || strings.HasSuffix(v, "."+name) {
-			close = append(close, v)
-		}
+func variableNames(d *fmi.ModelDescription) []string {
+	names := make([]string, len(d.Variables))
+	for i := range names {
+		names[i] = d.Variables[i].Name
 	}
-	if len(close) == 0 {
-		return ""
-	}
-	slices.SortStableFunc(close, func(p, q string) int { return cmp.Compare(len(p), len(q)) })
-	return "; did you mean " + strings.Join(close[:min(3, len(close))], ", ") + "?"
+	return names
 }
 
 // planDriven finds the inputs that are given from outside, by component.

@@ -3,6 +3,7 @@
 //
 //	a, err := assemble.Open("system.ssp", assemble.Options{})
 //	defer a.Close()
+//	warnings := a.Override(nil, nil, nil, nil)
 //	run, err := master.NewRun(a.System, algorithm, master.Options{Start: a.Start.Value, Stop: a.Stop.Value, Step: a.Step.Value})
 //
 // Opening touches no FMU: archives are unpacked and documents read, and every

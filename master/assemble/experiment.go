@@ -2,11 +2,8 @@ package assemble
 
 import (
 	"fmt"
-	"math"
-	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/ssp"
 )
 
 // Defaults where no document says anything.
@@ -16,57 +13,58 @@ const (
 )
 
 // experiment finds start, stop, macro step and tolerance: our annotation, then
-// another tool's, then the default experiments of the FMUs (ssp 10, 47; fmi2 23).
+// another tool's, then the default experiments of the FMUs (ssp 10, 47; fmi2
+// 23). Stop and step have no source where none of them says anything.
 func (a *Assembly) experiment() {
 	n := a.network
-	a.Algorithm, a.Params = n.Own.Algorithm, map[string]string{}
+	a.Algorithm, a.Params = n.Own.Algorithm, make(map[string]string, len(n.Own.Params))
 	for _, p := range n.Own.Params {
 		a.Params[p.Key] = p.Value
 	}
+	every := func(float64) bool { return true }
 	a.Start = Sourced{0, "default"}
 	if n.Experiment.Start != nil {
 		a.Start = Sourced{*n.Experiment.Start, "DefaultExperiment of the system"}
-	} else if v, name, ok := a.smallest(func(d *fmi.DefaultExperiment) *float64 { return d.StartTime }); ok {
-		a.Start = Sourced{v, "DefaultExperiment of " + name}
+	} else if s, ok := a.smallest(every, func(d *fmi.DefaultExperiment) *float64 { return d.StartTime }); ok {
+		a.Start = s
 	}
-	switch v, name, ok := a.smallest(func(d *fmi.DefaultExperiment) *float64 { return d.StopTime }); {
-	case n.Experiment.Stop != nil:
+	if n.Experiment.Stop != nil {
 		a.Stop = Sourced{*n.Experiment.Stop, "DefaultExperiment of the system"}
-	case ok && v > a.Start.Value:
-		a.Stop = Sourced{v, "DefaultExperiment of " + name}
-	default:
-		a.Stop = Sourced{a.Start.Value + defaultSpan, "default: one second"}
+	} else {
+		later := func(t float64) bool { return t > a.Start.Value }
+		a.Stop, _ = a.smallest(later, func(d *fmi.DefaultExperiment) *float64 { return d.StopTime })
 	}
-	switch v, name, ok := a.smallest(func(d *fmi.DefaultExperiment) *float64 { return d.StepSize }); {
-	case len(n.Step) > 0:
+	if len(n.Step) > 0 {
 		a.Step = Sourced{n.Step[0].Value, n.Step[0].Source}
-	case ok:
-		a.Step = Sourced{v, "DefaultExperiment of " + name}
+	} else {
+		positive := func(h float64) bool { return h > 0 }
+		a.Step, _ = a.smallest(positive, func(d *fmi.DefaultExperiment) *float64 { return d.StepSize })
 	}
 	if n.Own.Tolerance != nil {
-		a.Tolerance = &Sourced{*n.Own.Tolerance, ssp.OwnType}
+		a.Tolerance = &Sourced{*n.Own.Tolerance, "own annotation"}
 	} else if n.Tolerance != nil {
-		a.Tolerance = &Sourced{*n.Tolerance, "annotation of the system"}
+		a.Tolerance = &Sourced{*n.Tolerance, "org.openmodelica relativeTolerance"}
 	}
 }
 
-// smallest gives the least value that a default experiment of
-// the FMUs has, and whose it is.
-func (a *Assembly) smallest(of func(*fmi.DefaultExperiment) *float64) (v float64, name string, ok bool) {
-	v = math.Inf(1)
+// smallest gives the least of the values that the default experiments of the
+// FMUs have and that make sense, and whose it is.
+func (a *Assembly) smallest(sensible func(float64) bool, of func(*fmi.DefaultExperiment) *float64) (least Sourced, ok bool) {
 	for _, c := range a.Components {
-		if d := c.FMU.Description.DefaultExperiment; d != nil {
-			if p := of(d); p != nil && *p < v {
-				v, name, ok = *p, c.Name, true
-			}
+		d := c.FMU.Description.DefaultExperiment
+		if d == nil {
+			continue
+		}
+		if v := of(d); v != nil && sensible(*v) && (!ok || *v < least.Value) {
+			least, ok = Sourced{*v, "DefaultExperiment of " + c.Name}, true
 		}
 	}
-	return v, name, ok
+	return least, ok
 }
 
 // Override replaces start, stop, step and tolerance by what the user gave (nil
-// = not given), and settles what is still open: a thousandth of the time span
-// as macro step. It gives warnings about what had to be guessed.
+// = not given), and settles what is still open: one second, and a thousandth of
+// the time span as macro step. It gives warnings about what had to be guessed.
 func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []string) {
 	const flag = "command line"
 	if start != nil {
@@ -81,10 +79,8 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []s
 	if tolerance != nil {
 		a.Tolerance = &Sourced{*tolerance, flag}
 	}
-	if strings.HasPrefix(a.Stop.Source, "default") {
-		if start != nil {
-			a.Stop.Value = a.Start.Value + defaultSpan
-		}
+	if a.Stop.Source == "" {
+		a.Stop = Sourced{a.Start.Value + defaultSpan, "default: one second"}
 		warnings = append(warnings, fmt.Sprintf("no stop time is given anywhere: the run ends at %g s; give --stop-time", a.Stop.Value))
 	}
 	if a.Step.Source == "" {

@@ -34,6 +34,9 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 			errs = append(errs, fmt.Errorf("%s=%s: %w", set.Name, set.Value, err))
 			continue
 		}
+		if low, high, inside := bounds(v, value); !inside {
+			a.Findings.Add(ruleRange, "", set.Name, 0, "the value %s lies outside the bounds %g to %g", set.Value, low, high)
+		}
 		plan[i].starts = append(plan[i].starts, value)
 	}
 	return errors.Join(errs...)
@@ -64,6 +67,9 @@ func parseValue(v *fmi.ScalarVariable, d *fmi.ModelDescription, text string) (fm
 			return out, errors.New("the variable is an Integer; give a whole number of 32 bits")
 		}
 		out.Integer = int32(n)
+		if len(items) > 0 && !slices.ContainsFunc(items, func(e fmi.EnumerationItem) bool { return e.Value == out.Integer }) {
+			return out, errors.New("the variable is an Enumeration, and none of its items has this number")
+		}
 	case fmi.Boolean:
 		switch text {
 		case "true", "1":
@@ -76,4 +82,24 @@ func parseValue(v *fmi.ScalarVariable, d *fmi.ModelDescription, text string) (fm
 		out.String = text
 	}
 	return out, nil
+}
+
+// bounds tells whether a value lies within those of the variable (fmi2 45).
+func bounds(v *fmi.ScalarVariable, value fmuslave.Value) (low, high float64, inside bool) {
+	low, high = math.Inf(-1), math.Inf(1)
+	x, from, to := value.Real, v.Real.Min, v.Real.Max
+	switch v.Type {
+	case fmi.Real:
+	case fmi.Integer:
+		x, from, to = float64(value.Integer), widen(v.Integer.Min), widen(v.Integer.Max)
+	default:
+		return low, high, true
+	}
+	if from != nil {
+		low = *from
+	}
+	if to != nil {
+		high = *to
+	}
+	return low, high, low <= x && x <= high
 }

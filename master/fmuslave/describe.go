@@ -14,8 +14,8 @@ type signal struct {
 	kind     master.Kind
 }
 
-// KindOf gives the kind in which a variable travels: an enumeration as Integer.
-func KindOf(t fmi.BaseType) master.Kind {
+// kindOf gives the kind in which a variable travels: an enumeration as Integer.
+func kindOf(t fmi.BaseType) master.Kind {
 	switch t {
 	case fmi.Integer, fmi.Enumeration:
 		return master.Integer
@@ -31,15 +31,16 @@ func KindOf(t fmi.BaseType) master.Kind {
 func (s *Slave) describe(c *Config) error {
 	d := c.FMU.Description
 	cs := d.CoSimulation
+	q := c.Quirks
 	s.info = master.Info{
 		Name: c.Name, Stateless: c.Stateless || d.Stateless(),
 		Caps: master.Caps{
-			VariableStep:          cs.CanHandleVariableCommunicationStepSize,
-			InputDerivatives:      cs.CanInterpolateInputs,
+			VariableStep:          cs.CanHandleVariableCommunicationStepSize && !q.Has(ConstantH),
+			InputDerivatives:      cs.CanInterpolateInputs && !q.Has(NoInputDerivatives),
 			OutputDerivatives:     cs.MaxOutputDerivativeOrder,
-			SaveState:             cs.CanGetAndSetFMUState,
-			SerializeState:        cs.CanSerializeFMUState,
-			DirectionalDerivative: cs.ProvidesDirectionalDerivative,
+			SaveState:             cs.CanGetAndSetFMUState && !q.Has(NoRollback),
+			SerializeState:        cs.CanSerializeFMUState && !q.Has(NoRollback),
+			DirectionalDerivative: cs.ProvidesDirectionalDerivative && !q.Has(NoDirectionalDerivatives),
 		},
 	}
 	ins, err := s.signals(d, c.Inputs, fmi.Input, "input")
@@ -57,11 +58,14 @@ func (s *Slave) describe(c *Config) error {
 	s.info.In, s.in, s.info.DiscreteIn, s.discreteIn = split(ins)
 	s.info.Out, s.out, s.info.DiscreteOut, s.discreteOut = split(outs)
 	s.info.Watch, s.watch = ports(watch), watch
-	for _, in := range s.in {
-		s.info.StartIn = append(s.info.StartIn, in.variable.StartReal)
-	}
+	discrete := master.NewValues(s.info.DiscreteIn)
+	s.info.StartIn, s.info.StartDiscreteIn = make([]float64, len(s.in)), &discrete
 	s.info.Step = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), d.Outputs, false)
-	s.info.Init = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), d.InitialUnknowns, true)
+	unknowns := d.InitialUnknowns
+	if q.Has(IgnoreInitialUnknowns) {
+		unknowns = nil
+	}
+	s.info.Init = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), unknowns, true)
 	return nil
 }
 
@@ -76,7 +80,7 @@ func (s *Slave) signals(d *fmi.ModelDescription, names []string, causality fmi.C
 		if what != "" && v.Causality != causality {
 			return nil, fmt.Errorf("%s: variable %q is no %s but has causality %s", s.info.Name, name, what, v.Causality)
 		}
-		out = append(out, signal{v, KindOf(v.Type)})
+		out = append(out, signal{v, kindOf(v.Type)})
 	}
 	return out, nil
 }
@@ -125,7 +129,7 @@ func feedthrough(d *fmi.ModelDescription, outs, ins []signal, entries []fmi.Unkn
 	for o, out := range outs {
 		entry := entryOf[out.variable]
 		switch {
-		case init && entry == nil && out.variable.Initial == fmi.Exact:
+		case init && out.variable.Initial == fmi.Exact:
 		case entry == nil || !entry.Declared:
 			f.Assumed[o] = len(ins) > 0
 			for k := range ins {

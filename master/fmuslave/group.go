@@ -42,17 +42,20 @@ func (s *Slave) NewGroup(members []master.Subsystem) (master.Group, error) {
 // Step is that of each member, in order, up to the first that fails.
 func (g *group) Step(ctx context.Context, t, H float64) (int, float64, error) {
 	ran, err := g.batch.Step(t, H)
+	for _, m := range g.members[:ran] {
+		m.stale = false
+	}
 	if err == nil {
 		return ran, t + H, nil
 	}
-	if ran == 0 {
-		return 0, t, err
+	if ran > 0 {
+		last := ran - 1
+		if reached, err := g.members[last].after(ctx, t, H, g.batch.Status(last), err); err != nil {
+			return ran, reached, err
+		}
 	}
-	last := ran - 1
-	if reached, err := g.members[last].after(ctx, t, H, g.batch.Status(last), err); err != nil {
-		return ran, reached, err
-	}
-	// The last one was pending and has come to its end; the rest follows.
+	// The last one was pending and has come to its end, or one cannot be stepped
+	// at all and nothing was called: the rest goes one by one.
 	for k, m := range g.members[ran:] {
 		if reached, err := m.Step(ctx, t, H); err != nil {
 			return ran + k + 1, reached, err

@@ -16,7 +16,7 @@ import (
 func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 	cs := s.config.FMU.Description.CoSimulation
 	s.derivatives = 0
-	if !cs.CanInterpolateInputs {
+	if !s.info.Caps.InputDerivatives {
 		return nil
 	}
 	s.derivatives = 1
@@ -44,7 +44,7 @@ func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 			orders[k] = int32(order)
 		}
 		complaints.Store(0)
-		if in.SetRealInputDerivatives(s.plan.RealIn, orders, zeros) != nil || complaints.Load() > 0 {
+		if in.SetRealInputDerivatives(s.initPlan.RealIn, orders, zeros) != nil || complaints.Load() > 0 {
 			return nil
 		}
 		s.derivatives = order

@@ -80,7 +80,7 @@ func (s *Slave) staged() stagedInputs {
 	return u
 }
 
-func (s *Slave) stage(u stagedInputs) error {
+func (s *Slave) stageInputs(u stagedInputs) error {
 	if err := s.SetInputs(u.real); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 		return replay, err
 	}
 	u := s.staged()
-	if err := twin.stage(u); err != nil {
+	if err := twin.stageInputs(u); err != nil {
 		return replay, err
 	}
 	if err := twin.EvalInit(); err != nil {
@@ -254,7 +254,7 @@ func (r *rollbackTest) firstTry(ctx context.Context, stop float64) ([]reading, e
 // attempt takes steps until one fails and gives what was read after each.
 func (r *rollbackTest) attempt(ctx context.Context, steps int) (got []reading, err error) {
 	for k := range steps {
-		if err := r.s.stage(r.u); err != nil {
+		if err := r.s.stageInputs(r.u); err != nil {
 			return got, err
 		}
 		if _, err := r.s.Step(ctx, r.t+float64(float64(k)*r.H), r.H); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -31,7 +33,8 @@ type Config struct {
 	Options   fmi.InstanceOptions
 	// Cache is the folder for what is measured about the FMU, see CacheDir;
 	// "" measures each time.
-	Cache string
+	Cache  string
+	Quirks Quirk
 }
 
 // Slave is an FMU as a subsystem.
@@ -44,21 +47,26 @@ type Slave struct {
 
 	discreteIn, discreteOut []signal
 
+	// What is exchanged: initPlan in initialisation mode, where only outputs may
+	// be read (fmi2 39), stepPlan after it, which has the watched variables
+	// behind the outputs. Strings do not fit into the crossing of the step.
+	initPlan, stepPlan fmi.StepPlan
+	stringInVR         []fmi.ValueReference
+	stringOutVR        []fmi.ValueReference // outputs first, then watched variables
+	outStrings         int                  // those that are outputs
+
 	instance *fmi.Instance
-	plan     fmi.StepPlan
 	stepper  *fmi.Stepper
-	// Strings do not fit into the crossing of the step.
-	stringIn     []string
-	stringInVR   []fmi.ValueReference
+	before   uint64 // ticks that the instance took before its first step
+	stringIn []string
+	// stringOut is as long as what is read now: without the watched variables
+	// in initialisation mode.
 	stringOut    []string
-	stringOutVR  []fmi.ValueReference
-	stringsDirty bool
-	// Where discrete outputs and watched variables stand in the stepper's
-	// slices: outputs first, then watched variables.
-	outInteger, outBoolean, outString int
-	knownVR, unknownVR                []fmi.ValueReference
-	initialised                       bool
-	derivatives                       int // highest order of input derivatives that it takes
+	stringsDirty bool // stringIn differs from what the FMU has
+	stale        bool // the FMU went back to a saved state; its outputs are not read yet
+	derivatives  int  // highest order of input derivatives that it takes
+	given        []expectation
+	notes        []string // about the initialisation
 }
 
 var (
@@ -94,49 +102,40 @@ func (s *Slave) Info() *master.Info { return &s.info }
 
 // planStep lists what one crossing sets and gets.
 func (s *Slave) planStep() {
-	p := &s.plan
-	for _, g := range s.in {
-		p.RealIn = append(p.RealIn, g.variable.ValueReference)
-	}
-	for _, g := range s.discreteIn {
-		vr := g.variable.ValueReference
-		switch g.kind {
-		case master.Integer:
-			p.IntegerIn = append(p.IntegerIn, vr)
-		case master.Boolean:
-			p.BooleanIn = append(p.BooleanIn, vr)
-		case master.String:
-			s.stringInVR = append(s.stringInVR, vr)
-		}
-	}
-	s.get(s.out)
-	s.knownVR, s.unknownVR = p.RealIn, p.RealOut[:len(p.RealOut):len(p.RealOut)]
-	s.get(s.discreteOut)
-	s.outInteger, s.outBoolean, s.outString = len(p.IntegerOut), len(p.BooleanOut), len(s.stringOutVR)
-	s.get(s.watch)
-	s.stringIn, s.stringOut = make([]string, len(s.stringInVR)), make([]string, len(s.stringOutVR))
+	p := &s.initPlan
+	p.RealIn = references(s.in, master.Real)
+	p.IntegerIn = references(s.discreteIn, master.Integer)
+	p.BooleanIn = references(s.discreteIn, master.Boolean)
+	p.RealOut = references(s.out, master.Real)
+	p.IntegerOut = references(s.discreteOut, master.Integer)
+	p.BooleanOut = references(s.discreteOut, master.Boolean)
+	s.stringInVR = references(s.discreteIn, master.String)
+	s.stringOutVR = references(s.discreteOut, master.String)
+	s.outStrings = len(s.stringOutVR)
+
+	s.stepPlan = *p
+	s.stepPlan.RealOut = slices.Concat(p.RealOut, references(s.watch, master.Real))
+	s.stepPlan.IntegerOut = slices.Concat(p.IntegerOut, references(s.watch, master.Integer))
+	s.stepPlan.BooleanOut = slices.Concat(p.BooleanOut, references(s.watch, master.Boolean))
+	s.stringOutVR = slices.Concat(s.stringOutVR, references(s.watch, master.String))
 }
 
-func (s *Slave) get(list []signal) {
-	p := &s.plan
+// references lists the value references of the signals of one kind.
+func references(list []signal, kind master.Kind) []fmi.ValueReference {
+	var out []fmi.ValueReference
 	for _, g := range list {
-		vr := g.variable.ValueReference
-		switch g.kind {
-		case master.Real:
-			p.RealOut = append(p.RealOut, vr)
-		case master.Integer:
-			p.IntegerOut = append(p.IntegerOut, vr)
-		case master.Boolean:
-			p.BooleanOut = append(p.BooleanOut, vr)
-		case master.String:
-			s.stringOutVR = append(s.stringOutVR, vr)
+		if g.kind == kind {
+			out = append(out, g.variable.ValueReference)
 		}
 	}
+	return out
 }
 
 // EnterInit instantiates the FMU, sets parameters and start values and enters
 // initialisation mode (fmi2 40–42).
 func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
+	s.stepper, s.stale, s.before = nil, false, 0
+	s.stepPlan.DerivativeOrders = 0
 	if err := s.probeInputDerivatives(e); err != nil {
 		return err
 	}
@@ -147,13 +146,29 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	if err := s.setUp(s.instance, e); err != nil {
 		return err
 	}
+	if s.config.Quirks.Has(InputsBeforeInit) {
+		if err := s.starts.inside.set(s.instance); err != nil {
+			return err
+		}
+	}
 	if err := s.instance.EnterInitializationMode(); err != nil {
 		return err
 	}
 	if err := s.starts.inside.set(s.instance); err != nil {
 		return err
 	}
-	return s.newStepper()
+	s.stringIn = make([]string, len(s.stringInVR))
+	s.stringOut = make([]string, s.outStrings)
+	if err := s.prepare(s.initPlan); err != nil {
+		return err
+	}
+	// What is staged first is what the FMU has.
+	copy(s.stepper.RealIn, s.info.StartIn)
+	if err := s.SetDiscrete(s.info.StartDiscreteIn); err != nil {
+		return err
+	}
+	s.stringsDirty = false
+	return nil
 }
 
 // setUp tells an instance the experiment, and parameters and start values.
@@ -162,7 +177,9 @@ func (s *Slave) setUp(in *fmi.Instance, e master.Experiment) error {
 	if e.HasTol {
 		x.Tolerance = &e.Tolerance
 	}
-	if e.StopKnown {
+	// A stop time obliges the FMU to refuse steps beyond it; few use it, and
+	// some refuse a last step that ends there but for rounding (fmi2 40).
+	if e.StopKnown && s.config.Quirks.Has(StopTime) {
 		x.Stop = &e.Stop
 	}
 	if err := in.SetupExperiment(x); err != nil {
@@ -171,20 +188,18 @@ func (s *Slave) setUp(in *fmi.Instance, e master.Experiment) error {
 	return s.starts.before.set(in)
 }
 
-func (s *Slave) newStepper() (err error) {
-	u := make([]float64, len(s.in))
-	var d []int32
-	var b []int32
-	if s.stepper != nil { // staged values survive a change of the plan
-		copy(u, s.stepper.RealIn)
-		d, b = append(d, s.stepper.IntegerIn...), append(b, s.stepper.BooleanIn...)
-	}
-	if s.stepper, err = s.instance.NewStepper(s.plan); err != nil {
+// prepare makes the crossing of a plan; the values staged so far are kept.
+func (s *Slave) prepare(plan fmi.StepPlan) error {
+	next, err := s.instance.NewStepper(plan)
+	if err != nil {
 		return err
 	}
-	copy(s.stepper.RealIn, u)
-	copy(s.stepper.IntegerIn, d)
-	copy(s.stepper.BooleanIn, b)
+	if s.stepper != nil {
+		copy(next.RealIn, s.stepper.RealIn)
+		copy(next.IntegerIn, s.stepper.IntegerIn)
+		copy(next.BooleanIn, s.stepper.BooleanIn)
+	}
+	s.stepper = next
 	return nil
 }
 
@@ -199,13 +214,22 @@ func (s *Slave) EvalInit() error {
 	return s.read()
 }
 
-// ExitInit leaves initialisation mode and gets the outputs at the start.
+// ExitInit leaves initialisation mode and gets outputs and watched variables at
+// the start.
 func (s *Slave) ExitInit() error {
 	if err := s.instance.ExitInitializationMode(); err != nil {
 		return err
 	}
-	s.initialised = true
-	return s.read()
+	s.stringOut = make([]string, len(s.stringOutVR))
+	if err := s.prepare(s.stepPlan); err != nil {
+		return err
+	}
+	if err := s.readBack(); err != nil {
+		return err
+	}
+	err := s.read()
+	s.before = s.instance.Ticks()
+	return err
 }
 
 func (s *Slave) writeStrings() error {
@@ -218,6 +242,7 @@ func (s *Slave) writeStrings() error {
 
 // read gets everything at a communication point.
 func (s *Slave) read() error {
+	s.stale = false
 	if err := s.stepper.Read(); err != nil {
 		return err
 	}
@@ -225,10 +250,19 @@ func (s *Slave) read() error {
 }
 
 func (s *Slave) readStrings() error {
-	if len(s.stringOutVR) == 0 {
+	if len(s.stringOut) == 0 {
 		return nil
 	}
-	return s.instance.GetString(s.stringOutVR, s.stringOut)
+	return s.instance.GetString(s.stringOutVR[:len(s.stringOut)], s.stringOut)
+}
+
+// refresh reads what is there after going back to a saved state. It waits until
+// someone asks: many FMUs take longer for it than for a step.
+func (s *Slave) refresh() error {
+	if !s.stale {
+		return nil
+	}
+	return s.read()
 }
 
 // SetInputs stages u for the crossing of the next step.
@@ -254,17 +288,18 @@ func (s *Slave) SetDiscrete(v *master.Values) error {
 	return nil
 }
 
-// PrepareInputDerivatives makes the step send derivatives up to order.
+// PrepareInputDerivatives makes the step send derivatives up to order. Groups
+// are made after it.
 func (s *Slave) PrepareInputDerivatives(order int) error {
 	if order > s.derivatives {
 		return fmt.Errorf("%w: the FMU takes input derivatives up to order %d, not %d", master.ErrCapability, s.derivatives, order)
 	}
-	if s.plan.DerivativeOrders == order {
+	if s.stepPlan.DerivativeOrders == order {
 		return nil
 	}
-	s.plan.DerivativeOrders = order
-	if err := s.newStepper(); err != nil {
-		return err
+	s.stepPlan.DerivativeOrders = order
+	if err := s.prepare(s.stepPlan); err != nil {
+		return derivativesRefused(err)
 	}
 	return s.read()
 }
@@ -280,7 +315,11 @@ func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
 	if err := s.writeStrings(); err != nil {
 		return t, err
 	}
+	s.stale = false
 	status, err := s.stepper.Step(t, H, true)
+	if status == fmi.StatusOK && err == nil {
+		return t + H, s.readStrings()
+	}
 	return s.after(ctx, t, H, status, err)
 }
 
@@ -296,66 +335,100 @@ func (s *Slave) Substep(ctx context.Context, t, h float64) (float64, error) {
 	return s.after(ctx, t, h, status, err)
 }
 
-// after judges the status of a step (fmi2 51–55).
+// after judges the outcome of a step (fmi2 51–55). The error is that of the
+// call that gave the status, whichever of the crossing it was.
 func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err error) (float64, error) {
-	switch status {
-	case fmi.StatusPending:
-		if status, err = s.await(ctx); err != nil {
-			return t, err
+	if pending(status, err) {
+		if err = s.await(ctx); err == nil {
+			return t + H, s.read()
 		}
-		if status == fmi.StatusDiscard {
-			return s.discarded(t)
-		}
-		return t + H, s.read()
-	case fmi.StatusDiscard:
-		return s.discarded(t)
 	}
-	if err != nil {
+	var refused *fmi.StatusError
+	switch {
+	case err == nil:
+		return t + H, s.readStrings()
+	case !errors.As(err, &refused):
 		return t, err
+	case refused.Func == "fmi2DoStep" && refused.Status == fmi.StatusDiscard:
+		return s.discarded(t, H, err)
+	case refused.Func == "fmi2SetRealInputDerivatives":
+		return t, derivativesRefused(err)
+	case refused.Status == fmi.StatusDiscard && strings.HasPrefix(refused.Func, "fmi2Set"):
+		return t, fmt.Errorf("%w; the FMU rejects the value of an input", err)
 	}
-	return t + H, s.readStrings()
+	return t, err
+}
+
+// pending tells whether a step goes on in the background. Only doStep may do so:
+// for any other call the status is an error.
+func pending(status fmi.Status, err error) bool {
+	var refused *fmi.StatusError
+	return status == fmi.StatusPending && (err == nil || errors.As(err, &refused) && refused.Func == "fmi2DoStep")
+}
+
+// derivativesRefused tells what to do about an FMU that claims to interpolate
+// its inputs and does not.
+func derivativesRefused(err error) error {
+	return fmt.Errorf("%w; the FMU declares canInterpolateInputs and does not take input derivatives: "+
+		"with delivery=substeps macrostep samples the polynomials instead", err)
 }
 
 // discarded asks how far the FMU got, and whether it wants the end (fmi2 52, 69).
-func (s *Slave) discarded(t float64) (float64, error) {
+func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
 	reached := t
 	if last, err := s.instance.GetRealStatus(fmi.LastSuccessfulTime); err == nil && last > t {
-		reached = last
+		reached = min(last, t+H)
 	}
+	kind := master.ErrDiscard
 	if end, err := s.instance.GetBooleanStatus(fmi.Terminated); err == nil && end {
-		return reached, fmt.Errorf("%w at t = %g s", master.ErrTerminated, reached)
+		kind = master.ErrTerminated
 	}
-	return reached, fmt.Errorf("%w by the FMU: it got to t = %g s", master.ErrDiscard, reached)
+	return reached, fmt.Errorf("%w at t = %.12g s: %w", kind, reached, cause)
 }
 
-// await polls an asynchronous step to its end (fmi2 53).
-func (s *Slave) await(ctx context.Context) (fmi.Status, error) {
+// await polls an asynchronous step to its end (fmi2 53); the error is as if
+// doStep had returned it. When ctx ends the step is cancelled; one that cannot
+// be is waited for, because an FMU in the middle of a step cannot be freed.
+func (s *Slave) await(ctx context.Context) error {
 	const shortest, longest = 50 * time.Microsecond, 5 * time.Millisecond
 	pause := shortest
+	done := ctx.Done()
 	for {
 		status, err := s.instance.GetStatus(fmi.DoStepStatus)
-		if err != nil {
-			return status, err
+		if err != nil && s.instance.State() == fmi.StateStepInProgress {
+			// The FMU does not tell when its step is done.
+			return errors.Join(err, s.instance.CancelStep())
 		}
 		if status != fmi.StatusPending {
-			return status, nil
+			return err
 		}
-		if ctx.Err() != nil {
-			return status, errors.Join(context.Cause(ctx), s.instance.CancelStep())
+		select {
+		case <-done:
+			err := s.instance.CancelStep()
+			if s.instance.State() != fmi.StateStepInProgress {
+				return errors.Join(context.Cause(ctx), err)
+			}
+			done = nil
+		case <-time.After(pause):
 		}
-		time.Sleep(pause)
 		pause = min(2*pause, longest)
 	}
 }
 
-// Outputs copies what the last crossing got.
+// Outputs copies the outputs at the communication point that the FMU is at.
 func (s *Slave) Outputs(y []float64) error {
+	if err := s.refresh(); err != nil {
+		return err
+	}
 	copy(y, s.stepper.RealOut)
 	return nil
 }
 
-// Discrete copies what the last crossing got.
+// Discrete copies the discrete outputs at the communication point that the FMU is at.
 func (s *Slave) Discrete(v *master.Values) error {
+	if err := s.refresh(); err != nil {
+		return err
+	}
 	copy(v.Integer, s.stepper.IntegerOut)
 	for i := range v.Boolean {
 		v.Boolean[i] = s.stepper.BooleanOut[i] != 0
@@ -364,49 +437,66 @@ func (s *Slave) Discrete(v *master.Values) error {
 	return nil
 }
 
-// Watched copies what the last crossing got.
+// Watched copies the watched variables, after initialisation.
 func (s *Slave) Watched(v *master.Values) error {
-	copy(v.Real, s.stepper.RealOut[len(s.out):])
-	copy(v.Integer, s.stepper.IntegerOut[s.outInteger:])
-	for i, b := range s.stepper.BooleanOut[s.outBoolean:] {
+	if err := s.refresh(); err != nil {
+		return err
+	}
+	copy(v.Real, s.stepper.RealOut[len(s.initPlan.RealOut):])
+	copy(v.Integer, s.stepper.IntegerOut[len(s.initPlan.IntegerOut):])
+	for i, b := range s.stepper.BooleanOut[len(s.initPlan.BooleanOut):] {
 		v.Boolean[i] = b != 0
 	}
-	copy(v.String, s.stringOut[s.outString:])
+	copy(v.String, s.stringOut[s.outStrings:])
 	return nil
 }
 
 // SaveState keeps the state of the FMU; a state given is reused.
 func (s *Slave) SaveState(reuse master.State) (master.State, error) {
 	handle, _ := reuse.(*fmi.FMUState)
-	return s.instance.GetFMUState(handle)
+	state, err := s.instance.GetFMUState(handle)
+	if err != nil {
+		return nil, err
+	}
+	return state, nil
 }
 
-// RestoreState goes back to a state.
+// RestoreState goes back to a state. Staged inputs stay staged.
 func (s *Slave) RestoreState(state master.State) error {
-	return s.instance.SetFMUState(state.(*fmi.FMUState))
+	if err := s.instance.SetFMUState(state.(*fmi.FMUState)); err != nil {
+		return err
+	}
+	// The FMU has the strings of that state again.
+	s.stale, s.stringsDirty = true, len(s.stringIn) > 0
+	return nil
 }
 
-// FreeState gives the memory of a state back.
+// FreeState gives the memory of a state back. Where the FMU may not be called
+// for it, the state ends with the instance.
 func (s *Slave) FreeState(state master.State) error {
+	switch s.instance.State() {
+	case fmi.StateFatal, fmi.StateFreed, fmi.StateStepInProgress:
+		return nil
+	}
 	return s.instance.FreeFMUState(state.(*fmi.FMUState))
 }
 
 // DirectionalDerivative gives dy = ∂y/∂u · du.
 func (s *Slave) DirectionalDerivative(du, dy []float64) error {
-	return s.instance.GetDirectionalDerivative(s.unknownVR, s.knownVR, du, dy)
+	return s.instance.GetDirectionalDerivative(s.initPlan.RealOut, s.initPlan.RealIn, du, dy)
 }
 
-// Seconds is the time spent inside the FMU while stepping.
+// Seconds is the time spent inside the FMU since its initialisation.
 func (s *Slave) Seconds() float64 {
-	if s.stepper == nil {
+	if s.instance == nil || s.before == 0 {
 		return 0
 	}
-	return float64(s.stepper.Ticks()) / fmi.TickRate()
+	return float64(s.instance.Ticks()-s.before) / fmi.TickRate()
 }
 
 // Terminate ends the FMU regularly, if the state it is in allows that (fmi2 62).
 func (s *Slave) Terminate() error {
-	if s.instance == nil || !s.initialised {
+	if s.instance == nil || s.config.Quirks.Has(NoTerminate) {
 		return nil
 	}
 	switch s.instance.State() {

@@ -21,7 +21,7 @@ type batch struct {
 }
 
 func (b *batch) add(v *fmi.ScalarVariable, value Value) {
-	switch KindOf(v.Type) {
+	switch kindOf(v.Type) {
 	case master.Real:
 		b.realVR, b.real = append(b.realVR, v.ValueReference), append(b.real, value.Real)
 	case master.Integer:
@@ -71,12 +71,12 @@ func (s *Slave) planStarts() error {
 			return fmt.Errorf("%s: variable %q cannot be set: its causality is %s, its variability %s, its initial %s",
 				s.info.Name, v.Name, v.Causality, v.Variability, v.Initial)
 		}
-		given[alias{KindOf(v.Type), v.ValueReference}] = value
+		given[alias{kindOf(v.Type), v.ValueReference}] = value
 	}
 	done := make(map[alias]bool)
 	for i := range d.Variables {
 		v := &d.Variables[i]
-		id := alias{KindOf(v.Type), v.ValueReference}
+		id := alias{kindOf(v.Type), v.ValueReference}
 		value, override := given[id]
 		if !Settable(v) || done[id] || !override && !v.HasStart {
 			continue
@@ -85,16 +85,45 @@ func (s *Slave) planStarts() error {
 			value = Value{Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
 		}
 		done[id] = true
+		if override && s.expects(v) {
+			s.given = append(s.given, expectation{v, value})
+		}
 		if v.Causality == fmi.Input {
 			s.starts.inside.add(v, value)
-			for k, in := range s.in {
-				if in.variable == v {
-					s.info.StartIn[k] = value.Real
-				}
-			}
+			s.stage(v, value)
 		} else {
 			s.starts.before.add(v, value)
 		}
 	}
 	return nil
+}
+
+// stage makes a start value that of the inputs which are the variable, by this
+// or another name.
+func (s *Slave) stage(v *fmi.ScalarVariable, value Value) {
+	same := func(g signal) bool {
+		return g.variable.ValueReference == v.ValueReference && g.kind == kindOf(v.Type)
+	}
+	for k, in := range s.in {
+		if same(in) {
+			s.info.StartIn[k] = value.Real
+		}
+	}
+	var at [master.String + 1]int // place among the values of the kind
+	start := s.info.StartDiscreteIn
+	for _, in := range s.discreteIn {
+		k := at[in.kind]
+		at[in.kind]++
+		if !same(in) {
+			continue
+		}
+		switch in.kind {
+		case master.Integer:
+			start.Integer[k] = value.Integer
+		case master.Boolean:
+			start.Boolean[k] = value.Boolean
+		case master.String:
+			start.String[k] = value.String
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -191,7 +192,7 @@ func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]m
 		name := sys.OutName(y)
 		col, ok := s.Column(name)
 		if !ok {
-			errs = append(errs, fmt.Errorf("%s:1: there is no column %q%s; the history must hold every output that feeds an extrapolated input", s.Path, name, didYouMean(name, s.Names)))
+			errs = append(errs, fmt.Errorf("%s:1: there is no column %q%s; the history must hold every output that feeds an extrapolated input", s.Path, name, diag.DidYouMean(name, s.Names)))
 			continue
 		}
 		cols[i] = col
@@ -240,7 +241,7 @@ func inputHint(sys *master.System, name string) string {
 			inputs = append(inputs, info.Name+"."+p.Name)
 		}
 	}
-	return didYouMean(name, inputs)
+	return diag.DidYouMean(name, inputs)
 }
 
 func portIndex(ports []master.Port, name string) int {

@@ -58,10 +58,11 @@ type Versions struct {
 
 // FMU identifies what a component runs.
 type FMU struct {
-	Component string `json:"component"`
-	Path      string `json:"path"`
-	Hash      string `json:"hash"` // "sha256:…" of the archive
-	Tool      string `json:"tool"` // that exported it; "" = not told
+	Component string   `json:"component"`
+	Path      string   `json:"path"`
+	Hash      string   `json:"hash"`   // "sha256:…" of the archive
+	Tool      string   `json:"tool"`   // that exported it; "" = not told
+	Quirks    []string `json:"quirks"` // in force; sorted
 }
 
 // Setting is a number and where it comes from.
@@ -137,7 +138,10 @@ func (m *Manifest) encode() ([]byte, error) {
 		c.Status = master.Incomplete
 	}
 	c.Command = orEmpty(c.Command)
-	c.FMUs = orEmpty(c.FMUs)
+	c.FMUs = append([]FMU{}, c.FMUs...)
+	for i := range c.FMUs {
+		c.FMUs[i].Quirks = orEmpty(c.FMUs[i].Quirks)
+	}
 	c.Loops = orEmpty(c.Loops)
 	c.Delivery = orEmpty(c.Delivery)
 	c.Warnings = orEmpty(c.Warnings)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // Selection says which variables are recorded. The zero value is the default:
@@ -48,7 +50,7 @@ func (s Selection) unmatched(names []string) error {
 	var errs []error
 	for _, p := range s.patterns {
 		if !slices.ContainsFunc(names, func(n string) bool { return match(p, n) }) {
-			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, didYouMean(p, names)))
+			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, diag.DidYouMean(p, names)))
 		}
 	}
 	return errors.Join(errs...)
@@ -78,44 +80,4 @@ func match(pattern, name string) bool {
 		i++
 	}
 	return i == len(p)
-}
-
-// didYouMean gives "; did you mean …?" for the name nearest to s, or nothing if
-// none is near.
-func didYouMean(s string, names []string) string {
-	best, nearest := len(s)/3+1, ""
-	for _, n := range names {
-		if len(n)-len(s) >= best || len(s)-len(n) >= best {
-			continue
-		}
-		if d := distance(s, n); d < best {
-			best, nearest = d, n
-		}
-	}
-	if nearest == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", nearest)
-}
-
-// distance is the number of bytes to insert, delete or replace that lead from a
-// to b (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

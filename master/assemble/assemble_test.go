@@ -1,0 +1,639 @@
+package assemble_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/test/probe"
+)
+
+// work is for what outlives a test, since libraries stay loaded.
+var work string
+
+func TestMain(m *testing.M) {
+	var err error
+	if work, err = os.MkdirTemp("", "macrostep-assemble-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(work)
+	os.Exit(code)
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// built are the probes, each built at its first use.
+var built sync.Map
+
+// probeFMU gives the file of a probe.
+func probeFMU(tb testing.TB, capabilities, elements string) string {
+	tb.Helper()
+	type result struct {
+		path string
+		err  error
+	}
+	build, _ := built.LoadOrStore(capabilities+elements, sync.OnceValue(func() result {
+		dir, err := os.MkdirTemp(work, "")
+		if err != nil {
+			return result{"", err}
+		}
+		path, err := probe.Build(dir, "probe", capabilities, elements)
+		return result{path, err}
+	}))
+	r := build.(func() result)()
+	must(tb, r.err)
+	return r.path
+}
+
+// system is a document to be written beside its FMUs.
+type system struct {
+	fmus        map[string]string // file name and where it is
+	elements    string
+	connections string
+	annotations string // of the outermost system
+	experiment  string // attributes of the DefaultExperiment
+	settings    string // its annotations
+	units       string
+}
+
+func component(name, source, inside string) string {
+	return fmt.Sprintf(`<ssd:Component name=%q source=%q>%s</ssd:Component>`, name, source, inside)
+}
+
+func connection(from, to, inside string) string {
+	a, x, _ := strings.Cut(from, ".")
+	b, y, _ := strings.Cut(to, ".")
+	return fmt.Sprintf(`<ssd:Connection startElement=%q startConnector=%q endElement=%q endConnector=%q>%s</ssd:Connection>`, a, x, b, y, inside)
+}
+
+func annotation(kind, content string) string {
+	return fmt.Sprintf("<ssc:Annotation type=%q>%s</ssc:Annotation>", kind, content)
+}
+
+// own is our annotation.
+func own(attributes, inside string) string {
+	return annotation("com.github.macrostep", fmt.Sprintf(`<ms:Settings version="1" %s>%s</ms:Settings>`, attributes, inside))
+}
+
+func (s system) write(tb testing.TB) string {
+	tb.Helper()
+	dir := tb.TempDir()
+	for name, from := range s.fmus {
+		data, err := os.ReadFile(from)
+		must(tb, err)
+		must(tb, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	wrap := func(element, content string) string {
+		if content == "" {
+			return ""
+		}
+		return "<ssd:" + element + ">" + content + "</ssd:" + element + ">"
+	}
+	document := `<?xml version="1.0" encoding="UTF-8"?>
+<ssd:SystemStructureDescription version="1.0" name="test"
+  xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"
+  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"
+  xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"
+  xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"
+  xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"
+  xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd">
+<ssd:System name="top">` + wrap("Elements", s.elements) + wrap("Connections", s.connections) + wrap("Annotations", s.annotations) + `</ssd:System>
+` + wrap("Units", s.units) + `<ssd:DefaultExperiment ` + s.experiment + `>` + wrap("Annotations", s.settings) + `</ssd:DefaultExperiment>
+</ssd:SystemStructureDescription>`
+	path := filepath.Join(dir, "SystemStructure.ssd")
+	must(tb, os.WriteFile(path, []byte(document), 0o600))
+	return path
+}
+
+// open opens a system; it is closed at the end of the test.
+func open(tb testing.TB, path string, o assemble.Options) (*assemble.Assembly, error) {
+	tb.Helper()
+	a, err := assemble.Open(path, o)
+	if a == nil {
+		tb.Fatal("no assembly: ", err)
+	}
+	tb.Cleanup(func() { must(tb, a.Close()) })
+	return a, err
+}
+
+func sound(tb testing.TB, path string, o assemble.Options) *assemble.Assembly {
+	tb.Helper()
+	a, err := open(tb, path, o)
+	must(tb, err)
+	return a
+}
+
+// run takes a system to its end and gives the last point by names.
+func run(tb testing.TB, a *assemble.Assembly, stop, step float64) (*master.Run, map[string]any) {
+	tb.Helper()
+	c, err := algorithms.New("explicit", nil)
+	must(tb, err)
+	r, err := master.NewRun(a.System, c.Algorithm, master.Options{Stop: stop, Step: step})
+	must(tb, err)
+	_, err = r.Run(context.Background())
+	must(tb, err)
+	values := map[string]any{}
+	p := r.Point()
+	for i, info := range a.System.Infos {
+		collect := func(ports []master.Port, v master.Values) {
+			var at [master.String + 1]int
+			for _, port := range ports {
+				k := at[port.Kind]
+				at[port.Kind]++
+				values[info.Name+"."+port.Name] = [...]func() any{
+					func() any { return v.Real[k] }, func() any { return v.Integer[k] },
+					func() any { return v.Boolean[k] }, func() any { return v.String[k] },
+				}[port.Kind]()
+			}
+		}
+		collect(info.In, master.Values{Real: p.U[a.System.InAt[i]:]})
+		collect(info.Out, master.Values{Real: p.Y[a.System.OutAt[i]:]})
+		collect(info.DiscreteIn, p.DiscreteIn[i])
+		collect(info.DiscreteOut, p.DiscreteOut[i])
+		collect(info.Watch, p.Watch[i])
+	}
+	return r, values
+}
+
+// expect compares some values.
+func expect(tb testing.TB, got map[string]any, want map[string]any) {
+	tb.Helper()
+	for name, w := range want {
+		g, ok := got[name]
+		if x, isReal := w.(float64); isReal && ok {
+			if y, _ := g.(float64); math.Abs(x-y) <= 1e-12*max(1, math.Abs(x)) {
+				continue
+			}
+		}
+		if !ok || g != w {
+			tb.Errorf("%s is %v (%v), want %v", name, g, ok, w)
+		}
+	}
+}
+
+// Where start, stop, step and tolerance come from (fmi2 23, ssp 10, 47).
+func TestPrecedence(t *testing.T) {
+	slow := probeFMU(t, "", `<DefaultExperiment startTime="1" stopTime="9" stepSize="0.1" tolerance="0.5"/>`)
+	quick := probeFMU(t, "", `<DefaultExperiment startTime="2" stopTime="8" stepSize="0.05"/>`)
+	past := probeFMU(t, "", `<DefaultExperiment stopTime="0"/>`)
+	silent := probeFMU(t, "", "")
+	osp := annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.3"/></osp:Algorithm>`)
+	oms := annotation("org.openmodelica", `<oms:Annotations><oms:SimulationInformation><oms:FixedStepMaster description="oms-ma" stepSize="0.4" relativeTolerance="0.01"/></oms:SimulationInformation></oms:Annotations>`)
+	mcx := annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" deltaTime="0.6"/>`)
+	mine := own(`stepSize="0.2" tolerance="0.03"`, "")
+	f := func(x float64) *float64 { return &x }
+	type four [4]*float64 // start, stop, step, tolerance
+	for _, c := range []struct {
+		name       string
+		fmus       []string
+		experiment string
+		system     string
+		settings   string
+		user       four
+		want       string // value source, ; between
+		warnings   int
+	}{
+		{"nothing", []string{silent}, "", "", "", four{}, "0 default; 1 default: one second; 0.001 a thousandth of the time span; none", 2},
+		{"start only", []string{silent}, `startTime="5"`, "", "", four{}, "5 DefaultExperiment of the system; 6 default: one second; 0.001 a thousandth of the time span; none", 2},
+		{"start by hand", []string{silent}, "", "", "", four{f(7)}, "7 command line; 8 default: one second; 0.001 a thousandth of the time span; none", 2},
+		{"span", []string{silent}, `stopTime="50"`, "", "", four{}, "0 default; 50 DefaultExperiment of the system; 0.05 a thousandth of the time span; none", 1},
+		{"span by hand", []string{silent}, `stopTime="50"`, "", "", four{nil, f(20)}, "0 default; 20 command line; 0.02 a thousandth of the time span; none", 1},
+		{"FMUs", []string{slow, quick}, "", "", "", four{}, "1 DefaultExperiment of c0; 8 DefaultExperiment of c1; 0.05 DefaultExperiment of c1; none", 0},
+		{"FMU ends before the start", []string{past, slow}, "", "", "", four{}, "1 DefaultExperiment of c1; 9 DefaultExperiment of c1; 0.1 DefaultExperiment of c1; none", 0},
+		{"system over FMUs", []string{slow, quick}, `startTime="0" stopTime="3"`, "", "", four{}, "0 DefaultExperiment of the system; 3 DefaultExperiment of the system; 0.05 DefaultExperiment of c1; none", 0},
+		{"OpenMCx", []string{quick}, "", "", mcx, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.6 com.avl.model.connect.ssp.task deltaTime; none", 0},
+		{"OMSimulator", []string{quick}, "", oms, mcx, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.4 org.openmodelica stepSize; 0.01 org.openmodelica relativeTolerance", 0},
+		{"OSP", []string{quick}, "", oms, mcx + osp, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.3 com.opensimulationplatform baseStepSize; 0.01 org.openmodelica relativeTolerance", 0},
+		{"own", []string{quick}, "", oms, mcx + osp + mine, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.2 own annotation; 0.03 own annotation", 0},
+		{"user", []string{quick}, `stopTime="3"`, oms, osp + mine, four{f(0), f(4), f(0.7), f(0.9)}, "0 command line; 4 command line; 0.7 command line; 0.9 command line", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := system{fmus: map[string]string{}, experiment: c.experiment, annotations: c.system, settings: c.settings}
+			for i, path := range c.fmus {
+				file := fmt.Sprintf("f%d.fmu", i)
+				s.fmus[file] = path
+				s.elements += component(fmt.Sprint("c", i), file, "")
+			}
+			a := sound(t, s.write(t), assemble.Options{})
+			warnings := a.Override(c.user[0], c.user[1], c.user[2], c.user[3])
+			tolerance := "none"
+			if a.Tolerance != nil {
+				tolerance = fmt.Sprint(a.Tolerance.Value, " ", a.Tolerance.Source)
+			}
+			got := fmt.Sprint(a.Start.Value, " ", a.Start.Source, "; ", a.Stop.Value, " ", a.Stop.Source, "; ", a.Step.Value, " ", a.Step.Source, "; ", tolerance)
+			if got != c.want {
+				t.Errorf("%s\nwant %s", got, c.want)
+			}
+			if len(warnings) != c.warnings {
+				t.Errorf("warnings %q, want %d", warnings, c.warnings)
+			}
+		})
+	}
+}
+
+// A single FMU is a component called by its file name.
+func TestSingle(t *testing.T) {
+	data, err := os.ReadFile(probeFMU(t, "", `<DefaultExperiment startTime="1" stopTime="2" stepSize="0.25"/>`))
+	must(t, err)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "my engine.2.FMU")
+	must(t, os.WriteFile(path, data, 0o600))
+	a := sound(t, path, assemble.Options{Set: []assemble.Assignment{{Name: "my engine.2.p", Value: "4"}}})
+	a.Override(nil, nil, nil, nil)
+	if a.Name != "my engine.2" || len(a.Components) != 1 || a.Components[0].Name != "my engine.2" || a.Components[0].Source != path || a.Stop.Value != 2 {
+		t.Errorf("%+v", a)
+	}
+	must(t, a.Load())
+	_, values := run(t, a, 1, 0.5)
+	expect(t, values, map[string]any{"my engine.2.q": 7.0, "my engine.2.x": 0.5, "my engine.2.quoted": "<abc>"})
+
+	nameless := filepath.Join(dir, ".fmu")
+	must(t, os.WriteFile(nameless, data, 0o600))
+	if _, err := open(t, nameless, assemble.Options{}); err == nil || !strings.Contains(err.Error(), "rename the file") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What cannot be read is an error that names the file, and the assembly closes.
+func TestBroken(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		must(t, os.WriteFile(path, []byte(content), 0o600))
+		return path
+	}
+	good := probeFMU(t, "", "")
+	broken := file("broken.fmu", "PK\x03\x04 no archive")
+	for _, c := range []struct{ path, want string }{
+		{filepath.Join(dir, "missing.ssp"), "missing.ssp"},
+		{filepath.Join(dir, "missing.fmu"), "missing.fmu"},
+		{file("garbage.fmu", "garbage"), "garbage.fmu"},
+		{file("garbage.ssp", "garbage"), "garbage.ssp"},
+		{file("garbage.ssd", "<a>"), "garbage.ssd"},
+		{dir, "SystemStructure.ssd"},
+		{system{fmus: map[string]string{"f.fmu": broken}, elements: component("c", "f.fmu", "")}.write(t), "f.fmu"},
+		{system{elements: component("c", "none.fmu", "")}.write(t), "none.fmu"},
+		{system{fmus: map[string]string{"f.fmu": good, "g.fmu": broken}, elements: component("c", "f.fmu", "") + component("d", "g.fmu", "")}.write(t), "g.fmu"},
+		{system{fmus: map[string]string{"f.fmu": good}, elements: component("c", "f.fmu", "") + component("d", "f.fmu", ""),
+			connections: connection("c.x", "d.nothing", "")}.write(t), "nothing"},
+		{system{fmus: map[string]string{"f.fmu": good}, elements: component("c", "f.fmu", "") + component("d", "f.fmu", ""),
+			connections: connection("c.x", "d.s", "")}.write(t), "type"},
+	} {
+		a, err := open(t, c.path, assemble.Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.path, err, c.want)
+		}
+		must(t, a.Close())
+	}
+}
+
+// Values of the user beat those of documents, and those beat the FMU's.
+func TestSet(t *testing.T) {
+	binding := func(name, value string) string {
+		return `<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters>
+<ssv:Parameter name="` + name + `">` + value + `</ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>`
+	}
+	s := system{
+		fmus: map[string]string{"f.fmu": probeFMU(t, "", "")},
+		elements: component("one", "f.fmu", binding("p", `<ssv:Real value="4"/>`)) + component("two", "f.fmu", binding("mode", `<ssv:Enumeration value="high"/>`)) +
+			component("one.two", "f.fmu", ""),
+	}
+	path := s.write(t)
+	set := func(list ...string) (out []assemble.Assignment) {
+		for _, text := range list {
+			name, value, _ := strings.Cut(text, "=")
+			out = append(out, assemble.Assignment{Name: name, Value: value})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		set     []string
+		want    map[string]any
+		outside bool // of the bounds, which is warned of
+	}{
+		{nil, map[string]any{"one.q": 7.0, "two.q": 4.5, "one.echo_mode": int32(2), "two.echo_mode": int32(3)}, false},
+		{[]string{"one.p=2.5e-1", "two.mode=low", "two.b=0", "two.s= a, b ", "one.u=-1"},
+			map[string]any{"one.q": 3.25, "two.q": 4.5, "two.echo_mode": int32(1), "two.not_b": true, "two.quoted": "< a, b >", "one.y": -2.0, "two.y": 1.0}, false},
+		{[]string{"one.p.alias=8", "one.a=1"}, map[string]any{"one.q": 9.0}, false}, // an alias of what the document sets
+		{[]string{"two.mode=1", "two.b=false"}, map[string]any{"two.echo_mode": int32(1), "two.not_b": true}, false},
+		{[]string{"one.two.p=0"}, map[string]any{"one.two.q": 3.0, "one.q": 7.0}, false},
+		{[]string{"one.p=10"}, map[string]any{"one.q": 13.0}, true},
+		{[]string{"one.at=-3"}, nil, true},
+	} {
+		a := sound(t, path, assemble.Options{Set: set(c.set...)})
+		if got := slices.ContainsFunc(a.Findings.At(diag.Warning), func(f diag.Finding) bool { return f.ID == "CC45" }); got != c.outside {
+			t.Errorf("%v: warned of bounds: %v", c.set, got)
+		}
+		_, values := run(t, a, 1, 0.5)
+		expect(t, values, c.want)
+	}
+	if got := sound(t, path, assemble.Options{}).Settings(); len(got) != 2 || got[0].Name != "one.p" || got[0].Value != "4" || !strings.Contains(got[0].Origin, "SystemStructure.ssd") || got[1].Value != "high" {
+		t.Errorf("settings %+v", got)
+	}
+	for _, c := range []struct{ set, want string }{
+		{"three.p=1", "names no component; write component.variable, with one of the components one, two, one.two"},
+		{"p=1", "names no component"},
+		{"one.pp=1", `component one has no variable "pp"`},
+		{"one.MODE=1", `did you mean "mode"?`},
+		{"one.coumt=1", `did you mean "count"?`},
+		{"one.two.none=1", `component one.two has no variable "none"`},
+		{"one.p=heavy", "is a Real; give a finite number"},
+		{"one.p=NaN", "finite number"},
+		{"one.p=1e999", "finite number"},
+		{"one.at=1.5", "is an Integer; give a whole number of 32 bits"},
+		{"one.at=3000000000", "32 bits"},
+		{"one.mode=loud", "give the name or the number of one of its items"},
+		{"one.mode=4", "none of its items has this number"},
+		{"one.b=yes", "give true or false"},
+		{"one.w=1", "cannot be set: its causality is local"},
+		{"one.x=1", "cannot be set"},
+	} {
+		if _, err := open(t, path, assemble.Options{Set: set(c.set)}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.set, err, c.want)
+		}
+	}
+	// All faults at once.
+	if _, err := open(t, path, assemble.Options{Set: set("one.p=a", "two.b=b")}); err == nil || !strings.Contains(err.Error(), "one.p") || !strings.Contains(err.Error(), "two.b") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A name splits at the longest component path that has the variable.
+func TestLongestPath(t *testing.T) {
+	other := probeFMU(t, "", "<!-- another -->")
+	one, two := component("p", "f.fmu", ""), component("p.p", "g.fmu", "")
+	for _, elements := range []string{one + two, two + one} {
+		s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", ""), "g.fmu": other}, elements: elements}
+		// Only p has a p.alias, only p.p has a p.
+		a := sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "p.p.alias", Value: "8"}, {Name: "p.p.p", Value: "3"}}})
+		_, values := run(t, a, 1, 0.5)
+		expect(t, values, map[string]any{"p.q": 11.0, "p.p.q": 6.0})
+	}
+	// Where both fit, the longer one has it.
+	both, err := fmus.Pack(t.TempDir(), "both", strings.Replace(probe.Description("both", "", ""), `name="u"`, `name="p.u"`, 1), "int nothing;\n")
+	must(t, err)
+	for _, elements := range []string{one + two, two + one} {
+		s := system{fmus: map[string]string{"f.fmu": both, "g.fmu": other}, elements: elements}
+		a := sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "p.p.u", Value: "8"}}, Driven: []string{"p.p.u"}})
+		for _, info := range a.System.Infos {
+			if n := len(info.In); n != map[string]int{"p": 0, "p.p": 1}[info.Name] || n == 1 && info.StartIn[0] != 8 {
+				t.Errorf("%s: inputs %v, start %v", info.Name, info.In, info.StartIn)
+			}
+		}
+	}
+}
+
+// What is exchanged and recorded.
+func TestRecorded(t *testing.T) {
+	names := func(ports ...[]master.Port) string {
+		var out []string
+		for _, p := range slices.Concat(ports...) {
+			out = append(out, p.Name)
+		}
+		slices.Sort(out)
+		return strings.Join(out, " ")
+	}
+	s := system{
+		fmus: map[string]string{"f.fmu": probeFMU(t, "", ""), "chassis.fmu": exampleFMU(t, "mass_force")}, elements: component("one", "f.fmu", "") + component("two", "f.fmu", ""),
+		connections: connection("one.y", "two.u", "") + connection("one.quoted", "two.s", ""),
+	}
+	path := s.write(t)
+	glob := func(list ...string) func(string) bool {
+		return func(name string) bool { return slices.Contains(list, name) }
+	}
+	const outs = "echo_mode echo_ud not_b q quoted x y"
+	for _, c := range []struct {
+		name              string
+		o                 assemble.Options
+		in, out, watch    string // of one
+		in2, out2, watch2 string // of two
+	}{
+		{"default", assemble.Options{}, "", outs, "", "s u", outs, ""},
+		{"none", assemble.Options{Record: glob()}, "", "quoted y", "", "s u", "", ""},
+		{"some", assemble.Options{Record: glob("one.x", "one.w", "one.time", "two.u", "two.ud", "two.done", "two.p")}, "", "quoted x y", "w", "s u", "", "done p ud"},
+		{"driven", assemble.Options{Driven: []string{"one.u", "two.mode"}, Record: glob("one.u")}, "u", "quoted y", "", "mode s u", "", ""},
+		{"driven, default", assemble.Options{Driven: []string{"one.u"}}, "u", outs, "", "s u", outs, ""},
+	} {
+		a := sound(t, path, c.o)
+		one, two := a.System.Infos[0], a.System.Infos[1]
+		got := fmt.Sprintf("%s|%s|%s|%s|%s|%s", names(one.In, one.DiscreteIn), names(one.Out, one.DiscreteOut), names(one.Watch),
+			names(two.In, two.DiscreteIn), names(two.Out, two.DiscreteOut), names(two.Watch))
+		want := fmt.Sprintf("%s|%s|%s|%s|%s|%s", c.in, c.out, c.watch, c.in2, c.out2, c.watch2)
+		if got != want {
+			t.Errorf("%s: %s\nwant %s", c.name, got, want)
+		}
+	}
+	for _, c := range []struct{ driven, want string }{
+		{"two.u", "two.u is connected to an output"},
+		{"one.x", "one.x is no input but has causality output"},
+		{"one.none", `no variable "none"`},
+		{"u", "names no component"},
+	} {
+		if _, err := open(t, path, assemble.Options{Driven: []string{c.driven}}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.driven, err, c.want)
+		}
+	}
+}
+
+// A component with neither outputs nor connections shows what changes in it.
+func TestRecordedWithoutOutputs(t *testing.T) {
+	description := strings.NewReplacer(` causality="output"`, "", "<Outputs>", "<Derivatives>", "</Outputs>", "</Derivatives>").Replace(probe.Description("quiet", "", ""))
+	// Without outputs the structure is empty.
+	description = description[:strings.Index(description, "<ModelStructure>")] + "<ModelStructure/>\n</fmiModelDescription>\n"
+	path, err := fmus.Pack(t.TempDir(), "quiet", description, "int nothing;\n")
+	must(t, err)
+	for _, driven := range [][]string{nil, {"quiet.u"}} {
+		a := sound(t, path, assemble.Options{Driven: driven})
+		var got []string
+		for _, p := range a.System.Infos[0].Watch {
+			got = append(got, p.Name)
+		}
+		want := []string{"u", "ud", "x", "y", "w", "echo_ud", "a", "q", "mode", "echo_mode", "count", "b", "not_b", "odd", "s", "quoted", "done"}
+		if driven != nil {
+			want = want[1:]
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("driven %v: watched %v, want %v", driven, got, want)
+		}
+	}
+}
+
+func exampleFMU(tb testing.TB, name string) string {
+	tb.Helper()
+	build, _ := built.LoadOrStore("example "+name, sync.OnceValues(func() (string, error) { return fmus.Build(work, name) }))
+	path, err := build.(func() (string, error))()
+	must(tb, err)
+	return path
+}
+
+// One file is opened once, for all its components; each has its own values.
+func TestShared(t *testing.T) {
+	s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", "")}, elements: component("one", "f.fmu", "") + component("two", "f.fmu", ""),
+		connections: connection("one.x", "two.u", "")}
+	a := sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "two.p", Value: "3"}, {Name: "one.u", Value: "2"}}})
+	if a.Components[0].FMU != a.Components[1].FMU {
+		t.Error("the file is opened twice")
+	}
+	_, values := run(t, a, 1, 0.5)
+	// x of one in km: 0, 1 at 0.5 s; u of two in m.
+	expect(t, values, map[string]any{"one.q": 4.5, "two.q": 6.0, "one.x": 2.0, "two.u": 2000.0, "two.x": 500.0})
+	if got := a.Connections(); len(got) != 1 || got[0] != (assemble.ConnectionInfo{From: "one.x", To: "two.u", Gain: 1000}) {
+		t.Errorf("connections %+v", got)
+	}
+}
+
+// An FMU that may live once is used once, by whatever name its file has.
+func TestOnce(t *testing.T) {
+	file := probeFMU(t, `canBeInstantiatedOnlyOncePerProcess="true"`, "")
+	for _, c := range []struct {
+		name     string
+		files    []string
+		elements string
+		want     string
+	}{
+		{"once", []string{"f.fmu"}, component("one", "f.fmu", ""), ""},
+		{"one file twice", []string{"f.fmu"}, component("one", "f.fmu", "") + component("two", "f.fmu", ""), "the components one, two use it"},
+		{"two copies", []string{"f.fmu", "g.fmu"}, component("one", "f.fmu", "") + component("two", "g.fmu", ""), "the components one, two use it"},
+	} {
+		s := system{fmus: map[string]string{}, elements: c.elements}
+		for _, f := range c.files {
+			s.fmus[f] = file
+		}
+		_, err := open(t, s.write(t), assemble.Options{})
+		if (err == nil) != (c.want == "") || err != nil && (!diag.Has(err, "CC37") || strings.Count(err.Error(), c.want) != 1) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Three places make a component stateless.
+func TestStateless(t *testing.T) {
+	plain, marked := exampleFMU(t, "mass_force"), exampleFMU(t, "coupling")
+	at := `<ssd:Annotations>` + annotation("com.github.macrostep", `<ms:Component stateless="true"/>`) + `</ssd:Annotations>`
+	for _, c := range []struct {
+		name     string
+		fmu      string
+		inside   string
+		settings string
+		flags    []string
+		want     bool
+	}{
+		{"no", plain, "", "", nil, false},
+		{"FMU", marked, "", "", nil, true},
+		{"component", plain, at, "", nil, true},
+		{"settings", plain, "", own("", `<ms:Stateless component="c"/>`), nil, true},
+		{"flag", plain, "", "", []string{"c"}, true},
+	} {
+		s := system{fmus: map[string]string{"f.fmu": c.fmu}, elements: component("c", "f.fmu", c.inside), settings: c.settings}
+		a := sound(t, s.write(t), assemble.Options{Stateless: c.flags})
+		if got := a.System.Infos[0].Stateless; got != c.want {
+			t.Errorf("%s: stateless %v", c.name, got)
+		}
+	}
+	s := system{fmus: map[string]string{"f.fmu": plain}, elements: component("c", "f.fmu", "")}
+	if _, err := open(t, s.write(t), assemble.Options{Stateless: []string{"d"}}); err == nil || !strings.Contains(err.Error(), `no component is called "d"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What has no effect is named; what is taken over arrives.
+func TestAnnotation(t *testing.T) {
+	s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", "")},
+		elements: component("c", "f.fmu", `<ssd:Annotations>`+annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`)+`</ssd:Annotations>`) +
+			`<ssd:Component name="d" source="f.fmu" implementation="ModelExchange"/>`,
+		settings: own(`algorithm="gauss-seidel"`, `<ms:Param key="order" value="2"/><ms:Bond name="axle" a="c.u" b="d.u"/><ms:Rate component="c" ratio="10"/><ms:Rate component="d" ratio="1"/>`)}
+	a := sound(t, s.write(t), assemble.Options{})
+	if a.Algorithm != "gauss-seidel" || len(a.Params) != 1 || a.Params["order"] != "2" {
+		t.Errorf("algorithm %q, parameters %v", a.Algorithm, a.Params)
+	}
+	var told []string
+	for _, f := range a.Findings.At(diag.Warning) {
+		if strings.HasPrefix(f.ID, "SD21") || f.ID == "SD19I" {
+			told = append(told, f.ID+" "+f.Message)
+			if f.File == "" || f.Line == 0 || f.Remedy == "" {
+				t.Errorf("no place or remedy: %+v", f)
+			}
+		}
+	}
+	want := []string{
+		`SD19I implementation is ModelExchange`, `SD21P com.opensimulationplatform StepSizeHint value (0.1 s) has no effect: component "c"`,
+		`SD21N the power bond "axle" has no effect`, `SD21N the rate 10 of component "c" has no effect`,
+	}
+	slices.Sort(told)
+	slices.Sort(want)
+	if !slices.EqualFunc(told, want, strings.HasPrefix) {
+		t.Errorf("told\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Every kind of signal goes over connections with units, transformations and
+// mappings, into FMUs that refuse what is wrong.
+func TestKinds(t *testing.T) {
+	s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", "")}, elements: component("a", "f.fmu", "") + component("b", "f.fmu", ""),
+		connections: connection("a.x", "b.u", "") +
+			connection("a.y", "b.ud", `<ssc:LinearTransformation factor="3" offset="1"/>`) +
+			connection("a.echo_mode", "b.mode", `<ssc:EnumerationMappingTransformation><ssc:MapEntry source="high" target="low"/></ssc:EnumerationMappingTransformation>`) +
+			connection("a.not_b", "b.b", `<ssc:BooleanMappingTransformation><ssc:MapEntry source="false" target="true"/><ssc:MapEntry source="true" target="false"/></ssc:BooleanMappingTransformation>`) +
+			connection("a.quoted", "b.s", ""),
+	}
+	a := sound(t, s.write(t), assemble.Options{
+		Set:    []assemble.Assignment{{Name: "a.mode", Value: "high"}, {Name: "a.u", Value: "2"}},
+		Driven: []string{"a.mode", "a.b"}, // no signals: they keep their start values
+	})
+	_, values := run(t, a, 1, 0.5)
+	expect(t, values, map[string]any{
+		"a.x": 2.0, "b.u": 2000.0, "b.ud": 13.0, "b.echo_ud": 13.0, "a.mode": int32(3), "b.mode": int32(1), "b.echo_mode": int32(1),
+		"a.b": true, "a.not_b": false, "b.b": true, "b.not_b": false, "b.s": "<abc>", "b.quoted": "<<abc>>",
+	})
+}
+
+// Load finds what cannot be loaded; Close removes what was unpacked, and may be
+// called again.
+func TestLoadAndClose(t *testing.T) {
+	library, err := fmus.Pack(t.TempDir(), "hollow", probe.Description("hollow", "", ""), "int nothing;\n")
+	must(t, err)
+	s := system{fmus: map[string]string{"f.fmu": library}, elements: component("c", "f.fmu", "")}
+	a := sound(t, s.write(t), assemble.Options{})
+	if err := a.Load(); err == nil || !strings.Contains(err.Error(), "fmi2") {
+		t.Errorf("%v", err)
+	}
+	dir := a.Components[0].FMU.Dir
+	if _, err := os.Stat(dir); err != nil {
+		t.Fatal(err)
+	}
+	must(t, errors.Join(a.Close(), a.Close()))
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", dir, err)
+	}
+}
+
+// In the strict reading deviations are errors.
+func TestStrict(t *testing.T) {
+	s := system{fmus: map[string]string{"f.fmu": exampleFMU(t, "linear")}, elements: component("a", "f.fmu", "") + component("b", "f.fmu", ""),
+		connections: connection("a.y[1]", "b.u[1]", "")} // connectors are not declared
+	path := s.write(t)
+	sound(t, path, assemble.Options{})
+	if _, err := open(t, path, assemble.Options{Strict: true}); !diag.Has(err, "SD5U") {
+		t.Errorf("%v, want SD5U", err)
+	}
+}
