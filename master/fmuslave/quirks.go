@@ -32,15 +32,15 @@ type QuirkInfo struct {
 // Quirks gives all quirks there are.
 func Quirks() []QuirkInfo {
 	return []QuirkInfo{
-		{InputsBeforeInit, "inputsBeforeInit", "set inputs before initialisation mode, too"},                      // fmi2 42
-		{ChdirOnLoad, "chdirOnLoad", "load the library in its own folder"},                                      // fmi2 7
-		{NoTerminate, "noTerminate", "do not call fmi2Terminate"},                                                                                // fmi2 62
-		{IgnoreInitialUnknowns, "ignoreInitialUnknowns", "read no dependencies from InitialUnknowns"}, // fmi2 65
-		{StopTime, "stopTime", "tell the stop time, if no step passes it"},                                  // fmi2 40
-		{ConstantH, "constantH", "take no step but the macro step"},                                                // fmi2 49
-		{NoRollback, "noRollback", "do not believe canGetAndSetFMUstate"},                                                                        // fmi2 59
-		{NoInputDerivatives, "noInputDerivatives", "do not believe canInterpolateInputs"},                                                        // fmi2 56
-		{NoDirectionalDerivatives, "noDirectionalDerivatives", "do not believe providesDirectionalDerivative"},                                   // fmi2 60
+		{InputsBeforeInit, "inputsBeforeInit", "set inputs before initialisation mode, too"},                   // fmi2 42
+		{ChdirOnLoad, "chdirOnLoad", "load the library in its own folder"},                                     // fmi2 7
+		{NoTerminate, "noTerminate", "do not call fmi2Terminate"},                                              // fmi2 62
+		{IgnoreInitialUnknowns, "ignoreInitialUnknowns", "read no dependencies from InitialUnknowns"},          // fmi2 65
+		{StopTime, "stopTime", "tell the stop time, if no step passes it"},                                     // fmi2 40
+		{ConstantH, "constantH", "take no step but the macro step"},                                            // fmi2 49
+		{NoRollback, "noRollback", "do not believe canGetAndSetFMUstate"},                                      // fmi2 59
+		{NoInputDerivatives, "noInputDerivatives", "do not believe canInterpolateInputs"},                      // fmi2 56
+		{NoDirectionalDerivatives, "noDirectionalDerivatives", "do not believe providesDirectionalDerivative"}, // fmi2 60
 	}
 }
 
