@@ -18,9 +18,6 @@ import (
 // descriptionName is the file at the root of every FMU.
 const descriptionName = "modelDescription.xml"
 
-// TempPrefix begins the names of the temporary folders of Open, for archive.Sweep.
-const TempPrefix = "macrostep-"
-
 // OpenOptions says how to open an FMU. The zero value is what most want.
 type OpenOptions struct {
 	Strict  bool           // what the rules call strict warnings are errors
@@ -113,7 +110,7 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 	if f.Hash, err = a.Hash(); err != nil {
 		return err
 	}
-	if f.temp, err = archive.NewTempDir(o.TempDir, TempPrefix); err != nil {
+	if f.temp, err = archive.NewTempDir(o.TempDir, archive.Prefix); err != nil {
 		return err
 	}
 	f.Dir = f.temp.Path

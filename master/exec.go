@@ -354,7 +354,11 @@ func (x *Exec) finite(t float64) error {
 			if math.IsInf(v, 0) {
 				name = "infinite"
 			}
-			return fmt.Errorf("%s is %s at t = %.12g s: the subsystem has failed, or the coupling is unstable; try a smaller step size or a lower order", x.Sys.OutName(k), name, t)
+			why := "the subsystem has failed"
+			if slices.ContainsFunc(x.Sys.source, func(y int) bool { return y >= 0 }) {
+				why += ", or the coupling is unstable; try a smaller step size or a lower order"
+			}
+			return fmt.Errorf("%s is %s at t = %.12g s: %s", x.Sys.OutName(k), name, t, why)
 		}
 	}
 	return nil

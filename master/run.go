@@ -422,9 +422,23 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	}
 	if r.onGrid == r.grid.points() {
 		r.phase = finished
+		r.judgeGrowth()
 		return false, nil
 	}
 	return true, nil
+}
+
+// absurd is a magnitude that no physical quantity in any usual unit has.
+const absurd = 1e30
+
+// judgeGrowth warns when a run came to its end and its values nowhere.
+func (r *Run) judgeGrowth() {
+	for k, v := range r.x.Y {
+		if math.Abs(v) > absurd {
+			r.warn(fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order", r.sys.OutName(k), v))
+			return
+		}
+	}
 }
 
 // takeStep attempts the step to next until one attempt stands, and gives the

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
@@ -32,7 +33,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		options.Set = append(options.Set, assemble.Assignment(a))
 	}
 	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, Log: func(m fmi.LogMessage) {
-		o.Logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
+		o.Logger.Log(context.Background(), levelOf(m.Status), printable(m.Text), "slave", m.Instance, "category", m.Category)
 	}}
 	var trace *fmi.Trace
 	if o.Trace != nil {
@@ -50,6 +51,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	out := &opened{
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
+		Files: a.Files(),
 		Close: func() error {
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {
@@ -66,6 +68,20 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool})
 	}
 	return out, nil
+}
+
+// printable makes the text of an FMU safe to print: control characters, which
+// could steer a terminal, and bytes that are no UTF-8 are replaced.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }
 
 // levelOf gives the level of a message of an FMU: what is OK is for debugging.
@@ -96,7 +112,7 @@ func toSetting(s assemble.Sourced, flag *setting) setting {
 
 // Describe reads an FMU or a system for macrostep info.
 func (documents) Describe(path string, strict bool) (*description, error) {
-	if !strings.EqualFold(filepath.Ext(path), ".fmu") {
+	if !assemble.IsFMU(path) {
 		return describeSystem(path, strict)
 	}
 	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: strict})

@@ -59,6 +59,7 @@ type opened struct {
 	Params            map[string]string // of the documents
 	Findings          []diag.Finding    // none of them an error
 	Warnings          []string          // about what had to be guessed
+	Files             []string          // that were read, and must not be written
 	Close             func() error      // removes what was unpacked; call it after the run
 }
 
