@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -81,7 +82,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 		return nil, orderError(name, fnInstantiate, StateFatal)
 	}
 	in := &Instance{fmu: f, name: name, run: run, trace: o.Trace}
-	in.log = &logQueue{instance: name, name: f.variableName, sink: o.Log}
+	in.log = &logQueue{instance: name, fmu: filepath.Base(f.Path), name: f.variableName, sink: o.Log}
 	if err := f.claimOnce(name); err != nil {
 		return nil, err
 	}
@@ -243,6 +244,25 @@ func (in *Instance) cross(b *batch) {
 		in.took = time.Since(t)
 	}
 	in.ticks += span(b.start, b.end)
+	if b.modes != 0 {
+		in.changedModes(b.records())
+	}
+}
+
+// changedModes says, once for an FMU, which of its calls changes floating-point
+// modes. The trampoline has put them back.
+func (in *Instance) changedModes(recs []record) {
+	for k := range recs {
+		r := &recs[k]
+		if r.sig&sigModes == 0 {
+			continue
+		}
+		r.sig &^= sigModes
+		if in.fmu.modes.CompareAndSwap(false, true) {
+			f := slices.Index(in.fmu.sym[:], r.fn)
+			in.log.say(fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) in %s; they are put back after each call", function(f)))
+		}
+	}
 }
 
 // call carries out the prepared record and gives its outcome.

@@ -66,7 +66,8 @@ type loader struct {
 	once     sync.Once
 	err      error
 	findings diag.List
-	library  string // absolute path
+	library  string      // absolute path
+	modes    atomic.Bool // it was said that the FMU changes floating-point modes
 	sym      [numFunctions]uintptr
 	uri      string      // fmuResourceLocation
 	fatal    atomic.Bool // an instance returned Fatal: no further call (checklist fmi2 55)
@@ -130,8 +131,12 @@ func (f *FMU) load() error {
 	inside := filepath.ToSlash(strings.TrimPrefix(lib, dir+string(filepath.Separator)))
 
 	g := watch()
-	h, err := openLibrary(lib)
-	for _, change := range g.restore() {
+	h, modes, err := openLibrary(lib)
+	changes := g.restore()
+	if modes {
+		changes = append(changes, "the FMU changes the floating-point modes (rounding, flush to zero or exceptions); they are put back")
+	}
+	for _, change := range changes {
 		add(ruleProcess, inside, "", "while loading: %s", change)
 	}
 	if err != nil {

@@ -228,6 +228,12 @@ func TestGuard(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
 	}
+	if l := locale(); l != "C" {
+		t.Errorf("locale %q", l)
+	}
+	if !c.has(`locale of the C library to "C.UTF-8"; it is back at "C"`) {
+		t.Errorf("log %q", c.texts())
+	}
 	c = new(collector)
 	instance(t, probeFMU(t, "-DSIGNALS"), "x", InstanceOptions{Log: c.log})
 	if !c.has("signals 11 (segmentation fault), 27") {
