@@ -52,7 +52,7 @@ func (n *initializer) enter(ctx context.Context, e Experiment) error {
 }
 
 func (n *initializer) failed(i int, err error) error {
-	return &StepError{Subsystem: n.x.Sys.Infos[i].Name, T: n.t, Reached: n.t, Err: err, Initialize: true}
+	return &StepError{Subsystem: n.x.Sys.Infos[i].Name, Source: n.x.Sys.Infos[i].Source, T: n.t, Reached: n.t, Err: err, Initialize: true}
 }
 
 // solve makes inputs and outputs consistent.

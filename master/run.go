@@ -78,6 +78,7 @@ type Run struct {
 	point    Point
 	watch    []Watcher
 	watched  []int   // those that have one
+	watchBad []bool  // by subsystem: it was said that a watched value is not finite
 	states   []State // of the rollback, by subsystem
 	saver    []StateSaver
 	begun    int // recorders that have begun
@@ -173,7 +174,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	if err := r.prepareRollback(); err != nil {
 		return nil, err
 	}
-	r.watch = make([]Watcher, len(sys.Subsystems))
+	r.watch, r.watchBad = make([]Watcher, len(sys.Subsystems)), make([]bool, len(sys.Subsystems))
 	for i, info := range sys.Infos {
 		r.point.Watch = append(r.point.Watch, NewValues(info.Watch))
 		if len(info.Watch) > 0 {
@@ -198,7 +199,7 @@ func newGrid(start, stop, step float64) grid {
 func (r *Run) fixedStepSubsystem() (string, bool) {
 	for _, info := range r.sys.Infos {
 		if !info.Caps.VariableStep {
-			return info.Name, true
+			return info.String(), true
 		}
 	}
 	return "", false
@@ -213,7 +214,7 @@ func (r *Run) prepareRollback() error {
 	for i, info := range r.sys.Infos {
 		saver, ok := As[StateSaver](r.sys.Subsystems[i])
 		if !ok || !info.Caps.SaveState || !info.Caps.VariableStep {
-			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step", info.Name, ErrCapability)
+			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step", info, ErrCapability)
 		}
 		r.saver[i] = saver
 	}
@@ -339,7 +340,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	}
 	for i, saver := range r.saver {
 		if r.states[i], err = saver.SaveState(nil); err != nil {
-			return r.fail(&StepError{Subsystem: r.sys.Infos[i].Name, T: r.t, Reached: r.t, Err: err})
+			return r.fail(&StepError{Subsystem: r.sys.Infos[i].Name, Source: r.sys.Infos[i].Source, T: r.t, Reached: r.t, Err: err})
 		}
 	}
 	r.startWall = time.Now() // the stepping begins
@@ -492,7 +493,7 @@ func (r *Run) save() error {
 		r.x.current = i
 		state, err := saver.SaveState(r.states[i])
 		if err != nil {
-			return fmt.Errorf("%s: saving the state at t = %.12g s: %w", r.sys.Infos[i].Name, r.t, err)
+			return fmt.Errorf("%s: saving the state at t = %.12g s: %w", r.sys.Infos[i], r.t, err)
 		}
 		r.states[i] = state
 	}
@@ -503,7 +504,7 @@ func (r *Run) restore() error {
 	for i, saver := range r.saver {
 		r.x.current = i
 		if err := saver.RestoreState(r.states[i]); err != nil {
-			return fmt.Errorf("%s: going back to t = %.12g s: %w", r.sys.Infos[i].Name, r.t, err)
+			return fmt.Errorf("%s: going back to t = %.12g s: %w", r.sys.Infos[i], r.t, err)
 		}
 	}
 	return nil
@@ -514,8 +515,9 @@ func (r *Run) record() error {
 	for _, i := range r.watched {
 		r.x.current = i
 		if err := r.watch[i].Watched(&r.point.Watch[i]); err != nil {
-			return r.fail(fmt.Errorf("%s: reading recorded variables at t = %.12g s: %w", r.sys.Infos[i].Name, r.t, err))
+			return r.fail(fmt.Errorf("%s: reading recorded variables at t = %.12g s: %w", r.sys.Infos[i], r.t, err))
 		}
+		r.checkWatched(i)
 	}
 	for _, i := range r.x.listening {
 		r.x.coupleDiscrete(i, r.t)
@@ -528,6 +530,36 @@ func (r *Run) record() error {
 		}
 	}
 	return nil
+}
+
+// checkWatched warns once of a subsystem whose recorded variables are not all
+// finite. They feed nothing, so that the run goes on (fmi2 72 is about the rest).
+func (r *Run) checkWatched(i int) {
+	if r.watchBad[i] {
+		return
+	}
+	for k, v := range r.point.Watch[i].Real {
+		if v-v != 0 {
+			r.watchBad[i] = true
+			r.warn(fmt.Sprintf("%s: the variable %s is %s from t = %.12g s on; it is only recorded, so the run goes on",
+				r.sys.Infos[i], r.realWatch(i, k), notFinite(v), r.t))
+			return
+		}
+	}
+}
+
+// realWatch names watched Real k of subsystem i.
+func (r *Run) realWatch(i, k int) string {
+	for _, p := range r.sys.Infos[i].Watch {
+		if p.Kind != Real {
+			continue
+		}
+		if k == 0 {
+			return r.sys.Infos[i].Name + "." + p.Name
+		}
+		k--
+	}
+	return ""
 }
 
 func (r *Run) onTick(now time.Time) error {
@@ -586,7 +618,7 @@ func (r *Run) Close() (Result, error) {
 	var errs []error
 	for i, sub := range r.sys.Subsystems {
 		if err := r.release(i, sub); err != nil {
-			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i].Name, err))
+			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i], err))
 		}
 	}
 	r.blame(errs)
