@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -32,7 +33,13 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	for _, a := range o.Set {
 		options.Set = append(options.Set, assemble.Assignment(a))
 	}
+	seen := &notices{}
 	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, Log: func(m fmi.LogMessage) {
+		if m.Category == fmi.OwnCategory {
+			seen.add(m)
+			o.Logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
+			return
+		}
 		o.Logger.Log(context.Background(), levelOf(m.Status), printable(m.Text), "slave", m.Instance, "category", m.Category)
 	}}
 	var trace *fmi.Trace
@@ -51,7 +58,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	out := &opened{
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
-		Files: a.Files(),
+		Files: a.Files(), Notices: seen.list,
 		Close: func() error {
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {
@@ -82,6 +89,30 @@ func printable(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
+}
+
+// notices are the messages of the binding about FMUs, which belong into the
+// manifest: what an FMU changed in the process, log messages dropped. They may
+// come from threads of the FMUs.
+type notices struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+const mostNotices = 100
+
+func (n *notices) add(m fmi.LogMessage) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if text := m.Instance + ": " + m.Text; len(n.texts) < mostNotices && !slices.Contains(n.texts, text) {
+		n.texts = append(n.texts, text)
+	}
+}
+
+func (n *notices) list() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.texts)
 }
 
 // levelOf gives the level of a message of an FMU: what is OK is for debugging.

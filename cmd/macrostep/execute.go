@@ -163,7 +163,12 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	// Last, so that it begins when nothing is left that could fail before the
 	// first FMU is instantiated.
-	mark := &beginning{manifest: m, path: r.Manifest}
+	// By its absolute path: an FMU may change the working directory meanwhile.
+	manifest, err := filepath.Abs(r.Manifest)
+	if err != nil {
+		return out, fmt.Errorf("--manifest: %w", err)
+	}
+	mark := &beginning{manifest: m, path: manifest}
 	opt.Recorders = append(opt.Recorders, mark)
 	if !r.Quiet {
 		opt.Observe = newProgress(con, opt.Start).observe
@@ -184,7 +189,10 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		delivery = d.Deliveries()
 	}
 	m.Finish(sys.System, result, delivery)
-	if werr := m.Write(r.Manifest); werr != nil {
+	if sys.Notices != nil {
+		m.Warnings = append(m.Warnings, sys.Notices()...)
+	}
+	if werr := m.Write(manifest); werr != nil {
 		err = errors.Join(err, werr)
 	}
 	out.manifest, out.manifestPath = m, r.Manifest
