@@ -338,10 +338,8 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	for _, text := range r.x.notes {
 		r.warn(text)
 	}
-	for i, saver := range r.saver {
-		if r.states[i], err = saver.SaveState(nil); err != nil {
-			return r.fail(&StepError{Subsystem: r.sys.Infos[i].Name, Source: r.sys.Infos[i].Source, T: r.t, Reached: r.t, Err: err})
-		}
+	if err := r.save(); err != nil { // an FMU that cannot is found before the first step
+		return r.fail(err)
 	}
 	r.startWall = time.Now() // the stepping begins
 	return r.record()

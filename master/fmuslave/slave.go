@@ -61,6 +61,7 @@ type Slave struct {
 	stringsDirty bool // stringIn differs from what the FMU has
 	stale        bool // the FMU went back to a saved state; its outputs are not read yet
 	derivatives  int  // highest order of input derivatives that it takes
+	clock        clock
 }
 
 var (
@@ -112,6 +113,7 @@ func (s *Slave) planStep() {
 	s.stepPlan.IntegerOut = slices.Concat(p.IntegerOut, references(s.watch, master.Integer))
 	s.stepPlan.BooleanOut = slices.Concat(p.BooleanOut, references(s.watch, master.Boolean))
 	s.stringOutVR = slices.Concat(s.stringOutVR, references(s.watch, master.String))
+	s.planClock(&s.stepPlan)
 }
 
 // references lists the value references of the signals of one kind.
@@ -133,6 +135,7 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	if err := s.probeInputDerivatives(e); err != nil {
 		return err
 	}
+	s.clock.start = e.Start
 	var err error
 	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, s.config.Options); err != nil {
 		return err
@@ -212,6 +215,7 @@ func (s *Slave) ExitInit() error {
 		return err
 	}
 	err := s.read()
+	s.startClock()
 	s.before = s.instance.Ticks()
 	return err
 }
@@ -302,6 +306,7 @@ func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
 	s.stale = false
 	status, err := s.stepper.Step(t, H, true)
 	if status == fmi.StatusOK && err == nil {
+		s.checkClock(t, H)
 		return t + H, s.readStrings()
 	}
 	return s.after(ctx, t, H, status, err)
