@@ -67,14 +67,14 @@ type Instance struct {
 	environments uintptr // callback struct
 }
 
-// Instantiate loads the library at the first call and makes an instance
-// (checklist fmi2 30–37). The name must not be blank and should be unique. The
+// Instantiate loads the library, unless Load has done so, and makes an instance
+// (checklist fmi2 30–37); what loading has found goes to the log then. The name must not be blank and should be unique. The
 // caller must Free the instance.
 func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return nil, &ArgumentError{name, fnInstantiate.String(), fmt.Sprintf("%q cannot name an instance: the name must not be blank nor hold a NUL", name)}
 	}
-	findings, err := f.Load()
+	findings, err := f.loadOnce()
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,10 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 		in.dispose()
 		return nil, err
 	}
-	for _, d := range findings.Findings {
-		in.log.say(d.String())
+	if f.told.CompareAndSwap(false, true) { // nobody has called Load
+		for _, d := range findings.Findings {
+			in.log.say(d.String())
+		}
 	}
 	return in, nil
 }

@@ -67,6 +67,7 @@ type loader struct {
 	err      error
 	findings diag.List
 	library  string      // absolute path
+	told     atomic.Bool // the findings were given to someone
 	modes    atomic.Bool // it was said that the FMU changes floating-point modes
 	sym      [numFunctions]uintptr
 	uri      string      // fmuResourceLocation
@@ -93,6 +94,11 @@ var loading sync.Mutex
 // The findings tell what deviates from the standard without harm. The error is
 // a *diag.ListError that names library, cause and remedy.
 func (f *FMU) Load() (*diag.List, error) {
+	f.told.Store(true)
+	return f.loadOnce()
+}
+
+func (f *FMU) loadOnce() (*diag.List, error) {
 	f.once.Do(func() {
 		loading.Lock()
 		defer loading.Unlock()

@@ -211,14 +211,32 @@ func (r *Run) prepareRollback() error {
 	}
 	r.saver = make([]StateSaver, len(r.sys.Subsystems))
 	r.states = make([]State, len(r.sys.Subsystems))
-	for i, info := range r.sys.Infos {
-		saver, ok := As[StateSaver](r.sys.Subsystems[i])
-		if !ok || !info.Caps.SaveState || !info.Caps.VariableStep {
-			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step", info, ErrCapability)
-		}
-		r.saver[i] = saver
+	if info := r.inflexible(); info != nil {
+		return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step", info, ErrCapability)
+	}
+	for i := range r.saver {
+		r.saver[i], _ = As[StateSaver](r.sys.Subsystems[i])
 	}
 	return nil
+}
+
+// inflexible gives a subsystem that cannot repeat a step with another size; nil
+// if all can.
+func (r *Run) inflexible() *Info {
+	for i, info := range r.sys.Infos {
+		if _, ok := As[StateSaver](r.sys.Subsystems[i]); !ok || !info.Caps.SaveState || !info.Caps.VariableStep {
+			return info
+		}
+	}
+	return nil
+}
+
+// discardRemedy says what can be done about a discarded step.
+func (r *Run) discardRemedy() string {
+	if info := r.inflexible(); info != nil {
+		return fmt.Sprintf("%s cannot roll back and take a shorter step: choose a smaller step size, or one whose grid holds the time that was reached", info)
+	}
+	return "with discard=shorten macrostep goes back and takes the step in pieces"
 }
 
 func (r *Run) warn(text string) {
@@ -449,6 +467,7 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 			return 0, err
 		}
 	}
+	var cause error
 	for range maxRetries {
 		if r.saver != nil {
 			// The first attempt too: replays equal each other, often not a first try.
@@ -461,13 +480,14 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 			return H, nil
 		}
 		shorter := H / 2
+		cause = err
 		if err != nil {
 			var step *StepError
 			if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
 				return 0, err
 			}
 			if r.saver == nil {
-				return 0, fmt.Errorf("%w; with discard=shorten macrostep goes back and takes the step in pieces, if every subsystem can roll back", err)
+				return 0, fmt.Errorf("%w; %s", err, r.discardRemedy())
 			}
 			if done := step.Reached - r.t; done > 0 && done < H {
 				shorter = done
@@ -483,7 +503,10 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 			break
 		}
 	}
-	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %g s", r.t, H)
+	if cause == nil {
+		return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s", r.t, H)
+	}
+	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, H, cause)
 }
 
 func (r *Run) save() error {
