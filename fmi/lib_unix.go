@@ -49,6 +49,9 @@ func openLibrary(path string) (uintptr, error) {
 	// dlerror reports the last error of this thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if err := checkImage(path); err != nil {
+		return 0, err
+	}
 	preloadBase()
 	const mode = purego.RTLD_NOW | purego.RTLD_LOCAL
 	h, err := purego.Dlopen(path, mode)
@@ -60,7 +63,11 @@ func openLibrary(path string) (uintptr, error) {
 	for len(pending) > 0 {
 		var failed []string
 		for _, s := range pending { // they may need each other: repeat while any loads
-			if _, err := purego.Dlopen(s, mode); err != nil {
+			err := checkImage(s)
+			if err == nil {
+				_, err = purego.Dlopen(s, mode)
+			}
+			if err != nil {
 				failed = append(failed, s)
 			}
 		}
