@@ -54,6 +54,9 @@ func openLibrary(path string) (h uintptr, modes bool, err error) {
 	preloadBase()
 	const mode = purego.RTLD_NOW | purego.RTLD_LOCAL
 	open := func(path string) (h uintptr, err error) {
+		if err := checkImage(path); err != nil {
+			return 0, err
+		}
 		h, changed, err := dlopen(path, mode)
 		modes = modes || changed
 		return h, err

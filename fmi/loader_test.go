@@ -95,6 +95,17 @@ func TestLoadErrors(t *testing.T) {
 	must(t, os.WriteFile(lib, []byte("not a library"), 0o644))
 	refuses(t, f, "FA6", "probe"+librarySuffix)
 
+	// Cut off anywhere, a library that the loader would touch beyond its end.
+	f = plainFMU(t)
+	whole, err := os.ReadFile(filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0], "probe"+librarySuffix))
+	must(t, err)
+	for _, n := range []int{0, 10, 100, 2000, len(whole) / 4} {
+		f, lib = place(t)
+		must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
+		must(t, os.WriteFile(lib, whole[:n], 0o644))
+		refuses(t, f, "FA6", "probe"+librarySuffix)
+	}
+
 	f, lib = place(t)
 	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
 	for _, n := range []string{"a", "b"} {

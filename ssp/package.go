@@ -51,6 +51,8 @@ func Open(path string, l *diag.List) (*Package, error) {
 		return fail("the system cannot be read: %v", err)
 	case info.IsDir():
 		p.Dir, document = path, documentName
+	case !info.Mode().IsRegular(): // opening a named pipe would wait for ever
+		return fail("the system is neither a file nor a folder")
 	case isZip(path):
 		p.packed = true
 		dir, cleanup, err := unpack(path, own)
