@@ -109,22 +109,29 @@ func (a *approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	if a.order == 0 || a.want == Held || len(info.In) == 0 || slices.Contains(x.Sys.Late, i) {
 		return Held, nil
 	}
-	delivery, how := Held, "held"
+	delivery, how := Held, "held, as at order 0"
 	if info.Caps.VariableStep {
 		delivery, how = Substeps, fmt.Sprintf("sampled in %d substeps", a.substeps)
 	}
-	if a.want == Substeps || !x.Interpolates(i) {
-		return delivery, nil
-	}
-	err := x.PrepareDerivatives(i, a.order)
+	why := "it cannot vary its step"
 	switch {
-	case err == nil:
-		return Derivatives, nil
-	case errors.Is(err, master.ErrCapability):
-		x.Note(fmt.Sprintf("%s: %v: its inputs are %s", info.Name, err, how))
-		return delivery, nil
+	case a.want == Substeps:
+	case !x.Interpolates(i):
+		why = "it does not interpolate its inputs"
+	default:
+		err := x.PrepareDerivatives(i, a.order)
+		if err == nil {
+			return Derivatives, nil
+		}
+		if !errors.Is(err, master.ErrCapability) {
+			return Held, err
+		}
+		why = err.Error()
 	}
-	return Held, err
+	if delivery == Held || a.want == Derivatives || x.Interpolates(i) && a.want != Substeps {
+		x.Note(fmt.Sprintf("%s: extrapolation of order %d: its inputs are %s, since %s", info.Name, a.order, how, why))
+	}
+	return delivery, nil
 }
 
 // push takes the values at a new communication point.
@@ -272,8 +279,12 @@ func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H fl
 	return nil
 }
 
-// report tells the delivery of every input, late ones as such.
+// report tells the delivery of every input, late ones as such; nothing before
+// init has come to its end.
 func (a *approximation) report() []master.Delivery {
+	if a.points == 0 {
+		return nil
+	}
 	late := make([]bool, len(a.sys.Subsystems))
 	for _, i := range a.sys.Late {
 		late[i] = true

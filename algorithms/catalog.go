@@ -90,7 +90,9 @@ var (
 		Doc: "order in which Gauss–Seidel steps the subsystems; graph puts each after its sources as far as loops allow",
 		set: func(s *settings, v string) error {
 			if v != "graph" {
-				s.explicit.Sequence = strings.Split(v, ",")
+				for name := range strings.SplitSeq(v, ",") {
+					s.explicit.Sequence = append(s.explicit.Sequence, strings.TrimSpace(name))
+				}
 			}
 			return nil
 		},

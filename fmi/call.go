@@ -26,6 +26,10 @@ const (
 	sigExperiment        // int int double double int double
 )
 
+// sigModes is set in sig by the trampoline when the call left with other
+// floating-point modes than it was entered with.
+const sigModes = 1 << 8
+
 func (r *record) status() Status { return Status(int32(uint32(r.ret))) }
 
 // batch is a row of records that are called in one crossing. It stops after
@@ -37,6 +41,7 @@ type batch struct {
 	done  uintptr // records carried out; the last of them has the status that stopped the batch
 	start uint64  // time stamps before the first record and after the last one
 	end   uint64
+	modes uintptr // not 0: a record of this crossing has sigModes
 }
 
 const batchSize = unsafe.Sizeof(batch{})

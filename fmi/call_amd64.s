@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96; size 104.
-// Offsets in batch: n 0, recs 8, done 16, start 24, end 32.
+// Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40.
 
 GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
 DATA ·runBatchABI0(SB)/8, $runBatch(SB)
@@ -27,6 +27,7 @@ TEXT runBatch(SB), NOSPLIT, $48-0
 	MOVQ    8(R14), R12  // current record
 	MOVQ    0(R14), R13  // records left
 	MOVQ    $0, 16(R14)
+	MOVQ    $0, 40(R14)
 	STAMP
 	MOVQ    AX, 24(R14)
 	JMP     next
@@ -52,13 +53,15 @@ loop:
 	MOVQ  AX, 88(R12)
 
 	// Undo what the FMU did to the control bits: rounding, masks, flush to
-	// zero, denormals are zero. Sticky flags may stay.
+	// zero, denormals are zero; and remember that it did. Sticky flags may stay.
 	STMXCSR 40(SP)
 	MOVL    40(SP), CX
 	XORL    32(SP), CX
 	ANDL    $0xFFC0, CX
 	JZ      x87
 	LDMXCSR 32(SP)
+	MOVQ    $1, 40(R14)
+	ORQ     $256, 96(R12) // sigModes
 
 x87:
 	FSTCW 44(SP)
@@ -66,6 +69,8 @@ x87:
 	CMPW  CX, 36(SP)
 	JEQ   flags
 	FLDCW 36(SP)
+	MOVQ  $1, 40(R14)
+	ORQ   $256, 96(R12)
 
 flags:
 	CLD

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96; size 104.
-// Offsets in batch: n 0, recs 8, done 16, start 24, end 32.
+// Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40.
 
 GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
 DATA ·runBatchABI0(SB)/8, $runBatch(SB)
@@ -20,6 +20,7 @@ TEXT runBatch(SB), NOSPLIT, $48-0
 	MOVD 8(R19), R20   // current record
 	MOVD 0(R19), R21   // records left
 	MOVD ZR, 16(R19)
+	MOVD ZR, 40(R19)
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 24(R19)
 	B    next
@@ -43,12 +44,18 @@ loop:
 	BL    (R10)
 	MOVD  R0, 88(R20)
 
-	// Undo what the FMU did to rounding, traps and flush to zero.
+	// Undo what the FMU did to rounding, traps and flush to zero; and remember
+	// that it did (sigModes).
 	MOVD 32(RSP), R9
 	MOVD FPCR, R10
 	CMP  R9, R10
 	BEQ  status
 	MOVD R9, FPCR
+	MOVD $1, R9
+	MOVD R9, 40(R19)
+	MOVD 96(R20), R9
+	ORR  $256, R9
+	MOVD R9, 96(R20)
 
 status:
 	CMPW $1, R0 // above Warning, unsigned

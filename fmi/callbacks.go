@@ -186,6 +186,7 @@ const (
 // so that a sink which calls an FMU that logs does not block itself.
 type logQueue struct {
 	instance string
+	fmu      string // its file
 	handle   uintptr
 	name     func(kind byte, vr ValueReference) (string, bool)
 	sink     func(LogMessage)
@@ -257,7 +258,7 @@ func (q *logQueue) close() {
 }
 
 func (q *logQueue) own(text string) LogMessage {
-	return LogMessage{Instance: q.instance, Status: StatusWarning, Category: OwnCategory, Text: text}
+	return LogMessage{Instance: q.instance, Status: StatusWarning, Category: OwnCategory, Text: q.fmu + ": " + text}
 }
 
 func (q *logQueue) endWindow() {

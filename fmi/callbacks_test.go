@@ -176,7 +176,7 @@ func TestForeignThreads(t *testing.T) {
 	n := len(c.texts())
 	// A message after FreeInstance, from a thread of the FMU, with a name that
 	// cannot be read, is ignored.
-	h, err := openLibrary(in.fmu.library)
+	h, _, err := openLibrary(in.fmu.library)
 	must(t, err)
 	must(t, in.Free())
 	callInts(symbol(h, "log_go"))

@@ -94,7 +94,7 @@ func (f *FMU) buildSources(dir string, add func(r *diag.Rule, path, remedy, form
 	if err != nil {
 		return "", err
 	}
-	if f.built, err = archive.NewTempDir(f.temp, TempPrefix); err != nil {
+	if f.built, err = archive.NewTempDir(f.temp, archive.Prefix); err != nil {
 		return "", err
 	}
 	headers := filepath.Join(f.built.Path, "headers")

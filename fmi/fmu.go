@@ -18,9 +18,6 @@ import (
 // descriptionName is the file at the root of every FMU.
 const descriptionName = "modelDescription.xml"
 
-// TempPrefix begins the names of the temporary folders of Open, for archive.Sweep.
-const TempPrefix = "macrostep-"
-
 // OpenOptions says how to open an FMU. The zero value is what most want.
 type OpenOptions struct {
 	Strict  bool           // what the rules call strict warnings are errors

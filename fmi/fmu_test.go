@@ -54,7 +54,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Description.ModelName != "base" || f.Path != path || filepath.Dir(f.Dir) != temp || !strings.HasPrefix(filepath.Base(f.Dir), TempPrefix) {
+	if f.Description.ModelName != "base" || f.Path != path || filepath.Dir(f.Dir) != temp || !strings.HasPrefix(filepath.Base(f.Dir), archive.Prefix) {
 		t.Errorf("%+v", f)
 	}
 	if !strings.HasPrefix(f.Hash, "sha256:") || len(f.Hash) != 7+64 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -65,14 +66,14 @@ type Instance struct {
 	environments uintptr // callback struct
 }
 
-// Instantiate loads the library at the first call and makes an instance
-// (checklist fmi2 30–37). The name must not be blank and should be unique. The
+// Instantiate loads the library, unless Load has done so, and makes an instance
+// (checklist fmi2 30–37); what loading has found goes to the log then. The name must not be blank and should be unique. The
 // caller must Free the instance.
 func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return nil, &ArgumentError{name, fnInstantiate.String(), fmt.Sprintf("%q cannot name an instance: the name must not be blank nor hold a NUL", name)}
 	}
-	findings, err := f.Load()
+	findings, err := f.loadOnce()
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 		return nil, orderError(name, fnInstantiate, StateFatal)
 	}
 	in := &Instance{fmu: f, name: name, run: run, trace: o.Trace}
-	in.log = &logQueue{instance: name, name: f.variableName, sink: o.Log}
+	in.log = &logQueue{instance: name, fmu: filepath.Base(f.Path), name: f.variableName, sink: o.Log}
 	if err := f.claimOnce(name); err != nil {
 		return nil, err
 	}
@@ -89,8 +90,10 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 		in.dispose()
 		return nil, err
 	}
-	for _, d := range findings.Findings {
-		in.log.say(d.String())
+	if f.told.CompareAndSwap(false, true) { // nobody has called Load
+		for _, d := range findings.Findings {
+			in.log.say(d.String())
+		}
 	}
 	return in, nil
 }
@@ -239,6 +242,25 @@ func (in *Instance) cross(b *batch) {
 		in.took = time.Since(t)
 	}
 	in.ticks += span(b.start, b.end)
+	if b.modes != 0 {
+		in.changedModes(b.records())
+	}
+}
+
+// changedModes says, once for an FMU, which of its calls changes floating-point
+// modes. The trampoline has put them back.
+func (in *Instance) changedModes(recs []record) {
+	for k := range recs {
+		r := &recs[k]
+		if r.sig&sigModes == 0 {
+			continue
+		}
+		r.sig &^= sigModes
+		if in.fmu.modes.CompareAndSwap(false, true) {
+			f := slices.Index(in.fmu.sym[:], r.fn)
+			in.log.say(fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) in %s; they are put back after each call", function(f)))
+		}
+	}
 }
 
 // call carries out the prepared record and gives its outcome.

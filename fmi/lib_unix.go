@@ -3,6 +3,7 @@
 package fmi
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,23 +45,31 @@ func preload(names ...string) {
 // into a scope of its own, so that FMUs with equal symbol names do not call
 // each other (checklist fmi2 7). If that fails, the other libraries in its
 // folder are loaded first, since many exporters bundle them without a search
-// path; then the languages' run-time libraries.
-func openLibrary(path string) (uintptr, error) {
+// path; then the languages' run-time libraries. modes tells that an initialiser
+// left with other floating-point modes, as the start-up code of -ffast-math does.
+func openLibrary(path string) (h uintptr, modes bool, err error) {
 	// dlerror reports the last error of this thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	preloadBase()
 	const mode = purego.RTLD_NOW | purego.RTLD_LOCAL
-	h, err := purego.Dlopen(path, mode)
-	if err == nil {
-		return h, nil
+	open := func(path string) (h uintptr, err error) {
+		if err := checkImage(path); err != nil {
+			return 0, err
+		}
+		h, changed, err := dlopen(path, mode)
+		modes = modes || changed
+		return h, err
 	}
-	first := err
+	h, first := open(path)
+	if first == nil {
+		return h, modes, nil
+	}
 	pending := siblings(path)
 	for len(pending) > 0 {
 		var failed []string
 		for _, s := range pending { // they may need each other: repeat while any loads
-			if _, err := purego.Dlopen(s, mode); err != nil {
+			if _, err := open(s); err != nil {
 				failed = append(failed, s)
 			}
 		}
@@ -69,14 +78,51 @@ func openLibrary(path string) (uintptr, error) {
 		}
 		pending = failed
 	}
-	if h, err = purego.Dlopen(path, mode); err == nil {
-		return h, nil
+	if h, err = open(path); err == nil {
+		return h, modes, nil
 	}
 	preloadLanguages()
-	if h, err = purego.Dlopen(path, mode); err == nil {
-		return h, nil
+	if h, err = open(path); err == nil {
+		return h, modes, nil
 	}
-	return 0, fmt.Errorf("%w%s", first, loaderRemedy(first.Error()))
+	return 0, modes, fmt.Errorf("%w%s", first, loaderRemedy(first.Error()))
+}
+
+// dlopen is that of the C library, by the path of all calls into FMUs: it keeps
+// the floating-point modes, and tells whether it had to.
+func dlopen(path string, mode int) (h uintptr, modes bool, err error) {
+	open, err := libcSymbol("dlopen")
+	if err != nil {
+		return 0, false, err
+	}
+	var mem cmem
+	defer mem.release()
+	text, err := cslice[byte](&mem, len(path)+1)
+	if err != nil {
+		return 0, false, err
+	}
+	copy(text, path)
+	b, err := cslice[batch](&mem, 1)
+	if err != nil {
+		return 0, false, err
+	}
+	r, err := cslice[record](&mem, 1)
+	if err != nil {
+		return 0, false, err
+	}
+	r[0] = record{fn: open, i: [7]uintptr{address(text), uintptr(mode)}}
+	b[0].recs, b[0].n = address(r), 1
+	run(&b[0])
+	if r[0].ret != 0 {
+		return r[0].ret, b[0].modes != 0, nil
+	}
+	reason := "the loader gave no reason"
+	if f, err := libcSymbol("dlerror"); err == nil {
+		if p := callInts(f); p != 0 {
+			reason = cstring(p, maxCString)
+		}
+	}
+	return 0, b[0].modes != 0, errors.New(reason)
 }
 
 // siblings lists the other shared libraries in the folder of path.

@@ -13,17 +13,17 @@ const librarySuffix = ".dll"
 // openLibrary loads the library at an absolute path. The altered search path
 // puts the library's own folder first, where exporters leave what they bundle
 // (checklist fmi2 7).
-func openLibrary(path string) (uintptr, error) {
-	h, err := windows.LoadLibraryEx(path, 0, windows.LOAD_WITH_ALTERED_SEARCH_PATH)
+func openLibrary(path string) (h uintptr, modes bool, err error) {
+	l, err := windows.LoadLibraryEx(path, 0, windows.LOAD_WITH_ALTERED_SEARCH_PATH)
 	switch {
 	case err == nil:
-		return uintptr(h), nil
+		return uintptr(l), false, nil
 	case errors.Is(err, windows.ERROR_MOD_NOT_FOUND):
-		return 0, fmt.Errorf("%w; a DLL that it needs is missing: install the run-time libraries of the exporting tool or compiler", err)
+		return 0, false, fmt.Errorf("%w; a DLL that it needs is missing: install the run-time libraries of the exporting tool or compiler", err)
 	case errors.Is(err, windows.ERROR_BAD_EXE_FORMAT):
-		return 0, fmt.Errorf("%w; the file is no library for this processor: have the FMU exported for it", err)
+		return 0, false, fmt.Errorf("%w; the file is no library for this processor: have the FMU exported for it", err)
 	}
-	return 0, err
+	return 0, false, err
 }
 
 // symbol gives the address of an exported function, or 0.

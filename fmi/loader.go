@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -66,8 +67,10 @@ type loader struct {
 	once     sync.Once
 	err      error
 	findings diag.List
-	uri      string // fmuResourceLocation
-	*image          // nil until it is loaded
+	told     atomic.Bool // the findings were given to someone
+	modes    atomic.Bool // it was said that the FMU changes floating-point modes
+	uri      string      // fmuResourceLocation
+	*image               // nil until it is loaded
 
 	compile bool         // sources, if there is no library
 	chdir   bool         // load in the folder of the library
@@ -91,6 +94,11 @@ var loading sync.Mutex
 // The findings tell what deviates from the standard without harm. The error is
 // a *diag.ListError that names library, cause and remedy.
 func (f *FMU) Load() (*diag.List, error) {
+	f.told.Store(true)
+	return f.loadOnce()
+}
+
+func (f *FMU) loadOnce() (*diag.List, error) {
 	f.once.Do(func() {
 		loading.Lock()
 		defer loading.Unlock()
@@ -183,8 +191,13 @@ func (f *FMU) findImage(dir string, add func(r *diag.Rule, path, remedy, format 
 		}
 	}
 	g := watch()
-	img.handle, err = openLibrary(lib)
-	for _, change := range g.restore() {
+	handle, modes, err := openLibrary(lib)
+	img.handle = handle
+	changes := g.restore()
+	if modes {
+		changes = append(changes, "the FMU changes the floating-point modes (rounding, flush to zero or exceptions); they are put back")
+	}
+	for _, change := range changes {
 		add(ruleProcess, inside, "", "while loading: %s", change)
 	}
 	if folder != "" {

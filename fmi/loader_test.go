@@ -95,6 +95,17 @@ func TestLoadErrors(t *testing.T) {
 	must(t, os.WriteFile(lib, []byte("not a library"), 0o644))
 	refuses(t, f, "FA6", "probe"+librarySuffix)
 
+	// Cut off anywhere, a library that the loader would touch beyond its end.
+	f = plainFMU(t)
+	whole, err := os.ReadFile(filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0], "probe"+librarySuffix))
+	must(t, err)
+	for _, n := range []int{0, 10, 100, 2000, len(whole) / 4} {
+		f, lib = place(t)
+		must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
+		must(t, os.WriteFile(lib, whole[:n], 0o644))
+		refuses(t, f, "FA6", "probe"+librarySuffix)
+	}
+
 	f, lib = place(t)
 	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
 	for _, n := range []string{"a", "b"} {
@@ -236,6 +247,12 @@ func TestGuard(t *testing.T) {
 	}
 	if runtime.GOOS != "linux" {
 		return
+	}
+	if l := locale(); l != "C" {
+		t.Errorf("locale %q", l)
+	}
+	if !c.has(`locale of the C library to "C.UTF-8"; it is back at "C"`) {
+		t.Errorf("log %q", c.texts())
 	}
 	c = new(collector)
 	instance(t, probeFMU(t, "-DSIGNALS"), "x", InstanceOptions{Log: c.log})

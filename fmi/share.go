@@ -43,7 +43,7 @@ func shareTree(parent, hash string, unpack func(dir string) error) (*tree, error
 	if t.dir != nil {
 		return t, nil
 	}
-	dir, err := archive.NewTempDir(parent, TempPrefix)
+	dir, err := archive.NewTempDir(parent, archive.Prefix)
 	if err == nil {
 		if err = unpack(dir.Path); err != nil {
 			_ = dir.Remove() // the error that counts is that of unpacking

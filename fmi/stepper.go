@@ -379,6 +379,11 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 	g.run(b)
 	done := int(b.done)
 	start := b.start
+	if b.modes != 0 {
+		for i, m := range g.members {
+			m.in.changedModes(g.recs[g.first[i] : g.first[i]+len(m.recs)])
+		}
+	}
 	for i, m := range g.members {
 		lo, hi := g.first[i], g.first[i]+len(m.recs)
 		if lo >= done {

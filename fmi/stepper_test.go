@@ -341,22 +341,36 @@ func TestNoAllocations(t *testing.T) {
 }
 
 // TestFloatingPointModes lets one FMU leave rounding and flush-to-zero changed.
-// Neither the next FMU in the same batch nor Go may see it.
+// Neither the next FMU in the same batch nor Go may see it, and it is said once.
 func TestFloatingPointModes(t *testing.T) {
 	if CallPath != "trampoline" {
 		return // only the trampoline restores the modes, see CallPath
 	}
-	s := members(t, 2, InstanceOptions{})
+	c := new(collector)
+	s := members(t, 2, InstanceOptions{Log: c.log})
 	var entered [2]float64
 	for k, m := range s {
 		must(t, m.in.SetInteger([]ValueReference{112, 113}, []int32{int32(1 - k), 1}))
 	}
 	g, err := NewGroup(s)
 	must(t, err)
-	_, err = g.Step(0, 1)
+	for k := range 2 {
+		_, err = g.Step(float64(k), 1)
+		must(t, err)
+	}
+	_, err = s[0].Step(2, 1, true)
 	must(t, err)
 	for k, m := range s {
 		must(t, m.in.GetReal([]ValueReference{20}, entered[k:k+1]))
+	}
+	told := 0
+	for _, text := range c.texts() {
+		if strings.Contains(text, "floating-point modes (rounding, flush to zero or exceptions) in fmi2DoStep") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("said %d times, want once: %q", told, c.texts())
 	}
 	if entered[0] != entered[1] {
 		t.Errorf("the FMUs were entered in rounding modes %v and %v", entered[0], entered[1])

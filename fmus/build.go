@@ -147,13 +147,14 @@ func (m *model) build(cc []string) ([]byte, error) {
 	// What the compiler is told by the file rather than by an option is also there
 	// for whoever builds the sources in the FMU again.
 	header := fmt.Sprintf("#define FMU_GUID \"%s\"\n", guid)
-	if m.plain {
-		header += "#define FMU_PLAIN\n"
-	}
+	header += m.header()
 	src = append(src, file{"guid.h", []byte(header)})
 	library, err := compile(cc, m.name, src)
 	if err != nil {
 		return nil, err
+	}
+	if m.wrongGUID {
+		guid = "{00000000-0000-0000-0000-000000000000}"
 	}
 	entries := []file{
 		{"modelDescription.xml", []byte(m.xml(guid))},
@@ -163,6 +164,27 @@ func (m *model) build(cc []string) ([]byte, error) {
 		entries = append(entries, file{"sources/" + f.name, f.data})
 	}
 	return archive(entries)
+}
+
+// header gives the macros and enumerations that the sources take from the model.
+func (m *model) header() string {
+	var b strings.Builder
+	macros := m.defines
+	if m.plain {
+		macros = append([]string{"FMU_PLAIN"}, macros...)
+	}
+	if m.wrapped {
+		macros = append([]string{"FMU_WRAPPED"}, macros...)
+	}
+	for _, d := range macros {
+		fmt.Fprintf(&b, "#define %s\n", d)
+	}
+	for _, v := range m.variables {
+		if v.enumeration != "" {
+			fmt.Fprintf(&b, "enum { %s_%s };\n", v.enumeration, strings.Join(v.items, ", "+v.enumeration+"_"))
+		}
+	}
+	return b.String()
 }
 
 // compile gives the shared library made from the sources. The working folder is

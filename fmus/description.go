@@ -16,6 +16,7 @@ var units = []struct{ name, base string }{
 	{"m", `m="1"`},
 	{"m/s", `m="1" s="-1"`},
 	{"m/s2", `m="1" s="-2"`},
+	{"s", `s="1"`},
 }
 
 // visible are the variables that modelDescription.xml lists: a black box shows
@@ -40,6 +41,7 @@ func (m *model) visible() (v []variable, reference []int) {
 func (m *model) guid(sources []file) string {
 	h := sha256.New()
 	h.Write([]byte(m.xml("")))
+	h.Write([]byte(m.header()))
 	for _, f := range sources {
 		fmt.Fprintf(h, "%s\n%d\n%s", f.name, len(f.data), f.data)
 	}
@@ -60,7 +62,7 @@ func (m *model) xml(guid string) string {
 	p(`<?xml version="1.0" encoding="UTF-8"?>`)
 	p(`<fmiModelDescription fmiVersion="2.0" modelName="%s" guid="%s" description="%s" generationTool="macrostep" license="Apache-2.0" variableNamingConvention="structured">`,
 		m.name, guid, escape(m.description))
-	p(`  <CoSimulation modelIdentifier="%s" canHandleVariableCommunicationStepSize="true"%s>`, m.name, m.capabilities())
+	p(`  <CoSimulation modelIdentifier="%s"%s>`, m.name, m.capabilities())
 	p(`    <SourceFiles>`)
 	for _, s := range append([]string{"fmu.c"}, m.sources...) {
 		if strings.HasSuffix(s, ".c") {
@@ -70,6 +72,7 @@ func (m *model) xml(guid string) string {
 	p(`    </SourceFiles>`)
 	p(`  </CoSimulation>`)
 	m.writeUnits(p, variables)
+	writeTypes(p, variables)
 	p(`  <LogCategories>`)
 	p(`    <Category name="logStatusError" description="why a call was refused"/>`)
 	p(`    <Category name="logStatusDiscard" description="why a value was discarded"/>`)
@@ -119,10 +122,14 @@ func (m *model) xml(guid string) string {
 }
 
 func (m *model) capabilities() string {
-	if m.plain {
-		return ""
+	const variable = ` canHandleVariableCommunicationStepSize="true"`
+	if m.attributes != "" {
+		return m.attributes
 	}
-	return fmt.Sprintf(` canInterpolateInputs="true" maxOutputDerivativeOrder="%d" canGetAndSetFMUstate="true"`+
+	if m.plain {
+		return variable
+	}
+	return fmt.Sprintf(variable+` canInterpolateInputs="true" maxOutputDerivativeOrder="%d" canGetAndSetFMUstate="true"`+
 		` canSerializeFMUstate="true" providesDirectionalDerivative="true"`, m.outputOrder)
 }
 
@@ -142,12 +149,31 @@ func (m *model) writeUnits(p func(string, ...any), variables []variable) {
 	}
 }
 
+func writeTypes(p func(string, ...any), variables []variable) {
+	var lines []string
+	for _, v := range variables {
+		if v.enumeration == "" {
+			continue
+		}
+		line := fmt.Sprintf(`    <SimpleType name="%s"><Enumeration>`, v.enumeration)
+		for i, item := range v.items {
+			line += fmt.Sprintf(`<Item name="%s" value="%d"/>`, item, i)
+		}
+		lines = append(lines, line+`</Enumeration></SimpleType>`)
+	}
+	if len(lines) > 0 {
+		p("  <TypeDefinitions>\n%s\n  </TypeDefinitions>", strings.Join(lines, "\n"))
+	}
+}
+
 func (v variable) attributes() string {
 	switch v.role {
 	case input:
 		return ` causality="input" variability="continuous"`
 	case parameter, count:
 		return ` causality="parameter" variability="fixed" initial="exact"`
+	case independent:
+		return ` causality="independent" variability="continuous"`
 	}
 	if v.output {
 		return ` causality="output" variability="continuous" initial="calculated"`
@@ -156,6 +182,9 @@ func (v variable) attributes() string {
 }
 
 func (v variable) typed(plain bool, index map[string]int) string {
+	if v.enumeration != "" {
+		return fmt.Sprintf(`<Enumeration declaredType="%s" start="%s"/>`, v.enumeration, number(v.start))
+	}
 	if v.role == count {
 		return fmt.Sprintf(`<Integer start="%s" min="%s"/>`, number(v.start), number(*v.min))
 	}

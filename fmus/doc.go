@@ -25,6 +25,9 @@
 // that step (in initialization: of the present inputs). Input derivatives serve
 // one step; an input not set again stays where its polynomial ended.
 //
+// Besides there are FMUs that do something wrong on purpose (Misbehaving), for
+// tests of what a master makes of it.
+//
 // The systems (Systems) are SSPs of these, each with start, stop and step:
 //
 //	path, err := fmus.WriteSystem(dir, "quarter-car-a") // dir/quarter-car-a.ssp

@@ -10,6 +10,10 @@ type model struct {
 	description string
 	sources     []string // beside those that every FMU has
 	plain       bool     // blackbox: no optional capabilities
+	wrapped     bool     // a source of its own stands in front of the framework, see wrap.h
+	wrongGUID   bool     // modelDescription.xml has another guid than the library
+	defines     []string // further macros for the sources
+	attributes  string   // of CoSimulation, in place of those that follow from the rest
 	stateless   bool
 	outputOrder int // maxOutputDerivativeOrder
 	stop, step  float64
@@ -24,6 +28,7 @@ const (
 	derivative      // of a state
 	calculated      // of states and inputs
 	parameter
+	independent
 	count // integer parameter
 )
 
@@ -33,7 +38,9 @@ type variable struct {
 	output                  bool // causality output, otherwise local
 	start                   float64
 	min                     *float64
-	derivativeOf            string // name of the state that this variable is the derivative of
+	enumeration             string   // type of a parameter that is an enumeration, "" if none
+	items                   []string // of it, counting from 0
+	derivativeOf            string   // name of the state that this variable is the derivative of
 	depends                 []dependency
 	initial                 []string // parameters that the value at the start depends on, beside depends
 }
@@ -111,7 +118,7 @@ func models() []*model {
 }
 
 func find(name string) (*model, error) {
-	for _, m := range models() {
+	for _, m := range append(models(), misbehaving()...) {
 		if m.name == name {
 			return m, nil
 		}

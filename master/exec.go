@@ -329,7 +329,7 @@ func (x *Exec) stop(i int, begin time.Time) {
 }
 
 func (x *Exec) failed(i int, t, H, reached float64, err error) error {
-	return &StepError{Subsystem: x.Sys.Infos[i].Name, T: t, H: H, Reached: reached, Err: err}
+	return &StepError{Subsystem: x.Sys.Infos[i].Name, Source: x.Sys.Infos[i].Source, T: t, H: H, Reached: reached, Err: err}
 }
 
 // Read takes the outputs of subsystem i at the communication point it is at.
@@ -350,14 +350,23 @@ func (x *Exec) Read(i int) error {
 func (x *Exec) finite(t float64) error {
 	for k, v := range x.Y {
 		if v-v != 0 {
-			name := "NaN"
-			if math.IsInf(v, 0) {
-				name = "infinite"
+			why := "the subsystem has failed"
+			if slices.ContainsFunc(x.Sys.source, func(y int) bool { return y >= 0 }) {
+				why += ", or the coupling is unstable; try a smaller step size or a lower order"
 			}
-			return fmt.Errorf("%s is %s at t = %.12g s: the subsystem has failed, or the coupling is unstable; try a smaller step size or a lower order", x.Sys.OutName(k), name, t)
+			from := x.Sys.Infos[owner(x.Sys.OutAt, k)]
+			return fmt.Errorf("%s: the output %s is %s at t = %.12g s: %s", from, x.Sys.OutName(k), notFinite(v), t, why)
 		}
 	}
 	return nil
+}
+
+// notFinite names a value that is no finite number.
+func notFinite(v float64) string {
+	if math.IsNaN(v) {
+		return "NaN"
+	}
+	return "infinite"
 }
 
 // StepSet is a set of subsystems that are stepped one after the other over the

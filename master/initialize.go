@@ -52,7 +52,7 @@ func (n *initializer) enter(ctx context.Context, e Experiment) error {
 }
 
 func (n *initializer) failed(i int, err error) error {
-	return &StepError{Subsystem: n.x.Sys.Infos[i].Name, T: n.t, Reached: n.t, Err: err, Initialize: true}
+	return &StepError{Subsystem: n.x.Sys.Infos[i].Name, Source: n.x.Sys.Infos[i].Source, T: n.t, Reached: n.t, Err: err, Initialize: true}
 }
 
 // solve makes inputs and outputs consistent.
@@ -203,10 +203,18 @@ func (n *initializer) solveReals(l *initLoop) (how string, err error) {
 			}
 		}
 		if worst, _ := n.residual(l); worst <= initTolerance {
-			return fmt.Sprintf("settled in %d sweeps", sweep), nil
+			return "settled in " + count(sweep, "sweep"), nil
 		}
 	}
 	return n.newton(l)
+}
+
+// count gives a number with its noun.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // residual puts L y + b into l.trial and gives the largest |u − (L y + b)| over
@@ -305,7 +313,7 @@ func (n *initializer) newton(l *initLoop) (string, error) {
 		return "", fmt.Errorf("initialisation: the algebraic loop %s is not solved: after %d Newton iterations the residual at %s is still %.3g of its magnitude; "+
 			"set start values closer to a solution, or cut the loop", l.name(), iterations, x.Sys.InName(at), worst)
 	}
-	return fmt.Sprintf("solved by Newton in %d iterations, residual %.1e", iterations, worst), nil
+	return fmt.Sprintf("solved by Newton in %s, residual %.1e", count(iterations, "iteration"), worst), nil
 }
 
 // jacobian puts ∂(u − L y(u))/∂u over the loop's inputs into jac, row-major:

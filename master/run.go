@@ -78,6 +78,7 @@ type Run struct {
 	point    Point
 	watch    []Watcher
 	watched  []int   // those that have one
+	watchBad []bool  // by subsystem: it was said that a watched value is not finite
 	states   []State // of the rollback, by subsystem
 	saver    []StateSaver
 	begun    int // recorders that have begun
@@ -181,7 +182,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	if err := r.prepareRollback(); err != nil {
 		return nil, err
 	}
-	r.watch = make([]Watcher, len(sys.Subsystems))
+	r.watch, r.watchBad = make([]Watcher, len(sys.Subsystems)), make([]bool, len(sys.Subsystems))
 	for i, info := range sys.Infos {
 		r.point.Watch = append(r.point.Watch, NewValues(info.Watch))
 		if len(info.Watch) > 0 {
@@ -206,7 +207,7 @@ func newGrid(start, stop, step float64) grid {
 func (r *Run) fixedStepSubsystem() (string, bool) {
 	for _, info := range r.sys.Infos {
 		if !info.Caps.VariableStep {
-			return info.Name, true
+			return info.String(), true
 		}
 	}
 	return "", false
@@ -218,14 +219,32 @@ func (r *Run) prepareRollback() error {
 	}
 	r.saver = make([]StateSaver, len(r.sys.Subsystems))
 	r.states = make([]State, len(r.sys.Subsystems))
-	for i, info := range r.sys.Infos {
-		saver, ok := As[StateSaver](r.sys.Subsystems[i])
-		if !ok || !info.Caps.SaveState || !info.Caps.VariableStep {
-			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step", info.Name, ErrCapability)
-		}
-		r.saver[i] = saver
+	if info := r.inflexible(); info != nil {
+		return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step", info, ErrCapability)
+	}
+	for i := range r.saver {
+		r.saver[i], _ = As[StateSaver](r.sys.Subsystems[i])
 	}
 	return nil
+}
+
+// inflexible gives a subsystem that cannot repeat a step with another size; nil
+// if all can.
+func (r *Run) inflexible() *Info {
+	for i, info := range r.sys.Infos {
+		if _, ok := As[StateSaver](r.sys.Subsystems[i]); !ok || !info.Caps.SaveState || !info.Caps.VariableStep {
+			return info
+		}
+	}
+	return nil
+}
+
+// discardRemedy says what can be done about a discarded step.
+func (r *Run) discardRemedy() string {
+	if info := r.inflexible(); info != nil {
+		return fmt.Sprintf("%s cannot roll back and take a shorter step: choose a smaller step size, or one whose grid holds the time that was reached", info)
+	}
+	return "with discard=shorten macrostep goes back and takes the step in pieces"
 }
 
 func (r *Run) warn(text string) {
@@ -350,10 +369,8 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	for _, text := range r.x.notes {
 		r.warn(text)
 	}
-	for i, saver := range r.saver {
-		if r.states[i], err = saver.SaveState(nil); err != nil {
-			return r.fail(&StepError{Subsystem: r.sys.Infos[i].Name, T: r.t, Reached: r.t, Err: err})
-		}
+	if err := r.save(); err != nil { // an FMU that cannot is found before the first step
+		return r.fail(err)
 	}
 	r.startWall = time.Now() // the stepping begins
 	return r.record()
@@ -470,9 +487,23 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	}
 	if r.onGrid == r.grid.points() {
 		r.phase = finished
+		r.judgeGrowth()
 		return false, nil
 	}
 	return true, nil
+}
+
+// absurd is a magnitude that no physical quantity in any usual unit has.
+const absurd = 1e30
+
+// judgeGrowth warns when a run came to its end and its values nowhere.
+func (r *Run) judgeGrowth() {
+	for k, v := range r.x.Y {
+		if math.Abs(v) > absurd {
+			r.warn(fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order", r.sys.OutName(k), v))
+			return
+		}
+	}
 }
 
 // takeStep attempts the step to next until one attempt stands, and gives the
@@ -484,6 +515,7 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 			return 0, err
 		}
 	}
+	var cause error
 	for range maxRetries {
 		if r.saver != nil {
 			// The first attempt too: replays equal each other, often not a first try.
@@ -496,13 +528,14 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 			return H, nil
 		}
 		shorter := H / 2
+		cause = err
 		if err != nil {
 			var step *StepError
 			if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
 				return 0, err
 			}
 			if r.saver == nil {
-				return 0, fmt.Errorf("%w; with discard=shorten macrostep goes back and takes the step in pieces, if every subsystem can roll back", err)
+				return 0, fmt.Errorf("%w; %s", err, r.discardRemedy())
 			}
 			if done := step.Reached - r.t; done > 0 && done < H {
 				shorter = done
@@ -518,7 +551,10 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 			break
 		}
 	}
-	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %g s", r.t, H)
+	if cause == nil {
+		return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s", r.t, H)
+	}
+	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, H, cause)
 }
 
 func (r *Run) save() error {
@@ -526,7 +562,7 @@ func (r *Run) save() error {
 		r.x.current = i
 		state, err := saver.SaveState(r.states[i])
 		if err != nil {
-			return fmt.Errorf("%s: saving the state at t = %.12g s: %w", r.sys.Infos[i].Name, r.t, err)
+			return fmt.Errorf("%s: saving the state at t = %.12g s: %w", r.sys.Infos[i], r.t, err)
 		}
 		r.states[i] = state
 	}
@@ -537,7 +573,7 @@ func (r *Run) restore() error {
 	for i, saver := range r.saver {
 		r.x.current = i
 		if err := saver.RestoreState(r.states[i]); err != nil {
-			return fmt.Errorf("%s: going back to t = %.12g s: %w", r.sys.Infos[i].Name, r.t, err)
+			return fmt.Errorf("%s: going back to t = %.12g s: %w", r.sys.Infos[i], r.t, err)
 		}
 	}
 	return nil
@@ -548,8 +584,9 @@ func (r *Run) record() error {
 	for _, i := range r.watched {
 		r.x.current = i
 		if err := r.watch[i].Watched(&r.point.Watch[i]); err != nil {
-			return r.fail(fmt.Errorf("%s: reading recorded variables at t = %.12g s: %w", r.sys.Infos[i].Name, r.t, err))
+			return r.fail(fmt.Errorf("%s: reading recorded variables at t = %.12g s: %w", r.sys.Infos[i], r.t, err))
 		}
+		r.checkWatched(i)
 	}
 	for _, i := range r.x.listening {
 		r.x.coupleDiscrete(i, r.t)
@@ -562,6 +599,36 @@ func (r *Run) record() error {
 		}
 	}
 	return nil
+}
+
+// checkWatched warns once of a subsystem whose recorded variables are not all
+// finite. They feed nothing, so that the run goes on (fmi2 72 is about the rest).
+func (r *Run) checkWatched(i int) {
+	if r.watchBad[i] {
+		return
+	}
+	for k, v := range r.point.Watch[i].Real {
+		if v-v != 0 {
+			r.watchBad[i] = true
+			r.warn(fmt.Sprintf("%s: the variable %s is %s from t = %.12g s on; it is only recorded, so the run goes on",
+				r.sys.Infos[i], r.realWatch(i, k), notFinite(v), r.t))
+			return
+		}
+	}
+}
+
+// realWatch names watched Real k of subsystem i.
+func (r *Run) realWatch(i, k int) string {
+	for _, p := range r.sys.Infos[i].Watch {
+		if p.Kind != Real {
+			continue
+		}
+		if k == 0 {
+			return r.sys.Infos[i].Name + "." + p.Name
+		}
+		k--
+	}
+	return ""
 }
 
 func (r *Run) onTick(now time.Time) error {
@@ -620,7 +687,7 @@ func (r *Run) Close() (Result, error) {
 	var errs []error
 	for i, sub := range r.sys.Subsystems {
 		if err := r.release(i, sub); err != nil {
-			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i].Name, err))
+			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i], err))
 		}
 	}
 	r.blame(errs)

@@ -166,7 +166,7 @@ func TestContainment(t *testing.T) {
 		{"panic", mastertest.Faulty{Panic: "oh"}, master.Failed, nil, []string{"panic", "b", "t = 0.2 s", "oh"}},
 		{"NaN", mastertest.Faulty{NaN: true}, master.Failed, nil, []string{"b.y1 is NaN", "t = 0.3"}},
 		{"terminated", mastertest.Faulty{Terminate: true, Discard: 0.5}, master.Incomplete, master.ErrTerminated, []string{"b: ", "t = 0.2 s", "end the simulation"}},
-		{"discard", mastertest.Faulty{Discard: 0.5}, master.Failed, master.ErrDiscard, []string{"b: ", "t = 0.2 s", "discard=shorten"}},
+		{"discard", mastertest.Faulty{Discard: 0.5}, master.Failed, master.ErrDiscard, []string{"b: ", "t = 0.2 s", "a cannot roll back"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			faulty := test.faulty

@@ -61,6 +61,7 @@ type Feedthrough struct {
 // Info describes a subsystem. It does not change once a system is built on it.
 type Info struct {
 	Name        string // hierarchical, unique in the system
+	Source      string // what it is made of, for messages: the file of an FMU; "" = nothing to name
 	In, Out     []Port // Real: the vectors u and y
 	DiscreteIn  []Port // Integer, Boolean and String
 	DiscreteOut []Port
@@ -72,6 +73,14 @@ type Info struct {
 	// each input before anything is set; nil = zero values.
 	StartIn         []float64
 	StartDiscreteIn *Values
+}
+
+// String names the subsystem in messages: "wheel (quarter_wheel.fmu)".
+func (i *Info) String() string {
+	if i.Source == "" {
+		return i.Name
+	}
+	return i.Name + " (" + i.Source + ")"
 }
 
 // Subsystem is anything that can be stepped: an FMU, a Go function, hardware.
@@ -224,6 +233,7 @@ var (
 // StepError is a failed step: which subsystem, from where, how far.
 type StepError struct {
 	Subsystem  string
+	Source     string // Info.Source of it
 	T, H       float64
 	Reached    float64
 	Err        error
@@ -232,10 +242,11 @@ type StepError struct {
 
 // Error names subsystem, time and cause.
 func (e *StepError) Error() string {
+	name := (&Info{Name: e.Subsystem, Source: e.Source}).String()
 	if e.Initialize {
-		return fmt.Sprintf("%s: initialisation at t = %.12g s: %v", e.Subsystem, e.T, e.Err)
+		return fmt.Sprintf("%s: initialisation at t = %.12g s: %v", name, e.T, e.Err)
 	}
-	return fmt.Sprintf("%s: step from t = %.12g s by %.12g s: %v", e.Subsystem, e.T, e.H, e.Err)
+	return fmt.Sprintf("%s: step from t = %.12g s by %.12g s: %v", name, e.T, e.H, e.Err)
 }
 
 // Unwrap gives the cause.

@@ -22,6 +22,7 @@ type Package struct {
 	Root *Document // the default variant, or the document given
 	Dir  string    // absolute folder of Root; for a .ssp a private one, gone after Close
 
+	files      []string // read so far
 	top        *instance
 	components []*FlatComponent
 	instances  []*instance // by component
@@ -50,6 +51,8 @@ func Open(path string, l *diag.List) (*Package, error) {
 		return fail("the system cannot be read: %v", err)
 	case info.IsDir():
 		p.Dir, document = path, documentName
+	case !info.Mode().IsRegular(): // opening a named pipe would wait for ever
+		return fail("the system is neither a file nor a folder")
 	case isZip(path):
 		p.packed = true
 		dir, cleanup, err := unpack(path, own)
@@ -65,6 +68,7 @@ func Open(path string, l *diag.List) (*Package, error) {
 		return fail("%v", err)
 	}
 	p.Dir = dir
+	p.files = []string{path, filepath.Join(p.Dir, document)}
 	data, err := readDocument(filepath.Join(p.Dir, document))
 	if err != nil {
 		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
@@ -83,6 +87,9 @@ func Open(path string, l *diag.List) (*Package, error) {
 	p.instantiate()
 	return p, nil
 }
+
+// Files lists the package itself and the documents that were read from it.
+func (p *Package) Files() []string { return slices.Clone(p.files) }
 
 // Close removes the private folder of a .ssp. It may be called more than once.
 func (p *Package) Close() error {
@@ -125,6 +132,7 @@ func (p *Package) open(uri string) ([]byte, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	p.files = append(p.files, filepath.Join(p.Dir, rel))
 	data, err := readDocument(filepath.Join(p.Dir, rel))
 	if err != nil {
 		return nil, "", fmt.Errorf("the file %q cannot be read: %v%s", uri, unwrapPath(err), p.hint(rel))

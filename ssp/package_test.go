@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
@@ -112,7 +113,7 @@ func TestOpenErrors(t *testing.T) {
 // unpacked lists the private folders of this package.
 func unpacked(t testing.TB) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(os.TempDir(), "macrostep-ssp-*"))
+	found, err := filepath.Glob(filepath.Join(os.TempDir(), archive.Prefix+"*"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func isZip(path string) bool {
 
 // unpack puts the content of a .ssp into a private folder (ssp 1).
 func unpack(path string, l *diag.List) (dir string, cleanup func() error, err error) {
-	d, err := archive.NewTempDir("", "macrostep-ssp-")
+	d, err := archive.NewTempDir("", archive.Prefix)
 	if err != nil {
 		return "", nil, err
 	}

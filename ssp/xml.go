@@ -42,6 +42,9 @@ var aliases = map[string]string{
 // have some ten thousand entries, about 2 MB.
 const maxDocument = 256 << 20
 
+// maxDepth bounds the nesting of elements. A nested system takes two levels.
+const maxDepth = 500
+
 // Place is where something stands in a document.
 type Place struct {
 	File string // as shown to the user; for a package "system.ssp/resources/set.ssv"
@@ -195,12 +198,13 @@ var knownAttributes = func() map[string][]string {
 // without namespace that the standard does not know.
 func (p *parser) attributes(n *node) {
 	known, listed := knownAttributes[n.uri+" "+n.name]
-	for i, a := range n.el.Attr {
-		for _, b := range n.el.Attr[:i] {
-			if a.Space == b.Space && a.Key == b.Key {
-				p.add(ruleSchema, n, "the attribute %q stands twice", a.FullKey())
-			}
+	seen := make(map[string]bool, len(n.el.Attr))
+	for _, a := range n.el.Attr {
+		key := a.FullKey()
+		if seen[key] {
+			p.add(ruleSchema, n, "the attribute %q stands twice", key)
 		}
+		seen[key] = true
 		if listed && a.Space == "" && a.Key != "xmlns" && !slices.Contains(known, a.Key) {
 			p.add(ruleUnknown, n, "the attribute %q is not known here and is left out", a.Key)
 		}
@@ -248,7 +252,9 @@ func startLines(data []byte) ([]int, error) {
 			if depth == 0 {
 				roots++
 			}
-			depth++
+			if depth++; depth > maxDepth {
+				return nil, fmt.Errorf("line %d: elements are nested deeper than %d", line, maxDepth)
+			}
 		case xml.EndElement:
 			depth--
 		case xml.CharData:

@@ -42,6 +42,11 @@ func setUp(m *testing.M) (int, error) {
 		return 1, err
 	}
 	defer os.RemoveAll(work)
+	if *realDir != "" {
+		if *realDir, err = fromRoot(*realDir); err != nil {
+			return 1, err
+		}
+	}
 	program = filepath.Join(work, "macrostep")
 	if runtime.GOOS == "windows" {
 		program += ".exe"
@@ -56,6 +61,17 @@ func setUp(m *testing.M) (int, error) {
 		code = max(code, 1)
 	}
 	return code, nil
+}
+
+// fromRoot gives the absolute path of a folder that is named from here or from
+// the root of the repository, where go test is usually called.
+func fromRoot(dir string) (string, error) {
+	for _, candidate := range []string{dir, filepath.Join("..", dir)} {
+		if info, err := os.Stat(candidate); err == nil && info.IsDir() {
+			return filepath.Abs(candidate)
+		}
+	}
+	return "", fmt.Errorf("-real %s: there is no such folder", dir)
 }
 
 // matchTest is what -run selects by.

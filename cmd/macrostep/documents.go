@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"unicode"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
@@ -35,8 +37,14 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	for _, a := range o.Set {
 		options.Set = append(options.Set, assemble.Assignment(a))
 	}
+	seen := &notices{}
 	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, Log: func(m fmi.LogMessage) {
-		o.Logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
+		if m.Category == fmi.OwnCategory {
+			seen.add(m)
+			o.Logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
+			return
+		}
+		o.Logger.Log(context.Background(), levelOf(m.Status), printable(m.Text), "slave", m.Instance, "category", m.Category)
 	}}
 	var trace *fmi.Trace
 	if o.Trace != nil {
@@ -54,6 +62,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	out := &opened{
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
+		Files: a.Files(), Notices: seen.list,
 		Close: func() error {
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {
@@ -70,6 +79,44 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names()})
 	}
 	return out, nil
+}
+
+// printable makes the text of an FMU safe to print: control characters, which
+// could steer a terminal, and bytes that are no UTF-8 are replaced.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
+}
+
+// notices are the messages of the binding about FMUs, which belong into the
+// manifest: what an FMU changed in the process, log messages dropped. They may
+// come from threads of the FMUs.
+type notices struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+const mostNotices = 100
+
+func (n *notices) add(m fmi.LogMessage) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if text := m.Instance + ": " + m.Text; len(n.texts) < mostNotices && !slices.Contains(n.texts, text) {
+		n.texts = append(n.texts, text)
+	}
+}
+
+func (n *notices) list() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.texts)
 }
 
 // levelOf gives the level of a message of an FMU: what is OK is for debugging.
@@ -100,7 +147,7 @@ func toSetting(s assemble.Sourced, flag *setting) setting {
 
 // Describe reads an FMU or a system for macrostep info.
 func (documents) Describe(path string, strict bool) (*description, error) {
-	if !strings.EqualFold(filepath.Ext(path), ".fmu") {
+	if !assemble.IsFMU(path) {
 		return describeSystem(path, strict)
 	}
 	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: strict})

@@ -61,6 +61,8 @@ type opened struct {
 	Params            map[string]string // of the documents
 	Findings          []diag.Finding    // none of them an error
 	Warnings          []string          // about what had to be guessed
+	Files             []string          // that were read, and must not be written
+	Notices           func() []string   // about FMUs while they ran, after the run; nil = there are none
 	Close             func() error      // removes what was unpacked; call it after the run
 }
 

@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -25,21 +28,40 @@ func (r *runRequest) placeFiles() error {
 	if r.Manifest == "" {
 		r.Manifest = strings.TrimSuffix(r.Output, filepath.Ext(r.Output)) + ".json"
 	}
-	written := []struct{ flag, path string }{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}}
-	if r.Record.IsNone() {
-		written = written[1:]
+	if err := r.protect(r.System, r.Input, r.History); err != nil {
+		return err
 	}
-	read := []struct{ what, path string }{{"the system", r.System}, {"--input", r.Input}, {"--history", r.History}}
 	var errs []error
+	written := r.written()
 	for i, w := range written {
-		for _, in := range read {
-			if w.path != "" && samePath(w.path, in.path) {
-				errs = append(errs, fmt.Errorf("%s %s would overwrite %s", w.flag, w.path, in.what))
+		for _, other := range written[:i] {
+			if samePath(w.path, other.path) {
+				errs = append(errs, fmt.Errorf("%s and %s are the same file %s; name another one", other.flag, w.flag, w.path))
 			}
 		}
-		for _, other := range written[:i] {
-			if w.path != "" && samePath(w.path, other.path) {
-				errs = append(errs, fmt.Errorf("%s and %s are the same file %s; name another one", other.flag, w.flag, w.path))
+	}
+	return errors.Join(errs...)
+}
+
+// writtenFile is a file that a run writes, and the flag that names it.
+type writtenFile struct{ flag, path string }
+
+func (r *runRequest) written() []writtenFile {
+	files := []writtenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}}
+	if r.Record.IsNone() {
+		return files[1:]
+	}
+	return files
+}
+
+// protect refuses to write over files that the run reads.
+func (r *runRequest) protect(read ...string) error {
+	var errs []error
+	for _, w := range r.written() {
+		for _, path := range read {
+			if samePath(w.path, path) {
+				errs = append(errs, fmt.Errorf("%s %s would overwrite a file that the run reads; name another one", w.flag, w.path))
+				break
 			}
 		}
 	}
@@ -88,20 +110,25 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if !r.Record.IsDefault() {
 		open.Record = r.Record.Match
 	}
+	var trace struct{ io.Writer } // the file is made when it is known to overwrite nothing
 	if r.LogCalls != "" {
-		// Not buffered: the last calls before a crash are the ones that matter.
-		trace, err := os.Create(r.LogCalls)
-		if err != nil {
-			return out, fmt.Errorf("--log-fmi-calls: %w", err)
-		}
-		defer func() { err = errors.Join(err, trace.Close()) }()
-		open.Trace = trace
+		open.Trace = &trace
 	}
 	sys, err := p.engine.Open(ctx, r.System, open)
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, sys.Close()) }()
+	if err := r.protect(sys.Files...); err != nil {
+		return out, err
+	}
+	if r.LogCalls != "" {
+		// Not buffered: the last calls before a crash are the ones that matter.
+		if trace.Writer, err = os.Create(r.LogCalls); err != nil {
+			return out, fmt.Errorf("--log-fmi-calls: %w", err)
+		}
+		defer func() { err = errors.Join(err, trace.Writer.(io.Closer).Close()) }()
+	}
 
 	choice, notes, err := choose(r, sys)
 	if err != nil {
@@ -136,7 +163,12 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	// Last, so that it begins when nothing is left that could fail before the
 	// first FMU is instantiated.
-	mark := &beginning{manifest: m, path: r.Manifest}
+	// By its absolute path: an FMU may change the working directory meanwhile.
+	manifest, err := filepath.Abs(r.Manifest)
+	if err != nil {
+		return out, fmt.Errorf("--manifest: %w", err)
+	}
+	mark := &beginning{manifest: m, path: manifest}
 	opt.Recorders = append(opt.Recorders, mark)
 	if !r.Quiet {
 		opt.Observe = newProgress(con, opt.Start).observe
@@ -145,9 +177,11 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if err != nil {
 		return out, err
 	}
+	stopFlushing := flushRegularly(mark, out.table)
 	result, err := job.Run(ctx)
+	stopFlushing()
 	con.clear()
-	if !mark.begun {
+	if !mark.begun.Load() {
 		return out, err
 	}
 	var delivery []master.Delivery
@@ -155,7 +189,10 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		delivery = d.Deliveries()
 	}
 	m.Finish(sys.System, result, delivery)
-	if werr := m.Write(r.Manifest); werr != nil {
+	if sys.Notices != nil {
+		m.Warnings = append(m.Warnings, sys.Notices()...)
+	}
+	if werr := m.Write(manifest); werr != nil {
 		err = errors.Join(err, werr)
 	}
 	out.manifest, out.manifestPath = m, r.Manifest
@@ -240,20 +277,48 @@ func (p *program) manifest(r *runRequest, sys *opened, c *algorithms.Choice) *re
 type beginning struct {
 	manifest *record.Manifest
 	path     string
-	begun    bool
+	begun    atomic.Bool
 }
 
 func (b *beginning) Begin(*master.System) error {
 	if err := b.manifest.Write(b.path); err != nil {
 		return err
 	}
-	b.begun = true
+	b.begun.Store(true)
 	return nil
 }
 
 func (b *beginning) Record(*master.Point) error { return nil }
 func (b *beginning) Flush() error               { return nil }
 func (b *beginning) End(master.Result) error    { return nil }
+
+// flushInterval bounds what is lost when an FMU hangs or takes the process along.
+const flushInterval = 250 * time.Millisecond
+
+// flushRegularly writes rows to the file beside the run, which cannot do it
+// while an FMU hangs, until the function it gives is called.
+func flushRegularly(mark *beginning, table *record.CSV) (stop func()) {
+	if table == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(flushInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if mark.begun.Load() {
+					_ = table.Flush() // the run sees the same error at its next row
+				}
+			}
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}
 
 // outcome is what a run left behind.
 type outcome struct {

@@ -100,16 +100,20 @@ type entry struct {
 // be nil; the error is a *diag.ListError with those that forbid the use, or
 // what the system said. Close the archive after use.
 func Open(path string, l *diag.List, limits Limits) (*Archive, error) {
-	f, err := os.Open(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: not a file", path)
+	if !info.Mode().IsRegular() { // opening a named pipe would wait for ever
+		own := diag.List{}
+		own.Add(ruleZIP, path, "", 0, "not a file but %s", kindOf(info.Mode()))
+		if l != nil {
+			l.Append(&own)
+		}
+		return nil, own.Err()
 	}
+	f, err := os.Open(path)
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
 	a, err := open(f, info.Size(), path, l, limits.orDefault())
@@ -119,6 +123,17 @@ func Open(path string, l *diag.List, limits Limits) (*Archive, error) {
 	}
 	a.file = f
 	return a, nil
+}
+
+// kindOf names what is no plain file.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	}
+	return "a device or socket"
 }
 
 func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits) (*Archive, error) {

@@ -21,6 +21,10 @@ import (
 
 const lockSuffix = ".lock"
 
+// Prefix begins the names of the folders of macrostep's packages, so that each
+// of them sweeps what any of them left.
+const Prefix = "macrostep-"
+
 // Dir is a private folder of this process.
 type Dir struct {
 	Path string // absolute

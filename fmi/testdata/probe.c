@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #if defined(CHDIR)
+#include <locale.h>
 #include <unistd.h>
 #endif
 #if defined(SIGNALS)
@@ -94,6 +95,7 @@ EXPORT fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String 
   p->logging = logging;
 #ifdef CHDIR
   if (chdir("/")) return NULL;
+  setlocale(LC_ALL, "C.UTF-8");
 #endif
 #ifdef SIGNALS
   signal(SIGSEGV, handler);

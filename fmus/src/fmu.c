@@ -14,6 +14,9 @@
  * any kind and no input interpolation. */
 #include "fmu.h"
 #include "guid.h"
+#ifdef FMU_WRAPPED
+#include "wrap.h" /* another file exports functions in front of these */
+#endif
 
 #include <float.h>
 #include <math.h>
@@ -165,6 +168,7 @@ static double *pointer_to(Instance *m, const Reals *r, int k) {
 	case STATE: return &m->s.x[r->first + k];
 	case DERIVATIVE: return &m->s.dx[r->first + k];
 	case CALCULATED: return &m->s.y[r->first + k];
+	case INDEPENDENT: return &m->s.time;
 	default: return &m->s.p[r->first + k];
 	}
 }

@@ -11,13 +11,13 @@ enum {
 	MAX_STATES = 8,
 	MAX_OUTPUTS = 4,
 	MAX_PARAMETERS = 152,
-	MAX_INTEGERS = 1,
+	MAX_INTEGERS = 8,
 	MAX_ORDER = 5,           /* highest derivative of an input */
 	ORDERS = MAX_ORDER + 1   /* the value and its derivatives */
 };
 
 /* What a real variable is decides when it can be set and where its value is. */
-typedef enum { INPUT, STATE, DERIVATIVE, CALCULATED, PARAMETER } Role;
+typedef enum { INPUT, STATE, DERIVATIVE, CALCULATED, INDEPENDENT, PARAMETER } Role;
 
 /* Reals describes count real variables of one role. Their value references
  * follow on those of the entry before, in the order of the table; first is the

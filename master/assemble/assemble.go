@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,7 +85,7 @@ var (
 	}
 	ruleNoEffect = &diag.Rule{
 		ID: "SD21N", Level: diag.Warning, Ref: "ssp 46",
-		Doc:    "what our annotation asks for has an effect in this version",
+		Doc:    "what our annotation or the user asks for has an effect",
 		Remedy: "remove it, or take the result as that of a run without it",
 	}
 	ruleRange = &diag.Rule{
@@ -109,7 +110,7 @@ func Open(path string, o Options) (_ *Assembly, err error) {
 			err = errors.Join(err, a.Close())
 		}
 	}()
-	if strings.EqualFold(filepath.Ext(path), ".fmu") {
+	if IsFMU(path) {
 		err = a.single(path)
 	} else {
 		err = a.fromSSP(path)
@@ -123,13 +124,23 @@ func Open(path string, o Options) (_ *Assembly, err error) {
 	return a, a.Findings.Err()
 }
 
+// IsFMU tells whether a path names a single FMU: by its ending, or because it is
+// a folder with an unpacked one.
+func IsFMU(path string) bool {
+	if strings.EqualFold(filepath.Ext(path), ".fmu") {
+		return true
+	}
+	info, err := os.Stat(filepath.Join(path, "modelDescription.xml"))
+	return err == nil && info.Mode().IsRegular()
+}
+
 // single makes the network of one FMU.
 func (a *Assembly) single(path string) error {
 	f, err := a.open(path)
 	if err != nil {
 		return err
 	}
-	base := filepath.Base(path)
+	base := filepath.Base(f.Path)
 	if a.Name = base[:len(base)-len(filepath.Ext(base))]; strings.TrimSpace(a.Name) == "" {
 		return fmt.Errorf("%s: the component is called by the file name without .fmu, and that is empty; rename the file", path)
 	}
@@ -156,6 +167,9 @@ func (a *Assembly) fromSSP(path string) (err error) {
 		return err
 	}
 	components := a.pkg.Components()
+	if len(components) == 0 {
+		return fmt.Errorf("%s: the system has no component with an FMU", path)
+	}
 	byFile, err := a.openAll(components)
 	if err != nil {
 		return err
@@ -248,6 +262,18 @@ func rename(findings []diag.Finding, file, shown string) {
 	for i := range findings {
 		findings[i].File = strings.Replace(findings[i].File, file, shown, 1)
 	}
+}
+
+// Files lists the files on disk that the system was read from.
+func (a *Assembly) Files() []string {
+	var files []string
+	if a.pkg != nil {
+		files = a.pkg.Files()
+	}
+	for _, f := range a.fmus {
+		files = append(files, f.Path)
+	}
+	return files
 }
 
 // Load brings the libraries of the FMUs into the process and checks that they
@@ -348,8 +374,15 @@ func (a *Assembly) build(o Options) error {
 		}
 		connections = append(connections, m)
 	}
-	a.System, err = master.NewSystem(subsystems, connections)
-	return err
+	if a.System, err = master.NewSystem(subsystems, connections); err != nil {
+		return err
+	}
+	for i, info := range a.System.Infos {
+		if info.Stateless && !slices.Contains(a.System.Late, i) {
+			a.Findings.Add(ruleNoEffect, "", info.Name, 0, "the component is declared stateless but lies on a loop of stateless components: its inputs are extrapolated all the same")
+		}
+	}
+	return nil
 }
 
 // componentPlan is what one component gives to its slave.
@@ -376,6 +409,18 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	driven, err := a.planDriven(o, connectedIn)
 	if err != nil {
 		return nil, err
+	}
+	for _, set := range o.Set {
+		i, v, err := a.find(set.Name)
+		if err != nil {
+			continue // planStarts has said so
+		}
+		switch {
+		case connectedIn[i][v.Name]:
+			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is connected: the value set is only the first guess of the initialisation")
+		case driven[i][v.Name]:
+			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is given from outside: the value set has no effect")
+		}
 	}
 	for i, c := range a.network.Components {
 		plan[i].stateless = c.Stateless

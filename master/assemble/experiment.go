@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
 )
@@ -86,6 +87,14 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []s
 	if a.Step.Source == "" {
 		a.Step = Sourced{(a.Stop.Value - a.Start.Value) / defaultSteps, "a thousandth of the time span"}
 		warnings = append(warnings, fmt.Sprintf("no step size is given anywhere: a thousandth of the time span is taken, %g s; give --step-size", a.Step.Value))
+	}
+	for _, c := range a.Components {
+		if strings.HasPrefix(a.Step.Source, "DefaultExperiment") {
+			break // the smallest of them
+		}
+		if d := c.FMU.Description.DefaultExperiment; d != nil && d.StepSize != nil && *d.StepSize > a.Step.Value*(1+1e-9) {
+			warnings = append(warnings, fmt.Sprintf("%s suggests steps of %g s, which are longer than the macro step of %g s: if it computes at its own step only, its outputs stand still in between", c.Name, *d.StepSize, a.Step.Value))
+		}
 	}
 	return warnings
 }

@@ -2,6 +2,7 @@ package fmuslave
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -33,7 +34,7 @@ func (s *Slave) describe(c *Config) error {
 	cs := d.CoSimulation
 	q := c.Quirks
 	s.info = master.Info{
-		Name: c.Name, Stateless: c.Stateless || d.Stateless(),
+		Name: c.Name, Source: filepath.Base(c.FMU.Path), Stateless: c.Stateless || d.Stateless(),
 		Caps: master.Caps{
 			VariableStep:          cs.CanHandleVariableCommunicationStepSize && !q.Has(ConstantH),
 			InputDerivatives:      cs.CanInterpolateInputs && !q.Has(NoInputDerivatives),

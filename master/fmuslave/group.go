@@ -22,6 +22,7 @@ func (s *Slave) GroupKey() any {
 // group steps several FMUs in one crossing.
 type group struct {
 	members []*Slave
+	timed   []*Slave // those that expose the time they are at
 	batch   *fmi.Group
 }
 
@@ -32,6 +33,9 @@ func (s *Slave) NewGroup(members []master.Subsystem) (master.Group, error) {
 	for _, m := range members {
 		slave, _ := master.As[*Slave](m)
 		g.members = append(g.members, slave)
+		if slave.clock.runs {
+			g.timed = append(g.timed, slave)
+		}
 		steppers = append(steppers, slave.stepper)
 	}
 	var err error
@@ -46,6 +50,9 @@ func (g *group) Step(ctx context.Context, t, H float64) (int, float64, error) {
 		m.stale = false
 	}
 	if err == nil {
+		for _, m := range g.timed {
+			m.checkClock(t, H)
+		}
 		return ran, t + H, nil
 	}
 	if ran > 0 {

@@ -19,6 +19,12 @@ func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 	if !s.info.Caps.InputDerivatives {
 		return nil
 	}
+	if _, err := s.config.FMU.Load(); err != nil {
+		return err
+	}
+	if !s.config.FMU.Exports("fmi2SetRealInputDerivatives") {
+		return nil // a capability holds only if the code has it
+	}
 	s.derivatives = 1
 	if e.InputDerivatives < 2 || len(s.in) == 0 || cs.CanBeInstantiatedOnlyOncePerProcess {
 		return nil

@@ -71,7 +71,7 @@ type stagedInputs struct {
 
 // staged copies the inputs that are staged now.
 func (s *Slave) staged() stagedInputs {
-	u := stagedInputs{real: slices.Clone(s.stepper.RealIn)}
+	u := stagedInputs{real: slices.Clone(s.stepper.RealIn[:len(s.in)])}
 	u.discrete.Integer = slices.Clone(s.stepper.IntegerIn)
 	for _, b := range s.stepper.BooleanIn {
 		u.discrete.Boolean = append(u.discrete.Boolean, b != 0)
@@ -92,6 +92,15 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 	c := s.config
 	c.Name += " (test of rollback)"
 	c.Outputs, c.Watch = nil, nil
+	if log := c.Options.Log; log != nil {
+		// What the FMU says while it is led astray is for debugging.
+		c.Options.Log = func(m fmi.LogMessage) {
+			if m.Category != fmi.OwnCategory {
+				m.Status = fmi.StatusOK
+				log(m)
+			}
+		}
+	}
 	d := c.FMU.Description
 	for i := range d.Variables {
 		switch v := &d.Variables[i]; {
@@ -148,7 +157,9 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 			err = s.read() // what was read before the test
 		}
 	}()
-	r.measure()
+	if err := r.measure(); err != nil {
+		return replay, err
+	}
 	first, err := r.firstTry(ctx, e.Stop)
 	if err != nil {
 		return replay, err
@@ -185,28 +196,26 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 // back goes to the origin.
 func (r *rollbackTest) back() error { return r.s.RestoreState(r.origin) }
 
-// reading is what the slave shows after a step.
+// reading is what the slave shows after a step: outputs, then what is watched.
 type reading struct {
-	real    []float64
-	integer []int32
-	boolean []bool
-	text    []string
+	real     []float64
+	discrete [2]master.Values // outputs, watched variables
 }
 
-func (r *rollbackTest) read() reading {
-	p := r.s.stepper
-	g := reading{real: slices.Clone(p.RealOut), integer: slices.Clone(p.IntegerOut), text: slices.Clone(r.s.stringOut)}
-	for _, b := range p.BooleanOut {
-		g.boolean = append(g.boolean, b != 0)
-	}
+func (r *rollbackTest) read() (reading, error) {
+	info := &r.s.info
+	g := reading{real: make([]float64, len(info.Out)), discrete: [2]master.Values{master.NewValues(info.DiscreteOut), master.NewValues(info.Watch)}}
+	err := errors.Join(r.s.Outputs(g.real), r.s.Discrete(&g.discrete[0]), r.s.Watched(&g.discrete[1]))
+	g.real = append(g.real, g.discrete[1].Real...)
 	for k, v := range g.real {
 		r.scale[k] = max(r.scale[k], math.Abs(v))
 	}
-	return g
+	return g, err
 }
 
-// measure begins the magnitudes with the floor of each variable.
-func (r *rollbackTest) measure() {
+// measure begins the magnitudes with the floor of each variable and its value at
+// the start.
+func (r *rollbackTest) measure() error {
 	for _, p := range r.reals() {
 		nominal := p.Nominal
 		if nominal == 0 {
@@ -214,12 +223,13 @@ func (r *rollbackTest) measure() {
 		}
 		r.scale = append(r.scale, magnitudeFloor*math.Abs(nominal))
 	}
-	r.read()
+	_, err := r.read()
+	return err
 }
 
-// reals lists what the crossing reads as Real: outputs, then what is watched.
+// reals lists the Reals of a reading.
 func (r *rollbackTest) reals() []master.Port {
-	return slices.Concat(r.s.info.Out, ofKind(r.s.info.DiscreteOut, master.Real), ofKind(r.s.info.Watch, master.Real))
+	return slices.Concat(r.s.info.Out, ofKind(r.s.info.Watch, master.Real))
 }
 
 func ofKind(ports []master.Port, k master.Kind) []master.Port {
@@ -260,7 +270,11 @@ func (r *rollbackTest) attempt(ctx context.Context, steps int) (got []reading, e
 		if _, err := r.s.Step(ctx, r.t+float64(float64(k)*r.H), r.H); err != nil {
 			return got, err
 		}
-		got = append(got, r.read())
+		g, err := r.read()
+		if err != nil {
+			return got, err
+		}
+		got = append(got, g)
 	}
 	return got, nil
 }
@@ -332,10 +346,12 @@ func (r *rollbackTest) compare(a, b []reading, what string) difference {
 				note(math.Inf(1), reals[k].Name, p.real[k], q.real[k])
 			}
 		}
-		discrete := slices.Concat(r.s.info.DiscreteOut, r.s.info.Watch)
-		exact(p.integer, q.integer, ofKind(discrete, master.Integer), note)
-		exact(p.boolean, q.boolean, ofKind(discrete, master.Boolean), note)
-		exact(p.text, q.text, ofKind(discrete, master.String), note)
+		for i, ports := range [][]master.Port{r.s.info.DiscreteOut, r.s.info.Watch} {
+			v, w := &p.discrete[i], &q.discrete[i]
+			exact(v.Integer, w.Integer, ofKind(ports, master.Integer), note)
+			exact(v.Boolean, w.Boolean, ofKind(ports, master.Boolean), note)
+			exact(v.String, w.String, ofKind(ports, master.String), note)
+		}
 	}
 	return worst
 }

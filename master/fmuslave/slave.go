@@ -67,6 +67,7 @@ type Slave struct {
 	derivatives  int  // highest order of input derivatives that it takes
 	given        []expectation
 	notes        []string // about the initialisation
+	clock        clock
 }
 
 var (
@@ -118,6 +119,7 @@ func (s *Slave) planStep() {
 	s.stepPlan.IntegerOut = slices.Concat(p.IntegerOut, references(s.watch, master.Integer))
 	s.stepPlan.BooleanOut = slices.Concat(p.BooleanOut, references(s.watch, master.Boolean))
 	s.stringOutVR = slices.Concat(s.stringOutVR, references(s.watch, master.String))
+	s.planClock(&s.stepPlan)
 }
 
 // references lists the value references of the signals of one kind.
@@ -139,6 +141,7 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	if err := s.probeInputDerivatives(e); err != nil {
 		return err
 	}
+	s.clock.start = e.Start
 	var err error
 	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, s.config.Options); err != nil {
 		return err
@@ -228,6 +231,7 @@ func (s *Slave) ExitInit() error {
 		return err
 	}
 	err := s.read()
+	s.startClock()
 	s.before = s.instance.Ticks()
 	return err
 }
@@ -318,6 +322,7 @@ func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
 	s.stale = false
 	status, err := s.stepper.Step(t, H, true)
 	if status == fmi.StatusOK && err == nil {
+		s.checkClock(t, H)
 		return t + H, s.readStrings()
 	}
 	return s.after(ctx, t, H, status, err)

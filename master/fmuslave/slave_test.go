@@ -407,21 +407,6 @@ func TestDerivativesRefused(t *testing.T) {
 	}
 }
 
-// An FMU that ignores the second order with a warning, or refuses it, is found
-// out before the run relies on it; the run's own instance is not touched.
-func TestDerivativeOrderFound(t *testing.T) {
-	for _, status := range []int{1, 2, 3} {
-		s := started(t, fmuslave.Config{
-			Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"u"}, Outputs: []string{"x"},
-			Starts: fault(probe.SetDerivatives, status, 1),
-		})
-		if err := s.PrepareInputDerivatives(2); !errors.Is(err, master.ErrCapability) {
-			t.Errorf("status %d: order 2 gives %v", status, err)
-		}
-		must(t, s.PrepareInputDerivatives(1))
-	}
-}
-
 // Input derivatives arrive, for one step each, and survive nothing.
 func TestDerivatives(t *testing.T) {
 	s := newSlave(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, probe.Everything), Inputs: []string{"ud", "u"}, Outputs: []string{"x"}})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -40,6 +41,7 @@ type CSV struct {
 	path string
 	opt  CSVOptions
 
+	mu      sync.Mutex // Flush may be called while a step hangs
 	file    *os.File
 	regular bool  // the file can be cut
 	written int64 // bytes of whole rows in the file
@@ -100,12 +102,22 @@ func (c *CSV) Begin(sys *master.System) error {
 		c.buf = appendField(append(c.buf, ','), n)
 	}
 	c.buf = append(c.buf, '\n')
-	c.file, err = os.Create(c.path)
+	// Not emptied before it is ours: another run may be writing to it.
+	c.file, err = os.OpenFile(c.path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return fmt.Errorf("creating the result file: %w%s", err, createRemedy(err))
 	}
 	if info, err := c.file.Stat(); err == nil {
 		c.regular = info.Mode().IsRegular()
+	}
+	if c.regular {
+		err := lock(c.file)
+		if err == nil {
+			err = c.file.Truncate(0)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("creating the result file %s: %w", c.path, err), c.file.Close())
+		}
 	}
 	return c.Flush()
 }
@@ -180,6 +192,8 @@ func byKind(ports []master.Port, f func(k, at int, p master.Port)) {
 
 // Record adds a row, if the interval wants one at this point.
 func (c *CSV) Record(p *master.Point) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.err != nil {
 		return c.err
 	}
@@ -206,7 +220,7 @@ func (c *CSV) Record(p *master.Point) error {
 	c.buf = append(b, '\n')
 	c.rows++
 	if len(c.buf) >= chunk {
-		return c.Flush()
+		return c.flush()
 	}
 	return nil
 }
@@ -231,8 +245,15 @@ func (c *CSV) wants(t float64) bool {
 	return true
 }
 
-// Flush writes the rows recorded so far, so that they outlive the process.
+// Flush writes the rows recorded so far, so that they outlive the process. It
+// may be called from another goroutine, from Begin to End.
 func (c *CSV) Flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.flush()
+}
+
+func (c *CSV) flush() error {
 	if c.err != nil || len(c.buf) == 0 {
 		return c.err
 	}
@@ -255,8 +276,10 @@ func (c *CSV) End(master.Result) error {
 	if c.file == nil {
 		return nil
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	failed := c.err // already reported by Record or Flush
-	err := c.Flush()
+	err := c.flush()
 	if failed != nil {
 		err = nil
 	}

@@ -1,0 +1,522 @@
+/* misbehave: an FMU that does one thing wrong, on purpose.
+ *
+ *     x' = -x + u,  z' = x,  w = x + d u        exact for polynomial inputs
+ *
+ * The parameter fault says what goes wrong, during in which function, at from
+ * which time on and times how often (0: always). Everything else is as the
+ * standard wants it, so that what a master makes of the fault can be seen.
+ * guid.h holds the items of the enumerations; fmus/misbehave.go describes them.
+ *
+ * Variants, which differ before any parameter can be set:
+ *   MISBEHAVE_REFUSE    fmi2Instantiate gives null
+ *   MISBEHAVE_LOAD      loading and fmi2Instantiate change the process
+ *   MISBEHAVE_ONCE      a second live instance in the process is refused
+ *   MISBEHAVE_CONSTANT  steps that differ from the first are an error */
+#define _GNU_SOURCE /* feenableexcept */
+#define FMU_FRONT
+#include "lti.h"
+#include "guid.h"
+#include "wrap.h"
+
+#include <fenv.h>
+#include <locale.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef _WIN32
+#include <direct.h>
+#include <windows.h>
+#define chdir _chdir
+#else
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+enum { X0, D, AT, ABOVE, FRACTION };
+
+static const Reals reals[] = {
+	{INPUT, 0, 1, 0},        /* u */
+	{STATE, 0, 2, 0},        /* x, z */
+	{DERIVATIVE, 0, 2, 0},   /* der(x), der(z) */
+	{CALCULATED, 0, 1, 0},   /* w */
+	{INDEPENDENT, 0, 1, 0},  /* time */
+	{PARAMETER, X0, 1, 1},   /* x0 */
+	{PARAMETER, D, 4, 0},    /* d, at, above, fraction */
+};
+
+static const Integers integers[] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, -1}, {5, 0}, {1, 0}};
+enum { FAULT, DURING, ENDING, TIMES, POLLS, MESSAGES, VARIABLE };
+
+/* Faults is Instance.data. What is behind lti is no part of the saved state: a
+ * fault that has happened has happened. */
+typedef struct {
+	Lti lti;
+	int happened;                /* how often */
+	int warned;                  /* the call under way is to return Warning */
+	int discarded, ended, mute;  /* what is true of the last step */
+	int pending, polls;
+	double t, h;                 /* the pending step */
+	double first;                /* MISBEHAVE_CONSTANT: size of the first step */
+} Faults;
+
+static Faults *faults(Instance *m) { return m->data; }
+
+static const char *prepare(Instance *m, double x[]) {
+	x[0] = m->s.p[X0];
+	Linear *l = lti_begin(m);
+	l->A[0][0] = -1;
+	l->B[0][0] = 1;
+	l->A[1][0] = 1;
+	l->C[0][0] = 1;
+	l->D[0][0] = m->s.p[D];
+	lti_end(m);
+	return 0;
+}
+
+const Model model = {reals, sizeof reals / sizeof reals[0], integers, sizeof integers / sizeof integers[0],
+                     2, 1, 1, MAX_ORDER, sizeof(Faults), prepare, lti_evaluate, lti_jacobian, lti_step};
+
+#define SAY(m, status, category, ...)                                                             \
+	(m)->callbacks.logger((m)->callbacks.componentEnvironment, (m)->name, status, category, __VA_ARGS__)
+
+/* What changes the process. */
+
+static void handler(int signal) { (void)signal; }
+
+static void take_signals(void) {
+	signal(SIGSEGV, handler);
+	signal(SIGFPE, handler);
+	signal(SIGINT, handler);
+}
+
+static void change_locale(void) {
+	/* What there is on the machine; C.UTF-8 comes with every recent C library. */
+	static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "C.UTF-8", "C.utf8", "en_US.UTF-8", ".UTF8"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (setlocale(LC_ALL, names[i])) return;
+}
+
+static void change_directory(void) {
+	if (chdir("/") != 0) return; /* then there is nothing to be seen */
+}
+
+static void flush_to_zero(void) {
+#if defined(__SSE2__)
+	_mm_setcsr(_mm_getcsr() | 0x8040);
+#elif defined(__aarch64__)
+	unsigned long long v;
+	__asm__ volatile("mrs %0, fpcr" : "=r"(v));
+	__asm__ volatile("msr fpcr, %0" : : "r"(v | 1ull << 24));
+#endif
+}
+
+static void unmask_exceptions(void) {
+#if defined(__SSE2__)
+	_mm_setcsr(_mm_getcsr() & ~_MM_MASK_DIV_ZERO);
+#elif defined(__GLIBC__)
+	feenableexcept(FE_DIVBYZERO);
+#endif
+}
+
+/* What disturbs the logger. */
+
+static void storm(Instance *m) {
+	for (int i = 0; i < m->s.n[MESSAGES]; i++) SAY(m, fmi2Warning, "logEvents", "message %d of %d", i + 1, m->s.n[MESSAGES]);
+}
+
+static void formats(Instance *m) {
+	int untouched = 7;
+	const char *none = NULL;
+	SAY(m, fmi2Warning, "logEvents", "%s has %d %% and %5.2f|%-4d|%lld|%zu|%c", "format", 12, 3.14159, 5,
+	    1234567890123LL, (size_t)42, 'c');
+	SAY(m, fmi2Warning, "logEvents", "reference #r1# and #i0#, ## and #r999#");
+	SAY(m, fmi2Warning, "logEvents", "null %s", none);
+	SAY(m, fmi2Warning, "logEvents", "count%n stays", &untouched);
+	SAY(m, fmi2Warning, "logEvents", "%f %f %f %f %f %f %f %f %f %f", 1., 2., 3., 4., 5., 6., 7., 8., 9., 10.);
+	SAY(m, fmi2Warning, "logEvents", "incomplete %");
+	SAY(m, fmi2Warning, "logEvents", "bytes \xff\xfe");
+	SAY(m, fmi2Warning, "logEvents", NULL);
+	SAY(m, fmi2Warning, NULL, "no category");
+	SAY(m, fmi2Warning, "undeclared", "undeclared category");
+	SAY(m, (fmi2Status)17, "logEvents", "undefined status");
+	SAY(m, fmi2OK, "logEvents", "not important");
+	if (untouched != 7) SAY(m, fmi2Error, "logStatusError", "%%n was carried out: %d", untouched);
+}
+
+/* Voice is what a thread of the FMU's own keeps of its instance, for ever. */
+typedef struct {
+	fmi2CallbackFunctions callbacks;
+	char name[64];
+	int messages;
+} Voice;
+
+static void nap(void) {
+#ifdef _WIN32
+	Sleep(1);
+#else
+	struct timespec t = {0, 1000000};
+	nanosleep(&t, NULL);
+#endif
+}
+
+/* speak logs from the FMU's thread, also after fmi2FreeInstance. */
+static void speak(Voice *v) {
+	for (int i = 0;; i++) {
+		v->callbacks.logger(v->callbacks.componentEnvironment, v->name, fmi2Warning, "logEvents",
+		                    "from a thread of its own, %d", i);
+		if (i + 1 >= v->messages) nap();
+	}
+}
+
+#ifdef _WIN32
+static DWORD WINAPI thread(void *v) {
+	speak(v);
+	return 0;
+}
+#else
+static void *thread(void *v) {
+	speak(v);
+	return NULL;
+}
+#endif
+
+static void start_thread(Instance *m) {
+	Voice *v = calloc(1, sizeof *v);
+	if (!v) return;
+	v->callbacks = m->callbacks;
+	v->messages = m->s.n[MESSAGES];
+	strncpy(v->name, m->name, sizeof v->name - 1);
+#ifdef _WIN32
+	CreateThread(NULL, 0, thread, v, 0, NULL);
+#else
+	pthread_t id;
+	if (pthread_create(&id, NULL, thread, v) == 0) pthread_detach(id);
+#endif
+	for (int i = 0; i < 20; i++) nap(); /* until it has spoken */
+}
+
+/* due tells whether the fault is to happen in a function at a time. */
+static int due(const Instance *m, int during, double t) {
+	const Faults *f = m->data;
+	return m->s.n[FAULT] != Fault_None && m->s.n[DURING] == during && t >= m->s.p[AT] - 1e-9 * fmax(1, fabs(t)) &&
+	       (m->s.n[TIMES] == 0 || f->happened < m->s.n[TIMES]);
+}
+
+/* strike lets the fault happen, if it is due. It gives what the function has to
+ * return at once, or a status up to Warning to go on. */
+static fmi2Status strike(Instance *m, int during, double t, const char *function) {
+	Faults *f = faults(m);
+	f->warned = 0;
+	if (!due(m, during, t)) return fmi2OK;
+	f->happened++;
+	switch (m->s.n[FAULT]) {
+	case Fault_Warning:
+		SAY(m, fmi2Warning, "logEvents", "%s: warned on purpose at t = %g", function, t);
+		f->warned = 1;
+		return fmi2Warning;
+	case Fault_Discard:
+		SAY(m, fmi2Discard, "logStatusDiscard", "%s: discarded on purpose at t = %g", function, t);
+		return fmi2Discard;
+	case Fault_Error:
+		SAY(m, fmi2Error, "logStatusError", "%s: failed on purpose at t = %g", function, t);
+		return fmi2Error;
+	case Fault_Fatal:
+		SAY(m, fmi2Fatal, "logStatusError", "%s: beyond repair on purpose at t = %g", function, t);
+		return fmi2Fatal;
+	case Fault_Undefined: return (fmi2Status)17;
+	case Fault_LogStorm: storm(m); break;
+	case Fault_LogFormats: formats(m); break;
+	case Fault_LogThread: start_thread(m); break;
+	case Fault_LogEnvironment:
+		m->callbacks.logger((fmi2ComponentEnvironment)m, m->name, fmi2Warning, "logEvents", "with a wrong environment");
+		break;
+	case Fault_LogName:
+		m->callbacks.logger(m->callbacks.componentEnvironment, "nobody", fmi2Warning, "logEvents", "with a wrong name");
+		break;
+	case Fault_Rounding: fesetround(FE_UPWARD); break;
+	case Fault_FlushToZero: flush_to_zero(); break;
+	case Fault_Exceptions: unmask_exceptions(); break;
+	case Fault_Locale: change_locale(); break;
+	case Fault_Directory: change_directory(); break;
+	case Fault_Signals: take_signals(); break;
+	default: f->happened--; /* happens elsewhere */
+	}
+	return fmi2OK;
+}
+
+#define STRIKE(m, during, t)                                                                      \
+	do {                                                                                          \
+		fmi2Status strike_ = strike(m, during, t, __func__);                                      \
+		if (strike_ > fmi2Warning) return strike_;                                                \
+	} while (0)
+
+/* done gives the status of a function that has done its work. */
+static fmi2Status done(Instance *m, fmi2Status s) { return s == fmi2OK && faults(m)->warned ? fmi2Warning : s; }
+
+#define IDLE(m)                                                                                   \
+	do {                                                                                          \
+		if (faults(m)->pending) {                                                                 \
+			SAY(m, fmi2Error, "logStatusError", "%s: not allowed while a step is pending", __func__); \
+			return fmi2Error;                                                                     \
+		}                                                                                         \
+	} while (0)
+
+#ifdef MISBEHAVE_LOAD
+static void change_process(void) {
+	change_locale();
+	change_directory();
+	take_signals();
+	flush_to_zero();
+}
+
+__attribute__((constructor)) static void loaded(void) { change_process(); }
+#endif
+
+#ifdef MISBEHAVE_ONCE
+static int alive;
+#endif
+
+fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,
+                              const fmi2CallbackFunctions *functions, fmi2Boolean visible, fmi2Boolean logging) {
+#ifdef MISBEHAVE_REFUSE
+	functions->logger(functions->componentEnvironment, name, fmi2Error, "logStatusError", "there is no licence for this FMU");
+	return NULL;
+#endif
+#ifdef MISBEHAVE_LOAD
+	change_process();
+#endif
+#ifdef MISBEHAVE_ONCE
+	if (alive) {
+		functions->logger(functions->componentEnvironment, name, fmi2Error, "logStatusError", "an instance is alive already");
+		return NULL;
+	}
+#endif
+	fmi2Component c = base_Instantiate(name, type, guid, resources, functions, visible, logging);
+#ifdef MISBEHAVE_ONCE
+	alive = c != NULL;
+#endif
+	return c;
+}
+
+void fmi2FreeInstance(fmi2Component c) {
+	if (!c) return;
+	strike(c, During_FreeInstance, ((Instance *)c)->s.time, __func__);
+#ifdef MISBEHAVE_ONCE
+	alive = 0;
+#endif
+	base_FreeInstance(c);
+}
+
+fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean tolerance_defined, fmi2Real tolerance, fmi2Real start,
+                               fmi2Boolean stop_defined, fmi2Real stop) {
+	Instance *m = c;
+	return done(m, base_SetupExperiment(c, tolerance_defined, tolerance, start, stop_defined, stop));
+}
+
+fmi2Status fmi2EnterInitializationMode(fmi2Component c) {
+	Instance *m = c;
+	STRIKE(m, During_EnterInitializationMode, m->s.time);
+	return done(m, base_EnterInitializationMode(c));
+}
+
+fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
+	Instance *m = c;
+	STRIKE(m, During_ExitInitializationMode, m->s.time);
+	return done(m, base_ExitInitializationMode(c));
+}
+
+fmi2Status fmi2Terminate(fmi2Component c) {
+	Instance *m = c;
+	IDLE(m);
+	STRIKE(m, During_Terminate, m->s.time);
+	return done(m, base_Terminate(c));
+}
+
+fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Real value[]) {
+	Instance *m = c;
+	IDLE(m);
+	STRIKE(m, During_GetReal, m->s.time);
+	fmi2Status s = base_GetReal(c, vr, n, value);
+	if (due(m, During_GetReal, m->s.time))
+		for (size_t i = 0; i < n; i++)
+			if ((int)vr[i] == m->s.n[VARIABLE]) {
+				if (m->s.n[FAULT] == Fault_NaN) value[i] = NAN;
+				if (m->s.n[FAULT] == Fault_Infinity) value[i] = -INFINITY;
+			}
+	return done(m, s);
+}
+
+fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Real value[]) {
+	Instance *m = c;
+	IDLE(m);
+	STRIKE(m, During_SetReal, m->s.time);
+	return done(m, base_SetReal(c, vr, n, value));
+}
+
+fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t n,
+                                       const fmi2Integer order[], const fmi2Real value[]) {
+	Instance *m = c;
+	IDLE(m);
+	STRIKE(m, During_SetRealInputDerivatives, m->s.time);
+	for (size_t i = 0; i < n; i++)
+		if (order[i] > 1) {
+			if (m->s.n[FAULT] == Fault_RefuseOrders) {
+				SAY(m, fmi2Error, "logStatusError", "%s: order %d is not taken", __func__, order[i]);
+				return fmi2Error;
+			}
+			if (m->s.n[FAULT] == Fault_IgnoreOrders) {
+				SAY(m, fmi2Warning, "logEvents", "%s: order %d is ignored", __func__, order[i]);
+				return fmi2OK;
+			}
+		}
+	return done(m, base_SetRealInputDerivatives(c, vr, n, order, value));
+}
+
+fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference unknown[], size_t n,
+                                        const fmi2ValueReference known[], size_t k, const fmi2Real dv_known[],
+                                        fmi2Real dv_unknown[]) {
+	Instance *m = c;
+	STRIKE(m, During_GetDirectionalDerivative, m->s.time);
+	fmi2Status s = base_GetDirectionalDerivative(c, unknown, n, known, k, dv_known, dv_unknown);
+	if (m->s.n[FAULT] == Fault_WrongDerivatives)
+		for (size_t i = 0; i < n; i++) dv_unknown[i] *= 2;
+	return done(m, s);
+}
+
+fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
+	Instance *m = c;
+	IDLE(m);
+	STRIKE(m, During_GetFMUstate, m->s.time);
+	return done(m, base_GetFMUstate(c, state));
+}
+
+fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
+	Instance *m = c;
+	IDLE(m);
+	STRIKE(m, During_SetFMUstate, m->s.time);
+	double z = m->s.x[1];
+	fmi2Status s = base_SetFMUstate(c, state);
+	if (m->s.n[FAULT] == Fault_ForgetState) m->s.x[1] = z;
+	return done(m, s);
+}
+
+/* Steps. */
+
+/* stop_at makes the part of a step up to a time and discards the rest. */
+static fmi2Status stop_at(Instance *m, double t, double h, double reached, int ended) {
+	Faults *f = faults(m);
+	f->happened++;
+	f->discarded = 1;
+	f->ended = ended;
+	f->mute = m->s.n[FAULT] == Fault_DiscardMute;
+	if (reached > t) base_DoStep(m, t, reached - t, fmi2False);
+	SAY(m, fmi2Discard, "logStatusDiscard", "the step from t = %g by %g is discarded at t = %g on purpose", t, h, m->s.time);
+	return fmi2Discard;
+}
+
+fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean no_restore) {
+	Instance *m = c;
+	Faults *f = faults(m);
+	double at = m->s.p[AT], slack = 1e-9 * h;
+	IDLE(m);
+	f->discarded = f->ended = f->mute = 0;
+#ifdef MISBEHAVE_CONSTANT
+	if (f->first == 0) f->first = h;
+	if (h != f->first) {
+		SAY(m, fmi2Error, "logStatusError", "the step is %.17g and not %.17g as before", h, f->first);
+		return fmi2Error;
+	}
+#endif
+	int crosses = t < at - slack && t + h > at + slack;
+	switch (m->s.n[FAULT]) {
+	case Fault_Discard: case Fault_DiscardMute:
+		if (m->s.n[DURING] == During_DoStep) {
+			if (crosses) return stop_at(m, t, h, at, 0);
+			return base_DoStep(c, t, h, no_restore);
+		}
+		break;
+	case Fault_DiscardAndEnd:
+		if (crosses) return stop_at(m, t, h, at, 1);
+		break;
+	case Fault_TooLong:
+		if (h > m->s.p[ABOVE] + slack && due(m, During_DoStep, t)) return stop_at(m, t, h, t + m->s.p[FRACTION] * h, 0);
+		break;
+	case Fault_Pending:
+		if (due(m, During_DoStep, t)) {
+			f->happened++;
+			f->pending = 1;
+			f->polls = m->s.n[POLLS];
+			f->t = t;
+			f->h = h;
+			return fmi2Pending;
+		}
+		break;
+	case Fault_StopShort:
+		if (due(m, During_DoStep, t)) {
+			f->happened++;
+			return base_DoStep(c, m->s.time, m->s.p[FRACTION] * h, no_restore);
+		}
+		return base_DoStep(c, m->s.time, t + h - m->s.time, no_restore); /* catches up */
+	}
+	STRIKE(m, During_DoStep, t);
+	fmi2Status s = base_DoStep(c, t, h, no_restore);
+	if (s == fmi2OK && due(m, During_DoStep, t)) {
+		if (m->s.n[FAULT] == Fault_NaN) m->s.x[0] = m->s.y[0] = NAN;
+		if (m->s.n[FAULT] == Fault_Infinity) m->s.x[0] = m->s.y[0] = INFINITY;
+	}
+	return done(m, s);
+}
+
+fmi2Status fmi2CancelStep(fmi2Component c) {
+	Instance *m = c;
+	if (!faults(m)->pending) return fmi2Error;
+	faults(m)->pending = 0;
+	return m->s.n[ENDING] == Ending_Uncancellable ? fmi2Error : fmi2OK;
+}
+
+fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Status *value) {
+	Instance *m = c;
+	Faults *f = faults(m);
+	if (!f->pending || kind != fmi2DoStepStatus) return base_GetStatus(c, kind, value);
+	*value = fmi2Pending;
+	if (f->polls < 0 || f->polls-- > 0) return fmi2OK;
+	f->pending = 0;
+	switch (m->s.n[ENDING]) {
+	case Ending_Discard: *value = stop_at(m, f->t, f->h, f->t + m->s.p[FRACTION] * f->h, 0); break;
+	case Ending_Error:
+		SAY(m, fmi2Error, "logStatusError", "the pending step failed on purpose");
+		*value = fmi2Error;
+		break;
+	case Ending_Fatal:
+		SAY(m, fmi2Fatal, "logStatusError", "the pending step is beyond repair on purpose");
+		*value = fmi2Fatal;
+		break;
+	default: *value = base_DoStep(c, f->t, f->h, fmi2False);
+	}
+	return fmi2OK;
+}
+
+fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Real *value) {
+	return faults(c)->mute ? fmi2Error : base_GetRealStatus(c, kind, value);
+}
+
+fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value) {
+	Faults *f = faults(c);
+	if (f->mute) return fmi2Error;
+	fmi2Status s = base_GetBooleanStatus(c, kind, value);
+	if (s == fmi2OK && kind == fmi2Terminated) *value = f->ended;
+	return s;
+}
+
+fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind kind, fmi2String *value) {
+	if (!faults(c)->pending || kind != fmi2PendingStatus) return base_GetStringStatus(c, kind, value);
+	*value = "waiting on purpose";
+	return fmi2OK;
+}

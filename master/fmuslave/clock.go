@@ -1,0 +1,62 @@
+package fmuslave
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/macrostep/macrostep/fmi"
+)
+
+// clock compares the time that an FMU exposes with the one it should be at: some
+// solve on a grid of their own and silently stop short of a communication point,
+// or beyond it (fmi2 70).
+type clock struct {
+	at    int // index of the independent variable in the stepper's RealOut
+	name  string
+	start float64 // s
+	runs  bool    // it is there, and showed the start time at the start
+}
+
+// clockTolerance is what an FMU may add up in rounding, in units of H.
+const clockTolerance = 1e-6
+
+// planClock has the independent variable read with every step, if the FMU
+// exposes one.
+func (s *Slave) planClock(p *fmi.StepPlan) {
+	d := s.config.FMU.Description
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		if v.Causality == fmi.Independent && v.Type == fmi.Real {
+			s.clock.at, s.clock.name = len(p.RealOut), v.Name
+			p.RealOut = append(p.RealOut, v.ValueReference)
+			return
+		}
+	}
+}
+
+// startClock believes an independent variable that shows the start time.
+func (s *Slave) startClock() {
+	c := &s.clock
+	c.runs = c.name != "" && math.Abs(s.stepper.RealOut[c.at]-c.start) <= 1e-9*max(1, math.Abs(c.start))
+}
+
+// checkClock warns, once, of an FMU that is not at the end of the step from t by H.
+func (s *Slave) checkClock(t, H float64) {
+	c := &s.clock
+	if !c.runs {
+		return
+	}
+	end, got := t+H, s.stepper.RealOut[c.at]
+	if math.Abs(got-end) <= clockTolerance*H+8*0x1p-52*math.Abs(end) {
+		return
+	}
+	c.runs = false
+	if s.config.Options.Log == nil {
+		return
+	}
+	s.config.Options.Log(fmi.LogMessage{Instance: s.config.Name, Status: fmi.StatusWarning, Category: fmi.OwnCategory,
+		Text: fmt.Sprintf("%s: after the step from t = %.12g s by %.12g s, which it reports as done, the FMU says by its variable %s that it is at %.12g s; "+
+			"its outputs belong to that time. It may work on a grid of its own: choose a macro step that is a multiple of it",
+			filepath.Base(s.config.FMU.Path), t, H, c.name, got)})
+}
