@@ -12,10 +12,12 @@ import (
 )
 
 // The test of the rollback takes replaySteps steps again and again from one
-// saved state; in between it strays straySteps steps, with inputs that are off
+// state, saved warmSteps steps behind the start, where solvers have a history to
+// lose; in between it strays straySteps steps, with inputs that are off
 // by strayKick of their magnitude, so that a state which the FMU forgets to
 // restore shows even if it starts at rest.
 const (
+	warmSteps   = 5
 	replaySteps = 3
 	straySteps  = 8
 	strayKick   = 0.1
@@ -138,8 +140,8 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 type rollbackTest struct {
 	s      *Slave
 	u      stagedInputs
-	origin master.State
-	t, H   float64
+	origin master.State // from where steps are repeated
+	t, H   float64      // of the origin; of the steps
 	steps  int
 	scale  []float64 // magnitude of each Real that is compared
 }
@@ -148,11 +150,16 @@ type rollbackTest struct {
 // is in, and takes it back there.
 func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Experiment, H float64) (replay master.Replay, err error) {
 	r := rollbackTest{s: s, u: u, t: e.Start, H: H}
-	if r.origin, err = s.SaveState(nil); err != nil {
+	start, err := s.SaveState(nil)
+	if err != nil {
 		return replay, err
 	}
+	r.origin = start
 	defer func() {
-		err = errors.Join(err, r.back(), s.FreeState(r.origin))
+		err = errors.Join(err, s.RestoreState(start), s.FreeState(start))
+		if r.origin != start {
+			err = errors.Join(err, s.FreeState(r.origin))
+		}
 		if err == nil {
 			err = s.read() // what was read before the test
 		}
@@ -163,6 +170,11 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 	first, err := r.firstTry(ctx, e.Stop)
 	if err != nil {
 		return replay, err
+	}
+	if later, err := r.warmUp(ctx, e.Stop); err != nil {
+		return replay, err
+	} else if later != nil {
+		first = later
 	}
 	second, err := r.repeat(ctx)
 	if err != nil {
@@ -259,6 +271,31 @@ func (r *rollbackTest) firstTry(ctx context.Context, stop float64) ([]reading, e
 		r.H /= 2
 	}
 	return nil, fmt.Errorf("%w: no step can be repeated, because the FMU takes none, down to %g s", master.ErrCapability, r.H)
+}
+
+// warmUp moves the origin some steps on and gives the first try from there; nil
+// if there is no room for it or the FMU does not go so far.
+func (r *rollbackTest) warmUp(ctx context.Context, stop float64) ([]reading, error) {
+	if err := r.back(); err != nil {
+		return nil, err
+	}
+	steps := min(warmSteps, int((stop-r.t)/r.H)-replaySteps)
+	if got, err := r.attempt(ctx, steps); steps < 1 || err != nil || len(got) < steps {
+		return nil, context.Cause(ctx)
+	}
+	origin, err := r.s.SaveState(nil)
+	if err != nil {
+		return nil, err
+	}
+	at := r.t
+	r.t += float64(float64(steps) * r.H)
+	got, _ := r.attempt(ctx, replaySteps) // as far as it goes
+	if len(got) == 0 {
+		r.t = at
+		return nil, errors.Join(context.Cause(ctx), r.s.FreeState(origin))
+	}
+	r.origin, r.steps = origin, len(got)
+	return got, nil
 }
 
 // attempt takes steps until one fails and gives what was read after each.

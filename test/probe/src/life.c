@@ -4,7 +4,8 @@
  *
  * FORGET   a restored state lacks z
  * STUCK    restoring does nothing
- * RESTART  y is off by this part once a state was restored
+ * RESTART  y is off by this part for four steps after a restore, as of a solver
+ *          that starts again
  * JITTER   y is off by this part after every other restore
  * REFUSE   no state is given
  * COARSE   longer steps than this are discarded
@@ -30,7 +31,7 @@ static int instances; /* of this library in this process */
 
 typedef struct {
 	double u, x, z, k;
-	int mode, n, on, restored;
+	int mode, n, on, restored, since; /* restores, steps since the last */
 	char text[64];
 	fmi2CallbackFunctions callbacks;
 } Life;
@@ -101,7 +102,7 @@ fmi2Status fmi2Reset(fmi2Component c) { return c ? fmi2Error : fmi2Fatal; }
 static double output(const Life *m) {
 	double y = m->x + m->z;
 #ifdef RESTART
-	if (m->restored) y *= 1 + RESTART;
+	if (m->restored && m->since < 5) y *= 1 + RESTART;
 #endif
 #ifdef JITTER
 	if (m->restored % 2) y *= 1 + JITTER;
@@ -177,6 +178,7 @@ fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
 	m->z = keep.z;
 #endif
 	m->restored = keep.restored + 1;
+	m->since = 0;
 	return fmi2OK;
 }
 
@@ -195,6 +197,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noRes
 #endif
 	m->x += h * m->k * (m->u - m->x);
 	m->z += h * m->u;
+	m->since++;
 	return fmi2OK;
 }
 
