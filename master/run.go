@@ -467,6 +467,7 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 			return 0, err
 		}
 	}
+	last := H // attempted
 	var cause error
 	for range maxRetries {
 		if r.saver != nil {
@@ -498,15 +499,15 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 		r.rejected++
 		r.alg.Reject(r.t, H)
 		r.x.revert()
-		H = shorter
-		if r.t+H == r.t {
+		if r.t+shorter == r.t {
 			break
 		}
+		last, H = H, shorter
 	}
 	if cause == nil {
-		return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s", r.t, H)
+		return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s", r.t, last)
 	}
-	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, H, cause)
+	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
 }
 
 func (r *Run) save() error {
