@@ -23,6 +23,9 @@ type OpenOptions struct {
 	Strict  bool           // what the rules call strict warnings are errors
 	TempDir string         // where to unpack; "" = os.TempDir()
 	Limits  archive.Limits // of the archive; zero fields have defaults
+	// Compile lets Load compile the C sources of an FMU that has no library for
+	// this platform, with $CC, else cc, gcc or clang.
+	Compile bool
 }
 
 // FMU is an unpacked FMU. Several instances may share it, at the same time too.
@@ -32,7 +35,8 @@ type FMU struct {
 	Dir         string // the unpacked tree; absolute
 	Hash        string // "sha256:…" of the archive, "sha256-tree:…" of a folder
 
-	temp *archive.Dir // nil if Dir is not ours
+	tree *tree  // nil if Dir is not ours
+	temp string // where temporary folders go
 
 	loader
 }
@@ -57,7 +61,8 @@ func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
 	case err != nil:
 		return nil, l, err
 	}
-	f := &FMU{Path: abs}
+	f := &FMU{Path: abs, temp: o.TempDir}
+	f.compile = o.Compile
 	if info.IsDir() {
 		err = f.openFolder(path, l)
 	} else {
@@ -110,18 +115,17 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 	if f.Hash, err = a.Hash(); err != nil {
 		return err
 	}
-	if f.temp, err = archive.NewTempDir(o.TempDir, archive.Prefix); err != nil {
+	f.tree, err = shareTree(o.TempDir, f.Hash, func(dir string) error {
+		if err := a.Unpack(dir); err != nil {
+			return err
+		}
+		// FMUs may look into it even if it was empty and so got lost (fmi2 4).
+		return os.MkdirAll(filepath.Join(dir, "resources"), 0o700)
+	})
+	if err != nil {
 		return err
 	}
-	f.Dir = f.temp.Path
-	err = a.Unpack(f.Dir)
-	if err == nil {
-		// FMUs may look into it even if it was empty and so got lost (fmi2 4).
-		err = os.MkdirAll(filepath.Join(f.Dir, "resources"), 0o700)
-	}
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
+	f.Dir = f.tree.dir.Path
 	return nil
 }
 
@@ -157,14 +161,19 @@ func elsewhere(names []string) string {
 	return ""
 }
 
-// Close removes the unpacked tree, if Open made it. Free all instances first.
-// The library stays loaded: unloading it can crash the process. Close may be
-// called again.
+// Close gives the unpacked tree back, if Open made it; it is removed when no
+// other FMU of equal content uses it. Free all instances first. The library stays
+// loaded: unloading it can crash the process. Close may be called again.
 func (f *FMU) Close() error {
-	if f.temp == nil {
-		return nil
+	var errs []error
+	if f.built != nil {
+		errs = append(errs, f.built.Remove())
 	}
-	return f.temp.Remove()
+	if t := f.tree; t != nil {
+		f.tree = nil
+		errs = append(errs, t.release())
+	}
+	return errors.Join(errs...)
 }
 
 // hashTree hashes names and contents of all files but those in extra/, which

@@ -63,7 +63,6 @@ type Instance struct {
 	steppers     []*Stepper
 	log          *logQueue
 	trace        *Trace
-	holdsOnce    bool
 	environments uintptr // callback struct
 }
 
@@ -86,8 +85,8 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if err := f.claimOnce(name); err != nil {
 		return nil, err
 	}
-	in.holdsOnce = true
 	if err := in.instantiate(o); err != nil {
+		f.releaseOnce()
 		in.dispose()
 		return nil, err
 	}
@@ -163,9 +162,6 @@ func (in *Instance) dispose() {
 	in.mem.release()
 	for _, b := range []*cbuf{&in.vrBuf, &in.valBuf, &in.auxBuf, &in.textBuf} {
 		b.release()
-	}
-	if in.holdsOnce {
-		in.fmu.releaseOnce()
 	}
 	in.steppers, in.states, in.batch, in.rec = nil, nil, nil, nil
 	in.state = StateFreed

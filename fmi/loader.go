@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
@@ -56,28 +57,27 @@ var (
 
 // BinaryRules lists the rules on the library of an FMU that Load checks.
 func BinaryRules() []*diag.Rule {
-	return []*diag.Rule{ruleNoBinary, ruleLoad, ruleLibraryName, ruleSymbol, ruleTypes, ruleVersion, ruleProcess}
+	return []*diag.Rule{ruleNoBinary, ruleLoad, ruleLibraryName, ruleSymbol, ruleTypes, ruleVersion, ruleProcess,
+		ruleSources, ruleGuessed, ruleBuildOption}
 }
 
-// loader is the half of FMU that holds its library. It is loaded once, by the
-// first use, and stays loaded: unloading libraries with threads of their own
-// crashes the process.
+// loader is the half of FMU that holds its library, which it shares with other
+// FMUs of equal content in this process.
 type loader struct {
 	once     sync.Once
 	err      error
 	findings diag.List
-	library  string      // absolute path
 	told     atomic.Bool // the findings were given to someone
 	modes    atomic.Bool // it was said that the FMU changes floating-point modes
-	sym      [numFunctions]uintptr
 	uri      string      // fmuResourceLocation
-	fatal    atomic.Bool // an instance returned Fatal: no further call (checklist fmi2 55)
+	*image               // nil until it is loaded
+
+	compile bool         // sources, if there is no library
+	chdir   bool         // load in the folder of the library
+	built   *archive.Dir // with what was compiled; nil = none
 
 	nameOnce sync.Once
 	nameOf   map[variableKey]string
-
-	onceKey     string // key in onlyOnce, "" until needed
-	onceKeyOnce sync.Once
 }
 
 // variableKey is what a log message refers to a variable by.
@@ -129,30 +129,12 @@ func (f *FMU) load() error {
 		return add(ruleLoad, f.Dir, "", "%v", err)
 	}
 	f.uri = resourceURI(dir, runtime.GOOS == "windows")
-	lib, err := f.findLibrary(dir, add)
+	inside, err := f.findImage(dir, add)
 	if err != nil {
 		return err
 	}
-	f.library = lib
-	inside := filepath.ToSlash(strings.TrimPrefix(lib, dir+string(filepath.Separator)))
-
-	g := watch()
-	h, modes, err := openLibrary(lib)
-	changes := g.restore()
-	if modes {
-		changes = append(changes, "the FMU changes the floating-point modes (rounding, flush to zero or exceptions); they are put back")
-	}
-	for _, change := range changes {
-		add(ruleProcess, inside, "", "while loading: %s", change)
-	}
-	if err != nil {
-		return add(ruleLoad, inside, "", "the library does not load: %v", err)
-	}
-	for k := range f.sym {
-		f.sym[k] = symbol(h, functionNames[k])
-	}
 	if f.sym[fnInstantiate] == 0 {
-		return add(ruleSymbol, inside, "", "the library does not export fmi2Instantiate%s", f.otherExports(h))
+		return add(ruleSymbol, inside, "", "the library does not export fmi2Instantiate%s", f.otherExports(f.handle))
 	}
 	if p := f.sym[fnGetTypesPlatform]; p == 0 {
 		f.soften(add, inside, fnGetTypesPlatform)
@@ -166,6 +148,80 @@ func (f *FMU) load() error {
 	}
 	return nil
 }
+
+// findImage gives the FMU its library, loaded now or before, and the name of the
+// library inside the FMU.
+func (f *FMU) findImage(dir string, add func(r *diag.Rule, path, remedy, format string, args ...any) error) (inside string, err error) {
+	key := f.Hash
+	lib, err := f.findLibrary(dir, add)
+	if err != nil {
+		return "", err
+	}
+	prefix := ""
+	inside = filepath.ToSlash(strings.TrimPrefix(lib, dir+string(filepath.Separator)))
+	if lib == "" { // only sources
+		inside, prefix = "sources", f.Description.CoSimulation.ModelIdentifier+"_"
+	}
+	if key == "" {
+		key = lib
+	}
+	if f.image = images[key]; f.image != nil && key != "" {
+		return inside, nil
+	}
+	if lib == "" {
+		if lib, err = f.buildSources(dir, add); err != nil {
+			return inside, err
+		}
+		if key == "" {
+			key = lib
+		}
+	}
+	img := &image{library: lib, onceKey: lib}
+	if data, err := os.ReadFile(lib); err == nil {
+		sum := sha256.Sum256(data)
+		img.onceKey = hex.EncodeToString(sum[:])
+	}
+	folder := ""
+	if f.chdir {
+		if folder, err = os.Getwd(); err == nil {
+			err = os.Chdir(filepath.Dir(lib))
+		}
+		if err != nil {
+			return inside, add(ruleLoad, inside, "", "the folder of the library cannot be made the working directory: %v", err)
+		}
+	}
+	g := watch()
+	handle, modes, err := openLibrary(lib)
+	img.handle = handle
+	changes := g.restore()
+	if modes {
+		changes = append(changes, "the FMU changes the floating-point modes (rounding, flush to zero or exceptions); they are put back")
+	}
+	for _, change := range changes {
+		add(ruleProcess, inside, "", "while loading: %s", change)
+	}
+	if folder != "" {
+		if back := os.Chdir(folder); back != nil {
+			return inside, add(ruleLoad, inside, "", "the working directory %s cannot be restored: %v", folder, back)
+		}
+	}
+	if err != nil {
+		return inside, add(ruleLoad, inside, "", "the library does not load: %v", err)
+	}
+	for k := range img.sym {
+		if img.sym[k] = symbol(img.handle, functionNames[k]); img.sym[k] == 0 && prefix != "" {
+			// Compiled from sources with the prefix of the standard.
+			img.sym[k] = symbol(img.handle, prefix+functionNames[k])
+		}
+	}
+	images[key], f.image = img, img
+	return inside, nil
+}
+
+// LoadInItsFolder makes Load change the working directory to the folder of the
+// library while it loads, for libraries that look for others there (checklist
+// fmi2 7). It has an effect before the first Load only.
+func (f *FMU) LoadInItsFolder() { f.chdir = true }
 
 // soften reports a missing function that the FMU can be run without.
 func (f *FMU) soften(add func(r *diag.Rule, path, remedy, format string, args ...any) error, inside string, fn function) {
@@ -193,11 +249,16 @@ func (f *FMU) otherExports(h uintptr) string {
 // "fmi2GetFMUstate". It is false before Load.
 func (f *FMU) Exports(name string) bool {
 	k := slices.Index(functionNames[:], name)
-	return k >= 0 && f.sym[k] != 0
+	return k >= 0 && f.image != nil && f.sym[k] != 0
 }
 
 // Library gives the path of the loaded library, "" before Load.
-func (f *FMU) Library() string { return f.library }
+func (f *FMU) Library() string {
+	if f.image == nil {
+		return ""
+	}
+	return f.library
+}
 
 // platforms lists the folders of binaries that serve a system, the standard's
 // own name first (checklist fmi2 5).
@@ -230,11 +291,12 @@ func platforms(goos, goarch string) []string {
 }
 
 // findLibrary gives the library for this platform: the one named after
-// modelIdentifier, else the one named after the archive, else the only one.
+// modelIdentifier, else the one named after the archive, else the only one. It
+// is "" if there is none and the sources are to be compiled.
 func (f *FMU) findLibrary(dir string, add func(r *diag.Rule, path, remedy, format string, args ...any) error) (string, error) {
 	id := f.Description.CoSimulation.ModelIdentifier
 	folders := platforms(runtime.GOOS, runtime.GOARCH)
-	archive := strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
+	base := strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
 	for n, p := range folders {
 		found := libraries(filepath.Join(dir, "binaries", p))
 		if len(found) == 0 {
@@ -246,8 +308,8 @@ func (f *FMU) findLibrary(dir string, add func(r *diag.Rule, path, remedy, forma
 			if n > 0 && folders[0] != "aarch64-darwin" {
 				add(ruleLibraryName, "binaries/"+p, "", "the folder should be called %s", folders[0])
 			}
-		case slices.Contains(found, archive+librarySuffix):
-			name = archive + librarySuffix
+		case slices.Contains(found, base+librarySuffix):
+			name = base + librarySuffix
 			add(ruleLibraryName, "binaries/"+p+"/"+name, "", "the library is named after the archive and not after modelIdentifier %q", id)
 		case len(found) == 1:
 			name = found[0]
@@ -258,7 +320,14 @@ func (f *FMU) findLibrary(dir string, add func(r *diag.Rule, path, remedy, forma
 		}
 		return filepath.Join(dir, "binaries", p, name), nil
 	}
-	return "", add(ruleNoBinary, "binaries", "", "no library for %s/%s (looked in %s); %s",
+	if f.compile && hasSources(dir) {
+		return "", nil
+	}
+	remedy := ""
+	if hasSources(dir) {
+		remedy = "let macrostep compile the sources: with --compile, which needs a C compiler"
+	}
+	return "", add(ruleNoBinary, "binaries", remedy, "no library for %s/%s (looked in %s); %s",
 		runtime.GOOS, runtime.GOARCH, strings.Join(folders, ", "), offers(dir))
 }
 
@@ -289,7 +358,7 @@ func offers(dir string) string {
 	if len(have) > 0 {
 		return "the FMU holds libraries for " + strings.Join(have, ", ")
 	}
-	if _, err := os.Stat(filepath.Join(dir, "sources")); err == nil {
+	if hasSources(dir) {
 		return "the FMU holds C sources only, which have to be compiled first"
 	}
 	return "the FMU holds no library at all"
@@ -330,44 +399,36 @@ func (f *FMU) variableName(kind byte, vr ValueReference) (string, bool) {
 	return n, ok
 }
 
-// onlyOnce holds the FMUs with canBeInstantiatedOnlyOncePerProcess that have a
-// live instance: hash of the library to name of the instance. The limit is one
-// of the process, whatever archive the library came from.
+// onlyOnce holds the FMUs with canBeInstantiatedOnlyOncePerProcess that had an
+// instance: hash of the library to name of the instance. The limit is one of
+// the process, whatever archive the library came from, and lasts as long as the
+// process: the library stays loaded with its static state.
 var onlyOnce = struct {
 	sync.Mutex
-	live map[string]string
-}{live: map[string]string{}}
+	used map[string]string
+}{used: map[string]string{}}
 
 // claimOnce takes the only place in the process, if the FMU has only one.
 func (f *FMU) claimOnce(instance string) error {
 	if !f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 		return nil
 	}
-	f.onceKeyOnce.Do(func() {
-		data, err := os.ReadFile(f.library)
-		if err != nil {
-			f.onceKey = f.library // the path still tells instances of this FMU apart from others
-			return
-		}
-		sum := sha256.Sum256(data)
-		f.onceKey = hex.EncodeToString(sum[:])
-	})
 	onlyOnce.Lock()
 	defer onlyOnce.Unlock()
-	if other, taken := onlyOnce.live[f.onceKey]; taken {
-		return fmt.Errorf("%s: %s declares canBeInstantiatedOnlyOncePerProcess and instance %q of it is alive; free that one first or put this one into a process of its own",
+	if other, taken := onlyOnce.used[f.onceKey]; taken {
+		return fmt.Errorf("%s: %s declares canBeInstantiatedOnlyOncePerProcess and this process has had instance %q of it; a second one needs a process of its own",
 			instance, f.Path, other)
 	}
-	onlyOnce.live[f.onceKey] = instance
+	onlyOnce.used[f.onceKey] = instance
 	return nil
 }
 
-// releaseOnce gives the place back.
+// releaseOnce gives the place back, if no instance came to be.
 func (f *FMU) releaseOnce() {
 	if !f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 		return
 	}
 	onlyOnce.Lock()
 	defer onlyOnce.Unlock()
-	delete(onlyOnce.live, f.onceKey)
+	delete(onlyOnce.used, f.onceKey)
 }

@@ -213,13 +213,22 @@ func TestOncePerProcess(t *testing.T) {
 		}
 	}
 	must(t, a.Free())
-	b := instance(t, g, "second", InstanceOptions{})
-	must(t, b.Free())
-	g.Description.GUID = "{other}" // a refused instance gives its place back
-	if _, err := g.Instantiate("third", InstanceOptions{}); err == nil {
+	if _, err := g.Instantiate("second", InstanceOptions{}); err == nil || !strings.Contains(err.Error(), `"first"`) {
+		t.Errorf("a second instance after the first is freed: %v", err)
+	}
+}
+
+// A refused instance gives its place back.
+func TestOncePerProcessRefused(t *testing.T) {
+	f := probeFMU(t, "-O0") // other bytes than the plain probe
+	f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess = true
+	guid := f.Description.GUID
+	f.Description.GUID = "{other}"
+	if _, err := f.Instantiate("x", InstanceOptions{}); err == nil {
 		t.Error("wrong guid accepted")
 	}
-	instance(t, f, "fourth", InstanceOptions{})
+	f.Description.GUID = guid
+	instance(t, f, "x", InstanceOptions{})
 }
 
 func TestGuard(t *testing.T) {

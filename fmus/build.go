@@ -9,12 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
 //go:embed src
@@ -60,7 +61,7 @@ func Build(dir, name string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	cc, err := compiler()
+	cc, err := csrc.Compiler()
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}
@@ -76,15 +77,11 @@ func Build(dir, name string) (path string, err error) {
 // the library and this modelDescription.xml to dir/name.fmu, replacing a file
 // that is there; name is also its modelIdentifier. Errors are those of Build.
 func Pack(dir, name, description, source string) (path string, err error) {
-	cc, err := compiler()
+	cc, err := csrc.Compiler()
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}
-	header, err := sources.ReadFile("src/fmi2.h")
-	if err != nil {
-		return "", err
-	}
-	library, err := compile(cc, name, []file{{"fmi2.h", header}, {name + ".c", []byte(source)}})
+	library, err := compile(cc, name, []file{{"fmi2.h", csrc.Header}, {name + ".c", []byte(source)}})
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}
@@ -98,7 +95,7 @@ func Pack(dir, name, description, source string) (path string, err error) {
 
 // binary is the place of a library in an FMU.
 func binary(name string, library []byte) file {
-	return file{"binaries/" + platform() + "/" + name + extension(), library}
+	return file{"binaries/" + platform() + "/" + name + csrc.Extension(), library}
 }
 
 // BuildAll builds all our FMUs into dir, several at a time, and gives their paths
@@ -129,8 +126,8 @@ func parallel(n int, f func(i int)) {
 
 // files gives what the library is compiled from, but guid.h.
 func (m *model) files() ([]file, error) {
-	var f []file
-	for _, name := range append([]string{"fmi2.h", "fmu.c", "fmu.h"}, m.sources...) {
+	f := []file{{"fmi2.h", csrc.Header}}
+	for _, name := range append([]string{"fmu.c", "fmu.h"}, m.sources...) {
 		data, err := sources.ReadFile("src/" + name)
 		if err != nil {
 			return nil, err
@@ -190,24 +187,6 @@ func (m *model) header() string {
 	return b.String()
 }
 
-// compiler finds a C compiler.
-func compiler() ([]string, error) {
-	if cc := strings.Fields(os.Getenv("CC")); len(cc) > 0 {
-		if _, err := exec.LookPath(cc[0]); err != nil {
-			return nil, fmt.Errorf("the C compiler named by CC, %q, cannot be run: %w; set CC to one that is installed or unset it", cc[0], err)
-		}
-		return cc, nil
-	}
-	for _, name := range []string{"cc", "gcc", "clang"} {
-		if _, err := exec.LookPath(name); err == nil {
-			return []string{name}, nil
-		}
-	}
-	return nil, errors.New("there is no C compiler: neither cc, gcc nor clang is on the path; install one " +
-		"(Debian, Ubuntu: apt install gcc libc6-dev; Fedora: dnf install gcc; macOS: xcode-select --install; " +
-		"Windows: MinGW-w64) or set CC to the path of yours")
-}
-
 // compile gives the shared library made from the sources. The working folder is
 // that of the sources, so that no path of this machine gets into the library.
 func compile(cc []string, name string, src []file) ([]byte, error) {
@@ -216,21 +195,8 @@ func compile(cc []string, name string, src []file) ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	library := name + extension()
-	// Contraction into fused operations would make results depend on the machine.
-	args := append(cc[1:len(cc):len(cc)], "-std=c99", "-O2", "-Wall", "-ffp-contract=off", "-fvisibility=hidden", "-shared", "-o", library)
-	switch runtime.GOOS {
-	case "windows":
-		args = append(args, "-static-libgcc")
-	case "darwin":
-		arch := map[string]string{"amd64": "x86_64"}[runtime.GOARCH]
-		if arch == "" {
-			arch = runtime.GOARCH
-		}
-		args = append(args, "-fPIC", "-arch", arch)
-	default:
-		args = append(args, "-fPIC", "-Wl,--build-id=none")
-	}
+	library := name + csrc.Extension()
+	args := []string{"-std=c99", "-Wall", "-fvisibility=hidden"}
 	for _, f := range src {
 		if err := os.WriteFile(filepath.Join(dir, f.name), f.data, 0o644); err != nil {
 			return nil, err
@@ -239,10 +205,8 @@ func compile(cc []string, name string, src []file) ([]byte, error) {
 			args = append(args, f.name)
 		}
 	}
-	cmd := exec.Command(cc[0], append(args, "-lm")...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("the C compiler failed: %w\n%s\n%s", err, strings.Join(cmd.Args, " "), out)
+	if err := csrc.Library(cc, dir, library, args...); err != nil {
+		return nil, err
 	}
 	return os.ReadFile(filepath.Join(dir, library))
 }
@@ -264,16 +228,6 @@ func platform() string {
 		machine = "aarch64"
 	}
 	return machine + "-" + runtime.GOOS
-}
-
-func extension() string {
-	switch runtime.GOOS {
-	case "windows":
-		return ".dll"
-	case "darwin":
-		return ".dylib"
-	}
-	return ".so"
 }
 
 // archive zips the entries in their order, with one fixed time, so that equal

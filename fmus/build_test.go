@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
 // The same compiler makes the same bytes, in whatever folder, also at once; the
@@ -77,7 +79,7 @@ func TestSourcesAreWhole(t *testing.T) {
 			}
 		}
 		z.Close()
-		cc, err := compiler()
+		cc, err := csrc.Compiler()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +87,7 @@ func TestSourcesAreWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(library, entry(t, filepath.Join(work, name+".fmu"), "binaries/"+platform()+"/"+name+extension())) {
+		if !bytes.Equal(library, entry(t, filepath.Join(work, name+".fmu"), "binaries/"+platform()+"/"+name+csrc.Extension())) {
 			t.Errorf("%s: another library", name)
 		}
 	}

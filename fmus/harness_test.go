@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
 // The tests load the libraries by purego alone: what is illegal for a master
@@ -161,8 +163,8 @@ func load(t testing.TB, name string) *library {
 	for _, v := range l.md.Variables {
 		l.variables[v.Name] = v
 	}
-	so := filepath.Join(work, name+extension())
-	if err := os.WriteFile(so, entry(t, l.path, "binaries/"+platform()+"/"+name+extension()), 0o755); err != nil {
+	so := filepath.Join(work, name+csrc.Extension())
+	if err := os.WriteFile(so, entry(t, l.path, "binaries/"+platform()+"/"+name+csrc.Extension()), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	h, err := openLibrary(so)

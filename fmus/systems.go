@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
 //go:embed systems
@@ -47,7 +49,7 @@ func WriteSystem(dir, name string) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
 	}
-	cc, err := compiler()
+	cc, err := csrc.Compiler()
 	if err != nil {
 		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
 	}

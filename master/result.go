@@ -22,7 +22,10 @@ type Result struct {
 	SubsystemSeconds []float64
 	MasterSeconds    float64 // wall time of the stepping less the subsystems'
 	Warnings         []string
-	Loops            []Loop
+	// Replay holds, by the name of the subsystem, what the test of the rollback
+	// gave; it has entries only if the run relies on rollback.
+	Replay map[string]Replay
+	Loops  []Loop
 }
 
 // Loop is an algebraic loop that the run broke by extrapolated inputs, or that

@@ -121,6 +121,14 @@ func (g *grid) at(i int) float64 {
 	return g.start + float64(float64(i)*g.step)
 }
 
+// bounded tells that no step ends behind stop, not by a rounding either: neither
+// the last one nor, where it is a whole one, one of exactly H.
+func (g *grid) bounded() bool {
+	last := g.points() - 1
+	t := g.at(last)
+	return t+(g.at(last+1)-t) <= g.stop && (g.rest || t+g.step <= g.stop)
+}
+
 func (g *grid) points() int {
 	if g.rest {
 		return g.whole + 1
@@ -316,7 +324,8 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	r.started = true
 	n := initializer{x: r.x, t: r.t, g: r.sys.portGraph(initStep, false), modes: make([]Initializer, len(r.sys.Subsystems)),
 		declared: r.sys.onDeclaredLoop(initStep)}
-	e := Experiment{Start: r.opt.Start, Stop: r.opt.Stop, Tolerance: r.opt.Tolerance, HasTol: r.opt.Tolerance > 0}
+	e := Experiment{Start: r.opt.Start, Stop: r.opt.Stop, Tolerance: r.opt.Tolerance, HasTol: r.opt.Tolerance > 0,
+		StopKnown: r.grid.bounded()}
 	if user, ok := r.alg.(InputDerivativeUser); ok {
 		e.InputDerivatives = user.InputDerivativeOrder()
 	}
@@ -347,6 +356,10 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	}
 	r.x.keep()
 	r.x.CoupleAll(r.t, r.x.W)
+	r.takeNotes()
+	if err := r.verifyRollback(ctx, e); err != nil {
+		return r.fail(err)
+	}
 	if err := r.takePast(); err != nil {
 		return r.fail(err)
 	}
@@ -361,6 +374,41 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	}
 	r.startWall = time.Now() // the stepping begins
 	return r.record()
+}
+
+// takeNotes hands what the subsystems tell about their initialisation to the
+// warnings.
+func (r *Run) takeNotes() {
+	for i, sub := range r.sys.Subsystems {
+		r.x.current = i
+		if noter, ok := As[Noter](sub); ok {
+			for _, text := range noter.Notes() {
+				r.warn(text)
+			}
+		}
+	}
+}
+
+// verifyRollback lets the subsystems prove their rollback, if the run relies on
+// it (fmi2 59).
+func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
+	for i := range r.saver {
+		r.x.current = i
+		verifier, ok := As[RollbackVerifier](r.sys.Subsystems[i])
+		if !ok {
+			continue
+		}
+		info := r.sys.Infos[i]
+		replay, err := verifier.VerifyRollback(ctx, e, r.grid.at(1)-r.t)
+		if err != nil {
+			return fmt.Errorf("%s: rollback at t = %.12g s: %w", info.Name, r.t, err)
+		}
+		if r.result.Replay == nil {
+			r.result.Replay = make(map[string]Replay)
+		}
+		r.result.Replay[info.Name] = replay
+	}
+	return nil
 }
 
 // takePast couples the points before the start.

@@ -155,6 +155,34 @@ type StateSaver interface {
 	FreeState(State) error
 }
 
+// Replay tells how well a subsystem repeats a step after it went back to a saved
+// state. Differences of outputs are relative to their magnitude over the test.
+type Replay struct {
+	Step float64 `json:"step"` // s; of the steps that were compared
+	// FirstTry is the largest difference between a step taken without going
+	// back first and its replay: solvers that restart where a state is set.
+	FirstTry float64 `json:"first_try"`
+	// Replays is the largest difference between replays. What is found by
+	// differences of outputs, such as a Jacobian, must stand above it.
+	Replays float64 `json:"replays"`
+	Known   bool    `json:"known"` // from an earlier run with the same subsystem
+}
+
+// RollbackVerifier is a StateSaver that can prove that it goes back: claims are
+// often wrong (fmi2 59).
+type RollbackVerifier interface {
+	// VerifyRollback is called after the initialisation, with the inputs staged,
+	// and leaves the subsystem as it was. H is the macro step. An error says that
+	// nothing may rely on the rollback.
+	VerifyRollback(ctx context.Context, e Experiment, H float64) (Replay, error)
+}
+
+// Noter has something to tell about its initialisation. It is asked once, after
+// it; the sentences go to the warnings of the run.
+type Noter interface {
+	Notes() []string
+}
+
 // DirectionalDeriver gives dy = ∂y/∂u · du at the last communication point;
 // du [len(Info.In)], dy [len(Info.Out)].
 type DirectionalDeriver interface {

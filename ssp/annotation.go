@@ -241,14 +241,22 @@ func (s *settings) readOMS(p *parser, a Annotation) []StepHint {
 	return out
 }
 
-// component reads the annotations at one component: the mark stateless of our
-// own, and the step that another tool gives it.
-func (s *settings) component(c *Component) (stateless bool, step []StepHint) {
+// ownComponent is what our own annotation says of a component.
+type ownComponent struct {
+	stateless bool
+	quirks    []string
+}
+
+// component reads the annotations at one component: our own, and the step that
+// another tool gives it.
+func (s *settings) component(c *Component) (own ownComponent, step []StepHint) {
 	for _, a := range c.Annotations {
 		p := s.parser(a)
 		switch {
 		case a.Type == OwnType:
-			stateless = readOwnComponent(p, a) || stateless
+			o := readOwnComponent(p, a)
+			own.stateless = own.stateless || o.stateless
+			own.quirks = append(own.quirks, o.quirks...)
 		case a.Type == typeOSP || a.Type == typeVico:
 			for _, k := range a.node.kids {
 				if k.name == "StepSizeHint" {
@@ -268,7 +276,7 @@ func (s *settings) component(c *Component) (stateless bool, step []StepHint) {
 	for _, h := range step {
 		report(s.l, ruleForeignPart, h.Place, "%s (%v s) has no effect: component %q steps with the macro step", h.Source, h.Value, c.Name)
 	}
-	return stateless, step
+	return own, step
 }
 
 // strict reads elements of our own annotation: what it does not know is an error.
@@ -372,22 +380,21 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 	}
 }
 
-func readOwnComponent(base *parser, a Annotation) (stateless bool) {
+func readOwnComponent(base *parser, a Annotation) (own ownComponent) {
 	p := strict{base}
 	if len(a.node.kids) != 1 || !a.node.kids[0].is("Component", nsOwn) {
 		p.add(ruleOwn, a.node, "the annotation must hold one element Component of namespace %q", nsOwn)
-		return false
+		return own
 	}
 	n := a.node.kids[0]
-	p.attrs(n, "stateless")
+	p.attrs(n, "stateless", "quirks")
 	p.leaf(n)
-	text, ok := n.attr("stateless")
-	if !ok {
-		return false
+	if text, ok := n.attr("stateless"); ok {
+		var err error
+		if own.stateless, err = parseBoolean(text); err != nil {
+			p.add(ruleOwn, n, "the attribute \"stateless\": %v", err)
+		}
 	}
-	stateless, err := parseBoolean(text)
-	if err != nil {
-		p.add(ruleOwn, n, "the attribute \"stateless\": %v", err)
-	}
-	return stateless
+	own.quirks = strings.Fields(n.str("quirks", ""))
+	return own
 }

@@ -36,12 +36,13 @@
 // # The annotation of macrostep
 //
 // Settings of a run stand in an annotation of type com.github.macrostep at the
-// DefaultExperiment; a Component may say that it is stateless:
+// DefaultExperiment; a Component may say that it is stateless, and which
+// quirks of macrostep its FMU needs, separated by blanks:
 //
 //	<ssd:Component name="coupling" source="resources/coupling.fmu">
 //	  <ssd:Annotations>
 //	    <ssc:Annotation type="com.github.macrostep">
-//	      <ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" stateless="true"/>
+//	      <ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" stateless="true" quirks="noTerminate"/>
 //	    </ssc:Annotation>
 //	  </ssd:Annotations>
 //	</ssd:Component>

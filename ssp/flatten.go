@@ -101,12 +101,12 @@ func (f *flattener) settings() {
 	walk = func(in *instance) {
 		switch e := in.element.(type) {
 		case *Component:
-			stateless, steps := s.component(e)
+			own, steps := s.component(e)
 			if in.index < 0 {
 				break
 			}
 			c := f.net.Components[in.index]
-			c.Stateless, c.StepHints = stateless, steps
+			c.Stateless, c.Quirks, c.StepHints = own.stateless, own.quirks, steps
 			byPath[c.Path] = c
 		case *System:
 			for _, c := range e.Connections {

@@ -16,6 +16,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
 )
 
@@ -29,7 +30,10 @@ func newEngine() engine { return documents{} }
 // Open assembles a system. The FMUs' libraries are loaded, so that one that
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
-	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, Record: o.Record}
+	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, Record: o.Record, Compile: o.Compile, Cache: fmuslave.CacheDir()}
+	for _, q := range o.Quirks {
+		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
+	}
 	for _, a := range o.Set {
 		options.Set = append(options.Set, assemble.Assignment(a))
 	}
@@ -72,7 +76,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.Tolerance = &t
 	}
 	for _, c := range a.Components {
-		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool})
+		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names()})
 	}
 	return out, nil
 }

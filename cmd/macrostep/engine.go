@@ -35,6 +35,8 @@ type openOptions struct {
 	Strict    bool
 	Stateless []string
 	Set       []assignment
+	Quirks    []assignment // component = quirk
+	Compile   bool
 	Driven    []string               // inputs "component.variable" given from outside
 	Record    func(name string) bool // variables to record; nil = the default choice
 	// Times in s and tolerance of the user, which beat those of the documents;

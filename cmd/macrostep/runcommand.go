@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
 )
 
@@ -40,6 +41,7 @@ Examples:
 const (
 	flagAlgorithm = "algorithm"
 	flagParam     = "param"
+	flagQuirk     = "quirk"
 	flagLogLevel  = "log-level"
 )
 
@@ -52,6 +54,8 @@ type runRequest struct {
 	Algorithm                    string // "" = of the documents, else the default
 	Params                       map[string]string
 	Set                          []assignment
+	Quirks                       []assignment // component = quirk
+	Compile                      bool
 	Stateless                    []string
 	Input, History               string // "" = none
 	Output, Manifest             string
@@ -66,7 +70,7 @@ func (p *program) runCommand() *cli.Command {
 	const time, coupling, system, results, messages = "Time", "Coupling", "System", "Results", "Messages"
 	return &cli.Command{
 		Name: "run", Usage: "run a system of FMUs", ArgsUsage: "SYSTEM",
-		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp,
+		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp + quirkHelp(),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "start-time", Usage: "start at `T` seconds", Category: time},
 			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds", Category: time},
@@ -78,6 +82,8 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "history", Usage: "`FILE.csv` with the connected outputs before the start, for extrapolation of full order from the first step on", Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time; Reals are linear between rows, others held", Category: system},
+			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
+			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors", Category: system},
 			&cli.StringFlag{Name: "output", Usage: "result `FILE.csv`", Value: "results.csv", Category: results},
 			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results}},
@@ -145,6 +151,9 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	for _, a := range params {
 		r.Params[a.Name] = a.Value
 	}
+	quirks, err := readQuirks(c.StringSlice(flagQuirk))
+	errs = append(errs, err)
+	r.Quirks, r.Compile = quirks, c.Bool("compile")
 	r.Set, err = assignments("set", c.StringSlice("set"))
 	errs = append(errs, err)
 	if r.Record, err = record.ParseSelection(c.StringSlice("record")); err != nil {
@@ -158,6 +167,35 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	}
 	errs = append(errs, r.placeFiles())
 	return r, errors.Join(errs...)
+}
+
+// readQuirks reads COMPONENT=NAME.
+func readQuirks(texts []string) ([]assignment, error) {
+	var out []assignment
+	var errs []error
+	for _, text := range texts {
+		at := strings.LastIndexByte(text, '=')
+		if at <= 0 {
+			errs = append(errs, fmt.Errorf("--%s: %q is not COMPONENT=NAME", flagQuirk, text))
+			continue
+		}
+		if _, err := fmuslave.ParseQuirk(text[at+1:]); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flagQuirk, err))
+			continue
+		}
+		out = append(out, assignment{text[:at], text[at+1:]})
+	}
+	return out, errors.Join(errs...)
+}
+
+// quirkHelp describes the quirks, one in a line.
+func quirkHelp() string {
+	var b strings.Builder
+	b.WriteString("\n\nQuirks, for FMUs that need them:")
+	for _, q := range fmuslave.Quirks() {
+		fmt.Fprintf(&b, "\n   %-25s%s", q.Name, q.Doc)
+	}
+	return b.String()
 }
 
 // assignments reads KEY=VALUE, each key once.

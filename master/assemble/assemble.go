@@ -21,6 +21,8 @@ import (
 type Options struct {
 	Strict    bool         // findings that a tolerant reading lets pass are errors
 	Stateless []string     // components that are declared stateless
+	Quirks    []Quirk      // beside those of the documents
+	Compile   bool         // compile the sources of FMUs without a library for this platform
 	Set       []Assignment // parameters and start values, beating those of the documents
 	Driven    []string     // inputs "component.variable" that are given from outside
 	// Record tells which variables are recorded; nil records the default
@@ -28,7 +30,11 @@ type Options struct {
 	// neither all its variables that are not parameters or constants.
 	Record   func(name string) bool
 	Instance fmi.InstanceOptions
+	Cache    string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
 }
+
+// Quirk gives a component a quirk, by its name (see fmuslave.Quirks).
+type Quirk struct{ Component, Name string }
 
 // Assignment sets a parameter or start value: Name is "component.variable".
 type Assignment struct{ Name, Value string }
@@ -44,6 +50,7 @@ type Component struct {
 	Name   string
 	Source string // of the FMU, as the document or the user gave it
 	FMU    *fmi.FMU
+	Quirks fmuslave.Quirk // in force, of the documents and the user
 }
 
 // Assembly is an opened system.
@@ -59,6 +66,7 @@ type Assembly struct {
 	Algorithm         string            // of our annotation; "" = none
 	Params            map[string]string // of our annotation
 	fmus              []*fmi.FMU        // each opened file once
+	compile           bool
 	network           *ssp.Network
 	pkg               *ssp.Package
 }
@@ -96,7 +104,7 @@ func Rules() []*diag.Rule {
 // a single .fmu, whose component is called by the file name without .fmu. The
 // assembly is not nil also when the error is a list of findings.
 func Open(path string, o Options) (_ *Assembly, err error) {
-	a := &Assembly{Findings: diag.List{Strict: o.Strict}}
+	a := &Assembly{Findings: diag.List{Strict: o.Strict}, compile: o.Compile}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -142,7 +150,7 @@ func (a *Assembly) single(path string) error {
 }
 
 func (a *Assembly) open(path string) (*fmi.FMU, error) {
-	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: a.Findings.Strict})
+	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: a.Findings.Strict, Compile: a.compile})
 	a.Findings.Append(list)
 	if err != nil {
 		return nil, err
@@ -226,7 +234,7 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 	for _, file := range order {
 		wg.Go(func() {
 			r := files[file]
-			r.fmu, r.list, r.err = fmi.Open(file, fmi.OpenOptions{Strict: a.Findings.Strict})
+			r.fmu, r.list, r.err = fmi.Open(file, fmi.OpenOptions{Strict: a.Findings.Strict, Compile: a.compile})
 		})
 	}
 	wg.Wait()
@@ -330,6 +338,9 @@ func (a *Assembly) Close() error {
 // build makes slaves and system.
 func (a *Assembly) build(o Options) error {
 	a.experiment()
+	if err := a.planQuirks(o); err != nil {
+		return err
+	}
 	plan, err := a.plan(o)
 	if err != nil {
 		return err
@@ -340,7 +351,7 @@ func (a *Assembly) build(o Options) error {
 		p := &plan[i]
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch,
-			Starts: p.starts, Stateless: p.stateless, Options: o.Instance,
+			Starts: p.starts, Stateless: p.stateless, Options: o.Instance, Cache: o.Cache, Quirks: c.Quirks,
 		})
 		if err != nil {
 			errs = append(errs, err)

@@ -32,15 +32,16 @@ func kindOf(t fmi.BaseType) master.Kind {
 func (s *Slave) describe(c *Config) error {
 	d := c.FMU.Description
 	cs := d.CoSimulation
+	q := c.Quirks
 	s.info = master.Info{
 		Name: c.Name, Source: filepath.Base(c.FMU.Path), Stateless: c.Stateless || d.Stateless(),
 		Caps: master.Caps{
-			VariableStep:          cs.CanHandleVariableCommunicationStepSize,
-			InputDerivatives:      cs.CanInterpolateInputs,
+			VariableStep:          cs.CanHandleVariableCommunicationStepSize && !q.Has(ConstantH),
+			InputDerivatives:      cs.CanInterpolateInputs && !q.Has(NoInputDerivatives),
 			OutputDerivatives:     cs.MaxOutputDerivativeOrder,
-			SaveState:             cs.CanGetAndSetFMUState,
-			SerializeState:        cs.CanSerializeFMUState,
-			DirectionalDerivative: cs.ProvidesDirectionalDerivative,
+			SaveState:             cs.CanGetAndSetFMUState && !q.Has(NoRollback),
+			SerializeState:        cs.CanSerializeFMUState && !q.Has(NoRollback),
+			DirectionalDerivative: cs.ProvidesDirectionalDerivative && !q.Has(NoDirectionalDerivatives),
 		},
 	}
 	ins, err := s.signals(d, c.Inputs, fmi.Input, "input")
@@ -61,7 +62,11 @@ func (s *Slave) describe(c *Config) error {
 	discrete := master.NewValues(s.info.DiscreteIn)
 	s.info.StartIn, s.info.StartDiscreteIn = make([]float64, len(s.in)), &discrete
 	s.info.Step = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), d.Outputs, false)
-	s.info.Init = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), d.InitialUnknowns, true)
+	unknowns := d.InitialUnknowns
+	if q.Has(IgnoreInitialUnknowns) {
+		unknowns = nil
+	}
+	s.info.Init = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), unknowns, true)
 	return nil
 }
 

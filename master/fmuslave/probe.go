@@ -16,7 +16,7 @@ import (
 func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 	cs := s.config.FMU.Description.CoSimulation
 	s.derivatives = 0
-	if !cs.CanInterpolateInputs {
+	if !s.info.Caps.InputDerivatives {
 		return nil
 	}
 	if _, err := s.config.FMU.Load(); err != nil {

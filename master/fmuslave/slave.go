@@ -31,6 +31,10 @@ type Config struct {
 	Starts    []Value  // parameters and start values that override the document's
 	Stateless bool     // outputs are a function of the inputs of the same instant
 	Options   fmi.InstanceOptions
+	// Cache is the folder for what is measured about the FMU, see CacheDir;
+	// "" measures each time.
+	Cache  string
+	Quirks Quirk
 }
 
 // Slave is an FMU as a subsystem.
@@ -61,6 +65,8 @@ type Slave struct {
 	stringsDirty bool // stringIn differs from what the FMU has
 	stale        bool // the FMU went back to a saved state; its outputs are not read yet
 	derivatives  int  // highest order of input derivatives that it takes
+	given        []expectation
+	notes        []string // about the initialisation
 	clock        clock
 }
 
@@ -143,6 +149,11 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	if err := s.setUp(s.instance, e); err != nil {
 		return err
 	}
+	if s.config.Quirks.Has(InputsBeforeInit) {
+		if err := s.starts.inside.set(s.instance); err != nil {
+			return err
+		}
+	}
 	if err := s.instance.EnterInitializationMode(); err != nil {
 		return err
 	}
@@ -169,7 +180,9 @@ func (s *Slave) setUp(in *fmi.Instance, e master.Experiment) error {
 	if e.HasTol {
 		x.Tolerance = &e.Tolerance
 	}
-	if e.StopKnown {
+	// A stop time obliges the FMU to refuse steps beyond it; few use it, and
+	// some refuse a last step that ends there but for rounding (fmi2 40).
+	if e.StopKnown && s.config.Quirks.Has(StopTime) {
 		x.Stop = &e.Stop
 	}
 	if err := in.SetupExperiment(x); err != nil {
@@ -212,6 +225,9 @@ func (s *Slave) ExitInit() error {
 	}
 	s.stringOut = make([]string, len(s.stringOutVR))
 	if err := s.prepare(s.stepPlan); err != nil {
+		return err
+	}
+	if err := s.readBack(); err != nil {
 		return err
 	}
 	err := s.read()
@@ -485,7 +501,7 @@ func (s *Slave) Seconds() float64 {
 
 // Terminate ends the FMU regularly, if the state it is in allows that (fmi2 62).
 func (s *Slave) Terminate() error {
-	if s.instance == nil {
+	if s.instance == nil || s.config.Quirks.Has(NoTerminate) {
 		return nil
 	}
 	switch s.instance.State() {

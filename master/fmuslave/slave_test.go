@@ -179,13 +179,24 @@ func TestStartValues(t *testing.T) {
 	}
 }
 
-// A slave is told start, stop and tolerance where they are known.
+// A slave is told start and tolerance where they are known, and the stop time
+// only if its quirk asks for it and no step ends behind it (fmi2 40).
 func TestExperiment(t *testing.T) {
-	var trace bytes.Buffer
-	s := newSlave(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, ""), Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
-	must(t, s.EnterInit(t.Context(), master.Experiment{Start: 2, Stop: 5, StopKnown: true, Tolerance: 1e-6, HasTol: true}))
-	if want := "toleranceDefined=1 tolerance=1e-06 start=2 stopDefined=1 stop=5"; !strings.Contains(trace.String(), want) {
-		t.Errorf("no %q in\n%s", want, &trace)
+	for _, c := range []struct {
+		quirks fmuslave.Quirk
+		known  bool
+		want   string
+	}{
+		{0, true, "start=2 stopDefined=0 stop=0"},
+		{fmuslave.StopTime, false, "start=2 stopDefined=0 stop=0"},
+		{fmuslave.StopTime, true, "start=2 stopDefined=1 stop=5"},
+	} {
+		var trace bytes.Buffer
+		s := newSlave(t, fmuslave.Config{Name: "c", FMU: probeFMU(t, ""), Quirks: c.quirks, Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
+		must(t, s.EnterInit(t.Context(), master.Experiment{Start: 2, Stop: 5, StopKnown: c.known, Tolerance: 1e-6, HasTol: true}))
+		if want := "toleranceDefined=1 tolerance=1e-06 " + c.want; !strings.Contains(trace.String(), want) {
+			t.Errorf("no %q in\n%s", want, &trace)
+		}
 	}
 }
 

@@ -85,6 +85,9 @@ func (s *Slave) planStarts() error {
 			value = Value{Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
 		}
 		done[id] = true
+		if override && s.expects(v) {
+			s.given = append(s.given, expectation{v, value})
+		}
 		if v.Causality == fmi.Input {
 			s.starts.inside.add(v, value)
 			s.stage(v, value)

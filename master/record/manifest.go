@@ -42,8 +42,11 @@ type Manifest struct {
 
 	Loops    []master.Loop     `json:"loops"`
 	Delivery []master.Delivery `json:"delivery"`
-	Warnings []string          `json:"warnings"`
-	Notes    []string          `json:"notes"` // what was found in the documents and needs no action
+	// Replay tells, by component, how well it repeats a step; tested only if the
+	// run relies on rollback.
+	Replay   map[string]master.Replay `json:"replay"`
+	Warnings []string                 `json:"warnings"`
+	Notes    []string                 `json:"notes"` // what was found in the documents and needs no action
 }
 
 // Versions names the programs that made a result.
@@ -55,10 +58,11 @@ type Versions struct {
 
 // FMU identifies what a component runs.
 type FMU struct {
-	Component string `json:"component"`
-	Path      string `json:"path"`
-	Hash      string `json:"hash"` // "sha256:…" of the archive
-	Tool      string `json:"tool"` // that exported it; "" = not told
+	Component string   `json:"component"`
+	Path      string   `json:"path"`
+	Hash      string   `json:"hash"`   // "sha256:…" of the archive
+	Tool      string   `json:"tool"`   // that exported it; "" = not told
+	Quirks    []string `json:"quirks"` // in force; sorted
 }
 
 // Setting is a number and where it comes from.
@@ -93,7 +97,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		}
 	}
 	m.MasterSeconds = r.MasterSeconds
-	m.Loops, m.Delivery = r.Loops, delivery
+	m.Loops, m.Delivery, m.Replay = r.Loops, delivery, r.Replay
 	m.Warnings = append(m.Warnings, r.Warnings...)
 }
 
@@ -134,7 +138,10 @@ func (m *Manifest) encode() ([]byte, error) {
 		c.Status = master.Incomplete
 	}
 	c.Command = orEmpty(c.Command)
-	c.FMUs = orEmpty(c.FMUs)
+	c.FMUs = append([]FMU{}, c.FMUs...)
+	for i := range c.FMUs {
+		c.FMUs[i].Quirks = orEmpty(c.FMUs[i].Quirks)
+	}
 	c.Loops = orEmpty(c.Loops)
 	c.Delivery = orEmpty(c.Delivery)
 	c.Warnings = orEmpty(c.Warnings)
@@ -144,6 +151,9 @@ func (m *Manifest) encode() ([]byte, error) {
 	}
 	if c.FMUSteps == nil {
 		c.FMUSteps = map[string]int{}
+	}
+	if c.Replay == nil {
+		c.Replay = map[string]master.Replay{}
 	}
 	if c.Seconds == nil {
 		c.Seconds = map[string]float64{}

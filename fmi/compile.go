@@ -1,0 +1,225 @@
+package fmi
+
+import (
+	"encoding/xml"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/csrc"
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// Rules on the sources of an FMU.
+var (
+	ruleSources = &diag.Rule{
+		ID: "FA11S", Level: diag.Error, Ref: "fmi2 11",
+		Doc: "The sources of an FMU are named, lie in its folder sources and compile.",
+	}
+	ruleGuessed = &diag.Rule{
+		ID: "FA11G", Level: diag.Warning, Ref: "fmi2 11",
+		Doc:    "SourceFiles or sources/buildDescription.xml names the source files.",
+		Remedy: "have the exporter name them",
+	}
+	ruleBuildOption = &diag.Rule{
+		ID: "FA11O", Level: diag.Warning, Ref: "fmi2 11",
+		Doc:    "What the build description asks for is carried out.",
+		Remedy: "compile the FMU with the exporter's tool if its results differ",
+	}
+)
+
+// buildDescriptionName outranks the list in modelDescription.xml (fmi2 11).
+const buildDescriptionName = "buildDescription.xml"
+
+// hasSources tells whether an unpacked FMU holds sources.
+func hasSources(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "sources"))
+	return err == nil && info.IsDir()
+}
+
+// buildDescription is sources/buildDescription.xml, which FMI 2.0.4 has taken
+// over from FMI 3.
+type buildDescription struct {
+	XMLName        xml.Name             `xml:"fmiBuildDescription"`
+	Configurations []buildConfiguration `xml:"BuildConfiguration"`
+}
+
+type buildConfiguration struct {
+	ModelIdentifier string `xml:"modelIdentifier,attr"`
+	Platform        string `xml:"platform,attr"` // "" = any
+	Sets            []struct {
+		Language        string `xml:"language,attr"`
+		CompilerOptions string `xml:"compilerOptions,attr"`
+		Files           []struct {
+			Name string `xml:"name,attr"`
+		} `xml:"SourceFile"`
+		Definitions []struct {
+			Name     string `xml:"name,attr"`
+			Value    string `xml:"value,attr"`
+			Optional bool   `xml:"optional,attr"`
+		} `xml:"PreprocessorDefinition"`
+		Includes []struct {
+			Name string `xml:"name,attr"`
+		} `xml:"IncludeDirectory"`
+	} `xml:"SourceFileSet"`
+	Libraries []struct {
+		Name     string `xml:"name,attr"`
+		External bool   `xml:"external,attr"`
+	} `xml:"Library"`
+}
+
+var (
+	macroName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	libraryName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`)
+)
+
+// buildSources compiles the sources in an unpacked FMU to a library in a folder
+// of its own and gives its path.
+func (f *FMU) buildSources(dir string, add func(r *diag.Rule, path, remedy, format string, args ...any) error) (string, error) {
+	sources := filepath.Join(dir, "sources")
+	refuse := func(path, format string, args ...any) error {
+		return add(ruleSources, path, "have the FMU exported with complete sources, or with a library for this platform", format, args...)
+	}
+	cc, err := csrc.Compiler()
+	if err != nil {
+		return "", add(ruleSources, "sources", "", "the FMU holds C sources only: %v", err)
+	}
+	args, err := f.buildArguments(sources, add, refuse)
+	if err != nil {
+		return "", err
+	}
+	if f.built, err = archive.NewTempDir(f.temp, archive.Prefix); err != nil {
+		return "", err
+	}
+	headers := filepath.Join(f.built.Path, "headers")
+	if err := os.Mkdir(headers, 0o700); err != nil {
+		return "", err
+	}
+	if err := csrc.WriteHeaders(headers); err != nil {
+		return "", err
+	}
+	library := filepath.Join(f.built.Path, f.Description.CoSimulation.ModelIdentifier+csrc.Extension())
+	// Headers that the FMU brings itself come first.
+	args = append(args, "-w", "-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-I.", "-I"+headers)
+	if err := csrc.Library(cc, sources, library, args...); err != nil {
+		return "", refuse("sources", "%v", err)
+	}
+	return library, nil
+}
+
+// buildArguments gives the sources, relative to their folder, and what the
+// compiler is told about them.
+func (f *FMU) buildArguments(sources string, add func(r *diag.Rule, path, remedy, format string, args ...any) error, refuse func(path, format string, args ...any) error) ([]string, error) {
+	const where = "sources/" + buildDescriptionName
+	data, err := os.ReadFile(filepath.Join(sources, buildDescriptionName))
+	if errors.Is(err, fs.ErrNotExist) {
+		files := slices.Clone(f.Description.CoSimulation.SourceFiles)
+		if len(files) == 0 {
+			if files, err = listSources(sources); err != nil {
+				return nil, err
+			}
+			if len(files) == 0 {
+				return nil, refuse("sources", "there is no C file in the folder sources")
+			}
+			add(ruleGuessed, "sources", "", "the FMU does not say which files to compile; taken are %s", strings.Join(files, ", "))
+		}
+		return files, checkSources(sources, files, refuse)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var b buildDescription
+	if err := xml.Unmarshal(data, &b); err != nil {
+		return nil, refuse(where, "the build description cannot be read: %v", err)
+	}
+	id := f.Description.CoSimulation.ModelIdentifier
+	k := slices.IndexFunc(b.Configurations, func(c buildConfiguration) bool {
+		return c.ModelIdentifier == id && (c.Platform == "" || slices.Contains(platforms(runtime.GOOS, runtime.GOARCH), c.Platform))
+	})
+	if k < 0 {
+		return nil, refuse(where, "there is no BuildConfiguration for modelIdentifier %q on %s/%s", id, runtime.GOOS, runtime.GOARCH)
+	}
+	var files, args []string
+	for _, set := range b.Configurations[k].Sets {
+		if l := set.Language; l != "" && (l[0] != 'C' || strings.HasPrefix(l, "C++")) {
+			return nil, refuse(where, "the sources are in %s; only C is compiled", l)
+		}
+		if set.CompilerOptions != "" {
+			add(ruleBuildOption, where, "", "the compiler options %q are not passed on", set.CompilerOptions)
+		}
+		for _, d := range set.Definitions {
+			switch {
+			case !macroName.MatchString(d.Name):
+				return nil, refuse(where, "%q cannot name a preprocessor definition", d.Name)
+			case d.Optional:
+			case d.Value == "":
+				args = append(args, "-D"+d.Name)
+			default:
+				args = append(args, "-D"+d.Name+"="+d.Value)
+			}
+		}
+		for _, i := range set.Includes {
+			if !filepath.IsLocal(filepath.FromSlash(i.Name)) {
+				return nil, refuse(where, "the include folder %q lies outside of sources", i.Name)
+			}
+			args = append(args, "-I"+filepath.FromSlash(i.Name))
+		}
+		for _, s := range set.Files {
+			files = append(files, s.Name)
+		}
+	}
+	if len(files) == 0 {
+		return nil, refuse(where, "the build description names no source file")
+	}
+	if err := checkSources(sources, files, refuse); err != nil {
+		return nil, err
+	}
+	args = append(args, files...)
+	for _, l := range b.Configurations[k].Libraries {
+		if !libraryName.MatchString(l.Name) {
+			return nil, refuse(where, "%q cannot name a library", l.Name)
+		}
+		if !l.External {
+			return nil, refuse(where, "the library %q inside the FMU cannot be linked with", l.Name)
+		}
+		args = append(args, "-l"+l.Name)
+	}
+	return args, nil
+}
+
+// listSources lists the C files that lie in the folder itself.
+func listSources(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".c") {
+			files = append(files, e.Name())
+		}
+	}
+	return files, nil
+}
+
+// checkSources makes names into paths and checks that the files are there. A
+// leading ./ keeps the compiler from taking a name for an option.
+func checkSources(dir string, files []string, refuse func(path, format string, args ...any) error) error {
+	for k, name := range files {
+		local := filepath.FromSlash(name)
+		if !filepath.IsLocal(local) {
+			return refuse("sources", "the source file %q lies outside of sources", name)
+		}
+		if info, err := os.Stat(filepath.Join(dir, local)); err != nil || !info.Mode().IsRegular() {
+			return refuse("sources", "the source file %q is not there", name)
+		}
+		files[k] = "." + string(filepath.Separator) + local
+	}
+	return nil
+}

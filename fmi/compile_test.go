@@ -1,0 +1,49 @@
+package fmi
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// Whatever a build description says, what reaches the compiler are files and
+// folders inside sources, macros and libraries, and no other option.
+func FuzzBuildDescription(f *testing.F) {
+	f.Add(`<fmiBuildDescription><BuildConfiguration modelIdentifier="probe"><SourceFileSet language="C99" compilerOptions="-O3">` +
+		`<SourceFile name="a.c"/><PreprocessorDefinition name="X" value="1"/><IncludeDirectory name="inc"/></SourceFileSet>` +
+		`<Library name="m" external="true"/></BuildConfiguration></fmiBuildDescription>`)
+	f.Add(`<fmiBuildDescription><BuildConfiguration modelIdentifier="probe"><SourceFileSet><SourceFile name="../a.c"/></SourceFileSet></BuildConfiguration></fmiBuildDescription>`)
+	f.Add(`<x`)
+	dir := f.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.c"), nil, 0o600); err != nil {
+		f.Fatal(err)
+	}
+	fmu := &FMU{Description: described(), Path: "a.fmu"}
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(filepath.Join(dir, buildDescriptionName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused := errors.New("refused")
+		add := func(*diag.Rule, string, string, string, ...any) error { return nil }
+		args, err := fmu.buildArguments(dir, add, func(string, string, ...any) error { return refused })
+		if err != nil {
+			if !errors.Is(err, refused) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		for _, a := range args {
+			rest, isInclude := strings.CutPrefix(a, "-I")
+			switch {
+			case isInclude && filepath.IsLocal(rest), strings.HasPrefix(a, "-D"), strings.HasPrefix(a, "-l") && len(a) > 2:
+			case a == "."+string(filepath.Separator)+"a.c":
+			default:
+				t.Errorf("argument %q", a)
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package fmi
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/macrostep/macrostep/fmi/archive"
+)
+
+// trees are the unpacked archives of this process, by the place and the hash of
+// their content: archives with equal content share one tree.
+var trees = struct {
+	sync.Mutex
+	by map[treeKey]*tree
+}{by: map[treeKey]*tree{}}
+
+type treeKey struct{ parent, hash string }
+
+// tree is one unpacked archive. It goes with its last user.
+type tree struct {
+	key   treeKey
+	users int // guarded by trees
+
+	mu  sync.Mutex // held while it is unpacked and while it is removed
+	dir *archive.Dir
+}
+
+// shareTree gives the tree with the content of hash below parent; unpack fills
+// a new one. Release it after use.
+func shareTree(parent, hash string, unpack func(dir string) error) (*tree, error) {
+	key := treeKey{parent, hash}
+	trees.Lock()
+	t := trees.by[key]
+	if t == nil {
+		t = &tree{key: key}
+		trees.by[key] = t
+	}
+	t.users++
+	trees.Unlock()
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dir != nil {
+		return t, nil
+	}
+	dir, err := archive.NewTempDir(parent, archive.Prefix)
+	if err == nil {
+		if err = unpack(dir.Path); err != nil {
+			_ = dir.Remove() // the error that counts is that of unpacking
+		}
+	}
+	if err != nil {
+		t.leave()
+		return nil, err
+	}
+	t.dir = dir
+	return t, nil
+}
+
+// leave takes one user off and tells whether it was the last.
+func (t *tree) leave() (last bool) {
+	trees.Lock()
+	defer trees.Unlock()
+	if t.users--; t.users > 0 {
+		return false
+	}
+	// Whoever comes now makes a tree of its own.
+	delete(trees.by, t.key)
+	return true
+}
+
+// release removes the tree with its last user.
+func (t *tree) release() error {
+	if !t.leave() {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.dir.Remove()
+}
+
+// image is a library in this process. It is loaded once and stays: unloading
+// libraries with threads of their own crashes the process.
+type image struct {
+	handle  uintptr
+	library string // absolute path it was loaded from
+	onceKey string // key in onlyOnce: the hash of the library
+
+	sym   [numFunctions]uintptr
+	fatal atomic.Bool // an instance returned Fatal: no further call (checklist fmi2 55)
+}
+
+// images are the libraries of this process, by the content of their FMU.
+// Guarded by loading.
+var images = map[string]*image{}

@@ -1,0 +1,46 @@
+package assemble
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/macrostep/macrostep/master/fmuslave"
+)
+
+// planQuirks collects the quirks of the components, those of the documents and
+// of the user.
+func (a *Assembly) planQuirks(o Options) error {
+	var errs []error
+	for i, c := range a.network.Components {
+		for _, name := range c.Quirks {
+			if err := a.addQuirk(i, name); err != nil {
+				errs = append(errs, fmt.Errorf("%s: the annotation of macrostep at component %s: %w", c.Place, c.Path, err))
+			}
+		}
+	}
+	for _, q := range o.Quirks {
+		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == q.Component })
+		if i < 0 {
+			errs = append(errs, fmt.Errorf("no component is called %q to have a quirk; the system has %s", q.Component, a.componentNames()))
+			continue
+		}
+		if err := a.addQuirk(i, q.Name); err != nil {
+			errs = append(errs, fmt.Errorf("component %s: %w", q.Component, err))
+		}
+	}
+	for _, c := range a.Components {
+		if c.Quirks.Has(fmuslave.ChdirOnLoad) {
+			c.FMU.LoadInItsFolder()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Assembly) addQuirk(component int, name string) error {
+	q, err := fmuslave.ParseQuirk(name)
+	if err == nil {
+		a.Components[component].Quirks |= q
+	}
+	return err
+}

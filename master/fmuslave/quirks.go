@@ -1,0 +1,72 @@
+package fmuslave
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Quirk is a departure from what macrostep does with every FMU, for one that
+// needs it (fmi2 74). None is on by default.
+type Quirk uint16
+
+// The quirks.
+const (
+	InputsBeforeInit Quirk = 1 << iota
+	ChdirOnLoad
+	NoTerminate
+	IgnoreInitialUnknowns
+	StopTime
+	ConstantH
+	NoRollback
+	NoInputDerivatives
+	NoDirectionalDerivatives
+)
+
+// QuirkInfo describes a quirk.
+type QuirkInfo struct {
+	Quirk     Quirk
+	Name, Doc string
+}
+
+// Quirks gives all quirks there are.
+func Quirks() []QuirkInfo {
+	return []QuirkInfo{
+		{InputsBeforeInit, "inputsBeforeInit", "set inputs before initialisation mode, too"},                   // fmi2 42
+		{ChdirOnLoad, "chdirOnLoad", "load the library in its own folder"},                                     // fmi2 7
+		{NoTerminate, "noTerminate", "do not call fmi2Terminate"},                                              // fmi2 62
+		{IgnoreInitialUnknowns, "ignoreInitialUnknowns", "read no dependencies from InitialUnknowns"},          // fmi2 65
+		{StopTime, "stopTime", "tell the stop time, if no step passes it"},                                     // fmi2 40
+		{ConstantH, "constantH", "take no step but the macro step"},                                            // fmi2 49
+		{NoRollback, "noRollback", "do not believe canGetAndSetFMUstate"},                                      // fmi2 59
+		{NoInputDerivatives, "noInputDerivatives", "do not believe canInterpolateInputs"},                      // fmi2 56
+		{NoDirectionalDerivatives, "noDirectionalDerivatives", "do not believe providesDirectionalDerivative"}, // fmi2 60
+	}
+}
+
+// ParseQuirk finds a quirk by its name. The error lists the names.
+func ParseQuirk(name string) (Quirk, error) {
+	var names []string
+	for _, q := range Quirks() {
+		if q.Name == name {
+			return q.Quirk, nil
+		}
+		names = append(names, q.Name)
+	}
+	return 0, fmt.Errorf("there is no quirk %q; the quirks are %s", name, strings.Join(names, ", "))
+}
+
+// Has tells whether q holds all quirks of other.
+func (q Quirk) Has(other Quirk) bool { return q&other == other }
+
+// Names lists the names of the quirks in q, sorted.
+func (q Quirk) Names() []string {
+	var names []string
+	for _, i := range Quirks() {
+		if q.Has(i.Quirk) {
+			names = append(names, i.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

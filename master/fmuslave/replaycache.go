@@ -1,0 +1,127 @@
+package fmuslave
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// replayVersion is that of the files and of the test behind them: a change of
+// either makes a new one, and older files are measured anew.
+const replayVersion = 1
+
+// maxReplays bounds the entries of one file; the oldest go first.
+const maxReplays = 16
+
+// replayFile is what is kept about one FMU.
+type replayFile struct {
+	Version int           `json:"version"`
+	FMU     string        `json:"fmu"`   // hash
+	Model   string        `json:"model"` // for whoever looks into the file
+	Replays []replayEntry `json:"replays"`
+}
+
+// replayEntry is one measurement. The noise depends on the step size, and on
+// the platform, which decides what library runs.
+type replayEntry struct {
+	Platform string  `json:"platform"`
+	Asked    float64 `json:"asked"` // macro step, s
+	Step     float64 `json:"step"`  // that was tested, s
+	FirstTry float64 `json:"first_try"`
+	Replays  float64 `json:"replays"`
+}
+
+// replayStore keeps the measurements of one FMU in a file. It is a convenience:
+// what cannot be read or written is measured again.
+type replayStore struct{ dir, hash string }
+
+// CacheDir gives the folder in which macrostep keeps what it has measured about
+// FMUs, "" if the system has no place for that. It need not exist.
+func CacheDir() string {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(base, "macrostep")
+}
+
+func (s replayStore) path() string {
+	sum := sha256.Sum256([]byte(s.hash)) // a hash names its kind before a colon
+	return filepath.Join(s.dir, "replay", hex.EncodeToString(sum[:])+".json")
+}
+
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
+
+// load reads the file; a wrong one counts as empty.
+func (s replayStore) load() replayFile {
+	none := replayFile{Version: replayVersion, FMU: s.hash}
+	const limit = 1 << 16 // bytes; sixteen entries are far below
+	info, err := os.Stat(s.path())
+	if err != nil || info.Size() > limit || !info.Mode().IsRegular() {
+		return none
+	}
+	data, err := os.ReadFile(s.path())
+	if err != nil {
+		return none
+	}
+	var f replayFile
+	if json.Unmarshal(data, &f) != nil || f.Version != replayVersion || f.FMU != s.hash {
+		return none
+	}
+	f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool {
+		return !(e.Step > 0) || !(e.FirstTry >= 0 && e.FirstTry <= maxNoise) || !(e.Replays >= 0) || math.IsInf(e.Replays, 0)
+	})
+	return f
+}
+
+func (s replayStore) usable() bool { return s.dir != "" && s.hash != "" }
+
+// find gives what is known for a macro step.
+func (s replayStore) find(H float64) (master.Replay, bool) {
+	if !s.usable() {
+		return master.Replay{}, false
+	}
+	for _, e := range s.load().Replays {
+		if e.Platform == platform() && e.Asked == H {
+			return master.Replay{Step: e.Step, FirstTry: e.FirstTry, Replays: e.Replays, Known: true}, true
+		}
+	}
+	return master.Replay{}, false
+}
+
+// keep writes a measurement, replacing the file as a whole.
+func (s replayStore) keep(model string, H float64, r master.Replay) {
+	if !s.usable() {
+		return
+	}
+	f := s.load()
+	f.Model = model
+	f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool { return e.Platform == platform() && e.Asked == H })
+	f.Replays = append(f.Replays, replayEntry{platform(), H, r.Step, r.FirstTry, r.Replays})
+	f.Replays = f.Replays[max(0, len(f.Replays)-maxReplays):]
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil || os.MkdirAll(filepath.Dir(s.path()), 0o700) != nil {
+		return
+	}
+	temp, err := os.CreateTemp(filepath.Dir(s.path()), ".replay-*")
+	if err != nil {
+		return
+	}
+	_, err = temp.Write(append(data, '\n'))
+	if closed := temp.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), s.path())
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+	}
+}

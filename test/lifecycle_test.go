@@ -1,0 +1,242 @@
+package test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/test/probe"
+)
+
+// life gives the FMU of package probe that comes as sources.
+func life(t *testing.T, capabilities string, macros ...string) string {
+	t.Helper()
+	path, err := probe.Sources(t.TempDir(), "life", capabilities, macros...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// lifecycle is the part of the manifest about FMUs.
+type lifecycle struct {
+	FMUs []struct {
+		Component string
+		Quirks    []string
+	}
+	Replay map[string]struct {
+		Step     float64
+		FirstTry float64 `json:"first_try"`
+		Replays  float64
+		Known    bool
+	}
+}
+
+func lifecycleOf(t *testing.T, o *outcome) (l lifecycle) {
+	t.Helper()
+	data, err := os.ReadFile(strings.TrimSuffix(o.results, ".csv") + ".json")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, o.output)
+	}
+	if err := json.Unmarshal(data, &l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Sources are compiled when asked, else the message says how to (fmi2 10); the
+// compiler's message is in that of the program.
+func TestSourceOnly(t *testing.T) {
+	path := life(t, probe.LifeCapabilities)
+	o := run(t, path, "--step-size", "0.01", "--stop-time", "0.1")
+	if o.code != 2 || !strings.Contains(o.output, "--compile") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+	o = complete(t, path, "--step-size", "0.01", "--stop-time", "0.1", "--compile")
+	x, z := 0.0, 0.0
+	for range 10 {
+		x += 0.01 * 2 * (1 - x)
+		z += 0.01
+	}
+	if y := o.column(t, "life.y"); len(y) != 11 || y[10]-(x+z) > 1e-12 || y[10]-(x+z) < -1e-12 {
+		t.Errorf("y = %v, want %g at the end", y, x+z)
+	}
+	o = run(t, life(t, "", "WRONG=syntax error", "fmi2Real=)"), "--compile")
+	if o.code != 2 || !strings.Contains(o.output, "the C compiler failed") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+}
+
+// discard=shorten relies on rollback only after it was tested; what was found is
+// in the manifest and known at the next run (fmi2 59).
+func TestRollbackVerified(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // Linux
+	t.Setenv("HOME", t.TempDir())           // macOS
+	t.Setenv("LocalAppData", t.TempDir())   // Windows
+	args := func(path string) []string {
+		return []string{path, "--compile", "--step-size", "0.01", "--stop-time", "0.1", "--param", "discard=shorten"}
+	}
+	path := life(t, probe.LifeCapabilities, "RESTART=1e-5")
+	for _, known := range []bool{false, true} {
+		r := lifecycleOf(t, complete(t, args(path)...)).Replay["life"]
+		if r.Known != known || r.Step != 0.01 || r.Replays != 0 || r.FirstTry < 0.99e-5 || r.FirstTry > 1.01e-5 {
+			t.Errorf("known = %v: %+v", known, r)
+		}
+	}
+	if r := lifecycleOf(t, complete(t, append(args(path)[:6], "--record", "*")...)).Replay; len(r) != 0 {
+		t.Errorf("tested without need: %v", r)
+	}
+	liar := life(t, probe.LifeCapabilities, "FORGET")
+	o := run(t, args(liar)...)
+	if o.code != 1 || o.manifest.Status != "failed" {
+		t.Fatalf("exit code %d, %s\n%s", o.code, o.manifest.Status, o.output)
+	}
+	for _, part := range []string{"life: rollback", "canGetAndSetFMUstate", "y is ", "relative difference"} {
+		if !strings.Contains(o.manifest.Reason, part) {
+			t.Errorf("no %q in %q", part, o.manifest.Reason)
+		}
+	}
+	// Not believed, it is refused before anything is instantiated.
+	o = run(t, append(args(liar), "--quirk", "life=noRollback")...)
+	if o.code != 2 || !strings.Contains(o.output, "roll back") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+	// In an unusable place it is measured each time.
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
+		t.Setenv(name, file)
+	}
+	if r := lifecycleOf(t, complete(t, args(path)...)).Replay["life"]; r.Known {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A coarse step that is discarded is tested and taken in pieces.
+func TestRollbackOfDiscard(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	o := complete(t, life(t, probe.LifeCapabilities, "COARSE=0.004"), "--compile", "--step-size", "0.01", "--stop-time", "0.1", "--param", "discard=shorten")
+	if r := lifecycleOf(t, o).Replay["life"]; r.Step != 0.0025 || o.manifest.Steps.Rejected == 0 {
+		t.Errorf("%+v, %+v", r, o.manifest.Steps)
+	}
+}
+
+// Quirks come from the command line and from the annotation at a component, and
+// are in the manifest (fmi2 74).
+func TestQuirkSwitches(t *testing.T) {
+	bad := life(t, probe.LifeCapabilities, "BAD_END", "STOP", "DIVIDE")
+	base := []string{bad, "--compile", "--step-size", "0.01", "--stop-time", "0.1"}
+	if o := run(t, base...); o.code != 1 {
+		t.Errorf("without quirks: exit code %d\n%s", o.code, o.output)
+	}
+	all := append(base, "--quirk", "life=stopTime", "--quirk", "life=noTerminate", "--quirk", "life=inputsBeforeInit")
+	o := complete(t, all...)
+	const names = "inputsBeforeInit noTerminate stopTime"
+	if q := lifecycleOf(t, o).FMUs[0].Quirks; strings.Join(q, " ") != names {
+		t.Errorf("quirks %v", q)
+	}
+	for _, c := range []struct{ quirk, want string }{
+		{"life=noterminate", `no quirk "noterminate"; the quirks are inputsBeforeInit, `},
+		{"noTerminate", "is not COMPONENT=NAME"},
+		{"death=noTerminate", `no component is called "death"`},
+	} {
+		if o := run(t, append(base, "--quirk", c.quirk)...); o.code != 2 || !strings.Contains(o.output, c.want) {
+			t.Errorf("%s: exit code %d\n%s", c.quirk, o.code, o.output)
+		}
+	}
+	o = complete(t, twoLives(t, bad, names), "--compile")
+	for _, f := range lifecycleOf(t, o).FMUs {
+		if strings.Join(f.Quirks, " ") != names {
+			t.Errorf("%s: quirks %v", f.Component, f.Quirks)
+		}
+	}
+	if o := run(t, twoLives(t, bad, "nonsense"), "--compile"); o.code != 2 || !strings.Contains(o.output, `no quirk "nonsense"`) || !strings.Contains(o.output, "component first") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+}
+
+// Components of one content share a library, whatever their files are called;
+// once-per-process FMUs are refused for two components (fmi2 3, 37).
+func TestSharedLibrary(t *testing.T) {
+	o := complete(t, twoLives(t, life(t, probe.LifeCapabilities), ""), "--compile")
+	for name, want := range map[string]float64{"first.instances": 2, "second.instances": 2} {
+		if n := o.column(t, name); n[len(n)-1] != want {
+			t.Errorf("%s = %g, want %g", name, n[len(n)-1], want)
+		}
+	}
+	o = run(t, twoLives(t, life(t, `canBeInstantiatedOnlyOncePerProcess="true"`), ""), "--compile")
+	if o.code != 2 || !strings.Contains(o.output, "first, second") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+}
+
+// Values that the user or the document gave and the FMU does not keep are
+// warned about, with component, variable and both values.
+func TestValuesReadBack(t *testing.T) {
+	set := []string{"--compile", "--step-size", "0.01", "--stop-time", "0.1", "--set", "life.k=9", "--set", "life.mode=high",
+		"--set", "life.on=true", "--set", "life.text=uvwxyz", "--set", "life.n=8", "--set", "life.u=0.5"}
+	if o := complete(t, append([]string{life(t, "")}, set...)...); strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "was set to") {
+		t.Errorf("kept values: %q", o.manifest.Warnings)
+	}
+	o := complete(t, append([]string{life(t, "", "CLIP")}, set...)...)
+	text := strings.Join(o.manifest.Warnings, "\n")
+	for _, part := range []string{"life.k was set to 9 and is 5", "life.mode was set to high (3) and is low (1)", "life.on was set to true and is false",
+		`life.text was set to "uvwxyz" and is "uvw"`} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+	if strings.Count(text, "was set to") != 4 {
+		t.Errorf("warnings\n%s", text)
+	}
+}
+
+// twoLives writes an SSP with two components that use copies of one FMU under
+// two names and have these quirks.
+func twoLives(t *testing.T, fmu, quirks string) string {
+	t.Helper()
+	data, err := os.ReadFile(fmu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	component := func(name string) string {
+		return `<ssd:Component name="` + name + `" source="resources/` + name + `.fmu"><ssd:Annotations>
+      <ssc:Annotation type="com.github.macrostep"><ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" quirks="` + quirks + `"/></ssc:Annotation>
+    </ssd:Annotations></ssd:Component>`
+	}
+	ssd := `<?xml version="1.0" encoding="UTF-8"?>
+<ssd:SystemStructureDescription version="1.0" name="two" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+  <ssd:System name="two"><ssd:Elements>` + component("first") + component("second") + `</ssd:Elements></ssd:System>
+  <ssd:DefaultExperiment startTime="0" stopTime="0.1"><ssd:Annotations>
+    <ssc:Annotation type="com.github.macrostep"><ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepSize="0.01"/></ssc:Annotation>
+  </ssd:Annotations></ssd:DefaultExperiment>
+</ssd:SystemStructureDescription>`
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, e := range []struct {
+		name string
+		data []byte
+	}{{"SystemStructure.ssd", []byte(ssd)}, {"resources/first.fmu", data}, {"resources/second.fmu", data}} {
+		w, err := z.Create(e.name)
+		if err == nil {
+			_, err = w.Write(e.data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "two.ssp")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

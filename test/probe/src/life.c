@@ -1,0 +1,216 @@
+/* An FMU that comes as sources and departs from the standard as the macros say.
+ *
+ *     x' = k (u - x) by one Euler step,  z' = u,  y = x + z
+ *
+ * FORGET   a restored state lacks z
+ * STUCK    restoring does nothing
+ * RESTART  y is off by this part once a state was restored
+ * JITTER   y is off by this part after every other restore
+ * REFUSE   no state is given
+ * COARSE   longer steps than this are discarded
+ * CLIP     k, mode, on and text are not kept
+ * DIVIDE   u must not be 0 when initialisation mode is entered
+ * BAD_END  fmi2Terminate fails
+ * STOP     a stop time must be told
+ * FOLDER   the working directory at the time of loading is logged
+ */
+#include "fmi2Functions.h"
+
+#include <stdlib.h>
+#include <string.h>
+#ifdef FOLDER
+#include <unistd.h>
+static char folder[4096];
+__attribute__((constructor)) static void here(void) {
+	if (!getcwd(folder, sizeof folder)) folder[0] = 0;
+}
+#endif
+
+static int instances; /* of this library in this process */
+
+typedef struct {
+	double u, x, z, k;
+	int mode, n, on, restored;
+	char text[64];
+	fmi2CallbackFunctions callbacks;
+} Life;
+
+const char *fmi2GetTypesPlatform(void) { return fmi2TypesPlatform; }
+const char *fmi2GetVersion(void) { return fmi2Version; }
+
+fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,
+                              const fmi2CallbackFunctions *callbacks, fmi2Boolean visible, fmi2Boolean on) {
+	(void)type, (void)guid, (void)resources, (void)visible, (void)on, (void)name;
+	Life *m = calloc(1, sizeof *m);
+	if (!m) return NULL;
+	m->callbacks = *callbacks;
+	instances++;
+#ifdef FOLDER
+	callbacks->logger(callbacks->componentEnvironment, name, fmi2Warning, NULL, "loaded in %s", folder);
+#endif
+	return m;
+}
+
+void fmi2FreeInstance(fmi2Component c) { free(c); }
+
+fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t n, const fmi2String categories[]) {
+	(void)c, (void)on, (void)n, (void)categories;
+	return fmi2OK;
+}
+
+fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDefined, fmi2Real tolerance, fmi2Real start,
+                               fmi2Boolean stopDefined, fmi2Real stop) {
+	(void)c, (void)toleranceDefined, (void)tolerance, (void)start, (void)stopDefined, (void)stop;
+#ifdef STOP
+	if (!stopDefined) return fmi2Error;
+#endif
+	return fmi2OK;
+}
+
+fmi2Status fmi2EnterInitializationMode(fmi2Component c) {
+	Life *m = c;
+#ifdef DIVIDE
+	if (m->u == 0) return fmi2Error;
+#endif
+	(void)m;
+	return fmi2OK;
+}
+
+fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
+	Life *m = c;
+#ifdef CLIP
+	if (m->k > 5) m->k = 5;
+	m->mode = 1;
+	m->on = 0;
+	m->text[3] = 0;
+#endif
+	(void)m;
+	return fmi2OK;
+}
+
+fmi2Status fmi2Terminate(fmi2Component c) {
+	(void)c;
+#ifdef BAD_END
+	return fmi2Error;
+#endif
+	return fmi2OK;
+}
+
+fmi2Status fmi2Reset(fmi2Component c) { return c ? fmi2Error : fmi2Fatal; }
+
+static double output(const Life *m) {
+	double y = m->x + m->z;
+#ifdef RESTART
+	if (m->restored) y *= 1 + RESTART;
+#endif
+#ifdef JITTER
+	if (m->restored % 2) y *= 1 + JITTER;
+#endif
+	return y;
+}
+
+fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Real v[]) {
+	const Life *m = c;
+	for (size_t i = 0; i < n; i++) v[i] = vr[i] == 0 ? m->u : vr[i] == 1 ? output(m) : m->k;
+	return fmi2OK;
+}
+
+fmi2Status fmi2GetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Integer v[]) {
+	const Life *m = c;
+	for (size_t i = 0; i < n; i++) v[i] = vr[i] == 0 ? m->mode : vr[i] == 1 ? m->n : instances;
+	return fmi2OK;
+}
+
+fmi2Status fmi2GetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Boolean v[]) {
+	(void)vr;
+	for (size_t i = 0; i < n; i++) v[i] = ((Life *)c)->on;
+	return fmi2OK;
+}
+
+fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2String v[]) {
+	(void)vr;
+	for (size_t i = 0; i < n; i++) v[i] = ((Life *)c)->text;
+	return fmi2OK;
+}
+
+fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Real v[]) {
+	Life *m = c;
+	for (size_t i = 0; i < n; i++) *(vr[i] == 0 ? &m->u : &m->k) = v[i];
+	return fmi2OK;
+}
+
+fmi2Status fmi2SetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Integer v[]) {
+	Life *m = c;
+	for (size_t i = 0; i < n; i++) *(vr[i] == 0 ? &m->mode : &m->n) = v[i];
+	return fmi2OK;
+}
+
+fmi2Status fmi2SetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Boolean v[]) {
+	(void)vr;
+	for (size_t i = 0; i < n; i++) ((Life *)c)->on = v[i];
+	return fmi2OK;
+}
+
+fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2String v[]) {
+	(void)vr;
+	for (size_t i = 0; i < n; i++) strncpy(((Life *)c)->text, v[i], sizeof((Life *)c)->text - 1);
+	return fmi2OK;
+}
+
+fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
+#ifdef REFUSE
+	(void)c, (void)state;
+	return fmi2Error;
+#else
+	if (!*state) *state = malloc(sizeof(Life));
+	memcpy(*state, c, sizeof(Life));
+	return fmi2OK;
+#endif
+}
+
+fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
+	Life *m = c, keep = *m;
+#ifndef STUCK
+	memcpy(m, state, sizeof *m);
+#endif
+#ifdef FORGET
+	m->z = keep.z;
+#endif
+	m->restored = keep.restored + 1;
+	return fmi2OK;
+}
+
+fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
+	(void)c;
+	free(*state);
+	*state = NULL;
+	return fmi2OK;
+}
+
+fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noRestore) {
+	Life *m = c;
+	(void)t, (void)noRestore;
+#ifdef COARSE
+	if (h > COARSE) return fmi2Discard;
+#endif
+	m->x += h * m->k * (m->u - m->x);
+	m->z += h * m->u;
+	return fmi2OK;
+}
+
+fmi2Status fmi2CancelStep(fmi2Component c) { return c ? fmi2Error : fmi2Fatal; }
+
+fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind k, fmi2Status *s) {
+	(void)c, (void)k, (void)s;
+	return fmi2Discard;
+}
+
+fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind k, fmi2Real *v) {
+	(void)c, (void)k, (void)v;
+	return fmi2Discard;
+}
+
+fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind k, fmi2Boolean *v) {
+	(void)c, (void)k, (void)v;
+	return fmi2Discard;
+}
