@@ -401,7 +401,7 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		info := r.sys.Infos[i]
 		replay, err := verifier.VerifyRollback(ctx, e, r.grid.at(1)-r.t)
 		if err != nil {
-			return fmt.Errorf("%s: rollback at t = %.12g s: %w", info.Name, r.t, err)
+			return fmt.Errorf("%s: rollback at t = %.12g s: %w", info, r.t, err)
 		}
 		if r.result.Replay == nil {
 			r.result.Replay = make(map[string]Replay)
