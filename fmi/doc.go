@@ -48,6 +48,8 @@
 //   - After Fatal nothing of that FMU is called again; libraries are never
 //     unloaded.
 //   - FMUs run in the process: one that crashes takes it along. What can be
-//     undone is undone: signal handlers and working directory that an FMU
-//     changes while it is loaded, created or initialised are restored.
+//     undone is undone: signal handlers, locale and working directory that an
+//     FMU changes while it is loaded, created, initialised or ended are put
+//     back, floating-point modes after every call (CallPath says where), and a
+//     message of the category OwnCategory names the FMU.
 package fmi

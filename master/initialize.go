@@ -28,6 +28,7 @@ type initializer struct {
 	modes  []Initializer // by subsystem; nil = none
 	dirty  []bool        // by subsystem: inputs changed since it was evaluated
 	report []Loop
+	before []float64 // scratch
 	// declared marks the ports on loops that are closed by declared dependencies.
 	declared []bool
 }
@@ -101,9 +102,18 @@ func (n *initializer) solve(ctx context.Context) error {
 	return nil
 }
 
-// evaluate couples the inputs of a subsystem and reads its outputs.
+// evaluate couples the inputs of a subsystem and reads its outputs. A value that
+// is not finite is not handed on: it may be a matter of the first guess, and if
+// it stays, its source is to be named and not who refuses it.
 func (n *initializer) evaluate(i int) error {
+	u := n.x.In(i)
+	n.before = append(n.before[:0], u...)
 	n.x.Couple(i, n.t, n.x.U)
+	for k, v := range u {
+		if v-v != 0 {
+			u[k] = n.before[k]
+		}
+	}
 	return n.apply(i)
 }
 

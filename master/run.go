@@ -401,7 +401,7 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		info := r.sys.Infos[i]
 		replay, err := verifier.VerifyRollback(ctx, e, r.grid.at(1)-r.t)
 		if err != nil {
-			return fmt.Errorf("%s: rollback at t = %.12g s: %w", info.Name, r.t, err)
+			return fmt.Errorf("%s: rollback at t = %.12g s: %w", info, r.t, err)
 		}
 		if r.result.Replay == nil {
 			r.result.Replay = make(map[string]Replay)
@@ -515,6 +515,7 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 			return 0, err
 		}
 	}
+	last := H // attempted
 	var cause error
 	for range maxRetries {
 		if r.saver != nil {
@@ -546,15 +547,15 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 		r.rejected++
 		r.alg.Reject(r.t, H)
 		r.x.revert()
-		H = shorter
-		if r.t+H == r.t {
+		if r.t+shorter == r.t {
 			break
 		}
+		last, H = H, shorter
 	}
 	if cause == nil {
-		return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s", r.t, H)
+		return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s", r.t, last)
 	}
-	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, H, cause)
+	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
 }
 
 func (r *Run) save() error {

@@ -227,7 +227,7 @@ func TestShortReach(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	boom := errors.New("boom")
 	for _, stage := range []string{"enter", "eval", "exit", "outputs"} {
-		bad := &stubborn{fake: newFake("b", 1, 1), at: stage, err: boom}
+		bad := &faltering{fake: newFake("b", 1, 1), at: stage, err: boom}
 		subs, others := healthy(bad)
 		memory := &mastertest.Memory{}
 		result, err := newRun(t, system(t, subs), master.Options{Start: 3, Stop: 4, Step: 0.1, Recorders: []master.Recorder{memory}}).Run(t.Context())
@@ -246,29 +246,29 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// stubborn fails at a stage of the start.
-type stubborn struct {
+// faltering fails at a stage of the start.
+type faltering struct {
 	*fake
 	at  string
 	err error
 }
 
-func (s *stubborn) fail(stage string) error {
+func (s *faltering) fail(stage string) error {
 	if s.at == stage {
 		return s.err
 	}
 	return nil
 }
-func (s *stubborn) EnterInit(ctx context.Context, e master.Experiment) error {
+func (s *faltering) EnterInit(ctx context.Context, e master.Experiment) error {
 	return errors.Join(s.fail("enter"), s.fake.EnterInit(ctx, e))
 }
-func (s *stubborn) EvalInit() error { return errors.Join(s.fail("eval"), s.fake.EvalInit()) }
-func (s *stubborn) ExitInit() error { return errors.Join(s.fail("exit"), s.fake.ExitInit()) }
-func (s *stubborn) Outputs(y []float64) error {
+func (s *faltering) EvalInit() error { return errors.Join(s.fail("eval"), s.fake.EvalInit()) }
+func (s *faltering) ExitInit() error { return errors.Join(s.fail("exit"), s.fake.ExitInit()) }
+func (s *faltering) Outputs(y []float64) error {
 	return errors.Join(s.fail("outputs"), s.fake.Outputs(y))
 }
-func (s *stubborn) Terminate() error { return errors.Join(s.fail("terminate"), s.fake.Terminate()) }
-func (s *stubborn) Close() error {
+func (s *faltering) Terminate() error { return errors.Join(s.fail("terminate"), s.fake.Terminate()) }
+func (s *faltering) Close() error {
 	if s.at == "close panic" {
 		panic(s.err)
 	}
@@ -280,7 +280,7 @@ func (s *stubborn) Close() error {
 func TestEndFails(t *testing.T) {
 	boom := errors.New("boom")
 	for _, stage := range []string{"terminate", "close", "close panic"} {
-		subs, others := healthy(&stubborn{fake: newFake("b", 0, 1), at: stage, err: boom})
+		subs, others := healthy(&faltering{fake: newFake("b", 0, 1), at: stage, err: boom})
 		memory := &mastertest.Memory{}
 		result, err := newRun(t, system(t, subs), master.Options{Stop: 1, Step: 0.5, Recorders: []master.Recorder{memory}}).Run(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "b: ending: ") || !strings.Contains(err.Error(), "boom") {

@@ -95,7 +95,7 @@ func TestRollbackVerified(t *testing.T) {
 	if o.code != 1 || o.manifest.Status != "failed" {
 		t.Fatalf("exit code %d, %s\n%s", o.code, o.manifest.Status, o.output)
 	}
-	for _, part := range []string{"life: rollback", "canGetAndSetFMUstate", "y is ", "relative difference"} {
+	for _, part := range []string{"life (life.fmu): rollback", "canGetAndSetFMUstate", "y is ", "relative difference"} {
 		if !strings.Contains(o.manifest.Reason, part) {
 			t.Errorf("no %q in %q", part, o.manifest.Reason)
 		}

@@ -168,25 +168,33 @@ func run(t testing.TB, args ...string) *outcome {
 			t.Fatalf("manifest: %v\n%s", err, data)
 		}
 	}
-	if f, err := os.Open(o.results); err == nil {
-		defer f.Close()
-		rows, err := csv.NewReader(f).ReadAll()
-		if err != nil {
-			t.Fatalf("results: %v", err)
-		}
-		o.columns = map[string][]float64{}
-		o.rows = len(rows) - 1
-		for c, name := range rows[0] {
-			for _, row := range rows[1:] {
-				v, err := strconv.ParseFloat(row[c], 64)
-				if err != nil {
-					break // a column of text
-				}
-				o.columns[name] = append(o.columns[name], v)
+	o.read(t)
+	return o
+}
+
+// read takes the results in, if there are any.
+func (o *outcome) read(t testing.TB) {
+	t.Helper()
+	f, err := os.Open(o.results)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatalf("results: %v", err)
+	}
+	o.columns = map[string][]float64{}
+	o.rows = len(rows) - 1
+	for c, name := range rows[0] {
+		for _, row := range rows[1:] {
+			v, err := strconv.ParseFloat(row[c], 64)
+			if err != nil {
+				break // a column of text
 			}
+			o.columns[name] = append(o.columns[name], v)
 		}
 	}
-	return o
 }
 
 // complete is run for a run that must come to its end.

@@ -60,6 +60,7 @@ typedef struct {
 	Lti lti;
 	int happened;                /* how often */
 	int warned;                  /* the call under way is to return Warning */
+	int leave;                   /* it is to leave with these modes; its own work is not to suffer */
 	int discarded, ended, mute;  /* what is true of the last step */
 	int pending, polls;
 	double t, h;                 /* the pending step */
@@ -240,9 +241,7 @@ static fmi2Status strike(Instance *m, int during, double t, const char *function
 	case Fault_LogName:
 		m->callbacks.logger(m->callbacks.componentEnvironment, "nobody", fmi2Warning, "logEvents", "with a wrong name");
 		break;
-	case Fault_Rounding: fesetround(FE_UPWARD); break;
-	case Fault_FlushToZero: flush_to_zero(); break;
-	case Fault_Exceptions: unmask_exceptions(); break;
+	case Fault_Rounding: case Fault_FlushToZero: case Fault_Exceptions: f->leave = m->s.n[FAULT]; break;
 	case Fault_Locale: change_locale(); break;
 	case Fault_Directory: change_directory(); break;
 	case Fault_Signals: take_signals(); break;
@@ -258,7 +257,16 @@ static fmi2Status strike(Instance *m, int during, double t, const char *function
 	} while (0)
 
 /* done gives the status of a function that has done its work. */
-static fmi2Status done(Instance *m, fmi2Status s) { return s == fmi2OK && faults(m)->warned ? fmi2Warning : s; }
+static fmi2Status done(Instance *m, fmi2Status s) {
+	Faults *f = faults(m);
+	switch (f->leave) {
+	case Fault_Rounding: fesetround(FE_UPWARD); break;
+	case Fault_FlushToZero: flush_to_zero(); break;
+	case Fault_Exceptions: unmask_exceptions(); break;
+	}
+	f->leave = 0;
+	return s == fmi2OK && f->warned ? fmi2Warning : s;
+}
 
 #define IDLE(m)                                                                                   \
 	do {                                                                                          \

@@ -1,0 +1,552 @@
+package test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmus"
+)
+
+// misbehavingPair couples a healthy FMU with one that misbehaves, called bad.
+const misbehavingPair = `<?xml version="1.0" encoding="UTF-8"?>
+<ssd:SystemStructureDescription version="1.0" name="pair"
+    xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"
+    xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+  <ssd:System name="pair">
+    <ssd:Elements>
+      <ssd:Component name="good" type="application/x-fmu-sharedlibrary" source="resources/mass_force.fmu">
+        <ssd:Connectors>
+          <ssd:Connector name="F" kind="input"><ssc:Real/></ssd:Connector>
+          <ssd:Connector name="x" kind="output"><ssc:Real/></ssd:Connector>
+        </ssd:Connectors>
+      </ssd:Component>
+      <ssd:Component name="bad" type="application/x-fmu-sharedlibrary" source="resources/%[1]s.fmu">
+        <ssd:Connectors>
+          <ssd:Connector name="u" kind="input"><ssc:Real/></ssd:Connector>
+          <ssd:Connector name="x" kind="output"><ssc:Real/></ssd:Connector>
+        </ssd:Connectors>
+      </ssd:Component>%[2]s
+    </ssd:Elements>
+    <ssd:Connections>
+      <ssd:Connection startElement="good" startConnector="x" endElement="bad" endConnector="u"/>
+      <ssd:Connection startElement="bad" startConnector="x" endElement="good" endConnector="F"/>
+    </ssd:Connections>
+  </ssd:System>
+  <ssd:DefaultExperiment startTime="0" stopTime="1"/>
+</ssd:SystemStructureDescription>
+`
+
+var pairs struct {
+	sync.Mutex
+	made map[string]string
+}
+
+// badPair gives the folder of a system of a healthy FMU and a misbehaving one. The
+// FMU may be followed by "+ name" for a third, uncoupled component of it.
+func badPair(t testing.TB, fmu string) string {
+	t.Helper()
+	pairs.Lock()
+	defer pairs.Unlock()
+	if dir := pairs.made[fmu]; dir != "" {
+		return dir
+	}
+	name, third, more := strings.Cut(fmu, "+")
+	element := ""
+	if more {
+		element = fmt.Sprintf("\n      <ssd:Component name=%q type=\"application/x-fmu-sharedlibrary\" source=\"resources/%s.fmu\"/>", third, name)
+	}
+	dir := filepath.Join(work, "pair-"+fmu)
+	resources := filepath.Join(dir, "resources")
+	if err := os.MkdirAll(resources, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []string{"mass_force", name} {
+		if _, err := fmus.Build(resources, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), fmt.Appendf(nil, misbehavingPair, name, element), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if pairs.made == nil {
+		pairs.made = map[string]string{}
+	}
+	pairs.made[fmu] = dir
+	return dir
+}
+
+// aftermath is all that a run of a pair leaves.
+type aftermath struct {
+	*outcome
+	calls map[string][]string // by component: "DoStep Error" and so on, in order
+}
+
+// pairCommand prepares a run in steps of 0.1 s from a folder of its own.
+func pairCommand(t testing.TB, fmu, set string, args ...string) (cmd *exec.Cmd, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	temp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(temp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// All files by relative names: an FMU may change the directory.
+	all := []string{"run", "--output", "results.csv", "--log-fmi-calls", "calls.txt"}
+	if !slices.Contains(args, "--step-size") {
+		args = append([]string{"--step-size", "0.1"}, args...)
+	}
+	for _, s := range strings.Fields(set) {
+		all = append(all, "--set", "bad."+s)
+	}
+	cmd = exec.Command(program, append(append(all, args...), badPair(t, fmu))...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "TMP="+temp, "TEMP="+temp)
+	return cmd, dir
+}
+
+// examine reads what a run has left in dir, and holds what must be true however
+// it ended: whole lines, no temporary folder, no Go panic.
+func examine(t testing.TB, dir string, cmd *exec.Cmd, output string) *aftermath {
+	t.Helper()
+	a := &aftermath{outcome: &outcome{code: cmd.ProcessState.ExitCode(), output: output, results: filepath.Join(dir, "results.csv")}, calls: map[string][]string{}}
+	if strings.Contains(output, "goroutine ") || strings.Contains(output, "panic") {
+		t.Errorf("the program crashed:\n%s", output)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "tmp")); err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary folder: %v, %v", left, err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &a.manifest)
+	}
+	if err != nil && a.code != 2 {
+		t.Errorf("manifest: %v", err)
+	}
+	if table, err := os.ReadFile(a.results); err == nil {
+		if !bytes.HasSuffix(table, []byte("\n")) {
+			t.Error("the results do not end with a whole line")
+		}
+		a.read(t)
+	}
+	trace, err := os.ReadFile(filepath.Join(dir, "calls.txt"))
+	if err != nil && a.code != 2 {
+		t.Errorf("calls: %v", err)
+	}
+	for line := range strings.Lines(string(trace)) {
+		// "0.001 bad fmi2DoStep t=0 … -> OK 0.1µs"
+		call, result, _ := strings.Cut(line, " -> ")
+		w, r := strings.Fields(call), strings.Fields(result)
+		if len(w) < 3 || len(r) < 1 {
+			t.Fatalf("not understood in the log of calls: %q", line)
+		}
+		a.calls[w[1]] = append(a.calls[w[1]], strings.TrimPrefix(w[2], "fmi2")+" "+r[0])
+	}
+	return a
+}
+
+func runPair(t testing.TB, fmu, set string, args ...string) *aftermath {
+	t.Helper()
+	cmd, dir := pairCommand(t, fmu, set, args...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return examine(t, dir, cmd, string(out))
+}
+
+// ends tells whether the calls of a component end with these.
+func (a *aftermath) ends(component string, calls ...string) bool {
+	c := a.calls[component]
+	return len(c) >= len(calls) && slices.Equal(c[len(c)-len(calls):], calls)
+}
+
+// clean tells whether a component was ended as the standard wants it: Terminate
+// and Free once each, in this order, at the end.
+func (a *aftermath) clean(component string) bool {
+	n := 0
+	for _, c := range a.calls[component] {
+		if strings.HasPrefix(c, "Terminate ") || strings.HasPrefix(c, "FreeInstance ") {
+			n++
+		}
+	}
+	return n == 2 && a.ends(component, "Terminate OK", "FreeInstance void")
+}
+
+// Each fault leads to the outcome of the checklist (fmi2 30, 51–56, 62, 69, 72).
+func TestMisbehaviour(t *testing.T) {
+	const shorten = "--param=discard=shorten"
+	free := "FreeInstance void"
+	for _, c := range []struct {
+		name, fmu, set string
+		args           []string
+		status         string
+		end            float64  // time of the last row; -1: no row
+		says           []string // in the reason; of a complete run in a warning
+		ends           []string // last calls of bad; nil: ended cleanly
+		freed          bool     // good is freed without Terminate: it was not initialised
+	}{
+		{name: "nothing", status: "complete", end: 1},
+		{name: "warning", set: "fault=Warning", status: "complete", end: 1},
+
+		{name: "discard", set: "fault=Discard at=0.35", status: "failed", end: 0.3,
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.3 s", "fmi2DoStep returned Discard", "t = 0.35 s", "discard=shorten"}},
+		{name: "discard, shortened", set: "fault=Discard at=0.35", args: []string{shorten}, status: "complete", end: 1},
+		{name: "discard without information, shortened", set: "fault=DiscardMute at=0.35", args: []string{shorten}, status: "complete", end: 1},
+		{name: "discard without information", set: "fault=DiscardMute at=0.35", status: "failed", end: 0.3,
+			says: []string{"bad (misbehave.fmu)", "step discarded at t = 0.3 s"}},
+		{name: "discard without rollback", fmu: "misbehave_plain", set: "fault=Discard at=0.35", status: "failed", end: 0.3,
+			says: []string{"bad (misbehave_plain.fmu)", "t = 0.35 s", "bad (misbehave_plain.fmu) cannot roll back", "smaller step size"}},
+		{name: "too long a step", set: "fault=TooLong above=0.03", args: []string{shorten}, status: "complete", end: 1},
+		{name: "too long every step", set: "fault=TooLong at=0.35", args: []string{shorten}, status: "failed", end: 0.4,
+			says: []string{"rejected down to", "bad (misbehave.fmu)", "fmi2DoStep returned Discard", "t = 0.4 s"}},
+		{name: "discard and end", set: "fault=DiscardAndEnd at=0.35", status: "incomplete", end: 0.3,
+			says: []string{"bad (misbehave.fmu)", "asked to end", "t = 0.35 s"}},
+
+		{name: "error in doStep", set: "fault=Error at=0.35", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2DoStep returned Error", "on purpose"}, ends: []string{"DoStep Error", free}},
+		{name: "fatal in doStep", set: "fault=Fatal at=0.35", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2DoStep returned Fatal", "on purpose"}, ends: []string{"DoStep Fatal"}},
+		{name: "fatal with a saved state", set: "fault=Fatal at=0.35", args: []string{shorten}, status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "fmi2DoStep returned Fatal"}, ends: []string{"DoStep Fatal"}},
+		{name: "undefined status", set: "fault=Undefined at=0.35", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "fmi2DoStep returned status(17)"}, ends: []string{"DoStep status(17)", free}},
+
+		{name: "pending", set: "fault=Pending at=0.35 polls=3", status: "complete", end: 1},
+		{name: "pending, then discard", set: "fault=Pending at=0.35 polls=3 ending=Discard fraction=0.5", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "Discard", "t = 0.45 s"}},
+		{name: "pending, then discard, shortened", set: "fault=Pending at=0.35 polls=3 ending=Discard fraction=0.5 times=1", args: []string{shorten},
+			status: "complete", end: 1},
+		{name: "pending, then error", set: "fault=Pending at=0.35 polls=3 ending=Error", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2DoStep returned Error"}, ends: []string{"GetStatus OK", free}},
+		{name: "pending, then fatal", set: "fault=Pending at=0.35 polls=3 ending=Fatal", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2DoStep returned Fatal"}, ends: []string{"GetStatus OK"}},
+
+		{name: "NaN", set: "fault=NaN at=0.35", status: "failed", end: 0.4, says: []string{"bad (misbehave.fmu)", "bad.x is NaN at t = 0.5 s"}},
+		{name: "infinite", set: "fault=Infinity at=0.35", status: "failed", end: 0.4, says: []string{"bad (misbehave.fmu)", "bad.x is infinite at t = 0.5 s"}},
+		{name: "NaN at the start", set: "fault=NaN during=GetReal", status: "failed", end: -1, says: []string{"bad", "NaN"}},
+		{name: "NaN when got", set: "fault=NaN during=GetReal at=0.35", status: "failed", end: 0.3, says: []string{"bad (misbehave.fmu)", "bad.x is NaN at t = 0.4 s"}},
+		{name: "NaN that is only recorded", set: "fault=NaN during=GetReal at=0.35 variable=3", args: []string{"--record", "bad.*"}, status: "complete", end: 1,
+			says: []string{"bad (misbehave.fmu)", "bad.der(x) is NaN from t = 0.4 s"}},
+
+		{name: "error in get", set: "fault=Error during=GetReal at=0.35", status: "failed", end: 0.3,
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.3 s", "fmi2GetReal returned Error"}, ends: []string{"GetReal Error", free}},
+		{name: "fatal in get", set: "fault=Fatal during=GetReal at=0.35", status: "failed", end: 0.3,
+			says: []string{"bad (misbehave.fmu)", "fmi2GetReal returned Fatal"}, ends: []string{"GetReal Fatal"}},
+		{name: "error in set", set: "fault=Error during=SetReal at=0.35", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2SetReal returned Error"}, ends: []string{"SetReal Error", free}},
+		{name: "fatal in set", set: "fault=Fatal during=SetReal at=0.35", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "fmi2SetReal returned Fatal"}, ends: []string{"SetReal Fatal"}},
+		{name: "value refused", set: "fault=Discard during=SetReal at=0.35", status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "fmi2SetReal returned Discard", "rejects the value of an input"}},
+		{name: "error in input derivatives", set: "fault=Error during=SetRealInputDerivatives at=0.35", args: []string{"--param", "order=1"}, status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "fmi2SetRealInputDerivatives returned Error", "delivery=substeps"}, ends: []string{"SetRealInputDerivatives Error", free}},
+		{name: "error in saving", set: "fault=Error during=GetFMUstate at=0.35", args: []string{shorten}, status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "saving the state at t = 0.4 s", "fmi2GetFMUstate returned Error"}, ends: []string{"GetFMUstate Error", "FreeFMUstate OK", free}},
+		{name: "fatal in restoring", set: "fault=Fatal during=SetFMUstate at=0.35", args: []string{shorten}, status: "failed", end: 0.4,
+			says: []string{"bad (misbehave.fmu)", "going back to t = 0.4 s", "fmi2SetFMUstate returned Fatal"}, ends: []string{"SetFMUstate Fatal"}},
+
+		{name: "error before initialisation", set: "fault=Error during=EnterInitializationMode", status: "failed", end: -1, freed: true,
+			says: []string{"bad (misbehave.fmu)", "initialisation at t = 0 s", "fmi2EnterInitializationMode returned Error"}, ends: []string{"EnterInitializationMode Error", free}},
+		{name: "fatal before initialisation", set: "fault=Fatal during=EnterInitializationMode", status: "failed", end: -1, freed: true,
+			says: []string{"bad (misbehave.fmu)", "fmi2EnterInitializationMode returned Fatal"}, ends: []string{"EnterInitializationMode Fatal"}},
+		{name: "error in initialisation", set: "fault=Error during=GetReal", status: "failed", end: -1, freed: true,
+			says: []string{"bad (misbehave.fmu)", "initialisation at t = 0 s", "fmi2GetReal returned Error"}, ends: []string{"GetReal Error", free}},
+		{name: "error after initialisation", set: "fault=Error during=ExitInitializationMode", status: "failed", end: -1,
+			says: []string{"bad (misbehave.fmu)", "initialisation at t = 0 s", "fmi2ExitInitializationMode returned Error"}, ends: []string{"ExitInitializationMode Error", free}},
+
+		{name: "error at the end", set: "fault=Error during=Terminate", status: "failed", end: 1,
+			says: []string{"bad (misbehave.fmu)", "ending", "fmi2Terminate returned Error"}, ends: []string{"Terminate Error", free}},
+		{name: "fatal at the end", set: "fault=Fatal during=Terminate", status: "failed", end: 1,
+			says: []string{"bad (misbehave.fmu)", "ending", "fmi2Terminate returned Fatal"}, ends: []string{"Terminate Fatal"}},
+
+		{name: "refuses to be", fmu: "misbehave_refuse", status: "failed", end: -1, freed: true,
+			says: []string{"bad (misbehave_refuse.fmu)", "fmi2Instantiate", "no licence"}, ends: []string{"Instantiate null"}},
+		{name: "wrong guid", fmu: "misbehave_guid", status: "failed", end: -1, freed: true,
+			says: []string{"bad (misbehave_guid.fmu)", "fmi2Instantiate", "guid", "{00000000-0000-0000-0000-000000000000}"}, ends: []string{"Instantiate null"}},
+
+		{name: "stops short", set: "fault=StopShort at=0.35 fraction=0.5", status: "complete", end: 1,
+			says: []string{"misbehave.fmu", "step from t = 0.4 s by 0.1 s", "variable time", "0.45 s"}},
+		{name: "constant step", fmu: "misbehave_constant", status: "complete", end: 1},
+		{name: "constant step off the grid", fmu: "misbehave_constant", args: []string{"--stop-time", "0.97"}, status: "complete", end: 0.9,
+			says: []string{"bad (misbehave_constant.fmu) cannot vary its step"}},
+		{name: "refuses orders above 1", set: "fault=RefuseOrders", args: []string{"--param", "order=2"}, status: "complete", end: 1,
+			says: []string{"bad", "up to order 1, not 2", "substeps"}},
+		{name: "ignores orders above 1", set: "fault=IgnoreOrders", args: []string{"--param", "order=2"}, status: "complete", end: 1,
+			says: []string{"bad", "up to order 1, not 2", "substeps"}},
+		{name: "has no rollback", fmu: "misbehave_lies", args: []string{shorten}, status: "failed", end: -1,
+			says: []string{"bad (misbehave_lies.fmu): rollback", "fmi2GetFMUstate returned Error"}}, // found on an instance of its own
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.fmu == "" {
+				c.fmu = "misbehave"
+			}
+			a := runPair(t, c.fmu, c.set, c.args...)
+			code := 1
+			said := a.manifest.Reason
+			if c.status == "complete" {
+				code, said = 0, strings.Join(a.manifest.Warnings, "\n")
+			}
+			if a.code != code || a.manifest.Status != c.status {
+				t.Errorf("exit code %d, status %s, want %d, %s", a.code, a.manifest.Status, code, c.status)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(said, s) || !strings.Contains(a.output, s) {
+					t.Errorf("%q is not said", s)
+				}
+			}
+			end := -1.0
+			if a.rows > 0 {
+				times := a.column(t, "time")
+				end = times[len(times)-1]
+			}
+			if d := end - c.end; d > 1e-9 || d < -1e-9 {
+				t.Errorf("the last row is at %g, want %g", end, c.end)
+			}
+			if c.ends == nil && !a.clean("bad") || !a.ends("bad", c.ends...) {
+				t.Errorf("bad ends with %v, want %v", a.calls["bad"], c.ends)
+			}
+			if c.freed && (!a.ends("good", free) || a.clean("good")) || !c.freed && !a.clean("good") {
+				t.Errorf("good ends with %v", a.calls["good"])
+			}
+			if t.Failed() {
+				t.Logf("reason %q\nwarnings %q\n%s", a.manifest.Reason, a.manifest.Warnings, a.output)
+			}
+		})
+	}
+}
+
+// What an FMU changes in the process is put back, and told once with its name;
+// results and files are those of an FMU that changes nothing (fmi2 73).
+func TestProcessIsPutBack(t *testing.T) {
+	read := func(a *aftermath) string {
+		data, err := os.ReadFile(a.results)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	want := read(runPair(t, "misbehave", ""))
+	const modes = "misbehave.fmu: the FMU changes the floating-point modes (rounding, flush to zero or exceptions) in fmi2"
+	for _, c := range []struct {
+		fault, during, says string // says "": nothing
+	}{
+		{"Rounding", "DoStep", modes + "DoStep"},
+		{"FlushToZero", "DoStep", modes + "DoStep"},
+		{"Exceptions", "DoStep", modes + "DoStep"},
+		{"Rounding", "GetReal", modes + "GetReal"},
+		{"FlushToZero", "EnterInitializationMode", modes + "EnterInitializationMode"},
+		{"Locale", "EnterInitializationMode", "changed the locale of the C library"},
+		{"Locale", "ExitInitializationMode", "changed the locale of the C library"},
+		{"Directory", "EnterInitializationMode", `changed the working directory to "/"`},
+		{"Directory", "DoStep", ""}, // not looked at in steps, but files stay where they belong
+		{"Signals", "ExitInitializationMode", "replaced the handlers of signals 2 (interrupt), 8 (floating point exception), 11 (segmentation fault)"},
+		{"Signals", "Terminate", "replaced the handlers of signals"},
+	} {
+		t.Run(c.fault+" in "+c.during, func(t *testing.T) {
+			if runtime.GOOS != "linux" && (c.fault == "Signals" || c.fault == "Locale") || fmi.CallPath != "trampoline" && strings.HasPrefix(c.says, modes) {
+				c.says = "" // what cannot be told there; see package fmi
+			}
+			a := runPair(t, "misbehave", "fault="+c.fault+" during="+c.during)
+			if a.code != 0 || a.manifest.Status != "complete" || !a.clean("bad") || !a.clean("good") {
+				t.Fatalf("exit code %d, %s\n%s", a.code, a.manifest.Reason, a.output)
+			}
+			if got := read(a); got != want {
+				t.Errorf("results\n%swant\n%s", got, want)
+			}
+			told := strings.Join(a.manifest.Warnings, "\n")
+			if n := strings.Count(told, c.says); c.says != "" && (n != 1 || strings.Count(a.output, c.says) != 1) || c.says == "" && told != "" {
+				t.Errorf("warnings %q, want %q once\n%s", told, c.says, a.output)
+			}
+		})
+	}
+}
+
+// While it loads and is instantiated an FMU can do the same.
+func TestLoadChangesProcess(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Log("signal handlers and locale are compared on Linux only")
+	}
+	a := runPair(t, "misbehave_load", "")
+	if a.code != 0 || a.manifest.Status != "complete" {
+		t.Fatalf("exit code %d, %s\n%s", a.code, a.manifest.Reason, a.output)
+	}
+	want := []string{`while loading: the FMU changed the working directory to "/"`, `misbehave_load.fmu: the FMU changed the working directory to "/"`}
+	if runtime.GOOS == "linux" {
+		want = append(want, "while loading: the FMU replaced the handlers", "misbehave_load.fmu: the FMU replaced the handlers",
+			"while loading: the FMU changed the locale", "misbehave_load.fmu: the FMU changed the locale")
+	}
+	if fmi.CallPath == "trampoline" {
+		want = append(want, "while loading: the FMU changes the floating-point modes", "misbehave_load.fmu: the FMU changes the floating-point modes")
+	}
+	for _, w := range want {
+		if n := strings.Count(strings.Join(a.manifest.Warnings, "\n"), w); n != 1 {
+			t.Errorf("%q is said %d times in %q", w, n, a.manifest.Warnings)
+		}
+	}
+}
+
+// The logger takes whatever an FMU makes of it (fmi2 33–35).
+func TestMisuseOfLogger(t *testing.T) {
+	for _, c := range []struct {
+		set    string
+		says   []string // on the console
+		never  string
+		warned string // in the manifest
+	}{
+		{set: "fault=LogFormats times=1", never: "was carried out", says: []string{
+			"format has 12 % and  3.14|5   |1234567890123|42|c", "reference x and fault, # and #r999#", "null (null)", "count stays",
+			"1.000000 2.000000 3.000000 4.000000 5.000000 6.000000 7.000000 8.000000 9.000000 10.000000",
+			"bytes \uFFFD", "no category", "undeclared category", "undefined status"}},
+		{set: "fault=LogStorm messages=30000 times=1", says: []string{"message 1 of 30000", "message 2000 of 30000"}, never: "message 3000 of 30000",
+			warned: "28000 log messages of the FMU dropped"},
+		{set: "fault=LogThread messages=50 times=1", says: []string{"from a thread of its own, 0", "from a thread of its own, 49"}},
+		{set: "fault=LogEnvironment", says: []string{"with a wrong environment"}, warned: "wrong componentEnvironment"},
+		{set: "fault=LogName times=1", says: []string{"with a wrong name (slave=bad"}},
+	} {
+		for _, during := range []string{"DoStep", "EnterInitializationMode"} {
+			t.Run(c.set+" in "+during, func(t *testing.T) {
+				a := runPair(t, "misbehave", c.set+" during="+during)
+				if a.code != 0 || a.manifest.Status != "complete" || !a.clean("bad") {
+					t.Fatalf("exit code %d, %s\n%.2000s", a.code, a.manifest.Reason, a.output)
+				}
+				for _, s := range c.says {
+					if !strings.Contains(a.output, s) {
+						t.Errorf("%q is not in\n%.3000s", s, a.output)
+					}
+				}
+				if c.never != "" && strings.Contains(a.output, c.never) {
+					t.Errorf("%q is in the output", c.never)
+				}
+				if warned := strings.Join(a.manifest.Warnings, "\n"); strings.Count(warned, c.warned) != 1 && c.warned != "" {
+					t.Errorf("warnings %q, want %q once", warned, c.warned)
+				}
+			})
+		}
+	}
+}
+
+// After Fatal no function of any instance of that FMU is called, the healthy
+// sister's neither (fmi2 55).
+func TestFatalEndsAllInstances(t *testing.T) {
+	a := runPair(t, "misbehave+sister", "fault=Fatal at=0.35")
+	if a.code != 1 || !a.ends("bad", "DoStep Fatal") || !a.clean("good") {
+		t.Errorf("exit code %d, bad %v, good %v\n%s", a.code, a.calls["bad"], a.calls["good"], a.output)
+	}
+	if s := a.calls["sister"]; len(s) == 0 || strings.HasPrefix(s[len(s)-1], "FreeInstance") || slices.Contains(s, "Terminate OK") {
+		t.Errorf("the sister's calls: %v", s)
+	}
+	if strings.Contains(a.output, "refused") {
+		t.Errorf("the end is told as a failure of its own:\n%s", a.output)
+	}
+}
+
+// A second instance of an FMU that lives once in a process is refused, not tried
+// (fmi2 37).
+func TestOncePerProcess(t *testing.T) {
+	if a := runPair(t, "misbehave_once", ""); a.code != 0 {
+		t.Errorf("alone: exit code %d\n%s", a.code, a.output)
+	}
+	a := runPair(t, "misbehave_once+sister", "")
+	if a.code != 2 || len(a.calls) != 0 {
+		t.Errorf("exit code %d, calls %v", a.code, a.calls)
+	}
+	for _, s := range []string{"misbehave_once.fmu", "only once per process", "bad, sister"} {
+		if !strings.Contains(a.output, s) {
+			t.Errorf("%q is not in\n%s", s, a.output)
+		}
+	}
+}
+
+// What can be found before an FMU is instantiated is (exit code 2): rollback is
+// asked for, and not offered.
+func TestShortenNeedsRollback(t *testing.T) {
+	for _, fmu := range []string{"misbehave_plain", "misbehave_constant"} {
+		a := runPair(t, fmu, "", "--param", "discard=shorten")
+		if a.code != 2 || !strings.Contains(a.output, "bad ("+fmu+".fmu)") || !strings.Contains(a.output, "roll back") || len(a.calls) != 0 {
+			t.Errorf("%s: exit code %d, calls %v\n%s", fmu, a.code, a.calls, a.output)
+		}
+	}
+}
+
+// A shortened step is taken to where the FMU got to, and leaves the results of
+// a run whose grid holds that time.
+func TestShortenedStepsAreRight(t *testing.T) {
+	a := runPair(t, "misbehave", "fault=Discard at=0.35", "--param", "discard=shorten")
+	times := a.column(t, "time")
+	if got, want := fmt.Sprint(times), "[0 0.1 0.2 0.30000000000000004 0.35 0.4 0.5 0.6000000000000001 0.7000000000000001 0.8 0.9 1]"; got != want {
+		t.Fatalf("points %s, want %s", got, want)
+	}
+	if a.manifest.Steps.Rejected != 1 {
+		t.Errorf("%d rejected steps, want 1", a.manifest.Steps.Rejected)
+	}
+	fine := runPair(t, "misbehave", "", "--step-size", "0.05").column(t, "bad.x")
+	plain := runPair(t, "misbehave", "").column(t, "bad.x")
+	x := a.column(t, "bad.x")
+	for k := range 4 { // the same steps up to there
+		if x[k] != plain[k] {
+			t.Errorf("bad.x at %g is %v, want %v", times[k], x[k], plain[k])
+		}
+	}
+	if d := x[len(x)-1] - fine[len(fine)-1]; d > 1e-3 || d < -1e-3 {
+		t.Errorf("bad.x at the end is %g off", d)
+	}
+}
+
+// A step that never ends is cancelled on Ctrl-C; the run ends like any other
+// that was interrupted (fmi2 53).
+func TestInterruptPending(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Log("a process cannot be sent an interrupt there")
+		return
+	}
+	for _, c := range []struct {
+		ending string
+		ends   []string
+	}{
+		{"OK", []string{"CancelStep OK", "FreeInstance void"}},
+		{"Uncancellable", []string{"CancelStep Error", "FreeInstance void"}},
+	} {
+		t.Run(c.ending, func(t *testing.T) {
+			cmd, dir := pairCommand(t, "misbehave", "fault=Pending at=0.35 polls=-1 ending="+c.ending)
+			var output bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &output, &output
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for range 200 { // until it is polled
+				if trace, _ := os.ReadFile(filepath.Join(dir, "calls.txt")); bytes.Contains(trace, []byte("value=Pending")) {
+					break
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			timer := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+			_ = cmd.Wait() // the exit code is what counts
+			timer.Stop()
+			a := examine(t, dir, cmd, output.String())
+			if a.code != 1 || a.manifest.Status != "incomplete" || !strings.Contains(a.manifest.Reason, "interrupted") ||
+				!strings.Contains(a.manifest.Reason, "bad (misbehave.fmu): step from t = 0.4 s") {
+				t.Errorf("exit code %d, %s, %q\n%s", a.code, a.manifest.Status, a.manifest.Reason, a.output)
+			}
+			if !a.ends("bad", c.ends...) || !a.clean("good") {
+				t.Errorf("bad %v, good %v", a.calls["bad"], a.calls["good"])
+			}
+			if times := a.column(t, "time"); times[len(times)-1] != 0.4 {
+				t.Errorf("rows at %v", times)
+			}
+		})
+	}
+}
