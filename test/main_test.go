@@ -18,6 +18,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmus"
 )
 
@@ -51,7 +52,11 @@ func setUp(m *testing.M) (int, error) {
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
-	build := exec.Command("go", "build", "-o", program, "../cmd/macrostep")
+	args := []string{"build", "-o", program}
+	if fmi.CallPath == "portable" {
+		args = append(args, "-tags", "macrostep_portable")
+	}
+	build := exec.Command("go", append(args, "../cmd/macrostep")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building macrostep: %w\n%s", err, out)

@@ -353,8 +353,11 @@ func TestProcessIsPutBack(t *testing.T) {
 		{"Signals", "ExitInitializationMode", "replaced the handlers of signals 2 (interrupt), 8 (floating point exception), 11 (segmentation fault)"},
 		{"Signals", "Terminate", "replaced the handlers of signals"},
 	} {
+		if fmi.CallPath != "trampoline" && strings.HasPrefix(c.says, modes) {
+			continue // floating-point modes are kept by the trampoline only; see package fmi
+		}
 		t.Run(c.fault+" in "+c.during, func(t *testing.T) {
-			if runtime.GOOS != "linux" && (c.fault == "Signals" || c.fault == "Locale") || fmi.CallPath != "trampoline" && strings.HasPrefix(c.says, modes) {
+			if runtime.GOOS != "linux" && (c.fault == "Signals" || c.fault == "Locale") {
 				c.says = "" // what cannot be told there; see package fmi
 			}
 			a := runPair(t, "misbehave", "fault="+c.fault+" during="+c.during)
