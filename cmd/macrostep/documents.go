@@ -29,7 +29,7 @@ func newEngine() engine { return documents{} }
 // Open assembles a system. The FMUs' libraries are loaded, so that one that
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
-	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, Record: o.Record}
+	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record}
 	for _, a := range o.Set {
 		options.Set = append(options.Set, assemble.Assignment(a))
 	}

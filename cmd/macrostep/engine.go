@@ -36,6 +36,7 @@ type openOptions struct {
 	Stateless []string
 	Set       []assignment
 	Driven    []string               // inputs "component.variable" given from outside
+	DrivenBy  string                 // what gives them, for messages
 	Record    func(name string) bool // variables to record; nil = the default choice
 	// Times in s and tolerance of the user, which beat those of the documents;
 	// nil = not given.
