@@ -65,6 +65,12 @@ type part struct {
 	data []byte
 }
 
+// called gives the entry a name.
+func (p part) called(name string) part {
+	p.Name = name
+	return p
+}
+
 // parts are the entries of one of our FMUs.
 func parts(t testing.TB, name string) []part {
 	t.Helper()
