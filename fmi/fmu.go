@@ -59,7 +59,7 @@ func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, l, fmt.Errorf("%s: there is no such FMU; check the path: %w", path, fs.ErrNotExist)
 	case err != nil:
-		return nil, l, err
+		return nil, l, fmt.Errorf("the FMU cannot be read: %w; check the path and who may read it", err)
 	}
 	f := &FMU{Path: abs, temp: o.TempDir}
 	f.compile = o.Compile
@@ -75,11 +75,19 @@ func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
 }
 
 func (f *FMU) openFolder(path string, l *diag.List) error {
-	r, err := os.Open(filepath.Join(f.Path, descriptionName))
-	if errors.Is(err, fs.ErrNotExist) {
+	inside := filepath.Join(f.Path, descriptionName)
+	info, err := os.Stat(inside)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		l.Add(ruleNoDescription, path, "", 0, "the folder has no %s, so it is no unpacked FMU", descriptionName)
 		return l.Err()
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular(): // opening a named pipe would wait for ever
+		l.Add(ruleNoDescription, path, "", 0, "%s is no plain file", descriptionName)
+		return l.Err()
 	}
+	r, err := os.Open(inside)
 	if err != nil {
 		return err
 	}
@@ -110,6 +118,9 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 	}
 	defer r.Close()
 	if err := f.describe(r, path+"!"+descriptionName, path, l); err != nil {
+		if list := (*diag.ListError)(nil); !errors.As(err, &list) {
+			err = fmt.Errorf("%w; the archive is damaged: export or download it again", err)
+		}
 		return err
 	}
 	if f.Hash, err = a.Hash(); err != nil {

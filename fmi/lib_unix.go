@@ -95,6 +95,10 @@ func dlopen(path string, mode int) (h uintptr, modes bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
+	reason, err := libcSymbol("dlerror") // now: a look-up makes dlerror forget
+	if err != nil {
+		return 0, false, err
+	}
 	var mem cmem
 	defer mem.release()
 	text, err := cslice[byte](&mem, len(path)+1)
@@ -116,13 +120,11 @@ func dlopen(path string, mode int) (h uintptr, modes bool, err error) {
 	if r[0].ret != 0 {
 		return r[0].ret, b[0].modes != 0, nil
 	}
-	reason := "the loader gave no reason"
-	if f, err := libcSymbol("dlerror"); err == nil {
-		if p := callInts(f); p != 0 {
-			reason = cstring(p, maxCString)
-		}
+	why := "the loader gave no reason"
+	if p := callInts(reason); p != 0 {
+		why = cstring(p, maxCString)
 	}
-	return 0, b[0].modes != 0, errors.New(reason)
+	return 0, b[0].modes != 0, errors.New(why)
 }
 
 // siblings lists the other shared libraries in the folder of path.

@@ -151,7 +151,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	case o.Step <= 0:
 		return nil, fmt.Errorf("the step size is %g s; it must be greater than 0", o.Step)
 	case o.Stop <= o.Start:
-		return nil, fmt.Errorf("the stop time %g s is not after the start time %g s", o.Stop, o.Start)
+		return nil, fmt.Errorf("the stop time %g s is not after the start time %g s; give a later one", o.Stop, o.Start)
 	case o.Start+o.Step == o.Start || o.Stop-o.Step == o.Stop:
 		return nil, fmt.Errorf("the step size %g s vanishes beside the time %g s; choose a larger one", o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
 	}

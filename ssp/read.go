@@ -1,6 +1,7 @@
 package ssp
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -624,7 +625,11 @@ func (p *parser) parameter(n *node) ParameterValue {
 		}
 	}
 	if v.Value.Type == Unspecified {
-		p.add(ruleSchema, n, "the parameter %q has no value", v.Name)
+		what := "no value"
+		if len(n.kids) > 0 {
+			what = fmt.Sprintf("no value of a type that the standard knows; it holds %q", n.kids[0].el.FullTag())
+		}
+		p.add(ruleSchema, n, "the parameter %q has %s", v.Name, what)
 	}
 	return v
 }

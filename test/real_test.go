@@ -27,6 +27,9 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealPair", F: testRealPair},
 	{Name: "TestRealConformance", F: testRealConformance},
 	{Name: "TestRealAllocations", F: testRealAllocations},
+	{Name: "TestRealDocuments", F: testRealDocuments},
+	{Name: "TestRealTerminals", F: testRealTerminals},
+	{Name: "TestRealTolerant", F: testRealTolerant},
 }
 
 // realFMUs gives the FMUs below fmus/.

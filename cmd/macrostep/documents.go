@@ -30,7 +30,7 @@ func newEngine() engine { return documents{} }
 // Open assembles a system. The FMUs' libraries are loaded, so that one that
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
-	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, Record: o.Record, Compile: o.Compile, Cache: fmuslave.CacheDir()}
+	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Compile: o.Compile, Cache: fmuslave.CacheDir()}
 	for _, q := range o.Quirks {
 		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
 	}

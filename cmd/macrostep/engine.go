@@ -38,6 +38,7 @@ type openOptions struct {
 	Quirks    []assignment // component = quirk
 	Compile   bool
 	Driven    []string               // inputs "component.variable" given from outside
+	DrivenBy  string                 // what gives them, for messages
 	Record    func(name string) bool // variables to record; nil = the default choice
 	// Times in s and tolerance of the user, which beat those of the documents;
 	// nil = not given.

@@ -34,6 +34,9 @@ func (r *runRequest) placeFiles() error {
 	var errs []error
 	written := r.written()
 	for i, w := range written {
+		if info, err := os.Stat(w.path); err == nil && info.IsDir() {
+			errs = append(errs, fmt.Errorf("%s %s is a folder; name a file in it", w.flag, w.path))
+		}
 		for _, other := range written[:i] {
 			if samePath(w.path, other.path) {
 				errs = append(errs, fmt.Errorf("%s and %s are the same file %s; name another one", other.flag, w.flag, w.path))
@@ -105,7 +108,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		Logger: con.logger(), Debug: con.debug(),
 	}
 	if signals != nil {
-		open.Driven = signals.Names
+		open.Driven, open.DrivenBy = signals.Names, "--input "+r.Input
 	}
 	if !r.Record.IsDefault() {
 		open.Record = r.Record.Match

@@ -357,7 +357,7 @@ func (a *Archive) Unpack(into string) error {
 	}
 	defer root.Close()
 	wrap := func(e *entry, err error) error {
-		return fmt.Errorf("%s: entry %s does not unpack: %w", a.path, e.name, err)
+		return fmt.Errorf("%s: entry %s does not unpack: %w; the archive is damaged or wrong: export or download it again", a.path, e.name, err)
 	}
 	made := map[string]bool{".": true}
 	for i := range a.entries {

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,6 +26,7 @@ type Options struct {
 	Compile   bool         // compile the sources of FMUs without a library for this platform
 	Set       []Assignment // parameters and start values, beating those of the documents
 	Driven    []string     // inputs "component.variable" that are given from outside
+	DrivenBy  string       // what gives them, for messages: "--input road.csv"
 	// Record tells which variables are recorded; nil records the default
 	// choice: all outputs and all connected inputs, and for a component with
 	// neither all its variables that are not parameters or constants.
@@ -504,7 +506,8 @@ func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err 
 	}
 	c := a.Components[longest]
 	rest := name[len(c.Name)+1:]
-	return -1, nil, fmt.Errorf("component %s has no variable %q%s", c.Name, rest, diag.DidYouMean(rest, variableNames(c.FMU.Description)))
+	return -1, nil, fmt.Errorf("component %s has no variable %q%s", c.Name, rest,
+		cmp.Or(diag.DidYouMean(rest, variableNames(c.FMU.Description)), "; its modelDescription.xml lists those that there are"))
 }
 
 func variableNames(d *fmi.ModelDescription) []string {
@@ -528,11 +531,16 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 		case err != nil:
 			errs = append(errs, err)
 		case v.Causality != fmi.Input:
-			errs = append(errs, fmt.Errorf("%s is no input but has causality %s", name, v.Causality))
+			errs = append(errs, fmt.Errorf("%s is no input but has causality %s; only free inputs can be given from outside", name, v.Causality))
 		case connected[i][v.Name]:
 			errs = append(errs, fmt.Errorf("%s is connected to an output; only free inputs can be given from outside", name))
 		default:
 			driven[i][v.Name] = true
+		}
+	}
+	if o.DrivenBy != "" {
+		for k, err := range errs {
+			errs[k] = fmt.Errorf("%s: %w", o.DrivenBy, err)
 		}
 	}
 	return driven, errors.Join(errs...)

@@ -28,7 +28,7 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 		}
 		value, err := parseValue(v, a.Components[i].FMU.Description, set.Value)
 		if err == nil && !fmuslave.Settable(v) {
-			err = fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s", v.Causality, v.Variability, v.Initial)
+			err = fmt.Errorf("it cannot be set: its causality is %s, its variability %s, its initial %s; set what it follows from", v.Causality, v.Variability, v.Initial)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s=%s: %w", set.Name, set.Value, err))

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,7 +51,7 @@ func (s Selection) unmatched(names []string) error {
 	var errs []error
 	for _, p := range s.patterns {
 		if !slices.ContainsFunc(names, func(n string) bool { return match(p, n) }) {
-			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, diag.DidYouMean(p, names)))
+			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, cmp.Or(diag.DidYouMean(p, names), "; a pattern is component.variable, with * and ?")))
 		}
 	}
 	return errors.Join(errs...)

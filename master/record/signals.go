@@ -35,7 +35,7 @@ type Signals struct {
 func ReadSignals(path string) (*Signals, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading signals: %w", err)
+		return nil, fmt.Errorf("reading signals: %w; name a table that can be read", err)
 	}
 	return parseSignals(raw, path)
 }
