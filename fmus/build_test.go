@@ -244,6 +244,7 @@ func TestPublicNames(t *testing.T) {
 		"mass_force":        "F x v m c d x0 v0",
 		"mass_displacement": "x_other v_other x v m c d x0 v0 c_c d_c",
 		"coupling":          "x1 v1 x2 v2 F c_c d_c",
+		"polynomial":        "u y a b c d",
 		"linear":            "A[1,1] A[8,8] B[8,4] C[4,8] D[4,4] x0[8] u[4] y[4] x[8] der(x[8])",
 		"blackbox":          "A[1,1] A[8,8] B[8,4] C[4,8] D[4,4] x0[8] u[4] y[4]",
 	} {

@@ -20,6 +20,8 @@
 //     schweizer in its decompositions; exact. coupling has no state and says so
 //     by the vendor annotation <stateless/>: its output is a function of its
 //     inputs at the end of the step.
+//   - polynomial: y = a + b u + c u² + d u³, stateless as well, for algebraic
+//     loops whose solutions are known.
 //
 // Outputs are those at the end of the last step under the input polynomial of
 // that step (in initialization: of the present inputs). Input derivatives serve

@@ -113,7 +113,7 @@ func models() []*model {
 	return []*model{
 		linear(), blackbox(),
 		quarterChassisA(), quarterWheelA(), quarterChassisB(), quarterWheelB(),
-		massForce(), massDisplacement(), coupling(),
+		massForce(), massDisplacement(), coupling(), polynomial(),
 	}
 }
 
@@ -342,4 +342,18 @@ func coupling() *model {
 		}}
 	m.variables = append(m.variables, couplingParameters()...)
 	return m
+}
+
+func polynomial() *model {
+	return &model{name: "polynomial", sources: []string{"polynomial.c"}, outputOrder: 1, stop: 1, step: 1e-3,
+		stateless:   true,
+		description: "Nonlinear function without a state, y = a + b u + c u^2 + d u^3, for algebraic loops",
+		variables: []variable{
+			in("u", "", "input"),
+			calc("y", "", "output", []string{"a", "b", "c", "d"}, dependent("u")...),
+			par("a", "", 0, "constant"),
+			par("b", "", 0, "coefficient of u"),
+			par("c", "", 0, "coefficient of u^2"),
+			par("d", "", 0, "coefficient of u^3"),
+		}}
 }
