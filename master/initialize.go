@@ -14,8 +14,10 @@ import (
 const (
 	initTolerance  = 1e-12
 	initAcceptable = 1e-6
-	initNewton     = 50
-	initRounds     = 20 // of discrete signals on a loop
+	initNewton     = 200 // enough for a cubic from 1e30
+	initNudges     = 3   // away from points where the Jacobian is singular
+	initFar        = 1e8 // of its magnitude at the start, which an input may grow to in the sweeps
+	initRounds     = 20  // of discrete signals on a loop
 )
 
 // initializer solves the initialisation equations of the coupled system: it
@@ -205,26 +207,67 @@ func (n *initializer) discreteState(l *initLoop) []string {
 	return s
 }
 
+// solveReals makes the Real inputs of a loop agree with their sources. Newton
+// begins where the sweeps ended or at the start, whichever is closer: where
+// repetition does not contract, it leads away from the solution, soon to
+// infinity.
 func (n *initializer) solveReals(l *initLoop) (how string, err error) {
+	u := n.x.U
+	start, weights := make([]float64, len(l.inputs)), make([]float64, len(l.inputs))
+	for r, k := range l.inputs {
+		start[r], weights[r] = u[k], n.scale(k)
+	}
+	swept := true
+sweeps:
 	for sweep := 1; sweep <= 3; sweep++ {
 		for _, i := range l.subs {
-			if err := n.evaluate(i); err != nil {
+			n.x.Couple(i, n.t, u)
+			for r, k := range l.inputs {
+				if !(math.Abs(u[k]) <= initFar*weights[r]) {
+					swept = false
+					break sweeps
+				}
+			}
+			if err := n.apply(i); err != nil {
 				return "", err
 			}
 		}
 		if worst, _ := n.residual(l); worst <= initTolerance {
-			return "settled in " + count(sweep, "sweep"), nil
+			return fmt.Sprintf("settled in %d sweeps", sweep), nil
+		}
+	}
+	away := func() (far float64) {
+		n.residual(l)
+		for r, k := range l.inputs {
+			far = max(far, math.Abs(u[k]-l.trial[k])/weights[r])
+		}
+		return far
+	}
+	end, endAway := make([]float64, len(start)), math.Inf(1)
+	if swept {
+		for r, k := range l.inputs {
+			end[r] = u[k]
+		}
+		endAway = away()
+	}
+	n.put(l, start)
+	if err := n.applyAll(l); err != nil {
+		return "", err
+	}
+	if endAway < away() {
+		n.put(l, end)
+		if err := n.applyAll(l); err != nil {
+			return "", err
 		}
 	}
 	return n.newton(l)
 }
 
-// count gives a number with its noun.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
+// put sets the inputs of a loop.
+func (n *initializer) put(l *initLoop, v []float64) {
+	for r, k := range l.inputs {
+		n.x.U[k] = v[r]
 	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // residual puts L y + b into l.trial and gives the largest |u − (L y + b)| over
@@ -265,65 +308,95 @@ func (n *initializer) applyAll(l *initLoop) error {
 	return nil
 }
 
-// newton solves u = L y(u) + b over the Real inputs of the loop, with the best
-// iterate kept and steps halved where they do not improve.
+// newton solves F(u) = u − L y(u) − b = 0 over the Real inputs of the loop, from
+// the inputs and outputs as they are. A step is halved until the next one, with
+// the same Jacobian, would be shorter than this one: the natural monotonicity
+// test of Deuflhard (Newton Methods for Nonlinear Problems, 3.3). It depends
+// neither on the units of the equations nor on how steep they are, as the size
+// of F does, and so finds the way from far off.
 func (n *initializer) newton(l *initLoop) (string, error) {
 	x := n.x
-	if err := n.applyAll(l); err != nil {
-		return "", err
+	m := len(l.inputs)
+	base, weights := make([]float64, m), make([]float64, m)
+	step, next := make([]float64, m), make([]float64, m)
+	jac, work := make([]float64, m*m), make([]float64, m*m)
+	// solve gives the Newton step at the inputs in U, −J⁻¹F, and its length.
+	solve := func(to []float64) (length float64, ok bool) {
+		for r, k := range l.inputs {
+			to[r] = l.trial[k] - x.U[k]
+		}
+		copy(work, jac)
+		if !solveDense(work, to) {
+			return 0, false
+		}
+		for r := range to {
+			length = max(length, math.Abs(to[r])/weights[r])
+			if math.IsNaN(to[r]) {
+				return math.Inf(1), true
+			}
+		}
+		return length, true
 	}
 	worst, at := n.residual(l)
-	m := len(l.inputs)
-	best, base := make([]float64, m), make([]float64, m)
-	step, jac := make([]float64, m), make([]float64, m*m)
-	save := func(to []float64) {
-		for r, k := range l.inputs {
-			to[r] = x.U[k]
-		}
-	}
-	save(best)
-	iterations := 0
+	iterations, nudges := 0, 0
 	for ; worst > initTolerance && iterations < initNewton; iterations++ {
 		for r, k := range l.inputs {
-			step[r] = l.trial[k] - x.U[k]
+			base[r], weights[r] = x.U[k], n.scale(k)
 		}
-		save(base)
 		if err := n.jacobian(l, jac); err != nil {
 			return "", err
 		}
-		if !solveDense(jac, step) {
-			return "", fmt.Errorf("initialisation: the algebraic loop %s has no unique solution (its Jacobian is singular); "+
-				"give one of its inputs a value from outside, or cut the loop", l.name())
-		}
-		improved := false
-		for fraction := 1.0; fraction > 1e-3; fraction /= 2 {
+		length, ok := solve(step)
+		if !ok {
+			// The start may be a singular point by chance, as 0 often is. A
+			// linear loop is singular everywhere.
+			if nudges == initNudges {
+				return "", fmt.Errorf("initialisation: the algebraic loop %s has no unique solution (its Jacobian is singular); "+
+					"give one of its inputs a value from outside, or cut the loop", l.name())
+			}
+			nudges++
 			for r, k := range l.inputs {
-				x.U[k] = base[r] + fraction*step[r]
+				x.U[k] = base[r] + weights[r]*float64(nudges)/float64(r+2)
 			}
 			if err := n.applyAll(l); err != nil {
 				return "", err
 			}
-			if w, where := n.residual(l); w < worst {
+			worst, at = n.residual(l)
+			continue
+		}
+		improved := false
+		for fraction := 1.0; fraction > 1e-4 && !math.IsInf(length, 0); fraction /= 2 {
+			finite := true
+			for r, k := range l.inputs {
+				x.U[k] = base[r] + fraction*step[r]
+				finite = finite && !math.IsInf(x.U[k], 0)
+			}
+			if !finite {
+				continue
+			}
+			if err := n.applyAll(l); err != nil {
+				return "", err
+			}
+			w, where := n.residual(l)
+			following, _ := solve(next)
+			if w <= initTolerance || !math.IsInf(w, 0) && following <= (1-fraction/4)*length {
 				worst, at, improved = w, where, true
-				save(best)
 				break
 			}
 		}
 		if !improved {
+			n.put(l, base)
+			if err := n.applyAll(l); err != nil {
+				return "", err
+			}
 			break
 		}
-	}
-	for r, k := range l.inputs {
-		x.U[k] = best[r]
-	}
-	if err := n.applyAll(l); err != nil {
-		return "", err
 	}
 	if !(worst <= initAcceptable) {
 		return "", fmt.Errorf("initialisation: the algebraic loop %s is not solved: after %d Newton iterations the residual at %s is still %.3g of its magnitude; "+
 			"set start values closer to a solution, or cut the loop", l.name(), iterations, x.Sys.InName(at), worst)
 	}
-	return fmt.Sprintf("solved by Newton in %s, residual %.1e", count(iterations, "iteration"), worst), nil
+	return fmt.Sprintf("solved by Newton in %d iterations, residual %.1e", iterations, worst), nil
 }
 
 // jacobian puts ∂(u − L y(u))/∂u over the loop's inputs into jac, row-major:
