@@ -139,6 +139,15 @@ func write(t testing.TB, path string, data []byte) {
 	}
 }
 
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 const victim = "quarter_chassis_a" // the FMU that gets damaged
 
 // withFMU gives a single FMU whose entries were changed.
@@ -158,12 +167,8 @@ func withEntry(h zip.FileHeader, data string) func(*testing.T, string) []string 
 // withBytes gives a single FMU whose archive was changed byte by byte.
 func withBytes(change func(t *testing.T, data []byte) []byte) func(*testing.T, string) []string {
 	return func(t *testing.T, dir string) []string {
-		data, err := os.ReadFile(fmu(t, victim))
-		if err != nil {
-			t.Fatal(err)
-		}
 		path := filepath.Join(dir, "model.fmu")
-		write(t, path, change(t, data))
+		write(t, path, change(t, read(t, fmu(t, victim))))
 		return []string{path}
 	}
 }
@@ -220,11 +225,7 @@ func withSystem(change func(text string) string, files map[string]string) func(*
 		path := filepath.Join(dir, "system")
 		write(t, filepath.Join(path, "SystemStructure.ssd"), []byte(text))
 		for _, name := range []string{"quarter_chassis_a", "quarter_wheel_a"} {
-			data, err := os.ReadFile(fmu(t, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			write(t, filepath.Join(path, "resources", name+".fmu"), data)
+			write(t, filepath.Join(path, "resources", name+".fmu"), read(t, fmu(t, name)))
 		}
 		for name, text := range files {
 			write(t, filepath.Join(path, name), []byte(text))
@@ -571,11 +572,7 @@ func compiled(t *testing.T, source string) []byte {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("a C compiler is needed (install one or set CC): %v\n%s", err, out)
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "x.so"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return read(t, filepath.Join(dir, "x.so"))
 }
 
 func hostileSystems() []hostile {
@@ -785,12 +782,8 @@ func hostileOptions() []hostile {
 		refused("log into a folder", folder("--log-fmi-calls", "l.txt"), "l.txt"),
 		refused("results into no folder", option("--output", filepath.Join("no", "such", "r.csv")), "such"),
 		refused("results over the system", func(t *testing.T, dir string) []string {
-			data, err := os.ReadFile(system(t, "quarter-car-a"))
-			if err != nil {
-				t.Fatal(err)
-			}
 			path := filepath.Join(dir, "s.ssp")
-			write(t, path, data)
+			write(t, path, read(t, system(t, "quarter-car-a")))
 			return []string{path, "--output", path}
 		}, "overwrite", "s.ssp"),
 

@@ -141,10 +141,7 @@ func testRealTerminals(t *testing.T) {
 		t.Fatalf("%v, %v: want two documents", found, err)
 	}
 	for _, path := range found {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := read(t, path)
 		with := filepath.Join(t.TempDir(), "model.fmu")
 		pack(t, with, append(parts(t, victim), part{data: data}.called("terminalsAndIcons/terminalsAndIcons.xml")))
 		if o := complete(t, with, "--stop-time", "0.01", "--strict"); len(o.manifest.Warnings) > 0 {
