@@ -81,11 +81,17 @@ func FuzzFormat(f *testing.F) {
 	for _, s := range []string{"%d", "%5.3f%%", "%*.*e", "%#o", "%ls", "%Lf %s", "#r12#", "%hhn", "%-+ #0123456789.99lld"} {
 		f.Add(s, uint64(3))
 	}
+	var mem cmem
+	text, err := cslice[byte](&mem, 16) // the last half stays 0, for wide characters too
+	must(f, err)
+	f.Cleanup(mem.release)
+	copy(text, "a\xffé%s")
 	f.Fuzz(func(t *testing.T, format string, bits uint64) {
-		if strings.ContainsAny(format, "s") { // would read the address
-			return
+		word := uintptr(bits)
+		if strings.Contains(format, "s") {
+			word = address(text) // else %s would read anywhere
 		}
-		a := &slots{ints: []uintptr{uintptr(bits)}, floats: []float64{math.Float64frombits(bits)}, stack: []uintptr{uintptr(bits)}}
+		a := &slots{ints: []uintptr{word, word, word}, floats: []float64{math.Float64frombits(bits)}, stack: []uintptr{word}}
 		if got := cformat(format, a); len(got) > maxMessage+2*maxField+len(format) {
 			t.Errorf("%d bytes of %d", len(got), len(format))
 		}

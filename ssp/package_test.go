@@ -247,41 +247,60 @@ func FuzzDocument(f *testing.F) {
 	f.Add(propagate(bindings(inline(` prefix="P"`, param("", realValue(1, "m")), "")), "", ""))
 	f.Add(annotated(annotation(OwnType, `<ms:Component stateless="1"/>`), annotation(typeOMS, `<oms:SimulationInformation/>`),
 		annotation(OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)))
-	f.Fuzz(func(t *testing.T, text string) {
-		l := &diag.List{}
-		d := parseDocument([]byte(text), "fuzz.ssd", func(uri string) ([]byte, string, error) {
-			switch uri {
-			case "set.ssv":
-				return []byte(baseSet), uri, nil
-			case "map.ssm":
-				return []byte(baseMap), uri, nil
-			}
-			return nil, "", fs.ErrNotExist
-		}, l)
-		if (d == nil) != (l.Err() != nil) {
-			t.Fatalf("document %v, error %v", d, l.Err())
+	f.Fuzz(func(t *testing.T, text string) { survives(t, text, baseSet, baseMap) })
+}
+
+// Nor does any parameter set.
+func FuzzSet(f *testing.F) {
+	f.Add(baseSet)
+	f.Add(strings.Replace(baseSet, "1.0", "2.0", 1))
+	f.Add(baseMap)
+	f.Fuzz(func(t *testing.T, text string) { survives(t, base, text, baseMap) })
+}
+
+// Nor any mapping.
+func FuzzMapping(f *testing.F) {
+	f.Add(baseMap)
+	f.Add(strings.Replace(baseMap, "gain", "other", 1))
+	f.Add(baseSet)
+	f.Fuzz(func(t *testing.T, text string) { survives(t, base, baseSet, text) })
+}
+
+// survives reads and flattens a document with its set and mapping.
+func survives(t *testing.T, document, set, mapping string) {
+	l := &diag.List{}
+	d := parseDocument([]byte(document), "fuzz.ssd", func(uri string) ([]byte, string, error) {
+		switch uri {
+		case "set.ssv":
+			return []byte(set), uri, nil
+		case "map.ssm":
+			return []byte(mapping), uri, nil
 		}
-		if d == nil {
-			return
+		return nil, "", fs.ErrNotExist
+	}, l)
+	if (d == nil) != (l.Err() != nil) {
+		t.Fatalf("document %v, error %v", d, l.Err())
+	}
+	if d == nil {
+		return
+	}
+	p := &Package{Path: "fuzz.ssd", Root: d, Dir: "/nowhere"}
+	p.instantiate()
+	n, err := p.Flatten(generous{}, l)
+	if (n == nil) != (err != nil) {
+		t.Fatalf("network %v, error %v", n, err)
+	}
+	if n == nil {
+		return
+	}
+	for _, c := range n.Connections {
+		if c.From.Component >= len(n.Components) || c.To.Component >= len(n.Components) {
+			t.Fatalf("connection %+v", c)
 		}
-		p := &Package{Path: "fuzz.ssd", Root: d, Dir: "/nowhere"}
-		p.instantiate()
-		n, err := p.Flatten(generous{}, l)
-		if (n == nil) != (err != nil) {
-			t.Fatalf("network %v, error %v", n, err)
-		}
-		if n == nil {
-			return
-		}
-		for _, c := range n.Connections {
-			if c.From.Component >= len(n.Components) || c.To.Component >= len(n.Components) {
-				t.Fatalf("connection %+v", c)
-			}
-		}
-		if !slices.IsSortedFunc(n.Settings, byComponent) {
-			t.Fatal("settings are not sorted")
-		}
-	})
+	}
+	if !slices.IsSortedFunc(n.Settings, byComponent) {
+		t.Fatal("settings are not sorted")
+	}
 }
 
 // generous has every variable: what a connector declares, and else a Real input.
