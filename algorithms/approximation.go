@@ -29,7 +29,7 @@ const (
 // input driven from outside has its value at the end of the step as newest
 // point, unless the order is 0; one that nothing drives is held.
 type approximation struct {
-	order    int
+	order    int // the highest degree that is delivered
 	substeps int
 	want     Delivery
 	// looksAhead tells that arrived may be called during a step.
@@ -42,24 +42,29 @@ type approximation struct {
 	external []int      // extrapolated inputs that are driven from outside: known at the end of the step
 
 	// The last communication points, newest first: times and W.
-	times  [MaxOrder + 1]float64
-	values [MaxOrder + 1][]float64
+	times  [maxPoints]float64
+	values [maxPoints][]float64
 	points int
 
-	// Of the present step: the polynomials through old points only, and those
-	// with the value at the end of the step as newest point.
+	// Of the present step: the polynomials through old points only,
+	// and those with the value at the end of the step as newest point.
 	old, ahead polynomial
 	newest     []float64 // values at the end of the step, [nu]
 	isAhead    []bool    // by input: its newest value is known
 	du         []float64
 }
 
+// maxPoints are kept: one more than any polynomial takes, so that the newest can
+// be taken back.
+const maxPoints = maxNodes + 1
+
 // polynomial holds the weights of the points of one step: at its start for the
-// value and the derivatives, and at the midpoints of the substeps.
+// value and the derivatives, at the midpoints of the substeps, and at its end.
 type polynomial struct {
 	degree    int
-	start     [MaxOrder + 1][MaxOrder + 1]float64
-	midpoints [][MaxOrder + 1]float64
+	start     weightTable
+	midpoints [][maxNodes]float64
+	end       [maxNodes]float64
 }
 
 func (a *approximation) init(x *master.Exec, t0 float64) error {
@@ -89,8 +94,8 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 	}
 	a.old.midpoints, a.ahead.midpoints = nil, nil
 	if slices.Contains(a.delivery, Substeps) {
-		a.old.midpoints = make([][MaxOrder + 1]float64, a.substeps)
-		a.ahead.midpoints = make([][MaxOrder + 1]float64, a.substeps)
+		a.old.midpoints = make([][maxNodes]float64, a.substeps)
+		a.ahead.midpoints = make([][maxNodes]float64, a.substeps)
 	}
 	for p := range a.values {
 		a.values[p] = make([]float64, nu)
@@ -136,53 +141,88 @@ func (a *approximation) choose(x *master.Exec, i int) (Delivery, error) {
 
 // push takes the values at a new communication point.
 func (a *approximation) push(t float64, w []float64) {
-	oldest := a.values[a.order]
-	copy(a.values[1:a.order+1], a.values[:a.order])
-	copy(a.times[1:a.order+1], a.times[:a.order])
+	oldest := a.values[maxPoints-1]
+	copy(a.values[1:], a.values[:])
+	copy(a.times[1:], a.times[:])
 	a.values[0], a.times[0] = oldest, t
 	copy(oldest, w)
-	a.points = min(a.points+1, a.order+1)
+	a.points = min(a.points+1, maxPoints)
 }
 
-// begin computes the weights for the step from t to t+H, and takes what is
-// known of the inputs that no subsystem drives.
-func (a *approximation) begin(x *master.Exec, t, H float64) {
+// pop forgets the newest communication point.
+func (a *approximation) pop() {
+	newest := a.values[0]
+	copy(a.values[:], a.values[1:])
+	copy(a.times[:], a.times[1:])
+	a.values[maxPoints-1] = newest
+	a.points--
+}
+
+// begin computes the weights for the step from t to t+H with polynomials of a
+// degree, and takes what is known of the inputs that no subsystem drives.
+func (a *approximation) begin(x *master.Exec, t, H float64, degree int) {
 	for _, k := range a.free {
 		a.values[0][k] = x.W[k]
 	}
-	a.old.weigh(a.times[:a.points], t, H, a.order)
+	a.old.weigh(a.times[:min(a.points, degree+1)], t, H)
 	clear(a.isAhead)
-	if !a.looksAhead && len(a.external) == 0 {
+	if !a.looksAhead && (len(a.external) == 0 || degree == 0) {
 		return
 	}
-	var nodes [MaxOrder + 1]float64
+	var nodes [maxNodes]float64
 	nodes[0] = t + H
-	n := 1 + copy(nodes[1:a.order+1], a.times[:a.points])
-	a.ahead.weigh(nodes[:n], t, H, a.order)
+	n := 1 + copy(nodes[1:degree+1], a.times[:a.points])
+	a.ahead.weigh(nodes[:n], t, H)
+	if degree == 0 {
+		return
+	}
 	for _, k := range a.external {
 		a.arrived(k, x.Signal(k, t+H))
 	}
 }
 
-func (p *polynomial) weigh(nodes []float64, t, H float64, order int) {
+func (p *polynomial) weigh(nodes []float64, t, H float64) {
 	p.degree = len(nodes) - 1
-	if order == 0 {
-		p.start[0][0] = 1
+	if p.degree == 0 {
+		p.start[0][0], p.end[0] = 1, 1
+		for j := range p.midpoints {
+			p.midpoints[j][0] = 1
+		}
 		return
 	}
 	weights(&p.start, nodes, t, p.degree)
-	var w [MaxOrder + 1][MaxOrder + 1]float64
+	var w weightTable
 	for j := range p.midpoints {
 		weights(&w, nodes, t+H*(float64(j)+0.5)/float64(len(p.midpoints)), 0)
 		p.midpoints[j] = w[0]
 	}
+	weights(&w, nodes, t+H, 0)
+	p.end = w[0]
 }
 
 // arrived makes the value of input k at the end of the step its newest point.
 func (a *approximation) arrived(k int, value float64) { a.newest[k], a.isAhead[k] = value, true }
 
+// extrapolated gives the value of input k at the end of the step by the
+// polynomial through old points only.
+func (a *approximation) extrapolated(k int) float64 {
+	if a.holds[k] {
+		return a.values[0][k]
+	}
+	v := 0.0
+	for p := 0; p <= a.old.degree; p++ {
+		v += float64(a.old.end[p] * a.values[p][k])
+	}
+	return v
+}
+
+// history gives the communication points, newest first.
+func (a *approximation) history() history {
+	return history{times: a.times[:a.points], values: a.values[:a.points]}
+}
+
 // eval combines the values of input k with the weights of one instant.
-func (a *approximation) eval(k int, w *[MaxOrder + 1]float64) float64 {
+func (a *approximation) eval(k int, w *[maxNodes]float64) float64 {
 	if a.isAhead[k] {
 		v := float64(w[0] * a.newest[k])
 		for p := 1; p <= a.ahead.degree; p++ {
@@ -307,3 +347,6 @@ func (a *approximation) report() []master.Delivery {
 	}
 	return out
 }
+
+// shapes tells whether subsystem i sees its inputs change over a macro step.
+func (a *approximation) shapes(i int) bool { return a.delivery[i] != Held }

@@ -49,7 +49,7 @@ func ring(tb testing.TB, n int) *master.System {
 }
 
 // started gives a run that can be stepped for a long time.
-func started(tb testing.TB, n int, c ExplicitConfig) *master.Run {
+func started(tb testing.TB, n int, c Config) *master.Run {
 	tb.Helper()
 	r, err := master.NewRun(ring(tb, n), newExplicit(tb, c), master.Options{Stop: 1e9, Step: 1e-3})
 	if err != nil {
@@ -63,12 +63,12 @@ func started(tb testing.TB, n int, c ExplicitConfig) *master.Run {
 
 var benchConfigs = []struct {
 	name   string
-	config ExplicitConfig
+	config Config
 }{
-	{"explicit", ExplicitConfig{}},
-	{"gauss-seidel", ExplicitConfig{Scheme: GaussSeidel}},
-	{"explicit,order=2", ExplicitConfig{Order: 2}},
-	{"explicit,order=2,substeps=10", ExplicitConfig{Order: 2, Delivery: Substeps}},
+	{"explicit", Config{}},
+	{"gauss-seidel", Config{Scheme: GaussSeidel}},
+	{"explicit,order=2", Config{Order: 2}},
+	{"explicit,order=2,substeps=10", Config{Order: 2, Delivery: Substeps}},
 }
 
 // A macro step allocates nothing.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,13 +27,15 @@ type Preset struct {
 	Doc    string
 	Source string // papers and equations
 	Params []Param
+	parts  Config // before the parameters
 }
 
 // settings are the parts and parameters in force.
 type settings struct {
-	explicit      ExplicitConfig
+	Config
 	substepsGiven bool
 	deliveryGiven bool
+	solverGiven   []string // parameters of the solver that were given
 	discard       master.DiscardPolicy
 }
 
@@ -43,46 +46,61 @@ type Choice struct {
 	Values    map[string]string // every parameter in force, defaults included
 	Discard   master.DiscardPolicy
 	Notes     []string // what was asked for and has no effect
+	// Monitor names variables that the algorithm judges by and that need not be
+	// outputs.
+	Monitor []Monitored
 }
 
 // DefaultPreset is the preset of a run that names none.
 const DefaultPreset = "explicit"
+
+// auto is the value of parameters whose default follows from others.
+const auto = "auto"
 
 // The parameters, each described once.
 var (
 	orderParam = Param{
 		Name: "order", Default: "0", Range: "0 … 5",
 		Doc: "extrapolation order k of the coupling inputs: polynomials through the last k+1 communication points",
+		set: setOrder,
+	}
+	implicitOrderParam = Param{
+		Name: "order", Default: "1", Range: "0 … 5",
+		Doc: "order k of the coupling inputs: polynomials through the value at the end of the macro step and the last k communication points",
+		set: setOrder,
+	}
+	adaptiveOrderParam = Param{
+		Name: "order", Default: auto, Range: "auto, 0 … 5",
+		Doc: "order k of the coupling inputs: auto starts at 0 and lets the control choose; a number fixes it",
 		set: func(s *settings, v string) error {
-			k, err := wholeNumber(v, 0, MaxOrder)
-			s.explicit.Order = k
-			return err
+			if v == auto {
+				return nil
+			}
+			s.Control.FixedOrder = true
+			return setOrder(s, v)
 		},
 	}
 	substepsParam = Param{
-		Name: "substeps", Default: "auto", Range: "auto, 1, 2, …",
+		Name: "substeps", Default: auto, Range: "auto, 1, 2, …",
 		Doc: "number of substeps per macro step at whose midpoints the polynomial is sampled (order min(k+1, 2) in H at fixed n); " +
 			"a number chooses this delivery, auto is 10 where inputs cannot be interpolated",
 		set: func(s *settings, v string) error {
-			if v == "auto" {
+			if v == auto {
 				return nil
 			}
 			n, err := wholeNumber(v, 1, 1_000_000)
-			s.explicit.Substeps, s.substepsGiven = n, true
+			s.Substeps, s.substepsGiven = n, true
 			return err
 		},
 	}
 	deliveryParam = Param{
-		Name: "delivery", Default: "auto", Range: "auto, derivatives, substeps, held",
+		Name: "delivery", Default: auto, Range: "auto, derivatives, substeps, held",
 		Doc: "how the polynomials reach the subsystems: by input derivatives, by substeps, or held (order 0); " +
 			"a subsystem that cannot takes the next one, and the run reports which",
 		set: func(s *settings, v string) error {
-			i := slices.Index([]string{"auto", "derivatives", "substeps", "held"}, v)
-			if i < 0 {
-				return errors.New("it is auto, derivatives, substeps or held")
-			}
-			s.explicit.Delivery, s.deliveryGiven = Delivery(i), v != "auto"
-			return nil
+			i, err := oneOf(v, auto, "derivatives", "substeps", "held")
+			s.Delivery, s.deliveryGiven = Delivery(i), v != auto
+			return err
 		},
 	}
 	sequenceParam = Param{
@@ -91,7 +109,7 @@ var (
 		set: func(s *settings, v string) error {
 			if v != "graph" {
 				for name := range strings.SplitSeq(v, ",") {
-					s.explicit.Sequence = append(s.explicit.Sequence, strings.TrimSpace(name))
+					s.Sequence = append(s.Sequence, strings.TrimSpace(name))
 				}
 			}
 			return nil
@@ -102,42 +120,176 @@ var (
 		Doc: "what happens when a subsystem discards a step: stop ends the run; shorten goes back and takes the step in pieces " +
 			"(all subsystems must roll back; states are saved at every step)",
 		set: func(s *settings, v string) error {
-			switch v {
-			case "stop":
-				s.discard = master.StopOnDiscard
-			case "shorten":
-				s.discard = master.ShortenOnDiscard
-			default:
-				return errors.New("it is stop or shorten")
+			i, err := oneOf(v, "stop", "shorten")
+			s.discard = []master.DiscardPolicy{master.StopOnDiscard, master.ShortenOnDiscard}[max(i, 0)]
+			return err
+		},
+	}
+	solverKindParam = Param{
+		Name: "solver.kind", Default: "newton-fd", Range: strings.Join(solverKinds, ", "),
+		Doc: "how the inputs that close loops are found: newton-fd by an interface Jacobian from repeated steps; newton-los from directional " +
+			"derivatives, without extra steps; broyden by one Jacobian and updates of it; iqn (quasi-Newton by least squares) and fixed-point without any",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, solverKinds...)
+			s.Solver.Kind = SolverKind(max(i, 0))
+			return err
+		},
+	}
+	solverToleranceParam = Param{
+		Name: "solver.tolerance", Default: "1e-6", Range: "greater than 0",
+		Doc: "a corrector stops when the weighted norm of the next correction is below this; the weights are control.atol + control.rtol·|value|",
+		set: positive(func(s *settings) *float64 { return &s.Solver.Tolerance }),
+	}
+	solverIterationsParam = Param{
+		Name: "solver.max-iterations", Default: auto, Range: "auto, 1, 2, …",
+		Doc: "corrector steps after which a macro step counts as not solved and is repeated with a quarter of its size; auto is 12 with Newton, else 50",
+		set: func(s *settings, v string) error {
+			if v == auto {
+				return nil
 			}
-			return nil
+			var err error
+			s.Solver.MaxIterations, err = wholeNumber(v, 1, 1_000_000)
+			return err
+		},
+	}
+	solverRelaxationParam = Param{
+		Name: "solver.relaxation", Default: auto, Range: "auto, above 0 to 2",
+		Doc: "relaxation of fixed-point (auto: Aitken's, anew in each iteration) and of the first step of iqn (auto: 0.5)",
+		set: func(s *settings, v string) error {
+			if v == auto {
+				return nil
+			}
+			return between(func(s *settings) *float64 { return &s.Solver.Relaxation }, 0, 2)(s, v)
+		},
+	}
+	solverSweepParam = Param{
+		Name: "solver.sweep", Default: "jacobi", Range: "jacobi, gauss-seidel",
+		Doc: "whether fixed-point steps all subsystems with the inputs of the last iteration, or one after the other with new ones",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "jacobi", "gauss-seidel")
+			s.Solver.GaussSeidel = i == 1
+			return err
+		},
+	}
+	withoutRollbackParam = Param{
+		Name: "solver.without-rollback", Default: "refuse", Range: "refuse, predict",
+		Doc: "what becomes of subsystems on loops that cannot go back: refuse the run, or let them take the predicted inputs and leave them out of the iteration",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "refuse", "predict")
+			s.Solver.Predict = i == 1
+			return err
+		},
+	}
+	relativeParam = Param{
+		Name: "control.rtol", Default: "1e-4", Range: "greater than 0; or component.variable:1e-5,… with or without a general one",
+		Doc: "relative tolerance of error estimates and correctors, for all variables or for those named (a coupling input by its own name or that of its source)",
+		set: func(s *settings, v string) (err error) {
+			s.Control.Relative, err = toleranceList(v)
+			return err
+		},
+	}
+	absoluteParam = Param{
+		Name: "control.atol", Default: auto, Range: "auto; greater than 0; or component.variable:1e-8,… with or without a general one",
+		Doc: "absolute tolerance in the unit of the variable; auto is 0.01·rtol times the nominal value of the variable",
+		set: func(s *settings, v string) (err error) {
+			if v == auto {
+				return nil
+			}
+			s.Control.Absolute, err = toleranceList(v)
+			return err
+		},
+	}
+	safetyParam = Param{
+		Name: "control.safety", Default: "4", Range: "at least 1",
+		Doc: "safety factor on the estimated error where the next step size is chosen (meyer takes 2 to 6)",
+		set: between(func(s *settings) *float64 { return &s.Control.Safety }, 1, 1e6),
+	}
+	maxOrderParam = Param{
+		Name: "control.max-order", Default: "5", Range: "0 … 5",
+		Doc: "highest order that the control may choose",
+		set: func(s *settings, v string) (err error) {
+			s.Control.MaxOrder, err = wholeNumber(v, 0, MaxOrder)
+			return err
+		},
+	}
+	stepParam = Param{
+		Name: "control.step", Default: "variable", Range: "variable, fixed",
+		Doc: "whether the control chooses the step size; with fixed, steps have the size of the run and the estimate is only reported",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "variable", "fixed")
+			s.Control.FixedStep = i == 1
+			return err
+		},
+	}
+	firstStepParam = Param{
+		Name: "control.h0", Default: auto, Range: "auto, seconds",
+		Doc: "first step size; auto is a thousandth of the step size of the run",
+		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.H0 })),
+	}
+	leastStepParam = Param{
+		Name: "control.h-min", Default: "1e-12", Range: "seconds",
+		Doc: "step size below which the run is given up",
+		set: positive(func(s *settings) *float64 { return &s.Control.HMin }),
+	}
+	largestStepParam = Param{
+		Name: "control.h-max", Default: auto, Range: "auto, seconds",
+		Doc: "largest step size; auto is no bound",
+		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.HMax })),
+	}
+	ratioMinParam = Param{
+		Name: "control.ratio-min", Default: "0.5", Range: "above 0 to 1",
+		Doc: "smallest ratio of a step size to the one before, as long as no step fails",
+		set: between(func(s *settings) *float64 { return &s.Control.RatioMin }, 0, 1),
+	}
+	ratioMaxParam = Param{
+		Name: "control.ratio-max", Default: "2", Range: "at least 1",
+		Doc: "largest ratio of a step size to the one before",
+		set: between(func(s *settings) *float64 { return &s.Control.RatioMax }, 1, 1e6),
+	}
+	monitorParam = Param{
+		Name: "monitor", Default: auto, Range: "auto, or component.variable:position, component.variable:velocity, … separated by commas",
+		Doc: "variables whose error is estimated, with their level; auto takes positions and velocities among the outputs by their derivative " +
+			"attributes, else all connected outputs, and the run tells which",
+		set: func(s *settings, v string) (err error) {
+			if v == auto {
+				return nil
+			}
+			s.Control.Monitor, err = monitorList(v)
+			return err
 		},
 	}
 )
 
-func schemeParam(def string) Param {
+func setOrder(s *settings, v string) (err error) {
+	s.Order, err = wholeNumber(v, 0, MaxOrder)
+	return err
+}
+
+func schemeParam(def string, choices ...string) Param {
 	return Param{
-		Name: "scheme", Default: def, Range: "jacobi, gauss-seidel",
+		Name: "scheme", Default: def, Range: strings.Join(choices, ", "),
 		Doc: "jacobi steps all subsystems from the old values; gauss-seidel one after the other, with the new values of those already stepped",
 		set: func(s *settings, v string) error {
-			switch v {
-			case "jacobi":
-				s.explicit.Scheme = Jacobi
-			case "gauss-seidel":
-				s.explicit.Scheme = GaussSeidel
-			default:
-				return errors.New("it is jacobi or gauss-seidel")
-			}
-			return nil
+			i, err := oneOf(v, choices...)
+			s.Scheme = Scheme(max(i, 0))
+			return err
 		},
 	}
 }
 
 // Presets gives the table of presets.
 func Presets() []Preset {
+	delivery := []Param{substepsParam, deliveryParam}
 	explicit := func(scheme string) []Param {
-		return []Param{schemeParam(scheme), orderParam, substepsParam, deliveryParam, sequenceParam, discardParam}
+		return []Param{schemeParam(scheme, "jacobi", "gauss-seidel"), orderParam, substepsParam, deliveryParam, sequenceParam, discardParam}
 	}
+	solver := []Param{solverKindParam, solverToleranceParam, solverIterationsParam, solverRelaxationParam, solverSweepParam, withoutRollbackParam}
+	tolerances := []Param{relativeParam, absoluteParam}
+	steps := []Param{safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam}
+	order := []Param{adaptiveOrderParam}
+	monitor := []Param{monitorParam}
+	bySchemes := []Param{schemeParam("jacobi", "jacobi", "gauss-seidel"), sequenceParam}
+	estimating := func(e Estimator, s Scheme) Config { return Config{Scheme: s, Control: Control{Estimator: e}} }
 	return []Preset{
 		{
 			Name:   "explicit",
@@ -150,6 +302,56 @@ func Presets() []Preset {
 			Doc:    "Explicit coupling, one subsystem after the other (Gauss–Seidel): a source already stepped gives its new value as the newest point.",
 			Source: "schweizer 2.1; design of macrostep",
 			Params: explicit("gauss-seidel"),
+		},
+		{
+			Name: "implicit",
+			Doc: "Implicit coupling with steps of one size: the inputs that close loops agree with the outputs at the end of every macro step, " +
+				"by a predictor and corrector steps with rollback.",
+			Source: "schweizer 2.1.2, 2.2.2, 2.3.2; meyer 3.2",
+			Params: slices.Concat([]Param{implicitOrderParam}, delivery, solver, tolerances),
+			parts:  Config{Scheme: Implicit},
+		},
+		{
+			Name:   "ex-local",
+			Doc:    "Explicit coupling, variable order and step size; the error is estimated against a second solution of one order more (with rollback).",
+			Source: "meyer 4.1, 5",
+			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps, monitor),
+			parts:  estimating(ExLocal, Jacobi),
+		},
+		{
+			Name:   "ex-milne",
+			Doc:    "Explicit coupling, variable order and step size; the error is estimated against a second solution of the same order by interpolation (with rollback).",
+			Source: "meyer 4.2, 5",
+			Params: slices.Concat(order, delivery, tolerances, steps, monitor),
+			parts:  estimating(ExMilne, Jacobi),
+		},
+		{
+			Name:   "ex-slocal",
+			Doc:    "Explicit coupling, variable order and step size; the error is estimated by extrapolated against updated inputs, and costs no step.",
+			Source: "meyer 4.3, 5",
+			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps),
+			parts:  estimating(ExSLocal, Jacobi),
+		},
+		{
+			Name:   "im-milne",
+			Doc:    "Implicit coupling, variable order and step size; the error is estimated by predicted against corrected states.",
+			Source: "meyer 3.2, 4.4, 5",
+			Params: slices.Concat(order, delivery, solver, tolerances, steps, monitor),
+			parts:  estimating(ImMilne, Implicit),
+		},
+		{
+			Name:   "im-slocal",
+			Doc:    "Implicit coupling, variable order and step size; the error is estimated by predicted against corrected inputs.",
+			Source: "meyer 3.2, 4.5, 5",
+			Params: slices.Concat(order, delivery, solver, tolerances, steps),
+			parts:  estimating(ImSLocal, Implicit),
+		},
+		{
+			Name:   "richardson",
+			Doc:    "Explicit coupling, variable order and step size; every step is taken once at once and once in two halves, which stand (with rollback).",
+			Source: "step doubling; meyer (12), 5",
+			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps, monitor),
+			parts:  estimating(Richardson, Jacobi),
 		},
 	}
 }
@@ -168,7 +370,7 @@ func New(preset string, params map[string]string) (*Choice, error) {
 			return nil, fmt.Errorf("algorithm %s has no parameter %q; it has %s", preset, key, names(p.Params, func(q Param) string { return q.Name }))
 		}
 	}
-	var s settings
+	s := settings{Config: p.parts}
 	c := &Choice{Preset: preset, Values: map[string]string{}}
 	for _, q := range p.Params {
 		v, given := params[q.Name]
@@ -181,20 +383,124 @@ func New(preset string, params map[string]string) (*Choice, error) {
 		c.Values[q.Name] = v
 	}
 	if s.substepsGiven && !s.deliveryGiven {
-		s.explicit.Delivery = Substeps
+		s.Delivery = Substeps
 	}
-	if s.explicit.Order == 0 && (s.substepsGiven || s.deliveryGiven) {
+	adaptive := s.Control.varies()
+	if s.Order == 0 && !adaptive && (s.substepsGiven || s.deliveryGiven) {
 		c.Notes = append(c.Notes, "at extrapolation order 0 inputs are held: the parameters substeps and delivery have no effect")
 	}
-	if s.explicit.Scheme == Jacobi && s.explicit.Sequence != nil {
+	if s.Scheme == Jacobi && s.Sequence != nil {
 		c.Notes = append(c.Notes, "the Jacobi scheme steps all subsystems from the same values: the parameter sequence has no effect")
 	}
-	alg, err := NewExplicit(s.explicit)
+	if _, given := params["solver.relaxation"]; given && s.Solver.Kind < IQN {
+		c.Notes = append(c.Notes, "solver.relaxation has no effect with solver.kind="+solverKinds[s.Solver.Kind])
+	}
+	alg, err := NewCoupling(s.Config)
 	if err != nil {
 		return nil, err
 	}
-	c.Algorithm, c.Discard = alg, s.discard
+	c.Algorithm, c.Discard, c.Monitor = alg, s.discard, s.Control.Monitor
 	return c, nil
+}
+
+// oneOf gives the place of a value among the choices.
+func oneOf(v string, choices ...string) (int, error) {
+	i := slices.Index(choices, v)
+	if i < 0 {
+		last := len(choices) - 1
+		return i, fmt.Errorf("it is %s or %s", strings.Join(choices[:last], ", "), choices[last])
+	}
+	return i, nil
+}
+
+// between sets a number above lowest or, if that is not 0, from it, to highest.
+func between(field func(*settings) *float64, lowest, highest float64) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		x, err := strconv.ParseFloat(v, 64)
+		switch {
+		case err != nil || math.IsNaN(x) || x < lowest || x > highest || x == 0:
+			if lowest == 0 {
+				return fmt.Errorf("it is a number above 0 and not above %g", highest)
+			}
+			return fmt.Errorf("it is a number from %g to %g", lowest, highest)
+		}
+		*field(s) = x
+		return nil
+	}
+}
+
+// positive sets a number greater than 0.
+func positive(field func(*settings) *float64) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		x, err := number(v)
+		if err == nil {
+			*field(s) = x
+		}
+		return err
+	}
+}
+
+// orAuto leaves the field at its zero value for auto.
+func orAuto(set func(*settings, string) error) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		if v == auto {
+			return nil
+		}
+		return set(s, v)
+	}
+}
+
+func number(v string) (float64, error) {
+	x, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(x > 0) || math.IsInf(x, 0) {
+		return 0, errors.New("it is a number greater than 0")
+	}
+	return x, nil
+}
+
+// toleranceList reads "1e-4", "component.variable:1e-8,…" and both together.
+func toleranceList(v string) ([]Tolerance, error) {
+	var list []Tolerance
+	for item := range strings.SplitSeq(v, ",") {
+		item = strings.TrimSpace(item)
+		name, value := "", item
+		if at := strings.LastIndex(item, ":"); at >= 0 {
+			name, value = item[:at], item[at+1:]
+			if !strings.Contains(name, ".") {
+				return nil, fmt.Errorf("%q is no component.variable", name)
+			}
+		}
+		x, err := number(value)
+		if err != nil {
+			return nil, fmt.Errorf("%q: a tolerance is a number greater than 0, or component.variable:number", item)
+		}
+		if named(list, name) {
+			return nil, fmt.Errorf("%q: a second tolerance for the same variables", item)
+		}
+		list = append(list, Tolerance{name, x})
+	}
+	return list, nil
+}
+
+// monitorList reads "component.variable:position,…".
+func monitorList(v string) ([]Monitored, error) {
+	var list []Monitored
+	for item := range strings.SplitSeq(v, ",") {
+		name, level, _ := strings.Cut(strings.TrimSpace(item), ":")
+		m := Monitored{Name: name, Level: master.Velocity}
+		switch level {
+		case "", "velocity":
+		case "position":
+			m.Level = master.Position
+		default:
+			return nil, fmt.Errorf("%q: the level is position or velocity", item)
+		}
+		if !strings.Contains(name, ".") {
+			return nil, fmt.Errorf("%q is no component.variable", name)
+		}
+		list = append(list, m)
+	}
+	return list, nil
 }
 
 func wholeNumber(v string, lowest, highest int) (int, error) {

@@ -44,32 +44,32 @@ func TestParameters(t *testing.T) {
 	for _, test := range []struct {
 		preset string
 		params map[string]string
-		want   ExplicitConfig
+		want   Config
 		notes  int
 	}{
-		{"explicit", nil, ExplicitConfig{Substeps: 10}, 0},
-		{"gauss-seidel", nil, ExplicitConfig{Scheme: GaussSeidel, Substeps: 10}, 0},
-		{"explicit", map[string]string{"order": "5"}, ExplicitConfig{Order: 5, Substeps: 10}, 0},
-		{"explicit", map[string]string{"scheme": "gauss-seidel"}, ExplicitConfig{Scheme: GaussSeidel, Substeps: 10}, 0},
+		{"explicit", nil, Config{Substeps: 10}, 0},
+		{"gauss-seidel", nil, Config{Scheme: GaussSeidel, Substeps: 10}, 0},
+		{"explicit", map[string]string{"order": "5"}, Config{Order: 5, Substeps: 10}, 0},
+		{"explicit", map[string]string{"scheme": "gauss-seidel"}, Config{Scheme: GaussSeidel, Substeps: 10}, 0},
 		// An explicit number of substeps chooses that delivery, unless another is asked for.
-		{"explicit", map[string]string{"order": "1", "substeps": "4"}, ExplicitConfig{Order: 1, Substeps: 4, Delivery: Substeps}, 0},
-		{"explicit", map[string]string{"order": "1", "substeps": "auto"}, ExplicitConfig{Order: 1, Substeps: 10}, 0},
+		{"explicit", map[string]string{"order": "1", "substeps": "4"}, Config{Order: 1, Substeps: 4, Delivery: Substeps}, 0},
+		{"explicit", map[string]string{"order": "1", "substeps": "auto"}, Config{Order: 1, Substeps: 10}, 0},
 		{"explicit", map[string]string{"order": "1", "substeps": "4", "delivery": "derivatives"},
-			ExplicitConfig{Order: 1, Substeps: 4, Delivery: Derivatives}, 0},
-		{"explicit", map[string]string{"order": "1", "delivery": "held"}, ExplicitConfig{Order: 1, Substeps: 10, Delivery: Held}, 0},
+			Config{Order: 1, Substeps: 4, Delivery: Derivatives}, 0},
+		{"explicit", map[string]string{"order": "1", "delivery": "held"}, Config{Order: 1, Substeps: 10, Delivery: Held}, 0},
 		{"gauss-seidel", map[string]string{"sequence": "b,a"},
-			ExplicitConfig{Scheme: GaussSeidel, Substeps: 10, Sequence: []string{"b", "a"}}, 0},
+			Config{Scheme: GaussSeidel, Substeps: 10, Sequence: []string{"b", "a"}}, 0},
 		// What has no effect is said.
-		{"explicit", map[string]string{"substeps": "4"}, ExplicitConfig{Substeps: 4, Delivery: Substeps}, 1},
-		{"explicit", map[string]string{"delivery": "held"}, ExplicitConfig{Substeps: 10, Delivery: Held}, 1},
-		{"explicit", map[string]string{"sequence": "b,a"}, ExplicitConfig{Substeps: 10, Sequence: []string{"b", "a"}}, 1},
+		{"explicit", map[string]string{"substeps": "4"}, Config{Substeps: 4, Delivery: Substeps}, 1},
+		{"explicit", map[string]string{"delivery": "held"}, Config{Substeps: 10, Delivery: Held}, 1},
+		{"explicit", map[string]string{"sequence": "b,a"}, Config{Substeps: 10, Sequence: []string{"b", "a"}}, 1},
 	} {
 		c, err := New(test.preset, test.params)
 		if err != nil {
 			t.Errorf("%s %v: %v", test.preset, test.params, err)
 			continue
 		}
-		got := c.Algorithm.(*Explicit).config
+		got := c.Algorithm.(*Coupling).config
 		if got.Scheme != test.want.Scheme || got.Order != test.want.Order || got.Substeps != test.want.Substeps ||
 			got.Delivery != test.want.Delivery || !slices.Equal(got.Sequence, test.want.Sequence) || len(c.Notes) != test.notes {
 			t.Errorf("%s %v: %+v, want %+v; notes %q", test.preset, test.params, got, test.want, c.Notes)

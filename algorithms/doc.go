@@ -6,7 +6,7 @@
 //	choice, err := algorithms.New("explicit", map[string]string{"order": "2"})
 //	run, err := master.NewRun(system, choice.Algorithm, master.Options{Stop: 1, Step: 1e-3, Discard: choice.Discard})
 //
-// The explicit schemes ([NewExplicit]) extrapolate the coupling inputs
+// The explicit schemes ([NewCoupling]) extrapolate the coupling inputs
 // u = L y + b by polynomials of order k through the last communication points
 // on the actual, unequal grid: after each macro step the outputs are exchanged,
 // and no step is repeated.

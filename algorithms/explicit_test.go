@@ -11,7 +11,7 @@ import (
 )
 
 // deliveries runs an algorithm for a few steps and gives what it reports.
-func deliveries(t *testing.T, sys *master.System, e *Explicit) []master.Delivery {
+func deliveries(t *testing.T, sys *master.System, e *Coupling) []master.Delivery {
 	t.Helper()
 	r, err := master.NewRun(sys, e, master.Options{Stop: 0.01, Step: 0.001})
 	if err != nil {
@@ -26,23 +26,23 @@ func deliveries(t *testing.T, sys *master.System, e *Explicit) []master.Delivery
 func TestDeliveriesReported(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		config ExplicitConfig
+		config Config
 		take   func(*master.Info) // capabilities away
 		want   string             // of mass1's force; then of mass2's position
 		order  int
 	}{
-		{"derivatives", ExplicitConfig{Order: 2}, nil, "derivatives", 2},
-		{"asked for substeps", ExplicitConfig{Order: 2, Delivery: Substeps, Substeps: 3}, nil, "substeps=3", 2},
-		{"asked for held", ExplicitConfig{Order: 2, Delivery: Held}, nil, "held", 0},
-		{"order 0", ExplicitConfig{}, nil, "held", 0},
-		{"no interpolation", ExplicitConfig{Order: 1}, func(i *master.Info) { i.Caps.InputDerivatives = false }, "substeps=10", 1},
-		{"no interpolation, asked for", ExplicitConfig{Order: 1, Delivery: Derivatives, Substeps: 7},
+		{"derivatives", Config{Order: 2}, nil, "derivatives", 2},
+		{"asked for substeps", Config{Order: 2, Delivery: Substeps, Substeps: 3}, nil, "substeps=3", 2},
+		{"asked for held", Config{Order: 2, Delivery: Held}, nil, "held", 0},
+		{"order 0", Config{}, nil, "held", 0},
+		{"no interpolation", Config{Order: 1}, func(i *master.Info) { i.Caps.InputDerivatives = false }, "substeps=10", 1},
+		{"no interpolation, asked for", Config{Order: 1, Delivery: Derivatives, Substeps: 7},
 			func(i *master.Info) { i.Caps.InputDerivatives = false }, "substeps=7", 1},
-		{"fixed step", ExplicitConfig{Order: 1}, func(i *master.Info) { i.Caps.VariableStep = false }, "derivatives", 1},
-		{"fixed step, asked for substeps", ExplicitConfig{Order: 1, Delivery: Substeps},
+		{"fixed step", Config{Order: 1}, func(i *master.Info) { i.Caps.VariableStep = false }, "derivatives", 1},
+		{"fixed step, asked for substeps", Config{Order: 1, Delivery: Substeps},
 			func(i *master.Info) { i.Caps.VariableStep = false }, "held", 0},
-		{"nothing", ExplicitConfig{Order: 1}, func(i *master.Info) { i.Caps = master.Caps{} }, "held", 0},
-		{"discrete", ExplicitConfig{Order: 1}, func(i *master.Info) {
+		{"nothing", Config{Order: 1}, func(i *master.Info) { i.Caps = master.Caps{} }, "held", 0},
+		{"discrete", Config{Order: 1}, func(i *master.Info) {
 			for k := range i.In {
 				i.In[k].Discrete = true
 			}
@@ -76,7 +76,7 @@ func TestHeldInputs(t *testing.T) {
 	s := cut(symmetric, "dd")
 	s.subsystems[0].Info().Out[0].Discrete = true
 	s.connections = slices.DeleteFunc(s.connections, func(c master.Connection) bool { return c.To.String() == "mass1.u2" })
-	got := deliveries(t, s.system(t), newExplicit(t, ExplicitConfig{Order: 2}))
+	got := deliveries(t, s.system(t), newExplicit(t, Config{Order: 2}))
 	want := []master.Delivery{
 		{Input: "mass1.u1", How: "derivatives", Order: 2}, {Input: "mass1.u2", How: "held"},
 		{Input: "mass2.u1", How: "held"}, {Input: "mass2.u2", How: "derivatives", Order: 2},
@@ -96,7 +96,7 @@ func TestSequenceRefused(t *testing.T) {
 		{[]string{"mass1", "mass1"}, `names "mass1" twice`},
 		{[]string{"mass1"}, "must name every subsystem once"},
 	} {
-		e := newExplicit(t, ExplicitConfig{Scheme: GaussSeidel, Sequence: test.sequence})
+		e := newExplicit(t, Config{Scheme: GaussSeidel, Sequence: test.sequence})
 		if err := e.Check(sys); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v, want … %s", test.sequence, err, test.want)
 		}
@@ -104,8 +104,8 @@ func TestSequenceRefused(t *testing.T) {
 }
 
 func TestConfigRefused(t *testing.T) {
-	for _, c := range []ExplicitConfig{{Order: -1}, {Order: MaxOrder + 1}, {Substeps: -1}} {
-		if _, err := NewExplicit(c); err == nil {
+	for _, c := range []Config{{Order: -1}, {Order: MaxOrder + 1}, {Substeps: -1}} {
+		if _, err := NewCoupling(c); err == nil {
 			t.Errorf("%+v is accepted", c)
 		}
 	}
@@ -113,7 +113,7 @@ func TestConfigRefused(t *testing.T) {
 
 // An algorithm may serve one run after the other: nothing of the first is left.
 func TestReuse(t *testing.T) {
-	e := newExplicit(t, ExplicitConfig{Order: 3})
+	e := newExplicit(t, Config{Order: 3})
 	o := master.Options{Stop: 0.05, Step: 0.001}
 	first := cut(symmetric, "dd").run(t, e, o)
 	second := cut(symmetric, "dd").run(t, e, o)
@@ -130,7 +130,7 @@ func TestSetRealTakesEffectAtOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e := newExplicit(t, ExplicitConfig{Scheme: scheme, Order: k, Delivery: delivery, Substeps: 2})
+				e := newExplicit(t, Config{Scheme: scheme, Order: k, Delivery: delivery, Substeps: 2})
 				r, err := master.NewRun(sys, e, master.Options{Stop: 8, Step: 1})
 				if err != nil {
 					t.Fatal(err)
@@ -161,7 +161,7 @@ func TestSetRealTakesEffectAtOnce(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	for _, c := range []ExplicitConfig{
+	for _, c := range []Config{
 		{}, {Order: 2}, {Scheme: GaussSeidel}, {Scheme: GaussSeidel, Order: 3}, {Order: 1, Delivery: Substeps},
 	} {
 		if err := mastertest.TestAlgorithm(func() master.Algorithm { return newExplicit(t, c) }); err != nil {
@@ -190,7 +190,7 @@ func TestSignalsAreInterpolated(t *testing.T) {
 					t.Fatal(err)
 				}
 				memory := &mastertest.Memory{}
-				e := newExplicit(t, ExplicitConfig{Scheme: scheme, Order: k, Delivery: delivery, Substeps: 2})
+				e := newExplicit(t, Config{Scheme: scheme, Order: k, Delivery: delivery, Substeps: 2})
 				r, err := master.NewRun(sys, e, master.Options{Start: 1, Stop: 3, Step: 0.5, Signals: ramp{}, Recorders: []master.Recorder{memory}})
 				if err != nil {
 					t.Fatal(err)
@@ -235,7 +235,7 @@ func TestDiscreteRealsAreHeld(t *testing.T) {
 					t.Fatal(err)
 				}
 				memory := &mastertest.Memory{}
-				r, err := master.NewRun(sys, newExplicit(t, ExplicitConfig{Scheme: scheme, Order: 2, Delivery: delivery, Substeps: 4}),
+				r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: scheme, Order: 2, Delivery: delivery, Substeps: 4}),
 					master.Options{Stop: 8, Step: 1, Recorders: []master.Recorder{memory}})
 				if err != nil {
 					t.Fatal(err)

@@ -3,14 +3,21 @@ package algorithms
 // MaxOrder is the highest extrapolation order.
 const MaxOrder = 5
 
+// maxNodes is the largest number of points of a polynomial: error estimates
+// look one degree above the order in force.
+const maxNodes = MaxOrder + 2
+
+// weightTable holds the weights of up to maxNodes values in derivatives 0, 1, ….
+type weightTable [maxNodes][maxNodes]float64
+
 // weights puts into w[m][j], m = 0…orders, the weight of the value at node j in
 // the m-th derivative at z of the polynomial through all nodes; m = 0 is the
-// value itself. nodes must differ; len(nodes) ≤ MaxOrder+1.
+// value itself. nodes must differ; len(nodes) ≤ maxNodes.
 //
 // Source: B. Fornberg, Generation of finite difference formulas on arbitrarily
 // spaced grids, Math. Comp. 51 (1988), the recursion of section 2.
-func weights(w *[MaxOrder + 1][MaxOrder + 1]float64, nodes []float64, z float64, orders int) {
-	*w = [MaxOrder + 1][MaxOrder + 1]float64{}
+func weights(w *weightTable, nodes []float64, z float64, orders int) {
+	*w = weightTable{}
 	w[0][0] = 1
 	c1, c4 := 1.0, nodes[0]-z
 	for i := 1; i < len(nodes); i++ {

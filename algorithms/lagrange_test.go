@@ -26,7 +26,7 @@ func TestWeightsClosedForms(t *testing.T) {
 		}},
 	}
 	for _, test := range tests {
-		var w [MaxOrder + 1][MaxOrder + 1]float64
+		var w weightTable
 		weights(&w, test.nodes, z, len(test.want)-1)
 		for m, row := range test.want {
 			for j, want := range row {
@@ -47,7 +47,7 @@ func TestWeightsEquidistantExtrapolation(t *testing.T) {
 		for j := range row {
 			nodes = append(nodes, 7-float64(j))
 		}
-		var w [MaxOrder + 1][MaxOrder + 1]float64
+		var w weightTable
 		weights(&w, nodes, 8, 0)
 		for j, v := range row {
 			if math.Abs(w[0][j]-v) > 1e-13 {
@@ -75,7 +75,7 @@ func TestWeightsExactForPolynomials(t *testing.T) {
 					coef[i] = rng.NormFloat64()
 				}
 				z := nodes[0] + rng.Float64()
-				var w [MaxOrder + 1][MaxOrder + 1]float64
+				var w weightTable
 				weights(&w, nodes, z, degree)
 				for m := 0; m <= degree; m++ {
 					got, size := 0.0, 0.0

@@ -27,7 +27,7 @@ func TestPropagationMatrix(t *testing.T) {
 							if history {
 								o.Past = s.history(k, H)
 							}
-							config := ExplicitConfig{Order: k, Substeps: substeps}
+							config := Config{Order: k, Substeps: substeps}
 							if sequence != nil {
 								config.Scheme = GaussSeidel
 								for _, i := range sequence {
@@ -54,9 +54,9 @@ func TestPropagationMatrix(t *testing.T) {
 	}
 }
 
-func newExplicit(t testing.TB, c ExplicitConfig) *Explicit {
+func newExplicit(t testing.TB, c Config) *Coupling {
 	t.Helper()
-	e, err := NewExplicit(c)
+	e, err := NewCoupling(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestPropagationMatrixLong(t *testing.T) {
 	const H, steps = 6.25e-4, 1000
 	for _, name := range []string{"ff", "fd", "dd"} {
 		s := cut(uneven, name)
-		got := s.run(t, newExplicit(t, ExplicitConfig{Order: 2}), master.Options{Stop: H * steps, Step: H})
+		got := s.run(t, newExplicit(t, Config{Order: 2}), master.Options{Stop: H * steps, Step: H})
 		want, _ := oracle.States(uneven, oracle.Scheme{Decomposition: name, Order: 2}, H, steps)
 		compareStates(t, got, want, 1e-12)
 	}
@@ -98,8 +98,8 @@ func TestPropagationMatrixLong(t *testing.T) {
 func TestHeldIsOrderZero(t *testing.T) {
 	const H = 1.0 / 1024
 	s := cut(uneven, "fd")
-	zero := s.run(t, newExplicit(t, ExplicitConfig{}), master.Options{Stop: 100 * H, Step: H})
+	zero := s.run(t, newExplicit(t, Config{}), master.Options{Stop: 100 * H, Step: H})
 	s = cut(uneven, "fd")
-	held := s.run(t, newExplicit(t, ExplicitConfig{Order: 3, Delivery: Held}), master.Options{Stop: 100 * H, Step: H})
+	held := s.run(t, newExplicit(t, Config{Order: 3, Delivery: Held}), master.Options{Stop: 100 * H, Step: H})
 	compareStates(t, held, zero, 0)
 }

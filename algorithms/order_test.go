@@ -14,7 +14,7 @@ import (
 // convergence gives the slope of the global error over H in the norm of
 // schweizer (36), over positions or velocities, fitted through four step sizes.
 // The subsystems are exact, so it is the coupling error alone.
-func convergence(t *testing.T, o exact.TwoMass, name string, c ExplicitConfig, history, velocity bool) float64 {
+func convergence(t *testing.T, o exact.TwoMass, name string, c Config, history, velocity bool) float64 {
 	t.Helper()
 	const end, halvings, coarsest = 0.5, 4, 1.0 / 512
 	var xs, ys []float64
@@ -62,7 +62,7 @@ func TestGlobalOrder(t *testing.T) {
 							want = min(want, 2)
 						}
 						for _, velocity := range []bool{false, true} {
-							got := convergence(t, symmetric, name, ExplicitConfig{Scheme: scheme, Order: k}, history, velocity)
+							got := convergence(t, symmetric, name, Config{Scheme: scheme, Order: k}, history, velocity)
 							if math.Abs(got-want) > 0.1 {
 								t.Errorf("velocity=%t: order %.3f, want %g", velocity, got, want)
 							}
@@ -78,12 +78,12 @@ func TestGlobalOrder(t *testing.T) {
 // polynomial, min(k+1, 2); held inputs have order 1.
 func TestDeliveryOrder(t *testing.T) {
 	for _, test := range []struct {
-		config ExplicitConfig
+		config Config
 		want   float64
 	}{
-		{ExplicitConfig{Order: 1, Delivery: Substeps, Substeps: 4}, 2},
-		{ExplicitConfig{Order: 3, Delivery: Substeps, Substeps: 2}, 2},
-		{ExplicitConfig{Order: 3, Delivery: Held}, 1},
+		{Config{Order: 1, Delivery: Substeps, Substeps: 4}, 2},
+		{Config{Order: 3, Delivery: Substeps, Substeps: 2}, 2},
+		{Config{Order: 3, Delivery: Held}, 1},
 	} {
 		if got := convergence(t, symmetric, "ff", test.config, true, false); math.Abs(got-test.want) > 0.1 {
 			t.Errorf("%+v: order %.3f, want %g", test.config, got, test.want)
@@ -96,12 +96,12 @@ func TestDeliveryOrder(t *testing.T) {
 func TestSubstepsApproachDerivatives(t *testing.T) {
 	const H, steps = 1.0 / 512, 128
 	distance := func(n int) float64 {
-		end := func(c ExplicitConfig) [4]float64 {
+		end := func(c Config) [4]float64 {
 			s := cut(symmetric, "ff")
 			states := s.run(t, newExplicit(t, c), master.Options{Stop: H * steps, Step: H, Past: s.history(3, H)})
 			return states[steps]
 		}
-		return math.Abs(end(ExplicitConfig{Order: 3, Delivery: Substeps, Substeps: n})[0] - end(ExplicitConfig{Order: 3})[0])
+		return math.Abs(end(Config{Order: 3, Delivery: Substeps, Substeps: n})[0] - end(Config{Order: 3})[0])
 	}
 	for _, n := range []int{4, 8} {
 		if ratio := distance(n) / distance(2*n); math.Abs(ratio-4) > 0.2 {
@@ -142,7 +142,7 @@ func TestUnevenGrid(t *testing.T) {
 				at -= []float64{0.05, 0.2, 0.11, 0.3, 0.07}[j]
 				o.Past = append([]master.PastOutputs{{T: at, Y: []float64{math.NaN(), power(at, k)}}}, o.Past...)
 			}
-			r, err := master.NewRun(sys, newExplicit(t, ExplicitConfig{Scheme: scheme, Order: k}), o)
+			r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: scheme, Order: k}), o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,13 @@ type Trial struct {
 	Indicator float64 // indicator of quality that only informs the step control; NaN = none
 	Order     int     // extrapolation order in force
 	Iters     int     // corrector iterations
+	Jacobians int     // evaluations of the interface Jacobian
+	// Next is the step size in s that is wanted next: for the repetition after
+	// Retry, for the next macro step after Accept; 0 = half of this one, and
+	// the same again.
+	Next float64
+	// Why tells in a few words why the attempt is to be repeated.
+	Why string
 }
 
 // Algorithm is a coupling algorithm: what happens within one macro step. It has
@@ -29,13 +36,48 @@ type Algorithm interface {
 	// Init prepares at the start t0; all scratch is allocated here. x.W and
 	// x.Past hold the coupling inputs at and before t0.
 	Init(x *Exec, t0 float64) error
-	// Attempt steps every subsystem from t to t+H.
+	// Attempt steps every subsystem from t to t+H. Its error ends the run, but
+	// for ErrDiscard where the step can be repeated.
 	Attempt(ctx context.Context, x *Exec, t, H float64) (Trial, error)
 	// Accept tells that the attempt stands: t is the new communication point,
 	// and x.W holds L y + b there.
 	Accept(x *Exec, t float64)
-	// Reject tells that the states are back at t.
+	// Reject tells that the attempt from t by H does not stand, because its
+	// verdict was Retry or a subsystem discarded the step, and that the states
+	// go back to t.
 	Reject(t, H float64)
+}
+
+// RollbackUser is an algorithm that takes subsystems back: within an attempt
+// (Exec.Restore), or by asking for repetitions.
+type RollbackUser interface {
+	// NeedsRollback gives the subsystems that are taken back. It is asked after
+	// Check. Only if it gives all of them may an attempt be repeated.
+	NeedsRollback(*System) []int
+}
+
+// StepSizer is an algorithm that chooses the sizes of the macro steps, by
+// Trial.Next.
+type StepSizer interface {
+	// StepSizes gives the first size in s, from the one of the options; 0 = all
+	// steps have that of the options.
+	StepSizes(H float64) (first float64)
+}
+
+// LoopSolver is an algorithm that does more with the algebraic loops of a macro
+// step than to break them by extrapolated inputs.
+type LoopSolver interface{ LoopTreatment() string }
+
+// Monitoring is an algorithm that estimates errors.
+type Monitoring interface {
+	// Monitored tells by which variables, and how, once it is initialised.
+	Monitored() []string
+}
+
+// AttemptRecorder sees every attempt at a macro step, also those that do not
+// stand. failure is not nil if a subsystem discarded the step.
+type AttemptRecorder interface {
+	RecordAttempt(t, H float64, trial Trial, accepted bool, failure error) error
 }
 
 // InputDerivativeUser is an algorithm that sends input derivatives, where a

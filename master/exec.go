@@ -42,6 +42,14 @@ type Exec struct {
 	keptY               []float64
 	keptDiscrete        []Values
 	speaking, listening []int // subsystems with discrete outputs, with discrete inputs
+
+	// The rollback, by subsystem: nil = it is never taken back.
+	saver           []StateSaver
+	states          []State
+	saves, restores []int
+	replay          []Replay
+	point           float64 // time of the last accepted communication point
+	saved           bool    // the states are those of that point
 }
 
 // outside is the place of recorders in Exec.current.
@@ -62,6 +70,8 @@ func newExec(s *System, step float64) *Exec {
 		metered: make([]Meter, n), discreteIO: make([]DiscreteIO, n),
 		derivative: make([]InputDerivativeSetter, n), substep: make([]Substepper, n),
 		current: outside, keptY: make([]float64, s.OutAt[n]),
+		saver: make([]StateSaver, n), states: make([]State, n),
+		saves: make([]int, n), restores: make([]int, n), replay: make([]Replay, n),
 	}
 	for i, sub := range s.Subsystems {
 		info := s.Infos[i]
@@ -331,6 +341,64 @@ func (x *Exec) stop(i int, begin time.Time) {
 func (x *Exec) failed(i int, t, H, reached float64, err error) error {
 	return &StepError{Subsystem: x.Sys.Infos[i].Name, Source: x.Sys.Infos[i].Source, T: t, H: H, Reached: reached, Err: err}
 }
+
+// Reverts tells whether subsystem i can be taken back in this run.
+func (x *Exec) Reverts(i int) bool { return x.saver[i] != nil }
+
+// Replay tells how well subsystem i repeats a step, as far as it was tested.
+func (x *Exec) Replay(i int) Replay { return x.replay[i] }
+
+// Restore takes subsystem i back to the last accepted communication point, from
+// where it can be stepped again, and its outputs with it.
+func (x *Exec) Restore(i int) error {
+	x.current = i
+	s := x.Sys
+	copy(x.Y[s.OutAt[i]:s.OutAt[i+1]], x.keptY[s.OutAt[i]:s.OutAt[i+1]])
+	if len(s.Infos[i].DiscreteOut) > 0 {
+		x.discreteOut[i].set(&x.keptDiscrete[i])
+	}
+	x.restores[i]++
+	if err := x.saver[i].RestoreState(x.states[i]); err != nil {
+		return fmt.Errorf("%s: going back to t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
+	}
+	return nil
+}
+
+// RestoreAll takes every subsystem back that can be.
+func (x *Exec) RestoreAll() error {
+	for i, saver := range x.saver {
+		if saver != nil {
+			if err := x.Restore(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// save keeps the states at the communication point t, once per macro step.
+func (x *Exec) save(t float64) error {
+	if x.saved && t == x.point {
+		return nil
+	}
+	x.point, x.saved = t, true
+	for i, saver := range x.saver {
+		if saver == nil {
+			continue
+		}
+		x.current = i
+		x.saves[i]++
+		state, err := saver.SaveState(x.states[i])
+		if err != nil {
+			return fmt.Errorf("%s: saving the state at t = %.12g s: %w", x.Sys.Infos[i], t, err)
+		}
+		x.states[i] = state
+	}
+	return nil
+}
+
+// repeats tells whether a whole macro step can be repeated.
+func (x *Exec) repeats() bool { return !slices.Contains(x.saver, nil) }
 
 // Read takes the outputs of subsystem i at the communication point it is at.
 func (x *Exec) Read(i int) error {

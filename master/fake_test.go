@@ -176,9 +176,9 @@ func system(t testing.TB, subs []master.Subsystem, connections ...master.Connect
 	return sys
 }
 
-func explicit(t testing.TB, c algorithms.ExplicitConfig) master.Algorithm {
+func explicit(t testing.TB, c algorithms.Config) master.Algorithm {
 	t.Helper()
-	e, err := algorithms.NewExplicit(c)
+	e, err := algorithms.NewCoupling(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func explicit(t testing.TB, c algorithms.ExplicitConfig) master.Algorithm {
 
 func newRun(t testing.TB, sys *master.System, o master.Options) *master.Run {
 	t.Helper()
-	r, err := master.NewRun(sys, explicit(t, algorithms.ExplicitConfig{}), o)
+	r, err := master.NewRun(sys, explicit(t, algorithms.Config{}), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func TestGroups(t *testing.T) {
 			connections = append(connections, wire(names[i]+".y1", names[(i+1)%len(names)]+".u1"))
 		}
 		o.memory = &mastertest.Memory{}
-		r, err := master.NewRun(system(t, subs, connections...), explicit(t, algorithms.ExplicitConfig{Order: 2}),
+		r, err := master.NewRun(system(t, subs, connections...), explicit(t, algorithms.Config{Order: 2}),
 			master.Options{Stop: 2, Step: 0.1, Recorders: []master.Recorder{o.memory}})
 		if err != nil {
 			t.Fatal(err)

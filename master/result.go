@@ -18,10 +18,16 @@ type Result struct {
 	Accepted int     // macro steps
 	Rejected int
 	// By subsystem: calls of Step (substeps counted), and time inside.
-	SubsystemSteps   []int
-	SubsystemSeconds []float64
-	MasterSeconds    float64 // wall time of the stepping less the subsystems'
-	Warnings         []string
+	SubsystemSteps    []int
+	SubsystemSeconds  []float64
+	SubsystemSaves    []int
+	SubsystemRestores []int
+	MasterSeconds     float64  // wall time of the stepping less the subsystems'
+	Orders            []int    // accepted macro steps by extrapolation order
+	Iterations        int      // of correctors, over all attempts
+	Jacobians         int      // evaluations of the interface Jacobian
+	Monitored         []string // by which variables errors were estimated
+	Warnings          []string
 	// Replay holds, by the name of the subsystem, what the test of the rollback
 	// gave; it has entries only if the run relies on rollback.
 	Replay map[string]Replay

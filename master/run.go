@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -40,8 +41,9 @@ type Options struct {
 	Tolerance   float64 // relative tolerance told to the subsystems; 0 = none
 	Discard     DiscardPolicy
 	Recorders   []Recorder
-	Signals     Signals       // inputs from outside; nil = none
-	Past        []PastOutputs // communication points before Start, oldest first
+	Attempts    AttemptRecorder // sees every attempt; nil = none
+	Signals     Signals         // inputs from outside; nil = none
+	Past        []PastOutputs   // communication points before Start, oldest first
 	Observe     func(Progress)
 	Logger      *slog.Logger // nil = discard
 }
@@ -72,16 +74,17 @@ type Run struct {
 	grid grid
 
 	t        float64
+	lost     float64 // what t has lost by rounding its sums, if the steps vary
+	intended float64 // the size in mind for the present step, lost included; 0 = clipped
+	want     float64 // size of the next macro step, if the algorithm chooses it; else 0
 	accepted int
 	rejected int
 	onGrid   int // grid points reached
 	point    Point
 	watch    []Watcher
-	watched  []int   // those that have one
-	watchBad []bool  // by subsystem: it was said that a watched value is not finite
-	states   []State // of the rollback, by subsystem
-	saver    []StateSaver
-	begun    int // recorders that have begun
+	watched  []int  // those that have one
+	watchBad []bool // by subsystem: it was said that a watched value is not finite
+	begun    int    // recorders that have begun
 	loops    []Loop
 
 	tick      *time.Ticker
@@ -182,6 +185,9 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	if err := r.prepareRollback(); err != nil {
 		return nil, err
 	}
+	if err := r.prepareStepSizes(); err != nil {
+		return nil, err
+	}
 	r.watch, r.watchBad = make([]Watcher, len(sys.Subsystems)), make([]bool, len(sys.Subsystems))
 	for i, info := range sys.Infos {
 		r.point.Watch = append(r.point.Watch, NewValues(info.Watch))
@@ -213,18 +219,55 @@ func (r *Run) fixedStepSubsystem() (string, bool) {
 	return "", false
 }
 
+// prepareRollback finds the subsystems that are taken back: those the algorithm
+// names, and all if discarded steps are shortened.
 func (r *Run) prepareRollback() error {
-	if r.opt.Discard != ShortenOnDiscard {
+	var needed []int
+	if user, ok := r.alg.(RollbackUser); ok {
+		needed = user.NeedsRollback(r.sys)
+	}
+	if r.opt.Discard == ShortenOnDiscard {
+		if info := r.inflexible(); info != nil {
+			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step", info, ErrCapability)
+		}
+		needed = nil
+		for i := range r.sys.Subsystems {
+			needed = append(needed, i)
+		}
+	}
+	var unable []string
+	for _, i := range needed {
+		saver, ok := As[StateSaver](r.sys.Subsystems[i])
+		if !ok || !r.sys.Infos[i].Caps.SaveState {
+			unable = append(unable, r.sys.Infos[i].String())
+			continue
+		}
+		r.x.saver[i] = saver
+	}
+	if len(unable) > 0 {
+		return fmt.Errorf("%w: the algorithm takes subsystems back to the start of a step, and %s cannot go back (canGetAndSetFMUstate): choose an explicit algorithm without error estimate, or another export of the FMU",
+			ErrCapability, strings.Join(unable, ", "))
+	}
+	return nil
+}
+
+// prepareStepSizes asks the algorithm for the first step, if it chooses them.
+func (r *Run) prepareStepSizes() error {
+	sizer, ok := r.alg.(StepSizer)
+	if !ok {
 		return nil
 	}
-	r.saver = make([]StateSaver, len(r.sys.Subsystems))
-	r.states = make([]State, len(r.sys.Subsystems))
-	if info := r.inflexible(); info != nil {
-		return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step", info, ErrCapability)
+	first := sizer.StepSizes(r.opt.Step)
+	if first == 0 {
+		return nil
 	}
-	for i := range r.saver {
-		r.saver[i], _ = As[StateSaver](r.sys.Subsystems[i])
+	if !(first > 0) || math.IsInf(first, 0) || r.opt.Start+first == r.opt.Start {
+		return fmt.Errorf("the first step size is %g s; it must be greater than 0 and large enough beside the start time %g s", first, r.opt.Start)
 	}
+	if name, fixed := r.fixedStepSubsystem(); fixed {
+		return fmt.Errorf("%s: %w: it cannot vary its step (canHandleVariableCommunicationStepSize), and the algorithm chooses the step sizes", name, ErrCapability)
+	}
+	r.want = first
 	return nil
 }
 
@@ -325,7 +368,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	n := initializer{x: r.x, t: r.t, g: r.sys.portGraph(initStep, false), modes: make([]Initializer, len(r.sys.Subsystems)),
 		declared: r.sys.onDeclaredLoop(initStep)}
 	e := Experiment{Start: r.opt.Start, Stop: r.opt.Stop, Tolerance: r.opt.Tolerance, HasTol: r.opt.Tolerance > 0,
-		StopKnown: r.grid.bounded()}
+		StopKnown: r.want == 0 && r.grid.bounded()}
 	if user, ok := r.alg.(InputDerivativeUser); ok {
 		e.InputDerivatives = user.InputDerivativeOrder()
 	}
@@ -369,7 +412,13 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	for _, text := range r.x.notes {
 		r.warn(text)
 	}
-	if err := r.save(); err != nil { // an FMU that cannot is found before the first step
+	if solver, ok := r.alg.(LoopSolver); ok {
+		treatment := solver.LoopTreatment()
+		for i := len(r.loops) - len(r.sys.Loops); i < len(r.loops); i++ {
+			r.loops[i].Treatment = treatment
+		}
+	}
+	if err := r.x.save(r.t); err != nil { // an FMU that cannot is found before the first step
 		return r.fail(err)
 	}
 	r.startWall = time.Now() // the stepping begins
@@ -392,7 +441,10 @@ func (r *Run) takeNotes() {
 // verifyRollback lets the subsystems prove their rollback, if the run relies on
 // it (fmi2 59).
 func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
-	for i := range r.saver {
+	for i, saver := range r.x.saver {
+		if saver == nil {
+			continue
+		}
 		r.x.current = i
 		verifier, ok := As[RollbackVerifier](r.sys.Subsystems[i])
 		if !ok {
@@ -407,6 +459,7 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 			r.result.Replay = make(map[string]Replay)
 		}
 		r.result.Replay[info.Name] = replay
+		r.x.replay[i] = replay
 	}
 	return nil
 }
@@ -454,8 +507,8 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	if ctx.Err() != nil {
 		return false, r.fail(context.Cause(ctx))
 	}
-	next := r.grid.at(r.onGrid + 1)
-	H, err := r.takeStep(ctx, next)
+	next := r.target()
+	H, trial, err := r.takeStep(ctx, next)
 	reached := r.t + H
 	if H == next-r.t {
 		reached = next
@@ -467,11 +520,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		r.x.revert()
 		return false, r.fail(err)
 	}
-	if reached == next {
-		r.onGrid++
-	}
-	r.t = reached
-	r.accepted++
+	r.advance(reached, H, trial)
 	r.x.keep()
 	r.x.CoupleAll(r.t, r.x.W)
 	r.alg.Accept(r.x, r.t)
@@ -485,7 +534,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		}
 	default:
 	}
-	if r.onGrid == r.grid.points() {
+	if r.atEnd() {
 		r.phase = finished
 		r.judgeGrowth()
 		return false, nil
@@ -506,43 +555,110 @@ func (r *Run) judgeGrowth() {
 	}
 }
 
+// target is the time at which the next macro step is to end.
+func (r *Run) target() float64 {
+	if r.want == 0 {
+		return r.grid.at(r.onGrid + 1)
+	}
+	left := r.opt.Stop - r.t
+	r.intended = 0
+	switch {
+	case left <= r.want*(1+stretch):
+		return r.opt.Stop // rather than a sliver at the end
+	case left < 2*r.want:
+		return r.t + left/2
+	}
+	r.intended = r.want + r.lost
+	return r.t + r.intended
+}
+
+// stretch is the part by which the last step may be longer than wanted.
+const stretch = 1e-3
+
+// advance makes the point reached by a step of size H the present one.
+func (r *Run) advance(reached, H float64, trial Trial) {
+	if r.want > 0 {
+		// A step that was clipped to the end says nothing against longer ones.
+		next := trial.Next
+		if next == 0 {
+			next = r.want
+		}
+		if H < r.want && next >= H {
+			next = max(next, r.want)
+		}
+		r.lost = 0
+		if reached == r.t+r.intended {
+			r.lost = r.intended - (reached - r.t)
+		}
+		r.want = next
+	} else if reached == r.grid.at(r.onGrid+1) {
+		r.onGrid++
+	}
+	r.t = reached
+	r.accepted++
+	for len(r.result.Orders) <= trial.Order {
+		r.result.Orders = append(r.result.Orders, 0)
+	}
+	r.result.Orders[trial.Order]++
+}
+
+// atEnd tells that the run has come to its end.
+func (r *Run) atEnd() bool {
+	if r.want > 0 {
+		return r.t == r.opt.Stop
+	}
+	return r.onGrid == r.grid.points()
+}
+
 // takeStep attempts the step to next until one attempt stands, and gives the
 // step size that did.
-func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error) {
+func (r *Run) takeStep(ctx context.Context, next float64) (H float64, trial Trial, err error) {
 	H = next - r.t
-	if r.saver != nil {
-		if err := r.save(); err != nil {
-			return 0, err
-		}
+	if err := r.x.save(r.t); err != nil {
+		return 0, trial, err
 	}
+	repeats := r.x.repeats()
 	last := H // attempted
 	var cause error
 	for range maxRetries {
-		if r.saver != nil {
-			// The first attempt too: replays equal each other, often not a first try.
-			if err := r.restore(); err != nil {
-				return 0, err
-			}
+		// The first attempt too: replays equal each other, often not a first try.
+		if err := r.x.RestoreAll(); err != nil {
+			return 0, trial, err
 		}
 		trial, err := r.alg.Attempt(ctx, r.x, r.t, H)
-		if err == nil && trial.Verdict == Accept {
-			return H, nil
+		r.result.Iterations += trial.Iters
+		r.result.Jacobians += trial.Jacobians
+		accepted := err == nil && trial.Verdict == Accept
+		if r.opt.Attempts != nil {
+			if err := r.opt.Attempts.RecordAttempt(r.t, H, trial, accepted, err); err != nil {
+				return 0, trial, err
+			}
+		}
+		if accepted {
+			return H, trial, nil
 		}
 		shorter := H / 2
 		cause = err
 		if err != nil {
 			var step *StepError
 			if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
-				return 0, err
+				return 0, trial, err
 			}
-			if r.saver == nil {
-				return 0, fmt.Errorf("%w; %s", err, r.discardRemedy())
+			if !repeats {
+				return 0, trial, fmt.Errorf("%w; %s", err, r.discardRemedy())
 			}
 			if done := step.Reached - r.t; done > 0 && done < H {
 				shorter = done
 			}
-		} else if r.saver == nil {
-			return 0, fmt.Errorf("the algorithm asks to repeat the step from t = %.12g s: %w: the run has no rollback", r.t, ErrCapability)
+		} else {
+			cause = errors.New(trial.Why)
+			if info := r.inflexible(); !repeats || info != nil {
+				return 0, trial, fmt.Errorf("the step from t = %.12g s by %.4g s is to be repeated with a smaller one, because %s; %w: %s",
+					r.t, H, trial.Why, ErrCapability, r.repeatRemedy(info))
+			}
+			if trial.Next > 0 && trial.Next < H {
+				shorter = trial.Next
+			}
 		}
 		r.rejected++
 		r.alg.Reject(r.t, H)
@@ -552,32 +668,15 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 		}
 		last, H = H, shorter
 	}
-	if cause == nil {
-		return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s", r.t, last)
-	}
-	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
+	return 0, trial, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
 }
 
-func (r *Run) save() error {
-	for i, saver := range r.saver {
-		r.x.current = i
-		state, err := saver.SaveState(r.states[i])
-		if err != nil {
-			return fmt.Errorf("%s: saving the state at t = %.12g s: %w", r.sys.Infos[i], r.t, err)
-		}
-		r.states[i] = state
+// repeatRemedy says what can be done where a step cannot be repeated.
+func (r *Run) repeatRemedy(info *Info) string {
+	if info == nil {
+		return "not every subsystem is taken back; choose a smaller step size"
 	}
-	return nil
-}
-
-func (r *Run) restore() error {
-	for i, saver := range r.saver {
-		r.x.current = i
-		if err := saver.RestoreState(r.states[i]); err != nil {
-			return fmt.Errorf("%s: going back to t = %.12g s: %w", r.sys.Infos[i], r.t, err)
-		}
-	}
-	return nil
+	return fmt.Sprintf("%s cannot roll back and take a shorter step; choose a smaller step size", info)
 }
 
 // record completes the present communication point and hands it to the recorders.
@@ -726,8 +825,8 @@ func (r *Run) release(i int, sub Subsystem) (err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if r.saver != nil && r.states[i] != nil {
-		err = r.saver[i].FreeState(r.states[i])
+	if state := r.x.states[i]; state != nil {
+		err = r.x.saver[i].FreeState(state)
 	}
 	if term, ok := As[Terminator](sub); ok && r.started {
 		err = errors.Join(err, term.Terminate())
@@ -743,9 +842,14 @@ func (r *Run) conclude() {
 	res := &r.result
 	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
 	res.Loops, res.Warnings = r.loops, r.warnings
+	if m, ok := r.alg.(Monitoring); ok {
+		res.Monitored = m.Monitored()
+	}
 	inside := 0.0
 	for i := range r.sys.Subsystems {
 		res.SubsystemSteps = append(res.SubsystemSteps, r.x.steps[i])
+		res.SubsystemSaves = append(res.SubsystemSaves, r.x.saves[i])
+		res.SubsystemRestores = append(res.SubsystemRestores, r.x.restores[i])
 		seconds := r.x.subsystemSeconds(i)
 		res.SubsystemSeconds = append(res.SubsystemSeconds, seconds)
 		inside += seconds

@@ -115,7 +115,7 @@ func TestOptionsRefused(t *testing.T) {
 	} {
 		f := newFake("fake", 0, 1)
 		f.info.Caps.VariableStep = !test.fixed
-		_, err := master.NewRun(system(t, []master.Subsystem{f}), explicit(t, algorithms.ExplicitConfig{}), test.o)
+		_, err := master.NewRun(system(t, []master.Subsystem{f}), explicit(t, algorithms.Config{}), test.o)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want … %s", test.o, err, test.want)
 		}
@@ -135,7 +135,7 @@ func TestPromisesChecked(t *testing.T) {
 	} {
 		f := newFake("fake", 0, 1)
 		promise(&f.info)
-		_, err := master.NewRun(system(t, []master.Subsystem{f}), explicit(t, algorithms.ExplicitConfig{}), master.Options{Stop: 1, Step: 1})
+		_, err := master.NewRun(system(t, []master.Subsystem{f}), explicit(t, algorithms.Config{}), master.Options{Stop: 1, Step: 1})
 		if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "fake: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
@@ -576,7 +576,7 @@ func TestCounters(t *testing.T) {
 	a, b := newFake("a", 1, 1), newFake("b", 1, 1)
 	sys := system(t, []master.Subsystem{a, b}, wire("a.y1", "b.u1"))
 	b.info.Caps.VariableStep = false
-	r, err := master.NewRun(sys, explicit(t, algorithms.ExplicitConfig{Order: 1, Delivery: algorithms.Substeps, Substeps: 5}), master.Options{Stop: 1, Step: 0.1})
+	r, err := master.NewRun(sys, explicit(t, algorithms.Config{Order: 1, Delivery: algorithms.Substeps, Substeps: 5}), master.Options{Stop: 1, Step: 0.1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -595,7 +595,7 @@ func TestRetry(t *testing.T) {
 	s := newSaved("fake", 0, 1)
 	s.step = func(t, H float64) (float64, error) { s.y[0] += H; return t + H, nil }
 	sys := system(t, []master.Subsystem{s})
-	r, err := master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.ExplicitConfig{}), largest: 0.25}, master.Options{Stop: 2, Step: 1, Discard: master.ShortenOnDiscard})
+	r, err := master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.Config{}), largest: 0.25}, master.Options{Stop: 2, Step: 1, Discard: master.ShortenOnDiscard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -603,14 +603,14 @@ func TestRetry(t *testing.T) {
 	if err != nil || result.Rejected == 0 || result.Time != 2 || math.Abs(s.y[0]-2) > 1e-15 {
 		t.Errorf("%v, %+v, %g", err, result, s.y[0])
 	}
-	r, err = master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.ExplicitConfig{}), largest: 0.25}, master.Options{Stop: 2, Step: 1})
+	r, err = master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.Config{}), largest: 0.25}, master.Options{Stop: 2, Step: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if result, err := r.Run(t.Context()); !errors.Is(err, master.ErrCapability) || result.Status != master.Failed {
 		t.Errorf("%v, %+v", err, result)
 	}
-	r, err = master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.ExplicitConfig{})}, master.Options{Stop: 2, Step: 1, Discard: master.ShortenOnDiscard})
+	r, err = master.NewRun(sys, &picky{Algorithm: explicit(t, algorithms.Config{})}, master.Options{Stop: 2, Step: 1, Discard: master.ShortenOnDiscard})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -251,6 +251,51 @@ func (s *System) SourceSubsystem(i int) int {
 	return owner(s.OutAt, s.source[i])
 }
 
+// Gain gives the factor of the connection that leads to entry i of u.
+func (s *System) Gain(i int) float64 { return s.gain[i] }
+
+// Block is a largest set of subsystems each of which depends on each other one
+// within a macro step, or one subsystem that lies on no such cycle.
+type Block struct {
+	Members []int // ascending
+	Cyclic  bool
+}
+
+// Blocks gives all subsystems in blocks, each after those that feed it. What an
+// input holds over the step makes no dependency: a Real that changes at
+// communication points only, and a discrete signal of a subsystem that is not
+// stepped late.
+func (s *System) Blocks() []Block {
+	n := len(s.Subsystems)
+	late := make([]bool, n)
+	for _, i := range s.Late {
+		late[i] = true
+	}
+	feeds := make([][]int, n)
+	for i := range n {
+		sources := s.Sources(i)
+		if !late[i] {
+			sources = sources[:0]
+			for u := s.InAt[i]; u < s.InAt[i+1]; u++ {
+				if s.source[u] >= 0 && !s.holds(u) {
+					sources = append(sources, owner(s.OutAt, s.source[u]))
+				}
+			}
+			slices.Sort(sources)
+			sources = slices.Compact(sources)
+		}
+		for _, from := range sources {
+			feeds[from] = append(feeds[from], i)
+		}
+	}
+	succ := func(v int) []int { return feeds[v] }
+	var blocks []Block
+	for _, scc := range components(n, succ) {
+		blocks = append(blocks, Block{Members: scc, Cyclic: cyclic(scc, succ)})
+	}
+	return blocks
+}
+
 // FindIn gives the entry of u with this name, "subsystem.port".
 func (s *System) FindIn(name string) (int, bool) {
 	for i := range s.source {

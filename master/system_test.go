@@ -150,7 +150,7 @@ func TestStatelessOrder(t *testing.T) {
 	for _, scheme := range []algorithms.Scheme{algorithms.Jacobi, algorithms.GaussSeidel} {
 		memory := &mastertest.Memory{}
 		small := system(t, subs[:4], wire("a.y1", "x.u1"), wire("x.y1", "y.u1"), wire("y.y1", "z.u1"))
-		r, err := master.NewRun(small, explicit(t, algorithms.ExplicitConfig{Scheme: scheme}), master.Options{Stop: 1, Step: 0.25, Recorders: []master.Recorder{memory}})
+		r, err := master.NewRun(small, explicit(t, algorithms.Config{Scheme: scheme}), master.Options{Stop: 1, Step: 0.25, Recorders: []master.Recorder{memory}})
 		if err != nil {
 			t.Fatal(err)
 		}

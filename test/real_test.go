@@ -239,7 +239,7 @@ func stepAllocations(t testing.TB, path string, order int) float64 {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	alg, err := algorithms.NewExplicit(algorithms.ExplicitConfig{Order: order})
+	alg, err := algorithms.NewCoupling(algorithms.Config{Order: order})
 	if err != nil {
 		t.Fatal(err)
 	}

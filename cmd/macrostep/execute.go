@@ -50,7 +50,7 @@ func (r *runRequest) placeFiles() error {
 type writtenFile struct{ flag, path string }
 
 func (r *runRequest) written() []writtenFile {
-	files := []writtenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}}
+	files := []writtenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}, {"--trace", r.Trace}}
 	if r.Record.IsNone() {
 		return files[1:]
 	}
@@ -164,6 +164,11 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		out.table = record.NewCSV(r.Output, record.CSVOptions{Select: r.Record, Interval: r.Interval})
 		opt.Recorders = append(opt.Recorders, out.table)
 	}
+	var attempts *record.Attempts
+	if r.Trace != "" {
+		attempts = record.NewAttempts(r.Trace)
+		opt.Recorders, opt.Attempts = append(opt.Recorders, attempts), attempts
+	}
 	// Last, so that it begins when nothing is left that could fail before the
 	// first FMU is instantiated.
 	// By its absolute path: an FMU may change the working directory meanwhile.
@@ -180,7 +185,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if err != nil {
 		return out, err
 	}
-	stopFlushing := flushRegularly(mark, out.table)
+	stopFlushing := flushRegularly(mark, out.table, attempts)
 	result, err := job.Run(ctx)
 	stopFlushing()
 	con.clear()
@@ -300,10 +305,7 @@ const flushInterval = 250 * time.Millisecond
 
 // flushRegularly writes rows to the file beside the run, which cannot do it
 // while an FMU hangs, until the function it gives is called.
-func flushRegularly(mark *beginning, table *record.CSV) (stop func()) {
-	if table == nil {
-		return func() {}
-	}
+func flushRegularly(mark *beginning, table *record.CSV, attempts *record.Attempts) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -314,8 +316,15 @@ func flushRegularly(mark *beginning, table *record.CSV) (stop func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				if mark.begun.Load() {
-					_ = table.Flush() // the run sees the same error at its next row
+				if !mark.begun.Load() {
+					continue
+				}
+				// The run sees the same errors at its next row.
+				if table != nil {
+					_ = table.Flush()
+				}
+				if attempts != nil {
+					_ = attempts.Flush()
 				}
 			}
 		}
@@ -356,6 +365,20 @@ func (o *outcome) summary(w io.Writer, con *console) {
 	}
 	fmt.Fprintln(w)
 	fmt.Fprintf(w, "algorithm %s%s\n", m.Algorithm, parameterList(m.Parameters))
+	if len(m.Orders) > 1 {
+		fmt.Fprintf(w, "orders   %s\n", orderList(m.Orders))
+	}
+	if m.Iterations > 0 {
+		fmt.Fprintf(w, "corrector %s, %s of the interface\n", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))
+	}
+	if n := len(m.Monitored); n > 0 {
+		shown := m.Monitored[:min(n, shownNames)]
+		fmt.Fprintf(w, "error of  %s", strings.Join(shown, ", "))
+		if n > len(shown) {
+			fmt.Fprintf(w, " … (%d variables)", n)
+		}
+		fmt.Fprintln(w)
+	}
 	for i, l := range m.Loops {
 		if i == shownLoops {
 			fmt.Fprintf(w, "  and %s more in the manifest\n", plural(len(m.Loops)-i, "loop"))
@@ -416,6 +439,15 @@ func parameterList(params map[string]string) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(params)) {
 		fmt.Fprintf(&b, " %s=%s", k, params[k])
+	}
+	return b.String()
+}
+
+// orderList gives the number of macro steps of each order.
+func orderList(orders map[int]int) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(orders)) {
+		fmt.Fprintf(&b, " k=%d: %d", k, orders[k])
 	}
 	return b.String()
 }

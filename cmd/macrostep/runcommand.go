@@ -32,6 +32,7 @@ Examples:
    macrostep run system.ssp --stop-time 10 --step-size 1e-3 --output r.csv
    macrostep run system.ssp --set wheel.k_w=2e5 --set road.name="a, b"
    macrostep run system.ssp --algorithm gauss-seidel --param order=1
+   macrostep run system.ssp --algorithm im-slocal --trace steps.csv
    macrostep run system.ssp --record 'wheel.*' --record chassis.F_c
    macrostep run system.ssp --output-interval 0.01 --quiet
    macrostep run model.fmu --input signals.csv
@@ -63,7 +64,7 @@ type runRequest struct {
 	Interval                     float64 // 0 = every point
 	Strict, Quiet                bool
 	LogLevel                     slog.Level
-	LogCalls                     string // "" = none
+	LogCalls, Trace              string // "" = none
 }
 
 func (p *program) runCommand() *cli.Command {
@@ -89,6 +90,7 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results}},
 			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
+			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,accepted", Category: results},
 			&cli.StringFlag{Name: flagLogLevel, Usage: "messages from `LEVEL` up: " + strings.Join(logLevels, ", "), Value: "warn", Category: messages},
 			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call into an FMU to `FILE`", Category: messages},
 			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
@@ -133,6 +135,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
+		Trace: c.String("trace"),
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
@@ -140,7 +143,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if i := number("output-interval", true); i != nil {
 		r.Interval = i.Value
 	}
-	for _, name := range []string{flagAlgorithm, "input", "history", "output", "manifest", "log-fmi-calls"} {
+	for _, name := range []string{flagAlgorithm, "input", "history", "output", "manifest", "trace", "log-fmi-calls"} {
 		if c.IsSet(name) && c.String(name) == "" {
 			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
 		}

@@ -155,7 +155,7 @@ func (w *wrong) Accept(x *master.Exec, t float64) {
 }
 
 func explicit() master.Algorithm {
-	e, err := algorithms.NewExplicit(algorithms.ExplicitConfig{})
+	e, err := algorithms.NewCoupling(algorithms.Config{})
 	if err != nil {
 		panic(err)
 	}

@@ -36,17 +36,24 @@ type Manifest struct {
 	EndTime   float64  `json:"end_time"`  // last accepted communication point
 
 	Steps         Steps              `json:"steps"`
-	FMUSteps      map[string]int     `json:"fmu_steps"` // by component, substeps counted
-	Seconds       map[string]float64 `json:"seconds"`   // by component: wall time inside
+	Orders        map[int]int        `json:"orders"`               // accepted macro steps by extrapolation order
+	Iterations    int                `json:"iterations"`           // of correctors, over all attempts
+	Jacobians     int                `json:"jacobian_evaluations"` // of the interface equation
+	Monitored     []string           `json:"monitored"`            // by which variables errors were estimated
+	FMUSteps      map[string]int     `json:"fmu_steps"`            // by component; substeps, repeated and perturbed steps counted
+	FMUSaves      map[string]int     `json:"fmu_saves"`            // of states, by component
+	FMURestores   map[string]int     `json:"fmu_restores"`         // of states, by component
+	Seconds       map[string]float64 `json:"seconds"`              // by component: wall time inside
 	MasterSeconds float64            `json:"master_seconds"`
 
 	Loops    []master.Loop     `json:"loops"`
 	Delivery []master.Delivery `json:"delivery"`
-	// Replay tells, by component, how well it repeats a step; tested only if the
-	// run relies on rollback.
-	Replay   map[string]master.Replay `json:"replay"`
-	Warnings []string                 `json:"warnings"`
-	Notes    []string                 `json:"notes"` // what was found in the documents and needs no action
+	// Replay tells, by component, how well it repeats a step, and ReplayNoise by
+	// how much repeated steps differ; tested only if the run relies on rollback.
+	Replay      map[string]master.Replay `json:"replay"`
+	ReplayNoise map[string]float64       `json:"replay_noise"`
+	Warnings    []string                 `json:"warnings"`
+	Notes       []string                 `json:"notes"` // what was found in the documents and needs no action
 }
 
 // Versions names the programs that made a result.
@@ -95,6 +102,23 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		if i < len(r.SubsystemSeconds) {
 			m.Seconds[info.Name] = r.SubsystemSeconds[i]
 		}
+	}
+	m.FMUSaves, m.FMURestores = map[string]int{}, map[string]int{}
+	for i, info := range sys.Infos {
+		if i < len(r.SubsystemSaves) {
+			m.FMUSaves[info.Name], m.FMURestores[info.Name] = r.SubsystemSaves[i], r.SubsystemRestores[i]
+		}
+	}
+	m.Orders = map[int]int{}
+	for k, n := range r.Orders {
+		if n > 0 {
+			m.Orders[k] = n
+		}
+	}
+	m.Iterations, m.Jacobians, m.Monitored = r.Iterations, r.Jacobians, r.Monitored
+	m.ReplayNoise = map[string]float64{}
+	for name, replay := range r.Replay {
+		m.ReplayNoise[name] = replay.Replays
 	}
 	m.MasterSeconds = r.MasterSeconds
 	m.Loops, m.Delivery, m.Replay = r.Loops, delivery, r.Replay
@@ -149,9 +173,18 @@ func (m *Manifest) encode() ([]byte, error) {
 	if c.Parameters == nil {
 		c.Parameters = map[string]string{}
 	}
-	if c.FMUSteps == nil {
-		c.FMUSteps = map[string]int{}
+	for _, counts := range []*map[string]int{&c.FMUSteps, &c.FMUSaves, &c.FMURestores} {
+		if *counts == nil {
+			*counts = map[string]int{}
+		}
 	}
+	if c.Orders == nil {
+		c.Orders = map[int]int{}
+	}
+	if c.ReplayNoise == nil {
+		c.ReplayNoise = map[string]float64{}
+	}
+	c.Monitored = orEmpty(c.Monitored)
 	if c.Replay == nil {
 		c.Replay = map[string]master.Replay{}
 	}

@@ -1,0 +1,260 @@
+package algorithms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Scheme is the way in which a macro step exchanges the coupling inputs.
+type Scheme uint8
+
+// The schemes.
+const (
+	Jacobi      Scheme = iota // explicit: all from the old values
+	GaussSeidel               // explicit: one after the other, each with the values already new
+	Implicit                  // the inputs that close loops agree with the outputs at the end of the step
+)
+
+// Config configures a coupling algorithm part by part. The zero value is
+// explicit coupling of order 0 (Jacobi) with steps of one size.
+type Config struct {
+	Scheme   Scheme
+	Order    int      // extrapolation order k = 0…MaxOrder; with variable order the one in force is chosen
+	Substeps int      // n of the delivery by substeps; 0 = 10
+	Delivery Delivery // preferred
+	Sequence []string // Gauss–Seidel: names of all subsystems; nil = from the graph
+	Solver   Solver   // Implicit: of the interface equation
+	Control  Control  // error estimate, order and step size
+}
+
+const defaultSubsteps = 10
+
+// scheme carries out macro steps.
+type scheme interface {
+	check(s *master.System) error
+	init(x *master.Exec) error
+	// advance steps every subsystem from t to t+H with polynomials of a degree.
+	advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error)
+	accept()
+	reject()
+}
+
+// control chooses order and size of the macro steps by an estimate of the error.
+type control interface {
+	check(s *master.System) error
+	// repeats tells whether it takes subsystems back.
+	repeats() bool
+	// firstStep gives the first step size, from the one of the run; 0 = none is chosen.
+	firstStep(H float64) float64
+	init(x *master.Exec, t0 float64) error
+	// attempt takes one macro step by the scheme, and judges it.
+	attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error)
+	accept(x *master.Exec, t float64)
+	reject(t, H float64)
+	monitored() []string
+}
+
+// effort is what a macro step took beyond one step of each subsystem.
+type effort struct{ iterations, jacobians int }
+
+// errNotConverged tells that the interface equation of a macro step was not solved.
+var errNotConverged = errors.New("the corrector did not converge")
+
+// Coupling is a coupling algorithm put together from its parts: scheme, input
+// approximation, and control of order and step size by an error estimate.
+type Coupling struct {
+	config Config
+	in     approximation
+	tol    tolerances
+	scheme scheme
+	// control chooses order and step size; nil: they are constant.
+	control control
+
+	order int // in force
+}
+
+var (
+	_ master.Algorithm           = (*Coupling)(nil)
+	_ master.DeliveryReporter    = (*Coupling)(nil)
+	_ master.InputDerivativeUser = (*Coupling)(nil)
+	_ master.RollbackUser        = (*Coupling)(nil)
+	_ master.StepSizer           = (*Coupling)(nil)
+	_ master.Monitoring          = (*Coupling)(nil)
+	_ master.LoopSolver          = (*Coupling)(nil)
+)
+
+// NewCoupling gives a coupling algorithm. Values out of range, and parts that do
+// not go together, are errors.
+func NewCoupling(c Config) (*Coupling, error) {
+	if c.Order < 0 || c.Order > MaxOrder {
+		return nil, fmt.Errorf("the extrapolation order is %d; it lies between 0 and %d", c.Order, MaxOrder)
+	}
+	if c.Substeps < 0 {
+		return nil, fmt.Errorf("the number of substeps is %d; it is at least 1", c.Substeps)
+	}
+	if c.Substeps == 0 {
+		c.Substeps = defaultSubsteps
+	}
+	a := &Coupling{config: c}
+	a.in = approximation{
+		order: c.highestDegree(), substeps: c.Substeps, want: c.Delivery,
+		looksAhead: c.Scheme != Jacobi || c.Control.Estimator == ExMilne,
+	}
+	a.tol = tolerances{rtol: c.Control.Relative, atol: c.Control.Absolute}
+	if c.Scheme == Implicit {
+		s, err := newImplicit(c.Solver, &a.tol, &a.in)
+		if err != nil {
+			return nil, err
+		}
+		s.predictAll = c.Control.Estimator == ImMilne
+		a.scheme = s
+	} else {
+		a.scheme = &explicit{in: &a.in, gaussSeidel: c.Scheme == GaussSeidel, names: c.Sequence}
+	}
+	if c.Control.Estimator != NoEstimate {
+		var err error
+		if a.control, err = newControl(c, a); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// highestDegree is the highest degree of a polynomial that is delivered.
+func (c *Config) highestDegree() int {
+	k := c.Order
+	if c.Control.varies() {
+		k = c.Control.MaxOrder
+	}
+	if c.Control.Estimator == ExLocal {
+		k++
+	}
+	return k
+}
+
+// Check says what stands in the way of running on this system.
+func (c *Coupling) Check(s *master.System) error {
+	if err := c.scheme.check(s); err != nil {
+		return err
+	}
+	if c.control != nil {
+		return c.control.check(s)
+	}
+	return nil
+}
+
+// NeedsRollback gives the subsystems that are taken back: those an implicit
+// scheme repeats, and all if steps are repeated or taken twice.
+func (c *Coupling) NeedsRollback(s *master.System) []int {
+	if c.control != nil && c.control.repeats() {
+		all := make([]int, len(s.Subsystems))
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	}
+	if i, ok := c.scheme.(*implicit); ok {
+		return i.needsRollback(s)
+	}
+	return nil
+}
+
+// StepSizes gives the first step size, if they are chosen.
+func (c *Coupling) StepSizes(H float64) float64 {
+	if c.control == nil {
+		return 0
+	}
+	return c.control.firstStep(H)
+}
+
+// Init prepares the parts.
+func (c *Coupling) Init(x *master.Exec, t0 float64) error {
+	if err := c.tol.init(x.Sys); err != nil {
+		return err
+	}
+	if err := c.in.init(x, t0); err != nil {
+		return err
+	}
+	c.order = c.config.Order
+	if err := c.scheme.init(x); err != nil {
+		return err
+	}
+	if c.control != nil {
+		return c.control.init(x, t0)
+	}
+	return nil
+}
+
+// Attempt takes one macro step, and judges it if errors are estimated.
+func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+	var trial master.Trial
+	var err error
+	if c.control != nil {
+		trial, err = c.control.attempt(ctx, x, t, H)
+	} else {
+		var e effort
+		e, err = c.scheme.advance(ctx, x, t, H, c.order)
+		trial = master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
+		if errors.Is(err, errNotConverged) {
+			trial.Verdict, trial.Next, trial.Why, err = master.Retry, H/4, err.Error(), nil
+		}
+	}
+	trial.Order = c.degree()
+	return trial, err
+}
+
+// degree is the one of the polynomials of the last step.
+func (c *Coupling) degree() int {
+	if c.config.Scheme == Implicit {
+		return c.in.ahead.degree
+	}
+	return c.in.old.degree
+}
+
+// Accept takes the coupling inputs at t into the history.
+func (c *Coupling) Accept(x *master.Exec, t float64) {
+	if c.control != nil {
+		c.control.accept(x, t)
+	}
+	c.in.push(t, x.W)
+	c.scheme.accept()
+}
+
+// Reject forgets the attempt: the history holds accepted points only.
+func (c *Coupling) Reject(t, H float64) {
+	if c.control != nil {
+		c.control.reject(t, H)
+	}
+	c.scheme.reject()
+}
+
+// InputDerivativeOrder is the highest degree, if it is to be delivered by derivatives.
+func (c *Coupling) InputDerivativeOrder() int {
+	if c.in.want == Auto || c.in.want == Derivatives {
+		return c.in.order
+	}
+	return 0
+}
+
+// Deliveries tells how each input gets its polynomial.
+func (c *Coupling) Deliveries() []master.Delivery { return c.in.report() }
+
+// LoopTreatment tells what becomes of algebraic loops.
+func (c *Coupling) LoopTreatment() string {
+	if s, ok := c.scheme.(*implicit); ok {
+		return s.loopTreatment()
+	}
+	return "broken by the extrapolated inputs"
+}
+
+// Monitored tells by which variables errors are estimated.
+func (c *Coupling) Monitored() []string {
+	if c.control == nil {
+		return nil
+	}
+	return c.control.monitored()
+}

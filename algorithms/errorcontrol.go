@@ -1,0 +1,441 @@
+package algorithms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Estimator is the way in which the error of a macro step is estimated.
+type Estimator uint8
+
+// The estimators. All but the last judge a step, which is repeated with a
+// smaller size if its error is too large, and need rollback.
+const (
+	NoEstimate         Estimator = iota
+	ExLocal                      // explicit; against a second solution of degree k+1 (meyer 4.1)
+	ExMilne                      // explicit; against a second solution by interpolation of degree k (meyer 4.2)
+	ExSLocal                     // explicit; extrapolated against updated inputs (meyer 4.3)
+	ImMilne                      // implicit; predicted against corrected states (meyer 4.4)
+	ImSLocal                     // implicit; predicted against corrected inputs (meyer 4.5)
+	Richardson                   // explicit; one step against two of half the size
+	PredictorCorrector           // extrapolated against new outputs, without repetition (sadjina III D)
+)
+
+var estimatorNames = []string{"none", "ex-local", "ex-milne", "ex-slocal", "im-milne", "im-slocal", "richardson", "predictor-corrector"}
+
+// Monitored names an output by which the error is estimated.
+type Monitored struct {
+	Name  string // "component.variable"
+	Level master.Level
+}
+
+// Control configures the error estimate, and the control of order and step size
+// by it. The zero value estimates nothing.
+type Control struct {
+	Estimator          Estimator
+	Relative, Absolute []Tolerance
+	Safety             float64 // SF of meyer 5.3
+	RatioMin, RatioMax float64 // bounds of one step size over the one before
+	HMin, HMax         float64 // s; HMax 0 = none
+	H0                 float64 // s; 0 = a thousandth of the step size of the run
+	MaxOrder           int
+	FixedOrder         bool        // Config.Order holds
+	FixedStep          bool        // steps have the size of the run; the estimate is only reported
+	Monitor            []Monitored // nil = found from derivative attributes, else all connected outputs
+
+	PCTolerance, PCRho []Tolerance // of the predictor/corrector, (17) of sadjina
+}
+
+// varies tells whether the order changes.
+func (c *Control) varies() bool {
+	return c.Estimator != NoEstimate && c.Estimator != PredictorCorrector && !c.FixedOrder
+}
+
+// firstPart of the step size of the run is the first one, unless it is given.
+const firstPart = 1e-3
+
+// newControl gives the control of a configuration.
+func newControl(c Config, a *Coupling) (control, error) {
+	k := c.Control
+	name := estimatorNames[k.Estimator]
+	switch {
+	case k.Estimator == ImMilne || k.Estimator == ImSLocal:
+		if c.Scheme != Implicit {
+			return nil, fmt.Errorf("the estimator %s compares predictor and corrector: it goes with scheme=implicit", name)
+		}
+	case c.Scheme == Implicit:
+		return nil, fmt.Errorf("the estimator %s goes with an explicit scheme; with scheme=implicit choose im-milne or im-slocal", name)
+	case k.Estimator == ExMilne && c.Scheme != Jacobi:
+		return nil, fmt.Errorf("the estimator %s goes with scheme=jacobi: its constants belong to inputs that are all extrapolated", name)
+	}
+	if k.MaxOrder < 0 || k.MaxOrder > MaxOrder {
+		return nil, fmt.Errorf("the highest order is %d; it lies between 0 and %d", k.MaxOrder, MaxOrder)
+	}
+	if k.HMax == 0 {
+		k.HMax = math.Inf(1)
+	}
+	return &errorControl{config: k, fixed: c.Order, coupling: a, scheme: a.scheme, in: &a.in, tol: &a.tol}, nil
+}
+
+// errorControl estimates the error of a macro step, decides whether it stands,
+// and chooses order and size of the next (meyer 4 and 5).
+type errorControl struct {
+	config   Control
+	fixed    int // the order, if it is fixed
+	coupling *Coupling
+	scheme   scheme
+	in       *approximation
+	tol      *tolerances
+
+	steps    *stepControl
+	entries  []int // coupling inputs that are extrapolated
+	pos, vel []int // outputs judged, by level
+	names    []string
+
+	second   []float64 // y [ny] of the second solution
+	coupled  []float64 // L y + b [nu] at the end of the step
+	middle   []float64 // and at the middle of a doubled step
+	middleAt float64   // NaN: the step was not doubled
+	past     history   // with the end of the step in front
+	e, w     []float64 // scratch over the variables judged
+	scratch  []float64
+	asked    bool // the last attempt asked for its repetition
+	step     struct {
+		H     float64
+		order int
+	}
+}
+
+func (j *errorControl) check(*master.System) error { return nil }
+
+func (j *errorControl) repeats() bool {
+	switch j.config.Estimator {
+	case ExLocal, ExMilne, Richardson:
+		return true
+	}
+	return !j.config.FixedStep
+}
+
+func (j *errorControl) firstStep(H float64) float64 {
+	if j.config.FixedStep {
+		return 0
+	}
+	if j.config.H0 > 0 {
+		return j.config.H0
+	}
+	return min(max(firstPart*H, j.config.HMin), j.config.HMax)
+}
+
+func (j *errorControl) monitored() []string { return j.names }
+
+// byInputs tells that the errors of the coupling inputs are judged, not those of states.
+func (j *errorControl) byInputs() bool {
+	return j.config.Estimator == ExSLocal || j.config.Estimator == ImSLocal
+}
+
+func (j *errorControl) init(x *master.Exec, t0 float64) error {
+	sys := x.Sys
+	j.entries, j.pos, j.vel, j.names = nil, nil, nil, nil
+	holds := sys.Holds()
+	for _, i := range sys.Stepped {
+		for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {
+			if _, connected := sys.Source(k); connected && !holds[k] {
+				j.entries = append(j.entries, k)
+			}
+		}
+	}
+	if j.byInputs() {
+		for _, k := range j.entries {
+			j.names = append(j.names, sys.InName(k)+" (coupling input)")
+		}
+	} else if err := j.chooseStates(sys); err != nil {
+		return err
+	}
+	n := max(len(j.entries), len(j.pos), len(j.vel))
+	j.second = make([]float64, len(x.Y))
+	j.coupled, j.middle = make([]float64, len(x.W)), make([]float64, len(x.W))
+	j.middleAt = math.NaN()
+	j.past = history{times: make([]float64, maxPoints+1), values: make([][]float64, maxPoints+1)}
+	j.e, j.w, j.scratch = make([]float64, n), make([]float64, n), make([]float64, n)
+	first, order := j.config.H0, j.fixed
+	j.steps = newStepControl(controlConfig{
+		Safety: j.config.Safety, RatioMin: j.config.RatioMin, RatioMax: j.config.RatioMax,
+		HMin: j.config.HMin, HMax: j.config.HMax, H0: first, MaxOrder: j.config.MaxOrder,
+		FixedOrder: j.config.FixedOrder, FixedStep: j.config.FixedStep, Order: order,
+	})
+	_, j.coupling.order = j.steps.start()
+	return nil
+}
+
+// chooseStates finds the outputs that are judged: those the user names, else the
+// positions and velocities among the outputs, else all connected outputs, as
+// velocities.
+func (j *errorControl) chooseStates(sys *master.System) error {
+	add := func(y int, level master.Level, why string) {
+		if level == master.Position {
+			j.pos = append(j.pos, y)
+		} else {
+			j.vel = append(j.vel, y)
+		}
+		j.names = append(j.names, sys.OutName(y)+" ("+why+")")
+	}
+	words := map[master.Level]string{master.NoLevel: "velocity level", master.Position: "position level", master.Velocity: "velocity level"}
+	for _, m := range j.config.Monitor {
+		y, ok := sys.FindOut(m.Name)
+		if !ok {
+			return fmt.Errorf("monitor=%s: no Real output has this name", m.Name)
+		}
+		add(y, m.Level, words[m.Level]+", named")
+	}
+	if len(j.names) > 0 {
+		return nil
+	}
+	for i, info := range sys.Infos {
+		for p, port := range info.Out {
+			if port.Level != master.NoLevel {
+				add(sys.OutAt[i]+p, port.Level, words[port.Level]+", by its derivative attribute")
+			}
+		}
+	}
+	if len(j.names) > 0 {
+		return nil
+	}
+	var connected []int
+	for _, k := range j.entries {
+		y, _ := sys.Source(k)
+		connected = append(connected, y)
+	}
+	slices.Sort(connected)
+	for _, y := range slices.Compact(connected) {
+		add(y, master.NoLevel, "connected output, judged as velocity level")
+	}
+	return nil
+}
+
+// pointsNeeded is the number of communication points that the estimate of degree
+// k rests on.
+func (j *errorControl) pointsNeeded(k int) int {
+	if j.config.Estimator == ExLocal || j.config.Estimator == ExMilne {
+		return k + 2
+	}
+	return k + 1
+}
+
+func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+	k := j.coupling.order
+	judged := j.in.points >= j.pointsNeeded(k)
+	outcome := attemptOutcome{t: t, H: H, order: k, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}}
+	e, err := j.solve(ctx, x, t, H, k, judged)
+	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
+	switch {
+	case errors.Is(err, errNotConverged):
+		outcome.result = notConverged
+		trial.Why = err.Error()
+	case err != nil:
+		return trial, err
+	default:
+		x.CoupleAll(t+H, j.coupled)
+		outcome.result = stepUnjudged
+		if judged {
+			outcome.norms = j.norms(x, H, k)
+			trial.Est = outcome.norms.largest()
+			outcome.result = stepAccepted
+			if !j.steps.passes(outcome.norms) {
+				outcome.result = errorTooLarge
+				trial.Why = fmt.Sprintf("the estimated error is %.3g times the tolerance", trial.Est)
+			}
+		}
+	}
+	stands := outcome.result == stepAccepted || outcome.result == stepUnjudged
+	past := j.in.history()
+	if stands {
+		past = j.withNew(t + H)
+	}
+	for i, u := range j.entries {
+		j.w[i] = j.tol.input(u, past.values[0][u])
+	}
+	next, err := j.steps.conclude(outcome, past, j.entries, j.w[:len(j.entries)], j.scratch)
+	if err != nil {
+		return trial, fmt.Errorf("t = %.12g s: %w", t, err)
+	}
+	j.step.H, j.step.order = next.H, next.order
+	j.asked = !stands
+	trial.Next = next.H
+	if !stands {
+		trial.Verdict = master.Retry
+	}
+	return trial, nil
+}
+
+// withNew gives the history with the end of the step in front.
+func (j *errorControl) withNew(t float64) history {
+	n := 0
+	put := func(t float64, v []float64) { j.past.times[n], j.past.values[n] = t, v; n++ }
+	put(t, j.coupled)
+	if !math.IsNaN(j.middleAt) {
+		put(j.middleAt, j.middle)
+	}
+	for i := 0; i < j.in.points && n < len(j.past.times); i++ {
+		put(j.in.times[i], j.in.values[i])
+	}
+	return history{times: j.past.times[:n], values: j.past.values[:n]}
+}
+
+// solve takes the macro step, and before or after it what the estimator compares
+// it with, to j.second.
+func (j *errorControl) solve(ctx context.Context, x *master.Exec, t, H float64, k int, judged bool) (effort, error) {
+	j.middleAt = math.NaN()
+	switch j.config.Estimator {
+	case ExLocal, ExMilne:
+		if judged {
+			if err := j.compare(ctx, x, t, H, k); err != nil {
+				return effort{}, err
+			}
+		}
+	case Richardson:
+		return effort{}, j.double(ctx, x, t, H, k)
+	case ImMilne:
+		e, err := j.scheme.advance(ctx, x, t, H, k)
+		copy(j.second, j.scheme.(*implicit).predicted)
+		return e, err
+	}
+	return j.scheme.advance(ctx, x, t, H, k)
+}
+
+// compare takes the second solution of ExLocal and ExMilne, and goes back.
+func (j *errorControl) compare(ctx context.Context, x *master.Exec, t, H float64, k int) error {
+	j.in.begin(x, t, H, k+1)
+	if j.config.Estimator == ExMilne {
+		for i, u := range j.entries {
+			j.scratch[i] = j.in.extrapolated(u)
+		}
+		j.in.begin(x, t, H, k)
+		for i, u := range j.entries {
+			j.in.arrived(u, j.scratch[i])
+		}
+	}
+	if err := j.scheme.(*explicit).step(ctx, x, t, H); err != nil {
+		return err
+	}
+	copy(j.second, x.Y)
+	return x.RestoreAll()
+}
+
+// double takes the step at once, goes back, and takes it in two halves, which stand.
+func (j *errorControl) double(ctx context.Context, x *master.Exec, t, H float64, k int) error {
+	if _, err := j.scheme.advance(ctx, x, t, H, k); err != nil {
+		return err
+	}
+	copy(j.second, x.Y)
+	if err := x.RestoreAll(); err != nil {
+		return err
+	}
+	half := H / 2
+	if _, err := j.scheme.advance(ctx, x, t, half, k); err != nil {
+		return err
+	}
+	x.CoupleAll(t+half, j.middle)
+	j.in.push(t+half, j.middle)
+	_, err := j.scheme.advance(ctx, x, t+half, (t+H)-(t+half), k)
+	j.in.pop()
+	j.middleAt = t + half
+	return err
+}
+
+// norms gives the weighted norms of the estimated errors.
+func (j *errorControl) norms(x *master.Exec, H float64, k int) errorNorms {
+	n := errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}
+	if j.byInputs() {
+		for i, u := range j.entries {
+			j.e[i] = j.in.extrapolated(u) - j.coupled[u] // (21), (24)
+			j.w[i] = j.tol.input(u, j.coupled[u])
+		}
+		n.u = orInf(wrms(j.e[:len(j.entries)], j.w[:len(j.entries)]))
+		return n
+	}
+	factorPos, factorVel := j.factors(H, k)
+	if len(j.pos) > 0 {
+		n.pos = j.norm(x, j.pos, factorPos)
+	}
+	if len(j.vel) > 0 || len(j.pos) == 0 {
+		n.vel = j.norm(x, j.vel, factorVel)
+	}
+	return n
+}
+
+func (j *errorControl) norm(x *master.Exec, outputs []int, factor float64) float64 {
+	for i, y := range outputs {
+		j.e[i] = factor * (x.Y[y] - j.second[y])
+		j.w[i] = j.tol.output(y, x.Y[y])
+	}
+	return orInf(wrms(j.e[:len(outputs)], j.w[:len(outputs)]))
+}
+
+// orInf makes the norm of what is no number one that never passes.
+func orInf(norm float64) float64 {
+	if math.IsNaN(norm) {
+		return math.Inf(1)
+	}
+	return norm
+}
+
+// factors are the constants by which the difference of the two solutions gives
+// the error of the one that stands.
+func (j *errorControl) factors(H float64, k int) (pos, vel float64) {
+	switch j.config.Estimator {
+	case ExLocal:
+		return 1, 1 // (15)
+	case Richardson:
+		// The error of one step is c H^q, that of two halves 2 c (H/2)^q, with
+		// q = k+3 in positions and k+2 in velocities (12).
+		return 1 / (math.Ldexp(1, k+2) - 1), 1 / (math.Ldexp(1, k+1) - 1)
+	}
+	nodes := j.in.times[:j.in.points]
+	posK, velK := errorConstants(k, H, nodes)
+	pos, vel = errorConstants(k+1, H, nodes)
+	pos, vel = pos/posK, vel/velK
+	if j.config.Estimator == ImMilne {
+		return 1 - pos, 1 - vel // (22), (23)
+	}
+	return pos, vel // (19), (20)
+}
+
+func (e errorNorms) largest() float64 {
+	v := math.NaN()
+	for _, n := range [...]float64{e.pos, e.vel, e.u} {
+		if math.IsNaN(v) || n > v {
+			v = n
+		}
+	}
+	return v
+}
+
+func (j *errorControl) accept(x *master.Exec, t float64) {
+	if !math.IsNaN(j.middleAt) {
+		j.in.push(j.middleAt, j.middle)
+	}
+	j.coupling.order = j.step.order
+}
+
+// reject takes note that the step is repeated; a subsystem that discarded it
+// counts as a failure.
+func (j *errorControl) reject(t, H float64) {
+	if j.asked {
+		j.asked = false
+		j.coupling.order = j.step.order
+		return
+	}
+	outcome := attemptOutcome{t: t, H: H, order: j.coupling.order, result: discarded,
+		norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}}
+	for i, u := range j.entries {
+		j.w[i] = j.tol.input(u, j.in.values[0][u])
+	}
+	if next, err := j.steps.conclude(outcome, j.in.history(), j.entries, j.w[:len(j.entries)], j.scratch); err == nil {
+		j.coupling.order = next.order
+	}
+}

@@ -1,0 +1,833 @@
+package algorithms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// SolverKind is the way in which the interface equation is solved.
+type SolverKind uint8
+
+// The kinds.
+const (
+	NewtonFD   SolverKind = iota // Newton, interface Jacobian by differences of repeated steps
+	NewtonLOS                    // Newton, low-order sensitivities from directional derivatives
+	Broyden                      // first Jacobian by differences, then rank-one updates
+	IQN                          // interface quasi-Newton with inverse least squares, no Jacobian
+	FixedPoint                   // relaxed fixed point, no Jacobian
+)
+
+var solverKinds = []string{"newton-fd", "newton-los", "broyden", "iqn", "fixed-point"}
+
+// Solver configures the solution of the interface equation of an implicit scheme.
+type Solver struct {
+	Kind          SolverKind
+	Tolerance     float64 // of a correction, in units of the weights; 0 = 1e-6
+	MaxIterations int     // correctors; 0 = 12 (Newton), 50 (the others)
+	Relaxation    float64 // of the fixed point, and of the first step of IQN; 0 = Aitken, and 0.5
+	GaussSeidel   bool    // the sweep of the fixed point
+	// Predict lets subsystems without rollback take the predicted inputs and
+	// keeps them out of the iteration; else they are refused.
+	Predict bool
+}
+
+const (
+	defaultSolverTolerance  = 1e-6 // meyer 6.1 as read in numerics.md
+	defaultNewtonIterations = 12   // likewise
+	defaultIterations       = 50
+	defaultIQNRelaxation    = 0.5
+)
+
+// Sizes of perturbations and of what rounding leaves, relative to the magnitude
+// of an input. A Jacobian that is off by a part p contracts by p, so that large
+// perturbations cost little where a system is not linear, and stand above the
+// noise of solvers; on linear systems they lose the fewest digits.
+const (
+	perturbation = 1e-4
+	roundingPart = 1e-13
+	// sameStep is the part by which step sizes may differ and count as one: those
+	// of a fixed grid differ by rounding.
+	sameStep = 1e-6
+)
+
+// implicit is implicit coupling (meyer 3.2; schweizer 2.1.2, 2.2.2, 2.3.2). The
+// unknowns z are the inputs that close loops, at the end t+H of the macro step;
+// the polynomials go through them and through the last communication points.
+// The interface equation is
+//
+//	r(z) = z − (L y(z) + b) = 0.
+//
+// The predictor step takes the polynomials through old points only; it is the
+// residual at z = p(t+H), since the polynomial of degree k through that value
+// and the k newest points is the same. Corrector steps repeat the macro step
+// from the saved states. Stateless subsystems are stepped after their sources
+// in each of them.
+//
+// Subsystems that lie on no loop take part once: blocks of the graph are solved
+// one after the other, and an input that leads from one to a later one is known
+// at t+H.
+type implicit struct {
+	config Solver
+	tol    *tolerances
+	in     *approximation
+	// predictAll asks for a predictor step of all subsystems with nothing but
+	// extrapolated inputs, whose outputs go to predicted.
+	predictAll bool
+	predicted  []float64
+
+	blocks []*block
+	used   bool // since the last accept or reject
+}
+
+func newImplicit(c Solver, tol *tolerances, in *approximation) (*implicit, error) {
+	if c.Tolerance == 0 {
+		c.Tolerance = defaultSolverTolerance
+	}
+	newton := c.Kind == NewtonFD || c.Kind == NewtonLOS
+	if c.MaxIterations == 0 {
+		c.MaxIterations = defaultIterations
+		if newton {
+			c.MaxIterations = defaultNewtonIterations
+		}
+	}
+	switch {
+	case int(c.Kind) >= len(solverKinds):
+		return nil, fmt.Errorf("there is no solver of kind %d", c.Kind)
+	case !(c.Tolerance > 0):
+		return nil, fmt.Errorf("the tolerance of the solver is %g; it must be greater than 0", c.Tolerance)
+	case c.MaxIterations < 1:
+		return nil, fmt.Errorf("the solver may take %d iterations; it needs at least 1", c.MaxIterations)
+	case c.Relaxation < 0 || c.Relaxation > 2:
+		return nil, fmt.Errorf("the relaxation is %g; it lies between 0 and 2", c.Relaxation)
+	case c.GaussSeidel && c.Kind != FixedPoint:
+		return nil, errors.New("only the fixed point sweeps one subsystem after the other (sweep=gauss-seidel)")
+	}
+	return &implicit{config: c, tol: tol, in: in}, nil
+}
+
+// block is a block of the graph (master.System.Blocks), and what it takes to
+// solve its interface equation.
+type block struct {
+	*implicit
+	cyclic    bool
+	iterated  []int // members that are stepped with approximated inputs and can be repeated
+	once      []int // members that cannot go back: they take the predicted inputs
+	late      []int // stateless members, after the others in this order
+	everyStep stepping
+	onlyOnce  stepping
+
+	loop []int // unknowns: inputs of iterated members that are fed from within the block
+	open []int // extrapolated inputs that are fed from earlier blocks
+	// columns of the interface Jacobian: the unknowns, then the inputs of late
+	// members that are fed from within the block.
+	columns []column
+	of      map[int]int // input to column
+
+	sweep         []int // fixed point by Gauss–Seidel: members in turn
+	lastH         float64
+	z, r, dz      []float64
+	weight, floor []float64
+	phi           []float64 // L y + b [nu], entries of the block
+	base          []float64 // y where differences start from, [ny]
+	size          []float64 // by column: largest magnitude seen
+	jacobian      *sparseMatrix
+	solver        interfaceSolver
+	rounds        []round // of perturbed steps
+	lateRounds    []round
+	models        []linearModel
+}
+
+// column is one input of a member of a block as a column of the interface
+// Jacobian J = I − L S, S = ∂y/∂u of its subsystem over the macro step.
+type column struct {
+	input     int
+	subsystem int
+	s         []float64 // ∂y/∂u, [ny of the subsystem]
+	entries   []entry
+	delta     float64 // perturbation
+}
+
+// entry is one entry of a column of the Jacobian: −gain·s[out], plus 1 on the diagonal.
+type entry struct {
+	at       int // in sparseMatrix.val
+	out      int // of the subsystem; -1 = none: the diagonal alone
+	gain     float64
+	diagonal float64
+}
+
+// stepping is a set of members that are stepped over the same step.
+type stepping struct {
+	members []int
+	whole   *master.StepSet
+	pieces  []int
+}
+
+// round is one set of perturbed steps: one input of each member.
+type round struct {
+	columns []int
+	stepping
+}
+
+func (s *implicit) check(sys *master.System) error {
+	if s.config.Kind != NewtonLOS {
+		return nil
+	}
+	var errs []error
+	for _, b := range sys.Blocks() {
+		if !b.Cyclic {
+			continue
+		}
+		for _, i := range b.Members {
+			if len(sys.Infos[i].In) == 0 || !s.iterates(sys, i) {
+				continue
+			}
+			if why := lacksModel(sys, i); why != "" {
+				errs = append(errs, fmt.Errorf("%s: %w: %s; solver.kind=newton-fd or iqn do without", sys.Infos[i], master.ErrCapability, why))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// iterates tells whether subsystem i is repeated: not if it cannot go back and
+// the user allows that.
+func (s *implicit) iterates(sys *master.System, i int) bool {
+	if !s.config.Predict {
+		return true
+	}
+	_, ok := master.As[master.StateSaver](sys.Subsystems[i])
+	return ok && sys.Infos[i].Caps.SaveState
+}
+
+// needsRollback gives the subsystems that are repeated: those on loops.
+func (s *implicit) needsRollback(sys *master.System) []int {
+	var out []int
+	for _, b := range sys.Blocks() {
+		for _, i := range b.Members {
+			if (b.Cyclic || s.predictAll) && s.iterates(sys, i) {
+				out = append(out, i)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s *implicit) init(x *master.Exec) error {
+	s.predicted = make([]float64, len(x.Y))
+	s.blocks = nil
+	for _, m := range x.Sys.Blocks() {
+		b, err := s.newBlock(x, m)
+		if err != nil {
+			return err
+		}
+		s.blocks = append(s.blocks, b)
+	}
+	return nil
+}
+
+func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
+	sys := x.Sys
+	b := &block{implicit: s, cyclic: m.Cyclic, of: map[int]int{}}
+	member := func(i int) bool { _, found := slices.BinarySearch(m.Members, i); return found }
+	for _, i := range sys.Late {
+		if member(i) {
+			b.late = append(b.late, i)
+		}
+	}
+	for _, i := range m.Members {
+		if slices.Contains(b.late, i) {
+			continue
+		}
+		if m.Cyclic && !s.iterates(sys, i) {
+			b.once = append(b.once, i)
+			x.Note(fmt.Sprintf("%s cannot go back: it takes the predicted inputs, and its outputs are not corrected", sys.Infos[i]))
+		} else {
+			b.iterated = append(b.iterated, i)
+		}
+	}
+	holds := sys.Holds()
+	for _, i := range slices.Concat(b.iterated, b.once) {
+		for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {
+			switch from := sys.SourceSubsystem(k); {
+			case from < 0 || holds[k]:
+			case !member(from):
+				b.open = append(b.open, k)
+			case m.Cyclic && slices.Contains(b.iterated, i):
+				b.loop = append(b.loop, k)
+			}
+		}
+	}
+	if len(b.loop) == 0 {
+		b.cyclic = false
+	}
+	var err error
+	if b.everyStep, err = s.stepping(x, b.iterated); err != nil {
+		return nil, err
+	}
+	if b.onlyOnce, err = s.stepping(x, b.once); err != nil {
+		return nil, err
+	}
+	if !b.cyclic {
+		b.phi = make([]float64, len(x.W))
+		return b, nil
+	}
+	return b, b.prepare(x)
+}
+
+// stepping prepares a set of members.
+func (s *implicit) stepping(x *master.Exec, members []int) (stepping, error) {
+	st := stepping{members: members}
+	var whole []int
+	for _, i := range members {
+		if s.in.whole(i) {
+			whole = append(whole, i)
+		} else {
+			st.pieces = append(st.pieces, i)
+		}
+	}
+	var err error
+	st.whole, err = x.NewStepSet(whole)
+	return st, err
+}
+
+// prepare lays out the interface equation.
+func (b *block) prepare(x *master.Exec) error {
+	sys := x.Sys
+	if err := b.refuseNoise(x); err != nil {
+		return err
+	}
+	add := func(k, i int) {
+		b.of[k] = len(b.columns)
+		b.columns = append(b.columns, column{input: k, subsystem: i, s: make([]float64, sys.OutAt[i+1]-sys.OutAt[i])})
+	}
+	for _, k := range b.loop {
+		add(k, ownerOf(sys.InAt, k))
+	}
+	if b.config.Kind <= Broyden {
+		for _, i := range b.late {
+			for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {
+				if from := sys.SourceSubsystem(k); from >= 0 && (slices.Contains(b.iterated, from) || slices.Contains(b.late, from)) {
+					add(k, i)
+				}
+			}
+		}
+	}
+	n := len(b.columns)
+	b.jacobian = b.pattern(sys)
+	b.z, b.r, b.dz = make([]float64, n), make([]float64, n), make([]float64, n)
+	b.weight, b.floor = make([]float64, len(b.loop)), make([]float64, len(b.loop))
+	b.size = make([]float64, n)
+	b.phi, b.base = make([]float64, len(x.W)), make([]float64, len(x.Y))
+	for j, c := range b.columns {
+		b.size[j] = math.Abs(x.W[c.input])
+	}
+	switch b.config.Kind {
+	case NewtonFD, NewtonLOS:
+		b.solver = &newton{}
+	case Broyden:
+		b.solver = &broyden{}
+	case IQN:
+		omega := b.config.Relaxation
+		if omega == 0 {
+			omega = defaultIQNRelaxation
+		}
+		b.solver = &iqn{relaxation: omega}
+	case FixedPoint:
+		b.solver = &fixedPoint{relaxation: b.config.Relaxation}
+		if b.config.GaussSeidel {
+			for _, i := range sys.SequenceFromGraph() {
+				if slices.Contains(b.iterated, i) {
+					b.sweep = append(b.sweep, i)
+				}
+			}
+		}
+	}
+	b.solver.init(b.jacobian)
+	if b.config.Kind == NewtonLOS {
+		return b.prepareModels(x)
+	}
+	if b.config.Kind <= Broyden {
+		return b.prepareRounds(x)
+	}
+	return nil
+}
+
+// refuseNoise refuses members whose repeated steps differ by more than the
+// tolerance: no iteration can settle below that.
+func (b *block) refuseNoise(x *master.Exec) error {
+	var errs []error
+	for _, i := range b.iterated {
+		if noise := x.Replay(i).Replays; noise > b.tol.relative {
+			errs = append(errs, fmt.Errorf("%s: %w: its repeated steps differ by %.2g, more than the relative tolerance %.2g; choose an explicit algorithm or a larger control.rtol",
+				x.Sys.Infos[i], master.ErrCapability, noise, b.tol.relative))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// pattern gives the pattern of J = I − L S over the columns.
+func (b *block) pattern(sys *master.System) *sparseMatrix {
+	n := len(b.columns)
+	fedBy := make(map[int][]int) // output to rows
+	for j, c := range b.columns {
+		if y, ok := sys.Source(c.input); ok {
+			fedBy[y] = append(fedBy[y], j)
+		}
+	}
+	m := &sparseMatrix{n: n, colStart: []int{0}}
+	for j := range b.columns {
+		c := &b.columns[j]
+		byRow := map[int]entry{j: {out: -1, diagonal: 1}}
+		for out := range c.s {
+			for _, row := range fedBy[sys.OutAt[c.subsystem]+out] {
+				e := entry{out: out, gain: sys.Gain(b.columns[row].input)}
+				if row == j {
+					e.diagonal = 1
+				}
+				byRow[row] = e
+			}
+		}
+		rows := make([]int, 0, len(byRow))
+		for row := range byRow {
+			rows = append(rows, row)
+		}
+		slices.Sort(rows)
+		for _, row := range rows {
+			e := byRow[row]
+			e.at = len(m.row)
+			c.entries = append(c.entries, e)
+			m.row = append(m.row, row)
+		}
+		m.colStart = append(m.colStart, len(m.row))
+	}
+	m.val = make([]float64, len(m.row))
+	return m
+}
+
+// prepareRounds groups the columns so that each round perturbs one input of
+// every member that has one left.
+func (b *block) prepareRounds(x *master.Exec) error {
+	for _, late := range []bool{false, true} {
+		var rounds []round
+		used := map[int]int{}
+		for j, c := range b.columns {
+			if (j >= len(b.loop)) != late {
+				continue
+			}
+			g := used[c.subsystem]
+			used[c.subsystem]++
+			if g == len(rounds) {
+				rounds = append(rounds, round{})
+			}
+			rounds[g].columns = append(rounds[g].columns, j)
+		}
+		for g := range rounds {
+			var members []int
+			for _, j := range rounds[g].columns {
+				members = append(members, b.columns[j].subsystem)
+			}
+			slices.Sort(members)
+			if late {
+				rounds[g].members = members
+				continue
+			}
+			var err error
+			if rounds[g].stepping, err = b.implicit.stepping(x, members); err != nil {
+				return err
+			}
+		}
+		if late {
+			b.lateRounds = rounds
+		} else {
+			b.rounds = rounds
+		}
+	}
+	return nil
+}
+
+// advance takes one macro step.
+func (s *implicit) advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error) {
+	s.in.begin(x, t, H, degree)
+	s.used = true
+	var e effort
+	if s.predictAll {
+		for _, b := range s.blocks {
+			if err := b.evaluate(ctx, x, t, H, true); err != nil {
+				return e, err
+			}
+		}
+		copy(s.predicted, x.Y)
+	}
+	for _, b := range s.blocks {
+		done, err := b.solve(ctx, x, t, H)
+		e.iterations += done.iterations
+		e.jacobians += done.jacobians
+		if err != nil {
+			return e, err
+		}
+	}
+	return e, nil
+}
+
+func (s *implicit) accept() { s.conclude(interfaceSolver.accept) }
+func (s *implicit) reject() { s.conclude(interfaceSolver.reject) }
+
+func (s *implicit) conclude(tell func(interfaceSolver)) {
+	for _, b := range s.blocks {
+		if b.cyclic && s.used {
+			tell(b.solver)
+		}
+	}
+	s.used = false
+}
+
+// solve steps the members of the block from t to t+H.
+func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort, error) {
+	var e effort
+	fresh := b.predictAll && len(b.open) == 0 // the predictor step stands
+	if !fresh {
+		if b.predictAll {
+			if err := b.restore(x); err != nil {
+				return e, err
+			}
+		}
+		for _, k := range b.open {
+			x.Couple(ownerOf(x.Sys.InAt, k), t+H, b.phi)
+			b.in.arrived(k, b.phi[k])
+		}
+		if err := b.evaluate(ctx, x, t, H, !b.predictAll); err != nil {
+			return e, err
+		}
+	}
+	if !b.cyclic {
+		return e, nil
+	}
+	for j, k := range b.loop {
+		b.z[j] = b.in.extrapolated(k)
+		b.weight[j] = b.tol.input(k, b.z[j])
+	}
+	if math.Abs(H-b.lastH) > sameStep*H {
+		b.lastH = H
+	}
+	b.solver.begin(b.lastH, b.in.ahead.degree)
+	before := math.NaN()
+	for {
+		if err := b.residual(x, t, H); err != nil {
+			return e, err
+		}
+		perturbed := false
+		if b.solver.needsJacobian() {
+			var err error
+			if perturbed, err = b.evaluateJacobian(ctx, x, t, H); err != nil {
+				return e, err
+			}
+			e.jacobians++
+			if err := b.solver.takeJacobian(b.jacobian); err != nil {
+				return e, b.notConverged(x, e, err.Error())
+			}
+		}
+		if err := b.solver.correct(b.z, b.r, b.dz); err != nil {
+			return e, b.notConverged(x, e, err.Error())
+		}
+		norm := b.norm()
+		if norm <= b.config.Tolerance && !perturbed {
+			return e, nil
+		}
+		if e.iterations == b.config.MaxIterations {
+			return e, b.notConverged(x, e, fmt.Sprintf("the last correction is %.2g times the tolerance", norm/b.config.Tolerance))
+		}
+		if !math.IsNaN(before) && b.solver.contraction(norm/before) || math.IsNaN(norm) || math.IsInf(norm, 0) {
+			return e, b.notConverged(x, e, "the iteration diverges")
+		}
+		before = norm
+		e.iterations++
+		for j, k := range b.loop {
+			b.z[j] += b.dz[j]
+			b.in.arrived(k, b.z[j])
+		}
+		if err := b.restore(x); err != nil {
+			return e, err
+		}
+		if err := b.evaluate(ctx, x, t, H, false); err != nil {
+			return e, err
+		}
+	}
+}
+
+// notConverged names the unknown that moves most.
+func (b *block) notConverged(x *master.Exec, e effort, why string) error {
+	worst, at := -1.0, 0
+	for j := range b.loop {
+		if v := math.Abs(b.r[j]) / b.weight[j]; v > worst || math.IsNaN(v) {
+			worst, at = v, j
+		}
+	}
+	if len(b.loop) == 0 {
+		return errNotConverged
+	}
+	return fmt.Errorf("%w after %d iterations: %s; the largest residual is %.3g at %s = %.6g",
+		errNotConverged, e.iterations, why, b.r[at], x.Sys.InName(b.loop[at]), b.z[at])
+}
+
+// restore takes the members back that are repeated.
+func (b *block) restore(x *master.Exec) error {
+	for _, i := range b.iterated {
+		if err := x.Restore(i); err != nil {
+			return err
+		}
+	}
+	for _, i := range b.late {
+		if x.Reverts(i) {
+			if err := x.Restore(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// evaluate steps the members with the polynomials as they stand; in the first
+// evaluation of an attempt also those that cannot be repeated.
+func (b *block) evaluate(ctx context.Context, x *master.Exec, t, H float64, first bool) error {
+	if first {
+		if err := b.step(ctx, x, t, H, &b.onlyOnce); err != nil {
+			return err
+		}
+	}
+	if b.sweep != nil && !first {
+		if err := b.stepInTurn(ctx, x, t, H); err != nil {
+			return err
+		}
+	} else if err := b.step(ctx, x, t, H, &b.everyStep); err != nil {
+		return err
+	}
+	for _, i := range b.late {
+		if !first && !x.Reverts(i) {
+			continue
+		}
+		if err := stepLate(ctx, x, i, t, H); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *block) step(ctx context.Context, x *master.Exec, t, H float64, st *stepping) error {
+	for _, i := range st.members {
+		if err := x.StageDiscrete(i, t); err != nil {
+			return err
+		}
+		if b.in.whole(i) {
+			if err := b.in.stage(x, i); err != nil {
+				return err
+			}
+		}
+	}
+	for _, i := range st.pieces {
+		if err := b.in.step(ctx, x, i, t, H); err != nil {
+			return err
+		}
+	}
+	return x.StepAll(ctx, st.whole, t, H)
+}
+
+// stepInTurn steps one member after the other, each with what those before it
+// have given in this sweep.
+func (b *block) stepInTurn(ctx context.Context, x *master.Exec, t, H float64) error {
+	for at, i := range b.sweep {
+		x.Couple(i, t+H, b.phi)
+		for k := x.Sys.InAt[i]; k < x.Sys.InAt[i+1]; k++ {
+			if from := x.Sys.SourceSubsystem(k); from >= 0 && slices.Contains(b.sweep[:at], from) {
+				b.in.arrived(k, b.phi[k])
+			}
+		}
+		if err := x.StageDiscrete(i, t); err != nil {
+			return err
+		}
+		if !b.in.whole(i) {
+			if err := b.in.step(ctx, x, i, t, H); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := b.in.stage(x, i); err != nil {
+			return err
+		}
+		if err := x.Step(ctx, i, t, H); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// residual puts r = z − (L y + b) from the outputs as read. The inputs of late
+// members are what they were stepped with.
+func (b *block) residual(x *master.Exec, t, H float64) error {
+	for _, i := range b.iterated {
+		x.Couple(i, t+H, b.phi)
+	}
+	for j := range b.columns {
+		k := b.columns[j].input
+		if j < len(b.loop) {
+			b.r[j] = b.z[j] - b.phi[k]
+		} else {
+			b.z[j], b.r[j] = x.U[k], 0
+		}
+		if v := b.r[j] + b.z[j]; v-v != 0 {
+			return fmt.Errorf("%w: the outputs give no finite value for %s", errNotConverged, x.Sys.InName(k))
+		}
+		b.size[j] = max(b.size[j], math.Abs(b.z[j]))
+	}
+	for j, c := range b.columns[:len(b.loop)] {
+		b.floor[j] = b.size[j] * max(roundingPart, x.Replay(c.subsystem).Replays)
+	}
+	return nil
+}
+
+// norm is the weighted norm of the correction, less what rounding and replay
+// noise leave open.
+func (b *block) norm() float64 {
+	sum := 0.0
+	for j := range b.loop {
+		d := math.Abs(b.dz[j]) - b.floor[j]
+		if d < 0 {
+			continue
+		}
+		d /= b.weight[j]
+		sum += float64(d * d)
+	}
+	return math.Sqrt(sum / float64(len(b.loop)))
+}
+
+// evaluateJacobian puts J = I − L S at the present iterate. perturbed tells that
+// the states are no longer those of the iterate.
+func (b *block) evaluateJacobian(ctx context.Context, x *master.Exec, t, H float64) (perturbed bool, err error) {
+	if b.config.Kind == NewtonLOS {
+		err = b.lowOrderSensitivities(x, t, H)
+	} else {
+		perturbed = true
+		err = b.differences(ctx, x, t, H)
+	}
+	if err != nil {
+		return perturbed, err
+	}
+	for j := range b.columns {
+		c := &b.columns[j]
+		for _, e := range c.entries {
+			v := e.diagonal
+			if e.out >= 0 {
+				v -= float64(e.gain * c.s[e.out])
+			}
+			b.jacobian.val[e.at] = v
+		}
+	}
+	return perturbed, nil
+}
+
+// differences finds S by perturbed steps of each subsystem, all subsystems at
+// once: what one gives depends on its own inputs only. So the cost is the
+// largest number of loop inputs of one subsystem (meyer, appendix A.1).
+func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) error {
+	copy(b.base, x.Y)
+	// Late ones first: their sources are as they were.
+	for g := range b.lateRounds {
+		for _, j := range b.lateRounds[g].columns {
+			c := &b.columns[j]
+			i := c.subsystem
+			if !x.Reverts(i) {
+				continue
+			}
+			if err := x.Restore(i); err != nil {
+				return err
+			}
+			x.Couple(i, t+H, x.U)
+			c.delta = b.delta(x, j)
+			x.U[c.input] += c.delta
+			c.delta = x.U[c.input] - b.z[j]
+			if err := x.StageDiscrete(i, t+H); err != nil {
+				return err
+			}
+			if err := x.Stage(i); err != nil {
+				return err
+			}
+			if err := x.Step(ctx, i, t, H); err != nil {
+				return err
+			}
+			b.difference(x, c)
+			copy(x.Out(i), b.base[x.Sys.OutAt[i]:x.Sys.OutAt[i+1]])
+		}
+	}
+	for g := range b.rounds {
+		r := &b.rounds[g]
+		for _, i := range r.members {
+			if err := x.Restore(i); err != nil {
+				return err
+			}
+		}
+		for _, j := range r.columns {
+			c := &b.columns[j]
+			moved := b.z[j] + b.delta(x, j)
+			c.delta = moved - b.z[j]
+			b.in.arrived(c.input, moved)
+		}
+		if err := b.step(ctx, x, t, H, &r.stepping); err != nil {
+			return err
+		}
+		for _, j := range r.columns {
+			b.difference(x, &b.columns[j])
+			b.in.arrived(b.columns[j].input, b.z[j])
+		}
+	}
+	copy(x.Y, b.base)
+	return nil
+}
+
+// delta is the size of a perturbation: large enough to stand above rounding and
+// replay noise, small enough for a derivative.
+func (b *block) delta(x *master.Exec, j int) float64 {
+	c := &b.columns[j]
+	size := b.size[j]
+	if size == 0 {
+		size = nominal(x.Sys, c.input)
+	}
+	return size * max(perturbation, math.Sqrt(x.Replay(c.subsystem).Replays))
+}
+
+func (b *block) difference(x *master.Exec, c *column) {
+	at := x.Sys.OutAt[c.subsystem]
+	for out := range c.s {
+		c.s[out] = (x.Y[at+out] - b.base[at+out]) / c.delta
+	}
+}
+
+// loopTreatment describes the solver for reports.
+func (s *implicit) loopTreatment() string {
+	return "solved at every communication point (" + solverKinds[s.config.Kind] + ")"
+}
+
+// ownerOf gives the subsystem of an entry of u or y.
+func ownerOf(at []int, k int) int {
+	i, found := slices.BinarySearch(at, k)
+	if !found {
+		return i - 1
+	}
+	for at[i+1] == k {
+		i++ // one without any
+	}
+	return i
+}
+
+// nominal is the typical magnitude of an input.
+func nominal(sys *master.System, k int) float64 {
+	i := ownerOf(sys.InAt, k)
+	if n := sys.Infos[i].In[k-sys.InAt[i]].Nominal; n > 0 {
+		return n
+	}
+	return 1
+}

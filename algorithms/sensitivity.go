@@ -1,0 +1,112 @@
+package algorithms
+
+import (
+	"fmt"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// linearModel takes low-order sensitivities of one subsystem from directional
+// derivatives.
+//
+// With x' = A x + B u, y = C x + D u and ℓ(s) the polynomial through 1 at the end
+// of the macro step and 0 at the points before it, the response of the outputs
+// to the input at the end is, by the Taylor series of e^{A(H−s)},
+//
+//	∂y/∂z = D + C ∫ e^{A(H−s)} B ℓ ds ≈ D + H C_vel C B + H² C_pos C A B,
+//
+// which for a mechanical subsystem is ∂v/∂u ≈ H C_vel ∂a/∂u and
+// ∂q/∂u ≈ H² C_pos ∂a/∂u (meyer, appendix A.2, as read in numerics.md).
+type linearModel struct {
+	subsystem int
+	linear    master.Linearizer // nil: without states
+	direct    master.DirectionalDeriver
+	columns   []int
+	du        []float64
+	b, ab     []float64 // B e_j, A B e_j
+	dy        []float64
+}
+
+// lacksModel says why subsystem i cannot give low-order sensitivities; "" = it can.
+func lacksModel(sys *master.System, i int) string {
+	info := sys.Infos[i]
+	if !info.Caps.DirectionalDerivative {
+		return "it gives no directional derivatives (providesDirectionalDerivative), which newton-los needs"
+	}
+	if info.Stateless {
+		return ""
+	}
+	linear, ok := master.As[master.Linearizer](sys.Subsystems[i])
+	if !ok || len(linear.States()) == 0 {
+		return "it exposes no continuous states with their derivatives (ModelStructure/Derivatives), which newton-los needs"
+	}
+	return ""
+}
+
+func (b *block) prepareModels(x *master.Exec) error {
+	sys := x.Sys
+	at := map[int]int{}
+	for j, c := range b.columns {
+		i := c.subsystem
+		m, known := at[i]
+		if !known {
+			m = len(b.models)
+			at[i] = m
+			model := linearModel{subsystem: i, du: make([]float64, len(sys.Infos[i].In)), dy: make([]float64, len(c.s))}
+			model.direct, _ = master.As[master.DirectionalDeriver](sys.Subsystems[i])
+			if !sys.Infos[i].Stateless {
+				model.linear, _ = master.As[master.Linearizer](sys.Subsystems[i])
+				n := len(model.linear.States())
+				model.b, model.ab = make([]float64, n), make([]float64, n)
+			}
+			b.models = append(b.models, model)
+		}
+		b.models[m].columns = append(b.models[m].columns, j)
+	}
+	return nil
+}
+
+// lowOrderSensitivities finds S without extra steps, at the end of the macro
+// step as evaluated last.
+func (b *block) lowOrderSensitivities(x *master.Exec, t, H float64) error {
+	for m := range b.models {
+		model := &b.models[m]
+		degree := b.in.ahead.degree
+		if !b.in.shapes(model.subsystem) {
+			degree = 0
+		}
+		pos, vel := errorConstants(degree, H, b.in.times[:b.in.points])
+		for _, j := range model.columns {
+			c := &b.columns[j]
+			if err := model.respond(c.s, c.input-x.Sys.InAt[c.subsystem], H*vel, H*H*pos); err != nil {
+				return fmt.Errorf("%s: sensitivities at t = %.12g s: %w", x.Sys.Infos[c.subsystem], t+H, err)
+			}
+		}
+	}
+	return nil
+}
+
+// respond puts D e_j + vel C B e_j + pos C A B e_j into s.
+func (m *linearModel) respond(s []float64, input int, vel, pos float64) error {
+	m.du[input] = 1
+	defer func() { m.du[input] = 0 }()
+	if m.linear == nil {
+		return m.direct.DirectionalDerivative(m.du, s)
+	}
+	if err := m.linear.Linearize(nil, m.du, m.b, s); err != nil {
+		return err
+	}
+	if err := m.linear.Linearize(m.b, nil, m.ab, m.dy); err != nil {
+		return err
+	}
+	for i, v := range m.dy {
+		s[i] += float64(vel * v)
+	}
+	if err := m.linear.Linearize(m.ab, nil, nil, m.dy); err != nil {
+		return err
+	}
+	for i, v := range m.dy {
+		s[i] += float64(pos * v)
+	}
+	return nil
+}

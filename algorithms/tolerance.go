@@ -1,0 +1,126 @@
+package algorithms
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Tolerance is a tolerance for all variables, or for one.
+type Tolerance struct {
+	Variable string // "component.variable"; "" = all that are not named
+	Value    float64
+}
+
+// Tolerances that hold unless others are given: relative, and absolute as part of
+// the relative one times the nominal value.
+const (
+	defaultRelative = 1e-4
+	absolutePart    = 1e-2
+)
+
+// tolerances give the weights W = atol + rtol·|value| (meyer 5.1).
+type tolerances struct {
+	rtol, atol []Tolerance
+	relative   float64 // of variables that are not named
+	inRel, inAbs,
+	outRel, outAbs []float64
+}
+
+// init looks the tolerances up for every input and output. That of an input is
+// its own, else that of its source in units of the input's, else the general one.
+func (t *tolerances) init(sys *master.System) error {
+	t.relative = general(t.rtol, defaultRelative)
+	var errs unknownNames
+	for _, list := range [][]Tolerance{t.rtol, t.atol} {
+		for _, e := range list {
+			if e.Variable == "" {
+				continue
+			}
+			_, in := sys.FindIn(e.Variable)
+			_, out := sys.FindOut(e.Variable)
+			if !in && !out {
+				errs = append(errs, e.Variable)
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	nu, ny := sys.InAt[len(sys.Subsystems)], sys.OutAt[len(sys.Subsystems)]
+	t.inRel, t.inAbs = make([]float64, nu), make([]float64, nu)
+	t.outRel, t.outAbs = make([]float64, ny), make([]float64, ny)
+	for i, info := range sys.Infos {
+		for p, port := range info.Out {
+			k := sys.OutAt[i] + p
+			t.outRel[k], t.outAbs[k] = t.of(sys.OutName(k), port.Nominal)
+		}
+	}
+	for i, info := range sys.Infos {
+		for p, port := range info.In {
+			k := sys.InAt[i] + p
+			rel, abs := t.of(sys.InName(k), port.Nominal)
+			if y, ok := sys.Source(k); ok {
+				gain := math.Abs(sys.Gain(k))
+				if !named(t.rtol, sys.InName(k)) && named(t.rtol, sys.OutName(y)) {
+					rel = t.outRel[y]
+				}
+				if !named(t.atol, sys.InName(k)) && named(t.atol, sys.OutName(y)) {
+					abs = gain * t.outAbs[y]
+				}
+			}
+			t.inRel[k], t.inAbs[k] = rel, abs
+		}
+	}
+	return nil
+}
+
+// of gives the tolerances of a variable.
+func (t *tolerances) of(name string, nominal float64) (rel, abs float64) {
+	if !(nominal > 0) {
+		nominal = 1
+	}
+	rel = t.relative
+	if i := slices.IndexFunc(t.rtol, func(e Tolerance) bool { return e.Variable == name }); i >= 0 {
+		rel = t.rtol[i].Value
+	}
+	abs = general(t.atol, absolutePart*rel*nominal)
+	if i := slices.IndexFunc(t.atol, func(e Tolerance) bool { return e.Variable == name }); i >= 0 {
+		abs = t.atol[i].Value
+	}
+	return rel, abs
+}
+
+func named(list []Tolerance, name string) bool {
+	return slices.ContainsFunc(list, func(e Tolerance) bool { return e.Variable == name })
+}
+
+// general gives the tolerance of variables that are not named.
+func general(list []Tolerance, otherwise float64) float64 {
+	for _, e := range list {
+		if e.Variable == "" {
+			return e.Value
+		}
+	}
+	return otherwise
+}
+
+// input gives the weight of input k at a value.
+func (t *tolerances) input(k int, value float64) float64 {
+	return t.inAbs[k] + float64(t.inRel[k]*math.Abs(value))
+}
+
+// output gives the weight of output k at a value.
+func (t *tolerances) output(k int, value float64) float64 {
+	return t.outAbs[k] + float64(t.outRel[k]*math.Abs(value))
+}
+
+// unknownNames are variables that tolerances name and the system does not have.
+type unknownNames []string
+
+func (u unknownNames) Error() string {
+	return fmt.Sprintf("a tolerance names %s, which is no Real input or output of the system (write component.variable)", strings.Join(u, ", "))
+}

@@ -1,0 +1,82 @@
+package record
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Attempts writes every attempt at a macro step as a row of a table with the
+// header t,H,k,iterations,estimate,accepted: start and size of the step in s,
+// order in force, corrector iterations, error estimate in units of the
+// tolerance (NaN = none), and 1 if the attempt stands, else 0.
+type Attempts struct {
+	path string
+
+	mu   sync.Mutex // Flush may be called while a step hangs
+	file *os.File
+	w    *bufio.Writer
+	row  []byte
+}
+
+var (
+	_ master.Recorder        = (*Attempts)(nil)
+	_ master.AttemptRecorder = (*Attempts)(nil)
+)
+
+// NewAttempts gives a table that creates or replaces the file at path when the
+// run begins.
+func NewAttempts(path string) *Attempts { return &Attempts{path: path} }
+
+// Begin creates the file and writes the header.
+func (a *Attempts) Begin(*master.System) error {
+	f, err := os.Create(a.path)
+	if err != nil {
+		return fmt.Errorf("creating the table of attempts: %w%s", err, createRemedy(err))
+	}
+	a.file, a.w = f, bufio.NewWriterSize(f, chunk)
+	_, err = a.w.WriteString("t,H,k,iterations,estimate,accepted\n")
+	return errors.Join(err, a.Flush())
+}
+
+// RecordAttempt adds a row.
+func (a *Attempts) RecordAttempt(t, H float64, trial master.Trial, accepted bool, _ error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := strconv.AppendFloat(a.row[:0], t, 'g', -1, 64)
+	r = strconv.AppendFloat(append(r, ','), H, 'g', -1, 64)
+	r = strconv.AppendInt(append(r, ','), int64(trial.Order), 10)
+	r = strconv.AppendInt(append(r, ','), int64(trial.Iters), 10)
+	r = strconv.AppendFloat(append(r, ','), trial.Est, 'g', -1, 64)
+	stands := byte('0')
+	if accepted {
+		stands = '1'
+	}
+	r = append(r, ',', stands, '\n')
+	a.row = r
+	if _, err := a.w.Write(r); err != nil {
+		return fmt.Errorf("writing the table of attempts: %w", err)
+	}
+	return nil
+}
+
+// Record does nothing: attempts are seen by RecordAttempt.
+func (a *Attempts) Record(*master.Point) error { return nil }
+
+// Flush hands the rows so far to the file.
+func (a *Attempts) Flush() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.w.Flush(); err != nil {
+		return fmt.Errorf("writing the table of attempts: %w", err)
+	}
+	return nil
+}
+
+// End closes the file.
+func (a *Attempts) End(master.Result) error { return errors.Join(a.Flush(), a.file.Close()) }
