@@ -21,13 +21,13 @@ type explicit struct {
 	gaussSeidel bool
 	names       []string // Gauss–Seidel: the sequence asked for
 
-	sequence []int           // Gauss–Seidel
-	late     []bool          // by subsystem: stepped after its sources
-	sources  [][]int         // by subsystem
-	from     []int           // by input: the subsystem that feeds it, or -1
-	done     []bool          // Gauss–Seidel: stepped in this macro step
-	whole    *master.StepSet // Jacobi: those that take the step in one piece
-	pieces   []int           // Jacobi: those that take it in substeps
+	sequence []int       // Gauss–Seidel
+	late     []bool      // by subsystem: stepped after its sources
+	sources  [][]int     // by subsystem
+	from     []int       // by input: the subsystem that feeds it, or -1
+	done     []bool      // Gauss–Seidel: stepped in this macro step
+	together *stepping   // Jacobi: all but the late ones
+	turns    []*stepping // Gauss–Seidel: by subsystem; nil = late
 }
 
 // check finds the sequence of a Gauss–Seidel scheme.
@@ -71,18 +71,17 @@ func (e *explicit) init(x *master.Exec) error {
 	for k := range e.from {
 		e.from[k] = x.Sys.SourceSubsystem(k)
 	}
-	var whole []int
-	e.pieces = nil
+	var err error
+	if e.together, err = newStepping(x, e.in, x.Sys.Stepped); err != nil || !e.gaussSeidel {
+		return err
+	}
+	e.turns = make([]*stepping, n)
 	for _, i := range x.Sys.Stepped {
-		if e.in.whole(i) {
-			whole = append(whole, i)
-		} else {
-			e.pieces = append(e.pieces, i)
+		if e.turns[i], err = newStepping(x, e.in, []int{i}); err != nil {
+			return err
 		}
 	}
-	var err error
-	e.whole, err = x.NewStepSet(whole)
-	return err
+	return nil
 }
 
 // advance takes one macro step.
@@ -103,22 +102,7 @@ func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error
 }
 
 func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) error {
-	for _, i := range x.Sys.Stepped {
-		if err := x.StageDiscrete(i, t); err != nil {
-			return err
-		}
-		if e.in.whole(i) {
-			if err := e.in.stage(x, i); err != nil {
-				return err
-			}
-		}
-	}
-	for _, i := range e.pieces {
-		if err := e.in.step(ctx, x, i, t, H); err != nil {
-			return err
-		}
-	}
-	if err := x.StepAll(ctx, e.whole, t, H); err != nil {
+	if err := e.together.run(ctx, t, H); err != nil {
 		return err
 	}
 	for _, i := range x.Sys.Late {
@@ -127,18 +111,6 @@ func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) er
 		}
 	}
 	return nil
-}
-
-// stepLate steps a stateless subsystem with the new values of its sources.
-func stepLate(ctx context.Context, x *master.Exec, i int, t, H float64) error {
-	x.Couple(i, t+H, x.U)
-	if err := x.StageDiscrete(i, t+H); err != nil {
-		return err
-	}
-	if err := x.Stage(i); err != nil {
-		return err
-	}
-	return x.Step(ctx, i, t, H)
 }
 
 func (e *explicit) stepSequence(ctx context.Context, x *master.Exec, t, H float64) error {
@@ -190,14 +162,5 @@ func (e *explicit) stepInTurn(ctx context.Context, x *master.Exec, i int, t, H f
 			e.in.arrived(k, x.U[k])
 		}
 	}
-	if err := x.StageDiscrete(i, t); err != nil {
-		return err
-	}
-	if !e.in.whole(i) {
-		return e.in.step(ctx, x, i, t, H)
-	}
-	if err := e.in.stage(x, i); err != nil {
-		return err
-	}
-	return x.Step(ctx, i, t, H)
+	return e.turns[i].run(ctx, t, H)
 }

@@ -115,11 +115,12 @@ func newImplicit(c Solver, tol *tolerances, in *approximation) (*implicit, error
 type block struct {
 	*implicit
 	cyclic    bool
-	iterated  []int // members that are stepped with approximated inputs and can be repeated
-	once      []int // members that cannot go back: they take the predicted inputs
-	late      []int // stateless members, after the others in this order
-	everyStep stepping
-	onlyOnce  stepping
+	iterated  []int     // members that are stepped with approximated inputs and can be repeated
+	once      []int     // members that cannot go back: they take the predicted inputs
+	late      []int     // stateless members, after the others in this order
+	everyStep *stepping // of the iterated
+	onlyOnce  *stepping
+	goBack    *master.Phase // of all that are repeated
 
 	loop []int // unknowns: inputs of iterated members that are fed from within the block
 	open []int // extrapolated inputs that are fed from earlier blocks
@@ -128,7 +129,8 @@ type block struct {
 	columns []column
 	of      map[int]int // input to column
 
-	sweep         []int // fixed point by Gauss–Seidel: members in turn
+	sweep         []int       // fixed point by Gauss–Seidel: members in turn
+	turns         []*stepping // of each of them
 	lastH         float64
 	z, r, dz      []float64
 	weight, floor []float64
@@ -139,7 +141,12 @@ type block struct {
 	solver        interfaceSolver
 	rounds        []round // of perturbed steps
 	lateRounds    []round
-	models        []linearModel
+	// Low-order sensitivities: H C_vel and H² C_pos of inputs that are held over
+	// the step, and of those that follow their polynomial.
+	models               []linearModel
+	respond              *master.Phase
+	heldPos, heldVel     float64
+	shapedPos, shapedVel float64
 }
 
 // column is one input of a member of a block as a column of the interface
@@ -160,17 +167,12 @@ type entry struct {
 	diagonal float64
 }
 
-// stepping is a set of members that are stepped over the same step.
-type stepping struct {
-	members []int
-	whole   *master.StepSet
-	pieces  []int
-}
-
 // round is one set of perturbed steps: one input of each member.
 type round struct {
 	columns []int
-	stepping
+	members []int
+	goBack  *master.Phase
+	steps   *stepping
 }
 
 func (s *implicit) check(sys *master.System) error {
@@ -267,33 +269,24 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 		b.cyclic = false
 	}
 	var err error
-	if b.everyStep, err = s.stepping(x, b.iterated); err != nil {
+	if b.everyStep, err = newStepping(x, s.in, b.iterated); err != nil {
 		return nil, err
 	}
-	if b.onlyOnce, err = s.stepping(x, b.once); err != nil {
+	if b.onlyOnce, err = newStepping(x, s.in, b.once); err != nil {
 		return nil, err
 	}
+	var repeated []int
+	for _, i := range slices.Concat(b.iterated, b.late) {
+		if x.Reverts(i) {
+			repeated = append(repeated, i)
+		}
+	}
+	b.goBack = x.NewPhase(repeated, x.Restore)
 	if !b.cyclic {
 		b.phi = make([]float64, len(x.W))
 		return b, nil
 	}
 	return b, b.prepare(x)
-}
-
-// stepping prepares a set of members.
-func (s *implicit) stepping(x *master.Exec, members []int) (stepping, error) {
-	st := stepping{members: members}
-	var whole []int
-	for _, i := range members {
-		if s.in.whole(i) {
-			whole = append(whole, i)
-		} else {
-			st.pieces = append(st.pieces, i)
-		}
-	}
-	var err error
-	st.whole, err = x.NewStepSet(whole)
-	return st, err
 }
 
 // prepare lays out the interface equation.
@@ -342,9 +335,14 @@ func (b *block) prepare(x *master.Exec) error {
 		b.solver = &fixedPoint{relaxation: b.config.Relaxation}
 		if b.config.GaussSeidel {
 			for _, i := range sys.SequenceFromGraph() {
-				if slices.Contains(b.iterated, i) {
-					b.sweep = append(b.sweep, i)
+				if !slices.Contains(b.iterated, i) {
+					continue
 				}
+				turn, err := newStepping(x, b.in, []int{i})
+				if err != nil {
+					return err
+				}
+				b.sweep, b.turns = append(b.sweep, i), append(b.turns, turn)
 			}
 		}
 	}
@@ -433,12 +431,13 @@ func (b *block) prepareRounds(x *master.Exec) error {
 				members = append(members, b.columns[j].subsystem)
 			}
 			slices.Sort(members)
+			rounds[g].members = members
 			if late {
-				rounds[g].members = members
 				continue
 			}
+			rounds[g].goBack = x.NewPhase(members, x.Restore)
 			var err error
-			if rounds[g].stepping, err = b.implicit.stepping(x, members); err != nil {
+			if rounds[g].steps, err = newStepping(x, b.in, members); err != nil {
 				return err
 			}
 		}
@@ -493,7 +492,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 	fresh := b.predictAll && len(b.open) == 0 // the predictor step stands
 	if !fresh {
 		if b.predictAll {
-			if err := b.restore(x); err != nil {
+			if err := b.goBack.Run(); err != nil {
 				return e, err
 			}
 		}
@@ -551,7 +550,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 			b.z[j] += b.dz[j]
 			b.in.arrived(k, b.z[j])
 		}
-		if err := b.restore(x); err != nil {
+		if err := b.goBack.Run(); err != nil {
 			return e, err
 		}
 		if err := b.evaluate(ctx, x, t, H, false); err != nil {
@@ -575,28 +574,11 @@ func (b *block) notConverged(x *master.Exec, e effort, why string) error {
 		errNotConverged, e.iterations, why, b.r[at], x.Sys.InName(b.loop[at]), b.z[at])
 }
 
-// restore takes the members back that are repeated.
-func (b *block) restore(x *master.Exec) error {
-	for _, i := range b.iterated {
-		if err := x.Restore(i); err != nil {
-			return err
-		}
-	}
-	for _, i := range b.late {
-		if x.Reverts(i) {
-			if err := x.Restore(i); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // evaluate steps the members with the polynomials as they stand; in the first
 // evaluation of an attempt also those that cannot be repeated.
 func (b *block) evaluate(ctx context.Context, x *master.Exec, t, H float64, first bool) error {
 	if first {
-		if err := b.step(ctx, x, t, H, &b.onlyOnce); err != nil {
+		if err := b.onlyOnce.run(ctx, t, H); err != nil {
 			return err
 		}
 	}
@@ -604,7 +586,7 @@ func (b *block) evaluate(ctx context.Context, x *master.Exec, t, H float64, firs
 		if err := b.stepInTurn(ctx, x, t, H); err != nil {
 			return err
 		}
-	} else if err := b.step(ctx, x, t, H, &b.everyStep); err != nil {
+	} else if err := b.everyStep.run(ctx, t, H); err != nil {
 		return err
 	}
 	for _, i := range b.late {
@@ -618,25 +600,6 @@ func (b *block) evaluate(ctx context.Context, x *master.Exec, t, H float64, firs
 	return nil
 }
 
-func (b *block) step(ctx context.Context, x *master.Exec, t, H float64, st *stepping) error {
-	for _, i := range st.members {
-		if err := x.StageDiscrete(i, t); err != nil {
-			return err
-		}
-		if b.in.whole(i) {
-			if err := b.in.stage(x, i); err != nil {
-				return err
-			}
-		}
-	}
-	for _, i := range st.pieces {
-		if err := b.in.step(ctx, x, i, t, H); err != nil {
-			return err
-		}
-	}
-	return x.StepAll(ctx, st.whole, t, H)
-}
-
 // stepInTurn steps one member after the other, each with what those before it
 // have given in this sweep.
 func (b *block) stepInTurn(ctx context.Context, x *master.Exec, t, H float64) error {
@@ -647,19 +610,7 @@ func (b *block) stepInTurn(ctx context.Context, x *master.Exec, t, H float64) er
 				b.in.arrived(k, b.phi[k])
 			}
 		}
-		if err := x.StageDiscrete(i, t); err != nil {
-			return err
-		}
-		if !b.in.whole(i) {
-			if err := b.in.step(ctx, x, i, t, H); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := b.in.stage(x, i); err != nil {
-			return err
-		}
-		if err := x.Step(ctx, i, t, H); err != nil {
+		if err := b.turns[at].run(ctx, t, H); err != nil {
 			return err
 		}
 	}
@@ -709,7 +660,7 @@ func (b *block) norm() float64 {
 // the states are no longer those of the iterate.
 func (b *block) evaluateJacobian(ctx context.Context, x *master.Exec, t, H float64) (perturbed bool, err error) {
 	if b.config.Kind == NewtonLOS {
-		err = b.lowOrderSensitivities(x, t, H)
+		err = b.lowOrderSensitivities(H)
 	} else {
 		perturbed = true
 		err = b.differences(ctx, x, t, H)
@@ -765,10 +716,8 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 	}
 	for g := range b.rounds {
 		r := &b.rounds[g]
-		for _, i := range r.members {
-			if err := x.Restore(i); err != nil {
-				return err
-			}
+		if err := r.goBack.Run(); err != nil {
+			return err
 		}
 		for _, j := range r.columns {
 			c := &b.columns[j]
@@ -776,7 +725,7 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 			c.delta = moved - b.z[j]
 			b.in.arrived(c.input, moved)
 		}
-		if err := b.step(ctx, x, t, H, &r.stepping); err != nil {
+		if err := r.steps.run(ctx, t, H); err != nil {
 			return err
 		}
 		for _, j := range r.columns {

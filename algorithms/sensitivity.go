@@ -63,24 +63,33 @@ func (b *block) prepareModels(x *master.Exec) error {
 		}
 		b.models[m].columns = append(b.models[m].columns, j)
 	}
+	members := make([]int, len(b.models))
+	for m := range b.models {
+		members[m] = b.models[m].subsystem
+	}
+	b.respond = x.NewPhase(members, func(i int) error { return b.respondOf(x, &b.models[at[i]]) })
 	return nil
 }
 
 // lowOrderSensitivities finds S without extra steps, at the end of the macro
-// step as evaluated last.
-func (b *block) lowOrderSensitivities(x *master.Exec, t, H float64) error {
-	for m := range b.models {
-		model := &b.models[m]
-		degree := b.in.ahead.degree
-		if !b.in.shapes(model.subsystem) {
-			degree = 0
-		}
-		pos, vel := errorConstants(degree, H, b.in.times[:b.in.points])
-		for _, j := range model.columns {
-			c := &b.columns[j]
-			if err := model.respond(c.s, c.input-x.Sys.InAt[c.subsystem], H*vel, H*H*pos); err != nil {
-				return fmt.Errorf("%s: sensitivities at t = %.12g s: %w", x.Sys.Infos[c.subsystem], t+H, err)
-			}
+// step of size H as evaluated last.
+func (b *block) lowOrderSensitivities(H float64) error {
+	b.heldPos, b.heldVel = H*H/2, H
+	pos, vel := errorConstants(b.in.ahead.degree, H, b.in.times[:b.in.points])
+	b.shapedPos, b.shapedVel = H*H*pos, H*vel
+	return b.respond.Run()
+}
+
+// respondOf finds the columns of S of one model.
+func (b *block) respondOf(x *master.Exec, m *linearModel) error {
+	pos, vel := b.heldPos, b.heldVel
+	if b.in.shapes(m.subsystem) {
+		pos, vel = b.shapedPos, b.shapedVel
+	}
+	for _, j := range m.columns {
+		c := &b.columns[j]
+		if err := m.respond(c.s, c.input-x.Sys.InAt[c.subsystem], vel, pos); err != nil {
+			return fmt.Errorf("%s: sensitivities: %w", x.Sys.Infos[c.subsystem], err)
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ type Exec struct {
 	// Past holds communication points before the start, oldest first.
 	Past []PastPoint
 
+	crew                    *crew
 	b                       []float64 // of u = L y + b; entries driven from outside change
 	discreteIn, discreteOut []Values
 	signals                 Signals
@@ -34,7 +35,7 @@ type Exec struct {
 	discreteIO              []DiscreteIO
 	derivative              []InputDerivativeSetter
 	substep                 []Substepper
-	current                 int      // the subsystem that was called last, or outside
+	current                 int      // the subsystem that the run's own thread called last, or outside
 	notes                   []string // for the warnings of the run
 
 	// What a failed or rejected attempt must not touch: outputs at the last
@@ -48,6 +49,7 @@ type Exec struct {
 	states          []State
 	saves, restores []int
 	replay          []Replay
+	saveAll, goBack *Phase  // of all that can be taken back
 	point           float64 // time of the last accepted communication point
 	saved           bool    // the states are those of that point
 }
@@ -61,10 +63,10 @@ type PastPoint struct {
 	W []float64
 }
 
-func newExec(s *System, step float64) *Exec {
+func newExec(s *System, step float64, workers int) *Exec {
 	n := len(s.Subsystems)
 	x := &Exec{
-		Sys: s, step: step, b: slices.Clone(s.offset),
+		Sys: s, crew: newCrew(s, workers), step: step, b: slices.Clone(s.offset),
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
 		steps: make([]int, n), seconds: make([]float64, n),
 		metered: make([]Meter, n), discreteIO: make([]DiscreteIO, n),
@@ -145,6 +147,13 @@ func (x *Exec) check() error {
 	return errors.Join(errs...)
 }
 
+// touch notes who is called, for the report of a panic.
+func (x *Exec) touch(i int) {
+	if x.crew.owner[i] == 0 {
+		x.current = i
+	}
+}
+
 // In gives the part of u that belongs to subsystem i.
 func (x *Exec) In(i int) []float64 { return x.U[x.Sys.InAt[i]:x.Sys.InAt[i+1]] }
 
@@ -191,7 +200,7 @@ func (x *Exec) takeSignals(t float64) {
 
 // Stage hands U's part of subsystem i to the subsystem.
 func (x *Exec) Stage(i int) error {
-	x.current = i
+	x.touch(i)
 	if in := x.In(i); len(in) > 0 {
 		return x.Sys.Subsystems[i].SetInputs(in)
 	}
@@ -213,14 +222,14 @@ func (x *Exec) sendDiscrete(i int) error {
 	if len(x.Sys.Infos[i].DiscreteIn) == 0 {
 		return nil
 	}
-	x.current = i
+	x.touch(i)
 	return x.discreteIO[i].SetDiscrete(&x.discreteIn[i])
 }
 
 // StageDerivative hands the derivative of an order of all inputs of subsystem i,
 // du [nu of the subsystem], to it.
 func (x *Exec) StageDerivative(i, order int, du []float64) error {
-	x.current = i
+	x.touch(i)
 	return x.derivative[i].SetInputDerivatives(order, du)
 }
 
@@ -230,8 +239,8 @@ func (x *Exec) Note(text string) { x.notes = append(x.notes, text) }
 
 // PrepareDerivatives announces the highest order of input derivatives.
 func (x *Exec) PrepareDerivatives(i, order int) error {
-	x.current = i
-	return x.derivative[i].PrepareInputDerivatives(order)
+	x.touch(i)
+	return x.crew.on(i, func() error { return x.derivative[i].PrepareInputDerivatives(order) })
 }
 
 func (x *Exec) coupleDiscrete(i int, t float64) {
@@ -268,9 +277,11 @@ func (x *Exec) coupleDiscrete(i int, t float64) {
 }
 
 // Step advances subsystem i from t by H with the staged inputs and reads its
-// outputs. The error is a *StepError.
+// outputs. The error is a *StepError. Like Substep, Restore and Read it is called
+// on the thread of the subsystem: in a Phase, or, for late ones, in the attempt
+// itself.
 func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
-	x.current = i
+	x.touch(i)
 	H = x.length(i, H)
 	begin := x.start(i)
 	reached, err := x.Sys.Subsystems[i].Step(ctx, t, H)
@@ -286,7 +297,7 @@ func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
 
 // Substep advances subsystem i without reading its outputs.
 func (x *Exec) Substep(ctx context.Context, i int, t, h float64) error {
-	x.current = i
+	x.touch(i)
 	begin := x.start(i)
 	var reached float64
 	var err error
@@ -351,7 +362,7 @@ func (x *Exec) Replay(i int) Replay { return x.replay[i] }
 // Restore takes subsystem i back to the last accepted communication point, from
 // where it can be stepped again, and its outputs with it.
 func (x *Exec) Restore(i int) error {
-	x.current = i
+	x.touch(i)
 	s := x.Sys
 	copy(x.Y[s.OutAt[i]:s.OutAt[i+1]], x.keptY[s.OutAt[i]:s.OutAt[i+1]])
 	if len(s.Infos[i].DiscreteOut) > 0 {
@@ -365,16 +376,7 @@ func (x *Exec) Restore(i int) error {
 }
 
 // RestoreAll takes every subsystem back that can be.
-func (x *Exec) RestoreAll() error {
-	for i, saver := range x.saver {
-		if saver != nil {
-			if err := x.Restore(i); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
+func (x *Exec) RestoreAll() error { return x.goBack.Run() }
 
 // save keeps the states at the communication point t, once per macro step.
 func (x *Exec) save(t float64) error {
@@ -382,18 +384,28 @@ func (x *Exec) save(t float64) error {
 		return nil
 	}
 	x.point, x.saved = t, true
+	return x.saveAll.Run()
+}
+
+// prepareRollback makes the phases that save and restore.
+func (x *Exec) prepareRollback() {
+	var members []int
 	for i, saver := range x.saver {
-		if saver == nil {
-			continue
+		if saver != nil {
+			members = append(members, i)
 		}
-		x.current = i
-		x.saves[i]++
-		state, err := saver.SaveState(x.states[i])
-		if err != nil {
-			return fmt.Errorf("%s: saving the state at t = %.12g s: %w", x.Sys.Infos[i], t, err)
-		}
-		x.states[i] = state
 	}
+	x.saveAll, x.goBack = x.NewPhase(members, x.saveState), x.NewPhase(members, x.Restore)
+}
+
+func (x *Exec) saveState(i int) error {
+	x.touch(i)
+	x.saves[i]++
+	state, err := x.saver[i].SaveState(x.states[i])
+	if err != nil {
+		return fmt.Errorf("%s: saving the state at t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
+	}
+	x.states[i] = state
 	return nil
 }
 
@@ -402,7 +414,7 @@ func (x *Exec) repeats() bool { return !slices.Contains(x.saver, nil) }
 
 // Read takes the outputs of subsystem i at the communication point it is at.
 func (x *Exec) Read(i int) error {
-	x.current = i
+	x.touch(i)
 	if out := x.Out(i); len(out) > 0 {
 		if err := x.Sys.Subsystems[i].Outputs(out); err != nil {
 			return err
@@ -413,6 +425,9 @@ func (x *Exec) Read(i int) error {
 	}
 	return nil
 }
+
+// readOn is Read on the thread of the subsystem.
+func (x *Exec) readOn(i int) error { return x.crew.on(i, func() error { return x.Read(i) }) }
 
 // finite fails if an output is NaN or infinite (fmi2 72).
 func (x *Exec) finite(t float64) error {
@@ -441,6 +456,10 @@ func notFinite(v float64) string {
 // same step, in as few crossings as their kinds allow.
 type StepSet struct {
 	groups []stepGroup
+	phase  *Phase
+	// Of the step under way.
+	ctx  context.Context
+	t, H float64
 }
 
 type stepGroup struct {
@@ -454,6 +473,7 @@ func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 	type key struct {
 		group    any
 		variable bool
+		worker   int
 	}
 	set := &StepSet{}
 	at := map[key]int{}
@@ -463,7 +483,7 @@ func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 			set.groups = append(set.groups, stepGroup{members: []int{i}})
 			continue
 		}
-		k := key{gs.GroupKey(), x.Sys.Infos[i].Caps.VariableStep}
+		k := key{gs.GroupKey(), x.Sys.Infos[i].Caps.VariableStep, x.crew.owner[i]}
 		if g, ok := at[k]; ok {
 			set.groups[g].members = append(set.groups[g].members, i)
 			continue
@@ -471,8 +491,10 @@ func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 		at[k] = len(set.groups)
 		set.groups = append(set.groups, stepGroup{members: []int{i}})
 	}
+	firsts := make([]int, 0, len(set.groups))
 	for g := range set.groups {
 		group := &set.groups[g]
+		firsts = append(firsts, group.members[0])
 		if len(group.members) == 1 {
 			continue
 		}
@@ -486,30 +508,26 @@ func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 			return nil, err
 		}
 	}
+	set.phase = x.crew.phase(firsts, func(g int) error {
+		group := &set.groups[g]
+		if group.group == nil {
+			return x.Step(set.ctx, group.members[0], set.t, set.H)
+		}
+		return x.stepGroup(set.ctx, group, set.t, set.H)
+	})
 	return set, nil
 }
 
 // StepAll advances all members of a set from t by H with the staged inputs and
-// reads their outputs. It stops at the first that fails.
+// reads their outputs. It stops at the first that fails; other threads may go on.
 func (x *Exec) StepAll(ctx context.Context, set *StepSet, t, H float64) error {
-	for g := range set.groups {
-		group := &set.groups[g]
-		if group.group == nil {
-			if err := x.Step(ctx, group.members[0], t, H); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := x.stepGroup(ctx, group, t, H); err != nil {
-			return err
-		}
-	}
-	return nil
+	set.ctx, set.t, set.H = ctx, t, H
+	return set.phase.Run()
 }
 
 func (x *Exec) stepGroup(ctx context.Context, group *stepGroup, t, H float64) error {
 	H = x.length(group.members[0], H)
-	x.current = group.members[0]
+	x.touch(group.members[0])
 	begin := time.Time{}
 	if x.metered[group.members[0]] == nil {
 		begin = time.Now()

@@ -38,7 +38,7 @@ type initializer struct {
 // enter brings every subsystem to its initialisation mode.
 func (n *initializer) enter(ctx context.Context, e Experiment) error {
 	for i, sub := range n.x.Sys.Subsystems {
-		n.x.current = i
+		n.x.touch(i)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
@@ -47,7 +47,7 @@ func (n *initializer) enter(ctx context.Context, e Experiment) error {
 			continue
 		}
 		n.modes[i] = mode
-		if err := mode.EnterInit(ctx, e); err != nil {
+		if err := n.x.crew.on(i, func() error { return mode.EnterInit(ctx, e) }); err != nil {
 			return n.failed(i, err)
 		}
 	}
@@ -137,11 +137,11 @@ func (n *initializer) applyStaged(i int) error {
 		return n.failed(i, err)
 	}
 	if n.modes[i] != nil {
-		if err := n.modes[i].EvalInit(); err != nil {
+		if err := n.x.crew.on(i, n.modes[i].EvalInit); err != nil {
 			return n.failed(i, err)
 		}
 	}
-	if err := n.x.Read(i); err != nil {
+	if err := n.x.readOn(i); err != nil {
 		return n.failed(i, err)
 	}
 	return nil
@@ -415,7 +415,7 @@ func (n *initializer) jacobian(l *initLoop, jac []float64) error {
 		if analytic && s.Infos[sub].Caps.DirectionalDerivative {
 			du := make([]float64, len(s.Infos[sub].In))
 			du[k-s.InAt[sub]] = 1
-			if err := deriver.DirectionalDerivative(du, dy); err != nil {
+			if err := x.crew.on(sub, func() error { return deriver.DirectionalDerivative(du, dy) }); err != nil {
 				return n.failed(sub, err)
 			}
 		} else {

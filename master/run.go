@@ -40,6 +40,7 @@ type Options struct {
 	Step        float64 // macro step H in s; required
 	Tolerance   float64 // relative tolerance told to the subsystems; 0 = none
 	Discard     DiscardPolicy
+	Workers     int // threads that step subsystems side by side; 0 = 1. The results are the same.
 	Recorders   []Recorder
 	Attempts    AttemptRecorder // sees every attempt; nil = none
 	Signals     Signals         // inputs from outside; nil = none
@@ -82,7 +83,8 @@ type Run struct {
 	onGrid   int // grid points reached
 	point    Point
 	watch    []Watcher
-	watched  []int  // those that have one
+	watched  []int // those that have one
+	watchAll *Phase
 	watchBad []bool // by subsystem: it was said that a watched value is not finite
 	begun    int    // recorders that have begun
 	loops    []Loop
@@ -175,7 +177,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	if err := alg.Check(sys); err != nil {
 		return nil, err
 	}
-	r.x = newExec(sys, o.Step)
+	r.x = newExec(sys, o.Step, o.Workers)
 	if err := r.x.check(); err != nil {
 		return nil, err
 	}
@@ -196,6 +198,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 			r.watched = append(r.watched, i)
 		}
 	}
+	r.watchAll = r.x.NewPhase(r.watched, r.readWatched)
 	r.point.DiscreteIn, r.point.DiscreteOut = r.x.discreteIn, r.x.discreteOut
 	r.point.U, r.point.Y = r.x.W, r.x.Y
 	return r, nil
@@ -244,6 +247,7 @@ func (r *Run) prepareRollback() error {
 		}
 		r.x.saver[i] = saver
 	}
+	r.x.prepareRollback()
 	if len(unable) > 0 {
 		return fmt.Errorf("%w: the algorithm takes subsystems back to the start of a step, and %s cannot go back (canGetAndSetFMUstate): choose an explicit algorithm without error estimate, or another export of the FMU",
 			ErrCapability, strings.Join(unable, ", "))
@@ -353,6 +357,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	r.phase = running
 	runtime.LockOSThread()
 	defer r.contain(&err)
+	r.x.crew.start()
 	r.tick = time.NewTicker(tickInterval)
 	r.startWall = time.Now()
 	r.lastFlush = r.startWall
@@ -380,17 +385,17 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	}
 	r.loops = append(n.report, r.sys.Loops...)
 	for i, mode := range n.modes {
-		r.x.current = i
+		r.x.touch(i)
 		if mode == nil {
 			continue
 		}
-		if err := mode.ExitInit(); err != nil {
+		if err := r.x.crew.on(i, mode.ExitInit); err != nil {
 			return r.fail(n.failed(i, err))
 		}
 	}
 	// Outputs may be known only now (fmi2 71).
 	for i := range r.sys.Subsystems {
-		if err := r.x.Read(i); err != nil {
+		if err := r.x.readOn(i); err != nil {
 			return r.fail(n.failed(i, err))
 		}
 	}
@@ -429,7 +434,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 // warnings.
 func (r *Run) takeNotes() {
 	for i, sub := range r.sys.Subsystems {
-		r.x.current = i
+		r.x.touch(i)
 		if noter, ok := As[Noter](sub); ok {
 			for _, text := range noter.Notes() {
 				r.warn(text)
@@ -445,13 +450,17 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		if saver == nil {
 			continue
 		}
-		r.x.current = i
+		r.x.touch(i)
 		verifier, ok := As[RollbackVerifier](r.sys.Subsystems[i])
 		if !ok {
 			continue
 		}
 		info := r.sys.Infos[i]
-		replay, err := verifier.VerifyRollback(ctx, e, r.grid.at(1)-r.t)
+		var replay Replay
+		err := r.x.crew.on(i, func() (err error) {
+			replay, err = verifier.VerifyRollback(ctx, e, r.grid.at(1)-r.t)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("%s: rollback at t = %.12g s: %w", info, r.t, err)
 		}
@@ -681,11 +690,10 @@ func (r *Run) repeatRemedy(info *Info) string {
 
 // record completes the present communication point and hands it to the recorders.
 func (r *Run) record() error {
+	if err := r.watchAll.Run(); err != nil {
+		return r.fail(err)
+	}
 	for _, i := range r.watched {
-		r.x.current = i
-		if err := r.watch[i].Watched(&r.point.Watch[i]); err != nil {
-			return r.fail(fmt.Errorf("%s: reading recorded variables at t = %.12g s: %w", r.sys.Infos[i], r.t, err))
-		}
 		r.checkWatched(i)
 	}
 	for _, i := range r.x.listening {
@@ -697,6 +705,15 @@ func (r *Run) record() error {
 		if err := rec.Record(&r.point); err != nil {
 			return r.fail(err)
 		}
+	}
+	return nil
+}
+
+// readWatched reads the watched variables of subsystem i.
+func (r *Run) readWatched(i int) error {
+	r.x.touch(i)
+	if err := r.watch[i].Watched(&r.point.Watch[i]); err != nil {
+		return fmt.Errorf("%s: reading recorded variables at t = %.12g s: %w", r.sys.Infos[i], r.t, err)
 	}
 	return nil
 }
@@ -757,6 +774,9 @@ func (r *Run) fail(err error) error {
 // contain turns a panic of a Go subsystem, algorithm or recorder into an error
 // of the run, so that results and the other subsystems survive it.
 func (r *Run) contain(err *error) {
+	if *err != nil {
+		r.reportElsewhere(*err)
+	}
 	if p := recover(); p != nil {
 		r.x.revert()
 		near := ""
@@ -765,6 +785,14 @@ func (r *Run) contain(err *error) {
 		}
 		r.opt.Logger.Error("panic"+near, "t", r.t, "panic", p, "stack", string(debug.Stack()))
 		*err = r.fail(fmt.Errorf("panic%s at t = %.12g s: %v", near, r.t, p))
+	}
+}
+
+// reportElsewhere logs a panic of another thread than the run's.
+func (r *Run) reportElsewhere(err error) {
+	var p *panicError
+	if errors.As(err, &p) {
+		r.opt.Logger.Error("panic near subsystem "+p.subsystem, "t", r.t, "panic", p.value, "stack", string(p.stack))
 	}
 }
 
@@ -786,10 +814,11 @@ func (r *Run) Close() (Result, error) {
 	r.phase = closed
 	var errs []error
 	for i, sub := range r.sys.Subsystems {
-		if err := r.release(i, sub); err != nil {
+		if err := r.x.crew.on(i, func() error { return r.release(i, sub) }); err != nil {
 			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i], err))
 		}
 	}
+	r.x.crew.stop()
 	r.blame(errs)
 	for _, rec := range r.opt.Recorders[:r.begun] {
 		if err := r.end(rec); err != nil {

@@ -65,6 +65,7 @@ type runRequest struct {
 	Strict, Quiet                bool
 	LogLevel                     slog.Level
 	LogCalls, Trace              string // "" = none
+	Workers                      int
 }
 
 func (p *program) runCommand() *cli.Command {
@@ -81,6 +82,7 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: flagParam, Usage: "parameter of the algorithm, `KEY=VALUE`; repeatable", KeepSpace: true, Category: coupling}},
 			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "declare `COMPONENT` stateless: it is stepped after its sources, with their new values; repeatable", KeepSpace: true, Category: coupling}},
 			&cli.StringFlag{Name: "history", Usage: "`FILE.csv` with the connected outputs before the start, for extrapolation of full order from the first step on", Category: coupling},
+			&cli.IntFlag{Name: "workers", Usage: "step subsystems side by side in `N` threads; the results are the same", Value: 1, Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time; Reals are linear between rows, others held", Category: system},
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
@@ -135,7 +137,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
-		Trace: c.String("trace"),
+		Trace: c.String("trace"), Workers: c.Int("workers"),
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
@@ -147,6 +149,9 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		if c.IsSet(name) && c.String(name) == "" {
 			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
 		}
+	}
+	if r.Workers < 1 {
+		errs = append(errs, fmt.Errorf("--workers: %d is less than 1", r.Workers))
 	}
 	params, err := assignments(flagParam, c.StringSlice(flagParam))
 	errs = append(errs, err)
