@@ -116,5 +116,22 @@ type decision struct {
 func (s *stepControl) conclude(o attemptOutcome, h history, e []int, w, sc []float64) (decision, error) {
 	return decision{o.order, o.H}, nil
 }
-func wrms(e, w []float64) float64                                         { return math.NaN() }
-func errorConstants(j int, H float64, times []float64) (float64, float64) { return 1, 1 }
+func wrms(e, w []float64) float64 { return math.NaN() }
+func errorConstants(j int, H float64, times []float64) (float64, float64) {
+	p := []float64{1}
+	for i := 0; i < j; i++ {
+		a := (times[0] - times[i]) / H
+		q := make([]float64, len(p)+1)
+		for m, c := range p {
+			q[m+1] += c / (1 + a)
+			q[m] += c * a / (1 + a)
+		}
+		p = q
+	}
+	pos, vel := 0.0, 0.0
+	for m, c := range p {
+		vel += c / float64(m+1)
+		pos += c / float64((m+1)*(m+2))
+	}
+	return pos, vel
+}

@@ -1,0 +1,298 @@
+package algorithms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// solvers are all ways to solve the interface equation.
+var solvers = []Solver{
+	{Kind: NewtonFD}, {Kind: NewtonLOS}, {Kind: Broyden}, {Kind: IQN}, {Kind: FixedPoint}, {Kind: FixedPoint, GaussSeidel: true}, {Kind: FixedPoint, Relaxation: 0.9},
+}
+
+func (s Solver) name() string {
+	return fmt.Sprintf("%s/sweep=%t/relaxation=%g", solverKinds[s.Kind], s.GaussSeidel, s.Relaxation)
+}
+
+func TestImplicitConformance(t *testing.T) {
+	for _, solver := range solvers {
+		for k := range 3 {
+			c := Config{Scheme: Implicit, Order: k, Solver: solver}
+			if err := mastertest.TestAlgorithm(func() master.Algorithm { return newExplicit(t, c) }); err != nil {
+				t.Errorf("%s, order %d: %v", solver.name(), k, err)
+			}
+		}
+	}
+	if err := mastertest.TestAlgorithm(func() master.Algorithm {
+		return newExplicit(t, Config{Scheme: Implicit, Order: 1, Delivery: Substeps, Substeps: 3})
+	}); err != nil {
+		t.Errorf("substeps: %v", err)
+	}
+}
+
+// Every solver comes to the same solution within its tolerance.
+func TestSolversAgree(t *testing.T) {
+	const H = 1.0 / 1024
+	for _, name := range []string{"ff", "fd", "dd"} {
+		want := cut(uneven, name).run(t, newExplicit(t, Config{Scheme: Implicit, Order: 2}), master.Options{Stop: 100 * H, Step: H})
+		for _, solver := range solvers[1:] {
+			t.Run(name+"/"+solver.name(), func(t *testing.T) {
+				got := cut(uneven, name).run(t, newExplicit(t, Config{Scheme: Implicit, Order: 2, Solver: solver}), master.Options{Stop: 100 * H, Step: H})
+				compareStates(t, got, want, 1e-9)
+			})
+		}
+	}
+}
+
+// Global error orders are k+1 with exact history (schweizer 3.2).
+func TestImplicitGlobalOrder(t *testing.T) {
+	for _, name := range []string{"ff", "fd", "dd"} {
+		for k := 0; k <= 3; k++ {
+			for _, velocity := range []bool{false, true} {
+				got := convergence(t, symmetric, name, Config{Scheme: Implicit, Order: k}, true, velocity)
+				if want := float64(k + 1); math.Abs(got-want) > 0.1 {
+					t.Errorf("%s, order %d, velocity %t: slope %.3f, want %g", name, k, velocity, got, want)
+				}
+			}
+		}
+	}
+}
+
+// On a linear system Newton takes one corrector a step, and the counts are those
+// of the cost model: one save a step; evaluations = predictor + correctors +
+// perturbed steps, one for each loop input and Jacobian; a restore for each.
+func TestCostModel(t *testing.T) {
+	const steps, H, k = 200, 1.0 / 1024, 2
+	for _, name := range []string{"ff", "fd", "dd"} {
+		s := cut(uneven, name)
+		r, err := master.NewRun(s.system(t), newExplicit(t, Config{Scheme: Implicit, Order: k}), master.Options{Stop: steps * H, Step: H})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The first step interpolates by degree 1, all others by degree 2.
+		if res.Iterations != steps || res.Jacobians != 2 {
+			t.Errorf("%s: %d correctors and %d Jacobians in %d steps", name, res.Iterations, res.Jacobians, steps)
+		}
+		for i, sub := range s.subsystems {
+			inputs := len(sub.Info().In)
+			want := steps + res.Iterations + res.Jacobians*inputs
+			if res.SubsystemSteps[i] != want || res.SubsystemRestores[i] != want || res.SubsystemSaves[i] != steps {
+				t.Errorf("%s, %s: %d steps, %d restores, %d saves; want %d, %d, %d", name, sub.Info().Name,
+					res.SubsystemSteps[i], res.SubsystemRestores[i], res.SubsystemSaves[i], want, want, steps)
+			}
+			if sub.Calls.Step != want || sub.Calls.Restore != want || sub.Calls.Save != steps || sub.Calls.Free != 1 {
+				t.Errorf("%s, %s: called %+v", name, sub.Info().Name, sub.Calls)
+			}
+		}
+	}
+}
+
+// Low-order sensitivities cost no step.
+func TestSensitivitiesCostNoStep(t *testing.T) {
+	const steps, H = 100, 1.0 / 1024
+	s := cut(uneven, "dd")
+	r, err := master.NewRun(s.system(t), newExplicit(t, Config{Scheme: Implicit, Order: 1, Solver: Solver{Kind: NewtonLOS}}), master.Options{Stop: steps * H, Step: H})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.subsystems {
+		if res.SubsystemSteps[i] != steps+res.Iterations {
+			t.Errorf("%d steps with %d correctors in %d macro steps", res.SubsystemSteps[i], res.Iterations, steps)
+		}
+	}
+	if res.Jacobians == 0 || res.Iterations > 4*steps {
+		t.Errorf("%d Jacobians, %d correctors", res.Jacobians, res.Iterations)
+	}
+}
+
+func endpoint(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
+
+// chained is a source that feeds a loop of two, which feeds a sink: one
+// integrator each.
+func chained(t *testing.T) ([]*mastertest.Linear, *master.System) {
+	t.Helper()
+	m := mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{3}}, C: [][]float64{{1}}}
+	two := mastertest.Matrices{A: [][]float64{{-2}}, B: [][]float64{{1, -4}}, C: [][]float64{{1}}}
+	subs := []*mastertest.Linear{
+		mastertest.NewLinear("sink", m, []float64{0}),
+		mastertest.NewLinear("second", m, []float64{0.5}),
+		mastertest.NewLinear("first", two, []float64{0}),
+		mastertest.NewLinear("source", mastertest.Matrices{A: [][]float64{{0, 1}, {-9, 0}}, C: [][]float64{{1, 0}}}, []float64{1, 0}),
+	}
+	sys, err := master.NewSystem([]master.Subsystem{subs[0], subs[1], subs[2], subs[3]}, []master.Connection{
+		{From: endpoint("source", "y1"), To: endpoint("first", "u1")},
+		{From: endpoint("second", "y1"), To: endpoint("first", "u2")},
+		{From: endpoint("first", "y1"), To: endpoint("second", "u1")},
+		{From: endpoint("first", "y1"), To: endpoint("sink", "u1")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return subs, sys
+}
+
+// Only inputs that close loops are iterated: what lies on no loop is stepped
+// once, after its sources, and saved by nobody.
+func TestOnlyLoopsAreIterated(t *testing.T) {
+	const steps = 50
+	subs, sys := chained(t)
+	subs[0].Info().Caps.SaveState, subs[3].Info().Caps.SaveState = false, false
+	r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit, Order: 1}), master.Options{Stop: steps * 0.01, Step: 0.01})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop := 2*steps + res.Jacobians
+	if want := []int{steps, loop, loop, steps}; !slices.Equal(res.SubsystemSteps, want) {
+		t.Errorf("steps %v, want %v", res.SubsystemSteps, want)
+	}
+	if want := []int{0, steps, steps, 0}; !slices.Equal(res.SubsystemSaves, want) {
+		t.Errorf("saves %v, want %v", res.SubsystemSaves, want)
+	}
+}
+
+// A subsystem on a loop that cannot go back is refused by name, or, if allowed,
+// takes the predicted inputs, is stepped once, and the run says so.
+func TestWithoutRollback(t *testing.T) {
+	subs, sys := chained(t)
+	subs[1].Info().Caps.SaveState = false
+	o := master.Options{Stop: 0.5, Step: 0.01}
+	_, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit}), o)
+	if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "second cannot go back") {
+		t.Errorf("%v", err)
+	}
+	r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit, Order: 1, Solver: Solver{Predict: true}}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.SubsystemSteps[1] != 50 || subs[1].Calls.Save != 0 {
+		t.Errorf("%d steps, %d saves", res.SubsystemSteps[1], subs[1].Calls.Save)
+	}
+	if !slices.ContainsFunc(res.Warnings, func(w string) bool { return strings.Contains(w, "second cannot go back") }) {
+		t.Errorf("warnings %q", res.Warnings)
+	}
+}
+
+// noisy repeats its steps only within some noise.
+type noisy struct {
+	*mastertest.Linear
+	noise float64
+}
+
+func (n noisy) Unwrap() master.Subsystem { return n.Linear }
+func (n noisy) VerifyRollback(context.Context, master.Experiment, float64) (master.Replay, error) {
+	return master.Replay{Replays: n.noise}, nil
+}
+
+// Replay noise above the tolerance is refused.
+func TestNoiseRefused(t *testing.T) {
+	for _, test := range []struct {
+		noise float64
+		fails bool
+	}{{1e-6, false}, {1e-3, true}} {
+		subs, _ := chained(t)
+		sys, err := master.NewSystem([]master.Subsystem{noisy{subs[1], test.noise}, subs[2]}, []master.Connection{
+			{From: endpoint("second", "y1"), To: endpoint("first", "u2")}, {From: endpoint("first", "y1"), To: endpoint("second", "u1")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit}), master.Options{Stop: 1, Step: 0.1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Run(t.Context())
+		if got := errors.Is(err, master.ErrCapability) && strings.Contains(err.Error(), "second"); got != test.fails {
+			t.Errorf("noise %g: %v", test.noise, err)
+		}
+	}
+}
+
+// Without directional derivatives newton-los is refused with the reason.
+func TestSensitivitiesRefused(t *testing.T) {
+	subs, sys := chained(t)
+	subs[2].Info().Caps.DirectionalDerivative = false
+	_, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit, Solver: Solver{Kind: NewtonLOS}}), master.Options{Stop: 1, Step: 0.1})
+	if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "first") || !strings.Contains(err.Error(), "providesDirectionalDerivative") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A step that the fixed point cannot solve is repeated in smaller pieces, and
+// the grid is met again.
+func TestNotConvergedShortens(t *testing.T) {
+	const H = 0.5
+	subs, sys := chained(t)
+	memory := &mastertest.Memory{}
+	r, err := master.NewRun(sys, newExplicit(t, Config{Scheme: Implicit, Solver: Solver{Kind: FixedPoint, Relaxation: 1, MaxIterations: 30}}),
+		master.Options{Stop: 4 * H, Step: H, Recorders: []master.Recorder{memory}, Discard: master.ShortenOnDiscard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Rejected == 0 {
+		t.Fatal("every step converged: choose a larger one")
+	}
+	for n := range 5 {
+		if !slices.Contains(memory.T, float64(n)*H) {
+			t.Errorf("the grid point %g was not met: %v", float64(n)*H, memory.T)
+		}
+	}
+	_ = subs
+}
+
+// Parallel and serial runs give the same bits.
+func TestWorkersGiveTheSameBits(t *testing.T) {
+	for _, c := range []Config{
+		{Order: 2}, {Scheme: GaussSeidel, Order: 1}, {Order: 2, Delivery: Substeps, Substeps: 3},
+		{Scheme: Implicit, Order: 2}, {Scheme: Implicit, Order: 1, Solver: Solver{Kind: NewtonLOS}},
+		{Scheme: Implicit, Solver: Solver{Kind: FixedPoint, GaussSeidel: true}},
+	} {
+		var want *mastertest.Memory
+		for _, workers := range []int{1, 2, 4} {
+			_, sys := chained(t)
+			memory := &mastertest.Memory{}
+			r, err := master.NewRun(sys, newExplicit(t, c), master.Options{Stop: 0.5, Step: 0.01, Workers: workers, Recorders: []master.Recorder{memory}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = memory
+				continue
+			}
+			for n := range want.T {
+				if memory.T[n] != want.T[n] || !slices.Equal(memory.Y[n], want.Y[n]) || !slices.Equal(memory.U[n], want.U[n]) {
+					t.Fatalf("%+v: %d workers differ from one at point %d", c, workers, n)
+				}
+			}
+		}
+	}
+}
