@@ -246,6 +246,52 @@ var (
 		Doc: "largest ratio of a step size to the one before",
 		set: between(func(s *settings) *float64 { return &s.Control.RatioMax }, 1, 1e6),
 	}
+	piSafetyParam = Param{
+		Name: "control.safety", Default: "0.8", Range: "above 0 to 1",
+		Doc: "safety factor α of the PI controller, on the next step size",
+		set: between(func(s *settings) *float64 { return &s.Control.Safety }, 0, 1),
+	}
+	piFirstStepParam = Param{
+		Name: "control.h0", Default: auto, Range: "auto, seconds",
+		Doc: "first step size; auto is control.h-min",
+		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.H0 })),
+	}
+	piLeastStepParam = Param{
+		Name: "control.h-min", Default: auto, Range: "auto, seconds",
+		Doc: "smallest step size; auto is a tenth of the step size of the run",
+		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.HMin })),
+	}
+	piLargestStepParam = Param{
+		Name: "control.h-max", Default: auto, Range: "auto, seconds",
+		Doc: "largest step size; auto is ten times the step size of the run",
+		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.HMax })),
+	}
+	piRatioMinParam = Param{
+		Name: "control.ratio-min", Default: "0.2", Range: "above 0 to 1",
+		Doc: "smallest ratio of a step size to the one before",
+		set: between(func(s *settings) *float64 { return &s.Control.RatioMin }, 0, 1),
+	}
+	piRatioMaxParam = Param{
+		Name: "control.ratio-max", Default: "1.5", Range: "at least 1",
+		Doc: "largest ratio of a step size to the one before",
+		set: between(func(s *settings) *float64 { return &s.Control.RatioMax }, 1, 1e6),
+	}
+	pcToleranceParam = Param{
+		Name: "pc.tolerance", Default: "1e-3", Range: "greater than 0; or component.variable:1e-2,… with a general one",
+		Doc: "TOL of the predictor/corrector indicator |y − ỹ| / (TOL (1 + ρ max(|y|, |ỹ|))), in the unit of the output",
+		set: func(s *settings, v string) (err error) {
+			s.Control.PCTolerance, err = toleranceList(v)
+			return needsGeneral(s.Control.PCTolerance, err)
+		},
+	}
+	pcRhoParam = Param{
+		Name: "pc.rho", Default: "1e-4", Range: "greater than 0; or component.variable:1e-2,… with a general one",
+		Doc: "ρ of the predictor/corrector indicator: weight of relative against absolute errors",
+		set: func(s *settings, v string) (err error) {
+			s.Control.PCRho, err = toleranceList(v)
+			return needsGeneral(s.Control.PCRho, err)
+		},
+	}
 	monitorParam = Param{
 		Name: "monitor", Default: auto, Range: "auto, or component.variable:position, component.variable:velocity, … separated by commas",
 		Doc: "variables whose error is estimated, with their level; auto takes positions and velocities among the outputs by their derivative " +
@@ -287,6 +333,7 @@ func Presets() []Preset {
 	tolerances := []Param{relativeParam, absoluteParam}
 	steps := []Param{safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam}
 	order := []Param{adaptiveOrderParam}
+	piSteps := []Param{piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam}
 	monitor := []Param{monitorParam}
 	bySchemes := []Param{schemeParam("jacobi", "jacobi", "gauss-seidel"), sequenceParam}
 	estimating := func(e Estimator, s Scheme) Config { return Config{Scheme: s, Control: Control{Estimator: e}} }
@@ -352,6 +399,14 @@ func Presets() []Preset {
 			Source: "step doubling; meyer (12), 5",
 			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps, monitor),
 			parts:  estimating(Richardson, Jacobi),
+		},
+		{
+			Name: "predictor-corrector",
+			Doc: "Explicit coupling, variable step size, no step repeated: a PI controller keeps the difference between the outputs and their " +
+				"extrapolation near a tolerance (no rollback).",
+			Source: "sadjina III D, (15)–(17), after Busch",
+			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{pcToleranceParam, pcRhoParam}, piSteps),
+			parts:  estimating(PredictorCorrector, Jacobi),
 		},
 	}
 }
@@ -480,6 +535,14 @@ func toleranceList(v string) ([]Tolerance, error) {
 		list = append(list, Tolerance{name, x})
 	}
 	return list, nil
+}
+
+// needsGeneral refuses a list without a value for the variables it does not name.
+func needsGeneral(list []Tolerance, err error) error {
+	if err == nil && math.IsNaN(general(list, math.NaN())) {
+		return errors.New("give a general value beside those of variables, like 1e-3,component.variable:1e-2")
+	}
+	return err
 }
 
 // monitorList reads "component.variable:position,…".

@@ -41,12 +41,14 @@ type Control struct {
 	Relative, Absolute []Tolerance
 	Safety             float64 // SF of meyer 5.3
 	RatioMin, RatioMax float64 // bounds of one step size over the one before
-	HMin, HMax         float64 // s; HMax 0 = none
-	H0                 float64 // s; 0 = a thousandth of the step size of the run
-	MaxOrder           int
-	FixedOrder         bool        // Config.Order holds
-	FixedStep          bool        // steps have the size of the run; the estimate is only reported
-	Monitor            []Monitored // nil = found from derivative attributes, else all connected outputs
+	// Steps in s. 0 stands for a first step of a thousandth of the step size of
+	// the run and no upper bound; with the predictor/corrector for bounds of a
+	// tenth and of ten times that size, and a first step of the least.
+	HMin, HMax, H0 float64
+	MaxOrder       int
+	FixedOrder     bool        // Config.Order holds
+	FixedStep      bool        // steps have the size of the run; the estimate is only reported
+	Monitor        []Monitored // nil = found from derivative attributes, else all connected outputs
 
 	PCTolerance, PCRho []Tolerance // of the predictor/corrector, (17) of sadjina
 }
@@ -68,13 +70,18 @@ func newControl(c Config, a *Coupling) (control, error) {
 		if c.Scheme != Implicit {
 			return nil, fmt.Errorf("the estimator %s compares predictor and corrector: it goes with scheme=implicit", name)
 		}
-	case c.Scheme == Implicit:
+	case c.Scheme == Implicit && k.Estimator != PredictorCorrector:
 		return nil, fmt.Errorf("the estimator %s goes with an explicit scheme; with scheme=implicit choose im-milne or im-slocal", name)
 	case k.Estimator == ExMilne && c.Scheme != Jacobi:
 		return nil, fmt.Errorf("the estimator %s goes with scheme=jacobi: its constants belong to inputs that are all extrapolated", name)
 	}
 	if k.MaxOrder < 0 || k.MaxOrder > MaxOrder {
 		return nil, fmt.Errorf("the highest order is %d; it lies between 0 and %d", k.MaxOrder, MaxOrder)
+	}
+	if k.Estimator == PredictorCorrector {
+		gains := func(order int) (kI, kP float64) { return 0.3 / float64(order+1), 0.4 / float64(order+1) }
+		quality := &predictorCorrector{tolerance: k.PCTolerance, rho: k.PCRho}
+		return &indicatorControl{config: k, coupling: a, quality: quality, gains: gains}, nil
 	}
 	if k.HMax == 0 {
 		k.HMax = math.Inf(1)

@@ -34,21 +34,8 @@ type tolerances struct {
 // its own, else that of its source in units of the input's, else the general one.
 func (t *tolerances) init(sys *master.System) error {
 	t.relative = general(t.rtol, defaultRelative)
-	var errs unknownNames
-	for _, list := range [][]Tolerance{t.rtol, t.atol} {
-		for _, e := range list {
-			if e.Variable == "" {
-				continue
-			}
-			_, in := sys.FindIn(e.Variable)
-			_, out := sys.FindOut(e.Variable)
-			if !in && !out {
-				errs = append(errs, e.Variable)
-			}
-		}
-	}
-	if len(errs) > 0 {
-		return errs
+	if err := known(sys, t.rtol, t.atol); err != nil {
+		return err
 	}
 	nu, ny := sys.InAt[len(sys.Subsystems)], sys.OutAt[len(sys.Subsystems)]
 	t.inRel, t.inAbs = make([]float64, nu), make([]float64, nu)
@@ -76,6 +63,37 @@ func (t *tolerances) init(sys *master.System) error {
 		}
 	}
 	return nil
+}
+
+// known tells which variables the lists name and the system does not have.
+func known(sys *master.System, lists ...[]Tolerance) error {
+	var unknown []string
+	for _, list := range lists {
+		for _, e := range list {
+			if e.Variable == "" {
+				continue
+			}
+			_, in := sys.FindIn(e.Variable)
+			_, out := sys.FindOut(e.Variable)
+			if !in && !out {
+				unknown = append(unknown, e.Variable)
+			}
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return fmt.Errorf("a tolerance names %s, which is no Real input or output of the system (write component.variable)", strings.Join(unknown, ", "))
+}
+
+// ofVariable gives the value for a variable: its own, else the general one.
+func ofVariable(list []Tolerance, name string) float64 {
+	for _, e := range list {
+		if e.Variable == name {
+			return e.Value
+		}
+	}
+	return general(list, math.NaN())
 }
 
 // of gives the tolerances of a variable.
@@ -116,11 +134,4 @@ func (t *tolerances) input(k int, value float64) float64 {
 // output gives the weight of output k at a value.
 func (t *tolerances) output(k int, value float64) float64 {
 	return t.outAbs[k] + float64(t.outRel[k]*math.Abs(value))
-}
-
-// unknownNames are variables that tolerances name and the system does not have.
-type unknownNames []string
-
-func (u unknownNames) Error() string {
-	return fmt.Sprintf("a tolerance names %s, which is no Real input or output of the system (write component.variable)", strings.Join(u, ", "))
 }
