@@ -85,6 +85,7 @@ var (
 	_ master.StepSizer           = (*Coupling)(nil)
 	_ master.Monitoring          = (*Coupling)(nil)
 	_ master.LoopSolver          = (*Coupling)(nil)
+	_ master.Reviewer            = (*Coupling)(nil)
 )
 
 // NewCoupling gives a coupling algorithm. Values out of range, and parts that do
@@ -249,6 +250,14 @@ func (c *Coupling) LoopTreatment() string {
 		return s.loopTreatment()
 	}
 	return "broken by the extrapolated inputs"
+}
+
+// Review tells what a user should know at the end of a run.
+func (c *Coupling) Review() []string {
+	if s, ok := c.scheme.(*implicit); ok {
+		return s.review()
+	}
+	return nil
 }
 
 // Monitored tells by which variables errors are estimated.

@@ -53,6 +53,10 @@ const (
 	// sameStep is the part by which step sizes may differ and count as one: those
 	// of a fixed grid differ by rounding.
 	sameStep = 1e-6
+	// stagnant is the weighted norm of a correction below which an iteration that
+	// no longer contracts is taken for solved: what is left is noise of the
+	// subsystems' solvers, a thousandth of the tolerance on the inputs.
+	stagnant = 1e-3
 )
 
 // implicit is implicit coupling (meyer 3.2; schweizer 2.1.2, 2.2.2, 2.3.2). The
@@ -79,6 +83,11 @@ type implicit struct {
 	// extrapolated inputs, whose outputs go to predicted.
 	predictAll bool
 	predicted  []float64
+
+	// Macro steps whose iteration came to rest above the tolerance, and the
+	// largest norm at which it did.
+	stagnated int
+	worst     float64
 
 	blocks []*block
 	used   bool // since the last accept or reject
@@ -222,7 +231,7 @@ func (s *implicit) needsRollback(sys *master.System) []int {
 
 func (s *implicit) init(x *master.Exec) error {
 	s.predicted = make([]float64, len(x.Y))
-	s.blocks = nil
+	s.blocks, s.stagnated, s.worst = nil, 0, 0
 	for _, m := range x.Sys.Blocks() {
 		b, err := s.newBlock(x, m)
 		if err != nil {
@@ -538,10 +547,17 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		if norm <= b.config.Tolerance && !perturbed {
 			return e, nil
 		}
-		if e.iterations == b.config.MaxIterations {
-			return e, b.notConverged(x, e, fmt.Sprintf("the last correction is %.2g times the tolerance", norm/b.config.Tolerance))
+		diverging := !math.IsNaN(before) && b.solver.contraction(norm/before)
+		last := e.iterations >= b.config.MaxIterations
+		if norm <= stagnant && !perturbed && (diverging || last) {
+			b.stagnated++
+			b.worst = max(b.worst, norm)
+			return e, nil
 		}
-		if !math.IsNaN(before) && b.solver.contraction(norm/before) || math.IsNaN(norm) || math.IsInf(norm, 0) {
+		switch {
+		case last:
+			return e, b.notConverged(x, e, fmt.Sprintf("the last correction is %.2g times the tolerance", norm/b.config.Tolerance))
+		case diverging, math.IsNaN(norm), math.IsInf(norm, 0):
 			return e, b.notConverged(x, e, "the iteration diverges")
 		}
 		before = norm
@@ -753,6 +769,16 @@ func (b *block) difference(x *master.Exec, c *column) {
 	for out := range c.s {
 		c.s[out] = (x.Y[at+out] - b.base[at+out]) / c.delta
 	}
+}
+
+// review tells of iterations that came to rest above the tolerance.
+func (s *implicit) review() []string {
+	if s.stagnated == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the corrector came to rest above solver.tolerance=%g in %d macro steps, with corrections of up to %.1e of the weights: "+
+		"the solvers in the subsystems leave that much open; a tighter --tolerance for them, or a looser solver.tolerance, avoids it",
+		s.config.Tolerance, s.stagnated, s.worst)}
 }
 
 // loopTreatment describes the solver for reports.

@@ -74,6 +74,10 @@ type Monitoring interface {
 	Monitored() []string
 }
 
+// Reviewer is an algorithm that has something to say at the end of a run; the
+// sentences go to its warnings.
+type Reviewer interface{ Review() []string }
+
 // AttemptRecorder sees every attempt at a macro step, also those that do not
 // stand. failure is not nil if a subsystem discarded the step.
 type AttemptRecorder interface {

@@ -810,6 +810,11 @@ func (r *Run) Close() (Result, error) {
 	if r.tick != nil {
 		r.tick.Stop()
 	}
+	if reviewer, ok := r.alg.(Reviewer); ok && r.accepted > 0 {
+		for _, text := range reviewer.Review() {
+			r.warn(text)
+		}
+	}
 	r.conclude()
 	r.phase = closed
 	var errs []error
