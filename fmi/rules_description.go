@@ -133,6 +133,11 @@ var (
 		Doc:    "The start value lies between min and max. The bounds are advice, and the value is kept.",
 		Remedy: "check start value and bounds",
 	}
+	ruleNoStartRange = &diag.Rule{
+		ID: "MD16Z", Level: diag.Warning, Ref: "fmi2 17, 19",
+		Doc:    "Where a start value is missing, 0 lies between min and max: many FMUs and tools begin with 0 then.",
+		Remedy: "set the variable, or connect it",
+	}
 	ruleDuplicate = &diag.Rule{
 		ID: "MD17", Level: diag.Error, Ref: "fmi2 18",
 		Doc:    "Names of variables are unique.",
@@ -288,7 +293,7 @@ func Rules() []*diag.Rule {
 		ruleSchema, ruleSchemaLoose, ruleUnknown, ruleEncoding, ruleNotANumber, ruleKind,
 		ruleIdentifier, ruleIdentifierPath, ruleDate, ruleNames, ruleDefinitions, ruleFactor,
 		ruleUnit, ruleDisplayUnit, ruleDeclaredType, ruleTypeName, ruleItems, ruleRange,
-		ruleRangeOfType, ruleNominal, ruleStartRange, ruleDuplicate, ruleNaming, ruleVariability,
+		ruleRangeOfType, ruleNominal, ruleStartRange, ruleNoStartRange, ruleDuplicate, ruleNaming, ruleVariability,
 		ruleInitial, ruleNoStart, ruleStart, ruleContinuous, ruleIndependent, ruleForModelExchange,
 		ruleAliasStart, ruleAliasSettable, ruleAliasUnit, ruleAliasVariability, ruleDerivative,
 		ruleOutputs, ruleDerivatives, ruleDerivativesMissing, ruleInitialUnknowns, ruleDependencies, ruleDependencyOrder,

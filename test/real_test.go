@@ -30,6 +30,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealDocuments", F: testRealDocuments},
 	{Name: "TestRealTerminals", F: testRealTerminals},
 	{Name: "TestRealTolerant", F: testRealTolerant},
+	{Name: "TestRealChecklist", F: testRealChecklist},
 }
 
 // realFMUs gives the FMUs below fmus/.
