@@ -388,15 +388,14 @@ func derivativesRefused(err error) error {
 		"with delivery=substeps macrostep samples the polynomials instead", err)
 }
 
-// discarded asks how far the FMU got, and whether it wants the end (fmi2 52, 69).
+// discarded asks whether the FMU wants the end, and how far it got (fmi2 52, 69).
 func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
-	reached := t
-	if last, err := s.instance.GetRealStatus(fmi.LastSuccessfulTime); err == nil && last > t {
-		reached = min(last, t+H)
-	}
-	kind := master.ErrDiscard
+	kind, reached := master.ErrDiscard, t
 	if end, err := s.instance.GetBooleanStatus(fmi.Terminated); err == nil && end {
 		kind = master.ErrTerminated
+	}
+	if last, err := s.instance.GetRealStatus(fmi.LastSuccessfulTime); err == nil && last > t {
+		reached = min(last, t+H)
 	}
 	return reached, fmt.Errorf("%w at t = %.12g s: %w", kind, reached, cause)
 }
