@@ -259,6 +259,32 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("log %q", c.texts())
 		}
 	})
+	t.Run("silent warning", func(t *testing.T) {
+		for _, how := range []string{"calls", "stepper", "group"} {
+			var c collector
+			in := instance(t, f, "w", InstanceOptions{Log: c.log})
+			start(t, in)
+			s := stepper(t, in, plan)
+			g, err := NewGroup([]*Stepper{s})
+			must(t, err)
+			must(t, in.SetInteger([]ValueReference{104}, []int32{1}))
+			fail(t, in, fnDoStep, StatusWarning, 0)
+			for k := range 3 {
+				switch how {
+				case "calls":
+					_, err = in.DoStep(float64(k), 1, false)
+				case "stepper":
+					_, err = s.Step(float64(k), 1, true)
+				case "group":
+					_, err = g.Step(float64(k), 1)
+				}
+				must(t, err)
+			}
+			if got := c.texts(); len(got) != 1 || !strings.Contains(got[0], "fmi2DoStep returns Warning and does not log why") {
+				t.Errorf("%s: log %q", how, got)
+			}
+		}
+	})
 	t.Run("discard in doStep", func(t *testing.T) {
 		in := running(t, f, "d")
 		s, err := in.GetFMUState(nil)

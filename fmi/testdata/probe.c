@@ -4,7 +4,8 @@
    Real:    0 input u, 1 state x with x' = u (a ramp with the derivative of u),
             2 output 2u, 3 time; the others keep what is set.
    Integer: 100 selects a function by its number in the Go table, 101 the status
-            that it returns, 102 for how many calls (0 = for ever); 110 the
+            that it returns, 102 for how many calls (0 = for ever), 104 whether
+            silently; 110 the
             number of calls of doStep; 111 whether the last step could not be
             restored; others keep.
    Boolean: keep.
@@ -70,7 +71,7 @@ static fmi2Status answer(probe *p, int f) {
   if (c[101] == 0 || c[100] != f) return fmi2OK;
   int s = c[101];
   if (c[102] > 0 && --c[102] == 0) c[101] = 0;
-  if (s != fmi2OK && s != fmi2Pending)
+  if (s != fmi2OK && s != fmi2Pending && !c[104])
     p->cb->logger(p->cb->environment, p->name, s, "status", "function %d returns %d at %g of #r3#", f, s, p->v.real[3]);
   return s;
 }

@@ -393,6 +393,7 @@ func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
 	kind, reached := master.ErrDiscard, t
 	if end, err := s.instance.GetBooleanStatus(fmi.Terminated); err == nil && end {
 		kind = master.ErrTerminated
+		s.stale = true // the values where it ended can be got (fmi2 52)
 	}
 	if last, err := s.instance.GetRealStatus(fmi.LastSuccessfulTime); err == nil && last > t {
 		reached = min(last, t+H)
