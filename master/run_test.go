@@ -683,6 +683,40 @@ func TestDiscardShorten(t *testing.T) {
 	}
 }
 
+// told notes what a subsystem is told about the experiment.
+type told struct {
+	*fake
+	e master.Experiment
+}
+
+func (s *told) EnterInit(ctx context.Context, e master.Experiment) error {
+	s.e = e
+	return s.fake.EnterInit(ctx, e)
+}
+
+// A subsystem is told start and tolerance, and whether the stop time is one that
+// no step passes, not by a rounding either (fmi2 40).
+func TestExperiment(t *testing.T) {
+	for _, c := range []struct {
+		start, stop, step float64
+		known             bool
+	}{
+		{0, 1, 0.25, true},
+		{-1, 1, 0.3, true},           // ends with a shorter step
+		{0, 0.3, 0.1, false},         // 3·0.1 is above 0.3
+		{0, 0.3 - 1e-11, 0.1, false}, // on the grid but for less than the tolerance
+	} {
+		s := &told{fake: newFake("f", 0, 1)}
+		r := newRun(t, system(t, []master.Subsystem{s}), master.Options{Start: c.start, Stop: c.stop, Step: c.step, Tolerance: 1e-3})
+		if _, err := r.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if e := s.e; e.Start != c.start || e.Stop != c.stop || e.StopKnown != c.known || !e.HasTol || e.Tolerance != 1e-3 {
+			t.Errorf("%+v: told %+v", c, e)
+		}
+	}
+}
+
 // Where all subsystems can get to the time at which one of them ends the run,
 // that is the last point: with rollback, or because there is only one (fmi2 52).
 func TestLastPoint(t *testing.T) {

@@ -593,7 +593,7 @@ func (f *flattener) flat(from, to end, path []edge) {
 		return
 	}
 	if v.Type == Real && v.UnitBase != nil && w.UnitBase != nil && v.RelativeQuantity != w.RelativeQuantity {
-		rule := ruleUnitLost
+		rule := ruleRelative
 		if v.UnitBase.Offset != 0 || w.UnitBase.Offset != 0 {
 			rule = ruleDimension
 		}

@@ -64,8 +64,11 @@ var (
 		Doc:    "Units at the two ends of a connection, or of a value and its variable, have the same dimension.",
 		Remedy: `correct the units, or set suppressUnitConversion="true" where the number is meant as it stands`}
 	ruleUnitLost = &diag.Rule{ID: "SD11L", Level: diag.Warning, Ref: "ssp 30, 31",
-		Doc:    "Units are converted only where both are known. A transformation into a connector without a unit ends the conversion; an absolute quantity does not feed a relative one.",
+		Doc:    "Units are converted only where both are known. A transformation into a connector without a unit ends the conversion.",
 		Remedy: "declare the unit of the connector"}
+	ruleRelative = &diag.Rule{ID: "SD11R", Level: diag.Warning, Strict: true, Ref: "fmi2 16",
+		Doc:    "Both ends of a connection are relative quantities, differences of two values, or neither is. Where units have offsets the value could not be right.",
+		Remedy: "connect like with like, or correct relativeQuantity in the modelDescription.xml that is wrong"}
 	ruleTransformation = &diag.Rule{ID: "SD12", Level: diag.Error, Ref: "ssp 29",
 		Doc:    "A transformation suits the type that it is applied to, names each source value once and gives values of the target.",
 		Remedy: "correct the transformation"}
@@ -136,7 +139,7 @@ func Rules() []*diag.Rule {
 	return []*diag.Rule{
 		ruleSchema, ruleTolerated, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
-		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleTransformation, ruleUndefined, ruleUnmatched,
+		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,
 		ruleContent, ruleReference, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
 		ruleForeignPart, ruleOwn, ruleDangling, ruleRing,

@@ -140,6 +140,16 @@ func TestRelativeQuantity(t *testing.T) {
 	if !diag.Has(err, "SD11") {
 		t.Errorf("error %v, want SD11", err)
 	}
+	// Without offsets the number is the same; the strict reading refuses it.
+	y, u = with(out("y", Real), "m", metre), with(in("u", Real), "m", metre)
+	y.RelativeQuantity = true
+	vars := fakes{"a": {y}, "outer.deep.b": {u}}
+	if n, l, err := flatten(t, chain(silent, [3]string{}), nil, vars, false); err != nil || n.Connections[0].Gain != 1 || len(l.Findings) != 1 || l.Findings[0].ID != "SD11R" {
+		t.Errorf("error %v, findings %v, want a warning SD11R", err, l.Findings)
+	}
+	if _, _, err := flatten(t, chain(silent, [3]string{}), nil, vars, true); !diag.Has(err, "SD11R") {
+		t.Errorf("strict: error %v, want SD11R", err)
+	}
 }
 
 // A transformation into a connector without unit ends the conversion, with a warning.

@@ -125,7 +125,7 @@ func (l *lifetime) call(name string, args map[string]string, status string) {
 		if !ok {
 			l.fault("the state %s is none that was saved", args["state"])
 		}
-		if s.now < l.sealed {
+		if s.now <= l.sealed { // macrostep promises nothing of a step that it may repeat
 			l.fault("back to %g after a step that promised none before %g", s.now, l.sealed)
 		}
 		l.state, l.now, l.begun, l.set = s.state, s.now, s.begun, false
@@ -330,6 +330,7 @@ func TestCallsAreLegal(t *testing.T) {
 	bad("shortened with derivatives", "misbehave", "fault=TooLong above=0.03", "-", []string{"SetFMUstate", "SetRealInputDerivatives"}, "--param", "discard=shorten", "--param", "order=2")
 	bad("discarded", "misbehave", "fault=Discard at=0.35", "-", []string{"GetBooleanStatus"})
 	bad("asks to end", "misbehave", "fault=DiscardAndEnd at=0.35", "-", []string{"GetBooleanStatus"})
+	bad("asks to end, with rollback", "misbehave", "fault=DiscardAndEnd at=0.35", "-", []string{"SetFMUstate"}, "--param", "discard=shorten")
 	bad("pending", "misbehave", "fault=Pending at=0.35 polls=3", "-", []string{"GetStatus"})
 	bad("error", "misbehave", "fault=Error at=0.35", "-", nil)
 	bad("error with a saved state", "misbehave", "fault=Error at=0.35", "-", []string{"FreeFMUstate"}, "--param", "discard=shorten")
