@@ -13,6 +13,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/test/probe"
 )
 
 // lifetime follows the calls of one instance by the rules of the standard, written
@@ -339,6 +340,14 @@ func TestCallsAreLegal(t *testing.T) {
 	bad("refuses to be", "misbehave_refuse", "", "!-", nil)
 	bad("constant steps", "misbehave_constant", "", "-", nil)
 	bad("start elsewhere", "misbehave", "", "-", nil, "--start-time", "-3", "--stop-time", "-2")
+	// A variable of each kind and sort of start, one of them constant.
+	constant := `<ScalarVariable name="c" valueReference="99" variability="constant"><Real start="1"/></ScalarVariable>`
+	every, err := probe.Pack(t.TempDir(), "every", strings.Replace(probe.Description("every", probe.Everything, ""), "</ModelVariables>", constant+"</ModelVariables>", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs = append(runs, run{"every kind", every, []string{"--stop-time", "0.1", "--step-size", "0.01", "--set", "every.a=2", "--set", "every.mode=high", "--set", "every.s=x", "--record", "*"},
+		[]string{"SetString", "GetString", "SetInteger", "GetInteger", "SetBoolean", "GetBoolean"}, "-"})
 	for _, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
 			dir := t.TempDir()
