@@ -48,6 +48,9 @@ func (s *Slave) describe(c *Config) error {
 	if err != nil {
 		return err
 	}
+	if err := s.driveOnce(ins); err != nil {
+		return err
+	}
 	outs, err := s.signals(d, c.Outputs, "output", fmi.Output, fmi.CalculatedParameter)
 	if err != nil {
 		return err
@@ -85,6 +88,26 @@ func (s *Slave) signals(d *fmi.ModelDescription, names []string, what string, ca
 		out = append(out, signal{v, kindOf(v.Type)})
 	}
 	return out, nil
+}
+
+// alias is what all names of one variable have in common.
+type alias struct {
+	kind master.Kind
+	vr   fmi.ValueReference
+}
+
+// driveOnce refuses inputs that are one variable: each would undo the other (fmi2 67).
+func (s *Slave) driveOnce(ins []signal) error {
+	names := make(map[alias]string, len(ins))
+	for _, g := range ins {
+		id := alias{g.kind, g.variable.ValueReference}
+		if other, twice := names[id]; twice {
+			return fmt.Errorf("%s: the inputs %q and %q are one variable by two names (valueReference %d) and cannot both be driven; connect one of them",
+				s.info.Name, other, g.variable.Name, id.vr)
+		}
+		names[id] = g.variable.Name
+	}
+	return nil
 }
 
 func ports(list []signal) []master.Port {

@@ -138,6 +138,20 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Two names of one input are not both driven (fmi2 67).
+func TestDrivenTwice(t *testing.T) {
+	f := open(t, "twin inputs", func() (string, error) {
+		return probe.Pack(work, "twins", strings.Replace(probe.Description("twins", "", ""), `name="ud" valueReference="1"`, `name="ud" valueReference="0"`, 1))
+	})
+	for _, in := range [][]string{{"u"}, {"ud"}, {"mode", "u"}} { // mode has the same reference, of another type
+		_, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: f, Inputs: in})
+		must(t, err)
+	}
+	if _, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u", "ud"}}); err == nil || !strings.Contains(err.Error(), `c: the inputs "u" and "ud" are one variable`) {
+		t.Errorf("%v", err)
+	}
+}
+
 // Start values are set once each, parameters and approximate starts before
 // initialisation mode, inputs inside it; of aliases any name will do, and of
 // several values the last.
