@@ -380,3 +380,33 @@ func TestCallsAreLegal(t *testing.T) {
 		})
 	}
 }
+
+// The calls of runs of FMUs and systems made by others are legal, too.
+func testRealCalls(t *testing.T) {
+	systems, err := filepath.Glob(filepath.Join(*realDir, "systems", "*", "*", "SystemStructure.ssd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := append(realFMUs(t), pair(t), filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"))
+	for _, s := range systems {
+		if fmus, err := filepath.Glob(filepath.Join(filepath.Dir(s), "resources", "*.fmu")); err == nil && len(fmus) > 0 {
+			paths = append(paths, filepath.Dir(s))
+		}
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			dir := t.TempDir()
+			log := filepath.Join(dir, "calls.txt")
+			code, o := macrostepIn(t, dir, "run", "--quiet", "--log-fmi-calls", log, "--step-size", "0.01", "--stop-time", "0.05", path)
+			text, err := os.ReadFile(log)
+			if err != nil || code != 0 {
+				t.Fatalf("%v, exit code %d\n%s", err, code, o)
+			}
+			for name, l := range follow(t, string(text), descriptions(t, path)) {
+				if l.state != '-' {
+					t.Errorf("%s ends in %q", name, l.state)
+				}
+			}
+		})
+	}
+}

@@ -31,6 +31,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealTerminals", F: testRealTerminals},
 	{Name: "TestRealTolerant", F: testRealTolerant},
 	{Name: "TestRealChecklist", F: testRealChecklist},
+	{Name: "TestRealCalls", F: testRealCalls},
 }
 
 // realFMUs gives the FMUs below fmus/.
