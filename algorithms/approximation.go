@@ -52,6 +52,7 @@ type approximation struct {
 	newest     []float64 // values at the end of the step, [nu]
 	isAhead    []bool    // by input: its newest value is known
 	du         []float64
+	bias       []float64 // what a correction adds to each input over the step, [nu]
 }
 
 // maxPoints are kept: one more than any polynomial takes, so that the newest can
@@ -84,7 +85,7 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 			a.external = append(a.external, k)
 		}
 	}
-	a.newest, a.isAhead, a.du = make([]float64, nu), make([]bool, nu), make([]float64, nu)
+	a.newest, a.isAhead, a.du, a.bias = make([]float64, nu), make([]bool, nu), make([]float64, nu), make([]float64, nu)
 	a.delivery = make([]Delivery, len(x.Sys.Subsystems))
 	for i := range a.delivery {
 		var err error
@@ -266,6 +267,7 @@ func (a *approximation) stage(x *master.Exec, i int) error {
 		} else {
 			x.U[k] = a.last(k)
 		}
+		x.U[k] += a.bias[k]
 	}
 	if err := x.Stage(i); err != nil {
 		return err
@@ -300,6 +302,7 @@ func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H fl
 			} else {
 				x.U[k] = a.eval(k, &a.of(k).midpoints[j])
 			}
+			x.U[k] += a.bias[k]
 		}
 		if err := x.Stage(i); err != nil {
 			return err
@@ -350,3 +353,11 @@ func (a *approximation) report() []master.Delivery {
 
 // shapes tells whether subsystem i sees its inputs change over a macro step.
 func (a *approximation) shapes(i int) bool { return a.delivery[i] != Held }
+
+// atEnd gives the value that input k of subsystem i had at the end of the step.
+func (a *approximation) atEnd(k, i int) float64 {
+	if a.holds[k] || !a.shapes(i) {
+		return a.last(k)
+	}
+	return a.eval(k, &a.of(k).end)
+}

@@ -292,6 +292,49 @@ var (
 			return needsGeneral(s.Control.PCRho, err)
 		},
 	}
+	eccoToleranceParam = Param{
+		Name: "ecco.tolerance", Default: "1e-5", Range: "greater than 0",
+		Doc: "relative tolerance r of ECCO's indicator √(mean (δE / (r (E0 + |E|)))²), for bonds that have none of their own",
+		set: positive(func(s *settings) *float64 { return &s.Control.EnergyTolerance }),
+	}
+	eccoScaleParam = Param{
+		Name: "ecco.energy-scale", Default: auto, Range: "auto, joules",
+		Doc: "energy scale E0 of ECCO's indicator, for bonds that have none of their own; auto learns it: the largest energy that the bond has carried so far",
+		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.EnergyScale })),
+	}
+	energyMuParam = Param{
+		Name: "energy.mu", Default: auto, Range: "auto, 0 … 2",
+		Doc: "share μ of the residual energy that is taken for spurious; auto follows from direct feedthrough and rates by rodriguez 3.3",
+		set: func(s *settings, v string) error {
+			if v == auto {
+				s.Energy.Mu = math.NaN()
+				return nil
+			}
+			x, err := strconv.ParseFloat(v, 64)
+			if err != nil || !(x >= 0 && x <= 2) {
+				return errors.New("it is auto or a number from 0 to 2")
+			}
+			s.Energy.Mu = x
+			return nil
+		},
+	}
+	energyNuParam = Param{
+		Name: "energy.nu", Default: "0", Range: "0 … 1",
+		Doc: "weight ν of the energy that earlier corrections left over",
+		set: func(s *settings, v string) error {
+			x, err := strconv.ParseFloat(v, 64)
+			if err != nil || !(x >= 0 && x <= 1) {
+				return errors.New("it is a number from 0 to 1")
+			}
+			s.Energy.Nu = x
+			return nil
+		},
+	}
+	energyLimitParam = Param{
+		Name: "energy.limit", Default: "0.2", Range: "above 0",
+		Doc: "largest correction, as part of the action that is corrected",
+		set: positive(func(s *settings) *float64 { return &s.Energy.Limit }),
+	}
 	monitorParam = Param{
 		Name: "monitor", Default: auto, Range: "auto, or component.variable:position, component.variable:velocity, … separated by commas",
 		Doc: "variables whose error is estimated, with their level; auto takes positions and velocities among the outputs by their derivative " +
@@ -323,6 +366,34 @@ func schemeParam(def string, choices ...string) Param {
 	}
 }
 
+// correctionParam and controlParam choose the parts that the energy methods share.
+func correctionParam(def string) Param {
+	return Param{
+		Name: "correction", Default: def, Range: "none, energy",
+		Doc: "energy adds to the action of each bond what removes the spurious energy of the step before",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "none", "energy")
+			s.Correct = Correction(max(i, 0))
+			return err
+		},
+	}
+}
+
+func controlParam(def string) Param {
+	return Param{
+		Name: "control", Default: def, Range: "fixed, ecco",
+		Doc: "fixed keeps the step size of the run; ecco chooses it by the residual energy",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "fixed", "ecco")
+			s.Control.Estimator = NoEstimate
+			if i == 1 {
+				s.Control.Estimator = ECCO
+			}
+			return err
+		},
+	}
+}
+
 // Presets gives the table of presets.
 func Presets() []Preset {
 	delivery := []Param{substepsParam, deliveryParam}
@@ -334,8 +405,12 @@ func Presets() []Preset {
 	steps := []Param{safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam}
 	order := []Param{adaptiveOrderParam}
 	piSteps := []Param{piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam}
-	monitor := []Param{monitorParam}
 	bySchemes := []Param{schemeParam("jacobi", "jacobi", "gauss-seidel"), sequenceParam}
+	monitor := []Param{monitorParam}
+	energy := func(correction, control string) []Param {
+		return slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{correctionParam(correction), controlParam(control),
+			eccoToleranceParam, eccoScaleParam, energyMuParam, energyNuParam, energyLimitParam}, piSteps)
+	}
 	estimating := func(e Estimator, s Scheme) Config { return Config{Scheme: s, Control: Control{Estimator: e}} }
 	return []Preset{
 		{
@@ -408,12 +483,28 @@ func Presets() []Preset {
 			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{pcToleranceParam, pcRhoParam}, piSteps),
 			parts:  estimating(PredictorCorrector, Jacobi),
 		},
+		{
+			Name:   "ecco",
+			Doc:    "Explicit coupling, variable step size, no step repeated: a PI controller keeps the residual energy at power bonds near a tolerance (no rollback).",
+			Source: "sadjina III",
+			Params: energy("none", "ecco"),
+		},
+		{
+			Name:   "energy-correction",
+			Doc:    "Explicit coupling; the energy that the coupling lets appear at power bonds is removed by an additional action in the next step (no rollback).",
+			Source: "rodriguez 3",
+			Params: energy("energy", "fixed"),
+		},
 	}
 }
 
-// New gives the algorithm of a preset with parameters. Unknown presets and
-// parameters, and values out of range, are errors that tell what there is.
-func New(preset string, params map[string]string) (*Choice, error) {
+// UsesEnergy tells whether a preset follows the energy at power bonds by itself.
+func UsesEnergy(preset string) bool { return preset == "ecco" || preset == "energy-correction" }
+
+// New gives the algorithm of a preset with parameters, which follows the energy
+// of the bonds. Unknown presets and parameters, and values out of range, are
+// errors that tell what there is.
+func New(preset string, params map[string]string, bonds ...Bond) (*Choice, error) {
 	table := Presets()
 	at := slices.IndexFunc(table, func(p Preset) bool { return p.Name == preset })
 	if at < 0 {
@@ -426,6 +517,7 @@ func New(preset string, params map[string]string) (*Choice, error) {
 		}
 	}
 	s := settings{Config: p.parts}
+	s.Bonds = bonds
 	c := &Choice{Preset: preset, Values: map[string]string{}}
 	for _, q := range p.Params {
 		v, given := params[q.Name]

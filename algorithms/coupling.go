@@ -29,7 +29,22 @@ type Config struct {
 	Sequence []string // Gauss–Seidel: names of all subsystems; nil = from the graph
 	Solver   Solver   // Implicit: of the interface equation
 	Control  Control  // error estimate, order and step size
+	Bonds    []Bond   // power bonds; their energy is followed
+	Correct  Correction
+	Energy   Energy // of EnergyCorrection
+	// Spike is the threshold of the warning about jumps of residual power, in
+	// medians of the distance from the median; 0 = none.
+	Spike float64
 }
+
+// Correction is what is added to coupling variables.
+type Correction uint8
+
+// The corrections.
+const (
+	NoCorrection     Correction = iota
+	EnergyCorrection            // of the actions at power bonds (rodriguez)
+)
 
 const defaultSubsteps = 10
 
@@ -73,6 +88,8 @@ type Coupling struct {
 	scheme scheme
 	// control chooses order and step size; nil: they are constant.
 	control control
+	energy  *energyMonitor // nil: there are no bonds
+	correct *energyCorrection
 
 	order int // in force
 }
@@ -86,6 +103,8 @@ var (
 	_ master.Monitoring          = (*Coupling)(nil)
 	_ master.LoopSolver          = (*Coupling)(nil)
 	_ master.Reviewer            = (*Coupling)(nil)
+	_ master.Measuring           = (*Coupling)(nil)
+	_ master.BondReporter        = (*Coupling)(nil)
 )
 
 // NewCoupling gives a coupling algorithm. Values out of range, and parts that do
@@ -116,6 +135,15 @@ func NewCoupling(c Config) (*Coupling, error) {
 	} else {
 		a.scheme = &explicit{in: &a.in, gaussSeidel: c.Scheme == GaussSeidel, names: c.Sequence}
 	}
+	if len(c.Bonds) > 0 || c.Control.Estimator == ECCO || c.Correct == EnergyCorrection {
+		a.energy = &energyMonitor{declared: c.Bonds, in: &a.in, threshold: c.Spike}
+	}
+	if c.Correct == EnergyCorrection {
+		if c.Scheme == Implicit {
+			return nil, errors.New("the energy correction repairs what extrapolated inputs spoil: it goes with an explicit scheme")
+		}
+		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: &a.in}
+	}
 	if c.Control.Estimator != NoEstimate {
 		var err error
 		if a.control, err = newControl(c, a); err != nil {
@@ -141,6 +169,11 @@ func (c *Config) highestDegree() int {
 func (c *Coupling) Check(s *master.System) error {
 	if err := c.scheme.check(s); err != nil {
 		return err
+	}
+	if c.energy != nil {
+		if err := c.energy.check(s); err != nil {
+			return err
+		}
 	}
 	if c.control != nil {
 		return c.control.check(s)
@@ -184,6 +217,12 @@ func (c *Coupling) Init(x *master.Exec, t0 float64) error {
 	if err := c.scheme.init(x); err != nil {
 		return err
 	}
+	if c.energy != nil {
+		c.energy.init(x, t0)
+	}
+	if c.correct != nil {
+		c.correct.init(x)
+	}
 	if c.control != nil {
 		return c.control.init(x, t0)
 	}
@@ -192,13 +231,19 @@ func (c *Coupling) Init(x *master.Exec, t0 float64) error {
 
 // Attempt takes one macro step, and judges it if errors are estimated.
 func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+	if c.energy != nil {
+		c.energy.begin()
+	}
+	if c.correct != nil {
+		c.correct.apply(x, H)
+	}
 	var trial master.Trial
 	var err error
 	if c.control != nil {
 		trial, err = c.control.attempt(ctx, x, t, H)
 	} else {
 		var e effort
-		e, err = c.scheme.advance(ctx, x, t, H, c.order)
+		e, err = c.advance(ctx, x, t, H, c.order)
 		trial = master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
 		if errors.Is(err, errNotConverged) {
 			trial.Verdict, trial.Next, trial.Why, err = master.Retry, H/4, err.Error(), nil
@@ -206,6 +251,15 @@ func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (m
 	}
 	trial.Order = c.degree()
 	return trial, err
+}
+
+// advance takes one macro step by the scheme, and follows its energy.
+func (c *Coupling) advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error) {
+	e, err := c.scheme.advance(ctx, x, t, H, degree)
+	if err == nil && c.energy != nil {
+		c.energy.measure(x, H)
+	}
+	return e, err
 }
 
 // degree is the one of the polynomials of the last step.
@@ -218,6 +272,12 @@ func (c *Coupling) degree() int {
 
 // Accept takes the coupling inputs at t into the history.
 func (c *Coupling) Accept(x *master.Exec, t float64) {
+	if c.energy != nil {
+		c.energy.accept(t)
+	}
+	if c.correct != nil {
+		c.correct.accept(x)
+	}
 	if c.control != nil {
 		c.control.accept(x, t)
 	}
@@ -244,6 +304,14 @@ func (c *Coupling) InputDerivativeOrder() int {
 // Deliveries tells how each input gets its polynomial.
 func (c *Coupling) Deliveries() []master.Delivery { return c.in.report() }
 
+// WarnOfSpikes sets the threshold of the warning about jumps of the residual
+// power, see Config.Spike. It is called before the run.
+func (c *Coupling) WarnOfSpikes(threshold float64) {
+	if c.energy != nil {
+		c.energy.threshold = threshold
+	}
+}
+
 // LoopTreatment tells what becomes of algebraic loops.
 func (c *Coupling) LoopTreatment() string {
 	if s, ok := c.scheme.(*implicit); ok {
@@ -254,10 +322,36 @@ func (c *Coupling) LoopTreatment() string {
 
 // Review tells what a user should know at the end of a run.
 func (c *Coupling) Review() []string {
+	var out []string
 	if s, ok := c.scheme.(*implicit); ok {
-		return s.review()
+		out = s.review()
 	}
-	return nil
+	if c.energy != nil {
+		out = append(out, c.energy.review()...)
+	}
+	if c.correct != nil {
+		out = append(out, c.correct.review()...)
+	}
+	return out
+}
+
+// Quantities names what is measured at the bonds.
+func (c *Coupling) Quantities() []master.Port {
+	if c.energy == nil {
+		return nil
+	}
+	return c.energy.quantities()
+}
+
+// Measured gives what is measured at the bonds.
+func (c *Coupling) Measured(dst []float64) { c.energy.measured(dst) }
+
+// BondEnergies gives the totals of the bonds.
+func (c *Coupling) BondEnergies() map[string]master.BondEnergy {
+	if c.energy == nil {
+		return nil
+	}
+	return c.energy.report()
 }
 
 // Monitored tells by which variables errors are estimated.

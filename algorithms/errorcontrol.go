@@ -24,9 +24,10 @@ const (
 	ImSLocal                     // implicit; predicted against corrected inputs (meyer 4.5)
 	Richardson                   // explicit; one step against two of half the size
 	PredictorCorrector           // extrapolated against new outputs, without repetition (sadjina III D)
+	ECCO                         // residual energy at power bonds, without repetition (sadjina III C)
 )
 
-var estimatorNames = []string{"none", "ex-local", "ex-milne", "ex-slocal", "im-milne", "im-slocal", "richardson", "predictor-corrector"}
+var estimatorNames = []string{"none", "ex-local", "ex-milne", "ex-slocal", "im-milne", "im-slocal", "richardson", "predictor-corrector", "ecco"}
 
 // Monitored names an output by which the error is estimated.
 type Monitored struct {
@@ -51,12 +52,18 @@ type Control struct {
 	Monitor        []Monitored // nil = found from derivative attributes, else all connected outputs
 
 	PCTolerance, PCRho []Tolerance // of the predictor/corrector, (17) of sadjina
+	// E0 in J (0 = learnt from the run) and r of ECCO, (14) of sadjina, for bonds
+	// that have none of their own.
+	EnergyScale, EnergyTolerance float64
 }
 
 // varies tells whether the order changes.
 func (c *Control) varies() bool {
-	return c.Estimator != NoEstimate && c.Estimator != PredictorCorrector && !c.FixedOrder
+	return c.Estimator != NoEstimate && !c.indicates() && !c.FixedOrder
 }
+
+// indicates tells that steps are chosen by an indicator, and none is repeated.
+func (c *Control) indicates() bool { return c.Estimator >= PredictorCorrector }
 
 // firstPart of the step size of the run is the first one, unless it is given.
 const firstPart = 1e-3
@@ -70,7 +77,7 @@ func newControl(c Config, a *Coupling) (control, error) {
 		if c.Scheme != Implicit {
 			return nil, fmt.Errorf("the estimator %s compares predictor and corrector: it goes with scheme=implicit", name)
 		}
-	case c.Scheme == Implicit && k.Estimator != PredictorCorrector:
+	case c.Scheme == Implicit && !k.indicates():
 		return nil, fmt.Errorf("the estimator %s goes with an explicit scheme; with scheme=implicit choose im-milne or im-slocal", name)
 	case k.Estimator == ExMilne && c.Scheme != Jacobi:
 		return nil, fmt.Errorf("the estimator %s goes with scheme=jacobi: its constants belong to inputs that are all extrapolated", name)
@@ -78,10 +85,13 @@ func newControl(c Config, a *Coupling) (control, error) {
 	if k.MaxOrder < 0 || k.MaxOrder > MaxOrder {
 		return nil, fmt.Errorf("the highest order is %d; it lies between 0 and %d", k.MaxOrder, MaxOrder)
 	}
-	if k.Estimator == PredictorCorrector {
-		gains := func(order int) (kI, kP float64) { return 0.3 / float64(order+1), 0.4 / float64(order+1) }
+	switch k.Estimator {
+	case PredictorCorrector:
 		quality := &predictorCorrector{tolerance: k.PCTolerance, rho: k.PCRho}
-		return &indicatorControl{config: k, coupling: a, quality: quality, gains: gains}, nil
+		return &indicatorControl{config: k, coupling: a, quality: quality, gain: 1}, nil
+	case ECCO:
+		quality := &ecco{energy: a.energy, scale: k.EnergyScale, tolerance: k.EnergyTolerance}
+		return &indicatorControl{config: k, coupling: a, quality: quality, gain: 2}, nil
 	}
 	if k.HMax == 0 {
 		k.HMax = math.Inf(1)
@@ -307,11 +317,11 @@ func (j *errorControl) solve(ctx context.Context, x *master.Exec, t, H float64, 
 	case Richardson:
 		return effort{}, j.double(ctx, x, t, H, k)
 	case ImMilne:
-		e, err := j.scheme.advance(ctx, x, t, H, k)
+		e, err := j.coupling.advance(ctx, x, t, H, k)
 		copy(j.second, j.scheme.(*implicit).predicted)
 		return e, err
 	}
-	return j.scheme.advance(ctx, x, t, H, k)
+	return j.coupling.advance(ctx, x, t, H, k)
 }
 
 // compare takes the second solution of ExLocal and ExMilne, and goes back.
@@ -335,20 +345,23 @@ func (j *errorControl) compare(ctx context.Context, x *master.Exec, t, H float64
 
 // double takes the step at once, goes back, and takes it in two halves, which stand.
 func (j *errorControl) double(ctx context.Context, x *master.Exec, t, H float64, k int) error {
-	if _, err := j.scheme.advance(ctx, x, t, H, k); err != nil {
+	if _, err := j.coupling.advance(ctx, x, t, H, k); err != nil {
 		return err
 	}
 	copy(j.second, x.Y)
 	if err := x.RestoreAll(); err != nil {
 		return err
 	}
+	if j.coupling.energy != nil {
+		j.coupling.energy.begin()
+	}
 	half := H / 2
-	if _, err := j.scheme.advance(ctx, x, t, half, k); err != nil {
+	if _, err := j.coupling.advance(ctx, x, t, half, k); err != nil {
 		return err
 	}
 	x.CoupleAll(t+half, j.middle)
 	j.in.push(t+half, j.middle)
-	_, err := j.scheme.advance(ctx, x, t+half, (t+H)-(t+half), k)
+	_, err := j.coupling.advance(ctx, x, t+half, (t+H)-(t+half), k)
 	j.in.pop()
 	j.middleAt = t + half
 	return err

@@ -25,7 +25,7 @@ type indicatorControl struct {
 	config   Control
 	coupling *Coupling
 	quality  indicator
-	gains    func(order int) (kI, kP float64)
+	gain     int     // kI = 0.3/(m+gain), kP = 0.4/(m+gain) at order m
 	before   float64 // indicator of the step before; NaN: there was none
 	now      float64
 }
@@ -66,7 +66,7 @@ func (c *indicatorControl) init(x *master.Exec, t0 float64) error {
 
 func (c *indicatorControl) attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
 	k := c.coupling.order
-	e, err := c.coupling.scheme.advance(ctx, x, t, H, k)
+	e, err := c.coupling.advance(ctx, x, t, H, k)
 	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
 	if err != nil {
 		return trial, err
@@ -88,7 +88,7 @@ func (c *indicatorControl) next(H float64, order int) float64 {
 	if !math.IsNaN(c.before) {
 		before = max(c.before, leastIndicator)
 	}
-	kI, kP := c.gains(order)
+	kI, kP := 0.3/float64(order+c.gain), 0.4/float64(order+c.gain)
 	ratio := c.config.Safety * math.Pow(now, -kI-kP) * math.Pow(before, kP)
 	ratio = min(max(ratio, c.config.RatioMin), c.config.RatioMax)
 	return min(max(ratio*H, c.config.HMin), c.config.HMax)

@@ -74,6 +74,18 @@ type Monitoring interface {
 	Monitored() []string
 }
 
+// Measuring is an algorithm with quantities of its own to record.
+type Measuring interface {
+	// Quantities names them; it is asked after Check.
+	Quantities() []Port
+	// Measured puts their values at the last accepted communication point into
+	// dst [len(Quantities)].
+	Measured(dst []float64)
+}
+
+// BondReporter is an algorithm that follows the energy at power bonds.
+type BondReporter interface{ BondEnergies() map[string]BondEnergy }
+
 // Reviewer is an algorithm that has something to say at the end of a run; the
 // sentences go to its warnings.
 type Reviewer interface{ Review() []string }

@@ -9,11 +9,13 @@ type Point struct {
 	Y    []float64 // all Real outputs, by subsystem (System.Out)
 	// Discrete inputs and outputs and watched variables, one entry a subsystem.
 	DiscreteIn, DiscreteOut, Watch []Values
+	Measured                       []float64 // quantities of the algorithm (Measuring)
 }
 
 // Recorder takes the accepted communication points of a run, in order.
 type Recorder interface {
-	Begin(*System) error
+	// Begin tells the system, and what the algorithm measures.
+	Begin(sys *System, measured []Port) error
 	Record(*Point) error
 	Flush() error // what was recorded so far survives a crash of the process
 	End(Result) error

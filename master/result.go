@@ -22,11 +22,12 @@ type Result struct {
 	SubsystemSeconds  []float64
 	SubsystemSaves    []int
 	SubsystemRestores []int
-	MasterSeconds     float64  // wall time of the stepping less the subsystems'
-	Orders            []int    // accepted macro steps by extrapolation order
-	Iterations        int      // of correctors, over all attempts
-	Jacobians         int      // evaluations of the interface Jacobian
-	Monitored         []string // by which variables errors were estimated
+	MasterSeconds     float64               // wall time of the stepping less the subsystems'
+	Orders            []int                 // accepted macro steps by extrapolation order
+	Iterations        int                   // of correctors, over all attempts
+	Jacobians         int                   // evaluations of the interface Jacobian
+	Monitored         []string              // by which variables errors were estimated
+	Bonds             map[string]BondEnergy // by name; nil = energy was not followed
 	Warnings          []string
 	// Replay holds, by the name of the subsystem, what the test of the rollback
 	// gave; it has entries only if the run relies on rollback.
@@ -41,4 +42,13 @@ type Loop struct {
 	Variables      []string `json:"variables"` // along the loop, "component.variable"
 	Assumed        bool     `json:"assumed"`   // closed only by dependencies that are not declared
 	Treatment      string   `json:"treatment"` // "extrapolated", "solved: 3 Newton iterations, residual 1e-14" …
+}
+
+// BondEnergy tells how well a power bond keeps energy over a run: totals of the
+// power that the coupling lets appear. Means are over time.
+type BondEnergy struct {
+	ResidualEnergy       float64 `json:"residual_energy"`         // J
+	MeanAbsResidualPower float64 `json:"mean_abs_residual_power"` // W
+	MeanPower            float64 `json:"mean_power"`              // W, from the giver of the effort to the giver of the flow
+	PeakResidualPower    float64 `json:"peak_residual_power"`     // W
 }

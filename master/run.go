@@ -74,20 +74,22 @@ type Run struct {
 	x    *Exec
 	grid grid
 
-	t        float64
-	lost     float64 // what t has lost by rounding its sums, if the steps vary
-	intended float64 // the size in mind for the present step, lost included; 0 = clipped
-	want     float64 // size of the next macro step, if the algorithm chooses it; else 0
-	accepted int
-	rejected int
-	onGrid   int // grid points reached
-	point    Point
-	watch    []Watcher
-	watched  []int // those that have one
-	watchAll *Phase
-	watchBad []bool // by subsystem: it was said that a watched value is not finite
-	begun    int    // recorders that have begun
-	loops    []Loop
+	t         float64
+	lost      float64 // what t has lost by rounding its sums, if the steps vary
+	intended  float64 // the size in mind for the present step, lost included; 0 = clipped
+	want      float64 // size of the next macro step, if the algorithm chooses it; else 0
+	accepted  int
+	rejected  int
+	onGrid    int // grid points reached
+	point     Point
+	watch     []Watcher
+	watched   []int // those that have one
+	watchAll  *Phase
+	measured  []Port
+	measuring Measuring
+	watchBad  []bool // by subsystem: it was said that a watched value is not finite
+	begun     int    // recorders that have begun
+	loops     []Loop
 
 	tick      *time.Ticker
 	lastFlush time.Time
@@ -197,6 +199,10 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 			r.watch[i], _ = As[Watcher](sys.Subsystems[i])
 			r.watched = append(r.watched, i)
 		}
+	}
+	if m, ok := alg.(Measuring); ok {
+		r.measuring, r.measured = m, m.Quantities()
+		r.point.Measured = make([]float64, len(r.measured))
 	}
 	r.watchAll = r.x.NewPhase(r.watched, r.readWatched)
 	r.point.DiscreteIn, r.point.DiscreteOut = r.x.discreteIn, r.x.discreteOut
@@ -364,7 +370,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	r.t = r.opt.Start
 
 	for _, rec := range r.opt.Recorders {
-		if err := rec.Begin(r.sys); err != nil {
+		if err := rec.Begin(r.sys, r.measured); err != nil {
 			return r.fail(err)
 		}
 		r.begun++
@@ -737,6 +743,9 @@ func (r *Run) record() error {
 	for _, i := range r.x.listening {
 		r.x.coupleDiscrete(i, r.t)
 	}
+	if len(r.measured) > 0 {
+		r.measuring.Measured(r.point.Measured)
+	}
 	r.x.current = outside
 	r.point.T, r.point.Step = r.t, r.accepted
 	for _, rec := range r.opt.Recorders {
@@ -916,6 +925,9 @@ func (r *Run) conclude() {
 	res.Loops, res.Warnings = r.loops, r.warnings
 	if m, ok := r.alg.(Monitoring); ok {
 		res.Monitored = m.Monitored()
+	}
+	if b, ok := r.alg.(BondReporter); ok {
+		res.Bonds = b.BondEnergies()
 	}
 	inside := 0.0
 	for i := range r.sys.Subsystems {

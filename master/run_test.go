@@ -17,10 +17,10 @@ import (
 // lastTime is a recorder that keeps the times only.
 type times struct{ t []float64 }
 
-func (r *times) Begin(*master.System) error   { return nil }
-func (r *times) Record(p *master.Point) error { r.t = append(r.t, p.T); return nil }
-func (r *times) Flush() error                 { return nil }
-func (r *times) End(master.Result) error      { return nil }
+func (r *times) Begin(*master.System, []master.Port) error { return nil }
+func (r *times) Record(p *master.Point) error              { r.t = append(r.t, p.T); return nil }
+func (r *times) Flush() error                              { return nil }
+func (r *times) End(master.Result) error                   { return nil }
 
 // A million fixed steps end exactly at t0 + n·H, each point on the way too.
 func TestMillionSteps(t *testing.T) {
@@ -314,7 +314,7 @@ func (b *broken) hit(at string) error {
 	}
 	return b.err
 }
-func (b *broken) Begin(*master.System) error { return b.hit("begin") }
+func (b *broken) Begin(*master.System, []master.Port) error { return b.hit("begin") }
 func (b *broken) Record(p *master.Point) error {
 	if p.Step == 2 {
 		if err := b.hit("record"); err != nil {

@@ -247,7 +247,11 @@ func choose(r *runRequest, sys *opened) (*algorithms.Choice, []string, error) {
 		notes = append(notes, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
 	}
 	maps.Copy(params, r.Params)
-	c, err := algorithms.New(preset, params)
+	var bonds []algorithms.Bond
+	if r.MonitorEnergy || algorithms.UsesEnergy(preset) {
+		bonds = r.Bonds
+	}
+	c, err := algorithms.New(preset, params, bonds...)
 	if err != nil {
 		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
 			err = fmt.Errorf("%s: the annotation of macrostep in the document: %w", r.System, err)
@@ -288,7 +292,7 @@ type beginning struct {
 	begun    atomic.Bool
 }
 
-func (b *beginning) Begin(*master.System) error {
+func (b *beginning) Begin(*master.System, []master.Port) error {
 	if err := b.manifest.Write(b.path); err != nil {
 		return err
 	}

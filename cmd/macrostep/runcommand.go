@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,7 @@ const (
 	flagAlgorithm = "algorithm"
 	flagParam     = "param"
 	flagQuirk     = "quirk"
+	flagBond      = "bond"
 	flagLogLevel  = "log-level"
 )
 
@@ -66,6 +68,9 @@ type runRequest struct {
 	LogLevel                     slog.Level
 	LogCalls, Trace              string // "" = none
 	Workers                      int
+	Bonds                        []algorithms.Bond
+	MonitorEnergy                bool
+	Spike                        float64 // 0 = no warning about jumps of residual power
 }
 
 func (p *program) runCommand() *cli.Command {
@@ -82,6 +87,9 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: flagParam, Usage: "parameter of the algorithm, `KEY=VALUE`; repeatable", KeepSpace: true, Category: coupling}},
 			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "declare `COMPONENT` stateless: it is stepped after its sources, with their new values; repeatable", KeepSpace: true, Category: coupling}},
 			&cli.StringFlag{Name: "history", Usage: "`FILE.csv` with the connected outputs before the start, for extrapolation of full order from the first step on", Category: coupling},
+			repeatable{&cli.StringSliceFlag{Name: flagBond, Usage: "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if its product with the flow is power that leaves the giver of the flow; more pairs after commas; repeatable", KeepSpace: true, Category: coupling}},
+			&cli.BoolFlag{Name: "monitor-energy", Usage: "record and total the power that the coupling lets appear at the bonds, with any algorithm", Category: coupling},
+			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power `N` times its usual scatter above its median; 0: never", Value: "30", Category: coupling},
 			&cli.IntFlag{Name: "workers", Usage: "step subsystems side by side in `N` threads; the results are the same", Value: 1, Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time; Reals are linear between rows, others held", Category: system},
@@ -150,6 +158,14 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
 		}
 	}
+	bonds, err := readBonds(c.StringSlice(flagBond))
+	errs = append(errs, err)
+	r.Bonds, r.MonitorEnergy = bonds, c.Bool("monitor-energy")
+	if v, err := strconv.ParseFloat(c.String("energy-spike"), 64); err != nil || !(v >= 0) || math.IsInf(v, 0) {
+		errs = append(errs, fmt.Errorf("--energy-spike: %q is not a number of at least 0", c.String("energy-spike")))
+	} else {
+		r.Spike = v
+	}
 	if r.Workers < 1 {
 		errs = append(errs, fmt.Errorf("--workers: %d is less than 1", r.Workers))
 	}
@@ -175,6 +191,31 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	}
 	errs = append(errs, r.placeFiles())
 	return r, errors.Join(errs...)
+}
+
+// readBonds reads NAME=a.F:b.v,….
+func readBonds(texts []string) ([]algorithms.Bond, error) {
+	var out []algorithms.Bond
+	var errs []error
+	for _, text := range texts {
+		name, list, ok := strings.Cut(text, "=")
+		b := algorithms.Bond{Name: strings.TrimSpace(name)}
+		for pair := range strings.SplitSeq(list, ",") {
+			pair, opposed := strings.CutPrefix(strings.TrimSpace(pair), "-")
+			effort, flow, two := strings.Cut(pair, ":")
+			ok = ok && two && strings.Contains(effort, ".") && strings.Contains(flow, ".")
+			b.Pairs = append(b.Pairs, algorithms.Pair{Effort: effort, Flow: flow, Opposed: opposed})
+		}
+		switch {
+		case !ok || b.Name == "" || strings.ContainsAny(b.Name, ",\"\n"):
+			errs = append(errs, fmt.Errorf("--%s: %q is not NAME=COMPONENT.EFFORT:COMPONENT.FLOW", flagBond, text))
+		case slices.ContainsFunc(out, func(o algorithms.Bond) bool { return o.Name == b.Name }):
+			errs = append(errs, fmt.Errorf("--%s: two bonds are called %s", flagBond, b.Name))
+		default:
+			out = append(out, b)
+		}
+	}
+	return out, errors.Join(errs...)
 }
 
 // readQuirks reads COMPONENT=NAME.

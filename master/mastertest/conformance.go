@@ -21,7 +21,7 @@ type Memory struct {
 }
 
 // Begin does nothing.
-func (m *Memory) Begin(*master.System) error { return nil }
+func (m *Memory) Begin(*master.System, []master.Port) error { return nil }
 
 // Record copies the point.
 func (m *Memory) Record(p *master.Point) error {

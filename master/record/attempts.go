@@ -34,7 +34,7 @@ var (
 func NewAttempts(path string) *Attempts { return &Attempts{path: path} }
 
 // Begin creates the file and writes the header.
-func (a *Attempts) Begin(*master.System) error {
+func (a *Attempts) Begin(*master.System, []master.Port) error {
 	f, err := os.Create(a.path)
 	if err != nil {
 		return fmt.Errorf("creating the table of attempts: %w%s", err, createRemedy(err))

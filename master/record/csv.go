@@ -69,6 +69,7 @@ type source uint8
 const (
 	fromU source = iota
 	fromY
+	fromMeasured
 	fromDiscreteIn
 	fromDiscreteOut
 	fromWatch
@@ -91,8 +92,8 @@ func (c *CSV) Columns() int {
 
 // Begin chooses the columns, creates the file and writes the header. A pattern
 // that matches no variable is an error, and then no file is touched.
-func (c *CSV) Begin(sys *master.System) error {
-	names, err := c.choose(sys)
+func (c *CSV) Begin(sys *master.System, measured []master.Port) error {
+	names, err := c.choose(sys, measured)
 	if err != nil {
 		return err
 	}
@@ -133,8 +134,8 @@ func createRemedy(err error) string {
 }
 
 // choose fills the columns and gives their names: by subsystem, outputs before
-// inputs before further variables.
-func (c *CSV) choose(sys *master.System) (names []string, err error) {
+// inputs before further variables; what the algorithm measures at the end.
+func (c *CSV) choose(sys *master.System, measured []master.Port) (names []string, err error) {
 	var all []string
 	for i, info := range sys.Infos {
 		bare := true // neither outputs nor connected inputs
@@ -177,6 +178,16 @@ func (c *CSV) choose(sys *master.System) (names []string, err error) {
 		})
 		byKind(info.Watch, func(_, at int, p master.Port) { take(fromWatch, p, at, true) })
 	}
+	for k, p := range measured {
+		if !c.opt.Select.IsDefault() {
+			all = append(all, p.Name)
+			if !c.opt.Select.Match(p.Name) {
+				continue
+			}
+		}
+		names = append(names, p.Name)
+		c.columns = append(c.columns, column{from: fromMeasured, kind: master.Real, at: k})
+	}
 	return names, c.opt.Select.unmatched(all)
 }
 
@@ -209,6 +220,8 @@ func (c *CSV) Record(p *master.Point) error {
 			b = appendReal(b, p.U[col.at])
 		case fromY:
 			b = appendReal(b, p.Y[col.at])
+		case fromMeasured:
+			b = appendReal(b, p.Measured[col.at])
 		case fromDiscreteIn:
 			b = appendValue(b, col, &p.DiscreteIn[col.sub])
 		case fromDiscreteOut:

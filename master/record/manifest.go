@@ -35,16 +35,18 @@ type Manifest struct {
 	Tolerance *Setting `json:"tolerance"` // told to the FMUs; null = none
 	EndTime   float64  `json:"end_time"`  // last accepted communication point
 
-	Steps         Steps              `json:"steps"`
-	Orders        map[int]int        `json:"orders"`               // accepted macro steps by extrapolation order
-	Iterations    int                `json:"iterations"`           // of correctors, over all attempts
-	Jacobians     int                `json:"jacobian_evaluations"` // of the interface equation
-	Monitored     []string           `json:"monitored"`            // by which variables errors were estimated
-	FMUSteps      map[string]int     `json:"fmu_steps"`            // by component; substeps, repeated and perturbed steps counted
-	FMUSaves      map[string]int     `json:"fmu_saves"`            // of states, by component
-	FMURestores   map[string]int     `json:"fmu_restores"`         // of states, by component
-	Seconds       map[string]float64 `json:"seconds"`              // by component: wall time inside
-	MasterSeconds float64            `json:"master_seconds"`
+	Steps      Steps       `json:"steps"`
+	Orders     map[int]int `json:"orders"`               // accepted macro steps by extrapolation order
+	Iterations int         `json:"iterations"`           // of correctors, over all attempts
+	Jacobians  int         `json:"jacobian_evaluations"` // of the interface equation
+	Monitored  []string    `json:"monitored"`            // by which variables errors were estimated
+	// Bonds tells, by name, how well power bonds keep energy.
+	Bonds         map[string]master.BondEnergy `json:"bonds"`
+	FMUSteps      map[string]int               `json:"fmu_steps"`    // by component; substeps, repeated and perturbed steps counted
+	FMUSaves      map[string]int               `json:"fmu_saves"`    // of states, by component
+	FMURestores   map[string]int               `json:"fmu_restores"` // of states, by component
+	Seconds       map[string]float64           `json:"seconds"`      // by component: wall time inside
+	MasterSeconds float64                      `json:"master_seconds"`
 
 	Loops    []master.Loop     `json:"loops"`
 	Delivery []master.Delivery `json:"delivery"`
@@ -116,6 +118,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		}
 	}
 	m.Iterations, m.Jacobians, m.Monitored = r.Iterations, r.Jacobians, r.Monitored
+	m.Bonds = r.Bonds
 	m.ReplayNoise = map[string]float64{}
 	for name, replay := range r.Replay {
 		m.ReplayNoise[name] = replay.Replays
@@ -185,6 +188,9 @@ func (m *Manifest) encode() ([]byte, error) {
 		c.ReplayNoise = map[string]float64{}
 	}
 	c.Monitored = orEmpty(c.Monitored)
+	if c.Bonds == nil {
+		c.Bonds = map[string]master.BondEnergy{}
+	}
 	if c.Replay == nil {
 		c.Replay = map[string]master.Replay{}
 	}

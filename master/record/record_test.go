@@ -101,7 +101,7 @@ lines",NaN
 		sys := testSystem(t)
 		path := filepath.Join(t.TempDir(), "r.csv")
 		c := NewCSV(path, CSVOptions{Select: selection(t, tt.patterns...)})
-		if err := c.Begin(sys); err != nil {
+		if err := c.Begin(sys, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := errors.Join(c.Record(testPoint(sys)), c.End(master.Result{})); err != nil {
@@ -124,7 +124,7 @@ lines",NaN
 func TestCSVUnmatchedPattern(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.csv")
 	c := NewCSV(path, CSVOptions{Select: selection(t, "all.*", "sys.iner.z", "nowhere")})
-	err := c.Begin(testSystem(t))
+	err := c.Begin(testSystem(t), nil)
 	for _, want := range []string{`no variable matches "sys.iner.z"; did you mean "sys.inner.z"?`, `no variable matches "nowhere"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %s", err, want)
@@ -137,7 +137,7 @@ func TestCSVUnmatchedPattern(t *testing.T) {
 
 func TestCSVErrorsNameFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing", "r.csv")
-	err := NewCSV(path, CSVOptions{}).Begin(testSystem(t))
+	err := NewCSV(path, CSVOptions{}).Begin(testSystem(t), nil)
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "create the folder first") {
 		t.Errorf("creating: %v", err)
 	}
@@ -145,7 +145,7 @@ func TestCSVErrorsNameFile(t *testing.T) {
 		return // only Linux has a device that is always full
 	}
 	c := NewCSV("/dev/full", CSVOptions{})
-	err = c.Begin(testSystem(t))
+	err = c.Begin(testSystem(t), nil)
 	if err == nil || !strings.Contains(err.Error(), "/dev/full") {
 		t.Errorf("writing to a full disk: %v", err)
 	}
@@ -162,7 +162,7 @@ func TestCSVWholeRows(t *testing.T) {
 	sys := testSystem(t)
 	path := filepath.Join(t.TempDir(), "r.csv")
 	c := NewCSV(path, CSVOptions{Select: selection(t, "all.y", "bare.w")})
-	if err := c.Begin(sys); err != nil {
+	if err := c.Begin(sys, nil); err != nil {
 		t.Fatal(err)
 	}
 	p := testPoint(sys)
@@ -247,7 +247,7 @@ func TestCSVIntervalLong(t *testing.T) {
 func TestRecordAllocatesNothing(t *testing.T) {
 	sys := testSystem(t)
 	c := NewCSV(filepath.Join(t.TempDir(), "r.csv"), CSVOptions{})
-	if err := c.Begin(sys); err != nil {
+	if err := c.Begin(sys, nil); err != nil {
 		t.Fatal(err)
 	}
 	p := testPoint(sys)
@@ -387,7 +387,7 @@ func BenchmarkRecord(b *testing.B) {
 				b.Fatal(err)
 			}
 			c := NewCSV(os.DevNull, CSVOptions{})
-			if err := c.Begin(sys); err != nil {
+			if err := c.Begin(sys, nil); err != nil {
 				b.Fatal(err)
 			}
 			p := &master.Point{Y: make([]float64, columns), DiscreteIn: make([]master.Values, 1), DiscreteOut: make([]master.Values, 1), Watch: make([]master.Values, 1)}

@@ -1,0 +1,146 @@
+package algorithms
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Energy configures the energy correction.
+type Energy struct {
+	Mu    float64 // share of the residual power that is spurious; NaN = from feedthrough and rates
+	Nu    float64 // weight of the energy left over from earlier corrections, 0…1
+	Limit float64 // largest correction as part of the action; 0 = 0.2
+}
+
+const defaultCorrectionLimit = 0.2
+
+// energyCorrection removes the energy that the coupling let appear in one macro
+// step by an additional action in the next (rodriguez 3.2):
+//
+//	ς_{k+1} = μ δE_{k+1}                               (13)
+//	f_corr  = −(ς_{k+1} + ν 𝒰_k) / (v_{k+1} H)         (14), (17)
+//	U_{k+1} = ς_{k+1} + f_corr v_{k+2} H,  𝒰 = Σ U     (15), (16)
+//
+// δE takes the actions without correction (numerics.md). The action is the
+// effort of the bond, and its taker feels f_corr on top of it, held over the
+// step; for a vector, f_corr lies along v. It is limited to a part of the action,
+// and 0 where v is.
+type energyCorrection struct {
+	config Energy
+	energy *energyMonitor
+	in     *approximation
+	of     []correctedBond
+}
+
+type correctedBond struct {
+	mu           float64
+	why          string
+	surplus      float64   // ς + ν 𝒰 to be removed in the next step, J
+	intended     float64   // ς of the last step, J
+	applied      []float64 // by pair: f_corr of the present step, in the unit of the input
+	H            float64   // s, of the present step
+	left         float64   // 𝒰, J
+	meant, moved float64   // sums of |ς| and of what was removed, J
+}
+
+func (c *energyCorrection) init(x *master.Exec) {
+	c.of = make([]correctedBond, len(c.energy.bonds))
+	for i := range c.of {
+		b := &c.energy.bonds[i]
+		c.of[i].applied = make([]float64, len(b.pairs))
+		c.of[i].mu, c.of[i].why = c.config.Mu, "given"
+		if math.IsNaN(c.config.Mu) {
+			c.of[i].mu, c.of[i].why = c.share(x.Sys, b)
+		}
+	}
+}
+
+// share gives μ for equal rates: half if one of the two subsystems has direct
+// feedthrough within the bond, else 0 (rodriguez 3.3).
+func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why string) {
+	for _, p := range b.pairs {
+		for _, side := range [][2]int{{p.effort, p.flowIn}, {p.flow, p.effortIn}} {
+			if feeds, assumed := feedsThrough(sys, side[1], side[0]); feeds {
+				why = "direct feedthrough of " + sys.InName(side[1]) + " to " + sys.OutName(side[0])
+				if assumed {
+					why += ", assumed since the dependencies are not declared"
+				}
+				return 0.5, why
+			}
+		}
+	}
+	return 0, "no direct feedthrough within the bond: the coupling adds no energy that is to be removed"
+}
+
+// feedsThrough tells whether output y of a subsystem depends directly on its input u.
+func feedsThrough(sys *master.System, u, y int) (feeds, assumed bool) {
+	i := ownerOf(sys.InAt, u)
+	f := &sys.Infos[i].Step
+	out := y - sys.OutAt[i]
+	if out >= len(f.On) {
+		return false, false
+	}
+	for _, in := range f.On[out] {
+		if in == u-sys.InAt[i] {
+			return true, f.Assumed != nil && f.Assumed[out]
+		}
+	}
+	return false, false
+}
+
+// apply sets the additional actions of the step of size H that begins now.
+func (c *energyCorrection) apply(x *master.Exec, H float64) {
+	limit := c.config.Limit
+	if limit == 0 {
+		limit = defaultCorrectionLimit
+	}
+	for i := range c.of {
+		b, k := &c.energy.bonds[i], &c.of[i]
+		k.H = H
+		square := 0.0
+		for _, p := range b.pairs {
+			square += p.watt * float64(x.Y[p.flow]*x.Y[p.flow])
+		}
+		for j, p := range b.pairs {
+			f := 0.0
+			if square > 0 {
+				f = -p.sign * k.surplus * x.Y[p.flow] / (square * H)
+				most := limit * math.Abs(x.W[p.effortIn])
+				f = min(max(f, -most), most)
+			}
+			k.applied[j] = f
+			c.in.bias[p.effortIn] = f
+		}
+	}
+}
+
+// accept takes stock of the step that was just taken, and finds what the next is
+// to remove.
+func (c *energyCorrection) accept(x *master.Exec) {
+	for i := range c.of {
+		b, k := &c.energy.bonds[i], &c.of[i]
+		removed := 0.0
+		for j, p := range b.pairs {
+			removed += p.sign * p.watt * k.applied[j] * x.Y[p.flow] * k.H
+		}
+		k.left += k.intended + removed // U of the step before, now that v is known
+		k.meant += math.Abs(k.intended)
+		k.moved += math.Abs(removed)
+		k.intended = k.mu * b.step
+		k.surplus = k.intended + c.config.Nu*k.left
+	}
+}
+
+// review tells of bonds where the correction does not do what it is meant to.
+func (c *energyCorrection) review() []string {
+	var out []string
+	for i := range c.of {
+		b, k := &c.energy.bonds[i], &c.of[i]
+		if k.mu == 0 {
+			out = append(out, fmt.Sprintf("bond %s: energy.mu is 0 (%s), so nothing was corrected", b.name, k.why))
+		}
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package algorithms
+
+import (
+	"errors"
+	"math"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// ecco is the indicator of energy-conservation-based co-simulation, (14) of
+// sadjina:
+//
+//	ε = √(1/N Σ (δE / (r (E0 + |E|)))²)
+//
+// over the power bonds, with δE the residual energy of the macro step and E =
+// P H the energy exchanged in it. Where a bond has no energy scale E0, it is
+// learnt from the run: the largest energy that the bond has carried so far one
+// way or back, |∫ P dt| from its lowest to its highest value. It holds P and
+// never the residual, which would saturate the indicator; at the start, when it
+// is small, steps are small.
+type ecco struct {
+	energy           *energyMonitor
+	scale, tolerance float64 // general ones; scale 0 = learnt
+
+	learnt []learntScale // by bond
+}
+
+type learntScale struct{ carried, lowest, highest float64 }
+
+func (e *ecco) check(*master.System) error {
+	if len(e.energy.declared) == 0 {
+		return errors.New("ECCO controls the step by the energy at power bonds, and none is declared: " +
+			"give --bond NAME=component.effort:component.flow, or bonds in the annotation of macrostep (macrostep bonds SYSTEM lists candidates)")
+	}
+	return nil
+}
+
+func (e *ecco) init(*master.Exec, float64) error {
+	e.learnt = make([]learntScale, len(e.energy.bonds))
+	return nil
+}
+
+func (e *ecco) measure(_ *master.Exec, _, _ float64, _ int) float64 {
+	sum := 0.0
+	for i := range e.energy.bonds {
+		b := &e.energy.bonds[i]
+		r := b.tolerance
+		if r == 0 {
+			r = e.tolerance
+		}
+		q := b.step / (r * (e.scaleOf(i) + math.Abs(b.exchanged)))
+		sum += float64(q * q)
+	}
+	return math.Sqrt(sum / float64(len(e.energy.bonds)))
+}
+
+// scaleOf gives E0 of a bond.
+func (e *ecco) scaleOf(i int) float64 {
+	if s := e.energy.bonds[i].scale; s > 0 {
+		return s
+	}
+	if e.scale > 0 {
+		return e.scale
+	}
+	l := &e.learnt[i]
+	return l.highest - l.lowest
+}
+
+func (e *ecco) accept(*master.Exec, float64) {
+	for i := range e.learnt {
+		l := &e.learnt[i]
+		l.carried += e.energy.bonds[i].exchanged
+		l.lowest, l.highest = min(l.lowest, l.carried), max(l.highest, l.carried)
+	}
+}
+
+func (e *ecco) monitored() []string {
+	var out []string
+	for _, b := range e.energy.declared {
+		out = append(out, "bond "+b.Name+" (residual energy)")
+	}
+	return out
+}
