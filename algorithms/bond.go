@@ -74,19 +74,21 @@ func (p *bondPair) residual(y []float64, effortIn, flowIn float64) float64 {
 // resolveBonds finds the bonds of a system. Every fault is named.
 func resolveBonds(sys *master.System, declared []Bond) ([]bond, error) {
 	var bonds []bond
-	owner := map[string]string{}
+	takes := map[int]string{} // input to bond
 	for _, d := range declared {
 		b := bond{name: d.Name, scale: d.Scale, tolerance: d.Tolerance}
 		for _, p := range d.Pairs {
-			for _, v := range []string{p.Effort, p.Flow} {
-				if other, taken := owner[v]; taken {
-					return nil, fmt.Errorf("bond %s: %s belongs to bond %s already; a variable takes part in one bond", d.Name, v, other)
-				}
-				owner[v] = d.Name
-			}
 			pair, err := resolvePair(sys, p)
 			if err != nil {
 				return nil, fmt.Errorf("bond %s: %w", d.Name, err)
+			}
+			// An output may serve several bonds, as the flow of a star does; an
+			// input takes one exchange.
+			for _, k := range []int{pair.effortIn, pair.flowIn} {
+				if other, taken := takes[k]; taken {
+					return nil, fmt.Errorf("bond %s: %s takes part in bond %s already; an input belongs to one bond", d.Name, sys.InName(k), other)
+				}
+				takes[k] = d.Name
 			}
 			b.pairs = append(b.pairs, pair)
 		}

@@ -331,7 +331,7 @@ var (
 		},
 	}
 	energyLimitParam = Param{
-		Name: "energy.limit", Default: "0.2", Range: "above 0",
+		Name: "energy.limit", Default: "1", Range: "above 0",
 		Doc: "largest correction, as part of the action that is corrected",
 		set: positive(func(s *settings) *float64 { return &s.Energy.Limit }),
 	}

@@ -11,10 +11,10 @@ import (
 type Energy struct {
 	Mu    float64 // share of the residual power that is spurious; NaN = from feedthrough and rates
 	Nu    float64 // weight of the energy left over from earlier corrections, 0…1
-	Limit float64 // largest correction as part of the action; 0 = 0.2
+	Limit float64 // largest correction as part of the action; 0 = 1
 }
 
-const defaultCorrectionLimit = 0.2
+const defaultCorrectionLimit = 1
 
 // energyCorrection removes the energy that the coupling let appear in one macro
 // step by an additional action in the next (rodriguez 3.2):
