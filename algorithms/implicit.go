@@ -55,8 +55,8 @@ const (
 	sameStep = 1e-6
 	// stagnant is the weighted norm of a correction below which an iteration that
 	// no longer contracts is taken for solved: what is left is noise of the
-	// subsystems' solvers, a thousandth of the tolerance on the inputs.
-	stagnant = 1e-3
+	// subsystems' solvers, a hundredth of the tolerance on the inputs.
+	stagnant = 1e-2
 )
 
 // implicit is implicit coupling (meyer 3.2; schweizer 2.1.2, 2.2.2, 2.3.2). The
@@ -323,7 +323,7 @@ func (b *block) prepare(x *master.Exec) error {
 	n := len(b.columns)
 	b.jacobian = b.pattern(sys)
 	b.z, b.r, b.dz = make([]float64, n), make([]float64, n), make([]float64, n)
-	b.weight, b.floor = make([]float64, len(b.loop)), make([]float64, len(b.loop))
+	b.weight, b.floor = make([]float64, n), make([]float64, len(b.loop))
 	b.size = make([]float64, n)
 	b.phi, b.base = make([]float64, len(x.W)), make([]float64, len(x.Y))
 	for j, c := range b.columns {
@@ -516,9 +516,15 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 	if !b.cyclic {
 		return e, nil
 	}
-	for j, k := range b.loop {
-		b.z[j] = b.in.extrapolated(k)
-		b.weight[j] = b.tol.input(k, b.z[j])
+	for j, c := range b.columns {
+		b.z[j] = x.U[c.input] // of late members: what they were stepped with
+		if j < len(b.loop) {
+			b.z[j] = b.in.extrapolated(c.input)
+		}
+		b.weight[j] = b.tol.input(c.input, b.z[j])
+	}
+	if s, ok := b.solver.(weighted); ok {
+		s.weigh(b.weight)
 	}
 	if math.Abs(H-b.lastH) > sameStep*H {
 		b.lastH = H
@@ -531,17 +537,22 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		}
 		perturbed := false
 		if b.solver.needsJacobian() {
+			// One of this attempt has not helped: nor will another.
+			if e.jacobians > 1 && before <= stagnant {
+				b.rest(before)
+				return e, nil
+			}
 			var err error
 			if perturbed, err = b.evaluateJacobian(ctx, x, t, H); err != nil {
 				return e, err
 			}
 			e.jacobians++
 			if err := b.solver.takeJacobian(b.jacobian); err != nil {
-				return e, b.notConverged(x, e, err.Error())
+				return e, b.notSolvable(x, err)
 			}
 		}
 		if err := b.solver.correct(b.z, b.r, b.dz); err != nil {
-			return e, b.notConverged(x, e, err.Error())
+			return e, b.notSolvable(x, err)
 		}
 		norm := b.norm()
 		if norm <= b.config.Tolerance && !perturbed {
@@ -550,11 +561,11 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		diverging := !math.IsNaN(before) && b.solver.contraction(norm/before)
 		last := e.iterations >= b.config.MaxIterations
 		if norm <= stagnant && !perturbed && (diverging || last) {
-			b.stagnated++
-			b.worst = max(b.worst, norm)
+			b.rest(norm)
 			return e, nil
 		}
 		switch {
+		case norm <= b.config.Tolerance: // the states are to be those of the solution
 		case last:
 			return e, b.notConverged(x, e, fmt.Sprintf("the last correction is %.2g times the tolerance", norm/b.config.Tolerance))
 		case diverging, math.IsNaN(norm), math.IsInf(norm, 0):
@@ -573,6 +584,21 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 			return e, err
 		}
 	}
+}
+
+// rest takes note of an iteration that came to rest above the tolerance.
+func (s *implicit) rest(norm float64) {
+	s.stagnated++
+	s.worst = max(s.worst, norm)
+}
+
+// notSolvable names the unknown for which a correction could not be found.
+func (b *block) notSolvable(x *master.Exec, err error) error {
+	var at *entryError
+	if errors.As(err, &at) {
+		return fmt.Errorf("%w: at %s: %w", errNotConverged, x.Sys.InName(b.columns[at.index].input), at.err)
+	}
+	return fmt.Errorf("%w: %w", errNotConverged, err)
 }
 
 // notConverged names the unknown that moves most.

@@ -682,6 +682,7 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, trial Tria
 				shorter = trial.Next
 			}
 		}
+		r.opt.Logger.Debug("macro step rejected", "t", r.t, "H", H, "next", shorter, "why", cause)
 		r.rejected++
 		r.alg.Reject(r.t, H)
 		r.x.revert()

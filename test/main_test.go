@@ -141,6 +141,16 @@ type manifest struct {
 		Order      int
 	}
 	Warnings []string
+	Bonds    map[string]struct {
+		ResidualEnergy       float64 `json:"residual_energy"`
+		MeanAbsResidualPower float64 `json:"mean_abs_residual_power"`
+		MeanPower            float64 `json:"mean_power"`
+		PeakResidualPower    float64 `json:"peak_residual_power"`
+	} `json:"bonds"`
+	Orders     map[string]int `json:"orders"`
+	Iterations int            `json:"iterations"`
+	Jacobians  int            `json:"jacobian_evaluations"`
+	Monitored  []string       `json:"monitored"`
 }
 
 // macrostep calls the program in a folder of its own.
