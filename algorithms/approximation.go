@@ -41,28 +41,77 @@ type approximation struct {
 	free     []int      // inputs that nothing drives: their value may be set at any communication point
 	external []int      // extrapolated inputs that are driven from outside: known at the end of the step
 
-	// The last communication points, newest first: times and W.
-	times  [maxPoints]float64
-	values [maxPoints][]float64
-	points int
+	rates  []rate  // by subsystem
+	grid           // of all communication points
+	slow   []*grid // of those at which slower subsystems take part
+	gridOf []*grid // by input: the points its polynomial goes through
+	count  int     // macro steps taken
+	degree int     // asked for in the present step
 
-	// Of the present step: the polynomials through old points only,
-	// and those with the value at the end of the step as newest point.
-	old, ahead polynomial
-	newest     []float64 // values at the end of the step, [nu]
-	isAhead    []bool    // by input: its newest value is known
-	du         []float64
-	bias       []float64 // what a correction adds to each input over the step, [nu]
+	// Of the present step: the polynomials with the value at its end as newest
+	// point.
+	ahead   polynomial
+	newest  []float64 // values at the end of the step, [nu]
+	isAhead []bool    // by input: its newest value is known
+	inBlock bool      // a slow subsystem is being stepped over all the macro steps of its own
+	du      []float64
+	bias    []float64 // what a correction adds to each input over the step, [nu]
+}
+
+// rate tells how a subsystem steps: n steps a macro step, or one step over a
+// number of macro steps.
+type rate struct{ steps, over int }
+
+// grid is a history: the last points that belong to it, newest first.
+type grid struct {
+	period int // macro steps from one to the next
+	times  [maxPoints]float64
+	values [maxPoints][]float64 // W
+	points int
+	// The polynomials through these points over the present macro step, and over
+	// the steps since the newest of them.
+	old, block polynomial
 }
 
 // maxPoints are kept: one more than any polynomial takes, so that the newest can
 // be taken back.
 const maxPoints = maxNodes + 1
 
+func newGrid(period, nu int) *grid {
+	g := &grid{period: period}
+	for p := range g.values {
+		g.values[p] = make([]float64, nu)
+	}
+	return g
+}
+
+// push takes the values at a new point.
+func (g *grid) push(t float64, w []float64) {
+	oldest := g.values[maxPoints-1]
+	copy(g.values[1:], g.values[:])
+	copy(g.times[1:], g.times[:])
+	g.values[0], g.times[0] = oldest, t
+	copy(oldest, w)
+	g.points = min(g.points+1, maxPoints)
+}
+
+// pop forgets the newest point.
+func (g *grid) pop() {
+	newest := g.values[0]
+	copy(g.values[:], g.values[1:])
+	copy(g.times[:], g.times[1:])
+	g.values[maxPoints-1] = newest
+	g.points--
+}
+
+// nodes are the points of a polynomial of a degree.
+func (g *grid) nodes(degree int) []float64 { return g.times[:min(g.points, degree+1)] }
+
 // polynomial holds the weights of the points of one step: at its start for the
 // value and the derivatives, at the midpoints of the substeps, and at its end.
 type polynomial struct {
 	degree    int
+	nodes     [maxNodes]float64
 	start     weightTable
 	midpoints [][maxNodes]float64
 	end       [maxNodes]float64
@@ -71,7 +120,6 @@ type polynomial struct {
 func (a *approximation) init(x *master.Exec, t0 float64) error {
 	a.sys = x.Sys
 	nu := len(x.W)
-	a.points = 0
 	a.holds = x.Sys.Holds()
 	a.free, a.external = nil, nil
 	for k := range nu {
@@ -86,6 +134,8 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 		}
 	}
 	a.newest, a.isAhead, a.du, a.bias = make([]float64, nu), make([]bool, nu), make([]float64, nu), make([]float64, nu)
+	a.grid, a.slow, a.count = *newGrid(1, nu), nil, 0
+	a.placeOnGrids(x)
 	a.delivery = make([]Delivery, len(x.Sys.Subsystems))
 	for i := range a.delivery {
 		var err error
@@ -93,19 +143,57 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 			return err
 		}
 	}
-	a.old.midpoints, a.ahead.midpoints = nil, nil
+	a.ahead.midpoints = nil
 	if slices.Contains(a.delivery, Substeps) {
 		a.old.midpoints = make([][maxNodes]float64, a.substeps)
 		a.ahead.midpoints = make([][maxNodes]float64, a.substeps)
-	}
-	for p := range a.values {
-		a.values[p] = make([]float64, nu)
+		for _, g := range a.slow {
+			g.old.midpoints = make([][maxNodes]float64, a.substeps)
+			g.block.midpoints = make([][maxNodes]float64, a.substeps)
+		}
 	}
 	for _, past := range x.Past {
-		a.push(past.T, past.W)
+		a.grid.push(past.T, past.W)
 	}
-	a.push(t0, x.W)
+	a.grid.push(t0, x.W)
+	for _, g := range a.slow {
+		g.push(t0, x.W)
+	}
 	return nil
+}
+
+// placeOnGrids finds for each input the points that its polynomial goes through:
+// those at which both its source and its subsystem take part.
+func (a *approximation) placeOnGrids(x *master.Exec) {
+	if a.rates == nil {
+		a.rates = slices.Repeat([]rate{{1, 1}}, len(x.Sys.Subsystems))
+	}
+	a.gridOf = make([]*grid, len(x.W))
+	for k := range a.gridOf {
+		a.gridOf[k] = &a.grid
+		period := a.rates[ownerOf(x.Sys.InAt, k)].over
+		if from := x.Sys.SourceSubsystem(k); from >= 0 {
+			period = leastCommonMultiple(period, a.rates[from].over)
+		}
+		if period == 1 || slices.Contains(a.free, k) {
+			continue
+		}
+		a.external = slices.DeleteFunc(a.external, func(e int) bool { return e == k })
+		a.gridOf[k] = a.gridWith(period)
+	}
+	for _, r := range a.rates {
+		if r.over > 1 {
+			a.gridWith(r.over)
+		}
+	}
+}
+
+func leastCommonMultiple(a, b int) int {
+	g, r := a, b
+	for r != 0 {
+		g, r = r, g%r
+	}
+	return a / g * b
 }
 
 // choose gives the delivery for subsystem i: the one asked for, or the next
@@ -142,21 +230,13 @@ func (a *approximation) choose(x *master.Exec, i int) (Delivery, error) {
 
 // push takes the values at a new communication point.
 func (a *approximation) push(t float64, w []float64) {
-	oldest := a.values[maxPoints-1]
-	copy(a.values[1:], a.values[:])
-	copy(a.times[1:], a.times[:])
-	a.values[0], a.times[0] = oldest, t
-	copy(oldest, w)
-	a.points = min(a.points+1, maxPoints)
-}
-
-// pop forgets the newest communication point.
-func (a *approximation) pop() {
-	newest := a.values[0]
-	copy(a.values[:], a.values[1:])
-	copy(a.times[:], a.times[1:])
-	a.values[maxPoints-1] = newest
-	a.points--
+	a.grid.push(t, w)
+	a.count++
+	for _, g := range a.slow {
+		if a.count%g.period == 0 {
+			g.push(t, w)
+		}
+	}
 }
 
 // begin computes the weights for the step from t to t+H with polynomials of a
@@ -165,7 +245,11 @@ func (a *approximation) begin(x *master.Exec, t, H float64, degree int) {
 	for _, k := range a.free {
 		a.values[0][k] = x.W[k]
 	}
-	a.old.weigh(a.times[:min(a.points, degree+1)], t, H)
+	a.degree = degree
+	a.old.weigh(a.nodes(degree), t, H)
+	for _, g := range a.slow {
+		g.old.weigh(g.nodes(degree), t, H)
+	}
 	clear(a.isAhead)
 	if !a.looksAhead && (len(a.external) == 0 || degree == 0) {
 		return
@@ -183,7 +267,7 @@ func (a *approximation) begin(x *master.Exec, t, H float64, degree int) {
 }
 
 func (p *polynomial) weigh(nodes []float64, t, H float64) {
-	p.degree = len(nodes) - 1
+	p.degree = copy(p.nodes[:], nodes) - 1
 	if p.degree == 0 {
 		p.start[0][0], p.end[0] = 1, 1
 		for j := range p.midpoints {
@@ -201,18 +285,49 @@ func (p *polynomial) weigh(nodes []float64, t, H float64) {
 	p.end = w[0]
 }
 
-// arrived makes the value of input k at the end of the step its newest point.
-func (a *approximation) arrived(k int, value float64) { a.newest[k], a.isAhead[k] = value, true }
+// arrived makes the value of input k at the end of the step its newest point,
+// unless its polynomial goes through fewer points than there are.
+func (a *approximation) arrived(k int, value float64) {
+	if a.gridOf[k] == &a.grid {
+		a.newest[k], a.isAhead[k] = value, true
+	}
+}
+
+// beginBlock computes the weights for the step that slow subsystem i takes from
+// its last point to t, the end of the present macro step, and gives the former.
+func (a *approximation) beginBlock(i int, t float64) (from float64) {
+	from = a.blockOf(i)
+	for _, g := range a.slow {
+		g.block.weigh(g.nodes(a.degree), from, t-from)
+	}
+	return from
+}
+
+// blockOf gives the last communication point of slow subsystem i.
+func (a *approximation) blockOf(i int) float64 { return a.gridWith(a.rates[i].over).times[0] }
+
+// gridWith gives the history with a period.
+func (a *approximation) gridWith(period int) *grid {
+	for _, g := range a.slow {
+		if g.period == period {
+			return g
+		}
+	}
+	g := newGrid(period, len(a.newest))
+	a.slow = append(a.slow, g)
+	return g
+}
 
 // extrapolated gives the value of input k at the end of the step by the
 // polynomial through old points only.
 func (a *approximation) extrapolated(k int) float64 {
+	g := a.gridOf[k]
 	if a.holds[k] {
-		return a.values[0][k]
+		return g.values[0][k]
 	}
 	v := 0.0
-	for p := 0; p <= a.old.degree; p++ {
-		v += float64(a.old.end[p] * a.values[p][k])
+	for p := 0; p <= g.old.degree; p++ {
+		v += float64(g.old.end[p] * g.values[p][k])
 	}
 	return v
 }
@@ -232,8 +347,9 @@ func (a *approximation) eval(k int, w *[maxNodes]float64) float64 {
 		return v
 	}
 	v := 0.0
-	for p := 0; p <= a.old.degree; p++ {
-		v += float64(w[p] * a.values[p][k])
+	g := a.gridOf[k]
+	for p := 0; p <= a.of(k).degree; p++ {
+		v += float64(w[p] * g.values[p][k])
 	}
 	return v
 }
@@ -243,19 +359,22 @@ func (a *approximation) last(k int) float64 {
 	if a.isAhead[k] {
 		return a.newest[k]
 	}
-	return a.values[0][k]
+	return a.gridOf[k].values[0][k]
 }
 
 // of gives the polynomial of input k.
 func (a *approximation) of(k int) *polynomial {
-	if a.isAhead[k] {
+	switch {
+	case a.isAhead[k]:
 		return &a.ahead
+	case a.inBlock:
+		return &a.gridOf[k].block
 	}
-	return &a.old
+	return &a.gridOf[k].old
 }
 
 // whole tells whether subsystem i takes the macro step in one piece.
-func (a *approximation) whole(i int) bool { return a.delivery[i] != Substeps }
+func (a *approximation) whole(i int) bool { return a.delivery[i] != Substeps && a.rates[i].steps == 1 }
 
 // stage hands the inputs of subsystem i for a whole step to it.
 func (a *approximation) stage(x *master.Exec, i int) error {
@@ -289,23 +408,35 @@ func (a *approximation) stage(x *master.Exec, i int) error {
 	return nil
 }
 
-// step takes subsystem i through the macro step in substeps, with the
-// polynomial sampled at their midpoints.
+// step takes subsystem i through the macro step in pieces. Where the pieces are
+// a means of delivery, the polynomial is sampled at their midpoints; a subsystem
+// with a rate of its own takes its steps as such, each with the polynomial, or
+// where it cannot follow it with the value, at its start.
 func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H float64) error {
 	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
-	n := a.substeps
+	n := a.rates[i].steps
+	sampled := n == 1
+	if sampled {
+		n = a.substeps
+	}
 	begin := t
 	for j := range n {
-		for k := from; k < to; k++ {
-			if a.holds[k] {
-				x.U[k] = a.last(k)
-			} else {
-				x.U[k] = a.eval(k, &a.of(k).midpoints[j])
+		if !sampled {
+			if err := a.stageAt(x, i, begin); err != nil {
+				return err
 			}
-			x.U[k] += a.bias[k]
-		}
-		if err := x.Stage(i); err != nil {
-			return err
+		} else {
+			for k := from; k < to; k++ {
+				if a.holds[k] {
+					x.U[k] = a.last(k)
+				} else {
+					x.U[k] = a.eval(k, &a.of(k).midpoints[j])
+				}
+				x.U[k] += a.bias[k]
+			}
+			if err := x.Stage(i); err != nil {
+				return err
+			}
 		}
 		end := t + H*float64(j+1)/float64(n)
 		var err error
@@ -318,6 +449,45 @@ func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H fl
 			return err
 		}
 		begin = end
+	}
+	return nil
+}
+
+// stageAt hands the inputs of subsystem i for a step from time t within the macro
+// step to it.
+func (a *approximation) stageAt(x *master.Exec, i int, t float64) error {
+	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
+	var w weightTable
+	var of *polynomial
+	at := func(p *polynomial) {
+		if p != of {
+			of = p
+			weights(&w, p.nodes[:p.degree+1], t, p.degree)
+		}
+	}
+	for k := from; k < to; k++ {
+		if a.holds[k] || a.delivery[i] == Held {
+			x.U[k] = a.last(k)
+		} else {
+			at(a.of(k))
+			x.U[k] = a.eval(k, &w[0])
+		}
+		x.U[k] += a.bias[k]
+	}
+	if err := x.Stage(i); err != nil || a.delivery[i] != Derivatives {
+		return err
+	}
+	for m := 1; m <= a.order; m++ {
+		for k := from; k < to; k++ {
+			a.du[k] = 0
+			if p := a.of(k); !a.holds[k] && m <= p.degree {
+				at(p)
+				a.du[k] = a.eval(k, &w[m])
+			}
+		}
+		if err := x.StageDerivative(i, m, a.du[from:to]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -344,6 +514,12 @@ func (a *approximation) report() []master.Delivery {
 				d.How, d.Order = "derivatives", a.order
 			case a.delivery[i] == Substeps:
 				d.How, d.Order = fmt.Sprintf("substeps=%d", a.substeps), a.order
+			}
+			switch r := a.rates[i]; {
+			case r.steps > 1:
+				d.How += fmt.Sprintf(", %d steps a macro step", r.steps)
+			case r.over > 1:
+				d.How += fmt.Sprintf(", one step over %d macro steps", r.over)
 			}
 			out = append(out, d)
 		}

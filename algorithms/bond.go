@@ -43,6 +43,7 @@ type bond struct {
 	// Of the step that was just taken: at its end, and over it in J.
 	nextPower, nextResidual float64
 	step, exchanged         float64
+	stepHeld                float64 // step, as if the inputs had been held, J
 }
 
 // bondPair is one effort with its flow. With a the giver of the effort y_a, taker

@@ -501,10 +501,16 @@ func Presets() []Preset {
 // UsesEnergy tells whether a preset follows the energy at power bonds by itself.
 func UsesEnergy(preset string) bool { return preset == "ecco" || preset == "energy-correction" }
 
-// New gives the algorithm of a preset with parameters, which follows the energy
-// of the bonds. Unknown presets and parameters, and values out of range, are
-// errors that tell what there is.
-func New(preset string, params map[string]string, bonds ...Bond) (*Choice, error) {
+// With is what an algorithm knows of the system beside its parameters.
+type With struct {
+	Bonds []Bond // whose energy is followed
+	Rates []Rate
+	Spike float64 // see Config
+}
+
+// New gives the algorithm of a preset with parameters. Unknown presets and
+// parameters, and values out of range, are errors that tell what there is.
+func New(preset string, params map[string]string, with ...With) (*Choice, error) {
 	table := Presets()
 	at := slices.IndexFunc(table, func(p Preset) bool { return p.Name == preset })
 	if at < 0 {
@@ -517,7 +523,9 @@ func New(preset string, params map[string]string, bonds ...Bond) (*Choice, error
 		}
 	}
 	s := settings{Config: p.parts}
-	s.Bonds = bonds
+	for _, w := range with {
+		s.Bonds, s.Rates, s.Spike = w.Bonds, w.Rates, w.Spike
+	}
 	c := &Choice{Preset: preset, Values: map[string]string{}}
 	for _, q := range p.Params {
 		v, given := params[q.Name]

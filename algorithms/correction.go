@@ -23,7 +23,8 @@ const defaultCorrectionLimit = 1
 //	f_corr  = −(ς_{k+1} + ν 𝒰_k) / (v_{k+1} H)         (14), (17)
 //	U_{k+1} = ς_{k+1} + f_corr v_{k+2} H,  𝒰 = Σ U     (15), (16)
 //
-// δE takes the actions without correction (numerics.md). The action is the
+// δE takes the inputs as if they were held and the actions without correction
+// (rodriguez 3.1; numerics.md). The action is the
 // effort of the bond, and its taker feels f_corr on top of it, held over the
 // step; for a vector, f_corr lies along v. It is limited to a part of the action,
 // and 0 where v is.
@@ -57,18 +58,34 @@ func (c *energyCorrection) init(x *master.Exec) {
 	}
 }
 
-// share gives μ for equal rates: half if one of the two subsystems has direct
-// feedthrough within the bond, else 0 (rodriguez 3.3).
+// share gives μ (rodriguez 3.3): μ_SR = 1/2 if one of the two subsystems has direct
+// feedthrough within the bond, else 0; with R = h_df/h_ndf the ratio of its step
+// to that of the other, and hold or polynomials in the one that steps more often,
+//
+//	R ≥ 1: μ = μ_SR (1.5 − 0.5/R) or μ_SR      (20)
+//	R < 1: μ = μ_SR or μ_SR R                  (21)
 func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why string) {
 	for _, p := range b.pairs {
-		for _, side := range [][2]int{{p.effort, p.flowIn}, {p.flow, p.effortIn}} {
-			if feeds, assumed := feedsThrough(sys, side[1], side[0]); feeds {
-				why = "direct feedthrough of " + sys.InName(side[1]) + " to " + sys.OutName(side[0])
-				if assumed {
-					why += ", assumed since the dependencies are not declared"
-				}
-				return 0.5, why
+		for _, side := range [][3]int{{p.flowIn, p.effort, p.flow}, {p.effortIn, p.flow, p.effort}} {
+			in, out, other := side[0], side[1], side[2]
+			feeds, assumed := feedsThrough(sys, in, out)
+			if !feeds {
+				continue
 			}
+			why = "direct feedthrough of " + sys.InName(in) + " to " + sys.OutName(out)
+			if assumed {
+				why += ", assumed since the dependencies are not declared"
+			}
+			step := func(i int) float64 { return float64(c.in.rates[i].over) / float64(c.in.rates[i].steps) }
+			R := step(ownerOf(sys.OutAt, out)) / step(ownerOf(sys.OutAt, other))
+			const single = 0.5
+			switch held := c.in.order == 0; {
+			case R >= 1 && held:
+				return single * (1.5 - 0.5/R), why
+			case R < 1 && !held:
+				return single * R, why
+			}
+			return single, why
 		}
 	}
 	return 0, "no direct feedthrough within the bond: the coupling adds no energy that is to be removed"
@@ -128,7 +145,7 @@ func (c *energyCorrection) accept(x *master.Exec) {
 		k.left += k.intended + removed // U of the step before, now that v is known
 		k.meant += math.Abs(k.intended)
 		k.moved += math.Abs(removed)
-		k.intended = k.mu * b.step
+		k.intended = k.mu * b.stepHeld
 		k.surplus = k.intended + c.config.Nu*k.left
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -29,12 +30,25 @@ type Config struct {
 	Sequence []string // Gauss–Seidel: names of all subsystems; nil = from the graph
 	Solver   Solver   // Implicit: of the interface equation
 	Control  Control  // error estimate, order and step size
+	Rates    []Rate   // of subsystems that do not step once a macro step; explicit schemes only
 	Bonds    []Bond   // power bonds; their energy is followed
 	Correct  Correction
 	Energy   Energy // of EnergyCorrection
 	// Spike is the threshold of the warning about jumps of residual power, in
 	// medians of the distance from the median; 0 = none.
 	Spike float64
+}
+
+// Rate is the step of a subsystem in a multi-rate run: Steps steps a macro step,
+// or one step over Over macro steps; one of the two is 1.
+//
+// A fast subsystem has the polynomials of its inputs at the start of each of its
+// steps. A slow one takes inputs through the points at which it took part, is
+// stepped when the last of its macro steps is, and its outputs are held, or
+// extrapolated through the points at which they were new, in between.
+type Rate struct {
+	Component   string
+	Steps, Over int
 }
 
 // Correction is what is added to coupling variables.
@@ -138,6 +152,9 @@ func NewCoupling(c Config) (*Coupling, error) {
 	if len(c.Bonds) > 0 || c.Control.Estimator == ECCO || c.Correct == EnergyCorrection {
 		a.energy = &energyMonitor{declared: c.Bonds, in: &a.in, threshold: c.Spike}
 	}
+	if len(c.Rates) > 0 && c.Scheme == Implicit {
+		return nil, errors.New("rates go with an explicit scheme: an implicit one iterates over one macro step of all")
+	}
 	if c.Correct == EnergyCorrection {
 		if c.Scheme == Implicit {
 			return nil, errors.New("the energy correction repairs what extrapolated inputs spoil: it goes with an explicit scheme")
@@ -167,6 +184,9 @@ func (c *Config) highestDegree() int {
 
 // Check says what stands in the way of running on this system.
 func (c *Coupling) Check(s *master.System) error {
+	if err := c.takeRates(s); err != nil {
+		return err
+	}
 	if err := c.scheme.check(s); err != nil {
 		return err
 	}
@@ -177,6 +197,28 @@ func (c *Coupling) Check(s *master.System) error {
 	}
 	if c.control != nil {
 		return c.control.check(s)
+	}
+	return nil
+}
+
+// takeRates hands the rates to the approximation.
+func (c *Coupling) takeRates(s *master.System) error {
+	c.in.rates = slices.Repeat([]rate{{1, 1}}, len(s.Subsystems))
+	for _, r := range c.config.Rates {
+		i := slices.IndexFunc(s.Infos, func(info *master.Info) bool { return info.Name == r.Component })
+		switch {
+		case i < 0:
+			return fmt.Errorf("a rate names %q, which is no component of the system", r.Component)
+		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
+			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step over a whole number of them", r.Component, r.Steps, r.Over)
+		case c.in.rates[i] != rate{1, 1}:
+			return fmt.Errorf("%s has two rates", r.Component)
+		case slices.Contains(s.Late, i):
+			return fmt.Errorf("%s is stateless and stepped after its sources; it has no rate of its own", r.Component)
+		case r.Over > 1 && c.control != nil && c.control.repeats():
+			return fmt.Errorf("%s takes one step over %d macro steps, which cannot be repeated: choose control without rollback", r.Component, r.Over)
+		}
+		c.in.rates[i] = rate{r.Steps, r.Over}
 	}
 	return nil
 }
@@ -304,14 +346,6 @@ func (c *Coupling) InputDerivativeOrder() int {
 // Deliveries tells how each input gets its polynomial.
 func (c *Coupling) Deliveries() []master.Delivery { return c.in.report() }
 
-// WarnOfSpikes sets the threshold of the warning about jumps of the residual
-// power, see Config.Spike. It is called before the run.
-func (c *Coupling) WarnOfSpikes(threshold float64) {
-	if c.energy != nil {
-		c.energy.threshold = threshold
-	}
-}
-
 // LoopTreatment tells what becomes of algebraic loops.
 func (c *Coupling) LoopTreatment() string {
 	if s, ok := c.scheme.(*implicit); ok {
@@ -323,8 +357,11 @@ func (c *Coupling) LoopTreatment() string {
 // Review tells what a user should know at the end of a run.
 func (c *Coupling) Review() []string {
 	var out []string
-	if s, ok := c.scheme.(*implicit); ok {
+	switch s := c.scheme.(type) {
+	case *implicit:
 		out = s.review()
+	case *explicit:
+		out = s.behind(c.in.sys)
 	}
 	if c.energy != nil {
 		out = append(out, c.energy.review()...)

@@ -52,7 +52,7 @@ func (m *energyMonitor) init(x *master.Exec, t0 float64) {
 // begin forgets what was measured since the last accepted point.
 func (m *energyMonitor) begin() {
 	for i := range m.bonds {
-		m.bonds[i].step, m.bonds[i].exchanged = 0, 0
+		m.bonds[i].step, m.bonds[i].stepHeld, m.bonds[i].exchanged = 0, 0, 0
 	}
 }
 
@@ -61,11 +61,14 @@ func (m *energyMonitor) measure(x *master.Exec, H float64) {
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		b.nextPower, b.nextResidual = 0, 0
+		held := 0.0
 		for _, p := range b.pairs {
 			effort, flow := m.atEnd(x, p.effortIn), m.atEnd(x, p.flowIn)
 			b.nextPower += p.power(x.Y)
 			b.nextResidual += p.residual(x.Y, effort, flow)
+			held += p.residual(x.Y, x.W[p.effortIn], x.W[p.flowIn])
 		}
+		b.stepHeld += float64(held * H)
 		b.step += float64(b.nextResidual * H)
 		b.exchanged += float64(b.nextPower * H)
 	}

@@ -27,6 +27,7 @@ type explicit struct {
 	from     []int       // by input: the subsystem that feeds it, or -1
 	done     []bool      // Gauss–Seidel: stepped in this macro step
 	together *stepping   // Jacobi: all but the late ones
+	slow     []*stepping // those that take one step over several macro steps
 	turns    []*stepping // Gauss–Seidel: by subsystem; nil = late
 }
 
@@ -72,7 +73,22 @@ func (e *explicit) init(x *master.Exec) error {
 		e.from[k] = x.Sys.SourceSubsystem(k)
 	}
 	var err error
-	if e.together, err = newStepping(x, e.in, x.Sys.Stepped); err != nil || !e.gaussSeidel {
+	var every []int
+	e.slow = nil
+	for _, i := range x.Sys.Stepped {
+		r := e.in.rates[i]
+		x.ScaleStep(i, float64(r.over)/float64(r.steps))
+		if r.over == 1 {
+			every = append(every, i)
+			continue
+		}
+		s, err := newStepping(x, e.in, []int{i})
+		if err != nil {
+			return err
+		}
+		e.slow = append(e.slow, s)
+	}
+	if e.together, err = newStepping(x, e.in, every); err != nil || !e.gaussSeidel {
 		return err
 	}
 	e.turns = make([]*stepping, n)
@@ -95,10 +111,72 @@ func (e *explicit) reject() {}
 
 // step takes one macro step with the polynomials as they stand.
 func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error {
-	if e.gaussSeidel {
-		return e.stepSequence(ctx, x, t, H)
+	// Slow ones are given what was known before, and step last: no other sees
+	// what they give before the next macro step.
+	if err := e.stageSlow(t + H); err != nil {
+		return err
 	}
-	return e.stepAll(ctx, x, t, H)
+	var err error
+	if e.gaussSeidel {
+		err = e.stepSequence(ctx, x, t, H)
+	} else {
+		err = e.stepAll(ctx, x, t, H)
+	}
+	if err != nil {
+		return err
+	}
+	return e.stepSlow(ctx, t+H)
+}
+
+// due tells whether the own step of a slow subsystem ends with this macro step.
+func (e *explicit) due(s *stepping) bool {
+	return (e.in.count+1)%e.in.rates[s.members[0]].over == 0
+}
+
+// stageSlow hands the slow subsystems whose step ends at t their inputs.
+func (e *explicit) stageSlow(t float64) error {
+	for _, s := range e.slow {
+		if !e.due(s) {
+			continue
+		}
+		from := e.in.beginBlock(s.members[0], t)
+		e.in.inBlock = true
+		err := s.stage(from)
+		e.in.inBlock = false
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stepSlow steps them.
+func (e *explicit) stepSlow(ctx context.Context, t float64) error {
+	for _, s := range e.slow {
+		if !e.due(s) {
+			continue
+		}
+		from := e.in.blockOf(s.members[0])
+		e.in.inBlock = true
+		err := s.advance(ctx, from, t-from)
+		e.in.inBlock = false
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// behind names the subsystems that the end of the run has left before their own step.
+func (e *explicit) behind(x *master.System) []string {
+	var out []string
+	for _, s := range e.slow {
+		i := s.members[0]
+		if n := e.in.count % e.in.rates[i].over; n != 0 {
+			out = append(out, fmt.Sprintf("%s: the run ends %d macro steps after its last step: its outputs at the end are those from before", x.Infos[i], n))
+		}
+	}
+	return out
 }
 
 func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) error {
@@ -118,6 +196,9 @@ func (e *explicit) stepSequence(ctx context.Context, x *master.Exec, t, H float6
 	for _, i := range e.sequence {
 		if e.late[i] {
 			continue // as soon as its sources are new
+		}
+		if e.in.rates[i].over > 1 {
+			continue // by itself
 		}
 		if err := e.stepInTurn(ctx, x, i, t, H); err != nil {
 			return err

@@ -38,6 +38,14 @@ func newStepping(x *master.Exec, in *approximation, members []int) (*stepping, e
 
 // run steps the members from t to t+H.
 func (s *stepping) run(ctx context.Context, t, H float64) error {
+	if err := s.stage(t); err != nil {
+		return err
+	}
+	return s.advance(ctx, t, H)
+}
+
+// stage hands the members what they get at t.
+func (s *stepping) stage(t float64) error {
 	for _, i := range s.members {
 		if err := s.x.StageDiscrete(i, t); err != nil {
 			return err
@@ -48,6 +56,11 @@ func (s *stepping) run(ctx context.Context, t, H float64) error {
 			}
 		}
 	}
+	return nil
+}
+
+// advance steps the members, which have been staged, from t to t+H.
+func (s *stepping) advance(ctx context.Context, t, H float64) error {
 	s.ctx, s.t, s.H = ctx, t, H
 	if err := s.pieces.Run(); err != nil {
 		return err

@@ -29,6 +29,7 @@ type Exec struct {
 	signals                 Signals
 	external                []int // inputs driven by signals
 	step                    float64
+	scale                   []float64 // of the steps of each subsystem, in macro steps
 	steps                   []int
 	seconds                 []float64 // of subsystems that do not meter themselves
 	metered                 []Meter
@@ -69,6 +70,7 @@ func newExec(s *System, step float64, workers int) *Exec {
 		Sys: s, crew: newCrew(s, workers), step: step, b: slices.Clone(s.offset),
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
 		steps: make([]int, n), seconds: make([]float64, n),
+		scale:   slices.Repeat([]float64{1}, n),
 		metered: make([]Meter, n), discreteIO: make([]DiscreteIO, n),
 		derivative: make([]InputDerivativeSetter, n), substep: make([]Substepper, n),
 		current: outside, keptY: make([]float64, s.OutAt[n]),
@@ -298,6 +300,7 @@ func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
 // Substep advances subsystem i without reading its outputs.
 func (x *Exec) Substep(ctx context.Context, i int, t, h float64) error {
 	x.touch(i)
+	h = x.length(i, h)
 	begin := x.start(i)
 	var reached float64
 	var err error
@@ -330,10 +333,14 @@ func arrived(t, H, reached float64) error {
 // always hears the same number (fmi2 49).
 func (x *Exec) length(i int, H float64) float64 {
 	if !x.Sys.Infos[i].Caps.VariableStep && x.step > 0 {
-		return x.step
+		return x.step * x.scale[i]
 	}
 	return H
 }
+
+// ScaleStep tells, while an algorithm is initialised, that subsystem i takes
+// steps of this many macro steps.
+func (x *Exec) ScaleStep(i int, macroSteps float64) { x.scale[i] = macroSteps }
 
 func (x *Exec) start(i int) time.Time {
 	x.steps[i]++

@@ -98,7 +98,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	// What the user asked for is checked before anything is unpacked; the
 	// documents may still add to it.
 	if r.Algorithm != "" {
-		if _, err := algorithms.New(r.Algorithm, r.Params); err != nil {
+		if _, err := algorithms.New(r.Algorithm, r.Params, algorithms.With{Rates: r.Rates}); err != nil {
 			return out, &usageError{"run", err}
 		}
 	}
@@ -251,7 +251,7 @@ func choose(r *runRequest, sys *opened) (*algorithms.Choice, []string, error) {
 	if r.MonitorEnergy || algorithms.UsesEnergy(preset) {
 		bonds = r.Bonds
 	}
-	c, err := algorithms.New(preset, params, bonds...)
+	c, err := algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike})
 	if err != nil {
 		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
 			err = fmt.Errorf("%s: the annotation of macrostep in the document: %w", r.System, err)

@@ -45,6 +45,7 @@ const (
 	flagParam     = "param"
 	flagQuirk     = "quirk"
 	flagBond      = "bond"
+	flagRate      = "rate"
 	flagLogLevel  = "log-level"
 )
 
@@ -69,6 +70,7 @@ type runRequest struct {
 	LogCalls, Trace              string // "" = none
 	Workers                      int
 	Bonds                        []algorithms.Bond
+	Rates                        []algorithms.Rate
 	MonitorEnergy                bool
 	Spike                        float64 // 0 = no warning about jumps of residual power
 }
@@ -88,6 +90,7 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "declare `COMPONENT` stateless: it is stepped after its sources, with their new values; repeatable", KeepSpace: true, Category: coupling}},
 			&cli.StringFlag{Name: "history", Usage: "`FILE.csv` with the connected outputs before the start, for extrapolation of full order from the first step on", Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: flagBond, Usage: "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if its product with the flow is power that leaves the giver of the flow; more pairs after commas; repeatable", KeepSpace: true, Category: coupling}},
+			repeatable{&cli.StringSliceFlag{Name: flagRate, Usage: "`COMPONENT=N` steps a macro step, or COMPONENT=1/N: one step over N macro steps; repeatable", KeepSpace: true, Category: coupling}},
 			&cli.BoolFlag{Name: "monitor-energy", Usage: "record and total the power that the coupling lets appear at the bonds, with any algorithm", Category: coupling},
 			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power `N` times its usual scatter above its median; 0: never", Value: "30", Category: coupling},
 			&cli.IntFlag{Name: "workers", Usage: "step subsystems side by side in `N` threads; the results are the same", Value: 1, Category: coupling},
@@ -160,6 +163,8 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	}
 	bonds, err := readBonds(c.StringSlice(flagBond))
 	errs = append(errs, err)
+	r.Rates, err = readRates(c.StringSlice(flagRate))
+	errs = append(errs, err)
 	r.Bonds, r.MonitorEnergy = bonds, c.Bool("monitor-energy")
 	if v, err := strconv.ParseFloat(c.String("energy-spike"), 64); err != nil || !(v >= 0) || math.IsInf(v, 0) {
 		errs = append(errs, fmt.Errorf("--energy-spike: %q is not a number of at least 0", c.String("energy-spike")))
@@ -191,6 +196,34 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	}
 	errs = append(errs, r.placeFiles())
 	return r, errors.Join(errs...)
+}
+
+// readRates reads COMPONENT=N and COMPONENT=1/N.
+func readRates(texts []string) ([]algorithms.Rate, error) {
+	var out []algorithms.Rate
+	var errs []error
+	for _, text := range texts {
+		at := strings.LastIndexByte(text, '=')
+		r := algorithms.Rate{Steps: 1, Over: 1}
+		ok := at > 0
+		if ok {
+			r.Component = text[:at]
+			number, slow := strings.CutPrefix(text[at+1:], "1/")
+			n, err := strconv.Atoi(number)
+			ok = err == nil && n >= 1
+			if slow {
+				r.Over = n
+			} else {
+				r.Steps = n
+			}
+		}
+		if !ok {
+			errs = append(errs, fmt.Errorf("--%s: %q is not COMPONENT=N or COMPONENT=1/N with a whole N", flagRate, text))
+			continue
+		}
+		out = append(out, r)
+	}
+	return out, errors.Join(errs...)
 }
 
 // readBonds reads NAME=a.F:b.v,….
