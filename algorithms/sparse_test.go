@@ -25,8 +25,8 @@ func newSparse(n int, has func(i, j int) bool, value func(i, j int) float64) *sp
 	return a
 }
 
-// dense gives the full form of a.
-func dense(a *sparseMatrix) *mat.Dense {
+// denseOf gives the full form of a.
+func denseOf(a *sparseMatrix) *mat.Dense {
 	d := mat.NewDense(a.n, a.n, nil)
 	for j := range a.n {
 		for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
@@ -104,7 +104,7 @@ func TestSparseLUAgainstDense(t *testing.T) {
 					kind.modify(a)
 				}
 				// Rows scaled, as the condition of the task is independent of them.
-				full := dense(a)
+				full := denseOf(a)
 				for i := range n {
 					size := mat.Norm(full.RowView(i), math.Inf(1))
 					for j := range n {
@@ -128,7 +128,7 @@ func TestSparseLUAgainstDense(t *testing.T) {
 				tried++
 				want := randomVector(rng, n)
 				b := mat.NewVecDense(n, nil)
-				b.MulVec(dense(a), mat.NewVecDense(n, want))
+				b.MulVec(denseOf(a), mat.NewVecDense(n, want))
 				got := slices.Clone(b.RawVector().Data)
 				f.solve(got)
 				size := mat.Norm(mat.NewVecDense(n, want), math.Inf(1))
@@ -231,9 +231,9 @@ func TestSparseLUSingular(t *testing.T) {
 	}
 }
 
-// chain is the Jacobian of a chain of blocks with two unknowns each, which
+// chainMatrix is the Jacobian of a chain of blocks with two unknowns each, which
 // depend on both neighbours.
-func chain(blocks int, seed uint64) *sparseMatrix {
+func chainMatrix(blocks int, seed uint64) *sparseMatrix {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	a := &sparseMatrix{n: 2 * blocks, colStart: []int{0}}
 	for j := range a.n {
@@ -283,7 +283,7 @@ func TestChainIsLinear(t *testing.T) {
 	for _, numbered := range []string{"along", "at random"} {
 		last, lastSolve, lastFill := 0.0, 0.0, 0.0
 		for _, blocks := range []int{300, 600, 1200, 2400} {
-			a := chain(blocks, 7)
+			a := chainMatrix(blocks, 7)
 			if numbered == "at random" {
 				a = shuffled(a, uint64(blocks))
 			}
@@ -359,7 +359,7 @@ func TestMinimumDegree(t *testing.T) {
 		{"tree", newSparse(63, func(i, j int) bool { return (i-1)/2 == j && i > 0 }, func(int, int) float64 { return 1 }), 62},
 		{"full", newSparse(30, func(int, int) bool { return true }, func(int, int) float64 { return 1 }), 435},
 		{"random", randomSparse(rng, 200, 0.02, rng.NormFloat64), -1},
-		{"shuffled chain", shuffled(chain(100, 1), 2), -1},
+		{"shuffled chain", shuffled(chainMatrix(100, 1), 2), -1},
 	} {
 		order, fill := minimumDegree(test.a)
 		sorted := slices.Clone(order)
@@ -413,7 +413,7 @@ func symbolicFill(a *sparseMatrix, order []int) int {
 }
 
 func TestSparseLUAllocatesNothing(t *testing.T) {
-	a := chain(300, 3)
+	a := chainMatrix(300, 3)
 	f := newSparseLU(a)
 	b := make([]float64, a.n)
 	if allocs := testing.AllocsPerRun(10, func() {
@@ -489,7 +489,7 @@ func FuzzSparseLU(f *testing.F) {
 
 func BenchmarkSparseLU(b *testing.B) {
 	for _, blocks := range []int{10, 300, 2400, 50000} {
-		a := chain(blocks, 3)
+		a := chainMatrix(blocks, 3)
 		f := newSparseLU(a)
 		x := make([]float64, a.n)
 		b.Run(fmt.Sprintf("order/%d", a.n), func(b *testing.B) {
