@@ -1,0 +1,153 @@
+package algorithms
+
+import "math"
+
+const (
+	// broydenRefresh is the contraction above which the first Jacobian is
+	// refreshed. The updates improve it in each correction; when corrections
+	// gain less than a bit, they have lost track.
+	broydenRefresh = 0.5
+	// broydenTiny is the cosine of the angle between the step and what the
+	// matrix makes of the change of the residual, below which the update would
+	// lose half of the digits: it is left out.
+	broydenTiny = 0x1p-26
+	// broydenNoise is the length of a step, relative to the iterate, below which
+	// more than its third digit is rounding: it teaches nothing.
+	broydenNoise = 1000 * 0x1p-52
+	// broydenMemory is the default number of updates kept.
+	broydenMemory = 30
+)
+
+// broyden is Broyden's first ("good") method: newton with a Jacobian B that
+// after each correction takes the change
+//
+//	B₊ = B + (y − B s) sᵀD / (sᵀD s),  s = Δz, y = Δr,
+//
+// the smallest that satisfies B₊ s = y, in lengths weighted by D. B is never
+// formed: by Sherman and Morrison B₊⁻¹ = (I + a tᵀ) B⁻¹ with t = D s and
+// a = (s − B⁻¹ y) / (tᵀ B⁻¹ y), so that a correction costs one solution with the
+// first Jacobian and two products per update kept. When the memory is full all
+// updates are dropped. Updates last over macro steps of one H and degree.
+//
+// Source: C.G. Broyden, A class of methods for solving nonlinear simultaneous
+// equations, Math. Comp. 19 (1965); the product form with limited memory:
+// C.T. Kelley, Iterative Methods for Linear and Nonlinear Equations (1995),
+// section 7.3. Deviations: s is the step that was made, which need not be the
+// correction; updates with a tiny denominator are left out.
+type broyden struct {
+	memory int // updates kept; 0 = broydenMemory
+
+	keptJacobian
+	metric
+	updates   []rankOne // [:kept] are in force
+	kept      int
+	started   bool      // there is an iterate before, with these factors
+	z, dz     []float64 // that iterate and its correction −B⁻¹ r
+	step, hit []float64 // s and B⁻¹ y
+}
+
+// rankOne is the factor I + a tᵀ.
+type rankOne struct{ a, t []float64 }
+
+var (
+	_ interfaceSolver = (*broyden)(nil)
+	_ weighted        = (*broyden)(nil)
+)
+
+func (s *broyden) init(pattern *sparseMatrix) {
+	n := pattern.n
+	*s = broyden{
+		memory: s.memory, z: make([]float64, n), dz: make([]float64, n),
+		step: make([]float64, n), hit: make([]float64, n),
+	}
+	if s.memory == 0 {
+		s.memory = broydenMemory
+	}
+	s.keptJacobian.init(pattern)
+	s.metric.init(n)
+}
+
+func (s *broyden) begin(H float64, degree int) {
+	if s.renew(H, degree) {
+		s.kept = 0
+	}
+	s.started = false
+}
+
+func (s *broyden) takeJacobian(j *sparseMatrix) error {
+	s.kept, s.started = 0, false
+	return s.keptJacobian.takeJacobian(j)
+}
+
+func (s *broyden) correct(z, r, dz []float64) error {
+	checkLengths(s.lu.n, z, r, dz)
+	if err := s.apply(r, dz); err != nil {
+		return err
+	}
+	for _, u := range s.updates[:s.kept] {
+		u.apply(dz)
+	}
+	if s.started && s.learn(z, dz) {
+		if s.kept > 0 {
+			s.updates[s.kept-1].apply(dz)
+		} else { // the memory was full
+			copy(dz, r)
+			s.lu.solve(dz)
+		}
+	}
+	for i, v := range dz {
+		dz[i] = -v
+	}
+	if err := checkFinite(dz); err != nil {
+		s.started, s.stale = false, true
+		return err
+	}
+	copy(s.z, z)
+	copy(s.dz, dz)
+	s.started = true
+	return nil
+}
+
+// learn takes the update for the step to z, where v = B⁻¹ r. False: there is
+// nothing to be learnt from it.
+func (s *broyden) learn(z, v []float64) bool {
+	for i := range z {
+		s.step[i] = z[i] - s.z[i]
+		s.hit[i] = v[i] + s.dz[i]
+	}
+	length := math.Sqrt(s.dot(s.step, s.step))
+	denominator := s.dot(s.step, s.hit)
+	if !(length > broydenNoise*math.Sqrt(s.dot(z, z))) ||
+		!(math.Abs(denominator) > broydenTiny*length*math.Sqrt(s.dot(s.hit, s.hit))) {
+		return false
+	}
+	if s.kept == s.memory {
+		s.kept = 0
+		return true
+	}
+	if s.kept == len(s.updates) {
+		s.updates = append(s.updates, rankOne{make([]float64, len(z)), make([]float64, len(z))})
+	}
+	u := s.updates[s.kept]
+	for i := range z {
+		u.a[i] = (s.step[i] - s.hit[i]) / denominator
+		u.t[i] = s.step[i] * s.inverse[i] * s.inverse[i]
+	}
+	s.kept++
+	return true
+}
+
+// apply replaces v by (I + a tᵀ) v.
+func (u rankOne) apply(v []float64) {
+	sum := 0.0
+	for i, t := range u.t {
+		sum += float64(t * v[i])
+	}
+	for i, a := range u.a {
+		v[i] += float64(a * sum)
+	}
+}
+
+func (s *broyden) contraction(theta float64) (diverging bool) {
+	return s.judge(theta, broydenRefresh)
+}

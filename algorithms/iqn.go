@@ -1,0 +1,273 @@
+package algorithms
+
+import "math"
+
+const (
+	// iqnRelaxation is the default ω of a correction of which nothing is known.
+	iqnRelaxation = 0.5
+	// iqnReuse is the default number of macro steps whose differences are used
+	// again.
+	iqnReuse = 8
+	// iqnMemory is the default number of differences kept.
+	iqnMemory = 40
+	// iqnFilter is the default part of a column that must be new. On chains of 3
+	// to 40 unknowns with cubic springs, weakly and strongly coupled, with and
+	// without noise, 1e-4 takes the fewest corrections; 1e-2 and more loses
+	// directions where coupling is strong, 1e-6 fits curvature and noise.
+	iqnFilter = 1e-4
+	// iqnNoise is the length of a difference, relative to the iterate, below
+	// which more than its third digit is rounding.
+	iqnNoise = 1000 * 0x1p-52
+	// iqnPatience is the number of corrections in a row that may grow beyond one
+	// for each unknown.
+	iqnPatience = 3
+)
+
+// iqn is the interface quasi-Newton method with an inverse Jacobian from a least
+// squares model (IQN-ILS). It needs no Jacobian. The columns of V and W are the
+// differences of the residuals r and of Φ = z − r between iterates, of this
+// macro step and of earlier ones with the same H and degree, the newest first:
+//
+//	dz = W α − r,  α = argmin ‖V α + r‖,
+//
+// the norm weighted. A correction without columns is −ω r. V is orthogonalised
+// by modified Gram–Schmidt, from the newest column on; a column of which less
+// than the part filter is new is dropped (the QR2 filter). Memory is n times the
+// number of columns.
+//
+// Source: J. Degroote, K.-J. Bathe, J. Vierendeels, Performance of a new
+// partitioned procedure versus a monolithic procedure in fluid–structure
+// interaction, Computers & Structures 87 (2009); the filter:
+// R. Haelterman et al., Improving the performance of the partitioned QN-ILS
+// procedure for fluid–structure interaction problems: filtering, Computers &
+// Structures 171 (2016). Deviation: differences are taken between
+// consecutive iterates, which spans the same space as differences to the last.
+type iqn struct {
+	relaxation float64 // ω; 0 = iqnRelaxation
+	reuse      int     // macro steps; 0 = iqnReuse, negative = none
+	memory     int     // columns; 0 = iqnMemory
+	filter     float64 // 0 = iqnFilter
+
+	regime
+	metric
+	open    bool // an attempt was begun and is not concluded
+	started bool // there is an iterate before in this attempt
+	z, r    []float64
+	columns []difference // [:kept] in force, the oldest first; the rest is storage
+	kept    int
+	attempt int // of which new columns are
+	growing int // corrections in a row that grew
+	// The orthogonal columns q and the triangle R, R[i][k] = triangle[k*memory+i],
+	// of the columns of from.
+	q        [][]float64
+	triangle []float64
+	from     []int
+	alpha    []float64
+	rest     []float64
+}
+
+// difference is a column of V and W.
+type difference struct {
+	dr, dphi []float64
+	attempt  int
+}
+
+var (
+	_ interfaceSolver = (*iqn)(nil)
+	_ weighted        = (*iqn)(nil)
+)
+
+func (s *iqn) init(pattern *sparseMatrix) {
+	n := pattern.n
+	*s = iqn{relaxation: s.relaxation, reuse: s.reuse, memory: s.memory, filter: s.filter}
+	if s.relaxation == 0 {
+		s.relaxation = iqnRelaxation
+	}
+	if s.reuse == 0 {
+		s.reuse = iqnReuse
+	}
+	s.reuse = max(s.reuse, 0)
+	if s.memory == 0 {
+		s.memory = iqnMemory
+	}
+	if s.filter == 0 {
+		s.filter = iqnFilter
+	}
+	s.metric.init(n)
+	s.z, s.r, s.rest = make([]float64, n), make([]float64, n), make([]float64, n)
+	s.triangle, s.alpha = make([]float64, s.memory*s.memory), make([]float64, s.memory)
+	s.from = make([]int, 0, s.memory)
+}
+
+func (s *iqn) begin(H float64, degree int) {
+	s.accept()
+	if s.becomes(H, degree) {
+		s.kept = 0
+	}
+	s.open, s.started, s.growing = true, false, 0
+}
+
+func (s *iqn) needsJacobian() bool              { return false }
+func (s *iqn) takeJacobian(*sparseMatrix) error { return nil }
+
+func (s *iqn) correct(z, r, dz []float64) error {
+	checkLengths(len(s.z), z, r, dz)
+	if err := checkFinite(r); err != nil {
+		return err
+	}
+	if s.started {
+		s.learn(z, r)
+	}
+	copy(s.z, z)
+	copy(s.r, r)
+	s.started = true
+	s.orthogonalise()
+	if len(s.from) == 0 {
+		for i, v := range r {
+			dz[i] = -s.relaxation * v
+		}
+		return nil
+	}
+	s.fit(r)
+	for i, v := range r {
+		dz[i] = -v
+	}
+	for k, at := range s.from {
+		for i, w := range s.columns[at].dphi {
+			dz[i] += float64(s.alpha[k] * w)
+		}
+	}
+	s.sift()
+	return checkFinite(dz)
+}
+
+// learn adds the difference between this iterate and the one before.
+func (s *iqn) learn(z, r []float64) {
+	if s.kept == s.memory {
+		s.drop(0)
+	}
+	if s.kept == len(s.columns) {
+		s.columns = append(s.columns, difference{dr: make([]float64, len(z)), dphi: make([]float64, len(z))})
+		s.q = append(s.q, make([]float64, len(z)))
+	}
+	c := &s.columns[s.kept]
+	c.attempt = s.attempt
+	for i := range z {
+		c.dr[i] = r[i] - s.r[i]
+		c.dphi[i] = z[i] - s.z[i] - c.dr[i]
+	}
+	if math.Sqrt(s.dot(c.dr, c.dr)) > iqnNoise*math.Sqrt(s.dot(z, z)) {
+		s.kept++
+	}
+}
+
+// drop gives up column at, and keeps its storage.
+func (s *iqn) drop(at int) {
+	gone := s.columns[at]
+	copy(s.columns[at:s.kept], s.columns[at+1:s.kept])
+	s.kept--
+	s.columns[s.kept] = gone
+}
+
+// orthogonalise factors V = Q R over the columns that bring something new, from
+// the newest to the oldest; from lists them.
+func (s *iqn) orthogonalise() {
+	s.from = s.from[:0]
+	for at := s.kept - 1; at >= 0 && len(s.from) < len(s.z); at-- {
+		k := len(s.from)
+		q := s.q[k]
+		size := 0.0
+		for i, v := range s.columns[at].dr {
+			q[i] = v * s.inverse[i]
+			size += float64(q[i] * q[i])
+		}
+		for i, other := range s.q[:k] {
+			s.triangle[k*s.memory+i] = project(other, q)
+		}
+		left := 0.0
+		for _, v := range q {
+			left += float64(v * v)
+		}
+		size, left = math.Sqrt(size), math.Sqrt(left)
+		if !(left > s.filter*size) {
+			continue
+		}
+		s.triangle[k*s.memory+k] = left
+		for i := range q {
+			q[i] /= left
+		}
+		s.from = append(s.from, at)
+	}
+}
+
+// fit solves the least squares problem for alpha, treating −r as one more
+// column to be orthogonalised, which is as stable as reflections (Å. Björck,
+// Solving linear least squares problems by Gram–Schmidt orthogonalization, BIT 7
+// (1967)).
+func (s *iqn) fit(r []float64) {
+	for i, v := range r {
+		s.rest[i] = -v * s.inverse[i]
+	}
+	for k := range s.from {
+		s.alpha[k] = project(s.q[k], s.rest)
+	}
+	for k := len(s.from) - 1; k >= 0; k-- {
+		column := s.triangle[k*s.memory : (k+1)*s.memory]
+		s.alpha[k] /= column[k]
+		for i := range k {
+			s.alpha[i] -= float64(column[i] * s.alpha[k])
+		}
+	}
+}
+
+// project takes the part along q, of length 1, out of v, and gives its length.
+func project(q, v []float64) float64 {
+	sum := 0.0
+	for i, x := range q {
+		sum += float64(x * v[i])
+	}
+	for i, x := range q {
+		v[i] -= float64(sum * x)
+	}
+	return sum
+}
+
+// sift drops the columns that bring nothing new.
+func (s *iqn) sift() {
+	kept := 0
+	for k := len(s.from) - 1; k >= 0; k-- { // from descends
+		s.columns[kept], s.columns[s.from[k]] = s.columns[s.from[k]], s.columns[kept]
+		kept++
+	}
+	s.kept = kept
+}
+
+func (s *iqn) contraction(theta float64) (diverging bool) {
+	if theta < 1 {
+		s.growing = 0
+		return false
+	}
+	s.growing++
+	return s.growing > iqnPatience+len(s.z) || math.IsNaN(theta)
+}
+
+func (s *iqn) accept() {
+	if !s.open {
+		return
+	}
+	s.open = false
+	s.attempt++
+	for s.kept > 0 && s.columns[0].attempt < s.attempt-s.reuse {
+		s.drop(0)
+	}
+}
+
+func (s *iqn) reject() {
+	if !s.open {
+		return
+	}
+	s.open = false
+	for s.kept > 0 && s.columns[s.kept-1].attempt == s.attempt {
+		s.kept--
+	}
+}

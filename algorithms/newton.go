@@ -1,0 +1,118 @@
+package algorithms
+
+import (
+	"errors"
+	"math"
+)
+
+// newtonRefresh is the contraction above which the Jacobian is refreshed. Each
+// correction costs a macro step of every subsystem; at 0.1 it gains one digit,
+// so that a correction of 1 in the weights takes six more to 1e-6, and two or
+// three with a fresh Jacobian, which differences give for about one macro step
+// per input of a subsystem. E. Hairer, G. Wanner, Solving Ordinary Differential
+// Equations II (2nd ed. 1996), section IV.8, keep it up to 0.001 where Jacobians
+// are cheap, and up to 0.1 where they are costly.
+const newtonRefresh = 0.1
+
+var errNoJacobian = errors.New("algorithms: a correction without the Jacobian that was asked for")
+
+// newton is the simplified Newton method: dz = −J⁻¹ r with the Jacobian of an
+// earlier iterate or macro step for as long as corrections contract by
+// newtonRefresh or better, and H and the degree stay. Where the Jacobian comes
+// from is the caller's choice. The zero value is ready for init.
+//
+// Source: meyer eq. (11); the Jacobian kept: Hairer and Wanner II, section IV.8.
+type newton struct {
+	keptJacobian
+}
+
+var _ interfaceSolver = (*newton)(nil)
+
+func (s *newton) begin(H float64, degree int) { s.renew(H, degree) }
+
+func (s *newton) correct(z, r, dz []float64) error {
+	checkLengths(s.lu.n, z, r, dz)
+	if err := s.apply(r, dz); err != nil {
+		return err
+	}
+	for i, v := range dz {
+		dz[i] = -v
+	}
+	return checkFinite(dz)
+}
+
+func (s *newton) contraction(theta float64) (diverging bool) {
+	return s.judge(theta, newtonRefresh)
+}
+
+// keptJacobian is a factored Jacobian and the decision when to refresh it.
+type keptJacobian struct {
+	regime
+	lu *sparseLU
+	// stale: no correction may be made with the factors as they are. fresh: they
+	// are of the present iterate. wasFresh: they were so in the last correction.
+	stale, fresh, wasFresh bool
+	strikes                int // corrections in a row that grew although the Jacobian was fresh
+}
+
+func (k *keptJacobian) init(pattern *sparseMatrix) {
+	*k = keptJacobian{lu: newSparseLU(pattern), stale: true}
+}
+
+// renew takes a new attempt, and tells whether its equation is another one.
+func (k *keptJacobian) renew(H float64, degree int) (changed bool) {
+	changed = k.becomes(H, degree)
+	k.stale = k.stale || changed
+	k.fresh, k.wasFresh, k.strikes = false, false, 0
+	return changed
+}
+
+func (k *keptJacobian) needsJacobian() bool { return k.stale }
+
+func (k *keptJacobian) takeJacobian(a *sparseMatrix) error {
+	k.stale = true
+	if err := k.lu.factor(a); err != nil {
+		return err
+	}
+	k.stale, k.fresh = false, true
+	return nil
+}
+
+// apply puts J⁻¹ r into v.
+func (k *keptJacobian) apply(r, v []float64) error {
+	if err := checkFinite(r); err != nil {
+		return err
+	}
+	if k.stale {
+		return errNoJacobian
+	}
+	copy(v, r)
+	k.lu.solve(v)
+	k.wasFresh, k.fresh = k.fresh, false
+	return nil
+}
+
+// judge asks for a refresh unless the contraction is at most limit. Growth with
+// a Jacobian of an earlier iterate is no divergence yet, nor is it the first
+// time with a fresh one, as the correction before may have been a bad one; the
+// second time in a row it is.
+func (k *keptJacobian) judge(theta, limit float64) (diverging bool) {
+	if theta <= limit {
+		k.strikes = 0
+		return false
+	}
+	k.stale = true
+	switch {
+	case theta < 1:
+		k.strikes = 0
+	case k.wasFresh:
+		k.strikes++
+	}
+	return k.strikes >= 2 || math.IsNaN(theta)
+}
+
+func (k *keptJacobian) accept() {}
+
+// reject gives up the Jacobian: it may be why the attempt failed, and the next
+// one has another H anyway.
+func (k *keptJacobian) reject() { k.stale = true }

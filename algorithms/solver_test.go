@@ -1,0 +1,808 @@
+package algorithms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// equation is an interface equation with its solution.
+type equation struct {
+	pattern  *sparseMatrix
+	residual func(z, r []float64)
+	jacobian func(z []float64, j *sparseMatrix)
+	start    []float64
+	solution []float64
+}
+
+// cost is what one attempt took.
+type cost struct {
+	corrections, jacobians int
+	diverged               bool
+}
+
+// attempt drives s from start until the weighted corrections fall below
+// tolerance, which is as meyer stops, and checks what it gave. jacobians bounds
+// the refreshes; the solver then has to do with what it has.
+func (e *equation) attempt(t testing.TB, s interfaceSolver, start []float64, tolerance float64, most, jacobians int) (z []float64, did cost) {
+	t.Helper()
+	n := e.pattern.n
+	z = slices.Clone(start)
+	r, dz := make([]float64, n), make([]float64, n)
+	before := math.NaN()
+	for did.corrections = 0; did.corrections < most; did.corrections++ {
+		e.residual(z, r)
+		if s.needsJacobian() && did.jacobians < jacobians {
+			e.jacobian(z, e.pattern)
+			did.jacobians++
+			if err := s.takeJacobian(e.pattern); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.correct(z, r, dz); err != nil {
+			t.Fatal(err)
+		}
+		norm := 0.0
+		for i := range dz {
+			norm = max(norm, math.Abs(dz[i]))
+		}
+		if norm <= tolerance {
+			return z, did
+		}
+		if !math.IsNaN(before) && s.contraction(norm/before) {
+			did.diverged = true
+			return z, did
+		}
+		before = norm
+		for i := range dz {
+			z[i] += dz[i]
+		}
+	}
+	return z, did
+}
+
+// errorOf is the largest deviation from the solution.
+func (e *equation) errorOf(z []float64) float64 {
+	worst := 0.0
+	for i, v := range z {
+		if d := math.Abs(v - e.solution[i]); !(d <= worst) {
+			worst = d
+		}
+	}
+	return worst
+}
+
+// linearEquation gives r = z − G z − c with a random G whose largest singular
+// value is gain.
+func linearEquation(rng *rand.Rand, n int, gain float64) *equation {
+	g := mat.NewDense(n, n, randomVector(rng, n*n))
+	g.Scale(gain/mat.Norm(g, 2), g)
+	return linearFrom(g, randomVector(rng, n))
+}
+
+func linearFrom(g *mat.Dense, solution []float64) *equation {
+	n := len(solution)
+	e := &equation{solution: solution, start: make([]float64, n)}
+	apply := func(z, r []float64) {
+		for i := range r {
+			r[i] = z[i]
+			for j, v := range z {
+				r[i] -= g.At(i, j) * v
+			}
+		}
+	}
+	c := make([]float64, n)
+	apply(solution, c)
+	e.residual = func(z, r []float64) {
+		apply(z, r)
+		for i := range r {
+			r[i] -= c[i]
+		}
+	}
+	e.pattern = newSparse(n, func(int, int) bool { return true }, func(i, j int) float64 { return 0 })
+	e.jacobian = func(z []float64, a *sparseMatrix) {
+		for j := range n {
+			for i := range n {
+				a.val[j*n+i] = -g.At(i, j)
+				if i == j {
+					a.val[j*n+i]++
+				}
+			}
+		}
+	}
+	return e
+}
+
+// cubicChain gives n unknowns in a row: each is the response to the hard springs
+// d + 0.1 d³ between it and its neighbours, of the given stiffness, with a known
+// solution.
+func cubicChain(n int, stiffness float64) *equation {
+	e := &equation{start: make([]float64, n), solution: make([]float64, n)}
+	for i := range n {
+		e.solution[i] = 1 + 0.5*math.Sin(float64(3*i))
+	}
+	at := func(z []float64, i int) float64 {
+		if i < 0 || i >= n {
+			return 0
+		}
+		return z[i]
+	}
+	phi := func(z []float64, i int) float64 { // the response to the springs on both sides
+		sum := 0.0
+		for _, k := range []int{i - 1, i + 1} {
+			d := at(z, k) - at(z, i)
+			sum += d + 0.1*d*d*d
+		}
+		return stiffness * sum
+	}
+	b := make([]float64, n)
+	for i := range n {
+		b[i] = e.solution[i] - phi(e.solution, i)
+	}
+	e.residual = func(z, r []float64) {
+		for i := range n {
+			r[i] = z[i] - phi(z, i) - b[i]
+		}
+	}
+	e.pattern = tridiagonal(n)
+	e.jacobian = func(z []float64, a *sparseMatrix) {
+		for j := range n {
+			for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
+				slope := func(d float64) float64 { return stiffness * (1 + 0.3*d*d) }
+				if i := a.row[p]; i == j {
+					a.val[p] = 1 + slope(at(z, i-1)-at(z, i)) + slope(at(z, i+1)-at(z, i))
+				} else {
+					a.val[p] = -slope(at(z, j) - at(z, i))
+				}
+			}
+		}
+	}
+	return e
+}
+
+func tridiagonal(n int) *sparseMatrix {
+	a := &sparseMatrix{n: n, colStart: []int{0}}
+	for j := range n {
+		for i := max(0, j-1); i <= min(n-1, j+1); i++ {
+			a.row = append(a.row, i)
+		}
+		a.colStart = append(a.colStart, len(a.row))
+	}
+	a.val = make([]float64, len(a.row))
+	return a
+}
+
+// everySolver gives fresh solvers by name.
+func everySolver() map[string]func() interfaceSolver {
+	return map[string]func() interfaceSolver{
+		"newton":   func() interfaceSolver { return &newton{} },
+		"broyden":  func() interfaceSolver { return &broyden{} },
+		"iqn":      func() interfaceSolver { return &iqn{} },
+		"constant": func() interfaceSolver { return &fixedPoint{relaxation: 0.3} },
+		"aitken":   func() interfaceSolver { return &fixedPoint{} },
+	}
+}
+
+func begun(e *equation, s interfaceSolver) interfaceSolver {
+	s.init(e.pattern)
+	s.begin(0.01, 1)
+	return s
+}
+
+// deaf is a solver that is not told how it does, and so asks for no refresh.
+type deaf struct{ interfaceSolver }
+
+func (deaf) contraction(float64) bool { return false }
+
+// On linear equations each solver ends after the number of corrections that its
+// theory gives.
+func TestSolversOnLinearEquations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for _, n := range []int{1, 2, 3, 5, 8} {
+		for _, gain := range []float64{0.3, 3, 30} {
+			for range 20 {
+				e := linearEquation(rng, n, gain)
+				label := fmt.Sprintf("n = %d, gain %g", n, gain)
+				check := func(name string, s interfaceSolver, corrections, jacobians int, tolerance float64) {
+					t.Helper()
+					z, did := e.attempt(t, begun(e, s), e.start, 0, corrections, jacobians)
+					if d := e.errorOf(z); !(d <= tolerance) {
+						t.Errorf("%s, %s: off by %.2g after %d corrections", name, label, d, did.corrections)
+					}
+				}
+				var f mat.LU
+				j := linearJacobian(e)
+				f.Factorize(j)
+				condition := f.Cond()
+				if condition > 1e4 {
+					continue
+				}
+				check("newton", &newton{}, 1, 1, 1e-13*condition)
+				check("iqn", &iqn{filter: 1e-12}, n+1, 0, 1e-10*condition*condition)
+
+				// Broyden with a first Jacobian that is wrong.
+				exact := e.jacobian
+				e.jacobian = func(z []float64, a *sparseMatrix) {
+					exact(z, a)
+					for p := range a.val {
+						a.val[p] += 0.3 * rng.NormFloat64() / float64(n)
+					}
+				}
+				check("broyden", deaf{&broyden{}}, 2*n, 1, 1e-9*condition*condition)
+			}
+		}
+	}
+	// One unknown: Aitken is the secant method.
+	for _, gain := range []float64{-1e6, -100, -1, 0.5, 0.98, 3} {
+		e := linearFrom(mat.NewDense(1, 1, []float64{gain}), []float64{2})
+		z, _ := e.attempt(t, begun(e, &fixedPoint{}), e.start, 0, 2, 0)
+		if d := e.errorOf(z); !(d <= 1e-9) {
+			t.Errorf("aitken, gain %g: off by %g after two corrections", gain, d)
+		}
+	}
+	// Constant relaxation contracts by |1 − ω(1 − gain)|.
+	for _, omega := range []float64{0.1, 0.5, 1} {
+		e := linearFrom(mat.NewDense(1, 1, []float64{-0.5}), []float64{2})
+		z, _ := e.attempt(t, begun(e, &fixedPoint{relaxation: omega}), e.start, 0, 7, 0)
+		want := 2 * math.Pow(math.Abs(1-omega*1.5), 7)
+		if d := e.errorOf(z); !(math.Abs(d-want) <= 1e-14) {
+			t.Errorf("constant relaxation %g: off by %g, want %g", omega, d, want)
+		}
+	}
+}
+
+func linearJacobian(e *equation) *mat.Dense {
+	e.jacobian(nil, e.pattern)
+	return denseOf(e.pattern)
+}
+
+// On nonlinear equations all solvers that are fit for it find the solution, the
+// better the more they know.
+func TestSolversOnNonlinearEquations(t *testing.T) {
+	type bound struct{ corrections, jacobians int }
+	for _, test := range []struct {
+		n         int
+		stiffness float64
+		want      map[string]bound
+	}{
+		{1, 0.1, map[string]bound{"newton": {8, 1}, "broyden": {4, 1}, "iqn": {5, 0}, "constant": {50, 0}, "aitken": {5, 0}}},
+		{4, 0.1, map[string]bound{"newton": {7, 1}, "broyden": {5, 1}, "iqn": {7, 0}, "constant": {60, 0}, "aitken": {11, 0}}},
+		{4, 3, map[string]bound{"newton": {5, 3}, "broyden": {7, 1}, "iqn": {14, 0}}},
+		{30, 3, map[string]bound{"newton": {5, 3}, "broyden": {11, 1}, "iqn": {44, 0}}},
+		{1000, 10, map[string]bound{"newton": {5, 3}, "broyden": {11, 1}}},
+		{100000, 10, map[string]bound{"newton": {5, 3}, "broyden": {11, 1}}},
+	} {
+		e := cubicChain(test.n, test.stiffness)
+		for name, want := range test.want {
+			z, did := e.attempt(t, begun(e, everySolver()[name]()), e.start, 1e-10, 100, 100)
+			if d := e.errorOf(z); !(d <= 1e-8) || did.corrections > want.corrections || did.jacobians > want.jacobians {
+				t.Errorf("%s, n = %d, stiffness %g: off by %.2g after %d corrections with %d Jacobians; want at most %v",
+					name, test.n, test.stiffness, d, did.corrections, did.jacobians, want)
+			}
+			t.Logf("%s, n = %d, stiffness %g: %d corrections, %d Jacobians", name, test.n, test.stiffness, did.corrections, did.jacobians)
+		}
+	}
+}
+
+// A residual that is not finite is an error that names the entry.
+func TestSolversRefuseWhatIsNotFinite(t *testing.T) {
+	e := cubicChain(5, 1)
+	for name, create := range everySolver() {
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			s := begun(e, create())
+			e.jacobian(e.start, e.pattern)
+			if err := s.takeJacobian(e.pattern); err != nil {
+				t.Fatal(err)
+			}
+			var entry *entryError
+			err := s.correct(e.start, []float64{1, 2, 3, bad, 5}, make([]float64, 5))
+			if !errors.Is(err, errNotFinite) || !errors.As(err, &entry) || entry.index != 3 {
+				t.Errorf("%s, residual %g: error %v", name, bad, err)
+			}
+		}
+	}
+}
+
+// Growth is told from patience: what cannot converge is given up, what only
+// starts badly is not.
+func TestSolversTellDivergence(t *testing.T) {
+	diverges := &equation{
+		pattern:  newSparse(1, nil, func(int, int) float64 { return 0 }),
+		residual: func(z, r []float64) { r[0] = math.Atan(z[0]) },
+		jacobian: func(z []float64, a *sparseMatrix) { a.val[0] = 1 / (1 + z[0]*z[0]) },
+		start:    []float64{3}, solution: []float64{0}, // beyond 1.39 Newton's method diverges
+	}
+	_, did := diverges.attempt(t, begun(diverges, &newton{}), diverges.start, 1e-10, 50, 50)
+	if !did.diverged || did.corrections != 3 || did.jacobians != 3 {
+		t.Errorf("newton on arctan: %+v, want divergence at the second growth with a fresh Jacobian", did)
+	}
+	growing := linearFrom(mat.NewDense(1, 1, []float64{-9}), []float64{1})
+	_, did = growing.attempt(t, begun(growing, &fixedPoint{relaxation: 1}), growing.start, 1e-10, 50, 0)
+	if !did.diverged || did.corrections != fixedPointPatience+1 {
+		t.Errorf("fixed point with gain 9: %+v", did)
+	}
+	z, did := growing.attempt(t, begun(growing, &fixedPoint{}), growing.start, 1e-10, 50, 0)
+	if did.diverged || !(growing.errorOf(z) < 1e-9) {
+		t.Errorf("Aitken with gain 9: %+v", did)
+	}
+
+	for name, create := range everySolver() {
+		// Corrections that grow for ever are given up, soon; those that shrink never are.
+		e := cubicChain(2, 0.1)
+		s := begun(e, create())
+		r, dz := []float64{1, 1}, make([]float64, 2)
+		tell := func(theta float64) bool {
+			if s.needsJacobian() {
+				e.jacobian(e.start, e.pattern)
+				if err := s.takeJacobian(e.pattern); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.correct(e.start, r, dz); err != nil {
+				t.Fatal(err)
+			}
+			return s.contraction(theta)
+		}
+		for range 30 {
+			if tell(0.99) {
+				t.Errorf("%s: a contraction of 0.99 is taken for divergence", name)
+			}
+		}
+		for range 3 {
+			if tell(1.5) && name != "newton" && name != "broyden" || tell(0.5) {
+				t.Errorf("%s: growth now and then is taken for divergence", name)
+			}
+		}
+		given := 0
+		for given < 20 && !tell(1) {
+			given++
+		}
+		if given == 0 || given > 6 {
+			t.Errorf("%s: gives up after %d", name, given)
+		}
+		// The next attempt starts without that.
+		s.reject()
+		s.begin(0.005, 1)
+		if tell(0.5) || tell(1) {
+			t.Errorf("%s: the next attempt is given up at once", name)
+		}
+		if !tell(math.NaN()) {
+			t.Errorf("%s: no divergence told for a contraction that is not a number", name)
+		}
+	}
+}
+
+// The Jacobian is kept over macro steps until H or the degree change, an attempt
+// is rejected, or corrections contract badly.
+func TestJacobianIsKept(t *testing.T) {
+	e := linearEquation(rand.New(rand.NewPCG(1, 1)), 4, 2)
+	for name, limit := range map[string]float64{"newton": newtonRefresh, "broyden": broydenRefresh} {
+		s := everySolver()[name]()
+		s.init(e.pattern)
+		r, dz := []float64{1, 2, 3, 4}, make([]float64, 4)
+		expect := func(when string, want bool) {
+			t.Helper()
+			if got := s.needsJacobian(); got != want {
+				t.Fatalf("%s: needs a Jacobian %s: %t", name, when, got)
+			}
+			if want {
+				if err := s.correct(e.start, r, dz); !errors.Is(err, errNoJacobian) {
+					t.Fatalf("%s: a correction without Jacobian: error %v", name, err)
+				}
+				e.jacobian(nil, e.pattern)
+				if err := s.takeJacobian(e.pattern); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.correct(e.start, r, dz); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.begin(0.1, 2)
+		expect("at first", true)
+		expect("in the next iteration", false)
+		s.contraction(limit)
+		expect("after good contraction", false)
+		s.accept()
+		s.begin(0.1, 2)
+		expect("in the next step", false)
+		s.contraction(math.Nextafter(limit, 1))
+		expect("after bad contraction", true)
+		s.accept()
+		s.begin(0.1, 3)
+		expect("with another degree", true)
+		s.accept()
+		s.begin(0.2, 3)
+		expect("with another H", true)
+		s.reject()
+		s.begin(0.2, 3)
+		expect("after a rejection", true)
+
+		// A singular Jacobian is refused, and asked for again.
+		s.begin(0.3, 3)
+		clear(e.pattern.val)
+		if err := s.takeJacobian(e.pattern); !errors.Is(err, errSingular) {
+			t.Errorf("%s: singular: error %v", name, err)
+		}
+		expect("after a singular one", true)
+	}
+}
+
+// steps solves e again and again with a right side that moves slowly, as macro
+// steps do, and counts all corrections after the first step.
+func steps(t testing.TB, e *equation, s interfaceSolver, count int) (corrections, jacobians int) {
+	t.Helper()
+	s.init(e.pattern)
+	base, z, shift := e.residual, slices.Clone(e.start), 0.0
+	defer func() { e.residual = base }()
+	e.residual = func(z, r []float64) {
+		base(z, r)
+		for i := range r {
+			r[i] -= shift * math.Cos(float64(i))
+		}
+	}
+	for n := range count {
+		shift = 0.05 * float64(n)
+		s.begin(0.01, 1)
+		var did cost
+		if z, did = e.attempt(t, s, z, 1e-9, 100, 100); did.diverged || did.corrections == 100 {
+			t.Fatalf("step %d: %+v", n, did)
+		}
+		s.accept()
+		if n > 0 {
+			corrections += did.corrections
+			jacobians += did.jacobians
+		}
+	}
+	return corrections, jacobians
+}
+
+// What is learnt in one macro step serves in the next ones.
+func TestSolversLearnOverSteps(t *testing.T) {
+	const count = 20
+	e := cubicChain(8, 1)
+	for _, test := range []struct {
+		name                   string
+		s                      interfaceSolver
+		corrections, jacobians int // in count−1 steps, at most
+	}{
+		{"newton", &newton{}, 110, 1},
+		{"broyden", &broyden{}, 105, 0},
+		{"broyden of small memory", &broyden{memory: 3}, 160, 0},
+		{"iqn", &iqn{}, 90, 0},
+		{"iqn of small memory", &iqn{memory: 10}, 130, 0},
+	} {
+		corrections, jacobians := steps(t, e, test.s, count)
+		if corrections > test.corrections || jacobians > test.jacobians {
+			t.Errorf("%s: %d corrections and %d Jacobians after the first step, want at most %d and %d",
+				test.name, corrections, jacobians, test.corrections, test.jacobians)
+		}
+		t.Logf("%s: %d corrections, %d Jacobians", test.name, corrections, jacobians)
+	}
+	forgetful, _ := steps(t, e, &iqn{reuse: -1}, count)
+	learnt, _ := steps(t, e, &iqn{}, count)
+	if !(forgetful > 2*learnt) {
+		t.Errorf("iqn: %d corrections with reuse, %d without", learnt, forgetful)
+	}
+	t.Logf("iqn without reuse: %d", forgetful)
+}
+
+// Units do not matter where weights are given in them: with unknowns and
+// residuals in units that differ by powers of two the iterates are the same bits.
+func TestWeightsMakeUnitsIrrelevant(t *testing.T) {
+	const n, corrections = 6, 9
+	e := cubicChain(n, 1)
+	unit := make([]float64, n)
+	for i := range unit {
+		unit[i] = math.Ldexp(1, 7*i-20)
+	}
+	scaled := &equation{pattern: tridiagonal(n)}
+	physical := make([]float64, n)
+	scaled.residual = func(z, r []float64) {
+		for i := range z {
+			physical[i] = z[i] * unit[i]
+		}
+		e.residual(physical, r)
+		for i := range r {
+			r[i] /= unit[i]
+		}
+	}
+	scaled.jacobian = func(z []float64, a *sparseMatrix) {
+		for i := range z {
+			physical[i] = z[i] * unit[i]
+		}
+		e.jacobian(physical, a)
+		for j := range n {
+			for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
+				a.val[p] *= unit[j] / unit[a.row[p]]
+			}
+		}
+	}
+	for name, create := range everySolver() {
+		iterate := func(e *equation, units []float64) []float64 {
+			s := create()
+			s.init(e.pattern)
+			w, ok := s.(weighted)
+			if ok {
+				weights := make([]float64, n)
+				for i := range weights {
+					weights[i] = (1 + float64(i)) / units[i]
+				}
+				w.weigh(weights)
+			} else if name != "newton" {
+				t.Errorf("%s takes no weights", name)
+			}
+			s.begin(1, 1)
+			z, r, dz := make([]float64, n), make([]float64, n), make([]float64, n)
+			for k := range corrections {
+				e.residual(z, r)
+				if k == 0 && s.needsJacobian() {
+					e.jacobian(z, e.pattern)
+					if err := s.takeJacobian(e.pattern); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := s.correct(z, r, dz); err != nil {
+					t.Fatal(err)
+				}
+				for i := range z {
+					z[i] += dz[i]
+				}
+			}
+			for i := range z {
+				z[i] *= units[i]
+			}
+			return z
+		}
+		one := slices.Repeat([]float64{1}, n)
+		if a, b := iterate(e, one), iterate(scaled, unit); !slices.Equal(a, b) {
+			t.Errorf("%s: %v in one set of units, %v in the other", name, a, b)
+		}
+	}
+}
+
+// IQN keeps no more columns than it may, none that bring nothing new, none of a
+// rejected attempt, of too old steps or of another H.
+func TestIQNColumns(t *testing.T) {
+	const n = 6
+	e := cubicChain(n, 1)
+	s := &iqn{memory: 4, reuse: 2}
+	s.init(e.pattern)
+	rng := rand.New(rand.NewPCG(21, 22))
+	dz := make([]float64, n)
+	iterate := func(times int) {
+		for range times {
+			if err := s.correct(randomVector(rng, n), randomVector(rng, n), dz); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	expect := func(when string, want int) {
+		t.Helper()
+		if s.kept != want {
+			t.Errorf("%d columns %s, want %d", s.kept, when, want)
+		}
+	}
+	s.begin(1, 1)
+	iterate(1)
+	expect("after one iterate", 0)
+	iterate(2)
+	expect("after three iterates", 2)
+	iterate(7)
+	expect("with a full memory", 4)
+	s.reject()
+	expect("after a rejection", 0)
+	s.begin(1, 1)
+	iterate(2)
+	s.accept()
+	s.reject() // of an attempt that never began
+	s.accept()
+	expect("after the first step", 1)
+	s.begin(1, 1)
+	iterate(2)
+	s.accept()
+	expect("after the second step", 2)
+	s.begin(1, 1)
+	s.accept()
+	expect("after the third step", 1)
+	s.begin(1, 1) // not concluded
+	s.begin(1, 1)
+	expect("after the fourth step", 0)
+	iterate(3)
+	s.begin(2, 1)
+	expect("with another H", 0)
+	iterate(3)
+	s.begin(2, 0)
+	expect("with another degree", 0)
+
+	// The same difference twice: the older one goes. A zero difference is none.
+	z, r := randomVector(rng, n), randomVector(rng, n)
+	move := func(by float64) {
+		for i := range z {
+			z[i] += by
+			r[i] += 2 * by * float64(i+1)
+		}
+		if err := s.correct(z, r, dz); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.begin(3, 0)
+	move(1)
+	move(0)
+	expect("after standing still", 0)
+	move(0.5)
+	move(1)
+	move(-2)
+	expect("after moves in one direction", 1)
+
+	// There are never more columns than unknowns.
+	small := cubicChain(2, 1)
+	s = &iqn{filter: 1e-14}
+	s.init(small.pattern)
+	s.begin(1, 1)
+	for range 9 {
+		if err := s.correct(randomVector(rng, 2), randomVector(rng, 2), dz[:2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("of two unknowns", 2)
+}
+
+// Aitken's ω: the formula, its bounds, and what it keeps over steps.
+func TestAitkenRelaxation(t *testing.T) {
+	e := linearFrom(mat.NewDense(1, 1, []float64{0}), []float64{0})
+	s := &fixedPoint{}
+	s.init(e.pattern)
+	next := func(r float64) float64 {
+		t.Helper()
+		dz := make([]float64, 1)
+		if err := s.correct([]float64{0}, []float64{r}, dz); err != nil {
+			t.Fatal(err)
+		}
+		if want := -s.omega * r; dz[0] != want {
+			t.Errorf("correction %g, want −ω r = %g", dz[0], want)
+		}
+		return s.omega
+	}
+	expect := func(when string, got, want float64) {
+		t.Helper()
+		if !(math.Abs(got-want) <= 1e-15*math.Abs(want)) {
+			t.Errorf("ω = %g %s, want %g", got, when, want)
+		}
+	}
+	s.begin(1, 0)
+	expect("at first", next(1), aitkenStart)
+	expect("when the residual turns to −1", next(-1), aitkenStart/2)
+	expect("when the residual stands still", next(-1), aitkenStart/2)
+	expect("when it hardly changes", next(-1-1e-9), aitkenStart/2)
+	expect("when it changes by a thousandth", next(-1+1e-3), aitkenLargest)
+	expect("when it vanishes", next(0), aitkenLargest)
+	expect("after it vanished", next(1), aitkenLargest)
+	s.reject()
+	s.begin(1, 0)
+	expect("after a rejection", next(1), aitkenStart)
+	expect("when it grows by a half", next(1.5), -1)
+	s.accept()
+	s.begin(1, 0)
+	expect("in the next step", next(1), -aitkenStart)
+	expect("when it explodes", next(-1e30), -aitkenLeast)
+}
+
+// After warm-up, no call of a macro step allocates.
+func TestSolversAllocateNothing(t *testing.T) {
+	e := cubicChain(40, 1)
+	for name, create := range everySolver() {
+		s := create()
+		s.init(e.pattern)
+		z, r, dz := make([]float64, 40), make([]float64, 40), make([]float64, 40)
+		weights := slices.Repeat([]float64{2}, 40)
+		step := 0
+		run := func() {
+			step++
+			if w, ok := s.(weighted); ok {
+				w.weigh(weights)
+			}
+			s.begin(float64(1+step/10), 1)
+			for k := range 6 {
+				for i := range z {
+					z[i] = math.Sin(float64(step*k + i))
+				}
+				e.residual(z, r)
+				if s.needsJacobian() {
+					e.jacobian(z, e.pattern)
+					if err := s.takeJacobian(e.pattern); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := s.correct(z, r, dz); err != nil {
+					t.Fatal(err)
+				}
+				s.contraction(0.3)
+			}
+			if step%3 == 0 {
+				s.reject()
+			} else {
+				s.accept()
+			}
+		}
+		for range 60 {
+			run()
+		}
+		if allocs := testing.AllocsPerRun(50, run); allocs != 0 {
+			t.Errorf("%s: %g allocations per macro step", name, allocs)
+		}
+	}
+}
+
+// Vectors of the wrong length are a mistake of the caller.
+func TestSolversRefuseWrongLengths(t *testing.T) {
+	e := cubicChain(3, 1)
+	for name, create := range everySolver() {
+		s := begun(e, create())
+		e.jacobian(e.start, e.pattern)
+		if err := s.takeJacobian(e.pattern); err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range []func(){
+			func() { _ = s.correct(make([]float64, 2), make([]float64, 3), make([]float64, 3)) },
+			func() { _ = s.correct(make([]float64, 3), make([]float64, 4), make([]float64, 3)) },
+			func() { _ = s.correct(make([]float64, 3), make([]float64, 3), nil) },
+			func() {
+				if w, ok := s.(weighted); ok {
+					w.weigh(make([]float64, 2))
+				} else {
+					panic("takes none")
+				}
+			},
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s takes vectors of wrong length", name)
+					}
+				}()
+				call()
+			}()
+		}
+	}
+}
+
+// BenchmarkSolver measures one macro step of five corrections, with a Jacobian
+// kept.
+func BenchmarkSolver(b *testing.B) {
+	for _, n := range []int{10, 1000, 100000} {
+		e := cubicChain(n, 1)
+		z, r, dz := make([]float64, n), make([]float64, n), make([]float64, n)
+		for i := range z {
+			z[i] = math.Sin(float64(i))
+		}
+		e.residual(z, r)
+		e.jacobian(z, e.pattern)
+		for _, name := range []string{"newton", "broyden", "iqn", "aitken"} {
+			s := begun(e, everySolver()[name]())
+			if err := s.takeJacobian(e.pattern); err != nil {
+				b.Fatal(err)
+			}
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					s.begin(0.01, 1)
+					for k := range 5 {
+						z[k%n] += 0.1
+						r[(3*k)%n] += 0.3
+						if err := s.correct(z, r, dz); err != nil {
+							b.Fatal(err)
+						}
+						s.contraction(0.05)
+					}
+					s.accept()
+				}
+			})
+		}
+	}
+}

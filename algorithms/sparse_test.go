@@ -1,0 +1,515 @@
+package algorithms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// newSparse gives the matrix with value(i, j) where has(i, j), and a diagonal.
+func newSparse(n int, has func(i, j int) bool, value func(i, j int) float64) *sparseMatrix {
+	a := &sparseMatrix{n: n, colStart: []int{0}}
+	for j := range n {
+		for i := range n {
+			if i == j || has(i, j) {
+				a.row, a.val = append(a.row, i), append(a.val, value(i, j))
+			}
+		}
+		a.colStart = append(a.colStart, len(a.row))
+	}
+	return a
+}
+
+// denseOf gives the full form of a.
+func denseOf(a *sparseMatrix) *mat.Dense {
+	d := mat.NewDense(a.n, a.n, nil)
+	for j := range a.n {
+		for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
+			d.Set(a.row[p], j, a.val[p])
+		}
+	}
+	return d
+}
+
+func randomSparse(rng *rand.Rand, n int, density float64, diagonal func() float64) *sparseMatrix {
+	return newSparse(n, func(int, int) bool { return rng.Float64() < density }, func(i, j int) float64 {
+		if i == j {
+			return diagonal()
+		}
+		return rng.NormFloat64()
+	})
+}
+
+func randomVector(rng *rand.Rand, n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = rng.NormFloat64()
+	}
+	return v
+}
+
+// The factors solve what a dense elimination with row pivoting solves, to the
+// accuracy that the condition of the matrix leaves.
+func TestSparseLUAgainstDense(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	pow := func(r int) float64 { return math.Pow(10, float64(rng.IntN(2*r+1)-r)) }
+	kinds := []struct {
+		name     string
+		diagonal func() float64
+		modify   func(a *sparseMatrix)
+	}{
+		{"dominant", func() float64 { return 10 + rng.Float64() }, nil},
+		{"random", rng.NormFloat64, nil},
+		{"needs pivots", func() float64 { return 0 }, nil},
+		{"tiny pivots", func() float64 { return 1e-14 * rng.NormFloat64() }, nil},
+		{"identity minus small", func() float64 { return 1 }, func(a *sparseMatrix) {
+			for j := range a.n {
+				for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
+					if a.row[p] != j {
+						a.val[p] *= 1e-3
+					}
+				}
+			}
+		}},
+		{"bad rows", rng.NormFloat64, func(a *sparseMatrix) {
+			s := make([]float64, a.n)
+			for i := range s {
+				s[i] = pow(12)
+			}
+			for p, i := range a.row {
+				a.val[p] *= s[i]
+			}
+		}},
+		{"zeros in the pattern", func() float64 { return 2 }, func(a *sparseMatrix) {
+			for j := range a.n {
+				for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
+					if a.row[p] != j && rng.IntN(2) == 0 {
+						a.val[p] = 0
+					}
+				}
+			}
+		}},
+	}
+	tried := 0
+	for _, kind := range kinds {
+		for _, n := range []int{1, 2, 3, 5, 17, 60, 150} {
+			for _, density := range []float64{1.5 / float64(n), 4 / float64(n), 0.5, 1} {
+				a := randomSparse(rng, n, density, kind.diagonal)
+				if kind.modify != nil {
+					kind.modify(a)
+				}
+				// Rows scaled, as the condition of the task is independent of them.
+				full := denseOf(a)
+				for i := range n {
+					size := mat.Norm(full.RowView(i), math.Inf(1))
+					for j := range n {
+						if size > 0 {
+							full.Set(i, j, full.At(i, j)/size)
+						}
+					}
+				}
+				var reference mat.LU
+				reference.Factorize(full)
+				condition := reference.Cond()
+				f := newSparseLU(a)
+				err := f.factor(a)
+				if condition > 1e10 {
+					continue // judged in TestSparseLUSingular
+				}
+				label := fmt.Sprintf("%s, n = %d, density %.2g, condition %.2g", kind.name, n, density, condition)
+				if err != nil {
+					t.Fatalf("%s: %v", label, err)
+				}
+				tried++
+				want := randomVector(rng, n)
+				b := mat.NewVecDense(n, nil)
+				b.MulVec(denseOf(a), mat.NewVecDense(n, want))
+				got := slices.Clone(b.RawVector().Data)
+				f.solve(got)
+				size := mat.Norm(mat.NewVecDense(n, want), math.Inf(1))
+				for i := range got {
+					if d := math.Abs(got[i] - want[i]); !(d <= 1e-14*float64(n)*condition*size) {
+						t.Fatalf("%s: x[%d] = %g, want %g", label, i, got[i], want[i])
+					}
+				}
+				// Storage is used again without traces of what was in it.
+				again := slices.Clone(b.RawVector().Data)
+				if err := f.factor(a); err != nil {
+					t.Fatal(err)
+				}
+				f.solve(again)
+				if !slices.Equal(got, again) {
+					t.Fatalf("%s: a second factorisation gives other bits", label)
+				}
+			}
+		}
+	}
+	if tried < 100 {
+		t.Errorf("only %d matrices are regular", tried)
+	}
+}
+
+func TestSparseLUSingular(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	full := func(n int) *sparseMatrix { return randomSparse(rng, n, 1, rng.NormFloat64) }
+	at := func(a *sparseMatrix, i, j int) *float64 {
+		p, _ := slices.BinarySearch(a.row[a.colStart[j]:a.colStart[j+1]], i)
+		return &a.val[a.colStart[j]+p]
+	}
+	check := func(label string, a *sparseMatrix, want error, column int) {
+		t.Helper()
+		err := newSparseLU(a).factor(a)
+		var entry *entryError
+		if !errors.Is(err, want) || !errors.As(err, &entry) {
+			t.Errorf("%s: error %v, want %v", label, err, want)
+		} else if column >= 0 && entry.index != column {
+			t.Errorf("%s: column %d, want %d", label, entry.index, column)
+		}
+	}
+	for _, n := range []int{1, 2, 3, 10, 60} {
+		a := full(n)
+		zero := rng.IntN(n)
+		for i := range n {
+			*at(a, i, zero) = 0
+		}
+		check(fmt.Sprintf("zero column, n = %d", n), a, errSingular, zero)
+
+		a = full(n)
+		for j := range n {
+			*at(a, zero, j) = 0
+		}
+		check(fmt.Sprintf("zero row, n = %d", n), a, errSingular, -1)
+
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			a = full(n)
+			*at(a, rng.IntN(n), zero) = bad
+			check(fmt.Sprintf("%g, n = %d", bad, n), a, errNotFinite, zero)
+		}
+		if n < 3 {
+			continue
+		}
+		// Rank n−1 up to rounding, and many times over.
+		for range 200 {
+			a = full(n)
+			c := randomVector(rng, n)
+			for i := range n {
+				sum := 0.0
+				for j := 1; j < n; j++ {
+					sum += c[j] * *at(a, i, j)
+				}
+				*at(a, i, 0) = sum
+			}
+			check(fmt.Sprintf("dependent columns, n = %d", n), a, errSingular, -1)
+		}
+	}
+	// Two outputs that prescribe each other with gain 1: any value solves it.
+	a := newSparse(2, func(int, int) bool { return true }, func(i, j int) float64 { return float64(1 - 2*(i^j)) })
+	check("gain 1", a, errSingular, -1)
+	// Ill scaled, but triangular: regular.
+	a = newSparse(3, func(i, j int) bool { return i < j }, func(i, j int) float64 { return []float64{1e-17, 1e3, 1}[(2*i+j)%3] })
+	if err := newSparseLU(a).factor(a); err != nil {
+		t.Errorf("triangular: %v", err)
+	}
+	// Pivots that look small beside their neighbours, without cancellation: regular.
+	a = newSparse(3, func(int, int) bool { return true }, func(i, j int) float64 {
+		return [][]float64{{1e-300, 1, 1}, {1, 1e-300, 1e-300}, {1, 1, 1e-300}}[i][j]
+	})
+	if err := newSparseLU(a).factor(a); err != nil {
+		t.Errorf("large ratios: %v", err)
+	}
+	// Finite entries with factors that are not.
+	a = newSparse(2, func(int, int) bool { return true }, func(i, j int) float64 {
+		return [][]float64{{1e-300, 1e-305}, {1e-300, 1e-300}}[i][j] * 1e300
+	})
+	if err := newSparseLU(a).factor(a); err != nil {
+		t.Errorf("small ratios: %v", err)
+	}
+}
+
+// chainMatrix is the Jacobian of a chain of blocks with two unknowns each, which
+// depend on both neighbours.
+func chainMatrix(blocks int, seed uint64) *sparseMatrix {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	a := &sparseMatrix{n: 2 * blocks, colStart: []int{0}}
+	for j := range a.n {
+		b := j / 2
+		for i := max(0, 2*b-2); i < min(a.n, 2*b+4); i++ {
+			a.row = append(a.row, i)
+			if i == j {
+				a.val = append(a.val, 1)
+			} else {
+				a.val = append(a.val, 0.3*rng.NormFloat64())
+			}
+		}
+		a.colStart = append(a.colStart, len(a.row))
+	}
+	return a
+}
+
+// shuffled gives a with its unknowns in random order.
+func shuffled(a *sparseMatrix, seed uint64) *sparseMatrix {
+	to := rand.New(rand.NewPCG(seed, 1)).Perm(a.n)
+	from := make([]int, a.n)
+	for i, k := range to {
+		from[k] = i
+	}
+	type element struct {
+		row int
+		val float64
+	}
+	b := &sparseMatrix{n: a.n, colStart: []int{0}}
+	for j := range a.n {
+		var column []element
+		for p := a.colStart[from[j]]; p < a.colStart[from[j]+1]; p++ {
+			column = append(column, element{to[a.row[p]], a.val[p]})
+		}
+		slices.SortFunc(column, func(x, y element) int { return x.row - y.row })
+		for _, e := range column {
+			b.row, b.val = append(b.row, e.row), append(b.val, e.val)
+		}
+		b.colStart = append(b.colStart, len(b.row))
+	}
+	return b
+}
+
+// Work and storage of a chain grow in proportion to its length, however its
+// unknowns are numbered.
+func TestChainIsLinear(t *testing.T) {
+	for _, numbered := range []string{"along", "at random"} {
+		last, lastSolve, lastFill := 0.0, 0.0, 0.0
+		for _, blocks := range []int{300, 600, 1200, 2400} {
+			a := chainMatrix(blocks, 7)
+			if numbered == "at random" {
+				a = shuffled(a, uint64(blocks))
+			}
+			f := newSparseLU(a)
+			if err := f.factor(a); err != nil {
+				t.Fatal(err)
+			}
+			f.solve(make([]float64, a.n))
+			factor, solve := f.operations()
+			each, eachSolve := float64(factor)/float64(blocks), float64(solve)/float64(blocks)
+			fill := float64(len(f.lRow)+len(f.uRow)) / float64(blocks)
+			if each > 200 || eachSolve > 60 {
+				t.Errorf("%s, %d blocks: %.1f operations per block to factor, %.1f to solve", numbered, blocks, each, eachSolve)
+			}
+			if last > 0 && (math.Abs(each/last-1) > 0.02 || math.Abs(eachSolve/lastSolve-1) > 0.02 || math.Abs(fill/lastFill-1) > 0.02) {
+				t.Errorf("%s, %d blocks: %.2f, %.2f operations and %.2f entries per block; %.2f, %.2f and %.2f with half of them",
+					numbered, blocks, each, eachSolve, fill, last, lastSolve, lastFill)
+			}
+			t.Logf("%s, %d blocks: %.1f, %.1f operations and %.1f entries per block", numbered, blocks, each, eachSolve, fill)
+			last, lastSolve, lastFill = each, eachSolve, fill
+		}
+	}
+}
+
+// A hub that everything depends on comes last, and costs one full row and column.
+func TestHubComesLast(t *testing.T) {
+	const n, hub = 20000, 37
+	a := &sparseMatrix{n: n, colStart: []int{0}}
+	for j := range n {
+		rows := []int{min(j, hub), max(j, hub)}
+		if j == hub {
+			rows = make([]int, n)
+			for i := range rows {
+				rows[i] = i
+			}
+		}
+		for _, i := range rows {
+			a.row = append(a.row, i)
+			if i == j {
+				a.val = append(a.val, 2)
+			} else {
+				a.val = append(a.val, 1/float64(n))
+			}
+		}
+		a.colStart = append(a.colStart, len(a.row))
+	}
+	f := newSparseLU(a)
+	if err := f.factor(a); err != nil {
+		t.Fatal(err)
+	}
+	if f.order[n-1] != hub {
+		t.Errorf("the hub is eliminated at place %d of %d", slices.Index(f.order, hub), n)
+	}
+	if entries := len(f.lRow) + len(f.uRow); entries != 2*(n-1) {
+		t.Errorf("%d entries off the diagonal of the factors, want %d", entries, 2*(n-1))
+	}
+}
+
+// The order is a permutation, the same in each call, and fills in as little as
+// the best order does where that is known.
+func TestMinimumDegree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, test := range []struct {
+		name string
+		a    *sparseMatrix
+		fill int // below the diagonal; -1 = any
+	}{
+		{"empty", &sparseMatrix{colStart: []int{0}}, 0},
+		{"one", newSparse(1, nil, func(int, int) float64 { return 1 }), 0},
+		{"path", newSparse(50, func(i, j int) bool { return i == j+1 || j == i+1 }, func(int, int) float64 { return 1 }), 49},
+		{"path given by half", newSparse(50, func(i, j int) bool { return i == j+1 }, func(int, int) float64 { return 1 }), 49},
+		{"ring", newSparse(50, func(i, j int) bool { return (i+1)%50 == j }, func(int, int) float64 { return 1 }), 97},
+		{"tree", newSparse(63, func(i, j int) bool { return (i-1)/2 == j && i > 0 }, func(int, int) float64 { return 1 }), 62},
+		{"full", newSparse(30, func(int, int) bool { return true }, func(int, int) float64 { return 1 }), 435},
+		{"random", randomSparse(rng, 200, 0.02, rng.NormFloat64), -1},
+		{"shuffled chain", shuffled(chainMatrix(100, 1), 2), -1},
+	} {
+		order, fill := minimumDegree(test.a)
+		sorted := slices.Clone(order)
+		slices.Sort(sorted)
+		for i, v := range sorted {
+			if i != v {
+				t.Fatalf("%s: %v is no permutation", test.name, order)
+			}
+		}
+		if len(order) != test.a.n {
+			t.Errorf("%s: %d of %d ordered", test.name, len(order), test.a.n)
+		}
+		if test.fill >= 0 && fill != test.fill {
+			t.Errorf("%s: %d entries, want %d", test.name, fill, test.fill)
+		}
+		if again, _ := minimumDegree(test.a); !slices.Equal(order, again) {
+			t.Errorf("%s: two calls order differently", test.name)
+		}
+		if want := symbolicFill(test.a, order); fill != want {
+			t.Errorf("%s: %d entries told, the elimination game gives %d", test.name, fill, want)
+		}
+	}
+}
+
+// symbolicFill plays the elimination game on the graph of A + Aᵀ.
+func symbolicFill(a *sparseMatrix, order []int) int {
+	adjacent := make([]map[int]bool, a.n)
+	for i := range adjacent {
+		adjacent[i] = map[int]bool{}
+	}
+	for j := range a.n {
+		for _, i := range a.row[a.colStart[j]:a.colStart[j+1]] {
+			if i != j {
+				adjacent[i][j], adjacent[j][i] = true, true
+			}
+		}
+	}
+	fill := 0
+	for _, p := range order {
+		fill += len(adjacent[p])
+		for i := range adjacent[p] {
+			for j := range adjacent[p] {
+				if i != j {
+					adjacent[i][j] = true
+				}
+			}
+			delete(adjacent[i], p)
+		}
+	}
+	return fill
+}
+
+func TestSparseLUAllocatesNothing(t *testing.T) {
+	a := chainMatrix(300, 3)
+	f := newSparseLU(a)
+	b := make([]float64, a.n)
+	if allocs := testing.AllocsPerRun(10, func() {
+		if err := f.factor(a); err != nil {
+			t.Fatal(err)
+		}
+		f.solve(b)
+	}); allocs != 0 {
+		t.Errorf("%g allocations", allocs)
+	}
+}
+
+// FuzzSparseLU: whatever the entries, the factors either solve the system or
+// say at which column they do not exist.
+func FuzzSparseLU(f *testing.F) {
+	f.Add([]byte{4, 0x13, 0x80, 0x40, 0x20, 0xff, 0x01}, uint64(1))
+	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
+		if len(data) < 2 {
+			return
+		}
+		n := int(data[0])%12 + 1
+		next := 0
+		take := func() int {
+			next++
+			return int(data[1+next%(len(data)-1)]) + int(seed>>(uint(next)%57))&3
+		}
+		a := newSparse(n, func(int, int) bool { return take()%3 == 0 }, func(int, int) float64 {
+			switch b := take(); {
+			case b%16 == 0:
+				return 0
+			case b == 251:
+				return math.Inf(1)
+			case b == 253:
+				return 1e20
+			case b == 254:
+				return 1e-20
+			default:
+				return float64(b%15) - 7
+			}
+		})
+		lu := newSparseLU(a)
+		if err := lu.factor(a); err != nil {
+			var e *entryError
+			if !errors.As(err, &e) || e.index < 0 || e.index >= n {
+				t.Fatal(err)
+			}
+			return
+		}
+		b := make([]float64, n)
+		for i := range b {
+			b[i] = float64(i%3 - 1)
+		}
+		x := slices.Clone(b)
+		lu.solve(x)
+		got, largest, size := make([]float64, n), make([]float64, n), 0.0
+		for j := range n {
+			size = max(size, math.Abs(x[j]))
+			for p := a.colStart[j]; p < a.colStart[j+1]; p++ {
+				got[a.row[p]] += a.val[p] * x[j]
+				largest[a.row[p]] = max(largest[a.row[p]], math.Abs(a.val[p]))
+			}
+		}
+		// The backward error, row by row.
+		growth := math.Pow(1+1/pivotPreference, float64(n))
+		for i := range b {
+			bound := 1e-15 * growth * (1 + largest[i]*size)
+			if d := math.Abs(got[i] - b[i]); d > bound {
+				t.Fatalf("residual %g in row %d of %v %v: x = %v", d, i, a.row, a.val, x)
+			}
+		}
+	})
+}
+
+func BenchmarkSparseLU(b *testing.B) {
+	for _, blocks := range []int{10, 300, 2400, 50000} {
+		a := chainMatrix(blocks, 3)
+		f := newSparseLU(a)
+		x := make([]float64, a.n)
+		b.Run(fmt.Sprintf("order/%d", a.n), func(b *testing.B) {
+			for b.Loop() {
+				minimumDegree(a)
+			}
+		})
+		b.Run(fmt.Sprintf("factor/%d", a.n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := f.factor(a); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("solve/%d", a.n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f.solve(x)
+			}
+		})
+	}
+}
