@@ -66,10 +66,10 @@ func (c *energyCorrection) init(x *master.Exec) {
 //	R < 1: μ = μ_SR or μ_SR R                  (21)
 func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why string) {
 	for _, p := range b.pairs {
-		for _, side := range [][3]int{{p.flowIn, p.effort, p.flow}, {p.effortIn, p.flow, p.effort}} {
-			in, out, other := side[0], side[1], side[2]
-			feeds, assumed := feedsThrough(sys, in, out)
-			if !feeds {
+		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
+			out, other := side[0], side[1]
+			in, assumed := feedsThrough(sys, ownerOf(sys.OutAt, other), out)
+			if in < 0 {
 				continue
 			}
 			why = "direct feedthrough of " + sys.InName(in) + " to " + sys.OutName(out)
@@ -91,20 +91,22 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 	return 0, "no direct feedthrough within the bond: the coupling adds no energy that is to be removed"
 }
 
-// feedsThrough tells whether output y of a subsystem depends directly on its input u.
-func feedsThrough(sys *master.System, u, y int) (feeds, assumed bool) {
-	i := ownerOf(sys.InAt, u)
+// feedsThrough gives an input on which output y depends directly and that
+// subsystem from feeds, be it a displacement beside the velocity of a bond; −1 =
+// there is none. assumed tells that the dependencies are not declared.
+func feedsThrough(sys *master.System, from, y int) (input int, assumed bool) {
+	i := ownerOf(sys.OutAt, y)
 	f := &sys.Infos[i].Step
 	out := y - sys.OutAt[i]
 	if out >= len(f.On) {
-		return false, false
+		return -1, false
 	}
 	for _, in := range f.On[out] {
-		if in == u-sys.InAt[i] {
-			return true, f.Assumed != nil && f.Assumed[out]
+		if k := sys.InAt[i] + in; k < sys.InAt[i+1] && sys.SourceSubsystem(k) == from {
+			return k, f.Assumed != nil && f.Assumed[out]
 		}
 	}
-	return false, false
+	return -1, false
 }
 
 // apply sets the additional actions of the step of size H that begins now.
