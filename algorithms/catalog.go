@@ -35,7 +35,6 @@ type settings struct {
 	Config
 	substepsGiven bool
 	deliveryGiven bool
-	solverGiven   []string // parameters of the solver that were given
 	discard       master.DiscardPolicy
 }
 

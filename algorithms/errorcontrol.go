@@ -122,10 +122,7 @@ type errorControl struct {
 	e, w     []float64 // scratch over the variables judged
 	scratch  []float64
 	asked    bool // the last attempt asked for its repetition
-	step     struct {
-		H     float64
-		order int
-	}
+	next     decision
 }
 
 func (j *errorControl) check(*master.System) error { return nil }
@@ -179,13 +176,15 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	j.middleAt = math.NaN()
 	j.past = history{times: make([]float64, maxPoints+1), values: make([][]float64, maxPoints+1)}
 	j.e, j.w, j.scratch = make([]float64, n), make([]float64, n), make([]float64, n)
-	first, order := j.config.H0, j.fixed
-	j.steps = newStepControl(controlConfig{
+	j.steps = &stepControl{config: controlConfig{
 		Safety: j.config.Safety, RatioMin: j.config.RatioMin, RatioMax: j.config.RatioMax,
-		HMin: j.config.HMin, HMax: j.config.HMax, H0: first, MaxOrder: j.config.MaxOrder,
-		FixedOrder: j.config.FixedOrder, FixedStep: j.config.FixedStep, Order: order,
-	})
-	_, j.coupling.order = j.steps.start()
+		HMin: j.config.HMin, HMax: j.config.HMax, MaxOrder: j.config.MaxOrder,
+		FixedOrder: j.config.FixedOrder, FixedStep: j.config.FixedStep,
+	}}
+	j.coupling.order = 0
+	if j.config.FixedOrder {
+		j.coupling.order = j.fixed
+	}
 	return nil
 }
 
@@ -246,7 +245,7 @@ func (j *errorControl) pointsNeeded(k int) int {
 func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
 	k := j.coupling.order
 	judged := j.in.points >= j.pointsNeeded(k)
-	outcome := attemptOutcome{t: t, H: H, order: k, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}}
+	outcome := attemptOutcome{H: H, order: k, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}}
 	e, err := j.solve(ctx, x, t, H, k, judged)
 	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
 	switch {
@@ -280,7 +279,7 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 	if err != nil {
 		return trial, fmt.Errorf("t = %.12g s: %w", t, err)
 	}
-	j.step.H, j.step.order = next.H, next.order
+	j.next = next
 	j.asked = !stands
 	trial.Next = next.H
 	if !stands {
@@ -425,21 +424,11 @@ func (j *errorControl) factors(H float64, k int) (pos, vel float64) {
 	return pos, vel // (19), (20)
 }
 
-func (e errorNorms) largest() float64 {
-	v := math.NaN()
-	for _, n := range [...]float64{e.pos, e.vel, e.u} {
-		if math.IsNaN(v) || n > v {
-			v = n
-		}
-	}
-	return v
-}
-
 func (j *errorControl) accept(x *master.Exec, t float64) {
 	if !math.IsNaN(j.middleAt) {
 		j.in.push(j.middleAt, j.middle)
 	}
-	j.coupling.order = j.step.order
+	j.coupling.order = j.next.order
 }
 
 // reject takes note that the step is repeated; a subsystem that discarded it
@@ -447,10 +436,10 @@ func (j *errorControl) accept(x *master.Exec, t float64) {
 func (j *errorControl) reject(t, H float64) {
 	if j.asked {
 		j.asked = false
-		j.coupling.order = j.step.order
+		j.coupling.order = j.next.order
 		return
 	}
-	outcome := attemptOutcome{t: t, H: H, order: j.coupling.order, result: discarded,
+	outcome := attemptOutcome{H: H, order: j.coupling.order, result: stepDiscarded,
 		norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}}
 	for i, u := range j.entries {
 		j.w[i] = j.tol.input(u, j.in.values[0][u])

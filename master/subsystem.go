@@ -27,7 +27,6 @@ type Port struct {
 	Discrete bool
 	// Nominal is the typical magnitude of a Real; 0 counts as 1.
 	Nominal float64
-	Level   Level
 }
 
 // Values holds signals by kind. Within a kind the order is that of the ports.
@@ -269,18 +268,4 @@ func As[T any](s Subsystem) (T, bool) {
 	}
 	var none T
 	return none, false
-}
-
-type Level uint8
-
-const (
-	NoLevel Level = iota
-	Position
-	Velocity
-)
-
-type StateInfo struct{ Name string }
-type Linearizer interface {
-	States() []StateInfo
-	Linearize(dx, du, dxdot, dy []float64) error
 }

@@ -301,31 +301,3 @@ func (f *Faulty) Outputs(y []float64) error {
 	}
 	return err
 }
-
-// States names the states.
-func (l *Linear) States() []master.StateInfo { return make([]master.StateInfo, l.n) }
-
-// Linearize gives the derivatives of the state space.
-func (l *Linear) Linearize(dx, du, dxdot, dy []float64) error {
-	for i := range dxdot {
-		dxdot[i] = 0
-		for j, v := range dx {
-			dxdot[i] += l.a.At(i, j) * v
-		}
-		for j, v := range du {
-			dxdot[i] += l.b.At(i, j) * v
-		}
-	}
-	for i := range dy {
-		dy[i] = 0
-		for j, v := range dx {
-			dy[i] += l.c.At(i, j) * v
-		}
-		for j, v := range du {
-			if l.d != nil {
-				dy[i] += l.d.At(i, j) * v
-			}
-		}
-	}
-	return nil
-}

@@ -1,0 +1,97 @@
+package algorithms
+
+import "math"
+
+// wrms is the weighted root mean square norm (25) of meyer; 0 of nothing. What
+// is 0 counts as 0 whatever its weight.
+func wrms(e, w []float64) float64 {
+	if len(e) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for i, v := range e {
+		if v == 0 {
+			continue
+		}
+		q := v / w[i]
+		sum += float64(q * q)
+	}
+	return math.Sqrt(sum / float64(len(e)))
+}
+
+// errorConstants gives C_pos^j (17) and C_vel^j (20) of meyer for the polynomial
+//
+//	L^j(t) = Π_{i<j} (t − T_{N−i}) / (T_{N+1} − T_{N−i})
+//
+// on T_{N+1} = times[0] + H, T_N = times[0], T_{N−1} = times[1], …; with
+// s = (t − T_N)/H the integrals of its powers are exact.
+func errorConstants(j int, H float64, times []float64) (pos, vel float64) {
+	var p [maxNodes + 2]float64
+	p[0] = 1
+	for i := range j {
+		a := (times[0] - times[i]) / H
+		for m := i + 1; m >= 0; m-- {
+			v := float64(a * p[m])
+			if m > 0 {
+				v += p[m-1]
+			}
+			p[m] = v / (1 + a)
+		}
+	}
+	for m := range j + 1 {
+		vel += p[m] / float64(m+1)
+		pos += p[m] / float64((m+1)*(m+2))
+	}
+	return pos, vel
+}
+
+// history holds values of the coupling variables at past points, newest first.
+type history struct {
+	times  []float64
+	values [][]float64
+}
+
+// holds tells whether there are enough points for a polynomial of degree j.
+func (h history) holds(j int) bool { return len(h.times) > j }
+
+// scaledDerivative gives SDN(j) of meyer 5.2.2: the norm of H^j P^(j), with P the
+// polynomial of degree j through the newest points, over some entries with
+// weights w.
+func (h history) scaledDerivative(j int, H float64, entries []int, w, scratch []float64) float64 {
+	scale := 1.0
+	for i := range j {
+		scale *= H * float64(i+1)
+	}
+	return h.differences(j, scale, entries, w, scratch)
+}
+
+// aPriori gives the norm of the estimate (31) of meyer for the next step of size
+// H with polynomials of degree k.
+func (h history) aPriori(k int, H float64, entries []int, w, scratch []float64) float64 {
+	scale := 1.0
+	for i := range k + 1 {
+		scale *= h.times[0] + H - h.times[i]
+	}
+	return h.differences(k+1, scale, entries, w, scratch)
+}
+
+// differences gives the norm of scale times the divided differences of order j,
+// which are the j-th derivatives over j!.
+func (h history) differences(j int, scale float64, entries []int, w, scratch []float64) float64 {
+	var c [maxPoints + 1]float64
+	for i := range j + 1 {
+		c[i] = scale
+		for m := range j + 1 {
+			if m != i {
+				c[i] /= h.times[i] - h.times[m]
+			}
+		}
+	}
+	for n, u := range entries {
+		scratch[n] = 0
+		for i := range j + 1 {
+			scratch[n] += float64(c[i] * h.values[i][u])
+		}
+	}
+	return wrms(scratch[:len(entries)], w)
+}
