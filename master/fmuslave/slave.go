@@ -23,13 +23,17 @@ type Value struct {
 
 // Config says which FMU becomes which subsystem.
 type Config struct {
-	Name      string // of the component
-	FMU       *fmi.FMU
-	Inputs    []string // variables that the master drives
-	Outputs   []string // variables that are coupled or recorded
-	Watch     []string // further variables that are recorded
-	Starts    []Value  // parameters and start values that override the document's
-	Stateless bool     // outputs are a function of the inputs of the same instant
+	Name    string // of the component
+	FMU     *fmi.FMU
+	Inputs  []string // variables that the master drives
+	Outputs []string // variables that are coupled or recorded
+	Watch   []string // further variables that are recorded
+	// Monitor lists further Reals that are read with the outputs at each step,
+	// after the initialisation: of those that are no outputs here an internal
+	// port is made, behind the outputs.
+	Monitor   []Monitored
+	Starts    []Value // parameters and start values that override the document's
+	Stateless bool    // outputs are a function of the inputs of the same instant
 	Options   fmi.InstanceOptions
 	// Cache is the folder for what is measured about the FMU, see CacheDir;
 	// "" measures each time.
@@ -37,11 +41,18 @@ type Config struct {
 	Quirks Quirk
 }
 
+// Monitored is a variable that an algorithm wants to see.
+type Monitored struct {
+	Variable string
+	Level    master.Level // NoLevel = as the description tells
+}
+
 // Slave is an FMU as a subsystem.
 type Slave struct {
 	config  Config
 	info    master.Info
-	in, out []signal // Reals
+	in, out []signal // Reals; out holds the outputs, then what is only monitored
+	coupled int      // those of out that are outputs
 	watch   []signal
 	starts  startValues
 
@@ -51,14 +62,16 @@ type Slave struct {
 	// be read (fmi2 39), stepPlan after it, which has the watched variables
 	// behind the outputs. Strings do not fit into the crossing of the step.
 	initPlan, stepPlan fmi.StepPlan
+	linear             linearization
 	stringInVR         []fmi.ValueReference
 	stringOutVR        []fmi.ValueReference // outputs first, then watched variables
 	outStrings         int                  // those that are outputs
 
-	instance *fmi.Instance
-	stepper  *fmi.Stepper
-	before   uint64 // ticks that the instance took before its first step
-	stringIn []string
+	instance   *fmi.Instance
+	experiment master.Experiment // that the instance was told
+	stepper    *fmi.Stepper
+	before     uint64 // ticks that the instance took before its first step
+	stringIn   []string
 	// stringOut is as long as what is read now: without the watched variables
 	// in initialisation mode.
 	stringOut    []string
@@ -78,6 +91,7 @@ var (
 	_ master.Substepper            = (*Slave)(nil)
 	_ master.StateSaver            = (*Slave)(nil)
 	_ master.DirectionalDeriver    = (*Slave)(nil)
+	_ master.Linearizer            = (*Slave)(nil)
 	_ master.Watcher               = (*Slave)(nil)
 	_ master.GroupStepper          = (*Slave)(nil)
 	_ master.Meter                 = (*Slave)(nil)
@@ -95,6 +109,7 @@ func New(c Config) (*Slave, error) {
 		return nil, err
 	}
 	s.planStep()
+	s.planLinearization()
 	return s, nil
 }
 
@@ -107,7 +122,7 @@ func (s *Slave) planStep() {
 	p.RealIn = references(s.in, master.Real)
 	p.IntegerIn = references(s.discreteIn, master.Integer)
 	p.BooleanIn = references(s.discreteIn, master.Boolean)
-	p.RealOut = references(s.out, master.Real)
+	p.RealOut = references(s.out[:s.coupled], master.Real)
 	p.IntegerOut = references(s.discreteOut, master.Integer)
 	p.BooleanOut = references(s.discreteOut, master.Boolean)
 	s.stringInVR = references(s.discreteIn, master.String)
@@ -115,7 +130,7 @@ func (s *Slave) planStep() {
 	s.outStrings = len(s.stringOutVR)
 
 	s.stepPlan = *p
-	s.stepPlan.RealOut = slices.Concat(p.RealOut, references(s.watch, master.Real))
+	s.stepPlan.RealOut = slices.Concat(references(s.out, master.Real), references(s.watch, master.Real))
 	s.stepPlan.IntegerOut = slices.Concat(p.IntegerOut, references(s.watch, master.Integer))
 	s.stepPlan.BooleanOut = slices.Concat(p.BooleanOut, references(s.watch, master.Boolean))
 	s.stringOutVR = slices.Concat(s.stringOutVR, references(s.watch, master.String))
@@ -136,7 +151,7 @@ func references(list []signal, kind master.Kind) []fmi.ValueReference {
 // EnterInit instantiates the FMU, sets parameters and start values and enters
 // initialisation mode (fmi2 40–42).
 func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
-	s.stepper, s.stale, s.before = nil, false, 0
+	s.stepper, s.stale, s.before, s.experiment = nil, false, 0, e
 	s.stepPlan.DerivativeOrders = 0
 	if err := s.probeInputDerivatives(e); err != nil {
 		return err
@@ -420,7 +435,8 @@ func (s *Slave) await(ctx context.Context) error {
 	}
 }
 
-// Outputs copies the outputs at the communication point that the FMU is at.
+// Outputs copies the outputs at the communication point that the FMU is at. In
+// initialisation mode it leaves the entries of internal ports as they are.
 func (s *Slave) Outputs(y []float64) error {
 	if err := s.refresh(); err != nil {
 		return err
@@ -447,7 +463,7 @@ func (s *Slave) Watched(v *master.Values) error {
 	if err := s.refresh(); err != nil {
 		return err
 	}
-	copy(v.Real, s.stepper.RealOut[len(s.initPlan.RealOut):])
+	copy(v.Real, s.stepper.RealOut[len(s.out):])
 	copy(v.Integer, s.stepper.IntegerOut[len(s.initPlan.IntegerOut):])
 	for i, b := range s.stepper.BooleanOut[len(s.initPlan.BooleanOut):] {
 		v.Boolean[i] = b != 0
@@ -484,11 +500,6 @@ func (s *Slave) FreeState(state master.State) error {
 		return nil
 	}
 	return s.instance.FreeFMUState(state.(*fmi.FMUState))
-}
-
-// DirectionalDerivative gives dy = ∂y/∂u · du.
-func (s *Slave) DirectionalDerivative(du, dy []float64) error {
-	return s.instance.GetDirectionalDerivative(s.initPlan.RealOut, s.initPlan.RealIn, du, dy)
 }
 
 // Seconds is the time spent inside the FMU since its initialisation.

@@ -1,0 +1,250 @@
+package fmuslave
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+)
+
+// linearization is what the FMU is asked for its directional derivatives, in one
+// call: unknown by known. The derivatives of the states come first among the
+// unknowns, the outputs last, and what is both between them, so that either can
+// be had alone; among the knowns the inputs stand before the states.
+type linearization struct {
+	states         []master.StateInfo
+	unknown, known []fmi.ValueReference
+	rates          int       // unknowns that are derivatives of states
+	outputs        int       // index of the first unknown that is an output
+	inputs         int       // knowns that are inputs
+	seed, slope    []float64 // over known and unknown
+	rateAt, outAt  []slopeAt // of each derivative and output
+
+	probed  [2]bool // whether the FMU was tried: without states, with them
+	refused [2]error
+}
+
+// slopeAt tells where a slope is found. A variable that is a state itself
+// follows that state and no input, which needs no call.
+type slopeAt struct{ unknown, state int } // -1 = not there
+
+func (a slopeAt) of(slope, dx []float64) float64 {
+	switch {
+	case a.unknown >= 0:
+		return slope[a.unknown]
+	case a.state >= 0 && dx != nil:
+		return dx[a.state]
+	case a.state >= 0:
+		return 0
+	}
+	return math.NaN()
+}
+
+// continuousStates gives the states that ModelStructure/Derivatives names, each
+// once, and the derivative of each (fmi2 26).
+func continuousStates(d *fmi.ModelDescription) (rates, states []*fmi.ScalarVariable) {
+	seen := map[fmi.ValueReference]bool{}
+	for _, e := range d.Derivatives {
+		rate := &d.Variables[e.Index-1]
+		if rate.Derivative == 0 {
+			continue
+		}
+		x := &d.Variables[rate.Derivative-1]
+		if seen[x.ValueReference] {
+			continue
+		}
+		seen[x.ValueReference] = true
+		rates, states = append(rates, rate), append(states, x)
+	}
+	return rates, states
+}
+
+// planLinearization lists states, unknowns and knowns. Between steps the
+// unknowns may be Real outputs and the derivatives in ModelStructure, the knowns
+// Real inputs and continuous states (fmi2 60): another variable that is
+// monitored has no slope.
+func (s *Slave) planLinearization() {
+	l := &s.linear
+	*l = linearization{}
+	if !s.info.Caps.DirectionalDerivative {
+		return
+	}
+	rates, states := continuousStates(s.config.FMU.Description)
+	stateAt := make(map[fmi.ValueReference]int, len(states))
+	for i, x := range states {
+		info := master.StateInfo{Name: x.Name, Derivative: rates[i].Name}
+		if x.Real.Nominal != nil {
+			info.Nominal = *x.Real.Nominal
+		}
+		l.states = append(l.states, info)
+		stateAt[x.ValueReference] = i
+	}
+	unknownAt := map[fmi.ValueReference]int{}
+	ask := func(v *fmi.ScalarVariable) {
+		r := v.ValueReference
+		_, state := stateAt[r]
+		if _, asked := unknownAt[r]; !asked && !state {
+			unknownAt[r] = len(l.unknown)
+			l.unknown = append(l.unknown, r)
+		}
+	}
+	isOut := make(map[fmi.ValueReference]bool, len(s.out))
+	for _, g := range s.out {
+		isOut[g.variable.ValueReference] = true
+	}
+	for _, v := range rates {
+		if !isOut[v.ValueReference] {
+			ask(v)
+		}
+	}
+	l.outputs = len(l.unknown)
+	for _, v := range rates {
+		ask(v)
+	}
+	l.rates = len(l.unknown)
+	for _, g := range s.out {
+		if g.variable.Causality == fmi.Output {
+			ask(g.variable)
+		}
+	}
+	at := func(v *fmi.ScalarVariable) slopeAt {
+		a := slopeAt{-1, -1}
+		if k, ok := unknownAt[v.ValueReference]; ok {
+			a.unknown = k
+		}
+		if k, ok := stateAt[v.ValueReference]; ok {
+			a.state = k
+		}
+		return a
+	}
+	for _, v := range rates {
+		l.rateAt = append(l.rateAt, at(v))
+	}
+	for _, g := range s.out {
+		l.outAt = append(l.outAt, at(g.variable))
+	}
+	l.inputs = len(s.in)
+	l.known = references(s.in, master.Real)
+	for _, x := range states {
+		l.known = append(l.known, x.ValueReference)
+	}
+	l.seed, l.slope = make([]float64, len(l.known)), make([]float64, len(l.unknown))
+}
+
+// States lists the continuous states that ModelStructure/Derivatives names,
+// none without directional derivatives.
+func (s *Slave) States() []master.StateInfo { return s.linear.states }
+
+// Linearize gives the derivatives in one call of the FMU; none is made for what
+// is a state itself. What an FMU refuses leaves it in a state that only a restore
+// leads out of, so the first call tries it on an instance of its own.
+func (s *Slave) Linearize(dx, du, dxdot, dy []float64) error {
+	l := &s.linear
+	switch {
+	case !s.info.Caps.DirectionalDerivative:
+		return fmt.Errorf("%w: the FMU gives no directional derivatives", master.ErrCapability)
+	case s.instance.State() == fmi.StateInitialization:
+		return fmt.Errorf("%w: the states are unknowns themselves until the initialisation is over", master.ErrCapability)
+	case dxdot == nil && dy == nil:
+		return nil
+	}
+	first, last, from, to := 0, len(l.known), 0, len(l.unknown)
+	if du != nil {
+		copy(l.seed[:l.inputs], du)
+	} else {
+		first = l.inputs
+	}
+	if dx != nil {
+		copy(l.seed[l.inputs:], dx)
+	} else {
+		last = l.inputs
+	}
+	if dxdot == nil {
+		from = l.outputs
+	}
+	if dy == nil {
+		to = l.rates
+	}
+	if err := s.slopes(from, to, first, last); err != nil {
+		return err
+	}
+	if dxdot != nil {
+		for i, a := range l.rateAt {
+			dxdot[i] = a.of(l.slope, dx)
+		}
+	}
+	if dy != nil {
+		for k, a := range l.outAt {
+			dy[k] = a.of(l.slope, dx)
+		}
+	}
+	return nil
+}
+
+// slopes asks for unknowns from up to to by knowns first up to last.
+func (s *Slave) slopes(from, to, first, last int) error {
+	l := &s.linear
+	if from == to {
+		return nil
+	}
+	which := 0
+	if from < l.outputs || last > l.inputs {
+		which = 1
+	}
+	if err := s.probeSlopes(which); err != nil {
+		return err
+	}
+	err := s.instance.GetDirectionalDerivative(l.unknown[from:to], l.known[first:last], l.seed[first:last], l.slope[from:to])
+	if err != nil && s.instance.State() == fmi.StateStepComplete {
+		return fmt.Errorf("%w: %w", master.ErrCapability, err) // it goes on without them
+	}
+	return err
+}
+
+// probeSlopes finds, once, whether the FMU gives the slopes of outputs by inputs,
+// or with which = 1 of all unknowns by all knowns, on an instance that is thrown
+// away. An FMU that lives only once in a process is not tried.
+func (s *Slave) probeSlopes(which int) error {
+	l := &s.linear
+	if l.probed[which] {
+		return l.refused[which]
+	}
+	l.probed[which] = true
+	if s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+		return nil
+	}
+	unknown, known, what := l.unknown, l.known, "its outputs and the derivatives of its states by its inputs and states"
+	if which == 0 {
+		unknown, known, what = unknown[l.outputs:], known[:l.inputs], "its outputs by its inputs"
+	}
+	c := s.config.Options
+	c.Log = quiet(c.Log)
+	in, err := s.config.FMU.Instantiate(s.config.Name+" (probe)", c)
+	if err != nil {
+		return fmt.Errorf("an instance to try directional derivatives on: %w", err)
+	}
+	defer in.Free() // whatever state it is in: nothing depends on it
+	if s.setUp(in, s.experiment) != nil || in.EnterInitializationMode() != nil || s.starts.inside.set(in) != nil || in.ExitInitializationMode() != nil {
+		return nil // it is not as the real one
+	}
+	seed := slices.Repeat([]float64{1}, len(known))
+	if err := in.GetDirectionalDerivative(unknown, known, seed, make([]float64, len(unknown))); err != nil {
+		l.refused[which] = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and does not give those of %s: %w; "+
+			"with the quirk %s nothing relies on them", master.ErrCapability, what, err, NoDirectionalDerivatives.Names()[0])
+	}
+	return l.refused[which]
+}
+
+// DirectionalDerivative gives dy = ∂y/∂u · du, in initialisation mode that of
+// its equations. A monitored variable has none there, NaN.
+func (s *Slave) DirectionalDerivative(du, dy []float64) error {
+	if s.instance.State() != fmi.StateInitialization {
+		return s.Linearize(nil, du, nil, dy)
+	}
+	for k := s.coupled; k < len(dy); k++ {
+		dy[k] = math.NaN()
+	}
+	return s.instance.GetDirectionalDerivative(s.initPlan.RealOut, s.initPlan.RealIn, du, dy[:s.coupled])
+}
