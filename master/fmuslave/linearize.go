@@ -27,8 +27,12 @@ type linearization struct {
 }
 
 // slopeAt tells where a slope is found. A variable that is a state itself
-// follows that state and no input, which needs no call.
-type slopeAt struct{ unknown, state int } // -1 = not there
+// follows that state and no input, which needs no call; a calculated parameter
+// follows nothing.
+type slopeAt struct {
+	unknown, state int // -1 = not there
+	still          bool
+}
 
 func (a slopeAt) of(slope, dx []float64) float64 {
 	switch {
@@ -36,7 +40,7 @@ func (a slopeAt) of(slope, dx []float64) float64 {
 		return slope[a.unknown]
 	case a.state >= 0 && dx != nil:
 		return dx[a.state]
-	case a.state >= 0:
+	case a.state >= 0, a.still:
 		return 0
 	}
 	return math.NaN()
@@ -110,7 +114,7 @@ func (s *Slave) planLinearization() {
 		}
 	}
 	at := func(v *fmi.ScalarVariable) slopeAt {
-		a := slopeAt{-1, -1}
+		a := slopeAt{-1, -1, v.Causality == fmi.CalculatedParameter}
 		if k, ok := unknownAt[v.ValueReference]; ok {
 			a.unknown = k
 		}
@@ -237,14 +241,37 @@ func (s *Slave) probeSlopes(which int) error {
 	return l.refused[which]
 }
 
-// DirectionalDerivative gives dy = ∂y/∂u · du, in initialisation mode that of
-// its equations. A monitored variable has none there, NaN.
+// DirectionalDerivative gives dy = ∂y/∂u · du. The FMU is asked for unknowns of
+// its present mode only (fmi2 60): in the initialisation outputs with an exact
+// start are none, after it calculated parameters are none. They stand still.
+// What is only monitored has no slope in the initialisation, NaN.
 func (s *Slave) DirectionalDerivative(du, dy []float64) error {
 	if s.instance.State() != fmi.StateInitialization {
 		return s.Linearize(nil, du, nil, dy)
 	}
-	for k := s.coupled; k < len(dy); k++ {
-		dy[k] = math.NaN()
+	asked := &s.initUnknowns
+	if err := s.instance.GetDirectionalDerivative(asked.vr, s.initPlan.RealIn, du, asked.values); err != nil {
+		return err
 	}
-	return s.instance.GetDirectionalDerivative(s.initPlan.RealOut, s.initPlan.RealIn, du, dy[:s.coupled])
+	for k := range dy {
+		dy[k] = 0
+		if k >= s.coupled {
+			dy[k] = math.NaN()
+		}
+	}
+	for k, o := range asked.out {
+		dy[o] = asked.values[k]
+	}
+	return nil
+}
+
+// unknowns are the Real outputs that directional derivatives can be asked for.
+type unknowns struct {
+	out    []int // indices into the Real outputs
+	vr     []fmi.ValueReference
+	values []float64 // scratch
+}
+
+func (u *unknowns) add(out int, vr fmi.ValueReference) {
+	u.out, u.vr, u.values = append(u.out, out), append(u.vr, vr), append(u.values, 0)
 }

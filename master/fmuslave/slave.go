@@ -26,7 +26,7 @@ type Config struct {
 	Name    string // of the component
 	FMU     *fmi.FMU
 	Inputs  []string // variables that the master drives
-	Outputs []string // variables that are coupled or recorded
+	Outputs []string // variables that are coupled or recorded: outputs, calculated parameters
 	Watch   []string // further variables that are recorded
 	// Monitor lists further Reals that are read with the outputs at each step,
 	// after the initialisation: of those that are no outputs here an internal
@@ -62,7 +62,8 @@ type Slave struct {
 	// be read (fmi2 39), stepPlan after it, which has the watched variables
 	// behind the outputs. Strings do not fit into the crossing of the step.
 	initPlan, stepPlan fmi.StepPlan
-	linear             linearization
+	initUnknowns       unknowns      // of directional derivatives in initialisation mode
+	linear             linearization // after it
 	stringInVR         []fmi.ValueReference
 	stringOutVR        []fmi.ValueReference // outputs first, then watched variables
 	outStrings         int                  // those that are outputs
@@ -135,6 +136,12 @@ func (s *Slave) planStep() {
 	s.stepPlan.BooleanOut = slices.Concat(p.BooleanOut, references(s.watch, master.Boolean))
 	s.stringOutVR = slices.Concat(s.stringOutVR, references(s.watch, master.String))
 	s.planClock(&s.stepPlan)
+
+	for o, g := range s.out[:s.coupled] {
+		if g.variable.Initial != fmi.Exact {
+			s.initUnknowns.add(o, g.variable.ValueReference)
+		}
+	}
 }
 
 // references lists the value references of the signals of one kind.
@@ -393,15 +400,15 @@ func derivativesRefused(err error) error {
 		"with delivery=substeps macrostep samples the polynomials instead", err)
 }
 
-// discarded asks how far the FMU got, and whether it wants the end (fmi2 52, 69).
+// discarded asks whether the FMU wants the end, and how far it got (fmi2 52, 69).
 func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
-	reached := t
-	if last, err := s.instance.GetRealStatus(fmi.LastSuccessfulTime); err == nil && last > t {
-		reached = min(last, t+H)
-	}
-	kind := master.ErrDiscard
+	kind, reached := master.ErrDiscard, t
 	if end, err := s.instance.GetBooleanStatus(fmi.Terminated); err == nil && end {
 		kind = master.ErrTerminated
+		s.stale = true // the values where it ended can be got (fmi2 52)
+	}
+	if last, err := s.instance.GetRealStatus(fmi.LastSuccessfulTime); err == nil && last > t {
+		reached = min(last, t+H)
 	}
 	return reached, fmt.Errorf("%w at t = %.12g s: %w", kind, reached, cause)
 }
