@@ -1,6 +1,8 @@
 package fmuslave
 
 import (
+	"math"
+
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
 )
@@ -12,10 +14,11 @@ type levels struct {
 	rates map[fmi.ValueReference][]fmi.ValueReference // of what is differentiated: its derivatives
 	of    map[fmi.ValueReference]fmi.ValueReference   // of a derivative: what it differentiates
 	feels map[fmi.ValueReference]bool                 // unknowns: whether they may depend directly on an input
-	count map[fmi.ValueReference]int                  // integrations; counting while they are counted
+	count map[fmi.ValueReference]int                  // integrations; never while they are counted
 }
 
-const counting = -1
+// never counts what lies on a circle of derivatives, an error of the description.
+const never = math.MinInt32
 
 func newLevels(d *fmi.ModelDescription) *levels {
 	l := &levels{
@@ -67,15 +70,15 @@ func (l *levels) level(r fmi.ValueReference) master.Level {
 	return master.NoLevel
 }
 
-// integrations counts for what is differentiated or a derivative. In a circle of
-// derivatives, which is an error of the description, nothing counts.
+// integrations counts for what is differentiated or a derivative.
 func (l *levels) integrations(r fmi.ValueReference) int {
 	if n, ok := l.count[r]; ok {
-		return max(n, 0)
+		return n
 	}
-	l.count[r] = counting
+	l.count[r] = never
 	n := 0
 	if rates := l.rates[r]; len(rates) > 0 {
+		n = never
 		for _, d := range rates {
 			n = max(n, 1+l.integrations(d))
 		}
