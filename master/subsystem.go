@@ -256,8 +256,10 @@ type Linearizer interface {
 	// at the last communication point, after the initialisation, with the inputs
 	// that the subsystem holds there. dx [len(States)] and du [len(Info.In)] are
 	// zero if nil; dxdot [len(States)] and dy [len(Info.Out)] are not wanted if
-	// nil. The slices stay the caller's; staged inputs, outputs and the course of
-	// the simulation stay as they are. Of internal outputs an entry may be NaN.
+	// nil. The slices stay the caller's; staged inputs and outputs stay as they
+	// are, and so does the course of the simulation, but for a solver that starts
+	// anew after it. Many take differences along the seed: at a kink they are not
+	// linear in it. Of internal outputs an entry may be NaN.
 	// ErrCapability: the subsystem cannot; it may still do so without dx and dxdot.
 	Linearize(dx, du, dxdot, dy []float64) error
 }

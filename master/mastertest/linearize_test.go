@@ -116,7 +116,7 @@ func TestBrokenLinearizers(t *testing.T) {
 				}
 				return nil
 			}}
-		}, "the derivatives of the outputs asked for alone"},
+		}, "of the outputs alone, give"},
 		{"NaN", func(l *mastertest.Linear) master.Subsystem {
 			return wronged{l, func(_, _, dxdot, _ []float64) error {
 				if dxdot != nil {
