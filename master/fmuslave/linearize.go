@@ -1,9 +1,9 @@
 package fmuslave
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
@@ -22,8 +22,12 @@ type linearization struct {
 	seed, slope    []float64 // over known and unknown
 	rateAt, outAt  []slopeAt // of each derivative and output
 
-	probed  [2]bool // whether the FMU was tried: without states, with them
-	refused [2]error
+	trials [2]trial // of derivatives without states, with them
+
+	// What the FMU was before it was asked at this communication point, if asking
+	// displaces it, and whether it was asked since.
+	before    *fmi.FMUState
+	displaced bool
 }
 
 // slopeAt tells where a slope is found. A variable that is a state itself
@@ -142,8 +146,8 @@ func (s *Slave) planLinearization() {
 func (s *Slave) States() []master.StateInfo { return s.linear.states }
 
 // Linearize gives the derivatives in one call of the FMU; none is made for what
-// is a state itself. What an FMU refuses leaves it in a state that only a restore
-// leads out of, so the first call tries it on an instance of its own.
+// is a state itself. The first call tries on instances of its own what the FMU
+// takes, and what asking does to it.
 func (s *Slave) Linearize(dx, du, dxdot, dy []float64) error {
 	l := &s.linear
 	switch {
@@ -197,48 +201,44 @@ func (s *Slave) slopes(from, to, first, last int) error {
 	if from < l.outputs || last > l.inputs {
 		which = 1
 	}
-	if err := s.probeSlopes(which); err != nil {
+	t := s.tryOut(which)
+	if t.refused != nil {
+		return t.refused
+	}
+	// What a restore has left to be read is read first: inputs may stand displaced
+	// after it until they are set again.
+	if err := s.refresh(); err != nil {
 		return err
 	}
+	if t.displaces && !l.displaced {
+		var err error
+		if l.before, err = s.instance.GetFMUState(l.before); err != nil {
+			return err
+		}
+		l.displaced = true
+	}
 	err := s.instance.GetDirectionalDerivative(l.unknown[from:to], l.known[first:last], l.seed[first:last], l.slope[from:to])
-	if err != nil && s.instance.State() == fmi.StateStepComplete {
-		return fmt.Errorf("%w: %w", master.ErrCapability, err) // it goes on without them
+	if err == nil {
+		return nil
+	}
+	if settled := s.settle(); settled != nil {
+		return errors.Join(err, settled)
+	}
+	if s.instance.State() == fmi.StateStepComplete {
+		err = fmt.Errorf("%w: %w", master.ErrCapability, err) // it goes on without them
 	}
 	return err
 }
 
-// probeSlopes finds, once, whether the FMU gives the slopes of outputs by inputs,
-// or with which = 1 of all unknowns by all knowns, on an instance that is thrown
-// away. An FMU that lives only once in a process is not tried.
-func (s *Slave) probeSlopes(which int) error {
-	l := &s.linear
-	if l.probed[which] {
-		return l.refused[which]
-	}
-	l.probed[which] = true
-	if s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+// settle takes an FMU that asking has displaced back to where it was. It waits
+// until the FMU is used again: one restore serves all that was asked before.
+func (s *Slave) settle() error {
+	if !s.linear.displaced {
 		return nil
 	}
-	unknown, known, what := l.unknown, l.known, "its outputs and the derivatives of its states by its inputs and states"
-	if which == 0 {
-		unknown, known, what = unknown[l.outputs:], known[:l.inputs], "its outputs by its inputs"
-	}
-	c := s.config.Options
-	c.Log = quiet(c.Log)
-	in, err := s.config.FMU.Instantiate(s.config.Name+" (probe)", c)
-	if err != nil {
-		return fmt.Errorf("an instance to try directional derivatives on: %w", err)
-	}
-	defer in.Free() // whatever state it is in: nothing depends on it
-	if s.setUp(in, s.experiment) != nil || in.EnterInitializationMode() != nil || s.starts.inside.set(in) != nil || in.ExitInitializationMode() != nil {
-		return nil // it is not as the real one
-	}
-	seed := slices.Repeat([]float64{1}, len(known))
-	if err := in.GetDirectionalDerivative(unknown, known, seed, make([]float64, len(unknown))); err != nil {
-		l.refused[which] = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and does not give those of %s: %w; "+
-			"with the quirk %s nothing relies on them", master.ErrCapability, what, err, NoDirectionalDerivatives.Names()[0])
-	}
-	return l.refused[which]
+	s.linear.displaced = false
+	s.stringsDirty = len(s.stringIn) > 0
+	return s.instance.SetFMUState(s.linear.before)
 }
 
 // DirectionalDerivative gives dy = ∂y/∂u · du. The FMU is asked for unknowns of

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -27,11 +26,8 @@ import (
 // text in turn.
 func redescribed(tb testing.TB, name, as string, changes ...string) *fmi.FMU {
 	tb.Helper()
+	path := example(tb, name).Path
 	return open(tb, as, func() (string, error) {
-		path, err := fmus.Build(work, name)
-		if err != nil {
-			return "", err
-		}
 		z, err := zip.OpenReader(path)
 		if err != nil {
 			return "", err
@@ -164,7 +160,7 @@ func TestLinearize(t *testing.T) {
 	// u: 0…, x: 4…, der(x): 12…, y: 20…; der(x[7]) is derivative and output.
 	const dots, shared, outs = "12 13 14 15 16 17 19", "18", "22 20"
 	var want []string
-	want = append(want, fmt.Sprintf("[%s %s %s] by [3 1 4 5 6 7 8 9 10 11]", dots, shared, outs)) // tried first
+	want = slices.Repeat([]string{fmt.Sprintf("[%s %s %s] by [3 1 4 5 6 7 8 9 10 11]", dots, shared, outs)}, 2) // tried first
 	for _, known := range []string{"3 1 4 5 6 7 8 9 10 11", "4 5 6 7 8 9 10 11", "3 1"} {
 		for _, unknown := range []string{dots + " " + shared + " " + outs, dots + " " + shared, shared + " " + outs} {
 			want = append(want, fmt.Sprintf("[%s] by [%s]", unknown, known))
@@ -172,7 +168,7 @@ func TestLinearize(t *testing.T) {
 	}
 	want = append(want, "[18 22 20] by [3 1]")
 	// The first that needs no state is tried, too.
-	want = slices.Insert(want, len(want)-2, "[18 22 20] by [3 1]")
+	want = append(want, "[18 22 20] by [3 1]", "[18 22 20] by [3 1]")
 	if got := directional(&trace); !slices.Equal(got, want) {
 		t.Errorf("calls\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -185,6 +181,20 @@ func TestLinearizeDoesNotAllocate(t *testing.T) {
 	ask()
 	if n := testing.AllocsPerRun(100, ask); n != 0 {
 		t.Errorf("%g allocations", n)
+	}
+	// Nor does what takes an FMU back that is displaced by it.
+	s = started(t, fmuslave.Config{Name: "c", FMU: displacing(t, "displacing", probe.Everything), Inputs: []string{"u"}, Outputs: []string{"x", "y"}})
+	now := 0.0
+	dx, dxdot = dx[:1], dxdot[:1]
+	askAndStep := func() {
+		ask()
+		_, err := s.Step(t.Context(), now, 1)
+		must(t, err)
+		now++
+	}
+	askAndStep()
+	if n := testing.AllocsPerRun(100, askAndStep); n != 0 {
+		t.Errorf("%g allocations with a restore", n)
 	}
 }
 
@@ -208,7 +218,7 @@ func TestLinearizeStates(t *testing.T) {
 	if !slices.Equal(dxdot, []float64{5, -2}) {
 		t.Errorf("dxdot = %v, want v_c and -F_c/m_c", dxdot)
 	}
-	if got := directional(&trace); !slices.Equal(got, []string{"[3] by [0 1 2]", "[3] by [0 1 2]"}) { // the first one tries it
+	if got := directional(&trace); !slices.Equal(got, slices.Repeat([]string{"[3] by [0 1 2]"}, 3)) { // two of them try it
 		t.Errorf("calls %v", got)
 	}
 }
@@ -251,53 +261,199 @@ func TestStatesRefused(t *testing.T) {
 	}
 }
 
-// What goes wrong later than the try.
+// What goes wrong later than the try. After an Error only a restore helps, which
+// is there if the state was saved, because the try could not tell whether that is
+// needed.
 func TestDerivativeFaults(t *testing.T) {
-	for _, c := range []struct {
+	for k, c := range []struct {
 		fmu    string
 		status string
+		at     float64 // the try ends at 0.6 s
 		goesOn bool
-		tries  int
-	}{{"misbehave", "Discard", true, 1}, {"misbehave", "Error", false, 1}, {"misbehave_once", "Discard", true, 0}} {
-		d := example(t, c.fmu).Description
-		item := func(variable, name string) fmuslave.Value {
-			v, _ := d.Variable(variable)
-			for _, i := range d.Enumeration(v.DeclaredType) {
-				if i.Name == name {
-					return fmuslave.Value{Variable: variable, Integer: i.Value}
-				}
+	}{
+		{"misbehave", "Discard", 5.5, true}, {"misbehave", "Error", 5.5, false}, {"misbehave", "Error", 0.25, true}, {"misbehave", "Fatal", 5.5, false},
+		{"misbehave_once", "Error", 5.5, true},
+	} {
+		// Each has an FMU of its own: one lives once, and after a Fatal nothing is
+		// called any more.
+		f := redescribed(t, c.fmu, fmt.Sprint(c.fmu, "_slope_", k), "</ModelStructure>", fmt.Sprintf("</ModelStructure><!-- %d -->", k))
+		testDerivativeFault(t, fmt.Sprint(c.fmu, ", ", c.status, " at ", c.at), f, c.status, c.at, c.goesOn)
+	}
+}
+
+func testDerivativeFault(t *testing.T, name string, f *fmi.FMU, status string, at float64, goesOn bool) {
+	t.Helper()
+	item := func(variable, name string) fmuslave.Value {
+		v, _ := f.Description.Variable(variable)
+		for _, i := range f.Description.Enumeration(v.DeclaredType) {
+			if i.Name == name {
+				return fmuslave.Value{Variable: variable, Integer: i.Value}
 			}
-			t.Fatalf("%s has no item %s", variable, name)
-			panic("")
 		}
-		var trace bytes.Buffer
-		s := started(t, fmuslave.Config{Name: "c", FMU: example(t, c.fmu), Inputs: []string{"u"}, Outputs: []string{"x", "w"},
-			Starts:  []fmuslave.Value{item("fault", c.status), item("during", "GetDirectionalDerivative"), {Variable: "at", Real: 0.15}},
-			Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
-		dxdot := make([]float64, 2)
-		seed := []float64{3, 5}
-		step := func(t0 float64) error {
-			_, err := s.Step(t.Context(), t0, 0.1)
-			return err
-		}
-		must(t, step(0))
+		t.Fatalf("%s has no item %s", variable, name)
+		panic("")
+	}
+	var trace bytes.Buffer
+	s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Outputs: []string{"x", "w"},
+		Starts:  []fmuslave.Value{item("fault", status), item("during", "GetDirectionalDerivative"), {Variable: "at", Real: at}},
+		Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
+	dxdot, seed := make([]float64, 2), []float64{3, 5}
+	step := func(t0, H float64) error {
+		_, err := s.Step(t.Context(), t0, H)
+		return err
+	}
+	if at > 5 {
+		must(t, step(0, 5))
 		must(t, s.Linearize(seed, nil, dxdot, nil))
 		if !slices.Equal(dxdot, []float64{-3, 3}) {
-			t.Errorf("%s: dxdot = %v, want -x and x", c.fmu, dxdot)
+			t.Errorf("%s: dxdot = %v, want -x and x", name, dxdot)
 		}
-		must(t, step(0.1))
-		err := s.Linearize(seed, nil, dxdot, nil)
-		var status *fmi.StatusError
-		if !errors.As(err, &status) || status.Status.String() != c.status || errors.Is(err, master.ErrCapability) != c.goesOn {
-			t.Errorf("%s, %s: %v", c.fmu, c.status, err)
+		must(t, step(5, 1))
+	} else {
+		must(t, step(0, 6))
+	}
+	err := s.Linearize(seed, nil, dxdot, nil)
+	var refused *fmi.StatusError
+	if !errors.As(err, &refused) || !strings.HasPrefix(status, refused.Status.String()) || errors.Is(err, master.ErrCapability) != goesOn {
+		t.Errorf("%s: %v", name, err)
+	}
+	if err := step(6, 1); (err == nil) != goesOn {
+		t.Errorf("%s: the next step: %v", name, err)
+	}
+	if once := strings.Contains(name, "once"); once != (strings.Count(trace.String(), "fmi2Instantiate") == 1) {
+		t.Errorf("%s: instances in\n%s", name, &trace)
+	}
+	must(t, s.Close())
+}
+
+// displacing is a probe with the state x whose derivatives leave x and the inputs
+// displaced.
+func displacing(t *testing.T, name, capabilities string) *fmi.FMU {
+	t.Helper()
+	return open(t, name, func() (string, error) {
+		d, err := changed(probe.Description(name, capabilities, ""),
+			`name="y" valueReference="3" causality="output"><Real/>`, `name="y" valueReference="3" causality="output"><Real derivative="3"/>`,
+			`<InitialUnknowns>`, `<Derivatives><Unknown index="4" dependencies="1"/></Derivatives><InitialUnknowns>`)
+		if err != nil {
+			return "", err
 		}
-		if err := step(0.2); (err == nil) != c.goesOn {
-			t.Errorf("%s, %s: the next step: %v", c.fmu, c.status, err)
+		return probe.Pack(work, name, d, "DISPLACE 1e-5")
+	})
+}
+
+// An FMU that asking displaces goes on as if it had not been asked, whatever is
+// done next, at the cost of one save and one restore for all that was asked.
+func TestDisplaced(t *testing.T) {
+	f := displacing(t, "displacing", probe.Everything)
+	const steps, H = 8, 0.25
+	u := []float64{3}
+	run := func(ask bool) (ys [][]float64, trace bytes.Buffer) {
+		s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Outputs: []string{"x", "y"}, Watch: []string{"w"},
+			Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)}})
+		group, err := s.NewGroup([]master.Subsystem{s})
+		must(t, err)
+		trial := trace.Len()
+		asking := func() {
+			if !ask {
+				return
+			}
+			dxdot, dy := make([]float64, 1), make([]float64, 2)
+			for range 3 {
+				must(t, s.Linearize([]float64{1}, []float64{1}, dxdot, dy))
+				must(t, s.DirectionalDerivative([]float64{1}, dy))
+			}
+			if !slices.Equal(dy, []float64{0, 2}) {
+				t.Errorf("dy = %v", dy)
+			}
 		}
-		if n := strings.Count(trace.String(), "fmi2Instantiate"); n != 1+c.tries {
-			t.Errorf("%s, %s: %d instances", c.fmu, c.status, n)
+		asking()
+		trace.Truncate(trial) // without the tries
+		var state master.State
+		for i := range steps {
+			at := float64(i) * H
+			must(t, s.SetInputs(u))
+			asking()
+			switch i {
+			case 1:
+				_, err := s.Substep(t.Context(), at, H/2)
+				must(t, err)
+				asking()
+				_, err = s.Step(t.Context(), at+H/2, H/2)
+				must(t, err)
+			case 2, 3:
+				_, _, err := group.Step(t.Context(), at, H)
+				must(t, err)
+			case 4, 5: // back, and its outputs are read before or after
+				var err error
+				state, err = s.SaveState(state)
+				must(t, err)
+				_, err = s.Step(t.Context(), at, H)
+				must(t, err)
+				asking()
+				must(t, s.RestoreState(state))
+				if i == 4 {
+					asking()
+				}
+				ys = append(ys, outputs(t, s))
+				asking()
+				_, err = s.Step(t.Context(), at, H)
+				must(t, err)
+			default:
+				_, err := s.Step(t.Context(), at, H)
+				must(t, err)
+			}
+			asking()
+			w := master.NewValues(s.Info().Watch)
+			must(t, s.Watched(&w))
+			ys = append(ys, append(outputs(t, s), w.Real...))
 		}
-		must(t, s.Close())
+		return ys, trace
+	}
+	plain, _ := run(false)
+	asked, trace := run(true)
+	if !reflect.DeepEqual(plain, asked) {
+		t.Errorf("asked: %v\nwant %v", asked, plain)
+	}
+	// By inputs alone it does no harm but to what is read before they are set again.
+	s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Outputs: []string{"x", "y"}})
+	dy := make([]float64, 2)
+	state, err := s.SaveState(nil)
+	must(t, err)
+	for range 3 {
+		must(t, s.RestoreState(state))
+		must(t, s.DirectionalDerivative([]float64{1}, dy))
+		if y := outputs(t, s); y[1] != 1 {
+			t.Errorf("y = %g, want 1", y[1])
+		}
+	}
+	// A save for each point: one at the start, 1 + 1 in each step, one more in the
+	// steps with a substep and with attempts that are asked for again.
+	saves, asks := strings.Count(trace.String(), "fmi2GetFMUstate"), strings.Count(trace.String(), "fmi2GetDirectionalDerivative")
+	if saves >= asks/5 || asks < 6*2*steps {
+		t.Errorf("%d saves for %d calls", saves, asks)
+	}
+}
+
+// Without rollback such an FMU is not asked.
+func TestDisplacedWithoutRollback(t *testing.T) {
+	f := displacing(t, "displacing_plain", `canHandleVariableCommunicationStepSize="true" providesDirectionalDerivative="true"`)
+	s := started(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Outputs: []string{"x", "y"}})
+	for range 2 {
+		err := s.Linearize([]float64{1}, nil, []float64{0}, nil)
+		if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "the FMU goes on from another state, and no rollback takes it back; with the quirk noDirectionalDerivatives") {
+			t.Errorf("%v", err)
+		}
+	}
+	_, err := s.Step(t.Context(), 0, 1)
+	must(t, err)
+	if y := outputs(t, s); y[0] != 0.5 {
+		t.Errorf("x = %g, want 0.5", y[0])
+	}
+	// Its inputs are set again with each step: to ask by them alone does no harm.
+	dy := make([]float64, 2)
+	must(t, s.DirectionalDerivative([]float64{1}, dy))
+	if dy[1] != 2 {
+		t.Errorf("dy = %v", dy)
 	}
 }
 
@@ -364,7 +520,8 @@ func TestLinearizeShared(t *testing.T) {
 	}
 	must(t, s.Linearize([]float64{11}, nil, dxdot, nil))
 	must(t, s.Linearize(nil, []float64{3, 5}, nil, dy))
-	if got, want := directional(&trace), []string{"[3 5] by [1 0 2]", "[3 5] by [1 0 2]", "[3] by [2]", "[3 5] by [1 0]", "[3 5] by [1 0]"}; !slices.Equal(got, want) {
+	if got, want := directional(&trace), []string{
+		"[3 5] by [1 0 2]", "[3 5] by [1 0 2]", "[3 5] by [1 0 2]", "[3] by [2]", "[3 5] by [1 0]", "[3 5] by [1 0]", "[3 5] by [1 0]"}; !slices.Equal(got, want) {
 		t.Errorf("calls %q, want %q", got, want)
 	}
 }

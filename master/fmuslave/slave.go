@@ -159,6 +159,7 @@ func references(list []signal, kind master.Kind) []fmi.ValueReference {
 // initialisation mode (fmi2 40–42).
 func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	s.stepper, s.stale, s.before, s.experiment = nil, false, 0, e
+	s.linear.before, s.linear.displaced = nil, false
 	s.stepPlan.DerivativeOrders = 0
 	if err := s.probeInputDerivatives(e); err != nil {
 		return err
@@ -268,6 +269,9 @@ func (s *Slave) writeStrings() error {
 
 // read gets everything at a communication point.
 func (s *Slave) read() error {
+	if err := s.settle(); err != nil {
+		return err
+	}
 	s.stale = false
 	if err := s.stepper.Read(); err != nil {
 		return err
@@ -338,6 +342,9 @@ func (s *Slave) SetInputDerivatives(order int, du []float64) error {
 
 // Step sets the staged inputs, steps and gets the outputs in one crossing.
 func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
+	if err := s.settle(); err != nil {
+		return t, err
+	}
 	if err := s.writeStrings(); err != nil {
 		return t, err
 	}
@@ -352,6 +359,9 @@ func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
 
 // Substep is Step without getting the outputs.
 func (s *Slave) Substep(ctx context.Context, t, h float64) (float64, error) {
+	if err := s.settle(); err != nil {
+		return t, err
+	}
 	if err := s.writeStrings(); err != nil {
 		return t, err
 	}
@@ -481,6 +491,9 @@ func (s *Slave) Watched(v *master.Values) error {
 
 // SaveState keeps the state of the FMU; a state given is reused.
 func (s *Slave) SaveState(reuse master.State) (master.State, error) {
+	if err := s.settle(); err != nil {
+		return nil, err
+	}
 	handle, _ := reuse.(*fmi.FMUState)
 	state, err := s.instance.GetFMUState(handle)
 	if err != nil {
@@ -496,6 +509,7 @@ func (s *Slave) RestoreState(state master.State) error {
 	}
 	// The FMU has the strings of that state again.
 	s.stale, s.stringsDirty = true, len(s.stringIn) > 0
+	s.linear.displaced = false
 	return nil
 }
 
