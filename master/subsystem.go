@@ -27,6 +27,51 @@ type Port struct {
 	Discrete bool
 	// Nominal is the typical magnitude of a Real; 0 counts as 1.
 	Nominal float64
+	// Level is the level of a Real output between the inputs and the positions.
+	Level Level
+	// Internal marks a Real among Info.Out that is read with the outputs and is
+	// none: it stands behind them, cannot be connected, has no value before the
+	// initialisation is over, and is recorded only as one of Info.Watch.
+	Internal bool
+}
+
+// Level tells how an output follows from what the inputs drive, in the sense of
+// meyer (2): inputs drive accelerations, these integrate to velocities and these
+// to positions. An extrapolation of order k of the inputs makes a local error
+// that begins with H^(k+2) in a velocity and with H^(k+3) in a position.
+//
+// Where a description names derivatives, as that of an FMU does (fmi2 22), the
+// rule counts integrations from the inputs. Let d be a derivative of x, each by
+// any of its names.
+//   - If d is itself differentiated, x is one integration above d.
+//   - If not, and d is declared to depend on no input, it follows from states
+//     only and counts as one integration: d is a Velocity, x a Position.
+//   - Else the rate of x feels the inputs at once, or may do so where nothing is
+//     declared: x is a Velocity, d has no level.
+//
+// Of several derivatives of one variable the one farthest from the inputs
+// counts, for all of them. One integration is a Velocity, more are a Position.
+// What is neither differentiated nor a derivative has no level.
+type Level uint8
+
+// The levels.
+const (
+	NoLevel Level = iota
+	Position
+	Velocity
+)
+
+// String gives the word for the level.
+func (l Level) String() string {
+	switch l {
+	case NoLevel:
+		return "none"
+	case Position:
+		return "position"
+	case Velocity:
+		return "velocity"
+	}
+	return fmt.Sprintf("%d?", uint8(l))
 }
 
 // Values holds signals by kind. Within a kind the order is that of the ports.
@@ -45,7 +90,7 @@ type Caps struct {
 	OutputDerivatives     int  // highest order of output derivatives; 0 = none
 	SaveState             bool // rollback (StateSaver)
 	SerializeState        bool
-	DirectionalDerivative bool // DirectionalDeriver
+	DirectionalDerivative bool // DirectionalDeriver, and Linearizer if it has it
 }
 
 // Feedthrough tells on which inputs each output depends directly. Outputs are
@@ -62,7 +107,7 @@ type Feedthrough struct {
 type Info struct {
 	Name        string // hierarchical, unique in the system
 	Source      string // what it is made of, for messages: the file of an FMU; "" = nothing to name
-	In, Out     []Port // Real: the vectors u and y
+	In, Out     []Port // Real: the vectors u and y; internal ones at the end of Out
 	DiscreteIn  []Port // Integer, Boolean and String
 	DiscreteOut []Port
 	Watch       []Port // further variables, only recorded
@@ -185,9 +230,38 @@ type Noter interface {
 }
 
 // DirectionalDeriver gives dy = ∂y/∂u · du at the last communication point;
-// du [len(Info.In)], dy [len(Info.Out)].
+// du [len(Info.In)], dy [len(Info.Out)]. During the initialisation it gives that
+// of the initialisation equations. Of internal outputs, which the subsystem need
+// not be able to differentiate, an entry may be NaN.
 type DirectionalDeriver interface {
 	DirectionalDerivative(du, dy []float64) error
+}
+
+// StateInfo is one continuous state of a subsystem.
+type StateInfo struct {
+	Name       string
+	Derivative string  // name of its derivative by time
+	Nominal    float64 // typical magnitude; 0 counts as 1
+}
+
+// Linearizer gives more than a DirectionalDeriver: with x' = f(x, u, t) and
+// y = g(x, u, t) the derivatives by its continuous states too (fmi2 60). Like
+// that one it counts only with Caps.DirectionalDerivative.
+type Linearizer interface {
+	// States lists the continuous states in the order of x. It does not change
+	// and belongs to the subsystem. Without any, the subsystem has none or does
+	// not show them; Info.Stateless tells which.
+	States() []StateInfo
+	// Linearize gives dxdot = ∂f/∂x·dx + ∂f/∂u·du and dy = ∂g/∂x·dx + ∂g/∂u·du
+	// at the last communication point, after the initialisation, with the inputs
+	// that the subsystem holds there. dx [len(States)] and du [len(Info.In)] are
+	// zero if nil; dxdot [len(States)] and dy [len(Info.Out)] are not wanted if
+	// nil. The slices stay the caller's; staged inputs and outputs stay as they
+	// are, and so does the course of the simulation, but for a solver that starts
+	// anew after it. Many take differences along the seed: at a kink they are not
+	// linear in it. Of internal outputs an entry may be NaN.
+	// ErrCapability: the subsystem cannot; it may still do so without dx and dxdot.
+	Linearize(dx, du, dxdot, dy []float64) error
 }
 
 // Watcher reads the variables of Info.Watch at the last communication point.

@@ -121,6 +121,8 @@ func (s *System) connect(byName map[string]int, c Connection) error {
 		return fmt.Errorf("%s has no input %q", ti.Name, c.To.Port)
 	case out < 0 && dout < 0:
 		return fmt.Errorf("%s has no output %q", fi.Name, c.From.Port)
+	case out >= 0 && fi.Out[out].Internal:
+		return fmt.Errorf("%s.%s is no output, it is only read with the outputs", fi.Name, c.From.Port)
 	case in >= 0 && out >= 0:
 		if c.Map != nil {
 			return errors.New("a table of values does not apply to Real signals")

@@ -41,6 +41,13 @@ type Quirk struct{ Component, Name string }
 // Assignment sets a parameter or start value: Name is "component.variable".
 type Assignment struct{ Name, Value string }
 
+// Monitored is a variable "component.variable" that an algorithm wants to see at
+// every communication point.
+type Monitored struct {
+	Name  string
+	Level master.Level // NoLevel = as the description of the FMU tells
+}
+
 // Sourced is a number and where it comes from.
 type Sourced struct {
 	Value  float64
@@ -71,6 +78,8 @@ type Assembly struct {
 	compile           bool
 	network           *ssp.Network
 	pkg               *ssp.Package
+	options           Options
+	components        []componentPlan
 }
 
 // Rules of the assembly.
@@ -337,23 +346,66 @@ func (a *Assembly) Close() error {
 	return errors.Join(errs...)
 }
 
-// build makes slaves and system.
+// build settles what the documents and the user ask for, and makes the system.
 func (a *Assembly) build(o Options) error {
 	a.experiment()
 	if err := a.planQuirks(o); err != nil {
 		return err
 	}
-	plan, err := a.plan(o)
+	var err error
+	if a.components, err = a.plan(o); err != nil {
+		return err
+	}
+	a.options = o
+	if a.System, err = a.couple(make([][]fmuslave.Monitored, len(a.Components))); err != nil {
+		return err
+	}
+	for i, info := range a.System.Infos {
+		if info.Stateless && !slices.Contains(a.System.Late, i) {
+			a.Findings.Add(ruleNoEffect, "", info.Name, 0, "the component is declared stateless but lies on a loop of stateless components: its inputs are extrapolated all the same")
+		}
+	}
+	return nil
+}
+
+// Monitor has variables read together with the outputs at each step, in place of
+// those of an earlier call. What is no output becomes an internal port
+// (master.Port), which is neither connected nor, for that alone, recorded. It
+// makes a new System, so call it before one is run. Errors, with which the System
+// stays as it is: a name that there is not; a variable that is no continuous Real,
+// or neither output nor local.
+func (a *Assembly) Monitor(list []Monitored) error {
+	monitor := make([][]fmuslave.Monitored, len(a.Components))
+	var errs []error
+	for _, m := range list {
+		i, v, err := a.find(m.Name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		monitor[i] = append(monitor[i], fmuslave.Monitored{Variable: v.Name, Level: m.Level})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	system, err := a.couple(monitor)
 	if err != nil {
 		return err
 	}
+	a.System = system
+	return nil
+}
+
+// couple makes the slaves as planned, with what is monitored by component, and
+// the system of them.
+func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error) {
 	var subsystems []master.Subsystem
 	var errs []error
 	for i, c := range a.Components {
-		p := &plan[i]
+		p := &a.components[i]
 		slave, err := fmuslave.New(fmuslave.Config{
-			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch,
-			Starts: p.starts, Stateless: p.stateless, Options: o.Instance, Cache: o.Cache, Quirks: c.Quirks,
+			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
+			Starts: p.starts, Stateless: p.stateless, Options: a.options.Instance, Cache: a.options.Cache, Quirks: c.Quirks,
 		})
 		if err != nil {
 			errs = append(errs, err)
@@ -362,7 +414,7 @@ func (a *Assembly) build(o Options) error {
 		subsystems = append(subsystems, slave)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return err
+		return nil, err
 	}
 	var connections []master.Connection
 	for _, c := range a.network.Connections {
@@ -376,15 +428,7 @@ func (a *Assembly) build(o Options) error {
 		}
 		connections = append(connections, m)
 	}
-	if a.System, err = master.NewSystem(subsystems, connections); err != nil {
-		return err
-	}
-	for i, info := range a.System.Infos {
-		if info.Stateless && !slices.Contains(a.System.Late, i) {
-			a.Findings.Add(ruleNoEffect, "", info.Name, 0, "the component is declared stateless but lies on a loop of stateless components: its inputs are extrapolated all the same")
-		}
-	}
-	return nil
+	return master.NewSystem(subsystems, connections)
 }
 
 // componentPlan is what one component gives to its slave.

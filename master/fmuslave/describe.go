@@ -61,15 +61,68 @@ func (s *Slave) describe(c *Config) error {
 	}
 	s.info.In, s.in, s.info.DiscreteIn, s.discreteIn = split(ins)
 	s.info.Out, s.out, s.info.DiscreteOut, s.discreteOut = split(outs)
+	if err := s.monitor(d, c.Monitor); err != nil {
+		return err
+	}
 	s.info.Watch, s.watch = ports(watch), watch
 	discrete := master.NewValues(s.info.DiscreteIn)
 	s.info.StartIn, s.info.StartDiscreteIn = make([]float64, len(s.in)), &discrete
-	s.info.Step = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), d.Outputs, false)
+	s.info.Step = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), slices.Concat(d.Derivatives, d.Outputs), false)
 	unknowns := d.InitialUnknowns
 	if q.Has(IgnoreInitialUnknowns) {
 		unknowns = nil
 	}
 	s.info.Init = feedthrough(d, slices.Concat(s.out, s.discreteOut), slices.Concat(s.in, s.discreteIn), unknowns, true)
+	_, states := continuousStates(d)
+	for o := s.coupled; o < len(s.out); o++ {
+		s.info.Init.On[o], s.info.Init.Assumed[o] = nil, false // not read in initialisation mode
+		r := s.out[o].variable.ValueReference
+		if slices.ContainsFunc(states, func(x *fmi.ScalarVariable) bool { return x.ValueReference == r }) {
+			s.info.Step.On[o], s.info.Step.Assumed[o] = nil, false
+		}
+	}
+	return nil
+}
+
+// monitor adds what is monitored and no output to the outputs, as internal
+// ports, and gives all of them their levels.
+func (s *Slave) monitor(d *fmi.ModelDescription, list []Monitored) error {
+	s.coupled = len(s.out)
+	given := map[string]master.Level{}
+	for _, m := range list {
+		found, err := s.signals(d, []string{m.Variable}, "")
+		if err != nil {
+			return err
+		}
+		v := found[0].variable
+		switch {
+		case v.Type != fmi.Real:
+			return fmt.Errorf("%s: variable %q cannot be monitored: its type is %s; only a Real has an error that can be measured", s.info.Name, v.Name, v.Type)
+		case v.Causality != fmi.Local && v.Causality != fmi.Output:
+			return fmt.Errorf("%s: variable %q cannot be monitored: its causality is %s; choose an output or a local variable", s.info.Name, v.Name, v.Causality)
+		case v.Variability != fmi.Continuous:
+			return fmt.Errorf("%s: variable %q cannot be monitored: its variability is %s; choose one that is continuous", s.info.Name, v.Name, v.Variability)
+		}
+		if m.Level != master.NoLevel {
+			given[v.Name] = m.Level
+		}
+		if !slices.ContainsFunc(s.out, func(g signal) bool { return g.variable == v }) {
+			s.out = append(s.out, found[0])
+		}
+	}
+	internal := ports(s.out[s.coupled:])
+	for k := range internal {
+		internal[k].Internal = true
+	}
+	s.info.Out = append(s.info.Out, internal...)
+	found := newLevels(d)
+	for k, g := range s.out {
+		level, ok := given[g.variable.Name]
+		if !ok {
+			level = found.level(g.variable.ValueReference)
+		}
+		s.info.Out[k].Level = level
+	}
 	return nil
 }
 

@@ -45,6 +45,13 @@ func (s *Slave) NewGroup(members []master.Subsystem) (master.Group, error) {
 
 // Step is that of each member, in order, up to the first that fails.
 func (g *group) Step(ctx context.Context, t, H float64) (int, float64, error) {
+	for k, m := range g.members {
+		if m.linear.displaced {
+			if err := m.settle(); err != nil {
+				return k + 1, t, err
+			}
+		}
+	}
 	ran, err := g.batch.Step(t, H)
 	for _, m := range g.members[:ran] {
 		m.stale = false

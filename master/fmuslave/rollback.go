@@ -93,16 +93,8 @@ func (s *Slave) stageInputs(u stagedInputs) error {
 func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (replay master.Replay, err error) {
 	c := s.config
 	c.Name += " (test of rollback)"
-	c.Outputs, c.Watch = nil, nil
-	if log := c.Options.Log; log != nil {
-		// What the FMU says while it is led astray is for debugging.
-		c.Options.Log = func(m fmi.LogMessage) {
-			if m.Category != fmi.OwnCategory {
-				m.Status = fmi.StatusOK
-				log(m)
-			}
-		}
-	}
+	c.Outputs, c.Watch, c.Monitor = nil, nil, nil
+	c.Options.Log = quiet(c.Options.Log)
 	d := c.FMU.Description
 	for i := range d.Variables {
 		switch v := &d.Variables[i]; {
@@ -134,6 +126,20 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 		return replay, err
 	}
 	return twin.testRollback(ctx, u, e, H)
+}
+
+// quiet makes what an FMU says on an instance that is led astray a matter of
+// debugging.
+func quiet(log func(fmi.LogMessage)) func(fmi.LogMessage) {
+	if log == nil {
+		return nil
+	}
+	return func(m fmi.LogMessage) {
+		if m.Category != fmi.OwnCategory {
+			m.Status = fmi.StatusOK
+			log(m)
+		}
+	}
 }
 
 // rollbackTest is the test of one slave.

@@ -23,13 +23,17 @@ type Value struct {
 
 // Config says which FMU becomes which subsystem.
 type Config struct {
-	Name      string // of the component
-	FMU       *fmi.FMU
-	Inputs    []string // variables that the master drives
-	Outputs   []string // variables that are coupled or recorded: outputs, calculated parameters
-	Watch     []string // further variables that are recorded
-	Starts    []Value  // parameters and start values that override the document's
-	Stateless bool     // outputs are a function of the inputs of the same instant
+	Name    string // of the component
+	FMU     *fmi.FMU
+	Inputs  []string // variables that the master drives
+	Outputs []string // variables that are coupled or recorded: outputs, calculated parameters
+	Watch   []string // further variables that are recorded
+	// Monitor lists further Reals that are read with the outputs at each step,
+	// after the initialisation: of those that are no outputs here an internal
+	// port is made, behind the outputs.
+	Monitor   []Monitored
+	Starts    []Value // parameters and start values that override the document's
+	Stateless bool    // outputs are a function of the inputs of the same instant
 	Options   fmi.InstanceOptions
 	// Cache is the folder for what is measured about the FMU, see CacheDir;
 	// "" measures each time.
@@ -37,11 +41,18 @@ type Config struct {
 	Quirks Quirk
 }
 
+// Monitored is a variable that an algorithm wants to see.
+type Monitored struct {
+	Variable string
+	Level    master.Level // NoLevel = as the description tells
+}
+
 // Slave is an FMU as a subsystem.
 type Slave struct {
 	config  Config
 	info    master.Info
-	in, out []signal // Reals
+	in, out []signal // Reals; out holds the outputs, then what is only monitored
+	coupled int      // those of out that are outputs
 	watch   []signal
 	starts  startValues
 
@@ -50,16 +61,18 @@ type Slave struct {
 	// What is exchanged: initPlan in initialisation mode, where only outputs may
 	// be read (fmi2 39), stepPlan after it, which has the watched variables
 	// behind the outputs. Strings do not fit into the crossing of the step.
-	initPlan, stepPlan         fmi.StepPlan
-	initUnknowns, stepUnknowns unknowns
-	stringInVR                 []fmi.ValueReference
-	stringOutVR                []fmi.ValueReference // outputs first, then watched variables
-	outStrings                 int                  // those that are outputs
+	initPlan, stepPlan fmi.StepPlan
+	initUnknowns       unknowns      // of directional derivatives in initialisation mode
+	linear             linearization // after it
+	stringInVR         []fmi.ValueReference
+	stringOutVR        []fmi.ValueReference // outputs first, then watched variables
+	outStrings         int                  // those that are outputs
 
-	instance *fmi.Instance
-	stepper  *fmi.Stepper
-	before   uint64 // ticks that the instance took before its first step
-	stringIn []string
+	instance   *fmi.Instance
+	experiment master.Experiment // that the instance was told
+	stepper    *fmi.Stepper
+	before     uint64 // ticks that the instance took before its first step
+	stringIn   []string
 	// stringOut is as long as what is read now: without the watched variables
 	// in initialisation mode.
 	stringOut    []string
@@ -79,6 +92,7 @@ var (
 	_ master.Substepper            = (*Slave)(nil)
 	_ master.StateSaver            = (*Slave)(nil)
 	_ master.DirectionalDeriver    = (*Slave)(nil)
+	_ master.Linearizer            = (*Slave)(nil)
 	_ master.Watcher               = (*Slave)(nil)
 	_ master.GroupStepper          = (*Slave)(nil)
 	_ master.Meter                 = (*Slave)(nil)
@@ -96,6 +110,7 @@ func New(c Config) (*Slave, error) {
 		return nil, err
 	}
 	s.planStep()
+	s.planLinearization()
 	return s, nil
 }
 
@@ -108,7 +123,7 @@ func (s *Slave) planStep() {
 	p.RealIn = references(s.in, master.Real)
 	p.IntegerIn = references(s.discreteIn, master.Integer)
 	p.BooleanIn = references(s.discreteIn, master.Boolean)
-	p.RealOut = references(s.out, master.Real)
+	p.RealOut = references(s.out[:s.coupled], master.Real)
 	p.IntegerOut = references(s.discreteOut, master.Integer)
 	p.BooleanOut = references(s.discreteOut, master.Boolean)
 	s.stringInVR = references(s.discreteIn, master.String)
@@ -116,18 +131,15 @@ func (s *Slave) planStep() {
 	s.outStrings = len(s.stringOutVR)
 
 	s.stepPlan = *p
-	s.stepPlan.RealOut = slices.Concat(p.RealOut, references(s.watch, master.Real))
+	s.stepPlan.RealOut = slices.Concat(references(s.out, master.Real), references(s.watch, master.Real))
 	s.stepPlan.IntegerOut = slices.Concat(p.IntegerOut, references(s.watch, master.Integer))
 	s.stepPlan.BooleanOut = slices.Concat(p.BooleanOut, references(s.watch, master.Boolean))
 	s.stringOutVR = slices.Concat(s.stringOutVR, references(s.watch, master.String))
 	s.planClock(&s.stepPlan)
 
-	for o, g := range s.out {
+	for o, g := range s.out[:s.coupled] {
 		if g.variable.Initial != fmi.Exact {
 			s.initUnknowns.add(o, g.variable.ValueReference)
-		}
-		if g.variable.Causality == fmi.Output {
-			s.stepUnknowns.add(o, g.variable.ValueReference)
 		}
 	}
 }
@@ -146,7 +158,8 @@ func references(list []signal, kind master.Kind) []fmi.ValueReference {
 // EnterInit instantiates the FMU, sets parameters and start values and enters
 // initialisation mode (fmi2 40–42).
 func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
-	s.stepper, s.stale, s.before = nil, false, 0
+	s.stepper, s.stale, s.before, s.experiment = nil, false, 0, e
+	s.linear.before, s.linear.displaced = nil, false
 	s.stepPlan.DerivativeOrders = 0
 	if err := s.probeInputDerivatives(e); err != nil {
 		return err
@@ -256,6 +269,9 @@ func (s *Slave) writeStrings() error {
 
 // read gets everything at a communication point.
 func (s *Slave) read() error {
+	if err := s.settle(); err != nil {
+		return err
+	}
 	s.stale = false
 	if err := s.stepper.Read(); err != nil {
 		return err
@@ -326,6 +342,9 @@ func (s *Slave) SetInputDerivatives(order int, du []float64) error {
 
 // Step sets the staged inputs, steps and gets the outputs in one crossing.
 func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
+	if err := s.settle(); err != nil {
+		return t, err
+	}
 	if err := s.writeStrings(); err != nil {
 		return t, err
 	}
@@ -340,6 +359,9 @@ func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
 
 // Substep is Step without getting the outputs.
 func (s *Slave) Substep(ctx context.Context, t, h float64) (float64, error) {
+	if err := s.settle(); err != nil {
+		return t, err
+	}
 	if err := s.writeStrings(); err != nil {
 		return t, err
 	}
@@ -430,7 +452,8 @@ func (s *Slave) await(ctx context.Context) error {
 	}
 }
 
-// Outputs copies the outputs at the communication point that the FMU is at.
+// Outputs copies the outputs at the communication point that the FMU is at. In
+// initialisation mode it leaves the entries of internal ports as they are.
 func (s *Slave) Outputs(y []float64) error {
 	if err := s.refresh(); err != nil {
 		return err
@@ -457,7 +480,7 @@ func (s *Slave) Watched(v *master.Values) error {
 	if err := s.refresh(); err != nil {
 		return err
 	}
-	copy(v.Real, s.stepper.RealOut[len(s.initPlan.RealOut):])
+	copy(v.Real, s.stepper.RealOut[len(s.out):])
 	copy(v.Integer, s.stepper.IntegerOut[len(s.initPlan.IntegerOut):])
 	for i, b := range s.stepper.BooleanOut[len(s.initPlan.BooleanOut):] {
 		v.Boolean[i] = b != 0
@@ -468,6 +491,9 @@ func (s *Slave) Watched(v *master.Values) error {
 
 // SaveState keeps the state of the FMU; a state given is reused.
 func (s *Slave) SaveState(reuse master.State) (master.State, error) {
+	if err := s.settle(); err != nil {
+		return nil, err
+	}
 	handle, _ := reuse.(*fmi.FMUState)
 	state, err := s.instance.GetFMUState(handle)
 	if err != nil {
@@ -483,6 +509,7 @@ func (s *Slave) RestoreState(state master.State) error {
 	}
 	// The FMU has the strings of that state again.
 	s.stale, s.stringsDirty = true, len(s.stringIn) > 0
+	s.linear.displaced = false
 	return nil
 }
 
@@ -494,35 +521,6 @@ func (s *Slave) FreeState(state master.State) error {
 		return nil
 	}
 	return s.instance.FreeFMUState(state.(*fmi.FMUState))
-}
-
-// DirectionalDerivative gives dy = ∂y/∂u · du. The FMU is asked for unknowns of
-// its present mode only (fmi2 60): in the initialisation outputs with an exact
-// start are none, after it calculated parameters are none. They stand still.
-func (s *Slave) DirectionalDerivative(du, dy []float64) error {
-	asked := &s.initUnknowns
-	if s.instance.State() != fmi.StateInitialization {
-		asked = &s.stepUnknowns
-	}
-	clear(dy)
-	if err := s.instance.GetDirectionalDerivative(asked.vr, s.initPlan.RealIn, du, asked.values); err != nil {
-		return err
-	}
-	for k, o := range asked.out {
-		dy[o] = asked.values[k]
-	}
-	return nil
-}
-
-// unknowns are the Real outputs that directional derivatives can be asked for.
-type unknowns struct {
-	out    []int // indices into the Real outputs
-	vr     []fmi.ValueReference
-	values []float64 // scratch
-}
-
-func (u *unknowns) add(out int, vr fmi.ValueReference) {
-	u.out, u.vr, u.values = append(u.out, out), append(u.vr, vr), append(u.values, 0)
 }
 
 // Seconds is the time spent inside the FMU since its initialisation.

@@ -41,7 +41,8 @@ func (m *Memory) End(r master.Result) error { m.Result, m.Ended = r, true; retur
 // reaches its end and gives finite outputs, a second subsystem steps to the
 // same bits, and, if rollback is claimed, a step repeated after a restore gives
 // the same bits from any number of attempts, and about what it gives without a
-// restore. It gives all violations, joined.
+// restore. A master.Linearizer is checked by TestLinearizer too. It gives all
+// violations, joined.
 //
 // fresh makes a new subsystem, not yet initialised; u are inputs it can take.
 func TestSubsystem(fresh func() (master.Subsystem, error), u []float64, t0, H float64) error {
@@ -69,6 +70,11 @@ func TestSubsystem(fresh func() (master.Subsystem, error), u []float64, t0, H fl
 		case !alike(first, once):
 			errs = append(errs, fmt.Errorf("rollback leads elsewhere: %v without, %v with", first, once))
 		}
+	}
+	linear, err := linearizes(fresh)
+	errs = append(errs, err)
+	if linear {
+		errs = append(errs, TestLinearizer(fresh, u, t0, H))
 	}
 	return errors.Join(errs...)
 }
@@ -98,25 +104,12 @@ func alike(a, b [][]float64) bool {
 // time, and must repeat itself.
 func trajectory(fresh func() (master.Subsystem, error), u []float64, t0, H float64, rollback bool) (ys [][]float64, claimed bool, err error) {
 	ctx := context.Background()
-	sub, err := fresh()
+	sub, err := begin(fresh, u, t0)
+	defer func() { err = errors.Join(err, closed(sub)) }()
 	if err != nil {
 		return nil, false, err
 	}
-	if c, ok := master.As[interface{ Close() error }](sub); ok {
-		defer func() { err = errors.Join(err, c.Close()) }()
-	}
 	info := sub.Info()
-	if init, ok := master.As[master.Initializer](sub); ok {
-		if err := init.EnterInit(ctx, master.Experiment{Start: t0}); err != nil {
-			return nil, false, err
-		}
-		if err := sub.SetInputs(u); err != nil {
-			return nil, false, err
-		}
-		if err := errors.Join(init.EvalInit(), init.ExitInit()); err != nil {
-			return nil, false, err
-		}
-	}
 	saver, _ := master.As[master.StateSaver](sub)
 	if info.Caps.SaveState && saver == nil {
 		return nil, false, fmt.Errorf("%s claims rollback and has no method for it", info.Name)
@@ -174,6 +167,34 @@ func trajectory(fresh func() (master.Subsystem, error), u []float64, t0, H float
 		err = saver.FreeState(state)
 	}
 	return ys, info.Caps.SaveState, err
+}
+
+// begin makes a subsystem and takes it through its initialisation with inputs u.
+// The subsystem may be there although it failed.
+func begin(fresh func() (master.Subsystem, error), u []float64, t0 float64) (master.Subsystem, error) {
+	sub, err := fresh()
+	if err != nil {
+		return nil, err
+	}
+	init, ok := master.As[master.Initializer](sub)
+	if !ok {
+		return sub, nil
+	}
+	if err := init.EnterInit(context.Background(), master.Experiment{Start: t0}); err != nil {
+		return sub, err
+	}
+	if err := sub.SetInputs(u); err != nil {
+		return sub, err
+	}
+	return sub, errors.Join(init.EvalInit(), init.ExitInit())
+}
+
+// closed closes a subsystem that can be, nil too.
+func closed(sub master.Subsystem) error {
+	if c, ok := master.As[interface{ Close() error }](sub); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 func equalBits(a, b [][]float64) bool {

@@ -20,6 +20,7 @@ type Linear struct {
 	next  []float64   // scratch of Step
 	u     [][]float64 // derivatives 0, 1, … of the inputs at the start of the step
 	y     []float64   // outputs as last read
+	state []master.StateInfo
 	a, b  *mat.Dense
 	c, d  *mat.Dense
 	t     float64
@@ -30,7 +31,7 @@ type Linear struct {
 }
 
 // Calls counts what was asked of a subsystem.
-type Calls struct{ Set, Step, Outputs, Save, Restore, Free int }
+type Calls struct{ Set, Step, Outputs, Save, Restore, Free, Linearize int }
 
 // Matrices of the state space as rows; nil stands for none.
 type Matrices struct{ A, B, C, D [][]float64 }
@@ -42,10 +43,11 @@ var (
 	_ master.InputDerivativeSetter = (*Linear)(nil)
 	_ master.Substepper            = (*Linear)(nil)
 	_ master.DirectionalDeriver    = (*Linear)(nil)
+	_ master.Linearizer            = (*Linear)(nil)
 )
 
-// NewLinear gives a subsystem with inputs u1, u2, … and outputs y1, y2, … that
-// starts at x0. Feedthrough is declared where D is not zero.
+// NewLinear gives a subsystem with inputs u1, u2, …, states x1, x2, … and
+// outputs y1, y2, … that starts at x0. Feedthrough is declared where D is not zero.
 func NewLinear(name string, m Matrices, x0 []float64) *Linear {
 	l := &Linear{n: len(x0), x0: x0, x: append([]float64(nil), x0...), next: make([]float64, len(x0))}
 	inputs, outputs := 0, max(len(m.C), len(m.D))
@@ -60,6 +62,9 @@ func NewLinear(name string, m Matrices, x0 []float64) *Linear {
 	l.info.Name = name
 	for i := range inputs {
 		l.info.In = append(l.info.In, master.Port{Name: fmt.Sprintf("u%d", i+1)})
+	}
+	for i := range l.n {
+		l.state = append(l.state, master.StateInfo{Name: fmt.Sprintf("x%d", i+1), Derivative: fmt.Sprintf("der(x%d)", i+1)})
 	}
 	l.info.StartIn = make([]float64, inputs)
 	f := master.Feedthrough{On: make([][]int, outputs), Assumed: make([]bool, outputs)}
@@ -237,11 +242,28 @@ func (l *Linear) FreeState(master.State) error { l.Calls.Free++; return nil }
 
 // DirectionalDerivative gives D du.
 func (l *Linear) DirectionalDerivative(du, dy []float64) error {
-	for i := range dy {
-		dy[i] = 0
-		for j, v := range du {
-			if l.d != nil {
-				dy[i] += l.d.At(i, j) * v
+	return l.Linearize(nil, du, nil, dy)
+}
+
+// States names the states.
+func (l *Linear) States() []master.StateInfo { return l.state }
+
+// Linearize gives A dx + B du and C dx + D du.
+func (l *Linear) Linearize(dx, du, dxdot, dy []float64) error {
+	l.owner++
+	l.Calls.Linearize++
+	clear(dxdot)
+	clear(dy)
+	for _, p := range []struct {
+		to, by []float64
+		m      *mat.Dense
+	}{{dxdot, dx, l.a}, {dxdot, du, l.b}, {dy, dx, l.c}, {dy, du, l.d}} {
+		if p.m == nil || p.by == nil {
+			continue
+		}
+		for i := range p.to {
+			for j, v := range p.by {
+				p.to[i] += p.m.At(i, j) * v
 			}
 		}
 	}

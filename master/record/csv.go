@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,7 +140,7 @@ func (c *CSV) choose(sys *master.System, measured []master.Port) (names []string
 	var all []string
 	for i, info := range sys.Infos {
 		bare := true // neither outputs nor connected inputs
-		if len(info.Out)+len(info.DiscreteOut) > 0 {
+		if len(info.DiscreteOut) > 0 || slices.ContainsFunc(info.Out, func(p master.Port) bool { return !p.Internal }) {
 			bare = false
 		}
 		for k := range info.In {
@@ -166,6 +167,9 @@ func (c *CSV) choose(sys *master.System, measured []master.Port) (names []string
 			c.columns = append(c.columns, column{from: from, kind: p.Kind, sub: i, at: at})
 		}
 		for k, p := range info.Out {
+			if p.Internal {
+				continue
+			}
 			take(fromY, p, sys.OutAt[i]+k, true)
 		}
 		byKind(info.DiscreteOut, func(_, at int, p master.Port) { take(fromDiscreteOut, p, at, true) })

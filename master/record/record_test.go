@@ -38,17 +38,27 @@ func ports(kind master.Kind, names ...string) []master.Port {
 	return out
 }
 
+// internal gives an output, unless it has no name, and one that is internal.
+func internal(name, hidden string) []master.Port {
+	var out []master.Port
+	if name != "" {
+		out = ports(master.Real, name)
+	}
+	return append(out, master.Port{Name: hidden, Internal: true})
+}
+
 // testSystem has a component with everything, one nested with a connected
-// input, and one with neither outputs nor connected inputs.
+// input, and one with neither outputs nor connected inputs. Internal outputs are
+// no columns, and no outputs in this sense.
 func testSystem(t *testing.T) *master.System {
 	t.Helper()
 	all := &still{master.Info{
-		Name: "all", In: ports(master.Real, "free", "x[1]"), Out: ports(master.Real, "y"),
+		Name: "all", In: ports(master.Real, "free", "x[1]"), Out: internal("y", "hidden"),
 		DiscreteIn:  slices.Concat(ports(master.Boolean, "on"), ports(master.Integer, "mode"), ports(master.String, "name"), ports(master.Integer, "gear")),
 		DiscreteOut: slices.Concat(ports(master.Integer, "n"), ports(master.Boolean, "ok"), ports(master.Integer, "m"), ports(master.String, "s")),
 	}}
 	inner := &still{master.Info{Name: "sys.inner", In: ports(master.Real, "u", "v"), Out: ports(master.Real, "z")}}
-	bare := &still{master.Info{Name: "bare", In: ports(master.Real, "w"),
+	bare := &still{master.Info{Name: "bare", In: ports(master.Real, "w"), Out: internal("", "flow"),
 		Watch: slices.Concat(ports(master.Real, "a, b"), ports(master.Boolean, "flag"), ports(master.String, "text"), ports(master.Real, "c"))}}
 	sys, err := master.NewSystem([]master.Subsystem{all, inner, bare}, []master.Connection{
 		{From: master.Endpoint{Subsystem: "all", Port: "y"}, To: master.Endpoint{Subsystem: "sys.inner", Port: "u"}},
@@ -61,7 +71,7 @@ func testSystem(t *testing.T) *master.System {
 }
 
 func testPoint(sys *master.System) *master.Point {
-	p := &master.Point{U: []float64{1, 2, 3, 4, 5}, Y: []float64{6, 7}}
+	p := &master.Point{U: []float64{1, 2, 3, 4, 5}, Y: []float64{6, 96, 7, 97}}
 	for _, info := range sys.Infos {
 		p.DiscreteIn = append(p.DiscreteIn, master.NewValues(info.DiscreteIn))
 		p.DiscreteOut = append(p.DiscreteOut, master.NewValues(info.DiscreteOut))
@@ -123,9 +133,9 @@ lines",NaN
 
 func TestCSVUnmatchedPattern(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.csv")
-	c := NewCSV(path, CSVOptions{Select: selection(t, "all.*", "sys.iner.z", "nowhere")})
+	c := NewCSV(path, CSVOptions{Select: selection(t, "all.*", "sys.iner.z", "nowhere", "all.hidden")})
 	err := c.Begin(testSystem(t), nil)
-	for _, want := range []string{`no variable matches "sys.iner.z"; did you mean "sys.inner.z"?`, `no variable matches "nowhere"`} {
+	for _, want := range []string{`no variable matches "sys.iner.z"; did you mean "sys.inner.z"?`, `no variable matches "nowhere"`, `no variable matches "all.hidden"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %s", err, want)
 		}

@@ -107,7 +107,11 @@ func Build(dir, name, capabilities, elements string) (path string, err error) {
 }
 
 // Pack compiles the probe and writes it to dir/name.fmu with a description that
-// was made of Description.
-func Pack(dir, name, description string) (path string, err error) {
-	return fmus.Pack(dir, name, description, source)
+// was made of Description. The macros (src/probe.c) are "NAME" or "NAME value".
+func Pack(dir, name, description string, macros ...string) (path string, err error) {
+	text := source
+	for _, m := range macros {
+		text = "#define " + m + "\n" + text
+	}
+	return fmus.Pack(dir, name, description, text)
 }

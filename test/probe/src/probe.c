@@ -5,7 +5,8 @@
  *
  * The outputs echo the other inputs. In initialisation mode only outputs can be
  * got. mode is an enumeration of 1, 2, 3 and refuses every other number. x may
- * have an exact start in a description of its own. */
+ * have an exact start in a description of its own. With the macro DISPLACE
+ * directional derivatives leave the knowns displaced by it. */
 #include "fmi2.h"
 
 #include <stdio.h>
@@ -215,6 +216,10 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReferenc
                                         const fmi2ValueReference known[], size_t nk, const fmi2Real dk[],
                                         fmi2Real du[]) {
 	(void)c;
+#ifdef DISPLACE
+	for (size_t k = 0; k < nk; k++)
+		if (dk[k] != 0) ((Probe *)c)->v.real[known[k]] -= DISPLACE;
+#endif
 	for (size_t i = 0; i < nu; i++) {
 		du[i] = 0;
 		for (size_t k = 0; k < nk; k++) {

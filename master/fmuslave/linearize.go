@@ -1,0 +1,277 @@
+package fmuslave
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+)
+
+// linearization is what the FMU is asked for its directional derivatives, in one
+// call: unknown by known. The derivatives of the states come first among the
+// unknowns, the outputs last, and what is both between them, so that either can
+// be had alone; among the knowns the inputs stand before the states.
+type linearization struct {
+	states         []master.StateInfo
+	unknown, known []fmi.ValueReference
+	rates          int       // unknowns that are derivatives of states
+	outputs        int       // index of the first unknown that is an output
+	inputs         int       // knowns that are inputs
+	seed, slope    []float64 // over known and unknown
+	rateAt, outAt  []slopeAt // of each derivative and output
+
+	trials [2]trial // of derivatives without states, with them
+
+	// What the FMU was before it was asked at this communication point, if asking
+	// displaces it, and whether it was asked since.
+	before    *fmi.FMUState
+	displaced bool
+}
+
+// slopeAt tells where a slope is found. A variable that is a state itself
+// follows that state and no input, which needs no call; a calculated parameter
+// follows nothing.
+type slopeAt struct {
+	unknown, state int // -1 = not there
+	still          bool
+}
+
+func (a slopeAt) of(slope, dx []float64) float64 {
+	switch {
+	case a.unknown >= 0:
+		return slope[a.unknown]
+	case a.state >= 0 && dx != nil:
+		return dx[a.state]
+	case a.state >= 0, a.still:
+		return 0
+	}
+	return math.NaN()
+}
+
+// continuousStates gives the states that ModelStructure/Derivatives names, each
+// once, and the derivative of each (fmi2 26).
+func continuousStates(d *fmi.ModelDescription) (rates, states []*fmi.ScalarVariable) {
+	seen := map[fmi.ValueReference]bool{}
+	for _, e := range d.Derivatives {
+		rate := &d.Variables[e.Index-1]
+		if rate.Derivative == 0 {
+			continue
+		}
+		x := &d.Variables[rate.Derivative-1]
+		if seen[x.ValueReference] {
+			continue
+		}
+		seen[x.ValueReference] = true
+		rates, states = append(rates, rate), append(states, x)
+	}
+	return rates, states
+}
+
+// planLinearization lists states, unknowns and knowns. Between steps the
+// unknowns may be Real outputs and the derivatives in ModelStructure, the knowns
+// Real inputs and continuous states (fmi2 60): another variable that is
+// monitored has no slope.
+func (s *Slave) planLinearization() {
+	l := &s.linear
+	*l = linearization{}
+	if !s.info.Caps.DirectionalDerivative {
+		return
+	}
+	rates, states := continuousStates(s.config.FMU.Description)
+	stateAt := make(map[fmi.ValueReference]int, len(states))
+	for i, x := range states {
+		info := master.StateInfo{Name: x.Name, Derivative: rates[i].Name}
+		if x.Real.Nominal != nil {
+			info.Nominal = *x.Real.Nominal
+		}
+		l.states = append(l.states, info)
+		stateAt[x.ValueReference] = i
+	}
+	unknownAt := map[fmi.ValueReference]int{}
+	ask := func(v *fmi.ScalarVariable) {
+		r := v.ValueReference
+		_, state := stateAt[r]
+		if _, asked := unknownAt[r]; !asked && !state {
+			unknownAt[r] = len(l.unknown)
+			l.unknown = append(l.unknown, r)
+		}
+	}
+	isOut := make(map[fmi.ValueReference]bool, len(s.out))
+	for _, g := range s.out {
+		isOut[g.variable.ValueReference] = true
+	}
+	for _, v := range rates {
+		if !isOut[v.ValueReference] {
+			ask(v)
+		}
+	}
+	l.outputs = len(l.unknown)
+	for _, v := range rates {
+		ask(v)
+	}
+	l.rates = len(l.unknown)
+	for _, g := range s.out {
+		if g.variable.Causality == fmi.Output {
+			ask(g.variable)
+		}
+	}
+	at := func(v *fmi.ScalarVariable) slopeAt {
+		a := slopeAt{-1, -1, v.Causality == fmi.CalculatedParameter}
+		if k, ok := unknownAt[v.ValueReference]; ok {
+			a.unknown = k
+		}
+		if k, ok := stateAt[v.ValueReference]; ok {
+			a.state = k
+		}
+		return a
+	}
+	for _, v := range rates {
+		l.rateAt = append(l.rateAt, at(v))
+	}
+	for _, g := range s.out {
+		l.outAt = append(l.outAt, at(g.variable))
+	}
+	l.inputs = len(s.in)
+	l.known = references(s.in, master.Real)
+	for _, x := range states {
+		l.known = append(l.known, x.ValueReference)
+	}
+	l.seed, l.slope = make([]float64, len(l.known)), make([]float64, len(l.unknown))
+}
+
+// States lists the continuous states that ModelStructure/Derivatives names,
+// none without directional derivatives.
+func (s *Slave) States() []master.StateInfo { return s.linear.states }
+
+// Linearize gives the derivatives in one call of the FMU; none is made for what
+// is a state itself. The first call tries on instances of its own what the FMU
+// takes, and what asking does to it.
+func (s *Slave) Linearize(dx, du, dxdot, dy []float64) error {
+	l := &s.linear
+	switch {
+	case !s.info.Caps.DirectionalDerivative:
+		return fmt.Errorf("%w: the FMU gives no directional derivatives", master.ErrCapability)
+	case s.instance.State() == fmi.StateInitialization:
+		return fmt.Errorf("%w: the states are unknowns themselves until the initialisation is over", master.ErrCapability)
+	case dxdot == nil && dy == nil:
+		return nil
+	}
+	first, last, from, to := 0, len(l.known), 0, len(l.unknown)
+	if du != nil {
+		copy(l.seed[:l.inputs], du)
+	} else {
+		first = l.inputs
+	}
+	if dx != nil {
+		copy(l.seed[l.inputs:], dx)
+	} else {
+		last = l.inputs
+	}
+	if dxdot == nil {
+		from = l.outputs
+	}
+	if dy == nil {
+		to = l.rates
+	}
+	if err := s.slopes(from, to, first, last); err != nil {
+		return err
+	}
+	if dxdot != nil {
+		for i, a := range l.rateAt {
+			dxdot[i] = a.of(l.slope, dx)
+		}
+	}
+	if dy != nil {
+		for k, a := range l.outAt {
+			dy[k] = a.of(l.slope, dx)
+		}
+	}
+	return nil
+}
+
+// slopes asks for unknowns from up to to by knowns first up to last.
+func (s *Slave) slopes(from, to, first, last int) error {
+	l := &s.linear
+	if from == to {
+		return nil
+	}
+	which := 0
+	if from < l.outputs || last > l.inputs {
+		which = 1
+	}
+	t := s.tryOut(which)
+	if t.refused != nil {
+		return t.refused
+	}
+	// What a restore has left to be read is read first: inputs may stand displaced
+	// after it until they are set again.
+	if err := s.refresh(); err != nil {
+		return err
+	}
+	if t.displaces && !l.displaced {
+		var err error
+		if l.before, err = s.instance.GetFMUState(l.before); err != nil {
+			return err
+		}
+		l.displaced = true
+	}
+	err := s.instance.GetDirectionalDerivative(l.unknown[from:to], l.known[first:last], l.seed[first:last], l.slope[from:to])
+	if err == nil {
+		return nil
+	}
+	if settled := s.settle(); settled != nil {
+		return errors.Join(err, settled)
+	}
+	if s.instance.State() == fmi.StateStepComplete {
+		err = fmt.Errorf("%w: %w", master.ErrCapability, err) // it goes on without them
+	}
+	return err
+}
+
+// settle takes an FMU that asking has displaced back to where it was. It waits
+// until the FMU is used again: one restore serves all that was asked before.
+func (s *Slave) settle() error {
+	if !s.linear.displaced {
+		return nil
+	}
+	s.linear.displaced = false
+	s.stringsDirty = len(s.stringIn) > 0
+	return s.instance.SetFMUState(s.linear.before)
+}
+
+// DirectionalDerivative gives dy = ∂y/∂u · du. The FMU is asked for unknowns of
+// its present mode only (fmi2 60): in the initialisation outputs with an exact
+// start are none, after it calculated parameters are none. They stand still.
+// What is only monitored has no slope in the initialisation, NaN.
+func (s *Slave) DirectionalDerivative(du, dy []float64) error {
+	if s.instance.State() != fmi.StateInitialization {
+		return s.Linearize(nil, du, nil, dy)
+	}
+	asked := &s.initUnknowns
+	if err := s.instance.GetDirectionalDerivative(asked.vr, s.initPlan.RealIn, du, asked.values); err != nil {
+		return err
+	}
+	for k := range dy {
+		dy[k] = 0
+		if k >= s.coupled {
+			dy[k] = math.NaN()
+		}
+	}
+	for k, o := range asked.out {
+		dy[o] = asked.values[k]
+	}
+	return nil
+}
+
+// unknowns are the Real outputs that directional derivatives can be asked for.
+type unknowns struct {
+	out    []int // indices into the Real outputs
+	vr     []fmi.ValueReference
+	values []float64 // scratch
+}
+
+func (u *unknowns) add(out int, vr fmi.ValueReference) {
+	u.out, u.vr, u.values = append(u.out, out), append(u.vr, vr), append(u.values, 0)
+}

@@ -1,0 +1,154 @@
+package fmuslave
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+)
+
+// trial tells what came of asking an FMU for directional derivatives.
+//
+// Two things go wrong in practice. A refusal leaves the instance in a state that
+// only a restore leads out of. And FMUs that take differences inside leave the
+// states and inputs displaced by them (1e-5 and more for each call in Dymola 2020
+// to 2022x, whatever the seed), so that the simulation goes on from elsewhere. So
+// both are tried on instances that are thrown away. Where asking displaces the
+// FMU, its state is saved before and restored after it, which was seen to help
+// everywhere; other cures, as asking again with a seed of zero, were not.
+type trial struct {
+	done      bool
+	refused   error // nil = the FMU can be asked
+	displaces bool  // its state is to be saved and restored
+}
+
+// tryOut tries, once, the slopes of outputs by inputs, or with which = 1 of all
+// unknowns by all knowns. An FMU that lives only once in a process is not tried,
+// but protected by its rollback.
+func (s *Slave) tryOut(which int) *trial {
+	l, t := &s.linear, &s.linear.trials[which]
+	if t.done {
+		return t
+	}
+	rollback := s.info.Caps.SaveState
+	t.done, t.displaces = true, rollback
+	if s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+		return t
+	}
+	unknown, known, what := l.unknown, l.known, "its outputs and the derivatives of its states by its inputs and states"
+	if which == 0 {
+		unknown, known, what = unknown[l.outputs:], known[:l.inputs], "its outputs by its inputs"
+	}
+	seed := slices.Repeat([]float64{1}, len(known))
+	ask := func(in *fmi.Instance) error {
+		return in.GetDirectionalDerivative(unknown, known, seed, make([]float64, len(unknown)))
+	}
+	const remedy = "with the quirk noDirectionalDerivatives nothing relies on them"
+	if in := s.spare(); in != nil {
+		err := ask(in)
+		in.Free() // whatever state it is in: nothing depends on it
+		if err != nil {
+			t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and does not give those of %s: %w; "+remedy, master.ErrCapability, what, err)
+			return t
+		}
+	}
+	plain, asked := s.rehearse(func(*fmi.Instance) error { return nil }), s.rehearse(ask)
+	switch {
+	case plain == nil || asked == nil:
+		return t
+	case same(plain, asked):
+		t.displaces = false
+		return t
+	}
+	if rollback {
+		around := func(do func(*fmi.Instance) error) []float64 {
+			return s.rehearse(func(in *fmi.Instance) error {
+				state, err := in.GetFMUState(nil)
+				if err != nil {
+					return err
+				}
+				return errors.Join(do(in), in.SetFMUState(state))
+			})
+		}
+		restored := around(func(*fmi.Instance) error { return nil })
+		if restored != nil && same(restored, around(ask)) {
+			return t
+		}
+	}
+	t.refused = fmt.Errorf("%w: asked for the directional derivatives of %s, the FMU goes on from another state, and no rollback takes it back; "+remedy, master.ErrCapability, what)
+	return t
+}
+
+// spare gives an instance at the start of the experiment, nil if there is none to
+// be had. What it logs is for debugging.
+func (s *Slave) spare() *fmi.Instance {
+	o := s.config.Options
+	o.Log = quiet(o.Log)
+	in, err := s.config.FMU.Instantiate(s.config.Name+" (probe)", o)
+	if err != nil {
+		return nil
+	}
+	if s.setUp(in, s.experiment) != nil || in.EnterInitializationMode() != nil || s.starts.inside.set(in) != nil || in.ExitInitializationMode() != nil {
+		in.Free()
+		return nil
+	}
+	return in
+}
+
+// A rehearsal takes a few steps, so that the solver inside is under way, and a
+// few more to see where it goes.
+const (
+	rehearsalSteps = 3
+	rehearsalStep  = 1e-3 // s, if the FMU suggests none
+	// rehearsalShift is what the inputs are moved by, relative to their
+	// magnitude, a little more from one to the next: where all is at rest much
+	// goes unseen.
+	rehearsalShift = 0.01
+)
+
+// rehearse steps an instance of its own with something done to it under way, and
+// gives its states and outputs at the end; nil if that does not work.
+func (s *Slave) rehearse(do func(*fmi.Instance) error) []float64 {
+	in := s.spare()
+	if in == nil {
+		return nil
+	}
+	defer in.Free()
+	H := rehearsalStep
+	if d := s.config.FMU.Description.DefaultExperiment; d != nil && d.StepSize != nil && *d.StepSize > 0 {
+		H = *d.StepSize
+	}
+	u := slices.Clone(s.stepper.RealIn[:len(s.in)])
+	for k, p := range s.info.In {
+		size := math.Abs(p.Nominal)
+		if size == 0 {
+			size = 1
+		}
+		u[k] += rehearsalShift * (1 + float64(k)/float64(len(u))) * max(size, math.Abs(u[k]))
+	}
+	for i := range 2 * rehearsalSteps {
+		if i == rehearsalSteps && do(in) != nil {
+			return nil
+		}
+		if in.SetReal(s.initPlan.RealIn, u) != nil {
+			return nil
+		}
+		if st, err := in.DoStep(s.experiment.Start+float64(i)*H, H, false); st > fmi.StatusWarning || err != nil {
+			return nil
+		}
+	}
+	at := slices.Concat(s.linear.known[s.linear.inputs:], references(s.out[:s.coupled], master.Real))
+	end := make([]float64, len(at))
+	if in.GetReal(at, end) != nil {
+		return nil
+	}
+	return end
+}
+
+// same tells whether two rehearsals ended in the same bits.
+func same(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
+}
