@@ -12,9 +12,11 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
@@ -63,6 +65,14 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
 		Files: a.Files(), Notices: seen.list,
+		Monitor: func(list []algorithms.Monitored) (*master.System, error) {
+			var named []assemble.Monitored
+			for _, m := range list {
+				named = append(named, assemble.Monitored{Name: m.Name, Level: m.Level})
+			}
+			err := a.Monitor(named)
+			return a.System, err
+		},
 		Close: func() error {
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
@@ -65,6 +66,9 @@ type opened struct {
 	Files             []string          // that were read, and must not be written
 	Notices           func() []string   // about FMUs while they ran, after the run; nil = there are none
 	Close             func() error      // removes what was unpacked; call it after the run
+	// Monitor makes the System anew with variables that an algorithm judges by;
+	// nil = there is nothing but outputs.
+	Monitor func([]algorithms.Monitored) (*master.System, error)
 }
 
 // description is what macrostep info shows; one of FMU and System is set.

@@ -137,6 +137,11 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if err != nil {
 		return out, err
 	}
+	if len(choice.Monitor) > 0 && sys.Monitor != nil {
+		if sys.System, err = sys.Monitor(choice.Monitor); err != nil {
+			return out, fmt.Errorf("parameter monitor: %w", err)
+		}
+	}
 	m := p.manifest(r, sys, choice)
 	m.Warnings = append(m.Warnings, notes...)
 	opt := master.Options{
