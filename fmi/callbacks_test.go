@@ -168,7 +168,7 @@ func TestWrongEnvironment(t *testing.T) {
 
 func TestForeignThreads(t *testing.T) {
 	in, c := logging(t)
-	export(t, in, "log_threads", in.comp, 8)
+	export(t, in, "log_threads", in.comp, 8, 200)
 	counts := map[string]int{}
 	for _, s := range c.texts() {
 		counts[s]++
@@ -188,6 +188,33 @@ func TestForeignThreads(t *testing.T) {
 	callInts(symbol(h, "log_go"))
 	if len(c.texts()) != n {
 		t.Errorf("late messages %q", c.texts()[n:])
+	}
+}
+
+// TestForeignStorm: of 8 × 1000 messages each is delivered whole or counted.
+func TestForeignStorm(t *testing.T) {
+	in, c := logging(t)
+	const threads, each = 8, 1000
+	export(t, in, "log_threads", in.comp, threads, each)
+	must(t, in.Free())
+	counts, delivered, dropped := map[string]int{}, 0, 0
+	for _, s := range c.texts() {
+		var n int
+		if _, err := fmt.Sscanf(s, in.log.fmu+": %d log messages of the FMU dropped", &n); err == nil {
+			dropped += n
+			continue
+		}
+		counts[s]++
+		delivered++
+	}
+	for s, n := range counts {
+		var k int
+		if _, err := fmt.Sscanf(s, "line %d", &k); err != nil || s != fmt.Sprint("line ", k) || k >= each || n > threads {
+			t.Errorf("%q came %d times", s, n)
+		}
+	}
+	if delivered+dropped != threads*each || delivered < logMaxCount {
+		t.Errorf("%d messages delivered and %d dropped of %d", delivered, dropped, threads*each)
 	}
 }
 

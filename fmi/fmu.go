@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/archive"
@@ -92,7 +93,11 @@ func (f *FMU) openFolder(path string, l *diag.List) error {
 		return err
 	}
 	defer r.Close()
-	if err := f.describe(r, filepath.Join(path, descriptionName), path, l); err != nil {
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(f.Path, filepath.FromSlash(name)))
+		return err == nil
+	}
+	if err := f.describe(r, filepath.Join(path, descriptionName), path, has, l); err != nil {
 		return err
 	}
 	f.Dir = f.Path
@@ -117,7 +122,11 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 		return err
 	}
 	defer r.Close()
-	if err := f.describe(r, path+"!"+descriptionName, path, l); err != nil {
+	names := a.Names()
+	has := func(name string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return n == name || strings.HasPrefix(n, name+"/") })
+	}
+	if err := f.describe(r, path+"!"+descriptionName, path, has, l); err != nil {
 		if list := (*diag.ListError)(nil); !errors.As(err, &list) {
 			err = fmt.Errorf("%w; the archive is damaged: export or download it again", err)
 		}
@@ -140,8 +149,9 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 	return nil
 }
 
-// describe reads the description and asks for Co-Simulation.
-func (f *FMU) describe(r io.Reader, name, path string, l *diag.List) error {
+// describe reads the description and asks for Co-Simulation; has tells what else
+// is in the FMU, files and folders.
+func (f *FMU) describe(r io.Reader, name, path string, has func(name string) bool, l *diag.List) error {
 	d, err := ReadDescription(r, name, l)
 	if err != nil {
 		return err
@@ -153,13 +163,36 @@ func (f *FMU) describe(r io.Reader, name, path string, l *diag.List) error {
 		return l.Err()
 	}
 	if c.NeedsExecutionTool {
-		tool := d.GenerationTool
-		if tool == "" {
-			tool = "a tool that it does not name"
-		}
-		l.Add(ruleTool, path, "", 0, "the FMU needs %s to run", tool)
+		f.describeTool(path, has, l)
+	}
+	var lacks []string
+	if !has("documentation/index.html") {
+		lacks = append(lacks, "no documentation/index.html")
+	}
+	if d.License == "" && !has("documentation/licenses") {
+		lacks = append(lacks, "no licence")
+	}
+	if len(lacks) > 0 {
+		l.Add(ruleDocumentation, path, "documentation", 0, "the FMU brings %s", strings.Join(lacks, " and "))
 	}
 	return nil
+}
+
+// describeTool says which tool an FMU for tool coupling needs, and where it says
+// what else (fmi2 9).
+func (f *FMU) describeTool(path string, has func(name string) bool, l *diag.List) {
+	tool := f.Description.GenerationTool
+	if tool == "" {
+		tool = "a tool that it does not name"
+	}
+	for _, ending := range []string{"txt", "html"} {
+		if name := "documentation/externalDependencies." + ending; has(name) {
+			l.Add(ruleTool, path, name, 0, "the FMU needs %s to run; %s in it says what else", tool, name)
+			return
+		}
+	}
+	l.Add(ruleTool, path, "", 0, "the FMU needs %s to run", tool)
+	l.Add(ruleToolNeeds, path, "documentation", 0, "the FMU has neither documentation/externalDependencies.txt nor .html")
 }
 
 // elsewhere says where in an archive a description lies that is not at the root.

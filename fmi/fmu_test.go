@@ -48,8 +48,71 @@ func empty(t *testing.T, dir string) bool {
 	return len(list) == 0
 }
 
+// documents are what an FMU that needs a tool should bring beside its model.
+var documents = []string{"documentation/externalDependencies.txt", "a tool", "documentation/index.html", "<html/>", "documentation/licenses/license.txt", "free"}
+
+// What an FMU should tell its users and does not is told (fmi2 9, 11).
+func TestDocuments(t *testing.T) {
+	tool := strings.Replace(baseXML, `<CoSimulation `, `<CoSimulation needsExecutionTool="true" `, 1)
+	named := strings.Replace(tool, `modelName="base"`, `modelName="base" generationTool="Hammer 3" license="none"`, 1)
+	for _, c := range []struct {
+		name    string
+		entries []string
+		want    string // of the findings "id message", joined
+	}{
+		{"all", append([]string{"modelDescription.xml", baseXML}, documents...), ""},
+		{"none", []string{"modelDescription.xml", baseXML}, "FA12 the FMU brings no documentation/index.html and no licence"},
+		{"no licence", []string{"modelDescription.xml", baseXML, "documentation/index.html", ""}, "FA12 the FMU brings no licence"},
+		{"licence in the description", []string{"modelDescription.xml", strings.Replace(baseXML, `modelName="base"`, `modelName="base" license="free"`, 1), "documentation/index.html", ""}, ""},
+		{"tool in HTML", []string{"modelDescription.xml", named, "documentation/externalDependencies.html", "", "documentation/index.html", ""},
+			"FA11 the FMU needs Hammer 3 to run; documentation/externalDependencies.html in it says what else"},
+		{"tool that says nothing", []string{"modelDescription.xml", named, "documentation/index.html", ""},
+			"FA11 the FMU needs Hammer 3 to run; FA11D the FMU has neither documentation/externalDependencies.txt nor .html"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			archived := packed(t, c.entries...)
+			folder := t.TempDir()
+			if err := archive.Unpack(archived, folder, nil, archive.Limits{}); err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{archived, folder} {
+				f, l, err := Open(path, OpenOptions{TempDir: t.TempDir(), Strict: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.Close()
+				var got []string
+				for _, x := range l.Findings {
+					got = append(got, x.ID+" "+x.Message)
+				}
+				if all := strings.Join(got, "; "); all != c.want {
+					t.Errorf("%s: %s, want %s", path, all, c.want)
+				}
+			}
+		})
+	}
+}
+
+// What others put into an FMU, beside what the standard gives a meaning, is no
+// concern of the master (fmi2 11).
+func TestForeignContent(t *testing.T) {
+	path := packed(t, append(documents, "modelDescription.xml", baseXML,
+		"extra/org.example/settings.xml", "<not XML", "extra/binaries/linux64/base.so", "", "terminalsAndIcons/terminalsAndIcons.xml", "<fmiTerminalsAndIcons",
+		"terminalsAndIcons/icon.png", "no picture", "model.png", "no picture", "documentation/diagram.svg", "<svg", "unheard/of", "x", "read.me", "x")...)
+	f, l, err := Open(path, OpenOptions{TempDir: t.TempDir(), Strict: true})
+	if err != nil || len(l.Findings) > 0 {
+		t.Fatal(err, l.Findings)
+	}
+	defer f.Close()
+	for _, name := range []string{"extra/org.example/settings.xml", "unheard/of"} { // the FMU finds its whole tree
+		if _, err := os.Stat(filepath.Join(f.Dir, filepath.FromSlash(name))); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestOpen(t *testing.T) {
-	path, temp := packed(t, "modelDescription.xml", strings.Replace(baseXML, `<CoSimulation `, `<CoSimulation needsExecutionTool="1" `, 1), "binaries/linux64/base.so", "elf"), t.TempDir()
+	path, temp := packed(t, append(documents, "modelDescription.xml", strings.Replace(baseXML, `<CoSimulation `, `<CoSimulation needsExecutionTool="1" `, 1), "binaries/linux64/base.so", "elf")...), t.TempDir()
 	f, l, err := Open(path, OpenOptions{TempDir: temp})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +123,7 @@ func TestOpen(t *testing.T) {
 	if !strings.HasPrefix(f.Hash, "sha256:") || len(f.Hash) != 7+64 {
 		t.Errorf("hash %s", f.Hash)
 	}
-	if len(l.Findings) != 1 || l.Findings[0].ID != "FA11" || l.Findings[0].Level != diag.Info {
+	if len(l.Findings) != 1 || l.Findings[0].ID != "FA11" || l.Findings[0].Level != diag.Info || !strings.Contains(l.Findings[0].Message, "documentation/externalDependencies.txt") {
 		t.Errorf("findings %v", l.Findings)
 	}
 	if data, err := os.ReadFile(filepath.Join(f.Dir, "binaries", "linux64", "base.so")); err != nil || string(data) != "elf" {

@@ -41,6 +41,8 @@ type Instance struct {
 	comp  uintptr // fmi2Component
 	state State
 	setup bool // SetupExperiment was called since Instantiated
+	// warned tells that a Warning without a message was reported.
+	warned bool
 
 	run   func(*batch)
 	batch *batch
@@ -287,6 +289,10 @@ func (in *Instance) settle(f function, s Status) error {
 	query := f >= fnGetStatus && f <= fnGetStringStatus
 	switch {
 	case s == StatusWarning:
+		if msg == "" && !in.warned {
+			in.warned = true
+			in.log.say(fmt.Sprintf("%s returns Warning and does not log why", f))
+		}
 		return nil
 	case s == StatusFatal:
 		in.state = StateFatal

@@ -29,6 +29,9 @@ func TestEveryFunction(t *testing.T) {
 		if export(t, in, "probe_finished_null", in.comp)&0xff != 1 {
 			t.Error("stepFinished is not null")
 		}
+		if got, want := probeText(t, in, 4), "visible=1 logging=1 "; !strings.HasPrefix(got, want) {
+			t.Errorf("instantiated with %q, want %q", got, want)
+		}
 		must(t, in.SetDebugLogging(true, []string{"b", "a"}))
 		if got := probeText(t, in, 3); got != "b;a;" {
 			t.Errorf("categories %q", got)
@@ -64,6 +67,12 @@ func TestEveryFunction(t *testing.T) {
 		must(t, in.GetString([]ValueReference{3, 2, 1, 0}, s))
 		if !slices.Equal(s, []string{"two words", "grüße", "", ""}) {
 			t.Errorf("strings %q", s)
+		}
+		must(t, in.SetString([]ValueReference{14, 15}, []string{"here", "there"}))
+		must(t, in.GetString([]ValueReference{15, 13, 14}, s[:3]))
+		must(t, in.GetString([]ValueReference{1}, s[3:])) // the FMU forgets what it gave
+		if !slices.Equal(s, []string{"there", "", "here", ""}) {
+			t.Errorf("strings that pass: %q", s)
 		}
 		must(t, in.ExitInitializationMode())
 
@@ -177,6 +186,12 @@ func TestStates(t *testing.T) {
 	if err := other.SetFMUState(s1); !errors.As(err, &arg) {
 		t.Errorf("a state of another instance was set: %v", err)
 	}
+	if r, err := other.GetFMUState(s1); !errors.As(err, &arg) || r != nil {
+		t.Errorf("a state of another instance was reused: %v", err)
+	}
+	if err := other.FreeFMUState(s1); !errors.As(err, &arg) {
+		t.Errorf("a state of another instance was freed: %v", err)
+	}
 	must(t, in.FreeFMUState(s2))
 	must(t, in.FreeFMUState(s2))
 	if err := in.SetFMUState(s2); !errors.As(err, &arg) {
@@ -196,6 +211,39 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// After Reset the experiment is due again, and what was saved before is freed
+// with the instance (fmi2 61).
+func TestReset(t *testing.T) {
+	f := plainFMU(t)
+	in := running(t, f, "reset")
+	other := instance(t, f, "other", InstanceOptions{})
+	s, err := in.GetFMUState(nil)
+	must(t, err)
+	must(t, in.SetReal([]ValueReference{5}, []float64{3}))
+	_, err = in.DoStep(0, 1, false)
+	must(t, err)
+	must(t, in.Reset())
+	var order *CallOrderError
+	if err := in.EnterInitializationMode(); !errors.As(err, &order) || !strings.Contains(err.Error(), "fmi2SetupExperiment") {
+		t.Errorf("initialisation after Reset without SetupExperiment: %v", err)
+	}
+	if _, err := in.DoStep(1, 1, false); !errors.As(err, &order) {
+		t.Errorf("a step after Reset: %v", err)
+	}
+	start(t, in)
+	v := make([]float64, 1)
+	must(t, in.GetReal([]ValueReference{5}, v))
+	if v[0] != 0 {
+		t.Errorf("after Reset a value is still %v", v[0])
+	}
+	must(t, in.SetFMUState(s)) // of before
+	must(t, in.Reset())
+	must(t, in.Free())
+	if n := export(t, other, "probe_states") & 0xff; n != 0 {
+		t.Errorf("%d states alive", n)
+	}
+}
+
 func TestStatuses(t *testing.T) {
 	f := plainFMU(t)
 	vr, v := []ValueReference{0}, []float64{1}
@@ -209,6 +257,32 @@ func TestStatuses(t *testing.T) {
 		}
 		if !c.has("function 27 returns 1 at 0 of time") {
 			t.Errorf("log %q", c.texts())
+		}
+	})
+	t.Run("silent warning", func(t *testing.T) {
+		for _, how := range []string{"calls", "stepper", "group"} {
+			var c collector
+			in := instance(t, f, "w", InstanceOptions{Log: c.log})
+			start(t, in)
+			s := stepper(t, in, plan)
+			g, err := NewGroup([]*Stepper{s})
+			must(t, err)
+			must(t, in.SetInteger([]ValueReference{104}, []int32{1}))
+			fail(t, in, fnDoStep, StatusWarning, 0)
+			for k := range 3 {
+				switch how {
+				case "calls":
+					_, err = in.DoStep(float64(k), 1, false)
+				case "stepper":
+					_, err = s.Step(float64(k), 1, true)
+				case "group":
+					_, err = g.Step(float64(k), 1)
+				}
+				must(t, err)
+			}
+			if got := c.texts(); len(got) != 1 || !strings.Contains(got[0], "fmi2DoStep returns Warning and does not log why") {
+				t.Errorf("%s: log %q", how, got)
+			}
 		}
 	})
 	t.Run("discard in doStep", func(t *testing.T) {
@@ -451,6 +525,7 @@ func TestArguments(t *testing.T) {
 		"set lengths":   in.SetBoolean(vr, nil),
 		"NUL":           in.SetString(vr[:1], []string{"a\x00b"}),
 		"order 0":       in.SetRealInputDerivatives(vr[:1], []int32{0}, []float64{1}),
+		"get order 0":   in.GetRealOutputDerivatives(vr[:1], []int32{0}, []float64{1}),
 		"order 3":       in.GetRealOutputDerivatives(vr[:1], []int32{3}, []float64{1}),
 		"orders":        in.GetRealOutputDerivatives(vr, []int32{1}, []float64{1, 2}),
 		"directional":   in.GetDirectionalDerivative(vr, vr, []float64{1}, []float64{1, 2}),
@@ -490,9 +565,25 @@ func second[T any](_ T, err error) error { return err }
 
 func TestCapabilities(t *testing.T) {
 	f := plainFMU(t)
-	*f.Description.CoSimulation = CoSimulation{ModelIdentifier: "probe"}
 	in := running(t, f, "none")
+	s, err := in.GetFMUState(nil)
+	must(t, err)
+	serialise := func() error { _, err := in.SerializeFMUState(s, nil); return err }
+	*f.Description.CoSimulation = CoSimulation{ModelIdentifier: "probe"}
 	vr, v := []ValueReference{0}, []float64{0}
+	for want, call := range map[string]func() error{
+		"canGetAndSetFMUstate set":            func() error { return in.SetFMUState(s) },
+		"canGetAndSetFMUstate free":           func() error { return in.FreeFMUState(s) },
+		"canSerializeFMUstate serialise":      serialise,
+		"canInterpolateInputs set derivative": func() error { return in.SetRealInputDerivatives(vr, []int32{1}, v) },
+	} {
+		flag, _, _ := strings.Cut(want, " ")
+		var c *CapabilityError
+		entered := in.crossings
+		if err := call(); !errors.As(err, &c) || c.Flag != flag || in.crossings != entered {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
 	_, get := in.GetFMUState(nil)
 	_, de := in.DeserializeFMUState(nil)
 	_, step := in.NewStepper(StepPlan{RealIn: vr, DerivativeOrders: 1})
@@ -506,6 +597,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("%s: %v", flag, err)
 		}
 	}
+	f.Description.CoSimulation.CanGetAndSetFMUState = true // to be freed
 	lean := probeFMU(t, "-DLEAN")
 	in = running(t, lean, "lean")
 	var c *CapabilityError

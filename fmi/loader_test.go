@@ -31,12 +31,13 @@ func TestResourceURI(t *testing.T) {
 
 func TestPlatforms(t *testing.T) {
 	for k, want := range map[string]string{
-		"linux/amd64": "linux64", "linux/386": "linux32", "linux/arm64": "aarch64-linux", "windows/amd64": "win64",
-		"windows/386": "win32", "windows/arm64": "aarch64-windows", "darwin/amd64": "darwin64", "darwin/arm64": "aarch64-darwin",
+		"linux/amd64": "linux64 x86_64-linux", "linux/386": "linux32 x86-linux", "linux/arm64": "aarch64-linux linux-aarch64",
+		"windows/amd64": "win64 x86_64-windows", "windows/386": "win32 x86-windows", "windows/arm64": "aarch64-windows",
+		"darwin/amd64": "darwin64 x86_64-darwin", "darwin/arm64": "aarch64-darwin darwin64",
 		"linux/riscv64": "riscv64-linux", "freebsd/amd64": "x86_64-freebsd", "freebsd/arm64": "aarch64-freebsd",
 	} {
 		goos, arch, _ := strings.Cut(k, "/")
-		if got := platforms(goos, arch)[0]; got != want {
+		if got := strings.Join(platforms(goos, arch), " "); got != want {
 			t.Errorf("%s: %s, want %s", k, got, want)
 		}
 	}
@@ -151,6 +152,21 @@ func TestLoadDeviations(t *testing.T) {
 		f = plainFMU(t)
 		must(t, os.Rename(filepath.Join(f.Dir, "binaries", p[0]), filepath.Join(f.Dir, "binaries", p[1])))
 		warns(t, f, "FA6N")
+	}
+}
+
+// TestLibraryOfCoSimulation: where Model Exchange has a library of its own, that
+// of Co-Simulation is loaded (fmi2 5).
+func TestLibraryOfCoSimulation(t *testing.T) {
+	f := plainFMU(t)
+	f.Description.ModelExchange = &ModelExchange{ModelIdentifier: "probe_me"}
+	f.Path = filepath.Join(tempDir, "probe_me.fmu")
+	dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
+	must(t, os.WriteFile(filepath.Join(dir, "probe_me"+librarySuffix), []byte("for Model Exchange"), 0o600))
+	l, err := f.Load()
+	must(t, err)
+	if want := filepath.Join(dir, "probe"+librarySuffix); f.Library() != want || len(l.Findings) > 0 {
+		t.Errorf("loaded %s with %v, want %s", f.Library(), l.Findings, want)
 	}
 }
 

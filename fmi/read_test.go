@@ -153,11 +153,79 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-type flags [9]bool
+type flags [10]bool
 
 func (c *CoSimulation) ref() *flags {
 	return &flags{c.NeedsExecutionTool, c.CanHandleVariableCommunicationStepSize, c.CanInterpolateInputs, c.MaxOutputDerivativeOrder > 0,
-		c.CanRunAsynchronously, c.CanBeInstantiatedOnlyOncePerProcess, c.CanNotUseMemoryManagementFunctions, c.CanGetAndSetFMUState, c.CanSerializeFMUState}
+		c.CanRunAsynchronously, c.CanBeInstantiatedOnlyOncePerProcess, c.CanNotUseMemoryManagementFunctions, c.CanGetAndSetFMUState, c.CanSerializeFMUState,
+		c.ProvidesDirectionalDerivative}
+}
+
+// TestTypeAttributes: what a variable says itself wins over its declared type,
+// one attribute at a time, and what it does not say comes from the type (fmi2 17).
+func TestTypeAttributes(t *testing.T) {
+	const document = `<fmiModelDescription fmiVersion="2.0" modelName="x" guid="1"><CoSimulation modelIdentifier="x"/>
+		<UnitDefinitions><Unit name="m"><DisplayUnit name="km"/><DisplayUnit name="mm"/></Unit><Unit name="s"/></UnitDefinitions>
+		<TypeDefinitions><SimpleType name="R"><Real quantity="Q" unit="m" displayUnit="km" relativeQuantity="true" min="-1" max="1" nominal="3" unbounded="true"/></SimpleType>
+		<SimpleType name="N"><Integer quantity="Q" min="-1" max="1"/></SimpleType></TypeDefinitions>
+		<ModelVariables>%s</ModelVariables><ModelStructure/></fmiModelDescription>`
+	of := func() RealAttributes {
+		return RealAttributes{Quantity: "Q", Unit: "m", DisplayUnit: "km", RelativeQuantity: true, Unbounded: true, Min: ptr(-1.), Max: ptr(1.), Nominal: ptr(3.)}
+	}
+	for attributes, change := range map[string]func(r *RealAttributes){
+		``:                         func(*RealAttributes) {},
+		`quantity="P"`:             func(r *RealAttributes) { r.Quantity = "P" },
+		`displayUnit="mm"`:         func(r *RealAttributes) { r.DisplayUnit = "mm" },
+		`unit="s"`:                 func(r *RealAttributes) { r.Unit, r.DisplayUnit = "s", "" }, // the display unit is of another unit
+		`relativeQuantity="false"`: func(r *RealAttributes) { r.RelativeQuantity = false },
+		`unbounded="0"`:            func(r *RealAttributes) { r.Unbounded = false },
+		`min="0"`:                  func(r *RealAttributes) { r.Min = ptr(0.) },
+		`max="0"`:                  func(r *RealAttributes) { r.Max = ptr(0.) },
+		`nominal="5"`:              func(r *RealAttributes) { r.Nominal = ptr(5.) },
+	} {
+		d, _, err := readText(fmt.Sprintf(document, `<ScalarVariable name="v" valueReference="0"><Real declaredType="R" `+attributes+`/></ScalarVariable>`), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := of()
+		change(&want)
+		if got := d.Variables[0].Real; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", attributes, got, want)
+		}
+	}
+	for attributes, want := range map[string]IntegerAttributes{
+		``:             {Quantity: "Q", Min: ptr[int32](-1), Max: ptr[int32](1)},
+		`quantity="P"`: {Quantity: "P", Min: ptr[int32](-1), Max: ptr[int32](1)},
+		`min="0"`:      {Quantity: "Q", Min: ptr[int32](0), Max: ptr[int32](1)},
+		`max="0"`:      {Quantity: "Q", Min: ptr[int32](-1), Max: ptr[int32](0)},
+	} {
+		d, _, err := readText(fmt.Sprintf(document, `<ScalarVariable name="v" valueReference="0" variability="discrete"><Integer declaredType="N" `+attributes+`/></ScalarVariable>`), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Variables[0].Integer; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", attributes, got, want)
+		}
+	}
+}
+
+// TestFlatNames: a flat name is anything on one line (fmi2 25).
+func TestFlatNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"a": true, "0 a": true, "a[": true, "ä→b": true, "der(": true, "a.&lt;b&gt;": true, "a&#9;b": false, "a&#10;b": false, "a&#13;b": false, "": false,
+	} {
+		text := strings.NewReplacer(`variableNamingConvention="structured"`, ``, `name="half"`, `name="`+name+`"`).Replace(baseXML)
+		d, l, err := readText(text, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := len(l.Findings) == 1 && l.Findings[0].ID == "MD18"; found == ok || ok && len(l.Findings) > 0 {
+			t.Errorf("%q: findings %v", name, l.Findings)
+		}
+		if ok && d.Variables[9].Name != strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(name) {
+			t.Errorf("%q is read as %q", name, d.Variables[9].Name)
+		}
+	}
 }
 
 // TestInitialTable compares the whole table of fmi2 19 with what reading gives.

@@ -28,6 +28,17 @@ var (
 		Remedy: "have the tool installed and licensed; starting it may take long",
 	}
 
+	ruleToolNeeds = &diag.Rule{
+		ID: "FA11D", Level: diag.Warning, Ref: "fmi2 9",
+		Doc:    "An FMU for tool coupling says in documentation/externalDependencies.txt or .html what it needs.",
+		Remedy: "ask the supplier of the FMU what has to be installed",
+	}
+	ruleDocumentation = &diag.Rule{
+		ID: "FA12", Level: diag.Info, Ref: "fmi2 11",
+		Doc:    "The documentation of an FMU begins with documentation/index.html, its licences stand in documentation/licenses.",
+		Remedy: "harmless; the exporter should add what users of the FMU want to know",
+	}
+
 	ruleSchema = &diag.Rule{
 		ID: "MD1", Level: diag.Error, Ref: "fmi2 13",
 		Doc:    "The document is well-formed and follows the schema of FMI 2.0.",
@@ -132,6 +143,11 @@ var (
 		ID: "MD16", Level: diag.Warning, Strict: true, Ref: "fmi2 17, 45",
 		Doc:    "The start value lies between min and max. The bounds are advice, and the value is kept.",
 		Remedy: "check start value and bounds",
+	}
+	ruleNoStartRange = &diag.Rule{
+		ID: "MD16Z", Level: diag.Warning, Ref: "fmi2 17, 19",
+		Doc:    "Where a start value is missing, 0 lies between min and max: many FMUs and tools begin with 0 then.",
+		Remedy: "set the variable, or connect it",
 	}
 	ruleDuplicate = &diag.Rule{
 		ID: "MD17", Level: diag.Error, Ref: "fmi2 18",
@@ -284,11 +300,11 @@ var (
 // checks when it opens one.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		ruleNoDescription, ruleFMIVersion, ruleFMIVersionForm, ruleTool,
+		ruleNoDescription, ruleFMIVersion, ruleFMIVersionForm, ruleTool, ruleToolNeeds, ruleDocumentation,
 		ruleSchema, ruleSchemaLoose, ruleUnknown, ruleEncoding, ruleNotANumber, ruleKind,
 		ruleIdentifier, ruleIdentifierPath, ruleDate, ruleNames, ruleDefinitions, ruleFactor,
 		ruleUnit, ruleDisplayUnit, ruleDeclaredType, ruleTypeName, ruleItems, ruleRange,
-		ruleRangeOfType, ruleNominal, ruleStartRange, ruleDuplicate, ruleNaming, ruleVariability,
+		ruleRangeOfType, ruleNominal, ruleStartRange, ruleNoStartRange, ruleDuplicate, ruleNaming, ruleVariability,
 		ruleInitial, ruleNoStart, ruleStart, ruleContinuous, ruleIndependent, ruleForModelExchange,
 		ruleAliasStart, ruleAliasSettable, ruleAliasUnit, ruleAliasVariability, ruleDerivative,
 		ruleOutputs, ruleDerivatives, ruleDerivativesMissing, ruleInitialUnknowns, ruleDependencies, ruleDependencyOrder,

@@ -259,6 +259,9 @@ func (p *reader) checkStart(i int, v *ScalarVariable) {
 	switch {
 	case !v.HasStart && (v.Causality == Input || v.Initial == Exact || v.Initial == Approx):
 		p.at(i, ruleNoStart, "the %s %q has no start value", v.Causality, clip(v.Name))
+		if v.excludesZero() {
+			p.at(i, ruleNoStartRange, "the %s %q has no start value, and 0 lies outside its bounds", v.Causality, clip(v.Name))
+		}
 	case v.HasStart && v.Causality == Independent:
 		p.at(i, ruleStart, "the independent variable %q has a start value", clip(v.Name))
 		v.dropStart()
@@ -266,6 +269,18 @@ func (p *reader) checkStart(i int, v *ScalarVariable) {
 		p.at(i, ruleStart, "%q is calculated and has a start value", clip(v.Name))
 		v.dropStart()
 	}
+}
+
+// excludesZero tells whether 0 lies outside the bounds.
+func (v *ScalarVariable) excludesZero() bool {
+	zero, none := 0., int32(0)
+	switch v.Type {
+	case Real:
+		return below(&zero, v.Real.Min) || below(v.Real.Max, &zero)
+	case Integer:
+		return below(&none, v.Integer.Min) || below(v.Integer.Max, &none)
+	}
+	return false
 }
 
 func (v *ScalarVariable) dropStart() {

@@ -276,16 +276,16 @@ func (s *Stepper) carryOut(lo, hi int) (Status, error) {
 		}
 		last = min(last, hi-1)
 	}
-	worst := StatusOK
+	worst, from := StatusOK, last
 	for k := lo; k <= last; k++ {
 		if st := s.recs[k].status(); st != StatusOK {
-			worst = st
+			worst, from = st, k
 		}
 	}
 	if worst == StatusOK {
 		return StatusOK, nil
 	}
-	return defined(worst), in.settle(s.fns[last], worst)
+	return defined(worst), in.settle(s.fns[from], worst)
 }
 
 // stops tells whether a status ends a batch.
@@ -398,14 +398,15 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 		m.in.ticks += spent
 		start = end
 		worst, last := StatusOK, min(hi, done)-1
+		from := last
 		for k := lo; k <= last; k++ {
 			if st := g.recs[k].status(); st != StatusOK {
-				worst = st
+				worst, from = st, k
 			}
 		}
 		ran, g.status[i] = i+1, defined(worst)
 		if worst != StatusOK {
-			err = m.in.settle(m.fns[last-lo], worst)
+			err = m.in.settle(m.fns[from-lo], worst)
 			if worst == StatusPending && err == nil {
 				err = pending(m)
 			}

@@ -460,6 +460,10 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	if H == next-r.t {
 		reached = next
 	}
+	end := err // asked for by a subsystem
+	if errors.Is(err, ErrTerminated) {
+		reached, err = r.lastPoint(ctx, err)
+	}
 	if err == nil {
 		err = r.x.finite(reached)
 	}
@@ -477,6 +481,9 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	r.alg.Accept(r.x, r.t)
 	if err := r.record(); err != nil {
 		return false, err
+	}
+	if end != nil {
+		return false, r.fail(end)
 	}
 	select {
 	case now := <-r.tick.C:
@@ -556,6 +563,37 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, err error)
 		return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s", r.t, last)
 	}
 	return 0, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
+}
+
+// lastPoint makes the communication point at which a subsystem has ended the
+// run: the final values are worth having (fmi2 52). All subsystems have to get
+// there, so it takes rollback, unless there is only one. The error is cause if
+// there is no such point.
+func (r *Run) lastPoint(ctx context.Context, cause error) (reached float64, err error) {
+	var step *StepError
+	if !errors.As(cause, &step) || !(step.Reached > r.t) {
+		return r.t, cause
+	}
+	switch {
+	case r.saver != nil:
+		r.rejected++
+		r.alg.Reject(r.t, step.H)
+		r.x.revert()
+		if err := r.restore(); err != nil {
+			return r.t, cause
+		}
+		trial, err := r.alg.Attempt(ctx, r.x, r.t, step.Reached-r.t)
+		if err != nil || trial.Verdict != Accept {
+			return r.t, cause
+		}
+	case len(r.sys.Subsystems) == 1:
+		if err := r.x.Read(0); err != nil {
+			return r.t, cause
+		}
+	default:
+		return r.t, cause
+	}
+	return step.Reached, nil
 }
 
 func (r *Run) save() error {

@@ -683,6 +683,85 @@ func TestDiscardShorten(t *testing.T) {
 	}
 }
 
+// told notes what a subsystem is told about the experiment.
+type told struct {
+	*fake
+	e master.Experiment
+}
+
+func (s *told) EnterInit(ctx context.Context, e master.Experiment) error {
+	s.e = e
+	return s.fake.EnterInit(ctx, e)
+}
+
+// A subsystem is told start and tolerance, and whether the stop time is one that
+// no step passes, not by a rounding either (fmi2 40).
+func TestExperiment(t *testing.T) {
+	for _, c := range []struct {
+		start, stop, step float64
+		known             bool
+	}{
+		{0, 1, 0.25, true},
+		{-1, 1, 0.3, true},           // ends with a shorter step
+		{0, 0.3, 0.1, false},         // 3·0.1 is above 0.3
+		{0, 0.3 - 1e-11, 0.1, false}, // on the grid but for less than the tolerance
+	} {
+		s := &told{fake: newFake("f", 0, 1)}
+		r := newRun(t, system(t, []master.Subsystem{s}), master.Options{Start: c.start, Stop: c.stop, Step: c.step, Tolerance: 1e-3})
+		if _, err := r.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if e := s.e; e.Start != c.start || e.Stop != c.stop || e.StopKnown != c.known || !e.HasTol || e.Tolerance != 1e-3 {
+			t.Errorf("%+v: told %+v", c, e)
+		}
+	}
+}
+
+// Where all subsystems can get to the time at which one of them ends the run,
+// that is the last point: with rollback, or because there is only one (fmi2 52).
+func TestLastPoint(t *testing.T) {
+	decay := func(name string) master.Subsystem {
+		return mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{-1}}, C: [][]float64{{1}}}, []float64{1})
+	}
+	alone := newFake("alone", 0, 1)
+	alone.step = func(t, H float64) (float64, error) {
+		if t < 2 {
+			alone.y[0] = t + H
+			return t + H, nil
+		}
+		alone.y[0] = t + H/4
+		return t + H/4, master.ErrTerminated
+	}
+	for _, c := range []struct {
+		name    string
+		subs    []master.Subsystem
+		discard master.DiscardPolicy
+		want    []float64
+		at      float64 // value of the last output at the end
+	}{
+		{"alone", []master.Subsystem{alone}, master.StopOnDiscard, []float64{0, 1, 2, 2.25}, 2.25},
+		{"rollback", []master.Subsystem{&mastertest.Faulty{Subsystem: decay("a"), AtStep: 3, Terminate: true, Discard: 0.25}, decay("b")}, master.ShortenOnDiscard, []float64{0, 1, 2, 2.25}, math.Exp(-2.25)},
+		{"rollback, last", []master.Subsystem{decay("a"), &mastertest.Faulty{Subsystem: decay("b"), AtStep: 3, Terminate: true, Discard: 0.25}}, master.ShortenOnDiscard, []float64{0, 1, 2, 2.25}, math.Exp(-2.25)},
+		{"where it stands", []master.Subsystem{decay("a"), &mastertest.Faulty{Subsystem: decay("b"), AtStep: 3, Terminate: true}}, master.ShortenOnDiscard, []float64{0, 1, 2}, math.Exp(-2)},
+		{"no rollback", []master.Subsystem{decay("a"), &mastertest.Faulty{Subsystem: decay("b"), AtStep: 3, Terminate: true, Discard: 0.25}}, master.StopOnDiscard, []float64{0, 1, 2}, math.Exp(-2)},
+	} {
+		memory := &mastertest.Memory{}
+		r := newRun(t, system(t, c.subs), master.Options{Stop: 4, Step: 1, Discard: c.discard, Recorders: []master.Recorder{memory}})
+		result, err := r.Run(t.Context())
+		last := c.want[len(c.want)-1]
+		if !errors.Is(err, master.ErrTerminated) || result.Status != master.Incomplete || result.Time != last || result.Accepted != len(c.want)-1 {
+			t.Errorf("%s: %v, %s at t = %g after %d steps", c.name, err, result.Status, result.Time, result.Accepted)
+		}
+		if !slices.Equal(memory.T, c.want) {
+			t.Fatalf("%s: points %v, want %v", c.name, memory.T, c.want)
+		}
+		y := memory.Y[len(memory.Y)-1]
+		if got := y[len(y)-1]; math.Abs(got-c.at) > 1e-15 {
+			t.Errorf("%s: %g at the end, want %g", c.name, got, c.at)
+		}
+	}
+}
+
 // A subsystem that never gets anywhere ends the run after a bounded number of attempts.
 func TestDiscardWithoutEnd(t *testing.T) {
 	s := newSaved("fake", 0, 1)

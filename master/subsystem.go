@@ -92,8 +92,9 @@ type Subsystem interface {
 	// SetInputs stages u [len(Info.In)] for the next Step.
 	SetInputs(u []float64) error
 	// Step advances from t by H with the staged inputs and says where it got
-	// to, t+H without an error. ErrDiscard: it stopped at reached < t+H. ErrTerminated: it wants the
-	// simulation to end at reached.
+	// to, t+H without an error. ErrDiscard: it stopped at reached < t+H.
+	// ErrTerminated: it wants the simulation to end at reached, and its outputs
+	// are those of that time.
 	Step(ctx context.Context, t, H float64) (reached float64, err error)
 	// Outputs copies the outputs at the last communication point to y [len(Info.Out)].
 	Outputs(y []float64) error

@@ -74,6 +74,6 @@
 // # Not read yet
 //
 // Signal dictionaries, systems in files of their own (nested .ssp and .ssd),
-// parameter files inside FMUs, arrays of version 2.0, and connections from a
-// calculated parameter are reported as errors where a system uses them.
+// parameter files inside FMUs, arrays of version 2.0, and connections into a
+// parameter of an FMU are reported as errors where a system uses them.
 package ssp

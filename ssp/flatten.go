@@ -581,14 +581,11 @@ func (f *flattener) flat(from, to end, path []edge) {
 	v, _ := f.variable(from)
 	w, _ := f.variable(to)
 	switch {
-	case v.Causality == string(CalculatedParameter):
-		report(f.l, ruleKinds, at, "%q is a calculated parameter; taking it over into %q at initialisation is not supported yet", from, to)
+	case v.Causality != string(Output) && v.Causality != string(CalculatedParameter):
+		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; only an output or a calculated parameter can feed %q", from, v.Causality, to)
 		return
-	case v.Causality != string(Output):
-		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; only an output can feed %q", from, v.Causality, to)
-		return
-	case w.Causality != string(Input):
-		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; an output can feed inputs only", to, w.Causality)
+	case w.Causality != string(Input): // parameters are set before the others are initialised
+		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; an output or a calculated parameter can feed inputs only", to, w.Causality)
 		return
 	}
 	gain, offset, table, ok := f.compile(from, path, at)
@@ -596,11 +593,14 @@ func (f *flattener) flat(from, to end, path []edge) {
 		return
 	}
 	if v.Type == Real && v.UnitBase != nil && w.UnitBase != nil && v.RelativeQuantity != w.RelativeQuantity {
-		rule := ruleUnitLost
+		rule := ruleRelative
 		if v.UnitBase.Offset != 0 || w.UnitBase.Offset != 0 {
 			rule = ruleDimension
 		}
 		report(f.l, rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
+	}
+	if v.Type != w.Type && table == nil {
+		report(f.l, ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged", from, v.Type, to, w.Type)
 	}
 	if v.Type == Enumeration && w.Type == Enumeration && table == nil && v.Items != nil && w.Items != nil {
 		if what := differ(v.Items, w.Items); what != "" {

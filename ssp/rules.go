@@ -50,19 +50,25 @@ var (
 		Remedy: "correct the unit of the connector after the modelDescription.xml of the FMU"}
 	ruleKinds = &diag.Rule{ID: "SD8", Level: diag.Error, Ref: "ssp 17, 25",
 		Doc:    "The kinds of the two ends allow a connection.",
-		Remedy: "connect an output with an input, or a parameter with a parameter"}
+		Remedy: "connect an output or a calculated parameter with an input, or a parameter with a parameter of the system"}
 	ruleWriters = &diag.Rule{ID: "SD9", Level: diag.Error, Ref: "ssp 26",
 		Doc:    "A connector has one source at most.",
 		Remedy: "remove one of the connections"}
 	ruleTypes = &diag.Rule{ID: "SD10", Level: diag.Error, Ref: "ssp 18, 32",
 		Doc:    "Both ends of a connection have the same type; Integer and Enumeration count as the same.",
 		Remedy: "connect like with like"}
+	ruleEnumeration = &diag.Rule{ID: "SD10E", Level: diag.Warning, Ref: "fmi2 46, ssp 32",
+		Doc:    "An enumeration is connected with an enumeration. With an Integer it exchanges numbers whose meaning nothing tells, unless a mapping does.",
+		Remedy: "check that both sides mean the same by each number, or add a mapping to the connection"}
 	ruleDimension = &diag.Rule{ID: "SD11", Level: diag.Error, Ref: "ssp 31",
 		Doc:    "Units at the two ends of a connection, or of a value and its variable, have the same dimension.",
 		Remedy: `correct the units, or set suppressUnitConversion="true" where the number is meant as it stands`}
 	ruleUnitLost = &diag.Rule{ID: "SD11L", Level: diag.Warning, Ref: "ssp 30, 31",
-		Doc:    "Units are converted only where both are known. A transformation into a connector without a unit ends the conversion; an absolute quantity does not feed a relative one.",
+		Doc:    "Units are converted only where both are known. A transformation into a connector without a unit ends the conversion.",
 		Remedy: "declare the unit of the connector"}
+	ruleRelative = &diag.Rule{ID: "SD11R", Level: diag.Warning, Strict: true, Ref: "fmi2 16",
+		Doc:    "Both ends of a connection are relative quantities, differences of two values, or neither is. Where units have offsets the value could not be right.",
+		Remedy: "connect like with like, or correct relativeQuantity in the modelDescription.xml that is wrong"}
 	ruleTransformation = &diag.Rule{ID: "SD12", Level: diag.Error, Ref: "ssp 29",
 		Doc:    "A transformation suits the type that it is applied to, names each source value once and gives values of the target.",
 		Remedy: "correct the transformation"}
@@ -133,7 +139,7 @@ func Rules() []*diag.Rule {
 	return []*diag.Rule{
 		ruleSchema, ruleTolerated, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
-		ruleWriters, ruleTypes, ruleDimension, ruleUnitLost, ruleTransformation, ruleUndefined, ruleUnmatched,
+		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,
 		ruleContent, ruleReference, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
 		ruleForeignPart, ruleOwn, ruleDangling, ruleRing,

@@ -140,6 +140,16 @@ func TestRelativeQuantity(t *testing.T) {
 	if !diag.Has(err, "SD11") {
 		t.Errorf("error %v, want SD11", err)
 	}
+	// Without offsets the number is the same; the strict reading refuses it.
+	y, u = with(out("y", Real), "m", metre), with(in("u", Real), "m", metre)
+	y.RelativeQuantity = true
+	vars := fakes{"a": {y}, "outer.deep.b": {u}}
+	if n, l, err := flatten(t, chain(silent, [3]string{}), nil, vars, false); err != nil || n.Connections[0].Gain != 1 || len(l.Findings) != 1 || l.Findings[0].ID != "SD11R" {
+		t.Errorf("error %v, findings %v, want a warning SD11R", err, l.Findings)
+	}
+	if _, _, err := flatten(t, chain(silent, [3]string{}), nil, vars, true); !diag.Has(err, "SD11R") {
+		t.Errorf("strict: error %v, want SD11R", err)
+	}
 }
 
 // A transformation into a connector without unit ends the conversion, with a warning.
@@ -223,6 +233,47 @@ func TestBadTables(t *testing.T) {
 	n, l := sound(t, chain([4]string{}, [3]string{}), nil, fakes{"a": {y}, "outer.deep.b": {u}})
 	if len(n.Connections) != 1 || len(l.At(diag.Warning)) != 1 || l.Findings[0].ID != "SD7" {
 		t.Errorf("enumerations that differ: %v", l.Findings)
+	}
+}
+
+// Base types must match; Integer and Enumeration are one to the functions of
+// FMI, but connecting them is told (fmi2 46). A mapping says what is meant.
+func TestTypesOfEnds(t *testing.T) {
+	items := map[string]int32{"A": 1, "B": 2}
+	for _, from := range []ValueType{Real, Integer, Boolean, String, Enumeration} {
+		for _, to := range []ValueType{Real, Integer, Boolean, String, Enumeration} {
+			y, u := out("y", from), in("u", to)
+			if from == Enumeration {
+				y = enum(y, items)
+			}
+			if to == Enumeration {
+				u = enum(u, items)
+			}
+			vars := fakes{"a": {y}, "outer.deep.b": {u}}
+			ways := [3]string{}
+			n, l, err := flatten(t, chain([4]string{}, ways), nil, vars, false)
+			name := fmt.Sprintf("%s to %s", from, to)
+			alike := from != to && (from == Integer || from == Enumeration) && (to == Integer || to == Enumeration)
+			switch {
+			case from == to:
+				if err != nil || len(n.Connections) != 1 || len(l.Findings) > 0 {
+					t.Errorf("%s: error %v, findings %v", name, err, l.Findings)
+				}
+			case alike:
+				if err != nil || len(n.Connections) != 1 || len(l.Findings) != 1 || l.Findings[0].ID != "SD10E" || l.Findings[0].Level != diag.Warning ||
+					!strings.Contains(l.Findings[0].Message, `"a.y"`) || !strings.Contains(l.Findings[0].Message, `"outer.deep.b.u"`) {
+					t.Errorf("%s: error %v, findings %v", name, err, l.Findings)
+				}
+				ways[0] = numbers("Integer", 1, 2)
+				if _, l, err := flatten(t, chain([4]string{}, ways), nil, vars, false); err != nil || len(l.Findings) > 0 {
+					t.Errorf("%s with a mapping: error %v, findings %v", name, err, l.Findings)
+				}
+			default:
+				if !diag.Has(err, "SD10") || !strings.Contains(err.Error(), fmt.Sprintf("type %s, the target of type %s", from, to)) {
+					t.Errorf("%s: error %v, want SD10", name, err)
+				}
+			}
+		}
 	}
 }
 
@@ -327,9 +378,9 @@ func TestKinds2(t *testing.T) {
 		{"output", "unspecified", "input", "output", "", ""},
 		{"unspecified", "unspecified", "unspecified", "output", "", ""},
 		{"output", "input", "input", "output", "SD8", "neither can feed the other"},
-		{"local", "output", "input", "local", "SD8", "only an output can feed"},
-		{"constant", "output", "input", "constant", "SD8", "only an output can feed"},
-		{"calculatedParameter", "calculatedParameter", "input", "calculatedParameter", "SD8", "not supported yet"},
+		{"local", "output", "input", "local", "SD8", "only an output or a calculated parameter can feed"},
+		{"constant", "output", "input", "constant", "SD8", "only an output or a calculated parameter can feed"},
+		{"calculatedParameter", "calculatedParameter", "input", "calculatedParameter", "", ""},
 		{"structuralParameter", "output", "input", "structuralParameter", "SD8", "neither can feed"},
 	} {
 		y := out("y", Real)

@@ -213,6 +213,9 @@ func TestMisbehaviour(t *testing.T) {
 		{name: "discard and end", set: "fault=DiscardAndEnd at=0.35", status: "incomplete", end: 0.3,
 			says: []string{"bad (misbehave.fmu)", "asked to end", "t = 0.35 s"}},
 
+		{name: "discard and end, with rollback", set: "fault=DiscardAndEnd at=0.35", args: []string{shorten}, status: "incomplete", end: 0.35,
+			says: []string{"bad (misbehave.fmu)", "asked to end", "t = 0.35 s"}},
+
 		{name: "error in doStep", set: "fault=Error at=0.35", status: "failed", end: 0.4,
 			says: []string{"bad (misbehave.fmu)", "step from t = 0.4 s", "fmi2DoStep returned Error", "on purpose"}, ends: []string{"DoStep Error", free}},
 		{name: "fatal in doStep", set: "fault=Fatal at=0.35", status: "failed", end: 0.4,
@@ -503,6 +506,24 @@ func TestShortenedStepsAreRight(t *testing.T) {
 	}
 	if d := x[len(x)-1] - fine[len(fine)-1]; d > 1e-3 || d < -1e-3 {
 		t.Errorf("bad.x at the end is %g off", d)
+	}
+}
+
+// The final values of an FMU that runs alone and asks for the end are recorded at
+// the time it got to (fmi2 52).
+func TestEndAlone(t *testing.T) {
+	args := []string{fmu(t, "misbehave"), "--step-size", "0.1", "--stop-time", "1"}
+	o := run(t, append(args, "--set", "misbehave.fault=DiscardAndEnd", "--set", "misbehave.at=0.35")...)
+	if o.code != 1 || o.manifest.Status != "incomplete" {
+		t.Fatalf("exit code %d, %s\n%s", o.code, o.manifest.Status, o.output)
+	}
+	times, x := o.column(t, "time"), o.column(t, "misbehave.x")
+	if got, want := fmt.Sprint(times), "[0 0.1 0.2 0.30000000000000004 0.35]"; got != want {
+		t.Fatalf("points %s, want %s", got, want)
+	}
+	fine := complete(t, append(args[:1], "--step-size", "0.05", "--stop-time", "0.35")...).column(t, "misbehave.x")
+	if got, want := x[len(x)-1], fine[len(fine)-1]; got-want > 1e-12 || want-got > 1e-12 {
+		t.Errorf("x ends with %.17g, want %.17g", got, want)
 	}
 }
 

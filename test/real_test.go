@@ -30,6 +30,8 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealDocuments", F: testRealDocuments},
 	{Name: "TestRealTerminals", F: testRealTerminals},
 	{Name: "TestRealTolerant", F: testRealTolerant},
+	{Name: "TestRealChecklist", F: testRealChecklist},
+	{Name: "TestRealCalls", F: testRealCalls},
 }
 
 // realFMUs gives the FMUs below fmus/.

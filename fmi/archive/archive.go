@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/zip"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -142,6 +143,11 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 		mine.Strict = l.Strict
 		defer func() { l.Append(&mine) }()
 	}
+	if n := lastPart(src, size); n > 0 {
+		mine.Add(ruleZIP, path, "", 0, "the archive is number %d of the parts of a split one", n+1)
+		mine.Findings[len(mine.Findings)-1].Remedy = "join the parts with the ZIP tool that made them, or pack the files again into one archive"
+		return nil, mine.Err()
+	}
 	z, err := zip.NewReader(src, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // judged below
 		mine.Add(ruleZIP, path, "", 0, "not a readable ZIP archive: %v", err)
@@ -180,6 +186,29 @@ func open(src io.ReaderAt, size int64, path string, l *diag.List, limits Limits)
 	}
 	j.summarise()
 	return a, mine.Err()
+}
+
+// lastPart gives the number, from 0, of a part of a split archive that its
+// directory ends in; 0 for whole archives and for what is no archive. Package
+// zip does not look at it.
+func lastPart(src io.ReaderAt, size int64) int {
+	const record, longestComment = 22, 1<<16 - 1
+	n := min(size, record+longestComment)
+	tail := make([]byte, n)
+	if _, err := src.ReadAt(tail, size-n); err != nil && !errors.Is(err, io.EOF) {
+		return 0
+	}
+	for at := len(tail) - record; at >= 0; at-- {
+		r := tail[at:]
+		if string(r[:4]) != "PK\x05\x06" || int(binary.LittleEndian.Uint16(r[20:])) > len(r)-record {
+			continue
+		}
+		if part := binary.LittleEndian.Uint16(r[4:]); part != math.MaxUint16 { // that means: see the 64-bit record
+			return int(part)
+		}
+		return 0
+	}
+	return 0
 }
 
 func addSaturated(a, b uint64) uint64 {

@@ -146,6 +146,13 @@ func patch(data []byte, local, central int, value ...byte) []byte {
 	return data
 }
 
+// split makes an archive the last part of a split one.
+func split(data []byte, part int) []byte {
+	data = bytes.Clone(data)
+	binary.LittleEndian.PutUint16(data[bytes.LastIndex(data, []byte("PK\x05\x06"))+4:], uint16(part))
+	return data
+}
+
 func TestRules(t *testing.T) {
 	plain := pack(t, file("a.txt", "text"))
 	claims83MB := patch(plain, 22, 24, 0, 0, 0, 5)
@@ -161,6 +168,9 @@ func TestRules(t *testing.T) {
 		{name: "no archive", data: []byte("<xml/>"), want: "FA0", text: "not a readable ZIP", level: diag.Error},
 		{name: "empty file", data: nil, want: "FA0", level: diag.Error},
 		{name: "cut off", data: plain[:len(plain)-5], want: "FA0", level: diag.Error},
+		{name: "split", data: split(plain, 2), want: "FA0", text: "number 3 of the parts", level: diag.Error},
+		{name: "split, with a comment", data: append(split(append(plain[:len(plain)-2:len(plain)-2], 3, 0), 1), "PK!"...), want: "FA0", text: "number 2", level: diag.Error},
+		{name: "number of the part elsewhere", data: split(plain, 0xffff)},
 		{name: "backslash", data: pack(t, file(`resources\a.txt`, ""), file(`resources\b.txt`, "")), want: "FA1", text: "so in 2 entries", level: diag.Warning},
 		{name: "dot slash", data: pack(t, file("./a.txt", "")), want: "FA1", text: "needless", level: diag.Warning},
 		{name: "Latin-1 name", data: pack(t, item{zip.FileHeader{Name: "gr\xfc\xdfe.txt", NonUTF8: true}, nil}), want: "FA1", text: "UTF-8", level: diag.Warning},

@@ -77,12 +77,14 @@ EXPORT void log_many(head *h, int n) {
 EXPORT void log_bytes(head *h) { h->cb->logger(h->cb->environment, "log", fmi2OK, "c", "bad \xff byte"); }
 EXPORT void log_wide(head *h) { h->cb->logger(h->cb->environment, "log", fmi2OK, "c", "%2000000000d|%.2000000000d", 1, 2); }
 
+static int lines;
 static void *many(void *p) {
-  log_many(p, 200);
+  log_many(p, lines);
   return NULL;
 }
 /* log_threads logs from threads of the FMU's own, one with a small stack. */
-EXPORT void log_threads(head *h, int n) {
+EXPORT void log_threads(head *h, int n, int each) {
+  lines = each;
   pthread_t t[16];
   for (int i = 0; i < n; i++) {
     pthread_attr_t a;

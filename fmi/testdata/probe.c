@@ -4,10 +4,13 @@
    Real:    0 input u, 1 state x with x' = u (a ramp with the derivative of u),
             2 output 2u, 3 time; the others keep what is set.
    Integer: 100 selects a function by its number in the Go table, 101 the status
-            that it returns, 102 for how many calls (0 = for ever); 110 the
+            that it returns, 102 for how many calls (0 = for ever), 104 whether
+            silently; 110 the
             number of calls of doStep; 111 whether the last step could not be
             restored; others keep.
-   Boolean, String: keep. */
+   Boolean: keep.
+   String: 13 is null; 14 and 15 stand in a buffer that the next call of any
+            getter overwrites; the others keep. */
 #include "fmi2.h"
 #include <fenv.h>
 #include <math.h>
@@ -68,7 +71,7 @@ static fmi2Status answer(probe *p, int f) {
   if (c[101] == 0 || c[100] != f) return fmi2OK;
   int s = c[101];
   if (c[102] > 0 && --c[102] == 0) c[101] = 0;
-  if (s != fmi2OK && s != fmi2Pending)
+  if (s != fmi2OK && s != fmi2Pending && !c[104])
     p->cb->logger(p->cb->environment, p->name, s, "status", "function %d returns %d at %g of #r3#", f, s, p->v.real[3]);
   return s;
 }
@@ -154,12 +157,13 @@ EXPORT fmi2Status fmi2Reset(fmi2Component c) {
   return s;
 }
 
+static char passing[128]; /* strings that live until the next getter */
 #define ACCESS(Type, member, limit)                                                                               \
   EXPORT fmi2Status fmi2Get##Type(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2##Type v[]) {     \
     probe *p = c;                                                                                                 \
     for (size_t i = 0; i < n; i++) {                                                                              \
       if (vr[i] >= limit) return fmi2Error;                                                                       \
-      v[i] = p->v.member[vr[i]];                                                                                  \
+      GET_##Type;                                                                                                 \
     }                                                                                                             \
     return answer(p, fnGet##Type);                                                                                \
   }                                                                                                               \
@@ -172,6 +176,14 @@ EXPORT fmi2Status fmi2Reset(fmi2Component c) {
     }                                                                                                             \
     return s;                                                                                                     \
   }
+#define GET_Real passing[0] = 0; v[i] = p->v.real[vr[i]]
+#define GET_Integer passing[0] = 0; v[i] = p->v.integer[vr[i]]
+#define GET_Boolean passing[0] = 0; v[i] = p->v.boolean[vr[i]]
+#define GET_String                                                                                                \
+  if (i == 0) memset(passing, 0, sizeof passing);                                                                 \
+  if (vr[i] == 13) v[i] = NULL;                                                                                   \
+  else if (vr[i] < 13) v[i] = p->v.string[vr[i]];                                                                 \
+  else v[i] = strcpy(passing + 64 * (vr[i] - 14), p->v.string[vr[i]])
 #define SET_Real p->v.real[vr[i]] = v[i]; p->v.real[2] = 2 * p->v.real[0]
 #define SET_Integer p->v.integer[vr[i]] = v[i]
 #define SET_Boolean p->v.boolean[vr[i]] = v[i]

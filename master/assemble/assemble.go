@@ -445,7 +445,7 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 			switch {
 			case inputs[v.Name]:
 				p.inputs = append(p.inputs, v.Name)
-			case v.Causality == fmi.Output && (chosen || byDefault || connectedOut[i][v.Name]):
+			case connectedOut[i][v.Name], v.Causality == fmi.Output && (chosen || byDefault):
 				p.outputs = append(p.outputs, v.Name)
 			case chosen && v.Causality != fmi.Independent:
 				p.watch = append(p.watch, v.Name)

@@ -607,6 +607,53 @@ func TestKinds(t *testing.T) {
 	})
 }
 
+// A calculated parameter feeds an input, through units and from the
+// initialisation on, also one that is followed by an extrapolated output; an
+// enumeration that is connected with an Integer is told (fmi2 46).
+func TestSources(t *testing.T) {
+	d := probe.Description("calculated", probe.Everything, "")
+	for _, change := range [][2]string{
+		{`name="q" valueReference="8" causality="output"`, `name="q" valueReference="8" causality="calculatedParameter" variability="fixed"`},
+		{`      <Unknown index="9" dependencies=""/>` + "\n", ``},
+		{`<Enumeration declaredType="Mode" start="2"/>`, `<Integer start="2"/>`},
+	} {
+		if strings.Count(d, change[0]) != 1 {
+			t.Fatalf("%q is not in the description once", change[0])
+		}
+		d = strings.Replace(d, change[0], change[1], 1)
+	}
+	path, err := probe.Pack(t.TempDir(), "calculated", d)
+	must(t, err)
+	s := system{fmus: map[string]string{"f.fmu": path}, elements: component("a", "f.fmu", "") + component("b", "f.fmu", ""),
+		connections: connection("a.q", "b.u", `<ssc:LinearTransformation factor="2" offset="1"/>`) + connection("b.x", "a.u", "") +
+			connection("a.echo_mode", "b.mode", ""),
+	}
+	a := sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "a.p", Value: "4"}, {Name: "a.mode", Value: "3"}}})
+	var told []string
+	for _, f := range a.Findings.At(diag.Warning) {
+		if f.ID == "SD10E" {
+			told = append(told, f.Message)
+		}
+	}
+	if want := `"a.echo_mode" is of type Enumeration and "b.mode" of type Integer; the number passes unchanged`; len(told) != 1 || told[0] != want {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	c, err := algorithms.New("explicit", map[string]string{"order": "2"})
+	must(t, err)
+	r, err := master.NewRun(a.System, c.Algorithm, master.Options{Stop: 1, Step: 0.25})
+	must(t, err)
+	must(t, r.Start(t.Context()))
+	for more := true; more; {
+		if u, err := r.Real("b.u"); err != nil || u != 15 { // 2·(4 + 3) + 1
+			t.Fatalf("b.u is %v, %v", u, err)
+		}
+		more, err = r.Step(t.Context())
+		must(t, err)
+	}
+	_, err = r.Close()
+	must(t, err)
+}
+
 // Load finds what cannot be loaded; Close removes what was unpacked, and may be
 // called again.
 func TestLoadAndClose(t *testing.T) {

@@ -44,15 +44,18 @@ func (s *Slave) describe(c *Config) error {
 			DirectionalDerivative: cs.ProvidesDirectionalDerivative && !q.Has(NoDirectionalDerivatives),
 		},
 	}
-	ins, err := s.signals(d, c.Inputs, fmi.Input, "input")
+	ins, err := s.signals(d, c.Inputs, "input", fmi.Input)
 	if err != nil {
 		return err
 	}
-	outs, err := s.signals(d, c.Outputs, fmi.Output, "output")
+	if err := s.driveOnce(ins); err != nil {
+		return err
+	}
+	outs, err := s.signals(d, c.Outputs, "output", fmi.Output, fmi.CalculatedParameter)
 	if err != nil {
 		return err
 	}
-	watch, err := s.signals(d, c.Watch, 0, "")
+	watch, err := s.signals(d, c.Watch, "")
 	if err != nil {
 		return err
 	}
@@ -70,20 +73,41 @@ func (s *Slave) describe(c *Config) error {
 	return nil
 }
 
-// signals looks the named variables up; what = "" allows every causality.
-func (s *Slave) signals(d *fmi.ModelDescription, names []string, causality fmi.Causality, what string) ([]signal, error) {
+// signals looks the named variables up, which are to have one of the
+// causalities; none allows every causality.
+func (s *Slave) signals(d *fmi.ModelDescription, names []string, what string, causalities ...fmi.Causality) ([]signal, error) {
 	var out []signal
 	for _, name := range names {
 		v, ok := d.Variable(name)
 		if !ok {
 			return nil, fmt.Errorf("%s: the FMU has no variable %q", s.info.Name, name)
 		}
-		if what != "" && v.Causality != causality {
+		if len(causalities) > 0 && !slices.Contains(causalities, v.Causality) {
 			return nil, fmt.Errorf("%s: variable %q is no %s but has causality %s", s.info.Name, name, what, v.Causality)
 		}
 		out = append(out, signal{v, kindOf(v.Type)})
 	}
 	return out, nil
+}
+
+// alias is what all names of one variable have in common.
+type alias struct {
+	kind master.Kind
+	vr   fmi.ValueReference
+}
+
+// driveOnce refuses inputs that are one variable: each would undo the other (fmi2 67).
+func (s *Slave) driveOnce(ins []signal) error {
+	names := make(map[alias]string, len(ins))
+	for _, g := range ins {
+		id := alias{g.kind, g.variable.ValueReference}
+		if other, twice := names[id]; twice {
+			return fmt.Errorf("%s: the inputs %q and %q are one variable by two names (valueReference %d) and cannot both be driven; connect one of them",
+				s.info.Name, other, g.variable.Name, id.vr)
+		}
+		names[id] = g.variable.Name
+	}
+	return nil
 }
 
 func ports(list []signal) []master.Port {
@@ -116,7 +140,8 @@ func split(list []signal) (reals []master.Port, r []signal, others []master.Port
 // feedthrough reads the dependencies of outputs on inputs from the entries of
 // ModelStructure (fmi2 26–29). An output without an entry, or without the
 // attribute, depends on all inputs by assumption; one whose start value is
-// exact depends on none during initialisation.
+// exact depends on none during initialisation, and a calculated parameter on
+// none after it.
 func feedthrough(d *fmi.ModelDescription, outs, ins []signal, entries []fmi.Unknown, init bool) master.Feedthrough {
 	inputOf := make(map[*fmi.ScalarVariable]int, len(ins))
 	for k, in := range ins {
@@ -130,7 +155,7 @@ func feedthrough(d *fmi.ModelDescription, outs, ins []signal, entries []fmi.Unkn
 	for o, out := range outs {
 		entry := entryOf[out.variable]
 		switch {
-		case init && out.variable.Initial == fmi.Exact:
+		case init && out.variable.Initial == fmi.Exact, !init && out.variable.Causality == fmi.CalculatedParameter:
 		case entry == nil || !entry.Declared:
 			f.Assumed[o] = len(ins) > 0
 			for k := range ins {

@@ -29,7 +29,13 @@ type QuirkInfo struct {
 	Name, Doc string
 }
 
-// Quirks gives all quirks there are.
+// Quirks gives all quirks there are. Four that fmi2 74 names are no switches,
+// because macrostep does so with every FMU: libraries are never unloaded
+// (noUnload), no stop time is told (noStopTime; StopTime is the opposite), Reset
+// is never called, and outputs are read early, in initialisation mode, and again
+// when it is left (earlyGet). Leaving out the first reading would serve nobody:
+// where the values are stale zeros (fmi2 71) the second one replaces them before
+// the first step.
 func Quirks() []QuirkInfo {
 	return []QuirkInfo{
 		{InputsBeforeInit, "inputsBeforeInit", "set inputs before initialisation mode, too"},                   // fmi2 42

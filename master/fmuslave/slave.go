@@ -26,7 +26,7 @@ type Config struct {
 	Name      string // of the component
 	FMU       *fmi.FMU
 	Inputs    []string // variables that the master drives
-	Outputs   []string // variables that are coupled or recorded
+	Outputs   []string // variables that are coupled or recorded: outputs, calculated parameters
 	Watch     []string // further variables that are recorded
 	Starts    []Value  // parameters and start values that override the document's
 	Stateless bool     // outputs are a function of the inputs of the same instant
@@ -50,10 +50,11 @@ type Slave struct {
 	// What is exchanged: initPlan in initialisation mode, where only outputs may
 	// be read (fmi2 39), stepPlan after it, which has the watched variables
 	// behind the outputs. Strings do not fit into the crossing of the step.
-	initPlan, stepPlan fmi.StepPlan
-	stringInVR         []fmi.ValueReference
-	stringOutVR        []fmi.ValueReference // outputs first, then watched variables
-	outStrings         int                  // those that are outputs
+	initPlan, stepPlan         fmi.StepPlan
+	initUnknowns, stepUnknowns unknowns
+	stringInVR                 []fmi.ValueReference
+	stringOutVR                []fmi.ValueReference // outputs first, then watched variables
+	outStrings                 int                  // those that are outputs
 
 	instance *fmi.Instance
 	stepper  *fmi.Stepper
@@ -120,6 +121,15 @@ func (s *Slave) planStep() {
 	s.stepPlan.BooleanOut = slices.Concat(p.BooleanOut, references(s.watch, master.Boolean))
 	s.stringOutVR = slices.Concat(s.stringOutVR, references(s.watch, master.String))
 	s.planClock(&s.stepPlan)
+
+	for o, g := range s.out {
+		if g.variable.Initial != fmi.Exact {
+			s.initUnknowns.add(o, g.variable.ValueReference)
+		}
+		if g.variable.Causality == fmi.Output {
+			s.stepUnknowns.add(o, g.variable.ValueReference)
+		}
+	}
 }
 
 // references lists the value references of the signals of one kind.
@@ -378,15 +388,15 @@ func derivativesRefused(err error) error {
 		"with delivery=substeps macrostep samples the polynomials instead", err)
 }
 
-// discarded asks how far the FMU got, and whether it wants the end (fmi2 52, 69).
+// discarded asks whether the FMU wants the end, and how far it got (fmi2 52, 69).
 func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
-	reached := t
-	if last, err := s.instance.GetRealStatus(fmi.LastSuccessfulTime); err == nil && last > t {
-		reached = min(last, t+H)
-	}
-	kind := master.ErrDiscard
+	kind, reached := master.ErrDiscard, t
 	if end, err := s.instance.GetBooleanStatus(fmi.Terminated); err == nil && end {
 		kind = master.ErrTerminated
+		s.stale = true // the values where it ended can be got (fmi2 52)
+	}
+	if last, err := s.instance.GetRealStatus(fmi.LastSuccessfulTime); err == nil && last > t {
+		reached = min(last, t+H)
 	}
 	return reached, fmt.Errorf("%w at t = %.12g s: %w", kind, reached, cause)
 }
@@ -486,9 +496,33 @@ func (s *Slave) FreeState(state master.State) error {
 	return s.instance.FreeFMUState(state.(*fmi.FMUState))
 }
 
-// DirectionalDerivative gives dy = ∂y/∂u · du.
+// DirectionalDerivative gives dy = ∂y/∂u · du. The FMU is asked for unknowns of
+// its present mode only (fmi2 60): in the initialisation outputs with an exact
+// start are none, after it calculated parameters are none. They stand still.
 func (s *Slave) DirectionalDerivative(du, dy []float64) error {
-	return s.instance.GetDirectionalDerivative(s.initPlan.RealOut, s.initPlan.RealIn, du, dy)
+	asked := &s.initUnknowns
+	if s.instance.State() != fmi.StateInitialization {
+		asked = &s.stepUnknowns
+	}
+	clear(dy)
+	if err := s.instance.GetDirectionalDerivative(asked.vr, s.initPlan.RealIn, du, asked.values); err != nil {
+		return err
+	}
+	for k, o := range asked.out {
+		dy[o] = asked.values[k]
+	}
+	return nil
+}
+
+// unknowns are the Real outputs that directional derivatives can be asked for.
+type unknowns struct {
+	out    []int // indices into the Real outputs
+	vr     []fmi.ValueReference
+	values []float64 // scratch
+}
+
+func (u *unknowns) add(out int, vr fmi.ValueReference) {
+	u.out, u.vr, u.values = append(u.out, out), append(u.vr, vr), append(u.values, 0)
 }
 
 // Seconds is the time spent inside the FMU since its initialisation.

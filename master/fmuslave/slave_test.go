@@ -138,6 +138,20 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Two names of one input are not both driven (fmi2 67).
+func TestDrivenTwice(t *testing.T) {
+	f := open(t, "twin inputs", func() (string, error) {
+		return probe.Pack(work, "twins", strings.Replace(probe.Description("twins", "", ""), `name="ud" valueReference="1"`, `name="ud" valueReference="0"`, 1))
+	})
+	for _, in := range [][]string{{"u"}, {"ud"}, {"mode", "u"}} { // mode has the same reference, of another type
+		_, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: f, Inputs: in})
+		must(t, err)
+	}
+	if _, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u", "ud"}}); err == nil || !strings.Contains(err.Error(), `c: the inputs "u" and "ud" are one variable`) {
+		t.Errorf("%v", err)
+	}
+}
+
 // Start values are set once each, parameters and approximate starts before
 // initialisation mode, inputs inside it; of aliases any name will do, and of
 // several values the last.
@@ -522,5 +536,63 @@ func TestDirectionalDerivative(t *testing.T) {
 	must(t, s.DirectionalDerivative([]float64{3, 5}, dy))
 	if want := []float64{0, 10, 3}; !slices.Equal(dy, want) {
 		t.Errorf("dy = %v, want %v", dy, want)
+	}
+}
+
+// calculated is a probe whose x has an exact start and whose q is a calculated
+// parameter.
+func calculated(t *testing.T) *fmi.FMU {
+	t.Helper()
+	return open(t, "calculated", func() (string, error) {
+		d := probe.Description("calculated", probe.Everything, "")
+		for _, change := range [][2]string{
+			{`causality="output"><Real unit="km" nominal="100"/>`, `causality="output" initial="exact"><Real unit="km" nominal="100" start="0"/>`},
+			{`name="q" valueReference="8" causality="output"`, `name="q" valueReference="8" causality="calculatedParameter" variability="fixed"`},
+			{`      <Unknown index="9" dependencies=""/>` + "\n", ``},
+			{`<InitialUnknowns>` + "\n" + `      <Unknown index="3" dependencies=""/>`, `<InitialUnknowns>`},
+		} {
+			if strings.Count(d, change[0]) != 1 {
+				return "", fmt.Errorf("%q is not in the description once", change[0])
+			}
+			d = strings.Replace(d, change[0], change[1], 1)
+		}
+		return probe.Pack(work, "calculated", d)
+	})
+}
+
+// Derivatives are asked for unknowns of the mode only: in the initialisation not
+// for outputs with an exact start, after it not for calculated parameters (fmi2 60).
+func TestDirectionalUnknowns(t *testing.T) {
+	var trace bytes.Buffer
+	s := newSlave(t, fmuslave.Config{
+		Name: "c", FMU: calculated(t), Inputs: []string{"ud", "u"}, Outputs: []string{"x", "y", "q", "echo_ud"},
+		Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace)},
+	})
+	must(t, s.EnterInit(t.Context(), master.Experiment{}))
+	must(t, s.EvalInit())
+	for _, unknown := range []string{"[3 8 5]", "[2 3 5]"} {
+		trace.Reset()
+		dy := []float64{7, 7, 7, 7}
+		must(t, s.DirectionalDerivative([]float64{3, 5}, dy))
+		if want := []float64{0, 10, 0, 3}; !slices.Equal(dy, want) {
+			t.Errorf("dy = %v, want %v", dy, want)
+		}
+		if want := "unknown=" + unknown + " known=[1 0]"; !strings.Contains(trace.String(), want) {
+			t.Errorf("no %q in %s", want, &trace)
+		}
+		if unknown == "[3 8 5]" {
+			must(t, s.ExitInit())
+		}
+	}
+}
+
+// A calculated parameter can feed an input; it is no unknown of the steps, and
+// is not extrapolated (fmi2 46).
+func TestCalculatedParameter(t *testing.T) {
+	s, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: calculated(t), Inputs: []string{"u"}, Outputs: []string{"x", "q"}})
+	must(t, err)
+	i := s.Info()
+	if !i.Out[1].Discrete || len(i.Step.On[1]) != 0 || i.Step.Assumed[1] || len(i.Init.On[1]) != 0 {
+		t.Errorf("%+v, %+v, %+v", i.Out, i.Step, i.Init)
 	}
 }

@@ -56,10 +56,6 @@ func Settable(v *fmi.ScalarVariable) bool {
 // planStarts collects the start values of the document, overridden by those
 // given. Of several names of one variable a value given for any of them wins.
 func (s *Slave) planStarts() error {
-	type alias struct {
-		kind master.Kind
-		vr   fmi.ValueReference
-	}
 	d := s.config.FMU.Description
 	given := make(map[alias]Value, len(s.config.Starts))
 	for _, value := range s.config.Starts {

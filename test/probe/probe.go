@@ -103,5 +103,11 @@ func Description(name, capabilities, elements string) string {
 
 // Build compiles the probe and writes it to dir/name.fmu.
 func Build(dir, name, capabilities, elements string) (path string, err error) {
-	return fmus.Pack(dir, name, Description(name, capabilities, elements), source)
+	return Pack(dir, name, Description(name, capabilities, elements))
+}
+
+// Pack compiles the probe and writes it to dir/name.fmu with a description that
+// was made of Description.
+func Pack(dir, name, description string) (path string, err error) {
+	return fmus.Pack(dir, name, description, source)
 }

@@ -4,7 +4,8 @@
  *     x' = u (with its derivatives),  y = 2 u,  w = 10 x,  q = p + a
  *
  * The outputs echo the other inputs. In initialisation mode only outputs can be
- * got. mode is an enumeration of 1, 2, 3 and refuses every other number. */
+ * got. mode is an enumeration of 1, 2, 3 and refuses every other number. x may
+ * have an exact start in a description of its own. */
 #include "fmi2.h"
 
 #include <stdio.h>
@@ -152,7 +153,7 @@ fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n,
 	Probe *p = c;
 	fmi2Status s = answer(p, SET_REAL);
 	for (size_t i = 0; i < n && s <= fmi2Warning; i++) {
-		int input = vr[i] == U || vr[i] == UD, parameter = vr[i] == P || vr[i] == A || vr[i] == SHARE;
+		int input = vr[i] == U || vr[i] == UD, parameter = vr[i] == P || vr[i] == A || vr[i] == SHARE || vr[i] == X;
 		if (!(p->v.phase == INSTANTIATED ? parameter : input)) return fmi2Error;
 		p->v.real[vr[i]] = v[i];
 	}
