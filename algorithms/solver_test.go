@@ -423,8 +423,8 @@ func TestJacobianIsKept(t *testing.T) {
 		s.begin(0.2, 3)
 		expect("after a rejection", true)
 
-		// A singular Jacobian is refused, and asked for again.
-		s.begin(0.3, 3)
+		// A singular Jacobian is refused, and asked for again, even if it was not
+		// asked for before.
 		clear(e.pattern.val)
 		if err := s.takeJacobian(e.pattern); !errors.Is(err, errSingular) {
 			t.Errorf("%s: singular: error %v", name, err)
@@ -653,6 +653,100 @@ func TestIQNColumns(t *testing.T) {
 	expect("of two unknowns", 2)
 }
 
+// Broyden's corrections are those of the dense formula, in weighted lengths.
+func TestBroydenAgainstDense(t *testing.T) {
+	const n = 5
+	rng := rand.New(rand.NewPCG(31, 32))
+	e := linearEquation(rng, n, 0.5)
+	s := &broyden{}
+	s.init(e.pattern)
+	weights := []float64{1, 10, 0.1, 3, 1e3}
+	s.weigh(weights)
+	s.begin(1, 1)
+	e.jacobian(nil, e.pattern)
+	if err := s.takeJacobian(e.pattern); err != nil {
+		t.Fatal(err)
+	}
+	b := denseOf(e.pattern)
+	var zBefore, rBefore []float64
+	for k := range 12 {
+		if k%4 == 0 { // a new macro step: nothing to learn from its first iterate
+			s.accept()
+			s.begin(1, 1)
+			zBefore = nil
+		}
+		z, r, dz := randomVector(rng, n), randomVector(rng, n), make([]float64, n)
+		if err := s.correct(z, r, dz); err != nil {
+			t.Fatal(err)
+		}
+		if zBefore != nil {
+			step, defect, weighed := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+			for i := range n {
+				step.SetVec(i, z[i]-zBefore[i])
+				weighed.SetVec(i, step.AtVec(i)/weights[i]/weights[i])
+			}
+			defect.MulVec(b, step)
+			for i := range n {
+				defect.SetVec(i, r[i]-rBefore[i]-defect.AtVec(i))
+			}
+			b.RankOne(b, 1/mat.Dot(weighed, step), defect, weighed)
+		}
+		zBefore, rBefore = z, r
+		want := mat.NewVecDense(n, nil)
+		if err := want.SolveVec(b, mat.NewVecDense(n, r)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range dz {
+			if d := math.Abs(dz[i] + want.AtVec(i)); !(d <= 1e-9*mat.Norm(want, 2)) {
+				t.Fatalf("correction %d: dz[%d] = %g, want %g", k, i, dz[i], -want.AtVec(i))
+			}
+		}
+	}
+}
+
+// Broyden keeps the updates that it may, of the present Jacobian, H and degree.
+func TestBroydenUpdates(t *testing.T) {
+	e := linearFrom(mat.NewDense(2, 2, nil), []float64{0, 0}) // J = I
+	s := &broyden{memory: 3}
+	s.init(e.pattern)
+	jacobian := func() {
+		e.jacobian(nil, e.pattern)
+		if err := s.takeJacobian(e.pattern); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(when string, z0, z1, r0, r1 float64, want int) {
+		t.Helper()
+		if err := s.correct([]float64{z0, z1}, []float64{r0, r1}, make([]float64, 2)); err != nil {
+			t.Fatal(err)
+		}
+		if s.kept != want {
+			t.Errorf("%s: %d updates, want %d", when, s.kept, want)
+		}
+	}
+	s.begin(1, 1)
+	jacobian()
+	expect("the first iterate", 0, 0, 1, 1, 0)
+	expect("a change across the step", 1, 0, 1+1e-12, 2, 0)
+	expect("the same iterate", 1, 0, 1, 3, 0)
+	expect("an iterate that differs by rounding", 1+1e-14, 0, 1.5, 3, 0)
+	expect("a step", 2, 0, 3, 1, 1)
+	expect("another", 2, 1, 4, 4, 2)
+	s.accept()
+	s.begin(1, 1)
+	expect("the next macro step", 3, 1, 4, 4, 2)
+	expect("a step in it", 3, 3, 7, 5, 3)
+	expect("more than the memory holds", 5, 3, 9, 4, 0)
+	expect("one more", 5, 4, 9, 7, 1)
+	jacobian()
+	expect("a new Jacobian", 6, 4, 1, 1, 0)
+	expect("a step from there", 7, 4, 3, 1, 1)
+	s.begin(2, 1)
+	if s.kept != 0 {
+		t.Errorf("%d updates of another H", s.kept)
+	}
+}
+
 // Aitken's ω: the formula, its bounds, and what it keeps over steps.
 func TestAitkenRelaxation(t *testing.T) {
 	e := linearFrom(mat.NewDense(1, 1, []float64{0}), []float64{0})
@@ -683,6 +777,7 @@ func TestAitkenRelaxation(t *testing.T) {
 	expect("when it changes by a thousandth", next(-1+1e-3), aitkenLargest)
 	expect("when it vanishes", next(0), aitkenLargest)
 	expect("after it vanished", next(1), aitkenLargest)
+	expect("when it turns to −9999", next(-9999), 0.01)
 	s.reject()
 	s.begin(1, 0)
 	expect("after a rejection", next(1), aitkenStart)

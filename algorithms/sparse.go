@@ -242,7 +242,7 @@ func (f *sparseLU) pivot(top, column, updates int) (int, error) {
 		if v > size {
 			best, size = i, v
 		}
-		if i == column && v > noise*f.largest[i] {
+		if i == column {
 			diagonal = v
 		}
 	}

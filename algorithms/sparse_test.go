@@ -231,6 +231,92 @@ func TestSparseLUSingular(t *testing.T) {
 	}
 }
 
+// Pivots stay on the diagonal for moderate ratios, which keeps the fill, and leave
+// it where that would cost accuracy; rows are compared as if they were scaled.
+func TestSparseLUPivots(t *testing.T) {
+	for _, test := range []struct {
+		off      float64
+		diagonal bool
+	}{{0.5, true}, {5, true}, {20, false}} {
+		a := newSparse(40, func(i, j int) bool { return i == j+1 || j == i+1 }, func(i, j int) float64 {
+			if i == j {
+				return 1
+			}
+			return map[bool]float64{true: test.off, false: 1e-3}[i > j]
+		})
+		// Without scaling: all rows have the same largest entry.
+		a.val[a.colStart[1]] = max(test.off, 1)
+		f := newSparseLU(a)
+		if err := f.factor(a); err != nil {
+			t.Fatal(err)
+		}
+		moved := 0
+		for k, column := range f.order {
+			if f.pivoted[column] != k {
+				moved++
+			}
+		}
+		if (moved == 0) != test.diagonal {
+			t.Errorf("off the diagonal %g: %d of 40 pivots off the diagonal", test.off, moved)
+		}
+	}
+	// 10 x + 1e17 y = 1e17, x + y = 2: x = y = 1. Pivoting on the 10 gives x = 0.
+	a := newSparse(2, func(int, int) bool { return true }, func(i, j int) float64 {
+		return [][]float64{{10, 1e17}, {1, 1}}[i][j]
+	})
+	f := newSparseLU(a)
+	f.order = []int{0, 1}
+	if err := f.factor(a); err != nil {
+		t.Fatal(err)
+	}
+	x := []float64{1e17, 2}
+	f.solve(x)
+	if math.Abs(x[0]-1) > 1e-15 || math.Abs(x[1]-1) > 1e-15 {
+		t.Errorf("badly scaled row: %v, want 1, 1", x)
+	}
+}
+
+// What a pattern only assumes costs no storage in the factors.
+func TestSparseLULeavesZerosOut(t *testing.T) {
+	const n = 60
+	a := newSparse(n, func(int, int) bool { return true }, func(i, j int) float64 {
+		switch {
+		case i == j:
+			return 2
+		case i == j+1 || j == i+1:
+			return 0.5
+		}
+		return 0
+	})
+	f := newSparseLU(a)
+	if err := f.factor(a); err != nil {
+		t.Fatal(err)
+	}
+	if entries := len(f.lRow) + len(f.uRow); entries > 4*n {
+		t.Errorf("%d entries off the diagonal of the factors of a tridiagonal matrix of %d rows", entries, n)
+	}
+}
+
+// Factors that overflow are refused: the largest growth doubles the last column
+// from row to row.
+func TestSparseLUOverflow(t *testing.T) {
+	const n = 1100
+	a := newSparse(n, func(i, j int) bool { return i < n-1 && (i > j || j == n-1) }, func(i, j int) float64 {
+		if i > j {
+			return -1
+		}
+		return 1
+	})
+	f := newSparseLU(a)
+	for k := range n {
+		f.order[k] = k
+	}
+	var e *entryError
+	if err := f.factor(a); !errors.Is(err, errNotFinite) || !errors.As(err, &e) || e.index != n-1 {
+		t.Errorf("error %v, want that column %d is not finite", err, n-1)
+	}
+}
+
 // chainMatrix is the Jacobian of a chain of blocks with two unknowns each, which
 // depend on both neighbours.
 func chainMatrix(blocks int, seed uint64) *sparseMatrix {
