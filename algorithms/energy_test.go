@@ -145,7 +145,7 @@ func TestSpuriousShare(t *testing.T) {
 			return lastEnergy(t, c)
 		}
 		lo, hi := 0.0, 2*test.want
-		for range 20 {
+		for range 9 {
 			if mid := (lo + hi) / 2; at(mid) > E0 {
 				lo = mid
 			} else {
