@@ -539,7 +539,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		r.x.revert()
 		return false, r.fail(err)
 	}
-	r.advance(reached, H, trial)
+	r.advance(reached, H, trial, reached == next)
 	r.x.keep()
 	r.x.CoupleAll(r.t, r.x.W)
 	r.alg.Accept(r.x, r.t)
@@ -597,19 +597,20 @@ func (r *Run) target() float64 {
 // stretch is the part by which the last step may be longer than wanted.
 const stretch = 1e-3
 
-// advance makes the point reached by a step of size H the present one.
-func (r *Run) advance(reached, H float64, trial Trial) {
+// advance makes the point reached by a step of size H the present one; whole
+// tells that it is where the step was to end.
+func (r *Run) advance(reached, H float64, trial Trial, whole bool) {
 	if r.want > 0 {
 		// A step that was clipped to the end says nothing against longer ones.
 		next := trial.Next
 		if next == 0 {
 			next = r.want
 		}
-		if H < r.want && next >= H {
+		if whole && H < r.want && next >= H {
 			next = max(next, r.want)
 		}
 		r.lost = 0
-		if reached == r.t+r.intended {
+		if whole && r.intended > 0 {
 			r.lost = r.intended - (reached - r.t)
 		}
 		r.want = next
