@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -41,6 +43,21 @@ type replayEntry struct {
 // replayStore keeps the measurements of one FMU in a file. It is a convenience:
 // what cannot be read or written is measured again.
 type replayStore struct{ dir, hash string }
+
+// identity names the FMU and what it is set to: parameters may change how it
+// goes back, such as by the solver that they choose.
+func (c *Config) identity() string {
+	if c.FMU.Hash == "" || len(c.Starts) == 0 {
+		return c.FMU.Hash
+	}
+	set := slices.Clone(c.Starts)
+	slices.SortFunc(set, func(a, b Value) int { return strings.Compare(a.Variable, b.Variable) })
+	h := sha256.New()
+	for _, v := range set {
+		fmt.Fprintf(h, "%q %x %d %t %q\n", v.Variable, v.Real, v.Integer, v.Boolean, v.String)
+	}
+	return c.FMU.Hash + "+" + hex.EncodeToString(h.Sum(nil))
+}
 
 // CacheDir gives the folder in which macrostep keeps what it has measured about
 // FMUs, "" if the system has no place for that. It need not exist.

@@ -41,13 +41,13 @@ var _ master.RollbackVerifier = (*Slave)(nil)
 // the inputs as staged now, and measures how well it repeats a step. The test
 // runs on an instance of its own; an FMU that lives once per process is tested
 // in the instance of the run, which is back where it was afterwards. What was
-// measured is kept with the hash of the FMU (see Config.Cache) and not measured
+// measured is kept with the hash of the FMU and of its settings (see Config.Cache) and not measured
 // again.
 //
 // The error names the output and both values; it wraps master.ErrCapability if
 // the FMU does not go back.
 func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float64) (master.Replay, error) {
-	store := replayStore{dir: s.config.Cache, hash: s.config.FMU.Hash}
+	store := replayStore{dir: s.config.Cache, hash: s.config.identity()}
 	if known, ok := store.find(H); ok {
 		return known, nil
 	}
