@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +26,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealSystems", F: testRealSystems},
 	{Name: "TestRealMapping", F: testRealMapping},
 	{Name: "TestRealPair", F: testRealPair},
+	{Name: "TestRealImplicit", F: testRealImplicit},
 	{Name: "TestRealConformance", F: testRealConformance},
 	{Name: "TestRealAllocations", F: testRealAllocations},
 	{Name: "TestRealDocuments", F: testRealDocuments},
@@ -147,9 +149,15 @@ const pairDocument = `<?xml version="1.0" encoding="UTF-8"?>
 // pair writes the system beside its FMUs.
 func pair(t testing.TB) string {
 	t.Helper()
+	return besideFMUs(t, "pair.ssd", pairDocument, "dymola", "Controller.fmu", "Drivetrain.fmu")
+}
+
+// besideFMUs writes a document beside FMUs of a tool.
+func besideFMUs(t testing.TB, file, document, tool string, fmus ...string) string {
+	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"Controller.fmu", "Drivetrain.fmu"} {
-		data, err := fs.ReadFile(os.DirFS(*realDir), "fmus/dymola/"+name)
+	for _, name := range fmus {
+		data, err := fs.ReadFile(os.DirFS(*realDir), "fmus/"+tool+"/"+name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,8 +165,8 @@ func pair(t testing.TB) string {
 			t.Fatal(err)
 		}
 	}
-	path := filepath.Join(dir, "pair.ssd")
-	if err := os.WriteFile(path, []byte(pairDocument), 0o644); err != nil {
+	path := filepath.Join(dir, file)
+	if err := os.WriteFile(path, []byte(document), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -187,6 +195,108 @@ func testRealPair(t *testing.T) {
 			t.Errorf("%s: the distance to a fine run is %.3g at 4 ms and %.3g at 1 ms", strings.Join(args, " "), coarse, finer)
 		}
 	}
+}
+
+// dampersDocument couples the two mass-spring-dampers of 20-sim. They integrate
+// in steps of 10 ms whatever they are asked.
+const dampersDocument = `<?xml version="1.0" encoding="UTF-8"?>
+<s:SystemStructureDescription name="dampers" version="1.0" xmlns:s="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:c="http://ssp-standard.org/SSP1/SystemStructureCommon">
+  <s:System name="dampers">
+    <s:Elements>
+      <s:Component name="one" source="MassSpringDamper1.fmu"><s:Connectors>
+        <s:Connector name="fk" kind="input"><c:Real/></s:Connector><s:Connector name="x1" kind="output"><c:Real/></s:Connector><s:Connector name="v1" kind="output"><c:Real/></s:Connector>
+      </s:Connectors></s:Component>
+      <s:Component name="two" source="MassSpringDamper2.fmu"><s:Connectors>
+        <s:Connector name="x1" kind="input"><c:Real/></s:Connector><s:Connector name="v1" kind="input"><c:Real/></s:Connector><s:Connector name="fk" kind="output"><c:Real/></s:Connector>
+      </s:Connectors></s:Component>
+    </s:Elements>
+    <s:Connections>
+      <s:Connection startElement="one" startConnector="x1" endElement="two" endConnector="x1"/>
+      <s:Connection startElement="one" startConnector="v1" endElement="two" endConnector="v1"/>
+      <s:Connection startElement="two" startConnector="fk" endElement="one" endConnector="fk"/>
+    </s:Connections>
+  </s:System>
+  <s:DefaultExperiment startTime="0" stopTime="2"/>
+</s:SystemStructureDescription>
+`
+
+// worst gives the largest distance of a column between two runs at common times.
+func worst(t testing.TB, a, b *outcome, name string) float64 {
+	t.Helper()
+	at := map[int64]float64{}
+	values := a.column(t, name)
+	for i, time := range a.column(t, "time") {
+		at[int64(math.Round(time*1e9))] = values[i]
+	}
+	d, common := 0.0, 0
+	values = b.column(t, name)
+	for i, time := range b.column(t, "time") {
+		if v, ok := at[int64(math.Round(time*1e9))]; ok {
+			d = max(d, math.Abs(v-values[i]))
+			common++
+		}
+	}
+	if common < 10 {
+		t.Fatalf("the runs have %d points in common", common)
+	}
+	return d
+}
+
+// Implicit coupling of FMUs made by others: every solver comes to the same
+// solution; errors against a fine explicit run at equal and at unequal cost are
+// logged. Who cannot is refused with the reason.
+func testRealImplicit(t *testing.T) {
+	type result struct {
+		*outcome
+		error float64
+	}
+	measure := func(t *testing.T, fine *outcome, name string, args ...string) result {
+		o := complete(t, args...)
+		r := result{o, worst(t, fine, o, name)}
+		steps := 0
+		for _, n := range o.manifest.FMUSteps {
+			steps += n
+		}
+		t.Logf("%-60s %6d steps of FMUs, %5d correctors, %4d Jacobians, error %.3g", strings.Join(args[3:], " "), steps, o.manifest.Iterations, o.manifest.Jacobians, r.error)
+		return r
+	}
+	t.Run("drivetrain", func(t *testing.T) {
+		const name = "drivetrain.w"
+		path := pair(t)
+		args := []string{path, "--set", "controller.u_s=10", "--tolerance", "1e-9", "--stop-time", "1"}
+		with := func(more ...string) []string { return append(slices.Clip(args), more...) }
+		fine := complete(t, with("--step-size", "1e-4", "--param", "order=1")...)
+		for _, H := range []string{"2e-2", "1e-2"} {
+			measure(t, fine, name, with("--step-size", H, "--param", "order=1")...)
+			first := measure(t, fine, name, with("--step-size", H, "--algorithm", "implicit", "--param", "order=1")...)
+			for _, kind := range []string{"newton-los", "broyden", "iqn"} {
+				other := measure(t, fine, name, with("--step-size", H, "--algorithm", "implicit", "--param", "order=1", "--param", "solver.kind="+kind)...)
+				if d := worst(t, first.outcome, other.outcome, name); d > 1e-3 {
+					t.Errorf("H = %s s: %s differs from newton-fd by %g", H, kind, d)
+				}
+			}
+		}
+		measure(t, fine, name, with("--step-size", "2.5e-3", "--param", "order=1")...)
+	})
+	t.Run("dampers", func(t *testing.T) {
+		const name = "one.x1"
+		path := besideFMUs(t, "dampers.ssd", dampersDocument, "20sim", "MassSpringDamper1.fmu", "MassSpringDamper2.fmu")
+		fine := complete(t, path, "--step-size", "1e-2")
+		for _, H := range []string{"1e-2", "2e-2"} {
+			measure(t, fine, name, path, "--step-size", H, "--param", "order=0")
+			first := measure(t, fine, name, path, "--step-size", H, "--algorithm", "implicit", "--param", "order=0")
+			for _, kind := range []string{"broyden", "iqn"} {
+				other := measure(t, fine, name, path, "--step-size", H, "--algorithm", "implicit", "--param", "order=0", "--param", "solver.kind="+kind)
+				if d := worst(t, first.outcome, other.outcome, name); d > 1e-6 {
+					t.Errorf("H = %s s: %s differs from newton-fd by %g", H, kind, d)
+				}
+			}
+		}
+		o := run(t, path, "--step-size", "1e-2", "--algorithm", "implicit", "--param", "solver.kind=newton-los")
+		if o.code != 2 || !strings.Contains(o.output, "MassSpringDamper1.fmu") || !strings.Contains(o.output, "providesDirectionalDerivative") {
+			t.Errorf("exit code %d\n%s", o.code, o.output)
+		}
+	})
 }
 
 // The FMUs keep the contract of a subsystem, rollback included where claimed.
