@@ -168,9 +168,7 @@ func (p *predictorCorrector) measure(x *master.Exec, t, H float64, degree int) f
 			predicted += float64(w[0][j] * p.values[j][i])
 		}
 		e := math.Abs(x.Y[y]-predicted) / (p.tol[i] * (1 + p.r[i]*max(math.Abs(x.Y[y]), math.Abs(predicted))))
-		if !(e <= worst) {
-			worst = e
-		}
+		worst = max(worst, orInf(e))
 	}
 	return worst
 }
