@@ -123,6 +123,10 @@ func TestOrderControl(t *testing.T) {
 		{"rises not: too few steps at this order", 2, 8, 2, 0, []float64{9, 8, 3, 2}, 2},
 		{"rises not: too few points", 2, 4, 3, 0, []float64{9, 8, 3, 2}, 2},
 		{"falls after success", 2, 8, 3, 0, []float64{9, 2, 2, 3}, 1},
+		{"rises though the present norm is small", 2, 8, 3, 0, []float64{9, 2, 3, 1}, 3},
+		{"1 falls not: too few points", 1, 2, 0, 0, []float64{1, 2}, 1},
+		{"falls not: too few points", 3, 4, 0, 0, []float64{9, 2, 1, 2}, 3},
+		{"4 failures at order 0", 0, 8, 0, 4, []float64{9, 8, 7, 6}, 0},
 		{"rises no further", 4, 8, 5, 0, []float64{9, 8, 7, 6, 5, 4}, 4},
 		{"lowering goes first", 2, 8, 3, 0, []float64{1, 1, 1, 0.1}, 1},
 	} {
@@ -223,6 +227,21 @@ func TestRefusedSizeIsRemembered(t *testing.T) {
 	}
 	if H < limit/2 || H > limit {
 		t.Errorf("the step settled at %g of at most %g", H, limit)
+	}
+	// What the subsystem takes now is found out after discardMemory steps.
+	s = stepSizes()
+	fine := attemptOutcome{H: 0.5, order: 1, norms: errorNorms{math.NaN(), math.NaN(), 0}}
+	if _, err := s.conclude(attemptOutcome{H: 1, order: 1, result: stepDiscarded}, history{times: []float64{0}}, nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for n := range discardMemory {
+		want := 0.5
+		if n == discardMemory-1 {
+			want = 1
+		}
+		if next, err := s.conclude(fine, history{times: []float64{0}}, nil, nil, nil); err != nil || next.H != want {
+			t.Errorf("%d steps after a refusal of 1 s: %g s, want %g, %v", n+1, next.H, want, err)
+		}
 	}
 }
 
@@ -338,6 +357,12 @@ func TestFailuresLowerTheOrder(t *testing.T) {
 	if d := b.next(t, 0.01, 3, 1.01, errorTooLarge); d.order != 0 || !near(d.H, 0.0025, 1e-15) {
 		t.Errorf("after discarded steps a failure gives %+v", d)
 	}
+	// What succeeded before a failure raises no order.
+	b = newBench(variable())
+	b.successes = 9
+	if d := b.next(t, 0.01, 1, 1.1, errorTooLarge); d.order != 1 {
+		t.Errorf("a failure after nine steps raises the order to %d", d.order)
+	}
 	// Large steps: SDN grows with the degree, which lowers the order unless the
 	// step is not judged or discarded.
 	for _, test := range []struct {
@@ -409,6 +434,16 @@ func TestStepSizeFollowsOrder(t *testing.T) {
 	}
 	if d.order != 1 || !near(d.H, r*H, 1e-14) {
 		t.Errorf("%+v, want order 1 and %g", d, r*H)
+	}
+	// After a first failure too, and with at most 0.9 of the step.
+	for w, want := range map[float64]float64{80: 0.9 * r, 1e3: 0.9} {
+		b.w[0], b.failures = w, 0
+		if d = b.next(t, H, 2, 1e9, errorTooLarge); d.order != 1 || !near(d.H, want*H, 1e-14) {
+			t.Errorf("after a failure, weight %g: %+v, want order 1 and %g", w, d, want*H)
+		}
+	}
+	if r := b.ratio(attemptOutcome{H: H, order: 2}, 1, history{times: b.past.times[:2]}, b.entries, b.w, b.scratch); r != 1 {
+		t.Errorf("without the points of an a-priori estimate the ratio is %g", r)
 	}
 	b.past.values[0] = []float64{0, math.NaN()}
 	b.failures = failuresToZero

@@ -36,6 +36,7 @@ func TestPIController(t *testing.T) {
 		{"no error after a large one", 2, 0, 1e3, 0, 1.5},
 		{"an error after none", 2, 0, 0, 1, 0.2},
 		{"beyond numbers", 2, 0, inf, inf, 0.2},
+		{"beyond numbers at first", 2, 0, nan, inf, 0.2},
 		{"beyond numbers, then good", 2, 0, inf, 1e-3, 1.5},
 		{"beyond numbers after none", 2, 0, 0, inf, 0.2},
 	} {
@@ -75,11 +76,12 @@ func TestGains(t *testing.T) {
 func TestPIControllerSettles(t *testing.T) {
 	for _, start := range []float64{1e-4, 1e-2} {
 		c := tableI(2)
+		c.quality = &predictorCorrector{}
 		H := start
 		for range 400 {
 			c.now = 2e5 * H * H
-			next := c.next(H, 0)
-			c.before, H = c.now, next
+			H = c.next(H, 0)
+			c.accept(nil, 0)
 		}
 		if want := math.Pow(0.8, 1/0.15); !near(c.now, want, 1e-9) || math.Abs(want-0.226) > 5e-4 {
 			t.Errorf("from %g: ε settles at %g, want %g", start, c.now, want)
@@ -130,6 +132,17 @@ func TestPredictorCorrectorIndicator(t *testing.T) {
 	x.Y[0], x.Y[3] = 4, 7*(0.75*0.25)/(1*1.5)-4*(1.75*0.25)/(1*-0.5)-(1.75*0.75)/(1.5*0.5)
 	if got, want := p.measure(x, t0, H, 1), math.Abs(4-parabola)/(0.5*(1+1e-4*max(4, math.Abs(parabola)))); !near(got, want, 1e-12) {
 		t.Errorf("order 1: %.17g, want %.17g", got, want)
+	}
+	// Older points than any predictor needs are dropped.
+	var long []float64
+	var many [][2]float64
+	for n := range 2 * maxNodes {
+		long, many = append(long, float64(n)), append(many, [2]float64{float64(n * n), 1})
+	}
+	p, x = recorded(long, many)
+	x.Y[0], x.Y[3] = 4*maxNodes*maxNodes, 1
+	if got := p.measure(x, 2*maxNodes-1, 1, MaxOrder); !near(got, 0, 1e-9) {
+		t.Errorf("a parabola over many points: %g", got)
 	}
 	// While the history is short the predictor has the degree that it allows; one
 	// point predicts nothing.
