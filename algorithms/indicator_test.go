@@ -47,6 +47,14 @@ func TestPIController(t *testing.T) {
 		}
 	}
 	c := tableI(2)
+	c.quality = &predictorCorrector{}
+	c.now = 0.3
+	c.accept(nil, 0)
+	c.now = 0.5
+	if got, want := c.next(H, 0)/H, 0.8*math.Pow(0.5, -0.35)*math.Pow(0.3, 0.2); !near(got, want, 1e-14) {
+		t.Errorf("the indicator of the step before is not taken: ratio %g, want %g", got, want)
+	}
+	c = tableI(2)
 	c.now = 1e-9
 	if got := c.next(9e-3, 0); got != 1e-2 {
 		t.Errorf("the step grows to %g, above its bound", got)
