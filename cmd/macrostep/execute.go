@@ -252,10 +252,11 @@ func choose(r *runRequest, sys *opened) (*algorithms.Choice, []string, error) {
 		notes = append(notes, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
 	}
 	maps.Copy(params, r.Params)
-	var bonds []algorithms.Bond
-	if r.MonitorEnergy || algorithms.UsesEnergy(preset) {
-		bonds = r.Bonds
+	bonds, more, err := chooseBonds(r, sys, preset)
+	if err != nil {
+		return nil, nil, err
 	}
+	notes = append(notes, more...)
 	c, err := algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike})
 	if err != nil {
 		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
@@ -264,6 +265,44 @@ func choose(r *runRequest, sys *opened) (*algorithms.Choice, []string, error) {
 		return nil, nil, err
 	}
 	return c, append(notes, c.Notes...), nil
+}
+
+// chooseBonds gives the bonds whose energy is followed, with their powers in W:
+// those of the user, else of the documents, else all that the units show.
+func chooseBonds(r *runRequest, sys *opened, preset string) (bonds []algorithms.Bond, notes []string, err error) {
+	if !r.MonitorEnergy && !algorithms.UsesEnergy(preset) {
+		if len(r.Bonds) > 0 {
+			notes = append(notes, fmt.Sprintf("--%s has no effect without --monitor-energy or an algorithm that uses bonds", flagBond))
+		}
+		return nil, notes, nil
+	}
+	bonds = r.Bonds
+	if len(bonds) == 0 {
+		bonds = sys.Bonds
+	}
+	if len(bonds) == 0 && sys.BondsSeen != nil {
+		if bonds = sys.BondsSeen(); len(bonds) > 0 {
+			var names []string
+			for _, b := range bonds {
+				names = append(names, fmt.Sprintf("%s=%s:%s", b.Name, b.Pairs[0].Effort, b.Pairs[0].Flow))
+			}
+			notes = append(notes, "no bond is declared; found by units, signs unknown: "+strings.Join(names, ", "))
+		}
+	}
+	bonds = slices.Clone(bonds)
+	for i := range bonds {
+		bonds[i].Pairs = slices.Clone(bonds[i].Pairs)
+		for k := range bonds[i].Pairs {
+			p := &bonds[i].Pairs[k]
+			if sys.Power == nil {
+				continue
+			}
+			if p.Watt, err = sys.Power(p.Effort, p.Flow); err != nil {
+				return nil, nil, fmt.Errorf("bond %s: %w", bonds[i].Name, err)
+			}
+		}
+	}
+	return bonds, notes, nil
 }
 
 // manifest gives what is known before the run.
@@ -387,6 +426,11 @@ func (o *outcome) summary(w io.Writer, con *console) {
 			fmt.Fprintf(w, " … (%d variables)", n)
 		}
 		fmt.Fprintln(w)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Bonds)) {
+		b := m.Bonds[name]
+		fmt.Fprintf(w, "bond      %s: residual energy %s J, mean power %s W, mean residual power %s W, at most %s W\n",
+			name, number(b.ResidualEnergy), number(b.MeanPower), number(b.MeanAbsResidualPower), number(b.PeakResidualPower))
 	}
 	for i, l := range m.Loops {
 		if i == shownLoops {
