@@ -114,6 +114,7 @@ func models() []*model {
 		linear(), blackbox(),
 		quarterChassisA(), quarterWheelA(), quarterChassisB(), quarterWheelB(),
 		massForce(), massDisplacement(), coupling(), polynomial(),
+		oscillatorCoupled(), oscillatorDriven(), oscillatorHub(),
 	}
 }
 

@@ -42,7 +42,7 @@ typedef struct {
 	int order; /* highest input derivative set since the last step */
 	double x[MAX_STATES], dx[MAX_STATES], y[MAX_OUTPUTS];
 	double u[ORDERS][MAX_INPUTS]; /* u[j]: j-th derivative of the inputs at the start of the next step */
-	double w[ORDERS][MAX_INPUTS]; /* the same at time: what dx and y were computed with */
+	double w[ORDERS][MAX_INPUTS]; /* the same where dx and y took them: at time, or where Model.sampled says */
 	double h;                     /* step size in force, see lti.c */
 	double p[MAX_PARAMETERS];
 	int n[MAX_INTEGERS];
@@ -76,6 +76,9 @@ typedef struct {
 	void (*jacobian)(const Instance *, const double x[], const double u[], Linear *l);
 	/* step advances x, which holds the states at s.time, by h under the inputs s.u. */
 	void (*step)(Instance *, double h, double x[]);
+	/* sampled gives where in a step of size h the right side and the outputs that
+	 * are read after it take the inputs, from its start; null: at its end. */
+	double (*sampled)(const Instance *, double h);
 } Model;
 
 struct Instance {
