@@ -62,4 +62,4 @@ static void jacobian(const Instance *m, const double x[], const double u[], Line
 }
 
 const Model model = {reals, sizeof reals / sizeof reals[0], integers, 1, 2, 2, 1, 1, 0,
-                     prepare, evaluate, jacobian, symplectic_step, last_micro_step};
+                     prepare, evaluate, jacobian, symplectic_step, 0, 0, last_micro_step};
