@@ -115,7 +115,11 @@ func models() []*model {
 		linear(), blackbox(),
 		quarterChassisA(), quarterWheelA(), quarterChassisB(), quarterWheelB(),
 		massForce(), massDisplacement(), coupling(), polynomial(),
+<<<<<<< HEAD
+		oscillatorCoupled(), oscillatorDriven(), oscillatorHub(),
+=======
 		contactMass(), couplingCubic(), chain(),
+>>>>>>> main
 	}
 }
 

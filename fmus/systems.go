@@ -25,7 +25,8 @@ var documents embed.FS
 //     decomposition; components mass1, mass2 and, but in dd, coupling; 0.5 s in
 //     steps of 1 ms, parameters of section 3.2, released from x = 1 m of mass 1.
 func Systems() []string {
-	return []string{"quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd"}
+	return []string{"quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd",
+		"energy-oscillator"}
 }
 
 // SystemDocument gives SystemStructure.ssd of an example system.

@@ -6,7 +6,7 @@
  * tolerance: inputs may also be set before initialization, as many masters do.
  *
  * Outputs are those at the end of the last step, under the input polynomial of
- * that step; inputs set afterwards belong to the next step and change nothing
+ * that step, at its end or where Model.sampled says; inputs set afterwards belong to the next step and change nothing
  * that can be read before it. A step uses up the input derivatives. Inputs not
  * set again stay at the value which the polynomial had reached.
  *
@@ -436,7 +436,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noSet
 	const char *wrong = refresh(m);
 	CHECK(m, "fmi2DoStep", wrong);
 
-	double x[MAX_STATES], dx[MAX_STATES], y[MAX_OUTPUTS], w[ORDERS][MAX_INPUTS] = {{0}};
+	double x[MAX_STATES], dx[MAX_STATES], y[MAX_OUTPUTS], end[MAX_INPUTS], w[ORDERS][MAX_INPUTS] = {{0}};
 	memcpy(x, m->s.x, sizeof x);
 	memcpy(dx, m->s.dx, sizeof dx);
 	memcpy(y, m->s.y, sizeof y);
@@ -448,10 +448,13 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noSet
 	if (m->n_kept) memcpy(m->before, m->kept, m->n_kept * sizeof *m->kept);
 	m->refused = NULL;
 	model.step(m, m->s.h, x);
-	for (int j = 0; j <= m->s.order; j++) polynomial(m->s.u + j, m->s.order - j, m->s.h, w[j]);
+	double sampled = model.sampled ? model.sampled(m, m->s.h) : m->s.h;
+	for (int j = 0; j <= m->s.order; j++) polynomial(m->s.u + j, m->s.order - j, sampled, w[j]);
+	polynomial(m->s.u, m->s.order, m->s.h, end);
 	m->s.time = t + h; /* what the model reads of the instance is now of the end */
 	if (!m->refused) model.evaluate(m, x, w[0], dx, y);
-	int finite = finite_all(x, model.nx) && finite_all(dx, model.nx) && finite_all(y, model.ny) && finite_all(w[0], model.nu);
+	int finite = finite_all(x, model.nx) && finite_all(dx, model.nx) && finite_all(y, model.ny) && finite_all(w[0], model.nu) &&
+	             finite_all(end, model.nu);
 	if (m->refused || !finite) {
 		m->s.time = started;
 		if (m->n_kept) memcpy(m->kept, m->before, m->n_kept * sizeof *m->kept);
@@ -466,7 +469,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noSet
 	memcpy(m->s.y, y, sizeof y);
 	memcpy(m->s.w, w, sizeof w);
 	memset(m->s.u, 0, sizeof m->s.u);
-	memcpy(m->s.u[0], w[0], sizeof w[0]);
+	memcpy(m->s.u[0], end, (size_t)model.nu * sizeof end[0]);
 	m->s.order = 0;
 	return fmi2OK;
 }

@@ -43,7 +43,7 @@ typedef struct {
 	int order; /* highest input derivative set since the last step */
 	double x[MAX_STATES], dx[MAX_STATES], y[MAX_OUTPUTS];
 	double u[ORDERS][MAX_INPUTS]; /* u[j]: j-th derivative of the inputs at the start of the next step */
-	double w[ORDERS][MAX_INPUTS]; /* the same at time: what dx and y were computed with */
+	double w[ORDERS][MAX_INPUTS]; /* the same where dx and y took them: at time, or where Model.sampled says */
 	double h;                     /* step size in force, see lti.c */
 	double p[MAX_PARAMETERS];
 	int n[MAX_INTEGERS];
@@ -84,6 +84,9 @@ typedef struct {
 	 * begin gives kept at the start, after prepare. */
 	const char *(*extent)(const Instance *, size_t *kept, size_t *scratch);
 	void (*begin)(Instance *);
+	/* sampled gives where in a step of size h the right side and the outputs that
+	 * are read after it take the inputs, from its start; null: at its end. */
+	double (*sampled)(const Instance *, double h);
 } Model;
 
 struct Instance {
