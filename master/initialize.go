@@ -325,15 +325,7 @@ func (n *initializer) residual(l *initLoop) (worst float64, at int) {
 // scale is the magnitude of input k.
 func (n *initializer) scale(k int) float64 {
 	sub := owner(n.x.Sys.InAt, k)
-	return max(nominal(n.x.Sys.Infos[sub].In[k-n.x.Sys.InAt[sub]]), math.Abs(n.x.U[k]))
-}
-
-// nominal is the typical magnitude of a Real port.
-func nominal(p Port) float64 {
-	if p.Nominal == 0 {
-		return 1
-	}
-	return math.Abs(p.Nominal)
+	return max(n.x.Sys.Infos[sub].In[k-n.x.Sys.InAt[sub]].Magnitude(), math.Abs(n.x.U[k]))
 }
 
 func (n *initializer) applyAll(l *initLoop) error {
@@ -537,21 +529,11 @@ func (n *initializer) derivatives(k int, fed []int, dy []float64) (told bool, er
 	return false, nil
 }
 
-// Differences are taken over initPerturbation of the magnitude of an input. A
-// derivative that differs from one is compared with those over longer ways, since
-// rounding and the solvers in a subsystem disturb short ones and curvature long
-// ones. It is wrong if it differs from all of them by more than derivativeTolerance
-// of the larger one, while two neighbours agree by steadyDifferences. What moves
-// an output by less than smallResponse of its magnitude, while the input moves by
-// all of its own, counts for nothing.
-const (
-	initPerturbation    = 0x1p-26 // √ε
-	derivativeTolerance = 0.1
-	steadyDifferences   = 0.01
-	smallResponse       = 1e-6
-)
-
+// longerWays are what differences are taken over, in magnitudes of an input,
+// where a derivative is not that over initPerturbation.
 var longerWays = []float64{1e-6, 1e-4, 1e-2}
+
+const initPerturbation = 0x1p-26 // √ε
 
 // compare compares derivatives by input k with differences, for the outputs fed
 // of its subsystem, and says what is wrong; "" = nothing.
@@ -562,20 +544,17 @@ func (n *initializer) compare(k int, fed []int, dy []float64) (lie string, err e
 	for _, o := range fed {
 		suspect[o] = true
 	}
-	found := make([][]float64, 1, 1+len(longerWays))
-	agree := func(a, b, tolerance float64, o int) bool {
-		y := n.x.Out(sub)[o]
-		floor := smallResponse * max(nominal(s.Infos[sub].Out[o]), math.Abs(y)) / n.scale(k)
-		return math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b))+floor
+	found := make([][]float64, len(dy)) // by output
+	floor := func(o int) float64 {
+		return SmallSlope * max(s.Infos[sub].Out[o].Magnitude(), math.Abs(n.x.Out(sub)[o])) / n.scale(k)
 	}
-	for i, way := range append([]float64{initPerturbation}, longerWays...) {
-		d := make([]float64, len(dy))
+	d := make([]float64, len(dy))
+	for _, way := range append([]float64{initPerturbation}, longerWays...) {
 		if err := n.differences(k, way, fed, d); err != nil {
 			return "", err
 		}
-		found = append(found[:i], d)
 		for o := range suspect {
-			if agree(dy[o], d[o], derivativeTolerance, o) {
+			if found[o] = append(found[o], d[o]); SlopesAgree(dy[o], d[o], floor(o)) {
 				delete(suspect, o)
 			}
 		}
@@ -587,11 +566,9 @@ func (n *initializer) compare(k int, fed []int, dy []float64) (lie string, err e
 		if !suspect[o] {
 			continue
 		}
-		for i := range longerWays {
-			if agree(found[i][o], found[i+1][o], steadyDifferences, o) {
-				return fmt.Sprintf("the directional derivative of %s by %s is %.6g, and differences give %.6g",
-					s.OutName(s.OutAt[sub]+o), s.InName(k), dy[o], found[i][o]), nil
-			}
+		if truth, wrong := WrongSlope(dy[o], found[o], floor(o)); wrong {
+			return fmt.Sprintf("the directional derivative of %s by %s is %.6g, and differences give %.6g",
+				s.OutName(s.OutAt[sub]+o), s.InName(k), dy[o], truth), nil
 		}
 	}
 	return "", nil

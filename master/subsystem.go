@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -34,6 +35,14 @@ type Port struct {
 	// none: it stands behind them, cannot be connected, has no value before the
 	// initialisation is over, and is recorded only as one of Info.Watch.
 	Internal bool
+}
+
+// Magnitude is |Nominal|, or 1.
+func (p Port) Magnitude() float64 {
+	if p.Nominal == 0 {
+		return 1
+	}
+	return math.Abs(p.Nominal)
 }
 
 // Level tells how an output follows from what the inputs drive, in the sense of

@@ -3,7 +3,48 @@ package master
 import (
 	"context"
 	"fmt"
+	"math"
 )
+
+// How a derivative is judged by differences. Rounding and the solvers in a
+// subsystem disturb short ones, curvature long ones: so a derivative is wrong if
+// it differs from all of them by more than slopeTolerance of the larger of the
+// two, while two neighbours agree by steadySlopes. A Newton iteration with
+// derivatives that are off by slopeTolerance still gains a digit in each step.
+const (
+	slopeTolerance = 0.1
+	steadySlopes   = 0.01
+	// SmallSlope is a slope, in magnitudes of output and input, that counts for
+	// nothing.
+	SmallSlope = 1e-6
+)
+
+// SlopesAgree tells whether a derivative and a difference may be the same, up to
+// floor, which is in their unit.
+func SlopesAgree(told, found, floor float64) bool {
+	return near(told, found, slopeTolerance, floor)
+}
+
+func near(a, b, tolerance, floor float64) bool {
+	return math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b))+floor
+}
+
+// WrongSlope tells whether a derivative is wrong by the differences found, over
+// growing ways, and what it should be. It is not where differences are too
+// uncertain.
+func WrongSlope(told float64, found []float64, floor float64) (truth float64, wrong bool) {
+	for _, f := range found {
+		if SlopesAgree(told, f, floor) {
+			return told, false
+		}
+	}
+	for i := 1; i < len(found); i++ {
+		if near(found[i-1], found[i], steadySlopes, floor) {
+			return found[i-1], true
+		}
+	}
+	return told, false
+}
 
 // verifyFeedthrough looks for dependencies that descriptions deny and on which
 // the order of the initialisation relies. They are told, and taken into its
