@@ -96,10 +96,7 @@ func NewSystem(subsystems []Subsystem, connections []Connection) (*System, error
 		return nil, errors.Join(errs...)
 	}
 	s.orderStateless()
-	s.Loops = s.loops()
-	for i := range s.Loops {
-		s.Loops[i].Treatment = "broken by the extrapolated inputs"
-	}
+	s.Loops = s.loops(nil)
 	return s, nil
 }
 
@@ -511,17 +508,33 @@ func (g *portGraph) name(v int) string {
 func macroStep(i *Info) *Feedthrough { return &i.Step }
 func initStep(i *Info) *Feedthrough  { return &i.Init }
 
-// loops names the algebraic loops of the stepping graph.
-func (s *System) loops() []Loop {
+// loops names the algebraic loops of the stepping graph, and of it with leaks by
+// subsystem; those that are broken by the extrapolated inputs.
+func (s *System) loops(leaks map[int][]Leak) []Loop {
 	g := s.portGraph(macroStep, false)
+	g.add(leaks, false)
 	declared := s.onDeclaredLoop(macroStep)
 	var out []Loop
 	for _, scc := range components(len(g.succ), g.next) {
 		if cyclic(scc, g.next) {
-			out = append(out, g.loop(scc, declared))
+			l := g.loop(scc, declared)
+			l.Treatment = "broken by the extrapolated inputs"
+			out = append(out, l)
 		}
 	}
 	return out
+}
+
+// add takes dependencies that were found into the graph.
+func (g *portGraph) add(leaks map[int][]Leak, init bool) {
+	for sub, found := range leaks {
+		for _, l := range found {
+			if v := g.inNode(sub, l.In); l.Init == init {
+				g.succ[v] = append(g.succ[v], g.outNode(sub, l.Out))
+				slices.Sort(g.succ[v])
+			}
+		}
+	}
 }
 
 // onDeclaredLoop marks the ports that lie on a loop already by declared
