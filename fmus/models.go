@@ -115,11 +115,8 @@ func models() []*model {
 		linear(), blackbox(),
 		quarterChassisA(), quarterWheelA(), quarterChassisB(), quarterWheelB(),
 		massForce(), massDisplacement(), coupling(), polynomial(),
-<<<<<<< HEAD
-		oscillatorCoupled(), oscillatorDriven(), oscillatorHub(),
-=======
 		contactMass(), couplingCubic(), chain(),
->>>>>>> main
+		oscillatorCoupled(), oscillatorDriven(), oscillatorHub(),
 	}
 }
 
