@@ -110,22 +110,27 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 	if err != nil {
 		return replay, err
 	}
-	e.InputDerivatives = 0
 	defer func() { err = errors.Join(err, twin.Terminate(), twin.Close()) }()
-	if err := twin.EnterInit(ctx, e); err != nil {
-		return replay, err
-	}
 	u := s.staged()
-	if err := twin.stageInputs(u); err != nil {
-		return replay, err
-	}
-	if err := twin.EvalInit(); err != nil {
+	if err := twin.begin(ctx, e, u); err != nil {
 		return replay, err
 	}
 	if err := twin.ExitInit(); err != nil {
 		return replay, err
 	}
 	return twin.testRollback(ctx, u, e, H)
+}
+
+// begin takes a twin into its initialisation, with inputs.
+func (s *Slave) begin(ctx context.Context, e master.Experiment, u stagedInputs) error {
+	e.InputDerivatives = 0
+	if err := s.EnterInit(ctx, e); err != nil {
+		return err
+	}
+	if err := s.stageInputs(u); err != nil {
+		return err
+	}
+	return s.EvalInit()
 }
 
 // quiet makes what an FMU says on an instance that is led astray a matter of
