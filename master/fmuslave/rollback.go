@@ -163,7 +163,7 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 	r := rollbackTest{s: s, u: u, t: e.Start, H: H}
 	start, err := s.SaveState(nil)
 	if err != nil {
-		return replay, err
+		return replay, refused("give a state", err)
 	}
 	r.origin = start
 	defer func() {
@@ -217,7 +217,20 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 }
 
 // back goes to the origin.
-func (r *rollbackTest) back() error { return r.s.RestoreState(r.origin) }
+func (r *rollbackTest) back() error {
+	if err := r.s.RestoreState(r.origin); err != nil {
+		return refused("go back to one", err)
+	}
+	return nil
+}
+
+// withoutRollback is what to do about an FMU that does not go back.
+const withoutRollback = "run without what relies on rollback, and tell the exporter"
+
+// refused tells that the FMU does not do what it declares.
+func refused(what string, err error) error {
+	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not %s: %w; %s", master.ErrCapability, what, err, withoutRollback)
+}
 
 // reading is what the slave shows after a step: outputs, then what is watched.
 type reading struct {
@@ -372,7 +385,8 @@ type difference struct {
 
 func (d difference) lie() error {
 	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but %s and its replay after going back differ: %s is %s after step %d and then %s (relative difference %.2g); "+
-		"run without what relies on rollback, and tell the exporter", master.ErrCapability, d.what, d.name, d.first, d.step, d.then, d.relative)
+		withoutRollback,
+		master.ErrCapability, d.what, d.name, d.first, d.step, d.then, d.relative)
 }
 
 // compare finds the largest difference. Anything but Reals must be equal.

@@ -374,6 +374,6 @@ func (t *slopeTest) judge(r *responses, k, o int, kick float64, told [3][]float6
 		}
 	}
 	end := last[len(last)-1]
-	return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but by the derivatives %s moves by %.6g with %s over a step of %.3g s, and it moves by %.6g; %s",
+	return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but by them %s changes by %.6g for each unit of %s over a step of %.3g s, and it changes by %.6g; %s",
 		master.ErrCapability, r.s.info.Out[o].Name, end.says, r.s.info.In[k].Name, end.h, end.does, withoutDerivatives)
 }
