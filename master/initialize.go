@@ -39,6 +39,10 @@ type initializer struct {
 	compared   map[int]bool
 	distrusted map[int]bool
 	notes      []string // what is wrong with them
+
+	seen  []*evaluation // the last one of each subsystem
+	leaks leaks
+	freed map[int]bool // outputs that were found to depend on nothing they deny, or not to be functions
 }
 
 // enter brings every subsystem to its initialisation mode.
@@ -64,8 +68,26 @@ func (n *initializer) failed(i int, err error) error {
 	return &StepError{Subsystem: n.x.Sys.Infos[i].Name, Source: n.x.Sys.Infos[i].Source, T: n.t, Reached: n.t, Err: err, Initialize: true}
 }
 
-// solve makes inputs and outputs consistent.
+// solve makes inputs and outputs consistent, and begins again with what it
+// learns about their order.
 func (n *initializer) solve(ctx context.Context) error {
+	n.seen, n.freed = make([]*evaluation, len(n.x.Sys.Subsystems)), map[int]bool{}
+	for {
+		known := len(n.leaks)
+		n.report = nil
+		err := n.pass(ctx)
+		var dead *StepError
+		if len(n.leaks) == known || errors.As(err, &dead) || ctx.Err() != nil {
+			return err
+		}
+		for _, l := range n.leaks[known:] {
+			n.g.add(l.sub, l.in, l.out)
+		}
+	}
+}
+
+// pass makes inputs and outputs consistent by the order that is known.
+func (n *initializer) pass(ctx context.Context) error {
 	x := n.x
 	n.dirty = make([]bool, len(x.Sys.Subsystems))
 	// The start values are the first guess for what is connected, too.
@@ -136,6 +158,14 @@ func (n *initializer) apply(i int) error {
 // seems to give.
 func (n *initializer) applyStaged(i int) error {
 	n.dirty[i] = false
+	if err := n.call(i); err != nil {
+		return err
+	}
+	return n.observe(i)
+}
+
+// call sets the inputs of a subsystem and reads its outputs.
+func (n *initializer) call(i int) error {
 	if err := n.x.Stage(i); err != nil {
 		return n.failed(i, err)
 	}

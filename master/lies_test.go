@@ -192,9 +192,77 @@ func TestInitNotFinite(t *testing.T) {
 	}
 }
 
+// A dependency that is denied orders the initialisation once it is seen, like one
+// that is declared; it is told, and refused by a strict run.
+func TestInitLeaks(t *testing.T) {
+	build := func() []master.Subsystem {
+		// a.y1 = 2 a.u1 + a.u2, and says that it depends on nothing.
+		a, b, c := newFake("a", 2, 1), newFake("b", 1, 1).depends(), newFake("c", 0, 2)
+		a.eval = func(u, y []float64) { y[0] = 2*u[0] + u[1] }
+		b.eval = func(u, y []float64) { y[0] = u[0] + 1 }
+		c.eval = func(u, y []float64) { y[0], y[1] = 5, 7 }
+		return []master.Subsystem{b, a, c}
+	}
+	wires := []master.Connection{wire("a.y1", "b.u1"), wire("c.y1", "a.u1"), wire("c.y2", "a.u2")}
+	r, err := begun(t, system(t, build(), wires...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := r.Real("b.y1"); got != 18 {
+		t.Errorf("b.y1 is %g, want 18", got)
+	}
+	res := result(t, r)
+	const says = "a: the output a.y1 depends directly on the input a.u1 in the initialisation, by 2, and its description says that it does not"
+	if len(res.Warnings) != 2 || !strings.Contains(res.Warnings[0], says) || !strings.Contains(res.Warnings[1], "a.u2 in the initialisation, by 1") || len(res.Loops) != 0 {
+		t.Errorf("%q, loops %v", res.Warnings, res.Loops)
+	}
+	_, err = newRun(t, system(t, build(), wires...), master.Options{Stop: 1, Step: 0.1, Strict: true}).Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "strict") {
+		t.Errorf("strict: %v", err)
+	}
+
+	// What closes a loop makes it one that is solved: a = 0.5 b, b = a + 1.
+	subs := build()
+	subs[1].(*fake).eval = func(u, y []float64) { y[0] = 0.5 * u[0] }
+	r, err = begun(t, system(t, subs, wire("a.y1", "b.u1"), wire("b.y1", "a.u1")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := r.Real("b.y1"); math.Abs(got-2) > 1e-11 {
+		t.Errorf("b.y1 is %.17g, want 2", got)
+	}
+	if res := result(t, r); len(res.Loops) != 1 || !res.Loops[0].Initialization || len(res.Warnings) != 1 {
+		t.Errorf("loops %+v, %q", res.Loops, res.Warnings)
+	}
+}
+
+// What moves by itself, by noise, or with an input that it names, denies nothing.
+func TestInitNoLeaks(t *testing.T) {
+	calls := 0.0
+	for name, eval := range map[string]func(u, y []float64){
+		"counts":  func(u, y []float64) { calls++; y[0] = calls },
+		"settles": func(u, y []float64) { calls++; y[0] = min(calls, 2) },
+		"noise":   func(u, y []float64) { y[0] = 3 + 1e-9*u[0] },
+		"other":   func(u, y []float64) { y[0] = u[1] },
+	} {
+		calls = 0
+		a, c := newFake("a", 2, 1), newFake("c", 0, 2)
+		a.info.Init.On = [][]int{{1}}
+		a.eval = eval
+		c.eval = func(u, y []float64) { y[0], y[1] = 5, 7 }
+		r, err := begun(t, system(t, []master.Subsystem{a, c}, wire("c.y1", "a.u1"), wire("c.y2", "a.u2")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res := result(t, r); len(res.Warnings) > 0 {
+			t.Errorf("%s: %q", name, res.Warnings)
+		}
+	}
+}
+
 // leaky is a fake that finds dependencies which it denies.
 type leaky struct {
-	*fake
+	saved
 	leaks []master.Leak
 	ins   [][]int
 }
@@ -204,62 +272,42 @@ func (l *leaky) VerifyFeedthrough(_ context.Context, _ master.Experiment, _ floa
 	return l.leaks, nil
 }
 
-// A dependency that was found orders the initialisation like one that is
-// declared, and shows in the loops; it is told, and refused by a strict run.
-func TestLeaks(t *testing.T) {
-	build := func(leaks ...master.Leak) (*leaky, []master.Subsystem) {
-		// a.y1 = 2 a.u1 and says that it depends on nothing; c.y1 = 5.
-		a, b, c := &leaky{fake: newFake("a", 2, 1), leaks: leaks}, newFake("b", 1, 1).depends(), newFake("c", 0, 1)
-		a.eval = func(u, y []float64) { y[0] = 2 * u[0] }
-		b.eval = func(u, y []float64) { y[0] = u[0] + 1 }
-		c.eval = func(u, y []float64) { y[0] = 5 }
-		return a, []master.Subsystem{b, a, c}
-	}
-	wires := []master.Connection{wire("a.y1", "b.u1"), wire("c.y1", "a.u1")}
-
-	a, subs := build(master.Leak{Init: true, Slope: 2})
-	r, err := begun(t, system(t, subs, wires...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := r.Real("b.y1"); got != 11 {
-		t.Errorf("b.y1 is %g, want 11", got)
-	}
-	res := result(t, r)
-	const says = "a: the output a.y1 depends directly on the input a.u1 in the initialisation, by 2"
-	if len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], says) || len(res.Loops) != 0 {
-		t.Errorf("%q, loops %v", res.Warnings, res.Loops)
-	}
-	if want := []int{0}; len(a.ins) != 1 || !slices.Equal(a.ins[0], want) { // the other input is not driven
-		t.Errorf("asked for %v, want %v once", a.ins, want)
-	}
-	_, err = newRun(t, system(t, subs, wires...), master.Options{Stop: 1, Step: 0.1, Strict: true}).Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "strict") {
-		t.Errorf("strict: %v", err)
-	}
-
-	_, subs = build(master.Leak{Slope: 2})
-	r, err = begun(t, system(t, subs, wire("a.y1", "b.u1"), wire("b.y1", "a.u1")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	res = result(t, r)
-	if len(res.Loops) != 1 || !slices.Contains(res.Loops[0].Variables, "a.y1") || !strings.Contains(res.Loops[0].Treatment, "extrapolated") {
-		t.Errorf("loops %+v", res.Loops)
-	}
-	if len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "a.u1 within a step, by 2") {
-		t.Errorf("%q", res.Warnings)
-	}
-
-	// Where no connected output denies an input that is driven, nothing is tested.
-	a, subs = build()
-	a.depends()
-	if _, err := begun(t, system(t, subs, wires...)); err != nil || a.ins != nil {
-		t.Errorf("%v, asked for %v", err, a.ins)
-	}
-	a, subs = build()
-	if _, err := begun(t, system(t, subs, wires[1])); err != nil || a.ins != nil {
-		t.Errorf("%v, asked for %v", err, a.ins)
+// A dependency that was found within a step shows in the loops; only subsystems
+// that the run takes back are tested.
+func TestStepLeaks(t *testing.T) {
+	for _, shorten := range []bool{false, true} {
+		for _, declared := range []bool{false, true} {
+			a, b := &leaky{saved: newSaved("a", 2, 1), leaks: []master.Leak{{Slope: 2}}}, newSaved("b", 1, 1)
+			b.depends()
+			if declared {
+				a.depends()
+			}
+			o := master.Options{Stop: 1, Step: 0.1}
+			if shorten {
+				o.Discard = master.ShortenOnDiscard
+			}
+			res, err := newRun(t, system(t, []master.Subsystem{a, b}, wire("a.y1", "b.u1"), wire("b.y1", "a.u1")), o).Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := slices.ContainsFunc(res.Warnings, func(s string) bool {
+				return strings.Contains(s, "a: the output a.y1 depends directly on the input a.u1 within a step, by 2")
+			})
+			if tested := shorten && !declared; told != tested || (len(a.ins) == 1) != tested || tested && !slices.Equal(a.ins[0], []int{0}) {
+				t.Errorf("shorten %t, declared %t: asked for %v, %q", shorten, declared, a.ins, res.Warnings)
+			}
+			looped := slices.ContainsFunc(res.Loops, func(l master.Loop) bool { return !l.Initialization && slices.Contains(l.Variables, "a.y1") })
+			if looped != (shorten || declared) {
+				t.Errorf("shorten %t, declared %t: loops %+v", shorten, declared, res.Loops)
+			}
+			if !shorten || declared {
+				continue
+			}
+			o.Strict = true
+			if _, err := newRun(t, system(t, []master.Subsystem{a, b}, wire("a.y1", "b.u1"), wire("b.y1", "a.u1")), o).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "within a step") {
+				t.Errorf("strict: %v", err)
+			}
+		}
 	}
 }
 
@@ -301,7 +349,8 @@ func TestDerivativesAreVerified(t *testing.T) {
 	}
 	v, r := build(true)
 	res, err := r.Run(t.Context())
-	if err != nil || v.h != 0.1 || len(res.Slopes) != 1 || res.Slopes["a"] != v.test {
+	if err != nil || v.h != 0 || // nothing is taken back
+		len(res.Slopes) != 1 || res.Slopes["a"] != v.test {
 		t.Errorf("%v, H = %g, %v", err, v.h, res.Slopes)
 	}
 	v, r = build(true)

@@ -392,20 +392,13 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	if err := n.enter(ctx, e); err != nil {
 		return r.fail(err)
 	}
-	loops, err := r.verifyFeedthrough(ctx, e, n.g)
-	if err != nil {
-		return r.fail(err)
-	}
 	err = n.solve(ctx)
-	for _, text := range n.notes {
-		if lie := r.lie(text); err == nil {
-			err = lie
-		}
+	if lie := r.tellLies(&n); err == nil {
+		err = lie
 	}
 	if err != nil {
 		return r.fail(err)
 	}
-	r.loops = append(n.report, loops...)
 	for i, mode := range n.modes {
 		r.x.touch(i)
 		if mode == nil {
@@ -430,6 +423,11 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	if err := r.verifyRollback(ctx, e); err != nil {
 		return r.fail(err)
 	}
+	loops, err := r.verifyFeedthrough(ctx, e)
+	if err != nil {
+		return r.fail(err)
+	}
+	r.loops = append(n.report, loops...)
 	if err := r.verifyDerivatives(ctx, e); err != nil {
 		return r.fail(err)
 	}

@@ -241,21 +241,20 @@ type RollbackVerifier interface {
 	VerifyRollback(ctx context.Context, e Experiment, H float64) (Replay, error)
 }
 
-// Leak is an output that depends directly on an input although Info says that it
-// does not.
+// Leak is an output that depends directly on an input, within a step, although
+// Info says that it does not.
 type Leak struct {
 	Out, In int     // among Info.Out and Info.In
-	Init    bool    // in the initialisation; else within a step
 	Slope   float64 // ∂y/∂u as it was seen
 }
 
-// FeedthroughVerifier is a subsystem that can look for direct dependencies which
+// FeedthroughVerifier is a StateSaver that can look for direct dependencies which
 // its Info denies: claims are often wrong.
 type FeedthroughVerifier interface {
-	// VerifyFeedthrough is called in initialisation mode, before inputs are set,
-	// and leaves the subsystem as it is. ins are the inputs that are driven,
-	// ascending. What cannot be tested counts as true: an error is only the cause
-	// that ended ctx.
+	// VerifyFeedthrough is called after the initialisation and VerifyRollback,
+	// with the inputs staged, and leaves the subsystem as it was. H is the macro
+	// step, ins are the inputs that are driven, ascending. What cannot be tested
+	// counts as true: an error is only the cause that ended ctx.
 	VerifyFeedthrough(ctx context.Context, e Experiment, H float64, ins []int) ([]Leak, error)
 }
 
@@ -275,8 +274,9 @@ type SlopeTest struct {
 // with what it does: claims are often wrong.
 type DerivativeVerifier interface {
 	// VerifyDerivatives is called after the initialisation, with the inputs
-	// staged, and leaves the subsystem as it was. H is the macro step. An error
-	// says that nothing may rely on the derivatives; it names output, input and
+	// staged, and leaves the subsystem as it was. H is the macro step, 0 if the
+	// run does not take the subsystem back: its rollback is not used then. An
+	// error says that nothing may rely on the derivatives; it names output, input and
 	// both values and wraps ErrCapability.
 	VerifyDerivatives(ctx context.Context, e Experiment, H float64) (SlopeTest, error)
 }

@@ -508,11 +508,15 @@ func (g *portGraph) name(v int) string {
 func macroStep(i *Info) *Feedthrough { return &i.Step }
 func initStep(i *Info) *Feedthrough  { return &i.Init }
 
-// loops names the algebraic loops of the stepping graph, and of it with leaks by
-// subsystem; those that are broken by the extrapolated inputs.
+// loops names the algebraic loops of the stepping graph, taken with leaks by
+// subsystem; they are broken by the extrapolated inputs.
 func (s *System) loops(leaks map[int][]Leak) []Loop {
 	g := s.portGraph(macroStep, false)
-	g.add(leaks, false)
+	for i := range s.Subsystems {
+		for _, l := range leaks[i] {
+			g.add(i, l.In, l.Out)
+		}
+	}
 	declared := s.onDeclaredLoop(macroStep)
 	var out []Loop
 	for _, scc := range components(len(g.succ), g.next) {
@@ -525,16 +529,10 @@ func (s *System) loops(leaks map[int][]Leak) []Loop {
 	return out
 }
 
-// add takes dependencies that were found into the graph.
-func (g *portGraph) add(leaks map[int][]Leak, init bool) {
-	for sub, found := range leaks {
-		for _, l := range found {
-			if v := g.inNode(sub, l.In); l.Init == init {
-				g.succ[v] = append(g.succ[v], g.outNode(sub, l.Out))
-				slices.Sort(g.succ[v])
-			}
-		}
-	}
+// add takes a dependency that was found into the graph.
+func (g *portGraph) add(sub, in, out int) {
+	v := g.inNode(sub, in)
+	g.succ[v] = append(g.succ[v], g.outNode(sub, out))
 }
 
 // onDeclaredLoop marks the ports that lie on a loop already by declared

@@ -46,14 +46,35 @@ func WrongSlope(told float64, found []float64, floor float64) (truth float64, wr
 	return told, false
 }
 
-// verifyFeedthrough looks for dependencies that descriptions deny and on which
-// the order of the initialisation relies. They are told, and taken into its
-// graph g. It gives the loops of the stepping with them.
-func (r *Run) verifyFeedthrough(ctx context.Context, e Experiment, g *portGraph) ([]Loop, error) {
+// tellLies tells what the initialisation has found out about dependencies, and
+// what is wrong with derivatives.
+func (r *Run) tellLies(n *initializer) error {
+	for _, text := range n.notes {
+		if err := r.lie(text); err != nil {
+			return err
+		}
+	}
+	for _, l := range n.leaks {
+		if err := r.leak(l.sub, l.out, l.in, l.slope, "in the initialisation",
+			"macrostep takes the dependency into account"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Run) leak(sub, out, in int, slope float64, when, then string) error {
+	return r.lie(fmt.Sprintf("%s: the output %s depends directly on the input %s %s, by %.4g, and its description says that it does not; %s; tell the exporter",
+		r.sys.Infos[sub], r.sys.OutName(r.sys.OutAt[sub]+out), r.sys.InName(r.sys.InAt[sub]+in), when, slope, then))
+}
+
+// verifyFeedthrough looks for dependencies within a step that descriptions deny,
+// in subsystems that the run takes back. It gives the loops with them.
+func (r *Run) verifyFeedthrough(ctx context.Context, e Experiment) ([]Loop, error) {
 	leaks := map[int][]Leak{}
 	for i, sub := range r.sys.Subsystems {
 		verifier, ok := As[FeedthroughVerifier](sub)
-		if !ok {
+		if !ok || r.x.saver[i] == nil {
 			continue
 		}
 		ins := r.relies(i)
@@ -70,29 +91,17 @@ func (r *Run) verifyFeedthrough(ctx context.Context, e Experiment, g *portGraph)
 			return nil, err
 		}
 		for _, l := range found {
-			when := "within a step"
-			if l.Init {
-				when = "in the initialisation"
-			}
-			if err := r.lie(fmt.Sprintf("%s: the output %s depends directly on the input %s %s, by %.4g, and ModelStructure says that it does not; "+
-				"macrostep takes the dependency into account; tell the exporter", r.sys.Infos[i],
-				r.sys.OutName(r.sys.OutAt[i]+l.Out), r.sys.InName(r.sys.InAt[i]+l.In), when, l.Slope)); err != nil {
+			if err := r.leak(i, l.Out, l.In, l.Slope, "within a step", "loops through it are treated as if it were declared"); err != nil {
 				return nil, err
 			}
 		}
-		if len(found) > 0 {
-			leaks[i] = found
-		}
+		leaks[i] = found
 	}
-	if len(leaks) == 0 {
-		return r.sys.Loops, nil
-	}
-	g.add(leaks, true)
 	return r.sys.loops(leaks), nil
 }
 
 // relies gives the driven inputs of a subsystem on which one of its connected
-// outputs is declared not to depend.
+// outputs is declared not to depend within a step.
 func (r *Run) relies(i int) (ins []int) {
 	s := r.sys
 	connected := make([]bool, len(s.Infos[i].Out))
@@ -106,7 +115,7 @@ func (r *Run) relies(i int) (ins []int) {
 			continue
 		}
 		for o := range connected {
-			if connected[o] && (s.Infos[i].Init.denies(o, k) || s.Infos[i].Step.denies(o, k)) {
+			if connected[o] && s.Infos[i].Step.denies(o, k) {
 				ins = append(ins, k)
 				break
 			}
@@ -139,9 +148,13 @@ func (r *Run) verifyDerivatives(ctx context.Context, e Experiment) error {
 		}
 		info := r.sys.Infos[i]
 		r.x.touch(i)
+		H := 0.0
+		if r.x.saver[i] != nil {
+			H = r.grid.at(1) - r.t
+		}
 		var test SlopeTest
 		err := r.x.crew.on(i, func() (err error) {
-			test, err = verifier.VerifyDerivatives(ctx, e, r.grid.at(1)-r.t)
+			test, err = verifier.VerifyDerivatives(ctx, e, H)
 			return err
 		})
 		if err != nil {
