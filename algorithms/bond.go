@@ -27,6 +27,7 @@ type Pair struct {
 	// flow is given: their product is power that leaves that subsystem. Like a
 	// force on a chassis that its equation takes with a minus.
 	Opposed bool
+	Watt    float64 // W per unit of the product of the outputs; 0 = 1
 }
 
 // bond is a bond of a system.
@@ -131,7 +132,13 @@ func resolvePair(sys *master.System, p Pair) (bondPair, error) {
 	if p.Opposed {
 		sign = -1
 	}
-	return bondPair{effort: effort, flow: flow, effortIn: effortIn, flowIn: flowIn, gain: sys.Gain(effortIn), ratio: ratio, watt: 1, sign: sign}, nil
+	watt := p.Watt
+	if watt == 0 {
+		watt = 1
+	}
+	// The product is taken in units of b: the effort times its gain.
+	watt /= math.Abs(sys.Gain(effortIn))
+	return bondPair{effort: effort, flow: flow, effortIn: effortIn, flowIn: flowIn, gain: sys.Gain(effortIn), ratio: ratio, watt: watt, sign: sign}, nil
 }
 
 // fedInput gives the one input of subsystem i that an output feeds.

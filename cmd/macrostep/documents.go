@@ -20,6 +20,7 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // documents is the engine of the program: documents and FMUs.
@@ -65,6 +66,16 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
 		Files: a.Files(), Notices: seen.list,
+		Power: a.Power,
+		Bonds: declaredBonds(a.DeclaredBonds),
+		BondsSeen: func() []algorithms.Bond {
+			var bonds []algorithms.Bond
+			found, _ := a.Bonds()
+			for _, b := range found {
+				bonds = append(bonds, algorithms.Bond{Name: b.Name, Pairs: []algorithms.Pair{{Effort: b.Effort, Flow: b.Flow}}})
+			}
+			return bonds
+		},
 		Monitor: func(list []algorithms.Monitored) (*master.System, error) {
 			var named []assemble.Monitored
 			for _, m := range list {
@@ -156,6 +167,35 @@ func toSetting(s assemble.Sourced, flag *setting) setting {
 }
 
 // Describe reads an FMU or a system for macrostep info.
+// declaredBonds gives the bonds of the annotation as the algorithms take them.
+func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
+	var bonds []algorithms.Bond
+	for _, d := range declared {
+		b := algorithms.Bond{Name: d.Name}
+		if d.EnergyScale != nil {
+			b.Scale = *d.EnergyScale
+		}
+		if d.Tolerance != nil {
+			b.Tolerance = *d.Tolerance
+		}
+		for _, p := range d.Pairs {
+			b.Pairs = append(b.Pairs, algorithms.Pair{Effort: p.Effort, Flow: p.Flow, Opposed: p.Opposed})
+		}
+		bonds = append(bonds, b)
+	}
+	return bonds
+}
+
+// Bonds looks at the connections of a system.
+func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
+	a, err := assemble.Open(path, assemble.Options{})
+	if err != nil {
+		return nil, nil, errors.Join(err, a.Close())
+	}
+	bonds, others := a.Bonds()
+	return bonds, others, a.Close()
+}
+
 func (documents) Describe(path string, strict bool) (*description, error) {
 	if !assemble.IsFMU(path) {
 		return describeSystem(path, strict)

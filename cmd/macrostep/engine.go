@@ -9,6 +9,7 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
 )
 
@@ -20,6 +21,9 @@ type engine interface {
 	Open(ctx context.Context, path string, o openOptions) (*opened, error)
 	// Describe reads a file of the same kinds for macrostep info.
 	Describe(path string, strict bool) (*description, error)
+	// Bonds lists the power bonds that a system may have, and pairs of opposite
+	// connections that are none.
+	Bonds(ctx context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error)
 	// Systems names the example systems.
 	Systems() []string
 	// WriteSystem builds an example system as dir/name.ssp and gives its path.
@@ -66,6 +70,12 @@ type opened struct {
 	Files             []string          // that were read, and must not be written
 	Notices           func() []string   // about FMUs while they ran, after the run; nil = there are none
 	Close             func() error      // removes what was unpacked; call it after the run
+	// Power gives the power in W per unit of the product of two outputs, 0 if their
+	// units do not tell; nil = there are no units.
+	Power func(effort, flow string) (watt float64, err error)
+	// Bonds of the documents, and those found by units.
+	Bonds     []algorithms.Bond
+	BondsSeen func() []algorithms.Bond
 	// Monitor makes the System anew with variables that an algorithm judges by;
 	// nil = there is nothing but outputs.
 	Monitor func([]algorithms.Monitored) (*master.System, error)

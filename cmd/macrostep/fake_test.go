@@ -12,6 +12,7 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/master/record"
 )
@@ -80,6 +81,10 @@ func (f *fake) Open(_ context.Context, path string, o openOptions) (*opened, err
 		}
 	}
 	return out, nil
+}
+
+func (f *fake) Bonds(context.Context, string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
+	return nil, nil, nil
 }
 
 func (f *fake) Describe(path string, strict bool) (*description, error) {
