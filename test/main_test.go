@@ -167,6 +167,11 @@ type manifest struct {
 	Iterations int            `json:"iterations"`
 	Jacobians  int            `json:"jacobian_evaluations"`
 	Monitored  []string       `json:"monitored"`
+	Slopes     map[string]struct {
+		Difference, Step float64
+		Known            bool
+		Untested         string
+	} `json:"slopes"`
 }
 
 // macrostep calls the program in a folder of its own.

@@ -1,6 +1,7 @@
 package fmuslave
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,11 @@ import (
 //
 // A response that agrees at one size is right. It is wrong if it is seen in the
 // last responseAgree of the sizes and then differs by as much at each of them,
-// within responseSteady, while it grows with the same power of h as what the
-// derivatives say, within powerTolerance. That leaves out what is not analytic in
-// h: FMUs whose solver goes its own steps.
+// within responseSteady, while it grows with the same power of h, 0 or 1, as what
+// the derivatives say, within powerTolerance. That leaves out what is not analytic
+// in h, as of FMUs whose solver goes its own steps, and what comes of two
+// integrations: with a fixed number of Euler steps in each step the FMU does not
+// make h²/2 of it, however small h is.
 const (
 	responseSizes  = 9
 	responseShrink = 1. / 4
@@ -39,8 +42,9 @@ const (
 	responseSteady = 0.7
 	powerTolerance = 0.2
 	// Responses count above noiseRoom times what repetitions differ, and above
-	// this part of the magnitude of an output, since solvers leave as much.
-	leastResponse = 1e-7
+	// this part of the magnitude of an output, where rounding begins to matter.
+	// What solvers leave may be more; it follows no power of h.
+	leastResponse = 1e-11
 )
 
 var slopeWays = []float64{0x1p-26, 1e-6, 1e-4, 1e-2} // √ε and more
@@ -336,15 +340,12 @@ func (t *slopeTest) judge(r *responses, k, o int, kick float64, told [3][]float6
 		p.differs = math.Abs(p.says-p.does) / larger
 		seen = append(seen, p)
 	}
-	if len(seen) == 0 {
+	power := func(a, b float64) float64 { return math.Log(math.Abs(b/a)) / math.Log(responseShrink) }
+	n := len(seen)
+	if n < 2 || power(seen[n-2].does, seen[n-1].does) > 1+powerTolerance {
 		return nil
 	}
-	best := slices.MinFunc(seen, func(a, b pair) int {
-		if a.differs < b.differs {
-			return -1
-		}
-		return 1
-	})
+	best := slices.MinFunc(seen, func(a, b pair) int { return cmp.Compare(a.differs, b.differs) })
 	if master.SlopesAgree(best.says, best.does, 0) {
 		t.agreed(best.says, best.does)
 		if t.Step == 0 || best.h < t.Step {
@@ -352,24 +353,23 @@ func (t *slopeTest) judge(r *responses, k, o int, kick float64, told [3][]float6
 		}
 		return nil
 	}
-	if len(seen) < responseAgree {
+	if n < responseAgree {
 		return nil
 	}
-	power := func(a, b float64) float64 { return math.Log(math.Abs(a/b)) / math.Log(responseShrink) }
-	last := seen[len(seen)-responseAgree:]
+	last := seen[n-responseAgree:]
 	for i := 1; i < len(last); i++ {
 		a, b := last[i-1], last[i]
-		does, says := power(b.does, a.does), power(b.says, a.says)
+		does, says := power(a.does, b.does), power(a.says, b.says)
 		switch {
-		case b.differs < responseSteady*a.differs, math.IsNaN(does):
+		case b.differs < responseSteady*a.differs:
 			return nil
-		case b.says == 0 && a.says == 0:
-			// Said to be nothing. A response that comes of one or two integrations
-			// would be in the derivatives by states, and only such a one.
-			if !r.states || does < 1-powerTolerance || does > 2+powerTolerance {
+		case a.says == 0 && b.says == 0:
+			// Said to be nothing. A response that comes of an integration would be in
+			// the derivatives by states; one that does not was looked for before.
+			if !r.states || !(math.Abs(does-1) <= powerTolerance) {
 				return nil
 			}
-		case !(math.Abs(does-says) <= powerTolerance):
+		case !(math.Abs(does-says) <= powerTolerance && does < 1+powerTolerance):
 			return nil
 		}
 	}
