@@ -226,8 +226,8 @@ var (
 		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.H0 })),
 	}
 	leastStepParam = Param{
-		Name: "control.h-min", Default: "1e-12", Range: "seconds",
-		Doc: "step size below which the run is given up",
+		Name: "control.h-min", Default: "1e-13", Range: "seconds",
+		Doc: "step size below which the run is given up (meyer has 1e-12, which the impacts of his first example graze)",
 		set: positive(func(s *settings) *float64 { return &s.Control.HMin }),
 	}
 	largestStepParam = Param{

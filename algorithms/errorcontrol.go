@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -169,6 +170,11 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 		}
 	} else if err := j.chooseStates(sys); err != nil {
 		return err
+	}
+	if j.config.Estimator == ExSLocal && len(sys.Loops) > 0 {
+		x.Note(fmt.Sprintf("ex-slocal compares extrapolated inputs with updated ones, and outputs on the loop %s hold extrapolated ones, as far as there is "+
+			"direct feedthrough: the estimate may not vanish with the step (meyer 4.3); ex-local, ex-milne and implicit schemes do not have this",
+			strings.Join(sys.Loops[0].Variables, " → ")))
 	}
 	n := max(len(j.entries), len(j.pos), len(j.vel))
 	j.second = make([]float64, len(x.Y))
