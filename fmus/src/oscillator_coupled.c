@@ -61,5 +61,9 @@ static void jacobian(const Instance *m, const double x[], const double u[], Line
 	l->B[V][V_OTHER] = l->C[0][V] / p[M];
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], integers, 1, 2, 2, 1, 1, 0,
-                     prepare, evaluate, jacobian, symplectic_step, 0, 0, last_micro_step};
+const Model model = {
+	.reals = reals, .n_reals = sizeof reals / sizeof reals[0],
+	.integers = integers, .n_integers = sizeof integers / sizeof integers[0],
+	.nx = 2, .nu = 2, .ny = 1, .output_order = 1,
+	.prepare = prepare, .evaluate = evaluate, .jacobian = jacobian, .step = symplectic_step, .sampled = last_micro_step,
+};

@@ -53,5 +53,9 @@ static void jacobian(const Instance *m, const double x[], const double u[], Line
 	for (int i = 0; i < FORCES; i++) l->B[V][i] = 1 / p[M];
 }
 
-const Model model = {reals, sizeof reals / sizeof reals[0], integers, 1, 2, FORCES, 0, 1, 0,
-                     prepare, evaluate, jacobian, symplectic_step};
+const Model model = {
+	.reals = reals, .n_reals = sizeof reals / sizeof reals[0],
+	.integers = integers, .n_integers = sizeof integers / sizeof integers[0],
+	.nx = 2, .nu = FORCES, .output_order = 1,
+	.prepare = prepare, .evaluate = evaluate, .jacobian = jacobian, .step = symplectic_step,
+};
