@@ -365,7 +365,9 @@ func TestProcessIsPutBack(t *testing.T) {
 		{"Locale", "EnterInitializationMode", "changed the locale of the C library"},
 		{"Locale", "ExitInitializationMode", "changed the locale of the C library"},
 		{"Directory", "EnterInitializationMode", `changed the working directory to "/"`},
-		{"Directory", "DoStep", ""}, // not looked at in steps, but files stay where they belong
+		{"Directory", "DoStep", `in a step one of the FMUs mass_force.fmu, misbehave.fmu changed the working directory to "/"; it is restored`},
+		{"Locale", "DoStep", "in a step one of the FMUs mass_force.fmu, misbehave.fmu changed the locale of the C library"},
+		{"Signals", "DoStep", "misbehave.fmu: in a step the FMU replaced the handlers of signals 2 (interrupt), 8 (floating point exception), 11 (segmentation fault)"},
 		{"Signals", "ExitInitializationMode", "replaced the handlers of signals 2 (interrupt), 8 (floating point exception), 11 (segmentation fault)"},
 		{"Signals", "Terminate", "replaced the handlers of signals"},
 	} {
