@@ -61,11 +61,15 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
+	var fmus []*fmi.FMU
+	for _, c := range a.Components {
+		fmus = append(fmus, c.FMU)
+	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	out := &opened{
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
-		Files: a.Files(), Notices: seen.list,
+		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(fmus).Restore,
 		Power: a.Power,
 		Bonds: declaredBonds(a.DeclaredBonds),
 		BondsSeen: func() []algorithms.Bond {

@@ -72,6 +72,7 @@ type opened struct {
 	Warnings          []string          // about what had to be guessed
 	Files             []string          // that were read, and must not be written
 	Notices           func() []string   // about FMUs while they ran, after the run; nil = there are none
+	Tidy              func() []string   // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
 	Close             func() error      // removes what was unpacked; call it after the run
 	// Power gives the power in W per unit of the product of two outputs, 0 if their
 	// units do not tell; nil = there are no units.
