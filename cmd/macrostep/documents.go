@@ -271,5 +271,8 @@ func (documents) Systems() []string { return fmus.Systems() }
 // WriteSystem builds an example system.
 func (documents) WriteSystem(dir, name string) (string, error) { return fmus.WriteSystem(dir, name) }
 
+// WriteChain builds an oscillator chain.
+func (documents) WriteChain(dir string, c fmus.Chain) (string, error) { return fmus.WriteChain(dir, c) }
+
 // Cleanup removes all temporary folders.
 func (documents) Cleanup() { archive.Cleanup() }
