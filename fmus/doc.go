@@ -23,6 +23,16 @@
 //   - polynomial: y = a + b u + c u² + d u³, stateless as well, for algebraic
 //     loops whose solutions are known.
 //
+//   - contact_mass, coupling_cubic: the nonlinear two-mass oscillator of meyer 6.1,
+//     whose first mass meets a penalty contact; chain: a piece of any size of the
+//     nonlinear oscillator chain of meyer 6.2 and 6.6, with impulses and contacts,
+//     whose first and last mass are coupled by forces. The masses are integrated by
+//     Radau IIA of order 5 with an adaptive step to the tolerances rtol, atol_x and
+//     atol_v (src/oscillators.c), in a time linear in the number of masses. Input
+//     polynomials are taken at the stages of the method; a step that cannot be
+//     made is discarded. A chain shows its coupling masses only: by continuous
+//     states and directional derivatives too.
+//
 // Outputs are those at the end of the last step under the input polynomial of
 // that step (in initialization: of the present inputs). Input derivatives serve
 // one step; an input not set again stays where its polynomial ended.
@@ -33,6 +43,7 @@
 // The systems (Systems) are SSPs of these, each with start, stop and step:
 //
 //	path, err := fmus.WriteSystem(dir, "quarter-car-a") // dir/quarter-car-a.ssp
+//	path, err := fmus.WriteChain(dir, fmus.Chain{Masses: 1000, Subsystems: 20}) // dir/chain.ssp
 //
 // Building needs a C compiler; there is nothing else to install. The same
 // compiler makes the same bytes each time.

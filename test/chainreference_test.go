@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/fmus/exact"
 )
 
@@ -31,22 +30,27 @@ func relativeError(got, want [][]float64) float64 {
 // independent integration of the whole chain, over the start of the first impulse
 // and its end, explicitly at low and implicitly at high damping.
 func TestChainAgainstReference(t *testing.T) {
+	const masses, pieces, stop = 16, 4, 3.5e-3
+	paths := map[float64]string{}
+	for _, d := range []float64{1e4, 5e5} {
+		paths[d] = chainSystem(t, masses, pieces, d)
+	}
 	for _, c := range []struct {
 		algorithm []string
 		damping   float64
 		bound     float64
 	}{
-		{[]string{"--algorithm", "ex-slocal"}, 1e4, 1e-4},
-		{[]string{"--algorithm", "im-slocal", "--param", "solver.kind=newton-los"}, 5e5, 1e-4},
+		// The settings of the paper, and parts of its tolerances. Much smaller ones
+		// the first step of an implicit run, of order 0, does not meet: at this
+		// damping the forces change within 50 ns.
+		{[]string{"--algorithm", "ex-slocal"}, 1e4, 1e-3},
+		{[]string{"--algorithm", "ex-slocal", "--param", "control.rtol=1e-5", "--param", "control.atol=1e-3"}, 1e4, 1e-5},
+		{[]string{"--algorithm", "im-slocal", "--param", "solver.kind=newton-los"}, 5e5, 1e-3},
+		{[]string{"--algorithm", "im-slocal", "--param", "solver.kind=newton-los", "--param", "control.rtol=1e-4", "--param", "control.atol=1e-2"}, 5e5, 1e-4},
 	} {
 		t.Run(fmt.Sprint(c.algorithm, c.damping), func(t *testing.T) {
 			t.Parallel()
-			const masses, pieces, stop = 16, 4, 3.5e-3
-			path, err := fmus.WriteChain(t.TempDir(), fmus.Chain{Masses: masses, Subsystems: pieces, Set: map[string]float64{"d": c.damping}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			o := complete(t, append([]string{path, "--stop-time", fmt.Sprint(stop), "--output-interval", "2e-5"}, c.algorithm...)...)
+			o := complete(t, append([]string{paths[c.damping], "--stop-time", fmt.Sprint(stop), "--output-interval", "2e-5"}, c.algorithm...)...)
 			reference := exact.DefaultChain(masses)
 			reference.Spring.D = c.damping
 			rows, err := reference.Solve(o.columns["time"][1:], 1e-9)
@@ -62,10 +66,7 @@ func TestChainAgainstReference(t *testing.T) {
 					{"x_left", masses / pieces * i}, {"x_right", masses/pieces*(i+1) - 1},
 					{"v_left", masses + masses/pieces*i}, {"v_right", masses + masses/pieces*(i+1) - 1},
 				} {
-					column, there := o.columns[fmt.Sprintf("s%d.%s", i+1, v.name)]
-					if !there {
-						continue // an end of the chain
-					}
+					column := o.column(t, fmt.Sprintf("s%d.%s", i+1, v.name))
 					var exactly []float64
 					for _, y := range rows {
 						exactly = append(exactly, y[v.at])
@@ -74,9 +75,9 @@ func TestChainAgainstReference(t *testing.T) {
 				}
 			}
 			e := relativeError(got, want)
-			t.Logf("%d variables, %d steps and %d rejected, NRMSE %.2g", len(got), o.manifest.Steps.Accepted, o.manifest.Steps.Rejected, e)
-			if !(e <= c.bound) || len(got) != 4*(pieces-1) {
-				t.Errorf("the error of %d variables is %g, not at most %g", len(got), e, c.bound)
+			t.Logf("%d steps and %d rejected, NRMSE %.2g", o.manifest.Steps.Accepted, o.manifest.Steps.Rejected, e)
+			if !(e <= c.bound) {
+				t.Errorf("the error is %g, not at most %g", e, c.bound)
 			}
 		})
 	}

@@ -1,7 +1,8 @@
 // Package exact holds the solutions that results of our FMUs are compared with:
 // the linear state space under polynomial inputs, the two-mass oscillator, the
 // quarter car with linear and nonlinear damper, sadjina's co-simulation of the
-// quarter car as a plain loop, and the figures by which he judges it. Nothing in
+// quarter car as a plain loop, and the figures by which he judges it; meyer's
+// nonlinear oscillators with contacts, whole. Nothing in
 // it uses the C sources or the master.
 package exact
 
