@@ -127,7 +127,7 @@ var (
 	solverKindParam = Param{
 		Name: "solver.kind", Default: "newton-fd", Range: strings.Join(solverKinds, ", "),
 		Doc: "how the inputs that close loops are found: newton-fd by an interface Jacobian from repeated steps; newton-los from directional " +
-			"derivatives, without extra steps; broyden by one Jacobian and updates of it; iqn (quasi-Newton by least squares) and fixed-point without any",
+			"derivatives, without extra steps, mended by updates; broyden by one Jacobian and updates of it; iqn (quasi-Newton by least squares) and fixed-point without any",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, solverKinds...)
 			s.Solver.Kind = SolverKind(max(i, 0))
@@ -226,8 +226,8 @@ var (
 		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.H0 })),
 	}
 	leastStepParam = Param{
-		Name: "control.h-min", Default: "1e-12", Range: "seconds",
-		Doc: "step size below which the run is given up",
+		Name: "control.h-min", Default: "1e-13", Range: "seconds",
+		Doc: "step size below which the run is given up (meyer has 1e-12, which the impacts of his first example graze)",
 		set: positive(func(s *settings) *float64 { return &s.Control.HMin }),
 	}
 	largestStepParam = Param{

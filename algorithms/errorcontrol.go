@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -84,6 +85,9 @@ func newControl(c Config, a *Coupling) (control, error) {
 	}
 	if k.MaxOrder < 0 || k.MaxOrder > MaxOrder {
 		return nil, fmt.Errorf("the highest order is %d; it lies between 0 and %d", k.MaxOrder, MaxOrder)
+	}
+	if k.HMax > 0 && k.HMin > k.HMax || k.HMax > 0 && k.H0 > k.HMax || k.H0 > 0 && k.H0 < k.HMin {
+		return nil, fmt.Errorf("the step sizes control.h-min=%g, control.h0=%g and control.h-max=%g (0 = auto) contradict each other: they ascend in this order", k.HMin, k.H0, k.HMax)
 	}
 	switch k.Estimator {
 	case PredictorCorrector:
@@ -169,6 +173,11 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 		}
 	} else if err := j.chooseStates(sys); err != nil {
 		return err
+	}
+	if j.config.Estimator == ExSLocal && len(sys.Loops) > 0 {
+		x.Note(fmt.Sprintf("ex-slocal compares extrapolated inputs with updated ones, and outputs on the loop %s hold extrapolated ones, as far as there is "+
+			"direct feedthrough: the estimate may not vanish with the step (meyer 4.3); ex-local, ex-milne and implicit schemes do not have this",
+			strings.Join(sys.Loops[0].Variables, " → ")))
 	}
 	n := max(len(j.entries), len(j.pos), len(j.vel))
 	j.second = make([]float64, len(x.Y))
@@ -277,6 +286,9 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 	}
 	next, err := j.steps.conclude(outcome, past, j.entries, j.w[:len(j.entries)], j.scratch)
 	if err != nil {
+		if trial.Why != "" {
+			err = fmt.Errorf("%w; the last attempt: %s", err, trial.Why)
+		}
 		return trial, fmt.Errorf("t = %.12g s: %w", t, err)
 	}
 	j.next = next

@@ -12,6 +12,9 @@ var units = []struct{ name, base string }{
 	{"N", `kg="1" m="1" s="-2"`},
 	{"N.s/m", `kg="1" s="-1"`},
 	{"N/m", `kg="1" s="-2"`},
+	{"N/m3", `kg="1" m="-2" s="-2"`},
+	{"N.s3/m3", `kg="1" m="-2" s="1"`},
+	{"1/m", `m="-1"`},
 	{"kg", `kg="1"`},
 	{"m", `m="1"`},
 	{"m/s", `m="1" s="-1"`},
@@ -191,6 +194,9 @@ func (v variable) typed(plain bool, index map[string]int) string {
 	s := "<Real"
 	if v.unit != "" {
 		s += fmt.Sprintf(` unit="%s"`, v.unit)
+	}
+	if v.nominal != 0 {
+		s += fmt.Sprintf(` nominal="%s"`, number(v.nominal))
 	}
 	if v.derivativeOf != "" && !plain {
 		s += fmt.Sprintf(` derivative="%d"`, index[v.derivativeOf])

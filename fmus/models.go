@@ -37,6 +37,7 @@ type variable struct {
 	role                    role
 	output                  bool // causality output, otherwise local
 	start                   float64
+	nominal                 float64 // 0: none
 	min                     *float64
 	enumeration             string   // type of a parameter that is an enumeration, "" if none
 	items                   []string // of it, counting from 0
@@ -114,6 +115,8 @@ func models() []*model {
 		linear(), blackbox(),
 		quarterChassisA(), quarterWheelA(), quarterChassisB(), quarterWheelB(),
 		massForce(), massDisplacement(), coupling(), polynomial(),
+		contactMass(), couplingCubic(), chain(),
+		oscillatorCoupled(), oscillatorDriven(), oscillatorHub(),
 	}
 }
 

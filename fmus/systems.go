@@ -24,8 +24,14 @@ var documents embed.FS
 //     in force/force, force/displacement and displacement/displacement
 //     decomposition; components mass1, mass2 and, but in dd, coupling; 0.5 s in
 //     steps of 1 ms, parameters of section 3.2, released from x = 1 m of mass 1.
+//   - contact-oscillator: the nonlinear two-mass oscillator of meyer 6.1, whose
+//     first mass meets a contact; components left, right and coupling; 0.2 s, with
+//     the paper's parameters and its settings of the control of order and step.
+//
+// WriteChain writes the oscillator chain of meyer 6.2 in any size.
 func Systems() []string {
-	return []string{"quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd"}
+	return []string{"quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd",
+		"contact-oscillator", "energy-oscillator"}
 }
 
 // SystemDocument gives SystemStructure.ssd of an example system.
@@ -45,6 +51,11 @@ func WriteSystem(dir, name string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
+	return writePackage(dir, name, document)
+}
+
+// writePackage writes dir/name.ssp of a document and our FMUs that it uses.
+func writePackage(dir, name string, document []byte) (path string, err error) {
 	needed, err := components(document)
 	if err != nil {
 		return "", fmt.Errorf("writing %s.ssp: %w", name, err)

@@ -31,11 +31,29 @@ type Param struct {
 	Place      Place
 }
 
-// Bond names a power bond: the two connections whose product is a power, each
-// by its FMU input "component.variable".
+// Bond declares a power bond: an exchange of energy between components, whose
+// power is the sum over the pairs of effort times flow. A scalar exchange has one
+// pair; a vector, such as a planar force with its velocity, one for each entry.
 type Bond struct {
-	Name, A, B string
-	Place      Place
+	Name  string
+	Pairs []BondPair // at least one
+	// EnergyScale is the energy in J that residual energies are compared with,
+	// Tolerance the relative tolerance of that (sadjina (14), E0 and r). nil: those
+	// of the algorithm.
+	EnergyScale, Tolerance *float64
+	Place                  Place
+}
+
+// BondPair holds the two Real outputs "component.variable", of FMUs, of different
+// components, that make one factor pair of a power. By giving the effort the one
+// component takes the flow, and the other way round, so that the two outputs tell
+// the causality too.
+type BondPair struct {
+	Effort, Flow string
+	// Opposed tells that the product is power that leaves the component which gives
+	// the flow; otherwise it enters that component.
+	Opposed bool
+	Place   Place
 }
 
 // Rate lets a component make Ratio steps per macro step.
@@ -344,7 +362,9 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 		s.ownStep = []StepHint{{Value: *s.own.StepSize, Source: "own annotation", Place: p.place(n)}}
 	}
 	for _, k := range n.kids {
-		p.leaf(k)
+		if !k.is("Bond", nsOwn) {
+			p.leaf(k)
+		}
 		at := p.place(k)
 		switch {
 		case k.is("Param", nsOwn):
@@ -363,8 +383,11 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 			s.own.Stateless = append(s.own.Stateless, c)
 			s.named = append(s.named, namedComponent{c, at})
 		case k.is("Bond", nsOwn):
-			p.attrs(k, "name", "a", "b")
-			s.own.Bonds = append(s.own.Bonds, Bond{Name: p.text(k, "name"), A: p.text(k, "a"), B: p.text(k, "b"), Place: at})
+			b := p.bond(k)
+			if b.Name != "" && slices.ContainsFunc(s.own.Bonds, func(o Bond) bool { return o.Name == b.Name }) {
+				p.add(ruleOwn, k, "two bonds are called %q", b.Name)
+			}
+			s.own.Bonds = append(s.own.Bonds, b)
 		case k.is("Rate", nsOwn):
 			p.attrs(k, "component", "ratio")
 			ratio, err := strconv.Atoi(p.text(k, "ratio"))
@@ -378,6 +401,35 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 			p.add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate", k.el.FullTag())
 		}
 	}
+}
+
+// bond reads ms:Bond. What its pairs name is checked when the FMUs are known.
+func (p strict) bond(n *node) Bond {
+	p.attrs(n, "name", "energyScale", "tolerance")
+	b := Bond{Name: p.text(n, "name"), EnergyScale: p.positive(n, "energyScale"), Tolerance: p.positive(n, "tolerance"), Place: p.place(n)}
+	if strings.ContainsAny(b.Name, ",\"\r\n") {
+		p.add(ruleOwn, n, "the name %q does not suit a column of results; leave out commas, quotation marks and line breaks", b.Name)
+	}
+	for _, k := range n.kids {
+		if !k.is("Pair", nsOwn) {
+			p.add(ruleOwn, k, "the element %q is not known; Bond has Pair", k.el.FullTag())
+			continue
+		}
+		p.attrs(k, "effort", "flow", "opposed")
+		p.leaf(k)
+		pair := BondPair{Effort: p.text(k, "effort"), Flow: p.text(k, "flow"), Place: p.place(k)}
+		if text, ok := k.attr("opposed"); ok {
+			var err error
+			if pair.Opposed, err = parseBoolean(text); err != nil {
+				p.add(ruleOwn, k, "the attribute \"opposed\": %v", err)
+			}
+		}
+		b.Pairs = append(b.Pairs, pair)
+	}
+	if len(b.Pairs) == 0 {
+		p.add(ruleOwn, n, "the bond has no Pair; it needs an effort and a flow")
+	}
+	return b
 }
 
 func readOwnComponent(base *parser, a Annotation) (own ownComponent) {

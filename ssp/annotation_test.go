@@ -2,6 +2,7 @@ package ssp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,16 +87,33 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// bonded is a system of two components with settings, bondFakes its FMUs.
+func bonded(experiment string) string {
+	return strings.Replace(annotated("", "", experiment), "</ssd:Elements>", `<ssd:Component name="d" source="d.fmu"/></ssd:Elements>`, 1)
+}
+
+var bondFakes = fakes{
+	"c": {
+		{Name: "F", Type: Real, Causality: "output"}, {Name: "v", Type: Real, Causality: "output"},
+		{Name: "u", Type: Real, Causality: "input"}, {Name: "n", Type: Integer, Causality: "output"},
+	},
+	"d": {{Name: "v", Type: Real, Causality: "output"}, {Name: "sub.F[2]", Type: Real, Causality: "output"}},
+}
+
 func TestOwnSettings(t *testing.T) {
 	own := annotation(OwnType, `
 <ms:Settings version="1" algorithm="explicit" stepSize="1e-3" tolerance="1e-4">
   <ms:Param key="order" value="2"/>
   <ms:Param key="note" value=""/>
   <ms:Stateless component="c"/>
-  <ms:Bond name="axle" a="c.v" b="c.F"/>
+  <ms:Bond name="axle" energyScale="750" tolerance="1e-5"><ms:Pair effort="c.F" flow="d.v" opposed="true"/></ms:Bond>
+  <ms:Bond name="tip">
+    <ms:Pair effort="c.F" flow="d.v"/>
+    <ms:Pair effort="d.sub.F[2]" flow="c.v" opposed="0"/>
+  </ms:Bond>
   <ms:Rate component="c" ratio="10"/>
 </ms:Settings>`)
-	n, l := sound(t, annotated("", "", own), nil, fakes{"c": {}})
+	n, l := sound(t, bonded(own), nil, bondFakes)
 	o := n.Own
 	if len(l.Findings) > 0 || o.Algorithm != "explicit" || *o.StepSize != 1e-3 || *o.Tolerance != 1e-4 {
 		t.Errorf("settings %+v, findings %v", o, l.Findings)
@@ -103,8 +121,25 @@ func TestOwnSettings(t *testing.T) {
 	if len(o.Params) != 2 || o.Params[0].Key != "order" || o.Params[0].Value != "2" || o.Params[1].Value != "" {
 		t.Errorf("params %+v", o.Params)
 	}
-	if len(o.Bonds) != 1 || o.Bonds[0].Name != "axle" || o.Bonds[0].A != "c.v" || o.Bonds[0].B != "c.F" {
-		t.Errorf("bonds %+v", o.Bonds)
+	var bonds []string
+	for _, b := range o.Bonds {
+		text := b.Name
+		if b.EnergyScale != nil {
+			text += fmt.Sprint(" E0=", *b.EnergyScale)
+		}
+		if b.Tolerance != nil {
+			text += fmt.Sprint(" r=", *b.Tolerance)
+		}
+		for _, p := range b.Pairs {
+			text += fmt.Sprintf(" %s:%s %v", p.Effort, p.Flow, p.Opposed)
+			if p.Place.Line < b.Place.Line || b.Place.Line == 0 {
+				t.Errorf("places %+v, %+v", b.Place, p.Place)
+			}
+		}
+		bonds = append(bonds, text)
+	}
+	if want := []string{"axle E0=750 r=1e-05 c.F:d.v true", "tip c.F:d.v false d.sub.F[2]:c.v false"}; !slices.Equal(bonds, want) {
+		t.Errorf("bonds %q, want %q", bonds, want)
 	}
 	if len(o.Rates) != 1 || o.Rates[0].Component != "c" || o.Rates[0].Ratio != 10 {
 		t.Errorf("rates %+v", o.Rates)
@@ -137,7 +172,6 @@ func TestOwnStrict(t *testing.T) {
 		{"", `<ms:Settings version="1"><ms:Param key="a" value="1" unit="m"/></ms:Settings>`, `"unit" is not known`},
 		{"", `<ms:Settings version="1"><ms:Param key="a" value="1"><ms:X/></ms:Param></ms:Settings>`, `"ms:X" is not known`},
 		{"", `<ms:Settings version="1"><ms:Param key="a" value="1"/><ms:Param key="a" value="2"/></ms:Settings>`, `"a" is given twice`},
-		{"", `<ms:Settings version="1"><ms:Bond name="b" a="x"/></ms:Settings>`, `"b" is missing`},
 		{"", `<ms:Settings version="1"><ms:Rate component="c" ratio="1.5"/></ms:Settings>`, "no whole number above 0"},
 		{"", `<ms:Settings version="1"><ms:Rate component="d" ratio="2"/></ms:Settings>`, `no component "d"`},
 		{"<ms:Component stateless='perhaps'/>", good, `neither "true" nor "false"`},
@@ -156,6 +190,37 @@ func TestOwnStrict(t *testing.T) {
 		for _, f := range l.Findings {
 			if f.Line == 0 || f.Path == "" || f.Remedy == "" {
 				t.Errorf("%s: a finding without place or remedy: %+v", c.experiment, f)
+			}
+		}
+	}
+	for _, c := range []struct{ bond, message string }{
+		{`<ms:Bond><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, `"name" is missing`},
+		{`<ms:Bond name="b"/>`, "no Pair"},
+		{`<ms:Bond name="b" a="c.u" b="d.v"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, `"a" is not known`},
+		{`<ms:Bond name="b" energyScale="0"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, "no number above 0"},
+		{`<ms:Bond name="b" tolerance="NaN"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, "no number above 0"},
+		{`<ms:Bond name="a,b"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, "leave out commas"},
+		{`<ms:Bond name="b"><ms:Port effort="c.F" flow="d.v"/></ms:Bond>`, `"ms:Port" is not known; Bond has Pair`},
+		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="d.v"><ms:X/></ms:Pair></ms:Bond>`, `"ms:X" is not known`},
+		{`<ms:Bond name="b"><ms:Pair effort="c.F"/></ms:Bond>`, `"flow" is missing`},
+		{`<ms:Bond name="b"><ms:Pair flow="d.v" effort=""/></ms:Bond>`, `"effort" is missing`},
+		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="d.v" sign="-1"/></ms:Bond>`, `"sign" is not known`},
+		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="d.v" opposed="-1"/></ms:Bond>`, `"opposed"`},
+		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond><ms:Bond name="b"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, `two bonds are called "b"`},
+		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="e.v"/></ms:Bond>`, `"e.v" is no Real output, component.variable: there is no component`},
+		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="v"/></ms:Bond>`, `"v" is no Real output`},
+		{`<ms:Bond name="b"><ms:Pair effort="c.G" flow="d.v"/></ms:Bond>`, `component "c" has no such variable`},
+		{`<ms:Bond name="b"><ms:Pair effort="c.u" flow="d.v"/></ms:Bond>`, "its causality is input"},
+		{`<ms:Bond name="b"><ms:Pair effort="c.n" flow="d.v"/></ms:Bond>`, "its type is Integer"},
+		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="c.v"/></ms:Bond>`, "outputs of the same component"},
+	} {
+		_, l, err := flatten(t, bonded(annotation(OwnType, "<ms:Settings version='1'>\n"+c.bond+"</ms:Settings>")), nil, bondFakes, false)
+		if !diag.Has(err, "SD21O") || !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%s: error %v, want SD21O with %q", c.bond, err, c.message)
+		}
+		for _, f := range l.Findings {
+			if f.Line == 0 || f.Path == "" || f.Remedy == "" {
+				t.Errorf("%s: a finding without place or remedy: %+v", c.bond, f)
 			}
 		}
 	}

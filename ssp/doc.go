@@ -54,7 +54,9 @@
 //	          version="1" algorithm="explicit" stepSize="0.001" tolerance="1e-4">
 //	        <ms:Param key="order" value="2"/>
 //	        <ms:Stateless component="coupling"/>
-//	        <ms:Bond name="axle" a="chassis.v_w" b="wheel.F_c"/>
+//	        <ms:Bond name="axle" energyScale="750" tolerance="1e-5">
+//	          <ms:Pair effort="wheel.F_c" flow="chassis.v_c" opposed="true"/>
+//	        </ms:Bond>
 //	        <ms:Rate component="motor.controller" ratio="10"/>
 //	      </ms:Settings>
 //	    </ssc:Annotation>
@@ -62,10 +64,19 @@
 //	</ssd:DefaultExperiment>
 //
 // All attributes but version are optional. stepSize is the macro step in
-// seconds. A Bond names the two FMU inputs whose product is a power; a Rate the
-// number of steps that a component makes per macro step. Components are named
-// by their path below the outermost system. The annotation is read strictly:
+// seconds. A Rate gives the number of steps that a component makes per macro step.
+// Components are named by their path below the outermost system. The annotation is read strictly:
 // an unknown version, attribute or element is an error.
+//
+// A Bond declares a power bond, an exchange of energy between components, by pairs
+// of outputs whose product is a power: the effort (force, torque, pressure,
+// voltage), which leads to an input of the component that gives the flow (velocity,
+// angular velocity, volume flow, current), and the flow, which leads back. The two
+// outputs so tell which side gives what. One Pair makes a scalar bond, several a
+// vector; bonds may share an output, as where several forces act on one mass.
+// opposed says that effort times flow is power that leaves the component which
+// gives the flow, as where its equation of motion takes the force with a minus.
+// energyScale in J and tolerance are E0 and r of sadjina (14).
 //
 // The macro step is also taken from annotations of OSP (baseStepSize),
 // OMSimulator (stepSize, fixedStepSize) and OpenMCx (deltaTime), in this order

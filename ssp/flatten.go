@@ -8,6 +8,8 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
@@ -75,6 +77,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	if err := f.resolve(r); err != nil {
 		return nil, err
 	}
+	f.bonds()
 	used := f.connect(p.top)
 	for i := range f.net.Components {
 		f.checkConnectors(i, used)
@@ -143,6 +146,44 @@ func (f *flattener) settings() {
 	}
 	s.tell()
 	f.net.Step, f.net.Tolerance, f.net.Own = s.steps(), s.tolerance, s.own
+}
+
+// bonds checks that the pairs of bonds are Real outputs of two components.
+func (f *flattener) bonds() {
+	for _, b := range f.net.Own.Bonds {
+		for _, p := range b.Pairs {
+			if p.Effort == "" || p.Flow == "" {
+				continue // told
+			}
+			effort, flow := f.bondEnd(p.Place, p.Effort), f.bondEnd(p.Place, p.Flow)
+			if effort >= 0 && effort == flow {
+				report(f.l, ruleOwn, p.Place, "%s and %s are outputs of the same component; a bond joins two", p.Effort, p.Flow)
+			}
+		}
+	}
+}
+
+// bondEnd gives the component whose Real output is named, -1 after a finding.
+func (f *flattener) bondEnd(at Place, name string) int {
+	wrong := "there is no component of that name"
+	for i, c := range f.net.Components {
+		variable, is := strings.CutPrefix(name, c.Path+".")
+		if !is {
+			continue
+		}
+		switch v, there := f.vars[i].Lookup(variable); {
+		case !there:
+			wrong = "component " + strconv.Quote(c.Path) + " has no such variable"
+		case v.Causality != "output":
+			wrong = "its causality is " + v.Causality
+		case v.Type != Real:
+			wrong = "its type is " + v.Type.String()
+		default:
+			return i
+		}
+	}
+	report(f.l, ruleOwn, at, "%q is no Real output, component.variable: %s", name, wrong)
+	return -1
 }
 
 // paths checks that components can be told apart, and names placeholders.

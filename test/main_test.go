@@ -143,8 +143,10 @@ type manifest struct {
 		Accepted, Rejected int
 		Mean               float64
 	}
-	FMUSteps map[string]int `json:"fmu_steps"`
-	Loops    []struct {
+	FMUSteps    map[string]int `json:"fmu_steps"`
+	FMUSaves    map[string]int `json:"fmu_saves"`
+	FMURestores map[string]int `json:"fmu_restores"`
+	Loops       []struct {
 		Initialization bool
 		Variables      []string
 		Assumed        bool

@@ -66,89 +66,6 @@ func (o *outcome) states(t testing.TB) [][4]float64 {
 	return out
 }
 
-// The trajectory from the FMUs, through the command line, is that of the
-// propagation matrix: three decompositions, both schemes, k = 0…3, 1000 steps,
-// absolute 1e-10 (the start has magnitudes 1 and 30).
-func TestTwoMassPropagation(t *testing.T) {
-	const H, steps, tolerance = 1e-3, 1000, 1e-10
-	for _, decomposition := range []string{"ff", "fd", "dd"} {
-		for k := 0; k <= 3; k++ {
-			for _, sequence := range [][]int{nil, {0, 1}, {1, 0}} {
-				t.Run(fmt.Sprintf("%s/k=%d/sequence=%v", decomposition, k, sequence), func(t *testing.T) {
-					t.Parallel()
-					want, radius := oracle.States(uneven, oracle.Scheme{Decomposition: decomposition, Order: k, Sequence: sequence}, H, steps)
-					if radius >= 1 {
-						t.Fatalf("spectral radius %g: choose a stable case", radius)
-					}
-					args := append(twoMassArgs(t, uneven, decomposition), "--step-size", "1e-3", "--stop-time", "1", "--param", fmt.Sprintf("order=%d", k))
-					if sequence != nil {
-						names := []string{fmt.Sprintf("mass%d", sequence[0]+1), fmt.Sprintf("mass%d", sequence[1]+1)}
-						if decomposition != "dd" {
-							names = append(names, "coupling")
-						}
-						args = append(args, "--algorithm", "gauss-seidel", "--param", "sequence="+strings.Join(names, ","))
-					}
-					got := complete(t, args...).states(t)
-					if len(got) != steps+1 {
-						t.Fatalf("%d points, want %d", len(got), steps+1)
-					}
-					worst := 0.0
-					for n := range got {
-						for c := range got[n] {
-							worst = max(worst, math.Abs(got[n][c]-want[n][c]))
-						}
-					}
-					if !(worst <= tolerance) {
-						t.Errorf("off by %.3g, tolerance %g", worst, tolerance)
-					}
-				})
-			}
-		}
-	}
-}
-
-// orders gives the observed global orders between two step sizes, schweizer 3.2.
-func orders(t *testing.T, decomposition string, k int, history bool, extra ...string) (position, velocity float64) {
-	t.Helper()
-	const coarse, fine = 6.25e-4, 3.125e-4
-	o := exact.DefaultTwoMass()
-	o.Start = [4]float64{1, 5, -0.5, 10}
-	var p, v []float64
-	for _, H := range []float64{coarse, fine} {
-		args := append(twoMassArgs(t, o, decomposition), "--stop-time", "0.5", "--step-size", fmt.Sprint(H), "--param", fmt.Sprintf("order=%d", k))
-		args = append(args, extra...)
-		if history && k > 0 {
-			args = append(args, "--history", writeHistory(t, o, k, H))
-		}
-		out := complete(t, args...)
-		ep, ev := oracle.GlobalError(o, out.column(t, "time"), out.states(t))
-		p, v = append(p, ep), append(v, ev)
-	}
-	return math.Log2(p[0] / p[1]), math.Log2(v[0] / v[1])
-}
-
-// Global order k+1 with the exact history, min(k+1, 2) from a ramped start
-// (numerics, common), within 0.12.
-func TestTwoMassOrder(t *testing.T) {
-	for _, decomposition := range []string{"ff", "fd", "dd"} {
-		for k := 0; k <= 3; k++ {
-			for _, history := range []bool{true, false} {
-				want := float64(k + 1)
-				if !history {
-					want = min(want, 2)
-				}
-				t.Run(fmt.Sprintf("%s/k=%d/history=%t", decomposition, k, history), func(t *testing.T) {
-					t.Parallel()
-					p, v := orders(t, decomposition, k, history)
-					if math.Abs(p-want) > 0.12 || math.Abs(v-want) > 0.12 {
-						t.Errorf("orders %.3f of the positions and %.3f of the velocities, want %g", p, v, want)
-					}
-				})
-			}
-		}
-	}
-}
-
 // Each delivery reaches the order that it can: derivatives k+1, sampled
 // substeps min(k+1, 2) at fixed n (seen with few of them; with ten the error of
 // the sampling is still below that of the extrapolation at these steps), held 1.
@@ -169,7 +86,7 @@ func TestDeliveryOrder(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s/k=%d", strings.Join(c.delivery[1:], ","), c.k), func(t *testing.T) {
 			t.Parallel()
-			p, _ := orders(t, "dd", c.k, true, c.delivery...)
+			p, _ := orders(t, oracle.Scheme{Decomposition: "dd", Order: c.k, History: true}, c.delivery...)
 			if math.Abs(p-c.want) > 0.12 {
 				t.Errorf("order %.3f, want %g", p, c.want)
 			}

@@ -359,6 +359,47 @@ func TestAlgorithmOfTheSystem(t *testing.T) {
 	}
 }
 
+// Parameters of a system that names no algorithm go to those that take them; flags
+// are held to the algorithm in force.
+func TestParametersForSomeAlgorithms(t *testing.T) {
+	params := map[string]string{"control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2", "order": "2"}
+	for _, tt := range []struct {
+		args []string
+		note string
+		want map[string]string
+	}{
+		{nil, "algorithm explicit does not take parameters of the system that are for others: control.rtol, control.safety", map[string]string{"order": "2"}},
+		{[]string{"--algorithm", "predictor-corrector"}, "are for others: control.rtol, control.safety=6", map[string]string{"order": "2", "control.safety": "0.8"}},
+		{[]string{"--algorithm", "ex-slocal"}, "", map[string]string{"order": "2", "control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2"}},
+		{[]string{"--algorithm", "ex-slocal", "--param", "control.safety=3"}, "", map[string]string{"control.safety": "3"}},
+	} {
+		f := fake{params: maps.Clone(params)}
+		if code, _, stderr := call(t, &f, append([]string{"run", "s.ssp"}, tt.args...)...); code != exitDone {
+			t.Fatalf("%v: %s", tt.args, stderr)
+		}
+		m := manifestOf(t, "results.json")
+		for k, v := range tt.want {
+			if m.Parameters[k] != v {
+				t.Errorf("%v: %s=%s", tt.args, k, m.Parameters[k])
+			}
+		}
+		notes := strings.Join(m.Notes, "\n")
+		if told := strings.Contains(notes, "does not take"); told != (tt.note != "") || !strings.Contains(notes, tt.note) {
+			t.Errorf("%v: notes %s", tt.args, notes)
+		}
+	}
+	code, _, stderr := call(t, &fake{params: params}, "run", "s.ssp", "--param", "control.safety=3")
+	if code != exitUsage {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, "a flag for another algorithm", stderr, `no parameter "control.safety"`)
+	code, _, stderr = call(t, &fake{params: map[string]string{"control.safety": "-1"}}, "run", "s.ssp")
+	if code != exitUsage {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, "a value that no algorithm takes", stderr, "annotation of macrostep")
+}
+
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{nil, {"help"}, {"--help"}, {"-h"}} {
 		code, stdout, stderr := call(t, &fake{}, args...)
@@ -423,6 +464,45 @@ func TestDemo(t *testing.T) {
 		t.Errorf("without compiler: exit code %d", code)
 	}
 	contains(t, "without compiler", stderr, "building the example quarter-car-a: no C compiler: install gcc or clang")
+}
+
+// The chain of the flags is built and run; what cannot be is told before.
+func TestDemoChain(t *testing.T) {
+	f := &fake{}
+	code, stdout, stderr := call(t, f, "demo", "--masses", "30", "chain", "my chain", "--subsystems=3", "--ends", "5", "--damping", "2e3", "--set", "seed=4", "--stop-time", "0.5")
+	if code != exitDone {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if c := f.chain; c.Masses != 30 || c.Subsystems != 3 || c.Ends != 5 || !maps.Equal(c.Set, map[string]float64{"d": 2e3, "seed": 4}) {
+		t.Errorf("the chain is %+v", c)
+	}
+	at := func(name string) string { return filepath.Join("my chain", name) }
+	contains(t, "the chain", stdout, "built "+at("chain.ssp"), "--algorithm ex-slocal --stop-time 0.5", "complete at t = 0.5 s", at("chain.csv"))
+	if f.path != at("chain.ssp") || f.asked.Stop == nil || f.asked.Stop.Value != 0.5 {
+		t.Errorf("asked for %s with %+v", f.path, f.asked)
+	}
+	for want, args := range map[string][]string{
+		"write: macrostep demo chain --masses":  {"--masses", "30"},
+		"do not make 7 subsystems":              {"chain", "--masses", "5", "--subsystems", "7"},
+		`no parameter "q"; it has m, c, d`:      {"chain", "--set", "q=3"},
+		"the value is not a number":             {"chain", "--set", "m=heavy"},
+		"give the same parameter":               {"chain", "--set", "d=3", "--damping", "3"},
+		`no algorithm is called "magic"`:        {"chain", "--algorithm", "magic"},
+		"--stop-time -1 is not greater":         {"chain", "--stop-time=-1"},
+		`"more" is too much`:                    {"chain", "dir", "more"},
+		"invalid value":                         {"chain", "--masses", "many"},
+		"the chain: no C compiler: install gcc": nil,
+	} {
+		f := &fake{}
+		if args == nil {
+			args, f.compiler = []string{"chain"}, errors.New("no C compiler: install gcc or clang, or set CC")
+		}
+		code, stdout, stderr := call(t, f, append([]string{"demo"}, args...)...)
+		if code != exitUsage || stdout != "" {
+			t.Errorf("%v: exit code %d: %s", args, code, stdout)
+		}
+		contains(t, strings.Join(args, " "), stderr, want)
+	}
 }
 
 func TestCompletion(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // documents is the engine of the program: documents and FMUs.
@@ -70,6 +71,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
 		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(fmus).Restore,
 		Power: a.Power,
+		Bonds: declaredBonds(a.DeclaredBonds),
 		BondsSeen: func() []algorithms.Bond {
 			var bonds []algorithms.Bond
 			found, _ := a.Bonds()
@@ -169,6 +171,25 @@ func toSetting(s assemble.Sourced, flag *setting) setting {
 }
 
 // Describe reads an FMU or a system for macrostep info.
+// declaredBonds gives the bonds of the annotation as the algorithms take them.
+func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
+	var bonds []algorithms.Bond
+	for _, d := range declared {
+		b := algorithms.Bond{Name: d.Name}
+		if d.EnergyScale != nil {
+			b.Scale = *d.EnergyScale
+		}
+		if d.Tolerance != nil {
+			b.Tolerance = *d.Tolerance
+		}
+		for _, p := range d.Pairs {
+			b.Pairs = append(b.Pairs, algorithms.Pair{Effort: p.Effort, Flow: p.Flow, Opposed: p.Opposed})
+		}
+		bonds = append(bonds, b)
+	}
+	return bonds
+}
+
 // Bonds looks at the connections of a system.
 func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
 	a, err := assemble.Open(path, assemble.Options{})
@@ -249,6 +270,9 @@ func (documents) Systems() []string { return fmus.Systems() }
 
 // WriteSystem builds an example system.
 func (documents) WriteSystem(dir, name string) (string, error) { return fmus.WriteSystem(dir, name) }
+
+// WriteChain builds an oscillator chain.
+func (documents) WriteChain(dir string, c fmus.Chain) (string, error) { return fmus.WriteChain(dir, c) }
 
 // Cleanup removes all temporary folders.
 func (documents) Cleanup() { archive.Cleanup() }

@@ -8,6 +8,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
@@ -28,6 +29,8 @@ type engine interface {
 	Systems() []string
 	// WriteSystem builds an example system as dir/name.ssp and gives its path.
 	WriteSystem(dir, name string) (string, error)
+	// WriteChain builds an oscillator chain as dir/chain.ssp and gives its path.
+	WriteChain(dir string, c fmus.Chain) (string, error)
 	// Cleanup removes all temporary folders, whatever still runs.
 	Cleanup()
 }

@@ -6,7 +6,7 @@
  * tolerance: inputs may also be set before initialization, as many masters do.
  *
  * Outputs are those at the end of the last step, under the input polynomial of
- * that step; inputs set afterwards belong to the next step and change nothing
+ * that step, at its end or where Model.sampled says; inputs set afterwards belong to the next step and change nothing
  * that can be read before it. A step uses up the input derivatives. Inputs not
  * set again stay at the value which the polynomial had reached.
  *
@@ -23,8 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The states of the state machine, as bits. Steps are synchronous and never
- * discarded, so that the other states of the standard cannot be reached. */
+/* The states of the state machine, as bits. Steps are synchronous, and one that
+ * is discarded leaves all as it was before, so that the other states of the
+ * standard are not told apart. */
 enum { INSTANTIATED = 1, INITIALIZATION = 2, STEPPED = 4, TERMINATED = 8, FAILED = 16, ANY = 31 };
 
 /* Categories of messages, as bits; the names as in modelDescription.xml. */
@@ -115,18 +116,48 @@ static void set_defaults(Instance *m) {
 	m->data_of_p = NULL;
 }
 
+/* resize gives an array room for n numbers, without keeping them. */
+static int resize(Instance *m, double **array, size_t n) {
+	release(&m->callbacks, *array);
+	*array = n ? allocate(&m->callbacks, n * sizeof **array) : NULL;
+	return n == 0 || *array;
+}
+
+static const char out_of_memory[] = "out of memory";
+
+/* keep makes room for n kept numbers, without keeping them. */
+static const char *keep(Instance *m, size_t n) {
+	if (n == m->n_kept) return NULL;
+	m->n_kept = 0;
+	if (!resize(m, &m->kept, n) || !resize(m, &m->before, n)) return out_of_memory;
+	m->n_kept = n;
+	return NULL;
+}
+
 /* prepare makes data that of the parameters and gives the states at the start. */
 static const char *prepare(Instance *m, double x[]) {
+	size_t scratch = 0;
+	m->n_needed = 0;
+	const char *wrong = model.extent ? model.extent(m, &m->n_needed, &scratch) : NULL;
 	memset(x, 0, sizeof m->s.x);
-	const char *wrong = model.prepare(m, x);
-	m->data_of_p = wrong ? NULL : m->s.p;
+	m->data_of_p = NULL;
+	if (wrong) return wrong;
+	if (scratch != m->n_scratch) {
+		m->n_scratch = 0;
+		if (!resize(m, &m->scratch, scratch)) return out_of_memory;
+		m->n_scratch = scratch;
+	}
+	wrong = model.prepare(m, x);
+	if (!wrong) m->data_of_p = m->s.p;
 	return wrong;
 }
 
 /* initial computes all that follows from parameters and inputs at the start. */
 static const char *initial(Instance *m) {
 	const char *wrong = prepare(m, m->s.x);
+	if (!wrong) wrong = keep(m, m->n_needed);
 	if (wrong) return wrong;
+	if (model.begin) model.begin(m);
 	memcpy(m->s.w, m->s.u, sizeof m->s.w);
 	model.evaluate(m, m->s.x, m->s.w[0], m->s.dx, m->s.y);
 	return NULL;
@@ -136,7 +167,8 @@ static const char *initial(Instance *m) {
 static const char *refresh(Instance *m) {
 	double x[MAX_STATES];
 	if (m->s.mode == INITIALIZATION) return initial(m);
-	return m->data_of_p ? NULL : prepare(m, x);
+	const char *wrong = m->data_of_p ? NULL : prepare(m, x);
+	return !wrong && m->n_kept != m->n_needed ? "there are no states of these parameters" : wrong;
 }
 
 const char *fmi2GetTypesPlatform(void) { return fmi2TypesPlatform; }
@@ -223,6 +255,9 @@ void fmi2FreeInstance(fmi2Component c) {
 	if (!m) return;
 	fmi2CallbackFunctions f = m->callbacks;
 	release(&f, m->data);
+	release(&f, m->kept);
+	release(&f, m->before);
+	release(&f, m->scratch);
 	release(&f, m->real);
 	release(&f, m->kind);
 	release(&f, m->name);
@@ -232,14 +267,15 @@ void fmi2FreeInstance(fmi2Component c) {
 fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDefined, fmi2Real tolerance,
                                fmi2Real startTime, fmi2Boolean stopTimeDefined, fmi2Real stopTime) {
 	ENTER(m, c, "fmi2SetupExperiment", INSTANTIATED);
-	(void)toleranceDefined; /* nothing in these models is solved to a tolerance */
-	(void)tolerance;
+	REQUIRE(m, !toleranceDefined || (isfinite(tolerance) && tolerance > 0),
+	        "fmi2SetupExperiment", "the tolerance is not positive and finite");
 	REQUIRE(m, isfinite(startTime), "fmi2SetupExperiment", "the start time is not finite");
 	REQUIRE(m, !stopTimeDefined || (isfinite(stopTime) && stopTime >= startTime),
 	        "fmi2SetupExperiment", "the stop time is not finite or before the start");
 	m->s.start = m->s.time = startTime;
 	m->s.has_stop = stopTimeDefined != 0;
 	m->s.stop = stopTimeDefined ? stopTime : 0;
+	m->s.tolerance = toleranceDefined ? tolerance : 0; /* for models that are solved to one */
 	m->s.has_experiment = 1;
 	return fmi2OK;
 }
@@ -400,7 +436,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noSet
 	const char *wrong = refresh(m);
 	CHECK(m, "fmi2DoStep", wrong);
 
-	double x[MAX_STATES], dx[MAX_STATES], y[MAX_OUTPUTS], w[ORDERS][MAX_INPUTS] = {{0}};
+	double x[MAX_STATES], dx[MAX_STATES], y[MAX_OUTPUTS], end[MAX_INPUTS], w[ORDERS][MAX_INPUTS] = {{0}};
 	memcpy(x, m->s.x, sizeof x);
 	memcpy(dx, m->s.dx, sizeof dx);
 	memcpy(y, m->s.y, sizeof y);
@@ -408,19 +444,33 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noSet
 	 * times is the same step size: lti.c then has its matrices at hand. The size
 	 * in force is part of the saved state, so that replays stay bitwise equal. */
 	if (m->s.h == 0 || fabs(h - m->s.h) > 4 * DBL_EPSILON * fmax(fabs(t), fabs(t + h))) m->s.h = h;
+	double started = m->s.time;
+	if (m->n_kept) memcpy(m->before, m->kept, m->n_kept * sizeof *m->kept);
+	m->refused = NULL;
 	model.step(m, m->s.h, x);
-	for (int j = 0; j <= m->s.order; j++) polynomial(m->s.u + j, m->s.order - j, m->s.h, w[j]);
-	model.evaluate(m, x, w[0], dx, y);
-	if (!finite_all(x, model.nx) || !finite_all(dx, model.nx) || !finite_all(y, model.ny) || !finite_all(w[0], model.nu))
-		FAIL(m, "fmi2DoStep: the step from t = %.17g by %.17g leads to values that are not finite", t, h);
+	double sampled = model.sampled ? model.sampled(m, m->s.h) : m->s.h;
+	for (int j = 0; j <= m->s.order; j++) polynomial(m->s.u + j, m->s.order - j, sampled, w[j]);
+	polynomial(m->s.u, m->s.order, m->s.h, end);
+	m->s.time = t + h; /* what the model reads of the instance is now of the end */
+	if (!m->refused) model.evaluate(m, x, w[0], dx, y);
+	int finite = finite_all(x, model.nx) && finite_all(dx, model.nx) && finite_all(y, model.ny) && finite_all(w[0], model.nu) &&
+	             finite_all(end, model.nu);
+	if (m->refused || !finite) {
+		m->s.time = started;
+		if (m->n_kept) memcpy(m->kept, m->before, m->n_kept * sizeof *m->kept);
+	}
+	if (m->refused) {
+		LOG(m, fmi2Discard, category_names[1], "fmi2DoStep: the step from t = %.17g by %.17g: %s", t, h, m->refused);
+		return fmi2Discard;
+	}
+	if (!finite) FAIL(m, "fmi2DoStep: the step from t = %.17g by %.17g leads to values that are not finite", t, h);
 	memcpy(m->s.x, x, sizeof x);
 	memcpy(m->s.dx, dx, sizeof dx);
 	memcpy(m->s.y, y, sizeof y);
 	memcpy(m->s.w, w, sizeof w);
 	memset(m->s.u, 0, sizeof m->s.u);
-	memcpy(m->s.u[0], w[0], sizeof w[0]);
+	memcpy(m->s.u[0], end, (size_t)model.nu * sizeof end[0]);
 	m->s.order = 0;
-	m->s.time = t + h;
 	return fmi2OK;
 }
 
@@ -433,7 +483,7 @@ fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Status 
 	ENTER(m, c, "fmi2GetStatus", STEPPED | TERMINATED);
 	REQUIRE(m, value, "fmi2GetStatus", "nowhere to put the value");
 	if (kind != fmi2DoStepStatus) return fmi2Discard;
-	*value = fmi2OK; /* steps are synchronous: the last one is done */
+	*value = m->refused ? fmi2Discard : fmi2OK; /* steps are synchronous: the last one is done */
 	return fmi2OK;
 }
 
@@ -624,19 +674,22 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReferenc
 	return fmi2OK;
 }
 
-/* State: a handle is a Snapshot, its serial form a Header with the State behind. */
+/* State: a handle is a Snapshot, its serial form a Header with the State and the
+ * kept numbers behind. */
 
-static const char magic[8] = "mstate2";
+static const char magic[8] = "mstate3";
 
 typedef struct {
 	const Instance *owner;
 	State s;
+	size_t n;
+	double kept[]; /* [n] */
 } Snapshot;
 
 typedef struct {
 	char magic[8];
 	char guid[sizeof FMU_GUID];
-	unsigned size, checksum;
+	unsigned size, checksum; /* of what stands behind */
 } Header;
 
 static unsigned checksum(const void *data, size_t n) { /* FNV-1a */
@@ -646,15 +699,28 @@ static unsigned checksum(const void *data, size_t n) { /* FNV-1a */
 	return h;
 }
 
+static Snapshot *new_snapshot(Instance *m, size_t n) {
+	Snapshot *s = allocate(&m->callbacks, sizeof *s + n * sizeof s->kept[0]);
+	if (s) {
+		s->owner = m;
+		s->n = n;
+	}
+	return s;
+}
+
 fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
 	ENTER(m, c, "fmi2GetFMUstate", ANY);
 	REQUIRE(m, state, "fmi2GetFMUstate", "nowhere to put the state");
 	Snapshot *s = *state;
 	if (s) REQUIRE(m, s->owner == m, "fmi2GetFMUstate", "the state to overwrite belongs to another instance");
-	else s = allocate(&m->callbacks, sizeof *s);
-	REQUIRE(m, s, "fmi2GetFMUstate", "out of memory");
-	s->owner = m;
+	if (!s || s->n != m->n_kept) {
+		Snapshot *other = new_snapshot(m, m->n_kept);
+		REQUIRE(m, other, "fmi2GetFMUstate", "out of memory");
+		release(&m->callbacks, s);
+		s = other;
+	}
 	s->s = m->s;
+	if (s->n) memcpy(s->kept, m->kept, s->n * sizeof *s->kept);
 	*state = s;
 	return fmi2OK;
 }
@@ -663,9 +729,14 @@ fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
 	ENTER(m, c, "fmi2SetFMUstate", ANY);
 	const Snapshot *s = state;
 	REQUIRE(m, s && s->owner == m, "fmi2SetFMUstate", "the state belongs to another instance");
-	if (memcmp(m->s.p, s->s.p, sizeof m->s.p) != 0 || memcmp(m->s.n, s->s.n, sizeof m->s.n) != 0)
+	const char *wrong = keep(m, s->n);
+	CHECK(m, "fmi2SetFMUstate", wrong);
+	if (memcmp(m->s.p, s->s.p, sizeof m->s.p) != 0 || memcmp(m->s.n, s->s.n, sizeof m->s.n) != 0 ||
+	    m->s.tolerance != s->s.tolerance)
 		m->data_of_p = NULL;
 	m->s = s->s;
+	if (s->n) memcpy(m->kept, s->kept, s->n * sizeof *s->kept);
+	m->refused = NULL;
 	return fmi2OK;
 }
 
@@ -678,11 +749,14 @@ fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
 	return fmi2OK;
 }
 
+/* serial_size gives the bytes behind the header. */
+static size_t serial_size(size_t n) { return sizeof(State) + n * sizeof(double); }
+
 fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t *size) {
 	ENTER(m, c, "fmi2SerializedFMUstateSize", ANY);
-	REQUIRE(m, state && ((Snapshot *)state)->owner == m && size, "fmi2SerializedFMUstateSize",
-	        "the state belongs to another instance");
-	*size = sizeof(Header) + sizeof(State);
+	const Snapshot *s = state;
+	REQUIRE(m, s && s->owner == m && size, "fmi2SerializedFMUstateSize", "the state belongs to another instance");
+	*size = sizeof(Header) + serial_size(s->n);
 	return fmi2OK;
 }
 
@@ -690,15 +764,17 @@ fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte b
 	ENTER(m, c, "fmi2SerializeFMUstate", ANY);
 	const Snapshot *s = state;
 	REQUIRE(m, s && s->owner == m, "fmi2SerializeFMUstate", "the state belongs to another instance");
-	REQUIRE(m, bytes && size >= sizeof(Header) + sizeof(State), "fmi2SerializeFMUstate", "the buffer is too small");
+	REQUIRE(m, bytes && size >= sizeof(Header) + serial_size(s->n), "fmi2SerializeFMUstate", "the buffer is too small");
 	Header h;
+	fmi2Byte *states = bytes + sizeof h, *kept = states + sizeof s->s;
+	memcpy(states, &s->s, sizeof s->s);
+	if (s->n) memcpy(kept, s->kept, s->n * sizeof *s->kept);
 	memset(&h, 0, sizeof h);
 	memcpy(h.magic, magic, sizeof magic);
 	memcpy(h.guid, FMU_GUID, sizeof h.guid);
-	h.size = sizeof(State);
-	h.checksum = checksum(&s->s, sizeof s->s);
+	h.size = (unsigned)serial_size(s->n);
+	h.checksum = checksum(states, serial_size(s->n));
 	memcpy(bytes, &h, sizeof h);
-	memcpy(bytes + sizeof h, &s->s, sizeof s->s);
 	return fmi2OK;
 }
 
@@ -706,15 +782,17 @@ fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size
 	ENTER(m, c, "fmi2DeSerializeFMUstate", ANY);
 	REQUIRE(m, bytes && state, "fmi2DeSerializeFMUstate", "an argument is missing");
 	Header h;
-	REQUIRE(m, size == sizeof h + sizeof(State), "fmi2DeSerializeFMUstate", "the size is not that of a state of this FMU");
+	size_t least = sizeof h + serial_size(0);
+	REQUIRE(m, size >= least && (size - least) % sizeof(double) == 0 && (model.extent || size == least),
+	        "fmi2DeSerializeFMUstate", "the size is not that of a state of this FMU");
 	memcpy(&h, bytes, sizeof h);
 	REQUIRE(m, memcmp(h.magic, magic, sizeof magic) == 0 && memcmp(h.guid, FMU_GUID, sizeof h.guid) == 0 &&
-	        h.size == sizeof(State) && h.checksum == checksum(bytes + sizeof h, sizeof(State)),
+	        h.size == size - sizeof h && h.checksum == checksum(bytes + sizeof h, size - sizeof h),
 	        "fmi2DeSerializeFMUstate", "these bytes are not a state of this FMU");
-	Snapshot *s = allocate(&m->callbacks, sizeof *s);
+	Snapshot *s = new_snapshot(m, (size - least) / sizeof(double));
 	REQUIRE(m, s, "fmi2DeSerializeFMUstate", "out of memory");
-	s->owner = m;
 	memcpy(&s->s, bytes + sizeof h, sizeof s->s);
+	if (s->n) memcpy(s->kept, bytes + least, s->n * sizeof *s->kept);
 	*state = s;
 	return fmi2OK;
 }

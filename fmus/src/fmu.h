@@ -11,7 +11,7 @@ enum {
 	MAX_STATES = 8,
 	MAX_OUTPUTS = 4,
 	MAX_PARAMETERS = 152,
-	MAX_INTEGERS = 8,
+	MAX_INTEGERS = 12,
 	MAX_ORDER = 5,           /* highest derivative of an input */
 	ORDERS = MAX_ORDER + 1   /* the value and its derivatives */
 };
@@ -34,15 +34,16 @@ typedef struct {
 	int start, min;
 } Integers;
 
-/* State is all that a step can change, and nothing that points anywhere: it is
- * what is saved, restored and serialised. */
+/* State is all that a step can change but Instance.kept, and nothing that points
+ * anywhere: both are what is saved, restored and serialised. */
 typedef struct {
 	double start, stop, time;
+	double tolerance; /* relative, of the experiment; 0: none is given */
 	int mode, has_experiment, has_stop;
 	int order; /* highest input derivative set since the last step */
 	double x[MAX_STATES], dx[MAX_STATES], y[MAX_OUTPUTS];
 	double u[ORDERS][MAX_INPUTS]; /* u[j]: j-th derivative of the inputs at the start of the next step */
-	double w[ORDERS][MAX_INPUTS]; /* the same at time: what dx and y were computed with */
+	double w[ORDERS][MAX_INPUTS]; /* the same where dx and y took them: at time, or where Model.sampled says */
 	double h;                     /* step size in force, see lti.c */
 	double p[MAX_PARAMETERS];
 	int n[MAX_INTEGERS];
@@ -74,14 +75,30 @@ typedef struct {
 	void (*evaluate)(const Instance *, const double x[], const double u[], double dx[], double y[]);
 	/* jacobian gives their partial derivatives; l comes zeroed. */
 	void (*jacobian)(const Instance *, const double x[], const double u[], Linear *l);
-	/* step advances x, which holds the states at s.time, by h under the inputs s.u. */
+	/* step advances x, which holds the states at s.time, by h under the inputs s.u.
+	 * It may set Instance.refused to why it cannot: the step is then discarded. */
 	void (*step)(Instance *, double h, double x[]);
+	/* Models whose size follows from parameters have both, others null. extent says
+	 * how many numbers of Instance.kept and Instance.scratch there are, or what is
+	 * wrong with the parameters. prepare may fill in scratch, but leaves kept alone;
+	 * begin gives kept at the start, after prepare. */
+	const char *(*extent)(const Instance *, size_t *kept, size_t *scratch);
+	void (*begin)(Instance *);
+	/* sampled gives where in a step of size h the right side and the outputs that
+	 * are read after it take the inputs, from its start; null: at its end. */
+	double (*sampled)(const Instance *, double h);
 } Model;
 
 struct Instance {
 	State s;
 	void *data;
 	const double *data_of_p; /* null: data is to be computed from s.p and s.n first */
+	double *kept;            /* [n_kept] states that a model has beside s.x */
+	double *before;          /* [n_kept] kept before the step that is made */
+	double *scratch;         /* [n_scratch] what else belongs to data */
+	size_t n_kept, n_scratch;
+	size_t n_needed;         /* n_kept that belongs to data */
+	const char *refused;     /* see Model.step */
 	double **real;           /* [n] where the value of each real variable is */
 	const Reals **kind;      /* [n] its table entry */
 	size_t n;

@@ -74,6 +74,7 @@ type Assembly struct {
 	Tolerance         *Sourced          // nil = none
 	Algorithm         string            // of our annotation; "" = none
 	Params            map[string]string // of our annotation
+	DeclaredBonds     []ssp.Bond        // of our annotation; their ends are Real outputs
 	fmus              []*fmi.FMU        // each opened file once
 	compile           bool
 	network           *ssp.Network
@@ -214,9 +215,6 @@ func (a *Assembly) fromSSP(path string) (err error) {
 func (a *Assembly) noEffect() {
 	tell := func(p ssp.Place, format string, args ...any) {
 		a.Findings.Add(ruleNoEffect, p.File, p.Path, p.Line, format, args...)
-	}
-	for _, b := range a.network.Own.Bonds {
-		tell(b.Place, "the power bond %q has no effect: no algorithm of this version takes account of power bonds", b.Name)
 	}
 	for _, r := range a.network.Own.Rates {
 		if r.Ratio > 1 {

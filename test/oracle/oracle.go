@@ -1,25 +1,48 @@
-// Package oracle predicts what explicit coupling of the two-mass oscillator
-// (schweizer) gives, by propagation matrices. It shares nothing with the
-// product: the matrices come from e^{As} by quadrature and from the product form
-// of the Lagrange polynomials.
 package oracle
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"math/cmplx"
+	"slices"
 
-	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/macrostep/macrostep/fmus/exact"
 )
 
-// Scheme is an explicit scheme on one decomposition.
+// Scheme is a coupling scheme on one decomposition.
 type Scheme struct {
 	Decomposition string // "ff", "fd" or "dd"
+	Implicit      bool   // the polynomials go through the value at the end of the macro step
 	Order         int    // k
 	Substeps      int    // polynomials sampled at the midpoints of so many substeps; 0 = delivered exactly
 	Sequence      []int  // Gauss–Seidel: 0 and 1 in the order in which the masses are stepped; nil = Jacobi
 	History       bool   // the k points before the start are known exactly
+}
+
+// String names the scheme: "fd/implicit/k=2".
+func (s Scheme) String() string {
+	kind := "explicit"
+	switch {
+	case s.Implicit:
+		kind = "implicit"
+	case s.Sequence != nil:
+		kind = fmt.Sprintf("sequence=%v", s.Sequence)
+	}
+	return fmt.Sprintf("%s/%s/k=%d", s.Decomposition, kind, s.Order)
+}
+
+// Depth is the number of communication points that a macro step needs to know.
+// The recurrence has 4·Depth eigenvalues (schweizer 2.1; the printed 4k is that
+// of the implicit scheme with k > 0). Many are 0, since past points enter by
+// the coupling variables only.
+func (s Scheme) Depth() int {
+	if s.Implicit {
+		return max(s.Order, 1)
+	}
+	return s.Order + 1
 }
 
 // Mass is one mass as a subsystem: x' = A x + B u, u = K [x1 v1 x2 v2].
@@ -56,14 +79,41 @@ func Masses(o exact.TwoMass, decomposition string) [2]Mass {
 	return out
 }
 
+// Dimensionless gives the oscillator by the parameters of schweizer (35).
+type Dimensionless struct {
+	R, I       float64 // real and imaginary part of the eigenvalue of mass 1, times H
+	Mass       float64 // m2/m1
+	R21, I21   float64 // the eigenvalue of mass 2 by parts, in units of that of mass 1
+	Rc, Ic     float64 // likewise the coupling, with the mass 2 m1 m2/(m1+m2)
+	MacroStepH float64 // s
+}
+
+// Symmetric has all ratios 1 (schweizer 3.1) and macro steps of 1 s.
+func Symmetric(r, i float64) Dimensionless {
+	return Dimensionless{R: r, I: i, Mass: 1, R21: 1, I21: 1, Rc: 1, Ic: 1, MacroStepH: 1}
+}
+
+// TwoMass gives the parameters in SI units, with m1 = 1 kg. A mass m with the
+// eigenvalue r ± i·w has d = −2 m r and c = m (r² + w²).
+func (p Dimensionless) TwoMass() exact.TwoMass {
+	r, w := p.R/p.MacroStepH, p.I/p.MacroStepH
+	spring := func(m, r, w float64) (c, d float64) { return m * (r*r + w*w), -2 * m * r }
+	o := exact.TwoMass{M1: 1, M2: p.Mass}
+	o.C1, o.D1 = spring(o.M1, r, w)
+	o.C2, o.D2 = spring(o.M2, p.R21*r, p.I21*w)
+	o.Cc, o.Dc = spring(2*p.Mass/(1+p.Mass), p.Rc*r, p.Ic*w)
+	return o
+}
+
 // States gives x1, v1, x2, v2 at the points 0, H, …, steps·H and the spectral
-// radius of the propagation matrix with full history.
+// radius of the propagation matrix with full history. Without history the
+// degree is min(k, n) in step n = 0, 1, …, and min(k, n+1) if implicit.
 func States(o exact.TwoMass, s Scheme, H float64, steps int) (states [][4]float64, radius float64) {
-	k := s.Order
-	z := mat.NewVecDense(4*(k+1), nil)
+	depth := s.Depth()
+	z := mat.NewVecDense(4*depth, nil)
 	points := 1
 	if s.History {
-		points = k + 1
+		points = depth
 	}
 	for j := range points {
 		for i, v := range o.At(-float64(j) * H) {
@@ -72,107 +122,115 @@ func States(o exact.TwoMass, s Scheme, H float64, steps int) (states [][4]float6
 	}
 	keep := func() { states = append(states, [4]float64(mat.Col(nil, 0, z)[:4])) }
 	keep()
-	masses := Masses(o, s.Decomposition)
-	var m *mat.Dense
+	full := Propagation(o, s, H)
 	for n := range steps {
-		if now := min(points+n, k+1); m == nil || now != min(points+n-1, k+1) {
-			m = propagation(masses, s, H, now)
+		m := full
+		if points+n < depth {
+			m = propagation(o, s, H, points+n)
 		}
-		next := mat.NewVecDense(4*(k+1), nil)
+		next := mat.NewVecDense(4*depth, nil)
 		next.MulVec(m, z)
 		z = next
 		keep()
 	}
-	var eig mat.Eigen
-	if !eig.Factorize(m, mat.EigenNone) {
-		return states, math.NaN()
-	}
-	for _, v := range eig.Values(nil) {
-		radius = max(radius, math.Hypot(real(v), imag(v)))
-	}
-	return states, radius
+	return states, cmplx.Abs(Eigenvalues(full)[0])
 }
 
-// propagation gives the matrix M of one macro step for z = [x_N; x_{N−1}; …;
-// x_{N−k}], z_{N+1} = M z_N, when points past points are known (one of them
-// x_N). It is built from e^{As} by quadrature and from the product form of the
-// Lagrange polynomials; substeps = 0 integrates the polynomials exactly, else
-// they are sampled at the midpoints of so many substeps. sequence is the order
-// of Gauss–Seidel; nil is Jacobi.
-func propagation(masses [2]Mass, s Scheme, H float64, points int) *mat.Dense {
-	k, substeps, sequence := s.Order, s.Substeps, s.Sequence
-	dim := 4 * (k + 1)
-	m := mat.NewDense(dim, dim, nil)
-	for i := 4; i < dim; i++ {
-		m.Set(i, i-4, 1)
-	}
-	order := sequence
+// Propagation gives the matrix M of one macro step with full history,
+// z_{N+1} = M z_N for z = [x_N; x_{N−1}; …] of Depth points, x = [x1 v1 x2 v2].
+func Propagation(o exact.TwoMass, s Scheme, H float64) *mat.Dense {
+	return propagation(o, s, H, s.Depth())
+}
+
+// propagation is Propagation when only so many points are known, x_N included.
+// What the polynomials take from the end of the macro step makes the recurrence
+// x_{N+1} = P x_{N+1} + Q z_N (schweizer (20)), which is solved for x_{N+1}.
+func propagation(o exact.TwoMass, s Scheme, H float64, points int) *mat.Dense {
+	masses := Masses(o, s.Decomposition)
+	dim := 4 * s.Depth()
+	p, q := mat.NewDense(4, 4, nil), mat.NewDense(4, dim, nil)
+	order := s.Sequence
 	if order == nil {
 		order = []int{0, 1}
 	}
 	for turn, i := range order {
-		rows := m.Slice(2*i, 2*i+2, 0, dim).(*mat.Dense)
-		rows.Slice(0, 2, 2*i, 2*i+2).(*mat.Dense).Copy(expm(masses[i].A, H))
-		ahead := sequence != nil && turn == 1 && !masses[i].ByForce
+		m := masses[i]
+		// Gauss–Seidel: the second one knows the motion of the first; the force
+		// is evaluated after both.
+		ahead := s.Implicit || s.Sequence != nil && turn == 1 && !m.ByForce
 		var nodes []float64
 		if ahead {
 			nodes = append(nodes, H)
 		}
-		for j := 0; len(nodes) < k+1 && j < points; j++ {
+		for j := 0; len(nodes) < s.Order+1 && j < points; j++ {
 			nodes = append(nodes, -float64(j)*H)
 		}
+		e, g := respond(m, H, nodes, s.Substeps)
+		q.Slice(2*i, 2*i+2, 2*i, 2*i+2).(*mat.Dense).Copy(e)
 		for j := range nodes {
-			g := mat.NewDense(2, masses[i].B.RawMatrix().Cols, nil)
-			add := func(weight, s0 float64, e *mat.Dense) {
-				var term mat.Dense
-				term.Mul(e, masses[i].B)
-				term.Scale(weight*lagrange(nodes, j, s0), &term)
-				g.Add(g, &term)
-			}
-			if substeps == 0 {
-				gauss(0, H, func(w, q float64) { add(w, q, expm(masses[i].A, H-q)) })
-			} else {
-				h := H / float64(substeps)
-				for n := range substeps {
-					mid := (float64(n) + 0.5) * h
-					gauss(float64(n)*h, float64(n+1)*h, func(w, q float64) { add(w, mid, expm(masses[i].A, H-q)) })
-				}
-			}
-			var gk, term mat.Dense
-			gk.Mul(g, masses[i].K) // acts on the x of the node
-			if ahead && j == 0 {
-				// x_{N+1} of the other mass is in the rows that stand already.
-				other := 2 * (1 - i)
-				term.Mul(gk.Slice(0, 2, other, other+2), m.Slice(other, other+2, 0, dim))
-				rows.Add(rows, &term)
-				continue
-			}
-			old := j
+			to, at := q, j
 			if ahead {
-				old--
+				at--
 			}
-			to := rows.Slice(0, 2, 4*old, 4*old+4).(*mat.Dense)
-			to.Add(to, &gk)
+			if at < 0 {
+				to, at = p, 0
+			}
+			var gk mat.Dense
+			gk.Mul(g[j], m.K)
+			rows := to.Slice(2*i, 2*i+2, 4*at, 4*at+4).(*mat.Dense)
+			rows.Add(rows, &gk)
 		}
 	}
-	return m
-}
-
-func expm(a *mat.Dense, t float64) *mat.Dense {
-	var scaled, e mat.Dense
-	scaled.Scale(t, a)
-	e.Exp(&scaled)
-	return &e
-}
-
-// gauss visits the nodes of a quadrature over [a, b].
-func gauss(a, b float64, f func(w, q float64)) {
-	const n = 16
-	var x, w [n]float64
-	quad.Legendre{}.FixedLocations(x[:], w[:], a, b)
-	for i := range x {
-		f(w[i], x[i])
+	for i := range 4 {
+		for j := range 4 {
+			p.Set(i, j, -p.At(i, j))
+		}
+		p.Set(i, i, 1+p.At(i, i))
 	}
+	matrix := mat.NewDense(dim, dim, nil)
+	for i := 4; i < dim; i++ {
+		matrix.Set(i, i-4, 1)
+	}
+	var x mat.Dense
+	if err := x.Solve(p, q); err != nil {
+		panic(fmt.Sprintf("the interface equation of %+v at H = %g: %v", s, H, err))
+	}
+	matrix.Slice(0, 4, 0, dim).(*mat.Dense).Copy(&x)
+	return matrix
+}
+
+// respond gives what a mass makes of a macro step in which its inputs follow
+// the polynomials through values at the nodes: E for its own state and g[j] for
+// the value at node j.
+func respond(m Mass, H float64, nodes []float64, substeps int) (e *mat.Dense, g []*mat.Dense) {
+	_, nu := m.B.Dims()
+	if substeps == 0 {
+		e, moments := exact.StateSpace{A: m.A, B: m.B}.Propagation(H, len(nodes)-1)
+		for j := range nodes {
+			sum := mat.NewDense(2, nu, nil)
+			for d, v := range derivatives(nodes, j) {
+				var term mat.Dense
+				term.Scale(v, moments[d])
+				sum.Add(sum, &term)
+			}
+			g = append(g, sum)
+		}
+		return e, g
+	}
+	h := H / float64(substeps)
+	eh, held := exact.StateSpace{A: m.A, B: m.B}.Propagation(h, 0)
+	for j := range nodes {
+		sum := mat.NewDense(2, nu, nil)
+		for n := range substeps {
+			var term mat.Dense
+			term.Scale(lagrange(nodes, j, (float64(n)+0.5)*h), held[0])
+			sum.Mul(eh, sum)
+			sum.Add(sum, &term)
+		}
+		g = append(g, sum)
+	}
+	e, _ = exact.StateSpace{A: m.A}.Propagation(H, 0)
+	return e, g
 }
 
 // lagrange is the polynomial that is 1 at node j and 0 at the others.
@@ -184,6 +242,124 @@ func lagrange(nodes []float64, j int, z float64) float64 {
 		}
 	}
 	return p
+}
+
+// derivatives gives those of lagrange at 0, order 0 first, from its expanded product.
+func derivatives(nodes []float64, j int) []float64 {
+	c := []float64{1}
+	for q, node := range nodes {
+		if q == j {
+			continue
+		}
+		scale := 1 / (nodes[j] - node)
+		c = append(c, 0)
+		for d := len(c) - 1; d >= 0; d-- {
+			c[d] *= -node * scale
+			if d > 0 {
+				c[d] += c[d-1] * scale
+			}
+		}
+	}
+	factorial := 1.0
+	for d := range c {
+		c[d] *= factorial
+		factorial *= float64(d + 1)
+	}
+	return c
+}
+
+// Eigenvalues gives those of a square matrix, largest magnitude first, of a
+// conjugate pair the one with positive imaginary part first.
+func Eigenvalues(m mat.Matrix) []complex128 {
+	var eig mat.Eigen
+	if !eig.Factorize(m, mat.EigenNone) {
+		panic("the eigenvalues cannot be computed")
+	}
+	values := eig.Values(nil)
+	slices.SortFunc(values, func(a, b complex128) int {
+		if x, y := cmplx.Abs(a), cmplx.Abs(b); math.Abs(x-y) > 1e-12*x {
+			return cmp.Compare(y, x)
+		}
+		return cmp.Compare(imag(b), imag(a))
+	})
+	return values
+}
+
+// Sizes that Fit goes by, relative to the largest of their kind: points that
+// have decayed below decayed are left out, since the solution of the interface
+// equation is good to about 1e-12 of the largest values seen; directions of the
+// delayed points below present are noise.
+const (
+	decayed = 1e-5
+	present = 1e-7
+)
+
+// Fit gives the eigenvalues that recorded states show, as Eigenvalues does:
+// those of the linear map that takes [x_N; x_{N−1}; …] of depth points to the
+// next, on the directions that occur (dynamic mode decomposition: P. J. Schmid,
+// J. Fluid Mech. 656 (2010), section 2.2; every pair of points has the same
+// weight). It is an error if the states do not reach far enough.
+func Fit(states [][4]float64, depth int) ([]complex128, error) {
+	// In comparable units: velocities in those that make both parts equally large.
+	var size [2]float64
+	for _, x := range states {
+		for c, v := range x {
+			size[c%2] = max(size[c%2], math.Abs(v))
+		}
+	}
+	var before, after [][]float64
+	largest := 0.0
+	delayed := func(n int) (z []float64) {
+		for j := range depth {
+			for c, v := range states[n-j] {
+				z = append(z, v/size[c%2])
+			}
+		}
+		return z
+	}
+	for n := depth - 1; n+1 < len(states); n++ {
+		a, b := delayed(n), delayed(n+1)
+		norm := mat.Norm(mat.NewVecDense(len(a), a), 2)
+		largest = max(largest, norm)
+		if !(norm > decayed*largest) {
+			break
+		}
+		for i := range a {
+			a[i] /= norm
+			b[i] /= norm
+		}
+		before, after = append(before, a), append(after, b)
+	}
+	if len(before) < 4*depth {
+		return nil, fmt.Errorf("%d pairs of points do not show %d eigenvalues", len(before), 4*depth)
+	}
+	columns := func(list [][]float64) *mat.Dense {
+		m := mat.NewDense(4*depth, len(list), nil)
+		for j, z := range list {
+			m.SetCol(j, z)
+		}
+		return m
+	}
+	var svd mat.SVD
+	if !svd.Factorize(columns(before), mat.SVDThin) {
+		return nil, fmt.Errorf("the directions of %d points cannot be computed", len(before))
+	}
+	sigma := svd.Values(nil)
+	rank := 0
+	for rank < len(sigma) && sigma[rank] > present*sigma[0] {
+		rank++
+	}
+	var u, v, reduced, right mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	reduced.Mul(u.Slice(0, 4*depth, 0, rank).T(), columns(after))
+	right.Mul(&reduced, v.Slice(0, len(before), 0, rank))
+	for j := range rank {
+		for i := range rank {
+			right.Set(i, j, right.At(i, j)/sigma[j])
+		}
+	}
+	return Eigenvalues(&right), nil
 }
 
 // GlobalError is the norm (36) of schweizer over positions and over velocities:
@@ -207,4 +383,21 @@ func GlobalError(o exact.TwoMass, times []float64, got [][4]float64) (position, 
 		sum[c] = num / den
 	}
 	return math.Sqrt(sum[0] + sum[2]), math.Sqrt(sum[1] + sum[3])
+}
+
+// Slope gives the exponent of H with which errors fall, by least squares of the
+// logarithms.
+func Slope(H, errors []float64) float64 {
+	var mx, my, sxy, sxx float64
+	n := float64(len(H))
+	for i := range H {
+		mx += math.Log(H[i]) / n
+		my += math.Log(errors[i]) / n
+	}
+	for i := range H {
+		dx := math.Log(H[i]) - mx
+		sxy += dx * (math.Log(errors[i]) - my)
+		sxx += dx * dx
+	}
+	return sxy / sxx
 }

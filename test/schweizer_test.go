@@ -1,0 +1,251 @@
+package test
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/test/oracle"
+)
+
+// methods gives the methods of schweizer with orders up to highest: 24 up to 3.
+func methods(highest int) []oracle.Scheme {
+	var out []oracle.Scheme
+	for _, decomposition := range []string{"ff", "fd", "dd"} {
+		for _, implicit := range []bool{false, true} {
+			for k := 0; k <= highest; k++ {
+				out = append(out, oracle.Scheme{Decomposition: decomposition, Implicit: implicit, Order: k})
+			}
+		}
+	}
+	return out
+}
+
+// schemeArgs gives the command line for an oscillator under a scheme.
+func schemeArgs(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps int) []string {
+	t.Helper()
+	args := append(twoMassArgs(t, o, s.Decomposition), "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(H*float64(steps)),
+		"--param", fmt.Sprintf("order=%d", s.Order))
+	switch {
+	case s.Implicit:
+		args = append(args, "--algorithm", "implicit")
+	case s.Sequence != nil:
+		names := []string{fmt.Sprintf("mass%d", s.Sequence[0]+1), fmt.Sprintf("mass%d", s.Sequence[1]+1)}
+		if s.Decomposition != "dd" {
+			names = append(names, "coupling")
+		}
+		args = append(args, "--algorithm", "gauss-seidel", "--param", "sequence="+strings.Join(names, ","))
+	}
+	if s.History && s.Order > 0 {
+		args = append(args, "--history", writeHistory(t, o, s.Order, H))
+	}
+	return args
+}
+
+// runScheme runs the FMUs under a scheme, through the command line.
+func runScheme(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps int) *outcome {
+	t.Helper()
+	out := complete(t, schemeArgs(t, o, s, H, steps)...)
+	if out.rows != steps+1 {
+		t.Fatalf("%d points, want %d", out.rows, steps+1)
+	}
+	return out
+}
+
+// The trajectories from the FMUs are those of the propagation matrices: three
+// decompositions, explicit (Jacobi and both sequences of Gauss–Seidel) and
+// implicit, up to k = 5, from a short start and with exact history, to 1e-10 of the
+// largest value of each state.
+func TestTwoMassPropagation(t *testing.T) {
+	const H, steps, tolerance = 1e-3, 1000, 1e-10
+	schemes := methods(5)
+	for _, s := range methods(3) {
+		if s.Implicit {
+			continue
+		}
+		for _, sequence := range [][]int{{0, 1}, {1, 0}} {
+			s.Sequence = sequence
+			schemes = append(schemes, s)
+		}
+	}
+	for _, s := range schemes {
+		for _, history := range []bool{false, true} {
+			if history && (s.Order == 0 || s.Sequence != nil) {
+				continue
+			}
+			s := s
+			s.History = history
+			t.Run(fmt.Sprintf("%v/history=%t", s, history), func(t *testing.T) {
+				t.Parallel()
+				want, radius := oracle.States(uneven, s, H, steps)
+				if radius >= 1 {
+					t.Fatalf("spectral radius %g: choose a stable case", radius)
+				}
+				got := runScheme(t, uneven, s, H, steps).states(t)
+				for c := range want[0] {
+					size, worst := 0.0, 0.0
+					for n := range want {
+						size = max(size, math.Abs(want[n][c]))
+						worst = max(worst, math.Abs(got[n][c]-want[n][c]))
+					}
+					if !(worst <= tolerance*size) {
+						t.Errorf("state %d is off by %.2g of its largest value, tolerance %g", c, worst/size, tolerance)
+					}
+				}
+			})
+		}
+	}
+}
+
+// orders gives the observed global orders between two step sizes, schweizer 3.2.
+func orders(t *testing.T, s oracle.Scheme, extra ...string) (position, velocity float64) {
+	t.Helper()
+	o := exact.DefaultTwoMass()
+	o.Start = [4]float64{1, 5, -0.5, 10}
+	var p, v []float64
+	H := []float64{6.25e-4, 3.125e-4}
+	for _, h := range H {
+		out := complete(t, append(schemeArgs(t, o, s, h, int(math.Round(0.5/h))), extra...)...)
+		ep, ev := oracle.GlobalError(o, out.column(t, "time"), out.states(t))
+		p, v = append(p, ep), append(v, ev)
+	}
+	return oracle.Slope(H, p), oracle.Slope(H, v)
+}
+
+// Global order k+1 with the exact history, within 0.1. A short start leaves one
+// error of its first step: H² explicit, where that step holds its inputs, H³
+// implicit, where it has degree 1.
+func TestTwoMassOrder(t *testing.T) {
+	for _, s := range methods(3) {
+		for _, history := range []bool{true, false} {
+			s := s
+			s.History = history
+			want := float64(s.Order + 1)
+			if !history {
+				want = min(want, 2)
+				if s.Implicit {
+					want = min(float64(s.Order+1), 3)
+				}
+			}
+			t.Run(fmt.Sprintf("%v/history=%t", s, history), func(t *testing.T) {
+				t.Parallel()
+				p, v := orders(t, s)
+				if math.Abs(p-want) > 0.1 || math.Abs(v-want) > 0.1 {
+					t.Errorf("orders %.3f of the positions and %.3f of the velocities, want %g", p, v, want)
+				}
+			})
+		}
+	}
+}
+
+// One macro step from the exact past is off by H^(k+3) in the positions and
+// H^(k+2) in the velocities (schweizer 3.2), within 0.1. The start lies between
+// the phases in which the leading term of the error vanishes.
+func TestTwoMassLocalOrder(t *testing.T) {
+	o := exact.DefaultTwoMass()
+	o.Start = [4]float64{0.6, -30, -0.4, 25}
+	for _, s := range methods(3) {
+		s.History = true
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			H := []float64{1e-3, 5e-4, 2.5e-4}
+			var p, v []float64
+			for _, h := range H {
+				got, want := runScheme(t, o, s, h, 1).states(t)[1], o.At(h)
+				p = append(p, math.Hypot(got[0]-want[0], got[2]-want[2]))
+				v = append(v, math.Hypot(got[1]-want[1], got[3]-want[3]))
+			}
+			k := float64(s.Order)
+			if a, b := oracle.Slope(H, p), oracle.Slope(H, v); !(math.Abs(a-k-3) <= 0.1 && math.Abs(b-k-2) <= 0.1) {
+				t.Errorf("local orders %.3f of the positions and %.3f of the velocities, want %g and %g", a, b, k+3, k+2)
+			}
+		})
+	}
+}
+
+// stabilityCase is an oscillator under one of the methods, with what its
+// propagation matrix says.
+type stabilityCase struct {
+	oscillator exact.TwoMass
+	scheme     oracle.Scheme
+	H          float64
+	dominant   complex128
+}
+
+// stabilityCases draws n of them with |ρ−1| > 1e-3, every method in turn,
+// stable and unstable ones in turn, three of four with 0.7 < ρ < 1.3, as far as
+// the method has such. Eigenvalues lie in the ranges of Figs. 5–10 of schweizer;
+// half of the oscillators are symmetric, the others have all ratios in 1/2…2.
+func stabilityCases(n int) []stabilityCase {
+	const patience = 200
+	random := rand.New(rand.NewPCG(24, 200))
+	ratio := func() float64 { return math.Pow(2, 2*random.Float64()-1) }
+	all := methods(3)
+	var out []stabilityCase
+	for draws := 0; len(out) < n; draws++ {
+		s, round := all[len(out)%len(all)], len(out)/len(all)
+		wide := 2.0
+		if s.Implicit {
+			wide = 10
+		}
+		H := math.Pow(10, -4+3*random.Float64())
+		p := oracle.Symmetric(-2*random.Float64()*random.Float64(), wide*random.Float64())
+		p.MacroStepH = H
+		if random.IntN(2) == 0 {
+			p.Mass, p.R21, p.I21, p.Rc, p.Ic = ratio(), ratio(), ratio(), ratio(), ratio()
+		}
+		o := p.TwoMass()
+		dominant := oracle.Eigenvalues(oracle.Propagation(o, s, H))[0]
+		rho := cmplx.Abs(dominant)
+		asked := (rho < 1) == (round%2 == 0) && (rho > 0.7 && rho < 1.3) == (round%4 < 3)
+		if math.Abs(rho-1) <= 1e-3 || !asked && draws < patience {
+			continue
+		}
+		for c := range o.Start {
+			o.Start[c] = 2*random.Float64() - 1
+			if c%2 == 1 {
+				o.Start[c] *= p.I / H
+			}
+		}
+		out = append(out, stabilityCase{o, s, H, dominant})
+		draws = 0
+	}
+	return out
+}
+
+// 200 seeded points are stable or not as their propagation matrices say, and for
+// 0.7 < ρ < 1.3 the dominant eigenvalue fitted from the recorded states is theirs
+// to 1e-3.
+func TestTwoMassStability(t *testing.T) {
+	const steps, tolerance = 80, 1e-3
+	for n, c := range stabilityCases(200) {
+		rho := cmplx.Abs(c.dominant)
+		t.Run(fmt.Sprintf("%d/%v/rho=%.4f", n, c.scheme, rho), func(t *testing.T) {
+			t.Parallel()
+			states := runScheme(t, c.oscillator, c.scheme, c.H, steps).states(t)
+			// The first steps have lower orders.
+			fit, err := oracle.Fit(states[c.scheme.Order:], c.scheme.Depth())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := cmplx.Abs(fit[0]); (got < 1) != (rho < 1) {
+				t.Errorf("%+v, H = %g: fitted spectral radius %.6f, matrix %.6f", c.oscillator, c.H, got, rho)
+			}
+			if rho <= 0.7 || rho >= 1.3 {
+				return
+			}
+			// Others can have the same magnitude.
+			near := math.Inf(1)
+			for _, e := range fit {
+				near = min(near, cmplx.Abs(e-c.dominant))
+			}
+			if off := math.Abs(cmplx.Abs(fit[0]) - rho); !(off <= tolerance && near <= tolerance) {
+				t.Errorf("%+v, H = %g: fitted eigenvalues %.6f, of the matrix %.6f", c.oscillator, c.H, fit, c.dominant)
+			}
+		})
+	}
+}
