@@ -20,6 +20,16 @@ var units = []struct{ name, base string }{
 	{"m/s", `m="1" s="-1"`},
 	{"m/s2", `m="1" s="-2"`},
 	{"s", `s="1"`},
+	{"1/s", `s="-1"`},
+	{"rad", `rad="1"`},
+	{"rad/s", `rad="1" s="-1"`},
+	{"rad/s2", `rad="1" s="-2"`},
+	{"m2", `m="2"`},
+	{"kg/m3", `kg="1" m="-3"`},
+	{"Pa", `kg="1" m="-1" s="-2"`},
+	{"Pa/s", `kg="1" m="-1" s="-3"`},
+	{"1/Pa", `kg="-1" m="1" s="2"`},
+	{"1/Pa2", `kg="-2" m="2" s="4"`},
 }
 
 // visible are the variables that modelDescription.xml lists: a black box shows

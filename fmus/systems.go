@@ -26,7 +26,7 @@ var documents embed.FS
 //     steps of 1 ms, parameters of section 3.2, released from x = 1 m of mass 1.
 func Systems() []string {
 	return []string{"quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd",
-		"energy-oscillator"}
+		"energy-oscillator", "energy-star-3", "energy-star-5", "sqrt-oscillator", "quadratic-oscillator", "pendula", "crane"}
 }
 
 // SystemDocument gives SystemStructure.ssd of an example system.
