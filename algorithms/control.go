@@ -83,7 +83,7 @@ func (s *stepControl) passes(e errorNorms) bool {
 
 // conclude decides what is next. hist holds the points with the end of the step
 // in front if it stands; entries are the coupling inputs with weights w at the
-// newest point. The error names the smallest step size.
+// newest point. The error says that no smaller step is left, and what to do.
 func (s *stepControl) conclude(o attemptOutcome, hist history, entries []int, w, scratch []float64) (decision, error) {
 	stands := o.result == stepAccepted || o.result == stepUnjudged
 	if stands {
@@ -99,6 +99,10 @@ func (s *stepControl) conclude(o attemptOutcome, hist history, entries []int, w,
 	}
 	norms := func(j int) float64 { return hist.scaledDerivative(j, o.H, entries, w, scratch) }
 	next := decision{o.order, o.H}
+	if s.config.FixedStep && o.result == notConverged {
+		return next, fmt.Errorf("the corrector did not converge in a step of %.3g s, and control.step=fixed leaves no smaller one: "+
+			"choose a smaller step size or control.step=variable, loosen solver.tolerance, or choose another solver.kind", o.H)
+	}
 	if !s.config.FixedOrder && o.result != stepUnjudged && o.result != stepDiscarded {
 		next.order = s.chooseOrder(o.order, hist, norms)
 	}
@@ -127,7 +131,8 @@ func (s *stepControl) conclude(o attemptOutcome, hist history, entries []int, w,
 	if next.H < o.H {
 		s.successes = 0
 	}
-	if next.H <= s.config.HMin {
+	// A step that keeps its size, because it is not judged or good enough, goes on.
+	if next.H < o.H && next.H <= s.config.HMin {
 		return next, fmt.Errorf("the step size fell to %.3g s, not above control.h-min=%g: loosen control.rtol or control.atol, choose another error estimate, "+
 			"or look for a jump in the system at this time", next.H, s.config.HMin)
 	}
@@ -172,7 +177,7 @@ func (s *stepControl) ratio(o attemptOutcome, order int, hist history, entries [
 		if !hist.holds(order + 1) {
 			return 1
 		}
-		e := hist.aPriori(order, o.H, entries, w, scratch)
+		e := orInf(hist.aPriori(order, o.H, entries, w, scratch))
 		return math.Pow(s.config.Safety*e, -1/float64(order+1))
 	}
 	r := math.Inf(1)

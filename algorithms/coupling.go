@@ -113,6 +113,7 @@ var (
 	_ master.DeliveryReporter    = (*Coupling)(nil)
 	_ master.InputDerivativeUser = (*Coupling)(nil)
 	_ master.RollbackUser        = (*Coupling)(nil)
+	_ master.DerivativeUser      = (*Coupling)(nil)
 	_ master.StepSizer           = (*Coupling)(nil)
 	_ master.Monitoring          = (*Coupling)(nil)
 	_ master.LoopSolver          = (*Coupling)(nil)
@@ -235,6 +236,14 @@ func (c *Coupling) NeedsRollback(s *master.System) []int {
 	}
 	if i, ok := c.scheme.(*implicit); ok {
 		return i.needsRollback(s)
+	}
+	return nil
+}
+
+// NeedsDerivatives gives the subsystems whose directional derivatives are used.
+func (c *Coupling) NeedsDerivatives(s *master.System) []int {
+	if i, ok := c.scheme.(*implicit); ok {
+		return i.needsDerivatives(s)
 	}
 	return nil
 }

@@ -36,8 +36,12 @@ const (
 	largestPart = 10
 )
 
-// leastIndicator keeps the controller finite where a step has no error at all.
-const leastIndicator = 1e-12
+// Bounds of the indicator keep the controller finite where a step has no error
+// at all, and where it has more than a number holds.
+const (
+	leastIndicator   = 1e-12
+	largestIndicator = 1e12
+)
 
 func (c *indicatorControl) check(s *master.System) error { return c.quality.check(s) }
 func (c *indicatorControl) repeats() bool                { return false }
@@ -83,10 +87,10 @@ func (c *indicatorControl) next(H float64, order int) float64 {
 	if math.IsNaN(c.now) {
 		return H
 	}
-	now := max(c.now, leastIndicator)
+	now := min(max(c.now, leastIndicator), largestIndicator)
 	before := now
 	if !math.IsNaN(c.before) {
-		before = max(c.before, leastIndicator)
+		before = min(max(c.before, leastIndicator), largestIndicator)
 	}
 	kI, kP := 0.3/float64(order+c.gain), 0.4/float64(order+c.gain)
 	ratio := c.config.Safety * math.Pow(now, -kI-kP) * math.Pow(before, kP)
@@ -164,9 +168,7 @@ func (p *predictorCorrector) measure(x *master.Exec, t, H float64, degree int) f
 			predicted += float64(w[0][j] * p.values[j][i])
 		}
 		e := math.Abs(x.Y[y]-predicted) / (p.tol[i] * (1 + p.r[i]*max(math.Abs(x.Y[y]), math.Abs(predicted))))
-		if !(e <= worst) {
-			worst = e
-		}
+		worst = max(worst, orInf(e))
 	}
 	return worst
 }

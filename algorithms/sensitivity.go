@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -41,6 +42,24 @@ func lacksModel(sys *master.System, i int) string {
 		return "it exposes no continuous states with their derivatives (ModelStructure/Derivatives), which newton-los needs"
 	}
 	return ""
+}
+
+// needsDerivatives gives the subsystems whose sensitivities are taken from
+// directional derivatives: the iterated ones on loops, and what is stepped late
+// among them.
+func (s *implicit) needsDerivatives(sys *master.System) []int {
+	var out []int
+	if s.config.Kind == NewtonLOS {
+		for _, b := range sys.Blocks() {
+			for _, i := range b.Members {
+				if b.Cyclic && len(sys.Infos[i].In) > 0 && s.iterates(sys, i) {
+					out = append(out, i)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func (b *block) prepareModels(x *master.Exec) error {

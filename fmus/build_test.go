@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/xml"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,7 +150,10 @@ type ssd struct {
 				}
 			} `xml:"Connectors>Connector"`
 			Parameters []struct {
-				Name string `xml:"name,attr"`
+				Name          string `xml:"name,attr"`
+				Real, Integer struct {
+					Value float64 `xml:"value,attr"`
+				}
 			} `xml:"ParameterBindings>ParameterBinding>ParameterValues>ParameterSet>Parameters>Parameter"`
 		} `xml:"Elements>Component"`
 		Connections []struct {
@@ -191,62 +196,155 @@ func TestSystems(t *testing.T) {
 			if err := xml.Unmarshal(document, &s); err != nil {
 				t.Fatal(err)
 			}
-			if s.Name != name || s.Experiment.Stop <= 0 || s.Experiment.Settings.Step != 1e-3 || s.Experiment.Settings.Version != "1" {
+			step := map[string]float64{"contact-oscillator": 1e-5}[name]
+			if step == 0 {
+				step = 1e-3
+			}
+			if s.Name != name || s.Experiment.Stop <= 0 || s.Experiment.Settings.Step != step || s.Experiment.Settings.Version != "1" {
 				t.Errorf("name %q, experiment %+v", s.Name, s.Experiment)
 			}
-			units := map[string]bool{"": true}
-			for _, u := range s.Units {
-				units[u.Name] = true
-			}
-			kind, driven := map[string]string{}, map[string]int{}
-			for _, c := range s.System.Components {
-				fmu := strings.TrimSuffix(strings.TrimPrefix(c.Source, "resources/"), ".fmu")
-				if !bytes.Equal(entry(t, path, c.Source), mustRead(t, filepath.Join(work, fmu+".fmu"))) {
-					t.Errorf("%s is another FMU than Build gives", c.Source)
-				}
-				l := load(t, fmu)
-				for _, x := range c.Connectors {
-					v, there := l.variables[x.Name]
-					if !there || v.Causality != x.Kind || v.Real == nil || v.Real.Unit != x.Real.Unit || !units[x.Real.Unit] {
-						t.Errorf("connector %s.%s (%s, %q) does not fit %+v", c.Name, x.Name, x.Kind, x.Real.Unit, v)
-					}
-					kind[c.Name+"."+x.Name] = x.Kind
-				}
-				for _, p := range c.Parameters {
-					if l.variables[p.Name].Causality != "parameter" {
-						t.Errorf("%s.%s is no parameter", c.Name, p.Name)
-					}
-				}
-			}
-			for _, c := range s.System.Connections {
-				from, to := c.StartElement+"."+c.StartConnector, c.EndElement+"."+c.EndConnector
-				if kind[from] != "output" || kind[to] != "input" {
-					t.Errorf("connection from %s to %s", from, to)
-				}
-				driven[to]++
-			}
-			for c, k := range kind {
-				if k == "input" && driven[c] != 1 {
-					t.Errorf("%s is driven %d times", c, driven[c])
-				}
-			}
+			fits(t, path, s)
 		})
+	}
+}
+
+// fits checks that the components of a system are FMUs of ours and that what it
+// names of them is there; path is that of its archive, "" if there is none.
+func fits(t *testing.T, path string, s ssd) {
+	t.Helper()
+	units := map[string]bool{"": true}
+	for _, u := range s.Units {
+		units[u.Name] = true
+	}
+	kind, driven := map[string]string{}, map[string]int{}
+	for _, c := range s.System.Components {
+		fmu := strings.TrimSuffix(strings.TrimPrefix(c.Source, "resources/"), ".fmu")
+		if path != "" && !bytes.Equal(entry(t, path, c.Source), mustRead(t, filepath.Join(work, fmu+".fmu"))) {
+			t.Errorf("%s is another FMU than Build gives", c.Source)
+		}
+		l := load(t, fmu)
+		for _, x := range c.Connectors {
+			v, there := l.variables[x.Name]
+			if !there || v.Causality != x.Kind || v.Real == nil || v.Real.Unit != x.Real.Unit || !units[x.Real.Unit] {
+				t.Errorf("connector %s.%s (%s, %q) does not fit %+v", c.Name, x.Name, x.Kind, x.Real.Unit, v)
+			}
+			kind[c.Name+"."+x.Name] = x.Kind
+		}
+		for _, p := range c.Parameters {
+			if l.variables[p.Name].Causality != "parameter" {
+				t.Errorf("%s.%s is no parameter", c.Name, p.Name)
+			}
+		}
+	}
+	for _, c := range s.System.Connections {
+		from, to := c.StartElement+"."+c.StartConnector, c.EndElement+"."+c.EndConnector
+		if kind[from] != "output" || kind[to] != "input" {
+			t.Errorf("connection from %s to %s", from, to)
+		}
+		driven[to]++
+	}
+	for c, k := range kind {
+		if k == "input" && driven[c] != 1 {
+			t.Errorf("%s is driven %d times", c, driven[c])
+		}
+	}
+}
+
+// Chains of all shapes: sizes, numbers, grounds, and parameters in all of them.
+func TestChains(t *testing.T) {
+	for i, c := range []struct {
+		chain Chain
+		sizes []int
+	}{
+		{Chain{Masses: 20, Subsystems: 4}, []int{5, 5, 5, 5}},
+		{Chain{Masses: 11, Subsystems: 3, Set: map[string]float64{"d": 1e5, "seed": 7}}, []int{4, 4, 3}},
+		{Chain{Masses: 30, Subsystems: 4, Ends: 5}, []int{5, 10, 10, 5}},
+		{Chain{Masses: 3, Subsystems: 1}, []int{3}},
+	} {
+		document, err := ChainDocument(c.chain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := ""
+		if i == 0 { // the archive is the same for all
+			if path, err = WriteChain(t.TempDir(), c.chain); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(entry(t, path, "SystemStructure.ssd"), document) {
+				t.Error("ChainDocument differs from the archive")
+			}
+		}
+		var s ssd
+		if err := xml.Unmarshal(document, &s); err != nil {
+			t.Fatal(err)
+		}
+		fits(t, path, s)
+		number, pieces := 1, 0
+		for _, x := range s.System.Components {
+			got := map[string]float64{}
+			for _, p := range x.Parameters {
+				got[p.Name] = p.Real.Value + p.Integer.Value
+			}
+			want := map[string]float64{"c_c": 1e7, "d_c": 1e4, "C_c": 1e14, "D_c": 1e2}
+			if d, given := c.chain.Set["d"]; given {
+				want["d_c"] = d
+			}
+			if x.Name[0] == 's' {
+				want = map[string]float64{"masses": float64(c.sizes[pieces]), "number": float64(number), "total": float64(c.chain.Masses)}
+				maps.Copy(want, c.chain.Set)
+				if pieces == 0 {
+					want["ground_left"] = 1
+				}
+				number += c.sizes[pieces]
+				if pieces++; pieces == len(c.sizes) {
+					want["ground_right"] = 1
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%+v: %s has %v, want %v", c.chain, x.Name, got, want)
+			}
+		}
+		if pieces != len(c.sizes) {
+			t.Errorf("%+v: %d subsystems", c.chain, pieces)
+		}
+	}
+	for text, c := range map[string]Chain{
+		"at least one":                     {Masses: 5},
+		"do not make 3 subsystems":         {Masses: 5, Subsystems: 3},
+		"5 at each end":                    {Masses: 12, Subsystems: 4, Ends: 5},
+		"needs at least 3":                 {Masses: 12, Subsystems: 2, Ends: 5},
+		"1 at each end":                    {Masses: 12, Subsystems: 3, Ends: 1},
+		`no parameter "masses"`:            {Masses: 12, Subsystems: 3, Set: map[string]float64{"masses": 4}},
+		`no parameter "q"; it has m, c, d`: {Masses: 12, Subsystems: 3, Set: map[string]float64{"q": 4}},
+		"whole number of at least 0":       {Masses: 12, Subsystems: 3, Set: map[string]float64{"seed": 1.5}},
+		"not a finite number":              {Masses: 12, Subsystems: 3, Set: map[string]float64{"c": math.NaN()}},
+	} {
+		if _, err := WriteChain(t.TempDir(), c); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%+v: %v, want %q in it", c, err, text)
+		}
 	}
 }
 
 // What others build on: names of components' parameters and variables.
 func TestPublicNames(t *testing.T) {
 	for fmu, names := range map[string]string{
-		"quarter_chassis_a": "F_c v_c z_c m_c",
-		"quarter_wheel_a":   "v_c F_c v_w z_w z_c m_w k_w z_road k_c d_c n_d micro_steps",
-		"quarter_chassis_b": "v_w F_c v_c z_c z_w m_c k_c d_c n_d micro_steps",
-		"quarter_wheel_b":   "F_c v_w z_w m_w k_w z_road micro_steps",
-		"mass_force":        "F x v m c d x0 v0",
-		"mass_displacement": "x_other v_other x v m c d x0 v0 c_c d_c",
-		"coupling":          "x1 v1 x2 v2 F c_c d_c",
-		"polynomial":        "u y a b c d",
-		"linear":            "A[1,1] A[8,8] B[8,4] C[4,8] D[4,4] x0[8] u[4] y[4] x[8] der(x[8])",
-		"blackbox":          "A[1,1] A[8,8] B[8,4] C[4,8] D[4,4] x0[8] u[4] y[4]",
+		"quarter_chassis_a":  "F_c v_c z_c m_c",
+		"quarter_wheel_a":    "v_c F_c v_w z_w z_c m_w k_w z_road k_c d_c n_d micro_steps",
+		"quarter_chassis_b":  "v_w F_c v_c z_c z_w m_c k_c d_c n_d micro_steps",
+		"quarter_wheel_b":    "F_c v_w z_w m_w k_w z_road micro_steps",
+		"mass_force":         "F x v m c d x0 v0",
+		"mass_displacement":  "x_other v_other x v m c d x0 v0 c_c d_c",
+		"coupling":           "x1 v1 x2 v2 F c_c d_c",
+		"polynomial":         "u y a b c d",
+		"oscillator_coupled": "x_other v_other x v f m k c x0 v0 k_c c_c n_k n_c micro_steps",
+		"oscillator_driven":  "f x v m k c x0 v0 n_k n_c micro_steps",
+		"oscillator_hub":     "f[1] f[4] x v m k c x0 v0 n_k n_c micro_steps",
+		"pendulum_coupled":   "x_other y_other v_x_other v_y_other x y v_x v_y f_x f_y m l x_pin theta0 k_c c_c l_c micro_steps",
+		"pendulum_driven":    "f_x f_y x y v_x v_y m l x_pin theta0 micro_steps",
+		"crane_mechanics":    "f s_c v_c theta1 theta2 omega1 omega2 micro_steps",
+		"crane_hydraulics":   "s_c v_c f gamma p1 p2 gamma0 amplitude frequency micro_steps",
+		"linear":             "A[1,1] A[8,8] B[8,4] C[4,8] D[4,4] x0[8] u[4] y[4] x[8] der(x[8])",
+		"blackbox":           "A[1,1] A[8,8] B[8,4] C[4,8] D[4,4] x0[8] u[4] y[4]",
 	} {
 		l := load(t, fmu)
 		for _, n := range strings.Fields(names) {

@@ -46,7 +46,7 @@ func contactMass() *model {
 }
 
 func couplingCubic() *model {
-	return &model{name: "coupling_cubic", sources: []string{"coupling_cubic.c"}, outputOrder: 1, stop: 0.2, step: 1e-5,
+	return &model{name: "coupling_cubic", sources: []string{"coupling_cubic.c"}, outputOrder: 1, stop: 0.2, step: 1e-6,
 		stateless:   true,
 		description: "Nonlinear spring and damper between two masses without a state, F = c_c s + d_c r + C_c s^3 + D_c r^3, s = x2 - x1, r = v2 - v1",
 		variables: []variable{

@@ -56,6 +56,15 @@ type RollbackUser interface {
 	NeedsRollback(*System) []int
 }
 
+// DerivativeUser is an algorithm that relies on directional derivatives
+// (DirectionalDeriver, Linearizer). They are verified before its Init, where the
+// subsystem can do that (DerivativeVerifier); a wrong one ends the run.
+type DerivativeUser interface {
+	// NeedsDerivatives gives the subsystems whose derivatives are used. It is
+	// asked after Check.
+	NeedsDerivatives(*System) []int
+}
+
 // StepSizer is an algorithm that chooses the sizes of the macro steps, by
 // Trial.Next.
 type StepSizer interface {

@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -33,6 +34,15 @@ type initializer struct {
 	before []float64 // scratch
 	// declared marks the ports on loops that are closed by declared dependencies.
 	declared []bool
+	// Directional derivatives: the inputs by which they were compared with
+	// differences, and the subsystems whose are not used.
+	compared   map[int]bool
+	distrusted map[int]bool
+	notes      []string // what is wrong with them
+
+	seen  []*evaluation // the last one of each subsystem
+	leaks leaks
+	freed map[int]bool // outputs that were found to depend on nothing they deny, or not to be functions
 }
 
 // enter brings every subsystem to its initialisation mode.
@@ -58,8 +68,26 @@ func (n *initializer) failed(i int, err error) error {
 	return &StepError{Subsystem: n.x.Sys.Infos[i].Name, Source: n.x.Sys.Infos[i].Source, T: n.t, Reached: n.t, Err: err, Initialize: true}
 }
 
-// solve makes inputs and outputs consistent.
+// solve makes inputs and outputs consistent, and begins again with what it
+// learns about their order.
 func (n *initializer) solve(ctx context.Context) error {
+	n.seen, n.freed = make([]*evaluation, len(n.x.Sys.Subsystems)), map[int]bool{}
+	for {
+		known := len(n.leaks)
+		n.report = nil
+		err := n.pass(ctx)
+		var dead *StepError
+		if len(n.leaks) == known || errors.As(err, &dead) || ctx.Err() != nil {
+			return err
+		}
+		for _, l := range n.leaks[known:] {
+			n.g.add(l.sub, l.in, l.out)
+		}
+	}
+}
+
+// pass makes inputs and outputs consistent by the order that is known.
+func (n *initializer) pass(ctx context.Context) error {
 	x := n.x
 	n.dirty = make([]bool, len(x.Sys.Subsystems))
 	// The start values are the first guess for what is connected, too.
@@ -130,6 +158,14 @@ func (n *initializer) apply(i int) error {
 // seems to give.
 func (n *initializer) applyStaged(i int) error {
 	n.dirty[i] = false
+	if err := n.call(i); err != nil {
+		return err
+	}
+	return n.observe(i)
+}
+
+// call sets the inputs of a subsystem and reads its outputs.
+func (n *initializer) call(i int) error {
 	if err := n.x.Stage(i); err != nil {
 		return n.failed(i, err)
 	}
@@ -260,7 +296,34 @@ sweeps:
 			return "", err
 		}
 	}
+	how, err = n.newton(l)
+	var dead *StepError
+	if err == nil || errors.As(err, &dead) || !n.distrust(l) {
+		return how, err
+	}
+	// Derivatives that are right where they were compared may be wrong elsewhere.
+	n.put(l, start)
+	if err := n.applyAll(l); err != nil {
+		return "", err
+	}
 	return n.newton(l)
+}
+
+// distrust makes the loop be solved by differences only; false: it was.
+func (n *initializer) distrust(l *initLoop) (news bool) {
+	for _, k := range l.inputs {
+		sub := owner(n.x.Sys.InAt, k)
+		if _, analytic := n.deriver(sub); analytic {
+			n.distrusted[sub], news = true, true
+		}
+	}
+	return news
+}
+
+// deriver gives the directional derivatives of a subsystem, if they are used.
+func (n *initializer) deriver(sub int) (DirectionalDeriver, bool) {
+	d, ok := As[DirectionalDeriver](n.x.Sys.Subsystems[sub])
+	return d, ok && n.x.Sys.Infos[sub].Caps.DirectionalDerivative && !n.distrusted[sub]
 }
 
 // put sets the inputs of a loop.
@@ -292,11 +355,7 @@ func (n *initializer) residual(l *initLoop) (worst float64, at int) {
 // scale is the magnitude of input k.
 func (n *initializer) scale(k int) float64 {
 	sub := owner(n.x.Sys.InAt, k)
-	nominal := math.Abs(n.x.Sys.Infos[sub].In[k-n.x.Sys.InAt[sub]].Nominal)
-	if nominal == 0 {
-		nominal = 1
-	}
-	return max(nominal, math.Abs(n.x.U[k]))
+	return max(n.x.Sys.Infos[sub].In[k-n.x.Sys.InAt[sub]].Magnitude(), math.Abs(n.x.U[k]))
 }
 
 func (n *initializer) applyAll(l *initLoop) error {
@@ -343,14 +402,25 @@ func (n *initializer) newton(l *initLoop) (string, error) {
 		for r, k := range l.inputs {
 			base[r], weights[r] = x.U[k], n.scale(k)
 		}
-		if err := n.jacobian(l, jac); err != nil {
-			return "", err
+		why := n.broken(l)
+		if why == "" {
+			var err error
+			if why, err = n.jacobian(l, jac); err != nil {
+				return "", err
+			}
 		}
-		length, ok := solve(step)
+		length, ok := math.Inf(1), false
+		if why == "" {
+			length, ok = solve(step)
+		}
 		if !ok {
-			// The start may be a singular point by chance, as 0 often is. A
-			// linear loop is singular everywhere.
+			// The start may be a singular point by chance, as 0 often is, or one
+			// where a function has no value. A linear loop is singular everywhere.
 			if nudges == initNudges {
+				if why != "" {
+					return "", fmt.Errorf("initialisation: the algebraic loop %s is not solved: %s; "+
+						"set start values at which all outputs on the loop are finite, or cut the loop", l.name(), why)
+				}
 				return "", fmt.Errorf("initialisation: the algebraic loop %s has no unique solution (its Jacobian is singular); "+
 					"give one of its inputs a value from outside, or cut the loop", l.name())
 			}
@@ -399,48 +469,166 @@ func (n *initializer) newton(l *initLoop) (string, error) {
 	return fmt.Sprintf("solved by Newton in %d iterations, residual %.1e", iterations, worst), nil
 }
 
+// broken names a value on the loop that is no finite number, "" if there is none.
+func (n *initializer) broken(l *initLoop) string {
+	s := n.x.Sys
+	for _, k := range l.inputs {
+		if v := l.trial[k]; v-v != 0 {
+			src := s.source[k]
+			if y := n.x.Y[src]; y-y != 0 {
+				return fmt.Sprintf("%s: the output %s is %s", s.Infos[owner(s.OutAt, src)], s.OutName(src), notFinite(y))
+			}
+			return fmt.Sprintf("%s: the input %s would be %s", s.Infos[owner(s.InAt, k)], s.InName(k), notFinite(v))
+		}
+	}
+	return ""
+}
+
 // jacobian puts ∂(u − L y(u))/∂u over the loop's inputs into jac, row-major:
 // by directional derivatives where the subsystem has them, else by differences.
-func (n *initializer) jacobian(l *initLoop, jac []float64) error {
-	x, s := n.x, n.x.Sys
+// why names an entry that is no finite number, "" if all are.
+func (n *initializer) jacobian(l *initLoop, jac []float64) (why string, err error) {
+	s := n.x.Sys
 	m := len(l.inputs)
 	clear(jac)
 	var dy []float64
 	for col, k := range l.inputs {
 		jac[col*m+col] = 1
 		sub := owner(s.InAt, k)
-		out := x.Out(sub)
-		dy = append(dy[:0], out...)
-		deriver, analytic := As[DirectionalDeriver](s.Subsystems[sub])
-		if analytic && s.Infos[sub].Caps.DirectionalDerivative {
-			du := make([]float64, len(s.Infos[sub].In))
-			du[k-s.InAt[sub]] = 1
-			if err := x.crew.on(sub, func() error { return deriver.DirectionalDerivative(du, dy) }); err != nil {
-				return n.failed(sub, err)
+		dy = append(dy[:0], n.x.Out(sub)...)
+		var fed []int // outputs of the subsystem that feed the loop
+		for _, r := range l.inputs {
+			if src := s.source[r]; src >= s.OutAt[sub] && src < s.OutAt[sub+1] {
+				fed = append(fed, src-s.OutAt[sub])
 			}
-		} else {
-			u := x.U[k]
-			delta := math.Sqrt(0x1p-52) * n.scale(k)
-			x.U[k] = u + delta
-			err := n.apply(sub)
-			for j := range dy {
-				dy[j] = (out[j] - dy[j]) / (x.U[k] - u)
-			}
-			x.U[k] = u
-			if err != nil {
-				return err
-			}
-			if err := n.apply(sub); err != nil {
-				return err
+		}
+		told, err := n.derivatives(k, fed, dy)
+		if err != nil {
+			return "", err
+		}
+		if !told {
+			if err := n.differences(k, initPerturbation, fed, dy); err != nil {
+				return "", err
 			}
 		}
 		for row, r := range l.inputs {
-			if src := s.source[r]; src >= s.OutAt[sub] && src < s.OutAt[sub+1] {
-				jac[row*m+col] -= s.gain[r] * dy[src-s.OutAt[sub]]
+			src := s.source[r]
+			if src < s.OutAt[sub] || src >= s.OutAt[sub+1] {
+				continue
 			}
+			v := dy[src-s.OutAt[sub]]
+			if v-v != 0 {
+				return fmt.Sprintf("%s: the derivative of %s by %s is %s", s.Infos[sub], s.OutName(src), s.InName(k), notFinite(v)), nil
+			}
+			jac[row*m+col] -= s.gain[r] * v
 		}
 	}
-	return nil
+	return "", nil
+}
+
+// derivatives puts the directional derivatives by input k into dy, over the
+// outputs of its subsystem. The first time they are compared with differences,
+// since claims are often wrong: what is not true is told, and not used again.
+func (n *initializer) derivatives(k int, fed []int, dy []float64) (told bool, err error) {
+	s := n.x.Sys
+	sub := owner(s.InAt, k)
+	deriver, ok := n.deriver(sub)
+	if !ok {
+		return false, nil
+	}
+	du := make([]float64, len(s.Infos[sub].In))
+	du[k-s.InAt[sub]] = 1
+	n.x.touch(sub)
+	err = n.x.crew.on(sub, func() error { return deriver.DirectionalDerivative(du, dy) })
+	lie := ""
+	switch {
+	case errors.Is(err, ErrCapability):
+		lie = err.Error()
+	case err != nil:
+		return false, n.failed(sub, err)
+	case n.compared[k]:
+		return true, nil
+	default:
+		n.compared[k] = true
+		if lie, err = n.compare(k, fed, dy); err != nil || lie == "" {
+			return true, err
+		}
+	}
+	n.distrusted[sub] = true
+	n.notes = append(n.notes, fmt.Sprintf("%s: initialisation: %s; differences are taken instead", s.Infos[sub], lie))
+	return false, nil
+}
+
+// longerWays are what differences are taken over, in magnitudes of an input,
+// where a derivative is not that over initPerturbation.
+var longerWays = []float64{1e-6, 1e-4, 1e-2}
+
+const initPerturbation = 0x1p-26 // √ε
+
+// compare compares derivatives by input k with differences, for the outputs fed
+// of its subsystem, and says what is wrong; "" = nothing.
+func (n *initializer) compare(k int, fed []int, dy []float64) (lie string, err error) {
+	s := n.x.Sys
+	sub := owner(s.InAt, k)
+	suspect := map[int]bool{}
+	for _, o := range fed {
+		suspect[o] = true
+	}
+	found := make([][]float64, len(dy)) // by output
+	floor := func(o int) float64 {
+		return SmallSlope * max(s.Infos[sub].Out[o].Magnitude(), math.Abs(n.x.Out(sub)[o])) / n.scale(k)
+	}
+	d := make([]float64, len(dy))
+	for _, way := range append([]float64{initPerturbation}, longerWays...) {
+		if err := n.differences(k, way, fed, d); err != nil {
+			return "", err
+		}
+		for o := range suspect {
+			if found[o] = append(found[o], d[o]); SlopesAgree(dy[o], d[o], floor(o)) {
+				delete(suspect, o)
+			}
+		}
+		if len(suspect) == 0 {
+			return "", nil
+		}
+	}
+	for _, o := range fed { // in order
+		if !suspect[o] {
+			continue
+		}
+		if truth, wrong := WrongSlope(dy[o], found[o], floor(o)); wrong {
+			return fmt.Sprintf("the directional derivative of %s by %s is %.6g, and differences give %.6g",
+				s.OutName(s.OutAt[sub]+o), s.InName(k), dy[o], truth), nil
+		}
+	}
+	return "", nil
+}
+
+// differences puts (y(u + δ e_k) − y(u))/δ into dy, over the outputs of the
+// subsystem of input k, for δ = way times its magnitude; where one of the outputs
+// fed is not finite, for −δ. Inputs and outputs are afterwards what they were.
+func (n *initializer) differences(k int, way float64, fed []int, dy []float64) error {
+	x := n.x
+	sub := owner(x.Sys.InAt, k)
+	out, u := x.Out(sub), x.U[k]
+	before := slices.Clone(out)
+	delta := way * n.scale(k)
+	for range 2 {
+		x.U[k] = u + delta
+		err := n.apply(sub)
+		for j := range dy {
+			dy[j] = (out[j] - before[j]) / (x.U[k] - u)
+		}
+		x.U[k] = u
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(fed, func(o int) bool { return dy[o]-dy[o] != 0 }) {
+			break
+		}
+		delta = -delta
+	}
+	return n.apply(sub)
 }
 
 // solveDense solves A x = b in place by elimination with row pivoting; A is

@@ -32,6 +32,9 @@ type Result struct {
 	// Replay holds, by the name of the subsystem, what the test of the rollback
 	// gave; it has entries only if the run relies on rollback.
 	Replay map[string]Replay
+	// Slopes holds, by the name of the subsystem, what the test of the directional
+	// derivatives gave; it has entries only if the algorithm relies on them.
+	Slopes map[string]SlopeTest
 	Loops  []Loop
 }
 

@@ -46,7 +46,13 @@ type Options struct {
 	Signals     Signals         // inputs from outside; nil = none
 	Past        []PastOutputs   // communication points before Start, oldest first
 	Observe     func(Progress)
-	Logger      *slog.Logger // nil = discard
+	// Tidy is asked a few times a second, and before the subsystems are ended, to
+	// put back what they changed around them; what it gives goes to the warnings.
+	Tidy func() []string
+	// Strict makes an error of what a subsystem claims and does not hold, where
+	// the run could go on with a warning.
+	Strict bool
+	Logger *slog.Logger // nil = discard
 }
 
 // PastOutputs holds y [ny] at a communication point before the start; entries
@@ -377,7 +383,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	}
 	r.started = true
 	n := initializer{x: r.x, t: r.t, g: r.sys.portGraph(initStep, false), modes: make([]Initializer, len(r.sys.Subsystems)),
-		declared: r.sys.onDeclaredLoop(initStep)}
+		declared: r.sys.onDeclaredLoop(initStep), compared: map[int]bool{}, distrusted: map[int]bool{}}
 	e := Experiment{Start: r.opt.Start, Stop: r.opt.Stop, Tolerance: r.opt.Tolerance, HasTol: r.opt.Tolerance > 0,
 		StopKnown: r.want == 0 && r.grid.bounded()}
 	if user, ok := r.alg.(InputDerivativeUser); ok {
@@ -386,10 +392,13 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	if err := n.enter(ctx, e); err != nil {
 		return r.fail(err)
 	}
-	if err := n.solve(ctx); err != nil {
+	err = n.solve(ctx)
+	if lie := r.tellLies(&n); err == nil {
+		err = lie
+	}
+	if err != nil {
 		return r.fail(err)
 	}
-	r.loops = append(n.report, r.sys.Loops...)
 	for i, mode := range n.modes {
 		r.x.touch(i)
 		if mode == nil {
@@ -414,6 +423,14 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	if err := r.verifyRollback(ctx, e); err != nil {
 		return r.fail(err)
 	}
+	loops, err := r.verifyFeedthrough(ctx, e)
+	if err != nil {
+		return r.fail(err)
+	}
+	r.loops = append(n.report, loops...)
+	if err := r.verifyDerivatives(ctx, e); err != nil {
+		return r.fail(err)
+	}
 	if err := r.takePast(); err != nil {
 		return r.fail(err)
 	}
@@ -425,7 +442,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	}
 	if solver, ok := r.alg.(LoopSolver); ok {
 		treatment := solver.LoopTreatment()
-		for i := len(r.loops) - len(r.sys.Loops); i < len(r.loops); i++ {
+		for i := len(n.report); i < len(r.loops); i++ {
 			r.loops[i].Treatment = treatment
 		}
 	}
@@ -806,10 +823,20 @@ func (r *Run) onTick(now time.Time) error {
 			}
 		}
 	}
+	r.tidy()
 	if r.opt.Observe != nil {
 		r.opt.Observe(Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Wall: now.Sub(r.startWall)})
 	}
 	return nil
+}
+
+// tidy puts back what subsystems changed around them.
+func (r *Run) tidy() {
+	if r.opt.Tidy != nil {
+		for _, text := range r.opt.Tidy() {
+			r.warn(text)
+		}
+	}
 }
 
 // fail ends the stepping; the first error stands.
@@ -863,6 +890,9 @@ func (r *Run) Close() (Result, error) {
 		for _, text := range reviewer.Review() {
 			r.warn(text)
 		}
+	}
+	if r.started {
+		r.tidy()
 	}
 	r.conclude()
 	r.phase = closed

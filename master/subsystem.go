@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 )
 
 // Kind is the type of a signal. An enumeration travels as Integer.
@@ -33,6 +35,14 @@ type Port struct {
 	// none: it stands behind them, cannot be connected, has no value before the
 	// initialisation is over, and is recorded only as one of Info.Watch.
 	Internal bool
+}
+
+// Magnitude is |Nominal|, or 1.
+func (p Port) Magnitude() float64 {
+	if p.Nominal == 0 {
+		return 1
+	}
+	return math.Abs(p.Nominal)
 }
 
 // Level tells how an output follows from what the inputs drive, in the sense of
@@ -101,6 +111,14 @@ type Feedthrough struct {
 	// Assumed marks the outputs whose dependencies are not declared, so that
 	// On holds all inputs (fmi2 27); nil = all are declared.
 	Assumed []bool
+}
+
+// denies tells whether output o is declared not to depend on input k.
+func (f *Feedthrough) denies(o, k int) bool {
+	if o >= len(f.On) {
+		return f.On == nil
+	}
+	return (f.Assumed == nil || !f.Assumed[o]) && !slices.Contains(f.On[o], k)
 }
 
 // Info describes a subsystem. It does not change once a system is built on it.
@@ -221,6 +239,46 @@ type RollbackVerifier interface {
 	// and leaves the subsystem as it was. H is the macro step. An error says that
 	// nothing may rely on the rollback.
 	VerifyRollback(ctx context.Context, e Experiment, H float64) (Replay, error)
+}
+
+// Leak is an output that depends directly on an input, within a step, although
+// Info says that it does not.
+type Leak struct {
+	Out, In int     // among Info.Out and Info.In
+	Slope   float64 // ∂y/∂u as it was seen
+}
+
+// FeedthroughVerifier is a StateSaver that can look for direct dependencies which
+// its Info denies: claims are often wrong.
+type FeedthroughVerifier interface {
+	// VerifyFeedthrough is called after the initialisation and VerifyRollback,
+	// with the inputs staged, and leaves the subsystem as it was. H is the macro
+	// step, ins are the inputs that are driven, ascending. What cannot be tested
+	// counts as true: an error is only the cause that ended ctx.
+	VerifyFeedthrough(ctx context.Context, e Experiment, H float64, ins []int) ([]Leak, error)
+}
+
+// SlopeTest tells how well directional derivatives agree with what a subsystem
+// does.
+type SlopeTest struct {
+	// Difference is the largest one between a derivative and a difference of
+	// outputs, relative to the larger of the two.
+	Difference float64 `json:"difference"`
+	Step       float64 `json:"step"`  // s; smallest step of which the responses were compared; 0 = only in the initialisation
+	Known      bool    `json:"known"` // from an earlier run with the same subsystem
+	// Untested says why nothing could be compared; "" = it was.
+	Untested string `json:"untested"`
+}
+
+// DerivativeVerifier is a DirectionalDeriver that can compare its derivatives
+// with what it does: claims are often wrong.
+type DerivativeVerifier interface {
+	// VerifyDerivatives is called after the initialisation, with the inputs
+	// staged, and leaves the subsystem as it was. H is the macro step, 0 if the
+	// run does not take the subsystem back: its rollback is not used then. An
+	// error says that nothing may rely on the derivatives; it names output, input and
+	// both values and wraps ErrCapability.
+	VerifyDerivatives(ctx context.Context, e Experiment, H float64) (SlopeTest, error)
 }
 
 // Noter has something to tell about its initialisation. It is asked once, after

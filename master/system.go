@@ -96,10 +96,7 @@ func NewSystem(subsystems []Subsystem, connections []Connection) (*System, error
 		return nil, errors.Join(errs...)
 	}
 	s.orderStateless()
-	s.Loops = s.loops()
-	for i := range s.Loops {
-		s.Loops[i].Treatment = "broken by the extrapolated inputs"
-	}
+	s.Loops = s.loops(nil)
 	return s, nil
 }
 
@@ -511,17 +508,31 @@ func (g *portGraph) name(v int) string {
 func macroStep(i *Info) *Feedthrough { return &i.Step }
 func initStep(i *Info) *Feedthrough  { return &i.Init }
 
-// loops names the algebraic loops of the stepping graph.
-func (s *System) loops() []Loop {
+// loops names the algebraic loops of the stepping graph, taken with leaks by
+// subsystem; they are broken by the extrapolated inputs.
+func (s *System) loops(leaks map[int][]Leak) []Loop {
 	g := s.portGraph(macroStep, false)
+	for i := range s.Subsystems {
+		for _, l := range leaks[i] {
+			g.add(i, l.In, l.Out)
+		}
+	}
 	declared := s.onDeclaredLoop(macroStep)
 	var out []Loop
 	for _, scc := range components(len(g.succ), g.next) {
 		if cyclic(scc, g.next) {
-			out = append(out, g.loop(scc, declared))
+			l := g.loop(scc, declared)
+			l.Treatment = "broken by the extrapolated inputs"
+			out = append(out, l)
 		}
 	}
 	return out
+}
+
+// add takes a dependency that was found into the graph.
+func (g *portGraph) add(sub, in, out int) {
+	v := g.inNode(sub, in)
+	g.succ[v] = append(g.succ[v], g.outNode(sub, out))
 }
 
 // onDeclaredLoop marks the ports that lie on a loop already by declared

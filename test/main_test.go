@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -60,6 +61,19 @@ func setUp(m *testing.M) (int, error) {
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building macrostep: %w\n%s", err, out)
+	}
+	// What is known of FMUs from runs of the user is no part of a test. The tools of
+	// Go keep their cache.
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		return 1, fmt.Errorf("go env GOCACHE: %w", err)
+	}
+	for name, value := range map[string]string{
+		"GOCACHE": strings.TrimSpace(string(cache)), "XDG_CACHE_HOME": filepath.Join(work, "cache"), "LocalAppData": filepath.Join(work, "cache"),
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return 1, err
+		}
 	}
 	code := m.Run()
 	if *realDir != "" && !testing.RunTests(matchTest, realTests) {
@@ -153,6 +167,11 @@ type manifest struct {
 	Iterations int            `json:"iterations"`
 	Jacobians  int            `json:"jacobian_evaluations"`
 	Monitored  []string       `json:"monitored"`
+	Slopes     map[string]struct {
+		Difference, Step float64
+		Known            bool
+		Untested         string
+	} `json:"slopes"`
 }
 
 // macrostep calls the program in a folder of its own.

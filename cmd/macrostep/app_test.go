@@ -359,6 +359,47 @@ func TestAlgorithmOfTheSystem(t *testing.T) {
 	}
 }
 
+// Parameters of a system that names no algorithm go to those that take them; flags
+// are held to the algorithm in force.
+func TestParametersForSomeAlgorithms(t *testing.T) {
+	params := map[string]string{"control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2", "order": "2"}
+	for _, tt := range []struct {
+		args []string
+		note string
+		want map[string]string
+	}{
+		{nil, "algorithm explicit does not take parameters of the system that are for others: control.rtol, control.safety", map[string]string{"order": "2"}},
+		{[]string{"--algorithm", "predictor-corrector"}, "are for others: control.rtol, control.safety=6", map[string]string{"order": "2", "control.safety": "0.8"}},
+		{[]string{"--algorithm", "ex-slocal"}, "", map[string]string{"order": "2", "control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2"}},
+		{[]string{"--algorithm", "ex-slocal", "--param", "control.safety=3"}, "", map[string]string{"control.safety": "3"}},
+	} {
+		f := fake{params: maps.Clone(params)}
+		if code, _, stderr := call(t, &f, append([]string{"run", "s.ssp"}, tt.args...)...); code != exitDone {
+			t.Fatalf("%v: %s", tt.args, stderr)
+		}
+		m := manifestOf(t, "results.json")
+		for k, v := range tt.want {
+			if m.Parameters[k] != v {
+				t.Errorf("%v: %s=%s", tt.args, k, m.Parameters[k])
+			}
+		}
+		notes := strings.Join(m.Notes, "\n")
+		if told := strings.Contains(notes, "does not take"); told != (tt.note != "") || !strings.Contains(notes, tt.note) {
+			t.Errorf("%v: notes %s", tt.args, notes)
+		}
+	}
+	code, _, stderr := call(t, &fake{params: params}, "run", "s.ssp", "--param", "control.safety=3")
+	if code != exitUsage {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, "a flag for another algorithm", stderr, `no parameter "control.safety"`)
+	code, _, stderr = call(t, &fake{params: map[string]string{"control.safety": "-1"}}, "run", "s.ssp")
+	if code != exitUsage {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, "a value that no algorithm takes", stderr, "annotation of macrostep")
+}
+
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{nil, {"help"}, {"--help"}, {"-h"}} {
 		code, stdout, stderr := call(t, &fake{}, args...)

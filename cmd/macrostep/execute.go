@@ -133,7 +133,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		defer func() { err = errors.Join(err, trace.Writer.(io.Closer).Close()) }()
 	}
 
-	choice, notes, err := choose(r, sys)
+	choice, notes, warnings, err := choose(r, sys)
 	if err != nil {
 		return out, err
 	}
@@ -143,10 +143,10 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		}
 	}
 	m := p.manifest(r, sys, choice)
-	m.Warnings = append(m.Warnings, notes...)
+	m.Notes, m.Warnings = append(m.Notes, notes...), append(m.Warnings, warnings...)
 	opt := master.Options{
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
-		Discard: choice.Discard, Workers: r.Workers, Logger: con.logger(),
+		Discard: choice.Discard, Workers: r.Workers, Logger: con.logger(), Strict: r.Strict,
 	}
 	if sys.Tolerance != nil {
 		opt.Tolerance = sys.Tolerance.Value
@@ -236,8 +236,9 @@ func readTables(r *runRequest) (signals, history *record.Signals, err error) {
 }
 
 // choose makes the algorithm from the flags and the documents. Parameters of
-// the documents belong to their algorithm; flags beat them.
-func choose(r *runRequest, sys *opened) (*algorithms.Choice, []string, error) {
+// the documents belong to their algorithm, or to all that take them if they name
+// none; flags beat them.
+func choose(r *runRequest, sys *opened) (c *algorithms.Choice, notes, warnings []string, err error) {
 	preset, params := r.Algorithm, map[string]string{}
 	if preset == "" {
 		preset = sys.Algorithm
@@ -245,26 +246,57 @@ func choose(r *runRequest, sys *opened) (*algorithms.Choice, []string, error) {
 	if preset == "" {
 		preset = algorithms.DefaultPreset
 	}
-	var notes []string
-	if sys.Algorithm == "" || sys.Algorithm == preset {
+	switch {
+	case sys.Algorithm == preset:
 		maps.Copy(params, sys.Params)
-	} else if len(sys.Params) > 0 {
-		notes = append(notes, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
+	case sys.Algorithm == "":
+		params, notes = suited(preset, sys.Params)
+	case len(sys.Params) > 0:
+		warnings = append(warnings, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
 	}
 	maps.Copy(params, r.Params)
 	bonds, more, err := chooseBonds(r, sys, preset)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	notes = append(notes, more...)
-	c, err := algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike})
+	warnings = append(warnings, more...)
+	c, err = algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike})
 	if err != nil {
 		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
 			err = fmt.Errorf("%s: the annotation of macrostep in the document: %w", r.System, err)
 		}
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return c, append(notes, c.Notes...), nil
+	return c, notes, append(warnings, c.Notes...), nil
+}
+
+// suited gives those parameters of documents that name no algorithm which a
+// preset takes. Of the others, what some preset takes is left out, and a note
+// says so; what none takes stays and becomes an error.
+func suited(preset string, params map[string]string) (kept map[string]string, notes []string) {
+	takes := func(preset, key string) bool {
+		_, err := algorithms.New(preset, map[string]string{key: params[key]})
+		return err == nil
+	}
+	presets := algorithms.Presets()
+	at := slices.IndexFunc(presets, func(p algorithms.Preset) bool { return p.Name == preset })
+	kept = map[string]string{}
+	var left []string
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		other := slices.ContainsFunc(presets, func(p algorithms.Preset) bool { return takes(p.Name, key) })
+		switch {
+		case at < 0 || !other || takes(preset, key):
+			kept[key] = params[key]
+		case slices.ContainsFunc(presets[at].Params, func(p algorithms.Param) bool { return p.Name == key }):
+			left = append(left, key+"="+params[key]) // it means something else there
+		default:
+			left = append(left, key)
+		}
+	}
+	if left != nil {
+		notes = append(notes, fmt.Sprintf("algorithm %s does not take parameters of the system that are for others: %s", preset, strings.Join(left, ", ")))
+	}
+	return kept, notes
 }
 
 // chooseBonds gives the bonds whose energy is followed, with their powers in W:
@@ -488,10 +520,16 @@ func loopLine(l master.Loop) string {
 	return fmt.Sprintf("%s  %s%s: %s; %s", where, strings.Join(names, " → "), more, how, l.Treatment)
 }
 
+// parameterList gives parameters for reading; the manifest has them whole.
 func parameterList(params map[string]string) string {
+	const longest = 60
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(params)) {
-		fmt.Fprintf(&b, " %s=%s", k, params[k])
+		v := params[k]
+		if len(v) > longest {
+			v = strings.ToValidUTF8(v[:longest], "") + "…"
+		}
+		fmt.Fprintf(&b, " %s=%s", k, v)
 	}
 	return b.String()
 }

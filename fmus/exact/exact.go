@@ -206,7 +206,7 @@ func (q QuarterCar) integrate(times []float64) ([][4]float64, error) {
 	x, err := integrate(func(_ float64, x, dx []float64) {
 		d := q.Right([4]float64(x))
 		copy(dx, d[:])
-	}, make([]float64, 4), times)
+	}, make([]float64, 4), times, tolerance, evenTolerance(4))
 	out := make([][4]float64, len(x))
 	for i := range x {
 		out[i] = [4]float64(x[i])

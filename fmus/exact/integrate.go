@@ -33,61 +33,84 @@ func increasing(times []float64) error {
 	return nil
 }
 
-// integrate gives the solution [len(times)][n] of x' = right(t, x) with x(0) =
-// start [n] at increasing times, by Dormand and Prince's method of order 5(4) with
-// a tolerance of 1e-11 per step, relative and absolute.
-func integrate(right func(t float64, x, dx []float64), start, times []float64) ([][]float64, error) {
-	const tolerance, smallest = 1e-11, 1e-13
-	n := len(start)
-	x, next := append([]float64(nil), start...), make([]float64, n)
+// tolerance, relative and absolute, of the error of a step.
+const tolerance = 1e-11
+
+func evenTolerance(n int) []float64 {
+	atol := make([]float64, n)
+	for i := range atol {
+		atol[i] = tolerance
+	}
+	return atol
+}
+
+// integrate solves x' = f(t, x) from x at t = 0 by the method of dpA and gives x at
+// the times. The error of a step in x[i] is kept below atol[i] + rtol |x[i]|.
+func integrate(f func(t float64, x, dx []float64), x, times []float64, rtol float64, atol []float64) ([][]float64, error) {
+	const smallest = 1e-13 // s
+	if err := increasing(times); err != nil {
+		return nil, err
+	}
+	n := len(x)
+	x = append([]float64(nil), x...)
+	next := make([]float64, n)
 	var k [7][]float64
 	for i := range k {
 		k[i] = make([]float64, n)
 	}
 	out := make([][]float64, len(times))
-	t, h := 0.0, 1e-6
+	t, h := 0.0, 1e-9
+	f(0, x, k[0])
 	for i, end := range times {
 		for t < end {
 			step := min(h, end-t)
-			right(t, x, k[0])
-			for s := range dpA {
+			if !(t+step > t) {
+				return nil, fmt.Errorf("no step is small enough at t = %g", t)
+			}
+			for s, row := range dpA {
 				for j := range next {
-					next[j] = x[j]
+					sum := 0.0
 					for r := 0; r <= s; r++ {
-						next[j] += step * dpA[s][r] * k[r][j]
+						sum += row[r] * k[r][j]
 					}
+					next[j] = x[j] + step*sum
 				}
-				right(t+dpNode[s]*step, next, k[s+1])
+				f(t+dpNode[s]*step, next, k[s+1])
 			}
 			worst := 0.0
 			for j := range next {
 				e := 0.0
-				for r := range k {
-					e += step * dpError[r] * k[r][j]
+				for r, c := range dpError {
+					e += c * k[r][j]
 				}
-				// max keeps NaN.
-				worst = max(worst, math.Abs(e)/(tolerance*(1+max(math.Abs(x[j]), math.Abs(next[j])))))
-			}
-			if math.IsNaN(worst) {
-				return nil, fmt.Errorf("the solution is not finite after t = %g", t)
+				e = math.Abs(step*e) / (atol[j] + rtol*max(math.Abs(x[j]), math.Abs(next[j])))
+				if !(e <= worst) {
+					worst = e // also if it is no number
+				}
+				if math.IsNaN(worst) {
+					break
+				}
 			}
 			// The usual controller, order of the error estimate 5, with margins
 			// 0.9, 0.2 and 5 (Hairer, Nørsett, Wanner I, II.4).
 			factor := 5.0
-			if worst > 0 {
+			switch {
+			case math.IsNaN(worst) || math.IsInf(worst, 0):
+				factor = 0.1
+			case worst > 0:
 				factor = min(5, max(0.2, 0.9*math.Pow(worst, -0.2)))
 			}
 			// Where the right side has an infinite slope, as a damper with n_d > 0.5 at
 			// rest, the estimate has no order; a tiny step takes it across.
-			if worst > 1 && step > smallest {
+			if !(worst <= 1) && (step > smallest || math.IsNaN(worst) || math.IsInf(worst, 0)) {
 				h = step * factor
 				continue
 			}
 			x, next = next, x
-			switch {
-			case step < h: // shortened to meet a time: says nothing against h
+			k[0], k[6] = k[6], k[0] // first same as last
+			if step < h {
 				t, h = end, max(h, step*factor)
-			default:
+			} else {
 				t, h = min(t+step, end), max(smallest, step*factor)
 			}
 		}

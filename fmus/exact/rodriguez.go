@@ -121,7 +121,7 @@ func (s Star) Solve(times []float64) ([][]float64, error) {
 		return nil, err
 	}
 	if s.SpringPower != 1 || s.DamperPower != 1 {
-		return integrate(s.right, s.Start(), times)
+		return integrate(s.right, s.Start(), times, tolerance, evenTolerance(len(s.Start())))
 	}
 	start := s.Start()
 	n := len(start)
@@ -240,10 +240,7 @@ func (p Pendula) right(_ float64, x, dx []float64) {
 
 // Solve gives the states at increasing times from 0 on.
 func (p Pendula) Solve(times []float64) ([][]float64, error) {
-	if err := increasing(times); err != nil {
-		return nil, err
-	}
-	return integrate(p.right, []float64{p.Theta1, 0, p.Theta2, 0}, times)
+	return integrate(p.right, []float64{p.Theta1, 0, p.Theta2, 0}, times, tolerance, evenTolerance(4))
 }
 
 // Crane is the hydraulic crane of rodriguez 4.4, SI units; see
@@ -342,8 +339,5 @@ func (c Crane) Start() []float64 {
 
 // Solve gives the states at increasing times from 0 on.
 func (c Crane) Solve(times []float64) ([][]float64, error) {
-	if err := increasing(times); err != nil {
-		return nil, err
-	}
-	return integrate(c.Right, c.Start(), times)
+	return integrate(c.Right, c.Start(), times, tolerance, evenTolerance(6))
 }

@@ -67,7 +67,7 @@ func TestStarReferencesAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y, err := integrate(s.right, s.Start(), times)
+	y, err := integrate(s.right, s.Start(), times, tolerance, evenTolerance(6))
 	if err != nil {
 		t.Fatal(err)
 	}

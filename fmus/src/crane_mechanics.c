@@ -32,7 +32,7 @@ static const Reals reals[] = {
 	{PARAMETER, L_C, 1, 0.5},        /* l_c */
 	{PARAMETER, X_B, 1, 0.8660254037844386}, /* x_B */
 	{PARAMETER, Y_B, 1, 0},          /* y_B */
-	{PARAMETER, THETA1, 1, 0.5235987755982988}, /* theta1_0 */
+	{PARAMETER, THETA1, 1, 0.5235987755982989}, /* theta1_0 */
 	{PARAMETER, THETA2, 1, 4.71238898038469},   /* theta2_0 */
 	{PARAMETER, G, 1, 9.81},         /* g */
 };

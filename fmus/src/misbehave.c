@@ -395,6 +395,8 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReferenc
 	fmi2Status s = base_GetDirectionalDerivative(c, unknown, n, known, k, dv_known, dv_unknown);
 	if (m->s.n[FAULT] == Fault_WrongDerivatives)
 		for (size_t i = 0; i < n; i++) dv_unknown[i] *= 2;
+	if (m->s.n[FAULT] == Fault_NaN && due(m, During_GetDirectionalDerivative, m->s.time))
+		for (size_t i = 0; i < n; i++) dv_unknown[i] = NAN;
 	return done(m, s);
 }
 

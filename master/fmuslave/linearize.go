@@ -249,6 +249,14 @@ func (s *Slave) DirectionalDerivative(du, dy []float64) error {
 	if s.instance.State() != fmi.StateInitialization {
 		return s.Linearize(nil, du, nil, dy)
 	}
+	if t := s.tryOutInitially(); t.refused != nil {
+		return t.refused
+	}
+	return s.initialSlopes(du, dy)
+}
+
+// initialSlopes is DirectionalDerivative in the initialisation, without a trial.
+func (s *Slave) initialSlopes(du, dy []float64) error {
 	asked := &s.initUnknowns
 	if err := s.instance.GetDirectionalDerivative(asked.vr, s.initPlan.RealIn, du, asked.values); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 // either makes a new one, and older files are measured anew.
 const replayVersion = 1
 
-// maxReplays bounds the entries of one file; the oldest go first.
+// maxReplays bounds the entries of each kind in one file; the oldest go first.
 const maxReplays = 16
 
 // replayFile is what is kept about one FMU.
@@ -28,6 +28,32 @@ type replayFile struct {
 	FMU     string        `json:"fmu"`   // hash
 	Model   string        `json:"model"` // for whoever looks into the file
 	Replays []replayEntry `json:"replays"`
+	// Claims that were found to be true.
+	Feedthrough []claimEntry `json:"feedthrough,omitempty"`
+	Slopes      []slopeEntry `json:"slopes,omitempty"`
+}
+
+// claimEntry tells that no output depends directly on one of some inputs, but as
+// declared.
+type claimEntry struct {
+	Platform string `json:"platform"`
+	Ports    string `json:"ports"` // hash of their names
+}
+
+// slopeEntry tells how well the directional derivatives between some ports agreed.
+type slopeEntry struct {
+	claimEntry
+	Difference float64 `json:"difference"`
+	Step       float64 `json:"step"`
+}
+
+// about names a measurement between ports.
+func about(ports []master.Port) claimEntry {
+	h := sha256.New()
+	for _, p := range ports {
+		fmt.Fprintf(h, "%q\n", p.Name)
+	}
+	return claimEntry{platform(), hex.EncodeToString(h.Sum(nil))}
 }
 
 // replayEntry is one measurement. The noise depends on the step size, and on
@@ -79,7 +105,7 @@ func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 // load reads the file; a wrong one counts as empty.
 func (s replayStore) load() replayFile {
 	none := replayFile{Version: replayVersion, FMU: s.hash}
-	const limit = 1 << 16 // bytes; sixteen entries are far below
+	const limit = 1 << 16 // bytes; sixteen entries of each kind are far below
 	info, err := os.Stat(s.path())
 	if err != nil || info.Size() > limit || !info.Mode().IsRegular() {
 		return none
@@ -95,6 +121,7 @@ func (s replayStore) load() replayFile {
 	f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool {
 		return !(e.Step > 0) || !(e.FirstTry >= 0 && e.FirstTry <= maxNoise) || !(e.Replays >= 0) || math.IsInf(e.Replays, 0)
 	})
+	f.Slopes = slices.DeleteFunc(f.Slopes, func(e slopeEntry) bool { return !(e.Difference >= 0) || !(e.Step >= 0) })
 	return f
 }
 
@@ -113,16 +140,53 @@ func (s replayStore) find(H float64) (master.Replay, bool) {
 	return master.Replay{}, false
 }
 
-// keep writes a measurement, replacing the file as a whole.
+// keep keeps a measurement.
 func (s replayStore) keep(model string, H float64, r master.Replay) {
+	s.change(model, func(f *replayFile) {
+		f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool { return e.Platform == platform() && e.Asked == H })
+		f.Replays = newest(append(f.Replays, replayEntry{platform(), H, r.Step, r.FirstTry, r.Replays}))
+	})
+}
+
+// newest gives the last entries of a list.
+func newest[T any](list []T) []T { return list[max(0, len(list)-maxReplays):] }
+
+// knowsTrue tells whether the dependencies on these inputs are known to be true.
+func (s replayStore) knowsTrue(inputs []master.Port) bool {
+	return s.usable() && slices.Contains(s.load().Feedthrough, about(inputs))
+}
+
+func (s replayStore) keepTrue(model string, inputs []master.Port) {
+	s.change(model, func(f *replayFile) { f.Feedthrough = newest(append(f.Feedthrough, about(inputs))) })
+}
+
+// findSlopes gives what is known of the directional derivatives between ports.
+func (s replayStore) findSlopes(ports []master.Port) (master.SlopeTest, bool) {
+	if !s.usable() {
+		return master.SlopeTest{}, false
+	}
+	for _, e := range s.load().Slopes {
+		if e.claimEntry == about(ports) {
+			return master.SlopeTest{Difference: e.Difference, Step: e.Step, Known: true}, true
+		}
+	}
+	return master.SlopeTest{}, false
+}
+
+func (s replayStore) keepSlopes(model string, ports []master.Port, t master.SlopeTest) {
+	s.change(model, func(f *replayFile) {
+		f.Slopes = newest(append(f.Slopes, slopeEntry{about(ports), t.Difference, t.Step}))
+	})
+}
+
+// change writes the file anew, as a whole.
+func (s replayStore) change(model string, do func(f *replayFile)) {
 	if !s.usable() {
 		return
 	}
 	f := s.load()
 	f.Model = model
-	f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool { return e.Platform == platform() && e.Asked == H })
-	f.Replays = append(f.Replays, replayEntry{platform(), H, r.Step, r.FirstTry, r.Replays})
-	f.Replays = f.Replays[max(0, len(f.Replays)-maxReplays):]
+	do(&f)
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil || os.MkdirAll(filepath.Dir(s.path()), 0o700) != nil {
 		return

@@ -110,22 +110,27 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 	if err != nil {
 		return replay, err
 	}
-	e.InputDerivatives = 0
 	defer func() { err = errors.Join(err, twin.Terminate(), twin.Close()) }()
-	if err := twin.EnterInit(ctx, e); err != nil {
-		return replay, err
-	}
 	u := s.staged()
-	if err := twin.stageInputs(u); err != nil {
-		return replay, err
-	}
-	if err := twin.EvalInit(); err != nil {
+	if err := twin.begin(ctx, e, u); err != nil {
 		return replay, err
 	}
 	if err := twin.ExitInit(); err != nil {
 		return replay, err
 	}
 	return twin.testRollback(ctx, u, e, H)
+}
+
+// begin takes a twin into its initialisation, with inputs.
+func (s *Slave) begin(ctx context.Context, e master.Experiment, u stagedInputs) error {
+	e.InputDerivatives = 0
+	if err := s.EnterInit(ctx, e); err != nil {
+		return err
+	}
+	if err := s.stageInputs(u); err != nil {
+		return err
+	}
+	return s.EvalInit()
 }
 
 // quiet makes what an FMU says on an instance that is led astray a matter of
@@ -158,7 +163,7 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 	r := rollbackTest{s: s, u: u, t: e.Start, H: H}
 	start, err := s.SaveState(nil)
 	if err != nil {
-		return replay, err
+		return replay, refused("give a state", err)
 	}
 	r.origin = start
 	defer func() {
@@ -212,7 +217,20 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 }
 
 // back goes to the origin.
-func (r *rollbackTest) back() error { return r.s.RestoreState(r.origin) }
+func (r *rollbackTest) back() error {
+	if err := r.s.RestoreState(r.origin); err != nil {
+		return refused("go back to one", err)
+	}
+	return nil
+}
+
+// withoutRollback is what to do about an FMU that does not go back.
+const withoutRollback = "run without what relies on rollback, and tell the exporter"
+
+// refused tells that the FMU does not do what it declares.
+func refused(what string, err error) error {
+	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not %s: %w; %s", master.ErrCapability, what, err, withoutRollback)
+}
 
 // reading is what the slave shows after a step: outputs, then what is watched.
 type reading struct {
@@ -367,7 +385,8 @@ type difference struct {
 
 func (d difference) lie() error {
 	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but %s and its replay after going back differ: %s is %s after step %d and then %s (relative difference %.2g); "+
-		"run without what relies on rollback, and tell the exporter", master.ErrCapability, d.what, d.name, d.first, d.step, d.then, d.relative)
+		withoutRollback,
+		master.ErrCapability, d.what, d.name, d.first, d.step, d.then, d.relative)
 }
 
 // compare finds the largest difference. Anything but Reals must be equal.

@@ -63,6 +63,7 @@ type Slave struct {
 	// behind the outputs. Strings do not fit into the crossing of the step.
 	initPlan, stepPlan fmi.StepPlan
 	initUnknowns       unknowns      // of directional derivatives in initialisation mode
+	initTrial          trial         // of asking for them
 	linear             linearization // after it
 	stringInVR         []fmi.ValueReference
 	stringOutVR        []fmi.ValueReference // outputs first, then watched variables

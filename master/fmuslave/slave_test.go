@@ -43,6 +43,19 @@ func TestConformance(t *testing.T) {
 					starts = append(starts, fmuslave.Value{Variable: s.name, Real: s.v})
 				}
 			}
+			// One step of symplectic Euler is far from what derivatives say.
+			if _, ok := f.Description.Variable("micro_steps"); ok && strings.HasPrefix(name, "oscillator_") {
+				starts = append(starts, fmuslave.Value{Variable: "micro_steps", Integer: 1000})
+			}
+			if name == "chain" { // slow, linear and undisturbed
+				for _, s := range []struct {
+					name string
+					v    float64
+				}{{"c", 1e3}, {"d", 1}, {"C", 0}, {"D", 0}, {"rtol", 1e-10}} {
+					starts = append(starts, fmuslave.Value{Variable: s.name, Real: s.v})
+				}
+				starts = append(starts, fmuslave.Value{Variable: "impulses"}, fmuslave.Value{Variable: "contacts"})
+			}
 			in := named(f, fmi.Input)
 			u := make([]float64, len(in))
 			for i := range u {

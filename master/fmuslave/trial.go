@@ -47,7 +47,7 @@ func (s *Slave) tryOut(which int) *trial {
 		return in.GetDirectionalDerivative(unknown, known, seed, make([]float64, len(unknown)))
 	}
 	const remedy = "with the quirk noDirectionalDerivatives nothing relies on them"
-	if in := s.spare(); in != nil {
+	if in := s.spare(nil); in != nil {
 		err := ask(in)
 		in.Free() // whatever state it is in: nothing depends on it
 		if err != nil {
@@ -55,7 +55,7 @@ func (s *Slave) tryOut(which int) *trial {
 			return t
 		}
 	}
-	plain, asked := s.rehearse(func(*fmi.Instance) error { return nil }), s.rehearse(ask)
+	plain, asked := s.rehearse(nothing, nil), s.rehearse(ask, nil)
 	switch {
 	case plain == nil || asked == nil:
 		return t
@@ -71,9 +71,9 @@ func (s *Slave) tryOut(which int) *trial {
 					return err
 				}
 				return errors.Join(do(in), in.SetFMUState(state))
-			})
+			}, nil)
 		}
-		restored := around(func(*fmi.Instance) error { return nil })
+		restored := around(nothing)
 		if restored != nil && same(restored, around(ask)) {
 			return t
 		}
@@ -82,20 +82,52 @@ func (s *Slave) tryOut(which int) *trial {
 	return t
 }
 
+// tryOutInitially tries, once, the slopes of the initialisation equations. No
+// rollback is relied upon in that mode.
+func (s *Slave) tryOutInitially() *trial {
+	t := &s.initTrial
+	if t.done {
+		return t
+	}
+	t.done = true
+	if s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+		return t
+	}
+	known := s.initPlan.RealIn
+	seed := slices.Repeat([]float64{1}, len(known))
+	var refusal error
+	ask := func(in *fmi.Instance) error {
+		refusal = in.GetDirectionalDerivative(s.initUnknowns.vr, known, seed, make([]float64, len(s.initUnknowns.vr)))
+		return refusal
+	}
+	plain, asked := s.rehearse(nothing, nothing), s.rehearse(nothing, ask)
+	switch {
+	case refusal != nil:
+		t.refused = fmt.Errorf("%w: the FMU declares providesDirectionalDerivative and gives none in the initialisation: %w", master.ErrCapability, refusal)
+	case plain != nil && asked != nil && !same(plain, asked):
+		t.refused = fmt.Errorf("%w: asked for directional derivatives in the initialisation, the FMU goes on from another state", master.ErrCapability)
+	}
+	return t
+}
+
+func nothing(*fmi.Instance) error { return nil }
+
 // spare gives an instance at the start of the experiment, nil if there is none to
-// be had. What it logs is for debugging.
-func (s *Slave) spare() *fmi.Instance {
+// be had. What it logs is for debugging. Something may be done to it before it
+// leaves the initialisation.
+func (s *Slave) spare(initially func(*fmi.Instance) error) *fmi.Instance {
 	o := s.config.Options
 	o.Log = quiet(o.Log)
 	in, err := s.config.FMU.Instantiate(s.config.Name+" (probe)", o)
 	if err != nil {
 		return nil
 	}
-	if s.setUp(in, s.experiment) != nil || in.EnterInitializationMode() != nil || s.starts.inside.set(in) != nil || in.ExitInitializationMode() != nil {
-		in.Free()
-		return nil
+	if s.setUp(in, s.experiment) == nil && in.EnterInitializationMode() == nil && s.starts.inside.set(in) == nil &&
+		(initially == nil || initially(in) == nil) && in.ExitInitializationMode() == nil {
+		return in
 	}
-	return in
+	in.Free()
+	return nil
 }
 
 // A rehearsal takes a few steps, so that the solver inside is under way, and a
@@ -110,9 +142,10 @@ const (
 )
 
 // rehearse steps an instance of its own with something done to it under way, and
-// gives its states and outputs at the end; nil if that does not work.
-func (s *Slave) rehearse(do func(*fmi.Instance) error) []float64 {
-	in := s.spare()
+// in the initialisation, and gives its states and outputs at the end; nil if that
+// does not work.
+func (s *Slave) rehearse(do, initially func(*fmi.Instance) error) []float64 {
+	in := s.spare(initially)
 	if in == nil {
 		return nil
 	}

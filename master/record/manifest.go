@@ -54,8 +54,11 @@ type Manifest struct {
 	// how much repeated steps differ; tested only if the run relies on rollback.
 	Replay      map[string]master.Replay `json:"replay"`
 	ReplayNoise map[string]float64       `json:"replay_noise"`
-	Warnings    []string                 `json:"warnings"`
-	Notes       []string                 `json:"notes"` // what was found in the documents and needs no action
+	// Slopes tells, by component, how well directional derivatives agree with what
+	// it does; tested only if the algorithm relies on them.
+	Slopes   map[string]master.SlopeTest `json:"slopes"`
+	Warnings []string                    `json:"warnings"`
+	Notes    []string                    `json:"notes"` // what was found in the documents and needs no action
 }
 
 // Versions names the programs that made a result.
@@ -124,7 +127,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		m.ReplayNoise[name] = replay.Replays
 	}
 	m.MasterSeconds = r.MasterSeconds
-	m.Loops, m.Delivery, m.Replay = r.Loops, delivery, r.Replay
+	m.Loops, m.Delivery, m.Replay, m.Slopes = r.Loops, delivery, r.Replay, r.Slopes
 	m.Warnings = append(m.Warnings, r.Warnings...)
 }
 
@@ -190,6 +193,9 @@ func (m *Manifest) encode() ([]byte, error) {
 	c.Monitored = orEmpty(c.Monitored)
 	if c.Bonds == nil {
 		c.Bonds = map[string]master.BondEnergy{}
+	}
+	if c.Slopes == nil {
+		c.Slopes = map[string]master.SlopeTest{}
 	}
 	if c.Replay == nil {
 		c.Replay = map[string]master.Replay{}

@@ -1,0 +1,171 @@
+package algorithms
+
+import (
+	"math"
+	"testing"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// tableI is the controller of sadjina, Table I.
+func tableI(gain int) *indicatorControl {
+	return &indicatorControl{gain: gain, before: math.NaN(), now: math.NaN(),
+		config: Control{Safety: 0.8, RatioMin: 0.2, RatioMax: 1.5, HMin: 1e-4, HMax: 1e-2}}
+}
+
+// The PI controller (15) of sadjina: its form, its limits, and indicators that
+// leave the range of numbers.
+func TestPIController(t *testing.T) {
+	const H = 1e-3
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, test := range []struct {
+		name        string
+		gain, order int
+		before, now float64
+		want        float64 // over H
+	}{
+		{"the two gains of order 0", 2, 0, 0.3, 0.5, 0.8 * math.Pow(0.5, -0.35) * math.Pow(0.3, 0.2)},
+		{"predictor/corrector, order 0", 1, 0, 0.9, 0.8, 0.8 * math.Pow(0.8, -0.7) * math.Pow(0.9, 0.4)},
+		{"order 2", 2, 2, 0.3, 0.5, 0.8 * math.Pow(0.5, -0.7/4) * math.Pow(0.3, 0.1)},
+		{"the first step stands for the one before", 2, 0, nan, 0.5, 0.8 * math.Pow(0.5, -0.15)},
+		{"no indicator yet", 2, 0, nan, nan, 1},
+		{"largest ratio", 2, 0, 1e-2, 1e-4, 1.5},
+		{"smallest ratio", 2, 0, 1, 1e6, 0.2},
+		{"no error", 2, 0, 0, 0, 1.5},
+		{"no error at first", 2, 0, nan, 0, 1.5},
+		{"no error after a large one", 2, 0, 1e3, 0, 1.5},
+		{"an error after none", 2, 0, 0, 1, 0.2},
+		{"beyond numbers", 2, 0, inf, inf, 0.2},
+		{"beyond numbers at first", 2, 0, nan, inf, 0.2},
+		{"beyond numbers, then good", 2, 0, inf, 1e-3, 1.5},
+		{"beyond numbers after none", 2, 0, 0, inf, 0.2},
+	} {
+		c := tableI(test.gain)
+		c.before, c.now = test.before, test.now
+		if got := c.next(H, test.order); !near(got/H, test.want, 1e-14) {
+			t.Errorf("%s: ratio %.17g, want %.17g", test.name, got/H, test.want)
+		}
+	}
+	c := tableI(2)
+	c.quality = &predictorCorrector{}
+	c.now = 0.3
+	c.accept(nil, 0)
+	c.now = 0.5
+	if got, want := c.next(H, 0)/H, 0.8*math.Pow(0.5, -0.35)*math.Pow(0.3, 0.2); !near(got, want, 1e-14) {
+		t.Errorf("the indicator of the step before is not taken: ratio %g, want %g", got, want)
+	}
+	c = tableI(2)
+	c.now = 1e-9
+	if got := c.next(9e-3, 0); got != 1e-2 {
+		t.Errorf("the step grows to %g, above its bound", got)
+	}
+	c.now = 1e9
+	if got := c.next(2e-4, 0); got != 1e-4 {
+		t.Errorf("the step shrinks to %g, below its bound", got)
+	}
+}
+
+// The gains: kI = 0.3/(m+2), kP = 0.4/(m+2) for ECCO, over m+1 for the
+// predictor/corrector.
+func TestGains(t *testing.T) {
+	for estimator, want := range map[Estimator]int{ECCO: 2, PredictorCorrector: 1} {
+		c, err := newControl(Config{Control: Control{Estimator: estimator}}, &Coupling{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.(*indicatorControl).gain; got != want {
+			t.Errorf("%s: m+%d", estimatorNames[estimator], got)
+		}
+	}
+}
+
+// On an indicator C H² the controller settles where α ε^(−kI) = 1: at ε = 0.226
+// for ECCO with order 0 and α = 0.8, not at 1 (numerics.md, sadjina).
+func TestPIControllerSettles(t *testing.T) {
+	for _, start := range []float64{1e-4, 1e-2} {
+		c := tableI(2)
+		c.quality = &predictorCorrector{}
+		H := start
+		for range 400 {
+			c.now = 2e5 * H * H
+			H = c.next(H, 0)
+			c.accept(nil, 0)
+		}
+		if want := math.Pow(0.8, 1/0.15); !near(c.now, want, 1e-9) || math.Abs(want-0.226) > 5e-4 {
+			t.Errorf("from %g: ε settles at %g, want %g", start, c.now, want)
+		}
+	}
+}
+
+// recorded gives the indicator (17) outputs 3 and 0 of a system, each with its
+// own TOL and ρ.
+func recorded(times []float64, values [][2]float64) (*predictorCorrector, *master.Exec) {
+	p := &predictorCorrector{outputs: []int{0, 3}, tol: []float64{0.5, 0.01}, r: []float64{1e-4, 0.2}}
+	for i := range p.values {
+		p.values[i] = make([]float64, 2)
+	}
+	x := &master.Exec{Y: make([]float64, 4)}
+	for i, t := range times {
+		x.Y[0], x.Y[3] = values[i][0], values[i][1]
+		p.accept(x, t)
+	}
+	return p, x
+}
+
+// (17) by hand, on unequal steps: linear through (1, 2), (1.5, 3) the predictor is
+// 3.5 at 1.75; through (1, −4), (1.5, −1) it is 0.5.
+func TestPredictorCorrectorIndicator(t *testing.T) {
+	times, values := []float64{0, 1, 1.5}, [][2]float64{{7, 7}, {2, -4}, {3, -1}}
+	const t0, H = 1.5, 0.25
+	for _, test := range []struct {
+		name   string
+		y0, y3 float64
+		want   float64
+	}{
+		{"the first is worse", 4, 0.5, 0.5 / (0.5 * (1 + 1e-4*4))},
+		{"below its prediction", 3, 0.5, 0.5 / (0.5 * (1 + 1e-4*3.5))}, // the larger magnitude is the predictor's
+		{"the second is worse", 4, 0.3, 0.2 / (0.01 * (1 + 0.2*0.5))},
+		{"the second, negative", 3.5, -2.5, 3 / (0.01 * (1 + 0.2*2.5))},
+		{"as predicted", 3.5, 0.5, 0},
+	} {
+		p, x := recorded(times, values)
+		x.Y[0], x.Y[3] = test.y0, test.y3
+		if got := p.measure(x, t0, H, 0); !near(got, test.want, 1e-13) {
+			t.Errorf("%s: %.17g, want %.17g", test.name, got, test.want)
+		}
+	}
+	// Order 1 of the inputs takes the parabola through the last three points.
+	p, x := recorded(times, values)
+	parabola := 7*(0.75*0.25)/(1*1.5) + 2*(1.75*0.25)/(1*-0.5) + 3*(1.75*0.75)/(1.5*0.5)
+	x.Y[0], x.Y[3] = 4, 7*(0.75*0.25)/(1*1.5)-4*(1.75*0.25)/(1*-0.5)-(1.75*0.75)/(1.5*0.5)
+	if got, want := p.measure(x, t0, H, 1), math.Abs(4-parabola)/(0.5*(1+1e-4*max(4, math.Abs(parabola)))); !near(got, want, 1e-12) {
+		t.Errorf("order 1: %.17g, want %.17g", got, want)
+	}
+	// Older points than any predictor needs are dropped.
+	var long []float64
+	var many [][2]float64
+	for n := range 2 * maxNodes {
+		long, many = append(long, float64(n)), append(many, [2]float64{float64(n * n), 1})
+	}
+	p, x = recorded(long, many)
+	x.Y[0], x.Y[3] = 4*maxNodes*maxNodes, 1
+	if got := p.measure(x, 2*maxNodes-1, 1, MaxOrder); !near(got, 0, 1e-9) {
+		t.Errorf("a parabola over many points: %g", got)
+	}
+	// While the history is short the predictor has the degree that it allows; one
+	// point predicts nothing.
+	p, x = recorded(times[1:], values[1:])
+	x.Y[0], x.Y[3] = 4, 0.5
+	if got, want := p.measure(x, t0, H, 3), 0.5/(0.5*(1+1e-4*4)); !near(got, want, 1e-13) {
+		t.Errorf("two points: %.17g, want %.17g", got, want)
+	}
+	p, x = recorded(times[2:], values[2:])
+	if got := p.measure(x, t0, H, 0); !math.IsNaN(got) {
+		t.Errorf("one point gives %g", got)
+	}
+	p, x = recorded(times, values)
+	x.Y[0], x.Y[3] = math.NaN(), 0.5
+	if got := p.measure(x, t0, H, 0); !math.IsInf(got, 1) {
+		t.Errorf("an output that is no number gives %g", got)
+	}
+}

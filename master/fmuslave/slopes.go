@@ -1,0 +1,379 @@
+package fmuslave
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+)
+
+// The test of directional derivatives compares them with what the outputs do.
+//
+// In the initialisation, where it is legal to set and get, that is differences
+// over slopeWays of the magnitude of each input.
+//
+// Within steps an input is moved by leakKick of its magnitude and held over one
+// step of size h. With x' = f(x, u), y = g(x, u) and A, B, C, D their derivatives,
+// the response of the outputs is, by the Taylor series,
+//
+//	R(h) = D + h C B + h²/2 C A B + O(h³),
+//
+// and so the difference from what the derivatives say goes to nothing, relative to
+// R, as h does: h is the macro step divided by responseShrink up to
+// responseSizes-1 times. Derivatives by states are taken where the FMU gives them;
+// else D stands alone.
+//
+// A response that agrees at one size is right. It is wrong if it is seen in the
+// last responseAgree of the sizes and then differs by as much at each of them,
+// within responseSteady, while it grows with the same power of h, 0 or 1, as what
+// the derivatives say, within powerTolerance. That leaves out what is not analytic
+// in h, as of FMUs whose solver goes its own steps, and what comes of two
+// integrations: with a fixed number of Euler steps in each step the FMU does not
+// make h²/2 of it, however small h is.
+const (
+	responseSizes  = 9
+	responseShrink = 1. / 4
+	responseAgree  = 3
+	responseSteady = 0.7
+	powerTolerance = 0.2
+	// Responses count above noiseRoom times what repetitions differ, and above
+	// this part of the magnitude of an output, where rounding begins to matter.
+	// What solvers leave may be more; it follows no power of h.
+	leastResponse = 1e-11
+)
+
+var slopeWays = []float64{0x1p-26, 1e-6, 1e-4, 1e-2} // √ε and more
+
+var _ master.DerivativeVerifier = (*Slave)(nil)
+
+// VerifyDerivatives compares the directional derivatives of the outputs by the
+// inputs that the run drives with what the outputs do, on instances of their own:
+// in the initialisation, and within steps if the run takes the FMU back and it
+// varies its step. An FMU that lives once per process is not tested. What was
+// found right is kept with the hash of the FMU and of its settings (see
+// Config.Cache), and not tested again.
+func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H float64) (master.SlopeTest, error) {
+	var test master.SlopeTest
+	switch {
+	case !s.info.Caps.DirectionalDerivative:
+		return test, fmt.Errorf("%w: the FMU gives no directional derivatives", master.ErrCapability)
+	case s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess:
+		test.Untested = "the FMU lives once in a process"
+		return test, nil
+	}
+	ports := slices.Concat(s.info.In, s.info.Out)
+	store := replayStore{dir: s.config.Cache, hash: s.config.identity()}
+	if known, ok := store.findSlopes(ports); ok {
+		return known, nil
+	}
+	t := slopeTest{run: s, ctx: ctx, e: e, H: min(H, (e.Stop-e.Start)/2)}
+	for _, part := range []func() error{t.initially, t.within} {
+		if err := part(); err != nil {
+			return t.SlopeTest, err
+		}
+	}
+	if t.compared == 0 {
+		t.Untested = "no output responds to an input by more than its noise"
+		return t.SlopeTest, nil
+	}
+	store.keepSlopes(s.config.FMU.Description.ModelName, ports, t.SlopeTest)
+	return t.SlopeTest, nil
+}
+
+// slopeTest is the test of one slave.
+type slopeTest struct {
+	master.SlopeTest
+	run      *Slave // the derivatives of which the run relies on
+	ctx      context.Context
+	e        master.Experiment
+	H        float64
+	compared int // derivatives
+}
+
+// twin gives a slave like that of the run, in its initialisation; nil if there is
+// none to be had: the instance of the run says what is wrong.
+func (t *slopeTest) twin() (s *Slave, u stagedInputs, end func()) {
+	c := t.run.config
+	c.Name += " (test of derivatives)"
+	c.Watch, c.Options.Log = nil, quiet(c.Options.Log)
+	s, err := New(c)
+	if err != nil {
+		return nil, u, nil
+	}
+	end = func() { // however it ended: nothing depends on it
+		_ = s.Terminate()
+		_ = s.Close()
+	}
+	u = t.run.staged()
+	if s.begin(t.ctx, t.e, u) != nil {
+		end()
+		return nil, u, nil
+	}
+	return s, u, end
+}
+
+// agreed notes how well a derivative and a difference agree.
+func (t *slopeTest) agreed(told, found float64) {
+	t.compared++
+	if size := max(math.Abs(told), math.Abs(found)); size > 0 {
+		t.Difference = max(t.Difference, math.Abs(told-found)/size)
+	}
+}
+
+const withoutDerivatives = "with the quirk noDirectionalDerivatives nothing relies on them"
+
+// initially compares in the initialisation.
+func (t *slopeTest) initially() error {
+	s, u, end := t.twin()
+	if s == nil {
+		return context.Cause(t.ctx)
+	}
+	defer end()
+	outs := s.coupled
+	y := func(u []float64) ([]float64, bool) {
+		y := make([]float64, len(s.out))
+		ok := s.SetInputs(u) == nil && s.EvalInit() == nil && s.Outputs(y) == nil
+		return y, ok
+	}
+	du, dy := make([]float64, len(s.in)), make([]float64, len(s.out))
+	for k := range s.in {
+		du[k] = 1
+		err := s.initialSlopes(du, dy)
+		du[k] = 0
+		if err != nil {
+			return t.refusal(s) // the steps may know better
+		}
+		size := max(s.info.In[k].Magnitude(), math.Abs(u.real[k]))
+		before, ok := y(u.real)
+		if !ok {
+			return t.refusal(s)
+		}
+		found := make([][]float64, outs)
+		for _, way := range slopeWays {
+			moved := slices.Clone(u.real)
+			moved[k] += way * size
+			after, ok := y(moved)
+			if !ok {
+				return t.refusal(s)
+			}
+			for o := range found {
+				found[o] = append(found[o], (after[o]-before[o])/(moved[k]-u.real[k]))
+			}
+		}
+		if _, ok := y(u.real); !ok {
+			return t.refusal(s)
+		}
+		for o := range found {
+			floor := master.SmallSlope * max(s.info.Out[o].Magnitude(), math.Abs(before[o])) / size
+			if truth, wrong := master.WrongSlope(dy[o], found[o], floor); wrong {
+				return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but in the initialisation the derivative of %s by %s is %.6g, and differences give %.6g; %s",
+					master.ErrCapability, s.info.Out[o].Name, s.info.In[k].Name, dy[o], truth, withoutDerivatives)
+			}
+			if at := slices.IndexFunc(found[o], func(f float64) bool { return math.Abs(f) > floor && master.SlopesAgree(dy[o], f, floor) }); at >= 0 {
+				t.agreed(dy[o], found[o][at])
+			}
+		}
+	}
+	return nil
+}
+
+// refusal is what a twin that does not go along means: nothing, unless it takes
+// all instances of the FMU with it.
+func (t *slopeTest) refusal(s *Slave) error {
+	if s.instance.State() == fmi.StateFatal {
+		return errors.New("the FMU returned Fatal in the test of its directional derivatives; " + withoutDerivatives)
+	}
+	return context.Cause(t.ctx)
+}
+
+// within compares responses over steps.
+func (t *slopeTest) within() error {
+	if caps := t.run.info.Caps; !caps.SaveState || !caps.VariableStep || !(t.H > 0) {
+		return nil
+	}
+	// What asking does is tried for the run, which relies on it.
+	which, states := 0, t.run.States()
+	if len(states) > 0 && t.run.tryOut(1).refused == nil {
+		which = 1
+	} else if len(states) > 0 {
+		states = nil
+	}
+	if trial := t.run.tryOut(which); trial.refused != nil {
+		return trial.refused
+	}
+	s, u, end := t.twin()
+	if s == nil {
+		return context.Cause(t.ctx)
+	}
+	defer end()
+	s.linear.trials = t.run.linear.trials
+	if s.ExitInit() != nil {
+		return t.refusal(s)
+	}
+	origin, err := s.SaveState(nil)
+	if err != nil {
+		return t.refusal(s)
+	}
+	r := responses{s: s, ctx: t.ctx, origin: origin, start: t.e.Start, u: u, states: len(states) > 0}
+	r.baseline(t.H)
+	if len(r.sizes) < responseAgree {
+		return t.refusal(s)
+	}
+	kick := kicks(s, u.real)
+	for k := range s.in {
+		told, ok := r.told(k)
+		if !ok {
+			return t.refusal(s)
+		}
+		if !r.respond(k, kick[k]) {
+			return t.refusal(s)
+		}
+		for o := range s.out {
+			if math.IsNaN(told[0][o]) && s.info.Out[o].Internal {
+				continue
+			}
+			if err := t.judge(&r, k, o, kick[k], told); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// responses holds what a twin does over steps of several sizes from its origin.
+type responses struct {
+	s      *Slave
+	ctx    context.Context
+	origin master.State
+	start  float64
+	u      stagedInputs
+	states bool // derivatives by states are had
+	sizes  []float64
+	still  [][]float64 // outputs after a step of each size
+	noise  [][]float64
+	moved  [][]float64 // with the input moved, as far as the FMU goes along
+}
+
+// step steps from the origin by h.
+func (r *responses) step(u stagedInputs, h float64) ([]float64, bool) {
+	y := make([]float64, len(r.s.out))
+	if r.s.RestoreState(r.origin) != nil || r.s.stageInputs(u) != nil {
+		return nil, false
+	}
+	if _, err := r.s.Step(r.ctx, r.start, h); err != nil {
+		return nil, false
+	}
+	return y, r.s.Outputs(y) == nil
+}
+
+// baseline steps with the inputs as they are, in ever smaller steps, as far as the
+// FMU takes them.
+func (r *responses) baseline(H float64) {
+	for i := range responseSizes {
+		h := H * math.Pow(responseShrink, float64(i))
+		y, ok := r.step(r.u, h)
+		again, ok2 := r.step(r.u, h)
+		if !ok || !ok2 {
+			return
+		}
+		for o := range again {
+			again[o] = math.Abs(again[o] - y[o])
+		}
+		r.sizes, r.still, r.noise = append(r.sizes, h), append(r.still, y), append(r.noise, again)
+	}
+}
+
+// respond steps with input k moved.
+func (r *responses) respond(k int, kick float64) bool {
+	u := r.u
+	u.real = slices.Clone(u.real)
+	u.real[k] += kick
+	r.moved = r.moved[:0]
+	for _, h := range r.sizes {
+		y, ok := r.step(u, h)
+		if !ok {
+			return false
+		}
+		r.moved = append(r.moved, y)
+	}
+	return true
+}
+
+// told gives D, C B and C A B for input k, as the FMU says.
+func (r *responses) told(k int) (told [3][]float64, ok bool) {
+	if r.s.RestoreState(r.origin) != nil {
+		return told, false
+	}
+	for i := range told {
+		told[i] = make([]float64, len(r.s.out))
+	}
+	du := make([]float64, len(r.s.in))
+	du[k] = 1
+	if !r.states {
+		return told, r.s.Linearize(nil, du, nil, told[0]) == nil
+	}
+	states := len(r.s.States())
+	b, ab := make([]float64, states), make([]float64, states)
+	return told, r.s.Linearize(nil, du, b, told[0]) == nil && r.s.Linearize(b, nil, ab, told[1]) == nil && r.s.Linearize(ab, nil, nil, told[2]) == nil
+}
+
+// judge compares the response of output o to input k with the derivatives.
+func (t *slopeTest) judge(r *responses, k, o int, kick float64, told [3][]float64) error {
+	if slices.ContainsFunc(told[:], func(d []float64) bool { return d[o]-d[o] != 0 }) {
+		return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but the derivative of %s by %s is no finite number; %s",
+			master.ErrCapability, r.s.info.Out[o].Name, r.s.info.In[k].Name, withoutDerivatives)
+	}
+	type pair struct{ says, does, differs, h float64 }
+	var seen []pair
+	for i, h := range r.sizes {
+		p := pair{told[0][o] + h*told[1][o] + h*h/2*told[2][o], (r.moved[i][o] - r.still[i][o]) / kick, 0, h}
+		larger := max(math.Abs(p.says), math.Abs(p.does))
+		least := leastResponse*max(r.s.info.Out[o].Magnitude(), math.Abs(r.still[i][o])) + noiseRoom*r.noise[i][o]
+		if !(larger*math.Abs(kick) > least) { // neither is seen, nor in smaller steps
+			break
+		}
+		p.differs = math.Abs(p.says-p.does) / larger
+		seen = append(seen, p)
+	}
+	power := func(a, b float64) float64 { return math.Log(math.Abs(b/a)) / math.Log(responseShrink) }
+	n := len(seen)
+	if n < 2 || power(seen[n-2].does, seen[n-1].does) > 1+powerTolerance {
+		return nil
+	}
+	best := slices.MinFunc(seen, func(a, b pair) int { return cmp.Compare(a.differs, b.differs) })
+	if master.SlopesAgree(best.says, best.does, 0) {
+		t.agreed(best.says, best.does)
+		if t.Step == 0 || best.h < t.Step {
+			t.Step = best.h
+		}
+		return nil
+	}
+	if n < responseAgree {
+		return nil
+	}
+	last := seen[n-responseAgree:]
+	for i := 1; i < len(last); i++ {
+		a, b := last[i-1], last[i]
+		does, says := power(a.does, b.does), power(a.says, b.says)
+		switch {
+		case b.differs < responseSteady*a.differs:
+			return nil
+		case a.says == 0 && b.says == 0:
+			// Said to be nothing. A response that comes of an integration would be in
+			// the derivatives by states; one that does not was looked for before.
+			if !r.states || !(math.Abs(does-1) <= powerTolerance) {
+				return nil
+			}
+		case !(math.Abs(does-says) <= powerTolerance && does < 1+powerTolerance):
+			return nil
+		}
+	}
+	end := last[len(last)-1]
+	return fmt.Errorf("%w: the FMU declares providesDirectionalDerivative, but by them %s changes by %.6g for each unit of %s over a step of %.3g s, and it changes by %.6g; %s",
+		master.ErrCapability, r.s.info.Out[o].Name, end.says, r.s.info.In[k].Name, end.h, end.does, withoutDerivatives)
+}

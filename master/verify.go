@@ -1,0 +1,169 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// How a derivative is judged by differences. Rounding and the solvers in a
+// subsystem disturb short ones, curvature long ones: so a derivative is wrong if
+// it differs from all of them by more than slopeTolerance of the larger of the
+// two, while two neighbours agree by steadySlopes. A Newton iteration with
+// derivatives that are off by slopeTolerance still gains a digit in each step.
+const (
+	slopeTolerance = 0.1
+	steadySlopes   = 0.01
+	// SmallSlope is a slope, in magnitudes of output and input, that counts for
+	// nothing.
+	SmallSlope = 1e-6
+)
+
+// SlopesAgree tells whether a derivative and a difference may be the same, up to
+// floor, which is in their unit.
+func SlopesAgree(told, found, floor float64) bool {
+	return near(told, found, slopeTolerance, floor)
+}
+
+func near(a, b, tolerance, floor float64) bool {
+	return math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b))+floor
+}
+
+// WrongSlope tells whether a derivative is wrong by the differences found, over
+// growing ways, and what it should be. It is not where differences are too
+// uncertain.
+func WrongSlope(told float64, found []float64, floor float64) (truth float64, wrong bool) {
+	for _, f := range found {
+		if SlopesAgree(told, f, floor) {
+			return told, false
+		}
+	}
+	for i := 1; i < len(found); i++ {
+		if near(found[i-1], found[i], steadySlopes, floor) {
+			return found[i-1], true
+		}
+	}
+	return told, false
+}
+
+// tellLies tells what the initialisation has found out about dependencies, and
+// what is wrong with derivatives.
+func (r *Run) tellLies(n *initializer) error {
+	for _, text := range n.notes {
+		if err := r.lie(text); err != nil {
+			return err
+		}
+	}
+	for _, l := range n.leaks {
+		if err := r.leak(l.sub, l.out, l.in, l.slope, "in the initialisation",
+			"macrostep takes the dependency into account"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Run) leak(sub, out, in int, slope float64, when, then string) error {
+	return r.lie(fmt.Sprintf("%s: the output %s depends directly on the input %s %s, by %.4g, and its description says that it does not; %s; tell the exporter",
+		r.sys.Infos[sub], r.sys.OutName(r.sys.OutAt[sub]+out), r.sys.InName(r.sys.InAt[sub]+in), when, slope, then))
+}
+
+// verifyFeedthrough looks for dependencies within a step that descriptions deny,
+// in subsystems that the run takes back. It gives the loops with them.
+func (r *Run) verifyFeedthrough(ctx context.Context, e Experiment) ([]Loop, error) {
+	leaks := map[int][]Leak{}
+	for i, sub := range r.sys.Subsystems {
+		verifier, ok := As[FeedthroughVerifier](sub)
+		if !ok || r.x.saver[i] == nil {
+			continue
+		}
+		ins := r.relies(i)
+		if len(ins) == 0 {
+			continue
+		}
+		r.x.touch(i)
+		var found []Leak
+		err := r.x.crew.on(i, func() (err error) {
+			found, err = verifier.VerifyFeedthrough(ctx, e, r.grid.at(1)-r.t, ins)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range found {
+			if err := r.leak(i, l.Out, l.In, l.Slope, "within a step", "loops through it are treated as if it were declared"); err != nil {
+				return nil, err
+			}
+		}
+		leaks[i] = found
+	}
+	return r.sys.loops(leaks), nil
+}
+
+// relies gives the driven inputs of a subsystem on which one of its connected
+// outputs is declared not to depend within a step.
+func (r *Run) relies(i int) (ins []int) {
+	s := r.sys
+	connected := make([]bool, len(s.Infos[i].Out))
+	for _, y := range s.source {
+		if y >= s.OutAt[i] && y < s.OutAt[i+1] {
+			connected[y-s.OutAt[i]] = true
+		}
+	}
+	for k := range s.Infos[i].In {
+		if s.source[s.InAt[i]+k] < 0 && !r.x.External(s.InAt[i]+k) {
+			continue
+		}
+		for o := range connected {
+			if connected[o] && s.Infos[i].Step.denies(o, k) {
+				ins = append(ins, k)
+				break
+			}
+		}
+	}
+	return ins
+}
+
+// lie tells what a subsystem claims and does not hold. It is an error in the
+// strict mode.
+func (r *Run) lie(text string) error {
+	if r.opt.Strict {
+		return fmt.Errorf("%s (an error because the run is strict)", text)
+	}
+	r.warn(text)
+	return nil
+}
+
+// verifyDerivatives lets the subsystems prove their directional derivatives, if
+// the algorithm relies on them.
+func (r *Run) verifyDerivatives(ctx context.Context, e Experiment) error {
+	user, ok := r.alg.(DerivativeUser)
+	if !ok {
+		return nil
+	}
+	for _, i := range user.NeedsDerivatives(r.sys) {
+		verifier, ok := As[DerivativeVerifier](r.sys.Subsystems[i])
+		if !ok {
+			continue
+		}
+		info := r.sys.Infos[i]
+		r.x.touch(i)
+		H := 0.0
+		if r.x.saver[i] != nil {
+			H = r.grid.at(1) - r.t
+		}
+		var test SlopeTest
+		err := r.x.crew.on(i, func() (err error) {
+			test, err = verifier.VerifyDerivatives(ctx, e, H)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: directional derivatives at t = %.12g s: %w", info, r.t, err)
+		}
+		if r.result.Slopes == nil {
+			r.result.Slopes = make(map[string]SlopeTest)
+		}
+		r.result.Slopes[info.Name] = test
+	}
+	return nil
+}
