@@ -127,7 +127,7 @@ var (
 	solverKindParam = Param{
 		Name: "solver.kind", Default: "newton-fd", Range: strings.Join(solverKinds, ", "),
 		Doc: "how the inputs that close loops are found: newton-fd by an interface Jacobian from repeated steps; newton-los from directional " +
-			"derivatives, without extra steps; broyden by one Jacobian and updates of it; iqn (quasi-Newton by least squares) and fixed-point without any",
+			"derivatives, without extra steps, mended by updates; broyden by one Jacobian and updates of it; iqn (quasi-Newton by least squares) and fixed-point without any",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, solverKinds...)
 			s.Solver.Kind = SolverKind(max(i, 0))

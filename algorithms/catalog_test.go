@@ -110,3 +110,16 @@ func TestCatalogueRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Step sizes that contradict each other are refused.
+func TestContradictingStepSizes(t *testing.T) {
+	for _, params := range []map[string]string{
+		{"control.h-min": "1", "control.h-max": "1e-3"}, {"control.h0": "1", "control.h-max": "1e-3"}, {"control.h0": "1e-6", "control.h-min": "1e-3"},
+	} {
+		for _, preset := range []string{"ex-slocal", "im-milne", "predictor-corrector", "ecco"} {
+			if _, err := New(preset, params); err == nil || !strings.Contains(err.Error(), "contradict") {
+				t.Errorf("%s %v: %v", preset, params, err)
+			}
+		}
+	}
+}

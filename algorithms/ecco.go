@@ -44,6 +44,9 @@ func (e *ecco) measure(_ *master.Exec, _, _ float64, _ int) float64 {
 	sum := 0.0
 	for i := range e.energy.bonds {
 		b := &e.energy.bonds[i]
+		if b.step == 0 {
+			continue // also where no energy has flowed yet, and there is no scale
+		}
 		r := b.tolerance
 		if r == 0 {
 			r = e.tolerance

@@ -86,6 +86,9 @@ func newControl(c Config, a *Coupling) (control, error) {
 	if k.MaxOrder < 0 || k.MaxOrder > MaxOrder {
 		return nil, fmt.Errorf("the highest order is %d; it lies between 0 and %d", k.MaxOrder, MaxOrder)
 	}
+	if k.HMax > 0 && k.HMin > k.HMax || k.HMax > 0 && k.H0 > k.HMax || k.H0 > 0 && k.H0 < k.HMin {
+		return nil, fmt.Errorf("the step sizes control.h-min=%g, control.h0=%g and control.h-max=%g (0 = auto) contradict each other: they ascend in this order", k.HMin, k.H0, k.HMax)
+	}
 	switch k.Estimator {
 	case PredictorCorrector:
 		quality := &predictorCorrector{tolerance: k.PCTolerance, rho: k.PCRho}
@@ -283,6 +286,9 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 	}
 	next, err := j.steps.conclude(outcome, past, j.entries, j.w[:len(j.entries)], j.scratch)
 	if err != nil {
+		if trial.Why != "" {
+			err = fmt.Errorf("%w; the last attempt: %s", err, trial.Why)
+		}
 		return trial, fmt.Errorf("t = %.12g s: %w", t, err)
 	}
 	j.next = next

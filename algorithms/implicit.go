@@ -16,7 +16,7 @@ type SolverKind uint8
 // The kinds.
 const (
 	NewtonFD   SolverKind = iota // Newton, interface Jacobian by differences of repeated steps
-	NewtonLOS                    // Newton, low-order sensitivities from directional derivatives
+	NewtonLOS                    // low-order sensitivities from directional derivatives, then rank-one updates
 	Broyden                      // first Jacobian by differences, then rank-one updates
 	IQN                          // interface quasi-Newton with inverse least squares, no Jacobian
 	FixedPoint                   // relaxed fixed point, no Jacobian
@@ -330,9 +330,9 @@ func (b *block) prepare(x *master.Exec) error {
 		b.size[j] = math.Abs(x.W[c.input])
 	}
 	switch b.config.Kind {
-	case NewtonFD, NewtonLOS:
+	case NewtonFD:
 		b.solver = &newton{}
-	case Broyden:
+	case NewtonLOS, Broyden: // sensitivities of low order contract slowly; updates mend them
 		b.solver = &broyden{}
 	case IQN:
 		omega := b.config.Relaxation

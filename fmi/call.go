@@ -26,8 +26,8 @@ const (
 	sigExperiment        // int int double double int double
 )
 
-// sigModes is set in sig by the trampoline when the call left with other
-// floating-point modes than it was entered with.
+// sigModes is set in sig when the call left with other floating-point modes than
+// it was entered with. They are put back.
 const sigModes = 1 << 8
 
 func (r *record) status() Status { return Status(int32(uint32(r.ret))) }
@@ -48,6 +48,17 @@ const batchSize = unsafe.Sizeof(batch{})
 
 func (b *batch) records() []record {
 	return unsafe.Slice((*record)(cptr(b.recs)), b.n)
+}
+
+// keepModes puts the floating-point modes back that a call has changed, and marks
+// the call, where the trampoline does not do it. It is called on the same thread
+// right after the call.
+func (b *batch) keepModes(r *record, before uint64) {
+	if modes() != before {
+		setModes(before)
+		r.sig |= sigModes
+		b.modes = 1
+	}
 }
 
 // cptr makes a pointer of an address in C memory. The detour keeps vet's rule

@@ -19,9 +19,8 @@ func runtime_cgocall(fn uintptr, arg unsafe.Pointer) int32
 var runBatchABI0 uintptr
 
 // CallPath names how FMUs are called: "trampoline" (one crossing into C for a
-// whole step, no allocation, floating-point modes that an FMU changes are
-// restored), "syscall" (Windows: a crossing per call, no allocation) or
-// "portable" (purego's reflected calls).
+// whole step, no allocation), "syscall" (Windows: a crossing per call, no
+// allocation) or "portable" (purego's reflected calls).
 const CallPath = "trampoline"
 
 // run carries out a batch in one crossing, without allocation.

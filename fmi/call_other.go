@@ -3,9 +3,8 @@
 package fmi
 
 // CallPath names how FMUs are called: "trampoline" (one crossing into C for a
-// whole step, no allocation, floating-point modes that an FMU changes are
-// restored), "syscall" (Windows: a crossing per call, no allocation) or
-// "portable" (purego's reflected calls).
+// whole step, no allocation), "syscall" (Windows: a crossing per call, no
+// allocation) or "portable" (purego's reflected calls).
 const CallPath = "portable"
 
 // run carries out a batch; here by the portable path.

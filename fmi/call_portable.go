@@ -1,6 +1,7 @@
 package fmi
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -33,21 +34,22 @@ func bound[F any](m *sync.Map, addr uintptr) F {
 }
 
 // runPortable carries out a batch call by call through purego's ordinary
-// functions. It has the same outcome as the trampolines at ten times the cost,
-// with two differences: floating-point modes that an FMU changes stay changed,
-// and ticks are nanoseconds.
+// functions. It has the same outcome as the trampolines at ten times the cost;
+// ticks are nanoseconds.
 func runPortable(b *batch) {
 	portable.once.Do(func() { portable.origin = time.Now() })
 	b.start = uint64(time.Since(portable.origin))
-	b.done = 0
+	b.done, b.modes = 0, 0
 	if b.n > 0 {
+		runtime.LockOSThread() // the modes are the thread's
 		callPortable(b)
+		runtime.UnlockOSThread()
 	}
 	b.end = uint64(time.Since(portable.origin))
 }
 
 func callPortable(b *batch) {
-	recs := b.records()
+	recs, before := b.records(), modes()
 	for k := range recs {
 		r := &recs[k]
 		b.done++
@@ -62,6 +64,7 @@ func callPortable(b *batch) {
 		default:
 			r.ret = bound[intsFunc](&portable.ints, r.fn)(r.i[0], r.i[1], r.i[2], r.i[3], r.i[4], r.i[5], r.i[6])
 		}
+		b.keepModes(r, before)
 		if uint32(r.ret) > uint32(StatusWarning) {
 			return
 		}

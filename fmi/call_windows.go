@@ -4,6 +4,7 @@ package fmi
 
 import (
 	"math"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -11,9 +12,8 @@ import (
 var clock = time.Now()
 
 // CallPath names how FMUs are called: "trampoline" (one crossing into C for a
-// whole step, no allocation, floating-point modes that an FMU changes are
-// restored), "syscall" (Windows: a crossing per call, no allocation) or
-// "portable" (purego's reflected calls).
+// whole step, no allocation), "syscall" (Windows: a crossing per call, no
+// allocation) or "portable" (purego's reflected calls).
 const CallPath = "syscall"
 
 // run carries out a batch call by call. Win64 takes arguments by position
@@ -21,9 +21,11 @@ const CallPath = "syscall"
 // registers from the same slots, so that SyscallN serves every signature
 // without allocation. Ticks are nanoseconds.
 func run(b *batch) {
+	runtime.LockOSThread() // the floating-point modes are the thread's
+	defer runtime.UnlockOSThread()
 	b.start = uint64(time.Since(clock))
-	b.done = 0
-	recs := b.records()
+	b.done, b.modes = 0, 0
+	recs, before := b.records(), modes()
 	for k := range recs {
 		r := &recs[k]
 		b.done++
@@ -39,6 +41,7 @@ func run(b *batch) {
 		default:
 			r.ret, _, _ = syscall.SyscallN(r.fn, r.i[0], r.i[1], r.i[2], r.i[3], r.i[4], r.i[5], r.i[6])
 		}
+		b.keepModes(r, before)
 		if uint32(r.ret) > uint32(StatusWarning) {
 			break
 		}

@@ -32,13 +32,12 @@
 //
 // A call is a record in C memory: function, arguments, result. A row of records
 // is carried out in one crossing into C by an assembly routine (Linux, macOS
-// and BSD on amd64 and arm64), which also keeps the FMU from changing the
-// floating-point modes of the program and takes time stamps. It stops at the
-// first status above Warning. So a Stepper sets, steps and gets in one crossing,
-// and a Group does so for many instances, without allocation. On Windows a
-// crossing is made per call; elsewhere, or with the build tag
-// macrostep_portable, purego's reflected calls do the same at ten times the
-// cost. CallPath tells which.
+// and BSD on amd64 and arm64), which also puts back the floating-point modes that
+// an FMU changes and takes time stamps. It stops at the first status above
+// Warning. So a Stepper sets, steps and gets in one crossing, and a Group does so
+// for many instances, without allocation. On Windows a crossing is made per call;
+// elsewhere, or with the build tag macrostep_portable, purego's reflected calls do
+// the same at ten times the cost. CallPath tells which.
 //
 // # Invariants
 //
@@ -50,6 +49,6 @@
 //   - FMUs run in the process: one that crashes takes it along. What can be
 //     undone is undone: signal handlers, locale and working directory that an
 //     FMU changes while it is loaded, created, initialised or ended are put
-//     back, floating-point modes after every call (CallPath says where), and a
+//     back, floating-point modes after every call (on amd64 and arm64), and a
 //     message of the category OwnCategory names the FMU.
 package fmi

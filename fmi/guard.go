@@ -3,13 +3,15 @@ package fmi
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"unsafe"
 )
 
-// guard remembers what an FMU must not change in the process while it is
-// loaded, instantiated, initialised or freed (checklist fmi2 73).
+// guard remembers what an FMU must not change in the process (checklist fmi2 73).
 type guard struct {
 	dir     string
 	locale  string
@@ -25,27 +27,90 @@ func watch() *guard {
 	return g
 }
 
-// restore undoes what has changed and gives one line per change.
-func (g *guard) restore() []string {
-	var out []string
-	if names := g.signals.restore(); names != "" {
-		out = append(out, "the FMU replaced the handlers of signals "+names+"; they are restored")
+// change is something that an FMU did to the process, and what became of it.
+type change struct {
+	kind string // tells changes of different things apart
+	text string // "changed the …; it is restored"
+	// handlers are the addresses of the functions that were put in place, if any.
+	handlers []uintptr
+}
+
+// restore undoes what has changed.
+func (g *guard) restore() []change {
+	var out []change
+	add := func(kind, format string, args ...any) {
+		out = append(out, change{kind: kind, text: fmt.Sprintf(format, args...)})
+	}
+	if names, handlers := g.signals.restore(); names != "" {
+		add("signals", "replaced the handlers of signals %s; they are restored", names)
+		out[0].handlers = handlers
 	}
 	if dir, err := os.Getwd(); g.dir != "" && (err != nil || dir != g.dir) {
 		if err := os.Chdir(g.dir); err != nil {
-			out = append(out, fmt.Sprintf("the FMU changed the working directory to %q and it cannot be restored: %v", dir, err))
+			add("directory", "changed the working directory to %q and it cannot be restored: %v", dir, err)
 		} else {
-			out = append(out, fmt.Sprintf("the FMU changed the working directory to %q; it is restored", dir))
+			add("directory", "changed the working directory to %q; it is restored", dir)
 		}
 	}
 	if l := locale(); l != g.locale {
 		if setLocale(g.locale) {
-			out = append(out, fmt.Sprintf("the FMU changed the locale of the C library to %q; it is back at %q", l, g.locale))
+			add("locale", "changed the locale of the C library to %q; it is back at %q", l, g.locale)
 		} else {
-			out = append(out, fmt.Sprintf("the FMU changed the locale of the C library to %q and it cannot be put back to %q", l, g.locale))
+			add("locale", "changed the locale of the C library to %q and it cannot be put back to %q", l, g.locale)
 		}
 	}
 	return out
+}
+
+// ProcessWatch puts back what FMUs change in the process in their steps: signal
+// handlers (on Linux), locale and working directory. What they change while they
+// are loaded, created, initialised or ended is put back at once, without it.
+type ProcessWatch struct {
+	guard *guard
+	fmus  []*FMU
+	told  map[string]bool
+}
+
+// WatchProcess takes the process as it is now for what it is to be. The program
+// itself must not change it before the watch is given up, but that Go's own
+// signal handlers may be put in place.
+func WatchProcess(fmus []*FMU) *ProcessWatch {
+	return &ProcessWatch{guard: watch(), fmus: fmus, told: map[string]bool{}}
+}
+
+// Restore puts back what has changed, while no FMU is called. It takes some tens
+// of microseconds, so that it can be called a few times a second and does not fit
+// into every step. It gives one sentence, once, for each kind of change; it names
+// the FMU, or those that it may have been.
+func (w *ProcessWatch) Restore() []string {
+	var out []string
+	for _, c := range w.guard.restore() {
+		if !w.told[c.kind] {
+			w.told[c.kind] = true
+			out = append(out, w.who(c)+" "+c.text)
+		}
+	}
+	return out
+}
+
+// who names the FMU that made a change.
+func (w *ProcessWatch) who(c change) string {
+	var names []string
+	for _, f := range w.fmus {
+		name := filepath.Base(f.Path)
+		for _, h := range c.handlers {
+			if lib := libraryOf(h); lib != "" && f.image != nil && filepath.Dir(lib) == filepath.Dir(f.library) {
+				return name + ": in a step the FMU"
+			}
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 1 {
+		return names[0] + ": in a step the FMU"
+	}
+	return "in a step one of the FMUs " + strings.Join(names, ", ")
 }
 
 var cSetLocale = sync.OnceValue(func() uintptr {

@@ -38,7 +38,7 @@ func (t *signalTable) read() {
 // A handler of Go's own that is new stays: the program may ask for a signal in
 // another goroutine at the same time. SIGURG tells which handler is Go's, since
 // the runtime always holds it for preemption.
-func (t *signalTable) restore() string {
+func (t *signalTable) restore() (signals string, handlers []uintptr) {
 	gos := t[syscall.SIGURG].handler
 	var names []string
 	for s := 1; s <= 64; s++ {
@@ -47,8 +47,25 @@ func (t *signalTable) restore() string {
 			continue
 		}
 		if rtSigaction(s, &t[s], nil) {
+			handlers = append(handlers, cur.handler)
 			names = append(names, fmt.Sprintf("%d (%s)", s, syscall.Signal(s)))
 		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, ", "), handlers
+}
+
+// libraryOf gives the path of the library that holds a C function; "" if it cannot
+// be told.
+func libraryOf(fn uintptr) string {
+	f, err := libcSymbol("dladdr")
+	if err != nil {
+		return ""
+	}
+	var mem cmem
+	defer mem.release()
+	info, err := cslice[uintptr](&mem, 4) // file name, its base; symbol, its address
+	if err != nil || callInts(f, fn, address(info)) == 0 {
+		return ""
+	}
+	return cstring(info[0], maxLocale)
 }

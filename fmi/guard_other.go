@@ -7,4 +7,6 @@ type signalTable struct{}
 
 func (*signalTable) read() {}
 
-func (*signalTable) restore() string { return "" }
+func (*signalTable) restore() (string, []uintptr) { return "", nil }
+
+func libraryOf(uintptr) string { return "" }

@@ -150,9 +150,13 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 // report restores what the FMU changed in the process and says so.
 func (in *Instance) report(g *guard) {
 	for _, change := range g.restore() {
-		in.log.say(change)
+		in.log.say("the FMU " + change.text)
 	}
 }
+
+// Tell puts a message about the instance into its log, of the category
+// OwnCategory, for those who use the binding and learn something that it cannot know.
+func (in *Instance) Tell(text string) { in.log.say(text) }
 
 // dispose gives back what the instance holds; nothing is called.
 func (in *Instance) dispose() {

@@ -3,6 +3,7 @@ package fmi
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/windows"
@@ -12,18 +13,25 @@ const librarySuffix = ".dll"
 
 // openLibrary loads the library at an absolute path. The altered search path
 // puts the library's own folder first, where exporters leave what they bundle
-// (checklist fmi2 7).
-func openLibrary(path string) (h uintptr, modes bool, err error) {
+// (checklist fmi2 7). changed tells that an initialiser left with other
+// floating-point modes; they are put back.
+func openLibrary(path string) (h uintptr, changed bool, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := modes()
 	l, err := windows.LoadLibraryEx(path, 0, windows.LOAD_WITH_ALTERED_SEARCH_PATH)
+	if changed = modes() != before; changed {
+		setModes(before)
+	}
 	switch {
 	case err == nil:
-		return uintptr(l), false, nil
+		return uintptr(l), changed, nil
 	case errors.Is(err, windows.ERROR_MOD_NOT_FOUND):
-		return 0, false, fmt.Errorf("%w; a DLL that it needs is missing: install the run-time libraries of the exporting tool or compiler", err)
+		return 0, changed, fmt.Errorf("%w; a DLL that it needs is missing: install the run-time libraries of the exporting tool or compiler", err)
 	case errors.Is(err, windows.ERROR_BAD_EXE_FORMAT):
-		return 0, false, fmt.Errorf("%w; the file is no library for this processor: have the FMU exported for it", err)
+		return 0, changed, fmt.Errorf("%w; the file is no library for this processor: have the FMU exported for it", err)
 	}
-	return 0, false, err
+	return 0, changed, err
 }
 
 // symbol gives the address of an exported function, or 0.

@@ -193,7 +193,10 @@ func (f *FMU) findImage(dir string, add func(r *diag.Rule, path, remedy, format 
 	g := watch()
 	handle, modes, err := openLibrary(lib)
 	img.handle = handle
-	changes := g.restore()
+	var changes []string
+	for _, c := range g.restore() {
+		changes = append(changes, "the FMU "+c.text)
+	}
 	if modes {
 		changes = append(changes, "the FMU changes the floating-point modes (rounding, flush to zero or exceptions); they are put back")
 	}

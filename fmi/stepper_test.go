@@ -343,9 +343,6 @@ func TestNoAllocations(t *testing.T) {
 // TestFloatingPointModes lets one FMU leave rounding and flush-to-zero changed.
 // Neither the next FMU in the same batch nor Go may see it, and it is said once.
 func TestFloatingPointModes(t *testing.T) {
-	if CallPath != "trampoline" {
-		return // only the trampoline restores the modes, see CallPath
-	}
 	c := new(collector)
 	s := members(t, 2, InstanceOptions{Log: c.log})
 	var entered [2]float64

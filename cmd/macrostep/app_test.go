@@ -466,6 +466,45 @@ func TestDemo(t *testing.T) {
 	contains(t, "without compiler", stderr, "building the example quarter-car-a: no C compiler: install gcc or clang")
 }
 
+// The chain of the flags is built and run; what cannot be is told before.
+func TestDemoChain(t *testing.T) {
+	f := &fake{}
+	code, stdout, stderr := call(t, f, "demo", "--masses", "30", "chain", "my chain", "--subsystems=3", "--ends", "5", "--damping", "2e3", "--set", "seed=4", "--stop-time", "0.5")
+	if code != exitDone {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if c := f.chain; c.Masses != 30 || c.Subsystems != 3 || c.Ends != 5 || !maps.Equal(c.Set, map[string]float64{"d": 2e3, "seed": 4}) {
+		t.Errorf("the chain is %+v", c)
+	}
+	at := func(name string) string { return filepath.Join("my chain", name) }
+	contains(t, "the chain", stdout, "built "+at("chain.ssp"), "--algorithm ex-slocal --stop-time 0.5", "complete at t = 0.5 s", at("chain.csv"))
+	if f.path != at("chain.ssp") || f.asked.Stop == nil || f.asked.Stop.Value != 0.5 {
+		t.Errorf("asked for %s with %+v", f.path, f.asked)
+	}
+	for want, args := range map[string][]string{
+		"write: macrostep demo chain --masses":  {"--masses", "30"},
+		"do not make 7 subsystems":              {"chain", "--masses", "5", "--subsystems", "7"},
+		`no parameter "q"; it has m, c, d`:      {"chain", "--set", "q=3"},
+		"the value is not a number":             {"chain", "--set", "m=heavy"},
+		"give the same parameter":               {"chain", "--set", "d=3", "--damping", "3"},
+		`no algorithm is called "magic"`:        {"chain", "--algorithm", "magic"},
+		"--stop-time -1 is not greater":         {"chain", "--stop-time=-1"},
+		`"more" is too much`:                    {"chain", "dir", "more"},
+		"invalid value":                         {"chain", "--masses", "many"},
+		"the chain: no C compiler: install gcc": nil,
+	} {
+		f := &fake{}
+		if args == nil {
+			args, f.compiler = []string{"chain"}, errors.New("no C compiler: install gcc or clang, or set CC")
+		}
+		code, stdout, stderr := call(t, f, append([]string{"demo"}, args...)...)
+		if code != exitUsage || stdout != "" {
+			t.Errorf("%v: exit code %d: %s", args, code, stdout)
+		}
+		contains(t, strings.Join(args, " "), stderr, want)
+	}
+}
+
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		code, script, _ := call(t, &fake{}, "completion", shell)

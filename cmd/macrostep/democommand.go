@@ -2,15 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/record"
 )
 
@@ -23,15 +28,40 @@ const demoHelp = `Builds the example systems as DIR/NAME.ssp (default: ./macrost
 the quarter car, a chassis and a wheel on a road with a step, and says where the
 results are and what to try next. It needs a C compiler: $CC, cc, gcc or clang.
 
+demo chain builds DIR/chain.ssp instead, a chain of masses with nonlinear springs,
+impulses and contacts in as many subsystems as you like, and runs it with order
+and step size under control. Its flags are those below.
+
 Examples:
    macrostep demo
-   macrostep demo examples`
+   macrostep demo examples
+   macrostep demo chain --masses 1000 --subsystems 20
+   macrostep demo chain --damping 5e5 --algorithm im-slocal
+   macrostep demo chain --set contacts=0 --set seed=7 --stop-time 0.1`
+
+// demoChain is the argument that asks for a chain.
+const demoChain = "chain"
 
 func (p *program) demoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "demo", Usage: "build the example systems and run one", ArgsUsage: "[DIR]",
-		UsageText: "macrostep demo [DIR]", Description: demoHelp,
+		UsageText: "macrostep demo [chain] [DIR]", Description: demoHelp,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "masses", Usage: "`N` masses in all", Value: 20},
+			&cli.IntFlag{Name: "subsystems", Usage: "cut into `R` subsystems", Value: 4},
+			&cli.IntFlag{Name: "ends", Usage: "the first and the last subsystem have `N` masses each; 0: as many as the others"},
+			&cli.Float64Flag{Name: "damping", Usage: "damping `D` of the springs in N s/m, the same as --set d=D", Value: 1e4},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter of all masses and springs, `NAME=VALUE`; a wrong name lists them; repeatable", KeepSpace: true}},
+			&cli.StringFlag{Name: flagAlgorithm, Usage: "coupling algorithm `PRESET`", Value: "ex-slocal"},
+			&cli.Float64Flag{Name: "stop-time", Usage: "stop at `T` seconds", Value: 0.01},
+		},
 		Action: func(c *cli.Context) error {
+			if c.Args().First() == demoChain {
+				return p.runChain(c)
+			}
+			if names := c.LocalFlagNames(); len(names) > 0 {
+				return &usageError{"demo", fmt.Errorf("--%s is for a chain; write: macrostep demo chain --%s …", names[0], names[0])}
+			}
 			if err := arguments(c, 0, 1, "DIR"); err != nil {
 				return err
 			}
@@ -78,6 +108,68 @@ func (p *program) demoCommand() *cli.Command {
 	}
 }
 
+// runChain builds a chain and runs it.
+func (p *program) runChain(c *cli.Context) error {
+	if err := arguments(c, 1, 2, "chain and DIR"); err != nil {
+		return err
+	}
+	chain := fmus.Chain{Masses: c.Int("masses"), Subsystems: c.Int("subsystems"), Ends: c.Int("ends"), Set: map[string]float64{}}
+	set, err := assignments("set", c.StringSlice("set"))
+	if err != nil {
+		return &usageError{"demo", err}
+	}
+	for _, a := range set {
+		v, err := strconv.ParseFloat(a.Value, 64)
+		if err != nil {
+			return &usageError{"demo", fmt.Errorf("--set %s=%s: the value is not a number", a.Name, a.Value)}
+		}
+		chain.Set[a.Name] = v
+	}
+	if c.IsSet("damping") {
+		if _, twice := chain.Set["d"]; twice {
+			return &usageError{"demo", errors.New("--damping and --set d=… give the same parameter; give one of them")}
+		}
+		chain.Set["d"] = c.Float64("damping")
+	}
+	algorithm, stop := c.String(flagAlgorithm), c.Float64("stop-time")
+	if _, err := algorithms.New(algorithm, nil); err != nil {
+		return &usageError{"demo", err}
+	}
+	if !(stop > 0) || math.IsInf(stop, 0) {
+		return &usageError{"demo", fmt.Errorf("--stop-time %g is not greater than 0 and finite", stop)}
+	}
+	if _, err := fmus.ChainDocument(chain); err != nil {
+		return &usageError{"demo", err}
+	}
+	dir := "macrostep-demo"
+	if c.NArg() == 2 {
+		dir = c.Args().Get(1)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("making the folder of the examples: %w", err)
+	}
+	system, err := p.engine.WriteChain(dir, chain)
+	if err != nil {
+		return fmt.Errorf("building the chain: %w", err)
+	}
+	output := filepath.Join(dir, "chain.csv")
+	fmt.Fprintf(p.stdout, "built %s\n\n$ %s run %s --algorithm %s --stop-time %g --output %s\n",
+		system, p.command(), quote(system), quote(algorithm), stop, quote(output))
+	sel, err := record.ParseSelection(nil)
+	if err != nil {
+		return err
+	}
+	r := &runRequest{
+		System: system, Stop: &setting{Value: stop, Source: "macrostep demo"},
+		Algorithm: algorithm, Output: output, Record: sel, LogLevel: slog.LevelWarn,
+	}
+	if err := r.placeFiles(); err != nil {
+		return err
+	}
+	_, err = p.execute(c.Context, r)
+	return err
+}
+
 // next tells what to try after the demo.
 func (p *program) next(dir, system, output string) {
 	command := p.command()
@@ -90,11 +182,14 @@ The table %s opens in every spreadsheet. Try next:
   %[2]s run %[3]s --param order=1 --output %[5]s
   %[2]s run %[3]s --set wheel.z_road=0.05 --record 'chassis.*' --output %[6]s
   %[2]s run %[7]s --output %[8]s
+  %[2]s run %[9]s --algorithm im-milne --output %[10]s
+  %[2]s demo chain --masses 100 --subsystems 10
   %[2]s algorithms explicit
 `,
 		output, command, quote(system),
 		quote(filepath.Join(dir, "gauss-seidel.csv")), quote(filepath.Join(dir, "order-1.csv")),
-		quote(filepath.Join(dir, "low-road.csv")), quote(two), quote(filepath.Join(dir, "two-mass-ff.csv")))
+		quote(filepath.Join(dir, "low-road.csv")), quote(two), quote(filepath.Join(dir, "two-mass-ff.csv")),
+		quote(filepath.Join(dir, "contact-oscillator.ssp")), quote(filepath.Join(dir, "contact-oscillator.csv")))
 }
 
 // command is how the user can call this program again: by its name if that is

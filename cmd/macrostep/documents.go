@@ -61,11 +61,15 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
+	var fmus []*fmi.FMU
+	for _, c := range a.Components {
+		fmus = append(fmus, c.FMU)
+	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	out := &opened{
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
-		Files: a.Files(), Notices: seen.list,
+		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(fmus).Restore,
 		Power: a.Power,
 		Bonds: declaredBonds(a.DeclaredBonds),
 		BondsSeen: func() []algorithms.Bond {
@@ -266,6 +270,9 @@ func (documents) Systems() []string { return fmus.Systems() }
 
 // WriteSystem builds an example system.
 func (documents) WriteSystem(dir, name string) (string, error) { return fmus.WriteSystem(dir, name) }
+
+// WriteChain builds an oscillator chain.
+func (documents) WriteChain(dir string, c fmus.Chain) (string, error) { return fmus.WriteChain(dir, c) }
 
 // Cleanup removes all temporary folders.
 func (documents) Cleanup() { archive.Cleanup() }

@@ -8,6 +8,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
@@ -28,6 +29,8 @@ type engine interface {
 	Systems() []string
 	// WriteSystem builds an example system as dir/name.ssp and gives its path.
 	WriteSystem(dir, name string) (string, error)
+	// WriteChain builds an oscillator chain as dir/chain.ssp and gives its path.
+	WriteChain(dir string, c fmus.Chain) (string, error)
 	// Cleanup removes all temporary folders, whatever still runs.
 	Cleanup()
 }
@@ -69,6 +72,7 @@ type opened struct {
 	Warnings          []string          // about what had to be guessed
 	Files             []string          // that were read, and must not be written
 	Notices           func() []string   // about FMUs while they ran, after the run; nil = there are none
+	Tidy              func() []string   // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
 	Close             func() error      // removes what was unpacked; call it after the run
 	// Power gives the power in W per unit of the product of two outputs, 0 if their
 	// units do not tell; nil = there are no units.

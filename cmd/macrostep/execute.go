@@ -146,7 +146,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	m.Notes, m.Warnings = append(m.Notes, notes...), append(m.Warnings, warnings...)
 	opt := master.Options{
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
-		Discard: choice.Discard, Workers: r.Workers, Logger: con.logger(), Strict: r.Strict,
+		Discard: choice.Discard, Workers: r.Workers, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
 	}
 	if sys.Tolerance != nil {
 		opt.Tolerance = sys.Tolerance.Value

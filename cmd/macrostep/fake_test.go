@@ -11,6 +11,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -30,6 +31,7 @@ type fake struct {
 	openErr   error
 	beginStep func() // called at every step of the first subsystem
 	compiler  error  // of building examples
+	chain     fmus.Chain
 	closed    int
 }
 
@@ -105,6 +107,11 @@ func (f *fake) WriteSystem(dir, name string) (string, error) {
 	}
 	path := filepath.Join(dir, name+".ssp")
 	return path, os.WriteFile(path, nil, 0o666)
+}
+
+func (f *fake) WriteChain(dir string, c fmus.Chain) (string, error) {
+	f.chain = c
+	return f.WriteSystem(dir, "chain")
 }
 
 func (f *fake) Cleanup() {}

@@ -83,6 +83,7 @@ type Slave struct {
 	given        []expectation
 	notes        []string // about the initialisation
 	clock        clock
+	waited       bool // a long wait for a pending step was told
 }
 
 var (
@@ -377,7 +378,7 @@ func (s *Slave) Substep(ctx context.Context, t, h float64) (float64, error) {
 // call that gave the status, whichever of the crossing it was.
 func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err error) (float64, error) {
 	if pending(status, err) {
-		if err = s.await(ctx); err == nil {
+		if err = s.await(ctx, t, H); err == nil {
 			return t + H, s.read()
 		}
 	}
@@ -426,10 +427,12 @@ func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
 
 // await polls an asynchronous step to its end (fmi2 53); the error is as if
 // doStep had returned it. When ctx ends the step is cancelled; one that cannot
-// be is waited for, because an FMU in the middle of a step cannot be freed.
-func (s *Slave) await(ctx context.Context) error {
+// be is waited for, because an FMU in the middle of a step cannot be freed. A
+// long wait is told, once.
+func (s *Slave) await(ctx context.Context, t, H float64) error {
 	const shortest, longest = 50 * time.Microsecond, 5 * time.Millisecond
 	pause := shortest
+	begin := time.Now()
 	done := ctx.Done()
 	for {
 		status, err := s.instance.GetStatus(fmi.DoStepStatus)
@@ -449,9 +452,17 @@ func (s *Slave) await(ctx context.Context) error {
 			done = nil
 		case <-time.After(pause):
 		}
+		if !s.waited && time.Since(begin) > patience {
+			s.waited = true
+			s.instance.Tell(fmt.Sprintf("the step from t = %.12g s by %.12g s is pending for more than %v (fmi2DoStep returned Pending); "+
+				"it is waited for until it ends or the run is cancelled", t, H, patience))
+		}
 		pause = min(2*pause, longest)
 	}
 }
+
+// patience is how long a step may be pending before that is told.
+const patience = 5 * time.Second
 
 // Outputs copies the outputs at the communication point that the FMU is at. In
 // initialisation mode it leaves the entries of internal ports as they are.

@@ -1,0 +1,119 @@
+package test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// listener collects what a program that still runs has written.
+type listener struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *listener) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *listener) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// watched starts a run, waits until it has said something, does what is to be
+// done then, and interrupts it.
+func watched(t *testing.T, cmd *exec.Cmd, dir, says string, then func()) *aftermath {
+	t.Helper()
+	var out listener
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // the exit code is what counts
+		close(ended)
+	}()
+	for !strings.Contains(out.String(), says) {
+		select {
+		case <-ended:
+			t.Fatalf("it ended without %q:\n%s", says, out.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	then()
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Error(err)
+	}
+	<-ended
+	return examine(t, dir, cmd, out.String())
+}
+
+// What an FMU changes in a step is put back while the run goes on, and told once
+// however often it does so (fmi2 73).
+func TestProcessIsPutBackOnTheWay(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Log("the directory of another process can be looked at on Linux only")
+		return
+	}
+	for _, times := range []string{"1", "0"} { // once, in every step
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(program, "run", fmu(t, "misbehave"), "--set", "misbehave.fault=Directory", "--set", "misbehave.times="+times,
+			"--step-size", "0.1", "--stop-time", "1e9", "--output-interval", "1e6", "--output", "results.csv", "--log-fmi-calls", "calls.txt")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(dir, "tmp"))
+		const says = `misbehave.fmu: in a step the FMU changed the working directory to "/"; it is restored`
+		a := watched(t, cmd, dir, says, func() {
+			if times != "1" {
+				return
+			}
+			here, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "cwd"))
+			if want, _ := filepath.EvalSymlinks(dir); err != nil || here != want {
+				t.Errorf("the directory is %q while it runs, want %q (%v)", here, want, err)
+			}
+			time.Sleep(600 * time.Millisecond) // two more looks
+		})
+		if n := strings.Count(a.output, says); n != 1 || a.manifest.Status != "incomplete" || a.code != 1 {
+			t.Errorf("times=%s: said %d times, %s, exit code %d\n%s", times, n, a.manifest.Status, a.code, a.output)
+		}
+	}
+}
+
+// A step that stays pending is told after five seconds, once, with FMU and time;
+// it can still be cancelled (fmi2 53).
+func TestPendingIsTold(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Log("a process cannot be sent an interrupt there")
+		return
+	}
+	cmd, dir := pairCommand(t, "misbehave", "fault=Pending at=0.35 polls=-1")
+	const says = "bad: misbehave.fmu: the step from t = 0.4 s by 0.1 s is pending for more than 5s"
+	begin := time.Now()
+	a := watched(t, cmd, dir, says, func() { time.Sleep(200 * time.Millisecond) })
+	if d := time.Since(begin); d < 5*time.Second {
+		t.Errorf("it was told after %v", d)
+	}
+	if n := strings.Count(strings.Join(a.manifest.Warnings, "\n"), says); n != 1 || strings.Count(a.output, says) != 1 {
+		t.Errorf("said %d times in %q\n%s", n, a.manifest.Warnings, a.output)
+	}
+	if a.code != 1 || a.manifest.Status != "incomplete" || !a.ends("bad", "CancelStep OK", "FreeInstance void") || !a.clean("good") {
+		t.Errorf("exit code %d, %s, bad %v, good %v", a.code, a.manifest.Status, a.calls["bad"], a.calls["good"])
+	}
+}
