@@ -3,6 +3,7 @@ package fmus
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -219,13 +220,13 @@ func (v variable) typed(plain bool, index map[string]int) string {
 
 // dependencies are those between steps: on inputs and states (fmi2 26–28). What
 // is a state itself depends on no other known; that it depends on itself is not
-// written (MD36).
+// written (MD36). Indices ascend (fmi2 27).
 func (m *model) dependencies(v variable, index map[string]int) string {
 	if m.plain {
 		return ""
 	}
 	var on, kind []string
-	for _, d := range v.depends {
+	for _, d := range slices.SortedFunc(slices.Values(v.depends), func(a, b dependency) int { return index[a.name] - index[b.name] }) {
 		if d.name == v.name {
 			continue
 		}
@@ -243,18 +244,19 @@ func (m *model) initialDependencies(v variable, index map[string]int) string {
 	if m.plain {
 		return ""
 	}
-	var on []string
+	var on []int
 	for _, d := range v.depends {
 		for _, x := range m.variables {
 			if x.name == d.name && x.role == input {
-				on = append(on, strconv.Itoa(index[d.name]))
+				on = append(on, index[d.name])
 			}
 		}
 	}
 	for _, name := range v.initial {
-		on = append(on, strconv.Itoa(index[name]))
+		on = append(on, index[name])
 	}
-	return fmt.Sprintf(` dependencies="%s"`, strings.Join(on, " "))
+	slices.Sort(on)
+	return fmt.Sprintf(` dependencies="%s"`, strings.Trim(fmt.Sprint(on), "[]"))
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

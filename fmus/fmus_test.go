@@ -59,6 +59,19 @@ func TestDescriptions(t *testing.T) {
 			if !slices.Equal(listed, outputs) {
 				t.Errorf("ModelStructure lists the outputs %v, the variables are %v", listed, outputs)
 			}
+			for _, u := range slices.Concat(i.md.Outputs, i.md.Rates, i.md.Initial) {
+				if u.Dependencies == nil {
+					continue
+				}
+				last := 0
+				for _, s := range strings.Fields(*u.Dependencies) {
+					k, err := strconv.Atoi(s)
+					if err != nil || k <= last {
+						t.Errorf("dependencies of unknown %d do not ascend: %s", u.Index, *u.Dependencies)
+					}
+					last = k
+				}
+			}
 			i.must(i.Exit(i.c))
 			for _, v := range i.md.Variables {
 				j := start(t, name, nil)
