@@ -3,6 +3,7 @@ package fmus
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,6 +21,16 @@ var units = []struct{ name, base string }{
 	{"m/s", `m="1" s="-1"`},
 	{"m/s2", `m="1" s="-2"`},
 	{"s", `s="1"`},
+	{"1/s", `s="-1"`},
+	{"rad", `rad="1"`},
+	{"rad/s", `rad="1" s="-1"`},
+	{"rad/s2", `rad="1" s="-2"`},
+	{"m2", `m="2"`},
+	{"kg/m3", `kg="1" m="-3"`},
+	{"Pa", `kg="1" m="-1" s="-2"`},
+	{"Pa/s", `kg="1" m="-1" s="-3"`},
+	{"1/Pa", `kg="-1" m="1" s="2"`},
+	{"1/Pa2", `kg="-2" m="2" s="4"`},
 }
 
 // visible are the variables that modelDescription.xml lists: a black box shows
@@ -209,13 +220,13 @@ func (v variable) typed(plain bool, index map[string]int) string {
 
 // dependencies are those between steps: on inputs and states (fmi2 26–28). What
 // is a state itself depends on no other known; that it depends on itself is not
-// written (MD36).
+// written (MD36). Indices ascend (fmi2 27).
 func (m *model) dependencies(v variable, index map[string]int) string {
 	if m.plain {
 		return ""
 	}
 	var on, kind []string
-	for _, d := range v.depends {
+	for _, d := range slices.SortedFunc(slices.Values(v.depends), func(a, b dependency) int { return index[a.name] - index[b.name] }) {
 		if d.name == v.name {
 			continue
 		}
@@ -233,18 +244,19 @@ func (m *model) initialDependencies(v variable, index map[string]int) string {
 	if m.plain {
 		return ""
 	}
-	var on []string
+	var on []int
 	for _, d := range v.depends {
 		for _, x := range m.variables {
 			if x.name == d.name && x.role == input {
-				on = append(on, strconv.Itoa(index[d.name]))
+				on = append(on, index[d.name])
 			}
 		}
 	}
 	for _, name := range v.initial {
-		on = append(on, strconv.Itoa(index[name]))
+		on = append(on, index[name])
 	}
-	return fmt.Sprintf(` dependencies="%s"`, strings.Join(on, " "))
+	slices.Sort(on)
+	return fmt.Sprintf(` dependencies="%s"`, strings.Trim(fmt.Sprint(on), "[]"))
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -22,6 +22,14 @@
 //     inputs at the end of the step.
 //   - polynomial: y = a + b u + c u² + d u³, stateless as well, for algebraic
 //     loops whose solutions are known.
+//   - oscillator_coupled, oscillator_driven, oscillator_hub: the masses of
+//     rodriguez's oscillators with springs k sgn(z) |z|^n_k and dampers
+//     c sgn(z) |z|^n_c; coupled holds the coupling element, driven takes one force,
+//     hub up to four. pendulum_coupled, pendulum_driven: his pendula, each a
+//     differential-algebraic system held together by an augmented Lagrangian.
+//     crane_mechanics, crane_hydraulics: his crane. All make micro_steps steps of
+//     symplectic Euler per macro step, the hydraulics of forward Euler. Where force
+//     follows from input, it does from the input at the start of the last micro step.
 //
 //   - contact_mass, coupling_cubic: the nonlinear two-mass oscillator of meyer 6.1,
 //     whose first mass meets a penalty contact; chain: a piece of any size of the
@@ -33,7 +41,7 @@
 //     made is discarded. A chain shows its coupling masses only: by continuous
 //     states and directional derivatives too.
 //
-// Outputs are those at the end of the last step under the input polynomial of
+// Other outputs are those at the end of the last step under the input polynomial of
 // that step (in initialization: of the present inputs). Input derivatives serve
 // one step; an input not set again stays where its polynomial ended.
 //

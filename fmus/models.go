@@ -117,6 +117,7 @@ func models() []*model {
 		massForce(), massDisplacement(), coupling(), polynomial(),
 		contactMass(), couplingCubic(), chain(),
 		oscillatorCoupled(), oscillatorDriven(), oscillatorHub(),
+		pendulumCoupled(), pendulumDriven(), craneMechanics(), craneHydraulics(),
 	}
 }
 

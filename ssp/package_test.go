@@ -247,6 +247,7 @@ func FuzzDocument(f *testing.F) {
 	f.Add(propagate(bindings(inline(` prefix="P"`, param("", realValue(1, "m")), "")), "", ""))
 	f.Add(annotated(annotation(OwnType, `<ms:Component stateless="1"/>`), annotation(typeOMS, `<oms:SimulationInformation/>`),
 		annotation(OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)))
+	f.Add(bonded(annotation(OwnType, `<ms:Settings version="1"><ms:Bond name="b" energyScale="1" tolerance="1"><ms:Pair effort="c.F" flow="d.v" opposed="true"/></ms:Bond></ms:Settings>`)))
 	f.Fuzz(func(t *testing.T, text string) { survives(t, text, baseSet, baseMap) })
 }
 

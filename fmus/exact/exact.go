@@ -7,7 +7,6 @@
 package exact
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -173,12 +172,8 @@ func (q QuarterCar) Right(x [4]float64) [4]float64 {
 // exponential per time); otherwise it is integrated by Dormand and Prince's
 // method of order 5(4) with a tolerance of 1e-11 per step, relative and absolute.
 func (q QuarterCar) Solve(times []float64) ([][4]float64, error) {
-	last := 0.0
-	for i, t := range times {
-		if !(t >= last) || math.IsInf(t, 0) || (i > 0 && t == last) {
-			return nil, fmt.Errorf("time %d is %g after %g: times must be finite, not negative and increasing", i, t, last)
-		}
-		last = t
+	if err := increasing(times); err != nil {
+		return nil, err
 	}
 	if q.Nd == 0.5 {
 		return q.linear(times), nil
@@ -207,79 +202,15 @@ func (q QuarterCar) linear(times []float64) [][4]float64 {
 	return x
 }
 
-// Coefficients of Dormand and Prince, A family of embedded Runge-Kutta formulae,
-// J. Comput. Appl. Math. 6 (1980), Table 2. The last row is the solution of order
-// 5; dpError is what it differs from that of order 4.
-var (
-	dpA = [6][6]float64{
-		{1. / 5},
-		{3. / 40, 9. / 40},
-		{44. / 45, -56. / 15, 32. / 9},
-		{19372. / 6561, -25360. / 2187, 64448. / 6561, -212. / 729},
-		{9017. / 3168, -355. / 33, 46732. / 5247, 49. / 176, -5103. / 18656},
-		{35. / 384, 0, 500. / 1113, 125. / 192, -2187. / 6784, 11. / 84},
-	}
-	dpError = [7]float64{71. / 57600, 0, -71. / 16695, 71. / 1920, -17253. / 339200, 22. / 525, -1. / 40}
-)
-
+// integrate solves (18) from rest at 0.
 func (q QuarterCar) integrate(times []float64) ([][4]float64, error) {
-	const tolerance, smallest = 1e-11, 1e-13
-	var x [4]float64
-	out := make([][4]float64, len(times))
-	t, h := 0.0, 1e-6
-	for i, end := range times {
-		for t < end {
-			step := min(h, end-t)
-			next, est := q.dormandPrince(x, step)
-			worst := 0.0
-			for j := range est {
-				worst = max(worst, math.Abs(est[j])/(tolerance*(1+max(math.Abs(x[j]), math.Abs(next[j])))))
-			}
-			if math.IsNaN(worst) {
-				return nil, fmt.Errorf("the solution is not finite after t = %g", t)
-			}
-			// The usual controller, order of the error estimate 5, with margins
-			// 0.9, 0.2 and 5 (Hairer, Nørsett, Wanner I, II.4).
-			factor := 5.0
-			if worst > 0 {
-				factor = min(5, max(0.2, 0.9*math.Pow(worst, -0.2)))
-			}
-			// Where the relative velocity changes its sign the right side has an
-			// infinite slope and the estimate no order; a tiny step takes it across.
-			if worst > 1 && step > smallest {
-				h = step * factor
-				continue
-			}
-			x = next
-			switch {
-			case step < h: // shortened to meet a time: says nothing against h
-				t, h = end, max(h, step*factor)
-			default:
-				t, h = min(t+step, end), max(smallest, step*factor)
-			}
-		}
-		out[i] = x
+	x, err := integrate(func(_ float64, x, dx []float64) {
+		d := q.Right([4]float64(x))
+		copy(dx, d[:])
+	}, make([]float64, 4), times, tolerance, evenTolerance(4))
+	out := make([][4]float64, len(x))
+	for i := range x {
+		out[i] = [4]float64(x[i])
 	}
-	return out, nil
-}
-
-// dormandPrince gives the state a step later and the estimate of its error.
-func (q QuarterCar) dormandPrince(x [4]float64, h float64) (next, est [4]float64) {
-	var k [7][4]float64
-	k[0] = q.Right(x)
-	for s, row := range dpA {
-		next = x
-		for r := 0; r <= s; r++ {
-			for j := range next {
-				next[j] += h * row[r] * k[r][j]
-			}
-		}
-		k[s+1] = q.Right(next)
-	}
-	for r, e := range dpError {
-		for j := range est {
-			est[j] += h * e * k[r][j]
-		}
-	}
-	return next, est
+	return out, err
 }

@@ -1,7 +1,6 @@
 package exact
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -233,82 +232,6 @@ func (c Chain) Solve(times []float64, tolerance float64) ([][]float64, error) {
 		atol[i], atol[c.Masses+i] = tolerance*1e-4, tolerance
 	}
 	return integrate(c.right(), append(x, v...), times, tolerance, atol)
-}
-
-// integrate solves x' = f(t, x) from x at t = 0 by the method of dpA and gives x at
-// the times. The error of a step in x[i] is kept below atol[i] + rtol |x[i]|.
-func integrate(f func(t float64, x, dx []float64), x, times []float64, rtol float64, atol []float64) ([][]float64, error) {
-	last := 0.0
-	for i, t := range times {
-		if !(t >= last) || math.IsInf(t, 0) || i > 0 && t == last {
-			return nil, fmt.Errorf("time %d is %g after %g: times must be finite, not negative and increasing", i, t, last)
-		}
-		last = t
-	}
-	n := len(x)
-	x = append([]float64(nil), x...)
-	next := make([]float64, n)
-	var k [7][]float64
-	for i := range k {
-		k[i] = make([]float64, n)
-	}
-	nodes := [7]float64{0, 1. / 5, 3. / 10, 4. / 5, 8. / 9, 1, 1}
-	out := make([][]float64, len(times))
-	t, h := 0.0, 1e-9
-	f(0, x, k[0])
-	for i, end := range times {
-		for t < end {
-			step := min(h, end-t)
-			if !(t+step > t) {
-				return nil, fmt.Errorf("no step is small enough at t = %g", t)
-			}
-			for s, row := range dpA {
-				for j := range next {
-					sum := 0.0
-					for r := 0; r <= s; r++ {
-						sum += row[r] * k[r][j]
-					}
-					next[j] = x[j] + step*sum
-				}
-				f(t+nodes[s+1]*step, next, k[s+1])
-			}
-			worst := 0.0
-			for j := range next {
-				e := 0.0
-				for r, c := range dpError {
-					e += c * k[r][j]
-				}
-				e = math.Abs(step*e) / (atol[j] + rtol*max(math.Abs(x[j]), math.Abs(next[j])))
-				if !(e <= worst) {
-					worst = e // also if it is no number
-				}
-				if math.IsNaN(worst) {
-					break
-				}
-			}
-			// As in QuarterCar.integrate.
-			factor := 5.0
-			switch {
-			case math.IsNaN(worst) || math.IsInf(worst, 0):
-				factor = 0.1
-			case worst > 0:
-				factor = min(5, max(0.2, 0.9*math.Pow(worst, -0.2)))
-			}
-			if !(worst <= 1) {
-				h = step * factor
-				continue
-			}
-			x, next = next, x
-			k[0], k[6] = k[6], k[0] // first same as last
-			if step < h {
-				t, h = end, max(h, step*factor)
-			} else {
-				t, h = min(t+step, end), step*factor
-			}
-		}
-		out[i] = append([]float64(nil), x...)
-	}
-	return out, nil
 }
 
 // LinearChain gives a chain without cubic terms, impulses and contacts as state
