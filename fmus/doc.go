@@ -11,17 +11,22 @@
 //   - linear: x' = A x + B u, y = C x + D u with up to 8 states, 4 inputs and 4
 //     outputs; A[i,j] … D[i,j] and x0[i] are parameters. Exact for polynomial
 //     inputs (block matrix exponential).
+//
 //   - blackbox: the same without any optional capability but variable steps,
 //     without states, and without dependencies.
+//
 //   - quarter_chassis_a, quarter_wheel_a, quarter_chassis_b, quarter_wheel_b: the
 //     quarter car of sadjina section IV in both reticulations. The chassis of A
 //     is exact; the others make micro_steps forward Euler steps per macro step.
+//
 //   - mass_force, mass_displacement, coupling: the two-mass oscillator of
 //     schweizer in its decompositions; exact. coupling has no state and says so
 //     by the vendor annotation <stateless/>: its output is a function of its
 //     inputs at the end of the step.
+//
 //   - polynomial: y = a + b u + c u² + d u³, stateless as well, for algebraic
 //     loops whose solutions are known.
+//
 //   - oscillator_coupled, oscillator_driven, oscillator_hub: the masses of
 //     rodriguez's oscillators with springs k sgn(z) |z|^n_k and dampers
 //     c sgn(z) |z|^n_c; coupled holds the coupling element, driven takes one force,
