@@ -223,7 +223,9 @@ func TestTruthIsNotDoubted(t *testing.T) {
 				t.Errorf("%s, %s: exit code %d\n%s", name, kind, o.code, o.output)
 			}
 			for component, s := range o.manifest.Slopes {
-				if s.Difference > 0.05 || s.Untested != "" {
+				// A square root has no slope at the rest position, where the run starts.
+				untested := s.Untested != "" && name != "sqrt-oscillator"
+				if s.Difference > 0.05 || untested {
 					t.Errorf("%s, %s: %s: %+v", name, kind, component, s)
 				}
 			}

@@ -44,7 +44,7 @@ func TestConformance(t *testing.T) {
 				}
 			}
 			// One step of symplectic Euler is far from what derivatives say.
-			if _, ok := f.Description.Variable("micro_steps"); ok && strings.HasPrefix(name, "oscillator_") {
+			if _, ok := f.Description.Variable("micro_steps"); ok && !strings.HasPrefix(name, "quarter_") {
 				starts = append(starts, fmuslave.Value{Variable: "micro_steps", Integer: 1000})
 			}
 			if name == "chain" { // slow, linear and undisturbed
@@ -56,6 +56,10 @@ func TestConformance(t *testing.T) {
 				}
 				starts = append(starts, fmuslave.Value{Variable: "impulses"}, fmuslave.Value{Variable: "contacts"})
 			}
+			H := 1e-3
+			if name == "crane_hydraulics" { // its oil is stiff
+				H = 1e-6
+			}
 			in := named(f, fmi.Input)
 			u := make([]float64, len(in))
 			for i := range u {
@@ -64,7 +68,7 @@ func TestConformance(t *testing.T) {
 			fresh := func() (master.Subsystem, error) {
 				return fmuslave.New(fmuslave.Config{Name: name, FMU: f, Inputs: in, Outputs: named(f, fmi.Output), Starts: starts})
 			}
-			if err := mastertest.TestSubsystem(fresh, u, 0.5, 1e-3); err != nil {
+			if err := mastertest.TestSubsystem(fresh, u, 0.5, H); err != nil {
 				t.Error(err)
 			}
 		})

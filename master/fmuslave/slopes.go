@@ -83,7 +83,7 @@ func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H fl
 		}
 	}
 	if t.compared == 0 {
-		t.Untested = "no output responds to an input by more than its noise"
+		t.Untested = "no output responds to an input linearly and by more than its noise"
 		return t.SlopeTest, nil
 	}
 	store.keepSlopes(s.config.FMU.Description.ModelName, ports, t.SlopeTest)
