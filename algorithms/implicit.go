@@ -133,10 +133,10 @@ type block struct {
 
 	loop []int // unknowns: inputs of iterated members that are fed from within the block
 	open []int // extrapolated inputs that are fed from earlier blocks
-	// columns of the interface Jacobian: the unknowns, then the inputs of late
-	// members that are fed from within the block.
-	columns []column
-	of      map[int]int // input to column
+	// Its columns are the unknowns, then the inputs of late members that are fed
+	// from within the block.
+	interfaceJacobian
+	of map[int]int // input to column
 
 	sweep         []int       // fixed point by Gauss–Seidel: members in turn
 	turns         []*stepping // of each of them
@@ -146,7 +146,6 @@ type block struct {
 	phi           []float64 // L y + b [nu], entries of the block
 	base          []float64 // y where differences start from, [ny]
 	size          []float64 // by column: largest magnitude seen
-	jacobian      *sparseMatrix
 	solver        interfaceSolver
 	rounds        []round // of perturbed steps
 	lateRounds    []round
@@ -156,24 +155,6 @@ type block struct {
 	respond              *master.Phase
 	heldPos, heldVel     float64
 	shapedPos, shapedVel float64
-}
-
-// column is one input of a member of a block as a column of the interface
-// Jacobian J = I − L S, S = ∂y/∂u of its subsystem over the macro step.
-type column struct {
-	input     int
-	subsystem int
-	s         []float64 // ∂y/∂u, [ny of the subsystem]
-	entries   []entry
-	delta     float64 // perturbation
-}
-
-// entry is one entry of a column of the Jacobian: −gain·s[out], plus 1 on the diagonal.
-type entry struct {
-	at       int // in sparseMatrix.val
-	out      int // of the subsystem; -1 = none: the diagonal alone
-	gain     float64
-	diagonal float64
 }
 
 // round is one set of perturbed steps: one input of each member.
@@ -321,7 +302,7 @@ func (b *block) prepare(x *master.Exec) error {
 		}
 	}
 	n := len(b.columns)
-	b.jacobian = b.pattern(sys)
+	b.layOut(sys)
 	b.z, b.r, b.dz = make([]float64, n), make([]float64, n), make([]float64, n)
 	b.weight, b.floor = make([]float64, n), make([]float64, len(b.loop))
 	b.size = make([]float64, n)
@@ -376,45 +357,6 @@ func (b *block) refuseNoise(x *master.Exec) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// pattern gives the pattern of J = I − L S over the columns.
-func (b *block) pattern(sys *master.System) *sparseMatrix {
-	n := len(b.columns)
-	fedBy := make(map[int][]int) // output to rows
-	for j, c := range b.columns {
-		if y, ok := sys.Source(c.input); ok {
-			fedBy[y] = append(fedBy[y], j)
-		}
-	}
-	m := &sparseMatrix{n: n, colStart: []int{0}}
-	for j := range b.columns {
-		c := &b.columns[j]
-		byRow := map[int]entry{j: {out: -1, diagonal: 1}}
-		for out := range c.s {
-			for _, row := range fedBy[sys.OutAt[c.subsystem]+out] {
-				e := entry{out: out, gain: sys.Gain(b.columns[row].input)}
-				if row == j {
-					e.diagonal = 1
-				}
-				byRow[row] = e
-			}
-		}
-		rows := make([]int, 0, len(byRow))
-		for row := range byRow {
-			rows = append(rows, row)
-		}
-		slices.Sort(rows)
-		for _, row := range rows {
-			e := byRow[row]
-			e.at = len(m.row)
-			c.entries = append(c.entries, e)
-			m.row = append(m.row, row)
-		}
-		m.colStart = append(m.colStart, len(m.row))
-	}
-	m.val = make([]float64, len(m.row))
-	return m
 }
 
 // prepareRounds groups the columns so that each round perturbs one input of
@@ -710,16 +652,7 @@ func (b *block) evaluateJacobian(ctx context.Context, x *master.Exec, t, H float
 	if err != nil {
 		return perturbed, err
 	}
-	for j := range b.columns {
-		c := &b.columns[j]
-		for _, e := range c.entries {
-			v := e.diagonal
-			if e.out >= 0 {
-				v -= float64(e.gain * c.s[e.out])
-			}
-			b.jacobian.val[e.at] = v
-		}
-	}
+	b.assemble()
 	return perturbed, nil
 }
 

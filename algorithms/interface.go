@@ -1,0 +1,84 @@
+package algorithms
+
+import (
+	"slices"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// interfaceJacobian is J = I − L S over some inputs, where S = ∂y/∂u is the
+// response of the outputs of each subsystem to its own inputs over a macro step.
+type interfaceJacobian struct {
+	columns  []column
+	jacobian *sparseMatrix
+}
+
+// column is one input of a subsystem as a column of the interface Jacobian.
+type column struct {
+	input     int
+	subsystem int
+	s         []float64 // ∂y/∂u, [ny of the subsystem]
+	entries   []entry
+	delta     float64 // perturbation
+}
+
+// entry is one entry of a column of the Jacobian: −gain·s[out], plus 1 on the diagonal.
+type entry struct {
+	at       int // in sparseMatrix.val
+	out      int // of the subsystem; -1 = none: the diagonal alone
+	gain     float64
+	diagonal float64
+}
+
+// layOut finds the pattern of J over the columns.
+func (f *interfaceJacobian) layOut(sys *master.System) {
+	n := len(f.columns)
+	fedBy := make(map[int][]int) // output to rows
+	for j, c := range f.columns {
+		if y, ok := sys.Source(c.input); ok {
+			fedBy[y] = append(fedBy[y], j)
+		}
+	}
+	m := &sparseMatrix{n: n, colStart: []int{0}}
+	for j := range f.columns {
+		c := &f.columns[j]
+		byRow := map[int]entry{j: {out: -1, diagonal: 1}}
+		for out := range c.s {
+			for _, row := range fedBy[sys.OutAt[c.subsystem]+out] {
+				e := entry{out: out, gain: sys.Gain(f.columns[row].input)}
+				if row == j {
+					e.diagonal = 1
+				}
+				byRow[row] = e
+			}
+		}
+		rows := make([]int, 0, len(byRow))
+		for row := range byRow {
+			rows = append(rows, row)
+		}
+		slices.Sort(rows)
+		for _, row := range rows {
+			e := byRow[row]
+			e.at = len(m.row)
+			c.entries = append(c.entries, e)
+			m.row = append(m.row, row)
+		}
+		m.colStart = append(m.colStart, len(m.row))
+	}
+	m.val = make([]float64, len(m.row))
+	f.jacobian = m
+}
+
+// assemble puts the values of J from the columns of S.
+func (f *interfaceJacobian) assemble() {
+	for j := range f.columns {
+		c := &f.columns[j]
+		for _, e := range c.entries {
+			v := e.diagonal
+			if e.out >= 0 {
+				v -= float64(e.gain * c.s[e.out])
+			}
+			f.jacobian.val[e.at] = v
+		}
+	}
+}
