@@ -339,17 +339,18 @@ func (a *approximation) history() history {
 
 // eval combines the values of input k with the weights of one instant.
 func (a *approximation) eval(k int, w *[maxNodes]float64) float64 {
-	if a.isAhead[k] {
-		v := float64(w[0] * a.newest[k])
-		for p := 1; p <= a.ahead.degree; p++ {
-			v += float64(w[p] * a.values[p-1][k])
-		}
-		return v
+	return a.evalOn(a.of(k), k, w)
+}
+
+// evalOn is eval with a polynomial of input k.
+func (a *approximation) evalOn(p *polynomial, k int, w *[maxNodes]float64) float64 {
+	v, known := 0.0, 0
+	if p == &a.ahead {
+		v, known = float64(w[0]*a.newest[k]), 1
 	}
-	v := 0.0
 	g := a.gridOf[k]
-	for p := 0; p <= a.of(k).degree; p++ {
-		v += float64(w[p] * g.values[p][k])
+	for q := known; q <= p.degree; q++ {
+		v += float64(w[q] * g.values[q-known][k])
 	}
 	return v
 }
@@ -530,10 +531,22 @@ func (a *approximation) report() []master.Delivery {
 // shapes tells whether subsystem i sees its inputs change over a macro step.
 func (a *approximation) shapes(i int) bool { return a.delivery[i] != Held }
 
-// atEnd gives the value that input k of subsystem i had at the end of the step.
+// atEnd gives the value that input k of subsystem i had at the end of its step.
 func (a *approximation) atEnd(k, i int) float64 {
 	if a.holds[k] || !a.shapes(i) {
 		return a.last(k)
 	}
-	return a.eval(k, &a.of(k).end)
+	p := a.polynomialOf(k, i)
+	return a.evalOn(p, k, &p.end)
+}
+
+// polynomialOf gives the polynomial that input k of subsystem i had over its step.
+func (a *approximation) polynomialOf(k, i int) *polynomial {
+	switch {
+	case a.isAhead[k]:
+		return &a.ahead
+	case a.rates[i].over > 1:
+		return &a.gridOf[k].block
+	}
+	return &a.gridOf[k].old
 }

@@ -334,6 +334,77 @@ var (
 		Doc: "largest correction, as part of the action that is corrected",
 		set: positive(func(s *settings) *float64 { return &s.Energy.Limit }),
 	}
+	modelJacobianParam = Param{
+		Name: "model.jacobian", Default: auto, Range: strings.Join(jacobianSources, ", "),
+		Doc: "where the model of a component comes from: its directional derivatives; differences of steps repeated from a saved state; identification from inputs and outputs " +
+			"while it runs; auto takes the first that each component has, and the run tells which",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, jacobianSources...)
+			s.Model.Jacobian = JacobianSource(max(i, 0))
+			return err
+		},
+	}
+	modelAlphaParam = Param{
+		Name: "model.alpha", Default: "1", Range: "0 … 2",
+		Doc: "share α of the error left in the states that a constant offset of the inputs removes in the next macro step; 0 corrects the outputs alone",
+		set: func(s *settings, v string) error {
+			x, err := strconv.ParseFloat(v, 64)
+			if err != nil || !(x >= 0 && x <= 2) {
+				return errors.New("it is a number from 0 to 2")
+			}
+			s.Model.Alpha = x
+			return nil
+		},
+	}
+	modelRefreshParam = Param{
+		Name: "model.refresh", Default: "0.01", Range: "0 or greater",
+		Doc: "relative error of a prediction by a kept model above which the model is made anew; 0 makes it anew in every macro step",
+		set: func(s *settings, v string) error {
+			if v == "0" {
+				s.Model.Refresh = 0
+				return nil
+			}
+			return positive(func(s *settings) *float64 { return &s.Model.Refresh })(s, v)
+		},
+	}
+	modelFailureParam = Param{
+		Name: "model.failure", Default: "uncorrected", Range: "uncorrected, stop",
+		Doc: "what becomes of a component whose model fails (claims that do not hold, no finite numbers, a singular interface): it goes on uncorrected, and the run tells, or the run stops",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "uncorrected", "stop")
+			s.Model.Stop = i == 1
+			return err
+		},
+	}
+	modelRawParam = Param{
+		Name: "model.raw", Default: "false", Range: "true, false",
+		Doc: "whether the outputs before their correction are recorded too, as raw.component.variable",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "false", "true")
+			s.Model.Raw = i == 1
+			return err
+		},
+	}
+	modelControlParam = Param{
+		Name: "control", Default: "fixed", Range: "fixed, ecco, predictor-corrector",
+		Doc: "fixed keeps the step size of the run; ecco chooses it by the residual energy at power bonds, predictor-corrector by outputs against their extrapolation",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "fixed", "ecco", "predictor-corrector")
+			s.Control.Estimator = []Estimator{NoEstimate, ECCO, PredictorCorrector}[max(i, 0)]
+			return err
+		},
+	}
+	directParam = Param{
+		Name: "correction", Default: "none", Range: "none, feedthrough",
+		Doc: "feedthrough adds to the outputs what direct feedthrough makes of the difference between true and extrapolated inputs, y + D (u − ũ), by directional derivatives",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "none", "feedthrough")
+			if i == 1 {
+				s.Correct = FeedthroughCorrection
+			}
+			return err
+		},
+	}
 	monitorParam = Param{
 		Name: "monitor", Default: auto, Range: "auto, or component.variable:position, component.variable:velocity, … separated by commas",
 		Doc: "variables whose error is estimated, with their level; auto takes positions and velocities among the outputs by their derivative " +
@@ -397,7 +468,7 @@ func controlParam(def string) Param {
 func Presets() []Preset {
 	delivery := []Param{substepsParam, deliveryParam}
 	explicit := func(scheme string) []Param {
-		return []Param{schemeParam(scheme, "jacobi", "gauss-seidel"), orderParam, substepsParam, deliveryParam, sequenceParam, discardParam}
+		return []Param{schemeParam(scheme, "jacobi", "gauss-seidel"), orderParam, substepsParam, deliveryParam, sequenceParam, directParam, modelRefreshParam, modelFailureParam, modelRawParam, discardParam}
 	}
 	solver := []Param{solverKindParam, solverToleranceParam, solverIterationsParam, solverRelaxationParam, solverSweepParam, withoutRollbackParam}
 	tolerances := []Param{relativeParam, absoluteParam}
@@ -493,6 +564,15 @@ func Presets() []Preset {
 			Doc:    "Explicit coupling; the energy that the coupling lets appear at power bonds is removed by an additional action in the next step (no rollback).",
 			Source: "rodriguez 3",
 			Params: energy("energy", "fixed"),
+		},
+		{
+			Name: "model-based-corrector",
+			Doc: "Explicit coupling; after every macro step linear models of the components estimate what the extrapolated inputs have spoilt, " +
+				"and correct the outputs, and by an offset of the next inputs the states (no step is repeated).",
+			Source: "haid 2",
+			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{modelJacobianParam, modelAlphaParam, modelRefreshParam, modelFailureParam,
+				modelRawParam, modelControlParam, eccoToleranceParam, eccoScaleParam, pcToleranceParam, pcRhoParam}, piSteps),
+			parts: Config{Correct: ModelCorrection},
 		},
 	}
 }

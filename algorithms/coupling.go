@@ -34,6 +34,7 @@ type Config struct {
 	Bonds    []Bond   // power bonds; their energy is followed
 	Correct  Correction
 	Energy   Energy // of EnergyCorrection
+	Model    Model  // of ModelCorrection and FeedthroughCorrection
 	// Spike is the threshold of the warning about jumps of residual power, in
 	// medians of the distance from the median; 0 = none.
 	Spike float64
@@ -56,8 +57,10 @@ type Correction uint8
 
 // The corrections.
 const (
-	NoCorrection     Correction = iota
-	EnergyCorrection            // of the actions at power bonds (rodriguez)
+	NoCorrection          Correction = iota
+	EnergyCorrection                 // of the actions at power bonds (rodriguez)
+	ModelCorrection                  // of the outputs, and by them of the states, by linear models (haid)
+	FeedthroughCorrection            // of the outputs by direct feedthrough (parallel linear correction)
 )
 
 const defaultSubsteps = 10
@@ -104,6 +107,7 @@ type Coupling struct {
 	control control
 	energy  *energyMonitor // nil: there are no bonds
 	correct *energyCorrection
+	model   *modelCorrector
 
 	order int // in force
 }
@@ -120,6 +124,8 @@ var (
 	_ master.Reviewer            = (*Coupling)(nil)
 	_ master.Measuring           = (*Coupling)(nil)
 	_ master.BondReporter        = (*Coupling)(nil)
+	_ master.ModelReporter       = (*Coupling)(nil)
+	_ master.Waiver              = (*Coupling)(nil)
 )
 
 // NewCoupling gives a coupling algorithm. Values out of range, and parts that do
@@ -137,7 +143,7 @@ func NewCoupling(c Config) (*Coupling, error) {
 	a := &Coupling{config: c}
 	a.in = approximation{
 		order: c.highestDegree(), substeps: c.Substeps, want: c.Delivery,
-		looksAhead: c.Scheme != Jacobi || c.Control.Estimator == ExMilne,
+		looksAhead: c.Scheme != Jacobi || c.Control.Estimator == ExMilne || c.Correct == ModelCorrection,
 	}
 	a.tol = tolerances{rtol: c.Control.Relative, atol: c.Control.Absolute}
 	if c.Scheme == Implicit {
@@ -161,6 +167,15 @@ func NewCoupling(c Config) (*Coupling, error) {
 			return nil, errors.New("the energy correction repairs what extrapolated inputs spoil: it goes with an explicit scheme")
 		}
 		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: &a.in}
+	}
+	if c.Correct == ModelCorrection || c.Correct == FeedthroughCorrection {
+		if c.Scheme == Implicit {
+			return nil, errors.New("the model-based corrector repairs what extrapolated inputs spoil: it goes with an explicit scheme")
+		}
+		a.model = &modelCorrector{config: c.Model, scheme: c.Scheme, direct: c.Correct == FeedthroughCorrection, in: &a.in}
+		if c.Control.Estimator != NoEstimate && c.Control.Estimator != ECCO && c.Control.Estimator != PredictorCorrector {
+			return nil, errors.New("the model-based corrector goes with control that repeats no step: fixed, ecco or predictor-corrector")
+		}
 	}
 	if c.Control.Estimator != NoEstimate {
 		var err error
@@ -195,6 +210,9 @@ func (c *Coupling) Check(s *master.System) error {
 		if err := c.energy.check(s); err != nil {
 			return err
 		}
+	}
+	if c.model != nil {
+		c.model.choose(s)
 	}
 	if c.control != nil {
 		return c.control.check(s)
@@ -237,6 +255,9 @@ func (c *Coupling) NeedsRollback(s *master.System) []int {
 	if i, ok := c.scheme.(*implicit); ok {
 		return i.needsRollback(s)
 	}
+	if c.model != nil {
+		return c.model.with(RollbackJacobian)
+	}
 	return nil
 }
 
@@ -245,7 +266,15 @@ func (c *Coupling) NeedsDerivatives(s *master.System) []int {
 	if i, ok := c.scheme.(*implicit); ok {
 		return i.needsDerivatives(s)
 	}
+	if c.model != nil {
+		return c.model.with(DirectionalJacobian)
+	}
 	return nil
+}
+
+// DoesWithout is told of subsystems that cannot do what their model rests on.
+func (c *Coupling) DoesWithout(i int, why error) bool {
+	return c.model != nil && c.model.doWithout(i, why)
 }
 
 // StepSizes gives the first step size, if they are chosen.
@@ -274,6 +303,11 @@ func (c *Coupling) Init(x *master.Exec, t0 float64) error {
 	if c.correct != nil {
 		c.correct.init(x)
 	}
+	if c.model != nil {
+		if err := c.model.init(x); err != nil {
+			return err
+		}
+	}
 	if c.control != nil {
 		return c.control.init(x, t0)
 	}
@@ -287,6 +321,9 @@ func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (m
 	}
 	if c.correct != nil {
 		c.correct.apply(x, H)
+	}
+	if c.model != nil {
+		c.model.apply(t, H)
 	}
 	var trial master.Trial
 	var err error
@@ -304,9 +341,18 @@ func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (m
 	return trial, err
 }
 
-// advance takes one macro step by the scheme, and follows its energy.
+// advance takes one macro step by the scheme, corrects it by models, and follows
+// its energy.
 func (c *Coupling) advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error) {
+	if c.model != nil {
+		if err := c.model.before(ctx, x, t, H, degree); err != nil {
+			return effort{}, err
+		}
+	}
 	e, err := c.scheme.advance(ctx, x, t, H, degree)
+	if err == nil && c.model != nil {
+		e.jacobians, err = c.model.correct(x)
+	}
 	if err == nil && c.energy != nil {
 		c.energy.measure(x, H)
 	}
@@ -329,6 +375,9 @@ func (c *Coupling) Accept(x *master.Exec, t float64) {
 	if c.correct != nil {
 		c.correct.accept(x)
 	}
+	if c.model != nil {
+		c.model.accept()
+	}
 	if c.control != nil {
 		c.control.accept(x, t)
 	}
@@ -340,6 +389,9 @@ func (c *Coupling) Accept(x *master.Exec, t float64) {
 func (c *Coupling) Reject(t, H float64) {
 	if c.control != nil {
 		c.control.reject(t, H)
+	}
+	if c.model != nil {
+		c.model.reject()
 	}
 	c.scheme.reject()
 }
@@ -378,19 +430,44 @@ func (c *Coupling) Review() []string {
 	if c.correct != nil {
 		out = append(out, c.correct.review()...)
 	}
+	if c.model != nil {
+		out = append(out, c.model.review()...)
+	}
 	return out
 }
 
-// Quantities names what is measured at the bonds.
+// Quantities names what is measured at the bonds, and the outputs before their
+// correction if they are recorded.
 func (c *Coupling) Quantities() []master.Port {
-	if c.energy == nil {
-		return nil
+	var out []master.Port
+	if c.energy != nil {
+		out = c.energy.quantities()
 	}
-	return c.energy.quantities()
+	if c.model != nil && c.config.Model.Raw {
+		out = append(out, c.model.quantities()...)
+	}
+	return out
 }
 
-// Measured gives what is measured at the bonds.
-func (c *Coupling) Measured(dst []float64) { c.energy.measured(dst) }
+// Measured gives them.
+func (c *Coupling) Measured(dst []float64) {
+	if c.energy != nil {
+		n := len(c.energy.declared) * len(bondQuantities)
+		c.energy.measured(dst[:n])
+		dst = dst[n:]
+	}
+	if len(dst) > 0 {
+		c.model.measured(dst)
+	}
+}
+
+// Models tells what became of the models of a model-based corrector.
+func (c *Coupling) Models() map[string]master.ModelUse {
+	if c.model == nil {
+		return nil
+	}
+	return c.model.report()
+}
 
 // BondEnergies gives the totals of the bonds.
 func (c *Coupling) BondEnergies() map[string]master.BondEnergy {

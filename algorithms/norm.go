@@ -19,17 +19,16 @@ func wrms(e, w []float64) float64 {
 	return math.Sqrt(sum / float64(len(e)))
 }
 
-// errorConstants gives C_pos^j (17) and C_vel^j (20) of meyer for the polynomial
+// shapePolynomial gives the coefficients p of
 //
-//	L^j(t) = Π_{i<j} (t − T_{N−i}) / (T_{N+1} − T_{N−i})
+//	L^j(t) = Π_{i<j} (t − T_{N−i}) / (T_{N+1} − T_{N−i}) = Σ p_m s^m, s = (t − start)/H
 //
-// on T_{N+1} = times[0] + H, T_N = times[0], T_{N−1} = times[1], …; with
-// s = (t − T_N)/H the integrals of its powers are exact.
-func errorConstants(j int, H float64, times []float64) (pos, vel float64) {
-	var p [maxNodes + 2]float64
+// on T_{N+1} = start + H, T_N = times[0], T_{N−1} = times[1], …: the course of
+// what is 0 at j points and 1 at the end of the macro step.
+func shapePolynomial(j int, start, H float64, times []float64) (p shape) {
 	p[0] = 1
 	for i := range j {
-		a := (times[0] - times[i]) / H
+		a := (start - times[i]) / H
 		for m := i + 1; m >= 0; m-- {
 			v := float64(a * p[m])
 			if m > 0 {
@@ -38,6 +37,17 @@ func errorConstants(j int, H float64, times []float64) (pos, vel float64) {
 			p[m] = v / (1 + a)
 		}
 	}
+	return p
+}
+
+// shape holds the coefficients of a polynomial in s; those above its degree are 0.
+type shape [maxNodes + 2]float64
+
+// errorConstants gives C_pos^j (17) and C_vel^j (20) of meyer for L^j
+// (shapePolynomial) on steps that start at times[0]; the integrals of its powers
+// are exact.
+func errorConstants(j int, H float64, times []float64) (pos, vel float64) {
+	p := shapePolynomial(j, times[0], H, times)
 	for m := range j + 1 {
 		vel += p[m] / float64(m+1)
 		pos += p[m] / float64((m+1)*(m+2))

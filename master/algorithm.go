@@ -65,6 +65,14 @@ type DerivativeUser interface {
 	NeedsDerivatives(*System) []int
 }
 
+// Waiver is an algorithm that may do without what it asked for.
+type Waiver interface {
+	// DoesWithout is told, before Init, that a subsystem has not proved its rollback
+	// or its directional derivatives, and why. true: the run goes on, and its
+	// warnings tell; false: it ends.
+	DoesWithout(subsystem int, why error) bool
+}
+
 // StepSizer is an algorithm that chooses the sizes of the macro steps, by
 // Trial.Next.
 type StepSizer interface {
@@ -94,6 +102,9 @@ type Measuring interface {
 
 // BondReporter is an algorithm that follows the energy at power bonds.
 type BondReporter interface{ BondEnergies() map[string]BondEnergy }
+
+// ModelReporter is an algorithm with models of subsystems.
+type ModelReporter interface{ Models() map[string]ModelUse }
 
 // Reviewer is an algorithm that has something to say at the end of a run; the
 // sentences go to its warnings.

@@ -28,6 +28,7 @@ type Result struct {
 	Jacobians         int                   // evaluations of the interface Jacobian
 	Monitored         []string              // by which variables errors were estimated
 	Bonds             map[string]BondEnergy // by name; nil = energy was not followed
+	Models            map[string]ModelUse   // by subsystem; nil = the algorithm has none
 	Warnings          []string
 	// Replay holds, by the name of the subsystem, what the test of the rollback
 	// gave; it has entries only if the run relies on rollback.
@@ -54,4 +55,15 @@ type BondEnergy struct {
 	MeanAbsResidualPower float64 `json:"mean_abs_residual_power"` // W
 	MeanPower            float64 `json:"mean_power"`              // W, from the giver of the effort to the giver of the flow
 	PeakResidualPower    float64 `json:"peak_residual_power"`     // W
+}
+
+// ModelUse tells what an algorithm made of the model of a subsystem.
+type ModelUse struct {
+	Source      string `json:"source"`      // "directional", "rollback", "identify", "none"
+	Reason      string `json:"reason"`      // why there is none, or was none at times
+	Evaluations int    `json:"evaluations"` // how often it was made
+	Uncorrected int    `json:"uncorrected"` // macro steps without it
+	// PredictionError is the largest relative error of a prediction of a step by
+	// the model as it was kept; nil = none was made.
+	PredictionError *float64 `json:"prediction_error,omitempty"`
 }

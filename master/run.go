@@ -485,7 +485,13 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("%s: rollback at t = %.12g s: %w", info, r.t, err)
+			err = fmt.Errorf("%s: rollback at t = %.12g s: %w", info, r.t, err)
+			if r.opt.Discard == ShortenOnDiscard || !r.waives(i, err) {
+				return err
+			}
+			r.x.saver[i] = nil
+			r.x.prepareRollback()
+			continue
 		}
 		if r.result.Replay == nil {
 			r.result.Replay = make(map[string]Replay)
@@ -494,6 +500,17 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		r.x.replay[i] = replay
 	}
 	return nil
+}
+
+// waives tells whether the algorithm goes on without what subsystem i has not
+// proved.
+func (r *Run) waives(i int, why error) bool {
+	w, ok := r.alg.(Waiver)
+	if !ok || r.opt.Strict || !errors.Is(why, ErrCapability) || !w.DoesWithout(i, why) {
+		return false
+	}
+	r.warn(why.Error() + "; the run goes on without")
+	return true
 }
 
 // takePast couples the points before the start.
@@ -960,6 +977,9 @@ func (r *Run) conclude() {
 	}
 	if b, ok := r.alg.(BondReporter); ok {
 		res.Bonds = b.BondEnergies()
+	}
+	if m, ok := r.alg.(ModelReporter); ok {
+		res.Models = m.Models()
 	}
 	inside := 0.0
 	for i := range r.sys.Subsystems {

@@ -322,6 +322,14 @@ type Linearizer interface {
 	Linearize(dx, du, dxdot, dy []float64) error
 }
 
+// StateReader is a Linearizer that shows the values of its states.
+type StateReader interface {
+	// ReadStates puts the states and their derivatives by time at the last
+	// communication point, after the initialisation, into x and xdot, each
+	// [len(States)].
+	ReadStates(x, xdot []float64) error
+}
+
 // Watcher reads the variables of Info.Watch at the last communication point.
 type Watcher interface {
 	Watched(v *Values) error

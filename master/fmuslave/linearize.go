@@ -16,11 +16,13 @@ import (
 type linearization struct {
 	states         []master.StateInfo
 	unknown, known []fmi.ValueReference
-	rates          int       // unknowns that are derivatives of states
-	outputs        int       // index of the first unknown that is an output
-	inputs         int       // knowns that are inputs
-	seed, slope    []float64 // over known and unknown
-	rateAt, outAt  []slopeAt // of each derivative and output
+	rates          int                  // unknowns that are derivatives of states
+	outputs        int                  // index of the first unknown that is an output
+	inputs         int                  // knowns that are inputs
+	seed, slope    []float64            // over known and unknown
+	read           []fmi.ValueReference // states, then their derivatives
+	values         []float64            // of these
+	rateAt, outAt  []slopeAt            // of each derivative and output
 
 	trials [2]trial // of derivatives without states, with them
 
@@ -133,6 +135,13 @@ func (s *Slave) planLinearization() {
 	for _, g := range s.out {
 		l.outAt = append(l.outAt, at(g.variable))
 	}
+	for _, x := range states {
+		l.read = append(l.read, x.ValueReference)
+	}
+	for _, v := range rates {
+		l.read = append(l.read, v.ValueReference)
+	}
+	l.values = make([]float64, len(l.read))
 	l.inputs = len(s.in)
 	l.known = references(s.in, master.Real)
 	for _, x := range states {
@@ -141,9 +150,31 @@ func (s *Slave) planLinearization() {
 	l.seed, l.slope = make([]float64, len(l.known)), make([]float64, len(l.unknown))
 }
 
+var _ master.StateReader = (*Slave)(nil)
+
 // States lists the continuous states that ModelStructure/Derivatives names,
 // none without directional derivatives.
 func (s *Slave) States() []master.StateInfo { return s.linear.states }
+
+// ReadStates reads all states and derivatives in one call of the FMU.
+func (s *Slave) ReadStates(x, xdot []float64) error {
+	l := &s.linear
+	if len(l.read) == 0 {
+		return nil
+	}
+	if err := s.settle(); err != nil {
+		return err
+	}
+	if err := s.refresh(); err != nil {
+		return err
+	}
+	if err := s.instance.GetReal(l.read, l.values); err != nil {
+		return err
+	}
+	copy(x, l.values[:len(l.states)])
+	copy(xdot, l.values[len(l.states):])
+	return nil
+}
 
 // Linearize gives the derivatives in one call of the FMU; none is made for what
 // is a state itself. The first call tries on instances of its own what the FMU

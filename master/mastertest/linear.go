@@ -44,6 +44,7 @@ var (
 	_ master.Substepper            = (*Linear)(nil)
 	_ master.DirectionalDeriver    = (*Linear)(nil)
 	_ master.Linearizer            = (*Linear)(nil)
+	_ master.StateReader           = (*Linear)(nil)
 )
 
 // NewLinear gives a subsystem with inputs u1, u2, …, states x1, x2, … and
@@ -265,6 +266,22 @@ func (l *Linear) Linearize(dx, du, dxdot, dy []float64) error {
 			for j, v := range p.by {
 				p.to[i] += p.m.At(i, j) * v
 			}
+		}
+	}
+	return nil
+}
+
+// ReadStates gives x and A x + B u.
+func (l *Linear) ReadStates(x, xdot []float64) error {
+	l.owner++
+	copy(x, l.x)
+	for i := range xdot {
+		xdot[i] = 0
+		for j, v := range l.x {
+			xdot[i] += l.a.At(i, j) * v
+		}
+		for j, v := range l.u[0] {
+			xdot[i] += l.b.At(i, j) * v
 		}
 	}
 	return nil

@@ -42,10 +42,11 @@ type Manifest struct {
 	Monitored  []string    `json:"monitored"`            // by which variables errors were estimated
 	// Bonds tells, by name, how well power bonds keep energy.
 	Bonds         map[string]master.BondEnergy `json:"bonds"`
-	FMUSteps      map[string]int               `json:"fmu_steps"`    // by component; substeps, repeated and perturbed steps counted
-	FMUSaves      map[string]int               `json:"fmu_saves"`    // of states, by component
-	FMURestores   map[string]int               `json:"fmu_restores"` // of states, by component
-	Seconds       map[string]float64           `json:"seconds"`      // by component: wall time inside
+	Models        map[string]master.ModelUse   `json:"models,omitempty"` // by component
+	FMUSteps      map[string]int               `json:"fmu_steps"`        // by component; substeps, repeated and perturbed steps counted
+	FMUSaves      map[string]int               `json:"fmu_saves"`        // of states, by component
+	FMURestores   map[string]int               `json:"fmu_restores"`     // of states, by component
+	Seconds       map[string]float64           `json:"seconds"`          // by component: wall time inside
 	MasterSeconds float64                      `json:"master_seconds"`
 
 	Loops    []master.Loop     `json:"loops"`
@@ -121,7 +122,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		}
 	}
 	m.Iterations, m.Jacobians, m.Monitored = r.Iterations, r.Jacobians, r.Monitored
-	m.Bonds = r.Bonds
+	m.Bonds, m.Models = r.Bonds, r.Models
 	m.ReplayNoise = map[string]float64{}
 	for name, replay := range r.Replay {
 		m.ReplayNoise[name] = replay.Replays

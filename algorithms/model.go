@@ -1,0 +1,646 @@
+package algorithms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// JacobianSource is where the model of a subsystem comes from.
+type JacobianSource uint8
+
+// The sources.
+const (
+	AnyJacobian         JacobianSource = iota // the first of these that a subsystem has
+	DirectionalJacobian                       // A, B, C, D by directional derivatives
+	RollbackJacobian                          // responses by differences of repeated steps
+	IdentifiedJacobian                        // identified from inputs and outputs
+)
+
+var jacobianSources = []string{"auto", "directional", "rollback", "identify"}
+
+// Model configures the model-based corrector.
+type Model struct {
+	Jacobian JacobianSource
+	// Alpha is the share of the error accumulated in the states that is removed
+	// in the next macro step (haid (21)); 0 = none, outputs alone are corrected.
+	Alpha float64
+	// Refresh is the relative error of a prediction by a kept model above which
+	// it is made anew; 0 = in every macro step.
+	Refresh float64
+	// Stop ends the run where a model fails; else the subsystem goes on
+	// uncorrected.
+	Stop bool
+	// Raw records the outputs before the correction too.
+	Raw bool
+}
+
+// modelCorrector is the model-based corrector (haid 2). After every macro step
+// it estimates what the extrapolated inputs ũ have spoilt, and gives the outputs
+// that the inputs ū = L ȳ + b, true at the end of the step, would have given.
+//
+// With ℓ the polynomial that is 1 at the end of the step and 0 at the points that
+// the extrapolation goes through but for the oldest, ū − ũ = ℓ e − δu, where e is the difference at
+// the end and δu the constant offset on the inputs of the step. With
+//
+//	G = D + ∫ C e^{A(H−s)} B ℓ(s) ds,   G_0 = D + ∫ C e^{A(H−s)} B ds
+//
+// the responses of the outputs to a deviation that runs along ℓ and to a constant
+// one, (14)–(19) read
+//
+//	ȳ = y + G e − G_0 δu,   (I − L G) e = L (y − G_0 δu) + b − ũ(H),
+//
+// for any order and unequal steps. The sparse system over the inputs is haid's
+// over the outputs: (I − G L)⁻¹ = I + G (I − L G)⁻¹ L.
+//
+// The error that stays in the states is tracked as E = ∫ (ū − ũ) dt, with ū
+// through one point more than ũ, and α E / H is the offset of the next step
+// (20)–(25).
+//
+// Subsystems without a model keep their outputs; stateless ones have D alone.
+type modelCorrector struct {
+	config Model
+	scheme Scheme
+	// direct corrects for direct feedthrough only: G = D, δu = 0 (parallel linear
+	// correction, haid 1.3).
+	direct bool
+	in     *approximation
+
+	sys     *master.System
+	source  []JacobianSource // by subsystem; AnyJacobian = none
+	why     []string         // by subsystem: why it is not corrected
+	members []int            // those with a model
+	models  []responder      // by subsystem
+	update  *master.Phase
+	replays *replays // of those whose responses come from repeated steps
+
+	interfaceJacobian // over the inputs of members that others feed; s = G
+	toOffset          [][]float64
+	shapes            []shape // by column, of the G in force
+	active            []bool  // by column: ends of steps of giver and taker meet here
+	lu                *sparseLU
+	factored          bool
+
+	late     []bool
+	e        []float64 // by column
+	phi      []float64 // L y + b, [nu]
+	raw      []float64 // y before the correction, [ny]
+	rawThen  []float64 // at the last accepted point
+	error    []float64 // E at the last accepted point, [nu], input·s
+	next     []float64 // E after the attempt
+	offset   []float64 // δu of the present step, [nu]
+	of       []modelRecord
+	singular failure
+	t, H     float64 // of the step under way
+}
+
+// responder gives the responses of the outputs of one subsystem at the end of a
+// macro step to its inputs over it.
+type responder interface {
+	// update brings the model up to the end of the step just taken; it is called
+	// on the thread of the subsystem, whose errors end the run.
+	update() (modelUpdate, error)
+	// respond puts into s [ny of the subsystem] the response to a deviation of the
+	// input of column j along a course, Σ p_m (s/H)^m, and into offset that to a
+	// constant one.
+	respond(j int, course *shape, s, offset []float64)
+	// accept and reject conclude the step.
+	accept()
+	reject()
+	// predictionError is the largest relative error of a prediction so far; NaN =
+	// none was made.
+	predictionError() float64
+}
+
+// modelUpdate is the outcome of an update.
+type modelUpdate struct {
+	changed     bool // responses have become others
+	evaluations int
+	why         string // there is no model now; "" = there is
+}
+
+// modelRecord counts what became of the model of one subsystem.
+type modelRecord struct {
+	evaluations int // in the present attempt
+	total       int
+	failed      failure
+}
+
+// failure counts steps that went uncorrected.
+type failure struct {
+	steps  int
+	first  float64 // s
+	reason string
+	now    bool // in the present attempt
+}
+
+func (f *failure) set(t float64, why string) {
+	if f.reason == "" {
+		f.first, f.reason = t, why
+	}
+	f.now = true
+}
+
+// choose finds the source of each subsystem's model.
+func (c *modelCorrector) choose(s *master.System) {
+	n := len(s.Subsystems)
+	c.sys = s
+	c.source, c.why = make([]JacobianSource, n), make([]string, n)
+	for i, info := range s.Infos {
+		if len(info.In) == 0 || len(info.Out) == 0 {
+			continue // nothing to correct
+		}
+		c.source[i], c.why[i] = c.sourceOf(s, i)
+	}
+}
+
+func (c *modelCorrector) sourceOf(s *master.System, i int) (JacobianSource, string) {
+	info := s.Infos[i]
+	_, saver := master.As[master.StateSaver](s.Subsystems[i])
+	linear, _ := master.As[master.Linearizer](s.Subsystems[i])
+	_, deriver := master.As[master.DirectionalDeriver](s.Subsystems[i])
+	derives := info.Caps.DirectionalDerivative && deriver
+	var no [IdentifiedJacobian]string // by source
+	switch {
+	case !derives:
+		no[0] = "it gives no directional derivatives (providesDirectionalDerivative)"
+	case c.direct || info.Stateless:
+	case linear == nil || len(linear.States()) == 0:
+		no[0] = "it exposes no continuous states with their derivatives (ModelStructure/Derivatives)"
+	}
+	switch {
+	case !saver || !info.Caps.SaveState:
+		no[1] = "it cannot go back (canGetAndSetFMUstate)"
+	case slices.Contains(s.Late, i):
+		no[1] = "it is stepped after its sources"
+	case c.in.rates[i].over > 1:
+		no[1] = "it takes one step over several macro steps"
+	case c.direct:
+		no[1] = "direct feedthrough alone cannot be told from a whole step"
+	}
+	switch {
+	case slices.Contains(s.Late, i):
+		no[2] = "it is stepped after its sources"
+	case c.in.rates[i].over > 1:
+		no[2] = "it takes one step over several macro steps"
+	case c.direct:
+		no[2] = "direct feedthrough alone cannot be told from a whole step"
+	}
+	var reasons []string
+	for k, reason := range no {
+		source := JacobianSource(k) + DirectionalJacobian
+		if c.config.Jacobian != AnyJacobian && c.config.Jacobian != source {
+			continue
+		}
+		if reason == "" {
+			return source, ""
+		}
+		reasons = append(reasons, reason)
+	}
+	return AnyJacobian, joined(reasons)
+}
+
+// joined lists reasons, each once.
+func joined(reasons []string) string {
+	text := ""
+	for k, r := range reasons {
+		if slices.Contains(reasons[:k], r) {
+			continue
+		}
+		if text != "" {
+			text += "; "
+		}
+		text += r
+	}
+	return text
+}
+
+// with gives the subsystems whose model comes from a source.
+func (c *modelCorrector) with(source JacobianSource) []int {
+	var out []int
+	for i, s := range c.source {
+		if s == source {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// doWithout takes note that the claim on which the model of a subsystem rests
+// does not hold, and takes the next source; false = the run is to end.
+func (c *modelCorrector) doWithout(i int, why error) bool {
+	if c.config.Stop {
+		return false
+	}
+	if c.config.Jacobian == AnyJacobian && !c.direct && !slices.Contains(c.sys.Late, i) && c.in.rates[i].over == 1 {
+		c.source[i] = IdentifiedJacobian
+		return true
+	}
+	c.source[i], c.why[i] = AnyJacobian, why.Error()
+	return true
+}
+
+func (c *modelCorrector) init(x *master.Exec) error {
+	sys := x.Sys
+	n := len(sys.Subsystems)
+	c.interfaceJacobian, c.toOffset = interfaceJacobian{}, nil
+	c.members, c.models, c.of = nil, make([]responder, n), make([]modelRecord, n)
+	c.late = make([]bool, n)
+	for _, i := range sys.Late {
+		c.late[i] = true
+	}
+	holds := sys.Holds()
+	var uncorrected []string
+	for i := range n {
+		if c.source[i] == AnyJacobian {
+			if c.why[i] != "" {
+				uncorrected = append(uncorrected, fmt.Sprintf("%s: its outputs are not corrected: %s", sys.Infos[i], c.why[i]))
+			}
+			continue
+		}
+		c.members = append(c.members, i)
+		for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {
+			if sys.SourceSubsystem(k) < 0 || holds[k] {
+				continue
+			}
+			ny := sys.OutAt[i+1] - sys.OutAt[i]
+			c.columns = append(c.columns, column{input: k, subsystem: i, s: make([]float64, ny)})
+			c.toOffset = append(c.toOffset, make([]float64, ny))
+		}
+	}
+	for _, text := range uncorrected {
+		x.Note(text)
+	}
+	c.layOut(sys)
+	c.lu = newSparseLU(c.jacobian)
+	m := len(c.columns)
+	c.shapes, c.active, c.e = make([]shape, m), make([]bool, m), make([]float64, m)
+	nu := len(x.W)
+	c.phi, c.error, c.next, c.offset = make([]float64, nu), make([]float64, nu), make([]float64, nu), make([]float64, nu)
+	c.raw, c.rawThen = slices.Clone(x.Y), slices.Clone(x.Y)
+	c.factored, c.singular = false, failure{}
+	var err error
+	if c.replays, err = newReplays(x, c); err != nil {
+		return err
+	}
+	for _, i := range c.members {
+		switch c.source[i] {
+		case DirectionalJacobian:
+			c.models[i] = newStateSpace(x, c, i)
+		case RollbackJacobian:
+			c.models[i] = &replayed{c.replays, i}
+		case IdentifiedJacobian:
+			c.models[i] = newIdentified(x, c, i)
+		}
+	}
+	c.update = x.NewPhase(c.members, c.updateOf)
+	return nil
+}
+
+// due tells whether a step of subsystem i ends with the present macro step.
+func (c *modelCorrector) due(i int) bool {
+	return (c.in.count+1)%c.in.rates[i].over == 0
+}
+
+// span gives the length of the step of subsystem i that ends with the present
+// macro step.
+func (c *modelCorrector) span(i int) float64 {
+	if c.in.rates[i].over == 1 {
+		return c.H
+	}
+	return c.t + c.H - c.in.blockOf(i)
+}
+
+// apply sets the offsets of the step from t by H that begins now.
+func (c *modelCorrector) apply(t, H float64) {
+	c.t, c.H = t, H
+	for j := range c.columns {
+		k := c.columns[j].input
+		c.offset[k] = float64(c.config.Alpha*c.error[k]) / c.span(c.columns[j].subsystem)
+		c.in.bias[k] = c.offset[k]
+	}
+}
+
+// before finds what takes repeated steps, before the step is taken.
+func (c *modelCorrector) before(ctx context.Context, x *master.Exec, t, H float64, degree int) error {
+	if len(c.replays.members) == 0 {
+		return nil
+	}
+	c.in.begin(x, t, H, degree)
+	return c.replays.measure(ctx, t, H)
+}
+
+// correct turns the outputs of the step just taken into corrected ones.
+func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
+	copy(c.raw, x.Y)
+	c.singular.now = false
+	for _, i := range c.members {
+		c.of[i].failed.now = false
+	}
+	if err := c.update.Run(); err != nil {
+		return 0, err
+	}
+	for _, i := range c.members {
+		r := &c.of[i]
+		evaluations += r.evaluations
+		if r.failed.now && c.config.Stop {
+			return evaluations, fmt.Errorf("%s: the model at t = %.12g s: %s; model.failure=uncorrected goes on without", x.Sys.Infos[i], c.t+c.H, r.failed.reason)
+		}
+	}
+	if err := c.factor(x); err != nil {
+		return evaluations, err
+	}
+	c.solve(x)
+	return evaluations, nil
+}
+
+// updateOf brings the model of one member up to date, on its thread.
+func (c *modelCorrector) updateOf(i int) error {
+	r := &c.of[i]
+	r.evaluations = 0
+	if !c.due(i) {
+		return nil
+	}
+	u, err := c.models[i].update()
+	if err != nil {
+		return fmt.Errorf("%s: its model at t = %.12g s: %w", c.sys.Infos[i], c.t+c.H, err)
+	}
+	r.evaluations = u.evaluations
+	r.total += u.evaluations
+	if u.why != "" {
+		r.failed.set(c.t+c.H, u.why)
+	}
+	if u.changed {
+		for j := range c.columns {
+			if c.columns[j].subsystem == i {
+				c.shapes[j][0] = math.NaN() // a shape that no step has
+			}
+		}
+	}
+	return nil
+}
+
+// sameShape is the difference of coefficients below which shapes count as one:
+// those of a fixed grid differ by rounding.
+const sameShape = 1e-10
+
+// factor takes the responses of this step, and factors I − L G where they have
+// become others.
+func (c *modelCorrector) factor(x *master.Exec) error {
+	changed := !c.factored
+	for j := range c.columns {
+		col := &c.columns[j]
+		i := col.subsystem
+		from := x.Sys.SourceSubsystem(col.input)
+		active := c.due(i) && c.due(from) && !c.of[i].failed.now
+		var p shape
+		if active {
+			p = c.course(j)
+		}
+		if active == c.active[j] && alike(p, c.shapes[j]) {
+			continue
+		}
+		changed = true
+		c.active[j], c.shapes[j] = active, p
+		clear(col.s)
+		clear(c.toOffset[j])
+		if active {
+			c.models[i].respond(j, &p, col.s, c.toOffset[j])
+		}
+	}
+	if !changed {
+		return nil
+	}
+	c.assemble()
+	c.factored = true
+	if err := c.lu.factor(c.jacobian); err != nil {
+		c.factored = false
+		name := ""
+		var at *entryError
+		if errors.As(err, &at) {
+			name = " at " + x.Sys.InName(c.columns[at.index].input)
+			err = at.err
+		}
+		c.singular.set(c.t+c.H, fmt.Sprintf("I − L G%s: %v", name, err))
+		if c.config.Stop {
+			return fmt.Errorf("the model-based corrector at t = %.12g s: %s; model.failure=uncorrected goes on without", c.t+c.H, c.singular.reason)
+		}
+	}
+	return nil
+}
+
+func alike(a, b shape) bool {
+	for m := range a {
+		if !(math.Abs(a[m]-b[m]) <= sameShape) {
+			return false
+		}
+	}
+	return true
+}
+
+// course is the shape along which the input of a column deviates over the step.
+func (c *modelCorrector) course(j int) shape {
+	k, i := c.columns[j].input, c.columns[j].subsystem
+	switch {
+	case c.late[i], !c.in.shapes(i):
+		return shape{1}
+	case c.in.rates[i].over > 1:
+		p := &c.in.gridOf[k].block
+		return shapePolynomial(p.degree, p.nodes[0], c.span(i), p.nodes[:p.degree+1])
+	}
+	g := c.in.gridOf[k]
+	return shapePolynomial(g.old.degree, c.t, c.H, g.times[:g.points])
+}
+
+// solve finds the deviations e, and puts the corrected outputs and the errors E.
+func (c *modelCorrector) solve(x *master.Exec) {
+	ok := c.factored
+	if ok {
+		for j := range c.columns {
+			c.addTo(x, j, c.toOffset[j], -c.offset[c.columns[j].input])
+		}
+		for j := range c.columns {
+			col := &c.columns[j]
+			c.e[j] = 0
+			if c.active[j] {
+				x.Couple(col.subsystem, c.t+c.H, c.phi)
+				c.e[j] = c.phi[col.input] - c.atEnd(x, j)
+			}
+		}
+		c.lu.solve(c.e)
+		for j := range c.columns {
+			if c.active[j] {
+				c.addTo(x, j, c.columns[j].s, c.e[j])
+			}
+		}
+		if checkFinite(x.Y) != nil && checkFinite(c.raw) == nil {
+			c.singular.set(c.t+c.H, "the correction is not finite")
+			ok = false
+		}
+	}
+	if !ok {
+		copy(x.Y, c.raw)
+		clear(c.e)
+	}
+	for j := range c.columns {
+		c.accumulate(j, ok && c.active[j])
+	}
+}
+
+// addTo adds the response of a column to the outputs.
+func (c *modelCorrector) addTo(x *master.Exec, j int, response []float64, by float64) {
+	if by == 0 {
+		return
+	}
+	at := c.sys.OutAt[c.columns[j].subsystem]
+	for o, r := range response {
+		x.Y[at+o] += float64(r * by)
+	}
+}
+
+// atEnd is ũ(H) of a column, without offset.
+func (c *modelCorrector) atEnd(x *master.Exec, j int) float64 {
+	k, i := c.columns[j].input, c.columns[j].subsystem
+	if c.late[i] {
+		return x.U[k]
+	}
+	return c.in.atEnd(k, i)
+}
+
+// accumulate puts E after the attempt (haid (20), with ū of one order more than
+// ũ as in (24), (25)).
+func (c *modelCorrector) accumulate(j int, corrected bool) {
+	k, i := c.columns[j].input, c.columns[j].subsystem
+	c.next[k] = c.error[k]
+	if c.direct || c.config.Alpha == 0 || c.late[i] || c.sys.Infos[i].Stateless || !c.due(i) {
+		return
+	}
+	H := c.span(i)
+	c.next[k] -= float64(H * c.offset[k])
+	if !corrected {
+		return
+	}
+	g := c.in.gridOf[k]
+	degree := 0
+	if c.in.shapes(i) {
+		degree = c.in.polynomialOf(k, i).degree
+	}
+	times := g.times[:g.points]
+	start := c.t
+	if c.in.rates[i].over > 1 {
+		start = times[0]
+	}
+	above := integral(shapePolynomial(degree+1, start, H, times))
+	c.next[k] += float64(H*above) * c.e[j]
+	if c.in.isAhead[k] {
+		// ũ goes through the value that a source stepped before has given; ū through
+		// one old point more.
+		below := integral(shapePolynomial(degree, start, H, times))
+		c.next[k] += float64(H*(above-below)) * (c.in.newest[k] - c.in.extrapolated(k))
+	}
+}
+
+// integral is that of a shape over the step, in steps.
+func integral(p shape) float64 {
+	sum := 0.0
+	for m, v := range p {
+		sum += v / float64(m+1)
+	}
+	return sum
+}
+
+func (c *modelCorrector) accept() {
+	copy(c.error, c.next)
+	copy(c.rawThen, c.raw)
+	if c.singular.now {
+		c.singular.steps++
+	}
+	for _, i := range c.members {
+		if c.of[i].failed.now {
+			c.of[i].failed.steps++
+		}
+		c.models[i].accept()
+	}
+}
+
+func (c *modelCorrector) reject() {
+	for _, i := range c.members {
+		c.models[i].reject()
+	}
+	c.replays.reject()
+}
+
+// quantities are the outputs before the correction, if they are recorded.
+func (c *modelCorrector) quantities() []master.Port {
+	var out []master.Port
+	for i, info := range c.sys.Infos {
+		if c.source[i] == AnyJacobian {
+			continue
+		}
+		for o, p := range info.Out {
+			if p.Internal {
+				continue
+			}
+			out = append(out, master.Port{Name: "raw." + c.sys.OutName(c.sys.OutAt[i]+o), Unit: p.Unit})
+		}
+	}
+	return out
+}
+
+func (c *modelCorrector) measured(dst []float64) {
+	at := 0
+	for i, info := range c.sys.Infos {
+		if c.source[i] == AnyJacobian {
+			continue
+		}
+		for o, p := range info.Out {
+			if p.Internal {
+				continue
+			}
+			dst[at] = c.rawThen[c.sys.OutAt[i]+o]
+			at++
+		}
+	}
+}
+
+// report tells what became of the models, by the name of the subsystem.
+func (c *modelCorrector) report() map[string]master.ModelUse {
+	out := map[string]master.ModelUse{}
+	for i, info := range c.sys.Infos {
+		switch {
+		case len(info.In) == 0 || len(info.Out) == 0:
+		case c.source[i] == AnyJacobian:
+			out[info.Name] = master.ModelUse{Source: "none", Reason: c.why[i]}
+		default:
+			u := master.ModelUse{Source: jacobianSources[c.source[i]]}
+			if c.models != nil && c.models[i] != nil {
+				r := &c.of[i]
+				u.Uncorrected, u.Reason = r.failed.steps, r.failed.reason
+				u.Evaluations = r.total
+				if e := c.models[i].predictionError(); !math.IsNaN(e) {
+					u.PredictionError = &e
+				}
+			}
+			out[info.Name] = u
+		}
+	}
+	return out
+}
+
+// review tells of steps that went uncorrected.
+func (c *modelCorrector) review() []string {
+	var out []string
+	for _, i := range c.members {
+		if f := &c.of[i].failed; f.steps > 0 {
+			out = append(out, fmt.Sprintf("%s: %d macro steps went uncorrected, first at t = %.6g s: %s", c.sys.Infos[i], f.steps, f.first, f.reason))
+		}
+	}
+	if f := &c.singular; f.steps > 0 {
+		out = append(out, fmt.Sprintf("%d macro steps went uncorrected, first at t = %.6g s: %s; another step size or order may avoid it", f.steps, f.first, f.reason))
+	}
+	return out
+}

@@ -1,0 +1,255 @@
+package algorithms
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// replays finds responses of subsystems by differences of repeated macro steps:
+// from the last communication point each is stepped once with its inputs as
+// extrapolated, once for each input with that one moved along its course, and
+// once with it moved by a constant, unless that is the same; all subsystems at
+// once.
+//
+// Responses are kept while they predict: a check moves all inputs of each
+// subsystem together and compares. While that agrees within the bound of the
+// model, the number of macro steps to the next check doubles, up to longestTrust.
+// A step of another size or order measures anew.
+type replays struct {
+	of      *modelCorrector
+	x       *master.Exec
+	members []int
+	goBack  *master.Phase
+	steps   *stepping
+	rounds  [][]int     // columns: one of each member that has one left
+	base    []float64   // outputs of the unmoved step, [ny]
+	size    []float64   // by column: largest magnitude of the input so far
+	shaped  [][]float64 // by column
+	offset  [][]float64
+	course  []shape // by column, of what was measured
+
+	valid       bool
+	H           float64
+	wait, trust int     // macro steps to the next check; what wait becomes after one that agrees
+	measured    bool    // in the present attempt
+	worst       float64 // prediction error
+}
+
+const longestTrust = 64
+
+func newReplays(x *master.Exec, of *modelCorrector) (*replays, error) {
+	r := &replays{of: of, x: x, members: of.with(RollbackJacobian), worst: math.NaN(), trust: 1}
+	n := len(of.columns)
+	r.base, r.size, r.course = make([]float64, len(x.Y)), make([]float64, n), make([]shape, n)
+	r.shaped, r.offset = make([][]float64, n), make([][]float64, n)
+	used := map[int]int{}
+	for j := range of.columns {
+		col := &of.columns[j]
+		if of.source[col.subsystem] != RollbackJacobian {
+			continue
+		}
+		r.size[j] = math.Abs(x.W[col.input])
+		r.shaped[j], r.offset[j] = make([]float64, len(col.s)), make([]float64, len(col.s))
+		g := used[col.subsystem]
+		used[col.subsystem]++
+		if g == len(r.rounds) {
+			r.rounds = append(r.rounds, nil)
+		}
+		r.rounds[g] = append(r.rounds[g], j)
+	}
+	r.goBack = x.NewPhase(r.members, x.Restore)
+	var err error
+	r.steps, err = newStepping(x, of.in, r.members)
+	return r, err
+}
+
+// measure brings the responses up to the step from t by H that is about to be
+// taken, whose polynomials stand, and leaves the members at t.
+func (r *replays) measure(ctx context.Context, t, H float64) error {
+	fresh := !r.valid || r.of.config.Refresh == 0 || math.Abs(H-r.H) > sameStep*H
+	for _, round := range r.rounds {
+		for _, j := range round {
+			if !alike(r.of.course(j), r.course[j]) {
+				fresh = true
+			}
+		}
+	}
+	r.measured = false
+	if !fresh {
+		if r.wait--; r.wait > 0 {
+			return nil
+		}
+	}
+	if err := r.step(ctx, t, H); err != nil {
+		return err
+	}
+	copy(r.base, r.x.Y)
+	if !fresh {
+		agrees, err := r.check(ctx, t, H)
+		if err != nil {
+			return err
+		}
+		if agrees {
+			r.trust = min(2*r.trust, longestTrust)
+			r.wait = r.trust
+			return r.goBack.Run()
+		}
+	}
+	r.trust, r.wait = 1, 1
+	r.valid, r.H, r.measured = true, H, true
+	for _, round := range r.rounds {
+		for _, j := range round {
+			r.course[j] = r.of.course(j)
+		}
+		if err := r.respond(ctx, t, H, round, r.along, r.shaped); err != nil {
+			return err
+		}
+		constant := true
+		for _, j := range round {
+			constant = constant && r.course[j] == shape{1}
+		}
+		if constant {
+			for _, j := range round {
+				copy(r.offset[j], r.shaped[j])
+			}
+		} else if err := r.respond(ctx, t, H, round, r.aside, r.offset); err != nil {
+			return err
+		}
+	}
+	return r.goBack.Run()
+}
+
+// step takes the members from the last communication point to t+H.
+func (r *replays) step(ctx context.Context, t, H float64) error {
+	if err := r.goBack.Run(); err != nil {
+		return err
+	}
+	return r.steps.run(ctx, t, H)
+}
+
+// along moves the input of a column along its course, by a way, and back by 0.
+func (r *replays) along(j int, way float64) {
+	k := r.of.columns[j].input
+	in := r.of.in
+	if way == 0 {
+		in.isAhead[k] = false
+		return
+	}
+	in.arrived(k, in.atEnd(k, r.of.columns[j].subsystem)+way)
+}
+
+// aside moves it by a constant.
+func (r *replays) aside(j int, way float64) {
+	k := r.of.columns[j].input
+	r.of.in.bias[k] = r.of.offset[k] + way
+}
+
+// way is how far the input of a column is moved: above rounding and replay noise,
+// little enough for a derivative.
+func (r *replays) way(j int) float64 {
+	col := &r.of.columns[j]
+	r.size[j] = max(r.size[j], math.Abs(r.of.in.last(col.input)))
+	size := r.size[j]
+	if size == 0 {
+		size = nominal(r.x.Sys, col.input)
+	}
+	return size * max(perturbation, math.Sqrt(r.x.Replay(col.subsystem).Replays))
+}
+
+// respond finds the responses to the columns of a round.
+func (r *replays) respond(ctx context.Context, t, H float64, round []int, move func(j int, way float64), to [][]float64) error {
+	for _, j := range round {
+		r.of.columns[j].delta = r.way(j)
+		move(j, r.of.columns[j].delta)
+	}
+	err := r.step(ctx, t, H)
+	for _, j := range round {
+		move(j, 0)
+		col := &r.of.columns[j]
+		at := r.x.Sys.OutAt[col.subsystem]
+		for o := range to[j] {
+			to[j][o] = (r.x.Y[at+o] - r.base[at+o]) / col.delta
+		}
+	}
+	return err
+}
+
+// check moves all inputs together, and tells whether the outputs follow as the
+// responses say.
+func (r *replays) check(ctx context.Context, t, H float64) (bool, error) {
+	for _, round := range r.rounds {
+		for _, j := range round {
+			r.of.columns[j].delta = r.way(j)
+			r.along(j, r.of.columns[j].delta)
+		}
+	}
+	err := r.step(ctx, t, H)
+	worst := 0.0
+	for _, i := range r.members {
+		at := r.x.Sys.OutAt[i]
+		for o := range r.x.Sys.OutAt[i+1] - at {
+			said := 0.0
+			for _, round := range r.rounds {
+				for _, j := range round {
+					if r.of.columns[j].subsystem == i {
+						said += float64(r.shaped[j][o] * r.of.columns[j].delta)
+					}
+				}
+			}
+			did := r.x.Y[at+o] - r.base[at+o]
+			off := math.Abs(did - said)
+			noise := max(1e-12, 10*r.x.Replay(i).Replays) * math.Abs(r.base[at+o])
+			if off <= noise {
+				continue
+			}
+			worst = math.Max(worst, off/max(math.Abs(did), math.Abs(said), noise))
+		}
+	}
+	for _, round := range r.rounds {
+		for _, j := range round {
+			r.along(j, 0)
+		}
+	}
+	if !(worst <= r.worst) {
+		r.worst = worst
+	}
+	return worst <= r.of.config.Refresh, err
+}
+
+// reject gives up the responses: the next attempt has another size anyway.
+func (r *replays) reject() { r.valid = false }
+
+// replayed is the model of one subsystem by replays.
+type replayed struct {
+	replays   *replays
+	subsystem int
+}
+
+// update tells whether the responses were measured before the step just taken.
+func (r *replayed) update() (modelUpdate, error) {
+	u := modelUpdate{changed: r.replays.measured}
+	if u.changed {
+		u.evaluations = 1
+	}
+	for j := range r.replays.of.columns {
+		if r.replays.of.columns[j].subsystem != r.subsystem {
+			continue
+		}
+		if checkFinite(r.replays.shaped[j]) != nil || checkFinite(r.replays.offset[j]) != nil {
+			u.why = fmt.Sprintf("the response to %s is not a finite number", r.replays.x.Sys.InName(r.replays.of.columns[j].input))
+		}
+	}
+	return u, nil
+}
+
+func (r *replayed) respond(j int, _ *shape, s, offset []float64) {
+	copy(s, r.replays.shaped[j])
+	copy(offset, r.replays.offset[j])
+}
+
+func (r *replayed) accept()                  {}
+func (r *replayed) reject()                  {}
+func (r *replayed) predictionError() float64 { return r.replays.worst }
