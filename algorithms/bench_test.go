@@ -54,6 +54,10 @@ func (r *relay) Linearize(dx, du, dxdot, dy []float64) error {
 	}
 	return nil
 }
+func (r *relay) ReadStates(x, xdot []float64) error {
+	x[0], xdot[0] = r.x, r.u-r.x
+	return nil
+}
 func (r *relay) Step(_ context.Context, t, H float64) (float64, error) {
 	r.x += H * (r.u - r.x)
 	return t + H, nil
@@ -118,6 +122,10 @@ var benchConfigs = []struct {
 	{"im-slocal", adaptive(ImSLocal, Implicit)},
 	{"richardson", adaptive(Richardson, Jacobi)},
 	{"predictor-corrector", adaptive(PredictorCorrector, Jacobi)},
+	{"model,directional", Config{Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01}}},
+	{"model,directional,order=2", Config{Order: 2, Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.1}}},
+	{"model,rollback", Config{Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01, Jacobian: RollbackJacobian}}},
+	{"feedthrough", Config{Correct: FeedthroughCorrection, Model: Model{Refresh: 0.01}}},
 }
 
 // adaptive is variable order and step size within bounds that keep the relays busy.

@@ -409,7 +409,7 @@ func (c *modelCorrector) factor(x *master.Exec) error {
 		clear(col.s)
 		clear(c.toOffset[j])
 		if active {
-			c.models[i].respond(j, &p, col.s, c.toOffset[j])
+			c.models[i].respond(j, &c.shapes[j], col.s, c.toOffset[j])
 		}
 	}
 	if !changed {
@@ -463,12 +463,13 @@ func (c *modelCorrector) solve(x *master.Exec) {
 		for j := range c.columns {
 			c.addTo(x, j, c.toOffset[j], -c.offset[c.columns[j].input])
 		}
+		for _, i := range c.members {
+			x.Couple(i, c.t+c.H, c.phi)
+		}
 		for j := range c.columns {
-			col := &c.columns[j]
 			c.e[j] = 0
 			if c.active[j] {
-				x.Couple(col.subsystem, c.t+c.H, c.phi)
-				c.e[j] = c.phi[col.input] - c.atEnd(x, j)
+				c.e[j] = c.phi[c.columns[j].input] - c.atEnd(x, j)
 			}
 		}
 		c.lu.solve(c.e)
