@@ -61,8 +61,6 @@ func (o oscillator) monolithic(t float64) []float64 {
 	return []float64{x.AtVec(0), x.AtVec(1), o.ck*(x.AtVec(2)-x.AtVec(0)) + o.dk*(x.AtVec(3)-x.AtVec(1))}
 }
 
-
-
 func TestModelQuick(t *testing.T) {
 	for p := range 5 {
 		var last [7]float64

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -39,12 +40,14 @@ type stateSpace struct {
 	moments, responses [][]float64
 	drift              []float64 // ∫ e^{As} ds, by rows
 
-	seed, rate, slope []float64
-	then, now         point
-	has, observed     bool // then is that of the end of the last step; now of the present one
-	worst             float64
-	largest           []float64 // change of each output over a step so far
-	predicted         []float64
+	groups, owner [][]int // colouring of the columns
+	dx, du        []float64
+	rate, slope   []float64
+	then, now     point
+	has, observed bool // then is that of the end of the last step; now of the present one
+	worst         float64
+	largest       []float64 // change of each output over a step so far
+	predicted     []float64
 }
 
 // point is what a prediction starts from.
@@ -69,7 +72,22 @@ func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 		s.moments = append(s.moments, make([]float64, s.n*s.nu))
 		s.responses = append(s.responses, make([]float64, s.ny*s.nu))
 	}
-	s.seed, s.rate, s.slope = make([]float64, max(s.n, s.nu)), make([]float64, s.n), make([]float64, s.ny)
+	s.dx, s.du, s.rate, s.slope = make([]float64, s.n), make([]float64, s.nu), make([]float64, s.n), make([]float64, s.ny)
+	rows := make([][]int, s.n+s.ny) // nil = on all
+	if pattern, ok := master.As[master.JacobianPattern](sub); ok && s.linear != nil {
+		rates, outputs := pattern.Dependencies()
+		rows = slices.Concat(rates, outputs)
+	} else if s.linear == nil {
+		for o := range rows {
+			switch {
+			case o >= len(info.Step.On):
+				rows[o] = []int{}
+			case !info.Step.Assumed[o]:
+				rows[o] = append([]int{}, info.Step.On[o]...)
+			}
+		}
+	}
+	s.groups, s.owner = colour(s.n+s.nu, rows)
 	s.then, s.now = newPoint(s.n, s.ny, s.nu), newPoint(s.n, s.ny, s.nu)
 	s.largest, s.predicted = make([]float64, s.ny), make([]float64, s.ny)
 	return s
@@ -194,56 +212,96 @@ func (s *stateSpace) predictionErrorOver(H float64) float64 {
 // which a change counts as none.
 const leastChange = 1e-3
 
-// linearise asks for the derivatives, column by column.
-func (s *stateSpace) linearise() (why string, err error) {
-	ask := func(k int, byState bool) error {
-		seed := s.seed[:s.nu]
-		if byState {
-			seed = s.seed[:s.n]
-		}
-		clear(seed)
-		seed[k] = 1
-		switch {
-		case s.linear == nil:
-			return s.direct.DirectionalDerivative(seed, s.slope)
-		case byState:
-			return s.linear.Linearize(seed, nil, s.rate, s.slope)
-		}
-		return s.linear.Linearize(nil, seed, s.rate, s.slope)
-	}
-	for q := range s.n + s.nu {
-		k, byState := q, q < s.n
-		if !byState {
-			k -= s.n
-		}
-		if err := ask(k, byState); err != nil {
-			if errors.Is(err, master.ErrCapability) {
-				return err.Error(), nil
+// colour groups the columns, states before inputs, so that no row depends on two
+// of a group: the derivatives of a group come from one seed. owner gives for each
+// row, rates before outputs, the column of the group that it depends on, −1 = none.
+//
+// Columns are taken in turn, each into the first group that it fits.
+func colour(columns int, rows [][]int) (groups [][]int, owner [][]int) {
+	reached := make([][]int, columns)
+	for r, on := range rows {
+		if on == nil {
+			for c := range columns {
+				reached[c] = append(reached[c], r)
 			}
+		}
+		for _, c := range on {
+			reached[c] = append(reached[c], r)
+		}
+	}
+	for c := range columns {
+		g := slices.IndexFunc(owner, func(taken []int) bool {
+			return !slices.ContainsFunc(reached[c], func(r int) bool { return taken[r] >= 0 })
+		})
+		if g < 0 {
+			g = len(groups)
+			groups = append(groups, nil)
+			owner = append(owner, slices.Repeat([]int{-1}, len(rows)))
+		}
+		groups[g] = append(groups[g], c)
+		for _, r := range reached[c] {
+			owner[g][r] = c
+		}
+	}
+	return groups, owner
+}
+
+// linearise asks for the derivatives, by as few seeds as the pattern allows.
+func (s *stateSpace) linearise() (why string, err error) {
+	for g, group := range s.groups {
+		clear(s.dx)
+		clear(s.du)
+		for _, c := range group {
+			if c < s.n {
+				s.dx[c] = 1
+			} else {
+				s.du[c-s.n] = 1
+			}
+		}
+		if s.linear == nil {
+			err = s.direct.DirectionalDerivative(s.du, s.slope)
+		} else {
+			err = s.linear.Linearize(s.dx, s.du, s.rate, s.slope)
+		}
+		if errors.Is(err, master.ErrCapability) {
+			return err.Error(), nil
+		}
+		if err != nil {
 			return "", err
 		}
-		rates, slopes, width := s.b, s.d, s.nu
-		if byState {
-			rates, slopes, width = s.a, s.c, s.n
-		}
-		for r := range s.n {
-			rates[r*width+k] = s.rate[r]
-		}
-		for o := range s.ny {
-			if s.x.Sys.Infos[s.subsystem].Out[o].Internal && math.IsNaN(s.slope[o]) {
-				s.slope[o] = 0
+		for r, v := range s.rate {
+			if why := s.take(s.owner[g][r], r, v, s.a, s.b); why != "" {
+				return why, nil
 			}
-			slopes[o*width+k] = s.slope[o]
 		}
-		if checkFinite(s.rate) != nil || checkFinite(s.slope) != nil {
-			what := "the input " + s.x.Sys.Infos[s.subsystem].In[max(k, 0)%max(s.nu, 1)].Name
-			if byState {
-				what = "the state " + s.linear.States()[k].Name
+		for o, v := range s.slope {
+			if math.IsNaN(v) && s.x.Sys.Infos[s.subsystem].Out[o].Internal {
+				v = 0
 			}
-			return "a directional derivative by " + what + " is not a finite number", nil
+			if why := s.take(s.owner[g][s.n+o], o, v, s.c, s.d); why != "" {
+				return why, nil
+			}
 		}
 	}
 	return "", nil
+}
+
+// take puts a derivative in its place, in the matrix of the states or in that of
+// the inputs.
+func (s *stateSpace) take(column, row int, v float64, byState, byInput []float64) (why string) {
+	switch {
+	case column < 0:
+		return ""
+	case v-v != 0 && column < s.n:
+		return "the directional derivative by the state " + s.linear.States()[column].Name + " is not a finite number"
+	case v-v != 0:
+		return "the directional derivative by the input " + s.x.Sys.Infos[s.subsystem].In[column-s.n].Name + " is not a finite number"
+	case column < s.n:
+		byState[row*s.n+column] = v
+	default:
+		byInput[row*s.nu+column-s.n] = v
+	}
+	return ""
 }
 
 // integrate finds the moments over a step of size H.

@@ -322,6 +322,14 @@ type Linearizer interface {
 	Linearize(dx, du, dxdot, dy []float64) error
 }
 
+// JacobianPattern is a Linearizer that knows which derivatives are zero.
+type JacobianPattern interface {
+	// Dependencies gives, for the derivative of each state and for each output, the
+	// columns that it depends on, ascending: state k is k, input k is
+	// len(States)+k. nil = on all. They belong to the subsystem.
+	Dependencies() (rates, outputs [][]int)
+}
+
 // StateReader is a Linearizer that shows the values of its states.
 type StateReader interface {
 	// ReadStates puts the states and their derivatives by time at the last

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
@@ -23,6 +24,7 @@ type linearization struct {
 	read           []fmi.ValueReference // states, then their derivatives
 	values         []float64            // of these
 	rateAt, outAt  []slopeAt            // of each derivative and output
+	rateOn, outOn  [][]int              // columns that each depends on (master.JacobianPattern)
 
 	trials [2]trial // of derivatives without states, with them
 
@@ -142,6 +144,19 @@ func (s *Slave) planLinearization() {
 		l.read = append(l.read, v.ValueReference)
 	}
 	l.values = make([]float64, len(l.read))
+	columns := map[*fmi.ScalarVariable]int{}
+	for k, x := range states {
+		columns[x] = k
+	}
+	for k, g := range s.in {
+		columns[g.variable] = len(states) + k
+	}
+	for k, v := range rates {
+		l.rateOn = append(l.rateOn, dependencies(s.config.FMU.Description, v, columns, l.rateAt[k]))
+	}
+	for k, g := range s.out {
+		l.outOn = append(l.outOn, dependencies(s.config.FMU.Description, g.variable, columns, l.outAt[k]))
+	}
 	l.inputs = len(s.in)
 	l.known = references(s.in, master.Real)
 	for _, x := range states {
@@ -150,7 +165,40 @@ func (s *Slave) planLinearization() {
 	l.seed, l.slope = make([]float64, len(l.known)), make([]float64, len(l.unknown))
 }
 
-var _ master.StateReader = (*Slave)(nil)
+// dependencies gives the columns that an unknown depends on by ModelStructure
+// (fmi2 27), nil for all.
+func dependencies(d *fmi.ModelDescription, v *fmi.ScalarVariable, columns map[*fmi.ScalarVariable]int, at slopeAt) []int {
+	on := []int{}
+	switch {
+	case at.unknown < 0 && at.state >= 0:
+		return append(on, at.state)
+	case at.unknown < 0:
+		return on
+	}
+	for _, list := range [][]fmi.Unknown{d.Derivatives, d.Outputs} {
+		for _, u := range list {
+			if &d.Variables[u.Index-1] != v || !u.Declared {
+				continue
+			}
+			for _, index := range u.Dependencies {
+				if k, known := columns[&d.Variables[index-1]]; known {
+					on = append(on, k)
+				}
+			}
+			slices.Sort(on)
+			return on
+		}
+	}
+	return nil
+}
+
+var (
+	_ master.StateReader     = (*Slave)(nil)
+	_ master.JacobianPattern = (*Slave)(nil)
+)
+
+// Dependencies gives those that ModelStructure declares.
+func (s *Slave) Dependencies() (rates, outputs [][]int) { return s.linear.rateOn, s.linear.outOn }
 
 // States lists the continuous states that ModelStructure/Derivatives names,
 // none without directional derivatives.
