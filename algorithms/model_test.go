@@ -1,8 +1,10 @@
 package algorithms
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -14,29 +16,29 @@ import (
 // oscillator is haid's two-mass oscillator (27).
 type oscillator struct {
 	m1, m2, c1, c2, d1, d2, ck, dk float64
-	s1, v1, s2, v2                 float64
+	start                          [4]float64 // s1 v1 s2 v2
 }
 
 func haids(ck, dk float64) oscillator {
-	return oscillator{m1: 10, m2: 10, c1: 1e6, c2: 1e7, d1: 1, d2: 2, ck: ck, dk: dk, v1: 1, v2: 1}
+	return oscillator{m1: 10, m2: 10, c1: 1e6, c2: 1e7, d1: 1, d2: 2, ck: ck, dk: dk, start: [4]float64{0, 1, 0, 1}}
 }
 
 func (o oscillator) subsystems() (one, two *mastertest.Linear) {
 	one = mastertest.NewLinear("one", mastertest.Matrices{
 		A: [][]float64{{0, 1}, {-o.c1 / o.m1, -o.d1 / o.m1}}, B: [][]float64{{0}, {1 / o.m1}},
 		C: [][]float64{{1, 0}, {0, 1}},
-	}, []float64{o.s1, o.v1})
+	}, o.start[:2])
 	two = mastertest.NewLinear("two", mastertest.Matrices{
 		A: [][]float64{{0, 1}, {-(o.ck + o.c2) / o.m2, -(o.dk + o.d2) / o.m2}}, B: [][]float64{{0, 0}, {o.ck / o.m2, o.dk / o.m2}},
 		C: [][]float64{{o.ck, o.dk}}, D: [][]float64{{-o.ck, -o.dk}},
-	}, []float64{o.s2, o.v2})
+	}, o.start[2:])
 	return one, two
 }
 
-func haidSystem(t testing.TB, subs ...master.Subsystem) *master.System {
+func oscillatorSystem(t testing.TB, one, two master.Subsystem) *master.System {
 	t.Helper()
 	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem(subs, []master.Connection{
+	sys, err := master.NewSystem([]master.Subsystem{one, two}, []master.Connection{
 		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")}, {From: at("one", "y2"), To: at("two", "u2")},
 	})
 	if err != nil {
@@ -45,8 +47,8 @@ func haidSystem(t testing.TB, subs ...master.Subsystem) *master.System {
 	return sys
 }
 
-// monolithic gives y at the time t, of the coupled system (haid (34), (35)).
-func (o oscillator) monolithic(t float64) []float64 {
+// outputs gives y at a time, of the coupled system (haid (34), (35)).
+func (o oscillator) outputs(t float64) []float64 {
 	a := mat.NewDense(4, 4, []float64{
 		0, 1, 0, 0,
 		-(o.c1 + o.ck) / o.m1, -(o.d1 + o.dk) / o.m1, o.ck / o.m1, o.dk / o.m1,
@@ -57,51 +59,225 @@ func (o oscillator) monolithic(t float64) []float64 {
 	var e mat.Dense
 	e.Exp(a)
 	var x mat.VecDense
-	x.MulVec(&e, mat.NewVecDense(4, []float64{o.s1, o.v1, o.s2, o.v2}))
+	x.MulVec(&e, mat.NewVecDense(4, o.start[:]))
 	return []float64{x.AtVec(0), x.AtVec(1), o.ck*(x.AtVec(2)-x.AtVec(0)) + o.dk*(x.AtVec(3)-x.AtVec(1))}
 }
 
-func TestModelQuick(t *testing.T) {
-	for p := range 5 {
-		var last [7]float64
-		for _, H := range []float64{2e-5, 1e-5} {
-			line := ""
-			for k, cfg := range []Config{{Order: p}, {Order: p, Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01}},
-				{Order: p, Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01, Jacobian: RollbackJacobian}},
-				{Order: p, Scheme: GaussSeidel},
-				{Order: p, Scheme: GaussSeidel, Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01}},
-				{Order: p, Scheme: GaussSeidel, Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01, Jacobian: RollbackJacobian}},
-				{Order: p, Correct: FeedthroughCorrection}} {
-				o := haids(2e5, 5e2)
-				one, two := o.subsystems()
-				sys := haidSystem(t, one, two)
-				alg, err := NewCoupling(cfg)
-				if err != nil {
-					t.Fatal(err)
+// run takes the oscillator to t = stop with an exact history, and gives the
+// largest relative error of an output.
+func (o oscillator) run(t testing.TB, c Config, H, stop float64) (float64, master.Result) {
+	t.Helper()
+	one, two := o.subsystems()
+	opt := master.Options{Stop: stop, Step: H}
+	for j := 5; j > 0; j-- {
+		opt.Past = append(opt.Past, master.PastOutputs{T: -float64(j) * H, Y: o.outputs(-float64(j) * H)})
+	}
+	r, err := master.NewRun(oscillatorSystem(t, one, two), newExplicit(t, c), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	worst := 0.0
+	want := o.outputs(stop)
+	for i, name := range []string{"one.y1", "one.y2", "two.y1"} {
+		v, err := r.Real(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		worst = max(worst, math.Abs(v-want[i])/math.Abs(want[i]))
+	}
+	return worst, res
+}
+
+func byModels(s Scheme, order int, source JacobianSource) Config {
+	return Config{Scheme: s, Order: order, Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01, Jacobian: source}}
+}
+
+// The correction gains one order of the global error at every order of the hold
+// (haid 4.3; numerics.md), for both schemes, and by whichever Jacobian.
+func TestModelCorrectorOrders(t *testing.T) {
+	const stop = 4e-3
+	o := haids(2e5, 5e2)
+	steps := []float64{1e-5, 1e-5, 2e-5, 8e-5, 8e-5}
+	near := []float64{0.1, 0.1, 0.1, 0.2, 0.35} // at high orders rounding comes before smaller steps
+	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
+		for p, H := range steps {
+			plain, _ := o.run(t, Config{Scheme: scheme, Order: p}, H, stop)
+			var by [2]float64
+			for i, source := range []JacobianSource{DirectionalJacobian, RollbackJacobian} {
+				large, _ := o.run(t, byModels(scheme, p, source), H, stop)
+				small, res := o.run(t, byModels(scheme, p, source), H/2, stop)
+				order := math.Log2(large / small)
+				if math.Abs(order-float64(p+2)) > near[p] {
+					t.Errorf("scheme %d, p = %d, %s: order %.2f, want %d", scheme, p, jacobianSources[source], order, p+2)
 				}
-				var past []master.PastOutputs
-				for j := 5; j > 0; j-- {
-					past = append(past, master.PastOutputs{T: -float64(j) * H, Y: o.monolithic(-float64(j) * H)})
+				if !(large < plain/3) {
+					t.Errorf("scheme %d, p = %d, %s: error %.2g, uncorrected %.2g", scheme, p, jacobianSources[source], large, plain)
 				}
-				r, err := master.NewRun(sys, alg, master.Options{Stop: 2e-3, Step: H, Past: past})
-				if err != nil {
-					t.Fatal(err)
+				if res.Jacobians != 2 {
+					t.Errorf("scheme %d, p = %d, %s: %d Jacobians of two linear subsystems", scheme, p, jacobianSources[source], res.Jacobians)
 				}
-				res, err := r.Run(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				e := 0.0
-				want := o.monolithic(2e-3)
-				for i, n := range []string{"one.y1", "one.y2", "two.y1"} {
-					v, _ := r.Real(n)
-					e = max(e, math.Abs(v-want[i])/math.Abs(want[i]))
-				}
-				order := math.Log2(last[k] / e)
-				last[k] = e
-				line += fmt.Sprintf(" %.3g (%.2f) %d/%d", e, order, res.Jacobians, res.SubsystemSteps[1])
+				by[i] = large
 			}
-			t.Logf("p=%d H=%g:%s", p, H, line)
+			if math.Abs(by[0]-by[1]) > 1e-5*by[0]+1e-10 {
+				t.Errorf("scheme %d, p = %d: error %g by derivatives, %g by repeated steps", scheme, p, by[0], by[1])
+			}
+		}
+	}
+}
+
+// The correction holds on steps that vary, with rates, and for feedthrough alone.
+func TestModelCorrectorCombines(t *testing.T) {
+	o := haids(2e5, 5e2)
+	varying := func(c Config) Config {
+		all := []Tolerance{{Value: 1e-3}}
+		c.Control = Control{Estimator: PredictorCorrector, Safety: 0.8, RatioMin: 0.2, RatioMax: 1.5, HMin: 1e-6, HMax: 4e-5, PCTolerance: all, PCRho: all}
+		return c
+	}
+	rated := func(c Config, r Rate) Config { c.Rates = []Rate{r}; return c }
+	for _, c := range []struct {
+		name   string
+		config Config
+		gain   float64 // the factor by which the error is smaller, at least
+	}{
+		{"varying steps", varying(byModels(Jacobi, 1, AnyJacobian)), 10},
+		{"varying steps, repeated", varying(byModels(Jacobi, 1, RollbackJacobian)), 10},
+		{"fast", rated(byModels(Jacobi, 1, AnyJacobian), Rate{"two", 4, 1}), 30},
+		{"slow", rated(byModels(Jacobi, 1, AnyJacobian), Rate{"one", 1, 2}), 3},
+		{"slow, held", rated(byModels(Jacobi, 0, AnyJacobian), Rate{"one", 1, 2}), 3},
+		{"feedthrough", Config{Correct: FeedthroughCorrection, Order: 1, Model: Model{Refresh: 0.01}}, 1.5},
+	} {
+		plain := c.config
+		plain.Correct = NoCorrection
+		without, _ := o.run(t, plain, 2e-5, 4e-3)
+		with, res := o.run(t, c.config, 2e-5, 4e-3)
+		t.Logf("%s: error %.2g, uncorrected %.2g; %d steps", c.name, with, without, res.Accepted)
+		if !(with < without/c.gain) || len(res.Warnings) > 0 {
+			t.Errorf("%s: error %.2g, uncorrected %.2g; %q", c.name, with, without, res.Warnings)
+		}
+	}
+}
+
+// doubtful is a linear subsystem with wrong derivatives.
+type doubtful struct {
+	*mastertest.Linear
+	nan  bool
+	lies bool
+}
+
+func (d *doubtful) Linearize(dx, du, dxdot, dy []float64) error {
+	err := d.Linear.Linearize(dx, du, dxdot, dy)
+	if d.nan {
+		dy[0] = math.NaN()
+	}
+	return err
+}
+
+func (d *doubtful) VerifyDerivatives(context.Context, master.Experiment, float64) (master.SlopeTest, error) {
+	if d.lies {
+		return master.SlopeTest{}, fmt.Errorf("%w: the derivative is 1 and differences give 2", master.ErrCapability)
+	}
+	return master.SlopeTest{}, nil
+}
+
+// Models that fail leave their subsystem uncorrected, and the run tells, or they
+// end it.
+func TestModelFailures(t *testing.T) {
+	o := haids(2e5, 5e2)
+	for _, c := range []struct {
+		name      string
+		nan, lies bool
+		says      string
+	}{
+		{"NaN", true, false, "one: 50 macro steps went uncorrected, first at t = 2e-05 s: the directional derivative by the state x1 is not a finite number"},
+		{"lies", false, true, "one: directional derivatives at t = 0 s: capability missing: the derivative is 1 and differences give 2; the run goes on without"},
+	} {
+		for _, stop := range []bool{false, true} {
+			one, two := o.subsystems()
+			config := byModels(Jacobi, 0, DirectionalJacobian)
+			config.Model.Stop = stop
+			r, err := master.NewRun(oscillatorSystem(t, &doubtful{one, c.nan, c.lies}, two), newExplicit(t, config), master.Options{Stop: 1e-3, Step: 2e-5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := r.Run(t.Context())
+			switch {
+			case stop && (err == nil || !strings.Contains(err.Error(), "one: ")):
+				t.Errorf("%s, stop: %v", c.name, err)
+			case !stop && (err != nil || !strings.Contains(strings.Join(res.Warnings, "\n"), c.says)):
+				t.Errorf("%s: %v, %q", c.name, err, res.Warnings)
+			case !stop && res.Models["two"].Source != "directional":
+				t.Errorf("%s: %+v", c.name, res.Models)
+			}
+		}
+	}
+}
+
+// A loop of which the inputs do not follow is told; nothing infinite comes of it.
+func TestModelSingular(t *testing.T) {
+	gain := func(name string) *mastertest.Linear {
+		l := mastertest.NewLinear(name, mastertest.Matrices{D: [][]float64{{1}}}, nil)
+		l.Info().StartIn[0] = 1
+		l.Info().Stateless = false
+		return l
+	}
+	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
+	for _, stop := range []bool{false, true} {
+		// y = u + x with x at rest: the feedthrough loop has gain 1.
+		one := mastertest.NewLinear("one", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{0}}, C: [][]float64{{1}}, D: [][]float64{{1}}}, []float64{0})
+		sys, err := master.NewSystem([]master.Subsystem{one, gain("two")}, []master.Connection{
+			{From: at("one", "y1"), To: at("two", "u1")}, {From: at("two", "y1"), To: at("one", "u1")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := master.NewRun(sys, newExplicit(t, Config{Correct: FeedthroughCorrection, Model: Model{Stop: stop}}), master.Options{Stop: 1, Step: 0.1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context())
+		const says = "I − L G at "
+		if stop && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("stop: %v", err)
+		}
+		if !stop && (err != nil || !strings.Contains(strings.Join(res.Warnings, "\n"), says)) {
+			t.Errorf("%v, %q", err, res.Warnings)
+		}
+	}
+}
+
+// What has no model keeps its outputs, and is named; the others are corrected.
+func TestModelMissing(t *testing.T) {
+	o := haids(2e5, 5e2)
+	one, two := o.subsystems()
+	one.Info().Caps.DirectionalDerivative = false
+	r, err := master.NewRun(oscillatorSystem(t, one, two), newExplicit(t, byModels(Jacobi, 0, DirectionalJacobian)), master.Options{Stop: 1e-3, Step: 2e-5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := res.Models["one"]; m.Source != "none" || !strings.Contains(m.Reason, "providesDirectionalDerivative") {
+		t.Errorf("%+v", res.Models)
+	}
+	if !strings.Contains(strings.Join(res.Warnings, "\n"), "one: its outputs are not corrected") || res.Models["two"].Evaluations != 1 {
+		t.Errorf("%q, %+v", res.Warnings, res.Models)
+	}
+}
+
+// Parts that do not go together are refused.
+func TestModelRefusals(t *testing.T) {
+	for _, c := range []Config{
+		{Scheme: Implicit, Correct: ModelCorrection},
+		{Correct: ModelCorrection, Control: Control{Estimator: ExSLocal}},
+	} {
+		if _, err := NewCoupling(c); err == nil {
+			t.Errorf("%+v is accepted", c)
 		}
 	}
 }
