@@ -292,7 +292,7 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		case DirectionalJacobian:
 			c.models[i] = newStateSpace(x, c, i)
 		case RollbackJacobian:
-			c.models[i] = &replayed{c.replays, i}
+			c.models[i] = newReplayed(c.replays, i)
 		case IdentifiedJacobian:
 			c.models[i] = newIdentified(x, c, i)
 		}

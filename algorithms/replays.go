@@ -16,8 +16,10 @@ import (
 //
 // Responses are kept while they predict: a check moves all inputs of each
 // subsystem together and compares. While that agrees within the bound of the
-// model, the number of macro steps to the next check doubles, up to longestTrust.
-// A step of another size or order measures anew.
+// model, the number of macro steps to the next check doubles, up to longestTrust;
+// it comes at once when the change of an output departs from that of the step
+// before by half of the larger, as where a limit is reached. A step of another
+// size or order measures anew.
 type replays struct {
 	of      *modelCorrector
 	x       *master.Exec
@@ -38,7 +40,7 @@ type replays struct {
 	worst       float64 // prediction error
 }
 
-const longestTrust = 64
+const longestTrust = 8
 
 func newReplays(x *master.Exec, of *modelCorrector) (*replays, error) {
 	r := &replays{of: of, x: x, members: of.with(RollbackJacobian), worst: math.NaN(), trust: 1}
@@ -224,12 +226,29 @@ func (r *replays) reject() { r.valid = false }
 
 // replayed is the model of one subsystem by replays.
 type replayed struct {
-	replays   *replays
-	subsystem int
+	replays       *replays
+	subsystem     int
+	y, yNow       []float64 // at the last point, at the present one
+	change        []float64 // of the last step
+	departs, seen bool
+}
+
+func newReplayed(r *replays, i int) *replayed {
+	ny := r.x.Sys.OutAt[i+1] - r.x.Sys.OutAt[i]
+	return &replayed{replays: r, subsystem: i, y: make([]float64, ny), yNow: make([]float64, ny), change: make([]float64, ny)}
 }
 
 // update tells whether the responses were measured before the step just taken.
 func (r *replayed) update() (modelUpdate, error) {
+	copy(r.yNow, r.replays.x.Y[r.replays.x.Sys.OutAt[r.subsystem]:])
+	r.departs = false
+	for o, v := range r.yNow {
+		change := v - r.y[o]
+		rounding := 1e-9 * math.Abs(v)
+		if off := math.Abs(change - r.change[o]); r.seen && off > 0.5*max(math.Abs(change), math.Abs(r.change[o])) && off > rounding {
+			r.departs = true
+		}
+	}
 	u := modelUpdate{changed: r.replays.measured}
 	if u.changed {
 		u.evaluations = 1
@@ -250,6 +269,15 @@ func (r *replayed) respond(j int, _ *shape, s, offset []float64) {
 	copy(offset, r.replays.offset[j])
 }
 
-func (r *replayed) accept()                  {}
+func (r *replayed) accept() {
+	for o, v := range r.yNow {
+		r.change[o], r.y[o] = v-r.y[o], v
+	}
+	r.seen = true
+	if r.departs {
+		r.replays.wait = 1
+	}
+}
+
 func (r *replayed) reject()                  {}
 func (r *replayed) predictionError() float64 { return r.replays.worst }
