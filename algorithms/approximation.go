@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/macrostep/macrostep/master"
@@ -102,6 +103,29 @@ func (g *grid) pop() {
 	copy(g.times[:], g.times[1:])
 	g.values[maxPoints-1] = newest
 	g.points--
+}
+
+// archive carries the points, and the polynomial over the last step that went by
+// them. That over the macro step is computed for each.
+func (g *grid) archive(a *master.Archive) {
+	a.Index(&g.points, 1, maxPoints)
+	a.Floats(g.times[:])
+	for _, v := range g.values {
+		a.Floats(v)
+	}
+	g.block.archive(a)
+}
+
+func (p *polynomial) archive(a *master.Archive) {
+	a.Index(&p.degree, 0, maxNodes-1)
+	a.Floats(p.nodes[:])
+	for m := range p.start {
+		a.Floats(p.start[m][:])
+	}
+	for j := range p.midpoints {
+		a.Floats(p.midpoints[j][:])
+	}
+	a.Floats(p.end[:])
 }
 
 // nodes are the points of a polynomial of a degree.
@@ -237,6 +261,17 @@ func (a *approximation) push(t float64, w []float64) {
 			g.push(t, w)
 		}
 	}
+}
+
+func (a *approximation) archive(to *master.Archive) {
+	to.Section("history of the coupling inputs")
+	to.Index(&a.count, 0, math.MaxInt)
+	a.grid.archive(to)
+	to.Count(len(a.slow), "rates")
+	for _, g := range a.slow {
+		g.archive(to)
+	}
+	to.Floats(a.bias)
 }
 
 // begin computes the weights for the step from t to t+H with polynomials of a

@@ -1,6 +1,10 @@
 package algorithms
 
-import "math"
+import (
+	"math"
+
+	"github.com/macrostep/macrostep/master"
+)
 
 const (
 	// broydenRefresh is the contraction above which the first Jacobian is
@@ -74,6 +78,22 @@ func (s *broyden) begin(H float64, degree int) {
 	s.started = false
 }
 
+func (s *broyden) archive(a *master.Archive) {
+	s.keptJacobian.archive(a)
+	a.Index(&s.kept, 0, s.memory)
+	for k := 0; k < s.kept && a.Err() == nil; k++ {
+		if k == len(s.updates) {
+			s.updates = append(s.updates, s.newUpdate())
+		}
+		a.Floats(s.updates[k].a)
+		a.Floats(s.updates[k].t)
+	}
+}
+
+func (s *broyden) newUpdate() rankOne {
+	return rankOne{make([]float64, len(s.z)), make([]float64, len(s.z))}
+}
+
 func (s *broyden) takeJacobian(j *sparseMatrix) error {
 	s.kept, s.started = 0, false
 	return s.keptJacobian.takeJacobian(j)
@@ -126,7 +146,7 @@ func (s *broyden) learn(z, v []float64) bool {
 		return true
 	}
 	if s.kept == len(s.updates) {
-		s.updates = append(s.updates, rankOne{make([]float64, len(z)), make([]float64, len(z))})
+		s.updates = append(s.updates, s.newUpdate())
 	}
 	u := s.updates[s.kept]
 	for i := range z {

@@ -3,6 +3,8 @@ package algorithms
 import (
 	"fmt"
 	"math"
+
+	"github.com/macrostep/macrostep/master"
 )
 
 // controlConfig configures the control of order and step size.
@@ -74,6 +76,13 @@ type stepControl struct {
 	successes int     // in a row at one order without a smaller step
 	refused   float64 // size that a subsystem refused, s
 	memory    int     // accepted steps for which it is remembered
+}
+
+func (s *stepControl) archive(a *master.Archive) {
+	a.Int(&s.failures)
+	a.Int(&s.successes)
+	a.Float(&s.refused)
+	a.Int(&s.memory)
 }
 
 // passes is the local error test (25)–(27).

@@ -152,6 +152,17 @@ func (c *energyCorrection) accept(x *master.Exec) {
 	}
 }
 
+func (c *energyCorrection) archive(a *master.Archive) {
+	for i := range c.of {
+		k := &c.of[i]
+		a.Float(&k.surplus)
+		a.Float(&k.intended)
+		a.Float(&k.left)
+		a.Float(&k.meant)
+		a.Float(&k.moved)
+	}
+}
+
 // review tells of bonds where the correction does not do what it is meant to.
 func (c *energyCorrection) review() []string {
 	var out []string

@@ -73,6 +73,7 @@ type scheme interface {
 	advance(ctx context.Context, x *master.Exec, t, H float64, degree int) (effort, error)
 	accept()
 	reject()
+	archive(a *master.Archive)
 }
 
 // control chooses order and size of the macro steps by an estimate of the error.
@@ -88,6 +89,7 @@ type control interface {
 	accept(x *master.Exec, t float64)
 	reject(t, H float64)
 	monitored() []string
+	archive(a *master.Archive)
 }
 
 // effort is what a macro step took beyond one step of each subsystem.
@@ -126,6 +128,7 @@ var (
 	_ master.BondReporter        = (*Coupling)(nil)
 	_ master.ModelReporter       = (*Coupling)(nil)
 	_ master.Waiver              = (*Coupling)(nil)
+	_ master.Archiver            = (*Coupling)(nil)
 )
 
 // NewCoupling gives a coupling algorithm. Values out of range, and parts that do
@@ -394,6 +397,25 @@ func (c *Coupling) Reject(t, H float64) {
 		c.model.reject()
 	}
 	c.scheme.reject()
+}
+
+// Archive carries the history and what the parts have learnt.
+func (c *Coupling) Archive(a *master.Archive) {
+	a.Index(&c.order, 0, MaxOrder)
+	c.in.archive(a)
+	c.scheme.archive(a)
+	if c.energy != nil {
+		c.energy.archive(a)
+	}
+	if c.correct != nil {
+		c.correct.archive(a)
+	}
+	if c.model != nil {
+		c.model.archive(a)
+	}
+	if c.control != nil {
+		c.control.archive(a)
+	}
 }
 
 // InputDerivativeOrder is the highest degree, if it is to be delivered by derivatives.

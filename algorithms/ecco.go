@@ -77,6 +77,15 @@ func (e *ecco) accept(*master.Exec, float64) {
 	}
 }
 
+func (e *ecco) archive(a *master.Archive) {
+	for i := range e.learnt {
+		l := &e.learnt[i]
+		a.Float(&l.carried)
+		a.Float(&l.lowest)
+		a.Float(&l.highest)
+	}
+}
+
 func (e *ecco) monitored() []string {
 	var out []string
 	for _, b := range e.energy.declared {

@@ -102,6 +102,25 @@ func (m *energyMonitor) accept(t float64) {
 	}
 }
 
+// archive carries the totals. What belongs to one step is measured in each.
+func (m *energyMonitor) archive(a *master.Archive) {
+	a.Section("energy at the bonds")
+	a.Float(&m.t0)
+	a.Float(&m.t)
+	for i := range m.bonds {
+		b := &m.bonds[i]
+		a.Same(b.name, "a bond")
+		a.Float(&b.power)
+		a.Float(&b.residual)
+		a.Float(&b.energy)
+		a.Float(&b.totals.power)
+		a.Float(&b.totals.residual)
+		a.Float(&b.totals.peak)
+		a.Float(&b.totals.peakAt)
+		b.powers.archive(a)
+	}
+}
+
 // bondTotals are integrals over the run.
 type bondTotals struct{ power, residual, peak, peakAt float64 }
 
@@ -198,6 +217,16 @@ func (d *spikeDetector) add(t, v float64) {
 	}
 	d.ring[d.n%spikeWindow] = v
 	d.n++
+}
+
+func (d *spikeDetector) archive(a *master.Archive) {
+	a.Index(&d.n, 0, math.MaxInt)
+	a.Floats(d.ring[:])
+	a.Floats(d.sorted[:])
+	a.Int(&d.spikes)
+	a.Float(&d.firstAt)
+	a.Float(&d.first)
+	a.Float(&d.median)
 }
 
 // insert puts v among the first n sorted values.

@@ -443,6 +443,14 @@ func (j *errorControl) accept(x *master.Exec, t float64) {
 	j.coupling.order = j.next.order
 }
 
+func (j *errorControl) archive(a *master.Archive) {
+	a.Section("control of order and step size")
+	a.Bool(&j.asked)
+	a.Index(&j.next.order, 0, MaxOrder)
+	a.Float(&j.next.H)
+	j.steps.archive(a)
+}
+
 // reject takes note that the step is repeated; a subsystem that discarded it
 // counts as a failure.
 func (j *errorControl) reject(t, H float64) {

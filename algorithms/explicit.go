@@ -109,6 +109,9 @@ func (e *explicit) advance(ctx context.Context, x *master.Exec, t, H float64, de
 func (e *explicit) accept() {}
 func (e *explicit) reject() {}
 
+// archive has nothing to carry: every macro step begins anew.
+func (e *explicit) archive(*master.Archive) {}
+
 // step takes one macro step with the polynomials as they stand.
 func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error {
 	// Slow ones are given what was known before, and step last: no other sees

@@ -1,6 +1,10 @@
 package algorithms
 
-import "math"
+import (
+	"math"
+
+	"github.com/macrostep/macrostep/master"
+)
 
 const (
 	// aitkenStart bounds the first ω of a macro step, and is the very first one.
@@ -105,6 +109,11 @@ func (s *fixedPoint) contraction(theta float64) (diverging bool) {
 	}
 	s.growing++
 	return s.growing > fixedPointPatience || math.IsNaN(theta)
+}
+
+func (s *fixedPoint) archive(a *master.Archive) {
+	a.Float(&s.omega)
+	a.Float(&s.accepted)
 }
 
 func (s *fixedPoint) accept() { s.accepted = s.omega }

@@ -437,6 +437,20 @@ func (s *implicit) conclude(tell func(interfaceSolver)) {
 	s.used = false
 }
 
+func (s *implicit) archive(a *master.Archive) {
+	a.Section("interface equation")
+	a.Int(&s.stagnated)
+	a.Float(&s.worst)
+	a.Bool(&s.used)
+	for _, b := range s.blocks {
+		if b.cyclic {
+			a.Float(&b.lastH)
+			a.Floats(b.size)
+			b.solver.archive(a)
+		}
+	}
+}
+
 // solve steps the members of the block from t to t+H.
 func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort, error) {
 	var e effort

@@ -17,6 +17,7 @@ type indicator interface {
 	measure(x *master.Exec, t, H float64, degree int) float64
 	accept(x *master.Exec, t float64)
 	monitored() []string
+	archive(a *master.Archive)
 }
 
 // indicatorControl chooses step sizes by an indicator, and never repeats a step
@@ -105,6 +106,12 @@ func (c *indicatorControl) accept(x *master.Exec, t float64) {
 
 func (c *indicatorControl) reject(t, H float64) {}
 
+func (c *indicatorControl) archive(a *master.Archive) {
+	a.Section("control of the step size")
+	a.Float(&c.before)
+	c.quality.archive(a)
+}
+
 func (c *indicatorControl) monitored() []string { return c.quality.monitored() }
 
 // predictorCorrector compares the connected outputs with their extrapolation by
@@ -182,6 +189,14 @@ func (p *predictorCorrector) accept(x *master.Exec, t float64) {
 		oldest[i] = x.Y[y]
 	}
 	p.points = min(p.points+1, maxNodes)
+}
+
+func (p *predictorCorrector) archive(a *master.Archive) {
+	a.Index(&p.points, 1, maxNodes)
+	a.Floats(p.times[:])
+	for _, v := range p.values {
+		a.Floats(v)
+	}
 }
 
 func (p *predictorCorrector) monitored() []string {

@@ -1,6 +1,10 @@
 package algorithms
 
-import "math"
+import (
+	"math"
+
+	"github.com/macrostep/macrostep/master"
+)
 
 const (
 	// iqnRelaxation is the default ω of a correction of which nothing is known.
@@ -147,8 +151,7 @@ func (s *iqn) learn(z, r []float64) {
 		s.drop(0)
 	}
 	if s.kept == len(s.columns) {
-		s.columns = append(s.columns, difference{dr: make([]float64, len(z)), dphi: make([]float64, len(z))})
-		s.q = append(s.q, make([]float64, len(z)))
+		s.grow()
 	}
 	c := &s.columns[s.kept]
 	c.attempt = s.attempt
@@ -158,6 +161,29 @@ func (s *iqn) learn(z, r []float64) {
 	}
 	if math.Sqrt(s.dot(c.dr, c.dr)) > iqnNoise*math.Sqrt(s.dot(z, z)) {
 		s.kept++
+	}
+}
+
+// grow takes storage for one more column.
+func (s *iqn) grow() {
+	n := len(s.z)
+	s.columns = append(s.columns, difference{dr: make([]float64, n), dphi: make([]float64, n)})
+	s.q = append(s.q, make([]float64, n))
+}
+
+func (s *iqn) archive(a *master.Archive) {
+	s.regime.archive(a)
+	a.Bool(&s.open)
+	a.Int(&s.attempt)
+	a.Index(&s.kept, 0, s.memory)
+	for k := 0; k < s.kept && a.Err() == nil; k++ {
+		if k == len(s.columns) {
+			s.grow()
+		}
+		c := &s.columns[k]
+		a.Floats(c.dr)
+		a.Floats(c.dphi)
+		a.Int(&c.attempt)
 	}
 }
 

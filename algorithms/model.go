@@ -111,6 +111,7 @@ type responder interface {
 	// accept and reject conclude the step.
 	accept()
 	reject()
+	archive(a *master.Archive)
 	// predictionError is the largest relative error of a prediction so far; NaN =
 	// none was made.
 	predictionError() float64
@@ -136,6 +137,13 @@ type failure struct {
 	first  float64 // s
 	reason string
 	now    bool // in the present attempt
+}
+
+func (f *failure) archive(a *master.Archive) {
+	a.Int(&f.steps)
+	a.Float(&f.first)
+	a.String(&f.reason)
+	a.Bool(&f.now)
 }
 
 func (f *failure) set(t float64, why string) {
@@ -573,6 +581,32 @@ func (c *modelCorrector) reject() {
 		c.models[i].reject()
 	}
 	c.replays.reject()
+}
+
+func (c *modelCorrector) archive(a *master.Archive) {
+	a.Section("models")
+	for i, source := range c.source {
+		a.Same(jacobianSources[source], "the model of "+c.sys.Infos[i].Name)
+	}
+	for j := range c.columns {
+		a.Floats(c.columns[j].s)
+		a.Floats(c.toOffset[j])
+		a.Floats(c.shapes[j][:])
+	}
+	a.Bools(c.active)
+	a.Bool(&c.factored)
+	if c.factored {
+		c.lu.archive(a)
+	}
+	a.Floats(c.error)
+	a.Floats(c.rawThen)
+	c.singular.archive(a)
+	for _, i := range c.members {
+		a.Int(&c.of[i].total)
+		c.of[i].failed.archive(a)
+		c.models[i].archive(a)
+	}
+	c.replays.archive(a)
 }
 
 // quantities are the outputs before the correction, if they are recorded.

@@ -3,6 +3,8 @@ package algorithms
 import (
 	"errors"
 	"math"
+
+	"github.com/macrostep/macrostep/master"
 )
 
 // newtonRefresh is the contraction above which the Jacobian is refreshed. Each
@@ -109,6 +111,16 @@ func (k *keptJacobian) judge(theta, limit float64) (diverging bool) {
 		k.strikes++
 	}
 	return k.strikes >= 2 || math.IsNaN(theta)
+}
+
+// archive carries the factors. Whether they are of the present iterate matters
+// within an attempt only.
+func (k *keptJacobian) archive(a *master.Archive) {
+	k.regime.archive(a)
+	a.Bool(&k.stale)
+	if !k.stale {
+		k.lu.archive(a)
+	}
 }
 
 func (k *keptJacobian) accept() {}

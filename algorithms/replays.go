@@ -224,6 +224,20 @@ func (r *replays) check(ctx context.Context, t, H float64) (bool, error) {
 // reject gives up the responses: the next attempt has another size anyway.
 func (r *replays) reject() { r.valid = false }
 
+func (r *replays) archive(a *master.Archive) {
+	a.Bool(&r.valid)
+	a.Float(&r.H)
+	a.Int(&r.wait)
+	a.Int(&r.trust)
+	a.Float(&r.worst)
+	a.Floats(r.size)
+	for j := range r.course {
+		a.Floats(r.course[j][:])
+		a.Floats(r.shaped[j])
+		a.Floats(r.offset[j])
+	}
+}
+
 // replayed is the model of one subsystem by replays.
 type replayed struct {
 	replays       *replays
@@ -279,5 +293,11 @@ func (r *replayed) accept() {
 	}
 }
 
-func (r *replayed) reject()                  {}
+func (r *replayed) reject() {}
+func (r *replayed) archive(a *master.Archive) {
+	a.Floats(r.y)
+	a.Floats(r.change)
+	a.Bool(&r.seen)
+}
+
 func (r *replayed) predictionError() float64 { return r.replays.worst }

@@ -1,6 +1,10 @@
 package algorithms
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/macrostep/macrostep/master"
+)
 
 // interfaceSolver proposes corrections for the interface equation
 // r(z) = z − Φ(z) = 0, where Φ are the coupled outputs that a macro step with
@@ -49,6 +53,8 @@ type interfaceSolver interface {
 	// that was never begun.
 	accept()
 	reject()
+	// archive carries what is kept between attempts.
+	archive(a *master.Archive)
 }
 
 // weighted is the interface of solvers whose corrections depend on the units of
@@ -65,6 +71,11 @@ type weighted interface {
 type regime struct {
 	H      float64
 	degree int
+}
+
+func (g *regime) archive(a *master.Archive) {
+	a.Float(&g.H)
+	a.Int(&g.degree)
 }
 
 // becomes takes the step size and degree of a new attempt; true: they are others.

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/macrostep/macrostep/master"
 )
 
 // sparseMatrix is a square matrix of fixed pattern by compressed columns: the
@@ -88,6 +91,40 @@ func newSparseLU(a *sparseMatrix) *sparseLU {
 		x: make([]float64, n), largest: make([]float64, n),
 		reached: make([]int, n), path: make([]int, n), next: make([]int, n), mark: make([]int, n),
 	}
+}
+
+// archive carries the factors of a call of factor without an error. The pattern
+// of the matrix fixes the rest.
+func (f *sparseLU) archive(a *master.Archive) {
+	a.Floats(f.scale)
+	a.Ints(f.pivoted)
+	a.Floats(f.diagonal)
+	a.Ints(f.lStart)
+	a.IntList(&f.lRow)
+	a.FloatList(&f.lVal)
+	a.Ints(f.uStart)
+	a.IntList(&f.uRow)
+	a.FloatList(&f.uVal)
+	if a.Reading() && a.Err() == nil && !f.whole() {
+		a.Fail(errors.New("the saved factors of an interface Jacobian are none"))
+	}
+}
+
+// whole tells whether solve can do with the factors.
+func (f *sparseLU) whole() bool {
+	inside := func(i int) bool { return i >= 0 && i < f.n }
+	column := func(start, row []int, val []float64) bool {
+		ok := len(row) == len(val) && start[0] == 0 && start[f.n] == len(row) && slices.IsSorted(start)
+		for _, i := range row {
+			ok = ok && inside(i)
+		}
+		return ok
+	}
+	ok := column(f.lStart, f.lRow, f.lVal) && column(f.uStart, f.uRow, f.uVal)
+	for _, i := range f.pivoted {
+		ok = ok && inside(i)
+	}
+	return ok
 }
 
 // factor factors a, of the pattern given to newSparseLU. The work is

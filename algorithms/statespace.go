@@ -374,6 +374,20 @@ func (s *stateSpace) accept() {
 	}
 }
 
+func (s *stateSpace) archive(a *master.Archive) {
+	a.Bool(&s.known)
+	a.Float(&s.H)
+	for _, v := range [][]float64{s.a, s.b, s.c, s.d, s.drift, s.largest, s.then.x, s.then.xdot, s.then.y, s.then.u} {
+		a.Floats(v)
+	}
+	for m := range s.moments {
+		a.Floats(s.moments[m])
+		a.Floats(s.responses[m])
+	}
+	a.Bool(&s.has)
+	a.Float(&s.worst)
+}
+
 func (s *stateSpace) reject() { s.observed = false }
 
 func (s *stateSpace) predictionError() float64 { return s.worst }

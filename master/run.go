@@ -45,7 +45,11 @@ type Options struct {
 	Attempts    AttemptRecorder // sees every attempt; nil = none
 	Signals     Signals         // inputs from outside; nil = none
 	Past        []PastOutputs   // communication points before Start, oldest first
-	Observe     func(Progress)
+	Checkpoints *Checkpoints    // nil = none
+	// Resume is Checkpoint.State of a run of the same system, algorithm and
+	// options, which this one continues; nil = from the start.
+	Resume  []byte
+	Observe func(Progress)
 	// Tidy is asked a few times a second, and before the subsystems are ended, to
 	// put back what they changed around them; what it gives goes to the warnings.
 	Tidy func() []string
@@ -107,6 +111,15 @@ type Run struct {
 	err      error
 	result   Result
 	warnings []string
+
+	// Checkpoints: by subsystem, nil = none are made; the multiple of the interval
+	// that the next one waits for; whether the last one was not written.
+	keepers          []stateKeeper
+	checkpointDue    int
+	checkpointFailed bool
+	initWarnings     int           // those of warnings that the start gave
+	earlier          time.Duration // wall time before the checkpoint from which the run was resumed
+	earlierSeconds   []float64     // by subsystem, likewise; nil = none
 }
 
 type phase uint8
@@ -196,6 +209,9 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		return nil, err
 	}
 	if err := r.prepareStepSizes(); err != nil {
+		return nil, err
+	}
+	if err := r.prepareCheckpoints(); err != nil {
 		return nil, err
 	}
 	r.watch, r.watchBad = make([]Watcher, len(sys.Subsystems)), make([]bool, len(sys.Subsystems))
@@ -375,6 +391,13 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	r.lastFlush = r.startWall
 	r.t = r.opt.Start
 
+	var saved *Archive
+	if r.opt.Resume != nil {
+		saved = ReadArchive(r.opt.Resume)
+		if r.archiveRecorders(saved); saved.Err() != nil {
+			return r.fail(saved.Err())
+		}
+	}
 	for _, rec := range r.opt.Recorders {
 		if err := rec.Begin(r.sys, r.measured); err != nil {
 			return r.fail(err)
@@ -449,8 +472,22 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	if err := r.x.save(r.t); err != nil { // an FMU that cannot is found before the first step
 		return r.fail(err)
 	}
+	if r.keepers != nil {
+		if err := r.tryCheckpoints(); err != nil {
+			return r.fail(err)
+		}
+	}
+	r.initWarnings = len(r.warnings)
 	r.startWall = time.Now() // the stepping begins
-	return r.record()
+	if saved == nil {
+		err = r.record()
+	} else if r.archive(saved); saved.Err() != nil {
+		err = r.fail(saved.Err())
+	}
+	if c := r.opt.Checkpoints; err == nil && c != nil && c.Every > 0 {
+		r.checkpointDue = r.nextCheckpoint()
+	}
+	return err
 }
 
 // takeNotes hands what the subsystems tell about their initialisation to the
@@ -470,7 +507,7 @@ func (r *Run) takeNotes() {
 // it (fmi2 59).
 func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 	for i, saver := range r.x.saver {
-		if saver == nil {
+		if saver == nil && r.keepers == nil {
 			continue
 		}
 		r.x.touch(i)
@@ -486,7 +523,7 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		})
 		if err != nil {
 			err = fmt.Errorf("%s: rollback at t = %.12g s: %w", info, r.t, err)
-			if r.opt.Discard == ShortenOnDiscard || !r.waives(i, err) {
+			if r.opt.Discard == ShortenOnDiscard || r.keepers != nil || !r.waives(i, err) {
 				return err
 			}
 			r.x.saver[i] = nil
@@ -554,7 +591,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	}
 	defer r.contain(&err)
 	if ctx.Err() != nil {
-		return false, r.fail(context.Cause(ctx))
+		return false, r.cancelled(ctx)
 	}
 	next := r.target()
 	H, trial, err := r.takeStep(ctx, next)
@@ -594,6 +631,9 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		r.phase = finished
 		r.judgeGrowth()
 		return false, nil
+	}
+	if err := r.checkpointIfDue(); err != nil {
+		return false, r.fail(err)
 	}
 	return true, nil
 }
@@ -842,7 +882,7 @@ func (r *Run) onTick(now time.Time) error {
 	}
 	r.tidy()
 	if r.opt.Observe != nil {
-		r.opt.Observe(Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Wall: now.Sub(r.startWall)})
+		r.opt.Observe(Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Wall: r.earlier + now.Sub(r.startWall)})
 	}
 	return nil
 }
@@ -899,7 +939,7 @@ func (r *Run) Close() (Result, error) {
 	if r.phase != fresh {
 		defer runtime.UnlockOSThread()
 	}
-	r.wall = time.Since(r.startWall)
+	r.wall = r.stepping()
 	if r.tick != nil {
 		r.tick.Stop()
 	}
@@ -986,7 +1026,7 @@ func (r *Run) conclude() {
 		res.SubsystemSteps = append(res.SubsystemSteps, r.x.steps[i])
 		res.SubsystemSaves = append(res.SubsystemSaves, r.x.saves[i])
 		res.SubsystemRestores = append(res.SubsystemRestores, r.x.restores[i])
-		seconds := r.x.subsystemSeconds(i)
+		seconds := r.subsystemSeconds(i)
 		res.SubsystemSeconds = append(res.SubsystemSeconds, seconds)
 		inside += seconds
 	}

@@ -2,6 +2,7 @@ package mastertest
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -45,6 +46,7 @@ var (
 	_ master.DirectionalDeriver    = (*Linear)(nil)
 	_ master.Linearizer            = (*Linear)(nil)
 	_ master.StateReader           = (*Linear)(nil)
+	_ master.StateSerializer       = (*Linear)(nil)
 )
 
 // NewLinear gives a subsystem with inputs u1, u2, …, states x1, x2, … and
@@ -79,7 +81,7 @@ func NewLinear(name string, m Matrices, x0 []float64) *Linear {
 	}
 	l.info.Step, l.info.Init = f, f
 	l.info.Stateless = l.n == 0
-	l.info.Caps = master.Caps{VariableStep: true, InputDerivatives: true, SaveState: true, DirectionalDerivative: true}
+	l.info.Caps = master.Caps{VariableStep: true, InputDerivatives: true, SaveState: true, SerializeState: true, DirectionalDerivative: true}
 	l.u = [][]float64{make([]float64, inputs)}
 	l.y = make([]float64, outputs)
 	return l
@@ -240,6 +242,27 @@ func (l *Linear) RestoreState(s master.State) error {
 
 // FreeState counts.
 func (l *Linear) FreeState(master.State) error { l.Calls.Free++; return nil }
+
+// SerializeState gives the numbers of a state.
+func (l *Linear) SerializeState(s master.State) ([]byte, error) {
+	var out []byte
+	for _, v := range s.([]float64) {
+		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(v))
+	}
+	return out, nil
+}
+
+// DeserializeState takes them.
+func (l *Linear) DeserializeState(data []byte) (master.State, error) {
+	if len(data) != 8*(1+l.n+l.m*len(l.u)) {
+		return nil, fmt.Errorf("%d bytes are no state of %s", len(data), l.info.Name)
+	}
+	v := make([]float64, len(data)/8)
+	for i := range v {
+		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
+	}
+	return v, nil
+}
 
 // DirectionalDerivative gives D du.
 func (l *Linear) DirectionalDerivative(du, dy []float64) error {

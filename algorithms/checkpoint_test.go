@@ -1,0 +1,328 @@
+package algorithms
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// bent feels its inputs more to one side than to the other.
+type bent struct {
+	*mastertest.Linear
+	u []float64
+}
+
+func (b *bent) SetInputs(u []float64) error {
+	b.u = append(b.u[:0], u...)
+	for i, v := range u {
+		b.u[i] *= 1 + 0.1*math.Tanh(v)
+	}
+	return b.Linear.SetInputs(b.u)
+}
+
+// bentSystem is one decomposition of the two-mass oscillator with subsystems that
+// are not linear.
+func bentSystem(t testing.TB, cut *split) *master.System {
+	t.Helper()
+	var subs []master.Subsystem
+	for _, l := range cut.subsystems {
+		subs = append(subs, &bent{Linear: l})
+	}
+	sys, err := master.NewSystem(subs, cut.connections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+// resumable is a run that keeps its points and checkpoints.
+type resumable struct {
+	mastertest.Memory
+	alg         *Coupling
+	checkpoints []master.Checkpoint
+	result      master.Result
+}
+
+func newResumable(t testing.TB, name string, params map[string]string, w With, every float64, from []byte) *resumable {
+	t.Helper()
+	preset, config, _ := strings.Cut(name, "/")
+	choice, err := New(preset, params, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &resumable{alg: choice.Algorithm.(*Coupling)}
+	sys := bentSystem(t, cut(uneven, config))
+	run, err := master.NewRun(sys, r.alg, master.Options{
+		Stop: 0.05, Step: 1e-3, Discard: choice.Discard, Recorders: []master.Recorder{&r.Memory}, Resume: from,
+		Checkpoints: &master.Checkpoints{Every: every, Write: func(c master.Checkpoint) error { r.checkpoints = append(r.checkpoints, c); return nil }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.result, err = run.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// resumableCases are all presets of the table, and parameters that bring further
+// parts into play.
+func resumableCases() map[string][]map[string]string {
+	cases := map[string][]map[string]string{}
+	for _, p := range Presets() {
+		cases[p.Name] = append(cases[p.Name], nil)
+	}
+	add := func(preset string, pairs ...string) {
+		params := map[string]string{}
+		for k := 0; k < len(pairs); k += 2 {
+			params[pairs[k]] = pairs[k+1]
+		}
+		cases[preset] = append(cases[preset], params)
+	}
+	for order := 1; order <= MaxOrder; order++ {
+		add("explicit", "order", fmt.Sprint(order))
+	}
+	add("explicit", "order", "2", "substeps", "3")
+	add("gauss-seidel", "order", "2")
+	for _, kind := range solverKinds {
+		add("implicit", "solver.kind", kind, "order", "2")
+		add("implicit", "solver.kind", kind, "order", "0")
+		add("im-slocal", "solver.kind", kind)
+	}
+	add("implicit", "solver.kind", "fixed-point", "solver.sweep", "gauss-seidel")
+	add("predictor-corrector", "order", "2")
+	add("energy-correction", "energy.nu", "0.5", "energy.mu", "0.7")
+	for _, source := range jacobianSources[1:3] {
+		for _, refresh := range []string{"0", "0.01", "1"} {
+			add("model-based-corrector", "model.jacobian", source, "model.refresh", refresh, "order", "1")
+		}
+	}
+	add("model-based-corrector", "scheme", "gauss-seidel", "model.jacobian", "rollback", "control", "predictor-corrector")
+	return cases
+}
+
+// massBond is a power bond of each decomposition.
+var massBond = map[string]Bond{
+	"ff": {Name: "spring", Pairs: []Pair{{Effort: "coupling.y1", Flow: "mass1.y2"}}},
+	"fd": {Name: "spring", Pairs: []Pair{{Effort: "coupling.y1", Flow: "mass1.y2"}}},
+}
+
+// A run that is resumed from a checkpoint, wherever that was made, gives the
+// points of the unbroken run bit for bit, its counters, and leaves the algorithm
+// in the same state: no part of it was forgotten.
+func TestResume(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	cases := resumableCases()
+	for _, preset := range slices.Sorted(maps.Keys(cases)) {
+		for _, params := range cases[preset] {
+			for _, system := range []string{"ff", "fd", "dd"} {
+				w := With{Spike: 30}
+				if b, ok := massBond[system]; ok {
+					w.Bonds = []Bond{b}
+				} else if UsesEnergy(preset) {
+					continue
+				}
+				every := 0.004 + 0.02*rng.Float64()
+				t.Run(fmt.Sprintf("%s %v %s", preset, params, system), func(t *testing.T) {
+					sameAfterResume(t, preset+"/"+system, params, w, every)
+				})
+			}
+		}
+	}
+}
+
+// So do runs with several rates.
+func TestResumeRates(t *testing.T) {
+	for _, order := range []string{"0", "2"} {
+		for _, preset := range []string{"explicit", "gauss-seidel", "model-based-corrector"} {
+			w := With{Rates: []Rate{{Component: "mass1", Steps: 4, Over: 1}, {Component: "mass2", Steps: 1, Over: 3}}}
+			sameAfterResume(t, preset+"/dd", map[string]string{"order": order}, w, 0.007)
+			w.Bonds = []Bond{massBond["fd"]}
+			sameAfterResume(t, preset+"/fd", map[string]string{"order": order}, w, 0.005)
+		}
+	}
+}
+
+func sameAfterResume(t *testing.T, name string, params map[string]string, w With, every float64) {
+	t.Helper()
+	whole := newResumable(t, name, params, w, every, nil)
+	if len(whole.checkpoints) < 2 {
+		t.Fatalf("%d checkpoints every %g s", len(whole.checkpoints), every)
+	}
+	for _, c := range whole.checkpoints {
+		part := newResumable(t, name, params, w, every, c.State)
+		at := slices.Index(whole.T, c.T) + 1
+		if c.Steps != at-1 || !slices.Equal(part.T, whole.T[at:]) {
+			t.Fatalf("resumed at t = %g s: %d points, want %d", c.T, len(part.T), len(whole.T)-at)
+		}
+		for k := range part.T {
+			for i, v := range part.Y[k] {
+				if math.Float64bits(v) != math.Float64bits(whole.Y[at+k][i]) {
+					t.Fatalf("resumed at t = %g s: y[%d] at t = %g s is %x, want %x", c.T, i, part.T[k], v, whole.Y[at+k][i])
+				}
+			}
+		}
+		clearTimes(&part.result)
+		clearTimes(&whole.result)
+		if !reflect.DeepEqual(part.result, whole.result) {
+			t.Errorf("resumed at t = %g s: %+v, want %+v", c.T, part.result, whole.result)
+		}
+		if d := differences(part.alg, whole.alg); len(d) > 0 {
+			t.Errorf("resumed at t = %g s: %s", c.T, strings.Join(d, "; "))
+		}
+	}
+}
+
+func clearTimes(r *master.Result) {
+	r.SubsystemSeconds, r.MasterSeconds = nil, 0
+}
+
+// differences compares two things to the bottom, unexported fields included, but
+// for what belongs to the run and functions.
+func differences(a, b any) []string {
+	w := walker{seen: map[[2]uintptr]bool{}}
+	w.compare("", reflect.ValueOf(a), reflect.ValueOf(b))
+	return w.found
+}
+
+type walker struct {
+	seen  map[[2]uintptr]bool
+	found []string
+}
+
+// scratch are fields whose content is not looked at before it is written again,
+// but that a step need not write.
+var scratch = map[string]string{
+	"polynomial.nodes":     "those behind the degree",
+	"approximation.newest": "looked at where isAhead tells",
+	"approximation.du":     "within stage",
+	"stepping.t":           "of the step under way",
+	"stepping.H":           "likewise",
+	"broyden.z":            "the iterate before, within an attempt",
+	"broyden.dz":           "its correction",
+	"broyden.step":         "within learn",
+	"broyden.hit":          "within learn",
+	"broyden.updates":      "storage behind kept, else compared by what the run gives",
+	"iqn.columns":          "likewise",
+	"iqn.q":                "found anew for each correction",
+	"iqn.triangle":         "likewise",
+	"iqn.alpha":            "likewise",
+	"iqn.rest":             "likewise",
+	"sparseLU.x":           "within factor and solve",
+	"sparseLU.largest":     "within factor",
+	"sparseLU.reached":     "within factor",
+	"sparseLU.path":        "within factor",
+	"sparseLU.next":        "within factor",
+	"sparseLU.mark":        "within factor",
+	"sparseLU.forFactor":   "for tests",
+	"sparseLU.forSolve":    "for tests",
+	"sparseMatrix.val":     "assembled before each use",
+	"column.delta":         "of the last perturbation",
+	"block.base":           "of the last perturbation",
+	"linearModel.b":        "within respond",
+	"linearModel.ab":       "within respond",
+	"linearModel.dy":       "within respond",
+	"block.shapedPos":      "of the last Jacobian",
+	"block.shapedVel":      "likewise",
+	"block.heldPos":        "likewise",
+	"block.heldVel":        "likewise",
+	"stateSpace.dx":        "within linearise",
+	"stateSpace.du":        "within linearise",
+	"stateSpace.rate":      "within linearise and predictionErrorOver",
+	"stateSpace.slope":     "within linearise",
+	"stateSpace.now":       "looked at where observed tells",
+	"replays.base":         "of the last measurement",
+}
+
+// scratchPath is scratch in one place only: the responses of an implicit scheme
+// are found anew with each Jacobian, those of a model are kept.
+var scratchPath = regexp.MustCompile(`^\.scheme\.blocks\[\d+\]\.interfaceJacobian\.columns\[\d+\]\.s$`)
+
+func (w *walker) compare(path string, a, b reflect.Value) {
+	differ := func(format string, args ...any) {
+		if len(w.found) < 10 {
+			w.found = append(w.found, path+": "+fmt.Sprintf(format, args...))
+		}
+	}
+	if a.Kind() != b.Kind() {
+		differ("kinds")
+		return
+	}
+	if scratchPath.MatchString(path) {
+		return
+	}
+	switch a.Kind() {
+	case reflect.Pointer:
+		if a.IsNil() || b.IsNil() {
+			if a.IsNil() != b.IsNil() {
+				differ("nil here, not there")
+			}
+			return
+		}
+		if w.seen[[2]uintptr{a.Pointer(), b.Pointer()}] || strings.HasSuffix(a.Type().Elem().PkgPath(), "/master") {
+			return
+		}
+		w.seen[[2]uintptr{a.Pointer(), b.Pointer()}] = true
+		w.compare(path, a.Elem(), b.Elem())
+	case reflect.Interface:
+		if !a.IsNil() && !b.IsNil() && !strings.HasSuffix(a.Type().PkgPath(), "/master") && a.Type().Name() != "Context" {
+			w.compare(path, a.Elem(), b.Elem())
+		}
+	case reflect.Struct:
+		for i := range a.NumField() {
+			field := a.Type().Name() + "." + a.Type().Field(i).Name
+			if scratch[field] == "" {
+				w.compare(path+"."+a.Type().Field(i).Name, a.Field(i), b.Field(i))
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		if a.Len() != b.Len() {
+			differ("%d and %d entries", a.Len(), b.Len())
+			return
+		}
+		for i := range a.Len() {
+			w.compare(fmt.Sprintf("%s[%d]", path, i), a.Index(i), b.Index(i))
+		}
+	case reflect.Map:
+		for _, k := range a.MapKeys() {
+			if !b.MapIndex(k).IsValid() {
+				differ("%v is missing", k)
+				continue
+			}
+			w.compare(fmt.Sprintf("%s[%v]", path, k), a.MapIndex(k), b.MapIndex(k))
+		}
+	case reflect.Float64:
+		if math.Float64bits(a.Float()) != math.Float64bits(b.Float()) {
+			differ("%g and %g", a.Float(), b.Float())
+		}
+	case reflect.Int:
+		if a.Int() != b.Int() {
+			differ("%d and %d", a.Int(), b.Int())
+		}
+	case reflect.Uint8:
+		if a.Uint() != b.Uint() {
+			differ("%d and %d", a.Uint(), b.Uint())
+		}
+	case reflect.Bool:
+		if a.Bool() != b.Bool() {
+			differ("%t and %t", a.Bool(), b.Bool())
+		}
+	case reflect.String:
+		if a.String() != b.String() {
+			differ("%q and %q", a.String(), b.String())
+		}
+	case reflect.Func:
+	default:
+		differ("nothing is known of %s", a.Kind())
+	}
+}

@@ -1,0 +1,359 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// StateSerializer is a StateSaver whose states can be kept as bytes, also beyond
+// the life of the process. It counts only with Caps.SerializeState.
+type StateSerializer interface {
+	// SerializeState gives the bytes of a saved state.
+	SerializeState(State) ([]byte, error)
+	// DeserializeState makes a saved state of such bytes, which may be of another
+	// instance of the same subsystem; it is freed like one of SaveState.
+	DeserializeState([]byte) (State, error)
+}
+
+// RecorderArchiver is a recorder that can go on with its record in a run that is
+// resumed.
+//
+// Archive is called when a checkpoint is made; everything recorded so far
+// must then outlive the process and, as far as that can be had, the machine. In a
+// run that is resumed it is called before Begin, which then goes on from there.
+type RecorderArchiver interface {
+	Recorder
+	Archiver
+	// ArchiveName tells the recorders of a run apart.
+	ArchiveName() string
+}
+
+// Checkpoints says when a run keeps what it takes to go on from there, and where.
+//
+// A checkpoint holds the serialised states of all subsystems and everything that
+// run and algorithm have learnt. Options.Resume takes it: the run is initialised
+// as at first, then all of it is put back.
+//
+// After each checkpoint the subsystems are put back to it in the run that goes on,
+// too: so both go on from the same states, and give the same results to the last
+// bit if the subsystems repeat their steps so well (Replay). What holds a run up
+// at a checkpoint is therefore one serialisation and one restore a subsystem.
+type Checkpoints struct {
+	// Every is the time between checkpoints in s, from the start of the run: one
+	// is made at the first communication point at or after each multiple; 0 = none.
+	Every float64
+	// OnInterrupt makes one where the run is when its context is cancelled.
+	OnInterrupt bool
+	// Write keeps a checkpoint. An error does not end the run: it is a warning,
+	// and the checkpoint before it stands.
+	Write func(Checkpoint) error
+}
+
+// Checkpoint is the state of a run at one of its communication points.
+type Checkpoint struct {
+	T     float64 // s
+	Steps int     // accepted so far
+	State []byte  // for Options.Resume; it belongs to the receiver
+}
+
+// stateKeeper is a subsystem that can be part of a checkpoint.
+type stateKeeper struct {
+	StateSaver
+	StateSerializer
+}
+
+// prepareCheckpoints finds what stands in the way of checkpoints.
+func (r *Run) prepareCheckpoints() error {
+	c := r.opt.Checkpoints
+	if c == nil && r.opt.Resume == nil {
+		return nil
+	}
+	if c != nil && (!(c.Every >= 0) || math.IsInf(c.Every, 0)) {
+		return fmt.Errorf("the time between checkpoints is %g s; it is 0 or greater", c.Every)
+	}
+	if c != nil && c.Write == nil {
+		return errors.New("checkpoints need a place where they are written")
+	}
+	if _, ok := r.alg.(Archiver); !ok {
+		return fmt.Errorf("%w: the algorithm cannot put its state into a checkpoint", ErrCapability)
+	}
+	r.keepers = make([]stateKeeper, len(r.sys.Subsystems))
+	var unable []string
+	for i, sub := range r.sys.Subsystems {
+		info := r.sys.Infos[i]
+		saver, saves := As[StateSaver](sub)
+		serializer, serializes := As[StateSerializer](sub)
+		if !saves || !serializes || !info.Caps.SaveState || !info.Caps.SerializeState {
+			unable = append(unable, info.String())
+		}
+		r.keepers[i] = stateKeeper{saver, serializer}
+	}
+	if len(unable) > 0 {
+		return fmt.Errorf("%w: a checkpoint holds the states of all components, and %s cannot serialise its state (canSerializeFMUstate): "+
+			"run without checkpoints, or use another export of the FMU", ErrCapability, strings.Join(unable, ", "))
+	}
+	return nil
+}
+
+// tryCheckpoints looks, before the first step, whether the subsystems do what
+// checkpoints need, and tells what they leave open.
+func (r *Run) tryCheckpoints() error {
+	for i := range r.keepers {
+		r.x.touch(i)
+		if err := r.x.crew.on(i, func() error { return r.trySerialize(i) }); err != nil {
+			return err
+		}
+		if replay := r.x.replay[i]; max(replay.FirstTry, replay.Replays) > 0 {
+			r.warn(fmt.Sprintf("%s repeats a step to %.2g only: a run that is resumed from a checkpoint equals the unbroken one within that, not to the last bit",
+				r.sys.Infos[i], max(replay.FirstTry, replay.Replays)))
+		}
+	}
+	return nil
+}
+
+// trySerialize makes the bytes of the present state, and a state of them.
+func (r *Run) trySerialize(i int) error {
+	data, err := r.serialize(i)
+	if err != nil {
+		return err
+	}
+	state, err := r.keepers[i].DeserializeState(data)
+	if err == nil {
+		err = r.keepers[i].FreeState(state)
+	}
+	if err != nil {
+		return r.notKept(i, "reading a serialised state", err)
+	}
+	return nil
+}
+
+// serialize gives the bytes of the state of subsystem i.
+func (r *Run) serialize(i int) ([]byte, error) {
+	k := r.keepers[i]
+	state, err := k.SaveState(nil)
+	if err != nil {
+		return nil, r.notKept(i, "saving the state", err)
+	}
+	data, err := k.SerializeState(state)
+	if err = errors.Join(err, k.FreeState(state)); err != nil {
+		return nil, r.notKept(i, "serialising the state", err)
+	}
+	return data, nil
+}
+
+// putBack takes subsystem i to a serialised state.
+func (r *Run) putBack(i int, data []byte) error {
+	k := r.keepers[i]
+	state, err := k.DeserializeState(data)
+	if err != nil {
+		return r.notKept(i, "reading a serialised state", err)
+	}
+	if err = errors.Join(k.RestoreState(state), k.FreeState(state)); err != nil {
+		return r.notKept(i, "going back to a serialised state", err)
+	}
+	return nil
+}
+
+func (r *Run) notKept(i int, what string, err error) error {
+	return fmt.Errorf("%s: %s at t = %.12g s: %w; it declares that it can (canSerializeFMUstate): run without checkpoints, and tell the exporter", r.sys.Infos[i], what, r.t, err)
+}
+
+// nextCheckpoint gives the number of the multiple that the next one waits for.
+func (r *Run) nextCheckpoint() int {
+	return int(math.Floor((r.t+gridTolerance*r.opt.Step-r.opt.Start)/r.opt.Checkpoints.Every)) + 1
+}
+
+// checkpointIfDue makes a checkpoint at the point that was just accepted, if it
+// is time.
+func (r *Run) checkpointIfDue() error {
+	c := r.opt.Checkpoints
+	if c == nil || c.Every == 0 {
+		return nil
+	}
+	if r.t+gridTolerance*r.opt.Step < r.opt.Start+float64(float64(r.checkpointDue)*c.Every) {
+		return nil
+	}
+	r.checkpointDue = r.nextCheckpoint()
+	return r.checkpoint()
+}
+
+// checkpointOnInterrupt makes a checkpoint where a cancelled run stands.
+func (r *Run) checkpointOnInterrupt() error {
+	if c := r.opt.Checkpoints; c == nil || !c.OnInterrupt {
+		return nil
+	}
+	return r.checkpoint()
+}
+
+// checkpoint makes one at the last accepted communication point, and takes the
+// subsystems to it.
+func (r *Run) checkpoint() error {
+	a := NewArchive()
+	r.archiveRecorders(a)
+	r.archive(a)
+	if a.Err() != nil {
+		return a.Err()
+	}
+	err := r.opt.Checkpoints.Write(Checkpoint{T: r.t, Steps: r.accepted, State: a.Data()})
+	if err != nil && !r.checkpointFailed {
+		r.warn(fmt.Sprintf("the checkpoint at t = %.12g s could not be written: %v; the run goes on", r.t, err))
+	}
+	r.checkpointFailed = err != nil
+	return nil
+}
+
+// archiveRecorders carries the positions of the recorders. One that was not
+// there, or is not any more, is passed over.
+func (r *Run) archiveRecorders(a *Archive) {
+	a.Section("recorders")
+	var own []RecorderArchiver
+	for _, rec := range r.opt.Recorders {
+		if rec, ok := rec.(RecorderArchiver); ok {
+			own = append(own, rec)
+		}
+	}
+	n := len(own)
+	a.Int(&n)
+	for k := 0; k < n && a.Err() == nil; k++ {
+		var name string
+		var part Archive
+		if !a.Reading() {
+			name = own[k].ArchiveName()
+			own[k].Archive(&part)
+			a.Fail(part.err)
+		}
+		a.String(&name)
+		a.Bytes(&part.data)
+		if !a.Reading() || a.Err() != nil {
+			continue
+		}
+		part.reading = true
+		for _, rec := range own {
+			if rec.ArchiveName() == name {
+				rec.Archive(&part)
+				a.Fail(part.Finish())
+			}
+		}
+	}
+}
+
+// archive carries everything but the recorders.
+func (r *Run) archive(a *Archive) {
+	a.Section("run")
+	a.Float(&r.t)
+	a.Float(&r.lost)
+	a.Float(&r.want)
+	a.Int(&r.accepted)
+	a.Int(&r.rejected)
+	a.Index(&r.onGrid, 0, r.grid.points())
+	a.IntList(&r.result.Orders)
+	a.Int(&r.result.Iterations)
+	a.Int(&r.result.Jacobians)
+	a.Bools(r.watchBad)
+	a.Floats(r.point.Measured)
+	for i := range r.point.Watch {
+		a.Values(&r.point.Watch[i])
+	}
+	wall := r.stepping().Seconds()
+	a.Float(&wall)
+	later := r.warnings[r.initWarnings:] // the others come again
+	n := len(later)
+	a.Int(&n)
+	for k := 0; k < n && a.Err() == nil; k++ {
+		if a.Reading() {
+			r.warnings = append(r.warnings, "")
+			later = r.warnings[r.initWarnings:]
+		}
+		a.String(&later[k])
+	}
+
+	a.Section("inputs and outputs")
+	r.x.archive(a)
+	seconds := make([]float64, len(r.keepers))
+	for i := range seconds {
+		seconds[i] = r.subsystemSeconds(i)
+	}
+	a.Floats(seconds)
+
+	for i, sub := range r.sys.Subsystems {
+		if a.Err() != nil {
+			return
+		}
+		a.Section(r.sys.Infos[i].Name)
+		r.x.touch(i)
+		a.Fail(r.x.crew.on(i, func() error { return r.archiveState(a, i) }))
+		if part, ok := As[Archiver](sub); ok {
+			part.Archive(a)
+		}
+	}
+	r.x.current = outside
+
+	a.Section("algorithm")
+	r.alg.(Archiver).Archive(a)
+	if !a.Reading() || a.Finish() != nil {
+		return
+	}
+	r.earlierSeconds, r.earlier = seconds, time.Duration(wall*float64(time.Second))
+	r.point.T, r.point.Step = r.t, r.accepted
+}
+
+// archiveState carries the state of subsystem i. It is taken to it in both
+// directions, so that what comes then begins alike.
+func (r *Run) archiveState(a *Archive, i int) error {
+	var data []byte
+	var err error
+	if !a.Reading() {
+		if data, err = r.serialize(i); err != nil {
+			return err
+		}
+	}
+	a.Bytes(&data)
+	if a.Err() != nil {
+		return nil
+	}
+	return r.putBack(i, data)
+}
+
+// archive carries what was exchanged at the last communication point.
+func (x *Exec) archive(a *Archive) {
+	for _, v := range [][]float64{x.U, x.Y, x.W, x.keptY, x.b} {
+		a.Floats(v)
+	}
+	for i := range x.discreteIn {
+		a.Values(&x.discreteIn[i])
+		a.Values(&x.discreteOut[i])
+		a.Values(&x.keptDiscrete[i])
+	}
+	for _, v := range [][]int{x.steps, x.saves, x.restores} {
+		a.Ints(v)
+	}
+	for i := range x.replay {
+		// Algorithms go by it, and a test anew need not give the same.
+		a.Float(&x.replay[i].Step)
+		a.Float(&x.replay[i].FirstTry)
+		a.Float(&x.replay[i].Replays)
+	}
+	x.saved = false
+}
+
+// stepping gives the wall time since the stepping began, that of a run which this
+// one resumes included.
+func (r *Run) stepping() time.Duration { return r.earlier + time.Since(r.startWall) }
+
+// subsystemSeconds gives the time spent inside subsystem i, likewise.
+func (r *Run) subsystemSeconds(i int) float64 {
+	s := r.x.subsystemSeconds(i)
+	if r.earlierSeconds != nil {
+		s += r.earlierSeconds[i]
+	}
+	return s
+}
+
+// cancelled ends a run whose context has ended, between two steps.
+func (r *Run) cancelled(ctx context.Context) error {
+	return r.fail(errors.Join(context.Cause(ctx), r.checkpointOnInterrupt()))
+}

@@ -1,0 +1,64 @@
+package fmuslave
+
+import (
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+)
+
+var (
+	_ master.StateSerializer = (*Slave)(nil)
+	_ master.Archiver        = (*Slave)(nil)
+)
+
+// SerializeState gives the bytes of a saved state (fmi2 59).
+func (s *Slave) SerializeState(state master.State) ([]byte, error) {
+	return s.instance.SerializeFMUState(state.(*fmi.FMUState), nil)
+}
+
+// DeserializeState makes a state of such bytes.
+func (s *Slave) DeserializeState(data []byte) (master.State, error) {
+	state, err := s.instance.DeserializeFMUState(data)
+	if err != nil {
+		return nil, err
+	}
+	return state, nil
+}
+
+// Archive carries what the slave keeps beside the state of the FMU: what is
+// staged, and what it has found out about the FMU on the way. It goes with a
+// state that the FMU was just taken to.
+func (s *Slave) Archive(a *master.Archive) {
+	a.Floats(s.stepper.RealIn)
+	a.Integers(s.stepper.IntegerIn)
+	a.Integers(s.stepper.BooleanIn)
+	a.Floats(s.stepper.Derivatives)
+	a.Strings(s.stringIn)
+	a.Bool(&s.stringsDirty)
+	a.Bool(&s.clock.runs)
+	a.Bool(&s.waited)
+	for i := range s.linear.trials {
+		s.linear.trials[i].archive(a)
+	}
+}
+
+// archive carries a trial, which was made with the inputs of its time.
+func (t *trial) archive(a *master.Archive) {
+	a.Bool(&t.done)
+	a.Bool(&t.displaces)
+	why := ""
+	if t.refused != nil {
+		why = t.refused.Error()
+	}
+	if a.String(&why); a.Reading() && a.Err() == nil {
+		t.refused = nil
+		if why != "" {
+			t.refused = refusal(why)
+		}
+	}
+}
+
+// refusal is a capability that an FMU was found not to have.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+func (r refusal) Unwrap() error { return master.ErrCapability }
