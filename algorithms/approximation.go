@@ -271,7 +271,6 @@ func (a *approximation) archive(to *master.Archive) {
 	for _, g := range a.slow {
 		g.archive(to)
 	}
-	to.Floats(a.bias)
 }
 
 // begin computes the weights for the step from t to t+H with polynomials of a

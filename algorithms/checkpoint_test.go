@@ -53,15 +53,13 @@ type resumable struct {
 	result      master.Result
 }
 
-func newResumable(t testing.TB, name string, params map[string]string, w With, every float64, from []byte) *resumable {
+func newResumable(t testing.TB, preset string, params map[string]string, w With, every float64, sys *master.System, from []byte) *resumable {
 	t.Helper()
-	preset, config, _ := strings.Cut(name, "/")
 	choice, err := New(preset, params, w)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &resumable{alg: choice.Algorithm.(*Coupling)}
-	sys := bentSystem(t, cut(uneven, config))
 	run, err := master.NewRun(sys, r.alg, master.Options{
 		Stop: 0.05, Step: 1e-3, Discard: choice.Discard, Recorders: []master.Recorder{&r.Memory}, Resume: from,
 		Checkpoints: &master.Checkpoints{Every: every, Write: func(c master.Checkpoint) error { r.checkpoints = append(r.checkpoints, c); return nil }},
@@ -107,6 +105,7 @@ func resumableCases() map[string][]map[string]string {
 			add("model-based-corrector", "model.jacobian", source, "model.refresh", refresh, "order", "1")
 		}
 	}
+	add("model-based-corrector", "model.jacobian", "directional", "model.refresh", "1", "order", "3")
 	add("model-based-corrector", "scheme", "gauss-seidel", "model.jacobian", "rollback", "control", "predictor-corrector")
 	return cases
 }
@@ -153,14 +152,21 @@ func TestResumeRates(t *testing.T) {
 	}
 }
 
+// sameAfterResume compares runs of a preset with a decomposition, "preset/dd".
 func sameAfterResume(t *testing.T, name string, params map[string]string, w With, every float64) {
 	t.Helper()
-	whole := newResumable(t, name, params, w, every, nil)
+	preset, decomposition, _ := strings.Cut(name, "/")
+	sameAfterResumeOf(t, preset, params, w, every, func() *master.System { return bentSystem(t, cut(uneven, decomposition)) })
+}
+
+func sameAfterResumeOf(t *testing.T, preset string, params map[string]string, w With, every float64, system func() *master.System) {
+	t.Helper()
+	whole := newResumable(t, preset, params, w, every, system(), nil)
 	if len(whole.checkpoints) < 2 {
 		t.Fatalf("%d checkpoints every %g s", len(whole.checkpoints), every)
 	}
 	for _, c := range whole.checkpoints {
-		part := newResumable(t, name, params, w, every, c.State)
+		part := newResumable(t, preset, params, w, every, system(), c.State)
 		at := slices.Index(whole.T, c.T) + 1
 		if c.Steps != at-1 || !slices.Equal(part.T, whole.T[at:]) {
 			t.Fatalf("resumed at t = %g s: %d points, want %d", c.T, len(part.T), len(whole.T)-at)
@@ -180,6 +186,107 @@ func sameAfterResume(t *testing.T, name string, params map[string]string, w With
 		if d := differences(part.alg, whole.alg); len(d) > 0 {
 			t.Errorf("resumed at t = %g s: %s", c.T, strings.Join(d, "; "))
 		}
+	}
+}
+
+// refusing discards steps of more than a limit, now and then.
+type refusing struct {
+	*mastertest.Linear
+	from, to, limit float64
+}
+
+func (r *refusing) Step(ctx context.Context, t, H float64) (float64, error) {
+	if t >= r.from && t < r.to && H > r.limit {
+		return t, master.ErrDiscard
+	}
+	return r.Linear.Step(ctx, t, H)
+}
+
+func (r *refusing) Substep(ctx context.Context, t, H float64) (float64, error) {
+	return r.Step(ctx, t, H)
+}
+
+// The control remembers a step size that was refused, also over a checkpoint.
+func TestResumeAfterDiscard(t *testing.T) {
+	sameAfterResumeOf(t, "ex-slocal", map[string]string{"order": "1", "control.rtol": "1e-2"}, With{}, 0.002, func() *master.System {
+		s := cut(uneven, "dd")
+		subs := []master.Subsystem{&refusing{s.subsystems[0], 0.01, 0.03, 4e-4}, s.subsystems[1]}
+		sys, err := master.NewSystem(subs, s.connections)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sys
+	})
+}
+
+// Every solver goes on from an archive as it would have without one.
+func TestSolverArchive(t *testing.T) {
+	for name, make := range everySolver() {
+		e := cubicChain(6, 0.8)
+		if name == "newton" || name == "broyden" {
+			e = cubicChain(6, 3)
+		}
+		s, copied := make(), make()
+		for k := range 3 {
+			s.begin(0.01, 1)
+			if k == 0 {
+				s.init(e.pattern)
+				s.begin(0.01, 1)
+			}
+			e.attempt(t, s, e.start, 1e-3, 40, 40)
+			s.accept()
+		}
+		a := master.NewArchive()
+		s.archive(a)
+		copied.init(e.pattern)
+		from := master.ReadArchive(a.Data())
+		if copied.archive(from); from.Finish() != nil {
+			t.Fatalf("%s: %v", name, from.Finish())
+		}
+		var ends [2][]float64
+		var did [2]cost
+		for i, s := range []interfaceSolver{s, copied} {
+			s.begin(0.01, 1)
+			ends[i], did[i] = e.attempt(t, s, e.start, 1e-9, 60, 60)
+			s.accept()
+		}
+		if !slices.Equal(ends[0], ends[1]) || did[0] != did[1] {
+			t.Errorf("%s: %v by %+v, and from the archive %v by %+v", name, ends[0], did[0], ends[1], did[1])
+		}
+		if d := differences(s, copied); len(d) > 0 {
+			t.Errorf("%s: %v", name, d)
+		}
+		// Half of it is an error.
+		cut := master.ReadArchive(a.Data()[:len(a.Data())/2])
+		if copied.archive(cut); cut.Finish() == nil {
+			t.Errorf("%s: half of an archive is taken", name)
+		}
+	}
+}
+
+// What is counted goes through an archive whole.
+func TestCountsArchive(t *testing.T) {
+	d := spikeDetector{threshold: 5}
+	for k := range 300 {
+		v := 1 + 0.1*math.Sin(float64(k))
+		if k%100 == 99 {
+			v = 50
+		}
+		d.add(float64(k), v)
+	}
+	f := failure{steps: 3, first: 0.5, reason: "why", now: true}
+	s := implicit{stagnated: 2, worst: 0.25}
+	a := master.NewArchive()
+	d.archive(a)
+	f.archive(a)
+	s.archive(a)
+	to, toF, toS := spikeDetector{threshold: 5}, failure{}, implicit{}
+	from := master.ReadArchive(a.Data())
+	to.archive(from)
+	toF.archive(from)
+	toS.archive(from)
+	if from.Finish() != nil || to != d || toF != f || toS.stagnated != s.stagnated || toS.worst != s.worst || d.spikes == 0 {
+		t.Errorf("%v: %+v, want %+v; %+v; %+v", from.Finish(), to, d, toF, toS)
 	}
 }
 

@@ -78,8 +78,8 @@ type stepControl struct {
 	memory    int     // accepted steps for which it is remembered
 }
 
+// archive carries what outlives a step; after one that stands there are no failures.
 func (s *stepControl) archive(a *master.Archive) {
-	a.Int(&s.failures)
 	a.Int(&s.successes)
 	a.Float(&s.refused)
 	a.Int(&s.memory)

@@ -105,13 +105,10 @@ func (m *energyMonitor) accept(t float64) {
 // archive carries the totals. What belongs to one step is measured in each.
 func (m *energyMonitor) archive(a *master.Archive) {
 	a.Section("energy at the bonds")
-	a.Float(&m.t0)
 	a.Float(&m.t)
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		a.Same(b.name, "a bond")
-		a.Float(&b.power)
-		a.Float(&b.residual)
 		a.Float(&b.energy)
 		a.Float(&b.totals.power)
 		a.Float(&b.totals.residual)

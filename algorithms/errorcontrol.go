@@ -445,9 +445,6 @@ func (j *errorControl) accept(x *master.Exec, t float64) {
 
 func (j *errorControl) archive(a *master.Archive) {
 	a.Section("control of order and step size")
-	a.Bool(&j.asked)
-	a.Index(&j.next.order, 0, MaxOrder)
-	a.Float(&j.next.H)
 	j.steps.archive(a)
 }
 

@@ -441,7 +441,6 @@ func (s *implicit) archive(a *master.Archive) {
 	a.Section("interface equation")
 	a.Int(&s.stagnated)
 	a.Float(&s.worst)
-	a.Bool(&s.used)
 	for _, b := range s.blocks {
 		if b.cyclic {
 			a.Float(&b.lastH)

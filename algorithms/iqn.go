@@ -173,7 +173,6 @@ func (s *iqn) grow() {
 
 func (s *iqn) archive(a *master.Archive) {
 	s.regime.archive(a)
-	a.Bool(&s.open)
 	a.Int(&s.attempt)
 	a.Index(&s.kept, 0, s.memory)
 	for k := 0; k < s.kept && a.Err() == nil; k++ {

@@ -599,7 +599,6 @@ func (c *modelCorrector) archive(a *master.Archive) {
 		c.lu.archive(a)
 	}
 	a.Floats(c.error)
-	a.Floats(c.rawThen)
 	c.singular.archive(a)
 	for _, i := range c.members {
 		a.Int(&c.of[i].total)
