@@ -253,6 +253,31 @@ func (s *System) SourceSubsystem(i int) int {
 // Gain gives the factor of the connection that leads to entry i of u.
 func (s *System) Gain(i int) float64 { return s.gain[i] }
 
+// Offset gives the constant that is added to input i, the entry of b.
+func (s *System) Offset(i int) float64 { return s.offset[i] }
+
+// DiscreteLink is a connection of an Integer, Boolean or String.
+type DiscreteLink struct {
+	From, To string // "subsystem.port"
+	Map      string // the transformation of its values, for comparison; "" = none
+}
+
+// DiscreteLinks lists the connections of discrete signals.
+func (s *System) DiscreteLinks() []DiscreteLink {
+	var out []DiscreteLink
+	for _, d := range s.discrete {
+		l := DiscreteLink{
+			From: s.Infos[d.from].Name + "." + s.Infos[d.from].DiscreteOut[d.fromPort].Name,
+			To:   s.Infos[d.to].Name + "." + s.Infos[d.to].DiscreteIn[d.toPort].Name,
+		}
+		if d.table != nil {
+			l.Map = fmt.Sprint(" by ", d.table) // maps are printed in order
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
 // Block is a largest set of subsystems each of which depends on each other one
 // within a macro step, or one subsystem that lies on no such cycle.
 type Block struct {

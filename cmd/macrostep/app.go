@@ -23,6 +23,7 @@ const (
 // program is one call of the command line.
 type program struct {
 	args           []string
+	flags          []string // of the command run, as --name=value, those of the run that it resumes included
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	engine         engine
@@ -83,6 +84,12 @@ func (p *program) dispatch(ctx context.Context) error {
 			if help {
 				args = []string{"help", cmd.Name}
 				break
+			}
+			if cmd.Name == "run" {
+				if flags, rest, err = resumeArguments(flags, rest); err != nil {
+					return &usageError{cmd.Name, err}
+				}
+				p.flags = flags
 			}
 			args = append(append([]string{name}, flags...), "--")
 			args = append(args, rest...)

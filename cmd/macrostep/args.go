@@ -60,6 +60,12 @@ func arrange(cmd *cli.Command, args []string) (flags, rest []string, help bool, 
 			}
 		}
 		flags = append(flags, "--"+name+"="+value)
+		if _, two := f.(pair); two {
+			if i++; i == len(args) {
+				return nil, nil, help, fmt.Errorf("%s needs two values", dashed(name))
+			}
+			flags = append(flags, "--"+name+"="+args[i])
+		}
 	}
 	return flags, rest, help, nil
 }

@@ -100,6 +100,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
 	}
+	for _, v := range a.Settings() {
+		out.Settings = append(out.Settings, settingInfo(v))
+	}
 	for _, c := range a.Components {
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names()})
 	}

@@ -71,6 +71,7 @@ type opened struct {
 	Findings          []diag.Finding    // none of them an error
 	Warnings          []string          // about what had to be guessed
 	Files             []string          // that were read, and must not be written
+	Settings          []settingInfo     // parameters and start values in force
 	Notices           func() []string   // about FMUs while they ran, after the run; nil = there are none
 	Tidy              func() []string   // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
 	Close             func() error      // removes what was unpacked; call it after the run

@@ -34,6 +34,9 @@ func (r *runRequest) placeFiles() error {
 	var errs []error
 	written := r.written()
 	for i, w := range written {
+		if w.flag != "--"+flagCheckpoint && samePath(w.path, r.Checkpoints.Resume) {
+			errs = append(errs, fmt.Errorf("%s %s would overwrite the checkpoint that the run goes on from; name another one", w.flag, w.path))
+		}
 		if info, err := os.Stat(w.path); err == nil && info.IsDir() {
 			errs = append(errs, fmt.Errorf("%s %s is a folder; name a file in it", w.flag, w.path))
 		}
@@ -50,7 +53,7 @@ func (r *runRequest) placeFiles() error {
 type writtenFile struct{ flag, path string }
 
 func (r *runRequest) written() []writtenFile {
-	files := []writtenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}, {"--trace", r.Trace}}
+	files := []writtenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}, {"--trace", r.Trace}, {"--" + flagCheckpoint, r.Checkpoints.File}}
 	if r.Record.IsNone() {
 		return files[1:]
 	}
@@ -133,7 +136,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		defer func() { err = errors.Join(err, trace.Writer.(io.Closer).Close()) }()
 	}
 
-	choice, notes, warnings, err := choose(r, sys)
+	choice, bonds, notes, warnings, err := choose(r, sys)
 	if err != nil {
 		return out, err
 	}
@@ -165,8 +168,17 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 			return out, err
 		}
 	}
+	if err := r.prepareCheckpoints(func() (record.Facts, error) { return r.facts(sys, choice, bonds) }, m, &opt); err != nil {
+		return out, err
+	}
+	// By its absolute path: an FMU may change the working directory meanwhile.
+	manifest, err := filepath.Abs(r.Manifest)
+	if err != nil {
+		return out, fmt.Errorf("--manifest: %w", err)
+	}
+	mark := &beginning{manifest: m, path: manifest}
 	if !r.Record.IsNone() {
-		out.table = record.NewCSV(r.Output, record.CSVOptions{Select: r.Record, Interval: r.Interval})
+		out.table = record.NewCSV(r.Output, record.CSVOptions{Select: r.Record, Interval: r.Interval, Taken: mark.write})
 		opt.Recorders = append(opt.Recorders, out.table)
 	}
 	var attempts *record.Attempts
@@ -176,15 +188,13 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	// Last, so that it begins when nothing is left that could fail before the
 	// first FMU is instantiated.
-	// By its absolute path: an FMU may change the working directory meanwhile.
-	manifest, err := filepath.Abs(r.Manifest)
-	if err != nil {
-		return out, fmt.Errorf("--manifest: %w", err)
-	}
-	mark := &beginning{manifest: m, path: manifest}
 	opt.Recorders = append(opt.Recorders, mark)
 	if !r.Quiet {
-		opt.Observe = newProgress(con, opt.Start).observe
+		from := opt.Start
+		if m.ResumedFrom != nil {
+			from = m.ResumedFrom.Time
+		}
+		opt.Observe = newProgress(con, from).observe
 	}
 	job, err := master.NewRun(sys.System, choice.Algorithm, opt)
 	if err != nil {
@@ -238,7 +248,7 @@ func readTables(r *runRequest) (signals, history *record.Signals, err error) {
 // choose makes the algorithm from the flags and the documents. Parameters of
 // the documents belong to their algorithm, or to all that take them if they name
 // none; flags beat them.
-func choose(r *runRequest, sys *opened) (c *algorithms.Choice, notes, warnings []string, err error) {
+func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithms.Bond, notes, warnings []string, err error) {
 	preset, params := r.Algorithm, map[string]string{}
 	if preset == "" {
 		preset = sys.Algorithm
@@ -257,7 +267,7 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, notes, warnings [
 	maps.Copy(params, r.Params)
 	bonds, more, err := chooseBonds(r, sys, preset)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	warnings = append(warnings, more...)
 	c, err = algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike})
@@ -265,9 +275,9 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, notes, warnings [
 		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
 			err = fmt.Errorf("%s: the annotation of macrostep in the document: %w", r.System, err)
 		}
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
-	return c, notes, append(warnings, c.Notes...), nil
+	return c, bonds, notes, append(warnings, c.Notes...), nil
 }
 
 // suited gives those parameters of documents that name no algorithm which a
@@ -361,15 +371,26 @@ func (p *program) manifest(r *runRequest, sys *opened, c *algorithms.Choice) *re
 	return m
 }
 
-// beginning writes the manifest of an incomplete run when the run begins.
+// beginning writes the manifest of an incomplete run when the run begins: before
+// results that are there are replaced, so that the old manifest never stands
+// beside the new ones.
 type beginning struct {
 	manifest *record.Manifest
 	path     string
+	written  bool
 	begun    atomic.Bool
 }
 
+func (b *beginning) write() error {
+	if b.written {
+		return nil
+	}
+	b.written = true
+	return b.manifest.Write(b.path)
+}
+
 func (b *beginning) Begin(*master.System, []master.Port) error {
-	if err := b.manifest.Write(b.path); err != nil {
+	if err := b.write(); err != nil {
 		return err
 	}
 	b.begun.Store(true)
@@ -475,6 +496,9 @@ func (o *outcome) summary(w io.Writer, con *console) {
 		fmt.Fprintf(w, "results   %s (%s, %s)\n", m.Results, plural(o.table.Rows(), "row"), plural(o.table.Columns(), "column"))
 	}
 	fmt.Fprintf(w, "manifest  %s\n", o.manifestPath)
+	if c := m.Checkpoints; c != nil && c.Time != nil && m.Status != master.Complete {
+		fmt.Fprintf(w, "to go on from t = %g s: macrostep run --%s %s\n", *c.Time, flagResume, c.Path)
+	}
 	if n := len(m.Notes); n > 0 {
 		fmt.Fprintf(w, "%s on the documents in the manifest\n", plural(n, "note"))
 	}

@@ -9,6 +9,9 @@ import (
 // repeatable is a flag that may be given several times, one value each time.
 type repeatable struct{ *cli.StringSliceFlag }
 
+// pair is a flag that takes two values.
+type pair struct{ *cli.StringSliceFlag }
+
 // helpText is the help of a command: usage, explanation with examples, flags by
 // category in the order of their declaration.
 func helpText(c *cli.Command) string {

@@ -28,6 +28,11 @@ The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
 Ctrl-C ends a run at the next communication point; results are kept.
 
+--checkpoint keeps the state of a run in a file, and --resume goes on from it
+with the same results to the last bit, as far as the FMUs repeat their steps
+to the last bit (a warning tells if not). The results go on in the same file;
+--output NAME puts the rows behind the checkpoint into another.
+
 Examples:
    macrostep run system.ssp
    macrostep run system.ssp --stop-time 10 --step-size 1e-3 --output r.csv
@@ -37,7 +42,12 @@ Examples:
    macrostep run system.ssp --record 'wheel.*' --record chassis.F_c
    macrostep run system.ssp --output-interval 0.01 --quiet
    macrostep run model.fmu --input signals.csv
-   macrostep run system.ssp --record none --output timing.csv`
+   macrostep run system.ssp --record none --output timing.csv
+   macrostep run system.ssp --stop-time 3600 --checkpoint 60 run.checkpoint
+   macrostep run --resume run.checkpoint`
+
+// defaultOutput is the result of a run that names none.
+const defaultOutput = "results.csv"
 
 // Names of the flags that are used in more than one place.
 const (
@@ -73,6 +83,7 @@ type runRequest struct {
 	Rates                        []algorithms.Rate
 	MonitorEnergy                bool
 	Spike                        float64 // 0 = no warning about jumps of residual power
+	Checkpoints                  checkpointing
 }
 
 func (p *program) runCommand() *cli.Command {
@@ -99,11 +110,14 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors", Category: system},
-			&cli.StringFlag{Name: "output", Usage: "result `FILE.csv`", Value: "results.csv", Category: results},
+			&cli.StringFlag{Name: "output", Usage: "result `FILE.csv`", Value: defaultOutput, Category: results},
 			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results}},
 			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
 			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,accepted", Category: results},
+			pair{&cli.StringSliceFlag{Name: flagCheckpoint, Usage: "at the first communication point at or after each multiple of EVERY seconds of simulated time keep in `EVERY FILE` what it takes to go on from there (all FMUs must serialise their state); 0: only when interrupted", KeepSpace: true, Category: results}},
+			&cli.BoolFlag{Name: flagOnInterrupt, Usage: "make a checkpoint when the run is interrupted, too", Category: results},
+			&cli.StringFlag{Name: flagResume, Usage: "go on from the checkpoint `FILE`, with SYSTEM and flags of its run; those given here take their place, and what must be the same is checked", Category: results},
 			&cli.StringFlag{Name: flagLogLevel, Usage: "messages from `LEVEL` up: " + strings.Join(logLevels, ", "), Value: "warn", Category: messages},
 			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call into an FMU to `FILE`", Category: messages},
 			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
@@ -114,6 +128,9 @@ func (p *program) runCommand() *cli.Command {
 			}
 			req, err := parseRun(c)
 			if err != nil {
+				return &usageError{"run", err}
+			}
+			if req.Checkpoints.Arguments, err = keepArguments(p.flags, req.System); err != nil {
 				return &usageError{"run", err}
 			}
 			_, err = p.execute(c.Context, req)
@@ -162,6 +179,8 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		}
 	}
 	bonds, err := readBonds(c.StringSlice(flagBond))
+	errs = append(errs, err)
+	r.Checkpoints, err = readCheckpointing(c)
 	errs = append(errs, err)
 	r.Rates, err = readRates(c.StringSlice(flagRate))
 	errs = append(errs, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 
@@ -18,30 +19,65 @@ import (
 type Attempts struct {
 	path string
 
-	mu   sync.Mutex // Flush may be called while a step hangs
-	file *os.File
-	w    *bufio.Writer
-	row  []byte
+	mu      sync.Mutex // Flush may be called while a step hangs
+	file    *os.File
+	w       *bufio.Writer
+	row     []byte
+	written position  // rows handed to w included
+	resumed *position // of the run that is continued; nil = from the start
 }
 
 var (
-	_ master.Recorder        = (*Attempts)(nil)
-	_ master.AttemptRecorder = (*Attempts)(nil)
+	_ master.RecorderArchiver = (*Attempts)(nil)
+	_ master.AttemptRecorder  = (*Attempts)(nil)
 )
 
 // NewAttempts gives a table that creates or replaces the file at path when the
-// run begins.
+// run begins. In a run that is resumed it goes on like the results (NewCSV).
 func NewAttempts(path string) *Attempts { return &Attempts{path: path} }
 
 // Begin creates the file and writes the header.
 func (a *Attempts) Begin(*master.System, []master.Port) error {
+	var err error
+	if a.written.path, err = filepath.Abs(a.path); err != nil {
+		return fmt.Errorf("creating the table of attempts: %w", err)
+	}
+	if r := a.resumed; r != nil && r.path == a.written.path {
+		f, err := r.reopen()
+		if err == nil {
+			err = f.Truncate(r.bytes)
+		}
+		if err != nil {
+			return fmt.Errorf("the table of attempts: %w", err)
+		}
+		a.file, a.w, a.written = f, bufio.NewWriterSize(f, chunk), *r
+		return nil
+	}
 	f, err := os.Create(a.path)
 	if err != nil {
 		return fmt.Errorf("creating the table of attempts: %w%s", err, createRemedy(err))
 	}
 	a.file, a.w = f, bufio.NewWriterSize(f, chunk)
-	_, err = a.w.WriteString("t,H,k,iterations,estimate,accepted\n")
+	const header = "t,H,k,iterations,estimate,accepted\n"
+	a.written.wrote([]byte(header))
+	_, err = a.w.WriteString(header)
 	return errors.Join(err, a.Flush())
+}
+
+// ArchiveName is that of the table.
+func (a *Attempts) ArchiveName() string { return "attempts" }
+
+// Archive carries how far the table has come.
+func (a *Attempts) Archive(to *master.Archive) {
+	if to.Reading() {
+		a.resumed = &position{}
+		a.resumed.archive(to)
+		return
+	}
+	to.Fail(a.Flush())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.written.archive(to)
 }
 
 // RecordAttempt adds a row.
@@ -62,6 +98,7 @@ func (a *Attempts) RecordAttempt(t, H float64, trial master.Trial, accepted bool
 	if _, err := a.w.Write(r); err != nil {
 		return fmt.Errorf("writing the table of attempts: %w", err)
 	}
+	a.written.wrote(r)
 	return nil
 }
 

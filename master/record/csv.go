@@ -1,11 +1,13 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +36,9 @@ type CSVOptions struct {
 	// a multiple is on it. A point that is the first after several multiples
 	// gives one row, and a stop time between two multiples gives none.
 	Interval float64
+	// Taken is called when the file is known to be the recorder's own, before
+	// anything in it is replaced; nil = nothing. An error ends the run.
+	Taken func() error
 }
 
 // CSV records a run as a table; see the package documentation for its form. It
@@ -44,18 +49,23 @@ type CSV struct {
 
 	mu      sync.Mutex // Flush may be called while a step hangs
 	file    *os.File
-	regular bool  // the file can be cut
-	written int64 // bytes of whole rows in the file
+	regular bool     // the file can be cut
+	written position // of whole rows in the file
+	cut     bool     // what stands behind them is still to be cut off
 	buf     []byte
 	columns []column
 	rows    int
 	err     error // of the first failed write
 
+	points      int     // seen so far
 	first, last float64 // time of the first point and of the one before
 	due         int     // multiple of the interval that the next row waits for
+
+	resumed *position // of the run that is continued; nil = from the start
+	past    int       // rows up to there
 }
 
-var _ master.Recorder = (*CSV)(nil)
+var _ master.RecorderArchiver = (*CSV)(nil)
 
 // column is where the values of one column are found in a point.
 type column struct {
@@ -77,7 +87,9 @@ const (
 )
 
 // NewCSV gives a recorder that creates or replaces the file at path when the
-// run begins.
+// run begins. In a run that is resumed it continues the file of that path, if the
+// run before had it: what stands behind the row of the checkpoint is replaced. A
+// file of another path gets the header and the rows behind the checkpoint.
 func NewCSV(path string, o CSVOptions) *CSV { return &CSV{path: path, opt: o} }
 
 // Rows gives the number of rows recorded, without the header.
@@ -104,6 +116,12 @@ func (c *CSV) Begin(sys *master.System, measured []master.Port) error {
 		c.buf = appendField(append(c.buf, ','), n)
 	}
 	c.buf = append(c.buf, '\n')
+	if c.written.path, err = filepath.Abs(c.path); err != nil {
+		return fmt.Errorf("creating the result file: %w", err)
+	}
+	if c.resumed != nil && c.resumed.path == c.written.path {
+		return c.goOn()
+	}
 	// Not emptied before it is ours: another run may be writing to it.
 	c.file, err = os.OpenFile(c.path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -114,6 +132,9 @@ func (c *CSV) Begin(sys *master.System, measured []master.Port) error {
 	}
 	if c.regular {
 		err := lock(c.file)
+		if err == nil && c.opt.Taken != nil {
+			err = c.opt.Taken()
+		}
 		if err == nil {
 			err = c.file.Truncate(0)
 		}
@@ -122,6 +143,54 @@ func (c *CSV) Begin(sys *master.System, measured []master.Port) error {
 		}
 	}
 	return c.Flush()
+}
+
+// goOn continues the file of an earlier part of the run.
+func (c *CSV) goOn() error {
+	header := c.buf
+	f, err := c.resumed.reopen()
+	if err != nil {
+		return err
+	}
+	same := make([]byte, len(header))
+	if _, err := f.ReadAt(same, 0); err != nil || !bytes.Equal(same, header) {
+		return errors.Join(fmt.Errorf("continuing %s: it has other columns than this run; name another --output", c.path), f.Close())
+	}
+	if c.opt.Taken != nil {
+		if err := c.opt.Taken(); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	c.file, c.regular, c.cut, c.rows = f, true, true, c.past
+	c.written, c.buf = *c.resumed, c.buf[:0]
+	return nil
+}
+
+// ArchiveName is that of the table.
+func (c *CSV) ArchiveName() string { return "results" }
+
+// Archive carries how far the table has come, once that is on disk.
+func (c *CSV) Archive(a *master.Archive) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, rows := &c.written, &c.rows
+	if a.Reading() {
+		c.resumed = &position{}
+		at, rows = c.resumed, &c.past
+	} else {
+		a.Fail(c.flush())
+		if c.regular && c.err == nil {
+			if err := c.file.Sync(); err != nil {
+				a.Fail(fmt.Errorf("writing results: %w", err))
+			}
+		}
+	}
+	at.archive(a)
+	a.Int(rows)
+	a.Int(&c.points)
+	a.Float(&c.first)
+	a.Float(&c.last)
+	a.Int(&c.due)
 }
 
 func createRemedy(err error) string {
@@ -245,10 +314,11 @@ func (c *CSV) Record(p *master.Point) error {
 // wants tells whether the interval asks for a row at t, and moves on to the
 // next multiple after t.
 func (c *CSV) wants(t float64) bool {
+	c.points++
 	if c.opt.Interval <= 0 {
 		return true
 	}
-	if c.rows == 0 {
+	if c.points == 1 {
 		c.first, c.last, c.due = t, t, 1
 		return true
 	}
@@ -274,16 +344,23 @@ func (c *CSV) flush() error {
 	if c.err != nil || len(c.buf) == 0 {
 		return c.err
 	}
+	if c.cut {
+		if c.err = c.file.Truncate(c.written.bytes); c.err != nil {
+			c.err = fmt.Errorf("continuing the result file: %w", c.err)
+			return c.err
+		}
+		c.cut = false
+	}
 	n, err := c.file.Write(c.buf)
 	if err != nil {
 		if n > 0 && c.regular {
 			// A full disk stops in the middle of a row; a cut row would be read as wrong numbers.
-			err = errors.Join(err, c.file.Truncate(c.written))
+			err = errors.Join(err, c.file.Truncate(c.written.bytes))
 		}
 		c.err = fmt.Errorf("writing results: %w; free space or choose another --output, rows up to here are kept", err)
 		return c.err
 	}
-	c.written += int64(n)
+	c.written.wrote(c.buf)
 	c.buf = c.buf[:0]
 	return nil
 }

@@ -3,10 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -49,6 +46,12 @@ type Manifest struct {
 	Seconds       map[string]float64           `json:"seconds"`          // by component: wall time inside
 	MasterSeconds float64                      `json:"master_seconds"`
 
+	// ResumedFrom tells from which checkpoint the run went on; null = it ran from
+	// the start. Counters and times are those of both parts together.
+	ResumedFrom *Resumed `json:"resumed_from"`
+	// Checkpoints tells of those that were written; null = none were asked for.
+	Checkpoints *Checkpoints `json:"checkpoints"`
+
 	Loops    []master.Loop     `json:"loops"`
 	Delivery []master.Delivery `json:"delivery"`
 	// Replay tells, by component, how well it repeats a step, and ReplayNoise by
@@ -89,6 +92,21 @@ type Steps struct {
 	Accepted int     `json:"accepted"`
 	Rejected int     `json:"rejected"`
 	Mean     float64 `json:"mean"` // s; 0 if there are none
+}
+
+// Resumed is the checkpoint from which a run went on.
+type Resumed struct {
+	Checkpoint string  `json:"checkpoint"` // path
+	Time       float64 `json:"time"`       // s
+	Steps      int     `json:"steps"`      // macro steps before it
+}
+
+// Checkpoints tells of the checkpoints of a run.
+type Checkpoints struct {
+	Path    string   `json:"path"`
+	Every   float64  `json:"every"`   // s; 0 = only on an interrupt
+	Written int      `json:"written"` // by this part of the run
+	Time    *float64 `json:"time"`    // s, of the last one; null = none was written
 }
 
 // Finish takes the outcome of a run of the system into the manifest. Warnings
@@ -139,25 +157,8 @@ func (m *Manifest) Write(path string) error {
 	if err != nil {
 		return fmt.Errorf("writing manifest %s: %w", path, err)
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		// A device or pipe cannot be replaced.
-		return os.WriteFile(path, data, 0o666)
-	}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // replace what a link points to, not the link
-	}
-	temp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
-	if err != nil {
-		return fmt.Errorf("writing the manifest: %w%s", err, createRemedy(err))
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the manifest: %w", errors.Join(err, os.Remove(temp)))
+	if err := replaceFile(path, data, false); err != nil {
+		return fmt.Errorf("writing the manifest: %w", err)
 	}
 	return nil
 }

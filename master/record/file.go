@@ -1,0 +1,105 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// replaceFile replaces the file at path by data in one go: a reader sees the old
+// content or the new one, never a part. durable: so does one after a crash of the
+// machine.
+func replaceFile(path string, data []byte, durable bool) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		// A device or pipe cannot be replaced.
+		return os.WriteFile(path, data, 0o666)
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // replace what a link points to, not the link
+	}
+	temp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return fmt.Errorf("%w%s", err, createRemedy(err))
+	}
+	_, err = f.Write(data)
+	if durable && err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	if durable {
+		syncFolder(filepath.Dir(path))
+	}
+	return nil
+}
+
+// syncFolder makes a renaming in a folder outlive the machine, where the system
+// can do that for folders.
+func syncFolder(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		_ = d.Close()
+	}
+}
+
+// position is how far a table has come: where it stands, how many bytes of whole
+// rows it has and what is in them.
+type position struct {
+	path  string // absolute
+	bytes int64
+	sum   uint32 // CRC-32C of these bytes
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// wrote takes note of rows that were written.
+func (p *position) wrote(rows []byte) {
+	p.bytes += int64(len(rows))
+	p.sum = crc32.Update(p.sum, castagnoli, rows)
+}
+
+func (p *position) archive(a *master.Archive) {
+	n, sum := int(p.bytes), int(p.sum)
+	a.String(&p.path)
+	a.Int(&n)
+	a.Int(&sum)
+	p.bytes, p.sum = int64(n), uint32(sum)
+}
+
+// reopen opens a table that is to be continued from a position, for writing
+// there. What stands behind it is left for the first row to replace.
+func (p *position) reopen() (*os.File, error) {
+	const remedy = "; put it back, or name another file: it gets the rows behind the checkpoint"
+	f, err := os.OpenFile(p.path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("the file to be continued: %w%s", err, remedy)
+	}
+	fail := func(err error) (*os.File, error) {
+		return nil, errors.Join(fmt.Errorf("continuing %s: %w", p.path, err), f.Close())
+	}
+	if err := lock(f); err != nil {
+		return fail(err)
+	}
+	h := crc32.New(castagnoli)
+	n, err := io.Copy(h, io.LimitReader(f, p.bytes))
+	switch {
+	case err != nil:
+		return fail(err)
+	case n < p.bytes:
+		return fail(fmt.Errorf("it ends after %d bytes, and had %d at the checkpoint%s", n, p.bytes, remedy))
+	case h.Sum32() != p.sum:
+		return fail(fmt.Errorf("its first %d bytes are not what they were at the checkpoint%s", p.bytes, remedy))
+	}
+	return f, nil // the next write is behind what was read
+}
