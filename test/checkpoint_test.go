@@ -1,0 +1,459 @@
+package test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus"
+)
+
+// checkpointed is a run with results.csv, trace.csv and run.checkpoint in a folder.
+type checkpointed struct {
+	dir  string
+	args []string
+}
+
+func newCheckpointed(t testing.TB, every float64, args ...string) *checkpointed {
+	return &checkpointed{dir: t.TempDir(), args: append([]string{"run", "--quiet", "--trace", "trace.csv", "--checkpoint", fmt.Sprint(every), "run.checkpoint"}, args...)}
+}
+
+func (c *checkpointed) path(name string) string { return filepath.Join(c.dir, name) }
+
+func (c *checkpointed) read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(c.path(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// whole runs to the end.
+func (c *checkpointed) whole(t testing.TB) {
+	t.Helper()
+	if code, out := macrostepIn(t, c.dir, c.args...); code != 0 {
+		t.Fatalf("%v: exit code %d\n%s", c.args, code, out)
+	}
+}
+
+// killed begins to run and is killed when there is a checkpoint, some time later.
+// It tells whether the run was still under way.
+func (c *checkpointed) killed(t testing.TB, later time.Duration) bool {
+	t.Helper()
+	cmd := exec.Command(program, c.args...)
+	cmd.Dir = c.dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	deadline := time.After(30 * time.Second)
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return false
+		case <-deadline:
+			t.Fatal("there is no checkpoint")
+		case <-time.After(500 * time.Microsecond):
+		}
+		if _, err := os.Stat(c.path("run.checkpoint")); err == nil {
+			break
+		}
+	}
+	time.Sleep(later)
+	_ = cmd.Process.Kill() // it may have ended meanwhile
+	return <-ended != nil
+}
+
+// resume goes on from the checkpoint, from another folder.
+func (c *checkpointed) resume(t testing.TB, args ...string) {
+	t.Helper()
+	args = append([]string{"run", "--resume", c.path("run.checkpoint")}, args...)
+	if code, out := macrostep(t, args...); code != 0 {
+		t.Fatalf("%v: exit code %d\n%s", args, code, out)
+	}
+}
+
+// counters gives the manifest without what is no property of the run: times on
+// the clock, names of files.
+func (c *checkpointed) counters(t testing.TB) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(c.read(t, "results.json"), &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"command", "system", "results", "seconds", "master_seconds", "resumed_from", "checkpoints"} {
+		delete(m, key)
+	}
+	forgetSource := func(v any) { // "known" tells that an earlier run has tested it
+		for _, test := range v.(map[string]any) {
+			delete(test.(map[string]any), "known")
+		}
+	}
+	forgetSource(m["replay"])
+	forgetSource(m["slopes"])
+	return m
+}
+
+// equal compares the files of two runs.
+func (c *checkpointed) equal(t testing.TB, with *checkpointed, how string) {
+	t.Helper()
+	for _, name := range []string{"results.csv", "trace.csv"} {
+		a, b := c.read(t, name), with.read(t, name)
+		if !bytes.Equal(a, b) {
+			k := 0
+			for k < min(len(a), len(b)) && a[k] == b[k] {
+				k++
+			}
+			t.Errorf("%s: %s has %d bytes and should have %d; they differ from byte %d, line %d on", how, name, len(a), len(b), k, 1+bytes.Count(a[:k], []byte("\n")))
+		}
+	}
+	got, want := c.counters(t), with.counters(t)
+	for key := range want {
+		if !reflect.DeepEqual(got[key], want[key]) {
+			t.Errorf("%s: %s in the manifest is %v, want %v", how, key, got[key], want[key])
+		}
+	}
+}
+
+// resumedSystems are the systems on which the presets are resumed.
+func resumedSystems(preset string) []string {
+	with := []string{"quarter-car-a", "quarter-car-b", "energy-oscillator", "energy-star-3", "pendula", "crane"} // with bonds
+	if algorithms.UsesEnergy(preset) {
+		return with
+	}
+	return append([]string{"two-mass-ff", "two-mass-fd", "two-mass-dd", "contact-oscillator"}, with...)
+}
+
+// stopTimes keep the runs short.
+var stopTimes = map[string]float64{
+	"quarter-car-a": 0.4, "quarter-car-b": 0.4, "two-mass-ff": 0.2, "two-mass-fd": 0.2, "two-mass-dd": 0.2, "contact-oscillator": 0.02,
+	"energy-oscillator": 0.2, "energy-star-3": 0.1, "pendula": 0.3, "crane": 0.2,
+}
+
+// With every preset a run that is resumed gives the bytes of the unbroken one: from
+// its last checkpoint, with rows behind it in the file, and after the process was
+// killed. The unbroken run gives what it gives without checkpoints.
+func TestResume(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 7))
+	for _, p := range algorithms.Presets() {
+		for _, name := range resumedSystems(p.Name) {
+			every := stopTimes[name] * (0.1 + 0.35*rng.Float64())
+			later := time.Duration(rng.IntN(3000)) * time.Microsecond
+			t.Run(p.Name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				args := []string{"--algorithm", p.Name, "--stop-time", fmt.Sprint(stopTimes[name]), system(t, name)}
+				if p.Name == "model-based-corrector" || p.Name == "explicit" {
+					args = append(args, "--param", "order=1", "--monitor-energy")
+				}
+				if strings.HasSuffix(p.Name, "-slocal") && !strings.Contains(name, "mass") && !strings.Contains(name, "contact") {
+					// FMUs with a solver of fixed steps leave an error that no step size removes.
+					args = append(args, "--param", "control.step=fixed")
+				}
+				whole := newCheckpointed(t, every, args...)
+				whole.whole(t)
+				plain := &checkpointed{dir: t.TempDir(), args: append([]string{"run", "--quiet", "--trace", "trace.csv"}, args...)}
+				plain.whole(t)
+				for _, table := range []string{"results.csv", "trace.csv"} {
+					if !bytes.Equal(plain.read(t, table), whole.read(t, table)) {
+						t.Errorf("checkpoints change %s", table)
+					}
+				}
+				broken := newCheckpointed(t, every, args...)
+				broken.killed(t, later)
+				broken.resume(t)
+				broken.equal(t, whole, "killed and resumed")
+				broken.resume(t)
+				broken.equal(t, whole, "resumed from the last checkpoint")
+			})
+		}
+	}
+}
+
+// A run that is slow enough to be killed in the middle, again and again, and goes
+// on each time.
+func TestResumeRepeatedly(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for _, algorithm := range []string{"explicit", "im-slocal"} {
+		args := []string{"--algorithm", algorithm, "--stop-time", "20", "--step-size", "1e-4", "--param", "order=1", "--output-interval", "0.0123",
+			"--rate", "chassis=3", "--monitor-energy", "--energy-spike", "1", system(t, "quarter-car-a")}
+		if algorithm == "im-slocal" {
+			args = slices.DeleteFunc(args, func(s string) bool { return s == "--rate" || s == "chassis=3" })
+			args = append(args, "--param", "control.h-max=2e-4")
+		}
+		whole := newCheckpointed(t, 0.7, args...)
+		whole.whole(t)
+		broken := newCheckpointed(t, 0.7, args...)
+		kills := 0
+		for round := range 8 {
+			if !broken.killed(t, time.Duration(rng.IntN(100_000))*time.Microsecond) {
+				break
+			}
+			kills++
+			if round == 0 {
+				broken.args = []string{"run", "--resume", "run.checkpoint"}
+			}
+		}
+		if kills == 0 {
+			t.Errorf("%s: the run came to its end before it was killed", algorithm)
+		}
+		broken.resume(t)
+		broken.equal(t, whole, fmt.Sprintf("%s killed %d times", algorithm, kills))
+		var m struct {
+			ResumedFrom struct {
+				Checkpoint string
+				Time       float64
+				Steps      int
+			} `json:"resumed_from"`
+			Checkpoints struct {
+				Path    string
+				Every   float64
+				Written int
+			}
+		}
+		if err := json.Unmarshal(broken.read(t, "results.json"), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.ResumedFrom.Checkpoint != broken.path("run.checkpoint") || !(m.ResumedFrom.Time >= 0.7) || m.ResumedFrom.Steps < 1 || m.Checkpoints.Every != 0.7 {
+			t.Errorf("%s: the manifest tells %+v", algorithm, m)
+		}
+	}
+}
+
+// An interrupt leaves a checkpoint, if asked, and a line that says how to go on.
+func TestCheckpointOnInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // there is no such signal
+	}
+	args := []string{"--stop-time", "200", "--step-size", "1e-4", "--record", "none", system(t, "quarter-car-b")}
+	c := &checkpointed{dir: t.TempDir(), args: append([]string{"run", "--checkpoint", "0", "run.checkpoint", "--trace", "trace.csv", "--param", "order=2"}, args...)}
+	cmd := exec.Command(program, c.args...)
+	cmd.Dir = c.dir
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if info, err := os.Stat(c.path("trace.csv")); err == nil && info.Size() > 1000 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out.String(), "macrostep run --resume run.checkpoint") {
+		t.Fatalf("exit code %d\n%s", cmd.ProcessState.ExitCode(), &out)
+	}
+	before := c.read(t, "trace.csv")
+	c.resume(t, "--quiet")
+	after := c.read(t, "trace.csv")
+	if len(after) <= len(before) || !bytes.HasPrefix(after, before) {
+		t.Error("the run does not go on where it was interrupted")
+	}
+	whole := &checkpointed{dir: t.TempDir(), args: append([]string{"run", "--quiet", "--trace", "trace.csv", "--param", "order=2"}, args...)}
+	whole.whole(t)
+	if !bytes.Equal(after, whole.read(t, "trace.csv")) {
+		t.Error("it goes on elsewhere than the run that was not interrupted")
+	}
+}
+
+// --output puts the rows behind the checkpoint into another file, and leaves the
+// first one as it is.
+func TestResumeIntoAnotherFile(t *testing.T) {
+	for _, interval := range []string{"", "0.0107"} {
+		args := []string{"--stop-time", "0.3", system(t, "quarter-car-a")}
+		if interval != "" {
+			args = append(args, "--output-interval", interval)
+		}
+		c := newCheckpointed(t, 0.123, args...)
+		c.whole(t)
+		whole := c.read(t, "results.csv")
+		c.resume(t, "--output", c.path("rest.csv"), "--trace", c.path("rest-trace.csv"))
+		if !bytes.Equal(whole, c.read(t, "results.csv")) {
+			t.Error("the first file has changed")
+		}
+		header, rows, _ := bytes.Cut(c.read(t, "rest.csv"), []byte("\n"))
+		if !bytes.HasPrefix(whole, header) || !bytes.HasSuffix(whole, append([]byte("\n"), rows...)) || bytes.Count(rows, []byte("\n")) < 3 {
+			t.Errorf("interval %q: the rest is not the end of the whole", interval)
+		}
+		if first, _, _ := strings.Cut(string(rows), ","); interval == "" && first != "0.247" {
+			t.Errorf("the first row behind the checkpoint at t = 0.246 is that of t = %s", first)
+		}
+	}
+}
+
+// A checkpoint of something else, or one that is not whole, is refused, and nothing
+// is touched; the message says what is not as it was.
+func TestForeignCheckpoints(t *testing.T) {
+	input := filepath.Join(t.TempDir(), "input.csv")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(input, "time,bad.u\n0,1\n1,2\n")
+	fmu := filepath.Join(t.TempDir(), "copy.ssp")
+	original, err := os.ReadFile(system(t, "quarter-car-a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(fmu, string(original))
+	c := newCheckpointed(t, 0.1, "--stop-time", "0.3", fmu)
+	c.whole(t)
+	good := c.read(t, "run.checkpoint")
+	results := c.read(t, "results.csv")
+	refused := func(what string, says []string, args ...string) {
+		t.Helper()
+		code, out := macrostep(t, append([]string{"run", "--resume", c.path("run.checkpoint")}, args...)...)
+		if code != 2 {
+			t.Errorf("%s: exit code %d\n%s", what, code, out)
+		}
+		for _, part := range says {
+			if !strings.Contains(out, part) {
+				t.Errorf("%s: %q is missing in\n%s", what, part, out)
+			}
+		}
+		if !bytes.Equal(results, c.read(t, "results.csv")) {
+			t.Fatalf("%s: the results have changed", what)
+		}
+	}
+	for _, test := range []struct {
+		says string
+		args []string
+	}{
+		{"algorithm was explicit, and is gauss-seidel", []string{"--algorithm", "gauss-seidel"}},
+		{"parameter order was 0, and is 2", []string{"--param", "order=2"}},
+		{"the step size was 0.001, and is 0.002", []string{"--step-size", "0.002"}},
+		{"the stop time was 0.3, and is 0.5", []string{"--stop-time", "0.5"}},
+		{"the start time was 0, and is 0.1", []string{"--start-time", "0.1"}},
+		{"the tolerance for the FMUs was none, and is 1e-05", []string{"--tolerance", "1e-5"}},
+		{"the value of wheel.m_w is 41, and was not there", []string{"--set", "wheel.m_w=41"}},
+		{"the time between rows was 0, and is 0.01", []string{"--output-interval", "0.01"}},
+		{"the time between checkpoints was 0.1, and is 0.2", []string{"--checkpoint", "0.2", "other.checkpoint"}},
+		{"the rate of wheel is 2/1, and was not there", []string{"--rate", "wheel=2"}},
+		{"is not there", []string{system(t, "two-mass-ff")}},
+		{"component wheel was with states", []string{system(t, "two-mass-ff")}},
+		{"the quirks of wheel is noRollback", []string{"--quirk", "wheel=noRollback"}},
+		{"bond axle is ", []string{"--bond", "axle=wheel.F_c:chassis.v_c", "--monitor-energy"}},
+	} {
+		refused(fmt.Sprint(test.args), []string{test.says, "the checkpoint is of another run"}, test.args...)
+	}
+	// Another FMU in the same place: one byte of a comment suffices.
+	path, err := fmus.WriteSystem(t.TempDir(), "quarter-car-b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(fmu, string(other))
+	refused("another FMU", []string{"the FMU of wheel was sha256:", "the inputs of wheel was"})
+	write(fmu, string(original))
+
+	// Every kind of damage.
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 40 {
+		bad := slices.Clone(good)
+		k := rng.IntN(len(bad))
+		bad[k] ^= 1 << rng.IntN(8)
+		write(c.path("run.checkpoint"), string(bad))
+		code, out := macrostep(t, "run", "--resume", c.path("run.checkpoint"))
+		if code != 2 || !strings.Contains(out, "checkpoint") || strings.Contains(out, "goroutine") {
+			t.Errorf("byte %d changed: exit code %d\n%s", k, code, out)
+		}
+	}
+	for _, n := range []int{0, 5, 20, 100, len(good) / 2, len(good) - 1} {
+		write(c.path("run.checkpoint"), string(good[:n]))
+		refused(fmt.Sprintf("%d bytes", n), []string{"checkpoint"})
+	}
+	write(c.path("run.checkpoint"), string(good)+"x")
+	refused("one byte more", []string{"damaged"})
+	write(c.path("run.checkpoint"), "time,a\n0,1\n")
+	refused("a table", []string{"no checkpoint of macrostep"})
+	version := slices.Clone(good)
+	version[8] = 77
+	write(c.path("run.checkpoint"), string(version))
+	refused("another version", []string{"format 77", "this macrostep reads format 1"})
+	write(c.path("run.checkpoint"), string(good))
+
+	// Results that are not those of the run.
+	for name, text := range map[string]string{
+		"it ends after": string(results[:1000]), "are not what they were": strings.Replace(string(results), "0.1", "0.2", 1),
+	} {
+		write(c.path("results.csv"), text)
+		code, out := macrostep(t, "run", "--resume", c.path("run.checkpoint"))
+		if code != 2 || !strings.Contains(out, name) || !strings.Contains(out, "name another file") {
+			t.Errorf("%s: exit code %d\n%s", name, code, out)
+		}
+		if got := string(c.read(t, "results.csv")); got != text {
+			t.Errorf("%s: the results have changed", name)
+		}
+	}
+	if err := os.Remove(c.path("results.csv")); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := macrostep(t, "run", "--resume", c.path("run.checkpoint")); code != 2 || !strings.Contains(out, "name another file") {
+		t.Errorf("without results: exit code %d\n%s", code, out)
+	}
+	// A tail that is not whole, or from another life, is replaced.
+	write(c.path("results.csv"), string(results[:len(results)-3]))
+	c.resume(t)
+	if !bytes.Equal(results, c.read(t, "results.csv")) {
+		t.Error("an unterminated tail was not replaced")
+	}
+}
+
+// FMUs that cannot serialise their state, or do not hold what they declare, are
+// found before the first step; wrong flags are found at once.
+func TestCheckpointsRefused(t *testing.T) {
+	for _, test := range []struct {
+		fmu, set string
+		code     int
+		args     []string
+		says     []string
+	}{
+		{fmu: "misbehave_plain", code: 2, says: []string{"bad (misbehave_plain.fmu) cannot serialise its state", "canSerializeFMUstate"}},
+		{fmu: "misbehave", set: "fault=ForgetState", code: 1, says: []string{"bad (misbehave.fmu)", "canGetAndSetFMUstate"}},
+		{fmu: "misbehave", code: 2, args: []string{"--checkpoint-on-interrupt"}, says: []string{"--checkpoint EVERY FILE"}},
+		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "often", "x"}, says: []string{`"often" is no number`}},
+		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "-1", "x"}, says: []string{`"-1" is no number`}},
+		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "0.1", "results.csv"}, says: []string{"are the same file"}},
+		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "0.1", filepath.Join("nowhere", "x")}, says: []string{"create the folder first"}},
+		{fmu: "misbehave", code: 2, args: []string{"--resume", ""}, says: []string{"--resume"}},
+		{fmu: "misbehave", code: 2, args: []string{"--resume", "nowhere"}, says: []string{"--resume", "nowhere"}},
+	} {
+		if test.args == nil {
+			test.args = []string{"--checkpoint", "0.2", "run.checkpoint"}
+		}
+		o := runPair(t, test.fmu, test.set, test.args...)
+		if o.code != test.code {
+			t.Errorf("%s %s %v: exit code %d, want %d", test.fmu, test.set, test.args, o.code, test.code)
+		}
+		for _, part := range test.says {
+			if !strings.Contains(o.output, part) {
+				t.Errorf("%s %s %v: %q is missing in\n%s", test.fmu, test.set, test.args, part, o.output)
+			}
+		}
+	}
+}
