@@ -11,6 +11,10 @@
 //	run, err := master.NewRun(sys, algorithm, master.Options{Stop: 1, Step: 1e-3})
 //	result, err := run.Run(ctx)
 //
+// With [Options].Checkpoints a run hands out its whole state now and then; with
+// [Options].Resume another run, in another process if the subsystems can do
+// that, goes on from it. Each part lists its state once ([Archiver]).
+//
 // Data flows one way, and nothing here knows FMI, SSP or files: a subsystem
 // brings what it is able to do as further small interfaces.
 //
