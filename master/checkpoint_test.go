@@ -1,0 +1,334 @@
+package master_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+)
+
+// kept is a fake whose state can be kept as bytes.
+type kept struct {
+	saved
+	noise                master.Replay
+	serialize, deserialize error // of these calls
+}
+
+type keptState struct {
+	U, Y      []float64
+	Din, Dout master.Values
+}
+
+func newKept(name string, inputs, outputs int) *kept {
+	k := &kept{saved: newSaved(name, inputs, outputs)}
+	k.info.Caps.SerializeState = true
+	return k
+}
+
+func (k *kept) SerializeState(s master.State) ([]byte, error) {
+	if k.serialize != nil {
+		return nil, k.serialize
+	}
+	v := s.(*savedState)
+	return json.Marshal(keptState{v.u, v.y, v.din, v.dout})
+}
+
+func (k *kept) DeserializeState(data []byte) (master.State, error) {
+	if k.deserialize != nil {
+		return nil, k.deserialize
+	}
+	var v keptState
+	if err := json.Unmarshal(data, &v); err != nil {
+		return nil, err
+	}
+	return &savedState{v.U, v.Y, v.Din, v.Dout}, nil
+}
+
+func (k *kept) VerifyRollback(context.Context, master.Experiment, float64) (master.Replay, error) {
+	return k.noise, nil
+}
+
+// Watched gives the first output, twice.
+func (k *kept) Watched(v *master.Values) error { v.Real[0] = 2 * k.y[0]; return nil }
+
+// talkers are two subsystems that exchange signals of every kind and count.
+func talkers(t testing.TB) (*master.System, []*kept) {
+	t.Helper()
+	kinds := []master.Port{{Name: "n", Kind: master.Integer}, {Name: "b", Kind: master.Boolean}, {Name: "s", Kind: master.String}}
+	var subs []master.Subsystem
+	var keepers []*kept
+	for i, name := range []string{"one", "two"} {
+		k := newKept(name, 1, 1)
+		k.info.DiscreteIn, k.info.DiscreteOut = kinds, kinds
+		k.info.Watch = []master.Port{{Name: "twice"}}
+		k.eval = func(u, y []float64) { y[0] = 0.7*y[0] + 0.5*u[0] + float64(i+1) }
+		k.discrete = func(in, out *master.Values) {
+			out.Integer[0] += in.Integer[0]%7 + int32(i+1)
+			out.Boolean[0] = !in.Boolean[0] || out.Integer[0]%3 == 0
+			out.String[0] = fmt.Sprintf("%.8s%d", in.String[0], out.Integer[0]%10)
+		}
+		keepers = append(keepers, k)
+		subs = append(subs, k)
+	}
+	return system(t, subs,
+		wire("one.y1", "two.u1"), wire("two.y1", "one.u1"), wire("one.n", "two.n"), wire("two.n", "one.n"),
+		wire("one.b", "two.b"), wire("two.b", "one.b"), wire("one.s", "two.s"), wire("two.s", "one.s")), keepers
+}
+
+// everything is a recorder that keeps all of each point.
+type everything struct{ rows []string }
+
+func (e *everything) Begin(*master.System, []master.Port) error { return nil }
+func (e *everything) Record(p *master.Point) error {
+	e.rows = append(e.rows, fmt.Sprint(p.T, p.Step, p.U, p.Y, p.DiscreteIn, p.DiscreteOut, p.Watch))
+	return nil
+}
+func (e *everything) Flush() error            { return nil }
+func (e *everything) End(master.Result) error { return nil }
+
+// All kinds of signals, watched variables and Go subsystems go on as in the
+// unbroken run, with any number of threads, and at each of its checkpoints.
+func TestResume(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		for _, every := range []float64{0.01, 0.037, 0.3} {
+			whole := &everything{}
+			var made []master.Checkpoint
+			o := master.Options{Stop: 1, Step: 0.01, Workers: workers, Recorders: []master.Recorder{whole},
+				Checkpoints: &master.Checkpoints{Every: every, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}}
+			sys, _ := talkers(t)
+			want, err := newRun(t, sys, o).Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := int(1/every+1e-9) - 1; len(made) < n || len(made) > n+1 {
+				t.Errorf("%d checkpoints every %g s", len(made), every)
+			}
+			for _, c := range made {
+				rest := &everything{}
+				sys, _ := talkers(t)
+				o.Recorders, o.Resume = []master.Recorder{rest}, c.State
+				later := []master.Checkpoint{}
+				o.Checkpoints = &master.Checkpoints{Every: every, Write: func(c master.Checkpoint) error { later = append(later, c); return nil }}
+				r := newRun(t, sys, o)
+				if err := r.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				p := r.Point()
+				if now := fmt.Sprint(p.T, p.Step, p.U, p.Y, p.DiscreteIn, p.DiscreteOut, p.Watch); now != whole.rows[c.Steps] {
+					t.Errorf("resumed at %g: the point is\n%s, want\n%s", c.T, now, whole.rows[c.Steps])
+				}
+				for more := true; more; {
+					if more, err = r.Step(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got, err := r.Close()
+				if err != nil || !reflect.DeepEqual(rest.rows, whole.rows[c.Steps+1:]) {
+					t.Errorf("resumed at %g: %v, other rows", c.T, err)
+				}
+				want.SubsystemSeconds, want.MasterSeconds, got.SubsystemSeconds, got.MasterSeconds = nil, 0, nil, 0
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("resumed at %g: %+v, want %+v", c.T, got, want)
+				}
+				if len(made) != len(later)+indexOf(made, c.T)+1 {
+					t.Errorf("resumed at %g: %d more checkpoints of %d", c.T, len(later), len(made))
+				}
+			}
+		}
+	}
+}
+
+func indexOf(list []master.Checkpoint, t float64) int {
+	for i, c := range list {
+		if c.T == t {
+			return i
+		}
+	}
+	return -1
+}
+
+// bare is an algorithm that cannot be archived.
+type bare struct{ master.Algorithm }
+
+// What stands in the way of checkpoints is told before the first step.
+func TestCheckpointsRefused(t *testing.T) {
+	write := func(master.Checkpoint) error { return nil }
+	for want, o := range map[string]*master.Checkpoints{
+		"it is 0 or greater": {Every: -1, Write: write}, "need a place": {Every: 1},
+	} {
+		sys, _ := talkers(t)
+		if _, err := master.NewRun(sys, explicit(t, algorithms.Config{}), master.Options{Stop: 1, Step: 0.1, Checkpoints: o}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want … %s", err, want)
+		}
+	}
+	o := master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{Every: 0.5, Write: write}}
+	sys, _ := talkers(t)
+	if _, err := master.NewRun(sys, bare{explicit(t, algorithms.Config{})}, o); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "the algorithm") {
+		t.Error(err)
+	}
+	sys, keepers := talkers(t)
+	keepers[1].info.Caps.SerializeState = false
+	for _, c := range []master.Options{o, {Stop: 1, Step: 0.1, Resume: []byte{}}} {
+		if _, err := master.NewRun(sys, explicit(t, algorithms.Config{}), c); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "and two cannot serialise its state") {
+			t.Error(err)
+		}
+	}
+	for want, spoil := range map[string]func(*kept){
+		"two: serialising the state at t = 0 s: no room":        func(k *kept) { k.serialize = errors.New("no room") },
+		"two: reading a serialised state at t = 0 s: no memory": func(k *kept) { k.deserialize = errors.New("no memory") },
+	} {
+		sys, keepers := talkers(t)
+		spoil(keepers[1])
+		r := newRun(t, sys, o)
+		if err := r.Start(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "canSerializeFMUstate") {
+			t.Errorf("%v, want … %s", err, want)
+		}
+		if _, err := r.Close(); err == nil {
+			t.Error("the run went well")
+		}
+	}
+}
+
+// Checkpoints that are not written do not end the run; each stretch of them is told
+// once. Replay noise is told at the start.
+func TestCheckpointWarnings(t *testing.T) {
+	sys, keepers := talkers(t)
+	keepers[0].noise = master.Replay{Replays: 1e-7}
+	n := 0
+	r := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{Every: 0.1, Write: func(master.Checkpoint) error {
+		if n++; n == 4 {
+			return nil
+		}
+		return errors.New("no room")
+	}}})
+	result, err := r.Run(t.Context())
+	if err != nil || n != 9 || len(result.Warnings) != 3 {
+		t.Fatalf("%v; %d checkpoints; %q", err, n, result.Warnings)
+	}
+	for i, want := range []string{"one repeats a step to 1e-07 only", "t = 0.1 s could not be written: no room; the run goes on", "t = 0.5 s could not"} {
+		if !strings.Contains(result.Warnings[i], want) {
+			t.Errorf("%q, want … %s", result.Warnings[i], want)
+		}
+	}
+}
+
+// A run that is cancelled leaves a checkpoint where it stands, if asked.
+func TestCheckpointOnInterrupt(t *testing.T) {
+	var made []master.Checkpoint
+	whole := &everything{}
+	sys, _ := talkers(t)
+	o := master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{whole}}
+	if _, err := newRun(t, sys, o).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sys, _ = talkers(t)
+	o.Recorders = nil
+	o.Checkpoints = &master.Checkpoints{OnInterrupt: true, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}
+	r := newRun(t, sys, o)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	err := r.Start(ctx)
+	for range 4 {
+		if _, err := r.Step(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel(master.ErrInterrupted)
+	if _, end := r.Step(ctx); err != nil || !errors.Is(end, master.ErrInterrupted) {
+		t.Fatal(err, end)
+	}
+	if result, _ := r.Close(); len(made) != 1 || made[0].Steps != 4 || result.Status != master.Incomplete {
+		t.Fatalf("%d checkpoints, %+v", len(made), result)
+	}
+	rest := &everything{}
+	sys, _ = talkers(t)
+	o.Recorders, o.Resume = []master.Recorder{rest}, made[0].State
+	if _, err := newRun(t, sys, o).Run(t.Context()); err != nil || !reflect.DeepEqual(rest.rows, whole.rows[5:]) {
+		t.Errorf("%v; %q, want %q", err, rest.rows, whole.rows[5:])
+	}
+}
+
+// State of another run, or state that was tampered with, is an error or leads to a
+// run, but never to a panic; the subsystems are ended.
+func TestForeignState(t *testing.T) {
+	var made []master.Checkpoint
+	sys, _ := talkers(t)
+	o := master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{Every: 0.45, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}}
+	if _, err := newRun(t, sys, o).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	good := made[0].State
+	o.Checkpoints = nil
+	a, b := newKept("one", 1, 1), newKept("two", 1, 1)
+	o.Resume = good
+	if _, err := newRun(t, system(t, []master.Subsystem{a, b}, wire("one.y1", "two.u1")), o).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "does not fit this run") {
+		t.Errorf("a system with other signals: %v", err)
+	}
+	if a.closed != 1 || a.terminated != 1 {
+		t.Errorf("closed %d times, terminated %d times", a.closed, a.terminated)
+	}
+	rng := rand.New(rand.NewPCG(5, 5))
+	for range 500 {
+		bad := append([]byte{}, good...)
+		for range 1 + rng.IntN(3) {
+			bad[rng.IntN(len(bad))] ^= byte(1 << rng.IntN(8))
+		}
+		if rng.IntN(4) == 0 {
+			bad = bad[:rng.IntN(len(bad))]
+		}
+		sys, _ := talkers(t)
+		o.Resume = bad
+		ctx, cancel := context.WithCancel(t.Context())
+		r := newRun(t, sys, o)
+		err := r.Start(ctx)
+		for k := 0; err == nil && k < 20; k++ {
+			var more bool
+			if more, err = r.Step(ctx); !more {
+				break
+			}
+		}
+		cancel()
+		if _, end := r.Close(); end != nil && strings.Contains(end.Error(), "panic") {
+			t.Fatalf("%v", end)
+		}
+	}
+}
+
+// Where no checkpoint is made, a run that could make some allocates no more than
+// any other.
+func TestNoCheckpointNoAllocation(t *testing.T) {
+	steps := func(c *master.Checkpoints) float64 {
+		k := newKept("one", 1, 1)
+		k.eval = func(u, y []float64) { y[0] = 0.5 }
+		r := newRun(t, system(t, []master.Subsystem{&quietKept{k}}), master.Options{Stop: 1e6, Step: 1, Checkpoints: c})
+		if err := r.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx := t.Context()
+		n := testing.AllocsPerRun(1000, func() {
+			if _, err := r.Step(ctx); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if _, err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, c := range []*master.Checkpoints{nil, {Every: 1e5, OnInterrupt: true, Write: func(master.Checkpoint) error { return nil }}} {
+		if n := steps(c); n != 0 {
+			t.Errorf("%+v: %g allocations a step", c, n)
+		}
+	}
+}
+
+// quietKept keeps no list of its steps.
+type quietKept struct{ *kept }
+
+func (q *quietKept) Step(_ context.Context, t, H float64) (float64, error) { return t + H, nil }
