@@ -397,7 +397,11 @@ func (c *Coupling) BondEnergies() map[string]master.BondEnergy {
 	if c.energy == nil {
 		return nil
 	}
-	return c.energy.report()
+	out := c.energy.report()
+	if c.correct != nil {
+		c.correct.report(out)
+	}
+	return out
 }
 
 // Monitored tells by which variables errors are estimated.
