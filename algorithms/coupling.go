@@ -35,7 +35,7 @@ type Config struct {
 	Correct  Correction
 	Energy   Energy // of EnergyCorrection
 	// Spike is the threshold of the warning about jumps of residual power, in
-	// medians of the distance from the median; 0 = none.
+	// medians of its peaks before; 0 = none.
 	Spike float64
 }
 
