@@ -31,6 +31,8 @@ const defaultCorrectionLimit = 1
 type energyCorrection struct {
 	config Energy
 	energy *energyMonitor
+	// inTurn: Gauss–Seidel.
+	inTurn bool
 	in     *approximation
 	of     []correctedBond
 }
@@ -65,6 +67,10 @@ func (c *energyCorrection) init(x *master.Exec) {
 //
 //	R ≥ 1: μ = μ_SR (1.5 − 0.5/R) or μ_SR      (20)
 //	R < 1: μ = μ_SR or μ_SR R                  (21)
+//
+// That is for Jacobi schemes. In a Gauss–Seidel scheme an action that follows
+// displacements is computed with those at which its taker starts, or meets its
+// taker there: nothing spurious comes of it, and μ = 0.
 func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why string) {
 	for _, p := range b.pairs {
 		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
@@ -76,6 +82,9 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 			why = "direct feedthrough of " + sys.InName(in) + " to " + sys.OutName(out)
 			if assumed {
 				why += ", assumed since the dependencies are not declared"
+			}
+			if c.inTurn && b.displaced(sys, ownerOf(sys.OutAt, other), ownerOf(sys.OutAt, out)) {
+				return 0, "in a Gauss–Seidel scheme an action that follows displacements belongs to the motion that it meets"
 			}
 			R := c.ratio(ownerOf(sys.OutAt, out), ownerOf(sys.OutAt, other))
 			switch held := c.in.order == 0; {
@@ -97,6 +106,36 @@ const singleRateShare = 0.5
 func (c *energyCorrection) ratio(i, other int) float64 {
 	step := func(i int) float64 { return float64(c.in.rates[i].over) / float64(c.in.rates[i].steps) }
 	return step(i) / step(other)
+}
+
+// displaced tells whether an output of subsystem i in the bond follows inputs from
+// the other subsystem that have no part in it.
+func (b *bond) displaced(sys *master.System, from, i int) bool {
+	feedthrough := &sys.Infos[i].Step
+	for _, p := range b.pairs {
+		for _, y := range [2]int{p.effort, p.flow} {
+			out := y - sys.OutAt[i]
+			if ownerOf(sys.OutAt, y) != i || out >= len(feedthrough.On) {
+				continue
+			}
+			for _, in := range feedthrough.On[out] {
+				if k := sys.InAt[i] + in; k < sys.InAt[i+1] && sys.SourceSubsystem(k) == from && !b.takes(k) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// takes tells whether input k takes part in the bond.
+func (b *bond) takes(k int) bool {
+	for _, p := range b.pairs {
+		if k == p.effortIn || k == p.flowIn {
+			return true
+		}
+	}
+	return false
 }
 
 // feedsThrough gives an input on which output y depends directly and that

@@ -160,7 +160,7 @@ func NewCoupling(c Config) (*Coupling, error) {
 		if c.Scheme == Implicit {
 			return nil, errors.New("the energy correction repairs what extrapolated inputs spoil: it goes with an explicit scheme")
 		}
-		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: &a.in}
+		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: &a.in, inTurn: c.Scheme == GaussSeidel}
 	}
 	if c.Control.Estimator != NoEstimate {
 		var err error

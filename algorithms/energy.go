@@ -66,12 +66,20 @@ func (m *energyMonitor) measure(x *master.Exec, H float64) {
 			effort, flow := m.atEnd(x, p.effortIn), m.atEnd(x, p.flowIn)
 			b.nextPower += p.power(x.Y)
 			b.nextResidual += p.residual(x.Y, effort, flow)
-			held += p.residual(x.Y, x.W[p.effortIn], x.W[p.flowIn])
+			held += p.residual(x.Y, m.held(x, p.effortIn), m.held(x, p.flowIn))
 		}
 		b.stepHeld += float64(held * H)
 		b.step += float64(b.nextResidual * H)
 		b.exchanged += float64(b.nextPower * H)
 	}
+}
+
+// held gives the value of input k that its subsystem would have held over the step.
+func (m *energyMonitor) held(x *master.Exec, k int) float64 {
+	if m.in.isAhead[k] {
+		return m.in.newest[k]
+	}
+	return x.W[k]
 }
 
 // atEnd gives the value that input k had at the end of the step, without what a

@@ -71,6 +71,9 @@ const harm = 0.3
 func (c *energyCorrection) newJudge(x *master.Exec, b *bond) correctionJudge {
 	sys := x.Sys
 	var j correctionJudge
+	if c.inTurn {
+		j.why = "it is told for the Jacobi scheme only"
+	}
 	for _, p := range b.pairs {
 		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
 			i, from := ownerOf(sys.OutAt, side[0]), ownerOf(sys.OutAt, side[1])
@@ -129,10 +132,8 @@ func (j *correctionJudge) addSide(sys *master.System, b *bond, i, from int) (why
 			continue
 		}
 		in := sideInput{k, 0}
-		for _, p := range b.pairs {
-			if k == p.effortIn || k == p.flowIn {
-				in.kind = 1
-			}
+		if b.takes(k) {
+			in.kind = 1
 		}
 		side.asks[in.kind] = true
 		side.inputs = append(side.inputs, in)
