@@ -17,7 +17,7 @@ import (
 // kept is a fake whose state can be kept as bytes.
 type kept struct {
 	saved
-	noise                master.Replay
+	noise                  master.Replay
 	serialize, deserialize error // of these calls
 }
 

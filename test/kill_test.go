@@ -97,7 +97,7 @@ func mustRead(t testing.TB, path string) []byte {
 
 // A disk that is full is an error that says so: what was written before is whole
 // and right, the manifest tells, and the last checkpoint is one to go on from.
-func TestFullDisk(t *testing.T) {
+func TestResumeAfterFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	args := []string{"run", "--quiet", "--checkpoint", "0.01", "run.checkpoint", "--step-size", "1e-5", "--stop-time", "0.1", system(t, "quarter-car-a")}

@@ -158,7 +158,7 @@ func (m *Manifest) Write(path string) error {
 		return fmt.Errorf("writing manifest %s: %w", path, err)
 	}
 	if err := replaceFile(path, data, false); err != nil {
-		return fmt.Errorf("writing the manifest: %w", err)
+		return fmt.Errorf("writing the manifest: %w; free space or choose another --manifest", err)
 	}
 	return nil
 }
