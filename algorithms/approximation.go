@@ -422,6 +422,9 @@ func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H fl
 	}
 	begin := t
 	for j := range n {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if !sampled {
 			if err := a.stageAt(x, i, begin); err != nil {
 				return err

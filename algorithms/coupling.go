@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -200,6 +201,9 @@ func (c *Config) highestDegree() int {
 
 // Check says what stands in the way of running on this system.
 func (c *Coupling) Check(s *master.System) error {
+	if err := c.tol.init(s); err != nil {
+		return err
+	}
 	if err := c.takeRates(s); err != nil {
 		return err
 	}
@@ -209,6 +213,9 @@ func (c *Coupling) Check(s *master.System) error {
 	if c.energy != nil {
 		if err := c.energy.check(s); err != nil {
 			return err
+		}
+		if c.correct != nil && len(c.energy.declared) == 0 {
+			return errors.New("the energy correction acts at power bonds, and none is declared: " + declareBonds)
 		}
 	}
 	if c.model != nil {
@@ -227,7 +234,11 @@ func (c *Coupling) takeRates(s *master.System) error {
 		i := slices.IndexFunc(s.Infos, func(info *master.Info) bool { return info.Name == r.Component })
 		switch {
 		case i < 0:
-			return fmt.Errorf("a rate names %q, which is no component of the system", r.Component)
+			var all []string
+			for _, info := range s.Infos {
+				all = append(all, info.Name)
+			}
+			return fmt.Errorf("a rate names %q, which is no component of the system; there are %s", r.Component, strings.Join(all, ", "))
 		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
 			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step over a whole number of them", r.Component, r.Steps, r.Over)
 		case c.in.rates[i] != rate{1, 1}:
@@ -287,9 +298,6 @@ func (c *Coupling) StepSizes(H float64) float64 {
 
 // Init prepares the parts.
 func (c *Coupling) Init(x *master.Exec, t0 float64) error {
-	if err := c.tol.init(x.Sys); err != nil {
-		return err
-	}
 	if err := c.in.init(x, t0); err != nil {
 		return err
 	}

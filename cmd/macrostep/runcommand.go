@@ -89,7 +89,7 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: flagParam, Usage: "parameter of the algorithm, `KEY=VALUE`; repeatable", KeepSpace: true, Category: coupling}},
 			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "declare `COMPONENT` stateless: it is stepped after its sources, with their new values; repeatable", KeepSpace: true, Category: coupling}},
 			&cli.StringFlag{Name: "history", Usage: "`FILE.csv` with the connected outputs before the start, for extrapolation of full order from the first step on", Category: coupling},
-			repeatable{&cli.StringSliceFlag{Name: flagBond, Usage: "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if its product with the flow is power that leaves the giver of the flow; more pairs after commas; repeatable", KeepSpace: true, Category: coupling}},
+			repeatable{&cli.StringSliceFlag{Name: flagBond, Usage: "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if its product with the flow is power that leaves the giver of the flow; more pairs after commas; repeatable; its energy is monitored", KeepSpace: true, Category: coupling}},
 			repeatable{&cli.StringSliceFlag{Name: flagRate, Usage: "`COMPONENT=N` steps a macro step, or COMPONENT=1/N: one step over N macro steps; repeatable", KeepSpace: true, Category: coupling}},
 			&cli.BoolFlag{Name: "monitor-energy", Usage: "record and total the power that the coupling lets appear at the bonds, with any algorithm", Category: coupling},
 			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power `N` times its usual scatter above its median; 0: never", Value: "30", Category: coupling},

@@ -543,6 +543,8 @@ func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err 
 	switch {
 	case component >= 0:
 		return component, v, nil
+	case longest < 0 && slices.ContainsFunc(a.Components, func(c Component) bool { return c.Name == name }):
+		return -1, nil, fmt.Errorf("%q is a component; write %s.variable", name, name)
 	case longest < 0:
 		return -1, nil, fmt.Errorf("%q names no component; write component.variable, with one of the components %s", name, a.componentNames())
 	}
