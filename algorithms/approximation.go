@@ -559,3 +559,22 @@ func (a *approximation) polynomialOf(k, i int) *polynomial {
 	}
 	return &a.gridOf[k].old
 }
+
+// sampled gives the value of input k of subsystem i with which its outputs at t, the
+// end of the step of size H, were computed: at the end of its last own step, or at
+// the start of it as rodriguez 3.1 has it.
+func (a *approximation) sampled(k, i int, t, H float64, end bool) float64 {
+	switch n := a.rates[i].steps; {
+	case end:
+		return a.atEnd(k, i)
+	case n == 1 && a.delivery[i] != Substeps, a.holds[k], a.delivery[i] == Held:
+		return a.last(k)
+	case n == 1:
+		return a.eval(k, &a.of(k).midpoints[a.substeps-1])
+	default:
+		var w weightTable
+		p := a.of(k)
+		weights(&w, p.nodes[:p.degree+1], t-H/float64(n), 0)
+		return a.eval(k, &w[0])
+	}
+}

@@ -37,7 +37,7 @@ type Config struct {
 	Energy   Energy // of EnergyCorrection
 	Model    Model  // of ModelCorrection and FeedthroughCorrection
 	// Spike is the threshold of the warning about jumps of residual power, in
-	// medians of the distance from the median; 0 = none.
+	// medians of its peaks before; 0 = none.
 	Spike float64
 }
 
@@ -167,7 +167,7 @@ func NewCoupling(c Config) (*Coupling, error) {
 		if c.Scheme == Implicit {
 			return nil, errors.New("the energy correction repairs what extrapolated inputs spoil: it goes with an explicit scheme")
 		}
-		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: &a.in}
+		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: &a.in, inTurn: c.Scheme == GaussSeidel}
 	}
 	if c.Correct == ModelCorrection || c.Correct == FeedthroughCorrection {
 		if c.Scheme == Implicit {
@@ -482,7 +482,11 @@ func (c *Coupling) BondEnergies() map[string]master.BondEnergy {
 	if c.energy == nil {
 		return nil
 	}
-	return c.energy.report()
+	out := c.energy.report()
+	if c.correct != nil {
+		c.correct.report(out)
+	}
+	return out
 }
 
 // Monitored tells by which variables errors are estimated.

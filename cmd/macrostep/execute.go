@@ -268,7 +268,20 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, notes, warnings [
 		return nil, nil, nil, err
 	}
 	warnings = append(warnings, more...)
-	c, err = algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike})
+	rates := r.Rates
+	for _, d := range sys.Rates {
+		if !slices.ContainsFunc(r.Rates, func(o algorithms.Rate) bool { return o.Component == d.Component }) {
+			rates = append(slices.Clip(rates), d)
+		}
+	}
+	c, err = algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: rates, Spike: r.Spike})
+	if err != nil && len(rates) > len(r.Rates) {
+		// An implicit scheme takes none.
+		if without, failed := algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike}); failed == nil {
+			warnings = append(warnings, fmt.Sprintf("the rates which the system gives are left out: %v", err))
+			c, err = without, nil
+		}
+	}
 	if err != nil {
 		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
 			err = fmt.Errorf("%s: the annotation of macrostep in the document: %w", r.System, err)

@@ -92,7 +92,7 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: flagBond, Usage: "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if its product with the flow is power that leaves the giver of the flow; more pairs after commas; repeatable; its energy is monitored", KeepSpace: true, Category: coupling}},
 			repeatable{&cli.StringSliceFlag{Name: flagRate, Usage: "`COMPONENT=N` steps a macro step, or COMPONENT=1/N: one step over N macro steps; repeatable", KeepSpace: true, Category: coupling}},
 			&cli.BoolFlag{Name: "monitor-energy", Usage: "record and total the power that the coupling lets appear at the bonds, with any algorithm", Category: coupling},
-			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power `N` times its usual scatter above its median; 0: never", Value: "30", Category: coupling},
+			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power whose peaks rise to `N` times their median before; 0: never", Value: "50", Category: coupling},
 			&cli.IntFlag{Name: "workers", Usage: "step subsystems side by side in `N` threads; the results are the same", Value: 1, Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time; Reals are linear between rows, others held", Category: system},
