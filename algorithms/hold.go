@@ -11,21 +11,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Hold is a linear system x' = A x + B u over one step of size h, whose input is
+// hold is a linear system x' = A x + B u over one step of size h, whose input is
 // a polynomial u(s) = Σ u⁽ⁱ⁾ sⁱ/i!, 0 ≤ s ≤ h, given by its derivatives at the
 // start:
 //
 //	x(h) = A_d x(0) + Σ B_i u⁽ⁱ⁾,  A_d = e^{A h},  B_i = ∫₀ʰ e^{A(h−s)} B sⁱ/i! ds.
 //
 // Source: haid (13), without its A⁻¹.
-type Hold struct {
-	Step  float64      // h, s
-	A     *mat.Dense   // A_d [n×n]; empty if n = 0
-	B     []*mat.Dense // B_i [n×m], i = 0…order; empty if n = 0 or m = 0
-	order int
+type hold struct {
+	A *mat.Dense   // A_d [n×n]; empty if n = 0
+	B []*mat.Dense // B_i [n×m], i = 0…order; empty if n = 0 or m = 0
 }
 
-// NewHold discretises x' = A x + B u, A [n×n] and B [n×m], for a step h ≥ 0 and
+// newHold discretises x' = A x + B u, A [n×n] and B [n×m], for a step h ≥ 0 and
 // polynomial inputs of an order ≥ 0. A nil or empty A is a system without states, a nil
 // or empty B one without inputs. The matrices are not kept.
 //
@@ -45,7 +43,7 @@ type Hold struct {
 //
 // Errors: dimensions that do not fit, numbers that are not finite, and results
 // that overflow.
-func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
+func newHold(a, b mat.Matrix, h float64, order int) (*hold, error) {
 	n, m, err := sizesOf(a, b)
 	if err != nil {
 		return nil, err
@@ -56,7 +54,7 @@ func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
 	if order < 0 {
 		return nil, fmt.Errorf("a polynomial of order %d: the order must not be negative", order)
 	}
-	d := &Hold{Step: h, A: &mat.Dense{}, B: make([]*mat.Dense, order+1), order: order}
+	d := &hold{A: &mat.Dense{}, B: make([]*mat.Dense, order+1)}
 	for i := range d.B {
 		d.B[i] = &mat.Dense{}
 	}
@@ -118,94 +116,6 @@ func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
 		return nil, fmt.Errorf("the system grows beyond what numbers can hold over a step of %v s: its fastest growth is too fast for the step", h)
 	}
 	return d, nil
-}
-
-// Response puts ∂y(h)/∂z into dst [ny×m] for an input that changes by z ℓ(s/h),
-// ℓ(τ) = Σ shape[i] τⁱ, over the step, and outputs y = C x + D u with C [ny×n]
-// and D [ny×m]; nil or empty means zero:
-//
-//	∂y/∂z = ℓ(1) D + Σ shape[i] (i!/hⁱ) C B_i.
-//
-// With the shape of [CorrectionShape] this is the correction matrix G_p
-// (haid 16, 18, 19). len(shape) ≤ order + 1. dst must be empty or [ny×m].
-func (d *Hold) Response(dst *mat.Dense, c, direct mat.Matrix, shape []float64) error {
-	if len(shape) > d.order+1 {
-		return fmt.Errorf("a shape of order %d: the matrices are those of order %d", len(shape)-1, d.order)
-	}
-	end := 0.0
-	for _, s := range shape {
-		end += s
-	}
-	n, _ := d.A.Dims()
-	_, m := d.B[0].Dims()
-	cr, cc := dims(c)
-	dr, dc := dims(direct)
-	switch {
-	case cr > 0 && cc != n:
-		return fmt.Errorf("C has %d columns: there are %d states", cc, n)
-	case cr > 0 && m > 0 && dr > 0 && (dr != cr || dc != m):
-		return fmt.Errorf("D is %d×%d: %d outputs and %d inputs make it %d×%d", dr, dc, cr, m, cr, m)
-	}
-	rows, cols := max(cr, dr), max(m, dc)
-	if rows == 0 || cols == 0 {
-		dst.Reset()
-		return nil
-	}
-	if dst.IsEmpty() {
-		dst.ReuseAs(rows, cols)
-	} else if r, k := dst.Dims(); r != rows || k != cols {
-		return fmt.Errorf("the response is %d×%d and is to go into a matrix of %d×%d", rows, cols, r, k)
-	}
-	dst.Zero()
-	if dr > 0 {
-		dst.Scale(end, direct)
-	}
-	if cr == 0 || m == 0 {
-		return nil
-	}
-	var sum, term mat.Dense
-	sum.ReuseAs(n, m)
-	factor := 1.0 // i!/hⁱ
-	for i, s := range shape {
-		if i > 0 {
-			factor *= float64(i) / d.Step
-		}
-		if s != 0 && d.Step > 0 {
-			term.Scale(s*factor, d.B[i])
-			sum.Add(&sum, &term)
-		}
-	}
-	term.Reset()
-	term.Mul(c, &sum)
-	dst.Add(dst, &term)
-	return nil
-}
-
-// CorrectionShape gives the coefficients c_i of the polynomial of an order that is
-// 1 at the end of a macro step of size H and 0 at the newest points before it:
-//
-//	ℓ(s) = Π_{j<order} (s + d_j)/(H + d_j) = Σ c_i (s/H)ⁱ,
-//
-// d_j = T_N − T_{N−j} ≥ 0 being the distances past[j] of the last points from the
-// start of the step, d_0 = 0, in the unit of H; nil means equal steps. An input
-// polynomial through a new value at the end differs from the one that was
-// extrapolated by ℓ times what that value differs from the extrapolated one.
-//
-// Source: haid (15), (17) and (19), for any order and unequal steps.
-func CorrectionShape(order int, H float64, past []float64) []float64 {
-	c := make([]float64, order+1)
-	c[0] = 1
-	for j := range order {
-		d := float64(j)
-		if past != nil {
-			d = past[j] / H
-		}
-		for i := j + 1; i > 0; i-- {
-			c[i] = (c[i-1] + float64(c[i]*d)) / (1 + d)
-		}
-		c[0] *= d / (1 + d)
-	}
-	return c
 }
 
 // sizesOf gives the number of states and inputs.

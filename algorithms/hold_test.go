@@ -172,7 +172,7 @@ func TestHold(t *testing.T) {
 			if c.b == nil {
 				c.b = make([][]float64, len(c.a))
 			}
-			d, err := NewHold(denseRows(c.a), denseRows(c.b), c.h, order)
+			d, err := newHold(denseRows(c.a), denseRows(c.b), c.h, order)
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue
@@ -207,9 +207,9 @@ func TestHoldClosedForms(t *testing.T) {
 			t.Errorf("%s: %.17g, want %.17g", name, got, want)
 		}
 	}
-	must := func(a, b [][]float64, h float64, order int) *Hold {
+	must := func(a, b [][]float64, h float64, order int) *hold {
 		t.Helper()
-		d, err := NewHold(denseRows(a), denseRows(b), h, order)
+		d, err := newHold(denseRows(a), denseRows(b), h, order)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,70 +249,33 @@ func TestHoldClosedForms(t *testing.T) {
 }
 
 func TestHoldWithoutStates(t *testing.T) {
-	direct := mat.NewDense(1, 2, []float64{3, -4})
 	for _, b := range []mat.Matrix{nil, (*mat.Dense)(nil), &mat.Dense{}} {
-		d, err := NewHold(b, b, 1e-3, 2)
+		d, err := newHold(b, b, 1e-3, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !d.A.IsEmpty() || len(d.B) != 3 || !d.B[2].IsEmpty() {
 			t.Errorf("matrices of a system without states: %v", d)
 		}
-		var g mat.Dense
-		if err := d.Response(&g, nil, direct, CorrectionShape(2, 1e-3, nil)); err != nil || !mat.EqualApprox(&g, direct, 1e-15) {
-			t.Errorf("the response without states is %v (%v), want D", g, err)
-		}
 	}
 }
 
-// The correction matrices as printed in haid (16), (18) and (19).
-func TestHoldResponse(t *testing.T) {
-	const h = 2e-3
-	a := mat.NewDense(2, 2, []float64{0, 1, -1e4, -20})
-	b := mat.NewDense(2, 1, []float64{0, 3})
-	c := mat.NewDense(2, 2, []float64{1, 0, 5, 0.1})
-	direct := mat.NewDense(2, 1, []float64{0.5, -0.1})
-	d, err := NewHold(a, b, h, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	term := func(i int, f float64) *mat.Dense {
-		var m mat.Dense
-		m.Mul(c, d.B[i])
-		m.Scale(f, &m)
-		return &m
-	}
-	sum := func(terms ...*mat.Dense) *mat.Dense {
-		s := mat.DenseCopyOf(direct)
-		for _, x := range terms {
-			s.Add(s, x)
-		}
-		return s
-	}
-	for order, want := range []*mat.Dense{
-		sum(term(0, 1)),
-		sum(term(1, 1/h)),
-		sum(term(1, 1/(2*h)), term(2, 1/(h*h))),
-	} {
-		var got mat.Dense
-		if err := d.Response(&got, c, direct, CorrectionShape(order, h, nil)); err != nil {
-			t.Fatal(err)
-		}
-		if e := relative(&got, want); e > 1e-14 {
-			t.Errorf("order %d: %v, want %v", order, mat.Formatted(&got), mat.Formatted(want))
-		}
-	}
-}
-
-func TestCorrectionShape(t *testing.T) {
-	past := []float64{0, 0.7, 1.1, 3}
+// A shape is 1 at the end of the step and 0 at the points before it, also where
+// the newest of these is not the start of the step.
+func TestShapePolynomial(t *testing.T) {
+	past := []float64{0.2, 0.7, 1.1, 3}
 	const H = 0.4
 	for order := range 5 {
 		for _, p := range [][]float64{nil, past} {
-			c := CorrectionShape(order, H, p)
 			if p == nil {
 				p = []float64{0, H, 2 * H, 3 * H}
 			}
+			times := make([]float64, len(p))
+			for i, d := range p {
+				times[i] = 5 - d
+			}
+			full := shapePolynomial(order, 5, H, times)
+			c := full[:order+1]
 			for i := range order {
 				if v := polynomialAt(c, 0, -p[i]/H); math.Abs(v) > 1e-12 {
 					t.Errorf("order %d: ℓ(−%v) = %v, want 0", order, p[i], v)
@@ -328,33 +291,17 @@ func TestCorrectionShape(t *testing.T) {
 func TestHoldRefuses(t *testing.T) {
 	one := mat.NewDense(1, 1, []float64{1})
 	for name, f := range map[string]func() error{
-		"not square": func() error { _, err := NewHold(mat.NewDense(1, 2, nil), nil, 1, 0); return err },
-		"rows of B":  func() error { _, err := NewHold(one, mat.NewDense(2, 1, nil), 1, 0); return err },
-		"order":      func() error { _, err := NewHold(one, one, 1, -1); return err },
-		"step":       func() error { _, err := NewHold(one, one, -1, 0); return err },
-		"NaN step":   func() error { _, err := NewHold(one, one, math.NaN(), 0); return err },
-		"NaN":        func() error { _, err := NewHold(mat.NewDense(1, 1, []float64{math.NaN()}), one, 1, 0); return err },
-		"infinite":   func() error { _, err := NewHold(one, mat.NewDense(1, 1, []float64{math.Inf(1)}), 1, 0); return err },
-		"overflow":   func() error { _, err := NewHold(one, one, 1e4, 0); return err },
+		"not square": func() error { _, err := newHold(mat.NewDense(1, 2, nil), nil, 1, 0); return err },
+		"rows of B":  func() error { _, err := newHold(one, mat.NewDense(2, 1, nil), 1, 0); return err },
+		"order":      func() error { _, err := newHold(one, one, 1, -1); return err },
+		"step":       func() error { _, err := newHold(one, one, -1, 0); return err },
+		"NaN step":   func() error { _, err := newHold(one, one, math.NaN(), 0); return err },
+		"NaN":        func() error { _, err := newHold(mat.NewDense(1, 1, []float64{math.NaN()}), one, 1, 0); return err },
+		"infinite":   func() error { _, err := newHold(one, mat.NewDense(1, 1, []float64{math.Inf(1)}), 1, 0); return err },
+		"overflow":   func() error { _, err := newHold(one, one, 1e4, 0); return err },
 		"huge": func() error {
-			_, err := NewHold(mat.NewDense(2, 2, []float64{1e308, 1e308, 1e308, 1e308}), nil, 1, 0)
+			_, err := newHold(mat.NewDense(2, 2, []float64{1e308, 1e308, 1e308, 1e308}), nil, 1, 0)
 			return err
-		},
-		"shape": func() error {
-			d, _ := NewHold(one, one, 1, 0)
-			return d.Response(&mat.Dense{}, one, one, []float64{1, 2})
-		},
-		"columns": func() error {
-			d, _ := NewHold(one, one, 1, 0)
-			return d.Response(&mat.Dense{}, mat.NewDense(1, 2, nil), nil, []float64{1})
-		},
-		"D": func() error {
-			d, _ := NewHold(one, one, 1, 0)
-			return d.Response(&mat.Dense{}, one, mat.NewDense(2, 1, nil), []float64{1})
-		},
-		"destination": func() error {
-			d, _ := NewHold(one, one, 1, 0)
-			return d.Response(mat.NewDense(2, 2, nil), one, one, []float64{1})
 		},
 	} {
 		if err := f(); err == nil {
@@ -369,7 +316,7 @@ func BenchmarkHold(b *testing.B) {
 		a, in := mat.NewDense(n, n, randomVector(rng, n*n)), mat.NewDense(n, 2, randomVector(rng, 2*n))
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := NewHold(a, in, 0.1, 2); err != nil {
+				if _, err := newHold(a, in, 0.1, 2); err != nil {
 					b.Fatal(err)
 				}
 			}
