@@ -57,6 +57,7 @@ type approximation struct {
 	inBlock bool      // a slow subsystem is being stepped over all the macro steps of its own
 	du      []float64
 	bias    []float64 // what a correction adds to each input over the step, [nu]
+	kick    []float64 // by what an extrapolation is put off at the end of the step, [nu]; nil = by nothing
 }
 
 // rate tells how a subsystem steps: n steps a macro step, or one step over a
@@ -271,6 +272,8 @@ func (a *approximation) archive(to *master.Archive) {
 	for _, g := range a.slow {
 		g.archive(to)
 	}
+	to.Floats(a.bias)
+	to.Floats(a.kick)
 }
 
 // begin computes the weights for the step from t to t+H with polynomials of a
@@ -297,6 +300,11 @@ func (a *approximation) begin(x *master.Exec, t, H float64, degree int) {
 	}
 	for _, k := range a.external {
 		a.arrived(k, x.Signal(k, t+H))
+	}
+	for k, d := range a.kick {
+		if d != 0 {
+			a.arrived(k, a.extrapolated(k)+d)
+		}
 	}
 }
 

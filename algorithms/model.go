@@ -70,13 +70,14 @@ type modelCorrector struct {
 	direct bool
 	in     *approximation
 
-	sys     *master.System
-	source  []JacobianSource // by subsystem; AnyJacobian = none
-	why     []string         // by subsystem: why it is not corrected
-	members []int            // those with a model
-	models  []responder      // by subsystem
-	update  *master.Phase
-	replays *replays // of those whose responses come from repeated steps
+	sys      *master.System
+	source   []JacobianSource // by subsystem; AnyJacobian = none
+	why      []string         // by subsystem: why it is not corrected
+	members  []int            // those with a model
+	models   []responder      // by subsystem
+	update   *master.Phase
+	replays  *replays      // of those whose responses come from repeated steps
+	learners []*identified // those that are identified
 
 	interfaceJacobian // over the inputs of members that others feed; s = G
 	toOffset          [][]float64
@@ -90,6 +91,8 @@ type modelCorrector struct {
 	phi      []float64 // L y + b, [nu]
 	raw      []float64 // y before the correction, [ny]
 	rawThen  []float64 // at the last accepted point
+	then     []float64 // y at that point, as handed on
+	y        []float64 // of the run
 	error    []float64 // E at the last accepted point, [nu], input·s
 	next     []float64 // E after the attempt
 	offset   []float64 // δu of the present step, [nu]
@@ -135,8 +138,8 @@ type modelRecord struct {
 type failure struct {
 	steps  int
 	first  float64 // s
-	reason string
-	now    bool // in the present attempt
+	reason string  // the last one
+	now    bool    // in the present attempt
 }
 
 func (f *failure) archive(a *master.Archive) {
@@ -148,9 +151,9 @@ func (f *failure) archive(a *master.Archive) {
 
 func (f *failure) set(t float64, why string) {
 	if f.reason == "" {
-		f.first, f.reason = t, why
+		f.first = t
 	}
-	f.now = true
+	f.reason, f.now = why, true
 }
 
 // choose finds the source of each subsystem's model.
@@ -227,6 +230,9 @@ func joined(reasons []string) string {
 	return text
 }
 
+// keptY is output y at the last accepted point, as it was handed on.
+func (c *modelCorrector) keptY(y int) float64 { return c.then[y] }
+
 // with gives the subsystems whose model comes from a source.
 func (c *modelCorrector) with(source JacobianSource) []int {
 	var out []int
@@ -289,8 +295,8 @@ func (c *modelCorrector) init(x *master.Exec) error {
 	c.shapes, c.active, c.e = make([]shape, m), make([]bool, m), make([]float64, m)
 	nu := len(x.W)
 	c.phi, c.error, c.next, c.offset = make([]float64, nu), make([]float64, nu), make([]float64, nu), make([]float64, nu)
-	c.raw, c.rawThen = slices.Clone(x.Y), slices.Clone(x.Y)
-	c.factored, c.singular = false, failure{}
+	c.raw, c.rawThen, c.then, c.y = slices.Clone(x.Y), slices.Clone(x.Y), slices.Clone(x.Y), x.Y
+	c.factored, c.singular, c.learners = false, failure{}, nil
 	var err error
 	if c.replays, err = newReplays(x, c); err != nil {
 		return err
@@ -302,7 +308,11 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		case RollbackJacobian:
 			c.models[i] = newReplayed(c.replays, i)
 		case IdentifiedJacobian:
-			c.models[i] = newIdentified(x, c, i)
+			if c.in.kick == nil {
+				c.in.kick = make([]float64, nu)
+			}
+			s := newIdentified(x, c, i)
+			c.models[i], c.learners = s, append(c.learners, s)
 		}
 	}
 	c.update = x.NewPhase(c.members, c.updateOf)
@@ -330,6 +340,9 @@ func (c *modelCorrector) apply(t, H float64) {
 		k := c.columns[j].input
 		c.offset[k] = float64(c.config.Alpha*c.error[k]) / c.span(c.columns[j].subsystem)
 		c.in.bias[k] = c.offset[k]
+	}
+	for _, s := range c.learners {
+		s.excite()
 	}
 }
 
@@ -530,6 +543,9 @@ func (c *modelCorrector) accumulate(j int, corrected bool) {
 	}
 	H := c.span(i)
 	c.next[k] -= float64(H * c.offset[k])
+	if c.of[i].failed.now {
+		c.next[k] = 0 // without a model the inputs are left as they are
+	}
 	if !corrected {
 		return
 	}
@@ -565,6 +581,7 @@ func integral(p shape) float64 {
 func (c *modelCorrector) accept() {
 	copy(c.error, c.next)
 	copy(c.rawThen, c.raw)
+	copy(c.then, c.y)
 	if c.singular.now {
 		c.singular.steps++
 	}
@@ -599,6 +616,7 @@ func (c *modelCorrector) archive(a *master.Archive) {
 		c.lu.archive(a)
 	}
 	a.Floats(c.error)
+	a.Floats(c.then)
 	c.singular.archive(a)
 	for _, i := range c.members {
 		a.Int(&c.of[i].total)

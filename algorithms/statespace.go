@@ -2,7 +2,6 @@ package algorithms
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -315,9 +314,12 @@ func (s *stateSpace) integrate(H float64) (why string) {
 			}
 			inputs.Set(r, s.nu+r, 1)
 		}
-		_, parts := holdIntegrals(mat.NewDense(s.n, s.n, s.a), inputs, H, len(s.moments)-1)
+		h, err := newHold(mat.NewDense(s.n, s.n, s.a), inputs, H, len(s.moments)-1)
+		if err != nil {
+			return err.Error()
+		}
 		factor := 1.0
-		for m, part := range parts {
+		for m, part := range h.B {
 			if m > 0 {
 				factor *= float64(m) / H
 			}
@@ -330,9 +332,6 @@ func (s *stateSpace) integrate(H float64) (why string) {
 						s.drift[r*s.n+q] = part.At(r, s.nu+q)
 					}
 				}
-			}
-			if checkFinite(s.moments[m]) != nil {
-				return fmt.Sprintf("the exponential of its Jacobian over %g s is not finite", H)
 			}
 		}
 	}

@@ -196,7 +196,7 @@ func TestSystems(t *testing.T) {
 			if err := xml.Unmarshal(document, &s); err != nil {
 				t.Fatal(err)
 			}
-			step := map[string]float64{"contact-oscillator": 1e-5}[name]
+			step := map[string]float64{"contact-oscillator": 1e-5, "corrector-oscillator": 1e-4, "corrector-oscillator-blackbox": 1e-4}[name]
 			if step == 0 {
 				step = 1e-3
 			}

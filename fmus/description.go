@@ -45,7 +45,7 @@ func (m *model) visible() (v []variable, reference []int) {
 		case text:
 			next = &texts
 		}
-		if !m.plain || x.role == input || x.role == calculated || x.role == parameter {
+		if !m.plain || x.role == input || x.output || x.role == parameter {
 			v, reference = append(v, x), append(reference, *next)
 		}
 		*next++

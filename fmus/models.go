@@ -121,6 +121,7 @@ func models() []*model {
 		contactMass(), couplingCubic(), chain(),
 		oscillatorCoupled(), oscillatorDriven(), oscillatorHub(),
 		pendulumCoupled(), pendulumDriven(), craneMechanics(), craneHydraulics(),
+		correctorOne(), correctorTwo(), bare(correctorOne()), bare(correctorTwo()),
 	}
 }
 
@@ -193,9 +194,8 @@ func linear() *model {
 }
 
 func blackbox() *model {
-	m := linear()
-	m.name, m.plain, m.outputOrder = "blackbox", true, 0
-	m.description += "; without rollback, derivatives, input interpolation and dependencies"
+	m := bare(linear())
+	m.name = "blackbox"
 	return m
 }
 

@@ -47,7 +47,8 @@ var documents embed.FS
 func Systems() []string {
 	return []string{"quarter-car-a", "quarter-car-b", "two-mass-ff", "two-mass-fd", "two-mass-dd",
 		"contact-oscillator",
-		"energy-oscillator", "energy-star-3", "energy-star-5", "sqrt-oscillator", "quadratic-oscillator", "pendula", "crane"}
+		"energy-oscillator", "energy-star-3", "energy-star-5", "sqrt-oscillator", "quadratic-oscillator", "pendula", "crane",
+		"corrector-oscillator", "corrector-oscillator-blackbox"}
 }
 
 // SystemDocument gives SystemStructure.ssd of an example system.

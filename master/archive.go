@@ -76,13 +76,13 @@ const (
 )
 
 // begin writes a kind and n, or reads the kind and gives the n that was written.
-func (a *Archive) begin(kind byte, n int) (int, bool) {
+func (a *Archive) begin(kind byte, n uint64) (uint64, bool) {
 	if a.err != nil {
 		return 0, false
 	}
 	if !a.reading {
 		a.data = append(a.data, kind)
-		a.data = binary.LittleEndian.AppendUint64(a.data, uint64(n))
+		a.data = binary.LittleEndian.AppendUint64(a.data, n)
 		return n, true
 	}
 	left := a.data[a.at:]
@@ -95,43 +95,43 @@ func (a *Archive) begin(kind byte, n int) (int, bool) {
 		return 0, false
 	}
 	a.at += 9
-	return int(binary.LittleEndian.Uint64(left[1:])), true
+	return binary.LittleEndian.Uint64(left[1:]), true
 }
 
 // room gives the place of n values of a size, behind the length that begin wrote
 // or read.
-func (a *Archive) room(n, size int) []byte {
+func (a *Archive) room(n uint64, size int) []byte {
 	if !a.reading {
 		at := len(a.data)
-		a.data = append(a.data, make([]byte, n*size)...)
+		a.data = append(a.data, make([]byte, int(n)*size)...)
 		return a.data[at:]
 	}
-	if n < 0 || n > (len(a.data)-a.at)/size {
+	if n > uint64((len(a.data)-a.at)/size) {
 		a.misfit("it ends too early")
 		return nil
 	}
 	at := a.at
-	a.at += n * size
+	a.at += int(n) * size
 	return a.data[at:a.at]
 }
 
 // slice begins a slice of n values; what is read must have as many.
 func (a *Archive) slice(kind byte, n, size int) []byte {
-	was, ok := a.begin(kind, n)
-	if ok && was != n {
+	was, ok := a.begin(kind, uint64(n))
+	if ok && was != uint64(n) {
 		a.misfit("there are %d values where this run has %d", was, n)
 		ok = false
 	}
 	if !ok {
 		return nil
 	}
-	return a.room(n, size)
+	return a.room(was, size)
 }
 
 // Section names what follows, for messages; it must be there in reading too.
 func (a *Archive) Section(name string) {
 	got := name
-	n, ok := a.begin(kindSection, len(name))
+	n, ok := a.begin(kindSection, uint64(len(name)))
 	if !ok {
 		return
 	}
@@ -149,14 +149,22 @@ func (a *Archive) Section(name string) {
 
 // Float carries one number, every bit of it.
 func (a *Archive) Float(v *float64) {
-	n, ok := a.begin(kindFloat, int(math.Float64bits(*v)))
+	n, ok := a.begin(kindFloat, math.Float64bits(*v))
 	if ok && a.reading {
-		*v = math.Float64frombits(uint64(n))
+		*v = math.Float64frombits(n)
 	}
 }
 
 // Int carries one whole number.
 func (a *Archive) Int(v *int) {
+	n, ok := a.begin(kindInt, uint64(*v))
+	if ok && a.reading {
+		*v = int(n)
+	}
+}
+
+// Word carries 64 bits.
+func (a *Archive) Word(v *uint64) {
 	n, ok := a.begin(kindInt, *v)
 	if ok && a.reading {
 		*v = n
@@ -178,7 +186,7 @@ func (a *Archive) Index(v *int, lowest, highest int) {
 
 // Bool carries one truth value.
 func (a *Archive) Bool(v *bool) {
-	b := 0
+	var b uint64
 	if *v {
 		b = 1
 	}
@@ -190,7 +198,7 @@ func (a *Archive) Bool(v *bool) {
 
 // String carries a text.
 func (a *Archive) String(v *string) {
-	n, ok := a.begin(kindString, len(*v))
+	n, ok := a.begin(kindString, uint64(len(*v)))
 	if !ok {
 		return
 	}
@@ -204,7 +212,7 @@ func (a *Archive) String(v *string) {
 
 // Bytes carries bytes of any number. What is read is a part of the archive's data.
 func (a *Archive) Bytes(v *[]byte) {
-	n, ok := a.begin(kindBytes, len(*v))
+	n, ok := a.begin(kindBytes, uint64(len(*v)))
 	if !ok {
 		return
 	}
@@ -234,7 +242,7 @@ func (a *Archive) floats(v []float64, b []byte) {
 
 // FloatList carries numbers of any number; the slice is made as long as what is read.
 func (a *Archive) FloatList(v *[]float64) {
-	n, ok := a.begin(kindFloats, len(*v))
+	n, ok := a.begin(kindFloats, uint64(len(*v)))
 	if !ok {
 		return
 	}
@@ -242,7 +250,7 @@ func (a *Archive) FloatList(v *[]float64) {
 	if a.err != nil {
 		return
 	}
-	*v = resized(*v, n)
+	*v = resized(*v, int(n))
 	a.floats(*v, b)
 }
 
@@ -264,7 +272,7 @@ func (a *Archive) ints(v []int, b []byte) {
 
 // IntList carries whole numbers of any number.
 func (a *Archive) IntList(v *[]int) {
-	n, ok := a.begin(kindInts, len(*v))
+	n, ok := a.begin(kindInts, uint64(len(*v)))
 	if !ok {
 		return
 	}
@@ -272,7 +280,7 @@ func (a *Archive) IntList(v *[]int) {
 	if a.err != nil {
 		return
 	}
-	*v = resized(*v, n)
+	*v = resized(*v, int(n))
 	a.ints(*v, b)
 }
 

@@ -10,6 +10,7 @@ import (
 // parts is something of every kind.
 type parts struct {
 	n, bounded int
+	word       uint64
 	x          float64
 	on         bool
 	text       string
@@ -25,6 +26,7 @@ type parts struct {
 func (p *parts) archive(a *Archive) {
 	a.Section("parts")
 	a.Int(&p.n)
+	a.Word(&p.word)
 	a.Index(&p.bounded, 0, 9)
 	a.Float(&p.x)
 	a.Bool(&p.on)
@@ -43,7 +45,7 @@ func (p *parts) archive(a *Archive) {
 
 func someParts() *parts {
 	return &parts{
-		n: math.MinInt, bounded: 9, x: math.Copysign(0, -1), on: true, text: "µ\x00", data: []byte{1, 2},
+		n: math.MinInt, word: math.MaxUint64, bounded: 9, x: math.Copysign(0, -1), on: true, text: "µ\x00", data: []byte{1, 2},
 		floats: []float64{math.Inf(1), 5e-324}, list: []float64{1, 2, 3}, ints: []int{-1, 7}, intList: []int{4}, bools: []bool{true, false, true},
 		values: Values{Real: []float64{1.5}, Integer: []int32{math.MinInt32}, Boolean: []bool{true}, String: []string{"a", ""}},
 	}
@@ -75,10 +77,17 @@ func TestArchive(t *testing.T) {
 	}
 
 	for want, write := range map[string]func(a *Archive){
-		"it ends too early":                                func(a *Archive) { a.Section("parts") },
-		`here stands "other", not "parts"`:                 func(a *Archive) { a.Section("other") },
-		"(parts): a value is of another kind":              func(a *Archive) { a.Section("parts"); v := 1.; a.Float(&v) },
-		"a number is 10; it lies between 0 and 9":          func(a *Archive) { p := someParts(); p.bounded = 10; a.Section("parts"); a.Int(&p.n); a.Int(&p.bounded) },
+		"it ends too early":                   func(a *Archive) { a.Section("parts") },
+		`here stands "other", not "parts"`:    func(a *Archive) { a.Section("other") },
+		"(parts): a value is of another kind": func(a *Archive) { a.Section("parts"); v := 1.; a.Float(&v) },
+		"a number is 10; it lies between 0 and 9": func(a *Archive) {
+			p := someParts()
+			p.bounded = 10
+			a.Section("parts")
+			a.Int(&p.n)
+			a.Word(&p.word)
+			a.Int(&p.bounded)
+		},
 		"(lists): there are 1 values where this run has 2": func(a *Archive) { p := someParts(); p.floats = p.floats[:1]; p.archive(a) },
 		"there were 3 texts, and this run has 2":           func(a *Archive) { p := someParts(); p.values.String = make([]string, 3); p.archive(a) },
 		"9 bytes are left over":                            func(a *Archive) { someParts().archive(a); a.Bool(new(bool)) },

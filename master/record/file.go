@@ -70,10 +70,10 @@ func (p *position) wrote(rows []byte) {
 }
 
 func (p *position) archive(a *master.Archive) {
-	n, sum := int(p.bytes), int(p.sum)
+	n, sum := uint64(p.bytes), uint64(p.sum)
 	a.String(&p.path)
-	a.Int(&n)
-	a.Int(&sum)
+	a.Word(&n)
+	a.Word(&sum)
 	p.bytes, p.sum = int64(n), uint32(sum)
 }
 

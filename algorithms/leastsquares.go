@@ -1,0 +1,156 @@
+package algorithms
+
+import (
+	"math"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// leastSquares is a recursive least-squares fit z ≈ θᵀφ of some outputs by
+// orthogonal transformations: it keeps the triangular factor R of the regressors
+// and what the outputs become under the same rotations, never their squares.
+//
+// The columns are nested: a fit by the first k regressors alone, its residuals
+// included, is in the leading part of the factor, so that the number of regressors
+// is chosen after the fact.
+//
+// Source: Å. Björck, Numerical Methods for Least Squares Problems (1996), 3.2
+// (updating by Givens rotations), with exponential forgetting.
+type leastSquares struct {
+	n, m     int       // regressors, outputs
+	r        []float64 // R by rows, upper triangle, [n × n]
+	z        []float64 // by rows, [n × m]
+	rest     []float64 // squares of what no regressor explains, [m]
+	weight   float64   // rows, those forgotten less
+	row, out []float64 // scratch
+	largest  []float64 // by column: largest entry so far
+}
+
+func newLeastSquares(n, m int) *leastSquares {
+	return &leastSquares{n: n, m: m, r: make([]float64, n*n), z: make([]float64, n*m), rest: make([]float64, m),
+		row: make([]float64, n), out: make([]float64, m), largest: make([]float64, n)}
+}
+
+// reset forgets everything.
+func (l *leastSquares) reset() {
+	clear(l.r)
+	clear(l.z)
+	clear(l.rest)
+	clear(l.largest)
+	l.weight = 0
+}
+
+func (l *leastSquares) archive(a *master.Archive) {
+	for _, v := range [][]float64{l.r, l.z, l.rest, l.largest} {
+		a.Floats(v)
+	}
+	a.Float(&l.weight)
+}
+
+// add takes a row, after the rows before have been weighed down by a factor
+// forget in (0, 1], in squares.
+func (l *leastSquares) add(phi, z []float64, forget float64) {
+	if forget < 1 {
+		f := math.Sqrt(forget)
+		for i := range l.r {
+			l.r[i] *= f
+		}
+		for i := range l.z {
+			l.z[i] *= f
+		}
+		for o := range l.rest {
+			l.rest[o] *= forget
+		}
+	}
+	l.weight = float64(l.weight*forget) + 1
+	copy(l.row, phi)
+	copy(l.out, z)
+	for k, v := range phi {
+		l.largest[k] = max(l.largest[k], math.Abs(v))
+	}
+	for k := range l.n {
+		if l.row[k] == 0 {
+			continue
+		}
+		a, b := l.r[k*l.n+k], l.row[k]
+		h := math.Hypot(a, b)
+		c, s := a/h, b/h
+		for j := k; j < l.n; j++ {
+			p, q := l.r[k*l.n+j], l.row[j]
+			l.r[k*l.n+j], l.row[j] = float64(c*p)+float64(s*q), float64(c*q)-float64(s*p)
+		}
+		for o := range l.m {
+			p, q := l.z[k*l.m+o], l.out[o]
+			l.z[k*l.m+o], l.out[o] = float64(c*p)+float64(s*q), float64(c*q)-float64(s*p)
+		}
+	}
+	for o, v := range l.out {
+		l.rest[o] += float64(v * v)
+	}
+}
+
+// residual gives the sum of squares of output o that the first k regressors leave.
+func (l *leastSquares) residual(k, o int) float64 {
+	sum := l.rest[o]
+	for i := k; i < l.n; i++ {
+		v := l.z[i*l.m+o]
+		sum += float64(v * v)
+	}
+	return sum
+}
+
+// independent is the part of a regressor that those before it must leave for it
+// to count as excited: above the rounding of long sums.
+const independent = 1e-11
+
+// excited tells whether the first k regressors are independent, but for those
+// that have always been 0.
+func (l *leastSquares) excited(k int) bool {
+	for i := range k {
+		if l.largest[i] > 0 && !(math.Abs(l.r[i*l.n+i]) > independent*l.largest[i]*math.Sqrt(l.weight)) {
+			return false
+		}
+	}
+	return true
+}
+
+// solve puts the fit by the first k regressors into theta [k × m by rows];
+// regressors that have always been 0 count as nothing.
+func (l *leastSquares) solve(k int, theta []float64) {
+	for i := k - 1; i >= 0; i-- {
+		d := l.r[i*l.n+i]
+		for o := range l.m {
+			if d == 0 {
+				theta[i*l.m+o] = 0
+				continue
+			}
+			v := l.z[i*l.m+o]
+			for j := i + 1; j < k; j++ {
+				v -= float64(l.r[i*l.n+j] * theta[j*l.m+o])
+			}
+			theta[i*l.m+o] = v / d
+		}
+	}
+}
+
+// spread gives √((RᵀR)⁻¹)_ii of a fit by the first k regressors: the standard
+// error of coefficient i for residuals of 1. scratch holds k numbers.
+func (l *leastSquares) spread(i, k int, scratch []float64) float64 {
+	// Rᵀ w = e_i
+	clear(scratch[:k])
+	sum := 0.0
+	for q := i; q < k; q++ {
+		v := 0.0
+		if q == i {
+			v = 1
+		}
+		for p := i; p < q; p++ {
+			v -= float64(l.r[p*l.n+q] * scratch[p])
+		}
+		if d := l.r[q*l.n+q]; d != 0 {
+			scratch[q] = v / d
+		}
+		sum += float64(scratch[q] * scratch[q])
+	}
+	return math.Sqrt(sum)
+}

@@ -1,0 +1,52 @@
+package exact
+
+import (
+	"math"
+	"testing"
+)
+
+// What haid says of his example in 4.1 to 4.3, and numerics makes of it.
+func TestHaidStatements(t *testing.T) {
+	radius := func(ck, dk, H float64, p int, correct bool) float64 {
+		o := DefaultHaid()
+		o.CK, o.DK = ck, dk
+		return Corrected{o, H, p, correct, 1}.Radius()
+	}
+	// The fourth-order hold loses stability at 1.77e-4 s.
+	if a, b := radius(2e5, 5e2, 1.75e-4, 4, false), radius(2e5, 5e2, 1.79e-4, 4, false); !(a < 1 && b > 1) {
+		t.Errorf("fourth-order hold: radius %.6f at 1.75e-4 s, %.6f at 1.79e-4 s", a, b)
+	}
+	// The first-order hold is stable in a window only (Fig. 5).
+	for _, c := range []struct {
+		H      float64
+		stable bool
+	}{{1e-4, false}, {1.2e-4, false}, {1.6e-4, true}, {2e-4, true}, {2.9e-4, true}, {3.4e-4, false}, {5e-4, false}} {
+		if r := radius(1e9, 3.6e5, c.H, 1, false); (r < 1) != c.stable {
+			t.Errorf("first-order hold at %g s: radius %.6f", c.H, r)
+		}
+	}
+	// A local error of 1e-3 takes 7e-6 s without and 2e-4 s with correction (4.3).
+	local := func(H float64, p int, correct bool) float64 {
+		return Corrected{DefaultHaid(), H, p, correct, 1}.LocalError(int(0.05 / H))
+	}
+	if e := local(7e-6, 0, false); e < 0.7e-3 || e > 1.4e-3 {
+		t.Errorf("zero-order hold at 7e-6 s: local error %.3g", e)
+	}
+	if e := local(2e-4, 0, true); e < 0.7e-3 || e > 1.4e-3 {
+		t.Errorf("zero-order hold, corrected, at 2e-4 s: local error %.3g", e)
+	}
+	// Each correction gains one order (Fig. 8).
+	for p := range 5 {
+		H := []float64{1e-6, 4e-6, 2e-5, 4e-5, 8e-5}[p]
+		for _, correct := range []bool{false, true} {
+			order := math.Log2(local(2*H, p, correct) / local(H, p, correct))
+			want := float64(p + 1)
+			if correct {
+				want++
+			}
+			if math.Abs(order-want) > 0.1 {
+				t.Errorf("p = %d, corrected %t: local order %.2f, want %g", p, correct, order, want)
+			}
+		}
+	}
+}
