@@ -15,6 +15,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
@@ -34,6 +35,8 @@ func newEngine() engine { return documents{} }
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
 	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Compile: o.Compile, Cache: fmuslave.CacheDir()}
+	options.Isolate, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Components
+	options.Launcher = &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit}
 	for _, q := range o.Quirks {
 		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
 	}
@@ -101,7 +104,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.Tolerance = &t
 	}
 	for _, c := range a.Components {
-		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names()})
+		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
 	}
 	return out, nil
 }

@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/archive"
+)
+
+// Launcher starts workers. The zero value is ready for use, by several
+// goroutines too.
+type Launcher struct {
+	// Program is what is started; "" = the running program. It calls Main.
+	Program string
+	// TempDir is where the working directories are made; "" = os.TempDir().
+	TempDir string
+	// Timeout ends a worker whose FMU does not return from a call for so long;
+	// 0 = never.
+	Timeout time.Duration
+	// Memory bounds the memory that an FMU may allocate, in bytes; 0 = no bound.
+	// It has an effect on Linux only.
+	Memory uint64
+	// Stack is the size of the stack that the FMU is called on, in bytes; 0 =
+	// 64 MiB. It has an effect on Linux only.
+	Stack uint64
+	// Pipes leaves shared memory out.
+	Pipes bool
+}
+
+const defaultStack = 64 << 20
+
+// How a worker is told that it is one: both, since what an FMU starts inherits
+// the variable.
+const (
+	variable = "MACROSTEP_WORKER"
+	argument = "worker"
+)
+
+// config is what a worker is told, in the variable.
+type config struct {
+	Requests, Answers uintptr // files
+	Memory, Stack     uint64
+}
+
+// Launch starts a worker.
+func (l *Launcher) Launch(to fmi.Launch) (fmi.Link, error) {
+	dir, err := archive.NewTempDir(l.TempDir, archive.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	link, err := l.start(to, dir)
+	if err != nil {
+		_ = dir.Remove() // the error that counts is that of starting
+		return nil, fmt.Errorf("no worker can be started: %w", err)
+	}
+	return link, nil
+}
+
+func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
+	program := l.Program
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	var files []*os.File
+	defer func() { // those of the worker; all, if it does not start
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}()
+	pipe := func() (r, w *os.File) {
+		if err != nil {
+			return nil, nil
+		}
+		if r, w, err = os.Pipe(); err == nil {
+			files = append(files, r, w)
+		}
+		return r, w
+	}
+	lifeR, lifeW := pipe()
+	outR, outW := pipe()
+	requestR, requestW := pipe()
+	answerR, answerW := pipe()
+	if err != nil {
+		return nil, err
+	}
+	c := config{Memory: l.Memory, Stack: l.Stack}
+	if c.Stack == 0 {
+		c.Stack = defaultStack
+	}
+	cmd := exec.Command(program, argument, to.Instance)
+	cmd.Dir = dir.Path
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeR, outW, outW
+	c.Requests, c.Answers = hand(cmd, requestR, answerW)
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(environment(), variable+"="+string(text))
+	own(cmd)
+	if err := startLocked(cmd); err != nil {
+		return nil, err
+	}
+	files = []*os.File{lifeR, outW, requestR, answerW}
+	blocking(requestW, answerR)
+	p := newProcess(cmd, outR, to.Output)
+	return &link{process: p, dir: dir, life: lifeW, requests: requestW, answers: answerR, log: to.Log, timeout: l.Timeout, memory: l.Memory}, nil
+}
+
+// environment is that of the program, with the locale C.
+func environment() []string {
+	var out []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "LC_ALL=") && !strings.HasPrefix(v, variable+"=") {
+			out = append(out, v)
+		}
+	}
+	return append(out, "LC_ALL=C")
+}

@@ -1,0 +1,154 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/archive"
+)
+
+// link is the way to a worker through pipes.
+type link struct {
+	process  *process
+	dir      *archive.Dir
+	life     *os.File // the worker ends when it is closed
+	requests *os.File
+	answers  *os.File
+	log      func([]byte)
+	timeout  time.Duration
+	memory   uint64
+
+	out    []byte
+	in     frames
+	watch  watchdog
+	closed bool
+}
+
+// Call sends a request and waits for the answer.
+func (l *link) Call(request []byte) ([]byte, error) {
+	if l.closed {
+		return nil, errors.New("the worker is closed")
+	}
+	if l.timeout > 0 {
+		l.watch.begin(l.timeout, l.process.kill)
+	}
+	answer, err := l.exchange(request)
+	if l.timeout > 0 && l.watch.end() {
+		err = errHung
+	}
+	if err != nil {
+		return nil, l.ended(err)
+	}
+	return answer, nil
+}
+
+var errHung = errors.New("no answer in time")
+
+func (l *link) exchange(request []byte) ([]byte, error) {
+	l.out = appendFrame(l.out[:0], frameRequest, request)
+	if _, err := l.requests.Write(l.out); err != nil {
+		// What it has said before it ended is to be had all the same.
+		for {
+			kind, message, err := l.receive()
+			if err != nil {
+				return nil, err
+			}
+			if kind == frameLog {
+				l.log(message)
+			}
+		}
+	}
+	for {
+		kind, message, err := l.receive()
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == frameAnswer:
+			return message, nil
+		case kind == frameLog:
+			l.log(message)
+		}
+	}
+}
+
+func (l *link) receive() (uint64, []byte, error) {
+	if l.in.r == nil {
+		l.in.r = l.answers
+	}
+	return l.in.next()
+}
+
+// ended makes the error of a worker that does not answer.
+func (l *link) ended(err error) error {
+	select {
+	case <-l.process.done:
+	case <-time.After(closeGrace): // it lives, but has closed its pipe or talks nonsense
+		l.process.kill()
+		<-l.process.done
+		if !errors.Is(err, errHung) {
+			return &fmi.Ended{Reason: fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err), Output: l.process.output()}
+		}
+	}
+	e := &fmi.Ended{Reason: l.process.reason(), Output: l.process.output()}
+	if errors.Is(err, errHung) {
+		e.Reason = fmt.Sprintf("it did not return within %v and was ended", l.timeout)
+	}
+	if l.memory > 0 {
+		e.Reason += fmt.Sprintf("; its memory is limited to %d MiB", l.memory/mebibyte)
+		if most := peak(l.process.how); most > 0 {
+			e.Reason += fmt.Sprintf(", and it used up to %d MiB", most/mebibyte)
+		}
+	}
+	return e
+}
+
+// Close ends the worker.
+func (l *link) Close() error {
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	_ = l.requests.Close() // the worker ends when it reads that
+	select {
+	case <-l.process.done:
+	case <-time.After(closeGrace):
+		l.process.kill()
+		<-l.process.done
+	}
+	_ = l.life.Close()
+	_ = l.answers.Close()
+	return l.dir.Remove()
+}
+
+// watchdog bounds the time of calls.
+type watchdog struct {
+	timer *time.Timer
+	start atomic.Int64 // of the call under way, ns since origin; 0 = none, -1 = given up
+}
+
+var origin = time.Now()
+
+// begin starts the clock of a call; giveUp is called when it takes too long.
+func (w *watchdog) begin(limit time.Duration, giveUp func()) {
+	w.start.Store(int64(time.Since(origin)) + 1)
+	if w.timer != nil {
+		w.timer.Reset(limit)
+		return
+	}
+	w.timer = time.AfterFunc(limit, func() {
+		// It may be a late one that was meant for an earlier call.
+		if s := w.start.Load(); s > 0 && time.Since(origin)-time.Duration(s) >= limit && w.start.CompareAndSwap(s, -1) {
+			giveUp()
+		}
+	})
+}
+
+// end stops the clock and tells whether the call was given up.
+func (w *watchdog) end() bool {
+	w.timer.Stop()
+	return w.start.Swap(0) < 0
+}

@@ -1,0 +1,124 @@
+package worker
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// process is the process of a worker.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended and what it printed is read
+	how  *os.ProcessState
+
+	mu    sync.Mutex
+	lines []string // the last ones printed
+}
+
+const (
+	keptLines   = 4
+	lineLength  = 400
+	outputGrace = 200 * time.Millisecond // for what an ended worker has printed
+	closeGrace  = time.Second            // for a worker to end when it is asked to
+	mebibyte    = 1 << 20
+)
+
+// starts takes commands to the thread that starts them. Linux ends a worker when
+// the thread that started it ends; this one lives as long as the program.
+var starts = sync.OnceValue(func() chan<- func() {
+	c := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range c {
+			f()
+		}
+	}()
+	return c
+})
+
+func startLocked(cmd *exec.Cmd) error {
+	result := make(chan error)
+	starts() <- func() { result <- cmd.Start() }
+	return <-result
+}
+
+// newProcess watches a process that was started; each line that it prints goes to
+// print.
+func newProcess(cmd *exec.Cmd, output *os.File, print func(string)) *process {
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		p.read(output, print)
+	}()
+	go func() {
+		_ = cmd.Wait() // its state says all
+		p.how = cmd.ProcessState
+		endGroup(cmd.Process.Pid)
+		_ = output.SetReadDeadline(time.Now().Add(outputGrace))
+		<-read
+		_ = output.Close()
+		close(p.done)
+	}()
+	return p
+}
+
+// read takes what the process prints.
+func (p *process) read(output *os.File, print func(string)) {
+	s := bufio.NewReaderSize(output, 1<<16)
+	for {
+		line, err := s.ReadSlice('\n')
+		text := strings.TrimRight(strings.ToValidUTF8(string(line), "\uFFFD"), "\r\n")
+		if text != "" {
+			p.keep(text)
+			if print != nil {
+				print(text)
+			}
+		}
+		if err != nil && err != bufio.ErrBufferFull {
+			return
+		}
+	}
+}
+
+func (p *process) keep(line string) {
+	if len(line) > lineLength {
+		line = strings.ToValidUTF8(line[:lineLength], "") + "…"
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.lines) == keptLines {
+		p.lines = append(p.lines[:0], p.lines[1:]...)
+	}
+	p.lines = append(p.lines, line)
+}
+
+func (p *process) output() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.lines...)
+}
+
+// kill ends the process and those that it has started.
+func (p *process) kill() {
+	select {
+	case <-p.done: // its number may be another's by now
+	default:
+		endGroup(p.cmd.Process.Pid)
+		_ = p.cmd.Process.Kill() // it may have ended
+	}
+}
+
+// reason says how the process ended.
+func (p *process) reason() string {
+	if text := signalled(p.how); text != "" {
+		return text
+	}
+	return fmt.Sprintf("it exited with code %d", p.how.ExitCode())
+}
