@@ -1,6 +1,8 @@
 package fmi
 
 import (
+	"runtime"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -35,18 +37,54 @@ type kept struct {
 }
 
 // NewHost makes a host. Log messages go to send, one at a time and in any
-// thread; they belong to the caller only during the call.
-func NewHost(send func(message []byte)) (*Host, error) {
+// thread; they belong to the caller only during the call. In progress, of
+// ProgressSize bytes outside of Go's heap and aligned to eight, Begun can be read
+// while and after the FMU is called, also by another process; nil = nobody reads
+// it.
+func NewHost(send func(message []byte), progress unsafe.Pointer) (*Host, error) {
 	if _, err := libc(); err != nil {
 		return nil, err
 	}
 	h := &Host{send: send, told: map[string]bool{}}
-	p, err := h.mem.alloc(batchSize)
-	if err != nil {
-		return nil, err
+	if progress == nil {
+		var err error
+		if progress, err = h.mem.alloc(batchSize); err != nil {
+			return nil, err
+		}
 	}
-	h.batch = (*batch)(p)
+	h.batch = (*batch)(progress)
+	bufferLines()
 	return h, nil
+}
+
+// ProgressSize is the size of what NewHost takes.
+const ProgressSize = int(batchSize)
+
+// Begun counts the calls of the request under way that were begun.
+func Begun(progress unsafe.Pointer) int {
+	return int(min(atomic.LoadUintptr(&(*batch)(progress).done), maxKept))
+}
+
+// Forget makes Begun 0, before a request.
+func Forget(progress unsafe.Pointer) { atomic.StoreUintptr(&(*batch)(progress).done, 0) }
+
+// bufferLines has what the FMU prints leave the process line by line, into a
+// pipe too, so that the last lines before a crash are not lost.
+func bufferLines() {
+	name, byLine := "stdout", uintptr(1)
+	switch runtime.GOOS {
+	case "darwin":
+		name = "__stdoutp"
+	case "windows": // has no such mode
+		return
+	}
+	stdout, err := libcSymbol(name)
+	if err != nil {
+		return
+	}
+	if setvbuf, err := libcSymbol("setvbuf"); err == nil {
+		callInts(setvbuf, *(*uintptr)(cptr(stdout)), 0, byLine, 0)
+	}
 }
 
 // Answer carries out a request. The answer is valid until the next one. An error

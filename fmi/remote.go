@@ -241,6 +241,9 @@ func (r *remote) fail(b *batch, recs []record, err error) {
 	}
 	for k := range begun {
 		recs[k].ret = uintptr(StatusOK)
+		if k < begun-1 && function(recs[k].fn-1) == fnDoStep {
+			r.time = recs[k].f[0] + recs[k].f[1]
+		}
 	}
 	b.done = uintptr(begun)
 	recs[begun-1].ret = uintptr(StatusFatal)

@@ -43,8 +43,8 @@ const (
 
 // config is what a worker is told, in the variable.
 type config struct {
-	Requests, Answers uintptr // files
-	Memory, Stack     uint64
+	Requests, Answers, Shared uintptr // files; no Shared = 0
+	Memory, Stack             uint64
 }
 
 // Launch starts a worker.
@@ -97,20 +97,39 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	cmd := exec.Command(program, argument, to.Instance)
 	cmd.Dir = dir.Path
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeR, outW, outW
-	c.Requests, c.Answers = hand(cmd, requestR, answerW)
-	text, err := json.Marshal(c)
-	if err != nil {
+	var common *shared
+	if !l.Pipes {
+		if common, err = newShared(); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				common.close()
+			}
+		}()
+	}
+	handed := hand(cmd, append([]*os.File{requestR, answerW}, common.files()...))
+	c.Requests, c.Answers = handed[0], handed[1]
+	if len(handed) > 2 {
+		c.Shared = handed[2]
+	}
+	var text []byte
+	if text, err = json.Marshal(c); err != nil {
 		return nil, err
 	}
 	cmd.Env = append(environment(), variable+"="+string(text))
 	own(cmd)
-	if err := startLocked(cmd); err != nil {
+	if err = startLocked(cmd); err != nil {
 		return nil, err
 	}
 	files = []*os.File{lifeR, outW, requestR, answerW}
 	blocking(requestW, answerR)
-	p := newProcess(cmd, outR, to.Output)
-	return &link{process: p, dir: dir, life: lifeW, requests: requestW, answers: answerR, log: to.Log, timeout: l.Timeout, memory: l.Memory}, nil
+	common.handed()
+	p := newProcess(cmd, outR, to.Output, common.wake)
+	k := &link{process: p, dir: dir, life: lifeW, requests: requestW, answers: answerR, shared: common,
+		log: to.Log, timeout: l.Timeout, memory: l.Memory}
+	k.in.r = answerR
+	return k, nil
 }
 
 // environment is that of the program, with the locale C.

@@ -11,19 +11,22 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 )
 
-// link is the way to a worker through pipes.
+// link is the way to a worker: through pipes, or through shared memory with the
+// pipes for what does not fit into it and for log messages.
 type link struct {
 	process  *process
 	dir      *archive.Dir
 	life     *os.File // the worker ends when it is closed
 	requests *os.File
 	answers  *os.File
+	shared   *shared // nil = all goes through the pipes
 	log      func([]byte)
 	timeout  time.Duration
 	memory   uint64
 
 	out    []byte
 	in     frames
+	logs   uint64 // messages so far
 	watch  watchdog
 	closed bool
 }
@@ -49,21 +52,33 @@ func (l *link) Call(request []byte) ([]byte, error) {
 var errHung = errors.New("no answer in time")
 
 func (l *link) exchange(request []byte) ([]byte, error) {
-	l.out = appendFrame(l.out[:0], frameRequest, request)
-	if _, err := l.requests.Write(l.out); err != nil {
-		// What it has said before it ended is to be had all the same.
-		for {
-			kind, message, err := l.receive()
-			if err != nil {
-				return nil, err
-			}
-			if kind == frameLog {
-				l.log(message)
-			}
-		}
+	if l.shared != nil {
+		return l.exchangeShared(request)
 	}
+	if err := l.write(request); err != nil {
+		return nil, err
+	}
+	return l.answer()
+}
+
+// write sends a request through the pipe.
+func (l *link) write(request []byte) error {
+	l.out = appendFrame(l.out[:0], frameRequest, request)
+	_, err := l.requests.Write(l.out)
+	if err == nil {
+		return nil
+	}
+	// What the worker has said before it ended is to be had all the same.
+	if _, end := l.answer(); end != nil {
+		err = end
+	}
+	return err
+}
+
+// answer reads frames up to an answer.
+func (l *link) answer() ([]byte, error) {
 	for {
-		kind, message, err := l.receive()
+		kind, message, err := l.in.next()
 		switch {
 		case err != nil:
 			return nil, err
@@ -71,15 +86,9 @@ func (l *link) exchange(request []byte) ([]byte, error) {
 			return message, nil
 		case kind == frameLog:
 			l.log(message)
+			l.logs++
 		}
 	}
-}
-
-func (l *link) receive() (uint64, []byte, error) {
-	if l.in.r == nil {
-		l.in.r = l.answers
-	}
-	return l.in.next()
 }
 
 // ended makes the error of a worker that does not answer.
@@ -93,7 +102,7 @@ func (l *link) ended(err error) error {
 			return &fmi.Ended{Reason: fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err), Output: l.process.output()}
 		}
 	}
-	e := &fmi.Ended{Reason: l.process.reason(), Output: l.process.output()}
+	e := &fmi.Ended{Reason: l.process.reason(), Begun: l.shared.begun(), Output: l.process.output()}
 	if errors.Is(err, errHung) {
 		e.Reason = fmt.Sprintf("it did not return within %v and was ended", l.timeout)
 	}
@@ -113,6 +122,7 @@ func (l *link) Close() error {
 	}
 	l.closed = true
 	_ = l.requests.Close() // the worker ends when it reads that
+	l.shared.end()
 	select {
 	case <-l.process.done:
 	case <-time.After(closeGrace):
@@ -121,6 +131,7 @@ func (l *link) Close() error {
 	}
 	_ = l.life.Close()
 	_ = l.answers.Close()
+	l.shared.close()
 	return l.dir.Remove()
 }
 

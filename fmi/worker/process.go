@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +17,7 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended and what it printed is read
 	how  *os.ProcessState
+	gone atomic.Bool // it has ended
 
 	mu    sync.Mutex
 	lines []string // the last ones printed
@@ -49,8 +51,8 @@ func startLocked(cmd *exec.Cmd) error {
 }
 
 // newProcess watches a process that was started; each line that it prints goes to
-// print.
-func newProcess(cmd *exec.Cmd, output *os.File, print func(string)) *process {
+// print, and wake is called when it has ended.
+func newProcess(cmd *exec.Cmd, output *os.File, print func(string), wake func()) *process {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	read := make(chan struct{})
 	go func() {
@@ -61,6 +63,8 @@ func newProcess(cmd *exec.Cmd, output *os.File, print func(string)) *process {
 		_ = cmd.Wait() // its state says all
 		p.how = cmd.ProcessState
 		endGroup(cmd.Process.Pid)
+		p.gone.Store(true)
+		wake()
 		_ = output.SetReadDeadline(time.Now().Add(outputGrace))
 		<-read
 		_ = output.Close()
@@ -107,9 +111,7 @@ func (p *process) output() []string {
 
 // kill ends the process and those that it has started.
 func (p *process) kill() {
-	select {
-	case <-p.done: // its number may be another's by now
-	default:
+	if !p.gone.Load() { // else its number may be another's
 		endGroup(p.cmd.Process.Pid)
 		_ = p.cmd.Process.Kill() // it may have ended
 	}

@@ -12,10 +12,14 @@ import (
 )
 
 // hand gives the worker files, and their numbers there.
-func hand(cmd *exec.Cmd, requests, answers *os.File) (uintptr, uintptr) {
+func hand(cmd *exec.Cmd, files []*os.File) []uintptr {
 	const first = 3 // behind stdin, stdout and stderr
-	cmd.ExtraFiles = []*os.File{requests, answers}
-	return first, first + 1
+	cmd.ExtraFiles = files
+	var numbers []uintptr
+	for k := range files {
+		numbers = append(numbers, uintptr(first+k))
+	}
+	return numbers
 }
 
 // own gives the worker a process group, so that signals of the terminal do not
@@ -50,8 +54,10 @@ func settle(c *config) (life *os.File, err error) {
 	if err := unix.Dup2(int(null.Fd()), 0); err != nil {
 		return nil, err
 	}
-	for _, f := range []uintptr{c.Requests, c.Answers} {
-		unix.CloseOnExec(int(f))
+	for _, f := range []uintptr{c.Requests, c.Answers, c.Shared} {
+		if f != 0 {
+			unix.CloseOnExec(int(f))
+		}
 	}
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, err

@@ -10,15 +10,17 @@ import (
 )
 
 // hand gives the worker files, and their numbers there, which are the same.
-func hand(cmd *exec.Cmd, requests, answers *os.File) (uintptr, uintptr) {
+func hand(cmd *exec.Cmd, files []*os.File) []uintptr {
 	a := &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
-	for _, f := range []*os.File{requests, answers} {
+	var numbers []uintptr
+	for _, f := range files {
 		h := syscall.Handle(f.Fd())
 		_ = windows.SetHandleInformation(windows.Handle(h), windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT)
 		a.AdditionalInheritedHandles = append(a.AdditionalInheritedHandles, h)
+		numbers = append(numbers, uintptr(h))
 	}
 	cmd.SysProcAttr = a
-	return requests.Fd(), answers.Fd()
+	return numbers
 }
 
 func own(*exec.Cmd) {}

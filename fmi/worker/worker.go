@@ -57,8 +57,12 @@ func serve(c config) error {
 		_, _ = io.Copy(io.Discard, life)
 		os.Exit(0)
 	}()
-	w := &writer{to: answers}
-	host, err := fmi.NewHost(w.log)
+	common, err := openShared(c.Shared)
+	if err != nil {
+		return err
+	}
+	w := &writer{to: answers, shared: common}
+	host, err := fmi.NewHost(w.log, common.progress())
 	if err != nil {
 		return err
 	}
@@ -67,12 +71,9 @@ func serve(c config) error {
 	}
 	in := frames{r: requests}
 	for {
-		kind, request, err := in.next()
+		request, err := common.request(&in)
 		if err == io.EOF {
 			return nil
-		}
-		if err == nil && kind != frameRequest {
-			err = fmt.Errorf("a message of kind %d instead of a request", kind)
 		}
 		if err != nil {
 			return err
@@ -81,22 +82,38 @@ func serve(c config) error {
 		if err != nil {
 			return err
 		}
+		if common.answer(answer) {
+			continue
+		}
 		if err := w.send(frameAnswer, answer); err != nil {
 			return nil // nobody is there any more
 		}
 	}
 }
 
+// readRequest reads a request from the pipe.
+func readRequest(in *frames) ([]byte, error) {
+	kind, request, err := in.next()
+	if err == nil && kind != frameRequest {
+		err = fmt.Errorf("a message of kind %d instead of a request", kind)
+	}
+	return request, err
+}
+
 // writer sends frames from any thread.
 type writer struct {
-	mu  sync.Mutex
-	to  io.Writer
-	buf []byte
+	mu     sync.Mutex
+	to     io.Writer
+	buf    []byte
+	shared *shared
 }
 
 func (w *writer) send(kind uint64, message []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if kind == frameLog {
+		w.shared.announce()
+	}
 	w.buf = appendFrame(w.buf[:0], kind, message)
 	_, err := w.to.Write(w.buf)
 	return err
