@@ -150,7 +150,7 @@ func TestKill(t *testing.T) {
 				l := &worker.Launcher{TempDir: temp}
 				switch fault.name {
 				case "loop", "sleep":
-					l.Timeout = 50 * time.Millisecond
+					l.Timeout = 200 * time.Millisecond
 				case "hog":
 					l.Memory = 64 << 20
 				}

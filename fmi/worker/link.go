@@ -28,6 +28,7 @@ type link struct {
 	in     frames
 	logs   uint64 // messages so far
 	watch  watchdog
+	loaded bool
 	closed bool
 }
 
@@ -36,20 +37,34 @@ func (l *link) Call(request []byte) ([]byte, error) {
 	if l.closed {
 		return nil, errors.New("the worker is closed")
 	}
+	limit := l.timeout
+	if !l.loaded {
+		limit = max(limit, loadTimeout) // that of the first call, for the start of the process
+	}
 	if l.timeout > 0 {
-		l.watch.begin(l.timeout, l.process.kill)
+		l.watch.begin(limit, l.process.kill)
 	}
 	answer, err := l.exchange(request)
 	if l.timeout > 0 && l.watch.end() {
-		err = errHung
+		err = &hungError{limit}
 	}
+	l.loaded = true
 	if err != nil {
 		return nil, l.ended(err)
 	}
 	return answer, nil
 }
 
-var errHung = errors.New("no answer in time")
+// loadTimeout is what a process is given at least to start and to load a library,
+// if there is a limit.
+const loadTimeout = 10 * time.Second
+
+// hungError is a worker that was ended because it took too long.
+type hungError struct{ limit time.Duration }
+
+func (e *hungError) Error() string {
+	return fmt.Sprintf("it did not return within %v and was ended", e.limit)
+}
 
 func (l *link) exchange(request []byte) ([]byte, error) {
 	if l.shared != nil {
@@ -93,18 +108,20 @@ func (l *link) answer() ([]byte, error) {
 
 // ended makes the error of a worker that does not answer.
 func (l *link) ended(err error) error {
+	var hung *hungError
+	errors.As(err, &hung)
 	select {
 	case <-l.process.done:
 	case <-time.After(closeGrace): // it lives, but has closed its pipe or talks nonsense
 		l.process.kill()
 		<-l.process.done
-		if !errors.Is(err, errHung) {
+		if hung == nil {
 			return &fmi.Ended{Reason: fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err), Output: l.process.output()}
 		}
 	}
 	e := &fmi.Ended{Reason: l.process.reason(), Begun: l.shared.begun(), Output: l.process.output()}
-	if errors.Is(err, errHung) {
-		e.Reason = fmt.Sprintf("it did not return within %v and was ended", l.timeout)
+	if hung != nil {
+		e.Reason = hung.Error()
 	}
 	if l.memory > 0 {
 		e.Reason += fmt.Sprintf("; its memory is limited to %d MiB", l.memory/mebibyte)
@@ -138,6 +155,7 @@ func (l *link) Close() error {
 // watchdog bounds the time of calls.
 type watchdog struct {
 	timer *time.Timer
+	limit atomic.Int64
 	start atomic.Int64 // of the call under way, ns since origin; 0 = none, -1 = given up
 }
 
@@ -145,6 +163,7 @@ var origin = time.Now()
 
 // begin starts the clock of a call; giveUp is called when it takes too long.
 func (w *watchdog) begin(limit time.Duration, giveUp func()) {
+	w.limit.Store(int64(limit))
 	w.start.Store(int64(time.Since(origin)) + 1)
 	if w.timer != nil {
 		w.timer.Reset(limit)
@@ -152,7 +171,7 @@ func (w *watchdog) begin(limit time.Duration, giveUp func()) {
 	}
 	w.timer = time.AfterFunc(limit, func() {
 		// It may be a late one that was meant for an earlier call.
-		if s := w.start.Load(); s > 0 && time.Since(origin)-time.Duration(s) >= limit && w.start.CompareAndSwap(s, -1) {
+		if s := w.start.Load(); s > 0 && int64(time.Since(origin))-s >= w.limit.Load()-int64(time.Millisecond) && w.start.CompareAndSwap(s, -1) {
 			giveUp()
 		}
 	})
