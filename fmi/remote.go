@@ -21,6 +21,8 @@ type Launcher interface {
 type Launch struct {
 	Instance string // name of the instance
 	FMU      string // path of the archive or folder
+	Hash     string // of the FMU; "" = not known
+	Model    string // name of the model
 	// Log takes the messages that the Host sends, and Output the lines that the
 	// FMU prints. They are called one at a time in each case, in any goroutine.
 	Log    func(message []byte)
@@ -45,6 +47,9 @@ type Ended struct {
 	// Begun counts the calls of the request that were begun, 0 if that is not known.
 	Begun  int
 	Output []string // the last lines that the FMU printed
+	// Crash tells that nothing else is known to have ended it: no limit, and
+	// nobody from outside.
+	Crash bool
 }
 
 // Error gives the reason.
@@ -114,7 +119,7 @@ func (r *remote) open(l Launcher) error {
 		return err
 	}
 	var err error
-	if r.link, err = l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Log: r.relay, Output: r.print}); err != nil {
+	if r.link, err = l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName, Log: r.relay, Output: r.print}); err != nil {
 		return fmt.Errorf("%s: no process for the FMU: %w", r.in.name, err)
 	}
 	p := &f.place

@@ -30,6 +30,9 @@ type Launcher struct {
 	Stack uint64
 	// Pipes leaves shared memory out.
 	Pipes bool
+	// Lost is told of each worker that came to its end in a call; nil = nobody
+	// is. It may be called by several goroutines at the same time.
+	Lost func(fmi.Launch, *fmi.Ended)
 }
 
 const defaultStack = 64 << 20
@@ -127,7 +130,11 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	common.handed()
 	p := newProcess(cmd, outR, to.Output, common.wake)
 	k := &link{process: p, dir: dir, life: lifeW, requests: requestW, answers: answerR, shared: common,
-		log: to.Log, timeout: l.Timeout, memory: l.Memory}
+		log: to.Log, timeout: l.Timeout, memory: l.Memory, lost: func(e *fmi.Ended) {
+			if l.Lost != nil {
+				l.Lost(to, e)
+			}
+		}}
 	k.in.r = answerR
 	return k, nil
 }

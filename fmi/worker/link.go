@@ -23,6 +23,7 @@ type link struct {
 	log      func([]byte)
 	timeout  time.Duration
 	memory   uint64
+	lost     func(*fmi.Ended)
 
 	out    []byte
 	in     frames
@@ -108,27 +109,27 @@ func (l *link) answer() ([]byte, error) {
 
 // ended makes the error of a worker that does not answer.
 func (l *link) ended(err error) error {
+	e := &fmi.Ended{}
 	var hung *hungError
-	errors.As(err, &hung)
-	select {
-	case <-l.process.done:
-	case <-time.After(closeGrace): // it lives, but has closed its pipe or talks nonsense
+	switch {
+	case errors.As(err, &hung):
+		<-l.process.done
+		e.Reason = hung.Error()
+	case !l.process.within(closeGrace): // it lives, but has closed its pipe or talks nonsense
 		l.process.kill()
 		<-l.process.done
-		if hung == nil {
-			return &fmi.Ended{Reason: fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err), Output: l.process.output()}
-		}
+		e.Reason = fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err)
+	default:
+		e.Reason, e.Crash = l.process.reason()
 	}
-	e := &fmi.Ended{Reason: l.process.reason(), Begun: l.shared.begun(), Output: l.process.output()}
-	if hung != nil {
-		e.Reason = hung.Error()
-	}
+	e.Begun, e.Output = l.shared.begun(), l.process.output()
 	if l.memory > 0 {
 		e.Reason += fmt.Sprintf("; its memory is limited to %d MiB", l.memory/mebibyte)
 		if most := peak(l.process.how); most > 0 {
 			e.Reason += fmt.Sprintf(", and it used up to %d MiB", most/mebibyte)
 		}
 	}
+	l.lost(e)
 	return e
 }
 
@@ -140,9 +141,7 @@ func (l *link) Close() error {
 	l.closed = true
 	_ = l.requests.Close() // the worker ends when it reads that
 	l.shared.end()
-	select {
-	case <-l.process.done:
-	case <-time.After(closeGrace):
+	if !l.process.within(closeGrace) {
 		l.process.kill()
 		<-l.process.done
 	}

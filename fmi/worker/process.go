@@ -117,10 +117,22 @@ func (p *process) kill() {
 	}
 }
 
-// reason says how the process ended.
-func (p *process) reason() string {
-	if text := signalled(p.how); text != "" {
-		return text
+// within waits for the end, so long, and tells whether it came.
+func (p *process) within(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-p.done:
+		return true
+	case <-t.C:
+		return false
 	}
-	return fmt.Sprintf("it exited with code %d", p.how.ExitCode())
+}
+
+// reason says how the process ended, and whether nobody else may have ended it.
+func (p *process) reason() (text string, crash bool) {
+	if text, outside := signalled(p.how); text != "" {
+		return text, !outside
+	}
+	return fmt.Sprintf("it exited with code %d", p.how.ExitCode()), true
 }

@@ -65,18 +65,22 @@ func settle(c *config) (life *os.File, err error) {
 	return os.NewFile(uintptr(fd), "life"), prepare(c)
 }
 
-// signalled says by which signal a process ended, "" if by none.
-func signalled(s *os.ProcessState) string {
+// signalled says by which signal a process ended, "" if by none, and whether it
+// came from outside, as far as that can be told.
+func signalled(s *os.ProcessState) (text string, outside bool) {
 	w, ok := s.Sys().(syscall.WaitStatus)
 	if !ok || !w.Signaled() {
-		return ""
+		return "", false
 	}
 	n := w.Signal()
-	text := fmt.Sprintf("killed by signal %s (%v)", unix.SignalName(n), n)
-	if n == syscall.SIGKILL {
-		text += ", from outside or because the system is short of memory"
+	text = fmt.Sprintf("killed by signal %s (%v)", unix.SignalName(n), n)
+	switch n {
+	case syscall.SIGKILL:
+		return text + ", from outside or because the system is short of memory", true
+	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT:
+		return text + ", from outside", true
 	}
-	return text
+	return text, false
 }
 
 // peak gives the most memory that a process had in use, in bytes.

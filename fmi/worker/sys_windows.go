@@ -42,12 +42,12 @@ func settle(*config) (life *os.File, err error) {
 func limitMemory(uint64) error { return nil }
 
 // signalled names the exception that a process ended by, "" if by none.
-func signalled(s *os.ProcessState) string {
+func signalled(s *os.ProcessState) (text string, outside bool) {
 	code := uint32(s.ExitCode())
 	if code < 0xC0000000 {
-		return ""
+		return "", false
 	}
-	return fmt.Sprintf("ended by exception 0x%08X (%s)", code, exception(code))
+	return fmt.Sprintf("ended by exception 0x%08X (%s)", code, exception(code)), false
 }
 
 func exception(code uint32) string {

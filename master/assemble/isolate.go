@@ -47,8 +47,16 @@ func (a *Assembly) planIsolation(o Options) error {
 		}
 		a.Components[i].Isolated = "the user asks for it"
 	}
+	if len(o.IsolateComponents) > 0 && o.Launcher == nil {
+		errs = append(errs, errors.New("components cannot be isolated: there is no launcher of processes"))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
+	}
+	for i, c := range a.network.Components {
+		if c.Isolate && a.Components[i].Isolated == "" && o.Launcher != nil && o.Isolate != IsolateNever {
+			a.Components[i].Isolated = "its annotation asks for it"
+		}
 	}
 	for i := range a.Components {
 		c := &a.Components[i]
