@@ -174,6 +174,7 @@ func (h *Host) run(r *wireReader) error {
 	b := h.batch
 	b.recs, b.n = address(h.recs), uintptr(n)
 	if n == 1 && changesProcess.has(h.fns[0]) {
+		h.tidy(0)
 		g := watch()
 		run(b)
 		for _, c := range g.restore() {
@@ -181,7 +182,10 @@ func (h *Host) run(r *wireReader) error {
 		}
 	} else {
 		run(b)
-		h.tidy()
+		h.tidy(tidyInterval)
+	}
+	if h.fns[0] == fnFreeInstance {
+		h.log.close()
 	}
 	h.out.word(uint64(b.done))
 	h.out.word(b.start)
@@ -192,10 +196,12 @@ func (h *Host) run(r *wireReader) error {
 	return nil
 }
 
-// tidy puts back what steps have changed in the process, a few times a second:
-// the FMU is to do what it would do in the process of the run.
-func (h *Host) tidy() {
-	const interval = 250 * time.Millisecond
+const tidyInterval = 250 * time.Millisecond
+
+// tidy puts back what steps have changed in the process, a few times a second and
+// before calls that are watched themselves: the FMU is to do what it would do in
+// the process of the run.
+func (h *Host) tidy(interval time.Duration) {
 	if time.Since(h.tidied) < interval {
 		return
 	}
