@@ -61,15 +61,20 @@ func Build(dir, name string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
+	return m.write(dir)
+}
+
+// write builds the FMU and puts it into a folder.
+func (m *model) write(dir string) (path string, err error) {
 	cc, err := csrc.Compiler()
 	if err != nil {
-		return "", fmt.Errorf("building %s.fmu: %w", name, err)
+		return "", fmt.Errorf("building %s.fmu: %w", m.name, err)
 	}
 	data, err := m.build(cc)
 	if err != nil {
-		return "", fmt.Errorf("building %s.fmu: %w", name, err)
+		return "", fmt.Errorf("building %s.fmu: %w", m.name, err)
 	}
-	path = filepath.Join(dir, name+".fmu")
+	path = filepath.Join(dir, m.name+".fmu")
 	return path, writeFile(path, data)
 }
 
@@ -169,6 +174,7 @@ func (m *model) build(cc []string) ([]byte, error) {
 // header gives the macros and enumerations that the sources take from the model.
 func (m *model) header() string {
 	var b strings.Builder
+	texts := 0
 	macros := m.defines
 	if m.plain {
 		macros = append([]string{"FMU_PLAIN"}, macros...)
@@ -182,9 +188,34 @@ func (m *model) header() string {
 	for _, v := range m.variables {
 		if v.enumeration != "" {
 			fmt.Fprintf(&b, "enum { %s_%s };\n", v.enumeration, strings.Join(v.items, ", "+v.enumeration+"_"))
+			fmt.Fprintf(&b, "#define NAMES_%s \"%s\"\n", v.enumeration, strings.Join(v.items, `", "`))
+		}
+		if v.role == text {
+			texts++
+		}
+		if !m.starts {
+			continue
+		}
+		switch v.role {
+		case parameter, count:
+			fmt.Fprintf(&b, "#define START_%s %s\n", v.name, number(v.start))
+		case text:
+			fmt.Fprintf(&b, "#define START_%s %s\n", v.name, cLiteral(v.word))
 		}
 	}
+	if texts > 0 {
+		fmt.Fprintf(&b, "#define FMU_STRINGS %d\n", texts)
+	}
 	return b.String()
+}
+
+// cLiteral writes a string as C does, whatever bytes it is of.
+func cLiteral(s string) string {
+	b := []byte{'"'}
+	for i := range len(s) {
+		b = fmt.Appendf(b, "\\%03o", s[i])
+	}
+	return string(append(b, '"'))
 }
 
 // compile gives the shared library made from the sources. The working folder is

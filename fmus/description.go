@@ -36,11 +36,14 @@ var units = []struct{ name, base string }{
 // visible are the variables that modelDescription.xml lists: a black box shows
 // no states. Value references stay those of the C table.
 func (m *model) visible() (v []variable, reference []int) {
-	reals, counts := 0, 0
+	reals, counts, texts := 0, 0, 0
 	for _, x := range m.variables {
 		next := &reals
-		if x.role == count {
+		switch x.role {
+		case count:
 			next = &counts
+		case text:
+			next = &texts
 		}
 		if !m.plain || x.role == input || x.role == calculated || x.role == parameter {
 			v, reference = append(v, x), append(reference, *next)
@@ -184,7 +187,7 @@ func (v variable) attributes() string {
 	switch v.role {
 	case input:
 		return ` causality="input" variability="continuous"`
-	case parameter, count:
+	case parameter, count, text:
 		return ` causality="parameter" variability="fixed" initial="exact"`
 	case independent:
 		return ` causality="independent" variability="continuous"`
@@ -201,6 +204,9 @@ func (v variable) typed(plain bool, index map[string]int) string {
 	}
 	if v.role == count {
 		return fmt.Sprintf(`<Integer start="%s" min="%s"/>`, number(v.start), number(*v.min))
+	}
+	if v.role == text {
+		return fmt.Sprintf(`<String start="%s"/>`, escape(v.word))
 	}
 	s := "<Real"
 	if v.unit != "" {

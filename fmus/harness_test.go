@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +43,8 @@ type library struct {
 	Exit            func(uintptr) int32
 	Terminate       func(uintptr) int32
 	Reset           func(uintptr) int32
+	GetString       func(uintptr, *uint32, uintptr, *uintptr) int32
+	SetString       func(uintptr, *uint32, uintptr, *uintptr) int32
 	GetReal         func(uintptr, *uint32, uintptr, *float64) int32
 	SetReal         func(uintptr, *uint32, uintptr, *float64) int32
 	GetInteger      func(uintptr, *uint32, uintptr, *int32) int32
@@ -90,6 +93,9 @@ type scalar struct {
 	Integer *struct {
 		Start *int32 `xml:"start,attr"`
 	}
+	String *struct {
+		Start string `xml:"start,attr"`
+	}
 }
 
 type unknown struct {
@@ -106,7 +112,13 @@ var (
 	}
 )
 
+// victim, if this is a process that an FMU is to kill, is all that it does.
+var victim func()
+
 func TestMain(m *testing.M) {
+	if victim != nil {
+		victim()
+	}
 	os.Exit(func() int {
 		var err error
 		if work, err = os.MkdirTemp("", "macrostep-fmus-"); err != nil {
@@ -178,7 +190,7 @@ func load(t testing.TB, name string) *library {
 		{"Instantiate", &l.Instantiate}, {"FreeInstance", &l.Free}, {"GetVersion", &l.GetVersion},
 		{"GetTypesPlatform", &l.GetTypes}, {"SetDebugLogging", &l.SetDebugLogging}, {"SetupExperiment", &l.Setup},
 		{"EnterInitializationMode", &l.Enter}, {"ExitInitializationMode", &l.Exit}, {"Terminate", &l.Terminate},
-		{"Reset", &l.Reset}, {"GetReal", &l.GetReal}, {"SetReal", &l.SetReal}, {"GetInteger", &l.GetInteger},
+		{"Reset", &l.Reset}, {"GetReal", &l.GetReal}, {"SetReal", &l.SetReal}, {"GetInteger", &l.GetInteger}, {"GetString", &l.GetString}, {"SetString", &l.SetString},
 		{"SetInteger", &l.SetInteger}, {"DoStep", &l.DoStep}, {"CancelStep", &l.Cancel}, {"GetFMUstate", &l.GetState},
 		{"SetFMUstate", &l.SetState}, {"FreeFMUstate", &l.FreeState}, {"SerializedFMUstateSize", &l.StateSize},
 		{"SerializeFMUstate", &l.Serialize}, {"DeSerializeFMUstate", &l.Deserialize},
@@ -302,12 +314,20 @@ func (i *instance) vr(name string) uint32 {
 func (i *instance) set(name string, v float64) {
 	i.t.Helper()
 	vr := i.vr(name)
-	if i.variables[name].Integer != nil {
+	if i.variables[name].Real == nil {
 		n := int32(v)
 		i.must(i.SetInteger(i.c, &vr, 1, &n))
 		return
 	}
 	i.must(i.SetReal(i.c, &vr, 1, &v))
+}
+
+func (i *instance) setText(name, v string) {
+	i.t.Helper()
+	b := append([]byte(v), 0)
+	vr, p := i.vr(name), uintptr(unsafe.Pointer(&b[0]))
+	i.must(i.SetString(i.c, &vr, 1, &p))
+	runtime.KeepAlive(b)
 }
 
 func (i *instance) get(name string) float64 {

@@ -11,6 +11,7 @@ type model struct {
 	sources     []string // beside those that every FMU has
 	plain       bool     // blackbox: no optional capabilities
 	wrapped     bool     // a source of its own stands in front of the framework, see wrap.h
+	starts      bool     // the C sources take the start values of the parameters from guid.h
 	wrongGUID   bool     // modelDescription.xml has another guid than the library
 	defines     []string // further macros for the sources
 	attributes  string   // of CoSimulation, in place of those that follow from the rest
@@ -30,6 +31,7 @@ const (
 	parameter
 	independent
 	count // integer parameter
+	text  // string parameter
 )
 
 type variable struct {
@@ -37,6 +39,7 @@ type variable struct {
 	role                    role
 	output                  bool // causality output, otherwise local
 	start                   float64
+	word                    string  // start of a string
 	nominal                 float64 // 0: none
 	min                     *float64
 	enumeration             string   // type of a parameter that is an enumeration, "" if none

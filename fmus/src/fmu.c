@@ -13,7 +13,6 @@
  * Compiled with FMU_PLAIN the library has no state handling, no derivatives of
  * any kind and no input interpolation. */
 #include "fmu.h"
-#include "guid.h"
 #ifdef FMU_WRAPPED
 #include "wrap.h" /* another file exports functions in front of these */
 #endif
@@ -113,6 +112,9 @@ static void set_defaults(Instance *m) {
 	for (size_t i = 0; i < m->n; i++)
 		if (m->kind[i]->role == PARAMETER || m->kind[i]->role == INPUT) *m->real[i] = m->kind[i]->start;
 	for (int i = 0; i < model.n_integers; i++) m->s.n[i] = model.integers[i].start;
+#if FMU_STRINGS
+	for (int i = 0; i < FMU_STRINGS; i++) strncpy(m->s.text[i], model.strings[i], MAX_TEXT - 1);
+#endif
 	m->data_of_p = NULL;
 }
 
@@ -352,9 +354,13 @@ fmi2Status fmi2GetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t
 fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
                          fmi2String value[]) {
 	ENTER(m, c, "fmi2GetString", INITIALIZATION | STEPPED | TERMINATED | FAILED);
-	(void)vr;
-	(void)value;
-	REQUIRE(m, nvr == 0, "fmi2GetString", "there are no string variables");
+	REQUIRE(m, nvr == 0 || (vr && value), "fmi2GetString", "an array is missing");
+	for (size_t i = 0; i < nvr; i++) {
+		if (vr[i] >= FMU_STRINGS) FAIL(m, "fmi2GetString: there is no string variable with value reference %u", vr[i]);
+#if FMU_STRINGS
+		value[i] = m->s.text[vr[i]];
+#endif
+	}
 	return fmi2OK;
 }
 
@@ -416,9 +422,23 @@ fmi2Status fmi2SetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t
 fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
                          const fmi2String value[]) {
 	ENTER(m, c, "fmi2SetString", INSTANTIATED | INITIALIZATION | STEPPED);
-	(void)vr;
-	(void)value;
-	REQUIRE(m, nvr == 0, "fmi2SetString", "there are no string variables");
+	REQUIRE(m, nvr == 0 || (vr && value), "fmi2SetString", "an array is missing");
+	for (size_t i = 0; i < nvr; i++) {
+		if (vr[i] >= FMU_STRINGS) FAIL(m, "fmi2SetString: there is no string variable with value reference %u", vr[i]);
+		if (m->s.mode == STEPPED)
+			FAIL(m, "fmi2SetString: the parameter #s%u# is fixed after initialization", vr[i]);
+		REQUIRE(m, value[i], "fmi2SetString", "a value is missing");
+		if (strlen(value[i]) >= MAX_TEXT) {
+			LOG(m, fmi2Discard, category_names[1], "fmi2SetString: #s%u# must be shorter than %d bytes", vr[i], MAX_TEXT);
+			return fmi2Discard;
+		}
+	}
+#if FMU_STRINGS
+	for (size_t i = 0; i < nvr; i++) {
+		memset(m->s.text[vr[i]], 0, MAX_TEXT); /* equal states are to have equal bytes */
+		strcpy(m->s.text[vr[i]], value[i]);
+	}
+#endif
 	return fmi2OK;
 }
 

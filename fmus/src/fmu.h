@@ -5,6 +5,11 @@
 #define FMU_H
 
 #include "fmi2.h"
+#include "guid.h" /* made for each model: its GUID, and what it needs of the description */
+
+#ifndef FMU_STRINGS
+#define FMU_STRINGS 0 /* string parameters */
+#endif
 
 enum {
 	MAX_INPUTS = 4,
@@ -12,6 +17,7 @@ enum {
 	MAX_OUTPUTS = 4,
 	MAX_PARAMETERS = 152,
 	MAX_INTEGERS = 12,
+	MAX_TEXT = 1024,         /* bytes of a string, its end included */
 	MAX_ORDER = 5,           /* highest derivative of an input */
 	ORDERS = MAX_ORDER + 1   /* the value and its derivatives */
 };
@@ -47,6 +53,9 @@ typedef struct {
 	double h;                     /* step size in force, see lti.c */
 	double p[MAX_PARAMETERS];
 	int n[MAX_INTEGERS];
+#if FMU_STRINGS
+	char text[FMU_STRINGS][MAX_TEXT];
+#endif
 } State;
 
 /* Linear holds the partial derivatives at a point: dx = A x + B u, y = C x + D u. */
@@ -63,6 +72,9 @@ typedef struct {
 	int n_reals; /* entries of the table */
 	const Integers *integers;
 	int n_integers;
+#if FMU_STRINGS
+	const char *const *strings; /* [FMU_STRINGS] start values; value references are indices */
+#endif
 	int nx, nu, ny;
 	int output_order; /* highest derivative of an output */
 	size_t data_size; /* bytes behind Instance.data */

@@ -3,9 +3,11 @@
  *     x' = -x + u,  z' = x,  w = x + d u        exact for polynomial inputs
  *
  * The parameter fault says what goes wrong, during in which function, at from
- * which time on and times how often (0: always). Everything else is as the
- * standard wants it, so that what a master makes of the fault can be seen.
- * guid.h holds the items of the enumerations; fmus/misbehave.go describes them.
+ * which time on and times how often (0: always); at2 and at3 hold back the second
+ * and the third time. Everything else is as the standard wants it, so that what a
+ * master makes of the fault can be seen. Faults that end or hang the process are
+ * in kill.c. guid.h holds the items of the enumerations and the start values of
+ * the parameters; fmus/misbehave.go describes them.
  *
  * Variants, which differ before any parameter can be set:
  *   MISBEHAVE_REFUSE    fmi2Instantiate gives null
@@ -14,24 +16,24 @@
  *   MISBEHAVE_CONSTANT  steps that differ from the first are an error */
 #define _GNU_SOURCE /* feenableexcept */
 #define FMU_FRONT
+#include "kill.h"
 #include "lti.h"
-#include "guid.h"
+#include "thread.h"
 #include "wrap.h"
 
+#include <errno.h>
 #include <fenv.h>
 #include <locale.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #ifdef _WIN32
 #include <direct.h>
-#include <windows.h>
 #define chdir _chdir
 #else
-#include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 #endif
 
@@ -39,7 +41,7 @@
 #include <emmintrin.h>
 #endif
 
-enum { X0, D, AT, ABOVE, FRACTION };
+enum { X0, D, AT, AT2, AT3, ABOVE, FRACTION };
 
 static const Reals reals[] = {
 	{INPUT, 0, 1, 0},        /* u */
@@ -47,12 +49,21 @@ static const Reals reals[] = {
 	{DERIVATIVE, 0, 2, 0},   /* der(x), der(z) */
 	{CALCULATED, 0, 1, 0},   /* w */
 	{INDEPENDENT, 0, 1, 0},  /* time */
-	{PARAMETER, X0, 1, 1},   /* x0 */
-	{PARAMETER, D, 4, 0},    /* d, at, above, fraction */
+	{PARAMETER, X0, 1, START_x0},
+	{PARAMETER, D, 1, START_d},
+	{PARAMETER, AT, 1, START_at},
+	{PARAMETER, AT2, 1, START_at2},
+	{PARAMETER, AT3, 1, START_at3},
+	{PARAMETER, ABOVE, 1, START_above},
+	{PARAMETER, FRACTION, 1, START_fraction},
 };
 
-static const Integers integers[] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, -1}, {5, 0}, {1, 0}};
-enum { FAULT, DURING, ENDING, TIMES, POLLS, MESSAGES, VARIABLE };
+enum { FAULT, DURING, ENDING, TIMES, POLLS, MESSAGES, VARIABLE, MEGABYTES };
+static const Integers integers[] = {{START_fault, 0}, {START_during, 0}, {START_ending, 0}, {START_times, 0},
+                                    {START_polls, -1}, {START_messages, 0}, {START_variable, 0}, {START_megabytes, 0}};
+
+enum { MARKER };
+static const char *const strings[] = {START_marker};
 
 /* Faults is Instance.data. What is behind lti is no part of the saved state: a
  * fault that has happened has happened. */
@@ -69,6 +80,8 @@ typedef struct {
 
 static Faults *faults(Instance *m) { return m->data; }
 
+static const char *const fault_names[] = {NAMES_Fault};
+
 static const char *prepare(Instance *m, double x[]) {
 	x[0] = m->s.p[X0];
 	Linear *l = lti_begin(m);
@@ -82,10 +95,7 @@ static const char *prepare(Instance *m, double x[]) {
 }
 
 const Model model = {reals, sizeof reals / sizeof reals[0], integers, sizeof integers / sizeof integers[0],
-                     2, 1, 1, MAX_ORDER, sizeof(Faults), prepare, lti_evaluate, lti_jacobian, lti_step};
-
-#define SAY(m, status, category, ...)                                                             \
-	(m)->callbacks.logger((m)->callbacks.componentEnvironment, (m)->name, status, category, __VA_ARGS__)
+                     strings, 2, 1, 1, MAX_ORDER, sizeof(Faults), prepare, lti_evaluate, lti_jacobian, lti_step};
 
 /* What changes the process. */
 
@@ -158,35 +168,15 @@ typedef struct {
 	int messages;
 } Voice;
 
-static void nap(void) {
-#ifdef _WIN32
-	Sleep(1);
-#else
-	struct timespec t = {0, 1000000};
-	nanosleep(&t, NULL);
-#endif
-}
-
 /* speak logs from the FMU's thread, also after fmi2FreeInstance. */
-static void speak(Voice *v) {
+static void speak(void *p) {
+	Voice *v = p;
 	for (int i = 0;; i++) {
 		v->callbacks.logger(v->callbacks.componentEnvironment, v->name, fmi2Warning, "logEvents",
 		                    "from a thread of its own, %d", i);
-		if (i + 1 >= v->messages) nap();
+		if (i + 1 >= v->messages) thread_sleep(1);
 	}
 }
-
-#ifdef _WIN32
-static DWORD WINAPI thread(void *v) {
-	speak(v);
-	return 0;
-}
-#else
-static void *thread(void *v) {
-	speak(v);
-	return NULL;
-}
-#endif
 
 static void start_thread(Instance *m) {
 	Voice *v = calloc(1, sizeof *v);
@@ -194,20 +184,40 @@ static void start_thread(Instance *m) {
 	v->callbacks = m->callbacks;
 	v->messages = m->s.n[MESSAGES];
 	strncpy(v->name, m->name, sizeof v->name - 1);
-#ifdef _WIN32
-	CreateThread(NULL, 0, thread, v, 0, NULL);
-#else
-	pthread_t id;
-	if (pthread_create(&id, NULL, thread, v) == 0) pthread_detach(id);
-#endif
-	for (int i = 0; i < 20; i++) nap(); /* until it has spoken */
+	thread_start(speak, v);
+	thread_sleep(20); /* until it has spoken */
+}
+
+/* count gives how often the fault has happened: to this instance, or, if there is
+ * a marker, as long as it exists, to all of all processes. The marker is a file of
+ * one byte for each time. */
+static long count(const Instance *m) {
+	if (!m->s.text[MARKER][0]) return ((const Faults *)m->data)->happened;
+	FILE *f = fopen(m->s.text[MARKER], "rb");
+	long n = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : 0;
+	if (f) fclose(f);
+	return n;
+}
+
+/* happen counts. It gives 0 if the marker cannot be written. */
+static int happen(Instance *m) {
+	const char *marker = m->s.text[MARKER];
+	faults(m)->happened++;
+	if (!marker[0]) return 1;
+	FILE *f = fopen(marker, "ab");
+	int written = f && fputc('x', f) != EOF;
+	if (f && fclose(f) != 0) written = 0;
+	if (!written) SAY(m, fmi2Error, "logStatusError", "the marker %s cannot be written: %s", marker, strerror(errno));
+	return written;
 }
 
 /* due tells whether the fault is to happen in a function at a time. */
 static int due(const Instance *m, int during, double t) {
-	const Faults *f = m->data;
-	return m->s.n[FAULT] != Fault_None && m->s.n[DURING] == during && t >= m->s.p[AT] - 1e-9 * fmax(1, fabs(t)) &&
-	       (m->s.n[TIMES] == 0 || f->happened < m->s.n[TIMES]);
+	double slack = 1e-9 * fmax(1, fabs(t));
+	if (m->s.n[FAULT] == Fault_None || m->s.n[DURING] != during || t < m->s.p[AT] - slack) return 0;
+	long n = count(m);
+	double from = n < 1 ? 0 : m->s.p[n < 2 ? AT2 : AT3];
+	return (m->s.n[TIMES] == 0 || n < m->s.n[TIMES]) && (from == 0 || t >= from - slack);
 }
 
 /* strike lets the fault happen, if it is due. It gives what the function has to
@@ -216,7 +226,13 @@ static fmi2Status strike(Instance *m, int during, double t, const char *function
 	Faults *f = faults(m);
 	f->warned = 0;
 	if (!due(m, during, t)) return fmi2OK;
-	f->happened++;
+	switch (m->s.n[FAULT]) {
+	case Fault_DiscardMute: case Fault_DiscardAndEnd: case Fault_TooLong: case Fault_Pending: case Fault_NaN:
+	case Fault_Infinity: case Fault_StopShort: case Fault_ForgetState: case Fault_WrongDerivatives:
+	case Fault_RefuseOrders: case Fault_IgnoreOrders:
+		return fmi2OK; /* happens elsewhere */
+	}
+	if (!happen(m)) return fmi2Error;
 	switch (m->s.n[FAULT]) {
 	case Fault_Warning:
 		SAY(m, fmi2Warning, "logEvents", "%s: warned on purpose at t = %g", function, t);
@@ -245,7 +261,10 @@ static fmi2Status strike(Instance *m, int during, double t, const char *function
 	case Fault_Locale: change_locale(); break;
 	case Fault_Directory: change_directory(); break;
 	case Fault_Signals: take_signals(); break;
-	default: f->happened--; /* happens elsewhere */
+	default:
+		SAY(m, fmi2Warning, "logEvents", "%s: %s on purpose at t = %g", function, fault_names[m->s.n[FAULT]], t);
+		if (during == During_LogCallback) return kill_in_logger(m, m->s.n[FAULT], m->s.n[MEGABYTES]);
+		return kill_process(m, m->s.n[FAULT], m->s.n[MEGABYTES]);
 	}
 	return fmi2OK;
 }
@@ -307,6 +326,10 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
 	}
 #endif
 	fmi2Component c = base_Instantiate(name, type, guid, resources, functions, visible, logging);
+	if (c && strike(c, During_Instantiate, 0, __func__) > fmi2Warning) {
+		base_FreeInstance(c);
+		c = NULL;
+	}
 #ifdef MISBEHAVE_ONCE
 	alive = c != NULL;
 #endif
@@ -325,6 +348,7 @@ void fmi2FreeInstance(fmi2Component c) {
 fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean tolerance_defined, fmi2Real tolerance, fmi2Real start,
                                fmi2Boolean stop_defined, fmi2Real stop) {
 	Instance *m = c;
+	STRIKE(m, During_SetupExperiment, start);
 	return done(m, base_SetupExperiment(c, tolerance_defined, tolerance, start, stop_defined, stop));
 }
 
@@ -417,12 +441,24 @@ fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
 	return done(m, s);
 }
 
+fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
+	Instance *m = c;
+	STRIKE(m, During_SerializeFMUstate, m->s.time);
+	return done(m, base_SerializeFMUstate(c, state, bytes, size));
+}
+
+fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state) {
+	Instance *m = c;
+	STRIKE(m, During_DeSerializeFMUstate, m->s.time);
+	return done(m, base_DeSerializeFMUstate(c, bytes, size, state));
+}
+
 /* Steps. */
 
 /* stop_at makes the part of a step up to a time and discards the rest. */
 static fmi2Status stop_at(Instance *m, double t, double h, double reached, int ended) {
 	Faults *f = faults(m);
-	f->happened++;
+	happen(m);
 	f->discarded = 1;
 	f->ended = ended;
 	f->mute = m->s.n[FAULT] == Fault_DiscardMute;
@@ -460,7 +496,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean no_re
 		break;
 	case Fault_Pending:
 		if (due(m, During_DoStep, t)) {
-			f->happened++;
+			happen(m);
 			f->pending = 1;
 			f->polls = m->s.n[POLLS];
 			f->t = t;
@@ -470,12 +506,13 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean no_re
 		break;
 	case Fault_StopShort:
 		if (due(m, During_DoStep, t)) {
-			f->happened++;
+			happen(m);
 			return base_DoStep(c, m->s.time, m->s.p[FRACTION] * h, no_restore);
 		}
 		return base_DoStep(c, m->s.time, t + h - m->s.time, no_restore); /* catches up */
 	}
 	STRIKE(m, During_DoStep, t);
+	if (m->s.n[FAULT] >= Fault_Segfault) STRIKE(m, During_LogCallback, t);
 	fmi2Status s = base_DoStep(c, t, h, no_restore);
 	if (s == fmi2OK && due(m, During_DoStep, t)) {
 		if (m->s.n[FAULT] == Fault_NaN) m->s.x[0] = m->s.y[0] = NAN;

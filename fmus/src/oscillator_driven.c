@@ -7,7 +7,6 @@
  * number of forces. Symplectic Euler.
  */
 #include "euler.h"
-#include "guid.h"
 #include "power_law.h"
 
 enum { M, K, C, X0, V0, NK, NC };

@@ -22,6 +22,8 @@ fmi2Status base_GetDirectionalDerivative(fmi2Component, const fmi2ValueReference
                                          const fmi2ValueReference[], size_t, const fmi2Real[], fmi2Real[]);
 fmi2Status base_GetFMUstate(fmi2Component, fmi2FMUstate *);
 fmi2Status base_SetFMUstate(fmi2Component, fmi2FMUstate);
+fmi2Status base_SerializeFMUstate(fmi2Component, fmi2FMUstate, fmi2Byte[], size_t);
+fmi2Status base_DeSerializeFMUstate(fmi2Component, const fmi2Byte[], size_t, fmi2FMUstate *);
 fmi2Status base_DoStep(fmi2Component, fmi2Real, fmi2Real, fmi2Boolean);
 fmi2Status base_CancelStep(fmi2Component);
 fmi2Status base_GetStatus(fmi2Component, const fmi2StatusKind, fmi2Status *);
@@ -42,6 +44,8 @@ fmi2Status base_GetStringStatus(fmi2Component, const fmi2StatusKind, fmi2String 
 #define fmi2GetDirectionalDerivative base_GetDirectionalDerivative
 #define fmi2GetFMUstate base_GetFMUstate
 #define fmi2SetFMUstate base_SetFMUstate
+#define fmi2SerializeFMUstate base_SerializeFMUstate
+#define fmi2DeSerializeFMUstate base_DeSerializeFMUstate
 #define fmi2DoStep base_DoStep
 #define fmi2CancelStep base_CancelStep
 #define fmi2GetStatus base_GetStatus
