@@ -40,8 +40,8 @@ type kept struct {
 // thread; they belong to the caller only during the call. In progress, of
 // ProgressSize bytes outside of Go's heap and aligned to eight, Begun can be read
 // while and after the FMU is called, also by another process; nil = nobody reads
-// it.
-func NewHost(send func(message []byte), progress unsafe.Pointer) (*Host, error) {
+// it. Threads that the FMU makes get a stack of so many bytes, 0 = as it is.
+func NewHost(send func(message []byte), progress unsafe.Pointer, threadStack uint64) (*Host, error) {
 	if _, err := libc(); err != nil {
 		return nil, err
 	}
@@ -54,6 +54,9 @@ func NewHost(send func(message []byte), progress unsafe.Pointer) (*Host, error) 
 	}
 	h.batch = (*batch)(progress)
 	bufferLines()
+	if threadStack > 0 {
+		setThreadStack(uintptr(threadStack))
+	}
 	return h, nil
 }
 
@@ -67,6 +70,27 @@ func Begun(progress unsafe.Pointer) int {
 
 // Forget makes Begun 0, before a request.
 func Forget(progress unsafe.Pointer) { atomic.StoreUintptr(&(*batch)(progress).done, 0) }
+
+// setThreadStack sets the size of the stacks of new threads, where the C library
+// can do so.
+func setThreadStack(size uintptr) {
+	const room = 256 // for pthread_attr_t
+	attributes := calloc(room)
+	if attributes == nil {
+		return
+	}
+	defer cfree(attributes)
+	p := uintptr(attributes)
+	for _, call := range []struct {
+		name string
+		args []uintptr
+	}{{"pthread_attr_init", []uintptr{p}}, {"pthread_attr_setstacksize", []uintptr{p, size}}, {"pthread_setattr_default_np", []uintptr{p}}} {
+		f, err := libcSymbol(call.name)
+		if err != nil || int32(callInts(f, call.args...)) != 0 {
+			return
+		}
+	}
+}
 
 // bufferLines has what the FMU prints leave the process line by line, into a
 // pipe too, so that the last lines before a crash are not lost.
@@ -377,11 +401,12 @@ func (h *Host) encode(k int) {
 			w.memory(c.i[j], a.bytes(c))
 		case argTextsOut:
 			for i := range a.elements(c) {
-				s := ""
-				if !stops(c.status()) {
-					s = cstring(*(*uintptr)(cptr(c.i[j] + 8*i)), maxCString)
+				p := *(*uintptr)(cptr(c.i[j] + 8*i))
+				if p == 0 || stops(c.status()) {
+					w.word(wireNull)
+					continue
 				}
-				w.text(s)
+				w.text(cstring(p, maxCString))
 			}
 		}
 	}

@@ -369,11 +369,12 @@ func (r *remote) decode(b *batch, recs []record, answer []byte) error {
 func (r *remote) readTexts(a *wireReader, p, n uintptr) error {
 	rest, total := *a, uintptr(0)
 	for range n {
-		length := rest.word()
-		rest.raw(length)
-		total += uintptr(length) + 1
+		if length := rest.word(); length != wireNull {
+			rest.raw(length)
+			total += uintptr(length) + 1
+		}
 	}
-	if rest.bad {
+	if rest.bad { // so total is no more than the message
 		return errWire
 	}
 	text, err := bufSlice[byte](&r.texts, int(total))
@@ -381,10 +382,15 @@ func (r *remote) readTexts(a *wireReader, p, n uintptr) error {
 		return err
 	}
 	for j := range n {
-		s := a.raw(a.word())
+		slot := (*uintptr)(cptr(p + 8*j))
+		length := a.word()
+		if *slot = 0; length == wireNull {
+			continue
+		}
+		s := a.raw(length)
 		copy(text, s)
 		text[len(s)] = 0
-		*(*uintptr)(cptr(p + 8*j)) = address(text)
+		*slot = address(text)
 		text = text[len(s)+1:]
 	}
 	return nil

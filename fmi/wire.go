@@ -22,6 +22,9 @@ const (
 	askRun
 )
 
+// wireNull stands for the length of a string that is a null pointer.
+const wireNull = ^uint64(0)
+
 // errWire is a message that cannot be read.
 var errWire = errors.New("a message between the processes is damaged")
 

@@ -195,3 +195,17 @@ func TestHealthyKiller(t *testing.T) {
 	}
 	remains(t, temp)
 }
+
+// An FMU may use 60 MiB of stack, and log from the bottom of it.
+func TestDeepStack(t *testing.T) {
+	t.Setenv("KILL", "deep@fmi2DoStep@0.5")
+	logged := 0
+	err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: t.TempDir()}, Log: func(m fmi.LogMessage) {
+		if m.Category == "deep" {
+			logged++
+		}
+	}})
+	if err != nil || logged != 5 {
+		t.Errorf("%d messages, %v", logged, err)
+	}
+}

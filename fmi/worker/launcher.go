@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -47,7 +48,8 @@ const (
 // config is what a worker is told, in the variable.
 type config struct {
 	Requests, Answers, Shared uintptr // files; no Shared = 0
-	Memory, Stack             uint64
+	Memory                    uint64
+	Threads                   uint64 // stack of threads that the FMU makes; 0 = as it is
 }
 
 // Launch starts a worker.
@@ -93,10 +95,7 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := config{Memory: l.Memory, Stack: l.Stack}
-	if c.Stack == 0 {
-		c.Stack = defaultStack
-	}
+	c := config{Memory: l.Memory, Threads: threadStack()}
 	cmd := exec.Command(program, argument, to.Instance)
 	cmd.Dir = dir.Path
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeR, outW, outW
@@ -122,7 +121,7 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	}
 	cmd.Env = append(environment(), variable+"="+string(text))
 	own(cmd)
-	if err = startLocked(cmd); err != nil {
+	if err = startLocked(cmd, cmp.Or(l.Stack, defaultStack)); err != nil {
 		return nil, err
 	}
 	files = []*os.File{lifeR, outW, requestR, answerW}

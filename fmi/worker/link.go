@@ -123,7 +123,7 @@ func (l *link) ended(err error) error {
 		e.Reason, e.Crash = l.process.reason()
 	}
 	e.Begun, e.Output = l.shared.begun(), l.process.output()
-	if l.memory > 0 {
+	if l.memory > 0 && hung == nil {
 		e.Reason += fmt.Sprintf("; its memory is limited to %d MiB", l.memory/mebibyte)
 		if most := peak(l.process.how); most > 0 {
 			e.Reason += fmt.Sprintf(", and it used up to %d MiB", most/mebibyte)

@@ -44,9 +44,14 @@ var starts = sync.OnceValue(func() chan<- func() {
 	return c
 })
 
-func startLocked(cmd *exec.Cmd) error {
+func startLocked(cmd *exec.Cmd, stack uint64) error {
 	result := make(chan error)
-	starts() <- func() { result <- cmd.Start() }
+	starts() <- func() {
+		restore := raiseStack(stack)
+		err := cmd.Start()
+		restore()
+		result <- err
+	}
 	return <-result
 }
 

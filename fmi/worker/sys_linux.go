@@ -17,19 +17,37 @@ const rssUnit = 1024
 // dieWithParent ends the worker with its master, however that ends.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// prepare gives the main thread its stack, and crashes back to the system: a
-// worker that crashes ends at once, by the signal itself.
-func prepare(c *config) error {
+// raiseStack gives processes that are started from now on a stack of at least so
+// many bytes; restore takes that back. The size has to be there when a process
+// starts: Go keeps the bounds of the main stack that it finds then, and a callback
+// from below them ends the process.
+func raiseStack(bytes uint64) (restore func()) {
+	var old unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_STACK, &old) != nil || old.Cur >= bytes && old.Cur != unix.RLIM_INFINITY {
+		return func() {}
+	}
+	raised := unix.Rlimit{Cur: min(bytes, old.Max), Max: old.Max}
+	if unix.Setrlimit(unix.RLIMIT_STACK, &raised) != nil {
+		return func() {}
+	}
+	return func() { _ = unix.Setrlimit(unix.RLIMIT_STACK, &old) } // it was allowed before
+}
+
+// threadStack is the size of the stacks that threads get in this process, which is
+// that of the main stack at its start.
+func threadStack() uint64 {
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_STACK, &limit); err != nil {
-		return err
+	if unix.Getrlimit(unix.RLIMIT_STACK, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
+		return usualStack
 	}
-	if limit.Cur < c.Stack {
-		limit.Cur = min(c.Stack, limit.Max)
-		if err := unix.Setrlimit(unix.RLIMIT_STACK, &limit); err != nil {
-			return err
-		}
-	}
+	return limit.Cur
+}
+
+const usualStack = 8 << 20
+
+// prepare gives crashes back to the system: a worker that crashes ends at once, by
+// the signal itself.
+func prepare() error {
 	for _, s := range []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS} {
 		var byDefault [4]uint64 // the kernel's struct sigaction
 		if _, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0); e != 0 {

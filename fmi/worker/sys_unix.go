@@ -62,7 +62,7 @@ func settle(c *config) (life *os.File, err error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), "life"), prepare(c)
+	return os.NewFile(uintptr(fd), "life"), prepare()
 }
 
 // signalled says by which signal a process ended, "" if by none, and whether it

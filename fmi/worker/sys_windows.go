@@ -41,6 +41,10 @@ func settle(*config) (life *os.File, err error) {
 
 func limitMemory(uint64) error { return nil }
 
+func raiseStack(uint64) (restore func()) { return func() {} }
+
+func threadStack() uint64 { return 0 }
+
 // signalled names the exception that a process ended by, "" if by none.
 func signalled(s *os.ProcessState) (text string, outside bool) {
 	code := uint32(s.ExitCode())

@@ -62,7 +62,7 @@ func serve(c config) error {
 		return err
 	}
 	w := &writer{to: answers, shared: common}
-	host, err := fmi.NewHost(w.log, common.progress())
+	host, err := fmi.NewHost(w.log, common.progress(), c.Threads)
 	if err != nil {
 		return err
 	}
