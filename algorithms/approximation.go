@@ -421,6 +421,9 @@ func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H fl
 	}
 	begin := t
 	for j := range n {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if !sampled {
 			if err := a.stageAt(x, i, begin); err != nil {
 				return err
@@ -536,4 +539,23 @@ func (a *approximation) atEnd(k, i int) float64 {
 		return a.last(k)
 	}
 	return a.eval(k, &a.of(k).end)
+}
+
+// sampled gives the value of input k of subsystem i with which its outputs at t, the
+// end of the step of size H, were computed: at the end of its last own step, or at
+// the start of it as rodriguez 3.1 has it.
+func (a *approximation) sampled(k, i int, t, H float64, end bool) float64 {
+	switch n := a.rates[i].steps; {
+	case end:
+		return a.atEnd(k, i)
+	case n == 1 && a.delivery[i] != Substeps, a.holds[k], a.delivery[i] == Held:
+		return a.last(k)
+	case n == 1:
+		return a.eval(k, &a.of(k).midpoints[a.substeps-1])
+	default:
+		var w weightTable
+		p := a.of(k)
+		weights(&w, p.nodes[:p.degree+1], t-H/float64(n), 0)
+		return a.eval(k, &w[0])
+	}
 }

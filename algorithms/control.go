@@ -134,7 +134,7 @@ func (s *stepControl) conclude(o attemptOutcome, hist history, entries []int, w,
 	// A step that keeps its size, because it is not judged or good enough, goes on.
 	if next.H < o.H && next.H <= s.config.HMin {
 		return next, fmt.Errorf("the step size fell to %.3g s, not above control.h-min=%g: loosen control.rtol or control.atol, choose another error estimate, "+
-			"or look for a jump in the system at this time", next.H, s.config.HMin)
+			"a smaller control.h-min, or look for a jump in the system at this time", next.H, s.config.HMin)
 	}
 	return next, nil
 }

@@ -31,19 +31,21 @@ const defaultCorrectionLimit = 1
 type energyCorrection struct {
 	config Energy
 	energy *energyMonitor
+	// inTurn: Gauss–Seidel.
+	inTurn bool
 	in     *approximation
 	of     []correctedBond
 }
 
 type correctedBond struct {
-	mu           float64
-	why          string
-	surplus      float64   // ς + ν 𝒰 to be removed in the next step, J
-	intended     float64   // ς of the last step, J
-	applied      []float64 // by pair: f_corr of the present step, in the unit of the input
-	H            float64   // s, of the present step
-	left         float64   // 𝒰, J
-	meant, moved float64   // sums of |ς| and of what was removed, J
+	mu       float64
+	why      string
+	surplus  float64   // ς + ν 𝒰 to be removed in the next step, J
+	intended float64   // ς of the last step, J
+	applied  []float64 // by pair: f_corr of the present step, in the unit of the input
+	H        float64   // s, of the present step
+	left     float64   // 𝒰, J
+	judge    correctionJudge
 }
 
 func (c *energyCorrection) init(x *master.Exec) {
@@ -55,6 +57,7 @@ func (c *energyCorrection) init(x *master.Exec) {
 		if math.IsNaN(c.config.Mu) {
 			c.of[i].mu, c.of[i].why = c.share(x.Sys, b)
 		}
+		c.of[i].judge = c.newJudge(x, b)
 	}
 }
 
@@ -64,6 +67,10 @@ func (c *energyCorrection) init(x *master.Exec) {
 //
 //	R ≥ 1: μ = μ_SR (1.5 − 0.5/R) or μ_SR      (20)
 //	R < 1: μ = μ_SR or μ_SR R                  (21)
+//
+// That is for Jacobi schemes. In a Gauss–Seidel scheme an action that follows
+// displacements is computed with those at which its taker starts, or meets its
+// taker there: nothing spurious comes of it, and μ = 0.
 func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why string) {
 	for _, p := range b.pairs {
 		for _, side := range [][2]int{{p.effort, p.flow}, {p.flow, p.effort}} {
@@ -76,19 +83,59 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 			if assumed {
 				why += ", assumed since the dependencies are not declared"
 			}
-			step := func(i int) float64 { return float64(c.in.rates[i].over) / float64(c.in.rates[i].steps) }
-			R := step(ownerOf(sys.OutAt, out)) / step(ownerOf(sys.OutAt, other))
-			const single = 0.5
+			if c.inTurn && b.displaced(sys, ownerOf(sys.OutAt, other), ownerOf(sys.OutAt, out)) {
+				return 0, "in a Gauss–Seidel scheme an action that follows displacements belongs to the motion that it meets"
+			}
+			R := c.ratio(ownerOf(sys.OutAt, out), ownerOf(sys.OutAt, other))
 			switch held := c.in.order == 0; {
 			case R >= 1 && held:
-				return single * (1.5 - 0.5/R), why
+				return singleRateShare * (1.5 - 0.5/R), why
 			case R < 1 && !held:
-				return single * R, why
+				return singleRateShare * R, why
 			}
-			return single, why
+			return singleRateShare, why
 		}
 	}
 	return 0, "no direct feedthrough within the bond: the coupling adds no energy that is to be removed"
+}
+
+// singleRateShare is μ_SR with direct feedthrough.
+const singleRateShare = 0.5
+
+// ratio gives R of (19), the step of subsystem i over that of another.
+func (c *energyCorrection) ratio(i, other int) float64 {
+	step := func(i int) float64 { return float64(c.in.rates[i].over) / float64(c.in.rates[i].steps) }
+	return step(i) / step(other)
+}
+
+// displaced tells whether an output of subsystem i in the bond follows inputs from
+// the other subsystem that have no part in it.
+func (b *bond) displaced(sys *master.System, from, i int) bool {
+	feedthrough := &sys.Infos[i].Step
+	for _, p := range b.pairs {
+		for _, y := range [2]int{p.effort, p.flow} {
+			out := y - sys.OutAt[i]
+			if ownerOf(sys.OutAt, y) != i || out >= len(feedthrough.On) {
+				continue
+			}
+			for _, in := range feedthrough.On[out] {
+				if k := sys.InAt[i] + in; k < sys.InAt[i+1] && sys.SourceSubsystem(k) == from && !b.takes(k) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// takes tells whether input k takes part in the bond.
+func (b *bond) takes(k int) bool {
+	for _, p := range b.pairs {
+		if k == p.effortIn || k == p.flowIn {
+			return true
+		}
+	}
+	return false
 }
 
 // feedsThrough gives an input on which output y depends directly and that
@@ -145,10 +192,24 @@ func (c *energyCorrection) accept(x *master.Exec) {
 			removed += p.sign * p.watt * k.applied[j] * x.Y[p.flow] * k.H
 		}
 		k.left += k.intended + removed // U of the step before, now that v is known
-		k.meant += math.Abs(k.intended)
-		k.moved += math.Abs(removed)
 		k.intended = k.mu * b.stepHeld
+		k.judge.accept(c, x, b, k.H, -removed)
 		k.surplus = k.intended + c.config.Nu*k.left
+	}
+}
+
+// report adds what became of the correction.
+func (c *energyCorrection) report(to map[string]master.BondEnergy) {
+	for i := range c.of {
+		k := &c.of[i]
+		e := to[c.energy.bonds[i].name]
+		removed := k.judge.removed
+		e.Correction, e.CorrectedEnergy = k.judge.verdict(), &removed
+		if k.judge.judges() {
+			added := k.judge.added
+			e.AddedEnergy = &added
+		}
+		to[c.energy.bonds[i].name] = e
 	}
 }
 
@@ -159,6 +220,11 @@ func (c *energyCorrection) review() []string {
 		b, k := &c.energy.bonds[i], &c.of[i]
 		if k.mu == 0 {
 			out = append(out, fmt.Sprintf("bond %s: energy.mu is 0 (%s), so nothing was corrected", b.name, k.why))
+			continue
+		}
+		if k.judge.verdict() == harms {
+			out = append(out, fmt.Sprintf("bond %s: the energy correction does not do what it should: by the directional derivatives the coupling added %.3g J, and %.3g J were removed; "+
+				"what it takes for spurious is wrong where the motions of the two sides go together: run with correction=none, or with smaller steps", b.name, k.judge.added, k.judge.removed))
 		}
 	}
 	return out

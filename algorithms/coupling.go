@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -35,7 +36,7 @@ type Config struct {
 	Correct  Correction
 	Energy   Energy // of EnergyCorrection
 	// Spike is the threshold of the warning about jumps of residual power, in
-	// medians of the distance from the median; 0 = none.
+	// medians of its peaks before; 0 = none.
 	Spike float64
 }
 
@@ -160,7 +161,7 @@ func NewCoupling(c Config) (*Coupling, error) {
 		if c.Scheme == Implicit {
 			return nil, errors.New("the energy correction repairs what extrapolated inputs spoil: it goes with an explicit scheme")
 		}
-		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: &a.in}
+		a.correct = &energyCorrection{config: c.Energy, energy: a.energy, in: &a.in, inTurn: c.Scheme == GaussSeidel}
 	}
 	if c.Control.Estimator != NoEstimate {
 		var err error
@@ -185,6 +186,9 @@ func (c *Config) highestDegree() int {
 
 // Check says what stands in the way of running on this system.
 func (c *Coupling) Check(s *master.System) error {
+	if err := c.tol.init(s); err != nil {
+		return err
+	}
 	if err := c.takeRates(s); err != nil {
 		return err
 	}
@@ -194,6 +198,9 @@ func (c *Coupling) Check(s *master.System) error {
 	if c.energy != nil {
 		if err := c.energy.check(s); err != nil {
 			return err
+		}
+		if c.correct != nil && len(c.energy.declared) == 0 {
+			return errors.New("the energy correction acts at power bonds, and none is declared: " + declareBonds)
 		}
 	}
 	if c.control != nil {
@@ -209,7 +216,11 @@ func (c *Coupling) takeRates(s *master.System) error {
 		i := slices.IndexFunc(s.Infos, func(info *master.Info) bool { return info.Name == r.Component })
 		switch {
 		case i < 0:
-			return fmt.Errorf("a rate names %q, which is no component of the system", r.Component)
+			var all []string
+			for _, info := range s.Infos {
+				all = append(all, info.Name)
+			}
+			return fmt.Errorf("a rate names %q, which is no component of the system; there are %s", r.Component, strings.Join(all, ", "))
 		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
 			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step over a whole number of them", r.Component, r.Steps, r.Over)
 		case c.in.rates[i] != rate{1, 1}:
@@ -258,9 +269,6 @@ func (c *Coupling) StepSizes(H float64) float64 {
 
 // Init prepares the parts.
 func (c *Coupling) Init(x *master.Exec, t0 float64) error {
-	if err := c.tol.init(x.Sys); err != nil {
-		return err
-	}
 	if err := c.in.init(x, t0); err != nil {
 		return err
 	}
@@ -397,7 +405,11 @@ func (c *Coupling) BondEnergies() map[string]master.BondEnergy {
 	if c.energy == nil {
 		return nil
 	}
-	return c.energy.report()
+	out := c.energy.report()
+	if c.correct != nil {
+		c.correct.report(out)
+	}
+	return out
 }
 
 // Monitored tells by which variables errors are estimated.

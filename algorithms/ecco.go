@@ -25,12 +25,13 @@ type ecco struct {
 	learnt []learntScale // by bond
 }
 
+const declareBonds = "give --bond NAME=component.effort:component.flow, or bonds in the annotation of macrostep (macrostep bonds SYSTEM lists candidates)"
+
 type learntScale struct{ carried, lowest, highest float64 }
 
 func (e *ecco) check(*master.System) error {
 	if len(e.energy.declared) == 0 {
-		return errors.New("ECCO controls the step by the energy at power bonds, and none is declared: " +
-			"give --bond NAME=component.effort:component.flow, or bonds in the annotation of macrostep (macrostep bonds SYSTEM lists candidates)")
+		return errors.New("ECCO controls the step by the energy at power bonds, and none is declared: " + declareBonds)
 	}
 	return nil
 }

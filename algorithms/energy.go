@@ -66,12 +66,20 @@ func (m *energyMonitor) measure(x *master.Exec, H float64) {
 			effort, flow := m.atEnd(x, p.effortIn), m.atEnd(x, p.flowIn)
 			b.nextPower += p.power(x.Y)
 			b.nextResidual += p.residual(x.Y, effort, flow)
-			held += p.residual(x.Y, x.W[p.effortIn], x.W[p.flowIn])
+			held += p.residual(x.Y, m.held(x, p.effortIn), m.held(x, p.flowIn))
 		}
 		b.stepHeld += float64(held * H)
 		b.step += float64(b.nextResidual * H)
 		b.exchanged += float64(b.nextPower * H)
 	}
+}
+
+// held gives the value of input k that its subsystem would have held over the step.
+func (m *energyMonitor) held(x *master.Exec, k int) float64 {
+	if m.in.isAhead[k] {
+		return m.in.newest[k]
+	}
+	return x.W[k]
 }
 
 // atEnd gives the value that input k had at the end of the step, without what a
@@ -148,7 +156,7 @@ func (m *energyMonitor) review() []string {
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		if b.powers.spikes > 0 {
-			out = append(out, fmt.Sprintf("bond %s: the residual power jumps at %d communication points, first at t = %.6g s to %.3g W, where its median was %.3g W: "+
+			out = append(out, fmt.Sprintf("bond %s: the residual power jumps at %d communication points, first at t = %.6g s to %.3g W, where the median of its peaks was %.3g W: "+
 				"what happens there may come from the coupling and not from the system; try a smaller step",
 				b.name, b.powers.spikes, b.powers.firstAt, b.powers.first, b.powers.median))
 		}
@@ -156,78 +164,72 @@ func (m *energyMonitor) review() []string {
 	return out
 }
 
-// spikeDetector finds values far above those of a window before them. Its scale
-// is robust: the median, and the median of the distances from it.
+// spikeDetector finds values far above those before them. A residual that swings
+// with the motion has zeros and peaks in each period, may be calm for a while, and
+// where a coupling starts to sway (rodriguez Fig. 37) it takes many steps to grow;
+// hence the scale is that of the peaks in the blocks into which all values so far
+// are divided, and it is robust: their median, and the median of the distances from
+// it.
 //
-// The threshold counts in such distances (1.4826 of which are a standard
-// deviation of normal noise); a window that holds nothing but zeros knows no
-// scale.
+// The threshold counts in such distances, or in medians if those are larger: peaks of
+// a motion that is calm for a while and then not lie within 40, those of Fig. 37
+// beyond 1000. Blocks that hold nothing but zeros know no scale.
 type spikeDetector struct {
-	threshold float64 // 0 = none are looked for
-	ring      [spikeWindow]float64
-	n         int // values seen
-	sorted    [spikeWindow]float64
-	spikes    int
-	firstAt   float64
-	first     float64
-	median    float64
+	threshold      float64 // 0 = none are looked for
+	peaks          [spikeBlocks]float64
+	blocks         int
+	length         int // values in a block; 0 = spikeLength
+	peak           float64
+	values         int // in the block that is not full
+	center, spread float64
+
+	spikes  int
+	firstAt float64
+	first   float64
+	median  float64 // at the first
 }
 
-// spikeWindow is the number of values that make the scale, and the number of
-// values before the first that can be a spike.
-const spikeWindow = 101
+const (
+	spikeBlocks = 64 // when there are as many, each two become one
+	spikeLength = 16 // values in a block at first
+	spikeFirst  = 8  // blocks before the first value that can be a spike
+)
 
 func (d *spikeDetector) add(t, v float64) {
 	if d.threshold == 0 || v-v != 0 {
 		return
 	}
-	if d.n >= spikeWindow {
-		median, spread := d.scale()
-		if v > median+d.threshold*max(spread, 0.1*median) && median > 0 {
-			if d.spikes == 0 {
-				d.firstAt, d.first, d.median = t, v, median
-			}
-			d.spikes++
+	if d.blocks >= spikeFirst && d.center > 0 && v > d.center+d.threshold*max(d.spread, d.center) {
+		if d.spikes == 0 {
+			d.firstAt, d.first, d.median = t, v, d.center
 		}
-		old := d.ring[d.n%spikeWindow]
-		at, _ := slices.BinarySearch(d.sorted[:], old)
-		copy(d.sorted[at:], d.sorted[at+1:])
-		d.insert(v, spikeWindow-1)
-	} else {
-		d.insert(v, d.n)
+		d.spikes++
 	}
-	d.ring[d.n%spikeWindow] = v
-	d.n++
+	d.peak = max(d.peak, v)
+	if d.values++; d.values >= max(d.length, spikeLength) {
+		d.push()
+	}
 }
 
-// insert puts v among the first n sorted values.
-func (d *spikeDetector) insert(v float64, n int) {
-	at, _ := slices.BinarySearch(d.sorted[:n], v)
-	copy(d.sorted[at+1:n+1], d.sorted[at:n])
-	d.sorted[at] = v
-}
-
-// scale gives the median of the window and of the distances from it, found by
-// walking outwards from the middle.
-func (d *spikeDetector) scale() (median, spread float64) {
-	const middle = spikeWindow / 2
-	median = d.sorted[middle]
-	lo, hi := middle, middle
-	for range spikeWindow / 2 {
-		below, above := math.Inf(1), math.Inf(1)
-		if lo > 0 {
-			below = median - d.sorted[lo-1]
-		}
-		if hi < spikeWindow-1 {
-			above = d.sorted[hi+1] - median
-		}
-		if below <= above {
-			spread = below
-			lo--
-		} else {
-			spread = above
-			hi++
+// push ends a block.
+func (d *spikeDetector) push() {
+	d.peaks[d.blocks] = d.peak
+	d.blocks++
+	d.peak, d.values = 0, 0
+	if d.blocks == spikeBlocks {
+		d.blocks /= 2
+		d.length = 2 * max(d.length, spikeLength)
+		for i := range d.blocks {
+			d.peaks[i] = max(d.peaks[2*i], d.peaks[2*i+1])
 		}
 	}
-	return median, spread
+	var sorted [spikeBlocks]float64
+	of := sorted[:copy(sorted[:], d.peaks[:d.blocks])]
+	slices.Sort(of)
+	d.center = of[len(of)/2]
+	for i := range of {
+		of[i] = math.Abs(of[i] - d.center)
+	}
+	slices.Sort(of)
+	d.spread = of[len(of)/2]
 }

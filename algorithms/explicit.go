@@ -2,9 +2,9 @@ package algorithms
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -52,7 +52,13 @@ func (e *explicit) check(s *master.System) error {
 		given = append(given, i)
 	}
 	if len(given) != len(s.Subsystems) {
-		return errors.New("the sequence must name every subsystem once")
+		var missing []string
+		for i, info := range s.Infos {
+			if !slices.Contains(given, i) {
+				missing = append(missing, info.Name)
+			}
+		}
+		return fmt.Errorf("the sequence must name every subsystem once; it lacks %s", strings.Join(missing, ", "))
 	}
 	e.sequence = given
 	return nil

@@ -50,8 +50,8 @@
 // that step (in initialization: of the present inputs). Input derivatives serve
 // one step; an input not set again stays where its polynomial ended.
 //
-// Besides there are FMUs that do something wrong on purpose (Misbehaving), for
-// tests of what a master makes of it.
+// Besides there are FMUs that do something wrong on purpose (Misbehaving), up to
+// ending or hanging the process (Kills), for tests of what a master makes of it.
 //
 // The systems (Systems) are SSPs of these, each with start, stop and step:
 //

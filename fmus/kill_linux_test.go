@@ -286,7 +286,7 @@ func (k Kill) check(t *testing.T, e errand, fmu, place, says string) {
 		k.checkHang(t, e, fmu, says)
 		return
 	case k.Fault == "MemoryHog":
-		e.Data = 1 << 30
+		e.Data = 512 << 20
 	}
 	state, stdout, stderr := e.ends(t, fmu)
 	if !strings.Contains(stderr, says) {

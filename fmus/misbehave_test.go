@@ -48,6 +48,10 @@ func TestMisbehaveWithoutFault(t *testing.T) {
 	near(t, "z", i.get("z"), 2*0.5-(1-math.Exp(-0.5)), 1e-14) // ∫ 2 − exp(−t)
 	near(t, "w", i.get("w"), x+6, 1e-13)
 	near(t, "time", i.get("time"), 0.5, 0)
+
+	i = start(t, "misbehave", map[string]float64{"fault": float64(len(Faults()))}) // the item after the last one
+	i.step(0, 0.5)
+	near(t, "x", i.get("x"), math.Exp(-0.5), 1e-14)
 }
 
 // The FMUs that misbehave are none of the examples, and have names of their own.

@@ -54,4 +54,11 @@ type BondEnergy struct {
 	MeanAbsResidualPower float64 `json:"mean_abs_residual_power"` // W
 	MeanPower            float64 `json:"mean_power"`              // W, from the giver of the effort to the giver of the flow
 	PeakResidualPower    float64 `json:"peak_residual_power"`     // W
+
+	// Of an energy correction: whether it "helps", "harms", or "unknown: " and why
+	// that cannot be told; what it took out; what the coupling added where that is
+	// known. "" and nil: nothing was to be corrected.
+	Correction      string   `json:"correction,omitempty"`
+	CorrectedEnergy *float64 `json:"corrected_energy,omitempty"` // J
+	AddedEnergy     *float64 `json:"added_energy,omitempty"`     // J
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,6 +81,7 @@ type Run struct {
 	x    *Exec
 	grid grid
 
+	startY    []float64 // outputs at the start
 	t         float64
 	lost      float64 // what t has lost by rounding its sums, if the steps vary
 	intended  float64 // the size in mind for the present step, lost included; 0 = clipped
@@ -418,6 +420,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		return r.fail(err)
 	}
 	r.x.keep()
+	r.startY = slices.Clone(r.x.Y)
 	r.x.CoupleAll(r.t, r.x.W)
 	r.takeNotes()
 	if err := r.verifyRollback(ctx, e); err != nil {
@@ -581,13 +584,16 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// absurd is a magnitude that no physical quantity in any usual unit has.
-const absurd = 1e30
+// absurd is the growth, over the magnitude at the start and the nominal value,
+// that no quantity of a system that means something shows.
+const absurd = 1e12
 
 // judgeGrowth warns when a run came to its end and its values nowhere.
 func (r *Run) judgeGrowth() {
 	for k, v := range r.x.Y {
-		if math.Abs(v) > absurd {
+		at := owner(r.sys.OutAt, k)
+		nominal := r.sys.Infos[at].Out[k-r.sys.OutAt[at]].Magnitude()
+		if math.Abs(v) > absurd*max(math.Abs(r.startY[k]), nominal) {
 			r.warn(fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order", r.sys.OutName(k), v))
 			return
 		}

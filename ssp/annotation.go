@@ -56,11 +56,12 @@ type BondPair struct {
 	Place   Place
 }
 
-// Rate lets a component make Ratio steps per macro step.
+// Rate lets a component make Ratio steps per macro step, or one step over Over of
+// them; one of the two is 1.
 type Rate struct {
-	Component string
-	Ratio     int
-	Place     Place
+	Component   string
+	Ratio, Over int
+	Place       Place
 }
 
 // StepHint is a macro step that a document asks for.
@@ -392,12 +393,22 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 			s.own.Bonds = append(s.own.Bonds, b)
 		case k.is("Rate", nsOwn):
 			p.attrs(k, "component", "ratio")
-			ratio, err := strconv.Atoi(p.text(k, "ratio"))
-			if err != nil || ratio < 1 {
-				p.add(ruleOwn, k, "ratio=%q is no whole number above 0", k.str("ratio", ""))
+			ratio, over := 1, 1
+			number, slow := strings.CutPrefix(p.text(k, "ratio"), "1/")
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 {
+				p.add(ruleOwn, k, "ratio=%q is no whole number above 0, nor 1/ and one", k.str("ratio", ""))
+			}
+			if slow {
+				over = n
+			} else {
+				ratio = n
 			}
 			c := p.text(k, "component")
-			s.own.Rates = append(s.own.Rates, Rate{Component: c, Ratio: ratio, Place: at})
+			if slices.ContainsFunc(s.own.Rates, func(o Rate) bool { return o.Component == c }) {
+				p.add(ruleOwn, k, "component %q has two rates", c)
+			}
+			s.own.Rates = append(s.own.Rates, Rate{Component: c, Ratio: ratio, Over: over, Place: at})
 			s.named = append(s.named, namedComponent{c, at})
 		default:
 			p.add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate", k.el.FullTag())

@@ -141,7 +141,7 @@ func TestOwnSettings(t *testing.T) {
 	if want := []string{"axle E0=750 r=1e-05 c.F:d.v true", "tip c.F:d.v false d.sub.F[2]:c.v false"}; !slices.Equal(bonds, want) {
 		t.Errorf("bonds %q, want %q", bonds, want)
 	}
-	if len(o.Rates) != 1 || o.Rates[0].Component != "c" || o.Rates[0].Ratio != 10 {
+	if len(o.Rates) != 1 || o.Rates[0].Component != "c" || o.Rates[0].Ratio != 10 || o.Rates[0].Over != 1 {
 		t.Errorf("rates %+v", o.Rates)
 	}
 	if fmt.Sprint(o.Stateless) != "[c]" || !n.Components[0].Stateless {
@@ -173,6 +173,8 @@ func TestOwnStrict(t *testing.T) {
 		{"", `<ms:Settings version="1"><ms:Param key="a" value="1"><ms:X/></ms:Param></ms:Settings>`, `"ms:X" is not known`},
 		{"", `<ms:Settings version="1"><ms:Param key="a" value="1"/><ms:Param key="a" value="2"/></ms:Settings>`, `"a" is given twice`},
 		{"", `<ms:Settings version="1"><ms:Rate component="c" ratio="1.5"/></ms:Settings>`, "no whole number above 0"},
+		{"", `<ms:Settings version="1"><ms:Rate component="c" ratio="1/0"/></ms:Settings>`, "no whole number above 0"},
+		{"", `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/><ms:Rate component="c" ratio="1/2"/></ms:Settings>`, `component "c" has two rates`},
 		{"", `<ms:Settings version="1"><ms:Rate component="d" ratio="2"/></ms:Settings>`, `no component "d"`},
 		{"<ms:Component stateless='perhaps'/>", good, `neither "true" nor "false"`},
 		{"<ms:Component state='1'/>", good, `"state" is not known`},

@@ -65,7 +65,8 @@
 //	</ssd:DefaultExperiment>
 //
 // All attributes but version are optional. stepSize is the macro step in
-// seconds. A Rate gives the number of steps that a component makes per macro step.
+// seconds. A Rate gives the number of steps that a component makes per macro step, or
+// with ratio="1/10" lets it make one step over ten.
 // Components are named by their path below the outermost system. The annotation is read strictly:
 // an unknown version, attribute or element is an error.
 //

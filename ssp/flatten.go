@@ -438,7 +438,7 @@ func (f *flattener) checkConnectors(i int, used map[end]bool) {
 		case err != nil:
 			report(f.l, ruleConnectorUnit, c.Place, "the unit %q of connector %q of component %q contradicts the unit %q of its FMU variable: %v", c.Unit, c.Name, in.path, v.Unit, err)
 		case gain != 1 || offset != 0:
-			report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q has the unit %q and its FMU variable the unit %q; values are converted between them", c.Name, in.path, c.Unit, v.Unit)
+			report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q has the unit %q and its FMU variable the unit %q; values are converted between them: connector = %g · variable + %g", c.Name, in.path, c.Unit, v.Unit, gain, offset)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestOpenErrors(t *testing.T) {
 		filepath.Join(dir, "none.ssp"):  "cannot be read",
 		dir:                             "there is no SystemStructure.ssd, only a.ssd, empty.ssd",
 		filepath.Join(dir, "text"):      "not well-formed",
-		filepath.Join(dir, "empty.ssd"): "0 root elements",
+		filepath.Join(dir, "empty.ssd"): "it is empty",
 		pack(t, "a.fmu", "x"):           "there is no readable SystemStructure.ssd",
 		pack(t, "../a", "x"):            "../a",
 	} {

@@ -237,6 +237,9 @@ func startLines(data []byte) ([]int, error) {
 		tok, err := dec.Token()
 		if err == io.EOF {
 			if roots != 1 {
+				if len(bytes.TrimSpace(data)) == 0 {
+					return nil, errors.New("it is empty")
+				}
 				return nil, fmt.Errorf("it has %d root elements instead of one", roots)
 			}
 			return lines, nil

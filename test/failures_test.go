@@ -1,8 +1,13 @@
 package test
 
 import (
+	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,5 +87,68 @@ func TestProtectedFiles(t *testing.T) {
 	}
 	if after, err := os.ReadFile(model); err != nil || string(after) != string(before) {
 		t.Errorf("the FMU has changed: %v", err)
+	}
+}
+
+// A file that cannot grow keeps whole rows, and the run says how many.
+func TestFullDisk(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Log("the size of files is limited by a shell on Linux")
+		return
+	}
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", `ulimit -f 100; exec "$0" run "$1" --step-size 1e-5 --output "$2"`, program, system(t, "quarter-car-a"), filepath.Join(dir, "r.csv"))
+	out, _ := cmd.CombinedOutput()
+	data, err := os.ReadFile(filepath.Join(dir, "r.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := bytes.Count(data, []byte("\n")) - 1
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	last, _, _ := strings.Cut(lines[len(lines)-1], ",")
+	if cmd.ProcessState.ExitCode() != 1 || !bytes.HasSuffix(data, []byte("\n")) {
+		t.Errorf("exit code %d; the file ends with %q", cmd.ProcessState.ExitCode(), lines[len(lines)-1])
+	}
+	for _, says := range []string{fmt.Sprintf("(%d rows,", rows), "the rows up to t = " + last + " s are kept"} {
+		if !strings.Contains(string(out), says) {
+			t.Errorf("%q is missing in\n%s", says, out)
+		}
+	}
+}
+
+// A log of calls that cannot be written fails a run that is otherwise complete.
+func TestFullLog(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Log("there is no device that is always full")
+		return
+	}
+	o := run(t, system(t, "quarter-car-a"), "--log-fmi-calls", "/dev/full")
+	if o.code != 1 || !strings.Contains(o.output, "the log of FMI calls ends early") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+}
+
+// A run that comes to its end and its values nowhere is warned about.
+func TestGrowthIsTold(t *testing.T) {
+	o := complete(t, system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1")
+	if !slices.ContainsFunc(o.manifest.Warnings, func(w string) bool { return strings.Contains(w, "has grown to") }) {
+		t.Errorf("%q", o.manifest.Warnings)
+	}
+}
+
+// What the documents show to be wrong ends a run before an FMU is called.
+func TestFoundBeforeTheFMUs(t *testing.T) {
+	for _, args := range [][]string{
+		{"--algorithm", "im-milne", "--param", "control.atol=nope.x:1"},
+		{"--bond", "x=chassis.F:wheel.v"},
+		{"--algorithm", "gauss-seidel", "--param", "sequence=chassis"},
+		{"--rate", "nope=2"},
+	} {
+		calls := filepath.Join(t.TempDir(), "calls.txt")
+		o := run(t, append([]string{system(t, "quarter-car-a"), "--log-fmi-calls", calls}, args...)...)
+		data, _ := os.ReadFile(calls)
+		if o.code != 2 || len(data) > 0 {
+			t.Errorf("%v: exit code %d, %d bytes of calls\n%s", args, o.code, len(data), o.output)
+		}
 	}
 }

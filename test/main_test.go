@@ -162,6 +162,9 @@ type manifest struct {
 		MeanAbsResidualPower float64 `json:"mean_abs_residual_power"`
 		MeanPower            float64 `json:"mean_power"`
 		PeakResidualPower    float64 `json:"peak_residual_power"`
+		Correction           string
+		CorrectedEnergy      *float64 `json:"corrected_energy"`
+		AddedEnergy          *float64 `json:"added_energy"`
 	} `json:"bonds"`
 	Orders     map[string]int `json:"orders"`
 	Iterations int            `json:"iterations"`

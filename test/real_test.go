@@ -34,6 +34,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealTolerant", F: testRealTolerant},
 	{Name: "TestRealChecklist", F: testRealChecklist},
 	{Name: "TestRealCalls", F: testRealCalls},
+	{Name: "TestRealEnergy", F: testRealEnergy},
 }
 
 // realFMUs gives the FMUs below fmus/.

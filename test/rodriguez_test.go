@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/fmus"
@@ -278,12 +279,11 @@ func TestRodriguezCrane(t *testing.T) {
 	})
 }
 
-// A bond of the annotation is that of the command line, with its direction, scale
-// and tolerance.
-func TestBondOfTheAnnotation(t *testing.T) {
-	path := system(t, "quarter-car-a")
-	folder := t.TempDir()
-	z, err := zip.OpenReader(path)
+// changed unpacks an example system into a folder with one change of its document.
+func changed(t testing.TB, name, old, new string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	z, err := zip.OpenReader(system(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,18 +291,54 @@ func TestBondOfTheAnnotation(t *testing.T) {
 	if err := os.CopyFS(folder, z); err != nil {
 		t.Fatal(err)
 	}
-	document, err := fmus.SystemDocument("quarter-car-a")
+	document, err := fmus.SystemDocument(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const plain = `<ms:Bond name="axle">`
-	if bytes.Count(document, []byte(plain)) != 1 {
-		t.Fatalf("the document has no %s", plain)
+	if bytes.Count(document, []byte(old)) != 1 {
+		t.Fatalf("the document has no %s", old)
 	}
-	document = bytes.Replace(document, []byte(plain), []byte(`<ms:Bond name="axle" energyScale="750" tolerance="2.8e-6">`), 1)
+	document = bytes.Replace(document, []byte(old), []byte(new), 1)
 	if err := os.WriteFile(filepath.Join(folder, "SystemStructure.ssd"), document, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	return folder
+}
+
+// A rate of the annotation is that of the command line, which beats it; an implicit
+// scheme leaves it out and says so.
+func TestRateOfTheAnnotation(t *testing.T) {
+	const name, bond = "energy-oscillator", `<ms:Bond name="spring">`
+	path := system(t, name)
+	steps := func(path string, args ...string) *outcome {
+		return complete(t, append([]string{path, "--stop-time", "0.1", "--param", "order=1"}, args...)...)
+	}
+	for _, ratio := range []string{"10", "1/5"} {
+		folder := changed(t, name, bond, `<ms:Rate component="right" ratio="`+ratio+`"/>`+bond)
+		a, b := steps(folder), steps(path, "--rate", "right="+ratio)
+		if n := a.manifest.FMUSteps; n["left"] != 100 || n["right"] != b.manifest.FMUSteps["right"] || n["right"] == 100 {
+			t.Errorf("ratio %s: steps %v, by the command line %v", ratio, n, b.manifest.FMUSteps)
+		}
+		one, errA := os.ReadFile(a.results)
+		two, errB := os.ReadFile(b.results)
+		if errA != nil || errB != nil || !bytes.Equal(one, two) {
+			t.Errorf("ratio %s: the results differ from those by the command line (%v, %v)", ratio, errA, errB)
+		}
+		if n := steps(folder, "--rate", "right=3").manifest.FMUSteps["right"]; n != 300 {
+			t.Errorf("--rate right=3 makes %d steps of 100", n)
+		}
+		o := steps(folder, "--algorithm", "implicit")
+		if !strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "the rates which the system gives are left out") {
+			t.Errorf("warnings %q", o.manifest.Warnings)
+		}
+	}
+}
+
+// A bond of the annotation is that of the command line, with its direction, scale
+// and tolerance.
+func TestBondOfTheAnnotation(t *testing.T) {
+	path := system(t, "quarter-car-a")
+	folder := changed(t, "quarter-car-a", `<ms:Bond name="axle">`, `<ms:Bond name="axle" energyScale="750" tolerance="2.8e-6">`)
 	limits := []string{"--algorithm", "ecco", "--param", "control.h-min=1e-4", "--param", "control.h-max=1e-2"}
 	annotated := complete(t, append([]string{folder}, limits...)...)
 	told := complete(t, append([]string{path, "--bond", "axle=-wheel.F_c:chassis.v_c", "--param", "ecco.energy-scale=750", "--param", "ecco.tolerance=2.8e-6"}, limits...)...)

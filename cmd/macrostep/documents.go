@@ -109,6 +109,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			return err
 		},
 	}
+	for _, r := range a.Rates {
+		out.Rates = append(out.Rates, algorithms.Rate{Component: r.Component, Steps: r.Ratio, Over: r.Over})
+	}
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t

@@ -90,6 +90,7 @@ type opened struct {
 	// Bonds of the documents, and those found by units.
 	Bonds     []algorithms.Bond
 	BondsSeen func() []algorithms.Bond
+	Rates     []algorithms.Rate // of the documents
 	// Monitor makes the System anew with variables that an algorithm judges by;
 	// nil = there is nothing but outputs.
 	Monitor func([]algorithms.Monitored) (*master.System, error)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -121,13 +122,20 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if err != nil {
 		return out, err
 	}
-	defer func() { err = errors.Join(err, sys.Close()) }()
+	begun := false
+	defer func() {
+		if cerr := sys.Close(); cerr != nil && begun {
+			err = errors.Join(err, &runError{cerr})
+		} else {
+			err = errors.Join(err, cerr)
+		}
+	}()
 	if err := r.protect(sys.Files...); err != nil {
 		return out, err
 	}
 	if r.LogCalls != "" {
 		// Not buffered: the last calls before a crash are the ones that matter.
-		if trace.Writer, err = os.Create(r.LogCalls); err != nil {
+		if trace.Writer, err = os.OpenFile(r.LogCalls, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666); err != nil {
 			return out, fmt.Errorf("--log-fmi-calls: %w", err)
 		}
 		defer func() { err = errors.Join(err, trace.Writer.(io.Closer).Close()) }()
@@ -153,7 +161,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	if signals != nil {
 		if opt.Signals, err = record.BindInputs(signals, sys.System); err != nil {
-			return out, err
+			return out, fmt.Errorf("--input: %w", err)
 		}
 	}
 	if history != nil {
@@ -162,7 +170,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 			order = 0 // an algorithm without extrapolation needs no points
 		}
 		if opt.Past, err = record.BindHistory(history, sys.System, opt.Start, order); err != nil {
-			return out, err
+			return out, fmt.Errorf("--history: %w", err)
 		}
 	}
 	if !r.Record.IsNone() {
@@ -194,7 +202,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	result, err := job.Run(ctx)
 	stopFlushing()
 	con.clear()
-	if !mark.begun.Load() {
+	if begun = mark.begun.Load(); !begun {
 		return out, err
 	}
 	var delivery []master.Delivery
@@ -260,7 +268,20 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, notes, warnings [
 		return nil, nil, nil, err
 	}
 	warnings = append(warnings, more...)
-	c, err = algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike})
+	rates := r.Rates
+	for _, d := range sys.Rates {
+		if !slices.ContainsFunc(r.Rates, func(o algorithms.Rate) bool { return o.Component == d.Component }) {
+			rates = append(slices.Clip(rates), d)
+		}
+	}
+	c, err = algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: rates, Spike: r.Spike})
+	if err != nil && len(rates) > len(r.Rates) {
+		// An implicit scheme takes none.
+		if without, failed := algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike}); failed == nil {
+			warnings = append(warnings, fmt.Sprintf("the rates which the system gives are left out: %v", err))
+			c, err = without, nil
+		}
+	}
 	if err != nil {
 		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
 			err = fmt.Errorf("%s: the annotation of macrostep in the document: %w", r.System, err)
@@ -302,11 +323,8 @@ func suited(preset string, params map[string]string) (kept map[string]string, no
 // chooseBonds gives the bonds whose energy is followed, with their powers in W:
 // those of the user, else of the documents, else all that the units show.
 func chooseBonds(r *runRequest, sys *opened, preset string) (bonds []algorithms.Bond, notes []string, err error) {
-	if !r.MonitorEnergy && !algorithms.UsesEnergy(preset) {
-		if len(r.Bonds) > 0 {
-			notes = append(notes, fmt.Sprintf("--%s has no effect without --monitor-energy or an algorithm that uses bonds", flagBond))
-		}
-		return nil, notes, nil
+	if !r.MonitorEnergy && !algorithms.UsesEnergy(preset) && len(r.Bonds) == 0 {
+		return nil, nil, nil
 	}
 	bonds = r.Bonds
 	if len(bonds) == 0 {
@@ -435,7 +453,11 @@ func (o *outcome) summary(w io.Writer, con *console) {
 	}
 	fmt.Fprintf(w, "%s at t = %g s: %s", m.Status, m.EndTime, plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
-		fmt.Fprintf(w, " of %s s in %s", number(m.Steps.Mean), duration(wall))
+		uneven := ""
+		if m.Steps.Mean != m.StepSize.Value && m.Steps.Accepted > 1 && math.Abs(m.Steps.Mean-m.StepSize.Value) > 1e-9*m.StepSize.Value {
+			uneven = ", on average"
+		}
+		fmt.Fprintf(w, " of %s s%s in %s", number(m.Steps.Mean), uneven, duration(wall))
 	}
 	if wall > 0 {
 		fmt.Fprintf(w, " (%s × real time)", short((m.EndTime-m.StartTime.Value)/wall))

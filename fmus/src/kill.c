@@ -27,7 +27,7 @@ static void illegal_instruction(void) {
 #if defined(__x86_64__) || defined(__i386__)
 	__asm__ volatile("ud2");
 #elif defined(__aarch64__)
-	__asm__ volatile(".inst 0"); /* udf; __builtin_trap is a breakpoint there */
+	__asm__ volatile(".long 0"); /* udf; __builtin_trap is a breakpoint there */
 #else
 	__builtin_trap();
 #endif

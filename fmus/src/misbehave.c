@@ -261,7 +261,8 @@ static fmi2Status strike(Instance *m, int during, double t, const char *function
 	case Fault_Locale: change_locale(); break;
 	case Fault_Directory: change_directory(); break;
 	case Fault_Signals: take_signals(); break;
-	default:
+	default: /* those of kill.c */
+		if (m->s.n[FAULT] >= (int)(sizeof fault_names / sizeof fault_names[0])) break; /* no item */
 		SAY(m, fmi2Warning, "logEvents", "%s: %s on purpose at t = %g", function, fault_names[m->s.n[FAULT]], t);
 		if (during == During_LogCallback) return kill_in_logger(m, m->s.n[FAULT], m->s.n[MEGABYTES]);
 		return kill_process(m, m->s.n[FAULT], m->s.n[MEGABYTES]);

@@ -86,6 +86,7 @@ type Assembly struct {
 	Algorithm         string            // of our annotation; "" = none
 	Params            map[string]string // of our annotation
 	DeclaredBonds     []ssp.Bond        // of our annotation; their ends are Real outputs
+	Rates             []ssp.Rate        // of our annotation
 	fmus              []*fmi.FMU        // each opened file once
 	compile           bool
 	network           *ssp.Network
@@ -209,20 +210,7 @@ func (a *Assembly) fromSSP(path string) (err error) {
 		return err
 	}
 	a.Name = a.network.Name
-	a.noEffect()
 	return a.Findings.Err()
-}
-
-// noEffect names what our annotation asks for and nothing carries out.
-func (a *Assembly) noEffect() {
-	tell := func(p ssp.Place, format string, args ...any) {
-		a.Findings.Add(ruleNoEffect, p.File, p.Path, p.Line, format, args...)
-	}
-	for _, r := range a.network.Own.Rates {
-		if r.Ratio > 1 {
-			tell(r.Place, "the rate %d of component %q has no effect: every component steps with the macro step", r.Ratio, r.Component)
-		}
-	}
 }
 
 // openAll opens each FMU file once, several at a time.
@@ -558,6 +546,8 @@ func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err 
 	switch {
 	case component >= 0:
 		return component, v, nil
+	case longest < 0 && slices.ContainsFunc(a.Components, func(c Component) bool { return c.Name == name }):
+		return -1, nil, fmt.Errorf("%q is a component; write %s.variable", name, name)
 	case longest < 0:
 		return -1, nil, fmt.Errorf("%q names no component; write component.variable, with one of the components %s", name, a.componentNames())
 	}

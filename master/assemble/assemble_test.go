@@ -561,13 +561,16 @@ func TestAnnotation(t *testing.T) {
 	s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", "")},
 		elements: component("c", "f.fmu", `<ssd:Annotations>`+annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`)+`</ssd:Annotations>`) +
 			`<ssd:Component name="d" source="f.fmu" implementation="ModelExchange"/>`,
-		settings: own(`algorithm="gauss-seidel"`, `<ms:Param key="order" value="2"/><ms:Bond name="axle"><ms:Pair effort="c.y" flow="d.y"/></ms:Bond><ms:Rate component="c" ratio="10"/><ms:Rate component="d" ratio="1"/>`)}
+		settings: own(`algorithm="gauss-seidel"`, `<ms:Param key="order" value="2"/><ms:Bond name="axle"><ms:Pair effort="c.y" flow="d.y"/></ms:Bond><ms:Rate component="c" ratio="10"/><ms:Rate component="d" ratio="1/5"/>`)}
 	a := sound(t, s.write(t), assemble.Options{})
 	if a.Algorithm != "gauss-seidel" || len(a.Params) != 1 || a.Params["order"] != "2" {
 		t.Errorf("algorithm %q, parameters %v", a.Algorithm, a.Params)
 	}
 	if b := a.DeclaredBonds; len(b) != 1 || b[0].Name != "axle" || len(b[0].Pairs) != 1 || b[0].Pairs[0].Effort != "c.y" {
 		t.Errorf("bonds %+v", b)
+	}
+	if r := a.Rates; len(r) != 2 || r[0].Component != "c" || r[0].Ratio != 10 || r[0].Over != 1 || r[1].Over != 5 {
+		t.Errorf("rates %+v", r)
 	}
 	var told []string
 	for _, f := range a.Findings.At(diag.Warning) {
@@ -580,7 +583,6 @@ func TestAnnotation(t *testing.T) {
 	}
 	want := []string{
 		`SD19I implementation is ModelExchange`, `SD21P com.opensimulationplatform StepSizeHint value (0.1 s) has no effect: component "c"`,
-		`SD21N the rate 10 of component "c" has no effect`,
 	}
 	slices.Sort(told)
 	slices.Sort(want)

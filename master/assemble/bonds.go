@@ -110,6 +110,8 @@ func (a *Assembly) product(one, two string) (product unit.Base, units, why strin
 		why = fmt.Sprintf("the product is in %s, which is no power", units)
 		if work := product.Times(unit.Base{S: -1, Factor: 1}); work.IsPower() {
 			why += " but an energy: a displacement where a bond needs a velocity"
+		} else if alike(x, y) {
+			why += ": both sides give the same kind, where one gives an effort and the other a flow"
 		}
 		return product, units, why
 	}
@@ -117,6 +119,12 @@ func (a *Assembly) product(one, two string) (product unit.Base, units, why strin
 		return product, units, fmt.Sprintf("the unit %s has an offset, so that the product is no power", units)
 	}
 	return product, units, ""
+}
+
+// alike tells whether two units differ by a factor and an offset only.
+func alike(x, y unit.Base) bool {
+	x.Factor, x.Offset, y.Factor, y.Offset = 1, 0, 1, 0
+	return x == y
 }
 
 // baseOf gives the base unit of a Real variable "component.variable".

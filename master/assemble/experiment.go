@@ -18,7 +18,7 @@ const (
 // 23). Stop and step have no source where none of them says anything.
 func (a *Assembly) experiment() {
 	n := a.network
-	a.DeclaredBonds = n.Own.Bonds
+	a.DeclaredBonds, a.Rates = n.Own.Bonds, n.Own.Rates
 	a.Algorithm, a.Params = n.Own.Algorithm, make(map[string]string, len(n.Own.Params))
 	for _, p := range n.Own.Params {
 		a.Params[p.Key] = p.Value

@@ -17,10 +17,11 @@ import (
 // by strayKick of their magnitude, so that a state which the FMU forgets to
 // restore shows even if it starts at rest.
 const (
-	warmSteps   = 5
-	replaySteps = 3
-	straySteps  = 8
-	strayKick   = 0.1
+	warmSteps    = 5
+	replaySteps  = 3
+	straySteps   = 8
+	fartherSteps = 100
+	strayKick    = 0.1
 	// A first attempt and its replay, or two replays, that differ by more than
 	// this are no repetition. The worst of 60 FMUs of twelve tools that do go
 	// back differs by 7e-4.
@@ -202,9 +203,17 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 	if err != nil {
 		return replay, err
 	}
-	tries := r.compare(first, second, "a first attempt")
 	again := r.compare(second, third, "a step")
 	drift := r.compare(second, fourth, "a step")
+	tries := r.compare(first, second, "a first attempt")
+	if tries.relative > maxNoise && !math.IsInf(tries.relative, 1) {
+		// In short steps near rest, what a solver leaves open at its start may be all
+		// that there is to see: it is measured by where the outputs get to.
+		if err := r.farther(ctx); err != nil {
+			return replay, err
+		}
+		tries = r.compare(first, second, "a first attempt")
+	}
 	for _, c := range []struct {
 		difference
 		bound float64
@@ -372,6 +381,19 @@ func (r *rollbackTest) stray(ctx context.Context) error {
 		return err
 	}
 	return context.Cause(ctx) // anything else only shortens the way
+}
+
+// farther goes on from the origin for the magnitudes that the outputs reach, as
+// far as the FMU takes part.
+func (r *rollbackTest) farther(ctx context.Context) error {
+	if err := r.back(); err != nil {
+		return err
+	}
+	_, err := r.attempt(ctx, fartherSteps)
+	if r.s.instance.State() == fmi.StateFatal {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
 // difference is the largest one between two attempts.

@@ -35,7 +35,7 @@ func NewAttempts(path string) *Attempts { return &Attempts{path: path} }
 
 // Begin creates the file and writes the header.
 func (a *Attempts) Begin(*master.System, []master.Port) error {
-	f, err := os.Create(a.path)
+	f, err := os.OpenFile(a.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return fmt.Errorf("creating the table of attempts: %w%s", err, createRemedy(err))
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,7 +50,12 @@ type CSV struct {
 	buf     []byte
 	columns []column
 	rows    int
-	err     error // of the first failed write
+	newest  float64 // time of the last of them
+	err     error   // of the first failed write
+
+	// What is in the file.
+	rowsWritten   int
+	newestWritten float64
 
 	first, last float64 // time of the first point and of the one before
 	due         int     // multiple of the interval that the next row waits for
@@ -80,7 +86,8 @@ const (
 // run begins.
 func NewCSV(path string, o CSVOptions) *CSV { return &CSV{path: path, opt: o} }
 
-// Rows gives the number of rows recorded, without the header.
+// Rows gives the number of rows recorded, without the header; after an error of
+// writing, of those in the file.
 func (c *CSV) Rows() int { return c.rows }
 
 // Columns gives the number of columns, time included; 0 before the run begins.
@@ -105,7 +112,8 @@ func (c *CSV) Begin(sys *master.System, measured []master.Port) error {
 	}
 	c.buf = append(c.buf, '\n')
 	// Not emptied before it is ours: another run may be writing to it.
-	c.file, err = os.OpenFile(c.path, os.O_RDWR|os.O_CREATE, 0o666)
+	// Nor readable: as its own reader the process would never see a pipe close.
+	c.file, err = os.OpenFile(c.path, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return fmt.Errorf("creating the result file: %w%s", err, createRemedy(err))
 	}
@@ -236,6 +244,7 @@ func (c *CSV) Record(p *master.Point) error {
 	}
 	c.buf = append(b, '\n')
 	c.rows++
+	c.newest = p.T
 	if len(c.buf) >= chunk {
 		return c.flush()
 	}
@@ -278,14 +287,37 @@ func (c *CSV) flush() error {
 	if err != nil {
 		if n > 0 && c.regular {
 			// A full disk stops in the middle of a row; a cut row would be read as wrong numbers.
-			err = errors.Join(err, c.file.Truncate(c.written))
+			err = errors.Join(err, c.keepWhole(n))
 		}
-		c.err = fmt.Errorf("writing results: %w; free space or choose another --output, rows up to here are kept", err)
+		c.rows = c.rowsWritten
+		kept := "no row is in the file"
+		if c.rows > 0 {
+			kept = fmt.Sprintf("the rows up to t = %.12g s are kept", c.newestWritten)
+		}
+		c.err = fmt.Errorf("writing results: %w; free space or choose another --output; %s", err, kept)
 		return c.err
 	}
 	c.written += int64(n)
+	c.rowsWritten, c.newestWritten = c.rows, c.newest
 	c.buf = c.buf[:0]
 	return nil
+}
+
+// keepWhole cuts the file to the whole rows among the n bytes of the buffer that
+// it took.
+func (c *CSV) keepWhole(n int) error {
+	whole := c.buf[:bytes.LastIndexByte(c.buf[:n], '\n')+1]
+	rows := bytes.Count(whole, []byte{'\n'})
+	if c.written == 0 && rows > 0 {
+		rows-- // the header
+	}
+	if rows > 0 {
+		last := whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n')+1:]
+		t, _, _ := bytes.Cut(last, []byte{','})
+		c.newestWritten, _ = strconv.ParseFloat(string(bytes.TrimSpace(t)), 64) // our own number
+	}
+	c.rowsWritten += rows
+	return c.file.Truncate(c.written + int64(len(whole)))
 }
 
 // End writes what is left and closes the file.

@@ -142,7 +142,10 @@ func (m *Manifest) Write(path string) error {
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		// A device or pipe cannot be replaced.
-		return os.WriteFile(path, data, 0o666)
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			return fmt.Errorf("writing the manifest: %w; free space or choose another --manifest", err)
+		}
+		return nil
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // replace what a link points to, not the link
