@@ -47,7 +47,7 @@ type identified struct {
 	held           int // steps predicted well since theta was made
 	trusted        bool
 	waits          bool // the model of another is not trusted
-	trial          int // steps to be predicted well before it is trusted
+	trial          int  // steps to be predicted well before it is trusted
 	seed           uint64
 	dither         []float64 // by input, of the present step
 	errors         []float64 // by input: largest error of the extrapolation so far
