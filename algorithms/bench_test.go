@@ -125,6 +125,7 @@ var benchConfigs = []struct {
 	{"model,directional", Config{Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01}}},
 	{"model,directional,order=2", Config{Order: 2, Delivery: Held, Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.1}}},
 	{"model,rollback", Config{Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01, Jacobian: RollbackJacobian}}},
+	{"model,identify", Config{Correct: ModelCorrection, Model: Model{Alpha: 1, Refresh: 0.01, Jacobian: IdentifiedJacobian}}},
 	{"feedthrough", Config{Correct: FeedthroughCorrection, Model: Model{Refresh: 0.01}}},
 }
 

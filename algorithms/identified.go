@@ -22,8 +22,11 @@ import (
 // each input off, by a constant and along ℓ, by up to ditherPart of the error that
 // the extrapolation makes anyway: that sets it apart from what the coupling makes of the outputs. It is trusted once it has
 // predicted trustAfter steps that it was not made from within trustBound, and its
-// responses are certain to responseBound; it is lost when a prediction is off by
-// lostBound.
+// responses are certain to responseBound. It is lost when a prediction is off by
+// lostBound, or an extrapolation errs strayBound times as much as any before it was
+// trusted; the next one must then predict twice as many steps. Identified models are
+// used together or not at all: to correct one side of a coupling whose other side
+// is not linear may do harm.
 type identified struct {
 	of        *modelCorrector
 	subsystem int
@@ -33,7 +36,7 @@ type identified struct {
 
 	fit            *leastSquares
 	phi            []float64
-	theta, trial   []float64 // by rows, [regressors × ny]
+	theta, solved  []float64 // by rows, [regressors × ny]
 	order          int       // r of theta; −1 = none
 	q              [maxIdentifiedOrder + 1][]float64
 	y              [maxIdentifiedOrder + 1][]float64 // newest first; y[0] at the start of the step
@@ -43,6 +46,8 @@ type identified struct {
 	degree         int
 	held           int // steps predicted well since theta was made
 	trusted        bool
+	waits          bool // the model of another is not trusted
+	trial          int  // steps to be predicted well before it is trusted
 	seed           uint64
 	dither         []float64 // by input, of the present step
 	errors         []float64 // by input: largest error of the extrapolation so far
@@ -58,8 +63,10 @@ type identified struct {
 const (
 	maxIdentifiedOrder = 4
 	ditherPart         = 1e-3
-	trustAfter         = 5
+	trustAfter         = 20
+	longestTrial       = 1000
 	trustBound         = 0.02
+	strayBound         = 2
 	lostBound          = 0.2
 	responseBound      = 0.1
 	forgetting         = 0.98 // where predictions fail
@@ -82,14 +89,14 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 	n := s.size(maxIdentifiedOrder)
 	s.fit = newLeastSquares(n, s.ny)
 	s.phi, s.scratch = make([]float64, n), make([]float64, n)
-	s.theta, s.trial = make([]float64, n*s.ny), make([]float64, n*s.ny)
+	s.theta, s.solved = make([]float64, n*s.ny), make([]float64, n*s.ny)
 	for k := range s.q {
 		s.q[k], s.y[k] = make([]float64, s.nq), make([]float64, s.ny)
 	}
 	s.now, s.largest = make([]float64, s.ny), make([]float64, s.ny)
 	s.dither, s.errors = make([]float64, len(s.inputs)), make([]float64, len(s.inputs))
 	copy(s.y[0], x.Y[sys.OutAt[i]:sys.OutAt[i+1]])
-	s.have = 1
+	s.have, s.trial = 1, trustAfter
 	s.why = "its model is being identified"
 	return s
 }
@@ -157,7 +164,7 @@ func (s *identified) update() (u modelUpdate, err error) {
 		}
 	}
 	if s.trusted && !(s.current <= lostBound) {
-		s.trusted, s.why = false, fmt.Sprintf("its identified model is lost: a prediction is off by %.2g of the change", s.current)
+		s.lose(fmt.Sprintf("its identified model is lost: a prediction is off by %.2g of the change", s.current))
 	}
 	bound := s.of.config.Refresh
 	forget := 1.0
@@ -170,13 +177,20 @@ func (s *identified) update() (u modelUpdate, err error) {
 			u.evaluations, u.changed = 1, true
 		}
 	}
-	if !s.trusted && s.order >= 0 && s.held >= trustAfter {
+	if !s.trusted && s.order >= 0 && s.held >= s.trial {
 		s.trusted, u.changed = true, true
 	}
 	if !s.trusted {
 		u.why = s.why
 	}
 	return u, nil
+}
+
+// lose gives up a model that was trusted; the next one is tried for longer.
+func (s *identified) lose(why string) {
+	s.trusted, s.why, s.order, s.held = false, why, -1, 0
+	s.trial = min(2*s.trial, longestTrial)
+	s.fit.reset()
 }
 
 // forget starts anew for steps of another size or polynomials of another degree.
@@ -209,7 +223,12 @@ func (s *identified) takeInput(j, k, degree int) {
 	q[0] += in.bias[k]
 	s.alongCourse(q, k, degree)
 	if y, ok := s.x.Sys.Source(k); ok {
-		s.errors[j] = max(s.errors[j], math.Abs(float64(s.x.Sys.Gain(k)*(s.x.Y[y]-s.of.keptY(y)))-(in.atEnd(k, s.subsystem)-in.last(k))))
+		e := math.Abs(float64(s.x.Sys.Gain(k)*(s.x.Y[y]-s.of.keptY(y))) - (in.atEnd(k, s.subsystem) - in.last(k)))
+		if !s.trusted || s.waits {
+			s.errors[j] = max(s.errors[j], e)
+		} else if e > strayBound*s.errors[j] {
+			s.lose(fmt.Sprintf("with its identified model the extrapolation of %s errs %.2g times as much as without", s.x.Sys.InName(k), e/s.errors[j]))
+		}
 	}
 }
 
@@ -280,8 +299,8 @@ func (s *identified) make() bool {
 		s.why = "its inputs and outputs do not vary enough to identify a model"
 		return false
 	}
-	s.fit.solve(n, s.trial)
-	if checkFinite(s.trial[:n*s.ny]) != nil {
+	s.fit.solve(n, s.solved)
+	if checkFinite(s.solved[:n*s.ny]) != nil {
 		s.why = "the identified model is not finite"
 		return false
 	}
@@ -289,7 +308,7 @@ func (s *identified) make() bool {
 		s.why = fmt.Sprintf("the response to %s is not certain yet", s.x.Sys.InName(s.inputs[j*len(s.inputs)/s.nq]))
 		return false
 	}
-	s.theta, s.trial = s.trial, s.theta
+	s.theta, s.solved = s.solved, s.theta
 	s.order, s.held = r, 0
 	s.made++
 	return true
@@ -316,7 +335,7 @@ func (s *identified) uncertain(n int) int {
 		sigma := math.Sqrt(s.fit.residual(n, o) / freedom)
 		moved := 0.0
 		for j := range s.nq {
-			moved = max(moved, math.Abs(s.trial[(1+j)*s.ny+o])*s.errors[j*len(s.inputs)/s.nq])
+			moved = max(moved, math.Abs(s.solved[(1+j)*s.ny+o])*s.errors[j*len(s.inputs)/s.nq])
 		}
 		for j := range s.nq {
 			if sigma*s.fit.spread(1+j, n, s.scratch)*s.errors[j*len(s.inputs)/s.nq] > responseBound*moved && moved > 0 {

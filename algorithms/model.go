@@ -365,6 +365,7 @@ func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
 	if err := c.update.Run(); err != nil {
 		return 0, err
 	}
+	c.holdTogether()
 	for _, i := range c.members {
 		r := &c.of[i]
 		evaluations += r.evaluations
@@ -377,6 +378,22 @@ func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
 	}
 	c.solve(x)
 	return evaluations, nil
+}
+
+// holdTogether keeps identified models back until all are trusted.
+func (c *modelCorrector) holdTogether() {
+	var missing *identified
+	for _, s := range c.learners {
+		if !s.trusted {
+			missing = s
+		}
+	}
+	for _, s := range c.learners {
+		s.waits = missing != nil
+		if s.waits && s.trusted {
+			c.of[s.subsystem].failed.set(c.t+c.H, "it waits for the model of "+c.sys.Infos[missing.subsystem].Name)
+		}
+	}
 }
 
 // updateOf brings the model of one member up to date, on its thread.

@@ -206,16 +206,7 @@ type logQueue struct {
 func (q *logQueue) receive(m LogMessage, wrongEnvironment bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if m.Status != StatusOK && m.Status != StatusPending {
-		line := m.Text
-		if len(line) > recentLineLen {
-			line = validUTF8(line[:recentLineLen]) + "…"
-		}
-		if len(q.recent) == recentLines {
-			q.recent = append(q.recent[:0], q.recent[1:]...)
-		}
-		q.recent = append(q.recent, strings.TrimSpace(line))
-	}
+	q.remember(m)
 	if q.sink == nil {
 		return
 	}
@@ -235,6 +226,37 @@ func (q *logQueue) receive(m LogMessage, wrongEnvironment bool) {
 		q.queue = append(q.queue, m)
 	}
 	q.deliver()
+}
+
+// relay takes a message that the queue of another process has let pass.
+func (q *logQueue) relay(m LogMessage) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if m.Category != OwnCategory {
+		q.remember(m)
+	}
+	if q.sink != nil {
+		q.queue = append(q.queue, m)
+		q.deliver()
+	}
+}
+
+// remember keeps the last lines at Warning or above; q.mu is held.
+func (q *logQueue) remember(m LogMessage) {
+	if m.Status != StatusOK && m.Status != StatusPending {
+		q.recent = lastLines(q.recent, m.Text)
+	}
+}
+
+// lastLines adds a line, bounded, to the last few.
+func lastLines(lines []string, line string) []string {
+	if len(line) > recentLineLen {
+		line = validUTF8(line[:recentLineLen]) + "…"
+	}
+	if len(lines) == recentLines {
+		lines = append(lines[:0], lines[1:]...)
+	}
+	return append(lines, strings.TrimSpace(line))
 }
 
 // say queues a message of the binding about the instance.

@@ -81,7 +81,7 @@ var (
 
 // buildSources compiles the sources in an unpacked FMU to a library in a folder
 // of its own and gives its path.
-func (f *FMU) buildSources(dir string, add func(r *diag.Rule, path, remedy, format string, args ...any) error) (string, error) {
+func (f *FMU) buildSources(dir string, add adder) (string, error) {
 	sources := filepath.Join(dir, "sources")
 	refuse := func(path, format string, args ...any) error {
 		return add(ruleSources, path, "have the FMU exported with complete sources, or with a library for this platform", format, args...)
@@ -115,7 +115,7 @@ func (f *FMU) buildSources(dir string, add func(r *diag.Rule, path, remedy, form
 
 // buildArguments gives the sources, relative to their folder, and what the
 // compiler is told about them.
-func (f *FMU) buildArguments(sources string, add func(r *diag.Rule, path, remedy, format string, args ...any) error, refuse func(path, format string, args ...any) error) ([]string, error) {
+func (f *FMU) buildArguments(sources string, add adder, refuse func(path, format string, args ...any) error) ([]string, error) {
 	const where = "sources/" + buildDescriptionName
 	data, err := os.ReadFile(filepath.Join(sources, buildDescriptionName))
 	if errors.Is(err, fs.ErrNotExist) {

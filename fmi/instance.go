@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -23,6 +24,11 @@ type InstanceOptions struct {
 	Log func(LogMessage)
 	// Trace writes down every call; nil for none.
 	Trace *Trace
+	// Launcher starts a process of its own for the instance (see package
+	// fmi/worker); nil = this process. What the FMU does there, it can do to
+	// nobody else: if it crashes or ends its process, the call gives a
+	// *ProcessError. All else is as here, and so are the results.
+	Launcher Launcher
 }
 
 // Instance is one instance of an FMU for Co-Simulation. It has one caller at a
@@ -36,17 +42,22 @@ type InstanceOptions struct {
 // Free are of use; after Fatal no call to any instance of the FMU is made.
 // Calls with empty lists do not enter the FMU (checklist fmi2 45).
 type Instance struct {
-	fmu   *FMU
-	name  string
-	comp  uintptr // fmi2Component
-	state State
-	setup bool // SetupExperiment was called since Instantiated
+	fmu  *FMU
+	name string
+	// Of the library, wherever it is loaded.
+	library string
+	sym     *[numFunctions]uintptr
+	fatal   *atomic.Bool
+	comp    uintptr // fmi2Component
+	state   State
+	setup   bool // SetupExperiment was called since Instantiated
 	// warned tells that a Warning without a message was reported.
 	warned bool
 
-	run   func(*batch)
-	batch *batch
-	rec   *record // the one record of batch
+	run    func(*batch)
+	remote *remote // nil in this process
+	batch  *batch
+	rec    *record // the one record of batch
 
 	// crossings counts the entries into C. It is not atomic on purpose: the
 	// race detector does not see what C writes, but it sees two callers here.
@@ -75,29 +86,43 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return nil, &ArgumentError{name, fnInstantiate.String(), fmt.Sprintf("%q cannot name an instance: the name must not be blank nor hold a NUL", name)}
 	}
-	findings, err := f.loadOnce()
+	in := &Instance{fmu: f, name: name, run: run, trace: o.Trace}
+	in.log = &logQueue{instance: name, fmu: filepath.Base(f.Path), name: f.variableName, sink: o.Log}
+	var err error
+	if o.Launcher == nil {
+		err = in.instantiateHere(o)
+	} else {
+		err = in.instantiateIn(o.Launcher, o)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if f.fatal.Load() {
-		return nil, orderError(name, fnInstantiate, StateFatal)
-	}
-	in := &Instance{fmu: f, name: name, run: run, trace: o.Trace}
-	in.log = &logQueue{instance: name, fmu: filepath.Base(f.Path), name: f.variableName, sink: o.Log}
-	if err := f.claimOnce(name); err != nil {
-		return nil, err
-	}
-	if err := in.instantiate(o); err != nil {
-		f.releaseOnce()
-		in.dispose()
-		return nil, err
-	}
 	if f.told.CompareAndSwap(false, true) { // nobody has called Load
-		for _, d := range findings.Findings {
+		for _, d := range f.findings.Findings {
 			in.log.say(d.String())
 		}
 	}
 	return in, nil
+}
+
+// instantiateHere makes the instance in this process.
+func (in *Instance) instantiateHere(o InstanceOptions) error {
+	f := in.fmu
+	if _, err := f.loadOnce(); err != nil {
+		return err
+	}
+	in.library, in.sym, in.fatal = f.library, &f.sym, &f.fatal
+	if in.fatal.Load() {
+		return orderError(in.name, fnInstantiate, StateFatal)
+	}
+	if err := f.claimOnce(in.name); err != nil {
+		return err
+	}
+	if err := in.instantiate(o); err != nil {
+		f.releaseOnce()
+		return errors.Join(err, in.dispose())
+	}
+	return nil
 }
 
 // instantiate allocates what C sees and calls fmi2Instantiate.
@@ -117,8 +142,10 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 		return err
 	}
 	in.handle, in.size = &words[0], &words[1]
-	if in.environments, err = newCallbacks(in.log); err != nil {
-		return err
+	if in.remote == nil {
+		if in.environments, err = newCallbacks(in.log); err != nil {
+			return err
+		}
 	}
 	var texts [3]uintptr // kept until Free: older exporters keep the pointers
 	for k, s := range []string{in.name, in.fmu.Description.GUID, in.fmu.uri} {
@@ -130,12 +157,15 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 		texts[k] = address(b)
 	}
 	const coSimulation = 1
-	g := watch()
+	g := in.watch()
 	in.prepare(fnInstantiate, texts[0], coSimulation, texts[1], texts[2], in.environments, flag(o.Visible), flag(o.LoggingOn))
 	in.cross(in.batch)
 	in.comp = in.rec.ret
 	in.traceCall(fnInstantiate, in.rec)
 	in.report(g)
+	if in.lost() != nil {
+		return in.lost()
+	}
 	if in.comp == 0 {
 		msg := in.log.takeRecent()
 		if msg == "" {
@@ -147,8 +177,35 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 	return nil
 }
 
+// watch takes down what an FMU in this process must not change.
+func (in *Instance) watch() *guard {
+	if in.remote != nil {
+		return nil
+	}
+	return watch()
+}
+
+// lost gives the error of an instance whose process is lost, else nil.
+func (in *Instance) lost() error {
+	if in.remote == nil {
+		return nil
+	}
+	return in.remote.err
+}
+
+// refuse gives the error of a call of f that is not legal in state s.
+func (in *Instance) refuse(f function, s State) error {
+	if err := in.lost(); err != nil && s == StateFatal {
+		return err
+	}
+	return orderError(in.name, f, s)
+}
+
 // report restores what the FMU changed in the process and says so.
 func (in *Instance) report(g *guard) {
+	if g == nil {
+		return
+	}
 	for _, change := range g.restore() {
 		in.log.say("the FMU " + change.text)
 	}
@@ -158,8 +215,13 @@ func (in *Instance) report(g *guard) {
 // OwnCategory, for those who use the binding and learn something that it cannot know.
 func (in *Instance) Tell(text string) { in.log.say(text) }
 
-// dispose gives back what the instance holds; nothing is called.
-func (in *Instance) dispose() {
+// dispose gives back what the instance holds; nothing is called. A process of its
+// own is ended.
+func (in *Instance) dispose() error {
+	var err error
+	if in.remote != nil {
+		err = in.remote.close()
+	}
 	in.log.close()
 	in.log.unregister()
 	for _, s := range in.steppers {
@@ -171,6 +233,7 @@ func (in *Instance) dispose() {
 	}
 	in.steppers, in.states, in.batch, in.rec = nil, nil, nil, nil
 	in.state = StateFreed
+	return err
 }
 
 // Name gives the name of the instance.
@@ -181,7 +244,7 @@ func (in *Instance) FMU() *FMU { return in.fmu }
 
 // State gives the state of the instance (checklist fmi2 39).
 func (in *Instance) State() State {
-	if in.state != StateFreed && in.fmu.fatal.Load() {
+	if in.state != StateFreed && in.fatal.Load() {
 		return StateFatal
 	}
 	return in.state
@@ -200,10 +263,10 @@ func flag(b bool) uintptr {
 // begin checks whether f may be called now.
 func (in *Instance) begin(f function) error {
 	if s := in.State(); !legal[f].has(s) {
-		return orderError(in.name, f, s)
+		return in.refuse(f, s)
 	}
-	if in.fmu.sym[f] == 0 {
-		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.fmu.library}
+	if in.sym[f] == 0 {
+		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.library}
 	}
 	if name, ok := in.fmu.declares(f); !ok {
 		return &CapabilityError{Instance: in.name, Func: f.String(), Flag: name}
@@ -232,7 +295,7 @@ func (f *FMU) declares(fn function) (attribute string, ok bool) {
 // prepare fills the record for a function with integer arguments only.
 func (in *Instance) prepare(f function, args ...uintptr) *record {
 	r := in.rec
-	r.fn, r.sig = in.fmu.sym[f], sigInts
+	r.fn, r.sig = in.sym[f], sigInts
 	copy(r.i[:], args)
 	return r
 }
@@ -263,7 +326,7 @@ func (in *Instance) changedModes(recs []record) {
 		}
 		r.sig &^= sigModes
 		if in.fmu.modes.CompareAndSwap(false, true) {
-			f := slices.Index(in.fmu.sym[:], r.fn)
+			f := slices.Index(in.sym[:], r.fn)
 			in.log.say(fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) in %s; they are put back after each call", function(f)))
 		}
 	}
@@ -289,6 +352,10 @@ func (in *Instance) traceCall(f function, r *record) {
 // 51–55). A status query that fails means only that there is no information
 // (checklist fmi2 69).
 func (in *Instance) settle(f function, s Status) error {
+	if err := in.lost(); err != nil {
+		in.state = StateFatal
+		return err
+	}
 	msg := in.log.takeRecent()
 	query := f >= fnGetStatus && f <= fnGetStringStatus
 	switch {
@@ -300,7 +367,7 @@ func (in *Instance) settle(f function, s Status) error {
 		return nil
 	case s == StatusFatal:
 		in.state = StateFatal
-		in.fmu.fatal.Store(true)
+		in.fatal.Store(true)
 	case s == StatusDiscard:
 		if f == fnDoStep {
 			in.state = StateStepFailed
@@ -395,7 +462,7 @@ func (in *Instance) transition(f function, to State) error {
 	if err := in.begin(f); err != nil {
 		return err
 	}
-	g := watch()
+	g := in.watch()
 	in.prepare(f, in.comp)
 	err := in.call(f)
 	in.report(g)
@@ -443,6 +510,9 @@ func (in *Instance) Free() error {
 	case StateFreed:
 		return nil
 	case StateFatal:
+		if in.remote != nil { // no memory of this process was given to the FMU
+			return in.dispose()
+		}
 		in.log.close()
 		for _, s := range in.steppers {
 			s.clear()
@@ -462,13 +532,12 @@ func (in *Instance) Free() error {
 	if in.State() == StateFatal {
 		return errors.Join(append(errs, in.Free())...)
 	}
-	g := watch()
+	g := in.watch()
 	in.prepare(fnFreeInstance, in.comp)
 	in.cross(in.batch)
 	in.traceCall(fnFreeInstance, in.rec)
 	in.report(g)
-	in.dispose()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, in.lost(), in.dispose())...)
 }
 
 // DoStep advances the instance from time t by h > 0, both s (checklist fmi2
@@ -483,7 +552,7 @@ func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
 		return StatusErr, err
 	}
 	r := in.rec
-	r.fn, r.sig = in.fmu.sym[fnDoStep], sigDoStep
+	r.fn, r.sig = in.sym[fnDoStep], sigDoStep
 	r.i[0], r.i[1] = in.comp, flag(noRestoreBefore)
 	r.f[0], r.f[1] = t, h
 	err := in.call(fnDoStep)

@@ -1,6 +1,7 @@
 package fmi
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -64,14 +65,16 @@ func BinaryRules() []*diag.Rule {
 // loader is the half of FMU that holds its library, which it shares with other
 // FMUs of equal content in this process.
 type loader struct {
-	once     sync.Once
-	err      error
-	findings diag.List
-	told     atomic.Bool // the findings were given to someone
-	modes    atomic.Bool // it was said that the FMU changes floating-point modes
-	uri      string      // fmuResourceLocation
-	*image               // nil until it is loaded
+	once      sync.Once
+	err       error
+	findings  diag.List
+	told      atomic.Bool // the findings were given to someone
+	modes     atomic.Bool // it was said that the FMU changes floating-point modes
+	uri       string      // fmuResourceLocation
+	*image                // nil until it is loaded here
+	elsewhere *shown      // what it has shown in another process, nil if it was in none
 
+	place   libraryPlace
 	compile bool         // sources, if there is no library
 	chdir   bool         // load in the folder of the library
 	built   *archive.Dir // with what was compiled; nil = none
@@ -107,118 +110,239 @@ func (f *FMU) loadOnce() (*diag.List, error) {
 	return &f.findings, f.err
 }
 
-func (f *FMU) load() error {
-	l := &f.findings
-	add := func(r *diag.Rule, path, remedy, format string, args ...any) error {
+// adder adds a finding; the error is that of the list.
+type adder = func(r *diag.Rule, path, remedy, format string, args ...any) error
+
+// adder adds to the findings of the FMU.
+func (f *FMU) adder() adder { return f.addTo(&f.findings) }
+
+func (f *FMU) addTo(l *diag.List) adder {
+	return func(r *diag.Rule, path, remedy, format string, args ...any) error {
 		l.Add(r, f.Path, path, 0, format, args...)
 		if remedy != "" {
 			l.Findings[len(l.Findings)-1].Remedy = remedy
 		}
 		return l.Err()
 	}
-	if f.Description == nil || f.Description.CoSimulation == nil {
-		return add(ruleSymbol, "modelDescription.xml", "export the FMU for Co-Simulation",
-			"the FMU does not offer Co-Simulation")
+}
+
+// load brings the library into this process.
+func (f *FMU) load() error {
+	if err := f.locate(); err != nil {
+		return err
 	}
+	add := f.adder()
 	if _, err := libc(); err != nil {
 		return add(ruleLoad, "", "", "%v", err)
 	}
 	startTicker()
+	key := cmp.Or(f.Hash, f.place.library)
+	if img := images[key]; img != nil && key != "" {
+		f.image = img
+		return f.check(&img.shown, add)
+	}
+	if err := f.compileOnce(add); err != nil {
+		return err
+	}
+	img, changes, err := loadImage(&f.place)
+	if err := f.judge(changes, err, add); err != nil {
+		return err
+	}
+	images[cmp.Or(f.Hash, f.place.library)], f.image = img, img
+	for name, content := range f.bundled() {
+		if bundles[name] == "" {
+			bundles[name] = content
+		}
+	}
+	return f.check(&img.shown, add)
+}
+
+// judge reports what loading changed in the process, and why it failed.
+func (f *FMU) judge(changes []string, failed error, add adder) error {
+	for _, change := range changes {
+		add(ruleProcess, f.place.inside, "", "while loading: %s", change)
+	}
+	if failed != nil {
+		return add(ruleLoad, f.place.inside, "", "%v", failed)
+	}
+	return nil
+}
+
+// libraryPlace is where the library of an FMU is.
+type libraryPlace struct {
+	known   bool
+	err     error
+	library string // absolute path; "" = to be compiled
+	inside  string // within the FMU, with slashes
+	prefix  string // of the names of the functions, where they may have one
+	chdir   bool   // load it in its own folder
+	id      string // modelIdentifier
+}
+
+// locate finds the library, once. The lock loading is held.
+func (f *FMU) locate() error {
+	p := &f.place
+	if !p.known {
+		p.known, p.err = true, f.findPlace(f.adder())
+	}
+	return p.err
+}
+
+func (f *FMU) findPlace(add adder) error {
+	if f.Description == nil || f.Description.CoSimulation == nil {
+		return add(ruleSymbol, "modelDescription.xml", "export the FMU for Co-Simulation",
+			"the FMU does not offer Co-Simulation")
+	}
 	dir, err := filepath.Abs(f.Dir)
 	if err != nil {
 		return add(ruleLoad, f.Dir, "", "%v", err)
 	}
 	f.uri = resourceURI(dir, runtime.GOOS == "windows")
-	inside, err := f.findImage(dir, add)
-	if err != nil {
+	p := &f.place
+	p.chdir, p.id = f.chdir, f.Description.CoSimulation.ModelIdentifier
+	if p.library, err = f.findLibrary(dir, add); err != nil {
 		return err
 	}
-	if f.sym[fnInstantiate] == 0 {
-		return add(ruleSymbol, inside, "", "the library does not export fmi2Instantiate%s", f.otherExports(f.handle))
-	}
-	if p := f.sym[fnGetTypesPlatform]; p == 0 {
-		f.soften(add, inside, fnGetTypesPlatform)
-	} else if t := cstring(callInts(p), 64); t != "default" {
-		return add(ruleTypes, inside, "", `fmi2GetTypesPlatform gives %q instead of "default"`, t)
-	}
-	if p := f.sym[fnGetVersion]; p == 0 {
-		f.soften(add, inside, fnGetVersion)
-	} else if v := cstring(callInts(p), 64); v != "2.0" {
-		add(ruleVersion, inside, "", `fmi2GetVersion gives %q instead of "2.0"`, v)
+	p.inside = filepath.ToSlash(strings.TrimPrefix(p.library, dir+string(filepath.Separator)))
+	if p.library == "" { // only sources
+		p.inside, p.prefix = "sources", p.id+"_"
 	}
 	return nil
 }
 
-// findImage gives the FMU its library, loaded now or before, and the name of the
-// library inside the FMU.
-func (f *FMU) findImage(dir string, add func(r *diag.Rule, path, remedy, format string, args ...any) error) (inside string, err error) {
-	key := f.Hash
-	lib, err := f.findLibrary(dir, add)
+// compileOnce compiles the library if there is none yet.
+func (f *FMU) compileOnce(add adder) error {
+	if f.place.library != "" {
+		return nil
+	}
+	dir, err := filepath.Abs(f.Dir)
 	if err != nil {
-		return "", err
+		return err
 	}
-	prefix := ""
-	inside = filepath.ToSlash(strings.TrimPrefix(lib, dir+string(filepath.Separator)))
-	if lib == "" { // only sources
-		inside, prefix = "sources", f.Description.CoSimulation.ModelIdentifier+"_"
+	f.place.library, err = f.buildSources(dir, add)
+	return err
+}
+
+// shown is what a loaded library shows of itself.
+type shown struct {
+	exports uint64 // a bit for each function
+	types   string // fmi2GetTypesPlatform
+	version string // fmi2GetVersion
+	foreign string // function of another interface, if there is no fmi2Instantiate
+}
+
+func (s *shown) has(fn function) bool { return s.exports>>fn&1 != 0 }
+
+// check judges what the library shows.
+func (f *FMU) check(s *shown, add adder) error {
+	inside := f.place.inside
+	if !s.has(fnInstantiate) {
+		return add(ruleSymbol, inside, "", "the library does not export fmi2Instantiate%s", explainForeign(s.foreign))
 	}
-	if key == "" {
-		key = lib
+	if !s.has(fnGetTypesPlatform) {
+		f.soften(add, inside, fnGetTypesPlatform)
+	} else if s.types != "default" {
+		return add(ruleTypes, inside, "", `fmi2GetTypesPlatform gives %q instead of "default"`, s.types)
 	}
-	if f.image = images[key]; f.image != nil && key != "" {
-		return inside, nil
+	if !s.has(fnGetVersion) {
+		f.soften(add, inside, fnGetVersion)
+	} else if s.version != "2.0" {
+		add(ruleVersion, inside, "", `fmi2GetVersion gives %q instead of "2.0"`, s.version)
 	}
-	if lib == "" {
-		if lib, err = f.buildSources(dir, add); err != nil {
-			return inside, err
-		}
-		if key == "" {
-			key = lib
-		}
-	}
-	img := &image{library: lib, onceKey: lib}
-	if data, err := os.ReadFile(lib); err == nil {
-		sum := sha256.Sum256(data)
-		img.onceKey = hex.EncodeToString(sum[:])
-	}
+	return nil
+}
+
+// loadImage loads a library into this process. It says what that changed in the
+// process, also with an error.
+func loadImage(p *libraryPlace) (_ *image, changes []string, err error) {
+	img := &image{library: p.library, onceKey: onceKey(p.library)}
 	folder := ""
-	if f.chdir {
+	if p.chdir {
 		if folder, err = os.Getwd(); err == nil {
-			err = os.Chdir(filepath.Dir(lib))
+			err = os.Chdir(filepath.Dir(p.library))
 		}
 		if err != nil {
-			return inside, add(ruleLoad, inside, "", "the folder of the library cannot be made the working directory: %v", err)
+			return nil, nil, fmt.Errorf("the folder of the library cannot be made the working directory: %w", err)
 		}
 	}
 	g := watch()
-	handle, modes, err := openLibrary(lib)
+	handle, modes, err := openLibrary(p.library)
 	img.handle = handle
-	var changes []string
 	for _, c := range g.restore() {
 		changes = append(changes, "the FMU "+c.text)
 	}
 	if modes {
 		changes = append(changes, "the FMU changes the floating-point modes (rounding, flush to zero or exceptions); they are put back")
 	}
-	for _, change := range changes {
-		add(ruleProcess, inside, "", "while loading: %s", change)
-	}
 	if folder != "" {
 		if back := os.Chdir(folder); back != nil {
-			return inside, add(ruleLoad, inside, "", "the working directory %s cannot be restored: %v", folder, back)
+			return nil, changes, fmt.Errorf("the working directory %s cannot be restored: %w", folder, back)
 		}
 	}
 	if err != nil {
-		return inside, add(ruleLoad, inside, "", "the library does not load: %v", err)
+		return nil, changes, fmt.Errorf("the library does not load: %w", err)
 	}
+	img.resolve(p)
+	return img, changes, nil
+}
+
+// onceKey identifies a library by its content.
+func onceKey(lib string) string {
+	data, err := os.ReadFile(lib)
+	if err != nil {
+		return lib
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// resolve finds the functions.
+func (img *image) resolve(p *libraryPlace) {
+	s := &img.shown
 	for k := range img.sym {
-		if img.sym[k] = symbol(img.handle, functionNames[k]); img.sym[k] == 0 && prefix != "" {
+		if img.sym[k] = symbol(img.handle, functionNames[k]); img.sym[k] == 0 && p.prefix != "" {
 			// Compiled from sources with the prefix of the standard.
-			img.sym[k] = symbol(img.handle, prefix+functionNames[k])
+			img.sym[k] = symbol(img.handle, p.prefix+functionNames[k])
+		}
+		if img.sym[k] != 0 {
+			s.exports |= 1 << k
 		}
 	}
-	images[key], f.image = img, img
-	return inside, nil
+	if fn := img.sym[fnGetTypesPlatform]; fn != 0 {
+		s.types = cstring(callInts(fn), 64)
+	}
+	if fn := img.sym[fnGetVersion]; fn != 0 {
+		s.version = cstring(callInts(fn), 64)
+	}
+	if !s.has(fnInstantiate) {
+		for _, name := range []string{fmi3Instantiate, p.id + fmi1Instantiate, p.id + prefixedInstantiate} {
+			if symbol(img.handle, name) != 0 {
+				s.foreign = name
+				break
+			}
+		}
+	}
+}
+
+// What a library without fmi2Instantiate may export instead; the last two after
+// modelIdentifier.
+const (
+	fmi3Instantiate     = "fmi3InstantiateCoSimulation"
+	fmi1Instantiate     = "_fmiInstantiateSlave"
+	prefixedInstantiate = "_fmi2Instantiate"
+)
+
+// explainForeign says what a library is that exports the function instead.
+func explainForeign(name string) string {
+	switch {
+	case name == fmi3Instantiate:
+		return ", but it is a library of FMI 3"
+	case strings.HasSuffix(name, fmi1Instantiate):
+		return ", but it is a library of FMI 1"
+	case strings.HasSuffix(name, prefixedInstantiate):
+		return ", only with a prefix, as for source code"
+	}
+	return ""
 }
 
 // LoadInItsFolder makes Load change the working directory to the folder of the
@@ -227,32 +351,35 @@ func (f *FMU) findImage(dir string, add func(r *diag.Rule, path, remedy, format 
 func (f *FMU) LoadInItsFolder() { f.chdir = true }
 
 // soften reports a missing function that the FMU can be run without.
-func (f *FMU) soften(add func(r *diag.Rule, path, remedy, format string, args ...any) error, inside string, fn function) {
+func (f *FMU) soften(add adder, inside string, fn function) {
 	r := *ruleSymbol
 	r.Level = diag.Warning
 	add(&r, inside, "", "the library does not export %s", fn)
 }
 
-// otherExports guesses what a library without fmi2Instantiate is instead.
-func (f *FMU) otherExports(h uintptr) string {
-	id := f.Description.CoSimulation.ModelIdentifier
-	for _, c := range [][2]string{
-		{"fmi3InstantiateCoSimulation", ", but it is a library of FMI 3"},
-		{id + "_fmiInstantiateSlave", ", but it is a library of FMI 1"},
-		{id + "_fmi2Instantiate", ", only with a prefix, as for source code"},
-	} {
-		if symbol(h, c[0]) != 0 {
-			return c[1]
-		}
-	}
-	return ""
-}
-
 // Exports tells whether the loaded library has a function, for example
-// "fmi2GetFMUstate". It is false before Load.
+// "fmi2GetFMUstate". It is false before Load and LoadIn.
 func (f *FMU) Exports(name string) bool {
 	k := slices.Index(functionNames[:], name)
-	return k >= 0 && f.image != nil && f.sym[k] != 0
+	switch {
+	case k < 0:
+		return false
+	case f.image != nil:
+		return f.sym[k] != 0
+	}
+	loading.Lock()
+	defer loading.Unlock()
+	return f.elsewhere != nil && f.elsewhere.has(function(k))
+}
+
+// Loaded tells whether Exports knows what the library has.
+func (f *FMU) Loaded() bool {
+	if f.image != nil {
+		return true
+	}
+	loading.Lock()
+	defer loading.Unlock()
+	return f.elsewhere != nil
 }
 
 // Library gives the path of the loaded library, "" before Load.
@@ -296,7 +423,7 @@ func platforms(goos, goarch string) []string {
 // findLibrary gives the library for this platform: the one named after
 // modelIdentifier, else the one named after the archive, else the only one. It
 // is "" if there is none and the sources are to be compiled.
-func (f *FMU) findLibrary(dir string, add func(r *diag.Rule, path, remedy, format string, args ...any) error) (string, error) {
+func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 	id := f.Description.CoSimulation.ModelIdentifier
 	folders := platforms(runtime.GOOS, runtime.GOARCH)
 	base := strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))

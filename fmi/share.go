@@ -86,6 +86,7 @@ type image struct {
 	library string // absolute path it was loaded from
 	onceKey string // key in onlyOnce: the hash of the library
 
+	shown shown
 	sym   [numFunctions]uintptr
 	fatal atomic.Bool // an instance returned Fatal: no further call (checklist fmi2 55)
 }

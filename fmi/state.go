@@ -41,7 +41,7 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 		*in.handle = reuse.handle
 	}
 	r := in.rec
-	r.fn, r.sig = in.fmu.sym[f], sigInts
+	r.fn, r.sig = in.sym[f], sigInts
 	r.i[0], r.i[1] = in.comp, in.handleAddress()
 	before := in.State()
 	if err := in.call(f); err != nil {
@@ -70,7 +70,7 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 		return err
 	}
 	r := in.rec
-	r.fn, r.sig = in.fmu.sym[f], sigInts
+	r.fn, r.sig = in.sym[f], sigInts
 	r.i[0], r.i[1] = in.comp, s.handle
 	if err := in.call(f); err != nil {
 		return err

@@ -46,7 +46,7 @@ type Stepper struct {
 // lacks for it.
 func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 	if s := in.State(); s == StateFatal || s == StateFreed {
-		return nil, orderError(in.name, fnDoStep, s)
+		return nil, in.refuse(fnDoStep, s)
 	}
 	if p.DerivativeOrders < 0 || p.DerivativeOrders > 16 {
 		return nil, in.argument(fnSetRealInputDerivatives, "derivatives up to order %d cannot be sent; the orders 0 to 16 can", p.DerivativeOrders)
@@ -105,13 +105,16 @@ func (s *Stepper) build(p StepPlan) error {
 // add appends a record for f; the component is filled in.
 func (s *Stepper) add(f function, r record) error {
 	in := s.in
-	if in.fmu.sym[f] == 0 {
-		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.fmu.library}
+	if in.sym[f] == 0 {
+		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.library}
 	}
 	if name, ok := in.fmu.declares(f); !ok {
 		return &CapabilityError{Instance: in.name, Func: f.String(), Flag: name}
 	}
-	r.fn, r.i[0] = in.fmu.sym[f], in.comp
+	r.fn, r.i[0] = in.sym[f], in.comp
+	if in.remote != nil {
+		in.remote.keep(&r)
+	}
 	s.recs = append(s.recs, r) // within the capacity, so it stays in C memory
 	s.fns = append(s.fns, f)
 	return nil
@@ -200,7 +203,7 @@ func (s *Stepper) ready(r *record, t, h float64) {
 func (s *Stepper) check(t, h float64) error {
 	in := s.in
 	if st := in.State(); st != StateStepComplete {
-		return orderError(in.name, fnDoStep, st)
+		return in.refuse(fnDoStep, st)
 	}
 	if h > 0 && t-t == 0 && h-h == 0 { // finite
 		return nil
@@ -231,7 +234,7 @@ func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
 // initialisation is iterated.
 func (s *Stepper) Read() error {
 	if st := s.in.State(); !whenGet.has(st) {
-		return orderError(s.in.name, fnGetReal, st)
+		return s.in.refuse(fnGetReal, st)
 	}
 	_, err := s.carryOut(s.do+1, len(s.recs))
 	return err
@@ -242,7 +245,7 @@ func (s *Stepper) Read() error {
 // output may be read until the step is made; checklist fmi2 44.)
 func (s *Stepper) Write() error {
 	if st := s.in.State(); !whenSet.has(st) {
-		return orderError(s.in.name, fnSetReal, st)
+		return s.in.refuse(fnSetReal, st)
 	}
 	n := s.do
 	for n > 0 && s.fns[n-1] == fnSetRealInputDerivatives {
@@ -315,11 +318,14 @@ func NewGroup(members []*Stepper) (*Group, error) {
 		if m == nil {
 			return nil, fmt.Errorf("a group cannot hold a nil stepper")
 		}
+		if m.in.remote != nil {
+			return nil, fmt.Errorf("%s: an instance in a process of its own cannot be in a group", m.in.name)
+		}
 		if seen[m.in] {
 			return nil, fmt.Errorf("%s: two steppers of one instance cannot be in one group", m.in.name)
 		}
 		if st := m.in.State(); st == StateFatal || st == StateFreed {
-			return nil, orderError(m.in.name, fnDoStep, st)
+			return nil, m.in.refuse(fnDoStep, st)
 		}
 		seen[m.in] = true
 		n += len(m.recs) + 1

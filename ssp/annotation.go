@@ -263,6 +263,7 @@ func (s *settings) readOMS(p *parser, a Annotation) []StepHint {
 // ownComponent is what our own annotation says of a component.
 type ownComponent struct {
 	stateless bool
+	isolate   bool
 	quirks    []string
 }
 
@@ -275,6 +276,7 @@ func (s *settings) component(c *Component) (own ownComponent, step []StepHint) {
 		case a.Type == OwnType:
 			o := readOwnComponent(p, a)
 			own.stateless = own.stateless || o.stateless
+			own.isolate = own.isolate || o.isolate
 			own.quirks = append(own.quirks, o.quirks...)
 		case a.Type == typeOSP || a.Type == typeVico:
 			for _, k := range a.node.kids {
@@ -429,18 +431,26 @@ func (p strict) bond(n *node) Bond {
 		p.attrs(k, "effort", "flow", "opposed")
 		p.leaf(k)
 		pair := BondPair{Effort: p.text(k, "effort"), Flow: p.text(k, "flow"), Place: p.place(k)}
-		if text, ok := k.attr("opposed"); ok {
-			var err error
-			if pair.Opposed, err = parseBoolean(text); err != nil {
-				p.add(ruleOwn, k, "the attribute \"opposed\": %v", err)
-			}
-		}
+		pair.Opposed = p.boolean(k, "opposed")
 		b.Pairs = append(b.Pairs, pair)
 	}
 	if len(b.Pairs) == 0 {
 		p.add(ruleOwn, n, "the bond has no Pair; it needs an effort and a flow")
 	}
 	return b
+}
+
+// boolean gives an attribute that is false if absent or wrong.
+func (p strict) boolean(n *node, key string) bool {
+	text, ok := n.attr(key)
+	if !ok {
+		return false
+	}
+	v, err := parseBoolean(text)
+	if err != nil {
+		p.add(ruleOwn, n, "the attribute %q: %v", key, err)
+	}
+	return v
 }
 
 func readOwnComponent(base *parser, a Annotation) (own ownComponent) {
@@ -450,14 +460,9 @@ func readOwnComponent(base *parser, a Annotation) (own ownComponent) {
 		return own
 	}
 	n := a.node.kids[0]
-	p.attrs(n, "stateless", "quirks")
+	p.attrs(n, "stateless", "quirks", "isolate")
 	p.leaf(n)
-	if text, ok := n.attr("stateless"); ok {
-		var err error
-		if own.stateless, err = parseBoolean(text); err != nil {
-			p.add(ruleOwn, n, "the attribute \"stateless\": %v", err)
-		}
-	}
+	own.stateless, own.isolate = p.boolean(n, "stateless"), p.boolean(n, "isolate")
 	own.quirks = strings.Fields(n.str("quirks", ""))
 	return own
 }

@@ -36,8 +36,9 @@
 // # The annotation of macrostep
 //
 // Settings of a run stand in an annotation of type com.github.macrostep at the
-// DefaultExperiment; a Component may say that it is stateless, and which
-// quirks of macrostep its FMU needs, separated by blanks:
+// DefaultExperiment; a Component may say that it is stateless, which quirks of
+// macrostep its FMU needs, separated by blanks, and with isolate="true" that the
+// FMU is to run in a process of its own:
 //
 //	<ssd:Component name="coupling" source="resources/coupling.fmu">
 //	  <ssd:Annotations>

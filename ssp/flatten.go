@@ -109,7 +109,7 @@ func (f *flattener) settings() {
 				break
 			}
 			c := f.net.Components[in.index]
-			c.Stateless, c.Quirks, c.StepHints = own.stateless, own.quirks, steps
+			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate, own.quirks, steps
 			byPath[c.Path] = c
 		case *System:
 			for _, c := range e.Connections {

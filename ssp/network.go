@@ -56,6 +56,9 @@ type FlatComponent struct {
 	// Stateless is set by Flatten: the annotation of macrostep says that the
 	// outputs depend on the inputs of the same instant only.
 	Stateless bool
+	// Isolate is set by Flatten: the annotation of macrostep at the component asks
+	// for a process of its own.
+	Isolate bool
 	// Quirks is set by Flatten: the names that the annotation of macrostep at the
 	// component gives; the caller knows what they mean.
 	Quirks []string

@@ -183,3 +183,133 @@ func haidSystem(t testing.TB, o exact.Haid) *master.System {
 	}
 	return sys
 }
+
+// errorsOf gives the norm (33) of the differences of the outputs from what is
+// wanted, from a row on.
+func errorsOf(got, want [][3]float64, from int) float64 {
+	total := 0.0
+	n := float64(len(want) - from)
+	for k := range 3 {
+		mean, e, s := 0.0, 0.0, 0.0
+		for _, v := range want[from:] {
+			mean += v[k] / n
+		}
+		for i, v := range want[from:] {
+			e += (got[from+i][k] - v[k]) * (got[from+i][k] - v[k])
+			s += (v[k] - mean) * (v[k] - mean)
+		}
+		total += e / s / 3
+	}
+	return math.Sqrt(total)
+}
+
+// rowsOf gives the values of three columns.
+func (o *outcome) rowsOf(t testing.TB, names [3]string) [][3]float64 {
+	t.Helper()
+	out := make([][3]float64, o.rows)
+	for k, name := range names {
+		for n, v := range o.column(t, name) {
+			out[n][k] = v
+		}
+	}
+	return out
+}
+
+// localError runs the linear oscillator and gives its local errors (31) from the
+// row on, at which identification has found its models: the outputs of each step
+// against those of the coupled system from the states at its start.
+func localError(t testing.TB, o exact.Haid, p int, H float64, from int, args ...string) float64 {
+	t.Helper()
+	const n = 1000
+	one := [3]string{"one.s", "one.v", "two.F"}
+	all := append(haidArgs(t, system(t, "corrector-oscillator"), o, p, H), "--record", "one.*", "--record", "two.*", "--stop-time", fmt.Sprint(n*H))
+	if len(args) > 0 {
+		one = [3]string{"raw.one.s", "raw.one.v", "two.F"}
+		all = append(all, "--record", "raw.*", "--param", "model.raw=true")
+	}
+	got := complete(t, append(all, args...)...)
+	x, second := got.rowsOf(t, one), got.rowsOf(t, [3]string{"two.s", "two.v", "two.F"})
+	y := got.rowsOf(t, [3]string(haidOutputs))
+	want := [][3]float64{y[0]}
+	for i := range n {
+		from := o
+		from.Start = [4]float64{x[i][0], x[i][1], second[i][0], second[i][1]}
+		want = append(want, [3]float64(from.Outputs(H)))
+	}
+	return errorsOf(y, want, from)
+}
+
+// Without directional derivatives, by repeated steps, the correction is as good;
+// identified models reach at least half of the gain, in the logarithm of the local
+// error, once they are found.
+func TestCorrectorSources(t *testing.T) {
+	o := exact.DefaultHaid()
+	t.Log("local error     H    without  derivatives  repeated  identified")
+	for p := range 3 {
+		for _, H := range []float64{1e-5, 2e-5, 4e-5} {
+			var e [4]float64
+			e[0] = localError(t, o, p, H, 200)
+			for i, source := range []string{"directional", "rollback", "identify"} {
+				e[1+i] = localError(t, o, p, H, 200, "--algorithm", "model-based-corrector", "--param", "model.jacobian="+source)
+			}
+			t.Logf("p = %d    %6.0e   %8.2g     %8.2g  %8.2g    %8.2g", p, H, e[0], e[1], e[2], e[3])
+			if math.Abs(e[2]-e[1]) > 1e-3*e[1] {
+				t.Errorf("p = %d, H = %g: local error %g by repeated steps, %g by derivatives", p, H, e[2], e[1])
+			}
+			if gain := math.Log(e[0]/e[3]) / math.Log(e[0]/e[1]); !(gain >= 0.5) {
+				t.Errorf("p = %d, H = %g: identification reaches %.2f of the gain", p, H, gain)
+			}
+		}
+	}
+}
+
+// With nonlinear damping the correction stabilises what is unstable without it
+// (haid 5, Fig. 9), and identification never does worse than no correction.
+func TestCorrectorNonlinear(t *testing.T) {
+	path := system(t, "corrector-oscillator")
+	t.Log("global error  n_d  p   H     without  derivatives  repeated  identified")
+	stabilised := 0
+	for _, nd := range []float64{1, 1.25, 1.5, 1.75, 2} {
+		o := exact.DefaultHaid()
+		o.Start, o.ND = [4]float64{0, 10, 0, 10}, nd
+		for p := range 3 {
+			for _, H := range []float64{1e-3, 1e-4} {
+				const stop = 0.3
+				var times []float64
+				for i := range int(math.Round(stop/H)) + 1 {
+					times = append(times, float64(i)*H)
+				}
+				states, err := o.Reference(times)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want [][3]float64
+				for _, x := range states {
+					want = append(want, [3]float64{x[0], x[1], o.Force(x)})
+				}
+				var e [4]float64
+				for i, args := range [][]string{nil, {"directional"}, {"rollback"}, {"identify"}} {
+					all := append(haidArgs(t, path, o, p, H), "--stop-time", fmt.Sprint(stop))
+					if args != nil {
+						all = append(all, "--algorithm", "model-based-corrector", "--param", "model.jacobian="+args[0])
+					}
+					got := run(t, all...)
+					if e[i] = math.Inf(1); got.code == 0 {
+						e[i] = errorsOf(got.rowsOf(t, [3]string(haidOutputs)), want, 0)
+					}
+				}
+				t.Logf("         %8.2f  %d %6.0e %8.2g     %8.2g  %8.2g    %8.2g", nd, p, H, e[0], e[1], e[2], e[3])
+				if e[0] > 1 && e[1] < 1 {
+					stabilised++
+				}
+				// Beyond 1 both are nothing but unstable.
+				if e[3] > 1.1*e[0] && e[0] < 1 {
+					t.Errorf("n_d = %g, p = %d, H = %g: error %.3g with identification, %.3g without correction", nd, p, H, e[3], e[0])
+				}
+			}
+		}
+	}
+	if stabilised == 0 {
+		t.Error("nothing that is unstable was stabilised")
+	}
+}

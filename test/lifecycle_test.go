@@ -162,7 +162,8 @@ func TestQuirkSwitches(t *testing.T) {
 }
 
 // Components of one content share a library, whatever their files are called;
-// once-per-process FMUs are refused for two components (fmi2 3, 37).
+// of once-per-process FMUs the second gets a process of its own, or is refused
+// (fmi2 3, 37).
 func TestSharedLibrary(t *testing.T) {
 	o := complete(t, twoLives(t, life(t, probe.LifeCapabilities), ""), "--compile")
 	for name, want := range map[string]float64{"first.instances": 2, "second.instances": 2} {
@@ -170,7 +171,14 @@ func TestSharedLibrary(t *testing.T) {
 			t.Errorf("%s = %g, want %g", name, n[len(n)-1], want)
 		}
 	}
-	o = run(t, twoLives(t, life(t, `canBeInstantiatedOnlyOncePerProcess="true"`), ""), "--compile")
+	once := twoLives(t, life(t, `canBeInstantiatedOnlyOncePerProcess="true"`), "")
+	o = complete(t, once, "--compile")
+	for _, name := range []string{"first.instances", "second.instances"} {
+		if n := o.column(t, name); n[len(n)-1] != 1 {
+			t.Errorf("once per process: %s = %g", name, n[len(n)-1])
+		}
+	}
+	o = run(t, once, "--compile", "--isolate", "never")
 	if o.code != 2 || !strings.Contains(o.output, "first, second") {
 		t.Errorf("exit code %d\n%s", o.code, o.output)
 	}

@@ -67,18 +67,10 @@ func badPair(t testing.TB, fmu string) string {
 		element = fmt.Sprintf("\n      <ssd:Component name=%q type=\"application/x-fmu-sharedlibrary\" source=\"resources/%s.fmu\"/>", third, name)
 	}
 	dir := filepath.Join(work, "pair-"+fmu)
-	resources := filepath.Join(dir, "resources")
-	if err := os.MkdirAll(resources, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []string{"mass_force", name} {
-		if _, err := fmus.Build(resources, n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), fmt.Appendf(nil, misbehavingPair, name, element), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writePair(t, dir, name, element, func(resources string) error {
+		_, err := fmus.Build(resources, name)
+		return err
+	})
 	if pairs.made == nil {
 		pairs.made = map[string]string{}
 	}
@@ -86,9 +78,29 @@ func badPair(t testing.TB, fmu string) string {
 	return dir
 }
 
+// writePair writes the system; build puts the FMU of that name into a folder.
+func writePair(t testing.TB, dir, name, element string, build func(resources string) error) {
+	t.Helper()
+	resources := filepath.Join(dir, "resources")
+	err := os.MkdirAll(resources, 0o755)
+	if err == nil {
+		_, err = fmus.Build(resources, "mass_force")
+	}
+	if err == nil {
+		err = build(resources)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), fmt.Appendf(nil, misbehavingPair, name, element), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // aftermath is all that a run of a pair leaves.
 type aftermath struct {
 	*outcome
+	dir   string              // that it ran in
 	calls map[string][]string // by component: "DoStep Error" and so on, in order
 }
 
@@ -124,7 +136,7 @@ func systemCommand(t testing.TB, system, set string, args ...string) (cmd *exec.
 // it ended: whole lines, no temporary folder, no Go panic.
 func examine(t testing.TB, dir string, cmd *exec.Cmd, output string) *aftermath {
 	t.Helper()
-	a := &aftermath{outcome: &outcome{code: cmd.ProcessState.ExitCode(), output: output, results: filepath.Join(dir, "results.csv")}, calls: map[string][]string{}}
+	a := &aftermath{dir: dir, outcome: &outcome{code: cmd.ProcessState.ExitCode(), output: output, results: filepath.Join(dir, "results.csv")}, calls: map[string][]string{}}
 	if strings.Contains(output, "goroutine ") || strings.Contains(output, "panic") {
 		t.Errorf("the program crashed:\n%s", output)
 	}
@@ -467,13 +479,16 @@ func TestFatalEndsAllInstances(t *testing.T) {
 	}
 }
 
-// A second instance of an FMU that lives once in a process is refused, not tried
-// (fmi2 37).
+// A second instance of an FMU that lives once in a process gets one of its own,
+// or is refused, and never tried (fmi2 37).
 func TestOncePerProcess(t *testing.T) {
 	if a := runPair(t, "misbehave_once", ""); a.code != 0 {
 		t.Errorf("alone: exit code %d\n%s", a.code, a.output)
 	}
-	a := runPair(t, "misbehave_once+sister", "")
+	if a := runPair(t, "misbehave_once+sister", ""); a.code != 0 || !a.clean("sister") {
+		t.Errorf("with a sister: exit code %d\n%s", a.code, a.output)
+	}
+	a := runPair(t, "misbehave_once+sister", "", "--isolate", "never")
 	if a.code != 2 || len(a.calls) != 0 {
 		t.Errorf("exit code %d, calls %v", a.code, a.calls)
 	}

@@ -517,7 +517,7 @@ func TestCompletion(t *testing.T) {
 		"":                         "run info bonds algorithms demo completion version help",
 		"al":                       "algorithms",
 		"help|ru":                  "run",
-		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict",
+		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict --step-timeout",
 		"run|--algorithm|":         "explicit gauss-seidel implicit ex-local ex-milne ex-slocal im-milne im-slocal richardson predictor-corrector ecco energy-correction model-based-corrector",
 		"run|--algorithm|=":        "explicit gauss-seidel implicit ex-local ex-milne ex-slocal im-milne im-slocal richardson predictor-corrector ecco energy-correction model-based-corrector",
 		"run|--algorithm|=|g":      "gauss-seidel",

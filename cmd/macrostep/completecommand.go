@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master/assemble"
 )
 
 // completeCommand is what the completion scripts call, with the words of the
@@ -146,6 +147,12 @@ func values(flag string, before []string) []choice {
 		var out []choice
 		for _, l := range logLevels {
 			out = append(out, choice{l, ""})
+		}
+		return out
+	case flagIsolate:
+		var out []choice
+		for _, name := range assemble.IsolationNames {
+			out = append(out, choice{name, ""})
 		}
 		return out
 	case flagParam:

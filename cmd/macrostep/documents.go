@@ -15,6 +15,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
@@ -34,6 +35,10 @@ func newEngine() engine { return documents{} }
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
 	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Compile: o.Compile, Cache: fmuslave.CacheDir()}
+	options.Isolate, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Components
+	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
+	options.Crashed = crashes.Crashed
+	options.Launcher = &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}
 	for _, q := range o.Quirks {
 		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
 	}
@@ -55,21 +60,27 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		options.Instance.Trace = trace
 	}
 	a, err := assemble.Open(path, options)
-	if err == nil {
-		err = a.Load()
-	}
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	var fmus []*fmi.FMU
+	var here, isolated []*fmi.FMU
 	for _, c := range a.Components {
-		fmus = append(fmus, c.FMU)
+		if c.Isolated == "" {
+			here = append(here, c.FMU)
+		} else {
+			isolated = append(isolated, c.FMU)
+		}
+	}
+	mark := crashes.Begin(here)
+	if err := a.Load(); err != nil {
+		mark.End()
+		return nil, errors.Join(err, a.Close())
 	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	out := &opened{
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
-		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(fmus).Restore,
+		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(here).Restore,
 		Power: a.Power,
 		Bonds: declaredBonds(a.DeclaredBonds),
 		BondsSeen: func() []algorithms.Bond {
@@ -89,6 +100,8 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			return a.System, err
 		},
 		Close: func() error {
+			mark.End()
+			crashes.Absolve(isolated)
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {
 				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", trace.Err()))
@@ -107,7 +120,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.Settings = append(out.Settings, settingInfo(v))
 	}
 	for _, c := range a.Components {
-		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names()})
+		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
 	}
 	return out, nil
 }

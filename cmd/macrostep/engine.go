@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
@@ -45,6 +46,7 @@ type openOptions struct {
 	Set       []assignment
 	Quirks    []assignment // component = quirk
 	Compile   bool
+	Isolation isolation
 	Driven    []string               // inputs "component.variable" given from outside
 	DrivenBy  string                 // what gives them, for messages
 	Record    func(name string) bool // variables to record; nil = the default choice
@@ -55,6 +57,14 @@ type openOptions struct {
 	Logger *slog.Logger
 	Debug  bool      // the FMUs' debug logging is wanted
 	Trace  io.Writer // one line for each FMI call; nil = none
+}
+
+// isolation says which FMUs run in processes of their own, and how.
+type isolation struct {
+	Mode        assemble.Isolation
+	Components  []string
+	StepTimeout time.Duration // 0 = none
+	MemoryLimit uint64        // bytes; 0 = none
 }
 
 // setting is a number of the command line and the flag that gave it.

@@ -107,7 +107,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		}
 	}
 	open := openOptions{
-		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile,
+		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
 		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
 		Logger: con.logger(), Debug: con.debug(),
 	}

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
 )
@@ -51,12 +53,15 @@ const defaultOutput = "results.csv"
 
 // Names of the flags that are used in more than one place.
 const (
-	flagAlgorithm = "algorithm"
-	flagParam     = "param"
-	flagQuirk     = "quirk"
-	flagBond      = "bond"
-	flagRate      = "rate"
-	flagLogLevel  = "log-level"
+	flagAlgorithm   = "algorithm"
+	flagParam       = "param"
+	flagQuirk       = "quirk"
+	flagBond        = "bond"
+	flagRate        = "rate"
+	flagLogLevel    = "log-level"
+	flagIsolate     = "isolate"
+	flagStepTimeout = "step-timeout"
+	flagMemoryLimit = "memory-limit"
 )
 
 var logLevels = []string{"debug", "info", "warn", "error"}
@@ -70,6 +75,7 @@ type runRequest struct {
 	Set                          []assignment
 	Quirks                       []assignment // component = quirk
 	Compile                      bool
+	Isolation                    isolation
 	Stateless                    []string
 	Input, History               string // "" = none
 	Output, Manifest             string
@@ -87,15 +93,15 @@ type runRequest struct {
 }
 
 func (p *program) runCommand() *cli.Command {
-	const time, coupling, system, results, messages = "Time", "Coupling", "System", "Results", "Messages"
+	const times, coupling, system, processes, results, messages = "Time", "Coupling", "System", "Processes", "Results", "Messages"
 	return &cli.Command{
 		Name: "run", Usage: "run a system of FMUs", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp + quirkHelp(),
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "start-time", Usage: "start at `T` seconds", Category: time},
-			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds", Category: time},
-			&cli.StringFlag{Name: "step-size", Usage: "macro step of `H` seconds", Category: time},
-			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance `R` for the solvers in the FMUs", Category: time},
+			&cli.StringFlag{Name: "start-time", Usage: "start at `T` seconds", Category: times},
+			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds", Category: times},
+			&cli.StringFlag{Name: "step-size", Usage: "macro step of `H` seconds", Category: times},
+			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance `R` for the solvers in the FMUs", Category: times},
 			&cli.StringFlag{Name: flagAlgorithm, Usage: "coupling algorithm `PRESET`; macrostep algorithms lists them (default: that of the system, else " + algorithms.DefaultPreset + ")", Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: flagParam, Usage: "parameter of the algorithm, `KEY=VALUE`; repeatable", KeepSpace: true, Category: coupling}},
 			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "declare `COMPONENT` stateless: it is stepped after its sources, with their new values; repeatable", KeepSpace: true, Category: coupling}},
@@ -110,6 +116,10 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors", Category: system},
+			&cli.StringFlag{Name: flagIsolate, Usage: "run FMUs in processes of their own: " + strings.Join(assemble.IsolationNames, ", ") + "; auto: those that must", Value: assemble.IsolateAuto.String(), Category: processes},
+			repeatable{&cli.StringSliceFlag{Name: "isolate-component", Usage: "run the FMU of `COMPONENT` in a process of its own; repeatable", KeepSpace: true, Category: processes}},
+			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call for `T` seconds; with auto, isolates all FMUs", Category: processes},
+			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB (Linux); with auto, isolates all FMUs", Category: processes},
 			&cli.StringFlag{Name: "output", Usage: "result `FILE.csv`", Value: defaultOutput, Category: results},
 			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results}},
 			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
@@ -199,6 +209,9 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	for _, a := range params {
 		r.Params[a.Name] = a.Value
 	}
+	timeout, memory := number(flagStepTimeout, true), number(flagMemoryLimit, true)
+	r.Isolation, err = readIsolation(c.String(flagIsolate), c.StringSlice("isolate-component"), timeout, memory)
+	errs = append(errs, err)
 	quirks, err := readQuirks(c.StringSlice(flagQuirk))
 	errs = append(errs, err)
 	r.Quirks, r.Compile = quirks, c.Bool("compile")
@@ -216,6 +229,39 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	errs = append(errs, r.placeFiles())
 	return r, errors.Join(errs...)
 }
+
+// readIsolation reads what is said about processes. A limit that only a process
+// can hold isolates all FMUs, unless the user has said which.
+func readIsolation(mode string, components []string, timeout, memory *setting) (isolation, error) {
+	i := isolation{Components: components}
+	var err error
+	if i.Mode, err = assemble.ParseIsolation(mode); err != nil {
+		return i, fmt.Errorf("--%s: %w", flagIsolate, err)
+	}
+	if timeout != nil {
+		i.StepTimeout = max(time.Duration(min(timeout.Value, longestTimeout)*float64(time.Second)), 1)
+	}
+	if memory != nil {
+		if memory.Value > largestMemory {
+			return i, fmt.Errorf("--%s: %g MiB is more than there can be; leave the flag out for no limit", flagMemoryLimit, memory.Value)
+		}
+		i.MemoryLimit = uint64(memory.Value * (1 << 20))
+	}
+	if timeout != nil || memory != nil {
+		switch {
+		case i.Mode == assemble.IsolateAuto && len(components) == 0:
+			i.Mode = assemble.IsolateAlways
+		case i.Mode == assemble.IsolateNever && len(components) == 0:
+			return i, fmt.Errorf("--%s and --%s need FMUs in processes of their own; leave --%s %s out", flagStepTimeout, flagMemoryLimit, flagIsolate, mode)
+		}
+	}
+	return i, nil
+}
+
+const (
+	longestTimeout = 1e9     // s
+	largestMemory  = 1 << 40 // MiB
+)
 
 // readRates reads COMPONENT=N and COMPONENT=1/N.
 func readRates(texts []string) ([]algorithms.Rate, error) {

@@ -32,7 +32,15 @@ type Options struct {
 	// neither all its variables that are not parameters or constants.
 	Record   func(name string) bool
 	Instance fmi.InstanceOptions
-	Cache    string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
+	// Isolate says which components run in processes of their own, started by
+	// Launcher; IsolateComponents names some that do. Nil Launcher: none can.
+	Isolate           Isolation
+	IsolateComponents []string
+	Launcher          fmi.Launcher
+	// Crashed tells how an FMU is known to have crashed, "" if it is not; nil
+	// knows of none.
+	Crashed func(*fmi.FMU) string
+	Cache   string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
 }
 
 // Quirk gives a component a quirk, by its name (see fmuslave.Quirks).
@@ -60,6 +68,9 @@ type Component struct {
 	Source string // of the FMU, as the document or the user gave it
 	FMU    *fmi.FMU
 	Quirks fmuslave.Quirk // in force, of the documents and the user
+	// Isolated tells why the component runs in a process of its own, "" if it
+	// does not.
+	Isolated string
 }
 
 // Assembly is an opened system.
@@ -94,7 +105,7 @@ var (
 	ruleOnce = &diag.Rule{
 		ID: "CC37", Level: diag.Error, Ref: "fmi2 37",
 		Doc:    "an FMU that can be instantiated only once per process is used once",
-		Remedy: "use it for one component only",
+		Remedy: "use it for one component only, or let further ones run in processes of their own: --isolate auto",
 	}
 	ruleNoEffect = &diag.Rule{
 		ID: "SD21N", Level: diag.Warning, Ref: "ssp 46",
@@ -187,21 +198,12 @@ func (a *Assembly) fromSSP(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	users := map[string][]string{} // by content: copies of a file are one FMU
 	for _, c := range components {
 		f := byFile[c.Source]
 		a.Components = append(a.Components, Component{Name: c.Path, Source: c.URI, FMU: f})
-		users[f.Hash] = append(users[f.Hash], c.Path)
 		if c.Implementation != "any" && c.Implementation != "CoSimulation" {
 			a.Findings.Add(ruleImplementation, c.Place.File, c.Place.Path, c.Place.Line,
 				"implementation is %s; macrostep runs the FMU as Co-Simulation, which it offers too", c.Implementation)
-		}
-	}
-	for _, f := range a.fmus {
-		names := users[f.Hash]
-		if len(names) > 1 && f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
-			a.Findings.Add(ruleOnce, f.Path, "", 0, "the FMU can be instantiated only once per process, and the components %s use it", strings.Join(names, ", "))
-			delete(users, f.Hash)
 		}
 	}
 	if a.network, err = a.pkg.Flatten(resolver(byFile), &a.Findings); err != nil {
@@ -273,12 +275,18 @@ func (a *Assembly) Files() []string {
 	return files
 }
 
-// Load brings the libraries of the FMUs into the process and checks that they
+// Load brings the libraries of the FMUs into the process, or into one of their
+// own for a moment if all components of an FMU are isolated, and checks that they
 // can be used; nothing is instantiated.
 func (a *Assembly) Load() error {
 	var errs []error
 	for _, f := range a.fmus {
-		list, err := f.Load()
+		here := slices.ContainsFunc(a.Components, func(c Component) bool { return c.FMU == f && c.Isolated == "" })
+		load := f.Load
+		if !here {
+			load = func() (*diag.List, error) { return f.LoadIn(a.options.Launcher) }
+		}
+		list, err := load()
 		a.Findings.Append(list)
 		errs = append(errs, err)
 	}
@@ -335,6 +343,9 @@ func (a *Assembly) Close() error {
 // build settles what the documents and the user ask for, and makes the system.
 func (a *Assembly) build(o Options) error {
 	a.experiment()
+	if err := a.planIsolation(o); err != nil {
+		return err
+	}
 	if err := a.planQuirks(o); err != nil {
 		return err
 	}
@@ -389,9 +400,13 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 	var errs []error
 	for i, c := range a.Components {
 		p := &a.components[i]
+		instance := a.options.Instance
+		if c.Isolated != "" {
+			instance.Launcher = a.options.Launcher
+		}
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
-			Starts: p.starts, Stateless: p.stateless, Options: a.options.Instance, Cache: a.options.Cache, Quirks: c.Quirks,
+			Starts: p.starts, Stateless: p.stateless, Options: instance, Cache: a.options.Cache, Quirks: c.Quirks,
 		})
 		if err != nil {
 			errs = append(errs, err)

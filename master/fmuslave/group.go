@@ -13,7 +13,7 @@ type groupKey struct{}
 // GroupKey tells which slaves can be stepped together: all in this process
 // whose strings do not need calls of their own.
 func (s *Slave) GroupKey() any {
-	if len(s.stringInVR)+len(s.stringOutVR) > 0 {
+	if len(s.stringInVR)+len(s.stringOutVR) > 0 || s.config.Options.Launcher != nil {
 		return s // with itself only
 	}
 	return groupKey{}

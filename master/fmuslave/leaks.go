@@ -41,7 +41,7 @@ var _ master.FeedthroughVerifier = (*Slave)(nil)
 // (see Config.Cache), and not tested again.
 func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H float64, ins []int) ([]master.Leak, error) {
 	H = min(H, (e.Stop-e.Start)/2)
-	if caps := s.info.Caps; s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess ||
+	if caps := s.info.Caps; s.config.once() ||
 		!caps.SaveState || !caps.VariableStep || !(H > 0) {
 		return nil, nil
 	}

@@ -14,19 +14,18 @@ import (
 // above the first are tried on an instance of its own, which is thrown away. An
 // FMU that lives only once in a process is not tried: it counts for order 1.
 func (s *Slave) probeInputDerivatives(e master.Experiment) error {
-	cs := s.config.FMU.Description.CoSimulation
 	s.derivatives = 0
 	if !s.info.Caps.InputDerivatives {
 		return nil
 	}
-	if _, err := s.config.FMU.Load(); err != nil {
+	if err := s.config.load(); err != nil {
 		return err
 	}
 	if !s.config.FMU.Exports("fmi2SetRealInputDerivatives") {
 		return nil // a capability holds only if the code has it
 	}
 	s.derivatives = 1
-	if e.InputDerivatives < 2 || len(s.in) == 0 || cs.CanBeInstantiatedOnlyOncePerProcess {
+	if e.InputDerivatives < 2 || len(s.in) == 0 || s.config.once() {
 		return nil
 	}
 	var complaints atomic.Int32

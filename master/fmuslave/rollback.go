@@ -54,7 +54,7 @@ func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float
 	}
 	var replay master.Replay
 	var err error
-	if s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+	if s.config.once() {
 		replay, err = s.testRollback(ctx, s.staged(), e, H)
 	} else {
 		replay, err = s.testTwin(ctx, e, H)

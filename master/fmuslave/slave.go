@@ -41,6 +41,22 @@ type Config struct {
 	Quirks Quirk
 }
 
+// once tells whether no second instance can be made beside the one of the run.
+// One in a process of its own can.
+func (c *Config) once() bool {
+	return c.Options.Launcher == nil && c.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess
+}
+
+// load makes known what the library exports.
+func (c *Config) load() (err error) {
+	if c.Options.Launcher == nil {
+		_, err = c.FMU.Load()
+	} else if !c.FMU.Loaded() {
+		_, err = c.FMU.LoadIn(c.Options.Launcher)
+	}
+	return err
+}
+
 // Monitored is a variable that an algorithm wants to see.
 type Monitored struct {
 	Variable string

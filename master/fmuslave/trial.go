@@ -35,7 +35,7 @@ func (s *Slave) tryOut(which int) *trial {
 	}
 	rollback := s.info.Caps.SaveState
 	t.done, t.displaces = true, rollback
-	if s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+	if s.config.once() {
 		return t
 	}
 	unknown, known, what := l.unknown, l.known, "its outputs and the derivatives of its states by its inputs and states"
@@ -90,7 +90,7 @@ func (s *Slave) tryOutInitially() *trial {
 		return t
 	}
 	t.done = true
-	if s.config.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+	if s.config.once() {
 		return t
 	}
 	known := s.initPlan.RealIn

@@ -79,6 +79,8 @@ type FMU struct {
 	Hash      string   `json:"hash"`   // "sha256:…" of the archive
 	Tool      string   `json:"tool"`   // that exported it; "" = not told
 	Quirks    []string `json:"quirks"` // in force; sorted
+	// Isolated tells why it ran in a process of its own, "" if it did not.
+	Isolated string `json:"isolated,omitempty"`
 }
 
 // Setting is a number and where it comes from.

@@ -1,0 +1,69 @@
+package fmi
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// bundles are the shared libraries that FMUs of this process brought beside
+// their own: name to content. The loader takes a second one of equal name for
+// the first. Guarded by loading.
+var bundles = map[string]string{}
+
+// Bundled gives the shared libraries that lie beside that of the FMU: name to
+// a hash of the content. It is empty if the FMU has no library for this platform.
+func (f *FMU) Bundled() map[string]string {
+	loading.Lock()
+	defer loading.Unlock()
+	return f.bundled()
+}
+
+func (f *FMU) bundled() map[string]string {
+	if f.locate() != nil || f.place.library == "" || f.place.prefix != "" {
+		return nil
+	}
+	dir, own := filepath.Split(f.place.library)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	out := map[string]string{}
+	for _, e := range entries {
+		n := e.Name()
+		if e.Type().IsRegular() && n != own && (strings.HasSuffix(n, librarySuffix) || strings.Contains(n, ".so.")) {
+			out[n] = onceKey(filepath.Join(dir, n))
+		}
+	}
+	return out
+}
+
+// Clash names a library that the FMU brings and of which this process has loaded
+// another one, of equal name and other content, with another FMU; "" if there is
+// none. Of the two only the first would be used.
+func (f *FMU) Clash() string {
+	loading.Lock()
+	defer loading.Unlock()
+	for name, content := range f.bundled() {
+		if other, ok := bundles[name]; ok && other != content {
+			return name
+		}
+	}
+	return ""
+}
+
+// TakenBy gives the name of the instance that took the only place which this
+// process has for the FMU, "" if it is free or the FMU has no such limit.
+func (f *FMU) TakenBy() string {
+	if !f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+		return ""
+	}
+	loading.Lock()
+	defer loading.Unlock()
+	if f.locate() != nil {
+		return ""
+	}
+	onlyOnce.Lock()
+	defer onlyOnce.Unlock()
+	return onlyOnce.used[onceKey(f.place.library)]
+}

@@ -1,0 +1,452 @@
+package fmi
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// Launcher starts processes for instances. Package fmi/worker has one.
+type Launcher interface {
+	// Launch starts a process with a Host that answers requests.
+	Launch(Launch) (Link, error)
+}
+
+// Launch says what a process is for.
+type Launch struct {
+	Instance string // name of the instance
+	FMU      string // path of the archive or folder
+	Hash     string // of the FMU; "" = not known
+	Model    string // name of the model
+	// Log takes the messages that the Host sends, and Output the lines that the
+	// FMU prints. They are called one at a time in each case, in any goroutine.
+	Log    func(message []byte)
+	Output func(line string)
+}
+
+// Link is the way to one process. It has one caller at a time.
+type Link interface {
+	// Call has a request answered by the Host. The answer is valid until the
+	// next call. All that the Host has logged before it answered was given to
+	// Launch.Log. An error means that the process is of no use any more; it is
+	// an *Ended if the process has come to its end.
+	Call(request []byte) (answer []byte, err error)
+	// Close ends the process and waits until it is gone, also when it has ended
+	// before.
+	Close() error
+}
+
+// Ended tells how a process came to its end.
+type Ended struct {
+	Reason string // for example "killed by signal SIGSEGV (segmentation fault)"
+	// Begun counts the calls of the request that were begun, 0 if that is not known.
+	Begun  int
+	Output []string // the last lines that the FMU printed
+	// Crash tells that nothing else is known to have ended it: no limit, and
+	// nobody from outside.
+	Crash bool
+}
+
+// Error gives the reason.
+func (e *Ended) Error() string { return e.Reason }
+
+// ProcessError is a call that the process of an isolated instance did not
+// return from. The instance is lost; Free it.
+type ProcessError struct {
+	Instance string
+	FMU      string  // file
+	Func     string  // for example "fmi2DoStep"; several with commas if it is not known which
+	Time     float64 // s, where the FMU was or where the step began; see Timed
+	Timed    bool    // SetupExperiment had been called
+	Err      error   // how it ended: usually an *Ended
+	Lines    []string
+}
+
+// Error names instance, FMU, call, time and cause, and quotes the last messages.
+func (e *ProcessError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: the process of %s ended in %s", e.Instance, e.FMU, e.Func)
+	if e.Timed {
+		fmt.Fprintf(&b, " at t = %.12g s", e.Time)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	if len(e.Lines) > 0 {
+		fmt.Fprintf(&b, "; its last messages: %s", strings.Join(e.Lines, "; "))
+	}
+	return b.String()
+}
+
+// Unwrap gives how the process ended.
+func (e *ProcessError) Unwrap() error { return e.Err }
+
+// remote makes the calls of an instance in another process. It stands where the
+// crossing into C is: everything above it is the same for both.
+type remote struct {
+	in    *Instance
+	link  Link
+	err   error // the process is lost
+	out   wireWriter
+	kept  uint64 // records that the host was told to keep
+	texts cbuf   // C strings that came back
+
+	time  float64 // where the FMU is, s
+	timed bool
+
+	mu    sync.Mutex
+	lines []string // last messages
+}
+
+// LoadIn loads the library in a process of its own, which ends at once, and
+// checks what it shows there. It tells early what Instantiate with the same
+// Launcher would tell.
+func (f *FMU) LoadIn(l Launcher) (*diag.List, error) {
+	f.told.Store(true)
+	in := &Instance{fmu: f, name: filepath.Base(f.Path), log: &logQueue{}}
+	r := &remote{in: in}
+	err := r.open(l)
+	return &f.findings, errors.Join(err, r.close())
+}
+
+// open starts the process and loads the library in it.
+func (r *remote) open(l Launcher) error {
+	f := r.in.fmu
+	if err := f.prepareElsewhere(); err != nil {
+		return err
+	}
+	var err error
+	if r.link, err = l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName, Log: r.relay, Output: r.print}); err != nil {
+		return fmt.Errorf("%s: no process for the FMU: %w", r.in.name, err)
+	}
+	p := &f.place
+	r.out = r.out[:0]
+	r.out.word(askLoad)
+	r.out.word(wireVersion)
+	for _, s := range []string{filepath.Base(f.Path), p.library, p.prefix, p.id} {
+		r.out.text(s)
+	}
+	r.out.word(uint64(flag(p.chdir)))
+	answer, err := r.link.Call(r.out)
+	if err != nil {
+		return r.lost("loading", err)
+	}
+	a := wireReader{rest: answer}
+	if v := a.word(); v != wireVersion {
+		return fmt.Errorf("%s: the process of the FMU speaks version %d of the protocol and not %d: the program was replaced meanwhile; start it again", r.in.name, v, wireVersion)
+	}
+	var failed error
+	if text := a.text(); text != "" {
+		failed = errors.New(text)
+	}
+	var changes []string
+	for n := a.word(); n > 0 && !a.bad; n-- {
+		changes = append(changes, a.text())
+	}
+	s := shown{exports: a.word(), types: a.text(), version: a.text(), foreign: a.text()}
+	if a.bad {
+		return r.lost("loading", errWire)
+	}
+	r.in.sym = new([numFunctions]uintptr)
+	for k := range r.in.sym {
+		if s.has(function(k)) {
+			r.in.sym[k] = uintptr(k) + 1 // no address here
+		}
+	}
+	return f.judgeElsewhere(&s, changes, failed)
+}
+
+// prepareElsewhere finds the library, for another process.
+func (f *FMU) prepareElsewhere() error {
+	loading.Lock()
+	defer loading.Unlock()
+	if err := f.locate(); err != nil {
+		return err
+	}
+	if _, err := libc(); err != nil {
+		return f.adder()(ruleLoad, "", "", "%v", err)
+	}
+	startTicker()
+	return f.compileOnce(f.adder())
+}
+
+// judgeElsewhere judges what loading in another process has shown; the findings
+// are kept the first time.
+func (f *FMU) judgeElsewhere(s *shown, changes []string, failed error) error {
+	loading.Lock()
+	defer loading.Unlock()
+	l := &f.findings
+	if f.elsewhere != nil {
+		l = &diag.List{Strict: l.Strict}
+	}
+	f.elsewhere = s
+	if err := f.judge(changes, failed, f.addTo(l)); err != nil {
+		return err
+	}
+	return f.check(s, f.addTo(l))
+}
+
+// lost makes the error of a process that does not answer.
+func (r *remote) lost(call string, cause error) error {
+	e := &ProcessError{Instance: r.in.name, FMU: filepath.Base(r.in.fmu.Path), Func: call, Time: r.time, Timed: r.timed, Err: cause}
+	r.mu.Lock()
+	e.Lines = append(e.Lines, r.lines...)
+	r.mu.Unlock()
+	var end *Ended
+	if errors.As(cause, &end) {
+		e.Lines = append(e.Lines, end.Output...)
+	}
+	r.err = e
+	return e
+}
+
+// run is what run is for instances in this process. If the process is lost, the
+// record under way gives Fatal, and settle has the reason.
+func (r *remote) run(b *batch) {
+	recs := b.records()
+	b.done, b.modes, b.start, b.end = 0, 0, 0, 0
+	r.out = r.out[:0]
+	r.out.word(askRun)
+	r.out.word(uint64(len(recs)))
+	for k := range recs {
+		r.encode(&recs[k])
+	}
+	answer, err := r.link.Call(r.out)
+	if err == nil {
+		if err = r.decode(b, recs, answer); err == nil {
+			return
+		}
+	}
+	r.fail(b, recs, err)
+}
+
+// fail marks the record under way.
+func (r *remote) fail(b *batch, recs []record, err error) {
+	var end *Ended
+	begun := 0
+	if errors.As(err, &end) {
+		begun = min(end.Begun, len(recs))
+	}
+	name := ""
+	if begun > 0 {
+		name = function(recs[begun-1].fn - 1).String()
+	} else {
+		var names []string
+		for k := range recs {
+			names = append(names, function(recs[k].fn-1).String())
+		}
+		name = strings.Join(names, ", ")
+		if n := len(names); n > 1 {
+			name = strings.Join(names[:n-1], ", ") + " or " + names[n-1]
+		}
+		begun = 1
+	}
+	for k := range begun {
+		recs[k].ret = uintptr(StatusOK)
+		if k < begun-1 && function(recs[k].fn-1) == fnDoStep {
+			r.time = recs[k].f[0] + recs[k].f[1]
+		}
+	}
+	b.done = uintptr(begun)
+	recs[begun-1].ret = uintptr(StatusFatal)
+	if function(recs[begun-1].fn-1) == fnInstantiate {
+		recs[begun-1].ret = 0
+	}
+	_ = r.lost(name, err)
+}
+
+// encode writes a record.
+func (r *remote) encode(c *record) {
+	f := function(c.fn - 1)
+	w := &r.out
+	id := c.sig >> keptShift
+	head := uint64(f) | uint64(id&maxID)<<wireKept
+	define := id == 0 || id&keptSent == 0
+	if define {
+		head |= wireDefines
+		if id != 0 {
+			c.sig |= keptSent << keptShift
+		}
+	}
+	w.word(head)
+	shape := shapes[f]
+	if define {
+		for k, a := range shape {
+			if a.kind == argCount {
+				w.word(uint64(c.i[k]))
+			}
+		}
+		for k, a := range shape {
+			if a.kind == argFixed {
+				w.memory(c.i[k], a.bytes(c))
+			}
+		}
+	}
+	for k, a := range shape {
+		switch a.kind {
+		case argInt:
+			w.word(uint64(c.i[k]))
+		case argIn, argInOut:
+			w.memory(c.i[k], a.bytes(c))
+		case argText:
+			w.text(cstring(c.i[k], maxCString))
+		case argTexts:
+			for j := range a.elements(c) {
+				p := c.i[k]
+				w.text(cstring(*(*uintptr)(cptr(p + 8*j)), maxCString))
+			}
+		}
+	}
+	switch f {
+	case fnDoStep:
+		r.time = c.f[0]
+	case fnSetupExperiment:
+		r.time, r.timed = c.f[1], true
+	}
+	for k := range floats(f) {
+		w.memory(addressOf(&c.f[k]), 8)
+	}
+}
+
+// Bits of a record's sig above the shift, for a record that the host keeps: its
+// number, and that the host has it.
+const (
+	keptShift = 16
+	maxID     = maxKept - 1
+	keptSent  = maxKept
+)
+
+// keep gives a record a number under which the host keeps what is fixed in it.
+func (r *remote) keep(c *record) {
+	if r.kept < maxID {
+		r.kept++
+		c.sig |= uintptr(r.kept) << keptShift
+	}
+}
+
+// decode reads what came of the records.
+func (r *remote) decode(b *batch, recs []record, answer []byte) error {
+	a := wireReader{rest: answer}
+	done := a.word()
+	b.start, b.end = a.word(), a.word()
+	if a.bad || done > uint64(len(recs)) || done == 0 {
+		return errWire
+	}
+	b.done = uintptr(done)
+	for k := range recs[:done] {
+		c := &recs[k]
+		c.ret = uintptr(a.word())
+		if a.word() != 0 {
+			c.sig |= sigModes
+			b.modes = 1
+		}
+		f := function(c.fn - 1)
+		if f == fnDoStep && !stops(c.status()) {
+			r.time = c.f[0] + c.f[1]
+		}
+		for j, g := range shapes[f] {
+			switch g.kind {
+			case argOut, argInOut:
+				a.memory(c.i[j], g.bytes(c))
+			case argTextsOut:
+				if err := r.readTexts(&a, c.i[j], g.elements(c)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if a.bad {
+		return errWire
+	}
+	return nil
+}
+
+// readTexts places strings in C memory and the pointers to them at p. They stay
+// until the next that come.
+func (r *remote) readTexts(a *wireReader, p, n uintptr) error {
+	rest, total := *a, uintptr(0)
+	for range n {
+		if length := rest.word(); length != wireNull {
+			rest.raw(length)
+			total += uintptr(length) + 1
+		}
+	}
+	if rest.bad { // so total is no more than the message
+		return errWire
+	}
+	text, err := bufSlice[byte](&r.texts, int(total))
+	if err != nil {
+		return err
+	}
+	for j := range n {
+		slot := (*uintptr)(cptr(p + 8*j))
+		length := a.word()
+		if *slot = 0; length == wireNull {
+			continue
+		}
+		s := a.raw(length)
+		copy(text, s)
+		text[len(s)] = 0
+		*slot = address(text)
+		text = text[len(s)+1:]
+	}
+	return nil
+}
+
+// relay takes a log message of the host.
+func (r *remote) relay(message []byte) {
+	a := wireReader{rest: message}
+	m := LogMessage{Instance: r.in.name, Status: Status(int32(a.word())), Category: a.text(), Text: a.text()}
+	if a.bad {
+		return
+	}
+	if m.Category != OwnCategory {
+		m.Text = expandReferences(m.Text, r.in.fmu.variableName)
+		r.remember(m.Text)
+	}
+	r.in.log.relay(m)
+}
+
+// print takes a line that the FMU has printed.
+func (r *remote) print(line string) {
+	r.in.log.relay(LogMessage{Instance: r.in.name, Status: StatusOK, Category: OutputCategory, Text: validUTF8(line)})
+}
+
+// OutputCategory is the category of messages that hold a line which an FMU in a
+// process of its own has printed.
+const OutputCategory = "output"
+
+// remember keeps the last messages.
+func (r *remote) remember(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = lastLines(r.lines, text)
+}
+
+// instantiateIn makes the instance in a process of its own.
+func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
+	in.remote, in.fatal = &remote{in: in}, new(atomic.Bool)
+	err := in.remote.open(l)
+	if err == nil {
+		in.library, in.run = in.fmu.place.library, in.remote.run
+		err = in.instantiate(o)
+	}
+	if err != nil {
+		return errors.Join(err, in.dispose())
+	}
+	return nil
+}
+
+// close ends the process.
+func (r *remote) close() error {
+	var err error
+	if r.link != nil {
+		err = r.link.Close()
+		r.link = nil
+	}
+	r.texts.release()
+	return err
+}

@@ -1,0 +1,213 @@
+package fmi
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// direct is a link to a host in this process.
+type direct struct {
+	host   *Host
+	damage func(answer []byte) []byte
+	closed bool
+}
+
+func (d *direct) Call(request []byte) ([]byte, error) {
+	answer, err := d.host.Answer(request)
+	if err == nil && d.damage != nil {
+		answer = d.damage(answer)
+	}
+	return answer, err
+}
+
+func (d *direct) Close() error {
+	d.closed = true
+	return nil
+}
+
+// directLauncher makes such links.
+type directLauncher struct{ last *direct }
+
+func (l *directLauncher) Launch(to Launch) (Link, error) {
+	host, err := NewHost(to.Log, nil, 0)
+	l.last = &direct{host: host}
+	return l.last, err
+}
+
+// use makes each call of an instance and gives what came of it, call by call.
+func use(t *testing.T, f *FMU, l Launcher) string {
+	t.Helper()
+	var b strings.Builder
+	note := func(err error) {
+		if err != nil {
+			b.WriteString(err.Error() + "\n")
+		}
+	}
+	in, err := f.Instantiate("x", InstanceOptions{Launcher: l, Trace: NewTrace(&b), LoggingOn: true, Log: func(m LogMessage) {
+		b.WriteString("log " + m.Category + ": " + m.Text + "\n")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tolerance, stop := 1e-4, 2.0
+	note(in.SetDebugLogging(true, []string{"a", "b"}))
+	note(in.SetupExperiment(Experiment{Start: 0.5, Stop: &stop, Tolerance: &tolerance}))
+	note(in.SetReal([]ValueReference{20, 21}, []float64{1.5, -2}))
+	note(in.SetInteger([]ValueReference{20, 21}, []int32{7, -8}))
+	note(in.SetBoolean([]ValueReference{20, 21}, []bool{true, false}))
+	note(in.SetString([]ValueReference{1, 2}, []string{"", "größer"}))
+	note(in.EnterInitializationMode())
+	note(in.ExitInitializationMode())
+	reals, integers, booleans, texts := make([]float64, 2), make([]int32, 2), make([]bool, 2), make([]string, 3)
+	note(in.GetReal([]ValueReference{21, 20}, reals))
+	note(in.GetInteger([]ValueReference{21, 20}, integers))
+	note(in.GetBoolean([]ValueReference{20, 21}, booleans))
+	note(in.GetString([]ValueReference{1, 2, 13}, texts))
+	s, err := in.NewStepper(StepPlan{RealIn: []ValueReference{0}, RealOut: []ValueReference{1, 2, 3}, IntegerIn: []ValueReference{30}, IntegerOut: []ValueReference{30},
+		BooleanIn: []ValueReference{31}, BooleanOut: []ValueReference{31}, DerivativeOrders: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		s.RealIn[0], s.IntegerIn[0], s.BooleanIn[0], s.Derivatives[0] = float64(i), int32(i), int32(i%2), 0.5
+		_, err := s.Step(0.5+float64(i)/10, 0.1, true)
+		note(err)
+	}
+	note(s.Read())
+	note(s.Write())
+	state, err := in.GetFMUState(nil)
+	note(err)
+	_, err = s.Step(0.8, 0.1, true)
+	note(err)
+	bytes, err := in.SerializeFMUState(state, nil)
+	note(err)
+	again, err := in.DeserializeFMUState(bytes)
+	note(err)
+	note(in.SetFMUState(again))
+	note(in.FreeFMUState(again))
+	slope := make([]float64, 1)
+	note(in.GetDirectionalDerivative([]ValueReference{2}, []ValueReference{0}, []float64{3}, slope))
+	note(in.SetRealInputDerivatives([]ValueReference{0}, []int32{1}, []float64{2}))
+	note(in.GetRealOutputDerivatives([]ValueReference{2}, []int32{1}, slope))
+	_, err = in.GetRealStatus(LastSuccessfulTime)
+	note(err)
+	_, err = in.GetStringStatus(PendingStatus)
+	note(err)
+	// A function that fails.
+	note(in.SetInteger([]ValueReference{100, 101, 102}, []int32{int32(fnDoStep), int32(StatusDiscard), 1}))
+	_, err = s.Step(0.8, 0.1, true)
+	note(err)
+	note(in.Reset())
+	note(in.Free())
+	return b.String()
+}
+
+// timeless takes what differs from run to run out of a log of calls.
+func timeless(log string) string {
+	var b strings.Builder
+	for line := range strings.Lines(log) {
+		w := strings.Fields(line)
+		for i, s := range w {
+			if i == 0 && strings.Contains(s, ".") || strings.HasSuffix(s, "µs") || strings.HasPrefix(s, "state=0x") {
+				w[i] = "~"
+			}
+		}
+		b.WriteString(strings.Join(w, " ") + "\n")
+	}
+	return b.String()
+}
+
+// Through a host an FMU gets the same calls and gives the same.
+func TestHostIsTheSame(t *testing.T) {
+	f := plainFMU(t)
+	here := timeless(use(t, f, nil))
+	l := &directLauncher{}
+	there := timeless(use(t, f, l))
+	if here != there {
+		a, b := strings.Split(here, "\n"), strings.Split(there, "\n")
+		for i := range min(len(a), len(b)) {
+			if a[i] != b[i] {
+				t.Fatalf("line %d:\n%s\n%s", i+1, a[i], b[i])
+			}
+		}
+		t.Fatalf("%d and %d lines", len(a), len(b))
+	}
+	if !l.last.closed {
+		t.Error("the link is not closed")
+	}
+	if strings.Contains(here, "lost") || !strings.Contains(here, "Discard") {
+		t.Error(here)
+	}
+}
+
+// An answer that is damaged ends the instance, whatever it holds.
+func FuzzAnswer(f *testing.F) {
+	for _, seed := range []string{"", "\x01\x00\x00\x00\x00\x00\x00\x00", strings.Repeat("\xff", 64)} {
+		f.Add([]byte(seed), uint16(0))
+	}
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, uint16(24))
+	var fmu *FMU
+	f.Fuzz(func(t *testing.T, patch []byte, at uint16) {
+		if fmu == nil {
+			fmu = plainFMU(t)
+		}
+		l := &directLauncher{}
+		in, err := fmu.Instantiate("x", InstanceOptions{Launcher: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.last.damage = func(answer []byte) []byte {
+			answer = append([]byte(nil), answer...)
+			n := copy(answer[min(int(at), len(answer)):], patch)
+			return answer[:max(len(answer)-n%9, 0)]
+		}
+		_ = in.SetupExperiment(Experiment{})
+		_ = in.EnterInitializationMode()
+		_ = in.ExitInitializationMode()
+		text := make([]string, 2)
+		_ = in.GetString([]ValueReference{1, 2}, text)
+		_, _ = in.GetStringStatus(PendingStatus)
+		if s, err := in.GetFMUState(nil); err == nil {
+			_ = s
+		}
+		l.last.damage = nil
+		in.remote.err = nil
+		in.states = nil
+		in.state = StateFatal // the handles may be anything now
+		if err := in.Free(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A lost process gives the same error from then on, and can be freed.
+func TestLost(t *testing.T) {
+	l := &directLauncher{}
+	in, err := plainFMU(t).Instantiate("x", InstanceOptions{Launcher: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.last.damage = func([]byte) []byte { return nil }
+	first := in.SetupExperiment(Experiment{Start: 1})
+	var lost *ProcessError
+	if !errors.As(first, &lost) || lost.Func != "fmi2SetupExperiment" || !lost.Timed || lost.Time != 1 {
+		t.Fatalf("error %v", first)
+	}
+	if in.State() != StateFatal {
+		t.Errorf("state %v", in.State())
+	}
+	if _, err := in.NewStepper(StepPlan{}); !errors.Is(err, first) {
+		t.Errorf("a stepper: %v", err)
+	}
+	if err := in.Reset(); !errors.Is(err, first) {
+		t.Errorf("reset: %v", err)
+	}
+	if err := in.Free(); err != nil || !l.last.closed {
+		t.Errorf("free: %v", err)
+	}
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Error("records are made for 64 bits")
+	}
+}

@@ -1,0 +1,86 @@
+package worker_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/worker"
+)
+
+// BenchmarkStep measures a step (set, step, get; ten Reals each way) of several
+// FMUs, one after the other.
+func BenchmarkStep(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		l    fmi.Launcher
+	}{{"process", nil}, {"shared", &worker.Launcher{}}, {"pipes", &worker.Launcher{Pipes: true}}} {
+		for _, n := range []int{1, 2, 10, 50} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
+				f := open(b, "mass_force")
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				var steppers []*fmi.Stepper
+				for k := range n {
+					s := ready(b, f, fmt.Sprint("c", k), c.l)
+					steppers = append(steppers, s)
+				}
+				b.ReportAllocs()
+				samples := make([]time.Duration, 0, 1<<16)
+				t := 0.0
+				i := 0
+				for b.Loop() {
+					begin := time.Now()
+					for _, s := range steppers {
+						s.RealIn[0] = t
+						if _, err := s.Step(t, 1e-9, true); err != nil {
+							b.Fatal(err)
+						}
+					}
+					t += 1e-9
+					if len(samples) < cap(samples) {
+						samples = append(samples, time.Since(begin))
+					} else {
+						samples[i%cap(samples)] = time.Since(begin)
+					}
+					i++
+				}
+				slices.Sort(samples)
+				at := func(q float64) float64 {
+					return float64(samples[int(q*float64(len(samples)-1))]) / float64(n)
+				}
+				b.ReportMetric(at(0.5), "p50-ns/FMU")
+				b.ReportMetric(at(0.99), "p99-ns/FMU")
+			})
+		}
+	}
+}
+
+// ready gives an instance behind its initialisation.
+func ready(tb testing.TB, f *fmi.FMU, name string, l fmi.Launcher) *fmi.Stepper {
+	tb.Helper()
+	in, err := f.Instantiate(name, fmi.InstanceOptions{Launcher: l})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := in.Free(); err != nil {
+			tb.Error(err)
+		}
+	})
+	check := func(err error) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	check(in.SetupExperiment(fmi.Experiment{Start: 0}))
+	check(in.EnterInitializationMode())
+	check(in.ExitInitializationMode())
+	ten := make([]fmi.ValueReference, 10)
+	s, err := in.NewStepper(fmi.StepPlan{RealIn: ten, RealOut: ten})
+	check(err)
+	return s
+}

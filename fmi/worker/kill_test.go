@@ -1,0 +1,211 @@
+package worker_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/csrc"
+	"github.com/macrostep/macrostep/fmi/worker"
+)
+
+var buildKiller = sync.OnceValues(func() (string, error) {
+	cc, err := csrc.Compiler()
+	if err != nil {
+		return "", err
+	}
+	source, err := filepath.Abs("testdata")
+	if err != nil {
+		return "", err
+	}
+	folder := map[string]string{"linux/amd64": "linux64", "linux/arm64": "aarch64-linux", "darwin/amd64": "darwin64", "darwin/arm64": "aarch64-darwin"}[runtime.GOOS+"/"+runtime.GOARCH]
+	dir := filepath.Join(work, "kill")
+	library := filepath.Join(dir, "binaries", folder)
+	if err := os.MkdirAll(library, 0o700); err != nil {
+		return "", err
+	}
+	if err := csrc.WriteHeaders(dir); err != nil {
+		return "", err
+	}
+	return dir, csrc.Library(cc, source, filepath.Join(library, "kill"+csrc.Extension()), "-fPIC", "-w", "-I"+dir, "kill.c", "-lpthread")
+})
+
+// killer gives the FMU of testdata/kill.c.
+func killer(t testing.TB) *fmi.FMU {
+	t.Helper()
+	dir, err := buildKiller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fmi.FMU{Path: dir, Dir: dir, Description: &fmi.ModelDescription{
+		FMIVersion: "2.0", ModelName: "kill", GUID: "{kill}",
+		CoSimulation: &fmi.CoSimulation{ModelIdentifier: "kill", CanHandleVariableCommunicationStepSize: true, CanGetAndSetFMUState: true},
+		Variables:    []fmi.ScalarVariable{{Name: "u", Type: fmi.Real}, {Name: "x", Type: fmi.Real, ValueReference: 1}},
+	}}
+}
+
+// live does all that a master does with an instance, until something fails.
+func live(f *fmi.FMU, o fmi.InstanceOptions) (err error) {
+	in, err := f.Instantiate("victim", o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Free()) }()
+	if err := in.SetupExperiment(fmi.Experiment{Start: 0}); err != nil {
+		return err
+	}
+	if err := in.EnterInitializationMode(); err != nil {
+		return err
+	}
+	if err := in.ExitInitializationMode(); err != nil {
+		return err
+	}
+	s, err := in.NewStepper(fmi.StepPlan{RealIn: []fmi.ValueReference{0}, RealOut: []fmi.ValueReference{1}})
+	if err != nil {
+		return err
+	}
+	for i := range 10 {
+		state, err := in.GetFMUState(nil)
+		if err != nil {
+			return err
+		}
+		if err := in.SetFMUState(state); err != nil {
+			return err
+		}
+		if err := in.FreeFMUState(state); err != nil {
+			return err
+		}
+		s.RealIn[0] = 1
+		if _, err := s.Step(float64(i)/10, 0.1, true); err != nil {
+			return err
+		}
+	}
+	return in.Terminate()
+}
+
+// remains fails the test if a worker or its folder is left.
+func remains(t testing.TB, temp string) {
+	t.Helper()
+	left, err := os.ReadDir(temp)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary folder: %v, %v", left, err)
+	}
+	if n := children(t); n != "" {
+		t.Errorf("processes left: %s", n)
+	}
+}
+
+// children lists the processes whose parent is this one.
+func children(t testing.TB) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return ""
+	}
+	paths, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, p := range paths {
+		text, err := os.ReadFile(p)
+		if err == nil {
+			out = append(out, strings.Fields(string(text))...)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+var faults = []struct{ name, says string }{
+	{"segv", "SIGSEGV (segmentation fault)"}, {"abort", "SIGABRT (aborted)"}, {"ill", "SIGILL (illegal instruction)"},
+	{"exit0", "exited with code 0"}, {"exit7", "exited with code 7"}, {"overflow", "SIGSEGV (segmentation fault)"},
+	{"kill9", "SIGKILL (killed), from outside"}, {"thread", "SIGSEGV (segmentation fault)"},
+	{"loop", "did not return within"}, {"sleep", "did not return within"},
+	{"hog", "memory is limited to 64 MiB, and it used up to"}, {"fork", "SIGABRT (aborted)"},
+}
+
+var places = []string{
+	"fmi2Instantiate", "fmi2SetupExperiment", "fmi2EnterInitializationMode", "fmi2ExitInitializationMode",
+	"fmi2DoStep", "fmi2GetReal", "fmi2SetReal", "fmi2GetFMUstate", "fmi2SetFMUstate", "fmi2FreeFMUstate", "fmi2Terminate", "fmi2FreeInstance",
+}
+
+func TestKill(t *testing.T) {
+	for _, fault := range faults {
+		for _, place := range places {
+			t.Run(fault.name+"/"+place, func(t *testing.T) {
+				at := "0"
+				switch place {
+				case "fmi2DoStep", "fmi2GetReal", "fmi2SetReal", "fmi2GetFMUstate", "fmi2SetFMUstate", "fmi2FreeFMUstate":
+					at = "0.5"
+				}
+				t.Setenv("KILL", fault.name+"@"+place+"@"+at)
+				temp := t.TempDir()
+				l := &worker.Launcher{TempDir: temp}
+				switch fault.name {
+				case "loop", "sleep":
+					l.Timeout = 200 * time.Millisecond
+				case "hog":
+					l.Memory = 64 << 20
+				}
+				err := live(killer(t), fmi.InstanceOptions{Launcher: l})
+				var lost *fmi.ProcessError
+				if !errors.As(err, &lost) {
+					t.Fatalf("error %v", err)
+				}
+				want := []string{"victim: the process of kill ended in ", place, fault.says, "about to " + fault.name}
+				if at != "0" {
+					want = append(want, "t = 0.5 s")
+				}
+				for _, part := range want {
+					if !strings.Contains(err.Error(), part) {
+						t.Errorf("%q is not in: %v", part, err)
+					}
+				}
+				if n := strings.Count(err.Error(), "\n"); n > 0 {
+					t.Errorf("%d more lines: %v", n, err)
+				}
+				remains(t, temp)
+			})
+		}
+	}
+}
+
+func TestHealthyKiller(t *testing.T) {
+	temp := t.TempDir()
+	var b strings.Builder
+	err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: temp}, Log: func(m fmi.LogMessage) {
+		fmt.Fprintf(&b, "%s: %s\n", m.Category, m.Text)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	for i := range 10 {
+		want += "info: step at " + strconv.FormatFloat(float64(i)/10, 'g', -1, 64) + "\n"
+	}
+	if b.String() != want {
+		t.Errorf("log:\n%s", b.String())
+	}
+	remains(t, temp)
+}
+
+// An FMU may use 60 MiB of stack, and log from the bottom of it.
+func TestDeepStack(t *testing.T) {
+	t.Setenv("KILL", "deep@fmi2DoStep@0.5")
+	logged := 0
+	err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: t.TempDir()}, Log: func(m fmi.LogMessage) {
+		if m.Category == "deep" {
+			logged++
+		}
+	}})
+	if err != nil || logged != 5 {
+		t.Errorf("%d messages, %v", logged, err)
+	}
+}

@@ -1,0 +1,183 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/archive"
+)
+
+// link is the way to a worker: through pipes, or through shared memory with the
+// pipes for what does not fit into it and for log messages.
+type link struct {
+	process  *process
+	dir      *archive.Dir
+	life     *os.File // the worker ends when it is closed
+	requests *os.File
+	answers  *os.File
+	shared   *shared // nil = all goes through the pipes
+	log      func([]byte)
+	timeout  time.Duration
+	memory   uint64
+	lost     func(*fmi.Ended)
+
+	out    []byte
+	in     frames
+	logs   uint64 // messages so far
+	watch  watchdog
+	loaded bool
+	closed bool
+}
+
+// Call sends a request and waits for the answer.
+func (l *link) Call(request []byte) ([]byte, error) {
+	if l.closed {
+		return nil, errors.New("the worker is closed")
+	}
+	limit := l.timeout
+	if !l.loaded {
+		limit = max(limit, loadTimeout) // that of the first call, for the start of the process
+	}
+	if l.timeout > 0 {
+		l.watch.begin(limit, l.process.kill)
+	}
+	answer, err := l.exchange(request)
+	if l.timeout > 0 && l.watch.end() {
+		err = &hungError{limit}
+	}
+	l.loaded = true
+	if err != nil {
+		return nil, l.ended(err)
+	}
+	return answer, nil
+}
+
+// loadTimeout is what a process is given at least to start and to load a library,
+// if there is a limit.
+const loadTimeout = 10 * time.Second
+
+// hungError is a worker that was ended because it took too long.
+type hungError struct{ limit time.Duration }
+
+func (e *hungError) Error() string {
+	return fmt.Sprintf("it did not return within %v and was ended", e.limit)
+}
+
+func (l *link) exchange(request []byte) ([]byte, error) {
+	if l.shared != nil {
+		return l.exchangeShared(request)
+	}
+	if err := l.write(request); err != nil {
+		return nil, err
+	}
+	return l.answer()
+}
+
+// write sends a request through the pipe.
+func (l *link) write(request []byte) error {
+	l.out = appendFrame(l.out[:0], frameRequest, request)
+	_, err := l.requests.Write(l.out)
+	if err == nil {
+		return nil
+	}
+	// What the worker has said before it ended is to be had all the same.
+	if _, end := l.answer(); end != nil {
+		err = end
+	}
+	return err
+}
+
+// answer reads frames up to an answer.
+func (l *link) answer() ([]byte, error) {
+	for {
+		kind, message, err := l.in.next()
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == frameAnswer:
+			return message, nil
+		case kind == frameLog:
+			l.log(message)
+			l.logs++
+		}
+	}
+}
+
+// ended makes the error of a worker that does not answer.
+func (l *link) ended(err error) error {
+	e := &fmi.Ended{}
+	var hung *hungError
+	switch {
+	case errors.As(err, &hung):
+		<-l.process.done
+		e.Reason = hung.Error()
+	case !l.process.within(closeGrace): // it lives, but has closed its pipe or talks nonsense
+		l.process.kill()
+		<-l.process.done
+		e.Reason = fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err)
+	default:
+		e.Reason, e.Crash = l.process.reason()
+	}
+	e.Begun, e.Output = l.shared.begun(), l.process.output()
+	if l.memory > 0 && hung == nil {
+		e.Reason += fmt.Sprintf("; its memory is limited to %d MiB", l.memory/mebibyte)
+		if most := peak(l.process.how); most > 0 {
+			e.Reason += fmt.Sprintf(", and it used up to %d MiB", most/mebibyte)
+		}
+	}
+	l.lost(e)
+	return e
+}
+
+// Close ends the worker.
+func (l *link) Close() error {
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	_ = l.requests.Close() // the worker ends when it reads that
+	l.shared.end()
+	if !l.process.within(closeGrace) {
+		l.process.kill()
+		<-l.process.done
+	}
+	_ = l.life.Close()
+	_ = l.answers.Close()
+	l.shared.close()
+	return l.dir.Remove()
+}
+
+// watchdog bounds the time of calls.
+type watchdog struct {
+	timer *time.Timer
+	limit atomic.Int64
+	start atomic.Int64 // of the call under way, ns since origin; 0 = none, -1 = given up
+}
+
+var origin = time.Now()
+
+// begin starts the clock of a call; giveUp is called when it takes too long.
+func (w *watchdog) begin(limit time.Duration, giveUp func()) {
+	w.limit.Store(int64(limit))
+	w.start.Store(int64(time.Since(origin)) + 1)
+	if w.timer != nil {
+		w.timer.Reset(limit)
+		return
+	}
+	w.timer = time.AfterFunc(limit, func() {
+		// It may be a late one that was meant for an earlier call.
+		if s := w.start.Load(); s > 0 && int64(time.Since(origin))-s >= w.limit.Load()-int64(time.Millisecond) && w.start.CompareAndSwap(s, -1) {
+			giveUp()
+		}
+	})
+}
+
+// end stops the clock and tells whether the call was given up.
+func (w *watchdog) end() bool {
+	w.timer.Stop()
+	return w.start.Swap(0) < 0
+}

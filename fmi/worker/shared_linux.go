@@ -1,0 +1,333 @@
+package worker
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/macrostep/macrostep/fmi"
+)
+
+// shared is memory that a master and a worker have in common. The master writes
+// a request and counts it in posted; the worker writes the answer and counts it in
+// answered. Who waits looks a while (see spinner) and then sleeps on a futex. What
+// does not fit goes through the pipes.
+//
+// The worker may be out of its mind: nothing that it writes here is believed to
+// be in bounds, and what the master decodes is a copy.
+type shared struct {
+	file   *os.File // of the master, until it is handed on
+	memory []byte
+	c      *control
+	count  uint32 // of the request under way
+	spin   spinner
+	hot    atomic.Bool // the worker may spin; of the master, see warm
+	buf    []byte
+}
+
+// control is at the start of the memory. What one side writes often has a cache
+// line of its own.
+type control struct {
+	posted   atomic.Uint32 // futex of the worker
+	asleep   atomic.Uint32 // the worker sleeps
+	request  atomic.Uint64 // length, or one of the marks below
+	hot      atomic.Uint32 // the worker may spin
+	_        [44]byte
+	event    atomic.Uint32 // futex of the master: anything that it waits for
+	waits    atomic.Uint32 // the master sleeps
+	answered atomic.Uint32
+	_        uint32
+	answer   atomic.Uint64 // length, or byPipe
+	logs     atomic.Uint64 // log messages that are in the pipe or will be at once
+	_        [32]byte
+	progress [128]byte
+}
+
+const (
+	byPipe = ^uint64(0)
+	theEnd = ^uint64(0) - 1
+
+	controlSize = 4096
+	areaSize    = 60 << 10 // of requests and of answers
+)
+
+func newShared() (*shared, error) {
+	fd, err := unix.MemfdCreate("macrostep-worker", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("shared memory: %w", err)
+	}
+	s := &shared{file: os.NewFile(uintptr(fd), "shared memory")}
+	if err := unix.Ftruncate(fd, controlSize+2*areaSize); err != nil {
+		s.close()
+		return nil, fmt.Errorf("shared memory: %w", err)
+	}
+	if err := s.mapIn(fd); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// openShared maps the memory in the worker; 0 = there is none.
+func openShared(fd uintptr) (*shared, error) {
+	if fd == 0 {
+		return nil, nil
+	}
+	s := &shared{}
+	if err := s.mapIn(int(fd)); err != nil {
+		return nil, err
+	}
+	return s, unix.Close(int(fd))
+}
+
+func (s *shared) mapIn(fd int) (err error) {
+	s.memory, err = unix.Mmap(fd, 0, controlSize+2*areaSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("shared memory: %w", err)
+	}
+	s.c = (*control)(unsafe.Pointer(&s.memory[0]))
+	return nil
+}
+
+func (s *shared) files() []*os.File {
+	if s == nil {
+		return nil
+	}
+	return []*os.File{s.file}
+}
+
+// handed closes the master's file, when the worker has it.
+func (s *shared) handed() {
+	if s != nil {
+		_ = s.file.Close()
+		s.file = nil
+	}
+}
+
+func (s *shared) close() {
+	if s == nil {
+		return
+	}
+	s.cool()
+	if s.file != nil {
+		_ = s.file.Close()
+	}
+	if s.memory != nil {
+		_ = unix.Munmap(s.memory)
+	}
+	s.file, s.memory, s.c = nil, nil, nil
+}
+
+func (s *shared) requests() []byte { return s.memory[controlSize : controlSize+areaSize] }
+func (s *shared) answers() []byte  { return s.memory[controlSize+areaSize:] }
+
+func (s *shared) progress() unsafe.Pointer {
+	if s == nil {
+		return nil
+	}
+	return unsafe.Pointer(&s.c.progress)
+}
+
+const (
+	futexWait = 0
+	futexWake = 1
+)
+
+// sleep waits until the word is no more what it was, or for nothing. For a short
+// time it does so behind the back of Go's scheduler, which takes as long as a
+// step of an FMU to learn of a system call that lasts and of its end.
+func sleep(word *atomic.Uint32, was uint32, short time.Duration) {
+	limit := syscall.NsecToTimespec(int64(short))
+	_, _, e := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(was), uintptr(unsafe.Pointer(&limit)), 0, 0)
+	if e == syscall.ETIMEDOUT {
+		_, _, _ = syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(was), 0, 0, 0)
+	}
+}
+
+// The master has other things to do, such as to collect garbage; a worker has not.
+const (
+	shortOfMaster = 200 * time.Microsecond
+	shortOfWorker = 5 * time.Millisecond
+)
+
+func wake(word *atomic.Uint32) {
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1, 0, 0, 0)
+}
+
+// The side of the master.
+
+// exchangeShared sends a request and waits for the answer.
+func (l *link) exchangeShared(request []byte) ([]byte, error) {
+	s := l.shared
+	n := uint64(len(request))
+	if n > areaSize {
+		n = byPipe
+	} else {
+		copy(s.requests(), request)
+	}
+	fmi.Forget(s.progress())
+	s.post(n)
+	if n == byPipe {
+		if err := l.write(request); err != nil {
+			return nil, err
+		}
+	}
+	return l.await()
+}
+
+// post counts a request, or the end.
+func (s *shared) post(length uint64) {
+	s.c.request.Store(length)
+	s.warm()
+	s.count++
+	s.c.posted.Store(s.count)
+	if s.c.asleep.Load() != 0 {
+		wake(&s.c.posted)
+	}
+}
+
+// await waits for the answer and hands on what is logged meanwhile.
+func (l *link) await() ([]byte, error) {
+	s, c := l.shared, l.shared.c
+	s.spin.begin()
+	for {
+		event := c.event.Load()
+		done := c.answered.Load() == s.count
+		// After answered, so that nothing logged before it is missed.
+		for logs := c.logs.Load(); l.logs < logs; {
+			if err := l.readLog(); err != nil {
+				return nil, err
+			}
+		}
+		if done {
+			break
+		}
+		if s.spin.again(true) {
+			continue
+		}
+		if l.process.gone.Load() && c.answered.Load() != s.count {
+			return nil, io.EOF
+		}
+		c.waits.Store(1)
+		if c.event.Load() == event {
+			sleep(&c.event, event, shortOfMaster)
+		}
+		c.waits.Store(0)
+	}
+	n := c.answer.Load()
+	if n > areaSize {
+		return l.answer()
+	}
+	s.buf = append(s.buf[:0], s.answers()[:n]...)
+	return s.buf, nil
+}
+
+// readLog reads one log message.
+func (l *link) readLog() error {
+	kind, message, err := l.in.next()
+	if err == nil && kind != frameLog {
+		err = fmt.Errorf("a message of kind %d instead of a log message", kind)
+	}
+	if err == nil {
+		l.logs++
+		l.log(message)
+	}
+	return err
+}
+
+// wake wakes the master, when the worker is gone.
+func (s *shared) wake() {
+	if s != nil && s.c != nil {
+		s.c.event.Add(1)
+		wake(&s.c.event)
+	}
+}
+
+// end asks the worker to end.
+func (s *shared) end() {
+	if s != nil {
+		s.post(theEnd)
+	}
+}
+
+// begun counts the calls of the request under way that were begun.
+func (s *shared) begun() int {
+	if s == nil {
+		return 0
+	}
+	return fmi.Begun(s.progress())
+}
+
+// The side of the worker.
+
+// request waits for a request; without shared memory it comes through the pipe.
+func (s *shared) request(in *frames) ([]byte, error) {
+	if s == nil {
+		return readRequest(in)
+	}
+	c := s.c
+	s.spin.begin()
+	for {
+		posted := c.posted.Load()
+		if posted != s.count {
+			s.count = posted
+			break
+		}
+		if s.spin.again(c.hot.Load() != 0) {
+			continue
+		}
+		c.asleep.Store(1)
+		if c.posted.Load() == posted {
+			sleep(&c.posted, posted, shortOfWorker)
+		}
+		c.asleep.Store(0)
+	}
+	switch n := c.request.Load(); {
+	case n == theEnd:
+		return nil, io.EOF
+	case n == byPipe:
+		return readRequest(in)
+	default:
+		return s.requests()[:min(n, areaSize)], nil
+	}
+}
+
+// answer gives an answer and tells whether it is all; otherwise the answer has
+// to be sent through the pipe now.
+func (s *shared) answer(answer []byte) bool {
+	if s == nil {
+		return false
+	}
+	n := uint64(len(answer))
+	if n > areaSize {
+		n = byPipe
+	} else {
+		copy(s.answers(), answer)
+	}
+	s.c.answer.Store(n)
+	s.c.answered.Store(s.count)
+	s.notify()
+	return n != byPipe
+}
+
+// announce counts a log message that is about to be sent.
+func (s *shared) announce() {
+	if s != nil {
+		s.c.logs.Add(1)
+		s.notify()
+	}
+}
+
+// notify wakes the master.
+func (s *shared) notify() {
+	s.c.event.Add(1)
+	if s.c.waits.Load() != 0 {
+		wake(&s.c.event)
+	}
+}

@@ -1,0 +1,26 @@
+//go:build !linux
+
+package worker
+
+import (
+	"os"
+	"unsafe"
+)
+
+// shared is memory that a master and a worker have in common; here there is none.
+type shared struct{}
+
+func newShared() (*shared, error)                  { return nil, nil }
+func openShared(uintptr) (*shared, error)          { return nil, nil }
+func (*shared) files() []*os.File                  { return nil }
+func (*shared) handed()                            {}
+func (*shared) close()                             {}
+func (*shared) progress() unsafe.Pointer           { return nil }
+func (*shared) wake()                              {}
+func (*shared) end()                               {}
+func (*shared) begun() int                         { return 0 }
+func (*shared) answer([]byte) bool                 { return false }
+func (*shared) announce()                          {}
+func (*shared) request(in *frames) ([]byte, error) { return readRequest(in) }
+
+func (l *link) exchangeShared(request []byte) ([]byte, error) { panic("no shared memory") }

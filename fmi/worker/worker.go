@@ -1,0 +1,122 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+
+	"github.com/macrostep/macrostep/fmi"
+)
+
+// isWorker tells whether the process was started as a worker.
+func isWorker() bool {
+	return os.Getenv(variable) != "" && len(os.Args) > 1 && os.Args[1] == argument
+}
+
+func init() {
+	if isWorker() {
+		// The main thread is the one whose stack grows, and package initialisers
+		// run in it.
+		runtime.LockOSThread()
+	}
+}
+
+// Main serves an instance, if the process was started for one, and does not
+// return then. Call it at the beginning of main.
+func Main() {
+	if !isWorker() {
+		return
+	}
+	var c config
+	err := json.Unmarshal([]byte(os.Getenv(variable)), &c)
+	if err == nil {
+		err = serve(c)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(exitServe)
+	}
+	os.Exit(0)
+}
+
+// exitServe is the exit code of a worker that cannot go on for a reason of its own.
+const exitServe = 125
+
+// serve answers requests until there are no more.
+func serve(c config) error {
+	requests, answers := os.NewFile(c.Requests, "requests"), os.NewFile(c.Answers, "answers")
+	blocking(requests, answers)
+	life, err := settle(&c)
+	if err != nil {
+		return err
+	}
+	go func() { // also while the FMU does not return
+		_, _ = io.Copy(io.Discard, life)
+		os.Exit(0)
+	}()
+	common, err := openShared(c.Shared)
+	if err != nil {
+		return err
+	}
+	w := &writer{to: answers, shared: common}
+	host, err := fmi.NewHost(w.log, common.progress(), c.Threads)
+	if err != nil {
+		return err
+	}
+	if err := limitMemory(c.Memory); err != nil {
+		return err
+	}
+	in := frames{r: requests}
+	for {
+		request, err := common.request(&in)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		answer, err := host.Answer(request)
+		if err != nil {
+			return err
+		}
+		if common.answer(answer) {
+			continue
+		}
+		if err := w.send(frameAnswer, answer); err != nil {
+			return nil // nobody is there any more
+		}
+	}
+}
+
+// readRequest reads a request from the pipe.
+func readRequest(in *frames) ([]byte, error) {
+	kind, request, err := in.next()
+	if err == nil && kind != frameRequest {
+		err = fmt.Errorf("a message of kind %d instead of a request", kind)
+	}
+	return request, err
+}
+
+// writer sends frames from any thread.
+type writer struct {
+	mu     sync.Mutex
+	to     io.Writer
+	buf    []byte
+	shared *shared
+}
+
+func (w *writer) send(kind uint64, message []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if kind == frameLog {
+		w.shared.announce()
+	}
+	w.buf = appendFrame(w.buf[:0], kind, message)
+	_, err := w.to.Write(w.buf)
+	return err
+}
+
+func (w *writer) log(message []byte) { _ = w.send(frameLog, message) } // nobody is there any more

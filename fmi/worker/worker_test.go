@@ -1,0 +1,91 @@
+package worker_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/worker"
+	"github.com/macrostep/macrostep/fmus"
+)
+
+var work string
+
+func TestMain(m *testing.M) {
+	worker.Main()
+	os.Exit(setUp(m))
+}
+
+func setUp(m *testing.M) int {
+	var err error
+	if work, err = os.MkdirTemp("", "worker-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(work)
+	return m.Run()
+}
+
+// open builds one of our FMUs and opens it.
+func open(t testing.TB, name string) *fmi.FMU {
+	t.Helper()
+	path := filepath.Join(work, name+".fmu")
+	if _, err := os.Stat(path); err != nil {
+		if path, err = fmus.Build(work, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, _, err := fmi.Open(path, fmi.OpenOptions{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// trail does what a master does with an instance and gives the log of the calls.
+func trail(t testing.TB, f *fmi.FMU, l fmi.Launcher) string {
+	var b strings.Builder
+	in, err := f.Instantiate("c", fmi.InstanceOptions{Launcher: l, Trace: fmi.NewTrace(&b), Log: func(m fmi.LogMessage) {
+		fmt.Fprintf(&b, "log %s %s %s %s\n", m.Instance, m.Status, m.Category, m.Text)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	check(in.SetupExperiment(fmi.Experiment{Start: 0}))
+	check(in.EnterInitializationMode())
+	check(in.ExitInitializationMode())
+	s, err := in.NewStepper(fmi.StepPlan{RealIn: []fmi.ValueReference{0}, RealOut: []fmi.ValueReference{0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		s.RealIn[0] = float64(i)
+		_, err := s.Step(float64(i)*0.1, 0.1, true)
+		check(err)
+	}
+	check(in.Terminate())
+	check(in.Free())
+	return b.String()
+}
+
+func TestFirst(t *testing.T) {
+	_ = runtime.GOOS
+	f := open(t, "mass_force")
+	t.Log(trail(t, f, nil))
+	t.Log(trail(t, f, &worker.Launcher{TempDir: t.TempDir()}))
+}

@@ -1,0 +1,130 @@
+package assemble
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Isolation says which components run in processes of their own.
+type Isolation int
+
+// The ways.
+const (
+	// IsolateAuto isolates what must be: further components of an FMU that can be
+	// instantiated once per process, also after an instance of an earlier run;
+	// FMUs that bring a library of which another FMU brings another version under
+	// the same name; FMUs that drive a tool; FMUs that are known to have crashed.
+	IsolateAuto Isolation = iota
+	IsolateAlways
+	IsolateNever
+)
+
+// IsolationNames are the names of the ways, in order.
+var IsolationNames = []string{"auto", "always", "never"}
+
+// ParseIsolation finds a way by its name.
+func ParseIsolation(name string) (Isolation, error) {
+	k := slices.Index(IsolationNames, name)
+	if k < 0 {
+		return 0, fmt.Errorf("%q is none of %s", name, strings.Join(IsolationNames, ", "))
+	}
+	return Isolation(k), nil
+}
+
+// String gives the name.
+func (i Isolation) String() string { return IsolationNames[i] }
+
+// planIsolation settles which components run in processes of their own.
+func (a *Assembly) planIsolation(o Options) error {
+	var errs []error
+	for _, name := range o.IsolateComponents {
+		i := slices.IndexFunc(a.Components, func(c Component) bool { return c.Name == name })
+		if i < 0 {
+			errs = append(errs, fmt.Errorf("no component is called %q to be isolated; the system has %s", name, a.componentNames()))
+			continue
+		}
+		a.Components[i].Isolated = "the user asks for it"
+	}
+	if len(o.IsolateComponents) > 0 && o.Launcher == nil {
+		errs = append(errs, errors.New("components cannot be isolated: there is no launcher of processes"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, c := range a.network.Components {
+		if c.Isolate && a.Components[i].Isolated == "" && o.Launcher != nil && o.Isolate != IsolateNever {
+			a.Components[i].Isolated = "its annotation asks for it"
+		}
+	}
+	for i := range a.Components {
+		c := &a.Components[i]
+		switch {
+		case c.Isolated != "":
+		case o.Launcher == nil || o.Isolate == IsolateNever:
+		case o.Isolate == IsolateAlways:
+			c.Isolated = "all components are"
+		default:
+			c.Isolated = a.mustIsolate(i, o)
+		}
+	}
+	return a.checkOnce()
+}
+
+// mustIsolate tells why component i cannot share this process with those before
+// it, "" if it can.
+func (a *Assembly) mustIsolate(i int, o Options) string {
+	c := &a.Components[i]
+	d := c.FMU.Description.CoSimulation
+	if d.NeedsExecutionTool {
+		return "its FMU drives a tool"
+	}
+	if by := c.FMU.TakenBy(); by != "" {
+		return fmt.Sprintf("its FMU can be instantiated once per process, and this one has had its instance %q", by)
+	}
+	if name := c.FMU.Clash(); name != "" {
+		return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in this process", name)
+	}
+	bundled := c.FMU.Bundled()
+	for _, other := range a.Components[:i] {
+		if other.Isolated != "" {
+			continue
+		}
+		if other.FMU.Hash == c.FMU.Hash {
+			if d.CanBeInstantiatedOnlyOncePerProcess {
+				return fmt.Sprintf("its FMU can be instantiated once per process, and component %s uses it", other.Name)
+			}
+			continue
+		}
+		for name, content := range other.FMU.Bundled() {
+			if own, ok := bundled[name]; ok && own != content {
+				return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in the FMU of component %s", name, other.Name)
+			}
+		}
+	}
+	if o.Crashed != nil {
+		if how := o.Crashed(c.FMU); how != "" {
+			return "its FMU is on record: " + how
+		}
+	}
+	return ""
+}
+
+// checkOnce refuses FMUs that would be instantiated more than once in this
+// process and cannot be.
+func (a *Assembly) checkOnce() error {
+	users := map[string][]string{} // by content: copies of a file are one FMU
+	for _, c := range a.Components {
+		if c.Isolated == "" && c.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+			users[c.FMU.Hash] = append(users[c.FMU.Hash], c.Name)
+		}
+	}
+	for _, c := range a.Components {
+		if names := users[c.FMU.Hash]; len(names) > 1 {
+			a.Findings.Add(ruleOnce, c.FMU.Path, "", 0, "the FMU can be instantiated only once per process, and the components %s use it", strings.Join(names, ", "))
+			delete(users, c.FMU.Hash)
+		}
+	}
+	return a.Findings.Err()
+}

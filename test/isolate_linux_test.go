@@ -1,0 +1,310 @@
+package test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi/csrc"
+	"github.com/macrostep/macrostep/fmus"
+)
+
+// answerFMU is an FMU whose output is what a library says that it brings.
+const (
+	answerFMU = `#include <stddef.h>
+#include "fmi2.h"
+int answer(void);
+static int it;
+const char *fmi2GetTypesPlatform(void) { return "default"; }
+const char *fmi2GetVersion(void) { return "2.0"; }
+fmi2Component fmi2Instantiate(fmi2String n, fmi2Type t, fmi2String g, fmi2String r, const fmi2CallbackFunctions *c, fmi2Boolean v, fmi2Boolean l) { return &it; }
+void fmi2FreeInstance(fmi2Component c) {}
+fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean a, fmi2Real b, fmi2Real d, fmi2Boolean e, fmi2Real f) { return fmi2OK; }
+fmi2Status fmi2EnterInitializationMode(fmi2Component c) { return fmi2OK; }
+fmi2Status fmi2ExitInitializationMode(fmi2Component c) { return fmi2OK; }
+fmi2Status fmi2Terminate(fmi2Component c) { return fmi2OK; }
+fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference r[], size_t n, fmi2Real v[]) { for (size_t k = 0; k < n; k++) v[k] = answer(); return fmi2OK; }
+#define SET(T) fmi2Status fmi2Set##T(fmi2Component c, const fmi2ValueReference r[], size_t n, const fmi2##T v[]) { return fmi2OK; }
+SET(Real) SET(Integer) SET(Boolean) SET(String)
+fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean b) { return fmi2OK; }
+`
+	answerDescription = `<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="2.0" modelName="%[1]s" guid="{%[1]s}">
+  <CoSimulation modelIdentifier="%[1]s" canHandleVariableCommunicationStepSize="true"/>
+  <ModelVariables><ScalarVariable name="y" valueReference="0" causality="output"><Real/></ScalarVariable></ModelVariables>
+  <ModelStructure><Outputs><Unknown index="1"/></Outputs></ModelStructure>
+</fmiModelDescription>
+`
+	answerSystem = `<?xml version="1.0" encoding="UTF-8"?>
+<ssd:SystemStructureDescription version="1.0" name="answers" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
+  <ssd:System name="answers"><ssd:Elements>%s</ssd:Elements></ssd:System>
+  <ssd:DefaultExperiment startTime="0" stopTime="1"/>
+</ssd:SystemStructureDescription>
+`
+)
+
+// systemOf writes a system of components that are not coupled; each is of the
+// FMU file given.
+func systemOf(t testing.TB, dir string, components map[string]string) string {
+	t.Helper()
+	var elements strings.Builder
+	for name, fmu := range components {
+		fmt.Fprintf(&elements, `<ssd:Component name=%q type="application/x-fmu-sharedlibrary" source=%q/>`, name, fmu)
+	}
+	path := filepath.Join(dir, "SystemStructure.ssd")
+	if err := os.WriteFile(path, fmt.Appendf(nil, answerSystem, elements.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// answering builds the FMU whose library answers n.
+func answering(t testing.TB, dir, name string, n int) {
+	t.Helper()
+	cc, err := csrc.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := t.TempDir()
+	files := map[string]string{"fmu.c": answerFMU, "answer.c": fmt.Sprintf("int answer(void) { return %d; }\n", n), "fmi2.h": string(csrc.Header)}
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(src, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"libanswer.so", "-fPIC", "-Wl,-soname,libanswer.so", "answer.c"},
+		{name + ".so", "-fPIC", "-w", "fmu.c", "-L.", "-lanswer", "-Wl,-rpath,$ORIGIN"},
+	} {
+		if err := csrc.Library(cc, src, filepath.Join(src, args[0]), args[1:]...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	platform := map[string]string{"amd64": "linux64", "arm64": "aarch64-linux"}[runtime.GOARCH]
+	for inside, file := range map[string]string{"binaries/" + platform + "/libanswer.so": "libanswer.so", "binaries/" + platform + "/" + name + ".so": name + ".so"} {
+		data, err := os.ReadFile(filepath.Join(src, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := z.Create(inside)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := z.Create("modelDescription.xml")
+	if err == nil {
+		_, err = fmt.Fprintf(w, answerDescription, name)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".fmu"), b.Bytes(), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// isolated lists why components are isolated, by their names.
+func isolated(t testing.TB, o *outcome) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(strings.TrimSuffix(o.results, ".csv") + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m struct {
+		FMUs []struct{ Component, Isolated string }
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, f := range m.FMUs {
+		if f.Isolated != "" {
+			out[f.Component] = f.Isolated
+		}
+	}
+	return out
+}
+
+// Two FMUs bring libraries of equal name and other content: each has its own.
+func TestClashingLibraries(t *testing.T) {
+	dir := t.TempDir()
+	answering(t, dir, "one", 1)
+	answering(t, dir, "two", 2)
+	system := systemOf(t, dir, map[string]string{"first": "one.fmu", "second": "two.fmu"})
+	o := complete(t, system, "--step-size", "0.5")
+	if a, b := o.column(t, "first.y"), o.column(t, "second.y"); a[0] != 1 || a[2] != 1 || b[0] != 2 || b[2] != 2 {
+		t.Errorf("the answers are %v and %v", a, b)
+	}
+	why := isolated(t, o)
+	if len(why) != 1 || !strings.Contains(why["first"]+why["second"], "libanswer.so") {
+		t.Errorf("isolated: %v", why)
+	}
+	// Without, the second gets the library of the first: that is what it is for.
+	o = complete(t, system, "--step-size", "0.5", "--isolate", "never")
+	if a, b := o.column(t, "first.y"), o.column(t, "second.y"); a[0] != b[0] {
+		t.Errorf("in one process the answers are %v and %v", a, b)
+	}
+}
+
+// Twenty components of an FMU that lives once in a process.
+func TestTwentyOnce(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := fmus.Build(dir, "misbehave_once"); err != nil {
+		t.Fatal(err)
+	}
+	components := map[string]string{}
+	for i := range 20 {
+		components[fmt.Sprint("c", i)] = "misbehave_once.fmu"
+	}
+	o := complete(t, systemOf(t, dir, components), "--step-size", "0.1")
+	if n := len(isolated(t, o)); n != 19 {
+		t.Errorf("%d isolated", n)
+	}
+	first := o.column(t, "c0.x")
+	for i := range 20 {
+		x := o.column(t, fmt.Sprintf("c%d.x", i))
+		if len(x) != 11 || x[10] != first[10] {
+			t.Errorf("c%d.x: %v", i, x)
+		}
+	}
+}
+
+// A master that is killed leaves no worker, and what it unpacked goes with the next run.
+func TestKilledMaster(t *testing.T) {
+	temp := t.TempDir()
+	cmd := exec.Command(program, "run", system(t, "quarter-car-a"), "--isolate", "always", "--stop-time", "1e9", "--quiet",
+		"--output", filepath.Join(t.TempDir(), "results.csv"))
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var workers []string
+	for deadline := time.Now().Add(20 * time.Second); len(workers) < 2; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("workers: %v", workers)
+		}
+		workers = offspring(t, cmd.Process.Pid)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	for _, pid := range workers {
+		for deadline := time.Now().Add(5 * time.Second); alive(pid); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("worker %s lives", pid)
+			}
+		}
+	}
+	o := exec.Command(program, "run", system(t, "quarter-car-a"), "--stop-time", "0.01", "--output", filepath.Join(t.TempDir(), "results.csv"))
+	o.Env = cmd.Env
+	if out, err := o.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// offspring lists the children of a process that are workers.
+func offspring(t testing.TB, pid int) []string {
+	t.Helper()
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, p := range paths {
+		text, _ := os.ReadFile(p) // a thread may have gone
+		for _, child := range strings.Fields(string(text)) {
+			line, _ := os.ReadFile("/proc/" + child + "/cmdline")
+			if bytes.Contains(line, []byte("\x00worker\x00")) {
+				out = append(out, child)
+			}
+		}
+	}
+	return out
+}
+
+// alive tells whether a process runs: a zombie does not.
+func alive(pid string) bool {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+// A worker that is killed from outside ends the run; the results stand, the others
+// are ended as the standard wants it.
+func TestKilledWorker(t *testing.T) {
+	dir := t.TempDir()
+	temp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(temp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "run", badPair(t, "misbehave"), "--isolate", "always", "--step-size", "0.1", "--stop-time", "1e9",
+		"--record", "bad.x", "--output-interval", "10", "--output", "results.csv")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+temp)
+	var out listener
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var bad string
+	for deadline := time.Now().Add(20 * time.Second); bad == ""; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no worker\n%s", out.String())
+		}
+		for _, pid := range offspring(t, cmd.Process.Pid) {
+			line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+			if info, err := os.Stat(filepath.Join(dir, "results.csv")); bytes.HasSuffix(line, []byte("\x00bad\x00")) && err == nil && info.Size() > 1000 {
+				bad = pid
+			}
+		}
+	}
+	var pid int
+	fmt.Sscan(bad, &pid)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // examine judges the exit code
+	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, part := range []string{"bad: the process of misbehave.fmu ended in fmi2", " at t = ", "killed by signal SIGKILL (killed), from outside"} {
+		if !strings.Contains(text, part) || !bytes.Contains(data, []byte(part)) {
+			t.Errorf("%q is not in both\n%s\n%s", part, text, data)
+		}
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary folder: %v, %v", left, err)
+	}
+	table, err := os.ReadFile(filepath.Join(dir, "results.csv"))
+	if err != nil || !bytes.HasSuffix(table, []byte("\n")) {
+		t.Errorf("results of %d bytes, %v", len(table), err)
+	}
+}

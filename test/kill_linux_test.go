@@ -1,0 +1,181 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmus"
+)
+
+// What ends or hangs the process of an FMU ends neither the run's nor the others',
+// at whatever place it happens: the run fails with all that is known, the results
+// are those before it, and nothing is left.
+func TestKillingFMUs(t *testing.T) {
+	places := []struct {
+		name string
+		at   string
+		args []string
+		end  float64 // time of the last row; -1: no row
+		says string
+	}{
+		{name: "Instantiate", end: -1, says: "initialisation at t = 0 s"},
+		{name: "EnterInitializationMode", at: "0", end: -1, says: "initialisation at t = 0 s"},
+		{name: "DoStep", at: "0.35", end: 0.4, says: "step from t = 0.4 s by 0.1 s"},
+		{name: "GetReal", at: "0.35", end: 0.3, says: "step from t = 0.3 s by 0.1 s"},
+		// The rollback is tested over the first 16 steps, on an instance of its own.
+		{name: "SetFMUstate", at: "0.35", args: []string{"--param", "discard=shorten", "--step-size", "0.02"}, end: 0.36, says: "going back to t = 0.36 s"},
+		{name: "Terminate", at: "0", end: 1, says: "ending"},
+		{name: "LogCallback", at: "0.35", end: 0.4, says: "step from t = 0.4 s by 0.1 s"},
+	}
+	for _, kill := range fmus.Kills() {
+		for _, place := range places {
+			t.Run(kill.Fault+"/"+place.name, func(t *testing.T) {
+				t.Parallel()
+				killing(t, kill, place.name, place.at, place.args, place.end, place.says)
+			})
+		}
+	}
+}
+
+func killing(t *testing.T, kill fmus.Kill, place, at string, args []string, end float64, says string) {
+	system, set := "", fmt.Sprintf("fault=%s during=%s at=%s", kill.Fault, place, at)
+	fmu := "misbehave.fmu"
+	if place == "Instantiate" { // nothing can be set before
+		dir := t.TempDir()
+		name := "kill_" + kill.Fault
+		writePair(t, dir, name, "", func(resources string) error {
+			_, err := fmus.BuildMisbehaving(resources, name, "misbehave", map[string]string{"fault": kill.Fault, "during": place})
+			return err
+		})
+		system, set, fmu = dir, "", name+".fmu"
+	} else {
+		system = badPair(t, "misbehave")
+	}
+	args = append(slices.Clone(args), "--isolate", "always")
+	function := "fmi2" + place
+	if place == "LogCallback" {
+		function = "fmi2DoStep"
+	}
+	want := []string{"bad (" + fmu + ")", says, "bad: "}
+	ended := "the process of " + fmu + " ended in " + function
+	switch kill.Ending {
+	case fmus.Signalled:
+		want = append(want, ended, "killed by signal "+signalNames[kill.Fault])
+	case fmus.Exits:
+		want = append(want, ended, fmt.Sprintf("it exited with code %d", kill.Code))
+	case fmus.Hangs:
+		args = append(args, "--step-timeout", "0.5")
+		want = append(want, ended, "it did not return within 500ms and was ended")
+	case fmus.Exhausts:
+		args = append(args, "--memory-limit", "64")
+		want = append(want, "memory is refused")
+	}
+	if end >= 0 && place != "Terminate" {
+		want = append(want, "t = 0.")
+	}
+	a := runApart(t, system, set, args...)
+	if a.code != 1 || a.manifest.Status != "failed" {
+		t.Errorf("exit code %d, status %s", a.code, a.manifest.Status)
+	}
+	for _, part := range want {
+		if !strings.Contains(a.manifest.Reason, part) || !strings.Contains(a.output, part) {
+			t.Errorf("%q is not said", part)
+		}
+	}
+	last := -1.0
+	if a.rows > 0 {
+		times := a.column(t, "time")
+		last = times[len(times)-1]
+	}
+	if d := last - end; d > 1e-9 || d < -1e-9 {
+		t.Errorf("the last row is at %g, want %g", last, end)
+	}
+	if end >= 0 && !a.clean("good") {
+		t.Errorf("good ends with %v", a.calls["good"])
+	}
+	if left := workersWith(t, a.dir); len(left) > 0 {
+		t.Errorf("workers left: %v", left)
+	}
+	if t.Failed() {
+		t.Logf("reason %q\n%s", a.manifest.Reason, a.output)
+	}
+}
+
+// runApart is runSystem with a cache of its own: an FMU that has crashed is on
+// record there.
+func runApart(t testing.TB, system, set string, args ...string) *aftermath {
+	t.Helper()
+	cmd, dir := systemCommand(t, system, set, args...)
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return examine(t, dir, cmd, string(out))
+}
+
+// An FMU that takes the program along is isolated the next time, and so are those
+// that were there with it; once it is known which it was, only that one is.
+func TestCrashIsRemembered(t *testing.T) {
+	cache := "XDG_CACHE_HOME=" + t.TempDir()
+	do := func(set string, args ...string) (*exec.Cmd, string, string) {
+		cmd, dir := systemCommand(t, badPair(t, "misbehave"), set, args...)
+		cmd.Env = append(cmd.Env, cache)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return cmd, dir, string(out)
+	}
+	reasons := func(dir string) map[string]string {
+		return isolated(t, &outcome{results: filepath.Join(dir, "results.csv")})
+	}
+	const fault = "fault=Segfault at=0.35"
+	if cmd, _, text := do(fault); !strings.Contains(text, "SIGSEGV") || cmd.ProcessState.ExitCode() == 1 {
+		t.Fatalf("in its process the FMU does not crash:\n%s", text)
+	}
+	cmd, dir, text := do(fault)
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(text, "ended in fmi2DoStep at t = 0.4 s: killed by signal SIGSEGV") {
+		t.Errorf("second run: %v\n%s", cmd.ProcessState, text)
+	}
+	if why := reasons(dir); len(why) != 2 || !strings.Contains(why["good"], "did not come to its end (SIGSEGV") {
+		t.Errorf("second run: isolated %v", why)
+	}
+	cmd, dir, text = do("")
+	if why := reasons(dir); cmd.ProcessState.ExitCode() != 0 || len(why) != 1 || !strings.Contains(why["bad"], "on record: killed by signal SIGSEGV") {
+		t.Errorf("third run: %v, isolated %v\n%s", cmd.ProcessState, why, text)
+	}
+	_, dir, _ = do("", "--isolate", "never")
+	if why := reasons(dir); len(why) != 0 {
+		t.Errorf("with --isolate never: isolated %v", why)
+	}
+}
+
+// signalNames are what the faults that end by a signal are reported as.
+var signalNames = map[string]string{
+	"Segfault": "SIGSEGV (segmentation fault)", "SegfaultThread": "SIGSEGV (segmentation fault)", "StackOverflow": "SIGSEGV (segmentation fault)",
+	"Abort": "SIGABRT (abort", "Throw": "SIGABRT (abort", "IllegalInstruction": "SIGILL (illegal instruction)", "KillItself": "SIGKILL (killed), from outside",
+}
+
+// workersWith lists the processes that were started with a folder in their
+// environment.
+func workersWith(t testing.TB, folder string) []string {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, p := range paths {
+		text, _ := os.ReadFile(p) // it may have gone, or be another user's
+		if strings.Contains(string(text), folder) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
