@@ -375,7 +375,7 @@ var scratch = map[string]string{
 	"stateSpace.now":       "looked at where observed tells",
 	"identified.now":       "looked at within update and accept",
 	"identified.phi":       "within update",
-	"identified.trial":     "within make",
+	"identified.solved":    "within make",
 	"identified.scratch":   "within make",
 	"identified.current":   "of the last step",
 	"leastSquares.row":     "within add",

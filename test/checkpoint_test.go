@@ -55,6 +55,8 @@ func (c *checkpointed) killed(t testing.TB, later time.Duration) bool {
 	t.Helper()
 	cmd := exec.Command(program, c.args...)
 	cmd.Dir = c.dir
+	// What a killed program had in its process is put on record, here for this test alone.
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+c.path("cache"), "LocalAppData="+c.path("cache"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
