@@ -38,6 +38,8 @@ type identified struct {
 	fit            *leastSquares
 	window         *subspaceWindow // in place of fit; nil = none
 	sigma          []float64       // standard errors of the responses by subspaces, [nq × ny]
+	states         int             // of the model in force, by subspaces
+	singular       []float64       // that tell them
 	phi            []float64
 	theta, solved  []float64 // by rows, [regressors × ny]
 	order          int       // r of theta; −1 = none
@@ -318,6 +320,9 @@ func (s *identified) make() bool {
 	}
 	s.theta, s.solved = s.solved, s.theta
 	s.order, s.held = r, 0
+	if s.window != nil {
+		s.states, s.singular = s.window.states, s.window.singular
+	}
 	s.made++
 	return true
 }
@@ -440,6 +445,8 @@ func (s *identified) archive(a *master.Archive) {
 	s.fit.archive(a)
 	if s.window != nil {
 		s.window.archive(a)
+		a.Int(&s.states)
+		a.FloatList(&s.singular)
 	}
 	a.Floats(s.theta)
 	a.Index(&s.order, -1, maxIdentifiedOrder)
@@ -473,7 +480,7 @@ func (s *identified) found() (order *int, singular []float64) {
 	}
 	n := s.order
 	if s.window != nil {
-		n, singular = s.window.states, s.window.singular
+		n = s.states
 	}
-	return &n, singular
+	return &n, s.singular
 }

@@ -32,8 +32,8 @@ type subspaceWindow struct {
 	inputs  []float64 // scales
 	outputs []float64
 
-	singular []float64 // that the order was chosen from
-	states   int
+	singular []float64 // that the order of the last system was chosen from
+	states   int       // the order
 }
 
 const (
@@ -57,15 +57,13 @@ func newSubspaceWindow(nq, ny int) *subspaceWindow {
 		inputs: make([]float64, nq), outputs: make([]float64, ny)}
 }
 
-func (w *subspaceWindow) reset() { w.n, w.at, w.wait, w.states, w.singular = 0, 0, 0, 0, nil }
+func (w *subspaceWindow) reset() { w.n, w.at, w.wait = 0, 0, 0 }
 
 func (w *subspaceWindow) archive(a *master.Archive) {
 	a.Floats(w.rows)
 	a.Index(&w.at, 0, w.size-1)
 	a.Index(&w.n, 0, w.size)
 	a.Int(&w.wait)
-	a.Int(&w.states)
-	a.FloatList(&w.singular)
 }
 
 // add takes a step: the coefficients of the inputs over it, and the outputs at its end.
