@@ -169,6 +169,8 @@ type manifest struct {
 		MeanAbsResidualPower float64 `json:"mean_abs_residual_power"`
 		MeanPower            float64 `json:"mean_power"`
 		PeakResidualPower    float64 `json:"peak_residual_power"`
+		HeldResidualEnergy   float64 `json:"held_residual_energy"`
+		Mu                   *float64
 		Correction           string
 		CorrectedEnergy      *float64 `json:"corrected_energy"`
 		AddedEnergy          *float64 `json:"added_energy"`

@@ -339,6 +339,12 @@ func chooseBonds(r *runRequest, sys *opened, preset string) (bonds []algorithms.
 	bonds = r.Bonds
 	if len(bonds) == 0 {
 		bonds = sys.Bonds
+	} else if len(sys.Bonds) > 0 {
+		var names []string
+		for _, b := range sys.Bonds {
+			names = append(names, b.Name)
+		}
+		notes = append(notes, fmt.Sprintf("--%s takes the place of the bonds that the system declares: %s", flagBond, strings.Join(names, ", ")))
 	}
 	if len(bonds) == 0 && sys.BondsSeen != nil {
 		if bonds = sys.BondsSeen(); len(bonds) > 0 {
