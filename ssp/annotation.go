@@ -1,6 +1,7 @@
 package ssp
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,15 +15,51 @@ const OwnType = "com.github.macrostep"
 // OwnVersion is the version of ms:Settings that is understood.
 const OwnVersion = "1"
 
-// OwnSettings is the annotation of macrostep at the DefaultExperiment (ssp 46).
-// The zero value means that there is none.
+// OwnSettings is the annotation of macrostep at the DefaultExperiment (ssp 46), and
+// what it leaves open and an annotation of another tool says. The zero value means
+// that there is none; nil and "" mean that a setting is not given.
 type OwnSettings struct {
-	Algorithm           string   // name of a preset; "" = not given
+	Algorithm           string   // name of a preset
 	StepSize, Tolerance *float64 // macro step in s; relative tolerance
-	Params              []Param
+	Params              []Param  // of the algorithm, or of all that take them if it is not given
 	Stateless           []string // paths of components, also those marked at the component
 	Bonds               []Bond
 	Rates               []Rate
+
+	MonitorEnergy  *bool
+	EnergySpike    *float64 // ratio of peaks of residual power; 0 = no warning
+	Workers        *int
+	Isolation      string   // auto, always or never
+	StepTimeout    *float64 // s
+	MemoryLimit    *float64 // MiB
+	Record         []string // patterns over component.variable with * and ?; "none" alone
+	OutputInterval *float64 // s
+	Input, History *Table
+
+	// Sources tells where each setting comes from, by its name: "algorithm",
+	// "param order", "bond axle", "rate motor" and so on.
+	Sources map[string]SettingSource
+}
+
+// Table is a file with signals that a document names.
+type Table struct {
+	URI   string // as written
+	Path  string // absolute
+	Shown string // as the user knows it
+}
+
+// SettingSource tells where a setting comes from.
+type SettingSource struct {
+	Text  string // for example "annotation of macrostep", "com.opensimulationplatform StepSizeHint"
+	Place Place
+}
+
+// from notes the source of a setting.
+func (o *OwnSettings) from(name, text string, at Place) {
+	if o.Sources == nil {
+		o.Sources = make(map[string]SettingSource)
+	}
+	o.Sources[name] = SettingSource{text, at}
 }
 
 // Param sets one parameter of the algorithm.
@@ -68,6 +105,7 @@ type Rate struct {
 type StepHint struct {
 	Value  float64 // s
 	Source string  // for example "com.opensimulationplatform baseStepSize"
+	Finer  bool    // of a component: it may be a part of the macro step, too
 	Place  Place
 }
 
@@ -83,7 +121,8 @@ const (
 type settings struct {
 	l         *diag.List
 	own       OwnSettings
-	seen      bool // an own annotation was there
+	seen      bool          // an own annotation was there
+	tools     []OwnSettings // of other tools, in order of precedence
 	named     []namedComponent
 	ownStep   []StepHint
 	foreign   []StepHint // in order of precedence: OSP, OMSimulator, OpenMCx
@@ -288,16 +327,95 @@ func (s *settings) component(c *Component) (own ownComponent, step []StepHint) {
 			}
 		case a.Type == typeMCX+"component":
 			for _, k := range a.node.kids {
-				step = append(step, hint(p, k, "deltaTime", a.Type)...)
+				for _, h := range hint(p, k, "deltaTime", a.Type) {
+					h.Finer = true
+					step = append(step, h)
+				}
 			}
 		default:
 			s.unknown(a)
 		}
 	}
-	for _, h := range step {
-		report(s.l, ruleForeignPart, h.Place, "%s (%v s) has no effect: component %q steps with the macro step", h.Source, h.Value, c.Name)
+	if c.stepHint != nil {
+		step = append(step, *c.stepHint)
 	}
 	return own, step
+}
+
+// hints tells of the steps that other tools give to a component; its rate in our own
+// annotation counts first.
+func (s *settings) hints(c *FlatComponent) {
+	own := slices.ContainsFunc(s.own.Rates, func(r Rate) bool { return r.Component == c.Path })
+	for i, h := range c.StepHints {
+		switch {
+		case own:
+			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out: the rate of component %q in the annotation of macrostep counts", h.Source, h.Value, c.Path)
+		case i > 0:
+			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out: %s counts", h.Source, h.Value, c.StepHints[0].Source)
+		default:
+			s.own.from("rate "+c.Path, h.Source, h.Place)
+			report(s.l, ruleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
+		}
+	}
+}
+
+// merge takes what our own annotation leaves open from those of other tools, and
+// tells of it. Parameters belong to the algorithm that stands with them.
+func (s *settings) merge() {
+	o := &s.own
+	for _, t := range s.tools {
+		took := func(name string) {
+			src := t.Sources[name]
+			o.from(name, src.Text, src.Place)
+			report(s.l, ruleTaken, src.Place, "%s is taken from %s", s.describe(name, &t), src.Text)
+		}
+		left := func(name string) {
+			src := t.Sources[name]
+			report(s.l, ruleForeignPart, src.Place, "%s of %s is left out: %s counts", s.describe(name, &t), src.Text, o.Sources[name].Text)
+		}
+		fill := func(name string, given, taken bool, set func()) {
+			switch {
+			case !given:
+			case taken:
+				left(name)
+			default:
+				set()
+				took(name)
+			}
+		}
+		withParams := o.Algorithm == ""
+		fill("algorithm", t.Algorithm != "", o.Algorithm != "", func() { o.Algorithm = t.Algorithm })
+		for _, p := range t.Params {
+			taken := !withParams || slices.ContainsFunc(o.Params, func(q Param) bool { return q.Key == p.Key })
+			if !withParams {
+				continue // told with the algorithm
+			}
+			fill("param "+p.Key, true, taken, func() { o.Params = append(o.Params, p) })
+		}
+		fill("record", t.Record != nil, o.Record != nil, func() { o.Record = t.Record })
+		fill("output-interval", t.OutputInterval != nil, o.OutputInterval != nil, func() { o.OutputInterval = t.OutputInterval })
+		fill("workers", t.Workers != nil, o.Workers != nil, func() { o.Workers = t.Workers })
+	}
+}
+
+// describe gives a setting of a tool for a notice.
+func (s *settings) describe(name string, t *OwnSettings) string {
+	switch name {
+	case "algorithm":
+		return "algorithm " + t.Algorithm
+	case "output-interval":
+		return fmt.Sprintf("a row every %v s", *t.OutputInterval)
+	case "workers":
+		return fmt.Sprintf("the number of %d workers", *t.Workers)
+	case "record":
+		return fmt.Sprintf("what is recorded (%s)", few(t.Record))
+	}
+	for _, p := range t.Params {
+		if name == "param "+p.Key {
+			return fmt.Sprintf("parameter %s=%s", p.Key, p.Value)
+		}
+	}
+	return name
 }
 
 // strict reads elements of our own annotation: what it does not know is an error.

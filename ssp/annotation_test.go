@@ -57,7 +57,7 @@ func TestSteps(t *testing.T) {
 		{"OpenMCx", "", "", mcx, "0.02 com.avl.model.connect.ssp.task deltaTime", "[]", 0},
 		{"all foreign", "", oms, mcx + osp, "0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize; 0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21P SD21P]", 1e-4},
 		{"own first", "", oms, osp + own, "0.5 own annotation; 0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize", "[]", 1e-4},
-		{"hint of a component", annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`), "", "", "", "[SD21P]", 0},
+		{"hint of a component", annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`), "", "", "", "[SD21T]", 0},
 		{"unknown, several times", annotation("org.x", ""), annotation("org.x", "") + annotation("org.y", ""), "", "", "[SD21 SD21]", 0},
 	}
 	for _, c := range cases {

@@ -57,6 +57,11 @@ type flattener struct {
 	assigned map[end][]assignment
 	bound    []end // keys of assigned in order of first assignment
 	told     map[string]bool
+
+	// Of a structure of OSP: connections that its groups stand for, and the model
+	// descriptions read so far.
+	more   []Connection
+	models map[*instance]*ospModel
 }
 
 // Flatten resolves the document into FMUs, connections between them and
@@ -70,7 +75,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		defer func() { l.Append(own) }()
 	}
 	f := &flattener{p: p, l: own, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
-		net: &Network{Name: p.Root.Name, Components: p.components}}
+		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}, models: make(map[*instance]*ospModel)}
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
 	f.settings()
 	f.paths()
@@ -78,6 +83,9 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		return nil, err
 	}
 	f.bonds()
+	if p.osp != nil {
+		f.groups()
+	}
 	used := f.connect(p.top)
 	for i := range f.net.Components {
 		f.checkConnectors(i, used)
@@ -87,6 +95,9 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		return nil, err
 	}
 	f.connections()
+	if p.osp != nil {
+		f.ospBonds()
+	}
 	f.outputs()
 	f.values()
 	if err := own.Err(); err != nil {
@@ -99,6 +110,9 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 func (f *flattener) settings() {
 	s := &settings{l: f.l}
 	s.experiment(f.p.Root)
+	if osp := f.p.osp; osp != nil {
+		s.foreign, s.tools = osp.steps, []OwnSettings{osp.settings}
+	}
 	byPath := make(map[string]*FlatComponent)
 	var walk func(in *instance)
 	walk = func(in *instance) {
@@ -145,6 +159,10 @@ func (f *flattener) settings() {
 		}
 	}
 	s.tell()
+	s.merge()
+	for _, c := range f.net.Components {
+		s.hints(c)
+	}
 	f.net.Step, f.net.Tolerance, f.net.Own = s.steps(), s.tolerance, s.own
 }
 
@@ -234,6 +252,9 @@ func (f *flattener) resolve(r Resolver) error {
 		}
 		f.vars[i] = vars
 	}
+	for _, fn := range f.p.functions {
+		f.vars = append(f.vars, newFunctionVariables(fn))
+	}
 	if err := f.l.Err(); err != nil {
 		errs = append(errs, err)
 	}
@@ -319,8 +340,12 @@ func (f *flattener) connect(in *instance) map[end]bool {
 		if !ok {
 			return
 		}
-		for i := range s.Connections {
-			c := &s.Connections[i]
+		connections := s.Connections
+		if in.isRoot() {
+			connections = append(slices.Clip(connections), f.more...)
+		}
+		for i := range connections {
+			c := &connections[i]
 			a, okA := f.end(in, c, c.StartElement, c.StartConnector)
 			b, okB := f.end(in, c, c.EndElement, c.EndConnector)
 			used[a], used[b] = true, true
@@ -358,6 +383,8 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 		report(f.l, ruleEnd, c.Place, "%s has no connector %q", at, connector)
 	case !ok:
 		report(f.l, ruleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
+	case p.decl == nil && f.p.osp != nil: // nothing declares connectors there
+		return e, true
 	case p.decl == nil:
 		report(f.l, ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
 		return e, true
@@ -639,6 +666,9 @@ func (f *flattener) flat(from, to end, path []edge) {
 			rule = ruleDimension
 		}
 		report(f.l, rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
+	}
+	if f.p.osp != nil && v.Type == Real {
+		f.ospUnits(from, to, at)
 	}
 	if v.Type != w.Type && table == nil {
 		report(f.l, ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged", from, v.Type, to, w.Type)

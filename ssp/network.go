@@ -68,9 +68,9 @@ type FlatComponent struct {
 	problemRule *diag.Rule
 }
 
-// FlatEnd is an FMU variable.
+// FlatEnd is an FMU variable, or a signal of a function.
 type FlatEnd struct {
-	Component int // index in Network.Components
+	Component int // index in Network.Components, behind them that in Network.Functions
 	Variable  string
 }
 
@@ -121,6 +121,7 @@ type SystemOutput struct {
 type Network struct {
 	Name        string
 	Components  []*FlatComponent
+	Functions   []Function // of OSP
 	Connections []FlatConnection
 	Settings    []Setting // by component, then by name
 	Experiment  struct{ Start, Stop *float64 }
@@ -161,6 +162,7 @@ func (p *Package) Components() []*FlatComponent { return p.components }
 
 // instantiate builds the tree of instances.
 func (p *Package) instantiate() {
+	var functions []*instance
 	var build func(e Element, parent *instance) *instance
 	build = func(e Element, parent *instance) *instance {
 		c := e.Base()
@@ -185,10 +187,19 @@ func (p *Package) instantiate() {
 				p.components = append(p.components, p.component(e, in.path))
 				p.instances = append(p.instances, in)
 			}
+		case *functionElement:
+			functions = append(functions, in)
 		}
 		return in
 	}
 	p.top = build(p.Root.System, nil)
+	for _, in := range functions { // behind all components
+		in.index = len(p.instances)
+		f := *in.element.(*functionElement).function
+		f.Path = in.path
+		p.functions = append(p.functions, f)
+		p.instances = append(p.instances, in)
+	}
 }
 
 func (p *Package) component(e *Component, path string) *FlatComponent {

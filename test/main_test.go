@@ -134,6 +134,7 @@ type outcome struct {
 type manifest struct {
 	Status     string
 	Reason     string
+	Algorithm  string
 	Parameters map[string]any
 	StepSize   struct {
 		Value  float64

@@ -304,12 +304,19 @@ func (a *Assembly) Connections() []ConnectionInfo {
 	var out []ConnectionInfo
 	for _, c := range a.network.Connections {
 		out = append(out, ConnectionInfo{
-			From: a.Components[c.From.Component].Name + "." + c.From.Variable,
-			To:   a.Components[c.To.Component].Name + "." + c.To.Variable,
+			From: a.endpoint(c.From).String(), To: a.endpoint(c.To).String(),
 			Gain: c.Gain, Offset: c.Offset,
 		})
 	}
 	return out
+}
+
+// endpoint names an end of a connection.
+func (a *Assembly) endpoint(e ssp.FlatEnd) master.Endpoint {
+	if k := e.Component - len(a.Components); k >= 0 {
+		return master.Endpoint{Subsystem: a.network.Functions[k].Path, Port: e.Variable}
+	}
+	return master.Endpoint{Subsystem: a.Components[e.Component].Name, Port: e.Variable}
 }
 
 // SettingInfo is one value that the documents give: of which variable, and where.
@@ -417,13 +424,12 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	for _, f := range a.network.Functions {
+		subsystems = append(subsystems, newSum(f))
+	}
 	var connections []master.Connection
 	for _, c := range a.network.Connections {
-		m := master.Connection{
-			From: master.Endpoint{Subsystem: a.Components[c.From.Component].Name, Port: c.From.Variable},
-			To:   master.Endpoint{Subsystem: a.Components[c.To.Component].Name, Port: c.To.Variable},
-			Map:  c.Map,
-		}
+		m := master.Connection{From: a.endpoint(c.From), To: a.endpoint(c.To), Map: c.Map}
 		if c.Gain != 1 || c.Offset != 0 {
 			m.Linear = &master.Linear{Gain: c.Gain, Offset: c.Offset}
 		}
@@ -441,9 +447,10 @@ type componentPlan struct {
 
 func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	plan := make([]componentPlan, len(a.Components))
-	connectedIn := make([]map[string]bool, len(plan))
-	connectedOut := make([]map[string]bool, len(plan))
-	for i := range plan {
+	all := len(plan) + len(a.network.Functions)
+	connectedIn := make([]map[string]bool, all)
+	connectedOut := make([]map[string]bool, all)
+	for i := range all {
 		connectedIn[i], connectedOut[i] = map[string]bool{}, map[string]bool{}
 	}
 	for _, c := range a.network.Connections {

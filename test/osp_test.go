@@ -1,0 +1,169 @@
+package test
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/macrostep/macrostep/test/truck"
+)
+
+// trucks is the folder with the FMUs of the quarter truck.
+var trucks = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(work, "truck")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return dir, truck.Build(dir)
+})
+
+// structure writes a system structure of OSP beside the FMUs of the quarter truck,
+// in a folder of its own.
+func structure(t testing.TB, document string, more ...string) string {
+	t.Helper()
+	from, err := trucks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"Chassis.fmu", "Wheel.fmu"} {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 0; i < len(more); i += 2 {
+		if err := os.WriteFile(filepath.Join(dir, more[i]), []byte(more[i+1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "OspSystemStructure.xml"), []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+const (
+	truckHead = `<?xml version="1.0" encoding="UTF-8"?>
+<OspSystemStructure xmlns="http://opensimulationplatform.com/MSMI/OSPSystemStructure" version="0.1">
+`
+	truckValues = `<InitialValue variable="solverType"><String value="Euler"/></InitialValue><InitialValue variable="timeStep"><Real value="1e-4"/></InitialValue>`
+	truckParts  = `<Simulators>
+  <Simulator name="chassis" source="Chassis.fmu"><InitialValues><InitialValue variable="mass"><Real value="400"/></InitialValue>` + truckValues + `</InitialValues></Simulator>
+  <Simulator name="wheel" source="Wheel.fmu"><InitialValues><InitialValue variable="mass"><Real value="40"/></InitialValue>` + truckValues + `</InitialValues></Simulator>
+</Simulators>
+`
+	truckConnections = `<Connections>
+  <VariableConnection powerBond="axle">
+    <Variable simulator="chassis" name="velocity" causality="input"/><Variable simulator="wheel" name="in_vel" causality="output"/>
+  </VariableConnection>
+  <VariableConnection powerBond="axle">
+    <Variable simulator="wheel" name="out_spring_damper_f" causality="input"/><Variable simulator="chassis" name="force" causality="output"/>
+  </VariableConnection>
+</Connections>
+`
+	truckEcco = `<EccoConfiguration>
+  <SafetyFactor>0.99</SafetyFactor><StepSize>0.0001</StepSize>
+  <MinimumStepSize>0.00001</MinimumStepSize><MaximumStepSize>0.01</MaximumStepSize>
+  <MinimumChangeRate>0.2</MinimumChangeRate><MaximumChangeRate>1.5</MaximumChangeRate>
+  <ProportionalGain>0.2</ProportionalGain><IntegralGain>0.15</IntegralGain>
+  <RelativeTolerance>1e-4</RelativeTolerance><AbsoluteTolerance>1e-4</AbsoluteTolerance>
+</EccoConfiguration>
+`
+	truckTail = "</OspSystemStructure>\n"
+)
+
+// The structure of the quarter truck runs as a folder and as a file: bond and
+// settings of ECCO arrive, and the result is that of the same system in fine steps.
+func TestOSP(t *testing.T) {
+	dir := structure(t, truckHead+"<BaseStepSize>0.0001</BaseStepSize><Algorithm>ecco</Algorithm>"+truckParts+truckConnections+truckEcco+truckTail)
+	o := complete(t, dir, "--stop-time", "2")
+	m := o.manifest
+	if m.Algorithm != "ecco" || m.StepSize.Value != 1e-4 || m.StepSize.Source != "OspSystemStructure BaseStepSize" {
+		t.Errorf("algorithm %s, step %+v", m.Algorithm, m.StepSize)
+	}
+	for key, want := range map[string]string{
+		"control.safety": "0.99", "control.h0": "0.0001", "control.h-min": "1e-05", "control.h-max": "0.01", "control.ratio-min": "0.2", "control.ratio-max": "1.5",
+		"control.p-gain": "0.2", "control.i-gain": "0.15", "ecco.tolerance": "0.0001", "ecco.energy-scale": "1",
+	} {
+		if m.Parameters[key] != want {
+			t.Errorf("%s=%s, want %s", key, m.Parameters[key], want)
+		}
+	}
+	if _, ok := m.Bonds["axle"]; !ok || len(m.Bonds) != 1 {
+		t.Errorf("bonds %v", m.Bonds)
+	}
+	// The control works: the largest step is many times the smallest.
+	times := o.column(t, "time")
+	least, most := math.Inf(1), 0.0
+	for i := 1; i < len(times)-1; i++ {
+		least, most = min(least, times[i]-times[i-1]), max(most, times[i]-times[i-1])
+	}
+	if times[1]-times[0] < 0.99e-4 || times[1]-times[0] > 1.01e-4 || most < 10*least || least < 0.99e-5 || most > 1.01e-2 {
+		t.Errorf("steps from %g to %g, the first %g", least, most, times[1]-times[0])
+	}
+	fine := complete(t, filepath.Join(dir, "OspSystemStructure.xml"), "--stop-time", "2", "--algorithm", "explicit", "--step-size", "1e-4")
+	a, b := last(o.column(t, "chassis.position")), last(fine.column(t, "chassis.position"))
+	if math.Abs(a-b) > 2e-3 || math.Abs(b-0.1) > 0.05 {
+		t.Errorf("the chassis ends at %g, in fine steps at %g", a, b)
+	}
+	if !strings.Contains(strings.Join(fine.manifest.Warnings, "\n"), "parameters which the system gives for algorithm ecco are left out") {
+		t.Errorf("warnings %q", fine.manifest.Warnings)
+	}
+}
+
+func last(v []float64) float64 { return v[len(v)-1] }
+
+// Functions of a structure: a force that two transformations halve and a sum puts
+// together again is the force.
+func TestOSPFunctions(t *testing.T) {
+	signal := func(simulator, variable, function, signal string) string {
+		return `<SignalConnection><Variable simulator="` + simulator + `" name="` + variable + `"/><Signal function="` + function + `" name="` + signal + `"/></SignalConnection>`
+	}
+	direct := complete(t, structure(t, truckHead+"<EndTime>0.5</EndTime><BaseStepSize>0.001</BaseStepSize><Algorithm>fixedStep</Algorithm>"+truckParts+truckConnections+truckTail))
+	for _, c := range []struct{ name, functions, connections string }{
+		{"sum", `<Sum name="total" inputCount="2"/>`, signal("wheel", "out_spring_damper_f", "total", "in[0]") + signal("wheel", "position", "total", "in[1]") + signal("chassis", "force", "total", "out")},
+		{"linear", `<LinearTransformation name="half" factor="0.5" offset="0"/>`, signal("wheel", "out_spring_damper_f", "half", "in") + signal("chassis", "force", "half", "out")},
+	} {
+		document := truckHead + "<EndTime>0.5</EndTime><BaseStepSize>0.001</BaseStepSize><Algorithm>fixedStep</Algorithm>" + truckParts + "<Functions>" + c.functions + "</Functions>" +
+			`<Connections><VariableConnection><Variable simulator="wheel" name="in_vel"/><Variable simulator="chassis" name="velocity"/></VariableConnection>` + c.connections + "</Connections>" + truckTail
+		o := complete(t, structure(t, document))
+		force, f, z := o.column(t, "chassis.force"), o.column(t, "wheel.out_spring_damper_f"), o.column(t, "wheel.position")
+		for i := range force {
+			want := 0.5 * f[i]
+			if c.name == "sum" {
+				want = f[i] + z[i]
+				if out := o.column(t, "total.out")[i]; out != want {
+					t.Fatalf("row %d: total.out is %g, want %g", i, out, want)
+				}
+			}
+			if math.Abs(force[i]-want) > 1e-9*math.Abs(want) {
+				t.Fatalf("%s, row %d: the force is %g, want %g", c.name, i, force[i], want)
+			}
+		}
+		// The function adds no delay: nearly the same force gives nearly the same run.
+		if a, b := last(o.column(t, "chassis.position")), last(direct.column(t, "chassis.position")); c.name == "sum" && math.Abs(a-b) > 1e-4 {
+			t.Errorf("%s: the chassis ends at %g, without the function at %g", c.name, a, b)
+		}
+	}
+}
+
+// Simulators step every ⌊stepSize/BaseStepSize⌋ base steps, and a hint that this
+// does not meet is told.
+func TestOSPStepSizes(t *testing.T) {
+	document := truckHead + "<EndTime>0.1</EndTime><BaseStepSize>0.001</BaseStepSize>" +
+		strings.NewReplacer(`source="Chassis.fmu"`, `source="Chassis.fmu" stepSize="0.0035"`, `source="Wheel.fmu"`, `source="Wheel.fmu" stepSize="0.002"`).Replace(truckParts) + truckConnections + truckTail
+	o := complete(t, structure(t, document))
+	if s := o.manifest.FMUSteps; s["chassis"] != 33 || s["wheel"] != 50 {
+		t.Errorf("steps %v", s)
+	}
+	if w := strings.Join(o.manifest.Warnings, "\n"); !strings.Contains(w, "chassis takes steps of 0.003 s, and not of 0.0035 s") || strings.Contains(w, "wheel takes steps") {
+		t.Errorf("warnings %s", w)
+	}
+}
