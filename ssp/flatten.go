@@ -62,6 +62,8 @@ type flattener struct {
 	// descriptions read so far.
 	more   []Connection
 	models map[*instance]*ospModel
+
+	filter *signalFilter // of OMSimulator; nil = none
 }
 
 // Flatten resolves the document into FMUs, connections between them and
@@ -83,6 +85,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		return nil, err
 	}
 	f.bonds()
+	f.record()
 	if p.osp != nil {
 		f.groups()
 	}
@@ -118,17 +121,18 @@ func (f *flattener) settings() {
 	walk = func(in *instance) {
 		switch e := in.element.(type) {
 		case *Component:
-			own, steps := s.component(e)
+			own, steps := s.component(e, in.path)
 			if in.index < 0 {
 				break
 			}
 			c := f.net.Components[in.index]
 			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate, own.quirks, steps
 			byPath[c.Path] = c
+			own.sources(&s.own, c)
 		case *System:
 			for _, c := range e.Connections {
 				for _, a := range c.Annotations {
-					s.unknown(a)
+					s.connection(a)
 				}
 			}
 			if !in.isRoot() {
@@ -159,11 +163,19 @@ func (f *flattener) settings() {
 		}
 	}
 	s.tell()
+	s.openMCx(f.net.Components)
 	s.merge()
 	for _, c := range f.net.Components {
 		s.hints(c)
 	}
-	f.net.Step, f.net.Tolerance, f.net.Own = s.steps(), s.tolerance, s.own
+	f.net.Step, f.net.Own = s.steps(), s.own
+	if s.tolerance != nil {
+		f.net.Tolerance = &s.tolerance.Value
+	}
+	f.filter = s.filter
+	for _, t := range []*Table{s.own.Input, s.own.History} {
+		f.table(t)
+	}
 }
 
 // bonds checks that the pairs of bonds are Real outputs of two components.

@@ -126,7 +126,7 @@ type Network struct {
 	Settings    []Setting // by component, then by name
 	Experiment  struct{ Start, Stop *float64 }
 	// Step holds what the document asks for as macro step, in order of
-	// precedence (ssp 47): own annotation, OSP, OMSimulator, OpenMCx.
+	// precedence (ssp 47): our annotation, OSP, OMSimulator, OpenMCx.
 	Step      []StepHint
 	Tolerance *float64 // relativeTolerance of OMSimulator; informative
 	Own       OwnSettings

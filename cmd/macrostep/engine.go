@@ -13,6 +13,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // engine is all that the command line asks of the packages which read documents
@@ -62,6 +63,7 @@ type openOptions struct {
 // isolation says which FMUs run in processes of their own, and how.
 type isolation struct {
 	Mode        assemble.Isolation
+	Given       bool // the user has chosen Mode, and not the default
 	Components  []string
 	StepTimeout time.Duration // 0 = none
 	MemoryLimit uint64        // bytes; 0 = none
@@ -92,6 +94,7 @@ type opened struct {
 	Bonds     []algorithms.Bond
 	BondsSeen func() []algorithms.Bond
 	Rates     []algorithms.Rate // of the documents
+	Asked     ssp.OwnSettings   // all that the documents ask for, and where
 	// Monitor makes the System anew with variables that an algorithm judges by;
 	// nil = there is nothing but outputs.
 	Monitor func([]algorithms.Monitored) (*master.System, error)

@@ -33,10 +33,16 @@ type Options struct {
 	Record   func(name string) bool
 	Instance fmi.InstanceOptions
 	// Isolate says which components run in processes of their own, started by
-	// Launcher; IsolateComponents names some that do. Nil Launcher: none can.
+	// Launcher; IsolateComponents names some that do. Nil Launcher: none can. With
+	// IsolateGiven the user has chosen Isolate, else the documents may.
 	Isolate           Isolation
+	IsolateGiven      bool
 	IsolateComponents []string
-	Launcher          fmi.Launcher
+	// What documents ask for needs these: Select makes a Record of patterns, Columns
+	// gives the names of the signals in a table. nil: what needs it is an error.
+	Select   func(patterns []string) (func(name string) bool, error)
+	Columns  func(path string) (names []string, err error)
+	Launcher fmi.Launcher
 	// Crashed tells how an FMU is known to have crashed, "" if it is not; nil
 	// knows of none.
 	Crashed func(*fmi.FMU) string
@@ -87,6 +93,7 @@ type Assembly struct {
 	Params            map[string]string // of our annotation
 	DeclaredBonds     []ssp.Bond        // of our annotation; their ends are Real outputs
 	Rates             []ssp.Rate        // of our annotation
+	Asked             ssp.OwnSettings   // all that the documents ask for, and where
 	fmus              []*fmi.FMU        // each opened file once
 	compile           bool
 	network           *ssp.Network
@@ -350,13 +357,16 @@ func (a *Assembly) Close() error {
 // build settles what the documents and the user ask for, and makes the system.
 func (a *Assembly) build(o Options) error {
 	a.experiment()
+	o, err := a.settle(o)
+	if err != nil {
+		return err
+	}
 	if err := a.planIsolation(o); err != nil {
 		return err
 	}
 	if err := a.planQuirks(o); err != nil {
 		return err
 	}
-	var err error
 	if a.components, err = a.plan(o); err != nil {
 		return err
 	}

@@ -224,7 +224,7 @@ func TestPrecedence(t *testing.T) {
 		{"OpenMCx", []string{quick}, "", "", mcx, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.6 com.avl.model.connect.ssp.task deltaTime; none", 0},
 		{"OMSimulator", []string{quick}, "", oms, mcx, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.4 org.openmodelica stepSize; 0.01 org.openmodelica relativeTolerance", 0},
 		{"OSP", []string{quick}, "", oms, mcx + osp, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.3 com.opensimulationplatform baseStepSize; 0.01 org.openmodelica relativeTolerance", 0},
-		{"own", []string{quick}, "", oms, mcx + osp + mine, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.2 own annotation; 0.03 own annotation", 0},
+		{"own", []string{quick}, "", oms, mcx + osp + mine, four{}, "2 DefaultExperiment of c0; 8 DefaultExperiment of c0; 0.2 annotation of macrostep; 0.03 annotation of macrostep", 0},
 		{"user", []string{quick}, `stopTime="3"`, oms, osp + mine, four{f(0), f(4), f(0.7), f(0.9)}, "0 command line; 4 command line; 0.7 command line; 0.9 command line", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,6 +21,7 @@ const (
 // 23). Stop and step have no source where none of them says anything.
 func (a *Assembly) experiment() {
 	n := a.network
+	a.Asked = n.Own
 	a.DeclaredBonds, a.Rates = n.Own.Bonds, n.Own.Rates
 	a.Algorithm, a.Params = n.Own.Algorithm, make(map[string]string, len(n.Own.Params))
 	for _, p := range n.Own.Params {
@@ -46,7 +47,7 @@ func (a *Assembly) experiment() {
 		a.Step, _ = a.smallest(positive, func(d *fmi.DefaultExperiment) *float64 { return d.StepSize })
 	}
 	if n.Own.Tolerance != nil {
-		a.Tolerance = &Sourced{*n.Own.Tolerance, "own annotation"}
+		a.Tolerance = &Sourced{*n.Own.Tolerance, n.Own.Sources["tolerance"].Text}
 	} else if n.Tolerance != nil {
 		a.Tolerance = &Sourced{*n.Tolerance, "org.openmodelica relativeTolerance"}
 	}
