@@ -113,6 +113,7 @@ func (f *flattener) readFilter(at Place, uri string) (names []string) {
 		return nil
 	}
 	p := &parser{l: f.l, file: file}
+	p.once("prefix oms") // OMSimulator writes these files without declaring it
 	root := p.tree(data)
 	if root == nil {
 		return nil
