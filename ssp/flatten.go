@@ -690,9 +690,13 @@ func (f *flattener) flat(from, to end, path []edge) {
 			report(f.l, ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
 		}
 	}
+	var via []string
+	for _, g := range path[:len(path)-1] {
+		via = append(via, g.to.String())
+	}
 	f.net.Connections = append(f.net.Connections, FlatConnection{
 		From: FlatEnd{from.in.index, from.name}, To: FlatEnd{to.in.index, to.name}, Type: w.Type,
-		Gain: gain, Offset: offset, Map: table, Place: at,
+		Gain: gain, Offset: offset, Map: table, Via: via, Place: at,
 	})
 }
 

@@ -87,7 +87,8 @@ type FlatConnection struct {
 	// Map gives an Integer, Enumeration or Boolean (0, 1) input; values not in
 	// it pass unchanged. nil if there is nothing to replace.
 	Map   map[int32]int32
-	Place Place // of the connection at the input
+	Via   []string // connectors of systems on the way, in the direction of the signal
+	Place Place    // of the connection at the input
 }
 
 // Provenance tells where a value comes from.

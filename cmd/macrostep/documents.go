@@ -245,7 +245,7 @@ func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 
 // Bonds looks at the connections of a system.
 func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
-	a, err := assemble.Open(path, assemble.Options{})
+	a, err := assemble.Open(path, assemble.Options{Select: selectNames, Columns: columnsOf})
 	if err != nil {
 		return nil, nil, errors.Join(err, a.Close())
 	}
@@ -274,19 +274,32 @@ func (documents) Describe(path string, strict bool) (*description, error) {
 	return d, f.Close()
 }
 
+// Explain tells where a value comes from.
+func (documents) Explain(path, name string, strict bool) (*assemble.Explanation, error) {
+	a, err := assemble.Open(path, assemble.Options{Strict: strict, Select: selectNames, Columns: columnsOf})
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	e, err := a.Explain(name)
+	return e, errors.Join(err, a.Close())
+}
+
 func describeSystem(path string, strict bool) (*description, error) {
-	a, err := assemble.Open(path, assemble.Options{Strict: strict})
+	a, err := assemble.Open(path, assemble.Options{Strict: strict, Select: selectNames, Columns: columnsOf})
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	a.Override(nil, nil, nil, nil) // where a number is guessed, its source says so
 	s := &systemDescription{
 		Path: path, Name: a.Name, Loops: a.System.Loops, Algorithm: a.Algorithm, Params: a.Params,
-		StartTime: toSetting(a.Start, nil), StopTime: toSetting(a.Stop, nil), StepSize: toSetting(a.Step, nil),
+		Sources: map[string]string{}, StartTime: toSetting(a.Start, nil), StopTime: toSetting(a.Stop, nil), StepSize: toSetting(a.Step, nil),
 	}
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, nil)
 		s.Tolerance = &t
+	}
+	for name, source := range a.Asked.Sources {
+		s.Sources[name] = fmt.Sprintf("%s (%s)", source.Text, source.Place)
 	}
 	for i, c := range a.Components {
 		info := a.System.Infos[i]

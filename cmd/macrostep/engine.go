@@ -24,6 +24,8 @@ type engine interface {
 	Open(ctx context.Context, path string, o openOptions) (*opened, error)
 	// Describe reads a file of the same kinds for macrostep info.
 	Describe(path string, strict bool) (*description, error)
+	// Explain tells where the value of a variable "component.variable" comes from.
+	Explain(path, name string, strict bool) (*assemble.Explanation, error)
 	// Bonds lists the power bonds that a system may have, and pairs of opposite
 	// connections that are none.
 	Bonds(ctx context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error)
@@ -129,6 +131,7 @@ type systemDescription struct {
 	Tolerance   *setting          `json:"tolerance"`
 	Algorithm   string            `json:"algorithm"`
 	Params      map[string]string `json:"parameters"`
+	Sources     map[string]string `json:"sources"` // of the settings of a run that the documents have
 }
 
 type componentInfo struct {
@@ -141,14 +144,20 @@ type componentInfo struct {
 }
 
 type connectionInfo struct {
-	From   string  `json:"from"`
-	To     string  `json:"to"`
-	Gain   float64 `json:"gain"` // of Reals, unit conversion included
-	Offset float64 `json:"offset"`
+	From     string  `json:"from"`
+	To       string  `json:"to"`
+	FromUnit string  `json:"from_unit"`
+	ToUnit   string  `json:"to_unit"`
+	Gain     float64 `json:"gain"` // of Reals, unit conversion included
+	Offset   float64 `json:"offset"`
+	Map      string  `json:"map"`    // of other types: values that change
+	Via      string  `json:"via"`    // connectors of systems on the way
+	Origin   string  `json:"origin"` // file and place
 }
 
 type settingInfo struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Origin string `json:"origin"` // file and place
+	Weaker int    `json:"weaker"` // number of values for it that do not count
 }

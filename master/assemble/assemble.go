@@ -302,8 +302,12 @@ func (a *Assembly) Load() error {
 
 // ConnectionInfo is one connection in words: To = Gain·From + Offset for Reals.
 type ConnectionInfo struct {
-	From, To     string
-	Gain, Offset float64
+	From, To         string
+	FromUnit, ToUnit string // of the variables; "" = none
+	Gain, Offset     float64
+	Map              string // "1 → 2, 3 → 1" for other types; "" = values pass unchanged
+	Via              string // connectors of systems on the way, separated by commas
+	Origin           string // file and place
 }
 
 // Connections lists the connections between the FMUs.
@@ -311,8 +315,8 @@ func (a *Assembly) Connections() []ConnectionInfo {
 	var out []ConnectionInfo
 	for _, c := range a.network.Connections {
 		out = append(out, ConnectionInfo{
-			From: a.endpoint(c.From).String(), To: a.endpoint(c.To).String(),
-			Gain: c.Gain, Offset: c.Offset,
+			From: a.endpoint(c.From).String(), To: a.endpoint(c.To).String(), FromUnit: a.unitOf(c.From), ToUnit: a.unitOf(c.To),
+			Gain: c.Gain, Offset: c.Offset, Map: mapText(c.Map), Via: strings.Join(c.Via, ", "), Origin: c.Place.String(),
 		})
 	}
 	return out
@@ -327,7 +331,11 @@ func (a *Assembly) endpoint(e ssp.FlatEnd) master.Endpoint {
 }
 
 // SettingInfo is one value that the documents give: of which variable, and where.
-type SettingInfo struct{ Name, Value, Origin string }
+// Weaker counts the values for it that do not count.
+type SettingInfo struct {
+	Name, Value, Origin string
+	Weaker              int
+}
 
 // Settings lists the parameters and start values of the documents.
 func (a *Assembly) Settings() []SettingInfo {
@@ -335,7 +343,7 @@ func (a *Assembly) Settings() []SettingInfo {
 	for _, s := range a.network.Settings {
 		out = append(out, SettingInfo{
 			Name: a.Components[s.Component].Name + "." + s.Variable, Value: s.Value.String(),
-			Origin: s.From.Place.String(),
+			Origin: s.From.Place.String(), Weaker: len(s.Overrides),
 		})
 	}
 	return out

@@ -497,7 +497,7 @@ func TestShared(t *testing.T) {
 	_, values := run(t, a, 1, 0.5)
 	// x of one in km: 0, 1 at 0.5 s; u of two in m.
 	expect(t, values, map[string]any{"one.q": 4.5, "two.q": 6.0, "one.x": 2.0, "two.u": 2000.0, "two.x": 500.0})
-	if got := a.Connections(); len(got) != 1 || got[0] != (assemble.ConnectionInfo{From: "one.x", To: "two.u", Gain: 1000}) {
+	if got := a.Connections(); len(got) != 1 || got[0].From != "one.x" || got[0].FromUnit != "km" || got[0].To != "two.u" || got[0].ToUnit != "m" || got[0].Gain != 1000 || got[0].Offset != 0 {
 		t.Errorf("connections %+v", got)
 	}
 }
