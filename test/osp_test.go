@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/test/truck"
 )
 
@@ -165,5 +166,65 @@ func TestOSPStepSizes(t *testing.T) {
 	}
 	if w := strings.Join(o.manifest.Warnings, "\n"); !strings.Contains(w, "chassis takes steps of 0.003 s, and not of 0.0035 s") || strings.Contains(w, "wheel takes steps") {
 		t.Errorf("warnings %s", w)
+	}
+}
+
+// A sum in a loop is transparent to every algorithm: it adds no delay, goes back with
+// the others, is extrapolated through and linearised.
+func TestOSPFunctionsInLoops(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"quarter_chassis_a", "quarter_wheel_a"} {
+		if _, err := fmus.Build(dir, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(name, middle string) string {
+		path := filepath.Join(dir, name)
+		text := truckHead + `<EndTime>0.3</EndTime><BaseStepSize>0.001</BaseStepSize><Simulators><Simulator name="chassis" source="quarter_chassis_a.fmu"/>` +
+			`<Simulator name="wheel" source="quarter_wheel_a.fmu"/></Simulators>` + middle + truckTail
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const velocity = `<VariableConnection><Variable simulator="chassis" name="v_c"/><Variable simulator="wheel" name="v_c"/></VariableConnection>`
+	direct := write("direct.xml", "<Connections>"+velocity+`<VariableConnection><Variable simulator="wheel" name="F_c"/><Variable simulator="chassis" name="F_c"/></VariableConnection></Connections>`)
+	function := write("function.xml", `<Functions><Sum name="total" inputCount="1"/></Functions><Connections>`+velocity+
+		`<SignalConnection><Variable simulator="wheel" name="F_c"/><Signal function="total" name="in[0]"/></SignalConnection>`+
+		`<SignalConnection><Variable simulator="chassis" name="F_c"/><Signal function="total" name="out"/></SignalConnection></Connections>`)
+	for _, flags := range [][]string{
+		{"--algorithm", "explicit"}, {"--algorithm", "explicit", "--param", "order=2"}, {"--algorithm", "gauss-seidel", "--param", "order=1"},
+		{"--algorithm", "explicit", "--param", "order=1", "--param", "delivery=substeps"}, {"--algorithm", "implicit"}, {"--algorithm", "implicit", "--param", "solver.kind=newton-los"},
+		{"--algorithm", "ex-local"}, {"--algorithm", "im-slocal"}, {"--algorithm", "predictor-corrector"}, {"--algorithm", "model-based-corrector"}, {"--workers", "2"},
+	} {
+		a, b := last(complete(t, append([]string{direct}, flags...)...).column(t, "chassis.z_c")), last(complete(t, append([]string{function}, flags...)...).column(t, "chassis.z_c"))
+		if math.Abs(a-b) > 1e-10*math.Abs(a) || a == 0 {
+			t.Errorf("%v: %.12g without the function, %.12g with it", flags, a, b)
+		}
+	}
+}
+
+// The states of functions go through checkpoints.
+func TestOSPCheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"quarter_chassis_a", "quarter_wheel_a"} {
+		if _, err := fmus.Build(dir, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	document := truckHead + `<EndTime>0.3</EndTime><BaseStepSize>0.001</BaseStepSize><Simulators><Simulator name="chassis" source="quarter_chassis_a.fmu"/>` +
+		`<Simulator name="wheel" source="quarter_wheel_a.fmu"/></Simulators><Functions><Sum name="total" inputCount="2"/></Functions><Connections>` +
+		`<VariableConnection><Variable simulator="chassis" name="v_c"/><Variable simulator="wheel" name="v_c"/></VariableConnection>` +
+		`<SignalConnection><Variable simulator="wheel" name="F_c"/><Signal function="total" name="in[0]"/></SignalConnection>` +
+		`<SignalConnection><Variable simulator="wheel" name="v_w"/><Signal function="total" name="in[1]"/></SignalConnection>` +
+		`<SignalConnection><Variable simulator="chassis" name="F_c"/><Signal function="total" name="out"/></SignalConnection></Connections>` + truckTail
+	path, point := filepath.Join(dir, "system.xml"), filepath.Join(dir, "run.checkpoint")
+	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whole := complete(t, path, "--param", "order=1", "--checkpoint", "0.2", point)
+	rest := complete(t, "--resume", point)
+	if a, b := last(whole.column(t, "chassis.z_c")), last(rest.column(t, "chassis.z_c")); a != b {
+		t.Errorf("in one go %v, resumed %v", a, b)
 	}
 }
