@@ -130,6 +130,9 @@
 // connection is the source the FMUs tell. Numbers pass unchanged, as in OSP; where
 // units differ a warning says so.
 //
+// A source proxyfmu://localhost?file=a.fmu, also in an SSP, asks for a process of its
+// own, which the component gets like one with isolate="true".
+//
 // Groups of variables are found in MODEL_OspModelDescription.xml beside the FMU or the
 // document, with MODEL the modelName of the FMU or the name of its file. Their
 // variables are connected in order, groups in them by kind where that is unique, else

@@ -126,7 +126,10 @@ func (f *flattener) settings() {
 				break
 			}
 			c := f.net.Components[in.index]
-			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate, own.quirks, steps
+			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
+			if c.proxy {
+				report(f.l, ruleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
+			}
 			byPath[c.Path] = c
 			own.sources(&s.own, c)
 		case *System:

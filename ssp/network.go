@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -66,6 +67,18 @@ type FlatComponent struct {
 	StepHints []StepHint
 
 	problemRule *diag.Rule
+	proxy       bool // a source of OSP that asks for a process of its own
+}
+
+// proxied gives the file behind a source "proxyfmu://localhost?file=a.fmu" of OSP: an
+// FMU that a process of its own runs, here on this machine.
+func proxied(source string) (file string, ok bool) {
+	u, err := url.Parse(source)
+	if err != nil || u.Scheme != "proxyfmu" || u.Hostname() != "localhost" {
+		return "", false
+	}
+	file, ok = strings.CutPrefix(u.RawQuery, "file=")
+	return file, ok
 }
 
 // FlatEnd is an FMU variable, or a signal of a function.
@@ -217,6 +230,10 @@ func (p *Package) component(e *Component, path string) *FlatComponent {
 		c.Problem = fmt.Errorf("component %q has the type %q; only FMUs (%s) can be run", path, e.Type, mimeFMU)
 	default:
 		rel, err := p.locate(e.Source)
+		if file, ok := proxied(e.Source); ok {
+			c.proxy = true
+			rel, err = p.locate(file)
+		}
 		if err != nil {
 			c.problemRule, c.Problem = ruleFile, fmt.Errorf("component %q: %w", path, err)
 			break

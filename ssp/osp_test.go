@@ -452,3 +452,26 @@ func FuzzOSP(f *testing.F) {
 		}
 	})
 }
+
+// A proxy of OSP on this machine is an FMU in a process of its own; elsewhere there is none.
+func TestProxy(t *testing.T) {
+	for source, want := range map[string]string{"proxyfmu://localhost?file=sub/Wheel.fmu": "sub/Wheel.fmu", "proxyfmu://localhost:9090?file=Wheel.fmu": "Wheel.fmu"} {
+		document := strings.Replace(ospTruck, `source="Wheel.fmu"`, fmt.Sprintf("source=%q", source), 1)
+		n, l, err := structure(t, document, nil, truckFakes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := n.Components[1]; !c.Isolate || !strings.HasSuffix(filepath.ToSlash(c.Source), "/"+want) || n.Components[0].Isolate {
+			t.Errorf("%s: %+v", source, c)
+		}
+		if !slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return strings.Contains(f.Message, "a process of its own") }) {
+			t.Errorf("%s: nothing is told", source)
+		}
+	}
+	for _, source := range []string{"proxyfmu://far.away?file=Wheel.fmu", "proxyfmu://localhost?guid=1", "proxyfmu://localhost?file=/etc/Wheel.fmu"} {
+		document := strings.Replace(ospTruck, `source="Wheel.fmu"`, fmt.Sprintf("source=%q", source), 1)
+		if _, _, err := structure(t, document, nil, truckFakes()); !diag.Has(err, "SD2") {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+}

@@ -133,7 +133,7 @@ func TestSources(t *testing.T) {
 		{"missing", folder(t, map[string]string{documentName: single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
 		{"beside", folder(t, map[string]string{documentName: single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},
 		{"in resources", pack(t, documentName, single("x.fmu"), "resources/x.fmu", "x"), "SD2", diag.Error, `at "resources/x.fmu"`},
-		{"scheme", folder(t, map[string]string{documentName: single("proxyfmu://localhost?file=x.fmu")}), "SD2", diag.Error, "not relative"},
+		{"scheme", folder(t, map[string]string{documentName: single("https://far.away/x.fmu")}), "SD2", diag.Error, "not relative"},
 		{"absolute", folder(t, map[string]string{documentName: single("/x.fmu")}), "SD2", diag.Error, "not relative"},
 		{"backslash", folder(t, map[string]string{documentName: single(`resources\x.fmu`)}), "SD2", diag.Error, "folders are separated by /"},
 		{"bad escape", folder(t, map[string]string{documentName: single("%zz.fmu")}), "SD2", diag.Error, "is no URI"},

@@ -18,7 +18,8 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu.
+const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu; or
+an OspSystemStructure.xml of OSP, or a folder with one.
 Flags stand before or after it; --flag VALUE and --flag=VALUE are the same.
 
 Results are a CSV table, time,component.variable,…: one row per communication
@@ -28,6 +29,8 @@ where it came from, loops, warnings, counters, times.
 
 The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
+What flags leave open, annotations of the system may say: ours everything, those of
+OMSimulator, OSP and OpenMCx what they have. The manifest names the sources.
 Ctrl-C ends a run at the next communication point; results are kept.
 
 --checkpoint keeps the state of a run in a file, and --resume goes on from it
