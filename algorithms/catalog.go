@@ -354,6 +354,16 @@ var (
 			return err
 		},
 	}
+	modelIdentificationParam = Param{
+		Name: "model.identification", Default: "least-squares", Range: "least-squares, subspace",
+		Doc: "how models are identified: by recursive least squares, which follow a change soon, or over a window of steps by subspaces (MOESP), which bear noise better; " +
+			"the run goes on uncorrected until a model is trusted, and tells",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "least-squares", "subspace")
+			s.Model.Subspace = i == 1
+			return err
+		},
+	}
 	modelAlphaParam = Param{
 		Name: "model.alpha", Default: "1", Range: "0 … 2",
 		Doc: "share α of the error left in the states that a constant offset of the inputs removes in the next macro step; 0 corrects the outputs alone",
@@ -580,7 +590,7 @@ func Presets() []Preset {
 			Doc: "Explicit coupling; after every macro step linear models of the components estimate what the extrapolated inputs have spoilt, " +
 				"and correct the outputs, and by an offset of the next inputs the states (no step is repeated).",
 			Source: "haid 2",
-			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{modelJacobianParam, modelAlphaParam, modelRefreshParam, modelFailureParam,
+			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{modelJacobianParam, modelIdentificationParam, modelAlphaParam, modelRefreshParam, modelFailureParam,
 				modelRawParam, modelControlParam, eccoToleranceParam, eccoScaleParam, pcToleranceParam, pcRhoParam}, piSteps),
 			parts: Config{Correct: ModelCorrection},
 		},

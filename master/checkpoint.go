@@ -336,6 +336,7 @@ func (x *Exec) archive(a *Archive) {
 		a.Float(&x.replay[i].Step)
 		a.Float(&x.replay[i].FirstTry)
 		a.Float(&x.replay[i].Replays)
+		a.String(&x.replay[i].AtStart)
 	}
 	x.saved = false
 }

@@ -73,4 +73,9 @@ type ModelUse struct {
 	// PredictionError is the largest relative error of a prediction of a step by
 	// the model as it was kept; nil = none was made.
 	PredictionError *float64 `json:"prediction_error,omitempty"`
+	// Order is that of an identified model: the macro steps that it looks back by least
+	// squares, its states by subspaces, where the singular values (of scaled
+	// outputs) are those that tell it.
+	Order          *int      `json:"order,omitempty"`
+	SingularValues []float64 `json:"singular_values,omitempty"`
 }

@@ -538,6 +538,13 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		}
 		r.result.Replay[info.Name] = replay
 		r.x.replay[i] = replay
+		if replay.AtStart != "" {
+			err := r.lie(fmt.Sprintf("%s: it goes another way once it has gone back to its start: %s; a run that never goes back, as with explicit coupling, does not compute the same; "+
+				"find out which of the two is right, and tell the exporter", info, replay.AtStart))
+			if err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

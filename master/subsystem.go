@@ -229,7 +229,10 @@ type Replay struct {
 	// Replays is the largest difference between replays. What is found by
 	// differences of outputs, such as a Jacobian, must stand above it.
 	Replays float64 `json:"replays"`
-	Known   bool    `json:"known"` // from an earlier run with the same subsystem
+	// AtStart tells how the first steps from the start differ from those after going
+	// back to it: "" = they do not.
+	AtStart string `json:"at_start,omitempty"`
+	Known   bool   `json:"known"` // from an earlier run with the same subsystem
 }
 
 // RollbackVerifier is a StateSaver that can prove that it goes back: claims are

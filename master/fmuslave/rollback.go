@@ -55,7 +55,8 @@ func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float
 	var replay master.Replay
 	var err error
 	if s.config.once() {
-		replay, err = s.testRollback(ctx, s.staged(), e, H)
+		r := rollbackTest{s: s, u: s.staged(), t: e.Start, H: H}
+		replay, err = r.run(ctx, e)
 	} else {
 		replay, err = s.testTwin(ctx, e, H)
 	}
@@ -119,7 +120,8 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 	if err := twin.ExitInit(); err != nil {
 		return replay, err
 	}
-	return twin.testRollback(ctx, u, e, H)
+	r := rollbackTest{s: twin, u: u, t: e.Start, H: H}
+	return r.run(ctx, e)
 }
 
 // begin takes a twin into its initialisation, with inputs.
@@ -158,10 +160,10 @@ type rollbackTest struct {
 	scale  []float64 // magnitude of each Real that is compared
 }
 
-// testRollback tests the rollback of the instance that s has, from the state it
-// is in, and takes it back there.
-func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Experiment, H float64) (replay master.Replay, err error) {
-	r := rollbackTest{s: s, u: u, t: e.Start, H: H}
+// run tests the rollback of the instance that s has, from the state it is in, and
+// takes it back there.
+func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay master.Replay, err error) {
+	s := r.s
 	start, err := s.SaveState(nil)
 	if err != nil {
 		return replay, refused("give a state", err)
@@ -180,6 +182,11 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 		return replay, err
 	}
 	first, err := r.firstTry(ctx, e.Stop)
+	if err != nil {
+		return replay, err
+	}
+	fromStart := first
+	afterBack, err := r.repeat(ctx)
 	if err != nil {
 		return replay, err
 	}
@@ -206,13 +213,15 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 	again := r.compare(second, third, "a step")
 	drift := r.compare(second, fourth, "a step")
 	tries := r.compare(first, second, "a first attempt")
-	if tries.relative > maxNoise && !math.IsInf(tries.relative, 1) {
+	atStart := r.compare(fromStart, afterBack, "")
+	if worst := max(tries.relative, atStart.relative); worst > maxNoise && !math.IsInf(worst, 1) {
 		// In short steps near rest, what a solver leaves open at its start may be all
 		// that there is to see: it is measured by where the outputs get to.
 		if err := r.farther(ctx); err != nil {
 			return replay, err
 		}
 		tries = r.compare(first, second, "a first attempt")
+		atStart = r.compare(fromStart, afterBack, "")
 	}
 	for _, c := range []struct {
 		difference
@@ -222,7 +231,11 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 			return replay, c.lie()
 		}
 	}
-	return master.Replay{Step: r.H, FirstTry: tries.relative, Replays: max(again.relative, drift.relative)}, nil
+	replay = master.Replay{Step: r.H, FirstTry: tries.relative, Replays: max(again.relative, drift.relative)}
+	if atStart.relative > maxNoise {
+		replay.AtStart = fmt.Sprintf("%s after step %d of %g s from the start is %s without and %s after it went back to the start", atStart.name, atStart.step, r.H, atStart.first, atStart.then)
+	}
+	return replay, nil
 }
 
 // back goes to the origin.
