@@ -119,6 +119,15 @@ func TestOSP(t *testing.T) {
 	}
 }
 
+// A setting that is out of range is refused with its place in the document.
+func TestOSPRefused(t *testing.T) {
+	dir := structure(t, truckHead+"<BaseStepSize>0.0001</BaseStepSize><Algorithm>ecco</Algorithm>"+truckParts+truckConnections+strings.Replace(truckEcco, "0.99", "1.5", 1)+truckTail)
+	o := run(t, dir)
+	if o.code != 2 || !strings.Contains(o.output, "line 16, OspSystemStructure EccoConfiguration SafetyFactor: parameter control.safety=1.5: it is a number above 0 and not above 1") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+}
+
 func last(v []float64) float64 { return v[len(v)-1] }
 
 // Functions of a structure: a force that two transformations halve and a sum puts
@@ -134,7 +143,11 @@ func TestOSPFunctions(t *testing.T) {
 	} {
 		document := truckHead + "<EndTime>0.5</EndTime><BaseStepSize>0.001</BaseStepSize><Algorithm>fixedStep</Algorithm>" + truckParts + "<Functions>" + c.functions + "</Functions>" +
 			`<Connections><VariableConnection><Variable simulator="wheel" name="in_vel"/><Variable simulator="chassis" name="velocity"/></VariableConnection>` + c.connections + "</Connections>" + truckTail
-		o := complete(t, structure(t, document))
+		dir := structure(t, document)
+		if _, out := macrostep(t, "info", dir); c.name == "sum" && (!strings.Contains(out, "total  out = in[0] + in[1]") || !strings.Contains(out, "→ total.in[0]")) {
+			t.Errorf("info\n%s", out)
+		}
+		o := complete(t, dir)
 		force, f, z := o.column(t, "chassis.force"), o.column(t, "wheel.out_spring_damper_f"), o.column(t, "wheel.position")
 		for i := range force {
 			want := 0.5 * f[i]

@@ -311,6 +311,7 @@ func describeSystem(path string, strict bool) (*description, error) {
 			s.Stateless = append(s.Stateless, c.Name)
 		}
 	}
+	s.Functions = a.Functions()
 	for _, c := range a.Connections() {
 		s.Connections = append(s.Connections, connectionInfo(c))
 	}

@@ -118,20 +118,21 @@ type fmuDescription struct {
 
 // systemDescription is a coupled system. It is its own JSON.
 type systemDescription struct {
-	Path        string            `json:"path"`
-	Name        string            `json:"name"`
-	Components  []componentInfo   `json:"components"`
-	Connections []connectionInfo  `json:"connections"`
-	Settings    []settingInfo     `json:"settings"` // parameters and start values in force
-	Stateless   []string          `json:"stateless"`
-	Loops       []master.Loop     `json:"loops"`
-	StartTime   setting           `json:"start_time"`
-	StopTime    setting           `json:"stop_time"`
-	StepSize    setting           `json:"step_size"`
-	Tolerance   *setting          `json:"tolerance"`
-	Algorithm   string            `json:"algorithm"`
-	Params      map[string]string `json:"parameters"`
-	Sources     map[string]string `json:"sources"` // of the settings of a run that the documents have
+	Path        string                  `json:"path"`
+	Name        string                  `json:"name"`
+	Components  []componentInfo         `json:"components"`
+	Functions   []assemble.FunctionInfo `json:"functions,omitempty"` // of OSP
+	Connections []connectionInfo        `json:"connections"`
+	Settings    []settingInfo           `json:"settings"` // parameters and start values in force
+	Stateless   []string                `json:"stateless"`
+	Loops       []master.Loop           `json:"loops"`
+	StartTime   setting                 `json:"start_time"`
+	StopTime    setting                 `json:"stop_time"`
+	StepSize    setting                 `json:"step_size"`
+	Tolerance   *setting                `json:"tolerance"`
+	Algorithm   string                  `json:"algorithm"`
+	Params      map[string]string       `json:"parameters"`
+	Sources     map[string]string       `json:"sources"` // of the settings of a run that the documents have
 }
 
 type componentInfo struct {

@@ -314,11 +314,24 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithm
 	}
 	if err != nil {
 		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
-			err = fmt.Errorf("%s: the annotation of macrostep in the document: %w", r.System, err)
+			err = fmt.Errorf("%s: %s: %w", r.System, asking(sys, err), err)
 		}
 		return nil, nil, nil, nil, nil, err
 	}
 	return c, bonds, rates, notes, append(warnings, c.Notes...), nil
+}
+
+// asking names what in a document asks for something that is refused.
+func asking(sys *opened, refused error) string {
+	for name, s := range sys.Asked.Sources {
+		if key, ok := strings.CutPrefix(name, "param "); ok && strings.HasPrefix(refused.Error(), "parameter "+key+"=") {
+			return fmt.Sprintf("line %d, %s", s.Place.Line, s.Text)
+		}
+	}
+	if s, ok := sys.Asked.Sources["algorithm"]; ok {
+		return fmt.Sprintf("line %d, %s", s.Place.Line, s.Text)
+	}
+	return "the annotation of macrostep in the document"
 }
 
 // suited gives those parameters of documents that name no algorithm which a

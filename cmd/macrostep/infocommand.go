@@ -464,6 +464,14 @@ func writeSystem(w io.Writer, s *systemDescription) {
 		rows = append(rows, []string{"  " + c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(c.Model, c.Tool)})
 	}
 	table(w, rows)
+	if len(s.Functions) > 0 {
+		fmt.Fprintf(w, "\nFunctions (%d)\n", len(s.Functions))
+		rows = nil
+		for _, f := range s.Functions {
+			rows = append(rows, []string{"  " + f.Name, strings.Join(f.Equations, ", ")})
+		}
+		table(w, rows)
+	}
 	fmt.Fprintf(w, "\nConnections (%d)\n", len(s.Connections))
 	rows = nil
 	for _, c := range s.Connections {

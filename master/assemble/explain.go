@@ -95,6 +95,29 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 	return e, nil
 }
 
+// Functions lists the functions of a system of OSP as equations: "out = in[0] + in[1]".
+func (a *Assembly) Functions() []FunctionInfo {
+	var out []FunctionInfo
+	for _, f := range a.network.Functions {
+		info := FunctionInfo{Name: f.Path}
+		for j, terms := range f.Terms {
+			var names []string
+			for _, i := range terms {
+				names = append(names, f.Inputs[i])
+			}
+			info.Equations = append(info.Equations, f.Outputs[j]+" = "+strings.Join(names, " + "))
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
+// FunctionInfo is one function in words.
+type FunctionInfo struct {
+	Name      string   `json:"name"`
+	Equations []string `json:"equations"`
+}
+
 // unitOf gives the unit of an end, "" if there is none.
 func (a *Assembly) unitOf(e ssp.FlatEnd) string {
 	if e.Component >= len(a.Components) {
