@@ -162,7 +162,7 @@ const ospHead = `<OspSystemStructure xmlns="http://opensimulationplatform.com/MS
 <Simulator name="chassis" source="Chassis.fmu"/><Simulator name="wheel" source="Wheel.fmu"/></Simulators>
 `
 
-// system gives a structure with functions and connections.
+// ospSystem gives a structure with functions and connections.
 func ospSystem(functions string, connections ...string) string {
 	return ospHead + "<Functions>" + functions + "</Functions><Connections>" + strings.Join(connections, "\n") + "</Connections></OspSystemStructure>"
 }
@@ -236,7 +236,7 @@ func TestOSPFunctions(t *testing.T) {
 	}
 }
 
-// port is the model description of a side with a mechanical port.
+// ospPort is the model description of a side with a mechanical port.
 func ospPort(force, velocity string, turned bool) string {
 	f := fmt.Sprintf(`<Force name="the force"><Variable ref=%q unit="N"/></Force>`, force)
 	v := fmt.Sprintf(`<LinearVelocity name="the velocity"><Variable ref=%q unit="m/s"/></LinearVelocity>`, velocity)

@@ -41,7 +41,7 @@ type ospVariable struct {
 	kind      string // of the innermost group
 }
 
-// find looks for a group, outer ones first.
+// findGroup looks for a group, outer ones first.
 func findGroup(groups []*ospGroup, name string) *ospGroup {
 	for _, g := range groups {
 		if g.name == name {
@@ -56,7 +56,7 @@ func findGroup(groups []*ospGroup, name string) *ospGroup {
 	return nil
 }
 
-// names lists the groups for messages.
+// groupNames lists the groups for messages.
 func groupNames(groups []*ospGroup) (names []string) {
 	for _, g := range groups {
 		names = append(names, g.name)

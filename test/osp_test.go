@@ -241,3 +241,30 @@ func TestOSPCheckpoint(t *testing.T) {
 		t.Errorf("in one go %v, resumed %v", a, b)
 	}
 }
+
+// The quarter truck of libcosim, with FMUs of ours in place of those that are not
+// there: its bond and its settings of ECCO arrive.
+func testRealOSP(t *testing.T) {
+	from := filepath.Join(*realDir, "systems", "libcosim", "quarter_truck")
+	data, err := os.ReadFile(filepath.Join(from, "OspSystemStructure.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var more []string
+	for _, name := range []string{"chassis_OspModelDescription.xml", "wheel_OspModelDescription.xml"} {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		more = append(more, name, string(text))
+	}
+	o := complete(t, structure(t, string(data), more...), "--stop-time", "1")
+	if _, ok := o.manifest.Bonds["wheelchassis"]; !ok || o.manifest.Algorithm != "ecco" {
+		t.Errorf("%s, bonds %v", o.manifest.Algorithm, o.manifest.Bonds)
+	}
+	for _, key := range []string{"control.safety", "control.h0", "control.h-min", "control.h-max", "control.ratio-min", "control.ratio-max", "control.p-gain", "control.i-gain", "ecco.tolerance", "ecco.energy-scale"} {
+		if s := o.manifest.Sources["param "+key]; !strings.HasPrefix(s, "OspSystemStructure EccoConfiguration ") {
+			t.Errorf("%s comes from %q", key, s)
+		}
+	}
+}
