@@ -314,7 +314,7 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithm
 	}
 	if err != nil {
 		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
-			err = fmt.Errorf("%s: %s: %w", r.System, asking(sys, err), err)
+			err = fmt.Errorf("%s: %w", asking(r.System, sys, err), err)
 		}
 		return nil, nil, nil, nil, nil, err
 	}
@@ -322,16 +322,16 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithm
 }
 
 // asking names what in a document asks for something that is refused.
-func asking(sys *opened, refused error) string {
+func asking(system string, sys *opened, refused error) string {
 	for name, s := range sys.Asked.Sources {
 		if key, ok := strings.CutPrefix(name, "param "); ok && strings.HasPrefix(refused.Error(), "parameter "+key+"=") {
-			return fmt.Sprintf("line %d, %s", s.Place.Line, s.Text)
+			return fmt.Sprintf("%s (%s)", s.Place, s.Text)
 		}
 	}
 	if s, ok := sys.Asked.Sources["algorithm"]; ok {
-		return fmt.Sprintf("line %d, %s", s.Place.Line, s.Text)
+		return fmt.Sprintf("%s (%s)", s.Place, s.Text)
 	}
-	return "the annotation of macrostep in the document"
+	return system + " (the document)"
 }
 
 // suited gives those parameters of documents that name no algorithm which a
