@@ -331,7 +331,7 @@ func asking(system string, sys *opened, refused error) string {
 	if s, ok := sys.Asked.Sources["algorithm"]; ok {
 		return fmt.Sprintf("%s (%s)", s.Place, s.Text)
 	}
-	return system + " (the document)"
+	return system + " (annotation of macrostep)"
 }
 
 // suited gives those parameters of documents that name no algorithm which a
