@@ -108,6 +108,12 @@ func (c *indicatorControl) next(H float64, order int) float64 {
 		before = min(max(c.before, leastIndicator), largestIndicator)
 	}
 	kI, kP := 0.3/float64(order+c.gain), 0.4/float64(order+c.gain)
+	if c.config.GainI != nil {
+		kI = *c.config.GainI
+	}
+	if c.config.GainP != nil {
+		kP = *c.config.GainP
+	}
 	ratio := c.config.Safety * math.Pow(now, -kI-kP) * math.Pow(before, kP)
 	ratio = min(max(ratio, c.config.RatioMin), c.config.RatioMax)
 	return min(max(ratio*H, c.config.HMin), c.config.HMax)
