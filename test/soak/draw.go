@@ -28,6 +28,7 @@ type drawn struct {
 	labels []string // for the report: group=name
 	old    bool     // there are results of an earlier run
 	killed bool     // the last step was ended by force
+	once   bool     // one before it was
 }
 
 // step is one call of the program.

@@ -72,12 +72,13 @@ func judge(c *drawn, st step, e *end) (findings []string) {
 			crashed = line(e.output, i)
 		}
 	}
+	c.once = c.once || c.killed
 	c.killed = false
 	switch {
 	case e.hung:
 		found("it does not end:\n%s", e.output)
 		return findings
-	case st.mayDie && (signalled || crashed != "" || code == 7 || strings.Contains(e.output, "terminate called")):
+	case st.mayDie && (signalled || crashed != "" || code == 7 || strings.Contains(e.output, "terminate called") || strings.Contains(e.output, "an FMU has called exit")):
 		c.killed = true
 	case crashed != "":
 		found("%s, and it prints %q", how, crashed)
@@ -106,7 +107,9 @@ func judge(c *drawn, st step, e *end) (findings []string) {
 			found("%s, and the temporary folder holds %v, %v", how, left, err)
 		}
 		for _, name := range c.stray() {
-			found("%s, and there is a stray file %s", how, name)
+			if !c.once { // else it may be left of a file that was being replaced
+				found("%s, and there is a stray file %s", how, name)
+			}
 		}
 	}
 	if !st.judged {
@@ -229,7 +232,9 @@ func results(c *drawn, st step, e *end, code int, how string) (findings []string
 			found("%s, %s, and the last row is that of t = %g, not of %g: %s", how, outcome, t.last, m.EndTime, m.Reason)
 		}
 	}
-	if outcome == complete && t.nan != "" && !slices.ContainsFunc(m.Warnings, func(w string) bool { return strings.Contains(w, "NaN") || strings.Contains(w, "infinite") }) {
+	if outcome == complete && t.nan != "" && !slices.ContainsFunc(m.Warnings, func(w string) bool {
+		return strings.Contains(w, "NaN") || strings.Contains(w, "infinite") || strings.Contains(w, "not finite")
+	}) {
 		found("complete, and %s, and no warning: %q", t.nan, m.Warnings)
 	}
 	return findings
