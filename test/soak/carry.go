@@ -20,17 +20,18 @@ import (
 
 // end is how a step ended, and what it left that files do not tell.
 type end struct {
-	skipped bool // there was nothing to do
-	label   string
-	code    int            // exit code, -1 if a signal ended it
-	signal  syscall.Signal // 0 = none
-	peak    int            // memory in MiB
-	output  string         // stdout and stderr
-	limited bool           // it was told to end because it took long
-	hung    bool           // it did not end for all that
-	left    []int          // processes that were there after it
-	sent    bool           // the event came before the end
-	before  files          // before the step
+	skipped  bool // there was nothing to do
+	label    string
+	code     int            // exit code, -1 if a signal ended it
+	signal   syscall.Signal // 0 = none
+	peak     int            // memory in MiB
+	output   string         // stdout and stderr
+	limited  bool           // it was told to end because it took long
+	insisted bool           // it was told a second time, which ends it at once
+	hung     bool           // it did not end for all that
+	left     []int          // processes that were there after it
+	sent     bool           // the event came before the end
+	before   files          // before the step
 }
 
 // files are the results of a run, as hashes; "" = none.
@@ -146,6 +147,7 @@ func (e *end) attend(ctx context.Context, c *drawn, st step, p *os.Process, done
 			}
 		}
 	}
+	insist := func() { e.insisted = true; send(syscall.SIGINT)() }
 	var deeds []deed
 	event := func(do func()) { deeds = append(deeds, deed{st.event.after, func() { e.sent = true; do() }}) }
 	switch st.event.kind {
@@ -153,7 +155,7 @@ func (e *end) attend(ctx context.Context, c *drawn, st step, p *os.Process, done
 		event(send(syscall.SIGINT))
 	case twice:
 		event(send(syscall.SIGINT))
-		deeds = append(deeds, deed{again, send(syscall.SIGINT)})
+		deeds = append(deeds, deed{again, insist})
 	case terminate:
 		event(send(syscall.SIGTERM))
 	case hangUp:
@@ -167,7 +169,7 @@ func (e *end) attend(ctx context.Context, c *drawn, st step, p *os.Process, done
 	}
 	deeds = append(deeds,
 		deed{limit, func() { e.limited = true; send(syscall.SIGINT)() }},
-		deed{patience, send(syscall.SIGINT)},
+		deed{patience, insist},
 		deed{patience, func() { e.hung = true; send(syscall.SIGQUIT)() }}, // which prints where it hangs
 		deed{patience, send(syscall.SIGKILL)})
 	for _, d := range deeds {

@@ -42,6 +42,7 @@ type step struct {
 	resume  bool   // only if there is a checkpoint of a run that did not complete
 	after   bool   // only if the step before was ended from outside
 	mayDie  bool   // an FMU in the same process may end it
+	deaf    bool   // an FMU in the same process takes the signals that are to end it
 	thinned bool   // rows are not those of all communication points
 	cheated bool   // something beside the FMUs makes the run fail: files, pipes
 	spoilt  bool   // the table is no regular file
@@ -215,7 +216,7 @@ func (k *kit) draw(seed uint64, number int, dir string) (*drawn, error) {
 			again.kind = interrupt // it has no end of its own
 		}
 		r.c.steps = append(r.c.steps, step{args: []string{"run", "--resume", "run.checkpoint"}, event: again, judged: true, resume: true,
-			mayDie: st.mayDie, thinned: st.thinned, faulty: st.faulty, calls: st.calls, hogs: st.hogs})
+			mayDie: st.mayDie, deaf: st.deaf, thinned: st.thinned, faulty: st.faulty, calls: st.calls, hogs: st.hogs})
 	}
 	// What a killed run has left is gone after the next one.
 	r.c.steps = append(r.c.steps, step{args: []string{"run", system, "--stop-time", "1e-9", "--step-size", "1e-9", "--record", "none", "--manifest", "after.json", "--quiet",
@@ -455,6 +456,7 @@ func (r *dice) fault(st *step) {
 			st.mayDie, r.hangs = true, ending == fmus.Hangs
 		}
 	}
+	st.deaf = fault == "Signals" && r.isolation != "always"
 	r.label("fault", fault)
 	r.label("place", place)
 	r.set(name, "fault", fault)

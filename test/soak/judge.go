@@ -75,10 +75,13 @@ func judge(c *drawn, st step, e *end) (findings []string) {
 	c.once = c.once || c.killed
 	c.killed = false
 	switch {
+	case e.hung && st.deaf:
+		c.killed = true
 	case e.hung:
+		e.label = "outcome=no end"
 		found("it does not end:\n%s", e.output)
 		return findings
-	case st.mayDie && (signalled || crashed != "" || code == 7 || strings.Contains(e.output, "terminate called") || strings.Contains(e.output, "an FMU has called exit")):
+	case st.mayDie && (signalled || crashed != "" || code == 2 && st.stderr != "" || code == 7 || strings.Contains(e.output, "terminate called") || strings.Contains(e.output, "an FMU has called exit")):
 		c.killed = true
 	case crashed != "":
 		found("%s, and it prints %q", how, crashed)
@@ -113,9 +116,6 @@ func judge(c *drawn, st step, e *end) (findings []string) {
 		}
 	}
 	if !st.judged {
-		if code != 0 && code != 1 {
-			found("%s after a killed run: %s", how, e.output)
-		}
 		e.label = "swept=yes"
 		return findings
 	}
@@ -203,7 +203,7 @@ func results(c *drawn, st step, e *end, code int, how string) (findings []string
 		if hasManifest && m.Status != complete && m.Reason == "" {
 			found("%s, and the manifest gives no reason why it is %s", how, m.Status)
 		}
-		if hasManifest && m.Reason == unfinished && !st.cheated {
+		if hasManifest && m.Reason == unfinished && !st.cheated && !e.insisted {
 			found("%s, and the manifest is that of the beginning", how)
 		}
 		if code == 1 && e.output == "" && st.stderr == "" {

@@ -146,6 +146,8 @@ func TestJudge(t *testing.T) {
 		{what: "a broken pipe", end: end{code: -1, signal: syscall.SIGPIPE}, want: []string{"broken pipe"}},
 		{what: "another exit code", end: end{code: 3}, want: []string{"none of 0, 1, 2"}},
 		{what: "no end", end: end{hung: true}, want: []string{"does not end"}},
+		{what: "no end, since an FMU takes the signals", table: none, manifest: unfinishedManifest, end: end{code: -1, hung: true, signal: syscall.SIGKILL}, step: step{deaf: true}},
+		{what: "ended at once", manifest: unfinishedManifest, end: end{code: 1, output: "interrupted", sent: true, insisted: true}},
 		{what: "a process", end: end{left: []int{42}}, want: []string{"processes are left: [42]"}},
 		{what: "memory", end: end{peak: 1000}, want: []string{"1000 MiB"}},
 		{what: "memory that an FMU takes", end: end{peak: 500}, step: step{hogs: true}},
