@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -22,10 +23,12 @@ const (
 	// responseSteps are those over which the response to an input is followed.
 	responseSteps = 25
 	// kick is how far an input is moved, relative to its magnitude.
-	kick = 1e-4
+	kick = 1e-3
 	// measuredNoise is the part of the largest singular value of a measured response
 	// that counts as none, where replays are exact.
 	measuredNoise = 1e-10
+	// outputRounding is what is certain of no output, relative to it.
+	outputRounding = 4e-16
 )
 
 // point is a coupled system at an operating point, of which the models are taken: it holds the
@@ -164,6 +167,12 @@ func (p *point) measure(i int, h float64) (*Response, error) {
 		markov[j] = mat.NewDense(max(ny, 1), max(nu*powers, 1), nil)
 	}
 	noise := max(measuredNoise, 100*x.Replay(i).Replays)
+	rounding, sizes := mat.NewDense(max(ny, 1), max(nu*powers, 1), nil), make([]float64, ny)
+	for _, y := range base {
+		for o, v := range y {
+			sizes[o] = max(sizes[o], math.Abs(v))
+		}
+	}
 	for power := range powers {
 		for k := range nu {
 			size := math.Abs(x.W[x.Sys.InAt[i]+k])
@@ -178,6 +187,9 @@ func (p *point) measure(i int, h float64) (*Response, error) {
 			if err != nil {
 				return nil, err
 			}
+			for o := range ny {
+				rounding.Set(o, power*nu+k, max(outputRounding, x.Replay(i).Replays)*sizes[o]/way)
+			}
 			for j := range moved {
 				for o := range ny {
 					markov[j].Set(o, power*nu+k, (moved[j][o]-base[j][o])/way)
@@ -188,7 +200,7 @@ func (p *point) measure(i int, h float64) (*Response, error) {
 	if err := x.Restore(i); err != nil {
 		return nil, err
 	}
-	a, b, c, err := realise(markov, noise)
+	a, b, c, err := realise(markov, rounding, noise)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +258,7 @@ func (p *point) follow(i int, h float64, k, power int, way float64) ([][]float64
 // prober is an algorithm that goes to the operating point by another one, and has something
 // done there.
 type prober struct {
-	master.Algorithm
+	*algorithms.Coupling
 	at    float64
 	order int
 	do    func(ctx context.Context, x *master.Exec, t float64) error
@@ -278,7 +290,7 @@ func (p *prober) Init(x *master.Exec, t0 float64) error {
 			}
 		}
 	}
-	return p.Algorithm.Init(x, t0)
+	return p.Coupling.Init(x, t0)
 }
 
 func (p *prober) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
@@ -288,5 +300,5 @@ func (p *prober) Attempt(ctx context.Context, x *master.Exec, t, H float64) (mas
 			return master.Trial{}, err
 		}
 	}
-	return p.Algorithm.Attempt(ctx, x, t, H)
+	return p.Coupling.Attempt(ctx, x, t, H)
 }

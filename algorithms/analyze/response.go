@@ -70,12 +70,12 @@ func (s *StateSpace) Over(h float64, order int) (*Response, error) {
 
 // realise finds the system whose responses to an input over the first step, at the ends of
 // this and the following steps, are markov[j] [ny × columns], j = 0 … 2 half: the eigensystem
-// realisation algorithm. All nil: there are no states. Singular values below noise, relative to the largest,
-// count as none.
+// realisation algorithm. All nil: there are no states. rounding [ny × columns] is what is
+// certain of no entry; singular values below it, or below noise relative to the largest, count as none.
 //
 // Source: J.-N. Juang, R. Pappa, An eigensystem realization algorithm for modal parameter
 // identification and model reduction, J. Guidance 8 (1985).
-func realise(markov []*mat.Dense, noise float64) (a, b, c *mat.Dense, err error) {
+func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64) (a, b, c *mat.Dense, err error) {
 	ny, nu := markov[0].Dims()
 	half := (len(markov) - 1) / 2
 	if half < 1 {
@@ -131,8 +131,17 @@ func realise(markov []*mat.Dense, noise float64) (a, b, c *mat.Dense, err error)
 		return nil, nil, nil, errors.New("its responses have no singular values")
 	}
 	sv := svd.Values(nil)
+	worst := 0.0
+	for i := range ny {
+		for j := range nu {
+			if rows[i] > 0 && columns[j] > 0 {
+				worst = max(worst, rounding.At(i, j)/rows[i]/columns[j])
+			}
+		}
+	}
+	floor := max(noise*sv[0], 3*float64(half)*worst)
 	n := 0
-	for n < len(sv) && sv[n] > noise*sv[0] && sv[n] > 0 {
+	for n < len(sv) && sv[n] > floor {
 		n++
 	}
 	if n == 0 {
