@@ -191,17 +191,32 @@ func (p *point) formed(s *scheme, h float64, twins []*twin, sys *master.System, 
 	values := e.Values(nil)
 	var vectors mat.CDense
 	e.VectorsTo(&vectors)
-	worst := 0
-	for i, v := range values {
-		if cmplx.Abs(v) > cmplx.Abs(values[worst]) {
-			worst = i
-		}
-	}
+	worst := limiting(values, func(int) bool { return true })
 	mode := eigen{value: values[worst], outputs: make([]float64, ny)}
 	for o := range ny {
 		mode.outputs[o] = cmplx.Abs(vectors.At(n+o, worst))
 	}
 	return mode, nil
+}
+
+// limiting gives the index of the eigenvalue of largest magnitude among those that count.
+// One at 1 is a free motion, such as of a displacement that nothing holds: it is given only
+// if there is nothing else.
+func limiting(values []complex128, counts func(i int) bool) int {
+	worst, free := -1, 0
+	for i, v := range values {
+		switch {
+		case !counts(i):
+		case cmplx.Abs(v-1) < marginal:
+			free = i
+		case worst < 0 || cmplx.Abs(v) > cmplx.Abs(values[worst]):
+			worst = i
+		}
+	}
+	if worst < 0 {
+		return free
+	}
+	return worst
 }
 
 // Sizes of followed runs.
@@ -335,13 +350,7 @@ func dominant(series [][]float64) (eigen, error) {
 	for _, v := range amplitudes {
 		most = max(most, v)
 	}
-	worst := -1
-	for i, v := range values {
-		// What takes hardly part is noise.
-		if amplitudes[i] > 1e-6*most && (worst < 0 || cmplx.Abs(v) > cmplx.Abs(values[worst])) {
-			worst = i
-		}
-	}
+	worst := limiting(values, func(i int) bool { return amplitudes[i] > 1e-6*most }) // what takes hardly part is noise
 	mode := eigen{value: values[worst], outputs: make([]float64, ny)}
 	last := series[len(series)-1]
 	for o := range ny {

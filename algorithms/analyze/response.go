@@ -91,11 +91,16 @@ func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64) (a, b, c *
 			}
 		}
 	}
-	for i := range rows {
-		if rows[i] == 0 {
-			rows[i] = 1
+	still := func(v []float64) (out []bool) {
+		for i := range v {
+			out = append(out, v[i] == 0)
+			if v[i] == 0 {
+				v[i] = 1
+			}
 		}
+		return out
 	}
+	stillRows := still(rows)
 	for _, m := range markov[1:] {
 		for i := range ny {
 			for j := range nu {
@@ -103,11 +108,7 @@ func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64) (a, b, c *
 			}
 		}
 	}
-	for j := range columns {
-		if columns[j] == 0 {
-			columns[j] = 1
-		}
-	}
+	stillColumns := still(columns)
 	put := func(h *mat.Dense, i, j int, m *mat.Dense) {
 		for p := range ny {
 			for q := range nu {
@@ -134,7 +135,7 @@ func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64) (a, b, c *
 	worst := 0.0
 	for i := range ny {
 		for j := range nu {
-			if rows[i] > 0 && columns[j] > 0 {
+			if !stillRows[i] && !stillColumns[j] {
 				worst = max(worst, rounding.At(i, j)/rows[i]/columns[j])
 			}
 		}
