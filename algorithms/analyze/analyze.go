@@ -20,8 +20,6 @@ type Options struct {
 	Order     int     // highest extrapolation order that is looked at
 	// From and To bound the step sizes that are scanned, in s; 0 = Step/30 and Step·30.
 	From, To float64
-	// Progress is told what is being done; nil = nobody is.
-	Progress func(what string)
 }
 
 // at has something done at the operating point of a system.
@@ -33,7 +31,7 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 	probe := &prober{Coupling: way, at: max(o.At, o.Start), order: o.Order}
 	var failed error
 	probe.do = func(ctx context.Context, x *master.Exec, t float64) error {
-		p, err := newPoint(ctx, x, t, o.Order)
+		p, err := newPoint(ctx, x, o.Start, t, o.Order, probe.taken)
 		if err == nil {
 			err = do(p)
 		}
@@ -73,6 +71,8 @@ func (e eigen) frequency(H float64) float64 {
 type Report struct {
 	At         float64       `json:"at"`   // s, the operating point
 	Step       float64       `json:"step"` // s
+	From       float64       `json:"from"` // s, bounds of the scan
+	To         float64       `json:"to"`
 	Subsystems []Subsystem   `json:"subsystems"`
 	Loops      []master.Loop `json:"loops"`
 	Strategies []Strategy    `json:"strategies"`
@@ -85,7 +85,7 @@ type Report struct {
 // Subsystem tells what is known of one.
 type Subsystem struct {
 	Name  string `json:"name"`
-	Model string `json:"model"` // Measured, Directional, None
+	Model string `json:"model"` // Measured, Directional, Renewed, None
 	Why   string `json:"why,omitempty"`
 	// States of the model at the step of the analysis.
 	States int `json:"states"`
@@ -191,21 +191,41 @@ func (p *point) analyse(r *Report, o Options) error {
 	if to == 0 {
 		to = o.Step * 30
 	}
+	r.From, r.To = from, to
 	for _, s := range schemes(p.x.Sys, o.Order) {
 		if err := p.ctx.Err(); err != nil {
 			return context.Cause(p.ctx)
 		}
-		if o.Progress != nil {
-			o.Progress(fmt.Sprintf("%s, order %d", s.preset, s.order))
-		}
 		out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Why: unknown}
 		if unknown == "" {
+			out.Why = s.refused(p.x.Sys)
+		}
+		if out.Why == "" {
 			p.scan(&out, s, r.Step, from, to)
 		}
 		r.Strategies = append(r.Strategies, out)
 	}
 	r.recommend()
 	return nil
+}
+
+// refused tells why the strategy cannot be used with these subsystems, "" if it can.
+func (s *scheme) refused(sys *master.System) string {
+	alg, err := s.algorithm()
+	if err == nil {
+		err = alg.Check(sys)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	if user, ok := alg.(master.RollbackUser); ok {
+		for _, i := range user.NeedsRollback(sys) {
+			if _, saves := master.As[master.StateSaver](sys.Subsystems[i]); !saves || !sys.Infos[i].Caps.SaveState {
+				return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate)", sys.Infos[i])
+			}
+		}
+	}
+	return ""
 }
 
 // scan finds the radius over the step sizes, and the ranges without growth.
@@ -222,10 +242,10 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	}
 	for i := range scanPoints {
 		h := from * math.Pow(to/from, float64(i)/(scanPoints-1))
-		out.Points = append(out.Points, Radius{h, radius(h)})
-		if math.IsNaN(out.Points[i].Radius) {
-			out.Points = out.Points[:i]
-			break
+		if v := radius(h); !math.IsNaN(v) {
+			out.Points = append(out.Points, Radius{h, v})
+		} else if len(out.Points) > 0 {
+			break // of steps that are too short for a response to be seen there may be some
 		}
 	}
 	stable := func(v float64) bool { return v <= 1+marginal }
@@ -330,7 +350,7 @@ const safety = 0.5
 // margin, else the one with the largest stable step.
 func (r *Report) recommend() {
 	limit := func(s *Strategy) float64 { // of the range that begins lowest
-		if len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step {
+		if s.Why != "" && len(s.Points) == 0 || len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step {
 			return 0
 		}
 		return s.Stable[0].To

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,6 +16,7 @@ import (
 // Sources of the models of subsystems.
 const (
 	Measured    = "measured"    // by steps repeated from a saved state, its own solver included
+	Renewed     = "renewed"     // likewise, but each time from the start by another instance
 	Directional = "directional" // by directional derivatives, integrated exactly
 	None        = "none"
 )
@@ -22,14 +24,20 @@ const (
 const (
 	// responseSteps are those over which the response to an input is followed.
 	responseSteps = 25
-	// kick is how far an input is moved, relative to its magnitude.
-	kick = 1e-3
 	// measuredNoise is the part of the largest singular value of a measured response
 	// that counts as none, where replays are exact.
 	measuredNoise = 1e-10
-	// outputRounding is what is certain of no output, relative to it.
-	outputRounding = 4e-16
+	// outputRounding is what is certain of no output, relative to it: many are
+	// differences of larger numbers.
+	outputRounding = 1e-14
+	// untrusted is the misfit of a model above which it is none; below good no better one is
+	// looked for.
+	untrusted, good = 0.05, 1e-4
 )
+
+// kicks are how far an input is moved, relative to its magnitude: little where the subsystem is
+// not linear, more where its solver leaves more open.
+var kicks = []float64{1e-3, 1e-2, 1e-1}
 
 // point is a coupled system at an operating point, of which the models are taken: it holds the
 // run there while they are.
@@ -43,19 +51,31 @@ type point struct {
 
 // model is what is known of one subsystem.
 type model struct {
-	info         *master.Info
-	source, why  string
-	interpolates bool
-	space        *StateSpace // Directional
-	known        map[float64]*Response
-	misfit       float64 // of measured models: largest error of a step in the response, relative
+	info        *master.Info
+	source, why string
+	order       int               // of input derivatives that it takes
+	space       *StateSpace       // Directional
+	another     master.Duplicator // Renewed
+	known       map[float64]*Response
+}
+
+// end ends a subsystem that was duplicated.
+func end(s master.Subsystem) error {
+	var err error
+	if t, ok := master.As[master.Terminator](s); ok {
+		err = t.Terminate()
+	}
+	if c, ok := master.As[io.Closer](s); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return err
 }
 
 // newPoint chooses where the model of each subsystem comes from.
-func newPoint(ctx context.Context, x *master.Exec, t float64, order int) (*point, error) {
+func newPoint(ctx context.Context, x *master.Exec, start, t float64, order int, orders []int) (*point, error) {
 	p := &point{ctx: ctx, x: x, t: t, order: order}
 	for i, info := range x.Sys.Infos {
-		m := &model{info: info, source: Measured, interpolates: x.Interpolates(i), known: map[float64]*Response{}}
+		m := &model{info: info, source: Measured, order: orders[i], known: map[float64]*Response{}}
 		p.models = append(p.models, m)
 		if x.Reverts(i) {
 			continue
@@ -64,7 +84,27 @@ func newPoint(ctx context.Context, x *master.Exec, t float64, order int) (*point
 			m.source = Directional
 			continue
 		}
-		m.source, m.why = None, "it cannot go back (canGetAndSetFMUstate), and "+m.why
+		why := "it cannot go back (canGetAndSetFMUstate), and " + m.why
+		m.source, m.why = None, why
+		switch another, ok := master.As[master.Duplicator](x.Sys.Subsystems[i]); {
+		case !ok:
+		case t > start:
+			m.why += "; at the start it could be measured on further instances"
+		default:
+			copy(x.U[x.Sys.InAt[i]:x.Sys.InAt[i+1]], x.W[x.Sys.InAt[i]:])
+			if err := x.Stage(i); err != nil {
+				return nil, err
+			}
+			one, err := another.Duplicate(ctx, 0)
+			if err != nil {
+				m.why += "; " + err.Error()
+				continue
+			}
+			if err := end(one); err != nil {
+				return nil, err
+			}
+			m.source, m.another = Renewed, another
+		}
 	}
 	return p, nil
 }
@@ -134,7 +174,7 @@ func (p *point) over(i int, h float64) (*Response, error) {
 	var r *Response
 	var err error
 	switch m.source {
-	case Measured:
+	case Measured, Renewed:
 		r, err = p.measure(i, h)
 	case Directional:
 		r, err = m.space.Over(h, p.order)
@@ -148,16 +188,38 @@ func (p *point) over(i int, h float64) (*Response, error) {
 	return r, nil
 }
 
-// measure follows subsystem i over responseSteps steps of size h, once as it goes with its
+// measure finds the response of subsystem i over steps of size h, by the way of moving its
+// inputs that gives the best.
+func (p *point) measure(i int, h float64) (best *Response, err error) {
+	for _, kick := range kicks {
+		r, failed := p.measureBy(i, h, kick)
+		if failed != nil {
+			err = failed
+			continue
+		}
+		if best == nil || r.Misfit < best.Misfit {
+			best = r
+		}
+		if best.Misfit <= good {
+			break
+		}
+	}
+	if best == nil {
+		return nil, err
+	}
+	if best.Misfit > untrusted {
+		return nil, fmt.Errorf("its responses are not those of a linear system of few states: they are off by %.2g", best.Misfit)
+	}
+	return best, nil
+}
+
+// measureBy follows subsystem i over responseSteps steps of size h, once as it goes with its
 // inputs held, and once for each coefficient of each input over the first step, always from
 // the operating point.
-func (p *point) measure(i int, h float64) (*Response, error) {
+func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	m, x := p.models[i], p.x
 	ny, nu := m.outputs(), len(m.info.In)
-	powers := 1
-	if m.interpolates {
-		powers += p.order
-	}
+	powers := 1 + m.order
 	base, err := p.follow(i, h, -1, 0, 0)
 	if err != nil {
 		return nil, err
@@ -182,29 +244,37 @@ func (p *point) measure(i int, h float64) (*Response, error) {
 			if size == 0 {
 				size = 1
 			}
+			// There and back: the difference is the response, and what the mean is off by
+			// is noise, and what is not linear.
 			way := size * max(kick, math.Sqrt(x.Replay(i).Replays))
-			moved, err := p.follow(i, h, k, power, way)
+			there, err := p.follow(i, h, k, power, way)
+			if err != nil {
+				return nil, err
+			}
+			back, err := p.follow(i, h, k, power, -way)
 			if err != nil {
 				return nil, err
 			}
 			for o := range ny {
-				rounding.Set(o, power*nu+k, max(outputRounding, x.Replay(i).Replays)*sizes[o]/way)
-			}
-			for j := range moved {
-				for o := range ny {
-					markov[j].Set(o, power*nu+k, (moved[j][o]-base[j][o])/way)
+				off := max(outputRounding, x.Replay(i).Replays) * sizes[o]
+				for j := range there {
+					markov[j].Set(o, power*nu+k, (there[j][o]-back[j][o])/(2*way))
+					off = max(off, math.Abs(there[j][o]+back[j][o]-2*base[j][o])/2)
 				}
+				rounding.Set(o, power*nu+k, off/way)
 			}
 		}
 	}
-	if err := x.Restore(i); err != nil {
-		return nil, err
+	if m.source == Measured {
+		if err := x.Restore(i); err != nil {
+			return nil, err
+		}
 	}
 	a, b, c, err := realise(markov, rounding, noise)
 	if err != nil {
 		return nil, err
 	}
-	r := &Response{A: a, C: c}
+	r := &Response{A: a, C: c, Misfit: misfit(markov, rounding, a, b, c)}
 	for power := range powers {
 		r.D = append(r.D, mat.DenseCopyOf(markov[0].Slice(0, max(ny, 1), power*nu, max((power+1)*nu, 1))))
 		if b != nil {
@@ -217,40 +287,48 @@ func (p *point) measure(i int, h float64) (*Response, error) {
 
 // follow goes back to the operating point and takes steps with the inputs held, but for the
 // coefficient of the power of s/h of input k over the first step, which is moved.
-func (p *point) follow(i int, h float64, k, power int, way float64) ([][]float64, error) {
-	x := p.x
-	if err := x.Restore(i); err != nil {
+func (p *point) follow(i int, h float64, k, power int, way float64) (out [][]float64, err error) {
+	x, m := p.x, p.models[i]
+	sub := x.Sys.Subsystems[i]
+	if m.source == Renewed {
+		if sub, err = m.another.Duplicate(p.ctx, m.order); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, end(sub)) }()
+	} else if err := x.Restore(i); err != nil {
 		return nil, err
 	}
-	ny := p.models[i].outputs()
-	u := x.U[x.Sys.InAt[i]:x.Sys.InAt[i+1]]
-	du := make([]float64, len(u))
-	out := make([][]float64, responseSteps)
-	for j := range out {
-		copy(u, x.W[x.Sys.InAt[i]:])
+	derivatives, _ := master.As[master.InputDerivativeSetter](sub)
+	hold := x.W[x.Sys.InAt[i]:x.Sys.InAt[i+1]]
+	u, du, y := make([]float64, len(hold)), make([]float64, len(hold)), make([]float64, len(m.info.Out))
+	for j := range responseSteps {
+		copy(u, hold)
 		if j == 0 && k >= 0 && power == 0 {
 			u[k] += way
 		}
-		if err := x.Stage(i); err != nil {
+		if err := sub.SetInputs(u); err != nil {
 			return nil, err
 		}
-		if p.models[i].interpolates && p.order > 0 {
+		if m.order > 0 {
 			factor := 1.0 // m!/h^m
-			for m := 1; m <= p.order; m++ {
-				factor *= float64(m) / h
+			for order := 1; order <= m.order; order++ {
+				factor *= float64(order) / h
 				clear(du)
-				if j == 0 && k >= 0 && m == power {
+				if j == 0 && k >= 0 && order == power {
 					du[k] = factor * way
 				}
-				if err := x.StageDerivative(i, m, du); err != nil {
+				if err := derivatives.SetInputDerivatives(order, du); err != nil {
 					return nil, err
 				}
 			}
 		}
-		if err := x.Step(p.ctx, i, p.t+float64(float64(j)*h), h); err != nil {
+		if _, err := sub.Step(p.ctx, p.t+float64(float64(j)*h), h); err != nil {
 			return nil, err
 		}
-		out[j] = append([]float64(nil), x.Out(i)[:ny]...)
+		if err := sub.Outputs(y); err != nil {
+			return nil, err
+		}
+		out = append(out, append([]float64(nil), y[:m.outputs()]...))
 	}
 	return out, nil
 }
@@ -263,6 +341,7 @@ type prober struct {
 	order int
 	do    func(ctx context.Context, x *master.Exec, t float64) error
 	done  bool
+	taken []int // by subsystem: order of input derivatives that it takes
 }
 
 // NeedsRollback gives all subsystems that can: their responses are measured.
@@ -283,9 +362,15 @@ func (p *prober) DoesWithout(int, error) bool { return true }
 func (p *prober) InputDerivativeOrder() int { return p.order }
 
 func (p *prober) Init(x *master.Exec, t0 float64) error {
-	for i := range x.Sys.Subsystems {
-		if p.order > 0 && x.Interpolates(i) {
-			if err := x.PrepareDerivatives(i, p.order); err != nil {
+	p.taken = make([]int, len(x.Sys.Subsystems))
+	for i := range p.taken {
+		for order := p.order; order > 0 && x.Interpolates(i); order-- {
+			err := x.PrepareDerivatives(i, order)
+			if err == nil {
+				p.taken[i] = order
+				break
+			}
+			if !errors.Is(err, master.ErrCapability) {
 				return err
 			}
 		}

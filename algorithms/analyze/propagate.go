@@ -30,7 +30,7 @@ func (s *scheme) degree() int { return s.order }
 // stepOf gives the size of the steps that subsystem i takes.
 func (p *point) stepOf(i int, s *scheme, h float64) float64 {
 	m := p.models[i]
-	if s.degree() == 0 || m.interpolates || m.info.Stateless {
+	if s.degree() <= m.order || m.info.Stateless {
 		return h
 	}
 	return h / substeps
@@ -50,7 +50,7 @@ func (p *point) twins(s *scheme, h float64, scaled int, gain float64) ([]*twin, 
 		if err != nil {
 			return nil, nil, err
 		}
-		twins[i] = newTwin(m.info, r.states(), m.interpolates, func(h float64) (*Response, error) { return p.nearest(i, h) })
+		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
 		subs[i] = twins[i]
 	}
 	var links []master.Connection
@@ -69,16 +69,6 @@ func (p *point) twins(s *scheme, h float64, scaled int, gain float64) ([]*twin, 
 	return twins, twinSystem, err
 }
 
-// nearest gives the response over steps of size h up to rounding.
-func (p *point) nearest(i int, h float64) (*Response, error) {
-	for known, r := range p.models[i].known {
-		if math.Abs(known-h) <= 1e-9*h {
-			return r, nil
-		}
-	}
-	return p.over(i, h)
-}
-
 // endpoint names the entry of u or y, whose parts begin at offsets.
 func endpoint(sys *master.System, offsets []int, at int, input bool) master.Endpoint {
 	i := sort.SearchInts(offsets, at+1) - 1
@@ -89,9 +79,8 @@ func endpoint(sys *master.System, offsets []int, at int, input bool) master.Endp
 	return master.Endpoint{Subsystem: sys.Infos[i].Name, Port: ports[at-offsets[i]].Name}
 }
 
-// start makes a run of the strategy over some steps, with history given by past(j) for j steps
-// before the start.
-func (s *scheme) start(sys *master.System, h float64, steps int, past func(j int) []float64) (*master.Run, error) {
+// algorithm gives the strategy anew.
+func (s *scheme) algorithm() (master.Algorithm, error) {
 	params := map[string]string{"order": fmt.Sprint(s.order)}
 	for k, v := range s.params {
 		params[k] = v
@@ -100,11 +89,21 @@ func (s *scheme) start(sys *master.System, h float64, steps int, past func(j int
 	if err != nil {
 		return nil, err
 	}
-	o := master.Options{Stop: (float64(steps) + 0.5) * h, Step: h, Discard: choice.Discard}
+	return choice.Algorithm, nil
+}
+
+// start makes a run of the strategy over some steps, with history given by past(j) for j steps
+// before the start.
+func (s *scheme) start(sys *master.System, h float64, steps int, past func(j int) []float64) (*master.Run, error) {
+	alg, err := s.algorithm()
+	if err != nil {
+		return nil, err
+	}
+	o := master.Options{Stop: (float64(steps) + 0.5) * h, Step: h}
 	for j := s.order; j > 0; j-- {
 		o.Past = append(o.Past, master.PastOutputs{T: -float64(j) * h, Y: past(j)})
 	}
-	return master.NewRun(sys, choice.Algorithm, o)
+	return master.NewRun(sys, alg, o)
 }
 
 // eigen is a mode of the coupled run: its outputs are multiplied by value in every macro step.

@@ -20,6 +20,9 @@ import (
 type Response struct {
 	A, C *mat.Dense
 	B, D []*mat.Dense // by power m
+	// Misfit tells how far a measured response is from that of the model, or from being
+	// linear, relative to the largest response of each output to each input.
+	Misfit float64
 }
 
 // states gives n.
@@ -173,4 +176,49 @@ func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64) (a, b, c *
 		}
 	}
 	return a, b, c, nil
+}
+
+// misfit compares responses with those of the model found in them, and with what is certain of
+// none of their entries.
+func misfit(markov []*mat.Dense, rounding, a, b, c *mat.Dense) float64 {
+	ny, nu := markov[0].Dims()
+	largest := mat.NewDense(ny, nu, nil)
+	off := mat.DenseCopyOf(rounding)
+	var x, y, next mat.Dense
+	if a != nil {
+		x.CloneFrom(b)
+	}
+	for j, m := range markov {
+		if j > 0 && a != nil {
+			y.Mul(c, &x)
+			next.Mul(a, &x)
+			x.Copy(&next)
+		}
+		for o := range ny {
+			for k := range nu {
+				v := m.At(o, k)
+				largest.Set(o, k, max(largest.At(o, k), math.Abs(v)))
+				if j > 0 && a != nil {
+					v -= y.At(o, k)
+				}
+				if j > 0 {
+					off.Set(o, k, max(off.At(o, k), math.Abs(v)))
+				}
+			}
+		}
+	}
+	// An input that moves an output much less than others do, in their sizes, does not count.
+	worst := 0.0
+	for o := range ny {
+		row := 0.0
+		for k := range nu {
+			row = max(row, largest.At(o, k))
+		}
+		for k := range nu {
+			if l := largest.At(o, k); l > 1e-9*row {
+				worst = max(worst, off.At(o, k)/l)
+			}
+		}
+	}
+	return worst
 }

@@ -2,7 +2,7 @@ package analyze
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,9 +15,9 @@ import (
 // original. It can always go back.
 type twin struct {
 	info   master.Info
-	over   func(h float64) (*Response, error)
 	r      *Response // over steps of size h
 	h      float64
+	order  int       // of input derivatives that it takes
 	x0, y0 []float64 // where it starts
 	x, y   []float64
 	next   []float64
@@ -32,9 +32,10 @@ var (
 	_ master.Substepper            = (*twin)(nil)
 )
 
-// newTwin makes the twin of a subsystem with n states.
-func newTwin(of *master.Info, n int, interpolates bool, over func(h float64) (*Response, error)) *twin {
-	t := &twin{over: over, x0: make([]float64, n), x: make([]float64, n), next: make([]float64, n)}
+// newTwin makes the twin of a subsystem over steps of size h.
+func newTwin(of *master.Info, r *Response, h float64, order int) *twin {
+	n := r.states()
+	t := &twin{r: r, h: h, order: order, x0: make([]float64, n), x: make([]float64, n), next: make([]float64, n)}
 	t.info = master.Info{Name: of.Name, In: of.In, Step: master.Feedthrough{On: realOnly(of), Assumed: of.Step.Assumed}, Stateless: of.Stateless}
 	for _, p := range of.Out {
 		if !p.Internal {
@@ -48,7 +49,7 @@ func newTwin(of *master.Info, n int, interpolates bool, over func(h float64) (*R
 		t.info.Step.Assumed = t.info.Step.Assumed[:len(t.info.Out)]
 	}
 	t.info.StartIn = make([]float64, len(of.In))
-	t.info.Caps = master.Caps{VariableStep: true, SaveState: true, InputDerivatives: interpolates}
+	t.info.Caps = master.Caps{VariableStep: true, SaveState: true, InputDerivatives: order > 0}
 	t.y0, t.y = make([]float64, len(t.info.Out)), make([]float64, len(t.info.Out))
 	t.u = [][]float64{make([]float64, len(of.In))}
 	return t
@@ -75,7 +76,7 @@ func (t *twin) Info() *master.Info { return &t.info }
 func (t *twin) SetInputs(u []float64) error { copy(t.u[0], u); return nil }
 
 func (t *twin) PrepareInputDerivatives(order int) error {
-	if !t.info.Caps.InputDerivatives {
+	if order > t.order {
 		return master.ErrCapability
 	}
 	for len(t.u) <= order {
@@ -90,15 +91,8 @@ func (t *twin) SetInputDerivatives(order int, du []float64) error {
 }
 
 func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
-	if t.r == nil || math.Abs(h-t.h) > 1e-9*h {
-		r, err := t.over(h)
-		if err != nil {
-			return at, err
-		}
-		if r.states() != len(t.x) {
-			return at, fmt.Errorf("the model of %s over steps of %g s has %d states, not %d", t.info.Name, h, r.states(), len(t.x))
-		}
-		t.r, t.h = r, h
+	if math.Abs(h-t.h) > 1e-9*h {
+		return at, errors.New("the algorithm does not come to terms with this step and tries a shorter one")
 	}
 	clear(t.next)
 	clear(t.y)

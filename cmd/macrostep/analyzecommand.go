@@ -148,7 +148,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		if s.Mode != nil {
 			radius = fmt.Sprintf("%.6g", s.Now)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s%s\n", s.Preset, s.Order, radius, rangesOf(&s), mark)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s%s\n", s.Preset, s.Order, radius, rangesOf(&s, r), mark)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -178,7 +178,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	return err
 }
 
-func rangesOf(s *analyze.Strategy) string {
+func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
 	if s.Points == nil {
 		return "unknown"
 	}
@@ -188,11 +188,14 @@ func rangesOf(s *analyze.Strategy) string {
 	var out []string
 	for _, r := range s.Stable {
 		from, to := fmt.Sprintf("%.4g", r.From), fmt.Sprintf("%.4g s", r.To)
-		if r.From <= s.Points[0].Step {
+		if r.From <= in.From*(1+1e-9) {
 			from = "…"
 		}
-		if r.To >= s.Points[len(s.Points)-1].Step {
+		switch {
+		case r.To >= in.To*(1-1e-9):
 			to = "…"
+		case r.To >= s.Points[len(s.Points)-1].Step:
+			to += ", then unknown"
 		}
 		out = append(out, from+" to "+to)
 	}
