@@ -35,7 +35,7 @@ func newEngine() engine { return documents{} }
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
 	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Compile: o.Compile, Cache: fmuslave.CacheDir()}
-	options.Isolate, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Components
+	options.Isolate, options.IsolateComponents, options.Restarts = o.Isolation.Mode, o.Isolation.Components, o.Isolation.Restarts
 	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
 	options.Crashed = crashes.Crashed
 	options.Launcher = &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}

@@ -65,6 +65,7 @@ type isolation struct {
 	Components  []string
 	StepTimeout time.Duration // 0 = none
 	MemoryLimit uint64        // bytes; 0 = none
+	Restarts    int           // of a component whose process ended; 0 = its end is that of the run
 }
 
 // setting is a number of the command line and the flag that gave it.
