@@ -100,6 +100,7 @@ type Caps struct {
 	OutputDerivatives     int  // highest order of output derivatives; 0 = none
 	SaveState             bool // rollback (StateSaver)
 	SerializeState        bool
+	Restarts              bool // begins anew when it is lost (Restarter); takes SaveState and SerializeState
 	DirectionalDerivative bool // DirectionalDeriver, and Linearizer if it has it
 }
 
