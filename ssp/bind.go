@@ -23,7 +23,14 @@ func (f *flattener) bind(in *instance) {
 	for _, kid := range in.kids {
 		f.bind(kid)
 	}
-	bindings := in.element.Base().Bindings
+	// Those of a component stand behind those of the system in its place (ssp 15).
+	if in.system != nil && in.inside != nil {
+		f.bindings(in, in.system.Bindings)
+	}
+	f.bindings(in, in.element.Base().Bindings)
+}
+
+func (f *flattener) bindings(in *instance, bindings []Binding) {
 	for i := range bindings {
 		f.binding(in, &bindings[i])
 	}
@@ -31,14 +38,10 @@ func (f *flattener) bind(in *instance) {
 
 // binding applies one set, in the steps of the standard (ssp 34).
 func (f *flattener) binding(in *instance, b *Binding) {
-	if _, ok := in.element.(*DictionaryReference); ok {
-		report(f.l, ruleReference, b.Place, "the binding belongs to a signal dictionary; they are not supported yet")
-		return
-	}
 	if b.Mapping == nil {
 		for i := range b.Set.Parameters {
 			v := &b.Set.Parameters[i]
-			f.assign(in, b.Set, v, b.Prefix+v.Name, nil)
+			f.assign(in, v, b.Prefix+v.Name, nil)
 		}
 		return
 	}
@@ -62,7 +65,7 @@ func (f *flattener) binding(in *instance, b *Binding) {
 			report(f.l, ruleMappingSource, e.Place, "the source %q is no parameter of %s", e.Source, b.Set.File)
 			continue
 		}
-		f.assign(in, b.Set, v, e.Target, e)
+		f.assign(in, v, e.Target, e)
 	}
 	if empty > 0 {
 		report(f.l, ruleMappingSource, firstEmpty, "%d entries of the mapping have an empty source and do nothing; this is the first", empty)
@@ -70,7 +73,8 @@ func (f *flattener) binding(in *instance, b *Binding) {
 }
 
 // match finds everything below an instance that has a name (ssp 35): variables
-// of a component, connectors of a system, and what follows "element.".
+// of a component, connectors of a system, signals of a dictionary, and what follows
+// "element.".
 func (f *flattener) match(in *instance, name string) []end {
 	if in.index >= 0 {
 		if _, ok := f.vars[in.index].Lookup(name); ok {
@@ -78,20 +82,33 @@ func (f *flattener) match(in *instance, name string) []end {
 		}
 		return nil
 	}
+	if in.signals != nil {
+		if in.connectors[name] != nil {
+			return []end{{in.signals, name}}
+		}
+		return nil
+	}
 	var out []end
-	if in.connectors[name] != nil {
+	connectors := in.connectors
+	if in.inside != nil {
+		connectors = in.inside
+	}
+	if connectors[name] != nil {
 		out = append(out, end{in, name})
 	}
-	for _, kid := range in.kids {
-		if rest, ok := strings.CutPrefix(name, kid.name+"."); ok {
-			out = append(out, f.match(kid, rest)...)
+	for i := range len(name) { // names of elements may have dots
+		if name[i] != '.' {
+			continue
+		}
+		if kid := in.byName[name[:i]]; kid != nil {
+			out = append(out, f.match(kid, name[i+1:])...)
 		}
 	}
 	return out
 }
 
 // assign gives the value of a parameter to all that has the name.
-func (f *flattener) assign(in *instance, set *ParameterSet, v *ParameterValue, name string, e *MappingEntry) {
+func (f *flattener) assign(in *instance, v *ParameterValue, name string, e *MappingEntry) {
 	at := v.Place
 	if e != nil {
 		at = e.Place
@@ -113,54 +130,26 @@ func (f *flattener) assign(in *instance, set *ParameterSet, v *ParameterValue, n
 		return
 	}
 	for _, t := range targets {
-		f.assignTo(t, in, set, v, name, e, at)
+		f.assignTo(t, in, v, name, e, at)
 	}
-}
-
-// unitOf gives the unit of a value: defined in its set, or for an inline set
-// in the document, which is the same file.
-func (f *flattener) unitOf(set *ParameterSet, v *ParameterValue) *unit.Base {
-	if v.Unit == "" {
-		return nil
-	}
-	d := findUnit(set.Units, v.Unit)
-	if d == nil && set.File == f.p.Root.File {
-		d = findUnit(f.p.Root.Units, v.Unit)
-	}
-	if d == nil {
-		if key := set.File + "\x00" + v.Unit; !f.told[key] {
-			f.told[key] = true
-			report(f.l, ruleUndefined, v.Place, "the unit %q is not defined in this file and counts as none", v.Unit)
-		}
-		return nil
-	}
-	return d.Base
-}
-
-func (f *flattener) itemsOf(set *ParameterSet, v *ParameterValue) map[string]int32 {
-	items := findItems(set.Enumerations, v.Enumeration)
-	if items == nil && set.File == f.p.Root.File {
-		items = findItems(f.p.Root.Enumerations, v.Enumeration)
-	}
-	return items
 }
 
 // assignTo converts a value for one target and enters it.
-func (f *flattener) assignTo(t end, in *instance, set *ParameterSet, v *ParameterValue, name string, e *MappingEntry, at Place) {
+func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string, e *MappingEntry, at Place) {
 	p, _ := f.at(t)
 	if p.variable != nil && !p.variable.Settable {
 		report(f.l, ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", t,
 			p.variable.Causality, p.variable.Variability, p.variable.Initial)
 		return
 	}
-	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: f.itemsOf(set, v)}
+	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: v.face.items}
 	// target is the variable, or what stands for it at a system.
-	target := Variable{Name: t.String(), Type: p.typ, UnitBase: p.unit, Unit: p.unitName, Items: p.items}
+	target := Variable{Name: t.String(), Type: p.typ, UnitBase: p.inner.unit, Unit: p.inner.unitName, Items: p.inner.items}
 	if p.variable != nil {
 		target = *p.variable
 		target.Name = t.String()
 	}
-	a.unit, a.name = f.unitOf(set, v), v.Unit
+	a.unit, a.name = v.face.unit, v.face.unitName
 	value := v.Value
 	suppress := e != nil && e.SuppressUnitConversion
 	if (value.Type == Real || value.Type == Integer) && !suppress && target.UnitBase != nil && a.unit != nil {
@@ -290,14 +279,19 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 		return
 	}
 	p, _ := f.at(start)
-	c := carrier{typ: a.from.Value.Type, unit: a.unit, unitName: a.name, items: p.items, relative: v.RelativeQuantity, constant: true}
+	c := carrier{typ: a.from.Value.Type, unit: a.unit, unitName: a.name, items: p.inner.items, relative: v.RelativeQuantity, constant: true}
 	if c.items == nil {
 		c.items = a.own
 	}
-	stages, c, ok := f.follow(c, path[at:])
+	var stages []stage
+	if path[at].within != start.in {
+		stages = f.leave(&c, p)
+	}
+	more, c, ok := f.follow(c, path[at:])
 	if !ok {
 		return
 	}
+	stages = append(stages, more...)
 	value := a.from.Value
 	var err error
 	for i := range stages {

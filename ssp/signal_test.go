@@ -312,13 +312,14 @@ func TestFanOut(t *testing.T) {
 // of it.
 func TestAllowed(t *testing.T) {
 	const want = `
-S parameter → S calculatedParameter, S output, E parameter, E input, S local
-S input → S output, E input, S local
-S structuralParameter → S calculatedParameter, S output, S local, E structuralParameter, E parameter, E input
-E calculatedParameter → E parameter, E input, S calculatedParameter, S output, S local
-E output → E input, S output, S local
-E constant → E structuralParameter, E parameter, E input, S constant, S calculatedParameter, S output, S local
-E local → E input, S output, S local
+S parameter → S calculatedParameter, S output, E parameter, E input, E inout, S local
+S input → S output, E input, E inout, S local
+S structuralParameter → S calculatedParameter, S output, S local, E structuralParameter, E parameter, E input, E inout
+E calculatedParameter → E parameter, E input, E inout, S calculatedParameter, S output, S local
+E output → E input, E inout, S output, S local
+E constant → E structuralParameter, E parameter, E input, E inout, S constant, S calculatedParameter, S output, S local
+E local → E input, E inout, S output, S local
+E inout → E input, S output, S local
 `
 	name := func(p pair) string {
 		if p.own {

@@ -166,6 +166,9 @@ var knownAttributes = func() map[string][]string {
 	top := append([]string{"version", "name", "author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime"}, base...)
 	m := map[string][]string{
 		nsSSD + " SystemStructureDescription": top, nsSSV + " ParameterSet": top, nsSSM + " ParameterMapping": top,
+		nsSSB + " SignalDictionary":          top,
+		nsSSB + " DictionaryEntry":           append([]string{"name"}, base...),
+		nsSSD + " SignalDictionary":          append([]string{"name", "type", "source"}, base...),
 		nsSSD + " System":                    append([]string{"name"}, base...),
 		nsSSD + " Component":                 append([]string{"name", "type", "source", "implementation"}, base...),
 		nsSSD + " SignalDictionaryReference": append([]string{"name", "dictionary"}, base...),
@@ -187,8 +190,9 @@ var knownAttributes = func() map[string][]string {
 		nsSSV + " Real": {"value", "unit"}, nsSSV + " Float64": {"value", "unit"}, nsSSV + " Float32": {"value", "unit"},
 		nsSSV + " Integer": {"value"}, nsSSV + " Boolean": {"value"}, nsSSV + " String": {"value"}, nsSSV + " Enumeration": {"value", "name"},
 		nsSSC + " LinearTransformation": {"factor", "offset"},
+		nsSSC + " Dimension":            {"size", "sizeConnector"},
 	}
-	for _, list := range []string{"Connectors", "Elements", "Connections", "ParameterBindings", "ParameterValues", "Units", "Enumerations", "Annotations"} {
+	for _, list := range []string{"Connectors", "Elements", "Connections", "ParameterBindings", "SignalDictionaries", "ParameterValues", "Units", "Enumerations", "Annotations"} {
 		m[nsSSD+" "+list] = nil
 	}
 	return m
@@ -425,6 +429,43 @@ func parseInteger(text string) (int32, error) {
 		return 0, fmt.Errorf("%q is not a 32-bit integer", text)
 	}
 	return int32(v), nil
+}
+
+// parseSized reads an integer of a parameter set. What its type holds but an Integer
+// of FMI 2.0 does not is kept as a Real, which can go to a Real.
+func parseSized(element, text string) (Value, error) {
+	t := strings.TrimSpace(text)
+	bits := 32
+	kind, unsigned := strings.CutPrefix(element, "U")
+	if size, sized := strings.CutPrefix(kind, "Int"); sized {
+		if n, err := strconv.Atoi(size); err == nil {
+			bits = n
+		}
+	}
+	var v int64
+	var err error
+	if unsigned {
+		var u uint64
+		if u, err = strconv.ParseUint(t, 10, bits); u > math.MaxInt64 {
+			v = math.MaxInt64
+		} else {
+			v = int64(u)
+		}
+	} else {
+		v, err = strconv.ParseInt(t, 10, bits)
+	}
+	const exact = 1 << 53
+	switch {
+	case err != nil && unsigned:
+		return Value{Type: Integer}, fmt.Errorf("%q is no integer of %d bits without sign", text, bits)
+	case err != nil:
+		return Value{Type: Integer}, fmt.Errorf("%q is not a %d-bit integer", text, bits)
+	case v >= math.MinInt32 && v <= math.MaxInt32:
+		return Value{Type: Integer, Int: int32(v)}, nil
+	case v < -exact || v > exact:
+		return Value{Type: Integer}, fmt.Errorf("%q is beyond what a Real or an Integer of FMI 2.0 can hold", text)
+	}
+	return Value{Type: Real, Real: float64(v)}, nil
 }
 
 func parseBoolean(text string) (bool, error) {
