@@ -62,7 +62,7 @@ type node struct {
 	uri    string
 	name   string // local
 	line   int
-	nth    int // 1-based among siblings of the same name; 0 if it is the only one
+	nth    int // 1-based among siblings of the same tag, and name where they have one; 0 if it is the only one
 	parent *node
 	kids   []*node
 }
@@ -125,7 +125,11 @@ func (p *parser) tree(data []byte) *node {
 		for _, c := range el.ChildElements() {
 			kid := build(c, n)
 			n.kids = append(n.kids, kid)
-			named[kid.name] = append(named[kid.name], kid)
+			key := kid.name
+			if own := kid.str("name", ""); own != "" {
+				key += " " + own
+			}
+			named[key] = append(named[key], kid)
 		}
 		for _, kids := range named {
 			for i, kid := range kids {
@@ -323,7 +327,8 @@ func (n *node) path() string {
 		part := n.name
 		if name, ok := n.attr("name"); ok && name != "" && n.parent != nil {
 			part += "[@name='" + name + "']"
-		} else if n.nth > 0 {
+		}
+		if n.nth > 0 {
 			part += "[" + strconv.Itoa(n.nth) + "]"
 		}
 		parts = append(parts, part)
