@@ -308,10 +308,9 @@ func TestFanOut(t *testing.T) {
 	}
 }
 
-// The table of the standard (ssp 25), checked against an independent statement
-// of it.
-func TestAllowed(t *testing.T) {
-	const want = `
+// allowedByStandard is the table of connections of SSP 2.0, by owner (S = the system
+// around, E = an element in it) and kind.
+const allowedByStandard = `
 S parameter → S calculatedParameter, S output, E parameter, E input, E inout, S local
 S input → S output, E input, E inout, S local
 S structuralParameter → S calculatedParameter, S output, S local, E structuralParameter, E parameter, E input, E inout
@@ -321,6 +320,10 @@ E constant → E structuralParameter, E parameter, E input, E inout, S constant,
 E local → E input, E inout, S output, S local
 E inout → E input, S output, S local
 `
+
+// The table of the standard (ssp 25), checked against an independent statement
+// of it.
+func TestAllowed(t *testing.T) {
 	name := func(p pair) string {
 		if p.own {
 			return "S " + string(p.kind)
@@ -328,7 +331,7 @@ E inout → E input, S output, S local
 		return "E " + string(p.kind)
 	}
 	rows := 0
-	for line := range strings.Lines(strings.TrimSpace(want)) {
+	for line := range strings.Lines(strings.TrimSpace(allowedByStandard)) {
 		source, targets, _ := strings.Cut(strings.TrimSpace(line), " → ")
 		rows++
 		for from, list := range allowed {
