@@ -1,5 +1,10 @@
 package master
 
+import (
+	"encoding/json"
+	"math"
+)
+
 // Status is the outcome of a run.
 type Status string
 
@@ -52,16 +57,45 @@ type Loop struct {
 // power that the coupling lets appear. Means are over time.
 type BondEnergy struct {
 	ResidualEnergy       float64 `json:"residual_energy"`         // J
+	HeldResidualEnergy   float64 `json:"held_residual_energy"`    // J; as if all inputs had been held over their steps
 	MeanAbsResidualPower float64 `json:"mean_abs_residual_power"` // W
 	MeanPower            float64 `json:"mean_power"`              // W, from the giver of the effort to the giver of the flow
 	PeakResidualPower    float64 `json:"peak_residual_power"`     // W
 
-	// Of an energy correction: whether it "helps", "harms", or "unknown: " and why
+	// Of an energy correction: the share μ that it took for spurious; whether it "helps", "harms", or "unknown: " and why
 	// that cannot be told; what it took out; what the coupling added where that is
 	// known. "" and nil: nothing was to be corrected.
+	Mu              *float64 `json:"mu,omitempty"`
 	Correction      string   `json:"correction,omitempty"`
 	CorrectedEnergy *float64 `json:"corrected_energy,omitempty"` // J
 	AddedEnergy     *float64 `json:"added_energy,omitempty"`     // J
+}
+
+// MarshalJSON writes null for what is beyond all numbers.
+func (e BondEnergy) MarshalJSON() ([]byte, error) {
+	type plain BondEnergy
+	numbers := struct {
+		plain
+		ResidualEnergy       *float64 `json:"residual_energy"`
+		HeldResidualEnergy   *float64 `json:"held_residual_energy"`
+		MeanAbsResidualPower *float64 `json:"mean_abs_residual_power"`
+		MeanPower            *float64 `json:"mean_power"`
+		PeakResidualPower    *float64 `json:"peak_residual_power"`
+		CorrectedEnergy      *float64 `json:"corrected_energy,omitempty"`
+		AddedEnergy          *float64 `json:"added_energy,omitempty"`
+	}{
+		plain(e), finite(&e.ResidualEnergy), finite(&e.HeldResidualEnergy), finite(&e.MeanAbsResidualPower),
+		finite(&e.MeanPower), finite(&e.PeakResidualPower), finite(e.CorrectedEnergy), finite(e.AddedEnergy),
+	}
+	return json.Marshal(numbers)
+}
+
+// finite gives v, nil if it is no number.
+func finite(v *float64) *float64 {
+	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
+		return nil
+	}
+	return v
 }
 
 // ModelUse tells what an algorithm made of the model of a subsystem.

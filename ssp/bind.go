@@ -41,7 +41,7 @@ func (f *flattener) binding(in *instance, b *Binding) {
 	if b.Mapping == nil {
 		for i := range b.Set.Parameters {
 			v := &b.Set.Parameters[i]
-			f.assign(in, v, b.Prefix+v.Name, nil)
+			f.assign(in, b.Set, v, b.Prefix+v.Name, nil)
 		}
 		return
 	}
@@ -65,7 +65,7 @@ func (f *flattener) binding(in *instance, b *Binding) {
 			report(f.l, ruleMappingSource, e.Place, "the source %q is no parameter of %s", e.Source, b.Set.File)
 			continue
 		}
-		f.assign(in, v, e.Target, e)
+		f.assign(in, b.Set, v, e.Target, e)
 	}
 	if empty > 0 {
 		report(f.l, ruleMappingSource, firstEmpty, "%d entries of the mapping have an empty source and do nothing; this is the first", empty)
@@ -108,7 +108,7 @@ func (f *flattener) match(in *instance, name string) []end {
 }
 
 // assign gives the value of a parameter to all that has the name.
-func (f *flattener) assign(in *instance, v *ParameterValue, name string, e *MappingEntry) {
+func (f *flattener) assign(in *instance, set *ParameterSet, v *ParameterValue, name string, e *MappingEntry) {
 	at := v.Place
 	if e != nil {
 		at = e.Place
@@ -120,13 +120,17 @@ func (f *flattener) assign(in *instance, v *ParameterValue, name string, e *Mapp
 		if rest, ok := strings.CutPrefix(name, in.name+"."); ok && len(f.match(in, rest)) > 0 {
 			hint = fmt.Sprintf("; a binding here calls it %q", rest)
 		}
-		report(f.l, ruleUnmatched, at, "%q matches nothing in %s%s", name, in, hint)
+		rule := ruleUnmatched
+		if set.exact {
+			rule = ruleOSPName
+		}
+		report(f.l, rule, at, "%q matches nothing in %s%s", name, in, hint)
 		return
 	case len(targets) > 1:
 		report(f.l, rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)
 	}
 	if v.Array {
-		report(f.l, ruleValue, v.Place, "the value of %q is an array; arrays are not supported", v.Name)
+		report(f.l, ruleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have scalar variables only", v.Name)
 		return
 	}
 	for _, t := range targets {

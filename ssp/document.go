@@ -101,6 +101,8 @@ type Component struct {
 
 	system *System   // what stands for it if it is another system; nil: an FMU or nothing
 	within *Document // the file of system
+
+	stepHint *StepHint // of a simulator of OSP
 }
 
 // DictionaryReference gives access to a signal dictionary (ssp 20).
@@ -157,6 +159,8 @@ type Connection struct {
 	Indexed                      bool            // connects single entries of arrays (version 2.0)
 	Annotations                  []Annotation
 	Place                        Place
+
+	bond string // power bond of OSP that it belongs to, "" if none
 }
 
 // TransformationKind tells the kinds of transformation apart (ssp 29).
@@ -200,6 +204,8 @@ type ParameterSet struct {
 	Parameters    []ParameterValue
 	Units         []unit.Definition
 	Enumerations  []EnumerationType
+
+	exact bool // a name that matches nothing is an error (OSP)
 }
 
 // ParameterValue is one Parameter of a set.

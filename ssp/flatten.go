@@ -58,6 +58,13 @@ type flattener struct {
 	assigned map[end][]assignment
 	bound    []end // keys of assigned in order of first assignment
 	told     map[string]bool
+
+	// Of a structure of OSP: connections that its groups stand for, and the model
+	// descriptions read so far.
+	more   []Connection
+	models map[*instance]*ospModel
+
+	filter *signalFilter // of OMSimulator; nil = none
 }
 
 // Flatten resolves the document into FMUs, connections between them and
@@ -71,7 +78,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		defer func() { l.Append(own) }()
 	}
 	f := &flattener{p: p, l: own, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
-		net: &Network{Name: p.Root.Name, Components: p.components}}
+		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}, models: make(map[*instance]*ospModel)}
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
 	f.settings()
 	f.paths()
@@ -79,6 +86,10 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		return nil, err
 	}
 	f.bonds()
+	f.record()
+	if p.osp != nil {
+		f.groups()
+	}
 	used := f.connect(p.top)
 	f.checkAll(p.top, used)
 	f.bind(p.top)
@@ -86,6 +97,9 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		return nil, err
 	}
 	f.connections()
+	if p.osp != nil {
+		f.ospBonds()
+	}
 	f.outputs()
 	f.values()
 	if err := own.Err(); err != nil {
@@ -98,12 +112,15 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 func (f *flattener) settings() {
 	s := &settings{l: f.l}
 	s.experiment(f.p.Root)
+	if osp := f.p.osp; osp != nil {
+		s.foreign, s.tools = osp.steps, []OwnSettings{osp.settings}
+	}
 	byPath := make(map[string]*FlatComponent)
 	var walk func(in *instance)
 	walk = func(in *instance) {
 		switch e := in.element.(type) {
 		case *Component:
-			own, steps := s.component(e)
+			own, steps := s.component(e, in.path)
 			if in.index < 0 {
 				if in.system != nil && (own.stateless || own.isolate || len(own.quirks) > 0 || len(steps) > 0) {
 					report(f.l, ruleOwn, e.Place, "the annotations of component %q are meant for an FMU, and a system stands for it; annotate its components", in.path)
@@ -111,8 +128,12 @@ func (f *flattener) settings() {
 				break
 			}
 			c := f.net.Components[in.index]
-			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate, own.quirks, steps
+			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
+			if c.proxy {
+				report(f.l, ruleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
+			}
 			byPath[c.Path] = c
+			own.sources(&s.own, c)
 		case *DictionaryReference:
 			for _, a := range e.Annotations {
 				s.unknown(a)
@@ -121,7 +142,7 @@ func (f *flattener) settings() {
 		if in.system != nil {
 			for _, c := range in.system.Connections {
 				for _, a := range c.Annotations {
-					s.unknown(a)
+					s.connection(a)
 				}
 			}
 			if !in.isRoot() {
@@ -152,7 +173,19 @@ func (f *flattener) settings() {
 		}
 	}
 	s.tell()
-	f.net.Step, f.net.Tolerance, f.net.Own = s.steps(), s.tolerance, s.own
+	s.openMCx(f.net.Components)
+	s.merge()
+	for _, c := range f.net.Components {
+		s.hints(c)
+	}
+	f.net.Step, f.net.Own = s.steps(), s.own
+	if s.tolerance != nil {
+		f.net.Tolerance = &s.tolerance.Value
+	}
+	f.filter = s.filter
+	for _, t := range []*Table{s.own.Input, s.own.History} {
+		f.table(t)
+	}
 }
 
 // bonds checks that the pairs of bonds are Real outputs of two components.
@@ -236,6 +269,9 @@ func (f *flattener) resolve(r Resolver) error {
 			continue
 		}
 		f.vars[i] = vars
+	}
+	for _, fn := range f.p.functions {
+		f.vars = append(f.vars, newFunctionVariables(fn))
 	}
 	if err := f.l.Err(); err != nil {
 		errs = append(errs, err)
@@ -363,8 +399,12 @@ func (f *flattener) connect(in *instance) map[end]bool {
 		if in.system == nil {
 			return
 		}
-		for i := range in.system.Connections {
-			c := &in.system.Connections[i]
+		connections := in.system.Connections
+		if in.isRoot() {
+			connections = append(slices.Clip(connections), f.more...)
+		}
+		for i := range connections {
+			c := &connections[i]
 			a, okA := f.end(in, c, c.StartElement, c.StartConnector)
 			b, okB := f.end(in, c, c.EndElement, c.EndConnector)
 			used[a], used[b] = true, true
@@ -406,7 +446,7 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 	case p.typ == Binary || p.typ == Clock:
 		report(f.l, ruleTypes, c.Place, "the connector %q is of type %s, which FMI 2.0 does not have", e, p.typ)
 		return e, false
-	case p.decl == nil && at != in:
+	case p.decl == nil && at != in && f.p.osp == nil: // there nothing declares connectors
 		report(f.l, ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
 	}
 	return e, ok
@@ -759,6 +799,9 @@ func (f *flattener) flat(from, to end, path []edge) {
 		}
 		report(f.l, rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
 	}
+	if f.p.osp != nil && v.Type == Real {
+		f.ospUnits(from, to, at)
+	}
 	if v.Type != w.Type && table == nil {
 		report(f.l, ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged", from, v.Type, to, w.Type)
 	}
@@ -767,9 +810,13 @@ func (f *flattener) flat(from, to end, path []edge) {
 			report(f.l, ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
 		}
 	}
+	var via []string
+	for _, g := range path[:len(path)-1] {
+		via = append(via, g.to.String())
+	}
 	f.net.Connections = append(f.net.Connections, FlatConnection{
 		From: FlatEnd{from.in.index, from.name}, To: FlatEnd{to.in.index, to.name}, Type: w.Type,
-		Gain: gain, Offset: offset, Map: table, Place: at,
+		Gain: gain, Offset: offset, Map: table, Via: via, Place: at,
 	})
 }
 

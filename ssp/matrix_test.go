@@ -24,6 +24,7 @@ func memory(t testing.TB, document string, files map[string]string, r Resolver) 
 		t.Fatal(l.Err())
 	}
 	p := &Package{Path: "memory.ssd", Root: d, Dir: "/nowhere"}
+	d.home = home{dir: "/nowhere"}
 	p.instantiate(l)
 	n, err := p.Flatten(r, l)
 	if err != nil {

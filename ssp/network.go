@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -67,11 +68,23 @@ type FlatComponent struct {
 
 	problemRule *diag.Rule
 	home        home // of the document that names the FMU
+	proxy       bool // a source of OSP that asks for a process of its own
 }
 
-// FlatEnd is an FMU variable.
+// proxied gives the file behind a source "proxyfmu://localhost?file=a.fmu" of OSP: an
+// FMU that a process of its own runs, here on this machine.
+func proxied(source string) (file string, ok bool) {
+	u, err := url.Parse(source)
+	if err != nil || u.Scheme != "proxyfmu" || u.Hostname() != "localhost" {
+		return "", false
+	}
+	file, ok = strings.CutPrefix(u.RawQuery, "file=")
+	return file, ok
+}
+
+// FlatEnd is an FMU variable, or a signal of a function.
 type FlatEnd struct {
-	Component int // index in Network.Components
+	Component int // index in Network.Components, behind them that in Network.Functions
 	Variable  string
 }
 
@@ -88,7 +101,8 @@ type FlatConnection struct {
 	// Map gives an Integer, Enumeration or Boolean (0, 1) input; values not in
 	// it pass unchanged. nil if there is nothing to replace.
 	Map   map[int32]int32
-	Place Place // of the connection at the input
+	Via   []string // connectors of systems on the way, in the direction of the signal
+	Place Place    // of the connection at the input
 }
 
 // Provenance tells where a value comes from.
@@ -122,11 +136,12 @@ type SystemOutput struct {
 type Network struct {
 	Name        string
 	Components  []*FlatComponent
+	Functions   []Function // of OSP
 	Connections []FlatConnection
 	Settings    []Setting // by component, then by name
 	Experiment  struct{ Start, Stop *float64 }
 	// Step holds what the document asks for as macro step, in order of
-	// precedence (ssp 47): own annotation, OSP, OMSimulator, OpenMCx.
+	// precedence (ssp 47): our annotation, OSP, OMSimulator, OpenMCx.
 	Step      []StepHint
 	Tolerance *float64 // relativeTolerance of OMSimulator; informative
 	Own       OwnSettings
@@ -175,13 +190,21 @@ func (p *Package) Components() []*FlatComponent { return p.components }
 func (p *Package) instantiate(l *diag.List) {
 	b := &builder{p: p, l: l}
 	p.top = b.build(p.Root.System, nil, p.Root)
+	for _, in := range b.functions { // behind all components
+		in.index = len(p.instances)
+		f := *in.element.(*functionElement).function
+		f.Path = in.path
+		p.functions = append(p.functions, f)
+		p.instances = append(p.instances, in)
+	}
 }
 
 // builder makes instances.
 type builder struct {
-	p     *Package
-	l     *diag.List
-	count int
+	p         *Package
+	l         *diag.List
+	count     int
+	functions []*instance
 }
 
 // newInstance makes an instance with the connectors of an element.
@@ -220,6 +243,8 @@ func (b *builder) build(e Element, parent *instance, d *Document) *instance {
 		}
 	case *DictionaryReference:
 		b.reference(in, e)
+	case *functionElement:
+		b.functions = append(b.functions, in)
 	}
 	return in
 }
@@ -285,7 +310,11 @@ func (p *Package) component(e *Component, path string, h *home) *FlatComponent {
 		c.Problem = fmt.Errorf("component %q has the type %q; FMUs (%s) and systems (%s, %s) can be run", path, e.Type, mimeFMU, mimeDefinition, mimePackage)
 		return c
 	}
-	rel, err := h.locate(e.Source)
+	source, proxy := proxied(e.Source)
+	if c.proxy = proxy; !proxy {
+		source = e.Source
+	}
+	rel, err := h.locate(source)
 	if err != nil {
 		c.problemRule, c.Problem = ruleFile, fmt.Errorf("component %q: %w", path, err)
 		return c

@@ -15,7 +15,8 @@ import (
 // documentName is the default variant of a package (ssp 2).
 const documentName = "SystemStructure.ssd"
 
-// Package is a system on disk: a .ssp, a folder, or a bare .ssd.
+// Package is a system on disk: a .ssp, a folder, a bare .ssd, or a system
+// structure of OSP.
 type Package struct {
 	Path string    // as given to Open
 	Root *Document // the default variant, or the document given
@@ -24,8 +25,10 @@ type Package struct {
 	files      []string // read so far
 	top        *instance
 	components []*FlatComponent
-	instances  []*instance // by component
-	packed     bool        // a .ssp: nothing outside of Dir belongs to it
+	functions  []Function
+	instances  []*instance   // by component, then by function
+	osp        *ospStructure // nil: an SSP
+	packed     bool          // a .ssp: nothing outside of Dir belongs to it
 	packages   map[string]home
 	documents  map[string]*Document // by path; nil: could not be read
 	cleanup    []func() error
@@ -34,8 +37,8 @@ type Package struct {
 // Open reads a system structure: a .ssp (unpacked into a private folder that
 // Close removes), a folder with SystemStructure.ssd, or a single .ssd file,
 // and all documents that it refers to: parameter sets and mappings, also inside
-// FMUs, signal dictionaries, and systems that stand for components. FMUs are not
-// touched otherwise.
+// FMUs, signal dictionaries, and systems that stand for components; or an
+// OspSystemStructure.xml, or a folder with one. FMUs are not touched otherwise.
 // Findings go to l (nil: nowhere); the error holds those of level Error.
 func Open(path string, l *diag.List) (*Package, error) {
 	own := &diag.List{}
@@ -73,6 +76,14 @@ func Open(path string, l *diag.List) (*Package, error) {
 	p.Dir = dir
 	p.files = []string{path, filepath.Join(p.Dir, document)}
 	data, err := readDocument(filepath.Join(p.Dir, document))
+	if errors.Is(err, fs.ErrNotExist) && document == documentName {
+		if osp, failed := readDocument(filepath.Join(p.Dir, ospDocumentName)); !errors.Is(failed, fs.ErrNotExist) {
+			document, data, err = ospDocumentName, osp, failed
+			p.files[1] = filepath.Join(p.Dir, document)
+		}
+	} else if _, failed := os.Stat(filepath.Join(p.Dir, ospDocumentName)); failed == nil && document == documentName {
+		own.Add(ruleVariants, path, "", 0, "there is both %s, which is read, and %s; to run the latter, give its path", documentName, ospDocumentName)
+	}
 	if err != nil {
 		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
 			return fail("there is no %s, only %s", documentName, strings.Join(baseNames(others), ", "))
@@ -86,7 +97,12 @@ func Open(path string, l *diag.List) (*Package, error) {
 	if p.packed {
 		h.root = p.Dir
 	}
-	if p.Root = parseDocument(data, h.show(document), p.opener(h), own); p.Root != nil {
+	if isOSP(data) {
+		p.Root, p.osp = parseOSP(data, h.show(document), filepath.Base(p.Dir), own)
+	} else {
+		p.Root = parseDocument(data, h.show(document), p.opener(h), own)
+	}
+	if p.Root != nil {
 		p.Root.home, p.Root.Dir = h, p.Dir
 		p.documents[p.files[1]] = p.Root
 		p.nested(p.Root, own)

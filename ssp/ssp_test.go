@@ -268,7 +268,7 @@ func TestSound(t *testing.T) {
 	if len(n.Outputs) != 1 || n.Outputs[0].Name != "result" || n.Outputs[0].From != (FlatEnd{1, "y"}) {
 		t.Errorf("outputs %+v", n.Outputs)
 	}
-	if len(n.Step) != 1 || n.Step[0].Value != 0.01 || n.Step[0].Source != "own annotation" {
+	if len(n.Step) != 1 || n.Step[0].Value != 0.01 || n.Step[0].Source != "annotation of macrostep" {
 		t.Errorf("steps %+v", n.Step)
 	}
 	if *n.Experiment.Start != 0 || *n.Experiment.Stop != 2 {
@@ -398,6 +398,9 @@ func TestRules(t *testing.T) {
 		{"setting of another tool", []change{{ssd, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation>`, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation><ssc:Annotation type="com.opensimulationplatform"><osp:Gadget/></ssc:Annotation>`}}, nil, "SD21P", diag.Warning, `"osp:Gadget" of OSP`, "<osp:Gadget"},
+		{"step of another tool", []change{{ssd, `stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
+    </ssc:Annotation>`, `><ms:Stateless component="inner.b"/></ms:Settings>
+    </ssc:Annotation><ssc:Annotation type="com.opensimulationplatform"><osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.1"/></osp:Algorithm></ssc:Annotation>`}}, nil, "SD21T", diag.Info, "baseStepSize", "<osp:Algorithm>"},
 		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + linear(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is taken as unknown", ""},
 		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD20P", diag.Error, `hierarchical name "inner.b"`, `name="b"`},
 		{"foreign annotation", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="org.example"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21", diag.Info, `"org.example"`, ""},
@@ -488,6 +491,17 @@ func TestRules(t *testing.T) {
 			t.Errorf("findings %v, want %s", l.Findings, id)
 		}
 		found[id] = true
+	}
+	for id, document := range map[string]string{ // of OSP; more in TestOSPFaults
+		"SD22":  ospSystem(`<Product name="p"/>`),
+		"SD22N": strings.Replace(ospTruck, `variable="mass"`, `variable="masse"`, 1),
+		"SD22P": strings.Replace(ospTruck, `version="0.1"`, `version="7"`, 1),
+		"SD22U": ospSystem("", ospVariables("chassis.z", "wheel.in_vel")),
+	} {
+		_, l, _ := structure(t, document, nil, truckFakes())
+		for _, f := range l.Findings {
+			found[id] = found[id] || f.ID == id && f.Line > 0 && f.Path != ""
+		}
 	}
 	for _, r := range Rules() {
 		if !found[r.ID] {

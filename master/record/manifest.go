@@ -26,6 +26,10 @@ type Manifest struct {
 	Algorithm  string            `json:"algorithm"`  // preset
 	Parameters map[string]string `json:"parameters"` // all in force, defaults included
 
+	// Sources tells where each setting comes from that is no default, by its name:
+	// "algorithm", "param order", "bond axle", "rate motor", or that of a flag.
+	Sources map[string]string `json:"sources"`
+
 	StartTime Setting  `json:"start_time"`
 	StopTime  Setting  `json:"stop_time"`
 	StepSize  Setting  `json:"step_size"`
@@ -197,6 +201,9 @@ func (m *Manifest) encode() ([]byte, error) {
 	c.Monitored = orEmpty(c.Monitored)
 	if c.Bonds == nil {
 		c.Bonds = map[string]master.BondEnergy{}
+	}
+	if c.Sources == nil {
+		c.Sources = map[string]string{}
 	}
 	if c.Slopes == nil {
 		c.Slopes = map[string]master.SlopeTest{}
