@@ -253,7 +253,11 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	if source.in.index >= 0 {
 		if direct != nil {
 			direct.Connected = true
-			report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; the value counts until the first exchange only", t, direct.Value, source)
+			until := "the value counts until the first exchange only"
+			if v, _ := f.variable(t); v.Causality == string(Parameter) {
+				until = "the value has no effect"
+			}
+			report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; %s", t, direct.Value, source, until)
 		}
 		for _, g := range path {
 			if as := f.assigned[g.from]; g.from.in.index < 0 && len(as) > 0 && !used[g.from] {

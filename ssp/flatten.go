@@ -784,8 +784,12 @@ func (f *flattener) flat(from, to end, path []edge) {
 	case v.Causality != string(Output) && v.Causality != string(CalculatedParameter):
 		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; only an output or a calculated parameter can feed %q", from, v.Causality, to)
 		return
-	case w.Causality != string(Input): // parameters are set before the others are initialised
-		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; an output or a calculated parameter can feed inputs only", to, w.Causality)
+	case w.Causality == string(Input):
+	case w.Causality != string(Parameter) || v.Causality != string(CalculatedParameter):
+		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; an output can feed inputs, and a calculated parameter inputs and parameters", to, w.Causality)
+		return
+	case !w.Settable:
+		report(f.l, ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", to, w.Causality, w.Variability, w.Initial)
 		return
 	}
 	gain, offset, table, ok := f.compile(from, path, at)

@@ -330,6 +330,8 @@ func TestNestedErrors(t *testing.T) {
 
 // Packages that lie within each other without end come to one.
 func TestNestedDepth(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // nobody else's folders are counted
+	t.Setenv("TMP", os.Getenv("TMPDIR"))
 	inner := archived(t, documentName, head+`<ssd:System name="x"/>`+tail)
 	for range maxPackaged + 1 {
 		inner = archived(t, documentName, head+`<ssd:System name="x"><ssd:Elements><ssd:Component name="c" type="application/x-ssp-package" source="x.ssp"/></ssd:Elements></ssd:System>`+tail, "x.ssp", inner)

@@ -89,10 +89,11 @@ type FlatEnd struct {
 }
 
 // FlatConnection leads an FMU output to an FMU input, through whatever
-// connectors of systems lie between (ssp 27).
+// connectors of systems lie between (ssp 27); or a calculated parameter to an input,
+// or to a parameter, which takes its value during the initialisation (ssp 28).
 type FlatConnection struct {
 	From, To FlatEnd
-	// Type is that of the input.
+	// Type is that of the target.
 	Type ValueType
 	// Gain and Offset give a Real input: u = Gain·y + Offset, conversion of
 	// units and linear transformations composed along the path (ssp 30).

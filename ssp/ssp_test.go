@@ -344,9 +344,14 @@ func TestRules(t *testing.T) {
 		{"unit of connector", nil, func(f fakes) { f["inner.b"][2].UnitBase = &mm }, "SD7", diag.Warning, "values are converted", `name="y" kind="output"><ssc:Real unit="m"/></ssd:Connector>` + "\n          </ssd"},
 		{"kinds", []change{{ssd, `startElement="a" startConnector="y" endElement="inner"`, `startElement="a" startConnector="u" endElement="inner"`}}, nil, "SD8", diag.Error, "neither can feed the other", ""},
 		{"output to parameter", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="y" endElement="a" endConnector="k"`}}, nil, "SD8", diag.Error, "must not feed", ""},
-		{"calculated parameter to parameter", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="q" endElement="a" endConnector="k"`},
+		{"output to parameter over systems", []change{{ssd, `<ssd:Connector name="x" kind="input"><ssc:Real/>`, `<ssd:Connector name="x" kind="unspecified"><ssc:Real/>`}, {ssd, `startElement="a" startConnector="y" endElement="inner" endConnector="x"`, `startElement="a" startConnector="q" endElement="inner" endConnector="x"`},
+			{ssd, `<ssd:Connector name="u" kind="input"><ssc:Real unit="m"/></ssd:Connector>
+            <ssd:Connector name="m"`, `<ssd:Connector name="u" kind="unspecified"><ssc:Real unit="m"/></ssd:Connector>
+            <ssd:Connector name="m"`}, {ssd, `version="1.0" name="test"`, `version="2.0" name="test"`}, {ssd, `<ssd:Connector name="q" kind="calculatedParameter">`, `<ssd:Connector name="q" kind="unspecified">`}},
+			func(f fakes) { f["a"][2].Causality = "output"; f["inner.b"][0].Causality = "parameter" }, "SD8", diag.Error, "an output can feed inputs", `startConnector="x" endElement="b"`},
+		{"parameter that cannot be set", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="q" endElement="a" endConnector="k"`},
 			{ssm, `<ssm:MappingEntry source="height" target="level"/>`, ``}, {ssm, `<ssm:MappingEntry source="gain" target="a.k"><ssc:LinearTransformation factor="10"/></ssm:MappingEntry>`, ``}},
-			nil, "SD8", diag.Error, "can feed inputs only", ""},
+			func(f fakes) { f["a"][5].Settable = false }, "SD14S", diag.Error, "cannot be set", ""},
 		{"two writers", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="inner" endConnector="x"/>`}}, nil, "SD9", diag.Error, "two sources", ""},
 		{"types", []change{{ssd, `startElement="a" startConnector="y" endElement="inner" endConnector="x"`, `startElement="a" startConnector="n" endElement="inner" endConnector="x"`}}, nil, "SD10", diag.Error, "type Integer, the target of type Real", ""},
 		{"enumeration and integer", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="n" endElement="a" endConnector="u"`},
