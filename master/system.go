@@ -129,14 +129,14 @@ func (s *System) connect(byName map[string]int, c Connection) error {
 	din, dout := slices.IndexFunc(ti.DiscreteIn, named(c.To.Port)), slices.IndexFunc(fi.DiscreteOut, named(c.From.Port))
 	param := slices.IndexFunc(ti.Params, named(c.To.Port))
 	switch {
-	case in < 0 && din < 0 && param >= 0 && (out >= 0 && !fi.Out[out].Internal || dout >= 0):
-		return s.transfer(from, out, dout, to, param, c)
-	case in < 0 && din < 0:
+	case in < 0 && din < 0 && param < 0:
 		return fmt.Errorf("%s has no input %q", ti.Name, c.To.Port)
 	case out < 0 && dout < 0:
 		return fmt.Errorf("%s has no output %q", fi.Name, c.From.Port)
 	case out >= 0 && fi.Out[out].Internal:
 		return fmt.Errorf("%s.%s is no output, it is only read with the outputs", fi.Name, c.From.Port)
+	case in < 0 && din < 0:
+		return s.transfer(from, out, dout, to, param, c)
 	case in >= 0 && out >= 0:
 		if c.Map != nil {
 			return errors.New("a table of values does not apply to Real signals")
