@@ -174,6 +174,8 @@ type ParameterSet struct {
 	Parameters    []ParameterValue
 	Units         []unit.Definition
 	Enumerations  []EnumerationType
+
+	tree *etree.Element // the set as read
 }
 
 // ParameterValue is one Parameter of a set.
@@ -192,6 +194,8 @@ type ParameterMapping struct {
 	File    string
 	Version string
 	Entries []MappingEntry
+
+	tree *etree.Element // the mapping as read
 }
 
 // MappingEntry applies the parameter Source under the name Target.

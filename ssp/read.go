@@ -574,7 +574,7 @@ func (p *parser) parameterSet(n *node) *ParameterSet {
 		p.add(ruleSchema, n, "the element is %q of namespace %q, not ParameterSet of %q", n.el.FullTag(), n.uri, nsSSV)
 		return nil
 	}
-	s := &ParameterSet{File: p.file, Name: n.str("name", "")}
+	s := &ParameterSet{File: p.file, Name: n.str("name", ""), tree: n.el}
 	outer := p.v2
 	s.Version = p.version(n)
 	defer func() { p.v2 = outer }()
@@ -679,7 +679,7 @@ func (p *parser) parameterMapping(n *node) *ParameterMapping {
 		return nil
 	}
 	outer := p.v2
-	m := &ParameterMapping{File: p.file, Version: p.version(n)}
+	m := &ParameterMapping{File: p.file, Version: p.version(n), tree: n.el}
 	defer func() { p.v2 = outer }()
 	targets := make(map[string]Place)
 	for _, k := range n.kids {
