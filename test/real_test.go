@@ -36,6 +36,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealCalls", F: testRealCalls},
 	{Name: "TestRealEnergy", F: testRealEnergy},
 	{Name: "TestRealCorrector", F: testRealCorrector},
+	{Name: "TestRealWrite", F: testRealWrite},
 }
 
 // realFMUs gives the FMUs below fmus/.
