@@ -97,12 +97,12 @@ func writeEntry(z *zip.Writer, f File) (int64, error) {
 	return io.Copy(w, io.LimitReader(r, maxArchive+1))
 }
 
-// FolderFiles lists the files of a folder as the entries of an archive. Names that
-// begin with a dot, files of editors and version control, are left out and given
-// back. Links, pipes and the like are an error.
-func FolderFiles(dir string) (files []File, hidden []string, err error) {
+// FolderFiles lists the files of a folder as the entries of an archive; apart from
+// the others those whose name, or that of a folder they are in, begins with a dot:
+// files of editors and version control. Links, pipes and the like are an error.
+func FolderFiles(dir string) (files, hidden []File, err error) {
 	err = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
-		if err != nil || p == dir {
+		if err != nil || e.IsDir() {
 			return err
 		}
 		rel, err := filepath.Rel(dir, p)
@@ -111,12 +111,8 @@ func FolderFiles(dir string) (files []File, hidden []string, err error) {
 		}
 		name := filepath.ToSlash(rel)
 		switch {
-		case strings.HasPrefix(e.Name(), "."):
-			hidden = append(hidden, name)
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-		case e.IsDir():
+		case strings.HasPrefix(name, ".") || strings.Contains(name, "/."):
+			hidden = append(hidden, File{Name: name, Path: p})
 		case !e.Type().IsRegular():
 			return fmt.Errorf("%s is no ordinary file; a package holds copies only", p)
 		default:
@@ -174,3 +170,6 @@ func SourceURI(rel string) string {
 	}
 	return strings.Join(parts, "/")
 }
+
+// Packed tells whether the package is a .ssp, unpacked into a private folder.
+func (p *Package) Packed() bool { return p.packed }
