@@ -6,12 +6,13 @@
 //		Edges: []graph.Edge{{From: 0, To: 1, Output: "v", Input: "v"}, {From: 1, To: 0, Output: "F", Input: "F"}}}
 //	err := graph.SVG(w, s)
 //
-// The layout is layered (sugiyama): the signal flow goes from left to right, what
-// leads back runs beside it. Feedback is found by the heuristic of eades, layers by
-// longest paths, their order by barycentres with the fewest crossings kept, places
-// by least squares under the order (pool adjacent violators). A flow longer than a
-// page is wide is folded like a snake. All of it is deterministic: equal systems
-// give equal bytes.
+// The layout is layered (sugiyama): the signal flow goes from left to right as far as
+// it can, and what leads back runs from right to left in between. Feedback is found
+// by the heuristic of eades, layers by longest paths, their order by barycentres with
+// the fewest crossings kept, places by least squares under the order (pool adjacent
+// violators). A flow longer than a page is wide is folded like a ribbon: every second
+// band goes from right to left, and is upside down. All of it is deterministic: equal
+// systems give equal bytes.
 //
 // Sources: K. Sugiyama, S. Tagawa, M. Toda, Methods for visual understanding of
 // hierarchical system structures, IEEE Trans. SMC 11 (1981); P. Eades, X. Lin, W. F.
@@ -68,10 +69,11 @@ type bundle struct {
 	assumed      bool // all of its loops are
 	bonds        []string
 	proposed     bool // all of its bonds are
-	back         bool // against the flow
+	back         bool // from a later layer to an earlier one
+	around       bool // from a layer into itself: around the boxes
 	chain        []int
-	fromAt, toAt float64 // of the ports, below the top of the box
-	turn         float64 // how far the curves of a back edge reach out
+	fromAt, toAt float64 // of the ports, from the middle of the ports of the box
+	turn         float64 // how far the curves of one that goes around reach out
 }
 
 // bundles groups the edges.

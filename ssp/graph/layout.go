@@ -24,25 +24,35 @@ const (
 
 // item is a node, or the place where a curve crosses a layer.
 type item struct {
-	node          int // -1 for a crossing
-	layer, order  int
-	y             float64 // of the middle
-	height, width float64
-	next          []link // neighbours in other layers, and of the ends of back edges in their own
-	in, out       []port
+	node         int // -1 for a crossing
+	layer, order int
+	y            float64 // of the middle of the ports; of the crossing
+	up, down     float64 // from there to the ends of the box
+	width        float64
+	next         []link     // neighbours, for the order
+	pull         []link     // neighbours, for the place
+	sides        [2][]*port // of the side that faces earlier layers, and of the other
 }
 
-// link is a neighbour with its weight.
+// link is a neighbour with its weight, and how much lower it is to be.
 type link struct {
 	to     int
 	weight float64
+	lower  float64
 }
 
 // port is where curves begin or end: one for each set of variables.
 type port struct {
 	label   string
+	output  bool
 	bundles []*bundle
 }
+
+// Sides of a box.
+const (
+	before = 0
+	behind = 1
+)
 
 // layout is one connected part of the system.
 type layout struct {
@@ -54,7 +64,7 @@ type layout struct {
 	// Of each layer.
 	x, width []float64
 	band     []int
-	reversed []bool // its band goes from right to left
+	reversed []bool // its band goes from right to left, and is upside down
 	top      float64
 	w, h     float64
 }
@@ -112,7 +122,6 @@ func newLayout(s *System, nodes []int, all []*bundle) *layout {
 	l.cross()
 	l.sort()
 	l.sortPorts()
-	l.place()
 	l.columns()
 	return l
 }
@@ -220,49 +229,80 @@ func (l *layout) layer() {
 			}
 		}
 	}
+	l.spread(from)
 	for _, b := range l.bundles {
 		f, t := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]
-		b.back = f.layer >= t.layer
+		b.back, b.around = f.layer > t.layer, f.layer == t.layer
+	}
+}
+
+// spread divides a layer of too many boxes: those that feed none in a later layer go
+// over several, by turns, so that each stays at the height of what it belongs to.
+func (l *layout) spread(from [][]int) {
+	most := max(8, int(math.Ceil(1.4*math.Sqrt(float64(len(l.items))))))
+	layers := map[int][]int{}
+	last := 0
+	for i, it := range l.items {
+		layers[it.layer] = append(layers[it.layer], i)
+		last = max(last, it.layer)
+	}
+	for at := range last + 1 {
+		var leaves []int
+		for _, i := range layers[at] {
+			if len(from[i]) == 0 {
+				leaves = append(leaves, i)
+			}
+		}
+		if len(layers[at]) <= most || len(leaves) < 2 {
+			continue
+		}
+		columns := (len(layers[at]) + most - 1) / most
+		for k, i := range leaves {
+			l.items[i].layer += k % columns
+		}
 	}
 }
 
 // ports groups the bundles at a node by the variables they carry, and sizes the box.
 func (l *layout) ports() {
-	put := func(list []port, label string, b *bundle) []port {
-		for i := range list {
-			// Two curves into one input do not occur; ports that only look alike stay two.
-			if list[i].label == label && sameEnds(l.s, list[i].bundles[0], b) {
-				list[i].bundles = append(list[i].bundles, b)
-				return list
-			}
-		}
-		return append(list, port{label, []*bundle{b}})
-	}
 	for _, b := range l.bundles {
 		f, t := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]
-		f.out = put(f.out, l.s.label(b, true), b)
-		t.in = append(t.in, port{l.s.label(b, false), []*bundle{b}})
+		out, in := behind, before
+		if b.back {
+			out, in = before, behind
+		}
+		label := l.s.label(b, true)
+		// Two curves into one input do not occur; outputs may feed several.
+		same := slices.IndexFunc(f.sides[out], func(p *port) bool {
+			return p.output && p.label == label && sameOutputs(l.s, p.bundles[0], b)
+		})
+		if same >= 0 {
+			f.sides[out][same].bundles = append(f.sides[out][same].bundles, b)
+		} else {
+			f.sides[out] = append(f.sides[out], &port{label, true, []*bundle{b}})
+		}
+		t.sides[in] = append(t.sides[in], &port{l.s.label(b, false), false, []*bundle{b}})
 	}
 	for _, it := range l.items {
 		node := &l.s.Nodes[it.node]
-		longest := func(list []port) (n int) {
+		longest := func(list []*port) (n int) {
 			for _, p := range list {
 				n = max(n, len([]rune(p.label)))
 			}
 			return n
 		}
-		it.width = max(84, titleChar*float64(len([]rune(cut(node.Name, 34))))+2*boxPadding, textChar*float64(len([]rune(cut(node.Detail, 40))))+2*boxPadding,
-			textChar*float64(longest(it.in)+longest(it.out))+4*boxPadding)
-		it.height = titleHeight + boxPadding + rowHeight*float64(max(len(it.in), len(it.out)))
+		it.width = math.Ceil(max(84, titleChar*float64(len([]rune(cut(node.Name, 34))))+2*boxPadding, textChar*float64(len([]rune(cut(node.Detail, 40))))+2*boxPadding,
+			textChar*float64(longest(it.sides[before])+longest(it.sides[behind]))+4*boxPadding))
+		half := rowHeight * float64(max(len(it.sides[before]), len(it.sides[behind]))) / 2
+		it.up, it.down = titleHeight+half, half+boxPadding
 		if node.Detail != "" {
-			it.height += detailHeight
+			it.up += detailHeight
 		}
-		it.width, it.height = math.Ceil(it.width), math.Ceil(it.height)
 	}
 }
 
-// sameEnds tells whether two bundles carry the same outputs.
-func sameEnds(s *System, a, b *bundle) bool {
+// sameOutputs tells whether two bundles carry the same outputs.
+func sameOutputs(s *System, a, b *bundle) bool {
 	names := func(b *bundle) []string {
 		var out []string
 		for _, e := range b.edges {
@@ -274,36 +314,26 @@ func sameEnds(s *System, a, b *bundle) bool {
 	return slices.Equal(names(a), names(b))
 }
 
-// cross puts an item into each layer that a bundle crosses; one that leads back also
-// crosses those of its ends, beside the boxes.
+// cross puts an item into each layer that a bundle crosses; one from a layer into
+// itself gets one beside the boxes.
 func (l *layout) cross() {
-	join := func(a, b int, weight float64) {
-		l.items[a].next = append(l.items[a].next, link{b, weight})
-		l.items[b].next = append(l.items[b].next, link{a, weight})
-	}
 	for _, b := range l.bundles {
-		f, t := l.nodes[b.from], l.nodes[b.to]
-		low, high, weight := l.items[f].layer+1, l.items[t].layer-1, 1.0
-		last := f
-		if b.back {
-			low, high, weight = l.items[t].layer, l.items[f].layer, 0.5
-			last = t
+		f, t := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]
+		low, high := min(f.layer, t.layer)+1, max(f.layer, t.layer)-1
+		if b.around {
+			low, high = f.layer, f.layer
 		}
 		for layer := low; layer <= high; layer++ {
-			l.items = append(l.items, &item{node: -1, layer: layer, height: 1})
-			at := len(l.items) - 1
-			b.chain = append(b.chain, at)
-			if len(b.chain) > 1 {
-				weight = 6 // long curves are to be straight
-			}
-			join(last, at, weight)
-			last = at
+			l.items = append(l.items, &item{node: -1, layer: layer, up: 0.5, down: 0.5})
+			b.chain = append(b.chain, len(l.items)-1)
 		}
 		if b.back {
-			join(last, f, 0.5)
-		} else {
-			join(last, t, 1)
+			slices.Reverse(b.chain)
 		}
+		l.along(b, func(x, y int, weight float64) {
+			l.items[x].next = append(l.items[x].next, link{to: y, weight: weight})
+			l.items[y].next = append(l.items[y].next, link{to: x, weight: weight})
+		})
 	}
 	for i, it := range l.items {
 		for len(l.layers) <= it.layer {
@@ -314,12 +344,26 @@ func (l *layout) cross() {
 	}
 }
 
+// along calls f for the parts of a bundle from item to item. Long curves are to be
+// straight.
+func (l *layout) along(b *bundle, f func(from, to int, weight float64)) {
+	last := l.nodes[b.from]
+	for k, at := range append(slices.Clone(b.chain), l.nodes[b.to]) {
+		weight := 1.0
+		if k > 0 && k < len(b.chain) {
+			weight = 6
+		}
+		f(last, at, weight)
+		last = at
+	}
+}
+
 // sort orders the layers by barycentres, from left to right and back, and keeps the
 // order with the fewest crossings.
 func (l *layout) sort() {
 	sweeps := 24
 	if len(l.items) > 4000 {
-		sweeps = 4
+		sweeps = 2
 	}
 	best, fewest := l.orders(), l.crossings()
 	for sweep := range sweeps {
@@ -418,42 +462,26 @@ func (l *layout) crossings() int {
 
 func abs(n int) int { return max(n, -n) }
 
-// sortPorts orders the ports of each box by where their curves lead.
+// sortPorts orders the ports of each box by where their curves lead, and lets the
+// neighbours pull at them.
 func (l *layout) sortPorts() {
 	for _, it := range l.items {
-		if it.node < 0 {
-			continue
-		}
-		aim := func(b *bundle, output bool) float64 {
-			// The next item along the curve.
-			next := l.nodes[b.to]
-			if !output {
-				next = l.nodes[b.from]
-			}
-			if n := len(b.chain); n > 0 {
-				next = b.chain[0]
-				if output == b.back {
-					next = b.chain[n-1]
-				}
-			}
-			o := l.items[next]
-			return (float64(o.order) + 0.5) / float64(len(l.layers[o.layer]))
-		}
-		for _, side := range []struct {
-			list   []port
-			output bool
-		}{{it.in, false}, {it.out, true}} {
-			mean := func(p port) float64 {
+		for _, list := range it.sides {
+			aim := func(p *port) float64 {
 				total := 0.0
 				for _, b := range p.bundles {
-					a := aim(b, side.output)
-					if b.back { // beside the box, above or below
-						end := b.chain[0]
-						if side.output {
-							end = b.chain[len(b.chain)-1]
-						}
-						a = -1
-						if l.items[end].order > it.order {
+					next := l.nodes[b.from]
+					if n := len(b.chain); p.output && n > 0 {
+						next = b.chain[0]
+					} else if p.output {
+						next = l.nodes[b.to]
+					} else if n > 0 {
+						next = b.chain[n-1]
+					}
+					o := l.items[next]
+					a := (float64(o.order) + 0.5) / float64(len(l.layers[o.layer]))
+					if b.around { // beside the box, above or below
+						if a = -1; o.order > it.order {
 							a = 2
 						}
 					}
@@ -461,14 +489,11 @@ func (l *layout) sortPorts() {
 				}
 				return total / float64(len(p.bundles))
 			}
-			slices.SortStableFunc(side.list, func(a, b port) int { return cmp.Compare(mean(a), mean(b)) })
-			for i, p := range side.list {
-				at := it.height - boxPadding/2 - rowHeight*(float64(len(side.list)-i)-0.5)
-				if extra := max(len(it.in), len(it.out)) - len(side.list); extra > 0 {
-					at -= rowHeight * float64(extra) / 2
-				}
+			slices.SortStableFunc(list, func(a, b *port) int { return cmp.Compare(aim(a), aim(b)) })
+			for i, p := range list {
+				at := rowHeight * (float64(i) + 0.5 - float64(len(list))/2)
 				for _, b := range p.bundles {
-					if side.output {
+					if p.output {
 						b.fromAt = at
 					} else {
 						b.toAt = at
@@ -477,10 +502,24 @@ func (l *layout) sortPorts() {
 			}
 		}
 	}
+	for _, b := range l.bundles {
+		from, to := l.nodes[b.from], l.nodes[b.to]
+		l.along(b, func(x, y int, weight float64) {
+			lower := 0.0
+			if x == from {
+				lower += b.fromAt
+			}
+			if y == to {
+				lower -= b.toAt
+			}
+			l.items[x].pull = append(l.items[x].pull, link{y, weight, lower})
+			l.items[y].pull = append(l.items[y].pull, link{x, weight, -lower})
+		})
+	}
 }
 
-// place finds the heights: each item as near to its neighbours as the order and the
-// sizes of the others in its layer allow.
+// place finds the heights: each item as near to where its neighbours want it as the
+// order and the sizes of the others in its layer allow.
 func (l *layout) place() {
 	for _, layer := range l.layers {
 		y := 0.0
@@ -491,7 +530,11 @@ func (l *layout) place() {
 			l.items[i].y = y
 		}
 	}
-	for sweep := range 24 {
+	sweeps := 24
+	if len(l.items) > 4000 {
+		sweeps = 6
+	}
+	for sweep := range sweeps {
 		for k := range l.layers {
 			at := k
 			if sweep%2 == 1 {
@@ -500,26 +543,34 @@ func (l *layout) place() {
 			l.settle(at)
 		}
 	}
-	top := math.Inf(1)
-	for _, it := range l.items {
-		top = min(top, it.y-it.height/2)
-	}
-	for _, it := range l.items {
-		it.y = math.Round(it.y - top)
-		l.h = max(l.h, it.y+it.height/2)
-	}
 }
 
-// apart is the least distance of the middles of two items, one below the other.
+// extent gives the range of the heights of some layers.
+func (l *layout) extent(from, to int) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, layer := range l.layers[from:to] {
+		for _, i := range layer {
+			it := l.items[i]
+			low, high = min(low, it.y-it.up), max(high, it.y+it.down)
+		}
+	}
+	return low, high
+}
+
+// apart is the least distance of two items, one below the other; above it, where the
+// band is upside down.
 func (l *layout) apart(a, b int) float64 {
 	x, y := l.items[a], l.items[b]
+	if l.reversed[x.layer] {
+		x, y = y, x
+	}
 	gap := nodeGap
 	if x.node < 0 && y.node < 0 {
 		gap = laneGap
 	} else if x.node < 0 || y.node < 0 {
 		gap = nodeGap * 0.7
 	}
-	return x.height/2 + gap + y.height/2
+	return x.down + gap + y.up
 }
 
 // settle moves a layer to where its neighbours pull it: the least sum of squares of
@@ -538,18 +589,16 @@ func (l *layout) settle(at int) {
 		}
 		it := l.items[i]
 		total, weight := 0.0, 0.0
-		for _, n := range it.next {
+		for _, n := range it.pull {
 			o := l.items[n.to]
-			y := o.y
+			y := o.y - n.lower
 			if o.layer == at {
 				if it.node >= 0 {
 					continue // the curve goes with the box, not the box with it
 				}
-				side := 1.0
-				if o.order > it.order {
-					side = -1
+				if y = o.y + o.down + nodeGap; o.order > it.order {
+					y = o.y - o.up - nodeGap
 				}
-				y += side * (o.height/2 + nodeGap)
 			}
 			total, weight = total+n.weight*y, weight+n.weight
 		}
@@ -585,39 +634,42 @@ func (l *layout) columns() {
 		}
 		total += l.width[at] + columnGap
 	}
+	l.place()
 	bands := 1
 	if total > widest {
 		// As wide as a page is to its height of 3 : 2.
-		bands = max(1, int(math.Round(math.Sqrt(total/(1.5*(l.h+bandGap))))))
-		bands = max(bands, int(math.Ceil(total/(2*widest))))
+		low, high := l.extent(0, n)
+		bands = max(1, int(math.Round(math.Sqrt(total/(1.5*(high-low+bandGap))))), int(math.Ceil(total/(2*widest))))
 		bands = min(bands, n)
 	}
 	per := (n + bands - 1) / bands
-	// Each band is as high as what is in it.
-	var low, high []float64
-	for at := range l.layers {
-		b := at / per
-		l.band[at], l.reversed[at] = b, b%2 == 1
-		if b == len(low) {
-			low, high = append(low, math.Inf(1)), append(high, math.Inf(-1))
-		}
-		for _, i := range l.layers[at] {
-			it := l.items[i]
-			low[b], high[b] = min(low[b], it.y-it.height/2), max(high[b], it.y+it.height/2)
-		}
+	for at := range n {
+		l.band[at] = at / per
+		l.reversed[at] = l.band[at]%2 == 1
+	}
+	if bands > 1 {
+		l.place()
 	}
 	y := 0.0
-	for b := range low {
-		shift := y - low[b]
-		y += high[b] - low[b] + bandGap
+	for first := 0; first < n; first += per {
+		end := min(n, first+per)
+		if l.reversed[first] { // turn it over
+			for _, layer := range l.layers[first:end] {
+				for _, i := range layer {
+					l.items[i].y *= -1
+				}
+			}
+		}
+		low, high := l.extent(first, end)
 		x := 0.0
-		for at := b * per; at < min(n, (b+1)*per); at++ {
+		for at := first; at < end; at++ {
 			l.x[at] = x
 			x += l.width[at] + columnGap
 			for _, i := range l.layers[at] {
-				l.items[i].y += shift
+				l.items[i].y += y - low
 			}
 		}
+		y += high - low + bandGap
 		l.w = max(l.w, x-columnGap)
 	}
 	l.h = y - bandGap
@@ -626,13 +678,18 @@ func (l *layout) columns() {
 			l.x[at] = l.w - l.x[at] - l.width[at]
 		}
 	}
-	// The curves of back edges at one column reach out differently far.
-	count := map[[2]int]int{}
+	count := map[int]int{}
 	for _, b := range l.bundles {
-		if b.back {
-			key := [2]int{l.items[l.nodes[b.from]].layer, l.items[l.nodes[b.to]].layer}
-			b.turn = 22 + 5*float64(count[key]%6)
-			count[key]++
+		f, t := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]
+		if l.reversed[f.layer] {
+			b.fromAt *= -1
+		}
+		if l.reversed[t.layer] {
+			b.toAt *= -1
+		}
+		if b.around { // the curves at one column reach out differently far
+			b.turn = 22 + 5*float64(count[f.layer]%6)
+			count[f.layer]++
 		}
 	}
 }

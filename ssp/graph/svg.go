@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -201,7 +202,7 @@ func (d *drawing) names(b *bundle) string {
 func (d *drawing) box(l *layout, it *item) {
 	node := d.s.Nodes[it.node]
 	x := d.left + l.x[it.layer] + (l.width[it.layer]-it.width)/2
-	y := l.top + it.y - it.height/2
+	y := l.top + it.y - it.up
 	ring := ""
 	for _, b := range l.bundles {
 		if b.loop && !b.assumed && (b.from == it.node || b.to == it.node) {
@@ -209,120 +210,97 @@ func (d *drawing) box(l *layout, it *item) {
 		}
 	}
 	d.printf(`<g><title>%s</title><rect class="box%s" x="%s" y="%s" width="%s" height="%s" rx="5"/>`+"\n",
-		escape(strings.TrimSpace(node.Name+"\n"+node.Detail)), ring, num(x), num(y), num(it.width), num(it.height))
+		escape(strings.TrimSpace(node.Name+"\n"+node.Detail)), ring, num(x), num(y), num(it.width), num(it.up+it.down))
 	d.printf(`<text class="title" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(x+it.width/2), num(y+15), escape(cut(node.Name, 34)))
 	if node.Detail != "" {
 		d.printf(`<text class="detail" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(x+it.width/2), num(y+28), escape(cut(node.Detail, 40)))
 	}
-	for _, side := range []struct {
-		list []port
-		out  bool
-	}{{it.in, false}, {it.out, true}} {
-		for _, p := range side.list {
+	for side, list := range it.sides {
+		for _, p := range list {
 			at, px, anchor := p.bundles[0].toAt, x+boxPadding, "start"
-			if side.out {
+			if p.output {
 				at = p.bundles[0].fromAt
 			}
-			if side.out != l.reversed[it.layer] {
+			if (side == behind) != l.reversed[it.layer] {
 				px, anchor = x+it.width-boxPadding, "end"
 			}
-			d.printf(`<text x="%s" y="%s" text-anchor="%s">%s</text>`+"\n", num(px), num(y+at+3.5), anchor, escape(p.label))
+			d.printf(`<text x="%s" y="%s" text-anchor="%s">%s</text>`+"\n", num(px), num(l.top+it.y+at+3.5), anchor, escape(p.label))
 		}
 	}
 	d.printf("</g>\n")
 }
 
+// sideOf gives the x of a side of an item: of the box, or of the column of a crossing.
+func (d *drawing) sideOf(l *layout, it *item, side int) float64 {
+	x, w := d.left+l.x[it.layer], l.width[it.layer]
+	if it.node >= 0 {
+		x, w = x+(w-it.width)/2, it.width
+	}
+	if (side == behind) != l.reversed[it.layer] {
+		x += w
+	}
+	return x
+}
+
 // route gives the curve of a bundle, and where its name goes.
 func (d *drawing) route(l *layout, b *bundle) (path string, nameX, nameY float64) {
 	f, t := l.items[l.nodes[b.from]], l.items[l.nodes[b.to]]
-	// edge gives the x of one side of a column; a box may be narrower.
-	sideOf := func(it *item, out bool) float64 {
-		w := l.width[it.layer]
-		x := d.left + l.x[it.layer]
-		if it.node >= 0 {
-			x += (w - it.width) / 2
-			w = it.width
-		}
-		if out != l.reversed[it.layer] {
-			x += w
-		}
-		return x
-	}
-	sign := func(it *item) float64 {
-		if l.reversed[it.layer] {
-			return -1
-		}
-		return 1
+	leave, enter := behind, before
+	if b.back {
+		leave, enter = before, behind
 	}
 	var p strings.Builder
-	x, y := sideOf(f, true), l.top+f.y-f.height/2+b.fromAt
-	endX, endY := sideOf(t, false), l.top+t.y-t.height/2+b.toAt
+	x, y := d.sideOf(l, f, leave), l.top+f.y+b.fromAt
 	fmt.Fprintf(&p, "M%s %s", num(x), num(y))
-	curve := func(c1, x2, y2, c2 float64) {
+	curve := func(c1, c2, x2, y2 float64) {
 		fmt.Fprintf(&p, "C%s %s %s %s %s %s", num(c1), num(y), num(c2), num(y2), num(x2), num(y2))
 		nameX, nameY = (x+3*c1+3*c2+x2)/8, (y+y2)/2
 		x, y = x2, y2
 	}
-	// ahead goes from one layer to a neighbour: across the gap, or around the fold.
-	ahead := func(from, to *item, x2, y2 float64) {
-		if l.band[from.layer] == l.band[to.layer] {
-			half := (x2 - x) / 2
-			curve(x+half, x2, y2, x2-half)
-			return
+	// outwards is where a side faces: +1 = to the right.
+	outwards := func(it *item, side int) float64 {
+		if (side == behind) != l.reversed[it.layer] {
+			return 1
 		}
-		out := sign(from)
-		if from.layer > to.layer {
-			out = -sign(from)
-		}
-		far := x
-		if out*(x2-x) > 0 {
-			far = x2
-		}
-		far += out * 40
-		curve(far, x2, y2, far)
+		return -1
 	}
-	if !b.back {
-		last := f
-		for _, i := range b.chain {
-			it := l.items[i]
-			ahead(last, it, sideOf(it, false), l.top+it.y)
-			x = sideOf(it, true)
-			fmt.Fprintf(&p, "H%s", num(x))
-			last = it
-		}
-		ahead(last, t, endX, endY)
-		return p.String(), nameX, nameY
+	// bend goes around something: out of one side and back into the same.
+	bend := func(dir, reach, x2, y2 float64) {
+		far := dir*max(dir*x, dir*x2) + dir*(reach+math.Min(26, math.Abs(y2-y)/8))
+		curve(far, far, x2, y2)
 	}
 	last := f
-	var middleX, middleY float64
-	for k := len(b.chain) - 1; k >= 0; k-- {
-		it := l.items[b.chain[k]]
-		if last == f { // around, out of the box
-			reach := sign(f) * (b.turn + math.Min(26, math.Abs(l.top+it.y-y)/6))
-			x2 := sideOf(it, true)
-			far := x + reach
-			if sign(f)*(x2-x) > 0 {
-				far = x2 + reach
-			}
-			curve(far, x2, l.top+it.y, far)
-		} else {
-			ahead(last, it, sideOf(it, true), l.top+it.y)
+	for _, i := range append(slices.Clone(b.chain), l.nodes[b.to]) {
+		it := l.items[i]
+		x2, y2 := d.sideOf(l, it, enter), l.top+it.y
+		if it == t {
+			y2 += b.toAt
 		}
-		from := x
-		x = sideOf(it, false)
-		fmt.Fprintf(&p, "H%s", num(x))
-		if k == len(b.chain)/2 {
-			middleX, middleY = (from+x)/2, y
+		switch {
+		case b.around && it != t:
+			x2 = d.sideOf(l, it, behind)
+			bend(outwards(f, behind), b.turn, x2, y2)
+			x = d.sideOf(l, it, before)
+			fmt.Fprintf(&p, "H%s", num(x))
+			nameX, nameY = (x+x2)/2, y
+			continue
+		case b.around:
+			mx, my := nameX, nameY
+			bend(outwards(t, before), b.turn, x2, y2)
+			return p.String(), mx, my
+		case l.band[last.layer] != l.band[it.layer]: // around the fold
+			bend(outwards(last, leave), 24, x2, y2)
+		default:
+			half := (x + x2) / 2
+			curve(half, half, x2, y2)
+		}
+		if it != t {
+			x = d.sideOf(l, it, leave)
+			fmt.Fprintf(&p, "H%s", num(x))
 		}
 		last = it
 	}
-	reach := sign(t) * (b.turn + math.Min(26, math.Abs(endY-y)/6))
-	far := x - reach
-	if sign(t)*(x-endX) > 0 {
-		far = endX - reach
-	}
-	curve(far, endX, endY, far)
-	return p.String(), middleX, middleY
+	return p.String(), nameX, nameY
 }
 
 // legend explains the marks that occur.
