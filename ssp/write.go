@@ -765,6 +765,12 @@ func (w *writer) raw(box, content *etree.Element, at Place, uri, name string) *e
 		box.AddChild(el)
 	}
 	declareInherited(el, content)
+	if was == nil { // what is declared around it needs no more
+		el.Attr = slices.DeleteFunc(el.Attr, func(a etree.Attr) bool {
+			p, ok := declaration(a)
+			return ok && resolve(box, p) == a.Value
+		})
+	}
 	w.repair(el)
 	if uriOf(el) != uri || el.Tag != name {
 		el.Tag, el.Space = name, w.prefix(box, uri)

@@ -122,7 +122,7 @@ func (p *program) sspNewCommand() *cli.Command {
 		Name: "ssp new", Usage: "make a system of FMUs", ArgsUsage: "[NAME=]FMU…",
 		UsageText: "macrostep ssp new [NAME=]FMU… -o SYSTEM.ssp|SYSTEM.ssd [FLAGS]", Description: sspNewHelp,
 		Flags: []cli.Flag{
-			outputFlag("write `FILE`, an .ssp or an .ssd"),
+			outputFlag("write `FILE`, an .ssp or an .ssd; -o for short"),
 			forceFlag(),
 			&cli.BoolFlag{Name: "connect-by-name", Usage: "connect inputs with outputs of the same name"},
 			repeatable{&cli.StringSliceFlag{Name: flagConnect, Usage: "connect `OUTPUT:INPUT`, both component.variable; repeatable", KeepSpace: true}},
@@ -312,6 +312,13 @@ func (p *program) sspNew(r *newRequest) (err error) {
 		return err
 	}, func(temp string) error {
 		a, err := assemble.Open(temp, assemble.Options{})
+		if err == nil {
+			list := slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool { return !strings.HasPrefix(f.ID, "SD") }) // FMUs: told above
+			for i := range list {
+				list[i].File = strings.Replace(list[i].File, temp, r.output, 1)
+			}
+			p.warn(list)
+		}
 		return errors.Join(err, a.Close())
 	}); err != nil {
 		return err
@@ -389,7 +396,7 @@ func (p *program) showNew(r *newRequest, parts []assemble.Part, links []assemble
 	var rows [][]string
 	for i, part := range parts {
 		rows = append(rows, []string{"  " + part.Name, r.parts[i].path,
-			fmt.Sprintf("%d inputs, %d outputs", count(part.Description, fmi.Input), count(part.Description, fmi.Output))})
+			plural(count(part.Description, fmi.Input), "input") + ", " + plural(count(part.Description, fmi.Output), "output")})
 	}
 	table(w, rows)
 	if len(links) > 0 {

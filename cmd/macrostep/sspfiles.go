@@ -35,7 +35,7 @@ func writeChecked(path string, force bool, write func(w io.Writer) error, check 
 	}
 	dir, base := filepath.Split(path)
 	// The ending stays: it tells what kind of file it is.
-	temp := filepath.Join(dir, fmt.Sprintf(".%d.%s", os.Getpid(), base))
+	temp := dir + fmt.Sprintf(".%d.%s", os.Getpid(), base)
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", path, err)

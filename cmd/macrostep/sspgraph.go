@@ -37,7 +37,7 @@ func (p *program) sspGraphCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ssp graph", Usage: "draw a system", ArgsUsage: "SYSTEM",
 		UsageText: "macrostep ssp graph SYSTEM [-o FILE.svg] [--force]", Description: sspGraphHelp,
-		Flags: []cli.Flag{outputFlag("write `FILE`; - is the standard output; by default SYSTEM.svg"), forceFlag()},
+		Flags: []cli.Flag{outputFlag("write `FILE`; - is the standard output; by default SYSTEM.svg; -o for short"), forceFlag()},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "SYSTEM (an .ssp, a folder or an .ssd)"); err != nil {
 				return err

@@ -31,7 +31,7 @@ func (p *program) sspPackCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ssp pack", Usage: "make an .ssp of a folder or an .ssd", ArgsUsage: "FOLDER|SYSTEM.ssd",
 		UsageText: "macrostep ssp pack FOLDER|SYSTEM.ssd [-o SYSTEM.ssp] [--force]", Description: sspPackHelp,
-		Flags: []cli.Flag{outputFlag("write `FILE`; by default FOLDER.ssp or SYSTEM.ssp beside it"), forceFlag()},
+		Flags: []cli.Flag{outputFlag("write `FILE`; by default FOLDER.ssp or SYSTEM.ssp beside it; -o for short"), forceFlag()},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "FOLDER (with SystemStructure.ssd, or an .ssd)"); err != nil {
 				return err
@@ -137,7 +137,7 @@ func (p *program) sspUnpackCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ssp unpack", Usage: "make a folder of an .ssp", ArgsUsage: "SYSTEM.ssp",
 		UsageText: "macrostep ssp unpack SYSTEM.ssp [-o FOLDER] [--force]", Description: sspUnpackHelp,
-		Flags: []cli.Flag{outputFlag("make `FOLDER`; by default SYSTEM beside it"), forceFlag()},
+		Flags: []cli.Flag{outputFlag("make `FOLDER`; by default SYSTEM beside it; -o for short"), forceFlag()},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "SYSTEM.ssp"); err != nil {
 				return err

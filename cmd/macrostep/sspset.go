@@ -37,7 +37,7 @@ func (p *program) sspSetCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ssp set", Usage: "give parameters values", ArgsUsage: "SYSTEM COMPONENT.VARIABLE=VALUE…",
 		UsageText: "macrostep ssp set SYSTEM COMPONENT.VARIABLE=VALUE… [-o FILE.ssp] [--force]", Description: sspSetHelp,
-		Flags: []cli.Flag{outputFlag("write `FILE`, an .ssp, and leave SYSTEM as it is"), forceFlag()},
+		Flags: []cli.Flag{outputFlag("write `FILE`, an .ssp, and leave SYSTEM as it is; -o for short"), forceFlag()},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 2, math.MaxInt, "SYSTEM COMPONENT.VARIABLE=VALUE"); err != nil {
 				return err

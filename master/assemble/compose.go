@@ -77,7 +77,11 @@ func MatchByName(parts []Part, connected []Link) (links []Link, open []NoLink) {
 			for _, o := range found {
 				name := parts[o.part].Name + "." + o.v.Name
 				none.Candidates = append(none.Candidates, name)
-				if why := mismatch(parts[o.part].Description, o.v, p.Description, v); why != "" {
+				why := mismatch(parts[o.part].Description, o.v, p.Description, v)
+				if why == "" && !maps.Equal(items(parts[o.part].Description, o.v), items(p.Description, v)) {
+					why = "its items are not those of the input"
+				}
+				if why != "" {
 					none.Why = name + ": " + why
 				} else {
 					fits = append(fits, o)
@@ -112,6 +116,18 @@ func mismatch(from *fmi.ModelDescription, y *fmi.ScalarVariable, to *fmi.ModelDe
 		return fmt.Sprintf("its unit %s does not go together with %s", y.Real.Unit, u.Real.Unit)
 	}
 	return ""
+}
+
+// items gives those of an enumeration; nil for everything else.
+func items(d *fmi.ModelDescription, v *fmi.ScalarVariable) map[string]int32 {
+	if v.Type != fmi.Enumeration {
+		return nil
+	}
+	out := map[string]int32{}
+	for _, item := range d.Enumeration(v.DeclaredType) {
+		out[item.Name] = item.Value
+	}
+	return out
 }
 
 func base(d *fmi.ModelDescription, v *fmi.ScalarVariable) *unit.Base {
@@ -191,8 +207,9 @@ type Composition struct {
 
 // Compose makes the document of a system of FMUs (ssp 16, 19, 48, 49): a connector
 // with type and unit for each input and output, the units and enumerations that
-// they use, the connections, the default experiment, and where step, tolerance or
-// algorithm are given our annotation. The notes name what could not be written as
+// they use, the connections, the default experiment, and where step, tolerance,
+// algorithm or tools are given our annotation, which holds the step for macrostep
+// whatever other tools are told. The notes name what could not be written as
 // the FMUs have it, and what the tools asked for cannot take.
 func Compose(parts []Part, c Composition) (d *ssp.Document, notes []string, err error) {
 	b := &composer{parts: parts, c: c, d: &ssp.Document{
@@ -311,10 +328,7 @@ func (b *composer) unit(p Part, v *fmi.ScalarVariable) string {
 // enumeration defines the type of a variable and gives its name, that of the FMU
 // before it where FMUs mean different things by one name.
 func (b *composer) enumeration(p Part, v *fmi.ScalarVariable) string {
-	items := map[string]int32{}
-	for _, item := range p.Description.Enumeration(v.DeclaredType) {
-		items[item.Name] = item.Value
-	}
+	items := items(p.Description, v)
 	if len(items) == 0 {
 		return ""
 	}
@@ -348,6 +362,18 @@ func (b *composer) experiment() error {
 		return fmt.Errorf("the stop time %g is not after the start time %g", *stop, first)
 	}
 	b.d.Experiment = ssp.Experiment{Start: start, Stop: stop}
+	if step == nil && len(b.c.For) > 0 {
+		zero := 0.0
+		if step = b.least(func(e *fmi.DefaultExperiment) *float64 { return e.StepSize }, &zero); step == nil {
+			last := first + defaultSpan
+			if stop != nil {
+				last = *stop
+			}
+			h := (last - first) / defaultSteps
+			step = &h
+			b.note("the step size for other tools is a guess, %g s, a thousandth of the time span; give --step-size", h)
+		}
+	}
 	if step != nil || b.c.Tolerance != nil || b.c.Algorithm != "" {
 		own := ssp.OwnSettings{Algorithm: b.c.Algorithm, StepSize: step, Tolerance: b.c.Tolerance}
 		a, err := own.Annotation()
@@ -355,22 +381,6 @@ func (b *composer) experiment() error {
 			return err
 		}
 		b.d.Experiment.Annotations = append(b.d.Experiment.Annotations, a)
-	}
-	if len(b.c.For) == 0 {
-		return nil
-	}
-	if step == nil {
-		zero := 0.0
-		step = b.least(func(e *fmi.DefaultExperiment) *float64 { return e.StepSize }, &zero)
-	}
-	if step == nil {
-		last := first + defaultSpan
-		if stop != nil {
-			last = *stop
-		}
-		h := (last - first) / defaultSteps
-		step = &h
-		b.note("the step size for other tools is a guess, %g s, a thousandth of the time span; give --step-size", h)
 	}
 	for _, tool := range b.c.For {
 		notes, err := b.d.Prepare(tool, *step, b.c.Tolerance)
