@@ -2,12 +2,14 @@ package ssp
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/beevik/etree"
 
@@ -135,162 +137,9 @@ func expanded(el *etree.Element) string {
 
 // everything is a document with all that an SSD can hold, in the order of the
 // schemas, and with comments.
-const everything = `<?xml version="1.0" encoding="UTF-8"?>
-<!-- made for tests -->
-<ssd:SystemStructureDescription version="2.0" name="all" author="A &amp; B" generationDateAndTime="2026-01-02T03:04:05Z" id="root" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping" xmlns:ssb="http://ssp-standard.org/SSP1/SystemStructureSignalDictionary" xmlns:x="urn:x">
-  <ssd:System name="top" description="line one&#xA;line two">
-    <ssd:Connectors>
-      <ssd:Connector name="u" kind="input">
-        <ssc:Real unit="m"/>
-        <ssd:ConnectorGeometry x="0" y="0.5"/>
-      </ssd:Connector>
-      <ssd:Connector name="v" kind="local" x:odd="1">
-        <ssc:Float32 unit="m"/>
-        <ssc:Dimension size="3"/>
-        <ssd:Clock name="tick"/>
-        <ssd:Annotations>
-          <ssc:Annotation type="urn.x"><x:a>text <x:b/> and more</x:a></ssc:Annotation>
-        </ssd:Annotations>
-      </ssd:Connector>
-      <ssd:Connector name="tick" kind="output">
-        <ssc:Clock intervalVariability="constant"/>
-      </ssd:Connector>
-    </ssd:Connectors>
-    <ssd:ElementGeometry x1="0" y1="0" x2="10" y2="10"/>
-    <ssd:ParameterBindings>
-      <ssd:ParameterBinding prefix="p." description="inline">
-        <ssd:ParameterValues>
-          <ssv:ParameterSet version="2.0" name="set" author="C">
-            <ssv:Parameters>
-              <ssv:Parameter name="r" description="a number">
-                <ssv:Real value="1.50" unit="m"/>
-              </ssv:Parameter>
-              <ssv:Parameter name="list">
-                <ssv:Float64 value="1 2 3"/>
-                <ssc:Dimension size="3"/>
-              </ssv:Parameter>
-              <ssv:Parameter name="e">
-                <ssv:Enumeration value="on" name="switch"/>
-              </ssv:Parameter>
-              <ssv:Parameter name="raw">
-                <ssv:Binary value="00ff" mime-type="a/b"/>
-              </ssv:Parameter>
-            </ssv:Parameters>
-            <ssv:Units>
-              <ssc:Unit name="m">
-                <ssc:BaseUnit m="1"/>
-              </ssc:Unit>
-            </ssv:Units>
-          </ssv:ParameterSet>
-        </ssd:ParameterValues>
-        <ssd:ParameterMapping id="map">
-          <ssm:ParameterMapping version="1.0">
-            <ssm:MappingEntry source="p.r" target="a.k">
-              <ssc:LinearTransformation factor="1e3"/>
-              <ssm:Annotations>
-                <ssc:Annotation type="urn.x"/>
-              </ssm:Annotations>
-            </ssm:MappingEntry>
-          </ssm:ParameterMapping>
-        </ssd:ParameterMapping>
-      </ssd:ParameterBinding>
-    </ssd:ParameterBindings>
-    <ssc:MetaData kind="general" type="text/plain">
-      <ssc:Content>
-  as  written
-</ssc:Content>
-    </ssc:MetaData>
-    <ssd:Elements>
-      <!-- the first -->
-      <ssd:Component name="a" source="resources/a%20b.fmu" implementation="CoSimulation">
-        <ssd:Connectors>
-          <ssd:Connector name="y" kind="output">
-            <ssc:Int8/>
-          </ssd:Connector>
-          <ssd:Connector name="k" kind="parameter"/>
-          <ssd:Connector name="e" kind="output">
-            <ssc:Enumeration name="switch"/>
-          </ssd:Connector>
-        </ssd:Connectors>
-        <ssd:ElementGeometry x1="1" y1="1" x2="2" y2="2" rotation="90"/>
-      </ssd:Component>
-      <ssd:Component name="placeholder"/>
-      <ssd:System name="inner">
-        <ssd:Connectors>
-          <ssd:Connector name="n" kind="input">
-            <ssc:Integer/>
-          </ssd:Connector>
-          <ssd:Connector name="b" kind="input">
-            <ssc:Boolean/>
-          </ssd:Connector>
-          <ssd:Connector name="e" kind="input">
-            <ssc:Enumeration name="switch"/>
-          </ssd:Connector>
-        </ssd:Connectors>
-      </ssd:System>
-      <ssd:SignalDictionaryReference name="bus" dictionary="signals">
-        <ssd:Connectors>
-          <ssd:Connector name="s" kind="inout"/>
-        </ssd:Connectors>
-      </ssd:SignalDictionaryReference>
-    </ssd:Elements>
-    <ssd:Connections>
-      <ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="n" suppressUnitConversion="true">
-        <ssc:IntegerMappingTransformation>
-          <ssc:MapEntry source="2" target="1"/>
-          <ssc:MapEntry source="1" target="2"/>
-        </ssc:IntegerMappingTransformation>
-        <ssd:ConnectionGeometry pointsX="1 2" pointsY="3 4"/>
-      </ssd:Connection>
-      <ssd:Connection startElement="a" startConnector="e" endElement="inner" endConnector="e">
-        <ssc:EnumerationMappingTransformation>
-          <ssc:MapEntry source="on" target="off"/>
-        </ssc:EnumerationMappingTransformation>
-        <ssd:Annotations>
-          <ssc:Annotation type="urn.x">
-            <x:c/>
-          </ssc:Annotation>
-        </ssd:Annotations>
-      </ssd:Connection>
-      <ssd:Connection startConnector="v" startIndices="1" endElement="bus" endConnector="s"/>
-    </ssd:Connections>
-    <ssd:SignalDictionaries>
-      <ssd:SignalDictionary name="signals">
-        <ssb:SignalDictionary version="1.0">
-          <ssb:DictionaryEntry name="s">
-            <ssc:Real/>
-          </ssb:DictionaryEntry>
-        </ssb:SignalDictionary>
-      </ssd:SignalDictionary>
-    </ssd:SignalDictionaries>
-    <ssd:SystemGeometry x1="0" y1="0" x2="100" y2="50"/>
-    <ssd:GraphicalElements>
-      <ssd:Note x1="0" y1="0" x2="1" y2="1" text="a note"/>
-    </ssd:GraphicalElements>
-    <ssd:Annotations>
-      <ssc:Annotation type="org.openmodelica">
-        <oms:Annotations xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd">
-            <oms:Buses/>
-        </oms:Annotations>
-      </ssc:Annotation>
-    </ssd:Annotations>
-  </ssd:System>
-  <ssd:Enumerations>
-    <ssc:Enumeration name="switch" description="both">
-      <ssc:Item name="off" value="0"/>
-      <ssc:Item name="on" value="1"/>
-    </ssc:Enumeration>
-  </ssd:Enumerations>
-  <ssd:Units>
-    <ssc:Unit name="m">
-      <ssc:BaseUnit m="1" factor="1.0"/>
-    </ssc:Unit>
-  </ssd:Units>
-  <ssd:DefaultExperiment startTime="0" stopTime="1e1"/>
-  <ssc:MetaData kind="quality" type="x" source="y"/>
-</ssd:SystemStructureDescription>
-<!-- the end -->
-`
+//
+//go:embed testdata/everything.ssd
+var everything string
 
 // A document in our layout comes back byte by byte: nothing is lost, nothing that
 // means the same is rewritten.
@@ -331,7 +180,7 @@ func TestEncodeForeign(t *testing.T) {
 			`<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters><ssv:Parameter name="k"><ssv:Real value="1"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>` +
 			`<ssd:Annotations><ssd:Annotation type="org.x"><y xmlns="urn:y" z="1"/></ssd:Annotation></ssd:Annotations></ssd:System><ssd:Units><ssd:Unit name="N"><ssd:BaseUnit kg="1" m="1" s="-2"/></ssd:Unit></ssd:Units></ssd:SystemStructureDescription>`,
 		"odd order, empty lists": `<ssd:SystemStructureDescription xmlns:ssd="` + nsSSD + `" xmlns:ssc="` + nsSSC + `" name="d" version="1.0"><ssd:DefaultExperiment stopTime="2"/>` +
-			`<ssd:System name="s"><ssd:Connections/><!-- before --><ssd:Elements><ssd:Component source="a.fmu" name="a"><ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/><ssd:Connectors/></ssd:Component></ssd:Elements></ssd:System></ssd:SystemStructureDescription>`,
+			`<ssd:System name="s"><ssd:Connections/><!-- before --><ssd:Elements><ssd:Component source="a.fmu" name="a" x:odd="1" xmlns:x="urn:x" vendor="2"><ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/><ssd:Connectors/></ssd:Component></ssd:Elements></ssd:System></ssd:SystemStructureDescription>`,
 		"byte order mark": "\xef\xbb\xbf" + `<ssd:SystemStructureDescription xmlns:ssd="` + nsSSD + `" name="é" version="1.0"><ssd:System name="s"/></ssd:SystemStructureDescription>`,
 		"latin-1":         `<?xml version="1.0" encoding="ISO-8859-1"?>` + `<ssd:SystemStructureDescription xmlns:ssd="` + nsSSD + "\" name=\"\xe9\" version=\"1.0\"><ssd:System name=\"s\"/></ssd:SystemStructureDescription>",
 	} {
@@ -424,61 +273,10 @@ func made() *Document {
 	}
 }
 
-const madeText = `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping" version="1.0" name="hand">
-  <ssd:System name="top">
-    <ssd:Elements>
-      <ssd:Component name="a" source="resources/a.fmu">
-        <ssd:Connectors>
-          <ssd:Connector name="y" kind="output">
-            <ssc:Real unit="mm"/>
-          </ssd:Connector>
-          <ssd:Connector name="mode" kind="output">
-            <ssc:Enumeration name="modes"/>
-          </ssd:Connector>
-        </ssd:Connectors>
-      </ssd:Component>
-      <ssd:Component name="b" source="resources/b.fmu" implementation="CoSimulation">
-        <ssd:Connectors>
-          <ssd:Connector name="u" kind="input">
-            <ssc:Real/>
-          </ssd:Connector>
-          <ssd:Connector name="n" kind="input">
-            <ssc:Integer/>
-          </ssd:Connector>
-          <ssd:Connector name="free" kind="input"/>
-        </ssd:Connectors>
-        <ssd:ParameterBindings>
-          <ssd:ParameterBinding source="resources/b.ssv" prefix="b."/>
-        </ssd:ParameterBindings>
-      </ssd:Component>
-    </ssd:Elements>
-    <ssd:Connections>
-      <ssd:Connection startElement="a" startConnector="y" endElement="b" endConnector="u">
-        <ssc:LinearTransformation offset="0.5"/>
-      </ssd:Connection>
-      <ssd:Connection startElement="a" startConnector="mode" endElement="b" endConnector="n" suppressUnitConversion="true">
-        <ssc:IntegerMappingTransformation>
-          <ssc:MapEntry source="1" target="10"/>
-          <ssc:MapEntry source="2" target="20"/>
-        </ssc:IntegerMappingTransformation>
-      </ssd:Connection>
-    </ssd:Connections>
-  </ssd:System>
-  <ssd:Enumerations>
-    <ssc:Enumeration name="modes">
-      <ssc:Item name="off" value="1"/>
-      <ssc:Item name="on" value="2"/>
-    </ssc:Enumeration>
-  </ssd:Enumerations>
-  <ssd:Units>
-    <ssc:Unit name="mm">
-      <ssc:BaseUnit m="1" factor="0.001"/>
-    </ssc:Unit>
-  </ssd:Units>
-  <ssd:DefaultExperiment stopTime="1"/>
-</ssd:SystemStructureDescription>
-`
+// madeText is what is written of it.
+//
+//go:embed testdata/made.ssd
+var madeText string
 
 func TestEncodeMade(t *testing.T) {
 	if got := string(encode(t, made())); got != madeText {
@@ -667,3 +465,31 @@ func FuzzEncode(f *testing.F) {
 }
 
 var nan, inf = math.NaN(), math.Inf(1)
+
+// A thousand components and ten thousand connections take a moment, also where the
+// document was read and is changed.
+func TestEncodeLarge(t *testing.T) {
+	d := &Document{Name: "large", System: &System{Common: Common{Name: "large"}}}
+	for i := range 1000 {
+		c := &Component{Common: Common{Name: fmt.Sprint("c", i)}, Source: "c.fmu", HasSource: true}
+		for k := range 10 {
+			c.Connectors = append(c.Connectors, Connector{Name: fmt.Sprint("u", k), Kind: Input, Type: Real}, Connector{Name: fmt.Sprint("y", k), Kind: Output, Type: Real})
+			d.System.Connections = append(d.System.Connections, Connection{StartElement: fmt.Sprint("c", i), StartConnector: fmt.Sprint("y", k),
+				EndElement: fmt.Sprint("c", (i+k+1)%1000), EndConnector: fmt.Sprint("u", k)})
+		}
+		d.System.Elements = append(d.System.Elements, c)
+	}
+	start := time.Now()
+	data := encode(t, d)
+	first := time.Since(start)
+	read := parse(t, data)
+	slices.Reverse(read.System.Elements)
+	slices.Reverse(read.System.Connections)
+	start = time.Now()
+	again := encode(t, read)
+	second := time.Since(start)
+	t.Logf("new: %v, changed: %v, %d bytes", first, second, len(data))
+	if len(again) != len(data) || first > 5*time.Second || second > 5*time.Second {
+		t.Errorf("new: %v, changed: %v, %d and %d bytes", first, second, len(data), len(again))
+	}
+}

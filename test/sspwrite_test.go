@@ -319,6 +319,17 @@ func TestWriteSystems(t *testing.T) {
 	}
 }
 
+// Documents with all that the standard has validate as they are and as written, so
+// that what the tests of package ssp say of them is said of valid documents.
+func TestWriteEverything(t *testing.T) {
+	for _, name := range []string{"everything.ssd", "made.ssd"} {
+		if err := validate(t, filepath.Join("..", "ssp", "testdata", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	roundTrip(t, filepath.Join("..", "ssp", "testdata", "everything.ssd"))
+}
+
 // Documents of other tools make the round trip.
 func testRealWrite(t *testing.T) {
 	n := 0
