@@ -237,7 +237,7 @@ func TestMarks(t *testing.T) {
 	svg := draw(t, s)
 	for text, n := range map[string]int{
 		`class="wire loop"`: 3, `class="wire assumed"`: 3, `class="bond"`: 3, `class="bond proposed"`: 3, // with the legend
-		`class="box ring"`: 2, `class="box"`: 1, ">axle<": 1, ">guess<": 1, "several connections": 0,
+		`class="box ring"`: 2, `class="box"`: 1, ">axle<": 1, ">guess<": 0, "bond guess": 2, "several connections": 0,
 		"a&#34;&lt;b&gt;.y → b.u  (loop 1)": 1, "c.y → b.v  ×0.001  (loop 2)": 1, "&lt;marks&gt; &amp; more": 2,
 	} {
 		if got := strings.Count(svg, text); got != n {

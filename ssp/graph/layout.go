@@ -17,8 +17,8 @@ const (
 	laneGap      = 11.0
 	bandGap      = 46.0
 	margin       = 24.0
-	titleChar    = 7.4 // width of a character of the title
-	textChar     = 5.7
+	titleChar    = 8.0 // width of a character of the title
+	textChar     = 6.1
 	widest       = 2400.0 // a flow wider than this is folded
 )
 

@@ -163,17 +163,17 @@ func (d *drawing) part(l *layout) {
 	for _, w := range wires {
 		var names []string
 		for _, name := range w.b.bonds {
-			if !named[name] {
+			if !w.b.proposed && !named[name] {
 				named[name] = true
 				names = append(names, name)
 			}
 		}
 		text := strings.Join(names, ", ")
-		if len(names) > 1 && len(text) > 28 {
+		if len(names) > 1 && len(text) > 16 {
 			text = fmt.Sprintf("%d bonds", len(names))
 		}
 		if text != "" {
-			d.printf(`<text class="name" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(w.x), num(w.y-5), escape(cut(text, 28)))
+			d.printf(`<text class="name" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", num(w.x), num(w.y-5), escape(cut(text, 16)))
 		}
 	}
 }
