@@ -124,36 +124,66 @@ func FolderFiles(dir string) (files, hidden []File, err error) {
 }
 
 // Needed lists the document and the files that it refers to, as the entries of an
-// archive: Root as SystemStructure.ssd, parameter sets, mappings and FMUs. It fails
-// where a reference leaves the folder of the document.
+// archive: Root as SystemStructure.ssd, parameter sets, mappings, FMUs and systems in
+// files of their own. It fails where a reference leaves the folder of the document.
 func (p *Package) Needed() ([]File, error) {
 	document := documentName
 	if len(p.files) > 1 {
 		document = filepath.Base(p.files[1])
 	}
 	files := []File{{Name: documentName, Path: filepath.Join(p.Dir, document)}}
-	seen := make(map[string]bool)
-	add := func(file string) error {
-		rel, err := filepath.Rel(p.Dir, file)
-		if err != nil || !filepath.IsLocal(rel) {
-			return fmt.Errorf("%s lies outside of the folder of the document; move it into that folder, for example into resources, and correct the reference", file)
-		}
+	seen := map[string]bool{documentName: true}
+	add := func(rel string) {
 		if name := filepath.ToSlash(rel); !seen[name] {
 			seen[name] = true
-			files = append(files, File{Name: name, Path: file})
+			files = append(files, File{Name: name, Path: filepath.Join(p.Dir, rel)})
 		}
-		return nil
 	}
 	var errs []error
+	refer := func(uri string) {
+		uri, _, _ = strings.Cut(uri, "#")
+		if uri == "" {
+			return
+		}
+		switch rel, err := p.locate(uri); {
+		case err != nil:
+			errs = append(errs, err)
+		case !filepath.IsLocal(rel):
+			errs = append(errs, fmt.Errorf("%s lies outside of the folder of the document; move it into that folder, for example into resources, and correct the reference", uri))
+		default:
+			add(rel)
+		}
+	}
+	var walk func(e Element)
+	walk = func(e Element) {
+		for _, b := range e.Base().Bindings {
+			if b.SourceBase != "component" { // else it is in another file
+				refer(b.Source)
+			}
+		}
+		switch e := e.(type) {
+		case *Component:
+			refer(e.Source)
+		case *System:
+			for _, k := range e.Elements {
+				walk(k)
+			}
+		}
+	}
+	walk(p.Root.System)
+	// What was read on the way: mappings, and what other documents refer to.
+	inside := func(file string) {
+		if rel, err := filepath.Rel(p.Dir, file); err == nil && filepath.IsLocal(rel) {
+			add(rel)
+		}
+	}
 	for _, file := range p.files[min(2, len(p.files)):] {
-		errs = append(errs, add(file))
+		inside(file)
 	}
 	for _, c := range p.components {
-		if c.Problem != nil {
-			errs = append(errs, c.Problem)
-			continue
+		if c.Problem == nil {
+			inside(c.Source)
 		}
-		errs = append(errs, add(c.Source))
 	}
 	return files, errors.Join(errs...)
 }

@@ -24,6 +24,9 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 	if len(p.files) > 1 {
 		document = filepath.Base(p.files[1])
 	}
+	if !strings.EqualFold(filepath.Ext(document), ".ssd") {
+		return nil, fmt.Errorf("%s is no .ssd, and has no parameter sets", document)
+	}
 	top := p.Root.System
 	set, file := p.lastSet()
 	fresh := set == nil

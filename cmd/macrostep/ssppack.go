@@ -68,11 +68,20 @@ func (p *program) sspPack(path, output string, force bool) error {
 	if err != nil {
 		return err
 	}
-	if err := writeChecked(output, force, func(w io.Writer) error { return ssp.WriteArchive(w, files) }, nil); err != nil {
+	if err := writeChecked(output, force, func(w io.Writer) error { return ssp.WriteArchive(w, files) }, complete); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.stdout, "wrote %s: %d files\n", output, len(files))
 	return nil
+}
+
+// complete tells whether all that a package refers to is in it.
+func complete(path string) error {
+	pkg, err := ssp.Open(path, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pkg.CheckSources(nil), pkg.Close())
 }
 
 // packed lists what goes into the archive, once the documents are known to be sound.
@@ -88,6 +97,9 @@ func (p *program) packed(path string, folder bool, output string) (files []ssp.F
 	}
 	if err := pkg.CheckSources(list); err != nil {
 		return nil, err
+	}
+	if ext := filepath.Ext(pkg.Root.File); !strings.EqualFold(ext, ".ssd") {
+		return nil, fmt.Errorf("%s is no .ssd, which a package holds", pkg.Root.File)
 	}
 	p.warn(slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.ID == "SD2O" })) // refused here
 	needed, err := pkg.Needed()
