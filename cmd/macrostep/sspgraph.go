@@ -82,32 +82,35 @@ func pictured(path string) (s *graph.System, err error) {
 	}
 	s = &graph.System{Title: a.Name}
 	nodes := map[string]int{}
-	for i, c := range a.Components {
-		nodes[c.Name] = i
-		detail := filepath.Base(filepath.FromSlash(c.Source))
-		if a.System.Infos[i].Stateless {
-			detail += ", stateless"
+	for i, info := range a.System.Infos {
+		nodes[info.Name] = i
+		detail := "function" // of a structure of OSP
+		if i < len(a.Components) {
+			detail = filepath.Base(filepath.FromSlash(a.Components[i].Source))
+			if info.Stateless {
+				detail += ", stateless"
+			}
 		}
-		s.Nodes = append(s.Nodes, graph.Node{Name: c.Name, Detail: detail})
+		s.Nodes = append(s.Nodes, graph.Node{Name: info.Name, Detail: detail})
 	}
 	component := func(name string) (int, string) { // the longest path that fits
 		at := -1
 		for n, i := range nodes {
-			if strings.HasPrefix(name, n+".") && (at < 0 || len(n) > len(a.Components[at].Name)) {
+			if strings.HasPrefix(name, n+".") && (at < 0 || len(n) > len(s.Nodes[at].Name)) {
 				at = i
 			}
 		}
 		if at < 0 {
 			return -1, name
 		}
-		return at, name[len(a.Components[at].Name)+1:]
+		return at, name[len(s.Nodes[at].Name)+1:]
 	}
 	from := map[string][]int{} // edges by output
 	for _, c := range a.Connections() {
 		e := graph.Edge{}
 		e.From, e.Output = component(c.From)
 		e.To, e.Input = component(c.To)
-		e.Note = gainNote(c.Gain, c.Offset)
+		e.Note = strings.TrimSpace(gainNote(c.Gain, c.Offset) + " " + c.Map)
 		e.Loop, e.Assumed = loopOf(a.System.Loops, c.From, c.To)
 		from[c.From] = append(from[c.From], len(s.Edges))
 		s.Edges = append(s.Edges, e)
@@ -190,6 +193,9 @@ func (p *program) picturedAlone(path string, why error) (s *graph.System, err er
 	s = &graph.System{Title: n.Name}
 	for _, c := range n.Components {
 		s.Nodes = append(s.Nodes, graph.Node{Name: c.Path, Detail: filepath.Base(filepath.FromSlash(c.URI))})
+	}
+	for _, f := range n.Functions {
+		s.Nodes = append(s.Nodes, graph.Node{Name: f.Path, Detail: "function"})
 	}
 	for _, c := range n.Connections {
 		s.Edges = append(s.Edges, graph.Edge{From: c.From.Component, Output: c.From.Variable, To: c.To.Component, Input: c.To.Variable,
