@@ -28,6 +28,9 @@ var realDir = flag.String("real", "", "folder with FMUs and systems made by othe
 // program is the binary under test; work is a folder that lives as long as the tests.
 var program, work string
 
+// raced tells that the tests run under the race detector.
+var raced bool
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code, err := setUp(m)
@@ -57,8 +60,12 @@ func setUp(m *testing.M) (int, error) {
 	if fmi.CallPath == "portable" {
 		args = append(args, "-tags", "macrostep_portable")
 	}
+	cgo := "CGO_ENABLED=0"
+	if raced {
+		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+	}
 	build := exec.Command("go", append(args, "../cmd/macrostep")...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), cgo)
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building macrostep: %w\n%s", err, out)
 	}
