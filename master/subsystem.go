@@ -341,6 +341,15 @@ type StateReader interface {
 	ReadStates(x, xdot []float64) error
 }
 
+// Duplicator can give another subsystem like itself.
+type Duplicator interface {
+	// Duplicate gives another one at the start of the experiment, initialised with the
+	// inputs as staged now, which takes input derivatives up to an order. The caller ends
+	// it: Terminate and Close, where it has them. The error wraps ErrCapability if there
+	// can be no other.
+	Duplicate(ctx context.Context, order int) (Subsystem, error)
+}
+
 // Watcher reads the variables of Info.Watch at the last communication point.
 type Watcher interface {
 	Watched(v *Values) error

@@ -103,7 +103,11 @@ func (f *flattener) assign(in *instance, set *ParameterSet, v *ParameterValue, n
 		if rest, ok := strings.CutPrefix(name, in.name+"."); ok && len(f.match(in, rest)) > 0 {
 			hint = fmt.Sprintf("; a binding here calls it %q", rest)
 		}
-		report(f.l, ruleUnmatched, at, "%q matches nothing in %s%s", name, in, hint)
+		rule := ruleUnmatched
+		if set.exact {
+			rule = ruleOSPName
+		}
+		report(f.l, rule, at, "%q matches nothing in %s%s", name, in, hint)
 		return
 	case len(targets) > 1:
 		report(f.l, rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)

@@ -85,6 +85,8 @@ type Component struct {
 	HasSource      bool
 	Type           string // MIME type
 	Implementation string // any, CoSimulation, ModelExchange or ScheduledExecution
+
+	stepHint *StepHint // of a simulator of OSP
 }
 
 // DictionaryReference gives access to a signal dictionary (ssp 20).
@@ -131,6 +133,8 @@ type Connection struct {
 	Indexed                      bool            // connects single entries of arrays (version 2.0)
 	Annotations                  []Annotation
 	Place                        Place
+
+	bond string // power bond of OSP that it belongs to, "" if none
 }
 
 // TransformationKind tells the kinds of transformation apart (ssp 29).
@@ -174,6 +178,8 @@ type ParameterSet struct {
 	Parameters    []ParameterValue
 	Units         []unit.Definition
 	Enumerations  []EnumerationType
+
+	exact bool // a name that matches nothing is an error (OSP)
 }
 
 // ParameterValue is one Parameter of a set.

@@ -57,6 +57,13 @@ type flattener struct {
 	assigned map[end][]assignment
 	bound    []end // keys of assigned in order of first assignment
 	told     map[string]bool
+
+	// Of a structure of OSP: connections that its groups stand for, and the model
+	// descriptions read so far.
+	more   []Connection
+	models map[*instance]*ospModel
+
+	filter *signalFilter // of OMSimulator; nil = none
 }
 
 // Flatten resolves the document into FMUs, connections between them and
@@ -70,7 +77,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		defer func() { l.Append(own) }()
 	}
 	f := &flattener{p: p, l: own, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
-		net: &Network{Name: p.Root.Name, Components: p.components}}
+		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}, models: make(map[*instance]*ospModel)}
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
 	f.settings()
 	f.paths()
@@ -78,6 +85,10 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		return nil, err
 	}
 	f.bonds()
+	f.record()
+	if p.osp != nil {
+		f.groups()
+	}
 	used := f.connect(p.top)
 	for i := range f.net.Components {
 		f.checkConnectors(i, used)
@@ -87,6 +98,9 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		return nil, err
 	}
 	f.connections()
+	if p.osp != nil {
+		f.ospBonds()
+	}
 	f.outputs()
 	f.values()
 	if err := own.Err(); err != nil {
@@ -99,22 +113,29 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 func (f *flattener) settings() {
 	s := &settings{l: f.l}
 	s.experiment(f.p.Root)
+	if osp := f.p.osp; osp != nil {
+		s.foreign, s.tools = osp.steps, []OwnSettings{osp.settings}
+	}
 	byPath := make(map[string]*FlatComponent)
 	var walk func(in *instance)
 	walk = func(in *instance) {
 		switch e := in.element.(type) {
 		case *Component:
-			own, steps := s.component(e)
+			own, steps := s.component(e, in.path)
 			if in.index < 0 {
 				break
 			}
 			c := f.net.Components[in.index]
-			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate, own.quirks, steps
+			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
+			if c.proxy {
+				report(f.l, ruleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
+			}
 			byPath[c.Path] = c
+			own.sources(&s.own, c)
 		case *System:
 			for _, c := range e.Connections {
 				for _, a := range c.Annotations {
-					s.unknown(a)
+					s.connection(a)
 				}
 			}
 			if !in.isRoot() {
@@ -145,7 +166,19 @@ func (f *flattener) settings() {
 		}
 	}
 	s.tell()
-	f.net.Step, f.net.Tolerance, f.net.Own = s.steps(), s.tolerance, s.own
+	s.openMCx(f.net.Components)
+	s.merge()
+	for _, c := range f.net.Components {
+		s.hints(c)
+	}
+	f.net.Step, f.net.Own = s.steps(), s.own
+	if s.tolerance != nil {
+		f.net.Tolerance = &s.tolerance.Value
+	}
+	f.filter = s.filter
+	for _, t := range []*Table{s.own.Input, s.own.History} {
+		f.table(t)
+	}
 }
 
 // bonds checks that the pairs of bonds are Real outputs of two components.
@@ -234,6 +267,9 @@ func (f *flattener) resolve(r Resolver) error {
 		}
 		f.vars[i] = vars
 	}
+	for _, fn := range f.p.functions {
+		f.vars = append(f.vars, newFunctionVariables(fn))
+	}
 	if err := f.l.Err(); err != nil {
 		errs = append(errs, err)
 	}
@@ -319,8 +355,12 @@ func (f *flattener) connect(in *instance) map[end]bool {
 		if !ok {
 			return
 		}
-		for i := range s.Connections {
-			c := &s.Connections[i]
+		connections := s.Connections
+		if in.isRoot() {
+			connections = append(slices.Clip(connections), f.more...)
+		}
+		for i := range connections {
+			c := &connections[i]
 			a, okA := f.end(in, c, c.StartElement, c.StartConnector)
 			b, okB := f.end(in, c, c.EndElement, c.EndConnector)
 			used[a], used[b] = true, true
@@ -358,6 +398,8 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 		report(f.l, ruleEnd, c.Place, "%s has no connector %q", at, connector)
 	case !ok:
 		report(f.l, ruleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
+	case p.decl == nil && f.p.osp != nil: // nothing declares connectors there
+		return e, true
 	case p.decl == nil:
 		report(f.l, ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
 		return e, true
@@ -640,6 +682,9 @@ func (f *flattener) flat(from, to end, path []edge) {
 		}
 		report(f.l, rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
 	}
+	if f.p.osp != nil && v.Type == Real {
+		f.ospUnits(from, to, at)
+	}
 	if v.Type != w.Type && table == nil {
 		report(f.l, ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged", from, v.Type, to, w.Type)
 	}
@@ -648,9 +693,13 @@ func (f *flattener) flat(from, to end, path []edge) {
 			report(f.l, ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
 		}
 	}
+	var via []string
+	for _, g := range path[:len(path)-1] {
+		via = append(via, g.to.String())
+	}
 	f.net.Connections = append(f.net.Connections, FlatConnection{
 		From: FlatEnd{from.in.index, from.name}, To: FlatEnd{to.in.index, to.name}, Type: w.Type,
-		Gain: gain, Offset: offset, Map: table, Place: at,
+		Gain: gain, Offset: offset, Map: table, Via: via, Place: at,
 	})
 }
 

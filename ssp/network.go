@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -66,11 +67,23 @@ type FlatComponent struct {
 	StepHints []StepHint
 
 	problemRule *diag.Rule
+	proxy       bool // a source of OSP that asks for a process of its own
 }
 
-// FlatEnd is an FMU variable.
+// proxied gives the file behind a source "proxyfmu://localhost?file=a.fmu" of OSP: an
+// FMU that a process of its own runs, here on this machine.
+func proxied(source string) (file string, ok bool) {
+	u, err := url.Parse(source)
+	if err != nil || u.Scheme != "proxyfmu" || u.Hostname() != "localhost" {
+		return "", false
+	}
+	file, ok = strings.CutPrefix(u.RawQuery, "file=")
+	return file, ok
+}
+
+// FlatEnd is an FMU variable, or a signal of a function.
 type FlatEnd struct {
-	Component int // index in Network.Components
+	Component int // index in Network.Components, behind them that in Network.Functions
 	Variable  string
 }
 
@@ -87,7 +100,8 @@ type FlatConnection struct {
 	// Map gives an Integer, Enumeration or Boolean (0, 1) input; values not in
 	// it pass unchanged. nil if there is nothing to replace.
 	Map   map[int32]int32
-	Place Place // of the connection at the input
+	Via   []string // connectors of systems on the way, in the direction of the signal
+	Place Place    // of the connection at the input
 }
 
 // Provenance tells where a value comes from.
@@ -121,11 +135,12 @@ type SystemOutput struct {
 type Network struct {
 	Name        string
 	Components  []*FlatComponent
+	Functions   []Function // of OSP
 	Connections []FlatConnection
 	Settings    []Setting // by component, then by name
 	Experiment  struct{ Start, Stop *float64 }
 	// Step holds what the document asks for as macro step, in order of
-	// precedence (ssp 47): own annotation, OSP, OMSimulator, OpenMCx.
+	// precedence (ssp 47): our annotation, OSP, OMSimulator, OpenMCx.
 	Step      []StepHint
 	Tolerance *float64 // relativeTolerance of OMSimulator; informative
 	Own       OwnSettings
@@ -161,6 +176,7 @@ func (p *Package) Components() []*FlatComponent { return p.components }
 
 // instantiate builds the tree of instances.
 func (p *Package) instantiate() {
+	var functions []*instance
 	var build func(e Element, parent *instance) *instance
 	build = func(e Element, parent *instance) *instance {
 		c := e.Base()
@@ -185,10 +201,19 @@ func (p *Package) instantiate() {
 				p.components = append(p.components, p.component(e, in.path))
 				p.instances = append(p.instances, in)
 			}
+		case *functionElement:
+			functions = append(functions, in)
 		}
 		return in
 	}
 	p.top = build(p.Root.System, nil)
+	for _, in := range functions { // behind all components
+		in.index = len(p.instances)
+		f := *in.element.(*functionElement).function
+		f.Path = in.path
+		p.functions = append(p.functions, f)
+		p.instances = append(p.instances, in)
+	}
 }
 
 func (p *Package) component(e *Component, path string) *FlatComponent {
@@ -205,6 +230,10 @@ func (p *Package) component(e *Component, path string) *FlatComponent {
 		c.Problem = fmt.Errorf("component %q has the type %q; only FMUs (%s) can be run", path, e.Type, mimeFMU)
 	default:
 		rel, err := p.locate(e.Source)
+		if file, ok := proxied(e.Source); ok {
+			c.proxy = true
+			rel, err = p.locate(file)
+		}
 		if err != nil {
 			c.problemRule, c.Problem = ruleFile, fmt.Errorf("component %q: %w", path, err)
 			break

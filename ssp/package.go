@@ -16,7 +16,8 @@ import (
 // documentName is the default variant of a package (ssp 2).
 const documentName = "SystemStructure.ssd"
 
-// Package is a system on disk: a .ssp, a folder, or a bare .ssd.
+// Package is a system on disk: a .ssp, a folder, a bare .ssd, or a system
+// structure of OSP.
 type Package struct {
 	Path string    // as given to Open
 	Root *Document // the default variant, or the document given
@@ -25,14 +26,17 @@ type Package struct {
 	files      []string // read so far
 	top        *instance
 	components []*FlatComponent
-	instances  []*instance // by component
-	packed     bool        // a .ssp: nothing outside of Dir belongs to it
+	functions  []Function
+	instances  []*instance   // by component, then by function
+	osp        *ospStructure // nil: an SSP
+	packed     bool          // a .ssp: nothing outside of Dir belongs to it
 	cleanup    func() error
 }
 
 // Open reads a system structure: a .ssp (unpacked into a private folder that
 // Close removes), a folder with SystemStructure.ssd, or a single .ssd file,
-// and all parameter sets and mappings that it refers to. FMUs are not touched.
+// and all parameter sets and mappings that it refers to; or an
+// OspSystemStructure.xml, or a folder with one. FMUs are not touched.
 // Findings go to l (nil: nowhere); the error holds those of level Error.
 func Open(path string, l *diag.List) (*Package, error) {
 	own := &diag.List{}
@@ -70,6 +74,14 @@ func Open(path string, l *diag.List) (*Package, error) {
 	p.Dir = dir
 	p.files = []string{path, filepath.Join(p.Dir, document)}
 	data, err := readDocument(filepath.Join(p.Dir, document))
+	if errors.Is(err, fs.ErrNotExist) && document == documentName {
+		if osp, failed := readDocument(filepath.Join(p.Dir, ospDocumentName)); !errors.Is(failed, fs.ErrNotExist) {
+			document, data, err = ospDocumentName, osp, failed
+			p.files[1] = filepath.Join(p.Dir, document)
+		}
+	} else if _, failed := os.Stat(filepath.Join(p.Dir, ospDocumentName)); failed == nil && document == documentName {
+		own.Add(ruleVariants, path, "", 0, "there is both %s, which is read, and %s; to run the latter, give its path", documentName, ospDocumentName)
+	}
 	if err != nil {
 		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
 			return fail("there is no %s, only %s", documentName, strings.Join(baseNames(others), ", "))
@@ -79,7 +91,11 @@ func Open(path string, l *diag.List) (*Package, error) {
 	if p.packed {
 		p.tellVariants(own)
 	}
-	p.Root = parseDocument(data, p.shown(document), p.open, own)
+	if isOSP(data) {
+		p.Root, p.osp = parseOSP(data, p.shown(document), filepath.Base(p.Dir), own)
+	} else {
+		p.Root = parseDocument(data, p.shown(document), p.open, own)
+	}
 	if err := own.Err(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

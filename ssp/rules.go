@@ -129,6 +129,21 @@ var (
 	ruleDangling = &diag.Rule{ID: "SD5D", Level: diag.Warning, Ref: "ssp 27",
 		Doc:    "A connection through connectors of systems begins and ends at FMUs, or at the outermost system.",
 		Remedy: "complete the connection or remove it"}
+	ruleTaken = &diag.Rule{ID: "SD21T", Level: diag.Info, Ref: "ssp 42-47",
+		Doc:    "Settings of another tool that mean something here are taken over, unless the annotation of macrostep or the command line says otherwise.",
+		Remedy: ""}
+	ruleOSP = &diag.Rule{ID: "SD22", Level: diag.Error, Ref: "ssp 43",
+		Doc:    "What a system structure of OSP asks for can be carried out: algorithms, functions, groups of variables and power bonds are known and complete.",
+		Remedy: "correct the structure"}
+	ruleOSPPart = &diag.Rule{ID: "SD22P", Level: diag.Warning, Ref: "ssp 43",
+		Doc:    "Every part of a system structure of OSP has an effect, and says what the FMUs say.",
+		Remedy: "correct the structure if it matters"}
+	ruleOSPUnit = &diag.Rule{ID: "SD22U", Level: diag.Warning, Ref: "ssp 43",
+		Doc:    "Both ends of a connection in a system structure of OSP have the same unit. OSP converts nothing.",
+		Remedy: "connect like with like, put a LinearTransformation between them, or describe the system as an SSP, where units are converted"}
+	ruleOSPName = &diag.Rule{ID: "SD22N", Level: diag.Error, Ref: "ssp 43",
+		Doc:    "Initial values of a simulator are those of variables that its FMU has.",
+		Remedy: "correct the name after the modelDescription.xml of the FMU, or remove the value"}
 	ruleRing = &diag.Rule{ID: "SD5R", Level: diag.Error, Ref: "ssp 27",
 		Doc:    "Connections through connectors of systems do not lead back to themselves.",
 		Remedy: "remove one of the connections"}
@@ -142,6 +157,6 @@ func Rules() []*diag.Rule {
 		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,
 		ruleContent, ruleReference, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
-		ruleForeignPart, ruleOwn, ruleDangling, ruleRing,
+		ruleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPUnit, ruleOSPName,
 	}
 }

@@ -265,7 +265,7 @@ func TestSound(t *testing.T) {
 	if len(n.Outputs) != 1 || n.Outputs[0].Name != "result" || n.Outputs[0].From != (FlatEnd{1, "y"}) {
 		t.Errorf("outputs %+v", n.Outputs)
 	}
-	if len(n.Step) != 1 || n.Step[0].Value != 0.01 || n.Step[0].Source != "own annotation" {
+	if len(n.Step) != 1 || n.Step[0].Value != 0.01 || n.Step[0].Source != "annotation of macrostep" {
 		t.Errorf("steps %+v", n.Step)
 	}
 	if *n.Experiment.Start != 0 || *n.Experiment.Stop != 2 {

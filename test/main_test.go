@@ -141,7 +141,10 @@ type outcome struct {
 type manifest struct {
 	Status     string
 	Reason     string
+	Algorithm  string
 	Parameters map[string]any
+	Sources    map[string]string
+	FMUs       []struct{ Component, Isolated string }
 	StepSize   struct {
 		Value  float64
 		Source string
@@ -164,11 +167,14 @@ type manifest struct {
 		Order      int
 	}
 	Warnings []string
+	Notes    []string
 	Bonds    map[string]struct {
 		ResidualEnergy       float64 `json:"residual_energy"`
 		MeanAbsResidualPower float64 `json:"mean_abs_residual_power"`
 		MeanPower            float64 `json:"mean_power"`
 		PeakResidualPower    float64 `json:"peak_residual_power"`
+		HeldResidualEnergy   float64 `json:"held_residual_energy"`
+		Mu                   *float64
 		Correction           string
 		CorrectedEnergy      *float64 `json:"corrected_energy"`
 		AddedEnergy          *float64 `json:"added_energy"`

@@ -35,6 +35,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealChecklist", F: testRealChecklist},
 	{Name: "TestRealCalls", F: testRealCalls},
 	{Name: "TestRealEnergy", F: testRealEnergy},
+	{Name: "TestRealOSP", F: testRealOSP},
 	{Name: "TestRealCorrector", F: testRealCorrector},
 }
 
