@@ -207,7 +207,7 @@ func Grows(ctx context.Context, e exact.Corrected, n int) (bool, error) {
 func GlobalError(ctx context.Context, e exact.Corrected, n int, limit float64) (float64, error) {
 	coupled := e.Coupled(e.H)
 	// The reference goes on by one matrix; its variances are needed from the start.
-	var want [][3]float64
+	want := make([][3]float64, 0, n)
 	x := e.Start
 	var mean, variance [3]float64
 	for range n {
