@@ -4,7 +4,7 @@
 //
 // It builds the program and the example systems, runs them, and writes SVG
 // files to DIR; the numbers that belong to them go to the standard output. It takes
-// about a minute and a half on two cores that have nothing else to do.
+// about three minutes of processor time, on all cores at once.
 //
 //   - meyer-11-x.svg, meyer-11-v.svg, meyer-12.svg, meyer-13.svg: displacement and
 //     velocity of the mass before the contact, macro step size, and order over time,
