@@ -36,8 +36,9 @@ const (
 )
 
 // kicks are how far an input is moved, relative to its magnitude: little where the subsystem is
-// not linear, more where its solver leaves more open.
-var kicks = []float64{1e-3, 1e-2, 1e-1}
+// not linear, more where its solver leaves more open, or where the magnitude is not known and
+// hardly moves it.
+var kicks = []float64{1e-3, 1e-4, 1e-5, 1e-6, 1e-2, 1e-1, 1, 1e2, 1e4}
 
 // point is a coupled system at an operating point, of which the models are taken: it holds the
 // run there while they are.
