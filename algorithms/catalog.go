@@ -275,6 +275,16 @@ var (
 		Doc: "largest ratio of a step size to the one before",
 		set: between(func(s *settings) *float64 { return &s.Control.RatioMax }, 1, 1e6),
 	}
+	piIntegralParam = Param{
+		Name: "control.i-gain", Default: auto, Range: "auto, 0 … 1",
+		Doc: "integral gain kI of the PI controller; auto is 0.3/(order+1), with ECCO 0.3/(order+2)",
+		set: orAuto(gain(func(s *settings) **float64 { return &s.Control.GainI })),
+	}
+	piProportionalParam = Param{
+		Name: "control.p-gain", Default: auto, Range: "auto, 0 … 1",
+		Doc: "proportional gain kP of the PI controller; auto is 0.4/(order+1), with ECCO 0.4/(order+2)",
+		set: orAuto(gain(func(s *settings) **float64 { return &s.Control.GainP })),
+	}
 	pcToleranceParam = Param{
 		Name: "pc.tolerance", Default: "1e-3", Range: "greater than 0; or component.variable:1e-2,… with a general one",
 		Doc: "TOL of the predictor/corrector indicator |y − ỹ| / (TOL (1 + ρ max(|y|, |ỹ|))), in the unit of the output",
@@ -341,6 +351,16 @@ var (
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, jacobianSources...)
 			s.Model.Jacobian = JacobianSource(max(i, 0))
+			return err
+		},
+	}
+	modelIdentificationParam = Param{
+		Name: "model.identification", Default: "least-squares", Range: "least-squares, subspace",
+		Doc: "how models are identified: by recursive least squares, which follow a change soon, or over a window of steps by subspaces (MOESP), which bear noise better; " +
+			"the run goes on uncorrected until a model is trusted, and tells",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, "least-squares", "subspace")
+			s.Model.Subspace = i == 1
 			return err
 		},
 	}
@@ -474,7 +494,7 @@ func Presets() []Preset {
 	tolerances := []Param{relativeParam, absoluteParam}
 	steps := []Param{safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam}
 	order := []Param{adaptiveOrderParam}
-	piSteps := []Param{piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam}
+	piSteps := []Param{piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam, piIntegralParam, piProportionalParam}
 	bySchemes := []Param{schemeParam("jacobi", "jacobi", "gauss-seidel"), sequenceParam}
 	monitor := []Param{monitorParam}
 	energy := func(correction, control string) []Param {
@@ -570,7 +590,7 @@ func Presets() []Preset {
 			Doc: "Explicit coupling; after every macro step linear models of the components estimate what the extrapolated inputs have spoilt, " +
 				"and correct the outputs, and by an offset of the next inputs the states (no step is repeated).",
 			Source: "haid 2",
-			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{modelJacobianParam, modelAlphaParam, modelRefreshParam, modelFailureParam,
+			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{modelJacobianParam, modelIdentificationParam, modelAlphaParam, modelRefreshParam, modelFailureParam,
 				modelRawParam, modelControlParam, eccoToleranceParam, eccoScaleParam, pcToleranceParam, pcRhoParam}, piSteps),
 			parts: Config{Correct: ModelCorrection},
 		},
@@ -671,6 +691,18 @@ func positive(field func(*settings) *float64) func(*settings, string) error {
 			*field(s) = x
 		}
 		return err
+	}
+}
+
+// gain sets a number from 0 to 1.
+func gain(field func(*settings) **float64) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil || !(x >= 0 && x <= 1) {
+			return errors.New("it is auto or a number from 0 to 1")
+		}
+		*field(s) = &x
+		return nil
 	}
 }
 

@@ -227,14 +227,16 @@ func TestResumeAfterDiscard(t *testing.T) {
 
 // A model that is identified goes on as it was: while it is sought, when it is trusted.
 func TestResumeIdentified(t *testing.T) {
-	for _, order := range []string{"0", "1"} {
-		whole := sameAfterResumeOver(t, 4e-3, 1e-5, "model-based-corrector", map[string]string{"model.jacobian": "identify", "order": order}, With{}, 2.9e-4, func() *master.System {
-			one, two := haids(2e5, 5e2).subsystems()
-			return oscillatorSystem(t, one, two)
-		})
-		for name, m := range whole.result.Models {
-			if m.Evaluations == 0 || m.Uncorrected > 300 || m.PredictionError == nil {
-				t.Errorf("order %s: the model of %s was hardly in use: %+v", order, name, m)
+	for _, how := range []string{"least-squares", "subspace"} {
+		for _, order := range []string{"0", "1"} {
+			whole := sameAfterResumeOver(t, 4e-3, 1e-5, "model-based-corrector", map[string]string{"model.jacobian": "identify", "model.identification": how, "order": order}, With{}, 2.9e-4, func() *master.System {
+				one, two := haids(2e5, 5e2).subsystems()
+				return oscillatorSystem(t, one, two)
+			})
+			for name, m := range whole.result.Models {
+				if m.Evaluations == 0 || m.Uncorrected > 300 || m.PredictionError == nil || m.Order == nil || (m.SingularValues != nil) != (how == "subspace") {
+					t.Errorf("%s, order %s: the model of %s was hardly in use: %+v", how, order, name, m)
+				}
 			}
 		}
 	}
@@ -335,52 +337,57 @@ type walker struct {
 // scratch are fields whose content is not looked at before it is written again,
 // but that a step need not write.
 var scratch = map[string]string{
-	"polynomial.nodes":     "those behind the degree",
-	"approximation.newest": "looked at where isAhead tells",
-	"approximation.du":     "within stage",
-	"stepping.t":           "of the step under way",
-	"stepping.H":           "likewise",
-	"broyden.z":            "the iterate before, within an attempt",
-	"broyden.dz":           "its correction",
-	"broyden.step":         "within learn",
-	"broyden.hit":          "within learn",
-	"broyden.updates":      "storage behind kept, else compared by what the run gives",
-	"iqn.columns":          "likewise",
-	"iqn.q":                "found anew for each correction",
-	"iqn.triangle":         "likewise",
-	"iqn.alpha":            "likewise",
-	"iqn.rest":             "likewise",
-	"sparseLU.x":           "within factor and solve",
-	"sparseLU.largest":     "within factor",
-	"sparseLU.reached":     "within factor",
-	"sparseLU.path":        "within factor",
-	"sparseLU.next":        "within factor",
-	"sparseLU.mark":        "within factor",
-	"sparseLU.forFactor":   "for tests",
-	"sparseLU.forSolve":    "for tests",
-	"sparseMatrix.val":     "assembled before each use",
-	"column.delta":         "of the last perturbation",
-	"block.base":           "of the last perturbation",
-	"linearModel.b":        "within respond",
-	"linearModel.ab":       "within respond",
-	"linearModel.dy":       "within respond",
-	"block.shapedPos":      "of the last Jacobian",
-	"block.shapedVel":      "likewise",
-	"block.heldPos":        "likewise",
-	"block.heldVel":        "likewise",
-	"stateSpace.dx":        "within linearise",
-	"stateSpace.du":        "within linearise",
-	"stateSpace.rate":      "within linearise and predictionErrorOver",
-	"stateSpace.slope":     "within linearise",
-	"stateSpace.now":       "looked at where observed tells",
-	"identified.now":       "looked at within update and accept",
-	"identified.phi":       "within update",
-	"identified.solved":    "within make",
-	"identified.scratch":   "within make",
-	"identified.current":   "of the last step",
-	"leastSquares.row":     "within add",
-	"leastSquares.out":     "within add",
-	"replays.base":         "of the last measurement",
+	"polynomial.nodes":        "those behind the degree",
+	"approximation.newest":    "looked at where isAhead tells",
+	"approximation.du":        "within stage",
+	"stepping.t":              "of the step under way",
+	"stepping.H":              "likewise",
+	"broyden.z":               "the iterate before, within an attempt",
+	"broyden.dz":              "its correction",
+	"broyden.step":            "within learn",
+	"broyden.hit":             "within learn",
+	"broyden.updates":         "storage behind kept, else compared by what the run gives",
+	"iqn.columns":             "likewise",
+	"iqn.q":                   "found anew for each correction",
+	"iqn.triangle":            "likewise",
+	"iqn.alpha":               "likewise",
+	"iqn.rest":                "likewise",
+	"sparseLU.x":              "within factor and solve",
+	"sparseLU.largest":        "within factor",
+	"sparseLU.reached":        "within factor",
+	"sparseLU.path":           "within factor",
+	"sparseLU.next":           "within factor",
+	"sparseLU.mark":           "within factor",
+	"sparseLU.forFactor":      "for tests",
+	"sparseLU.forSolve":       "for tests",
+	"sparseMatrix.val":        "assembled before each use",
+	"column.delta":            "of the last perturbation",
+	"block.base":              "of the last perturbation",
+	"linearModel.b":           "within respond",
+	"linearModel.ab":          "within respond",
+	"linearModel.dy":          "within respond",
+	"block.shapedPos":         "of the last Jacobian",
+	"block.shapedVel":         "likewise",
+	"block.heldPos":           "likewise",
+	"block.heldVel":           "likewise",
+	"stateSpace.dx":           "within linearise",
+	"stateSpace.du":           "within linearise",
+	"stateSpace.rate":         "within linearise and predictionErrorOver",
+	"stateSpace.slope":        "within linearise",
+	"stateSpace.now":          "looked at where observed tells",
+	"identified.now":          "looked at within update and accept",
+	"identified.phi":          "within update",
+	"identified.solved":       "within make",
+	"identified.scratch":      "within make",
+	"identified.current":      "of the last step",
+	"identified.sigma":        "within make",
+	"subspaceWindow.states":   "of the last attempt",
+	"subspaceWindow.singular": "of the last attempt",
+	"subspaceWindow.inputs":   "within identify",
+	"subspaceWindow.outputs":  "within identify",
+	"leastSquares.row":        "within add",
+	"leastSquares.out":        "within add",
+	"replays.base":            "of the last measurement",
 }
 
 // scratchPath is scratch in one place only: the responses of an implicit scheme

@@ -8,21 +8,22 @@ import (
 )
 
 // identified is the model of one subsystem from its inputs and outputs while it
-// runs (haid 2.1, by recursive least squares), as a difference equation over the
-// macro steps of one size,
+// runs (haid 2.1, by recursive least squares or by subspaces), as a difference
+// equation over the macro steps of one size,
 //
 //	y_{n+1} = c + Σ_m b_{0,m} q_m(n) + Σ_{j=1…r} (a_j y_{n+1−j} + Σ_m b_{j,m} q_m(n−j)),
 //
 // where Σ q_m φ_m(s) is what each input was over a step, φ_0 = 1 and φ_1 = ℓ, the
 // course of a deviation: a linear subsystem of order r follows it exactly, its
-// direct feedthrough in b_0 included, which is the response asked for. The order r is the smallest that explains the outputs as
-// well as the highest does.
+// direct feedthrough in b_0 included, which is the response asked for. Least squares
+// take the smallest order that explains the outputs as well as the highest does,
+// subspaces that of the singular values.
 //
 // Until the model is trusted, and after it was lost, pseudo-random numbers put
 // each input off, by a constant and along ℓ, by up to ditherPart of the error that
-// the extrapolation makes anyway: that sets it apart from what the coupling makes of the outputs. It is trusted once it has
-// predicted trustAfter steps that it was not made from within trustBound, and its
-// responses are certain to responseBound. It is lost when a prediction is off by
+// the extrapolation makes anyway: that sets it apart from what the coupling makes
+// of the outputs. It is trusted once it has predicted trustAfter steps that it was
+// not made from within trustBound, and its responses are certain to responseBound. It is lost when a prediction is off by
 // lostBound, or an extrapolation errs strayBound times as much as any before it was
 // trusted; the next one must then predict twice as many steps. Identified models are
 // used together or not at all: to correct one side of a coupling whose other side
@@ -35,6 +36,10 @@ type identified struct {
 	ny, nq    int   // outputs; coefficients of all inputs over a step
 
 	fit            *leastSquares
+	window         *subspaceWindow // in place of fit; nil = none
+	sigma          []float64       // standard errors of the responses by subspaces, [nq × ny]
+	states         int             // of the model in force, by subspaces
+	singular       []float64       // that tell them
 	phi            []float64
 	theta, solved  []float64 // by rows, [regressors × ny]
 	order          int       // r of theta; −1 = none
@@ -95,6 +100,9 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 	}
 	s.now, s.largest = make([]float64, s.ny), make([]float64, s.ny)
 	s.dither, s.errors = make([]float64, len(s.inputs)), make([]float64, len(s.inputs))
+	if of.config.Subspace {
+		s.window, s.sigma = newSubspaceWindow(s.nq, s.ny), make([]float64, s.nq*s.ny)
+	}
 	copy(s.y[0], x.Y[sys.OutAt[i]:sys.OutAt[i+1]])
 	s.have, s.trial = 1, trustAfter
 	s.why = "its model is being identified"
@@ -171,7 +179,11 @@ func (s *identified) update() (u modelUpdate, err error) {
 	if s.order >= 0 && !(s.current <= max(bound, 1e-6)) {
 		forget = forgetting
 	}
-	s.fit.add(s.phi, s.now, forget)
+	if s.window != nil {
+		s.window.add(s.q[0], s.now)
+	} else {
+		s.fit.add(s.phi, s.now, forget)
+	}
 	if s.order < 0 || !(s.current <= bound) {
 		if s.make() {
 			u.evaluations, u.changed = 1, true
@@ -190,13 +202,21 @@ func (s *identified) update() (u modelUpdate, err error) {
 func (s *identified) lose(why string) {
 	s.trusted, s.why, s.order, s.held = false, why, -1, 0
 	s.trial = min(2*s.trial, longestTrial)
+	s.restart()
+}
+
+// restart leaves nothing of the data.
+func (s *identified) restart() {
 	s.fit.reset()
+	if s.window != nil {
+		s.window.reset()
+	}
 }
 
 // forget starts anew for steps of another size or polynomials of another degree.
 func (s *identified) forget(H float64, degree int) {
 	s.H, s.degree = H, degree
-	s.fit.reset()
+	s.restart()
 	s.order, s.held, s.trusted, s.have = -1, 0, false, min(s.have, 1)
 	s.why = "its model is being identified"
 }
@@ -285,7 +305,37 @@ func (s *identified) predict() float64 {
 
 // make solves for the model, if the data allow; false: it stays as it was.
 func (s *identified) make() bool {
-	r := 0
+	r, why := s.solve()
+	if r < 0 {
+		return false
+	}
+	if why == "" {
+		if j := s.uncertain(s.size(r)); j >= 0 {
+			why = fmt.Sprintf("the response to %s is not certain yet", s.x.Sys.InName(s.inputs[j]))
+		}
+	}
+	if why != "" {
+		s.why = why
+		return false
+	}
+	s.theta, s.solved = s.solved, s.theta
+	s.order, s.held = r, 0
+	if s.window != nil {
+		s.states, s.singular = s.window.states, s.window.singular
+	}
+	s.made++
+	return true
+}
+
+// solve puts a model of order r into solved, or says why there is none; r < 0: there
+// are too few data.
+func (s *identified) solve() (r int, why string) {
+	if s.window != nil {
+		if !s.window.due() {
+			return -1, ""
+		}
+		return maxIdentifiedOrder, s.window.identify(maxIdentifiedOrder, s.solved, s.sigma)
+	}
 	for ; r < maxIdentifiedOrder; r++ {
 		if s.explains(r) {
 			break
@@ -293,26 +343,22 @@ func (s *identified) make() bool {
 	}
 	n := s.size(r)
 	if s.fit.weight < float64(n)+2 {
-		return false
+		return -1, ""
 	}
 	if !s.fit.excited(n) {
-		s.why = "its inputs and outputs do not vary enough to identify a model"
-		return false
+		return r, notExcited
 	}
 	s.fit.solve(n, s.solved)
 	if checkFinite(s.solved[:n*s.ny]) != nil {
-		s.why = "the identified model is not finite"
-		return false
+		return r, notFinite
 	}
-	if j := s.uncertain(n); j >= 0 {
-		s.why = fmt.Sprintf("the response to %s is not certain yet", s.x.Sys.InName(s.inputs[j*len(s.inputs)/s.nq]))
-		return false
-	}
-	s.theta, s.solved = s.solved, s.theta
-	s.order, s.held = r, 0
-	s.made++
-	return true
+	return r, ""
 }
+
+const (
+	notExcited = "its inputs and outputs do not vary enough to identify a model"
+	notFinite  = "the identified model is not finite"
+)
 
 // explains tells whether an order leaves no more than the highest one does.
 func (s *identified) explains(r int) bool {
@@ -326,24 +372,37 @@ func (s *identified) explains(r int) bool {
 	return true
 }
 
-// uncertain gives the first coefficient of the present inputs whose standard
-// error moves an output by more than responseBound of what the inputs move it;
-// −1 = none.
+// uncertain gives the first input for whose responses, to a constant and along ℓ, the
+// standard error moves an output by more than responseBound of what the errors of
+// the inputs move it; −1 = none.
 func (s *identified) uncertain(n int) int {
-	freedom := max(1, s.fit.weight-float64(n))
+	degrees := s.nq / len(s.inputs)
 	for o := range s.ny {
-		sigma := math.Sqrt(s.fit.residual(n, o) / freedom)
 		moved := 0.0
-		for j := range s.nq {
-			moved = max(moved, math.Abs(s.solved[(1+j)*s.ny+o])*s.errors[j*len(s.inputs)/s.nq])
+		for j, e := range s.errors {
+			for m := range min(degrees, 2) {
+				moved = max(moved, math.Abs(s.solved[(1+j*degrees+m)*s.ny+o])*e)
+			}
 		}
-		for j := range s.nq {
-			if sigma*s.fit.spread(1+j, n, s.scratch)*s.errors[j*len(s.inputs)/s.nq] > responseBound*moved && moved > 0 {
-				return j
+		for j, e := range s.errors {
+			for m := range min(degrees, 2) {
+				if moved > 0 && !(s.standardError(j*degrees+m, o, n)*e <= responseBound*moved) {
+					return j
+				}
 			}
 		}
 	}
 	return -1
+}
+
+// standardError is that of the coefficient j of the present inputs in output o, in a
+// model of n regressors.
+func (s *identified) standardError(j, o, n int) float64 {
+	if s.window != nil {
+		return s.sigma[j*s.ny+o]
+	}
+	freedom := max(1, s.fit.weight-float64(n))
+	return math.Sqrt(s.fit.residual(n, o)/freedom) * s.fit.spread(1+j, n, s.scratch)
 }
 
 func (s *identified) respond(j int, _ *shape, to, offset []float64) {
@@ -384,6 +443,11 @@ func (s *identified) reject() { s.pending = false }
 
 func (s *identified) archive(a *master.Archive) {
 	s.fit.archive(a)
+	if s.window != nil {
+		s.window.archive(a)
+		a.Int(&s.states)
+		a.FloatList(&s.singular)
+	}
 	a.Floats(s.theta)
 	a.Index(&s.order, -1, maxIdentifiedOrder)
 	for k := range s.q {
@@ -407,3 +471,16 @@ func (s *identified) archive(a *master.Archive) {
 }
 
 func (s *identified) predictionError() float64 { return s.worst }
+
+// found gives the order of the model in force, nil if there is none, and the singular
+// values that tell it.
+func (s *identified) found() (order *int, singular []float64) {
+	if s.order < 0 {
+		return nil, nil
+	}
+	n := s.order
+	if s.window != nil {
+		n = s.states
+	}
+	return &n, s.singular
+}

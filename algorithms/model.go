@@ -32,6 +32,8 @@ type Model struct {
 	// Refresh is the relative error of a prediction by a kept model above which
 	// it is made anew; 0 = in every macro step.
 	Refresh float64
+	// Subspace identifies over a window by subspaces; else by recursive least squares.
+	Subspace bool
 	// Stop ends the run where a model fails; else the subsystem goes on
 	// uncorrected.
 	Stop bool
@@ -690,8 +692,11 @@ func (c *modelCorrector) report() map[string]master.ModelUse {
 				r := &c.of[i]
 				u.Uncorrected, u.Reason = r.failed.steps, r.failed.reason
 				u.Evaluations = r.total
-				if e := c.models[i].predictionError(); !math.IsNaN(e) {
+				if e := c.models[i].predictionError(); !math.IsNaN(e) && !math.IsInf(e, 0) {
 					u.PredictionError = &e
+				}
+				if learner, ok := c.models[i].(*identified); ok {
+					u.Order, u.SingularValues = learner.found()
 				}
 			}
 			out[info.Name] = u

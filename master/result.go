@@ -30,6 +30,7 @@ type Result struct {
 	Bonds             map[string]BondEnergy // by name; nil = energy was not followed
 	Models            map[string]ModelUse   // by subsystem; nil = the algorithm has none
 	Warnings          []string
+	Restarts          map[string][]Restart // by subsystem: those that were lost and began anew; nil = none
 	// Replay holds, by the name of the subsystem, what the test of the rollback
 	// gave; it has entries only if the run relies on rollback.
 	Replay map[string]Replay
@@ -52,13 +53,15 @@ type Loop struct {
 // power that the coupling lets appear. Means are over time.
 type BondEnergy struct {
 	ResidualEnergy       float64 `json:"residual_energy"`         // J
+	HeldResidualEnergy   float64 `json:"held_residual_energy"`    // J; as if all inputs had been held over their steps
 	MeanAbsResidualPower float64 `json:"mean_abs_residual_power"` // W
 	MeanPower            float64 `json:"mean_power"`              // W, from the giver of the effort to the giver of the flow
 	PeakResidualPower    float64 `json:"peak_residual_power"`     // W
 
-	// Of an energy correction: whether it "helps", "harms", or "unknown: " and why
+	// Of an energy correction: the share μ that it took for spurious; whether it "helps", "harms", or "unknown: " and why
 	// that cannot be told; what it took out; what the coupling added where that is
 	// known. "" and nil: nothing was to be corrected.
+	Mu              *float64 `json:"mu,omitempty"`
 	Correction      string   `json:"correction,omitempty"`
 	CorrectedEnergy *float64 `json:"corrected_energy,omitempty"` // J
 	AddedEnergy     *float64 `json:"added_energy,omitempty"`     // J
@@ -73,4 +76,9 @@ type ModelUse struct {
 	// PredictionError is the largest relative error of a prediction of a step by
 	// the model as it was kept; nil = none was made.
 	PredictionError *float64 `json:"prediction_error,omitempty"`
+	// Order is that of an identified model: the macro steps that it looks back by least
+	// squares, its states by subspaces, where the singular values (of scaled
+	// outputs) are those that tell it.
+	Order          *int      `json:"order,omitempty"`
+	SingularValues []float64 `json:"singular_values,omitempty"`
 }

@@ -180,8 +180,8 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		return nil, fmt.Errorf("the step size is %g s; it must be greater than 0", o.Step)
 	case o.Stop <= o.Start:
 		return nil, fmt.Errorf("the stop time %g s is not after the start time %g s; give a later one", o.Stop, o.Start)
-	case o.Start+o.Step == o.Start || o.Stop-o.Step == o.Stop:
-		return nil, fmt.Errorf("the step size %g s vanishes beside the time %g s; choose a larger one", o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
+	case math.Abs(o.Start+o.Step-o.Start-o.Step) > 1e-3*o.Step || math.Abs(o.Stop-(o.Stop-o.Step)-o.Step) > 1e-3*o.Step:
+		return nil, fmt.Errorf("the step size %g s vanishes beside the time %g s, whose last digit it is not far above; choose a larger one", o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
 	}
 	r.grid = newGrid(o.Start, o.Stop, o.Step)
 	if r.grid.points() == 0 {
@@ -472,6 +472,9 @@ func (r *Run) Start(ctx context.Context) (err error) {
 			r.loops[i].Treatment = treatment
 		}
 	}
+	if err := r.tryRestarts(); err != nil {
+		return r.fail(err)
+	}
 	if err := r.x.save(r.t); err != nil { // an FMU that cannot is found before the first step
 		return r.fail(err)
 	}
@@ -510,7 +513,7 @@ func (r *Run) takeNotes() {
 // it (fmi2 59).
 func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 	for i, saver := range r.x.saver {
-		if saver == nil && r.keepers == nil {
+		if saver == nil && r.keepers == nil && r.x.restarter[i] == nil {
 			continue
 		}
 		r.x.touch(i)
@@ -526,7 +529,7 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		})
 		if err != nil {
 			err = fmt.Errorf("%s: rollback at t = %.12g s: %w", info, r.t, err)
-			if r.opt.Discard == ShortenOnDiscard || r.keepers != nil || !r.waives(i, err) {
+			if r.opt.Discard == ShortenOnDiscard || r.keepers != nil || r.x.restarter[i] != nil || !r.waives(i, err) {
 				return err
 			}
 			r.x.saver[i] = nil
@@ -538,6 +541,13 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		}
 		r.result.Replay[info.Name] = replay
 		r.x.replay[i] = replay
+		if replay.AtStart != "" {
+			err := r.lie(fmt.Sprintf("%s: it goes another way once it has gone back to its start: %s; a run that never goes back, as with explicit coupling, does not compute the same; "+
+				"find out which of the two is right, and tell the exporter", info, replay.AtStart))
+			if err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -1027,6 +1037,7 @@ func (r *Run) conclude() {
 	if m, ok := r.alg.(ModelReporter); ok {
 		res.Models = m.Models()
 	}
+	res.Restarts = r.x.restarts()
 	inside := 0.0
 	for i := range r.sys.Subsystems {
 		res.SubsystemSteps = append(res.SubsystemSteps, r.x.steps[i])

@@ -100,6 +100,7 @@ type Caps struct {
 	OutputDerivatives     int  // highest order of output derivatives; 0 = none
 	SaveState             bool // rollback (StateSaver)
 	SerializeState        bool
+	Restarts              bool // begins anew when it is lost (Restarter); takes SaveState and SerializeState
 	DirectionalDerivative bool // DirectionalDeriver, and Linearizer if it has it
 }
 
@@ -129,6 +130,7 @@ type Info struct {
 	DiscreteIn  []Port // Integer, Boolean and String
 	DiscreteOut []Port
 	Watch       []Port // further variables, only recorded
+	Params      []Port // parameters that outputs of others may give (ParameterSetter)
 	Step, Init  Feedthrough
 	Stateless   bool // outputs are a function of the inputs of the same instant
 	Caps        Caps
@@ -188,6 +190,14 @@ type Initializer interface {
 	ExitInit() error
 }
 
+// ParameterSetter is a subsystem with parameters that outputs of others may give: of
+// such, that stay as they are once the initialisation is over (fmi2 19, 39; ssp 28).
+type ParameterSetter interface {
+	// SetParameter sets entry k of Info.Params to the only value of v. It is called
+	// between EnterInit and ExitInit, where outputs that depend on it have not been used.
+	SetParameter(k int, v Values) error
+}
+
 // DiscreteIO is a subsystem with Integer, Boolean or String signals.
 type DiscreteIO interface {
 	SetDiscrete(v *Values) error // stages, like SetInputs
@@ -229,7 +239,10 @@ type Replay struct {
 	// Replays is the largest difference between replays. What is found by
 	// differences of outputs, such as a Jacobian, must stand above it.
 	Replays float64 `json:"replays"`
-	Known   bool    `json:"known"` // from an earlier run with the same subsystem
+	// AtStart tells how the first steps from the start differ from those after going
+	// back to it: "" = they do not.
+	AtStart string `json:"at_start,omitempty"`
+	Known   bool   `json:"known"` // from an earlier run with the same subsystem
 }
 
 // RollbackVerifier is a StateSaver that can prove that it goes back: claims are
@@ -336,6 +349,15 @@ type StateReader interface {
 	// communication point, after the initialisation, into x and xdot, each
 	// [len(States)].
 	ReadStates(x, xdot []float64) error
+}
+
+// Duplicator can give another subsystem like itself.
+type Duplicator interface {
+	// Duplicate gives another one at the start of the experiment, initialised with the
+	// inputs as staged now, which takes input derivatives up to an order. The caller ends
+	// it: Terminate and Close, where it has them. The error wraps ErrCapability if there
+	// can be no other.
+	Duplicate(ctx context.Context, order int) (Subsystem, error)
 }
 
 // Watcher reads the variables of Info.Watch at the last communication point.

@@ -244,20 +244,22 @@ func localError(t testing.TB, o exact.Haid, p int, H float64, from int, args ...
 // error, once they are found.
 func TestCorrectorSources(t *testing.T) {
 	o := exact.DefaultHaid()
-	t.Log("local error     H    without  derivatives  repeated  identified")
+	t.Log("local error     H    without  derivatives  repeated  least squares  subspaces")
 	for p := range 3 {
 		for _, H := range []float64{1e-5, 2e-5, 4e-5} {
-			var e [4]float64
-			e[0] = localError(t, o, p, H, 200)
-			for i, source := range []string{"directional", "rollback", "identify"} {
-				e[1+i] = localError(t, o, p, H, 200, "--algorithm", "model-based-corrector", "--param", "model.jacobian="+source)
+			var e [5]float64
+			e[0] = localError(t, o, p, H, 300)
+			for i, args := range [][]string{{"model.jacobian=directional"}, {"model.jacobian=rollback"}, {"model.jacobian=identify"}, {"model.jacobian=identify", "--param", "model.identification=subspace"}} {
+				e[1+i] = localError(t, o, p, H, 300, append([]string{"--algorithm", "model-based-corrector", "--param"}, args...)...)
 			}
-			t.Logf("p = %d    %6.0e   %8.2g     %8.2g  %8.2g    %8.2g", p, H, e[0], e[1], e[2], e[3])
+			t.Logf("p = %d    %6.0e   %8.2g     %8.2g  %8.2g       %8.2g   %8.2g", p, H, e[0], e[1], e[2], e[3], e[4])
 			if math.Abs(e[2]-e[1]) > 1e-3*e[1] {
 				t.Errorf("p = %d, H = %g: local error %g by repeated steps, %g by derivatives", p, H, e[2], e[1])
 			}
-			if gain := math.Log(e[0]/e[3]) / math.Log(e[0]/e[1]); !(gain >= 0.5) {
-				t.Errorf("p = %d, H = %g: identification reaches %.2f of the gain", p, H, gain)
+			for i, how := range []string{"least squares", "subspaces"} {
+				if gain := math.Log(e[0]/e[3+i]) / math.Log(e[0]/e[1]); !(gain >= 0.5) {
+					t.Errorf("p = %d, H = %g: identification by %s reaches %.2f of the gain", p, H, how, gain)
+				}
 			}
 		}
 	}
@@ -267,7 +269,7 @@ func TestCorrectorSources(t *testing.T) {
 // (haid 5, Fig. 9), and identification never does worse than no correction.
 func TestCorrectorNonlinear(t *testing.T) {
 	path := system(t, "corrector-oscillator")
-	t.Log("global error  n_d  p   H     without  derivatives  repeated  identified")
+	t.Log("global error  n_d  p   H     without  derivatives  repeated  least squares  subspaces")
 	stabilised := 0
 	for _, nd := range []float64{1, 1.25, 1.5, 1.75, 2} {
 		o := exact.DefaultHaid()
@@ -287,24 +289,29 @@ func TestCorrectorNonlinear(t *testing.T) {
 				for _, x := range states {
 					want = append(want, [3]float64{x[0], x[1], o.Force(x)})
 				}
-				var e [4]float64
-				for i, args := range [][]string{nil, {"directional"}, {"rollback"}, {"identify"}} {
+				var e [5]float64
+				for i, args := range [][]string{nil, {"model.jacobian=directional"}, {"model.jacobian=rollback"}, {"model.jacobian=identify"}, {"model.jacobian=identify", "model.identification=subspace"}} {
 					all := append(haidArgs(t, path, o, p, H), "--stop-time", fmt.Sprint(stop))
 					if args != nil {
-						all = append(all, "--algorithm", "model-based-corrector", "--param", "model.jacobian="+args[0])
+						all = append(all, "--algorithm", "model-based-corrector")
+					}
+					for _, a := range args {
+						all = append(all, "--param", a)
 					}
 					got := run(t, all...)
 					if e[i] = math.Inf(1); got.code == 0 {
 						e[i] = errorsOf(got.rowsOf(t, [3]string(haidOutputs)), want, 0)
 					}
 				}
-				t.Logf("         %8.2f  %d %6.0e %8.2g     %8.2g  %8.2g    %8.2g", nd, p, H, e[0], e[1], e[2], e[3])
+				t.Logf("         %8.2f  %d %6.0e %8.2g     %8.2g  %8.2g       %8.2g   %8.2g", nd, p, H, e[0], e[1], e[2], e[3], e[4])
 				if e[0] > 1 && e[1] < 1 {
 					stabilised++
 				}
 				// Beyond 1 both are nothing but unstable.
-				if e[3] > 1.1*e[0] && e[0] < 1 {
-					t.Errorf("n_d = %g, p = %d, H = %g: error %.3g with identification, %.3g without correction", nd, p, H, e[3], e[0])
+				for i, how := range []string{"least squares", "subspaces"} {
+					if e[3+i] > 1.1*e[0] && e[0] < 1 {
+						t.Errorf("n_d = %g, p = %d, H = %g: error %.3g with identification by %s, %.3g without correction", nd, p, H, e[3+i], how, e[0])
+					}
 				}
 			}
 		}

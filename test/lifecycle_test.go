@@ -90,6 +90,16 @@ func TestRollbackVerified(t *testing.T) {
 	if r := lifecycleOf(t, complete(t, append(args(path)[:6], "--record", "*")...)).Replay; len(r) != 0 {
 		t.Errorf("tested without need: %v", r)
 	}
+	// One that takes its first step in another way than after going back is told of.
+	opening := complete(t, args(life(t, probe.LifeCapabilities, "OPENING=0.5"))...)
+	for _, part := range []string{"life (life.fmu): it goes another way once it has gone back to its start: y after step 1 of 0.01 s from the start is 0.5", "and 0.03 after"} {
+		if !strings.Contains(strings.Join(opening.manifest.Warnings, "\n"), part) {
+			t.Errorf("no %q in %q", part, opening.manifest.Warnings)
+		}
+	}
+	if o := run(t, append(args(life(t, probe.LifeCapabilities, "OPENING=0.5")), "--strict")...); o.code != 1 {
+		t.Errorf("strict: exit code %d", o.code)
+	}
 	liar := life(t, probe.LifeCapabilities, "FORGET")
 	o := run(t, args(liar)...)
 	if o.code != 1 || o.manifest.Status != "failed" {

@@ -35,6 +35,10 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealChecklist", F: testRealChecklist},
 	{Name: "TestRealCalls", F: testRealCalls},
 	{Name: "TestRealEnergy", F: testRealEnergy},
+	{Name: "TestRealOSP", F: testRealOSP},
+	{Name: "TestRealCorrector", F: testRealCorrector},
+	{Name: "TestRealSSDs", F: testRealSSDs},
+	{Name: "TestRealValues", F: testRealValues},
 }
 
 // realFMUs gives the FMUs below fmus/.

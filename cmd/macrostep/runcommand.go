@@ -18,7 +18,8 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu.
+const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu; or
+an OspSystemStructure.xml of OSP, or a folder with one.
 Flags stand before or after it; --flag VALUE and --flag=VALUE are the same.
 
 Results are a CSV table, time,component.variable,…: one row per communication
@@ -28,6 +29,8 @@ where it came from, loops, warnings, counters, times.
 
 The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
+What flags leave open, annotations of the system may say: ours everything, those of
+OMSimulator, OSP and OpenMCx what they have. The manifest names the sources.
 Ctrl-C ends a run at the next communication point; results are kept.
 
 --checkpoint keeps the state of a run in a file, and --resume goes on from it
@@ -62,6 +65,8 @@ const (
 	flagIsolate     = "isolate"
 	flagStepTimeout = "step-timeout"
 	flagMemoryLimit = "memory-limit"
+	flagOnCrash     = "on-crash"
+	flagRestarts    = "restart-limit"
 )
 
 var logLevels = []string{"debug", "info", "warn", "error"}
@@ -90,6 +95,9 @@ type runRequest struct {
 	MonitorEnergy                bool
 	Spike                        float64 // 0 = no warning about jumps of residual power
 	Checkpoints                  checkpointing
+	// Given tells which flags the user has set, by name; nil = all: the documents have
+	// no say.
+	Given func(flag string) bool
 }
 
 func (p *program) runCommand() *cli.Command {
@@ -120,6 +128,8 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: "isolate-component", Usage: "run the FMU of `COMPONENT` in a process of its own; repeatable", KeepSpace: true, Category: processes}},
 			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call for `T` seconds; with auto, isolates all FMUs", Category: processes},
 			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB (Linux); with auto, isolates all FMUs", Category: processes},
+			&cli.StringFlag{Name: flagOnCrash, Usage: "when the process of an FMU ends: " + strings.Join(crashPolicies, ", ") + "; restart: it goes on in another one from its state at the last communication point (the FMU must serialise its state); with auto, isolates all FMUs", Value: crashPolicies[0], Category: processes},
+			&cli.StringFlag{Name: flagRestarts, Usage: "restart each component at most `N` times", Value: "10", Category: processes},
 			&cli.StringFlag{Name: "output", Usage: "result `FILE.csv`", Value: defaultOutput, Category: results},
 			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results}},
 			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
@@ -175,7 +185,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
-		Trace: c.String("trace"), Workers: c.Int("workers"),
+		Trace: c.String("trace"), Workers: c.Int("workers"), Given: c.IsSet,
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
@@ -210,7 +220,10 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		r.Params[a.Name] = a.Value
 	}
 	timeout, memory := number(flagStepTimeout, true), number(flagMemoryLimit, true)
-	r.Isolation, err = readIsolation(c.String(flagIsolate), c.StringSlice("isolate-component"), timeout, memory)
+	restarts, err := readRestarts(c)
+	errs = append(errs, err)
+	r.Isolation, err = readIsolation(c.String(flagIsolate), c.IsSet(flagIsolate), c.StringSlice("isolate-component"), timeout, memory, restarts)
+	r.Isolation.RestartsGiven = c.IsSet(flagOnCrash)
 	errs = append(errs, err)
 	quirks, err := readQuirks(c.StringSlice(flagQuirk))
 	errs = append(errs, err)
@@ -230,33 +243,62 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	return r, errors.Join(errs...)
 }
 
-// readIsolation reads what is said about processes. A limit that only a process
-// can hold isolates all FMUs, unless the user has said which.
-func readIsolation(mode string, components []string, timeout, memory *setting) (isolation, error) {
-	i := isolation{Components: components}
+// crashPolicies are the values of --on-crash.
+var crashPolicies = []string{"stop", "restart"}
+
+// readRestarts gives how often a component may be restarted; 0 = never.
+func readRestarts(c *cli.Context) (int, error) {
+	policy := c.String(flagOnCrash)
+	if !slices.Contains(crashPolicies, policy) {
+		return 0, fmt.Errorf("--%s: %q is none of %s", flagOnCrash, policy, strings.Join(crashPolicies, ", "))
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(c.String(flagRestarts)))
+	switch {
+	case err != nil || n < 1:
+		return 0, fmt.Errorf("--%s: %q is no whole number from 1 on; without restarts there is --%s stop", flagRestarts, c.String(flagRestarts), flagOnCrash)
+	case policy == crashPolicies[0] && c.IsSet(flagRestarts):
+		return 0, fmt.Errorf("--%s: nothing is restarted without --%s restart", flagRestarts, flagOnCrash)
+	case policy == crashPolicies[0]:
+		return 0, nil
+	}
+	return n, nil
+}
+
+// readIsolation reads what is said about processes. What takes a process isolates
+// all FMUs, unless the user has said which.
+func readIsolation(mode string, given bool, components []string, timeout, memory *setting, restarts int) (isolation, error) {
+	i := isolation{Components: components, Restarts: restarts}
 	var err error
 	if i.Mode, err = assemble.ParseIsolation(mode); err != nil {
 		return i, fmt.Errorf("--%s: %w", flagIsolate, err)
 	}
+	i.Given = given
 	if timeout != nil {
-		i.StepTimeout = max(time.Duration(min(timeout.Value, longestTimeout)*float64(time.Second)), 1)
+		i.StepTimeout = timeoutOf(timeout.Value)
 	}
 	if memory != nil {
 		if memory.Value > largestMemory {
 			return i, fmt.Errorf("--%s: %g MiB is more than there can be; leave the flag out for no limit", flagMemoryLimit, memory.Value)
 		}
-		i.MemoryLimit = uint64(memory.Value * (1 << 20))
+		i.MemoryLimit = memoryOf(memory.Value)
 	}
-	if timeout != nil || memory != nil {
+	if timeout != nil || memory != nil || restarts > 0 {
 		switch {
 		case i.Mode == assemble.IsolateAuto && len(components) == 0:
-			i.Mode = assemble.IsolateAlways
+			i.Mode, i.Given = assemble.IsolateAlways, true
 		case i.Mode == assemble.IsolateNever && len(components) == 0:
-			return i, fmt.Errorf("--%s and --%s need FMUs in processes of their own; leave --%s %s out", flagStepTimeout, flagMemoryLimit, flagIsolate, mode)
+			return i, fmt.Errorf("--%s, --%s and --%s restart need FMUs in processes of their own; leave --%s %s out", flagStepTimeout, flagMemoryLimit, flagOnCrash, flagIsolate, mode)
 		}
 	}
 	return i, nil
 }
+
+// timeoutOf gives a time in s as a duration, memoryOf a size in MiB in bytes.
+func timeoutOf(s float64) time.Duration {
+	return max(time.Duration(min(s, longestTimeout)*float64(time.Second)), 1)
+}
+
+func memoryOf(mib float64) uint64 { return uint64(mib * (1 << 20)) }
 
 const (
 	longestTimeout = 1e9     // s

@@ -17,7 +17,7 @@ import (
 
 // replayVersion is that of the files and of the test behind them: a change of
 // either makes a new one, and older files are measured anew.
-const replayVersion = 1
+const replayVersion = 2
 
 // maxReplays bounds the entries of each kind in one file; the oldest go first.
 const maxReplays = 16
@@ -64,6 +64,7 @@ type replayEntry struct {
 	Step     float64 `json:"step"`  // that was tested, s
 	FirstTry float64 `json:"first_try"`
 	Replays  float64 `json:"replays"`
+	AtStart  string  `json:"at_start,omitempty"`
 }
 
 // replayStore keeps the measurements of one FMU in a file. It is a convenience:
@@ -134,7 +135,7 @@ func (s replayStore) find(H float64) (master.Replay, bool) {
 	}
 	for _, e := range s.load().Replays {
 		if e.Platform == platform() && e.Asked == H {
-			return master.Replay{Step: e.Step, FirstTry: e.FirstTry, Replays: e.Replays, Known: true}, true
+			return master.Replay{Step: e.Step, FirstTry: e.FirstTry, Replays: e.Replays, AtStart: e.AtStart, Known: true}, true
 		}
 	}
 	return master.Replay{}, false
@@ -144,7 +145,7 @@ func (s replayStore) find(H float64) (master.Replay, bool) {
 func (s replayStore) keep(model string, H float64, r master.Replay) {
 	s.change(model, func(f *replayFile) {
 		f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool { return e.Platform == platform() && e.Asked == H })
-		f.Replays = newest(append(f.Replays, replayEntry{platform(), H, r.Step, r.FirstTry, r.Replays}))
+		f.Replays = newest(append(f.Replays, replayEntry{platform(), H, r.Step, r.FirstTry, r.Replays, r.AtStart}))
 	})
 }
 

@@ -36,7 +36,10 @@ const (
 	maxHalvings = 20
 )
 
-var _ master.RollbackVerifier = (*Slave)(nil)
+var (
+	_ master.RollbackVerifier = (*Slave)(nil)
+	_ master.Duplicator       = (*Slave)(nil)
+)
 
 // VerifyRollback tests that the FMU goes back to a saved state (fmi2 59), with
 // the inputs as staged now, and measures how well it repeats a step. The test
@@ -55,7 +58,8 @@ func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float
 	var replay master.Replay
 	var err error
 	if s.config.once() {
-		replay, err = s.testRollback(ctx, s.staged(), e, H)
+		r := rollbackTest{s: s, u: s.staged(), t: e.Start, H: H}
+		replay, err = r.run(ctx, e)
 	} else {
 		replay, err = s.testTwin(ctx, e, H)
 	}
@@ -94,7 +98,7 @@ func (s *Slave) stageInputs(u stagedInputs) error {
 func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (replay master.Replay, err error) {
 	c := s.config
 	c.Name += " (test of rollback)"
-	c.Outputs, c.Watch, c.Monitor = nil, nil, nil
+	c.Outputs, c.Watch, c.Monitor, c.Restarts = nil, nil, nil, 0
 	c.Options.Log = quiet(c.Options.Log)
 	d := c.FMU.Description
 	for i := range d.Variables {
@@ -119,7 +123,40 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 	if err := twin.ExitInit(); err != nil {
 		return replay, err
 	}
-	return twin.testRollback(ctx, u, e, H)
+	r := rollbackTest{s: twin, u: u, t: e.Start, H: H}
+	return r.run(ctx, e)
+}
+
+// Duplicate instantiates the FMU again.
+func (s *Slave) Duplicate(ctx context.Context, order int) (_ master.Subsystem, err error) {
+	if s.config.once() {
+		return nil, fmt.Errorf("%w: the FMU can be instantiated only once per process (canBeInstantiatedOnlyOncePerProcess)", master.ErrCapability)
+	}
+	c := s.config
+	c.Name += " (another)"
+	c.Options.Log = quiet(c.Options.Log)
+	another, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	end := func(err error) error { return errors.Join(err, another.Terminate(), another.Close()) }
+	e := s.experiment
+	e.InputDerivatives = order
+	if err := another.EnterInit(ctx, e); err != nil {
+		return nil, end(err)
+	}
+	if err := errors.Join(another.stageInputs(s.staged()), another.EvalInit()); err != nil {
+		return nil, end(err)
+	}
+	if err := another.ExitInit(); err != nil {
+		return nil, end(err)
+	}
+	if order > 0 {
+		if err := another.PrepareInputDerivatives(order); err != nil {
+			return nil, end(err)
+		}
+	}
+	return another, nil
 }
 
 // begin takes a twin into its initialisation, with inputs.
@@ -158,10 +195,10 @@ type rollbackTest struct {
 	scale  []float64 // magnitude of each Real that is compared
 }
 
-// testRollback tests the rollback of the instance that s has, from the state it
-// is in, and takes it back there.
-func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Experiment, H float64) (replay master.Replay, err error) {
-	r := rollbackTest{s: s, u: u, t: e.Start, H: H}
+// run tests the rollback of the instance that s has, from the state it is in, and
+// takes it back there.
+func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay master.Replay, err error) {
+	s := r.s
 	start, err := s.SaveState(nil)
 	if err != nil {
 		return replay, refused("give a state", err)
@@ -180,6 +217,11 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 		return replay, err
 	}
 	first, err := r.firstTry(ctx, e.Stop)
+	if err != nil {
+		return replay, err
+	}
+	fromStart := first
+	afterBack, err := r.repeat(ctx)
 	if err != nil {
 		return replay, err
 	}
@@ -206,13 +248,15 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 	again := r.compare(second, third, "a step")
 	drift := r.compare(second, fourth, "a step")
 	tries := r.compare(first, second, "a first attempt")
-	if tries.relative > maxNoise && !math.IsInf(tries.relative, 1) {
+	atStart := r.compare(fromStart, afterBack, "")
+	if worst := max(tries.relative, atStart.relative); worst > maxNoise && !math.IsInf(worst, 1) {
 		// In short steps near rest, what a solver leaves open at its start may be all
 		// that there is to see: it is measured by where the outputs get to.
 		if err := r.farther(ctx); err != nil {
 			return replay, err
 		}
 		tries = r.compare(first, second, "a first attempt")
+		atStart = r.compare(fromStart, afterBack, "")
 	}
 	for _, c := range []struct {
 		difference
@@ -222,7 +266,11 @@ func (s *Slave) testRollback(ctx context.Context, u stagedInputs, e master.Exper
 			return replay, c.lie()
 		}
 	}
-	return master.Replay{Step: r.H, FirstTry: tries.relative, Replays: max(again.relative, drift.relative)}, nil
+	replay = master.Replay{Step: r.H, FirstTry: tries.relative, Replays: max(again.relative, drift.relative)}
+	if atStart.relative > maxNoise {
+		replay.AtStart = fmt.Sprintf("%s after step %d of %g s from the start is %s without and %s after it went back to the start", atStart.name, atStart.step, r.H, atStart.first, atStart.then)
+	}
+	return replay, nil
 }
 
 // back goes to the origin.

@@ -28,6 +28,10 @@ type Manifest struct {
 	Algorithm  string            `json:"algorithm"`  // preset
 	Parameters map[string]string `json:"parameters"` // all in force, defaults included
 
+	// Sources tells where each setting comes from that is no default, by its name:
+	// "algorithm", "param order", "bond axle", "rate motor", or that of a flag.
+	Sources map[string]string `json:"sources"`
+
 	StartTime Setting  `json:"start_time"`
 	StopTime  Setting  `json:"stop_time"`
 	StepSize  Setting  `json:"step_size"`
@@ -47,6 +51,9 @@ type Manifest struct {
 	FMURestores   map[string]int               `json:"fmu_restores"`     // of states, by component
 	Seconds       map[string]float64           `json:"seconds"`          // by component: wall time inside
 	MasterSeconds float64                      `json:"master_seconds"`
+	// Restarts tells, by component, how often its process ended and another took
+	// its place (--on-crash=restart).
+	Restarts map[string][]master.Restart `json:"restarts,omitempty"`
 
 	// ResumedFrom tells from which checkpoint the run went on; null = it ran from
 	// the start. Counters and times are those of both parts together.
@@ -144,7 +151,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		}
 	}
 	m.Iterations, m.Jacobians, m.Monitored = r.Iterations, r.Jacobians, r.Monitored
-	m.Bonds, m.Models = r.Bonds, r.Models
+	m.Bonds, m.Models, m.Restarts = r.Bonds, r.Models, r.Restarts
 	m.ReplayNoise = map[string]float64{}
 	for name, replay := range r.Replay {
 		m.ReplayNoise[name] = replay.Replays
@@ -194,6 +201,9 @@ func (m *Manifest) encode() ([]byte, error) {
 		c.Orders = map[int]int{}
 	}
 	c.Monitored = orEmpty(c.Monitored)
+	if c.Sources == nil {
+		c.Sources = map[string]string{}
+	}
 	// Results that grow beyond all bounds take these along.
 	c.Bonds = encodable(&c, "bond ", c.Bonds)
 	c.Models = encodable(&c, "the model of ", c.Models)

@@ -20,6 +20,7 @@ func testManifest(t *testing.T) *Manifest {
 		Command:  []string{"run", "a & b.ssp"}, System: "a & b.ssp", Results: "results.csv",
 		FMUs:      []FMU{{Component: "all", Path: "resources/all.fmu", Hash: "sha256:00", Tool: "Tool 1"}},
 		Algorithm: "explicit", Parameters: map[string]string{"order": "1", "delivery": "auto"},
+		Sources:   map[string]string{"param order": "--param"},
 		StartTime: Setting{0, "DefaultExperiment"}, StopTime: Setting{1, "--stop-time"}, StepSize: Setting{0.25, "a thousandth of the time span"},
 		Warnings: []string{"found before the run"},
 	}

@@ -6,6 +6,7 @@
  * STUCK    restoring does nothing
  * RESTART  y is off by this part for four steps after a restore, as of a solver
  *          that starts again
+ * OPENING  the first step of all adds this to y, unless a state was restored before
  * JITTER   y is off by this part after every other restore
  * REFUSE   no state is given
  * COARSE   longer steps than this are discarded
@@ -197,6 +198,9 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noRes
 #endif
 	m->x += h * m->k * (m->u - m->x);
 	m->z += h * m->u;
+#ifdef OPENING
+	if (!m->restored && !m->since) m->z += OPENING;
+#endif
 	m->since++;
 	return fmi2OK;
 }

@@ -1,0 +1,379 @@
+package algorithms
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// subspaceWindow holds the last macro steps of one subsystem and finds a linear
+// system in them by subspaces:
+//
+//	x_{n+1} = A x_n + B [1, q_n],   y_{n+1} = C x_n + D [1, q_n],
+//
+// q being the coefficients of the inputs over a step as in [identified]. The
+// block Hankel matrices of inputs and outputs are brought to triangular form; what the
+// inputs do not explain of the outputs has the states as its left singular
+// vectors, and the widest gap of its singular values tells how many there are. A and C follow
+// from these vectors, B, D and the initial state by least squares.
+//
+// Source: M. Verhaegen, P. Dewilde, Subspace model identification, part 1: the
+// output-error state-space model identification class of algorithms (MOESP), Int. J.
+// Control 56 (1992).
+type subspaceWindow struct {
+	nq, ny  int
+	size    int       // steps that it holds
+	rows    []float64 // ring of [nq + ny]
+	at, n   int       // place of the next step, steps held
+	wait    int       // steps until the next attempt
+	inputs  []float64 // scales
+	outputs []float64
+
+	singular []float64 // that the order of the last system was chosen from
+	states   int       // the order
+}
+
+const (
+	// hankelRows is the number of block rows, beyond the largest order, so that
+	// some singular values tell the noise.
+	hankelRows = 2 * maxIdentifiedOrder
+	// negligible is the part of the outputs below which singular values are rounding.
+	negligible = 1e-15
+	// noiseBand is how far singular values of noise may stand above that which is
+	// certainly noise, the one behind the largest order.
+	noiseBand = 3
+	// openShare is how much of what is known of a response may come from no data.
+	openShare = 0.1
+	// leastGap is the least ratio of two singular values that tells an order.
+	leastGap = 2
+)
+
+func newSubspaceWindow(nq, ny int) *subspaceWindow {
+	size := 2*(1+hankelRows*(nq+ny)) + hankelRows
+	return &subspaceWindow{nq: nq, ny: ny, size: size, rows: make([]float64, size*(nq+ny)),
+		inputs: make([]float64, nq), outputs: make([]float64, ny)}
+}
+
+func (w *subspaceWindow) reset() { w.n, w.at, w.wait = 0, 0, 0 }
+
+func (w *subspaceWindow) archive(a *master.Archive) {
+	a.Floats(w.rows)
+	a.Index(&w.at, 0, w.size-1)
+	a.Index(&w.n, 0, w.size)
+	a.Int(&w.wait)
+}
+
+// add takes a step: the coefficients of the inputs over it, and the outputs at its end.
+func (w *subspaceWindow) add(q, y []float64) {
+	row := w.rows[w.at*(w.nq+w.ny):][:w.nq+w.ny]
+	copy(row[copy(row, q):], y)
+	w.at = (w.at + 1) % w.size
+	w.n = min(w.n+1, w.size)
+	w.wait = max(w.wait-1, 0)
+}
+
+// due tells whether the window is full and has moved on since the last attempt.
+func (w *subspaceWindow) due() bool { return w.n == w.size && w.wait == 0 }
+
+// step gives the inputs and outputs of the step k, counted from the oldest, unscaled.
+func (w *subspaceWindow) step(k int) (q, y []float64) {
+	row := w.rows[(w.at+k)%w.size*(w.nq+w.ny):][:w.nq+w.ny]
+	return row[:w.nq], row[w.nq:]
+}
+
+// scale makes all inputs and outputs of one size, by powers of two; what has always
+// been 0 stays.
+func (w *subspaceWindow) scale() {
+	clear(w.inputs)
+	clear(w.outputs)
+	for k := range w.size {
+		q, y := w.step(k)
+		for i, v := range q {
+			w.inputs[i] = max(w.inputs[i], math.Abs(v))
+		}
+		for i, v := range y {
+			w.outputs[i] = max(w.outputs[i], math.Abs(v))
+		}
+	}
+	for _, of := range [][]float64{w.inputs, w.outputs} {
+		for i, v := range of {
+			if of[i] = 1; v > 0 {
+				of[i] = powerOfTwo(v)
+			}
+		}
+	}
+}
+
+// identify finds the system and writes it as a difference equation over lags steps,
+// theta [regressors × ny by rows] as of [identified]; sigma [nq × ny] are the standard errors
+// of the responses to the present inputs. why = "" where it is found.
+func (w *subspaceWindow) identify(lags int, theta, sigma []float64) (why string) {
+	w.wait = w.size / 4
+	w.scale()
+	a, c, why := w.dynamics()
+	if why != "" {
+		return why
+	}
+	b, d, why := w.responses(a, c, sigma)
+	if why != "" {
+		return why
+	}
+	w.predictor(lags, a, b, c, d, theta)
+	if checkFinite(theta) != nil {
+		return notFinite
+	}
+	return ""
+}
+
+// dynamics finds the order, A and C; nil of both where there are no states.
+func (w *subspaceWindow) dynamics() (a, c *mat.Dense, why string) {
+	nu, ny := 1+hankelRows*w.nq, hankelRows*w.ny
+	columns := w.size - hankelRows + 1
+	h := mat.NewDense(columns, nu+ny, nil) // transposed
+	for j := range columns {
+		row := h.RawRowView(j)
+		row[0] = 1
+		for i := range hankelRows {
+			q, y := w.step(j + i)
+			for k, v := range q {
+				row[1+i*w.nq+k] = v / w.inputs[k]
+			}
+			for k, v := range y {
+				row[nu+i*w.ny+k] = v / w.outputs[k]
+			}
+		}
+	}
+	if checkFinite(h.RawMatrix().Data) != nil {
+		return nil, nil, "its inputs and outputs are not finite"
+	}
+	var qr mat.QR
+	qr.Factorize(h)
+	var r mat.Dense
+	qr.RTo(&r)
+	// The columns of L22 are what the inputs leave of the outputs, and where the inputs are
+	// dependent, those of L21 that belong to none of their directions.
+	var svd mat.SVD
+	if !svd.Factorize(r.Slice(0, nu, 0, nu).T(), mat.SVDFull) {
+		return nil, nil, "its inputs have no singular values"
+	}
+	sv := svd.Values(nil)
+	rank := 0
+	for rank < nu && sv[rank] > independent*sv[0] {
+		rank++
+	}
+	outputs := r.Slice(0, nu+ny, nu, nu+ny).T() // [L21, L22]
+	unexplained := mat.NewDense(ny, nu-rank+ny, nil)
+	if rank < nu {
+		var v mat.Dense
+		svd.VTo(&v)
+		unexplained.Slice(0, ny, 0, nu-rank).(*mat.Dense).Mul(mat.DenseCopyOf(outputs).Slice(0, ny, 0, nu), v.Slice(0, nu, rank, nu))
+	}
+	unexplained.Slice(0, ny, nu-rank, nu-rank+ny).(*mat.Dense).Copy(r.Slice(nu, nu+ny, nu, nu+ny).T())
+	if !svd.Factorize(unexplained, mat.SVDThin) {
+		return nil, nil, "its outputs have no singular values"
+	}
+	w.singular = svd.Values(nil)
+	n, why := chooseOrder(w.singular, mat.Norm(outputs, 2))
+	if w.states = n; n == 0 || why != "" {
+		return nil, nil, why
+	}
+	var gamma mat.Dense
+	svd.UTo(&gamma)
+	var shift mat.QR
+	shift.Factorize(gamma.Slice(0, ny-w.ny, 0, n))
+	a = mat.NewDense(n, n, nil)
+	if shift.SolveTo(a, false, gamma.Slice(w.ny, ny, 0, n)) != nil {
+		return nil, nil, fmt.Sprintf("its outputs do not tell the %d states that they seem to have", n)
+	}
+	return a, mat.DenseCopyOf(gamma.Slice(0, w.ny, 0, n)), ""
+}
+
+// chooseOrder takes the widest gap of the singular values, among those below which
+// nothing stands out from noise; all is the norm of the outputs.
+func chooseOrder(singular []float64, all float64) (n int, why string) {
+	floor := max(negligible*all, math.SmallestNonzeroFloat64)
+	most := min(maxIdentifiedOrder, len(singular)-1)
+	noise := noiseBand * max(floor, singular[most])
+	before, widest := all, 0.0
+	for k := range most + 1 {
+		if gap := before / max(singular[k], floor); singular[k] <= noise && gap > widest {
+			widest, n = gap, k
+		}
+		before = singular[k]
+	}
+	if widest < leastGap {
+		return 0, "the singular values of its outputs tell no order"
+	}
+	return n, ""
+}
+
+// responses finds B [n × (1+nq)] and D [ny × (1+nq)], the constants first, scaled as
+// the window is.
+func (w *subspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.Dense, why string) {
+	n, m := w.states, 1+w.nq
+	atB, atD := n, n+n*m
+	fit := newLeastSquares(atD+w.ny*m, 1)
+	// State x_k = power x_0 + Σ_j acc_j b_j, column j of B acting through acc_j.
+	power, acc := identityMatrix(n), make([]*mat.Dense, m)
+	for j := range acc {
+		acc[j] = zeroMatrix(n)
+	}
+	var t, ct mat.Dense
+	row, input, z := make([]float64, fit.n), make([]float64, m), make([]float64, 1)
+	for k := range w.size {
+		q, y := w.step(k)
+		input[0] = 1
+		for j, v := range q {
+			input[1+j] = v / w.inputs[j]
+		}
+		for o := range w.ny {
+			clear(row)
+			if n > 0 {
+				ct.Mul(c.Slice(o, o+1, 0, n), power)
+				copy(row, ct.RawRowView(0))
+				for j := range m {
+					ct.Mul(c.Slice(o, o+1, 0, n), acc[j])
+					copy(row[atB+j*n:], ct.RawRowView(0))
+				}
+			}
+			copy(row[atD+o*m:], input)
+			z[0] = y[o] / w.outputs[o]
+			fit.add(row, z, 1)
+		}
+		if n > 0 {
+			t.Mul(a, power)
+			power.Copy(&t)
+			for j := range m {
+				t.Mul(a, acc[j])
+				for i := range n {
+					t.Set(i, i, t.At(i, i)+input[j])
+				}
+				acc[j].Copy(&t)
+			}
+		}
+	}
+	// Some constants are open, since states may be shifted: what the data leave open is
+	// small. The responses are not to be among it.
+	freedom := max(1, fit.weight-float64(fit.n))
+	for i := range fit.n {
+		clear(row)
+		row[i], z[0] = independent, 0
+		fit.add(row, z, 1)
+	}
+	theta := make([]float64, fit.n)
+	fit.solve(fit.n, theta)
+	scratch := make([]float64, fit.n)
+	residual := math.Sqrt(fit.residual(fit.n, 0) / freedom)
+	d = mat.NewDense(w.ny, m, theta[atD:])
+	for j := range w.nq {
+		for o := range w.ny {
+			spread := fit.spread(atD+o*m+1+j, fit.n, scratch)
+			if spread*independent > openShare {
+				return nil, nil, notExcited
+			}
+			sigma[j*w.ny+o] = residual * spread * w.outputs[o] / w.inputs[j]
+		}
+	}
+	if n > 0 {
+		b = mat.DenseCopyOf(mat.NewDense(m, n, theta[atB:atD]).T())
+	}
+	return b, d, ""
+}
+
+// predictor writes the system as the difference equation over lags steps that
+// predicts from the state which fits the outputs of these steps best.
+func (w *subspaceWindow) predictor(lags int, a, b, c, d *mat.Dense, theta []float64) {
+	n, m := w.states, 1+w.nq
+	clear(theta)
+	put := func(row, o int, v float64) { theta[row*w.ny+o] += v }
+	// act adds the response to the input of the step j lags ago.
+	act := func(j int, g mat.Matrix, factor float64) {
+		for o := range w.ny {
+			for k := range m {
+				v := factor * g.At(o, k) * w.outputs[o]
+				switch {
+				case k == 0:
+					put(0, o, v)
+				case j == 0:
+					put(k, o, v/w.inputs[k-1])
+				default:
+					put(1+w.nq+(j-1)*(w.ny+w.nq)+w.ny+k-1, o, v/w.inputs[k-1])
+				}
+			}
+		}
+	}
+	act(0, d, 1)
+	if n == 0 {
+		return
+	}
+	// response[i] = C A^{i−1} B, response[0] = D, as far as there are lags.
+	response := []mat.Matrix{d}
+	gamma := mat.NewDense(lags*w.ny, n, nil)
+	ca := mat.DenseCopyOf(c)
+	for i := range lags {
+		gamma.Slice(i*w.ny, (i+1)*w.ny, 0, n).(*mat.Dense).Copy(ca)
+		var g mat.Dense
+		g.Mul(ca, b)
+		response = append(response, &g)
+		var next mat.Dense
+		next.Mul(ca, a)
+		ca = &next
+	}
+	// gain = C A^lags Γ⁺, by the singular values of Γ.
+	var svd mat.SVD
+	if !svd.Factorize(gamma, mat.SVDThin) {
+		theta[0] = math.NaN()
+		return
+	}
+	sv := svd.Values(nil)
+	var u, v, gain mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	gain.Mul(ca, &v)
+	for i := range w.ny {
+		for k, s := range sv {
+			if s > independent*sv[0] {
+				gain.Set(i, k, gain.At(i, k)/s)
+			} else {
+				gain.Set(i, k, 0)
+			}
+		}
+	}
+	var k mat.Dense
+	k.Mul(&gain, u.T())
+	var acted mat.Dense
+	for j := 1; j <= lags; j++ {
+		act(j, response[j], 1)
+		at := (lags - j) * w.ny // of the outputs j lags ago
+		of := k.Slice(0, w.ny, at, at+w.ny)
+		for o := range w.ny {
+			for p := range w.ny {
+				put(1+w.nq+(j-1)*(w.ny+w.nq)+p, o, of.At(o, p)*w.outputs[o]/w.outputs[p])
+			}
+		}
+		// What the inputs of this step and those before did to these outputs is no
+		// sign of the state.
+		for i := j; i <= lags; i++ {
+			acted.Mul(of, response[i-j])
+			act(i, &acted, -1)
+		}
+	}
+}
+
+func zeroMatrix(n int) *mat.Dense {
+	if n == 0 {
+		return &mat.Dense{}
+	}
+	return mat.NewDense(n, n, nil)
+}
+
+func identityMatrix(n int) *mat.Dense {
+	m := zeroMatrix(n)
+	for i := range n {
+		m.Set(i, i, 1)
+	}
+	return m
+}
