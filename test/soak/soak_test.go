@@ -37,7 +37,11 @@ func TestDraw(t *testing.T) {
 	labels := map[string]bool{}
 	for number := range 2000 {
 		var first string
-		for round := range 2 {
+		rounds := 1
+		if number%20 == 0 {
+			rounds = 2 // the second gives the same
+		}
+		for round := range rounds {
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
 			}
