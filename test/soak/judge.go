@@ -139,7 +139,7 @@ func (c *drawn) stray() (names []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	known := []string{"system", "tmp", "cache", "results.csv", "results.json", "after.json", "trace.csv", "calls.txt", "input.csv", "run.checkpoint"}
+	known := []string{"system", "tmp", "cache", "results.csv", "results.json", "after.json", "trace.csv", "calls.txt", "input.csv", "run.checkpoint", "marker"}
 	for _, e := range entries {
 		if !slices.Contains(known, e.Name()) {
 			names = append(names, e.Name())
