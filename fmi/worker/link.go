@@ -139,6 +139,9 @@ func (l *link) ended(err error) error {
 		e.Reason = fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err)
 	default:
 		e.Reason, e.Crash = l.process.reason()
+		if stack, over := l.shared.overflow(); over {
+			e.Reason += fmt.Sprintf(" by a stack overflow: its stack has %d MiB", stack/mebibyte)
+		}
 	}
 	e.Begun, e.Output = l.shared.begun(), l.process.output()
 	if l.memory > 0 && hung == nil {
