@@ -41,10 +41,16 @@ type bond struct {
 	totals          bondTotals
 	powers          spikeDetector // of |residual|
 
-	// Of the step that was just taken: at its end, and over it in J.
+	// over is the number of macro steps after which both sides end a step of their own.
+	over  int
+	metAt float64 // s, when they last did
+
+	// Of the step that was just taken, at its end, and in J since its sides met before;
+	// meets tells that they do at its end, else there is nothing new.
 	nextPower, nextResidual float64
 	step, exchanged         float64
-	stepHeld                float64 // step, as if the inputs had been held, J
+	stepHeld                float64 // step, as if the inputs had been held
+	meets                   bool
 }
 
 // bondPair is one effort with its flow. With a the giver of the effort y_a, taker

@@ -275,6 +275,16 @@ var (
 		Doc: "largest ratio of a step size to the one before",
 		set: between(func(s *settings) *float64 { return &s.Control.RatioMax }, 1, 1e6),
 	}
+	piIntegralParam = Param{
+		Name: "control.i-gain", Default: auto, Range: "auto, 0 … 1",
+		Doc: "integral gain kI of the PI controller; auto is 0.3/(order+1), with ECCO 0.3/(order+2)",
+		set: orAuto(gain(func(s *settings) **float64 { return &s.Control.GainI })),
+	}
+	piProportionalParam = Param{
+		Name: "control.p-gain", Default: auto, Range: "auto, 0 … 1",
+		Doc: "proportional gain kP of the PI controller; auto is 0.4/(order+1), with ECCO 0.4/(order+2)",
+		set: orAuto(gain(func(s *settings) **float64 { return &s.Control.GainP })),
+	}
 	pcToleranceParam = Param{
 		Name: "pc.tolerance", Default: "1e-3", Range: "greater than 0; or component.variable:1e-2,… with a general one",
 		Doc: "TOL of the predictor/corrector indicator |y − ỹ| / (TOL (1 + ρ max(|y|, |ỹ|))), in the unit of the output",
@@ -484,7 +494,7 @@ func Presets() []Preset {
 	tolerances := []Param{relativeParam, absoluteParam}
 	steps := []Param{safetyParam, maxOrderParam, stepParam, firstStepParam, leastStepParam, largestStepParam, ratioMinParam, ratioMaxParam}
 	order := []Param{adaptiveOrderParam}
-	piSteps := []Param{piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam}
+	piSteps := []Param{piSafetyParam, stepParam, piFirstStepParam, piLeastStepParam, piLargestStepParam, piRatioMinParam, piRatioMaxParam, piIntegralParam, piProportionalParam}
 	bySchemes := []Param{schemeParam("jacobi", "jacobi", "gauss-seidel"), sequenceParam}
 	monitor := []Param{monitorParam}
 	energy := func(correction, control string) []Param {
@@ -681,6 +691,18 @@ func positive(field func(*settings) *float64) func(*settings, string) error {
 			*field(s) = x
 		}
 		return err
+	}
+}
+
+// gain sets a number from 0 to 1.
+func gain(field func(*settings) **float64) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil || !(x >= 0 && x <= 1) {
+			return errors.New("it is auto or a number from 0 to 1")
+		}
+		*field(s) = &x
+		return nil
 	}
 }
 

@@ -43,7 +43,7 @@ type correctedBond struct {
 	surplus  float64   // ς + ν 𝒰 to be removed in the next step, J
 	intended float64   // ς of the last step, J
 	applied  []float64 // by pair: f_corr of the present step, in the unit of the input
-	H        float64   // s, of the present step
+	H        float64   // s, of the present step, or until the sides of the bond meet
 	left     float64   // 𝒰, J
 	judge    correctionJudge
 }
@@ -68,6 +68,11 @@ func (c *energyCorrection) init(x *master.Exec) {
 //	R ≥ 1: μ = μ_SR (1.5 − 0.5/R) or μ_SR      (20)
 //	R < 1: μ = μ_SR or μ_SR R                  (21)
 //
+// There the larger of the two steps is that at which they meet. Here both may be
+// shorter than the time h between two meetings: with hold, the action is that of the last
+// meeting whatever its own step, and R = h/h_ndf in (20); with polynomials, it
+// is that of the start of its last own step, and R = h_df/h in (21).
+//
 // That is for Jacobi schemes. In a Gauss–Seidel scheme an action that follows
 // displacements is computed with those at which its taker starts, or meets its
 // taker there: nothing spurious comes of it, and μ = 0.
@@ -86,14 +91,12 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 			if c.inTurn && b.displaced(sys, ownerOf(sys.OutAt, other), ownerOf(sys.OutAt, out)) {
 				return 0, "in a Gauss–Seidel scheme an action that follows displacements belongs to the motion that it meets"
 			}
-			R := c.ratio(ownerOf(sys.OutAt, out), ownerOf(sys.OutAt, other))
-			switch held := c.in.order == 0; {
-			case R >= 1 && held:
-				return singleRateShare * (1.5 - 0.5/R), why
-			case R < 1 && !held:
-				return singleRateShare * R, why
+			df, ndf := c.step(ownerOf(sys.OutAt, out)), c.step(ownerOf(sys.OutAt, other))
+			meet := max(1, df, ndf)
+			if c.in.order == 0 {
+				return singleRateShare * (1.5 - 0.5*ndf/meet), why
 			}
-			return singleRateShare, why
+			return singleRateShare * df / meet, why
 		}
 	}
 	return 0, "no direct feedthrough within the bond: the coupling adds no energy that is to be removed"
@@ -102,10 +105,9 @@ func (c *energyCorrection) share(sys *master.System, b *bond) (mu float64, why s
 // singleRateShare is μ_SR with direct feedthrough.
 const singleRateShare = 0.5
 
-// ratio gives R of (19), the step of subsystem i over that of another.
-func (c *energyCorrection) ratio(i, other int) float64 {
-	step := func(i int) float64 { return float64(c.in.rates[i].over) / float64(c.in.rates[i].steps) }
-	return step(i) / step(other)
+// step gives the step of subsystem i in macro steps.
+func (c *energyCorrection) step(i int) float64 {
+	return float64(c.in.rates[i].over) / float64(c.in.rates[i].steps)
 }
 
 // displaced tells whether an output of subsystem i in the bond follows inputs from
@@ -164,7 +166,10 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 	}
 	for i := range c.of {
 		b, k := &c.energy.bonds[i], &c.of[i]
-		k.H = H
+		if c.in.count%b.over != 0 {
+			continue // held until the sides of the bond meet
+		}
+		k.H = float64(b.over) * H
 		square := 0.0
 		for _, p := range b.pairs {
 			square += p.watt * float64(x.Y[p.flow]*x.Y[p.flow])
@@ -172,7 +177,7 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 		for j, p := range b.pairs {
 			f := 0.0
 			if square > 0 {
-				f = -p.sign * k.surplus * x.Y[p.flow] / (square * H)
+				f = -p.sign * k.surplus * x.Y[p.flow] / (square * k.H)
 				most := limit * math.Abs(x.W[p.effortIn])
 				f = min(max(f, -most), most)
 			}
@@ -187,6 +192,9 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 func (c *energyCorrection) accept(x *master.Exec) {
 	for i := range c.of {
 		b, k := &c.energy.bonds[i], &c.of[i]
+		if !b.meets {
+			continue
+		}
 		removed := 0.0
 		for j, p := range b.pairs {
 			removed += p.sign * p.watt * k.applied[j] * x.Y[p.flow] * k.H
@@ -204,6 +212,8 @@ func (c *energyCorrection) archive(a *master.Archive) {
 		a.Float(&k.surplus)
 		a.Float(&k.intended)
 		a.Float(&k.left)
+		a.Float(&k.H)
+		a.Floats(k.applied)
 		k.judge.archive(a)
 	}
 }
@@ -213,8 +223,11 @@ func (c *energyCorrection) report(to map[string]master.BondEnergy) {
 	for i := range c.of {
 		k := &c.of[i]
 		e := to[c.energy.bonds[i].name]
-		removed := k.judge.removed
-		e.Correction, e.CorrectedEnergy = k.judge.verdict(), &removed
+		removed, mu := k.judge.removed, k.mu
+		e.Correction, e.CorrectedEnergy, e.Mu = k.judge.verdict(), &removed, &mu
+		if mu == 0 {
+			e.Correction = "unknown: energy.mu is 0, so nothing was corrected"
+		}
 		if k.judge.judges() {
 			added := k.judge.added
 			e.AddedEnergy = &added

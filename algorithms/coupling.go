@@ -230,6 +230,9 @@ func (c *Coupling) Check(s *master.System) error {
 	return nil
 }
 
+// largestRate bounds the steps of a component a macro step, and those that it waits.
+const largestRate = 1_000_000
+
 // takeRates hands the rates to the approximation.
 func (c *Coupling) takeRates(s *master.System) error {
 	c.in.rates = slices.Repeat([]rate{{1, 1}}, len(s.Subsystems))
@@ -244,6 +247,8 @@ func (c *Coupling) takeRates(s *master.System) error {
 			return fmt.Errorf("a rate names %q, which is no component of the system; there are %s", r.Component, strings.Join(all, ", "))
 		case r.Steps < 1 || r.Over < 1 || r.Steps > 1 && r.Over > 1:
 			return fmt.Errorf("the rate of %s is %d/%d; it is a whole number of steps a macro step, or one step over a whole number of them", r.Component, r.Steps, r.Over)
+		case max(r.Steps, r.Over) > largestRate:
+			return fmt.Errorf("the rate of %s is %d/%d; it is at most %d, or one over it", r.Component, r.Steps, r.Over, int(largestRate))
 		case c.in.rates[i] != rate{1, 1}:
 			return fmt.Errorf("%s has two rates", r.Component)
 		case slices.Contains(s.Late, i):
@@ -365,7 +370,7 @@ func (c *Coupling) advance(ctx context.Context, x *master.Exec, t, H float64, de
 		e.jacobians, err = c.model.correct(x)
 	}
 	if err == nil && c.energy != nil {
-		c.energy.measure(x, H)
+		c.energy.measure(x, t, H)
 	}
 	return e, err
 }
@@ -462,6 +467,9 @@ func (c *Coupling) Review() []string {
 	}
 	if c.model != nil {
 		out = append(out, c.model.review()...)
+	}
+	if i, ok := c.control.(*indicatorControl); ok {
+		out = append(out, i.review()...)
 	}
 	return out
 }

@@ -27,7 +27,10 @@ type ecco struct {
 
 const declareBonds = "give --bond NAME=component.effort:component.flow, or bonds in the annotation of macrostep (macrostep bonds SYSTEM lists candidates)"
 
-type learntScale struct{ carried, lowest, highest float64 }
+type learntScale struct {
+	carried, lowest, highest float64 // J
+	share                    float64 // of the bond in ε, when its sides last met
+}
 
 func (e *ecco) check(*master.System) error {
 	if len(e.energy.declared) == 0 {
@@ -45,7 +48,11 @@ func (e *ecco) measure(_ *master.Exec, _, _ float64, _ int) float64 {
 	sum := 0.0
 	for i := range e.energy.bonds {
 		b := &e.energy.bonds[i]
-		if b.step == 0 {
+		if !b.meets {
+			sum += float64(e.learnt[i].share * e.learnt[i].share) // its sides are still on their way
+			continue
+		}
+		if e.learnt[i].share = 0; b.step == 0 {
 			continue // also where no energy has flowed yet, and there is no scale
 		}
 		r := b.tolerance
@@ -54,6 +61,7 @@ func (e *ecco) measure(_ *master.Exec, _, _ float64, _ int) float64 {
 		}
 		q := b.step / (r * (e.scaleOf(i) + math.Abs(b.exchanged)))
 		sum += float64(q * q)
+		e.learnt[i].share = q
 	}
 	return math.Sqrt(sum / float64(len(e.energy.bonds)))
 }
@@ -84,6 +92,7 @@ func (e *ecco) archive(a *master.Archive) {
 		a.Float(&l.carried)
 		a.Float(&l.lowest)
 		a.Float(&l.highest)
+		a.Float(&l.share)
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 //
 // with the inputs ũ that the subsystems had at its end, and δE = δP H. With
 // several pairs of a bond the powers add up.
+//
+// Where a side takes one step over several macro steps, H is the time between two points
+// at which both sides meet, and δP that at the later one (rodriguez (19)).
 type energyMonitor struct {
 	declared []Bond
 	in       *approximation
@@ -28,8 +31,19 @@ type energyMonitor struct {
 
 // check finds the bonds.
 func (m *energyMonitor) check(s *master.System) (err error) {
-	m.bonds, err = resolveBonds(s, m.declared)
-	return err
+	if m.bonds, err = resolveBonds(s, m.declared); err != nil {
+		return err
+	}
+	for _, b := range m.bonds {
+		for _, p := range b.pairs {
+			one, other := ownerOf(s.OutAt, p.effort), ownerOf(s.OutAt, p.flow)
+			if n, o := m.in.rates[one].over, m.in.rates[other].over; max(n, o)%min(n, o) != 0 {
+				return fmt.Errorf("bond %s: %s takes one step over %d macro steps and %s over %d; give one a multiple of the other, so that they meet",
+					b.name, s.Infos[one].Name, n, s.Infos[other].Name, o)
+			}
+		}
+	}
+	return nil
 }
 
 func (m *energyMonitor) init(x *master.Exec, t0 float64) {
@@ -42,8 +56,12 @@ func (m *energyMonitor) init(x *master.Exec, t0 float64) {
 		b := &m.bonds[i]
 		b.totals = bondTotals{}
 		b.power, b.residual, b.energy = 0, 0, 0
+		b.over, b.metAt = 1, t0
 		for _, p := range b.pairs {
 			b.power += p.power(x.Y)
+			for _, y := range [2]int{p.effort, p.flow} {
+				b.over = max(b.over, m.in.rates[ownerOf(x.Sys.OutAt, y)].over)
+			}
 		}
 		b.powers = spikeDetector{threshold: m.threshold}
 	}
@@ -52,32 +70,45 @@ func (m *energyMonitor) init(x *master.Exec, t0 float64) {
 // begin forgets what was measured since the last accepted point.
 func (m *energyMonitor) begin() {
 	for i := range m.bonds {
-		m.bonds[i].step, m.bonds[i].stepHeld, m.bonds[i].exchanged = 0, 0, 0
+		b := &m.bonds[i]
+		b.step, b.stepHeld, b.exchanged, b.meets = 0, 0, 0, false
 	}
 }
 
-// measure computes the residuals of the step of size H that was just taken.
-func (m *energyMonitor) measure(x *master.Exec, H float64) {
+// measure computes the residuals of the step from t by H that was just taken.
+func (m *energyMonitor) measure(x *master.Exec, t, H float64) {
 	for i := range m.bonds {
 		b := &m.bonds[i]
-		b.nextPower, b.nextResidual = 0, 0
+		b.nextPower, b.nextResidual = 0, b.residual
+		for _, p := range b.pairs {
+			b.nextPower += p.power(x.Y)
+		}
+		if b.meets = (m.in.count+1)%b.over == 0; !b.meets {
+			continue
+		}
+		span := H
+		if b.over > 1 {
+			span = t + H - b.metAt
+		}
+		b.nextResidual = 0
 		held := 0.0
 		for _, p := range b.pairs {
-			effort, flow := m.atEnd(x, p.effortIn), m.atEnd(x, p.flowIn)
-			b.nextPower += p.power(x.Y)
-			b.nextResidual += p.residual(x.Y, effort, flow)
+			b.nextResidual += p.residual(x.Y, m.atEnd(x, p.effortIn), m.atEnd(x, p.flowIn))
 			held += p.residual(x.Y, m.held(x, p.effortIn), m.held(x, p.flowIn))
 		}
-		b.stepHeld += float64(held * H)
-		b.step += float64(b.nextResidual * H)
-		b.exchanged += float64(b.nextPower * H)
+		b.stepHeld += float64(held * span)
+		b.step += float64(b.nextResidual * span)
+		b.exchanged += float64(b.nextPower * span)
 	}
 }
 
 // held gives the value of input k that its subsystem would have held over the step.
 func (m *energyMonitor) held(x *master.Exec, k int) float64 {
-	if m.in.isAhead[k] {
+	switch {
+	case m.in.isAhead[k]:
 		return m.in.newest[k]
+	case m.in.rates[ownerOf(x.Sys.InAt, k)].over > 1:
+		return m.in.last(k)
 	}
 	return x.W[k]
 }
@@ -99,10 +130,19 @@ func (m *energyMonitor) accept(t float64) {
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		b.power, b.residual = b.nextPower, b.nextResidual
-		b.energy += b.step
-		size := math.Abs(b.residual)
 		b.totals.power += b.power * H
-		b.totals.residual += size * H
+		if !b.meets {
+			continue
+		}
+		span := H
+		if b.over > 1 {
+			span = t - b.metAt
+		}
+		b.metAt = t
+		b.energy += b.step
+		b.totals.held += b.stepHeld
+		size := math.Abs(b.residual)
+		b.totals.residual += size * span
 		if size > b.totals.peak {
 			b.totals.peak, b.totals.peakAt = size, t
 		}
@@ -117,7 +157,10 @@ func (m *energyMonitor) archive(a *master.Archive) {
 	for i := range m.bonds {
 		b := &m.bonds[i]
 		a.Same(b.name, "a bond")
+		a.Float(&b.residual)
+		a.Float(&b.metAt)
 		a.Float(&b.energy)
+		a.Float(&b.totals.held)
 		a.Float(&b.totals.power)
 		a.Float(&b.totals.residual)
 		a.Float(&b.totals.peak)
@@ -127,7 +170,7 @@ func (m *energyMonitor) archive(a *master.Archive) {
 }
 
 // bondTotals are integrals over the run.
-type bondTotals struct{ power, residual, peak, peakAt float64 }
+type bondTotals struct{ power, residual, held, peak, peakAt float64 }
 
 // quantities of each bond, in this order.
 var bondQuantities = []master.Port{{Name: "power", Unit: "W"}, {Name: "residual_power", Unit: "W"}, {Name: "residual_energy", Unit: "J"}}
@@ -157,7 +200,7 @@ func (m *energyMonitor) report() map[string]master.BondEnergy {
 	T := m.t - m.t0
 	for i := range m.bonds {
 		b := &m.bonds[i]
-		e := master.BondEnergy{ResidualEnergy: b.energy, PeakResidualPower: b.totals.peak}
+		e := master.BondEnergy{ResidualEnergy: b.energy, HeldResidualEnergy: b.totals.held, PeakResidualPower: b.totals.peak}
 		if T > 0 {
 			e.MeanPower, e.MeanAbsResidualPower = b.totals.power/T, b.totals.residual/T
 		}

@@ -43,6 +43,9 @@ type Control struct {
 	Relative, Absolute []Tolerance
 	Safety             float64 // SF of meyer 5.3
 	RatioMin, RatioMax float64 // bounds of one step size over the one before
+	// GainI and GainP are kI and kP of the PI controller of sadjina (15); nil: those
+	// of (15) by order.
+	GainI, GainP *float64
 	// Steps in s. 0 stands for a first step of a thousandth of the step size of
 	// the run and no upper bound; with the predictor/corrector for bounds of a
 	// tenth and of ten times that size, and a first step of the least.

@@ -87,6 +87,7 @@ type implicit struct {
 	// Macro steps whose iteration came to rest above the tolerance, and the
 	// largest norm at which it did.
 	stagnated int
+	cut       int // of these, where the number of iterations was reached
 	worst     float64
 
 	blocks []*block
@@ -212,7 +213,7 @@ func (s *implicit) needsRollback(sys *master.System) []int {
 
 func (s *implicit) init(x *master.Exec) error {
 	s.predicted = make([]float64, len(x.Y))
-	s.blocks, s.stagnated, s.worst = nil, 0, 0
+	s.blocks, s.stagnated, s.cut, s.worst = nil, 0, 0, 0
 	for _, m := range x.Sys.Blocks() {
 		b, err := s.newBlock(x, m)
 		if err != nil {
@@ -440,6 +441,7 @@ func (s *implicit) conclude(tell func(interfaceSolver)) {
 func (s *implicit) archive(a *master.Archive) {
 	a.Section("interface equation")
 	a.Int(&s.stagnated)
+	a.Int(&s.cut)
 	a.Float(&s.worst)
 	for _, b := range s.blocks {
 		if b.cyclic {
@@ -517,6 +519,9 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		last := e.iterations >= b.config.MaxIterations
 		if norm <= stagnant && !perturbed && (diverging || last) {
 			b.rest(norm)
+			if !diverging {
+				b.cut++
+			}
 			return e, nil
 		}
 		switch {
@@ -748,9 +753,12 @@ func (s *implicit) review() []string {
 	if s.stagnated == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the corrector came to rest above solver.tolerance=%g in %d macro steps, with corrections of up to %.1e of the weights: "+
-		"the solvers in the subsystems leave that much open; a tighter --tolerance for them, or a looser solver.tolerance, avoids it",
-		s.config.Tolerance, s.stagnated, s.worst)}
+	why := "the solvers in the subsystems leave that much open; a tighter --tolerance for them, or a looser solver.tolerance, avoids it"
+	if 2*s.cut > s.stagnated {
+		why = fmt.Sprintf("the iteration ends after solver.max-iterations=%d; more of them, or another solver.kind, avoid it", s.config.MaxIterations)
+	}
+	return []string{fmt.Sprintf("the corrector came to rest above solver.tolerance=%g in %d macro steps, with corrections of up to %.1e of the weights: %s",
+		s.config.Tolerance, s.stagnated, s.worst, why)}
 }
 
 // loopTreatment describes the solver for reports.

@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -29,12 +30,18 @@ type indicatorControl struct {
 	gain     int     // kI = 0.3/(m+gain), kP = 0.4/(m+gain) at order m
 	before   float64 // indicator of the step before; NaN: there was none
 	now      float64
+	H        float64 // s, of the step under way
+	// Accepted steps; those of the least size whose indicator is above 1, and the largest of these.
+	steps, short int
+	worst        float64
 }
 
 // Parts of the step size of the run that bound the steps, unless they are given.
 const (
 	leastPart   = 0.1
 	largestPart = 10
+	// shortPart is the part of the steps that is told of, if they are too long for the tolerance.
+	shortPart = 0.05
 )
 
 // Bounds of the indicator keep the controller finite where a step has no error
@@ -52,11 +59,16 @@ func (c *indicatorControl) firstStep(H float64) float64 {
 	if c.config.FixedStep {
 		return 0
 	}
-	if c.config.HMin == 0 {
+	// One bound that is given moves the other, if need be.
+	least, most := c.config.HMin, c.config.HMax
+	if least == 0 {
 		c.config.HMin = leastPart * H
+		if most > 0 {
+			c.config.HMin = min(c.config.HMin, most)
+		}
 	}
-	if c.config.HMax == 0 {
-		c.config.HMax = largestPart * H
+	if most == 0 {
+		c.config.HMax = max(largestPart*H, least)
 	}
 	if c.config.H0 > 0 {
 		return c.config.H0
@@ -66,11 +78,13 @@ func (c *indicatorControl) firstStep(H float64) float64 {
 
 func (c *indicatorControl) init(x *master.Exec, t0 float64) error {
 	c.before, c.now = math.NaN(), math.NaN()
+	c.steps, c.short, c.worst = 0, 0, 0
 	return c.quality.init(x, t0)
 }
 
 func (c *indicatorControl) attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
 	k := c.coupling.order
+	c.H = H
 	e, err := c.coupling.advance(ctx, x, t, H, k)
 	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
 	if err != nil {
@@ -94,6 +108,12 @@ func (c *indicatorControl) next(H float64, order int) float64 {
 		before = min(max(c.before, leastIndicator), largestIndicator)
 	}
 	kI, kP := 0.3/float64(order+c.gain), 0.4/float64(order+c.gain)
+	if c.config.GainI != nil {
+		kI = *c.config.GainI
+	}
+	if c.config.GainP != nil {
+		kP = *c.config.GainP
+	}
 	ratio := c.config.Safety * math.Pow(now, -kI-kP) * math.Pow(before, kP)
 	ratio = min(max(ratio, c.config.RatioMin), c.config.RatioMax)
 	return min(max(ratio*H, c.config.HMin), c.config.HMax)
@@ -101,7 +121,20 @@ func (c *indicatorControl) next(H float64, order int) float64 {
 
 func (c *indicatorControl) accept(x *master.Exec, t float64) {
 	c.before = c.now
+	if c.steps++; c.now > 1 && c.H <= c.config.HMin*(1+sameStep) {
+		c.short++
+		c.worst = max(c.worst, c.now)
+	}
 	c.quality.accept(x, t)
+}
+
+// review tells where the bound of the steps stood in the way of the tolerance.
+func (c *indicatorControl) review() []string {
+	if c.config.FixedStep || float64(c.short) < shortPart*float64(c.steps) || c.short < 2 {
+		return nil
+	}
+	return []string{fmt.Sprintf("in %d of %d macro steps the tolerance is not met, by a factor of up to %.3g, because the step is not made smaller than control.h-min = %g s; lower it, or raise the tolerance",
+		c.short, c.steps, c.worst, c.config.HMin)}
 }
 
 func (c *indicatorControl) reject(t, H float64) {}
@@ -109,6 +142,9 @@ func (c *indicatorControl) reject(t, H float64) {}
 func (c *indicatorControl) archive(a *master.Archive) {
 	a.Section("control of the step size")
 	a.Float(&c.before)
+	a.Int(&c.steps)
+	a.Int(&c.short)
+	a.Float(&c.worst)
 	c.quality.archive(a)
 }
 

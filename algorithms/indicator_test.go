@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/macrostep/macrostep/master"
@@ -62,6 +63,34 @@ func TestPIController(t *testing.T) {
 	c.now = 1e9
 	if got := c.next(2e-4, 0); got != 1e-4 {
 		t.Errorf("the step shrinks to %g, below its bound", got)
+	}
+}
+
+// Gains that are given take the place of those by order, also zero.
+func TestPIGains(t *testing.T) {
+	for _, test := range []struct {
+		params map[string]string
+		want   float64
+	}{
+		{map[string]string{"control.i-gain": "0.15", "control.p-gain": "0.2", "control.safety": "0.99"}, 0.99 * math.Pow(0.5, -0.35) * math.Pow(0.3, 0.2)},
+		{map[string]string{"control.i-gain": "0.1", "control.p-gain": "0", "order": "2"}, 0.8 * math.Pow(0.5, -0.1)},
+		{map[string]string{"control.p-gain": "0.1"}, 0.8 * math.Pow(0.5, -0.25) * math.Pow(0.3, 0.1)},
+	} {
+		choice, err := New("ecco", test.params, With{Bonds: []Bond{{Name: "b", Pairs: []Pair{{Effort: "a.F", Flow: "b.v"}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := choice.Algorithm.(*Coupling).control.(*indicatorControl)
+		order, _ := strconv.Atoi(choice.Values["order"])
+		c.config.HMin, c.config.HMax, c.before, c.now = 1e-9, 1, 0.3, 0.5
+		if got := c.next(1e-3, order) / 1e-3; !near(got, test.want, 1e-14) {
+			t.Errorf("%v: ratio %g, want %g", test.params, got, test.want)
+		}
+	}
+	for _, v := range []string{"-0.1", "2", "much"} {
+		if _, err := New("ecco", map[string]string{"control.i-gain": v}); err == nil {
+			t.Errorf("a gain of %s is taken", v)
+		}
 	}
 }
 

@@ -88,8 +88,9 @@ func (c *energyCorrection) newJudge(x *master.Exec, b *bond) correctionJudge {
 			if why := j.addSide(sys, b, i, from); why != "" {
 				j.why = why
 			}
-			if R := c.ratio(i, from); R > 1 && c.in.order == 0 {
-				j.share = singleRateShare * (0.5 - 0.5/R)
+			if c.in.order == 0 {
+				ndf := c.step(from)
+				j.share = singleRateShare * (0.5 - 0.5*ndf/max(1, c.step(i), ndf))
 			}
 		}
 	}

@@ -692,7 +692,7 @@ func (c *modelCorrector) report() map[string]master.ModelUse {
 				r := &c.of[i]
 				u.Uncorrected, u.Reason = r.failed.steps, r.failed.reason
 				u.Evaluations = r.total
-				if e := c.models[i].predictionError(); !math.IsNaN(e) {
+				if e := c.models[i].predictionError(); !math.IsNaN(e) && !math.IsInf(e, 0) {
 					u.PredictionError = &e
 				}
 				if learner, ok := c.models[i].(*identified); ok {

@@ -23,12 +23,16 @@ func (f *FMU) bundled() map[string]string {
 	if f.locate() != nil || f.place.library == "" || f.place.prefix != "" {
 		return nil
 	}
+	if f.beside != nil {
+		return f.beside
+	}
 	dir, own := filepath.Split(f.place.library)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
 	out := map[string]string{}
+	f.beside = out
 	for _, e := range entries {
 		n := e.Name()
 		if e.Type().IsRegular() && n != own && (strings.HasSuffix(n, librarySuffix) || strings.Contains(n, ".so.")) {

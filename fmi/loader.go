@@ -75,9 +75,10 @@ type loader struct {
 	elsewhere *shown      // what it has shown in another process, nil if it was in none
 
 	place   libraryPlace
-	compile bool         // sources, if there is no library
-	chdir   bool         // load in the folder of the library
-	built   *archive.Dir // with what was compiled; nil = none
+	beside  map[string]string // shared libraries beside its own, name to content; nil = not looked for yet
+	compile bool              // sources, if there is no library
+	chdir   bool              // load in the folder of the library
+	built   *archive.Dir      // with what was compiled; nil = none
 
 	nameOnce sync.Once
 	nameOf   map[variableKey]string

@@ -259,30 +259,45 @@ func (x *Exec) coupleDiscrete(i int, t float64) {
 	}
 	for _, l := range x.Sys.linkAt[i] {
 		d := &x.Sys.discrete[l]
-		from := &x.discreteOut[d.from]
-		switch d.kind {
-		case Integer:
-			v := from.Integer[d.out]
-			if mapped, ok := d.table[v]; ok {
-				v = mapped
-			}
-			to.Integer[d.in] = v
-		case Boolean:
-			v := from.Boolean[d.out]
-			if d.table != nil {
-				var n int32
-				if v {
-					n = 1
-				}
-				if mapped, ok := d.table[n]; ok {
-					v = mapped != 0
-				}
-			}
-			to.Boolean[d.in] = v
-		case String:
-			to.String[d.in] = from.String[d.out]
-		}
+		copyMapped(to, d.in, &x.discreteOut[d.from], d.out, d.kind, d.table)
 	}
+}
+
+// copyMapped copies one discrete value; a number in the table becomes another.
+func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[int32]int32) {
+	switch kind {
+	case Integer:
+		v := from.Integer[out]
+		if mapped, ok := table[v]; ok {
+			v = mapped
+		}
+		to.Integer[in] = v
+	case Boolean:
+		v := from.Boolean[out]
+		if table != nil {
+			var n int32
+			if v {
+				n = 1
+			}
+			if mapped, ok := table[n]; ok {
+				v = mapped != 0
+			}
+		}
+		to.Boolean[in] = v
+	case String:
+		to.String[in] = from.String[out]
+	}
+}
+
+// transferred gives what a source gives to a parameter, as its only value.
+func (x *Exec) transferred(t *transfer) Values {
+	v := NewValues([]Port{{Kind: t.kind}})
+	if t.kind == Real {
+		v.Real[0] = t.linear.Gain*x.Out(t.from)[t.out] + t.linear.Offset
+		return v
+	}
+	copyMapped(&v, 0, &x.discreteOut[t.from], t.out, t.kind, t.table)
+	return v
 }
 
 // Step advances subsystem i from t by H with the staged inputs and reads its

@@ -53,13 +53,15 @@ type Loop struct {
 // power that the coupling lets appear. Means are over time.
 type BondEnergy struct {
 	ResidualEnergy       float64 `json:"residual_energy"`         // J
+	HeldResidualEnergy   float64 `json:"held_residual_energy"`    // J; as if all inputs had been held over their steps
 	MeanAbsResidualPower float64 `json:"mean_abs_residual_power"` // W
 	MeanPower            float64 `json:"mean_power"`              // W, from the giver of the effort to the giver of the flow
 	PeakResidualPower    float64 `json:"peak_residual_power"`     // W
 
-	// Of an energy correction: whether it "helps", "harms", or "unknown: " and why
+	// Of an energy correction: the share μ that it took for spurious; whether it "helps", "harms", or "unknown: " and why
 	// that cannot be told; what it took out; what the coupling added where that is
 	// known. "" and nil: nothing was to be corrected.
+	Mu              *float64 `json:"mu,omitempty"`
 	Correction      string   `json:"correction,omitempty"`
 	CorrectedEnergy *float64 `json:"corrected_energy,omitempty"` // J
 	AddedEnergy     *float64 `json:"added_energy,omitempty"`     // J

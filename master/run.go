@@ -180,8 +180,8 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		return nil, fmt.Errorf("the step size is %g s; it must be greater than 0", o.Step)
 	case o.Stop <= o.Start:
 		return nil, fmt.Errorf("the stop time %g s is not after the start time %g s; give a later one", o.Stop, o.Start)
-	case o.Start+o.Step == o.Start || o.Stop-o.Step == o.Stop:
-		return nil, fmt.Errorf("the step size %g s vanishes beside the time %g s; choose a larger one", o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
+	case math.Abs(o.Start+o.Step-o.Start-o.Step) > 1e-3*o.Step || math.Abs(o.Stop-(o.Stop-o.Step)-o.Step) > 1e-3*o.Step:
+		return nil, fmt.Errorf("the step size %g s vanishes beside the time %g s, whose last digit it is not far above; choose a larger one", o.Step, max(math.Abs(o.Start), math.Abs(o.Stop)))
 	}
 	r.grid = newGrid(o.Start, o.Stop, o.Step)
 	if r.grid.points() == 0 {

@@ -130,6 +130,7 @@ type Info struct {
 	DiscreteIn  []Port // Integer, Boolean and String
 	DiscreteOut []Port
 	Watch       []Port // further variables, only recorded
+	Params      []Port // parameters that outputs of others may give (ParameterSetter)
 	Step, Init  Feedthrough
 	Stateless   bool // outputs are a function of the inputs of the same instant
 	Caps        Caps
@@ -187,6 +188,14 @@ type Initializer interface {
 	// ExitInit leaves initialisation mode; Outputs and Discrete then give the
 	// outputs at the start.
 	ExitInit() error
+}
+
+// ParameterSetter is a subsystem with parameters that outputs of others may give: of
+// such, that stay as they are once the initialisation is over (fmi2 19, 39; ssp 28).
+type ParameterSetter interface {
+	// SetParameter sets entry k of Info.Params to the only value of v. It is called
+	// between EnterInit and ExitInit, where outputs that depend on it have not been used.
+	SetParameter(k int, v Values) error
 }
 
 // DiscreteIO is a subsystem with Integer, Boolean or String signals.
@@ -340,6 +349,15 @@ type StateReader interface {
 	// communication point, after the initialisation, into x and xdot, each
 	// [len(States)].
 	ReadStates(x, xdot []float64) error
+}
+
+// Duplicator can give another subsystem like itself.
+type Duplicator interface {
+	// Duplicate gives another one at the start of the experiment, initialised with the
+	// inputs as staged now, which takes input derivatives up to an order. The caller ends
+	// it: Terminate and Close, where it has them. The error wraps ErrCapability if there
+	// can be no other.
+	Duplicate(ctx context.Context, order int) (Subsystem, error)
 }
 
 // Watcher reads the variables of Info.Watch at the last communication point.

@@ -1,6 +1,8 @@
 package ssp
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,15 +16,52 @@ const OwnType = "com.github.macrostep"
 // OwnVersion is the version of ms:Settings that is understood.
 const OwnVersion = "1"
 
-// OwnSettings is the annotation of macrostep at the DefaultExperiment (ssp 46).
-// The zero value means that there is none.
+// OwnSettings is the annotation of macrostep at the DefaultExperiment (ssp 46), and
+// what it leaves open and an annotation of another tool says. The zero value means
+// that there is none; nil and "" mean that a setting is not given.
 type OwnSettings struct {
-	Algorithm           string   // name of a preset; "" = not given
+	Algorithm           string   // name of a preset
 	StepSize, Tolerance *float64 // macro step in s; relative tolerance
-	Params              []Param
+	Params              []Param  // of the algorithm, or of all that take them if it is not given
 	Stateless           []string // paths of components, also those marked at the component
 	Bonds               []Bond
 	Rates               []Rate
+
+	MonitorEnergy  *bool
+	EnergySpike    *float64 // ratio of peaks of residual power; 0 = no warning
+	Workers        *int
+	Isolation      string   // auto, always or never
+	Restarts       *int     // of each component after a crash; nil = not given
+	StepTimeout    *float64 // s
+	MemoryLimit    *float64 // MiB
+	Record         []string // patterns over component.variable with * and ?; "none" alone
+	OutputInterval *float64 // s
+	Input, History *Table
+
+	// Sources tells where each setting comes from, by its name: "algorithm",
+	// "param order", "bond axle", "rate motor" and so on.
+	Sources map[string]SettingSource
+}
+
+// Table is a file with signals that a document names.
+type Table struct {
+	URI   string // as written
+	Path  string // absolute
+	Shown string // as the user knows it
+}
+
+// SettingSource tells where a setting comes from.
+type SettingSource struct {
+	Text  string // for example "annotation of macrostep", "com.opensimulationplatform StepSizeHint"
+	Place Place
+}
+
+// from notes the source of a setting.
+func (o *OwnSettings) from(name, text string, at Place) {
+	if o.Sources == nil {
+		o.Sources = make(map[string]SettingSource)
+	}
+	o.Sources[name] = SettingSource{text, at}
 }
 
 // Param sets one parameter of the algorithm.
@@ -68,6 +107,7 @@ type Rate struct {
 type StepHint struct {
 	Value  float64 // s
 	Source string  // for example "com.opensimulationplatform baseStepSize"
+	Finer  bool    // of a component: it may be a part of the macro step, too
 	Place  Place
 }
 
@@ -81,13 +121,21 @@ const (
 
 // settings is what the annotations of a document say.
 type settings struct {
-	l         *diag.List
-	own       OwnSettings
-	seen      bool // an own annotation was there
+	l      *diag.List
+	own    OwnSettings
+	seen   bool          // an own annotation was there
+	tools  []OwnSettings // of other tools, in order of precedence
+	filter *signalFilter // of OMSimulator; nil = none
+
+	// Of OpenMCx: when components are triggered, by path, and the orders at which
+	// connections extrapolate.
+	triggers  map[string]int
+	orders    []SettingSource
+	mcx       *OwnSettings
 	named     []namedComponent
 	ownStep   []StepHint
 	foreign   []StepHint // in order of precedence: OSP, OMSimulator, OpenMCx
-	tolerance *float64
+	tolerance *StepHint  // of OMSimulator; no step, but the same kind of thing
 	// counted holds the types not understood, in order of appearance.
 	counted map[string]int
 	first   map[string]Place
@@ -104,6 +152,7 @@ type namedComponent struct {
 // system (ssp 42–46).
 func (s *settings) experiment(d *Document) {
 	var osp, oms, mcx []StepHint
+	var fromOMS, fromMCX OwnSettings
 	for _, a := range d.Experiment.Annotations {
 		p := s.parser(a)
 		switch {
@@ -111,16 +160,17 @@ func (s *settings) experiment(d *Document) {
 			s.readOwn(p, a)
 		case a.Type == typeOSP:
 			osp = append(osp, readOSP(p, a)...)
-		case a.Type == typeOMS: // result file and the like: nothing for a run here
+		case a.Type == typeOMS:
+			s.readOMSExperiment(p, a.node, &fromOMS)
 		case a.Type == typeMCX+"task":
-			mcx = append(mcx, readTask(p, a)...)
+			mcx = append(mcx, readTask(p, a, &fromMCX)...)
 		default:
 			s.unknown(a)
 		}
 	}
 	for _, a := range d.System.Annotations {
 		if a.Type == typeOMS {
-			oms = append(oms, s.readOMS(s.parser(a), a)...)
+			oms = append(oms, s.readOMS(s.parser(a), a, &fromOMS)...)
 			continue
 		}
 		s.unknown(a)
@@ -129,6 +179,21 @@ func (s *settings) experiment(d *Document) {
 		s.unknown(a)
 	}
 	s.foreign = slices.Concat(osp, oms, mcx)
+	// The algorithm is that of the tool whose step counts.
+	for _, t := range []struct {
+		first []StepHint
+		set   *OwnSettings
+	}{{osp, &fromOMS}, {slices.Concat(osp, oms), &fromMCX}} {
+		if len(t.first) > 0 && t.set.Algorithm != "" {
+			src := t.set.Sources["algorithm"]
+			report(s.l, ruleForeignPart, src.Place, "algorithm %s of %s is left out, because %s counts", t.set.Algorithm, src.Text, t.first[0].Source)
+			t.set.Algorithm, t.set.Params = "", nil
+		}
+	}
+	s.tools = []OwnSettings{fromOMS, fromMCX}
+	if len(osp)+len(oms) == 0 {
+		s.mcx = &s.tools[1]
+	}
 }
 
 // unknown notes an annotation that has no effect.
@@ -168,6 +233,10 @@ func (s *settings) steps() []StepHint {
 			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out, because %s (%v s) counts", h.Source, h.Value, first.Source, first.Value)
 		}
 	}
+	if len(s.ownStep) == 0 && len(s.foreign) > 0 {
+		h := s.foreign[0]
+		report(s.l, ruleTaken, h.Place, "the macro step of %v s is taken from %s", h.Value, h.Source)
+	}
 	return slices.Concat(s.ownStep, s.foreign)
 }
 
@@ -200,33 +269,57 @@ func readOSP(p *parser, a Annotation) []StepHint {
 				continue
 			}
 			out = append(out, hint(p, kk, "baseStepSize", typeOSP)...)
+			if n, ok := kk.attr("numWorkerThreads"); ok {
+				p.add(ruleForeign, kk, "numWorkerThreads=%q of OSP has no effect: how many threads pay depends on the machine, see --workers", n)
+			}
 		}
 	}
 	return out
 }
 
 // readTask reads the annotation of OpenMCx at the experiment (ssp 45).
-func readTask(p *parser, a Annotation) []StepHint {
+func readTask(p *parser, a Annotation, set *OwnSettings) []StepHint {
 	var out []StepHint
 	for _, k := range a.node.kids {
 		out = append(out, hint(p, k, "deltaTime", typeMCX+"task")...)
+		for _, attr := range k.el.Attr {
+			switch {
+			case attr.Space != "" || attr.Key == "xmlns" || attr.Key == "deltaTime":
+			case attr.Key == "stepType" && attr.Value == "sequential":
+				set.Algorithm = "gauss-seidel"
+				set.from("algorithm", typeMCX+"task stepType", p.place(k))
+			case attr.Key == "stepType" && strings.HasPrefix(attr.Value, "parallel"): // explicit, the default
+			default:
+				p.add(ruleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
+			}
+		}
 	}
 	return out
 }
 
 // readOMS reads the annotation of OMSimulator at a system, in its old and new
 // form, with or without the level oms:Annotations (ssp 42).
-func (s *settings) readOMS(p *parser, a Annotation) []StepHint {
+func (s *settings) readOMS(p *parser, a Annotation, set *OwnSettings) []StepHint {
 	var out []StepHint
 	read := func(n *node, step string) {
 		out = append(out, hint(p, n, step, typeOMS)...)
 		if t := hint(p, n, "relativeTolerance", typeOMS); t != nil && s.tolerance == nil {
-			s.tolerance = &t[0].Value
+			s.tolerance = &t[0]
 		}
 	}
+	// The variable-step masters of OMSimulator compare a step with two of half the
+	// size, and go back (rollback).
 	adaptive := func(n *node) {
-		p.add(ruleForeignPart, n, "the variable-step master of OMSimulator is not taken over; its first step counts as the macro step")
 		read(n, "initialStepSize")
+		set.Algorithm = "richardson"
+		set.from("algorithm", typeOMS+" "+n.str("description", n.str("method", n.name)), p.place(n))
+		for _, k := range []struct{ key, param string }{{"initialStepSize", "control.h0"}, {"minimumStepSize", "control.h-min"},
+			{"maximumStepSize", "control.h-max"}, {"relativeTolerance", "control.rtol"}, {"absoluteTolerance", "control.atol"}} {
+			for _, h := range hint(&parser{l: &diag.List{}, file: p.file}, n, k.key, typeOMS) { // told before
+				set.Params = append(set.Params, Param{Key: k.param, Value: strconv.FormatFloat(h.Value, 'g', -1, 64), Place: h.Place})
+				set.from("param "+k.param, h.Source, h.Place)
+			}
+		}
 	}
 	var walk func(n *node)
 	walk = func(n *node) {
@@ -267,9 +360,123 @@ type ownComponent struct {
 	quirks    []string
 }
 
+// readOMSExperiment reads the annotation of OMSimulator at the experiment: which
+// signals are recorded, and how often (ssp 42).
+func (s *settings) readOMSExperiment(p *parser, n *node, set *OwnSettings) {
+	for _, k := range n.kids {
+		switch k.name {
+		case "Annotations":
+			s.readOMSExperiment(p, k, set)
+		case "SimulationInformation":
+			for _, a := range k.el.Attr {
+				switch a.Key {
+				case "loggingInterval":
+					if v, err := parseReal(a.Value); err != nil || v < 0 {
+						p.add(ruleForeignPart, k, "loggingInterval=%q is no time and is left out", a.Value)
+					} else if v > 0 { // 0: every communication point
+						set.OutputInterval = &v
+						set.from("output-interval", typeOMS+" loggingInterval", p.place(k))
+					}
+				case "signalFilter":
+					s.filter = &signalFilter{a.Value, p.place(k)}
+				case "resultFile", "bufferSize":
+					p.add(ruleForeign, k, "%s=%q of OMSimulator has no effect: the command line names the result file", a.Key, a.Value)
+				default:
+					if a.Space != "xmlns" && a.Key != "xmlns" {
+						p.add(ruleForeignPart, k, "the setting %s=%q of OMSimulator is not understood", a.Key, a.Value)
+					}
+				}
+			}
+		default:
+			p.add(ruleForeign, k, "the setting %q of OMSimulator is not understood", k.el.FullTag())
+		}
+	}
+}
+
+// trigger reads what OpenMCx says of a component beside its step.
+func (s *settings) trigger(p *parser, n *node, path string) {
+	for _, a := range n.el.Attr {
+		switch {
+		case a.Space != "" || a.Key == "xmlns" || a.Key == "deltaTime":
+		case a.Key == "triggerSequence":
+			v, err := strconv.Atoi(a.Value)
+			if err != nil {
+				p.add(ruleForeignPart, n, "triggerSequence=%q is no whole number and is left out", a.Value)
+				continue
+			}
+			if s.triggers == nil {
+				s.triggers = map[string]int{}
+			}
+			s.triggers[path] = v
+		default:
+			p.add(ruleForeignPart, n, "the setting %s=%q of OpenMCx is not understood", a.Key, a.Value)
+		}
+	}
+}
+
+// connection reads the annotations at a connection: OpenMCx has there how its signal
+// is extrapolated (ssp 45).
+func (s *settings) connection(a Annotation) {
+	if a.Type != typeMCX+"connection.inter_extrapolation" {
+		s.unknown(a)
+		return
+	}
+	p := s.parser(a)
+	for _, k := range a.node.kids {
+		for _, attr := range k.el.Attr {
+			switch order := map[string]string{"zero": "0", "first": "1"}[attr.Value]; {
+			case attr.Space != "" || attr.Key == "xmlns":
+			case attr.Key == "extrapolationOrder" && order != "":
+				s.orders = append(s.orders, SettingSource{order, p.place(k)})
+			default:
+				p.add(ruleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
+			}
+		}
+	}
+}
+
+// openMCx makes parameters of what OpenMCx says at components and connections: the
+// sequence if it has all components, the order if all connections agree.
+func (s *settings) openMCx(components []*FlatComponent) {
+	if s.mcx == nil {
+		return
+	}
+	param := func(key, value, source string, at Place) {
+		s.mcx.Params = append(s.mcx.Params, Param{Key: key, Value: value, Place: at})
+		s.mcx.from("param "+key, source, at)
+	}
+	if len(s.orders) > 0 {
+		first := s.orders[0]
+		if slices.ContainsFunc(s.orders, func(o SettingSource) bool { return o.Text != first.Text }) {
+			report(s.l, ruleForeignPart, first.Place, "the extrapolation orders of OpenMCx are left out: connections differ in them, and here all have one")
+		} else {
+			param("order", first.Text, typeMCX+"connection.inter_extrapolation extrapolationOrder", first.Place)
+		}
+	}
+	if s.mcx.Algorithm != "gauss-seidel" || len(s.triggers) == 0 {
+		return
+	}
+	var names []string
+	for _, c := range components {
+		if _, ok := s.triggers[c.Path]; !ok || strings.Contains(c.Path, ",") {
+			report(s.l, ruleForeignPart, c.Place, "the trigger sequence of OpenMCx is left out: component %q has none", c.Path)
+			return
+		}
+		names = append(names, c.Path)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.triggers[a], s.triggers[b]) })
+	param("sequence", strings.Join(names, ","), typeMCX+"component triggerSequence", components[0].Place)
+}
+
+// signalFilter is what OMSimulator says that is recorded.
+type signalFilter struct {
+	text  string // a regular expression over model.system.component.variable, or a file
+	place Place
+}
+
 // component reads the annotations at one component: our own, and the step that
 // another tool gives it.
-func (s *settings) component(c *Component) (own ownComponent, step []StepHint) {
+func (s *settings) component(c *Component, path string) (own ownComponent, step []StepHint) {
 	for _, a := range c.Annotations {
 		p := s.parser(a)
 		switch {
@@ -288,16 +495,112 @@ func (s *settings) component(c *Component) (own ownComponent, step []StepHint) {
 			}
 		case a.Type == typeMCX+"component":
 			for _, k := range a.node.kids {
-				step = append(step, hint(p, k, "deltaTime", a.Type)...)
+				for _, h := range hint(p, k, "deltaTime", a.Type) {
+					h.Finer = true
+					step = append(step, h)
+				}
+				s.trigger(p, k, path)
 			}
 		default:
 			s.unknown(a)
 		}
 	}
-	for _, h := range step {
-		report(s.l, ruleForeignPart, h.Place, "%s (%v s) has no effect: component %q steps with the macro step", h.Source, h.Value, c.Name)
+	if c.stepHint != nil {
+		step = append(step, *c.stepHint)
 	}
 	return own, step
+}
+
+// hints tells of the steps that other tools give to a component; its rate in our own
+// annotation counts first.
+func (s *settings) hints(c *FlatComponent) {
+	own := slices.ContainsFunc(s.own.Rates, func(r Rate) bool { return r.Component == c.Path })
+	for i, h := range c.StepHints {
+		switch {
+		case own:
+			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out: the rate of component %q in the annotation of macrostep counts", h.Source, h.Value, c.Path)
+		case i > 0:
+			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out: %s counts", h.Source, h.Value, c.StepHints[0].Source)
+		default:
+			s.own.from("rate "+c.Path, h.Source, h.Place)
+			report(s.l, ruleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
+		}
+	}
+}
+
+// merge takes what our own annotation leaves open from those of other tools, and
+// tells of it. Parameters belong to the algorithm that stands with them.
+func (s *settings) merge() {
+	o := &s.own
+	if t := s.tolerance; t != nil && o.Tolerance == nil {
+		report(s.l, ruleTaken, t.Place, "the tolerance %v for the FMUs is taken from %s", t.Value, t.Source)
+	}
+	for _, t := range s.tools {
+		took := func(name string) {
+			src := t.Sources[name]
+			o.from(name, src.Text, src.Place)
+			report(s.l, ruleTaken, src.Place, "%s is taken from %s", s.describe(name, &t), src.Text)
+		}
+		left := func(name string) {
+			src := t.Sources[name]
+			report(s.l, ruleForeignPart, src.Place, "%s of %s is left out: %s counts", s.describe(name, &t), src.Text, o.Sources[name].Text)
+		}
+		fill := func(name string, given, taken bool, set func()) {
+			switch {
+			case !given:
+			case taken:
+				left(name)
+			default:
+				set()
+				took(name)
+			}
+		}
+		withParams := o.Algorithm == ""
+		fill("algorithm", t.Algorithm != "", o.Algorithm != "", func() { o.Algorithm = t.Algorithm })
+		for _, p := range t.Params {
+			taken := !withParams || slices.ContainsFunc(o.Params, func(q Param) bool { return q.Key == p.Key })
+			if !withParams {
+				continue // told with the algorithm
+			}
+			fill("param "+p.Key, true, taken, func() { o.Params = append(o.Params, p) })
+		}
+		fill("record", t.Record != nil, o.Record != nil, func() { o.Record = t.Record })
+		fill("output-interval", t.OutputInterval != nil, o.OutputInterval != nil, func() { o.OutputInterval = t.OutputInterval })
+		fill("workers", t.Workers != nil, o.Workers != nil, func() { o.Workers = t.Workers })
+	}
+}
+
+// describe gives a setting of a tool for a notice.
+func (s *settings) describe(name string, t *OwnSettings) string {
+	switch name {
+	case "algorithm":
+		return "algorithm " + t.Algorithm
+	case "output-interval":
+		return fmt.Sprintf("a row every %v s", *t.OutputInterval)
+	case "workers":
+		return fmt.Sprintf("the number of %d workers", *t.Workers)
+	case "record":
+		return fmt.Sprintf("what is recorded (%s)", few(t.Record))
+	}
+	for _, p := range t.Params {
+		if name == "param "+p.Key {
+			return fmt.Sprintf("parameter %s=%s", p.Key, p.Value)
+		}
+	}
+	return name
+}
+
+// sources notes where the settings of a component come from.
+func (own *ownComponent) sources(o *OwnSettings, c *FlatComponent) {
+	if own.stateless {
+		o.from("stateless "+c.Path, sourceOwn, c.Place)
+	}
+	if own.isolate {
+		o.from("isolate-component "+c.Path, sourceOwn, c.Place)
+	}
+	for _, q := range own.quirks {
+		o.from("quirk "+c.Path+" "+q, sourceOwn, c.Place)
+	}
 }
 
 // strict reads elements of our own annotation: what it does not know is an error.
@@ -358,18 +661,20 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 		return
 	}
 	s.seen = true
-	p.attrs(n, "version", "algorithm", "stepSize", "tolerance")
-	s.own.Algorithm = n.str("algorithm", "")
-	s.own.StepSize, s.own.Tolerance = p.positive(n, "stepSize"), p.positive(n, "tolerance")
-	if s.own.StepSize != nil {
-		s.ownStep = []StepHint{{Value: *s.own.StepSize, Source: "own annotation", Place: p.place(n)}}
-	}
+	s.attributes(p, n)
 	for _, k := range n.kids {
 		if !k.is("Bond", nsOwn) {
 			p.leaf(k)
 		}
 		at := p.place(k)
 		switch {
+		case k.is("Record", nsOwn):
+			p.attrs(k, "match")
+			s.own.Record = append(s.own.Record, p.text(k, "match"))
+			if len(s.own.Record) > 1 && slices.Contains(s.own.Record, "none") {
+				p.add(ruleOwn, k, "none stands alone: nothing is recorded")
+			}
+			s.own.from("record", sourceOwn, at)
 		case k.is("Param", nsOwn):
 			p.attrs(k, "key", "value")
 			if _, ok := k.attr("value"); !ok {
@@ -380,10 +685,12 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 				p.add(ruleOwn, k, "the parameter %q is given twice", key)
 			}
 			s.own.Params = append(s.own.Params, Param{Key: key, Value: k.str("value", ""), Place: at})
+			s.own.from("param "+key, sourceOwn, at)
 		case k.is("Stateless", nsOwn):
 			p.attrs(k, "component")
 			c := p.text(k, "component")
 			s.own.Stateless = append(s.own.Stateless, c)
+			s.own.from("stateless "+c, sourceOwn, at)
 			s.named = append(s.named, namedComponent{c, at})
 		case k.is("Bond", nsOwn):
 			b := p.bond(k)
@@ -391,6 +698,7 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 				p.add(ruleOwn, k, "two bonds are called %q", b.Name)
 			}
 			s.own.Bonds = append(s.own.Bonds, b)
+			s.own.from("bond "+b.Name, sourceOwn, at)
 		case k.is("Rate", nsOwn):
 			p.attrs(k, "component", "ratio")
 			ratio, over := 1, 1
@@ -409,9 +717,81 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 				p.add(ruleOwn, k, "component %q has two rates", c)
 			}
 			s.own.Rates = append(s.own.Rates, Rate{Component: c, Ratio: ratio, Over: over, Place: at})
+			s.own.from("rate "+c, sourceOwn, at)
 			s.named = append(s.named, namedComponent{c, at})
 		default:
-			p.add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate", k.el.FullTag())
+			p.add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate, Record", k.el.FullTag())
+		}
+	}
+}
+
+// sourceOwn is our own annotation as a source of settings.
+const sourceOwn = "annotation of macrostep"
+
+// attributes reads those of ms:Settings.
+func (s *settings) attributes(p strict, n *node) {
+	p.attrs(n, "version", "algorithm", "stepSize", "tolerance", "monitorEnergy", "energySpike", "workers",
+		"isolation", "restarts", "stepTimeout", "memoryLimit", "outputInterval", "input", "history")
+	o, at := &s.own, p.place(n)
+	given := func(key, name string) bool {
+		_, ok := n.attr(key)
+		if ok {
+			o.from(name, sourceOwn, at)
+		}
+		return ok
+	}
+	if given("algorithm", "algorithm") {
+		o.Algorithm = p.text(n, "algorithm")
+	}
+	if o.StepSize = p.positive(n, "stepSize"); o.StepSize != nil {
+		s.ownStep = []StepHint{{Value: *o.StepSize, Source: sourceOwn, Place: at}}
+	}
+	given("tolerance", "tolerance")
+	o.Tolerance = p.positive(n, "tolerance")
+	if given("monitorEnergy", "monitor-energy") {
+		v := p.boolean(n, "monitorEnergy")
+		o.MonitorEnergy = &v
+	}
+	if given("energySpike", "energy-spike") {
+		v, err := parseReal(n.str("energySpike", ""))
+		if err != nil || v < 0 {
+			p.add(ruleOwn, n, "energySpike=%q is no number of at least 0", n.str("energySpike", ""))
+		}
+		o.EnergySpike = &v
+	}
+	if given("workers", "workers") {
+		v, err := strconv.Atoi(n.str("workers", ""))
+		if err != nil || v < 1 {
+			p.add(ruleOwn, n, "workers=%q is no whole number above 0", n.str("workers", ""))
+		}
+		o.Workers = &v
+	}
+	if given("isolation", "isolate") {
+		o.Isolation = p.text(n, "isolation")
+		if modes := []string{"", "auto", "always", "never"}; !slices.Contains(modes, o.Isolation) {
+			p.add(ruleOwn, n, "isolation=%q is none of auto, always, never", o.Isolation)
+		}
+	}
+	if given("restarts", "on-crash") {
+		v, err := strconv.Atoi(n.str("restarts", ""))
+		if err != nil || v < 0 {
+			p.add(ruleOwn, n, "restarts=%q is no whole number of at least 0", n.str("restarts", ""))
+		}
+		o.Restarts = &v
+	}
+	for _, q := range []struct {
+		key, name string
+		to        **float64
+	}{{"stepTimeout", "step-timeout", &o.StepTimeout}, {"memoryLimit", "memory-limit", &o.MemoryLimit}, {"outputInterval", "output-interval", &o.OutputInterval}} {
+		given(q.key, q.name)
+		*q.to = p.positive(n, q.key)
+	}
+	for _, q := range []struct {
+		key string
+		to  **Table
+	}{{"input", &o.Input}, {"history", &o.History}} {
+		if given(q.key, q.key) {
+			*q.to = &Table{URI: p.text(n, q.key)}
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package ssp reads system structures of the standard SSP (1.0 and 2.0) and
-// flattens them to a plain network of FMUs: components, connections from FMU
-// output to FMU input, and values to set before the run.
+// Package ssp reads and writes system structures of the standard SSP (1.0 and 2.0),
+// reads those of OSP, and flattens them to a plain network of FMUs: components,
+// connections from FMU output to FMU input, and values to set before the run.
 //
 //	var findings diag.List
 //	p, err := ssp.Open("system.ssp", &findings) // or a folder, or a .ssd
@@ -13,6 +13,15 @@
 // The package knows nothing of FMUs: what it must know of their variables it
 // asks a Resolver. Documents are kept as written (Document); all that follows
 // from them is computed by Flatten.
+//
+// Documents, parameter sets and mappings are written by their Encode, with all that
+// they were read with; WriteArchive makes a .ssp, Package.Bind gives parameters
+// values that win, Document.Prepare adds what other tools ask for. Package graph
+// draws.
+//
+//	p.Root.System.Elements[0].Base().Description = "edited"
+//	data, err := p.Root.Encode()
+//	err = ssp.WriteArchive(w, []ssp.File{{Name: "SystemStructure.ssd", Data: data}, {Name: "resources/a.fmu", Path: "a.fmu"}})
 //
 // What is reported, and how heavily, is data: see rules.go. Errors are what
 // applies but cannot be carried out. Names of parameters that match nothing and
@@ -70,6 +79,30 @@
 // Components are named by their path below the outermost system. The annotation is read strictly:
 // an unknown version, attribute or element is an error.
 //
+// There is one for every flag of macrostep run but those that belong to one call of
+// the program (where results go, what is printed). Flags beat the annotation, and it
+// beats those of other tools; the manifest of a run tells where each setting came
+// from. Attributes of Settings, beside those above:
+//
+//	monitorEnergy    true: the energy that the coupling lets appear at bonds is recorded
+//	energySpike      warn where peaks of residual power rise to this many times their median; 0: never
+//	workers          number of threads that step subsystems side by side
+//	isolation        auto, always or never: FMUs in processes of their own
+//	restarts         how often each component may go on in a new process after a crash; 0: never
+//	stepTimeout      s after which an FMU that does not return is ended (in a process of its own)
+//	memoryLimit      MiB that each FMU may allocate (in a process of its own)
+//	outputInterval   s between rows of the results
+//	input, history   tables, found like parameter files: unconnected inputs over time;
+//	                 outputs before the start
+//
+// Elements of Settings, beside those above: Record selects what is recorded, by a
+// pattern over component.variable with * and ?, or none, and may stand several times:
+//
+//	<ms:Record match="wheel.*"/>
+//
+// Start and stop time are those of the DefaultExperiment, values of parameters those
+// of parameter bindings.
+//
 // A Bond declares a power bond, an exchange of energy between components, by pairs
 // of outputs whose product is a power: the effort (force, torque, pressure,
 // voltage), which leads to an input of the component that gives the flow (velocity,
@@ -80,9 +113,49 @@
 // gives the flow, as where its equation of motion takes the force with a minus.
 // energyScale in J and tolerance are E0 and r of sadjina (14).
 //
-// The macro step is also taken from annotations of OSP (baseStepSize),
-// OMSimulator (stepSize, fixedStepSize) and OpenMCx (deltaTime), in this order
-// after our own (ssp 42–47).
+// # The annotations of other tools
+//
+// What they say is taken where our own annotation leaves it open, and each setting
+// taken or left out is told (rules SD21…; ssp 42–47). Of several tools the first
+// counts, in this order:
+//
+//   - OSP (com.opensimulationplatform): baseStepSize is the macro step. A component
+//     with a StepSizeHint takes one step over ⌊hint/step⌋ of them. Hints of Vico are
+//     read like those of OSP.
+//   - OMSimulator (org.openmodelica), in the old and the new form: stepSize or
+//     fixedStepSize is the macro step, relativeTolerance the tolerance for the FMUs;
+//     a variable-step master (oms-mav, oms-mav2) becomes the algorithm richardson with
+//     its bounds; loggingInterval is the time between rows; a signalFilter, a regular
+//     expression or a file, selects what is recorded, but for ".*".
+//   - OpenMCx (com.avl.model.connect.ssp…): deltaTime of the task is the macro step,
+//     that of a component its rate; stepType sequential is the algorithm gauss-seidel,
+//     with triggerSequence as its sequence; extrapolationOrder of the connections is
+//     the order if all agree.
+//
+// # The system structure of OSP
+//
+// Open also reads OspSystemStructure.xml, a format of its own, and gives the same
+// network for it. Simulators become components, their stepSize a hint as above, their
+// InitialValues settings, which must be of variables that there are. Which end of a
+// connection is the source the FMUs tell. Numbers pass unchanged, as in OSP; where
+// units differ a warning says so.
+//
+// A source proxyfmu://localhost?file=a.fmu, also in an SSP, asks for a process of its
+// own, which the component gets like one with isolate="true".
+//
+// Groups of variables are found in MODEL_OspModelDescription.xml beside the FMU or the
+// document, with MODEL the modelName of the FMU or the name of its file. Their
+// variables are connected in order, groups in them by kind where that is unique, else
+// in order.
+//
+// A LinearTransformation is folded into the connections through it. A Sum or VectorSum
+// becomes a Function: a subsystem without states, which adds no delay and whose
+// outputs are recorded.
+//
+// Connections with the same powerBond make a bond; which output is the effort follows
+// from units, else from the kind of group (Force, Torque, Pressure, Voltage). The
+// algorithm fixedStep is explicit, ecco is ecco with EccoConfiguration as parameters:
+// RelativeTolerance is r of sadjina (14), and AbsoluteTolerance r E0.
 //
 // # Not read yet
 //

@@ -133,12 +133,11 @@ func TestSources(t *testing.T) {
 		{"missing", folder(t, map[string]string{documentName: single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
 		{"beside", folder(t, map[string]string{documentName: single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},
 		{"in resources", pack(t, documentName, single("x.fmu"), "resources/x.fmu", "x"), "SD2", diag.Error, `at "resources/x.fmu"`},
-		{"scheme", folder(t, map[string]string{documentName: single("proxyfmu://localhost?file=x.fmu")}), "SD2", diag.Error, "not relative"},
+		{"scheme", folder(t, map[string]string{documentName: single("https://far.away/x.fmu")}), "SD2", diag.Error, "not relative"},
 		{"absolute", folder(t, map[string]string{documentName: single("/x.fmu")}), "SD2", diag.Error, "not relative"},
 		{"backslash", folder(t, map[string]string{documentName: single(`resources\x.fmu`)}), "SD2", diag.Error, "folders are separated by /"},
 		{"bad escape", folder(t, map[string]string{documentName: single("%zz.fmu")}), "SD2", diag.Error, "is no URI"},
-		{"other system", folder(t, map[string]string{documentName: single("sub.ssp#B.ssd")}), "SD19", diag.Error, "not read yet"},
-		{"part of this system", folder(t, map[string]string{documentName: single("#other")}), "SD19", diag.Error, "not read yet"},
+		{"part of an FMU", folder(t, map[string]string{documentName: single("x.fmu#model")}), "SD2", diag.Error, "which only systems have"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := Open(c.path, nil)
@@ -189,7 +188,7 @@ func TestDocument(t *testing.T) {
 <ssd:SignalDictionaryReference name="bus" dictionary="d"/>`, 1)
 	document = strings.Replace(document, "</ssd:Elements>", `</ssd:Elements><ssd:SignalDictionaries><ssd:SignalDictionary name="d" source="d.ssb"/></ssd:SignalDictionaries><ssd:GraphicalElements/>`, 1)
 	l := &diag.List{Strict: true}
-	p, err := Open(folder(t, map[string]string{documentName: document}), l)
+	p, err := Open(folder(t, map[string]string{documentName: document, "d.ssb": dictionary(entry("s", "<ssc:Boolean/>"))}), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +207,8 @@ func TestDocument(t *testing.T) {
 	if p.Components()[0].Implementation != "ModelExchange" {
 		t.Error("the implementation is lost")
 	}
-	if ref, ok := d.System.Elements[1].(*DictionaryReference); !ok || ref.Dictionary != "d" || d.System.Dictionaries[0].Name != "d" {
+	if ref, ok := d.System.Elements[1].(*DictionaryReference); !ok || ref.Dictionary != "d" || d.System.Dictionaries[0].Name != "d" || d.System.Dictionaries[0].Source != "d.ssb" ||
+		d.System.Dictionaries[0].Signals.Entries[0].Type != Boolean {
 		t.Errorf("dictionary %+v", d.System)
 	}
 }
@@ -248,6 +248,11 @@ func FuzzDocument(f *testing.F) {
 	f.Add(annotated(annotation(OwnType, `<ms:Component stateless="1"/>`), annotation(typeOMS, `<oms:SimulationInformation/>`),
 		annotation(OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)))
 	f.Add(bonded(annotation(OwnType, `<ms:Settings version="1"><ms:Bond name="b" energyScale="1" tolerance="1"><ms:Pair effort="c.F" flow="d.v" opposed="true"/></ms:Bond></ms:Settings>`)))
+	f.Add(annotated(annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" deltaTime="0.1" triggerSequence="1"/>`)+annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`),
+		annotation(typeOMS, `<oms:SimulationInformation><oms:VariableStepMaster initialStepSize="1" minimumStepSize="2" maximumStepSize="3" relativeTolerance="4"/></oms:SimulationInformation>`),
+		annotation(typeOMS, `<oms:SimulationInformation signalFilter="test\.top\.c\.(u|p)" loggingInterval="2"/>`)+annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)))
+	f.Add(annotated("", "", annotation(OwnType, `<ms:Settings version="1" monitorEnergy="1" energySpike="0" workers="2" isolation="auto" stepTimeout="1" memoryLimit="1" outputInterval="1" input="set.ssv" history="x"><ms:Record match="c.*"/></ms:Settings>`)))
+	f.Add(annotated("", "", annotation(typeOMS, `<oms:SimulationInformation signalFilter="set.xml"/>`)))
 	f.Fuzz(func(t *testing.T, text string) { survives(t, text, baseSet, baseMap) })
 }
 
@@ -270,7 +275,7 @@ func FuzzMapping(f *testing.F) {
 // survives reads and flattens a document with its set and mapping.
 func survives(t *testing.T, document, set, mapping string) {
 	l := &diag.List{}
-	d := parseDocument([]byte(document), "fuzz.ssd", func(uri string) ([]byte, string, error) {
+	d := parseDocument([]byte(document), "fuzz.ssd", func(uri string, _ *Component) ([]byte, string, error) {
 		switch uri {
 		case "set.ssv":
 			return []byte(set), uri, nil
@@ -286,7 +291,11 @@ func survives(t *testing.T, document, set, mapping string) {
 		return
 	}
 	p := &Package{Path: "fuzz.ssd", Root: d, Dir: "/nowhere"}
-	p.instantiate()
+	d.home = home{dir: "/nowhere"}
+	p.instantiate(l)
+	if l.Err() != nil {
+		return
+	}
 	n, err := p.Flatten(generous{}, l)
 	if (n == nil) != (err != nil) {
 		t.Fatalf("network %v, error %v", n, err)

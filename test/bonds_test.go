@@ -24,6 +24,8 @@ func TestBadBonds(t *testing.T) {
 		{"one side only", "quarter-car-a", []string{"axle=wheel.F_c:wheel.v_w"}, []string{"bond axle", "wheel.F_c and wheel.v_w are outputs of the same component"}},
 		{"one direction missing", "two-mass-fd", []string{"half=coupling.F:mass2.v"}, []string{"bond half", "coupling.F does not lead to mass2: one direction of the exchange is missing"}},
 
+		{"effort and flow swapped", "quarter-car-a", []string{"axle=chassis.v_c:wheel.F_c"}, []string{"bond axle: chassis.v_c (m/s) is the flow and wheel.F_c (N) the effort; write wheel.F_c:chassis.v_c"}},
+
 		{"two flows", "quarter-car-a", []string{"axle=wheel.v_w:chassis.v_c"}, []string{"bond axle: wheel.v_w and chassis.v_c", "both sides give the same kind"}},
 		{"two efforts", "energy-star-3", []string{"hub=left1.f:left2.f"}, []string{"bond hub: left1.f and left2.f", "both sides give the same kind"}},
 

@@ -295,3 +295,71 @@ func TestRodriguezHarm(t *testing.T) {
 		})
 	}
 }
+
+// The formulas hold where both sides step more often than they meet: the energy stays
+// within one percent, and the run says which μ it took.
+func TestSharesOfTwoRates(t *testing.T) {
+	s := oscillators()[0]
+	for _, c := range []struct {
+		left, right int
+		hold, shape float64
+	}{{10, 10, 0.725, 0.05}, {3, 5, 0.7, 0.5 / 3}, {2, 2, 0.625, 0.25}} {
+		for order, want := range []float64{c.hold, c.shape} {
+			o := complete(t, system(t, s.system), "--algorithm", "energy-correction", "--param", fmt.Sprint("order=", order),
+				"--rate", fmt.Sprint("left=", c.left), "--rate", fmt.Sprint("right=", c.right))
+			b := o.manifest.Bonds["spring"]
+			if e := s.energies(t, o)[9] / 1e4; math.Abs(e-1) > 0.01 || b.Mu == nil || math.Abs(*b.Mu-want) > 1e-12 || b.Correction != "helps" {
+				t.Errorf("left=%d, right=%d, order %d: energy %.4f of that at the start, %+v", c.left, c.right, order, e, b)
+			}
+		}
+	}
+}
+
+// One step over several macro steps is the same as several a macro step: the energy at
+// the bond, the correction and what becomes of the motion are equal.
+func TestEnergyOfSlowSides(t *testing.T) {
+	path := system(t, "energy-oscillator")
+	for _, c := range []struct{ fast, slow []string }{
+		{[]string{"--step-size", "1e-3", "--rate", "right=10"}, []string{"--step-size", "1e-4", "--rate", "left=1/10"}},
+		{[]string{"--step-size", "1e-3"}, []string{"--step-size", "5e-4", "--rate", "left=1/2", "--rate", "right=1/2"}},
+	} {
+		for _, how := range [][]string{{"--monitor-energy"}, {"--algorithm", "energy-correction"}, {"--algorithm", "energy-correction", "--param", "order=1", "--param", "energy.nu=0.5"}} {
+			args := append([]string{path, "--stop-time", "3", "--output-interval", "1e-3"}, how...)
+			fast, slow := complete(t, append(slices.Clip(args), c.fast...)...), complete(t, append(slices.Clip(args), c.slow...)...)
+			a, b := fast.manifest.Bonds["spring"], slow.manifest.Bonds["spring"]
+			for _, v := range [][2]float64{{a.ResidualEnergy, b.ResidualEnergy}, {a.HeldResidualEnergy, b.HeldResidualEnergy}, {a.MeanAbsResidualPower, b.MeanAbsResidualPower}, {a.PeakResidualPower, b.PeakResidualPower}} {
+				if math.Abs(v[0]-v[1]) > 1e-5*math.Abs(v[0]) {
+					t.Errorf("%v, %v: %+v and %+v", c.slow, how, a, b)
+					break
+				}
+			}
+			if a.CorrectedEnergy != nil && math.Abs(*a.CorrectedEnergy-*b.CorrectedEnergy) > 1e-5*math.Abs(*a.CorrectedEnergy) {
+				t.Errorf("%v, %v: %g J and %g J were corrected", c.slow, how, *a.CorrectedEnergy, *b.CorrectedEnergy)
+			}
+			if d := worst(t, fast, slow, "left.x"); d > 1e-5 {
+				t.Errorf("%v, %v: displacements differ by %g", c.slow, how, d)
+			}
+		}
+	}
+	o := run(t, path, "--monitor-energy", "--rate", "left=1/2", "--rate", "right=1/3")
+	if o.code != 2 || !strings.Contains(o.output, "left takes one step over 2 macro steps and right over 3") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+}
+
+// Energies beyond all numbers leave a manifest, which says so.
+func TestEnergyBeyondNumbers(t *testing.T) {
+	o := complete(t, system(t, "quarter-car-b"), "--step-size", "0.02", "--stop-time", "40", "--monitor-energy")
+	if w := strings.Join(o.manifest.Warnings, "\n"); o.manifest.Status != "complete" || !strings.Contains(w, "bond axle is left out of the manifest: a number in it is not finite") {
+		t.Errorf("%s, %q", o.manifest.Status, w)
+	}
+}
+
+// Bounds of the step that are given move the others, and a tolerance that they stand in
+// the way of is told of.
+func TestStepBounds(t *testing.T) {
+	o := complete(t, system(t, "energy-oscillator"), "--algorithm", "ecco", "--param", "control.h-min=0.02", "--stop-time", "1")
+	if o.manifest.Steps.Accepted != 50 || !strings.Contains(strings.Join(o.manifest.Warnings, "\n"), "in 50 of 50 macro steps the tolerance is not met") {
+		t.Errorf("%d steps, %q", o.manifest.Steps.Accepted, o.manifest.Warnings)
+	}
+}

@@ -28,6 +28,9 @@ var realDir = flag.String("real", "", "folder with FMUs and systems made by othe
 // program is the binary under test; work is a folder that lives as long as the tests.
 var program, work string
 
+// raced tells that the tests run under the race detector.
+var raced bool
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code, err := setUp(m)
@@ -57,8 +60,12 @@ func setUp(m *testing.M) (int, error) {
 	if fmi.CallPath == "portable" {
 		args = append(args, "-tags", "macrostep_portable")
 	}
+	cgo := "CGO_ENABLED=0"
+	if raced {
+		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+	}
 	build := exec.Command("go", append(args, "../cmd/macrostep")...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), cgo)
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building macrostep: %w\n%s", err, out)
 	}
@@ -90,7 +97,7 @@ func fromRoot(dir string) (string, error) {
 			return filepath.Abs(candidate)
 		}
 	}
-	return "", fmt.Errorf("-real %s: there is no such folder", dir)
+	return "", fmt.Errorf("%s: there is no such folder", dir)
 }
 
 // matchTest is what -run selects by.
@@ -134,7 +141,10 @@ type outcome struct {
 type manifest struct {
 	Status     string
 	Reason     string
+	Algorithm  string
 	Parameters map[string]any
+	Sources    map[string]string
+	FMUs       []struct{ Component, Isolated string }
 	StepSize   struct {
 		Value  float64
 		Source string
@@ -157,11 +167,14 @@ type manifest struct {
 		Order      int
 	}
 	Warnings []string
+	Notes    []string
 	Bonds    map[string]struct {
 		ResidualEnergy       float64 `json:"residual_energy"`
 		MeanAbsResidualPower float64 `json:"mean_abs_residual_power"`
 		MeanPower            float64 `json:"mean_power"`
 		PeakResidualPower    float64 `json:"peak_residual_power"`
+		HeldResidualEnergy   float64 `json:"held_residual_energy"`
+		Mu                   *float64
 		Correction           string
 		CorrectedEnergy      *float64 `json:"corrected_energy"`
 		AddedEnergy          *float64 `json:"added_energy"`

@@ -35,7 +35,11 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealChecklist", F: testRealChecklist},
 	{Name: "TestRealCalls", F: testRealCalls},
 	{Name: "TestRealEnergy", F: testRealEnergy},
+	{Name: "TestRealOSP", F: testRealOSP},
 	{Name: "TestRealCorrector", F: testRealCorrector},
+	{Name: "TestRealSSDs", F: testRealSSDs},
+	{Name: "TestRealValues", F: testRealValues},
+	{Name: "TestRealWrite", F: testRealWrite},
 }
 
 // realFMUs gives the FMUs below fmus/.

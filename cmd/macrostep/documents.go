@@ -35,10 +35,13 @@ func newEngine() engine { return documents{} }
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
 	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Compile: o.Compile, Cache: fmuslave.CacheDir()}
-	options.Isolate, options.IsolateComponents, options.Restarts = o.Isolation.Mode, o.Isolation.Components, o.Isolation.Restarts
+	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
+	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
+	options.Select, options.Columns = selectNames, columnsOf
 	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
 	options.Crashed = crashes.Crashed
-	options.Launcher = &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}
+	launcher := &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}
+	options.Launcher = launcher
 	for _, q := range o.Quirks {
 		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
 	}
@@ -63,6 +66,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
+	if err := limit(launcher, &a.Asked); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
 	var here, isolated []*fmi.FMU
 	for _, c := range a.Components {
 		if c.Isolated == "" {
@@ -79,7 +85,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
 	out := &opened{
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
-		Algorithm: a.Algorithm, Params: a.Params, Findings: a.Findings.Findings, Warnings: warnings,
+		Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked, Findings: a.Findings.Findings, Warnings: warnings,
 		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(here).Restore,
 		Power: a.Power,
 		Bonds: declaredBonds(a.DeclaredBonds),
@@ -123,6 +129,35 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
 	}
 	return out, nil
+}
+
+// selectNames and columnsOf understand what documents say of recording and of tables.
+func selectNames(patterns []string) (func(name string) bool, error) {
+	s, err := record.ParseSelection(patterns)
+	return s.Match, err
+}
+
+func columnsOf(path string) ([]string, error) {
+	s, err := record.ReadSignals(path)
+	if err != nil {
+		return nil, err
+	}
+	return s.Names, nil
+}
+
+// limit sets the limits of processes that the documents give, where the user has
+// given none. No process has been started yet.
+func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
+	if asked.StepTimeout != nil && l.Timeout == 0 {
+		l.Timeout = timeoutOf(*asked.StepTimeout)
+	}
+	if asked.MemoryLimit != nil && l.Memory == 0 {
+		if *asked.MemoryLimit > largestMemory {
+			return fmt.Errorf("%s: memoryLimit: %g MiB is more than there can be; leave it out for no limit", asked.Sources["memory-limit"].Place, *asked.MemoryLimit)
+		}
+		l.Memory = memoryOf(*asked.MemoryLimit)
+	}
+	return nil
 }
 
 // printable makes the text of an FMU safe to print: control characters, which
@@ -211,7 +246,7 @@ func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 
 // Bonds looks at the connections of a system.
 func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
-	a, err := assemble.Open(path, assemble.Options{})
+	a, err := assemble.Open(path, assemble.Options{Select: selectNames, Columns: columnsOf})
 	if err != nil {
 		return nil, nil, errors.Join(err, a.Close())
 	}
@@ -240,19 +275,32 @@ func (documents) Describe(path string, strict bool) (*description, error) {
 	return d, f.Close()
 }
 
+// Explain tells where a value comes from.
+func (documents) Explain(path, name string, strict bool) (*assemble.Explanation, error) {
+	a, err := assemble.Open(path, assemble.Options{Strict: strict, Select: selectNames, Columns: columnsOf})
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	e, err := a.Explain(name)
+	return e, errors.Join(err, a.Close())
+}
+
 func describeSystem(path string, strict bool) (*description, error) {
-	a, err := assemble.Open(path, assemble.Options{Strict: strict})
+	a, err := assemble.Open(path, assemble.Options{Strict: strict, Select: selectNames, Columns: columnsOf})
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	a.Override(nil, nil, nil, nil) // where a number is guessed, its source says so
 	s := &systemDescription{
 		Path: path, Name: a.Name, Loops: a.System.Loops, Algorithm: a.Algorithm, Params: a.Params,
-		StartTime: toSetting(a.Start, nil), StopTime: toSetting(a.Stop, nil), StepSize: toSetting(a.Step, nil),
+		Sources: map[string]string{}, StartTime: toSetting(a.Start, nil), StopTime: toSetting(a.Stop, nil), StepSize: toSetting(a.Step, nil),
 	}
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, nil)
 		s.Tolerance = &t
+	}
+	for name, source := range a.Asked.Sources {
+		s.Sources[name] = fmt.Sprintf("%s (%s)", source.Text, source.Place)
 	}
 	for i, c := range a.Components {
 		info := a.System.Infos[i]
@@ -264,6 +312,7 @@ func describeSystem(path string, strict bool) (*description, error) {
 			s.Stateless = append(s.Stateless, c.Name)
 		}
 	}
+	s.Functions = a.Functions()
 	for _, c := range a.Connections() {
 		s.Connections = append(s.Connections, connectionInfo(c))
 	}

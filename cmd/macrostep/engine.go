@@ -13,6 +13,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // engine is all that the command line asks of the packages which read documents
@@ -23,6 +24,8 @@ type engine interface {
 	Open(ctx context.Context, path string, o openOptions) (*opened, error)
 	// Describe reads a file of the same kinds for macrostep info.
 	Describe(path string, strict bool) (*description, error)
+	// Explain tells where the value of a variable "component.variable" comes from.
+	Explain(path, name string, strict bool) (*assemble.Explanation, error)
 	// Bonds lists the power bonds that a system may have, and pairs of opposite
 	// connections that are none.
 	Bonds(ctx context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error)
@@ -61,11 +64,13 @@ type openOptions struct {
 
 // isolation says which FMUs run in processes of their own, and how.
 type isolation struct {
-	Mode        assemble.Isolation
-	Components  []string
-	StepTimeout time.Duration // 0 = none
-	MemoryLimit uint64        // bytes; 0 = none
-	Restarts    int           // of a component whose process ended; 0 = its end is that of the run
+	Mode          assemble.Isolation
+	Given         bool // the user has chosen Mode, and not the default
+	Components    []string
+	StepTimeout   time.Duration // 0 = none
+	MemoryLimit   uint64        // bytes; 0 = none
+	Restarts      int           // of a component whose process ended; 0 = its end is that of the run
+	RestartsGiven bool          // the user has chosen it
 }
 
 // setting is a number of the command line and the flag that gave it.
@@ -93,6 +98,7 @@ type opened struct {
 	Bonds     []algorithms.Bond
 	BondsSeen func() []algorithms.Bond
 	Rates     []algorithms.Rate // of the documents
+	Asked     ssp.OwnSettings   // all that the documents ask for, and where
 	// Monitor makes the System anew with variables that an algorithm judges by;
 	// nil = there is nothing but outputs.
 	Monitor func([]algorithms.Monitored) (*master.System, error)
@@ -114,19 +120,21 @@ type fmuDescription struct {
 
 // systemDescription is a coupled system. It is its own JSON.
 type systemDescription struct {
-	Path        string            `json:"path"`
-	Name        string            `json:"name"`
-	Components  []componentInfo   `json:"components"`
-	Connections []connectionInfo  `json:"connections"`
-	Settings    []settingInfo     `json:"settings"` // parameters and start values in force
-	Stateless   []string          `json:"stateless"`
-	Loops       []master.Loop     `json:"loops"`
-	StartTime   setting           `json:"start_time"`
-	StopTime    setting           `json:"stop_time"`
-	StepSize    setting           `json:"step_size"`
-	Tolerance   *setting          `json:"tolerance"`
-	Algorithm   string            `json:"algorithm"`
-	Params      map[string]string `json:"parameters"`
+	Path        string                  `json:"path"`
+	Name        string                  `json:"name"`
+	Components  []componentInfo         `json:"components"`
+	Functions   []assemble.FunctionInfo `json:"functions,omitempty"` // of OSP
+	Connections []connectionInfo        `json:"connections"`
+	Settings    []settingInfo           `json:"settings"` // parameters and start values in force
+	Stateless   []string                `json:"stateless"`
+	Loops       []master.Loop           `json:"loops"`
+	StartTime   setting                 `json:"start_time"`
+	StopTime    setting                 `json:"stop_time"`
+	StepSize    setting                 `json:"step_size"`
+	Tolerance   *setting                `json:"tolerance"`
+	Algorithm   string                  `json:"algorithm"`
+	Params      map[string]string       `json:"parameters"`
+	Sources     map[string]string       `json:"sources"` // of the settings of a run that the documents have
 }
 
 type componentInfo struct {
@@ -139,14 +147,20 @@ type componentInfo struct {
 }
 
 type connectionInfo struct {
-	From   string  `json:"from"`
-	To     string  `json:"to"`
-	Gain   float64 `json:"gain"` // of Reals, unit conversion included
-	Offset float64 `json:"offset"`
+	From     string  `json:"from"`
+	To       string  `json:"to"`
+	FromUnit string  `json:"from_unit"`
+	ToUnit   string  `json:"to_unit"`
+	Gain     float64 `json:"gain"` // of Reals, unit conversion included
+	Offset   float64 `json:"offset"`
+	Map      string  `json:"map"`    // of other types: values that change
+	Via      string  `json:"via"`    // connectors of systems on the way
+	Origin   string  `json:"origin"` // file and place
 }
 
 type settingInfo struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Origin string `json:"origin"` // file and place
+	Weaker int    `json:"weaker"` // number of values for it that do not count
 }

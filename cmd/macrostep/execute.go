@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
@@ -95,6 +96,9 @@ func samePath(a, b string) bool {
 func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err error) {
 	con := newConsole(p.stderr, r.LogLevel)
 	defer con.clear()
+	if err := fmi.OnExit(func() { p.ended(nil, nil) }); err != nil { // from loading on
+		return out, err
+	}
 	signals, history, err := readTables(r)
 	if err != nil {
 		return out, err
@@ -136,6 +140,12 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if err := r.protect(sys.Files...); err != nil {
 		return out, err
 	}
+	if err := r.settle(sys); err != nil {
+		return out, err
+	}
+	if signals, history, err = r.laterTables(signals, history); err != nil {
+		return out, err
+	}
 	if r.LogCalls != "" {
 		// Not buffered: the last calls before a crash are the ones that matter.
 		if trace.Writer, err = os.OpenFile(r.LogCalls, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666); err != nil {
@@ -144,7 +154,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		defer func() { err = errors.Join(err, trace.Writer.(io.Closer).Close()) }()
 	}
 
-	choice, bonds, notes, warnings, err := choose(r, sys)
+	choice, bonds, rates, notes, warnings, err := choose(r, sys)
 	if err != nil {
 		return out, err
 	}
@@ -154,6 +164,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		}
 	}
 	m := p.manifest(r, sys, choice)
+	m.Sources = r.sources(sys, choice, bonds, rates)
 	m.Notes, m.Warnings = append(m.Notes, notes...), append(m.Warnings, warnings...)
 	opt := master.Options{
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
@@ -209,6 +220,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, err
 	}
 	stopFlushing := flushRegularly(mark, out.table, attempts)
+	if err := fmi.OnExit(func() { p.ended(out.table, attempts) }); err != nil {
+		return out, err
+	}
 	result, err := job.Run(ctx)
 	stopFlushing()
 	con.clear()
@@ -239,6 +253,22 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	return out, nil
 }
 
+// ended ends the program when an FMU in its process wants to end it: with what is
+// computed kept, nothing left and an exit code that does not pass for success.
+func (p *program) ended(table *record.CSV, attempts *record.Attempts) {
+	// There is no run any more that would tell of errors.
+	if table != nil {
+		_ = table.Flush()
+	}
+	if attempts != nil {
+		_ = attempts.Flush()
+	}
+	p.engine.Cleanup()
+	fmt.Fprintln(p.stderr, "\nmacrostep: an FMU has called exit, which ends the program; the rows before are kept. "+
+		"Run it again with --isolate always: then the run ends as it should and says which FMU it was.")
+	os.Exit(exitFailed)
+}
+
 func readTables(r *runRequest) (signals, history *record.Signals, err error) {
 	if r.Input != "" {
 		if signals, err = record.ReadSignals(r.Input); err != nil {
@@ -253,10 +283,23 @@ func readTables(r *runRequest) (signals, history *record.Signals, err error) {
 	return signals, history, nil
 }
 
+// laterTables reads the tables that documents name.
+func (r *runRequest) laterTables(signals, history *record.Signals) (_, _ *record.Signals, err error) {
+	later := *r
+	if signals != nil {
+		later.Input = ""
+	}
+	if history != nil {
+		later.History = ""
+	}
+	s, h, err := readTables(&later)
+	return cmp.Or(signals, s), cmp.Or(history, h), err
+}
+
 // choose makes the algorithm from the flags and the documents. Parameters of
 // the documents belong to their algorithm, or to all that take them if they name
 // none; flags beat them.
-func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithms.Bond, notes, warnings []string, err error) {
+func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate, notes, warnings []string, err error) {
 	preset, params := r.Algorithm, map[string]string{}
 	if preset == "" {
 		preset = sys.Algorithm
@@ -275,10 +318,10 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithm
 	maps.Copy(params, r.Params)
 	bonds, more, err := chooseBonds(r, sys, preset)
 	if err != nil {
-		return nil, nil, nil, nil, err
+		return nil, nil, nil, nil, nil, err
 	}
 	warnings = append(warnings, more...)
-	rates := r.Rates
+	rates = r.Rates
 	for _, d := range sys.Rates {
 		if !slices.ContainsFunc(r.Rates, func(o algorithms.Rate) bool { return o.Component == d.Component }) {
 			rates = append(slices.Clip(rates), d)
@@ -289,16 +332,29 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithm
 		// An implicit scheme takes none.
 		if without, failed := algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike}); failed == nil {
 			warnings = append(warnings, fmt.Sprintf("the rates which the system gives are left out: %v", err))
-			c, err = without, nil
+			c, rates, err = without, r.Rates, nil
 		}
 	}
 	if err != nil {
 		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
-			err = fmt.Errorf("%s: the annotation of macrostep in the document: %w", r.System, err)
+			err = fmt.Errorf("%s: %w", asking(r.System, sys, err), err)
 		}
-		return nil, nil, nil, nil, err
+		return nil, nil, nil, nil, nil, err
 	}
-	return c, bonds, notes, append(warnings, c.Notes...), nil
+	return c, bonds, rates, notes, append(warnings, c.Notes...), nil
+}
+
+// asking names what in a document asks for something that is refused.
+func asking(system string, sys *opened, refused error) string {
+	for name, s := range sys.Asked.Sources {
+		if key, ok := strings.CutPrefix(name, "param "); ok && strings.HasPrefix(refused.Error(), "parameter "+key+"=") {
+			return fmt.Sprintf("%s (%s)", s.Place, s.Text)
+		}
+	}
+	if s, ok := sys.Asked.Sources["algorithm"]; ok {
+		return fmt.Sprintf("%s (%s)", s.Place, s.Text)
+	}
+	return system + " (annotation of macrostep)"
 }
 
 // suited gives those parameters of documents that name no algorithm which a
@@ -339,6 +395,12 @@ func chooseBonds(r *runRequest, sys *opened, preset string) (bonds []algorithms.
 	bonds = r.Bonds
 	if len(bonds) == 0 {
 		bonds = sys.Bonds
+	} else if len(sys.Bonds) > 0 {
+		var names []string
+		for _, b := range sys.Bonds {
+			names = append(names, b.Name)
+		}
+		notes = append(notes, fmt.Sprintf("--%s takes the place of the bonds that the system declares: %s", flagBond, strings.Join(names, ", ")))
 	}
 	if len(bonds) == 0 && sys.BondsSeen != nil {
 		if bonds = sys.BondsSeen(); len(bonds) > 0 {

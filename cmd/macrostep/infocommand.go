@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,30 +15,52 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
 )
+
+// flagExplain names a variable.
+const flagExplain = "explain"
 
 const infoHelp = `Shows what is in a file, without running anything. For an .fmu: what it is and
 can do, its platforms, its variables with type, unit and start value, on which
 inputs its outputs depend. For an .ssp, a folder with SystemStructure.ssd or an
-.ssd: components, connections, parameters in force, times, algebraic loops.
+.ssd: components, connections with units and what happens to values on the way,
+parameters in force and where they come from, times, settings of a run, algebraic
+loops. A system structure of OSP (OspSystemStructure.xml) is shown in the same way.
 What deviates from the standards comes last.
+
+--explain tells of one variable of a system where its value comes from: all values
+that documents give it, the weakest first, and the connection that feeds it.
 
 Examples:
    macrostep info model.fmu
    macrostep info system.ssp
+   macrostep info system.ssp --explain wheel.k_w
    macrostep info model.fmu --json | jq '.variables[].name'`
 
 func (p *program) infoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "info", Usage: "show what is in an FMU or a system", ArgsUsage: "FILE",
-		UsageText: "macrostep info FILE [--json] [--strict]", Description: infoHelp,
+		UsageText: "macrostep info FILE [--explain COMPONENT.VARIABLE] [--json] [--strict]", Description: infoHelp,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			&cli.StringFlag{Name: flagExplain, Usage: "tell where the value of `COMPONENT.VARIABLE` comes from"},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
 		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "FILE (an .fmu, an .ssp, a folder or an .ssd)"); err != nil {
 				return err
+			}
+			if c.IsSet(flagExplain) {
+				e, err := p.engine.Explain(c.Args().First(), c.String(flagExplain), c.Bool("strict"))
+				if err != nil {
+					return err
+				}
+				if c.Bool("json") {
+					return writeJSON(p.stdout, e)
+				}
+				writeExplanation(p.stdout, e)
+				return nil
 			}
 			d, err := p.engine.Describe(c.Args().First(), c.Bool("strict"))
 			if err != nil {
@@ -215,10 +238,61 @@ func writeInfoJSON(w io.Writer, d *description) error {
 			Findings []findingInfo `json:"findings"`
 		}{d.System, findings(d.Findings)}
 	}
+	return writeJSON(w, doc)
+}
+
+func writeJSON(w io.Writer, doc any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(doc)
+}
+
+// writeExplanation prints the values of a variable, the weakest first.
+func writeExplanation(w io.Writer, e *assemble.Explanation) {
+	kind := e.Variability + " " + e.Type
+	if e.Unit != "" {
+		kind += " in " + e.Unit
+	}
+	if e.Initial != "" {
+		kind += ", initial " + e.Initial
+	}
+	fmt.Fprintf(w, "%s: %s, %s\n", e.Name, e.Causality, kind)
+	if e.Note != "" {
+		fmt.Fprintf(w, "  %s\n", e.Note)
+	}
+	if len(e.Chain) == 0 && e.Fed == nil && e.Note == "" {
+		fmt.Fprintln(w, "  nothing gives it a value: the FMU has its own")
+	}
+	var rows [][]string
+	for i, o := range e.Chain {
+		mark := ""
+		switch {
+		case i < len(e.Chain)-1:
+			mark = "overridden"
+		case e.Fed != nil:
+			mark = "until the first exchange"
+		default:
+			mark = "in force"
+		}
+		rows = append(rows, []string{"  " + o.How, "= " + oneLine(o.Value), mark, o.Place})
+	}
+	if f := e.Fed; f != nil {
+		via := ""
+		if f.Via != "" {
+			via = " by way of " + f.Via
+		}
+		how := joinNonEmpty(linear(master.Linear{Gain: f.Gain, Offset: f.Offset}), f.Map)
+		rows = append(rows, []string{"  connected to " + withUnit(f.From, f.Unit) + via, how, "in force", f.Place})
+	}
+	table(w, rows)
+}
+
+func withUnit(name, unit string) string {
+	if unit == "" {
+		return name
+	}
+	return name + " [" + unit + "]"
 }
 
 func writeInfo(w io.Writer, d *description) {
@@ -390,17 +464,41 @@ func writeSystem(w io.Writer, s *systemDescription) {
 		rows = append(rows, []string{"  " + c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(c.Model, c.Tool)})
 	}
 	table(w, rows)
+	if len(s.Functions) > 0 {
+		fmt.Fprintf(w, "\nFunctions (%d)\n", len(s.Functions))
+		rows = nil
+		for _, f := range s.Functions {
+			rows = append(rows, []string{"  " + f.Name, strings.Join(f.Equations, ", ")})
+		}
+		table(w, rows)
+	}
 	fmt.Fprintf(w, "\nConnections (%d)\n", len(s.Connections))
 	rows = nil
 	for _, c := range s.Connections {
-		rows = append(rows, []string{"  " + c.From, "→ " + c.To, linear(master.Linear{Gain: c.Gain, Offset: c.Offset})})
+		via := ""
+		if c.Via != "" {
+			via = "via " + c.Via
+		}
+		rows = append(rows, []string{"  " + withUnit(c.From, c.FromUnit), "→ " + withUnit(c.To, c.ToUnit), joinNonEmpty(linear(master.Linear{Gain: c.Gain, Offset: c.Offset}), c.Map), via})
 	}
 	table(w, rows)
 	if len(s.Settings) > 0 {
 		fmt.Fprintf(w, "\nParameters and start values (%d)\n", len(s.Settings))
 		rows = nil
 		for _, v := range s.Settings {
-			rows = append(rows, []string{"  " + v.Name, "= " + oneLine(v.Value), v.Origin})
+			weaker := ""
+			if v.Weaker > 0 {
+				weaker = fmt.Sprintf("before %s", plural(v.Weaker, "other value"))
+			}
+			rows = append(rows, []string{"  " + v.Name, "= " + oneLine(v.Value), v.Origin, weaker})
+		}
+		table(w, rows)
+	}
+	if len(s.Sources) > 0 {
+		fmt.Fprintf(w, "\nSettings of a run (%d)\n", len(s.Sources))
+		rows = nil
+		for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+			rows = append(rows, []string{"  " + name, s.Sources[name]})
 		}
 		table(w, rows)
 	}

@@ -18,7 +18,8 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu.
+const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu; or
+an OspSystemStructure.xml of OSP, or a folder with one.
 Flags stand before or after it; --flag VALUE and --flag=VALUE are the same.
 
 Results are a CSV table, time,component.variable,…: one row per communication
@@ -28,6 +29,8 @@ where it came from, loops, warnings, counters, times.
 
 The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
+What flags leave open, annotations of the system may say: ours everything, those of
+OMSimulator, OSP and OpenMCx what they have. The manifest names the sources.
 Ctrl-C ends a run at the next communication point; results are kept.
 
 --checkpoint keeps the state of a run in a file, and --resume goes on from it
@@ -92,6 +95,9 @@ type runRequest struct {
 	MonitorEnergy                bool
 	Spike                        float64 // 0 = no warning about jumps of residual power
 	Checkpoints                  checkpointing
+	// Given tells which flags the user has set, by name; nil = all: the documents have
+	// no say.
+	Given func(flag string) bool
 }
 
 func (p *program) runCommand() *cli.Command {
@@ -179,7 +185,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
-		Trace: c.String("trace"), Workers: c.Int("workers"),
+		Trace: c.String("trace"), Workers: c.Int("workers"), Given: c.IsSet,
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
@@ -216,7 +222,8 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	timeout, memory := number(flagStepTimeout, true), number(flagMemoryLimit, true)
 	restarts, err := readRestarts(c)
 	errs = append(errs, err)
-	r.Isolation, err = readIsolation(c.String(flagIsolate), c.StringSlice("isolate-component"), timeout, memory, restarts)
+	r.Isolation, err = readIsolation(c.String(flagIsolate), c.IsSet(flagIsolate), c.StringSlice("isolate-component"), timeout, memory, restarts)
+	r.Isolation.RestartsGiven = c.IsSet(flagOnCrash)
 	errs = append(errs, err)
 	quirks, err := readQuirks(c.StringSlice(flagQuirk))
 	errs = append(errs, err)
@@ -259,31 +266,39 @@ func readRestarts(c *cli.Context) (int, error) {
 
 // readIsolation reads what is said about processes. What takes a process isolates
 // all FMUs, unless the user has said which.
-func readIsolation(mode string, components []string, timeout, memory *setting, restarts int) (isolation, error) {
+func readIsolation(mode string, given bool, components []string, timeout, memory *setting, restarts int) (isolation, error) {
 	i := isolation{Components: components, Restarts: restarts}
 	var err error
 	if i.Mode, err = assemble.ParseIsolation(mode); err != nil {
 		return i, fmt.Errorf("--%s: %w", flagIsolate, err)
 	}
+	i.Given = given
 	if timeout != nil {
-		i.StepTimeout = max(time.Duration(min(timeout.Value, longestTimeout)*float64(time.Second)), 1)
+		i.StepTimeout = timeoutOf(timeout.Value)
 	}
 	if memory != nil {
 		if memory.Value > largestMemory {
 			return i, fmt.Errorf("--%s: %g MiB is more than there can be; leave the flag out for no limit", flagMemoryLimit, memory.Value)
 		}
-		i.MemoryLimit = uint64(memory.Value * (1 << 20))
+		i.MemoryLimit = memoryOf(memory.Value)
 	}
 	if timeout != nil || memory != nil || restarts > 0 {
 		switch {
 		case i.Mode == assemble.IsolateAuto && len(components) == 0:
-			i.Mode = assemble.IsolateAlways
+			i.Mode, i.Given = assemble.IsolateAlways, true
 		case i.Mode == assemble.IsolateNever && len(components) == 0:
 			return i, fmt.Errorf("--%s, --%s and --%s restart need FMUs in processes of their own; leave --%s %s out", flagStepTimeout, flagMemoryLimit, flagOnCrash, flagIsolate, mode)
 		}
 	}
 	return i, nil
 }
+
+// timeoutOf gives a time in s as a duration, memoryOf a size in MiB in bytes.
+func timeoutOf(s float64) time.Duration {
+	return max(time.Duration(min(s, longestTimeout)*float64(time.Second)), 1)
+}
+
+func memoryOf(mib float64) uint64 { return uint64(mib * (1 << 20)) }
 
 const (
 	longestTimeout = 1e9     // s

@@ -33,14 +33,22 @@ type Options struct {
 	Record   func(name string) bool
 	Instance fmi.InstanceOptions
 	// Isolate says which components run in processes of their own, started by
-	// Launcher; IsolateComponents names some that do. Nil Launcher: none can.
+	// Launcher; IsolateComponents names some that do. Nil Launcher: none can. With
+	// IsolateGiven the user has chosen Isolate, else the documents may.
 	Isolate           Isolation
+	IsolateGiven      bool
 	IsolateComponents []string
-	Launcher          fmi.Launcher
+	// What documents ask for needs these: Select makes a Record of patterns, Columns
+	// gives the names of the signals in a table. nil: what needs it is an error.
+	Select   func(patterns []string) (func(name string) bool, error)
+	Columns  func(path string) (names []string, err error)
+	Launcher fmi.Launcher
 	// Restarts is how often the process of an isolated component may be replaced
 	// when it has come to its end in a call; 0 = never. The FMUs of all isolated
-	// components have to serialise their states then.
-	Restarts int
+	// components have to serialise their states then. With RestartsGiven the user has
+	// chosen it, else the documents may.
+	Restarts      int
+	RestartsGiven bool
 	// Crashed tells how an FMU is known to have crashed, "" if it is not; nil
 	// knows of none.
 	Crashed func(*fmi.FMU) string
@@ -91,6 +99,7 @@ type Assembly struct {
 	Params            map[string]string // of our annotation
 	DeclaredBonds     []ssp.Bond        // of our annotation; their ends are Real outputs
 	Rates             []ssp.Rate        // of our annotation
+	Asked             ssp.OwnSettings   // all that the documents ask for, and where
 	fmus              []*fmi.FMU        // each opened file once
 	compile           bool
 	network           *ssp.Network
@@ -299,8 +308,12 @@ func (a *Assembly) Load() error {
 
 // ConnectionInfo is one connection in words: To = Gain·From + Offset for Reals.
 type ConnectionInfo struct {
-	From, To     string
-	Gain, Offset float64
+	From, To         string
+	FromUnit, ToUnit string // of the variables; "" = none
+	Gain, Offset     float64
+	Map              string // "1 → 2, 3 → 1" for other types; "" = values pass unchanged
+	Via              string // connectors of systems on the way, separated by commas
+	Origin           string // file and place
 }
 
 // Connections lists the connections between the FMUs.
@@ -308,16 +321,27 @@ func (a *Assembly) Connections() []ConnectionInfo {
 	var out []ConnectionInfo
 	for _, c := range a.network.Connections {
 		out = append(out, ConnectionInfo{
-			From: a.Components[c.From.Component].Name + "." + c.From.Variable,
-			To:   a.Components[c.To.Component].Name + "." + c.To.Variable,
-			Gain: c.Gain, Offset: c.Offset,
+			From: a.endpoint(c.From).String(), To: a.endpoint(c.To).String(), FromUnit: a.unitOf(c.From), ToUnit: a.unitOf(c.To),
+			Gain: c.Gain, Offset: c.Offset, Map: mapText(c.Map), Via: strings.Join(c.Via, ", "), Origin: c.Place.String(),
 		})
 	}
 	return out
 }
 
+// endpoint names an end of a connection.
+func (a *Assembly) endpoint(e ssp.FlatEnd) master.Endpoint {
+	if k := e.Component - len(a.Components); k >= 0 {
+		return master.Endpoint{Subsystem: a.network.Functions[k].Path, Port: e.Variable}
+	}
+	return master.Endpoint{Subsystem: a.Components[e.Component].Name, Port: e.Variable}
+}
+
 // SettingInfo is one value that the documents give: of which variable, and where.
-type SettingInfo struct{ Name, Value, Origin string }
+// Weaker counts the values for it that do not count.
+type SettingInfo struct {
+	Name, Value, Origin string
+	Weaker              int
+}
 
 // Settings lists the parameters and start values of the documents.
 func (a *Assembly) Settings() []SettingInfo {
@@ -325,7 +349,7 @@ func (a *Assembly) Settings() []SettingInfo {
 	for _, s := range a.network.Settings {
 		out = append(out, SettingInfo{
 			Name: a.Components[s.Component].Name + "." + s.Variable, Value: s.Value.String(),
-			Origin: s.From.Place.String(),
+			Origin: s.From.Place.String(), Weaker: len(s.Overrides),
 		})
 	}
 	return out
@@ -347,6 +371,10 @@ func (a *Assembly) Close() error {
 // build settles what the documents and the user ask for, and makes the system.
 func (a *Assembly) build(o Options) error {
 	a.experiment()
+	o, err := a.settle(o)
+	if err != nil {
+		return err
+	}
 	if err := a.planIsolation(o); err != nil {
 		return err
 	}
@@ -356,7 +384,6 @@ func (a *Assembly) build(o Options) error {
 	if err := a.checkRestarts(o); err != nil {
 		return err
 	}
-	var err error
 	if a.components, err = a.plan(o); err != nil {
 		return err
 	}
@@ -413,7 +440,7 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 		}
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
-			Starts: p.starts, Stateless: p.stateless, Options: instance, Restarts: restarts, Cache: a.options.Cache, Quirks: c.Quirks,
+			Params: p.params, Starts: p.starts, Stateless: p.stateless, Options: instance, Restarts: restarts, Cache: a.options.Cache, Quirks: c.Quirks,
 		})
 		if err != nil {
 			errs = append(errs, err)
@@ -424,13 +451,12 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	for _, f := range a.network.Functions {
+		subsystems = append(subsystems, newSum(f))
+	}
 	var connections []master.Connection
 	for _, c := range a.network.Connections {
-		m := master.Connection{
-			From: master.Endpoint{Subsystem: a.Components[c.From.Component].Name, Port: c.From.Variable},
-			To:   master.Endpoint{Subsystem: a.Components[c.To.Component].Name, Port: c.To.Variable},
-			Map:  c.Map,
-		}
+		m := master.Connection{From: a.endpoint(c.From), To: a.endpoint(c.To), Map: c.Map}
 		if c.Gain != 1 || c.Offset != 0 {
 			m.Linear = &master.Linear{Gain: c.Gain, Offset: c.Offset}
 		}
@@ -442,23 +468,33 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 // componentPlan is what one component gives to its slave.
 type componentPlan struct {
 	inputs, outputs, watch []string
+	params                 []string // that others give during the initialisation
 	starts                 []fmuslave.Value
 	stateless              bool
 }
 
 func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	plan := make([]componentPlan, len(a.Components))
-	connectedIn := make([]map[string]bool, len(plan))
-	connectedOut := make([]map[string]bool, len(plan))
-	for i := range plan {
+	all := len(plan) + len(a.network.Functions)
+	connectedIn := make([]map[string]bool, all)
+	connectedOut := make([]map[string]bool, all)
+	for i := range all {
 		connectedIn[i], connectedOut[i] = map[string]bool{}, map[string]bool{}
 	}
 	for _, c := range a.network.Connections {
 		connectedOut[c.From.Component][c.From.Variable] = true
+		if a.toParameter(c.To) {
+			plan[c.To.Component].params = append(plan[c.To.Component].params, c.To.Variable)
+			continue
+		}
 		connectedIn[c.To.Component][c.To.Variable] = true
 	}
 	if err := a.planStarts(o, plan); err != nil {
 		return nil, err
+	}
+	for i := range plan {
+		p := &plan[i]
+		p.starts = slices.DeleteFunc(p.starts, func(v fmuslave.Value) bool { return slices.Contains(p.params, v.Variable) })
 	}
 	driven, err := a.planDriven(o, connectedIn)
 	if err != nil {
@@ -470,6 +506,8 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 			continue // planStarts has said so
 		}
 		switch {
+		case slices.Contains(plan[i].params, v.Name):
+			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the parameter is connected to one that another FMU calculates: the value set has no effect")
 		case connectedIn[i][v.Name]:
 			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is connected: the value set is only the first guess of the initialisation")
 		case driven[i][v.Name]:
@@ -508,6 +546,15 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		}
 	}
 	return plan, nil
+}
+
+// toParameter tells whether a connection leads to a parameter of an FMU.
+func (a *Assembly) toParameter(e ssp.FlatEnd) bool {
+	if e.Component >= len(a.Components) {
+		return false // of a function
+	}
+	v, ok := a.Components[e.Component].FMU.Description.Variable(e.Variable)
+	return ok && v.Causality == fmi.Parameter
 }
 
 // changing lists the variables that are no parameters, constants or time, but

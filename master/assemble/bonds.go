@@ -71,7 +71,8 @@ func (a *Assembly) Bonds() (bonds []BondCandidate, others []NoBond) {
 }
 
 // Power gives the power in W per unit of the product of two outputs, 0 if the
-// units do not tell. The error says why the product is no power.
+// units do not tell. The error says why the product is no power, or that the two
+// stand the wrong way round.
 func (a *Assembly) Power(effort, flow string) (watt float64, err error) {
 	for _, name := range []string{effort, flow} {
 		if _, _, err := a.find(name); err != nil {
@@ -84,6 +85,10 @@ func (a *Assembly) Power(effort, flow string) (watt float64, err error) {
 	product, _, why := a.product(effort, flow)
 	if why != "" {
 		return 0, fmt.Errorf("%s and %s: %s", effort, flow, why)
+	}
+	e, _, unitOfEffort := a.baseOf(effort)
+	if f, _, unitOfFlow := a.baseOf(flow); e.Kg == 0 && f.Kg != 0 {
+		return 0, fmt.Errorf("%s (%s) is the flow and %s (%s) the effort; write %s:%s", effort, unitOfEffort, flow, unitOfFlow, flow, effort)
 	}
 	return product.Factor, nil
 }

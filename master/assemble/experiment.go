@@ -2,9 +2,12 @@ package assemble
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // Defaults where no document says anything.
@@ -18,6 +21,7 @@ const (
 // 23). Stop and step have no source where none of them says anything.
 func (a *Assembly) experiment() {
 	n := a.network
+	a.Asked = n.Own
 	a.DeclaredBonds, a.Rates = n.Own.Bonds, n.Own.Rates
 	a.Algorithm, a.Params = n.Own.Algorithm, make(map[string]string, len(n.Own.Params))
 	for _, p := range n.Own.Params {
@@ -43,7 +47,7 @@ func (a *Assembly) experiment() {
 		a.Step, _ = a.smallest(positive, func(d *fmi.DefaultExperiment) *float64 { return d.StepSize })
 	}
 	if n.Own.Tolerance != nil {
-		a.Tolerance = &Sourced{*n.Own.Tolerance, "own annotation"}
+		a.Tolerance = &Sourced{*n.Own.Tolerance, n.Own.Sources["tolerance"].Text}
 	} else if n.Tolerance != nil {
 		a.Tolerance = &Sourced{*n.Tolerance, "org.openmodelica relativeTolerance"}
 	}
@@ -89,6 +93,7 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []s
 		a.Step = Sourced{(a.Stop.Value - a.Start.Value) / defaultSteps, "a thousandth of the time span"}
 		warnings = append(warnings, fmt.Sprintf("no step size is given anywhere: a thousandth of the time span is taken, %g s; give --step-size", a.Step.Value))
 	}
+	warnings = append(warnings, a.hintedRates()...)
 	for _, c := range a.Components {
 		if strings.HasPrefix(a.Step.Source, "DefaultExperiment") {
 			break // the smallest of them
@@ -99,3 +104,44 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []s
 	}
 	return warnings
 }
+
+// hintedRates turns the step sizes that tools give to components into rates, once
+// the macro step is known: libcosim lets a component step every ⌊hint/step⌋ base
+// steps, and at each at least (ssp 43); OpenMCx also divides the macro step (ssp
+// 45). Rates of our annotation count first. It gives warnings about hints that are
+// not met.
+func (a *Assembly) hintedRates() (warnings []string) {
+	a.Rates = slices.Clone(a.network.Own.Rates)
+	for _, c := range a.network.Components {
+		given := slices.ContainsFunc(a.Rates, func(r ssp.Rate) bool { return r.Component == c.Path })
+		if given || len(c.StepHints) == 0 {
+			continue
+		}
+		hint := c.StepHints[0]
+		const slack = 1e-9 // the two numbers are rounded
+		ratio := hint.Value / a.Step.Value
+		r := ssp.Rate{Component: c.Path, Ratio: 1, Over: 1, Place: hint.Place}
+		met := ratio
+		switch {
+		case ratio >= 1-slack:
+			r.Over = int(min(ratio*(1+slack), mostRate))
+			met = float64(r.Over)
+		case hint.Finer:
+			r.Ratio = int(min(math.Ceil((1-slack)/ratio), mostRate))
+			met = 1 / float64(r.Ratio)
+		default:
+			met = 1
+		}
+		if math.Abs(met-ratio) > slack*max(met, ratio) {
+			warnings = append(warnings, fmt.Sprintf("%s takes steps of %g s, and not of %g s as %s says: %s", c.Path, met*a.Step.Value, hint.Value, hint.Source,
+				"steps of a component are multiples or parts of the macro step"))
+		}
+		if r.Over > 1 || r.Ratio > 1 {
+			a.Rates = append(a.Rates, r)
+		}
+	}
+	return warnings
+}
+
+// mostRate bounds a rate that is computed.
+const mostRate = 1e9

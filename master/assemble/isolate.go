@@ -62,6 +62,7 @@ func (a *Assembly) planIsolation(o Options) error {
 			a.Components[i].Isolated = "its annotation asks for it"
 		}
 	}
+	here := sharing{once: map[string]string{}, libraries: map[string]library{}}
 	for i := range a.Components {
 		c := &a.Components[i]
 		switch {
@@ -70,16 +71,35 @@ func (a *Assembly) planIsolation(o Options) error {
 		case o.Isolate == IsolateAlways:
 			c.Isolated = "all components are"
 		default:
-			c.Isolated = a.mustIsolate(i, o)
+			c.Isolated = here.mustIsolate(c, o)
+		}
+		if c.Isolated == "" && o.Launcher != nil && o.Isolate != IsolateNever {
+			here.add(c)
 		}
 	}
 	return a.checkOnce()
 }
 
-// mustIsolate tells why component i cannot share this process with those before
-// it, "" if it can.
-func (a *Assembly) mustIsolate(i int, o Options) string {
-	c := &a.Components[i]
+// sharing is what the components of this process bring to it.
+type sharing struct {
+	once      map[string]string  // FMU by hash to the first component that uses it
+	libraries map[string]library // by name
+}
+
+type library struct{ content, component string }
+
+func (s *sharing) add(c *Component) {
+	if _, known := s.once[c.FMU.Hash]; !known {
+		s.once[c.FMU.Hash] = c.Name
+		for name, content := range c.FMU.Bundled() {
+			s.libraries[name] = library{content, c.Name}
+		}
+	}
+}
+
+// mustIsolate tells why a component cannot share this process with those that it
+// has, "" if it can.
+func (s *sharing) mustIsolate(c *Component, o Options) string {
 	d := c.FMU.Description.CoSimulation
 	if d.NeedsExecutionTool {
 		return "its FMU drives a tool"
@@ -90,20 +110,14 @@ func (a *Assembly) mustIsolate(i int, o Options) string {
 	if name := c.FMU.Clash(); name != "" {
 		return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in this process", name)
 	}
-	bundled := c.FMU.Bundled()
-	for _, other := range a.Components[:i] {
-		if other.Isolated != "" {
-			continue
+	if other, used := s.once[c.FMU.Hash]; used {
+		if d.CanBeInstantiatedOnlyOncePerProcess {
+			return fmt.Sprintf("its FMU can be instantiated once per process, and component %s uses it", other)
 		}
-		if other.FMU.Hash == c.FMU.Hash {
-			if d.CanBeInstantiatedOnlyOncePerProcess {
-				return fmt.Sprintf("its FMU can be instantiated once per process, and component %s uses it", other.Name)
-			}
-			continue
-		}
-		for name, content := range other.FMU.Bundled() {
-			if own, ok := bundled[name]; ok && own != content {
-				return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in the FMU of component %s", name, other.Name)
+	} else {
+		for name, content := range c.FMU.Bundled() {
+			if other, ok := s.libraries[name]; ok && other.content != content {
+				return fmt.Sprintf("its FMU brings a library %s that differs from the one of this name in the FMU of component %s", name, other.component)
 			}
 		}
 	}

@@ -19,6 +19,9 @@ func (r resolver) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
 // variables is the view of a model description that package ssp takes.
 type variables struct{ d *fmi.ModelDescription }
 
+// ModelName gives the name by which OSP finds its model description.
+func (s variables) ModelName() string { return s.d.ModelName }
+
 // Lookup finds a variable by its name.
 func (s variables) Lookup(name string) (ssp.Variable, bool) {
 	v, ok := s.d.Variable(name)

@@ -63,6 +63,16 @@ func (s *Slave) describe(c *Config) error {
 	if err != nil {
 		return err
 	}
+	params, err := s.signals(d, c.Params, "parameter", fmi.Parameter)
+	if err != nil {
+		return err
+	}
+	for _, g := range params {
+		if !Settable(g.variable) {
+			return fmt.Errorf("%s: parameter %q cannot be set: its variability is %s, its initial %s", s.info.Name, g.variable.Name, g.variable.Variability, g.variable.Initial)
+		}
+	}
+	s.info.Params, s.params = ports(params), params
 	s.info.In, s.in, s.info.DiscreteIn, s.discreteIn = split(ins)
 	s.info.Out, s.out, s.info.DiscreteOut, s.discreteOut = split(outs)
 	if err := s.monitor(d, c.Monitor); err != nil {

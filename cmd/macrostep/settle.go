@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// settle lets the documents have their say where the user has none. What they say
+// of the system itself the engine has taken into account.
+func (r *runRequest) settle(sys *opened) error {
+	if r.Given == nil {
+		return nil
+	}
+	asked := &sys.Asked
+	if asked.Workers != nil && !r.Given("workers") {
+		r.Workers = *asked.Workers
+	}
+	if asked.MonitorEnergy != nil && !r.Given("monitor-energy") {
+		r.MonitorEnergy = *asked.MonitorEnergy
+	}
+	if asked.EnergySpike != nil && !r.Given("energy-spike") {
+		r.Spike = *asked.EnergySpike
+	}
+	if asked.OutputInterval != nil && !r.Given("output-interval") {
+		r.Interval = *asked.OutputInterval
+	}
+	if asked.Record != nil && !r.Given("record") {
+		var err error
+		if r.Record, err = record.ParseSelection(asked.Record); err != nil {
+			return fmt.Errorf("%s: what is recorded: %w", asked.Sources["record"].Place, err)
+		}
+	}
+	if asked.Input != nil && r.Input == "" {
+		r.Input = asked.Input.Path
+	}
+	if asked.History != nil && r.History == "" {
+		r.History = asked.History.Path
+	}
+	return nil
+}
+
+// sources tells where each setting in force comes from that is no default: by its
+// name, a flag, or what stands in a document and where.
+func (r *runRequest) sources(sys *opened, c *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate) map[string]string {
+	out := map[string]string{}
+	document := func(name string) string {
+		s, ok := sys.Asked.Sources[name]
+		if !ok {
+			return ""
+		}
+		return fmt.Sprintf("%s (%s)", s.Text, s.Place)
+	}
+	put := func(name string, given bool, flag string) {
+		if given {
+			out[name] = "--" + flag
+		} else if text := document(name); text != "" {
+			out[name] = text
+		}
+	}
+	put("algorithm", r.Algorithm != "", flagAlgorithm)
+	for key, value := range c.Values {
+		_, given := r.Params[key]
+		if asked, ok := sys.Params[key]; given || ok && asked == value && (r.Algorithm == "" || r.Algorithm == sys.Algorithm || sys.Algorithm == "") {
+			put("param "+key, given, flagParam)
+		}
+	}
+	for _, b := range bonds {
+		put("bond "+b.Name, len(r.Bonds) > 0, flagBond)
+	}
+	for _, rate := range rates {
+		put("rate "+rate.Component, slices.ContainsFunc(r.Rates, func(o algorithms.Rate) bool { return o.Component == rate.Component }), flagRate)
+	}
+	for _, name := range r.Stateless {
+		out["stateless "+name] = "--stateless"
+	}
+	for _, q := range r.Quirks {
+		out["quirk "+q.Name+" "+q.Value] = "--" + flagQuirk
+	}
+	for _, name := range r.Isolation.Components {
+		out["isolate-component "+name] = "--isolate-component"
+	}
+	given := func(flag string) bool { return r.Given != nil && r.Given(flag) }
+	for _, flag := range []string{"record", "output-interval", "workers", "monitor-energy", "energy-spike", flagIsolate, flagOnCrash, flagStepTimeout, flagMemoryLimit, "input", "history"} {
+		put(flag, given(flag), flag)
+	}
+	for name := range sys.Asked.Sources {
+		for _, kind := range []string{"stateless ", "quirk ", "isolate-component "} {
+			if _, ok := out[name]; !ok && strings.HasPrefix(name, kind) {
+				out[name] = document(name)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package assemble
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+// Explanation tells where the value of a variable comes from.
+type Explanation struct {
+	Name        string `json:"name"` // component.variable
+	Type        string `json:"type"`
+	Unit        string `json:"unit"`
+	Causality   string `json:"causality"`
+	Variability string `json:"variability"`
+	Initial     string `json:"initial"`
+	// Chain holds what gives it a value before the run, the weakest first: the last
+	// one counts (ssp 36).
+	Chain []Origin `json:"chain"`
+	// Fed is the connection that gives an input its value while the run lasts; Chain
+	// then counts until the first exchange only. null = none.
+	Fed *Feed `json:"fed"`
+	// Note says what else there is to know: why it cannot be set.
+	Note string `json:"note"`
+}
+
+// Origin is one value and where it stands.
+type Origin struct {
+	Value string `json:"value"`
+	Place string `json:"place"` // file and line
+	How   string `json:"how"`   // in words
+}
+
+// Feed is a connection to an input, in words.
+type Feed struct {
+	From   string  `json:"from"`
+	Unit   string  `json:"unit"`
+	Gain   float64 `json:"gain"` // of Reals, unit conversion included
+	Offset float64 `json:"offset"`
+	Map    string  `json:"map"`
+	Via    string  `json:"via"`
+	Place  string  `json:"place"`
+}
+
+// Explain tells where the value of a variable "component.variable" comes from.
+func (a *Assembly) Explain(name string) (*Explanation, error) {
+	i, v, err := a.find(name)
+	if err != nil {
+		return nil, err
+	}
+	c := a.Components[i]
+	e := &Explanation{Name: c.Name + "." + v.Name, Type: v.Type.String(), Unit: v.Real.Unit,
+		Causality: v.Causality.String(), Variability: v.Variability.String(), Initial: v.Initial.String(), Chain: []Origin{}}
+	if v.DeclaredType != "" {
+		e.Type += " " + v.DeclaredType
+	}
+	if v.HasStart {
+		e.Chain = append(e.Chain, Origin{startText(v, c.FMU.Description), fmt.Sprintf("%s!modelDescription.xml:%d", c.Source, v.Line), "start value of the FMU"})
+	}
+	for _, s := range a.network.Settings {
+		if s.Component != i || s.Variable != v.Name {
+			continue
+		}
+		for _, p := range append(slices.Clip(s.Overrides), s.From) {
+			level := "at the outermost system"
+			if p.Level != "" {
+				level = "at " + p.Level
+			}
+			e.Chain = append(e.Chain, Origin{p.Value.String(), p.Place.String(), fmt.Sprintf("bound %s as %q", level, p.Name)})
+		}
+	}
+	for _, k := range a.network.Connections {
+		if k.To == (ssp.FlatEnd{Component: i, Variable: v.Name}) {
+			e.Fed = &Feed{From: a.endpoint(k.From).String(), Unit: a.unitOf(k.From), Gain: k.Gain, Offset: k.Offset,
+				Map: mapText(k.Map), Via: strings.Join(k.Via, ", "), Place: k.Place.String()}
+		}
+	}
+	switch {
+	case v.Causality == fmi.Independent:
+		e.Note = "it is the time"
+	case v.Variability == fmi.Constant:
+		e.Note = "it is a constant of the FMU"
+	case v.Causality == fmi.Output || v.Causality == fmi.CalculatedParameter, !fmuslave.Settable(v):
+		e.Note = "the FMU computes it"
+		if fmuslave.Settable(v) {
+			e.Note += ", from this start value"
+		}
+	}
+	return e, nil
+}
+
+// Functions lists the functions of a system of OSP as equations: "out = in[0] + in[1]".
+func (a *Assembly) Functions() []FunctionInfo {
+	var out []FunctionInfo
+	for _, f := range a.network.Functions {
+		info := FunctionInfo{Name: f.Path}
+		for j, terms := range f.Terms {
+			var names []string
+			for _, i := range terms {
+				names = append(names, f.Inputs[i])
+			}
+			info.Equations = append(info.Equations, f.Outputs[j]+" = "+strings.Join(names, " + "))
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
+// FunctionInfo is one function in words.
+type FunctionInfo struct {
+	Name      string   `json:"name"`
+	Equations []string `json:"equations"`
+}
+
+// unitOf gives the unit of an end, "" if there is none.
+func (a *Assembly) unitOf(e ssp.FlatEnd) string {
+	if e.Component >= len(a.Components) {
+		return "" // of a function
+	}
+	if v, ok := a.Components[e.Component].FMU.Description.Variable(e.Variable); ok {
+		return v.Real.Unit
+	}
+	return ""
+}
+
+// mapText writes a table of values, those that change, by source.
+func mapText(m map[int32]int32) string {
+	var parts []string
+	for _, from := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%d → %d", from, m[from]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// startText writes the start value of a variable as parameter sets do.
+func startText(v *fmi.ScalarVariable, d *fmi.ModelDescription) string {
+	switch v.Type {
+	case fmi.Integer:
+		return strconv.Itoa(int(v.StartInteger))
+	case fmi.Enumeration:
+		for _, item := range d.Enumeration(v.DeclaredType) {
+			if item.Value == v.StartInteger {
+				return item.Name
+			}
+		}
+		return strconv.Itoa(int(v.StartInteger))
+	case fmi.Boolean:
+		return strconv.FormatBool(v.StartBoolean)
+	case fmi.String:
+		return v.StartString
+	}
+	return strconv.FormatFloat(v.StartReal, 'g', -1, 64)
+}

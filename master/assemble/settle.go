@@ -1,0 +1,55 @@
+package assemble
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/macrostep/macrostep/ssp"
+)
+
+// settle lets the documents have their say where the user has none.
+func (a *Assembly) settle(o Options) (Options, error) {
+	own := &a.network.Own
+	if !o.IsolateGiven && own.Isolation != "" {
+		mode, err := ParseIsolation(own.Isolation)
+		if err != nil {
+			return o, fmt.Errorf("%s: %w", own.Sources["isolate"].Place, err)
+		}
+		o.Isolate = mode
+	}
+	if !o.RestartsGiven && own.Restarts != nil {
+		o.Restarts = *own.Restarts
+	}
+	if limited := own.StepTimeout != nil || own.MemoryLimit != nil || !o.RestartsGiven && o.Restarts > 0; limited {
+		named := len(o.IsolateComponents) > 0 || slices.ContainsFunc(a.network.Components, func(c *ssp.FlatComponent) bool { return c.Isolate })
+		switch {
+		case named:
+		case o.Isolate == IsolateAuto && !o.IsolateGiven: // only a process can hold a limit
+			o.Isolate = IsolateAlways
+		case o.Isolate == IsolateNever:
+			a.Findings.Add(ruleNoEffect, "", "", 0, "the restarts and the limits of time and memory that the document gives are for FMUs in processes of their own only, and there are none")
+		}
+	}
+	if o.Record == nil && own.Record != nil {
+		if o.Select == nil {
+			return o, errors.New("the document tells what is recorded, and nothing was given that understands it")
+		}
+		match, err := o.Select(own.Record)
+		if err != nil {
+			return o, fmt.Errorf("%s: what is recorded: %w", own.Sources["record"].Place, err)
+		}
+		o.Record = match
+	}
+	if o.DrivenBy == "" && own.Input != nil {
+		if o.Columns == nil {
+			return o, errors.New("the document names a table of inputs, and nothing was given that reads it")
+		}
+		names, err := o.Columns(own.Input.Path)
+		if err != nil {
+			return o, fmt.Errorf("%s: the input %s: %w", own.Sources["input"].Place, own.Input.Shown, err)
+		}
+		o.Driven, o.DrivenBy = names, own.Input.Shown
+	}
+	return o, nil
+}

@@ -1,0 +1,478 @@
+package ssp
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+const ospTruck = `<?xml version="1.0" encoding="UTF-8"?>
+<OspSystemStructure xmlns="http://opensimulationplatform.com/MSMI/OSPSystemStructure" version="0.1">
+  <StartTime>0.5</StartTime>
+  <EndTime>2</EndTime>
+  <BaseStepSize>0.0001</BaseStepSize>
+  <Algorithm>ecco</Algorithm>
+  <Simulators>
+    <Simulator name="chassis" source="Chassis.fmu" stepSize="0.0003">
+      <InitialValues>
+        <InitialValue variable="mass"><Real value="400"/></InitialValue>
+        <InitialValue variable="solver"><String value="Euler"/></InitialValue>
+        <InitialValue variable="gear"><Integer value="2"/></InitialValue>
+        <InitialValue variable="on"><Boolean value="1"/></InitialValue>
+      </InitialValues>
+    </Simulator>
+    <Simulator name="wheel" source="Wheel.fmu"/>
+  </Simulators>
+  <Connections>
+    <VariableConnection powerBond="axle">
+      <Variable simulator="chassis" name="velocity" causality="input"/>
+      <Variable simulator="wheel" name="in_vel" causality="output"/>
+    </VariableConnection>
+    <VariableConnection powerBond="axle">
+      <Variable simulator="wheel" name="out_f" causality="input"/>
+      <Variable simulator="chassis" name="force" causality="output"/>
+    </VariableConnection>
+  </Connections>
+  <EccoConfiguration>
+    <SafetyFactor>0.99</SafetyFactor>
+    <StepSize>0.0001</StepSize>
+    <MinimumStepSize>0.00001</MinimumStepSize>
+    <MaximumStepSize>0.01</MaximumStepSize>
+    <MinimumChangeRate>0.2</MinimumChangeRate>
+    <MaximumChangeRate>1.5</MaximumChangeRate>
+    <ProportionalGain>0.2</ProportionalGain>
+    <IntegralGain>0.15</IntegralGain>
+    <RelativeTolerance>1e-6</RelativeTolerance>
+    <AbsoluteTolerance>2e-6</AbsoluteTolerance>
+  </EccoConfiguration>
+</OspSystemStructure>
+`
+
+var (
+	newton = &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}
+	length = &unit.Base{M: 1, Factor: 1}
+	speed  = &unit.Base{M: 1, S: -1, Factor: 1}
+)
+
+func truckFakes() fakes {
+	parameter := func(name string, t ValueType) Variable {
+		return Variable{Name: name, Type: t, Causality: "parameter", Variability: "fixed", Initial: "exact", Settable: true}
+	}
+	return fakes{
+		"chassis": {
+			{Name: "velocity", Type: Real, Causality: "output", Unit: "m/s", UnitBase: speed}, {Name: "force", Type: Real, Causality: "input", Unit: "N", UnitBase: newton, Settable: true},
+			{Name: "z", Type: Real, Causality: "output", Unit: "m", UnitBase: length}, {Name: "plain", Type: Real, Causality: "output"},
+			parameter("mass", Real), parameter("solver", String), parameter("gear", Enumeration), parameter("on", Boolean),
+		},
+		"wheel": {
+			{Name: "out_f", Type: Real, Causality: "output", Unit: "N", UnitBase: newton}, {Name: "in_vel", Type: Real, Causality: "input", Unit: "m/s", UnitBase: speed, Settable: true},
+			{Name: "more", Type: Real, Causality: "input", Settable: true}, {Name: "x", Type: Real, Causality: "output"}, {Name: "y", Type: Real, Causality: "output"},
+			{Name: "u[1]", Type: Real, Causality: "input", Settable: true}, {Name: "u[2]", Type: Real, Causality: "input", Settable: true},
+		},
+	}
+}
+
+// structure reads and flattens a structure with further files in its folder.
+func structure(t testing.TB, document string, files map[string]string, r Resolver) (*Network, *diag.List, error) {
+	t.Helper()
+	all := map[string]string{ospDocumentName: document}
+	maps.Copy(all, files)
+	l := &diag.List{}
+	p, err := Open(folder(t, all), l)
+	if err != nil {
+		return nil, l, err
+	}
+	n, err := p.Flatten(r, l)
+	return n, l, err
+}
+
+// shown lists connections as "from → to ×gain+offset".
+func (n *Network) shown() []string {
+	name := func(e FlatEnd) string {
+		if k := e.Component - len(n.Components); k >= 0 {
+			return n.Functions[k].Path + "." + e.Variable
+		}
+		return n.Components[e.Component].Path + "." + e.Variable
+	}
+	var out []string
+	for _, c := range n.Connections {
+		text := name(c.From) + " → " + name(c.To)
+		if c.Gain != 1 || c.Offset != 0 {
+			text += fmt.Sprintf(" ×%g%+g", c.Gain, c.Offset)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func TestOSP(t *testing.T) {
+	n, l, err := structure(t, ospTruck, nil, truckFakes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range l.Findings {
+		if f.Level != diag.Info || f.Line == 0 || f.Path == "" {
+			t.Errorf("finding %s", f)
+		}
+	}
+	if got, want := n.shown(), []string{"chassis.velocity → wheel.in_vel", "wheel.out_f → chassis.force"}; !slices.Equal(got, want) {
+		t.Errorf("connections %q, want %q", got, want)
+	}
+	if *n.Experiment.Start != 0.5 || *n.Experiment.Stop != 2 || len(n.Step) != 1 || n.Step[0].Value != 1e-4 || n.Step[0].Source != "OspSystemStructure BaseStepSize" {
+		t.Errorf("experiment %v %v, steps %v", *n.Experiment.Start, *n.Experiment.Stop, n.Step)
+	}
+	if h := n.Components[0].StepHints; len(h) != 1 || h[0].Value != 3e-4 || len(n.Components[1].StepHints) != 0 {
+		t.Errorf("step hints %v", h)
+	}
+	if n.Own.Algorithm != "ecco" || n.Own.Sources["algorithm"].Text != "OspSystemStructure Algorithm" {
+		t.Errorf("algorithm %q from %v", n.Own.Algorithm, n.Own.Sources["algorithm"])
+	}
+	var params []string
+	for _, p := range n.Own.Params {
+		params = append(params, p.Key+"="+p.Value)
+		if s := n.Own.Sources["param "+p.Key]; !strings.HasPrefix(s.Text, "OspSystemStructure EccoConfiguration ") || s.Place.Line < 29 {
+			t.Errorf("source of %s: %+v", p.Key, s)
+		}
+	}
+	if want := "control.safety=0.99 control.h0=0.0001 control.h-min=1e-05 control.h-max=0.01 control.ratio-min=0.2 control.ratio-max=1.5 " +
+		"control.p-gain=0.2 control.i-gain=0.15 ecco.tolerance=1e-06 ecco.energy-scale=2"; strings.Join(params, " ") != want {
+		t.Errorf("parameters %v, want %s", params, want)
+	}
+	if len(n.Own.Bonds) != 1 || n.Own.Bonds[0].Name != "axle" || len(n.Own.Bonds[0].Pairs) != 1 ||
+		n.Own.Bonds[0].Pairs[0].Effort != "wheel.out_f" || n.Own.Bonds[0].Pairs[0].Flow != "chassis.velocity" {
+		t.Errorf("bonds %+v", n.Own.Bonds)
+	}
+	var values []string
+	for _, s := range n.Settings {
+		values = append(values, fmt.Sprintf("%s %s %s", s.Variable, s.Value.Type, s.Value))
+	}
+	if want := []string{"gear Enumeration 2", "mass Real 400", "on Boolean true", "solver String Euler"}; !slices.Equal(values, want) {
+		t.Errorf("values %q, want %q", values, want)
+	}
+}
+
+const ospHead = `<OspSystemStructure xmlns="http://opensimulationplatform.com/MSMI/OSPSystemStructure" version="0.1"><Simulators>
+<Simulator name="chassis" source="Chassis.fmu"/><Simulator name="wheel" source="Wheel.fmu"/></Simulators>
+`
+
+// ospSystem gives a structure with functions and connections.
+func ospSystem(functions string, connections ...string) string {
+	return ospHead + "<Functions>" + functions + "</Functions><Connections>" + strings.Join(connections, "\n") + "</Connections></OspSystemStructure>"
+}
+
+func ospVariables(a, b string) string {
+	end := func(s string) string {
+		simulator, name, _ := strings.Cut(s, ".")
+		return fmt.Sprintf(`<Variable simulator=%q name=%q/>`, simulator, name)
+	}
+	return "<VariableConnection>" + end(a) + end(b) + "</VariableConnection>"
+}
+
+func ospSignal(variable, signal string) string {
+	simulator, name, _ := strings.Cut(variable, ".")
+	function, port, _ := strings.Cut(signal, ".")
+	return fmt.Sprintf(`<SignalConnection><Variable simulator=%q name=%q/><Signal function=%q name=%q/></SignalConnection>`, simulator, name, function, port)
+}
+
+func ospGroups(bond, a, b string) string {
+	end := func(s string) string {
+		simulator, name, _ := strings.Cut(s, ".")
+		return fmt.Sprintf(`<VariableGroup simulator=%q name=%q/>`, simulator, name)
+	}
+	if bond != "" {
+		bond = fmt.Sprintf(" powerBond=%q", bond)
+	}
+	return "<VariableGroupConnection" + bond + ">" + end(a) + end(b) + "</VariableGroupConnection>"
+}
+
+func TestOSPFunctions(t *testing.T) {
+	for _, c := range []struct {
+		name, functions string
+		connections     []string
+		want            []string
+		terms           string
+	}{
+		{"reversed", "", []string{ospVariables("wheel.more", "chassis.plain")}, []string{"chassis.plain → wheel.more"}, "[]"},
+		{"linear", `<LinearTransformation name="f" factor="2.5" offset="-1"/>`, []string{ospSignal("wheel.more", "f.out"), ospSignal("chassis.plain", "f.in")},
+			[]string{"chassis.plain → wheel.more ×2.5-1"}, "[]"},
+		{"linear, defaults and fan-out", `<LinearTransformation name="f" offset="3"/>`,
+			[]string{ospSignal("chassis.plain", "f.in"), ospSignal("wheel.more", "f.out"), ospSignal("wheel.in_vel", "f.out")},
+			[]string{"chassis.plain → wheel.more ×1+3", "chassis.plain → wheel.in_vel ×1+3"}, "[]"},
+		{"sum", `<Sum name="s" inputCount="3"/>`, []string{ospSignal("wheel.x", "s.in[0]"), ospSignal("wheel.y", "s.in[1]"), ospSignal("chassis.plain", "s.in[2]"), ospSignal("wheel.more", "s.out")},
+			[]string{"wheel.x → s.in[0]", "wheel.y → s.in[1]", "chassis.plain → s.in[2]", "s.out → wheel.more"}, "[s in[0] in[1] in[2] → out [[0 1 2]]]"},
+		{"vector sum", `<VectorSum name="s" inputCount="2" dimension="2"/>`, []string{
+			`<SignalGroupConnection><VariableGroup simulator="wheel" name="pair"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`,
+			ospSignal("chassis.plain", "s.in[1][0]"), ospSignal("chassis.z", "s.in[1][1]"),
+			`<SignalGroupConnection><SignalGroup function="s" name="out"/><VariableGroup simulator="wheel" name="inputs"/></SignalGroupConnection>`},
+			[]string{"chassis.plain → s.in[1][0]", "chassis.z → s.in[1][1]", "wheel.x → s.in[0][0]", "wheel.y → s.in[0][1]", "s.out[0] → wheel.u[1]", "s.out[1] → wheel.u[2]"},
+			"[s in[0][0] in[0][1] in[1][0] in[1][1] → out[0] out[1] [[0 2] [1 3]]]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files := map[string]string{"wheel_ospmodeldescription.XML": `<OspModelDescription xmlns="http://opensimulationplatform.com/MSMI/OSPModelDescription"><VariableGroups>
+<VariableGroup name="pair" type="vector"><Variable name="x"/><Variable name="y"/></VariableGroup>
+<VariableGroup name="inputs" type="vector"><Variable name="u[1]"/><Variable name="u[2]"/></VariableGroup></VariableGroups></OspModelDescription>`}
+			n, _, err := structure(t, ospSystem(c.functions, c.connections...), files, truckFakes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := n.shown(); !slices.Equal(got, c.want) {
+				t.Errorf("connections %q, want %q", got, c.want)
+			}
+			terms := []string{}
+			for _, f := range n.Functions {
+				terms = append(terms, fmt.Sprintf("%s %s → %s %v", f.Path, strings.Join(f.Inputs, " "), strings.Join(f.Outputs, " "), f.Terms))
+			}
+			if fmt.Sprint(terms) != c.terms {
+				t.Errorf("functions %v, want %s", terms, c.terms)
+			}
+		})
+	}
+}
+
+// ospPort is the model description of a side with a mechanical port.
+func ospPort(force, velocity string, turned bool) string {
+	f := fmt.Sprintf(`<Force name="the force"><Variable ref=%q unit="N"/></Force>`, force)
+	v := fmt.Sprintf(`<LinearVelocity name="the velocity"><Variable ref=%q unit="m/s"/></LinearVelocity>`, velocity)
+	if turned {
+		f, v = v, f
+	}
+	return `<OspModelDescription xmlns="https://open-simulation-platform.com/OspModelDescription/1.0.0" version="1.0">
+<UnitDefinitions><Unit name="m/s"><BaseUnit m="1" s="-1"/></Unit><Unit name="N"><BaseUnit kg="1" m="1" s="-2"/></Unit></UnitDefinitions>
+<VariableGroups><LinearMechanicalPort name="port">` + f + v + `</LinearMechanicalPort></VariableGroups></OspModelDescription>`
+}
+
+// Groups are connected by kind, and make bonds; the innermost can be named alone.
+func TestOSPGroups(t *testing.T) {
+	both := []string{"wheel.out_f → chassis.force", "chassis.velocity → wheel.in_vel"}
+	for _, turned := range []bool{false, true} {
+		files := map[string]string{"Chassis_OspModelDescription.xml": ospPort("force", "velocity", false), "wheel_OspModelDescription.xml": ospPort("out_f", "in_vel", turned)}
+		n, l, err := structure(t, ospSystem("", ospGroups("axle", "chassis.port", "wheel.port")), files, truckFakes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.shown(); !slices.Equal(got, both) {
+			t.Errorf("connections %q, want %q", got, both)
+		}
+		if b := n.Own.Bonds; len(b) != 1 || b[0].Pairs[0].Effort != "wheel.out_f" || b[0].Pairs[0].Flow != "chassis.velocity" {
+			t.Errorf("bonds %+v", b)
+		}
+		if w := l.At(diag.Warning); len(w) > 0 {
+			t.Errorf("warnings %v", w)
+		}
+		n, _, err = structure(t, ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), files, truckFakes())
+		if err != nil || !slices.Equal(n.shown(), both[:1]) || n.Own.Bonds != nil {
+			t.Errorf("%v, network %+v", err, n)
+		}
+	}
+}
+
+// Without units the model description tells the effort; without that a notice tells
+// that nothing does.
+func TestOSPBondDirection(t *testing.T) {
+	plain := truckFakes()
+	for path := range plain {
+		for i := range plain[path] {
+			plain[path][i].Unit, plain[path][i].UnitBase = "", nil
+		}
+	}
+	for _, c := range []struct {
+		file  string
+		told  bool
+		first string
+	}{{ospPort("out_f", "in_vel", false), true, ""}, {"", false, ""}} {
+		files := map[string]string{}
+		if c.told {
+			files["Wheel_OspModelDescription.xml"], files["Chassis_OspModelDescription.xml"] = c.file, ospPort("force", "velocity", false)
+		}
+		n, l, err := structure(t, ospTruck, files, plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := n.Own.Bonds[0].Pairs[0]; p.Effort != "wheel.out_f" {
+			t.Errorf("told %v: pair %+v", c.told, p)
+		}
+		unsure := slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return strings.Contains(f.Message, "units do not tell") })
+		if unsure == c.told {
+			t.Errorf("told %v: findings %v", c.told, l.Findings)
+		}
+	}
+}
+
+// What cannot be carried out is an error with its place; what has no effect or
+// another meaning is a named warning.
+func TestOSPFaults(t *testing.T) {
+	replace := func(old, by string) string {
+		if !strings.Contains(ospTruck, old) {
+			t.Fatalf("no %s", old)
+		}
+		return strings.Replace(ospTruck, old, by, 1)
+	}
+	ports := map[string]string{"Chassis_OspModelDescription.xml": ospPort("force", "velocity", false), "Wheel_OspModelDescription.xml": ospPort("out_f", "in_vel", false)}
+	for _, c := range []struct {
+		name, document string
+		files          map[string]string
+		id             string
+		level          diag.Level
+		message        string
+	}{
+		{"namespace", replace("MSMI/OSPSystemStructure", "MSMI/Other"), nil, "SD1", diag.Error, "root element"},
+		{"no simulators", `<OspSystemStructure xmlns="http://opensimulationplatform.com/MSMI/OSPSystemStructure" version="0.1"/>`, nil, "SD1", diag.Error, "no Simulators"},
+		{"version", replace(`version="0.1"`, `version="7"`), nil, "SD22P", diag.Warning, `version "7"`},
+		{"element", replace("<EndTime>", "<Ende/><EndTime>"), nil, "SD1U", diag.Warning, `"Ende"`},
+		{"attribute", replace(`source="Wheel.fmu"`, `source="Wheel.fmu" stepsize="1"`), nil, "SD1U", diag.Warning, `"stepsize"`},
+		{"twice", replace("<EndTime>", "<EndTime>2</EndTime><EndTime>"), nil, "SD1", diag.Error, "more than one EndTime"},
+		{"no number", replace("<EndTime>2", "<EndTime>two"), nil, "SD1", diag.Error, `"two" is not a finite number`},
+		{"end", replace("<EndTime>2", "<EndTime>0.1"), nil, "SD1", diag.Error, "not after StartTime"},
+		{"step", replace("<BaseStepSize>0.0001", "<BaseStepSize>0"), nil, "SD1", diag.Error, "not above 0"},
+		{"algorithm", replace("<Algorithm>ecco", "<Algorithm>magic"), nil, "SD22", diag.Error, `"magic" is not known; OSP has fixedStep and ecco`},
+		{"ECCO unused", replace("<Algorithm>ecco", "<Algorithm>fixedStep"), nil, "SD22P", diag.Warning, "EccoConfiguration has no effect"},
+		{"ECCO tolerance", replace("<RelativeTolerance>1e-6</RelativeTolerance>", ""), nil, "SD22P", diag.Warning, "AbsoluteTolerance has no effect"},
+		{"ECCO element", replace("<SafetyFactor>", "<Safety/><SafetyFactor>"), nil, "SD1U", diag.Warning, `"Safety"`},
+		{"same name", replace(`name="wheel" source`, `name="chassis" source`), nil, "SD4", diag.Error, `called "chassis" too`},
+		{"no name", replace(`name="wheel" source`, `name="" source`), nil, "SD4", diag.Error, "the name is empty"},
+		{"no source", replace(`source="Wheel.fmu"`, `source=""`), nil, "SD1", diag.Error, "the source is empty"},
+		{"initial value", replace(`variable="mass"`, `variable="masse"`), nil, "SD22N", diag.Error, `"masse" matches nothing`},
+		{"initial value twice", replace(`variable="solver"`, `variable="mass"`), nil, "SD1", diag.Error, "two initial values"},
+		{"initial type", replace(`<Real value="400"/>`, `<Complex value="400"/>`), nil, "SD1", diag.Error, `"Complex" is none of`},
+		{"initial number", replace(`<Real value="400"/>`, `<Real value="heavy"/>`), nil, "SD17", diag.Error, `"heavy"`},
+		{"no value", replace(`<Real value="400"/>`, ``), nil, "SD1", diag.Error, "not one value but 0"},
+		{"simulator", replace(`simulator="wheel" name="in_vel"`, `simulator="well" name="in_vel"`), nil, "SD5", diag.Error, `no simulator "well"`},
+		{"variable", replace(`name="in_vel"`, `name="velo"`), nil, "SD5", diag.Error, `has no connector "velo"`},
+		{"one end", replace(`<Variable simulator="wheel" name="in_vel" causality="output"/>`, ``), nil, "SD1", diag.Error, "no Variable and Variable"},
+		{"causality", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="parameter"`), nil, "SD1", diag.Error, `"parameter" is neither`},
+		{"causalities", replace(`name="in_vel" causality="output"`, `name="in_vel" causality="input"`), nil, "SD22P", diag.Warning, "both ends have the causality input"},
+		{"bond name", replace(`powerBond="axle"`, `powerBond="a,b"`), nil, "SD22", diag.Error, "does not suit a column"},
+		{"half a bond", replace(`powerBond="axle"`, ``), nil, "SD22", diag.Error, "not as many in either direction"},
+		{"units", ospSystem("", ospVariables("chassis.z", "wheel.in_vel")), nil, "SD22U", diag.Warning, `in "m" and wheel.in_vel in "m/s"; the number passes unchanged`},
+		{"two sources", ospSystem("", ospVariables("chassis.z", "wheel.more"), ospVariables("chassis.plain", "wheel.more")), nil, "SD9", diag.Error, "two sources"},
+		{"two inputs", ospSystem("", ospVariables("chassis.force", "wheel.more")), nil, "SD8", diag.Error, "neither can feed the other"},
+		{"function", ospSystem(`<Product name="p"/>`), nil, "SD22", diag.Error, "LinearTransformation, Sum and VectorSum"},
+		{"function name", ospSystem(`<Sum name="wheel" inputCount="1"/>`), nil, "SD4", diag.Error, `called "wheel" too`},
+		{"function count", ospSystem(`<Sum name="s" inputCount="0"/>`), nil, "SD1", diag.Error, "no whole number above 0"},
+		{"function size", ospSystem(`<VectorSum name="s" inputCount="99999" dimension="99999"/>`), nil, "SD1", diag.Error, "more than makes sense"},
+		{"function input", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.more", "f.out")), nil, "SD22", diag.Error, `inputs of the function "f": in`},
+		{"function output", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.in")), nil, "SD22P", diag.Warning, `"f" has no effect`},
+		{"signal", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.x", "f.inn")), nil, "SD5", diag.Error, `no signal "inn"; it has in, out`},
+		{"signal of a simulator", ospSystem("", ospSignal("wheel.x", "chassis.force")), nil, "SD5", diag.Error, `no function "chassis"`},
+		{"signal turned", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("wheel.more", "f.in"), ospSignal("wheel.x", "f.out")), nil, "SD8", diag.Error, "neither can feed"},
+		{"signal group", ospSystem(`<Sum name="s" inputCount="1"/>`, `<SignalGroupConnection><VariableGroup simulator="wheel" name="g"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`),
+			nil, "SD5", diag.Error, "a VectorSum has"},
+		{"signal group size", ospSystem(`<VectorSum name="s" inputCount="1" dimension="2"/>`, ospSignal("wheel.more", "s.out[0]"),
+			`<SignalGroupConnection><VariableGroup simulator="wheel" name="the force"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`), ports, "SD22", diag.Error, "the signals of \"s.in[0]\" are 2"},
+		{"no model description", ospSystem("", ospGroups("", "chassis.port", "wheel.port")), nil, "SD22", diag.Error, "Chassis_OspModelDescription.xml"},
+		{"no group", ospSystem("", ospGroups("", "chassis.porte", "wheel.port")), ports, "SD22", diag.Error, `no group "porte"; it has port, the force, the velocity`},
+		{"groups differ", ospSystem("", ospGroups("", "chassis.port", "wheel.the force")), ports, "SD22", diag.Error, "cannot be connected"},
+		{"kinds differ", ospSystem("", ospGroups("", "chassis.the force", "wheel.other")), map[string]string{"Chassis_OspModelDescription.xml": ports["Chassis_OspModelDescription.xml"],
+			"Wheel_OspModelDescription.xml": strings.ReplaceAll(strings.ReplaceAll(ports["Wheel_OspModelDescription.xml"], "the force", "other"), "Force", "Torque")},
+			"SD22P", diag.Warning, "which is of another kind"},
+		{"model description", ospSystem("", ospGroups("", "chassis.port", "wheel.port")), map[string]string{"Chassis_OspModelDescription.xml": "<Osp/>"}, "SD1", diag.Error, "root element"},
+		{"bond over a function", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("chassis.plain", "f.in"), ospSignal("wheel.more", "f.out"),
+			strings.Replace(ospVariables("chassis.velocity", "wheel.in_vel"), ">", ` powerBond="b">`, 1)), nil, "SD22", diag.Error, "not as many"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, l, err := structure(t, c.document, c.files, truckFakes())
+			if (err != nil) != (c.level == diag.Error) || (n == nil) != (err != nil) {
+				t.Fatalf("network %v, error %v", n, err)
+			}
+			at := slices.IndexFunc(l.Findings, func(f diag.Finding) bool {
+				return f.ID == c.id && f.Level == c.level && strings.Contains(f.Message, c.message)
+			})
+			if at < 0 {
+				t.Fatalf("no %s %q in %v", c.id, c.message, l.Findings)
+			}
+			if f := l.Findings[at]; f.Line == 0 || f.Path == "" || f.File == "" {
+				t.Errorf("no place: %+v", f)
+			}
+		})
+	}
+}
+
+// A structure is found by its name in a folder, and by its content; an SSP counts first.
+func TestOSPForms(t *testing.T) {
+	dir := folder(t, map[string]string{ospDocumentName: ospTruck, "any.xml": ospTruck})
+	for _, path := range []string{dir, filepath.Join(dir, ospDocumentName), filepath.Join(dir, "any.xml")} {
+		p, err := Open(path, nil)
+		if err != nil || len(p.Components()) != 2 || p.Root.Name != filepath.Base(dir) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	archive := pack(t, ospDocumentName, ospTruck)
+	if p, err := Open(archive, nil); err != nil || len(p.Components()) != 2 || p.Close() != nil {
+		t.Errorf("%s: %v", archive, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, documentName), []byte(single("a.fmu")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &diag.List{}
+	p, err := Open(dir, l)
+	if err != nil || len(p.Components()) != 1 {
+		t.Errorf("%v", err)
+	}
+	if len(l.Findings) != 1 || !strings.Contains(l.Findings[0].Message, "there is both") {
+		t.Errorf("findings %v", l.Findings)
+	}
+}
+
+// No structure and no model description makes the reader or the flattener panic.
+func FuzzOSP(f *testing.F) {
+	f.Add(ospTruck, ospPort("force", "velocity", false))
+	f.Add(ospSystem(`<VectorSum name="s" inputCount="2" dimension="2"/><Sum name="t" inputCount="3"/>`, ospSignal("wheel.x", "t.in[1]"), ospSignal("wheel.x", "s.in[1][0]"),
+		`<SignalGroupConnection><VariableGroup simulator="wheel" name="port"/><SignalGroup function="s" name="in[0]"/></SignalGroupConnection>`), ospPort("x", "y", true))
+	f.Add(ospSystem(`<LinearTransformation name="f" factor="2"/>`, ospSignal("chassis.plain", "f.in"), ospSignal("wheel.more", "f.out"), ospGroups("b", "chassis.port", "wheel.port")), ospPort("p", "u", false))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text, model string) {
+		l := &diag.List{}
+		for _, name := range []string{"Chassis", "Wheel"} {
+			if err := os.WriteFile(filepath.Join(dir, name+ospModelSuffix), []byte(model), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, osp := parseOSP([]byte(text), "fuzz.xml", "fuzz", l)
+		if (d == nil) != (l.Err() != nil) {
+			t.Fatalf("document %v, error %v", d, l.Err())
+		}
+		if d == nil {
+			return
+		}
+		p := &Package{Path: "fuzz.xml", Root: d, Dir: dir, osp: osp}
+		d.home = home{dir: dir}
+		p.instantiate(l)
+		n, err := p.Flatten(generous{}, l)
+		if (n == nil) != (err != nil) {
+			t.Fatalf("network %v, error %v", n, err)
+		}
+		if n != nil {
+			n.shown()
+		}
+	})
+}
+
+// A proxy of OSP on this machine is an FMU in a process of its own; elsewhere there is none.
+func TestProxy(t *testing.T) {
+	for source, want := range map[string]string{"proxyfmu://localhost?file=sub/Wheel.fmu": "sub/Wheel.fmu", "proxyfmu://localhost:9090?file=Wheel.fmu": "Wheel.fmu"} {
+		document := strings.Replace(ospTruck, `source="Wheel.fmu"`, fmt.Sprintf("source=%q", source), 1)
+		n, l, err := structure(t, document, nil, truckFakes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := n.Components[1]; !c.Isolate || !strings.HasSuffix(filepath.ToSlash(c.Source), "/"+want) || n.Components[0].Isolate {
+			t.Errorf("%s: %+v", source, c)
+		}
+		if !slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return strings.Contains(f.Message, "a process of its own") }) {
+			t.Errorf("%s: nothing is told", source)
+		}
+	}
+	for _, source := range []string{"proxyfmu://far.away?file=Wheel.fmu", "proxyfmu://localhost?guid=1", "proxyfmu://localhost?file=/etc/Wheel.fmu"} {
+		document := strings.Replace(ospTruck, `source="Wheel.fmu"`, fmt.Sprintf("source=%q", source), 1)
+		if _, _, err := structure(t, document, nil, truckFakes()); !diag.Has(err, "SD2") {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+}

@@ -1,0 +1,375 @@
+package ssp
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// The model descriptions of OSP: groups of variables beside an FMU.
+const (
+	ospModelRoot   = "OspModelDescription"
+	ospModelSuffix = "_OspModelDescription.xml"
+	nsOSPModel     = "https://open-simulation-platform.com/OspModelDescription/1.0.0"
+	nsOSPModelOld  = "http://opensimulationplatform.com/MSMI/OSPModelDescription"
+)
+
+// Named is a VariableSet that knows the modelName of its FMU, by which the model
+// description of OSP is found.
+type Named interface{ ModelName() string }
+
+// ospModel is one model description of OSP.
+type ospModel struct {
+	file   string // as shown
+	groups []*ospGroup
+	units  []unit.Definition
+}
+
+// ospGroup is a group of variables: "Force" with name "force" holds variables, a
+// "LinearMechanicalPort" further groups.
+type ospGroup struct {
+	kind, name string
+	variables  []ospVariable
+	groups     []*ospGroup
+}
+
+type ospVariable struct {
+	ref, unit string
+	kind      string // of the innermost group
+}
+
+// findGroup looks for a group, outer ones first.
+func findGroup(groups []*ospGroup, name string) *ospGroup {
+	for _, g := range groups {
+		if g.name == name {
+			return g
+		}
+	}
+	for _, g := range groups {
+		if found := findGroup(g.groups, name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// groupNames lists the groups for messages.
+func groupNames(groups []*ospGroup) (names []string) {
+	for _, g := range groups {
+		names = append(names, g.name)
+		names = append(names, groupNames(g.groups)...)
+	}
+	return names
+}
+
+// variable looks for a variable in all groups.
+func (m *ospModel) variable(ref string) (v ospVariable, ok bool) {
+	var walk func(groups []*ospGroup) bool
+	walk = func(groups []*ospGroup) bool {
+		for _, g := range groups {
+			for _, v = range g.variables {
+				if v.ref == ref {
+					return true
+				}
+			}
+			if walk(g.groups) {
+				return true
+			}
+		}
+		return false
+	}
+	if m == nil || !walk(m.groups) {
+		return ospVariable{}, false
+	}
+	return v, true
+}
+
+// ospModelOf reads the model description of a component, once; nil if there is none.
+func (f *flattener) ospModelOf(in *instance) *ospModel {
+	if m, known := f.models[in]; known {
+		return m
+	}
+	var m *ospModel
+	if rel := f.p.findModel(f.net.Components[in.index], f.vars[in.index]); rel != "" {
+		path := filepath.Join(f.p.Dir, rel)
+		f.p.files = append(f.p.files, path)
+		file := f.p.shown(rel)
+		if data, err := readDocument(path); err != nil {
+			f.l.Add(ruleFile, file, "", 0, "the model description cannot be read: %v", unwrapPath(err))
+		} else {
+			m = parseModel(data, &parser{l: f.l, file: file})
+		}
+	}
+	f.models[in] = m
+	return m
+}
+
+// findModel gives the path, relative to the folder of the document, of the model
+// description of a component, "" if there is none: MODEL_OspModelDescription.xml
+// beside the FMU, else beside the document. MODEL is the modelName of the FMU or
+// the name of its file; it need not agree in case.
+func (p *Package) findModel(c *FlatComponent, vars VariableSet) string {
+	rel, err := filepath.Rel(p.Dir, c.Source)
+	if err != nil {
+		return ""
+	}
+	base := filepath.Base(rel)
+	names := []string{strings.TrimSuffix(base, filepath.Ext(base)) + ospModelSuffix}
+	if named, ok := vars.(Named); ok {
+		names = slices.Insert(names, 0, named.ModelName()+ospModelSuffix)
+	}
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for _, dir := range []string{filepath.Dir(rel), "."} {
+			entries, err := os.ReadDir(filepath.Join(p.Dir, dir))
+			if err != nil {
+				continue
+			}
+			for _, name := range names {
+				for _, e := range entries {
+					if same(e.Name(), name) {
+						return filepath.Join(dir, e.Name())
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// parseModel reads a model description of OSP; nil after an error.
+func parseModel(data []byte, p *parser) *ospModel {
+	root := p.tree(data)
+	if root == nil {
+		return nil
+	}
+	if !root.is(ospModelRoot, nsOSPModel, nsOSPModelOld) {
+		p.add(ruleSchema, root, "the root element is %q of namespace %q, not %s of %q", root.el.FullTag(), root.uri, ospModelRoot, nsOSPModel)
+		return nil
+	}
+	m := &ospModel{file: p.file}
+	for _, k := range root.kids {
+		switch k.name {
+		case "UnitDefinitions":
+			for _, u := range k.kids { // they are those of the SSP but for the namespace
+				if u.uri = nsSSC; len(u.kids) > 0 {
+					u.kids[0].uri = nsSSC
+				}
+			}
+			m.units = p.units(k)
+		case "VariableGroups":
+			for _, g := range k.kids {
+				m.groups = append(m.groups, p.group(g))
+			}
+		default:
+			p.unknown(k)
+		}
+	}
+	return m
+}
+
+func (p *parser) group(n *node) *ospGroup {
+	g := &ospGroup{kind: n.name, name: p.need(n, "name")}
+	if n.name == "VariableGroup" { // of the older form
+		g.kind = n.str("type", n.name)
+	}
+	for _, k := range n.kids {
+		if k.name != "Variable" {
+			g.groups = append(g.groups, p.group(k))
+			continue
+		}
+		v := ospVariable{unit: k.str("unit", ""), kind: g.kind}
+		var ok bool
+		if v.ref, ok = k.attr("ref"); !ok {
+			v.ref = p.need(k, "name") // of the older form
+		}
+		g.variables = append(g.variables, v)
+	}
+	return g
+}
+
+// groups turns the connections of groups into connections of variables.
+func (f *flattener) groups() {
+	for _, c := range f.p.osp.groups {
+		a := f.group(c.place, c.a)
+		if c.signals != nil {
+			if a == nil {
+				continue
+			}
+			if len(a.groups) > 0 || len(a.variables) != len(c.signals) {
+				report(f.l, ruleOSP, c.place, "the group %q has %d variables and %d groups; the signals of %q are %d", c.a, len(a.variables), len(a.groups), c.b, len(c.signals))
+				continue
+			}
+			for i, v := range a.variables {
+				f.connectVariables(c, v.ref, c.signals[i])
+			}
+			continue
+		}
+		if b := f.group(c.place, c.b); a != nil && b != nil {
+			f.connectGroups(c, a, b)
+		}
+	}
+}
+
+// group finds one group; nil after a finding.
+func (f *flattener) group(at Place, e ospGroupEnd) *ospGroup {
+	in := f.p.top.byName[e.element]
+	if in == nil || in.index < 0 || in.index >= len(f.net.Components) {
+		return nil // a placeholder, told as such
+	}
+	m := f.ospModelOf(in)
+	if m == nil {
+		base := filepath.Base(in.element.(*Component).Source)
+		report(f.l, ruleOSP, at, "there is no model description of OSP for %q, which must tell the group %q: no %s beside the FMU or the document",
+			e.element, e.group, strings.TrimSuffix(base, filepath.Ext(base))+ospModelSuffix)
+		return nil
+	}
+	g := findGroup(m.groups, e.group)
+	if g == nil {
+		report(f.l, ruleOSP, at, "%s has no group %q; it has %s", m.file, e.group, few(groupNames(m.groups)))
+	}
+	return g
+}
+
+// connectGroups connects the parts of two groups: those of one kind that each side
+// has once, else in their order.
+func (f *flattener) connectGroups(c ospGroupConnection, a, b *ospGroup) {
+	if len(a.groups) != len(b.groups) || len(a.variables) != len(b.variables) {
+		report(f.l, ruleOSP, c.place, "the groups %q and %q cannot be connected: %q has %d variables and %d groups, %q has %d and %d", c.a, c.b,
+			a.name, len(a.variables), len(a.groups), b.name, len(b.variables), len(b.groups))
+		return
+	}
+	if a.kind != b.kind {
+		report(f.l, ruleOSPPart, c.place, "%s %q is connected with %s %q, which is of another kind", a.kind, a.name, b.kind, b.name)
+	}
+	for i := range a.variables {
+		f.connectVariables(c, a.variables[i].ref, b.variables[i].ref)
+	}
+	partners := slices.Clone(b.groups)
+	if byKind := sameKinds(a.groups, b.groups); byKind != nil {
+		partners = byKind
+	}
+	for i, g := range a.groups {
+		f.connectGroups(c, g, partners[i])
+	}
+}
+
+// sameKinds orders the groups of b as those of a, by kind; nil if kinds do not
+// tell groups apart.
+func sameKinds(a, b []*ospGroup) []*ospGroup {
+	byKind := map[string]*ospGroup{}
+	for _, g := range b {
+		if byKind[g.kind] != nil {
+			return nil
+		}
+		byKind[g.kind] = g
+	}
+	out := make([]*ospGroup, len(a))
+	for i, g := range a {
+		if out[i] = byKind[g.kind]; out[i] == nil {
+			return nil
+		}
+		delete(byKind, g.kind)
+	}
+	return out
+}
+
+func (f *flattener) connectVariables(c ospGroupConnection, a, b string) {
+	f.more = append(f.more, Connection{StartElement: c.a.element, StartConnector: a, EndElement: c.b.element, EndConnector: b,
+		SuppressUnitConversion: true, bond: c.bond, Place: c.place})
+}
+
+// unitOfEnd gives the unit of a variable: that of the FMU, else that of the model
+// description of OSP.
+func (f *flattener) unitOfEnd(e end) (name string, base *unit.Base, kind string) {
+	v, ok := f.variable(e)
+	if !ok || e.in.index >= len(f.net.Components) {
+		return "", nil, ""
+	}
+	name, base = v.Unit, v.UnitBase
+	m := f.ospModelOf(e.in)
+	if w, ok := m.variable(e.name); ok {
+		kind = w.kind
+		if base == nil && w.unit != "" {
+			name, base = w.unit, newNames(m.units, nil).units[w.unit]
+		}
+	}
+	return name, base, kind
+}
+
+// ospUnits warns where the number of a signal passes unchanged although the units
+// of its ends differ: OSP converts nothing.
+func (f *flattener) ospUnits(from, to end, at Place) {
+	nameA, a, _ := f.unitOfEnd(from)
+	nameB, b, _ := f.unitOfEnd(to)
+	gain, offset, err := unit.Convert(a, b, false)
+	if err != nil || gain != 1 || offset != 0 {
+		report(f.l, ruleOSPUnit, at, "%s is in %q and %s in %q; the number passes unchanged, as in OSP", from, nameA, to, nameB)
+	}
+}
+
+// efforts are the kinds of group whose variables are the effort of a bond.
+var efforts = []string{"Force", "Torque", "Pressure", "Voltage"}
+
+// ospBonds makes power bonds of the connections that name them.
+func (f *flattener) ospBonds() {
+	type lead struct {
+		from, to end
+		effort   bool
+		known    bool
+	}
+	leads := map[string][]lead{}
+	for _, to := range f.fed {
+		g := f.inbound[to]
+		if g.c.bond == "" {
+			continue
+		}
+		_, base, kind := f.unitOfEnd(g.from)
+		l := lead{from: g.from, to: to, effort: base != nil && base.Kg != 0 || slices.Contains(efforts, kind)}
+		l.known = base != nil || kind != ""
+		leads[g.c.bond] = append(leads[g.c.bond], l)
+	}
+	for _, name := range f.p.osp.bonds {
+		at := f.p.osp.places[name]
+		b := Bond{Name: name, Place: at}
+		var there, back []lead
+		wrong := ""
+		for _, l := range leads[name] {
+			first := leads[name][0]
+			switch {
+			case l.from.in.index < 0 || l.to.in.index < 0 || l.from.in.index >= len(f.net.Components) || l.to.in.index >= len(f.net.Components):
+				wrong = "it leads through a function, and a bond joins two simulators directly"
+			case l.from.in == first.from.in && l.to.in == first.to.in:
+				there = append(there, l)
+			case l.from.in == first.to.in && l.to.in == first.from.in:
+				back = append(back, l)
+			default:
+				wrong = "its connections join more than two simulators"
+			}
+		}
+		if wrong == "" && (len(there) != len(back) || len(there) == 0) {
+			wrong = "an effort and a flow that leads back make a pair, and the connections are not as many in either direction"
+		}
+		if wrong != "" {
+			report(f.l, ruleOSP, at, "the power bond %q cannot be followed: %s", name, wrong)
+			continue
+		}
+		sure := true
+		for i, one := range there {
+			two := back[i]
+			effort, flow := two, one
+			if one.known && one.effort && !two.effort {
+				effort, flow = one, two
+			}
+			sure = sure && effort.known && flow.known && effort.effort != flow.effort
+			b.Pairs = append(b.Pairs, BondPair{Effort: effort.from.String(), Flow: flow.from.String(), Place: at})
+		}
+		if !sure {
+			report(f.l, ruleTaken, at, "units do not tell which output of the power bond %q is the effort and which the flow; the residual energy may have the other sign", name)
+		}
+		f.net.Own.Bonds = append(f.net.Own.Bonds, b)
+		f.net.Own.from("bond "+name, sourceOSP+" powerBond", at)
+	}
+}
