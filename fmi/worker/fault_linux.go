@@ -10,13 +10,14 @@ import (
 	"unsafe"
 )
 
-// faultHandler is the address of onFault, a handler of signals as C has them; it
-// notes the address of the fault in faultPlace. faultReturn is the address of what
-// follows on a handler.
-var (
-	faultHandler, faultReturn uintptr
-	faultPlace                uintptr
-)
+// faultHandler is the address of onFault, a handler of signals as C has them, and
+// faultReturn that of what follows on a handler.
+var faultHandler, faultReturn uintptr
+
+// faultPlace is where onFault notes the address of a fault.
+//
+//lint:ignore U1000 it is read in assembly
+var faultPlace uintptr
 
 // action is the kernel's struct sigaction.
 type action struct {
