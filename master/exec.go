@@ -50,7 +50,9 @@ type Exec struct {
 	states          []State
 	saves, restores []int
 	replay          []Replay
-	saveAll, goBack *Phase  // of all that can be taken back
+	saveAll, goBack *Phase      // of all that can be taken back
+	restarter       []Restarter // by subsystem; nil = it does not begin anew
+	keepAll         *Phase
 	point           float64 // time of the last accepted communication point
 	saved           bool    // the states are those of that point
 }
@@ -76,6 +78,7 @@ func newExec(s *System, step float64, workers int) *Exec {
 		current: outside, keptY: make([]float64, s.OutAt[n]),
 		saver: make([]StateSaver, n), states: make([]State, n),
 		saves: make([]int, n), restores: make([]int, n), replay: make([]Replay, n),
+		restarter: make([]Restarter, n),
 	}
 	for i, sub := range s.Subsystems {
 		info := s.Infos[i]
@@ -96,6 +99,9 @@ func newExec(s *System, step float64, workers int) *Exec {
 			x.derivative[i], _ = As[InputDerivativeSetter](sub)
 		}
 		x.substep[i], _ = As[Substepper](sub)
+		if info.Caps.Restarts {
+			x.restarter[i], _ = As[Restarter](sub)
+		}
 		if len(info.DiscreteIn)+len(info.DiscreteOut) > 0 {
 			x.discreteIO[i], _ = As[DiscreteIO](sub)
 		}
@@ -142,6 +148,7 @@ func (x *Exec) check() error {
 		_, watcher := As[Watcher](sub)
 		missing(info.Caps.InputDerivatives, x.derivative[i] != nil, "input derivatives")
 		missing(info.Caps.SaveState, saver, "rollback")
+		missing(info.Caps.Restarts, x.restarter[i] != nil, "restarts")
 		missing(info.Caps.DirectionalDerivative, deriver, "directional derivatives")
 		missing(len(info.DiscreteIn)+len(info.DiscreteOut) > 0, x.discreteIO[i] != nil, "discrete signals")
 		missing(len(info.Watch) > 0, watcher, "watched variables")
@@ -252,30 +259,45 @@ func (x *Exec) coupleDiscrete(i int, t float64) {
 	}
 	for _, l := range x.Sys.linkAt[i] {
 		d := &x.Sys.discrete[l]
-		from := &x.discreteOut[d.from]
-		switch d.kind {
-		case Integer:
-			v := from.Integer[d.out]
-			if mapped, ok := d.table[v]; ok {
-				v = mapped
-			}
-			to.Integer[d.in] = v
-		case Boolean:
-			v := from.Boolean[d.out]
-			if d.table != nil {
-				var n int32
-				if v {
-					n = 1
-				}
-				if mapped, ok := d.table[n]; ok {
-					v = mapped != 0
-				}
-			}
-			to.Boolean[d.in] = v
-		case String:
-			to.String[d.in] = from.String[d.out]
-		}
+		copyMapped(to, d.in, &x.discreteOut[d.from], d.out, d.kind, d.table)
 	}
+}
+
+// copyMapped copies one discrete value; a number in the table becomes another.
+func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[int32]int32) {
+	switch kind {
+	case Integer:
+		v := from.Integer[out]
+		if mapped, ok := table[v]; ok {
+			v = mapped
+		}
+		to.Integer[in] = v
+	case Boolean:
+		v := from.Boolean[out]
+		if table != nil {
+			var n int32
+			if v {
+				n = 1
+			}
+			if mapped, ok := table[n]; ok {
+				v = mapped != 0
+			}
+		}
+		to.Boolean[in] = v
+	case String:
+		to.String[in] = from.String[out]
+	}
+}
+
+// transferred gives what a source gives to a parameter, as its only value.
+func (x *Exec) transferred(t *transfer) Values {
+	v := NewValues([]Port{{Kind: t.kind}})
+	if t.kind == Real {
+		v.Real[0] = t.linear.Gain*x.Out(t.from)[t.out] + t.linear.Offset
+		return v
+	}
+	copyMapped(&v, 0, &x.discreteOut[t.from], t.out, t.kind, t.table)
+	return v
 }
 
 // Step advances subsystem i from t by H with the staged inputs and reads its
@@ -391,17 +413,24 @@ func (x *Exec) save(t float64) error {
 		return nil
 	}
 	x.point, x.saved = t, true
+	if err := x.keepAll.Run(); err != nil {
+		return err
+	}
 	return x.saveAll.Run()
 }
 
-// prepareRollback makes the phases that save and restore.
+// prepareRollback makes the phases that keep, save and restore.
 func (x *Exec) prepareRollback() {
-	var members []int
+	var members, restarting []int
 	for i, saver := range x.saver {
 		if saver != nil {
 			members = append(members, i)
 		}
+		if x.restarter[i] != nil {
+			restarting = append(restarting, i)
+		}
 	}
+	x.keepAll = x.NewPhase(restarting, x.keepState)
 	x.saveAll, x.goBack = x.NewPhase(members, x.saveState), x.NewPhase(members, x.Restore)
 }
 

@@ -32,6 +32,7 @@ type initializer struct {
 	dirty  []bool        // by subsystem: inputs changed since it was evaluated
 	report []Loop
 	before []float64 // scratch
+	given  []Values  // by transfer: what the parameter was set to
 	// declared marks the ports on loops that are closed by declared dependencies.
 	declared []bool
 	// Directional derivatives: the inputs by which they were compared with
@@ -90,6 +91,7 @@ func (n *initializer) solve(ctx context.Context) error {
 func (n *initializer) pass(ctx context.Context) error {
 	x := n.x
 	n.dirty = make([]bool, len(x.Sys.Subsystems))
+	n.given = make([]Values, len(x.Sys.transfers))
 	// The start values are the first guess for what is connected, too.
 	x.CoupleAll(n.t, x.U)
 	for i, info := range x.Sys.Infos {
@@ -114,6 +116,11 @@ func (n *initializer) pass(ctx context.Context) error {
 			continue
 		}
 		sub, input := n.g.place(scc[0])
+		if scc[0] >= n.g.transferAt {
+			if err := n.transfer(scc[0] - n.g.transferAt); err != nil {
+				return err
+			}
+		}
 		if input {
 			n.dirty[sub] = true
 		} else if n.dirty[sub] {
@@ -127,6 +134,39 @@ func (n *initializer) pass(ctx context.Context) error {
 			if err := n.evaluate(i); err != nil {
 				return err
 			}
+		}
+	}
+	return n.checkTransfers()
+}
+
+// transfer gives a parameter the value of its source.
+func (n *initializer) transfer(k int) error {
+	x := n.x
+	t := &x.Sys.transfers[k]
+	v := x.transferred(t)
+	if t.kind == Real && v.Real[0]-v.Real[0] != 0 {
+		return n.failed(t.from, fmt.Errorf("%s gives %g to the parameter %s", x.Sys.outPortName(t), v.Real[0], x.Sys.paramName(t)))
+	}
+	setter, _ := As[ParameterSetter](x.Sys.Subsystems[t.to])
+	if err := x.crew.on(t.to, func() error { return setter.SetParameter(t.parameter, v) }); err != nil {
+		return n.failed(t.to, err)
+	}
+	n.given[k] = v
+	n.seen[t.to] = nil // what changes now is no matter of the inputs
+	return nil
+}
+
+// checkTransfers fails if a source has another value than it gave to a parameter.
+func (n *initializer) checkTransfers() error {
+	for k := range n.x.Sys.transfers {
+		t := &n.x.Sys.transfers[k]
+		gave, now := n.given[k], n.x.transferred(t)
+		same := slices.Equal(gave.Integer, now.Integer) && slices.Equal(gave.Boolean, now.Boolean) && slices.Equal(gave.String, now.String)
+		if t.kind == Real {
+			same = math.Abs(gave.Real[0]-now.Real[0]) <= initAcceptable*max(math.Abs(gave.Real[0]), math.Abs(now.Real[0]))
+		}
+		if !same {
+			return n.failed(t.from, fmt.Errorf("%s has changed since it gave its value to the parameter %s: it follows from inputs, and the InitialUnknowns of its FMU do not say from which", n.x.Sys.outPortName(t), n.x.Sys.paramName(t)))
 		}
 	}
 	return nil
@@ -206,6 +246,9 @@ func (n *initializer) solveLoop(scc []int) error {
 	slices.Sort(loop.subs)
 	loop.subs = slices.Compact(loop.subs)
 	loop.info = n.g.loop(scc, n.declared)
+	if at := slices.IndexFunc(scc, func(v int) bool { return v >= n.g.transferAt }); at >= 0 {
+		return fmt.Errorf("initialisation: the parameter %s depends on itself: %s; cut the loop, or declare in the InitialUnknowns of the FMUs what does not depend on each other", n.g.name(scc[at]), loop.name())
+	}
 	loop.info.Initialization = true
 
 	for range initRounds {

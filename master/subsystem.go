@@ -100,6 +100,7 @@ type Caps struct {
 	OutputDerivatives     int  // highest order of output derivatives; 0 = none
 	SaveState             bool // rollback (StateSaver)
 	SerializeState        bool
+	Restarts              bool // begins anew when it is lost (Restarter); takes SaveState and SerializeState
 	DirectionalDerivative bool // DirectionalDeriver, and Linearizer if it has it
 }
 
@@ -129,6 +130,7 @@ type Info struct {
 	DiscreteIn  []Port // Integer, Boolean and String
 	DiscreteOut []Port
 	Watch       []Port // further variables, only recorded
+	Params      []Port // parameters that outputs of others may give (ParameterSetter)
 	Step, Init  Feedthrough
 	Stateless   bool // outputs are a function of the inputs of the same instant
 	Caps        Caps
@@ -186,6 +188,14 @@ type Initializer interface {
 	// ExitInit leaves initialisation mode; Outputs and Discrete then give the
 	// outputs at the start.
 	ExitInit() error
+}
+
+// ParameterSetter is a subsystem with parameters that outputs of others may give: of
+// such, that stay as they are once the initialisation is over (fmi2 19, 39; ssp 28).
+type ParameterSetter interface {
+	// SetParameter sets entry k of Info.Params to the only value of v. It is called
+	// between EnterInit and ExitInit, where outputs that depend on it have not been used.
+	SetParameter(k int, v Values) error
 }
 
 // DiscreteIO is a subsystem with Integer, Boolean or String signals.

@@ -16,7 +16,8 @@ type Endpoint struct{ Subsystem, Port string }
 // String gives "subsystem.port".
 func (e Endpoint) String() string { return e.Subsystem + "." + e.Port }
 
-// Connection leads an output to an input of the same kind.
+// Connection leads an output to an input of the same kind, or to a parameter, which
+// then takes the value that the output has during the initialisation.
 type Connection struct {
 	From, To Endpoint
 	Linear   *Linear         // Real only; nil = identity
@@ -43,6 +44,19 @@ type System struct {
 	offset   []float64 // by input: b; the start value where nothing is connected
 	discrete []discreteLink
 	linkAt   [][]int // by subsystem: indices into discrete of its inputs
+
+	transfers []transfer
+}
+
+// transfer gives a parameter the value of an output during the initialisation.
+type transfer struct {
+	kind      Kind
+	from, to  int // subsystem
+	fromPort  int // index in Out, or in DiscreteOut
+	out       int // index in Out, or among the discrete values of the kind
+	parameter int // index in Params
+	linear    Linear
+	table     map[int32]int32
 }
 
 // discreteLink copies one Integer, Boolean or String.
@@ -113,13 +127,16 @@ func (s *System) connect(byName map[string]int, c Connection) error {
 	named := func(name string) func(Port) bool { return func(p Port) bool { return p.Name == name } }
 	in, out := slices.IndexFunc(ti.In, named(c.To.Port)), slices.IndexFunc(fi.Out, named(c.From.Port))
 	din, dout := slices.IndexFunc(ti.DiscreteIn, named(c.To.Port)), slices.IndexFunc(fi.DiscreteOut, named(c.From.Port))
+	param := slices.IndexFunc(ti.Params, named(c.To.Port))
 	switch {
-	case in < 0 && din < 0:
+	case in < 0 && din < 0 && param < 0:
 		return fmt.Errorf("%s has no input %q", ti.Name, c.To.Port)
 	case out < 0 && dout < 0:
 		return fmt.Errorf("%s has no output %q", fi.Name, c.From.Port)
 	case out >= 0 && fi.Out[out].Internal:
 		return fmt.Errorf("%s.%s is no output, it is only read with the outputs", fi.Name, c.From.Port)
+	case in < 0 && din < 0:
+		return s.transfer(from, out, dout, to, param, c)
 	case in >= 0 && out >= 0:
 		if c.Map != nil {
 			return errors.New("a table of values does not apply to Real signals")
@@ -152,6 +169,50 @@ func (s *System) connect(byName map[string]int, c Connection) error {
 		return nil
 	}
 	return errors.New("the two ends have different types; connect like with like")
+}
+
+// transfer enters a connection to a parameter.
+func (s *System) transfer(from, out, dout, to, param int, c Connection) error {
+	fi, ti := s.Infos[from], s.Infos[to]
+	t := transfer{kind: Real, from: from, to: to, fromPort: out, out: out, parameter: param, linear: Linear{Gain: 1}, table: c.Map}
+	if out < 0 {
+		t.kind, t.fromPort, t.out = fi.DiscreteOut[dout].Kind, dout, indexOfKind(fi.DiscreteOut, dout)
+	}
+	if c.Linear != nil {
+		t.linear = *c.Linear
+	}
+	switch {
+	case ti.Params[param].Kind != t.kind:
+		return errors.New("the two ends have different types; connect like with like")
+	case t.kind == Real && c.Map != nil:
+		return errors.New("a table of values does not apply to Real signals")
+	case t.kind != Real && c.Linear != nil:
+		return errors.New("a linear transformation applies to Real signals only")
+	}
+	if _, ok := As[ParameterSetter](s.Subsystems[to]); !ok {
+		return fmt.Errorf("%s cannot take parameters from others", ti.Name)
+	}
+	for i := range s.transfers {
+		if o := &s.transfers[i]; o.to == to && o.parameter == param {
+			return fmt.Errorf("the parameter already has a source, %s", s.outPortName(o))
+		}
+	}
+	s.transfers = append(s.transfers, t)
+	return nil
+}
+
+// paramName gives "subsystem.port" of the target of a transfer.
+func (s *System) paramName(t *transfer) string {
+	return s.Infos[t.to].Name + "." + s.Infos[t.to].Params[t.parameter].Name
+}
+
+// outPortName gives "subsystem.port" of the source of a transfer.
+func (s *System) outPortName(t *transfer) string {
+	info := s.Infos[t.from]
+	if t.kind == Real {
+		return info.Name + "." + info.Out[t.fromPort].Name
+	}
+	return info.Name + "." + info.DiscreteOut[t.fromPort].Name
 }
 
 // checkFeedthrough fails unless the dependencies fit the ports.
@@ -439,10 +500,12 @@ func (s *System) orderStateless() {
 
 // portGraph is the graph of ports: feedthrough from inputs to outputs, and
 // connections from outputs to inputs. Nodes are numbered u, y, discrete
-// inputs, discrete outputs, each by subsystem.
+// inputs, discrete outputs, each by subsystem, and transfers. A parameter acts on all
+// outputs of its subsystem, during the initialisation.
 type portGraph struct {
 	s                *System
 	yAt, dinAt, dout int   // first node of each group
+	transferAt       int   // first node of the transfers
 	din, doutBy      []int // first node of each subsystem's discrete ports; one entry more than subsystems
 	succ             [][]int
 }
@@ -463,11 +526,13 @@ func (s *System) portGraph(of func(*Info) *Feedthrough, declaredOnly bool) *port
 		at += len(info.DiscreteOut)
 	}
 	g.doutBy = append(g.doutBy, at)
-	g.succ = make([][]int, at)
+	g.transferAt = at
+	g.succ = make([][]int, at+len(s.transfers))
+	calculated := g.transferred()
 	for i, info := range s.Infos {
 		f := of(info)
 		for out, on := range f.On {
-			if declaredOnly && f.Assumed != nil && f.Assumed[out] {
+			if f.Assumed != nil && f.Assumed[out] && (declaredOnly || calculated[g.outNode(i, out)]) {
 				continue
 			}
 			for _, in := range on {
@@ -486,6 +551,28 @@ func (s *System) portGraph(of func(*Info) *Feedthrough, declaredOnly bool) *port
 		g.succ[v] = append(g.succ[v], g.din[l.to]+l.toPort)
 	}
 	return g
+}
+
+// transferred enters the transfers, and marks the outputs that are their sources:
+// parameters that are calculated from parameters, which depend on inputs only where
+// that is declared.
+func (g *portGraph) transferred() map[int]bool {
+	sources := map[int]bool{}
+	for k := range g.s.transfers {
+		t := &g.s.transfers[k]
+		v := g.doutBy[t.from] + t.fromPort
+		if t.kind == Real {
+			v = g.yAt + g.s.OutAt[t.from] + t.fromPort
+		}
+		sources[v] = true
+		at := g.transferAt + k
+		g.succ[v] = append(g.succ[v], at)
+		info := g.s.Infos[t.to]
+		for out := range len(info.Out) + len(info.DiscreteOut) {
+			g.succ[at] = append(g.succ[at], g.outNode(t.to, out))
+		}
+	}
+	return sources
 }
 
 // inNode gives the node of input in of subsystem sub, counted over In and DiscreteIn.
@@ -512,6 +599,8 @@ func (g *portGraph) place(v int) (sub int, input bool) {
 		return owner(g.s.OutAt, v-g.yAt), false
 	case v < g.dout:
 		return owner(g.din, v), true
+	case v >= g.transferAt:
+		return g.s.transfers[v-g.transferAt].to, true
 	}
 	return owner(g.doutBy, v), false
 }
@@ -526,6 +615,8 @@ func (g *portGraph) name(v int) string {
 		return g.s.OutName(v - g.yAt)
 	case v < g.dout:
 		return info.Name + "." + info.DiscreteIn[v-g.din[sub]].Name
+	case v >= g.transferAt:
+		return info.Name + "." + info.Params[g.s.transfers[v-g.transferAt].parameter].Name
 	}
 	return info.Name + "." + info.DiscreteOut[v-g.doutBy[sub]].Name
 }

@@ -23,7 +23,14 @@ func (f *flattener) bind(in *instance) {
 	for _, kid := range in.kids {
 		f.bind(kid)
 	}
-	bindings := in.element.Base().Bindings
+	// Those of a component stand behind those of the system in its place (ssp 15).
+	if in.system != nil && in.inside != nil {
+		f.bindings(in, in.system.Bindings)
+	}
+	f.bindings(in, in.element.Base().Bindings)
+}
+
+func (f *flattener) bindings(in *instance, bindings []Binding) {
 	for i := range bindings {
 		f.binding(in, &bindings[i])
 	}
@@ -31,10 +38,6 @@ func (f *flattener) bind(in *instance) {
 
 // binding applies one set, in the steps of the standard (ssp 34).
 func (f *flattener) binding(in *instance, b *Binding) {
-	if _, ok := in.element.(*DictionaryReference); ok {
-		report(f.l, ruleReference, b.Place, "the binding belongs to a signal dictionary; they are not supported yet")
-		return
-	}
 	if b.Mapping == nil {
 		for i := range b.Set.Parameters {
 			v := &b.Set.Parameters[i]
@@ -70,7 +73,8 @@ func (f *flattener) binding(in *instance, b *Binding) {
 }
 
 // match finds everything below an instance that has a name (ssp 35): variables
-// of a component, connectors of a system, and what follows "element.".
+// of a component, connectors of a system, signals of a dictionary, and what follows
+// "element.".
 func (f *flattener) match(in *instance, name string) []end {
 	if in.index >= 0 {
 		if _, ok := f.vars[in.index].Lookup(name); ok {
@@ -78,13 +82,26 @@ func (f *flattener) match(in *instance, name string) []end {
 		}
 		return nil
 	}
+	if in.signals != nil {
+		if in.connectors[name] != nil {
+			return []end{{in.signals, name}}
+		}
+		return nil
+	}
 	var out []end
-	if in.connectors[name] != nil {
+	connectors := in.connectors
+	if in.inside != nil {
+		connectors = in.inside
+	}
+	if connectors[name] != nil {
 		out = append(out, end{in, name})
 	}
-	for _, kid := range in.kids {
-		if rest, ok := strings.CutPrefix(name, kid.name+"."); ok {
-			out = append(out, f.match(kid, rest)...)
+	for i := range len(name) { // names of elements may have dots
+		if name[i] != '.' {
+			continue
+		}
+		if kid := in.byName[name[:i]]; kid != nil {
+			out = append(out, f.match(kid, name[i+1:])...)
 		}
 	}
 	return out
@@ -113,58 +130,30 @@ func (f *flattener) assign(in *instance, set *ParameterSet, v *ParameterValue, n
 		report(f.l, rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)
 	}
 	if v.Array {
-		report(f.l, ruleValue, v.Place, "the value of %q is an array; arrays are not supported", v.Name)
+		report(f.l, ruleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have scalar variables only", v.Name)
 		return
 	}
 	for _, t := range targets {
-		f.assignTo(t, in, set, v, name, e, at)
+		f.assignTo(t, in, v, name, e, at)
 	}
-}
-
-// unitOf gives the unit of a value: defined in its set, or for an inline set
-// in the document, which is the same file.
-func (f *flattener) unitOf(set *ParameterSet, v *ParameterValue) *unit.Base {
-	if v.Unit == "" {
-		return nil
-	}
-	d := findUnit(set.Units, v.Unit)
-	if d == nil && set.File == f.p.Root.File {
-		d = findUnit(f.p.Root.Units, v.Unit)
-	}
-	if d == nil {
-		if key := set.File + "\x00" + v.Unit; !f.told[key] {
-			f.told[key] = true
-			report(f.l, ruleUndefined, v.Place, "the unit %q is not defined in this file and counts as none", v.Unit)
-		}
-		return nil
-	}
-	return d.Base
-}
-
-func (f *flattener) itemsOf(set *ParameterSet, v *ParameterValue) map[string]int32 {
-	items := findItems(set.Enumerations, v.Enumeration)
-	if items == nil && set.File == f.p.Root.File {
-		items = findItems(f.p.Root.Enumerations, v.Enumeration)
-	}
-	return items
 }
 
 // assignTo converts a value for one target and enters it.
-func (f *flattener) assignTo(t end, in *instance, set *ParameterSet, v *ParameterValue, name string, e *MappingEntry, at Place) {
+func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string, e *MappingEntry, at Place) {
 	p, _ := f.at(t)
 	if p.variable != nil && !p.variable.Settable {
 		report(f.l, ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", t,
 			p.variable.Causality, p.variable.Variability, p.variable.Initial)
 		return
 	}
-	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: f.itemsOf(set, v)}
+	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: v.face.items}
 	// target is the variable, or what stands for it at a system.
-	target := Variable{Name: t.String(), Type: p.typ, UnitBase: p.unit, Unit: p.unitName, Items: p.items}
+	target := Variable{Name: t.String(), Type: p.typ, UnitBase: p.inner.unit, Unit: p.inner.unitName, Items: p.inner.items}
 	if p.variable != nil {
 		target = *p.variable
 		target.Name = t.String()
 	}
-	a.unit, a.name = f.unitOf(set, v), v.Unit
+	a.unit, a.name = v.face.unit, v.face.unitName
 	value := v.Value
 	suppress := e != nil && e.SuppressUnitConversion
 	if (value.Type == Real || value.Type == Integer) && !suppress && target.UnitBase != nil && a.unit != nil {
@@ -264,7 +253,11 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	if source.in.index >= 0 {
 		if direct != nil {
 			direct.Connected = true
-			report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; the value counts until the first exchange only", t, direct.Value, source)
+			until := "the value counts until the first exchange only"
+			if v, _ := f.variable(t); v.Causality == string(Parameter) {
+				until = "the value has no effect"
+			}
+			report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; %s", t, direct.Value, source, until)
 		}
 		for _, g := range path {
 			if as := f.assigned[g.from]; g.from.in.index < 0 && len(as) > 0 && !used[g.from] {
@@ -294,14 +287,19 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 		return
 	}
 	p, _ := f.at(start)
-	c := carrier{typ: a.from.Value.Type, unit: a.unit, unitName: a.name, items: p.items, relative: v.RelativeQuantity, constant: true}
+	c := carrier{typ: a.from.Value.Type, unit: a.unit, unitName: a.name, items: p.inner.items, relative: v.RelativeQuantity, constant: true}
 	if c.items == nil {
 		c.items = a.own
 	}
-	stages, c, ok := f.follow(c, path[at:])
+	var stages []stage
+	if path[at].within != start.in {
+		stages = f.leave(&c, p)
+	}
+	more, c, ok := f.follow(c, path[at:])
 	if !ok {
 		return
 	}
+	stages = append(stages, more...)
 	value := a.from.Value
 	var err error
 	for i := range stages {

@@ -7,7 +7,8 @@ import (
 )
 
 // Document is one SystemStructureDescription (ssp 9), as written: nothing is
-// resolved, defaults of the standard are filled in.
+// resolved but the names of units and enumerations, which are those of the file;
+// defaults of the standard are filled in.
 type Document struct {
 	File    string // as shown in findings
 	Dir     string // folder against which sources are resolved
@@ -24,6 +25,7 @@ type Document struct {
 	Annotations  []Annotation
 
 	tree *etree.Element // the root as read, geometry and all
+	home home           // with Dir
 }
 
 // Experiment is the DefaultExperiment (ssp 10); nil where absent.
@@ -70,11 +72,25 @@ type System struct {
 	Dictionaries []Dictionary
 }
 
-// Dictionary is a SignalDictionary (ssp 20), kept raw.
+// Dictionary is a SignalDictionary of a system (ssp 20). What it holds is loaded,
+// also where it stands in a file of its own.
 type Dictionary struct {
 	Name    string
-	Content *etree.Element
+	Source  string // "" if inline
+	Signals *SignalDictionary
 	Place   Place
+
+	// Content is the element as read, which is what is written.
+	Content *etree.Element
+}
+
+// SignalDictionary is an SSB document, inline or not (ssp 20).
+type SignalDictionary struct {
+	File         string // as shown
+	Version      string
+	Entries      []Connector // of kind inout, each with a type
+	Units        []unit.Definition
+	Enumerations []EnumerationType
 }
 
 // Component stands for an FMU, or for another system (ssp 12–15).
@@ -85,6 +101,9 @@ type Component struct {
 	HasSource      bool
 	Type           string // MIME type
 	Implementation string // any, CoSimulation, ModelExchange or ScheduledExecution
+
+	system *System   // what stands for it if it is another system; nil: an FMU or nothing
+	within *Document // the file of system
 
 	stepHint *StepHint // of a simulator of OSP
 }
@@ -121,6 +140,16 @@ type Connector struct {
 	// Array tells that the connector has dimensions (version 2.0).
 	Array bool
 	Place Place
+
+	face face
+}
+
+// face is what a name of a unit or enumeration means in its file. The zero value is
+// a signal of which neither is known.
+type face struct {
+	unitName string
+	unit     *unit.Base // nil: not known, unitName is ""
+	items    map[string]int32
 }
 
 // Connection joins two connectors. Which end is the source follows from the
@@ -192,6 +221,8 @@ type ParameterValue struct {
 	// Array tells that the value has dimensions or is a list (version 2.0).
 	Array bool
 	Place Place
+
+	face face
 }
 
 // ParameterMapping is an SSM document, inline or not (ssp 34).

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,17 +31,19 @@ func (e end) String() string {
 type edge struct {
 	from, to end
 	c        *Connection
+	within   *instance // system of the connection; nil: it leads to or from the entry of a dictionary
 }
 
-// port is what is known of an end.
+// port is what is known of an end. Seen from outside its face is that of the
+// connector which the component declares, from inside that of the FMU variable or of
+// the system that stands for the component (ssp 15, 31); elsewhere they are one.
 type port struct {
-	kind     Kind
-	typ      ValueType
-	unitName string
-	unit     *unit.Base
-	items    map[string]int32
-	decl     *Connector // nil if not declared
-	variable *Variable  // nil at a system
+	kind           Kind
+	typ            ValueType
+	outside, inner face
+	decl           *Connector // from outside; nil if not declared
+	array          bool
+	variable       *Variable // nil at a system
 }
 
 // flattener carries one run of Flatten.
@@ -90,9 +91,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		f.groups()
 	}
 	used := f.connect(p.top)
-	for i := range f.net.Components {
-		f.checkConnectors(i, used)
-	}
+	f.checkAll(p.top, used)
 	f.bind(p.top)
 	if err := own.Err(); err != nil { // what follows relies on sound connections
 		return nil, err
@@ -123,6 +122,9 @@ func (f *flattener) settings() {
 		case *Component:
 			own, steps := s.component(e, in.path)
 			if in.index < 0 {
+				if in.system != nil && (own.stateless || own.isolate || len(own.quirks) > 0 || len(steps) > 0) {
+					report(f.l, ruleOwn, e.Place, "the annotations of component %q are meant for an FMU, and a system stands for it; annotate its components", in.path)
+				}
 				break
 			}
 			c := f.net.Components[in.index]
@@ -132,14 +134,19 @@ func (f *flattener) settings() {
 			}
 			byPath[c.Path] = c
 			own.sources(&s.own, c)
-		case *System:
-			for _, c := range e.Connections {
+		case *DictionaryReference:
+			for _, a := range e.Annotations {
+				s.unknown(a)
+			}
+		}
+		if in.system != nil {
+			for _, c := range in.system.Connections {
 				for _, a := range c.Annotations {
 					s.connection(a)
 				}
 			}
 			if !in.isRoot() {
-				for _, a := range e.Annotations {
+				for _, a := range in.system.Annotations {
 					s.unknown(a)
 				}
 			}
@@ -230,7 +237,7 @@ func (f *flattener) paths() {
 	}
 	var walk func(in *instance)
 	walk = func(in *instance) {
-		if _, ok := in.element.(*Component); ok && in.index < 0 {
+		if _, ok := in.element.(*Component); ok && in.index < 0 && in.system == nil {
 			report(f.l, rulePlaceholder, in.element.Base().Place, "component %q has no source and is left out", in.path)
 		}
 		for _, kid := range in.kids {
@@ -254,11 +261,7 @@ func (f *flattener) resolve(r Resolver) error {
 		case err == nil && vars == nil:
 			err = errNoVariables
 		case errors.Is(err, fs.ErrNotExist):
-			rel, relErr := filepath.Rel(f.p.Dir, c.Source)
-			if relErr != nil {
-				rel = c.Source
-			}
-			report(f.l, ruleFile, c.Place, "the FMU %q of component %q does not exist%s", c.URI, c.Path, f.p.hint(rel))
+			report(f.l, ruleFile, c.Place, "the FMU %q of component %q does not exist%s", c.URI, c.Path, c.hint())
 			continue
 		}
 		if err != nil {
@@ -287,26 +290,65 @@ func (f *flattener) variable(e end) (Variable, bool) {
 // at tells what is known of an end; false if there is neither a connector nor a
 // variable.
 func (f *flattener) at(e end) (port, bool) {
-	d := f.p.Root
 	p := port{decl: e.in.connectors[e.name]}
-	if v, ok := f.variable(e); ok {
+	truth := p.decl // as what kind, type and inner face are
+	switch v, ok := f.variable(e); {
+	case ok:
 		p.variable = &v
-		p.kind, p.typ, p.unitName, p.unit, p.items = Kind(v.Causality), v.Type, v.Unit, v.UnitBase, v.Items
+		p.kind, p.typ = Kind(v.Causality), v.Type
+		p.inner = face{v.Unit, v.UnitBase, v.Items}
+		p.outside = p.inner
+		if p.decl == nil {
+			return p, true
+		}
+		if p.decl.Kind != AnyKind {
+			p.kind = p.decl.Kind
+		}
+		p.array = p.decl.Array
+		if p.decl.face.unit != nil {
+			p.outside.unit, p.outside.unitName = p.decl.face.unit, p.decl.face.unitName
+		}
+		return p, true
+	case e.in.inside != nil:
+		truth = e.in.inside[e.name]
 	}
-	if p.decl == nil {
-		return p, p.variable != nil
+	if truth == nil {
+		return p, false
 	}
-	if p.decl.Kind != AnyKind || p.variable == nil {
-		p.kind = p.decl.Kind
+	p.kind, p.typ, p.array, p.inner = truth.Kind, truth.Type, truth.Array, truth.face
+	if e.in.signals != nil { // what a reference leaves open is as in the entry
+		p.orAs(e.in.signals.connectors[e.name])
 	}
-	if p.variable == nil { // of a component the FMU is right about the type
-		p.typ = p.decl.Type
-		p.items = findItems(d.Enumerations, p.decl.Enumeration)
-	}
-	if base := baseOf(d.Units, p.decl.Unit); base != nil {
-		p.unit, p.unitName = base, p.decl.Unit
+	p.outside = p.inner
+	if p.decl != nil && p.decl != truth {
+		if p.typ == Unspecified {
+			p.typ = p.decl.Type
+		}
+		if p.decl.face.unit != nil {
+			p.outside.unit, p.outside.unitName = p.decl.face.unit, p.decl.face.unitName
+		}
+		if p.outside.items == nil {
+			p.outside.items = p.decl.face.items
+		}
 	}
 	return p, true
+}
+
+// orAs takes from another connector what is not known.
+func (p *port) orAs(c *Connector) {
+	if c == nil {
+		return
+	}
+	if p.typ == Unspecified {
+		p.typ = c.Type
+	}
+	if p.inner.unit == nil {
+		p.inner.unit, p.inner.unitName = c.face.unit, c.face.unitName
+	}
+	if p.inner.items == nil {
+		p.inner.items = c.face.items
+	}
+	p.array = p.array || c.Array
 }
 
 // role tells whether an end can be the source or the destination of a
@@ -322,6 +364,8 @@ func role(k Kind, own bool) (source, destination bool) {
 		return !own, own
 	case AnyKind:
 		return true, true
+	case Inout:
+		return !own, !own
 	}
 	return false, false
 }
@@ -331,18 +375,19 @@ type pair struct {
 	kind Kind
 }
 
-// allowed is the table of connections of the standard (ssp 25), without inout.
-// The kind unspecified goes with every other.
+// allowed is the table of connections of the standard (ssp 25). The kind
+// unspecified goes with every other.
 var allowed = map[pair][]pair{
-	{true, Parameter}: {{true, CalculatedParameter}, {true, Output}, {false, Parameter}, {false, Input}, {true, Local}},
-	{true, Input}:     {{true, Output}, {false, Input}, {true, Local}},
+	{true, Parameter}: {{true, CalculatedParameter}, {true, Output}, {false, Parameter}, {false, Input}, {false, Inout}, {true, Local}},
+	{true, Input}:     {{true, Output}, {false, Input}, {false, Inout}, {true, Local}},
 	{true, StructuralParameter}: {{true, CalculatedParameter}, {true, Output}, {true, Local},
-		{false, StructuralParameter}, {false, Parameter}, {false, Input}},
-	{false, CalculatedParameter}: {{false, Parameter}, {false, Input}, {true, CalculatedParameter}, {true, Output}, {true, Local}},
-	{false, Output}:              {{false, Input}, {true, Output}, {true, Local}},
-	{false, Constant}: {{false, StructuralParameter}, {false, Parameter}, {false, Input},
+		{false, StructuralParameter}, {false, Parameter}, {false, Input}, {false, Inout}},
+	{false, CalculatedParameter}: {{false, Parameter}, {false, Input}, {false, Inout}, {true, CalculatedParameter}, {true, Output}, {true, Local}},
+	{false, Output}:              {{false, Input}, {false, Inout}, {true, Output}, {true, Local}},
+	{false, Constant}: {{false, StructuralParameter}, {false, Parameter}, {false, Input}, {false, Inout},
 		{true, Constant}, {true, CalculatedParameter}, {true, Output}, {true, Local}},
-	{false, Local}: {{false, Input}, {true, Output}, {true, Local}},
+	{false, Local}: {{false, Input}, {false, Inout}, {true, Output}, {true, Local}},
+	{false, Inout}: {{false, Input}, {true, Output}, {true, Local}},
 }
 
 // connect enters the connections of a system and of those in it, and gives the
@@ -351,11 +396,10 @@ func (f *flattener) connect(in *instance) map[end]bool {
 	used := make(map[end]bool)
 	var walk func(in *instance)
 	walk = func(in *instance) {
-		s, ok := in.element.(*System)
-		if !ok {
+		if in.system == nil {
 			return
 		}
-		connections := s.Connections
+		connections := in.system.Connections
 		if in.isRoot() {
 			connections = append(slices.Clip(connections), f.more...)
 		}
@@ -386,10 +430,6 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 		}
 	}
 	e := end{at, connector}
-	if ref, ok := at.element.(*DictionaryReference); ok {
-		report(f.l, ruleReference, c.Place, "the connection leads to %q of the signal dictionary %q, and signal dictionaries are not supported yet", e, ref.Dictionary)
-		return e, false
-	}
 	p, ok := f.at(e)
 	switch {
 	case !ok && at.isRoot():
@@ -398,22 +438,16 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 		report(f.l, ruleEnd, c.Place, "%s has no connector %q", at, connector)
 	case !ok:
 		report(f.l, ruleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
-	case p.decl == nil && f.p.osp != nil: // nothing declares connectors there
-		return e, true
-	case p.decl == nil:
-		report(f.l, ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
-		return e, true
-	case at.index >= 0 && p.variable == nil: // reported with the connector
+	case at.index >= 0 && p.decl != nil && p.variable == nil: // reported with the connector
 		return e, false
-	case p.kind == Inout:
-		report(f.l, ruleReference, c.Place, "the connector %q is of kind inout, which belongs to signal dictionaries; they are not supported yet", e)
-		return e, false
-	case p.decl.Array || c.Indexed:
-		report(f.l, ruleTypes, c.Place, "the connector %q is an array; arrays are not supported", e)
+	case p.array || c.Indexed:
+		report(f.l, ruleTypes, c.Place, "the connector %q is an array; FMUs of version 2.0 have scalar variables only", e)
 		return e, false
 	case p.typ == Binary || p.typ == Clock:
 		report(f.l, ruleTypes, c.Place, "the connector %q is of type %s, which FMI 2.0 does not have", e, p.typ)
 		return e, false
+	case p.decl == nil && at != in && f.p.osp == nil: // there nothing declares connectors
+		report(f.l, ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
 	}
 	return e, ok
 }
@@ -441,47 +475,98 @@ func (f *flattener) join(in *instance, c *Connection, a, b end) {
 		report(f.l, ruleKinds, c.Place, "%q (%s) must not feed %q (%s)", a, pa.kind, b, pb.kind)
 		return
 	}
-	if first, twice := f.inbound[b]; twice {
-		report(f.l, ruleWriters, c.Place, "%q has two sources: %q and, from line %d, %q", b, a, first.c.Place.Line, first.from)
+	if a.in.signals != nil { // what is read comes from the entry
+		entry := end{a.in.signals, a.name}
+		a.in = a.in.reader
+		f.inbound[a] = edge{from: entry, to: a, c: &Connection{Place: c.Place}}
+	}
+	if !f.feed(edge{from: a, to: b, c: c, within: in}) {
 		return
 	}
-	f.inbound[b] = edge{from: a, to: b, c: c}
-	f.fed = append(f.fed, b)
+	if b.in.signals != nil { // and what is written goes there
+		f.feed(edge{from: b, to: end{b.in.signals, b.name}, c: &Connection{Place: c.Place}})
+	}
 }
 
-// checkConnectors compares the connectors of a component with its FMU (SD6, SD7).
-func (f *flattener) checkConnectors(i int, used map[end]bool) {
-	in := f.p.instances[i]
-	d := f.p.Root
-	for k := range f.net.Components[i].Connectors {
-		c := &f.net.Components[i].Connectors[k]
+// feed enters an edge; false if its target has a source already.
+func (f *flattener) feed(g edge) bool {
+	if first, twice := f.inbound[g.to]; twice {
+		report(f.l, ruleWriters, g.c.Place, "%q has two sources: %q and, from line %d, %q", g.to, g.from, first.c.Place.Line, first.from)
+		return false
+	}
+	f.inbound[g.to] = g
+	f.fed = append(f.fed, g.to)
+	return true
+}
+
+// checkAll checks the connectors of all components below an instance.
+func (f *flattener) checkAll(in *instance, used map[end]bool) {
+	if in.index >= 0 || in.inside != nil {
+		f.checkConnectors(in, used)
+	}
+	for _, kid := range in.kids {
+		f.checkAll(kid, used)
+	}
+}
+
+// checkConnectors compares the connectors of a component with its FMU, or with the
+// system that stands for it (SD6, SD7).
+func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
+	connectors := in.element.Base().Connectors
+	for k := range connectors {
+		c := &connectors[k]
 		rule := ruleVariableUnused
 		if used[end{in, c.Name}] {
 			rule = ruleVariable
 		}
-		v, ok := f.vars[i].Lookup(c.Name)
+		if in.inside != nil {
+			f.checkNested(in, c, rule)
+			continue
+		}
+		v, ok := f.vars[in.index].Lookup(c.Name)
 		if !ok {
 			report(f.l, rule, c.Place, "the FMU of component %q has no variable %q", in.path, c.Name)
 			continue
 		}
-		if c.Kind != AnyKind && c.Kind != Inout && string(c.Kind) != v.Causality {
+		if c.Kind != AnyKind && string(c.Kind) != v.Causality {
 			report(f.l, rule, c.Place, "the connector %q of component %q is of kind %s; its FMU variable has the causality %s", c.Name, in.path, c.Kind, v.Causality)
 		}
 		if c.Type != Unspecified && c.Type != v.Type {
 			report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; its FMU variable is of type %s, which counts", c.Name, in.path, c.Type, v.Type)
 		}
-		if items := findItems(d.Enumerations, c.Enumeration); items != nil && v.Items != nil {
-			if what := differ(items, v.Items); what != "" {
-				report(f.l, ruleConnectorType, c.Place, "the enumeration %q of connector %q differs from that of the FMU: %s", c.Enumeration, c.Name, what)
-			}
+		f.checkFace(in, c, face{v.Unit, v.UnitBase, v.Items}, v.RelativeQuantity, "FMU variable")
+	}
+}
+
+// checkNested compares a connector of a component with that of the system that stands
+// for it.
+func (f *flattener) checkNested(in *instance, c *Connector, rule *diag.Rule) {
+	inner := in.inside[c.Name]
+	if inner == nil {
+		report(f.l, rule, c.Place, "the system %q, which stands for component %q, has no connector %q", in.system.Name, in.path, c.Name)
+		return
+	}
+	if c.Kind != AnyKind && inner.Kind != AnyKind && c.Kind != inner.Kind {
+		report(f.l, rule, c.Place, "the connector %q of component %q is of kind %s; in the system that stands for it, of kind %s", c.Name, in.path, c.Kind, inner.Kind)
+	}
+	if c.Type != Unspecified && inner.Type != Unspecified && c.Type != inner.Type {
+		report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; in the system that stands for it of type %s, which counts", c.Name, in.path, c.Type, inner.Type)
+	}
+	f.checkFace(in, c, inner.face, false, "system")
+}
+
+// checkFace compares enumeration and unit of a connector with those that count.
+func (f *flattener) checkFace(in *instance, c *Connector, inner face, relative bool, what string) {
+	if c.face.items != nil && inner.items != nil {
+		if how := differ(c.face.items, inner.items); how != "" {
+			report(f.l, ruleConnectorType, c.Place, "the enumeration %q of connector %q differs from that of the %s: %s", c.Enumeration, c.Name, strings.TrimSuffix(what, " variable"), how)
 		}
-		base := baseOf(d.Units, c.Unit)
-		switch gain, offset, err := unit.Convert(v.UnitBase, base, v.RelativeQuantity); {
-		case err != nil:
-			report(f.l, ruleConnectorUnit, c.Place, "the unit %q of connector %q of component %q contradicts the unit %q of its FMU variable: %v", c.Unit, c.Name, in.path, v.Unit, err)
-		case gain != 1 || offset != 0:
-			report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q has the unit %q and its FMU variable the unit %q; values are converted between them: connector = %g · variable + %g", c.Name, in.path, c.Unit, v.Unit, gain, offset)
-		}
+	}
+	switch gain, offset, err := unit.Convert(inner.unit, c.face.unit, relative); {
+	case err != nil:
+		report(f.l, ruleConnectorUnit, c.Place, "the unit %q of connector %q of component %q contradicts the unit %q of its %s: %v", c.Unit, c.Name, in.path, inner.unitName, what, err)
+	case gain != 1 || offset != 0:
+		report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q has the unit %q and its %s the unit %q; values are converted between them: connector = %g · inside + %g", c.Name, in.path, c.Unit, what, inner.unitName, gain, offset)
 	}
 }
 
@@ -539,23 +624,14 @@ type carrier struct {
 
 // follow compiles the way of a signal into stages: at each connection the unit
 // is converted first and then the transformation applied (ssp 30). A connector
-// of a system without unit has the unit of what feeds it (ssp 31). At an FMU
-// the connector's unit is a stage before that of the variable.
+// of a system without unit has the unit of what feeds it (ssp 31). At a component
+// the unit of the connector is a stage between that of the connection and that of
+// what is inside.
 func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, ok bool) {
-	convert := func(to *unit.Base, name string, at Place, what string) bool {
-		if c.typ != Real || to == nil {
-			return true
-		}
-		gain, offset, err := unit.Convert(c.unit, to, c.relative)
-		if err != nil {
-			report(f.l, ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, name, err)
-			return false
-		}
-		if gain != 1 || offset != 0 {
-			out = append(out, stage{gain: gain, offset: offset})
-		}
-		c.unit, c.unitName = to, name
-		return true
+	convert := func(to face, at Place, what string) bool {
+		stages, ok := f.convert(&c, to, at, what)
+		out = append(out, stages...)
+		return ok
 	}
 	for _, g := range path {
 		to, _ := f.at(g.to)
@@ -565,9 +641,13 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 			report(f.l, ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, c.typ, to.typ)
 			return nil, c, false
 		}
+		first, second := to.outside, to.inner
+		if g.to.in == g.within { // from inside
+			first, second = second, first
+		}
 		if g.c.SuppressUnitConversion {
-			c.unit, c.unitName = to.unit, to.unitName
-		} else if !convert(to.unit, to.unitName, at, what) {
+			c.unit, c.unitName = first.unit, first.unitName
+		} else if !convert(first, at, what) {
 			return nil, c, false
 		}
 		if t := g.c.Transformation; t != nil {
@@ -575,16 +655,16 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 				report(f.l, ruleTransformation, at, "%s: %s does not suit the type %s", what, t, c.typ)
 				return nil, c, false
 			}
-			if to.unit == nil && c.unit != nil && to.variable == nil && t.Kind == Linear {
-				report(f.l, ruleUnitLost, at, "%s: the connector has no unit; after the transformation the unit is taken as unknown", what)
+			if first.unit == nil && c.unit != nil && to.variable == nil && t.Kind == Linear {
+				f.once(ruleUnitLost, at, "%s: the connector has no unit; after the transformation the unit is taken as unknown", what)
 				c.unit, c.unitName = nil, ""
 			}
-			target := to.items
+			target := first.items
 			if target == nil {
 				target = c.items
 			}
 			s := stage{gain: t.Factor, offset: t.Offset, t: t, from: c.items, to: target}
-			if !f.checkTargets(&s, to, at, what) {
+			if !f.checkTargets(&s, to.typ, first.items, at, what) {
 				return nil, c, false
 			}
 			out = append(out, s)
@@ -592,24 +672,53 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 		if to.typ != Unspecified {
 			c.typ = to.typ
 		}
-		if to.items != nil {
-			c.items = to.items
+		if first.items != nil {
+			c.items = first.items
 		}
-		if to.variable != nil && !convert(to.variable.UnitBase, to.variable.Unit, at, what) {
+		if !convert(second, at, what) {
 			return nil, c, false
+		}
+		if second.items != nil {
+			c.items = second.items
 		}
 	}
 	return out, c, true
 }
 
+// once reports what is found again for each signal that goes the same way.
+func (f *flattener) once(r *diag.Rule, at Place, format string, args ...any) {
+	key := r.ID + " " + at.String() + " " + at.Path
+	if !f.told[key] {
+		f.told[key] = true
+		report(f.l, r, at, format, args...)
+	}
+}
+
+// convert changes the unit of a signal where both are known.
+func (f *flattener) convert(c *carrier, to face, at Place, what string) (out []stage, ok bool) {
+	if c.typ != Real || to.unit == nil {
+		return nil, true
+	}
+	gain, offset, err := unit.Convert(c.unit, to.unit, c.relative)
+	if err != nil {
+		report(f.l, ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, to.unitName, err)
+		return nil, false
+	}
+	c.unit, c.unitName = to.unit, to.unitName
+	if gain == 1 && offset == 0 {
+		return nil, true
+	}
+	return []stage{{gain: gain, offset: offset}}, true
+}
+
 // checkTargets reports values of a mapping that the target does not have (ssp 29).
-func (f *flattener) checkTargets(s *stage, to port, at Place, what string) bool {
-	if s.t.Kind != IntegerMapping || to.typ != Enumeration || to.items == nil {
+func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32, at Place, what string) bool {
+	if s.t.Kind != IntegerMapping || typ != Enumeration || items == nil {
 		return true
 	}
 	for _, n := range slices.Sorted(maps.Keys(s.t.Numbers)) {
-		if v := s.t.Numbers[n]; itemName(to.items, v) == "" {
-			report(f.l, ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, itemList(to.items))
+		if v := s.t.Numbers[n]; itemName(items, v) == "" {
+			report(f.l, ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, itemList(items))
 			return false
 		}
 	}
@@ -621,15 +730,23 @@ func (f *flattener) fromVariable(e end) (carrier, []stage) {
 	p, _ := f.at(e)
 	v := p.variable
 	c := carrier{typ: v.Type, unit: v.UnitBase, unitName: v.Unit, items: v.Items, relative: v.RelativeQuantity}
-	var out []stage
-	if p.unit != nil && c.typ == Real {
-		// A contradiction of dimensions has been reported with the connector.
-		if gain, offset, err := unit.Convert(c.unit, p.unit, c.relative); err == nil && (gain != 1 || offset != 0) {
-			out = append(out, stage{gain: gain, offset: offset})
-		}
-		c.unit, c.unitName = p.unit, p.unitName
+	return c, f.leave(&c, p)
+}
+
+// leave brings a signal from the inside of a component to its connector.
+func (f *flattener) leave(c *carrier, p port) []stage {
+	if p.outside.unit == nil || c.typ != Real {
+		return nil
 	}
-	return c, out
+	gain, offset, err := unit.Convert(c.unit, p.outside.unit, c.relative)
+	if err != nil { // reported with the connector
+		gain, offset = 1, 0
+	}
+	c.unit, c.unitName = p.outside.unit, p.outside.unitName
+	if gain == 1 && offset == 0 {
+		return nil
+	}
+	return []stage{{gain: gain, offset: offset}}
 }
 
 // connections makes the flat connections.
@@ -667,8 +784,12 @@ func (f *flattener) flat(from, to end, path []edge) {
 	case v.Causality != string(Output) && v.Causality != string(CalculatedParameter):
 		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; only an output or a calculated parameter can feed %q", from, v.Causality, to)
 		return
-	case w.Causality != string(Input): // parameters are set before the others are initialised
-		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; an output or a calculated parameter can feed inputs only", to, w.Causality)
+	case w.Causality == string(Input):
+	case w.Causality != string(Parameter) || v.Causality != string(CalculatedParameter):
+		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; an output can feed inputs, and a calculated parameter inputs and parameters", to, w.Causality)
+		return
+	case !w.Settable:
+		report(f.l, ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", to, w.Causality, w.Variability, w.Initial)
 		return
 	}
 	gain, offset, table, ok := f.compile(from, path, at)

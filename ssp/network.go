@@ -67,6 +67,7 @@ type FlatComponent struct {
 	StepHints []StepHint
 
 	problemRule *diag.Rule
+	home        home // of the document that names the FMU
 	proxy       bool // a source of OSP that asks for a process of its own
 }
 
@@ -88,10 +89,11 @@ type FlatEnd struct {
 }
 
 // FlatConnection leads an FMU output to an FMU input, through whatever
-// connectors of systems lie between (ssp 27).
+// connectors of systems lie between (ssp 27); or a calculated parameter to an input,
+// or to a parameter, which takes its value during the initialisation (ssp 28).
 type FlatConnection struct {
 	From, To FlatEnd
-	// Type is that of the input.
+	// Type is that of the target.
 	Type ValueType
 	// Gain and Offset give a Real input: u = Gain·y + Offset, conversion of
 	// units and linear transformations composed along the path (ssp 30).
@@ -148,15 +150,26 @@ type Network struct {
 }
 
 // instance is one element in the tree of systems. A component with an FMU has
-// an index, systems and placeholders have -1.
+// an index, all others have -1. The same system of a document has an instance for
+// each component that it stands for.
 type instance struct {
 	name, path string
 	parent     *instance
 	element    Element
+	system     *System // that it is, or that stands for it; nil if it holds nothing
 	index      int
 	kids       []*instance
 	byName     map[string]*instance
-	connectors map[string]*Connector
+	connectors map[string]*Connector // as the element declares them
+	// inside holds the connectors of the system that stands for a component; nil: the
+	// instance is no such component.
+	inside map[string]*Connector
+	// dictionaries holds the signals of the dictionaries of a system: an instance of
+	// its own for each, with the entries as connectors, which are both written and read.
+	dictionaries map[string]*instance
+	// signals is, at a reference, the dictionary, and reader stands for the reference
+	// where it is read, since the same connector may be written and read.
+	signals, reader *instance
 }
 
 func (in *instance) isRoot() bool { return in.parent == nil }
@@ -175,39 +188,10 @@ func (in *instance) String() string {
 func (p *Package) Components() []*FlatComponent { return p.components }
 
 // instantiate builds the tree of instances.
-func (p *Package) instantiate() {
-	var functions []*instance
-	var build func(e Element, parent *instance) *instance
-	build = func(e Element, parent *instance) *instance {
-		c := e.Base()
-		in := &instance{name: c.Name, parent: parent, element: e, index: -1,
-			byName: make(map[string]*instance), connectors: make(map[string]*Connector)}
-		if parent != nil {
-			in.path = strings.TrimPrefix(parent.path+"."+c.Name, ".")
-		}
-		for i := range c.Connectors {
-			in.connectors[c.Connectors[i].Name] = &c.Connectors[i]
-		}
-		switch e := e.(type) {
-		case *System:
-			for _, k := range e.Elements {
-				kid := build(k, in)
-				in.kids = append(in.kids, kid)
-				in.byName[kid.name] = kid
-			}
-		case *Component:
-			if e.Source != "" {
-				in.index = len(p.components)
-				p.components = append(p.components, p.component(e, in.path))
-				p.instances = append(p.instances, in)
-			}
-		case *functionElement:
-			functions = append(functions, in)
-		}
-		return in
-	}
-	p.top = build(p.Root.System, nil)
-	for _, in := range functions { // behind all components
+func (p *Package) instantiate(l *diag.List) {
+	b := &builder{p: p, l: l}
+	p.top = b.build(p.Root.System, nil, p.Root)
+	for _, in := range b.functions { // behind all components
 		in.index = len(p.instances)
 		f := *in.element.(*functionElement).function
 		f.Path = in.path
@@ -216,30 +200,127 @@ func (p *Package) instantiate() {
 	}
 }
 
-func (p *Package) component(e *Component, path string) *FlatComponent {
-	c := &FlatComponent{Path: path, URI: e.Source, Type: e.Type, Implementation: e.Implementation,
-		Connectors: e.Connectors, Place: e.Place}
-	lower := strings.ToLower(e.Source)
-	switch {
-	case e.Type == mimeDefinition, e.Type == mimePackage, strings.Contains(lower, "#"),
-		strings.HasSuffix(lower, ".ssp"), strings.HasSuffix(lower, ".ssd"):
-		c.problemRule = ruleReference
-		c.Problem = fmt.Errorf("component %q is another system (%q), and systems in files of their own are not read yet", path, e.Source)
-	case e.Type != mimeFMU:
-		c.problemRule = ruleReference
-		c.Problem = fmt.Errorf("component %q has the type %q; only FMUs (%s) can be run", path, e.Type, mimeFMU)
-	default:
-		rel, err := p.locate(e.Source)
-		if file, ok := proxied(e.Source); ok {
-			c.proxy = true
-			rel, err = p.locate(file)
-		}
-		if err != nil {
-			c.problemRule, c.Problem = ruleFile, fmt.Errorf("component %q: %w", path, err)
-			break
-		}
-		c.Source, c.Shown = filepath.Join(p.Dir, rel), p.shown(rel)
+// builder makes instances.
+type builder struct {
+	p         *Package
+	l         *diag.List
+	count     int
+	functions []*instance
+}
+
+// newInstance makes an instance with the connectors of an element.
+func newInstance(name string, parent *instance, e Element, connectors []Connector) *instance {
+	in := &instance{name: name, parent: parent, element: e, index: -1, connectors: byName(connectors)}
+	if parent != nil {
+		in.path = strings.TrimPrefix(parent.path+"."+name, ".")
 	}
+	return in
+}
+
+func byName(connectors []Connector) map[string]*Connector {
+	m := make(map[string]*Connector, len(connectors))
+	for i := range connectors {
+		m[connectors[i].Name] = &connectors[i]
+	}
+	return m
+}
+
+// build makes the instance of an element of document d, and of all in it.
+func (b *builder) build(e Element, parent *instance, d *Document) *instance {
+	c := e.Base()
+	in := newInstance(c.Name, parent, e, c.Connectors)
+	b.count++
+	switch e := e.(type) {
+	case *System:
+		b.fill(in, e, d)
+	case *Component:
+		switch {
+		case e.system != nil:
+			b.refer(in, e)
+		case e.Source != "":
+			in.index = len(b.p.components)
+			b.p.components = append(b.p.components, b.p.component(e, in.path, &d.home))
+			b.p.instances = append(b.p.instances, in)
+		}
+	case *DictionaryReference:
+		b.reference(in, e)
+	case *functionElement:
+		b.functions = append(b.functions, in)
+	}
+	return in
+}
+
+// fill makes what is in a system.
+func (b *builder) fill(in *instance, s *System, d *Document) {
+	in.system = s
+	in.dictionaries = make(map[string]*instance, len(s.Dictionaries))
+	for i := range s.Dictionaries {
+		k := &s.Dictionaries[i]
+		in.dictionaries[k.Name] = newInstance(k.Name, in, nil, k.Signals.Entries)
+	}
+	in.byName = make(map[string]*instance, len(s.Elements))
+	for _, k := range s.Elements {
+		if b.count >= maxInstances {
+			if b.count == maxInstances { // told once
+				b.count++
+				report(b.l, ruleReference, k.Base().Place, "the system unfolds to more than %d elements", maxInstances)
+			}
+			return
+		}
+		kid := b.build(k, in, d)
+		in.kids = append(in.kids, kid)
+		in.byName[kid.name] = kid
+	}
+}
+
+// refer puts a system in the place of a component (ssp 15).
+func (b *builder) refer(in *instance, e *Component) {
+	for at := in.parent; at != nil; at = at.parent {
+		if at.system == e.system {
+			report(b.l, ruleReference, e.Place, "the system %q contains itself: by the source %q of component %q", e.system.Name, e.Source, in.path)
+			return
+		}
+	}
+	in.inside = byName(e.system.Connectors)
+	b.fill(in, e.system, e.within)
+}
+
+// reference finds the dictionary of a reference in the systems around it (ssp 20).
+func (b *builder) reference(in *instance, e *DictionaryReference) {
+	for at := in.parent; at != nil && in.signals == nil; at = at.parent {
+		in.signals = at.dictionaries[e.Dictionary]
+	}
+	if in.signals == nil {
+		report(b.l, ruleReference, e.Place, "no signal dictionary %q is defined in the systems around %q", e.Dictionary, in.path)
+		return
+	}
+	for i := range e.Connectors {
+		if c := &e.Connectors[i]; in.signals.connectors[c.Name] == nil {
+			report(b.l, ruleReference, c.Place, "the signal dictionary %q has no entry %q", e.Dictionary, c.Name)
+		}
+	}
+	in.reader = newInstance(in.name, in.parent, e, e.Connectors)
+	in.reader.signals = in.signals
+}
+
+func (p *Package) component(e *Component, path string, h *home) *FlatComponent {
+	c := &FlatComponent{Path: path, URI: e.Source, Type: e.Type, Implementation: e.Implementation,
+		Connectors: e.Connectors, Place: e.Place, home: *h}
+	if e.Type != mimeFMU {
+		c.problemRule = ruleReference
+		c.Problem = fmt.Errorf("component %q has the type %q; FMUs (%s) and systems (%s, %s) can be run", path, e.Type, mimeFMU, mimeDefinition, mimePackage)
+		return c
+	}
+	source, proxy := proxied(e.Source)
+	if c.proxy = proxy; !proxy {
+		source = e.Source
+	}
+	rel, err := h.locate(source)
+	if err != nil {
+		c.problemRule, c.Problem = ruleFile, fmt.Errorf("component %q: %w", path, err)
+		return c
+	}
+	c.Source, c.Shown = filepath.Join(h.dir, rel), h.show(rel)
 	return c
 }
 

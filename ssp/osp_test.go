@@ -442,7 +442,8 @@ func FuzzOSP(f *testing.F) {
 			return
 		}
 		p := &Package{Path: "fuzz.xml", Root: d, Dir: dir, osp: osp}
-		p.instantiate()
+		d.home = home{dir: dir}
+		p.instantiate(l)
 		n, err := p.Flatten(generous{}, l)
 		if (n == nil) != (err != nil) {
 			t.Fatalf("network %v, error %v", n, err)

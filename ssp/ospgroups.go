@@ -293,7 +293,7 @@ func (f *flattener) unitOfEnd(e end) (name string, base *unit.Base, kind string)
 	if w, ok := m.variable(e.name); ok {
 		kind = w.kind
 		if base == nil && w.unit != "" {
-			name, base = w.unit, baseOf(m.units, w.unit)
+			name, base = w.unit, newNames(m.units, nil).units[w.unit]
 		}
 	}
 	return name, base, kind

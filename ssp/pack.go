@@ -145,7 +145,7 @@ func (p *Package) Needed() ([]File, error) {
 		if uri == "" {
 			return
 		}
-		switch rel, err := p.locate(uri); {
+		switch rel, err := p.Root.home.locate(uri); {
 		case err != nil:
 			errs = append(errs, err)
 		case !filepath.IsLocal(rel):

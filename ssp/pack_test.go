@@ -109,8 +109,8 @@ func TestSourceURI(t *testing.T) {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 		if !strings.ContainsAny(in, ":") {
-			p := &Package{Dir: "/d"}
-			if back, err := p.locate(SourceURI(in)); err != nil || filepath.ToSlash(back) != in {
+			h := home{dir: "/d"}
+			if back, err := h.locate(SourceURI(in)); err != nil || filepath.ToSlash(back) != in {
 				t.Errorf("%s is read as %s, %v", in, back, err)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,13 +29,16 @@ type Package struct {
 	instances  []*instance   // by component, then by function
 	osp        *ospStructure // nil: an SSP
 	packed     bool          // a .ssp: nothing outside of Dir belongs to it
-	cleanup    func() error
+	packages   map[string]home
+	documents  map[string]*Document // by path; nil: could not be read
+	cleanup    []func() error
 }
 
 // Open reads a system structure: a .ssp (unpacked into a private folder that
 // Close removes), a folder with SystemStructure.ssd, or a single .ssd file,
-// and all parameter sets and mappings that it refers to; or an
-// OspSystemStructure.xml, or a folder with one. FMUs are not touched.
+// and all documents that it refers to: parameter sets and mappings, also inside
+// FMUs, signal dictionaries, and systems that stand for components; or an
+// OspSystemStructure.xml, or a folder with one. FMUs are not touched otherwise.
 // Findings go to l (nil: nowhere); the error holds those of level Error.
 func Open(path string, l *diag.List) (*Package, error) {
 	own := &diag.List{}
@@ -44,7 +46,7 @@ func Open(path string, l *diag.List) (*Package, error) {
 		own.Strict = l.Strict
 		defer func() { l.Append(own) }()
 	}
-	p := &Package{Path: path}
+	p := &Package{Path: path, packages: make(map[string]home), documents: make(map[string]*Document)}
 	fail := func(format string, args ...any) (*Package, error) {
 		own.Add(ruleFile, path, "", 0, format, args...)
 		return nil, errors.Join(own.Err(), p.Close())
@@ -63,7 +65,7 @@ func Open(path string, l *diag.List) (*Package, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Dir, p.cleanup, document = dir, cleanup, documentName
+		p.Dir, p.cleanup, document = dir, append(p.cleanup, cleanup), documentName
 	default:
 		p.Dir, document = filepath.Split(path)
 	}
@@ -91,30 +93,41 @@ func Open(path string, l *diag.List) (*Package, error) {
 	if p.packed {
 		p.tellVariants(own)
 	}
+	h := home{dir: p.Dir, shown: p.shown("")}
+	if p.packed {
+		h.root = p.Dir
+	}
 	if isOSP(data) {
-		p.Root, p.osp = parseOSP(data, p.shown(document), filepath.Base(p.Dir), own)
+		p.Root, p.osp = parseOSP(data, h.show(document), filepath.Base(p.Dir), own)
 	} else {
-		p.Root = parseDocument(data, p.shown(document), p.open, own)
+		p.Root = parseDocument(data, h.show(document), p.opener(h), own)
+	}
+	if p.Root != nil {
+		p.Root.home, p.Root.Dir = h, p.Dir
+		p.documents[p.files[1]] = p.Root
+		p.nested(p.Root, own)
 	}
 	if err := own.Err(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	p.Root.Dir = p.Dir
-	p.instantiate()
+	p.instantiate(own)
+	if err := own.Err(); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
 	return p, nil
 }
 
 // Files lists the package itself and the documents that were read from it.
 func (p *Package) Files() []string { return slices.Clone(p.files) }
 
-// Close removes the private folder of a .ssp. It may be called more than once.
+// Close removes the private folders of packages. It may be called more than once.
 func (p *Package) Close() error {
-	if p.cleanup == nil {
-		return nil
+	var errs []error
+	for _, clean := range p.cleanup {
+		errs = append(errs, clean())
 	}
-	err := p.cleanup()
 	p.cleanup = nil
-	return err
+	return errors.Join(errs...)
 }
 
 // shown gives the name by which the user knows a file of the package.
@@ -142,20 +155,6 @@ func baseNames(paths []string) []string {
 	return out
 }
 
-// open reads a file that a document refers to (ssp 41).
-func (p *Package) open(uri string) ([]byte, string, error) {
-	rel, err := p.locate(uri)
-	if err != nil {
-		return nil, "", err
-	}
-	p.files = append(p.files, filepath.Join(p.Dir, rel))
-	data, err := readDocument(filepath.Join(p.Dir, rel))
-	if err != nil {
-		return nil, "", fmt.Errorf("the file %q cannot be read: %v%s", uri, unwrapPath(err), p.hint(rel))
-	}
-	return data, p.shown(rel), nil
-}
-
 // unwrapPath drops the path from a file error: it may be a private one, and the
 // message names the file already.
 func unwrapPath(err error) error {
@@ -181,44 +180,6 @@ func readDocument(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// locate turns the URI of a source into a path relative to Dir, whether or not
-// there is such a file. Only relative URIs are followed, and from a .ssp none
-// that leave it (ssp 12).
-func (p *Package) locate(uri string) (string, error) {
-	u, err := url.Parse(uri)
-	if err != nil {
-		return "", fmt.Errorf("the source %q is no URI: %v", uri, err)
-	}
-	if u.Scheme != "" || u.Host != "" || strings.HasPrefix(u.Path, "/") || filepath.IsAbs(filepath.FromSlash(u.Path)) {
-		return "", fmt.Errorf("the source %q is not relative to the document; only such sources are followed", uri)
-	}
-	if u.RawQuery != "" || u.Path == "" {
-		return "", fmt.Errorf("the source %q names no file", uri)
-	}
-	if strings.ContainsAny(u.Path, "\\\x00") {
-		return "", fmt.Errorf("the source %q has a character that is not allowed in paths; folders are separated by /", uri)
-	}
-	rel := filepath.Clean(filepath.FromSlash(u.Path))
-	if p.packed && !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("the source %q leads out of the package", uri)
-	}
-	return rel, nil
-}
-
-// hint tells where else a file of that name lies.
-func (p *Package) hint(rel string) string {
-	base := filepath.Base(rel)
-	for _, candidate := range []string{base, filepath.Join("resources", base)} {
-		if candidate == rel {
-			continue
-		}
-		if info, err := os.Stat(filepath.Join(p.Dir, candidate)); err == nil && info.Mode().IsRegular() {
-			return fmt.Sprintf("; there is a file of that name at %q: is that the one meant?", filepath.ToSlash(candidate))
-		}
-	}
-	return ""
-}
-
 // CheckSources reports components whose FMU is not there or cannot be one
 // (SD2, SD19): what Components cannot say, and Flatten learns only from its
 // resolver. The error holds the findings of level Error.
@@ -240,15 +201,24 @@ func (p *Package) CheckSources(l *diag.List) error {
 
 // checkFile reports an FMU that is missing or lies outside of the folder.
 func (p *Package) checkFile(c *FlatComponent, l *diag.List) {
-	rel, err := filepath.Rel(p.Dir, c.Source)
+	if _, err := os.Stat(c.Source); err != nil {
+		report(l, ruleFile, c.Place, "the FMU %q of component %q cannot be read: %v%s", c.URI, c.Path, unwrapPath(err), c.hint())
+		return
+	}
+	root := c.home.root
+	if root == "" {
+		root = p.Dir
+	}
+	if rel, err := filepath.Rel(root, c.Source); err != nil || !filepath.IsLocal(rel) {
+		report(l, ruleFileOutside, c.Place, "the FMU %q of component %q lies outside the folder of the document", c.URI, c.Path)
+	}
+}
+
+// hint tells where else a file of the name of the FMU lies.
+func (c *FlatComponent) hint() string {
+	rel, err := filepath.Rel(c.home.dir, c.Source)
 	if err != nil {
 		rel = c.Source
 	}
-	if _, err := os.Stat(c.Source); err != nil {
-		report(l, ruleFile, c.Place, "the FMU %q of component %q cannot be read: %v%s", c.URI, c.Path, unwrapPath(err), p.hint(rel))
-		return
-	}
-	if !filepath.IsLocal(rel) {
-		report(l, ruleFileOutside, c.Place, "the FMU %q of component %q lies outside the folder of the document", c.URI, c.Path)
-	}
+	return c.home.hint(rel)
 }

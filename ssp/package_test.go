@@ -137,8 +137,7 @@ func TestSources(t *testing.T) {
 		{"absolute", folder(t, map[string]string{documentName: single("/x.fmu")}), "SD2", diag.Error, "not relative"},
 		{"backslash", folder(t, map[string]string{documentName: single(`resources\x.fmu`)}), "SD2", diag.Error, "folders are separated by /"},
 		{"bad escape", folder(t, map[string]string{documentName: single("%zz.fmu")}), "SD2", diag.Error, "is no URI"},
-		{"other system", folder(t, map[string]string{documentName: single("sub.ssp#B.ssd")}), "SD19", diag.Error, "not read yet"},
-		{"part of this system", folder(t, map[string]string{documentName: single("#other")}), "SD19", diag.Error, "not read yet"},
+		{"part of an FMU", folder(t, map[string]string{documentName: single("x.fmu#model")}), "SD2", diag.Error, "which only systems have"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := Open(c.path, nil)
@@ -189,7 +188,7 @@ func TestDocument(t *testing.T) {
 <ssd:SignalDictionaryReference name="bus" dictionary="d"/>`, 1)
 	document = strings.Replace(document, "</ssd:Elements>", `</ssd:Elements><ssd:SignalDictionaries><ssd:SignalDictionary name="d" source="d.ssb"/></ssd:SignalDictionaries><ssd:GraphicalElements/>`, 1)
 	l := &diag.List{Strict: true}
-	p, err := Open(folder(t, map[string]string{documentName: document}), l)
+	p, err := Open(folder(t, map[string]string{documentName: document, "d.ssb": dictionary(entry("s", "<ssc:Boolean/>"))}), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +207,8 @@ func TestDocument(t *testing.T) {
 	if p.Components()[0].Implementation != "ModelExchange" {
 		t.Error("the implementation is lost")
 	}
-	if ref, ok := d.System.Elements[1].(*DictionaryReference); !ok || ref.Dictionary != "d" || d.System.Dictionaries[0].Name != "d" {
+	if ref, ok := d.System.Elements[1].(*DictionaryReference); !ok || ref.Dictionary != "d" || d.System.Dictionaries[0].Name != "d" || d.System.Dictionaries[0].Source != "d.ssb" ||
+		d.System.Dictionaries[0].Signals.Entries[0].Type != Boolean {
 		t.Errorf("dictionary %+v", d.System)
 	}
 }
@@ -275,7 +275,7 @@ func FuzzMapping(f *testing.F) {
 // survives reads and flattens a document with its set and mapping.
 func survives(t *testing.T, document, set, mapping string) {
 	l := &diag.List{}
-	d := parseDocument([]byte(document), "fuzz.ssd", func(uri string) ([]byte, string, error) {
+	d := parseDocument([]byte(document), "fuzz.ssd", func(uri string, _ *Component) ([]byte, string, error) {
 		switch uri {
 		case "set.ssv":
 			return []byte(set), uri, nil
@@ -291,7 +291,11 @@ func survives(t *testing.T, document, set, mapping string) {
 		return
 	}
 	p := &Package{Path: "fuzz.ssd", Root: d, Dir: "/nowhere"}
-	p.instantiate()
+	d.home = home{dir: "/nowhere"}
+	p.instantiate(l)
+	if l.Err() != nil {
+		return
+	}
 	n, err := p.Flatten(generous{}, l)
 	if (n == nil) != (err != nil) {
 		t.Fatalf("network %v, error %v", n, err)

@@ -2,6 +2,7 @@ package ssp
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -15,10 +16,12 @@ const (
 	mimePackage    = "application/x-ssp-package"
 	mimeSet        = "application/x-ssp-parameter-set"
 	mimeMapping    = "application/x-ssp-parameter-mapping"
+	mimeDictionary = "application/x-ssp-signal-dictionary"
 )
 
-// opener reads a file that a document refers to and gives the name to show.
-type opener func(uri string) (data []byte, file string, err error)
+// opener reads a file that a document refers to and gives the name to show. The
+// file is found from the folder of the document, or inside a component (ssp 33).
+type opener func(uri string, inside *Component) (data []byte, file string, err error)
 
 // parseDocument reads an SSD from memory. The name is shown in findings; open
 // reads the parameter files that the document refers to. It returns nil if the
@@ -40,7 +43,10 @@ func parseDocument(data []byte, file string, open opener, l *diag.List) *Documen
 // reader turns an SSD into the model.
 type reader struct {
 	parser
-	open opener
+	open   opener
+	of     *Component      // that is being read; nil: a system or a reference
+	inline []*ParameterSet // whose units may be those of the document
+	signal []*SignalDictionary
 }
 
 // version checks the version attribute of a root element (ssp 5).
@@ -107,21 +113,14 @@ func (r *reader) document(n *node) *Document {
 	return d
 }
 
-// names checks the references to units and enumerations (ssp 9, SD13).
+// names finds the units and enumerations that the document names (ssp 9, SD13).
 func (r *reader) names(d *Document) {
-	check := func(c *Connector) {
-		if c.Unit != "" && findUnit(d.Units, c.Unit) == nil && r.once("unit "+c.Unit) {
-			report(r.l, ruleUndefined, c.Place, "the unit %q is not defined in this file and counts as none", c.Unit)
-		}
-		if c.Enumeration != "" && findItems(d.Enumerations, c.Enumeration) == nil && r.once("enumeration "+c.Enumeration) {
-			report(r.l, ruleUndefined, c.Place, "the enumeration %q is not defined in this file; the items of the FMU count", c.Enumeration)
-		}
-	}
+	own := newNames(d.Units, d.Enumerations)
 	var walk func(e Element)
 	walk = func(e Element) {
 		c := e.Base()
 		for i := range c.Connectors {
-			check(&c.Connectors[i])
+			r.connectorNames(&c.Connectors[i], own)
 		}
 		if s, ok := e.(*System); ok {
 			for _, kid := range s.Elements {
@@ -130,6 +129,70 @@ func (r *reader) names(d *Document) {
 		}
 	}
 	walk(d.System)
+	for _, s := range r.inline {
+		r.setNames(s, newNames(s.Units, s.Enumerations), own)
+	}
+	for _, s := range r.signal {
+		r.dictionaryNames(s, newNames(s.Units, s.Enumerations), own)
+	}
+}
+
+// names are the definitions of a file.
+type names struct {
+	units map[string]*unit.Base
+	items map[string]map[string]int32
+}
+
+func newNames(units []unit.Definition, enumerations []EnumerationType) *names {
+	n := &names{make(map[string]*unit.Base, len(units)), make(map[string]map[string]int32, len(enumerations))}
+	for _, u := range units {
+		n.units[u.Name] = u.Base
+	}
+	for _, e := range enumerations {
+		n.items[e.Name] = e.Items
+	}
+	return n
+}
+
+// lookUp gives what the names of a unit and an enumeration mean in the first of
+// several scopes that defines them, and reports those that none does.
+func (p *parser) lookUp(unitName, enumeration string, at Place, scopes ...*names) (f face) {
+	found := unitName == ""
+	for _, s := range scopes {
+		if base, ok := s.units[unitName]; ok && !found {
+			found = true
+			if base != nil {
+				f.unit, f.unitName = base, unitName
+			}
+		}
+		if f.items == nil {
+			f.items = s.items[enumeration]
+		}
+	}
+	if !found && p.once("unit "+unitName) {
+		report(p.l, ruleUndefined, at, "the unit %q is not defined in this file and counts as none", unitName)
+	}
+	if enumeration != "" && f.items == nil && p.once("enumeration "+enumeration) {
+		report(p.l, ruleUndefined, at, "the enumeration %q is not defined in this file; the items of the FMU count", enumeration)
+	}
+	return f
+}
+
+func (p *parser) connectorNames(c *Connector, scopes ...*names) {
+	c.face = p.lookUp(c.Unit, c.Enumeration, c.Place, scopes...)
+}
+
+func (p *parser) setNames(s *ParameterSet, scopes ...*names) {
+	for i := range s.Parameters {
+		v := &s.Parameters[i]
+		v.face = p.lookUp(v.Unit, v.Enumeration, v.Place, scopes...)
+	}
+}
+
+func (p *parser) dictionaryNames(s *SignalDictionary, scopes ...*names) {
+	for i := range s.Entries {
+		p.connectorNames(&s.Entries[i], scopes...)
+	}
 }
 
 // common reads what all elements share and gives the children left over.
@@ -176,16 +239,76 @@ func (r *reader) system(n *node) *System {
 				}
 			}
 		case k.is("SignalDictionaries", nsSSD):
-			for _, kk := range k.kids {
-				if kk.is("SignalDictionary", nsSSD) {
-					s.Dictionaries = append(s.Dictionaries, Dictionary{Name: r.need(kk, "name"), Content: kk.el, Place: r.place(kk)})
-				} else {
-					r.unknown(kk)
-				}
-			}
+			s.Dictionaries = r.dictionaries(k)
 		default:
 			r.unknown(k)
 		}
+	}
+	return s
+}
+
+func (r *reader) dictionaries(n *node) []Dictionary {
+	var out []Dictionary
+	seen := make(map[string]bool)
+	for _, k := range n.kids {
+		if !k.is("SignalDictionary", nsSSD) {
+			r.unknown(k)
+			continue
+		}
+		d := Dictionary{Name: r.need(k, "name"), Source: k.str("source", ""), Place: r.place(k), Content: k.el}
+		if seen[d.Name] {
+			r.add(ruleName, k, "another signal dictionary of this system is called %q too", d.Name)
+		}
+		seen[d.Name] = true
+		d.Signals = readPart(r, k, k, d.Source, k.str("type", mimeDictionary), mimeDictionary, "SSD", (*parser).signalDictionary)
+		if d.Signals == nil {
+			continue
+		}
+		if d.Source == "" {
+			r.signal = append(r.signal, d.Signals)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func (p *parser) signalDictionary(n *node, inline bool) *SignalDictionary {
+	if !n.is("SignalDictionary", nsSSB) {
+		p.add(ruleSchema, n, "the element is %q of namespace %q, not SignalDictionary of %q", n.el.FullTag(), n.uri, nsSSB)
+		return nil
+	}
+	outer := p.v2
+	s := &SignalDictionary{File: p.file, Version: p.version(n)}
+	defer func() { p.v2 = outer }()
+	seen := make(map[string]bool)
+	for _, k := range n.kids {
+		switch {
+		case k.is("DictionaryEntry", nsSSB):
+			c := Connector{Name: p.need(k, "name"), Description: k.str("description", ""), Kind: Inout, Place: p.place(k)}
+			for _, kk := range k.kids {
+				if !p.signalType(kk, &c) && !kk.is("Annotations", nsSSB) && !silent(kk) {
+					p.unknown(kk)
+				}
+			}
+			if c.Type == Unspecified {
+				p.add(ruleSchema, k, "the entry %q has no type", c.Name)
+			}
+			if seen[c.Name] {
+				p.add(ruleName, k, "another entry of this dictionary is called %q too", c.Name)
+			}
+			seen[c.Name] = true
+			s.Entries = append(s.Entries, c)
+		case k.is("Enumerations", nsSSB):
+			s.Enumerations = p.enumerations(k)
+		case k.is("Units", nsSSB):
+			s.Units = p.units(k)
+		case k.is("Annotations", nsSSB), silent(k):
+		default:
+			p.unknown(k)
+		}
+	}
+	if !inline {
+		p.dictionaryNames(s, newNames(s.Units, s.Enumerations))
 	}
 	return s
 }
@@ -202,7 +325,9 @@ func (r *reader) elements(n *node) []Element {
 		case k.is("Component", nsSSD):
 			c := &Component{Type: k.str("type", mimeFMU), Implementation: k.str("implementation", "any")}
 			c.Source, c.HasSource = k.attr("source")
+			r.of = c
 			rest = r.common(k, &c.Common)
+			r.of = nil
 			switch c.Implementation {
 			case "any", "CoSimulation", "ModelExchange":
 			case "ScheduledExecution":
@@ -249,26 +374,7 @@ func (r *reader) connectors(n *node) []Connector {
 			r.add(ruleSchema, k, "the kind %q is not known", c.Kind)
 		}
 		for _, kk := range k.kids {
-			t, v2, isType := typeByName(kk.name)
-			switch {
-			case kk.is("Clock", nsSSD): // names a clock; no type
-				r.since2(kk, "Clock")
-			case isType && kk.is(kk.name, nsSSC, nsSSD):
-				if v2 {
-					r.since2(kk, "the type "+kk.name)
-				}
-				c.Type = t
-				switch t {
-				case Real:
-					c.Unit = kk.str("unit", "")
-				case Enumeration:
-					c.Enumeration = r.need(kk, "name")
-				}
-			case kk.is("Dimension", nsSSC, nsSSD):
-				r.since2(kk, "Dimension")
-				c.Array = true
-			case silent(kk), kk.is("Annotations", nsSSD):
-			default:
+			if !r.signalType(kk, &c) && !silent(kk) && !kk.is("Annotations", nsSSD) {
 				r.unknown(kk)
 			}
 		}
@@ -279,6 +385,50 @@ func (r *reader) connectors(n *node) []Connector {
 		out = append(out, c)
 	}
 	return out
+}
+
+// signalType reads a type, dimension or clock of a connector or dictionary entry;
+// false: the element is something else.
+func (p *parser) signalType(n *node, c *Connector) bool {
+	t, v2, isType := typeByName(n.name)
+	switch {
+	case n.is("Clock", nsSSD): // names a clock; no type
+		p.since2(n, "Clock")
+		p.add(ruleClock, n, "the connector %q is associated with the clock %q; FMUs of version 2.0 have no clocks", c.Name, p.need(n, "name"))
+	case isType && n.is(n.name, nsSSC, nsSSD):
+		if v2 {
+			p.since2(n, "the type "+n.name)
+		}
+		if c.Type != Unspecified {
+			p.add(ruleSchema, n, "there is more than one type")
+		}
+		c.Type = t
+		switch t {
+		case Real:
+			c.Unit = n.str("unit", "")
+		case Enumeration:
+			c.Enumeration = p.need(n, "name")
+		}
+	case n.is("Dimension", nsSSC, nsSSD):
+		p.since2(n, "Dimension")
+		p.dimension(n)
+		c.Array = true
+	default:
+		return false
+	}
+	return true
+}
+
+// dimension checks a dimension of an array: a number, the name of a connector that
+// gives it, or neither.
+func (p *parser) dimension(n *node) {
+	size, fixed := n.attr("size")
+	if _, given := n.attr("sizeConnector"); given && fixed {
+		p.add(ruleSchema, n, "a dimension has both size and sizeConnector")
+	}
+	if _, err := strconv.ParseUint(strings.TrimSpace(size), 10, 64); fixed && err != nil {
+		p.add(ruleSchema, n, "the size %q of a dimension is no whole number", size)
+	}
 }
 
 func (r *reader) connection(n *node) Connection {
@@ -400,15 +550,17 @@ func (p *parser) annotations(n *node) []Annotation {
 
 func (p *parser) enumerations(n *node) []EnumerationType {
 	var out []EnumerationType
+	seen := make(map[string]bool)
 	for _, k := range n.kids {
 		if !k.is("Enumeration", nsSSC, nsSSD) {
 			p.unknown(k)
 			continue
 		}
 		e := EnumerationType{Name: p.need(k, "name"), Items: make(map[string]int32)}
-		if findItems(out, e.Name) != nil {
+		if seen[e.Name] {
 			p.add(ruleSchema, k, "the enumeration %q is defined twice", e.Name)
 		}
+		seen[e.Name] = true
 		for _, i := range k.kids {
 			if !i.is("Item", nsSSC, nsSSD) {
 				if !i.is("Annotations", nsSSC, nsSSD) {
@@ -433,15 +585,17 @@ func (p *parser) enumerations(n *node) []EnumerationType {
 
 func (p *parser) units(n *node) []unit.Definition {
 	var out []unit.Definition
+	seen := make(map[string]bool)
 	for _, k := range n.kids {
 		if !k.is("Unit", nsSSC, nsSSD) {
 			p.unknown(k)
 			continue
 		}
 		d := unit.Definition{Name: p.need(k, "name")}
-		if findUnit(out, d.Name) != nil {
+		if seen[d.Name] {
 			p.add(ruleSchema, k, "the unit %q is defined twice", d.Name)
 		}
+		seen[d.Name] = true
 		for _, b := range k.kids {
 			if !b.is("BaseUnit", nsSSC, nsSSD) {
 				if !b.is("Annotations", nsSSC, nsSSD) {
@@ -473,34 +627,6 @@ func (p *parser) units(n *node) []unit.Definition {
 	return out
 }
 
-// findUnit gives the definition of a unit, nil if there is none.
-func findUnit(units []unit.Definition, name string) *unit.Definition {
-	for i := range units {
-		if units[i].Name == name {
-			return &units[i]
-		}
-	}
-	return nil
-}
-
-// baseOf gives the base unit by name, nil if it is not known.
-func baseOf(units []unit.Definition, name string) *unit.Base {
-	if d := findUnit(units, name); d != nil {
-		return d.Base
-	}
-	return nil
-}
-
-// findItems gives the items of an enumeration, nil if it is not defined.
-func findItems(types []EnumerationType, name string) map[string]int32 {
-	for _, t := range types {
-		if t.Name == name {
-			return t.Items
-		}
-	}
-	return nil
-}
-
 func (r *reader) binding(n *node) Binding {
 	b := Binding{Source: n.str("source", ""), Type: n.str("type", mimeSet), SourceBase: n.str("sourceBase", "SSD"),
 		Prefix: n.str("prefix", ""), Place: r.place(n)}
@@ -517,6 +643,9 @@ func (r *reader) binding(n *node) Binding {
 		}
 	}
 	b.Set = readPart(r, n, values, b.Source, b.Type, mimeSet, b.SourceBase, (*parser).parameterSet)
+	if b.Set != nil && b.Source == "" {
+		r.inline = append(r.inline, b.Set)
+	}
 	if mapping != nil {
 		b.Mapping = readPart(r, mapping, mapping, mapping.str("source", ""), mapping.str("type", mimeMapping), mimeMapping,
 			mapping.str("sourceBase", "SSD"), (*parser).parameterMapping)
@@ -524,9 +653,9 @@ func (r *reader) binding(n *node) Binding {
 	return b
 }
 
-// readPart reads the set of a binding, or a mapping: n has the attributes,
-// inline holds the content if there is any. It returns nil after an error.
-func readPart[T any](r *reader, n, inline *node, source, mime, want, base string, read func(*parser, *node) *T) *T {
+// readPart reads the set of a binding, a mapping or a dictionary: n has the
+// attributes, inline holds the content if there is any. It returns nil after an error.
+func readPart[T any](r *reader, n, inline *node, source, mime, want, base string, read func(p *parser, n *node, inline bool) *T) *T {
 	switch {
 	case mime != want:
 		r.add(ruleContent, n, "content of type %q cannot be read; it must be %q", mime, want)
@@ -538,7 +667,7 @@ func readPart[T any](r *reader, n, inline *node, source, mime, want, base string
 	var content []*node
 	if inline != nil {
 		for _, k := range inline.kids {
-			if !silent(k) {
+			if !silent(k) && !k.is("Annotations", nsSSD) {
 				content = append(content, k)
 			}
 		}
@@ -547,11 +676,15 @@ func readPart[T any](r *reader, n, inline *node, source, mime, want, base string
 	case source != "" && len(content) > 0:
 		r.add(ruleContent, n, "there is both a source and inline content")
 		return nil
-	case source != "" && base == "component":
-		r.add(ruleBase, n, "%q is to be found inside the component, which is not supported", source)
+	case source != "" && base == "component" && r.of == nil:
+		r.add(ruleBase, n, "%q is to be found inside the component, but this is none", source)
 		return nil
 	case source != "":
-		data, file, err := r.open(source)
+		var inside *Component
+		if base == "component" {
+			inside = r.of
+		}
+		data, file, err := r.open(source, inside)
 		if err != nil {
 			r.add(ruleFile, n, "%v", err)
 			return nil
@@ -561,15 +694,15 @@ func readPart[T any](r *reader, n, inline *node, source, mime, want, base string
 		if root == nil {
 			return nil
 		}
-		return read(p, root)
+		return read(p, root, false)
 	case len(content) == 1:
-		return read(&r.parser, content[0])
+		return read(&r.parser, content[0], true)
 	}
 	r.add(ruleContent, n, "there is neither a source nor inline content")
 	return nil
 }
 
-func (p *parser) parameterSet(n *node) *ParameterSet {
+func (p *parser) parameterSet(n *node, inline bool) *ParameterSet {
 	if !n.is("ParameterSet", nsSSV) {
 		p.add(ruleSchema, n, "the element is %q of namespace %q, not ParameterSet of %q", n.el.FullTag(), n.uri, nsSSV)
 		return nil
@@ -603,6 +736,9 @@ func (p *parser) parameterSet(n *node) *ParameterSet {
 			p.unknown(k)
 		}
 	}
+	if !inline {
+		p.setNames(s, newNames(s.Units, s.Enumerations))
+	}
 	return s
 }
 
@@ -618,6 +754,7 @@ func (p *parser) parameter(n *node) ParameterValue {
 			p.parameterValue(k, t, &v)
 		case k.is("Dimension", nsSSC, nsSSV):
 			p.since2(k, "Dimension")
+			p.dimension(k)
 			v.Array = true
 		case k.is("Annotations", nsSSV), silent(k):
 		default:
@@ -654,7 +791,7 @@ func (p *parser) parameterValue(n *node, t ValueType, v *ParameterValue) {
 	case Real:
 		v.Value.Real, err = parseReal(text)
 	case Integer:
-		v.Value.Int, err = parseInteger(text)
+		v.Value, err = parseSized(n.name, text)
 	case Boolean:
 		v.Value.Bool, err = parseBoolean(text)
 	default:
@@ -673,7 +810,7 @@ func (p *parser) parameterValue(n *node, t ValueType, v *ParameterValue) {
 	}
 }
 
-func (p *parser) parameterMapping(n *node) *ParameterMapping {
+func (p *parser) parameterMapping(n *node, _ bool) *ParameterMapping {
 	if !n.is("ParameterMapping", nsSSM) {
 		p.add(ruleSchema, n, "the element is %q of namespace %q, not ParameterMapping of %q", n.el.FullTag(), n.uri, nsSSM)
 		return nil

@@ -16,14 +16,15 @@ func (f *flattener) table(t *Table) {
 	if t == f.net.Own.History {
 		at = f.ownPlace("history")
 	}
-	rel, err := f.p.locate(t.URI)
+	home := &f.p.Root.home
+	rel, err := home.locate(t.URI)
 	if err != nil {
 		report(f.l, ruleFile, at, "%v", err)
 		return
 	}
-	t.Path, t.Shown = filepath.Join(f.p.Dir, rel), f.p.shown(rel)
+	t.Path, t.Shown = filepath.Join(home.dir, rel), home.show(rel)
 	if info, err := os.Stat(t.Path); err != nil {
-		report(f.l, ruleFile, at, "the table %q cannot be read: %v%s", t.URI, unwrapPath(err), f.p.hint(rel))
+		report(f.l, ruleFile, at, "the table %q cannot be read: %v%s", t.URI, unwrapPath(err), home.hint(rel))
 	} else if !info.Mode().IsRegular() {
 		report(f.l, ruleFile, at, "the table %q is no ordinary file", t.URI)
 	}
@@ -107,7 +108,7 @@ func (f *flattener) ownName(name string) (string, bool) {
 
 // readFilter reads the names in a file of OMSimulator.
 func (f *flattener) readFilter(at Place, uri string) (names []string) {
-	data, file, err := f.p.open(uri)
+	data, file, err := f.p.opener(f.p.Root.home)(uri, nil)
 	if err != nil {
 		report(f.l, ruleForeignPart, at, "the signal filter is left out: %v", err)
 		return nil

@@ -27,8 +27,11 @@ var (
 	ruleVersion = &diag.Rule{ID: "SD3", Level: diag.Warning, Ref: "ssp 5",
 		Doc:    "A file that says version 1.0 uses no feature of version 2.0.",
 		Remedy: `set version="2.0"`}
+	ruleClock = &diag.Rule{ID: "SD3C", Level: diag.Warning, Ref: "ssp 18",
+		Doc:    "Connectors are not associated with clocks. FMUs of version 2.0 have none; the association has no effect.",
+		Remedy: "leave out the Clock"}
 	ruleName = &diag.Rule{ID: "SD4", Level: diag.Error, Ref: "ssp 11, 16",
-		Doc:    "Names of elements and connectors are not empty and unique where they stand.",
+		Doc:    "Names of elements, connectors and signal dictionaries are not empty and unique where they stand.",
 		Remedy: "rename one of the two"}
 	ruleEnd = &diag.Rule{ID: "SD5", Level: diag.Error, Ref: "ssp 16, 24",
 		Doc:    "Both ends of a connection are connectors of this system or of an element in it.",
@@ -103,13 +106,19 @@ var (
 		Doc:    "A binding or mapping has a source or inline content, not both and not none, of a known MIME type.",
 		Remedy: "correct the element"}
 	ruleReference = &diag.Rule{ID: "SD19", Level: diag.Error, Ref: "ssp 12, 14, 15, 20",
-		Doc:    "What a component or connection refers to can be used: FMUs, and connectors of the same document.",
-		Remedy: "replace it by FMUs and direct connections"}
+		Doc:    "What an element refers to can be used: FMUs, systems that do not contain themselves, signal dictionaries of this system or one around it, and entries that they have.",
+		Remedy: "correct the reference"}
+	ruleComponentType = &diag.Rule{ID: "SD19T", Level: diag.Warning, Strict: true, Ref: "ssp 12",
+		Doc:    "The type of a component says whether its source is an FMU, an SSD (application/x-ssp-definition) or an SSP (application/x-ssp-package).",
+		Remedy: "correct the type; the component was read as what its source is"}
+	ruleNested = &diag.Rule{ID: "SD19N", Level: diag.Info, Ref: "ssp 10, 15",
+		Doc:    "Start, stop and settings of a run are those of the outermost document. Those of a document that stands for a component have no effect.",
+		Remedy: ""}
 	rulePlaceholder = &diag.Rule{ID: "SD19P", Level: diag.Warning, Ref: "ssp 12",
 		Doc:    "A component without source is a placeholder. It counts as an empty system.",
 		Remedy: "give the component a source"}
 	ruleBase = &diag.Rule{ID: "SD18B", Level: diag.Error, Ref: "ssp 33",
-		Doc:    `Parameter files are found relative to the document (sourceBase="SSD"). Files inside an FMU are not read.`,
+		Doc:    `Files are found relative to the document (sourceBase="SSD") or, at a component with a source, inside it (sourceBase="component").`,
 		Remedy: `copy the file into the package and set sourceBase="SSD"`}
 	rulePunning = &diag.Rule{ID: "SD20", Level: diag.Warning, Ref: "ssp 11, 35",
 		Doc:    "A hierarchical name means one variable. If it means several, all of them get the value.",
@@ -152,11 +161,11 @@ var (
 // Rules lists the rules of this package.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		ruleSchema, ruleTolerated, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleName,
+		ruleSchema, ruleTolerated, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
 		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,
-		ruleContent, ruleReference, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
+		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
 		ruleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPUnit, ruleOSPName,
 	}
 }

@@ -82,7 +82,7 @@ func (p *Package) lastSet() (*ParameterSet, string) {
 	if b.Source == "" || b.Set == nil || b.Prefix != "" || b.Mapping != nil || b.SourceBase == "component" {
 		return nil, ""
 	}
-	file, err := p.locate(b.Source)
+	file, err := p.Root.home.locate(b.Source)
 	if err != nil || !filepath.IsLocal(file) {
 		return nil, ""
 	}
@@ -90,7 +90,7 @@ func (p *Package) lastSet() (*ParameterSet, string) {
 	var walk func(e Element)
 	walk = func(e Element) {
 		for i := range e.Base().Bindings {
-			if other, err := p.locate(e.Base().Bindings[i].Source); err == nil && other == file {
+			if other, err := p.Root.home.locate(e.Base().Bindings[i].Source); err == nil && other == file {
 				uses++
 			}
 		}

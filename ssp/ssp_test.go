@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/beevik/etree"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
@@ -289,7 +292,7 @@ func lineOf(t testing.TB, text, marker string) int {
 }
 
 // Each case replaces one piece of the sound document (or of its set or mapping)
-// and gets exactly the findings it must get.
+// and gets exactly the findings it must get, with path and line. Every rule has one.
 func TestRules(t *testing.T) {
 	const ssd, ssv, ssm = documentName, "set.ssv", "map.ssm"
 	type change struct{ file, old, new string }
@@ -341,9 +344,14 @@ func TestRules(t *testing.T) {
 		{"unit of connector", nil, func(f fakes) { f["inner.b"][2].UnitBase = &mm }, "SD7", diag.Warning, "values are converted", `name="y" kind="output"><ssc:Real unit="m"/></ssd:Connector>` + "\n          </ssd"},
 		{"kinds", []change{{ssd, `startElement="a" startConnector="y" endElement="inner"`, `startElement="a" startConnector="u" endElement="inner"`}}, nil, "SD8", diag.Error, "neither can feed the other", ""},
 		{"output to parameter", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="y" endElement="a" endConnector="k"`}}, nil, "SD8", diag.Error, "must not feed", ""},
-		{"calculated parameter to parameter", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="q" endElement="a" endConnector="k"`},
+		{"output to parameter over systems", []change{{ssd, `<ssd:Connector name="x" kind="input"><ssc:Real/>`, `<ssd:Connector name="x" kind="unspecified"><ssc:Real/>`}, {ssd, `startElement="a" startConnector="y" endElement="inner" endConnector="x"`, `startElement="a" startConnector="q" endElement="inner" endConnector="x"`},
+			{ssd, `<ssd:Connector name="u" kind="input"><ssc:Real unit="m"/></ssd:Connector>
+            <ssd:Connector name="m"`, `<ssd:Connector name="u" kind="unspecified"><ssc:Real unit="m"/></ssd:Connector>
+            <ssd:Connector name="m"`}, {ssd, `version="1.0" name="test"`, `version="2.0" name="test"`}, {ssd, `<ssd:Connector name="q" kind="calculatedParameter">`, `<ssd:Connector name="q" kind="unspecified">`}},
+			func(f fakes) { f["a"][2].Causality = "output"; f["inner.b"][0].Causality = "parameter" }, "SD8", diag.Error, "an output can feed inputs", `startConnector="x" endElement="b"`},
+		{"parameter that cannot be set", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="q" endElement="a" endConnector="k"`},
 			{ssm, `<ssm:MappingEntry source="height" target="level"/>`, ``}, {ssm, `<ssm:MappingEntry source="gain" target="a.k"><ssc:LinearTransformation factor="10"/></ssm:MappingEntry>`, ``}},
-			nil, "SD8", diag.Error, "can feed inputs only", ""},
+			func(f fakes) { f["a"][5].Settable = false }, "SD14S", diag.Error, "cannot be set", ""},
 		{"two writers", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="inner" endConnector="x"/>`}}, nil, "SD9", diag.Error, "two sources", ""},
 		{"types", []change{{ssd, `startElement="a" startConnector="y" endElement="inner" endConnector="x"`, `startElement="a" startConnector="n" endElement="inner" endConnector="x"`}}, nil, "SD10", diag.Error, "type Integer, the target of type Real", ""},
 		{"enumeration and integer", []change{{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="a" startConnector="n" endElement="a" endConnector="u"`},
@@ -376,12 +384,29 @@ func TestRules(t *testing.T) {
 		{"source and content", []change{{ssd, `<ssd:ParameterMapping source="map.ssm"/>`, `<ssd:ParameterMapping source="map.ssm"><ssm:ParameterMapping version="1.0"/></ssd:ParameterMapping>`}}, nil, "SD18", diag.Error, "both a source and inline", ""},
 		{"neither source nor content", []change{{ssd, `<ssd:ParameterMapping source="map.ssm"/>`, `<ssd:ParameterMapping/>`}}, nil, "SD18", diag.Error, "neither a source nor inline", ""},
 		{"MIME type", []change{{ssd, `source="set.ssv"`, `source="set.ssv" type="text/csv"`}}, nil, "SD18", diag.Error, `"text/csv" cannot be read`, ""},
-		{"sourceBase", []change{{ssd, `source="set.ssv"`, `source="set.ssv" sourceBase="component"`}}, nil, "SD18B", diag.Error, "inside the component", ""},
-		{"nested package", []change{{ssd, `source="a.fmu"`, `source="a.ssp"`}}, nil, "SD19", diag.Error, "not read yet", ""},
-		{"MIME type of component", []change{{ssd, `source="a.fmu"`, `source="a.x" type="application/avl-mcx-x"`}}, nil, "SD19", diag.Error, "only FMUs", ""},
-		{"dictionary", []change{{ssd, `<ssd:System name="inner">`, `<ssd:SignalDictionaryReference name="bus" dictionary="d"><ssd:Connectors><ssd:Connector name="s" kind="inout"><ssc:Real/></ssd:Connector></ssd:Connectors></ssd:SignalDictionaryReference>` + "\n" + `<ssd:System name="inner">`},
-			{ssd, `startConnector="level" endElement="a" endConnector="u"`, `startElement="bus" startConnector="s" endElement="a" endConnector="u"`}}, nil, "SD19", diag.Error, `signal dictionary "d"`, `startElement="bus"`},
-		{"inout", []change{{ssd, `name="level" kind="input"`, `name="level" kind="inout"`}}, nil, "SD19", diag.Error, "of kind inout", `startConnector="level"`},
+		{"missing package", []change{{ssd, `source="a.fmu"`, `source="a.ssp"`}}, nil, "SD2", diag.Error, `source "a.ssp" cannot be read`, ""},
+		{"unknown id", []change{{ssd, `source="a.fmu"`, `source="#a"`}}, nil, "SD19", diag.Error, `has the id "a"`, ""},
+		{"system in itself", []change{{ssd, `source="a.fmu"`, `source="#self"`}, {ssd, `<ssd:System name="top">`, `<ssd:System name="top" id="self">`}}, nil, "SD19", diag.Error, `"top" contains itself`, ""},
+		{"MIME type of component", []change{{ssd, `source="a.fmu"`, `source="a.x" type="application/avl-mcx-x"`}}, nil, "SD19", diag.Error, "can be run", ""},
+		{"no dictionary", []change{{ssd, `<ssd:System name="inner">`, `<ssd:SignalDictionaryReference name="bus" dictionary="d"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD19", diag.Error, `no signal dictionary "d"`, ""},
+		{"inout", []change{{ssd, `name="level" kind="input"`, `name="level" kind="inout"`}}, nil, "SD8", diag.Error, "neither can feed the other", `startConnector="level"`},
+		{"clock", []change{{ssd, `<ssd:Connector name="n" kind="output"><ssc:Integer/>`, `<ssd:Connector name="n" kind="output"><ssc:Integer/><ssd:Clock name="tick"/>`}, {ssd, `version="1.0" name="test"`, `version="2.0" name="test"`}}, nil, "SD3C", diag.Warning, `the clock "tick"`, "<ssd:Clock"},
+		{"sourceBase of a system", []change{{ssd, `source="set.ssv"`, `source="set.ssv" sourceBase="component"`}}, nil, "SD18B", diag.Error, "but this is none", ""},
+		{"type of nested system", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box" source="box.ssd"/>` + "\n" + `<ssd:System name="inner">`}, {"box.ssd", "", head + `<ssd:System name="b"/>` + tail}}, nil, "SD19T", diag.Warning, `type "application/x-fmu-sharedlibrary"`, `source="box.ssd"`},
+		{"experiment of nested system", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box" type="application/x-ssp-definition" source="box.ssd"/>` + "\n" + `<ssd:System name="inner">`},
+			{"box.ssd", "", head + `<ssd:System name="b"/><ssd:DefaultExperiment stopTime="3"/>` + tail}}, nil, "SD19N", diag.Info, "has no effect where it stands", `source="box.ssd"`},
+		{"placeholder", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="box"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD19P", diag.Warning, `"box" has no source`, `<ssd:Component name="box"/>`},
+		{"punning", []change{{ssm, `source="gain" target="a.k"`, `source="gain" target="inner.b.p"`}, {ssd, `<ssd:System name="inner">`, `<ssd:System name="inner.b"><ssd:Connectors><ssd:Connector name="p" kind="parameter"><ssc:Real unit="m"/></ssd:Connector></ssd:Connectors>
+<ssd:Elements><ssd:Component name="c" source="a.fmu"><ssd:Connectors><ssd:Connector name="k" kind="parameter"/></ssd:Connectors></ssd:Component></ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="p" endElement="c" endConnector="k"/></ssd:Connections></ssd:System>` + "\n" + `<ssd:System name="inner">`},
+			{ssd, `<ssv:Parameter name="p">`, `<ssv:Parameter name="m">`}, {ssd, `<ssv:Real value="1.5" unit="m"/>`, `<ssv:Integer value="1"/>`}}, func(f fakes) { f["inner.b.c"] = []Variable{with(par("k", Real), "m", metre)} }, "SD20", diag.Warning, "means 2 things", `source="gain"`},
+		{"setting of another tool", []change{{ssd, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
+    </ssc:Annotation>`, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
+    </ssc:Annotation><ssc:Annotation type="com.opensimulationplatform"><osp:Gadget/></ssc:Annotation>`}}, nil, "SD21P", diag.Warning, `"osp:Gadget" of OSP`, "<osp:Gadget"},
+		{"step of another tool", []change{{ssd, `stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
+    </ssc:Annotation>`, `><ms:Stateless component="inner.b"/></ms:Settings>
+    </ssc:Annotation><ssc:Annotation type="com.opensimulationplatform"><osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.1"/></osp:Algorithm></ssc:Annotation>`}}, nil, "SD21T", diag.Info, "baseStepSize", "<osp:Algorithm>"},
+		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + linear(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is taken as unknown", ""},
 		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD20P", diag.Error, `hierarchical name "inner.b"`, `name="b"`},
 		{"foreign annotation", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="org.example"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21", diag.Info, `"org.example"`, ""},
 		{"own version", []change{{ssd, `<ms:Settings version="1"`, `<ms:Settings version="2"`}}, nil, "SD21O", diag.Error, `version "2"`, ""},
@@ -394,11 +419,17 @@ func TestRules(t *testing.T) {
 		{"ring", []change{{ssd, `<ssd:Connection startConnector="z" endElement="b" endConnector="y"/>`, `<ssd:Connection startConnector="x" endConnector="z"/>`},
 			{ssd, `startElement="a" startConnector="y" endElement="inner" endConnector="x"`, `startElement="inner" startConnector="z" endElement="inner" endConnector="x"`}, {ssd, `<ssd:Connection startElement="inner" startConnector="z" endConnector="result"/>`, ``}}, nil, "SD5R", diag.Error, "comes from itself", `startConnector="x" endElement="b"`},
 	}
+	found := make(map[string]bool)
 	for _, c := range cases {
+		found[c.id] = true
 		t.Run(c.name, func(t *testing.T) {
 			files := map[string]string{ssd: base, ssv: baseSet, ssm: baseMap}
 			where, marker := ssd, c.line
 			for i, ch := range c.changes {
+				if ch.old == "" { // a further file
+					files[ch.file] = ch.new
+					continue
+				}
 				if strings.Count(files[ch.file], ch.old) != 1 {
 					t.Fatalf("%q is %d times in %s", ch.old, strings.Count(files[ch.file], ch.old), ch.file)
 				}
@@ -414,8 +445,7 @@ func TestRules(t *testing.T) {
 			if c.vars != nil {
 				c.vars(vars)
 			}
-			document := files[ssd]
-			n, l, err := flatten(t, document, map[string]string{ssv: files[ssv], ssm: files[ssm]}, vars, false)
+			n, l, err := flatten(t, files[ssd], files, vars, false)
 			if len(l.Findings) == 0 {
 				t.Fatalf("no finding; error %v", err)
 			}
@@ -437,6 +467,12 @@ func TestRules(t *testing.T) {
 				if want := lineOf(t, files[where], marker); f.Line != want {
 					t.Errorf("line %d, want %d", f.Line, want)
 				}
+				if f.Path == "" && !strings.Contains(f.Message, "well-formed") {
+					t.Error("no path")
+				}
+				if f.Path != "" {
+					place(t, files[where], f.Path, f.Line)
+				}
 			}
 			if (err != nil) != (c.level == diag.Error) || (n == nil) != (err != nil) {
 				t.Errorf("network %v, error %v", n, err)
@@ -445,5 +481,84 @@ func TestRules(t *testing.T) {
 				t.Errorf("the error does not hold %s: %v", c.id, err)
 			}
 		})
+	}
+	outside := folder(t, map[string]string{"a.fmu": "x", "system/" + documentName: single("../a.fmu")})
+	for id, path := range map[string]string{"SD2V": pack(t, documentName, single("a.fmu"), "a.fmu", "x", "Variant.ssd", ""), "SD2O": filepath.Join(outside, "system")} {
+		l := &diag.List{}
+		p, err := Open(path, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(p.CheckSources(l), p.Close()); err != nil {
+			t.Error(err)
+		}
+		if len(l.Findings) != 1 || l.Findings[0].ID != id {
+			t.Errorf("findings %v, want %s", l.Findings, id)
+		}
+		found[id] = true
+	}
+	for id, document := range map[string]string{ // of OSP; more in TestOSPFaults
+		"SD22":  ospSystem(`<Product name="p"/>`),
+		"SD22N": strings.Replace(ospTruck, `variable="mass"`, `variable="masse"`, 1),
+		"SD22P": strings.Replace(ospTruck, `version="0.1"`, `version="7"`, 1),
+		"SD22U": ospSystem("", ospVariables("chassis.z", "wheel.in_vel")),
+	} {
+		_, l, _ := structure(t, document, nil, truckFakes())
+		for _, f := range l.Findings {
+			found[id] = found[id] || f.ID == id && f.Line > 0 && f.Path != ""
+		}
+	}
+	for _, r := range Rules() {
+		if !found[r.ID] {
+			t.Errorf("no case is found by %s: %s", r.ID, r.Doc)
+		}
+	}
+	for n := 1; n <= 21; n++ { // of the catalogue
+		if id := "SD" + strconv.Itoa(n); !found[id] {
+			t.Errorf("no case is found by %s", id)
+		}
+	}
+}
+
+// place checks that a path leads to one element of a document, which begins in that
+// line.
+func place(t *testing.T, text, path string, line int) {
+	t.Helper()
+	doc := etree.NewDocument()
+	doc.ReadSettings.PreserveDuplicateAttrs = true
+	if err := doc.ReadFromString(text); err != nil {
+		t.Fatal(err)
+	}
+	hits := doc.FindElements(path)
+	if len(hits) != 1 {
+		t.Errorf("%s leads to %d elements", path, len(hits))
+		return
+	}
+	// The tags before the element, as many as elements begin before it.
+	before, done := 0, false
+	var walk func(e *etree.Element)
+	walk = func(e *etree.Element) {
+		if done = done || e == hits[0]; done {
+			return
+		}
+		before++
+		for _, kid := range e.ChildElements() {
+			walk(kid)
+		}
+	}
+	walk(doc.Root())
+	at := 0
+	for rest := before; ; at++ {
+		at += strings.IndexByte(text[at:], '<')
+		if next := text[at+1]; next == '?' || next == '/' || next == '!' {
+			continue
+		}
+		if rest == 0 {
+			break
+		}
+		rest--
+	}
+	if got := 1 + strings.Count(text[:at], "\n"); got != line {
+		t.Errorf("%s begins in line %d, not %d", path, got, line)
 	}
 }

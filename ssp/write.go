@@ -78,7 +78,7 @@ func ReadParameterSet(data []byte, file string, l *diag.List) (*ParameterSet, er
 	p := &parser{l: own, file: file}
 	var s *ParameterSet
 	if root := p.tree(data); root != nil {
-		s = p.parameterSet(root)
+		s = p.parameterSet(root, false)
 	}
 	if err := own.Err(); err != nil {
 		return nil, err
@@ -182,18 +182,13 @@ func newWriter(tree *etree.Element, file, uri, name string) *writer {
 // index notes the path of each element, as reading names it.
 func (w *writer) index(el *etree.Element, n *node) {
 	w.kept[n.path()] = el
-	kids := el.ChildElements()
-	count := make(map[string]int)
-	for _, k := range kids {
-		count[k.Tag]++
+	var kids []*node
+	for _, k := range el.ChildElements() {
+		kids = append(kids, &node{el: k, name: k.Tag, parent: n})
 	}
-	seen := make(map[string]int)
-	for _, k := range kids {
-		kid := &node{el: k, name: k.Tag, parent: n}
-		if seen[k.Tag]++; count[k.Tag] > 1 {
-			kid.nth = seen[k.Tag]
-		}
-		w.index(k, kid)
+	numberSiblings(kids)
+	for _, kid := range kids {
+		w.index(kid.el, kid)
 	}
 }
 

@@ -28,7 +28,7 @@ func parse(t testing.TB, data []byte) *Document {
 	return d
 }
 
-func noFiles(uri string) ([]byte, string, error) { return nil, "", fmt.Errorf("there is no %q", uri) }
+func noFiles(uri string, _ *Component) ([]byte, string, error) { return nil, "", fmt.Errorf("there is no %q", uri) }
 
 func encode(t testing.TB, d *Document) []byte {
 	t.Helper()
@@ -135,19 +135,19 @@ func expanded(el *etree.Element) string {
 	return b.String()
 }
 
-// everything is a document with all that an SSD can hold, in the order of the
+// wholeDocument is a document with all that an SSD can hold, in the order of the
 // schemas, and with comments.
 //
 //go:embed testdata/everything.ssd
-var everything string
+var wholeDocument string
 
 // A document in our layout comes back byte by byte: nothing is lost, nothing that
 // means the same is rewritten.
 func TestEncodeEverything(t *testing.T) {
-	d := parse(t, []byte(everything))
+	d := parse(t, []byte(wholeDocument))
 	got := string(encode(t, d))
-	if got != everything {
-		t.Errorf("%s", firstDifference(everything, got))
+	if got != wholeDocument {
+		t.Errorf("%s", firstDifference(wholeDocument, got))
 	}
 	if again := string(encode(t, d)); again != got {
 		t.Error("encoding twice gives different bytes: the document was changed")
@@ -165,7 +165,7 @@ func firstDifference(want, got string) string {
 }
 
 // Documents as they occur are read, written and read again: the same system, with
-// everything in it, in an order and with namespaces that the schemas take.
+// wholeDocument in it, in an order and with namespaces that the schemas take.
 func TestEncodeForeign(t *testing.T) {
 	body := `<System name="s"><Elements><Component name="a" source="a.fmu"><Connectors><Connector kind="output" name="y"><c:Real unit="N"/></Connector></Connectors></Component>
 	  <Component name="b" source="b.fmu"><Connectors><Connector kind="input" name="u"><c:Real/></Connector></Connectors></Component></Elements>
@@ -306,14 +306,14 @@ func TestEncodeMade(t *testing.T) {
 	l := &diag.List{}
 	p := &parser{l: l, file: "m.ssm"}
 	m.Version = "1.0"
-	if diff := unlike(m, p.parameterMapping(p.tree(data))); diff != "" || l.Err() != nil {
+	if diff := unlike(m, p.parameterMapping(p.tree(data), false)); diff != "" || l.Err() != nil {
 		t.Errorf("%s %v\n%s", diff, l.Err(), data)
 	}
 }
 
 // What was edited in the model is edited in the document, and nothing else is.
 func TestEncodeEdited(t *testing.T) {
-	d := parse(t, []byte(everything))
+	d := parse(t, []byte(wholeDocument))
 	a := d.System.Elements[0].(*Component)
 	a.Name = "renamed"
 	d.System.Connections[0].StartElement, d.System.Connections[1].StartElement = "renamed", "renamed"
@@ -330,7 +330,7 @@ func TestEncodeEdited(t *testing.T) {
 	d.Metadata["author"] = "D"
 	d.System.Annotations = nil
 
-	want := everything
+	want := wholeDocument
 	replace := func(old, new string) {
 		t.Helper()
 		if strings.Count(want, old) != 1 {
@@ -372,7 +372,7 @@ func TestEncodeEdited(t *testing.T) {
 
 // Raw parts go from one document to another with their namespaces.
 func TestEncodeBorrowed(t *testing.T) {
-	from := parse(t, []byte(everything))
+	from := parse(t, []byte(wholeDocument))
 	d := made()
 	d.System.Annotations = from.System.Annotations
 	d.System.Dictionaries = from.System.Dictionaries
@@ -438,7 +438,7 @@ func TestEncodeErrors(t *testing.T) {
 // FuzzEncode: what is read can be written, means the same, and is written again as
 // it is.
 func FuzzEncode(f *testing.F) {
-	f.Add([]byte(everything))
+	f.Add([]byte(wholeDocument))
 	f.Add([]byte(madeText))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := parseDocument(data, "f.ssd", noFiles, &diag.List{})

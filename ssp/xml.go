@@ -62,7 +62,7 @@ type node struct {
 	uri    string
 	name   string // local
 	line   int
-	nth    int // 1-based among siblings of the same name; 0 if it is the only one
+	nth    int // 1-based among siblings of the same tag, and name where they have one; 0 if it is the only one
 	parent *node
 	kids   []*node
 }
@@ -121,22 +121,32 @@ func (p *parser) tree(data []byte) *node {
 		next++
 		n.uri = p.namespace(n)
 		p.attributes(n)
-		named := make(map[string][]*node)
 		for _, c := range el.ChildElements() {
-			kid := build(c, n)
-			n.kids = append(n.kids, kid)
-			named[kid.name] = append(named[kid.name], kid)
+			n.kids = append(n.kids, build(c, n))
 		}
-		for _, kids := range named {
-			for i, kid := range kids {
-				if len(kids) > 1 {
-					kid.nth = i + 1
-				}
-			}
-		}
+		numberSiblings(n.kids)
 		return n
 	}
 	return build(doc.Root(), nil)
+}
+
+// numberSiblings tells siblings of one tag and name apart.
+func numberSiblings(siblings []*node) {
+	named := make(map[string][]*node)
+	for _, kid := range siblings {
+		key := kid.name
+		if own := kid.str("name", ""); own != "" {
+			key += " " + own
+		}
+		named[key] = append(named[key], kid)
+	}
+	for _, kids := range named {
+		for i, kid := range kids {
+			if len(kids) > 1 {
+				kid.nth = i + 1
+			}
+		}
+	}
 }
 
 func (p *parser) namespace(n *node) string {
@@ -166,6 +176,9 @@ var knownAttributes = func() map[string][]string {
 	top := append([]string{"version", "name", "author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime"}, base...)
 	m := map[string][]string{
 		nsSSD + " SystemStructureDescription": top, nsSSV + " ParameterSet": top, nsSSM + " ParameterMapping": top,
+		nsSSB + " SignalDictionary":          top,
+		nsSSB + " DictionaryEntry":           append([]string{"name"}, base...),
+		nsSSD + " SignalDictionary":          append([]string{"name", "type", "source"}, base...),
 		nsSSD + " System":                    append([]string{"name"}, base...),
 		nsSSD + " Component":                 append([]string{"name", "type", "source", "implementation"}, base...),
 		nsSSD + " SignalDictionaryReference": append([]string{"name", "dictionary"}, base...),
@@ -187,8 +200,9 @@ var knownAttributes = func() map[string][]string {
 		nsSSV + " Real": {"value", "unit"}, nsSSV + " Float64": {"value", "unit"}, nsSSV + " Float32": {"value", "unit"},
 		nsSSV + " Integer": {"value"}, nsSSV + " Boolean": {"value"}, nsSSV + " String": {"value"}, nsSSV + " Enumeration": {"value", "name"},
 		nsSSC + " LinearTransformation": {"factor", "offset"},
+		nsSSC + " Dimension":            {"size", "sizeConnector"},
 	}
-	for _, list := range []string{"Connectors", "Elements", "Connections", "ParameterBindings", "ParameterValues", "Units", "Enumerations", "Annotations"} {
+	for _, list := range []string{"Connectors", "Elements", "Connections", "ParameterBindings", "SignalDictionaries", "ParameterValues", "Units", "Enumerations", "Annotations"} {
 		m[nsSSD+" "+list] = nil
 	}
 	return m
@@ -319,7 +333,8 @@ func (n *node) path() string {
 		part := n.name
 		if name, ok := n.attr("name"); ok && name != "" && n.parent != nil {
 			part += "[@name='" + name + "']"
-		} else if n.nth > 0 {
+		}
+		if n.nth > 0 {
 			part += "[" + strconv.Itoa(n.nth) + "]"
 		}
 		parts = append(parts, part)
@@ -425,6 +440,43 @@ func parseInteger(text string) (int32, error) {
 		return 0, fmt.Errorf("%q is not a 32-bit integer", text)
 	}
 	return int32(v), nil
+}
+
+// parseSized reads an integer of a parameter set. What its type holds but an Integer
+// of FMI 2.0 does not is kept as a Real, which can go to a Real.
+func parseSized(element, text string) (Value, error) {
+	t := strings.TrimSpace(text)
+	bits := 32
+	kind, unsigned := strings.CutPrefix(element, "U")
+	if size, sized := strings.CutPrefix(kind, "Int"); sized {
+		if n, err := strconv.Atoi(size); err == nil {
+			bits = n
+		}
+	}
+	var v int64
+	var err error
+	if unsigned {
+		var u uint64
+		if u, err = strconv.ParseUint(t, 10, bits); u > math.MaxInt64 {
+			v = math.MaxInt64
+		} else {
+			v = int64(u)
+		}
+	} else {
+		v, err = strconv.ParseInt(t, 10, bits)
+	}
+	const exact = 1 << 53
+	switch {
+	case err != nil && unsigned:
+		return Value{Type: Integer}, fmt.Errorf("%q is no integer of %d bits without sign", text, bits)
+	case err != nil:
+		return Value{Type: Integer}, fmt.Errorf("%q is not a %d-bit integer", text, bits)
+	case v >= math.MinInt32 && v <= math.MaxInt32:
+		return Value{Type: Integer, Int: int32(v)}, nil
+	case v < -exact || v > exact:
+		return Value{Type: Integer}, fmt.Errorf("%q is beyond what a Real or an Integer of FMI 2.0 can hold", text)
+	}
+	return Value{Type: Real, Real: float64(v)}, nil
 }
 
 func parseBoolean(text string) (bool, error) {

@@ -37,6 +37,8 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealEnergy", F: testRealEnergy},
 	{Name: "TestRealOSP", F: testRealOSP},
 	{Name: "TestRealCorrector", F: testRealCorrector},
+	{Name: "TestRealSSDs", F: testRealSSDs},
+	{Name: "TestRealValues", F: testRealValues},
 	{Name: "TestRealWrite", F: testRealWrite},
 }
 

@@ -43,6 +43,12 @@ type Options struct {
 	Select   func(patterns []string) (func(name string) bool, error)
 	Columns  func(path string) (names []string, err error)
 	Launcher fmi.Launcher
+	// Restarts is how often the process of an isolated component may be replaced
+	// when it has come to its end in a call; 0 = never. The FMUs of all isolated
+	// components have to serialise their states then. With RestartsGiven the user has
+	// chosen it, else the documents may.
+	Restarts      int
+	RestartsGiven bool
 	// Crashed tells how an FMU is known to have crashed, "" if it is not; nil
 	// knows of none.
 	Crashed func(*fmi.FMU) string
@@ -375,6 +381,9 @@ func (a *Assembly) build(o Options) error {
 	if err := a.planQuirks(o); err != nil {
 		return err
 	}
+	if err := a.checkRestarts(o); err != nil {
+		return err
+	}
 	if a.components, err = a.plan(o); err != nil {
 		return err
 	}
@@ -425,13 +434,13 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 	var errs []error
 	for i, c := range a.Components {
 		p := &a.components[i]
-		instance := a.options.Instance
+		instance, restarts := a.options.Instance, 0
 		if c.Isolated != "" {
-			instance.Launcher = a.options.Launcher
+			instance.Launcher, restarts = a.options.Launcher, a.options.Restarts
 		}
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
-			Starts: p.starts, Stateless: p.stateless, Options: instance, Cache: a.options.Cache, Quirks: c.Quirks,
+			Params: p.params, Starts: p.starts, Stateless: p.stateless, Options: instance, Restarts: restarts, Cache: a.options.Cache, Quirks: c.Quirks,
 		})
 		if err != nil {
 			errs = append(errs, err)
@@ -459,6 +468,7 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 // componentPlan is what one component gives to its slave.
 type componentPlan struct {
 	inputs, outputs, watch []string
+	params                 []string // that others give during the initialisation
 	starts                 []fmuslave.Value
 	stateless              bool
 }
@@ -473,10 +483,18 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	}
 	for _, c := range a.network.Connections {
 		connectedOut[c.From.Component][c.From.Variable] = true
+		if a.toParameter(c.To) {
+			plan[c.To.Component].params = append(plan[c.To.Component].params, c.To.Variable)
+			continue
+		}
 		connectedIn[c.To.Component][c.To.Variable] = true
 	}
 	if err := a.planStarts(o, plan); err != nil {
 		return nil, err
+	}
+	for i := range plan {
+		p := &plan[i]
+		p.starts = slices.DeleteFunc(p.starts, func(v fmuslave.Value) bool { return slices.Contains(p.params, v.Variable) })
 	}
 	driven, err := a.planDriven(o, connectedIn)
 	if err != nil {
@@ -488,6 +506,8 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 			continue // planStarts has said so
 		}
 		switch {
+		case slices.Contains(plan[i].params, v.Name):
+			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the parameter is connected to one that another FMU calculates: the value set has no effect")
 		case connectedIn[i][v.Name]:
 			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is connected: the value set is only the first guess of the initialisation")
 		case driven[i][v.Name]:
@@ -526,6 +546,15 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		}
 	}
 	return plan, nil
+}
+
+// toParameter tells whether a connection leads to a parameter of an FMU.
+func (a *Assembly) toParameter(e ssp.FlatEnd) bool {
+	if e.Component >= len(a.Components) {
+		return false // of a function
+	}
+	v, ok := a.Components[e.Component].FMU.Description.Variable(e.Variable)
+	return ok && v.Causality == fmi.Parameter
 }
 
 // changing lists the variables that are no parameters, constants or time, but

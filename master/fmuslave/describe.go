@@ -44,6 +44,10 @@ func (s *Slave) describe(c *Config) error {
 			DirectionalDerivative: cs.ProvidesDirectionalDerivative && !q.Has(NoDirectionalDerivatives),
 		},
 	}
+	s.info.Caps.Restarts = c.Restarts > 0
+	if c.Restarts > 0 && (c.Options.Launcher == nil || !s.info.Caps.SaveState || !s.info.Caps.SerializeState) {
+		return fmt.Errorf("%s: %w: a component is restarted only if it runs in a process of its own and serialises its state (canGetAndSetFMUstate and canSerializeFMUstate)", &s.info, master.ErrCapability)
+	}
 	ins, err := s.signals(d, c.Inputs, "input", fmi.Input)
 	if err != nil {
 		return err
@@ -59,6 +63,16 @@ func (s *Slave) describe(c *Config) error {
 	if err != nil {
 		return err
 	}
+	params, err := s.signals(d, c.Params, "parameter", fmi.Parameter)
+	if err != nil {
+		return err
+	}
+	for _, g := range params {
+		if !Settable(g.variable) {
+			return fmt.Errorf("%s: parameter %q cannot be set: its variability is %s, its initial %s", s.info.Name, g.variable.Name, g.variable.Variability, g.variable.Initial)
+		}
+	}
+	s.info.Params, s.params = ports(params), params
 	s.info.In, s.in, s.info.DiscreteIn, s.discreteIn = split(ins)
 	s.info.Out, s.out, s.info.DiscreteOut, s.discreteOut = split(outs)
 	if err := s.monitor(d, c.Monitor); err != nil {

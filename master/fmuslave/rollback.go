@@ -98,7 +98,7 @@ func (s *Slave) stageInputs(u stagedInputs) error {
 func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (replay master.Replay, err error) {
 	c := s.config
 	c.Name += " (test of rollback)"
-	c.Outputs, c.Watch, c.Monitor = nil, nil, nil
+	c.Outputs, c.Watch, c.Monitor, c.Restarts = nil, nil, nil, 0
 	c.Options.Log = quiet(c.Options.Log)
 	d := c.FMU.Description
 	for i := range d.Variables {

@@ -28,6 +28,7 @@ type Config struct {
 	Inputs  []string // variables that the master drives
 	Outputs []string // variables that are coupled or recorded: outputs, calculated parameters
 	Watch   []string // further variables that are recorded
+	Params  []string // parameters that outputs of others give during the initialisation
 	// Monitor lists further Reals that are read with the outputs at each step,
 	// after the initialisation: of those that are no outputs here an internal
 	// port is made, behind the outputs.
@@ -35,6 +36,9 @@ type Config struct {
 	Starts    []Value // parameters and start values that override the document's
 	Stateless bool    // outputs are a function of the inputs of the same instant
 	Options   fmi.InstanceOptions
+	// Restarts is how often the process of the instance of the run may be replaced
+	// (fmi.InstanceOptions.Restarts); it takes Options.Launcher. 0 = never.
+	Restarts int
 	// Cache is the folder for what is measured about the FMU, see CacheDir;
 	// "" measures each time.
 	Cache  string
@@ -70,6 +74,7 @@ type Slave struct {
 	in, out []signal // Reals; out holds the outputs, then what is only monitored
 	coupled int      // those of out that are outputs
 	watch   []signal
+	params  []signal
 	starts  startValues
 
 	discreteIn, discreteOut []signal
@@ -106,6 +111,7 @@ var (
 	_ master.Subsystem             = (*Slave)(nil)
 	_ master.Initializer           = (*Slave)(nil)
 	_ master.DiscreteIO            = (*Slave)(nil)
+	_ master.ParameterSetter       = (*Slave)(nil)
 	_ master.InputDerivativeSetter = (*Slave)(nil)
 	_ master.Substepper            = (*Slave)(nil)
 	_ master.StateSaver            = (*Slave)(nil)
@@ -184,7 +190,9 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	}
 	s.clock.start = e.Start
 	var err error
-	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, s.config.Options); err != nil {
+	o := s.config.Options
+	o.Restarts = s.config.Restarts
+	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, o); err != nil {
 		return err
 	}
 	if err := s.setUp(s.instance, e); err != nil {
@@ -245,6 +253,28 @@ func (s *Slave) prepare(plan fmi.StepPlan) error {
 	}
 	s.stepper = next
 	return nil
+}
+
+// SetParameter sets a parameter in initialisation mode (fmi2 39: initial is exact),
+// also for instances that are set up as this one is.
+func (s *Slave) SetParameter(k int, v master.Values) error {
+	g := s.params[k]
+	var value Value
+	switch g.kind {
+	case master.Real:
+		value.Real = v.Real[0]
+	case master.Integer:
+		value.Integer = v.Integer[0]
+	case master.Boolean:
+		value.Boolean = v.Boolean[0]
+	case master.String:
+		value.String = v.String[0]
+	}
+	s.starts.before.remove(g)
+	s.starts.before.add(g.variable, value)
+	var one batch
+	one.add(g.variable, value)
+	return one.set(s.instance)
 }
 
 // EvalInit sets the staged inputs and gets the outputs, in initialisation mode.

@@ -2,6 +2,7 @@ package fmuslave
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
@@ -31,6 +32,29 @@ func (b *batch) add(v *fmi.ScalarVariable, value Value) {
 	case master.String:
 		b.stringVR, b.text = append(b.stringVR, v.ValueReference), append(b.text, value.String)
 	}
+}
+
+// remove takes a variable out of the batch, if it is there.
+func (b *batch) remove(g signal) {
+	r := g.variable.ValueReference
+	switch g.kind {
+	case master.Real:
+		b.realVR, b.real = without(r, b.realVR, b.real)
+	case master.Integer:
+		b.integerVR, b.integer = without(r, b.integerVR, b.integer)
+	case master.Boolean:
+		b.booleanVR, b.boolean = without(r, b.booleanVR, b.boolean)
+	case master.String:
+		b.stringVR, b.text = without(r, b.stringVR, b.text)
+	}
+}
+
+func without[T any](r fmi.ValueReference, refs []fmi.ValueReference, values []T) ([]fmi.ValueReference, []T) {
+	k := slices.Index(refs, r)
+	if k < 0 {
+		return refs, values
+	}
+	return slices.Delete(refs, k, k+1), slices.Delete(values, k, k+1)
 }
 
 func (b *batch) set(in *fmi.Instance) error {

@@ -51,6 +51,9 @@ type Manifest struct {
 	FMURestores   map[string]int               `json:"fmu_restores"`     // of states, by component
 	Seconds       map[string]float64           `json:"seconds"`          // by component: wall time inside
 	MasterSeconds float64                      `json:"master_seconds"`
+	// Restarts tells, by component, how often its process ended and another took
+	// its place (--on-crash=restart).
+	Restarts map[string][]master.Restart `json:"restarts,omitempty"`
 
 	// ResumedFrom tells from which checkpoint the run went on; null = it ran from
 	// the start. Counters and times are those of both parts together.
@@ -148,7 +151,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		}
 	}
 	m.Iterations, m.Jacobians, m.Monitored = r.Iterations, r.Jacobians, r.Monitored
-	m.Bonds, m.Models = r.Bonds, r.Models
+	m.Bonds, m.Models, m.Restarts = r.Bonds, r.Models, r.Restarts
 	m.ReplayNoise = map[string]float64{}
 	for name, replay := range r.Replay {
 		m.ReplayNoise[name] = replay.Replays

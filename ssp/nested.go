@@ -1,0 +1,325 @@
+package ssp
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// Bounds of what one system may unfold to: a few files can refer to each other so
+// that they stand for more than any memory holds.
+const (
+	maxPackages  = 1000      // nested .ssp, unpacked
+	maxPackaged  = 32        // packages within packages
+	maxDocuments = 10_000    // nested .ssd
+	maxInstances = 1_000_000 // elements, those of nested systems counted at each use
+)
+
+// home is where a document lies: what it refers to is found from here (ssp 12).
+type home struct {
+	dir   string // absolute
+	root  string // absolute folder of the package, which nothing leads out of; "" = no package
+	shown string // dir as the user knows it
+	depth int    // packages around it
+}
+
+// show gives the name by which the user knows a file.
+func (h *home) show(rel string) string { return filepath.Join(h.shown, rel) }
+
+// locate turns the URI of a source into a path relative to the folder, whether or
+// not there is such a file. Only relative URIs are followed, and in a package none
+// that leave it (ssp 12).
+func (h *home) locate(uri string) (string, error) {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "", fmt.Errorf("the source %q is no URI: %v", uri, err)
+	}
+	if u.Scheme != "" || u.Host != "" || strings.HasPrefix(u.Path, "/") || filepath.IsAbs(filepath.FromSlash(u.Path)) {
+		return "", fmt.Errorf("the source %q is not relative to the document; only such sources are followed", uri)
+	}
+	if u.RawQuery != "" || u.Path == "" {
+		return "", fmt.Errorf("the source %q names no file", uri)
+	}
+	if u.Fragment != "" {
+		return "", fmt.Errorf("the source %q names a part of a file (#%s), which only systems have", uri, u.Fragment)
+	}
+	if strings.ContainsAny(u.Path, "\\\x00") {
+		return "", fmt.Errorf("the source %q has a character that is not allowed in paths; folders are separated by /", uri)
+	}
+	rel := filepath.Clean(filepath.FromSlash(u.Path))
+	if h.root != "" {
+		if within, err := filepath.Rel(h.root, filepath.Join(h.dir, rel)); err != nil || !filepath.IsLocal(within) {
+			return "", fmt.Errorf("the source %q leads out of the package", uri)
+		}
+	}
+	return rel, nil
+}
+
+// hint tells where else a file of that name lies.
+func (h *home) hint(rel string) string {
+	base := filepath.Base(rel)
+	for _, candidate := range []string{base, filepath.Join("resources", base)} {
+		if candidate == rel {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(h.dir, candidate)); err == nil && info.Mode().IsRegular() {
+			return fmt.Sprintf("; there is a file of that name at %q: is that the one meant?", filepath.ToSlash(candidate))
+		}
+	}
+	return ""
+}
+
+// opener gives what reads the files that a document refers to (ssp 41).
+func (p *Package) opener(h home) opener {
+	return func(uri string, inside *Component) ([]byte, string, error) {
+		if inside != nil {
+			return p.openInside(h, uri, inside)
+		}
+		rel, err := h.locate(uri)
+		if err != nil {
+			return nil, "", err
+		}
+		full := filepath.Join(h.dir, rel)
+		p.files = append(p.files, full)
+		data, err := readDocument(full)
+		if err != nil {
+			return nil, "", fmt.Errorf("the file %q cannot be read: %v%s", uri, unwrapPath(err), h.hint(rel))
+		}
+		return data, h.show(rel), nil
+	}
+}
+
+// openInside reads a file inside a component (ssp 33): of an archive, an FMU or a
+// package, or of a folder with one, from its root; beside a document that stands
+// for the component.
+func (p *Package) openInside(h home, uri string, c *Component) ([]byte, string, error) {
+	source, _, _ := strings.Cut(c.Source, "#")
+	if source == "" {
+		if c.Source == "" {
+			return nil, "", fmt.Errorf("the file %q is to be found inside the component, which has no source", uri)
+		}
+		return p.opener(h)(uri, nil)
+	}
+	rel, err := h.locate(source)
+	if err != nil {
+		return nil, "", err
+	}
+	full := filepath.Join(h.dir, rel)
+	in := home{dir: full, root: full, shown: h.show(rel), depth: h.depth}
+	switch info, err := os.Stat(full); {
+	case err != nil:
+		return nil, "", fmt.Errorf("the file %q is to be found inside %q, which cannot be read: %v%s", uri, source, unwrapPath(err), h.hint(rel))
+	case info.IsDir():
+		return p.opener(in)(uri, nil)
+	case !isZip(full):
+		in = home{dir: filepath.Dir(full), root: h.root, shown: h.show(filepath.Dir(rel)), depth: h.depth}
+		return p.opener(in)(uri, nil)
+	}
+	name, err := in.locate(uri)
+	if err != nil {
+		return nil, "", err
+	}
+	p.files = append(p.files, full)
+	a, err := archive.Open(full, &diag.List{}, archive.Limits{})
+	if err != nil {
+		return nil, "", fmt.Errorf("the file %q is to be found inside %q: %v", uri, source, err)
+	}
+	data, err := a.ReadFile(filepath.ToSlash(name), maxDocument)
+	if err = errors.Join(err, a.Close()); err != nil {
+		return nil, "", fmt.Errorf("the file %q inside %q cannot be read: %v", uri, source, unwrapPath(err))
+	}
+	return data, in.show(name), nil
+}
+
+// isSystem tells whether a component stands for another system (ssp 14, 15): by its
+// type, or by its source where the type is that of an FMU.
+func (c *Component) isSystem() bool {
+	switch c.Type {
+	case mimeDefinition, mimePackage:
+		return c.Source != ""
+	case mimeFMU:
+		source, fragment, _ := strings.Cut(strings.ToLower(c.Source), "#")
+		return source == "" && fragment != "" || strings.HasSuffix(source, ".ssp") || strings.HasSuffix(source, ".ssd")
+	}
+	return false
+}
+
+// nested reads the documents that the components of a document refer to, and those
+// that they refer to. One that is referred to several times is read once.
+func (p *Package) nested(d *Document, l *diag.List) {
+	var byID map[string]*System
+	var walk func(s *System)
+	walk = func(s *System) {
+		for _, e := range s.Elements {
+			switch e := e.(type) {
+			case *System:
+				walk(e)
+			case *Component:
+				if !e.isSystem() {
+					continue
+				}
+				if byID == nil {
+					byID = systemsByID(d.System)
+				}
+				p.refer(d, e, byID, l)
+			}
+		}
+	}
+	walk(d.System)
+}
+
+// systemsByID gives the systems of a document that have an id; nil for an id that
+// several have.
+func systemsByID(top *System) map[string]*System {
+	out := make(map[string]*System)
+	var walk func(s *System)
+	walk = func(s *System) {
+		if s.ID != "" {
+			if _, twice := out[s.ID]; twice {
+				out[s.ID] = nil
+			} else {
+				out[s.ID] = s
+			}
+		}
+		for _, e := range s.Elements {
+			if kid, ok := e.(*System); ok {
+				walk(kid)
+			}
+		}
+	}
+	walk(top)
+	return out
+}
+
+// refer finds the system that stands for a component, and reads it where that has
+// not been done.
+func (p *Package) refer(d *Document, c *Component, byID map[string]*System, l *diag.List) {
+	fail := func(r *diag.Rule, err error) { report(l, r, c.Place, "component %q: %v", c.Name, err) }
+	source, fragment, _ := strings.Cut(c.Source, "#")
+	fragment, err := url.PathUnescape(fragment)
+	if err != nil {
+		fail(ruleFile, fmt.Errorf("the source %q is no URI: %v", c.Source, err))
+		return
+	}
+	if source == "" { // a system of this document
+		c.system, c.within = byID[fragment], d
+		if c.system == nil {
+			fail(ruleReference, fmt.Errorf("no system, or more than one, has the id %q", fragment))
+		}
+		return
+	}
+	rel, err := d.home.locate(source)
+	if err != nil {
+		fail(ruleFile, err)
+		return
+	}
+	full := filepath.Join(d.home.dir, rel)
+	info, err := os.Stat(full)
+	if err != nil {
+		fail(ruleFile, fmt.Errorf("the source %q cannot be read: %v%s", c.Source, unwrapPath(err), d.home.hint(rel)))
+		return
+	}
+	h, name, want := home{dir: filepath.Dir(full), root: d.home.root, shown: d.home.show(filepath.Dir(rel)), depth: d.home.depth}, filepath.Base(full), mimeDefinition
+	packed := !info.IsDir() && isZip(full)
+	if packed || info.IsDir() {
+		h, err = p.open(d.home, rel, packed, l)
+		if err != nil {
+			fail(ruleReference, err)
+			return
+		}
+		name, want = documentName, mimePackage
+		if fragment != "" { // a variant
+			name, fragment = fragment, ""
+		}
+		if name != filepath.Base(name) {
+			fail(ruleFile, fmt.Errorf("the source %q names no variant: they lie at the root of a package", c.Source))
+			return
+		}
+	}
+	if c.Type != want {
+		report(l, ruleComponentType, c.Place, "component %q has the type %q; its source %q is of type %q", c.Name, c.Type, c.Source, want)
+	}
+	inner := p.document(c, h, name, l)
+	if inner == nil {
+		return
+	}
+	c.system, c.within = inner.System, inner
+	if fragment != "" {
+		if c.system = systemsByID(inner.System)[fragment]; c.system == nil {
+			fail(ruleReference, fmt.Errorf("no system, or more than one, of %q has the id %q", source, fragment))
+		}
+	}
+}
+
+// open makes the home of a nested package, which is unpacked once.
+func (p *Package) open(h home, rel string, packed bool, l *diag.List) (home, error) {
+	full := filepath.Join(h.dir, rel)
+	if !packed {
+		return home{dir: full, root: full, shown: h.show(rel), depth: h.depth}, nil
+	}
+	if in, ok := p.packages[full]; ok {
+		return in, nil
+	}
+	if h.depth >= maxPackaged {
+		return home{}, fmt.Errorf("%d packages lie within each other; that is taken for a package that contains itself", maxPackaged)
+	}
+	if len(p.packages) >= maxPackages {
+		return home{}, fmt.Errorf("the system has more than %d packages", maxPackages)
+	}
+	dir, cleanup, err := unpack(full, l)
+	if err != nil {
+		return home{}, fmt.Errorf("the package %q cannot be unpacked: %v", h.show(rel), err)
+	}
+	p.cleanup = append(p.cleanup, cleanup)
+	if dir, err = filepath.Abs(dir); err != nil {
+		return home{}, err
+	}
+	p.files = append(p.files, full)
+	in := home{dir: dir, root: dir, shown: h.show(rel), depth: h.depth + 1}
+	p.packages[full] = in
+	return in, nil
+}
+
+// document reads an SSD that a component of another one refers to, and what it
+// refers to; nil if it has errors.
+func (p *Package) document(c *Component, h home, name string, l *diag.List) *Document {
+	full := filepath.Join(h.dir, name)
+	if d, ok := p.documents[full]; ok {
+		return d
+	}
+	if len(p.documents) >= maxDocuments {
+		report(l, ruleReference, c.Place, "component %q: the system has more than %d documents", c.Name, maxDocuments)
+		return nil
+	}
+	p.documents[full] = nil
+	p.files = append(p.files, full)
+	data, err := readDocument(full)
+	if err != nil {
+		others, _ := filepath.Glob(filepath.Join(h.dir, "*.ssd"))
+		hint := ""
+		if errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
+			hint = ", only " + strings.Join(baseNames(others), ", ")
+		}
+		report(l, ruleFile, c.Place, "component %q: there is no readable %s%s: %v", c.Name, h.show(name), hint, unwrapPath(err))
+		return nil
+	}
+	d := parseDocument(data, h.show(name), p.opener(h), l)
+	if d == nil {
+		return nil
+	}
+	d.home, d.Dir = h, h.dir
+	p.documents[full] = d // before what it refers to, which may be itself
+	e := &d.Experiment
+	if e.Start != nil || e.Stop != nil || len(e.Annotations) > 0 {
+		report(l, ruleNested, c.Place, "the DefaultExperiment of %s, with %d annotations, has no effect where it stands for a component", d.File, len(e.Annotations))
+	}
+	p.nested(d, l)
+	return d
+}

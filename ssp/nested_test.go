@@ -1,0 +1,413 @@
+package ssp
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// archived gives a zip archive with these entries: name, content, name, content …
+func archived(t testing.TB, entries ...string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := 0; i < len(entries); i += 2 {
+		w, err := z.Create(entries[i])
+		if err == nil {
+			_, err = w.Write([]byte(entries[i+1]))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// gain is a document whose system has an input u, an output y and a parameter k, all
+// in mm (which this document calls "unit"), and an FMU behind them: u is doubled on
+// the way in, y plus 1 mm on the way out. Its own binding gives k the value 1 mm.
+func gain(name, source string) string {
+	return strings.Replace(head, `name="test"`, `name="`+name+`"`, 1) + `<ssd:System name="` + name + `" id="` + name + `"><ssd:Connectors>
+<ssd:Connector name="u" kind="input"><ssc:Real unit="unit"/></ssd:Connector>
+<ssd:Connector name="y" kind="output"><ssc:Real unit="unit"/></ssd:Connector>
+<ssd:Connector name="k" kind="parameter"><ssc:Real unit="unit"/></ssd:Connector>
+</ssd:Connectors>` + bindings(inline("", param("k", realValue(1, "unit")), ""), inline("", param("c.p", realValue(10, "")), "")) + `<ssd:Elements>
+<ssd:Component name="c" source="` + source + `"><ssd:Connectors><ssd:Connector name="u" kind="input"/><ssd:Connector name="y" kind="output"/>
+<ssd:Connector name="k" kind="parameter"/></ssd:Connectors></ssd:Component>
+</ssd:Elements><ssd:Connections>
+<ssd:Connection startConnector="u" endElement="c" endConnector="u">` + linear(2, 0) + `</ssd:Connection>
+<ssd:Connection startConnector="y" endElement="c" endConnector="y">` + linear(1, 1) + `</ssd:Connection>
+<ssd:Connection startConnector="k" endElement="c" endConnector="k"/>
+</ssd:Connections></ssd:System>
+<ssd:Units><ssc:Unit name="unit"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>` + tail
+}
+
+// around is a document with a source, a component that is another system, and a sink.
+// Here "unit" is a metre.
+func around(attributes, content, top, more string) string {
+	return head + `<ssd:System name="top">` + top + `<ssd:Elements>
+<ssd:Component name="from" source="from.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"><ssc:Real unit="unit"/></ssd:Connector></ssd:Connectors></ssd:Component>
+<ssd:Component name="s" ` + attributes + `>` + content + `</ssd:Component>
+<ssd:Component name="to" source="to.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input"><ssc:Real unit="unit"/></ssd:Connector></ssd:Connectors></ssd:Component>` + more + `
+</ssd:Elements><ssd:Connections>
+<ssd:Connection startElement="from" startConnector="y" endElement="s" endConnector="u"/>
+<ssd:Connection startElement="s" startConnector="y" endElement="to" endConnector="u"/>
+</ssd:Connections></ssd:System>
+<ssd:Units><ssc:Unit name="unit"><ssc:BaseUnit m="1"/></ssc:Unit><ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit></ssd:Units>` + tail
+}
+
+const itsConnectors = `<ssd:Connectors><ssd:Connector name="u" kind="input"/><ssd:Connector name="y" kind="output"/></ssd:Connectors>`
+
+func gainFakes(paths ...string) fakes {
+	f := fakes{"from": {out("y", Real)}, "to": {in("u", Real)}}
+	for _, path := range paths {
+		f[path] = []Variable{in("u", Real), out("y", Real), par("k", Real), par("p", Real)}
+	}
+	return f
+}
+
+// A component that is another system acts as if that stood there (ssp 14, 15): every
+// way to refer to one gives the same network.
+func TestNested(t *testing.T) {
+	const definition, packaged = `type="application/x-ssp-definition" `, `type="application/x-ssp-package" `
+	box := archived(t, documentName, gain("box", "resources/c.fmu"), "resources/c.fmu", "x", "Other.ssd", gain("other", "resources/d.fmu"), "resources/d.fmu", "x")
+	inside := strings.Replace(around(`source="#box"`, itsConnectors, "", `
+<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`),
+		"<ssd:Units>", `<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>`, 1)
+	for _, c := range []struct {
+		name, attributes string
+		files            map[string]string
+		source           string // of the FMU, its last part
+		warning          string
+	}{
+		{"document", definition + `source="sub/box.ssd"`, map[string]string{"sub/box.ssd": gain("box", "c.fmu"), "sub/c.fmu": "x"}, "sub/c.fmu", ""},
+		{"document that leads up", definition + `source="sub/box.ssd"`, map[string]string{"sub/box.ssd": gain("box", "../c.fmu"), "c.fmu": "x"}, "c.fmu", ""},
+		{"part of a document", definition + `source="sub/box.ssd#box"`, map[string]string{"sub/box.ssd": gain("box", "c.fmu"), "sub/c.fmu": "x"}, "sub/c.fmu", ""},
+		{"package", packaged + `source="resources/box.ssp"`, map[string]string{"resources/box.ssp": box}, "resources/c.fmu", ""},
+		{"variant", packaged + `source="resources/box.ssp#Other.ssd"`, map[string]string{"resources/box.ssp": box}, "resources/d.fmu", ""},
+		{"escaped variant", packaged + `source="resources/box.ssp#Oth%65r.ssd"`, map[string]string{"resources/box.ssp": box}, "resources/d.fmu", ""},
+		{"unpacked package", packaged + `source="box"`, map[string]string{"box/" + documentName: gain("box", "c.fmu"), "box/c.fmu": "x"}, "box/c.fmu", ""},
+		{"package in a package", packaged + `source="outer.ssp"`, map[string]string{"outer.ssp": archived(t, documentName,
+			head+`<ssd:System name="o"><ssd:Connectors><ssd:Connector name="u" kind="input"/><ssd:Connector name="y" kind="output"/></ssd:Connectors><ssd:Elements>
+<ssd:Component name="i" `+packaged+`source="in/box.ssp">`+itsConnectors+`</ssd:Component></ssd:Elements><ssd:Connections>
+<ssd:Connection startConnector="u" endElement="i" endConnector="u"/><ssd:Connection startConnector="y" endElement="i" endConnector="y"/></ssd:Connections></ssd:System>`+tail,
+			"in/box.ssp", box)}, "resources/c.fmu", ""},
+		{"by the ending", `source="box.ssd"`, map[string]string{"box.ssd": gain("box", "c.fmu"), "c.fmu": "x"}, "c.fmu", "SD19T"},
+		{"wrong type", definition + `source="box.ssp"`, map[string]string{"box.ssp": box}, "resources/c.fmu", "SD19T"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := "s.c"
+			if strings.Contains(c.name, "in a package") {
+				path = "s.i.c"
+			}
+			all := map[string]string{documentName: around(c.attributes, itsConnectors, "", ""), "from.fmu": "x", "to.fmu": "x"}
+			maps.Copy(all, c.files)
+			for _, form := range []string{"folder", "package"} {
+				dir := folder(t, all)
+				if form == "package" {
+					var entries []string
+					for _, name := range slices.Sorted(maps.Keys(all)) {
+						entries = append(entries, name, all[name])
+					}
+					dir = pack(t, entries...)
+				}
+				l := &diag.List{}
+				p, err := Open(dir, l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := p.CheckSources(l); err != nil {
+					t.Fatal(err)
+				}
+				n, err := p.Flatten(gainFakes(path), l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := links(n)
+				// m → mm: 1000 y, doubled; back: y mm + 1 mm in m
+				if in, ok := got["from.y → "+path+".u"]; !ok || in.Gain != 2000 || in.Offset != 0 {
+					t.Errorf("%s: connections %+v", form, got)
+				}
+				if back, ok := got[path+".y → to.u"]; !ok || back.Gain != 0.001 || back.Offset != 0.001 || len(got) != 2 {
+					t.Errorf("%s: connections %+v", form, got)
+				}
+				s := settings1(n)
+				if len(s) != 2 || s[path+".k"].Value.Real != 1 || s[path+".p"].Value.Real != 10 {
+					t.Errorf("%s: settings %+v", form, s)
+				}
+				var ids []string
+				for _, f := range l.At(diag.Warning) {
+					if f.ID != "SD2V" {
+						ids = append(ids, f.ID)
+					}
+				}
+				if strings.Join(ids, " ") != c.warning {
+					t.Errorf("%s: findings %v, want %q", form, l.Findings, c.warning)
+				}
+				fmu := p.Components()[1]
+				if !strings.HasSuffix(fmu.Source, filepath.FromSlash(c.source)) || !strings.HasSuffix(fmu.Shown, filepath.FromSlash(c.source)) || !strings.HasPrefix(fmu.Shown, dir) {
+					t.Errorf("%s: the FMU %q, shown as %q", form, fmu.Source, fmu.Shown)
+				}
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+				if _, err := os.Stat(fmu.Source); (form == "package" || strings.Contains(c.name, "package")) && !strings.HasPrefix(fmu.Source, dir) && err == nil {
+					t.Errorf("%s: %s is still there after Close", form, fmu.Source)
+				}
+			}
+		})
+	}
+	t.Run("part of this document", func(t *testing.T) {
+		// In one file "unit" has one meaning, the metre: u is doubled, y gets 1 m more.
+		vars := gainFakes("s.c", "library.box.c")
+		n, l := sound(t, inside, nil, vars)
+		got := links(n)
+		if in := got["from.y → s.c.u"]; in.Gain != 2 || got["s.c.y → to.u"].Offset != 1 || len(got) != 2 {
+			t.Errorf("connections %+v", got)
+		}
+		if s := settings1(n); len(s) != 4 || s["s.c.k"].Value.Real != 1 || s["library.box.c.k"].Value.Real != 1 {
+			t.Errorf("settings %+v; findings %v", s, l.Findings)
+		}
+	})
+}
+
+// system cuts the System out of a document.
+func system(document string) string {
+	from := strings.Index(document, "<ssd:System name")
+	return document[from : strings.LastIndex(document, "</ssd:System>")+len("</ssd:System>")]
+}
+
+// Bindings of a component that is a system stand behind those of that system, before
+// those around it (ssp 15, 36), each in the units of its own file.
+func TestNestedPrecedence(t *testing.T) {
+	own := func(v float64, unit string) string { return bindings(inline("", param("k", realValue(v, unit)), "")) }
+	outer := func(v float64, unit string) string {
+		return bindings(inline("", param("s.k", realValue(v, unit)), ""))
+	}
+	deep := bindings(inline("", param("c.k", realValue(7, "")), ""))
+	for _, c := range []struct {
+		name, top, component string
+		want                 float64 // of k, in mm: the FMU knows no unit
+		overrides            int
+	}{
+		{"its own", "", "", 1, 0},
+		{"component beats it", "", own(2, "unit"), 2000, 1},
+		{"component, no unit", "", own(2, ""), 2, 1},
+		{"around beats it", outer(3, "km"), "", 3e6, 1},
+		{"around beats component", outer(3, "unit"), own(2, "unit"), 3000, 2},
+		{"a connector beats the variable behind it", "", deep, 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, _ := sound(t, around(`source="box.ssd" type="application/x-ssp-definition"`, itsConnectors+c.component, c.top, ""),
+				map[string]string{"box.ssd": gain("box", "c.fmu")}, gainFakes("s.c"))
+			s := settings1(n)["s.c.k"]
+			if s.Value.Real != c.want || len(s.Overrides) != c.overrides {
+				t.Errorf("%+v, want %v over %d others", s, c.want, c.overrides)
+			}
+		})
+	}
+	// Without a connector in between the order alone counts.
+	p := bindings(inline("", param("c.p", realValue(20, "")), ""))
+	n, _ := sound(t, around(`source="box.ssd" type="application/x-ssp-definition"`, itsConnectors+p, "", ""),
+		map[string]string{"box.ssd": gain("box", "c.fmu")}, gainFakes("s.c"))
+	if s := settings1(n)["s.c.p"]; s.Value.Real != 20 || s.From.Level != "s" || len(s.Overrides) != 1 || s.Overrides[0].Value.Real != 10 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The connectors that a component declares are compared with those of the system; a
+// unit of another size is a stage of conversion of its own (ssp 31).
+func TestNestedConnectors(t *testing.T) {
+	files := map[string]string{"box.ssd": gain("box", "c.fmu")}
+	component := func(u, y string) string {
+		return `<ssd:Connectors>` + u + y + `</ssd:Connectors>`
+	}
+	const u, y = `<ssd:Connector name="u" kind="input"/>`, `<ssd:Connector name="y" kind="output"/>`
+	for _, c := range []struct {
+		name, u, y, id string
+		level          diag.Level
+		message        string
+	}{
+		{"kind", strings.Replace(u, "input", "parameter", 1), y, "SD6", diag.Error, "of kind parameter; in the system that stands for it, of kind input"},
+		{"unknown", u, y + `<ssd:Connector name="z" kind="output"/>`, "SD6U", diag.Warning, `has no connector "z"`},
+		{"not declared", u, "", "SD5U", diag.Warning, `does not declare the connector "y"`},
+		{"type", `<ssd:Connector name="u" kind="input"><ssc:Integer/></ssd:Connector>`, y, "SD7", diag.Warning, "of type Integer; in the system that stands for it of type Real"},
+		{"unit", `<ssd:Connector name="u" kind="input"><ssc:Real unit="km"/></ssd:Connector>`, y, "SD7", diag.Warning, "values are converted"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, l, err := flatten(t, around(`source="box.ssd" type="application/x-ssp-definition"`, component(c.u, c.y), "", ""), files, gainFakes("s.c"), false)
+			found := l.At(c.level)
+			if len(found) != 1 || found[0].ID != c.id || !strings.Contains(found[0].Message, c.message) || found[0].Line == 0 {
+				t.Errorf("findings %v, want %s with %q", l.Findings, c.id, c.message)
+			}
+			if (err != nil) != (c.level == diag.Error) {
+				t.Errorf("error %v", err)
+			}
+			if n != nil {
+				if got := links(n)["from.y → s.c.u"]; got.Gain != 2000 || got.Offset != 0 {
+					t.Errorf("connection %+v", got)
+				}
+			}
+		})
+	}
+	// The transformation of a connection works in the unit of the connector that is
+	// declared around: 2·y + 1 km, then mm and doubled.
+	km := `<ssd:Connector name="u" kind="input"><ssc:Real unit="km"/></ssd:Connector>`
+	kmOut := `<ssd:Connector name="y" kind="output"><ssc:Real unit="km"/></ssd:Connector>`
+	document := around(`source="box.ssd" type="application/x-ssp-definition"`, component(km, kmOut), "", "")
+	document = strings.Replace(document, `endElement="s" endConnector="u"/>`, `endElement="s" endConnector="u">`+linear(2, 1)+`</ssd:Connection>`, 1)
+	document = strings.Replace(document, `endElement="to" endConnector="u"/>`, `endElement="to" endConnector="u" suppressUnitConversion="true"/>`, 1)
+	n, _ := sound(t, document, files, gainFakes("s.c"))
+	if got := links(n)["from.y → s.c.u"]; !near(got.Gain, 4000) || !near(got.Offset, 2e6) {
+		t.Errorf("connection %+v", got)
+	}
+	// Out: y mm + 1 mm in km; not converted further.
+	if got := links(n)["s.c.y → to.u"]; !near(got.Gain, 1e-6) || !near(got.Offset, 1e-6) {
+		t.Errorf("connection %+v", got)
+	}
+}
+
+func near(a, b float64) bool { return a-b <= 1e-12*b && b-a <= 1e-12*b }
+
+// What cannot be put in the place of a component is named with its place.
+func TestNestedErrors(t *testing.T) {
+	const definition, packaged = `type="application/x-ssp-definition" `, `type="application/x-ssp-package" `
+	loop := func(source string) string {
+		return head + `<ssd:System name="l"><ssd:Elements><ssd:Component name="again" ` + definition + `source="` + source + `"/></ssd:Elements></ssd:System>` + tail
+	}
+	bomb := head + `<ssd:System name="b"><ssd:Elements>`
+	for k := range 40 {
+		bomb += fmt.Sprintf(`<ssd:System name="b%d" id="b%d"><ssd:Elements>`, k, k)
+		for i := range 2 {
+			if k < 39 {
+				bomb += fmt.Sprintf(`<ssd:Component name="c%d" source="#b%d"/>`, i, k+1)
+			}
+		}
+		bomb += `<ssd:System name="x"/></ssd:Elements></ssd:System>`
+	}
+	bomb += `</ssd:Elements></ssd:System>` + tail
+	for _, c := range []struct {
+		name, attributes string
+		files            map[string]string
+		id, message      string
+	}{
+		{"missing", definition + `source="sub/x.ssd"`, map[string]string{"x.ssd": gain("x", "c.fmu")}, "SD2", `at "x.ssd": is that the one`},
+		{"no document in it", packaged + `source="x.ssp"`, map[string]string{"x.ssp": archived(t, "Other.ssd", "")}, "SD2", "SystemStructure.ssd, only Other.ssd"},
+		{"no such variant", packaged + `source="x.ssp#V.ssd"`, map[string]string{"x.ssp": archived(t, documentName, gain("x", "c.fmu"))}, "SD2", filepath.FromSlash("x.ssp/V.ssd, only SystemStructure.ssd")},
+		{"variant elsewhere", packaged + `source="x.ssp#../V.ssd"`, map[string]string{"x.ssp": archived(t, documentName, gain("x", "c.fmu"))}, "SD2", "names no variant"},
+		{"no such part", definition + `source="x.ssd#y"`, map[string]string{"x.ssd": gain("x", "c.fmu")}, "SD19", `of "x.ssd" has the id "y"`},
+		{"out of its package", packaged + `source="x.ssp"`, map[string]string{"x.ssp": archived(t, documentName, loop("../y.ssd"))}, "SD2", "leads out of the package"},
+		{"contains itself", definition + `source="x.ssd"`, map[string]string{"x.ssd": loop("x.ssd")}, "SD19", `"l" contains itself`},
+		{"contains each other", definition + `source="x.ssd"`, map[string]string{"x.ssd": loop("y.ssd"), "y.ssd": loop("x.ssd")}, "SD19", `contains itself`},
+		{"contains the whole", definition + `source="x.ssd"`, map[string]string{"x.ssd": loop(documentName)}, "SD19", `"top" contains itself`},
+		{"is no archive", packaged + `source="x.ssp"`, map[string]string{"x.ssp": "hello"}, "SD1", "not well-formed"},
+		{"broken archive", packaged + `source="x.ssp"`, map[string]string{"x.ssp": "PK\x03\x04hello"}, "SD19", "cannot be unpacked"},
+		{"unfolds for ever", definition + `source="x.ssd#b0"`, map[string]string{"x.ssd": bomb}, "SD19", "unfolds to more than"},
+		{"absolute", definition + `source="/x.ssd"`, nil, "SD2", "not relative"},
+		{"bad escape", definition + `source="x.ssd#%zz"`, nil, "SD2", "is no URI"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, l, err := flatten(t, around(c.attributes, "", "", ""), c.files, gainFakes("s.c"), false)
+			if !strings.Contains(err.Error(), c.message) || !slices.ContainsFunc(l.Findings, func(f diag.Finding) bool {
+				return f.ID == c.id && strings.Contains(f.Message, c.message) && (f.Line > 0 || c.name == "is no archive")
+			}) {
+				t.Errorf("findings %v, want %s with %q", l.Findings, c.id, c.message)
+			}
+		})
+	}
+}
+
+// Packages that lie within each other without end come to one.
+func TestNestedDepth(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // nobody else's folders are counted
+	t.Setenv("TMP", os.Getenv("TMPDIR"))
+	inner := archived(t, documentName, head+`<ssd:System name="x"/>`+tail)
+	for range maxPackaged + 1 {
+		inner = archived(t, documentName, head+`<ssd:System name="x"><ssd:Elements><ssd:Component name="c" type="application/x-ssp-package" source="x.ssp"/></ssd:Elements></ssd:System>`+tail, "x.ssp", inner)
+	}
+	before := len(unpacked(t))
+	_, err := Open(folder(t, map[string]string{documentName: single("x.ssp"), "x.ssp": inner}), nil)
+	if !diag.Has(err, "SD19") || !strings.Contains(err.Error(), "packages lie within each other") {
+		t.Errorf("error %v", err)
+	}
+	if after := len(unpacked(t)); after != before {
+		t.Errorf("%d folders are left", after-before)
+	}
+}
+
+// A document that stands for a component has no say in the run, and that is told.
+func TestNestedExperiment(t *testing.T) {
+	box := strings.Replace(gain("box", "c.fmu"), "</ssd:Units>", `</ssd:Units><ssd:DefaultExperiment startTime="0" stopTime="5"/>`, 1)
+	n, l := sound(t, around(`source="box.ssd" type="application/x-ssp-definition"`, itsConnectors, "", ""), map[string]string{"box.ssd": box}, gainFakes("s.c"))
+	if n.Experiment.Stop != nil || !slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return f.ID == "SD19N" && f.Line > 0 }) {
+		t.Errorf("experiment %v, findings %v", n.Experiment, l.Findings)
+	}
+}
+
+// Parameter files inside of components (ssp 33).
+func TestInsideComponents(t *testing.T) {
+	set := strings.ReplaceAll(baseSet, `name="gain"`, `name="p"`)
+	mapping := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(baseMap, `target="a.k"`, `target="p"`), `target="level"`, `target="q"`), `source="gain"`, `source="p"`)
+	binding := func(attrs, mapping string) string {
+		return bindings(`<ssd:ParameterBinding sourceBase="component" ` + attrs + `>` + mapping + `</ssd:ParameterBinding>`)
+	}
+	vars := []Variable{par("p", Real), par("q", Real), par("height", Real)}
+	fmu := archived(t, "modelDescription.xml", "", "extra/p.ssv", set, "extra/p.ssm", mapping)
+	for _, c := range []struct {
+		name, source, binding string
+		files                 map[string]string
+		want, id, message     string
+	}{
+		{"set", `source="c.fmu"`, binding(`source="extra/p.ssv"`, ""), map[string]string{"c.fmu": fmu}, "height=4 p=3", "", ""},
+		{"set and mapping", `source="c.fmu"`, binding(`source="extra/p.ssv"`, `<ssd:ParameterMapping sourceBase="component" source="extra/p.ssm"/>`), map[string]string{"c.fmu": fmu}, "p=30 q=4", "", ""},
+		{"mapping beside", `source="c.fmu"`, binding(`source="extra/p.ssv"`, `<ssd:ParameterMapping source="p.ssm"/>`), map[string]string{"c.fmu": fmu, "p.ssm": mapping}, "p=30 q=4", "", ""},
+		{"unpacked FMU", `source="c"`, binding(`source="extra/p.ssv"`, ""), map[string]string{"c/extra/p.ssv": set}, "height=4 p=3", "", ""},
+		{"not there", `source="c.fmu"`, binding(`source="extra/x.ssv"`, ""), map[string]string{"c.fmu": fmu}, "", "SD2", `"extra/x.ssv" inside "c.fmu" cannot be read`},
+		{"leads out", `source="c.fmu"`, binding(`source="../x.ssv"`, ""), map[string]string{"c.fmu": fmu}, "", "SD2", "leads out of the package"},
+		{"no FMU", `source="c.fmu"`, binding(`source="x.ssv"`, ""), nil, "", "SD2", `inside "c.fmu", which cannot be read`},
+		{"placeholder", ``, binding(`source="x.ssv"`, ""), nil, "", "SD2", "has no source"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			document := head + `<ssd:System name="top"><ssd:Elements><ssd:Component name="c" ` + c.source + `>` + c.binding + `</ssd:Component></ssd:Elements></ssd:System>` + tail
+			n, _, err := flatten(t, document, c.files, fakes{"c": vars}, false)
+			if c.id != "" {
+				if !diag.Has(err, c.id) || !strings.Contains(err.Error(), c.message) {
+					t.Errorf("error %v, want %s with %q", err, c.id, c.message)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range n.Settings {
+				got = append(got, s.Variable+"="+s.Value.String())
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("settings %v, want %s", got, c.want)
+			}
+		})
+	}
+	// Inside a component that is a system: in its package, or beside its document.
+	sub := strings.Replace(baseSet, `name="gain"`, `name="c.p"`, 1)
+	for name, files := range map[string]map[string]string{
+		"box.ssp":     {"box.ssp": archived(t, documentName, gain("box", "c.fmu"), "p.ssv", sub)},
+		"sub/box.ssd": {"sub/box.ssd": gain("box", "c.fmu"), "sub/p.ssv": sub},
+	} {
+		n, _ := sound(t, around(`source="`+name+`"`, itsConnectors+binding(`source="p.ssv"`, ""), "", ""), files, gainFakes("s.c"))
+		if s := settings1(n)["s.c.p"]; s.Value.Real != 3 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
