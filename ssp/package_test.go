@@ -253,7 +253,22 @@ func FuzzDocument(f *testing.F) {
 		annotation(typeOMS, `<oms:SimulationInformation signalFilter="test\.top\.c\.(u|p)" loggingInterval="2"/>`)+annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)))
 	f.Add(annotated("", "", annotation(OwnType, `<ms:Settings version="1" monitorEnergy="1" energySpike="0" workers="2" isolation="auto" stepTimeout="1" memoryLimit="1" outputInterval="1" input="set.ssv" history="x"><ms:Record match="c.*"/></ms:Settings>`)))
 	f.Add(annotated("", "", annotation(typeOMS, `<oms:SimulationInformation signalFilter="set.xml"/>`)))
-	f.Fuzz(func(t *testing.T, text string) { survives(t, text, baseSet, baseMap) })
+	f.Add(around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`))
+	whole, files, _ := everything()
+	f.Add(whole)
+	f.Add(bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("inout", realType("mm")), signal("output", ""), ">"+linear(2, 1), ">"))
+	f.Fuzz(func(t *testing.T, text string) { survives(t, text, files) })
+}
+
+// Nor does any signal dictionary.
+func FuzzDictionary(f *testing.F) {
+	document, files, _ := everything()
+	f.Add(files["d.ssb"])
+	f.Add(dictionary(entry("n", `<ssc:Enumeration name="e"/>`), entry("m", `<ssc:Real unit="u"/><ssc:Dimension size="2"/>`)))
+	f.Add(baseSet)
+	f.Fuzz(func(t *testing.T, text string) {
+		survives(t, document, map[string]string{"set.ssv": baseSet, "map.ssm": baseMap, "d.ssb": text})
+	})
 }
 
 // Nor does any parameter set.
@@ -261,7 +276,9 @@ func FuzzSet(f *testing.F) {
 	f.Add(baseSet)
 	f.Add(strings.Replace(baseSet, "1.0", "2.0", 1))
 	f.Add(baseMap)
-	f.Fuzz(func(t *testing.T, text string) { survives(t, base, text, baseMap) })
+	f.Fuzz(func(t *testing.T, text string) {
+		survives(t, base, map[string]string{"set.ssv": text, "map.ssm": baseMap})
+	})
 }
 
 // Nor any mapping.
@@ -269,18 +286,17 @@ func FuzzMapping(f *testing.F) {
 	f.Add(baseMap)
 	f.Add(strings.Replace(baseMap, "gain", "other", 1))
 	f.Add(baseSet)
-	f.Fuzz(func(t *testing.T, text string) { survives(t, base, baseSet, text) })
+	f.Fuzz(func(t *testing.T, text string) {
+		survives(t, base, map[string]string{"set.ssv": baseSet, "map.ssm": text})
+	})
 }
 
-// survives reads and flattens a document with its set and mapping.
-func survives(t *testing.T, document, set, mapping string) {
+// survives reads and flattens a document with its files.
+func survives(t *testing.T, document string, files map[string]string) {
 	l := &diag.List{}
 	d := parseDocument([]byte(document), "fuzz.ssd", func(uri string, _ *Component) ([]byte, string, error) {
-		switch uri {
-		case "set.ssv":
-			return []byte(set), uri, nil
-		case "map.ssm":
-			return []byte(mapping), uri, nil
+		if text, ok := files[uri]; ok {
+			return []byte(text), uri, nil
 		}
 		return nil, "", fs.ErrNotExist
 	}, l)
@@ -292,6 +308,8 @@ func survives(t *testing.T, document, set, mapping string) {
 	}
 	p := &Package{Path: "fuzz.ssd", Root: d, Dir: "/nowhere"}
 	d.home = home{dir: "/nowhere"}
+	p.packages, p.documents = map[string]home{}, map[string]*Document{}
+	p.nested(d, l)
 	p.instantiate(l)
 	if l.Err() != nil {
 		return
