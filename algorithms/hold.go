@@ -11,19 +11,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// hold is a linear system x' = A x + B u over one step of size h, whose input is
+// Hold is a linear system x' = A x + B u over one step of size h, whose input is
 // a polynomial u(s) = Σ u⁽ⁱ⁾ sⁱ/i!, 0 ≤ s ≤ h, given by its derivatives at the
 // start:
 //
 //	x(h) = A_d x(0) + Σ B_i u⁽ⁱ⁾,  A_d = e^{A h},  B_i = ∫₀ʰ e^{A(h−s)} B sⁱ/i! ds.
 //
 // Source: haid (13), without its A⁻¹.
-type hold struct {
+type Hold struct {
 	A *mat.Dense   // A_d [n×n]; empty if n = 0
 	B []*mat.Dense // B_i [n×m], i = 0…order; empty if n = 0 or m = 0
 }
 
-// newHold discretises x' = A x + B u, A [n×n] and B [n×m], for a step h ≥ 0 and
+// NewHold discretises x' = A x + B u, A [n×n] and B [n×m], for a step h ≥ 0 and
 // polynomial inputs of an order ≥ 0. A nil or empty A is a system without states, a nil
 // or empty B one without inputs. The matrices are not kept.
 //
@@ -43,7 +43,7 @@ type hold struct {
 //
 // Errors: dimensions that do not fit, numbers that are not finite, and results
 // that overflow.
-func newHold(a, b mat.Matrix, h float64, order int) (*hold, error) {
+func NewHold(a, b mat.Matrix, h float64, order int) (*Hold, error) {
 	n, m, err := sizesOf(a, b)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func newHold(a, b mat.Matrix, h float64, order int) (*hold, error) {
 	if order < 0 {
 		return nil, fmt.Errorf("a polynomial of order %d: the order must not be negative", order)
 	}
-	d := &hold{A: &mat.Dense{}, B: make([]*mat.Dense, order+1)}
+	d := &Hold{A: &mat.Dense{}, B: make([]*mat.Dense, order+1)}
 	for i := range d.B {
 		d.B[i] = &mat.Dense{}
 	}

@@ -172,7 +172,7 @@ func TestHold(t *testing.T) {
 			if c.b == nil {
 				c.b = make([][]float64, len(c.a))
 			}
-			d, err := newHold(denseRows(c.a), denseRows(c.b), c.h, order)
+			d, err := NewHold(denseRows(c.a), denseRows(c.b), c.h, order)
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue
@@ -207,9 +207,9 @@ func TestHoldClosedForms(t *testing.T) {
 			t.Errorf("%s: %.17g, want %.17g", name, got, want)
 		}
 	}
-	must := func(a, b [][]float64, h float64, order int) *hold {
+	must := func(a, b [][]float64, h float64, order int) *Hold {
 		t.Helper()
-		d, err := newHold(denseRows(a), denseRows(b), h, order)
+		d, err := NewHold(denseRows(a), denseRows(b), h, order)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestHoldClosedForms(t *testing.T) {
 
 func TestHoldWithoutStates(t *testing.T) {
 	for _, b := range []mat.Matrix{nil, (*mat.Dense)(nil), &mat.Dense{}} {
-		d, err := newHold(b, b, 1e-3, 2)
+		d, err := NewHold(b, b, 1e-3, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,16 +291,16 @@ func TestShapePolynomial(t *testing.T) {
 func TestHoldRefuses(t *testing.T) {
 	one := mat.NewDense(1, 1, []float64{1})
 	for name, f := range map[string]func() error{
-		"not square": func() error { _, err := newHold(mat.NewDense(1, 2, nil), nil, 1, 0); return err },
-		"rows of B":  func() error { _, err := newHold(one, mat.NewDense(2, 1, nil), 1, 0); return err },
-		"order":      func() error { _, err := newHold(one, one, 1, -1); return err },
-		"step":       func() error { _, err := newHold(one, one, -1, 0); return err },
-		"NaN step":   func() error { _, err := newHold(one, one, math.NaN(), 0); return err },
-		"NaN":        func() error { _, err := newHold(mat.NewDense(1, 1, []float64{math.NaN()}), one, 1, 0); return err },
-		"infinite":   func() error { _, err := newHold(one, mat.NewDense(1, 1, []float64{math.Inf(1)}), 1, 0); return err },
-		"overflow":   func() error { _, err := newHold(one, one, 1e4, 0); return err },
+		"not square": func() error { _, err := NewHold(mat.NewDense(1, 2, nil), nil, 1, 0); return err },
+		"rows of B":  func() error { _, err := NewHold(one, mat.NewDense(2, 1, nil), 1, 0); return err },
+		"order":      func() error { _, err := NewHold(one, one, 1, -1); return err },
+		"step":       func() error { _, err := NewHold(one, one, -1, 0); return err },
+		"NaN step":   func() error { _, err := NewHold(one, one, math.NaN(), 0); return err },
+		"NaN":        func() error { _, err := NewHold(mat.NewDense(1, 1, []float64{math.NaN()}), one, 1, 0); return err },
+		"infinite":   func() error { _, err := NewHold(one, mat.NewDense(1, 1, []float64{math.Inf(1)}), 1, 0); return err },
+		"overflow":   func() error { _, err := NewHold(one, one, 1e4, 0); return err },
 		"huge": func() error {
-			_, err := newHold(mat.NewDense(2, 2, []float64{1e308, 1e308, 1e308, 1e308}), nil, 1, 0)
+			_, err := NewHold(mat.NewDense(2, 2, []float64{1e308, 1e308, 1e308, 1e308}), nil, 1, 0)
 			return err
 		},
 	} {
@@ -316,7 +316,7 @@ func BenchmarkHold(b *testing.B) {
 		a, in := mat.NewDense(n, n, randomVector(rng, n*n)), mat.NewDense(n, 2, randomVector(rng, 2*n))
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := newHold(a, in, 0.1, 2); err != nil {
+				if _, err := NewHold(a, in, 0.1, 2); err != nil {
 					b.Fatal(err)
 				}
 			}

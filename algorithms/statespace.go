@@ -314,7 +314,7 @@ func (s *stateSpace) integrate(H float64) (why string) {
 			}
 			inputs.Set(r, s.nu+r, 1)
 		}
-		h, err := newHold(mat.NewDense(s.n, s.n, s.a), inputs, H, len(s.moments)-1)
+		h, err := NewHold(mat.NewDense(s.n, s.n, s.a), inputs, H, len(s.moments)-1)
 		if err != nil {
 			return err.Error()
 		}

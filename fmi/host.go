@@ -20,7 +20,9 @@ type Host struct {
 	mem       cmem     // lives as long as the process
 	recs      []record // of the batch under way
 	fns       []function
+	slots     []uint64 // number of the state in each record's slot
 	kept      []kept
+	states    map[uint64]uintptr // fmi2FMUstate, by the number that the other side gives it
 	out       wireWriter
 	scratch   scratch
 	callbacks uintptr
@@ -45,7 +47,7 @@ func NewHost(send func(message []byte), progress unsafe.Pointer, threadStack uin
 	if _, err := libc(); err != nil {
 		return nil, err
 	}
-	h := &Host{send: send, told: map[string]bool{}}
+	h := &Host{send: send, told: map[string]bool{}, states: map[uint64]uintptr{}}
 	if progress == nil {
 		var err error
 		if progress, err = h.mem.alloc(batchSize); err != nil {
@@ -120,6 +122,10 @@ func (h *Host) Answer(request []byte) ([]byte, error) {
 	switch r.word() {
 	case askLoad:
 		err = h.load(&r)
+	case askDefine:
+		for n := r.word(); n > 0 && err == nil; n-- {
+			_, _, err = h.define(&r, &record{})
+		}
 	case askRun:
 		err = h.run(&r)
 	default:
@@ -184,7 +190,7 @@ func (h *Host) run(r *wireReader) error {
 		if err != nil {
 			return err
 		}
-		h.recs, h.fns = recs, make([]function, n)
+		h.recs, h.fns, h.slots = recs, make([]function, n), make([]uint64, n)
 	}
 	h.scratch.reset()
 	for k := range h.recs[:n] {
@@ -211,7 +217,7 @@ func (h *Host) run(r *wireReader) error {
 	if h.fns[0] == fnFreeInstance {
 		h.log.close()
 	}
-	h.out.word(uint64(b.done))
+	h.out.word(h.outcome())
 	h.out.word(b.start)
 	h.out.word(b.end)
 	for k := range h.recs[:b.done] {
@@ -248,17 +254,35 @@ func (s functionSet) has(f function) bool { return s>>f&1 != 0 }
 const changesProcess functionSet = 1<<fnInstantiate | 1<<fnEnterInitializationMode | 1<<fnExitInitializationMode |
 	1<<fnTerminate | 1<<fnReset | 1<<fnCancelStep | 1<<fnFreeInstance
 
-// decode reads record k of a request.
-func (h *Host) decode(r *wireReader, k int) error {
-	head := r.word()
-	f := function(head & 0xff)
-	id := int(head >> wireKept & maxID)
-	if f >= numFunctions || h.img.sym[f] == 0 {
-		return errWire
+// outcome tells how many records were carried out, and whether the last of them
+// stopped the batch.
+func (h *Host) outcome() uint64 {
+	done := uint64(h.batch.done)
+	last, f := &h.recs[done-1], h.fns[done-1]
+	switch f {
+	case fnFreeInstance: // gives nothing
+	case fnInstantiate:
+		if last.ret == 0 {
+			return done | wireStopped
+		}
+	default:
+		if stops(last.status()) {
+			return done | wireStopped
+		}
 	}
-	h.fns[k] = f
-	c := &h.recs[k]
-	shape := shapes[f]
+	return done
+}
+
+// define reads the beginning of a record: what is fixed in it, or under which
+// number that is kept.
+func (h *Host) define(r *wireReader, c *record) (f function, shape []argument, err error) {
+	head := r.word()
+	f = function(head & 0xff)
+	id := int(head >> wireKept & maxID)
+	if f >= numFunctions || h.img == nil || h.img.sym[f] == 0 {
+		return f, nil, errWire
+	}
+	shape = shapes[f]
 	switch {
 	case head&wireDefines != 0:
 		*c = record{fn: h.img.sym[f], sig: signature(f)}
@@ -269,7 +293,7 @@ func (h *Host) decode(r *wireReader, k int) error {
 		}
 		for j, a := range shape {
 			if err := h.reserve(r, c, j, a, id > 0); err != nil {
-				return err
+				return f, nil, err
 			}
 		}
 		if id > 0 {
@@ -281,8 +305,19 @@ func (h *Host) decode(r *wireReader, k int) error {
 	case id < len(h.kept) && h.kept[id].there && h.kept[id].rec.fn == h.img.sym[f]:
 		*c = h.kept[id].rec
 	default:
-		return errWire
+		return f, nil, errWire
 	}
+	return f, shape, nil
+}
+
+// decode reads record k of a request.
+func (h *Host) decode(r *wireReader, k int) error {
+	c := &h.recs[k]
+	f, shape, err := h.define(r, c)
+	if err != nil {
+		return err
+	}
+	h.fns[k] = f
 	for j, a := range shape {
 		switch a.kind {
 		case argComponent:
@@ -299,6 +334,15 @@ func (h *Host) decode(r *wireReader, k int) error {
 			}
 		case argTextsOut:
 			clear(unsafe.Slice((*uintptr)(cptr(c.i[j])), a.elements(c)))
+		case argState:
+			state, there := h.states[r.word()]
+			if !there {
+				return errWire
+			}
+			c.i[j] = state
+		case argStateSlot:
+			h.slots[k] = r.word()
+			*(*uintptr)(cptr(c.i[j])) = h.states[h.slots[k]]
 		}
 	}
 	for j := range floats(f) {
@@ -319,7 +363,7 @@ func (h *Host) reserve(r *wireReader, c *record, j int, a argument, keep bool) e
 	switch a.kind {
 	case argTextsOut:
 		size = 8 * a.elements(c)
-	case argFixed, argIn, argOut, argInOut:
+	case argFixed, argIn, argOut, argInOut, argStateSlot:
 	default:
 		return nil
 	}
@@ -407,6 +451,12 @@ func (h *Host) encode(k int) {
 					continue
 				}
 				w.text(cstring(p, maxCString))
+			}
+		case argStateSlot:
+			if f == fnFreeFMUState {
+				delete(h.states, h.slots[k])
+			} else {
+				h.states[h.slots[k]] = *(*uintptr)(cptr(c.i[j]))
 			}
 		}
 	}

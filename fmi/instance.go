@@ -29,6 +29,9 @@ type InstanceOptions struct {
 	// nobody else: if it crashes or ends its process, the call gives a
 	// *ProcessError. All else is as here, and so are the results.
 	Launcher Launcher
+	// Restarts is how often the process of the instance may be replaced when it
+	// has come to its end in a call; 0 = never. It takes Launcher, and Keep.
+	Restarts int
 }
 
 // Instance is one instance of an FMU for Co-Simulation. It has one caller at a

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,14 +32,24 @@ type Launch struct {
 
 // Link is the way to one process. It has one caller at a time.
 type Link interface {
-	// Call has a request answered by the Host. The answer is valid until the
-	// next call. All that the Host has logged before it answered was given to
-	// Launch.Log. An error means that the process is of no use any more; it is
-	// an *Ended if the process has come to its end.
-	Call(request []byte) (answer []byte, err error)
+	// Post hands a request to the Host and does not wait for the answer, which
+	// Await gives: once after each Post that gave no error. The answer is valid
+	// until the next Post. All that the Host has logged before it answered was
+	// given to Launch.Log. An error means that the process is of no use any more;
+	// it is an *Ended if the process has come to its end.
+	Post(request []byte) error
+	Await() (answer []byte, err error)
 	// Close ends the process and waits until it is gone, also when it has ended
 	// before.
 	Close() error
+}
+
+// call has a request answered.
+func call(l Link, request []byte) ([]byte, error) {
+	if err := l.Post(request); err != nil {
+		return nil, err
+	}
+	return l.Await()
 }
 
 // Ended tells how a process came to its end.
@@ -87,16 +98,20 @@ func (e *ProcessError) Unwrap() error { return e.Err }
 // remote makes the calls of an instance in another process. It stands where the
 // crossing into C is: everything above it is the same for both.
 type remote struct {
-	in    *Instance
-	link  Link
-	err   error // the process is lost
-	out   wireWriter
-	kept  uint64 // records that the host was told to keep
-	texts cbuf   // C strings that came back
+	in     *Instance
+	link   Link
+	err    error // the process is lost
+	out    wireWriter
+	posted error  // by the link, of the request in out
+	kept   uint64 // records that the host was told to keep
+	states uint64 // saved states that were given a number
+	texts  cbuf   // C strings that came back
+	safe   *safe  // nil = a process that ends is not replaced
 
 	time  float64 // where the FMU is, s
 	timed bool
 
+	mute  atomic.Bool // what the FMU says was said before
 	mu    sync.Mutex
 	lines []string // last messages
 }
@@ -118,8 +133,7 @@ func (r *remote) open(l Launcher) error {
 	if err := f.prepareElsewhere(); err != nil {
 		return err
 	}
-	var err error
-	if r.link, err = l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName, Log: r.relay, Output: r.print}); err != nil {
+	if err := r.launch(l); err != nil {
 		return fmt.Errorf("%s: no process for the FMU: %w", r.in.name, err)
 	}
 	p := &f.place
@@ -130,7 +144,10 @@ func (r *remote) open(l Launcher) error {
 		r.out.text(s)
 	}
 	r.out.word(uint64(flag(p.chdir)))
-	answer, err := r.link.Call(r.out)
+	if r.safe != nil {
+		r.safe.load = slices.Clone(r.out)
+	}
+	answer, err := call(r.link, r.out)
 	if err != nil {
 		return r.lost("loading", err)
 	}
@@ -157,6 +174,13 @@ func (r *remote) open(l Launcher) error {
 		}
 	}
 	return f.judgeElsewhere(&s, changes, failed)
+}
+
+// launch starts a process.
+func (r *remote) launch(l Launcher) (err error) {
+	f := r.in.fmu
+	r.link, err = l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName, Log: r.relay, Output: r.print})
+	return err
 }
 
 // prepareElsewhere finds the library, for another process.
@@ -206,6 +230,12 @@ func (r *remote) lost(call string, cause error) error {
 // run is what run is for instances in this process. If the process is lost, the
 // record under way gives Fatal, and settle has the reason.
 func (r *remote) run(b *batch) {
+	r.post(b)
+	r.await(b)
+}
+
+// post hands a batch over.
+func (r *remote) post(b *batch) {
 	recs := b.records()
 	b.done, b.modes, b.start, b.end = 0, 0, 0, 0
 	r.out = r.out[:0]
@@ -214,19 +244,37 @@ func (r *remote) run(b *batch) {
 	for k := range recs {
 		r.encode(&recs[k])
 	}
-	answer, err := r.link.Call(r.out)
-	if err == nil {
-		if err = r.decode(b, recs, answer); err == nil {
-			return
-		}
-	}
-	r.fail(b, recs, err)
+	r.posted = r.link.Post(r.out)
 }
 
-// fail marks the record under way.
-func (r *remote) fail(b *batch, recs []record, err error) {
+// await waits until a batch that was handed over is carried out.
+func (r *remote) await(b *batch) {
+	recs := b.records()
+	err := r.posted
+	for {
+		var answer []byte
+		if err == nil {
+			answer, err = r.link.Await()
+		}
+		if err == nil {
+			err = r.decode(b, recs, answer)
+		}
+		if err == nil {
+			return
+		}
+		if err = r.goOn(recs, err); err != nil {
+			r.fail(b, recs, err)
+			return
+		}
+		err = r.link.Post(r.out)
+	}
+}
+
+// underWay gives what was called when a process ended: how many records were
+// begun, the function, or those that come into question, and the time. It is the
+// first record if none is known to be begun.
+func (r *remote) underWay(recs []record, err error) (begun int, call string, time float64) {
 	var end *Ended
-	begun := 0
 	if errors.As(err, &end) {
 		begun = min(end.Begun, len(recs))
 	}
@@ -244,18 +292,28 @@ func (r *remote) fail(b *batch, recs []record, err error) {
 		}
 		begun = 1
 	}
+	time = r.time
+	for _, c := range recs[:begun-1] {
+		if function(c.fn-1) == fnDoStep {
+			time = c.f[0] + c.f[1]
+		}
+	}
+	return begun, name, time
+}
+
+// fail marks the record under way.
+func (r *remote) fail(b *batch, recs []record, err error) {
+	begun, call, time := r.underWay(recs, err)
 	for k := range begun {
 		recs[k].ret = uintptr(StatusOK)
-		if k < begun-1 && function(recs[k].fn-1) == fnDoStep {
-			r.time = recs[k].f[0] + recs[k].f[1]
-		}
 	}
 	b.done = uintptr(begun)
 	recs[begun-1].ret = uintptr(StatusFatal)
 	if function(recs[begun-1].fn-1) == fnInstantiate {
 		recs[begun-1].ret = 0
 	}
-	_ = r.lost(name, err)
+	r.time = time
+	_ = r.lost(call, err)
 }
 
 // encode writes a record.
@@ -265,6 +323,7 @@ func (r *remote) encode(c *record) {
 	id := c.sig >> keptShift
 	head := uint64(f) | uint64(id&maxID)<<wireKept
 	define := id == 0 || id&keptSent == 0
+	begin := len(r.out)
 	if define {
 		head |= wireDefines
 		if id != 0 {
@@ -284,10 +343,13 @@ func (r *remote) encode(c *record) {
 				w.memory(c.i[k], a.bytes(c))
 			}
 		}
+		if id != 0 {
+			r.safe.define(r.out[begin:])
+		}
 	}
 	for k, a := range shape {
 		switch a.kind {
-		case argInt:
+		case argInt, argState:
 			w.word(uint64(c.i[k]))
 		case argIn, argInOut:
 			w.memory(c.i[k], a.bytes(c))
@@ -298,6 +360,13 @@ func (r *remote) encode(c *record) {
 				p := c.i[k]
 				w.text(cstring(*(*uintptr)(cptr(p + 8*j)), maxCString))
 			}
+		case argStateSlot:
+			slot := (*uintptr)(cptr(c.i[k]))
+			if *slot == 0 {
+				r.states++
+				*slot = uintptr(r.states)
+			}
+			w.word(uint64(*slot))
 		}
 	}
 	switch f {
@@ -330,7 +399,8 @@ func (r *remote) keep(c *record) {
 // decode reads what came of the records.
 func (r *remote) decode(b *batch, recs []record, answer []byte) error {
 	a := wireReader{rest: answer}
-	done := a.word()
+	outcome := a.word()
+	done := outcome &^ wireStopped
 	b.start, b.end = a.word(), a.word()
 	if a.bad || done > uint64(len(recs)) || done == 0 {
 		return errWire
@@ -360,6 +430,9 @@ func (r *remote) decode(b *batch, recs []record, answer []byte) error {
 	}
 	if a.bad {
 		return errWire
+	}
+	if r.safe != nil {
+		r.safe.write(recs, r.out, outcome)
 	}
 	return nil
 }
@@ -400,7 +473,7 @@ func (r *remote) readTexts(a *wireReader, p, n uintptr) error {
 func (r *remote) relay(message []byte) {
 	a := wireReader{rest: message}
 	m := LogMessage{Instance: r.in.name, Status: Status(int32(a.word())), Category: a.text(), Text: a.text()}
-	if a.bad {
+	if a.bad || r.mute.Load() {
 		return
 	}
 	if m.Category != OwnCategory {
@@ -412,6 +485,9 @@ func (r *remote) relay(message []byte) {
 
 // print takes a line that the FMU has printed.
 func (r *remote) print(line string) {
+	if r.mute.Load() {
+		return
+	}
 	r.in.log.relay(LogMessage{Instance: r.in.name, Status: StatusOK, Category: OutputCategory, Text: validUTF8(line)})
 }
 
@@ -429,6 +505,9 @@ func (r *remote) remember(text string) {
 // instantiateIn makes the instance in a process of its own.
 func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 	in.remote, in.fatal = &remote{in: in}, new(atomic.Bool)
+	if o.Restarts > 0 {
+		in.remote.safe = &safe{limit: o.Restarts, launcher: l}
+	}
 	err := in.remote.open(l)
 	if err == nil {
 		in.library, in.run = in.fmu.place.library, in.remote.run
@@ -442,11 +521,16 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 
 // close ends the process.
 func (r *remote) close() error {
-	var err error
-	if r.link != nil {
-		err = r.link.Close()
-		r.link = nil
-	}
+	err := r.disconnect()
 	r.texts.release()
+	return err
+}
+
+func (r *remote) disconnect() error {
+	if r.link == nil {
+		return nil
+	}
+	err := r.link.Close()
+	r.link = nil
 	return err
 }

@@ -11,16 +11,20 @@ import (
 type direct struct {
 	host   *Host
 	damage func(answer []byte) []byte
+	answer []byte
 	closed bool
 }
 
-func (d *direct) Call(request []byte) ([]byte, error) {
+func (d *direct) Post(request []byte) error {
 	answer, err := d.host.Answer(request)
 	if err == nil && d.damage != nil {
 		answer = d.damage(answer)
 	}
-	return answer, err
+	d.answer = answer
+	return err
 }
+
+func (d *direct) Await() ([]byte, error) { return d.answer, nil }
 
 func (d *direct) Close() error {
 	d.closed = true

@@ -12,6 +12,8 @@ type FMUState struct {
 	handle uintptr // fmi2FMUstate
 	state  State   // of the life cycle, which setting restores too (checklist fmi2 58)
 	setup  bool
+	epoch  int  // number of Keeps before it was saved
+	lost   bool // with a process
 }
 
 // owned checks that s can be used with in.
@@ -21,6 +23,8 @@ func (in *Instance) owned(f function, s *FMUState) error {
 		return in.argument(f, "the state is nil or freed")
 	case s.in != in:
 		return in.argument(f, "the state is of instance %s", s.in.name)
+	case s.lost && f != fnGetFMUState && f != fnFreeFMUState:
+		return in.argument(f, "the state was lost with the process of the instance")
 	}
 	return nil
 }
@@ -53,6 +57,7 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 		in.states = append(in.states, s)
 	}
 	s.handle, s.state, s.setup = *in.handle, before, in.setup
+	s.epoch, s.lost = in.remote.epoch(), false
 	return s, nil
 }
 
@@ -76,6 +81,7 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 		return err
 	}
 	in.state, in.setup = s.state, s.setup
+	in.remote.behind(s)
 	return nil
 }
 
@@ -97,7 +103,11 @@ func (in *Instance) FreeFMUState(s *FMUState) error {
 	if k := slices.Index(in.states, s); k >= 0 {
 		in.states = slices.Delete(in.states, k, k+1)
 	}
+	lost := s.lost
 	s.in, s.handle = nil, 0
+	if lost {
+		return nil
+	}
 	return in.call(f)
 }
 
@@ -167,7 +177,7 @@ func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
 	if err := in.call(f); err != nil {
 		return nil, err
 	}
-	s := &FMUState{in: in, handle: *in.handle, state: State(data[5]), setup: data[6] != 0}
+	s := &FMUState{in: in, handle: *in.handle, state: State(data[5]), setup: data[6] != 0, epoch: in.remote.epoch()}
 	in.states = append(in.states, s)
 	return s, nil
 }

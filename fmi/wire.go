@@ -14,11 +14,12 @@ import (
 
 // wireVersion is that of the messages. The processes run the same binary, unless
 // it is replaced while a run goes on.
-const wireVersion = 1
+const wireVersion = 2
 
 // Requests.
 const (
-	askLoad uint64 = iota + 1
+	askLoad   uint64 = iota + 1
+	askDefine        // records to be kept, as in askRun up to what is fixed in them
 	askRun
 )
 
@@ -103,6 +104,8 @@ const (
 	argText                     // C string that is given, for as long as the instance
 	argTexts                    // array of C strings that is given
 	argTextsOut                 // array of C strings that comes back
+	argState                    // saved state; what goes over is its number, by which the host finds the FMU's own handle
+	argStateSlot                // place for a saved state, likewise
 	argLocal                    // the callbacks, which are the host's
 )
 
@@ -143,15 +146,15 @@ var shapes = func() (s [numFunctions][]argument) {
 	s[fnSetDebugLogging] = []argument{component, number, count, array(argTexts, 0, 2)}
 	s[fnSetupExperiment] = []argument{component, number, number}
 	s[fnDoStep] = []argument{component, number}
-	handle := array(argInOut, 8, one)
-	s[fnGetFMUState] = []argument{component, handle}
-	s[fnFreeFMUState] = []argument{component, handle}
-	s[fnSetFMUState] = []argument{component, number}
-	s[fnSerializedFMUStateSize] = []argument{component, number, handle}
-	s[fnSerializeFMUState] = []argument{component, number, array(argOut, 1, 3), count}
-	s[fnDeSerializeFMUState] = []argument{component, array(argIn, 1, 2), count, handle}
+	state, slot, word := argument{kind: argState}, array(argStateSlot, 8, one), array(argInOut, 8, one)
+	s[fnGetFMUState] = []argument{component, slot}
+	s[fnFreeFMUState] = []argument{component, slot}
+	s[fnSetFMUState] = []argument{component, state}
+	s[fnSerializedFMUStateSize] = []argument{component, state, word}
+	s[fnSerializeFMUState] = []argument{component, state, array(argOut, 1, 3), count}
+	s[fnDeSerializeFMUState] = []argument{component, array(argIn, 1, 2), count, slot}
 	for _, f := range []function{fnGetStatus, fnGetRealStatus, fnGetIntegerStatus, fnGetBooleanStatus} {
-		s[f] = []argument{component, number, handle}
+		s[f] = []argument{component, number, word}
 	}
 	s[fnGetStringStatus] = []argument{component, number, array(argTextsOut, 0, one)}
 	return s
@@ -197,3 +200,7 @@ const (
 	wireDefines = 1 << 40
 	maxKept     = 1 << 20
 )
+
+// An answer to askRun begins with the number of records that were carried out,
+// and whether the last of them gave a status that stops.
+const wireStopped = 1 << 40

@@ -83,14 +83,11 @@ func (r *Run) prepareCheckpoints() error {
 	}
 	r.keepers = make([]stateKeeper, len(r.sys.Subsystems))
 	var unable []string
-	for i, sub := range r.sys.Subsystems {
-		info := r.sys.Infos[i]
-		saver, saves := As[StateSaver](sub)
-		serializer, serializes := As[StateSerializer](sub)
-		if !saves || !serializes || !info.Caps.SaveState || !info.Caps.SerializeState {
-			unable = append(unable, info.String())
+	for i := range r.sys.Subsystems {
+		var err error
+		if r.keepers[i], err = r.keeper(i); err != nil {
+			unable = append(unable, r.sys.Infos[i].String())
 		}
-		r.keepers[i] = stateKeeper{saver, serializer}
 	}
 	if len(unable) > 0 {
 		return fmt.Errorf("%w: a checkpoint holds the states of all components, and %s cannot serialise its state (canSerializeFMUstate): "+
@@ -99,12 +96,22 @@ func (r *Run) prepareCheckpoints() error {
 	return nil
 }
 
+// keeper gives what serialises the state of subsystem i.
+func (r *Run) keeper(i int) (stateKeeper, error) {
+	saver, saves := As[StateSaver](r.sys.Subsystems[i])
+	serializer, serializes := As[StateSerializer](r.sys.Subsystems[i])
+	if info := r.sys.Infos[i]; !saves || !serializes || !info.Caps.SaveState || !info.Caps.SerializeState {
+		return stateKeeper{}, fmt.Errorf("%s: %w: it cannot serialise its state", info, ErrCapability)
+	}
+	return stateKeeper{saver, serializer}, nil
+}
+
 // tryCheckpoints looks, before the first step, whether the subsystems do what
 // checkpoints need, and tells what they leave open.
 func (r *Run) tryCheckpoints() error {
-	for i := range r.keepers {
+	for i, k := range r.keepers {
 		r.x.touch(i)
-		if err := r.x.crew.on(i, func() error { return r.trySerialize(i) }); err != nil {
+		if err := r.x.crew.on(i, func() error { return r.trySerialize(k, i) }); err != nil {
 			return err
 		}
 		if replay := r.x.replay[i]; max(replay.FirstTry, replay.Replays) > 0 {
@@ -116,14 +123,14 @@ func (r *Run) tryCheckpoints() error {
 }
 
 // trySerialize makes the bytes of the present state, and a state of them.
-func (r *Run) trySerialize(i int) error {
-	data, err := r.serialize(i)
+func (r *Run) trySerialize(k stateKeeper, i int) error {
+	data, err := r.serialize(k, i)
 	if err != nil {
 		return err
 	}
-	state, err := r.keepers[i].DeserializeState(data)
+	state, err := k.DeserializeState(data)
 	if err == nil {
-		err = r.keepers[i].FreeState(state)
+		err = k.FreeState(state)
 	}
 	if err != nil {
 		return r.notKept(i, "reading a serialised state", err)
@@ -132,8 +139,7 @@ func (r *Run) trySerialize(i int) error {
 }
 
 // serialize gives the bytes of the state of subsystem i.
-func (r *Run) serialize(i int) ([]byte, error) {
-	k := r.keepers[i]
+func (r *Run) serialize(k stateKeeper, i int) ([]byte, error) {
 	state, err := k.SaveState(nil)
 	if err != nil {
 		return nil, r.notKept(i, "saving the state", err)
@@ -159,7 +165,7 @@ func (r *Run) putBack(i int, data []byte) error {
 }
 
 func (r *Run) notKept(i int, what string, err error) error {
-	return fmt.Errorf("%s: %s at t = %.12g s: %w; it declares that it can (canSerializeFMUstate): run without checkpoints, and tell the exporter", r.sys.Infos[i], what, r.t, err)
+	return fmt.Errorf("%s: %s at t = %.12g s: %w; it declares that it can (canSerializeFMUstate): run without checkpoints and restarts, and tell the exporter", r.sys.Infos[i], what, r.t, err)
 }
 
 // nextCheckpoint gives the number of the multiple that the next one waits for.
@@ -307,7 +313,7 @@ func (r *Run) archiveState(a *Archive, i int) error {
 	var data []byte
 	var err error
 	if !a.Reading() {
-		if data, err = r.serialize(i); err != nil {
+		if data, err = r.serialize(r.keepers[i], i); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,9 @@ type Exec struct {
 	states          []State
 	saves, restores []int
 	replay          []Replay
-	saveAll, goBack *Phase  // of all that can be taken back
+	saveAll, goBack *Phase      // of all that can be taken back
+	restarter       []Restarter // by subsystem; nil = it does not begin anew
+	keepAll         *Phase
 	point           float64 // time of the last accepted communication point
 	saved           bool    // the states are those of that point
 }
@@ -76,6 +78,7 @@ func newExec(s *System, step float64, workers int) *Exec {
 		current: outside, keptY: make([]float64, s.OutAt[n]),
 		saver: make([]StateSaver, n), states: make([]State, n),
 		saves: make([]int, n), restores: make([]int, n), replay: make([]Replay, n),
+		restarter: make([]Restarter, n),
 	}
 	for i, sub := range s.Subsystems {
 		info := s.Infos[i]
@@ -96,6 +99,9 @@ func newExec(s *System, step float64, workers int) *Exec {
 			x.derivative[i], _ = As[InputDerivativeSetter](sub)
 		}
 		x.substep[i], _ = As[Substepper](sub)
+		if info.Caps.Restarts {
+			x.restarter[i], _ = As[Restarter](sub)
+		}
 		if len(info.DiscreteIn)+len(info.DiscreteOut) > 0 {
 			x.discreteIO[i], _ = As[DiscreteIO](sub)
 		}
@@ -142,6 +148,7 @@ func (x *Exec) check() error {
 		_, watcher := As[Watcher](sub)
 		missing(info.Caps.InputDerivatives, x.derivative[i] != nil, "input derivatives")
 		missing(info.Caps.SaveState, saver, "rollback")
+		missing(info.Caps.Restarts, x.restarter[i] != nil, "restarts")
 		missing(info.Caps.DirectionalDerivative, deriver, "directional derivatives")
 		missing(len(info.DiscreteIn)+len(info.DiscreteOut) > 0, x.discreteIO[i] != nil, "discrete signals")
 		missing(len(info.Watch) > 0, watcher, "watched variables")
@@ -406,17 +413,24 @@ func (x *Exec) save(t float64) error {
 		return nil
 	}
 	x.point, x.saved = t, true
+	if err := x.keepAll.Run(); err != nil {
+		return err
+	}
 	return x.saveAll.Run()
 }
 
-// prepareRollback makes the phases that save and restore.
+// prepareRollback makes the phases that keep, save and restore.
 func (x *Exec) prepareRollback() {
-	var members []int
+	var members, restarting []int
 	for i, saver := range x.saver {
 		if saver != nil {
 			members = append(members, i)
 		}
+		if x.restarter[i] != nil {
+			restarting = append(restarting, i)
+		}
 	}
+	x.keepAll = x.NewPhase(restarting, x.keepState)
 	x.saveAll, x.goBack = x.NewPhase(members, x.saveState), x.NewPhase(members, x.Restore)
 }
 

@@ -1,10 +1,5 @@
 package master
 
-import (
-	"encoding/json"
-	"math"
-)
-
 // Status is the outcome of a run.
 type Status string
 
@@ -35,6 +30,7 @@ type Result struct {
 	Bonds             map[string]BondEnergy // by name; nil = energy was not followed
 	Models            map[string]ModelUse   // by subsystem; nil = the algorithm has none
 	Warnings          []string
+	Restarts          map[string][]Restart // by subsystem: those that were lost and began anew; nil = none
 	// Replay holds, by the name of the subsystem, what the test of the rollback
 	// gave; it has entries only if the run relies on rollback.
 	Replay map[string]Replay
@@ -69,33 +65,6 @@ type BondEnergy struct {
 	Correction      string   `json:"correction,omitempty"`
 	CorrectedEnergy *float64 `json:"corrected_energy,omitempty"` // J
 	AddedEnergy     *float64 `json:"added_energy,omitempty"`     // J
-}
-
-// MarshalJSON writes null for what is beyond all numbers.
-func (e BondEnergy) MarshalJSON() ([]byte, error) {
-	type plain BondEnergy
-	numbers := struct {
-		plain
-		ResidualEnergy       *float64 `json:"residual_energy"`
-		HeldResidualEnergy   *float64 `json:"held_residual_energy"`
-		MeanAbsResidualPower *float64 `json:"mean_abs_residual_power"`
-		MeanPower            *float64 `json:"mean_power"`
-		PeakResidualPower    *float64 `json:"peak_residual_power"`
-		CorrectedEnergy      *float64 `json:"corrected_energy,omitempty"`
-		AddedEnergy          *float64 `json:"added_energy,omitempty"`
-	}{
-		plain(e), finite(&e.ResidualEnergy), finite(&e.HeldResidualEnergy), finite(&e.MeanAbsResidualPower),
-		finite(&e.MeanPower), finite(&e.PeakResidualPower), finite(e.CorrectedEnergy), finite(e.AddedEnergy),
-	}
-	return json.Marshal(numbers)
-}
-
-// finite gives v, nil if it is no number.
-func finite(v *float64) *float64 {
-	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
-		return nil
-	}
-	return v
 }
 
 // ModelUse tells what an algorithm made of the model of a subsystem.

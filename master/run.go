@@ -472,6 +472,9 @@ func (r *Run) Start(ctx context.Context) (err error) {
 			r.loops[i].Treatment = treatment
 		}
 	}
+	if err := r.tryRestarts(); err != nil {
+		return r.fail(err)
+	}
 	if err := r.x.save(r.t); err != nil { // an FMU that cannot is found before the first step
 		return r.fail(err)
 	}
@@ -510,7 +513,7 @@ func (r *Run) takeNotes() {
 // it (fmi2 59).
 func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 	for i, saver := range r.x.saver {
-		if saver == nil && r.keepers == nil {
+		if saver == nil && r.keepers == nil && r.x.restarter[i] == nil {
 			continue
 		}
 		r.x.touch(i)
@@ -526,7 +529,7 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		})
 		if err != nil {
 			err = fmt.Errorf("%s: rollback at t = %.12g s: %w", info, r.t, err)
-			if r.opt.Discard == ShortenOnDiscard || r.keepers != nil || !r.waives(i, err) {
+			if r.opt.Discard == ShortenOnDiscard || r.keepers != nil || r.x.restarter[i] != nil || !r.waives(i, err) {
 				return err
 			}
 			r.x.saver[i] = nil
@@ -1034,6 +1037,7 @@ func (r *Run) conclude() {
 	if m, ok := r.alg.(ModelReporter); ok {
 		res.Models = m.Models()
 	}
+	res.Restarts = r.x.restarts()
 	inside := 0.0
 	for i := range r.sys.Subsystems {
 		res.SubsystemSteps = append(res.SubsystemSteps, r.x.steps[i])

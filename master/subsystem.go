@@ -100,6 +100,7 @@ type Caps struct {
 	OutputDerivatives     int  // highest order of output derivatives; 0 = none
 	SaveState             bool // rollback (StateSaver)
 	SerializeState        bool
+	Restarts              bool // begins anew when it is lost (Restarter); takes SaveState and SerializeState
 	DirectionalDerivative bool // DirectionalDeriver, and Linearizer if it has it
 }
 
@@ -348,6 +349,15 @@ type StateReader interface {
 	// communication point, after the initialisation, into x and xdot, each
 	// [len(States)].
 	ReadStates(x, xdot []float64) error
+}
+
+// Duplicator can give another subsystem like itself.
+type Duplicator interface {
+	// Duplicate gives another one at the start of the experiment, initialised with the
+	// inputs as staged now, which takes input derivatives up to an order. The caller ends
+	// it: Terminate and Close, where it has them. The error wraps ErrCapability if there
+	// can be no other.
+	Duplicate(ctx context.Context, order int) (Subsystem, error)
 }
 
 // Watcher reads the variables of Info.Watch at the last communication point.

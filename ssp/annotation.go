@@ -31,6 +31,7 @@ type OwnSettings struct {
 	EnergySpike    *float64 // ratio of peaks of residual power; 0 = no warning
 	Workers        *int
 	Isolation      string   // auto, always or never
+	Restarts       *int     // of each component after a crash; nil = not given
 	StepTimeout    *float64 // s
 	MemoryLimit    *float64 // MiB
 	Record         []string // patterns over component.variable with * and ?; "none" alone
@@ -730,7 +731,7 @@ const sourceOwn = "annotation of macrostep"
 // attributes reads those of ms:Settings.
 func (s *settings) attributes(p strict, n *node) {
 	p.attrs(n, "version", "algorithm", "stepSize", "tolerance", "monitorEnergy", "energySpike", "workers",
-		"isolation", "stepTimeout", "memoryLimit", "outputInterval", "input", "history")
+		"isolation", "restarts", "stepTimeout", "memoryLimit", "outputInterval", "input", "history")
 	o, at := &s.own, p.place(n)
 	given := func(key, name string) bool {
 		_, ok := n.attr(key)
@@ -770,6 +771,13 @@ func (s *settings) attributes(p strict, n *node) {
 		if modes := []string{"", "auto", "always", "never"}; !slices.Contains(modes, o.Isolation) {
 			p.add(ruleOwn, n, "isolation=%q is none of auto, always, never", o.Isolation)
 		}
+	}
+	if given("restarts", "on-crash") {
+		v, err := strconv.Atoi(n.str("restarts", ""))
+		if err != nil || v < 0 {
+			p.add(ruleOwn, n, "restarts=%q is no whole number of at least 0", n.str("restarts", ""))
+		}
+		o.Restarts = &v
 	}
 	for _, q := range []struct {
 		key, name string

@@ -106,6 +106,7 @@
 //	energySpike      warn where peaks of residual power rise to this many times their median; 0: never
 //	workers          number of threads that step subsystems side by side
 //	isolation        auto, always or never: FMUs in processes of their own
+//	restarts         how often each component may go on in a new process after a crash; 0: never
 //	stepTimeout      s after which an FMU that does not return is ended (in a process of its own)
 //	memoryLimit      MiB that each FMU may allocate (in a process of its own)
 //	outputInterval   s between rows of the results

@@ -3,7 +3,6 @@ package test
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -348,12 +347,11 @@ func TestEnergyOfSlowSides(t *testing.T) {
 	}
 }
 
-// Energies beyond all numbers leave a manifest, with null.
+// Energies beyond all numbers leave a manifest, which says so.
 func TestEnergyBeyondNumbers(t *testing.T) {
 	o := complete(t, system(t, "quarter-car-b"), "--step-size", "0.02", "--stop-time", "40", "--monitor-energy")
-	data, err := os.ReadFile(strings.TrimSuffix(o.results, ".csv") + ".json")
-	if err != nil || !strings.Contains(string(data), `"residual_energy": null`) {
-		t.Errorf("%v\n%s", err, data)
+	if w := strings.Join(o.manifest.Warnings, "\n"); o.manifest.Status != "complete" || !strings.Contains(w, "bond axle is left out of the manifest: a number in it is not finite") {
+		t.Errorf("%s, %q", o.manifest.Status, w)
 	}
 }
 

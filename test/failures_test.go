@@ -152,3 +152,23 @@ func TestFoundBeforeTheFMUs(t *testing.T) {
 		}
 	}
 }
+
+// A run goes on when nobody reads any longer what it prints.
+func TestNobodyReads(t *testing.T) {
+	dir := t.TempDir()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r.Close()
+	// It has something to say before it begins, while it runs and at its end.
+	cmd := exec.Command(program, "run", system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1", "--log-level", "debug", "--isolate-component", "wheel")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, w, w
+	if err := cmd.Run(); err != nil {
+		t.Errorf("the run ended: %v", err)
+	}
+	if m := string(read(t, filepath.Join(dir, "results.json"))); !strings.Contains(m, `"status": "complete"`) {
+		t.Errorf("manifest %s", m)
+	}
+}

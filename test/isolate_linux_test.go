@@ -308,3 +308,21 @@ func TestKilledWorker(t *testing.T) {
 		t.Errorf("results of %d bytes, %v", len(table), err)
 	}
 }
+
+// Where there is no room for shared memory, pipes do: 120 KiB are more than 64.
+func TestIsolationWithoutSharedMemory(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "r.csv")
+	args := []string{"run", "--quiet", "--isolate", "always", "--stop-time", "0.1", system(t, "quarter-car-a"), "--output"}
+	if code, out := macrostep(t, append(args, path)...); code != 0 {
+		t.Fatal(out)
+	}
+	want := read(t, path)
+	limited := append([]string{"-c", `ulimit -f 128; exec "$@"`, "sh", program}, append(args, path)...)
+	if out, err := exec.Command("sh", limited...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !bytes.Equal(want, read(t, path)) {
+		t.Error("the results are others")
+	}
+}

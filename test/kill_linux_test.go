@@ -179,3 +179,32 @@ func workersWith(t testing.TB, folder string) []string {
 	}
 	return out
 }
+
+// An FMU in the process of the run that calls exit does not make it look like a
+// success: the rows before are kept, nothing is left, and the next run isolates.
+func TestExitInTheProcess(t *testing.T) {
+	for _, place := range []string{"DoStep", "LogCallback", "Terminate"} { // in LogCallback in a thread of the FMU's own
+		for _, fault := range []string{"Exit0", "Exit7"} {
+			cache := "XDG_CACHE_HOME=" + t.TempDir()
+			do := func() (*exec.Cmd, string, string) {
+				cmd, dir := systemCommand(t, badPair(t, "misbehave"), fmt.Sprintf("fault=%s during=%s at=0.35", fault, place))
+				cmd.Env = append(cmd.Env, cache)
+				out, err := cmd.CombinedOutput()
+				if cmd.ProcessState == nil {
+					t.Fatal(err)
+				}
+				return cmd, dir, string(out)
+			}
+			cmd, dir, text := do()
+			a := examine(t, dir, cmd, text)
+			if a.code != 1 || a.manifest.Status != "incomplete" || !strings.Contains(text, "an FMU has called exit") || a.rows < 5 {
+				t.Errorf("%s in %s: exit code %d, status %s, %d rows\n%s", fault, place, a.code, a.manifest.Status, a.rows, text)
+			}
+			cmd, dir, text = do()
+			a = examine(t, dir, cmd, text)
+			if a.code != 1 || a.manifest.Status != "failed" || !strings.Contains(text, "it exited with code "+strings.TrimPrefix(fault, "Exit")) {
+				t.Errorf("%s in %s, again: exit code %d, status %s\n%s", fault, place, a.code, a.manifest.Status, text)
+			}
+		}
+	}
+}

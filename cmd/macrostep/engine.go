@@ -64,11 +64,13 @@ type openOptions struct {
 
 // isolation says which FMUs run in processes of their own, and how.
 type isolation struct {
-	Mode        assemble.Isolation
-	Given       bool // the user has chosen Mode, and not the default
-	Components  []string
-	StepTimeout time.Duration // 0 = none
-	MemoryLimit uint64        // bytes; 0 = none
+	Mode          assemble.Isolation
+	Given         bool // the user has chosen Mode, and not the default
+	Components    []string
+	StepTimeout   time.Duration // 0 = none
+	MemoryLimit   uint64        // bytes; 0 = none
+	Restarts      int           // of a component whose process ended; 0 = its end is that of the run
+	RestartsGiven bool          // the user has chosen it
 }
 
 // setting is a number of the command line and the flag that gave it.

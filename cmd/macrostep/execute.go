@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
@@ -95,6 +96,9 @@ func samePath(a, b string) bool {
 func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err error) {
 	con := newConsole(p.stderr, r.LogLevel)
 	defer con.clear()
+	if err := fmi.OnExit(func() { p.ended(nil, nil) }); err != nil { // from loading on
+		return out, err
+	}
 	signals, history, err := readTables(r)
 	if err != nil {
 		return out, err
@@ -216,6 +220,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, err
 	}
 	stopFlushing := flushRegularly(mark, out.table, attempts)
+	if err := fmi.OnExit(func() { p.ended(out.table, attempts) }); err != nil {
+		return out, err
+	}
 	result, err := job.Run(ctx)
 	stopFlushing()
 	con.clear()
@@ -244,6 +251,22 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, &runError{err}
 	}
 	return out, nil
+}
+
+// ended ends the program when an FMU in its process wants to end it: with what is
+// computed kept, nothing left and an exit code that does not pass for success.
+func (p *program) ended(table *record.CSV, attempts *record.Attempts) {
+	// There is no run any more that would tell of errors.
+	if table != nil {
+		_ = table.Flush()
+	}
+	if attempts != nil {
+		_ = attempts.Flush()
+	}
+	p.engine.Cleanup()
+	fmt.Fprintln(p.stderr, "\nmacrostep: an FMU has called exit, which ends the program; the rows before are kept. "+
+		"Run it again with --isolate always: then the run ends as it should and says which FMU it was.")
+	os.Exit(exitFailed)
 }
 
 func readTables(r *runRequest) (signals, history *record.Signals, err error) {

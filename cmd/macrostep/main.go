@@ -16,6 +16,9 @@ func main() {
 	worker.Main() // does not return in the process of an isolated FMU
 	e := newEngine()
 	ctx, cancel := context.WithCancelCause(context.Background())
+	// Whoever stops reading what is printed does not end a run. Notified, not
+	// ignored: workers would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {

@@ -65,6 +65,8 @@ const (
 	flagIsolate     = "isolate"
 	flagStepTimeout = "step-timeout"
 	flagMemoryLimit = "memory-limit"
+	flagOnCrash     = "on-crash"
+	flagRestarts    = "restart-limit"
 )
 
 var logLevels = []string{"debug", "info", "warn", "error"}
@@ -126,6 +128,8 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: "isolate-component", Usage: "run the FMU of `COMPONENT` in a process of its own; repeatable", KeepSpace: true, Category: processes}},
 			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call for `T` seconds; with auto, isolates all FMUs", Category: processes},
 			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB (Linux); with auto, isolates all FMUs", Category: processes},
+			&cli.StringFlag{Name: flagOnCrash, Usage: "when the process of an FMU ends: " + strings.Join(crashPolicies, ", ") + "; restart: it goes on in another one from its state at the last communication point (the FMU must serialise its state); with auto, isolates all FMUs", Value: crashPolicies[0], Category: processes},
+			&cli.StringFlag{Name: flagRestarts, Usage: "restart each component at most `N` times", Value: "10", Category: processes},
 			&cli.StringFlag{Name: "output", Usage: "result `FILE.csv`", Value: defaultOutput, Category: results},
 			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results}},
 			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
@@ -216,7 +220,10 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		r.Params[a.Name] = a.Value
 	}
 	timeout, memory := number(flagStepTimeout, true), number(flagMemoryLimit, true)
-	r.Isolation, err = readIsolation(c.String(flagIsolate), c.IsSet(flagIsolate), c.StringSlice("isolate-component"), timeout, memory)
+	restarts, err := readRestarts(c)
+	errs = append(errs, err)
+	r.Isolation, err = readIsolation(c.String(flagIsolate), c.IsSet(flagIsolate), c.StringSlice("isolate-component"), timeout, memory, restarts)
+	r.Isolation.RestartsGiven = c.IsSet(flagOnCrash)
 	errs = append(errs, err)
 	quirks, err := readQuirks(c.StringSlice(flagQuirk))
 	errs = append(errs, err)
@@ -236,10 +243,31 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	return r, errors.Join(errs...)
 }
 
-// readIsolation reads what is said about processes. A limit that only a process
-// can hold isolates all FMUs, unless the user has said which.
-func readIsolation(mode string, given bool, components []string, timeout, memory *setting) (isolation, error) {
-	i := isolation{Components: components}
+// crashPolicies are the values of --on-crash.
+var crashPolicies = []string{"stop", "restart"}
+
+// readRestarts gives how often a component may be restarted; 0 = never.
+func readRestarts(c *cli.Context) (int, error) {
+	policy := c.String(flagOnCrash)
+	if !slices.Contains(crashPolicies, policy) {
+		return 0, fmt.Errorf("--%s: %q is none of %s", flagOnCrash, policy, strings.Join(crashPolicies, ", "))
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(c.String(flagRestarts)))
+	switch {
+	case err != nil || n < 1:
+		return 0, fmt.Errorf("--%s: %q is no whole number from 1 on; without restarts there is --%s stop", flagRestarts, c.String(flagRestarts), flagOnCrash)
+	case policy == crashPolicies[0] && c.IsSet(flagRestarts):
+		return 0, fmt.Errorf("--%s: nothing is restarted without --%s restart", flagRestarts, flagOnCrash)
+	case policy == crashPolicies[0]:
+		return 0, nil
+	}
+	return n, nil
+}
+
+// readIsolation reads what is said about processes. What takes a process isolates
+// all FMUs, unless the user has said which.
+func readIsolation(mode string, given bool, components []string, timeout, memory *setting, restarts int) (isolation, error) {
+	i := isolation{Components: components, Restarts: restarts}
 	var err error
 	if i.Mode, err = assemble.ParseIsolation(mode); err != nil {
 		return i, fmt.Errorf("--%s: %w", flagIsolate, err)
@@ -254,12 +282,12 @@ func readIsolation(mode string, given bool, components []string, timeout, memory
 		}
 		i.MemoryLimit = memoryOf(memory.Value)
 	}
-	if timeout != nil || memory != nil {
+	if timeout != nil || memory != nil || restarts > 0 {
 		switch {
 		case i.Mode == assemble.IsolateAuto && len(components) == 0:
 			i.Mode, i.Given = assemble.IsolateAlways, true
 		case i.Mode == assemble.IsolateNever && len(components) == 0:
-			return i, fmt.Errorf("--%s and --%s need FMUs in processes of their own; leave --%s %s out", flagStepTimeout, flagMemoryLimit, flagIsolate, mode)
+			return i, fmt.Errorf("--%s, --%s and --%s restart need FMUs in processes of their own; leave --%s %s out", flagStepTimeout, flagMemoryLimit, flagOnCrash, flagIsolate, mode)
 		}
 	}
 	return i, nil

@@ -84,7 +84,7 @@ func (r *runRequest) sources(sys *opened, c *algorithms.Choice, bonds []algorith
 		out["isolate-component "+name] = "--isolate-component"
 	}
 	given := func(flag string) bool { return r.Given != nil && r.Given(flag) }
-	for _, flag := range []string{"record", "output-interval", "workers", "monitor-energy", "energy-spike", flagIsolate, flagStepTimeout, flagMemoryLimit, "input", "history"} {
+	for _, flag := range []string{"record", "output-interval", "workers", "monitor-energy", "energy-spike", flagIsolate, flagOnCrash, flagStepTimeout, flagMemoryLimit, "input", "history"} {
 		put(flag, given(flag), flag)
 	}
 	for name := range sys.Asked.Sources {

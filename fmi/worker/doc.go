@@ -17,4 +17,8 @@
 // C, a stack of 64 MiB and a process group of its own, so that Ctrl-C does not
 // reach it; processes that the FMU starts end with it. It ends when the program
 // ends, however that comes about.
+//
+// With InstanceOptions.Restarts an instance survives the end of its process: it
+// goes on in another from the state of the last Instance.Keep, and the call that did
+// not return is made again.
 package worker

@@ -29,7 +29,7 @@ type Launcher struct {
 	// Stack is the size of the stack that the FMU is called on, in bytes; 0 =
 	// 64 MiB. It has an effect on Linux only.
 	Stack uint64
-	// Pipes leaves shared memory out.
+	// Pipes leaves shared memory out, as it is where the system gives none.
 	Pipes bool
 	// Lost is told of each worker that came to its end in a call; nil = nobody
 	// is. It may be called by several goroutines at the same time.
@@ -101,9 +101,8 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeR, outW, outW
 	var common *shared
 	if !l.Pipes {
-		if common, err = newShared(); err != nil {
-			return nil, err
-		}
+		// Where there is no room for it, as under a limit on the size of files, pipes do.
+		common, _ = newShared()
 		defer func() {
 			if err != nil {
 				common.close()

@@ -29,31 +29,45 @@ type link struct {
 	in     frames
 	logs   uint64 // messages so far
 	watch  watchdog
+	limit  time.Duration // of the request under way
 	loaded bool
 	closed bool
 }
 
-// Call sends a request and waits for the answer.
-func (l *link) Call(request []byte) ([]byte, error) {
+// Post sends a request.
+func (l *link) Post(request []byte) error {
 	if l.closed {
-		return nil, errors.New("the worker is closed")
+		return errors.New("the worker is closed")
 	}
-	limit := l.timeout
+	l.limit = l.timeout
 	if !l.loaded {
-		limit = max(limit, loadTimeout) // that of the first call, for the start of the process
+		l.limit = max(l.limit, loadTimeout) // that of the first call, for the start of the process
 	}
 	if l.timeout > 0 {
-		l.watch.begin(limit, l.process.kill)
+		l.watch.begin(l.limit, l.process.kill)
 	}
-	answer, err := l.exchange(request)
-	if l.timeout > 0 && l.watch.end() {
-		err = &hungError{limit}
+	if err := l.send(request); err != nil {
+		return l.ended(l.judge(err))
 	}
-	l.loaded = true
-	if err != nil {
+	return nil
+}
+
+// Await waits for the answer.
+func (l *link) Await() ([]byte, error) {
+	answer, err := l.receive()
+	if err = l.judge(err); err != nil {
 		return nil, l.ended(err)
 	}
 	return answer, nil
+}
+
+// judge ends the time of a request, and makes an error of too long a one.
+func (l *link) judge(err error) error {
+	l.loaded = true
+	if l.timeout > 0 && l.watch.end() {
+		return &hungError{l.limit}
+	}
+	return err
 }
 
 // loadTimeout is what a process is given at least to start and to load a library,
@@ -67,12 +81,16 @@ func (e *hungError) Error() string {
 	return fmt.Sprintf("it did not return within %v and was ended", e.limit)
 }
 
-func (l *link) exchange(request []byte) ([]byte, error) {
+func (l *link) send(request []byte) error {
 	if l.shared != nil {
-		return l.exchangeShared(request)
+		return l.sendShared(request)
 	}
-	if err := l.write(request); err != nil {
-		return nil, err
+	return l.write(request)
+}
+
+func (l *link) receive() ([]byte, error) {
+	if l.shared != nil {
+		return l.receiveShared()
 	}
 	return l.answer()
 }

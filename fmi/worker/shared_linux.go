@@ -162,8 +162,8 @@ func wake(word *atomic.Uint32) {
 
 // The side of the master.
 
-// exchangeShared sends a request and waits for the answer.
-func (l *link) exchangeShared(request []byte) ([]byte, error) {
+// sendShared sends a request.
+func (l *link) sendShared(request []byte) error {
 	s := l.shared
 	n := uint64(len(request))
 	if n > areaSize {
@@ -174,11 +174,9 @@ func (l *link) exchangeShared(request []byte) ([]byte, error) {
 	fmi.Forget(s.progress())
 	s.post(n)
 	if n == byPipe {
-		if err := l.write(request); err != nil {
-			return nil, err
-		}
+		return l.write(request)
 	}
-	return l.await()
+	return nil
 }
 
 // post counts a request, or the end.
@@ -192,8 +190,8 @@ func (s *shared) post(length uint64) {
 	}
 }
 
-// await waits for the answer and hands on what is logged meanwhile.
-func (l *link) await() ([]byte, error) {
+// receiveShared waits for the answer and hands on what is logged meanwhile.
+func (l *link) receiveShared() ([]byte, error) {
 	s, c := l.shared, l.shared.c
 	s.spin.begin()
 	for {

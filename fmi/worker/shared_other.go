@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"errors"
 	"os"
 	"unsafe"
 )
@@ -23,4 +24,8 @@ func (*shared) answer([]byte) bool                 { return false }
 func (*shared) announce()                          {}
 func (*shared) request(in *frames) ([]byte, error) { return readRequest(in) }
 
-func (l *link) exchangeShared(request []byte) ([]byte, error) { panic("no shared memory") }
+// Without shared memory nobody calls these.
+func (l *link) sendShared([]byte) error        { return errNone }
+func (l *link) receiveShared() ([]byte, error) { return nil, errNone }
+
+var errNone = errors.New("there is no shared memory")

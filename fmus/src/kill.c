@@ -9,6 +9,8 @@
 #include <string.h>
 
 #ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#define NOUSER /* whose INPUT is not ours */
 #include <windows.h>
 #else
 #include <dlfcn.h>

@@ -43,6 +43,12 @@ type Options struct {
 	Select   func(patterns []string) (func(name string) bool, error)
 	Columns  func(path string) (names []string, err error)
 	Launcher fmi.Launcher
+	// Restarts is how often the process of an isolated component may be replaced
+	// when it has come to its end in a call; 0 = never. The FMUs of all isolated
+	// components have to serialise their states then. With RestartsGiven the user has
+	// chosen it, else the documents may.
+	Restarts      int
+	RestartsGiven bool
 	// Crashed tells how an FMU is known to have crashed, "" if it is not; nil
 	// knows of none.
 	Crashed func(*fmi.FMU) string
@@ -385,6 +391,9 @@ func (a *Assembly) build(o Options) error {
 	if err := a.planQuirks(o); err != nil {
 		return err
 	}
+	if err := a.checkRestarts(o); err != nil {
+		return err
+	}
 	if a.components, err = a.plan(o); err != nil {
 		return err
 	}
@@ -435,13 +444,13 @@ func (a *Assembly) couple(monitor [][]fmuslave.Monitored) (*master.System, error
 	var errs []error
 	for i, c := range a.Components {
 		p := &a.components[i]
-		instance := a.options.Instance
+		instance, restarts := a.options.Instance, 0
 		if c.Isolated != "" {
-			instance.Launcher = a.options.Launcher
+			instance.Launcher, restarts = a.options.Launcher, a.options.Restarts
 		}
 		slave, err := fmuslave.New(fmuslave.Config{
 			Name: c.Name, FMU: c.FMU, Inputs: p.inputs, Outputs: p.outputs, Watch: p.watch, Monitor: monitor[i],
-			Params: p.params, Starts: p.starts, Stateless: p.stateless, Options: instance, Cache: a.options.Cache, Quirks: c.Quirks,
+			Params: p.params, Starts: p.starts, Stateless: p.stateless, Options: instance, Restarts: restarts, Cache: a.options.Cache, Quirks: c.Quirks,
 		})
 		if err != nil {
 			errs = append(errs, err)

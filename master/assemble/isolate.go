@@ -3,8 +3,12 @@ package assemble
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuslave"
 )
 
 // Isolation says which components run in processes of their own.
@@ -123,6 +127,26 @@ func (s *sharing) mustIsolate(c *Component, o Options) string {
 		}
 	}
 	return ""
+}
+
+// checkRestarts refuses isolated components that cannot go on in another process.
+func (a *Assembly) checkRestarts(o Options) error {
+	if o.Restarts <= 0 {
+		return nil
+	}
+	var unable []string
+	for _, c := range a.Components {
+		d := c.FMU.Description.CoSimulation
+		if c.Isolated != "" && (!d.CanGetAndSetFMUState || !d.CanSerializeFMUState || c.Quirks.Has(fmuslave.NoRollback)) {
+			unable = append(unable, fmt.Sprintf("%s (%s)", c.Name, filepath.Base(c.FMU.Path)))
+		}
+	}
+	if unable == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: after a crash a component goes on from its serialised state, and %s cannot serialise it (canGetAndSetFMUstate and canSerializeFMUstate): "+
+		"isolate only components that can (--isolate never with --isolate-component), let a crash end the run (--on-crash stop), or use another export of the FMU",
+		master.ErrCapability, strings.Join(unable, ", "))
 }
 
 // checkOnce refuses FMUs that would be instantiated more than once in this

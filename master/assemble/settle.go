@@ -18,14 +18,17 @@ func (a *Assembly) settle(o Options) (Options, error) {
 		}
 		o.Isolate = mode
 	}
-	if limited := own.StepTimeout != nil || own.MemoryLimit != nil; limited {
+	if !o.RestartsGiven && own.Restarts != nil {
+		o.Restarts = *own.Restarts
+	}
+	if limited := own.StepTimeout != nil || own.MemoryLimit != nil || !o.RestartsGiven && o.Restarts > 0; limited {
 		named := len(o.IsolateComponents) > 0 || slices.ContainsFunc(a.network.Components, func(c *ssp.FlatComponent) bool { return c.Isolate })
 		switch {
 		case named:
 		case o.Isolate == IsolateAuto && !o.IsolateGiven: // only a process can hold a limit
 			o.Isolate = IsolateAlways
 		case o.Isolate == IsolateNever:
-			a.Findings.Add(ruleNoEffect, "", "", 0, "the limits of time and memory that the document gives hold for FMUs in processes of their own only, and there are none")
+			a.Findings.Add(ruleNoEffect, "", "", 0, "the restarts and the limits of time and memory that the document gives are for FMUs in processes of their own only, and there are none")
 		}
 	}
 	if o.Record == nil && own.Record != nil {

@@ -8,7 +8,28 @@ import (
 var (
 	_ master.StateSerializer = (*Slave)(nil)
 	_ master.Archiver        = (*Slave)(nil)
+	_ master.Restarter       = (*Slave)(nil)
 )
+
+// Keep makes the present state that from which the FMU goes on in another process.
+func (s *Slave) Keep() error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	return s.instance.Keep()
+}
+
+// Restarts lists the processes of the FMU that ended and were replaced.
+func (s *Slave) Restarts() []master.Restart {
+	if s.instance == nil {
+		return nil
+	}
+	var out []master.Restart
+	for _, r := range s.instance.Restarts() {
+		out = append(out, master.Restart{Time: r.Time, Call: r.Func, Cause: r.Cause})
+	}
+	return out
+}
 
 // SerializeState gives the bytes of a saved state (fmi2 59).
 func (s *Slave) SerializeState(state master.State) ([]byte, error) {

@@ -44,6 +44,10 @@ func (s *Slave) describe(c *Config) error {
 			DirectionalDerivative: cs.ProvidesDirectionalDerivative && !q.Has(NoDirectionalDerivatives),
 		},
 	}
+	s.info.Caps.Restarts = c.Restarts > 0
+	if c.Restarts > 0 && (c.Options.Launcher == nil || !s.info.Caps.SaveState || !s.info.Caps.SerializeState) {
+		return fmt.Errorf("%s: %w: a component is restarted only if it runs in a process of its own and serialises its state (canGetAndSetFMUstate and canSerializeFMUstate)", &s.info, master.ErrCapability)
+	}
 	ins, err := s.signals(d, c.Inputs, "input", fmi.Input)
 	if err != nil {
 		return err

@@ -89,7 +89,7 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 func (s *Slave) dependent() (*Slave, error) {
 	c := s.config
 	c.Name += " (test of dependencies)"
-	c.Watch, c.Monitor, c.Options.Log = nil, nil, quiet(c.Options.Log)
+	c.Watch, c.Monitor, c.Options.Log, c.Restarts = nil, nil, quiet(c.Options.Log), 0
 	c.Outputs = slices.Clone(c.Outputs)
 	d := c.FMU.Description
 	for _, u := range d.Outputs {

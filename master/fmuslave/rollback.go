@@ -36,7 +36,10 @@ const (
 	maxHalvings = 20
 )
 
-var _ master.RollbackVerifier = (*Slave)(nil)
+var (
+	_ master.RollbackVerifier = (*Slave)(nil)
+	_ master.Duplicator       = (*Slave)(nil)
+)
 
 // VerifyRollback tests that the FMU goes back to a saved state (fmi2 59), with
 // the inputs as staged now, and measures how well it repeats a step. The test
@@ -95,7 +98,7 @@ func (s *Slave) stageInputs(u stagedInputs) error {
 func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (replay master.Replay, err error) {
 	c := s.config
 	c.Name += " (test of rollback)"
-	c.Outputs, c.Watch, c.Monitor = nil, nil, nil
+	c.Outputs, c.Watch, c.Monitor, c.Restarts = nil, nil, nil, 0
 	c.Options.Log = quiet(c.Options.Log)
 	d := c.FMU.Description
 	for i := range d.Variables {
@@ -122,6 +125,38 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 	}
 	r := rollbackTest{s: twin, u: u, t: e.Start, H: H}
 	return r.run(ctx, e)
+}
+
+// Duplicate instantiates the FMU again.
+func (s *Slave) Duplicate(ctx context.Context, order int) (_ master.Subsystem, err error) {
+	if s.config.once() {
+		return nil, fmt.Errorf("%w: the FMU can be instantiated only once per process (canBeInstantiatedOnlyOncePerProcess)", master.ErrCapability)
+	}
+	c := s.config
+	c.Name += " (another)"
+	c.Options.Log = quiet(c.Options.Log)
+	another, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	end := func(err error) error { return errors.Join(err, another.Terminate(), another.Close()) }
+	e := s.experiment
+	e.InputDerivatives = order
+	if err := another.EnterInit(ctx, e); err != nil {
+		return nil, end(err)
+	}
+	if err := errors.Join(another.stageInputs(s.staged()), another.EvalInit()); err != nil {
+		return nil, end(err)
+	}
+	if err := another.ExitInit(); err != nil {
+		return nil, end(err)
+	}
+	if order > 0 {
+		if err := another.PrepareInputDerivatives(order); err != nil {
+			return nil, end(err)
+		}
+	}
+	return another, nil
 }
 
 // begin takes a twin into its initialisation, with inputs.

@@ -36,6 +36,9 @@ type Config struct {
 	Starts    []Value // parameters and start values that override the document's
 	Stateless bool    // outputs are a function of the inputs of the same instant
 	Options   fmi.InstanceOptions
+	// Restarts is how often the process of the instance of the run may be replaced
+	// (fmi.InstanceOptions.Restarts); it takes Options.Launcher. 0 = never.
+	Restarts int
 	// Cache is the folder for what is measured about the FMU, see CacheDir;
 	// "" measures each time.
 	Cache  string
@@ -187,7 +190,9 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	}
 	s.clock.start = e.Start
 	var err error
-	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, s.config.Options); err != nil {
+	o := s.config.Options
+	o.Restarts = s.config.Restarts
+	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, o); err != nil {
 		return err
 	}
 	if err := s.setUp(s.instance, e); err != nil {

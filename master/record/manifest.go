@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -49,6 +51,9 @@ type Manifest struct {
 	FMURestores   map[string]int               `json:"fmu_restores"`     // of states, by component
 	Seconds       map[string]float64           `json:"seconds"`          // by component: wall time inside
 	MasterSeconds float64                      `json:"master_seconds"`
+	// Restarts tells, by component, how often its process ended and another took
+	// its place (--on-crash=restart).
+	Restarts map[string][]master.Restart `json:"restarts,omitempty"`
 
 	// ResumedFrom tells from which checkpoint the run went on; null = it ran from
 	// the start. Counters and times are those of both parts together.
@@ -146,7 +151,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		}
 	}
 	m.Iterations, m.Jacobians, m.Monitored = r.Iterations, r.Jacobians, r.Monitored
-	m.Bonds, m.Models = r.Bonds, r.Models
+	m.Bonds, m.Models, m.Restarts = r.Bonds, r.Models, r.Restarts
 	m.ReplayNoise = map[string]float64{}
 	for name, replay := range r.Replay {
 		m.ReplayNoise[name] = replay.Replays
@@ -195,22 +200,16 @@ func (m *Manifest) encode() ([]byte, error) {
 	if c.Orders == nil {
 		c.Orders = map[int]int{}
 	}
-	if c.ReplayNoise == nil {
-		c.ReplayNoise = map[string]float64{}
-	}
 	c.Monitored = orEmpty(c.Monitored)
-	if c.Bonds == nil {
-		c.Bonds = map[string]master.BondEnergy{}
-	}
 	if c.Sources == nil {
 		c.Sources = map[string]string{}
 	}
-	if c.Slopes == nil {
-		c.Slopes = map[string]master.SlopeTest{}
-	}
-	if c.Replay == nil {
-		c.Replay = map[string]master.Replay{}
-	}
+	// Results that grow beyond all bounds take these along.
+	c.Bonds = encodable(&c, "bond ", c.Bonds)
+	c.Models = encodable(&c, "the model of ", c.Models)
+	c.Replay = encodable(&c, "the test of rollback of ", c.Replay)
+	c.ReplayNoise = encodable(&c, "the replay noise of ", c.ReplayNoise)
+	c.Slopes = encodable(&c, "the test of slopes of ", c.Slopes)
 	if c.Seconds == nil {
 		c.Seconds = map[string]float64{}
 	}
@@ -220,6 +219,20 @@ func (m *Manifest) encode() ([]byte, error) {
 	e.SetIndent("", "  ")
 	err := e.Encode(&c)
 	return b.Bytes(), err
+}
+
+// encodable gives a map without the entries that JSON cannot hold, because a number
+// in them is infinite or NaN, and warns of them; nil becomes empty.
+func encodable[T any](m *Manifest, what string, entries map[string]T) map[string]T {
+	kept := map[string]T{}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		if _, err := json.Marshal(entries[name]); err != nil {
+			m.Warnings = append(slices.Clip(m.Warnings), what+name+" is left out of the manifest: a number in it is not finite")
+			continue
+		}
+		kept[name] = entries[name]
+	}
+	return kept
 }
 
 func orEmpty[T any](s []T) []T {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,6 +54,38 @@ func TestManifestGolden(t *testing.T) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("the manifest is\n%s", got)
+	}
+}
+
+// What grows beyond all bounds does not keep the rest from being told.
+func TestManifestNotFinite(t *testing.T) {
+	m := testManifest(t)
+	good := master.BondEnergy{ResidualEnergy: 1}
+	infinite := math.Inf(1)
+	m.Bonds = map[string]master.BondEnergy{"good": good, "bad": {MeanPower: infinite}}
+	m.Models = map[string]master.ModelUse{"bad": {PredictionError: &infinite}}
+	m.Replay = map[string]master.Replay{"bad": {FirstTry: math.NaN()}}
+	m.ReplayNoise = map[string]float64{"bad": math.NaN(), "good": 2}
+	m.Slopes = map[string]master.SlopeTest{"bad": {Difference: math.Inf(-1)}}
+	path := filepath.Join(t.TempDir(), "m.json")
+	if err := m.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Manifest
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Bonds) != 1 || got.Bonds["good"] != good || len(got.ReplayNoise) != 1 || got.ReplayNoise["good"] != 2 ||
+		len(got.Models)+len(got.Replay)+len(got.Slopes) != 0 {
+		t.Errorf("the manifest is\n%s", data)
+	}
+	told := strings.Join(got.Warnings, "\n")
+	if strings.Count(told, "left out of the manifest") != 5 || !strings.Contains(told, "bond bad is left out") {
+		t.Errorf("warnings\n%s", told)
 	}
 }
 

@@ -1,0 +1,376 @@
+package analyze
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+)
+
+// Options of an analysis.
+type Options struct {
+	Start, At float64 // s; the operating point is the start, or the first communication point at or after At
+	Step      float64 // macro step in s, of the way there and in the middle of the scan
+	Tolerance float64 // told to the subsystems; 0 = none
+	Order     int     // highest extrapolation order that is looked at
+	// From and To bound the step sizes that are scanned, in s; 0 = Step/30 and Step·30.
+	From, To float64
+}
+
+// at has something done at the operating point of a system.
+func at(ctx context.Context, sys *master.System, o Options, do func(p *point) error) error {
+	way, err := algorithms.NewCoupling(algorithms.Config{})
+	if err != nil {
+		return err
+	}
+	probe := &prober{Coupling: way, at: max(o.At, o.Start), order: o.Order}
+	var failed error
+	probe.do = func(ctx context.Context, x *master.Exec, t float64) error {
+		p, err := newPoint(ctx, x, o.Start, t, o.Order, probe.taken)
+		if err == nil {
+			err = do(p)
+		}
+		failed = err
+		return err
+	}
+	run, err := master.NewRun(sys, probe, master.Options{Start: o.Start, Stop: probe.at + 2*o.Step, Step: o.Step, Tolerance: o.Tolerance})
+	if err != nil {
+		return err
+	}
+	err = run.Start(ctx)
+	for more := true; err == nil && more && !probe.done; {
+		more, err = run.Step(ctx)
+	}
+	_, closed := run.Close()
+	if failed != nil {
+		return failed
+	}
+	if err == nil && !probe.done {
+		err = errors.New("the run ends before the operating point")
+	}
+	if err == nil {
+		err = closed
+	}
+	return err
+}
+
+// radius is the growth in one macro step.
+func (e eigen) radius() float64 { return cmplx.Abs(e.value) }
+
+// frequency gives that of the mode in Hz.
+func (e eigen) frequency(H float64) float64 {
+	return math.Abs(cmplx.Phase(e.value)) / (2 * math.Pi * H)
+}
+
+// Report is what an analysis finds.
+type Report struct {
+	At         float64       `json:"at"`   // s, the operating point
+	Step       float64       `json:"step"` // s
+	From       float64       `json:"from"` // s, bounds of the scan
+	To         float64       `json:"to"`
+	Subsystems []Subsystem   `json:"subsystems"`
+	Loops      []master.Loop `json:"loops"`
+	Strategies []Strategy    `json:"strategies"`
+	// Recommended is the index of the strategy to take, −1 if none is stable.
+	Recommended int     `json:"recommended"`
+	StepToTake  float64 `json:"step_to_take"` // s
+	Why         string  `json:"why"`
+}
+
+// Subsystem tells what is known of one.
+type Subsystem struct {
+	Name  string `json:"name"`
+	Model string `json:"model"` // Measured, Directional, Renewed, None
+	Why   string `json:"why,omitempty"`
+	// States of the model at the step of the analysis.
+	States int `json:"states"`
+}
+
+// Strategy is one algorithm at one order.
+type Strategy struct {
+	Preset string            `json:"algorithm"`
+	Order  int               `json:"order"`
+	Params map[string]string `json:"params,omitempty"`
+	Points []Radius          `json:"points"`
+	// Stable are the ranges of the step size in which nothing grows, within the scan;
+	// stability is not monotone in the step, so there may be several.
+	Stable []Range `json:"stable"`
+	// Now is the spectral radius at the step of the analysis.
+	Now  float64 `json:"radius"`
+	Mode *Mode   `json:"mode,omitempty"`
+	Why  string  `json:"why,omitempty"` // it cannot be told, or not be used, because of this
+}
+
+// Radius is the spectral radius of the coupled run at one step size: the factor by which
+// what grows most, or dies out slowest, is multiplied in every macro step.
+type Radius struct {
+	Step   float64 `json:"step"` // s
+	Radius float64 `json:"radius"`
+}
+
+// Range of step sizes in s.
+type Range struct {
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+}
+
+// Mode is what limits the stability: the dominant mode at the step of the analysis.
+type Mode struct {
+	Frequency float64 `json:"frequency"` // Hz
+	Outputs   []Part  `json:"outputs"`   // those that take part most
+	// Connections by how much a change of their gain changes the radius, dρ/d ln g.
+	Connections []Part `json:"connections"`
+}
+
+// Part is a share of something in a mode.
+type Part struct {
+	Name  string  `json:"name"`
+	Share float64 `json:"share"`
+}
+
+const (
+	scanPoints = 61
+	// marginal is how far above 1 a radius counts as no growth: a system without
+	// damping stands at 1.
+	marginal = 1e-6
+	// edgePrecision is that of the ends of stable ranges.
+	edgePrecision = 1e-4
+)
+
+// schemes are those that are looked at.
+func schemes(sys *master.System, order int) []*scheme {
+	var out []*scheme
+	for _, preset := range []string{"explicit", "gauss-seidel", "implicit", "model-based-corrector"} {
+		for k := range order + 1 {
+			s := &scheme{preset: preset, order: k}
+			switch preset {
+			case "implicit":
+				s.params = map[string]string{"solver.tolerance": "1e-9"}
+			case "model-based-corrector":
+				s.hidden = true
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Run analyses the coupling of a system at an operating point: the subsystems are
+// initialised and stepped as in a run, and are not to be used after it. Errors are those of
+// the run to the operating point; what cannot be told of a strategy stands in the report.
+func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
+	r := &Report{Step: o.Step, Recommended: -1}
+	err := at(ctx, sys, o, func(p *point) error { return p.analyse(r, o) })
+	return r, err
+}
+
+func (p *point) analyse(r *Report, o Options) error {
+	r.At = p.t
+	unknown := ""
+	for i, m := range p.models {
+		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why}
+		if m.source == None {
+			unknown = fmt.Sprintf("there is no model of %s: %s", m.info, m.why)
+		} else if model, err := p.over(i, r.Step); err != nil {
+			unknown = err.Error()
+			s.Why = err.Error()
+		} else {
+			s.States = model.states()
+		}
+		r.Subsystems = append(r.Subsystems, s)
+	}
+	from, to := o.From, o.To
+	if from == 0 {
+		from = o.Step / 30
+	}
+	if to == 0 {
+		to = o.Step * 30
+	}
+	r.From, r.To = from, to
+	for _, s := range schemes(p.x.Sys, o.Order) {
+		if err := p.ctx.Err(); err != nil {
+			return context.Cause(p.ctx)
+		}
+		out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Why: unknown}
+		if unknown == "" {
+			out.Why = s.refused(p.x.Sys)
+		}
+		if out.Why == "" {
+			p.scan(&out, s, r.Step, from, to)
+		}
+		r.Strategies = append(r.Strategies, out)
+	}
+	r.recommend()
+	return nil
+}
+
+// refused tells why the strategy cannot be used with these subsystems, "" if it can.
+func (s *scheme) refused(sys *master.System) string {
+	alg, err := s.algorithm()
+	if err == nil {
+		err = alg.Check(sys)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	if user, ok := alg.(master.RollbackUser); ok {
+		for _, i := range user.NeedsRollback(sys) {
+			if _, saves := master.As[master.StateSaver](sys.Subsystems[i]); !saves || !sys.Infos[i].Caps.SaveState {
+				return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate)", sys.Infos[i])
+			}
+		}
+	}
+	return ""
+}
+
+// scan finds the radius over the step sizes, and the ranges without growth.
+func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
+	radius := func(h float64) float64 {
+		mode, err := p.spectrum(s, h, -1, 1)
+		if err != nil {
+			if out.Why == "" {
+				out.Why = fmt.Sprintf("at steps of %.4g s: %v", h, err)
+			}
+			return math.NaN()
+		}
+		return mode.radius()
+	}
+	for i := range scanPoints {
+		h := from * math.Pow(to/from, float64(i)/(scanPoints-1))
+		if v := radius(h); !math.IsNaN(v) {
+			out.Points = append(out.Points, Radius{h, v})
+		} else if len(out.Points) > 0 {
+			break // of steps that are too short for a response to be seen there may be some
+		}
+	}
+	stable := func(v float64) bool { return v <= 1+marginal }
+	edge := func(a, b float64, was bool) float64 {
+		for b-a > edgePrecision*a {
+			if mid := math.Sqrt(a * b); stable(radius(mid)) == was {
+				a = mid
+			} else {
+				b = mid
+			}
+		}
+		return a
+	}
+	for i, point := range out.Points {
+		switch {
+		case !stable(point.Radius):
+		case i == 0:
+			out.Stable = append(out.Stable, Range{point.Step, point.Step})
+		case !stable(out.Points[i-1].Radius):
+			begin := edge(out.Points[i-1].Step, point.Step, false)
+			out.Stable = append(out.Stable, Range{begin * (1 + edgePrecision), point.Step})
+		}
+		if n := len(out.Stable); n > 0 && stable(point.Radius) {
+			out.Stable[n-1].To = point.Step
+			if i+1 < len(out.Points) && !stable(out.Points[i+1].Radius) {
+				out.Stable[n-1].To = edge(point.Step, out.Points[i+1].Step, true)
+			}
+		}
+	}
+	mode, err := p.spectrum(s, H, -1, 1)
+	if err != nil {
+		if out.Why == "" {
+			out.Why = err.Error()
+		}
+		return
+	}
+	out.Now = mode.radius()
+	out.Mode = p.describe(s, H, mode)
+}
+
+// describe tells what takes part in a mode.
+func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
+	const most = 5
+	sys := p.x.Sys
+	m := &Mode{Frequency: mode.frequency(H)}
+	at := 0
+	for i, model := range p.models {
+		for o := range model.outputs() {
+			size := math.Abs(p.x.Y[sys.OutAt[i]+o])
+			if n := model.info.Out[o].Nominal; n > 0 {
+				size = max(size, n)
+			}
+			if size == 0 {
+				size = 1
+			}
+			m.Outputs = append(m.Outputs, Part{sys.OutName(sys.OutAt[i] + o), mode.outputs[at] / size})
+			at++
+		}
+	}
+	m.Outputs = largest(m.Outputs, most, true)
+	const change = 1e-3
+	if len(p.models) <= 20 {
+		for k := range sys.InAt[len(sys.InAt)-1] {
+			if sys.SourceSubsystem(k) < 0 {
+				continue
+			}
+			if moved, err := p.spectrum(s, H, k, 1+change); err == nil {
+				y, _ := sys.Source(k)
+				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), (moved.radius() - mode.radius()) / change})
+			}
+		}
+		m.Connections = largest(m.Connections, most, false)
+	}
+	return m
+}
+
+// largest gives the parts of largest size, as shares of the first if asked.
+func largest(parts []Part, most int, relative bool) []Part {
+	slices.SortStableFunc(parts, func(a, b Part) int {
+		switch x, y := math.Abs(a.Share), math.Abs(b.Share); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	parts = parts[:min(most, len(parts))]
+	if relative && len(parts) > 0 && parts[0].Share > 0 {
+		whole := parts[0].Share
+		for i := range parts {
+			parts[i].Share /= whole
+		}
+	}
+	return parts
+}
+
+// safety is the part of the largest stable step that is recommended.
+const safety = 0.5
+
+// recommend takes the simplest strategy that is stable at the step of the analysis with a
+// margin, else the one with the largest stable step.
+func (r *Report) recommend() {
+	limit := func(s *Strategy) float64 { // of the range that begins lowest
+		if s.Why != "" && len(s.Points) == 0 || len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step {
+			return 0
+		}
+		return s.Stable[0].To
+	}
+	best, where := -1, 0.0
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		if safety*limit(s) >= r.Step {
+			r.Recommended, r.StepToTake = i, r.Step
+			r.Why = "the simplest that is stable at this step with a margin"
+			return
+		}
+		if l := limit(s); l > where {
+			best, where = i, l
+		}
+	}
+	if best < 0 {
+		r.Why = "nothing that was looked at is stable down to the smallest step of the scan"
+		return
+	}
+	r.Recommended, r.StepToTake = best, safety*where
+	r.Why = "nothing is stable at this step with a margin; this one is at the largest"
+}

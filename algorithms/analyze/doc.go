@@ -1,0 +1,25 @@
+// Package analyze tells before a run whether a coupling will be stable, with which
+// algorithm, at which extrapolation order and up to which macro step.
+//
+//	report, err := analyze.Run(ctx, system, analyze.Options{Step: 1e-3, Order: 2})
+//
+// The system is initialised and brought to the operating point as in a run. There a linear
+// model of each subsystem is taken over steps of each size that is looked at:
+//
+//   - measured, where it can go back: its response to each coefficient of its inputs over one
+//     step is followed over some more, there and back, and a linear system is realised from
+//     that; the solver inside is part of it;
+//   - else by directional derivatives, integrated exactly;
+//   - else measured on further instances, from the start each time.
+//
+// A measured response that is not that of a linear system of few states is no model, and
+// what depends on it is unknown.
+//
+// On the twins that these models make, the strategies themselves are run, the same code as in
+// a run of the system. Where their state is that of the subsystems and the outputs at the last
+// communication points, one step from each unit vector gives the propagation matrix, whose
+// eigenvalues are taken; else, and where the system is large, a long run is followed and its
+// dominant mode identified from the outputs. A radius above 1 means growth.
+//
+// All of this is linear and local: it holds for motions about the operating point.
+package analyze

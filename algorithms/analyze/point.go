@@ -1,0 +1,390 @@
+package analyze
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+)
+
+// Sources of the models of subsystems.
+const (
+	Measured    = "measured"    // by steps repeated from a saved state, its own solver included
+	Renewed     = "renewed"     // likewise, but each time from the start by another instance
+	Directional = "directional" // by directional derivatives, integrated exactly
+	None        = "none"
+)
+
+const (
+	// responseSteps are those over which the response to an input is followed.
+	responseSteps = 25
+	// measuredNoise is the part of the largest singular value of a measured response
+	// that counts as none, where replays are exact.
+	measuredNoise = 1e-10
+	// outputRounding is what is certain of no output, relative to it: many are
+	// differences of larger numbers.
+	outputRounding = 1e-14
+	// untrusted is the misfit of a model above which it is none; below good no better one is
+	// looked for.
+	untrusted, good = 0.05, 1e-4
+)
+
+// kicks are how far an input is moved, relative to its magnitude: little where the subsystem is
+// not linear, more where its solver leaves more open, or where the magnitude is not known and
+// hardly moves it.
+var kicks = []float64{1e-3, 1e-4, 1e-5, 1e-6, 1e-2, 1e-1, 1, 1e2, 1e4}
+
+// point is a coupled system at an operating point, of which the models are taken: it holds the
+// run there while they are.
+type point struct {
+	ctx    context.Context
+	x      *master.Exec
+	t      float64
+	order  int // highest power of s that inputs may have
+	models []*model
+}
+
+// model is what is known of one subsystem.
+type model struct {
+	info        *master.Info
+	source, why string
+	order       int               // of input derivatives that it takes
+	space       *StateSpace       // Directional
+	another     master.Duplicator // Renewed
+	known       map[float64]*Response
+}
+
+// end ends a subsystem that was duplicated.
+func end(s master.Subsystem) error {
+	var err error
+	if t, ok := master.As[master.Terminator](s); ok {
+		err = t.Terminate()
+	}
+	if c, ok := master.As[io.Closer](s); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// newPoint chooses where the model of each subsystem comes from.
+func newPoint(ctx context.Context, x *master.Exec, start, t float64, order int, orders []int) (*point, error) {
+	p := &point{ctx: ctx, x: x, t: t, order: order}
+	for i, info := range x.Sys.Infos {
+		m := &model{info: info, source: Measured, order: orders[i], known: map[float64]*Response{}}
+		p.models = append(p.models, m)
+		if x.Reverts(i) {
+			continue
+		}
+		if m.space, m.why = p.derivatives(i); m.why == "" {
+			m.source = Directional
+			continue
+		}
+		why := "it cannot go back (canGetAndSetFMUstate), and " + m.why
+		m.source, m.why = None, why
+		switch another, ok := master.As[master.Duplicator](x.Sys.Subsystems[i]); {
+		case !ok:
+		case t > start:
+			m.why += "; at the start it could be measured on further instances"
+		default:
+			copy(x.U[x.Sys.InAt[i]:x.Sys.InAt[i+1]], x.W[x.Sys.InAt[i]:])
+			if err := x.Stage(i); err != nil {
+				return nil, err
+			}
+			one, err := another.Duplicate(ctx, 0)
+			if err != nil {
+				m.why += "; " + err.Error()
+				continue
+			}
+			if err := end(one); err != nil {
+				return nil, err
+			}
+			m.source, m.another = Renewed, another
+		}
+	}
+	return p, nil
+}
+
+// outputs gives the number of outputs that are no internal ones.
+func (m *model) outputs() int {
+	n := 0
+	for _, o := range m.info.Out {
+		if !o.Internal {
+			n++
+		}
+	}
+	return n
+}
+
+// derivatives asks subsystem i for its state space.
+func (p *point) derivatives(i int) (*StateSpace, string) {
+	sys := p.x.Sys
+	info, sub := sys.Infos[i], sys.Subsystems[i]
+	linear, ok := master.As[master.Linearizer](sub)
+	if !info.Caps.DirectionalDerivative || !ok {
+		return nil, "it gives no directional derivatives (providesDirectionalDerivative)"
+	}
+	n, nu, ny := len(linear.States()), len(info.In), len(info.Out)
+	if n == 0 && !info.Stateless {
+		return nil, "it exposes no continuous states with their derivatives (ModelStructure/Derivatives)"
+	}
+	s := &StateSpace{D: mat.NewDense(max(ny, 1), max(nu, 1), nil)}
+	if n > 0 {
+		s.A, s.B, s.C = mat.NewDense(n, n, nil), mat.NewDense(n, max(nu, 1), nil), mat.NewDense(max(ny, 1), n, nil)
+	}
+	rate, slope := make([]float64, n), make([]float64, ny)
+	for c := range n + nu {
+		dx, du := make([]float64, n), make([]float64, nu)
+		if c < n {
+			dx[c] = 1
+		} else {
+			du[c-n] = 1
+		}
+		if err := linear.Linearize(dx, du, rate, slope); err != nil {
+			return nil, err.Error()
+		}
+		for r, v := range rate {
+			if c < n {
+				s.A.Set(r, c, v)
+			} else {
+				s.B.Set(r, c-n, v)
+			}
+		}
+		for r, v := range slope {
+			if c < n {
+				s.C.Set(r, c, v)
+			} else {
+				s.D.Set(r, c-n, v)
+			}
+		}
+	}
+	return s, ""
+}
+
+// over gives the response of subsystem i over steps of size h.
+func (p *point) over(i int, h float64) (*Response, error) {
+	m := p.models[i]
+	if r, ok := m.known[h]; ok {
+		return r, nil
+	}
+	var r *Response
+	var err error
+	switch m.source {
+	case Measured, Renewed:
+		r, err = p.measure(i, h)
+	case Directional:
+		r, err = m.space.Over(h, p.order)
+	default:
+		err = errors.New(m.why)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s over steps of %g s: %w", m.info, h, err)
+	}
+	m.known[h] = r
+	return r, nil
+}
+
+// measure finds the response of subsystem i over steps of size h, by the way of moving its
+// inputs that gives the best.
+func (p *point) measure(i int, h float64) (best *Response, err error) {
+	for _, kick := range kicks {
+		r, failed := p.measureBy(i, h, kick)
+		if failed != nil {
+			err = failed
+			continue
+		}
+		if best == nil || r.Misfit < best.Misfit {
+			best = r
+		}
+		if best.Misfit <= good {
+			break
+		}
+	}
+	if best == nil {
+		return nil, err
+	}
+	if best.Misfit > untrusted {
+		return nil, fmt.Errorf("its responses are not those of a linear system of few states: they are off by %.2g", best.Misfit)
+	}
+	return best, nil
+}
+
+// measureBy follows subsystem i over responseSteps steps of size h, once as it goes with its
+// inputs held, and once for each coefficient of each input over the first step, always from
+// the operating point.
+func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
+	m, x := p.models[i], p.x
+	ny, nu := m.outputs(), len(m.info.In)
+	powers := 1 + m.order
+	base, err := p.follow(i, h, -1, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	markov := make([]*mat.Dense, responseSteps)
+	for j := range markov {
+		markov[j] = mat.NewDense(max(ny, 1), max(nu*powers, 1), nil)
+	}
+	noise := max(measuredNoise, 100*x.Replay(i).Replays)
+	rounding, sizes := mat.NewDense(max(ny, 1), max(nu*powers, 1), nil), make([]float64, ny)
+	for _, y := range base {
+		for o, v := range y {
+			sizes[o] = max(sizes[o], math.Abs(v))
+		}
+	}
+	for power := range powers {
+		for k := range nu {
+			size := math.Abs(x.W[x.Sys.InAt[i]+k])
+			if size == 0 {
+				size = m.info.In[k].Nominal
+			}
+			if size == 0 {
+				size = 1
+			}
+			// There and back: the difference is the response, and what the mean is off by
+			// is noise, and what is not linear.
+			way := size * max(kick, math.Sqrt(x.Replay(i).Replays))
+			there, err := p.follow(i, h, k, power, way)
+			if err != nil {
+				return nil, err
+			}
+			back, err := p.follow(i, h, k, power, -way)
+			if err != nil {
+				return nil, err
+			}
+			for o := range ny {
+				off := max(outputRounding, x.Replay(i).Replays) * sizes[o]
+				for j := range there {
+					markov[j].Set(o, power*nu+k, (there[j][o]-back[j][o])/(2*way))
+					off = max(off, math.Abs(there[j][o]+back[j][o]-2*base[j][o])/2)
+				}
+				rounding.Set(o, power*nu+k, off/way)
+			}
+		}
+	}
+	if m.source == Measured {
+		if err := x.Restore(i); err != nil {
+			return nil, err
+		}
+	}
+	a, b, c, err := realise(markov, rounding, noise)
+	if err != nil {
+		return nil, err
+	}
+	r := &Response{A: a, C: c, Misfit: misfit(markov, rounding, a, b, c)}
+	for power := range powers {
+		r.D = append(r.D, mat.DenseCopyOf(markov[0].Slice(0, max(ny, 1), power*nu, max((power+1)*nu, 1))))
+		if b != nil {
+			n, _ := b.Dims()
+			r.B = append(r.B, mat.DenseCopyOf(b.Slice(0, n, power*nu, (power+1)*nu)))
+		}
+	}
+	return r, nil
+}
+
+// follow goes back to the operating point and takes steps with the inputs held, but for the
+// coefficient of the power of s/h of input k over the first step, which is moved.
+func (p *point) follow(i int, h float64, k, power int, way float64) (out [][]float64, err error) {
+	x, m := p.x, p.models[i]
+	sub := x.Sys.Subsystems[i]
+	if m.source == Renewed {
+		if sub, err = m.another.Duplicate(p.ctx, m.order); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, end(sub)) }()
+	} else if err := x.Restore(i); err != nil {
+		return nil, err
+	}
+	derivatives, _ := master.As[master.InputDerivativeSetter](sub)
+	hold := x.W[x.Sys.InAt[i]:x.Sys.InAt[i+1]]
+	u, du, y := make([]float64, len(hold)), make([]float64, len(hold)), make([]float64, len(m.info.Out))
+	for j := range responseSteps {
+		copy(u, hold)
+		if j == 0 && k >= 0 && power == 0 {
+			u[k] += way
+		}
+		if err := sub.SetInputs(u); err != nil {
+			return nil, err
+		}
+		if m.order > 0 {
+			factor := 1.0 // m!/h^m
+			for order := 1; order <= m.order; order++ {
+				factor *= float64(order) / h
+				clear(du)
+				if j == 0 && k >= 0 && order == power {
+					du[k] = factor * way
+				}
+				if err := derivatives.SetInputDerivatives(order, du); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if _, err := sub.Step(p.ctx, p.t+float64(float64(j)*h), h); err != nil {
+			return nil, err
+		}
+		if err := sub.Outputs(y); err != nil {
+			return nil, err
+		}
+		out = append(out, append([]float64(nil), y[:m.outputs()]...))
+	}
+	return out, nil
+}
+
+// prober is an algorithm that goes to the operating point by another one, and has something
+// done there.
+type prober struct {
+	*algorithms.Coupling
+	at    float64
+	order int
+	do    func(ctx context.Context, x *master.Exec, t float64) error
+	done  bool
+	taken []int // by subsystem: order of input derivatives that it takes
+}
+
+// NeedsRollback gives all subsystems that can: their responses are measured.
+func (p *prober) NeedsRollback(s *master.System) []int {
+	var out []int
+	for i, info := range s.Infos {
+		if _, ok := master.As[master.StateSaver](s.Subsystems[i]); ok && info.Caps.SaveState {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// DoesWithout lets subsystems that do not keep their promises be told of.
+func (p *prober) DoesWithout(int, error) bool { return true }
+
+// InputDerivativeOrder asks for those that responses are measured to.
+func (p *prober) InputDerivativeOrder() int { return p.order }
+
+func (p *prober) Init(x *master.Exec, t0 float64) error {
+	p.taken = make([]int, len(x.Sys.Subsystems))
+	for i := range p.taken {
+		for order := p.order; order > 0 && x.Interpolates(i); order-- {
+			err := x.PrepareDerivatives(i, order)
+			if err == nil {
+				p.taken[i] = order
+				break
+			}
+			if !errors.Is(err, master.ErrCapability) {
+				return err
+			}
+		}
+	}
+	return p.Coupling.Init(x, t0)
+}
+
+func (p *prober) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+	if !p.done && t >= p.at-1e-9*H {
+		p.done = true
+		if err := p.do(ctx, x, t); err != nil {
+			return master.Trial{}, err
+		}
+	}
+	return p.Coupling.Attempt(ctx, x, t, H)
+}

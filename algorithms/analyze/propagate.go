@@ -1,0 +1,392 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/cmplx"
+	"math/rand/v2"
+	"sort"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+)
+
+// scheme is one strategy at one extrapolation order, as the command line names it.
+type scheme struct {
+	preset string
+	params map[string]string
+	order  int
+	// hidden tells that the strategy has more state than the outputs at the last
+	// communication points: its propagation is not formed but followed.
+	hidden bool
+}
+
+// degree is that of the polynomials that reach the subsystems.
+func (s *scheme) degree() int { return s.order }
+
+// stepOf gives the size of the steps that subsystem i takes.
+func (p *point) stepOf(i int, s *scheme, h float64) float64 {
+	m := p.models[i]
+	if s.degree() <= m.order || m.info.Stateless {
+		return h
+	}
+	return h / substeps
+}
+
+// substeps is the number that the strategies take by default.
+const substeps = 10
+
+// twins makes the linear system that the strategy is run on at steps of size h. scaled, if not
+// negative, is an input whose connection has its gain multiplied by gain.
+func (p *point) twins(s *scheme, h float64, scaled int, gain float64) ([]*twin, *master.System, error) {
+	sys := p.x.Sys
+	twins := make([]*twin, len(p.models))
+	subs := make([]master.Subsystem, len(p.models))
+	for i, m := range p.models {
+		r, err := p.over(i, p.stepOf(i, s, h))
+		if err != nil {
+			return nil, nil, err
+		}
+		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
+		subs[i] = twins[i]
+	}
+	var links []master.Connection
+	for k := range sys.InAt[len(sys.InAt)-1] {
+		y, ok := sys.Source(k)
+		if !ok {
+			continue
+		}
+		g := sys.Gain(k)
+		if k == scaled {
+			g *= gain
+		}
+		links = append(links, master.Connection{From: endpoint(sys, sys.OutAt, y, false), To: endpoint(sys, sys.InAt, k, true), Linear: &master.Linear{Gain: g}})
+	}
+	twinSystem, err := master.NewSystem(subs, links)
+	return twins, twinSystem, err
+}
+
+// endpoint names the entry of u or y, whose parts begin at offsets.
+func endpoint(sys *master.System, offsets []int, at int, input bool) master.Endpoint {
+	i := sort.SearchInts(offsets, at+1) - 1
+	ports := sys.Infos[i].Out
+	if input {
+		ports = sys.Infos[i].In
+	}
+	return master.Endpoint{Subsystem: sys.Infos[i].Name, Port: ports[at-offsets[i]].Name}
+}
+
+// algorithm gives the strategy anew.
+func (s *scheme) algorithm() (master.Algorithm, error) {
+	params := map[string]string{"order": fmt.Sprint(s.order)}
+	for k, v := range s.params {
+		params[k] = v
+	}
+	choice, err := algorithms.New(s.preset, params)
+	if err != nil {
+		return nil, err
+	}
+	return choice.Algorithm, nil
+}
+
+// start makes a run of the strategy over some steps, with history given by past(j) for j steps
+// before the start.
+func (s *scheme) start(sys *master.System, h float64, steps int, past func(j int) []float64) (*master.Run, error) {
+	alg, err := s.algorithm()
+	if err != nil {
+		return nil, err
+	}
+	o := master.Options{Stop: (float64(steps) + 0.5) * h, Step: h}
+	for j := s.order; j > 0; j-- {
+		o.Past = append(o.Past, master.PastOutputs{T: -float64(j) * h, Y: past(j)})
+	}
+	return master.NewRun(sys, alg, o)
+}
+
+// eigen is a mode of the coupled run: its outputs are multiplied by value in every macro step.
+type eigen struct {
+	value   complex128
+	outputs []float64 // magnitudes, the largest being 1, each output in its own size
+}
+
+// spectrum gives the dominant mode of the strategy at steps of size h.
+func (p *point) spectrum(s *scheme, h float64, scaled int, gain float64) (eigen, error) {
+	twins, sys, err := p.twins(s, h, scaled, gain)
+	if err != nil {
+		return eigen{}, err
+	}
+	n, ny := 0, len(twinsOutputs(twins))
+	for _, t := range twins {
+		n += len(t.x0)
+	}
+	if d := n + ny*(s.order+1); !s.hidden && d <= largestMatrix {
+		return p.formed(s, h, twins, sys, n, ny)
+	}
+	return p.followed(s, h, twins, sys, ny)
+}
+
+func twinsOutputs(twins []*twin) []float64 {
+	var y []float64
+	for _, t := range twins {
+		y = append(y, t.y0...)
+	}
+	return y
+}
+
+// largestMatrix is the size up to which the propagation is formed.
+const largestMatrix = 80
+
+// formed runs the strategy over one step from each unit vector of states and outputs at the
+// last communication points, which gives its propagation column by column, and takes the
+// eigenvalues.
+func (p *point) formed(s *scheme, h float64, twins []*twin, sys *master.System, n, ny int) (eigen, error) {
+	d := n + ny*(s.order+1)
+	phi := mat.NewDense(d, d, nil)
+	z := make([]float64, d)
+	next := make([]float64, d)
+	for c := range d {
+		clear(z)
+		z[c] = 1
+		at, out := 0, n
+		for _, t := range twins {
+			at += copy(t.x0, z[at:at+len(t.x0)])
+			out += copy(t.y0, z[out:out+len(t.y0)])
+		}
+		run, err := s.start(sys, h, 1, func(j int) []float64 { return z[n+j*ny : n+(j+1)*ny] })
+		if err != nil {
+			return eigen{}, err
+		}
+		err = run.Start(p.ctx)
+		if err == nil {
+			_, err = run.Step(p.ctx)
+		}
+		if err != nil {
+			_, _ = run.Close()
+			return eigen{}, err
+		}
+		at = 0
+		for _, t := range twins {
+			at += copy(next[at:], t.x)
+		}
+		copy(next[n:], run.Point().Y)
+		copy(next[n+ny:], z[n:])
+		if _, err := run.Close(); err != nil {
+			return eigen{}, err
+		}
+		phi.SetCol(c, next)
+	}
+	for _, v := range phi.RawMatrix().Data {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return eigen{}, errors.New("the coupled step is not finite")
+		}
+	}
+	var e mat.Eigen
+	if !e.Factorize(phi, mat.EigenRight) {
+		return eigen{}, errors.New("the eigenvalues of the coupled step were not found")
+	}
+	values := e.Values(nil)
+	var vectors mat.CDense
+	e.VectorsTo(&vectors)
+	worst := limiting(values, func(int) bool { return true })
+	mode := eigen{value: values[worst], outputs: make([]float64, ny)}
+	for o := range ny {
+		mode.outputs[o] = cmplx.Abs(vectors.At(n+o, worst))
+	}
+	return mode, nil
+}
+
+// limiting gives the index of the eigenvalue of largest magnitude among those that count.
+// One at 1 is a free motion, such as of a displacement that nothing holds: it is given only
+// if there is nothing else.
+func limiting(values []complex128, counts func(i int) bool) int {
+	worst, free := -1, 0
+	for i, v := range values {
+		switch {
+		case !counts(i):
+		case cmplx.Abs(v-1) < marginal:
+			free = i
+		case worst < 0 || cmplx.Abs(v) > cmplx.Abs(values[worst]):
+			worst = i
+		}
+	}
+	if worst < 0 {
+		return free
+	}
+	return worst
+}
+
+// Sizes of followed runs.
+const (
+	followedSteps = 800
+	followedTail  = 160
+	followedLags  = 12
+	followedMost  = 8 // outputs, combined at random
+)
+
+// followed runs the strategy from random states and takes the dominant modes from what the
+// outputs do in the end, by the eigensystem of their Hankel matrix.
+func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System, ny int) (eigen, error) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i, t := range twins {
+		for k := range t.x0 {
+			t.x0[k] = rng.NormFloat64()
+		}
+		r, err := p.over(i, p.stepOf(i, s, h))
+		if err != nil {
+			return eigen{}, err
+		}
+		if clear(t.y0); r.C != nil {
+			multiply(t.y0, r.C, t.x0, 1)
+		}
+	}
+	y0 := twinsOutputs(twins)
+	run, err := s.start(sys, h, followedSteps, func(int) []float64 { return y0 })
+	if err != nil {
+		return eigen{}, err
+	}
+	defer run.Close()
+	if err := run.Start(p.ctx); err != nil {
+		return eigen{}, err
+	}
+	var series [][]float64
+	for range followedSteps {
+		if _, err := run.Step(p.ctx); err != nil {
+			if len(series) > followedTail {
+				break // beyond all numbers
+			}
+			return eigen{}, err
+		}
+		y := append([]float64(nil), run.Point().Y...)
+		largest := 0.0
+		for _, v := range y {
+			largest = max(largest, math.Abs(v))
+		}
+		if largest > 1e200 || largest < 1e-200 || math.IsNaN(largest) {
+			break
+		}
+		series = append(series, y)
+	}
+	if len(series) < 4*followedLags {
+		return eigen{}, errors.New("the coupled run leaves the numbers at once")
+	}
+	return dominant(series[max(0, len(series)-followedTail):])
+}
+
+// dominant finds the mode of largest growth in a series of outputs.
+func dominant(series [][]float64) (eigen, error) {
+	ny := len(series[0])
+	size := make([]float64, ny)
+	for _, y := range series {
+		for o, v := range y {
+			size[o] = max(size[o], math.Abs(v))
+		}
+	}
+	mix := mat.NewDense(min(ny, followedMost), ny, nil)
+	rng := rand.New(rand.NewPCG(3, 4))
+	rows, _ := mix.Dims()
+	for i := range rows {
+		for o := range ny {
+			switch {
+			case size[o] == 0:
+			case rows == ny && i == o:
+				mix.Set(i, o, 1/size[o])
+			case rows < ny:
+				mix.Set(i, o, rng.NormFloat64()/size[o])
+			}
+		}
+	}
+	columns := len(series) - followedLags
+	h := mat.NewDense(rows*followedLags, columns+1, nil)
+	v := mat.NewVecDense(rows, nil)
+	for k, y := range series {
+		v.MulVec(mix, mat.NewVecDense(ny, y))
+		for lag := range followedLags {
+			if c := k - lag; c >= 0 && c <= columns {
+				for i := range rows {
+					h.Set(lag*rows+i, c, v.AtVec(i))
+				}
+			}
+		}
+	}
+	h0, h1 := mat.DenseCopyOf(h.Slice(0, rows*followedLags, 0, columns)), h.Slice(0, rows*followedLags, 1, columns+1)
+	var svd mat.SVD
+	if !svd.Factorize(h0, mat.SVDThin) {
+		return eigen{}, errors.New("the coupled run has no singular values")
+	}
+	sv := svd.Values(nil)
+	n := 0
+	for n < len(sv) && sv[n] > 1e-9*sv[0] {
+		n++
+	}
+	if n == 0 {
+		return eigen{}, nil
+	}
+	var u, w mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&w)
+	un, wn := u.Slice(0, rows*followedLags, 0, n), w.Slice(0, columns, 0, n)
+	var t, a mat.Dense
+	t.Mul(un.T(), h1)
+	a.Mul(&t, wn)
+	for i := range n {
+		for j := range n {
+			a.Set(i, j, a.At(i, j)/sv[j])
+		}
+	}
+	var e mat.Eigen
+	if !e.Factorize(&a, mat.EigenRight) {
+		return eigen{}, errors.New("the eigenvalues of the coupled run were not found")
+	}
+	values := e.Values(nil)
+	amplitudes, err := participation(&e, un, h0, n)
+	if err != nil {
+		return eigen{}, err
+	}
+	most := 0.0
+	for _, v := range amplitudes {
+		most = max(most, v)
+	}
+	worst := limiting(values, func(i int) bool { return amplitudes[i] > 1e-6*most }) // what takes hardly part is noise
+	mode := eigen{value: values[worst], outputs: make([]float64, ny)}
+	last := series[len(series)-1]
+	for o := range ny {
+		mode.outputs[o] = math.Abs(last[o])
+	}
+	return mode, nil
+}
+
+// participation gives how much of each mode is in the last column.
+func participation(e *mat.Eigen, un, h0 mat.Matrix, n int) ([]float64, error) {
+	var vectors mat.CDense
+	e.VectorsTo(&vectors)
+	_, columns := h0.Dims()
+	var x mat.VecDense
+	x.MulVec(un.T(), mat.NewVecDense(h0.(*mat.Dense).RawMatrix().Rows, mat.Col(nil, columns-1, h0)))
+	// V b = x in real numbers.
+	m, right := mat.NewDense(2*n, 2*n, nil), mat.NewVecDense(2*n, nil)
+	for i := range n {
+		for j := range n {
+			v := vectors.At(i, j)
+			m.Set(i, j, real(v))
+			m.Set(i, n+j, -imag(v))
+			m.Set(n+i, j, imag(v))
+			m.Set(n+i, n+j, real(v))
+		}
+		right.SetVec(i, x.AtVec(i))
+	}
+	var b mat.VecDense
+	if err := b.SolveVec(m, right); err != nil {
+		var condition mat.Condition
+		if !errors.As(err, &condition) {
+			return nil, err
+		}
+	}
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = math.Hypot(b.AtVec(i), b.AtVec(n+i))
+	}
+	return out, nil
+}

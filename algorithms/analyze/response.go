@@ -1,0 +1,224 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/algorithms"
+)
+
+// Response is the linear map of one subsystem over one step of one size h, in deviations
+// from the operating point:
+//
+//	x⁺ = A x + Σ_m B_m q_m,  y⁺ = C x + Σ_m D_m q_m,  u(s) = Σ_m q_m (s/h)^m, 0 ≤ s ≤ h,
+//
+// y⁺ being the outputs at the end of the step, so that D_m holds how they respond to the input
+// over it, at its end included. A and C are nil where there are no states.
+type Response struct {
+	A, C *mat.Dense
+	B, D []*mat.Dense // by power m
+	// Misfit tells how far a measured response is from that of the model, or from being
+	// linear, relative to the largest response of each output to each input.
+	Misfit float64
+}
+
+// states gives n.
+func (r *Response) states() int {
+	if r.A == nil {
+		return 0
+	}
+	n, _ := r.A.Dims()
+	return n
+}
+
+// StateSpace is a subsystem x' = A x + B u, y = C x + D u in deviations from the operating
+// point; A, B, C are nil where there are no states.
+type StateSpace struct{ A, B, C, D *mat.Dense }
+
+// Over gives the exact response over a step of size h to polynomials of an order (haid (13)).
+// Errors: numbers that overflow.
+func (s *StateSpace) Over(h float64, order int) (*Response, error) {
+	r := &Response{}
+	if s.A == nil {
+		for range order + 1 {
+			r.D = append(r.D, s.D)
+		}
+		return r, nil
+	}
+	hold, err := algorithms.NewHold(s.A, s.B, h, order)
+	if err != nil {
+		return nil, err
+	}
+	ny, _ := s.C.Dims()
+	r.A, r.C = hold.A, new(mat.Dense)
+	r.C.Mul(s.C, hold.A)
+	factor := 1.0 // m!/h^m, of the coefficient in s/h to the derivative
+	for m, b := range hold.B {
+		if m > 0 {
+			factor *= float64(m) / h
+		}
+		var bm mat.Dense
+		bm.Scale(factor, b)
+		_, nu := bm.Dims()
+		dm := mat.NewDense(ny, max(nu, 1), nil)
+		dm.Mul(s.C, &bm)
+		dm.Add(dm, s.D)
+		r.B, r.D = append(r.B, &bm), append(r.D, dm)
+	}
+	return r, nil
+}
+
+// realise finds the system whose responses to an input over the first step, at the ends of
+// this and the following steps, are markov[j] [ny × columns], j = 0 … 2 half: the eigensystem
+// realisation algorithm. All nil: there are no states. rounding [ny × columns] is what is
+// certain of no entry; singular values below it, or below noise relative to the largest, count as none.
+//
+// Source: J.-N. Juang, R. Pappa, An eigensystem realization algorithm for modal parameter
+// identification and model reduction, J. Guidance 8 (1985).
+func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64) (a, b, c *mat.Dense, err error) {
+	ny, nu := markov[0].Dims()
+	half := (len(markov) - 1) / 2
+	if half < 1 {
+		return nil, nil, nil, errors.New("there are too few steps to find a model")
+	}
+	h0, h1 := mat.NewDense(half*ny, half*nu, nil), mat.NewDense(half*ny, half*nu, nil)
+	// Outputs and inputs of one size.
+	rows, columns := make([]float64, ny), make([]float64, nu)
+	for _, m := range markov[1:] {
+		for i := range ny {
+			for j := range nu {
+				rows[i] = max(rows[i], math.Abs(m.At(i, j)))
+			}
+		}
+	}
+	still := func(v []float64) (out []bool) {
+		for i := range v {
+			out = append(out, v[i] == 0)
+			if v[i] == 0 {
+				v[i] = 1
+			}
+		}
+		return out
+	}
+	stillRows := still(rows)
+	for _, m := range markov[1:] {
+		for i := range ny {
+			for j := range nu {
+				columns[j] = max(columns[j], math.Abs(m.At(i, j))/rows[i])
+			}
+		}
+	}
+	stillColumns := still(columns)
+	put := func(h *mat.Dense, i, j int, m *mat.Dense) {
+		for p := range ny {
+			for q := range nu {
+				h.Set(i*ny+p, j*nu+q, m.At(p, q)/rows[p]/columns[q])
+			}
+		}
+	}
+	for i := range half {
+		for j := range half {
+			put(h0, i, j, markov[1+i+j])
+			put(h1, i, j, markov[2+i+j])
+		}
+	}
+	for _, v := range h0.RawMatrix().Data {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, nil, nil, errors.New("its outputs are not finite")
+		}
+	}
+	var svd mat.SVD
+	if !svd.Factorize(h0, mat.SVDThin) {
+		return nil, nil, nil, errors.New("its responses have no singular values")
+	}
+	sv := svd.Values(nil)
+	worst := 0.0
+	for i := range ny {
+		for j := range nu {
+			if !stillRows[i] && !stillColumns[j] {
+				worst = max(worst, rounding.At(i, j)/rows[i]/columns[j])
+			}
+		}
+	}
+	floor := max(noise*sv[0], 3*float64(half)*worst)
+	n := 0
+	for n < len(sv) && sv[n] > floor {
+		n++
+	}
+	if n == 0 {
+		return nil, nil, nil, nil
+	}
+	if n == len(sv) && noise > 0 && half > 1 {
+		return nil, nil, nil, fmt.Errorf("its responses over %d steps tell no order: they have too many states, or too much noise", len(markov))
+	}
+	var u, v mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	un, vn := mat.DenseCopyOf(u.Slice(0, half*ny, 0, n)), mat.DenseCopyOf(v.Slice(0, half*nu, 0, n))
+	a = new(mat.Dense)
+	var t mat.Dense
+	t.Mul(un.T(), h1)
+	a.Mul(&t, vn)
+	c, b = mat.DenseCopyOf(un.Slice(0, ny, 0, n)), mat.DenseCopyOf(vn.Slice(0, nu, 0, n).T())
+	for i := range n {
+		root := math.Sqrt(sv[i])
+		for j := range n {
+			a.Set(i, j, a.At(i, j)/root/math.Sqrt(sv[j]))
+		}
+		for j := range ny {
+			c.Set(j, i, c.At(j, i)*root*rows[j])
+		}
+		for j := range nu {
+			b.Set(i, j, b.At(i, j)*root*columns[j])
+		}
+	}
+	return a, b, c, nil
+}
+
+// misfit compares responses with those of the model found in them, and with what is certain of
+// none of their entries.
+func misfit(markov []*mat.Dense, rounding, a, b, c *mat.Dense) float64 {
+	ny, nu := markov[0].Dims()
+	largest := mat.NewDense(ny, nu, nil)
+	off := mat.DenseCopyOf(rounding)
+	var x, y, next mat.Dense
+	if a != nil {
+		x.CloneFrom(b)
+	}
+	for j, m := range markov {
+		if j > 0 && a != nil {
+			y.Mul(c, &x)
+			next.Mul(a, &x)
+			x.Copy(&next)
+		}
+		for o := range ny {
+			for k := range nu {
+				v := m.At(o, k)
+				largest.Set(o, k, max(largest.At(o, k), math.Abs(v)))
+				if j > 0 && a != nil {
+					v -= y.At(o, k)
+				}
+				if j > 0 {
+					off.Set(o, k, max(off.At(o, k), math.Abs(v)))
+				}
+			}
+		}
+	}
+	// An input that moves an output much less than others do, in their sizes, does not count.
+	worst := 0.0
+	for o := range ny {
+		row := 0.0
+		for k := range nu {
+			row = max(row, largest.At(o, k))
+		}
+		for k := range nu {
+			if l := largest.At(o, k); l > 1e-9*row {
+				worst = max(worst, off.At(o, k)/l)
+			}
+		}
+	}
+	return worst
+}

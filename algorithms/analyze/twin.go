@@ -1,0 +1,154 @@
+package analyze
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// twin stands for a subsystem in runs of a strategy: it follows a Response, in deviations
+// from the operating point, and has the capabilities that decide how inputs reach the
+// original. It can always go back.
+type twin struct {
+	info   master.Info
+	r      *Response // over steps of size h
+	h      float64
+	order  int       // of input derivatives that it takes
+	x0, y0 []float64 // where it starts
+	x, y   []float64
+	next   []float64
+	u      [][]float64 // u and its derivatives
+}
+
+var (
+	_ master.Subsystem             = (*twin)(nil)
+	_ master.Initializer           = (*twin)(nil)
+	_ master.StateSaver            = (*twin)(nil)
+	_ master.InputDerivativeSetter = (*twin)(nil)
+	_ master.Substepper            = (*twin)(nil)
+)
+
+// newTwin makes the twin of a subsystem over steps of size h.
+func newTwin(of *master.Info, r *Response, h float64, order int) *twin {
+	n := r.states()
+	t := &twin{r: r, h: h, order: order, x0: make([]float64, n), x: make([]float64, n), next: make([]float64, n)}
+	t.info = master.Info{Name: of.Name, In: of.In, Step: master.Feedthrough{On: realOnly(of), Assumed: of.Step.Assumed}, Stateless: of.Stateless}
+	for _, p := range of.Out {
+		if !p.Internal {
+			t.info.Out = append(t.info.Out, p)
+		}
+	}
+	if len(t.info.Step.On) > len(t.info.Out) {
+		t.info.Step.On = t.info.Step.On[:len(t.info.Out)]
+	}
+	if len(t.info.Step.Assumed) > len(t.info.Out) {
+		t.info.Step.Assumed = t.info.Step.Assumed[:len(t.info.Out)]
+	}
+	t.info.StartIn = make([]float64, len(of.In))
+	t.info.Caps = master.Caps{VariableStep: true, SaveState: true, InputDerivatives: order > 0}
+	t.y0, t.y = make([]float64, len(t.info.Out)), make([]float64, len(t.info.Out))
+	t.u = [][]float64{make([]float64, len(of.In))}
+	return t
+}
+
+// realOnly gives the dependencies of Real outputs on Real inputs.
+func realOnly(of *master.Info) [][]int {
+	if of.Step.On == nil {
+		return nil
+	}
+	on := make([][]int, len(of.Out))
+	for o := range on {
+		for _, k := range of.Step.On[o] {
+			if k < len(of.In) {
+				on[o] = append(on[o], k)
+			}
+		}
+	}
+	return on
+}
+
+func (t *twin) Info() *master.Info { return &t.info }
+
+func (t *twin) SetInputs(u []float64) error { copy(t.u[0], u); return nil }
+
+func (t *twin) PrepareInputDerivatives(order int) error {
+	if order > t.order {
+		return master.ErrCapability
+	}
+	for len(t.u) <= order {
+		t.u = append(t.u, make([]float64, len(t.u[0])))
+	}
+	return nil
+}
+
+func (t *twin) SetInputDerivatives(order int, du []float64) error {
+	copy(t.u[order], du)
+	return nil
+}
+
+func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
+	if math.Abs(h-t.h) > 1e-9*h {
+		return at, errors.New("the algorithm does not come to terms with this step and tries a shorter one")
+	}
+	clear(t.next)
+	clear(t.y)
+	if len(t.x) > 0 {
+		multiply(t.next, t.r.A, t.x, 1)
+		multiply(t.y, t.r.C, t.x, 1)
+	}
+	factor := 1.0 // h^m/m!
+	for m, u := range t.u {
+		if m > 0 {
+			factor *= h / float64(m)
+		}
+		if m < len(t.r.B) && len(t.x) > 0 {
+			multiply(t.next, t.r.B[m], u, factor)
+		}
+		if m < len(t.r.D) {
+			multiply(t.y, t.r.D[m], u, factor)
+		}
+	}
+	copy(t.x, t.next)
+	return at + h, nil
+}
+
+// multiply adds factor·m·v to dst.
+func multiply(dst []float64, m *mat.Dense, v []float64, factor float64) {
+	for i := range dst {
+		row := m.RawRowView(i)
+		for j, x := range v {
+			dst[i] += factor * row[j] * x
+		}
+	}
+}
+
+func (t *twin) Substep(ctx context.Context, at, h float64) (float64, error) {
+	return t.Step(ctx, at, h)
+}
+
+func (t *twin) Outputs(y []float64) error { copy(y, t.y); return nil }
+
+func (t *twin) EnterInit(context.Context, master.Experiment) error {
+	copy(t.x, t.x0)
+	copy(t.y, t.y0)
+	return nil
+}
+func (t *twin) EvalInit() error { return nil }
+func (t *twin) ExitInit() error { return nil }
+
+func (t *twin) SaveState(s master.State) (master.State, error) {
+	v, _ := s.([]float64)
+	return append(append(v[:0], t.x...), t.y...), nil
+}
+
+func (t *twin) RestoreState(s master.State) error {
+	v := s.([]float64)
+	copy(t.y, v[copy(t.x, v):])
+	return nil
+}
+
+func (t *twin) FreeState(master.State) error { return nil }

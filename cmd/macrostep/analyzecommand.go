@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/master/assemble"
+)
+
+const analyzeHelp = `Tells before a run whether the coupling will be stable, with which algorithm, at
+which extrapolation orders and up to which macro step.
+
+The components are initialised, and a linear model of each is taken at the
+operating point (the start, or --at): by steps repeated from a saved state, the
+solver of the FMU included, else from its directional derivatives. Then each
+algorithm itself is run on the models over a range of step sizes. The spectral
+radius is the factor by which what grows most is multiplied in every macro step;
+above 1 the coupling is unstable. Stability is not monotone in the step: all
+ranges are listed.
+
+What is told holds near the operating point. Where the system is not linear, look
+at several.
+
+Examples:
+   macrostep analyze system.ssp
+   macrostep analyze system.ssp --step-size 1e-3 --at 0.5 --order 3
+   macrostep analyze system.ssp --from 1e-5 --to 0.1 --json`
+
+// highestAnalyzed is the highest order that can be asked for.
+const highestAnalyzed = 5
+
+func (p *program) analyzeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "analyze", Usage: "tell whether a coupling will be stable, and with which step", ArgsUsage: "SYSTEM",
+		UsageText: "macrostep analyze SYSTEM [--step-size H] [--at T] [--order K] [--json]", Description: analyzeHelp,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "step-size", Usage: "macro step `H` in seconds, in the middle of the range that is looked at (default: of the system)"},
+			&cli.StringFlag{Name: "start-time", Usage: "`T` in seconds (default: of the system)"},
+			&cli.StringFlag{Name: "at", Usage: "operating point: time `T` in seconds, reached by explicit coupling at the macro step (default: the start)"},
+			&cli.StringFlag{Name: "from", Usage: "smallest step that is looked at, `H` in seconds (default: 1/30 of the macro step)"},
+			&cli.StringFlag{Name: "to", Usage: "largest one, `H` in seconds (default: 30 times the macro step)"},
+			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
+			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance told to the FMUs"},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true}},
+			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "`COMPONENT` whose outputs follow its inputs at once; repeatable", KeepSpace: true}},
+			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform"},
+			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+		},
+		Action: p.analyze,
+	}
+}
+
+func (p *program) analyze(c *cli.Context) (err error) {
+	if err := arguments(c, 1, 1, "SYSTEM (an .ssp, a folder, an .ssd or an .fmu)"); err != nil {
+		return err
+	}
+	var errs []error
+	number := func(name string, positive bool) *setting {
+		if !c.IsSet(name) {
+			return nil
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(c.String(name)), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || positive && v <= 0 {
+			errs = append(errs, fmt.Errorf("--%s: %q is not a finite number%s", name, c.String(name), map[bool]string{true: " above 0"}[positive]))
+			return nil
+		}
+		return &setting{Value: v, Source: "--" + name}
+	}
+	open := openOptions{Strict: c.Bool("strict"), Stateless: c.StringSlice("stateless"), Compile: c.Bool("compile"),
+		Start: number("start-time", false), Step: number("step-size", true), Tolerance: number("tolerance", true),
+		Isolation: isolation{Mode: assemble.IsolateAuto}, Logger: slog.New(slog.DiscardHandler)}
+	at, from, to := number("at", false), number("from", true), number("to", true)
+	set, err := assignments("set", c.StringSlice("set"))
+	errs = append(errs, err)
+	open.Set = set
+	if k := c.Int("order"); k < 0 || k > highestAnalyzed {
+		errs = append(errs, fmt.Errorf("--order: %d does not lie between 0 and %d", k, highestAnalyzed))
+	}
+	if from != nil && to != nil && from.Value >= to.Value {
+		errs = append(errs, fmt.Errorf("--from %g is not below --to %g", from.Value, to.Value))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return &usageError{c.Command.Name, err}
+	}
+	sys, err := p.engine.Open(c.Context, c.Args().First(), open)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sys.Close()) }()
+	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Order: c.Int("order")}
+	if sys.Tolerance != nil {
+		o.Tolerance = sys.Tolerance.Value
+	}
+	for _, s := range []struct {
+		given *setting
+		to    *float64
+	}{{at, &o.At}, {from, &o.From}, {to, &o.To}} {
+		if s.given != nil {
+			*s.to = s.given.Value
+		}
+	}
+	if o.At < o.Start {
+		return &usageError{c.Command.Name, fmt.Errorf("--at %g lies before the start at %g s", o.At, o.Start)}
+	}
+	report, err := analyze.Run(c.Context, sys.System, o)
+	if err != nil {
+		if cause := context.Cause(c.Context); cause != nil {
+			err = cause
+		}
+		return &runError{err}
+	}
+	if c.Bool("json") {
+		e := json.NewEncoder(p.stdout)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(report)
+	}
+	return printAnalysis(p.stdout, report, c.Args().First())
+}
+
+// printAnalysis prints a report for people.
+func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n\ncomponent\tmodel\tstates\n", r.At, r.Step)
+	for _, s := range r.Subsystems {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", s.Name, s.Model, s.States, s.Why)
+	}
+	fmt.Fprintf(w, "\nalgorithm\torder\tradius at %.4g s\tstable steps\n", r.Step)
+	for i, s := range r.Strategies {
+		mark := ""
+		if i == r.Recommended {
+			mark = "  <- recommended"
+		}
+		radius := "-"
+		if s.Mode != nil {
+			radius = fmt.Sprintf("%.6g", s.Now)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s%s\n", s.Preset, s.Order, radius, rangesOf(&s, r), mark)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	var told []string
+	for _, s := range r.Strategies {
+		if s.Why != "" && !slices.Contains(told, s.Why) {
+			told = append(told, s.Why)
+			fmt.Fprintf(out, "\n%s, order %d: %s", s.Preset, s.Order, s.Why)
+		}
+	}
+	if told != nil {
+		fmt.Fprintln(out)
+	}
+	if m := r.Strategies[max(r.Recommended, 0)].Mode; m != nil {
+		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %.4g Hz; mostly in %s\n", r.Step, m.Frequency, partsOf(m.Outputs, "%s (%.2g)"))
+		if len(m.Connections) > 0 {
+			fmt.Fprintf(out, "connections by how their gain changes it: %s\n", partsOf(m.Connections, "%s (%+.2g)"))
+		}
+	}
+	if r.Recommended < 0 {
+		_, err := fmt.Fprintf(out, "\nno recommendation: %s\n", r.Why)
+		return err
+	}
+	s := r.Strategies[r.Recommended]
+	_, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s --algorithm %s --param order=%d --step-size %.4g\n", r.Why, path, s.Preset, s.Order, r.StepToTake)
+	return err
+}
+
+func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
+	if s.Points == nil {
+		return "unknown"
+	}
+	if len(s.Stable) == 0 {
+		return "none"
+	}
+	var out []string
+	for _, r := range s.Stable {
+		from, to := fmt.Sprintf("%.4g", r.From), fmt.Sprintf("%.4g s", r.To)
+		if r.From <= in.From*(1+1e-9) {
+			from = "…"
+		}
+		switch {
+		case r.To >= in.To*(1-1e-9):
+			to = "…"
+		case r.To >= s.Points[len(s.Points)-1].Step:
+			to += ", then unknown"
+		}
+		out = append(out, from+" to "+to)
+	}
+	return strings.Join(out, ", ")
+}
+
+func partsOf(parts []analyze.Part, format string) string {
+	var out []string
+	for _, p := range parts {
+		out = append(out, fmt.Sprintf(format, p.Name, p.Share))
+	}
+	return strings.Join(out, ", ")
+}

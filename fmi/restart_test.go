@@ -1,0 +1,231 @@
+package fmi
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// mortal starts processes that end when they are told to.
+type mortal struct {
+	directLauncher
+	launched int
+	dying    int // of the processes from now on, so many end in each of their calls
+}
+
+type mortalLink struct {
+	*direct
+	dead bool
+}
+
+func (m *mortal) Launch(to Launch) (Link, error) {
+	m.launched++
+	if m.dying > 0 {
+		m.dying--
+		return &mortalLink{dead: true}, nil
+	}
+	_, err := m.directLauncher.Launch(to)
+	return &mortalLink{direct: m.last}, err
+}
+
+func (l *mortalLink) Post(request []byte) error {
+	if l.dead {
+		return &Ended{Reason: "killed"}
+	}
+	return l.direct.Post(request)
+}
+
+func (l *mortalLink) Close() error {
+	if l.direct == nil {
+		return nil
+	}
+	return l.direct.Close()
+}
+
+// kill ends the process of an instance in its next call.
+func kill(in *Instance) { in.remote.link.(*mortalLink).dead = true }
+
+// stepping gives an instance behind its initialisation, and a stepper whose output
+// is a state that its input drives.
+func stepping(t *testing.T, o InstanceOptions) (*Instance, *Stepper) {
+	t.Helper()
+	in, err := plainFMU(t).Instantiate("x", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := in.Free(); err != nil {
+			t.Error(err)
+		}
+	})
+	err = errors.Join(in.SetupExperiment(Experiment{}), in.EnterInitializationMode(), in.ExitInitializationMode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := in.NewStepper(StepPlan{RealIn: []ValueReference{0}, RealOut: []ValueReference{1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in, s
+}
+
+// What an instance does after restarts is what it does without: steps, substeps,
+// states saved since, states serialised; and it costs no allocation.
+func TestRestartIsTheSame(t *testing.T) {
+	course := func(in *Instance, s *Stepper, may func()) (out []float64) {
+		var state *FMUState
+		check := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 5 {
+			may()
+			if in.remote != nil {
+				check(in.Keep())
+			}
+			at := float64(i)
+			var err error
+			state, err = in.GetFMUState(state)
+			check(err)
+			may()
+			for range 2 {
+				check(in.SetFMUState(state))
+				s.RealIn[0] = at
+				_, err = s.Step(at, 0.5, false)
+				check(err)
+				may()
+				s.RealIn[0] = at + 2
+				_, err = s.Step(at+0.5, 0.5, true)
+				check(err)
+				out = append(out, s.RealOut...)
+			}
+			may()
+			bytes, err := in.SerializeFMUState(state, nil)
+			check(err)
+			may()
+			again, err := in.DeserializeFMUState(bytes)
+			check(err)
+			may()
+			check(in.FreeFMUState(again))
+			may()
+			check(s.Read())
+			out = append(out, s.RealOut...)
+		}
+		return out
+	}
+	in, s := stepping(t, InstanceOptions{})
+	want := course(in, s, func() {})
+	for step := range 8 {
+		m := &mortal{}
+		said := 0
+		in, s := stepping(t, InstanceOptions{Launcher: m, Restarts: 50, Log: func(m LogMessage) {
+			if strings.Contains(m.Text, "its process ended in") {
+				said++
+			}
+		}})
+		if err := in.Keep(); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		got := course(in, s, func() {
+			if n++; n%(step+2) == 0 {
+				kill(in)
+			}
+		})
+		if len(got) != len(want) {
+			t.Fatalf("%d values for %d", len(got), len(want))
+		}
+		for k := range want {
+			if got[k] != want[k] {
+				t.Errorf("killed every %d times: value %d is %v, want %v", step+2, k, got[k], want[k])
+			}
+		}
+		if r := in.Restarts(); len(r) < 3 || len(r) != said || m.launched != 1+len(r) {
+			t.Errorf("%d restarts, %d said, %d processes", len(r), said, m.launched)
+		}
+	}
+
+	in, s = stepping(t, InstanceOptions{Launcher: &directLauncher{}, Restarts: 1})
+	at := 0.0
+	if n := testing.AllocsPerRun(100, func() {
+		if err := in.Keep(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Step(at, 1, true); err != nil {
+			t.Fatal(err)
+		}
+		at++
+	}); n != 0 {
+		t.Errorf("%v allocations a step", n)
+	}
+}
+
+// A state from before the last Keep is lost with the process, and said to be; it can
+// be overwritten and freed. Going back to one leaves nothing to restart from.
+func TestRestartLosesStates(t *testing.T) {
+	m := &mortal{}
+	in, s := stepping(t, InstanceOptions{Launcher: m, Restarts: 5})
+	step := func(at float64) error { _, err := s.Step(at, 1, true); return err }
+	old, err := in.GetFMUState(nil)
+	other, err2 := in.GetFMUState(nil)
+	if err := errors.Join(err, err2, in.Keep()); err != nil {
+		t.Fatal(err)
+	}
+	kill(in)
+	if err := step(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.SetFMUState(old); err == nil || !strings.Contains(err.Error(), "lost with the process") {
+		t.Errorf("a lost state: %v", err)
+	}
+	if old, err = in.GetFMUState(old); err != nil || in.SetFMUState(old) != nil || in.FreeFMUState(other) != nil {
+		t.Errorf("overwriting and freeing lost states: %v", err)
+	}
+	if err := errors.Join(in.Keep(), in.SetFMUState(old)); err != nil {
+		t.Fatal(err)
+	}
+	kill(in)
+	var lost *ProcessError
+	if err := step(1); !errors.As(err, &lost) || len(in.Restarts()) != 1 {
+		t.Errorf("after going back behind what was kept: %v, restarts %v", err, in.Restarts())
+	}
+}
+
+// Restarts have their limit, also where the new processes end at once, and an end:
+// nothing is restarted before the first Keep and after Reset.
+func TestRestartEnds(t *testing.T) {
+	var lost *ProcessError
+	m := &mortal{}
+	in, s := stepping(t, InstanceOptions{Launcher: m, Restarts: 3})
+	if err := in.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	m.dying = 2
+	kill(in)
+	if _, err := s.Step(0, 1, true); err != nil || len(in.Restarts()) != 3 {
+		t.Errorf("%v, restarts %v", err, in.Restarts())
+	}
+	kill(in)
+	if _, err := s.Step(1, 1, true); !errors.As(err, &lost) || lost.Func != "fmi2SetReal, fmi2DoStep or fmi2GetReal" || !strings.Contains(err.Error(), "replaced 3 times") {
+		t.Errorf("%v", err)
+	}
+	for name, prepare := range map[string]func(*Instance) error{
+		"before Keep": func(in *Instance) error { return nil },
+		"after Reset": func(in *Instance) error { return errors.Join(in.Keep(), in.Reset()) },
+	} {
+		in, _ := stepping(t, InstanceOptions{Launcher: &mortal{}, Restarts: 3})
+		if err := prepare(in); err != nil {
+			t.Fatal(err)
+		}
+		kill(in)
+		if err := in.SetReal([]ValueReference{0}, []float64{1}); !errors.As(err, &lost) || len(in.Restarts()) != 0 {
+			t.Errorf("%s: %v, restarts %v", name, err, in.Restarts())
+		}
+	}
+	in, _ = stepping(t, InstanceOptions{Launcher: &mortal{}})
+	if err := in.Keep(); err == nil {
+		t.Error("Keep without restarts")
+	}
+}

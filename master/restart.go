@@ -1,0 +1,70 @@
+package master
+
+import "fmt"
+
+// Restarter is a subsystem that lives where it may be lost in the middle of a call,
+// as in another process, and then begins anew by itself: from the state that it
+// kept last it does again what was asked of it since. It counts only with
+// Caps.Restarts.
+type Restarter interface {
+	// Keep is called at each communication point before anything is asked from
+	// there on, also before states are saved there. States that were saved before
+	// are not used after it.
+	Keep() error
+	// Restarts lists those so far; the slice belongs to the subsystem.
+	Restarts() []Restart
+}
+
+// Restart is one of a subsystem that was lost.
+type Restart struct {
+	Time  float64 `json:"time"`  // s, where it was or where the step began
+	Call  string  `json:"call"`  // that did not come back
+	Cause string  `json:"cause"` // how it was lost
+}
+
+// keepState has subsystem i keep its state.
+func (x *Exec) keepState(i int) error {
+	x.touch(i)
+	if err := x.restarter[i].Keep(); err != nil {
+		return fmt.Errorf("%s: keeping the state for a restart at t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
+	}
+	return nil
+}
+
+// tryRestarts looks, before the first step, whether the subsystems do what restarts
+// need, and tells what they leave open.
+func (r *Run) tryRestarts() error {
+	for i, restarter := range r.x.restarter {
+		if restarter == nil {
+			continue
+		}
+		r.x.touch(i)
+		k, err := r.keeper(i)
+		if err == nil {
+			err = r.x.crew.on(i, func() error { return r.trySerialize(k, i) })
+		}
+		if err != nil {
+			return err
+		}
+		if replay := r.x.replay[i]; max(replay.FirstTry, replay.Replays) > 0 {
+			r.warn(fmt.Sprintf("%s repeats a step to %.2g only: after a restart of it the run equals the undisturbed one within that, not to the last bit",
+				r.sys.Infos[i], max(replay.FirstTry, replay.Replays)))
+		}
+	}
+	return nil
+}
+
+// restarts lists those of all subsystems, by name; nil = there were none.
+func (x *Exec) restarts() map[string][]Restart {
+	var all map[string][]Restart
+	for i, restarter := range x.restarter {
+		if restarter == nil || len(restarter.Restarts()) == 0 {
+			continue
+		}
+		if all == nil {
+			all = map[string][]Restart{}
+		}
+		all[x.Sys.Infos[i].Name] = restarter.Restarts()
+	}
+	return all
+}

@@ -1,0 +1,185 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/fmus/exact"
+)
+
+// analysis runs macrostep analyze.
+func analysis(t testing.TB, args ...string) *analyze.Report {
+	t.Helper()
+	code, out := macrostep(t, append([]string{"analyze", "--json"}, args...)...)
+	if code != 0 {
+		t.Fatalf("%v: exit code %d\n%s", args, code, out)
+	}
+	r := new(analyze.Report)
+	if err := json.Unmarshal([]byte(out[strings.Index(out, "{"):]), r); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return r
+}
+
+func strategy(t testing.TB, r *analyze.Report, preset string, order int) *analyze.Strategy {
+	t.Helper()
+	for i := range r.Strategies {
+		if s := &r.Strategies[i]; s.Preset == preset && s.Order == order {
+			return s
+		}
+	}
+	t.Fatalf("there is no %s of order %d", preset, order)
+	return nil
+}
+
+// What is told of haid's oscillator, from FMUs by the command line, is what the eigenvalues
+// of the independent propagation matrix say: radii to 1e-6, with correction, whose responses are
+// differences, to 1e-4, and the ends of all stable ranges within half a percent, windows
+// included.
+func TestAnalyzeHaid(t *testing.T) {
+	for _, c := range []struct {
+		ck, dk, H float64
+	}{{2e5, 5e2, 3e-4}, {1e9, 3.6e5, 2e-4}} {
+		o := exact.DefaultHaid()
+		o.CK, o.DK = c.ck, c.dk
+		r := analysis(t, system(t, "corrector-oscillator"), "--set", fmt.Sprint("two.c_k=", c.ck), "--set", fmt.Sprint("two.d_k=", c.dk),
+			"--step-size", fmt.Sprint(c.H), "--from", fmt.Sprint(c.H/10), "--order", "2")
+		for _, s := range r.Subsystems {
+			if s.Model != analyze.Measured || s.States != 2 {
+				t.Errorf("%+v", s)
+			}
+		}
+		ends := 0
+		for k := range 3 {
+			for _, preset := range []string{"explicit", "model-based-corrector"} {
+				s := strategy(t, r, preset, k)
+				tolerance := 1e-6
+				if preset != "explicit" {
+					tolerance = 1e-4
+				}
+				radius := func(H float64) float64 {
+					return exact.Corrected{Haid: o, H: H, P: k, Correct: preset != "explicit", Alpha: 1}.Radius()
+				}
+				if want := radius(c.H); math.Abs(s.Now-want) > tolerance*want {
+					t.Errorf("c_k = %g, %s, order %d: radius %.9g, want %.9g", c.ck, preset, k, s.Now, want)
+				}
+				for _, p := range s.Points {
+					if want := radius(p.Step); math.Abs(p.Radius-want) > tolerance*want {
+						t.Errorf("c_k = %g, %s, order %d, H = %g: radius %.9g, want %.9g", c.ck, preset, k, p.Step, p.Radius, want)
+						break
+					}
+				}
+				for _, at := range s.Stable {
+					if at.From > r.From*1.001 {
+						ends++
+						if below, above := radius(at.From*0.995), radius(at.From*1.005); !(below > 1 && above < 1) {
+							t.Errorf("%s, order %d: stable from %g s, radii %g and %g around it", preset, k, at.From, below, above)
+						}
+					}
+					if at.To < r.To*0.999 {
+						ends++
+						if below, above := radius(at.To*0.995), radius(at.To*1.005); !(below < 1 && above > 1) {
+							t.Errorf("%s, order %d: stable to %g s, radii %g and %g around it", preset, k, at.To, below, above)
+						}
+					}
+				}
+			}
+		}
+		if ends < 3 {
+			t.Errorf("c_k = %g: %d ends of ranges", c.ck, ends)
+		}
+		if c.ck == 1e9 { // haid 4.3
+			s := strategy(t, r, "explicit", 1)
+			if n := len(s.Stable); n == 0 || math.Abs(s.Stable[n-1].From-1.4e-4) > 0.1e-4 || math.Abs(s.Stable[n-1].To-3.1e-4) > 0.1e-4 {
+				t.Errorf("the window of stability is %v", s.Stable)
+			}
+		}
+	}
+}
+
+// The limits of sadjina's quarter cars with the solvers in their FMUs, as runs show them.
+func TestAnalyzeQuarterCars(t *testing.T) {
+	for name, limit := range map[string]float64{"quarter-car-b": 11.21e-3, "quarter-car-a": 53.09e-3} {
+		r := analysis(t, system(t, name), "--order", "0", "--step-size", "1e-3", "--to", "0.1")
+		s := strategy(t, r, "explicit", 0)
+		if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-limit) > 5e-3*limit {
+			t.Errorf("%s: stable %v, limit of runs %g s", name, s.Stable, limit)
+		}
+		if r.Recommended < 0 || r.StepToTake != 1e-3 {
+			t.Errorf("%s: recommended %d, %g s", name, r.Recommended, r.StepToTake)
+		}
+	}
+}
+
+// FMUs that can neither go back nor give derivatives are measured on further instances, with the
+// same result; what needs rollback is said to need it.
+func TestAnalyzeBlackboxes(t *testing.T) {
+	args := []string{"--order", "1", "--step-size", "3e-4", "--from", "3e-5"}
+	open := analysis(t, append([]string{system(t, "corrector-oscillator")}, args...)...)
+	closed := analysis(t, append([]string{system(t, "corrector-oscillator-blackbox")}, args...)...)
+	for k := range 2 {
+		a, b := strategy(t, open, "explicit", k), strategy(t, closed, "explicit", k)
+		if len(a.Stable) == 0 || len(a.Stable) != len(b.Stable) {
+			t.Fatalf("order %d: %v and %v", k, a.Stable, b.Stable)
+		}
+		for i := range a.Stable {
+			if math.Abs(a.Stable[i].To-b.Stable[i].To) > 0.01*a.Stable[i].To {
+				t.Errorf("order %d: stable to %g s and %g s", k, a.Stable[i].To, b.Stable[i].To)
+			}
+		}
+	}
+	if s := strategy(t, closed, "implicit", 0); !strings.Contains(s.Why, "cannot go back") || s.Points != nil {
+		t.Errorf("implicit: %+v", s)
+	}
+	if s := closed.Subsystems[0]; s.Model != analyze.Renewed {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Where the step is far beyond what is stable, another algorithm or step is recommended, and
+// a run with it does not grow.
+func TestAnalyzeRecommends(t *testing.T) {
+	path := system(t, "quarter-car-b")
+	r := analysis(t, path, "--step-size", "0.02", "--order", "1")
+	if r.Recommended < 0 {
+		t.Fatal(r.Why)
+	}
+	s := r.Strategies[r.Recommended]
+	o := complete(t, path, "--algorithm", s.Preset, "--param", fmt.Sprint("order=", s.Order), "--step-size", fmt.Sprint(r.StepToTake), "--stop-time", "20")
+	for i, v := range o.column(t, "chassis.z_c") {
+		if math.Abs(v) > 1 {
+			t.Fatalf("%s, order %d, %g s: the chassis is at %g m in row %d", s.Preset, s.Order, r.StepToTake, v, i)
+		}
+	}
+	explicit := strategy(t, r, "explicit", 0)
+	if explicit.Now <= 1 || explicit.Mode == nil || len(explicit.Mode.Connections) == 0 || len(explicit.Mode.Outputs) == 0 {
+		t.Errorf("%+v", explicit)
+	}
+	if code, out := macrostep(t, "analyze", path, "--step-size", "0.02", "--order", "1"); code != 0 || !strings.Contains(out, "recommended") || !strings.Contains(out, "macrostep run "+path) {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+func TestAnalyzeRefusals(t *testing.T) {
+	path := system(t, "quarter-car-b")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{path, "--order", "9"}, "--order: 9 does not lie between 0 and 5"},
+		{[]string{path, "--at", "-1"}, "--at -1 lies before the start"},
+		{[]string{path, "--from", "1", "--to", "0.1"}, "--from 1 is not below --to 0.1"},
+		{[]string{path, "--step-size", "NaN"}, `--step-size: "NaN" is not a finite number above 0`},
+		{[]string{path, "--set", "wheel.nothing=1"}, "nothing"},
+		{[]string{"nowhere.ssp"}, "nowhere.ssp"},
+		{nil, "SYSTEM"},
+	} {
+		if code, out := macrostep(t, append([]string{"analyze"}, c.args...)...); code != 2 || !strings.Contains(out, c.says) {
+			t.Errorf("%v: exit code %d\n%s", c.args, code, out)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/master"
+)
+
+// crashing gives the settings of an FMU that ends its process at three times, only
+// in the first process, the second and the third. Before the run FMUs are tested over
+// up to a hundred steps, on instances of their own.
+func crashing(fault, place string, marker string, at [3]float64) string {
+	return fmt.Sprintf("fault=%s during=%s at=%g at2=%g at3=%g times=3 marker=%s", fault, place, at[0], at[1], at[2], marker)
+}
+
+// threeTimes are such times, in order, for steps of 0.002 s up to 1 s.
+func threeTimes(rng *rand.Rand) [3]float64 {
+	var at [3]float64
+	for k := range at {
+		at[k] = float64(150+100*k+rng.IntN(100)) * 0.002
+	}
+	return at
+}
+
+// restarts are those in the manifest of a run.
+func (a *aftermath) restarts(t testing.TB) map[string][]master.Restart {
+	t.Helper()
+	var m struct {
+		Restarts map[string][]master.Restart `json:"restarts"`
+	}
+	if err := json.Unmarshal(mustRead(t, filepath.Join(a.dir, "results.json")), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m.Restarts
+}
+
+// With every preset a run in which an FMU ends its process at three steps gives the
+// bytes of the undisturbed one. The ways to end a process take turns.
+func TestRestart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 2))
+	kills := fmus.Kills()
+	for k, p := range algorithms.Presets() {
+		args := []string{"--step-size", "0.002", "--algorithm", p.Name, "--on-crash", "restart", "--step-timeout", "0.5", "--quirk", "bad=noDirectionalDerivatives"}
+		if algorithms.UsesEnergy(p.Name) {
+			args = append(args, "--bond", "b=bad.x:good.x")
+		}
+		first, second := threeTimes(rng), threeTimes(rng)
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			whole := runApart(t, badPair(t, "misbehave"), "", args...)
+			for n, at := range [][3]float64{first, second} {
+				kill := kills[(2*k+n)%len(kills)]
+				if kill.Ending == fmus.Exhausts { // comes back from the call, with an error
+					kill = kills[0]
+				}
+				set := crashing(kill.Fault, []string{"DoStep", "GetReal"}[n], filepath.Join(t.TempDir(), fmt.Sprint("marker", n)), at)
+				restarted(t, whole, runApart(t, badPair(t, "misbehave"), set, args...), kill)
+			}
+		})
+	}
+}
+
+// restarted compares a run with three restarts of bad with one without.
+func restarted(t *testing.T, whole, broken *aftermath, kill fmus.Kill) {
+	t.Helper()
+	if whole.code != 0 || broken.code != 0 {
+		t.Fatalf("exit codes %d and %d\n%s\n%s", whole.code, broken.code, whole.output, broken.output)
+	}
+	if !bytes.Equal(mustRead(t, whole.results), mustRead(t, broken.results)) {
+		t.Error("the results differ")
+	}
+	got := broken.restarts(t)
+	if len(whole.restarts(t)) != 0 || len(got) != 1 || len(got["bad"]) != 3 {
+		t.Errorf("restarts %v", got)
+	}
+	warnings := strings.Join(broken.manifest.Warnings, "\n")
+	for k, r := range got["bad"] {
+		if r.Call != "fmi2DoStep" && r.Call != "fmi2GetReal" && r.Call != "fmi2SetFMUstate" && r.Call != "fmi2SerializeFMUstate" || !(r.Time > 0.25) {
+			t.Errorf("restart %d: %+v", k, r)
+		}
+		how := signalNames[kill.Fault]
+		switch kill.Ending {
+		case fmus.Exits:
+			how = fmt.Sprintf("it exited with code %d", kill.Code)
+		case fmus.Hangs:
+			how = "it did not return within 500ms"
+		}
+		says := fmt.Sprintf("its process ended in %s at t = %.12g s: ", r.Call, r.Time)
+		if !strings.Contains(r.Cause, how) || !strings.Contains(broken.output, says) || !strings.Contains(warnings, says) {
+			t.Errorf("restart %d: %+v is not as told:\n%s\n%s", k, r, broken.output, warnings)
+		}
+	}
+	if left := workersWith(t, broken.dir); len(left) > 0 {
+		t.Errorf("workers left: %v", left)
+	}
+}
+
+// The process may end while a state is set or serialised, in a subsystem on another
+// thread, in one with several rates, and beside checkpoints.
+func TestRestartAnywhere(t *testing.T) {
+	segfault := fmus.Kills()[0]
+	for name, test := range map[string]struct {
+		place string
+		args  []string
+	}{
+		"set a state":         {"SetFMUstate", []string{"--algorithm", "implicit"}},
+		"serialise a state":   {"SerializeFMUstate", nil},
+		"workers":             {"DoStep", []string{"--workers", "2", "--algorithm", "ex-milne"}},
+		"rates":               {"DoStep", []string{"--rate", "bad=7"}},
+		"with timeout":        {"DoStep", []string{"--step-timeout", "5"}},
+		"checkpoints":         {"DoStep", []string{"--checkpoint", "0.04", "run.checkpoint"}},
+		"discarded steps":     {"DoStep", []string{"--param", "discard=shorten"}},
+		"only this component": {"DoStep", []string{"--isolate-component", "bad"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set := crashing("Segfault", test.place, filepath.Join(t.TempDir(), "marker"), [3]float64{0.3, 0.501, 0.8})
+			args := append([]string{"--step-size", "0.01", "--on-crash", "restart"}, test.args...)
+			restarted(t, runApart(t, badPair(t, "misbehave"), "", args...), runApart(t, badPair(t, "misbehave"), set, args...), segfault)
+		})
+	}
+}
+
+// Beyond the limit a run fails as without restarts, and so it does where there is
+// nothing to go on from.
+func TestRestartLimit(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "marker")
+	set := crashing("Abort", "DoStep", marker, [3]float64{0.4, 0.5, 0.6})
+	a := runApart(t, badPair(t, "misbehave"), set, "--step-size", "0.01", "--on-crash", "restart", "--restart-limit", "2")
+	if a.code != 1 || a.manifest.Status != "failed" || len(a.restarts(t)["bad"]) != 2 {
+		t.Errorf("exit code %d, %s, restarts %v", a.code, a.manifest.Status, a.restarts(t))
+	}
+	for _, part := range []string{"step from t = 0.6 s", "ended in fmi2DoStep at t = 0.6 s: killed by signal SIGABRT", "its process was replaced 2 times, and no more is allowed"} {
+		if !strings.Contains(a.manifest.Reason, part) {
+			t.Errorf("%q is missing in %q", part, a.manifest.Reason)
+		}
+	}
+	if a.rows != 61 || !a.ends("good", "Terminate OK", "FreeFMUstate OK", "FreeInstance void") {
+		t.Errorf("%d rows; good does not end as it should", a.rows)
+	}
+	// One that crashes each time it is tried.
+	a = runApart(t, badPair(t, "misbehave"), "fault=Segfault at=0.4", "--step-size", "0.01", "--on-crash", "restart", "--restart-limit", "4")
+	if a.code != 1 || len(a.restarts(t)["bad"]) != 4 || !strings.Contains(a.manifest.Reason, "replaced 4 times") {
+		t.Errorf("exit code %d, restarts %v: %s", a.code, a.restarts(t), a.manifest.Reason)
+	}
+	for _, place := range []string{"EnterInitializationMode", "Terminate"} {
+		a = runApart(t, badPair(t, "misbehave"), "fault=Segfault during="+place, "--step-size", "0.01", "--on-crash", "restart")
+		if a.code != 1 || len(a.restarts(t)) != 0 || !strings.Contains(a.manifest.Reason, "ended in fmi2"+place) {
+			t.Errorf("%s: exit code %d, restarts %v: %s", place, a.code, a.restarts(t), a.manifest.Reason)
+		}
+	}
+}
+
+// What stands in the way of restarts is said before anything runs.
+func TestRestartRefused(t *testing.T) {
+	for _, test := range []struct {
+		fmu  string
+		code int
+		args []string
+		says []string
+	}{
+		{"misbehave_plain", 2, []string{"--on-crash", "restart"}, []string{"bad (misbehave_plain.fmu) cannot serialise", "--on-crash stop", "--isolate-component"}},
+		{"misbehave_plain", 0, []string{"--on-crash", "restart", "--isolate", "never", "--isolate-component", "good"}, nil},
+		{"misbehave", 2, []string{"--on-crash", "restart", "--quirk", "bad=noRollback"}, []string{"bad (misbehave.fmu) cannot serialise"}},
+		{"misbehave", 2, []string{"--on-crash", "again"}, []string{`"again" is none of stop, restart`}},
+		{"misbehave", 2, []string{"--restart-limit", "3"}, []string{"--restart-limit", "--on-crash restart"}},
+		{"misbehave", 2, []string{"--on-crash", "restart", "--restart-limit", "0"}, []string{"whole number from 1 on"}},
+		{"misbehave", 2, []string{"--on-crash", "restart", "--isolate", "never"}, []string{"--on-crash restart need FMUs in processes of their own"}},
+		{"misbehave_lies", 1, []string{"--on-crash", "restart"}, []string{"bad (misbehave_lies.fmu)", "fmi2GetFMUstate"}},
+	} {
+		a := runApart(t, badPair(t, test.fmu), "", test.args...)
+		if a.code != test.code {
+			t.Errorf("%s %v: exit code %d\n%s", test.fmu, test.args, a.code, a.output)
+		}
+		for _, part := range test.says {
+			if !strings.Contains(a.output, part) {
+				t.Errorf("%s %v: %q is missing in\n%s", test.fmu, test.args, part, a.output)
+			}
+		}
+		if _, err := os.Stat(a.results); test.code == 2 && err == nil {
+			t.Errorf("%s %v: it ran", test.fmu, test.args)
+		}
+	}
+	// One that does not go back to its state is found out before it is relied upon.
+	a := runApart(t, badPair(t, "misbehave"), "fault=ForgetState during=SetFMUstate", "--step-size", "0.01", "--on-crash", "restart")
+	if a.code != 1 || !strings.Contains(a.manifest.Reason, "rollback at t = 0 s") {
+		t.Errorf("exit code %d: %s", a.code, a.manifest.Reason)
+	}
+}
