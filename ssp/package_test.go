@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -386,6 +387,39 @@ func TestUnknownParts(t *testing.T) {
 	}
 	if got != want {
 		t.Errorf("%d findings, want %d", got, want)
+	}
+}
+
+// Annotations are told wherever they stand, ours are refused where they mean nothing.
+func TestAnnotationsAnywhere(t *testing.T) {
+	document, files, vars := everything()
+	foreign := `<%s:Annotations><ssc:Annotation type="org.example"/></%[1]s:Annotations>`
+	put := func(text, after, prefix string) string {
+		if strings.Count(text, after) == 0 {
+			t.Fatalf("%s is not there", after)
+		}
+		return strings.Replace(text, after, after+fmt.Sprintf(foreign, prefix), 1)
+	}
+	for name, places := range map[string][][2]string{
+		documentName: {{`<ssd:Connector name="n" kind="output">`, "ssd"}, {`<ssd:ParameterBinding source="set.ssv">`, "ssd"}, {`<ssc:Unit name="m">`, "ssc"},
+			{`<ssc:Enumeration name="gear">`, "ssc"}, {`<ssv:Parameter name="p">`, "ssv"}, {`factor="2"/>`, "ssd"}, {`endConnector="n">`, "ssd"}},
+		"set.ssv": {{`<ssv:Parameter name="gain">`, "ssv"}, {`</ssv:Parameters>`, "ssv"}},
+		"map.ssm": {{`target="a.k">`, "ssm"}, {`target="level"/>`, "ssm"}},
+		"d.ssb":   {{`<ssb:DictionaryEntry name="n">`, "ssb"}, {`</ssb:DictionaryEntry>`, "ssb"}},
+	} {
+		for _, place := range places {
+			all := maps.Clone(files)
+			all[documentName] = document
+			all[name] = put(all[name], place[0], place[1])
+			n, l, err := flatten(t, all[documentName], all, vars, false)
+			if err != nil || len(l.Findings) != 1 || l.Findings[0].ID != "SD21" || filepath.Base(l.Findings[0].File) != name || l.Findings[0].Line == 0 || n == nil {
+				t.Errorf("%s after %s: %v, findings %v", name, place[0], err, l.Findings)
+			}
+			all[name] = strings.Replace(all[name], "org.example", OwnType, 1)
+			if _, _, err := flatten(t, all[documentName], all, vars, false); !diag.Has(err, "SD21O") {
+				t.Errorf("%s after %s: our annotation: %v", name, place[0], err)
+			}
+		}
 	}
 }
 
