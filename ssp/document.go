@@ -79,6 +79,9 @@ type Dictionary struct {
 	Source  string // "" if inline
 	Signals *SignalDictionary
 	Place   Place
+
+	// Content is the element as read, which is what is written.
+	Content *etree.Element
 }
 
 // SignalDictionary is an SSB document, inline or not (ssp 20).
@@ -205,7 +208,8 @@ type ParameterSet struct {
 	Units         []unit.Definition
 	Enumerations  []EnumerationType
 
-	exact bool // a name that matches nothing is an error (OSP)
+	exact bool           // a name that matches nothing is an error (OSP)
+	tree  *etree.Element // the set as read
 }
 
 // ParameterValue is one Parameter of a set.
@@ -226,6 +230,8 @@ type ParameterMapping struct {
 	File    string
 	Version string
 	Entries []MappingEntry
+
+	tree *etree.Element // the mapping as read
 }
 
 // MappingEntry applies the parameter Source under the name Target.

@@ -255,7 +255,7 @@ func (r *reader) dictionaries(n *node) []Dictionary {
 			r.unknown(k)
 			continue
 		}
-		d := Dictionary{Name: r.need(k, "name"), Source: k.str("source", ""), Place: r.place(k)}
+		d := Dictionary{Name: r.need(k, "name"), Source: k.str("source", ""), Place: r.place(k), Content: k.el}
 		if seen[d.Name] {
 			r.add(ruleName, k, "another signal dictionary of this system is called %q too", d.Name)
 		}
@@ -707,7 +707,7 @@ func (p *parser) parameterSet(n *node, inline bool) *ParameterSet {
 		p.add(ruleSchema, n, "the element is %q of namespace %q, not ParameterSet of %q", n.el.FullTag(), n.uri, nsSSV)
 		return nil
 	}
-	s := &ParameterSet{File: p.file, Name: n.str("name", "")}
+	s := &ParameterSet{File: p.file, Name: n.str("name", ""), tree: n.el}
 	outer := p.v2
 	s.Version = p.version(n)
 	defer func() { p.v2 = outer }()
@@ -816,7 +816,7 @@ func (p *parser) parameterMapping(n *node, _ bool) *ParameterMapping {
 		return nil
 	}
 	outer := p.v2
-	m := &ParameterMapping{File: p.file, Version: p.version(n)}
+	m := &ParameterMapping{File: p.file, Version: p.version(n), tree: n.el}
 	defer func() { p.v2 = outer }()
 	targets := make(map[string]Place)
 	for _, k := range n.kids {

@@ -121,26 +121,32 @@ func (p *parser) tree(data []byte) *node {
 		next++
 		n.uri = p.namespace(n)
 		p.attributes(n)
-		named := make(map[string][]*node)
 		for _, c := range el.ChildElements() {
-			kid := build(c, n)
-			n.kids = append(n.kids, kid)
-			key := kid.name
-			if own := kid.str("name", ""); own != "" {
-				key += " " + own
-			}
-			named[key] = append(named[key], kid)
+			n.kids = append(n.kids, build(c, n))
 		}
-		for _, kids := range named {
-			for i, kid := range kids {
-				if len(kids) > 1 {
-					kid.nth = i + 1
-				}
-			}
-		}
+		numberSiblings(n.kids)
 		return n
 	}
 	return build(doc.Root(), nil)
+}
+
+// numberSiblings tells siblings of one tag and name apart.
+func numberSiblings(siblings []*node) {
+	named := make(map[string][]*node)
+	for _, kid := range siblings {
+		key := kid.name
+		if own := kid.str("name", ""); own != "" {
+			key += " " + own
+		}
+		named[key] = append(named[key], kid)
+	}
+	for _, kids := range named {
+		for i, kid := range kids {
+			if len(kids) > 1 {
+				kid.nth = i + 1
+			}
+		}
+	}
 }
 
 func (p *parser) namespace(n *node) string {

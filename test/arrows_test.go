@@ -21,6 +21,7 @@ var allowed = []struct {
 	{"fmi/csrc", nil, nil},
 	{"fmi", []string{"fmi/diag", "fmi/unit", "fmi/archive", "fmi/csrc"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys", "golang.org/x/text", "golang.org/x/net"}},
 	{"fmi/worker", []string{"fmi", "fmi/archive"}, []string{"golang.org/x/sys"}},
+	{"ssp/graph", nil, nil},
 	{"ssp", []string{"fmi/diag", "fmi/unit", "fmi/archive"}, []string{"github.com/beevik/etree", "golang.org/x/text", "golang.org/x/net"}},
 	{"master", nil, nil},
 	{"master/mastertest", []string{"master"}, []string{"gonum.org/v1/gonum"}},

@@ -97,7 +97,7 @@ func fromRoot(dir string) (string, error) {
 			return filepath.Abs(candidate)
 		}
 	}
-	return "", fmt.Errorf("-real %s: there is no such folder", dir)
+	return "", fmt.Errorf("%s: there is no such folder", dir)
 }
 
 // matchTest is what -run selects by.

@@ -9,31 +9,28 @@ import (
 	"github.com/macrostep/macrostep/fmus"
 )
 
-// The example of the README runs as it stands there.
+// The commands of the example of the README run as they stand there.
 func TestReadmePair(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(readme), "```xml\n")
-	document, rest, ok := strings.Cut(rest, "```")
+	_, rest, _ := strings.Cut(string(readme), "## Couple two FMUs of your own")
+	section, _, ok := strings.Cut(rest, "\n## ")
 	if !ok {
-		t.Fatal("the README has no example document")
+		t.Fatal("the README has no example")
 	}
-	command := ""
-	for line := range strings.Lines(rest) {
-		if command = strings.TrimSpace(line); command != "" {
-			break
+	var commands [][]string
+	for line := range strings.Lines(section) {
+		command, _, _ := strings.Cut(strings.TrimSpace(line), "  ") // an explanation may follow
+		if args, ok := strings.CutPrefix(command, "macrostep "); ok {
+			commands = append(commands, strings.Fields(args))
 		}
 	}
-	args, ok := strings.CutPrefix(command, "macrostep run ")
-	if !ok {
-		t.Fatalf("the line after the example is %q", command)
+	if len(commands) != 5 {
+		t.Fatalf("the example has the commands %v", commands)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "pair.ssd"), []byte(document), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	for name, model := range map[string]string{"chassis": "quarter_chassis_a", "wheel": "quarter_wheel_a"} {
 		path, err := fmus.Build(dir, model)
 		if err != nil {
@@ -43,9 +40,11 @@ func TestReadmePair(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	code, output := macrostepIn(t, dir, append([]string{"run"}, strings.Fields(args)...)...)
-	if code != 0 || !strings.Contains(output, "complete at t = 1 s") {
-		t.Errorf("exit code %d\n%s", code, output)
+	for _, args := range commands {
+		code, output := macrostepIn(t, dir, args...)
+		if code != 0 || args[0] == "run" && !strings.Contains(output, "complete at t = 1 s") {
+			t.Errorf("macrostep %v: exit code %d\n%s", args, code, output)
+		}
 	}
 	if table, err := os.ReadFile(filepath.Join(dir, "pair.csv")); err != nil || strings.Count(string(table), "\n") != 1002 {
 		t.Errorf("results: %v, %d lines", err, strings.Count(string(table), "\n"))

@@ -39,6 +39,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealCorrector", F: testRealCorrector},
 	{Name: "TestRealSSDs", F: testRealSSDs},
 	{Name: "TestRealValues", F: testRealValues},
+	{Name: "TestRealWrite", F: testRealWrite},
 }
 
 // realFMUs gives the FMUs below fmus/.

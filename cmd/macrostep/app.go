@@ -72,7 +72,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // dispatch arranges the arguments of the command and hands them to cli.
 func (p *program) dispatch(ctx context.Context) error {
 	app := p.app()
-	args := p.args
+	args, err := joinGroup(app, p.args)
+	if err != nil {
+		return err
+	}
 	if len(args) > 0 {
 		name := args[0]
 		switch cmd := app.Command(name); {
@@ -119,13 +122,14 @@ func (p *program) app() *cli.App {
 		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]",
 		Version:     version(),
 		Description: programHelp,
-		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.demoCommand(), p.completionCommand(), p.versionCommand()},
+		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.sspCommand(), p.demoCommand(), p.completionCommand(), p.versionCommand()},
 		Writer:      p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
 		DisableSliceFlagSeparator: true, // values may hold commas
 		Suggest:                   true,
 		// Only main exits; run turns errors into exit codes.
 		ExitErrHandler: func(*cli.Context, error) {},
 	}
+	app.Commands = append(app.Commands, p.sspCommands()...)
 	for _, c := range app.Commands {
 		c.HideHelpCommand = true // an argument "help" is an argument
 		c.CustomHelpTemplate = helpText(c)

@@ -3,12 +3,14 @@ package main
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // completeCommand is what the completion scripts call, with the words of the
@@ -71,10 +73,20 @@ func (p *program) complete(words []string) {
 
 func (p *program) choices(words []string) []choice {
 	app := p.app()
+	if len(words) > 2 && words[0] == sspGroup {
+		words = append([]string{words[0] + " " + words[1]}, words[2:]...)
+	}
 	last := words[len(words)-1]
+	if group := words[:len(words)-1]; slices.Equal(group, []string{sspGroup}) || slices.Equal(group, []string{"help", sspGroup}) {
+		var out []choice
+		for _, c := range p.sspCommands() {
+			out = append(out, choice{strings.TrimPrefix(c.Name, sspGroup+" "), c.Usage})
+		}
+		return startingWith(out, last)
+	}
 	if len(words) == 1 || len(words) == 2 && words[0] == "help" {
 		var out []choice
-		for _, c := range app.Commands {
+		for _, c := range app.VisibleCommands() {
 			out = append(out, choice{c.Name, c.Usage})
 		}
 		if len(words) == 1 {
@@ -153,6 +165,12 @@ func values(flag string, before []string) []choice {
 		var out []choice
 		for _, name := range assemble.IsolationNames {
 			out = append(out, choice{name, ""})
+		}
+		return out
+	case flagFor:
+		var out []choice
+		for _, tool := range ssp.Tools() {
+			out = append(out, choice{tool, ""})
 		}
 		return out
 	case flagParam:

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+const sspSetHelp = `Gives variables values that every tool finds in the system: in a parameter set
+(.ssv) that the outermost system binds last, so that they win over all others.
+Such a set is changed if there is one, else made and bound. FMUs and the rest of
+the documents stay as they are.
+
+A value is a number, true or false, the name of an enumeration's item, or text,
+in the unit of the variable. Only what can be set before a run can be given one.
+
+-o FILE.ssp writes the system with the new values; without it SYSTEM itself is
+changed, which needs --force.
+
+Examples:
+   macrostep ssp set car.ssp wheel.k_w=2e5 -o stiff.ssp
+   macrostep ssp set car.ssp wheel.k_w=2e5 'road.name=a road' --force
+   macrostep ssp set car/SystemStructure.ssd wheel.k_w=2e5 --force`
+
+func (p *program) sspSetCommand() *cli.Command {
+	return &cli.Command{
+		Name: "ssp set", Usage: "give parameters values", ArgsUsage: "SYSTEM COMPONENT.VARIABLE=VALUE…",
+		UsageText: "macrostep ssp set SYSTEM COMPONENT.VARIABLE=VALUE… [-o FILE.ssp] [--force]", Description: sspSetHelp,
+		Flags: []cli.Flag{outputFlag("write `FILE`, an .ssp, and leave SYSTEM as it is; -o for short"), forceFlag()},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 2, math.MaxInt, "SYSTEM COMPONENT.VARIABLE=VALUE"); err != nil {
+				return err
+			}
+			list, err := valuesGiven(c.Args().Tail())
+			output, force := c.String("output"), c.Bool(flagForce)
+			switch {
+			case err != nil:
+			case c.IsSet("output") && !strings.EqualFold(filepath.Ext(output), ".ssp"):
+				err = fmt.Errorf("-o %s: the name must end in .ssp", output)
+			case output == "" && !force:
+				err = fmt.Errorf("%s would be changed; name another file with -o, or give --%s", c.Args().First(), flagForce)
+			}
+			if err != nil {
+				return &usageError{"ssp set", err}
+			}
+			return p.sspSet(c.Args().First(), list, output, force)
+		},
+	}
+}
+
+// valuesGiven reads NAME=VALUE, each name once.
+func valuesGiven(texts []string) ([]assemble.Assignment, error) {
+	var out []assemble.Assignment
+	var errs []error
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		name = strings.TrimSpace(name)
+		switch {
+		case !ok || name == "":
+			errs = append(errs, fmt.Errorf("%q is not COMPONENT.VARIABLE=VALUE", text))
+		case slices.ContainsFunc(out, func(a assemble.Assignment) bool { return a.Name == name }):
+			errs = append(errs, fmt.Errorf("%s is given twice", name))
+		default:
+			out = append(out, assemble.Assignment{Name: name, Value: value})
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+func (p *program) sspSet(path string, list []assemble.Assignment, output string, force bool) (err error) {
+	if output != "" && !force {
+		if err := free(output); err != nil {
+			return err
+		}
+	}
+	a, err := assemble.Open(path, assemble.Options{})
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err != nil {
+		return err
+	}
+	changes, files, err := a.Bind(list)
+	if err != nil {
+		return err
+	}
+	check := func(path string) error { return inForce(path, changes) }
+	pkg := a.Package()
+	switch {
+	case output != "" || pkg.Packed():
+		all, err := wholePackage(pkg, path)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if ext := filepath.Ext(f.Name); ext == ".ssd" {
+				f.Name = "SystemStructure.ssd"
+			}
+			all = slices.DeleteFunc(all, func(old ssp.File) bool { return old.Name == f.Name })
+			all = append(all, f)
+		}
+		if output == "" {
+			output = path
+		}
+		err = writeChecked(output, force, func(w io.Writer) error { return ssp.WriteArchive(w, all) }, check)
+		if err != nil {
+			return err
+		}
+	default:
+		output = path
+		if err := replaceAll(pkg.Dir, files, func() error { return check(path) }); err != nil {
+			return err
+		}
+	}
+	var rows [][]string
+	for _, c := range changes {
+		old := c.Old
+		if old == "" {
+			old = "none"
+		}
+		rows = append(rows, []string{c.Name, old + " → " + c.New})
+	}
+	table(p.stdout, rows)
+	fmt.Fprintf(p.stdout, "wrote %s (%s)\n", output, files[0].Name)
+	return nil
+}
+
+// wholePackage lists all files of a system: of an .ssp and a folder everything, of a
+// document that stands alone what it refers to.
+func wholePackage(pkg *ssp.Package, path string) ([]ssp.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !pkg.Packed() {
+		return pkg.Needed()
+	}
+	files, hidden, err := ssp.FolderFiles(pkg.Dir)
+	if err == nil && !pkg.Packed() {
+		_, err = pkg.Needed() // refuses what is not in the folder
+	}
+	if pkg.Packed() {
+		files = append(files, hidden...)
+	}
+	return files, err
+}
+
+// inForce tells whether a system that was written has the values.
+func inForce(path string, changes []assemble.Change) error {
+	a, err := assemble.Open(path, assemble.Options{})
+	if err != nil {
+		return errors.Join(err, a.Close())
+	}
+	now := map[string]assemble.SettingInfo{}
+	for _, s := range a.Settings() {
+		now[s.Name] = s
+	}
+	var errs []error
+	for _, c := range changes {
+		if s := now[c.Name]; s.Value != c.New {
+			errs = append(errs, fmt.Errorf("%s would keep the value %s: %s gives it over a connection of the system; change it there", c.Name, s.Value, s.Origin))
+		}
+	}
+	return errors.Join(errors.Join(errs...), a.Close())
+}
+
+// replaceAll writes files of a folder, the one that others refer to first, and puts
+// all back if the outcome is not sound.
+func replaceAll(dir string, files []ssp.File, check func() error) error {
+	type old struct {
+		path string
+		data []byte
+		none bool
+	}
+	var done []old
+	restore := func(err error) error {
+		for _, o := range slices.Backward(done) {
+			if o.none {
+				err = errors.Join(err, os.Remove(o.path))
+				continue
+			}
+			err = errors.Join(err, writeChecked(o.path, true, copyOf(o.data), nil))
+		}
+		return err
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		was, err := os.ReadFile(path)
+		none := errors.Is(err, os.ErrNotExist)
+		if err != nil && !none {
+			return restore(err)
+		}
+		if none {
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				return restore(err)
+			}
+		}
+		if err := writeChecked(path, true, copyOf(f.Data), nil); err != nil {
+			return restore(err)
+		}
+		done = append(done, old{path, was, none})
+	}
+	if err := check(); err != nil {
+		return restore(fmt.Errorf("nothing is changed: %w", err))
+	}
+	return nil
+}
+
+func copyOf(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.Copy(w, bytes.NewReader(data))
+		return err
+	}
+}

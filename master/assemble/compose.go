@@ -1,0 +1,407 @@
+package assemble
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+// Part is an FMU that becomes a component of a new system.
+type Part struct {
+	Name        string // of the component
+	Source      string // URI of the FMU in the document
+	Description *fmi.ModelDescription
+}
+
+// Link is a connection from an output to an input, by the indices of the parts.
+type Link struct {
+	From   int
+	Output string
+	To     int
+	Input  string
+}
+
+// NoLink is an input that is left open, and why.
+type NoLink struct {
+	Input      string   // "component.variable"
+	Candidates []string // outputs that it might be connected with
+	Why        string
+}
+
+// MatchByName finds for each input of the parts that is not connected yet the
+// output it is called after: of the same name, else called as the input without the
+// name of the component before it ("chassis.v" or "chassis_v" for v of chassis). It
+// must be of another component, of a type and a unit that go together with those of
+// the input, and the only one. Inputs of several candidates or of none that fits
+// are given back; those that no output is called like, too, without candidates.
+func MatchByName(parts []Part, connected []Link) (links []Link, open []NoLink) {
+	type output struct {
+		part int
+		v    *fmi.ScalarVariable
+	}
+	exact, qualified := map[string][]output{}, map[string][]output{}
+	for i, p := range parts {
+		for _, v := range p.Description.OutputVariables() {
+			o := output{i, v}
+			exact[v.Name] = append(exact[v.Name], o)
+			for _, separator := range []string{".", "_"} {
+				qualified[p.Name+separator+v.Name] = append(qualified[p.Name+separator+v.Name], o)
+			}
+		}
+	}
+	taken := map[[2]any]bool{}
+	for _, l := range connected {
+		taken[[2]any{l.To, l.Input}] = true
+	}
+	for i, p := range parts {
+		for k := range p.Description.Variables {
+			v := &p.Description.Variables[k]
+			if v.Causality != fmi.Input || taken[[2]any{i, v.Name}] {
+				continue
+			}
+			others := func(list []output) []output {
+				return slices.DeleteFunc(slices.Clone(list), func(o output) bool { return o.part == i })
+			}
+			found := others(exact[v.Name])
+			if len(found) == 0 {
+				found = others(qualified[v.Name])
+			}
+			none := NoLink{Input: p.Name + "." + v.Name}
+			var fits []output
+			for _, o := range found {
+				name := parts[o.part].Name + "." + o.v.Name
+				none.Candidates = append(none.Candidates, name)
+				why := mismatch(parts[o.part].Description, o.v, p.Description, v)
+				if why == "" && !maps.Equal(items(parts[o.part].Description, o.v), items(p.Description, v)) {
+					why = "its items are not those of the input"
+				}
+				if why != "" {
+					none.Why = name + ": " + why
+				} else {
+					fits = append(fits, o)
+				}
+			}
+			switch {
+			case len(fits) == 1:
+				links = append(links, Link{fits[0].part, fits[0].v.Name, i, v.Name})
+				continue
+			case len(fits) > 1:
+				none.Why = fmt.Sprintf("%d outputs are called so", len(fits))
+			case len(found) == 0:
+				none.Why = "no output is called so"
+			}
+			open = append(open, none)
+		}
+	}
+	return links, open
+}
+
+// mismatch tells why an output cannot feed an input; "" if it can.
+func mismatch(from *fmi.ModelDescription, y *fmi.ScalarVariable, to *fmi.ModelDescription, u *fmi.ScalarVariable) string {
+	discrete := func(t fmi.BaseType) bool { return t == fmi.Integer || t == fmi.Enumeration }
+	if y.Type != u.Type && !(discrete(y.Type) && discrete(u.Type)) {
+		return fmt.Sprintf("it is of type %s, and the input of type %s", y.Type, u.Type)
+	}
+	if y.Type != fmi.Real {
+		return ""
+	}
+	a, b := base(from, y), base(to, u)
+	if a != nil && b != nil && !a.SameDimension(*b) {
+		return fmt.Sprintf("its unit %s does not go together with %s", y.Real.Unit, u.Real.Unit)
+	}
+	return ""
+}
+
+// items gives those of an enumeration; nil for everything else.
+func items(d *fmi.ModelDescription, v *fmi.ScalarVariable) map[string]int32 {
+	if v.Type != fmi.Enumeration {
+		return nil
+	}
+	out := map[string]int32{}
+	for _, item := range d.Enumeration(v.DeclaredType) {
+		out[item.Name] = item.Value
+	}
+	return out
+}
+
+func base(d *fmi.ModelDescription, v *fmi.ScalarVariable) *unit.Base {
+	if u, ok := d.Unit(v.Real.Unit); ok && v.Real.Unit != "" {
+		return u.Base
+	}
+	return nil
+}
+
+// ParseLink reads "component.output:component.input".
+func ParseLink(parts []Part, text string) (Link, error) {
+	var first error
+	for i, r := range text { // names may hold colons, too
+		if r != ':' {
+			continue
+		}
+		from, y, err := findPart(parts, text[:i], fmi.Output)
+		if err == nil {
+			var to int
+			var u *fmi.ScalarVariable
+			if to, u, err = findPart(parts, text[i+1:], fmi.Input); err == nil {
+				if why := mismatch(parts[from].Description, y, parts[to].Description, u); why != "" {
+					return Link{}, fmt.Errorf("%s cannot feed %s: %s", text[:i], text[i+1:], why)
+				}
+				return Link{from, y.Name, to, u.Name}, nil
+			}
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		first = fmt.Errorf("%q is not COMPONENT.OUTPUT:COMPONENT.INPUT", text)
+	}
+	return Link{}, first
+}
+
+// findPart finds the output or input "component.variable".
+func findPart(parts []Part, name string, c fmi.Causality) (int, *fmi.ScalarVariable, error) {
+	var names []string
+	for i, p := range parts {
+		names = append(names, p.Name)
+		rest, ok := strings.CutPrefix(name, p.Name+".")
+		if !ok {
+			continue
+		}
+		v, ok := p.Description.Variable(rest)
+		if ok && v.Causality == c {
+			return i, v, nil
+		}
+		if ok {
+			return 0, nil, fmt.Errorf("%s is no %s: its causality is %s", name, c, v.Causality)
+		}
+		var like []string
+		for k := range p.Description.Variables {
+			if v := &p.Description.Variables[k]; v.Causality == c {
+				like = append(like, v.Name)
+			}
+		}
+		return 0, nil, fmt.Errorf("component %s has no %s %q%s", p.Name, c, rest, diag.DidYouMean(rest, like))
+	}
+	return 0, nil, fmt.Errorf("%q names no component; there are %s", name, strings.Join(names, ", "))
+}
+
+// Composition says what goes into a new document beside the parts.
+type Composition struct {
+	Name       string // of document and system
+	Links      []Link
+	Parameters bool // connectors for parameters, too
+	// Times in s; nil = as the default experiments of the FMUs say: the earliest
+	// start, the earliest stop after it, the smallest step.
+	Start, Stop, Step *float64
+	Tolerance         *float64 // nil = none
+	Algorithm         string   // preset; "" = none
+	For               []string // tools of ssp.Prepare
+}
+
+// Compose makes the document of a system of FMUs (ssp 16, 19, 48, 49): a connector
+// with type and unit for each input and output, the units and enumerations that
+// they use, the connections, the default experiment, and where step, tolerance,
+// algorithm or tools are given our annotation, which holds the step for macrostep
+// whatever other tools are told. The notes name what could not be written as
+// the FMUs have it, and what the tools asked for cannot take.
+func Compose(parts []Part, c Composition) (d *ssp.Document, notes []string, err error) {
+	b := &composer{parts: parts, c: c, d: &ssp.Document{
+		Name: c.Name, Metadata: map[string]string{"generationTool": "macrostep"},
+		System: &ssp.System{Common: ssp.Common{Name: c.Name}},
+	}}
+	linked := map[string]bool{}
+	fed := map[string]string{}
+	for _, l := range c.Links {
+		from, to := parts[l.From].Name+"."+l.Output, parts[l.To].Name+"."+l.Input
+		if other, twice := fed[to]; twice {
+			return nil, nil, fmt.Errorf("%s is connected with both %s and %s; an input has one source", to, other, from)
+		}
+		fed[to] = from
+		linked[from], linked[to] = true, true
+	}
+	for i := range parts {
+		b.component(i, linked)
+	}
+	for _, l := range c.Links {
+		b.d.System.Connections = append(b.d.System.Connections, ssp.Connection{
+			StartElement: parts[l.From].Name, StartConnector: l.Output, EndElement: parts[l.To].Name, EndConnector: l.Input})
+	}
+	if err := b.experiment(); err != nil {
+		return nil, nil, err
+	}
+	return b.d, b.notes, nil
+}
+
+// composer makes one document.
+type composer struct {
+	parts []Part
+	c     Composition
+	d     *ssp.Document
+	notes []string
+	told  map[string]bool
+}
+
+func (b *composer) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if b.told == nil {
+		b.told = map[string]bool{}
+	}
+	if !b.told[text] {
+		b.told[text] = true
+		b.notes = append(b.notes, text)
+	}
+}
+
+func (b *composer) component(i int, linked map[string]bool) {
+	p := b.parts[i]
+	c := &ssp.Component{Common: ssp.Common{Name: p.Name}, Source: p.Source, HasSource: true, Implementation: "CoSimulation"}
+	for k := range p.Description.Variables {
+		v := &p.Description.Variables[k]
+		connector := ssp.Connector{Name: v.Name}
+		switch v.Causality {
+		case fmi.Input:
+			connector.Kind = ssp.Input
+		case fmi.Output:
+			connector.Kind = ssp.Output
+		case fmi.Parameter:
+			connector.Kind = ssp.Parameter
+		case fmi.CalculatedParameter:
+			connector.Kind = ssp.CalculatedParameter
+		default:
+			continue
+		}
+		if connector.Kind != ssp.Input && connector.Kind != ssp.Output && !b.c.Parameters {
+			continue
+		}
+		connector.Type = typeOf(v.Type)
+		if v.Type == fmi.Enumeration {
+			if slices.Contains(b.c.For, "osp") && !linked[p.Name+"."+v.Name] {
+				b.note("%s.%s gets no connector: OSP ends at enumerations", p.Name, v.Name)
+				continue
+			}
+			connector.Enumeration = b.enumeration(p, v)
+			if connector.Enumeration == "" {
+				connector.Type = ssp.Unspecified
+			}
+		}
+		if v.Type == fmi.Real {
+			connector.Unit = b.unit(p, v)
+		}
+		c.Connectors = append(c.Connectors, connector)
+	}
+	b.d.System.Elements = append(b.d.System.Elements, c)
+}
+
+// unit defines the unit of a variable and gives its name, or "" where the document
+// cannot say it: then the FMU's counts all the same (ssp 31).
+func (b *composer) unit(p Part, v *fmi.ScalarVariable) string {
+	name := v.Real.Unit
+	if name == "" {
+		return ""
+	}
+	base := base(p.Description, v)
+	if base == nil {
+		b.note("the unit %s of %s is left out: the FMU does not say what it is in base units", name, p.Name)
+		return ""
+	}
+	for _, u := range b.d.Units {
+		if u.Name == name {
+			if *u.Base != *base {
+				b.note("the unit %s of %s is left out: another FMU means something else by it", name, p.Name)
+				return ""
+			}
+			return name
+		}
+	}
+	own := *base
+	b.d.Units = append(b.d.Units, unit.Definition{Name: name, Base: &own})
+	return name
+}
+
+// enumeration defines the type of a variable and gives its name, that of the FMU
+// before it where FMUs mean different things by one name.
+func (b *composer) enumeration(p Part, v *fmi.ScalarVariable) string {
+	items := items(p.Description, v)
+	if len(items) == 0 {
+		return ""
+	}
+	for _, name := range []string{v.DeclaredType, p.Name + "." + v.DeclaredType} {
+		i := slices.IndexFunc(b.d.Enumerations, func(e ssp.EnumerationType) bool { return e.Name == name })
+		if i < 0 {
+			b.d.Enumerations = append(b.d.Enumerations, ssp.EnumerationType{Name: name, Items: items})
+			return name
+		}
+		if maps.Equal(b.d.Enumerations[i].Items, items) {
+			return name
+		}
+	}
+	return ""
+}
+
+// experiment settles times and settings.
+func (b *composer) experiment() error {
+	start, stop, step := b.c.Start, b.c.Stop, b.c.Step
+	if start == nil {
+		start = b.least(func(e *fmi.DefaultExperiment) *float64 { return e.StartTime }, nil)
+	}
+	first := 0.0
+	if start != nil {
+		first = *start
+	}
+	if stop == nil {
+		stop = b.least(func(e *fmi.DefaultExperiment) *float64 { return e.StopTime }, &first)
+	}
+	if stop != nil && !(*stop > first) {
+		return fmt.Errorf("the stop time %g is not after the start time %g", *stop, first)
+	}
+	b.d.Experiment = ssp.Experiment{Start: start, Stop: stop}
+	if step == nil && len(b.c.For) > 0 {
+		zero := 0.0
+		if step = b.least(func(e *fmi.DefaultExperiment) *float64 { return e.StepSize }, &zero); step == nil {
+			last := first + defaultSpan
+			if stop != nil {
+				last = *stop
+			}
+			h := (last - first) / defaultSteps
+			step = &h
+			b.note("the step size for other tools is a guess, %g s, a thousandth of the time span; give --step-size", h)
+		}
+	}
+	if step != nil || b.c.Tolerance != nil || b.c.Algorithm != "" {
+		own := ssp.OwnSettings{Algorithm: b.c.Algorithm, StepSize: step, Tolerance: b.c.Tolerance}
+		a, err := own.Annotation()
+		if err != nil {
+			return err
+		}
+		b.d.Experiment.Annotations = append(b.d.Experiment.Annotations, a)
+	}
+	for _, tool := range b.c.For {
+		notes, err := b.d.Prepare(tool, *step, b.c.Tolerance)
+		if err != nil {
+			return err
+		}
+		b.notes = append(b.notes, notes...)
+	}
+	return nil
+}
+
+// least gives the smallest value of the default experiments that is greater than a
+// bound; nil if there is none.
+func (b *composer) least(of func(*fmi.DefaultExperiment) *float64, above *float64) *float64 {
+	var least *float64
+	for _, p := range b.parts {
+		if e := p.Description.DefaultExperiment; e != nil {
+			if v := of(e); v != nil && (above == nil || *v > *above) && (least == nil || *v < *least) {
+				least = v
+			}
+		}
+	}
+	return least
+}

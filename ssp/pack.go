@@ -1,0 +1,205 @@
+package ssp
+
+import (
+	"archive/zip"
+	"cmp"
+	"compress/flate"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// File is an entry of an archive, from a file on disk or from memory.
+type File struct {
+	Name string // in the archive, folders separated by /
+	Path string // on disk; "" = Data
+	Data []byte
+}
+
+// maxArchive is what a ZIP without extensions for large files can hold; the
+// standard allows no others (ssp 1).
+const maxArchive = 1<<32 - 1
+
+// packedTime is the time of all entries, the first that ZIP can tell: archives of
+// equal content are equal.
+var packedTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// WriteArchive writes files as a .ssp (ssp 1, 48, 50): sorted by name, with one
+// fixed time and equal permissions, deflated but for what is an archive already,
+// so that equal content gives equal bytes. Names must be relative, without . and
+// .. and different from each other, also where case does not count.
+func WriteArchive(w io.Writer, files []File) error {
+	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	seen := make(map[string]string)
+	for _, f := range files {
+		if !fs.ValidPath(f.Name) || f.Name == "." || strings.ContainsAny(f.Name, "\\:\x00") {
+			return fmt.Errorf("%q cannot be the name of a file in a package: it must be relative, without \\ and :", f.Name)
+		}
+		key := strings.ToLower(f.Name)
+		if other, twice := seen[key]; twice {
+			return fmt.Errorf("the package would have two files %q and %q, which some systems cannot tell apart", other, f.Name)
+		}
+		seen[key] = f.Name
+		for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
+			if other, isFile := seen[dir]; isFile {
+				return fmt.Errorf("%q would be both a file and a folder of the package", other)
+			}
+		}
+	}
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+	var total int64
+	for _, f := range files {
+		n, err := writeEntry(z, f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if total += n; total > maxArchive-1<<20 {
+			return fmt.Errorf("%s: the package would be larger than 4 GB, which the standard does not allow", f.Name)
+		}
+	}
+	return z.Close()
+}
+
+func writeEntry(z *zip.Writer, f File) (int64, error) {
+	h := &zip.FileHeader{Name: f.Name, Method: zip.Deflate, Modified: packedTime}
+	switch strings.ToLower(path.Ext(f.Name)) {
+	case ".fmu", ".ssp", ".zip", ".png", ".jpg", ".gz":
+		h.Method = zip.Store
+	}
+	h.SetMode(0o644)
+	w, err := z.CreateHeader(h)
+	if err != nil {
+		return 0, err
+	}
+	if f.Path == "" {
+		n, err := w.Write(f.Data)
+		return int64(n), err
+	}
+	r, err := os.Open(f.Path)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	if info, err := r.Stat(); err != nil {
+		return 0, err
+	} else if !info.Mode().IsRegular() {
+		return 0, errors.New("it is no ordinary file")
+	}
+	return io.Copy(w, io.LimitReader(r, maxArchive+1))
+}
+
+// FolderFiles lists the files of a folder as the entries of an archive; apart from
+// the others those whose name, or that of a folder they are in, begins with a dot:
+// files of editors and version control. Links, pipes and the like are an error.
+func FolderFiles(dir string) (files, hidden []File, err error) {
+	err = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		switch {
+		case strings.HasPrefix(name, ".") || strings.Contains(name, "/."):
+			hidden = append(hidden, File{Name: name, Path: p})
+		case !e.Type().IsRegular():
+			return fmt.Errorf("%s is no ordinary file; a package holds copies only", p)
+		default:
+			files = append(files, File{Name: name, Path: p})
+		}
+		return nil
+	})
+	return files, hidden, err
+}
+
+// Needed lists the document and the files that it refers to, as the entries of an
+// archive: Root as SystemStructure.ssd, parameter sets, mappings, FMUs and systems in
+// files of their own. It fails where a reference leaves the folder of the document.
+func (p *Package) Needed() ([]File, error) {
+	document := documentName
+	if len(p.files) > 1 {
+		document = filepath.Base(p.files[1])
+	}
+	files := []File{{Name: documentName, Path: filepath.Join(p.Dir, document)}}
+	seen := map[string]bool{documentName: true}
+	add := func(rel string) {
+		if name := filepath.ToSlash(rel); !seen[name] {
+			seen[name] = true
+			files = append(files, File{Name: name, Path: filepath.Join(p.Dir, rel)})
+		}
+	}
+	var errs []error
+	refer := func(uri string) {
+		uri, _, _ = strings.Cut(uri, "#")
+		if uri == "" {
+			return
+		}
+		switch rel, err := p.Root.home.locate(uri); {
+		case err != nil:
+			errs = append(errs, err)
+		case !filepath.IsLocal(rel):
+			errs = append(errs, fmt.Errorf("%s lies outside of the folder of the document; move it into that folder, for example into resources, and correct the reference", uri))
+		default:
+			add(rel)
+		}
+	}
+	var walk func(e Element)
+	walk = func(e Element) {
+		for _, b := range e.Base().Bindings {
+			if b.SourceBase != "component" { // else it is in another file
+				refer(b.Source)
+			}
+		}
+		switch e := e.(type) {
+		case *Component:
+			refer(e.Source)
+		case *System:
+			for _, k := range e.Elements {
+				walk(k)
+			}
+		}
+	}
+	walk(p.Root.System)
+	// What was read on the way: mappings, and what other documents refer to.
+	inside := func(file string) {
+		if rel, err := filepath.Rel(p.Dir, file); err == nil && filepath.IsLocal(rel) {
+			add(rel)
+		}
+	}
+	for _, file := range p.files[min(2, len(p.files)):] {
+		inside(file)
+	}
+	for _, c := range p.components {
+		if c.Problem == nil {
+			inside(c.Source)
+		}
+	}
+	return files, errors.Join(errs...)
+}
+
+// SourceURI gives the URI of a file as a document refers to it: relative, with
+// slashes and escapes (ssp 12).
+func SourceURI(rel string) string {
+	parts := strings.Split(filepath.ToSlash(rel), "/")
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	if strings.Contains(parts[0], ":") { // else it would be a scheme
+		parts[0] = strings.ReplaceAll(parts[0], ":", "%3A")
+	}
+	return strings.Join(parts, "/")
+}
+
+// Packed tells whether the package is a .ssp, unpacked into a private folder.
+func (p *Package) Packed() bool { return p.packed }

@@ -1,0 +1,195 @@
+package ssp
+
+import (
+	"archive/zip"
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// Archives are as the standard wants them, and depend on nothing but what is in them.
+func TestWriteArchive(t *testing.T) {
+	dir := folder(t, map[string]string{"resources/a.fmu": "FMU", "z.txt": strings.Repeat("z", 1000)})
+	files := []File{
+		{Name: "z.txt", Path: filepath.Join(dir, "z.txt")}, {Name: "SystemStructure.ssd", Data: []byte("document")},
+		{Name: "resources/a.fmu", Path: filepath.Join(dir, "resources", "a.fmu")}, {Name: "resources/ü.txt", Data: nil},
+	}
+	var one, two bytes.Buffer
+	if err := WriteArchive(&one, files); err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(files)
+	old := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(filepath.Join(dir, "z.txt"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "z.txt"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteArchive(&two, files); err != nil || !bytes.Equal(one.Bytes(), two.Bytes()) {
+		t.Errorf("order, times or permissions change the bytes (%v)", err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(one.Bytes()), int64(one.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range z.File {
+		names = append(names, f.Name)
+		if f.ReaderVersion > 20 || f.Method != zip.Store && f.Method != zip.Deflate || f.Flags&1 != 0 {
+			t.Errorf("%s: version %d, method %d, flags %x", f.Name, f.ReaderVersion, f.Method, f.Flags)
+		}
+		if ascii := !strings.Contains(f.Name, "ü"); ascii == (f.Flags&0x800 != 0) {
+			t.Errorf("%s: the flag for UTF-8 is %t", f.Name, !ascii)
+		}
+		if !f.Modified.Equal(packedTime) {
+			t.Errorf("%s: time %v", f.Name, f.Modified)
+		}
+	}
+	if !slices.Equal(names, []string{"SystemStructure.ssd", "resources/a.fmu", "resources/ü.txt", "z.txt"}) {
+		t.Errorf("entries %v", names)
+	}
+	for want, files := range map[string][]File{
+		`"../a" cannot be the name`:           {{Name: "../a"}},
+		`"/a" cannot be the name`:             {{Name: "/a"}},
+		`"a\\b" cannot be the name`:           {{Name: `a\b`}},
+		`"C:/a" cannot be the name`:           {{Name: "C:/a"}},
+		`two files "A" and "a"`:               {{Name: "a"}, {Name: "A"}},
+		`"a" would be both a file and a fold`: {{Name: "a"}, {Name: "a/b"}},
+		"nothing":                             {{Name: "a", Path: filepath.Join(dir, "nothing")}},
+		"it is no ordinary file":              {{Name: "a", Path: dir}},
+	} {
+		if err := WriteArchive(&bytes.Buffer{}, files); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// A document takes everything that it refers to, and once.
+func TestNeeded(t *testing.T) {
+	bindings := `<ssd:ParameterBindings><ssd:ParameterBinding source="sets/a%20b.ssv"><ssd:ParameterMapping source="sets/m.ssm"/></ssd:ParameterBinding></ssd:ParameterBindings>`
+	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + nsSSV + `"><ssv:Parameters/></ssv:ParameterSet>`
+	mapping := `<ssm:ParameterMapping version="1.0" xmlns:ssm="` + nsSSM + `"/>`
+	document := func(source string) string {
+		return head + `<ssd:System name="s">` + bindings + `<ssd:Elements><ssd:Component name="one" source="c.fmu"/><ssd:Component name="two" source="` + source + `"/></ssd:Elements></ssd:System>` + tail
+	}
+	dir := folder(t, map[string]string{"in/variant.ssd": document("c.fmu"), "in/sets/a b.ssv": set, "in/sets/m.ssm": mapping, "in/c.fmu": "", "in/other.fmu": "", "out.fmu": "",
+		"in/outside.ssd": document("../out.fmu")})
+	p, err := Open(filepath.Join(dir, "in", "variant.ssd"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := p.Needed()
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	if err != nil || !slices.Equal(names, []string{"SystemStructure.ssd", "c.fmu", "sets/a b.ssv", "sets/m.ssm"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+	if p, err = Open(filepath.Join(dir, "in", "outside.ssd"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Needed(); err == nil || !strings.Contains(err.Error(), "../out.fmu lies outside of the folder") {
+		t.Error(err)
+	}
+}
+
+func TestSourceURI(t *testing.T) {
+	for in, want := range map[string]string{"resources/a b.fmu": "resources/a%20b.fmu", "ü%#?.fmu": "%C3%BC%25%23%3F.fmu", "a:b/c.fmu": "a%3Ab/c.fmu", "../x.fmu": "../x.fmu"} {
+		if got := SourceURI(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+		if !strings.ContainsAny(in, ":") {
+			h := home{dir: "/d"}
+			if back, err := h.locate(SourceURI(in)); err != nil || filepath.ToSlash(back) != in {
+				t.Errorf("%s is read as %s, %v", in, back, err)
+			}
+		}
+	}
+}
+
+// Bind refuses units that are not what the set says.
+func TestBindUnits(t *testing.T) {
+	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters/><ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
+	p, err := Open(folder(t, map[string]string{documentName: head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="p.ssv"/></ssd:ParameterBindings></ssd:System>` + tail, "p.ssv": set}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	force := ParameterValue{Name: "a.F", Value: Value{Type: Real, Real: 1}, Unit: "N"}
+	if _, err := p.Bind([]ParameterValue{force}, nil); err == nil || !strings.Contains(err.Error(), `the unit "N" of a.F is not defined`) {
+		t.Error(err)
+	}
+	if _, err := p.Bind([]ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}}}); err == nil || !strings.Contains(err.Error(), `the unit "N" of a.F means something else in p.ssv`) {
+		t.Error(err)
+	}
+	if files, err := p.Bind([]ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1000}}}); err != nil || len(files) != 1 || files[0].Name != "p.ssv" {
+		t.Errorf("%v, %v", files, err)
+	}
+}
+
+// Other tools get their annotations once, at every system, and what they cannot take
+// is named.
+func TestPrepare(t *testing.T) {
+	d := made()
+	d.System.Elements = append(d.System.Elements, &System{Common: Common{Name: "in side"}})
+	d.System.Bindings = []Binding{{Source: "p.ssv"}}
+	d.System.Connections = append(d.System.Connections, Connection{StartConnector: "u", EndElement: "b", EndConnector: "u"},
+		Connection{StartElement: "b", StartConnector: "u", EndElement: "a", EndConnector: "y"})
+	for range 2 {
+		for _, tool := range Tools() {
+			notes, err := d.Prepare(tool, 1e-3, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string][]string{
+				"omsimulator": {`the system "in side"`, "leaves an integer mapping out: a.mode to b.n"},
+				"osp": {"leaves connectors and parameter bindings of the system out", `takes components with FMUs only: "in side"`, "connectors of type Enumeration: a.mode",
+					"connectors of type unspecified: b.free", "connections with the system: u to b.u", "from the output to the input only: b.u to a.y", "neither prefixes nor mappings"},
+			}[tool]
+			for _, w := range want {
+				if !strings.Contains(strings.Join(notes, "\n"), w) {
+					t.Errorf("%s: %q does not say %s", tool, notes, w)
+				}
+			}
+		}
+	}
+	d.System.Bindings, d.System.Elements[1].Base().Bindings = nil, nil // their files are not there to be read
+	text := string(encode(t, d))
+	for part, n := range map[string]int{`type="org.openmodelica"`: 2, `type="com.opensimulationplatform"`: 1, `stepSize="0.001" relativeTolerance="0.0001"`: 2, `baseStepSize="0.001"`: 1} {
+		if got := strings.Count(text, part); got != n {
+			t.Errorf("%s stands %d times, not %d", part, got, n)
+		}
+	}
+	back := parse(t, []byte(text))
+	s := &settings{l: &diag.List{}}
+	s.experiment(back)
+	if steps := s.steps(); len(steps) != 2 || steps[0].Value != 1e-3 || steps[1].Value != 1e-3 {
+		t.Errorf("steps %v", steps)
+	}
+	if _, err := d.Prepare("other", 1, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "other"`) {
+		t.Error(err)
+	}
+	if _, err := d.Prepare("osp", 0, nil); err == nil {
+		t.Error("a step of 0 is taken")
+	}
+	for in, want := range map[string]string{"a-b c": "a_b_c", "1x": "c1x", "_x": "c_x", "ä": "c_", "": "c", "ok_1": "ok_1"} {
+		if got := Identifier(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+	if _, err := NewAnnotation("x", "<a/><b/>"); err == nil {
+		t.Error("two elements are taken")
+	}
+	if _, err := NewAnnotation("x", "<a"); err == nil {
+		t.Error("broken XML is taken")
+	}
+}

@@ -1,0 +1,215 @@
+package ssp
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/beevik/etree"
+)
+
+// NewAnnotation makes an annotation from the XML of its one element, which
+// declares the namespaces that it uses (ssp 21).
+func NewAnnotation(typ, content string) (Annotation, error) {
+	doc := etree.NewDocument()
+	if err := doc.ReadFromString(content); err != nil {
+		return Annotation{}, fmt.Errorf("the content of an annotation: %w", err)
+	}
+	if len(doc.ChildElements()) != 1 {
+		return Annotation{}, fmt.Errorf("an annotation holds one element, not %d", len(doc.ChildElements()))
+	}
+	el := etree.NewElement("Annotation")
+	el.Space = canonical[nsSSC]
+	el.CreateAttr("xmlns:"+el.Space, nsSSC)
+	el.CreateAttr("type", typ)
+	el.AddChild(doc.Root())
+	return Annotation{Type: typ, Content: el}, nil
+}
+
+// Tools names the tools that Prepare knows.
+func Tools() []string { return []string{"omsimulator", "osp"} }
+
+// Prepare adds the annotations without which a tool refuses a document or crashes
+// (ssp 42, 43), with a macro step in s: "omsimulator" wants its master at the
+// outermost and each nested system, "osp" (libcosim and what is built on it) an
+// algorithm at the default experiment. An annotation of the tool that is there
+// stays. The notes name what the tool does with the document all the same: parts
+// that it leaves out, or that make it fail.
+func (d *Document) Prepare(tool string, step float64, tolerance *float64) (notes []string, err error) {
+	if !(step > 0) {
+		return nil, fmt.Errorf("the macro step for %s is %v; it must be greater than 0", tool, step)
+	}
+	switch tool {
+	case "omsimulator":
+		return d.prepareOMS(step, tolerance)
+	case "osp":
+		return d.prepareOSP(step)
+	}
+	return nil, fmt.Errorf("there is no tool %q here; there are %s", tool, strings.Join(Tools(), ", "))
+}
+
+func has(list []Annotation, typ string) bool {
+	return slices.ContainsFunc(list, func(a Annotation) bool { return a.Type == typ })
+}
+
+// identifier is what OMSimulator takes as the name of an element.
+var identifier = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
+
+// Identifier turns a name into one that every tool takes: letters, digits and
+// underscores, beginning with a letter.
+func Identifier(name string) string {
+	out := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+			return r
+		}
+		return '_'
+	}, name)
+	if !identifier.MatchString(out) {
+		out = "c" + out
+	}
+	return out
+}
+
+func (d *Document) prepareOMS(step float64, tolerance *float64) (notes []string, err error) {
+	rtol := 1e-4 // what OMSimulator writes
+	if tolerance != nil {
+		rtol = *tolerance
+	}
+	content := fmt.Sprintf(`<oms:Annotations xmlns:oms="%s"><oms:SimulationInformation><oms:FixedStepMaster description="oms-ma" stepSize="%s" relativeTolerance="%s"/></oms:SimulationInformation></oms:Annotations>`,
+		nsOMS, number(step), number(rtol))
+	var walk func(s *System) error
+	walk = func(s *System) error {
+		if !identifier.MatchString(s.Name) {
+			notes = append(notes, fmt.Sprintf("OMSimulator takes letters, digits and _ only in names: the system %q", s.Name))
+		}
+		if !has(s.Annotations, typeOMS) {
+			a, err := NewAnnotation(typeOMS, content)
+			if err != nil {
+				return err
+			}
+			s.Annotations = append(s.Annotations, a)
+		}
+		for _, e := range s.Elements {
+			if sub, ok := e.(*System); ok {
+				if err := walk(sub); err != nil {
+					return err
+				}
+				continue
+			}
+			if name := e.Base().Name; !identifier.MatchString(name) {
+				notes = append(notes, fmt.Sprintf("OMSimulator takes letters, digits and _ only in names: the component %q", name))
+			}
+			if c, ok := e.(*Component); ok && !strings.HasPrefix(c.Source, "resources/") {
+				notes = append(notes, fmt.Sprintf("OMSimulator looks for FMUs in resources/ of a package: component %q has %q", c.Name, c.Source))
+			}
+		}
+		for i := range s.Connections {
+			if t := s.Connections[i].Transformation; t != nil && t.Kind != Linear {
+				notes = append(notes, fmt.Sprintf("OMSimulator leaves %s out: %s", t, ends(&s.Connections[i])))
+			}
+		}
+		return nil
+	}
+	return notes, walk(d.System)
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+func ends(c *Connection) string {
+	name := func(element, connector string) string { return strings.TrimPrefix(element+"."+connector, ".") }
+	return name(c.StartElement, c.StartConnector) + " to " + name(c.EndElement, c.EndConnector)
+}
+
+func (d *Document) prepareOSP(step float64) (notes []string, err error) {
+	if !has(d.Experiment.Annotations, typeOSP) {
+		a, err := NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, nsOSP, number(step)))
+		if err != nil {
+			return nil, err
+		}
+		d.Experiment.Annotations = append(d.Experiment.Annotations, a)
+	}
+	note := func(format string, args ...any) { notes = append(notes, "OSP "+fmt.Sprintf(format, args...)) }
+	if len(d.System.Connectors) > 0 || len(d.System.Bindings) > 0 {
+		note("leaves connectors and parameter bindings of the system out; bind parameters at the components")
+	}
+	connectors := make(map[[2]string]*Connector)
+	for _, e := range d.System.Elements {
+		c := e.Base()
+		if _, ok := e.(*Component); !ok {
+			note("takes components with FMUs only: %q", c.Name)
+		}
+		for i := range c.Connectors {
+			k := &c.Connectors[i]
+			connectors[[2]string{c.Name, k.Name}] = k
+			switch k.Type {
+			case Real, Integer, Boolean, String:
+			default:
+				note("ends at connectors of type %s: %s.%s", k.Type, c.Name, k.Name)
+			}
+		}
+		if len(c.Bindings) > 1 {
+			note("takes the first parameter binding of a component only: %q", c.Name)
+		}
+		for i := range c.Bindings {
+			if b := &c.Bindings[i]; b.Prefix != "" || b.Mapping != nil {
+				note("takes neither prefixes nor mappings of parameter bindings: %q", c.Name)
+			}
+		}
+	}
+	for i := range d.System.Connections {
+		c := &d.System.Connections[i]
+		if c.StartElement == "" || c.EndElement == "" {
+			note("ends at connections with the system: %s", ends(c))
+			continue
+		}
+		if t := c.Transformation; t != nil && t.Kind != Linear {
+			note("leaves %s out: %s", t, ends(c))
+		}
+		from, to := connectors[[2]string{c.StartElement, c.StartConnector}], connectors[[2]string{c.EndElement, c.EndConnector}]
+		if from == nil || to == nil {
+			note("wants connectors at both ends: %s", ends(c))
+			continue
+		}
+		if from.Kind == Input || to.Kind == Output {
+			note("takes connections from the output to the input only: %s", ends(c))
+		}
+		a, b := baseOf(d.Units, from.Unit), baseOf(d.Units, to.Unit)
+		if a != nil && b != nil && *a != *b && !c.SuppressUnitConversion {
+			note("does not convert units, and so couples %s with %s: %s", from.Unit, to.Unit, ends(c))
+		}
+	}
+	return notes, nil
+}
+
+// Annotation gives the annotation of macrostep for the default experiment with the
+// algorithm, step size, tolerance and parameters set here (ssp 46). Other settings
+// are not written.
+func (o *OwnSettings) Annotation() (Annotation, error) {
+	el := etree.NewElement("Settings")
+	el.Space = canonical[nsOwn]
+	el.CreateAttr("xmlns:"+el.Space, nsOwn)
+	el.CreateAttr("version", OwnVersion)
+	if o.Algorithm != "" {
+		el.CreateAttr("algorithm", o.Algorithm)
+	}
+	if o.StepSize != nil {
+		el.CreateAttr("stepSize", number(*o.StepSize))
+	}
+	if o.Tolerance != nil {
+		el.CreateAttr("tolerance", number(*o.Tolerance))
+	}
+	for _, q := range o.Params {
+		k := el.CreateElement("Param")
+		k.Space = el.Space
+		k.CreateAttr("key", q.Key)
+		k.CreateAttr("value", q.Value)
+	}
+	doc := etree.NewDocumentWithRoot(el)
+	text, err := doc.WriteToString()
+	if err != nil {
+		return Annotation{}, err
+	}
+	return NewAnnotation(OwnType, text)
+}

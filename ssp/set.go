@@ -1,0 +1,129 @@
+package ssp
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// Bind gives parameters values that win over all others that the document binds
+// (ssp 36): in the set that the outermost system binds last, if that is a file of
+// its own without prefix and mapping, else in a new file that is bound behind the
+// others. Names are paths below the outermost system, "component.variable". Units
+// are those that the values use.
+//
+// Root is changed; the files that differ now are given back, the set first, for the
+// caller to write: names are relative to Dir, with slashes.
+func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (changed []File, err error) {
+	document := documentName
+	if len(p.files) > 1 {
+		document = filepath.Base(p.files[1])
+	}
+	if !strings.EqualFold(filepath.Ext(document), ".ssd") {
+		return nil, fmt.Errorf("%s is no .ssd, and has no parameter sets", document)
+	}
+	top := p.Root.System
+	set, file := p.lastSet()
+	fresh := set == nil
+	if fresh {
+		if file, err = p.freeName(document); err != nil {
+			return nil, err
+		}
+		set = &ParameterSet{Version: "1.0", Name: strings.TrimSuffix(path.Base(file), ".ssv")}
+		top.Bindings = append(top.Bindings, Binding{Source: SourceURI(file), Set: set})
+	}
+	for _, v := range values {
+		if v.Unit != "" {
+			i := slices.IndexFunc(units, func(u unit.Definition) bool { return u.Name == v.Unit })
+			if i < 0 || units[i].Base == nil {
+				return nil, fmt.Errorf("the unit %q of %s is not defined", v.Unit, v.Name)
+			}
+			switch known := findUnit(set.Units, v.Unit); {
+			case known == nil:
+				set.Units = append(set.Units, units[i])
+			case known.Base == nil || *known.Base != *units[i].Base:
+				return nil, fmt.Errorf("the unit %q of %s means something else in %s", v.Unit, v.Name, file)
+			}
+		}
+		if i := slices.IndexFunc(set.Parameters, func(q ParameterValue) bool { return q.Name == v.Name }); i >= 0 {
+			v.Place = set.Parameters[i].Place
+			set.Parameters[i] = v
+			continue
+		}
+		set.Parameters = append(set.Parameters, v)
+	}
+	data, err := set.Encode()
+	if err != nil {
+		return nil, err
+	}
+	changed = []File{{Name: file, Data: data}}
+	if fresh {
+		if data, err = p.Root.Encode(); err != nil {
+			return nil, err
+		}
+		changed = append(changed, File{Name: document, Data: data})
+	}
+	return changed, nil
+}
+
+// lastSet gives the set that the outermost system binds last, and its file, if its
+// names mean what they mean there and nothing else uses it.
+func (p *Package) lastSet() (*ParameterSet, string) {
+	list := p.Root.System.Bindings
+	if len(list) == 0 {
+		return nil, ""
+	}
+	b := &list[len(list)-1]
+	if b.Source == "" || b.Set == nil || b.Prefix != "" || b.Mapping != nil || b.SourceBase == "component" {
+		return nil, ""
+	}
+	file, err := p.Root.home.locate(b.Source)
+	if err != nil || !filepath.IsLocal(file) {
+		return nil, ""
+	}
+	uses := 0
+	var walk func(e Element)
+	walk = func(e Element) {
+		for i := range e.Base().Bindings {
+			if other, err := p.Root.home.locate(e.Base().Bindings[i].Source); err == nil && other == file {
+				uses++
+			}
+		}
+		if s, ok := e.(*System); ok {
+			for _, k := range s.Elements {
+				walk(k)
+			}
+		}
+	}
+	walk(p.Root.System)
+	if uses != 1 {
+		return nil, ""
+	}
+	return b.Set, filepath.ToSlash(file)
+}
+
+// freeName finds a name for a new set: in resources of a package, beside a document
+// that stands alone.
+func (p *Package) freeName(document string) (string, error) {
+	base := "resources/parameters"
+	if document != documentName {
+		base = strings.TrimSuffix(document, filepath.Ext(document))
+	}
+	for n := 1; n < 1000; n++ {
+		name := base + ".ssv"
+		if n > 1 {
+			name = fmt.Sprintf("%s%d.ssv", base, n)
+		}
+		if _, err := os.Lstat(filepath.Join(p.Dir, filepath.FromSlash(name))); os.IsNotExist(err) {
+			return name, nil
+		} else if err != nil && !os.IsNotExist(err) {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("%s: there are 999 sets %s….ssv already; remove some", p.Path, base)
+}

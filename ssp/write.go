@@ -1,0 +1,921 @@
+package ssp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/beevik/etree"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// Encode gives the document as XML: an SSD with the elements in the order of the
+// schemas and indented, its parameter sets and mappings inline or referred to as
+// the bindings say. Equal documents give equal bytes.
+//
+// What a document was read from is kept: geometry, notes, metadata, annotations,
+// comments and whatever else the model does not have come back where they were,
+// also where elements were moved or renamed (they are known by their Place); what
+// was removed from the model goes. Prefixes that were not declared are, and
+// namespaces that the standard does not have in their place are put right (ssp 6).
+// The document itself stays as it is. Sets and mappings in files of their own are
+// not part of it: they have an Encode of their own.
+//
+// An empty Version becomes 1.0, or 2.0 where something asks for it (ssp 48). The
+// error names everything that XML or the standard cannot carry: text with control
+// characters, numbers that are not finite, empty names, units without base unit,
+// arrays that were not in the document as read.
+func (d *Document) Encode() ([]byte, error) {
+	w := newWriter(d.tree, d.File, nsSSD, "SystemStructureDescription")
+	w.text(w.root, "version", cmp.Or(d.Version, d.leastVersion()), "")
+	w.required(w.root, "name", d.Name)
+	for _, key := range metadataKeys {
+		w.text(w.root, key, d.Metadata[key], "")
+	}
+	if d.System == nil {
+		w.fail(w.root, "there is no System")
+	} else {
+		w.element(w.root, d.System, only(w.root, nsSSD, "System"))
+	}
+	w.enumerations(w.root, nsSSD, d.Enumerations)
+	w.units(w.root, nsSSD, d.Units)
+	w.experiment(&d.Experiment)
+	w.annotations(w.root, d.Annotations)
+	return w.finish()
+}
+
+// Encode gives the parameter set as an SSV document; what Document.Encode says
+// holds here, too.
+func (s *ParameterSet) Encode() ([]byte, error) {
+	w := newWriter(s.tree, s.File, nsSSV, "ParameterSet")
+	w.set(w.root, s)
+	return w.finish()
+}
+
+// Encode gives the mapping as an SSM document; what Document.Encode says holds
+// here, too.
+func (m *ParameterMapping) Encode() ([]byte, error) {
+	w := newWriter(m.tree, m.File, nsSSM, "ParameterMapping")
+	w.mapping(w.root, m)
+	return w.finish()
+}
+
+// ReadParameterSet reads an SSV document from memory (ssp 39). The name is shown
+// in findings, which go to l (nil: nowhere); the error holds those of level Error.
+func ReadParameterSet(data []byte, file string, l *diag.List) (*ParameterSet, error) {
+	own := &diag.List{}
+	if l != nil {
+		own.Strict = l.Strict
+		defer func() { l.Append(own) }()
+	}
+	p := &parser{l: own, file: file}
+	var s *ParameterSet
+	if root := p.tree(data); root != nil {
+		s = p.parameterSet(root, false)
+	}
+	if err := own.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+var metadataKeys = []string{"author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime", "description"}
+
+// leastVersion is the version that a new document needs (ssp 5, 48).
+func (d *Document) leastVersion() string {
+	v2 := false
+	var walk func(e Element)
+	walk = func(e Element) {
+		if e == nil {
+			return
+		}
+		for i := range e.Base().Connectors {
+			c := &e.Base().Connectors[i]
+			switch c.Kind {
+			case StructuralParameter, Constant, Local, AnyKind:
+				v2 = true
+			}
+			v2 = v2 || c.Type == Clock || c.Array
+		}
+		switch e := e.(type) {
+		case *System:
+			for _, kid := range e.Elements {
+				walk(kid)
+			}
+			for i := range e.Connections {
+				v2 = v2 || e.Connections[i].Indexed
+			}
+		case *Component:
+			v2 = v2 || !e.HasSource || e.Implementation == "ScheduledExecution"
+		}
+	}
+	if d.System != nil {
+		walk(d.System)
+	}
+	if v2 {
+		return "2.0"
+	}
+	return "1.0"
+}
+
+// writer brings a tree into agreement with the model.
+type writer struct {
+	file string
+	doc  *etree.Document
+	root *etree.Element
+	// kept finds the elements of the tree as it was read, by their path. An element
+	// that has become that of an item is taken out.
+	kept  map[string]*etree.Element
+	used  map[*etree.Element]bool // elements that belong to an item
+	fresh map[*etree.Element]bool // elements made here
+	// reserved are elements that an item was read from: no other gets them.
+	reserved map[*etree.Element]bool
+	errs     []error
+}
+
+// newWriter begins with a copy of what was read, or with an empty root.
+func newWriter(tree *etree.Element, file, uri, name string) *writer {
+	w := &writer{file: file, doc: etree.NewDocument(), kept: make(map[string]*etree.Element), used: make(map[*etree.Element]bool), fresh: make(map[*etree.Element]bool), reserved: make(map[*etree.Element]bool)}
+	if tree == nil {
+		w.root = etree.NewElement(name)
+		w.root.Space = canonical[uri]
+		w.root.CreateAttr("xmlns:"+w.root.Space, uri)
+		for _, more := range prefixesOf[uri] {
+			w.root.CreateAttr("xmlns:"+canonical[more], more)
+		}
+		w.doc.SetRoot(w.root)
+		return w
+	}
+	w.root = tree.Copy()
+	if parent := tree.Parent(); parent != nil && parent.Parent() == nil && parent.Tag == "" {
+		// The comments around the root; an inline set has the binding as parent.
+		before := true
+		for _, t := range parent.Child {
+			if t == etree.Token(tree) {
+				w.doc.AddChild(w.root)
+				before = false
+			} else if c, ok := t.(*etree.Comment); ok {
+				w.doc.CreateComment(c.Data)
+			} else if p, ok := t.(*etree.ProcInst); ok && p.Target != "xml" {
+				w.doc.CreateProcInst(p.Target, p.Inst)
+			}
+		}
+		if before {
+			w.doc.SetRoot(w.root)
+		}
+	} else {
+		w.doc.SetRoot(w.root)
+		declareInherited(w.root, tree)
+	}
+	w.repair(w.root)
+	w.index(w.root, &node{el: w.root, name: w.root.Tag})
+	return w
+}
+
+// index notes the path of each element, as reading names it.
+func (w *writer) index(el *etree.Element, n *node) {
+	w.kept[n.path()] = el
+	var kids []*node
+	for _, k := range el.ChildElements() {
+		kids = append(kids, &node{el: k, name: k.Tag, parent: n})
+	}
+	numberSiblings(kids)
+	for _, kid := range kids {
+		w.index(kid.el, kid)
+	}
+}
+
+// finish orders and indents the tree, and gives the bytes.
+func (w *writer) finish() ([]byte, error) {
+	if err := errors.Join(w.errs...); err != nil {
+		return nil, err
+	}
+	prune(w.root)
+	order(w.root)
+	indent(w.root, 0)
+	out := etree.NewDocument()
+	out.CreateProcInst("xml", `version="1.0" encoding="UTF-8"`)
+	out.CreateText("\n")
+	for _, t := range slices.Clone(w.doc.Child) {
+		out.AddChild(t)
+		out.CreateText("\n")
+	}
+	out.WriteSettings = etree.WriteSettings{CanonicalAttrVal: true, CanonicalText: true}
+	return out.WriteToBytes()
+}
+
+// fail notes what cannot be written.
+func (w *writer) fail(el *etree.Element, format string, args ...any) {
+	var where []string
+	for at := el; at != nil && at.Tag != ""; at = at.Parent() {
+		part := at.Tag
+		if name := at.SelectAttr("name"); name != nil {
+			part += "[@name='" + name.Value + "']"
+		}
+		where = append(where, part)
+	}
+	slices.Reverse(where)
+	file := w.file
+	if file == "" {
+		file = "the new document"
+	}
+	w.errs = append(w.errs, fmt.Errorf("%s: /%s: %s", file, strings.Join(where, "/"), fmt.Sprintf(format, args...)))
+}
+
+// find gives the element that an item was read from, if it is free.
+func (w *writer) find(at Place, uri, name string) *etree.Element {
+	if at.File != w.file || at.Path == "" {
+		return nil
+	}
+	el := w.kept[at.Path]
+	if el == nil || w.used[el] || el.Tag != name || uriOf(el) != uri {
+		return nil
+	}
+	return el
+}
+
+// claim gives the element of an item in a list: the one it was read from, else one
+// that there is under the same key, else a new one.
+func (w *writer) claim(list *etree.Element, at Place, uri, name string, same *etree.Element) *etree.Element {
+	el := w.find(at, uri, name)
+	if el == nil && same != nil && !w.used[same] && !w.reserved[same] && is(uri, name)(same) {
+		el = same
+	}
+	if el == nil {
+		el = w.create(list, uri, name)
+	} else if el.Parent() != list {
+		list.AddChild(el)
+	}
+	w.used[el] = true
+	return el
+}
+
+// keyed gives the children of a list by an attribute, the first where several have
+// the same.
+func keyed(list *etree.Element, key string) map[string]*etree.Element {
+	out := make(map[string]*etree.Element)
+	for _, k := range list.ChildElements() {
+		if a := attrOf(k, key); a != nil && out[a.Value] == nil {
+			out[a.Value] = k
+		}
+	}
+	return out
+}
+
+// create appends a new element.
+func (w *writer) create(parent *etree.Element, uri, name string) *etree.Element {
+	el := etree.NewElement(name)
+	el.Space = w.prefix(parent, uri)
+	parent.AddChild(el)
+	w.fresh[el] = true
+	return el
+}
+
+// child gives the only child of a kind, made if there is none.
+func (w *writer) child(parent *etree.Element, uri, name string) *etree.Element {
+	if el := only(parent, uri, name); el != nil {
+		return el
+	}
+	return w.create(parent, uri, name)
+}
+
+// only gives the first child of a kind, nil if there is none.
+func only(parent *etree.Element, uri, name string) *etree.Element {
+	for _, k := range parent.ChildElements() {
+		if k.Tag == name && uriOf(k) == uri {
+			return k
+		}
+	}
+	return nil
+}
+
+// items brings the children of one kind in a list into agreement with n items:
+// one gives and fills the element of an item. Elements left over go; others, and
+// comments, keep their place before the element that they stand before.
+func (w *writer) items(list *etree.Element, n int, at func(i int) Place, one func(i int) *etree.Element, mine func(*etree.Element) bool) {
+	for i := range n {
+		if p := at(i); p.File == w.file && p.Path != "" {
+			w.reserved[w.kept[p.Path]] = true
+		}
+	}
+	made := make([]*etree.Element, n)
+	for i := range made {
+		made[i] = one(i)
+	}
+	var rest []*etree.Element
+	for _, k := range list.ChildElements() {
+		if mine(k) && !w.used[k] {
+			list.RemoveChild(k)
+		} else if mine(k) {
+			rest = append(rest, k)
+		}
+	}
+	if slices.Equal(rest, made) {
+		return
+	}
+	// In the order of the items, each with what stands before it.
+	before := make(map[*etree.Element][]etree.Token)
+	var pending, all []etree.Token
+	for _, t := range list.Child {
+		if el, ok := t.(*etree.Element); ok && mine(el) {
+			before[el], pending = pending, nil
+		} else {
+			pending = append(pending, t)
+		}
+	}
+	for _, el := range made {
+		all = append(append(all, before[el]...), el)
+	}
+	refill(list, append(all, pending...))
+}
+
+// text sets an attribute, or takes it away if the value is that of absence and it
+// was not written.
+func (w *writer) text(el *etree.Element, key, value, absent string) {
+	a := attrOf(el, key)
+	if a == nil && value == absent {
+		return
+	}
+	if a != nil && a.Value == value {
+		return
+	}
+	if value == "" && absent == "" {
+		removeAttr(el, key)
+		return
+	}
+	w.required(el, key, value)
+}
+
+// required sets an attribute that must be there.
+func (w *writer) required(el *etree.Element, key, value string) {
+	if r, bad := badRune(value); bad {
+		w.fail(el, "%s=%q: XML cannot hold the character %q", key, value, r)
+		return
+	}
+	if a := attrOf(el, key); a != nil {
+		a.Value = value
+		return
+	}
+	el.CreateAttr(key, value)
+}
+
+// named sets the attribute name, which must not be empty.
+func (w *writer) named(el *etree.Element, name string) {
+	if name == "" {
+		w.fail(el, "the name is empty")
+	}
+	w.required(el, "name", name)
+}
+
+// number sets a Real attribute; a text that means the same stays.
+func (w *writer) number(el *etree.Element, key string, value float64, absent *float64) {
+	if a := attrOf(el, key); a != nil {
+		if v, err := parseReal(a.Value); err == nil && v == value {
+			return
+		}
+	} else if absent != nil && value == *absent {
+		return
+	}
+	if math.IsInf(value, 0) || math.IsNaN(value) {
+		w.fail(el, "%s: %v is no number that can be written", key, value)
+		return
+	}
+	w.required(el, key, strconv.FormatFloat(value, 'g', -1, 64))
+}
+
+// boolean sets an attribute whose absence means false.
+func (w *writer) boolean(el *etree.Element, key string, value bool) {
+	if a := attrOf(el, key); a != nil {
+		if v, err := parseBoolean(a.Value); err == nil && v == value {
+			return
+		}
+	} else if !value {
+		return
+	}
+	w.required(el, key, strconv.FormatBool(value))
+}
+
+// element writes a system, component or reference.
+func (w *writer) element(parent *etree.Element, e Element, same *etree.Element) *etree.Element {
+	c := e.Base()
+	kind := "System"
+	switch e.(type) {
+	case *Component:
+		kind = "Component"
+	case *DictionaryReference:
+		kind = "SignalDictionaryReference"
+	}
+	el := w.claim(parent, c.Place, nsSSD, kind, same)
+	w.named(el, c.Name)
+	w.text(el, "id", c.ID, "")
+	w.text(el, "description", c.Description, "")
+	switch e := e.(type) {
+	case *Component:
+		w.text(el, "type", cmp.Or(e.Type, mimeFMU), mimeFMU)
+		if e.HasSource {
+			w.required(el, "source", e.Source)
+		} else {
+			removeAttr(el, "source")
+		}
+		w.text(el, "implementation", cmp.Or(e.Implementation, "any"), "any")
+	case *DictionaryReference:
+		w.required(el, "dictionary", e.Dictionary)
+	}
+	w.connectors(el, c.Connectors)
+	w.bindings(el, c.Bindings)
+	if s, ok := e.(*System); ok {
+		w.content(el, s)
+	}
+	w.annotations(el, c.Annotations)
+	return el
+}
+
+// list gives the element that holds a list: one that is there, or a new one if
+// there is something to hold.
+func (w *writer) list(parent *etree.Element, uri, name string, n int) *etree.Element {
+	if n == 0 {
+		return only(parent, uri, name)
+	}
+	return w.child(parent, uri, name)
+}
+
+func (w *writer) content(el *etree.Element, s *System) {
+	if list := w.list(el, nsSSD, "Elements", len(s.Elements)); list != nil {
+		seen, byName := make(map[string]bool), keyed(list, "name")
+		w.items(list, len(s.Elements), func(i int) Place { return s.Elements[i].Base().Place }, func(i int) *etree.Element {
+			k := w.element(list, s.Elements[i], byName[s.Elements[i].Base().Name])
+			if name := s.Elements[i].Base().Name; seen[name] {
+				w.fail(k, "another element of this system is called %q too", name)
+			} else {
+				seen[name] = true
+			}
+			return k
+		}, func(k *etree.Element) bool {
+			return uriOf(k) == nsSSD && (k.Tag == "System" || k.Tag == "Component" || k.Tag == "SignalDictionaryReference")
+		})
+	}
+	if list := w.list(el, nsSSD, "Connections", len(s.Connections)); list != nil {
+		// Those without a Place are found by their ends.
+		ends := make(map[[4]string][]*etree.Element)
+		for _, k := range list.ChildElements() {
+			key := endsOf(k)
+			ends[key] = append(ends[key], k)
+		}
+		w.items(list, len(s.Connections), func(i int) Place { return s.Connections[i].Place }, func(i int) *etree.Element { return w.connection(list, &s.Connections[i], ends) },
+			is(nsSSD, "Connection"))
+	}
+	if list := w.list(el, nsSSD, "SignalDictionaries", len(s.Dictionaries)); list != nil {
+		w.items(list, len(s.Dictionaries), func(i int) Place { return s.Dictionaries[i].Place }, func(i int) *etree.Element {
+			d := &s.Dictionaries[i]
+			k := w.raw(list, d.Content, d.Place, nsSSD, "SignalDictionary")
+			w.named(k, d.Name)
+			return k
+		}, is(nsSSD, "SignalDictionary"))
+	}
+}
+
+// nowhere is the place of items that are known by their names only.
+func nowhere(int) Place { return Place{} }
+
+func is(uri, name string) func(*etree.Element) bool {
+	return func(k *etree.Element) bool { return k.Tag == name && uriOf(k) == uri }
+}
+
+func endsOf(k *etree.Element) [4]string {
+	return [4]string{valueOf(k, "startElement"), valueOf(k, "startConnector"), valueOf(k, "endElement"), valueOf(k, "endConnector")}
+}
+
+func (w *writer) connection(list *etree.Element, c *Connection, ends map[[4]string][]*etree.Element) *etree.Element {
+	var same *etree.Element
+	for _, k := range ends[[4]string{c.StartElement, c.StartConnector, c.EndElement, c.EndConnector}] {
+		if !w.used[k] {
+			same = k
+			break
+		}
+	}
+	el := w.claim(list, c.Place, nsSSD, "Connection", same)
+	w.text(el, "startElement", c.StartElement, "")
+	w.required(el, "startConnector", c.StartConnector)
+	w.text(el, "endElement", c.EndElement, "")
+	w.required(el, "endConnector", c.EndConnector)
+	w.boolean(el, "suppressUnitConversion", c.SuppressUnitConversion)
+	if indexed := attrOf(el, "startIndices") != nil || attrOf(el, "endIndices") != nil; c.Indexed && !indexed {
+		w.fail(el, "connections of single entries of arrays can be kept, not made")
+	} else if !c.Indexed {
+		removeAttr(el, "startIndices")
+		removeAttr(el, "endIndices")
+	}
+	w.transformation(el, c.Transformation)
+	w.annotations(el, c.Annotations)
+	return el
+}
+
+func (w *writer) connectors(el *etree.Element, list []Connector) {
+	box := w.list(el, nsSSD, "Connectors", len(list))
+	if box == nil {
+		return
+	}
+	seen, byName := make(map[string]bool), keyed(box, "name")
+	w.items(box, len(list), func(i int) Place { return list[i].Place }, func(i int) *etree.Element {
+		c := &list[i]
+		k := w.claim(box, c.Place, nsSSD, "Connector", byName[c.Name])
+		if seen[c.Name] {
+			w.fail(k, "another connector of this element is called %q too", c.Name)
+		}
+		seen[c.Name] = true
+		w.named(k, c.Name)
+		w.text(k, "description", c.Description, "")
+		w.required(k, "kind", string(c.Kind))
+		w.connectorType(k, c)
+		return k
+	}, is(nsSSD, "Connector"))
+}
+
+// connectorType writes the type; one of version 2.0 stays if it is of the kind
+// that the model tells.
+func (w *writer) connectorType(el *etree.Element, c *Connector) {
+	var is *etree.Element
+	dimension := false
+	for _, k := range el.ChildElements() {
+		if _, _, ok := typeByName(k.Tag); ok && uriOf(k) == nsSSC {
+			is = k
+		}
+		dimension = dimension || k.Tag == "Dimension" && uriOf(k) == nsSSC
+	}
+	if c.Array && !dimension {
+		w.fail(el, "arrays can be kept, not made")
+	}
+	if is != nil {
+		if t, _, _ := typeByName(is.Tag); t != c.Type {
+			el.RemoveChild(is)
+			is = nil
+		}
+	}
+	if c.Type == Unspecified {
+		return
+	}
+	if is == nil {
+		is = w.create(el, nsSSC, c.Type.String())
+	}
+	switch c.Type {
+	case Real:
+		w.text(is, "unit", c.Unit, "")
+	case Enumeration:
+		if c.Enumeration == "" {
+			w.fail(el, "the enumeration has no name; it must name one that the document defines")
+		}
+		w.required(is, "name", c.Enumeration)
+	}
+}
+
+// transformation writes the transformation of a connection or mapping entry. What
+// is there and means the same stays.
+func (w *writer) transformation(el *etree.Element, t *Transformation) {
+	quiet := &parser{l: &diag.List{}}
+	was, _ := quiet.transformation(nodesOf(el))
+	same := (was == nil) == (t == nil)
+	if same && t != nil {
+		same = was.Kind == t.Kind && was.Factor == t.Factor && was.Offset == t.Offset || was.Kind == t.Kind && t.Kind != Linear
+		same = same && maps.Equal(was.Numbers, t.Numbers) && maps.Equal(was.Names, t.Names)
+	}
+	if same {
+		return
+	}
+	for _, k := range el.ChildElements() {
+		if strings.HasSuffix(k.Tag, "Transformation") && uriOf(k) == nsSSC {
+			el.RemoveChild(k)
+		}
+	}
+	if t == nil {
+		return
+	}
+	zero, one := 0.0, 1.0
+	name := [...]string{"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation"}
+	if int(t.Kind) >= len(name) {
+		w.fail(el, "there is no transformation of kind %d", t.Kind)
+		return
+	}
+	k := w.create(el, nsSSC, name[t.Kind])
+	entry := func(source, target string) {
+		e := w.create(k, nsSSC, "MapEntry")
+		w.required(e, "source", source)
+		w.required(e, "target", target)
+	}
+	switch t.Kind {
+	case Linear:
+		w.number(k, "factor", t.Factor, &one)
+		w.number(k, "offset", t.Offset, &zero)
+		return
+	case EnumerationMapping:
+		for _, source := range slices.Sorted(maps.Keys(t.Names)) {
+			entry(source, t.Names[source])
+		}
+	default:
+		for _, source := range slices.Sorted(maps.Keys(t.Numbers)) {
+			from, to := strconv.Itoa(int(source)), strconv.Itoa(int(t.Numbers[source]))
+			if t.Kind == BooleanMapping {
+				from, to = strconv.FormatBool(source != 0), strconv.FormatBool(t.Numbers[source] != 0)
+			}
+			entry(from, to)
+		}
+	}
+	if len(t.Names)+len(t.Numbers) == 0 {
+		w.fail(el, "the mapping has no entry")
+	}
+}
+
+func (w *writer) enumerations(parent *etree.Element, uri string, list []EnumerationType) {
+	box := w.list(parent, uri, "Enumerations", len(list))
+	if box == nil {
+		return
+	}
+	byName := keyed(box, "name")
+	w.items(box, len(list), nowhere, func(i int) *etree.Element {
+		e := &list[i]
+		el := w.claim(box, Place{}, nsSSC, "Enumeration", byName[e.Name])
+		w.named(el, e.Name)
+		if len(e.Items) == 0 && w.fresh[el] {
+			w.fail(el, "the enumeration has no item")
+		}
+		quiet := &parser{l: &diag.List{}}
+		if was := quiet.enumerations(&node{kids: []*node{nodesOf(el)}}); len(was) == 1 && maps.Equal(was[0].Items, e.Items) {
+			return el
+		}
+		for _, k := range el.ChildElements() {
+			if k.Tag == "Item" && uriOf(k) == nsSSC {
+				el.RemoveChild(k)
+			}
+		}
+		names := slices.SortedFunc(maps.Keys(e.Items), func(a, b string) int {
+			return cmp.Or(cmp.Compare(e.Items[a], e.Items[b]), cmp.Compare(a, b))
+		})
+		for _, name := range names {
+			k := w.create(el, nsSSC, "Item")
+			w.required(k, "name", name)
+			w.required(k, "value", strconv.Itoa(int(e.Items[name])))
+		}
+		return el
+	}, is(nsSSC, "Enumeration"))
+}
+
+func (w *writer) units(parent *etree.Element, uri string, list []unit.Definition) {
+	box := w.list(parent, uri, "Units", len(list))
+	if box == nil {
+		return
+	}
+	byName := keyed(box, "name")
+	w.items(box, len(list), nowhere, func(i int) *etree.Element {
+		u := &list[i]
+		el := w.claim(box, Place{}, nsSSC, "Unit", byName[u.Name])
+		w.named(el, u.Name)
+		if u.Base == nil {
+			if w.fresh[el] {
+				w.fail(el, "the unit %q has no base unit, which the standard wants", u.Name)
+			}
+			return el
+		}
+		b := w.child(el, nsSSC, "BaseUnit")
+		for _, e := range []struct {
+			key string
+			n   int
+		}{{"kg", u.Base.Kg}, {"m", u.Base.M}, {"s", u.Base.S}, {"A", u.Base.A},
+			{"K", u.Base.K}, {"mol", u.Base.Mol}, {"cd", u.Base.Cd}, {"rad", u.Base.Rad}} {
+			if a := attrOf(b, e.key); a != nil {
+				if v, err := parseInteger(a.Value); err == nil && int(v) == e.n {
+					continue
+				}
+			} else if e.n == 0 {
+				continue
+			}
+			w.required(b, e.key, strconv.Itoa(e.n))
+		}
+		zero, one := 0.0, 1.0
+		w.number(b, "factor", u.Base.Factor, &one)
+		w.number(b, "offset", u.Base.Offset, &zero)
+		return el
+	}, is(nsSSC, "Unit"))
+}
+
+func (w *writer) experiment(e *Experiment) {
+	el := only(w.root, nsSSD, "DefaultExperiment")
+	if el == nil {
+		if e.Start == nil && e.Stop == nil && len(e.Annotations) == 0 {
+			return
+		}
+		el = w.create(w.root, nsSSD, "DefaultExperiment")
+	}
+	for _, t := range []struct {
+		key   string
+		value *float64
+	}{{"startTime", e.Start}, {"stopTime", e.Stop}} {
+		if t.value == nil {
+			removeAttr(el, t.key)
+		} else {
+			w.number(el, t.key, *t.value, nil)
+		}
+	}
+	w.annotations(el, e.Annotations)
+}
+
+// annotations writes the raw annotations; those of parts that the model does not
+// have are not touched.
+func (w *writer) annotations(parent *etree.Element, list []Annotation) {
+	box := w.list(parent, nsSSD, "Annotations", len(list))
+	if box == nil {
+		return
+	}
+	w.items(box, len(list), func(i int) Place { return list[i].Place }, func(i int) *etree.Element {
+		a := &list[i]
+		el := w.raw(box, a.Content, a.Place, nsSSC, "Annotation")
+		if strings.TrimSpace(valueOf(el, "type")) != a.Type {
+			w.required(el, "type", a.Type)
+		}
+		return el
+	}, is(nsSSC, "Annotation"))
+}
+
+// raw puts a copy of an element in place of the one that was read.
+func (w *writer) raw(box, content *etree.Element, at Place, uri, name string) *etree.Element {
+	was := w.find(at, uri, name)
+	if content == nil {
+		if was == nil {
+			was = w.create(box, uri, name)
+		}
+		w.used[was] = true
+		return was
+	}
+	el := content.Copy()
+	if was != nil && was.Parent() == box {
+		i := was.Index()
+		box.RemoveChildAt(i)
+		box.InsertChildAt(i, el)
+	} else {
+		box.AddChild(el)
+	}
+	declareInherited(el, content)
+	if was == nil { // what is declared around it needs no more
+		el.Attr = slices.DeleteFunc(el.Attr, func(a etree.Attr) bool {
+			p, ok := declaration(a)
+			return ok && resolve(box, p) == a.Value
+		})
+	}
+	w.repair(el)
+	if uriOf(el) != uri || el.Tag != name {
+		el.Tag, el.Space = name, w.prefix(box, uri)
+	}
+	w.used[el] = true
+	return el
+}
+
+func (w *writer) bindings(el *etree.Element, list []Binding) {
+	box := w.list(el, nsSSD, "ParameterBindings", len(list))
+	if box == nil {
+		return
+	}
+	w.items(box, len(list), func(i int) Place { return list[i].Place }, func(i int) *etree.Element {
+		b := &list[i]
+		k := w.claim(box, b.Place, nsSSD, "ParameterBinding", nil)
+		w.text(k, "type", cmp.Or(b.Type, mimeSet), mimeSet)
+		w.text(k, "source", b.Source, "")
+		w.text(k, "sourceBase", cmp.Or(b.SourceBase, "SSD"), "SSD")
+		w.text(k, "prefix", b.Prefix, "")
+		values := only(k, nsSSD, "ParameterValues")
+		switch {
+		case b.Source != "":
+			if values != nil && len(values.ChildElements()) > 0 {
+				k.RemoveChild(values)
+			}
+		case b.Set == nil:
+			w.fail(k, "the binding has neither a source nor a set")
+		default:
+			if values == nil {
+				values = w.create(k, nsSSD, "ParameterValues")
+			}
+			w.set(w.child(values, nsSSV, "ParameterSet"), b.Set)
+		}
+		w.bindingMapping(k, b)
+		return k
+	}, is(nsSSD, "ParameterBinding"))
+}
+
+// bindingMapping writes a mapping into the binding, or leaves the reference to the
+// file that it was read from.
+func (w *writer) bindingMapping(k *etree.Element, b *Binding) {
+	el := only(k, nsSSD, "ParameterMapping")
+	if b.Mapping == nil {
+		if el != nil {
+			k.RemoveChild(el)
+		}
+		return
+	}
+	if el != nil && valueOf(el, "source") != "" && b.Mapping.tree != nil && b.Mapping.File != w.file {
+		return
+	}
+	if el == nil {
+		el = w.create(k, nsSSD, "ParameterMapping")
+	}
+	removeAttr(el, "source")
+	w.mapping(w.child(el, nsSSM, "ParameterMapping"), b.Mapping)
+}
+
+// set writes a parameter set into its element.
+func (w *writer) set(el *etree.Element, s *ParameterSet) {
+	v2 := false
+	for i := range s.Parameters {
+		v2 = v2 || s.Parameters[i].Array
+	}
+	version := "1.0"
+	if v2 {
+		version = "2.0"
+	}
+	w.text(el, "version", cmp.Or(s.Version, version), "")
+	if s.tree == nil || s.Name != "" {
+		w.named(el, s.Name)
+	}
+	box := w.child(el, nsSSV, "Parameters")
+	seen, byName := make(map[string]bool), keyed(box, "name")
+	w.items(box, len(s.Parameters), func(i int) Place { return s.Parameters[i].Place }, func(i int) *etree.Element {
+		v := &s.Parameters[i]
+		k := w.claim(box, v.Place, nsSSV, "Parameter", byName[v.Name])
+		if seen[v.Name] {
+			w.fail(k, "the parameter %q stands twice in this set", v.Name)
+		}
+		seen[v.Name] = true
+		w.named(k, v.Name)
+		w.value(k, v)
+		return k
+	}, is(nsSSV, "Parameter"))
+	w.enumerations(el, nsSSV, s.Enumerations)
+	w.units(el, nsSSV, s.Units)
+}
+
+// value writes the value of a parameter; a text that means the same stays.
+func (w *writer) value(el *etree.Element, v *ParameterValue) {
+	var is *etree.Element
+	for _, k := range el.ChildElements() {
+		if _, _, ok := typeByName(k.Tag); ok && uriOf(k) == nsSSV {
+			is = k
+		}
+	}
+	if is != nil {
+		var was ParameterValue
+		t, _, _ := typeByName(is.Tag)
+		quiet := &parser{l: &diag.List{}, v2: true}
+		quiet.parameterValue(nodesOf(is), t, &was)
+		if was.Value == v.Value && (was.Array || only(el, nsSSC, "Dimension") != nil) == v.Array && quiet.l.Err() == nil {
+			w.text(is, "unit", v.Unit, "")
+			w.text(is, "name", v.Enumeration, "")
+			return
+		}
+		if t != v.Value.Type || v.Array {
+			el.RemoveChild(is)
+			is = nil
+		}
+	}
+	if v.Array {
+		w.fail(el, "arrays can be kept, not made")
+		return
+	}
+	if t := v.Value.Type; t == Unspecified || t == Clock || int(t) >= len(typeNames) {
+		w.fail(el, "the parameter %q has no value of a type that a set can hold", v.Name)
+		return
+	}
+	if is == nil {
+		is = w.create(el, nsSSV, v.Value.Type.String())
+	}
+	switch v.Value.Type {
+	case Real:
+		w.number(is, "value", v.Value.Real, nil)
+	case Enumeration:
+		if v.Value.Text == "" {
+			w.fail(el, "the parameter %q is an item of an enumeration given by its number; a set holds names", v.Name)
+		}
+		w.required(is, "value", v.Value.Text)
+	default:
+		w.required(is, "value", v.Value.String())
+	}
+	w.text(is, "unit", v.Unit, "")
+	w.text(is, "name", v.Enumeration, "")
+}
+
+// mapping writes a parameter mapping into its element.
+func (w *writer) mapping(el *etree.Element, m *ParameterMapping) {
+	w.text(el, "version", cmp.Or(m.Version, "1.0"), "")
+	byTarget := keyed(el, "target")
+	w.items(el, len(m.Entries), func(i int) Place { return m.Entries[i].Place }, func(i int) *etree.Element {
+		e := &m.Entries[i]
+		k := w.claim(el, e.Place, nsSSM, "MappingEntry", byTarget[e.Target])
+		w.required(k, "source", e.Source)
+		w.required(k, "target", e.Target)
+		w.boolean(k, "suppressUnitConversion", e.SuppressUnitConversion)
+		w.transformation(k, e.Transformation)
+		return k
+	}, is(nsSSM, "MappingEntry"))
+}

@@ -1,0 +1,495 @@
+package ssp
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/beevik/etree"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
+)
+
+// parse reads a document without further files.
+func parse(t testing.TB, data []byte) *Document {
+	t.Helper()
+	l := &diag.List{}
+	d := parseDocument(data, "test.ssd", noFiles, l)
+	if d == nil {
+		t.Fatalf("%v\n%s", l.Err(), data)
+	}
+	return d
+}
+
+func noFiles(uri string, _ *Component) ([]byte, string, error) { return nil, "", fmt.Errorf("there is no %q", uri) }
+
+func encode(t testing.TB, d *Document) []byte {
+	t.Helper()
+	data, err := d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// unlike gives the first place where two documents, or parts of them, mean something
+// different; "" if they are the same. Places and the trees behind are no part of it.
+func unlike(a, b any) string { return unlikeAt("", reflect.ValueOf(a), reflect.ValueOf(b)) }
+
+func unlikeAt(at string, a, b reflect.Value) string {
+	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {
+		return fmt.Sprintf("%s: %v, %v", at, a, b)
+	}
+	switch a.Type() {
+	case reflect.TypeFor[Place](), reflect.TypeFor[*node]():
+		return ""
+	case reflect.TypeFor[*etree.Element]():
+		x, y := a.Interface().(*etree.Element), b.Interface().(*etree.Element)
+		if p, q := expanded(x), expanded(y); p != q {
+			return fmt.Sprintf("%s:\n%s\n%s", at, p, q)
+		}
+		return ""
+	}
+	switch a.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if a.IsNil() || b.IsNil() {
+			if a.IsNil() != b.IsNil() {
+				return fmt.Sprintf("%s: one is nil", at)
+			}
+			return ""
+		}
+		return unlikeAt(at, a.Elem(), b.Elem())
+	case reflect.Struct:
+		for i := range a.NumField() {
+			f := a.Type().Field(i)
+			if !f.IsExported() || f.Name == "File" {
+				continue
+			}
+			if d := unlikeAt(at+"."+f.Name, a.Field(i), b.Field(i)); d != "" {
+				return d
+			}
+		}
+	case reflect.Slice:
+		if a.Len() != b.Len() {
+			return fmt.Sprintf("%s: %d and %d entries", at, a.Len(), b.Len())
+		}
+		for i := range a.Len() {
+			if d := unlikeAt(fmt.Sprintf("%s[%d]", at, i), a.Index(i), b.Index(i)); d != "" {
+				return d
+			}
+		}
+	default:
+		if !reflect.DeepEqual(a.Interface(), b.Interface()) {
+			return fmt.Sprintf("%s: %v, %v", at, a, b)
+		}
+	}
+	return ""
+}
+
+// expanded writes an element with names in full, attributes sorted, blanks of the
+// layout left out.
+func expanded(el *etree.Element) string {
+	if el == nil {
+		return ""
+	}
+	var b strings.Builder
+	var walk func(el *etree.Element)
+	walk = func(el *etree.Element) {
+		uri := el.NamespaceURI()
+		if uri == "" {
+			uri = knownPrefixes[el.Space]
+		}
+		if right := aliases[uri]; right != "" {
+			uri = right
+		}
+		if uri == nsSSD && slices.Contains(commonElements, el.Tag) {
+			uri = nsSSC
+		}
+		fmt.Fprintf(&b, "<{%s}%s", uri, el.Tag)
+		var attrs []string
+		for i := range el.Attr {
+			if _, ok := declaration(el.Attr[i]); !ok {
+				attrs = append(attrs, fmt.Sprintf(" {%s}%s=%q", resolve(el, el.Attr[i].Space), el.Attr[i].Key, el.Attr[i].Value))
+			}
+		}
+		slices.Sort(attrs)
+		b.WriteString(strings.Join(attrs, "") + ">")
+		for _, c := range el.Child {
+			switch c := c.(type) {
+			case *etree.CharData:
+				b.WriteString(strings.TrimSpace(c.Data))
+			case *etree.Element:
+				walk(c)
+			}
+		}
+		b.WriteString("</>")
+	}
+	walk(el)
+	return b.String()
+}
+
+// wholeDocument is a document with all that an SSD can hold, in the order of the
+// schemas, and with comments.
+//
+//go:embed testdata/everything.ssd
+var wholeDocument string
+
+// A document in our layout comes back byte by byte: nothing is lost, nothing that
+// means the same is rewritten.
+func TestEncodeEverything(t *testing.T) {
+	d := parse(t, []byte(wholeDocument))
+	got := string(encode(t, d))
+	if got != wholeDocument {
+		t.Errorf("%s", firstDifference(wholeDocument, got))
+	}
+	if again := string(encode(t, d)); again != got {
+		t.Error("encoding twice gives different bytes: the document was changed")
+	}
+}
+
+func firstDifference(want, got string) string {
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			return fmt.Sprintf("line %d:\n%s\n%s", i+1, strings.Join(a[min(i, len(a)):min(i+4, len(a))], "\n"), strings.Join(b[min(i, len(b)):min(i+4, len(b))], "\n"))
+		}
+	}
+	return "no difference"
+}
+
+// Documents as they occur are read, written and read again: the same system, with
+// wholeDocument in it, in an order and with namespaces that the schemas take.
+func TestEncodeForeign(t *testing.T) {
+	body := `<System name="s"><Elements><Component name="a" source="a.fmu"><Connectors><Connector kind="output" name="y"><c:Real unit="N"/></Connector></Connectors></Component>
+	  <Component name="b" source="b.fmu"><Connectors><Connector kind="input" name="u"><c:Real/></Connector></Connectors></Component></Elements>
+	  <Connections><Connection endElement="a" endConnector="y" startElement="b" startConnector="u"/></Connections></System>`
+	for name, document := range map[string]string{
+		"default namespace": `<SystemStructureDescription xmlns="` + nsSSD + `" xmlns:c="` + nsSSC + `" name="d" version="1.0">` + body + `</SystemStructureDescription>`,
+		"odd prefix": `<q:SystemStructureDescription xmlns:q="` + nsSSD + `" xmlns:q2="` + nsSSC + `" name="d" version="1.0"><q:System name="s"><q:Connectors>` +
+			`<q:Connector name="x" kind="input"><q2:Real/></q:Connector></q:Connectors></q:System></q:SystemStructureDescription>`,
+		"undeclared prefix": `<ssd:SystemStructureDescription xmlns:ssd="` + nsSSD + `" name="d" version="1.0"><ssd:System name="s"/>` +
+			`<ssd:DefaultExperiment><ssd:Annotations><ssc:Annotation type="com.opensimulationplatform"><osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm></ssc:Annotation></ssd:Annotations></ssd:DefaultExperiment></ssd:SystemStructureDescription>`,
+		"wrong namespaces": `<ssd:SystemStructureDescription xmlns:ssd="` + nsSSD + `" xmlns:ssv="http://ssp-standard.org/SSP1/ParameterValues" name="d" version="1.0"><ssd:System name="s">` +
+			`<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters><ssv:Parameter name="k"><ssv:Real value="1"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>` +
+			`<ssd:Annotations><ssd:Annotation type="org.x"><y xmlns="urn:y" z="1"/></ssd:Annotation></ssd:Annotations></ssd:System><ssd:Units><ssd:Unit name="N"><ssd:BaseUnit kg="1" m="1" s="-2"/></ssd:Unit></ssd:Units></ssd:SystemStructureDescription>`,
+		"odd order, empty lists": `<ssd:SystemStructureDescription xmlns:ssd="` + nsSSD + `" xmlns:ssc="` + nsSSC + `" name="d" version="1.0"><ssd:DefaultExperiment stopTime="2"/>` +
+			`<ssd:System name="s"><ssd:Connections/><!-- before --><ssd:Elements><ssd:Component source="a.fmu" name="a" x:odd="1" xmlns:x="urn:x" vendor="2"><ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/><ssd:Connectors/></ssd:Component></ssd:Elements></ssd:System></ssd:SystemStructureDescription>`,
+		"byte order mark": "\xef\xbb\xbf" + `<ssd:SystemStructureDescription xmlns:ssd="` + nsSSD + `" name="é" version="1.0"><ssd:System name="s"/></ssd:SystemStructureDescription>`,
+		"latin-1":         `<?xml version="1.0" encoding="ISO-8859-1"?>` + `<ssd:SystemStructureDescription xmlns:ssd="` + nsSSD + "\" name=\"\xe9\" version=\"1.0\"><ssd:System name=\"s\"/></ssd:SystemStructureDescription>",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &diag.List{}
+			d := parseDocument([]byte(document), "test.ssd", noFiles, l)
+			if d == nil {
+				t.Fatal(l.Err())
+			}
+			data := encode(t, d)
+			strict := &diag.List{Strict: true}
+			again := parseDocument(data, "test.ssd", noFiles, strict)
+			for _, f := range strict.Findings {
+				if f.ID == "SD1T" || again == nil && f.ID == "SD1" {
+					t.Errorf("the written document is not well: %v\n%s", f, data)
+				}
+			}
+			again = parse(t, data)
+			if diff := unlike(d, again); diff != "" {
+				t.Errorf("another system: %s\n%s", diff, data)
+			}
+			if third := encode(t, again); !bytes.Equal(data, third) {
+				t.Errorf("written again: %s", firstDifference(string(data), string(third)))
+			}
+			want, got := elements(d.tree), elements(again.tree)
+			if !slices.Equal(want, got) {
+				t.Errorf("elements %v\nbecame %v", want, got)
+			}
+			if err := inOrder(again.tree); err != "" {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// elements lists all elements with their attributes, without empty lists.
+func elements(el *etree.Element) []string {
+	var out []string
+	if !(slices.Contains(neverEmpty, el.Tag) && len(el.ChildElements()) == 0) {
+		bare := el.Copy()
+		for len(bare.Child) > 0 {
+			bare.RemoveChildAt(0)
+		}
+		out = append(out, el.Tag+expanded(bare)[strings.IndexByte(expanded(bare), '}')+1:])
+	}
+	for _, k := range el.ChildElements() {
+		out = append(out, elements(k)...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// inOrder tells where children do not follow the schemas.
+func inOrder(el *etree.Element) string {
+	last := -1
+	for _, k := range el.ChildElements() {
+		if names := sequence[uriOf(el)+" "+el.Tag]; names != nil && standard(uriOf(k)) {
+			r := slices.Index(names, k.Tag)
+			if r < last {
+				return fmt.Sprintf("%s stands too late in %s", k.Tag, el.Tag)
+			}
+			last = r
+		}
+		if s := inOrder(k); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// made is a document made by hand.
+func made() *Document {
+	one := 1.0
+	return &Document{Name: "hand", System: &System{
+		Common: Common{Name: "top"},
+		Elements: []Element{
+			&Component{Common: Common{Name: "a", Connectors: []Connector{{Name: "y", Kind: Output, Type: Real, Unit: "mm"}, {Name: "mode", Kind: Output, Type: Enumeration, Enumeration: "modes"}}}, Source: "resources/a.fmu", HasSource: true},
+			&Component{Common: Common{Name: "b", Connectors: []Connector{{Name: "u", Kind: Input, Type: Real}, {Name: "n", Kind: Input, Type: Integer}, {Name: "free", Kind: Input}},
+				Bindings: []Binding{{Source: "resources/b.ssv", Prefix: "b."}}}, Source: "resources/b.fmu", HasSource: true, Implementation: "CoSimulation"},
+		},
+		Connections: []Connection{
+			{StartElement: "a", StartConnector: "y", EndElement: "b", EndConnector: "u", Transformation: &Transformation{Kind: Linear, Factor: 1, Offset: 0.5}},
+			{StartElement: "a", StartConnector: "mode", EndElement: "b", EndConnector: "n", SuppressUnitConversion: true,
+				Transformation: &Transformation{Kind: IntegerMapping, Numbers: map[int32]int32{2: 20, 1: 10}}},
+		},
+	},
+		Enumerations: []EnumerationType{{Name: "modes", Items: map[string]int32{"off": 1, "on": 2}}},
+		Units:        []unit.Definition{{Name: "mm", Base: &unit.Base{M: 1, Factor: 0.001}}},
+		Experiment:   Experiment{Stop: &one},
+	}
+}
+
+// madeText is what is written of it.
+//
+//go:embed testdata/made.ssd
+var madeText string
+
+func TestEncodeMade(t *testing.T) {
+	if got := string(encode(t, made())); got != madeText {
+		t.Error(firstDifference(madeText, got))
+	}
+	set := &ParameterSet{Name: "p", Parameters: []ParameterValue{
+		{Name: "a.k", Value: Value{Type: Real, Real: 1e6}, Unit: "mm"}, {Name: "a.s", Value: Value{Type: String, Text: "two\nlines & <more>"}},
+		{Name: "a.on", Value: Value{Type: Boolean, Bool: true}}, {Name: "a.mode", Value: Value{Type: Enumeration, Text: "off"}, Enumeration: "modes"},
+	}, Units: made().Units, Enumerations: made().Enumerations}
+	data, err := set.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := ReadParameterSet(data, "p.ssv", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Version = "1.0"
+	if diff := unlike(set, back); diff != "" {
+		t.Errorf("%s\n%s", diff, data)
+	}
+	m := &ParameterMapping{Entries: []MappingEntry{{Source: "k", Target: "a.k", SuppressUnitConversion: true,
+		Transformation: &Transformation{Kind: BooleanMapping, Factor: 1, Numbers: map[int32]int32{0: 1, 1: 0}}}}}
+	if data, err = m.Encode(); err != nil {
+		t.Fatal(err)
+	}
+	l := &diag.List{}
+	p := &parser{l: l, file: "m.ssm"}
+	m.Version = "1.0"
+	if diff := unlike(m, p.parameterMapping(p.tree(data), false)); diff != "" || l.Err() != nil {
+		t.Errorf("%s %v\n%s", diff, l.Err(), data)
+	}
+}
+
+// What was edited in the model is edited in the document, and nothing else is.
+func TestEncodeEdited(t *testing.T) {
+	d := parse(t, []byte(wholeDocument))
+	a := d.System.Elements[0].(*Component)
+	a.Name = "renamed"
+	d.System.Connections[0].StartElement, d.System.Connections[1].StartElement = "renamed", "renamed"
+	inner := d.System.Elements[2].(*System)
+	d.System.Elements = []Element{inner, &Component{Common: Common{Name: "a"}, Source: "new.fmu", HasSource: true}, d.System.Elements[3]}
+	inner.Elements = []Element{a} // moved into the nested system
+	d.System.Connections = append(d.System.Connections[1:], Connection{StartElement: "a", StartConnector: "q", EndElement: "inner", EndConnector: "n"})
+	d.System.Bindings[0].Set.Parameters[0].Value.Real = 2
+	d.System.Bindings[0].Set.Parameters = append(d.System.Bindings[0].Set.Parameters, ParameterValue{Name: "new", Value: Value{Type: Integer, Int: -1}})
+	d.System.Bindings = append(d.System.Bindings, Binding{Source: "more.ssv"})
+	d.Units = append(d.Units, unit.Definition{Name: "K", Base: &unit.Base{K: 1, Factor: 1}})
+	start := -1.0
+	d.Experiment.Start = &start
+	d.Metadata["author"] = "D"
+	d.System.Annotations = nil
+
+	want := wholeDocument
+	replace := func(old, new string) {
+		t.Helper()
+		if strings.Count(want, old) != 1 {
+			t.Fatalf("%q stands %d times", old, strings.Count(want, old))
+		}
+		want = strings.Replace(want, old, new, 1)
+	}
+	cut := func(from, to string) string {
+		t.Helper()
+		i := strings.Index(want, from)
+		j := i + strings.Index(want[i:], to) + len(to)
+		part := want[i:j]
+		want = want[:i] + want[j:]
+		return part
+	}
+	replace(`author="A &amp; B"`, `author="D"`)
+	moved := cut("      <!-- the first -->\n", "</ssd:Component>\n")
+	moved = strings.TrimPrefix(moved, "      <!-- the first -->\n")
+	cut(`      <ssd:Component name="placeholder"/>`, "\n")
+	moved = strings.ReplaceAll(strings.Replace(moved, `name="a"`, `name="renamed"`, 1), "      <", "          <")
+	inner1 := cut(`      <ssd:System name="inner">`, "</ssd:System>\n")
+	inner1 = strings.Replace(inner1, "      </ssd:System>\n", "        <ssd:Elements>\n"+moved+"        </ssd:Elements>\n      </ssd:System>\n", 1)
+	replace("      <ssd:SignalDictionaryReference ", inner1+"      <!-- the first -->\n      <ssd:Component name=\"a\" source=\"new.fmu\"/>\n      <ssd:SignalDictionaryReference ")
+	cut(`      <ssd:Connection startElement="a" startConnector="y"`, "</ssd:Connection>\n")
+	replace(`<ssd:Connection startElement="a" startConnector="e"`, `<ssd:Connection startElement="renamed" startConnector="e"`)
+	replace("    </ssd:Connections>\n", `      <ssd:Connection startElement="a" startConnector="q" endElement="inner" endConnector="n"/>`+"\n    </ssd:Connections>\n")
+	replace(`value="1.50"`, `value="2"`)
+	replace("            </ssv:Parameters>\n", "              <ssv:Parameter name=\"new\">\n                <ssv:Integer value=\"-1\"/>\n              </ssv:Parameter>\n            </ssv:Parameters>\n")
+	replace("    </ssd:ParameterBindings>\n", "      <ssd:ParameterBinding source=\"more.ssv\"/>\n    </ssd:ParameterBindings>\n")
+	replace("  </ssd:Units>\n", "    <ssc:Unit name=\"K\">\n      <ssc:BaseUnit K=\"1\"/>\n    </ssc:Unit>\n  </ssd:Units>\n")
+	replace(`startTime="0"`, `startTime="-1"`)
+	i := strings.Index(want, "    <ssd:Annotations>\n      <ssc:Annotation type=\"org.openmodelica\"")
+	want = want[:i] + want[i+strings.Index(want[i:], "    </ssd:Annotations>\n")+len("    </ssd:Annotations>\n"):]
+	got := string(encode(t, d))
+	if strings.ReplaceAll(got, "      <!-- the first -->\n", "") != strings.ReplaceAll(want, "      <!-- the first -->\n", "") {
+		t.Errorf("%s", firstDifference(strings.ReplaceAll(want, "      <!-- the first -->\n", ""), strings.ReplaceAll(got, "      <!-- the first -->\n", "")))
+	}
+}
+
+// Raw parts go from one document to another with their namespaces.
+func TestEncodeBorrowed(t *testing.T) {
+	from := parse(t, []byte(wholeDocument))
+	d := made()
+	d.System.Annotations = from.System.Annotations
+	d.System.Dictionaries = from.System.Dictionaries
+	d.System.Connections[0].Annotations = from.System.Connections[1].Annotations
+	d.System.Elements[1].Base().Bindings = nil // its file is not there to be read
+	d.System.Connections[1].Transformation.Factor = 1
+	back := parse(t, encode(t, d))
+	d.Version = "1.0"
+	for _, e := range d.System.Elements { // defaults of the standard
+		c := e.(*Component)
+		c.Type = mimeFMU
+		if c.Implementation == "" {
+			c.Implementation = "any"
+		}
+	}
+	back.Metadata = nil
+	if diff := unlike(d, back); diff != "" {
+		t.Errorf("%s\n%s", diff, encode(t, d))
+	}
+}
+
+// What cannot be written is named, and nothing is written.
+func TestEncodeErrors(t *testing.T) {
+	for want, edit := range map[string]func(*Document){
+		`/SystemStructureDescription: name="a\x00": XML cannot hold the character '\x00'`: func(d *Document) { d.Name = "a\x00" },
+		"the name is empty": func(d *Document) { d.System.Elements[0].Base().Name = "" },
+		`another element of this system is called "a" too`:    func(d *Document) { d.System.Elements[1].Base().Name = "a" },
+		`another connector of this element is called "u" too`: func(d *Document) { d.System.Elements[1].Base().Connectors[1].Name = "u" },
+		"offset: NaN is no number":                            func(d *Document) { d.System.Connections[0].Transformation.Offset = nan },
+		"the mapping has no entry":                            func(d *Document) { d.System.Connections[1].Transformation.Numbers = nil },
+		"arrays can be kept, not made":                        func(d *Document) { d.System.Elements[0].Base().Connectors[0].Array = true },
+		"connections of single entries of arrays can be kept": func(d *Document) { d.System.Connections[0].Indexed = true },
+		`the unit "mm" has no base unit`:                      func(d *Document) { d.Units[0].Base = nil },
+		"the enumeration has no item":                         func(d *Document) { d.Enumerations[0].Items = nil },
+		"the enumeration has no name":                         func(d *Document) { d.System.Elements[0].Base().Connectors[1].Enumeration = "" },
+		"there is no System":                                  func(d *Document) { d.System = nil },
+		"the binding has neither a source nor a set":          func(d *Document) { d.System.Elements[1].Base().Bindings[0].Source = "" },
+	} {
+		d := made()
+		edit(d)
+		data, err := d.Encode()
+		if err == nil || !strings.Contains(err.Error(), want) || data != nil {
+			t.Errorf("%s: error %v, %d bytes", want, err, len(data))
+		}
+	}
+	for want, v := range map[string]ParameterValue{
+		"given by its number":                            {Name: "k", Value: Value{Type: Enumeration, Int: 1}},
+		"no value of a type that a set can hold":         {Name: "k"},
+		"arrays can be kept":                             {Name: "k", Value: Value{Type: Real}, Array: true},
+		"XML cannot hold":                                {Name: "k", Value: Value{Type: String, Text: "\xff"}},
+		"value: +Inf is no number":                       {Name: "k", Value: Value{Type: Real, Real: inf}},
+		"the name is empty":                              {Value: Value{Type: Real}},
+		`the parameter "twice" stands twice in this set`: {Name: "twice", Value: Value{Type: Real}},
+	} {
+		s := &ParameterSet{Name: "p", Parameters: []ParameterValue{{Name: "twice", Value: Value{Type: Real}}, v}}
+		data, err := s.Encode()
+		if err == nil || !strings.Contains(err.Error(), want) || data != nil {
+			t.Errorf("%s: error %v, %d bytes", want, err, len(data))
+		}
+	}
+}
+
+// FuzzEncode: what is read can be written, means the same, and is written again as
+// it is.
+func FuzzEncode(f *testing.F) {
+	f.Add([]byte(wholeDocument))
+	f.Add([]byte(madeText))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d := parseDocument(data, "f.ssd", noFiles, &diag.List{})
+		if d == nil {
+			return
+		}
+		written, err := d.Encode()
+		if err != nil {
+			return // told
+		}
+		l := &diag.List{}
+		again := parseDocument(written, "f.ssd", noFiles, l)
+		if again == nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", l.Err(), written)
+		}
+		if diff := unlike(d, again); diff != "" {
+			t.Fatalf("%s\n%s", diff, written)
+		}
+		third, err := again.Encode()
+		if err != nil || !bytes.Equal(third, written) {
+			t.Fatalf("%v: %s", err, firstDifference(string(written), string(third)))
+		}
+	})
+}
+
+var nan, inf = math.NaN(), math.Inf(1)
+
+// A thousand components and ten thousand connections take a moment, also where the
+// document was read and is changed.
+func TestEncodeLarge(t *testing.T) {
+	d := &Document{Name: "large", System: &System{Common: Common{Name: "large"}}}
+	for i := range 1000 {
+		c := &Component{Common: Common{Name: fmt.Sprint("c", i)}, Source: "c.fmu", HasSource: true}
+		for k := range 10 {
+			c.Connectors = append(c.Connectors, Connector{Name: fmt.Sprint("u", k), Kind: Input, Type: Real}, Connector{Name: fmt.Sprint("y", k), Kind: Output, Type: Real})
+			d.System.Connections = append(d.System.Connections, Connection{StartElement: fmt.Sprint("c", i), StartConnector: fmt.Sprint("y", k),
+				EndElement: fmt.Sprint("c", (i+k+1)%1000), EndConnector: fmt.Sprint("u", k)})
+		}
+		d.System.Elements = append(d.System.Elements, c)
+	}
+	start := time.Now()
+	data := encode(t, d)
+	first := time.Since(start)
+	read := parse(t, data)
+	slices.Reverse(read.System.Elements)
+	slices.Reverse(read.System.Connections)
+	start = time.Now()
+	again := encode(t, read)
+	second := time.Since(start)
+	t.Logf("new: %v, changed: %v, %d bytes", first, second, len(data))
+	if len(again) != len(data) || first > 5*time.Second || second > 5*time.Second {
+		t.Errorf("new: %v, changed: %v, %d and %d bytes", first, second, len(data), len(again))
+	}
+}

@@ -1,0 +1,443 @@
+package test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/beevik/etree"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+var schemaDir = flag.String("schemas", "", "folder with the schemas of SSP (ssp1/, ssp2/); without it what is written is not validated")
+
+// validate checks a document with xmllint, if the schemas are there.
+func validate(t testing.TB, path string) error {
+	t.Helper()
+	if *schemaDir == "" {
+		return nil
+	}
+	dir, err := fromRoot(*schemaDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := etree.NewDocument()
+	if err := doc.ReadFromBytes(data); err != nil {
+		return err
+	}
+	schemas := map[string]string{"SystemStructureDescription": "Description", "ParameterSet": "ParameterValues", "ParameterMapping": "ParameterMapping"}
+	set := "ssp1"
+	if strings.HasPrefix(doc.Root().SelectAttrValue("version", ""), "2.") {
+		set = "ssp2"
+	}
+	schema := filepath.Join(dir, set, "SystemStructure"+schemas[doc.Root().Tag]+".xsd")
+	xmllint, err := exec.LookPath("xmllint")
+	if err != nil {
+		t.Fatalf("%v: install it, for example with: apt-get install libxml2-utils", err)
+	}
+	if out, err := exec.Command(xmllint, "--noout", "--nonet", "--schema", schema, path).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	// What stands inline is hidden from the schema of version 1.0 of XML Schema (ssp 50).
+	for i, inline := range append(doc.FindElements("//ParameterValues/ParameterSet"), doc.FindElements("//ParameterMapping/ParameterMapping")...) {
+		one := etree.NewDocument()
+		root := inline.Copy()
+		for at := inline.Parent(); at != nil; at = at.Parent() {
+			for _, a := range at.Attr {
+				if a.Space == "xmlns" && root.SelectAttr("xmlns:"+a.Key) == nil {
+					root.CreateAttr("xmlns:"+a.Key, a.Value)
+				}
+			}
+		}
+		one.SetRoot(root)
+		part := filepath.Join(t.TempDir(), fmt.Sprintf("inline%d.xml", i))
+		if err := one.WriteToFile(part); err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(t, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewritten copies the folder of a document, without FMUs, and writes all that
+// belongs to it anew: the document, and the sets and mappings in files of their own.
+func rewritten(t testing.TB, path string) string {
+	t.Helper()
+	from := filepath.Dir(path)
+	to := t.TempDir()
+	files, _, err := ssp.FolderFiles(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Ext(f.Name) == ".fmu" {
+			data = nil
+		}
+		target := filepath.Join(to, filepath.FromSlash(f.Name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o700), os.WriteFile(target, data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := opened(t, path)
+	copied := filepath.Join(to, filepath.Base(path))
+	write := func(path string, data []byte, err error) {
+		t.Helper()
+		if err == nil {
+			err = os.WriteFile(path, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := p.Root.Encode()
+	write(copied, data, err)
+	for _, b := range boundIn(p.Root.System) {
+		if b.Source != "" {
+			rel, err := filepath.Rel(from, b.Set.File)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := b.Set.Encode()
+			write(filepath.Join(to, rel), data, err)
+		}
+		if b.Mapping != nil && b.Mapping.File != p.Root.File {
+			rel, err := filepath.Rel(from, b.Mapping.File)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := b.Mapping.Encode()
+			write(filepath.Join(to, rel), data, err)
+		}
+	}
+	return copied
+}
+
+func opened(t testing.TB, path string) *ssp.Package {
+	t.Helper()
+	p, err := ssp.Open(path, &diag.List{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// boundIn lists the parameter bindings of an element and of all in it.
+func boundIn(e ssp.Element) []ssp.Binding {
+	list := slices.Clone(e.Base().Bindings)
+	if s, ok := e.(*ssp.System); ok {
+		for _, k := range s.Elements {
+			list = append(list, boundIn(k)...)
+		}
+	}
+	return list
+}
+
+// roundTrip holds a document to must-show 4: written and read again it is the same
+// system, nothing in it is lost, and writing once more gives the same bytes.
+func roundTrip(t *testing.T, path string) {
+	t.Helper()
+	copied := rewritten(t, path)
+	a, b := opened(t, path), opened(t, copied)
+	if d := different("", reflect.ValueOf(a.Root), reflect.ValueOf(b.Root)); d != "" {
+		t.Errorf("written and read again: %s", d)
+	}
+	for i, f := range a.Files()[1:] {
+		want, got := facts(t, f), facts(t, b.Files()[1:][i])
+		if slices.Equal(want, got) {
+			continue
+		}
+		for _, s := range want {
+			if !slices.Contains(got, s) {
+				t.Errorf("%s: lost: %s", filepath.Base(f), s)
+			}
+		}
+		for _, s := range got {
+			if !slices.Contains(want, s) {
+				t.Errorf("%s: new: %s", filepath.Base(f), s)
+			}
+		}
+		if len(want) != len(got) {
+			t.Errorf("%s: %d facts became %d", filepath.Base(f), len(want), len(got))
+		}
+	}
+	one, err := os.ReadFile(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := os.ReadFile(rewritten(t, copied)); err != nil || !bytes.Equal(one, two) {
+		t.Errorf("written again, the document has other bytes (%v)", err)
+	}
+	for i, f := range a.Files()[1:] {
+		before, after := validate(t, f), validate(t, b.Files()[1:][i])
+		if after != nil && before == nil {
+			t.Errorf("%s: what was valid is no more: %v", filepath.Base(f), after)
+		}
+		if after != nil && before != nil {
+			t.Logf("%s: not valid as it was not: %v", filepath.Base(f), after)
+		}
+	}
+}
+
+// facts lists all that a document says: for each element its full name, those of
+// the elements around it, and attributes and text. Layout and order are no part of it.
+func facts(t testing.TB, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := etree.NewDocument()
+	if err := doc.ReadFromBytes(data); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	var walk func(at string, el *etree.Element)
+	walk = func(at string, el *etree.Element) {
+		uri := el.NamespaceURI()
+		if el.Tag == "Annotation" && strings.HasSuffix(uri, "SystemStructureDescription") { // an old form, put right
+			uri = strings.Replace(uri, "SystemStructureDescription", "SystemStructureCommon", 1)
+		}
+		if uri == "" && el.Space == "osp" { // a known prefix that is not declared, put right
+			uri = "http://opensimulationplatform.com/SSP/OSPAnnotations"
+		}
+		at += "/{" + uri[strings.LastIndexByte(uri, '/')+1:] + "}" + el.Tag
+		var attrs []string
+		for i := range el.Attr {
+			if a := &el.Attr[i]; a.Space != "xmlns" && a.Key != "xmlns" {
+				attrs = append(attrs, fmt.Sprintf("{%s}%s=%q", a.NamespaceURI(), a.Key, a.Value))
+			}
+		}
+		slices.Sort(attrs)
+		text := ""
+		for _, c := range el.Child {
+			switch c := c.(type) {
+			case *etree.CharData:
+				text += strings.TrimSpace(c.Data)
+			case *etree.Comment:
+				out = append(out, at+" <!--"+c.Data)
+			}
+		}
+		if kids := el.ChildElements(); len(kids) > 0 || len(attrs) > 0 || text != "" {
+			out = append(out, at+" "+strings.Join(attrs, " ")+" "+text)
+		}
+		for _, k := range el.ChildElements() {
+			walk(at, k)
+		}
+	}
+	walk("", doc.Root())
+	slices.Sort(out)
+	return out
+}
+
+// different gives the first place where the models of two documents are not the
+// same, "" if there is none. Places are no part of it, nor are the raw elements,
+// which facts compares.
+func different(at string, a, b reflect.Value) string {
+	switch a.Type() {
+	case reflect.TypeFor[ssp.Place](), reflect.TypeFor[*etree.Element]():
+		return ""
+	}
+	switch a.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if a.IsNil() || b.IsNil() {
+			if a.IsNil() != b.IsNil() {
+				return at + ": one is nil"
+			}
+			return ""
+		}
+		if a.Elem().Type() != b.Elem().Type() {
+			return fmt.Sprintf("%s: %v, %v", at, a.Elem().Type(), b.Elem().Type())
+		}
+		return different(at, a.Elem(), b.Elem())
+	case reflect.Struct:
+		for i := range a.NumField() {
+			f := a.Type().Field(i)
+			if !f.IsExported() || f.Name == "File" || f.Name == "Dir" {
+				continue
+			}
+			if d := different(at+"."+f.Name, a.Field(i), b.Field(i)); d != "" {
+				return d
+			}
+		}
+	case reflect.Slice:
+		if a.Len() != b.Len() {
+			return fmt.Sprintf("%s: %d and %d entries", at, a.Len(), b.Len())
+		}
+		for i := range a.Len() {
+			if d := different(fmt.Sprintf("%s[%d]", at, i), a.Index(i), b.Index(i)); d != "" {
+				return d
+			}
+		}
+	default:
+		if !reflect.DeepEqual(a.Interface(), b.Interface()) {
+			return fmt.Sprintf("%s: %v, %v", at, a, b)
+		}
+	}
+	return ""
+}
+
+// TestWriteSystems: our own documents make the round trip, and validate.
+func TestWriteSystems(t *testing.T) {
+	for _, name := range fmus.Systems() {
+		t.Run(name, func(t *testing.T) {
+			data, err := fmus.SystemDocument(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), "SystemStructure.ssd")
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			roundTrip(t, path)
+			if err := validate(t, rewritten(t, path)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Documents with all that the standard has validate as they are and as written, so
+// that what the tests of package ssp say of them is said of valid documents.
+func TestWriteEverything(t *testing.T) {
+	for _, name := range []string{"everything.ssd", "made.ssd"} {
+		if err := validate(t, filepath.Join("..", "ssp", "testdata", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	roundTrip(t, filepath.Join("..", "ssp", "testdata", "everything.ssd"))
+}
+
+// Documents of other tools make the round trip.
+func testRealWrite(t *testing.T) {
+	n := 0
+	err := filepath.WalkDir(filepath.Join(*realDir, "systems"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".ssd" {
+			return err
+		}
+		n++
+		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { roundTrip(t, path) })
+		return nil
+	})
+	if err != nil || n < 8 {
+		t.Errorf("%d documents, %v", n, err)
+	}
+}
+
+// documentsOf unpacks a package and gives its documents.
+func documentsOf(t *testing.T, path string) (list []string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "unpacked")
+	if code, out := macrostep(t, "ssp", "unpack", path, "-o", dir); code != 0 {
+		t.Fatal(out)
+	}
+	files, _, err := ssp.FolderFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if ext := filepath.Ext(f.Name); ext == ".ssd" || ext == ".ssv" || ext == ".ssm" {
+			list = append(list, f.Path)
+		}
+	}
+	return list
+}
+
+// A system made of the FMUs of one of ours, with the parameters of ours, is that
+// system: the same results to the last bit. What is written on the way validates, has
+// the same bytes each time and makes the round trip.
+func TestMakeSystem(t *testing.T) {
+	dir := t.TempDir()
+	ours := system(t, "quarter-car-a")
+	step := func(args ...string) string {
+		t.Helper()
+		code, out := macrostepIn(t, dir, args...)
+		if code != 0 {
+			t.Fatalf("macrostep %v: exit code %d\n%s", args, code, out)
+		}
+		return out
+	}
+	step("ssp", "unpack", ours, "-o", "ours")
+	made := []string{"ssp", "new", "chassis=ours/resources/quarter_chassis_a.fmu", "wheel=ours/resources/quarter_wheel_a.fmu", "--connect-by-name", "--for", "omsimulator,osp"}
+	step(append(made, "-o", "bare.ssp")...)
+	step(append(made, "-o", "again.ssp")...)
+	same := func(a, b string) {
+		t.Helper()
+		x, err := os.ReadFile(filepath.Join(dir, a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if y, err := os.ReadFile(filepath.Join(dir, b)); err != nil || !bytes.Equal(x, y) {
+			t.Errorf("%s and %s differ (%v)", a, b, err)
+		}
+	}
+	alike := func(a, b *outcome) {
+		t.Helper()
+		if a.rows != b.rows || a.rows < 1000 {
+			t.Fatalf("%d and %d rows", a.rows, b.rows)
+		}
+		for name, column := range a.columns {
+			if !slices.Equal(column, b.columns[name]) {
+				t.Errorf("%s differs", name)
+			}
+		}
+	}
+	documents := func(path string) string { // the name of the system is that of the file
+		data, err := os.ReadFile(documentsOf(t, filepath.Join(dir, path))[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.NewReplacer("bare", "", "again", "").Replace(string(data))
+	}
+	if documents("bare.ssp") != documents("again.ssp") {
+		t.Error("the same call gives other bytes")
+	}
+	set := []string{"ssp", "set", "bare.ssp", "wheel.k_w=2e5", "chassis.m_c=350", "-o"}
+	step(append(set, "stiff.ssp")...)
+	step(append(set, "stiff2.ssp")...)
+	same("stiff.ssp", "stiff2.ssp")
+	step("ssp", "unpack", "stiff.ssp")
+	step("ssp", "pack", "stiff", "-o", "stiff3.ssp")
+	same("stiff.ssp", "stiff3.ssp")
+	for _, document := range documentsOf(t, filepath.Join(dir, "stiff.ssp")) {
+		if err := validate(t, document); err != nil {
+			t.Errorf("%s: %v", document, err)
+		}
+		if filepath.Ext(document) == ".ssd" {
+			roundTrip(t, document)
+		}
+	}
+	args := []string{"--step-size", "1e-3", "--stop-time", "2", "--param", "order=1"}
+	values := []string{"--set", "wheel.k_w=2e5", "--set", "chassis.m_c=350"}
+	reference := complete(t, append(append([]string{ours}, args...), values...)...)
+	alike(reference, complete(t, append([]string{filepath.Join(dir, "stiff.ssp")}, args...)...))
+	if plain := complete(t, append([]string{ours}, args...)...); slices.Equal(plain.column(t, "wheel.F_c"), reference.column(t, "wheel.F_c")) {
+		t.Error("the parameters change nothing, so that the comparison says nothing")
+	}
+	out := step("ssp", "graph", "stiff.ssp")
+	if data, err := os.ReadFile(filepath.Join(dir, "stiff.svg")); err != nil || !strings.Contains(string(data), "power bond by its units") || !strings.Contains(out, "2 components, 2 connections") {
+		t.Errorf("the picture: %v\n%s", err, out)
+	}
+}
