@@ -20,8 +20,8 @@ import (
 // subspaces that of the singular values.
 //
 // Until the model is trusted, and after it was lost, pseudo-random numbers put
-// each input off, by a constant and along ℓ, by up to ditherPart of the error that
-// the extrapolation makes anyway: that sets it apart from what the coupling makes
+// each input off, by a constant and along ℓ, by up to a thousandth of the error that
+// the extrapolation has made of late anyway: that sets it apart from what the coupling makes
 // of the outputs. It is trusted once it has predicted trustAfter steps that it was
 // not made from within trustBound, and its responses are certain to responseBound. It is lost when a prediction is off by
 // lostBound, or an extrapolation errs strayBound times as much as any before it was
@@ -55,7 +55,7 @@ type identified struct {
 	trial          int  // steps to be predicted well before it is trusted
 	seed           uint64
 	dither         []float64 // by input, of the present step
-	errors         []float64 // by input: largest error of the extrapolation so far
+	errors, recent []float64 // by input: largest error of the extrapolation so far, and of late
 	largest        []float64 // by output: largest change over a step
 	pending        bool
 	worst, current float64
@@ -71,10 +71,11 @@ const (
 	trustAfter         = 20
 	longestTrial       = 1000
 	trustBound         = 0.02
-	strayBound         = 2
+	strayBound         = 4
 	lostBound          = 0.2
 	responseBound      = 0.1
-	forgetting         = 0.98 // where predictions fail
+	forgetting         = 0.98  // where predictions fail
+	fading             = 0.995 // of what is left of an extrapolation error after a step
 )
 
 func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
@@ -99,7 +100,7 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 		s.q[k], s.y[k] = make([]float64, s.nq), make([]float64, s.ny)
 	}
 	s.now, s.largest = make([]float64, s.ny), make([]float64, s.ny)
-	s.dither, s.errors = make([]float64, len(s.inputs)), make([]float64, len(s.inputs))
+	s.dither, s.errors, s.recent = make([]float64, len(s.inputs)), make([]float64, len(s.inputs)), make([]float64, len(s.inputs))
 	if of.config.Subspace {
 		s.window, s.sigma = newSubspaceWindow(s.nq, s.ny), make([]float64, s.nq*s.ny)
 	}
@@ -114,6 +115,8 @@ func (s *identified) size(order int) int { return 1 + s.nq + order*(s.ny+s.nq) }
 
 // excite puts the offset of the next step on the inputs, on top of what there is.
 func (s *identified) excite() {
+	// An extrapolation amplifies what the points are off by up to 2^(k+1) − 1 times.
+	part := ditherPart / (math.Exp2(float64(s.degree+1)) - 1)
 	for j, k := range s.inputs {
 		s.dither[j] = 0
 		if s.of.in.kick != nil {
@@ -122,10 +125,10 @@ func (s *identified) excite() {
 		if s.trusted {
 			continue
 		}
-		s.dither[j] = ditherPart * s.errors[j] * s.random()
+		s.dither[j] = part * s.recent[j] * s.random()
 		s.of.in.bias[k] += s.dither[j]
 		if s.nq > len(s.inputs) {
-			s.of.in.kick[k] = ditherPart * s.errors[j] * s.random()
+			s.of.in.kick[k] = part * s.recent[j] * s.random()
 		}
 	}
 }
@@ -216,6 +219,7 @@ func (s *identified) restart() {
 // forget starts anew for steps of another size or polynomials of another degree.
 func (s *identified) forget(H float64, degree int) {
 	s.H, s.degree = H, degree
+	clear(s.recent)
 	s.restart()
 	s.order, s.held, s.trusted, s.have = -1, 0, false, min(s.have, 1)
 	s.why = "its model is being identified"
@@ -244,6 +248,7 @@ func (s *identified) takeInput(j, k, degree int) {
 	s.alongCourse(q, k, degree)
 	if y, ok := s.x.Sys.Source(k); ok {
 		e := math.Abs(float64(s.x.Sys.Gain(k)*(s.x.Y[y]-s.of.keptY(y))) - (in.atEnd(k, s.subsystem) - in.last(k)))
+		s.recent[j] = max(fading*s.recent[j], e)
 		if !s.trusted || s.waits {
 			s.errors[j] = max(s.errors[j], e)
 		} else if e > strayBound*s.errors[j] {
@@ -464,6 +469,7 @@ func (s *identified) archive(a *master.Archive) {
 	a.Word(&s.seed)
 	a.Floats(s.dither)
 	a.Floats(s.errors)
+	a.Floats(s.recent)
 	a.Floats(s.largest)
 	a.Float(&s.worst)
 	a.String(&s.why)

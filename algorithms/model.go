@@ -304,6 +304,9 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		return err
 	}
 	for _, i := range c.members {
+		if c.in.order > 0 && c.in.delivery[i] == Substeps {
+			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps, and the correction takes them for polynomials: at order %d it gains little", sys.Infos[i], c.in.substeps, c.in.order))
+		}
 		switch c.source[i] {
 		case DirectionalJacobian:
 			c.models[i] = newStateSpace(x, c, i)
@@ -371,7 +374,7 @@ func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
 	for _, i := range c.members {
 		r := &c.of[i]
 		evaluations += r.evaluations
-		if r.failed.now && c.config.Stop {
+		if r.failed.now && c.config.Stop && c.source[i] != IdentifiedJacobian { // that one is waited for
 			return evaluations, fmt.Errorf("%s: the model at t = %.12g s: %s; model.failure=uncorrected goes on without", x.Sys.Infos[i], c.t+c.H, r.failed.reason)
 		}
 	}
@@ -578,12 +581,12 @@ func (c *modelCorrector) accumulate(j int, corrected bool) {
 	if c.in.rates[i].over > 1 {
 		start = times[0]
 	}
-	above := integral(shapePolynomial(degree+1, start, H, times))
+	above := integral(shapePolynomial(min(degree+1, len(times)), start, H, times)) // at first there are fewer
 	c.next[k] += float64(H*above) * c.e[j]
 	if c.in.isAhead[k] {
 		// ũ goes through the value that a source stepped before has given; ū through
 		// one old point more.
-		below := integral(shapePolynomial(degree, start, H, times))
+		below := integral(shapePolynomial(min(degree, len(times)), start, H, times))
 		c.next[k] += float64(H*(above-below)) * (c.in.newest[k] - c.in.extrapolated(k))
 	}
 }

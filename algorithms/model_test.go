@@ -164,14 +164,20 @@ func TestModelCorrectorCombines(t *testing.T) {
 // doubtful is a linear subsystem with wrong derivatives.
 type doubtful struct {
 	*mastertest.Linear
-	nan  bool
-	lies bool
+	nan   bool
+	lies  bool
+	wrong bool // the derivatives are three times what they should be, which no test has found
 }
 
 func (d *doubtful) Linearize(dx, du, dxdot, dy []float64) error {
 	err := d.Linear.Linearize(dx, du, dxdot, dy)
 	if d.nan {
 		dy[0] = math.NaN()
+	}
+	for i := range dxdot {
+		if d.wrong {
+			dxdot[i] *= 3
+		}
 	}
 	return err
 }
@@ -183,23 +189,70 @@ func (d *doubtful) VerifyDerivatives(context.Context, master.Experiment, float64
 	return master.SlopeTest{}, nil
 }
 
+// From its first steps on, where the history is short, and in turns, the correction goes
+// on top of Gauss–Seidel at every order.
+func TestModelFromTheStart(t *testing.T) {
+	o := haids(2e5, 5e2)
+	for _, scheme := range []Scheme{Jacobi, GaussSeidel} {
+		for order := range MaxOrder {
+			var off [2]float64
+			for i, config := range []Config{{Scheme: scheme, Order: order}, byModels(scheme, order, DirectionalJacobian)} {
+				one, two := o.subsystems()
+				r, err := master.NewRun(oscillatorSystem(t, one, two), newExplicit(t, config), master.Options{Stop: 2e-2, Step: 2e-5})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := r.Run(t.Context()); err != nil {
+					t.Fatalf("scheme %d, order %d: %v", scheme, order, err)
+				}
+				v, err := r.Real("one.y1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				off[i] = math.Abs(v - o.outputs(2e-2)[0])
+			}
+			// From order 2 on, what the first steps leave is all that there is.
+			if !(off[1] < off[0]) && (order < 2 || !(off[1] < 1e-9)) {
+				t.Errorf("scheme %d, order %d: error %g corrected, %g not", scheme, order, off[1], off[0])
+			}
+		}
+	}
+}
+
+// Without a model that is trusted, the excitation leaves the run where it is without any.
+func TestIdentificationDisturbsLittle(t *testing.T) {
+	o := haids(2e5, 5e2)
+	for order := range MaxOrder {
+		plain, _ := o.run(t, Config{Order: order}, 1e-4, 0.05)
+		sought, _ := o.run(t, byModels(Jacobi, order, IdentifiedJacobian), 1e-4, 0.05)
+		if !(sought < 1.1*plain) {
+			t.Errorf("order %d: error %g while a model is sought, %g without", order, sought, plain)
+		}
+	}
+}
+
 // Models that fail leave their subsystem uncorrected, and the run tells, or they
 // end it.
 func TestModelFailures(t *testing.T) {
 	o := haids(2e5, 5e2)
 	for _, c := range []struct {
-		name      string
-		nan, lies bool
-		says      string
+		name             string
+		nan, lies, wrong bool
+		says             string
 	}{
-		{"NaN", true, false, "one: 50 macro steps went uncorrected, first at t = 2e-05 s: the directional derivative by the state x1 is not a finite number"},
-		{"lies", false, true, "one: directional derivatives at t = 0 s: capability missing: the derivative is 1 and differences give 2; the run goes on without"},
+		{"NaN", true, false, false, "one: 50 macro steps went uncorrected, first at t = 2e-05 s: the directional derivative by the state x1 is not a finite number"},
+		{"lies", false, true, false, "one: directional derivatives at t = 0 s: capability missing: the derivative is 1 and differences give 2; the run goes on without"},
+		{"wrong", false, false, true, "its directional derivatives do not tell what it does"},
 	} {
 		for _, stop := range []bool{false, true} {
 			one, two := o.subsystems()
 			config := byModels(Jacobi, 0, DirectionalJacobian)
 			config.Model.Stop = stop
-			r, err := master.NewRun(oscillatorSystem(t, &doubtful{one, c.nan, c.lies}, two), newExplicit(t, config), master.Options{Stop: 1e-3, Step: 2e-5})
+			H := 2e-5
+			if c.wrong {
+				H = 2e-3 // over short steps they do not count
+			}
+			r, err := master.NewRun(oscillatorSystem(t, &doubtful{one, c.nan, c.lies, c.wrong}, two), newExplicit(t, config), master.Options{Stop: 50 * H, Step: H})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -45,6 +46,9 @@ type stateSpace struct {
 	then, now     point
 	has, observed bool // then is that of the end of the last step; now of the present one
 	worst         float64
+	new           bool      // made in the step before
+	wrong         int       // first predictions in a row that were far off
+	lie           string    // there is no model for the rest of the run, because of this
 	largest       []float64 // change of each output over a step so far
 	predicted     []float64
 }
@@ -100,9 +104,25 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 	s.observed = true
 	H := s.of.span(s.subsystem)
 	fresh := !s.known || s.of.config.Refresh == 0 || !s.predicts()
-	if s.known && s.has && s.predicts() && !(s.predictionErrorOver(H) <= s.of.config.Refresh) {
-		fresh = true
+	if s.known && s.has && s.predicts() {
+		off := s.predictionErrorOver(H)
+		if !(off <= s.of.config.Refresh) {
+			fresh = true
+		}
+		if s.linear != nil && s.new && !(off <= wrongModel) {
+			s.wrong++
+		} else if off <= wrongModel {
+			s.wrong = 0
+		}
+		if s.wrong >= wrongModels {
+			s.lie = fmt.Sprintf("its directional derivatives do not tell what it does: by a model made in the step before, the change of an output is off by %.2g of itself, %d times in a row", off, s.wrong)
+		}
 	}
+	if s.lie != "" {
+		u.why, s.known = s.lie, false
+		return u, nil
+	}
+	s.new = fresh
 	if fresh {
 		u.evaluations, u.changed = 1, true
 		s.known = false
@@ -119,6 +139,13 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 	}
 	return u, nil
 }
+
+// A model whose first prediction is off by wrongModel of the change, wrongModels times
+// in a row, is none.
+const (
+	wrongModel  = 0.5
+	wrongModels = 5
+)
 
 // predicts tells whether the model can be checked.
 func (s *stateSpace) predicts() bool { return s.linear == nil || s.reader != nil }
@@ -385,6 +412,9 @@ func (s *stateSpace) archive(a *master.Archive) {
 	}
 	a.Bool(&s.has)
 	a.Float(&s.worst)
+	a.Bool(&s.new)
+	a.Int(&s.wrong)
+	a.String(&s.lie)
 }
 
 func (s *stateSpace) reject() { s.observed = false }

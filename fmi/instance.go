@@ -313,6 +313,11 @@ func (in *Instance) cross(b *batch) {
 		in.run(b)
 		in.took = time.Since(t)
 	}
+	in.crossed(b)
+}
+
+// crossed notes what a crossing has left.
+func (in *Instance) crossed(b *batch) {
 	in.ticks += span(b.start, b.end)
 	if b.modes != 0 {
 		in.changedModes(b.records())

@@ -40,6 +40,8 @@ type Stepper struct {
 	fns   []function // of each record
 	do    int        // index of doStep
 	ticks uint64
+
+	posted bool // Post has handed the calls over
 }
 
 // NewStepper prepares the calls of a plan. A CapabilityError says what the FMU
@@ -230,6 +232,37 @@ func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
 	return s.carryOut(0, n)
 }
 
+// Post begins what Step with reading does, and Collect ends it. In between the
+// instance steps, if it has a process of its own, and others can be posted
+// meanwhile; nothing else may be asked of it. Without an error Collect is due,
+// also when the outcome does not matter any more.
+func (s *Stepper) Post(t, h float64) error {
+	if err := s.check(t, h); err != nil {
+		return err
+	}
+	s.ready(&s.recs[s.do], t, h)
+	in := s.in
+	if in.remote != nil && in.trace == nil {
+		s.batch.recs, s.batch.n = address(s.recs), uintptr(len(s.recs))
+		in.crossings++
+		in.remote.post(s.batch)
+		s.posted = true
+	}
+	return nil
+}
+
+// Collect gives what Step gives, for the step that was posted.
+func (s *Stepper) Collect() (Status, error) {
+	if !s.posted {
+		return s.carryOut(0, len(s.recs))
+	}
+	s.posted = false
+	s.in.remote.await(s.batch)
+	s.in.crossed(s.batch)
+	s.ticks += span(s.batch.start, s.batch.end)
+	return s.outcome(0, int(s.batch.done)-1)
+}
+
 // Read reads the outputs, for example at the start and while the
 // initialisation is iterated.
 func (s *Stepper) Read() error {
@@ -279,6 +312,11 @@ func (s *Stepper) carryOut(lo, hi int) (Status, error) {
 		}
 		last = min(last, hi-1)
 	}
+	return s.outcome(lo, last)
+}
+
+// outcome gives the worst status of the records from lo to last.
+func (s *Stepper) outcome(lo, last int) (Status, error) {
 	worst, from := StatusOK, last
 	for k := lo; k <= last; k++ {
 		if st := s.recs[k].status(); st != StatusOK {
@@ -288,7 +326,7 @@ func (s *Stepper) carryOut(lo, hi int) (Status, error) {
 	if worst == StatusOK {
 		return StatusOK, nil
 	}
-	return defined(worst), in.settle(s.fns[from], worst)
+	return defined(worst), s.in.settle(s.fns[from], worst)
 }
 
 // stops tells whether a status ends a batch.

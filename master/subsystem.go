@@ -373,8 +373,9 @@ type GroupStepper interface {
 }
 
 // Group steps its members as Step would one after the other, and stops at the
-// first that does not get to t+H, with an error. ran counts the members that were called; the
-// last of them has failed if err is not nil, and reached is its.
+// first that does not get to t+H, with an error. ran counts the members up to that one,
+// and reached is its. Where members step at the same time, those behind it have been
+// stepped too.
 type Group interface {
 	Step(ctx context.Context, t, H float64) (ran int, reached float64, err error)
 }

@@ -28,7 +28,9 @@ func parse(t testing.TB, data []byte) *Document {
 	return d
 }
 
-func noFiles(uri string, _ *Component) ([]byte, string, error) { return nil, "", fmt.Errorf("there is no %q", uri) }
+func noFiles(uri string, _ *Component) ([]byte, string, error) {
+	return nil, "", fmt.Errorf("there is no %q", uri)
+}
 
 func encode(t testing.TB, d *Document) []byte {
 	t.Helper()

@@ -309,6 +309,43 @@ func TestKilledWorker(t *testing.T) {
 	}
 }
 
+// FMUs in processes of their own step at the same time. Where one of them fails,
+// waits or ends the run, that is told and treated as in one process.
+func TestIsolatedAlike(t *testing.T) {
+	for _, test := range []struct {
+		set  string
+		args []string
+		code int
+	}{
+		{"fault=Error at=0.35", nil, 1},
+		{"fault=Error during=SetReal at=0.35", nil, 1},
+		{"fault=Discard at=0.35", nil, 1},
+		{"fault=Discard at=0.35", []string{"--param", "discard=shorten"}, 0},
+		{"fault=DiscardAndEnd at=0.35", nil, 1},
+		{"fault=TooLong above=0.06 at=0.35", []string{"--param", "discard=shorten"}, 0},
+		{"fault=Fatal at=0.35", nil, 1},
+		{"fault=Pending polls=3", nil, 0},
+		{"fault=Pending polls=3 ending=Error at=0.35", nil, 1},
+		{"fault=NaN at=0.35", nil, 1},
+		{"fault=Warning at=0.35", nil, 0},
+	} {
+		var reasons, tables [2]string
+		for k, mode := range []string{"never", "always"} {
+			a := runUntraced(t, badPair(t, "misbehave+third"), test.set, append([]string{"--isolate", mode}, test.args...)...)
+			if a.code != test.code {
+				t.Errorf("%s --isolate %s: exit code %d, want %d\n%s", test.set, mode, a.code, test.code, a.output)
+			}
+			reasons[k], tables[k] = a.manifest.Reason, string(mustRead(t, a.results))
+		}
+		if reasons[0] != reasons[1] {
+			t.Errorf("%s: in one process\n%s\nand in several\n%s", test.set, reasons[0], reasons[1])
+		}
+		if tables[0] != tables[1] {
+			t.Errorf("%s: the results differ", test.set)
+		}
+	}
+}
+
 // Where there is no room for shared memory, pipes do: 120 KiB are more than 64.
 func TestIsolationWithoutSharedMemory(t *testing.T) {
 	dir := t.TempDir()

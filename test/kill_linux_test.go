@@ -6,8 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/macrostep/macrostep/fmus"
 )
@@ -32,7 +35,7 @@ func TestKillingFMUs(t *testing.T) {
 		{name: "Terminate", at: "0", end: 1, says: "ending"},
 		{name: "LogCallback", at: "0.35", end: 0.4, says: "step from t = 0.4 s by 0.1 s"},
 	}
-	for _, kill := range fmus.Kills() {
+	for _, kill := range append(fmus.Kills(), killFromOutside) {
 		for _, place := range places {
 			t.Run(kill.Fault+"/"+place.name, func(t *testing.T) {
 				t.Parallel()
@@ -40,22 +43,44 @@ func TestKillingFMUs(t *testing.T) {
 			})
 		}
 	}
+	// What does not end a process does no harm in that of the run either.
+	for _, place := range places {
+		t.Run("InProcess/"+place.name, func(t *testing.T) {
+			t.Parallel()
+			system, set, _ := killer(t, "MemoryHog", place.name, place.at, "16")
+			a := runSystem(t, system, set, place.args...)
+			if a.code != 0 || a.manifest.Status != "complete" || !strings.Contains(a.output, "16 MiB of memory are taken for ever") || !a.clean("good") {
+				t.Errorf("exit code %d, %s; good ends with %v\n%s", a.code, a.manifest.Status, a.calls["good"], a.output)
+			}
+		})
+	}
+}
+
+// killFromOutside stands for somebody who ends the process while the FMU is in a call.
+var killFromOutside = fmus.Kill{Fault: "KillFromOutside", Ending: fmus.Signalled}
+
+// killer gives a system with an FMU that a fault befalls, how it is set, and the file
+// of the FMU.
+func killer(t *testing.T, fault, place, at, megabytes string) (system, set, fmu string) {
+	if place != "Instantiate" {
+		return badPair(t, "misbehave"), fmt.Sprintf("fault=%s during=%s at=%s megabytes=%s", fault, place, at, megabytes), "misbehave.fmu"
+	}
+	// Nothing can be set before.
+	dir := t.TempDir()
+	name := "kill_" + fault
+	writePair(t, dir, name, "", func(resources string) error {
+		_, err := fmus.BuildMisbehaving(resources, name, "misbehave", map[string]string{"fault": fault, "during": place, "megabytes": megabytes})
+		return err
+	})
+	return dir, "", name + ".fmu"
 }
 
 func killing(t *testing.T, kill fmus.Kill, place, at string, args []string, end float64, says string) {
-	system, set := "", fmt.Sprintf("fault=%s during=%s at=%s", kill.Fault, place, at)
-	fmu := "misbehave.fmu"
-	if place == "Instantiate" { // nothing can be set before
-		dir := t.TempDir()
-		name := "kill_" + kill.Fault
-		writePair(t, dir, name, "", func(resources string) error {
-			_, err := fmus.BuildMisbehaving(resources, name, "misbehave", map[string]string{"fault": kill.Fault, "during": place})
-			return err
-		})
-		system, set, fmu = dir, "", name+".fmu"
-	} else {
-		system = badPair(t, "misbehave")
+	fault, run := kill.Fault, runApart
+	if kill == killFromOutside {
+		fault, run = "EndlessSleep", runAndKill
 	}
+	system, set, fmu := killer(t, fault, place, at, "8192")
 	args = append(slices.Clone(args), "--isolate", "always")
 	function := "fmi2" + place
 	if place == "LogCallback" {
@@ -65,7 +90,11 @@ func killing(t *testing.T, kill fmus.Kill, place, at string, args []string, end 
 	ended := "the process of " + fmu + " ended in " + function
 	switch kill.Ending {
 	case fmus.Signalled:
-		want = append(want, ended, "killed by signal "+signalNames[kill.Fault])
+		how := signalNames[kill.Fault]
+		if place == "LogCallback" { // in a thread of the FMU's own, where no handler can run when the stack is full
+			how = strings.TrimSuffix(how, " by a stack overflow")
+		}
+		want = append(want, ended, "killed by signal "+how)
 	case fmus.Exits:
 		want = append(want, ended, fmt.Sprintf("it exited with code %d", kill.Code))
 	case fmus.Hangs:
@@ -78,7 +107,7 @@ func killing(t *testing.T, kill fmus.Kill, place, at string, args []string, end 
 	if end >= 0 && place != "Terminate" {
 		want = append(want, "t = 0.")
 	}
-	a := runApart(t, system, set, args...)
+	a := run(t, system, set, args...)
 	if a.code != 1 || a.manifest.Status != "failed" {
 		t.Errorf("exit code %d, status %s", a.code, a.manifest.Status)
 	}
@@ -117,6 +146,44 @@ func runApart(t testing.TB, system, set string, args ...string) *aftermath {
 		t.Fatal(err)
 	}
 	return examine(t, dir, cmd, string(out))
+}
+
+// runAndKill is runApart with a process that is killed as soon as its FMU says that
+// it is going to sleep.
+func runAndKill(t testing.TB, system, set string, args ...string) *aftermath {
+	t.Helper()
+	cmd, dir := systemCommand(t, system, set, args...)
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
+	var out listener
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(out.String(), "EndlessSleep on purpose"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("the FMU does not sleep\n%s", out.String())
+			break
+		}
+	}
+	for _, pid := range offspring(t, cmd.Process.Pid) {
+		if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); strings.HasSuffix(string(line), "\x00bad\x00") {
+			n, err := strconv.Atoi(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = syscall.Kill(n, syscall.SIGKILL) // what comes of it shows
+		}
+	}
+	select {
+	case <-ended: // examine judges how
+	case <-time.After(30 * time.Second):
+		t.Errorf("the run does not end\n%s", out.String())
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+	return examine(t, dir, cmd, out.String())
 }
 
 // An FMU that takes the program along is isolated the next time, and so are those
@@ -158,8 +225,9 @@ func TestCrashIsRemembered(t *testing.T) {
 
 // signalNames are what the faults that end by a signal are reported as.
 var signalNames = map[string]string{
-	"Segfault": "SIGSEGV (segmentation fault)", "SegfaultThread": "SIGSEGV (segmentation fault)", "StackOverflow": "SIGSEGV (segmentation fault)",
+	"Segfault": "SIGSEGV (segmentation fault)", "SegfaultThread": "SIGSEGV (segmentation fault)", "StackOverflow": "SIGSEGV (segmentation fault) by a stack overflow",
 	"Abort": "SIGABRT (abort", "Throw": "SIGABRT (abort", "IllegalInstruction": "SIGILL (illegal instruction)", "KillItself": "SIGKILL (killed), from outside",
+	"KillFromOutside": "SIGKILL (killed), from outside",
 }
 
 // workersWith lists the processes that were started with a folder in their

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,10 +64,31 @@ func TestRestart(t *testing.T) {
 					kill = kills[0]
 				}
 				set := crashing(kill.Fault, []string{"DoStep", "GetReal"}[n], filepath.Join(t.TempDir(), fmt.Sprint("marker", n)), at)
-				restarted(t, whole, runApart(t, badPair(t, "misbehave"), set, args...), kill)
+				run := runApart
+				if n == 0 {
+					run = runUntraced
+				}
+				restarted(t, whole, run(t, badPair(t, "misbehave"), set, args...), kill)
 			}
 		})
 	}
+}
+
+// runUntraced is runApart without a log of calls, which has each call made by itself.
+func runUntraced(t testing.TB, system, set string, args ...string) *aftermath {
+	t.Helper()
+	cmd, dir := systemCommand(t, system, set, args...)
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
+	at := slices.Index(cmd.Args, "--log-fmi-calls")
+	cmd.Args = slices.Delete(cmd.Args, at, at+2)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "calls.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return examine(t, dir, cmd, string(out))
 }
 
 // restarted compares a run with three restarts of bad with one without.

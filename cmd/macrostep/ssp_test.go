@@ -144,15 +144,21 @@ func unchanged(t *testing.T, dir string, args []string, want ...string) {
 	}
 }
 
-// connections lists those of a system.
-func connections(t *testing.T, path string) (list []string) {
+// assembled opens a system for the time of a test.
+func assembled(t *testing.T, path string) *assemble.Assembly {
 	t.Helper()
 	a, err := assemble.Open(path, assemble.Options{})
-	defer a.Close()
+	t.Cleanup(func() { a.Close() })
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range a.Connections() {
+	return a
+}
+
+// connections lists those of a system.
+func connections(t *testing.T, path string) (list []string) {
+	t.Helper()
+	for _, c := range assembled(t, path).Connections() {
 		list = append(list, c.From+" "+c.To)
 	}
 	slices.Sort(list)
@@ -360,13 +366,8 @@ func TestSSPSet(t *testing.T) {
 	}
 	values := func(path string) string {
 		t.Helper()
-		a, err := assemble.Open(filepath.Join(dir, path), assemble.Options{})
-		defer a.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
 		var all []string
-		for _, s := range a.Settings() {
+		for _, s := range assembled(t, filepath.Join(dir, path)).Settings() {
 			all = append(all, s.Name+"="+s.Value)
 		}
 		return strings.Join(all, " ")
@@ -442,10 +443,8 @@ func TestSSPSetWins(t *testing.T) {
 				contains(t, file, files[file], `author="me"`, `description="kept"`)
 			}
 			contains(t, "the document", files["s.ssd"], `<ssd:ElementGeometry x1="0" y1="0" x2="1" y2="1"/>`)
-			a, err := assemble.Open(path, assemble.Options{})
-			defer a.Close()
-			if s := a.Settings(); err != nil || len(s) != 1 || s[0].Value != "9" {
-				t.Errorf("%v, %v", s, err)
+			if s := assembled(t, path).Settings(); len(s) != 1 || s[0].Value != "9" {
+				t.Errorf("values %v", s)
 			}
 		})
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // BenchmarkStep measures a step (set, step, get; ten Reals each way) of several
-// FMUs, one after the other.
+// FMUs: one after the other in this process, at the same time in processes of their
+// own. The figures by FMU are that of all divided by their number.
 func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -25,7 +26,7 @@ func BenchmarkStep(b *testing.B) {
 				defer runtime.UnlockOSThread()
 				var steppers []*fmi.Stepper
 				for k := range n {
-					s := ready(b, f, fmt.Sprint("c", k), c.l)
+					s := ready(b, f, fmt.Sprint("c", k), fmi.InstanceOptions{Launcher: c.l})
 					steppers = append(steppers, s)
 				}
 				b.ReportAllocs()
@@ -36,7 +37,12 @@ func BenchmarkStep(b *testing.B) {
 					begin := time.Now()
 					for _, s := range steppers {
 						s.RealIn[0] = t
-						if _, err := s.Step(t, 1e-9, true); err != nil {
+						if err := s.Post(t, 1e-9); err != nil {
+							b.Fatal(err)
+						}
+					}
+					for _, s := range steppers {
+						if _, err := s.Collect(); err != nil {
 							b.Fatal(err)
 						}
 					}
@@ -59,10 +65,50 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
+// A step costs no allocation, however it gets to its process, and whether its time
+// is bounded and its state kept for a restart or not.
+func TestStepsWithoutAllocation(t *testing.T) {
+	f := open(t, "mass_force")
+	for name, o := range map[string]fmi.InstanceOptions{
+		"shared":          {Launcher: &worker.Launcher{}},
+		"pipes":           {Launcher: &worker.Launcher{Pipes: true}},
+		"shared, bounded": {Launcher: &worker.Launcher{Timeout: time.Hour}, Restarts: 1},
+		"pipes, bounded":  {Launcher: &worker.Launcher{Pipes: true, Timeout: time.Hour}, Restarts: 1},
+	} {
+		var steppers []*fmi.Stepper
+		for range 3 {
+			steppers = append(steppers, ready(t, f, "c", o))
+		}
+		at := 0.0
+		step := func() {
+			for _, s := range steppers {
+				if o.Restarts > 0 {
+					if err := s.Instance().Keep(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.RealIn[0] = at
+				if err := s.Post(at, 1e-3); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, s := range steppers {
+				if _, err := s.Collect(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			at += 1e-3
+		}
+		if n := testing.AllocsPerRun(500, step); n != 0 {
+			t.Errorf("%s: %v allocations a step", name, n)
+		}
+	}
+}
+
 // ready gives an instance behind its initialisation.
-func ready(tb testing.TB, f *fmi.FMU, name string, l fmi.Launcher) *fmi.Stepper {
+func ready(tb testing.TB, f *fmi.FMU, name string, o fmi.InstanceOptions) *fmi.Stepper {
 	tb.Helper()
-	in, err := f.Instantiate(name, fmi.InstanceOptions{Launcher: l})
+	in, err := f.Instantiate(name, o)
 	if err != nil {
 		tb.Fatal(err)
 	}

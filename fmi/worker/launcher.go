@@ -133,7 +133,7 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 				l.Lost(to, e)
 			}
 		}}
-	k.in.r = answerR
+	k.in.r, k.watch.giveUp = answerR, p.kill
 	return k, nil
 }
 

@@ -44,7 +44,7 @@ func (l *link) Post(request []byte) error {
 		l.limit = max(l.limit, loadTimeout) // that of the first call, for the start of the process
 	}
 	if l.timeout > 0 {
-		l.watch.begin(l.limit, l.process.kill)
+		l.watch.begin(l.limit)
 	}
 	if err := l.send(request); err != nil {
 		return l.ended(l.judge(err))
@@ -139,6 +139,9 @@ func (l *link) ended(err error) error {
 		e.Reason = fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err)
 	default:
 		e.Reason, e.Crash = l.process.reason()
+		if stack, over := l.shared.overflow(); over {
+			e.Reason += fmt.Sprintf(" by a stack overflow: its stack has %d MiB", stack/mebibyte)
+		}
 	}
 	e.Begun, e.Output = l.shared.begun(), l.process.output()
 	if l.memory > 0 && hung == nil {
@@ -171,15 +174,16 @@ func (l *link) Close() error {
 
 // watchdog bounds the time of calls.
 type watchdog struct {
-	timer *time.Timer
-	limit atomic.Int64
-	start atomic.Int64 // of the call under way, ns since origin; 0 = none, -1 = given up
+	giveUp func() // called when a call takes too long
+	timer  *time.Timer
+	limit  atomic.Int64
+	start  atomic.Int64 // of the call under way, ns since origin; 0 = none, -1 = given up
 }
 
 var origin = time.Now()
 
-// begin starts the clock of a call; giveUp is called when it takes too long.
-func (w *watchdog) begin(limit time.Duration, giveUp func()) {
+// begin starts the clock of a call.
+func (w *watchdog) begin(limit time.Duration) {
 	w.limit.Store(int64(limit))
 	w.start.Store(int64(time.Since(origin)) + 1)
 	if w.timer != nil {
@@ -189,7 +193,7 @@ func (w *watchdog) begin(limit time.Duration, giveUp func()) {
 	w.timer = time.AfterFunc(limit, func() {
 		// It may be a late one that was meant for an earlier call.
 		if s := w.start.Load(); s > 0 && int64(time.Since(origin))-s >= w.limit.Load()-int64(time.Millisecond) && w.start.CompareAndSwap(s, -1) {
-			giveUp()
+			w.giveUp()
 		}
 	})
 }

@@ -20,6 +20,7 @@ func (*shared) progress() unsafe.Pointer           { return nil }
 func (*shared) wake()                              {}
 func (*shared) end()                               {}
 func (*shared) begun() int                         { return 0 }
+func (*shared) overflow() (uint64, bool)           { return 0, false }
 func (*shared) answer([]byte) bool                 { return false }
 func (*shared) announce()                          {}
 func (*shared) request(in *frames) ([]byte, error) { return readRequest(in) }

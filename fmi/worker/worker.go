@@ -61,6 +61,9 @@ func serve(c config) error {
 	if err != nil {
 		return err
 	}
+	if err := noteFaults(common); err != nil {
+		return err
+	}
 	w := &writer{to: answers, shared: common}
 	host, err := fmi.NewHost(w.log, common.progress(), c.Threads)
 	if err != nil {

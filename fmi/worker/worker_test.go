@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -83,9 +82,27 @@ func trail(t testing.TB, f *fmi.FMU, l fmi.Launcher) string {
 	return b.String()
 }
 
-func TestFirst(t *testing.T) {
-	_ = runtime.GOOS
+// In a worker an FMU gets the same calls and gives the same, by shared memory and
+// by pipes.
+func TestWorkerIsTheSame(t *testing.T) {
 	f := open(t, "mass_force")
-	t.Log(trail(t, f, nil))
-	t.Log(trail(t, f, &worker.Launcher{TempDir: t.TempDir()}))
+	timeless := func(trail string) string {
+		var b strings.Builder
+		for line := range strings.Lines(trail) {
+			w := strings.Fields(line) // "0.001273 c fmi2DoStep … -> OK 0.4µs"
+			b.WriteString(strings.Join(w[1:len(w)-1], " ") + "\n")
+		}
+		return b.String()
+	}
+	here := timeless(trail(t, f, nil))
+	if strings.Count(here, "fmi2DoStep") != 5 {
+		t.Fatal(here)
+	}
+	for _, pipes := range []bool{false, true} {
+		temp := t.TempDir()
+		if there := timeless(trail(t, f, &worker.Launcher{TempDir: temp, Pipes: pipes})); there != here {
+			t.Errorf("in this process\n%s\nin a worker, pipes %v\n%s", here, pipes, there)
+		}
+		remains(t, temp)
+	}
 }

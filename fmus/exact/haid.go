@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -285,6 +286,18 @@ func (o Haid) States(t float64) []float64 {
 	return x.RawVector().Data
 }
 
+// Coupled gives the matrix [7,4] that takes s1 v1 s2 v2 to the states and outputs
+// s1 v1 s2 v2, s1 v1 F of the coupled system a time later, linear case.
+func (o Haid) Coupled(later float64) *mat.Dense {
+	m := mat.NewDense(7, 4, nil)
+	for k := range 4 {
+		o.Start = [4]float64{}
+		o.Start[k] = 1
+		m.SetCol(k, append(o.States(later), o.Outputs(later)...))
+	}
+	return m
+}
+
 // Solve gives states and outputs of z at steps 0 … n, from an exact history: rows
 // of s1 v1 s2 v2 and of ȳ.
 func (o Corrected) Solve(n int) (x [][4]float64, y [][3]float64) {
@@ -327,8 +340,7 @@ func (o Corrected) Radius() float64 {
 func (o Corrected) LocalError(n int) float64 {
 	phi := o.Propagation()
 	size, _ := phi.Dims()
-	var reference [][3]float64
-	var errors [][3]float64
+	var reference, got [][3]float64
 	for i := range n {
 		t := float64(i) * o.H
 		z := mat.NewVecDense(size, nil)
@@ -342,16 +354,16 @@ func (o Corrected) LocalError(n int) float64 {
 		}
 		var next mat.VecDense
 		next.MulVec(phi, z)
-		want := o.Outputs(t + o.H)
-		reference = append(reference, [3]float64(want))
-		errors = append(errors, [3]float64{next.AtVec(4) - want[0], next.AtVec(5) - want[1], next.AtVec(6) - want[2]})
+		reference = append(reference, [3]float64(o.Outputs(t+o.H)))
+		got = append(got, [3]float64{next.AtVec(4), next.AtVec(5), next.AtVec(6)})
 	}
-	return nrmse(errors, reference)
+	return NRMSE(got, reference)
 }
 
-// nrmse is (33): root mean squares over time by the standard deviation of the
-// reference, root mean square over the outputs.
-func nrmse(errors, reference [][3]float64) float64 {
+// NRMSE is the norm (33) of the outputs at a number of points against a reference:
+// root mean squares of the differences over time by the standard deviation of the
+// reference, root mean square over the outputs. Both have one row a point.
+func NRMSE(got, reference [][3]float64) float64 {
 	total := 0.0
 	for k := range 3 {
 		mean, e, s := 0.0, 0.0, 0.0
@@ -359,10 +371,73 @@ func nrmse(errors, reference [][3]float64) float64 {
 			mean += v[k] / float64(len(reference))
 		}
 		for i, v := range reference {
-			e += errors[i][k] * errors[i][k]
+			e += (got[i][k] - v[k]) * (got[i][k] - v[k])
 			s += (v[k] - mean) * (v[k] - mean)
 		}
 		total += e / s / 3
+	}
+	return math.Sqrt(total)
+}
+
+// GlobalError gives the global error (32) over steps 1 … n from an exact history,
+// by the norm (33) over the outputs: what NRMSE makes of Solve and Outputs, but from
+// sums of z zᵀ that are doubled, Σ_{i≤2m} = Σ_{i≤m} + Φᵐ (Σ_{i≤m}) Φᵐᵀ, so that it
+// takes log n steps. Squares leave half of the digits: errors below some 1e-7 are
+// noise. It is infinite if the outputs leave the range of numbers.
+func (o Corrected) GlobalError(n int) float64 {
+	phi := o.Propagation()
+	size, _ := phi.Dims()
+	// Beside z of the co-simulation: x and y of the coupled system, and 1 for the sums.
+	all := size + 4 + 3 + 1
+	step := mat.NewDense(all, all, nil)
+	step.Slice(0, size, 0, size).(*mat.Dense).Copy(phi)
+	step.Slice(size, size+7, size, size+4).(*mat.Dense).Copy(o.Coupled(o.H))
+	step.Set(all-1, all-1, 1)
+	z := mat.NewVecDense(all, nil)
+	for i, v := range o.Start {
+		z.SetVec(i, v)
+		z.SetVec(size+i, v)
+	}
+	for j := range o.P + 1 {
+		for k, v := range o.Outputs(-float64(j) * o.H) {
+			z.SetVec(4+3*j+k, v)
+		}
+	}
+	z.SetVec(all-1, 1)
+	// sum = Σ_{1≤i≤m} z_i z_iᵀ and power = Φᵐ, for m the leading binary digits of n.
+	var next mat.VecDense
+	next.MulVec(step, z)
+	sum, power := mat.NewDense(all, all, nil), mat.DenseCopyOf(step)
+	sum.Outer(1, &next, &next)
+	first := mat.DenseCopyOf(sum)
+	move := func(sum, by *mat.Dense) {
+		var t mat.Dense
+		t.Mul(by, sum)
+		sum.Mul(&t, by.T())
+	}
+	for digit := bits.Len(uint(n)) - 2; digit >= 0; digit-- {
+		double := mat.DenseCopyOf(sum)
+		move(double, power)
+		sum.Add(sum, double)
+		var squared mat.Dense
+		squared.Mul(power, power)
+		power.Copy(&squared)
+		if n>>digit&1 == 1 {
+			move(sum, step)
+			sum.Add(sum, first)
+			squared.Mul(power, step)
+			power.Copy(&squared)
+		}
+	}
+	total := 0.0
+	for k := range 3 {
+		y, reference := 4+k, size+4+k
+		e := sum.At(y, y) - 2*sum.At(y, reference) + sum.At(reference, reference)
+		mean := sum.At(reference, all-1) / float64(n)
+		total += max(e, 0) / (sum.At(reference, reference) - float64(n)*mean*mean) / 3
+	}
+	if math.IsNaN(total) {
+		return math.Inf(1)
 	}
 	return math.Sqrt(total)
 }

@@ -7,13 +7,21 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// groupKey marks slaves that may share a crossing.
-type groupKey struct{}
+// groupKey marks slaves that may share a crossing, apartKey those that have
+// processes of their own.
+type (
+	groupKey struct{}
+	apartKey struct{}
+)
 
 // GroupKey tells which slaves can be stepped together: all in this process
-// whose strings do not need calls of their own.
+// whose strings do not need calls of their own; and all in processes of their own,
+// which step at the same time.
 func (s *Slave) GroupKey() any {
-	if len(s.stringInVR)+len(s.stringOutVR) > 0 || s.config.Options.Launcher != nil {
+	switch {
+	case s.config.Options.Launcher != nil:
+		return apartKey{}
+	case len(s.stringInVR)+len(s.stringOutVR) > 0:
 		return s // with itself only
 	}
 	return groupKey{}
@@ -28,6 +36,13 @@ type group struct {
 
 // NewGroup prepares the crossing for members, all of them slaves.
 func (s *Slave) NewGroup(members []master.Subsystem) (master.Group, error) {
+	if s.config.Options.Launcher != nil {
+		a := make(apart, len(members))
+		for k, m := range members {
+			a[k], _ = master.As[*Slave](m)
+		}
+		return a, nil
+	}
 	g := &group{}
 	var steppers []*fmi.Stepper
 	for _, m := range members {
@@ -41,6 +56,33 @@ func (s *Slave) NewGroup(members []master.Subsystem) (master.Group, error) {
 	var err error
 	g.batch, err = fmi.NewGroup(steppers)
 	return g, err
+}
+
+// apart steps FMUs in processes of their own at the same time.
+type apart []*Slave
+
+// Step begins the steps of all members and then waits for each. The failure is that
+// of the first member that failed; those behind it have been stepped too.
+func (g apart) Step(ctx context.Context, t, H float64) (ran int, reached float64, err error) {
+	begun := 0
+	var refused error
+	for begun < len(g) && refused == nil {
+		if refused = g[begun].post(t, H); refused == nil {
+			begun++
+		}
+	}
+	for k, m := range g[:begun] {
+		if at, failed := m.collect(ctx, t, H); failed != nil && err == nil {
+			ran, reached, err = k+1, at, failed
+		}
+	}
+	switch {
+	case err != nil:
+		return ran, reached, err
+	case refused != nil:
+		return begun + 1, t, refused
+	}
+	return len(g), t + H, nil
 }
 
 // Step is that of each member, in order, up to the first that fails.

@@ -390,14 +390,26 @@ func (s *Slave) SetInputDerivatives(order int, du []float64) error {
 
 // Step sets the staged inputs, steps and gets the outputs in one crossing.
 func (s *Slave) Step(ctx context.Context, t, H float64) (float64, error) {
-	if err := s.settle(); err != nil {
+	if err := s.post(t, H); err != nil {
 		return t, err
+	}
+	return s.collect(ctx, t, H)
+}
+
+// post begins a step, and collect ends it (fmi.Stepper.Post).
+func (s *Slave) post(t, H float64) error {
+	if err := s.settle(); err != nil {
+		return err
 	}
 	if err := s.writeStrings(); err != nil {
-		return t, err
+		return err
 	}
 	s.stale = false
-	status, err := s.stepper.Step(t, H, true)
+	return s.stepper.Post(t, H)
+}
+
+func (s *Slave) collect(ctx context.Context, t, H float64) (float64, error) {
+	status, err := s.stepper.Collect()
 	if status == fmi.StatusOK && err == nil {
 		s.checkClock(t, H)
 		return t + H, s.readStrings()

@@ -406,7 +406,7 @@ func difference(want, got string) (rows int, d float64, err error) {
 			}
 			largest, apart = max(largest, math.Abs(x)), max(apart, math.Abs(x-y))
 		}
-		if apart > 0 {
+		if apart != 0 { // NaN, too
 			d = max(d, apart/largest)
 		}
 	}

@@ -265,18 +265,27 @@ func prepareWine(p *platform, dir string) error {
 	prefix := filepath.Join(dir, "wine")
 	p.env = []string{"WINEPREFIX=" + prefix, "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=", "DISPLAY="}
 	p.start = func(program string, args []string) []string { return append([]string{wine, program + ".exe"}, args...) }
-	p.finish = func() error {
-		server, err := exec.LookPath("wineserver")
-		if err != nil {
-			server = "/usr/lib/wine/wineserver"
-		}
-		stop := exec.Command(server, "-k")
-		stop.Env = append(os.Environ(), p.env...)
-		if err := stop.Run(); err != nil {
-			return fmt.Errorf("%s -k: %w", server, err)
+	// One server for all runs: the one that a program starts ends some seconds after
+	// it, at times while the next program connects to it, which then fails.
+	server, err := exec.LookPath("wineserver")
+	if err != nil {
+		server = "/usr/lib/wine/wineserver"
+	}
+	serve := func(flag string) error {
+		cmd := exec.Command(server, flag)
+		cmd.Env = append(os.Environ(), p.env...)
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s %s: %w", server, flag, err)
 		}
 		return nil
 	}
+	if err := os.MkdirAll(prefix, 0o700); err != nil {
+		return err
+	}
+	if err := serve("-p"); err != nil {
+		return err
+	}
+	p.finish = func() error { return serve("-k") }
 	boot := exec.Command(wine, "wineboot", "-i")
 	boot.Env = append(os.Environ(), p.env...)
 	if err := boot.Run(); err != nil { // no pipes, which its services would hold

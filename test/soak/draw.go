@@ -447,6 +447,8 @@ func (r *dice) fault(st *step) {
 			if r.isolation == "always" {
 				r.arg("--memory-limit", "64")
 				r.memory = true
+			} else {
+				r.set(name, "times", "1") // it keeps what it takes
 			}
 		case r.isolation == "always" && (ending == fmus.Hangs || r.chance(0.2)):
 			r.arg("--step-timeout", short(r.between(0.2, 0.6)))
@@ -464,7 +466,7 @@ func (r *dice) fault(st *step) {
 	if r.chance(0.8) {
 		r.set(name, "at", short(r.Float64()))
 	}
-	if r.chance(0.3) {
+	if !st.hogs && r.isolation != "always" && r.chance(0.3) {
 		r.set(name, "times", strconv.Itoa(r.IntN(4)))
 	}
 	if r.chance(0.3) {
@@ -494,6 +496,15 @@ func (r *dice) isolate() {
 	}
 	if !r.memory && r.chance(0.1) {
 		r.arg("--memory-limit", "512")
+	}
+	if r.chance(0.25) {
+		r.arg("--on-crash", "restart", "--restart-limit", strconv.Itoa(1+r.IntN(4)))
+		r.label("restart", "asked for")
+		if r.bad != nil && strings.HasPrefix(r.bad.fmu, "misbehave") && r.chance(0.7) {
+			// All processes together go wrong so often.
+			r.set(r.bad.name, "marker", filepath.Join(r.c.dir, "marker"))
+			r.set(r.bad.name, "times", strconv.Itoa(1+r.IntN(4)))
+		}
 	}
 }
 

@@ -66,6 +66,7 @@ static void may_kill(const char *function)
 	else if (!strcmp(fault, "loop")) while (1) sink++;
 	else if (!strcmp(fault, "sleep")) while (1) sleep(1000);
 	else if (!strcmp(fault, "kill9")) kill(getpid(), SIGKILL);
+	else if (!strcmp(fault, "raise")) raise(SIGSEGV);
 	else if (!strcmp(fault, "thread")) {
 		pthread_create(&thread, 0, in_thread, 0);
 		pthread_join(thread, 0);

@@ -1,0 +1,20 @@
+// Package embedding holds the tests of programs that run many systems in one
+// process: nothing may grow with their number.
+package embedding
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/worker"
+)
+
+// runs is how many runs of each kind are made in the process of the test.
+var runs = flag.Int("runs", 60, "runs of each kind in one process")
+
+func TestMain(m *testing.M) {
+	worker.Main()
+	flag.Parse()
+	os.Exit(m.Run())
+}

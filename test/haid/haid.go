@@ -1,0 +1,258 @@
+// Package haid couples the oscillator of haid (exact.Haid) as tests and figures do:
+// of subsystems in Go in this process, and of FMUs on the command line of the program,
+// and judges the outcome as the paper does.
+package haid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// Outputs are the columns of y in the results of the FMUs.
+var Outputs = [3]string{"one.s", "one.v", "two.F"}
+
+// Args gives the command line for the oscillator of FMUs with steps of H and a hold
+// of order p. In the linear case the outputs at p points before the start are
+// written to the file history.
+func Args(system string, o exact.Haid, p int, H float64, history string) ([]string, error) {
+	args := []string{system, "--step-size", fmt.Sprint(H), "--param", fmt.Sprintf("order=%d", p)}
+	for _, s := range []struct {
+		name string
+		v    float64
+	}{
+		{"one.s0", o.Start[0]}, {"one.v0", o.Start[1]}, {"two.s0", o.Start[2]}, {"two.v0", o.Start[3]},
+		{"two.c_k", o.CK}, {"two.d_k", o.DK}, {"two.n_d", o.ND},
+	} {
+		args = append(args, "--set", fmt.Sprintf("%s=%v", s.name, s.v))
+	}
+	if p == 0 || o.ND != 1 {
+		return args, nil
+	}
+	var b strings.Builder
+	b.WriteString("time," + strings.Join(Outputs[:], ",") + "\n")
+	for j := p; j > 0; j-- {
+		at := -float64(j) * H
+		y := o.Outputs(at)
+		fmt.Fprintf(&b, "%v,%v,%v,%v\n", at, y[0], y[1], y[2])
+	}
+	if err := os.WriteFile(history, []byte(b.String()), 0o644); err != nil {
+		return nil, err
+	}
+	return append(args, "--history", history), nil
+}
+
+// LocalArgs adds to the command line what LocalError wants recorded.
+func LocalArgs(corrected bool) []string {
+	args := []string{"--record", "one.*", "--record", "two.*"}
+	if corrected {
+		args = append(args, "--record", "raw.*", "--param", "model.raw=true")
+	}
+	return args
+}
+
+// LocalError gives the local error (31) of a run of the linear oscillator with steps
+// of H by its results, from a row on: the outputs of each step against those of the
+// coupled system from the states at its start.
+func LocalError(results map[string][]float64, o exact.Haid, H float64, from int) float64 {
+	s, v := "one.s", "one.v"
+	if _, corrected := results["raw.one.s"]; corrected {
+		s, v = "raw.one.s", "raw.one.v" // the states; the outputs are corrected
+	}
+	y := Rows(results)
+	coupled := o.Coupled(H)
+	want := [][3]float64{y[0]}
+	for n := range len(y) - 1 {
+		var next [3]float64
+		for i, x := range [4]float64{results[s][n], results[v][n], results["two.s"][n], results["two.v"][n]} {
+			for k := range next {
+				next[k] += coupled.At(4+k, i) * x
+			}
+		}
+		want = append(want, next)
+	}
+	return exact.NRMSE(y[from:], want[from:])
+}
+
+// Rows gives y at all points of the results.
+func Rows(results map[string][]float64) [][3]float64 {
+	y := make([][3]float64, len(results[Outputs[0]]))
+	for k, name := range Outputs {
+		for n, v := range results[name] {
+			y[n][k] = v
+		}
+	}
+	return y
+}
+
+// Nonlinear is the oscillator of haid 5. The paper does not tell its start; from
+// lower velocities nothing becomes unstable.
+func Nonlinear(nd float64) exact.Haid {
+	o := exact.DefaultHaid()
+	o.Start, o.ND = [4]float64{0, 10, 0, 10}, nd
+	return o
+}
+
+// Reference gives y of the coupled system at steps 0 … n of H, linear or not.
+func Reference(o exact.Haid, H float64, n int) ([][3]float64, error) {
+	times := make([]float64, n+1)
+	for i := range times {
+		times[i] = float64(i) * H
+	}
+	states, err := o.Reference(times)
+	if err != nil {
+		return nil, err
+	}
+	y := make([][3]float64, n+1)
+	for i, x := range states {
+		y[i] = [3]float64{x[0], x[1], o.Force(x)}
+	}
+	return y, nil
+}
+
+// Even gives a step size next to H of 24 binary digits. Its multiples are exact, so all
+// steps are equally long, and subsystems of mastertest need one matrix exponential only.
+func Even(H float64) float64 { return float64(float32(H)) }
+
+// run couples subsystems in Go, linear case, over n steps. Each point of the run is
+// shown with the states s1 v1 s2 v2, until look returns an error.
+func run(ctx context.Context, e exact.Corrected, n int, past []master.PastOutputs, look func(p *master.Point, x [4]float64) error) error {
+	o := e.Haid
+	one := mastertest.NewLinear("one", mastertest.Matrices{
+		A: [][]float64{{0, 1}, {-o.C1 / o.M1, -o.D1 / o.M1}}, B: [][]float64{{0}, {1 / o.M1}}, C: [][]float64{{1, 0}, {0, 1}},
+	}, o.Start[:2])
+	two := mastertest.NewLinear("two", mastertest.Matrices{
+		A: [][]float64{{0, 1}, {-(o.CK + o.C2) / o.M2, -(o.DK + o.D2) / o.M2}}, B: [][]float64{{0, 0}, {o.CK / o.M2, o.DK / o.M2}},
+		C: [][]float64{{o.CK, o.DK}}, D: [][]float64{{-o.CK, -o.DK}},
+	}, o.Start[2:])
+	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
+	sys, err := master.NewSystem([]master.Subsystem{one, two}, []master.Connection{
+		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")}, {From: at("one", "y2"), To: at("two", "u2")},
+	})
+	if err != nil {
+		return err
+	}
+	config := algorithms.Config{Order: e.P}
+	if e.Correct {
+		config.Correct, config.Model = algorithms.ModelCorrection, algorithms.Model{Alpha: e.Alpha, Refresh: 0.01}
+	}
+	alg, err := algorithms.NewCoupling(config)
+	if err != nil {
+		return err
+	}
+	w := watch(func(p *master.Point) error {
+		var x, xdot [4]float64
+		if err := errors.Join(one.ReadStates(x[:2], xdot[:2]), two.ReadStates(x[2:], xdot[2:])); err != nil {
+			return err
+		}
+		return look(p, x)
+	})
+	r, err := master.NewRun(sys, alg, master.Options{Stop: float64(n) * e.H, Step: e.H, Past: past, Recorders: []master.Recorder{w}})
+	if err != nil {
+		return err
+	}
+	_, err = r.Run(ctx)
+	return err
+}
+
+// watch is a recorder that only looks at the points.
+type watch func(*master.Point) error
+
+func (watch) Begin(*master.System, []master.Port) error { return nil }
+func (w watch) Record(p *master.Point) error            { return w(p) }
+func (watch) Flush() error                              { return nil }
+func (watch) End(master.Result) error                   { return nil }
+
+// errSeen ends a run that has shown what was to be seen.
+var errSeen = errors.New("seen")
+
+// Grows runs the strategy over n steps of subsystems in Go and tells whether the
+// energy of the oscillator, from the states, grows from the third quarter of the run
+// to the last, or beyond all measure before. Unlike amplitudes the energy tells slow
+// growth from the beat of the two masses before one beat is over.
+func Grows(ctx context.Context, e exact.Corrected, n int) (bool, error) {
+	var quarter [4]float64
+	largest := 0.0
+	err := run(ctx, e, n, nil, func(p *master.Point, x [4]float64) error {
+		energy := (e.M1*x[1]*x[1] + e.C1*x[0]*x[0] + e.M2*x[3]*x[3] + e.C2*x[2]*x[2] + e.CK*(x[2]-x[0])*(x[2]-x[0])) / 2
+		if p.Step == 0 {
+			largest = 1e60 * energy
+		}
+		if !(energy <= largest) {
+			return errSeen
+		}
+		if p.Step < n {
+			quarter[4*p.Step/n] += energy
+		}
+		return nil
+	})
+	if errors.Is(err, errSeen) {
+		return true, nil
+	}
+	return quarter[3] > quarter[2], err
+}
+
+// GlobalError runs the strategy over n steps of subsystems in Go from an exact
+// history and gives the global error (32). It is infinite where the run was given up
+// because the error must be beyond the limit in the end, and where there is no such
+// history: backwards, strong damping grows beyond all numbers.
+func GlobalError(ctx context.Context, e exact.Corrected, n int, limit float64) (float64, error) {
+	coupled := e.Coupled(e.H)
+	// The reference goes on by one matrix; its variances are needed from the start.
+	want := make([][3]float64, 0, n)
+	x := e.Start
+	var mean, variance [3]float64
+	for range n {
+		var next [7]float64
+		for i := range next {
+			for j, v := range x {
+				next[i] += coupled.At(i, j) * v
+			}
+		}
+		x = [4]float64(next[:4])
+		want = append(want, [3]float64(next[4:]))
+		for k, v := range next[4:] {
+			mean[k] += v / float64(n)
+		}
+	}
+	for _, y := range want {
+		for k, v := range y {
+			variance[k] += (v - mean[k]) * (v - mean[k])
+		}
+	}
+	var past []master.PastOutputs
+	for j := e.P; j > 0; j-- {
+		t := -float64(j) * e.H
+		y := e.Outputs(t)
+		if math.IsNaN(y[0] + y[1] + y[2]) {
+			return math.Inf(1), nil
+		}
+		past = append(past, master.PastOutputs{T: t, Y: y})
+	}
+	total := 0.0
+	err := run(ctx, e, n, past, func(p *master.Point, _ [4]float64) error {
+		if p.Step == 0 {
+			return nil
+		}
+		for k, y := range p.Y {
+			d := y - want[p.Step-1][k]
+			total += d * d / variance[k] / 3
+		}
+		if !(total <= limit*limit) {
+			return errSeen
+		}
+		return nil
+	})
+	if errors.Is(err, errSeen) {
+		return math.Inf(1), nil
+	}
+	return math.Sqrt(total), err
+}
