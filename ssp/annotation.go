@@ -453,8 +453,8 @@ func (s *settings) openMCx(components []*FlatComponent) {
 			param("order", first.Text, typeMCX+"connection.inter_extrapolation extrapolationOrder", first.Place)
 		}
 	}
-	if s.mcx.Algorithm != "gauss-seidel" || len(s.triggers) == 0 {
-		return
+	if s.mcx.Algorithm != "gauss-seidel" || len(s.triggers) == 0 || len(components) == 0 {
+		return // triggers of placeholders say nothing
 	}
 	var names []string
 	for _, c := range components {

@@ -231,3 +231,13 @@ func TestOwnStrict(t *testing.T) {
 		t.Errorf("two annotations: error %v, want SD21O", err)
 	}
 }
+
+// The trigger sequence of a system without FMUs is none.
+func TestSequenceOfPlaceholders(t *testing.T) {
+	document := strings.Replace(annotated(annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`), "",
+		annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)), ` source="c.fmu"`, "", 1)
+	n, _ := sound(t, document, nil, fakes{})
+	if len(n.Components) != 0 || n.Own.Algorithm != "gauss-seidel" || len(n.Own.Params) != 0 {
+		t.Errorf("settings %+v", n.Own)
+	}
+}

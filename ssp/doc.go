@@ -40,7 +40,34 @@
 // order; the last one wins, so the outer level beats the inner and a later
 // binding an earlier one (ssp 36). A value bound to a connector of a system
 // goes inward along its connections, and there beats what is bound directly
-// (ssp 37). Numeric types of version 2.0 count as Real and Integer.
+// (ssp 37). Numeric types of version 2.0 count as Real and Integer; an integer that
+// does not fit into 32 bits can be given to a Real only.
+//
+// A parameter of an FMU that is connected to a calculated parameter of another takes its
+// value during the initialisation (ssp 28); in all other connections FMI 2.0 has inputs
+// as targets, and outputs and calculated parameters as sources.
+//
+// # Systems in files of their own
+//
+// A component may be another system: an .ssd, an .ssp (its default variant, or the one
+// after #), a folder with an unpacked one, or a system of the same document by its id
+// (source="#id"). It acts as if that system stood in its place (ssp 14, 15): names go on
+// through it (component.element.variable), the bindings of the component come after its
+// own, and dictionaries of the systems around it are found. Units, enumerations and
+// references to files are those of the document in which they stand. Where a connector
+// of the component differs in unit from that of the system, it is a stage of conversion,
+// as at an FMU. The DefaultExperiment of such a document has no effect, and that is told.
+//
+// Files may lie inside a component (sourceBase="component"): in the archive of an FMU or
+// SSP, or beside an SSD.
+//
+// # Signal dictionaries
+//
+// All references to a dictionary share one signal for each entry (ssp 20): one connection
+// writes it, at a connector of kind input or inout, any number read it, at one of kind
+// output or inout. A connector of a reference without type or unit has those of the
+// entry; a unit that differs is a stage of conversion. A value that is bound to a
+// connector of a reference is that of the signal.
 //
 // # The annotation of macrostep
 //
@@ -157,9 +184,11 @@
 // algorithm fixedStep is explicit, ecco is ecco with EccoConfiguration as parameters:
 // RelativeTolerance is r of sadjina (14), and AbsoluteTolerance r E0.
 //
-// # Not read yet
+// # What FMUs of version 2.0 cannot carry
 //
-// Signal dictionaries, systems in files of their own (nested .ssp and .ssd),
-// parameter files inside FMUs, arrays of version 2.0, and connections into a
-// parameter of an FMU are reported as errors where a system uses them.
+// Connections of arrays, of Binary and of Clock are errors, and so are values that are
+// arrays. A connector that is associated with a clock is read, and a warning says that
+// the association has no effect. Connectors of kind local, constant and
+// structuralParameter pass signals between systems; at an FMU nothing has such a
+// causality but local, which FMI 2.0 does not let be connected.
 package ssp

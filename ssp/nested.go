@@ -16,10 +16,10 @@ import (
 // Bounds of what one system may unfold to: a few files can refer to each other so
 // that they stand for more than any memory holds.
 const (
-	maxPackages  = 1000      // nested .ssp, unpacked
-	maxPackaged  = 32        // packages within packages
-	maxDocuments = 10_000    // nested .ssd
-	maxInstances = 1_000_000 // elements, those of nested systems counted at each use
+	maxPackages  = 1000    // nested .ssp, unpacked
+	maxPackaged  = 32      // packages within packages
+	maxDocuments = 10_000  // nested .ssd
+	maxInstances = 200_000 // elements, those of nested systems counted at each use
 )
 
 // home is where a document lies: what it refers to is found from here (ssp 12).

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -253,7 +254,22 @@ func FuzzDocument(f *testing.F) {
 		annotation(typeOMS, `<oms:SimulationInformation signalFilter="test\.top\.c\.(u|p)" loggingInterval="2"/>`)+annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)))
 	f.Add(annotated("", "", annotation(OwnType, `<ms:Settings version="1" monitorEnergy="1" energySpike="0" workers="2" isolation="auto" stepTimeout="1" memoryLimit="1" outputInterval="1" input="set.ssv" history="x"><ms:Record match="c.*"/></ms:Settings>`)))
 	f.Add(annotated("", "", annotation(typeOMS, `<oms:SimulationInformation signalFilter="set.xml"/>`)))
-	f.Fuzz(func(t *testing.T, text string) { survives(t, text, baseSet, baseMap) })
+	f.Add(around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`))
+	whole, files, _ := everything()
+	f.Add(whole)
+	f.Add(bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("inout", realType("mm")), signal("output", ""), ">"+linear(2, 1), ">"))
+	f.Fuzz(func(t *testing.T, text string) { survives(t, text, files) })
+}
+
+// Nor does any signal dictionary.
+func FuzzDictionary(f *testing.F) {
+	document, files, _ := everything()
+	f.Add(files["d.ssb"])
+	f.Add(dictionary(entry("n", `<ssc:Enumeration name="e"/>`), entry("m", `<ssc:Real unit="u"/><ssc:Dimension size="2"/>`)))
+	f.Add(baseSet)
+	f.Fuzz(func(t *testing.T, text string) {
+		survives(t, document, map[string]string{"set.ssv": baseSet, "map.ssm": baseMap, "d.ssb": text})
+	})
 }
 
 // Nor does any parameter set.
@@ -261,7 +277,9 @@ func FuzzSet(f *testing.F) {
 	f.Add(baseSet)
 	f.Add(strings.Replace(baseSet, "1.0", "2.0", 1))
 	f.Add(baseMap)
-	f.Fuzz(func(t *testing.T, text string) { survives(t, base, text, baseMap) })
+	f.Fuzz(func(t *testing.T, text string) {
+		survives(t, base, map[string]string{"set.ssv": text, "map.ssm": baseMap})
+	})
 }
 
 // Nor any mapping.
@@ -269,18 +287,17 @@ func FuzzMapping(f *testing.F) {
 	f.Add(baseMap)
 	f.Add(strings.Replace(baseMap, "gain", "other", 1))
 	f.Add(baseSet)
-	f.Fuzz(func(t *testing.T, text string) { survives(t, base, baseSet, text) })
+	f.Fuzz(func(t *testing.T, text string) {
+		survives(t, base, map[string]string{"set.ssv": baseSet, "map.ssm": text})
+	})
 }
 
-// survives reads and flattens a document with its set and mapping.
-func survives(t *testing.T, document, set, mapping string) {
+// survives reads and flattens a document with its files.
+func survives(t *testing.T, document string, files map[string]string) {
 	l := &diag.List{}
 	d := parseDocument([]byte(document), "fuzz.ssd", func(uri string, _ *Component) ([]byte, string, error) {
-		switch uri {
-		case "set.ssv":
-			return []byte(set), uri, nil
-		case "map.ssm":
-			return []byte(mapping), uri, nil
+		if text, ok := files[uri]; ok {
+			return []byte(text), uri, nil
 		}
 		return nil, "", fs.ErrNotExist
 	}, l)
@@ -292,6 +309,8 @@ func survives(t *testing.T, document, set, mapping string) {
 	}
 	p := &Package{Path: "fuzz.ssd", Root: d, Dir: "/nowhere"}
 	d.home = home{dir: "/nowhere"}
+	p.packages, p.documents = map[string]home{}, map[string]*Document{}
+	p.nested(d, l)
 	p.instantiate(l)
 	if l.Err() != nil {
 		return
@@ -368,6 +387,39 @@ func TestUnknownParts(t *testing.T) {
 	}
 	if got != want {
 		t.Errorf("%d findings, want %d", got, want)
+	}
+}
+
+// Annotations are told wherever they stand, ours are refused where they mean nothing.
+func TestAnnotationsAnywhere(t *testing.T) {
+	document, files, vars := everything()
+	foreign := `<%s:Annotations><ssc:Annotation type="org.example"/></%[1]s:Annotations>`
+	put := func(text, after, prefix string) string {
+		if strings.Count(text, after) == 0 {
+			t.Fatalf("%s is not there", after)
+		}
+		return strings.Replace(text, after, after+fmt.Sprintf(foreign, prefix), 1)
+	}
+	for name, places := range map[string][][2]string{
+		documentName: {{`<ssd:Connector name="n" kind="output">`, "ssd"}, {`<ssd:ParameterBinding source="set.ssv">`, "ssd"}, {`<ssc:Unit name="m">`, "ssc"},
+			{`<ssc:Enumeration name="gear">`, "ssc"}, {`<ssv:Parameter name="p">`, "ssv"}, {`factor="2"/>`, "ssd"}, {`endConnector="n">`, "ssd"}},
+		"set.ssv": {{`<ssv:Parameter name="gain">`, "ssv"}, {`</ssv:Parameters>`, "ssv"}},
+		"map.ssm": {{`target="a.k">`, "ssm"}, {`target="level"/>`, "ssm"}},
+		"d.ssb":   {{`<ssb:DictionaryEntry name="n">`, "ssb"}, {`</ssb:DictionaryEntry>`, "ssb"}},
+	} {
+		for _, place := range places {
+			all := maps.Clone(files)
+			all[documentName] = document
+			all[name] = put(all[name], place[0], place[1])
+			n, l, err := flatten(t, all[documentName], all, vars, false)
+			if err != nil || len(l.Findings) != 1 || l.Findings[0].ID != "SD21" || filepath.Base(l.Findings[0].File) != name || l.Findings[0].Line == 0 || n == nil {
+				t.Errorf("%s after %s: %v, findings %v", name, place[0], err, l.Findings)
+			}
+			all[name] = strings.Replace(all[name], "org.example", OwnType, 1)
+			if _, _, err := flatten(t, all[documentName], all, vars, false); !diag.Has(err, "SD21O") {
+				t.Errorf("%s after %s: our annotation: %v", name, place[0], err)
+			}
+		}
 	}
 }
 

@@ -286,7 +286,7 @@ func (p *parser) signalDictionary(n *node, inline bool) *SignalDictionary {
 		case k.is("DictionaryEntry", nsSSB):
 			c := Connector{Name: p.need(k, "name"), Description: k.str("description", ""), Kind: Inout, Place: p.place(k)}
 			for _, kk := range k.kids {
-				if !p.signalType(kk, &c) && !kk.is("Annotations", nsSSB) && !silent(kk) {
+				if !p.signalType(kk, &c) && !p.inert(kk) {
 					p.unknown(kk)
 				}
 			}
@@ -302,7 +302,7 @@ func (p *parser) signalDictionary(n *node, inline bool) *SignalDictionary {
 			s.Enumerations = p.enumerations(k)
 		case k.is("Units", nsSSB):
 			s.Units = p.units(k)
-		case k.is("Annotations", nsSSB), silent(k):
+		case p.inert(k):
 		default:
 			p.unknown(k)
 		}
@@ -374,7 +374,7 @@ func (r *reader) connectors(n *node) []Connector {
 			r.add(ruleSchema, k, "the kind %q is not known", c.Kind)
 		}
 		for _, kk := range k.kids {
-			if !r.signalType(kk, &c) && !silent(kk) && !kk.is("Annotations", nsSSD) {
+			if !r.signalType(kk, &c) && !r.inert(kk) {
 				r.unknown(kk)
 			}
 		}
@@ -563,7 +563,7 @@ func (p *parser) enumerations(n *node) []EnumerationType {
 		seen[e.Name] = true
 		for _, i := range k.kids {
 			if !i.is("Item", nsSSC, nsSSD) {
-				if !i.is("Annotations", nsSSC, nsSSD) {
+				if !p.inert(i) {
 					p.unknown(i)
 				}
 				continue
@@ -598,7 +598,7 @@ func (p *parser) units(n *node) []unit.Definition {
 		seen[d.Name] = true
 		for _, b := range k.kids {
 			if !b.is("BaseUnit", nsSSC, nsSSD) {
-				if !b.is("Annotations", nsSSC, nsSSD) {
+				if !p.inert(b) {
 					p.unknown(b)
 				}
 				continue
@@ -637,7 +637,7 @@ func (r *reader) binding(n *node) Binding {
 			values = k
 		case k.is("ParameterMapping", nsSSD):
 			mapping = k
-		case k.is("Annotations", nsSSD), silent(k):
+		case r.inert(k):
 		default:
 			r.unknown(k)
 		}
@@ -667,7 +667,7 @@ func readPart[T any](r *reader, n, inline *node, source, mime, want, base string
 	var content []*node
 	if inline != nil {
 		for _, k := range inline.kids {
-			if !silent(k) && !k.is("Annotations", nsSSD) {
+			if !r.inert(k) {
 				content = append(content, k)
 			}
 		}
@@ -731,7 +731,7 @@ func (p *parser) parameterSet(n *node, inline bool) *ParameterSet {
 			s.Enumerations = p.enumerations(k)
 		case k.is("Units", nsSSV):
 			s.Units = p.units(k)
-		case k.is("Annotations", nsSSV), silent(k), k.is("MetaData", nsSSV), k.is("Signature", nsSSV):
+		case p.inert(k), k.is("MetaData", nsSSV), k.is("Signature", nsSSV):
 		default:
 			p.unknown(k)
 		}
@@ -756,7 +756,7 @@ func (p *parser) parameter(n *node) ParameterValue {
 			p.since2(k, "Dimension")
 			p.dimension(k)
 			v.Array = true
-		case k.is("Annotations", nsSSV), silent(k):
+		case p.inert(k):
 		default:
 			p.unknown(k)
 		}
@@ -827,7 +827,7 @@ func (p *parser) parameterMapping(n *node, _ bool) *ParameterMapping {
 			var rest []*node
 			e.Transformation, rest = p.transformation(k)
 			for _, kk := range rest {
-				if !kk.is("Annotations", nsSSM) && !silent(kk) {
+				if !p.inert(kk) {
 					p.unknown(kk)
 				}
 			}
@@ -837,7 +837,7 @@ func (p *parser) parameterMapping(n *node, _ bool) *ParameterMapping {
 				targets[e.Target] = e.Place
 			}
 			m.Entries = append(m.Entries, e)
-		case k.is("Annotations", nsSSM), silent(k), k.is("MetaData", nsSSM), k.is("Signature", nsSSM):
+		case p.inert(k), k.is("MetaData", nsSSM), k.is("Signature", nsSSM):
 		default:
 			p.unknown(k)
 		}

@@ -423,6 +423,25 @@ func silent(n *node) bool {
 	return false
 }
 
+// inert tells whether an element has no effect on a run: a silent one, or annotations
+// where none means anything to us, which are told.
+func (p *parser) inert(n *node) bool {
+	if !n.is("Annotations", nsSSD, nsSSC, nsSSV, nsSSM, nsSSB) {
+		return silent(n)
+	}
+	for _, k := range n.kids {
+		switch t := strings.TrimSpace(k.str("type", "")); {
+		case !k.is("Annotation", nsSSC, nsSSD):
+			p.unknown(k)
+		case t == OwnType:
+			p.add(ruleOwn, k, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
+		case p.once("annotation " + t):
+			p.add(ruleForeign, k, "the annotation %q is not understood here and has no effect", t)
+		}
+	}
+	return true
+}
+
 // parseReal reads an xs:double. Infinities and NaN are no values here (fmi2 12),
 // nor are the hexadecimal forms that Go knows.
 func parseReal(text string) (float64, error) {

@@ -115,6 +115,11 @@ var (
 		Doc:    "implementation names an interface that the FMU offers and macrostep runs",
 		Remedy: "set implementation=\"CoSimulation\" or leave it out",
 	}
+	ruleNoImplementation = &diag.Rule{
+		ID: "SD19M", Level: diag.Error, Ref: "ssp 13",
+		Doc:    "implementation names an interface that the FMU offers",
+		Remedy: "set implementation=\"CoSimulation\" or leave it out",
+	}
 	ruleOnce = &diag.Rule{
 		ID: "CC37", Level: diag.Error, Ref: "fmi2 37",
 		Doc:    "an FMU that can be instantiated only once per process is used once",
@@ -134,7 +139,7 @@ var (
 
 // Rules lists the rules of this package.
 func Rules() []*diag.Rule {
-	return []*diag.Rule{ruleImplementation, ruleOnce, ruleNoEffect, ruleRange}
+	return []*diag.Rule{ruleImplementation, ruleNoImplementation, ruleOnce, ruleNoEffect, ruleRange}
 }
 
 // Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd, or
@@ -214,9 +219,14 @@ func (a *Assembly) fromSSP(path string) (err error) {
 	for _, c := range components {
 		f := byFile[c.Source]
 		a.Components = append(a.Components, Component{Name: c.Path, Source: c.URI, FMU: f})
-		if c.Implementation != "any" && c.Implementation != "CoSimulation" {
+		switch {
+		case c.Implementation == "any", c.Implementation == "CoSimulation":
+		case c.Implementation == "ModelExchange" && f.Description.ModelExchange != nil:
 			a.Findings.Add(ruleImplementation, c.Place.File, c.Place.Path, c.Place.Line,
 				"implementation is %s; macrostep runs the FMU as Co-Simulation, which it offers too", c.Implementation)
+		default:
+			a.Findings.Add(ruleNoImplementation, c.Place.File, c.Place.Path, c.Place.Line,
+				"implementation is %s, which the FMU %q of component %q does not offer", c.Implementation, c.URI, c.Path)
 		}
 	}
 	if a.network, err = a.pkg.Flatten(resolver(byFile), &a.Findings); err != nil {

@@ -558,7 +558,15 @@ func TestStateless(t *testing.T) {
 
 // What has no effect is named; what is taken over arrives.
 func TestAnnotation(t *testing.T) {
-	s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", "")},
+	both := probeFMU(t, `/><ModelExchange modelIdentifier="probe"`, "")
+	for _, name := range []string{"ModelExchange", "ScheduledExecution"} {
+		s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", "")}, elements: `<ssd:Component name="d" source="f.fmu" implementation="` + name + `"/>`}
+		a, err := open(t, s.write(t), assemble.Options{})
+		if !diag.Has(err, "SD19M") || !strings.Contains(err.Error(), name) || a.Findings.At(diag.Error)[0].Line == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s := system{fmus: map[string]string{"f.fmu": both},
 		elements: component("c", "f.fmu", `<ssd:Annotations>`+annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`)+`</ssd:Annotations>`) +
 			`<ssd:Component name="d" source="f.fmu" implementation="ModelExchange"/>`,
 		settings: own(`algorithm="gauss-seidel"`, `<ms:Param key="order" value="2"/><ms:Bond name="axle"><ms:Pair effort="c.y" flow="d.y"/></ms:Bond><ms:Rate component="c" ratio="10"/><ms:Rate component="d" ratio="1/5"/>`)}
