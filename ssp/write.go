@@ -473,12 +473,41 @@ func (w *writer) content(el *etree.Element, s *System) {
 	}
 	if list := w.list(el, nsSSD, "SignalDictionaries", len(s.Dictionaries)); list != nil {
 		w.items(list, len(s.Dictionaries), func(i int) Place { return s.Dictionaries[i].Place }, func(i int) *etree.Element {
-			d := &s.Dictionaries[i]
-			k := w.raw(list, d.Content, d.Place, nsSSD, "SignalDictionary")
-			w.named(k, d.Name)
-			return k
+			return w.dictionary(list, &s.Dictionaries[i])
 		}, is(nsSSD, "SignalDictionary"))
 	}
+}
+
+// dictionary writes a signal dictionary: as it was read, or one made by hand.
+func (w *writer) dictionary(list *etree.Element, d *Dictionary) *etree.Element {
+	k := w.raw(list, d.Content, d.Place, nsSSD, "SignalDictionary")
+	w.named(k, d.Name)
+	if d.Content != nil {
+		return k
+	}
+	w.text(k, "source", d.Source, "")
+	switch {
+	case d.Source != "":
+		return k
+	case d.Signals == nil:
+		w.fail(k, "the dictionary has neither a source nor signals")
+		return k
+	}
+	el := w.child(k, nsSSB, "SignalDictionary")
+	w.text(el, "version", cmp.Or(d.Signals.Version, "1.0"), "")
+	for i := range d.Signals.Entries {
+		c := &d.Signals.Entries[i]
+		entry := w.create(el, nsSSB, "DictionaryEntry")
+		w.named(entry, c.Name)
+		w.text(entry, "description", c.Description, "")
+		if c.Type == Unspecified {
+			w.fail(entry, "the entry has no type")
+		}
+		w.connectorType(entry, c)
+	}
+	w.enumerations(el, nsSSB, d.Signals.Enumerations)
+	w.units(el, nsSSB, d.Signals.Units)
+	return k
 }
 
 // nowhere is the place of items that are known by their names only.

@@ -167,7 +167,7 @@ func firstDifference(want, got string) string {
 }
 
 // Documents as they occur are read, written and read again: the same system, with
-// wholeDocument in it, in an order and with namespaces that the schemas take.
+// everything in it, in an order and with namespaces that the schemas take.
 func TestEncodeForeign(t *testing.T) {
 	body := `<System name="s"><Elements><Component name="a" source="a.fmu"><Connectors><Connector kind="output" name="y"><c:Real unit="N"/></Connector></Connectors></Component>
 	  <Component name="b" source="b.fmu"><Connectors><Connector kind="input" name="u"><c:Real/></Connector></Connectors></Component></Elements>
@@ -281,6 +281,17 @@ func made() *Document {
 var madeText string
 
 func TestEncodeMade(t *testing.T) {
+	d := made()
+	d.System.Dictionaries = []Dictionary{{Name: "bus", Signals: &SignalDictionary{Version: "1.0", Units: made().Units,
+		Entries: []Connector{{Name: "s", Kind: Inout, Type: Real, Unit: "mm", Description: "a signal"}, {Name: "n", Kind: Inout, Type: Integer}}}}}
+	d.System.Elements[1].Base().Bindings = nil // its file is not there to be read
+	signals := parse(t, encode(t, d)).System.Dictionaries
+	if len(signals) == 1 {
+		signals[0].Content = nil
+	}
+	if diff := unlike(d.System.Dictionaries, signals); diff != "" {
+		t.Error(diff)
+	}
 	if got := string(encode(t, made())); got != madeText {
 		t.Error(firstDifference(madeText, got))
 	}
@@ -410,6 +421,7 @@ func TestEncodeErrors(t *testing.T) {
 		`the unit "mm" has no base unit`:                      func(d *Document) { d.Units[0].Base = nil },
 		"the enumeration has no item":                         func(d *Document) { d.Enumerations[0].Items = nil },
 		"the enumeration has no name":                         func(d *Document) { d.System.Elements[0].Base().Connectors[1].Enumeration = "" },
+		"the dictionary has neither a source nor signals":     func(d *Document) { d.System.Dictionaries = []Dictionary{{Name: "x"}} },
 		"there is no System":                                  func(d *Document) { d.System = nil },
 		"the binding has neither a source nor a set":          func(d *Document) { d.System.Elements[1].Base().Bindings[0].Source = "" },
 	} {
