@@ -39,7 +39,8 @@ type Options struct {
 	IsolateGiven      bool
 	IsolateComponents []string
 	// What documents ask for needs these: Select makes a Record of patterns, Columns
-	// gives the names of the signals in a table. nil: what needs it is an error.
+	// gives the names of the signals in a table. Without Select their choice has no effect;
+	// without Columns a table of inputs is an error.
 	Select   func(patterns []string) (func(name string) bool, error)
 	Columns  func(path string) (names []string, err error)
 	Launcher fmi.Launcher

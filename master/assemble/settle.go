@@ -31,10 +31,12 @@ func (a *Assembly) settle(o Options) (Options, error) {
 			a.Findings.Add(ruleNoEffect, "", "", 0, "the restarts and the limits of time and memory that the document gives are for FMUs in processes of their own only, and there are none")
 		}
 	}
-	if o.Record == nil && own.Record != nil {
-		if o.Select == nil {
-			return o, errors.New("the document tells what is recorded, and nothing was given that understands it")
-		}
+	switch {
+	case o.Record != nil || own.Record == nil:
+	case o.Select == nil:
+		at := own.Sources["record"].Place
+		a.Findings.Add(ruleNoEffect, at.File, at.Path, at.Line, "what the document records has no effect: the program that opens it gives no way to select by patterns")
+	default:
 		match, err := o.Select(own.Record)
 		if err != nil {
 			return o, fmt.Errorf("%s: what is recorded: %w", own.Sources["record"].Place, err)
