@@ -95,7 +95,7 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	if err := errors.Join(errs...); err != nil {
 		return &usageError{c.Command.Name, err}
 	}
-	sys, err := p.engine.Open(c.Context, c.Args().First(), open)
+	sys, err := p.open(c.Context, c.Args().First(), open)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/fmi"
 )
 
 // Exit codes.
@@ -51,6 +53,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		p.complete(args[1:])
 		return exitDone
 	}
+	defer fmi.OnExit(nil) // the program may end by the exit of C itself
 	err := p.dispatch(ctx)
 	if err == nil {
 		return exitDone

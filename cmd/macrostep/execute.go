@@ -96,9 +96,6 @@ func samePath(a, b string) bool {
 func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err error) {
 	con := newConsole(p.stderr, r.LogLevel)
 	defer con.clear()
-	if err := fmi.OnExit(func() { p.ended(nil, nil) }); err != nil { // from loading on
-		return out, err
-	}
 	signals, history, err := readTables(r)
 	if err != nil {
 		return out, err
@@ -125,7 +122,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if r.LogCalls != "" {
 		open.Trace = &trace
 	}
-	sys, err := p.engine.Open(ctx, r.System, open)
+	sys, err := p.open(ctx, r.System, open)
 	if err != nil {
 		return out, err
 	}
@@ -253,19 +250,31 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	return out, nil
 }
 
+// open opens a system, and has the program end as it should when an FMU in its
+// process wants to end it, from loading on.
+func (p *program) open(ctx context.Context, path string, o openOptions) (*opened, error) {
+	err := fmi.OnExit(func() { p.ended(nil, nil) })
+	if err != nil {
+		return nil, err
+	}
+	return p.engine.Open(ctx, path, o)
+}
+
 // ended ends the program when an FMU in its process wants to end it: with what is
 // computed kept, nothing left and an exit code that does not pass for success.
 func (p *program) ended(table *record.CSV, attempts *record.Attempts) {
+	kept := ""
 	// There is no run any more that would tell of errors.
 	if table != nil {
 		_ = table.Flush()
+		kept = "; the rows before are kept"
 	}
 	if attempts != nil {
 		_ = attempts.Flush()
 	}
 	p.engine.Cleanup()
-	fmt.Fprintln(p.stderr, "\nmacrostep: an FMU has called exit, which ends the program; the rows before are kept. "+
-		"Run it again with --isolate always: then the run ends as it should and says which FMU it was.")
+	fmt.Fprintf(p.stderr, "\nmacrostep: an FMU has called exit, which ends the program%s. "+
+		"Run it again with --isolate always: then it ends as it should and says which FMU it was.\n", kept)
 	os.Exit(exitFailed)
 }
 
