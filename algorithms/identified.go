@@ -66,7 +66,7 @@ type identified struct {
 	waits          bool // the model of another is not trusted
 	trial          int  // steps to be predicted well before it is trusted
 	seed           uint64
-	dither         []float64 // by input, of the present step
+	dither, kick   []float64 // by input: what the present step puts it off by, and the next one takes back
 	errors, recent []float64 // by input: largest error of the extrapolation so far, and of late
 	changes        []float64 // by input: largest change over a step of late
 	raised         float64   // what puts the inputs off is so many times more than at first
@@ -137,7 +137,7 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 	for _, of := range []*[]float64{&s.now, &s.largest, &s.sizes, &s.missed} {
 		*of = make([]float64, s.ny)
 	}
-	for _, of := range []*[]float64{&s.dither, &s.errors, &s.recent, &s.changes} {
+	for _, of := range []*[]float64{&s.dither, &s.kick, &s.errors, &s.recent, &s.changes} {
 		*of = make([]float64, len(s.inputs))
 	}
 	s.raised = 1
@@ -167,23 +167,23 @@ func (s *identified) regressorOf(j int, along bool) int {
 	return at
 }
 
-// excite puts the offset of the next step on the inputs, on top of what there is.
+// excite puts the offsets of the next step on the inputs, on top of what there is. Each takes
+// back the one before, so that hardly anything is left in the states in the end.
 func (s *identified) excite() {
 	// An extrapolation amplifies what the points are off by up to 2^(k+1) − 1 times.
 	part := ditherPart / (math.Exp2(float64(s.degree+1)) - 1)
 	for j, k := range s.inputs {
-		most := part * min(s.raised*s.recent[j], s.changes[j])
-		s.dither[j] = 0
-		if s.of.in.kick != nil {
-			s.of.in.kick[k] = 0
-		}
+		most := part / 2 * min(s.raised*s.recent[j], s.changes[j])
 		if s.trusted {
-			continue
+			most = 0
 		}
+		before := s.dither[j]
 		s.dither[j] = most * s.random()
-		s.of.in.bias[k] += s.dither[j]
+		s.of.in.bias[k] += s.dither[j] - before
 		if s.shaped {
-			s.of.in.kick[k] = most * s.random()
+			before = s.kick[j]
+			s.kick[j] = most * s.random()
+			s.of.in.kick[k] = s.kick[j] - before
 		}
 	}
 }
@@ -602,6 +602,7 @@ func (s *identified) archive(a *master.Archive) {
 	a.Int(&s.trial)
 	a.Word(&s.seed)
 	a.Floats(s.dither)
+	a.Floats(s.kick)
 	a.Floats(s.errors)
 	a.Floats(s.recent)
 	a.Floats(s.changes)

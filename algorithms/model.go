@@ -306,8 +306,8 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		return err
 	}
 	for _, i := range c.members {
-		if c.in.order > 0 && c.in.delivery[i] == Substeps {
-			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps, and the correction takes them for polynomials: at order %d it gains little", sys.Infos[i], c.in.substeps, c.in.order))
+		if c.in.order > 1 && c.in.delivery[i] == Substeps {
+			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; what that leaves out of the polynomials of order %d is not corrected", sys.Infos[i], c.in.substeps, c.in.order))
 		}
 		switch c.source[i] {
 		case DirectionalJacobian:

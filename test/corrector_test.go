@@ -167,6 +167,35 @@ func TestCorrectorSources(t *testing.T) {
 	}
 }
 
+// FMUs without any optional capability, one of them with direct feedthrough: inputs sampled
+// in substeps reach order 2, and identified models reduce the error of the whole run.
+func TestCorrectorBlackbox(t *testing.T) {
+	o := exact.DefaultHaid()
+	path := system(t, "corrector-oscillator-blackbox")
+	off := func(p int, H float64, args ...string) float64 {
+		n := int(math.Round(0.02 / H))
+		got := complete(t, append(append(haidArgs(t, path, o, p, H), "--stop-time", "0.02"), args...)...)
+		want := make([][3]float64, n+1)
+		for k := range want {
+			copy(want[k][:], o.Outputs(float64(k)*H))
+		}
+		return exact.NRMSE(haid.Rows(got.columns), want)
+	}
+	for p := range 3 {
+		large, small := off(p, 2e-5), off(p, 1e-5)
+		order := math.Log2(large / small)
+		corrected := off(p, 2e-5, "--algorithm", "model-based-corrector")
+		t.Logf("p = %d: error %.2g, order %.2f, corrected %.2g", p, large, order, corrected)
+		// At order 2 the error of the sampling is still below that of the extrapolation.
+		if want := []float64{1, 2, 3}[p]; math.Abs(order-want) > 0.1 {
+			t.Errorf("p = %d: order %.2f, want %g", p, order, want)
+		}
+		if !(corrected < 0.5*large) {
+			t.Errorf("p = %d: error %.2g corrected, %.2g not", p, corrected, large)
+		}
+	}
+}
+
 // With nonlinear damping the correction stabilises what is unstable without it
 // (haid 5, Fig. 9), and identification never does worse than no correction.
 func TestCorrectorNonlinear(t *testing.T) {
