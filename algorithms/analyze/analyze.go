@@ -151,6 +151,8 @@ type Part struct {
 
 const (
 	scanPoints = 61
+	// manySubsystems are those above which fewer points are scanned and no connections ranked.
+	manySubsystems = 20
 	// windowSteps is how long responses are followed at least, in steps of the analysis.
 	windowSteps = 10
 	// marginal is how far above 1 a radius counts as no growth: a system without
@@ -288,7 +290,7 @@ func (s *scheme) refused(sys *master.System) string {
 // scan finds the radius over the step sizes, and the ranges without growth.
 func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	radius := func(h float64) float64 {
-		mode, err := p.spectrum(s, h, -1, 1)
+		mode, err := p.spectrum(s, h, -1, 1, false)
 		if err != nil {
 			if out.Why == "" {
 				out.Why = fmt.Sprintf("at steps of %.4g s: %v", h, err)
@@ -297,8 +299,12 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 		return mode.radius()
 	}
-	for i := range scanPoints {
-		h := from * math.Pow(to/from, float64(i)/(scanPoints-1))
+	points := scanPoints
+	if len(p.models) > manySubsystems {
+		points = scanPoints/3 + 1
+	}
+	for i := range points {
+		h := from * math.Pow(to/from, float64(i)/float64(points-1))
 		if v := radius(h); !math.IsNaN(v) {
 			out.Points = append(out.Points, Radius{h, v})
 		} else if len(out.Points) > 0 {
@@ -332,7 +338,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 			}
 		}
 	}
-	mode, err := p.spectrum(s, H, -1, 1)
+	mode, err := p.spectrum(s, H, -1, 1, true)
 	if err != nil {
 		if out.Why == "" {
 			out.Why = err.Error()
@@ -364,12 +370,12 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 	}
 	m.Outputs = largest(m.Outputs, most, true)
 	const change = 1e-3
-	if len(p.models) <= 20 {
+	if len(p.models) <= manySubsystems {
 		for k := range sys.InAt[len(sys.InAt)-1] {
 			if sys.SourceSubsystem(k) < 0 {
 				continue
 			}
-			if moved, err := p.spectrum(s, H, k, 1+change); err == nil {
+			if moved, err := p.spectrum(s, H, k, 1+change, false); err == nil {
 				y, _ := sys.Source(k)
 				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), (moved.radius() - mode.radius()) / change, k})
 			}

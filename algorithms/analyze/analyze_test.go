@@ -2,8 +2,11 @@ package analyze
 
 import (
 	"fmt"
+	"gonum.org/v1/gonum/mat"
 	"math"
+	"math/cmplx"
 	"testing"
+	"time"
 
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
@@ -48,7 +51,7 @@ func TestRadius(t *testing.T) {
 							s = &scheme{preset: "model-based-corrector", order: k, hidden: true}
 						}
 						want := exact.Corrected{Haid: o, H: H, P: k, Correct: correct, Alpha: 1}.Radius()
-						mode, err := p.spectrum(s, H, -1, 1)
+						mode, err := p.spectrum(s, H, -1, 1, false)
 						if err != nil {
 							return fmt.Errorf("%s, k = %d, H = %g: %w", s.preset, k, H, err)
 						}
@@ -64,4 +67,96 @@ func TestRadius(t *testing.T) {
 			t.Fatal(name, err)
 		}
 	}
+}
+
+// masses is a chain of n masses coupled by displacements and velocities, each a subsystem with its
+// springs and dampers, and its radius under explicit coupling with held inputs.
+func masses(t testing.TB, n int) (*master.System, func(H float64) float64) {
+	t.Helper()
+	const c, d = 1e3, 2.0
+	var subs []master.Subsystem
+	var links []master.Connection
+	at := func(i int, port string) master.Endpoint {
+		return master.Endpoint{Subsystem: fmt.Sprintf("m%d", i), Port: port}
+	}
+	a := [][]float64{{0, 1}, {-2 * c, -2 * d}}
+	b := [][]float64{{0, 0, 0, 0}, {c, d, c, d}}
+	for i := range n {
+		subs = append(subs, mastertest.NewLinear(fmt.Sprintf("m%d", i), mastertest.Matrices{A: a, B: b, C: [][]float64{{1, 0}, {0, 1}}}, []float64{math.Sin(float64(i)), 0}))
+		for k, from := range []int{i - 1, i + 1} {
+			if from < 0 || from >= n {
+				continue
+			}
+			links = append(links, master.Connection{From: at(from, "y1"), To: at(i, fmt.Sprintf("u%d", 2*k+1))},
+				master.Connection{From: at(from, "y2"), To: at(i, fmt.Sprintf("u%d", 2*k+2))})
+		}
+	}
+	sys, err := master.NewSystem(subs, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys, func(H float64) float64 {
+		// [A B; 0 0]: both of e^{AH} and ∫e^{As}B ds.
+		block := mat.NewDense(6, 6, nil)
+		for i := range 2 {
+			for j := range 2 {
+				block.Set(i, j, a[i][j]*H)
+			}
+			for j := range 4 {
+				block.Set(i, 2+j, b[i][j]*H)
+			}
+		}
+		var e mat.Dense
+		e.Exp(block)
+		phi := mat.NewDense(2*n, 2*n, nil)
+		for m := range n {
+			for i := range 2 {
+				for j := range 2 {
+					phi.Set(2*m+i, 2*m+j, e.At(i, j))
+					if m > 0 {
+						phi.Set(2*m+i, 2*m-2+j, e.At(i, 2+j))
+					}
+					if m < n-1 {
+						phi.Set(2*m+i, 2*m+2+j, e.At(i, 4+j))
+					}
+				}
+			}
+		}
+		var eigen mat.Eigen
+		eigen.Factorize(phi, mat.EigenNone)
+		worst := 0.0
+		for _, v := range eigen.Values(nil) {
+			worst = max(worst, cmplx.Abs(v))
+		}
+		return worst
+	}
+}
+
+// A hundred subsystems: the limits are those of the eigenvalues, in a time that one waits for.
+func TestHundredSubsystems(t *testing.T) {
+	n := 100
+	sys, radius := masses(t, n)
+	began := time.Now()
+	r, err := Run(t.Context(), sys, Options{Step: 2e-3, Stop: 2, Order: 1, From: 5e-4, To: 0.05, Error: 0.01})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d subsystems in %v", n, time.Since(began))
+	for _, s := range r.Strategies {
+		t.Logf("%s %d: %.9g %v %v %s", s.Preset, s.Order, s.Now, s.Stable, s.Forecasts, s.Why)
+		if s.Preset != "explicit" || s.Order != 0 {
+			continue
+		}
+		if want := radius(2e-3); math.Abs(s.Now-want) > 1e-4 {
+			t.Errorf("radius %.6f, want %.6f", s.Now, want)
+		}
+		if len(s.Stable) == 0 {
+			t.Fatal("nothing is stable")
+		}
+		limit := s.Stable[0].To
+		if below, above := radius(0.995*limit), radius(1.005*limit); !(below <= 1 && above > 1) {
+			t.Errorf("stable to %g s, radii %.6f and %.6f around it", limit, below, above)
+		}
+	}
+	t.Logf("%d %v %s", r.Recommended, r.Promised, r.Why)
 }

@@ -38,7 +38,7 @@ func (p *point) gainMap(r *Report, of *Strategy, s *scheme) *Map {
 	for _, g := range m.Gains {
 		row := make([]float64, mapSteps)
 		for i, h := range m.Steps {
-			mode, err := p.spectrum(s, h, most.input, g)
+			mode, err := p.spectrum(s, h, most.input, g, false)
 			if row[i] = -1; err == nil { // −1 = unknown, which JSON can say
 				row[i] = mode.radius()
 			}

@@ -102,18 +102,13 @@ func (s *scheme) algorithm() (master.Algorithm, error) {
 	return choice.Algorithm, nil
 }
 
-// start makes a run of the strategy over some steps, with history given by past(j) for j steps
-// before the start.
-func (s *scheme) start(sys *master.System, h float64, steps int, past func(j int) []float64) (*master.Run, error) {
+// start makes a run of the strategy over some steps.
+func (s *scheme) start(sys *master.System, h float64, steps int) (*master.Run, error) {
 	alg, err := s.algorithm()
 	if err != nil {
 		return nil, err
 	}
-	o := master.Options{Stop: (float64(steps) + 0.5) * h, Step: h}
-	for j := s.order; j > 0; j-- {
-		o.Past = append(o.Past, master.PastOutputs{T: -float64(j) * h, Y: past(j)})
-	}
-	return master.NewRun(sys, alg, o)
+	return master.NewRun(sys, alg, master.Options{Stop: (float64(steps) + 0.5) * h, Step: h})
 }
 
 // eigen is a mode of the coupled run: its outputs are multiplied by value in every macro step.
@@ -122,20 +117,22 @@ type eigen struct {
 	outputs []float64 // magnitudes, the largest being 1, each output in its own size
 }
 
-// spectrum gives the dominant mode of the strategy at steps of size h.
-func (p *point) spectrum(s *scheme, h float64, scaled int, gain float64) (eigen, error) {
+// spectrum gives the dominant mode of the strategy at steps of size h; its outputs only if asked.
+func (p *point) spectrum(s *scheme, h float64, scaled int, gain float64, outputs bool) (eigen, error) {
 	twins, sys, err := p.twins(s, h, scaled, gain, false)
 	if err != nil {
 		return eigen{}, err
 	}
-	n, ny := 0, len(twinsOutputs(twins))
-	for _, t := range twins {
-		n += len(t.x0)
+	if s.hidden {
+		return p.followed(s, h, twins, sys, len(twinsOutputs(twins)))
 	}
-	if d := n + ny*(s.order+1); !s.hidden && d <= largestMatrix {
-		return p.formed(s, h, twins, sys, n, ny)
+	g, err := p.newPropagator(s, h, twins, sys)
+	if err != nil {
+		return eigen{}, err
 	}
-	return p.followed(s, h, twins, sys, ny)
+	mode, err := g.dominant(outputs)
+	_, closed := g.run.Close()
+	return mode, errors.Join(err, closed)
 }
 
 func twinsOutputs(twins []*twin) []float64 {
@@ -144,68 +141,6 @@ func twinsOutputs(twins []*twin) []float64 {
 		y = append(y, t.y0...)
 	}
 	return y
-}
-
-// largestMatrix is the size up to which the propagation is formed.
-const largestMatrix = 80
-
-// formed runs the strategy over one step from each unit vector of states and outputs at the
-// last communication points, which gives its propagation column by column, and takes the
-// eigenvalues.
-func (p *point) formed(s *scheme, h float64, twins []*twin, sys *master.System, n, ny int) (eigen, error) {
-	d := n + ny*(s.order+1)
-	phi := mat.NewDense(d, d, nil)
-	z := make([]float64, d)
-	next := make([]float64, d)
-	for c := range d {
-		clear(z)
-		z[c] = 1
-		at, out := 0, n
-		for _, t := range twins {
-			at += copy(t.x0, z[at:at+len(t.x0)])
-			out += copy(t.y0, z[out:out+len(t.y0)])
-		}
-		run, err := s.start(sys, h, 1, func(j int) []float64 { return z[n+j*ny : n+(j+1)*ny] })
-		if err != nil {
-			return eigen{}, err
-		}
-		err = run.Start(p.ctx)
-		if err == nil {
-			_, err = run.Step(p.ctx)
-		}
-		if err != nil {
-			_, _ = run.Close()
-			return eigen{}, err
-		}
-		at = 0
-		for _, t := range twins {
-			at += copy(next[at:], t.x)
-		}
-		copy(next[n:], run.Point().Y)
-		copy(next[n+ny:], z[n:])
-		if _, err := run.Close(); err != nil {
-			return eigen{}, err
-		}
-		phi.SetCol(c, next)
-	}
-	for _, v := range phi.RawMatrix().Data {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return eigen{}, errors.New("the coupled step is not finite")
-		}
-	}
-	var e mat.Eigen
-	if !e.Factorize(phi, mat.EigenRight) {
-		return eigen{}, errors.New("the eigenvalues of the coupled step were not found")
-	}
-	values := e.Values(nil)
-	var vectors mat.CDense
-	e.VectorsTo(&vectors)
-	worst := limiting(values, func(int) bool { return true })
-	mode := eigen{value: values[worst], outputs: make([]float64, ny)}
-	for o := range ny {
-		mode.outputs[o] = cmplx.Abs(vectors.At(n+o, worst))
-	}
-	return mode, nil
 }
 
 // limiting gives the index of the eigenvalue of largest magnitude among those that count.
@@ -231,6 +166,7 @@ func limiting(values []complex128, counts func(i int) bool) int {
 // Sizes of followed runs.
 const (
 	followedSteps = 800
+	followedFewer = 300 // of many subsystems
 	followedTail  = 160
 	followedLags  = 12
 	followedMost  = 8 // outputs, combined at random
@@ -252,8 +188,11 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 			multiply(t.y0, r.C, t.x0, 1)
 		}
 	}
-	y0 := twinsOutputs(twins)
-	run, err := s.start(sys, h, followedSteps, func(int) []float64 { return y0 })
+	steps := followedSteps
+	if len(twins) > manySubsystems {
+		steps = followedFewer
+	}
+	run, err := s.start(sys, h, steps)
 	if err != nil {
 		return eigen{}, err
 	}
@@ -262,7 +201,7 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 		return eigen{}, err
 	}
 	var series [][]float64
-	for range followedSteps {
+	for range steps {
 		if _, err := run.Step(p.ctx); err != nil {
 			if len(series) > followedTail {
 				break // beyond all numbers
@@ -282,36 +221,35 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 	if len(series) < 4*followedLags {
 		return eigen{}, errors.New("the coupled run leaves the numbers at once")
 	}
-	series = series[max(0, len(series)-followedTail):]
-	mode, err := dominant(series)
-	if seen := growth(series); err == nil && mode.radius() > 1 && seen < 1 {
-		// What takes little part is found with less certainty than that it does not grow.
-		mode.value *= complex(seen/mode.radius(), 0)
+	mode, err := dominant(series[max(0, len(series)-followedTail):])
+	if seen := growth(series); err == nil && mode.radius() > 1 && math.Log(seen) < 0.5*math.Log(mode.radius()) {
+		// What takes little part is found with less certainty than how much all grows.
+		mode.value *= complex(min(seen, 1)/mode.radius(), 0)
 	}
 	return mode, err
 }
 
-// growth gives by what factor per step the largest of a series grows, as seen from its first and
-// last third.
+// growth gives by what factor per step a series grows, as seen from its first and last third,
+// each output in its size.
 func growth(series [][]float64) float64 {
 	third := len(series) / 3
-	largest := func(part [][]float64) []float64 {
-		most := make([]float64, len(series[0]))
-		for _, y := range part {
-			for o, v := range y {
-				most[o] = max(most[o], math.Abs(v))
+	sum, first := 0.0, 0.0
+	size := make([]float64, len(series[0]))
+	for _, y := range series {
+		for o, v := range y {
+			size[o] = max(size[o], math.Abs(v))
+		}
+	}
+	for k := range third {
+		for o, v := range size {
+			if v > 0 {
+				first += series[k][o] / v * series[k][o] / v
+				last := series[len(series)-third+k][o] / v
+				sum += last * last
 			}
 		}
-		return most
 	}
-	first, last := largest(series[:third]), largest(series[len(series)-third:])
-	ratio := 0.0
-	for o, v := range first {
-		if v > 0 {
-			ratio = max(ratio, last[o]/v)
-		}
-	}
-	return math.Pow(ratio, 1/float64(len(series)-third))
+	return math.Pow(sum/first, 0.5/float64(len(series)-third))
 }
 
 // dominant finds the mode of largest growth in a series of outputs.

@@ -1,0 +1,192 @@
+package analyze
+
+import (
+	"errors"
+	"math"
+	"math/cmplx"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// propagator is the linear map that one macro step of a strategy is: from z, the states of the
+// subsystems and the outputs at the last communication points, newest first, to what they
+// are after it. The strategy itself makes the step, in a run that goes on and on: the outputs
+// before are forced on the twins, step by step, and then one step is theirs.
+type propagator struct {
+	p      *point
+	run    *master.Run
+	twins  []*twin
+	n, ny  int // states, outputs
+	points int // communication points in z
+}
+
+func (p *point) newPropagator(s *scheme, h float64, twins []*twin, sys *master.System) (*propagator, error) {
+	g := &propagator{p: p, twins: twins, points: s.order + 1}
+	for _, t := range twins {
+		g.n += len(t.x)
+		g.ny += len(t.y)
+	}
+	const manySteps = 10_000_000
+	var err error
+	if g.run, err = s.start(sys, h, manySteps); err != nil {
+		return nil, err
+	}
+	if err := g.run.Start(p.ctx); err != nil {
+		_, _ = g.run.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *propagator) size() int { return g.n + g.ny*g.points }
+
+// apply makes next [size] from z [size].
+func (g *propagator) apply(z, next []float64) error {
+	for j := g.points - 1; j >= 0; j-- {
+		at := g.n + j*g.ny
+		for _, t := range g.twins {
+			t.forced = z[at : at+len(t.y)]
+			at += len(t.y)
+		}
+		if _, err := g.run.Step(g.p.ctx); err != nil {
+			return err
+		}
+	}
+	at := 0
+	for _, t := range g.twins {
+		t.forced = nil
+		at += copy(t.x, z[at:at+len(t.x)])
+	}
+	if _, err := g.run.Step(g.p.ctx); err != nil {
+		return err
+	}
+	copy(next[g.n:g.n+g.ny], g.run.Point().Y)
+	copy(next[g.n+g.ny:], z[g.n:])
+	at = 0
+	for _, t := range g.twins {
+		at += copy(next[at:], t.x)
+	}
+	for _, v := range next {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return errors.New("the coupled step is not finite")
+		}
+	}
+	return nil
+}
+
+// dominant gives the mode that grows most; its outputs only if asked.
+func (g *propagator) dominant(outputs bool) (eigen, error) {
+	d := g.size()
+	phi := mat.NewDense(d, d, nil)
+	z, next := make([]float64, d), make([]float64, d)
+	for c := range d {
+		clear(z)
+		z[c] = 1
+		if err := g.apply(z, next); err != nil {
+			return eigen{}, err
+		}
+		phi.SetCol(c, next)
+	}
+	size := balance(phi)
+	kind := mat.EigenNone
+	if outputs {
+		kind = mat.EigenRight
+	} else {
+		phi = compressed(phi)
+	}
+	var e mat.Eigen
+	if !e.Factorize(phi, kind) {
+		return eigen{}, errors.New("the eigenvalues of the coupled step were not found")
+	}
+	values := e.Values(nil)
+	worst := limiting(values, func(int) bool { return true })
+	mode := eigen{value: values[worst]}
+	if outputs {
+		var vectors mat.CDense
+		e.VectorsTo(&vectors)
+		mode.outputs = make([]float64, g.ny)
+		for o := range g.ny {
+			mode.outputs[o] = cmplx.Abs(vectors.At(g.n+o, worst)) * size[g.n+o]
+		}
+	}
+	return mode, nil
+}
+
+// balance scales the variables of a map, by powers of two, so that rows and columns are of like
+// size, and gives the sizes.
+func balance(m *mat.Dense) (size []float64) {
+	const sweeps = 10
+	d, _ := m.Dims()
+	size = make([]float64, d)
+	for i := range size {
+		size[i] = 1
+	}
+	for range sweeps {
+		for i := range d {
+			row, column := 0.0, 0.0
+			for j := range d {
+				if j != i {
+					row += math.Abs(m.At(i, j))
+					column += math.Abs(m.At(j, i))
+				}
+			}
+			if row == 0 || column == 0 {
+				continue
+			}
+			f := math.Exp2(math.Round(math.Log2(row/column) / 2))
+			if f == 1 {
+				continue
+			}
+			size[i] *= f
+			for j := range d {
+				m.Set(i, j, m.At(i, j)/f)
+			}
+			for j := range d {
+				m.Set(j, i, m.At(j, i)*f)
+			}
+		}
+	}
+	return size
+}
+
+// compressed gives a smaller matrix with the same eigenvalues but for zeros: with M P = Q R of
+// rank r, that of R Pᵀ Q, r × r. Outputs are functions of the states, so r is much below the size.
+func compressed(m *mat.Dense) *mat.Dense {
+	const rounding = 1e-14
+	d, _ := m.Dims()
+	if d == 0 {
+		return m
+	}
+	qr := mat.DenseCopyOf(m)
+	raw := qr.RawMatrix()
+	pivots, tau := make([]int, d), make([]float64, d)
+	for i := range pivots {
+		pivots[i] = -1
+	}
+	work := make([]float64, 1)
+	lapack64.Geqp3(raw, pivots, tau, work, -1)
+	work = make([]float64, int(work[0]))
+	lapack64.Geqp3(raw, pivots, tau, work, len(work))
+	r := 0
+	for r < d && math.Abs(qr.At(r, r)) > rounding*math.Abs(qr.At(0, 0)) {
+		r++
+	}
+	if r == 0 || r == d {
+		return m
+	}
+	// (R Pᵀ) Q = (Qᵀ (R Pᵀ)ᵀ)ᵀ
+	rp := mat.NewDense(d, d, nil) // (R Pᵀ)ᵀ, the first r columns
+	for i := range r {
+		for j := i; j < d; j++ {
+			rp.Set(pivots[j], i, qr.At(i, j))
+		}
+	}
+	lapack64.Ormqr(blas.Left, blas.Trans, raw, tau, rp.RawMatrix(), work, -1)
+	work = make([]float64, max(int(work[0]), 1))
+	lapack64.Ormqr(blas.Left, blas.Trans, raw, tau, rp.RawMatrix(), work, len(work))
+	return mat.DenseCopyOf(rp.Slice(0, r, 0, r).T())
+}
