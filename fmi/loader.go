@@ -189,6 +189,15 @@ func (f *FMU) locate() error {
 	return p.err
 }
 
+// Locate finds the library for this platform, without loading it: the rules on
+// where it is and what it is called. The list holds the error too.
+func (f *FMU) Locate() (*diag.List, error) {
+	loading.Lock()
+	defer loading.Unlock()
+	err := f.locate()
+	return &f.findings, err
+}
+
 func (f *FMU) findPlace(add adder) error {
 	if f.Description == nil || f.Description.CoSimulation == nil {
 		return add(ruleSymbol, "modelDescription.xml", "export the FMU for Co-Simulation",

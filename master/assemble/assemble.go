@@ -122,7 +122,7 @@ var (
 		Remedy: "set implementation=\"CoSimulation\" or leave it out",
 	}
 	ruleOnce = &diag.Rule{
-		ID: "CC37", Level: diag.Error, Ref: "fmi2 37",
+		ID: "CC36", Level: diag.Error, Ref: "fmi2 37",
 		Doc:    "an FMU that can be instantiated only once per process is used once",
 		Remedy: "use it for one component only, or let further ones run in processes of their own: --isolate auto",
 	}
@@ -132,7 +132,7 @@ var (
 		Remedy: "remove it, or take the result as that of a run without it",
 	}
 	ruleRange = &diag.Rule{
-		ID: "CC45", Level: diag.Warning, Ref: "fmi2 45",
+		ID: "CC14V", Level: diag.Warning, Ref: "fmi2 45",
 		Doc:    "values that are set lie within the bounds which the FMU gives; it may refuse others",
 		Remedy: "set a value within the bounds",
 	}
