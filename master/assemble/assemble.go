@@ -102,6 +102,7 @@ type Assembly struct {
 	Rates             []ssp.Rate        // of our annotation
 	Asked             ssp.OwnSettings   // all that the documents ask for, and where
 	fmus              []*fmi.FMU        // each opened file once
+	shown             map[*fmi.FMU]string
 	compile           bool
 	network           *ssp.Network
 	pkg               *ssp.Package
@@ -273,10 +274,27 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 		errs = append(errs, r.err)
 		if r.fmu != nil {
 			a.fmus = append(a.fmus, r.fmu)
+			if a.shown == nil {
+				a.shown = map[*fmi.FMU]string{}
+			}
+			a.shown[r.fmu] = r.shown
 			byFile[file] = r.fmu
 		}
 	}
 	return byFile, errors.Join(errs...)
+}
+
+// FMUs lists the FMUs, each file once. They stay the assembly's.
+func (a *Assembly) FMUs() []*fmi.FMU { return slices.Clone(a.fmus) }
+
+// Shown gives findings about an FMU of the system the name of its file that the user
+// knows.
+func (a *Assembly) Shown(f *fmi.FMU, findings []diag.Finding) []diag.Finding {
+	out := slices.Clone(findings)
+	if shown := a.shown[f]; shown != "" {
+		rename(out, f.Path, shown)
+	}
+	return out
 }
 
 // rename names a file in findings as the user knows it: an FMU of an archive
