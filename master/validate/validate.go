@@ -274,10 +274,7 @@ func (j *judge) system() error {
 		if !errors.As(err, &list) {
 			j.l.Add(ruleSystem, j.path, "", 0, "%v", err)
 		}
-		j.r.Stopped = "the rules on the coupling were not checked, since the system cannot be put together"
-		if len(a.FMUs()) == 0 {
-			j.r.Stopped = "the rules on connections, parameters and coupling were not checked, since not all documents and FMUs can be read"
-		}
+		j.r.Stopped = "the rules that need the whole system were not checked, since it cannot be put together"
 		return nil
 	}
 	a.Override(nil, nil, nil, nil)
