@@ -144,6 +144,9 @@ func Rules() []*diag.Rule {
 	return []*diag.Rule{ruleImplementation, ruleNoImplementation, ruleOnce, ruleNoEffect, ruleRange}
 }
 
+// ErrEmpty tells that there is nothing to be run in a system.
+var ErrEmpty = errors.New("the system has no component with an FMU")
+
 // Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd, or
 // a single .fmu, whose component is called by the file name without .fmu. The
 // assembly is not nil also when the error is a list of findings.
@@ -211,9 +214,6 @@ func (a *Assembly) fromSSP(path string) (err error) {
 		return err
 	}
 	components := a.pkg.Components()
-	if len(components) == 0 {
-		return fmt.Errorf("%s: the system has no component with an FMU", path)
-	}
 	byFile, err := a.openAll(components)
 	if err != nil {
 		return err
@@ -235,6 +235,9 @@ func (a *Assembly) fromSSP(path string) (err error) {
 		return err
 	}
 	a.Name = a.network.Name
+	if len(components) == 0 && a.Findings.Err() == nil {
+		return fmt.Errorf("%s: %w", path, ErrEmpty)
+	}
 	return a.Findings.Err()
 }
 

@@ -19,10 +19,16 @@ var ruleSystem = &diag.Rule{
 	Remedy: "correct the document",
 }
 
+var ruleEmpty = &diag.Rule{
+	ID: "CC0E", Level: diag.Info, Ref: "ssp 12",
+	Doc:    "A system has components with FMUs. One without may be a document for others to complete; it cannot be run.",
+	Remedy: "add components with a source",
+}
+
 // Rules lists all rules, by section and number.
 func Rules() []*diag.Rule {
 	all := slices.Concat(archive.Rules(), fmi.Rules(), fmi.BinaryRules(), fmi.ExtraRules(), fmuslave.TrialRules(),
-		ssp.Rules(), assemble.Rules(), assemble.CouplingRules(), []*diag.Rule{ruleSystem})
+		ssp.Rules(), assemble.Rules(), assemble.CouplingRules(), []*diag.Rule{ruleSystem, ruleEmpty})
 	slices.SortStableFunc(all, func(a, b *diag.Rule) int { return compareIDs(a.ID, b.ID) })
 	return all
 }

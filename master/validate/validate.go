@@ -271,6 +271,10 @@ func (j *judge) system() error {
 	}
 	if err != nil {
 		var list *diag.ListError
+		if errors.Is(err, assemble.ErrEmpty) {
+			j.l.Add(ruleEmpty, j.path, "", 0, "%v", assemble.ErrEmpty)
+			return nil
+		}
 		if !errors.As(err, &list) {
 			j.l.Add(ruleSystem, j.path, "", 0, "%v", err)
 		}
