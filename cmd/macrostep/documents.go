@@ -273,7 +273,7 @@ func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate
 // Validate judges a file.
 func (documents) Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error) {
 	return validate.File(ctx, path, validate.Options{
-		Strict: r.Strict, Disable: r.Disable, Dynamic: r.Dynamic, Step: r.Step, Cache: fmuslave.CacheDir(),
+		Strict: r.Strict, Disable: r.Disable, Dynamic: r.Dynamic, Compile: r.Compile, Step: r.Step, Cache: fmuslave.CacheDir(),
 		Launcher: &worker.Launcher{Timeout: trialTimeout},
 		Assemble: assemble.Options{Select: selectNames, Columns: columnsOf},
 		Strategy: func(a *assemble.Assembly) assemble.Strategy { return strategyOf(a, path, r) },

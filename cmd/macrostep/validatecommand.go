@@ -60,6 +60,7 @@ func (p *program) validateCommand() *cli.Command {
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
 			repeatable{&cli.StringSliceFlag{Name: flagDisable, Usage: "leave out what the rule `ID` finds; repeatable", KeepSpace: true}},
 			&cli.BoolFlag{Name: "dynamic", Usage: "try each FMU, in processes of its own"},
+			&cli.BoolFlag{Name: "compile", Usage: "with --dynamic: compile the C sources of FMUs that have no library for this platform"},
 			&cli.StringFlag{Name: "step-size", Usage: "step of the trials, `H` seconds (default: of the FMU)"},
 			&cli.StringFlag{Name: flagAlgorithm, Usage: "judge systems for the coupling algorithm `PRESET` (default: that of the system)"},
 			repeatable{&cli.StringSliceFlag{Name: flagParam, Usage: "parameter of the algorithm, `KEY=VALUE`; repeatable", KeepSpace: true}},
@@ -74,6 +75,7 @@ func (p *program) validateCommand() *cli.Command {
 // validateRequest is what macrostep validate asks of the engine.
 type validateRequest struct {
 	Strict, Dynamic bool
+	Compile         bool
 	Disable         []string
 	Step            float64 // of trials, s; 0 = of the FMU
 	Algorithm       string  // "" = of the documents, else the default
@@ -91,7 +93,7 @@ func (p *program) validate(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return &usageError{c.Command.Name, errors.New("FILE (an .fmu, an .ssp, a folder or a document) is missing; to see the rules: macrostep validate --list")}
 	}
-	r := validateRequest{Strict: c.Bool("strict"), Dynamic: c.Bool("dynamic"), Disable: c.StringSlice(flagDisable), Algorithm: c.String(flagAlgorithm), Params: map[string]string{}}
+	r := validateRequest{Strict: c.Bool("strict"), Dynamic: c.Bool("dynamic"), Compile: c.Bool("compile"), Disable: c.StringSlice(flagDisable), Algorithm: c.String(flagAlgorithm), Params: map[string]string{}}
 	var errs []error
 	for _, id := range r.Disable {
 		if _, known := validate.Find(id); !known {

@@ -41,15 +41,18 @@ func (a *Assembly) Check(s Strategy) *diag.List {
 	}
 	c.bonds()
 	c.times()
-	c.fitness()
+	if c.l.Err() == nil { // else the algorithm says the same again
+		c.fitness()
+	}
 	c.deployment()
 	return c.l
 }
 
-// CheckErrors gives what a run cannot be begun with: enumerations whose numbers mean
-// different things.
+// CheckErrors gives what a run is not begun with and nothing else finds: enumerations
+// whose numbers mean different things, and power bonds that are none.
 func (a *Assembly) CheckErrors() error {
 	c := &checker{a: a, l: &diag.List{Strict: a.Findings.Strict}}
+	c.bonds()
 	for i := range a.network.Connections {
 		c.items(&a.network.Connections[i])
 	}
@@ -482,12 +485,11 @@ func (c *checker) bonds() {
 			if _, err := c.a.Power(p.Effort, p.Flow); err != nil {
 				c.add(ruleBondUnits, at, "bond %s: %v", b.Name, err)
 			}
-			for _, name := range []string{p.Effort, p.Flow} {
-				if other, taken := owner[name]; taken && other != b.Name {
-					c.add(ruleBondShared, at, "%s belongs to the bonds %s and %s", name, other, b.Name)
-				}
-				owner[name] = b.Name
+			pair := min(p.Effort, p.Flow) + " and " + max(p.Effort, p.Flow)
+			if other, taken := owner[pair]; taken {
+				c.add(ruleBondShared, at, "%s belong to the bonds %s and %s", pair, other, b.Name)
 			}
+			owner[pair] = b.Name
 			c.bondSides(b.Name, at, p)
 		}
 	}

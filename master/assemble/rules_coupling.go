@@ -75,9 +75,9 @@ var (
 	ruleBondCausality = &diag.Rule{ID: "CC18", Level: diag.Error, Ref: "sadjina",
 		Doc:    "Of the two components at a power bond each gives one of the two variables and takes the other.",
 		Remedy: "name the two outputs that are connected with the other component"}
-	ruleBondShared = &diag.Rule{ID: "CC19", Level: diag.Warning, Ref: "sadjina",
-		Doc:    "No variable belongs to two power bonds: its power would count twice.",
-		Remedy: "make the two bonds one with several pairs, or remove one"}
+	ruleBondShared = &diag.Rule{ID: "CC19", Level: diag.Error, Ref: "sadjina",
+		Doc:    "No pair of effort and flow belongs to two power bonds, in either order: its power would count twice. One variable may, as where several forces act on one mass.",
+		Remedy: "remove the pair from one of the bonds"}
 	ruleBondLoop = &diag.Rule{ID: "CC20", Level: diag.Warning, Ref: "sadjina",
 		Doc:    "At a power bond one side at most has declared feedthrough from what it takes to what it gives. With both the bond is an algebraic loop.",
 		Remedy: "take an implicit algorithm, or cut the model where a mass or a spring is (force on one side, velocity on the other)"}

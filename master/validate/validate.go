@@ -38,6 +38,8 @@ type Options struct {
 	// Assemble holds further options of opening a system: Select and Columns, and what
 	// the user gives in place of the documents.
 	Assemble assemble.Options
+	// Compile has sources compiled, where an FMU has no library and is tried.
+	Compile bool
 	// Step is the macro step of a trial in s; 0 = of the FMU.
 	Step float64
 }
@@ -201,10 +203,14 @@ func (j *judge) finish() []diag.Finding {
 	}
 	out := []diag.Finding{}
 	seen := map[diag.Finding]bool{}
+	defer func() { group(out) }()
 	for _, f := range j.l.Findings {
 		// Some were found where nobody knew how strict the reading is.
 		if r := rules[f.ID]; j.o.Strict && r != nil && r.Strict {
 			f.Level = diag.Error
+		}
+		if f.File == "" {
+			f.File = j.path
 		}
 		switch {
 		case slices.ContainsFunc(j.o.Disable, func(id string) bool { return strings.EqualFold(id, f.ID) }):
@@ -217,9 +223,21 @@ func (j *judge) finish() []diag.Finding {
 	return out
 }
 
+// group brings findings about one document together, in the order in which documents
+// come.
+func group(list []diag.Finding) {
+	first := map[string]int{}
+	for i, f := range list {
+		if _, seen := first[f.File]; !seen {
+			first[f.File] = i
+		}
+	}
+	slices.SortStableFunc(list, func(a, b diag.Finding) int { return first[a.File] - first[b.File] })
+}
+
 // fmu judges an FMU.
 func (j *judge) fmu() error {
-	f, l, err := fmi.Open(j.path, fmi.OpenOptions{Strict: j.o.Strict})
+	f, l, err := fmi.Open(j.path, fmi.OpenOptions{Strict: j.o.Strict, Compile: j.o.Compile})
 	j.l.Append(l)
 	if err != nil {
 		return j.stop(err, "the rules on what follows from the description were not checked, nor those on the library")
@@ -262,6 +280,7 @@ func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
 // system judges a system and the FMUs in it.
 func (j *judge) system() error {
 	o := j.o.Assemble
+	o.Compile = j.o.Compile
 	o.Strict, o.Launcher, o.Cache = j.o.Strict, j.o.Launcher, j.o.Cache
 	a, err := assemble.Open(j.path, o)
 	defer a.Close()
