@@ -39,11 +39,11 @@ func (a *Assembly) Check(s Strategy) *diag.List {
 		c.feedback()
 		c.signals()
 	}
+	before := len(c.l.At(diag.Error))
 	c.bonds()
+	c.badBonds = len(c.l.At(diag.Error)) > before
 	c.times()
-	if c.l.Err() == nil { // else the algorithm says the same again
-		c.fitness()
-	}
+	c.fitness()
 	c.deployment()
 	return c.l
 }
@@ -63,6 +63,8 @@ type checker struct {
 	a *Assembly
 	s Strategy
 	l *diag.List
+
+	badBonds bool
 }
 
 // mostNames bounds the names in one finding.
@@ -636,6 +638,8 @@ func (c *checker) runnable() {
 	}
 	rule := ruleTimes
 	switch sizer, sizes := s.Algorithm.(master.StepSizer); {
+	case s.Algorithm.Check(sys) != nil && c.badBonds:
+		return // it says what the rules on bonds have found
 	case s.Algorithm.Check(sys) != nil:
 		rule = ruleUnfit
 	case !errors.Is(err, master.ErrCapability):

@@ -34,7 +34,7 @@ var (
 	}
 	ruleSays = &diag.Rule{
 		ID: "DY1L", Level: diag.Info, Ref: "fmi2 34, 51",
-		Doc:    "What the FMU logs as a warning or worse while it is tried.",
+		Doc:    "What the FMU logs as a warning or worse while it is tried, and what it changes in its process.",
 		Remedy: "see what the FMU says",
 	}
 	ruleStarts = &diag.Rule{
@@ -141,8 +141,8 @@ func (t *tryout) log(m fmi.LogMessage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case m.Category == fmi.OwnCategory:
-		t.wrong = t.wrong || m.Text == fmi.WrongEnvironment
+	case m.Category == fmi.OwnCategory && strings.HasSuffix(m.Text, fmi.WrongEnvironment):
+		t.wrong = true
 	case t.quiet, m.Status == fmi.StatusOK, m.Status == fmi.StatusPending:
 	default:
 		text := strings.TrimSpace(m.Text)
@@ -163,7 +163,7 @@ func (t *tryout) tellSaid() {
 		if n := t.said[text]; n > 1 {
 			times = fmt.Sprintf(" (%d times)", n)
 		}
-		t.add(ruleSays, "", "the FMU says: %s%s", text, times)
+		t.add(ruleSays, "", "%s%s", text, times)
 	}
 }
 

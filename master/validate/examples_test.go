@@ -21,8 +21,18 @@ type finding = diag.Finding
 
 func TestMain(m *testing.M) {
 	worker.Main() // does not return in the process of an FMU that is tried
-	os.Exit(m.Run())
+	var err error
+	if work, err = os.MkdirTemp("", "macrostep-validate-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(work)
+	os.Exit(code)
 }
+
+// work is for what outlives a test.
+var work string
 
 // example is one of testdata/examples.txt.
 type example struct {
