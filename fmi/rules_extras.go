@@ -18,8 +18,13 @@ import (
 var (
 	ruleTerminals = &diag.Rule{
 		ID: "MD43", Level: diag.Warning, Ref: "fmi2 11",
-		Doc:    "terminalsAndIcons/terminalsAndIcons.xml is well-formed, terminals have unique names, and their members are variables of the FMU, each with a name and a kind. A run does not use it.",
+		Doc:    "terminalsAndIcons/terminalsAndIcons.xml is well-formed, terminals have names, unique where they stand, and their members are variables of the FMU. A run does not use it.",
 		Remedy: "harmless for a run; tools that draw or connect terminals may refuse the FMU",
+	}
+	ruleMembers = &diag.Rule{
+		ID: "MD43M", Level: diag.Warning, Ref: "fmi2 11",
+		Doc:    "Members of terminals have a variableName and a variableKind.",
+		Remedy: "harmless for a run; tools that connect terminals cannot tell what the member is",
 	}
 	ruleBuild = &diag.Rule{
 		ID: "MD43B", Level: diag.Warning, Ref: "fmi2 11",
@@ -29,7 +34,7 @@ var (
 )
 
 // ExtraRules lists the rules on what else is in an FMU, which CheckExtras checks.
-func ExtraRules() []*diag.Rule { return []*diag.Rule{ruleTerminals, ruleBuild} }
+func ExtraRules() []*diag.Rule { return []*diag.Rule{ruleTerminals, ruleMembers, ruleBuild} }
 
 // CheckExtras judges the documents of an FMU that no run uses: those on terminals
 // and on how to build. The findings go to l.
@@ -134,7 +139,7 @@ func CheckTerminals(r io.Reader, file string, d *ModelDescription, l *diag.List)
 			names = append(names[:depth+1:depth+1], map[string]bool{})
 			name, ok := attribute(e, "name")
 			switch {
-			case !ok || name == "":
+			case !ok:
 				bad("the terminal has no name")
 			case names[depth][name]:
 				bad("another terminal is called %q too", clip(name))
@@ -145,13 +150,16 @@ func CheckTerminals(r io.Reader, file string, d *ModelDescription, l *diag.List)
 			kind, hasKind := attribute(e, "variableKind")
 			switch {
 			case !ok || name == "":
-				bad("the member has no variableName")
+				l.Add(ruleMembers, file, where, line, "the member has no variableName")
+				return
 			case !hasKind || kind == "":
-				bad("the member %q has no variableKind", clip(name))
-			case d != nil:
-				if _, known := d.Variable(name); !known {
-					bad("the member %q is no variable of the FMU", clip(name))
-				}
+				l.Add(ruleMembers, file, where, line, "the member %q has no variableKind", clip(name))
+			}
+			if d == nil {
+				return
+			}
+			if _, known := d.Variable(name); !known {
+				bad("the member %q is no variable of the FMU", clip(name))
 			}
 		}
 	})

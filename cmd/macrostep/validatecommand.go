@@ -254,7 +254,7 @@ func explainRule(w io.Writer, r *diag.Rule) {
 	}
 	fmt.Fprintf(w, "%s (%s)\n\n%s\n", r.ID, level, fold(r.Doc, 0))
 	if r.Remedy != "" {
-		fmt.Fprintf(w, "\nRemedy: %s\n", fold(r.Remedy, 8))
+		fmt.Fprintf(w, "\nRemedy: %s\n", strings.TrimLeft(fold(r.Remedy, 8), " "))
 	}
 	fmt.Fprintf(w, "\nSource: %s\n", r.Ref)
 }
