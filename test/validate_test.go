@@ -108,6 +108,9 @@ func TestValidate(t *testing.T) {
 		{"validate --disable XY1 " + bad, 2, []string{`there is no rule "XY1"`}},
 		{"validate --disable MD88 " + bad, 2, []string{`did you mean "MD8"`}},
 		{"validate --format xml " + bad, 2, []string{`"xml" is none of text, json and sarif`}},
+		{"validate --algorithm magic " + bad, 2, []string{`no algorithm is called "magic"`}},
+		{"validate --algorithm implicit --param sequence=a " + bad, 2, []string{"no parameter"}},
+		{"validate --step-size 0 " + bad, 2, []string{"is not a finite number above 0"}},
 		{"validate --list", 0, []string{"modelDescription.xml\n", "MD17 ", "error", "warning*", "rules; * = an error with --strict"}},
 		{"validate --list --format json", 0, []string{`"id": "FA0"`, `"strict": "error"`, `"reference": "fmi2 15"`}},
 		{"validate --explain md17", 0, []string{"MD17 (error)", "Names of variables are unique.", "Remedy: rename one of the variables", "Source: fmi2 18"}},
@@ -155,6 +158,40 @@ func TestValidateLines(t *testing.T) {
 		if code != 1 || !want.MatchString(output) {
 			t.Errorf("%s: exit code %d\n%s", path, code, output)
 		}
+	}
+}
+
+// The README shows what the program prints.
+func TestReadmeValidate(t *testing.T) {
+	dir := t.TempDir()
+	axle := filepath.Join(dir, "axle")
+	if err := os.Rename(pairWith(t, "SystemStructure.ssd", `effort="spring.F" flow="mass.v"`, `effort="spring.F" flow="mass.s"`), axle); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{{"spring.fmu/documentation/index.html", ""}, {"mass.fmu/documentation/index.html", ""}, {"scope.fmu/documentation/index.html", ""},
+		{"spring.fmu/modelDescription.xml", strings.Replace(string(read(t, filepath.Join(axle, "spring.fmu", "modelDescription.xml"))), `min="-2" max="2"`, `min="-0.5" max="2"`, 1)}} {
+		path := filepath.Join(axle, filepath.FromSlash(change[0]))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(change[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, shown, _ := strings.Cut(string(read(t, filepath.Join("..", "README.md"))), "    axle (system): 1 error, 1 warning, 1 note\n")
+	shown, _, ok := strings.Cut(shown, "\nErrors stop")
+	if !ok {
+		t.Fatal("the README has no example of macrostep validate")
+	}
+	_, output := macrostepIn(t, dir, "validate", "--disable", "FA5", "axle")
+	var lines []string
+	for line := range strings.Lines(shown) {
+		lines = append(lines, strings.TrimPrefix(strings.TrimRight(line, "\n"), "    "))
+	}
+	_, printed, _ := strings.Cut(output, "\n")
+	printed, _, _ = strings.Cut(printed, "\n\n  3 findings of disabled rules")
+	if got, want := strings.Trim(printed, "\n"), strings.Trim(strings.Join(lines, "\n"), "\n"); got != want {
+		t.Errorf("the program prints\n%s\nand the README shows\n%s", got, want)
 	}
 }
 

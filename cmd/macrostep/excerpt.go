@@ -120,10 +120,11 @@ const mostTagLines = 50
 var (
 	lastElement = regexp.MustCompile(`/([\w.:-]+)(\[[^/]*\])*$`)
 	quoted      = regexp.MustCompile(`"((?:[^"\\]|\\.)+)"`)
+	missing     = regexp.MustCompile(`\bno [a-z]+ "((?:[^"\\]|\\.)+)"`)
 )
 
 // find gives the line of a finding and marks the attribute that its path ends in,
-// else a name that its message quotes, else the start tag.
+// else a name that its message quotes, what is missing first, else the start tag.
 func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 	lines := e.lines(f.File)
 	if f.Line < 1 || f.Line > len(lines) {
@@ -151,7 +152,7 @@ func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 			}
 		}
 	}
-	for _, x := range quoted.FindAllStringSubmatch(f.Message, -1) {
+	for _, x := range append(missing.FindAllStringSubmatch(f.Message, 1), quoted.FindAllStringSubmatch(f.Message, -1)...) {
 		for _, q := range []string{`"` + x[1] + `"`, "'" + x[1] + "'"} {
 			if at := strings.Index(m.text[max(begin, 0):], q); at >= 0 {
 				m.from = max(begin, 0) + at + 1

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/validate"
 )
@@ -104,6 +105,10 @@ func (p *program) validate(c *cli.Context) error {
 	errs = append(errs, err)
 	for _, a := range params {
 		r.Params[a.Name] = a.Value
+	}
+	if r.Algorithm != "" && err == nil {
+		_, err := algorithms.New(r.Algorithm, r.Params)
+		errs = append(errs, err)
 	}
 	if c.IsSet("step-size") {
 		r.Step, err = strconv.ParseFloat(strings.TrimSpace(c.String("step-size")), 64)

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -180,8 +181,13 @@ func rootOf(r io.Reader) string {
 		if err != nil {
 			return ""
 		}
-		if e, ok := t.(xml.StartElement); ok {
-			return e.Name.Local
+		switch t := t.(type) {
+		case xml.StartElement:
+			return t.Name.Local
+		case xml.CharData:
+			if len(bytes.TrimSpace(bytes.TrimPrefix(t, []byte("\ufeff")))) > 0 {
+				return ""
+			}
 		}
 	}
 }
@@ -224,7 +230,7 @@ func (j *judge) finish() []diag.Finding {
 }
 
 // group brings findings about one document together, in the order in which documents
-// come.
+// come, and by line.
 func group(list []diag.Finding) {
 	first := map[string]int{}
 	for i, f := range list {
@@ -232,23 +238,30 @@ func group(list []diag.Finding) {
 			first[f.File] = i
 		}
 	}
-	slices.SortStableFunc(list, func(a, b diag.Finding) int { return first[a.File] - first[b.File] })
+	slices.SortStableFunc(list, func(a, b diag.Finding) int { return cmp.Or(first[a.File]-first[b.File], a.Line-b.Line) })
 }
 
 // fmu judges an FMU.
 func (j *judge) fmu() error {
+	abs, err := filepath.Abs(j.path)
+	if err != nil {
+		return err
+	}
+	asGiven := func(list []diag.Finding) []diag.Finding {
+		for i := range list {
+			if rest, ok := strings.CutPrefix(list[i].File, abs); ok {
+				list[i].File = j.path + rest
+			}
+		}
+		return list
+	}
 	f, l, err := fmi.Open(j.path, fmi.OpenOptions{Strict: j.o.Strict, Compile: j.o.Compile})
-	j.l.Append(l)
+	j.l.Findings = append(j.l.Findings, asGiven(l.Findings)...)
 	if err != nil {
 		return j.stop(err, "the rules on what follows from the description were not checked, nor those on the library")
 	}
 	defer f.Close()
-	j.rest(f, func(list []diag.Finding) []diag.Finding {
-		for i := range list {
-			list[i].File = strings.Replace(list[i].File, f.Path, j.path, 1)
-		}
-		return list
-	})
+	j.rest(f, asGiven)
 	return nil
 }
 
