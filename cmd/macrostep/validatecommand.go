@@ -33,8 +33,8 @@ are errors with --strict, here and there. Notes are worth knowing.
 
 Nothing of an FMU is executed, unless --dynamic is given: then each FMU is loaded,
 initialised with its own start values, stepped, taken back, reset and run again, all in
-processes of its own. What is measured is kept in the cache folder by the hash of the
-FMU, and runs use it.
+processes of its own; one that does not come back from a call for a minute is ended. What
+is measured is kept in the cache folder by the hash of the FMU, and runs use it.
 
 Exit codes: 0 no errors; 1 errors found; 2 a file cannot be looked at, or wrong usage.
 

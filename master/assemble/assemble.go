@@ -114,27 +114,27 @@ type Assembly struct {
 var (
 	ruleImplementation = &diag.Rule{
 		ID: "SD19I", Level: diag.Warning, Ref: "ssp 13",
-		Doc:    "implementation names an interface that the FMU offers and macrostep runs",
+		Doc:    "The implementation of a component is an interface that the FMU offers and macrostep runs, which is Co-Simulation.",
 		Remedy: "set implementation=\"CoSimulation\" or leave it out",
 	}
 	ruleNoImplementation = &diag.Rule{
 		ID: "SD19M", Level: diag.Error, Ref: "ssp 13",
-		Doc:    "implementation names an interface that the FMU offers",
+		Doc:    "The implementation of a component is an interface that the FMU offers.",
 		Remedy: "set implementation=\"CoSimulation\" or leave it out",
 	}
 	ruleOnce = &diag.Rule{
 		ID: "CC36", Level: diag.Error, Ref: "fmi2 37",
-		Doc:    "an FMU that can be instantiated only once per process is used once",
+		Doc:    "An FMU that can be instantiated only once per process is used once in it.",
 		Remedy: "use it for one component only, or let further ones run in processes of their own: --isolate auto",
 	}
 	ruleNoEffect = &diag.Rule{
 		ID: "SD21N", Level: diag.Warning, Ref: "ssp 46",
-		Doc:    "what our annotation or the user asks for has an effect",
+		Doc:    "What the annotation of macrostep or the user asks for has an effect.",
 		Remedy: "remove it, or take the result as that of a run without it",
 	}
 	ruleRange = &diag.Rule{
 		ID: "CC14V", Level: diag.Warning, Ref: "fmi2 45",
-		Doc:    "values that are set lie within the bounds which the FMU gives; it may refuse others",
+		Doc:    "Values that the user sets lie within the bounds which the FMU gives. It may refuse others.",
 		Remedy: "set a value within the bounds",
 	}
 )

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -292,9 +291,6 @@ func TestTrials(t *testing.T) {
 
 // An FMU that ends or hangs its process while it is tried ends the trial alone.
 func TestTrialEnds(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		return // signals are those of Unix
-	}
 	for _, fault := range []string{"Segfault", "Exit0", "StackOverflow"} {
 		for _, during := range []string{"DoStep", "Instantiate", "Terminate"} {
 			r, err := validate.File(t.Context(), misbehaving("misbehave", "fault", fault, "during", during)(t), validate.Options{Dynamic: true, Launcher: &worker.Launcher{}})

@@ -295,8 +295,8 @@ func (j *judge) system() error {
 	o := j.o.Assemble
 	o.Compile = j.o.Compile
 	o.Strict, o.Launcher, o.Cache = j.o.Strict, j.o.Launcher, j.o.Cache
-	a, err := assemble.Open(j.path, o)
-	defer a.Close()
+	a, err := assemble.Open(j.path, o) // never nil
+	defer func() { _ = a.Close() }()   // what cannot be removed now is by the next program
 	j.l.Append(&a.Findings)
 	for _, f := range a.FMUs() {
 		j.rest(f, func(list []diag.Finding) []diag.Finding { return a.Shown(f, list) })
