@@ -28,7 +28,7 @@ var allowed = []struct {
 	{"algorithms", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"master/record", []string{"fmi/diag", "master"}, nil},
 	{"master/fmuslave", []string{"fmi", "fmi/diag", "master"}, nil},
-	{"master/validate", []string{"fmi", "fmi/archive", "fmi/diag", "master/assemble", "master/fmuslave", "ssp"}, nil},
+	{"master/validate", []string{"fmi", "fmi/archive", "fmi/diag", "master", "master/assemble", "master/fmuslave", "ssp"}, nil},
 	{"master/assemble", []string{"fmi", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp"}, nil},
 	{"test/probe", []string{"fmus"}, nil},
 	{"fmus", []string{"fmus", "fmi/csrc"}, []string{"gonum.org/v1/gonum"}},

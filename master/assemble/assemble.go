@@ -290,6 +290,14 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 // FMUs lists the FMUs, each file once. They stay the assembly's.
 func (a *Assembly) FMUs() []*fmi.FMU { return slices.Clone(a.fmus) }
 
+// Root gives the name of the document that the system was read from, as the user knows it.
+func (a *Assembly) Root() string {
+	if a.pkg == nil {
+		return a.Components[0].Source
+	}
+	return a.pkg.Root.File
+}
+
 // Shown gives findings about an FMU of the system the name of its file that the user
 // knows.
 func (a *Assembly) Shown(f *fmi.FMU, findings []diag.Finding) []diag.Finding {

@@ -28,7 +28,7 @@ var ruleEmpty = &diag.Rule{
 // Rules lists all rules, by section and number.
 func Rules() []*diag.Rule {
 	all := slices.Concat(archive.Rules(), fmi.Rules(), fmi.BinaryRules(), fmi.ExtraRules(), fmuslave.TrialRules(),
-		ssp.Rules(), assemble.Rules(), assemble.CouplingRules(), []*diag.Rule{ruleSystem, ruleEmpty})
+		ssp.Rules(), assemble.Rules(), assemble.CouplingRules(), []*diag.Rule{ruleSystem, ruleEmpty, ruleGain})
 	slices.SortStableFunc(all, func(a, b *diag.Rule) int { return compareIDs(a.ID, b.ID) })
 	return all
 }
@@ -87,7 +87,6 @@ func Find(id string) (*diag.Rule, bool) {
 // own: what finds the violation instead.
 func Elsewhere() map[string]string {
 	return map[string]string{
-		"CC4":  "Gains of algebraic loops are part of macrostep analyze, which takes models of the FMUs at an operating point.",
 		"CC8":  "Connections from or to what cannot be connected are found as SD6 and SD8.",
 		"CC10": "Dimensions that differ are SD11, relative quantities SD11R; units that only one side knows are CC10U, quantities that differ CC10Q.",
 		"CC16": "There is nothing to be violated: only Reals are extrapolated, iterated and corrected; everything else is copied at communication points with every algorithm.",

@@ -224,6 +224,28 @@ func stored(evaluate string, edits ...string) func(t *testing.T) string {
 	}
 }
 
+// loop couples y = b u with y = u.
+func loop(b string) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		t.Helper()
+		fmu, err := os.ReadFile(built("polynomial")(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		component := func(name, b string) string {
+			return `<ssd:Component name="` + name + `" source="p.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input"/><ssd:Connector name="y" kind="output"/></ssd:Connectors>
+<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="s"><ssv:Parameters><ssv:Parameter name="b"><ssv:Real value="` + b + `"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings></ssd:Component>`
+		}
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "p.fmu"), string(fmu))
+		write(t, filepath.Join(dir, "SystemStructure.ssd"), `<ssd:SystemStructureDescription version="1.0" name="loop" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">
+<ssd:System name="loop"><ssd:Elements>`+component("f", b)+component("g", "1")+`</ssd:Elements><ssd:Connections>
+<ssd:Connection startElement="f" startConnector="y" endElement="g" endConnector="u"/><ssd:Connection startElement="g" startConnector="y" endElement="f" endConnector="u"/>
+</ssd:Connections></ssd:System></ssd:SystemStructureDescription>`)
+		return dir
+	}
+}
+
 // The rules on libraries, and on what FMUs do, have examples.
 func TestTrials(t *testing.T) {
 	o := validate.Options{Dynamic: true, Launcher: &worker.Launcher{}}
@@ -284,8 +306,11 @@ func TestTrials(t *testing.T) {
 		{rule: "DY7", fails: stored("r[1] = 3", `causality="output"><Real`, `causality="output"><Real max="2"`), pass: stored("r[1] = 3", `causality="output"><Real`, `causality="output"><Real max="3"`), options: o},
 		{rule: "DY8", fails: good, pass: misbehaving("misbehave_refuse"), options: o},
 	}
+	coupled := o
+	coupled.Strategy = (&example{}).strategy
+	list = append(list, outcome{rule: "CC4", fails: loop("-2"), pass: loop("-0.5"), options: coupled})
 	check(t, list, func(id string) bool {
-		return strings.HasPrefix(id, "DY") || elsewhere(id) && strings.HasPrefix(id, "FA") && !slices.Contains([]string{"FA0", "FA1", "FA1V", "FA2", "FA2S", "FA3"}, id)
+		return id == "CC4" || strings.HasPrefix(id, "DY") || elsewhere(id) && strings.HasPrefix(id, "FA") && !slices.Contains([]string{"FA0", "FA1", "FA1V", "FA2", "FA2S", "FA3"}, id)
 	})
 }
 

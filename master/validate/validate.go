@@ -319,6 +319,9 @@ func (j *judge) system() error {
 		s = j.o.Strategy(a)
 	}
 	j.l.Append(a.Check(s))
+	if j.o.Dynamic && j.l.Err() == nil {
+		j.gains()
+	}
 	return nil
 }
 
