@@ -59,8 +59,13 @@ var (
 	}
 	ruleRepeats = &diag.Rule{
 		ID: "DY5", Level: diag.Warning, Ref: "fmi2 38, 61",
-		Doc:    "A second instance beside the first, and the first after a reset, do the same from the start on.",
-		Remedy: "results of this FMU are not reproducible: use one instance at a time, or a process for each (--isolate always), and tell the exporter",
+		Doc:    "A second instance beside the first does the same from the start on.",
+		Remedy: "results of this FMU are not reproducible; tell the exporter",
+	}
+	ruleResets = &diag.Rule{
+		ID: "DY5R", Level: diag.Warning, Ref: "fmi2 61",
+		Doc:    "After fmi2Reset an instance does the same from the start on. A run does not reset, but makes a new instance.",
+		Remedy: "harmless here; other tools may get wrong results from it, so tell the exporter",
 	}
 	ruleUndeclared = &diag.Rule{
 		ID: "DY6", Level: diag.Warning, Ref: "fmi2 27, 29",
@@ -81,7 +86,7 @@ var (
 
 // TrialRules lists the rules that Try checks, beside those of fmi on the library.
 func TrialRules() []*diag.Rule {
-	return []*diag.Rule{ruleInstantiate, ruleLogger, ruleTrial, ruleSays, ruleStarts, ruleFinite, ruleGoesBack, ruleReplayNoise, ruleRepeats, ruleUndeclared, ruleInBounds, ruleDuration}
+	return []*diag.Rule{ruleInstantiate, ruleLogger, ruleTrial, ruleSays, ruleStarts, ruleFinite, ruleGoesBack, ruleReplayNoise, ruleRepeats, ruleResets, ruleUndeclared, ruleInBounds, ruleDuration}
 }
 
 // TrialOptions say how an FMU is tried.
@@ -454,6 +459,8 @@ func (t *tryout) starts() {
 
 // again runs a second instance beside the first, and the first again after a reset.
 func (t *tryout) again(first *Slave, readings []reading) {
+	const second, reset = "a second instance", "the instance after a reset"
+	rules := map[string]*diag.Rule{second: ruleRepeats, reset: ruleResets}
 	compare := func(got []reading, what string) {
 		r := rollbackTest{s: first, scale: make([]float64, len(readings[0].real))}
 		for _, g := range slices.Concat(readings, got) {
@@ -466,19 +473,18 @@ func (t *tryout) again(first *Slave, readings []reading) {
 		}
 		n := min(len(got), len(readings))
 		if d := r.compare(readings[:n], got[:n], what); d.relative > sameRun {
-			t.add(ruleRepeats, "", "%s: %s is %s at point %d, and was %s", what, d.name, d.then, d.step, d.first)
+			t.add(rules[what], "", "%s: %s is %s at point %d, and was %s", what, d.name, d.then, d.step, d.first)
 		} else if len(got) != len(readings) {
-			t.add(ruleRepeats, "", "%s: it takes %d steps, and took %d", what, len(got)-1, len(readings)-1)
+			t.add(rules[what], "", "%s: it takes %d steps, and took %d", what, len(got)-1, len(readings)-1)
 		}
 	}
 	tell := func(what string) func(string, error) {
 		return func(when string, err error) {
 			if t.ctx.Err() == nil {
-				t.add(ruleRepeats, "", "%s: %s: %v", what, when, err)
+				t.add(rules[what], "", "%s: %s: %v", what, when, err)
 			}
 		}
 	}
-	const second, reset = "a second instance", "the instance after a reset"
 	if !first.config.once() {
 		if s, err := New(t.config("second", true)); err == nil {
 			if err := s.EnterInit(t.ctx, t.e); err != nil {
