@@ -21,6 +21,10 @@ type LogMessage struct {
 // OwnCategory is the category of messages that come from the binding itself.
 const OwnCategory = "macrostep"
 
+// WrongEnvironment is the message of the binding about an FMU that does not hand back
+// its componentEnvironment (checklist fmi2 33).
+const WrongEnvironment = "the FMU calls the logger with a wrong componentEnvironment; its messages are found by instance name"
+
 // callbackFunctions is fmi2CallbackFunctions (checklist fmi2 31).
 type callbackFunctions struct {
 	logger, allocateMemory, freeMemory, stepFinished, environment uintptr
@@ -212,7 +216,7 @@ func (q *logQueue) receive(m LogMessage, wrongEnvironment bool) {
 	}
 	if wrongEnvironment && !q.warned {
 		q.warned = true
-		q.queue = append(q.queue, q.own("the FMU calls the logger with a wrong componentEnvironment; its messages are found by instance name"))
+		q.queue = append(q.queue, q.own(WrongEnvironment))
 	}
 	if t := time.Now(); t.Sub(q.window) >= logWindow {
 		q.endWindow()

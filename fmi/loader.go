@@ -39,6 +39,11 @@ var (
 		Doc:    "The library exports the functions of FMI 2.0 for Co-Simulation without prefix.",
 		Remedy: "export the FMU again as FMI 2.0 for Co-Simulation with all functions visible",
 	}
+	ruleSymbolMissing = &diag.Rule{
+		ID: "FA7M", Level: diag.Warning, Ref: "fmi2 6",
+		Doc:    "The library exports every function of FMI 2.0 for Co-Simulation. One that is missing cannot be used; what needs it counts as not offered, or fails when it is called.",
+		Remedy: "harmless while nothing needs the function; the exporter should provide all of them",
+	}
 	ruleTypes = &diag.Rule{
 		ID: "FA8", Level: diag.Error, Ref: "fmi2 8",
 		Doc:    `fmi2GetTypesPlatform gives "default".`,
@@ -58,7 +63,7 @@ var (
 
 // BinaryRules lists the rules on the library of an FMU that Load checks.
 func BinaryRules() []*diag.Rule {
-	return []*diag.Rule{ruleNoBinary, ruleLoad, ruleLibraryName, ruleSymbol, ruleTypes, ruleVersion, ruleProcess,
+	return []*diag.Rule{ruleNoBinary, ruleLoad, ruleLibraryName, ruleSymbol, ruleSymbolMissing, ruleTypes, ruleVersion, ruleProcess,
 		ruleSources, ruleGuessed, ruleBuildOption}
 }
 
@@ -187,6 +192,15 @@ func (f *FMU) locate() error {
 		p.known, p.err = true, f.findPlace(f.adder())
 	}
 	return p.err
+}
+
+// Locate finds the library for this platform, without loading it: the rules on
+// where it is and what it is called. The list holds the error too.
+func (f *FMU) Locate() (*diag.List, error) {
+	loading.Lock()
+	defer loading.Unlock()
+	err := f.locate()
+	return &f.findings, err
 }
 
 func (f *FMU) findPlace(add adder) error {
@@ -344,6 +358,32 @@ func explainForeign(name string) string {
 		return ", only with a prefix, as for source code"
 	}
 	return ""
+}
+
+// CheckSymbols judges which functions the loaded library exports, by what every run
+// calls and by the capabilities that the description claims.
+func (f *FMU) CheckSymbols(l *diag.List) {
+	if !f.Loaded() {
+		return
+	}
+	var lacks []string
+	for _, k := range []function{fnFreeInstance, fnSetupExperiment, fnEnterInitializationMode, fnExitInitializationMode, fnDoStep} {
+		if !f.Exports(k.String()) {
+			l.Add(ruleSymbol, f.Path, f.place.inside, 0, "the library does not export %s, which every run calls", k)
+		}
+	}
+	for k := range functionNames {
+		switch function(k) {
+		case fnFreeInstance, fnSetupExperiment, fnEnterInitializationMode, fnExitInitializationMode, fnDoStep, fnInstantiate, fnGetTypesPlatform, fnGetVersion:
+		default:
+			if !f.Exports(functionNames[k]) {
+				lacks = append(lacks, functionNames[k])
+			}
+		}
+	}
+	if lacks != nil {
+		l.Add(ruleSymbolMissing, f.Path, f.place.inside, 0, "the library does not export %s", strings.Join(lacks, ", "))
+	}
 }
 
 // LoadInItsFolder makes Load change the working directory to the folder of the

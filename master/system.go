@@ -645,6 +645,20 @@ func (s *System) loops(leaks map[int][]Leak) []Loop {
 	return out
 }
 
+// InitLoops names the algebraic loops of the initialisation, which solves them.
+func (s *System) InitLoops() []Loop {
+	g, declared := s.portGraph(initStep, false), s.onDeclaredLoop(initStep)
+	var out []Loop
+	for _, scc := range components(len(g.succ), g.next) {
+		if cyclic(scc, g.next) {
+			l := g.loop(scc, declared)
+			l.Initialization, l.Treatment = true, "solved"
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 // add takes a dependency that was found into the graph.
 func (g *portGraph) add(sub, in, out int) {
 	v := g.inNode(sub, in)

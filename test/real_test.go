@@ -40,6 +40,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealSSDs", F: testRealSSDs},
 	{Name: "TestRealValues", F: testRealValues},
 	{Name: "TestRealWrite", F: testRealWrite},
+	{Name: "TestRealValidate", F: testRealValidate},
 }
 
 // realFMUs gives the FMUs below fmus/.

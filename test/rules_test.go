@@ -5,21 +5,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/fmi/archive"
-	"github.com/macrostep/macrostep/master/assemble"
-	"github.com/macrostep/macrostep/ssp"
+	judging "github.com/macrostep/macrostep/master/validate"
 )
 
 // An id means one rule in the whole program, every rule says what it asks for
 // and where that comes from, and all are listed.
 func TestRuleIDs(t *testing.T) {
 	first := map[string]string{}
-	for _, r := range slices.Concat(archive.Rules(), fmi.Rules(), fmi.BinaryRules(), ssp.Rules(), assemble.Rules()) {
+	for _, r := range judging.Rules() {
 		if other, twice := first[r.ID]; twice {
 			t.Errorf("%s is the id of %q and of %q", r.ID, other, r.Doc)
 		}

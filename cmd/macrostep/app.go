@@ -125,7 +125,7 @@ func (p *program) app() *cli.App {
 		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]",
 		Version:     version(),
 		Description: programHelp,
-		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.sspCommand(), p.demoCommand(), p.completionCommand(), p.versionCommand()},
+		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.sspCommand(), p.demoCommand(), p.completionCommand(), p.versionCommand()},
 		Writer:      p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
 		DisableSliceFlagSeparator: true, // values may hold commas
 		Suggest:                   true,
@@ -148,11 +148,12 @@ the result is.
 Start here:
    macrostep demo                                   examples, built and run
    macrostep info SYSTEM.ssp                        what is in a file
+   macrostep validate SYSTEM.ssp                    what is wrong with it
    macrostep run SYSTEM.ssp --stop-time 10          run it
    macrostep help run                               all about running
 
 Exit codes: 0 done; 2 found before any FMU was instantiated (usage,
-documents, archives); 1 after that.`
+documents, archives); 1 after that. validate: 1 if it finds errors.`
 
 // arguments checks the number of arguments of a command.
 func arguments(c *cli.Context, least, most int, what string) error {

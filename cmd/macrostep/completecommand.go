@@ -10,6 +10,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/validate"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -106,6 +107,17 @@ func (p *program) choices(words []string) []choice {
 	} else if n > 0 && before[n-1] == "=" {
 		before, bash = before[:n-1], true
 	}
+	if cmd.Name == "validate" && (len(before) > 0 && before[len(before)-1] == "--"+flagExplain || strings.HasPrefix(last, "--"+flagExplain+"=")) {
+		flag, word, equals := strings.Cut(last, "=")
+		if !equals {
+			return startingWith(ruleChoices(), last)
+		}
+		out := startingWith(ruleChoices(), word)
+		for i := range out {
+			out[i].word = flag + "=" + out[i].word
+		}
+		return out
+	}
 	if n := len(before); n > 0 {
 		if name, ok := strings.CutPrefix(before[n-1], "--"); ok && !strings.Contains(name, "=") && flagTakesValue(cmd, name) {
 			return startingWith(values(name, before), last)
@@ -167,6 +179,10 @@ func values(flag string, before []string) []choice {
 			out = append(out, choice{name, ""})
 		}
 		return out
+	case flagFormat:
+		return formats
+	case flagDisable:
+		return ruleChoices()
 	case flagFor:
 		var out []choice
 		for _, tool := range ssp.Tools() {
@@ -177,6 +193,14 @@ func values(flag string, before []string) []choice {
 		return params(before)
 	}
 	return nil
+}
+
+func ruleChoices() []choice {
+	var out []choice
+	for _, r := range validate.Rules() {
+		out = append(out, choice{r.ID, firstSentence(r.Doc)})
+	}
+	return out
 }
 
 func presets() []choice {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -21,6 +24,7 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/validate"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -77,6 +81,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			isolated = append(isolated, c.FMU)
 		}
 	}
+	if err := a.CheckErrors(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
 	mark := crashes.Begin(here)
 	if err := a.Load(); err != nil {
 		mark.End()
@@ -87,16 +94,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
 		Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked, Findings: a.Findings.Findings, Warnings: warnings,
 		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(here).Restore,
-		Power: a.Power,
-		Bonds: declaredBonds(a.DeclaredBonds),
-		BondsSeen: func() []algorithms.Bond {
-			var bonds []algorithms.Bond
-			found, _ := a.Bonds()
-			for _, b := range found {
-				bonds = append(bonds, algorithms.Bond{Name: b.Name, Pairs: []algorithms.Pair{{Effort: b.Effort, Flow: b.Flow}}})
-			}
-			return bonds
-		},
+		Power:     a.Power,
+		Bonds:     declaredBonds(a.DeclaredBonds),
+		BondsSeen: func() []algorithms.Bond { return bondsSeen(a) },
 		Monitor: func(list []algorithms.Monitored) (*master.System, error) {
 			var named []assemble.Monitored
 			for _, m := range list {
@@ -115,9 +115,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			return err
 		},
 	}
-	for _, r := range a.Rates {
-		out.Rates = append(out.Rates, algorithms.Rate{Component: r.Component, Steps: r.Ratio, Over: r.Over})
-	}
+	out.Rates = ratesOf(a.Rates)
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
@@ -224,7 +222,25 @@ func toSetting(s assemble.Sourced, flag *setting) setting {
 	return setting{Value: s.Value, Source: s.Source}
 }
 
-// Describe reads an FMU or a system for macrostep info.
+// bondsSeen gives the bonds that units show.
+func bondsSeen(a *assemble.Assembly) []algorithms.Bond {
+	var bonds []algorithms.Bond
+	found, _ := a.Bonds()
+	for _, b := range found {
+		bonds = append(bonds, algorithms.Bond{Name: b.Name, Pairs: []algorithms.Pair{{Effort: b.Effort, Flow: b.Flow}}})
+	}
+	return bonds
+}
+
+// ratesOf gives the rates of documents as the algorithms take them.
+func ratesOf(rates []ssp.Rate) []algorithms.Rate {
+	var out []algorithms.Rate
+	for _, r := range rates {
+		out = append(out, algorithms.Rate{Component: r.Component, Steps: r.Ratio, Over: r.Over})
+	}
+	return out
+}
+
 // declaredBonds gives the bonds of the annotation as the algorithms take them.
 func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 	var bonds []algorithms.Bond
@@ -254,6 +270,40 @@ func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate
 	return bonds, others, a.Close()
 }
 
+// Validate judges a file.
+func (documents) Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error) {
+	return validate.File(ctx, path, validate.Options{
+		Strict: r.Strict, Disable: r.Disable, Dynamic: r.Dynamic, Compile: r.Compile, Step: r.Step, Cache: fmuslave.CacheDir(),
+		Launcher: &worker.Launcher{Timeout: trialTimeout},
+		Assemble: assemble.Options{Select: selectNames, Columns: columnsOf},
+		Strategy: func(a *assemble.Assembly) assemble.Strategy { return strategyOf(a, path, r) },
+	})
+}
+
+// trialTimeout ends an FMU that does not come back from a call while it is tried.
+const trialTimeout = time.Minute
+
+// strategyOf chooses the algorithm as a run of the system would.
+func strategyOf(a *assemble.Assembly, path string, r validateRequest) assemble.Strategy {
+	sys := &opened{System: a.System, Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked,
+		Bonds: declaredBonds(a.DeclaredBonds), Rates: ratesOf(a.Rates), BondsSeen: func() []algorithms.Bond { return bondsSeen(a) }}
+	choice, _, _, _, _, err := choose(&runRequest{System: path, Algorithm: r.Algorithm, Params: r.Params}, sys)
+	if err != nil {
+		return assemble.Strategy{Preset: cmp.Or(r.Algorithm, a.Algorithm), Unfit: err}
+	}
+	s := assemble.Strategy{Preset: choice.Preset, Algorithm: choice.Algorithm, Discard: choice.Discard, Order: -1}
+	if order, err := strconv.Atoi(choice.Values["order"]); err == nil {
+		s.Order = order
+	}
+	if names := choice.Values["sequence"]; names != "" && names != "graph" && choice.Values["scheme"] == "gauss-seidel" {
+		for name := range strings.SplitSeq(names, ",") {
+			s.Sequence = append(s.Sequence, strings.TrimSpace(name))
+		}
+	}
+	return s
+}
+
+// Describe reads an FMU or a system for macrostep info.
 func (documents) Describe(path string, strict bool) (*description, error) {
 	if !assemble.IsFMU(path) {
 		return describeSystem(path, strict)

@@ -13,6 +13,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/validate"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -26,6 +27,8 @@ type engine interface {
 	Describe(path string, strict bool) (*description, error)
 	// Explain tells where the value of a variable "component.variable" comes from.
 	Explain(path, name string, strict bool) (*assemble.Explanation, error)
+	// Validate judges a file by the rules. The error says that it could not be looked at.
+	Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error)
 	// Bonds lists the power bonds that a system may have, and pairs of opposite
 	// connections that are none.
 	Bonds(ctx context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error)

@@ -16,6 +16,7 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/validate"
 )
 
 // fake is an engine that runs the oscillator of mastertest, a third subsystem
@@ -97,6 +98,10 @@ func (f *fake) Describe(path string, strict bool) (*description, error) {
 		return testFMU(), nil
 	}
 	return testSystemDescription(), nil
+}
+
+func (f *fake) Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error) {
+	return documents{}.Validate(ctx, path, r)
 }
 
 func (f *fake) Explain(path, name string, strict bool) (*assemble.Explanation, error) {

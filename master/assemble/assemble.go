@@ -102,6 +102,7 @@ type Assembly struct {
 	Rates             []ssp.Rate        // of our annotation
 	Asked             ssp.OwnSettings   // all that the documents ask for, and where
 	fmus              []*fmi.FMU        // each opened file once
+	shown             map[*fmi.FMU]string
 	compile           bool
 	network           *ssp.Network
 	pkg               *ssp.Package
@@ -113,27 +114,27 @@ type Assembly struct {
 var (
 	ruleImplementation = &diag.Rule{
 		ID: "SD19I", Level: diag.Warning, Ref: "ssp 13",
-		Doc:    "implementation names an interface that the FMU offers and macrostep runs",
+		Doc:    "The implementation of a component is an interface that the FMU offers and macrostep runs, which is Co-Simulation.",
 		Remedy: "set implementation=\"CoSimulation\" or leave it out",
 	}
 	ruleNoImplementation = &diag.Rule{
 		ID: "SD19M", Level: diag.Error, Ref: "ssp 13",
-		Doc:    "implementation names an interface that the FMU offers",
+		Doc:    "The implementation of a component is an interface that the FMU offers.",
 		Remedy: "set implementation=\"CoSimulation\" or leave it out",
 	}
 	ruleOnce = &diag.Rule{
-		ID: "CC37", Level: diag.Error, Ref: "fmi2 37",
-		Doc:    "an FMU that can be instantiated only once per process is used once",
+		ID: "CC36", Level: diag.Error, Ref: "fmi2 37",
+		Doc:    "An FMU that can be instantiated only once per process is used once in it.",
 		Remedy: "use it for one component only, or let further ones run in processes of their own: --isolate auto",
 	}
 	ruleNoEffect = &diag.Rule{
 		ID: "SD21N", Level: diag.Warning, Ref: "ssp 46",
-		Doc:    "what our annotation or the user asks for has an effect",
+		Doc:    "What the annotation of macrostep or the user asks for has an effect.",
 		Remedy: "remove it, or take the result as that of a run without it",
 	}
 	ruleRange = &diag.Rule{
-		ID: "CC45", Level: diag.Warning, Ref: "fmi2 45",
-		Doc:    "values that are set lie within the bounds which the FMU gives; it may refuse others",
+		ID: "CC14V", Level: diag.Warning, Ref: "fmi2 45",
+		Doc:    "Values that the user sets lie within the bounds which the FMU gives. It may refuse others.",
 		Remedy: "set a value within the bounds",
 	}
 )
@@ -142,6 +143,9 @@ var (
 func Rules() []*diag.Rule {
 	return []*diag.Rule{ruleImplementation, ruleNoImplementation, ruleOnce, ruleNoEffect, ruleRange}
 }
+
+// ErrEmpty tells that there is nothing to be run in a system.
+var ErrEmpty = errors.New("the system has no component with an FMU")
 
 // Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd, or
 // a single .fmu, whose component is called by the file name without .fmu. The
@@ -210,9 +214,6 @@ func (a *Assembly) fromSSP(path string) (err error) {
 		return err
 	}
 	components := a.pkg.Components()
-	if len(components) == 0 {
-		return fmt.Errorf("%s: the system has no component with an FMU", path)
-	}
 	byFile, err := a.openAll(components)
 	if err != nil {
 		return err
@@ -234,6 +235,9 @@ func (a *Assembly) fromSSP(path string) (err error) {
 		return err
 	}
 	a.Name = a.network.Name
+	if len(components) == 0 && a.Findings.Err() == nil {
+		return fmt.Errorf("%s: %w", path, ErrEmpty)
+	}
 	return a.Findings.Err()
 }
 
@@ -273,10 +277,35 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 		errs = append(errs, r.err)
 		if r.fmu != nil {
 			a.fmus = append(a.fmus, r.fmu)
+			if a.shown == nil {
+				a.shown = map[*fmi.FMU]string{}
+			}
+			a.shown[r.fmu] = r.shown
 			byFile[file] = r.fmu
 		}
 	}
 	return byFile, errors.Join(errs...)
+}
+
+// FMUs lists the FMUs, each file once. They stay the assembly's.
+func (a *Assembly) FMUs() []*fmi.FMU { return slices.Clone(a.fmus) }
+
+// Root gives the name of the document that the system was read from, as the user knows it.
+func (a *Assembly) Root() string {
+	if a.pkg == nil {
+		return a.Components[0].Source
+	}
+	return a.pkg.Root.File
+}
+
+// Shown gives findings about an FMU of the system the name of its file that the user
+// knows.
+func (a *Assembly) Shown(f *fmi.FMU, findings []diag.Finding) []diag.Finding {
+	out := slices.Clone(findings)
+	if shown := a.shown[f]; shown != "" {
+		rename(out, f.Path, shown)
+	}
+	return out
 }
 
 // rename names a file in findings as the user knows it: an FMU of an archive

@@ -341,7 +341,7 @@ func TestSet(t *testing.T) {
 		{[]string{"one.at=-3"}, nil, true},
 	} {
 		a := sound(t, path, assemble.Options{Set: set(c.set...)})
-		if got := slices.ContainsFunc(a.Findings.At(diag.Warning), func(f diag.Finding) bool { return f.ID == "CC45" }); got != c.outside {
+		if got := slices.ContainsFunc(a.Findings.At(diag.Warning), func(f diag.Finding) bool { return f.ID == "CC14V" }); got != c.outside {
 			t.Errorf("%v: warned of bounds: %v", c.set, got)
 		}
 		_, values := run(t, a, 1, 0.5)
@@ -520,7 +520,7 @@ func TestOnce(t *testing.T) {
 			s.fmus[f] = file
 		}
 		_, err := open(t, s.write(t), assemble.Options{})
-		if (err == nil) != (c.want == "") || err != nil && (!diag.Has(err, "CC37") || strings.Count(err.Error(), c.want) != 1) {
+		if (err == nil) != (c.want == "") || err != nil && (!diag.Has(err, "CC36") || strings.Count(err.Error(), c.want) != 1) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}

@@ -36,11 +36,32 @@ func (s *Slave) expects(v *fmi.ScalarVariable) bool {
 	return true
 }
 
+// kept is a value that the FMU does not have as it was given.
+type kept struct {
+	expectation
+	asked, is string
+	err       error // the FMU does not tell what it has
+}
+
 // readBack compares what was given with what the FMU has, after initialisation
 // and before the first step, when every variable may be read (fmi2 39, 42).
 // Some FMUs ignore values, clip them or compute them anew.
 func (s *Slave) readBack() error {
 	s.notes = nil
+	list, err := s.differing()
+	for _, x := range list {
+		if x.err != nil {
+			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s; the FMU does not tell whether it keeps the value: %v", s.info.Name, x.variable.Name, x.asked, x.err))
+			continue
+		}
+		s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s and is %s after initialisation: the FMU does not keep the value",
+			s.info.Name, x.variable.Name, x.asked, x.is))
+	}
+	return err
+}
+
+// differing lists what was given and is something else now.
+func (s *Slave) differing() (list []kept, err error) {
 	for _, x := range s.given {
 		v := x.variable
 		vr := []fmi.ValueReference{v.ValueReference}
@@ -71,17 +92,14 @@ func (s *Slave) readBack() error {
 		}
 		switch {
 		case err != nil && s.instance.State() != fmi.StateStepComplete:
-			return err
+			return list, err
 		case err != nil: // the FMU has discarded the call and goes on
-			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s; the FMU does not tell whether it keeps the value: %v", s.info.Name, v.Name, asked, err))
-			continue
-		}
-		if differ {
-			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s and is %s after initialisation: the FMU does not keep the value",
-				s.info.Name, v.Name, asked, is))
+			list = append(list, kept{x, asked, is, err})
+		case differ:
+			list = append(list, kept{x, asked, is, nil})
 		}
 	}
-	return nil
+	return list, nil
 }
 
 // integerText names the item of an enumeration.

@@ -195,6 +195,11 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, o); err != nil {
 		return err
 	}
+	return s.enter(e)
+}
+
+// enter takes the instance, which is as new, into the initialisation mode.
+func (s *Slave) enter(e master.Experiment) error {
 	if err := s.setUp(s.instance, e); err != nil {
 		return err
 	}

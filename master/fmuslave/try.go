@@ -1,0 +1,629 @@
+package fmuslave
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+)
+
+// Rules on what an FMU does when it is tried, by the ids of the validation catalogue.
+var (
+	ruleInstantiate = &diag.Rule{
+		ID: "FA9", Level: diag.Error, Ref: "fmi2 30",
+		Doc:    "fmi2Instantiate gives an instance.",
+		Remedy: "compare the guid of modelDescription.xml with that of the library, and see that licence and files of the FMU are there",
+	}
+	ruleLogger = &diag.Rule{
+		ID: "FA10", Level: diag.Warning, Ref: "fmi2 31, 33",
+		Doc:    "The FMU calls the logger with the componentEnvironment that it was given. Otherwise its messages are found by the name of the instance.",
+		Remedy: "usually harmless; tell the exporter",
+	}
+	ruleTrial = &diag.Rule{
+		ID: "DY1", Level: diag.Error, Ref: "fmi2 39-41, 48-55, 62",
+		Doc:    "With its own start values an FMU can be initialised, stepped, terminated and freed, without an error and without ending its process.",
+		Remedy: "see whether the FMU needs values for its inputs or parameters, or other steps (--step-size); else tell the exporter",
+	}
+	ruleSays = &diag.Rule{
+		ID: "DY1L", Level: diag.Info, Ref: "fmi2 34, 51",
+		Doc:    "What the FMU logs as a warning or worse while it is tried, and what it changes in its process.",
+		Remedy: "see what the FMU says",
+	}
+	ruleStarts = &diag.Rule{
+		ID: "DY2", Level: diag.Warning, Ref: "fmi2 42",
+		Doc:    "An FMU that nothing is set in has the start values of its modelDescription.xml. A run sets them all, so that those of the document hold.",
+		Remedy: "harmless here; other tools may begin from the other values",
+	}
+	ruleFinite = &diag.Rule{
+		ID: "DY3", Level: diag.Error, Ref: "fmi2 12",
+		Doc:    "Outputs are finite numbers.",
+		Remedy: "see whether the FMU needs values for its inputs or parameters; else tell the exporter",
+	}
+	ruleGoesBack = &diag.Rule{
+		ID: "DY4", Level: diag.Error, Ref: "fmi2 59",
+		Doc:    "An FMU with canGetAndSetFMUstate repeats its steps after it went back to a saved state.",
+		Remedy: "run without what relies on rollback (quirk noRollback), and tell the exporter",
+	}
+	ruleReplayNoise = &diag.Rule{
+		ID: "DY4N", Level: diag.Info, Ref: "fmi2 59",
+		Doc:    "How well an FMU repeats a step after it went back: what is found by differences of outputs has to stand above it.",
+		Remedy: "nothing is to be done: a run measures it and takes it into account",
+	}
+	ruleRepeats = &diag.Rule{
+		ID: "DY5", Level: diag.Warning, Ref: "fmi2 38, 61",
+		Doc:    "A second instance beside the first does the same from the start on.",
+		Remedy: "results of this FMU are not reproducible; tell the exporter",
+	}
+	ruleResets = &diag.Rule{
+		ID: "DY5R", Level: diag.Warning, Ref: "fmi2 61",
+		Doc:    "After fmi2Reset an instance does the same from the start on. A run does not reset, but makes a new instance.",
+		Remedy: "harmless here; other tools may get wrong results from it, so tell the exporter",
+	}
+	ruleUndeclared = &diag.Rule{
+		ID: "DY6", Level: diag.Warning, Ref: "fmi2 27, 29",
+		Doc:    "Outputs depend directly only on those inputs that ModelStructure declares.",
+		Remedy: "a run with rollback finds this too and takes the dependency into account; tell the exporter",
+	}
+	ruleInBounds = &diag.Rule{
+		ID: "DY7", Level: diag.Warning, Ref: "fmi2 17, 45",
+		Doc:    "Values lie between min and max, and those of enumerations are items.",
+		Remedy: "check model and bounds; other tools may refuse the value",
+	}
+	ruleDuration = &diag.Rule{
+		ID: "DY8", Level: diag.Info, Ref: "fmi2 75",
+		Doc:    "How long a step takes.",
+		Remedy: "nothing is to be done",
+	}
+)
+
+// TrialRules lists the rules that Try checks, beside those of fmi on the library.
+func TrialRules() []*diag.Rule {
+	return []*diag.Rule{ruleInstantiate, ruleLogger, ruleTrial, ruleSays, ruleStarts, ruleFinite, ruleGoesBack, ruleReplayNoise, ruleRepeats, ruleResets, ruleUndeclared, ruleInBounds, ruleDuration}
+}
+
+// TrialOptions say how an FMU is tried.
+type TrialOptions struct {
+	// Launcher starts the processes in which the FMU is tried; nil = in this one.
+	Launcher fmi.Launcher
+	Cache    string  // for what is measured, see Config.Cache
+	Step     float64 // s; 0 = of the default experiment, else a thousandth of its span
+}
+
+const (
+	trialSteps = 20
+	trialStep  = 1e-3 // s, if the FMU suggests neither a step nor a span
+	// mostWatched bounds the variables, beside outputs, that are looked at.
+	mostWatched = 5000
+	// sameRun is the largest difference, relative, between two runs that are the same.
+	sameRun = 1e-9
+	// mostPerturbed bounds the inputs that are moved one by one in the initialisation.
+	mostPerturbed = 100
+	listed        = 5 // names in one finding
+)
+
+// Try takes an FMU through its life with its own start values, and judges what it does.
+// It is loaded and run in processes of o.Launcher, so that its end is not that of the
+// program. What is measured of its rollback and its dependencies is kept (see
+// Config.Cache), and a run need not do so again.
+func Try(ctx context.Context, f *fmi.FMU, o TrialOptions) *diag.List {
+	t := &tryout{ctx: ctx, f: f, o: o, l: &diag.List{}, file: f.Path, said: map[string]int{}}
+	t.run()
+	t.tellSaid()
+	return t.l
+}
+
+// tryout is a trial.
+type tryout struct {
+	ctx  context.Context
+	f    *fmi.FMU
+	o    TrialOptions
+	l    *diag.List
+	file string
+	H    float64
+	e    master.Experiment
+
+	mu    sync.Mutex // of what follows: messages may come from threads of the FMU
+	said  map[string]int
+	order []string
+	wrong bool // componentEnvironment
+	quiet bool
+}
+
+func (t *tryout) add(r *diag.Rule, path, format string, args ...any) {
+	t.l.Add(r, t.file, path, 0, format, args...)
+}
+
+// log takes what the FMU says.
+func (t *tryout) log(m fmi.LogMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case m.Category == fmi.OwnCategory && strings.HasSuffix(m.Text, fmi.WrongEnvironment):
+		t.wrong = true
+	case t.quiet, m.Status == fmi.StatusOK, m.Status == fmi.StatusPending:
+	default:
+		text := strings.TrimSpace(m.Text)
+		if t.said[text]++; t.said[text] == 1 && len(t.order) < listed {
+			t.order = append(t.order, text)
+		}
+	}
+}
+
+func (t *tryout) tellSaid() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.wrong {
+		t.add(ruleLogger, "", "the FMU calls the logger with a wrong componentEnvironment")
+	}
+	for _, text := range t.order {
+		times := ""
+		if n := t.said[text]; n > 1 {
+			times = fmt.Sprintf(" (%d times)", n)
+		}
+		t.add(ruleSays, "", "%s%s", text, times)
+	}
+}
+
+func (t *tryout) run() {
+	if !t.load() {
+		return
+	}
+	t.f.CheckSymbols(t.l)
+	t.plan()
+	first, readings, ok := t.life("trial")
+	if first == nil {
+		return
+	}
+	defer func() {
+		if err := first.Close(); err != nil {
+			t.failed("freeing the instance", err)
+		}
+	}()
+	if !ok {
+		return
+	}
+	t.bounds(first, readings)
+	t.duration(first, readings)
+	t.silence(true) // what follows leads it astray
+	t.starts()
+	t.again(first, readings)
+	t.goBack()
+	t.dependencies()
+}
+
+func (t *tryout) silence(quiet bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.quiet = quiet
+}
+
+// load loads the library; its findings are told.
+func (t *tryout) load() bool {
+	load := t.f.Load
+	if t.o.Launcher != nil {
+		load = func() (*diag.List, error) { return t.f.LoadIn(t.o.Launcher) }
+	}
+	list, err := load()
+	t.l.Append(list)
+	var told *diag.ListError
+	if err != nil && !errors.As(err, &told) {
+		t.add(ruleTrial, "", "loading the library: %v", err)
+	}
+	return err == nil
+}
+
+// plan settles the experiment.
+func (t *tryout) plan() {
+	t.H = t.o.Step
+	start, span := 0., 0.
+	if x := t.f.Description.DefaultExperiment; x != nil {
+		if x.StartTime != nil {
+			start = *x.StartTime
+		}
+		if x.StopTime != nil {
+			span = *x.StopTime - start
+		}
+		if t.H <= 0 && x.StepSize != nil {
+			t.H = *x.StepSize
+		}
+	}
+	if t.H <= 0 {
+		t.H = trialStep
+		if span > 0 {
+			t.H = span / 1000
+		}
+	}
+	t.e = master.Experiment{Start: start, Stop: start + max(span, float64(4*trialSteps)*t.H)}
+}
+
+// config makes a slave of all inputs and outputs; with the other variables watched,
+// if all is set.
+func (t *tryout) config(name string, all bool) Config {
+	c := Config{Name: strings.TrimSuffix(filepath.Base(t.file), ".fmu") + " (" + name + ")", FMU: t.f, Cache: t.o.Cache,
+		Options: fmi.InstanceOptions{Launcher: t.o.Launcher, Log: t.log}}
+	d := t.f.Description
+	driven := map[alias]bool{}
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		id := alias{kindOf(v.Type), v.ValueReference}
+		switch {
+		case v.Causality == fmi.Input && !driven[id]:
+			driven[id] = true
+			c.Inputs = append(c.Inputs, v.Name)
+		case v.Causality == fmi.Output:
+			c.Outputs = append(c.Outputs, v.Name)
+		case v.Causality == fmi.Local && all && len(c.Watch) < mostWatched:
+			c.Watch = append(c.Watch, v.Name)
+		}
+	}
+	return c
+}
+
+// life takes an instance from its beginning through some steps. first is nil if there
+// is no instance; ok tells that all went well.
+func (t *tryout) life(name string) (first *Slave, readings []reading, ok bool) {
+	s, err := New(t.config(name, true))
+	if err != nil {
+		t.add(ruleTrial, "", "%v", err)
+		return nil, nil, false
+	}
+	if err := s.EnterInit(t.ctx, t.e); err != nil {
+		if s.instance == nil {
+			t.notInstantiated(err)
+			return nil, nil, false
+		}
+		t.failed("before the initialisation", err)
+		return s, nil, false
+	}
+	readings, ok = t.steps(s, t.failed)
+	if ok {
+		if err := s.Terminate(); err != nil {
+			t.failed("terminating", err)
+			ok = false
+		}
+	}
+	return s, readings, ok
+}
+
+// notInstantiated tells why there is no instance.
+func (t *tryout) notInstantiated(err error) {
+	var process *fmi.ProcessError
+	if errors.As(err, &process) {
+		t.failed("instantiating", err)
+		return
+	}
+	t.add(ruleInstantiate, "", "%v", err)
+}
+
+func (t *tryout) failed(when string, err error) {
+	if t.ctx.Err() != nil {
+		return
+	}
+	t.add(ruleTrial, "", "%s: %v", when, err)
+}
+
+// steps leaves the initialisation and steps; fail is told what goes wrong.
+func (t *tryout) steps(s *Slave, fail func(string, error)) (readings []reading, ok bool) {
+	if err := s.EvalInit(); err != nil {
+		fail("in the initialisation", err)
+		return nil, false
+	}
+	if err := s.ExitInit(); err != nil {
+		fail("leaving the initialisation", err)
+		return nil, false
+	}
+	r := rollbackTest{s: s, scale: make([]float64, len(s.info.Out)+len(ofKind(s.info.Watch, master.Real)))}
+	for k := range trialSteps + 1 {
+		if k > 0 {
+			at := t.e.Start + float64(float64(k-1)*t.H)
+			_, err := s.Step(t.ctx, at, t.H)
+			if errors.Is(err, master.ErrTerminated) {
+				break
+			}
+			if err != nil {
+				fail(fmt.Sprintf("in the step from t = %.12g s by %.12g s", at, t.H), err)
+				return readings, false
+			}
+		}
+		g, err := r.read()
+		if err != nil {
+			fail("reading outputs", err)
+			return readings, false
+		}
+		readings = append(readings, g)
+	}
+	return readings, true
+}
+
+// mention adds a finding that names some of many.
+func (t *tryout) mention(r *diag.Rule, what string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	more := ""
+	if n := len(items); n > listed {
+		items, more = items[:listed], fmt.Sprintf("; and %d more", n-listed)
+	}
+	t.add(r, "", "%s: %s%s", what, strings.Join(items, "; "), more)
+}
+
+// bounds judges the values that were read.
+func (t *tryout) bounds(s *Slave, readings []reading) {
+	var infinite, outside []string
+	told := map[string]bool{}
+	note := func(list *[]string, name, format string, args ...any) {
+		if !told[name] {
+			told[name] = true
+			*list = append(*list, name+" "+fmt.Sprintf(format, args...))
+		}
+	}
+	reals := slices.Concat(s.out, ofType(s.watch, master.Real))
+	integers := slices.Concat(ofType(s.discreteOut, master.Integer), ofType(s.watch, master.Integer))
+	for k, g := range readings {
+		at := t.e.Start + float64(k)*t.H
+		for i, x := range g.real {
+			v := reals[i].variable
+			switch {
+			case math.IsNaN(x) || math.IsInf(x, 0):
+				if v.Causality == fmi.Output {
+					note(&infinite, v.Name, "is %g at t = %.6g s", x, at)
+				}
+			case below(&x, v.Real.Min), below(v.Real.Max, &x):
+				slack := 1e-9 * math.Abs(x)
+				if lo, hi := x+slack, x-slack; below(&lo, v.Real.Min) || below(v.Real.Max, &hi) {
+					note(&outside, v.Name, "is %g at t = %.6g s, outside its bounds", x, at)
+				}
+			}
+		}
+		values := slices.Concat(g.discrete[0].Integer, g.discrete[1].Integer)
+		for i, n := range values {
+			v := integers[i].variable
+			items := t.f.Description.Enumeration(v.DeclaredType)
+			switch {
+			case v.Type == fmi.Enumeration && len(items) > 0 && !slices.ContainsFunc(items, func(e fmi.EnumerationItem) bool { return e.Value == n }):
+				note(&outside, v.Name, "is %d at t = %.6g s, which is no item", n, at)
+			case below(&n, v.Integer.Min), below(v.Integer.Max, &n):
+				note(&outside, v.Name, "is %d at t = %.6g s, outside its bounds", n, at)
+			}
+		}
+	}
+	t.mention(ruleFinite, "no finite number", infinite)
+	t.mention(ruleInBounds, "out of bounds", outside)
+}
+
+func ofType(list []signal, kind master.Kind) []signal {
+	var out []signal
+	for _, g := range list {
+		if g.kind == kind {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// below tells whether both are there and the first is less.
+func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
+
+// duration tells the time of a step, by the clock at the FMU.
+func (t *tryout) duration(s *Slave, readings []reading) {
+	if n := len(readings) - 1; n > 0 {
+		t.add(ruleDuration, "", "a step of %g s takes %.2g s, with the variables read (mean of %d)", t.H, s.Seconds()/float64(n), n)
+	}
+}
+
+// starts compares the start values of the document with those of a fresh instance.
+func (t *tryout) starts() {
+	d := t.f.Description
+	if t.o.Launcher == nil && d.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+		return
+	}
+	c := t.config("start values", false)
+	in, err := t.f.Instantiate(c.Name, c.Options)
+	if err != nil {
+		return // ruleRepeats tells
+	}
+	defer in.Free() // whatever state it is in: nothing depends on it
+	if in.SetupExperiment(fmi.Experiment{Start: t.e.Start}) != nil || in.EnterInitializationMode() != nil || in.ExitInitializationMode() != nil {
+		return // it needs values to be set
+	}
+	s := &Slave{config: c, instance: in}
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		if !v.HasStart || v.AliasOf != 0 || v.Causality == fmi.Independent || v.Causality != fmi.Input && v.Initial != fmi.Exact {
+			continue
+		}
+		value := Value{Variable: v.Name, Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
+		s.given = append(s.given, expectation{v, value})
+	}
+	differing, err := s.differing()
+	if err != nil {
+		return // what cannot be read is not compared
+	}
+	var texts []string
+	for _, x := range differing {
+		if x.err != nil {
+			continue
+		}
+		texts = append(texts, fmt.Sprintf("%s starts at %s in the document and at %s in the FMU", x.variable.Name, x.asked, x.is))
+	}
+	t.mention(ruleStarts, "start values", texts)
+}
+
+// again runs a second instance beside the first, and the first again after a reset.
+func (t *tryout) again(first *Slave, readings []reading) {
+	const second, reset = "a second instance", "the instance after a reset"
+	rules := map[string]*diag.Rule{second: ruleRepeats, reset: ruleResets}
+	compare := func(got []reading, what string) {
+		r := rollbackTest{s: first, scale: make([]float64, len(readings[0].real))}
+		for _, g := range slices.Concat(readings, got) {
+			for k, v := range g.real {
+				r.scale[k] = max(r.scale[k], math.Abs(v))
+			}
+		}
+		for k, p := range r.reals() {
+			r.scale[k] = max(r.scale[k], magnitudeFloor*p.Magnitude())
+		}
+		n := min(len(got), len(readings))
+		if d := r.compare(readings[:n], got[:n], what); d.relative > sameRun {
+			t.add(rules[what], "", "%s: %s is %s at point %d, and was %s", what, d.name, d.then, d.step, d.first)
+		} else if len(got) != len(readings) {
+			t.add(rules[what], "", "%s: it takes %d steps, and took %d", what, len(got)-1, len(readings)-1)
+		}
+	}
+	tell := func(what string) func(string, error) {
+		return func(when string, err error) {
+			if t.ctx.Err() == nil {
+				t.add(rules[what], "", "%s: %s: %v", what, when, err)
+			}
+		}
+	}
+	if !first.config.once() {
+		if s, err := New(t.config("second", true)); err == nil {
+			if err := s.EnterInit(t.ctx, t.e); err != nil {
+				tell(second)("beginning", err)
+			} else if got, ok := t.steps(s, tell(second)); ok {
+				compare(got, second)
+			}
+			_ = s.Terminate() // told above, if it matters
+			_ = s.Close()
+		}
+	}
+	if !t.f.Exports("fmi2Reset") || first.instance.State() != fmi.StateTerminated {
+		return
+	}
+	if err := first.instance.Reset(); err != nil {
+		tell(reset)("resetting", err)
+		return
+	}
+	first.stepper, first.stale, first.before = nil, false, 0
+	if err := first.enter(t.e); err != nil {
+		tell(reset)("beginning", err)
+		return
+	}
+	if got, ok := t.steps(first, tell(reset)); ok {
+		compare(got, reset)
+	}
+	_ = first.Terminate() // ended well before
+}
+
+// started gives an instance at the start of the steps, nil if there is none to be had.
+func (t *tryout) started(name string) *Slave {
+	s, err := New(t.config(name, false))
+	if err != nil || s.EnterInit(t.ctx, t.e) != nil || s.EvalInit() != nil || s.ExitInit() != nil {
+		if s != nil {
+			_ = s.Close() // told by the trials before
+		}
+		return nil
+	}
+	return s
+}
+
+// goBack tries the rollback.
+func (t *tryout) goBack() {
+	if !t.f.Description.CoSimulation.CanGetAndSetFMUState {
+		return
+	}
+	s := t.started("rollback")
+	if s == nil {
+		return
+	}
+	defer s.Close()
+	defer s.Terminate()
+	replay, err := s.VerifyRollback(t.ctx, t.e, t.H)
+	switch {
+	case err == nil:
+		worst := max(replay.FirstTry, replay.Replays)
+		text := "bit for bit"
+		if worst > 0 {
+			text = fmt.Sprintf("to %.1g", worst)
+		}
+		if replay.AtStart != "" {
+			text += "; not from the start: " + replay.AtStart
+		}
+		t.add(ruleReplayNoise, "", "steps are repeated %s", text)
+	case t.ctx.Err() == nil:
+		t.add(ruleGoesBack, "", "%v", err)
+	}
+}
+
+// dependencies looks for feedthrough that is not declared, in the initialisation and
+// in steps.
+func (t *tryout) dependencies() {
+	t.initialDependencies()
+	s := t.started("dependencies")
+	if s == nil {
+		return
+	}
+	defer s.Close()
+	defer s.Terminate()
+	ins := make([]int, len(s.info.In))
+	for k := range ins {
+		ins[k] = k
+	}
+	found, err := s.VerifyFeedthrough(t.ctx, t.e, t.H, ins)
+	if err != nil {
+		return
+	}
+	var texts []string
+	for _, l := range found {
+		texts = append(texts, fmt.Sprintf("%s on %s, by %.4g", s.info.Out[l.Out].Name, s.info.In[l.In].Name, l.Slope))
+	}
+	t.mention(ruleUndeclared, "undeclared dependencies within a step", texts)
+}
+
+// initialDependencies moves each input in the initialisation mode and looks which
+// outputs move with it and come back.
+func (t *tryout) initialDependencies() {
+	s, err := New(t.config("initialisation", false))
+	if err != nil || s.EnterInit(t.ctx, t.e) != nil {
+		if s != nil {
+			_ = s.Close()
+		}
+		return
+	}
+	defer s.Close()
+	defer s.Terminate()
+	u, y := slices.Clone(s.stepper.RealIn[:len(s.in)]), make([]float64, len(s.info.Out))
+	at := func(u []float64) []float64 {
+		if s.SetInputs(u) != nil || s.EvalInit() != nil || s.Outputs(y) != nil {
+			return nil
+		}
+		return slices.Clone(y)
+	}
+	// The first evaluation may settle what later ones begin from.
+	if at(u) == nil {
+		return
+	}
+	base := at(u)
+	kick := kicks(s, u)
+	var texts []string
+	for k := range min(len(u), mostPerturbed) {
+		if base == nil || t.ctx.Err() != nil {
+			return
+		}
+		moved := slices.Clone(u)
+		moved[k] += kick[k]
+		there := at(moved)
+		back := at(u)
+		if there == nil || back == nil {
+			return
+		}
+		for o := range base {
+			f := &s.info.Init
+			declared := o >= len(f.On) || f.Assumed != nil && f.Assumed[o] || slices.Contains(f.On[o], k)
+			size := max(s.info.Out[o].Magnitude(), math.Abs(base[o]))
+			if !declared && math.Abs(there[o]-base[o]) > 1e-6*size && math.Abs(back[o]-base[o]) <= 1e-9*size {
+				texts = append(texts, fmt.Sprintf("%s on %s, by %.4g", s.info.Out[o].Name, s.info.In[k].Name, (there[o]-base[o])/kick[k]))
+			}
+		}
+	}
+	t.mention(ruleUndeclared, "undeclared dependencies in the initialisation", texts)
+}

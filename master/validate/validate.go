@@ -1,0 +1,357 @@
+package validate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+// Options of a validation. The zero value judges tolerantly and executes nothing.
+type Options struct {
+	Strict  bool     // strict warnings are errors
+	Disable []string // ids of rules whose findings are left out
+	// Dynamic tries each FMU in processes that Launcher starts.
+	Dynamic bool
+	// Launcher starts processes; nil = no component counts as isolated, and Dynamic
+	// tries FMUs in this process.
+	Launcher fmi.Launcher
+	Cache    string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
+	// Strategy gives the algorithm of a system, for the rules on it; nil: those are left
+	// out. The times of the assembly are settled when it is asked.
+	Strategy func(*assemble.Assembly) assemble.Strategy
+	// Assemble holds further options of opening a system: Select and Columns, and what
+	// the user gives in place of the documents.
+	Assemble assemble.Options
+	// Compile has sources compiled, where an FMU has no library and is tried.
+	Compile bool
+	// Step is the macro step of a trial in s; 0 = of the FMU.
+	Step float64
+}
+
+// Report is what was found about one file.
+type Report struct {
+	File     string
+	Kind     string         // "FMU", "system", "modelDescription", or the root element of another document
+	Findings []diag.Finding // with levels as asked for, those of disabled rules left out
+	Disabled int            // findings left out
+	// Stopped tells which rules could not be checked, because of errors; "" = all were.
+	Stopped string
+	Took    time.Duration
+}
+
+// Count gives the number of findings of one level.
+func (r *Report) Count(level diag.Level) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Level == level {
+			n++
+		}
+	}
+	return n
+}
+
+// File judges a file or folder. The error says that it could not be looked at: it is
+// not there, or nothing that there are rules for. ctx ends trials.
+func File(ctx context.Context, path string, o Options) (*Report, error) {
+	begin := time.Now()
+	for _, id := range o.Disable {
+		if _, known := Find(id); !known {
+			return nil, fmt.Errorf("there is no rule %s", id)
+		}
+	}
+	kind, err := kindOf(path)
+	if err != nil {
+		return nil, err
+	}
+	j := &judge{ctx: ctx, o: o, path: path, r: &Report{File: path, Kind: kind}, l: &diag.List{Strict: o.Strict}}
+	switch kind {
+	case kindFMU:
+		err = j.fmu()
+	case kindSystem:
+		err = j.system()
+	default:
+		err = j.document()
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.r.Findings = j.finish()
+	j.r.Took = time.Since(begin)
+	return j.r, nil
+}
+
+// The kinds of what can be judged, beside the root elements of other documents.
+const (
+	kindFMU         = "FMU"
+	kindSystem      = "system"
+	kindDescription = "modelDescription"
+	kindTerminals   = "fmiTerminalsAndIcons"
+	kindBuild       = "fmiBuildDescription"
+	kindPart        = "SSP document"
+)
+
+// mostDocument bounds a document that is read whole.
+const mostDocument = 256 << 20
+
+// kindOf finds out what a path holds.
+func kindOf(path string) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%s: there is no such file", path)
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		if assemble.IsFMU(path) {
+			return kindFMU, nil
+		}
+		for _, pattern := range []string{"*.ssd", "OspSystemStructure.xml"} {
+			if found, _ := filepath.Glob(filepath.Join(path, pattern)); len(found) > 0 {
+				return kindSystem, nil
+			}
+		}
+		return "", fmt.Errorf("%s: the folder has neither modelDescription.xml nor SystemStructure.ssd nor OspSystemStructure.xml; give a file in it", path)
+	case !info.Mode().IsRegular(): // opening a named pipe would wait for ever
+		return "", fmt.Errorf("%s is neither a file nor a folder", path)
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".fmu":
+		return kindFMU, nil
+	case ".ssp", ".ssd":
+		return kindSystem, nil
+	case ".ssv", ".ssm", ".ssb":
+		return kindPart, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	head := make([]byte, 4)
+	if n, _ := io.ReadFull(f, head); n == 4 && bytes.Equal(head, []byte("PK\x03\x04")) {
+		if a, err := archive.Open(path, nil, archive.Limits{}); err == nil {
+			defer a.Close()
+			if slices.Contains(a.Names(), "modelDescription.xml") {
+				return kindFMU, nil
+			}
+		}
+		return kindSystem, nil
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	switch root := rootOf(f); {
+	case root == "fmiModelDescription", root == "" && filepath.Base(path) == "modelDescription.xml":
+		return kindDescription, nil
+	case root == "SystemStructureDescription", root == "OspSystemStructure":
+		return kindSystem, nil
+	case root == "ParameterSet", root == "ParameterMapping", root == "SignalDictionary":
+		return kindPart, nil
+	case root == kindTerminals, root == kindBuild:
+		return root, nil
+	case root != "":
+		return "", fmt.Errorf("%s: there are no rules for a document with the root element %s", path, root)
+	}
+	return "", fmt.Errorf("%s is no FMU, no SSP and no XML document", path)
+}
+
+// rootOf gives the name of the root element of an XML document, "" if it is none.
+func rootOf(r io.Reader) string {
+	d := xml.NewDecoder(r)
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
+	for {
+		t, err := d.RawToken()
+		if err != nil {
+			return ""
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			return t.Name.Local
+		case xml.CharData:
+			if len(bytes.TrimSpace(bytes.TrimPrefix(t, []byte("\ufeff")))) > 0 {
+				return ""
+			}
+		}
+	}
+}
+
+// judge judges one file.
+type judge struct {
+	ctx  context.Context
+	o    Options
+	path string
+	r    *Report
+	l    *diag.List
+}
+
+// finish gives the findings with the levels asked for.
+func (j *judge) finish() []diag.Finding {
+	rules := map[string]*diag.Rule{}
+	for _, r := range Rules() {
+		rules[r.ID] = r
+	}
+	out := []diag.Finding{}
+	seen := map[diag.Finding]bool{}
+	defer func() { group(out) }()
+	for _, f := range j.l.Findings {
+		// Some were found where nobody knew how strict the reading is.
+		if r := rules[f.ID]; j.o.Strict && r != nil && r.Strict {
+			f.Level = diag.Error
+		}
+		if f.File == "" {
+			f.File = j.path
+		}
+		switch {
+		case slices.ContainsFunc(j.o.Disable, func(id string) bool { return strings.EqualFold(id, f.ID) }):
+			j.r.Disabled++
+		case !seen[f]:
+			seen[f] = true
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// group brings findings about one document together, in the order in which documents
+// come, and by line.
+func group(list []diag.Finding) {
+	first := map[string]int{}
+	for i, f := range list {
+		if _, seen := first[f.File]; !seen {
+			first[f.File] = i
+		}
+	}
+	slices.SortStableFunc(list, func(a, b diag.Finding) int { return cmp.Or(first[a.File]-first[b.File], a.Line-b.Line) })
+}
+
+// fmu judges an FMU.
+func (j *judge) fmu() error {
+	abs, err := filepath.Abs(j.path)
+	if err != nil {
+		return err
+	}
+	asGiven := func(list []diag.Finding) []diag.Finding {
+		for i := range list {
+			if rest, ok := strings.CutPrefix(list[i].File, abs); ok {
+				list[i].File = j.path + rest
+			}
+		}
+		return list
+	}
+	f, l, err := fmi.Open(j.path, fmi.OpenOptions{Strict: j.o.Strict, Compile: j.o.Compile})
+	j.l.Findings = append(j.l.Findings, asGiven(l.Findings)...)
+	if err != nil {
+		return j.stop(err, "the rules on what follows from the description were not checked, nor those on the library")
+	}
+	defer f.Close()
+	j.rest(f, asGiven)
+	return nil
+}
+
+// stop takes an error that ends the validation of a file: errors that are findings
+// already are told, with what they keep from being checked.
+func (j *judge) stop(err error, left string) error {
+	var list *diag.ListError
+	if !errors.As(err, &list) {
+		return err
+	}
+	j.r.Stopped = left
+	return nil
+}
+
+// rest judges what opening an FMU does not.
+func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
+	own := &diag.List{Strict: j.o.Strict}
+	located, failed := f.Locate()
+	if !j.o.Dynamic || failed != nil { // loading says the same
+		own.Findings = slices.Clone(located.Findings)
+	}
+	f.CheckExtras(own)
+	if j.o.Dynamic && failed == nil {
+		own.Append(fmuslave.Try(j.ctx, f, fmuslave.TrialOptions{Launcher: j.o.Launcher, Cache: j.o.Cache, Step: j.o.Step}))
+	}
+	j.l.Findings = append(j.l.Findings, shown(own.Findings)...)
+}
+
+// system judges a system and the FMUs in it.
+func (j *judge) system() error {
+	o := j.o.Assemble
+	o.Compile = j.o.Compile
+	o.Strict, o.Launcher, o.Cache = j.o.Strict, j.o.Launcher, j.o.Cache
+	a, err := assemble.Open(j.path, o) // never nil
+	defer func() { _ = a.Close() }()   // what cannot be removed now is by the next program
+	j.l.Append(&a.Findings)
+	for _, f := range a.FMUs() {
+		j.rest(f, func(list []diag.Finding) []diag.Finding { return a.Shown(f, list) })
+	}
+	if err != nil {
+		var list *diag.ListError
+		if errors.Is(err, assemble.ErrEmpty) {
+			j.l.Add(ruleEmpty, j.path, "", 0, "%v", assemble.ErrEmpty)
+			return nil
+		}
+		if !errors.As(err, &list) {
+			j.l.Add(ruleSystem, j.path, "", 0, "%v", err)
+		}
+		j.r.Stopped = "the rules that need the whole system were not checked, since it cannot be put together"
+		return nil
+	}
+	a.Override(nil, nil, nil, nil)
+	var s assemble.Strategy
+	if j.o.Strategy != nil {
+		s = j.o.Strategy(a)
+	}
+	j.l.Append(a.Check(s))
+	if j.o.Dynamic && j.l.Err() == nil {
+		j.gains()
+	}
+	return nil
+}
+
+// document judges a document by itself.
+func (j *judge) document() error {
+	f, err := os.Open(j.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	switch j.r.Kind {
+	case kindDescription:
+		if _, err := fmi.ReadDescription(f, j.path, j.l); err != nil {
+			return j.stop(err, "")
+		}
+	case kindTerminals:
+		fmi.CheckTerminals(f, j.path, nil, j.l)
+	case kindBuild:
+		fmi.CheckBuild(f, j.path, nil, nil, j.l)
+	case kindPart:
+		data, err := io.ReadAll(io.LimitReader(f, mostDocument+1))
+		if err != nil {
+			return err
+		}
+		if len(data) > mostDocument {
+			return fmt.Errorf("%s is larger than %d MB", j.path, mostDocument>>20)
+		}
+		if root, known := ssp.CheckPart(data, j.path, j.l); known {
+			j.r.Kind = root
+		}
+	}
+	return nil
+}

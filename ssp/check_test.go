@@ -1,0 +1,50 @@
+package ssp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+const dictionaryByItself = `<SignalDictionary version="1.0" xmlns="http://ssp-standard.org/SSP1/SystemStructureSignalDictionary" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"><DictionaryEntry name="x"><ssc:Real/></DictionaryEntry></SignalDictionary>`
+
+// Documents that are no systems are judged by themselves.
+func TestCheckPart(t *testing.T) {
+	for _, c := range []struct {
+		text, root string
+		known      bool
+		finding    string
+	}{
+		{baseSet, "ParameterSet", true, ""},
+		{baseMap, "ParameterMapping", true, ""},
+		{dictionaryByItself, "SignalDictionary", true, ""},
+		{strings.Replace(baseSet, `name="height"`, `name="gain"`, 1), "ParameterSet", true, "SD1"},
+		{strings.Replace(baseMap, `target="level"`, `target="a.k"`, 1), "ParameterMapping", true, "SD15"},
+		{strings.Replace(dictionaryByItself, `<ssc:Real/>`, ``, 1), "SignalDictionary", true, "SD1"},
+		{base, "SystemStructureDescription", false, "SD1"},
+		{"hello", "", false, "SD1"},
+		{"", "", false, "SD1"},
+	} {
+		l := &diag.List{}
+		root, known := CheckPart([]byte(c.text), "x.xml", l)
+		if root != c.root || known != c.known {
+			t.Errorf("%.40q: %q, %t", c.text, root, known)
+		}
+		if c.finding == "" && len(l.Findings) > 0 || c.finding != "" && (len(l.Findings) != 1 || l.Findings[0].ID != c.finding) {
+			t.Errorf("%.40q: %v, want %s", c.text, l.Findings, c.finding)
+		}
+	}
+}
+
+func FuzzCheckPart(f *testing.F) {
+	for _, text := range []string{baseSet, baseMap, dictionaryByItself} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		l := &diag.List{}
+		if root, known := CheckPart([]byte(text), "x.xml", l); root == "" && (known || l.Err() == nil) {
+			t.Errorf("no document and no error: %v", l.Findings)
+		}
+	})
+}

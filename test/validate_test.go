@@ -1,0 +1,460 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmus"
+)
+
+// validation is the JSON of macrostep validate.
+type validation struct {
+	Errors, Warnings, Notes int
+	Files                   []struct {
+		File, Kind, Why string
+		Complete        bool
+		Disabled        int
+		Findings        []struct {
+			ID, Level, File, Path, Message, Remedy string
+			Line                                   int
+		}
+	}
+}
+
+func (v *validation) ids(level string) []string {
+	var out []string
+	for _, f := range v.Files {
+		for _, x := range f.Findings {
+			if x.Level == level {
+				out = append(out, x.ID)
+			}
+		}
+	}
+	return out
+}
+
+// validated calls macrostep validate, and gives its exit code and its findings.
+func validated(t testing.TB, args ...string) (int, *validation) {
+	t.Helper()
+	cmd := exec.Command(program, append([]string{"validate", "--format", "json"}, args...)...)
+	out, err := cmd.Output()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	v := &validation{}
+	if err := json.Unmarshal(out, v); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return cmd.ProcessState.ExitCode(), v
+}
+
+const validateBases = "../master/validate/testdata"
+
+// pairWith copies the example pair with one change.
+func pairWith(t testing.TB, file, old, new string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "pair")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(validateBases, "pair"))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, file)
+	text := string(read(t, path))
+	if strings.Count(text, old) != 1 {
+		t.Fatalf("%q stands %d times in %s", old, strings.Count(text, old), file)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(text, old, new, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// The program tells findings with their lines, as text, JSON and SARIF, and its exit
+// code says whether there are errors.
+func TestValidate(t *testing.T) {
+	model := filepath.Join(validateBases, "model", "modelDescription.xml")
+	set := filepath.Join(validateBases, "system", "set.ssv")
+	bad := filepath.Join(t.TempDir(), "modelDescription.xml")
+	text := strings.Replace(string(read(t, model)), `<BaseUnit K="1"/>`, `<BaseUnit K="1" factor="0"/>`, 1)
+	text = strings.Replace(text, `2026-01-02T03:04:05Z`, `yesterday`, 1)
+	if err := os.WriteFile(bad, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	line := 1 + strings.Count(text[:strings.Index(text, `factor="0"`)], "\n")
+	for _, c := range []struct {
+		args string
+		code int
+		says []string
+	}{
+		{"validate " + model, 0, []string{"modelDescription.xml (modelDescription): nothing found"}},
+		{"validate " + set, 0, []string{"set.ssv (ParameterSet): nothing found"}},
+		{"validate " + bad, 1, []string{"1 error, 1 warning, 0 notes", fmt.Sprintf("%d: error MD8: ", line), `factor="0"`, "^^^^^^^^^^", "→ correct the factor", "warning MD5"}},
+		{"validate --strict " + bad, 1, []string{"2 errors, 0 warnings", "error MD5"}},
+		{"validate --disable md8 " + bad, 0, []string{"0 errors, 1 warning", "1 finding of disabled rules left out"}},
+		{"validate --disable MD8 --disable MD5 --strict " + bad, 0, []string{"2 findings of disabled rules left out"}},
+		{"validate " + model + " " + bad + " " + set, 1, []string{"3 files: 1 error, 1 warning, 0 notes"}},
+		{"validate --format json " + bad, 1, []string{`"id": "MD8"`, `"level": "error"`, fmt.Sprintf(`"line": %d`, line), `"path": "/fmiModelDescription/`, `"remedy": "correct the factor"`}},
+		{"validate nothing.fmu", 2, []string{"nothing.fmu: there is no such file"}},
+		{"validate " + model + " nothing.fmu", 2, []string{"nothing found", "no such file"}},
+		{"validate ../README.md", 2, []string{"is no FMU, no SSP and no XML document"}},
+		{"validate ../fmi", 2, []string{"the folder has neither modelDescription.xml nor SystemStructure.ssd"}},
+		{"validate", 2, []string{"FILE (an .fmu, an .ssp, a folder or a document) is missing"}},
+		{"validate --disable XY1 " + bad, 2, []string{`there is no rule "XY1"`}},
+		{"validate --disable MD88 " + bad, 2, []string{`did you mean "MD8"`}},
+		{"validate --format xml " + bad, 2, []string{`"xml" is none of text, json and sarif`}},
+		{"validate --algorithm magic " + bad, 2, []string{`no algorithm is called "magic"`}},
+		{"validate --algorithm implicit --param sequence=a " + bad, 2, []string{"no parameter"}},
+		{"validate --step-size 0 " + bad, 2, []string{"is not a finite number above 0"}},
+		{"validate --list", 0, []string{"modelDescription.xml\n", "MD17 ", "error", "warning*", "rules; * = an error with --strict"}},
+		{"validate --list --format json", 0, []string{`"id": "FA0"`, `"strict": "error"`, `"reference": "fmi2 15"`}},
+		{"validate --explain md17", 0, []string{"MD17 (error)", "Names of variables are unique.", "Remedy: rename one of the variables", "Source: fmi2 18"}},
+		{"validate --explain MD9", 0, []string{"MD9 (warning, an error with --strict)"}},
+		{"validate --explain CC8", 0, []string{"CC8 has no rule of its own", "SD6 and SD8"}},
+		{"validate --explain XY", 2, []string{`there is no rule "XY"`}},
+		{"validate --list " + bad, 2, []string{"--list and --explain look at no file"}},
+		{"help validate", 0, []string{"macrostep validate FILE…", "--disable ID", "Exit codes: 0 no errors; 1 errors found"}},
+		{"__complete validate --format ", 0, []string{"sarif\t"}},
+		{"__complete validate --explain MD1", 0, []string{"MD17\tNames of variables are unique."}},
+		{"__complete validate --disable CC", 0, []string{"CC13\t"}},
+	} {
+		args := strings.Split(c.args, " ")
+		here, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, output := macrostepIn(t, here, args...)
+		if code != c.code {
+			t.Errorf("%s: exit code %d, want %d\n%s", c.args, code, c.code, output)
+		}
+		for _, s := range c.says {
+			if !strings.Contains(output, s) {
+				t.Errorf("%s: no %q in\n%s", c.args, s, output)
+			}
+		}
+	}
+}
+
+// The line of a document is shown wherever it lies: in an FMU, a package, an FMU in a
+// package; with the attribute, the name or the element marked that is meant.
+func TestValidateLines(t *testing.T) {
+	dir := pairWith(t, "mass.fmu/modelDescription.xml", `name="m" valueReference="3" causality="parameter" variability="fixed"`,
+		"name=\"m\"\n        valueReference=\"3\"\n\t\tcausality=\"sideways\" variability=\"fixed\"")
+	inside := filepath.Join(t.TempDir(), "mass.fmu")
+	pack(t, inside, []part{part{data: read(t, filepath.Join(dir, "mass.fmu", "modelDescription.xml"))}.called("modelDescription.xml")})
+	packed := filepath.Join(t.TempDir(), "system.ssp")
+	pack(t, packed, []part{
+		part{data: read(t, filepath.Join(dir, "SystemStructure.ssd"))}.called("SystemStructure.ssd"),
+		part{data: read(t, inside)}.called("mass.fmu"), part{data: read(t, inside)}.called("spring.fmu"), part{data: read(t, inside)}.called("scope.fmu"),
+	})
+	for _, path := range []string{inside, packed, dir} {
+		code, output := macrostep(t, "validate", path)
+		want := regexp.MustCompile(`(?m)^ +(\d+) \| causality="sideways" variability="fixed".*\n +\^{20}$`)
+		if code != 1 || !want.MatchString(output) {
+			t.Errorf("%s: exit code %d\n%s", path, code, output)
+		}
+	}
+}
+
+// The README shows what the program prints.
+func TestReadmeValidate(t *testing.T) {
+	dir := t.TempDir()
+	axle := filepath.Join(dir, "axle")
+	if err := os.Rename(pairWith(t, "SystemStructure.ssd", `effort="spring.F" flow="mass.v"`, `effort="spring.F" flow="mass.s"`), axle); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{{"spring.fmu/documentation/index.html", ""}, {"mass.fmu/documentation/index.html", ""}, {"scope.fmu/documentation/index.html", ""},
+		{"spring.fmu/modelDescription.xml", strings.Replace(string(read(t, filepath.Join(axle, "spring.fmu", "modelDescription.xml"))), `min="-2" max="2"`, `min="-0.5" max="2"`, 1)}} {
+		path := filepath.Join(axle, filepath.FromSlash(change[0]))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(change[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, shown, _ := strings.Cut(string(read(t, filepath.Join("..", "README.md"))), "    axle (system): 1 error, 1 warning, 1 note\n")
+	shown, _, ok := strings.Cut(shown, "\nErrors stop")
+	if !ok {
+		t.Fatal("the README has no example of macrostep validate")
+	}
+	_, output := macrostepIn(t, dir, "validate", "--disable", "FA5", "axle")
+	var lines []string
+	for line := range strings.Lines(shown) {
+		lines = append(lines, strings.TrimPrefix(strings.TrimRight(line, "\n"), "    "))
+	}
+	_, printed, _ := strings.Cut(output, "\n")
+	printed, _, _ = strings.Cut(printed, "\n\n  3 findings of disabled rules")
+	if got, want := strings.Trim(printed, "\n"), strings.Trim(strings.Join(lines, "\n"), "\n"); got != want {
+		t.Errorf("the program prints\n%s\nand the README shows\n%s", got, want)
+	}
+}
+
+// sarifObject is what each object of SARIF 2.1.0 that is written may and must have, by
+// the standard (OASIS, sections 3.13 to 3.54).
+var sarifObject = map[string]struct{ must, may []string }{
+	"":                        {[]string{"version", "runs"}, []string{"$schema"}},
+	".runs":                   {[]string{"tool", "results"}, []string{"invocations", "artifacts", "columnKind"}},
+	".runs.tool":              {[]string{"driver"}, nil},
+	".runs.tool.driver":       {[]string{"name"}, []string{"version", "informationUri", "rules"}},
+	".runs.tool.driver.rules": {[]string{"id"}, []string{"shortDescription", "fullDescription", "help", "defaultConfiguration", "properties"}},
+	".runs.tool.driver.rules.shortDescription":                  {[]string{"text"}, nil},
+	".runs.tool.driver.rules.fullDescription":                   {[]string{"text"}, nil},
+	".runs.tool.driver.rules.help":                              {[]string{"text"}, nil},
+	".runs.tool.driver.rules.defaultConfiguration":              {nil, []string{"level"}},
+	".runs.tool.driver.rules.properties":                        {nil, []string{"reference"}},
+	".runs.invocations":                                         {[]string{"executionSuccessful"}, []string{"toolExecutionNotifications"}},
+	".runs.invocations.toolExecutionNotifications":              {[]string{"message"}, []string{"level"}},
+	".runs.invocations.toolExecutionNotifications.message":      {[]string{"text"}, nil},
+	".runs.artifacts":                                           {nil, []string{"location", "parentIndex"}},
+	".runs.artifacts.location":                                  {nil, []string{"uri", "index"}},
+	".runs.results":                                             {[]string{"message"}, []string{"ruleId", "ruleIndex", "level", "locations"}},
+	".runs.results.message":                                     {[]string{"text"}, nil},
+	".runs.results.locations":                                   {nil, []string{"physicalLocation", "logicalLocations"}},
+	".runs.results.locations.physicalLocation":                  {[]string{"artifactLocation"}, []string{"region"}},
+	".runs.results.locations.physicalLocation.artifactLocation": {nil, []string{"uri", "index"}},
+	".runs.results.locations.physicalLocation.region":           {[]string{"startLine"}, []string{"startColumn", "endColumn"}},
+	".runs.results.locations.logicalLocations":                  {nil, []string{"fullyQualifiedName"}},
+}
+
+// What is written as SARIF has the structure of the standard: objects have what they
+// must and may have, levels and versions are those that there are, indices point at
+// what they mean, URIs are URIs, lines and columns begin at 1.
+func TestValidateSARIF(t *testing.T) {
+	broken := pairWith(t, "SystemStructure.ssd", `endElement="scope" endConnector="in"`, `endElement="scope" endConnector="out"`)
+	odd := filepath.Join(t.TempDir(), "a folder ü")
+	if err := os.CopyFS(odd, os.DirFS(filepath.Join(validateBases, "osp"))); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "validate", "--format", "sarif", "--disable", "FA5", broken, odd, system(t, "quarter-car-a"), filepath.Join(validateBases, "model"))
+	out, err := cmd.Output()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var log map[string]any
+	if err := json.Unmarshal(out, &log); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, x := range v {
+				walk(path, x)
+			}
+		case map[string]any:
+			seen[path] = true
+			o, known := sarifObject[path]
+			if !known {
+				t.Errorf("%s is no object", path)
+			}
+			for _, key := range o.must {
+				if _, ok := v[key]; !ok {
+					t.Errorf("%s lacks %s", path, key)
+				}
+			}
+			for key, x := range v {
+				if !slices.Contains(o.must, key) && !slices.Contains(o.may, key) {
+					t.Errorf("%s may not have %s", path, key)
+				}
+				walk(path+"."+key, x)
+			}
+		case string:
+			if strings.HasSuffix(path, ".level") && !slices.Contains([]string{"error", "warning", "note"}, v) {
+				t.Errorf("%s is %q", path, v)
+			}
+			if strings.HasSuffix(path, "uri") && (v == "" || strings.ContainsAny(v, " \\ü")) {
+				t.Errorf("%s is %q", path, v)
+			}
+			if strings.HasSuffix(path, ".text") && v == "" {
+				t.Errorf("%s is empty", path)
+			}
+		case float64:
+			if (strings.HasSuffix(path, "Line") || strings.HasSuffix(path, "Column")) && v < 1 {
+				t.Errorf("%s is %g", path, v)
+			}
+		}
+	}
+	walk("", log)
+	for path := range sarifObject {
+		if !seen[path] {
+			t.Errorf("nothing has %s", path)
+		}
+	}
+	run := log["runs"].([]any)[0].(map[string]any)
+	rules := run["tool"].(map[string]any)["driver"].(map[string]any)["rules"].([]any)
+	artifacts := run["artifacts"].([]any)
+	if log["version"] != "2.1.0" || run["columnKind"] != "unicodeCodePoints" {
+		t.Errorf("version %v, columns %v", log["version"], run["columnKind"])
+	}
+	nested := false
+	for _, r := range run["results"].([]any) {
+		r := r.(map[string]any)
+		if rules[int(r["ruleIndex"].(float64))].(map[string]any)["id"] != r["ruleId"] {
+			t.Errorf("result %v has the index of another rule", r)
+		}
+		at := r["locations"].([]any)[0].(map[string]any)["physicalLocation"].(map[string]any)["artifactLocation"].(map[string]any)
+		a := artifacts[int(at["index"].(float64))].(map[string]any)
+		if parent, ok := a["parentIndex"].(float64); ok {
+			nested = true
+			if int(parent) >= len(artifacts) || int(parent) == int(at["index"].(float64)) {
+				t.Errorf("artifact %v", a)
+			}
+		} else if at["uri"] != a["location"].(map[string]any)["uri"] {
+			t.Errorf("result at %v of artifact %v", at, a)
+		}
+	}
+	if !nested {
+		t.Error("no result is about a document in an archive")
+	}
+}
+
+// What validation finds as an error stops a run, too; what the strict one does, a
+// strict run.
+func TestValidateStopsRuns(t *testing.T) {
+	path := system(t, "quarter-car-a")
+	if code, v := validated(t, path); code != 0 || v.Errors != 0 {
+		t.Errorf("our own system: exit code %d, %v", code, v.ids("error"))
+	}
+	for _, name := range fmus.Systems() {
+		if code, v := validated(t, system(t, name)); code != 0 {
+			t.Errorf("%s: errors %v", name, v.ids("error"))
+		}
+	}
+	for _, c := range []struct{ file, old, new, id string }{
+		{"spring.fmu/modelDescription.xml", `<Item name="off" value="0"/><Item name="on" value="1"/>`, `<Item name="off" value="1"/><Item name="on" value="0"/>`, "CC13"},
+		{"SystemStructure.ssd", `effort="spring.F" flow="mass.v"`, `effort="spring.F" flow="mass.s"`, "CC17"},
+	} {
+		dir := pairWith(t, c.file, c.old, c.new)
+		_, v := validated(t, dir)
+		if !slices.Contains(v.ids("error"), c.id) {
+			t.Errorf("%s is not found: %v", c.id, v.ids("error"))
+		}
+		if o := run(t, dir); o.code != 2 || !strings.Contains(o.output, "["+c.id+"]") {
+			t.Errorf("%s: a run ends with exit code %d\n%s", c.id, o.code, o.output)
+		}
+	}
+}
+
+// A trial of an FMU is kept by its hash: a run that relies on the rollback knows of it.
+func TestValidateKept(t *testing.T) {
+	path, err := fmus.BuildMisbehaving(t.TempDir(), "kept", "misbehave", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, v := validated(t, "--dynamic", path)
+	if code != 0 || !slices.Contains(v.ids("info"), "DY4N") {
+		t.Fatalf("exit code %d: %+v", code, v)
+	}
+	dir := t.TempDir()
+	if code, output := macrostepIn(t, dir, "run", "--quiet", path, "--algorithm", "ex-milne", "--stop-time", "1"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, output)
+	}
+	var m struct {
+		Replay map[string]struct{ Known bool }
+	}
+	if err := json.Unmarshal(read(t, filepath.Join(dir, "results.json")), &m); err != nil || !m.Replay["kept"].Known {
+		t.Errorf("the run did not know of the trial: %+v, %v", m, err)
+	}
+}
+
+// realErrors are the errors that FMUs and systems of others have: documents without
+// their FMUs. Everything else passes.
+var realErrors = map[string][]string{
+	"libcosim/demo/SystemStructure.ssd":                         {"SD2", "SD2"},
+	"libcosim/demo/proxy/SystemStructure.ssd":                   {"SD2", "SD2"},
+	"libcosim/demo/no_algorithm_element/SystemStructure.ssd":    {"SD2", "SD2"},
+	"libcosim/linear_transformation/SystemStructure.ssd":        {"SD2", "SD2"},
+	"libcosim/quarter_truck/OspSystemStructure.xml":             {"SD2", "SD2"},
+	"omsimulator/LinearTransformation/SystemStructure.ssd":      {"SD2", "SD2"},
+	"omsimulator/import_export_parameters1/SystemStructure.ssd": {"SD2", "SD2", "SD2"},
+	"omsimulator/toplevelparameter1/SystemStructure.ssd":        {"SD2"},
+}
+
+// realTrials are the warnings of trials: FMUs that are not as new after a reset, or
+// begin from other values than their descriptions say.
+var realTrials = map[string][]string{
+	"CraneController": {"DY5R"}, "KnuckleBoomCrane": {"DY5R"}, "MassSpringDamper1": {"DY5R"}, "Threetank": {"DY5R"},
+	"SpringPendulumExtForce1D": {"DY5R"}, "uart": {"DY5R", "FA7M"}, "watertankController_Standalone": {"DY2", "FA10"}, "0002_ECS_SW": {"DY5R"},
+}
+
+// All FMUs and systems of others validate without a false error, the FMUs when they
+// are tried, too; the documents that are wrong in one named way are found by the rule
+// of that way.
+func testRealValidate(t *testing.T) {
+	systems, err := filepath.Glob(filepath.Join(*realDir, "systems", "*", "*", "resources", "*.fmu"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(realFMUs(t), systems...) {
+		code, v := validated(t, "--dynamic", path)
+		var got []string
+		for _, id := range v.ids("warning") {
+			if strings.HasPrefix(id, "DY") || strings.HasPrefix(id, "FA") {
+				got = append(got, id)
+			}
+		}
+		slices.Sort(got)
+		if want := realTrials[strings.TrimSuffix(filepath.Base(path), ".fmu")]; code != 0 || v.Errors != 0 || !slices.Equal(got, want) {
+			t.Errorf("%s: exit code %d, errors %v, warnings %v, want %v", path, code, v.ids("error"), got, want)
+		}
+	}
+	root := filepath.Join(*realDir, "systems")
+	left := len(realErrors)
+	err = filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		name := strings.ToLower(filepath.Base(path))
+		if err != nil || e.IsDir() || !slices.Contains([]string{".ssp", ".ssd", ".ssv", ".ssm"}, filepath.Ext(name)) && name != "ospsystemstructure.xml" {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		want, wrong := realErrors[filepath.ToSlash(rel)]
+		if wrong {
+			left--
+		}
+		code, v := validated(t, path)
+		if code != map[bool]int{true: 1}[wrong] || !slices.Equal(v.ids("error"), want) || v.Files[0].Complete == wrong {
+			t.Errorf("%s: exit code %d, errors %v, want %v", rel, code, v.ids("error"), want)
+		}
+		return nil
+	})
+	if err != nil || left != 0 {
+		t.Errorf("%d of the wrong systems are not there, error %v", left, err)
+	}
+	testRealXML(t)
+}
+
+// testRealXML judges the single documents by the table that TestRealDocuments has.
+func testRealXML(t *testing.T) {
+	for name, want := range named {
+		path := filepath.Join(*realDir, "xml", filepath.FromSlash(name))
+		if !strings.HasSuffix(name, ".xml") {
+			path = filepath.Join(path, "modelDescription.xml")
+		}
+		rule, refused := strings.CutSuffix(want, "!")
+		code, v := validated(t, path)
+		all := slices.Concat(v.ids("error"), v.ids("warning"), v.ids("info"))
+		if (code != 0) != refused || rule != "" && !slices.Contains(all, rule) || !refused && v.Errors > 0 {
+			t.Errorf("%s: exit code %d, findings %v, want %s", name, code, all, want)
+		}
+		if code, _ := validated(t, "--strict", "--disable", "MD1L", path); refused && code != 1 {
+			t.Errorf("%s: strict: exit code %d", name, code)
+		}
+	}
+	// Members without attributes, placeholders in the one that is right, are another rule.
+	for name, want := range map[string]bool{"valid/basic": false, "invalid/missing_terminal_name": true} {
+		path := filepath.Join(*realDir, "xml", "fmil", "terminals_and_icons", filepath.FromSlash(name), "terminalsAndIcons", "terminalsAndIcons.xml")
+		code, v := validated(t, path)
+		if code != 0 || slices.Contains(v.ids("warning"), "MD43") != want {
+			t.Errorf("%s: exit code %d, findings %v", name, code, v.ids("warning"))
+		}
+	}
+}
