@@ -73,27 +73,6 @@ func Begun(progress unsafe.Pointer) int {
 // Forget makes Begun 0, before a request.
 func Forget(progress unsafe.Pointer) { atomic.StoreUintptr(&(*batch)(progress).done, 0) }
 
-// setThreadStack sets the size of the stacks of new threads, where the C library
-// can do so.
-func setThreadStack(size uintptr) {
-	const room = 256 // for pthread_attr_t
-	attributes := calloc(room)
-	if attributes == nil {
-		return
-	}
-	defer cfree(attributes)
-	p := uintptr(attributes)
-	for _, call := range []struct {
-		name string
-		args []uintptr
-	}{{"pthread_attr_init", []uintptr{p}}, {"pthread_attr_setstacksize", []uintptr{p, size}}, {"pthread_setattr_default_np", []uintptr{p}}} {
-		f, err := libcSymbol(call.name)
-		if err != nil || int32(callInts(f, call.args...)) != 0 {
-			return
-		}
-	}
-}
-
 // bufferLines has what the FMU prints leave the process line by line, into a
 // pipe too, so that the last lines before a crash are not lost.
 func bufferLines() {

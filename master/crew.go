@@ -16,8 +16,9 @@ import (
 // that of its first member that failed.
 type crew struct {
 	infos   []*Info
-	owner   []int         // worker, by subsystem
-	jobs    []chan func() // by worker but the first
+	thread  func(f func()) // calls f on a thread as the subsystems want it
+	owner   []int          // worker, by subsystem
+	jobs    []chan func()  // by worker but the first
 	pending sync.WaitGroup
 	errs    []error // by worker
 	at      []int   // by worker: which member of the phase failed
@@ -27,11 +28,25 @@ type crew struct {
 // stay with the run's own thread.
 func newCrew(s *System, workers int) *crew {
 	workers = max(1, min(workers, len(s.Stepped)))
-	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), errs: make([]error, workers), at: make([]int, workers)}
+	c := &crew{infos: s.Infos, thread: s.onThread(), owner: make([]int, len(s.Subsystems)), errs: make([]error, workers), at: make([]int, workers)}
 	for k, i := range s.Stepped {
 		c.owner[i] = k * workers / len(s.Stepped)
 	}
 	return c
+}
+
+// onThread gives what calls a function bound to a thread as the subsystems want it.
+func (s *System) onThread() func(f func()) {
+	for _, sub := range s.Subsystems {
+		if u, ok := As[ThreadUser](sub); ok {
+			return u.OnThread
+		}
+	}
+	return func(f func()) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		f()
+	}
 }
 
 // start brings the other workers up.
@@ -39,12 +54,12 @@ func (c *crew) start() {
 	for range len(c.errs) - 1 {
 		jobs := make(chan func())
 		c.jobs = append(c.jobs, jobs)
-		go func() {
+		go c.thread(func() {
 			runtime.LockOSThread() // for good: the thread ends with the worker
 			for job := range jobs {
 				job()
 			}
-		}()
+		})
 	}
 }
 

@@ -370,15 +370,19 @@ func (r *Run) SetReal(name string, v float64) error {
 
 // Run takes the system from start to stop. The result holds also if err is not
 // nil; it ends on cancellation of ctx at the next communication point.
-func (r *Run) Run(ctx context.Context) (Result, error) {
-	more := r.Start(ctx) == nil
-	for more {
-		more, _ = r.Step(ctx) // Close gives the error
-	}
-	return r.Close()
+func (r *Run) Run(ctx context.Context) (res Result, err error) {
+	r.x.crew.thread(func() {
+		more := r.Start(ctx) == nil
+		for more {
+			more, _ = r.Step(ctx) // Close gives the error
+		}
+		res, err = r.Close()
+	})
+	return res, err
 }
 
-// Start initialises the subsystems and records the start. After an error only
+// Start initialises the subsystems and records the start (see ThreadUser for the
+// thread from which to call it). After an error only
 // Close is left.
 func (r *Run) Start(ctx context.Context) (err error) {
 	if r.phase != fresh {

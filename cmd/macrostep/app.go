@@ -54,7 +54,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone
 	}
 	defer fmi.OnExit(nil) // the program may end by the exit of C itself
-	err := p.dispatch(ctx)
+	var err error
+	fmi.OnLargeStack(func() { err = p.dispatch(ctx) }) // whatever command calls FMUs
 	if err == nil {
 		return exitDone
 	}

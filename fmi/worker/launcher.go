@@ -36,8 +36,6 @@ type Launcher struct {
 	Lost func(fmi.Launch, *fmi.Ended)
 }
 
-const defaultStack = 64 << 20
-
 // How a worker is told that it is one: both, since what an FMU starts inherits
 // the variable.
 const (
@@ -120,7 +118,7 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	}
 	cmd.Env = append(environment(), variable+"="+string(text))
 	own(cmd)
-	if err = startLocked(cmd, cmp.Or(l.Stack, defaultStack)); err != nil {
+	if err = startLocked(cmd, cmp.Or(l.Stack, fmi.LargeStack)); err != nil {
 		return nil, err
 	}
 	files = []*os.File{lifeR, outW, requestR, answerW}
