@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -172,34 +172,66 @@ func (l *link) Close() error {
 	return l.dir.Remove()
 }
 
-// watchdog bounds the time of calls.
+// watchdog bounds the time of calls. It counts the time in slices, and one that
+// takes much longer than it should as one: then the program did not run, because it
+// was stopped (Ctrl-Z) or the machine slept, and could not take an answer either.
 type watchdog struct {
 	giveUp func() // called when a call takes too long
-	timer  *time.Timer
-	limit  atomic.Int64
-	start  atomic.Int64 // of the call under way, ns since origin; 0 = none, -1 = given up
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	waiting bool // a call is under way
+	late    bool // it was given up
+	limit   time.Duration
+	used    time.Duration
+	looked  time.Time
 }
 
-var origin = time.Now()
+// slice is how often it looks.
+func (w *watchdog) slice() time.Duration {
+	const slices, shortest, longest = 8, time.Millisecond, time.Second
+	return min(max(w.limit/slices, shortest), longest)
+}
 
 // begin starts the clock of a call.
 func (w *watchdog) begin(limit time.Duration) {
-	w.limit.Store(int64(limit))
-	w.start.Store(int64(time.Since(origin)) + 1)
-	if w.timer != nil {
-		w.timer.Reset(limit)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting, w.late, w.limit, w.used, w.looked = true, false, limit, 0, time.Now()
+	if w.timer == nil {
+		w.timer = time.AfterFunc(w.slice(), w.look)
 		return
 	}
-	w.timer = time.AfterFunc(limit, func() {
-		// It may be a late one that was meant for an earlier call.
-		if s := w.start.Load(); s > 0 && int64(time.Since(origin))-s >= w.limit.Load()-int64(time.Millisecond) && w.start.CompareAndSwap(s, -1) {
-			w.giveUp()
-		}
-	})
+	w.timer.Reset(w.slice())
+}
+
+// look counts a slice.
+func (w *watchdog) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.waiting || w.late {
+		return // it was meant for an earlier call
+	}
+	now := time.Now()
+	slice, passed := w.slice(), now.Sub(w.looked)
+	w.looked = now
+	if w.used += passed; passed > 2*slice {
+		// What is left for an answer that has come meanwhile.
+		w.used = min(w.used-passed+slice, w.limit-slice)
+	}
+	if w.used < w.limit {
+		w.timer.Reset(min(slice, w.limit-w.used))
+		return
+	}
+	w.late = true
+	w.giveUp()
 }
 
 // end stops the clock and tells whether the call was given up.
 func (w *watchdog) end() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.timer.Stop()
-	return w.start.Swap(0) < 0
+	w.waiting = false
+	return w.late
 }

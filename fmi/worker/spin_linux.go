@@ -21,6 +21,8 @@ const (
 	spinRefrain = 100              // waits without yields after one
 )
 
+var origin = time.Now()
+
 // spinner is one side's waiting.
 type spinner struct {
 	looks   int
