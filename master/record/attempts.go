@@ -109,6 +109,9 @@ func (a *Attempts) Record(*master.Point) error { return nil }
 func (a *Attempts) Flush() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := whole(a.file, a.written.bytes-int64(a.w.Buffered())); err != nil {
+		return fmt.Errorf("writing the table of attempts: %w", err)
+	}
 	if err := a.w.Flush(); err != nil {
 		return fmt.Errorf("writing the table of attempts: %w", err)
 	}
@@ -116,4 +119,12 @@ func (a *Attempts) Flush() error {
 }
 
 // End closes the file.
-func (a *Attempts) End(master.Result) error { return errors.Join(a.Flush(), a.file.Close()) }
+func (a *Attempts) End(master.Result) error {
+	err := a.Flush()
+	if err == nil {
+		if err = there(a.file, a.written.path); err != nil {
+			err = fmt.Errorf("the table of attempts: %w", err)
+		}
+	}
+	return errors.Join(err, a.file.Close())
+}

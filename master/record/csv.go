@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -361,6 +362,10 @@ func (c *CSV) flush() error {
 		}
 		c.cut = false
 	}
+	if err := whole(c.file, c.written.bytes); err != nil {
+		c.err = fmt.Errorf("writing results: %w", err)
+		return c.err
+	}
 	n, err := c.file.Write(c.buf)
 	if err != nil {
 		if n > 0 && c.regular {
@@ -407,6 +412,12 @@ func (c *CSV) End(master.Result) error {
 	defer c.mu.Unlock()
 	failed := c.err // already reported by Record or Flush
 	err := c.flush()
+	if err == nil && !c.cut {
+		if err = cmp.Or(whole(c.file, c.written.bytes), there(c.file, c.written.path)); err != nil {
+			c.err = fmt.Errorf("the results: %w", err)
+			err = c.err
+		}
+	}
 	if failed != nil {
 		err = nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -75,6 +76,34 @@ func (p *position) archive(a *master.Archive) {
 	a.Word(&n)
 	a.Word(&sum)
 	p.bytes, p.sum = int64(n), uint32(sum)
+}
+
+// whole tells whether a table still has the bytes that were written to f, no more and
+// no less; what writes into a file meanwhile may be an FMU that has lost its way among
+// its handles. Of devices and pipes nothing is known.
+func whole(f *os.File, bytes int64) error {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == bytes {
+		return nil
+	}
+	return fmt.Errorf("%s was changed by others during the run: it has %d bytes, and %d were written; it does not hold the results. "+
+		"Run again, and leave the file alone meanwhile; if an FMU writes to it, --isolate always keeps it away", f.Name(), info.Size(), bytes)
+}
+
+// there tells whether what was written to f is what path leads to, at the end.
+func there(f *os.File, path string) error {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	now, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s was removed or renamed during the run; run again if it is lost", path)
+	case err == nil && !os.SameFile(info, now):
+		return fmt.Errorf("%s was replaced by another file during the run and does not hold the results; run again if they are lost", path)
+	}
+	return nil
 }
 
 // reopen opens a table that is to be continued from a position, for writing
