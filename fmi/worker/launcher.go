@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -66,8 +67,9 @@ func (l *Launcher) Launch(to fmi.Launch) (fmi.Link, error) {
 
 func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	program := l.Program
+	image := program
 	if program == "" {
-		if program, err = os.Executable(); err != nil {
+		if program, image, err = ownImage(); err != nil {
 			return nil, err
 		}
 	}
@@ -95,6 +97,7 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	}
 	c := config{Memory: l.Memory, Threads: threadStack()}
 	cmd := exec.Command(program, argument, to.Instance)
+	cmd.Path = image
 	cmd.Dir = dir.Path
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeR, outW, outW
 	var common *shared
@@ -133,6 +136,38 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 		}}
 	k.in.r, k.watch.giveUp = answerR, p.kill
 	return k, nil
+}
+
+// firstImage is the file of the program at the first time it is asked for.
+var firstImage = sync.OnceValues(func() (os.FileInfo, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return os.Stat(path)
+})
+
+// ownImage gives the name of the program and the path by which it is started once
+// more. An update may remove or replace its file while a run goes on.
+func ownImage() (name, path string, err error) {
+	if name, err = os.Executable(); err != nil {
+		return "", "", err
+	}
+	now, err := os.Stat(name)
+	if running, failed := os.Stat(runningImage); runningImage != "" && failed == nil {
+		if err != nil || !os.SameFile(now, running) {
+			return name, runningImage, nil
+		}
+		return name, name, nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("the file of the program is gone, and a worker is the program once more: %w; put it back, or start again", err)
+	}
+	first, err := firstImage()
+	if err == nil && (!os.SameFile(first, now) || first.Size() != now.Size() || !first.ModTime().Equal(now.ModTime())) {
+		return "", "", fmt.Errorf("%s was replaced by another version while it runs, and a worker has to be of the same; start again", name)
+	}
+	return name, name, nil
 }
 
 // environment is that of the program, with the locale C.

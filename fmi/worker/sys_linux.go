@@ -14,6 +14,10 @@ import (
 
 const rssUnit = 1024
 
+// runningImage leads to what a process runs, also in the child that has not
+// started anything else yet, and if the file has no name any more.
+const runningImage = "/proc/self/exe"
+
 // dieWithParent ends the worker with its master, however that ends.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 

@@ -20,3 +20,5 @@ func raiseStack(uint64) (restore func()) { return func() {} }
 func threadStack() uint64 { return 0 }
 
 func limitMemory(uint64) error { return nil }
+
+const runningImage = "" // there is no such path

@@ -1,0 +1,57 @@
+package test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An update that removes or replaces the program while a run goes on leaves the run
+// alone, also when a worker is started once more.
+func TestProgramReplacedMeanwhile(t *testing.T) {
+	for name, replace := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"replaced": func(path string) error {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+			return os.Symlink("/bin/true", path)
+		},
+	} {
+		dir := t.TempDir()
+		own := filepath.Join(dir, "own")
+		if err := os.WriteFile(own, mustRead(t, program), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(own, "run", system(t, "quarter-car-a"), "--isolate", "always", "--on-crash", "restart",
+			"--step-size", "1e-4", "--stop-time", "3", "--output", filepath.Join(dir, "r.csv"))
+		var out listener
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for len(offspring(t, cmd.Process.Pid)) < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			if info, err := os.Stat(filepath.Join(dir, "r.csv")); err == nil && info.Size() > 1000 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: nothing is written\n%s", name, out.String())
+			}
+		}
+		if err := replace(own); err != nil {
+			t.Fatal(err)
+		}
+		if err := exec.Command("kill", "-9", offspring(t, cmd.Process.Pid)[0]).Run(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "goes on in another one") {
+			t.Errorf("%s: %v\n%s", name, err, out.String())
+		}
+	}
+}
