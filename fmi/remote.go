@@ -151,20 +151,11 @@ func (r *remote) open(l Launcher) error {
 	if err != nil {
 		return r.lost("loading", err)
 	}
-	a := wireReader{rest: answer}
-	if v := a.word(); v != wireVersion {
-		return fmt.Errorf("%s: the process of the FMU speaks version %d of the protocol and not %d: the program was replaced meanwhile; start it again", r.in.name, v, wireVersion)
+	s, changes, failed := r.loaded(answer)
+	if s == nil && !errors.Is(failed, errWire) {
+		return failed
 	}
-	var failed error
-	if text := a.text(); text != "" {
-		failed = errors.New(text)
-	}
-	var changes []string
-	for n := a.word(); n > 0 && !a.bad; n-- {
-		changes = append(changes, a.text())
-	}
-	s := shown{exports: a.word(), types: a.text(), version: a.text(), foreign: a.text()}
-	if a.bad {
+	if s == nil {
 		return r.lost("loading", errWire)
 	}
 	r.in.sym = new([numFunctions]uintptr)
@@ -173,7 +164,27 @@ func (r *remote) open(l Launcher) error {
 			r.in.sym[k] = uintptr(k) + 1 // no address here
 		}
 	}
-	return f.judgeElsewhere(&s, changes, failed)
+	return f.judgeElsewhere(s, changes, failed)
+}
+
+// loaded reads the answer to askLoad: what the library shows, what loading has
+// changed, and why it failed.
+func (r *remote) loaded(answer []byte) (s *shown, changes []string, failed error) {
+	a := wireReader{rest: answer}
+	if v := a.word(); v != wireVersion {
+		return nil, nil, fmt.Errorf("%s: the process of the FMU speaks version %d of the protocol and not %d: the program was replaced meanwhile; start it again", r.in.name, v, wireVersion)
+	}
+	if text := a.text(); text != "" {
+		failed = errors.New(text)
+	}
+	for n := a.word(); n > 0 && !a.bad; n-- {
+		changes = append(changes, a.text())
+	}
+	s = &shown{exports: a.word(), types: a.text(), version: a.text(), foreign: a.text()}
+	if a.bad {
+		return nil, nil, errWire
+	}
+	return s, changes, failed
 }
 
 // launch starts a process.

@@ -3,6 +3,7 @@ package fmi
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 // Restart tells of a process of an instance that came to its end, and in whose
@@ -155,10 +156,18 @@ func (r *remote) replay() error {
 	for _, state := range r.in.states {
 		state.lost = state.epoch < s.epoch
 	}
+	// The library is loaded from there, and the FMU reads its resources when it likes.
+	if _, err := os.Stat(r.in.fmu.place.library); err != nil {
+		return fmt.Errorf("the FMU as it was unpacked is gone: %w; something has removed it from the folder for temporary files: set TMPDIR to one that is left alone", err)
+	}
 	if err := r.launch(s.launcher); err != nil {
 		return err
 	}
-	if _, err := call(r.link, s.load); err != nil {
+	answer, err := call(r.link, s.load)
+	if err != nil {
+		return err
+	}
+	if _, _, err := r.loaded(answer); err != nil {
 		return err
 	}
 	var m wireWriter

@@ -235,3 +235,23 @@ func TestRestartEnds(t *testing.T) {
 		t.Error("Keep without restarts")
 	}
 }
+
+// Where the unpacked FMU was removed there is one restart, whose error names the cause.
+func TestRestartWithoutFolder(t *testing.T) {
+	m := &mortal{}
+	in, s := stepping(t, InstanceOptions{Launcher: m, Restarts: 10})
+	if err := in.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	place := &in.fmu.place
+	defer func(was string) { place.library = was }(place.library)
+	place.library += ".gone"
+	kill(in)
+	_, err := s.Step(0, 0.1, true)
+	if err == nil || !strings.Contains(err.Error(), "the FMU as it was unpacked is gone") || !strings.Contains(err.Error(), place.library) {
+		t.Errorf("error %v", err)
+	}
+	if n := len(in.Restarts()); n != 1 || m.launched != 1 {
+		t.Errorf("%d restarts, %d processes", n, m.launched)
+	}
+}
