@@ -238,6 +238,7 @@ func (r *runRequest) prepareCheckpoints(facts func() (record.Facts, error), m *r
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("--%s: %w; create the folder first", flagCheckpoint, err)
 	}
+	record.Sweep(path)
 	m.Checkpoints = &record.Checkpoints{Path: k.File, Every: k.Every}
 	o.Checkpoints = &master.Checkpoints{Every: k.Every, OnInterrupt: k.OnInterrupt, Write: func(c master.Checkpoint) error {
 		file := record.Checkpoint{Facts: maps.Clone(now), Arguments: k.Arguments, Every: k.Every, Interrupt: k.OnInterrupt, T: c.T, Steps: c.Steps, State: c.State}

@@ -26,8 +26,12 @@ import (
 )
 
 // placeFiles finds the manifest's place and refuses to overwrite what is read.
+// Beside a device or a pipe there is no manifest.
 func (r *runRequest) placeFiles() error {
-	if r.Manifest == "" {
+	if r.Output == "-" && !r.Record.IsNone() {
+		return errors.New("--output -: the results go to a file; for standard output name /dev/stdout (the summary goes to standard error then), for a file of this name ./-")
+	}
+	if r.Manifest == "" && !isDevice(r.Output) {
 		r.Manifest = strings.TrimSuffix(r.Output, filepath.Ext(r.Output)) + ".json"
 	}
 	if err := r.protect(r.System, r.Input, r.History); err != nil {
@@ -49,6 +53,32 @@ func (r *runRequest) placeFiles() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isDevice tells whether a path leads to something that is neither a file nor a
+// folder, or is among the devices, as /dev/stdout also is if it leads to a file.
+func isDevice(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return false
+	}
+	abs, err := filepath.Abs(path)
+	return !info.Mode().IsRegular() || err == nil && (filepath.Dir(abs) == "/dev" || filepath.Dir(abs) == "/dev/fd")
+}
+
+// summaryTo gives where the summary of a run goes: not among results that go to
+// standard output.
+func (p *program) summaryTo(r *runRequest) io.Writer {
+	f, ok := p.stdout.(*os.File)
+	if !ok || r.Record.IsNone() {
+		return p.stdout
+	}
+	out, err := f.Stat()
+	results, err2 := os.Stat(r.Output)
+	if err == nil && err2 == nil && isDevice(r.Output) && os.SameFile(out, results) {
+		return p.stderr
+	}
+	return p.stdout
 }
 
 // writtenFile is a file that a run writes, and the flag that names it.
@@ -188,10 +218,13 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, err
 	}
 	// By its absolute path: an FMU may change the working directory meanwhile.
-	manifest, err := filepath.Abs(r.Manifest)
-	if err != nil {
-		return out, fmt.Errorf("--manifest: %w", err)
+	manifest := ""
+	if r.Manifest != "" {
+		if manifest, err = filepath.Abs(r.Manifest); err != nil {
+			return out, fmt.Errorf("--manifest: %w", err)
+		}
 	}
+	record.Sweep(manifest)
 	mark := &beginning{manifest: m, path: manifest}
 	if !r.Record.IsNone() {
 		out.table = record.NewCSV(r.Output, record.CSVOptions{Select: r.Record, Interval: r.Interval, Taken: mark.write})
@@ -234,12 +267,12 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if sys.Notices != nil {
 		m.Warnings = append(m.Warnings, sys.Notices()...)
 	}
-	if werr := m.Write(manifest); werr != nil {
+	if werr := mark.end(); werr != nil {
 		err = errors.Join(err, werr)
 	}
 	out.manifest, out.manifestPath = m, r.Manifest
 	if !r.Quiet {
-		out.summary(p.stdout, con)
+		out.summary(p.summaryTo(r), con)
 	}
 	if err == nil && result.Status != master.Complete {
 		err = errors.New(result.Reason)
@@ -465,7 +498,7 @@ func (p *program) manifest(r *runRequest, sys *opened, c *algorithms.Choice) *re
 // beside the new ones.
 type beginning struct {
 	manifest *record.Manifest
-	path     string
+	path     string // "" = none is written
 	written  bool
 	begun    atomic.Bool
 }
@@ -475,6 +508,14 @@ func (b *beginning) write() error {
 		return nil
 	}
 	b.written = true
+	return b.end()
+}
+
+// end writes the manifest as it is now, if there is to be one.
+func (b *beginning) end() error {
+	if b.path == "" {
+		return nil
+	}
 	return b.manifest.Write(b.path)
 }
 
@@ -588,7 +629,9 @@ func (o *outcome) summary(w io.Writer, con *console) {
 	if o.table != nil {
 		fmt.Fprintf(w, "results   %s (%s, %s)\n", m.Results, plural(o.table.Rows(), "row"), plural(o.table.Columns(), "column"))
 	}
-	fmt.Fprintf(w, "manifest  %s\n", o.manifestPath)
+	if o.manifestPath != "" {
+		fmt.Fprintf(w, "manifest  %s\n", o.manifestPath)
+	}
 	if c := m.Checkpoints; c != nil && c.Time != nil && m.Status != master.Complete {
 		fmt.Fprintf(w, "to go on from t = %g s: macrostep run --%s %s\n", *c.Time, flagResume, c.Path)
 	}

@@ -20,7 +20,10 @@ func main() {
 	// ignored: workers would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup wants it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		<-signals
 		fmt.Fprintln(os.Stderr, "\nmacrostep: interrupted; the step under way is finished and results are kept (again: end at once)")

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -28,6 +30,7 @@ func replaceFile(path string, data []byte, durable bool) error {
 	if err != nil {
 		return fmt.Errorf("%w%s", err, createRemedy(err))
 	}
+	_ = lock(f) // against Sweep of another run; nobody else has it
 	_, err = f.Write(data)
 	if durable && err == nil {
 		err = f.Sync()
@@ -43,6 +46,38 @@ func replaceFile(path string, data []byte, durable bool) error {
 		syncFolder(filepath.Dir(path))
 	}
 	return nil
+}
+
+// Sweep removes what runs have left beside path that were killed while they
+// replaced the file there: a manifest or a checkpoint. "" = nothing.
+func Sweep(path string) {
+	if path == "" {
+		return
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
+		number, temporary := strings.CutSuffix(number, ".tmp")
+		if _, err := strconv.ParseUint(number, 10, 64); !ok || !temporary || err != nil || !e.Type().IsRegular() {
+			continue
+		}
+		left := filepath.Join(filepath.Dir(path), e.Name())
+		f, err := os.OpenFile(left, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		busy := lock(f)
+		_ = f.Close()
+		if busy == nil {
+			_ = os.Remove(left) // else it stays, and does no harm
+		}
+	}
 }
 
 // syncFolder makes a renaming in a folder outlive the machine, where the system

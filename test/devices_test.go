@@ -1,0 +1,125 @@
+//go:build unix
+
+package test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Results may go to a device. There is no manifest beside it, and no summary among
+// the rows.
+func TestResultsToDevice(t *testing.T) {
+	do := func(args ...string) (code int, stdout, stderr string) {
+		cmd := exec.Command(program, append([]string{"run", system(t, "quarter-car-a"), "--stop-time", "0.01"}, args...)...)
+		cmd.Dir = t.TempDir()
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		_ = cmd.Run() // the exit code tells
+		if left, err := os.ReadDir(cmd.Dir); err != nil || len(left) > 0 {
+			t.Errorf("%v: %v, %v", args, left, err)
+		}
+		return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+	}
+	for _, name := range []string{"/dev/null", "/dev/stdout"} {
+		code, stdout, stderr := do("--output", name)
+		if code != 0 {
+			t.Errorf("%s: exit code %d\n%s%s", name, code, stdout, stderr)
+		}
+		if _, err := os.Stat(name + ".json"); err == nil {
+			t.Errorf("%s.json was made", name)
+			_ = os.Remove(name + ".json")
+		}
+		rows := name == "/dev/stdout"
+		if strings.HasPrefix(stdout, "time,") != rows || strings.Contains(stdout, "complete at") == rows || strings.Contains(stderr, "complete at") != rows {
+			t.Errorf("%s: standard output\n%s\nstandard error\n%s", name, stdout, stderr)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "to")
+	out, err := exec.Command("sh", "-c", "'"+program+"' run '"+system(t, "quarter-car-a")+"' --stop-time 0.01 --output /dev/stdout >'"+file+"'").CombinedOutput()
+	if text := string(mustRead(t, file)); err != nil || !strings.HasPrefix(text, "time,") || strings.Contains(text, "complete at") || !strings.Contains(string(out), "complete at") {
+		t.Errorf("/dev/stdout to a file: %v\n%s\nin the file\n%s", err, out, text)
+	}
+	if _, err := os.Stat("/dev/stdout.json"); err == nil {
+		t.Error("/dev/stdout.json was made")
+		_ = os.Remove("/dev/stdout.json")
+	}
+	if code, _, stderr := do("--output", "-"); code != 2 || !strings.Contains(stderr, "/dev/stdout") {
+		t.Errorf("-: exit code %d\n%s", code, stderr)
+	}
+	manifest := filepath.Join(t.TempDir(), "m.json")
+	if code, _, _ := do("--output", "/dev/null", "--manifest", manifest); code != 0 || !bytes.Contains(mustRead(t, manifest), []byte(`"complete"`)) {
+		t.Errorf("with --manifest: exit code %d", code)
+	}
+}
+
+// A run under nohup does not end with its terminal.
+func TestHangUp(t *testing.T) {
+	for _, ignored := range []bool{true, false} {
+		results := filepath.Join(t.TempDir(), "r.csv")
+		set := map[bool]string{true: "trap '' HUP; ", false: ""}[ignored]
+		cmd := exec.Command("sh", "-c", set+"exec '"+program+"' run '"+system(t, "quarter-car-a")+"' --stop-time 1e9 --output-interval 1 --output '"+results+"'")
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			if info, err := os.Stat(results); err == nil && info.Size() > 0 || time.Now().After(deadline) {
+				break
+			}
+		}
+		ended := make(chan struct{})
+		go func() { _ = cmd.Wait(); close(ended) }()
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		wait := 500 * time.Millisecond
+		if !ignored {
+			wait = 20 * time.Second
+		}
+		select {
+		case <-ended:
+			if ignored {
+				t.Errorf("it ended\n%s", &out)
+			}
+		case <-time.After(wait):
+			if !ignored {
+				t.Error("it goes on")
+			}
+			_ = cmd.Process.Kill()
+			<-ended
+		}
+	}
+}
+
+// What runs left that were killed while they wrote is removed by the next; what is
+// not theirs stays.
+func TestSweepOfTemporaryFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"r.json.4194300.tmp", "run.cp.17.tmp", "run.cp.x.tmp", "other.17.tmp"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("left"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.01", "--output", "r.csv", "--checkpoint", "0.005", "run.cp"); code != 0 {
+		t.Fatal(out)
+	}
+	var names []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got := strings.Join(names, " "); got != "other.17.tmp r.csv r.json run.cp run.cp.x.tmp" {
+		t.Errorf("there are %s", got)
+	}
+}
