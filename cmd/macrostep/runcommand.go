@@ -25,7 +25,8 @@ Flags stand before or after it; --flag VALUE and --flag=VALUE are the same.
 Results are a CSV table, time,component.variable,…: one row per communication
 point, the first one the start after initialisation. The manifest beside it
 (.json) says how the result came about: status, every parameter in force and
-where it came from, loops, warnings, counters, times.
+where it came from, loops, warnings, counters, times. A named pipe in place of a
+file needs a reader within ten seconds.
 
 The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
