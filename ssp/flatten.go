@@ -591,7 +591,9 @@ func differ(a, b map[string]int32) string {
 // trace follows the connections backwards from an end to where the signal
 // comes from. path is in the direction of the signal; false means a ring.
 func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
-	seen := map[end]bool{e: true}
+	// A ring is met when a point of the way comes again. The point moves on after one,
+	// two, four … steps, so that it comes to lie in the ring (Brent 1980).
+	mark, next := e, 1
 	for at := e; ; {
 		g, fed := f.inbound[at]
 		if !fed {
@@ -603,10 +605,12 @@ func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
 			slices.Reverse(path)
 			return at, path, true
 		}
-		if seen[at] {
+		if at == mark {
 			return at, nil, false
 		}
-		seen[at] = true
+		if len(path) == next {
+			mark, next = at, 2*next
+		}
 	}
 }
 
@@ -628,14 +632,14 @@ type carrier struct {
 // the unit of the connector is a stage between that of the connection and that of
 // what is inside.
 func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, ok bool) {
-	convert := func(to face, at Place, what string) bool {
+	convert := func(to face, at Place, what way) bool {
 		stages, ok := f.convert(&c, to, at, what)
 		out = append(out, stages...)
 		return ok
 	}
 	for _, g := range path {
 		to, _ := f.at(g.to)
-		what := fmt.Sprintf("%s → %s", g.from, g.to)
+		what := way{g.from, g.to}
 		at := g.c.Place
 		if !alike(c.typ, to.typ) && !(c.constant && c.typ == Integer && to.typ == Real) {
 			report(f.l, ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, c.typ, to.typ)
@@ -685,6 +689,11 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 	return out, c, true
 }
 
+// way names a connection in messages. Most connections need none.
+type way struct{ from, to end }
+
+func (w way) String() string { return fmt.Sprintf("%s → %s", w.from, w.to) }
+
 // once reports what is found again for each signal that goes the same way.
 func (f *flattener) once(r *diag.Rule, at Place, format string, args ...any) {
 	key := r.ID + " " + at.String() + " " + at.Path
@@ -695,7 +704,7 @@ func (f *flattener) once(r *diag.Rule, at Place, format string, args ...any) {
 }
 
 // convert changes the unit of a signal where both are known.
-func (f *flattener) convert(c *carrier, to face, at Place, what string) (out []stage, ok bool) {
+func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stage, ok bool) {
 	if c.typ != Real || to.unit == nil {
 		return nil, true
 	}
@@ -712,7 +721,7 @@ func (f *flattener) convert(c *carrier, to face, at Place, what string) (out []s
 }
 
 // checkTargets reports values of a mapping that the target does not have (ssp 29).
-func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32, at Place, what string) bool {
+func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32, at Place, what way) bool {
 	if s.t.Kind != IntegerMapping || typ != Enumeration || items == nil {
 		return true
 	}
