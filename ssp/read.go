@@ -622,6 +622,9 @@ func (p *parser) units(n *node) []unit.Definition {
 			}
 			d.Base = base
 		}
+		if d.Base == nil {
+			p.add(ruleUndefined, k, "the unit %q has no BaseUnit, without which it counts as none", d.Name)
+		}
 		out = append(out, d)
 	}
 	return out

@@ -315,6 +315,10 @@ func TestRules(t *testing.T) {
 		{"unknown kind", []change{{ssd, `name="k" kind="parameter"`, `name="k" kind="knob"`}}, nil, "SD1", diag.Error, `"knob"`, ""},
 		{"unknown implementation", []change{{ssd, `source="a.fmu"`, `source="a.fmu" implementation="both"`}}, nil, "SD1", diag.Error, `"both"`, ""},
 		{"twin unit", []change{{ssd, `<ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>`, `<ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit>`}}, nil, "SD1", diag.Error, "defined twice", ""},
+		{"twin list", []change{{ssd, "<ssd:DefaultExperiment", "<ssd:Units><ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit></ssd:Units>\n<ssd:DefaultExperiment"}}, nil, "SD1", diag.Error, `"Units" stands twice`, ""},
+		{"twin connectors", []change{{ssd, `<ssd:Connector name="z" kind="output"><ssc:Real/></ssd:Connector>
+      </ssd:Connectors>`, `</ssd:Connectors><ssd:Connectors><ssd:Connector name="z" kind="output"><ssc:Real/></ssd:Connector></ssd:Connectors>`}}, nil, "SD1", diag.Error, `"Connectors" stands twice`, ""},
+		{"empty unit", []change{{ssd, "</ssd:Units>", `<ssc:Unit name="e"/></ssd:Units>`}}, nil, "SD13", diag.Warning, `"e" has no BaseUnit`, ""},
 		{"twin parameter", []change{{ssv, `name="height"`, `name="gain"`}}, nil, "SD1", diag.Error, "stands twice in this set", `value="4"`},
 		{"UTF-16", []change{{ssv, "<?xml", "\xff\xfe<?xml"}}, nil, "SD1", diag.Error, "UTF-16", "-"},
 		{"unknown element", []change{{ssd, `<ssd:Units>`, `<ssd:Gadget/><ssd:Units>`}}, nil, "SD1U", diag.Warning, `"ssd:Gadget"`, ""},
