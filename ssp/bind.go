@@ -188,7 +188,7 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		report(f.l, ruleValue, at, "the value of %q: %v", v.Name, err)
 		return
 	}
-	a.from.Value = value
+	a.from.Value, a.from.Bound = value, value
 	if len(f.assigned[t]) == 0 {
 		f.bound = append(f.bound, t)
 	}

@@ -88,6 +88,39 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// A variant stands behind the package or folder, as in documents (ssp 14). A file whose
+// name has such a character is itself.
+func TestVariants(t *testing.T) {
+	files := map[string]string{documentName: single("a.fmu"), "Other.ssd": strings.Replace(single("b.fmu"), `name="test"`, `name="other"`, 1), "a.fmu": "x", "b.fmu": "x"}
+	dir := folder(t, files)
+	var entries []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		entries = append(entries, name, files[name])
+	}
+	zipped := pack(t, entries...)
+	odd := filepath.Join(folder(t, map[string]string{"odd#1.ssd": single("a.fmu")}), "odd#1.ssd")
+	for path, want := range map[string]string{dir: "test a.fmu", dir + "#Other.ssd": "other b.fmu", zipped + "#Other.ssd": "other b.fmu",
+		zipped + "#" + documentName: "test a.fmu", zipped + "#": "test a.fmu", odd: "test a.fmu"} {
+		p, err := Open(path, nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got := p.Root.Name + " " + p.Components()[0].URI; got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for path, message := range map[string]string{dir + "#None.ssd": "there is no None.ssd, only Other.ssd, SystemStructure.ssd", zipped + "#sub/x.ssd": "at the root",
+		zipped + "#..": "no readable ..", odd + "#x.ssd": "variants are documents", filepath.Join(dir, "none.ssp#x.ssd"): "cannot be read"} {
+		if _, err := Open(path, nil); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: error %v, want %q", path, err, message)
+		}
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // nobody else's folders are counted
 	t.Setenv("TMP", os.Getenv("TMPDIR"))

@@ -19,7 +19,8 @@ import (
 )
 
 const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu; or
-an OspSystemStructure.xml of OSP, or a folder with one.
+an OspSystemStructure.xml of OSP, or a folder with one. Behind a # stands another
+document of a package or folder: SYSTEM.ssp#VARIANT.ssd.
 Flags stand before or after it; --flag VALUE and --flag=VALUE are the same.
 
 Results are a CSV table, time,component.variable,…: one row per communication

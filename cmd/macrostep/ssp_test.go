@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -460,7 +461,97 @@ func TestSSPSetPutsBack(t *testing.T) {
 	dir := workshop(t)
 	write(t, filepath.Join(dir, "s.ssd"), document)
 	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "a.k=9", "--force"}, "a.k would keep the value 4", "over a connection of the system")
-	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "a.k=9", "-o", "s.ssp"}, "a.k would keep the value 4")
+	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "a.k=9", "-o", "s.ssp"}, "a.k would keep the value 4", "stiffness=VALUE")
+	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "stiffness=soft", "-o", "s.ssp"}, "stiffness=soft", "give a finite number")
+	// The connector itself takes one.
+	contains(t, "the change", done(t, dir, "ssp", "set", "s.ssd", "stiffness=9.5", "--force"), "stiffness  4 → 9.5")
+	if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 1 || s[0].Value != "9.5" || s[0].At != "stiffness" {
+		t.Errorf("values %v", s)
+	}
+	write(t, filepath.Join(dir, "idle.ssd"), strings.Replace(document, `<ssd:Connection startConnector="stiffness" endElement="a" endConnector="k"/>`, "", 1))
+	unchanged(t, dir, []string{"ssp", "set", "idle.ssd", "stiffness=9", "--force"}, "stiffness would reach no FMU")
+}
+
+// Connectors of nested systems are named by their path; values are in their unit, and
+// without a type the form of the value tells it.
+func TestSSPSetConnector(t *testing.T) {
+	document := func(content string) string {
+		return `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+<ssd:System name="s"><ssd:Elements><ssd:System name="mid.dle"><ssd:Connectors><ssd:Connector name="k" kind="parameter">` + content + `</ssd:Connector></ssd:Connectors>
+<ssd:Elements><ssd:Component name="a" source="a.fmu"/></ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="k" endElement="a" endConnector="k"/></ssd:Connections></ssd:System></ssd:Elements></ssd:System>
+<ssd:Units><ssc:Unit name="kN"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssd:Units></ssd:SystemStructureDescription>`
+	}
+	for _, tt := range []struct{ content, value, want, element string }{
+		{`<ssc:Real unit="kN"/>`, "3", "3000", `<ssv:Real value="3" unit="kN"/>`},
+		{`<ssc:Real/>`, "3", "3", `<ssv:Real value="3"/>`},
+		{``, "3.5", "3.5", `<ssv:Real value="3.5"/>`},
+		{``, "3", "3", `<ssv:Integer value="3"/>`},
+	} {
+		dir := workshop(t)
+		write(t, filepath.Join(dir, "s.ssd"), document(tt.content))
+		done(t, dir, "ssp", "set", "s.ssd", "mid.dle.k="+tt.value, "--force")
+		contains(t, "the set", content(t, dir)["s.ssv"], tt.element)
+		if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 1 || s[0].Value != tt.want || s[0].Name != "mid.dle.a.k" {
+			t.Errorf("%s: values %v", tt.content, s)
+		}
+	}
+	dir := workshop(t)
+	write(t, filepath.Join(dir, "s.ssd"), document(""))
+	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "mid.dle.k=soft", "--force"}, "String")
+	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "mid.dle.q=1", "--force"}, `"mid.dle.q" names no component`)
+}
+
+// What the documents tell is shown also where FMUs are missing; the error stands.
+func TestInfoWithoutFMUs(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">
+<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters>
+<ssv:Parameter name="m.b.mode"><ssv:String value="slow"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>
+<ssd:Elements><ssd:Component name="a" source="gone/a.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"/></ssd:Connectors></ssd:Component>
+<ssd:System name="m"><ssd:Connectors><ssd:Connector name="i" kind="input"/></ssd:Connectors><ssd:Elements>
+<ssd:Component name="b" source="gone/b.fmu"><ssd:Connectors>CONNECTOR</ssd:Connectors></ssd:Component></ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="i" endElement="b" endConnector="u"><ssc:LinearTransformation factor="3"/></ssd:Connection></ssd:Connections></ssd:System></ssd:Elements>
+<ssd:Connections><ssd:Connection startElement="a" startConnector="y" endElement="m" endConnector="i"><ssc:LinearTransformation factor="2"/></ssd:Connection></ssd:Connections></ssd:System>
+<ssd:DefaultExperiment startTime="0" stopTime="7"/></ssd:SystemStructureDescription>`)
+	document := read(t, filepath.Join(dir, "s.ssd"))
+	for connector, want := range map[string][]string{
+		`<ssd:Connector name="u" kind="input"/>`: {"a.y  → m.b.u  × 6  via m.i", "m.b.mode  = slow", "gone/b.fmu  1 input, 0 outputs  missing"},
+		`<ssd:Connector name="v" kind="input"/>`: {"a.y  → m.i    × 2", "m.i  → m.b.u  × 3"}, // as written
+	} {
+		write(t, filepath.Join(dir, "s.ssd"), strings.Replace(document, "CONNECTOR", connector, 1))
+		code, stdout, stderr := in(t, dir, "info", "s.ssd")
+		if code != exitUsage {
+			t.Errorf("exit code %d", code)
+		}
+		contains(t, "what is known", stdout, append(want, "of the documents alone", "7 s (DefaultExperiment", "a    gone/a.fmu  0 inputs, 1 output")...)
+		contains(t, "the error", stderr, `"gone/a.fmu" of component "a" cannot be read`, `"gone/b.fmu"`)
+	}
+	code, stdout, _ := in(t, dir, "info", "s.ssd", "--json")
+	var got struct {
+		Partial    bool
+		Components []struct{ Missing bool }
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitUsage || !got.Partial || len(got.Components) != 2 || !got.Components[1].Missing {
+		t.Errorf("exit code %d, %v: %s", code, err, stdout)
+	}
+}
+
+// --explain may stand several times, and --set shows what a run with it would have.
+func TestInfoExplainSet(t *testing.T) {
+	dir := workshop(t)
+	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
+<ssd:System name="s"><ssd:Elements><ssd:Component name="a" source="a.fmu"/><ssd:Component name="b" source="b.fmu"/></ssd:Elements></ssd:System></ssd:SystemStructureDescription>`)
+	out := done(t, dir, "info", "s.ssd", "--explain", "a.k", "--explain", "b.k", "--set", "b.k=7")
+	contains(t, "the explanations", out, "a.k: parameter", "= 2  in force", "b.k: parameter", "= 3  overridden", "given by the user", "= 7  in force")
+	contains(t, "the table", done(t, dir, "info", "s.ssd", "--set", "b.k=7"), "b.k  = 7  --set")
+	var list []assemble.Explanation
+	if err := json.Unmarshal([]byte(done(t, dir, "info", "s.ssd", "--json", "--explain", "a.k", "--explain", "b.k")), &list); err != nil || len(list) != 2 || list[1].Name != "b.k" {
+		t.Errorf("%v: %v", err, list)
+	}
+	unchanged(t, dir, []string{"info", "s.ssd", "--explain", "a.k", "--explain", "b.q"}, `no variable "q"`)
+	unchanged(t, dir, []string{"info", "s.ssd", "--set", "b.k"}, "not NAME=VALUE")
+	unchanged(t, dir, []string{"info", "a.fmu", "--set", "b.k=1"}, "the flag is for systems")
 }
 
 func TestSSPGraph(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -184,7 +183,7 @@ func (p *program) picturedAlone(path string, why error) (s *graph.System, err er
 		return nil, why
 	}
 	defer func() { err = errors.Join(err, pkg.Close()) }()
-	n, failed := pkg.Flatten(declaredOnly{}, &diag.List{})
+	n, failed := pkg.Flatten(newDeclaredOnly(pkg.Root), &diag.List{})
 	if failed != nil || len(n.Components) == 0 {
 		return nil, why
 	}
@@ -202,34 +201,4 @@ func (p *program) picturedAlone(path string, why error) (s *graph.System, err er
 			Note: gainNote(c.Gain, c.Offset)})
 	}
 	return s, nil
-}
-
-// declaredOnly takes the connectors of a component as the variables of its FMU.
-type declaredOnly struct{}
-
-func (declaredOnly) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
-	set := connectorSet{}
-	for i := range c.Connectors {
-		k := &c.Connectors[i]
-		v := ssp.Variable{Name: k.Name, Type: k.Type, Causality: string(k.Kind), Settable: k.Kind != ssp.Output}
-		if v.Type == ssp.Unspecified {
-			v.Type = ssp.Real
-		}
-		set[k.Name] = v
-	}
-	return set, nil
-}
-
-type connectorSet map[string]ssp.Variable
-
-func (s connectorSet) Lookup(name string) (ssp.Variable, bool) { v, ok := s[name]; return v, ok }
-
-func (s connectorSet) All() iter.Seq[ssp.Variable] {
-	return func(yield func(ssp.Variable) bool) {
-		for _, v := range s {
-			if !yield(v) {
-				return
-			}
-		}
-	}
 }

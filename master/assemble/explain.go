@@ -33,7 +33,7 @@ type Explanation struct {
 // Origin is one value and where it stands.
 type Origin struct {
 	Value string `json:"value"`
-	Place string `json:"place"` // file and line
+	Place string `json:"place"` // file and line; "" = Options.Set
 	How   string `json:"how"`   // in words
 }
 
@@ -73,6 +73,11 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 				level = "at " + p.Level
 			}
 			e.Chain = append(e.Chain, Origin{p.Value.String(), p.Place.String(), fmt.Sprintf("bound %s as %q", level, p.Name)})
+		}
+	}
+	for _, set := range a.options.Set {
+		if k, w, err := a.find(set.Name); err == nil && k == i && w == v {
+			e.Chain = append(e.Chain, Origin{set.Value, "", "given by the user"})
 		}
 	}
 	for _, k := range a.network.Connections {
