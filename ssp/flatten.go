@@ -438,18 +438,33 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 		report(f.l, ruleEnd, c.Place, "%s has no connector %q", at, connector)
 	case !ok:
 		report(f.l, ruleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
-	case at.index >= 0 && p.decl != nil && p.variable == nil: // reported with the connector
-		return e, false
 	case p.array || c.Indexed:
 		report(f.l, ruleTypes, c.Place, "the connector %q is an array; FMUs of version 2.0 have scalar variables only", e)
 		return e, false
 	case p.typ == Binary || p.typ == Clock:
-		report(f.l, ruleTypes, c.Place, "the connector %q is of type %s, which FMI 2.0 does not have", e, p.typ)
+		report(f.l, ruleTypes, c.Place, "the connector %q is of type %s, which FMI 2.0 does not have%s", e, p.typ, f.osmp(e, p.typ))
+		return e, false
+	case at.index >= 0 && p.decl != nil && p.variable == nil: // reported with the connector
 		return e, false
 	case p.decl == nil && at != in && f.p.osp == nil: // there nothing declares connectors
 		report(f.l, ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
 	}
 	return e, ok
+}
+
+// osmp tells what an FMU of version 2.0 has in place of a Binary by the convention of
+// OSMP: three Integers, two halves of an address in the memory of the process and a size
+// (ssp 18).
+func (f *flattener) osmp(e end, t ValueType) string {
+	if t != Binary || e.in.index < 0 {
+		return ""
+	}
+	for _, part := range []string{".base.lo", ".base.hi", ".size"} {
+		if v, ok := f.vars[e.in.index].Lookup(e.name + part); !ok || v.Type != Integer {
+			return ""
+		}
+	}
+	return fmt.Sprintf("; the FMU has it as three Integers by the convention of OSMP: connect %[1]s.base.lo, %[1]s.base.hi and %[1]s.size instead, and run both FMUs in one process, since they are an address in its memory", e.name)
 }
 
 // join enters a connection, in the direction that the kinds give (ssp 24).
@@ -525,7 +540,9 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 		}
 		v, ok := f.vars[in.index].Lookup(c.Name)
 		if !ok {
-			report(f.l, rule, c.Place, "the FMU of component %q has no variable %q", in.path, c.Name)
+			if f.osmp(end{in, c.Name}, c.Type) == "" { // reported with the connection, if there is one
+				report(f.l, rule, c.Place, "the FMU of component %q has no variable %q", in.path, c.Name)
+			}
 			continue
 		}
 		if c.Kind != AnyKind && string(c.Kind) != v.Causality {

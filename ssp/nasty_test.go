@@ -244,3 +244,35 @@ func rounded(n *Network) string {
 	}
 	return summary(n)
 }
+
+// A Binary that the FMU has as three Integers, as OSMP wants it (ssp 18): what to do is
+// told, and the connector alone is no fault.
+func TestOSMP(t *testing.T) {
+	binary := func(name, kind string) string {
+		return conns(con(name, kind, `<ssc:Binary mime-type="application/x-open-simulation-interface"/>`))
+	}
+	parts := func(v func(string, ValueType) Variable, name string) []Variable {
+		return []Variable{v(name+".base.lo", Integer), v(name+".base.hi", Integer), v(name+".size", Integer)}
+	}
+	vars := fakes{"a": parts(out, "View"), "b": parts(in, "View")}
+	elements := comp("a", binary("View", "output")) + comp("b", binary("View", "input"))
+	document := func(connections ...string) string {
+		return strings.Replace(head, `version="1.0" name`, `version="2.0" name`, 1) + sys("top", "", elements, connections...) + tail
+	}
+	_, l, err := flatten(t, document(link("a/View", "b/View", "")), nil, vars, false)
+	if err == nil || !strings.Contains(err.Error(), "connect View.base.lo, View.base.hi and View.size instead, and run both FMUs in one process") || l.Findings[0].ID != "SD10" || l.Findings[0].Line == 0 {
+		t.Errorf("error %v", err)
+	}
+	n, l, err := flatten(t, document(link("a/View.base.lo", "b/View.base.lo", ""), link("a/View.base.hi", "b/View.base.hi", ""), link("a/View.size", "b/View.size", "")), nil, vars, false)
+	if err != nil || len(n.Connections) != 3 {
+		t.Fatalf("error %v", err)
+	}
+	for _, f := range l.Findings {
+		if f.ID != "SD5U" {
+			t.Errorf("finding %v", f)
+		}
+	}
+	if _, l, err := flatten(t, document(link("a/View", "b/View", "")), nil, fakes{"a": {out("y", Real)}, "b": {in("u", Real)}}, false); err == nil || !strings.Contains(err.Error(), `has no variable "View"`) {
+		t.Errorf("error %v, findings %v", err, l.Findings)
+	}
+}

@@ -302,6 +302,11 @@ func TestSSPNewFor(t *testing.T) {
 	}
 	contains(t, "the document", string(data), `name="my_system"`, `<oms:FixedStepMaster description="oms-ma" stepSize="0.01" relativeTolerance="1e-05"/>`,
 		`<osp:FixedStepAlgorithm baseStepSize="0.01"/>`, `<ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepSize="0.01" tolerance="1e-05"/>`)
+	// Without a tolerance it is the finest that an FMU suggests.
+	fine := strings.Replace(model("fine", "output Real v m/s"), `stepSize="0.01"`, `stepSize="0.01" tolerance="2e-7"`, 1)
+	described(t, filepath.Join(dir, "fine.fmu"), fine)
+	done(t, dir, "ssp", "new", "a.fmu", "fine.fmu", "--for", "omsimulator", "--step-size=0.1", "-o", "fine.ssd")
+	contains(t, "the tolerance", read(t, filepath.Join(dir, "fine.ssd")), `relativeTolerance="2e-07"`)
 	out = done(t, dir, "ssp", "new", "a.fmu", "--for", "osp", "--dry-run")
 	contains(t, "enumerations", out, "a.e gets no connector: OSP ends at enumerations")
 }
