@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -581,6 +582,43 @@ func TestSSPGraph(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	contains(t, "the warning", stderr, "warning: the picture is made of the document alone", "b.fmu")
+}
+
+// Of large systems a part is drawn: deep systems as one box, or what is around some
+// components. A picture of too many is drawn with a warning.
+func TestSSPGraphPart(t *testing.T) {
+	dir := workshop(t)
+	var b strings.Builder
+	b.WriteString(`<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"><ssd:System name="s"><ssd:Elements>`)
+	component := func(name, fmu, connector string) {
+		fmt.Fprintf(&b, `<ssd:Component name="%s" source="%s.fmu"><ssd:Connectors>%s</ssd:Connectors></ssd:Component>`, name, fmu, connector)
+	}
+	component("first", "a", `<ssd:Connector name="v" kind="output"/>`)
+	b.WriteString(`<ssd:System name="sub"><ssd:Connectors><ssd:Connector name="v" kind="input"/></ssd:Connectors><ssd:Elements>`)
+	for i := range 160 {
+		component(fmt.Sprint("c", i), "b", `<ssd:Connector name="v" kind="input"/>`)
+	}
+	b.WriteString(`</ssd:Elements><ssd:Connections>`)
+	for i := range 3 {
+		fmt.Fprintf(&b, `<ssd:Connection startConnector="v" endElement="c%d" endConnector="v"/>`, i)
+	}
+	b.WriteString(`</ssd:Connections></ssd:System></ssd:Elements><ssd:Connections><ssd:Connection startElement="first" startConnector="v" endElement="sub" endConnector="v"/></ssd:Connections></ssd:System></ssd:SystemStructureDescription>`)
+	write(t, filepath.Join(dir, "s.ssd"), b.String())
+	code, out, stderr := in(t, dir, "ssp", "graph", "s.ssd")
+	if code != exitDone || out != "wrote s.svg: 161 components, 3 connections\n" {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	contains(t, "the warning", stderr, "161 components is hard to read; --depth 1")
+	folded := done(t, dir, "ssp", "graph", "s.ssd", "-o", "-", "--depth", "1")
+	contains(t, "the picture", folded, ">first<", ">sub<", ">160 components<", "first.v → sub.c2.v")
+	if out := done(t, dir, "ssp", "graph", "s.ssd", "--depth", "1", "--force"); out != "wrote s.svg: 2 components, 3 connections\n" {
+		t.Error(out)
+	}
+	if out := done(t, dir, "ssp", "graph", "s.ssd", "--around", "*.c1", "--around", "sub.c7?", "--force"); out != "wrote s.svg: 12 components, 1 connections\n" {
+		t.Error(out)
+	}
+	unchanged(t, dir, []string{"ssp", "graph", "s.ssd", "--around", "x", "--force"}, "--around matches no component")
+	unchanged(t, dir, []string{"ssp", "graph", "s.ssd", "--depth", "-1", "--force"}, "less than 0")
 }
 
 // The parts of the command line that all commands share.
