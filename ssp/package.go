@@ -97,7 +97,7 @@ func Open(path string, l *diag.List) (*Package, error) {
 		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
 			return fail("there is no %s, only %s", document, strings.Join(baseNames(others), ", "))
 		}
-		return fail("there is no readable %s: %v", document, unwrapPath(err))
+		return fail("there is no readable %s: %v%s", document, unwrapPath(err), p.misplaced(document))
 	}
 	if p.packed {
 		p.tellVariants(document, own)
@@ -145,6 +145,21 @@ func (p *Package) shown(rel string) string {
 		return filepath.Join(filepath.Dir(p.Path), rel)
 	}
 	return filepath.Join(p.Path, rel)
+}
+
+// misplaced tells where else a document of that name lies: in a folder that was packed
+// whole, or written with other letters.
+func (p *Package) misplaced(document string) string {
+	entries, _ := os.ReadDir(p.Dir)
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), document) && e.Name() != document {
+			return fmt.Sprintf("; there is %q: small and capital letters count", e.Name())
+		}
+		if info, err := os.Stat(filepath.Join(p.Dir, e.Name(), document)); e.IsDir() && err == nil && info.Mode().IsRegular() {
+			return fmt.Sprintf("; there is %s/%s: it must lie at the root, so pack what is in the folder, not the folder", e.Name(), document)
+		}
+	}
+	return ""
 }
 
 // SplitVariant splits "system.ssp#Variant.ssd" into the package or folder and the

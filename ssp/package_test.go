@@ -132,6 +132,9 @@ func TestOpenErrors(t *testing.T) {
 		filepath.Join(dir, "empty.ssd"): "it is empty",
 		pack(t, "a.fmu", "x"):           "there is no readable SystemStructure.ssd",
 		pack(t, "../a", "x"):            "../a",
+		pack(t):                         "there is no readable SystemStructure.ssd",
+		pack(t, "car/"+documentName, single("c.fmu")):   `there is car/SystemStructure.ssd: it must lie at the root`,
+		pack(t, "systemStructure.SSD", single("c.fmu")): `there is "systemStructure.SSD": small and capital letters count`,
 	} {
 		before := unpacked(t)
 		p, err := Open(path, nil)
@@ -166,6 +169,7 @@ func TestSources(t *testing.T) {
 		{"outside a package", pack(t, documentName, single("../x.fmu")), "SD2", diag.Error, "leads out of the package"},
 		{"missing", folder(t, map[string]string{documentName: single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
 		{"beside", folder(t, map[string]string{documentName: single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},
+		{"other letters", pack(t, documentName, single("resources/x.fmu"), "resources/X.fmu", "x"), "SD2", diag.Error, `there is "X.fmu": small and capital`},
 		{"in resources", pack(t, documentName, single("x.fmu"), "resources/x.fmu", "x"), "SD2", diag.Error, `at "resources/x.fmu"`},
 		{"scheme", folder(t, map[string]string{documentName: single("https://far.away/x.fmu")}), "SD2", diag.Error, "not relative"},
 		{"absolute", folder(t, map[string]string{documentName: single("/x.fmu")}), "SD2", diag.Error, "not relative"},

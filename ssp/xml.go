@@ -103,7 +103,11 @@ func (p *parser) tree(data []byte) *node {
 		if errors.As(err, &syntax) {
 			line = syntax.Line
 		}
-		p.l.Add(ruleSchema, p.file, "", line, "the file is not well-formed XML: %v", err)
+		hint := ""
+		if line > 0 && !utf8.Valid(data) {
+			hint = `; if it is in ISO-8859-1, it must begin with <?xml version="1.0" encoding="ISO-8859-1"?>, else save it as UTF-8`
+		}
+		p.l.Add(ruleSchema, p.file, "", line, "the file is not well-formed XML: %v%s", err, hint)
 		return nil
 	}
 	doc := etree.NewDocument()
