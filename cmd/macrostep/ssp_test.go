@@ -498,6 +498,7 @@ func TestSSPSetConnector(t *testing.T) {
 		write(t, filepath.Join(dir, "s.ssd"), document(tt.content))
 		done(t, dir, "ssp", "set", "s.ssd", "mid.dle.k="+tt.value, "--force")
 		contains(t, "the set", content(t, dir)["s.ssv"], tt.element)
+		unchanged(t, dir, []string{"info", "s.ssd", "--explain", "mid.dle.k"}, `"mid.dle.k" is a connector of a system; it gives mid.dle.a.k a value`)
 		if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 1 || s[0].Value != tt.want || s[0].Name != "mid.dle.a.k" {
 			t.Errorf("%s: values %v", tt.content, s)
 		}
