@@ -18,7 +18,7 @@ type Delivery uint8
 const (
 	Auto        Delivery = iota
 	Derivatives          // input derivatives at the start of the macro step
-	Substeps             // the polynomial sampled at the midpoints of substeps
+	Substeps             // the polynomial sampled in substeps
 	Held                 // the last value: order 0
 )
 
@@ -56,6 +56,7 @@ type approximation struct {
 	isAhead []bool    // by input: its newest value is known
 	inBlock bool      // a slow subsystem is being stepped over all the macro steps of its own
 	du      []float64
+	through []bool    // by input: outputs may depend on it directly
 	bias    []float64 // what a correction adds to each input over the step, [nu]
 	kick    []float64 // by what an extrapolation is put off at the end of the step, [nu]; nil = by nothing
 }
@@ -168,6 +169,7 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 			return err
 		}
 	}
+	a.through = feedThrough(x.Sys)
 	a.ahead.midpoints = nil
 	if slices.Contains(a.delivery, Substeps) {
 		a.old.midpoints = make([][maxNodes]float64, a.substeps)
@@ -185,6 +187,22 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 		g.push(t0, x.W)
 	}
 	return nil
+}
+
+// feedThrough tells of each input whether an output of its subsystem depends on it
+// directly, or is not declared not to.
+func feedThrough(s *master.System) []bool {
+	through := make([]bool, s.InAt[len(s.Subsystems)])
+	for i, info := range s.Infos {
+		for _, on := range info.Step.On[:min(len(info.Step.On), len(info.Out))] {
+			for _, k := range on {
+				if k < len(info.In) {
+					through[s.InAt[i]+k] = true
+				}
+			}
+		}
+	}
+	return through
 }
 
 // placeOnGrids finds for each input the points that its polynomial goes through:
@@ -451,8 +469,26 @@ func (a *approximation) stage(x *master.Exec, i int) error {
 	return nil
 }
 
+// inSubstep gives the value of input k over substep j of the polynomial: at its midpoint.
+// Outputs that depend on the input directly show at the end what it was in the last
+// substep; there it is the value at the end, for which the substep before makes
+// up, so that the integral is as good.
+func (a *approximation) inSubstep(k, j int) float64 {
+	p := a.of(k)
+	v := a.eval(k, &p.midpoints[j])
+	last := len(p.midpoints) - 1
+	if !a.through[k] || last == 0 || j < last-1 {
+		return v
+	}
+	end := a.eval(k, &p.end)
+	if j == last {
+		return end
+	}
+	return v + (a.eval(k, &p.midpoints[last]) - end)
+}
+
 // step takes subsystem i through the macro step in pieces. Where the pieces are
-// a means of delivery, the polynomial is sampled at their midpoints; a subsystem
+// a means of delivery, the polynomial is sampled (inSubstep); a subsystem
 // with a rate of its own takes its steps as such, each with the polynomial, or
 // where it cannot follow it with the value, at its start.
 func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H float64) error {
@@ -476,7 +512,7 @@ func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H fl
 				if a.holds[k] {
 					x.U[k] = a.last(k)
 				} else {
-					x.U[k] = a.eval(k, &a.of(k).midpoints[j])
+					x.U[k] = a.inSubstep(k, j)
 				}
 				x.U[k] += a.bias[k]
 			}
@@ -606,7 +642,7 @@ func (a *approximation) sampled(k, i int, t, H float64, end bool) float64 {
 	case n == 1 && a.delivery[i] != Substeps, a.holds[k], a.delivery[i] == Held:
 		return a.last(k)
 	case n == 1:
-		return a.eval(k, &a.of(k).midpoints[a.substeps-1])
+		return a.inSubstep(k, a.substeps-1)
 	default:
 		var w weightTable
 		p := a.of(k)

@@ -81,7 +81,8 @@ var (
 	}
 	substepsParam = Param{
 		Name: "substeps", Default: auto, Range: "auto, 1, 2, …",
-		Doc: "number of substeps per macro step at whose midpoints the polynomial is sampled (order min(k+1, 2) in H at fixed n); " +
+		Doc: "number of substeps per macro step at whose midpoints the polynomial is sampled (order min(k+1, 2) in H at fixed n; " +
+			"with direct feedthrough from 2 on, since the last one has the value at the end); " +
 			"a number chooses this delivery, auto is 10 where inputs cannot be interpolated",
 		set: func(s *settings, v string) error {
 			if v == auto {

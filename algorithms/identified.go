@@ -19,10 +19,17 @@ import (
 // take the smallest order that explains the outputs as well as the highest does,
 // subspaces that of the singular values.
 //
+// Polynomials of subsequent steps share p of the p + 1 points that they go through. From
+// p = 3 on they would outnumber what is independent of them, and what puts an
+// input off is so small beside them that it would be lost: there, an input is its extrapolation,
+// the constant and the part along ℓ that it was put off by; and of the steps before, in
+// least squares, by how much the extrapolation was off at the end, and the same two.
+//
 // Until the model is trusted, and after it was lost, pseudo-random numbers put
 // each input off, by a constant and along ℓ, by up to a thousandth of the error that
 // the extrapolation has made of late anyway: that sets it apart from what the coupling makes
-// of the outputs. It is trusted once it has predicted trustAfter steps that it was
+// of the outputs. Where that is lost in rounding, while the model explains all else, it is
+// raised step by step, up to a thousandth of what the input changes by. It is trusted once it has predicted trustAfter steps that it was
 // not made from within trustBound, and its responses are certain to responseBound. It is lost when a prediction is off by
 // lostBound, or an extrapolation errs strayBound times as much as any before it was
 // trusted; the next one must then predict twice as many steps. Identified models are
@@ -33,7 +40,10 @@ type identified struct {
 	subsystem int
 	x         *master.Exec
 	inputs    []int // entries of u that move
-	ny, nq    int   // outputs; coefficients of all inputs over a step
+	ny, nq    int   // outputs; regressors for all inputs over a step
+	nlag      int   // and over one of the steps before
+	shaped    bool  // inputs are polynomials
+	apart     bool  // by what an input is put off are regressors of their own
 
 	fit            *leastSquares
 	window         *subspaceWindow // in place of fit; nil = none
@@ -41,9 +51,11 @@ type identified struct {
 	states         int             // of the model in force, by subspaces
 	singular       []float64       // that tell them
 	phi            []float64
-	theta, solved  []float64 // by rows, [regressors × ny]
-	order          int       // r of theta; −1 = none
-	q              [maxIdentifiedOrder + 1][]float64
+	theta, solved  []float64                         // by rows, [regressors × ny]
+	order          int                               // r of theta; −1 = none
+	q              []float64                         // of the present step, [nq]
+	past           [maxIdentifiedOrder + 1][]float64 // newest first, [nlag]; past[0] is to be of the present step
+	ends, end      []float64                         // by input: the extrapolation at the end of the last step, of the present one
 	y              [maxIdentifiedOrder + 1][]float64 // newest first; y[0] at the start of the step
 	now            []float64                         // y at its end
 	have           int                               // points of y before the step
@@ -54,9 +66,14 @@ type identified struct {
 	waits          bool // the model of another is not trusted
 	trial          int  // steps to be predicted well before it is trusted
 	seed           uint64
-	dither         []float64 // by input, of the present step
+	dither, kick   []float64 // by input: what the present step puts it off by, and the next one takes back
 	errors, recent []float64 // by input: largest error of the extrapolation so far, and of late
-	largest        []float64 // by output: largest change over a step
+	changes        []float64 // by input: largest change over a step of late
+	raised         float64   // what puts the inputs off is so many times more than at first
+	since          int       // steps with it
+	tired          bool      // the most was no help
+	largest, sizes []float64 // by output: largest change over a step, largest value
+	missed         []float64 // by output: largest error of its extrapolation of late
 	pending        bool
 	worst, current float64
 	scratch        []float64
@@ -67,13 +84,20 @@ type identified struct {
 // Bounds of the identification.
 const (
 	maxIdentifiedOrder = 4
+	apartFrom          = 3 // degree
 	ditherPart         = 1e-3
 	trustAfter         = 20
 	longestTrial       = 1000
 	trustBound         = 0.02
 	strayBound         = 4
+	missedPart         = 1e-3
 	lostBound          = 0.2
+	raise              = 32
+	longestRaised      = 4     // times the regressors, steps
+	inexact            = 1e-11 // of the outputs, over a step
+	inexactOver        = 1e-8  // over a window
 	responseBound      = 0.1
+	raisedBound        = 0.01  // in its place, where excitation may yet be raised, or was a short time ago
 	forgetting         = 0.98  // where predictions fail
 	fading             = 0.995 // of what is left of an extrapolation error after a step
 )
@@ -87,20 +111,36 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 		}
 	}
 	s.ny = sys.OutAt[i+1] - sys.OutAt[i]
-	degrees := 1
-	if of.in.shapes(i) {
-		degrees += of.in.order
+	s.shaped = of.in.shapes(i) && of.in.order > 0
+	s.apart = s.shaped && of.in.order >= apartFrom
+	width := 1
+	if s.shaped {
+		width += of.in.order
 	}
-	s.nq = len(s.inputs) * degrees
+	if s.apart {
+		width += 2
+	}
+	s.nq = len(s.inputs) * width
+	s.nlag = s.nq
+	if s.apart && !of.config.Subspace {
+		s.nlag = len(s.inputs) * 3
+	}
 	n := s.size(maxIdentifiedOrder)
 	s.fit = newLeastSquares(n, s.ny)
 	s.phi, s.scratch = make([]float64, n), make([]float64, n)
 	s.theta, s.solved = make([]float64, n*s.ny), make([]float64, n*s.ny)
-	for k := range s.q {
-		s.q[k], s.y[k] = make([]float64, s.nq), make([]float64, s.ny)
+	s.q = make([]float64, s.nq)
+	for k := range s.past {
+		s.past[k], s.y[k] = make([]float64, s.nlag), make([]float64, s.ny)
 	}
-	s.now, s.largest = make([]float64, s.ny), make([]float64, s.ny)
-	s.dither, s.errors, s.recent = make([]float64, len(s.inputs)), make([]float64, len(s.inputs)), make([]float64, len(s.inputs))
+	s.ends, s.end = make([]float64, len(s.inputs)), make([]float64, len(s.inputs))
+	for _, of := range []*[]float64{&s.now, &s.largest, &s.sizes, &s.missed} {
+		*of = make([]float64, s.ny)
+	}
+	for _, of := range []*[]float64{&s.dither, &s.kick, &s.errors, &s.recent, &s.changes} {
+		*of = make([]float64, len(s.inputs))
+	}
+	s.raised = 1
 	if of.config.Subspace {
 		s.window, s.sigma = newSubspaceWindow(s.nq, s.ny), make([]float64, s.nq*s.ny)
 	}
@@ -111,24 +151,39 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 }
 
 // size gives the number of regressors of an order.
-func (s *identified) size(order int) int { return 1 + s.nq + order*(s.ny+s.nq) }
+func (s *identified) size(order int) int { return 1 + s.nq + order*(s.ny+s.nlag) }
 
-// excite puts the offset of the next step on the inputs, on top of what there is.
+// regressorOf gives the regressor of the present step that is input j along ℓ, or its
+// constant part.
+func (s *identified) regressorOf(j int, along bool) int {
+	width := s.nq / len(s.inputs)
+	at := 1 + j*width
+	if s.apart {
+		at += width - 2
+	}
+	if along && s.degree > 0 {
+		at++
+	}
+	return at
+}
+
+// excite puts the offsets of the next step on the inputs, on top of what there is. Each takes
+// back the one before, so that hardly anything is left in the states in the end.
 func (s *identified) excite() {
 	// An extrapolation amplifies what the points are off by up to 2^(k+1) − 1 times.
 	part := ditherPart / (math.Exp2(float64(s.degree+1)) - 1)
 	for j, k := range s.inputs {
-		s.dither[j] = 0
-		if s.of.in.kick != nil {
-			s.of.in.kick[k] = 0
-		}
+		most := part / 2 * min(s.raised*s.recent[j], s.changes[j])
 		if s.trusted {
-			continue
+			most = 0
 		}
-		s.dither[j] = part * s.recent[j] * s.random()
-		s.of.in.bias[k] += s.dither[j]
-		if s.nq > len(s.inputs) {
-			s.of.in.kick[k] = part * s.recent[j] * s.random()
+		before := s.dither[j]
+		s.dither[j] = most * s.random()
+		s.of.in.bias[k] += s.dither[j] - before
+		if s.shaped {
+			before = s.kick[j]
+			s.kick[j] = most * s.random()
+			s.of.in.kick[k] = s.kick[j] - before
 		}
 	}
 }
@@ -146,6 +201,12 @@ func (s *identified) update() (u modelUpdate, err error) {
 	in, sys := s.of.in, s.x.Sys
 	H := s.of.span(s.subsystem)
 	copy(s.now, s.x.Y[sys.OutAt[s.subsystem]:sys.OutAt[s.subsystem+1]])
+	for o, v := range s.now {
+		s.sizes[o] = max(s.sizes[o], math.Abs(v))
+		if s.raised == 1 { // else it is what the inputs are put off by that is missed
+			s.missed[o] = max(fading*s.missed[o], s.of.missed[sys.OutAt[s.subsystem]+o])
+		}
+	}
 	degree := 0
 	if in.shapes(s.subsystem) {
 		degree = in.old.degree
@@ -154,6 +215,7 @@ func (s *identified) update() (u modelUpdate, err error) {
 		s.forget(H, degree)
 	}
 	s.pending = true
+	s.since++
 	for j, k := range s.inputs {
 		s.takeInput(j, k, degree)
 	}
@@ -183,7 +245,7 @@ func (s *identified) update() (u modelUpdate, err error) {
 		forget = forgetting
 	}
 	if s.window != nil {
-		s.window.add(s.q[0], s.now)
+		s.window.add(s.q, s.now)
 	} else {
 		s.fit.add(s.phi, s.now, forget)
 	}
@@ -220,21 +282,24 @@ func (s *identified) restart() {
 func (s *identified) forget(H float64, degree int) {
 	s.H, s.degree = H, degree
 	clear(s.recent)
+	clear(s.changes)
+	clear(s.missed)
+	s.raised, s.since, s.tired = 1, 0, false
 	s.restart()
 	s.order, s.held, s.trusted, s.have = -1, 0, false, min(s.have, 1)
 	s.why = "its model is being identified"
 }
 
-// takeInput puts the coefficients of an input over the step, and the error of its
+// takeInput puts the regressors of an input for the step, and the error of its
 // extrapolation.
 func (s *identified) takeInput(j, k, degree int) {
 	in := s.of.in
-	degrees := s.nq / len(s.inputs)
-	q := s.q[0][j*degrees : (j+1)*degrees]
+	width := s.nq / len(s.inputs)
+	q := s.q[j*width : (j+1)*width]
 	clear(q)
-	p := in.polynomialOf(k, s.subsystem)
+	p, first := in.polynomialOf(k, s.subsystem), in.gridOf[k].values[0][k]
 	if in.holds[k] || !in.shapes(s.subsystem) || degree == 0 {
-		q[0] = in.last(k)
+		q[0] = first
 	} else {
 		factor := 1.0
 		for m := range min(degree, p.degree) + 1 {
@@ -244,16 +309,46 @@ func (s *identified) takeInput(j, k, degree int) {
 			q[m] = factor * in.evalOn(p, k, &p.start[m])
 		}
 	}
-	q[0] += in.bias[k]
-	s.alongCourse(q, k, degree)
+	end := in.atEnd(k, s.subsystem)
+	if s.apart {
+		s.takeApart(j, k, degree, end, q)
+	} else {
+		q[0] += in.bias[k]
+		s.alongCourse(q, k, degree)
+	}
+	if s.nlag == s.nq {
+		copy(s.past[0][j*width:], q)
+	}
 	if y, ok := s.x.Sys.Source(k); ok {
-		e := math.Abs(float64(s.x.Sys.Gain(k)*(s.x.Y[y]-s.of.keptY(y))) - (in.atEnd(k, s.subsystem) - in.last(k)))
+		change := float64(s.x.Sys.Gain(k) * (s.x.Y[y] - s.of.keptY(y)))
+		e := math.Abs(change - (end - first))
 		s.recent[j] = max(fading*s.recent[j], e)
+		s.changes[j] = max(fading*s.changes[j], math.Abs(change), e)
 		if !s.trusted || s.waits {
 			s.errors[j] = max(s.errors[j], e)
 		} else if e > strayBound*s.errors[j] {
 			s.lose(fmt.Sprintf("with its identified model the extrapolation of %s errs %.2g times as much as without", s.x.Sys.InName(k), e/s.errors[j]))
 		}
+	}
+}
+
+// takeApart splits the coefficients q of an input into its extrapolation and what it
+// was put off by, and puts the regressors of steps before.
+func (s *identified) takeApart(j, k, degree int, end float64, q []float64) {
+	in := s.of.in
+	kick := 0.0
+	if degree > 0 && in.isAhead[k] {
+		kick = in.kick[k]
+	}
+	s.alongCourse(q[:len(q)-2], k, degree)
+	if degree > 0 {
+		q[1] -= kick
+	}
+	q[len(q)-2], q[len(q)-1] = in.bias[k], kick
+	s.end[j] = end - kick
+	if s.nlag != s.nq {
+		s.past[1][3*j] = in.gridOf[k].values[0][k] - s.ends[j]
+		copy(s.past[0][3*j+1:3*j+3], q[len(q)-2:])
 	}
 }
 
@@ -277,10 +372,10 @@ func (s *identified) alongCourse(q []float64, k, degree int) {
 // regressors lays out the row of the step.
 func (s *identified) regressors() {
 	s.phi[0] = 1
-	at := 1 + copy(s.phi[1:], s.q[0])
+	at := 1 + copy(s.phi[1:], s.q)
 	for r := 1; r <= maxIdentifiedOrder; r++ {
 		at += copy(s.phi[at:], s.y[r-1])
-		at += copy(s.phi[at:], s.q[r])
+		at += copy(s.phi[at:], s.past[r])
 	}
 }
 
@@ -321,6 +416,7 @@ func (s *identified) make() bool {
 	}
 	if why != "" {
 		s.why = why
+		s.excitation(s.size(r))
 		return false
 	}
 	s.theta, s.solved = s.solved, s.theta
@@ -377,21 +473,64 @@ func (s *identified) explains(r int) bool {
 	return true
 }
 
+// excitation follows an attempt that found no model of n regressors: it raises what puts
+// the inputs off, or gives that up.
+func (s *identified) excitation(n int) {
+	all := s.size(maxIdentifiedOrder)
+	switch {
+	case s.raisable(n):
+		if s.window != nil || s.since >= all {
+			s.raised, s.since = raise*s.raised, 0
+		}
+	case s.raised > 1 && s.since >= longestRaised*all:
+		s.raised, s.tired = 1, true
+	}
+}
+
+// raisable tells whether the inputs may be put off by more: a model of n regressors leaves
+// nothing of the outputs but rounding, and they are not put off by the most yet.
+func (s *identified) raisable(n int) bool {
+	room := false
+	for j, e := range s.recent {
+		room = room || s.raised*e < s.changes[j]
+	}
+	if s.tired || !room {
+		return false
+	}
+	if s.window != nil {
+		return s.window.residual <= inexactOver
+	}
+	for o := range s.ny {
+		most := inexact * s.sizes[o]
+		if !(s.fit.residual(n, o) <= s.fit.weight*most*most) {
+			return false
+		}
+	}
+	return true
+}
+
 // uncertain gives the first input for whose responses, to a constant and along ℓ, the
-// standard error moves an output by more than responseBound of what the errors of
-// the inputs move it; −1 = none.
+// standard error moves an output by more than the bound of what the errors of
+// the inputs move it, and by more than a small part of what is missed of it anyway; −1 = none.
 func (s *identified) uncertain(n int) int {
-	degrees := s.nq / len(s.inputs)
+	bound := responseBound
+	if s.raisable(n) || s.raised > 1 && s.since < longestRaised*s.size(maxIdentifiedOrder)/2 {
+		bound = raisedBound
+	}
 	for o := range s.ny {
 		moved := 0.0
 		for j, e := range s.errors {
-			for m := range min(degrees, 2) {
-				moved = max(moved, math.Abs(s.solved[(1+j*degrees+m)*s.ny+o])*e)
+			for _, along := range []bool{false, true} {
+				moved = max(moved, math.Abs(s.solved[s.regressorOf(j, along)*s.ny+o])*e)
 			}
 		}
+		if moved == 0 {
+			continue
+		}
+		most := max(bound*moved, missedPart*s.missed[o])
 		for j, e := range s.errors {
-			for m := range min(degrees, 2) {
-				if moved > 0 && !(s.standardError(j*degrees+m, o, n)*e <= responseBound*moved) {
+			for _, along := range []bool{false, true} {
+				if !(s.standardError(s.regressorOf(j, along), o, n)*e <= most) {
 					return j
 				}
 			}
@@ -400,14 +539,14 @@ func (s *identified) uncertain(n int) int {
 	return -1
 }
 
-// standardError is that of the coefficient j of the present inputs in output o, in a
-// model of n regressors.
-func (s *identified) standardError(j, o, n int) float64 {
+// standardError is that of the coefficient of a regressor of the present inputs in
+// output o, in a model of n regressors.
+func (s *identified) standardError(i, o, n int) float64 {
 	if s.window != nil {
-		return s.sigma[j*s.ny+o]
+		return s.sigma[(i-1)*s.ny+o]
 	}
 	freedom := max(1, s.fit.weight-float64(n))
-	return math.Sqrt(s.fit.residual(n, o)/freedom) * s.fit.spread(1+j, n, s.scratch)
+	return math.Sqrt(s.fit.residual(n, o)/freedom) * s.fit.spread(i, n, s.scratch)
 }
 
 func (s *identified) respond(j int, _ *shape, to, offset []float64) {
@@ -416,17 +555,10 @@ func (s *identified) respond(j int, _ *shape, to, offset []float64) {
 	if !s.trusted {
 		return
 	}
-	degrees := s.nq / len(s.inputs)
 	for at, k := range s.inputs {
-		if k != s.of.columns[j].input {
-			continue
-		}
-		for o := range to {
-			offset[o] = s.theta[(1+at*degrees)*s.ny+o]
-			to[o] = offset[o]
-			if s.degree > 0 {
-				to[o] = s.theta[(1+at*degrees+1)*s.ny+o]
-			}
+		if k == s.of.columns[j].input {
+			copy(offset, s.theta[s.regressorOf(at, false)*s.ny:])
+			copy(to, s.theta[s.regressorOf(at, true)*s.ny:])
 		}
 	}
 }
@@ -436,11 +568,12 @@ func (s *identified) accept() {
 		return
 	}
 	s.pending = false
-	lastY, lastQ := s.y[maxIdentifiedOrder], s.q[maxIdentifiedOrder]
+	lastY, last := s.y[maxIdentifiedOrder], s.past[maxIdentifiedOrder]
 	copy(s.y[1:], s.y[:])
-	copy(s.q[1:], s.q[:])
-	s.y[0], s.q[0] = lastY, lastQ
+	copy(s.past[1:], s.past[:])
+	s.y[0], s.past[0] = lastY, last
 	copy(s.y[0], s.now)
+	copy(s.ends, s.end)
 	s.have = min(s.have+1, maxIdentifiedOrder+1)
 }
 
@@ -455,10 +588,11 @@ func (s *identified) archive(a *master.Archive) {
 	}
 	a.Floats(s.theta)
 	a.Index(&s.order, -1, maxIdentifiedOrder)
-	for k := range s.q {
-		a.Floats(s.q[k])
+	for k := range s.past {
+		a.Floats(s.past[k])
 		a.Floats(s.y[k])
 	}
+	a.Floats(s.ends)
 	a.Index(&s.have, 0, maxIdentifiedOrder+1)
 	a.Float(&s.H)
 	a.Int(&s.degree)
@@ -468,9 +602,16 @@ func (s *identified) archive(a *master.Archive) {
 	a.Int(&s.trial)
 	a.Word(&s.seed)
 	a.Floats(s.dither)
+	a.Floats(s.kick)
 	a.Floats(s.errors)
 	a.Floats(s.recent)
+	a.Floats(s.changes)
+	a.Float(&s.raised)
+	a.Int(&s.since)
+	a.Bool(&s.tired)
 	a.Floats(s.largest)
+	a.Floats(s.sizes)
+	a.Floats(s.missed)
 	a.Float(&s.worst)
 	a.String(&s.why)
 	a.Int(&s.made)

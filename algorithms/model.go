@@ -89,6 +89,7 @@ type modelCorrector struct {
 	factored          bool
 
 	late     []bool
+	missed   []float64 // by output: by how much extrapolations of it were off at the end of the step
 	e        []float64 // by column
 	phi      []float64 // L y + b, [nu]
 	raw      []float64 // y before the correction, [ny]
@@ -298,14 +299,15 @@ func (c *modelCorrector) init(x *master.Exec) error {
 	nu := len(x.W)
 	c.phi, c.error, c.next, c.offset = make([]float64, nu), make([]float64, nu), make([]float64, nu), make([]float64, nu)
 	c.raw, c.rawThen, c.then, c.y = slices.Clone(x.Y), slices.Clone(x.Y), slices.Clone(x.Y), x.Y
+	c.missed = make([]float64, len(x.Y))
 	c.factored, c.singular, c.learners = false, failure{}, nil
 	var err error
 	if c.replays, err = newReplays(x, c); err != nil {
 		return err
 	}
 	for _, i := range c.members {
-		if c.in.order > 0 && c.in.delivery[i] == Substeps {
-			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps, and the correction takes them for polynomials: at order %d it gains little", sys.Infos[i], c.in.substeps, c.in.order))
+		if c.in.order > 1 && c.in.delivery[i] == Substeps {
+			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; what that leaves out of the polynomials of order %d is not corrected", sys.Infos[i], c.in.substeps, c.in.order))
 		}
 		switch c.source[i] {
 		case DirectionalJacobian:
@@ -367,6 +369,9 @@ func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
 	for _, i := range c.members {
 		c.of[i].failed.now = false
 	}
+	if len(c.learners) > 0 {
+		c.measureMissed(x)
+	}
 	if err := c.update.Run(); err != nil {
 		return 0, err
 	}
@@ -383,6 +388,21 @@ func (c *modelCorrector) correct(x *master.Exec) (evaluations int, err error) {
 	}
 	c.solve(x)
 	return evaluations, nil
+}
+
+// measureMissed finds by how much the extrapolations of each output were off.
+func (c *modelCorrector) measureMissed(x *master.Exec) {
+	clear(c.missed)
+	for j := range c.columns {
+		k := c.columns[j].input
+		y, ok := c.sys.Source(k)
+		gain := c.sys.Gain(k)
+		if !ok || gain == 0 {
+			continue
+		}
+		extrapolated := (c.atEnd(x, j) - c.in.gridOf[k].values[0][k]) / gain
+		c.missed[y] = max(c.missed[y], math.Abs(x.Y[y]-c.then[y]-extrapolated))
+	}
 }
 
 // holdTogether keeps identified models back until all are trusted.

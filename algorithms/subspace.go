@@ -34,6 +34,7 @@ type subspaceWindow struct {
 
 	singular []float64 // that the order of the last system was chosen from
 	states   int       // the order
+	residual float64   // what it leaves of the outputs, in their sizes
 }
 
 const (
@@ -61,6 +62,7 @@ func (w *subspaceWindow) reset() { w.n, w.at, w.wait = 0, 0, 0 }
 
 func (w *subspaceWindow) archive(a *master.Archive) {
 	a.Floats(w.rows)
+	a.Float(&w.residual)
 	a.Index(&w.at, 0, w.size-1)
 	a.Index(&w.n, 0, w.size)
 	a.Int(&w.wait)
@@ -109,7 +111,7 @@ func (w *subspaceWindow) scale() {
 
 // identify finds the system and writes it as a difference equation over lags steps,
 // theta [regressors × ny by rows] as of [identified]; sigma [nq × ny] are the standard errors
-// of the responses to the present inputs. why = "" where it is found.
+// of the responses to the present inputs, infinite where the data leave them open. why = "" where it is found.
 func (w *subspaceWindow) identify(lags int, theta, sigma []float64) (why string) {
 	w.wait = w.size / 4
 	w.scale()
@@ -266,15 +268,15 @@ func (w *subspaceWindow) responses(a, c *mat.Dense, sigma []float64) (b, d *mat.
 	theta := make([]float64, fit.n)
 	fit.solve(fit.n, theta)
 	scratch := make([]float64, fit.n)
-	residual := math.Sqrt(fit.residual(fit.n, 0) / freedom)
+	w.residual = math.Sqrt(fit.residual(fit.n, 0) / freedom)
 	d = mat.NewDense(w.ny, m, theta[atD:])
 	for j := range w.nq {
 		for o := range w.ny {
 			spread := fit.spread(atD+o*m+1+j, fit.n, scratch)
+			sigma[j*w.ny+o] = w.residual * spread * w.outputs[o] / w.inputs[j]
 			if spread*independent > openShare {
-				return nil, nil, notExcited
+				sigma[j*w.ny+o] = math.Inf(1)
 			}
-			sigma[j*w.ny+o] = residual * spread * w.outputs[o] / w.inputs[j]
 		}
 	}
 	if n > 0 {
