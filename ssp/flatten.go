@@ -58,6 +58,7 @@ type flattener struct {
 	assigned map[end][]assignment
 	bound    []end // keys of assigned in order of first assignment
 	told     map[string]bool
+	way      []edge // scratch of trace
 
 	// Of a structure of OSP: connections that its groups stand for, and the model
 	// descriptions read so far.
@@ -606,11 +607,14 @@ func differ(a, b map[string]int32) string {
 }
 
 // trace follows the connections backwards from an end to where the signal
-// comes from. path is in the direction of the signal; false means a ring.
+// comes from. path is in the direction of the signal, and holds until the next call;
+// false means a ring.
 func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
 	// A ring is met when a point of the way comes again. The point moves on after one,
 	// two, four … steps, so that it comes to lie in the ring (Brent 1980).
 	mark, next := e, 1
+	path = f.way[:0]
+	defer func() { f.way = path[:0] }()
 	for at := e; ; {
 		g, fed := f.inbound[at]
 		if !fed {
@@ -623,7 +627,7 @@ func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
 			return at, path, true
 		}
 		if at == mark {
-			return at, nil, false
+			return at, path, false
 		}
 		if len(path) == next {
 			mark, next = at, 2*next
