@@ -51,9 +51,11 @@ func outline(path string) *description {
 	if !missing { // else they may be for want of the FMUs
 		list.Append(found)
 	}
+	// Errors are told as such, by the one who could not assemble the system.
+	findings := slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.Level >= diag.Error })
 	if err != nil {
 		s.Connections = written(pkg.Root.System, "")
-		return &description{System: s, Findings: list.Findings}
+		return &description{System: s, Findings: findings}
 	}
 	name := func(e ssp.FlatEnd) string {
 		if k := e.Component - len(n.Components); k >= 0 {
@@ -76,7 +78,7 @@ func outline(path string) *description {
 		s.StepSize = setting{Value: n.Step[0].Value, Source: n.Step[0].Source}
 	}
 	s.Algorithm, s.Stateless = n.Own.Algorithm, n.Own.Stateless
-	return &description{System: s, Findings: list.Findings}
+	return &description{System: s, Findings: findings}
 }
 
 // written lists the connections of a system and of those in it as they stand in the
