@@ -309,6 +309,7 @@ func TestRules(t *testing.T) {
 		{"two roots", []change{{ssv, "</ssv:ParameterSet>\n", "</ssv:ParameterSet>\n<x/>"}}, nil, "SD1", diag.Error, "2 root elements", "-"},
 		{"wrong root", []change{{ssv, `SystemStructureParameterValues"`, `Nothing"`}}, nil, "SD1", diag.Error, "not ParameterSet", "<ssv:ParameterSet"},
 		{"version", []change{{ssd, `version="1.0" name="test"`, `version="3.0" name="test"`}}, nil, "SD1", diag.Error, `version "3.0"`, "<ssd:SystemStructureDescription"},
+		{"empty version", []change{{ssd, `version="1.0" name="test"`, `version="" name="test"`}}, nil, "SD1", diag.Error, `version ""`, "<ssd:SystemStructureDescription"},
 		{"version without its part", []change{{ssd, `version="1.0" name="test"`, `version="1" name="test"`}}, nil, "SD1T", diag.Warning, `version "1" should be "1.0"`, "<ssd:SystemStructureDescription"},
 		{"undeclared Latin-1", []change{{ssd, `<ssd:System name="inner">`, "<ssd:System name=\"inn\xfcr\">"}}, nil, "SD1", diag.Error, `encoding="ISO-8859-1"`, ""},
 		{"missing attribute", []change{{ssd, `<ssd:Connector name="n" kind="output">`, `<ssd:Connector name="n">`}}, nil, "SD1", diag.Error, `"kind" is missing`, ""},
