@@ -20,6 +20,11 @@ type Options struct {
 	Order     int     // highest extrapolation order that is looked at
 	// From and To bound the step sizes that are scanned, in s; 0 = Step/30 and Step·30.
 	From, To float64
+	Stop     float64 // s; errors are forecast up to here, or over a number of steps
+	Error    float64 // that is asked of what is recommended, as in Forecast
+	Map      bool    // wanted
+	// Observe is told how much is done, out of all; nil = nobody is.
+	Observe func(done, all int)
 }
 
 // at has something done at the operating point of a system.
@@ -76,10 +81,15 @@ type Report struct {
 	Subsystems []Subsystem   `json:"subsystems"`
 	Loops      []master.Loop `json:"loops"`
 	Strategies []Strategy    `json:"strategies"`
+	Horizon    float64       `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
+	// WhyNoError tells why they are not.
+	WhyNoError string `json:"why_no_error,omitempty"`
 	// Recommended is the index of the strategy to take, −1 if none is stable.
-	Recommended int     `json:"recommended"`
-	StepToTake  float64 `json:"step_to_take"` // s
-	Why         string  `json:"why"`
+	Recommended int       `json:"recommended"`
+	StepToTake  float64   `json:"step_to_take"`       // s
+	Promised    *Forecast `json:"promised,omitempty"` // of it at this step
+	Why         string    `json:"why"`
+	Map         *Map      `json:"map,omitempty"`
 }
 
 // Subsystem tells what is known of one.
@@ -103,7 +113,12 @@ type Strategy struct {
 	// Now is the spectral radius at the step of the analysis.
 	Now  float64 `json:"radius"`
 	Mode *Mode   `json:"mode,omitempty"`
-	Why  string  `json:"why,omitempty"` // it cannot be told, or not be used, because of this
+	// Forecasts of the error and cost, at steps in the neighbourhood of that of the analysis.
+	Forecasts []Forecast `json:"forecasts,omitempty"`
+	// Untold is what a real run will do otherwise than the models, "" if nothing: such a
+	// strategy is not recommended.
+	Untold string `json:"untold,omitempty"`
+	Why    string `json:"why,omitempty"` // it cannot be told, or not be used, because of this
 }
 
 // Radius is the spectral radius of the coupled run at one step size: the factor by which
@@ -131,10 +146,13 @@ type Mode struct {
 type Part struct {
 	Name  string  `json:"name"`
 	Share float64 `json:"share"`
+	input int     // of a connection: the entry of u
 }
 
 const (
 	scanPoints = 61
+	// windowSteps is how long responses are followed at least, in steps of the analysis.
+	windowSteps = 10
 	// marginal is how far above 1 a radius counts as no growth: a system without
 	// damping stands at 1.
 	marginal = 1e-6
@@ -170,7 +188,7 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 }
 
 func (p *point) analyse(r *Report, o Options) error {
-	r.At = p.t
+	r.At, p.window = p.t, windowSteps*o.Step
 	unknown := ""
 	for i, m := range p.models {
 		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why}
@@ -192,21 +210,60 @@ func (p *point) analyse(r *Report, o Options) error {
 		to = o.Step * 30
 	}
 	r.From, r.To = from, to
-	for _, s := range schemes(p.x.Sys, o.Order) {
+	all := schemes(p.x.Sys, o.Order)
+	var ref *reference
+	if unknown == "" {
+		p.horizon = min(max(o.Stop-p.t, 0), horizonSteps*o.Step)
+		p.horizon = math.Floor(p.horizon/(candidates[len(candidates)-1]*o.Step)+1e-9) * candidates[len(candidates)-1] * o.Step
+		if p.horizon == 0 {
+			r.WhyNoError = "there is too little time up to the stop"
+		} else if ref, r.WhyNoError = p.refer(o.Step); ref != nil {
+			r.Horizon = p.horizon
+		}
+	}
+	for done, s := range all {
 		if err := p.ctx.Err(); err != nil {
 			return context.Cause(p.ctx)
 		}
+		if o.Observe != nil {
+			o.Observe(done, len(all))
+		}
 		out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Why: unknown}
+		if s.preset == "model-based-corrector" {
+			out.Untold = p.identified()
+		}
 		if unknown == "" {
 			out.Why = s.refused(p.x.Sys)
 		}
 		if out.Why == "" {
 			p.scan(&out, s, r.Step, from, to)
+			for _, c := range candidates {
+				if ref == nil {
+					break
+				}
+				if f, err := p.forecast(s, c*o.Step, ref); err == nil {
+					out.Forecasts = append(out.Forecasts, f)
+				}
+			}
 		}
 		r.Strategies = append(r.Strategies, out)
 	}
-	r.recommend()
+	r.recommend(o.Error)
+	if o.Map {
+		at := max(r.Recommended, 0)
+		r.Map = p.gainMap(r, &r.Strategies[at], all[at])
+	}
 	return nil
+}
+
+// identified tells that the model-based corrector has to identify models in a run first.
+func (p *point) identified() string {
+	for i, m := range p.models {
+		if len(m.info.In) > 0 && !p.x.Reverts(i) && m.source != Directional {
+			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then", m.info)
+		}
+	}
+	return ""
 }
 
 // refused tells why the strategy cannot be used with these subsystems, "" if it can.
@@ -301,7 +358,7 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 			if size == 0 {
 				size = 1
 			}
-			m.Outputs = append(m.Outputs, Part{sys.OutName(sys.OutAt[i] + o), mode.outputs[at] / size})
+			m.Outputs = append(m.Outputs, Part{Name: sys.OutName(sys.OutAt[i] + o), Share: mode.outputs[at] / size})
 			at++
 		}
 	}
@@ -314,7 +371,7 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 			}
 			if moved, err := p.spectrum(s, H, k, 1+change); err == nil {
 				y, _ := sys.Source(k)
-				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), (moved.radius() - mode.radius()) / change})
+				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), (moved.radius() - mode.radius()) / change, k})
 			}
 		}
 		m.Connections = largest(m.Connections, most, false)
@@ -346,24 +403,59 @@ func largest(parts []Part, most int, relative bool) []Part {
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
 
-// recommend takes the simplest strategy that is stable at the step of the analysis with a
-// margin, else the one with the largest stable step.
-func (r *Report) recommend() {
-	limit := func(s *Strategy) float64 { // of the range that begins lowest
-		if s.Why != "" && len(s.Points) == 0 || len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step {
-			return 0
+// limit gives the largest stable step of the range that begins lowest; 0 = none.
+func (s *Strategy) limit() float64 {
+	if s.Why != "" && len(s.Points) == 0 || len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step {
+		return 0
+	}
+	return s.Stable[0].To
+}
+
+// recommend takes, where errors are known, the cheapest strategy and step that is stable with a margin
+// and has no larger error than is asked for; else the simplest strategy that is stable at the
+// step of the analysis with a margin, else the one with the largest stable step.
+func (r *Report) recommend(most float64) {
+	var nearest *Forecast
+	near := -1
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		for k := range s.Forecasts {
+			f := &s.Forecasts[k]
+			switch {
+			case s.Untold != "":
+			case f.Step > safety*s.limit():
+			case f.Error > most:
+				if nearest == nil || f.Error < nearest.Error {
+					nearest, near = f, i
+				}
+			case r.Promised == nil || f.FMUSteps < (1-1e-9)*r.Promised.FMUSteps:
+				r.Recommended, r.Promised = i, f
+			}
 		}
-		return s.Stable[0].To
+	}
+	switch {
+	case r.Promised != nil:
+		r.Why = fmt.Sprintf("the cheapest with an error of at most %g and a margin of stability", most)
+	case nearest != nil:
+		r.Recommended, r.Promised = near, nearest
+		r.Why = fmt.Sprintf("nothing that was looked at has an error of at most %g and a margin of stability; this one comes nearest", most)
+	}
+	if r.Promised != nil {
+		r.StepToTake = r.Promised.Step
+		return
 	}
 	best, where := -1, 0.0
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
-		if safety*limit(s) >= r.Step {
+		if s.Untold != "" {
+			continue
+		}
+		if safety*s.limit() >= r.Step {
 			r.Recommended, r.StepToTake = i, r.Step
 			r.Why = "the simplest that is stable at this step with a margin"
 			return
 		}
-		if l := limit(s); l > where {
+		if l := s.limit(); l > where {
 			best, where = i, l
 		}
 	}

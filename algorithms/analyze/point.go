@@ -24,6 +24,8 @@ const (
 const (
 	// responseSteps are those over which the response to an input is followed.
 	responseSteps = 25
+	// longestStride bounds how many times as many there are of short steps.
+	longestStride = 80
 	// measuredNoise is the part of the largest singular value of a measured response
 	// that counts as none, where replays are exact.
 	measuredNoise = 1e-10
@@ -48,6 +50,11 @@ type point struct {
 	t      float64
 	order  int // highest power of s that inputs may have
 	models []*model
+	// horizon is how long the motion from here on is forecast, in s.
+	horizon float64
+	// window is how long responses are followed at least, in s: over a few short steps slow
+	// modes could not be told.
+	window float64
 }
 
 // model is what is known of one subsystem.
@@ -225,7 +232,8 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	markov := make([]*mat.Dense, responseSteps)
+	stride := p.stride(h)
+	markov := make([]*mat.Dense, len(base))
 	for j := range markov {
 		markov[j] = mat.NewDense(max(ny, 1), max(nu*powers, 1), nil)
 	}
@@ -271,7 +279,7 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 			return nil, err
 		}
 	}
-	a, b, c, err := realise(markov, rounding, noise)
+	a, b, c, err := realise(markov, rounding, noise, stride)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +291,20 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 			r.B = append(r.B, mat.DenseCopyOf(b.Slice(0, n, power*nu, (power+1)*nu)))
 		}
 	}
+	for _, y := range base {
+		for o := range y {
+			y[o] -= x.Y[x.Sys.OutAt[i]+o]
+		}
+	}
+	if r.OwnMisfit = r.drive(base); r.OwnMisfit > ownMisfit {
+		r.takeWhole(markov, rounding, noise, base, stride)
+	}
 	return r, nil
+}
+
+// stride gives the number of steps between those of a response that a model is found in.
+func (p *point) stride(h float64) int {
+	return int(min(max(math.Ceil(p.window/(responseSteps*h)), 1), longestStride))
 }
 
 // follow goes back to the operating point and takes steps with the inputs held, but for the
@@ -302,7 +323,7 @@ func (p *point) follow(i int, h float64, k, power int, way float64) (out [][]flo
 	derivatives, _ := master.As[master.InputDerivativeSetter](sub)
 	hold := x.W[x.Sys.InAt[i]:x.Sys.InAt[i+1]]
 	u, du, y := make([]float64, len(hold)), make([]float64, len(hold)), make([]float64, len(m.info.Out))
-	for j := range responseSteps {
+	for j := range 1 + (responseSteps-1)*p.stride(h) {
 		copy(u, hold)
 		if j == 0 && k >= 0 && power == 0 {
 			u[k] += way

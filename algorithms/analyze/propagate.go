@@ -19,6 +19,8 @@ type scheme struct {
 	preset string
 	params map[string]string
 	order  int
+	// substeps is their number where inputs are sampled; 0 = that which strategies take by default.
+	substeps int
 	// hidden tells that the strategy has more state than the outputs at the last
 	// communication points: its propagation is not formed but followed.
 	hidden bool
@@ -33,6 +35,9 @@ func (p *point) stepOf(i int, s *scheme, h float64) float64 {
 	if s.degree() <= m.order || m.info.Stateless {
 		return h
 	}
+	if s.substeps > 0 {
+		return h / float64(s.substeps)
+	}
 	return h / substeps
 }
 
@@ -40,8 +45,9 @@ func (p *point) stepOf(i int, s *scheme, h float64) float64 {
 const substeps = 10
 
 // twins makes the linear system that the strategy is run on at steps of size h. scaled, if not
-// negative, is an input whose connection has its gain multiplied by gain.
-func (p *point) twins(s *scheme, h float64, scaled int, gain float64) ([]*twin, *master.System, error) {
+// negative, is an input whose connection has its gain multiplied by gain. Driven ones move by
+// themselves too.
+func (p *point) twins(s *scheme, h float64, scaled int, gain float64, driven bool) ([]*twin, *master.System, error) {
 	sys := p.x.Sys
 	twins := make([]*twin, len(p.models))
 	subs := make([]master.Subsystem, len(p.models))
@@ -50,7 +56,11 @@ func (p *point) twins(s *scheme, h float64, scaled int, gain float64) ([]*twin, 
 		if err != nil {
 			return nil, nil, err
 		}
+		if driven && r.whole != nil {
+			r = r.whole
+		}
 		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
+		twins[i].driven = driven
 		subs[i] = twins[i]
 	}
 	var links []master.Connection
@@ -114,7 +124,7 @@ type eigen struct {
 
 // spectrum gives the dominant mode of the strategy at steps of size h.
 func (p *point) spectrum(s *scheme, h float64, scaled int, gain float64) (eigen, error) {
-	twins, sys, err := p.twins(s, h, scaled, gain)
+	twins, sys, err := p.twins(s, h, scaled, gain, false)
 	if err != nil {
 		return eigen{}, err
 	}
@@ -272,7 +282,36 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 	if len(series) < 4*followedLags {
 		return eigen{}, errors.New("the coupled run leaves the numbers at once")
 	}
-	return dominant(series[max(0, len(series)-followedTail):])
+	series = series[max(0, len(series)-followedTail):]
+	mode, err := dominant(series)
+	if seen := growth(series); err == nil && mode.radius() > 1 && seen < 1 {
+		// What takes little part is found with less certainty than that it does not grow.
+		mode.value *= complex(seen/mode.radius(), 0)
+	}
+	return mode, err
+}
+
+// growth gives by what factor per step the largest of a series grows, as seen from its first and
+// last third.
+func growth(series [][]float64) float64 {
+	third := len(series) / 3
+	largest := func(part [][]float64) []float64 {
+		most := make([]float64, len(series[0]))
+		for _, y := range part {
+			for o, v := range y {
+				most[o] = max(most[o], math.Abs(v))
+			}
+		}
+		return most
+	}
+	first, last := largest(series[:third]), largest(series[len(series)-third:])
+	ratio := 0.0
+	for o, v := range first {
+		if v > 0 {
+			ratio = max(ratio, last[o]/v)
+		}
+	}
+	return math.Pow(ratio, 1/float64(len(series)-third))
 }
 
 // dominant finds the mode of largest growth in a series of outputs.

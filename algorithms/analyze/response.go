@@ -23,6 +23,11 @@ type Response struct {
 	// Misfit tells how far a measured response is from that of the model, or from being
 	// linear, relative to the largest response of each output to each input.
 	Misfit float64
+	// What moves it by itself, in addition (drive), and how far off that is; nil = not known.
+	own, ownY []float64
+	OwnMisfit float64
+	// whole has the states besides that move it by themselves and no input reaches; nil = r has all.
+	whole *Response
 }
 
 // states gives n.
@@ -72,15 +77,15 @@ func (s *StateSpace) Over(h float64, order int) (*Response, error) {
 }
 
 // realise finds the system whose responses to an input over the first step, at the ends of
-// this and the following steps, are markov[j] [ny × columns], j = 0 … 2 half: the eigensystem
-// realisation algorithm. All nil: there are no states. rounding [ny × columns] is what is
+// this and the following steps, are markov[j] [ny × columns], j = 0 … 2 half stride: the eigensystem
+// realisation algorithm, on blocks of responses stride steps apart. All nil: there are no states. rounding [ny × columns] is what is
 // certain of no entry; singular values below it, or below noise relative to the largest, count as none.
 //
 // Source: J.-N. Juang, R. Pappa, An eigensystem realization algorithm for modal parameter
 // identification and model reduction, J. Guidance 8 (1985).
-func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64) (a, b, c *mat.Dense, err error) {
+func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int) (a, b, c *mat.Dense, err error) {
 	ny, nu := markov[0].Dims()
-	half := (len(markov) - 1) / 2
+	half := (len(markov) - 1) / 2 / stride
 	if half < 1 {
 		return nil, nil, nil, errors.New("there are too few steps to find a model")
 	}
@@ -121,8 +126,9 @@ func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64) (a, b, c *
 	}
 	for i := range half {
 		for j := range half {
-			put(h0, i, j, markov[1+i+j])
-			put(h1, i, j, markov[2+i+j])
+			at := 1 + (i+j)*stride
+			put(h0, i, j, markov[at])
+			put(h1, i, j, markov[at+1])
 		}
 	}
 	for _, v := range h0.RawMatrix().Data {

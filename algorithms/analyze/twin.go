@@ -18,6 +18,7 @@ type twin struct {
 	r      *Response // over steps of size h
 	h      float64
 	order  int       // of input derivatives that it takes
+	driven bool      // it moves by itself too
 	x0, y0 []float64 // where it starts
 	x, y   []float64
 	next   []float64
@@ -96,6 +97,10 @@ func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
 	}
 	clear(t.next)
 	clear(t.y)
+	if t.driven {
+		copy(t.next, t.r.own)
+		copy(t.y, t.r.ownY)
+	}
 	if len(t.x) > 0 {
 		multiply(t.next, t.r.A, t.x, 1)
 		multiply(t.y, t.r.C, t.x, 1)

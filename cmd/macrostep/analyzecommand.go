@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -30,16 +31,26 @@ radius is the factor by which what grows most is multiplied in every macro step;
 above 1 the coupling is unstable. Stability is not monotone in the step: all
 ranges are listed.
 
+From the operating point on, the coupled motion is forecast with each algorithm and
+some step sizes, and compared with that at a much finer one: the error is the root
+mean square over time by the standard deviation of the output, of the output where
+it is largest. The cheapest that keeps to --error is recommended.
+
 What is told holds near the operating point. Where the system is not linear, look
 at several.
 
 Examples:
    macrostep analyze system.ssp
    macrostep analyze system.ssp --step-size 1e-3 --at 0.5 --order 3
-   macrostep analyze system.ssp --from 1e-5 --to 0.1 --json`
+   macrostep analyze system.ssp --error 1e-4
+   macrostep analyze system.ssp --from 1e-5 --to 0.1 --json
+   macrostep analyze system.ssp --plot pictures`
 
 // highestAnalyzed is the highest order that can be asked for.
 const highestAnalyzed = 5
+
+// defaultError is the error asked of what is recommended.
+const defaultError = 0.01
 
 func (p *program) analyzeCommand() *cli.Command {
 	return &cli.Command{
@@ -48,6 +59,8 @@ func (p *program) analyzeCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "step-size", Usage: "macro step `H` in seconds, in the middle of the range that is looked at (default: of the system)"},
 			&cli.StringFlag{Name: "start-time", Usage: "`T` in seconds (default: of the system)"},
+			&cli.StringFlag{Name: "stop-time", Usage: "`T` in seconds: errors are forecast up to it, at most over 1000 macro steps (default: of the system)"},
+			&cli.StringFlag{Name: "error", Usage: "largest error `E` of what is recommended, relative to the standard deviation of an output", Value: "0.01"},
 			&cli.StringFlag{Name: "at", Usage: "operating point: time `T` in seconds, reached by explicit coupling at the macro step (default: the start)"},
 			&cli.StringFlag{Name: "from", Usage: "smallest step that is looked at, `H` in seconds (default: 1/30 of the macro step)"},
 			&cli.StringFlag{Name: "to", Usage: "largest one, `H` in seconds (default: 30 times the macro step)"},
@@ -58,6 +71,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform"},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			&cli.StringFlag{Name: "plot", Usage: "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the stability over step and gain, the system with its loops"},
 		},
 		Action: p.analyze,
 	}
@@ -80,8 +94,12 @@ func (p *program) analyze(c *cli.Context) (err error) {
 		return &setting{Value: v, Source: "--" + name}
 	}
 	open := openOptions{Strict: c.Bool("strict"), Stateless: c.StringSlice("stateless"), Compile: c.Bool("compile"),
-		Start: number("start-time", false), Step: number("step-size", true), Tolerance: number("tolerance", true),
+		Start: number("start-time", false), Stop: number("stop-time", false), Step: number("step-size", true), Tolerance: number("tolerance", true),
 		Isolation: isolation{Mode: assemble.IsolateAuto}, Logger: slog.New(slog.DiscardHandler)}
+	most := &setting{Value: defaultError}
+	if given := number("error", true); given != nil {
+		most = given
+	}
 	at, from, to := number("at", false), number("from", true), number("to", true)
 	set, err := assignments("set", c.StringSlice("set"))
 	errs = append(errs, err)
@@ -100,7 +118,21 @@ func (p *program) analyze(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, sys.Close()) }()
-	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Order: c.Int("order")}
+	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value,
+		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != ""}
+	con := newConsole(p.stderr, slog.LevelWarn)
+	defer con.clear()
+	told := time.Now()
+	o.Observe = func(done, all int) {
+		wait := quietFor
+		if _, ok := con.terminal(); !ok {
+			wait = lineEvery
+		}
+		if time.Since(told) > wait {
+			con.status(fmt.Sprintf("%d of %d algorithms and orders looked at", done, all))
+			told = time.Now()
+		}
+	}
 	if sys.Tolerance != nil {
 		o.Tolerance = sys.Tolerance.Value
 	}
@@ -116,11 +148,17 @@ func (p *program) analyze(c *cli.Context) (err error) {
 		return &usageError{c.Command.Name, fmt.Errorf("--at %g lies before the start at %g s", o.At, o.Start)}
 	}
 	report, err := analyze.Run(c.Context, sys.System, o)
+	con.clear()
 	if err != nil {
 		if cause := context.Cause(c.Context); cause != nil {
 			err = cause
 		}
 		return &runError{err}
+	}
+	if dir := c.String("plot"); dir != "" {
+		if err := p.plotAnalysis(dir, c.Args().First(), report); err != nil {
+			return &runError{err}
+		}
 	}
 	if c.Bool("json") {
 		e := json.NewEncoder(p.stdout)
@@ -138,7 +176,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	for _, s := range r.Subsystems {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", s.Name, s.Model, s.States, s.Why)
 	}
-	fmt.Fprintf(w, "\nalgorithm\torder\tradius at %.4g s\tstable steps\n", r.Step)
+	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\nalgorithm\torder\tradius\terror\tFMU steps/s\tstable steps\n", r.Step)
 	for i, s := range r.Strategies {
 		mark := ""
 		if i == r.Recommended {
@@ -148,19 +186,32 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		if s.Mode != nil {
 			radius = fmt.Sprintf("%.6g", s.Now)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s%s\n", s.Preset, s.Order, radius, rangesOf(&s, r), mark)
+		off, cost := "-", "-"
+		for _, f := range s.Forecasts {
+			if f.Step == r.Step {
+				off, cost = fmt.Sprintf("%.2g", f.Error), fmt.Sprintf("%.4g", f.FMUSteps)
+			}
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, cost, rangesOf(&s, r), mark)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	var told []string
 	for _, s := range r.Strategies {
+		if s.Untold != "" && !slices.Contains(told, s.Untold) {
+			told = append(told, s.Untold)
+			fmt.Fprintf(out, "\n%s: %s", s.Preset, s.Untold)
+		}
 		if s.Why != "" && !slices.Contains(told, s.Why) {
 			told = append(told, s.Why)
 			fmt.Fprintf(out, "\n%s, order %d: %s", s.Preset, s.Order, s.Why)
 		}
 	}
-	if told != nil {
+	if r.WhyNoError != "" {
+		fmt.Fprintf(out, "\nerrors are not forecast: %s", r.WhyNoError)
+	}
+	if told != nil || r.WhyNoError != "" {
 		fmt.Fprintln(out)
 	}
 	if m := r.Strategies[max(r.Recommended, 0)].Mode; m != nil {
@@ -174,6 +225,10 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		return err
 	}
 	s := r.Strategies[r.Recommended]
+	if f := r.Promised; f != nil {
+		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %.2g over %.4g s, most in %s, with %.4g FMU steps per second\n",
+			f.Step, s.Preset, s.Order, f.Error, r.Horizon, f.Of, f.FMUSteps)
+	}
 	_, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s --algorithm %s --param order=%d --step-size %.4g\n", r.Why, path, s.Preset, s.Order, r.StepToTake)
 	return err
 }

@@ -1,0 +1,289 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Forecast is what a strategy is expected to do with one macro step.
+type Forecast struct {
+	Step float64 `json:"step"` // s
+	// Error is the root mean square of the error of an output over the horizon, by the
+	// standard deviation of the output (haid (33)), of the output Of, where it is largest.
+	Error float64 `json:"error"`
+	Of    string  `json:"of"`
+	// FMUSteps is the cost: steps of all subsystems per simulated second, repeated ones and
+	// substeps included.
+	FMUSteps float64 `json:"fmu_steps_per_second"`
+}
+
+const (
+	// horizonSteps is the length of a forecast in steps of the analysis, at most.
+	horizonSteps = 1000
+	// finer is how many steps of the reference there are in the shortest one forecast.
+	finer = 4
+	// referenceWindow is how long responses are followed for the reference, in steps of the
+	// analysis: it goes far in short steps.
+	referenceWindow = 50
+	// ownMisfit is how far the motion of a subsystem by itself may be from that of its model.
+	ownMisfit = 1e-3
+)
+
+// candidates are the steps that are forecast, in steps of the analysis; multiples of the first
+// of them, so that all fall on steps of the reference.
+var candidates = []float64{0.1, 0.2, 0.5, 1, 2, 5, 10}
+
+// drive finds what moves a subsystem by itself while its inputs are held: x⁺ = A x + own,
+// y⁺ = C x + ownY, from the outputs at the ends of steps, in deviations from the operating
+// point. off tells how far from them that is, relative to how far each output moves.
+func (r *Response) drive(motion [][]float64) (off float64) {
+	ny, n := len(motion[0]), r.states()
+	r.own, r.ownY = make([]float64, n), append([]float64(nil), motion[0]...)
+	sizes := make([]float64, ny)
+	for _, y := range motion {
+		for o, v := range y {
+			sizes[o] = max(sizes[o], math.Abs(v))
+		}
+	}
+	if n > 0 {
+		// y_{j+1} − y_1 = C (I + A + … + A^{j−1}) own.
+		rows := mat.NewDense((len(motion)-1)*ny, n, nil)
+		right := mat.NewVecDense((len(motion)-1)*ny, nil)
+		sum, power := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+		for i := range n {
+			power.Set(i, i, 1)
+		}
+		var next, block mat.Dense
+		for j := 1; j < len(motion); j++ {
+			sum.Add(sum, power)
+			next.Mul(r.A, power)
+			power.Copy(&next)
+			block.Mul(r.C, sum)
+			for o := range ny {
+				scale := sizes[o]
+				if scale == 0 {
+					scale = 1
+				}
+				for c := range n {
+					rows.Set((j-1)*ny+o, c, block.At(o, c)/scale)
+				}
+				right.SetVec((j-1)*ny+o, (motion[j][o]-motion[0][o])/scale)
+			}
+		}
+		var svd mat.SVD
+		if svd.Factorize(rows, mat.SVDThin) {
+			sv := svd.Values(nil)
+			rank := 0
+			for rank < len(sv) && sv[rank] > 1e-12*sv[0] {
+				rank++
+			}
+			if rank > 0 {
+				var v mat.Dense
+				svd.SolveTo(&v, right, rank)
+				for i := range n {
+					r.own[i] = v.At(i, 0)
+				}
+			}
+		}
+	}
+	x, next := make([]float64, n), make([]float64, n)
+	y := make([]float64, ny)
+	for _, want := range motion {
+		copy(y, r.ownY)
+		copy(next, r.own)
+		if n > 0 {
+			multiply(y, r.C, x, 1)
+			multiply(next, r.A, x, 1)
+		}
+		x, next = next, x
+		for o, v := range want {
+			if sizes[o] > 0 {
+				off = max(off, math.Abs(y[o]-v)/sizes[o])
+			}
+		}
+	}
+	return off
+}
+
+// takeWhole finds the states that no input reaches too: the motion by itself counts as the
+// response to one input more.
+func (r *Response) takeWhole(markov []*mat.Dense, rounding *mat.Dense, noise float64, motion [][]float64, stride int) {
+	ny, nu := markov[0].Dims()
+	more := make([]*mat.Dense, len(markov))
+	certain := mat.NewDense(ny, nu+1, nil)
+	certain.Slice(0, ny, 0, nu).(*mat.Dense).Copy(rounding)
+	for j, m := range markov {
+		more[j] = mat.NewDense(ny, nu+1, nil)
+		more[j].Slice(0, ny, 0, nu).(*mat.Dense).Copy(m)
+		for o, v := range motion[j] {
+			certain.Set(o, nu, max(certain.At(o, nu), outputRounding*math.Abs(v)))
+			if j > 0 {
+				v -= motion[j-1][o]
+			}
+			more[j].Set(o, nu, v)
+		}
+	}
+	a, b, c, err := realise(more, certain, noise, stride)
+	if err != nil || a == nil {
+		return
+	}
+	w := &Response{A: a, C: c, D: r.D}
+	n, _ := b.Dims()
+	each := nu / len(r.D)
+	for power := range r.D {
+		w.B = append(w.B, mat.DenseCopyOf(b.Slice(0, n, power*each, (power+1)*each)))
+	}
+	if w.Misfit = misfit(more, certain, a, b, c); w.Misfit > untrusted {
+		return
+	}
+	if w.OwnMisfit = w.drive(motion); w.OwnMisfit < r.OwnMisfit {
+		r.whole, r.OwnMisfit = w, w.OwnMisfit
+	}
+}
+
+// driven tells why the motion about the operating point is not known, "" if it is.
+func (p *point) driven(h float64, s *scheme) string {
+	for i, m := range p.models {
+		r, err := p.over(i, p.stepOf(i, s, h))
+		switch {
+		case err != nil:
+			return err.Error()
+		case m.source == Directional:
+			return fmt.Sprintf("the motion of %s by itself is not known: it cannot go back", m.info)
+		case r.OwnMisfit > ownMisfit:
+			return fmt.Sprintf("%s moves by itself in another way than it answers its inputs: off by %.2g", m.info, r.OwnMisfit)
+		}
+	}
+	return ""
+}
+
+// course runs the strategy on driven twins from the operating point, and gives the outputs at
+// each macro step.
+func (p *point) course(s *scheme, h float64, steps int) (y [][]float64, result master.Result, err error) {
+	_, sys, err := p.twins(s, h, -1, 1, true)
+	if err != nil {
+		return nil, result, err
+	}
+	alg, err := s.algorithm()
+	if err != nil {
+		return nil, result, err
+	}
+	run, err := master.NewRun(sys, alg, master.Options{Stop: float64(steps) * h, Step: h})
+	if err != nil {
+		return nil, result, err
+	}
+	if err = run.Start(p.ctx); err == nil {
+		y = append(y, append([]float64(nil), run.Point().Y...))
+		for more := true; more && err == nil && len(y) <= steps; {
+			more, err = run.Step(p.ctx)
+			y = append(y, append([]float64(nil), run.Point().Y...))
+		}
+	}
+	result, closed := run.Close()
+	return y, result, errors.Join(err, closed)
+}
+
+// reference is the coupled motion from the operating point, at steps of h.
+type reference struct {
+	h     float64
+	y     [][]float64
+	sizes []float64 // standard deviations; 0 = it hardly moves, or feeds nobody
+}
+
+// sampled tells whether the inputs of a subsystem are sampled.
+func (p *point) sampled(s *scheme) bool {
+	for i := range p.models {
+		if p.stepOf(i, s, 1) != 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// refer finds the reference: implicit coupling at a step finer than all that are forecast.
+func (p *point) refer(H float64) (*reference, string) {
+	const pieces = 2 // of a step, where inputs are sampled
+	s := &scheme{preset: "implicit", order: max(p.order, 1), substeps: pieces,
+		params: map[string]string{"solver.tolerance": "1e-9", "substeps": fmt.Sprint(pieces)}}
+	if !p.sampled(s) {
+		delete(s.params, "substeps")
+	}
+	r := &reference{h: H * candidates[0] / finer}
+	defer func(was float64) { p.window = was }(p.window)
+	p.window = referenceWindow * H
+	if why := p.driven(r.h, s); why != "" {
+		return nil, why
+	}
+	var err error
+	if r.y, _, err = p.course(s, r.h, int(math.Round(p.horizon/r.h))); err != nil {
+		return nil, fmt.Sprintf("the coupled motion is not known: %v", err)
+	}
+	sys := p.x.Sys
+	feeds := make([]bool, sys.OutAt[len(p.models)])
+	for k := range sys.InAt[len(p.models)] {
+		if y, ok := sys.Source(k); ok {
+			feeds[y] = true
+		}
+	}
+	at := 0
+	for i, m := range p.models {
+		for o := range m.outputs() {
+			mean, square, largest := 0.0, 0.0, math.Abs(p.x.Y[sys.OutAt[i]+o])
+			for _, y := range r.y {
+				mean += y[at] / float64(len(r.y))
+			}
+			for _, y := range r.y {
+				square += (y[at] - mean) * (y[at] - mean) / float64(len(r.y))
+				largest = max(largest, math.Abs(y[at]))
+			}
+			size := math.Sqrt(square)
+			if !feeds[sys.OutAt[i]+o] || !(size > 1e-9*largest) {
+				size = 0
+			}
+			r.sizes = append(r.sizes, size)
+			at++
+		}
+	}
+	return r, ""
+}
+
+// forecast compares the strategy at steps of h with the reference.
+func (p *point) forecast(s *scheme, h float64, ref *reference) (Forecast, error) {
+	each := int(math.Round(h / ref.h))
+	steps := (len(ref.y) - 1) / each
+	y, result, err := p.course(s, h, steps)
+	if err != nil {
+		return Forecast{}, err
+	}
+	f := Forecast{Step: h}
+	at := 0
+	for i, m := range p.models {
+		for o := range m.outputs() {
+			if ref.sizes[at] > 0 {
+				square := 0.0
+				for n, v := range y {
+					off := v[at] - ref.y[n*each][at]
+					square += off * off / float64(len(y))
+				}
+				if e := math.Sqrt(square) / ref.sizes[at]; !(e <= f.Error) {
+					f.Error, f.Of = e, p.x.Sys.OutName(p.x.Sys.OutAt[i]+o)
+				}
+			}
+			at++
+		}
+	}
+	if math.IsNaN(f.Error) || math.IsInf(f.Error, 0) {
+		return f, errors.New("the run leaves the numbers")
+	}
+	taken := 0
+	for _, n := range result.SubsystemSteps {
+		taken += n
+	}
+	f.FMUSteps = float64(taken) / result.Time
+	return f, nil
+}

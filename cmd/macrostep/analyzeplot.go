@@ -1,0 +1,157 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/macrostep/macrostep/algorithms/analyze"
+)
+
+// orderColors are those of the orders 0, 1, …, told apart by the colour-blind too.
+var orderColors = []color.Color{
+	color.RGBA{R: 0, G: 114, B: 178, A: 255}, color.RGBA{R: 213, G: 94, B: 0, A: 255}, color.RGBA{R: 0, G: 158, B: 115, A: 255},
+	color.RGBA{R: 204, G: 121, B: 167, A: 255}, color.RGBA{R: 230, G: 159, B: 0, A: 255}, color.RGBA{R: 86, G: 180, B: 233, A: 255},
+}
+
+// plotAnalysis writes the pictures of an analysis into a folder, which is made.
+func (p *program) plotAnalysis(dir, path string, r *analyze.Report) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	pictures := map[string]func(w io.Writer) error{"radius.svg": func(w io.Writer) error { return radiusPlot(w, r) }}
+	if r.Map != nil {
+		pictures["map.svg"] = func(w io.Writer) error { return mapPlot(w, r.Map, r.Step) }
+	}
+	for name, write := range pictures {
+		if err := writeChecked(filepath.Join(dir, name), true, write, nil); err != nil {
+			return err
+		}
+	}
+	return p.sspGraph(path, filepath.Join(dir, "graph.svg"), part{}, true)
+}
+
+// radiusPlot draws the spectral radius over the step, one field for each algorithm.
+func radiusPlot(w io.Writer, r *analyze.Report) error {
+	const width, height = 11 * vg.Centimeter, 8 * vg.Centimeter
+	var presets []string
+	fields := map[string]*plot.Plot{}
+	for _, s := range r.Strategies {
+		f := fields[s.Preset]
+		if f == nil {
+			f = plot.New()
+			f.Title.Text, f.X.Label.Text, f.Y.Label.Text = s.Preset, "macro step [s]", "spectral radius − 1"
+			f.X.Scale, f.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+			f.X.Min, f.X.Max = r.From, r.To
+			f.Y.Min, f.Y.Max = -0.5, 0.5
+			f.Legend.Top, f.Legend.Left = true, true
+			limit := plotter.NewFunction(func(float64) float64 { return 0 })
+			limit.Dashes = []vg.Length{vg.Points(3), vg.Points(3)}
+			f.Add(plotter.NewGrid(), limit)
+			presets = append(presets, s.Preset)
+			fields[s.Preset] = f
+		}
+		var points plotter.XYs
+		for _, at := range s.Points {
+			points = append(points, plotter.XY{X: at.Step, Y: min(max(at.Radius-1, f.Y.Min), f.Y.Max)})
+		}
+		if len(points) == 0 {
+			continue
+		}
+		line, err := plotter.NewLine(points)
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width = orderColors[s.Order%len(orderColors)], vg.Points(1.5)
+		f.Add(line)
+		f.Legend.Add(fmt.Sprintf("order %d", s.Order), line)
+	}
+	rows := (len(presets) + 1) / 2
+	canvas := vgsvg.NewWith(vgsvg.UseWH(2*width, vg.Length(rows)*height))
+	tiles := draw.Tiles{Rows: rows, Cols: 2}
+	for i, preset := range presets {
+		fields[preset].Draw(tiles.At(draw.New(canvas), i%2, i/2))
+	}
+	_, err := canvas.WriteTo(w)
+	return err
+}
+
+// gainGrid is the map as a field of colours: one where nothing grows, from another one on by how
+// much it grows in a macro step.
+type gainGrid struct{ m *analyze.Map }
+
+func (g gainGrid) Dims() (c, r int) { return len(g.m.Steps), len(g.m.Gains) }
+func (g gainGrid) X(c int) float64  { return math.Log10(g.m.Steps[c]) }
+func (g gainGrid) Y(r int) float64  { return math.Log10(g.m.Gains[r]) }
+func (g gainGrid) Z(c, r int) float64 {
+	switch v := g.m.Radius[r][c] - 1; {
+	case v < -1:
+		return math.NaN()
+	case v <= 1e-6:
+		return -mapBound / 2
+	default:
+		return min(mapBound/4+v, mapBound)
+	}
+}
+
+// mapBound is where the colours of the map end.
+const mapBound = 0.5
+
+// twoSided goes from blue, where everything dies out, by white to red, where something grows.
+type twoSided struct{}
+
+func (twoSided) Colors() []color.Color {
+	const n = 64
+	out := make([]color.Color, 0, 2*n)
+	for i := range 2 * n {
+		v := (float64(i) + 0.5 - n) / n
+		fade := uint8(255 * (1 - math.Abs(v)))
+		if v < 0 {
+			out = append(out, color.RGBA{R: fade, G: fade, B: 255, A: 255})
+		} else {
+			out = append(out, color.RGBA{R: 255, G: fade, B: fade, A: 255})
+		}
+	}
+	return out
+}
+
+// mapPlot draws where the coupling is stable over the step and the gain of a connection.
+func mapPlot(w io.Writer, m *analyze.Map, H float64) error {
+	f := plot.New()
+	f.Title.Text = fmt.Sprintf("%s, order %d: blue is stable, red grows\ngain of %s", m.Preset, m.Order, m.Connection)
+	f.X.Label.Text, f.Y.Label.Text = "macro step [s]", "factor on the gain"
+	grid := plotter.NewHeatMap(gainGrid{m}, twoSided{})
+	grid.Min, grid.Max, grid.NaN = -mapBound, mapBound, color.Gray{Y: 160}
+	f.Add(grid)
+	decades := func(values []float64) plot.ConstantTicks {
+		var ticks plot.ConstantTicks
+		for k := math.Ceil(math.Log10(values[0]) - 1e-9); k <= math.Log10(values[len(values)-1])+1e-9; k++ {
+			ticks = append(ticks, plot.Tick{Value: k, Label: fmt.Sprintf("%g", math.Pow(10, k))})
+		}
+		return ticks
+	}
+	f.X.Tick.Marker, f.Y.Tick.Marker = decades(m.Steps), decades(m.Gains)
+	mark, err := plotter.NewScatter(plotter.XYs{{X: math.Log10(H), Y: 0}})
+	if err != nil {
+		return err
+	}
+	mark.Shape, mark.Radius = draw.CrossGlyph{}, font.Length(5)
+	f.Add(mark)
+	canvas := vgsvg.NewWith(vgsvg.UseWH(16*vg.Centimeter, 11*vg.Centimeter))
+	f.Draw(draw.New(canvas))
+	if _, err := canvas.WriteTo(w); err != nil {
+		return errors.Join(errors.New("the map is not drawn"), err)
+	}
+	return nil
+}
