@@ -145,7 +145,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	if r.LogCalls != "" {
 		// Not buffered: the last calls before a crash are the ones that matter.
-		if trace.Writer, err = os.OpenFile(r.LogCalls, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666); err != nil {
+		if trace.Writer, err = record.Create(r.LogCalls, os.O_TRUNC); err != nil {
 			return out, fmt.Errorf("--log-fmi-calls: %w", err)
 		}
 		defer func() { err = errors.Join(err, trace.Writer.(io.Closer).Close()) }()

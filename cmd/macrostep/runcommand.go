@@ -19,13 +19,15 @@ import (
 )
 
 const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu; or
-an OspSystemStructure.xml of OSP, or a folder with one.
+an OspSystemStructure.xml of OSP, or a folder with one. Behind a # stands another
+document of a package or folder: SYSTEM.ssp#VARIANT.ssd.
 Flags stand before or after it; --flag VALUE and --flag=VALUE are the same.
 
 Results are a CSV table, time,component.variable,…: one row per communication
 point, the first one the start after initialisation. The manifest beside it
 (.json) says how the result came about: status, every parameter in force and
-where it came from, loops, warnings, counters, times.
+where it came from, loops, warnings, counters, times. A named pipe in place of a
+file needs a reader within ten seconds.
 
 The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
