@@ -121,6 +121,9 @@ type Strategy struct {
 	Why    string `json:"why,omitempty"` // it cannot be told, or not be used, because of this
 }
 
+// IsStable tells whether nothing grows at the step of the analysis.
+func (s *Strategy) IsStable() bool { return s.Now <= 1+marginal }
+
 // Radius is the spectral radius of the coupled run at one step size: the factor by which
 // what grows most, or dies out slowest, is multiplied in every macro step.
 type Radius struct {
