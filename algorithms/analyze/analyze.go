@@ -470,6 +470,9 @@ func (r *Report) recommend(most float64) {
 	}
 	if best < 0 {
 		r.Why = "nothing that was looked at is stable down to the smallest step of the scan"
+		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool { return len(s.Points) > 0 }) {
+			r.Why = "nothing is known of the stability"
+		}
 		return
 	}
 	r.Recommended, r.StepToTake = best, safety*where
