@@ -323,6 +323,9 @@ func (c *Coupling) Init(x *master.Exec, t0 float64) error {
 		if err := c.model.init(x); err != nil {
 			return err
 		}
+		if c.energy != nil {
+			c.energy.offset = c.model.offset
+		}
 	}
 	if c.control != nil {
 		return c.control.init(x, t0)

@@ -27,6 +27,9 @@ type energyMonitor struct {
 	t0, t    float64
 	// threshold of the warning about jumps; 0 = none
 	threshold float64
+	// offset is what the model-based corrector adds to each input over the step, to make up for
+	// errors of the steps before; nil = there is none.
+	offset []float64
 }
 
 // check finds the bonds.
@@ -113,14 +116,18 @@ func (m *energyMonitor) held(x *master.Exec, k int) float64 {
 	return x.W[k]
 }
 
-// atEnd gives the value that input k had at the end of the step, without what a
+// atEnd gives the value that input k had at the end of the step, without what the energy
 // correction added.
 func (m *energyMonitor) atEnd(x *master.Exec, k int) float64 {
 	i := ownerOf(x.Sys.InAt, k)
 	if m.late[i] {
 		return x.U[k]
 	}
-	return m.in.atEnd(k, i)
+	v := m.in.atEnd(k, i)
+	if m.offset != nil {
+		v += m.offset[k]
+	}
+	return v
 }
 
 // accept takes what was measured into the totals.

@@ -86,6 +86,7 @@ const (
 	maxIdentifiedOrder = 4
 	apartFrom          = 3 // degree
 	ditherPart         = 1e-3
+	unmissed           = 1e-12 // of the change of an input: what it is off by is rounding
 	trustAfter         = 20
 	longestTrial       = 1000
 	trustBound         = 0.02
@@ -323,6 +324,10 @@ func (s *identified) takeInput(j, k, degree int) {
 		change := float64(s.x.Sys.Gain(k) * (s.x.Y[y] - s.of.keptY(y)))
 		e := math.Abs(change - (end - first))
 		s.recent[j] = max(fading*s.recent[j], e)
+		if e <= unmissed*math.Abs(change) {
+			// The source was stepped before: there is no error that excitation could follow.
+			s.recent[j] = max(s.recent[j], ditherPart*math.Abs(change))
+		}
 		s.changes[j] = max(fading*s.changes[j], math.Abs(change), e)
 		if !s.trusted || s.waits {
 			s.errors[j] = max(s.errors[j], e)

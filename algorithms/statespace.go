@@ -40,17 +40,16 @@ type stateSpace struct {
 	moments, responses [][]float64
 	drift              []float64 // ∫ e^{As} ds, by rows
 
-	groups, owner [][]int // colouring of the columns
-	dx, du        []float64
-	rate, slope   []float64
-	then, now     point
-	has, observed bool // then is that of the end of the last step; now of the present one
-	worst         float64
-	new           bool      // made in the step before
-	wrong         int       // first predictions in a row that were far off
-	lie           string    // there is no model for the rest of the run, because of this
-	largest       []float64 // change of each output over a step so far
-	predicted     []float64
+	groups, owner  [][]int // colouring of the columns
+	dx, du         []float64
+	rate, slope    []float64
+	then, now      point
+	has, observed  bool // then is that of the end of the last step; now of the present one
+	worst          float64
+	new            bool      // made in the step before
+	wrong          int       // first predictions in a row that were far off
+	lie            string    // there is no model for the rest of the run, because of this
+	largest, moved []float64 // change of each output over a step so far, and all that moved it
 }
 
 // point is what a prediction starts from.
@@ -92,7 +91,7 @@ func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 	}
 	s.groups, s.owner = colour(s.n+s.nu, rows)
 	s.then, s.now = newPoint(s.n, s.ny, s.nu), newPoint(s.n, s.ny, s.nu)
-	s.largest, s.predicted = make([]float64, s.ny), make([]float64, s.ny)
+	s.largest, s.moved = make([]float64, s.ny), make([]float64, s.ny)
 	return s
 }
 
@@ -105,17 +104,17 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 	H := s.of.span(s.subsystem)
 	fresh := !s.known || s.of.config.Refresh == 0 || !s.predicts()
 	if s.known && s.has && s.predicts() {
-		off := s.predictionErrorOver(H)
+		off, astray := s.predictionErrorOver(H)
 		if !(off <= s.of.config.Refresh) {
 			fresh = true
 		}
-		if s.linear != nil && s.new && !(off <= wrongModel) {
+		if s.linear != nil && s.new && !(astray <= wrongModel) {
 			s.wrong++
-		} else if off <= wrongModel {
+		} else if astray <= wrongModel {
 			s.wrong = 0
 		}
 		if s.wrong >= wrongModels {
-			s.lie = fmt.Sprintf("its directional derivatives do not tell what it does: by a model made in the step before, the change of an output is off by %.2g of itself, %d times in a row", off, s.wrong)
+			s.lie = fmt.Sprintf("its directional derivatives do not tell what it does: by a model made in the step before, an output is off by %.2g of all that moves it, %d times in a row", astray, s.wrong)
 		}
 	}
 	if s.lie != "" {
@@ -140,11 +139,14 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 	return u, nil
 }
 
-// A model whose first prediction is off by wrongModel of the change, wrongModels times
-// in a row, is none.
+// A model whose first prediction is off by wrongModel of all that moves the output, or of
+// leastMoved of the most that has, wrongModels times in a row, is none. Where terms cancel, the
+// change of the output says nothing of the model; where it is not linear, a model of the
+// step before may be far off for a step or two, as where a friction changes its sign.
 const (
-	wrongModel  = 0.5
-	wrongModels = 5
+	wrongModel  = 0.4
+	wrongModels = 10
+	leastMoved  = 0.1
 )
 
 // predicts tells whether the model can be checked.
@@ -173,11 +175,11 @@ func (s *stateSpace) inputAtEnd(k int) float64 {
 
 // predictionErrorOver is the largest error of an output by the prediction over
 // the step just taken, relative to its change over the step, or to a thousandth
-// of the largest so far.
-func (s *stateSpace) predictionErrorOver(H float64) float64 {
+// of the largest so far; and relative to all that moves it.
+func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
 	if math.Abs(H-s.H) > sameStep*H {
 		if why := s.integrate(H); why != "" {
-			return math.NaN()
+			return math.NaN(), math.NaN()
 		}
 	}
 	for r := range s.n {
@@ -211,12 +213,19 @@ func (s *stateSpace) predictionErrorOver(H float64) float64 {
 			}
 		}
 	}
-	worst := 0.0
 	for o := range s.ny {
-		v := dot(s.c[o*s.n:(o+1)*s.n], s.rate)
-		for k := range s.nu {
-			v += float64(s.d[o*s.nu+k] * (s.now.u[k] - s.then.u[k]))
+		v, moved := 0.0, 0.0
+		for r, rate := range s.rate {
+			term := float64(s.c[o*s.n+r] * rate)
+			v += term
+			moved += math.Abs(term)
 		}
+		for k := range s.nu {
+			term := float64(s.d[o*s.nu+k] * (s.now.u[k] - s.then.u[k]))
+			v += term
+			moved += math.Abs(term)
+		}
+		s.moved[o] = max(s.moved[o], moved)
 		change := math.Abs(s.now.y[o] - s.then.y[o])
 		s.largest[o] = max(s.largest[o], change)
 		off := math.Abs(s.now.y[o] - s.then.y[o] - v)
@@ -227,11 +236,17 @@ func (s *stateSpace) predictionErrorOver(H float64) float64 {
 		if e := off / max(change, leastChange*s.largest[o], rounding); !(e <= worst) {
 			worst = e
 		}
+		if s.moved[o] == 0 {
+			continue // time alone moves it
+		}
+		if e := off / max(change, moved, leastMoved*s.largest[o], leastMoved*s.moved[o], rounding); !(e <= astray) {
+			astray = e
+		}
 	}
 	if !(worst <= s.worst) {
 		s.worst = worst
 	}
-	return worst
+	return worst, astray
 }
 
 // leastChange is the part of the largest change of an output over a step below
@@ -403,7 +418,7 @@ func (s *stateSpace) accept() {
 func (s *stateSpace) archive(a *master.Archive) {
 	a.Bool(&s.known)
 	a.Float(&s.H)
-	for _, v := range [][]float64{s.a, s.b, s.c, s.d, s.drift, s.largest, s.then.x, s.then.xdot, s.then.y, s.then.u} {
+	for _, v := range [][]float64{s.a, s.b, s.c, s.d, s.drift, s.largest, s.moved, s.then.x, s.then.xdot, s.then.y, s.then.u} {
 		a.Floats(v)
 	}
 	for m := range s.moments {

@@ -210,8 +210,23 @@ func (x *Exec) takeSignals(t float64) {
 // Stage hands U's part of subsystem i to the subsystem.
 func (x *Exec) Stage(i int) error {
 	x.touch(i)
-	if in := x.In(i); len(in) > 0 {
-		return x.Sys.Subsystems[i].SetInputs(in)
+	in := x.In(i)
+	if len(in) == 0 {
+		return nil
+	}
+	if err := x.bounded(i, in); err != nil {
+		return err
+	}
+	return x.Sys.Subsystems[i].SetInputs(in)
+}
+
+// bounded fails if an extrapolation to inputs of subsystem i has left the numbers.
+func (x *Exec) bounded(i int, values []float64) error {
+	for k, v := range values {
+		if v-v != 0 {
+			return fmt.Errorf("what is extrapolated to the input %s is %s: the coupling is unstable; try a smaller step size or a lower order",
+				x.Sys.InName(x.Sys.InAt[i]+k), notFinite(v))
+		}
 	}
 	return nil
 }
@@ -239,6 +254,9 @@ func (x *Exec) sendDiscrete(i int) error {
 // du [nu of the subsystem], to it.
 func (x *Exec) StageDerivative(i, order int, du []float64) error {
 	x.touch(i)
+	if err := x.bounded(i, du); err != nil {
+		return err
+	}
 	return x.derivative[i].SetInputDerivatives(order, du)
 }
 

@@ -321,7 +321,7 @@ func (r *Run) discardRemedy() string {
 	if info := r.inflexible(); info != nil {
 		return fmt.Sprintf("%s cannot roll back and take a shorter step: choose a smaller step size, or one whose grid holds the time that was reached", info)
 	}
-	return "with discard=shorten macrostep goes back and takes the step in pieces"
+	return "choose a smaller step size, or an algorithm with discard=shorten, with which macrostep goes back and takes the step in pieces"
 }
 
 func (r *Run) warn(text string) {

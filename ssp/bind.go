@@ -164,10 +164,14 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		}
 		value, _ = (&stage{gain: gain, offset: offset}).apply(value)
 	}
-	if target.UnitBase != nil {
+	if target.UnitBase != nil || suppress { // without a unit the target has that of the value
 		a.unit, a.name = target.UnitBase, target.Unit
 	}
 	if e != nil && e.Transformation != nil {
+		if a.unit != nil && target.UnitBase == nil && p.variable == nil && e.Transformation.Kind == Linear {
+			f.once(ruleUnitLost, at, "%q: the connector %q has no unit; after the transformation the unit is taken as unknown", v.Name, t)
+			a.unit, a.name = nil, ""
+		}
 		from := a.own
 		if from == nil {
 			from = target.Items
@@ -184,7 +188,7 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		report(f.l, ruleValue, at, "the value of %q: %v", v.Name, err)
 		return
 	}
-	a.from.Value = value
+	a.from.Value, a.from.Bound = value, value
 	if len(f.assigned[t]) == 0 {
 		f.bound = append(f.bound, t)
 	}

@@ -187,7 +187,9 @@
 // # What FMUs of version 2.0 cannot carry
 //
 // Connections of arrays, of Binary and of Clock are errors, and so are values that are
-// arrays. A connector that is associated with a clock is read, and a warning says that
+// arrays. An FMU that has a Binary as three Integers by the convention of OSMP
+// (name.base.lo, name.base.hi, name.size) is connected by these; they are an address in
+// the memory of the process, so both FMUs must run in one. A connector that is associated with a clock is read, and a warning says that
 // the association has no effect. Connectors of kind local, constant and
 // structuralParameter pass signals between systems; at an FMU nothing has such a
 // causality but local, which FMI 2.0 does not let be connected.

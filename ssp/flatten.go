@@ -58,6 +58,7 @@ type flattener struct {
 	assigned map[end][]assignment
 	bound    []end // keys of assigned in order of first assignment
 	told     map[string]bool
+	way      []edge // scratch of trace
 
 	// Of a structure of OSP: connections that its groups stand for, and the model
 	// descriptions read so far.
@@ -438,18 +439,33 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 		report(f.l, ruleEnd, c.Place, "%s has no connector %q", at, connector)
 	case !ok:
 		report(f.l, ruleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
-	case at.index >= 0 && p.decl != nil && p.variable == nil: // reported with the connector
-		return e, false
 	case p.array || c.Indexed:
 		report(f.l, ruleTypes, c.Place, "the connector %q is an array; FMUs of version 2.0 have scalar variables only", e)
 		return e, false
 	case p.typ == Binary || p.typ == Clock:
-		report(f.l, ruleTypes, c.Place, "the connector %q is of type %s, which FMI 2.0 does not have", e, p.typ)
+		report(f.l, ruleTypes, c.Place, "the connector %q is of type %s, which FMI 2.0 does not have%s", e, p.typ, f.osmp(e, p.typ))
+		return e, false
+	case at.index >= 0 && p.decl != nil && p.variable == nil: // reported with the connector
 		return e, false
 	case p.decl == nil && at != in && f.p.osp == nil: // there nothing declares connectors
 		report(f.l, ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
 	}
 	return e, ok
+}
+
+// osmp tells what an FMU of version 2.0 has in place of a Binary by the convention of
+// OSMP: three Integers, two halves of an address in the memory of the process and a size
+// (ssp 18).
+func (f *flattener) osmp(e end, t ValueType) string {
+	if t != Binary || e.in.index < 0 {
+		return ""
+	}
+	for _, part := range []string{".base.lo", ".base.hi", ".size"} {
+		if v, ok := f.vars[e.in.index].Lookup(e.name + part); !ok || v.Type != Integer {
+			return ""
+		}
+	}
+	return fmt.Sprintf("; the FMU has it as three Integers by the convention of OSMP: connect %[1]s.base.lo, %[1]s.base.hi and %[1]s.size instead, and run both FMUs in one process, since they are an address in its memory", e.name)
 }
 
 // join enters a connection, in the direction that the kinds give (ssp 24).
@@ -525,7 +541,9 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 		}
 		v, ok := f.vars[in.index].Lookup(c.Name)
 		if !ok {
-			report(f.l, rule, c.Place, "the FMU of component %q has no variable %q", in.path, c.Name)
+			if f.osmp(end{in, c.Name}, c.Type) == "" { // reported with the connection, if there is one
+				report(f.l, rule, c.Place, "the FMU of component %q has no variable %q", in.path, c.Name)
+			}
 			continue
 		}
 		if c.Kind != AnyKind && string(c.Kind) != v.Causality {
@@ -589,9 +607,14 @@ func differ(a, b map[string]int32) string {
 }
 
 // trace follows the connections backwards from an end to where the signal
-// comes from. path is in the direction of the signal; false means a ring.
+// comes from. path is in the direction of the signal, and holds until the next call;
+// false means a ring.
 func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
-	seen := map[end]bool{e: true}
+	// A ring is met when a point of the way comes again. The point moves on after one,
+	// two, four … steps, so that it comes to lie in the ring (Brent 1980).
+	mark, next := e, 1
+	path = f.way[:0]
+	defer func() { f.way = path[:0] }()
 	for at := e; ; {
 		g, fed := f.inbound[at]
 		if !fed {
@@ -603,10 +626,12 @@ func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
 			slices.Reverse(path)
 			return at, path, true
 		}
-		if seen[at] {
-			return at, nil, false
+		if at == mark {
+			return at, path, false
 		}
-		seen[at] = true
+		if len(path) == next {
+			mark, next = at, 2*next
+		}
 	}
 }
 
@@ -628,14 +653,14 @@ type carrier struct {
 // the unit of the connector is a stage between that of the connection and that of
 // what is inside.
 func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, ok bool) {
-	convert := func(to face, at Place, what string) bool {
+	convert := func(to face, at Place, what way) bool {
 		stages, ok := f.convert(&c, to, at, what)
 		out = append(out, stages...)
 		return ok
 	}
 	for _, g := range path {
 		to, _ := f.at(g.to)
-		what := fmt.Sprintf("%s → %s", g.from, g.to)
+		what := way{g.from, g.to}
 		at := g.c.Place
 		if !alike(c.typ, to.typ) && !(c.constant && c.typ == Integer && to.typ == Real) {
 			report(f.l, ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, c.typ, to.typ)
@@ -685,6 +710,11 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 	return out, c, true
 }
 
+// way names a connection in messages. Most connections need none.
+type way struct{ from, to end }
+
+func (w way) String() string { return fmt.Sprintf("%s → %s", w.from, w.to) }
+
 // once reports what is found again for each signal that goes the same way.
 func (f *flattener) once(r *diag.Rule, at Place, format string, args ...any) {
 	key := r.ID + " " + at.String() + " " + at.Path
@@ -695,7 +725,7 @@ func (f *flattener) once(r *diag.Rule, at Place, format string, args ...any) {
 }
 
 // convert changes the unit of a signal where both are known.
-func (f *flattener) convert(c *carrier, to face, at Place, what string) (out []stage, ok bool) {
+func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stage, ok bool) {
 	if c.typ != Real || to.unit == nil {
 		return nil, true
 	}
@@ -712,7 +742,7 @@ func (f *flattener) convert(c *carrier, to face, at Place, what string) (out []s
 }
 
 // checkTargets reports values of a mapping that the target does not have (ssp 29).
-func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32, at Place, what string) bool {
+func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32, at Place, what way) bool {
 	if s.t.Kind != IntegerMapping || typ != Enumeration || items == nil {
 		return true
 	}

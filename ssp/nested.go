@@ -65,6 +65,12 @@ func (h *home) locate(uri string) (string, error) {
 // hint tells where else a file of that name lies.
 func (h *home) hint(rel string) string {
 	base := filepath.Base(rel)
+	entries, _ := os.ReadDir(filepath.Join(h.dir, filepath.Dir(rel)))
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), base) && e.Name() != base {
+			return fmt.Sprintf("; there is %q: small and capital letters count", e.Name())
+		}
+	}
 	for _, candidate := range []string{base, filepath.Join("resources", base)} {
 		if candidate == rel {
 			continue

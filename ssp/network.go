@@ -112,7 +112,14 @@ type Provenance struct {
 	Level string // path of the element that has the binding; "" = the outermost system
 	Name  string // name under which it was bound
 	Value Value  // in the type and unit of the target
+	// Bound is the value at what has that name: at a connector of a system it differs
+	// from Value by what the connections make of it.
+	Bound Value
 }
+
+// At gives the path of what the value is bound to: "component.variable", or
+// "system.connector" if it comes from there over connections.
+func (p *Provenance) At() string { return strings.TrimPrefix(p.Level+"."+p.Name, ".") }
 
 // Setting gives a variable of an FMU a value before the run.
 type Setting struct {

@@ -38,7 +38,9 @@ type Package struct {
 // Close removes), a folder with SystemStructure.ssd, or a single .ssd file,
 // and all documents that it refers to: parameter sets and mappings, also inside
 // FMUs, signal dictionaries, and systems that stand for components; or an
-// OspSystemStructure.xml, or a folder with one. FMUs are not touched otherwise.
+// OspSystemStructure.xml, or a folder with one. Another document at the root of a
+// package or folder stands behind a #, as in documents: "system.ssp#Variant.ssd"
+// (ssp 2, 14). FMUs are not touched otherwise.
 // Findings go to l (nil: nowhere); the error holds those of level Error.
 func Open(path string, l *diag.List) (*Package, error) {
 	own := &diag.List{}
@@ -46,6 +48,7 @@ func Open(path string, l *diag.List) (*Package, error) {
 		own.Strict = l.Strict
 		defer func() { l.Append(own) }()
 	}
+	path, variant := SplitVariant(path)
 	p := &Package{Path: path, packages: make(map[string]home), documents: make(map[string]*Document)}
 	fail := func(format string, args ...any) (*Package, error) {
 		own.Add(ruleFile, path, "", 0, format, args...)
@@ -74,6 +77,12 @@ func Open(path string, l *diag.List) (*Package, error) {
 		return fail("%v", err)
 	}
 	p.Dir = dir
+	if variant != "" {
+		if document != documentName || variant != filepath.Base(variant) {
+			return fail("the variant %q cannot be read: variants are documents at the root of a package or folder", variant)
+		}
+		document = variant
+	}
 	p.files = []string{path, filepath.Join(p.Dir, document)}
 	data, err := readDocument(filepath.Join(p.Dir, document))
 	if errors.Is(err, fs.ErrNotExist) && document == documentName {
@@ -86,12 +95,12 @@ func Open(path string, l *diag.List) (*Package, error) {
 	}
 	if err != nil {
 		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
-			return fail("there is no %s, only %s", documentName, strings.Join(baseNames(others), ", "))
+			return fail("there is no %s, only %s", document, strings.Join(baseNames(others), ", "))
 		}
-		return fail("there is no readable %s: %v", document, unwrapPath(err))
+		return fail("there is no readable %s: %v%s", document, unwrapPath(err), p.misplaced(document))
 	}
 	if p.packed {
-		p.tellVariants(own)
+		p.tellVariants(document, own)
 	}
 	h := home{dir: p.Dir, shown: p.shown("")}
 	if p.packed {
@@ -138,10 +147,42 @@ func (p *Package) shown(rel string) string {
 	return filepath.Join(p.Path, rel)
 }
 
+// misplaced tells where else a document of that name lies: in a folder that was packed
+// whole, or written with other letters.
+func (p *Package) misplaced(document string) string {
+	entries, _ := os.ReadDir(p.Dir)
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), document) && e.Name() != document {
+			return fmt.Sprintf("; there is %q: small and capital letters count", e.Name())
+		}
+		if info, err := os.Stat(filepath.Join(p.Dir, e.Name(), document)); e.IsDir() && err == nil && info.Mode().IsRegular() {
+			return fmt.Sprintf("; there is %s/%s: it must lie at the root, so pack what is in the folder, not the folder", e.Name(), document)
+		}
+	}
+	return ""
+}
+
+// SplitVariant splits "system.ssp#Variant.ssd" into the package or folder and the
+// document in it; "" is the default one. A path that is there as it stands is left
+// whole.
+func SplitVariant(path string) (file, variant string) {
+	at := strings.LastIndexByte(path, '#')
+	if at < 0 {
+		return path, ""
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return path, ""
+	}
+	if _, err := os.Stat(path[:at]); err != nil {
+		return path, ""
+	}
+	return path[:at], path[at+1:]
+}
+
 // tellVariants names the other documents at the root (ssp 2).
-func (p *Package) tellVariants(l *diag.List) {
+func (p *Package) tellVariants(read string, l *diag.List) {
 	all, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd"))
-	others := slices.DeleteFunc(baseNames(all), func(name string) bool { return name == documentName })
+	others := slices.DeleteFunc(baseNames(all), func(name string) bool { return name == read })
 	if len(others) > 0 {
 		l.Add(ruleVariants, p.Path, "", 0, "the package has further variants, which are left out: %s", strings.Join(others, ", "))
 	}

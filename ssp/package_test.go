@@ -88,6 +88,39 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// A variant stands behind the package or folder, as in documents (ssp 14). A file whose
+// name has such a character is itself.
+func TestVariants(t *testing.T) {
+	files := map[string]string{documentName: single("a.fmu"), "Other.ssd": strings.Replace(single("b.fmu"), `name="test"`, `name="other"`, 1), "a.fmu": "x", "b.fmu": "x"}
+	dir := folder(t, files)
+	var entries []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		entries = append(entries, name, files[name])
+	}
+	zipped := pack(t, entries...)
+	odd := filepath.Join(folder(t, map[string]string{"odd#1.ssd": single("a.fmu")}), "odd#1.ssd")
+	for path, want := range map[string]string{dir: "test a.fmu", dir + "#Other.ssd": "other b.fmu", zipped + "#Other.ssd": "other b.fmu",
+		zipped + "#" + documentName: "test a.fmu", zipped + "#": "test a.fmu", odd: "test a.fmu"} {
+		p, err := Open(path, nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got := p.Root.Name + " " + p.Components()[0].URI; got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for path, message := range map[string]string{dir + "#None.ssd": "there is no None.ssd, only Other.ssd, SystemStructure.ssd", zipped + "#sub/x.ssd": "at the root",
+		zipped + "#..": "no readable ..", odd + "#x.ssd": "variants are documents", filepath.Join(dir, "none.ssp#x.ssd"): "cannot be read"} {
+		if _, err := Open(path, nil); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: error %v, want %q", path, err, message)
+		}
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // nobody else's folders are counted
 	t.Setenv("TMP", os.Getenv("TMPDIR"))
@@ -99,6 +132,9 @@ func TestOpenErrors(t *testing.T) {
 		filepath.Join(dir, "empty.ssd"): "it is empty",
 		pack(t, "a.fmu", "x"):           "there is no readable SystemStructure.ssd",
 		pack(t, "../a", "x"):            "../a",
+		pack(t):                         "there is no readable SystemStructure.ssd",
+		pack(t, "car/"+documentName, single("c.fmu")):   `there is car/SystemStructure.ssd: it must lie at the root`,
+		pack(t, "systemStructure.SSD", single("c.fmu")): `there is "systemStructure.SSD": small and capital letters count`,
 	} {
 		before := unpacked(t)
 		p, err := Open(path, nil)
@@ -133,6 +169,7 @@ func TestSources(t *testing.T) {
 		{"outside a package", pack(t, documentName, single("../x.fmu")), "SD2", diag.Error, "leads out of the package"},
 		{"missing", folder(t, map[string]string{documentName: single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
 		{"beside", folder(t, map[string]string{documentName: single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},
+		{"other letters", pack(t, documentName, single("resources/x.fmu"), "resources/X.fmu", "x"), "SD2", diag.Error, `there is "X.fmu": small and capital`},
 		{"in resources", pack(t, documentName, single("x.fmu"), "resources/x.fmu", "x"), "SD2", diag.Error, `at "resources/x.fmu"`},
 		{"scheme", folder(t, map[string]string{documentName: single("https://far.away/x.fmu")}), "SD2", diag.Error, "not relative"},
 		{"absolute", folder(t, map[string]string{documentName: single("/x.fmu")}), "SD2", diag.Error, "not relative"},
@@ -220,14 +257,15 @@ func TestEncodings(t *testing.T) {
 	other := strings.NewReplacer("ssd:", "q:", "xmlns:ssd", "xmlns:q").Replace(plain)
 	none := strings.NewReplacer("xmlns:ssd", "xmlns", "<ssd:", "<", "</ssd:", "</").Replace(plain)
 	latin := strings.Replace(strings.Replace(plain, "UTF-8", "ISO-8859-1", 1), `name="c"`, "name=\"\xfc\"", 1)
-	for name, text := range map[string]string{"plain": plain, "other prefix": other, "default namespace": none, "mark": "\xef\xbb\xbf" + plain, "latin": latin} {
+	for name, text := range map[string]string{"plain": plain, "other prefix": other, "default namespace": none, "mark": "\xef\xbb\xbf" + plain, "latin": latin,
+		"mark and Latin-1": "\xef\xbb\xbf" + strings.Replace(latin, "\xfc", "ü", 1)} {
 		p, err := Open(folder(t, map[string]string{documentName: text}), nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		want := "c"
-		if name == "latin" {
+		if strings.Contains(name, "atin") {
 			want = "ü"
 		}
 		if got := p.Components()[0].Path; got != want {

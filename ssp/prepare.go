@@ -73,7 +73,7 @@ func Identifier(name string) string {
 }
 
 func (d *Document) prepareOMS(step float64, tolerance *float64) (notes []string, err error) {
-	rtol := 1e-4 // what OMSimulator writes
+	rtol := 1e-4 // what OMSimulator writes where nobody asks for another
 	if tolerance != nil {
 		rtol = *tolerance
 	}

@@ -51,9 +51,15 @@ type reader struct {
 
 // version checks the version attribute of a root element (ssp 5).
 func (p *parser) version(n *node) string {
-	v := p.need(n, "version")
-	p.v2 = strings.HasPrefix(v, "2.")
-	if v != "" && !p.v2 && !strings.HasPrefix(v, "1.") {
+	v, ok := n.attr("version")
+	p.v2 = v == "2" || strings.HasPrefix(v, "2.")
+	switch {
+	case !ok:
+		p.need(n, "version")
+	case v == "1", v == "2":
+		p.add(ruleTolerated, n, "version %q should be %q", v, v+".0")
+		v += ".0" // as which it is written
+	case !p.v2 && !strings.HasPrefix(v, "1."):
 		p.add(ruleSchema, n, "version %q is not known; versions 1 and 2 are read", v)
 	}
 	return v
@@ -621,6 +627,9 @@ func (p *parser) units(n *node) []unit.Definition {
 				p.add(ruleSchema, b, "the factor of unit %q is 0", d.Name)
 			}
 			d.Base = base
+		}
+		if d.Base == nil {
+			p.add(ruleUndefined, k, "the unit %q has no BaseUnit, without which it counts as none", d.Name)
 		}
 		out = append(out, d)
 	}

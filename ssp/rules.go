@@ -23,7 +23,7 @@ var (
 		Remedy: "move the file below the folder of the document, for example into resources/"}
 	ruleVariants = &diag.Rule{ID: "SD2V", Level: diag.Info, Ref: "ssp 2",
 		Doc:    "Further .ssd files at the root of a package are variants.",
-		Remedy: "to run a variant, unpack the package and give its .ssd file"}
+		Remedy: "to run one, give its name behind the package: SYSTEM.ssp#VARIANT.ssd"}
 	ruleVersion = &diag.Rule{ID: "SD3", Level: diag.Warning, Ref: "ssp 5",
 		Doc:    "A file that says version 1.0 uses no feature of version 2.0.",
 		Remedy: `set version="2.0"`}

@@ -14,7 +14,8 @@ import (
 // Bind gives parameters values that win over all others that the document binds
 // (ssp 36): in the set that the outermost system binds last, if that is a file of
 // its own without prefix and mapping, else in a new file that is bound behind the
-// others. Names are paths below the outermost system, "component.variable". Units
+// others. Names are paths below the outermost system, "component.variable", or
+// "system.connector". Units
 // are those that the values use.
 //
 // Root is changed; the files that differ now are given back, the set first, for the
@@ -71,6 +72,33 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 	return changed, nil
 }
 
+// SystemConnector finds what a name means to a parameter binding of the outermost
+// system, other than a variable of an FMU: "connector" or "system.connector". The
+// causality is the kind of the connector, and the type is Unspecified if it has none.
+func (p *Package) SystemConnector(name string) (v Variable, found bool) {
+	var find func(in *instance, rest string)
+	find = func(in *instance, rest string) {
+		if in.index >= 0 || in.signals != nil {
+			return
+		}
+		connectors := in.connectors
+		if in.inside != nil {
+			connectors = in.inside
+		}
+		if c := connectors[rest]; c != nil && !found {
+			v = Variable{Name: name, Type: c.Type, Causality: string(c.Kind), Unit: c.face.unitName, UnitBase: c.face.unit, Items: c.face.items}
+			found = true
+		}
+		for i := range len(rest) {
+			if kid := in.byName[rest[:i]]; rest[i] == '.' && kid != nil {
+				find(kid, rest[i+1:])
+			}
+		}
+	}
+	find(p.top, name)
+	return v, found
+}
+
 // lastSet gives the set that the outermost system binds last, and its file, if its
 // names mean what they mean there and nothing else uses it.
 func (p *Package) lastSet() (*ParameterSet, string) {
@@ -111,7 +139,10 @@ func (p *Package) lastSet() (*ParameterSet, string) {
 // that stands alone.
 func (p *Package) freeName(document string) (string, error) {
 	base := "resources/parameters"
-	if document != documentName {
+	switch {
+	case document != documentName && p.packed: // a variant
+		base = "resources/" + strings.TrimSuffix(document, filepath.Ext(document))
+	case document != documentName:
 		base = strings.TrimSuffix(document, filepath.Ext(document))
 	}
 	for n := 1; n < 1000; n++ {

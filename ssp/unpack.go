@@ -18,7 +18,7 @@ func isZip(path string) bool {
 	defer f.Close()
 	var magic [4]byte
 	_, err = io.ReadFull(f, magic[:])
-	return err == nil && string(magic[:]) == "PK\x03\x04"
+	return err == nil && (string(magic[:]) == "PK\x03\x04" || string(magic[:]) == "PK\x05\x06") // the latter is empty
 }
 
 // unpack puts the content of a .ssp into a private folder (ssp 1).

@@ -17,7 +17,8 @@ var prefixesOf = map[string][]string{nsSSD: {nsSSC, nsSSV, nsSSM}, nsSSV: {nsSSC
 
 // commonElements are those that belong to the namespace of the common parts, where
 // older files have them in that of the SSD (ssp 42).
-var commonElements = []string{"Annotation", "Unit", "BaseUnit", "Enumeration", "Item", "Real", "Integer", "Boolean", "String", "Binary", "MapEntry",
+var commonElements = []string{"Annotation", "Unit", "BaseUnit", "Enumeration", "Item", "Real", "Integer", "Boolean", "String", "Binary", "Dimension", "MapEntry",
+	"Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64",
 	"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation", "MetaData", "Signature"}
 
 // sequence is the order of the children that the schemas want (ssp 7), those of

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/beevik/etree"
 
@@ -102,7 +103,11 @@ func (p *parser) tree(data []byte) *node {
 		if errors.As(err, &syntax) {
 			line = syntax.Line
 		}
-		p.l.Add(ruleSchema, p.file, "", line, "the file is not well-formed XML: %v", err)
+		hint := ""
+		if line > 0 && !utf8.Valid(data) {
+			hint = `; if it is in ISO-8859-1, it must begin with <?xml version="1.0" encoding="ISO-8859-1"?>, else save it as UTF-8`
+		}
+		p.l.Add(ruleSchema, p.file, "", line, "the file is not well-formed XML: %v%s", err, hint)
 		return nil
 	}
 	doc := etree.NewDocument()
@@ -125,6 +130,7 @@ func (p *parser) tree(data []byte) *node {
 			n.kids = append(n.kids, build(c, n))
 		}
 		numberSiblings(n.kids)
+		p.singles(n)
 		return n
 	}
 	return build(doc.Root(), nil)
@@ -147,6 +153,40 @@ func numberSiblings(siblings []*node) {
 			}
 		}
 	}
+}
+
+// atMostOnce are the elements of the standard that stand at most once in their parent.
+var atMostOnce = map[string]bool{
+	"Connectors": true, "Elements": true, "Connections": true, "SignalDictionaries": true, "ParameterBindings": true,
+	"ParameterValues": true, "ParameterMapping": true, "Parameters": true, "Enumerations": true, "Units": true, "BaseUnit": true,
+	"DefaultExperiment": true, "Annotations": true,
+}
+
+// singles reports elements that stand twice where one is allowed: which of them counts
+// nobody could tell.
+func (p *parser) singles(n *node) {
+	if !ours(n.uri) {
+		return
+	}
+	seen := make(map[string]int)
+	for _, k := range n.kids {
+		if !atMostOnce[k.name] || !ours(k.uri) {
+			continue
+		}
+		if first, twice := seen[k.name]; twice {
+			p.add(ruleSchema, k, "the element %q stands twice in %q, first in line %d", k.name, n.name, first)
+		}
+		seen[k.name] = k.line
+	}
+}
+
+// ours tells whether a namespace is one of the standard.
+func ours(uri string) bool {
+	switch uri {
+	case nsSSD, nsSSC, nsSSV, nsSSM, nsSSB:
+		return true
+	}
+	return false
 }
 
 func (p *parser) namespace(n *node) string {
@@ -289,7 +329,7 @@ func keepCharset(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 // utf8Document strips a byte order mark and converts Latin-1. The standard
 // wants UTF-8 (ssp 4).
 func utf8Document(data []byte) ([]byte, error) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	data, marked := bytes.CutPrefix(data, []byte("\xef\xbb\xbf"))
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return nil, errors.New("the file is encoded in UTF-16; save it as UTF-8")
 	}
@@ -311,6 +351,9 @@ func utf8Document(data []byte) ([]byte, error) {
 	case "utf-8", "utf8", "us-ascii", "ascii":
 		return data, nil
 	case "iso-8859-1", "latin1", "latin-1":
+		if marked && utf8.Valid(data) { // the mark is that of UTF-8; the declaration was left behind
+			return data, nil
+		}
 		out := make([]rune, len(data))
 		for i, b := range data {
 			out[i] = rune(b)

@@ -255,3 +255,52 @@ func TestAnalyzeRefusals(t *testing.T) {
 		}
 	}
 }
+
+// A control loop of Dymola's FMUs: what is told to be stable settles, and what is told to be
+// unstable does not, at 0.5, 0.8, 1.25 and 2 times the limits. FMUs of 20-sim take steps of their
+// own; nothing is told of them.
+func testRealAnalyze(t *testing.T) {
+	path := pair(t)
+	r := analysis(t, path, "--at", "0.3", "--tolerance", "1e-9", "--order", "1")
+	hits := 0
+	for _, c := range []struct {
+		preset string
+		order  int
+	}{{"explicit", 0}, {"explicit", 1}, {"gauss-seidel", 1}} {
+		s := strategy(t, r, c.preset, c.order)
+		if len(s.Stable) == 0 {
+			t.Fatalf("%s, order %d: nothing is stable", c.preset, c.order)
+		}
+		limit := s.Stable[0].To
+		for _, factor := range []float64{0.5, 0.8, 1.25, 2} {
+			H := factor * limit
+			stable := false
+			for _, within := range s.Stable {
+				stable = stable || within.From <= H && H <= within.To
+			}
+			if H > s.Points[len(s.Points)-1].Step {
+				continue // nothing is told of it
+			}
+			o := complete(t, path, "--algorithm", c.preset, "--param", fmt.Sprint("order=", c.order), "--step-size", fmt.Sprint(H),
+				"--tolerance", "1e-9", "--stop-time", fmt.Sprint(max(4, 400*H)))
+			w := o.column(t, "drivetrain.w")
+			moves := 0.0
+			for i := len(w) * 4 / 5; i < len(w)-1; i++ {
+				moves = max(moves, math.Abs(w[i+1]-2*w[i]+w[i-1]))
+			}
+			t.Logf("%s, order %d, %.4g s: told stable %t, moves by %.2g in the end", c.preset, c.order, H, stable, moves)
+			if settled := moves < 1e-6; settled != stable {
+				t.Errorf("%s, order %d, %.4g s: told stable %t, moves by %.2g in the end", c.preset, c.order, H, stable, moves)
+			} else {
+				hits++
+			}
+		}
+	}
+	if hits < 10 {
+		t.Errorf("%d hits", hits)
+	}
+	dampers := analysis(t, besideFMUs(t, "dampers.ssd", dampersDocument, "20sim", "MassSpringDamper1.fmu", "MassSpringDamper2.fmu"), "--order", "1", "--at", "0.1")
+	if s := strategy(t, dampers, "explicit", 0); s.Points != nil || !strings.Contains(s.Why, "MassSpringDamper") {
+		t.Errorf("dampers: %+v", s)
+	}
+}

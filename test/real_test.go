@@ -26,6 +26,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealSystems", F: testRealSystems},
 	{Name: "TestRealMapping", F: testRealMapping},
 	{Name: "TestRealPair", F: testRealPair},
+	{Name: "TestRealAnalyze", F: testRealAnalyze},
 	{Name: "TestRealImplicit", F: testRealImplicit},
 	{Name: "TestRealConformance", F: testRealConformance},
 	{Name: "TestRealAllocations", F: testRealAllocations},

@@ -121,6 +121,9 @@ type Strategy struct {
 	Why    string `json:"why,omitempty"` // it cannot be told, or not be used, because of this
 }
 
+// IsStable tells whether nothing grows at the step of the analysis.
+func (s *Strategy) IsStable() bool { return s.Now <= 1+marginal }
+
 // Radius is the spectral radius of the coupled run at one step size: the factor by which
 // what grows most, or dies out slowest, is multiplied in every macro step.
 type Radius struct {
@@ -467,6 +470,9 @@ func (r *Report) recommend(most float64) {
 	}
 	if best < 0 {
 		r.Why = "nothing that was looked at is stable down to the smallest step of the scan"
+		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool { return len(s.Points) > 0 }) {
+			r.Why = "nothing is known of the stability"
+		}
 		return
 	}
 	r.Recommended, r.StepToTake = best, safety*where

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"flag"
 	"fmt"
 	"gonum.org/v1/gonum/mat"
 	"math"
@@ -132,9 +133,11 @@ func masses(t testing.TB, n int) (*master.System, func(H float64) float64) {
 	}
 }
 
-// A hundred subsystems: the limits are those of the eigenvalues, in a time that one waits for.
-func TestHundredSubsystems(t *testing.T) {
-	n := 100
+var many = flag.Int("subsystems", 25, "subsystems of TestManySubsystems")
+
+// With many subsystems the limits are those of the eigenvalues, in a time that one waits for.
+func TestManySubsystems(t *testing.T) {
+	n := *many
 	sys, radius := masses(t, n)
 	began := time.Now()
 	r, err := Run(t.Context(), sys, Options{Step: 2e-3, Stop: 2, Order: 1, From: 5e-4, To: 0.05, Error: 0.01})
@@ -143,11 +146,10 @@ func TestHundredSubsystems(t *testing.T) {
 	}
 	t.Logf("%d subsystems in %v", n, time.Since(began))
 	for _, s := range r.Strategies {
-		t.Logf("%s %d: %.9g %v %v %s", s.Preset, s.Order, s.Now, s.Stable, s.Forecasts, s.Why)
 		if s.Preset != "explicit" || s.Order != 0 {
 			continue
 		}
-		if want := radius(2e-3); math.Abs(s.Now-want) > 1e-4 {
+		if want := radius(2e-3); math.Abs(s.Now-want) > 1e-6 {
 			t.Errorf("radius %.6f, want %.6f", s.Now, want)
 		}
 		if len(s.Stable) == 0 {
@@ -158,5 +160,7 @@ func TestHundredSubsystems(t *testing.T) {
 			t.Errorf("stable to %g s, radii %.6f and %.6f around it", limit, below, above)
 		}
 	}
-	t.Logf("%d %v %s", r.Recommended, r.Promised, r.Why)
+	if r.Promised == nil || r.Promised.Error > 0.01 {
+		t.Errorf("recommended: %v, %s", r.Promised, r.Why)
+	}
 }

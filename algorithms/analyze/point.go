@@ -35,6 +35,8 @@ const (
 	// untrusted is the misfit of a model above which it is none; below good no better one is
 	// looked for.
 	untrusted, good = 0.05, 1e-4
+	// untrustedShift is how far a response may be from that of the same movement at another step.
+	untrustedShift = 0.1
 )
 
 // kicks are how far an input is moved, relative to its magnitude: little where the subsystem is
@@ -218,7 +220,57 @@ func (p *point) measure(i int, h float64) (best *Response, err error) {
 	if best.Misfit > untrusted {
 		return nil, fmt.Errorf("its responses are not those of a linear system of few states: they are off by %.2g", best.Misfit)
 	}
-	return best, nil
+	return best, p.invariant(i, h, best)
+}
+
+// later are the steps at which inputs are moved again, to see whether the response is the same.
+var later = []int{1, 3}
+
+// invariant fails if the response of subsystem i depends on when an input is moved: one that
+// takes steps of its own, whatever it is asked, sees some of them and others not.
+func (p *point) invariant(i int, h float64, r *Response) error {
+	m := p.models[i]
+	base, err := p.follow(i, h, -1, 0, 0, 0)
+	if err != nil {
+		return err
+	}
+	for k := range m.info.In {
+		if r.ways[k] == 0 {
+			continue
+		}
+		var first [][]float64
+		largest := make([]float64, m.outputs())
+		for _, when := range append([]int{0}, later...) {
+			y, err := p.follow(i, h, k, 0, r.ways[k], when)
+			if err != nil {
+				return err
+			}
+			for j := range y {
+				for o := range y[j] {
+					y[j][o] -= base[j][o]
+					if when == 0 {
+						largest[o] = max(largest[o], math.Abs(y[j][o]))
+					}
+				}
+			}
+			if when == 0 {
+				first = y
+				continue
+			}
+			for j := when; j < len(y); j++ {
+				for o, v := range y[j] {
+					noise := 100 * max(outputRounding, p.x.Replay(i).Replays) * math.Abs(base[j][o])
+					if off := math.Abs(v - first[j-when][o]); off > untrustedShift*largest[o]+noise {
+						return fmt.Errorf("its response to %s depends on when it is moved (%s is off by %.2g): it takes steps of its own, or is not linear", m.info.In[k].Name, m.info.Out[o].Name, off/largest[o])
+					}
+				}
+			}
+		}
+	}
+	if m.source == Measured {
+		return p.x.Restore(i)
+	}
+	return nil
 }
 
 // measureBy follows subsystem i over responseSteps steps of size h, once as it goes with its
@@ -228,11 +280,11 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	m, x := p.models[i], p.x
 	ny, nu := m.outputs(), len(m.info.In)
 	powers := 1 + m.order
-	base, err := p.follow(i, h, -1, 0, 0)
+	base, err := p.follow(i, h, -1, 0, 0, 0)
 	if err != nil {
 		return nil, err
 	}
-	stride := p.stride(h)
+	stride, ways := p.stride(h), make([]float64, nu)
 	markov := make([]*mat.Dense, len(base))
 	for j := range markov {
 		markov[j] = mat.NewDense(max(ny, 1), max(nu*powers, 1), nil)
@@ -256,11 +308,14 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 			// There and back: the difference is the response, and what the mean is off by
 			// is noise, and what is not linear.
 			way := size * max(kick, math.Sqrt(x.Replay(i).Replays))
-			there, err := p.follow(i, h, k, power, way)
+			if power == 0 {
+				ways[k] = way
+			}
+			there, err := p.follow(i, h, k, power, way, 0)
 			if err != nil {
 				return nil, err
 			}
-			back, err := p.follow(i, h, k, power, -way)
+			back, err := p.follow(i, h, k, power, -way, 0)
 			if err != nil {
 				return nil, err
 			}
@@ -283,7 +338,7 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Response{A: a, C: c, Misfit: misfit(markov, rounding, a, b, c)}
+	r := &Response{A: a, C: c, Misfit: misfit(markov, rounding, a, b, c), ways: ways}
 	for power := range powers {
 		r.D = append(r.D, mat.DenseCopyOf(markov[0].Slice(0, max(ny, 1), power*nu, max((power+1)*nu, 1))))
 		if b != nil {
@@ -308,8 +363,8 @@ func (p *point) stride(h float64) int {
 }
 
 // follow goes back to the operating point and takes steps with the inputs held, but for the
-// coefficient of the power of s/h of input k over the first step, which is moved.
-func (p *point) follow(i int, h float64, k, power int, way float64) (out [][]float64, err error) {
+// coefficient of the power of s/h of input k over one of the steps, which is moved.
+func (p *point) follow(i int, h float64, k, power int, way float64, when int) (out [][]float64, err error) {
 	x, m := p.x, p.models[i]
 	sub := x.Sys.Subsystems[i]
 	if m.source == Renewed {
@@ -325,7 +380,7 @@ func (p *point) follow(i int, h float64, k, power int, way float64) (out [][]flo
 	u, du, y := make([]float64, len(hold)), make([]float64, len(hold)), make([]float64, len(m.info.Out))
 	for j := range 1 + (responseSteps-1)*p.stride(h) {
 		copy(u, hold)
-		if j == 0 && k >= 0 && power == 0 {
+		if j == when && k >= 0 && power == 0 {
 			u[k] += way
 		}
 		if err := sub.SetInputs(u); err != nil {
@@ -336,7 +391,7 @@ func (p *point) follow(i int, h float64, k, power int, way float64) (out [][]flo
 			for order := 1; order <= m.order; order++ {
 				factor *= float64(order) / h
 				clear(du)
-				if j == 0 && k >= 0 && order == power {
+				if j == when && k >= 0 && order == power {
 					du[k] = factor * way
 				}
 				if err := derivatives.SetInputDerivatives(order, du); err != nil {

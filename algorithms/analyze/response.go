@@ -23,6 +23,7 @@ type Response struct {
 	// Misfit tells how far a measured response is from that of the model, or from being
 	// linear, relative to the largest response of each output to each input.
 	Misfit float64
+	ways   []float64 // by input: how far it was moved
 	// What moves it by itself, in addition (drive), and how far off that is; nil = not known.
 	own, ownY []float64
 	OwnMisfit float64

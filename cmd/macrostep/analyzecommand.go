@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/master/assemble"
 )
@@ -167,6 +168,63 @@ func (p *program) analyze(c *cli.Context) (err error) {
 		return e.Encode(report)
 	}
 	return printAnalysis(p.stdout, report, c.Args().First())
+}
+
+const flagAnalyze = "analyze"
+
+// analyseFirst tells of the coupling that is about to be run what analyze tells of it, on the console
+// and for the manifest; unstable is what is to be a warning.
+func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, con *console) (told, unstable []string, err error) {
+	order, err := strconv.Atoi(choice.Values["order"])
+	if err != nil {
+		order = 0
+	}
+	open.Trace = nil
+	other, err := p.open(ctx, r.System, open)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, other.Close()) }()
+	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value, Order: min(max(order, 1), highestAnalyzed), Error: defaultError}
+	if sys.Tolerance != nil {
+		o.Tolerance = sys.Tolerance.Value
+	}
+	con.status("the coupling is analysed")
+	report, err := analyze.Run(ctx, other.System, o)
+	con.clear()
+	if err != nil {
+		return nil, nil, &runError{fmt.Errorf("--%s: %w", flagAnalyze, err)}
+	}
+	at := slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
+	switch {
+	case at < 0:
+		told = append(told, fmt.Sprintf("analysis: %s of order %d is not among what can be told of beforehand", choice.Preset, order))
+	case report.Strategies[at].Points == nil:
+		told = append(told, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
+	default:
+		s := &report.Strategies[at]
+		text := fmt.Sprintf("analysis: %s of order %d, steps of %.4g s: the spectral radius is %.6g; stable steps: %s", s.Preset, s.Order, report.Step, s.Now, rangesOf(s, report))
+		for _, f := range s.Forecasts {
+			if f.Step == report.Step {
+				text += fmt.Sprintf("; expected error %.2g over %.4g s, most in %s", f.Error, report.Horizon, f.Of)
+			}
+		}
+		told = append(told, text)
+		if s.Mode != nil && !s.IsStable() {
+			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each", s.Preset, s.Order, report.Step, s.Now))
+		}
+	}
+	if report.Recommended >= 0 && report.Recommended != at {
+		s := report.Strategies[report.Recommended]
+		told = append(told, fmt.Sprintf("analysis: recommended: --algorithm %s --param order=%d --step-size %.4g: %s", s.Preset, s.Order, report.StepToTake, report.Why))
+	}
+	for _, line := range told {
+		fmt.Fprintln(p.stdout, line)
+	}
+	for _, line := range unstable {
+		con.logger().Warn(line)
+	}
+	return told, unstable, nil
 }
 
 // printAnalysis prints a report for people.

@@ -39,7 +39,7 @@ func (p *program) plotAnalysis(dir, path string, r *analyze.Report) error {
 			return err
 		}
 	}
-	return p.sspGraph(path, filepath.Join(dir, "graph.svg"), true)
+	return p.sspGraph(path, filepath.Join(dir, "graph.svg"), part{}, true)
 }
 
 // radiusPlot draws the spectral radius over the step, one field for each algorithm.

@@ -121,7 +121,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.Tolerance = &t
 	}
 	for _, v := range a.Settings() {
-		out.Settings = append(out.Settings, settingInfo(v))
+		out.Settings = append(out.Settings, newSettingInfo(v))
 	}
 	for _, c := range a.Components {
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
@@ -304,11 +304,14 @@ func strategyOf(a *assemble.Assembly, path string, r validateRequest) assemble.S
 }
 
 // Describe reads an FMU or a system for macrostep info.
-func (documents) Describe(path string, strict bool) (*description, error) {
+func (documents) Describe(path string, o infoOptions) (*description, error) {
 	if !assemble.IsFMU(path) {
-		return describeSystem(path, strict)
+		return describeSystem(path, o)
 	}
-	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: strict})
+	if len(o.Set) > 0 {
+		return nil, fmt.Errorf("--set: %s is an FMU; the flag is for systems", path)
+	}
+	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: o.Strict})
 	if err != nil {
 		return nil, err
 	}
@@ -325,20 +328,33 @@ func (documents) Describe(path string, strict bool) (*description, error) {
 	return d, f.Close()
 }
 
-// Explain tells where a value comes from.
-func (documents) Explain(path, name string, strict bool) (*assemble.Explanation, error) {
-	a, err := assemble.Open(path, assemble.Options{Strict: strict, Select: selectNames, Columns: columnsOf})
+// Explain tells where values come from.
+func (documents) Explain(path string, names []string, o infoOptions) (list []*assemble.Explanation, err error) {
+	a, err := assemble.Open(path, describing(o))
+	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
-		return nil, errors.Join(err, a.Close())
+		return nil, err
 	}
-	e, err := a.Explain(name)
-	return e, errors.Join(err, a.Close())
+	var errs []error
+	for _, name := range names {
+		e, err := a.Explain(name)
+		list, errs = append(list, e), append(errs, err)
+	}
+	return list, errors.Join(errs...)
 }
 
-func describeSystem(path string, strict bool) (*description, error) {
-	a, err := assemble.Open(path, assemble.Options{Strict: strict, Select: selectNames, Columns: columnsOf})
+func describing(o infoOptions) assemble.Options {
+	out := assemble.Options{Strict: o.Strict, Select: selectNames, Columns: columnsOf}
+	for _, a := range o.Set {
+		out.Set = append(out.Set, assemble.Assignment(a))
+	}
+	return out
+}
+
+func describeSystem(path string, o infoOptions) (*description, error) {
+	a, err := assemble.Open(path, describing(o))
 	if err != nil {
-		return nil, errors.Join(err, a.Close())
+		return outline(path), errors.Join(err, a.Close())
 	}
 	a.Override(nil, nil, nil, nil) // where a number is guessed, its source says so
 	s := &systemDescription{
@@ -367,10 +383,27 @@ func describeSystem(path string, strict bool) (*description, error) {
 		s.Connections = append(s.Connections, connectionInfo(c))
 	}
 	for _, v := range a.Settings() {
-		s.Settings = append(s.Settings, settingInfo(v))
+		s.Settings = append(s.Settings, newSettingInfo(v))
+	}
+	for _, set := range o.Set { // beats them
+		v := settingInfo{Name: set.Name, Value: set.Value, Origin: "--set"}
+		if i := slices.IndexFunc(s.Settings, func(old settingInfo) bool { return old.Name == set.Name }); i >= 0 {
+			v.Weaker = s.Settings[i].Weaker + 1
+			s.Settings[i] = v
+		} else {
+			s.Settings = append(s.Settings, v)
+		}
 	}
 	d := &description{System: s, Findings: slices.Clone(a.Findings.Findings)}
 	return d, a.Close()
+}
+
+func newSettingInfo(s assemble.SettingInfo) settingInfo {
+	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker}
+	if s.At != s.Name {
+		out.Over = s.At
+	}
+	return out
 }
 
 func count(d *fmi.ModelDescription, c fmi.Causality) int {

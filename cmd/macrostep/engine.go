@@ -23,10 +23,11 @@ type engine interface {
 	// Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd
 	// or one .fmu. No FMU is instantiated before the run.
 	Open(ctx context.Context, path string, o openOptions) (*opened, error)
-	// Describe reads a file of the same kinds for macrostep info.
-	Describe(path string, strict bool) (*description, error)
-	// Explain tells where the value of a variable "component.variable" comes from.
-	Explain(path, name string, strict bool) (*assemble.Explanation, error)
+	// Describe reads a file of the same kinds for macrostep info. With an error the
+	// description may hold what is known all the same; nil = nothing.
+	Describe(path string, o infoOptions) (*description, error)
+	// Explain tells where the values of variables "component.variable" come from.
+	Explain(path string, names []string, o infoOptions) ([]*assemble.Explanation, error)
 	// Validate judges a file by the rules. The error says that it could not be looked at.
 	Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error)
 	// Bonds lists the power bonds that a system may have, and pairs of opposite
@@ -40,6 +41,12 @@ type engine interface {
 	WriteChain(dir string, c fmus.Chain) (string, error)
 	// Cleanup removes all temporary folders, whatever still runs.
 	Cleanup()
+}
+
+// infoOptions say how a file is described.
+type infoOptions struct {
+	Strict bool
+	Set    []assignment // as for a run
 }
 
 // assignment is component.variable = value.
@@ -123,6 +130,9 @@ type fmuDescription struct {
 
 // systemDescription is a coupled system. It is its own JSON.
 type systemDescription struct {
+	// Partial tells that the description is made of the documents alone, as far as that
+	// goes: FMUs are missing, or something is wrong.
+	Partial     bool                    `json:"partial"`
 	Path        string                  `json:"path"`
 	Name        string                  `json:"name"`
 	Components  []componentInfo         `json:"components"`
@@ -147,6 +157,7 @@ type componentInfo struct {
 	Tool    string `json:"tool"`
 	Inputs  int    `json:"inputs"`
 	Outputs int    `json:"outputs"`
+	Missing bool   `json:"missing"` // the FMU cannot be had
 }
 
 type connectionInfo struct {
@@ -166,4 +177,5 @@ type settingInfo struct {
 	Value  string `json:"value"`
 	Origin string `json:"origin"` // file and place
 	Weaker int    `json:"weaker"` // number of values for it that do not count
+	Over   string `json:"over"`   // connector of a system that is bound to the value; "" = the variable itself
 }

@@ -175,7 +175,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	if r.LogCalls != "" {
 		// Not buffered: the last calls before a crash are the ones that matter.
-		if trace.Writer, err = os.OpenFile(r.LogCalls, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666); err != nil {
+		if trace.Writer, err = record.Create(r.LogCalls, os.O_TRUNC); err != nil {
 			return out, fmt.Errorf("--log-fmi-calls: %w", err)
 		}
 		defer func() { err = errors.Join(err, trace.Writer.(io.Closer).Close()) }()
@@ -190,9 +190,15 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 			return out, fmt.Errorf("parameter monitor: %w", err)
 		}
 	}
+	var told, unstable []string
+	if r.Analyze {
+		if told, unstable, err = p.analyseFirst(ctx, r, open, sys, choice, con); err != nil {
+			return out, err
+		}
+	}
 	m := p.manifest(r, sys, choice)
 	m.Sources = r.sources(sys, choice, bonds, rates)
-	m.Notes, m.Warnings = append(m.Notes, notes...), append(m.Warnings, warnings...)
+	m.Notes, m.Warnings = append(append(m.Notes, notes...), told...), append(append(m.Warnings, warnings...), unstable...)
 	opt := master.Options{
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
 		Discard: choice.Discard, Workers: r.Workers, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,

@@ -90,7 +90,7 @@ func (f *fake) Bonds(context.Context, string) ([]assemble.BondCandidate, []assem
 	return nil, nil, nil
 }
 
-func (f *fake) Describe(path string, strict bool) (*description, error) {
+func (f *fake) Describe(path string, o infoOptions) (*description, error) {
 	if f.openErr != nil {
 		return nil, f.openErr
 	}
@@ -104,13 +104,16 @@ func (f *fake) Validate(ctx context.Context, path string, r validateRequest) (*v
 	return documents{}.Validate(ctx, path, r)
 }
 
-func (f *fake) Explain(path, name string, strict bool) (*assemble.Explanation, error) {
+func (f *fake) Explain(path string, names []string, o infoOptions) (list []*assemble.Explanation, err error) {
 	if f.openErr != nil {
 		return nil, f.openErr
 	}
 	f.path = path
-	return &assemble.Explanation{Name: name, Type: "Real", Unit: "kg", Causality: "parameter", Variability: "fixed", Initial: "exact", Chain: []assemble.Origin{
-		{Value: "1", Place: "wheel.fmu!modelDescription.xml:7", How: "start value of the FMU"}, {Value: "60", Place: "s.ssd:12", How: `bound at wheel as "m"`}}}, nil
+	for _, name := range names {
+		list = append(list, &assemble.Explanation{Name: name, Type: "Real", Unit: "kg", Causality: "parameter", Variability: "fixed", Initial: "exact", Chain: []assemble.Origin{
+			{Value: "1", Place: "wheel.fmu!modelDescription.xml:7", How: "start value of the FMU"}, {Value: "60", Place: "s.ssd:12", How: `bound at wheel as "m"`}}})
+	}
+	return list, nil
 }
 
 func (f *fake) Systems() []string { return []string{"quarter-car-a", "two-mass-ff"} }
@@ -158,10 +161,10 @@ func testSystemDescription() *description {
 	return &description{System: &systemDescription{
 		Path: "s.ssp", Name: "car", StartTime: setting{Value: 0, Source: "default"}, StopTime: setting{Value: 4, Source: "DefaultExperiment of the system"},
 		StepSize: setting{Value: 1e-3, Source: "annotation"}, Algorithm: "explicit", Params: map[string]string{"order": "1"}, Stateless: []string{"road"},
-		Components: []componentInfo{{"wheel", "resources/wheel.fmu", "Wheel", "Tool 7", 1, 2}, {"road", "resources/road.fmu", "", "", 0, 1}},
+		Components: []componentInfo{{"wheel", "resources/wheel.fmu", "Wheel", "Tool 7", 1, 2, false}, {"road", "resources/road.fmu", "", "", 0, 1, false}},
 		Connections: []connectionInfo{{From: "road.z", FromUnit: "cm", To: "wheel.z", ToUnit: "m", Gain: 0.01}, {From: "wheel.v", To: "road.v", Gain: 1, Via: "suspension.v"}, {From: "wheel.T", To: "road.T", Gain: 1, Offset: -273.15},
 			{From: "road.gear", To: "wheel.gear", Gain: 1, Map: "1 → 2"}},
-		Settings: []settingInfo{{"wheel.m", "60", "s.ssd:12", 0}, {"wheel.k", "5", "s.ssd:13", 2}},
+		Settings: []settingInfo{{"wheel.m", "60", "s.ssd:12", 0, ""}, {"wheel.k", "5", "s.ssd:13", 2, "stiffness"}},
 		Sources:  map[string]string{"algorithm": "annotation of macrostep (s.ssd:40)", "param order": "annotation of macrostep (s.ssd:41)"},
 		Loops:    []master.Loop{{Variables: []string{"wheel.v", "road.v"}, Assumed: true, Treatment: "broken"}},
 	}}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -26,51 +27,56 @@ can do, its platforms, its variables with type, unit and start value, on which
 inputs its outputs depend. For an .ssp, a folder with SystemStructure.ssd or an
 .ssd: components, connections with units and what happens to values on the way,
 parameters in force and where they come from, times, settings of a run, algebraic
-loops. A system structure of OSP (OspSystemStructure.xml) is shown in the same way.
+loops. A system structure of OSP (OspSystemStructure.xml) is shown in the same way,
+and behind a # another document of a package: SYSTEM.ssp#VARIANT.ssd.
 What deviates from the standards comes last.
 
 --explain tells of one variable of a system where its value comes from: all values
-that documents give it, the weakest first, and the connection that feeds it.
+that documents give it, the weakest first, and the connection that feeds it. --set
+shows the same with a value given as for a run. Where FMUs are missing, what the
+documents alone tell is shown before the error.
 
 Examples:
    macrostep info model.fmu
    macrostep info system.ssp
-   macrostep info system.ssp --explain wheel.k_w
+   macrostep info system.ssp --explain wheel.k_w --explain wheel.m_w
    macrostep info model.fmu --json | jq '.variables[].name'`
 
 func (p *program) infoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "info", Usage: "show what is in an FMU or a system", ArgsUsage: "FILE",
-		UsageText: "macrostep info FILE [--explain COMPONENT.VARIABLE] [--json] [--strict]", Description: infoHelp,
+		UsageText: "macrostep info FILE [--explain NAME] [--set NAME=VALUE] [--json] [--strict]", Description: infoHelp,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
-			&cli.StringFlag{Name: flagExplain, Usage: "tell where the value of `COMPONENT.VARIABLE` comes from"},
+			repeatable{&cli.StringSliceFlag{Name: flagExplain, Usage: "tell where the value of `COMPONENT.VARIABLE` comes from; repeatable; with --json, several make an array", KeepSpace: true}},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, as for a run; repeatable", KeepSpace: true}},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
 		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "FILE (an .fmu, an .ssp, a folder or an .ssd)"); err != nil {
 				return err
 			}
+			set, err := assignments("set", c.StringSlice("set"))
+			if err != nil {
+				return &usageError{"info", err}
+			}
+			o := infoOptions{Strict: c.Bool("strict"), Set: set}
 			if c.IsSet(flagExplain) {
-				e, err := p.engine.Explain(c.Args().First(), c.String(flagExplain), c.Bool("strict"))
+				list, err := p.engine.Explain(c.Args().First(), c.StringSlice(flagExplain), o)
 				if err != nil {
 					return err
 				}
-				if c.Bool("json") {
-					return writeJSON(p.stdout, e)
-				}
-				writeExplanation(p.stdout, e)
-				return nil
+				return writeExplanations(p.stdout, list, c.Bool("json"))
 			}
-			d, err := p.engine.Describe(c.Args().First(), c.Bool("strict"))
-			if err != nil {
-				return err
+			d, err := p.engine.Describe(c.Args().First(), o)
+			switch {
+			case d == nil:
+			case c.Bool("json"):
+				err = errors.Join(writeInfoJSON(p.stdout, d), err)
+			default:
+				writeInfo(p.stdout, d)
 			}
-			if c.Bool("json") {
-				return writeInfoJSON(p.stdout, d)
-			}
-			writeInfo(p.stdout, d)
-			return nil
+			return err
 		},
 	}
 }
@@ -246,6 +252,23 @@ func writeJSON(w io.Writer, doc any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(doc)
+}
+
+// writeExplanations prints one explanation or several.
+func writeExplanations(w io.Writer, list []*assemble.Explanation, asJSON bool) error {
+	switch {
+	case asJSON && len(list) == 1:
+		return writeJSON(w, list[0])
+	case asJSON:
+		return writeJSON(w, list)
+	}
+	for i, e := range list {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		writeExplanation(w, e)
+	}
+	return nil
 }
 
 // writeExplanation prints the values of a variable, the weakest first.
@@ -456,12 +479,20 @@ func writeSystem(w io.Writer, s *systemDescription) {
 	if s.Tolerance != nil {
 		tolerance = sourced(*s.Tolerance, "")
 	}
-	facts(w, "System", s.Name, "File", s.Path, "Start", sourced(s.StartTime, " s"), "Stop", sourced(s.StopTime, " s"),
+	note := ""
+	if s.Partial {
+		note = "of the documents alone; what the FMUs would add is left out"
+	}
+	facts(w, "System", s.Name, "File", s.Path, "Known", note, "Start", sourced(s.StartTime, " s"), "Stop", sourced(s.StopTime, " s"),
 		"Step", sourced(s.StepSize, " s"), "Tolerance", tolerance, "Algorithm", algorithm, "Stateless", strings.Join(s.Stateless, ", "))
 	fmt.Fprintf(w, "\nComponents (%d)\n", len(s.Components))
 	var rows [][]string
 	for _, c := range s.Components {
-		rows = append(rows, []string{"  " + c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(c.Model, c.Tool)})
+		missing := ""
+		if c.Missing {
+			missing = "missing"
+		}
+		rows = append(rows, []string{"  " + c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(missing, c.Model, c.Tool)})
 	}
 	table(w, rows)
 	if len(s.Functions) > 0 {
@@ -486,11 +517,14 @@ func writeSystem(w io.Writer, s *systemDescription) {
 		fmt.Fprintf(w, "\nParameters and start values (%d)\n", len(s.Settings))
 		rows = nil
 		for _, v := range s.Settings {
-			weaker := ""
+			over, weaker := "", ""
+			if v.Over != "" {
+				over = "over " + v.Over
+			}
 			if v.Weaker > 0 {
 				weaker = fmt.Sprintf("before %s", plural(v.Weaker, "other value"))
 			}
-			rows = append(rows, []string{"  " + v.Name, "= " + oneLine(v.Value), v.Origin, weaker})
+			rows = append(rows, []string{"  " + v.Name, "= " + oneLine(v.Value), v.Origin, joinNonEmpty(over, weaker)})
 		}
 		table(w, rows)
 	}

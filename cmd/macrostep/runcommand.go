@@ -19,13 +19,15 @@ import (
 )
 
 const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu; or
-an OspSystemStructure.xml of OSP, or a folder with one.
+an OspSystemStructure.xml of OSP, or a folder with one. Behind a # stands another
+document of a package or folder: SYSTEM.ssp#VARIANT.ssd.
 Flags stand before or after it; --flag VALUE and --flag=VALUE are the same.
 
 Results are a CSV table, time,component.variable,…: one row per communication
 point, the first one the start after initialisation. The manifest beside it
 (.json) says how the result came about: status, every parameter in force and
-where it came from, loops, warnings, counters, times.
+where it came from, loops, warnings, counters, times. A named pipe in place of a
+file needs a reader within ten seconds.
 
 The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
@@ -93,6 +95,7 @@ type runRequest struct {
 	Bonds                        []algorithms.Bond
 	Rates                        []algorithms.Rate
 	MonitorEnergy                bool
+	Analyze                      bool // before the run
 	Spike                        float64 // 0 = no warning about jumps of residual power
 	Checkpoints                  checkpointing
 	// Given tells which flags the user has set, by name; nil = all: the documents have
@@ -117,6 +120,7 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: flagBond, Usage: "power bond, `NAME=COMPONENT.EFFORT:COMPONENT.FLOW` of two outputs; -COMPONENT.EFFORT if its product with the flow is power that leaves the giver of the flow; more pairs after commas; repeatable; its energy is monitored", KeepSpace: true, Category: coupling}},
 			repeatable{&cli.StringSliceFlag{Name: flagRate, Usage: "`COMPONENT=N` steps a macro step, or COMPONENT=1/N: one step over N macro steps; repeatable", KeepSpace: true, Category: coupling}},
 			&cli.BoolFlag{Name: "monitor-energy", Usage: "record and total the power that the coupling lets appear at the bonds, with any algorithm", Category: coupling},
+			&cli.BoolFlag{Name: flagAnalyze, Usage: "tell first whether the coupling will be stable with this algorithm and step, and what error to expect, as macrostep analyze does", Category: coupling},
 			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power whose peaks rise to `N` times their median before; 0: never", Value: "50", Category: coupling},
 			&cli.IntFlag{Name: "workers", Usage: "step subsystems side by side in `N` threads; the results are the same", Value: 1, Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
@@ -204,7 +208,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	errs = append(errs, err)
 	r.Rates, err = readRates(c.StringSlice(flagRate))
 	errs = append(errs, err)
-	r.Bonds, r.MonitorEnergy = bonds, c.Bool("monitor-energy")
+	r.Bonds, r.MonitorEnergy, r.Analyze = bonds, c.Bool("monitor-energy"), c.Bool(flagAnalyze)
 	if v, err := strconv.ParseFloat(c.String("energy-spike"), 64); err != nil || !(v >= 0) || math.IsInf(v, 0) {
 		errs = append(errs, fmt.Errorf("--energy-spike: %q is not a number of at least 0", c.String("energy-spike")))
 	} else {

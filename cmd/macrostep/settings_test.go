@@ -18,7 +18,7 @@ import (
 // compilers or goes on with an earlier run.
 var invocation = []string{
 	"output", "manifest", "trace", "log-fmi-calls", "log-level", "quiet", "strict", "compile",
-	flagCheckpoint, flagOnInterrupt, flagResume,
+	flagCheckpoint, flagOnInterrupt, flagResume, flagAnalyze,
 }
 
 // counterparts are, for all other flags, what stands in a document for them: an

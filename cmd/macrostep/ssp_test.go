@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -301,6 +303,11 @@ func TestSSPNewFor(t *testing.T) {
 	}
 	contains(t, "the document", string(data), `name="my_system"`, `<oms:FixedStepMaster description="oms-ma" stepSize="0.01" relativeTolerance="1e-05"/>`,
 		`<osp:FixedStepAlgorithm baseStepSize="0.01"/>`, `<ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepSize="0.01" tolerance="1e-05"/>`)
+	// Without a tolerance it is the finest that an FMU suggests.
+	fine := strings.Replace(model("fine", "output Real v m/s"), `stepSize="0.01"`, `stepSize="0.01" tolerance="2e-7"`, 1)
+	described(t, filepath.Join(dir, "fine.fmu"), fine)
+	done(t, dir, "ssp", "new", "a.fmu", "fine.fmu", "--for", "omsimulator", "--step-size=0.1", "-o", "fine.ssd")
+	contains(t, "the tolerance", read(t, filepath.Join(dir, "fine.ssd")), `relativeTolerance="2e-07"`)
 	out = done(t, dir, "ssp", "new", "a.fmu", "--for", "osp", "--dry-run")
 	contains(t, "enumerations", out, "a.e gets no connector: OSP ends at enumerations")
 }
@@ -460,7 +467,98 @@ func TestSSPSetPutsBack(t *testing.T) {
 	dir := workshop(t)
 	write(t, filepath.Join(dir, "s.ssd"), document)
 	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "a.k=9", "--force"}, "a.k would keep the value 4", "over a connection of the system")
-	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "a.k=9", "-o", "s.ssp"}, "a.k would keep the value 4")
+	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "a.k=9", "-o", "s.ssp"}, "a.k would keep the value 4", "stiffness=VALUE")
+	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "stiffness=soft", "-o", "s.ssp"}, "stiffness=soft", "give a finite number")
+	// The connector itself takes one.
+	contains(t, "the change", done(t, dir, "ssp", "set", "s.ssd", "stiffness=9.5", "--force"), "stiffness  4 → 9.5")
+	if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 1 || s[0].Value != "9.5" || s[0].At != "stiffness" {
+		t.Errorf("values %v", s)
+	}
+	write(t, filepath.Join(dir, "idle.ssd"), strings.Replace(document, `<ssd:Connection startConnector="stiffness" endElement="a" endConnector="k"/>`, "", 1))
+	unchanged(t, dir, []string{"ssp", "set", "idle.ssd", "stiffness=9", "--force"}, "stiffness would reach no FMU")
+}
+
+// Connectors of nested systems are named by their path; values are in their unit, and
+// without a type the form of the value tells it.
+func TestSSPSetConnector(t *testing.T) {
+	document := func(content string) string {
+		return `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+<ssd:System name="s"><ssd:Elements><ssd:System name="mid.dle"><ssd:Connectors><ssd:Connector name="k" kind="parameter">` + content + `</ssd:Connector></ssd:Connectors>
+<ssd:Elements><ssd:Component name="a" source="a.fmu"/></ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="k" endElement="a" endConnector="k"/></ssd:Connections></ssd:System></ssd:Elements></ssd:System>
+<ssd:Units><ssc:Unit name="kN"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssd:Units></ssd:SystemStructureDescription>`
+	}
+	for _, tt := range []struct{ content, value, want, element string }{
+		{`<ssc:Real unit="kN"/>`, "3", "3000", `<ssv:Real value="3" unit="kN"/>`},
+		{`<ssc:Real/>`, "3", "3", `<ssv:Real value="3"/>`},
+		{``, "3.5", "3.5", `<ssv:Real value="3.5"/>`},
+		{``, "3", "3", `<ssv:Integer value="3"/>`},
+	} {
+		dir := workshop(t)
+		write(t, filepath.Join(dir, "s.ssd"), document(tt.content))
+		done(t, dir, "ssp", "set", "s.ssd", "mid.dle.k="+tt.value, "--force")
+		contains(t, "the set", content(t, dir)["s.ssv"], tt.element)
+		unchanged(t, dir, []string{"info", "s.ssd", "--explain", "mid.dle.k"}, `"mid.dle.k" is a connector of a system; it gives mid.dle.a.k a value`)
+		if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 1 || s[0].Value != tt.want || s[0].Name != "mid.dle.a.k" {
+			t.Errorf("%s: values %v", tt.content, s)
+		}
+	}
+	dir := workshop(t)
+	write(t, filepath.Join(dir, "s.ssd"), document(""))
+	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "mid.dle.k=soft", "--force"}, "String")
+	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "mid.dle.q=1", "--force"}, `"mid.dle.q" names no component`)
+}
+
+// What the documents tell is shown also where FMUs are missing; the error stands.
+func TestInfoWithoutFMUs(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">
+<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters>
+<ssv:Parameter name="m.b.mode"><ssv:String value="slow"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>
+<ssd:Elements><ssd:Component name="a" source="gone/a.fmu"><ssd:Connectors><ssd:Connector name="y" kind="output"/></ssd:Connectors></ssd:Component>
+<ssd:System name="m"><ssd:Connectors><ssd:Connector name="i" kind="input"/></ssd:Connectors><ssd:Elements>
+<ssd:Component name="b" source="gone/b.fmu"><ssd:Connectors>CONNECTOR</ssd:Connectors></ssd:Component></ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="i" endElement="b" endConnector="u"><ssc:LinearTransformation factor="3"/></ssd:Connection></ssd:Connections></ssd:System></ssd:Elements>
+<ssd:Connections><ssd:Connection startElement="a" startConnector="y" endElement="m" endConnector="i"><ssc:LinearTransformation factor="2"/></ssd:Connection></ssd:Connections></ssd:System>
+<ssd:DefaultExperiment startTime="0" stopTime="7"/></ssd:SystemStructureDescription>`)
+	document := read(t, filepath.Join(dir, "s.ssd"))
+	for connector, want := range map[string][]string{
+		`<ssd:Connector name="u" kind="input"/>`: {"a.y  → m.b.u  × 6  via m.i", "m.b.mode  = slow", "gone/b.fmu  1 input, 0 outputs  missing"},
+		`<ssd:Connector name="v" kind="input"/>`: {"a.y  → m.i    × 2", "m.i  → m.b.u  × 3"}, // as written
+	} {
+		write(t, filepath.Join(dir, "s.ssd"), strings.Replace(document, "CONNECTOR", connector, 1))
+		code, stdout, stderr := in(t, dir, "info", "s.ssd")
+		if code != exitUsage {
+			t.Errorf("exit code %d", code)
+		}
+		contains(t, "what is known", stdout, append(want, "of the documents alone", "7 s (DefaultExperiment", "a    gone/a.fmu  0 inputs, 1 output")...)
+		contains(t, "the error", stderr, `"gone/a.fmu" of component "a" cannot be read`, `"gone/b.fmu"`)
+	}
+	code, stdout, _ := in(t, dir, "info", "s.ssd", "--json")
+	var got struct {
+		Partial    bool
+		Components []struct{ Missing bool }
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitUsage || !got.Partial || len(got.Components) != 2 || !got.Components[1].Missing {
+		t.Errorf("exit code %d, %v: %s", code, err, stdout)
+	}
+}
+
+// --explain may stand several times, and --set shows what a run with it would have.
+func TestInfoExplainSet(t *testing.T) {
+	dir := workshop(t)
+	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
+<ssd:System name="s"><ssd:Elements><ssd:Component name="a" source="a.fmu"/><ssd:Component name="b" source="b.fmu"/></ssd:Elements></ssd:System></ssd:SystemStructureDescription>`)
+	out := done(t, dir, "info", "s.ssd", "--explain", "a.k", "--explain", "b.k", "--set", "b.k=7")
+	contains(t, "the explanations", out, "a.k: parameter", "= 2  in force", "b.k: parameter", "= 3  overridden", "given by the user", "= 7  in force")
+	contains(t, "the table", done(t, dir, "info", "s.ssd", "--set", "b.k=7"), "b.k  = 7  --set")
+	var list []assemble.Explanation
+	if err := json.Unmarshal([]byte(done(t, dir, "info", "s.ssd", "--json", "--explain", "a.k", "--explain", "b.k")), &list); err != nil || len(list) != 2 || list[1].Name != "b.k" {
+		t.Errorf("%v: %v", err, list)
+	}
+	unchanged(t, dir, []string{"info", "s.ssd", "--explain", "a.k", "--explain", "b.q"}, `no variable "q"`)
+	unchanged(t, dir, []string{"info", "s.ssd", "--set", "b.k"}, "not NAME=VALUE")
+	unchanged(t, dir, []string{"info", "a.fmu", "--set", "b.k=1"}, "the flag is for systems")
 }
 
 func TestSSPGraph(t *testing.T) {
@@ -485,6 +583,43 @@ func TestSSPGraph(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	contains(t, "the warning", stderr, "warning: the picture is made of the document alone", "b.fmu")
+}
+
+// Of large systems a part is drawn: deep systems as one box, or what is around some
+// components. A picture of too many is drawn with a warning.
+func TestSSPGraphPart(t *testing.T) {
+	dir := workshop(t)
+	var b strings.Builder
+	b.WriteString(`<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"><ssd:System name="s"><ssd:Elements>`)
+	component := func(name, fmu, connector string) {
+		fmt.Fprintf(&b, `<ssd:Component name="%s" source="%s.fmu"><ssd:Connectors>%s</ssd:Connectors></ssd:Component>`, name, fmu, connector)
+	}
+	component("first", "a", `<ssd:Connector name="v" kind="output"/>`)
+	b.WriteString(`<ssd:System name="sub"><ssd:Connectors><ssd:Connector name="v" kind="input"/></ssd:Connectors><ssd:Elements>`)
+	for i := range 160 {
+		component(fmt.Sprint("c", i), "b", `<ssd:Connector name="v" kind="input"/>`)
+	}
+	b.WriteString(`</ssd:Elements><ssd:Connections>`)
+	for i := range 3 {
+		fmt.Fprintf(&b, `<ssd:Connection startConnector="v" endElement="c%d" endConnector="v"/>`, i)
+	}
+	b.WriteString(`</ssd:Connections></ssd:System></ssd:Elements><ssd:Connections><ssd:Connection startElement="first" startConnector="v" endElement="sub" endConnector="v"/></ssd:Connections></ssd:System></ssd:SystemStructureDescription>`)
+	write(t, filepath.Join(dir, "s.ssd"), b.String())
+	code, out, stderr := in(t, dir, "ssp", "graph", "s.ssd")
+	if code != exitDone || out != "wrote s.svg: 161 components, 3 connections\n" {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	contains(t, "the warning", stderr, "161 components is hard to read; --depth 1")
+	folded := done(t, dir, "ssp", "graph", "s.ssd", "-o", "-", "--depth", "1")
+	contains(t, "the picture", folded, ">first<", ">sub<", ">160 components<", "first.v → sub.c2.v")
+	if out := done(t, dir, "ssp", "graph", "s.ssd", "--depth", "1", "--force"); out != "wrote s.svg: 2 components, 3 connections\n" {
+		t.Error(out)
+	}
+	if out := done(t, dir, "ssp", "graph", "s.ssd", "--around", "*.c1", "--around", "sub.c7?", "--force"); out != "wrote s.svg: 12 components, 1 connections\n" {
+		t.Error(out)
+	}
+	unchanged(t, dir, []string{"ssp", "graph", "s.ssd", "--around", "x", "--force"}, "--around matches no component")
+	unchanged(t, dir, []string{"ssp", "graph", "s.ssd", "--depth", "-1", "--force"}, "less than 0")
 }
 
 // The parts of the command line that all commands share.

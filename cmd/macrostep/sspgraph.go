@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/graph"
 )
@@ -23,7 +23,9 @@ const sspGraphHelp = `Draws a system as an SVG, which every browser shows: compo
 connected inputs and outputs, connections, algebraic loops (red; dashed where only
 missing dependencies close them) and power bonds (green; pale where units alone
 say so). Where the pointer rests on a connection, its variables are named. Nested
-systems are drawn flat, with their components under their paths.
+systems are drawn flat, with their components under their paths; --depth draws those
+that lie deeper as one box each. --around draws components with their neighbours
+only. More than about a hundred boxes are no picture any more.
 
 FMUs that are not there are no obstacle: the picture is then made of the document
 alone, without loops.
@@ -31,13 +33,19 @@ alone, without loops.
 Examples:
    macrostep ssp graph car.ssp
    macrostep ssp graph car.ssp -o - > car.svg
+   macrostep ssp graph plant.ssp --depth 1
+   macrostep ssp graph plant.ssp --around 'pump*' --around valve
    macrostep ssp graph car/SystemStructure.ssd -o car.svg --force`
 
 func (p *program) sspGraphCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ssp graph", Usage: "draw a system", ArgsUsage: "SYSTEM",
-		UsageText: "macrostep ssp graph SYSTEM [-o FILE.svg] [--force]", Description: sspGraphHelp,
-		Flags: []cli.Flag{outputFlag("write `FILE`; - is the standard output; by default SYSTEM.svg; -o for short"), forceFlag()},
+		UsageText: "macrostep ssp graph SYSTEM [-o FILE.svg] [--depth N] [--around GLOB] [--force]", Description: sspGraphHelp,
+		Flags: []cli.Flag{
+			outputFlag("write `FILE`; - is the standard output; by default SYSTEM.svg; -o for short"), forceFlag(),
+			&cli.IntFlag{Name: "depth", Usage: "draw what lies in systems below `N` levels as one box for each of them; 0: everything flat"},
+			repeatable{&cli.StringSliceFlag{Name: "around", Usage: "draw the components that `GLOB` matches (* and ? only) and those connected to them; repeatable", KeepSpace: true}},
+		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "SYSTEM (an .ssp, a folder or an .ssd)"); err != nil {
 				return err
@@ -46,12 +54,127 @@ func (p *program) sspGraphCommand() *cli.Command {
 			if output == "" {
 				output = strings.TrimSuffix(filepath.Clean(path), filepath.Ext(path)) + ".svg"
 			}
-			return p.sspGraph(path, output, c.Bool(flagForce))
+			part := part{depth: c.Int("depth")}
+			if part.depth < 0 {
+				return &usageError{"ssp graph", fmt.Errorf("--depth: %d is less than 0", part.depth)}
+			}
+			if c.IsSet("around") {
+				around, err := record.ParseSelection(c.StringSlice("around"))
+				if err != nil {
+					return &usageError{"ssp graph", fmt.Errorf("--around: %w", err)}
+				}
+				part.around = around.Match
+			}
+			return p.sspGraph(path, output, part, c.Bool(flagForce))
 		},
 	}
 }
 
-func (p *program) sspGraph(path, output string, force bool) error {
+// readable is how many boxes a picture may have to be one.
+const readable = 150
+
+// part says what of a system is drawn. The zero value is everything.
+type part struct {
+	depth  int                    // systems below are one box each; 0 = all are open
+	around func(name string) bool // nil = all
+}
+
+// of gives the part of a system.
+func (q part) of(s *graph.System) (*graph.System, error) {
+	if q.depth > 0 {
+		s = folded(s, q.depth)
+	}
+	if q.around == nil {
+		return s, nil
+	}
+	chosen, keep := make([]bool, len(s.Nodes)), make([]bool, len(s.Nodes))
+	any := false
+	for i, n := range s.Nodes {
+		chosen[i] = q.around(n.Name)
+		keep[i], any = chosen[i], any || chosen[i]
+	}
+	if !any {
+		return nil, errors.New("--around matches no component; macrostep info lists them")
+	}
+	for _, e := range s.Edges {
+		if chosen[e.From] || chosen[e.To] {
+			keep[e.From], keep[e.To] = true, true
+		}
+	}
+	group := make([]int, len(s.Nodes))
+	var nodes []graph.Node
+	for i, n := range s.Nodes {
+		group[i] = -1
+		if keep[i] {
+			group[i] = len(nodes)
+			nodes = append(nodes, n)
+		}
+	}
+	return regrouped(s, nodes, group), nil
+}
+
+// folded puts the components that lie deeper than so many systems into one box for
+// each of these.
+func folded(s *graph.System, depth int) *graph.System {
+	at, count := map[string]int{}, map[string]int{}
+	group := make([]int, len(s.Nodes))
+	var nodes []graph.Node
+	for i, n := range s.Nodes {
+		name := n.Name
+		parts := strings.Split(name, ".")
+		if len(parts) <= depth {
+			group[i] = len(nodes)
+			nodes = append(nodes, n)
+			continue
+		}
+		name = strings.Join(parts[:depth], ".")
+		k, there := at[name]
+		if !there {
+			k = len(nodes)
+			at[name] = k
+			nodes = append(nodes, graph.Node{Name: name})
+		}
+		count[name]++
+		nodes[k].Detail = plural(count[name], "component")
+		group[i] = k
+	}
+	return regrouped(s, nodes, group)
+}
+
+// regrouped is a system with other nodes: group has the new one of each, -1 for one
+// that is left out. Connections inside of a group are left out with it.
+func regrouped(s *graph.System, nodes []graph.Node, group []int) *graph.System {
+	out := &graph.System{Title: s.Title, Nodes: nodes}
+	edge := make([]int, len(s.Edges))
+	for i, e := range s.Edges {
+		edge[i] = -1
+		from, to := group[e.From], group[e.To]
+		if from < 0 || to < 0 || from == to && e.From != e.To {
+			continue
+		}
+		local := func(old, now int, variable string) string { // the path from the box on
+			return strings.TrimPrefix(s.Nodes[old].Name+"."+variable, nodes[now].Name+".")
+		}
+		e.Output, e.Input = local(e.From, from, e.Output), local(e.To, to, e.Input)
+		e.From, e.To = from, to
+		edge[i] = len(out.Edges)
+		out.Edges = append(out.Edges, e)
+	}
+	for _, b := range s.Bonds {
+		kept := graph.Bond{Name: b.Name, Proposed: b.Proposed}
+		for _, e := range b.Edges {
+			if edge[e] >= 0 {
+				kept.Edges = append(kept.Edges, edge[e])
+			}
+		}
+		if len(kept.Edges) > 0 {
+			out.Bonds = append(out.Bonds, kept)
+		}
+	}
+	return out
+}
+
+func (p *program) sspGraph(path, output string, q part, force bool) error {
 	if output != "-" && !force {
 		if err := free(output); err != nil {
 			return err
@@ -62,6 +185,12 @@ func (p *program) sspGraph(path, output string, force bool) error {
 		if s, err = p.picturedAlone(path, err); err != nil {
 			return err
 		}
+	}
+	if s, err = q.of(s); err != nil {
+		return err
+	}
+	if len(s.Nodes) > readable {
+		fmt.Fprintf(p.stderr, "warning: a picture of %d components is hard to read; --depth 1 draws nested systems as boxes, --around COMPONENT a part\n", len(s.Nodes))
 	}
 	if output == "-" {
 		return graph.SVG(p.stdout, s)
@@ -184,7 +313,7 @@ func (p *program) picturedAlone(path string, why error) (s *graph.System, err er
 		return nil, why
 	}
 	defer func() { err = errors.Join(err, pkg.Close()) }()
-	n, failed := pkg.Flatten(declaredOnly{}, &diag.List{})
+	n, failed := pkg.Flatten(newDeclaredOnly(pkg.Root), &diag.List{})
 	if failed != nil || len(n.Components) == 0 {
 		return nil, why
 	}
@@ -202,34 +331,4 @@ func (p *program) picturedAlone(path string, why error) (s *graph.System, err er
 			Note: gainNote(c.Gain, c.Offset)})
 	}
 	return s, nil
-}
-
-// declaredOnly takes the connectors of a component as the variables of its FMU.
-type declaredOnly struct{}
-
-func (declaredOnly) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
-	set := connectorSet{}
-	for i := range c.Connectors {
-		k := &c.Connectors[i]
-		v := ssp.Variable{Name: k.Name, Type: k.Type, Causality: string(k.Kind), Settable: k.Kind != ssp.Output}
-		if v.Type == ssp.Unspecified {
-			v.Type = ssp.Real
-		}
-		set[k.Name] = v
-	}
-	return set, nil
-}
-
-type connectorSet map[string]ssp.Variable
-
-func (s connectorSet) Lookup(name string) (ssp.Variable, bool) { v, ok := s[name]; return v, ok }
-
-func (s connectorSet) All() iter.Seq[ssp.Variable] {
-	return func(yield func(ssp.Variable) bool) {
-		for _, v := range s {
-			if !yield(v) {
-				return
-			}
-		}
-	}
 }

@@ -24,6 +24,8 @@ the documents stay as they are.
 
 A value is a number, true or false, the name of an enumeration's item, or text,
 in the unit of the variable. Only what can be set before a run can be given one.
+CONNECTOR or SYSTEM.CONNECTOR=VALUE gives a connector of a system a value, which
+goes on to all that it is connected to and beats what is given there.
 
 -o FILE.ssp writes the system with the new values; without it SYSTEM itself is
 changed, which needs --force.
@@ -93,16 +95,25 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 	if err != nil {
 		return err
 	}
-	check := func(path string) error { return inForce(path, changes) }
+	path, variant := ssp.SplitVariant(path)
+	if variant != "" {
+		variant = "#" + variant
+	}
+	check := func(path string) error { return inForce(path+variant, changes) }
 	pkg := a.Package()
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	alone := !info.IsDir() && !pkg.Packed() // a document by itself
 	switch {
 	case output != "" || pkg.Packed():
-		all, err := wholePackage(pkg, path)
+		all, err := wholePackage(pkg, alone)
 		if err != nil {
 			return err
 		}
 		for _, f := range files {
-			if ext := filepath.Ext(f.Name); ext == ".ssd" {
+			if filepath.Ext(f.Name) == ".ssd" && alone {
 				f.Name = "SystemStructure.ssd"
 			}
 			all = slices.DeleteFunc(all, func(old ssp.File) bool { return old.Name == f.Name })
@@ -136,8 +147,8 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 
 // wholePackage lists all files of a system: of an .ssp and a folder everything, of a
 // document that stands alone what it refers to.
-func wholePackage(pkg *ssp.Package, path string) ([]ssp.File, error) {
-	if info, err := os.Stat(path); err == nil && !info.IsDir() && !pkg.Packed() {
+func wholePackage(pkg *ssp.Package, alone bool) ([]ssp.File, error) {
+	if alone {
 		return pkg.Needed()
 	}
 	files, hidden, err := ssp.FolderFiles(pkg.Dir)
@@ -156,14 +167,21 @@ func inForce(path string, changes []assemble.Change) error {
 	if err != nil {
 		return errors.Join(err, a.Close())
 	}
-	now := map[string]assemble.SettingInfo{}
+	now, reached := map[string]assemble.SettingInfo{}, map[string]string{}
 	for _, s := range a.Settings() {
 		now[s.Name] = s
+		reached[s.At] = s.Bound
 	}
 	var errs []error
 	for _, c := range changes {
-		if s := now[c.Name]; s.Value != c.New {
-			errs = append(errs, fmt.Errorf("%s would keep the value %s: %s gives it over a connection of the system; change it there", c.Name, s.Value, s.Origin))
+		s, variable := now[c.Name]
+		at, connector := reached[c.Name]
+		switch {
+		case variable && s.Value == c.New, connector && at == c.New:
+		case variable:
+			errs = append(errs, fmt.Errorf("%s would keep the value %s: the connector %s gives it over a connection of the system, from %s; give that one a value: %[3]s=VALUE", c.Name, s.Value, s.At, s.Origin))
+		default:
+			errs = append(errs, fmt.Errorf("the value of the connector %s would reach no FMU: nothing is connected to it, or another value or an output beats it; set the variable itself", c.Name))
 		}
 	}
 	return errors.Join(errors.Join(errs...), a.Close())

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -386,7 +387,7 @@ func (a *Archive) Unpack(into string) error {
 	}
 	defer root.Close()
 	wrap := func(e *entry, err error) error {
-		return fmt.Errorf("%s: entry %s does not unpack: %w; the archive is damaged or wrong: export or download it again", a.path, e.name, err)
+		return fmt.Errorf("%s: entry %s does not unpack: %w; %s", a.path, e.name, err, remedy(err))
 	}
 	made := map[string]bool{".": true}
 	for i := range a.entries {
@@ -452,6 +453,26 @@ func (e *entry) write(root *os.Root, buf []byte) (err error) {
 		err = fmt.Errorf("it holds %d bytes or more, and not %d", n, size)
 	}
 	return err
+}
+
+// diskFull is ERROR_DISK_FULL of Windows, which ENOSPC does not stand for there.
+const diskFull = syscall.Errno(112)
+
+// remedy tells what to do about an entry that does not unpack: what is wrong may be
+// the archive, or the place that it is unpacked to.
+func remedy(err error) string {
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || runtime.GOOS == "windows" && errors.Is(err, diskFull)
+	switch {
+	case full:
+		return "the archive may be sound: make room there, or let TMPDIR (TEMP on Windows) name a folder for temporary files with more"
+	case errors.Is(err, syscall.EFBIG):
+		return "the archive may be sound: files of this size are not allowed here (ulimit -f); raise the limit"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "the archive may be sound: no more files may be open (ulimit -n); raise the limit"
+	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return "the archive may be sound: the disk refuses it; let TMPDIR (TEMP on Windows) name another folder for temporary files"
+	}
+	return "the archive is damaged or wrong: export or download it again"
 }
 
 // Unpack opens the archive at zipPath and writes its tree into a folder that

@@ -377,10 +377,13 @@ func (a *Assembly) endpoint(e ssp.FlatEnd) master.Endpoint {
 }
 
 // SettingInfo is one value that the documents give: of which variable, and where.
-// Weaker counts the values for it that do not count.
+// Weaker counts the values for it that do not count. At is what the value is bound to,
+// and Bound the value there: where At is not Name it is a connector of a system, from
+// which the value comes over connections.
 type SettingInfo struct {
 	Name, Value, Origin string
 	Weaker              int
+	At, Bound           string
 }
 
 // Settings lists the parameters and start values of the documents.
@@ -389,7 +392,7 @@ func (a *Assembly) Settings() []SettingInfo {
 	for _, s := range a.network.Settings {
 		out = append(out, SettingInfo{
 			Name: a.Components[s.Component].Name + "." + s.Variable, Value: s.Value.String(),
-			Origin: s.From.Place.String(), Weaker: len(s.Overrides),
+			Origin: s.From.Place.String(), Weaker: len(s.Overrides), At: s.From.At(), Bound: s.From.Bound.String(),
 		})
 	}
 	return out

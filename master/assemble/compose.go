@@ -382,8 +382,13 @@ func (b *composer) experiment() error {
 		}
 		b.d.Experiment.Annotations = append(b.d.Experiment.Annotations, a)
 	}
+	tolerance := b.c.Tolerance
+	if tolerance == nil { // OMSimulator gives one to all FMUs: the finest that one of them suggests
+		zero := 0.0
+		tolerance = b.least(func(e *fmi.DefaultExperiment) *float64 { return e.Tolerance }, &zero)
+	}
 	for _, tool := range b.c.For {
-		notes, err := b.d.Prepare(tool, *step, b.c.Tolerance)
+		notes, err := b.d.Prepare(tool, *step, tolerance)
 		if err != nil {
 			return err
 		}

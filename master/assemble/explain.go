@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,7 +34,7 @@ type Explanation struct {
 // Origin is one value and where it stands.
 type Origin struct {
 	Value string `json:"value"`
-	Place string `json:"place"` // file and line
+	Place string `json:"place"` // file and line; "" = Options.Set
 	How   string `json:"how"`   // in words
 }
 
@@ -52,7 +53,7 @@ type Feed struct {
 func (a *Assembly) Explain(name string) (*Explanation, error) {
 	i, v, err := a.find(name)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(a.explainConnector(name), err)
 	}
 	c := a.Components[i]
 	e := &Explanation{Name: c.Name + "." + v.Name, Type: v.Type.String(), Unit: v.Real.Unit,
@@ -75,6 +76,11 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 			e.Chain = append(e.Chain, Origin{p.Value.String(), p.Place.String(), fmt.Sprintf("bound %s as %q", level, p.Name)})
 		}
 	}
+	for _, set := range a.options.Set {
+		if k, w, err := a.find(set.Name); err == nil && k == i && w == v {
+			e.Chain = append(e.Chain, Origin{set.Value, "", "given by the user"})
+		}
+	}
 	for _, k := range a.network.Connections {
 		if k.To == (ssp.FlatEnd{Component: i, Variable: v.Name}) {
 			e.Fed = &Feed{From: a.endpoint(k.From).String(), Unit: a.unitOf(k.From), Gain: k.Gain, Offset: k.Offset,
@@ -93,6 +99,27 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 		}
 	}
 	return e, nil
+}
+
+// explainConnector tells that a name is that of a connector of a system, and to which
+// variables it brings a value; nil if it is not.
+func (a *Assembly) explainConnector(name string) error {
+	if a.pkg == nil {
+		return nil
+	}
+	if _, ok := a.pkg.SystemConnector(name); !ok {
+		return nil
+	}
+	var reached []string
+	for _, s := range a.Settings() {
+		if s.At == name {
+			reached = append(reached, s.Name)
+		}
+	}
+	if len(reached) == 0 {
+		return fmt.Errorf("%q is a connector of a system, and gives no variable of an FMU a value", name)
+	}
+	return fmt.Errorf("%q is a connector of a system; it gives %s a value: explain that", name, strings.Join(reached, ", "))
 }
 
 // Functions lists the functions of a system of OSP as equations: "out = in[0] + in[1]".

@@ -18,7 +18,9 @@ type Change struct{ Name, Old, New string }
 
 // Bind gives variables "component.variable" values in the documents of the system:
 // ssp.Package.Bind with the types and units of the FMUs. Values are written as for
-// Options.Set, in the unit of the variable. The files that differ then are given
+// Options.Set, in the unit of the variable. A name may also be that of a connector of
+// a system, "connector" or "system.connector", whose value goes on to all that it is
+// connected to, in the unit of the connector (ssp 37). The files that differ then are given
 // back, none is written; the assembly is as before and may be closed.
 func (a *Assembly) Bind(list []Assignment) (changes []Change, files []ssp.File, err error) {
 	if a.pkg == nil {
@@ -53,6 +55,9 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 	out := ssp.ParameterValue{Name: set.Name}
 	i, v, err := a.find(set.Name)
 	if err != nil {
+		if c, ok := a.pkg.SystemConnector(set.Name); ok {
+			return connectorValue(&c, set)
+		}
 		return out, nil, err
 	}
 	d := a.Components[i].FMU.Description
@@ -86,12 +91,60 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 	return out, nil, nil
 }
 
+// connectorValue makes the entry of a set for a connector of a system. Where that has
+// no type, the form of the value tells.
+func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.Definition, error) {
+	out := ssp.ParameterValue{Name: set.Name, Value: ssp.Value{Type: c.Type}}
+	if c.Type == ssp.Unspecified {
+		out.Value.Type = ssp.String
+		if _, err := strconv.ParseInt(set.Value, 10, 32); err == nil {
+			out.Value.Type = ssp.Integer
+		} else if _, err := strconv.ParseFloat(set.Value, 64); err == nil {
+			out.Value.Type = ssp.Real
+		} else if set.Value == "true" || set.Value == "false" {
+			out.Value.Type = ssp.Boolean
+		}
+	}
+	v := &fmi.ScalarVariable{Name: set.Name}
+	switch out.Value.Type {
+	case ssp.Real:
+		v.Type = fmi.Real
+	case ssp.Integer:
+		v.Type = fmi.Integer
+	case ssp.Boolean:
+		v.Type = fmi.Boolean
+	case ssp.String:
+		v.Type = fmi.String
+	case ssp.Enumeration: // by name, as in parameter sets
+		if _, known := c.Items[set.Value]; c.Items != nil && !known {
+			return out, nil, errors.New("the connector is an Enumeration; give the name of one of its items")
+		}
+		out.Value.Text = set.Value
+		return out, nil, nil
+	default:
+		return out, nil, fmt.Errorf("the connector is of type %s, which FMI 2.0 does not have", c.Type)
+	}
+	value, err := parseValue(v, &fmi.ModelDescription{}, set.Value)
+	if err != nil {
+		return out, nil, err
+	}
+	out.Value.Real, out.Value.Int, out.Value.Bool, out.Value.Text = value.Real, value.Integer, value.Boolean, value.String
+	if out.Value.Type == ssp.Real && c.UnitBase != nil {
+		out.Unit = c.Unit
+		return out, &unit.Definition{Name: c.Unit, Base: c.UnitBase}, nil
+	}
+	return out, nil, nil
+}
+
 // valueNow gives the value of a variable before the run: of the documents, else of
-// the FMU; "" if there is none.
+// the FMU; of a connector of a system what it is bound to; "" if there is none.
 func (a *Assembly) valueNow(name string) string {
 	for _, s := range a.Settings() {
-		if s.Name == name {
+		switch name {
+		case s.Name:
 			return s.Value
+		case s.At:
+			return s.Bound
 		}
 	}
 	_, v, err := a.find(name)

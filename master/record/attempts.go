@@ -53,7 +53,7 @@ func (a *Attempts) Begin(*master.System, []master.Port) error {
 		a.file, a.w, a.written = f, bufio.NewWriterSize(f, chunk), *r
 		return nil
 	}
-	f, err := os.OpenFile(a.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	f, err := Create(a.path, os.O_TRUNC)
 	if err != nil {
 		return fmt.Errorf("creating the table of attempts: %w%s", err, createRemedy(err))
 	}

@@ -131,7 +131,7 @@ func (c *CSV) Begin(sys *master.System, measured []master.Port) error {
 	}
 	// Not emptied before it is ours: another run may be writing to it.
 	// Nor readable: as its own reader the process would never see a pipe close.
-	c.file, err = os.OpenFile(c.path, os.O_WRONLY|os.O_CREATE, 0o666)
+	c.file, err = Create(c.path, 0)
 	if err != nil {
 		return fmt.Errorf("creating the result file: %w%s", err, createRemedy(err))
 	}

@@ -20,7 +20,12 @@ import (
 func replaceFile(path string, data []byte, durable bool) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		// A device or pipe cannot be replaced.
-		return os.WriteFile(path, data, 0o666)
+		f, err := Create(path, os.O_TRUNC)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(data)
+		return errors.Join(err, f.Close())
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // replace what a link points to, not the link
