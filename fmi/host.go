@@ -193,13 +193,17 @@ func (h *Host) run(r *wireReader) error {
 		run(b)
 		h.tidy(tidyInterval)
 	}
+	done := b.done
+	if done == 0 || done > uintptr(n) { // it stands in memory that the FMU may write over
+		return errWire
+	}
 	if h.fns[0] == fnFreeInstance {
 		h.log.close()
 	}
-	h.out.word(h.outcome())
+	h.out.word(h.outcome(done))
 	h.out.word(b.start)
 	h.out.word(b.end)
-	for k := range h.recs[:b.done] {
+	for k := range h.recs[:done] {
 		h.encode(k)
 	}
 	return nil
@@ -235,8 +239,8 @@ const changesProcess functionSet = 1<<fnInstantiate | 1<<fnEnterInitializationMo
 
 // outcome tells how many records were carried out, and whether the last of them
 // stopped the batch.
-func (h *Host) outcome() uint64 {
-	done := uint64(h.batch.done)
+func (h *Host) outcome(records uintptr) uint64 {
+	done := uint64(records)
 	last, f := &h.recs[done-1], h.fns[done-1]
 	switch f {
 	case fnFreeInstance: // gives nothing

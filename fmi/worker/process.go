@@ -139,5 +139,8 @@ func (p *process) reason() (text string, crash bool) {
 	if text, outside := signalled(p.how); text != "" {
 		return text, !outside
 	}
+	if p.how.ExitCode() == exitServe {
+		return "the worker gave up, as it does when the FMU has written over memory that is not its own", true
+	}
 	return fmt.Sprintf("it exited with code %d", p.how.ExitCode()), true
 }

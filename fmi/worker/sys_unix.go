@@ -75,13 +75,22 @@ func signalled(s *os.ProcessState) (text string, outside bool) {
 	n := w.Signal()
 	text = fmt.Sprintf("killed by signal %s (%v)", unix.SignalName(n), n)
 	switch n {
+	case syscall.SIGXCPU:
+		return text + ", by the limit on processor time (ulimit -t)", true
 	case syscall.SIGKILL:
+		var cpu unix.Rlimit // that of the worker is the same
+		if unix.Getrlimit(unix.RLIMIT_CPU, &cpu) == nil && uint64((s.UserTime()+s.SystemTime()).Milliseconds()+spareTime)/1000 >= uint64(cpu.Max) {
+			return text + fmt.Sprintf(", by the limit on processor time (ulimit -t %d)", cpu.Max), true
+		}
 		return text + ", from outside or because the system is short of memory", true
 	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT:
 		return text + ", from outside", true
 	}
 	return text, false
 }
+
+// spareTime is by how much the time that is accounted for may lag behind a limit, ms.
+const spareTime = 100
 
 // peak gives the most memory that a process had in use, in bytes.
 func peak(s *os.ProcessState) uint64 {

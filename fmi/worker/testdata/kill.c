@@ -40,6 +40,18 @@ static int deep(int kib)
 
 static void segv(void) { *(volatile int *)sink = 1; }
 
+/* Writes over the memory that it shares with the other process. */
+static void scribble(int byte)
+{
+	char line[600];
+	FILE *maps = fopen("/proc/self/maps", "r");
+	while (maps && fgets(line, sizeof line, maps)) {
+		unsigned long from, to;
+		if (strstr(line, "macrostep-worker") && sscanf(line, "%lx-%lx", &from, &to) == 2) memset((void *)from, byte, to - from);
+	}
+	if (maps) fclose(maps);
+}
+
 static void *in_thread(void *arg)
 {
 	segv();
@@ -67,6 +79,7 @@ static void may_kill(const char *function)
 	else if (!strcmp(fault, "sleep")) while (1) sleep(1000);
 	else if (!strcmp(fault, "kill9")) kill(getpid(), SIGKILL);
 	else if (!strcmp(fault, "raise")) raise(SIGSEGV);
+	else if (!strncmp(fault, "scribble", 8)) scribble(atoi(fault + 8));
 	else if (!strcmp(fault, "thread")) {
 		pthread_create(&thread, 0, in_thread, 0);
 		pthread_join(thread, 0);

@@ -1,0 +1,32 @@
+package worker_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/worker"
+)
+
+// An FMU that writes over the memory which its process shares with the master's
+// ends its process only, with an error that says so and no trace of Go.
+func TestScribble(t *testing.T) {
+	for _, fault := range []string{"scribble0", "scribble1", "scribble7", "scribble255"} {
+		for _, place := range []string{"fmi2DoStep", "fmi2GetReal", "fmi2SetReal", "fmi2SetFMUstate"} {
+			t.Setenv("KILL", fault+"@"+place+"@0.5")
+			temp := t.TempDir()
+			err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: temp, Timeout: 2 * time.Second}})
+			var lost *fmi.ProcessError
+			if !errors.As(err, &lost) {
+				t.Fatalf("%s in %s: error %v", fault, place, err)
+			}
+			if text := err.Error(); strings.Contains(text, "goroutine") || strings.Contains(text, "worker.Main") ||
+				!strings.Contains(text, "written over memory") && !strings.Contains(text, "did not return") && !strings.Contains(text, "does not answer as it should") {
+				t.Errorf("%s in %s: %v", fault, place, err)
+			}
+			remains(t, temp)
+		}
+	}
+}
