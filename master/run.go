@@ -982,7 +982,7 @@ func (r *Run) Close() (Result, error) {
 	r.x.crew.stop()
 	r.blame(errs)
 	for _, rec := range r.opt.Recorders[:r.begun] {
-		if err := r.end(rec); err != nil {
+		if err := r.end(rec); err != nil && !errors.Is(r.err, err) {
 			errs = append(errs, err)
 			r.blame(errs)
 		}

@@ -123,3 +123,27 @@ func TestSweepOfTemporaryFiles(t *testing.T) {
 		t.Errorf("there are %s", got)
 	}
 }
+
+// A log of calls, or of attempts, that the disk has no room for is an error that is
+// told once with a remedy; the run does not count as complete.
+func TestLogsWithoutRoom(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		return // a device of Linux and FreeBSD
+	}
+	for _, c := range []struct {
+		flag, says string
+		code       int
+	}{
+		{"--log-fmi-calls", "--log-fmi-calls: the log ends early", 1},
+		{"--trace", "writing the table of attempts", 2}, // its header is written before any FMU is instantiated
+	} {
+		dir := t.TempDir()
+		code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--step-size", "1e-4", "--stop-time", "0.2", "--output", "r.csv", c.flag, "/dev/full")
+		if n := strings.Count(out, "macrostep: "); code != c.code || n != 1 || strings.Count(out, c.says) != 1 || !strings.Contains(out, "free space") {
+			t.Errorf("%s: exit code %d, %d messages\n%s", c.flag, code, n, out)
+		}
+		if text, _ := os.ReadFile(filepath.Join(dir, "r.json")); bytes.Contains(text, []byte(`"complete"`)) {
+			t.Errorf("%s: the manifest says\n%s", c.flag, text)
+		}
+	}
+}

@@ -148,7 +148,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if !r.Record.IsDefault() {
 		open.Record = r.Record.Match
 	}
-	var trace struct{ io.Writer } // the file is made when it is known to overwrite nothing
+	var trace callLog // the file is made when it is known to overwrite nothing
 	if r.LogCalls != "" {
 		open.Trace = &trace
 	}
@@ -175,10 +175,10 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	if r.LogCalls != "" {
 		// Not buffered: the last calls before a crash are the ones that matter.
-		if trace.Writer, err = record.Create(r.LogCalls, os.O_TRUNC); err != nil {
+		if trace.file, err = record.Create(r.LogCalls, os.O_TRUNC); err != nil {
 			return out, fmt.Errorf("--log-fmi-calls: %w", err)
 		}
-		defer func() { err = errors.Join(err, trace.Writer.(io.Closer).Close()) }()
+		defer func() { err = errors.Join(err, trace.file.Close()) }()
 	}
 
 	choice, bonds, rates, notes, warnings, err := choose(r, sys)
@@ -265,6 +265,12 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if begun = mark.begun.Load(); !begun {
 		return out, err
 	}
+	if failed := trace.failed(); failed != nil {
+		if err == nil && result.Status == master.Complete {
+			result.Status, result.Reason = master.Failed, failed.Error()
+		}
+		err = errors.Join(err, failed)
+	}
 	var delivery []master.Delivery
 	if d, ok := choice.Algorithm.(master.DeliveryReporter); ok {
 		delivery = d.Deliveries()
@@ -287,6 +293,33 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, &runError{err}
 	}
 	return out, nil
+}
+
+// callLog is the file of --log-fmi-calls. The run does not end with what it can
+// take, and is told at its end.
+type callLog struct {
+	file *os.File
+	mu   sync.Mutex
+	err  error
+}
+
+func (l *callLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		_, l.err = l.file.Write(line)
+	}
+	return len(line), nil
+}
+
+// failed gives the error of the first failed write.
+func (l *callLog) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		return nil
+	}
+	return fmt.Errorf("--log-fmi-calls: the log ends early: %w; the results are whole; free space, choose another file, or leave the log out", l.err)
 }
 
 // open opens a system, and has the program end as it should when an FMU in its

@@ -23,6 +23,7 @@ type Attempts struct {
 	file    *os.File
 	w       *bufio.Writer
 	row     []byte
+	err     error     // of the first failed write
 	written position  // rows handed to w included
 	resumed *position // of the run that is continued; nil = from the start
 }
@@ -95,11 +96,21 @@ func (a *Attempts) RecordAttempt(t, H float64, trial master.Trial, accepted bool
 	}
 	r = append(r, ',', stands, '\n')
 	a.row = r
+	if a.err != nil {
+		return a.err
+	}
 	if _, err := a.w.Write(r); err != nil {
-		return fmt.Errorf("writing the table of attempts: %w", err)
+		return a.failed(err)
 	}
 	a.written.wrote(r)
 	return nil
+}
+
+// failed keeps the error of the first failed write; what follows on it would only
+// hide it.
+func (a *Attempts) failed(err error) error {
+	a.err = fmt.Errorf("writing the table of attempts: %w; free space, choose another --trace, or leave it out", err)
+	return a.err
 }
 
 // Record does nothing: attempts are seen by RecordAttempt.
@@ -109,11 +120,15 @@ func (a *Attempts) Record(*master.Point) error { return nil }
 func (a *Attempts) Flush() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.err != nil {
+		return a.err
+	}
 	if err := whole(a.file, a.written.bytes-int64(a.w.Buffered())); err != nil {
-		return fmt.Errorf("writing the table of attempts: %w", err)
+		a.err = fmt.Errorf("writing the table of attempts: %w", err)
+		return a.err
 	}
 	if err := a.w.Flush(); err != nil {
-		return fmt.Errorf("writing the table of attempts: %w", err)
+		return a.failed(err)
 	}
 	return nil
 }

@@ -403,23 +403,20 @@ func (c *CSV) keepWhole(n int) error {
 	return c.file.Truncate(c.written.bytes + int64(len(whole)))
 }
 
-// End writes what is left and closes the file.
+// End writes what is left and closes the file. An error that Record or Flush has
+// given it gives again: they may have given it to others than the run.
 func (c *CSV) End(master.Result) error {
 	if c.file == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	failed := c.err // already reported by Record or Flush
 	err := c.flush()
 	if err == nil && !c.cut {
 		if err = cmp.Or(whole(c.file, c.written.bytes), there(c.file, c.written.path)); err != nil {
 			c.err = fmt.Errorf("the results: %w", err)
 			err = c.err
 		}
-	}
-	if failed != nil {
-		err = nil
 	}
 	if cerr := c.file.Close(); cerr != nil && c.err == nil {
 		c.err = fmt.Errorf("closing the result file: %w", cerr)
