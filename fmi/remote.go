@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 )
@@ -114,6 +115,10 @@ type remote struct {
 	mute  atomic.Bool // what the FMU says was said before
 	mu    sync.Mutex
 	lines []string // last messages
+
+	waitMu sync.Mutex
+	wait   []record // what is waited for
+	since  time.Time
 }
 
 // LoadIn loads the library in a process of its own, which ends at once, and
@@ -255,11 +260,43 @@ func (r *remote) post(b *batch) {
 	for k := range recs {
 		r.encode(&recs[k])
 	}
+	r.waitFor(recs)
 	r.posted = r.link.Post(r.out)
+}
+
+func (r *remote) waitFor(recs []record) {
+	r.waitMu.Lock()
+	defer r.waitMu.Unlock()
+	if r.wait = recs; recs != nil {
+		r.since = time.Now()
+	}
+}
+
+// Waiting tells what an instance in a process of its own is doing: the function, or
+// those that come into question, and since when. It is "" if the instance is not
+// called. It may be called by another goroutine than the caller of the instance.
+func (in *Instance) Waiting() (call string, since time.Time) {
+	r := in.remote
+	if r == nil {
+		return "", time.Time{}
+	}
+	r.waitMu.Lock()
+	defer r.waitMu.Unlock()
+	if len(r.wait) == 0 {
+		return "", time.Time{}
+	}
+	var names []string
+	for k := range r.wait {
+		if name := function(r.wait[k].fn - 1).String(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " or "), r.since
 }
 
 // await waits until a batch that was handed over is carried out.
 func (r *remote) await(b *batch) {
+	defer r.waitFor(nil)
 	recs := b.records()
 	err := r.posted
 	for {

@@ -255,11 +255,18 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if err != nil {
 		return out, err
 	}
+	running := make(chan struct{}) // closed at the end
 	stopFlushing := flushRegularly(mark, out.table, attempts)
 	if err := fmi.OnExit(func() { p.ended(out.table, attempts) }); err != nil {
 		return out, err
 	}
+	stopWaiting := context.AfterFunc(ctx, func() { tellWaiting(con, sys.System, running) })
+	will, _ := ctx.Value(lastWillKey{}).(*lastWill)
+	will.set(func() { mark.interrupted(out.table, attempts) })
 	result, err := job.Run(ctx)
+	close(running)
+	stopWaiting()
+	will.set(nil)
 	stopFlushing()
 	con.clear()
 	if begun = mark.begun.Load(); !begun {

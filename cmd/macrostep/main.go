@@ -15,7 +15,8 @@ import (
 func main() {
 	worker.Main() // does not return in the process of an isolated FMU
 	e := newEngine()
-	ctx, cancel := context.WithCancelCause(context.Background())
+	var will lastWill
+	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), lastWillKey{}, &will))
 	// Whoever stops reading what is printed does not end a run. Notified, not
 	// ignored: workers would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -30,6 +31,7 @@ func main() {
 		cancel(master.ErrInterrupted)
 		<-signals
 		// A step that does not return cannot be waited for.
+		will.carryOut()
 		e.Cleanup()
 		os.Exit(exitFailed)
 	}()

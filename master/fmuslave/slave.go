@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
@@ -91,7 +92,8 @@ type Slave struct {
 	outStrings         int                  // those that are outputs
 
 	instance   *fmi.Instance
-	experiment master.Experiment // that the instance was told
+	live       atomic.Pointer[fmi.Instance] // the same, for other goroutines
+	experiment master.Experiment            // that the instance was told
 	stepper    *fmi.Stepper
 	before     uint64 // ticks that the instance took before its first step
 	stringIn   []string
@@ -199,6 +201,7 @@ func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
 	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, o); err != nil {
 		return err
 	}
+	s.live.Store(s.instance)
 	return s.enter(e)
 }
 
@@ -628,4 +631,13 @@ func (s *Slave) Close() error {
 		return nil
 	}
 	return s.instance.Free()
+}
+
+// Waiting tells in which call an FMU in a process of its own is, and since when; ""
+// if in none. Another goroutine may ask, while the subsystem is called.
+func (s *Slave) Waiting() (call string, since time.Time) {
+	if in := s.live.Load(); in != nil {
+		return in.Waiting()
+	}
+	return "", time.Time{}
 }

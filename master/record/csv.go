@@ -102,6 +102,14 @@ func NewCSV(path string, o CSVOptions) *CSV { return &CSV{path: path, opt: o} }
 // writing, of those in the file.
 func (c *CSV) Rows() int { return c.rows }
 
+// Newest gives the time of the last row. It may be called from another goroutine,
+// from Begin to End.
+func (c *CSV) Newest() (t float64, any bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.newest, c.rows > 0
+}
+
 // Columns gives the number of columns, time included; 0 before the run begins.
 func (c *CSV) Columns() int {
 	if c.file == nil {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// lastWill is what is done at a second interrupt, while a step does not return. It
+// comes with the context, under lastWillKey.
+type lastWill struct {
+	mu sync.Mutex
+	f  func()
+}
+
+type lastWillKey struct{}
+
+// set makes f the will, nil = none. A nil lastWill takes none.
+func (w *lastWill) set(f func()) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.f = f
+}
+
+func (w *lastWill) carryOut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.f != nil {
+		w.f()
+	}
+}
+
+// interrupted writes the rows so far, and a manifest that tells how far the run has come.
+func (b *beginning) interrupted(table *record.CSV, attempts *record.Attempts) {
+	if !b.begun.Load() {
+		return
+	}
+	m := *b.manifest
+	m.Reason = "interrupted twice; the step under way did not return"
+	// There is nobody any more to tell of errors.
+	if table != nil {
+		_ = table.Flush()
+		if t, any := table.Newest(); any {
+			m.EndTime = t
+			m.Reason = fmt.Sprintf("interrupted twice; the step under way, from t = %.12g s or later, did not return", t)
+		}
+	}
+	if attempts != nil {
+		_ = attempts.Flush()
+	}
+	if b.path != "" {
+		_ = m.Write(b.path)
+	}
+}
+
+// waitPatience is how long an interrupted run may take until it is told what it
+// waits for.
+const waitPatience = time.Second
+
+// tellWaiting tells which FMU an interrupted run waits for, if it does not end soon.
+func tellWaiting(con *console, sys *master.System, ended <-chan struct{}) {
+	select {
+	case <-ended:
+		return
+	case <-time.After(waitPatience):
+	}
+	var calls []string
+	for i, sub := range sys.Subsystems {
+		w, ok := master.As[interface{ Waiting() (string, time.Time) }](sub)
+		if !ok {
+			continue
+		}
+		if call, since := w.Waiting(); call != "" {
+			calls = append(calls, fmt.Sprintf("%s in %s, for %s", sys.Infos[i], call, duration(time.Since(since).Seconds())))
+		}
+	}
+	if calls == nil {
+		con.print("macrostep: the step under way has not returned; an FMU in the process of the run cannot be ended: with --isolate always --step-timeout SECONDS a run ends one that takes longer, and names it")
+		return
+	}
+	con.print("macrostep: waiting for " + strings.Join(calls, "; ") + "; with --step-timeout SECONDS a run ends an FMU that takes longer")
+}

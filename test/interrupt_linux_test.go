@@ -1,0 +1,56 @@
+package test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Who interrupts a run whose FMU does not return is told which it is and in what
+// call; after a second interrupt results and manifest tell how far the run came.
+func TestInterruptWhileHanging(t *testing.T) {
+	for _, isolate := range []string{"always", "never"} {
+		cmd, dir := systemCommand(t, badPair(t, "misbehave"), "fault=EndlessSleep during=DoStep at=0.35", "--isolate", isolate)
+		var out listener
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		until := func(text string) {
+			for deadline := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), text); time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Errorf("%s: %q is not said\n%s", isolate, text, out.String())
+					return
+				}
+			}
+		}
+		until("EndlessSleep on purpose")
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		until("--step-timeout")
+		if isolate == "always" {
+			until("waiting for bad (misbehave.fmu) in fmi2")
+			until("fmi2DoStep")
+		}
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // the exit code tells
+		var m struct {
+			Status, Reason string
+			EndTime        float64 `json:"end_time"`
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+		if err == nil {
+			err = json.Unmarshal(data, &m)
+		}
+		if err != nil || cmd.ProcessState.ExitCode() != 1 || m.Status != "incomplete" || !strings.Contains(m.Reason, "interrupted") || m.EndTime < 0.39 || m.EndTime > 0.41 {
+			t.Errorf("%s: %v, exit code %d, manifest %+v\n%s", isolate, err, cmd.ProcessState.ExitCode(), m, out.String())
+		}
+	}
+}
