@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -119,6 +120,23 @@ func validUTF8(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// escaped makes control characters visible: what an FMU says becomes part of an
+// error, and is to do nothing to a terminal.
+func escaped(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			b.WriteByte(' ')
+		case unicode.IsControl(r):
+			fmt.Fprintf(&b, "\\x%02x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // expandReferences replaces #r12# by the name of the Real variable with value
@@ -254,6 +272,7 @@ func (q *logQueue) remember(m LogMessage) {
 
 // lastLines adds a line, bounded, to the last few.
 func lastLines(lines []string, line string) []string {
+	line = escaped(line)
 	if len(line) > recentLineLen {
 		line = validUTF8(line[:recentLineLen]) + "…"
 	}

@@ -349,3 +349,17 @@ func TestCallbackStruct(t *testing.T) {
 		t.Errorf("fmi2CallbackFunctions has %d bytes", s)
 	}
 }
+
+// What an FMU says does nothing to a terminal when it becomes part of an error.
+func TestEscaped(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain äö":         "plain äö",
+		"\x1b[31mred\x00":  `\x1b[31mred\x00`,
+		"two\nlines\t\r\n": "two lines",
+		"\u0085next":       `\x85next`,
+	} {
+		if got := lastLines(nil, in); len(got) != 1 || got[0] != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}

@@ -237,7 +237,9 @@ func (r *remote) lost(call string, cause error) error {
 	r.mu.Unlock()
 	var end *Ended
 	if errors.As(cause, &end) {
-		e.Lines = append(e.Lines, end.Output...)
+		for _, line := range end.Output {
+			e.Lines = append(e.Lines, escaped(line))
+		}
 	}
 	r.err = e
 	return e

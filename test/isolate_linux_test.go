@@ -161,6 +161,10 @@ func TestClashingLibraries(t *testing.T) {
 	if a, b := o.column(t, "first.y"), o.column(t, "second.y"); a[0] != b[0] {
 		t.Errorf("in one process the answers are %v and %v", a, b)
 	}
+	said := string(mustRead(t, strings.TrimSuffix(o.results, ".csv")+".json"))
+	if want := "bring different libraries libanswer.so"; strings.Count(said, want) != 1 || !strings.Contains(said, "first and second "+want) && !strings.Contains(said, "second and first "+want) {
+		t.Errorf("there is no warning\n%s", said)
+	}
 }
 
 // Twenty components of an FMU that lives once in a process.

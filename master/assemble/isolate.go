@@ -1,8 +1,10 @@
 package assemble
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,7 +79,32 @@ func (a *Assembly) planIsolation(o Options) error {
 			here.add(c)
 		}
 	}
+	if o.Isolate == IsolateNever && o.Launcher != nil {
+		a.warnOfClashes()
+	}
 	return a.checkOnce()
+}
+
+// warnOfClashes names the libraries of which one FMU gets that of another, because
+// the user wants both in one process.
+func (a *Assembly) warnOfClashes() {
+	first, told := map[string]library{}, map[string]bool{}
+	for i := range a.Components {
+		c := &a.Components[i]
+		if c.Isolated != "" {
+			continue
+		}
+		bundled := c.FMU.Bundled()
+		for _, name := range slices.Sorted(maps.Keys(bundled)) {
+			other, ok := first[name]
+			if !ok {
+				first[name] = library{bundled[name], c.Name}
+			} else if other.content != bundled[name] && !told[c.FMU.Hash+name] {
+				told[c.FMU.Hash+name] = true
+				a.Findings.Add(ruleSameLibrary, cmp.Or(a.shown[c.FMU], c.FMU.Path), "", 0, "the FMUs of %s and %s bring different libraries %s; in one process one of the two is used for both", other.component, c.Name, name)
+			}
+		}
+	}
 }
 
 // sharing is what the components of this process bring to it.
