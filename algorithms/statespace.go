@@ -102,6 +102,7 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 	}
 	s.observed = true
 	H := s.of.span(s.subsystem)
+	another := !s.of.sameSize(H, s.H)
 	fresh := !s.known || s.of.config.Refresh == 0 || !s.predicts()
 	if s.known && s.has && s.predicts() {
 		off, astray := s.predictionErrorOver(H)
@@ -130,7 +131,7 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 		}
 		s.known = true
 	}
-	if fresh || math.Abs(H-s.H) > sameStep*H {
+	if fresh || another {
 		u.changed = true
 		if u.why = s.integrate(H); u.why != "" {
 			s.known = false
@@ -177,7 +178,7 @@ func (s *stateSpace) inputAtEnd(k int) float64 {
 // the step just taken, relative to its change over the step, or to a thousandth
 // of the largest so far; and relative to all that moves it.
 func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
-	if math.Abs(H-s.H) > sameStep*H {
+	if !s.of.sameSize(H, s.H) {
 		if why := s.integrate(H); why != "" {
 			return math.NaN(), math.NaN()
 		}
