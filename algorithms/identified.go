@@ -212,7 +212,7 @@ func (s *identified) update() (u modelUpdate, err error) {
 	if in.shapes(s.subsystem) {
 		degree = in.old.degree
 	}
-	if math.Abs(H-s.H) > sameStep*H || degree != s.degree {
+	if !s.of.sameSize(H, s.H) || degree != s.degree {
 		s.forget(H, degree)
 	}
 	s.pending = true

@@ -340,6 +340,12 @@ func (c *modelCorrector) span(i int) float64 {
 	return c.t + c.H - c.in.blockOf(i)
 }
 
+// sameSize tells whether two steps are of one size: they are differences of times.
+func (c *modelCorrector) sameSize(a, b float64) bool {
+	const units = 4 // in the last place of a time
+	return math.Abs(a-b) <= max(sameStep*a, units*0x1p-52*math.Abs(c.t))
+}
+
 // apply sets the offsets of the step from t by H that begins now.
 func (c *modelCorrector) apply(t, H float64) {
 	c.t, c.H = t, H

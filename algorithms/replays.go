@@ -71,7 +71,7 @@ func newReplays(x *master.Exec, of *modelCorrector) (*replays, error) {
 // measure brings the responses up to the step from t by H that is about to be
 // taken, whose polynomials stand, and leaves the members at t.
 func (r *replays) measure(ctx context.Context, t, H float64) error {
-	fresh := !r.valid || r.of.config.Refresh == 0 || math.Abs(H-r.H) > sameStep*H
+	fresh := !r.valid || r.of.config.Refresh == 0 || !r.of.sameSize(H, r.H)
 	for _, round := range r.rounds {
 		for _, j := range round {
 			if !alike(r.of.course(j), r.course[j]) {

@@ -22,7 +22,8 @@ import (
 //	y_{n+1} = y_n + C (x_{n+1} − x_n) + D Δu(H).
 //
 // Where the subsystem does not show the values of its states, it is made anew in
-// every macro step.
+// every macro step; D alone, for the correction of direct feedthrough, the less often
+// the longer it stays what it is.
 type stateSpace struct {
 	of        *modelCorrector
 	subsystem int
@@ -49,6 +50,8 @@ type stateSpace struct {
 	new            bool      // made in the step before
 	wrong          int       // first predictions in a row that were far off
 	lie            string    // there is no model for the rest of the run, because of this
+	gap, wait      int       // steps for which D alone is kept, and is yet
+	before         []float64 // D that was kept
 	largest, moved []float64 // change of each output over a step so far, and all that moved it
 }
 
@@ -70,6 +73,7 @@ func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 	}
 	s.a, s.b, s.drift = make([]float64, s.n*s.n), make([]float64, s.n*s.nu), make([]float64, s.n*s.n)
 	s.c, s.d = make([]float64, s.ny*s.n), make([]float64, s.ny*s.nu)
+	s.before, s.gap = make([]float64, s.ny*s.nu), 1
 	for range of.in.order + 1 {
 		s.moments = append(s.moments, make([]float64, s.n*s.nu))
 		s.responses = append(s.responses, make([]float64, s.ny*s.nu))
@@ -102,7 +106,9 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 	}
 	s.observed = true
 	H := s.of.span(s.subsystem)
-	fresh := !s.known || s.of.config.Refresh == 0 || !s.predicts()
+	another := !s.of.sameSize(H, s.H)
+	fresh := !s.known || s.of.config.Refresh == 0 || !s.predicts() && s.wait == 0
+	s.wait = max(s.wait-1, 0)
 	if s.known && s.has && s.predicts() {
 		off, astray := s.predictionErrorOver(H)
 		if !(off <= s.of.config.Refresh) {
@@ -124,19 +130,40 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 	s.new = fresh
 	if fresh {
 		u.evaluations, u.changed = 1, true
+		known := s.known
 		s.known = false
+		copy(s.before, s.d)
 		if u.why, err = s.linearise(); err != nil || u.why != "" {
 			return u, err
 		}
 		s.known = true
+		if s.of.direct {
+			s.keep(known)
+		}
 	}
-	if fresh || math.Abs(H-s.H) > sameStep*H {
+	if fresh || another {
 		u.changed = true
 		if u.why = s.integrate(H); u.why != "" {
 			s.known = false
 		}
 	}
 	return u, nil
+}
+
+// keep decides for how many steps D, which no step can be predicted by alone, is kept: for twice
+// as many as before, if it has not changed.
+func (s *stateSpace) keep(known bool) {
+	const longest = 64
+	size, changed := 0.0, 0.0
+	for i, v := range s.d {
+		size, changed = max(size, math.Abs(v)), max(changed, math.Abs(v-s.before[i]))
+	}
+	if known && changed <= s.of.config.Refresh*size {
+		s.gap = min(2*s.gap, longest)
+	} else {
+		s.gap = 1
+	}
+	s.wait = s.gap - 1
 }
 
 // A model whose first prediction is off by wrongModel of all that moves the output, or of
@@ -150,7 +177,9 @@ const (
 )
 
 // predicts tells whether the model can be checked.
-func (s *stateSpace) predicts() bool { return s.linear == nil || s.reader != nil }
+func (s *stateSpace) predicts() bool {
+	return s.reader != nil || s.linear == nil && s.x.Sys.Infos[s.subsystem].Stateless
+}
 
 // observe reads the point that the step has led to.
 func (s *stateSpace) observe() error {
@@ -177,7 +206,7 @@ func (s *stateSpace) inputAtEnd(k int) float64 {
 // the step just taken, relative to its change over the step, or to a thousandth
 // of the largest so far; and relative to all that moves it.
 func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
-	if math.Abs(H-s.H) > sameStep*H {
+	if !s.of.sameSize(H, s.H) {
 		if why := s.integrate(H); why != "" {
 			return math.NaN(), math.NaN()
 		}
@@ -417,8 +446,10 @@ func (s *stateSpace) accept() {
 
 func (s *stateSpace) archive(a *master.Archive) {
 	a.Bool(&s.known)
+	a.Int(&s.gap)
+	a.Int(&s.wait)
 	a.Float(&s.H)
-	for _, v := range [][]float64{s.a, s.b, s.c, s.d, s.drift, s.largest, s.moved, s.then.x, s.then.xdot, s.then.y, s.then.u} {
+	for _, v := range [][]float64{s.a, s.b, s.c, s.d, s.drift, s.before, s.largest, s.moved, s.then.x, s.then.xdot, s.then.y, s.then.u} {
 		a.Floats(v)
 	}
 	for m := range s.moments {

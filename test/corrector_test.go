@@ -196,6 +196,64 @@ func TestCorrectorBlackbox(t *testing.T) {
 	}
 }
 
+// With variable steps the models of exact derivatives are those of each step: kept ones give what
+// those made anew in every step do.
+func TestCorrectorVariableSteps(t *testing.T) {
+	path := system(t, "corrector-oscillator")
+	var ends [2]float64
+	for i, refresh := range []string{"0.01", "0"} {
+		o := complete(t, path, "--algorithm", "model-based-corrector", "--param", "control=predictor-corrector", "--param", "pc.tolerance=0.1",
+			"--param", "control.h-min=1e-5", "--stop-time", "0.02", "--param", "model.refresh="+refresh)
+		v := o.column(t, "one.s")
+		if ends[i] = v[len(v)-1]; len(v) < 50 {
+			t.Fatalf("%d points", len(v))
+		}
+	}
+	if math.Abs(ends[0]-ends[1]) > 1e-12*math.Abs(ends[1]) {
+		t.Errorf("%v with models kept, %v with models made anew", ends[0], ends[1])
+	}
+}
+
+// What the correction of states adds to the inputs is in the energy at a bond: with it half as much is
+// missing there as without (the formula of the monitor on the inputs that were set).
+func TestCorrectorEnergy(t *testing.T) {
+	path := system(t, "corrector-oscillator")
+	var energy [2]float64
+	for i, alpha := range []string{"0", "1"} {
+		o := complete(t, path, "--algorithm", "model-based-corrector", "--param", "model.alpha="+alpha, "--bond", "k=two.F:one.v", "--monitor-energy", "--stop-time", "0.3")
+		energy[i] = o.manifest.Bonds["k"].ResidualEnergy
+	}
+	if !(math.Abs(energy[1]) < 0.55*math.Abs(energy[0])) {
+		t.Errorf("residual energies %v", energy)
+	}
+}
+
+// Honest derivatives of a subsystem that is not linear are not taken for wrong, and identification
+// works far from t = 0 and where subsystems are stepped in turn.
+func TestCorrectorTrusts(t *testing.T) {
+	path := system(t, "corrector-oscillator")
+	for _, c := range []struct {
+		args []string
+		most int // macro steps without correction
+	}{
+		{[]string{"--set", "two.n_d=2", "--step-size", "3e-4", "--stop-time", "0.3"}, 0},
+		{[]string{"--set", "two.n_d=1.5", "--set", "one.v0=0.3", "--set", "two.v0=0.3", "--step-size", "1e-4", "--stop-time", "0.3"}, 0},
+		{[]string{"--param", "model.jacobian=identify", "--start-time", "1e6", "--stop-time", "1000000.05"}, 100},
+		{[]string{"--param", "model.jacobian=identify", "--param", "scheme=gauss-seidel", "--stop-time", "0.1"}, 200},
+		{[]string{"--param", "model.jacobian=identify", "--param", "scheme=gauss-seidel", "--param", "order=1", "--stop-time", "0.1"}, 200},
+	} {
+		o := complete(t, append([]string{path, "--algorithm", "model-based-corrector"}, c.args...)...)
+		for name, m := range o.manifest.Models {
+			if m.Uncorrected > c.most {
+				t.Errorf("%v: %s: %d macro steps without correction: %s", c.args, name, m.Uncorrected, m.Reason)
+			}
+		}
+		if len(o.manifest.Models) != 2 {
+			t.Errorf("%v: models %v", c.args, o.manifest.Models)
+		}
+	}
+}
+
 // With nonlinear damping the correction stabilises what is unstable without it
 // (haid 5, Fig. 9), and identification never does worse than no correction.
 func TestCorrectorNonlinear(t *testing.T) {

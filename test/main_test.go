@@ -21,6 +21,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/master"
 )
 
 var realDir = flag.String("real", "", "folder with FMUs and systems made by others (fmus/, systems/); without it their tests are not registered")
@@ -168,6 +169,7 @@ type manifest struct {
 	}
 	Warnings []string
 	Notes    []string
+	Models   map[string]master.ModelUse
 	Bonds    map[string]struct {
 		ResidualEnergy       float64 `json:"residual_energy"`
 		MeanAbsResidualPower float64 `json:"mean_abs_residual_power"`

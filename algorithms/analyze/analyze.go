@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
+	"runtime"
 	"slices"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -154,8 +155,11 @@ type Part struct {
 
 const (
 	scanPoints = 61
-	// manySubsystems are those above which fewer points are scanned and no connections ranked.
-	manySubsystems = 20
+	// Above manySubsystems, less is looked at: fewer points, connections not at all.
+	manySubsystems  = 20
+	fewerPoints     = 13
+	fewerSteps      = 250 // of a forecast
+	coarsePrecision = 2e-3
 	// windowSteps is how long responses are followed at least, in steps of the analysis.
 	windowSteps = 10
 	// marginal is how far above 1 a radius counts as no growth: a system without
@@ -218,7 +222,11 @@ func (p *point) analyse(r *Report, o Options) error {
 	all := schemes(p.x.Sys, o.Order)
 	var ref *reference
 	if unknown == "" {
-		p.horizon = min(max(o.Stop-p.t, 0), horizonSteps*o.Step)
+		steps := float64(horizonSteps)
+		if len(p.models) > manySubsystems {
+			steps = fewerSteps
+		}
+		p.horizon = min(max(o.Stop-p.t, 0), steps*o.Step)
 		p.horizon = math.Floor(p.horizon/(candidates[len(candidates)-1]*o.Step)+1e-9) * candidates[len(candidates)-1] * o.Step
 		if p.horizon == 0 {
 			r.WhyNoError = "there is too little time up to the stop"
@@ -226,13 +234,8 @@ func (p *point) analyse(r *Report, o Options) error {
 			r.Horizon = p.horizon
 		}
 	}
-	for done, s := range all {
-		if err := p.ctx.Err(); err != nil {
-			return context.Cause(p.ctx)
-		}
-		if o.Observe != nil {
-			o.Observe(done, len(all))
-		}
+	strategies, err := p.each(len(all), o.Observe, func(k int) Strategy {
+		s := all[k]
 		out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Why: unknown}
 		if s.preset == "model-based-corrector" {
 			out.Untold = p.identified()
@@ -240,25 +243,65 @@ func (p *point) analyse(r *Report, o Options) error {
 		if unknown == "" {
 			out.Why = s.refused(p.x.Sys)
 		}
-		if out.Why == "" {
-			p.scan(&out, s, r.Step, from, to)
-			for _, c := range candidates {
-				if ref == nil {
-					break
-				}
-				if f, err := p.forecast(s, c*o.Step, ref); err == nil {
-					out.Forecasts = append(out.Forecasts, f)
-				}
+		if out.Why != "" {
+			return out
+		}
+		p.scan(&out, s, r.Step, from, to)
+		for _, c := range candidates {
+			if ref == nil {
+				break
+			}
+			if f, err := p.forecast(s, c*o.Step, ref); err == nil {
+				out.Forecasts = append(out.Forecasts, f)
 			}
 		}
-		r.Strategies = append(r.Strategies, out)
+		return out
+	})
+	if err != nil {
+		return err
 	}
+	r.Strategies = strategies
 	r.recommend(o.Error)
 	if o.Map {
 		at := max(r.Recommended, 0)
 		r.Map = p.gainMap(r, &r.Strategies[at], all[at])
 	}
 	return nil
+}
+
+// each does the work of n strategies side by side, while the calling thread takes the measurements
+// that they ask for: subsystems are called from it alone.
+func (p *point) each(n int, observe func(done, all int), work func(k int) Strategy) ([]Strategy, error) {
+	out := make([]Strategy, n)
+	next, finished := make(chan int, n), make(chan struct{}, n)
+	p.measurements = make(chan func())
+	for k := range n {
+		next <- k
+	}
+	close(next)
+	for range runtime.GOMAXPROCS(0) {
+		go func() {
+			for k := range next {
+				if p.ctx.Err() == nil {
+					out[k] = work(k)
+				}
+				finished <- struct{}{}
+			}
+		}()
+	}
+	for done := 0; done < n; {
+		if observe != nil {
+			observe(done, n)
+		}
+		select {
+		case f := <-p.measurements:
+			f()
+		case <-finished:
+			done++
+		}
+	}
+	p.measurements = nil
+	return out, context.Cause(p.ctx)
 }
 
 // identified tells that the model-based corrector has to identify models in a run first.
@@ -302,9 +345,9 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 		return mode.radius()
 	}
-	points := scanPoints
+	points, precision := scanPoints, edgePrecision
 	if len(p.models) > manySubsystems {
-		points = scanPoints/3 + 1
+		points, precision = fewerPoints, coarsePrecision
 	}
 	for i := range points {
 		h := from * math.Pow(to/from, float64(i)/float64(points-1))
@@ -315,12 +358,30 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 	}
 	stable := func(v float64) bool { return v <= 1+marginal }
-	edge := func(a, b float64, was bool) float64 {
-		for b-a > edgePrecision*a {
-			if mid := math.Sqrt(a * b); stable(radius(mid)) == was {
-				a = mid
+	// The end of a range between two points, by secants, each followed by a look to its
+	// other side, and by halves in turn.
+	edge := func(from, to Radius, was bool) float64 {
+		a, b := from.Step, to.Step
+		above := func(v float64) float64 { return v - 1 - marginal }
+		fa, fb := above(from.Radius), above(to.Radius)
+		look := func(h float64) {
+			f := above(radius(h))
+			if (f <= 0) == was {
+				a, fa = h, f
+			} else { // unknown counts as this
+				b, fb = h, f
+			}
+		}
+		for n := 0; b-a > precision*a; n++ {
+			c, beside := a+(b-a)*fa/(fa-fb), 0.5*precision*a
+			if n%2 == 1 || !(c > a+beside && c < b-beside) {
+				look(math.Sqrt(a * b))
+				continue
+			}
+			if look(c); c == a {
+				look(c + beside)
 			} else {
-				b = mid
+				look(c - beside)
 			}
 		}
 		return a
@@ -331,13 +392,13 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		case i == 0:
 			out.Stable = append(out.Stable, Range{point.Step, point.Step})
 		case !stable(out.Points[i-1].Radius):
-			begin := edge(out.Points[i-1].Step, point.Step, false)
-			out.Stable = append(out.Stable, Range{begin * (1 + edgePrecision), point.Step})
+			begin := edge(out.Points[i-1], point, false)
+			out.Stable = append(out.Stable, Range{begin * (1 + precision), point.Step})
 		}
 		if n := len(out.Stable); n > 0 && stable(point.Radius) {
 			out.Stable[n-1].To = point.Step
 			if i+1 < len(out.Points) && !stable(out.Points[i+1].Radius) {
-				out.Stable[n-1].To = edge(point.Step, out.Points[i+1].Step, true)
+				out.Stable[n-1].To = edge(point, out.Points[i+1], true)
 			}
 		}
 	}
@@ -360,7 +421,7 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 	at := 0
 	for i, model := range p.models {
 		for o := range model.outputs() {
-			size := math.Abs(p.x.Y[sys.OutAt[i]+o])
+			size := math.Abs(p.y[sys.OutAt[i]+o])
 			if n := model.info.Out[o].Nominal; n > 0 {
 				size = max(size, n)
 			}

@@ -233,7 +233,7 @@ func (p *point) refer(H float64) (*reference, string) {
 	at := 0
 	for i, m := range p.models {
 		for o := range m.outputs() {
-			mean, square, largest := 0.0, 0.0, math.Abs(p.x.Y[sys.OutAt[i]+o])
+			mean, square, largest := 0.0, 0.0, math.Abs(p.y[sys.OutAt[i]+o])
 			for _, y := range r.y {
 				mean += y[at] / float64(len(r.y))
 			}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -50,13 +52,16 @@ type point struct {
 	ctx    context.Context
 	x      *master.Exec
 	t      float64
-	order  int // highest power of s that inputs may have
+	y      []float64 // outputs
+	order  int       // highest power of s that inputs may have
 	models []*model
 	// horizon is how long the motion from here on is forecast, in s.
 	horizon float64
 	// window is how long responses are followed at least, in s: over a few short steps slow
 	// modes could not be told.
 	window float64
+	// measurements are asked for by those who work beside the calling thread; nil = nobody does.
+	measurements chan func()
 }
 
 // model is what is known of one subsystem.
@@ -66,7 +71,14 @@ type model struct {
 	order       int               // of input derivatives that it takes
 	space       *StateSpace       // Directional
 	another     master.Duplicator // Renewed
-	known       map[float64]*Response
+	lock        sync.Mutex
+	known       map[float64]found // by step
+}
+
+// found is a response, or why there is none.
+type found struct {
+	response *Response
+	err      error
 }
 
 // end ends a subsystem that was duplicated.
@@ -83,9 +95,9 @@ func end(s master.Subsystem) error {
 
 // newPoint chooses where the model of each subsystem comes from.
 func newPoint(ctx context.Context, x *master.Exec, start, t float64, order int, orders []int) (*point, error) {
-	p := &point{ctx: ctx, x: x, t: t, order: order}
+	p := &point{ctx: ctx, x: x, t: t, order: order, y: slices.Clone(x.Y)}
 	for i, info := range x.Sys.Infos {
-		m := &model{info: info, source: Measured, order: orders[i], known: map[float64]*Response{}}
+		m := &model{info: info, source: Measured, order: orders[i], known: map[float64]found{}}
 		p.models = append(p.models, m)
 		if x.Reverts(i) {
 			continue
@@ -178,24 +190,50 @@ func (p *point) derivatives(i int) (*StateSpace, string) {
 // over gives the response of subsystem i over steps of size h.
 func (p *point) over(i int, h float64) (*Response, error) {
 	m := p.models[i]
-	if r, ok := m.known[h]; ok {
-		return r, nil
+	m.lock.Lock()
+	got, ok := m.known[h]
+	m.lock.Unlock()
+	if ok {
+		return got.response, got.err
 	}
+	if p.measurements == nil {
+		return p.find(i, h)
+	}
+	done := make(chan struct{})
 	var r *Response
 	var err error
+	p.measurements <- func() {
+		defer close(done)
+		r, err = p.find(i, h)
+	}
+	<-done
+	return r, err
+}
+
+// find is over on the thread from which the subsystems are called.
+func (p *point) find(i int, h float64) (*Response, error) {
+	m := p.models[i]
+	m.lock.Lock()
+	got, ok := m.known[h]
+	m.lock.Unlock()
+	if ok { // in the meantime
+		return got.response, got.err
+	}
 	switch m.source {
 	case Measured, Renewed:
-		r, err = p.measure(i, h)
+		got.response, got.err = p.measure(i, h)
 	case Directional:
-		r, err = m.space.Over(h, p.order)
+		got.response, got.err = m.space.Over(h, p.order)
 	default:
-		err = errors.New(m.why)
+		got.err = errors.New(m.why)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s over steps of %g s: %w", m.info, h, err)
+	if got.err != nil {
+		got = found{err: fmt.Errorf("%s over steps of %g s: %w", m.info, h, got.err)}
 	}
-	m.known[h] = r
-	return r, nil
+	m.lock.Lock()
+	m.known[h] = got
+	m.lock.Unlock()
+	return got.response, got.err
 }
 
 // measure finds the response of subsystem i over steps of size h, by the way of moving its
@@ -348,7 +386,7 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	}
 	for _, y := range base {
 		for o := range y {
-			y[o] -= x.Y[x.Sys.OutAt[i]+o]
+			y[o] -= p.y[x.Sys.OutAt[i]+o]
 		}
 	}
 	if r.OwnMisfit = r.drive(base); r.OwnMisfit > ownMisfit {

@@ -170,6 +170,7 @@ const (
 	followedTail  = 160
 	followedLags  = 12
 	followedMost  = 8 // outputs, combined at random
+	slightly      = 1e-3
 )
 
 // followed runs the strategy from random states and takes the dominant modes from what the
@@ -221,8 +222,9 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 	if len(series) < 4*followedLags {
 		return eigen{}, errors.New("the coupled run leaves the numbers at once")
 	}
-	mode, err := dominant(series[max(0, len(series)-followedTail):])
-	if seen := growth(series); err == nil && mode.radius() > 1 && math.Log(seen) < 0.5*math.Log(mode.radius()) {
+	series = series[max(0, len(series)-followedTail):]
+	mode, err := dominant(series)
+	if seen := growth(series); err == nil && mode.radius() > 1 && (len(twins) > manySubsystems || mode.radius() < 1+slightly) && math.Log(seen) < 0.5*math.Log(mode.radius()) {
 		// What takes little part is found with less certainty than how much all grows.
 		mode.value *= complex(min(seen, 1)/mode.radius(), 0)
 	}
