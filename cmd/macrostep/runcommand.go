@@ -95,7 +95,7 @@ type runRequest struct {
 	Bonds                        []algorithms.Bond
 	Rates                        []algorithms.Rate
 	MonitorEnergy                bool
-	Analyze                      bool // before the run
+	Analyze                      bool    // before the run
 	Spike                        float64 // 0 = no warning about jumps of residual power
 	Checkpoints                  checkpointing
 	// Given tells which flags the user has set, by name; nil = all: the documents have
