@@ -37,6 +37,15 @@ func (s *stage) table() (map[int32]int32, error) {
 		}
 		out[a] = b
 	}
+	// Items that are not mapped keep their name where the target has it, as values of parameters do.
+	for source := range s.from {
+		if _, mapped := s.t.Names[source]; mapped {
+			continue
+		}
+		if b, ok := s.to[source]; ok {
+			out[s.from[source]] = b
+		}
+	}
 	return out, nil
 }
 

@@ -436,3 +436,16 @@ func TestPropagatedTables(t *testing.T) {
 		})
 	}
 }
+
+// Items that an enumeration mapping leaves out keep their name where the target has it, on
+// connections as for values of parameters, and not their number.
+func TestUnmappedItemsKeepTheirNames(t *testing.T) {
+	s := stage{
+		t:    &Transformation{Kind: EnumerationMapping, Names: map[string]string{"blue": "green"}},
+		from: map[string]int32{"red": 1, "green": 2, "blue": 5, "grey": 7}, to: map[string]int32{"blue": 1, "green": 2, "red": 3},
+	}
+	got, err := s.table()
+	if want := (map[int32]int32{5: 2, 1: 3, 2: 2}); err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
