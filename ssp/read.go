@@ -760,6 +760,10 @@ func (p *parser) parameter(n *node) ParameterValue {
 			if v2 {
 				p.since2(k, "the type "+k.name)
 			}
+			if v.Value.Type != Unspecified {
+				p.add(ruleSchema, k, "the parameter %q has a second value", v.Name)
+				continue
+			}
 			p.parameterValue(k, t, &v)
 		case k.is("Dimension", nsSSC, nsSSV):
 			p.since2(k, "Dimension")

@@ -322,6 +322,7 @@ func TestRules(t *testing.T) {
 		{"twin connectors", []change{{ssd, `<ssd:Connector name="z" kind="output"><ssc:Real/></ssd:Connector>
       </ssd:Connectors>`, `</ssd:Connectors><ssd:Connectors><ssd:Connector name="z" kind="output"><ssc:Real/></ssd:Connector></ssd:Connectors>`}}, nil, "SD1", diag.Error, `"Connectors" stands twice`, ""},
 		{"empty unit", []change{{ssd, "</ssd:Units>", `<ssc:Unit name="e"/></ssd:Units>`}}, nil, "SD13", diag.Warning, `"e" has no BaseUnit`, ""},
+		{"twin value", []change{{ssv, `<ssv:Parameter name="height">`, `<ssv:Parameter name="height"><ssv:Real value="7"/>`}}, nil, "SD1", diag.Error, "has a second value", ""},
 		{"twin parameter", []change{{ssv, `name="height"`, `name="gain"`}}, nil, "SD1", diag.Error, "stands twice in this set", `value="4"`},
 		{"UTF-16", []change{{ssv, "<?xml", "\xff\xfe<?xml"}}, nil, "SD1", diag.Error, "UTF-16", "-"},
 		{"unknown element", []change{{ssd, `<ssd:Units>`, `<ssd:Gadget/><ssd:Units>`}}, nil, "SD1U", diag.Warning, `"ssd:Gadget"`, ""},
