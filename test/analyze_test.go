@@ -236,6 +236,35 @@ func TestAnalyzeErrors(t *testing.T) {
 	}
 }
 
+// The limits of a linear system are the same at every time, when it has come to rest too.
+func TestAnalyzeLater(t *testing.T) {
+	for _, at := range []string{"0.3", "2", "100"} {
+		r := analysis(t, system(t, "quarter-car-b"), "--order", "0", "--at", at)
+		s := strategy(t, r, "explicit", 0)
+		if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-11.21e-3) > 0.06e-3 || math.Abs(s.Now-0.998958) > 1e-5 {
+			t.Errorf("at %s s: stable %v, radius %.9g", at, s.Stable, s.Now)
+		}
+	}
+}
+
+// Where nothing can be told, that is told, and a run with --analyze goes on.
+func TestAnalyzeUnknown(t *testing.T) {
+	for name, says := range map[string]string{"crane": "not those of a linear system", "sqrt-oscillator": "depends on when it is moved"} {
+		r := analysis(t, system(t, name), "--order", "0")
+		if s := strategy(t, r, "explicit", 0); s.Points != nil || !strings.Contains(s.Why, says) || r.Recommended >= 0 {
+			t.Errorf("%s: %+v, recommended %d", name, s, r.Recommended)
+		}
+	}
+	o := complete(t, system(t, "crane"), "--analyze", "--stop-time", "0.1")
+	if !strings.Contains(o.output, "analysis: unknown") || !strings.Contains(strings.Join(o.manifest.Notes, "\n"), "analysis: unknown") {
+		t.Errorf("%s\n%v", o.output, o.manifest.Notes)
+	}
+	o = complete(t, system(t, "quarter-car-b"), "--analyze", "--step-size", "0.02", "--stop-time", "1")
+	if w := strings.Join(o.manifest.Warnings, "\n"); !strings.Contains(w, "analysis: the coupling is unstable with explicit of order 0") || !strings.Contains(o.output, "recommended: --algorithm") {
+		t.Errorf("%s\n%v", o.output, o.manifest.Warnings)
+	}
+}
+
 func TestAnalyzeRefusals(t *testing.T) {
 	path := system(t, "quarter-car-b")
 	for _, c := range []struct {

@@ -37,7 +37,7 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 	probe := &prober{Coupling: way, at: max(o.At, o.Start), order: o.Order}
 	var failed error
 	probe.do = func(ctx context.Context, x *master.Exec, t float64) error {
-		p, err := newPoint(ctx, x, o.Start, t, o.Order, probe.taken)
+		p, err := newPoint(ctx, x, o.Start, t, o.Order, probe.taken, probe.sizes)
 		if err == nil {
 			err = do(p)
 		}
@@ -169,8 +169,13 @@ const (
 	edgePrecision = 1e-4
 )
 
-// schemes are those that are looked at.
-func schemes(sys *master.System, order int) []*scheme {
+// schemes are those that are looked at. The models of the corrector are those that the analysis
+// has: where all can go back, their responses.
+func (p *point) schemes(order int) []*scheme {
+	reverts := true
+	for i, m := range p.models {
+		reverts = reverts && (len(m.info.In) == 0 || m.source == Measured && p.x.Reverts(i))
+	}
 	var out []*scheme
 	for _, preset := range []string{"explicit", "gauss-seidel", "implicit", "model-based-corrector"} {
 		for k := range order + 1 {
@@ -180,6 +185,9 @@ func schemes(sys *master.System, order int) []*scheme {
 				s.params = map[string]string{"solver.tolerance": "1e-9"}
 			case "model-based-corrector":
 				s.hidden = true
+				if reverts {
+					s.params = map[string]string{"model.jacobian": "rollback"}
+				}
 			}
 			out = append(out, s)
 		}
@@ -211,6 +219,9 @@ func (p *point) analyse(r *Report, o Options) error {
 		}
 		r.Subsystems = append(r.Subsystems, s)
 	}
+	if !slices.ContainsFunc(p.inputs(), func(k int) bool { return p.x.Sys.SourceSubsystem(k) >= 0 }) {
+		unknown = "no component feeds another: there is no coupling that could be unstable"
+	}
 	from, to := o.From, o.To
 	if from == 0 {
 		from = o.Step / 30
@@ -219,7 +230,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		to = o.Step * 30
 	}
 	r.From, r.To = from, to
-	all := schemes(p.x.Sys, o.Order)
+	all := p.schemes(o.Order)
 	var ref *reference
 	if unknown == "" {
 		steps := float64(horizonSteps)
@@ -267,6 +278,15 @@ func (p *point) analyse(r *Report, o Options) error {
 		r.Map = p.gainMap(r, &r.Strategies[at], all[at])
 	}
 	return nil
+}
+
+// inputs lists the entries of u.
+func (p *point) inputs() []int {
+	all := make([]int, len(p.x.W))
+	for k := range all {
+		all[k] = k
+	}
+	return all
 }
 
 // each does the work of n strategies side by side, while the calling thread takes the measurements

@@ -53,6 +53,7 @@ type point struct {
 	x      *master.Exec
 	t      float64
 	y      []float64 // outputs
+	sizes  []float64 // of inputs: the largest that they were on the way here
 	order  int       // highest power of s that inputs may have
 	models []*model
 	// horizon is how long the motion from here on is forecast, in s.
@@ -94,8 +95,8 @@ func end(s master.Subsystem) error {
 }
 
 // newPoint chooses where the model of each subsystem comes from.
-func newPoint(ctx context.Context, x *master.Exec, start, t float64, order int, orders []int) (*point, error) {
-	p := &point{ctx: ctx, x: x, t: t, order: order, y: slices.Clone(x.Y)}
+func newPoint(ctx context.Context, x *master.Exec, start, t float64, order int, orders []int, sizes []float64) (*point, error) {
+	p := &point{ctx: ctx, x: x, t: t, order: order, y: slices.Clone(x.Y), sizes: sizes}
 	for i, info := range x.Sys.Infos {
 		m := &model{info: info, source: Measured, order: orders[i], known: map[float64]found{}}
 		p.models = append(p.models, m)
@@ -222,6 +223,9 @@ func (p *point) find(i int, h float64) (*Response, error) {
 	switch m.source {
 	case Measured, Renewed:
 		got.response, got.err = p.measure(i, h)
+		if m.source == Measured { // however it ended, the run goes on from here
+			got.err = errors.Join(got.err, p.x.Restore(i))
+		}
 	case Directional:
 		got.response, got.err = m.space.Over(h, p.order)
 	default:
@@ -305,9 +309,6 @@ func (p *point) invariant(i int, h float64, r *Response) error {
 			}
 		}
 	}
-	if m.source == Measured {
-		return p.x.Restore(i)
-	}
 	return nil
 }
 
@@ -336,7 +337,7 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	}
 	for power := range powers {
 		for k := range nu {
-			size := math.Abs(x.W[x.Sys.InAt[i]+k])
+			size := p.sizes[x.Sys.InAt[i]+k]
 			if size == 0 {
 				size = m.info.In[k].Nominal
 			}
@@ -365,11 +366,6 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 				}
 				rounding.Set(o, power*nu+k, off/way)
 			}
-		}
-	}
-	if m.source == Measured {
-		if err := x.Restore(i); err != nil {
-			return nil, err
 		}
 	}
 	a, b, c, err := realise(markov, rounding, noise, stride)
@@ -456,7 +452,8 @@ type prober struct {
 	order int
 	do    func(ctx context.Context, x *master.Exec, t float64) error
 	done  bool
-	taken []int // by subsystem: order of input derivatives that it takes
+	taken []int     // by subsystem: order of input derivatives that it takes
+	sizes []float64 // of inputs, so far
 }
 
 // NeedsRollback gives all subsystems that can: their responses are measured.
@@ -477,7 +474,7 @@ func (p *prober) DoesWithout(int, error) bool { return true }
 func (p *prober) InputDerivativeOrder() int { return p.order }
 
 func (p *prober) Init(x *master.Exec, t0 float64) error {
-	p.taken = make([]int, len(x.Sys.Subsystems))
+	p.taken, p.sizes = make([]int, len(x.Sys.Subsystems)), make([]float64, len(x.W))
 	for i := range p.taken {
 		for order := p.order; order > 0 && x.Interpolates(i); order-- {
 			err := x.PrepareDerivatives(i, order)
@@ -494,6 +491,9 @@ func (p *prober) Init(x *master.Exec, t0 float64) error {
 }
 
 func (p *prober) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+	for k, v := range x.W {
+		p.sizes[k] = max(p.sizes[k], math.Abs(v))
+	}
 	if !p.done && t >= p.at-1e-9*H {
 		p.done = true
 		if err := p.do(ctx, x, t); err != nil {

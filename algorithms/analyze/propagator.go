@@ -81,6 +81,9 @@ func (g *propagator) apply(z, next []float64) error {
 // dominant gives the mode that grows most; its outputs only if asked.
 func (g *propagator) dominant(outputs bool) (eigen, error) {
 	d := g.size()
+	if d == 0 {
+		return eigen{}, nil
+	}
 	phi := mat.NewDense(d, d, nil)
 	z, next := make([]float64, d), make([]float64, d)
 	for c := range d {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -30,7 +31,8 @@ solver of the FMU included, else from its directional derivatives. Then each
 algorithm itself is run on the models over a range of step sizes. The spectral
 radius is the factor by which what grows most is multiplied in every macro step;
 above 1 the coupling is unstable. Stability is not monotone in the step: all
-ranges are listed.
+ranges are listed. What grows by less than a millionth in a step counts as stable,
+as what is not damped at all has to.
 
 From the operating point on, the coupled motion is forecast with each algorithm and
 some step sizes, and compared with that at a much finer one: the error is the root
@@ -174,7 +176,7 @@ const flagAnalyze = "analyze"
 
 // analyseFirst tells of the coupling that is about to be run what analyze tells of it, on the console
 // and for the manifest; unstable is what is to be a warning.
-func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, con *console) (told, unstable []string, err error) {
+func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, rates []algorithms.Rate, con *console) (told, unstable []string, err error) {
 	order, err := strconv.Atoi(choice.Values["order"])
 	if err != nil {
 		order = 0
@@ -189,11 +191,19 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	if sys.Tolerance != nil {
 		o.Tolerance = sys.Tolerance.Value
 	}
+	if len(rates) > 0 {
+		told = []string{"analysis: nothing is told of components with rates of their own"}
+		fmt.Fprintln(p.stdout, told[0])
+		return told, nil, nil
+	}
 	con.status("the coupling is analysed")
 	report, err := analyze.Run(ctx, other.System, o)
 	con.clear()
 	if err != nil {
-		return nil, nil, &runError{fmt.Errorf("--%s: %w", flagAnalyze, err)}
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, nil, &runError{cause}
+		}
+		return nil, []string{"analysis: " + err.Error()}, nil
 	}
 	at := slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
 	switch {
@@ -216,7 +226,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	}
 	if report.Recommended >= 0 && report.Recommended != at {
 		s := report.Strategies[report.Recommended]
-		told = append(told, fmt.Sprintf("analysis: recommended: --algorithm %s --param order=%d --step-size %.4g: %s", s.Preset, s.Order, report.StepToTake, report.Why))
+		told = append(told, fmt.Sprintf("analysis: recommended: %s --step-size %.4g: %s", chosen(&s), report.StepToTake, report.Why))
 	}
 	for _, line := range told {
 		fmt.Fprintln(p.stdout, line)
@@ -287,8 +297,17 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %.2g over %.4g s, most in %s, with %.4g FMU steps per second\n",
 			f.Step, s.Preset, s.Order, f.Error, r.Horizon, f.Of, f.FMUSteps)
 	}
-	_, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s --algorithm %s --param order=%d --step-size %.4g\n", r.Why, path, s.Preset, s.Order, r.StepToTake)
+	_, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, chosen(&s), r.StepToTake)
 	return err
+}
+
+// chosen gives the flags of run that choose a strategy.
+func chosen(s *analyze.Strategy) string {
+	flags := fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order)
+	for _, key := range slices.Sorted(maps.Keys(s.Params)) {
+		flags += fmt.Sprintf(" --param %s=%s", key, s.Params[key])
+	}
+	return flags
 }
 
 func rangesOf(s *analyze.Strategy, in *analyze.Report) string {

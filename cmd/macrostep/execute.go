@@ -192,7 +192,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	var told, unstable []string
 	if r.Analyze {
-		if told, unstable, err = p.analyseFirst(ctx, r, open, sys, choice, con); err != nil {
+		if told, unstable, err = p.analyseFirst(ctx, r, open, sys, choice, rates, con); err != nil {
 			return out, err
 		}
 	}
