@@ -123,7 +123,7 @@ func TestFullLog(t *testing.T) {
 		return
 	}
 	o := run(t, system(t, "quarter-car-a"), "--log-fmi-calls", "/dev/full")
-	if o.code != 1 || !strings.Contains(o.output, "the log of FMI calls ends early") {
+	if o.code != 1 || !strings.Contains(o.output, "--log-fmi-calls: the log ends early") {
 		t.Errorf("exit code %d\n%s", o.code, o.output)
 	}
 }
