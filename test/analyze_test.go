@@ -197,7 +197,6 @@ func TestAnalyzeErrors(t *testing.T) {
 		H       float64
 		outputs []string
 	}{
-		{"corrector-oscillator", 1e-4, []string{"one.s", "one.v", "two.F"}},
 		{"corrector-oscillator-blackbox", 1e-4, []string{"one.s", "one.v", "two.F"}},
 		{"quarter-car-b", 2e-3, []string{"chassis.F_c", "wheel.v_w"}},
 	} {
