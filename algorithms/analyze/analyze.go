@@ -219,7 +219,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		}
 		r.Subsystems = append(r.Subsystems, s)
 	}
-	if !slices.ContainsFunc(p.inputs(), func(k int) bool { return p.x.Sys.SourceSubsystem(k) >= 0 }) {
+	if !p.coupled() {
 		unknown = "no component feeds another: there is no coupling that could be unstable"
 	}
 	from, to := o.From, o.To
@@ -280,13 +280,14 @@ func (p *point) analyse(r *Report, o Options) error {
 	return nil
 }
 
-// inputs lists the entries of u.
-func (p *point) inputs() []int {
-	all := make([]int, len(p.x.W))
-	for k := range all {
-		all[k] = k
+// coupled tells whether a component feeds another.
+func (p *point) coupled() bool {
+	for k := range p.x.W {
+		if p.x.Sys.SourceSubsystem(k) >= 0 {
+			return true
+		}
 	}
-	return all
+	return false
 }
 
 // each does the work of n strategies side by side, while the calling thread takes the measurements

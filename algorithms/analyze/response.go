@@ -171,15 +171,15 @@ func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int
 	a.Mul(&t, vn)
 	c, b = mat.DenseCopyOf(un.Slice(0, ny, 0, n)), mat.DenseCopyOf(vn.Slice(0, nu, 0, n).T())
 	for i := range n {
-		root := math.Sqrt(sv[i])
+		size := math.Sqrt(sv[i])
 		for j := range n {
-			a.Set(i, j, a.At(i, j)/root/math.Sqrt(sv[j]))
+			a.Set(i, j, a.At(i, j)/(size*math.Sqrt(sv[j])))
 		}
 		for j := range ny {
-			c.Set(j, i, c.At(j, i)*root*rows[j])
+			c.Set(j, i, c.At(j, i)*size*rows[j])
 		}
 		for j := range nu {
-			b.Set(i, j, b.At(i, j)*root*columns[j])
+			b.Set(i, j, b.At(i, j)*size*columns[j])
 		}
 	}
 	return a, b, c, nil
