@@ -179,15 +179,18 @@ func (p footprint) judge(t *testing.T, what string, now footprint, libraries int
 		slack    = 3 << 20 // bytes: what the allocators of Go and C keep to themselves differs from time to time
 		library  = 512 << 10
 		segments = 8 // mappings of a library
+		thread   = 4 // mappings of a thread: its stack, its part of the C heap, a guard for each
+		threads  = 3 // Go makes some when it likes
 	)
+	made := max(0, now.threads-p.threads)
 	for _, c := range []struct {
 		name                 string
 		before, after, slack int
 	}{
 		{"bytes in memory", p.resident, now.resident, slack + libraries*library},
 		{"bytes of heap", p.heap, now.heap, slack/3 + libraries*library/4},
-		{"mappings", p.mappings, now.mappings, 8 + libraries*segments},
-		{"threads", p.threads, now.threads, 3}, // Go makes some when it likes
+		{"mappings", p.mappings, now.mappings, 8 + libraries*segments + made*thread},
+		{"threads", p.threads, now.threads, threads},
 		{"goroutines", p.goroutines, now.goroutines, 0},
 		{"open files", p.handles, now.handles, 0},
 		{"child processes", p.children, now.children, 0},
