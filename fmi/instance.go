@@ -24,6 +24,9 @@ type InstanceOptions struct {
 	Log func(LogMessage)
 	// Trace writes down every call; nil for none.
 	Trace *Trace
+	// CallByCall makes every call a crossing into C of its own, as with a Trace: the
+	// reference that crossings with many calls are compared with.
+	CallByCall bool
 	// Launcher starts a process of its own for the instance (see package
 	// fmi/worker); nil = this process. What the FMU does there, it can do to
 	// nobody else: if it crashes or ends its process, the call gives a
@@ -79,6 +82,7 @@ type Instance struct {
 	steppers     []*Stepper
 	log          *logQueue
 	trace        *Trace
+	single       bool    // every call is a crossing of its own
 	environments uintptr // callback struct
 }
 
@@ -89,7 +93,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return nil, &ArgumentError{name, fnInstantiate.String(), fmt.Sprintf("%q cannot name an instance: the name must not be blank nor hold a NUL", name)}
 	}
-	in := &Instance{fmu: f, name: name, run: run, trace: o.Trace}
+	in := &Instance{fmu: f, name: name, run: run, trace: o.Trace, single: o.CallByCall || o.Trace != nil}
 	in.log = &logQueue{instance: name, fmu: filepath.Base(f.Path), name: f.variableName, sink: o.Log}
 	var err error
 	if o.Launcher == nil {

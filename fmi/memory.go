@@ -33,10 +33,39 @@ func cfree(p unsafe.Pointer) {
 
 // cmem owns C memory that lives as long as an instance. What C sees stands
 // here and not in Go memory, so that no rule of the collector is stretched.
-type cmem struct{ blocks []unsafe.Pointer }
+type cmem struct {
+	blocks []unsafe.Pointer
+	// What is left of the block that small pieces come from: those of one instance
+	// are used together, and stand together.
+	free []byte
+}
+
+const (
+	smallBlock = 1024
+	smallPiece = 128
+)
 
 // alloc gives zeroed memory of at least one byte.
 func (m *cmem) alloc(size uintptr) (unsafe.Pointer, error) {
+	if size > smallPiece {
+		return m.block(size)
+	}
+	const word = 8
+	size = (max(size, 1) + word - 1) &^ (word - 1)
+	if size > uintptr(len(m.free)) {
+		p, err := m.block(smallBlock)
+		if err != nil {
+			return nil, err
+		}
+		m.free = unsafe.Slice((*byte)(p), smallBlock)
+	}
+	p := unsafe.Pointer(&m.free[0])
+	m.free = m.free[size:]
+	return p, nil
+}
+
+// block gives a block of its own.
+func (m *cmem) block(size uintptr) (unsafe.Pointer, error) {
 	p := calloc(size)
 	if p == nil {
 		return nil, fmt.Errorf("out of memory: the C library refused %d bytes", size)
@@ -49,7 +78,7 @@ func (m *cmem) release() {
 	for _, p := range m.blocks {
 		cfree(p)
 	}
-	m.blocks = nil
+	m.blocks, m.free = nil, nil
 }
 
 // cslice gives n zeroed elements of C memory that live as long as m.

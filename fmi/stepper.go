@@ -132,10 +132,11 @@ func access[T number](s *Stepper, f function, vr []ValueReference) ([]T, error) 
 		return nil, err
 	}
 	copy(refs, vr)
-	v, err := cslice[T](&s.in.mem, len(vr))
+	v, err := cslice[T](&s.in.mem, len(vr)+len(vr)%2) // whole words: see Rounds
 	if err != nil {
 		return nil, err
 	}
+	v = v[:len(vr):len(vr)]
 	return v, s.add(f, record{i: [7]uintptr{1: address(refs), 2: uintptr(len(vr)), 3: address(v)}})
 }
 
@@ -242,7 +243,7 @@ func (s *Stepper) Post(t, h float64) error {
 	}
 	s.ready(&s.recs[s.do], t, h)
 	in := s.in
-	if in.remote != nil && in.trace == nil {
+	if in.remote != nil && !in.single {
 		s.batch.recs, s.batch.n = address(s.recs), uintptr(len(s.recs))
 		in.crossings++
 		in.remote.post(s.batch)
@@ -295,7 +296,7 @@ func (s *Stepper) carryOut(lo, hi int) (Status, error) {
 	}
 	in, b := s.in, s.batch
 	last := lo
-	if in.trace == nil {
+	if !in.single {
 		b.recs, b.n = address(s.recs[lo:]), uintptr(hi-lo)
 		in.cross(b)
 		s.ticks += span(b.start, b.end)
@@ -405,14 +406,14 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 	for i := range g.status {
 		g.status[i] = StatusNotRun
 	}
-	traced := false
+	single := false
 	for _, m := range g.members {
 		if err := m.check(t, h); err != nil {
 			return 0, err
 		}
-		traced = traced || m.in.trace != nil
+		single = single || m.in.single
 	}
-	if traced {
+	if single {
 		return g.stepEach(t, h)
 	}
 	for i, m := range g.members {
@@ -459,7 +460,7 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 	return ran, err
 }
 
-// stepEach steps the members one by one, for the trace.
+// stepEach steps the members one by one.
 func (g *Group) stepEach(t, h float64) (int, error) {
 	for i, m := range g.members {
 		st, err := m.Step(t, h, true)

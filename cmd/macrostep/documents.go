@@ -53,7 +53,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		options.Set = append(options.Set, assemble.Assignment(a))
 	}
 	seen := &notices{}
-	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, Log: func(m fmi.LogMessage) {
+	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, CallByCall: o.CallByCall, Log: func(m fmi.LogMessage) {
 		if m.Category == fmi.OwnCategory {
 			seen.add(m)
 			o.Logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)

@@ -67,9 +67,10 @@ type openOptions struct {
 	// nil = not given.
 	Start, Stop, Step, Tolerance *setting
 
-	Logger *slog.Logger
-	Debug  bool      // the FMUs' debug logging is wanted
-	Trace  io.Writer // one line for each FMI call; nil = none
+	Logger     *slog.Logger
+	Debug      bool      // the FMUs' debug logging is wanted
+	CallByCall bool      // every call into an FMU is a crossing of its own
+	Trace      io.Writer // one line for each FMI call; nil = none
 }
 
 // isolation says which FMUs run in processes of their own, and how.

@@ -140,7 +140,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	open := openOptions{
 		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
 		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
-		Logger: con.logger(), Debug: con.debug(),
+		Logger: con.logger(), Debug: con.debug(), CallByCall: r.CallByCall,
 	}
 	if signals != nil {
 		open.Driven, open.DrivenBy = signals.Names, "--input "+r.Input
@@ -201,7 +201,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	m.Notes, m.Warnings = append(append(m.Notes, notes...), told...), append(append(m.Warnings, warnings...), unstable...)
 	opt := master.Options{
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
-		Discard: choice.Discard, Workers: r.Workers, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
+		Discard: choice.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
 	}
 	if sys.Tolerance != nil {
 		opt.Tolerance = sys.Tolerance.Value
@@ -576,6 +576,7 @@ func (b *beginning) Begin(*master.System, []master.Port) error {
 func (b *beginning) Record(*master.Point) error { return nil }
 func (b *beginning) Flush() error               { return nil }
 func (b *beginning) End(master.Result) error    { return nil }
+func (b *beginning) Next() float64              { return math.Inf(1) }
 
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond

@@ -92,6 +92,7 @@ type runRequest struct {
 	LogLevel                     slog.Level
 	LogCalls, Trace              string // "" = none
 	Workers                      int
+	CallByCall                   bool
 	Bonds                        []algorithms.Bond
 	Rates                        []algorithms.Rate
 	MonitorEnergy                bool
@@ -102,6 +103,8 @@ type runRequest struct {
 	// no say.
 	Given func(flag string) bool
 }
+
+const flagCallByCall = "call-by-call"
 
 func (p *program) runCommand() *cli.Command {
 	const times, coupling, system, processes, results, messages = "Time", "Coupling", "System", "Processes", "Results", "Messages"
@@ -123,6 +126,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: flagAnalyze, Usage: "tell first whether the coupling will be stable with this algorithm and step, and what error to expect, as macrostep analyze does", Category: coupling},
 			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power whose peaks rise to `N` times their median before; 0: never", Value: "50", Category: coupling},
 			&cli.IntFlag{Name: "workers", Usage: "step subsystems side by side in `N` threads; the results are the same", Value: 1, Category: coupling},
+			&cli.BoolFlag{Name: flagCallByCall, Usage: "enter each FMU once for every call, in place of once for many macro steps of all; the results are the same, only slower", Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time; Reals are linear between rows, others held", Category: system},
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
@@ -189,7 +193,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
-		Trace: c.String("trace"), Workers: c.Int("workers"), Given: c.IsSet,
+		Trace: c.String("trace"), Workers: c.Int("workers"), CallByCall: c.Bool(flagCallByCall), Given: c.IsSet,
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
