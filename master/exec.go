@@ -70,7 +70,7 @@ type PastPoint struct {
 func newExec(s *System, step float64, workers int) *Exec {
 	n := len(s.Subsystems)
 	x := &Exec{
-		Sys: s, crew: newCrew(s, workers), step: step, b: slices.Clone(s.offset),
+		Sys: s, crew: newCrew(s, workers, step), step: step, b: slices.Clone(s.offset),
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
 		steps: make([]int, n), seconds: make([]float64, n),
 		scale:   slices.Repeat([]float64{1}, n),

@@ -93,7 +93,7 @@ type leaps struct {
 // A leap should take this long: little beside what a user waits for, much beside a
 // crossing.
 const (
-	leapTime = time.Millisecond
+	leapTime = 2 * time.Millisecond
 	longLeap = 1 << 14 // macro steps
 	leapRows = 1 << 20 // bytes of a leap's rows
 )

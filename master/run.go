@@ -41,7 +41,9 @@ type Options struct {
 	Step        float64 // macro step H in s; required
 	Tolerance   float64 // relative tolerance told to the subsystems; 0 = none
 	Discard     DiscardPolicy
-	Workers     int // threads that step subsystems side by side; 0 = 1. The results are the same.
+	// Workers is the number of threads that step subsystems side by side; 0 = as many
+	// as pay, by what their steps cost in earlier runs (Priced). The results are the same.
+	Workers     int
 	Recorders   []Recorder
 	Attempts    AttemptRecorder // sees every attempt; nil = none
 	Signals     Signals         // inputs from outside; nil = none
@@ -998,6 +1000,7 @@ func (r *Run) Close() (Result, error) {
 		r.tidy()
 	}
 	r.conclude()
+	r.keepCosts()
 	r.phase = closed
 	var errs []error
 	for i, sub := range r.sys.Subsystems {
@@ -1015,6 +1018,16 @@ func (r *Run) Close() (Result, error) {
 	}
 	r.err = errors.Join(append([]error{r.err}, errs...)...)
 	return r.result, r.err
+}
+
+// keepCosts lets the subsystems keep what their steps took, if they took enough.
+func (r *Run) keepCosts() {
+	const enough = 20 // steps
+	for i, sub := range r.sys.Subsystems {
+		if priced, ok := As[Priced](sub); ok && r.x.steps[i] >= enough && r.want == 0 {
+			priced.KeepStepCost(r.opt.Step, r.x.subsystemSeconds(i)/float64(r.x.steps[i]))
+		}
+	}
 }
 
 // blame makes a run failed that went well but for its end.

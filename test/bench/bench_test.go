@@ -16,6 +16,7 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,10 +26,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
-var real = flag.String("real", "", "folder with FMUs of others, for the benchmarks that need them")
+var others = flag.String("real", "", "folder with FMUs of others, for the benchmarks that need them")
 
 //go:embed src/floor.c
 var floorSource []byte
@@ -79,9 +81,10 @@ const trivialDescription = `<?xml version="1.0" encoding="UTF-8"?>
   <CoSimulation modelIdentifier="trivial" canHandleVariableCommunicationStepSize="true"/>
   <ModelVariables>
     <ScalarVariable name="u" valueReference="0" causality="input" variability="continuous"><Real start="0"/></ScalarVariable>
+    <ScalarVariable name="work" valueReference="2" causality="parameter" variability="fixed" initial="exact"><Real start="0"/></ScalarVariable>
     <ScalarVariable name="y" valueReference="1" causality="output" variability="continuous" initial="exact"><Real start="0"/></ScalarVariable>
   </ModelVariables>
-  <ModelStructure><Outputs><Unknown index="2" dependencies=""/></Outputs></ModelStructure>
+  <ModelStructure><Outputs><Unknown index="3" dependencies=""/></Outputs></ModelStructure>
 </fmiModelDescription>
 `
 
@@ -196,4 +199,120 @@ func BenchmarkTrivial(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkParallel is the part of two processors that is used when FMUs are stepped
+// side by side that take about 100 µs (2: asked for; auto: chosen), and how much longer
+// than in one thread it takes when they are cheap.
+func BenchmarkParallel(b *testing.B) {
+	t := build(b)
+	for _, c := range []struct {
+		name  string
+		work  int // about a nanosecond each
+		steps int
+	}{{"100us", 100_000, 2000}, {"10us", 10_000, 20_000}, {"cheap", 0, 1_000_000}} {
+		for _, workers := range []string{"2", "auto"} {
+			if workers == "2" && c.work == 0 {
+				continue // nobody would ask for it
+			}
+			b.Run(c.name+"/"+workers, func(b *testing.B) {
+				const n = 8
+				system, _ := chain(b, t, n)
+				asked := workers
+				if workers == "auto" {
+					asked = "0"
+				}
+				run := func(steps int, workers string) float64 {
+					args := []string{"run", system, "--algorithm", "explicit", "--record", "none", "--quiet", "--workers", workers,
+						"--output", filepath.Join(t.dir, "r.csv"), "--step-size", "1e-3", "--stop-time", fmt.Sprint(float64(steps) * 1e-3)}
+					for k := range n {
+						args = append(args, "--set", fmt.Sprintf("m%d.work=%d", k, c.work))
+					}
+					begin := time.Now()
+					cpu(b, "", t.macrostep, args...)
+					return time.Since(begin).Seconds()
+				}
+				run(100, "1") // what the steps cost is known from now on
+				var ratios []float64
+				for b.Loop() {
+					one := run(c.steps, "1") - run(c.steps/10, "1")
+					many := run(c.steps, asked) - run(c.steps/10, asked)
+					ratios = append(ratios, one/many)
+				}
+				b.ReportMetric(median(ratios), "speedup")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// BenchmarkCrane is a crane and its controller, two FMUs of others with nine
+// connections, in steps of 0.1 ms without output.
+func BenchmarkCrane(b *testing.B) {
+	if *others == "" {
+		b.Fatal("the crane is an FMU of others: -real names the folder with them")
+	}
+	t := build(b)
+	system, err := filepath.Abs(filepath.Join(*others, "systems/libcosim/demo/demo.ssp"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	arm := []string{"p_Crane.e[1]", "p_Crane.e[2]", "p_Crane.e[3]"}
+	back := []string{"p_Crane.f[1]", "p_Crane.f[2]", "p_Crane.f[3]", "Act_Limits[1]", "Act_Limits[2]", "Act_Limits[3]"}
+	plan := "instances 2\n" +
+		byHand(b, system, "CraneController.fmu", nil, back, arm) +
+		byHand(b, system, "KnuckleBoomCrane.fmu", map[string]float64{"Spring_Joint.k": 0.005, "mt0_init": 69}, arm, back) +
+		"connections 9\n"
+	for k := range back {
+		plan += fmt.Sprintf("0 %d 1 %d\n", k, k)
+	}
+	for k := range arm {
+		plan += fmt.Sprintf("1 %d 0 %d\n", k, k)
+	}
+	const h = 1e-4
+	compare(b, 100_000, 1_100_000, 2, func(steps int) float64 {
+		return cpu(b, "", t.macrostep, "run", system, "--algorithm", "explicit", "--record", "none", "--quiet",
+			"--output", filepath.Join(t.dir, "r.csv"), "--step-size", fmt.Sprint(h), "--stop-time", fmt.Sprint(float64(steps)*h))
+	}, func(steps int) float64 {
+		return cpu(b, fmt.Sprintf("steps %d size %g order jacobi\n%s", steps, h, plan), t.floor)
+	})
+}
+
+// byHand unpacks an FMU of a package and gives its line of what the floor reads.
+func byHand(b *testing.B, system, name string, values map[string]float64, in, out []string) string {
+	b.Helper()
+	z, err := zip.OpenReader(system)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer z.Close()
+	data, err := fs.ReadFile(z, name)
+	path := filepath.Join(b.TempDir(), name)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, _, err := fmi.Open(path, fmi.OpenOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { f.Close() })
+	refs := map[string]fmi.ValueReference{}
+	for k := range f.Description.Variables {
+		refs[f.Description.Variables[k].Name] = f.Description.Variables[k].ValueReference
+	}
+	line := fmt.Sprintf("%s/binaries/%s/%s%s %s file://%s/resources %d", f.Dir, platforms[runtime.GOARCH],
+		f.Description.CoSimulation.ModelIdentifier, csrc.Extension(), f.Description.GUID, f.Dir, len(values))
+	for v, x := range values {
+		line += fmt.Sprintf(" %d %g", refs[v], x)
+	}
+	for _, names := range [][]string{in, out} {
+		line += fmt.Sprintf(" %d", len(names))
+		for _, v := range names {
+			line += fmt.Sprintf(" %d", refs[v])
+		}
+	}
+	return line + "\n"
 }

@@ -1,11 +1,12 @@
 /* An FMU with one input and one output and nothing to compute: what is left of a
- * run of these is what the master costs. */
+ * run of these is what the master costs. The parameter work makes it compute, in
+ * additions that wait for each other. */
 #include <stdlib.h>
 
 #include "fmi2.h"
 
 typedef struct {
-	double u, y;
+	double u, y, work;
 } Trivial;
 
 FMI2_Export const char *fmi2GetTypesPlatform(void) { return "default"; }
@@ -40,20 +41,24 @@ FMI2_Export fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[
 {
 	Trivial *m = c;
 	for (size_t i = 0; i < n; i++)
-		*(vr[i] == 0 ? &m->u : &m->y) = v[i];
+		*(vr[i] == 0 ? &m->u : vr[i] == 1 ? &m->y : &m->work) = v[i];
 	return fmi2OK;
 }
 FMI2_Export fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Real v[])
 {
 	Trivial *m = c;
 	for (size_t i = 0; i < n; i++)
-		v[i] = vr[i] == 0 ? m->u : m->y;
+		v[i] = vr[i] == 0 ? m->u : vr[i] == 1 ? m->y : m->work;
 	return fmi2OK;
 }
 FMI2_Export fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noRestore)
 {
 	(void)t, (void)h, (void)noRestore;
-	((Trivial *)c)->y = ((Trivial *)c)->u + 1;
+	Trivial *m = c;
+	double sum = m->u + 1;
+	for (double k = 0; k < m->work; k++)
+		sum += 1e-3;
+	m->y = sum;
 	return fmi2OK;
 }
 
