@@ -1,0 +1,290 @@
+package results
+
+import (
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func table(t testing.TB, text string) *Table {
+	t.Helper()
+	got, err := parse([]byte(text), "r.csv", ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// Values that were computed by hand.
+func TestCompare(t *testing.T) {
+	const a = "time,x\n0,0\n1,1\n2,2\n"
+	for _, tt := range []struct {
+		name, a, b     string
+		o              CompareOptions
+		max, at, nrmse float64
+		points         int
+		agrees         bool
+	}{
+		{name: "equal", a: a, b: a, points: 3, agrees: true},
+		// Differences 0, 0.3, -0.4: mean square 0.25/3, range 2.
+		{name: "rows", a: a, b: "time,x\n0,0\n1,1.3\n2,1.6\n", max: 0.4, at: 2, nrmse: math.Sqrt(0.25/3) / 2, points: 3},
+		// By time the weights are 1/2, 1, 1/2: (0.09 + 0.08)/2.
+		{name: "by time", a: a, b: "time,x\n0,0\n1,1.3\n2,1.6\n", o: CompareOptions{ByTime: true}, max: 0.4, at: 2, nrmse: math.Sqrt(0.17/2) / 2, points: 3},
+		// Norm: root of (0+1+4)/3.
+		{name: "rms", a: a, b: "time,x\n0,0\n1,1.3\n2,1.6\n", o: CompareOptions{Norm: RMS}, max: 0.4, at: 2, nrmse: math.Sqrt(0.25/3) / math.Sqrt(5.0/3), points: 3},
+		// A is 0.5 at 0.5, and B is 0.875 + (2.375−0.875)/3 at 1.
+		{name: "another grid", a: a, b: "time,x\n0,0\n0.5,0.875\n2,2.375\n", max: 0.375, at: 0.5, nrmse: 0.375 * math.Sqrt(3.0/4) / 2, points: 4},
+		// At 1, B goes from 1 to 5, and A stays at 1.
+		{name: "jump in B", a: a, b: "time,x\n0,0\n1,1\n1,5\n2,2\n", max: 4, at: 1, nrmse: math.Sqrt(16.0/4) / 2, points: 4},
+		{name: "jumps in both", a: "time,x\n0,0\n1,1\n1,5\n2,2\n", b: "time,x\n0,0\n1,1\n1,5.5\n2,2\n", max: 0.5, at: 1, nrmse: math.Sqrt(0.25/4) / 5, points: 4},
+		// Between 1 and 2, A goes from 5 to 2, not from 1.
+		{name: "between jumps", a: "time,x\n0,0\n1,1\n1,5\n2,2\n", b: "time,x\n0,0\n1,1\n1,5\n1.5,3\n2,2\n", max: 0.5, at: 1.5, nrmse: math.Sqrt(0.25/5) / 5, points: 5},
+		{name: "part of the time", a: a, b: "time,x\n1,1\n2,2.1\n3,7\n", max: 0.1, at: 2, nrmse: math.Sqrt(0.01/2) / 1, points: 2},
+		{name: "constant", a: "time,x\n0,4\n1,4\n", b: "time,x\n0,4\n1,4.4\n", o: CompareOptions{RelTol: []Tolerance{{Value: 0.11}}}, max: 0.4, at: 1, nrmse: math.Sqrt(0.16/2) / 4, points: 2, agrees: true},
+		{name: "zero", a: "time,x\n0,0\n1,0\n", b: "time,x\n0,0\n1,0\n", points: 2, agrees: true},
+		{name: "zero and not", a: "time,x\n0,0\n1,0\n", b: "time,x\n0,0\n1,1e-9\n", max: 1e-9, at: 1, nrmse: math.NaN(), points: 2},
+		{name: "zero within", a: "time,x\n0,0\n1,0\n", b: "time,x\n0,0\n1,1e-9\n", o: CompareOptions{AbsTol: []Tolerance{{Value: 1e-8}}}, max: 1e-9, at: 1, nrmse: math.NaN(), points: 2, agrees: true},
+		{name: "both NaN", a: "time,x\n0,0\n1,NaN\n2,2\n", b: "time,x\n0,0\n1,nan\n2,2\n", points: 3, agrees: true},
+		{name: "one NaN", a: a, b: "time,x\n0,0\n1,\n2,2\n", points: 3},
+		{name: "infinite", a: "time,x\n0,0\n1,Inf\n2,2\n", b: "time,x\n0,0\n1,1.#INF\n2,2\n", points: 3, agrees: true},
+		{name: "infinite the other way", a: "time,x\n0,0\n1,Inf\n2,2\n", b: "time,x\n0,0\n1,-Inf\n2,2\n", points: 3},
+		{name: "tolerance", a: a, b: "time,x\n0,0\n1,1.3\n2,1.6\n", o: CompareOptions{RelTol: []Tolerance{{Value: 0.2000001}}}, max: 0.4, at: 2, nrmse: math.Sqrt(0.25/3) / 2, points: 3, agrees: true},
+		{name: "last tolerance", a: a, b: "time,x\n0,0\n1,1.3\n2,1.6\n", o: CompareOptions{RelTol: []Tolerance{{Value: 1}, {Match: func(n string) bool { return n == "x" }, Value: 0.1}}}, max: 0.4, at: 2, nrmse: math.Sqrt(0.25/3) / 2, points: 3},
+		{name: "NRMSE bounded", a: a, b: "time,x\n0,0\n1,1.3\n2,1.6\n", o: CompareOptions{RelTol: []Tolerance{{Value: 1}}, MeanTol: []Tolerance{{Value: 0.1}}}, max: 0.4, at: 2, nrmse: math.Sqrt(0.25/3) / 2, points: 3},
+		{name: "rounded times", a: "time,x\n0,0\n0.1,1\n0.2,0\n", b: "time,x\n0,0\n0.100000001,1\n0.2,0\n", points: 3, agrees: true},
+		{name: "huge", a: "time,x\n0,-1e308\n1,1e308\n", b: "time,x\n0,-1e308\n1,0\n", o: CompareOptions{Norm: RMS}, max: 1e308, at: 1, nrmse: math.Sqrt(0.5), points: 2},
+	} {
+		c, err := Compare(table(t, tt.a), table(t, tt.b), tt.o)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		d := c.Variables[0]
+		close := func(got, want float64) bool {
+			return got == want || math.IsNaN(got) && math.IsNaN(want) || math.Abs(got-want) <= 1e-12*math.Abs(want)
+		}
+		if !close(d.Max, tt.max) || d.At != tt.at || !close(d.NRMSE, tt.nrmse) || c.Points != tt.points || d.Agrees != tt.agrees {
+			t.Errorf("%s: max %g at %g, NRMSE %g, %d points, agrees %v; want %g at %g, %g, %d, %v", tt.name,
+				d.Max, d.At, d.NRMSE, c.Points, d.Agrees, tt.max, tt.at, tt.nrmse, tt.points, tt.agrees)
+		}
+	}
+}
+
+// What is said beside the numbers.
+func TestCompareTells(t *testing.T) {
+	a := table(t, "time,car.v,car.F,car.s,name.x\n0,0,1,2,on\n1,1,1,2,off\n2,2,1,2,off\n")
+	b := table(t, "Time;root.car.v [m/s];Car F;z\n0,5;0,5;1;9\n1;1;1;9\n3;1;1;9\n")
+	c, err := Compare(a, b, CompareOptions{Map: map[string]string{"car.F": "Car F"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, d := range c.Variables {
+		names = append(names, d.Name+"="+d.InB)
+	}
+	if !slices.Equal(names, []string{"car.v=root.car.v", "car.F=Car F"}) || !slices.Equal(c.OnlyA, []string{"car.s", "name.x"}) || !slices.Equal(c.OnlyB, []string{"z"}) {
+		t.Errorf("variables %v, only in A %v, only in B %v", names, c.OnlyA, c.OnlyB)
+	}
+	if c.From != 0.5 || c.To != 2 || c.OutsideA != 1 || c.OutsideB != 1 || c.InterpolatedA != 1 || c.InterpolatedB != 1 || c.Points != 3 {
+		t.Errorf("%+v", c)
+	}
+	if !slices.Contains(c.Notes, "names of B are taken without root.") || !slices.Equal(b.Notes, []string{"fields are separated by semicolons", "decimal commas"}) {
+		t.Errorf("notes %q, %q", c.Notes, b.Notes)
+	}
+	for want, o := range map[string]CompareOptions{
+		"r.csv has no variable car.w": {Map: map[string]string{"car.w": "z"}},
+		"r.csv has no variable w":     {Map: map[string]string{"car.v": "w"}},
+	} {
+		if _, err := Compare(a, b, o); err == nil || err.Error() != want {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+	if _, err := Compare(a, table(t, "time,car.v\n5,1\n6,1\n"), CompareOptions{}); err == nil || !strings.Contains(err.Error(), "no time in common: one holds 0 to 2 s, the other 5 to 6 s") {
+		t.Error(err)
+	}
+	// Two variables may be meant.
+	c, err = Compare(table(t, "time,v\n0,1\n1,1\n"), table(t, "time,a.v,b.v\n0,1,2\n1,1,2\n"), CompareOptions{})
+	if err != nil || len(c.Variables) != 0 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "--map") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	// Texts are not compared, and it is said.
+	c, err = Compare(a, a, CompareOptions{Select: func(n string) bool { return n == "name.x" }})
+	if err != nil || len(c.Variables) != 0 || !slices.Equal(c.Notes, []string{"name.x holds texts and is not compared"}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	// Units that contradict each other.
+	c, err = Compare(table(t, "time,v [m/s]\n0,1\n"), table(t, "time,v [km/h]\n0,1\n"), CompareOptions{})
+	if err != nil || len(c.Variables) != 1 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "in m/s and in km/h") {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// Tables as programs write them.
+func TestRead(t *testing.T) {
+	for name, text := range map[string]string{
+		"own":                    "time,a.x,b.y\n0,1.5,-2\n0.5,0.001,3e-5\n",
+		"quoted":                 "\"Time\",\"a.x\",\"b.y\"\n\"0\",\"1.5\",\"-2\"\n\"0.5\",\"0.001\",\"3e-5\"\n",
+		"semicolons":             "t;a.x;b.y\r\n0;1.5;-2\r\n0.5;0.001;3E-5\r\n",
+		"decimal commas":         "time;a.x;b.y\n0,0;1,5;-2\n0,5;0,001;3,0e-5\n",
+		"quoted decimal commas":  "time,a.x,b.y\n0,\"1,5\",-2\n\"0,5\",\"0,001\",\"3e-5\"\n",
+		"tabs":                   "Time [s]\ta.x [m]\tb.y\n0\t1.5\t-2\n0.5\t0.001\t3e-5\n",
+		"milliseconds":           "time [ms],a.x,b.y\n0,1.5,-2\n500,0.001,3e-5\n",
+		"time is not the first":  "a.x,b.y,TIME\n1.5,-2,0\n0.001,3e-5,0.5\n",
+		"units in parentheses":   "t (s),a.x (m/s),b.y (N·m)\n0,1.5,-2\n0.5,0.001,3e-5\n",
+		"units behind bars":      "t/s,a.x / (m/s),b.y / N\n0,1.5,-2\n0.5,0.001,3e-5\n",
+		"row of units":           "time,a.x,b.y\ns,m,N\n0,1.5,-2\n0.5,0.001,3e-5\n",
+		"row of units in ms":     "time,a.x,b.y\n[ms],[m],[N]\n0,1.5,-2\n500,0.001,3e-5\n",
+		"libcosim":               "Time,StepCount,a.x [3 real output],b.y [4 real input]\n0,0,1.5,-2\n0.5,1,0.001,3e-5\n",
+		"spreadsheet":            "\xef\xbb\xbfsep=;\ntime;a.x;b.y\n0;1.5;-2\n0.5;0.001;3e-5",
+		"comments":               "# made by X\n# for Y\ntime,a.x,b.y\n0,1.5,-2\n0.5,0.001,3e-5\n",
+		"separators at the ends": "time;a.x;b.y;\n0;1.5;-2;\n0.5;0.001;3e-5;\n",
+		"breaks off":             "time,a.x,b.y\n0,1.5,-2\n0.5,0.001,3e-5\n1,7",
+		"spaces":                 "time, a.x , b.y\n 0, 1.5, -2\n 0.5, 0.001, 3e-5\n",
+	} {
+		got, err := parse([]byte(text), "r.csv", ReadOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var x, y []float64
+		for _, c := range got.Columns {
+			switch c.Bare {
+			case "a.x":
+				x = c.Values
+			case "b.y":
+				y = c.Values
+			}
+		}
+		if !slices.Equal(got.Times, []float64{0, 0.5}) || !slices.Equal(x, []float64{1.5, 0.001}) || !slices.Equal(y, []float64{-2, 3e-5}) {
+			t.Errorf("%s: %v, %v, %v", name, got.Times, x, y)
+		}
+	}
+	got := table(t, "time,x[1],\"x[2,3]\",der(x),s,b,v [m]\n0,1,2,3,hello,true,\n1,1,2,-nan,\"a,b\",false,0.00120\n")
+	var names []string
+	for _, c := range got.Columns {
+		names = append(names, c.Bare+"|"+c.Unit)
+	}
+	if !slices.Equal(names, []string{"x[1]|", "x[2,3]|", "der(x)|", "s|", "b|", "v|m"}) {
+		t.Errorf("names %q", names)
+	}
+	if c := got.Columns; !c[3].Text || c[3].Values != nil || c[4].Text || c[4].Values[0] != 1 || !math.IsNaN(c[2].Values[1]) || !math.IsNaN(c[5].Values[0]) || c[5].Digits != 3 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                            "r.csv: the file is empty",
+		"a,b\n1,2\n":                  `r.csv:1: no column is called time or t; there are "a", "b"; say which`,
+		"time,a\n":                    "r.csv: there is no row below the header",
+		"time,a\n0,1\nx,2\n":          `r.csv:3: time: "x" is not a finite number`,
+		"time,a\n0,1\nNaN,2\n":        `r.csv:3: time: "NaN" is not a finite number`,
+		"time,a\n1,1\n0,2\n":          "r.csv:3: time 0 is before the time 1 of the row above",
+		"time,a\n0,1\n1,2,3\n2,2\n":   "r.csv:3: this row has 3 fields, and the header names 2",
+		"time,a\n0\n1,2\n":            "r.csv:2: this row has 1 fields",
+		"time,a\n0,\"1\n":             "r.csv:2: extraneous or missing \" in quoted-field; close the quotes",
+		"# c\ntime;a\n0;1,5\n1;2.5\n": "r.csv:3: there is a decimal comma, and in line 4 a decimal point",
+		"time [weeks],a\n0,1\n":       `r.csv:1: the unit "weeks" of the time is none of s, ms`,
+		"ARROW1\x00\x00":              "r.csv: this is no text",
+		"sep=|\ntime|a\n0|1\n":        "the separator '|' is none of comma, semicolon and tab",
+	} {
+		if _, err := parse([]byte(text), "r.csv", ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %s", text, err, want)
+		}
+	}
+	if _, err := parse([]byte("clock,a\n0,1\n"), "r.csv", ReadOptions{TimeColumn: "clock"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Read(filepath.Join(t.TempDir(), "none.csv"), ReadOptions{}); err == nil {
+		t.Error("there is no such file")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("time,a\n0,1\n1,2\n")
+	f.Add("sep=;\nt;\"a [m]\"\ns;m\n0,5;1,5\n")
+	f.Add("# c\nTime [ms]\tb (N)\n1\t2\t\n1\t3")
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := parse([]byte(text), "r.csv", ReadOptions{})
+		if err != nil {
+			return
+		}
+		for _, c := range a.Columns {
+			if !c.Text && len(c.Values) != len(a.Times) {
+				t.Fatalf("%d values of %s in %d rows", len(c.Values), c.Name, len(a.Times))
+			}
+		}
+		// A table is equal to itself.
+		c, err := Compare(a, a, CompareOptions{})
+		if err != nil || !c.Agree() || len(c.OnlyA) > 0 {
+			t.Fatalf("%+v, %v", c, err)
+		}
+	})
+}
+
+// Every peak is there, the ends are, no point is made up, and there are few.
+func TestThin(t *testing.T) {
+	const n, spans = 100_001, 500
+	times, values := make([]float64, n), make([]float64, n)
+	for i := range n {
+		times[i], values[i] = float64(i)*1e-3, math.Sin(float64(i)*1e-4)
+	}
+	values[31_415], values[31_416] = 7, -9
+	gt, gv := Thin(times, values, spans)
+	if len(gt) > 4*(spans+1) || len(gt) != len(gv) {
+		t.Fatalf("%d points", len(gt))
+	}
+	if slices.Max(gv) != 7 || slices.Min(gv) != -9 || gt[0] != 0 || gt[len(gt)-1] != times[n-1] || gv[len(gv)-1] != values[n-1] {
+		t.Errorf("greatest %g, least %g, from %g to %g", slices.Max(gv), slices.Min(gv), gt[0], gt[len(gt)-1])
+	}
+	at := 0
+	for i := range gt {
+		for at < n && (times[at] != gt[i] || values[at] != gv[i]) {
+			at++
+		}
+		if at == n {
+			t.Fatalf("the point %g, %g is not one of those given, in their order", gt[i], gv[i])
+		}
+	}
+	// In every span the thinned points reach as far as all do.
+	reach := func(times, values []float64) map[int][2]float64 {
+		reached := map[int][2]float64{}
+		for i, at := range times {
+			s := int(at / times[len(times)-1] * spans)
+			r, ok := reached[s]
+			if !ok {
+				r = [2]float64{values[i], values[i]}
+			}
+			reached[s] = [2]float64{min(r[0], values[i]), max(r[1], values[i])}
+		}
+		return reached
+	}
+	if !maps.Equal(reach(times, values), reach(gt, gv)) {
+		t.Error("a span does not reach as far as its points do")
+	}
+	// Jumps and gaps stay.
+	gt, gv = Thin([]float64{0, 1, 1, 2, 3, 4}, []float64{1, 1, 2, math.NaN(), math.Inf(1), 5}, 10)
+	if !slices.Equal(gt, []float64{0, 1, 1, 2, 4}) || gv[2] != 2 || !math.IsNaN(gv[3]) || gv[4] != 5 {
+		t.Errorf("%v, %v", gt, gv)
+	}
+	if gt, gv = Thin(nil, nil, 10); gt != nil || gv != nil {
+		t.Errorf("%v, %v", gt, gv)
+	}
+	if gt, _ = Thin([]float64{2, 2}, []float64{1, 3}, 10); !slices.Equal(gt, []float64{2, 2}) {
+		t.Errorf("%v", gt)
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	if err := os.WriteFile(path, []byte("time,a\n0,1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(path, ReadOptions{}); err != nil || got.Path != path || len(got.Columns) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

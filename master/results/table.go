@@ -1,0 +1,413 @@
+package results
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Table holds numbers over time.
+type Table struct {
+	Path    string
+	Times   []float64 // s; finite, never decreasing; two rows at one time are a jump
+	Columns []Column  // without time
+	Notes   []string  // what was taken for what when it was read
+}
+
+// Column is one variable of a table.
+type Column struct {
+	Name   string    // as in the header
+	Bare   string    // the name without the unit behind it
+	Unit   string    // "" = the header does not tell
+	Values []float64 // by row; NaN for an empty cell; nil if Text
+	Text   bool      // some cells are no numbers
+	Digits int       // significant ones that a cell has at most
+}
+
+// ReadOptions say what cannot be found in a file itself. The zero value is for all
+// files with a column that is called like time.
+type ReadOptions struct {
+	TimeColumn string // name of the column of times; "" = one that is called time or t
+}
+
+// Read reads a table from a file: a header, then a row for each time. It takes what
+// programs write: fields separated by commas, semicolons or tabs, quoted or not;
+// decimal points or commas; times in a column called time or t in any case, with or
+// without a unit (s, ms, us, min, h: Times are in s); units behind names, as "v [m/s]",
+// "v (m/s)" or "v / m/s", or in a second row; "true" and "false" for 1 and 0; a line
+// sep=; of spreadsheets; lines of comment that begin with # before the header. A last
+// line that breaks off is left out. Table.Notes says what was found.
+//
+// Errors name file, line and remedy.
+func Read(path string, o ReadOptions) (*Table, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading results: %w; name a table that can be read", err)
+	}
+	return parse(raw, path, o)
+}
+
+// parser reads one table.
+type parser struct {
+	t        *Table
+	csv      *csv.Reader
+	skipped  int // lines before the header
+	timeAt   int // column of the time
+	scale    float64
+	pointAt  int // line of the first decimal point, 0 = none yet
+	commaAt  int
+	texts    []int // by column: cells that are no numbers
+	fields   int
+	unfinish bool // the file does not end with a line end
+}
+
+func parse(raw []byte, path string, o ReadOptions) (*Table, error) {
+	if at := bytes.IndexByte(raw[:min(len(raw), 512)], 0); at >= 0 || bytes.HasPrefix(raw, []byte("ARROW1")) {
+		return nil, fmt.Errorf("%s: this is no text; name a table of comma-separated values", path)
+	}
+	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")) // byte order mark
+	p := &parser{t: &Table{Path: path}, scale: 1}
+	p.unfinish = len(raw) > 0 && raw[len(raw)-1] != '\n'
+	separator := byte(0)
+	for {
+		line, rest, more := bytes.Cut(raw, []byte("\n"))
+		text := strings.TrimSpace(string(line))
+		if s, ok := strings.CutPrefix(strings.Trim(text, `"`), "sep="); ok && len(s) == 1 {
+			separator = s[0]
+		} else if text != "" && text[0] != '#' || !more {
+			break
+		}
+		raw = rest
+		p.skipped++
+	}
+	header, _, _ := bytes.Cut(raw, []byte("\n"))
+	if separator == 0 {
+		separator = separatorOf(string(header))
+	}
+	p.csv = csv.NewReader(bytes.NewReader(raw))
+	p.csv.Comma, p.csv.ReuseRecord, p.csv.FieldsPerRecord = rune(separator), true, -1
+	switch separator {
+	case ';':
+		p.note("fields are separated by semicolons")
+	case '\t':
+		p.note("fields are separated by tabs")
+	case ',':
+	default:
+		return nil, fmt.Errorf("%s:1: the separator %q is none of comma, semicolon and tab; use one of them", path, separator)
+	}
+	names, err := p.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: the file is empty; its first line must name the columns, as in time,component.variable", path)
+	}
+	if err != nil {
+		return nil, p.failed(err)
+	}
+	if err := p.readHeader(names, o); err != nil {
+		return nil, err
+	}
+	if err := p.readRows(); err != nil {
+		return nil, err
+	}
+	return p.t, nil
+}
+
+// separatorOf finds what separates the fields of a header: names hold commas more
+// often than semicolons or tabs.
+func separatorOf(header string) byte {
+	quoted := false
+	var found [128]bool
+	for i := range len(header) {
+		switch c := header[i]; {
+		case c == '"':
+			quoted = !quoted
+		case !quoted && c < 128:
+			found[c] = true
+		}
+	}
+	switch {
+	case found[';']:
+		return ';'
+	case found['\t']:
+		return '\t'
+	}
+	return ','
+}
+
+func (p *parser) note(format string, args ...any) {
+	p.t.Notes = append(p.t.Notes, fmt.Sprintf(format, args...))
+}
+
+func (p *parser) line() int {
+	line, _ := p.csv.FieldPos(0)
+	return line + p.skipped
+}
+
+// failed words an error of encoding/csv with file, line and remedy.
+func (p *parser) failed(err error) error {
+	var pe *csv.ParseError
+	if !errors.As(err, &pe) {
+		return fmt.Errorf("%s: %w", p.t.Path, err)
+	}
+	return fmt.Errorf("%s:%d: %w; close the quotes, and double a quote inside a quoted field", p.t.Path, pe.Line+p.skipped, pe.Err)
+}
+
+var (
+	inBrackets = regexp.MustCompile(`^(.*\S)\s*\[([^\[\]]*)\]$`)
+	inParens   = regexp.MustCompile(`^(.*\S)\s+\(([^()]*|[^()]*\([^()]*\)[^()]*)\)$`)
+	behindBar  = regexp.MustCompile(`^(.*\S)\s+/\s+([^\s()]+|\([^()]*\))$`)
+	isIndex    = regexp.MustCompile(`^[0-9,\s]*$`)                  // x[1,2] is a name
+	ofLibcosim = regexp.MustCompile(`^[0-9]+ [A-Za-z]+ [A-Za-z]+$`) // v [3 real output]
+	timeBar    = regexp.MustCompile(`^(?i:time|t)/(\S+)$`)
+)
+
+// splitUnit takes a name and the unit behind it apart.
+func splitUnit(name string) (bare, unit string) {
+	if m := timeBar.FindStringSubmatch(name); m != nil {
+		return strings.TrimSuffix(name, "/"+m[1]), m[1]
+	}
+	for _, form := range []*regexp.Regexp{inBrackets, behindBar, inParens} {
+		m := form.FindStringSubmatch(name)
+		if m == nil || form == inBrackets && isIndex.MatchString(m[2]) {
+			continue
+		}
+		if ofLibcosim.MatchString(m[2]) {
+			return m[1], ""
+		}
+		return m[1], strings.Trim(m[2], " ()")
+	}
+	return name, ""
+}
+
+// timeUnits gives the seconds in the units of time.
+var timeUnits = map[string]float64{"": 1, "s": 1, "sec": 1, "seconds": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "min": 60, "h": 3600}
+
+func (p *parser) readHeader(names []string, o ReadOptions) error {
+	p.fields = len(names)
+	if p.fields > 1 && strings.TrimSpace(names[p.fields-1]) == "" {
+		p.fields-- // a separator at the end of each line
+	}
+	p.timeAt = -1
+	for i, name := range names[:p.fields] {
+		name = strings.TrimSpace(strings.Clone(name))
+		bare, unit := splitUnit(name)
+		p.t.Columns = append(p.t.Columns, Column{Name: name, Bare: bare, Unit: unit})
+		switch {
+		case p.timeAt >= 0:
+		case o.TimeColumn != "":
+			if name == o.TimeColumn || bare == o.TimeColumn {
+				p.timeAt = i
+			}
+		case strings.EqualFold(bare, "time"), strings.EqualFold(bare, "t"):
+			p.timeAt = i
+		}
+	}
+	if p.timeAt < 0 {
+		var have []string
+		for _, c := range p.t.Columns {
+			have = append(have, strconv.Quote(c.Name))
+		}
+		const shown = 5
+		if n := len(have); n > shown {
+			have = append(have[:shown], fmt.Sprintf("… (%d)", n))
+		}
+		wanted := "time or t"
+		if o.TimeColumn != "" {
+			wanted = o.TimeColumn
+		}
+		return fmt.Errorf("%s:%d: no column is called %s; there are %s; say which column holds the time", p.t.Path, p.line(), wanted, strings.Join(have, ", "))
+	}
+	return p.timeIn(p.t.Columns[p.timeAt].Unit)
+}
+
+// timeIn sets the unit of the times.
+func (p *parser) timeIn(unit string) error {
+	scale, known := timeUnits[unit]
+	if !known {
+		return fmt.Errorf("%s:%d: the unit %q of the time is none of s, ms, us, min, h; convert the times to seconds", p.t.Path, p.line(), unit)
+	}
+	if p.scale = scale; scale != 1 {
+		p.note("times are in %s", unit)
+	}
+	return nil
+}
+
+func (p *parser) readRows() error {
+	t := p.t
+	p.texts = make([]int, p.fields)
+	var broken error // a last line that breaks off is no error
+	for first := true; ; first = false {
+		row, err := p.csv.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if broken != nil {
+			return broken
+		}
+		if err != nil {
+			return p.failed(err)
+		}
+		if len(row) == p.fields+1 && strings.TrimSpace(row[p.fields]) == "" {
+			row = row[:p.fields]
+		}
+		if len(row) != p.fields {
+			broken = fmt.Errorf("%s:%d: this row has %d fields, and the header names %d; give every row as many, and numbers with a decimal point where commas separate fields",
+				t.Path, p.line(), len(row), p.fields)
+			if !p.unfinish || len(row) > p.fields {
+				return broken
+			}
+			continue
+		}
+		at, ok := p.number(row[p.timeAt], nil)
+		if first && !ok {
+			if unit := strings.Trim(strings.TrimSpace(row[p.timeAt]), "[]()"); timeUnits[unit] != 0 {
+				for i := range t.Columns {
+					if i != p.timeAt && t.Columns[i].Unit == "" {
+						t.Columns[i].Unit = strings.Trim(strings.TrimSpace(strings.Clone(row[i])), "[]()")
+					}
+				}
+				if err := p.timeIn(unit); err != nil {
+					return err
+				}
+				p.note("the second row holds units")
+				continue
+			}
+		}
+		if !ok || math.IsNaN(at) || math.IsInf(at, 0) {
+			return fmt.Errorf("%s:%d: time: %q is not a finite number; give one in every row", t.Path, p.line(), row[p.timeAt])
+		}
+		if at *= p.scale; len(t.Times) > 0 && at < t.Times[len(t.Times)-1] {
+			return fmt.Errorf("%s:%d: time %g is before the time %g of the row above; sort the rows by time", t.Path, p.line(), at, t.Times[len(t.Times)-1])
+		}
+		t.Times = append(t.Times, at)
+		for i, cell := range row {
+			if i == p.timeAt {
+				continue
+			}
+			c := &t.Columns[i]
+			v, ok := p.number(cell, c)
+			if !ok {
+				p.texts[i]++
+				v = math.NaN()
+			}
+			c.Values = append(c.Values, v)
+		}
+	}
+	if broken != nil {
+		p.note("the last line breaks off and is left out")
+	}
+	return p.finish()
+}
+
+// finish judges what was read as a whole.
+func (p *parser) finish() error {
+	t := p.t
+	if len(t.Times) == 0 {
+		return fmt.Errorf("%s: there is no row below the header; give at least one", t.Path)
+	}
+	if p.commaAt > 0 {
+		if p.pointAt > 0 {
+			return fmt.Errorf("%s:%d: there is a decimal comma, and in line %d a decimal point; use one of them", t.Path, p.commaAt, p.pointAt)
+		}
+		p.note("decimal commas")
+	}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; p.texts[i] > 0 {
+			c.Text, c.Values = true, nil
+		}
+	}
+	t.Columns = slices.Delete(t.Columns, p.timeAt, p.timeAt+1)
+	seen := map[string]bool{}
+	t.Columns = slices.DeleteFunc(t.Columns, func(c Column) bool {
+		if seen[c.Name] {
+			p.note("there are several columns %s, of which the first counts", c.Name)
+		}
+		again := seen[c.Name]
+		seen[c.Name] = true
+		return again
+	})
+	return nil
+}
+
+// number reads a cell; an empty one is NaN. It keeps in c how many digits it has.
+func (p *parser) number(cell string, c *Column) (v float64, ok bool) {
+	cell = strings.TrimSpace(cell)
+	if cell == "" {
+		return math.NaN(), true
+	}
+	digits, comma, point, leading := 0, -1, false, true
+	for i := range len(cell) {
+		switch b := cell[i]; {
+		case b >= '0' && b <= '9':
+			if leading = leading && b == '0'; !leading {
+				digits++
+			}
+			continue
+		case b == '.':
+			point = true
+			continue
+		case b == ',':
+			if comma >= 0 {
+				return 0, false
+			}
+			comma = i
+			continue
+		case b == 'e', b == 'E':
+		case b == '-', b == '+':
+			if i == 0 {
+				continue
+			}
+		default: // also x and _, which Go would take in numbers
+			return word(cell)
+		}
+		break // the exponent
+	}
+	if comma >= 0 && point {
+		return 0, false
+	}
+	if comma >= 0 {
+		cell = cell[:comma] + "." + cell[comma+1:]
+	}
+	v, err := strconv.ParseFloat(cell, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	if comma >= 0 && p.commaAt == 0 {
+		p.commaAt = p.line()
+	}
+	if point && p.pointAt == 0 {
+		p.pointAt = p.line()
+	}
+	if c != nil {
+		c.Digits = max(c.Digits, digits)
+	}
+	return v, true
+}
+
+// word reads what programs write for numbers that are none, and for Booleans.
+func word(cell string) (float64, bool) {
+	s := strings.ToLower(cell)
+	sign := 1
+	if rest, ok := strings.CutPrefix(s, "-"); ok {
+		s, sign = rest, -1
+	}
+	s = strings.TrimPrefix(s, "+")
+	switch {
+	case s == "nan" || strings.HasPrefix(s, "nan(") || strings.HasPrefix(s, "1.#qnan") || strings.HasPrefix(s, "1.#ind"):
+		return math.NaN(), true
+	case s == "inf" || s == "infinity" || strings.HasPrefix(s, "1.#inf"):
+		return math.Inf(sign), true
+	case s == "true":
+		return 1, true
+	case s == "false":
+		return 0, true
+	}
+	return 0, false
+}
