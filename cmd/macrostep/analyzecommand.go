@@ -175,8 +175,8 @@ func (p *program) analyze(c *cli.Context) (err error) {
 const flagAnalyze = "analyze"
 
 // analyseFirst tells of the coupling that is about to be run what analyze tells of it, on the console
-// and for the manifest; unstable is what is to be a warning.
-func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, rates []algorithms.Rate, con *console) (told, unstable []string, err error) {
+// and for the manifest; unstable is what is to be a warning, and report all of it if there is more.
+func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, rates []algorithms.Rate, con *console) (told, unstable []string, report *analyze.Report, err error) {
 	order, err := strconv.Atoi(choice.Values["order"])
 	if err != nil {
 		order = 0
@@ -184,7 +184,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	open.Trace = nil
 	other, err := p.open(ctx, r.System, open)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, other.Close()) }()
 	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value, Order: min(max(order, 1), highestAnalyzed), Error: defaultError}
@@ -194,16 +194,16 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	if len(rates) > 0 {
 		told = []string{"analysis: nothing is told of components with rates of their own"}
 		fmt.Fprintln(p.stdout, told[0])
-		return told, nil, nil
+		return told, nil, nil, nil
 	}
 	con.status("the coupling is analysed")
-	report, err := analyze.Run(ctx, other.System, o)
+	report, err = analyze.Run(ctx, other.System, o)
 	con.clear()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
-			return nil, nil, &runError{cause}
+			return nil, nil, nil, &runError{cause}
 		}
-		return nil, []string{"analysis: " + err.Error()}, nil
+		return nil, []string{"analysis: " + err.Error()}, nil, nil
 	}
 	at := slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
 	switch {
@@ -234,7 +234,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	for _, line := range unstable {
 		con.logger().Warn(line)
 	}
-	return told, unstable, nil
+	return told, unstable, report, nil
 }
 
 // printAnalysis prints a report for people.

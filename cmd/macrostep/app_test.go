@@ -514,7 +514,7 @@ func TestCompletion(t *testing.T) {
 		contains(t, shell, script, "macrostep", completeCommand)
 	}
 	for words, want := range map[string]string{
-		"":                         "run info validate bonds analyze algorithms ssp demo completion version help",
+		"":                         "run info validate bonds analyze algorithms compare report ssp demo completion version help",
 		"al":                       "algorithms",
 		"help|ru":                  "run",
 		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict --step-timeout",

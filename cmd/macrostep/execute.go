@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
@@ -85,7 +86,7 @@ func (p *program) summaryTo(r *runRequest) io.Writer {
 type writtenFile struct{ flag, path string }
 
 func (r *runRequest) written() []writtenFile {
-	files := []writtenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}, {"--trace", r.Trace}, {"--" + flagCheckpoint, r.Checkpoints.File}}
+	files := []writtenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}, {"--trace", r.Trace}, {"--" + flagReport, r.Report}, {"--" + flagCheckpoint, r.Checkpoints.File}}
 	if r.Record.IsNone() {
 		return files[1:]
 	}
@@ -191,8 +192,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		}
 	}
 	var told, unstable []string
+	var analysis *analyze.Report
 	if r.Analyze {
-		if told, unstable, err = p.analyseFirst(ctx, r, open, sys, choice, rates, con); err != nil {
+		if told, unstable, analysis, err = p.analyseFirst(ctx, r, open, sys, choice, rates, con); err != nil {
 			return out, err
 		}
 	}
@@ -240,6 +242,14 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if r.Trace != "" {
 		attempts = record.NewAttempts(r.Trace)
 		opt.Recorders, opt.Attempts = append(opt.Recorders, attempts), attempts
+	}
+	var seen *watcher
+	if r.Report != "" {
+		if r.Report, err = filepath.Abs(r.Report); err != nil { // like the manifest
+			return out, fmt.Errorf("--%s: %w", flagReport, err)
+		}
+		seen = newWatcher(r.Record)
+		seen.watch(&opt, choice)
 	}
 	// Last, so that it begins when nothing is left that could fail before the
 	// first FMU is instantiated.
@@ -292,6 +302,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	out.manifest, out.manifestPath = m, r.Manifest
 	if !r.Quiet {
 		out.summary(p.summaryTo(r), con)
+	}
+	if seen != nil {
+		err = errors.Join(err, p.reportRun(r, seen, m, analysis))
 	}
 	if err == nil && result.Status != master.Complete {
 		err = errors.New(result.Reason)

@@ -48,6 +48,7 @@ Examples:
    macrostep run system.ssp --algorithm im-slocal --trace steps.csv
    macrostep run system.ssp --record 'wheel.*' --record chassis.F_c
    macrostep run system.ssp --output-interval 0.01 --quiet
+   macrostep run system.ssp --report system.html
    macrostep run model.fmu --input signals.csv
    macrostep run system.ssp --record none --output timing.csv
    macrostep run system.ssp --stop-time 3600 --checkpoint 60 run.checkpoint
@@ -69,6 +70,7 @@ const (
 	flagMemoryLimit = "memory-limit"
 	flagOnCrash     = "on-crash"
 	flagRestarts    = "restart-limit"
+	flagReport      = "report"
 )
 
 var logLevels = []string{"debug", "info", "warn", "error"}
@@ -90,7 +92,7 @@ type runRequest struct {
 	Interval                     float64 // 0 = every point
 	Strict, Quiet                bool
 	LogLevel                     slog.Level
-	LogCalls, Trace              string // "" = none
+	LogCalls, Trace, Report      string // "" = none
 	Workers                      int
 	CallByCall                   bool
 	Bonds                        []algorithms.Bond
@@ -143,6 +145,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
 			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,accepted", Category: results},
+			&cli.StringFlag{Name: flagReport, Usage: "web page `FILE.html` of the run, with plots (see macrostep help report)", Category: results},
 			pair{&cli.StringSliceFlag{Name: flagCheckpoint, Usage: "at the first communication point at or after each multiple of EVERY seconds of simulated time keep in `EVERY FILE` what it takes to go on from there (all FMUs must serialise their state); 0: only when interrupted", KeepSpace: true, Category: results}},
 			&cli.BoolFlag{Name: flagOnInterrupt, Usage: "make a checkpoint when the run is interrupted, too", Category: results},
 			&cli.StringFlag{Name: flagResume, Usage: "go on from the checkpoint `FILE`, with SYSTEM and flags of its run; those given here take their place, and what must be the same is checked", Category: results},
@@ -193,7 +196,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
-		Trace: c.String("trace"), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Given: c.IsSet,
+		Trace: c.String("trace"), Report: c.String(flagReport), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Given: c.IsSet,
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
@@ -201,7 +204,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if i := number("output-interval", true); i != nil {
 		r.Interval = i.Value
 	}
-	for _, name := range []string{flagAlgorithm, "input", "history", "output", "manifest", "trace", "log-fmi-calls"} {
+	for _, name := range []string{flagAlgorithm, "input", "history", "output", "manifest", "trace", flagReport, "log-fmi-calls"} {
 		if c.IsSet(name) && c.String(name) == "" {
 			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
 		}

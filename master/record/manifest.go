@@ -174,6 +174,9 @@ func (m *Manifest) Write(path string) error {
 	return nil
 }
 
+// JSON gives the document as Write writes it.
+func (m *Manifest) JSON() ([]byte, error) { return m.encode() }
+
 // encode gives the document. Empty lists and maps are [] and {}, not null.
 func (m *Manifest) encode() ([]byte, error) {
 	c := *m

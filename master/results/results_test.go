@@ -226,56 +226,140 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// thin gives the points that are kept of so many.
+func thin(times, values []float64, spans int) (t, v []float64) {
+	h := NewThinner(spans)
+	for i := range times {
+		h.Add(times[i], values[i])
+	}
+	return h.Points(nil, nil)
+}
+
 // Every peak is there, the ends are, no point is made up, and there are few.
 func TestThin(t *testing.T) {
 	const n, spans = 100_001, 500
-	times, values := make([]float64, n), make([]float64, n)
-	for i := range n {
-		times[i], values[i] = float64(i)*1e-3, math.Sin(float64(i)*1e-4)
-	}
-	values[31_415], values[31_416] = 7, -9
-	gt, gv := Thin(times, values, spans)
-	if len(gt) > 4*(spans+1) || len(gt) != len(gv) {
-		t.Fatalf("%d points", len(gt))
-	}
-	if slices.Max(gv) != 7 || slices.Min(gv) != -9 || gt[0] != 0 || gt[len(gt)-1] != times[n-1] || gv[len(gv)-1] != values[n-1] {
-		t.Errorf("greatest %g, least %g, from %g to %g", slices.Max(gv), slices.Min(gv), gt[0], gt[len(gt)-1])
-	}
-	at := 0
-	for i := range gt {
-		for at < n && (times[at] != gt[i] || values[at] != gv[i]) {
-			at++
-		}
-		if at == n {
-			t.Fatalf("the point %g, %g is not one of those given, in their order", gt[i], gv[i])
-		}
-	}
-	// In every span the thinned points reach as far as all do.
-	reach := func(times, values []float64) map[int][2]float64 {
-		reached := map[int][2]float64{}
-		for i, at := range times {
-			s := int(at / times[len(times)-1] * spans)
-			r, ok := reached[s]
-			if !ok {
-				r = [2]float64{values[i], values[i]}
+	for _, step := range []func(i int) float64{
+		func(i int) float64 { return 1e-3 },
+		func(i int) float64 { return 1e-3 * (1 + math.Sin(float64(i)*1e-3)) }, // variable steps, also of almost nothing
+		func(i int) float64 { return float64(i % 2) },                         // two rows at each time
+	} {
+		times, values := make([]float64, n), make([]float64, n)
+		for i := range n {
+			if values[i] = math.Sin(float64(i) * 1e-2); i > 0 {
+				times[i] = times[i-1] + step(i)
 			}
-			reached[s] = [2]float64{min(r[0], values[i]), max(r[1], values[i])}
 		}
-		return reached
+		values[31_415], values[31_416] = 7, -9
+		gt, gv := thin(times, values, spans)
+		if len(gt) > 4*spans || len(gt) < spans || len(gt) != len(gv) {
+			t.Fatalf("%d points", len(gt))
+		}
+		if slices.Max(gv) != 7 || slices.Min(gv) != -9 || gt[0] != 0 || gt[len(gt)-1] != times[n-1] || gv[len(gv)-1] != values[n-1] {
+			t.Errorf("greatest %g, least %g, from %g to %g", slices.Max(gv), slices.Min(gv), gt[0], gt[len(gt)-1])
+		}
+		at := 0
+		for i := range gt {
+			for at < n && (times[at] != gt[i] || values[at] != gv[i]) {
+				at++
+			}
+			if at == n {
+				t.Fatalf("the point %g, %g is not one of those given, in their order", gt[i], gv[i])
+			}
+		}
+		// In each of many parts of the time they reach as far as all do.
+		width := 0.0
+		h := NewThinner(spans)
+		for i := range times {
+			h.Add(times[i], values[i])
+		}
+		width = h.width
+		reach := func(times, values []float64) map[int][2]float64 {
+			reached := map[int][2]float64{}
+			for i, at := range times {
+				s := int(at / width)
+				r, ok := reached[s]
+				if !ok {
+					r = [2]float64{values[i], values[i]}
+				}
+				reached[s] = [2]float64{min(r[0], values[i]), max(r[1], values[i])}
+			}
+			return reached
+		}
+		if !maps.Equal(reach(times, values), reach(gt, gv)) {
+			t.Error("a span does not reach as far as its points do")
+		}
 	}
-	if !maps.Equal(reach(times, values), reach(gt, gv)) {
-		t.Error("a span does not reach as far as its points do")
-	}
-	// Jumps and gaps stay.
-	gt, gv = Thin([]float64{0, 1, 1, 2, 3, 4}, []float64{1, 1, 2, math.NaN(), math.Inf(1), 5}, 10)
-	if !slices.Equal(gt, []float64{0, 1, 1, 2, 4}) || gv[2] != 2 || !math.IsNaN(gv[3]) || gv[4] != 5 {
+	// Few points stay all, jumps and gaps too.
+	gt, gv := thin([]float64{0, 1, 1, 2, 3, 4}, []float64{1, 1, 2, math.NaN(), math.Inf(1), 5}, 10)
+	if !slices.Equal(gt, []float64{0, 1, 1, 4, 4}) || gv[2] != 2 || !math.IsNaN(gv[3]) || gv[4] != 5 {
 		t.Errorf("%v, %v", gt, gv)
 	}
-	if gt, gv = Thin(nil, nil, 10); gt != nil || gv != nil {
+	if gt, gv := thin(nil, nil, 10); gt != nil || gv != nil {
 		t.Errorf("%v, %v", gt, gv)
 	}
-	if gt, _ = Thin([]float64{2, 2}, []float64{1, 3}, 10); !slices.Equal(gt, []float64{2, 2}) {
+	if gt, _ = thin([]float64{2, 2}, []float64{1, 3}, 10); !slices.Equal(gt, []float64{2, 2}) {
 		t.Errorf("%v", gt)
+	}
+	h := NewThinner(4)
+	for i := range 1000 {
+		h.Add(float64(i), math.NaN())
+	}
+	if given, bad := h.Given(); given != 1000 || bad != 1000 || len(h.spans) != 0 {
+		t.Errorf("%d given, %d bad", given, bad)
+	}
+}
+
+// What is told piece by piece is what is told at once.
+func TestThinSince(t *testing.T) {
+	h := NewThinner(64)
+	var gt, gv []float64 // as a page keeps them
+	var starts []int     // where the points of each span begin
+	merges := 0
+	for i := range 5000 {
+		h.Add(float64(i), float64(i*i%97))
+		if i%37 != 0 && i != 4999 {
+			continue
+		}
+		if h.Merges() != merges {
+			merges, gt, gv, starts = h.Merges(), nil, nil, nil
+		}
+		from := max(len(starts)-1, 0)
+		if len(starts) > 0 {
+			gt, gv = gt[:starts[from]], gv[:starts[from]]
+			starts = starts[:from]
+		}
+		for ; from < len(h.spans); from++ {
+			starts = append(starts, len(gt))
+			one := *h
+			one.spans = h.spans[:from+1]
+			gt, gv, _ = one.Since(from, gt, gv)
+		}
+	}
+	wt, wv := h.Points(nil, nil)
+	if !slices.Equal(gt, wt) || !slices.Equal(gv, wv) || merges == 0 {
+		t.Errorf("%d and %d points after %d mergers", len(gt), len(wt), merges)
+	}
+}
+
+func TestThinAllocatesNothing(t *testing.T) {
+	h := NewThinner(64)
+	i := 0
+	add := func() {
+		h.Add(float64(i), float64(i%7))
+		i++
+	}
+	for range 1000 {
+		add()
+	}
+	if n := testing.AllocsPerRun(1000, add); n != 0 {
+		t.Errorf("%g allocations a point", n)
+	}
+}
+
+func BenchmarkThin(b *testing.B) {
+	h := NewThinner(640)
+	for i := range b.N {
+		h.Add(float64(i), float64(i%7))
 	}
 }
 

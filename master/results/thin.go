@@ -2,29 +2,32 @@ package results
 
 import "math"
 
-// Thinner makes few points of many, in one pass and with little memory: of the points
-// in each of a number of equal spans of time it keeps the first, the least, the
-// greatest and the last. A line through these is, drawn as wide as there are spans,
-// the line through all points, pixel for pixel; no peak is lost.
+// Thinner makes few points of many, in one pass and with little memory. Time is divided
+// into equal spans, and in each of them it keeps the first point, the least, the greatest
+// and the last. A line through these is, drawn no wider than there are spans, the line
+// through all points, pixel for pixel; no peak is lost. When there are too many spans,
+// they become twice as long: first, least, greatest and last of two are known then.
 //
-// Points that are not finite are no points: the line breaks there, which an entry
-// with the value NaN says.
+// Points that are not finite are no points: the line breaks there, which a point with
+// the value NaN says. A break within a span is not seen.
 //
 // Source: U. Jugel, Z. Jerzak, G. Hackenbroich, V. Markl, M4: a visualization-oriented
-// time series data aggregation, Proc. VLDB Endowment 7 (2014).
+// time series data aggregation, Proc. VLDB Endowment 7 (2014). The doubling is ours.
 type Thinner struct {
-	from, to float64
-	spans    int
+	most   int // spans
+	start  float64
+	width  float64 // of a span; 0: all times so far are one
+	spans  []span
+	gap    bool // the last point was not finite
+	given  int
+	bad    int
+	merges int
+}
 
-	T, V []float64 // of the spans that are done
-
-	span int  // that of the present one
-	any  bool // it has points
-	gap  bool // the last one was not finite
-	// Of the present span, in order of time: at most these four.
+type span struct {
+	at                           int64 // number of the span from the start
+	gap                          bool  // the line breaks before it
 	first, least, greatest, last point
-	given                        int // points in all
-	bad                          int // of them not finite
 }
 
 type point struct {
@@ -32,92 +35,112 @@ type point struct {
 	t, v float64
 }
 
-// NewThinner makes a thinner of that many spans of the time between from and to.
-func NewThinner(from, to float64, spans int) *Thinner {
-	return &Thinner{from: from, to: to, spans: max(spans, 1)}
-}
+// NewThinner makes a thinner of at most so many spans, which gives at most four points
+// for each.
+func NewThinner(spans int) *Thinner { return &Thinner{most: max(spans, 1)} }
+
+// finest is the part of the first step that the first spans are long.
+const finest = 1.0 / 1024
 
 // Add takes the next point. Times do not decrease.
 func (h *Thinner) Add(t, v float64) {
 	h.given++
 	if v-v != 0 {
 		h.bad++
-		if !h.gap && h.given > 1 {
-			h.close()
-			h.T, h.V = append(h.T, t), append(h.V, math.NaN())
-		}
 		h.gap = true
 		return
 	}
-	h.gap = false
-	span := 0
-	if h.to > h.from {
-		span = int(min(max((t-h.from)/(h.to-h.from), 0), 1) * float64(h.spans))
+	if len(h.spans) == 0 {
+		h.start = t
 	}
-	if h.any && span != h.span {
-		h.close()
+	if h.width == 0 && t > h.start {
+		h.width = max((t-h.start)*finest, 0x1p-1000)
 	}
 	p := point{h.given, t, v}
-	if !h.any {
-		h.any, h.span = true, span
-		h.first, h.least, h.greatest, h.last = p, p, p, p
+	at := h.number(t)
+	if n := len(h.spans); n > 0 && h.spans[n-1].at >= at {
+		h.spans[n-1].add(p)
+		h.gap = false
 		return
 	}
-	if v < h.least.v {
-		h.least = p
+	h.spans = append(h.spans, span{at: at, gap: h.gap && len(h.spans) > 0, first: p, least: p, greatest: p, last: p})
+	h.gap = false
+	for len(h.spans) > h.most {
+		h.double()
 	}
-	if v > h.greatest.v {
-		h.greatest = p
-	}
-	h.last = p
 }
 
-// close ends the present span.
-func (h *Thinner) close() {
-	h.T, h.V = h.open(h.T, h.V)
-	h.any = false
+func (h *Thinner) number(t float64) int64 {
+	if h.width == 0 {
+		return 0
+	}
+	return int64(min((t-h.start)/h.width, 1<<62))
 }
 
-// Open appends the points of the span that is not done yet.
-func (h *Thinner) Open(t, v []float64) ([]float64, []float64) { return h.open(t, v) }
+func (s *span) add(p point) {
+	if p.v < s.least.v {
+		s.least = p
+	}
+	if p.v > s.greatest.v {
+		s.greatest = p
+	}
+	s.last = p
+}
 
-func (h *Thinner) open(t, v []float64) ([]float64, []float64) {
-	if !h.any {
-		return t, v
-	}
-	a, b := h.least, h.greatest
-	if a.n > b.n {
-		a, b = b, a
-	}
-	before := 0
-	for _, p := range [...]point{h.first, a, b, h.last} {
-		if p.n > before {
-			t, v = append(t, p.t), append(v, p.v)
-			before = p.n
+// double makes spans twice as long.
+func (h *Thinner) double() {
+	h.width *= 2
+	h.merges++
+	kept := h.spans[:0]
+	for _, s := range h.spans {
+		s.at /= 2
+		if n := len(kept); n > 0 && kept[n-1].at == s.at {
+			k := &kept[n-1]
+			if s.least.v < k.least.v {
+				k.least = s.least
+			}
+			if s.greatest.v > k.greatest.v {
+				k.greatest = s.greatest
+			}
+			k.last = s.last
+			continue
 		}
+		kept = append(kept, s)
 	}
+	h.spans = kept
+}
+
+// Points appends the points so far to t and v.
+func (h *Thinner) Points(t, v []float64) ([]float64, []float64) {
+	t, v, _ = h.Since(0, t, v)
 	return t, v
 }
 
-// Points gives all points so far, in fresh slices.
-func (h *Thinner) Points() (t, v []float64) {
-	return h.open(append([]float64(nil), h.T...), append([]float64(nil), h.V...))
+// Since appends the points of the spans from number from on, and gives the number of
+// the last one, whose points may still change.
+func (h *Thinner) Since(from int, t, v []float64) ([]float64, []float64, int) {
+	for _, s := range h.spans[min(from, len(h.spans)):] {
+		if s.gap {
+			t, v = append(t, s.first.t), append(v, math.NaN())
+		}
+		a, b := s.least, s.greatest
+		if a.n > b.n {
+			a, b = b, a
+		}
+		before := 0
+		for _, p := range [...]point{s.first, a, b, s.last} {
+			if p.n > before {
+				t, v = append(t, p.t), append(v, p.v)
+				before = p.n
+			}
+		}
+	}
+	return t, v, max(len(h.spans)-1, 0)
 }
+
+// Merges gives how often spans became longer: what Since gave before does not hold
+// behind that.
+func (h *Thinner) Merges() int { return h.merges }
 
 // Given gives the number of points taken, and of those that were not finite.
 func (h *Thinner) Given() (points, bad int) { return h.given, h.bad }
-
-// Thin makes few points of a column. Up to 4·spans points stay as they are.
-func Thin(times, values []float64, spans int) (t, v []float64) {
-	if len(times) == 0 {
-		return nil, nil
-	}
-	if len(times) <= 4*spans {
-		spans = math.MaxInt32 // a point each
-	}
-	h := NewThinner(times[0], times[len(times)-1], spans)
-	for i := range times {
-		h.Add(times[i], values[i])
-	}
-	return h.Points()
-}
