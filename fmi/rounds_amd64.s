@@ -175,7 +175,6 @@ modes:
 	MOVWLZX 52(SP), DX
 	MOVWLZX 44(SP), AX
 	XORL    AX, DX
-	CLD
 	ORL     BX, CX
 	ORL     DX, CX
 	JNZ     unusual
@@ -190,6 +189,7 @@ next:
 	JNZ  member
 
 	// The row of this round.
+	CLD
 	MOVQ  80(R14), R8
 	TESTQ R8, R8
 	JZ    ended
