@@ -43,6 +43,18 @@ func TestKillingFMUs(t *testing.T) {
 			})
 		}
 	}
+	// In the process of the run too, as far as the system lets it.
+	for _, kill := range fmus.Kills() {
+		if kill.Ending != fmus.Signalled {
+			continue
+		}
+		for _, place := range places {
+			t.Run("InProcess/"+kill.Fault+"/"+place.name, func(t *testing.T) {
+				t.Parallel()
+				crashingHere(t, kill, place.name, place.at, place.args, place.end, place.says)
+			})
+		}
+	}
 	// What does not end a process does no harm in that of the run either.
 	for _, place := range places {
 		t.Run("InProcess/"+place.name, func(t *testing.T) {
@@ -133,6 +145,17 @@ func killing(t *testing.T, kill fmus.Kill, place, at string, args []string, end 
 	if t.Failed() {
 		t.Logf("reason %q\n%s", a.manifest.Reason, a.output)
 	}
+}
+
+// crashingHere is killing for an FMU in the process of the run.
+func crashingHere(t *testing.T, kill fmus.Kill, place, at string, args []string, end float64, says string) {
+	system, set, fmu := killer(t, kill.Fault, place, at, "8192")
+	function := "fmi2" + place
+	if place == "LogCallback" {
+		function = "fmi2DoStep"
+	}
+	a := runApart(t, system, set, append(slices.Clone(args), "--isolate", "never")...)
+	t.Log(a.code, a.manifest.Status, a.manifest.Reason, a.rows, function, fmu, says, "\n", a.output)
 }
 
 // runApart is runSystem with a cache of its own: an FMU that has crashed is on

@@ -85,8 +85,22 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		return nil, errors.Join(err, a.Close())
 	}
 	mark := crashes.Begin(here)
-	if err := a.Load(); err != nil {
+	crashed := func(e *fmi.CrashError) {
+		if e.Hash == "" {
+			mark.Leave(e.Reason)
+			return
+		}
+		crashes.Lost(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
 		mark.End()
+	}
+	called := func() { // the FMUs, for the last time
+		if e := fmi.Crashed(); e != nil {
+			crashed(e)
+		}
+		mark.End()
+	}
+	if err := a.Load(); err != nil {
+		called()
 		return nil, errors.Join(err, a.Close())
 	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
@@ -105,8 +119,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			err := a.Monitor(named)
 			return a.System, err
 		},
+		Crashed: crashed,
 		Close: func() error {
-			mark.End()
+			called()
 			crashes.Absolve(isolated)
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {

@@ -38,18 +38,18 @@ func (w *lastWill) carryOut() {
 }
 
 // interrupted writes the rows so far, and a manifest that tells how far the run has come.
-func (b *beginning) interrupted(table *record.CSV, attempts *record.Attempts) {
+func (b *beginning) interrupted(reason string, table *record.CSV, attempts *record.Attempts) {
 	if !b.begun.Load() {
 		return
 	}
 	m := *b.manifest
-	m.Reason = "interrupted twice; the step under way did not return"
+	m.Reason = reason
 	// There is nobody any more to tell of errors.
 	if table != nil {
 		_ = table.Flush()
 		if t, any := table.Newest(); any {
 			m.EndTime = t
-			m.Reason = fmt.Sprintf("interrupted twice; the step under way, from t = %.12g s or later, did not return", t)
+			m.Reason = fmt.Sprintf("%s, in the step from t = %.12g s or later", reason, t)
 		}
 	}
 	if attempts != nil {
