@@ -299,7 +299,8 @@ func mapMemory(size uintptr) unsafe.Pointer {
 // crashReason says what ended a crossing.
 func crashReason(b *batch) string {
 	s := syscall.Signal(b.signal)
-	if size := overflown(uint64(b.stack), uint64(b.fault)); s == syscall.SIGSEGV && size > 0 {
+	const nowhere = 1 << 16 // no stack is there
+	if size := overflown(uint64(b.stack), uint64(b.fault)); s == syscall.SIGSEGV && b.fault >= nowhere && size > 0 {
 		return fmt.Sprintf("signal %s (%v) by a stack overflow: its stack has %d MiB", unix.SignalName(s), s, size>>20)
 	}
 	return signalReason(s, int32(b.code), uint64(b.fault))

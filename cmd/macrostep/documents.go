@@ -90,12 +90,22 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			mark.Leave(e.Reason)
 			return
 		}
+		if e.Instance == "" { // it was in no call
+			var names []string
+			for _, c := range a.Components {
+				if c.Isolated == "" && c.FMU.Hash == e.Hash {
+					names = append(names, c.Name)
+				}
+			}
+			e.Instance = strings.Join(names, " or ")
+		}
 		crashes.Lost(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
 		mark.End()
 	}
 	called := func() { // the FMUs, for the last time
 		if e := fmi.Crashed(); e != nil {
-			crashed(e)
+			c := *e
+			crashed(&c)
 		}
 		mark.End()
 	}

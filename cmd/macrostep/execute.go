@@ -257,12 +257,14 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	running := make(chan struct{}) // closed at the end
 	stopFlushing := flushRegularly(mark, out.table, attempts)
-	if err := p.guard(func(reason string) { mark.interrupted(reason, out.table, attempts) }, sys.Crashed); err != nil {
+	if err := p.guard(func(reason string) string { return mark.interrupted(reason, out.table, attempts) }, sys.Crashed); err != nil {
 		return out, err
 	}
 	stopWaiting := context.AfterFunc(ctx, func() { tellWaiting(con, sys.System, running) })
 	will, _ := ctx.Value(lastWillKey{}).(*lastWill)
-	will.set(func() { mark.interrupted("interrupted twice; the step under way did not return", out.table, attempts) })
+	will.set(func() {
+		mark.interrupted("interrupted twice; the step under way did not return", out.table, attempts)
+	})
 	result, err := job.Run(ctx)
 	close(running)
 	stopWaiting()
@@ -335,19 +337,19 @@ func (l *callLog) failed() error {
 // open opens a system, and has the program end as it should when an FMU in its
 // process wants to end it, from loading on.
 func (p *program) open(ctx context.Context, path string, o openOptions) (*opened, error) {
-	if err := p.guard(func(string) {}, nil); err != nil {
+	if err := p.guard(func(reason string) string { return reason }, nil); err != nil {
 		return nil, err
 	}
 	return p.engine.Open(ctx, path, o)
 }
 
 // guard has the program end as it should when an FMU in its process ends it, in a
-// way that its call does not come back from: with what is computed kept by keep,
-// nothing left and an exit code that does not pass for success. crashed is told of
-// crashes; nil = nobody is.
-func (p *program) guard(keep func(reason string), crashed func(*fmi.CrashError)) error {
+// way that its call does not come back from: with what is computed kept by keep, which
+// adds when it was, nothing left and an exit code that does not pass for success.
+// crashed is told of crashes; nil = nobody is.
+func (p *program) guard(keep func(reason string) string, crashed func(*fmi.CrashError)) error {
 	end := func(what, remedy string) {
-		keep(what)
+		what = keep(what)
 		p.engine.Cleanup()
 		fmt.Fprintf(p.stderr, "\nmacrostep: %s, which ends the program; the rows before are kept; %s\n", what, remedy)
 		os.Exit(exitFailed)
@@ -358,12 +360,12 @@ func (p *program) guard(keep func(reason string), crashed func(*fmi.CrashError))
 		return err
 	}
 	return fmi.CatchCrashes(func(e *fmi.CrashError) {
-		remedy := "run it again with --isolate always"
+		c, remedy := *e, "run it again with --isolate always"
 		if crashed != nil {
-			crashed(e)
+			crashed(&c)
 			remedy = crashRemedy
 		}
-		end(e.Error(), remedy)
+		end(c.Error(), remedy)
 	})
 }
 

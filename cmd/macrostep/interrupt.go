@@ -37,10 +37,11 @@ func (w *lastWill) carryOut() {
 	}
 }
 
-// interrupted writes the rows so far, and a manifest that tells how far the run has come.
-func (b *beginning) interrupted(reason string, table *record.CSV, attempts *record.Attempts) {
+// interrupted writes the rows so far, and a manifest that tells how far the run has
+// come; it gives the reason with that.
+func (b *beginning) interrupted(reason string, table *record.CSV, attempts *record.Attempts) string {
 	if !b.begun.Load() {
-		return
+		return reason
 	}
 	m := *b.manifest
 	m.Reason = reason
@@ -58,6 +59,7 @@ func (b *beginning) interrupted(reason string, table *record.CSV, attempts *reco
 	if b.path != "" {
 		_ = m.Write(b.path)
 	}
+	return m.Reason
 }
 
 // waitPatience is how long an interrupted run may take until it is told what it
