@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -78,14 +79,20 @@ func killer(t *testing.T, fault, place, at, megabytes string) (system, set, fmu 
 		return badPair(t, "misbehave"), fmt.Sprintf("fault=%s during=%s at=%s megabytes=%s", fault, place, at, megabytes), "misbehave.fmu"
 	}
 	// Nothing can be set before.
-	dir := t.TempDir()
 	name := "kill_" + fault
-	writePair(t, dir, name, "", func(resources string) error {
-		_, err := fmus.BuildMisbehaving(resources, name, "misbehave", map[string]string{"fault": fault, "during": place, "megabytes": megabytes})
-		return err
-	})
-	return dir, "", name + ".fmu"
+	made, _ := killers.LoadOrStore(fault+megabytes, sync.OnceValue(func() string {
+		dir := filepath.Join(work, name+megabytes)
+		writePair(t, dir, name, "", func(resources string) error {
+			_, err := fmus.BuildMisbehaving(resources, name, "misbehave", map[string]string{"fault": fault, "during": place, "megabytes": megabytes})
+			return err
+		})
+		return dir
+	}))
+	return made.(func() string)(), "", name + ".fmu"
 }
+
+// killers are the systems with FMUs that kill in fmi2Instantiate, each made once.
+var killers sync.Map
 
 func killing(t *testing.T, kill fmus.Kill, place, at string, args []string, end float64, says string) {
 	fault, run := kill.Fault, runApart
