@@ -222,6 +222,7 @@ type logQueue struct {
 	handle   uintptr
 	name     func(kind byte, vr ValueReference) (string, bool)
 	sink     func(LogMessage)
+	keep     func(text string) // told of each message before any is dropped; nil = nobody is
 
 	mu         sync.Mutex
 	queue      []LogMessage
@@ -279,6 +280,9 @@ func (q *logQueue) relay(m LogMessage) {
 func (q *logQueue) remember(m LogMessage) {
 	q.last[q.received%recentLines] = m.Text
 	q.received++
+	if q.keep != nil {
+		q.keep(m.Text)
+	}
 	if m.Status != StatusOK && m.Status != StatusPending {
 		q.recent = lastLines(q.recent, m.Text)
 	}
