@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,20 @@ var crashCases = []struct {
 	{name: "division", do: crashes1("divides"), says: "signal SIGFPE"},
 	{name: "division, x87", do: crashes1("divides87"), says: "signal SIGFPE"},
 	{name: "abort", do: crashes1("aborts"), says: "signal SIGABRT"},
+	{name: "heap", do: func(call func(string, ...uintptr) (uintptr, error)) error {
+		_, err := call("spoilsHeap")
+		// New threads are made without the allocator's lock.
+		var threads sync.WaitGroup
+		for range 20 {
+			threads.Go(func() {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				time.Sleep(time.Millisecond)
+			})
+		}
+		threads.Wait()
+		return err
+	}, says: "signal SIG"},
 	{name: "stack overflow", do: func(call func(string, ...uintptr) (uintptr, error)) (err error) {
 		OnLargeStack(func() { _, err = call("overflows") })
 		return err

@@ -92,6 +92,16 @@ uintptr_t crashesAside(void) {
 /* Calls back, and crashes after it and, if told, in it. */
 uintptr_t callsBack(uintptr_t (*f)(void)) { return f() + writes(0); }
 
+/* Writes over what the allocator keeps, which ends the program with its lock held. */
+uintptr_t spoilsHeap(void) {
+  for (size_t k = 0; k < 100; k++) {
+    char *p = malloc(40);
+    for (size_t i = 40; i < 4096; i++) ((volatile char *)p)[i] = 0x41;
+    free(malloc(2000 + 16 * k));
+  }
+  return 0;
+}
+
 #ifdef IN_LOADING
 __attribute__((constructor)) static void early(void) { writes(0); }
 #endif
