@@ -117,6 +117,18 @@ func (f *FMU) loadOnce() (*diag.List, error) {
 	return &f.findings, f.err
 }
 
+// underWay is the FMU whose library loads, nil if none does.
+var underWay atomic.Pointer[FMU]
+
+// Loading gives the path of the FMU whose library is being brought into this process,
+// "" if none is. Any goroutine may ask: the library's initialisers may never return.
+func Loading() string {
+	if f := underWay.Load(); f != nil {
+		return f.Path
+	}
+	return ""
+}
+
 // adder adds a finding; the error is that of the list.
 type adder = func(r *diag.Rule, path, remedy, format string, args ...any) error
 
@@ -154,6 +166,8 @@ func (f *FMU) load() error {
 	if Crashed() != nil {
 		return afterCrash(filepath.Base(f.Path))
 	}
+	underWay.Store(f)
+	defer underWay.Store(nil)
 	img, changes, err := loadImage(&f.place)
 	var crash *CrashError
 	if errors.As(err, &crash) {

@@ -340,6 +340,9 @@ func (p *program) open(ctx context.Context, path string, o openOptions) (*opened
 	if err := p.guard(func(reason string) string { return reason }, nil); err != nil {
 		return nil, err
 	}
+	done := make(chan struct{})
+	defer close(done)
+	defer context.AfterFunc(ctx, func() { tellLoading(p.stderr, done) })()
 	return p.engine.Open(ctx, path, o)
 }
 

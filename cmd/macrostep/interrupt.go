@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 )
@@ -65,6 +68,18 @@ func (b *beginning) interrupted(reason string, table *record.CSV, attempts *reco
 // waitPatience is how long an interrupted run may take until it is told what it
 // waits for.
 const waitPatience = time.Second
+
+// tellLoading tells which library an interrupted program waits for, if it does not
+// load soon.
+func tellLoading(w io.Writer, loaded <-chan struct{}) {
+	select {
+	case <-loaded:
+	case <-time.After(waitPatience):
+		if path := fmi.Loading(); path != "" {
+			fmt.Fprintf(w, "macrostep: %s is being loaded and has not returned; with --isolate always --step-timeout SECONDS a run ends one that takes longer\n", filepath.Base(path))
+		}
+	}
+}
 
 // tellWaiting tells which FMU an interrupted run waits for, if it does not end soon.
 func tellWaiting(con *console, sys *master.System, ended <-chan struct{}) {
