@@ -175,7 +175,7 @@ func (t *slotTable) make() error {
 	if t.table != nil {
 		return nil
 	}
-	const most = 1 << 20 // batches at the same time; others are not caught
+	const most = 1 << 16 // batches at the same time; others are not caught
 	memory, err := unix.Mmap(-1, 0, most*int(unsafe.Sizeof(uintptr(0))), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return err

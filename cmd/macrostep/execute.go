@@ -337,6 +337,9 @@ func (l *callLog) failed() error {
 // open opens a system, and has the program end as it should when an FMU in its
 // process wants to end it, from loading on.
 func (p *program) open(ctx context.Context, path string, o openOptions) (*opened, error) {
+	if err := checkLimits(); err != nil {
+		return nil, err
+	}
 	if err := p.guard(func(reason string) string { return reason }, nil); err != nil {
 		return nil, err
 	}
@@ -362,7 +365,8 @@ func (p *program) guard(keep func(reason string) string, crashed func(*fmi.Crash
 	}); err != nil {
 		return err
 	}
-	return fmi.CatchCrashes(func(e *fmi.CrashError) {
+	// Where crashes cannot be caught, as without files or memory, they are Go's to tell.
+	_ = fmi.CatchCrashes(func(e *fmi.CrashError) {
 		c, remedy := *e, "run it again with --isolate always"
 		if crashed != nil {
 			crashed(&c)
@@ -370,6 +374,7 @@ func (p *program) guard(keep func(reason string) string, crashed func(*fmi.Crash
 		}
 		end(c.Error(), remedy)
 	})
+	return nil
 }
 
 // crashRemedy is for crashes in the process of the run.
