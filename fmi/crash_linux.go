@@ -33,13 +33,14 @@ type crashState struct {
 	slots     uintptr // addresses of batches, or 0
 	used      uint64  // slots that may hold one
 	event     uint64  // file that is written to when a thread of an FMU's own has crashed
-	taken     uint64  // 1: one has, and this is what is known of it
-	signal    uint64
-	code      uint64
-	fault     uint64
-	at        uint64
-	patience  uint64 // s, until the signal ends the program
-	sp        uint64
+	//lint:ignore U1000 it is for onCrash
+	taken    uint64 // 1: one has, and this is what is known of it
+	signal   uint64
+	code     uint64
+	fault    uint64
+	at       uint64
+	patience uint64 // s, until the signal ends the program
+	sp       uint64
 }
 
 // crashes is written before it is armed; after that only slots and used change.
