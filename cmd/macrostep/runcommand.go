@@ -135,7 +135,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: flagIsolate, Usage: "run FMUs in processes of their own: " + strings.Join(assemble.IsolationNames, ", ") + "; auto: those that must", Value: assemble.IsolateAuto.String(), Category: processes},
 			repeatable{&cli.StringSliceFlag{Name: "isolate-component", Usage: "run the FMU of `COMPONENT` in a process of its own; repeatable", KeepSpace: true, Category: processes}},
 			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call for `T` seconds; with auto, isolates all FMUs", Category: processes},
-			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB (Linux); with auto, isolates all FMUs", Category: processes},
+			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB, shared memory and mapped files aside (Linux); with auto, isolates all FMUs", Category: processes},
 			&cli.StringFlag{Name: flagOnCrash, Usage: "when the process of an FMU ends: " + strings.Join(crashPolicies, ", ") + "; restart: it goes on in another one from its state at the last communication point (the FMU must serialise its state); with auto, isolates all FMUs", Value: crashPolicies[0], Category: processes},
 			&cli.StringFlag{Name: flagRestarts, Usage: "restart each component at most `N` times", Value: "10", Category: processes},
 			&cli.StringFlag{Name: "output", Usage: "result `FILE.csv`", Value: defaultOutput, Category: results},
