@@ -233,7 +233,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	record.Sweep(manifest)
 	mark := &beginning{manifest: m, path: manifest}
 	if !r.Record.IsNone() {
-		out.table = record.NewCSV(r.Output, record.CSVOptions{Select: r.Record, Interval: r.Interval, Taken: mark.write})
+		out.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Interval: r.Interval, Describe: sys.Describe, Taken: mark.write})
 		opt.Recorders = append(opt.Recorders, out.table)
 	}
 	var attempts *record.Attempts
@@ -256,7 +256,11 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, err
 	}
 	running := make(chan struct{}) // closed at the end
-	stopFlushing := flushRegularly(mark, out.table, attempts)
+	interval := flushInterval
+	if r.Format != record.CSV {
+		interval = batchInterval
+	}
+	stopFlushing := flushRegularly(mark, out.table, attempts, interval)
 	if err := fmi.OnExit(func() { p.ended(out.table, attempts) }); err != nil {
 		return out, err
 	}
@@ -341,11 +345,11 @@ func (p *program) open(ctx context.Context, path string, o openOptions) (*opened
 
 // ended ends the program when an FMU in its process wants to end it: with what is
 // computed kept, nothing left and an exit code that does not pass for success.
-func (p *program) ended(table *record.CSV, attempts *record.Attempts) {
+func (p *program) ended(table *record.Table, attempts *record.Attempts) {
 	kept := ""
-	// There is no run any more that would tell of errors.
+	// There is no run any more that would tell of errors, or end the table.
 	if table != nil {
-		_ = table.Flush()
+		_ = table.End(master.Result{})
 		kept = "; the rows before are kept"
 	}
 	if attempts != nil {
@@ -580,13 +584,17 @@ func (b *beginning) End(master.Result) error    { return nil }
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond
 
+// batchInterval is that for formats in which rows that are written at once take more
+// room than those that wait for others.
+const batchInterval = time.Second
+
 // flushRegularly writes rows to the file beside the run, which cannot do it
 // while an FMU hangs, until the function it gives is called.
-func flushRegularly(mark *beginning, table *record.CSV, attempts *record.Attempts) (stop func()) {
+func flushRegularly(mark *beginning, table *record.Table, attempts *record.Attempts, interval time.Duration) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(flushInterval)
+		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for {
 			select {
@@ -611,7 +619,7 @@ func flushRegularly(mark *beginning, table *record.CSV, attempts *record.Attempt
 
 // outcome is what a run left behind.
 type outcome struct {
-	table        *record.CSV // nil = none
+	table        *record.Table // nil = none
 	manifest     *record.Manifest
 	manifestPath string
 }

@@ -38,7 +38,7 @@ func (w *lastWill) carryOut() {
 }
 
 // interrupted writes the rows so far, and a manifest that tells how far the run has come.
-func (b *beginning) interrupted(table *record.CSV, attempts *record.Attempts) {
+func (b *beginning) interrupted(table *record.Table, attempts *record.Attempts) {
 	if !b.begun.Load() {
 		return
 	}
@@ -46,7 +46,7 @@ func (b *beginning) interrupted(table *record.CSV, attempts *record.Attempts) {
 	m.Reason = "interrupted twice; the step under way did not return"
 	// There is nobody any more to tell of errors.
 	if table != nil {
-		_ = table.Flush()
+		_ = table.End(master.Result{})
 		if t, any := table.Newest(); any {
 			m.EndTime = t
 			m.Reason = fmt.Sprintf("interrupted twice; the step under way, from t = %.12g s or later, did not return", t)

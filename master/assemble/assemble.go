@@ -624,6 +624,16 @@ func (a *Assembly) componentNames() string {
 	return strings.Join(names, ", ")
 }
 
+// Variable gives the variable of an FMU with the name "component.variable" in the
+// system, nil if there is none. It stays the assembly's.
+func (a *Assembly) Variable(name string) *fmi.ScalarVariable {
+	_, v, err := a.find(name)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
 // find splits "component.variable" at the longest component path that fits and
 // has such a variable.
 func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err error) {

@@ -12,6 +12,9 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
+// chunk is the number of bytes of attempts gathered before they are written.
+const chunk = 64 << 10
+
 // Attempts writes every attempt at a macro step as a row of a table with the
 // header t,H,k,iterations,estimate,accepted: start and size of the step in s,
 // order in force, corrector iterations, error estimate in units of the

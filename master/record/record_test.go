@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -110,7 +111,7 @@ lines",NaN
 	} {
 		sys := testSystem(t)
 		path := filepath.Join(t.TempDir(), "r.csv")
-		c := NewCSV(path, CSVOptions{Select: selection(t, tt.patterns...)})
+		c := NewTable(path, Options{Select: selection(t, tt.patterns...)})
 		if err := c.Begin(sys, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +134,7 @@ lines",NaN
 
 func TestCSVUnmatchedPattern(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.csv")
-	c := NewCSV(path, CSVOptions{Select: selection(t, "all.*", "sys.iner.z", "nowhere", "all.hidden")})
+	c := NewTable(path, Options{Select: selection(t, "all.*", "sys.iner.z", "nowhere", "all.hidden")})
 	err := c.Begin(testSystem(t), nil)
 	for _, want := range []string{`no variable matches "sys.iner.z"; did you mean "sys.inner.z"?`, `no variable matches "nowhere"`, `no variable matches "all.hidden"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -147,14 +148,14 @@ func TestCSVUnmatchedPattern(t *testing.T) {
 
 func TestCSVErrorsNameFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing", "r.csv")
-	err := NewCSV(path, CSVOptions{}).Begin(testSystem(t), nil)
+	err := NewTable(path, Options{}).Begin(testSystem(t), nil)
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "create the folder first") {
 		t.Errorf("creating: %v", err)
 	}
 	if _, err := os.Stat("/dev/full"); err != nil {
 		return // only Linux has a device that is always full
 	}
-	c := NewCSV("/dev/full", CSVOptions{})
+	c := NewTable("/dev/full", Options{})
 	err = c.Begin(testSystem(t), nil)
 	if err == nil || !strings.Contains(err.Error(), "/dev/full") {
 		t.Errorf("writing to a full disk: %v", err)
@@ -171,13 +172,13 @@ func TestCSVErrorsNameFile(t *testing.T) {
 func TestCSVWholeRows(t *testing.T) {
 	sys := testSystem(t)
 	path := filepath.Join(t.TempDir(), "r.csv")
-	c := NewCSV(path, CSVOptions{Select: selection(t, "all.y", "bare.w")})
+	c := NewTable(path, Options{Select: selection(t, "all.y", "bare.w")})
 	if err := c.Begin(sys, nil); err != nil {
 		t.Fatal(err)
 	}
 	p := testPoint(sys)
 	writes, size := 0, int64(0)
-	for i := range 20000 {
+	for i := range 80000 {
 		p.T, p.Y[0] = float64(i)/3, rand.Float64()
 		if err := c.Record(p); err != nil {
 			t.Fatal(err)
@@ -195,13 +196,25 @@ func TestCSVWholeRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
-		if err != nil || data[len(data)-1] != '\n' || writes > 1 && rows[len(rows)-1][0] != string(appendReal(nil, p.T)) {
-			t.Fatalf("after point %d the file is not whole rows: %v", i, err)
+		rows, err := csv.NewReader(bytes.NewReader(data[:bytes.LastIndexByte(data, '\n')+1])).ReadAll()
+		if err != nil || len(rows) > 1 && rows[len(rows)-1][0] != string(appendReal(nil, float64(len(rows)-2)/3)) {
+			t.Fatalf("after point %d the file is not whole rows in order: %v", i, err)
 		}
 	}
-	if writes < 5 {
+	if writes < 4 {
 		t.Errorf("%d writes; the test must see several", writes)
+	}
+	// What is flushed is there, whoever asks.
+	done := make(chan error)
+	go func() { done <- c.Flush() }()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if s, err := ReadSignals(path); err != nil || len(s.Times) != 80000 || s.Times[79999] != p.T {
+		t.Errorf("flushed: %v", err)
+	}
+	if err := errors.Join(c.End(master.Result{}), c.End(master.Result{})); !errors.Is(err, errEnded) || !errors.Is(c.Record(p), errEnded) {
+		t.Errorf("after the end: %v", err)
 	}
 }
 
@@ -226,7 +239,7 @@ func TestCSVInterval(t *testing.T) {
 		{"a hair early", []float64{0, 0.5, 1 - 1e-12, 1.5, 2}, 1, []float64{0, 1 - 1e-12, 2}},
 		{"early by more than rounding", []float64{0, 0.5, 1 - 1e-6, 1.5, 2}, 1, []float64{0, 1.5, 2}},
 	} {
-		c := CSV{opt: CSVOptions{Interval: tt.interval}}
+		c := Table{opt: Options{Interval: tt.interval}}
 		var got []float64
 		for _, at := range tt.times {
 			if c.wants(at) {
@@ -243,7 +256,7 @@ func TestCSVInterval(t *testing.T) {
 // TestCSVIntervalLong holds a million points of a step that is no binary
 // fraction to one row per ten points, each on its multiple.
 func TestCSVIntervalLong(t *testing.T) {
-	c := CSV{opt: CSVOptions{Interval: 0.01}}
+	c := Table{opt: Options{Interval: 0.01}}
 	for i := range 1_000_001 {
 		if c.wants(float64(i)*0.001) != (i%10 == 0) {
 			t.Fatalf("point %d", i)
@@ -256,7 +269,7 @@ func TestCSVIntervalLong(t *testing.T) {
 
 func TestRecordAllocatesNothing(t *testing.T) {
 	sys := testSystem(t)
-	c := NewCSV(filepath.Join(t.TempDir(), "r.csv"), CSVOptions{})
+	c := NewTable(filepath.Join(t.TempDir(), "r.csv"), Options{})
 	if err := c.Begin(sys, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +363,7 @@ func TestRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.csv")
 	memory := &mastertest.Memory{}
 	run, err := master.NewRun(sys, choice.Algorithm, master.Options{Stop: 1, Step: 0.01,
-		Recorders: []master.Recorder{NewCSV(path, CSVOptions{}), memory}})
+		Recorders: []master.Recorder{NewTable(path, Options{}), memory}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +409,7 @@ func BenchmarkRecord(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			c := NewCSV(os.DevNull, CSVOptions{})
+			c := NewTable(os.DevNull, Options{})
 			if err := c.Begin(sys, nil); err != nil {
 				b.Fatal(err)
 			}
