@@ -34,14 +34,15 @@ type arrowEncoder struct {
 	file   bool // with magic and footer
 
 	writer batchWriter
-	out    bytes.Buffer // where writer writes to
-	header []byte       // schema, and a batch without rows
+	out    gather // where writer writes to
+	header []byte // schema, and a batch without rows
 
 	most   int // rows in a full batch
 	rows   int // in the columns below
 	text   int // bytes of strings
 	newest float64
 	real   [][]float64 // by column of the kind and row
+	home   []byte      // of all of them
 	ints   [][]int32
 	bools  [][]byte // a bit for each row
 	str    [][]string
@@ -56,7 +57,9 @@ type batchWriter interface {
 }
 
 func newArrowEncoder(l *layout, describe func(string) Description, file bool) *arrowEncoder {
-	e := &arrowEncoder{layout: l, file: file, most: min(max(batchValues/len(l.columns), leastBatchRows), mostBatchRows)}
+	e := &arrowEncoder{layout: l, file: file}
+	// Whole blocks fill a batch without a gap.
+	e.most = max(1, min(max(batchValues/len(l.columns), leastBatchRows), mostBatchRows)/l.blockRows()) * l.blockRows()
 	var fields []arrow.Field
 	for i, c := range l.columns {
 		d := Description{Text: "communication point", Causality: "independent", Variability: "continuous"}
@@ -91,7 +94,7 @@ func (e *arrowEncoder) workers() int { return 1 }
 
 // start makes a writer that has written nothing yet.
 func (e *arrowEncoder) start() (err error) {
-	e.out.Reset()
+	e.out.reset(nil)
 	if e.file {
 		e.writer, err = ipc.NewFileWriter(&e.out, ipc.WithSchema(e.schema))
 		return err
@@ -104,39 +107,44 @@ func (e *arrowEncoder) start() (err error) {
 // give the schema with the first batch; so a run that ends before its first full
 // batch leaves a table.
 func (e *arrowEncoder) begin() ([]byte, error) {
-	e.real = columnsOf[float64](e.layout.count[master.Real], e.most)
-	e.ints = columnsOf[int32](e.layout.count[master.Integer], e.most)
-	e.bools = columnsOf[byte](e.layout.count[master.Boolean], (e.most+7)/8)
-	e.str = columnsOf[string](e.layout.count[master.String], e.most)
+	var all []float64
+	e.real, all = columnsOf[float64](e.layout.count[master.Real], e.most)
+	e.home = arrow.Float64Traits.CastToBytes(all)
+	e.ints, _ = columnsOf[int32](e.layout.count[master.Integer], e.most)
+	e.bools, _ = columnsOf[byte](e.layout.count[master.Boolean], (e.most+7)/8)
+	e.str, _ = columnsOf[string](e.layout.count[master.String], e.most)
 	if err := e.start(); err != nil {
 		return nil, err
 	}
 	if err := e.writeBatch(); err != nil {
 		return nil, err
 	}
-	e.header = bytes.Clone(e.out.Bytes())
+	e.header = bytes.Join(e.out.bytes(), nil)
 	return e.header, nil
 }
 
-func columnsOf[T any](n, rows int) [][]T {
-	out, all := make([][]T, n), make([]T, n*rows)
-	for i := range out {
-		out[i] = all[i*rows : (i+1)*rows : (i+1)*rows]
+// columnsOf gives columns that lie side by side in all.
+func columnsOf[T any](n, rows int) (columns [][]T, all []T) {
+	columns, all = make([][]T, n), make([]T, n*rows)
+	for i := range columns {
+		columns[i] = all[i*rows : (i+1)*rows : (i+1)*rows]
 	}
-	return out
+	return columns, all
 }
 
 func (e *arrowEncoder) encode(_ int, b *block) (piece, error) {
 	e.add(b)
-	blockRows := max(1, blockValues/len(e.layout.columns))
-	if e.rows == 0 || !b.now && e.rows+blockRows <= e.most && e.text < batchText {
+	if e.rows == 0 || !b.now && e.rows+e.layout.blockRows() <= e.most && e.text < batchText {
 		return piece{}, nil
 	}
-	e.out.Reset()
+	e.out.reset(nil)
+	if e.rows == e.most {
+		e.out.reset(e.home) // without gaps
+	}
 	if err := e.writeBatch(); err != nil {
 		return piece{}, err
 	}
-	p := piece{bytes: e.out.Bytes(), rows: e.rows, newest: e.newest}
+	p := piece{bytes: e.out.bytes(), rows: e.rows, newest: e.newest}
 	e.clear()
 	return p, nil
 }
@@ -156,19 +164,10 @@ func (e *arrowEncoder) add(b *block) {
 	if b.rows == 0 {
 		return
 	}
-	nr, ni, nb, ns := len(e.real), len(e.ints), len(e.bools), len(e.str)
-	for k := range e.real {
-		to := e.real[k][e.rows : e.rows+b.rows]
-		for r := range to {
-			to[r] = b.real[r*nr+k]
-		}
-	}
-	for k := range e.ints {
-		to := e.ints[k][e.rows : e.rows+b.rows]
-		for r := range to {
-			to[r] = b.integer[r*ni+k]
-		}
-	}
+	nb := len(e.bools)
+	transpose(e.real, e.rows, b.real, b.rows)
+	transpose(e.ints, e.rows, b.integer, b.rows)
+	transpose(e.str, e.rows, b.str, b.rows)
 	for k, to := range e.bools {
 		for r := range b.rows {
 			if b.boolean[r*nb+k] {
@@ -176,15 +175,31 @@ func (e *arrowEncoder) add(b *block) {
 			}
 		}
 	}
-	for k := range e.str {
-		to := e.str[k][e.rows : e.rows+b.rows]
-		for r := range to {
-			to[r] = b.str[r*ns+k]
-		}
-	}
 	e.rows += b.rows
 	e.text += b.text
-	e.newest = b.real[(b.rows-1)*nr]
+	e.newest = b.real[(b.rows-1)*len(e.real)]
+}
+
+// transpose copies rows of values to columns, from row at on.
+func transpose[T any](to [][]T, at int, from []T, rows int) {
+	n := len(to)
+	k := 0
+	for ; k+8 <= n; k += 8 { // the values of a cache line together
+		var c [8][]T
+		for i := range c {
+			c[i] = to[k+i][at : at+rows]
+		}
+		for r := range rows {
+			v := (*[8]T)(from[r*n+k:])
+			c[0][r], c[1][r], c[2][r], c[3][r] = v[0], v[1], v[2], v[3]
+			c[4][r], c[5][r], c[6][r], c[7][r] = v[4], v[5], v[6], v[7]
+		}
+	}
+	for ; k < n; k++ {
+		for r, c := 0, to[k][at:at+rows]; r < rows; r++ {
+			c[r] = from[r*n+k]
+		}
+	}
 }
 
 // writeBatch hands the rows to the writer.
@@ -224,9 +239,9 @@ func (e *arrowEncoder) array(c column) arrow.Array {
 func (e *arrowEncoder) whole(piece, int) piece { return piece{} }
 
 func (e *arrowEncoder) end() ([]byte, error) {
-	e.out.Reset()
+	e.out.reset(nil)
 	err := e.writer.Close()
-	return e.out.Bytes(), err
+	return bytes.Join(e.out.bytes(), nil), err
 }
 
 // resume gives the batches of the file to a new writer, which then knows what stands
@@ -258,8 +273,8 @@ func (e *arrowEncoder) resume(path string, n int64) error {
 		if err := e.writer.Write(r.RecordBatch()); err != nil {
 			return err
 		}
-		given += int64(e.out.Len())
-		e.out.Reset()
+		given += int64(e.out.size)
+		e.out.reset(nil)
 	}
 	if err := r.Err(); err != nil {
 		return err

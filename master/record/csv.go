@@ -29,9 +29,10 @@ type csvRun struct {
 
 // csvWorker is what one worker has.
 type csvWorker struct {
-	out  []byte
-	ends []int      // of the rows in out
-	seen []seenReal // the Reals of the row that it formatted last
+	out   []byte
+	parts [1][]byte  // it
+	ends  []int      // of the rows in out
+	seen  []seenReal // the Reals of the row that it formatted last
 }
 
 // seenReal is a number with the text for it: variables that stand still for a while
@@ -117,8 +118,8 @@ func (e *csvEncoder) encode(worker int, b *block) (piece, error) {
 		out = append(out, '\n')
 		ends = append(ends, len(out))
 	}
-	w.out, w.ends = out, ends
-	p := piece{bytes: out, rows: b.rows, ends: ends}
+	w.out, w.ends, w.parts[0] = out, ends, out
+	p := piece{bytes: w.parts[:], rows: b.rows, ends: ends}
 	if b.rows > 0 {
 		p.newest = b.real[(b.rows-1)*nr]
 	}
@@ -130,8 +131,8 @@ func (e *csvEncoder) whole(p piece, n int) piece {
 	if rows == 0 {
 		return piece{}
 	}
-	kept := piece{bytes: p.bytes[:p.ends[rows-1]], rows: rows}
-	last := kept.bytes
+	last := p.bytes[0][:p.ends[rows-1]]
+	kept := piece{bytes: [][]byte{last}, rows: rows}
 	if rows > 1 {
 		last = last[p.ends[rows-2]:]
 	}

@@ -14,6 +14,9 @@ type layout struct {
 	segments []segment
 }
 
+// blockRows is how many rows are gathered before they are formatted.
+func (l *layout) blockRows() int { return max(1, blockValues/len(l.columns)) }
+
 // column is one column. Its values lie in a block among those of its kind.
 type column struct {
 	name, unit string

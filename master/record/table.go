@@ -65,6 +65,7 @@ type Table struct {
 	file    *os.File
 	regular bool     // the file can be cut
 	written position // of whole rows in the file
+	summed  bool     // the checksum is kept; else it is found when a checkpoint wants it
 	cut     bool     // what stands behind them is still to be cut off
 	layout  layout
 	encoder encoder
@@ -131,7 +132,7 @@ type encoder interface {
 
 // piece is whole rows for a file.
 type piece struct {
-	bytes  []byte
+	bytes  [][]byte
 	rows   int
 	newest float64 // time of the last row
 	ends   []int   // in bytes, of each row, where a part of the piece is of use
@@ -168,7 +169,7 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	if t.layout, err = choose(sys, measured, t.opt.Select); err != nil {
 		return err
 	}
-	t.blockRows = max(1, blockValues/len(t.layout.columns))
+	t.blockRows = t.layout.blockRows()
 	t.encoder = t.opt.Format.encoder(&t.layout, t.opt.Describe)
 	header, err := t.encoder.begin()
 	if err != nil {
@@ -203,7 +204,7 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.write(piece{bytes: header})
+	t.write(piece{bytes: [][]byte{header}})
 	return t.err
 }
 
@@ -222,7 +223,7 @@ func (t *Table) goOn() error {
 		}
 	}
 	t.file, t.regular, t.cut, t.rows = f, true, true, t.past
-	t.written = *t.resumed
+	t.written, t.summed = *t.resumed, true
 	t.rowsWritten, t.newestWritten, t.flushed = t.past, t.newest, t.past
 	return nil
 }
@@ -241,7 +242,12 @@ func (t *Table) Archive(a *master.Archive) {
 	} else {
 		a.Fail(t.flush())
 		if t.regular && t.err == nil {
-			if err := t.file.Sync(); err != nil {
+			err := t.file.Sync()
+			if err == nil && !t.summed {
+				err = t.written.read()
+				t.summed = err == nil
+			}
+			if err != nil {
 				a.Fail(fmt.Errorf("writing results: %w", err))
 			}
 		}
@@ -428,17 +434,17 @@ func (t *Table) write(p piece) {
 	if n > 0 && t.regular {
 		// A full disk stops in the middle of a row; a cut row would be read as wrong numbers.
 		kept := t.encoder.whole(p, n)
-		err = errors.Join(err, t.file.Truncate(t.written.bytes+int64(len(kept.bytes))))
 		if len(kept.bytes) > 0 {
 			t.wrote(kept)
 		}
+		err = errors.Join(err, t.file.Truncate(t.written.bytes))
 	}
 	t.fail(err)
 }
 
-// put writes bytes behind those that are in the file, if that is as it was left. The
-// error of a failed write, which may have taken n of them, names a remedy.
-func (t *Table) put(b []byte) (n int, err error) {
+// put writes bytes behind those that are in the file, if that is as it was left. With
+// an error of writing, n of them may have been written.
+func (t *Table) put(parts [][]byte) (n int, err error) {
 	if t.cut {
 		if err := t.file.Truncate(t.written.bytes); err != nil {
 			return 0, fmt.Errorf("continuing the result file: %w", err)
@@ -448,8 +454,11 @@ func (t *Table) put(b []byte) (n int, err error) {
 	if err := whole(t.file, t.written.bytes); err != nil {
 		return 0, fmt.Errorf("writing results: %w", err)
 	}
-	if n, err = t.file.Write(b); err != nil {
-		return n, &unwritten{err}
+	for _, b := range parts {
+		k, err := t.file.Write(b)
+		if n += k; err != nil {
+			return n, &unwritten{err}
+		}
 	}
 	return n, nil
 }
@@ -461,7 +470,13 @@ func (u *unwritten) Unwrap() error { return u.error }
 
 // wrote takes note of rows that are in the file.
 func (t *Table) wrote(p piece) {
-	t.written.wrote(p.bytes)
+	for _, b := range p.bytes {
+		if t.summed {
+			t.written.wrote(b)
+		} else {
+			t.written.bytes += int64(len(b))
+		}
+	}
 	t.rowsWritten += p.rows
 	if p.rows > 0 {
 		t.newestWritten = p.newest
@@ -536,7 +551,7 @@ func (t *Table) finish() {
 		return
 	}
 	t.err = nil
-	t.write(piece{bytes: tail})
+	t.write(piece{bytes: [][]byte{tail}})
 	t.err = cmp.Or(failed, t.err)
 }
 
