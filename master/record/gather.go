@@ -32,6 +32,9 @@ func (g *gather) reset(home []byte) {
 }
 
 func (g *gather) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
 	g.size += len(b)
 	at := g.offset(b)
 	switch {
@@ -49,7 +52,7 @@ func (g *gather) Write(b []byte) (int, error) {
 
 // offset gives where b lies in home, or -1.
 func (g *gather) offset(b []byte) int {
-	if len(b) == 0 || len(g.home) == 0 {
+	if len(g.home) == 0 {
 		return -1
 	}
 	at := uintptr(unsafe.Pointer(&b[0])) - uintptr(unsafe.Pointer(&g.home[0])) // huge if it lies before

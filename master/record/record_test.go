@@ -430,3 +430,36 @@ func BenchmarkRecord(b *testing.B) {
 		})
 	}
 }
+
+// What stands still or is a whole number is formatted in a shorter way, to the same
+// text.
+func TestSeenReal(t *testing.T) {
+	var s seenReal
+	last := 0.0
+	for i := range 300_000 {
+		v := last
+		switch i % 5 {
+		case 0:
+			v = math.Float64frombits(rand.Uint64())
+		case 1:
+			v = float64(rand.Int64N(1 << 54))
+		case 2:
+			v = -float64(rand.IntN(1000)) / 4
+		case 3:
+			v = math.Copysign(v, -v)
+		}
+		last = v
+		want := ",NaN"
+		switch a := math.Abs(v); {
+		case math.IsInf(v, 0):
+			want = strings.ReplaceAll(fmt.Sprintf(",%v", v), "+", "")
+		case a >= 1e-4 && a < 1e15 || a == 0:
+			want = "," + strconv.FormatFloat(v, 'f', -1, 64)
+		case v == v:
+			want = "," + strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(strconv.FormatFloat(v, 'e', -1, 64))
+		}
+		if got := string(s.append([]byte("12"), v)); got != "12"+want {
+			t.Fatalf("%x: %s, want %s", math.Float64bits(v), got[2:], want)
+		}
+	}
+}

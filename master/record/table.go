@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -437,7 +438,8 @@ func (t *Table) write(p piece) {
 		if len(kept.bytes) > 0 {
 			t.wrote(kept)
 		}
-		err = errors.Join(err, t.file.Truncate(t.written.bytes))
+		_, back := t.file.Seek(t.written.bytes, io.SeekStart)
+		err = errors.Join(err, t.file.Truncate(t.written.bytes), back)
 	}
 	t.fail(err)
 }
