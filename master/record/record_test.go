@@ -438,7 +438,7 @@ func TestSeenReal(t *testing.T) {
 	last := 0.0
 	for i := range 300_000 {
 		v := last
-		switch i % 5 {
+		switch i % 6 {
 		case 0:
 			v = math.Float64frombits(rand.Uint64())
 		case 1:
@@ -447,6 +447,8 @@ func TestSeenReal(t *testing.T) {
 			v = -float64(rand.IntN(1000)) / 4
 		case 3:
 			v = math.Copysign(v, -v)
+		case 4:
+			v = math.Float64frombits(math.Float64bits(v) ^ 1)
 		}
 		last = v
 		want := ",NaN"
