@@ -116,7 +116,7 @@ func TestArrowResults(t *testing.T) {
 			}
 			data = data[magic:]
 		}
-		rows, _, err := batches(t, data)
+		rows, _, _ := batches(t, data) // the last batch may be cut
 		same(rows, false, 100)
 		var m struct{ Status string }
 		if err := json.Unmarshal(mustRead(t, filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".json")), &m); err != nil || m.Status != "incomplete" {
