@@ -37,7 +37,7 @@ var (
 )
 
 // NewAttempts gives a table that creates or replaces the file at path when the
-// run begins. In a run that is resumed it goes on like the results (NewCSV).
+// run begins. In a run that is resumed it goes on like the results (NewTable).
 func NewAttempts(path string) *Attempts { return &Attempts{path: path} }
 
 // Begin creates the file and writes the header.

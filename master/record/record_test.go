@@ -494,3 +494,42 @@ func TestSeenReal(t *testing.T) {
 		}
 	}
 }
+
+// A run that leaves out the points before the next one that the table wants, but for
+// the last of them, gets the same rows.
+func TestTableNext(t *testing.T) {
+	sys := testSystem(t)
+	for _, interval := range []float64{0, 0.01, 0.0123, 0.0004, 0.001} {
+		var tables [2][]byte
+		for k := range tables {
+			path := filepath.Join(t.TempDir(), "r.csv")
+			c := NewTable(path, Options{Interval: interval, Select: selection(t, "all.y")})
+			if err := c.Begin(sys, nil); err != nil {
+				t.Fatal(err)
+			}
+			p := testPoint(sys)
+			given := 0
+			const step = 0.001
+			for i := range 1000 {
+				p.T = float64(i) * step
+				if k == 1 && i > 0 && p.T < c.Next()-1.5*step {
+					continue
+				}
+				given++
+				if err := c.Record(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.End(master.Result{}); err != nil {
+				t.Fatal(err)
+			}
+			if interval == 0.01 && k == 1 && given > 300 {
+				t.Errorf("%d of 1000 points are wanted", given)
+			}
+			tables[k], _ = os.ReadFile(path)
+		}
+		if !bytes.Equal(tables[0], tables[1]) || len(tables[0]) == 0 {
+			t.Errorf("interval %g: the rows differ", interval)
+		}
+	}
+}

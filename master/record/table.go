@@ -395,6 +395,18 @@ func (t *Table) wants(at float64) bool {
 	return true
 }
 
+// Next gives the time from which on the table wants to see points again, after the
+// last one that it was given (s). It also wants the last point before that time, which
+// may lie on the multiple of the interval but for rounding.
+func (t *Table) Next() float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.opt.Interval <= 0 {
+		return t.newest
+	}
+	return t.first + float64(t.due)*t.opt.Interval
+}
+
 // Flush writes the rows recorded so far, so that they outlive the process. It
 // may be called from another goroutine, from Begin to End.
 func (t *Table) Flush() error {

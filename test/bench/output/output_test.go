@@ -5,7 +5,7 @@
 // numbers formatted by strconv alone on all cores. All are measured in turn in one
 // benchmark; what counts are the ratios.
 //
-//	go test ./test/bench/output -bench . -run '^$' -benchtime 5x -real ../../../../shared/real
+//	go test ./test/bench/output -bench . -run '^$' -benchtime 5x -real "$PWD/../shared/real"
 //
 // The system is a crane with its controller, 1482 variables. Metrics are medians; an
 // operation is one measurement of everything.
