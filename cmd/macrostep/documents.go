@@ -119,6 +119,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked, Findings: a.Findings.Findings, Warnings: warnings,
 		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(here).Restore,
 		Power:     a.Power,
+		Describe:  func(name string) record.Description { return describe(a, name) },
 		Bonds:     declaredBonds(a.DeclaredBonds),
 		BondsSeen: func() []algorithms.Bond { return bondsSeen(a) },
 		Monitor: func(list []algorithms.Monitored) (*master.System, error) {
@@ -152,6 +153,15 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
 	}
 	return out, nil
+}
+
+// describe tells what the description of an FMU says of a variable of a system.
+func describe(a *assemble.Assembly, name string) record.Description {
+	v := a.Variable(name)
+	if v == nil {
+		return record.Description{}
+	}
+	return record.Description{Text: v.Description, Causality: v.Causality.String(), Variability: v.Variability.String()}
 }
 
 // selectNames and columnsOf understand what documents say of recording and of tables.

@@ -233,7 +233,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	record.Sweep(manifest)
 	mark := &beginning{manifest: m, path: manifest}
 	if !r.Record.IsNone() {
-		out.table = record.NewCSV(r.Output, record.CSVOptions{Select: r.Record, Interval: r.Interval, Taken: mark.write})
+		out.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Interval: r.Interval, Describe: sys.Describe, Taken: mark.write})
 		opt.Recorders = append(opt.Recorders, out.table)
 	}
 	var attempts *record.Attempts
@@ -256,7 +256,11 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, err
 	}
 	running := make(chan struct{}) // closed at the end
-	stopFlushing := flushRegularly(mark, out.table, attempts)
+	interval := flushInterval
+	if r.Format != record.CSV {
+		interval = batchInterval
+	}
+	stopFlushing := flushRegularly(mark, out.table, attempts, interval)
 	if err := p.guard(func(reason string) string { return mark.interrupted(reason, out.table, attempts) }, sys.Crashed); err != nil {
 		return out, err
 	}
@@ -604,13 +608,17 @@ func (b *beginning) Next() float64              { return math.Inf(1) }
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond
 
+// batchInterval is that for formats in which rows that are written at once take more
+// room than those that wait for others.
+const batchInterval = time.Second
+
 // flushRegularly writes rows to the file beside the run, which cannot do it
 // while an FMU hangs, until the function it gives is called.
-func flushRegularly(mark *beginning, table *record.CSV, attempts *record.Attempts) (stop func()) {
+func flushRegularly(mark *beginning, table *record.Table, attempts *record.Attempts, interval time.Duration) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(flushInterval)
+		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for {
 			select {
@@ -635,7 +643,7 @@ func flushRegularly(mark *beginning, table *record.CSV, attempts *record.Attempt
 
 // outcome is what a run left behind.
 type outcome struct {
-	table        *record.CSV // nil = none
+	table        *record.Table // nil = none
 	manifest     *record.Manifest
 	manifestPath string
 }

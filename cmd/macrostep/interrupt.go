@@ -42,7 +42,7 @@ func (w *lastWill) carryOut() {
 
 // interrupted writes the rows so far, and a manifest that tells how far the run has
 // come; it gives the reason with that.
-func (b *beginning) interrupted(reason string, table *record.CSV, attempts *record.Attempts) string {
+func (b *beginning) interrupted(reason string, table *record.Table, attempts *record.Attempts) string {
 	if !b.begun.Load() {
 		return reason
 	}
@@ -50,7 +50,7 @@ func (b *beginning) interrupted(reason string, table *record.CSV, attempts *reco
 	m.Reason = reason
 	// There is nobody any more to tell of errors.
 	if table != nil {
-		_ = table.Flush()
+		_ = table.End(master.Result{})
 		if t, any := table.Newest(); any {
 			m.EndTime = t
 			m.Reason = fmt.Sprintf("%s, in the step from t = %.12g s or later", reason, t)
