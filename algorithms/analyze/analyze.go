@@ -24,21 +24,24 @@ type Options struct {
 	Stop     float64 // s; errors are forecast up to here, or over a number of steps
 	Error    float64 // that is asked of what is recommended, as in Forecast
 	Map      bool    // wanted
+	// Bonds are those that the system declares, BondsSeen those that units show.
+	Bonds, BondsSeen []algorithms.Bond
 	// Observe is told how much is done, out of all; nil = nobody is.
 	Observe func(done, all int)
 }
 
 // at has something done at the operating point of a system.
-func at(ctx context.Context, sys *master.System, o Options, do func(p *point) error) error {
+func at(ctx context.Context, sys *master.System, o Options, do func(p *point) error) (master.Result, error) {
 	way, err := algorithms.NewCoupling(algorithms.Config{})
 	if err != nil {
-		return err
+		return master.Result{}, err
 	}
 	probe := &prober{Coupling: way, at: max(o.At, o.Start), order: o.Order}
 	var failed error
 	probe.do = func(ctx context.Context, x *master.Exec, t float64) error {
 		p, err := newPoint(ctx, x, o.Start, t, o.Order, probe.taken, probe.sizes)
 		if err == nil {
+			p.step = o.Step
 			err = do(p)
 		}
 		failed = err
@@ -46,15 +49,15 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 	}
 	run, err := master.NewRun(sys, probe, master.Options{Start: o.Start, Stop: probe.at + 2*o.Step, Step: o.Step, Tolerance: o.Tolerance})
 	if err != nil {
-		return err
+		return master.Result{}, err
 	}
 	err = run.Start(ctx)
 	for more := true; err == nil && more && !probe.done; {
 		more, err = run.Step(ctx)
 	}
-	_, closed := run.Close()
+	result, closed := run.Close()
 	if failed != nil {
-		return failed
+		return result, failed
 	}
 	if err == nil && !probe.done {
 		err = errors.New("the run ends before the operating point")
@@ -62,7 +65,7 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 	if err == nil {
 		err = closed
 	}
-	return err
+	return result, err
 }
 
 // radius is the growth in one macro step.
@@ -75,14 +78,14 @@ func (e eigen) frequency(H float64) float64 {
 
 // Report is what an analysis finds.
 type Report struct {
-	At         float64       `json:"at"`   // s, the operating point
-	Step       float64       `json:"step"` // s
-	From       float64       `json:"from"` // s, bounds of the scan
-	To         float64       `json:"to"`
-	Subsystems []Subsystem   `json:"subsystems"`
-	Loops      []master.Loop `json:"loops"`
-	Strategies []Strategy    `json:"strategies"`
-	Horizon    float64       `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
+	At         float64     `json:"at"`   // s, the operating point
+	Step       float64     `json:"step"` // s
+	From       float64     `json:"from"` // s, bounds of the scan
+	To         float64     `json:"to"`
+	Structure  Structure   `json:"structure"`
+	Subsystems []Subsystem `json:"subsystems"`
+	Strategies []Strategy  `json:"strategies"`
+	Horizon    float64     `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
 	// WhyNoError tells why they are not.
 	WhyNoError string `json:"why_no_error,omitempty"`
 	// Recommended is the index of the strategy to take, −1 if none is stable.
@@ -100,6 +103,13 @@ type Subsystem struct {
 	Why   string `json:"why,omitempty"`
 	// States of the model at the step of the analysis.
 	States int `json:"states"`
+	// What decides which algorithms can be used.
+	Rollback               bool `json:"rollback"`
+	Serializes             bool `json:"serializes_state"`
+	VariableStep           bool `json:"variable_step"`
+	InputDerivatives       bool `json:"input_derivatives"`
+	DirectionalDerivatives bool `json:"directional_derivatives"`
+	Stateless              bool `json:"stateless"`
 }
 
 // Strategy is one algorithm at one order.
@@ -199,8 +209,18 @@ func (p *point) schemes(order int) []*scheme {
 // initialised and stepped as in a run, and are not to be used after it. Errors are those of
 // the run to the operating point; what cannot be told of a strategy stands in the report.
 func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
-	r := &Report{Step: o.Step, Recommended: -1}
-	err := at(ctx, sys, o, func(p *point) error { return p.analyse(r, o) })
+	r := &Report{Step: o.Step, Recommended: -1, Structure: structure(sys, o)}
+	result, err := at(ctx, sys, o, func(p *point) error { return p.analyse(r, o) })
+	for _, l := range result.Loops { // as the initialisation has solved them, and the trials have found them
+		same := func(m Loop) bool {
+			return m.Initialization == l.Initialization && slices.Equal(m.Variables, l.Variables)
+		}
+		if k := slices.IndexFunc(r.Structure.Loops, same); k >= 0 {
+			r.Structure.Loops[k].Treatment = l.Treatment
+		} else {
+			r.Structure.Loops = append(r.Structure.Loops, Loop{Loop: l, Why: "its gain was not looked at: it was found by trial"})
+		}
+	}
 	return r, err
 }
 
@@ -208,7 +228,9 @@ func (p *point) analyse(r *Report, o Options) error {
 	r.At, p.window = p.t, windowSteps*o.Step
 	unknown := ""
 	for i, m := range p.models {
-		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why}
+		c := m.info.Caps
+		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why, Rollback: p.x.Reverts(i), Serializes: c.SerializeState, VariableStep: c.VariableStep,
+			InputDerivatives: c.InputDerivatives, DirectionalDerivatives: c.DirectionalDerivative, Stateless: m.info.Stateless}
 		if m.source == None {
 			unknown = fmt.Sprintf("there is no model of %s: %s", m.info, m.why)
 		} else if model, err := p.over(i, r.Step); err != nil {
@@ -219,6 +241,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		}
 		r.Subsystems = append(r.Subsystems, s)
 	}
+	r.Structure.Loops = p.loops(slices.Concat(p.x.Sys.InitLoops(), p.x.Sys.Loops))
 	if !p.coupled() {
 		unknown = "no component feeds another: there is no coupling that could be unstable"
 	}

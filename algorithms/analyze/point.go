@@ -52,6 +52,7 @@ type point struct {
 	ctx    context.Context
 	x      *master.Exec
 	t      float64
+	step   float64   // of the analysis
 	y      []float64 // outputs
 	sizes  []float64 // of inputs: the largest that they were on the way here
 	order  int       // highest power of s that inputs may have
