@@ -129,6 +129,15 @@ func TestAnalyzeBlackboxes(t *testing.T) {
 			}
 		}
 	}
+	if closed.Stray == nil || closed.Stray.Off > 1e-4 || closed.Large != "" {
+		t.Errorf("along the motion: %+v, %q", closed.Stray, closed.Large)
+	}
+	// Later, by instances that are led the way again.
+	later := analysis(t, system(t, "corrector-oscillator-blackbox"), "--order", "0", "--step-size", "3e-4", "--from", "3e-4", "--to", "3e-3", "--at", "0.01")
+	if a, b := strategy(t, open, "explicit", 0), strategy(t, later, "explicit", 0); later.Subsystems[0].Model != analyze.Renewed || len(b.Stable) != 1 ||
+		math.Abs(b.Now-a.Now) > 1e-4 || math.Abs(a.Stable[0].To-b.Stable[0].To) > 0.01*a.Stable[0].To {
+		t.Errorf("at 0.01 s: %+v, %+v", later.Subsystems, b)
+	}
 	if s := strategy(t, closed, "implicit", 0); !strings.Contains(s.Why, "cannot go back") || s.Points != nil {
 		t.Errorf("implicit: %+v", s)
 	}
@@ -251,6 +260,19 @@ func TestAnalyzeUnknown(t *testing.T) {
 		r := analysis(t, system(t, name), "--order", "0")
 		if s := strategy(t, r, "explicit", 0); s.Points != nil || !strings.Contains(s.Why, says) || r.Recommended >= 0 {
 			t.Errorf("%s: %+v, recommended %d", name, s, r.Recommended)
+		}
+	}
+	// Dampers whose force goes with the square of the speed: at rest there is none.
+	// Along the motion the models are off, by how much depends on how far the inputs were moved:
+	// no error is promised that they cannot tell.
+	for _, order := range []string{"0", "1"} {
+		r := analysis(t, system(t, "quadratic-oscillator"), "--order", order, "--from", "8e-4", "--to", "1.2e-3")
+		s := strategy(t, r, "explicit", 0)
+		if r.Stray == nil || r.Stray.Off < 0.05 || s.Points == nil || r.Large != r.WhyNoError || (r.Large == "") != (r.Stray.Off < 0.3) {
+			t.Errorf("order %s: along the motion %+v, %q, %q", order, r.Stray, r.Large, r.WhyNoError)
+		}
+		if f := r.Promised; f != nil && !(f.IsRough() && strings.Contains(r.Why, "comes nearest")) {
+			t.Errorf("order %s: promised %+v, %s", order, f, r.Why)
 		}
 	}
 	o := complete(t, system(t, "crane"), "--analyze", "--stop-time", "0.1")

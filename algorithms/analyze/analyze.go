@@ -39,9 +39,8 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 	probe := &prober{Coupling: way, at: max(o.At, o.Start), order: o.Order}
 	var failed error
 	probe.do = func(ctx context.Context, x *master.Exec, t float64) error {
-		p, err := newPoint(ctx, x, o.Start, t, o.Order, probe.taken, probe.sizes)
+		p, err := newPoint(ctx, x, o, t, probe)
 		if err == nil {
-			p.step = o.Step
 			err = do(p)
 		}
 		failed = err
@@ -86,6 +85,11 @@ type Report struct {
 	Subsystems []Subsystem `json:"subsystems"`
 	Strategies []Strategy  `json:"strategies"`
 	Horizon    float64     `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
+	// Stray tells how far the models are off the components along the forecast motion.
+	Stray *Stray `json:"stray,omitempty"`
+	// Large tells that the motion is too large for linear models, so that what is told of the
+	// stability holds for small motions about the operating point alone; "" = it is not.
+	Large string `json:"large,omitempty"`
 	// WhyNoError tells why they are not.
 	WhyNoError string `json:"why_no_error,omitempty"`
 	// Recommended is the index of the strategy to take, −1 if none is stable.
@@ -94,6 +98,13 @@ type Report struct {
 	Promised    *Forecast `json:"promised,omitempty"` // of it at this step
 	Why         string    `json:"why"`
 	Map         *Map      `json:"map,omitempty"`
+}
+
+// Stray is how far a component is from its model along the forecast motion, as root mean squares
+// over time relative to how much the output moves.
+type Stray struct {
+	Off float64 `json:"off"`
+	Of  string  `json:"of"` // the output that is farthest off
 }
 
 // Subsystem tells what is known of one.
@@ -266,6 +277,22 @@ func (p *point) analyse(r *Report, o Options) error {
 			r.WhyNoError = "there is too little time up to the stop"
 		} else if ref, r.WhyNoError = p.refer(o.Step); ref != nil {
 			r.Horizon = p.horizon
+			off, of, err := p.stray(ref)
+			for i := range p.models { // the run goes on from here
+				if p.models[i].source == Measured {
+					err = errors.Join(err, p.x.Restore(i))
+				}
+			}
+			switch {
+			case err != nil:
+				r.WhyNoError, ref = fmt.Sprintf("the components were not led along the forecast motion: %v", err), nil
+			case !(off <= strayed):
+				r.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", p.horizon, of, off)
+				r.WhyNoError, ref = r.Large, nil
+			}
+			if err == nil && !math.IsNaN(off) && !math.IsInf(off, 0) {
+				r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
+			}
 		}
 	}
 	strategies, err := p.each(len(all), o.Observe, func(k int) Strategy {
@@ -538,8 +565,8 @@ func (r *Report) recommend(most float64) {
 			switch {
 			case s.Untold != "":
 			case f.Step > safety*s.limit():
-			case f.Error > most:
-				if nearest == nil || f.Error < nearest.Error {
+			case f.Error+f.Doubt > most:
+				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
 					nearest, near = f, i
 				}
 			case r.Promised == nil || f.FMUSteps < (1-1e-9)*r.Promised.FMUSteps:

@@ -142,9 +142,14 @@ func (t *twin) Substep(ctx context.Context, at, h float64) (float64, error) {
 
 func (t *twin) Outputs(y []float64) error { copy(y, t.y); return nil }
 
-func (t *twin) EnterInit(context.Context, master.Experiment) error {
+// restart goes back to where it starts.
+func (t *twin) restart() {
 	copy(t.x, t.x0)
 	copy(t.y, t.y0)
+}
+
+func (t *twin) EnterInit(context.Context, master.Experiment) error {
+	t.restart()
 	return nil
 }
 func (t *twin) EvalInit() error { return nil }

@@ -216,11 +216,15 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		text := fmt.Sprintf("analysis: %s of order %d, steps of %.4g s: the spectral radius is %.6g; stable steps: %s", s.Preset, s.Order, report.Step, s.Now, rangesOf(s, report))
 		for _, f := range s.Forecasts {
 			if f.Step == report.Step {
-				text += fmt.Sprintf("; expected error %.2g over %.4g s, most in %s", f.Error, report.Horizon, f.Of)
+				text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", errorOf(&f), report.Horizon, f.Of)
 			}
 		}
 		told = append(told, text)
-		if s.Mode != nil && !s.IsStable() {
+		switch {
+		case s.Mode == nil || s.IsStable():
+		case report.Large != "":
+			told = append(told, "analysis: unstable for small motions; "+report.Large)
+		default:
 			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each", s.Preset, s.Order, report.Step, s.Now))
 		}
 	}

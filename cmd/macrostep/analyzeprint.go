@@ -160,7 +160,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		off, cost := "-", "-"
 		for _, f := range s.Forecasts {
 			if f.Step == r.Step {
-				off, cost = fmt.Sprintf("%.2g", f.Error), fmt.Sprintf("%.4g", f.FMUSteps)
+				off, cost = errorOf(&f), fmt.Sprintf("%.4g", f.FMUSteps)
 			}
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, cost, rangesOf(&s, r), mark)
@@ -182,7 +182,13 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	if r.WhyNoError != "" {
 		fmt.Fprintf(out, "\nerrors are not forecast: %s", r.WhyNoError)
 	}
-	if told != nil || r.WhyNoError != "" {
+	if isRough(r) {
+		fmt.Fprintf(out, "\n~ an order of magnitude: along the motion, %s is off its model by %.2g of how much it moves", r.Stray.Of, r.Stray.Off)
+	}
+	if r.Large != "" {
+		fmt.Fprintf(out, "\nradii and stable steps hold for small motions about the operating point alone: look at other times too (--at)")
+	}
+	if told != nil || r.WhyNoError != "" || isRough(r) {
 		fmt.Fprintln(out)
 	}
 	if m := r.Strategies[max(r.Recommended, 0)].Mode; m != nil {
@@ -197,11 +203,34 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	s := r.Strategies[r.Recommended]
 	if f := r.Promised; f != nil {
-		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %.2g over %.4g s, most in %s, with %.4g FMU steps per second\n",
-			f.Step, s.Preset, s.Order, f.Error, r.Horizon, f.Of, f.FMUSteps)
+		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %s over %.4g s, most in %s, with %.4g FMU steps per second\n",
+			f.Step, s.Preset, s.Order, errorOf(f), r.Horizon, f.Of, f.FMUSteps)
 	}
 	_, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, chosen(&s), r.StepToTake)
 	return err
+}
+
+// errorOf gives an expected error, marked where it is an order of magnitude.
+func errorOf(f *analyze.Forecast) string {
+	if f.IsRough() {
+		return fmt.Sprintf("~%.0e", f.Error)
+	}
+	return fmt.Sprintf("%.2g", f.Error)
+}
+
+// isRough tells whether an error that is printed is an order of magnitude.
+func isRough(r *analyze.Report) bool {
+	if r.Promised != nil && r.Promised.IsRough() {
+		return true
+	}
+	for _, s := range r.Strategies {
+		for _, f := range s.Forecasts {
+			if f.Step == r.Step && f.IsRough() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // chosen gives the flags of run that choose a strategy.
