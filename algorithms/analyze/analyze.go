@@ -137,6 +137,9 @@ type Strategy struct {
 	Mode *Mode   `json:"mode,omitempty"`
 	// Forecasts of the error and cost, at steps in the neighbourhood of that of the analysis.
 	Forecasts []Forecast `json:"forecasts,omitempty"`
+	// Local is the error of one step, WhyNoLocal why it is not known.
+	Local      *Local `json:"local,omitempty"`
+	WhyNoLocal string `json:"why_no_local,omitempty"`
 	// Untold is what a real run will do otherwise than the models, "" if nothing: such a
 	// strategy is not recommended.
 	Untold string `json:"untold,omitempty"`
@@ -308,10 +311,11 @@ func (p *point) analyse(r *Report, o Options) error {
 			return out
 		}
 		p.scan(&out, s, r.Step, from, to)
+		if ref == nil {
+			return out
+		}
+		out.Local, out.WhyNoLocal = p.localErrors(s, ref)
 		for _, c := range candidates {
-			if ref == nil {
-				break
-			}
 			if f, err := p.forecast(s, c*o.Step, ref); err == nil {
 				out.Forecasts = append(out.Forecasts, f)
 			}

@@ -281,9 +281,9 @@ func (p *point) lead(i int, u [][]float64) (out [][]float64, err error) {
 }
 
 // course runs the strategy on driven twins from the operating point, and gives the outputs at
-// each macro step.
-func (p *point) course(s *scheme, h float64, steps int) (y [][]float64, result master.Result, err error) {
-	_, sys, err := p.twins(s, h, -1, 1, true)
+// each macro step. keep, if not nil, is given the twins there.
+func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins []*twin)) (y [][]float64, result master.Result, err error) {
+	twins, sys, err := p.twins(s, h, -1, 1, true)
 	if err != nil {
 		return nil, result, err
 	}
@@ -295,11 +295,17 @@ func (p *point) course(s *scheme, h float64, steps int) (y [][]float64, result m
 	if err != nil {
 		return nil, result, err
 	}
-	if err = run.Start(p.ctx); err == nil {
+	take := func() {
+		if keep != nil {
+			keep(len(y), twins)
+		}
 		y = append(y, append([]float64(nil), run.Point().Y...))
+	}
+	if err = run.Start(p.ctx); err == nil {
+		take()
 		for more := true; more && err == nil && len(y) <= steps; {
 			more, err = run.Step(p.ctx)
-			y = append(y, append([]float64(nil), run.Point().Y...))
+			take()
 		}
 	}
 	result, closed := run.Close()
@@ -311,6 +317,9 @@ type reference struct {
 	h     float64
 	y     [][]float64
 	sizes []float64 // standard deviations; 0 = it hardly moves, or feeds nobody
+	// scheme is the one by which it was found, states those of its twins.
+	scheme *scheme
+	states states
 }
 
 // sampled tells whether the inputs of a subsystem are sampled.
@@ -331,14 +340,25 @@ func (p *point) refer(H float64) (*reference, string) {
 	if !p.sampled(s) {
 		delete(s.params, "substeps")
 	}
-	r := &reference{h: H * candidates[0] / finer}
+	r := &reference{h: H * candidates[0] / finer, scheme: s}
+	r.states.n = int(math.Round(H / localSpan / r.h))
 	defer func(was float64) { p.window = was }(p.window)
 	p.window = referenceWindow * H
 	if why := p.driven(r.h, s); why != "" {
 		return nil, why
 	}
 	var err error
-	if r.y, _, err = p.course(s, r.h, int(math.Round(p.horizon/r.h))); err != nil {
+	keep := func(n int, twins []*twin) {
+		if n%r.states.n != 0 {
+			return
+		}
+		var x []float64
+		for _, t := range twins {
+			x = append(x, t.x...)
+		}
+		r.states.x = append(r.states.x, x)
+	}
+	if r.y, _, err = p.course(s, r.h, int(math.Round(p.horizon/r.h)), keep); err != nil {
 		return nil, fmt.Sprintf("the coupled motion is not known: %v", err)
 	}
 	sys := p.x.Sys
@@ -374,7 +394,7 @@ func (p *point) refer(H float64) (*reference, string) {
 func (p *point) forecast(s *scheme, h float64, ref *reference) (Forecast, error) {
 	each := int(math.Round(h / ref.h))
 	steps := (len(ref.y) - 1) / each
-	y, result, err := p.course(s, h, steps)
+	y, result, err := p.course(s, h, steps, nil)
 	if err != nil {
 		return Forecast{}, err
 	}

@@ -34,7 +34,11 @@ as what is not damped at all has to.
 From the operating point on, the coupled motion is forecast with each algorithm and
 some step sizes, and compared with that at a much finer one: the error is the root
 mean square over time by the standard deviation of the output, of the output where
-it is largest. The cheapest that keeps to --error is recommended.
+it is largest. The error that the coupling makes in one step, from exact values, is
+told in the same measure, with the power of H by which it grows. Each component is led
+along the forecast motion beside its model: where they part, the errors are marked as
+an order of magnitude (~), or unknown. The cheapest that keeps to --error is
+recommended.
 
 What is told holds near the operating point. Where the system is not linear, look
 at several.

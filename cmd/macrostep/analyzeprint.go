@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -147,7 +148,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		}
 	}
 	printStructure(out, &r.Structure)
-	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\nalgorithm\torder\tradius\terror\tFMU steps/s\tstable steps\n", r.Step)
+	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\t\nalgorithm\torder\tradius\terror\tin one step\tFMU steps/s\tstable steps\n", r.Step)
 	for i, s := range r.Strategies {
 		mark := ""
 		if i == r.Recommended {
@@ -163,7 +164,11 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 				off, cost = errorOf(&f), fmt.Sprintf("%.4g", f.FMUSteps)
 			}
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, cost, rangesOf(&s, r), mark)
+		local := "-"
+		if l := s.Local; l != nil {
+			local = fmt.Sprintf("%.1e ~ H^%.1f", l.Error, math.Round(10*l.Growth)/10+0) // no −0
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, local, cost, rangesOf(&s, r), mark)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -173,6 +178,10 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		if s.Untold != "" && !slices.Contains(told, s.Untold) {
 			told = append(told, s.Untold)
 			fmt.Fprintf(out, "\n%s: %s", s.Preset, s.Untold)
+		}
+		if why := "the error in one step is not known: " + s.WhyNoLocal; s.WhyNoLocal != "" && !slices.Contains(told, why) {
+			told = append(told, why)
+			fmt.Fprintf(out, "\n%s: %s", s.Preset, why)
 		}
 		if s.Why != "" && !slices.Contains(told, s.Why) {
 			told = append(told, s.Why)
