@@ -285,6 +285,17 @@ func TestAnalyzeUnknown(t *testing.T) {
 	}
 }
 
+// A run tells by itself that its step is far too large, as it sees, and of no other.
+func TestRunWatchesGrowth(t *testing.T) {
+	for step, far := range map[string]bool{"0.005": false, "0.02": true} {
+		o := complete(t, system(t, "quarter-car-b"), "--step-size", step, "--stop-time", "4")
+		w := strings.Join(o.manifest.Warnings, "\n")
+		if told := strings.Contains(w, "has grown by 1.2") && strings.Contains(w, "in every macro step of 0.02 s"); told != far {
+			t.Errorf("steps of %s s: %s\n%s", step, w, o.output)
+		}
+	}
+}
+
 func TestAnalyzeRefusals(t *testing.T) {
 	path := system(t, "quarter-car-b")
 	for _, c := range []struct {
