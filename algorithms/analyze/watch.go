@@ -48,6 +48,7 @@ const (
 	sameSize   = 1e-6 // of steps, relative
 )
 
+// watchedWindows are multiples of the one before.
 var watchedWindows = []int{5, 20, 80}
 
 var _ master.Recorder = (*Watch)(nil)
@@ -91,6 +92,7 @@ func (w *Watch) Record(p *master.Point) error {
 	}
 	w.t = p.T
 	w.points++
+	first := &w.windows[0]
 	for n, y := range w.feeds {
 		v := p.Y[y]
 		bend, size := math.Abs(v-2*w.last[0][n]+w.last[1][n]), math.Abs(v)
@@ -98,31 +100,41 @@ func (w *Watch) Record(p *master.Point) error {
 		if w.points < 3 {
 			continue
 		}
-		for k := range w.windows {
-			o := &w.windows[k]
-			if bend > o.bends[0][n] {
-				o.bends[0][n] = bend
-			}
-			if size > o.highest[n] {
-				o.highest[n] = size
-			}
+		if bend > first.bends[0][n] {
+			first.bends[0][n] = bend
+		}
+		if size > first.highest[n] {
+			first.highest[n] = size
 		}
 	}
 	if w.points < 3 {
 		return nil
 	}
+	first.taken++
 	for k := range w.windows {
 		o := &w.windows[k]
-		if o.taken++; o.taken < o.steps {
-			continue
+		if o.taken < o.steps {
+			break
 		}
 		if n := o.grows(); n >= 0 {
 			w.tell(o, n)
 			return nil
 		}
+		if k+1 < len(w.windows) {
+			w.windows[k+1].take(o)
+		}
 		o.next()
 	}
 	return nil
+}
+
+// take takes the maxima of a shorter window in.
+func (o *window) take(s *window) {
+	for n, v := range s.bends[0] {
+		o.bends[0][n] = max(o.bends[0][n], v)
+		o.highest[n] = max(o.highest[n], s.highest[n])
+	}
+	o.taken += s.steps
 }
 
 // tell says that an output grows.
