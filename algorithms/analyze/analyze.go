@@ -26,6 +26,8 @@ type Options struct {
 	Map      bool    // wanted
 	// Bonds are those that the system declares, BondsSeen those that units show.
 	Bonds, BondsSeen []algorithms.Bond
+	// Rates are those that the components of the system would have in a run.
+	Rates []algorithms.Rate
 	// Observe is told how much is done, out of all; nil = nobody is.
 	Observe func(done, all int)
 }
@@ -97,7 +99,9 @@ type Report struct {
 	StepToTake  float64   `json:"step_to_take"`       // s
 	Promised    *Forecast `json:"promised,omitempty"` // of it at this step
 	Why         string    `json:"why"`
-	Map         *Map      `json:"map,omitempty"`
+	// Notes tell what of the system is not as it is analysed.
+	Notes []string `json:"notes,omitempty"`
+	Map   *Map     `json:"map,omitempty"`
 }
 
 // Stray is how far a component is from its model along the forecast motion, as root mean squares
@@ -144,6 +148,12 @@ type Strategy struct {
 	// strategy is not recommended.
 	Untold string `json:"untold,omitempty"`
 	Why    string `json:"why,omitempty"` // it cannot be told, or not be used, because of this
+}
+
+// AtLimit tells that the radius at the step of the analysis is 1 within what counts as no growth,
+// a millionth in a step: what is not damped at all stands there, and what grows that slowly.
+func (s *Strategy) AtLimit() bool {
+	return len(s.Points) > 0 && math.Abs(s.Now-1) <= marginal && s.Mode != nil
 }
 
 // IsStable tells whether nothing grows at the step of the analysis.
@@ -224,6 +234,13 @@ func (p *point) schemes(order int) []*scheme {
 // the run to the operating point; what cannot be told of a strategy stands in the report.
 func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	r := &Report{Step: o.Step, Recommended: -1, Structure: structure(sys, o)}
+	for _, rate := range o.Rates {
+		own := fmt.Sprintf("%d steps a macro step", rate.Steps)
+		if rate.Over > 1 {
+			own = fmt.Sprintf("one step over %d macro steps", rate.Over)
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s, which is not analysed: all components are taken to step once a macro step", rate.Component, own))
+	}
 	result, err := at(ctx, sys, o, func(p *point) error { return p.analyse(r, o) })
 	for _, l := range result.Loops { // as the initialisation has solved them, and the trials have found them
 		same := func(m Loop) bool {
@@ -326,6 +343,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		return err
 	}
 	r.Strategies = strategies
+	r.doubtFollowed(all)
 	r.recommend(o.Error)
 	if o.Map {
 		at := max(r.Recommended, 0)
@@ -543,6 +561,33 @@ func largest(parts []Part, most int, relative bool) []Part {
 		}
 	}
 	return parts
+}
+
+const (
+	// undamped is how close to 1 the radius of a coupling is whose slowest mode hardly dies out.
+	undamped = 1e-4
+	// followedOff is what the radius of a strategy that is followed may be off by then: over the steps
+	// that are followed, its slowest mode cannot be told from those beside it.
+	followedOff = 3e-3
+)
+
+// doubtFollowed tells where the radii of strategies that are followed and not formed are not exact.
+func (r *Report) doubtFollowed(all []*scheme) {
+	formed := func(k int) bool {
+		s := &r.Strategies[k]
+		return !all[k].hidden && s.Mode != nil && math.Abs(s.Now-1) < undamped
+	}
+	for k := range all {
+		if !formed(k) {
+			continue
+		}
+		for i := range all {
+			if s := &r.Strategies[i]; all[i].hidden && len(s.Points) > 0 && s.Untold == "" {
+				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is followed in a run of the models: it may be off by %.0g, and its stable steps are not exact", followedOff)
+			}
+		}
+		return
+	}
 }
 
 // safety is the part of the largest stable step that is recommended.

@@ -166,13 +166,13 @@ func unanalysed(preset string) string {
 	case explicitScheme, gaussSeidelScheme, implicitScheme, correctorScheme:
 		return ""
 	case "ex-local", "ex-milne", "ex-slocal", "richardson":
-		return "it chooses order and step size while it runs; each step is one of explicit, of the order and size in force"
+		return "it chooses order and step size while it runs; each step is one of explicit, of the order and size in force; the steps that it settles at follow from its tolerance and are not forecast"
 	case "im-milne", "im-slocal":
-		return "it chooses order and step size while it runs; each step is one of implicit, of the order and size in force"
+		return "it chooses order and step size while it runs; each step is one of implicit, of the order and size in force; the steps that it settles at follow from its tolerance and are not forecast"
 	case "predictor-corrector", "ecco":
-		return "it chooses the step size while it runs; each step is one of explicit, of its order and the size in force"
+		return "it chooses the step size while it runs; each step is one of explicit, of its order and the size in force; the steps that it settles at follow from its tolerance and are not forecast"
 	case "energy-correction":
-		return "its correction goes with the power, a product of two variables: it has no linear twin, so no spectral radius"
+		return "its correction goes with the power, a product of two variables: no linear model follows it, so that there is no spectral radius"
 	}
 	return "no twin runs it"
 }

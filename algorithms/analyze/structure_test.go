@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -118,6 +119,33 @@ func TestDelays(t *testing.T) {
 		got := [3]float64{c.Delay["explicit"], c.Delay["gauss-seidel"], c.Delay["implicit"]}
 		if got != want[c.To] {
 			t.Errorf("%s: %v, want %v", c.To, got, want[c.To])
+		}
+	}
+}
+
+// What stands at the limit is told as such, what is not exact there too, and what a run would do otherwise.
+func TestLimit(t *testing.T) {
+	for _, damped := range []bool{true, false} {
+		o, H := exact.DefaultHaid(), 1e-4
+		if !damped {
+			H = 2e-6
+			o.D1, o.D2, o.DK = 0, 0, 0
+		}
+		r, err := Run(t.Context(), haidSystem(t, o, nil), Options{Step: H, Order: 0, From: H / 2, To: 2 * H, Rates: []algorithms.Rate{{Component: "one", Steps: 10, Over: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range r.Strategies {
+			hidden := s.Preset == "model-based-corrector"
+			if s.Preset == "implicit" && s.AtLimit() == damped {
+				t.Errorf("damped %t: %s: at the limit %t, radius %.9f", damped, s.Preset, s.AtLimit(), s.Now)
+			}
+			if inexact := strings.Contains(s.Untold, "hardly damped"); inexact != (hidden && !damped) {
+				t.Errorf("damped %t: %s: %q", damped, s.Preset, s.Untold)
+			}
+		}
+		if want := []string{"one has a rate of its own, 10 steps a macro step, which is not analysed: all components are taken to step once a macro step"}; !reflect.DeepEqual(r.Notes, want) {
+			t.Errorf("%q", r.Notes)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, sys.Close()) }()
 	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value,
-		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != "", Bonds: sys.Bonds}
+		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != "", Bonds: sys.Bonds, Rates: sys.Rates}
 	if sys.BondsSeen != nil {
 		o.BondsSeen = sys.BondsSeen()
 	}

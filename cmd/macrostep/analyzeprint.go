@@ -135,7 +135,11 @@ func grouped(out io.Writer, what string, list []analyze.Applicability, why func(
 // printAnalysis prints a report for people.
 func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n\ncomponent\tmodel\tstates\tcan\n", r.At, r.Step)
+	notes := ""
+	for _, n := range r.Notes {
+		notes += n + "\n"
+	}
+	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n%s\ncomponent\tmodel\tstates\tcan\n", r.At, r.Step, notes)
 	for _, s := range r.Subsystems {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", s.Name, s.Model, s.States, abilities(&s))
 	}
@@ -149,6 +153,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	printStructure(out, &r.Structure)
 	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\t\nalgorithm\torder\tradius\terror\tin one step\tFMU steps/s\tstable steps\n", r.Step)
+	limit := false
 	for i, s := range r.Strategies {
 		mark := ""
 		if i == r.Recommended {
@@ -157,6 +162,9 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		radius := "-"
 		if s.Mode != nil {
 			radius = fmt.Sprintf("%.6g", s.Now)
+			if s.AtLimit() {
+				radius, limit = "1 *", true
+			}
 		}
 		off, cost := "-", "-"
 		for _, f := range s.Forecasts {
@@ -172,6 +180,9 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if limit {
+		fmt.Fprintf(out, "* at the limit: what is not damped at all stands at 1, and growth by less than a millionth in a step counts as none\n")
 	}
 	var told []string
 	for _, s := range r.Strategies {
