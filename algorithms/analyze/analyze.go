@@ -118,6 +118,9 @@ type Subsystem struct {
 	Why   string `json:"why,omitempty"`
 	// States of the model at the step of the analysis.
 	States int `json:"states"`
+	// Misfit tells how far the measured responses are from those of the model, relative to the largest
+	// of each output to each input.
+	Misfit float64 `json:"misfit"`
 	// What decides which algorithms can be used.
 	Rollback               bool `json:"rollback"`
 	Serializes             bool `json:"serializes_state"`
@@ -136,6 +139,9 @@ type Strategy struct {
 	// Stable are the ranges of the step size in which nothing grows, within the scan;
 	// stability is not monotone in the step, so there may be several.
 	Stable []Range `json:"stable"`
+	// Multiples is the step of whose whole multiples alone something is told, where FMUs take steps of
+	// their own; 0 = the points are those of the scan.
+	Multiples float64 `json:"multiples_of,omitempty"`
 	// Now is the spectral radius at the step of the analysis.
 	Now  float64 `json:"radius"`
 	Mode *Mode   `json:"mode,omitempty"`
@@ -199,6 +205,9 @@ const (
 	// marginal is how far above 1 a radius counts as no growth: a system without
 	// damping stands at 1.
 	marginal = 1e-6
+	// Where fewer than fewKnown points of the scan are known, whole multiples of the step are looked at,
+	// mostMultiples of them at most; where none is known up to lastTry, no more.
+	fewKnown, mostMultiples, lastTry = 3, 12, 3
 	// edgePrecision is that of the ends of stable ranges.
 	edgePrecision = 1e-4
 )
@@ -268,7 +277,7 @@ func (p *point) analyse(r *Report, o Options) error {
 			unknown = err.Error()
 			s.Why = err.Error()
 		} else {
-			s.States = model.states()
+			s.States, s.Misfit = model.states(), model.Misfit
 		}
 		r.Subsystems = append(r.Subsystems, s)
 	}
@@ -430,6 +439,9 @@ func (s *scheme) refused(sys *master.System) string {
 func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	radius := func(h float64) float64 {
 		mode, err := p.spectrum(s, h, -1, 1, false)
+		if err == nil {
+			err = p.untold(s, h, mode.radius())
+		}
 		if err != nil {
 			if out.Why == "" {
 				out.Why = fmt.Sprintf("at steps of %.4g s: %v", h, err)
@@ -448,6 +460,21 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 			out.Points = append(out.Points, Radius{h, v})
 		} else if len(out.Points) > 0 {
 			break // of steps that are too short for a response to be seen there may be some
+		}
+	}
+	if len(out.Points) < fewKnown {
+		// FMUs with steps of their own are known at whole multiples of them, if at all.
+		whole := wholeSteps(H, from, to)
+		var known []Radius
+		for _, h := range whole {
+			if v := radius(h); !math.IsNaN(v) {
+				known = append(known, Radius{h, v})
+			} else if p.ctx.Err() != nil || len(known) == 0 && h >= lastTry*H {
+				break
+			}
+		}
+		if len(known) > len(out.Points) {
+			out.Points, out.Multiples = known, H
 		}
 	}
 	stable := func(v float64) bool { return v <= 1+marginal }
@@ -479,10 +506,22 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 		return a
 	}
+	if out.Multiples > 0 {
+		edge = func(from, to Radius, was bool) float64 { // nothing is known between them
+			if was {
+				return from.Step
+			}
+			return to.Step / (1 + precision)
+		}
+	}
+	// A step that is left out parts what is known on both of its sides.
+	parted := func(i int) bool {
+		return out.Multiples > 0 && out.Points[i].Step-out.Points[i-1].Step > 1.5*out.Multiples
+	}
 	for i, point := range out.Points {
 		switch {
 		case !stable(point.Radius):
-		case i == 0:
+		case i == 0 || parted(i):
 			out.Stable = append(out.Stable, Range{point.Step, point.Step})
 		case !stable(out.Points[i-1].Radius):
 			begin := edge(out.Points[i-1], point, false)
@@ -490,12 +529,15 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 		if n := len(out.Stable); n > 0 && stable(point.Radius) {
 			out.Stable[n-1].To = point.Step
-			if i+1 < len(out.Points) && !stable(out.Points[i+1].Radius) {
+			if i+1 < len(out.Points) && !parted(i+1) && !stable(out.Points[i+1].Radius) {
 				out.Stable[n-1].To = edge(point, out.Points[i+1], true)
 			}
 		}
 	}
 	mode, err := p.spectrum(s, H, -1, 1, true)
+	if err == nil {
+		err = p.untold(s, H, mode.radius())
+	}
 	if err != nil {
 		if out.Why == "" {
 			out.Why = err.Error()
@@ -504,6 +546,34 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	}
 	out.Now = mode.radius()
 	out.Mode = p.describe(s, H, mode)
+}
+
+// untold tells that a radius is too close to 1 for models that are off by so much: a mode that is slow
+// beside the steps takes little part in the responses.
+func (p *point) untold(s *scheme, h, radius float64) error {
+	for i, m := range p.models {
+		r, err := p.over(i, p.stepOf(i, s, h))
+		if err != nil {
+			return err
+		}
+		if r.Misfit > good && math.Abs(radius-1) <= slowPart*r.Misfit {
+			return fmt.Errorf("the model of %s is off by %.1g, and whether the coupling grows by %.3g in a step or does not is within that", m.info, r.Misfit, radius)
+		}
+	}
+	return nil
+}
+
+// slowPart is how much farther from 1 than the misfit of a model a radius has to be to tell something.
+const slowPart = 30
+
+// wholeSteps gives whole multiples of the step of the analysis within the scan.
+func wholeSteps(H, from, to float64) (out []float64) {
+	for n := range mostMultiples {
+		if h := float64(n+1) * H; h >= from*(1-1e-9) && h <= to*(1+1e-9) {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // describe tells what takes part in a mode.
@@ -593,12 +663,21 @@ func (r *Report) doubtFollowed(all []*scheme) {
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
 
-// limit gives the largest stable step of the range that begins lowest; 0 = none.
-func (s *Strategy) limit() float64 {
-	if s.Why != "" && len(s.Points) == 0 || len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step {
+// covers tells whether a step is known to be stable with a margin: it and those up to the inverse of
+// the margin lie in one stable range. Steps shorter than the scan, which begins at from, count to a range
+// that begins there.
+func (s *Strategy) covers(h, from float64) bool {
+	return slices.ContainsFunc(s.Stable, func(r Range) bool {
+		return h <= safety*r.To && (r.From <= h*(1+1e-9) || r.From <= from*(1+1e-9))
+	})
+}
+
+// largest gives the largest step that is stable with a margin, in the range that begins lowest; 0 = none.
+func (s *Strategy) largest() float64 {
+	if len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step || safety*s.Stable[0].To < s.Stable[0].From {
 		return 0
 	}
-	return s.Stable[0].To
+	return safety * s.Stable[0].To
 }
 
 // recommend takes, where errors are known, the cheapest strategy and step that is stable with a margin
@@ -613,7 +692,7 @@ func (r *Report) recommend(most float64) {
 			f := &s.Forecasts[k]
 			switch {
 			case s.Untold != "":
-			case f.Step > safety*s.limit():
+			case !s.covers(f.Step, r.From):
 			case f.Error+f.Doubt > most:
 				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
 					nearest, near = f, i
@@ -640,22 +719,24 @@ func (r *Report) recommend(most float64) {
 		if s.Untold != "" {
 			continue
 		}
-		if safety*s.limit() >= r.Step {
+		if s.covers(r.Step, r.From) {
 			r.Recommended, r.StepToTake = i, r.Step
 			r.Why = "the simplest that is stable at this step with a margin"
 			return
 		}
-		if l := s.limit(); l > where {
+		if l := s.largest(); l > where {
 			best, where = i, l
 		}
 	}
 	if best < 0 {
 		r.Why = "nothing that was looked at is stable down to the smallest step of the scan"
-		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool { return len(s.Points) > 0 }) {
-			r.Why = "nothing is known of the stability"
+		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool {
+			return len(s.Points) > 0 && (s.Multiples > 0 || s.Points[0].Step <= r.From*(1+1e-9))
+		}) {
+			r.Why = "nothing is known of the stability at short steps"
 		}
 		return
 	}
-	r.Recommended, r.StepToTake = best, safety*where
+	r.Recommended, r.StepToTake = best, where
 	r.Why = "nothing is stable at this step with a margin; this one is at the largest"
 }

@@ -37,6 +37,8 @@ const (
 	// untrusted is the misfit of a model above which it is none; below good no better one is
 	// looked for.
 	untrusted, good = 0.05, 1e-4
+	// nothing is the part of its typical magnitude below which an input counts as 0.
+	nothing = 1e-9
 	// untrustedShift is how far a response may be from that of the same movement at another step.
 	untrustedShift = 0.1
 )
@@ -322,10 +324,10 @@ func (p *point) measure(i int, h float64) (best *Response, err error) {
 			err = failed
 			continue
 		}
-		if best == nil || r.Misfit < best.Misfit {
+		if best == nil || best.silent() && !r.silent() || r.Misfit < best.Misfit && r.silent() == best.silent() {
 			best = r
 		}
-		if best.Misfit <= good {
+		if best.Misfit <= good && !best.silent() {
 			break
 		}
 	}
@@ -349,9 +351,27 @@ func (p *point) invariant(i int, h float64, r *Response) error {
 	if err != nil {
 		return err
 	}
+	const remedy = "; whole multiples of its own step as macro step, or another time (--at), may show it"
+	const always = -1
+	stands := func(y [][]float64) error {
+		if j := stillness(p.y[p.x.Sys.OutAt[i]:p.x.Sys.OutAt[i]+m.outputs()], y); j > 0 {
+			return fmt.Errorf("its outputs stand still over step %d and move over steps before and after it: it takes steps of its own%s", j+1, remedy)
+		}
+		return nil
+	}
+	if err := stands(base); err != nil {
+		return err
+	}
 	for k := range m.info.In {
 		if r.ways[k] == 0 {
 			continue
+		}
+		moved, err := p.follow(i, h, k, 0, r.ways[k], always)
+		if err != nil {
+			return err
+		}
+		if err := stands(moved); err != nil {
+			return err
 		}
 		var first [][]float64
 		largest := make([]float64, m.outputs())
@@ -376,13 +396,34 @@ func (p *point) invariant(i int, h float64, r *Response) error {
 				for o, v := range y[j] {
 					noise := 100 * max(outputRounding, p.x.Replay(i).Replays) * math.Abs(base[j][o])
 					if off := math.Abs(v - first[j-when][o]); off > untrustedShift*largest[o]+noise {
-						return fmt.Errorf("its response to %s depends on when it is moved (%s is off by %.2g): it takes steps of its own, or is not linear", m.info.In[k].Name, m.info.Out[o].Name, off/largest[o])
+						return fmt.Errorf("its response to %s depends on when it is moved (%s is off by %.2g): it takes steps of its own, or is not linear%s", m.info.In[k].Name, m.info.Out[o].Name, off/largest[o], remedy)
 					}
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// stillness gives a step, counted from 0, over which all outputs stand still to the last digit while they
+// move over steps before and after it; 0 = there is none. start holds them before the first step.
+func stillness(start []float64, y [][]float64) int {
+	at, moved := 0, false
+	for j := range y {
+		before := start
+		if j > 0 {
+			before = y[j-1]
+		}
+		switch moves := !slices.Equal(before, y[j]); {
+		case moves && at > 0:
+			return at
+		case moves:
+			moved = true
+		case moved && at == 0:
+			at = j
+		}
+	}
+	return 0
 }
 
 // measureBy follows subsystem i over responseSteps steps of size h, once as it goes with its
@@ -411,11 +452,8 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	for power := range powers {
 		for k := range nu {
 			size := p.sizes[x.Sys.InAt[i]+k]
-			if size == 0 {
-				size = m.info.In[k].Nominal
-			}
-			if size == 0 {
-				size = 1
+			if typical := m.info.In[k].Magnitude(); size < nothing*typical {
+				size = typical // what is left of a difference of larger numbers says nothing
 			}
 			// There and back: the difference is the response, and what the mean is off by
 			// is noise, and what is not linear.
@@ -482,7 +520,8 @@ func (p *point) begin(i int) (sub master.Subsystem, done func() error, err error
 }
 
 // follow goes back to the operating point and takes steps with the inputs held, but for the
-// coefficient of the power of s/h of input k over one of the steps, which is moved.
+// coefficient of the power of s/h of input k over one of the steps, which is moved, or over all if when
+// is negative.
 func (p *point) follow(i int, h float64, k, power int, way float64, when int) (out [][]float64, err error) {
 	x, m := p.x, p.models[i]
 	sub, done, err := p.begin(i)
@@ -495,7 +534,7 @@ func (p *point) follow(i int, h float64, k, power int, way float64, when int) (o
 	u, du, y := make([]float64, len(hold)), make([]float64, len(hold)), make([]float64, len(m.info.Out))
 	for j := range 1 + (responseSteps-1)*p.stride(h) {
 		copy(u, hold)
-		if j == when && k >= 0 && power == 0 {
+		if (j == when || when < 0) && k >= 0 && power == 0 {
 			u[k] += way
 		}
 		if err := sub.SetInputs(u); err != nil {
@@ -506,7 +545,7 @@ func (p *point) follow(i int, h float64, k, power int, way float64, when int) (o
 			for order := 1; order <= m.order; order++ {
 				factor *= float64(order) / h
 				clear(du)
-				if j == when && k >= 0 && order == power {
+				if (j == when || when < 0) && k >= 0 && order == power {
 					du[k] = factor * way
 				}
 				if err := derivatives.SetInputDerivatives(order, du); err != nil {

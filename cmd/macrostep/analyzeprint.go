@@ -32,6 +32,14 @@ func abilities(s *analyze.Subsystem) string {
 	return strings.Join(out, ", ")
 }
 
+// misfit tells how far the model is from what was measured.
+func misfit(s *analyze.Subsystem) string {
+	if s.Why != "" && s.States == 0 || s.Model == analyze.Directional {
+		return "-"
+	}
+	return fmt.Sprintf("%.0e", s.Misfit)
+}
+
 const (
 	shownGraphLoops = 5
 	shownPlaces     = 6 // of a loop, of inputs, of connections
@@ -139,9 +147,9 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	for _, n := range r.Notes {
 		notes += n + "\n"
 	}
-	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n%s\ncomponent\tmodel\tstates\tcan\n", r.At, r.Step, notes)
+	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n%s\ncomponent\tmodel\tstates\toff by\tcan\n", r.At, r.Step, notes)
 	for _, s := range r.Subsystems {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", s.Name, s.Model, s.States, abilities(&s))
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.Name, s.Model, s.States, misfit(&s), abilities(&s))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -266,11 +274,31 @@ func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
 	if s.Points == nil {
 		return "unknown"
 	}
-	if len(s.Stable) == 0 {
+	switch {
+	case len(s.Stable) > 0:
+	case s.Multiples > 0:
+		return fmt.Sprintf("none of %d whole multiples of %.4g s", len(s.Points), s.Multiples)
+	case s.Points[0].Step > in.From*(1+1e-9):
+		return fmt.Sprintf("unknown below %.4g s, none from there", s.Points[0].Step)
+	default:
 		return "none"
 	}
 	var out []string
+	if s.Multiples > 0 {
+		for _, r := range s.Stable {
+			if text := fmt.Sprintf("%.4g", r.From); r.To > r.From*(1+1e-9) {
+				out = append(out, fmt.Sprintf("%s, …, %.4g s", text, r.To))
+			} else {
+				out = append(out, text+" s")
+			}
+		}
+		return fmt.Sprintf("%s; of whole multiples of %.4g s alone something is known", strings.Join(out, ", "), s.Multiples)
+	}
 	for _, r := range s.Stable {
+		if r.To <= r.From*(1+1e-9) {
+			out = append(out, fmt.Sprintf("%.4g s, else unknown", r.From))
+			continue
+		}
 		from, to := fmt.Sprintf("%.4g", r.From), fmt.Sprintf("%.4g s", r.To)
 		if r.From <= in.From*(1+1e-9) {
 			from = "…"
