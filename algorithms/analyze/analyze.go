@@ -266,6 +266,9 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 
 func (p *point) analyse(r *Report, o Options) error {
 	r.At, p.window = p.t, windowSteps*o.Step
+	if asked := max(o.At, o.Start); math.Abs(p.t-asked) > 1e-6*o.Step {
+		r.Notes = append(r.Notes, fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", asked))
+	}
 	unknown := ""
 	for i, m := range p.models {
 		c := m.info.Caps

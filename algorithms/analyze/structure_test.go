@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -131,7 +132,7 @@ func TestLimit(t *testing.T) {
 			H = 2e-6
 			o.D1, o.D2, o.DK = 0, 0, 0
 		}
-		r, err := Run(t.Context(), haidSystem(t, o, nil), Options{Step: H, Order: 0, From: H / 2, To: 2 * H, Rates: []algorithms.Rate{{Component: "one", Steps: 10, Over: 1}}})
+		r, err := Run(t.Context(), haidSystem(t, o, nil), Options{Step: H, Order: 0, From: H / 2, To: 2 * H, At: 2.4 * H, Rates: []algorithms.Rate{{Component: "one", Steps: 10, Over: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,8 @@ func TestLimit(t *testing.T) {
 				t.Errorf("damped %t: %s: %q", damped, s.Preset, s.Untold)
 			}
 		}
-		if want := []string{"one has a rate of its own, 10 steps a macro step, which is not analysed: all components are taken to step once a macro step"}; !reflect.DeepEqual(r.Notes, want) {
+		if want := []string{"one has a rate of its own, 10 steps a macro step, which is not analysed: all components are taken to step once a macro step",
+			fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", 2.4*H)}; !reflect.DeepEqual(r.Notes, want) || math.Abs(r.At-3*H) > 1e-9*H {
 			t.Errorf("%q", r.Notes)
 		}
 	}

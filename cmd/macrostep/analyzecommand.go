@@ -129,8 +129,9 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	}
 	con := newConsole(p.stderr, slog.LevelWarn)
 	defer con.clear()
-	told := time.Now()
+	told, looked, total := time.Now(), 0, 0
 	o.Observe = func(done, all int) {
+		looked, total = done, all
 		wait := quietFor
 		if _, ok := con.terminal(); !ok {
 			wait = lineEvery
@@ -158,7 +159,10 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	con.clear()
 	if err != nil {
 		if cause := context.Cause(c.Context); cause != nil {
-			err = cause
+			err = fmt.Errorf("%w before the operating point was reached: there is no report, and nothing was written", cause)
+			if total > 0 {
+				err = fmt.Errorf("%w with %d of %d algorithms and orders looked at: there is no report, and nothing was written", cause, looked, total)
+			}
 		}
 		return &runError{err}
 	}
