@@ -132,7 +132,7 @@ func (p *point) localError(s *scheme, c float64, ref *reference) ([]float64, err
 // fineTwins makes a system of twins like those of the reference, which take longer steps in
 // several of theirs.
 func (p *point) fineTwins(ref *reference) ([]*twin, *master.System, error) {
-	twins, sys, err := p.twins(ref.scheme, ref.h, -1, 1, true)
+	twins, _, err := p.twins(ref.scheme, ref.h, -1, 1, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,7 +141,7 @@ func (p *point) fineTwins(ref *reference) ([]*twin, *master.System, error) {
 		t.order = highestDegree
 		t.info.Caps.InputDerivatives = true
 	}
-	sys, err = p.coupledTwins(twins, -1, 1)
+	sys, err := p.coupledTwins(twins, -1, 1) // anew, for what they can do now
 	return twins, sys, err
 }
 
