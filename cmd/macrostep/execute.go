@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
@@ -241,6 +242,8 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		attempts = record.NewAttempts(r.Trace)
 		opt.Recorders, opt.Attempts = append(opt.Recorders, attempts), attempts
 	}
+	watch := &analyze.Watch{Warn: func(text string) { con.logger().Warn(text) }}
+	opt.Recorders = append(opt.Recorders, watch)
 	// Last, so that it begins when nothing is left that could fail before the
 	// first FMU is instantiated.
 	opt.Recorders = append(opt.Recorders, mark)
@@ -292,6 +295,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		delivery = d.Deliveries()
 	}
 	m.Finish(sys.System, result, delivery)
+	if watch.Text != "" {
+		m.Warnings = append(m.Warnings, watch.Text)
+	}
 	if sys.Notices != nil {
 		m.Warnings = append(m.Warnings, sys.Notices()...)
 	}
