@@ -128,7 +128,7 @@ var (
 		Remedy: "rename one of the two"}
 	ruleForeign = &diag.Rule{ID: "SD21", Level: diag.Info, Ref: "ssp 21, 42-47",
 		Doc:    "Annotations of other tools that are not understood have no effect.",
-		Remedy: ""}
+		Remedy: "nothing is to be done, unless the setting matters: then give it on the command line or in an annotation of macrostep"}
 	ruleForeignPart = &diag.Rule{ID: "SD21P", Level: diag.Warning, Ref: "ssp 42-47",
 		Doc:    "A setting in an annotation of a known tool that is not understood has no effect.",
 		Remedy: "give the setting on the command line or in an annotation of macrostep if it matters"}
@@ -140,7 +140,7 @@ var (
 		Remedy: "complete the connection or remove it"}
 	ruleTaken = &diag.Rule{ID: "SD21T", Level: diag.Info, Ref: "ssp 42-47",
 		Doc:    "Settings of another tool that mean something here are taken over, unless the annotation of macrostep or the command line says otherwise.",
-		Remedy: ""}
+		Remedy: "nothing is to be done, unless another value is wanted: the command line and an annotation of macrostep win"}
 	ruleOSP = &diag.Rule{ID: "SD22", Level: diag.Error, Ref: "ssp 43",
 		Doc:    "What a system structure of OSP asks for can be carried out: algorithms, functions, groups of variables and power bonds are known and complete.",
 		Remedy: "correct the structure"}

@@ -85,8 +85,32 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		return nil, errors.Join(err, a.Close())
 	}
 	mark := crashes.Begin(here)
-	if err := a.Load(); err != nil {
+	crashed := func(e *fmi.CrashError) {
+		if e.Hash == "" {
+			mark.Leave(e.Reason)
+			return
+		}
+		if e.Instance == "" { // it was in no call
+			var names []string
+			for _, c := range a.Components {
+				if c.Isolated == "" && c.FMU.Hash == e.Hash {
+					names = append(names, c.Name)
+				}
+			}
+			e.Instance = strings.Join(names, " or ")
+		}
+		crashes.Lost(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
 		mark.End()
+	}
+	called := func() { // the FMUs, for the last time
+		if e := fmi.Crashed(); e != nil {
+			c := *e
+			crashed(&c)
+		}
+		mark.End()
+	}
+	if err := a.Load(); err != nil {
+		called()
 		return nil, errors.Join(err, a.Close())
 	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
@@ -95,6 +119,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked, Findings: a.Findings.Findings, Warnings: warnings,
 		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(here).Restore,
 		Power:     a.Power,
+		Describe:  func(name string) record.Description { return describe(a, name) },
 		Bonds:     declaredBonds(a.DeclaredBonds),
 		BondsSeen: func() []algorithms.Bond { return bondsSeen(a) },
 		Monitor: func(list []algorithms.Monitored) (*master.System, error) {
@@ -105,8 +130,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			err := a.Monitor(named)
 			return a.System, err
 		},
+		Crashed: crashed,
 		Close: func() error {
-			mark.End()
+			called()
 			crashes.Absolve(isolated)
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {
@@ -127,6 +153,15 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
 	}
 	return out, nil
+}
+
+// describe tells what the description of an FMU says of a variable of a system.
+func describe(a *assemble.Assembly, name string) record.Description {
+	v := a.Variable(name)
+	if v == nil {
+		return record.Description{}
+	}
+	return record.Description{Text: v.Description, Causality: v.Causality.String(), Variability: v.Variability.String()}
 }
 
 // selectNames and columnsOf understand what documents say of recording and of tables.

@@ -51,9 +51,9 @@ func (c *curve) plot() page.Plot {
 	return q
 }
 
-// grouped puts variables under their components: the longest that fits, else what
+// byComponent puts variables under their components: the longest that fits, else what
 // stands before the first point. Those of bonds are apart.
-func grouped(names []string, components []string) (groups []string, of []int) {
+func byComponent(names []string, components []string) (groups []string, of []int) {
 	at := map[string]int{}
 	for _, name := range names {
 		group := ""
@@ -215,7 +215,7 @@ func curveSections(r *reportParts, components []string) []page.Section {
 	for i := range r.curves {
 		names = append(names, r.curves[i].name)
 	}
-	groups, of := grouped(names, components)
+	groups, of := byComponent(names, components)
 	all := make([]page.Group, len(groups))
 	for i := range r.curves {
 		q := r.curves[i].plot()

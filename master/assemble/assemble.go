@@ -7,9 +7,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -241,6 +243,10 @@ func (a *Assembly) fromSSP(path string) (err error) {
 	return a.Findings.Err()
 }
 
+// leastOpeners is how many FMUs are opened side by side, on few processors too: part
+// of it is waiting for the disk.
+const leastOpeners = 4
+
 // openAll opens each FMU file once, several at a time.
 func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU, error) {
 	type opened struct {
@@ -257,11 +263,15 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 			order = append(order, c.Source)
 		}
 	}
+	// Each takes memory and open files while it is unpacked and parsed.
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for _, file := range order {
+	for range min(len(order), max(leastOpeners, runtime.GOMAXPROCS(0))) {
 		wg.Go(func() {
-			r := files[file]
-			r.fmu, r.list, r.err = fmi.Open(file, fmi.OpenOptions{Strict: a.Findings.Strict, Compile: a.compile})
+			for k := int(next.Add(1)) - 1; k < len(order); k = int(next.Add(1)) - 1 {
+				r := files[order[k]]
+				r.fmu, r.list, r.err = fmi.Open(order[k], fmi.OpenOptions{Strict: a.Findings.Strict, Compile: a.compile})
+			}
 		})
 	}
 	wg.Wait()
@@ -341,9 +351,25 @@ func (a *Assembly) Load() error {
 		}
 		list, err := load()
 		a.Findings.Append(list)
+		var ended *fmi.ProcessError
+		var crash *fmi.CrashError
+		if errors.As(err, &ended) || errors.As(err, &crash) {
+			err = fmt.Errorf("%s: %w", strings.Join(a.using(f), ", "), err)
+		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// using names the components of an FMU.
+func (a *Assembly) using(f *fmi.FMU) []string {
+	var names []string
+	for _, c := range a.Components {
+		if c.FMU == f {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // ConnectionInfo is one connection in words: To = Gain·From + Offset for Reals.
@@ -622,6 +648,16 @@ func (a *Assembly) componentNames() string {
 		names = append(names, c.Name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Variable gives the variable of an FMU with the name "component.variable" in the
+// system, nil if there is none. It stays the assembly's.
+func (a *Assembly) Variable(name string) *fmi.ScalarVariable {
+	_, v, err := a.find(name)
+	if err != nil {
+		return nil
+	}
+	return v
 }
 
 // find splits "component.variable" at the longest component path that fits and

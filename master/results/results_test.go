@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bytes"
 	"maps"
 	"math"
 	"os"
@@ -8,6 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 func table(t testing.TB, text string) *Table {
@@ -189,7 +195,9 @@ func TestReadErrors(t *testing.T) {
 		"time,a\n0,\"1\n":             "r.csv:2: extraneous or missing \" in quoted-field; close the quotes",
 		"# c\ntime;a\n0;1,5\n1;2.5\n": "r.csv:3: there is a decimal comma, and in line 4 a decimal point",
 		"time [weeks],a\n0,1\n":       `r.csv:1: the unit "weeks" of the time is none of s, ms`,
-		"ARROW1\x00\x00":              "r.csv: this is no text",
+		"ARROW1\x00\x00":              "r.csv cannot be read as Apache Arrow",
+		"\xff\xff\xff\xff\x10":        "r.csv cannot be read as Apache Arrow",
+		"PK\x03\x04\x00":              "r.csv is neither text nor Apache Arrow",
 		"sep=|\ntime|a\n0|1\n":        "the separator '|' is none of comma, semicolon and tab",
 	} {
 		if _, err := parse([]byte(text), "r.csv", ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
@@ -204,9 +212,76 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+// arrowTable makes a stream of two batches, and tells where the first one ends.
+func arrowTable(t testing.TB) (stream []byte, half int) {
+	t.Helper()
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "time", Type: arrow.PrimitiveTypes.Float64},
+		{Name: "a.x", Type: arrow.PrimitiveTypes.Float64, Metadata: arrow.NewMetadata([]string{"unit"}, []string{"m/s"})},
+		{Name: "a.n", Type: arrow.PrimitiveTypes.Int32}, {Name: "a.b", Type: arrow.FixedWidthTypes.Boolean}, {Name: "a.s", Type: arrow.BinaryTypes.String},
+	}, nil)
+	var buffer bytes.Buffer
+	w := ipc.NewWriter(&buffer, ipc.WithSchema(schema))
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	for batch := range 2 {
+		for k := range 3 {
+			at := float64(3*batch + k)
+			b.Field(0).(*array.Float64Builder).Append(at / 2)
+			if at == 4 {
+				b.Field(1).AppendNull()
+			} else {
+				b.Field(1).(*array.Float64Builder).Append(at * at)
+			}
+			b.Field(2).(*array.Int32Builder).Append(-int32(at))
+			b.Field(3).(*array.BooleanBuilder).Append(k == 1)
+			b.Field(4).(*array.StringBuilder).Append("x")
+		}
+		r := b.NewRecordBatch()
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+		r.Release()
+		if batch == 0 {
+			half = buffer.Len()
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes(), half
+}
+
+// An Arrow table is read as the CSV table of the same values, whole and broken off.
+func TestReadArrow(t *testing.T) {
+	stream, half := arrowTable(t)
+	for name, raw := range map[string][]byte{"stream": stream, "file": append([]byte(arrowMagic), stream...)} {
+		got := table(t, string(raw))
+		x, n, bo := got.Columns[0], got.Columns[1], got.Columns[2]
+		if !slices.Equal(got.Times, []float64{0, 0.5, 1, 1.5, 2, 2.5}) || x.Unit != "m/s" || !math.IsNaN(x.Values[4]) || !slices.Equal(append(x.Values[:4:4], x.Values[5]), []float64{0, 1, 4, 9, 25}) ||
+			!slices.Equal(n.Values, []float64{0, -1, -2, -3, -4, -5}) || !slices.Equal(bo.Values, []float64{0, 1, 0, 0, 1, 0}) || !got.Columns[3].Text {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	got := table(t, string(stream[:half+100]))
+	if len(got.Times) != 3 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "breaks off") {
+		t.Errorf("%+v", got)
+	}
+	// Whatever stands in the file, it is an error or a table.
+	for i := range stream {
+		raw := bytes.Clone(stream)
+		raw[i] ^= 0xff // lengths of many gigabytes, too
+		if got, err := parse(raw, "r.arrow", ReadOptions{}); err == nil && got == nil {
+			t.Fatal("neither table nor error")
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add("time,a\n0,1\n1,2\n")
 	f.Add("sep=;\nt;\"a [m]\"\ns;m\n0,5;1,5\n")
+	stream, _ := arrowTable(f)
+	f.Add(string(stream))
 	f.Add("# c\nTime [ms]\tb (N)\n1\t2\t\n1\t3")
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := parse([]byte(text), "r.csv", ReadOptions{})

@@ -44,7 +44,8 @@ type ReadOptions struct {
 // without a unit (s, ms, us, min, h: Times are in s); units behind names, as "v [m/s]",
 // "v (m/s)" or "v / m/s", or in a second row; "true" and "false" for 1 and 0; a line
 // sep=; of spreadsheets; lines of comment that begin with # before the header. A last
-// line that breaks off is left out. Table.Notes says what was found.
+// line that breaks off is left out. Apache Arrow, as package record writes it, is found by
+// its first bytes. Table.Notes says what was found.
 //
 // Errors name file, line and remedy.
 func Read(path string, o ReadOptions) (*Table, error) {
@@ -70,8 +71,11 @@ type parser struct {
 }
 
 func parse(raw []byte, path string, o ReadOptions) (*Table, error) {
-	if at := bytes.IndexByte(raw[:min(len(raw), 512)], 0); at >= 0 || bytes.HasPrefix(raw, []byte("ARROW1")) {
-		return nil, fmt.Errorf("%s: this is no text; name a table of comma-separated values", path)
+	if bytes.HasPrefix(raw, []byte(arrowMagic)) || bytes.HasPrefix(raw, []byte(arrowStream)) {
+		return parseArrow(raw, path, o)
+	}
+	if bytes.IndexByte(raw[:min(len(raw), 512)], 0) >= 0 {
+		return nil, fmt.Errorf("%s is neither text nor Apache Arrow; name a table of comma-separated values", path)
 	}
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")) // byte order mark
 	p := &parser{t: &Table{Path: path}, scale: 1}
@@ -146,6 +150,9 @@ func (p *parser) note(format string, args ...any) {
 }
 
 func (p *parser) line() int {
+	if p.csv == nil { // there are no lines
+		return 1
+	}
 	line, _ := p.csv.FieldPos(0)
 	return line + p.skipped
 }

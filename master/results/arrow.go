@@ -1,0 +1,224 @@
+package results
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	flatbuffers "github.com/google/flatbuffers/go"
+)
+
+// An Arrow file is an Arrow stream between magic and footer.
+const (
+	arrowMagic  = "ARROW1\x00\x00"
+	arrowStream = "\xff\xff\xff\xff" // the first bytes of a stream
+)
+
+// parseArrow reads an Arrow IPC file or stream. What a run that was killed leaves of
+// one is read up to its last whole batch.
+func parseArrow(raw []byte, path string, o ReadOptions) (t *Table, err error) {
+	defer func() { // the library takes lengths and offsets in a file for right
+		if broken := recover(); broken != nil {
+			t, err = nil, arrowError(path, fmt.Errorf("%v", broken))
+		}
+	}()
+	if err := checkArrow(bytes.TrimPrefix(raw, []byte(arrowMagic))); err != nil {
+		return nil, arrowError(path, err)
+	}
+	const batch = 64 << 20 // more than the batch has that a killed run breaks off
+	most := int64(len(raw) + batch)
+	messages := ipc.NewMessageReader(bytes.NewReader(bytes.TrimPrefix(raw, []byte(arrowMagic))), ipc.WithMetadataSizeLimit(most), ipc.WithBodySizeLimit(most))
+	r, err := ipc.NewReaderFromMessageReader(messages)
+	if err != nil {
+		return nil, arrowError(path, err)
+	}
+	defer r.Release()
+	p := &parser{t: &Table{Path: path}, scale: 1}
+	var names []string
+	for _, f := range r.Schema().Fields() {
+		names = append(names, f.Name)
+	}
+	if err := p.readHeader(names, o); err != nil {
+		return nil, err
+	}
+	p.texts = make([]int, p.fields)
+	for i, f := range r.Schema().Fields()[:p.fields] {
+		if unit, ok := f.Metadata.GetValue("unit"); ok && p.t.Columns[i].Unit == "" {
+			p.t.Columns[i].Unit = unit
+		}
+	}
+	for r.Next() {
+		batch := r.RecordBatch()
+		for i := range p.fields {
+			p.addArrow(i, batch.Column(i))
+		}
+	}
+	switch err := r.Err(); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		p.note("the last batch breaks off and is left out")
+	case err != nil:
+		return nil, arrowError(path, err)
+	}
+	p.t.Times, p.t.Columns[p.timeAt].Values = p.t.Columns[p.timeAt].Values, nil
+	for i, at := range p.t.Times {
+		switch {
+		case math.IsNaN(at) || math.IsInf(at, 0):
+			return nil, fmt.Errorf("%s: the time in row %d is %g; it must be a finite number", path, i+1, at)
+		case i > 0 && at < p.t.Times[i-1]:
+			return nil, fmt.Errorf("%s: the time %g in row %d is before that of the row above; sort the rows by time", path, at, i+1)
+		}
+		p.t.Times[i] = at * p.scale
+	}
+	if err := p.finish(); err != nil {
+		return nil, err
+	}
+	return p.t, nil
+}
+
+// Slots of the tables of flatbuffers in Arrow messages (Message.fbs, Schema.fbs), and
+// kinds of messages.
+const (
+	messageKind, messageHeader, messageBody = 6, 8, 10
+	schemaFields, schemaMetadata            = 6, 8
+	fieldChildren, fieldMetadata            = 14, 16
+	batchNodes, batchBuffers, batchPacked   = 6, 8, 10
+	batchCounts                             = 12
+	isSchema, isBatch                       = 1, 3
+)
+
+// checkArrow looks at the numbers in the messages of a stream that the library
+// allocates by, up to where it breaks off. What is out of the message panics.
+func checkArrow(raw []byte) error {
+	for len(raw) >= 8 {
+		n := binary.LittleEndian.Uint32(raw)
+		if n == 1<<32-1 {
+			n = binary.LittleEndian.Uint32(raw[4:])
+			raw = raw[4:]
+		}
+		if raw = raw[4:]; n == 0 || uint64(n) > uint64(len(raw)) {
+			return nil
+		}
+		data := raw[:n]
+		message := flatbuffers.Table{Bytes: data, Pos: flatbuffers.GetUOffsetT(data)}
+		header := flatbuffers.Table{Bytes: data}
+		if o := message.Offset(messageHeader); o != 0 {
+			message.Union(&header, flatbuffers.UOffsetT(o))
+		}
+		var err error
+		switch kind := message.GetByteSlot(messageKind, 0); {
+		case header.Pos == 0:
+			err = errors.New("a message is empty")
+		case kind == isSchema:
+			room := len(data)
+			err = errors.Join(short(&header, schemaMetadata), shortFields(&header, schemaFields, &room))
+		case kind == isBatch && header.Offset(batchPacked) != 0:
+			err = errors.New("it is compressed; write it without compression")
+		case kind == isBatch:
+			err = errors.Join(short(&header, batchNodes), short(&header, batchBuffers), short(&header, batchCounts))
+		default:
+			err = errors.New("a message is neither schema nor record batch; write texts without dictionaries")
+		}
+		if err != nil {
+			return err
+		}
+		body := message.GetInt64Slot(messageBody, 0)
+		if body < 0 || body > int64(len(raw)-int(n)) {
+			return nil
+		}
+		raw = raw[int64(n)+body:]
+	}
+	return nil
+}
+
+// short gives an error for a vector with more elements than the message has bytes.
+func short(t *flatbuffers.Table, slot flatbuffers.VOffsetT) error {
+	if o := t.Offset(slot); o != 0 {
+		if n := t.VectorLen(flatbuffers.UOffsetT(o)); n < 0 || n > len(t.Bytes) {
+			return fmt.Errorf("a list of %d is longer than the file", n)
+		}
+	}
+	return nil
+}
+
+// shortFields does so for the fields of a schema or field, and for theirs; room is for
+// how many there are bytes, since fields may be shared.
+func shortFields(t *flatbuffers.Table, slot flatbuffers.VOffsetT, room *int) error {
+	const smallest = 8 // bytes of a field
+	o := flatbuffers.UOffsetT(t.Offset(slot))
+	if err := short(t, slot); o == 0 || err != nil {
+		return err
+	}
+	if *room -= smallest * t.VectorLen(o); *room < 0 {
+		return errors.New("there are more fields than the file has bytes for")
+	}
+	for i, at := 0, t.Vector(o); i < t.VectorLen(o); i, at = i+1, at+4 {
+		field := flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at)}
+		if err := errors.Join(short(&field, fieldMetadata), shortFields(&field, fieldChildren, room)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func arrowError(path string, err error) error {
+	return fmt.Errorf("%s cannot be read as Apache Arrow: %s; name a table that is whole, or one of comma-separated values", path, strings.TrimPrefix(err.Error(), "arrow/ipc: "))
+}
+
+// numbers is a column of numbers of one type.
+type numbers[T any] interface{ Value(int) T }
+
+// addArrow appends a batch of a column.
+func (p *parser) addArrow(i int, a arrow.Array) {
+	c := &p.t.Columns[i]
+	take := func(at func(k int) float64) {
+		for k := range a.Len() {
+			v := math.NaN()
+			if a.IsValid(k) {
+				v = at(k)
+			}
+			c.Values = append(c.Values, v)
+		}
+	}
+	switch a := a.(type) {
+	case *array.Float64:
+		take(a.Value)
+	case *array.Float32:
+		take(valuesOf(a))
+	case *array.Int8:
+		take(valuesOf(a))
+	case *array.Int16:
+		take(valuesOf(a))
+	case *array.Int32:
+		take(valuesOf(a))
+	case *array.Int64:
+		take(valuesOf(a))
+	case *array.Uint8:
+		take(valuesOf(a))
+	case *array.Uint16:
+		take(valuesOf(a))
+	case *array.Uint32:
+		take(valuesOf(a))
+	case *array.Uint64:
+		take(valuesOf(a))
+	case *array.Boolean:
+		take(func(k int) float64 {
+			if a.Value(k) {
+				return 1
+			}
+			return 0
+		})
+	default:
+		p.texts[i]++
+	}
+}
+
+func valuesOf[T float32 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](a numbers[T]) func(int) float64 {
+	return func(k int) float64 { return float64(a.Value(k)) }
+}
