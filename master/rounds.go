@@ -177,7 +177,7 @@ func (s *System) roundTurn(t Turn) (turn RoundTurn, ok bool) {
 // leap takes as many macro steps at once as seem good.
 func (r *Run) leap(ctx context.Context) (more bool, err error) {
 	l := r.leaps
-	n, rows := min(l.size, r.grid.whole-r.onGrid), false
+	n, rows := min(l.size, r.grid.whole-r.onGrid, r.admitted-r.accepted), false
 	if unseen := r.unseen(); unseen > 1 {
 		n = min(n, unseen)
 	} else {

@@ -56,6 +56,7 @@ type Options struct {
 	// options, which this one continues; nil = from the start.
 	Resume  []byte
 	Observe func(Progress)
+	Admit   Admission // lets macro steps be taken; nil = all
 	// Tidy is asked a few times a second, and before the subsystems are ended, to
 	// put back what they changed around them; what it gives goes to the warnings.
 	Tidy func() []string
@@ -113,7 +114,8 @@ type Run struct {
 	startWall time.Time
 	wall      time.Duration // of the stepping
 
-	leaps *leaps // nil: every macro step is taken by itself
+	leaps    *leaps // nil: every macro step is taken by itself
+	admitted int    // macro steps in all that may be taken
 
 	phase    phase
 	started  bool // at least one subsystem was touched
@@ -385,8 +387,11 @@ func (r *Run) Run(ctx context.Context) (res Result, err error) {
 	r.x.crew.thread(func() {
 		more := r.Start(ctx) == nil
 		for more {
+			if r.admit(ctx) != nil { // Close gives the error
+				break
+			}
 			if r.leaps != nil {
-				more, _ = r.leap(ctx) // Close gives the error
+				more, _ = r.leap(ctx)
 			} else {
 				more, _ = r.Step(ctx)
 			}

@@ -248,8 +248,21 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		if r.Report, err = filepath.Abs(r.Report); err != nil { // like the manifest
 			return out, fmt.Errorf("--%s: %w", flagReport, err)
 		}
-		seen = newWatcher(r.Record)
+	}
+	if r.Report != "" || r.Live != "" {
+		seen = newWatcher(r.Record, opt.Start)
 		seen.watch(&opt, choice)
+	}
+	var live *liveRun
+	if r.Live != "" {
+		live = &liveRun{seen: seen, title: titleOf(r.System), manifest: m, start: opt.Start, stop: opt.Stop, paused: r.LivePaused}
+		if ctx, err = live.follow(ctx, r.Live); err != nil {
+			return out, err
+		}
+		defer func() { err = errors.Join(err, live.end(nil)) }() // where the run does not begin
+		live.graph, live.noGraph = picture(r.System)
+		opt.Admit = live.admit
+		con.print("the run can be followed at " + live.url)
 	}
 	watch := &analyze.Watch{Warn: func(text string) { con.logger().Warn(text) }}
 	opt.Recorders = append(opt.Recorders, watch)
@@ -317,8 +330,11 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if !r.Quiet {
 		out.summary(p.summaryTo(r), con)
 	}
-	if seen != nil {
+	if r.Report != "" {
 		err = errors.Join(err, p.reportRun(r, seen, m, analysis))
+	}
+	if live != nil {
+		err = errors.Join(err, live.finish(m, analysis))
 	}
 	if err == nil && result.Status != master.Complete {
 		err = errors.New(result.Reason)

@@ -93,7 +93,7 @@ func (p *program) report(c *cli.Context) error {
 // writeReport writes the page and says so to told.
 func (p *program) writeReport(path string, force bool, r *reportParts, told io.Writer) error {
 	var size int64
-	err := writeChecked(path, force, func(w io.Writer) error { return page.Write(w, pageOf(r)) }, func(temp string) error {
+	err := writeChecked(path, force, func(w io.Writer) error { return page.Write(w, pageOf(r, componentsOf(r.manifest))) }, func(temp string) error {
 		info, err := os.Stat(temp)
 		if err == nil {
 			size = info.Size()

@@ -164,16 +164,29 @@ func varies(h *results.Thinner) bool {
 	return most > 5*least
 }
 
-// pageOf makes the page.
-func pageOf(r *reportParts) *page.Page {
+// shownOrder gives the order in which curveSections shows variables: those of bonds
+// behind the others, each under its group.
+func shownOrder(names, components []string) []int {
+	groups, of := byComponent(names, components)
+	var order []int
+	for _, bonds := range []bool{false, true} {
+		for g, title := range groups {
+			for i := range names {
+				if of[i] == g && (title == "") == bonds {
+					order = append(order, i)
+				}
+			}
+		}
+	}
+	return order
+}
+
+// pageOf makes the page; components are those of the system.
+func pageOf(r *reportParts, components []string) *page.Page {
 	out := &page.Page{Title: r.title, Made: "made by macrostep " + version() + " on " + time.Now().Format("2006-01-02 15:04")}
 	m := r.manifest
-	var components []string
 	if m != nil {
 		out.State, out.Reason, out.Warnings, out.Facts = string(m.Status), m.Reason, m.Warnings, pageFacts(m)
-		for _, f := range m.FMUs {
-			components = append(components, f.Component)
-		}
 		if data, err := m.JSON(); err == nil {
 			out.Document = string(data)
 		}
@@ -406,6 +419,18 @@ func manifestSections(m *record.Manifest) []page.Section {
 		}
 	}
 	return []page.Section{coupling, settings, {Title: "Notes", Text: notes, Closed: true}}
+}
+
+// componentsOf names the components of a run; nil = it has no manifest.
+func componentsOf(m *record.Manifest) []string {
+	if m == nil {
+		return nil
+	}
+	var names []string
+	for _, f := range m.FMUs {
+		names = append(names, f.Component)
+	}
+	return names
 }
 
 // picture draws a system for a page.

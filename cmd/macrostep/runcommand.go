@@ -106,6 +106,8 @@ type runRequest struct {
 	Strict, Quiet                bool
 	LogLevel                     slog.Level
 	LogCalls, Trace, Report      string // "" = none
+	Live                         string // address to listen to; "" = none
+	LivePaused                   bool
 	Workers                      int
 	CallByCall                   bool
 	Bonds                        []algorithms.Bond
@@ -160,6 +162,8 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
 			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,accepted", Category: results},
 			&cli.StringFlag{Name: flagReport, Usage: "web page `FILE.html` of the run, with plots (see macrostep help report)", Category: results},
+			&cli.StringFlag{Name: flagLive, Usage: "serve that page while the run goes on, at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only, else the address that is printed holds a token; 0: a free port", Category: results},
+			&cli.BoolFlag{Name: flagLivePaused, Usage: "with --live: begin paused", Category: results},
 			pair{&cli.StringSliceFlag{Name: flagCheckpoint, Usage: "at the first communication point at or after each multiple of EVERY seconds of simulated time keep in `EVERY FILE` what it takes to go on from there (all FMUs must serialise their state); 0: only when interrupted", KeepSpace: true, Category: results}},
 			&cli.BoolFlag{Name: flagOnInterrupt, Usage: "make a checkpoint when the run is interrupted, too", Category: results},
 			&cli.StringFlag{Name: flagResume, Usage: "go on from the checkpoint `FILE`, with SYSTEM and flags of its run; those given here take their place, and what must be the same is checked", Category: results},
@@ -217,7 +221,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
-		Trace: c.String("trace"), Report: c.String(flagReport), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Profile: c.String(flagProfile), Given: c.IsSet,
+		Trace: c.String("trace"), Report: c.String(flagReport), LivePaused: c.Bool(flagLivePaused), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Profile: c.String(flagProfile), Given: c.IsSet,
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
@@ -225,10 +229,16 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if i := number("output-interval", true); i != nil {
 		r.Interval = i.Value
 	}
-	for _, name := range []string{flagAlgorithm, "input", "history", "output", "manifest", "trace", flagReport, "log-fmi-calls", flagOutputFormat, flagProfile} {
+	for _, name := range []string{flagAlgorithm, "input", "history", "output", "manifest", "trace", flagReport, flagLive, "log-fmi-calls", flagOutputFormat, flagProfile} {
 		if c.IsSet(name) && c.String(name) == "" {
 			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
 		}
+	}
+	if c.IsSet(flagLive) {
+		live, err := listenTo(c.String(flagLive))
+		errs, r.Live = append(errs, err), live
+	} else if r.LivePaused {
+		errs = append(errs, fmt.Errorf("--%s: there is no page to go on from without --%s", flagLivePaused, flagLive))
 	}
 	bonds, err := readBonds(c.StringSlice(flagBond))
 	errs = append(errs, err)

@@ -17,7 +17,7 @@ import (
 // results go, what is printed, how strictly documents are read, and what runs
 // compilers or goes on with an earlier run.
 var invocation = []string{
-	"output", "manifest", "trace", "report", "log-fmi-calls", flagCallByCall, "log-level", "output-format", "profile", "quiet", "strict", "compile",
+	"output", "manifest", "trace", "report", flagLive, flagLivePaused, "log-fmi-calls", flagCallByCall, "log-level", "output-format", "profile", "quiet", "strict", "compile",
 	flagCheckpoint, flagOnInterrupt, flagResume, flagAnalyze,
 }
 

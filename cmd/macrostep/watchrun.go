@@ -43,8 +43,12 @@ const (
 	ofWatch
 )
 
-func newWatcher(choice record.Selection) *watcher {
-	return &watcher{choice: choice, begun: make(chan struct{})}
+// newWatcher makes a watcher of a run from start on.
+func newWatcher(choice record.Selection, start float64) *watcher {
+	if choice.IsNone() { // that is about the table
+		choice = record.Selection{}
+	}
+	return &watcher{choice: choice, t: start, begun: make(chan struct{})}
 }
 
 // Begin chooses the variables: those that --record names, else all outputs, what the
@@ -144,6 +148,21 @@ func (w *watcher) RecordAttempt(t, H float64, trial master.Trial, accepted bool,
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.attempt.RecordAttempt(t, H, trial, accepted, err)
+}
+
+// reached tells how far the run is.
+func (w *watcher) reached() (t float64, steps int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.t, w.steps
+}
+
+func (w *watcher) names() []string {
+	var names []string
+	for i := range w.curves {
+		names = append(names, w.curves[i].name)
+	}
+	return names
 }
 
 func (w *watcher) Flush() error            { return nil }

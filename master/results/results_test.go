@@ -385,34 +385,28 @@ func TestThin(t *testing.T) {
 }
 
 // What is told piece by piece is what is told at once.
-func TestThinSince(t *testing.T) {
+func TestThinNews(t *testing.T) {
 	h := NewThinner(64)
 	var gt, gv []float64 // as a page keeps them
-	var starts []int     // where the points of each span begin
-	merges := 0
+	var known Known
+	resets := 0
 	for i := range 5000 {
 		h.Add(float64(i), float64(i*i%97))
 		if i%37 != 0 && i != 4999 {
 			continue
 		}
-		if h.Merges() != merges {
-			merges, gt, gv, starts = h.Merges(), nil, nil, nil
+		keep, nt, nv, any := h.News(&known, nil, nil)
+		if keep == 0 {
+			resets++
 		}
-		from := max(len(starts)-1, 0)
-		if len(starts) > 0 {
-			gt, gv = gt[:starts[from]], gv[:starts[from]]
-			starts = starts[:from]
-		}
-		for ; from < len(h.spans); from++ {
-			starts = append(starts, len(gt))
-			one := *h
-			one.spans = h.spans[:from+1]
-			gt, gv, _ = one.Since(from, gt, gv)
+		gt, gv = append(gt[:keep], nt...), append(gv[:keep], nv...)
+		if _, _, _, again := h.News(&known, nil, nil); !any || again {
+			t.Fatal("news are told once")
 		}
 	}
 	wt, wv := h.Points(nil, nil)
-	if !slices.Equal(gt, wt) || !slices.Equal(gv, wv) || merges == 0 {
-		t.Errorf("%d and %d points after %d mergers", len(gt), len(wt), merges)
+	if !slices.Equal(gt, wt) || !slices.Equal(gv, wv) || resets < 2 || resets > 20 {
+		t.Errorf("%d and %d points, told from the beginning %d times", len(gt), len(wt), resets)
 	}
 }
 

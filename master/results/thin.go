@@ -112,14 +112,12 @@ func (h *Thinner) double() {
 
 // Points appends the points so far to t and v.
 func (h *Thinner) Points(t, v []float64) ([]float64, []float64) {
-	t, v, _ = h.Since(0, t, v)
-	return t, v
+	return h.since(0, t, v)
 }
 
-// Since appends the points of the spans from number from on, and gives the number of
-// the last one, whose points may still change.
-func (h *Thinner) Since(from int, t, v []float64) ([]float64, []float64, int) {
-	for _, s := range h.spans[min(from, len(h.spans)):] {
+// since appends the points of the spans from number from on.
+func (h *Thinner) since(from int, t, v []float64) ([]float64, []float64) {
+	for _, s := range h.spans[from:] {
 		if s.gap {
 			t, v = append(t, s.first.t), append(v, math.NaN())
 		}
@@ -135,12 +133,31 @@ func (h *Thinner) Since(from int, t, v []float64) ([]float64, []float64, int) {
 			}
 		}
 	}
-	return t, v, max(len(h.spans)-1, 0)
+	return t, v
 }
 
-// Merges gives how often spans became longer: what Since gave before does not hold
-// behind that.
-func (h *Thinner) Merges() int { return h.merges }
+// Known is what somebody knows of the points of a Thinner. The zero value is nothing.
+type Known struct{ merges, spans, points, given int }
+
+// News appends what is new to somebody since k, and takes note in k that it is known now:
+// of the points that are known, the first keep ones stay, and t and v follow them.
+// any tells whether there is anything new.
+func (h *Thinner) News(k *Known, t, v []float64) (keep int, nt, nv []float64, any bool) {
+	if k.given == h.given {
+		return k.points, t, v, false
+	}
+	if k.merges != h.merges {
+		*k = Known{merges: h.merges}
+	}
+	keep = k.points
+	done := max(len(h.spans)-1, k.spans) // the last one may still change
+	one := Thinner{spans: h.spans[:done]}
+	before := len(t)
+	t, v = one.since(k.spans, t, v)
+	k.spans, k.points, k.given = done, keep+len(t)-before, h.given
+	t, v = h.since(done, t, v)
+	return keep, t, v, true
+}
 
 // Given gives the number of points taken, and of those that were not finite.
 func (h *Thinner) Given() (points, bad int) { return h.given, h.bad }

@@ -1,5 +1,289 @@
 package page
 
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// State is how far a run is.
+type State struct {
+	State string  `json:"state"` // running or paused
+	Text  string  `json:"text"`  // in a few words
+	Done  float64 `json:"done"`  // part of it, 0 to 1
+}
+
+// Update is what is new of a plot: of its points the first Keep stay, and T and V follow
+// them. V is NaN where the line breaks.
+type Update struct {
+	Plot, Keep int // Plot counts those of the page
+	T, V       []float64
+}
+
+// Source is a run that goes on. Its methods are called from several goroutines.
+type Source interface {
+	// Page gives the page as it is now, and the time (s) that its plots cover. It waits
+	// until there is one, or the context ends.
+	Page(ctx context.Context) (p *Page, from, to float64, err error)
+	State() State
+	// Updates gives what is new since the last call of the function, and the time up to
+	// which plots go. Each call of Follow begins with everything.
+	Follow() (updates func() (list []Update, to float64))
+	// Command is pause, resume, step or stop.
+	Command(name string)
+	// Changed gives a channel that is closed at the next command or end.
+	Changed() <-chan struct{}
+}
+
+// Live serves the page of a run that goes on. It is an [http.Handler]: the page itself at
+// /, server-sent events at /events (state, points, end), and POST /command/NAME.
+//
+// Who may pause a run is who knows the token. Without one only requests to an address
+// or to localhost are answered, as they are made by somebody on this machine and not by
+// a page of somebody else that a name leads here; commands need a header that such a page
+// cannot send.
+type Live struct {
+	source Source
+	token  string
+
+	mu      sync.Mutex
+	final   []byte // the page of the whole run
+	ended   chan struct{}
+	open    int // pages that follow
+	fetched int // of the final page
+	seen    chan struct{}
+}
+
+// Bounds of what a page may take.
+const (
+	mostFollowers = 16
+	every         = 250 * time.Millisecond
+	writeTimeout  = 10 * time.Second
+	farewell      = 3 * time.Second // for pages to fetch the last page
+)
+
+// NewLive serves a run; token "" = without one, for loopback addresses.
+func NewLive(s Source, token string) *Live {
+	return &Live{source: s, token: token, ended: make(chan struct{}), seen: make(chan struct{}, 1)}
+}
+
+// ServeHTTP answers a request.
+func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer") // a token is part of the address
+	if !l.allowed(r) {
+		http.Error(w, "this run is not for you: the address that macrostep has printed holds a token", http.StatusForbidden)
+		return
+	}
+	command, isCommand := "", false
+	if rest, ok := bytes.CutPrefix([]byte(r.URL.Path), []byte("/command/")); ok {
+		command, isCommand = string(rest), true
+	}
+	switch {
+	case isCommand && r.Method == http.MethodPost:
+		switch command {
+		case "pause", "resume", "step", "stop":
+		default:
+			http.NotFound(w, r)
+			return
+		}
+		if r.Header.Get("X-Macrostep") == "" {
+			http.Error(w, "the header X-Macrostep is missing", http.StatusForbidden)
+			return
+		}
+		l.source.Command(command)
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method != http.MethodGet:
+		http.Error(w, "this is not for reading", http.StatusMethodNotAllowed)
+	case r.URL.Path == "/":
+		l.servePage(w, r)
+	case r.URL.Path == "/events":
+		l.serveEvents(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (l *Live) allowed(r *http.Request) bool {
+	if l.token != "" {
+		return subtle.ConstantTimeCompare([]byte(r.URL.Query().Get("token")), []byte(l.token)) == 1
+	}
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return host == "localhost" || net.ParseIP(host) != nil
+}
+
+func (l *Live) servePage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if final := l.last(); final != nil {
+		_, _ = w.Write(final) // a reader that goes away is no error
+		l.mu.Lock()
+		l.fetched++
+		l.mu.Unlock()
+		select {
+		case l.seen <- struct{}{}:
+		default:
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-l.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	p, from, to, err := l.source.Page(ctx)
+	if err != nil {
+		if final := l.last(); final != nil {
+			_, _ = w.Write(final)
+		}
+		return
+	}
+	state := l.source.State()
+	p.State = state.State
+	p.live = &liveState{Token: l.token, Done: state.Done, from: from, to: to}
+	if to <= from {
+		p.live.to = from + 1
+	}
+	var b bytes.Buffer
+	if err := Write(&b, p); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write(b.Bytes())
+}
+
+func (l *Live) last() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.final
+}
+
+func (l *Live) serveEvents(w http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	full := l.open >= mostFollowers
+	if !full {
+		l.open++
+	}
+	l.mu.Unlock()
+	if full {
+		http.Error(w, "too many pages follow this run", http.StatusServiceUnavailable)
+		return
+	}
+	defer func() {
+		l.mu.Lock()
+		l.open--
+		l.mu.Unlock()
+	}()
+	out := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	send := func(event string, data []byte) bool {
+		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // where it can be set
+		_, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, data)
+		return err == nil && out.Flush() == nil
+	}
+	updates := l.source.Follow()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var told State
+	for first := true; ; first = false {
+		changed := l.source.Changed()
+		if s := l.source.State(); first || s != told {
+			data, err := json.Marshal(s)
+			if err != nil || !send("state", data) {
+				return
+			}
+			told = s
+		}
+		if list, to := updates(); len(list) > 0 && !send("points", encode(list, to)) {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-l.ended:
+			send("end", []byte("{}"))
+			return
+		case <-changed:
+		case <-tick.C:
+		}
+	}
+}
+
+// encode writes updates as JSON, which has no NaN: it is null.
+func encode(list []Update, to float64) []byte {
+	number := func(b []byte, v float64) []byte {
+		if v-v != 0 {
+			return append(b, "null"...)
+		}
+		return strconv.AppendFloat(b, v, 'g', -1, 64)
+	}
+	b := number([]byte(`{"to":`), to)
+	b = append(b, `,"plots":[`...)
+	for i, u := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(append(b, '['), int64(u.Plot), 10)
+		b = strconv.AppendInt(append(b, ','), int64(u.Keep), 10)
+		for _, values := range [][]float64{u.T, u.V} {
+			b = append(b, ",["...)
+			for k, v := range values {
+				if k > 0 {
+					b = append(b, ',')
+				}
+				b = number(b, v)
+			}
+			b = append(b, ']')
+		}
+		b = append(b, ']')
+	}
+	return append(b, "]}"...)
+}
+
+// End makes p what the pages show from now on, and waits until those that follow have
+// fetched it, for some seconds at most.
+func (l *Live) End(p *Page) error {
+	var b bytes.Buffer
+	if err := Write(&b, p); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.final = b.Bytes()
+	following := l.open
+	l.mu.Unlock()
+	close(l.ended)
+	late := time.After(farewell)
+	for {
+		l.mu.Lock()
+		all := l.fetched >= following
+		l.mu.Unlock()
+		if all {
+			return nil
+		}
+		select {
+		case <-l.seen:
+		case <-late:
+			return nil
+		}
+	}
+}
+
 // liveState is what the page of a run that goes on has beside.
 type liveState struct {
 	Token    string

@@ -208,7 +208,9 @@
     }
     p.dot.style.left = (100 * (xs[i] - a)) / (b - a) + "%";
     p.dot.style.top = (100 * (ys[i] - low)) / (top - low) + "%";
-    p.out.textContent = `${short(value(p, ys[i]), 6)} at ${short(time(xs[i]), 6)} s`;
+    // No digits that the picture does not hold.
+    const finest = 10 ** Math.ceil(Math.log10((p.top - p.low) / whole)), v = value(p, ys[i]);
+    p.out.textContent = `${short(p.log || !(finest > 1e-300) ? v : Math.round(v / finest) * finest, 6)} at ${short(time(xs[i]), 6)} s`;
   }
 
   let asked = false;
@@ -348,9 +350,10 @@
   });
   events.addEventListener("points", (e) => {
     const m = JSON.parse(e.data);
-    if (m.to > to || m.to < to) { // what is shown stays, unless it is everything
+    const end = m.to > from ? m.to : from + 1; // at the start there is no time yet
+    if (end !== to) { // what is shown stays, unless it is everything
       const all = left === 0 && right === 1, old = [from, to];
-      to = m.to;
+      to = end;
       if (!all) [left, right] = [left, right].map((x) => Math.min(1, Math.max(0, (old[0] + x * (old[1] - old[0]) - from) / (to - from))));
     }
     for (const [i, keep, T, V] of m.plots) {

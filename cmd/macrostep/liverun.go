@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/results"
+	"github.com/macrostep/macrostep/master/results/page"
+)
+
+const (
+	flagLive       = "live"
+	flagLivePaused = "live-paused"
+)
+
+// listenTo reads the address of --live: HOST:PORT, or a port on this machine only.
+func listenTo(text string) (address string, err error) {
+	if _, err := strconv.ParseUint(text, 10, 16); err == nil {
+		text = ":" + text
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", fmt.Errorf("--%s: %q is neither HOST:PORT nor a port", flagLive, text)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// liveRun is a run with a page that follows it, and lets a reader pause, step and stop it.
+type liveRun struct {
+	seen     *watcher
+	title    string
+	manifest *record.Manifest
+	start    float64
+	stop     float64
+	cancel   context.CancelCauseFunc
+	graph    template.HTML
+	noGraph  string
+
+	mu      sync.Mutex
+	paused  bool
+	steps   int // macro steps that may be taken although it is paused
+	changed chan struct{}
+	chunk   int // macro steps that are admitted at once
+	asked   time.Time
+
+	server *http.Server
+	page   *page.Live
+	url    string
+}
+
+// errStoppedHere ends a run from its page.
+var errStoppedHere = fmt.Errorf("stopped on its page: %w", master.ErrInterrupted)
+
+// follow begins to serve the page of a run; its end is that of the context it gives.
+func (l *liveRun) follow(ctx context.Context, address string) (context.Context, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w; choose another port, or 0 for a free one", flagLive, err)
+	}
+	token, query := "", ""
+	at := listener.Addr().(*net.TCPAddr)
+	host := at.IP.String()
+	if !at.IP.IsLoopback() {
+		var secret [16]byte
+		_, _ = rand.Read(secret[:]) // never fails
+		token = hex.EncodeToString(secret[:])
+		query = "?token=" + token
+		if name, err := os.Hostname(); err == nil && at.IP.IsUnspecified() {
+			host = name
+		}
+	}
+	l.url = "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port)) + "/" + query
+	l.changed, l.chunk, l.asked = make(chan struct{}), 1, time.Now()
+	l.page = page.NewLive(l, token)
+	l.server = &http.Server{Handler: l.page, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = l.server.Serve(listener) }() // it ends with the run
+	ctx, l.cancel = context.WithCancelCause(ctx)
+	return ctx, nil
+}
+
+// end shows the pages the whole run and ends the service.
+func (l *liveRun) end(p *page.Page) error {
+	var err error
+	if p != nil {
+		err = l.page.End(p)
+	}
+	l.cancel(nil)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if l.server.Shutdown(ctx) != nil {
+		_ = l.server.Close() // who is still there has had his time
+	}
+	return err
+}
+
+// Pauses take effect within this time.
+const (
+	askAtLeast = 20 * time.Millisecond
+	mostAtOnce = 1 << 20
+)
+
+// admit lets macro steps be taken (master.Admission).
+func (l *liveRun) admit(ctx context.Context) (int, error) {
+	for {
+		l.mu.Lock()
+		switch {
+		case !l.paused:
+			// Asking seldom keeps a fast run fast, asking often makes it stop soon.
+			if took := time.Since(l.asked); took < askAtLeast/2 {
+				l.chunk = min(2*l.chunk, mostAtOnce)
+			} else if took > askAtLeast {
+				l.chunk = max(1, l.chunk/2)
+			}
+			l.asked = time.Now()
+			n := l.chunk
+			l.mu.Unlock()
+			return n, nil
+		case l.steps > 0:
+			l.steps--
+			l.mu.Unlock()
+			return 1, nil
+		}
+		changed := l.changed
+		l.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 1, nil // the run sees it
+		}
+	}
+}
+
+// Command is pause, resume, step or stop.
+func (l *liveRun) Command(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch name {
+	case "pause":
+		l.paused = true
+	case "resume":
+		l.paused, l.steps, l.chunk, l.asked = false, 0, 1, time.Now()
+	case "step":
+		if l.paused {
+			l.steps++
+		}
+	case "stop":
+		l.cancel(errStoppedHere)
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// Changed gives a channel that is closed at the next command.
+func (l *liveRun) Changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed
+}
+
+// State tells how far the run is.
+func (l *liveRun) State() page.State {
+	t, steps := l.seen.reached()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := page.State{State: "running", Text: fmt.Sprintf("t = %s of %s s, %s", number(t), number(l.stop), plural(steps, "macro step")), Done: (t - l.start) / (l.stop - l.start)}
+	if l.paused {
+		s.State = "paused"
+	}
+	return s
+}
+
+// Page gives the page as it is now.
+func (l *liveRun) Page(ctx context.Context) (p *page.Page, from, to float64, err error) {
+	select {
+	case <-l.seen.begun:
+	case <-ctx.Done():
+		return nil, 0, 0, ctx.Err()
+	}
+	l.seen.mu.Lock()
+	defer l.seen.mu.Unlock()
+	parts := l.seen.parts(l.title, nil)
+	parts.graph, parts.noGraph, parts.steps = l.graph, l.noGraph, nil
+	p = pageOf(parts, componentsOf(l.manifest))
+	p.Facts = []page.Fact{{Name: "system", Value: l.manifest.System}, {Name: "algorithm", Value: l.manifest.Algorithm + parameterList(given(l.manifest))}}
+	return p, l.start, l.seen.t, nil
+}
+
+// Follow gives a function that gives what is new since its last call.
+func (l *liveRun) Follow() func() ([]page.Update, float64) {
+	var known []results.Known
+	return func() (list []page.Update, to float64) {
+		select {
+		case <-l.seen.begun:
+		default:
+			return nil, 0
+		}
+		l.seen.mu.Lock()
+		defer l.seen.mu.Unlock()
+		if known == nil {
+			known = make([]results.Known, len(l.seen.curves))
+		}
+		for at, i := range shownOrder(l.seen.names(), componentsOf(l.manifest)) {
+			u := page.Update{Plot: at}
+			var any bool
+			if u.Keep, u.T, u.V, any = l.seen.curves[i].thin.News(&known[i], nil, nil); any {
+				list = append(list, u)
+			}
+		}
+		return list, l.seen.t
+	}
+}
+
+// finish shows the pages the whole run.
+func (l *liveRun) finish(m *record.Manifest, analysis *analyze.Report) error {
+	parts := l.seen.parts(l.title, m)
+	parts.graph, parts.noGraph, parts.analysis = l.graph, l.noGraph, analysis
+	return l.end(pageOf(parts, componentsOf(l.manifest)))
+}

@@ -1,0 +1,31 @@
+package master
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// Admission is asked by Run.Run, after the start and whenever what it has admitted is
+// used up, how many macro steps may be taken; it may wait, so that a run can be paused.
+// Fewer than one are one; many are taken as fast as without. The time it takes is no time
+// of the run. An error ends the run like a context that has ended.
+type Admission func(ctx context.Context) (steps int, err error)
+
+// admit asks for macro steps if there are none left.
+func (r *Run) admit(ctx context.Context) (err error) {
+	switch {
+	case r.opt.Admit == nil:
+		r.admitted = math.MaxInt
+	case r.admitted <= r.accepted:
+		defer r.contain(&err)
+		begin := time.Now()
+		steps, err := r.opt.Admit(ctx)
+		r.startWall = r.startWall.Add(time.Since(begin))
+		if err != nil {
+			return r.fail(err)
+		}
+		r.admitted = r.accepted + min(max(steps, 1), math.MaxInt-r.accepted)
+	}
+	return nil
+}

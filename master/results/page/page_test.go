@@ -1,0 +1,207 @@
+package page
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"math/rand"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/master/results"
+)
+
+func written(t testing.TB, p *Page) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// onePlot makes a page of one plot and gives the points of its line, as they are drawn.
+func onePlot(t testing.TB, q Plot) (x, y []float64) {
+	t.Helper()
+	text := written(t, &Page{Title: "t", Sections: []Section{{Groups: []Group{{Plots: []Plot{q}}}}}})
+	path := regexp.MustCompile(`class="line" d="([^"]*)"`).FindStringSubmatch(text)
+	low := regexp.MustCompile(`data-low="([^"]*)" data-top="([^"]*)"`).FindStringSubmatch(text)
+	from := regexp.MustCompile(`data-from="([^"]*)" data-to="([^"]*)"`).FindStringSubmatch(text)
+	if path == nil || low == nil || from == nil {
+		t.Fatal(text)
+	}
+	number := func(s string) float64 {
+		v, err := strconv.ParseFloat(html.UnescapeString(s), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for i, piece := range strings.Split(path[1], "M")[1:] {
+		if i > 0 {
+			x, y = append(x, math.NaN()), append(y, math.NaN())
+		}
+		sx, sy := 0.0, 0.0
+		list := regexp.MustCompile(`-?\d+`).FindAllString(piece, -1)
+		for k := 0; k < len(list); k += 2 {
+			sx, sy = sx+number(list[k]), sy+number(list[k+1])
+			if k == 2 {
+				continue // the dot at the beginning
+			}
+			x = append(x, number(from[1])+sx/whole*(number(from[2])-number(from[1])))
+			y = append(y, number(low[2])-sy/whole*(number(low[2])-number(low[1])))
+		}
+	}
+	return x, y
+}
+
+// What is drawn is what was given, to a millionth of the picture.
+func TestLine(t *testing.T) {
+	nan := math.NaN()
+	for name, tt := range map[string]struct {
+		q        Plot
+		x, y     []float64
+		accuracy float64
+	}{
+		"line":     {Plot{T: []float64{0, 1, 3}, V: []float64{1, -2, 4}}, []float64{0, 1, 3}, []float64{1, -2, 4}, 1e-5},
+		"flat":     {Plot{T: []float64{0, 1, 2, 3}, V: []float64{1, 1, 1, 4}}, []float64{0, 2, 3}, []float64{1, 1, 4}, 1e-5},
+		"constant": {Plot{T: []float64{0, 1, 2}, V: []float64{7, 7, 7}}, []float64{0, 2}, []float64{7, 7}, 1e-5},
+		"jump":     {Plot{T: []float64{0, 1, 1, 2}, V: []float64{0, 0, 5, 5}}, []float64{0, 1, 1, 2}, []float64{0, 0, 5, 5}, 1e-5},
+		"gap":      {Plot{T: []float64{0, 1, 2, 3, 4}, V: []float64{0, 1, nan, 1, 2}}, []float64{0, 1, nan, 3, 4}, []float64{0, 1, nan, 1, 2}, 1e-5},
+		"held":     {Plot{T: []float64{0, 1, 2}, V: []float64{0, 3, 1}, Held: true}, []float64{0, 1, 1, 2, 2}, []float64{0, 0, 3, 3, 1}, 1e-5},
+		"powers":   {Plot{T: []float64{0, 1, 2}, V: []float64{1e-3, 0, 10}, Log: true}, []float64{0, nan, 2}, []float64{-3, nan, 1}, 1e-5},
+		"one":      {Plot{T: []float64{5}, V: []float64{2}}, []float64{5}, []float64{2}, 1e-5},
+		"offset":   {Plot{T: []float64{1e9, 1e9 + 1}, V: []float64{1e5, 1e5 + 1e-3}}, []float64{1e9, 1e9 + 1}, []float64{1e5, 1e5 + 1e-3}, 2e-6},
+	} {
+		x, y := onePlot(t, tt.q)
+		ok := len(x) == len(tt.x)
+		for i := range min(len(x), len(tt.x)) {
+			ok = ok && !(math.Abs(x[i]-tt.x[i]) > tt.accuracy) && !(math.Abs(y[i]-tt.y[i]) > tt.accuracy) && math.IsNaN(x[i]) == math.IsNaN(tt.x[i])
+		}
+		if !ok {
+			t.Errorf("%s: drawn are %v, %v", name, x, y)
+		}
+	}
+	for name, q := range map[string]Plot{
+		"huge": {T: []float64{0, 1}, V: []float64{-math.MaxFloat64, math.MaxFloat64}}, "tiny": {T: []float64{0, 5e-324}, V: []float64{0, 5e-324}},
+		"none": {Name: "none"}, "no numbers": {T: []float64{0, 1}, V: []float64{nan, nan}}, "powers of nothing": {T: []float64{0, 1}, V: []float64{0, -1}, Log: true},
+	} {
+		text := written(t, &Page{Sections: []Section{{Groups: []Group{{Plots: []Plot{q}}}}}})
+		if strings.Contains(text, "d=\"MNaN") || strings.Contains(text, "-9223372036854775808") || strings.Contains(text, `"NaN`) || strings.Contains(text, "%!") {
+			t.Errorf("%s: %s", name, text[strings.Index(text, "<figure"):])
+		}
+	}
+}
+
+// Names come from files of anybody.
+func TestEscaped(t *testing.T) {
+	const evil = `</script><script>alert(1)</script><img src=x onerror=alert(2)>"'&` + "`" + `</template></title></style>-->{{.}}`
+	fact := Fact{evil, evil}
+	text := written(t, &Page{Title: evil, State: "failed", Reason: evil, Facts: []Fact{fact}, Warnings: []string{evil}, Document: evil, Made: evil, Sections: []Section{{
+		Title: evil, Text: []string{evil}, Tables: []Table{{evil, []string{evil}, [][]string{{evil}}}}, Bars: []Bar{{evil, evil, 2}},
+		Groups: []Group{{evil, []Plot{{Name: evil, Unit: evil, T: []float64{0, 1}, V: []float64{0, 1}}}}},
+	}}})
+	for _, part := range []string{"<script>alert", "<img", "onerror=alert(2)>\"", "</script><script"} {
+		if strings.Contains(text, part) {
+			t.Errorf("the page has %s", part)
+		}
+	}
+	if n := strings.Count(text, "<script"); n != 1 {
+		t.Errorf("%d scripts", n)
+	}
+	// It is well-formed, with what may stand open in HTML closed.
+	closed := regexp.MustCompile(`<(meta|link|input|!DOCTYPE)([^>]*)>`).ReplaceAllString(text, "")
+	closed = regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>`).ReplaceAllString(closed, "")
+	closed = strings.NewReplacer(" hidden>", ">", " open>", ">").Replace(closed)
+	d := xml.NewDecoder(strings.NewReader(closed))
+	d.Entity = xml.HTMLEntity
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The page asks for nothing: it names no place, and its policy forbids all.
+func TestSelfContained(t *testing.T) {
+	text := written(t, &Page{Title: "t", Sections: []Section{{Groups: []Group{{Plots: []Plot{{Name: "a", T: []float64{0, 1}, V: []float64{0, 1}}}}}}}})
+	if m := regexp.MustCompile(`(?i)(https?:)?//[a-z]|@import|url\(|\ssrc=|<link rel="(?:stylesheet|preload)`).FindString(regexp.MustCompile(`(?m)^\s*//.*$`).ReplaceAllString(text, "")); m != "" {
+		t.Errorf("the page has %q", m)
+	}
+	for _, part := range []string{"default-src &#39;none&#39;", "connect-src &#39;none&#39;", "script-src &#39;sha256-"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the policy lacks %s", part)
+		}
+	}
+}
+
+// A page of fifty variables with a hundred thousand points each has less than 2 MB,
+// whatever they are, and their peaks.
+func TestSize(t *testing.T) {
+	const variables, n = 50, 100_001
+	rng := rand.New(rand.NewSource(1))
+	p := &Page{Title: "large", Sections: []Section{{Title: "Results", Groups: []Group{{Title: "c"}}}}}
+	thin := results.NewThinner(32_000 / variables)
+	for k := range variables {
+		*thin = *results.NewThinner(32_000 / variables)
+		for i := range n {
+			v := rng.NormFloat64() // the worst case
+			if i == 31_415+k {
+				v = 50
+			}
+			thin.Add(float64(i)*1e-3, v)
+		}
+		q := Plot{Name: fmt.Sprint("c.v", k), Given: n}
+		q.T, q.V = thin.Points(nil, nil)
+		p.Sections[0].Groups[0].Plots = append(p.Sections[0].Groups[0].Plots, q)
+	}
+	text := written(t, p)
+	if len(text) > 2_000_000 {
+		t.Errorf("the page has %d bytes", len(text))
+	}
+	if len(text) < 500_000 {
+		t.Errorf("the page has %d bytes: where are the lines?", len(text))
+	}
+	for _, q := range p.Sections[0].Groups[0].Plots {
+		peak := 0.0
+		for i, v := range q.V {
+			if v == 50 {
+				peak = q.T[i]
+			}
+		}
+		if math.Abs(peak-31.4) > 0.1 {
+			t.Errorf("%s has lost its peak", q.Name)
+		}
+	}
+	if !strings.Contains(text, " of 100001 points") {
+		t.Error("the page does not say that points are left out")
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, tt := range []struct {
+		low, top float64
+		log      bool
+		want     string
+	}{
+		{0, 4, false, "0 1 2 3 4"}, {-0.06, 1.06, false, "0 0.5 1"}, {0, 1000, false, "0 500 1000"}, {-1e-7, 3e-7, false, "-1e-7 0 1e-7 2e-7 3e-7"},
+		{1e6, 5e6, false, "1e6 2e6 3e6 4e6 5e6"}, {100000, 100000.001, false, "1e5 1.000000005e5"}, {-3.2, 1.1, true, "1e-3 1e-2 1e-1 1e0 1e1"}, {-2.1, -1.5, true, "1e-2 2e-2"}, {-12.7, -0.9, true, "1e-11 1e-9 1e-7 1e-5 1e-3 1e-1"},
+		{2.0, 2.1, true, "100"},
+	} {
+		var got []string
+		for _, k := range ticks(tt.low, tt.top, 4, tt.log) {
+			got = append(got, k.Text)
+		}
+		if s := strings.Join(got, " "); !strings.HasPrefix(s, tt.want) {
+			t.Errorf("%g to %g: %s, not %s", tt.low, tt.top, s, tt.want)
+		}
+	}
+}

@@ -1,0 +1,475 @@
+package browser
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"image"
+	_ "image/png"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+var screenshots = flag.String("screenshots", "", "folder for pictures of the pages; it is made")
+
+// chromium finds the browser.
+func chromium(t *testing.T) string {
+	t.Helper()
+	names := []string{"chromium", "chromium-browser", "google-chrome"}
+	if name := os.Getenv("CHROMIUM"); name != "" {
+		names = []string{name}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("there is no browser called %s; install one (Debian: apt-get install chromium), or name it in $CHROMIUM", strings.Join(names, ", "))
+	return ""
+}
+
+var (
+	program string
+	systems string
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "macrostep-browser-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		program, systems = filepath.Join(dir, "macrostep"), filepath.Join(dir, "systems")
+		build := exec.Command("go", "build", "-o", program, "./cmd/macrostep")
+		build.Dir = filepath.Join("..", "..")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		for _, c := range []*exec.Cmd{build, exec.Command(program, "demo", systems)} {
+			if out, err := c.CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "%v: %v\n%s", c.Args, err, out)
+				return 1
+			}
+		}
+		return m.Run()
+	}())
+}
+
+// tab is a page in a browser that keeps what must not happen.
+type tab struct {
+	context.Context
+	t  *testing.T
+	mu sync.Mutex
+	// Messages of errors, and requests to other places than this machine.
+	errors, requests []string
+}
+
+// open opens a browser that is as wide as it says; dark is its colours.
+func open(t *testing.T, width, height int64, dark bool) *tab {
+	t.Helper()
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(t.TempDir()))
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(alloc)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 60*time.Second)
+	t.Cleanup(cancel)
+	b := &tab{Context: ctx, t: t}
+	chromedp.ListenTarget(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			b.errors = append(b.errors, e.ExceptionDetails.Error())
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+				b.errors = append(b.errors, fmt.Sprint(e.Args))
+			}
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+				b.errors = append(b.errors, e.Entry.Text)
+			}
+		case *network.EventRequestWillBeSent:
+			u, err := url.Parse(e.Request.URL)
+			if err != nil || u.Scheme != "file" && u.Scheme != "data" && u.Hostname() != "127.0.0.1" {
+				b.requests = append(b.requests, e.Request.URL)
+			}
+		}
+	})
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	b.do(network.Enable(), log.Enable(), emulation.SetDeviceMetricsOverride(width, height, 1, width < 600),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+	return b
+}
+
+func (b *tab) do(actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// eval gives the value of an expression in the page.
+func eval[T any](b *tab, expression string) (v T) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate(expression, &v))
+	return v
+}
+
+// until waits for an expression to be true.
+func (b *tab) until(expression string) {
+	b.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+		var is bool
+		// While a page loads there is none.
+		if err := chromedp.Run(b, chromedp.Evaluate(expression, &is)); err == nil && is {
+			return
+		}
+	}
+	b.picture("failed")
+	b.t.Fatalf("not in 20 s: %s", expression)
+}
+
+// quiet is that no error was told and nothing was asked of another machine.
+func (b *tab) quiet() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.errors) > 0 {
+		b.t.Errorf("the console has %q", b.errors)
+	}
+	if len(b.requests) > 0 {
+		b.t.Errorf("the page asks for %q", b.requests)
+	}
+}
+
+// picture takes a picture of what is shown and leaves it for looking at, if that is asked for.
+func (b *tab) picture(name string) image.Image {
+	b.t.Helper()
+	var data []byte
+	b.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		data, err = page.CaptureScreenshot().WithCaptureBeyondViewport(false).Do(ctx)
+		return err
+	}))
+	if *screenshots != "" {
+		if err := errors.Join(os.MkdirAll(*screenshots, 0o777), os.WriteFile(filepath.Join(*screenshots, name+".png"), data, 0o666)); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	picture, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return picture
+}
+
+// lineColours are those of lines of plots, in light and in dark.
+var lineColours = map[bool][3]uint32{false: {0x0b, 0x6b, 0xb8}, true: {0x5e, 0xb1, 0xf2}}
+
+// columns counts the columns of a picture in which there is something of the colour of lines.
+func columns(p image.Image, dark bool) int {
+	n, c := 0, lineColours[dark]
+	for x := p.Bounds().Min.X; x < p.Bounds().Max.X; x++ {
+		for y := p.Bounds().Min.Y; y < p.Bounds().Max.Y; y++ {
+			r, g, b, _ := p.At(x, y).RGBA()
+			if r>>8 == c[0] && g>>8 == c[1] && b>>8 == c[2] {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// drag goes over the first plot from one part of it to another.
+func (b *tab) drag(from, to float64) {
+	b.t.Helper()
+	type rect struct{ X, Y, Width, Height float64 }
+	r := eval[rect](b, `(() => { const f = document.querySelector(".frame"); f.scrollIntoView({block: "center"}); const r = f.getBoundingClientRect(); return {X: r.x, Y: r.y, Width: r.width, Height: r.height} })()`)
+	y := r.Y + r.Height/2
+	mouse := func(kind input.MouseType, x float64, pressed int64) chromedp.Action {
+		e := input.DispatchMouseEvent(kind, x, y).WithButtons(pressed)
+		if kind != input.MouseMoved {
+			e = e.WithButton(input.Left).WithClickCount(1)
+		}
+		return e
+	}
+	a, z := r.X+from*r.Width, r.X+to*r.Width
+	b.do(mouse(input.MouseMoved, a, 0), mouse(input.MousePressed, a, 1), mouse(input.MouseMoved, (a+z)/2, 1), mouse(input.MouseMoved, z, 1), mouse(input.MouseReleased, z, 0))
+}
+
+func macrostep(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+		t.Fatalf("macrostep %v: %v\n%s", args, err, out)
+	}
+}
+
+// made makes the page of a run with everything that a page can have.
+func made(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "car.html")
+	macrostep(t, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--algorithm", "ex-slocal", "--monitor-energy", "--analyze", "--output", filepath.Join(filepath.Dir(path), "car.csv"), "--report", path)
+	return "file://" + path
+}
+
+const (
+	plots = `document.querySelectorAll(".plot").length`
+	lines = `[...document.querySelectorAll(".line")].filter(l => /l/i.test(l.getAttribute("d"))).length`
+)
+
+func TestReport(t *testing.T) {
+	b := open(t, 1200, 900, false)
+	b.do(chromedp.Navigate(made(t)), chromedp.WaitVisible("#tools"))
+	b.picture("report")
+	if n := eval[int](b, plots); n < 10 || eval[int](b, lines) != n {
+		t.Errorf("%d plots, %d lines", n, eval[int](b, lines))
+	}
+	if !eval[bool](b, `document.querySelector(".picture").shadowRoot.querySelectorAll("svg .box").length === 2`) {
+		t.Error("the system is not drawn")
+	}
+
+	// Zoom: all plots show the part that was dragged over, and draw it.
+	b.drag(0.25, 0.5)
+	b.until(`/^(1|0\.99\d*|1\.00\d*) to (2|1\.99\d*|2\.0\d*) s/.test(document.getElementById("window").textContent)`)
+	b.until(`(() => { const v = document.querySelectorAll(".plot svg")[1].getAttribute("viewBox").split(" ").map(Number); return Math.abs(v[0] - 250000) < 2000 && Math.abs(v[2] - 250000) < 3000 && v[3] < 1000000 })()`)
+	if n := columns(b.picture("report-zoomed"), false); n < 400 {
+		t.Errorf("zoomed in, %d columns have a line", n)
+	}
+	// The cursor tells a value that the table has: chassis.v_c has its least near 0.73 s; here it is near 0.16 s that it rises.
+	b.until(`/^-?[\d.e-]+ at 1\.99|^-?[\d.e-]+ at 2/.test(document.querySelector("output").textContent)`)
+	b.do(chromedp.Click("#all"))
+	b.until(`document.querySelector(".plot svg").getAttribute("viewBox") === "0 0 1000000 1000000"`)
+	b.do(chromedp.Click("#closer"))
+	b.until(`document.querySelector(".plot svg").getAttribute("viewBox").startsWith("250000 ")`)
+	b.do(chromedp.Click("#later"))
+	b.until(`document.querySelector(".plot svg").getAttribute("viewBox").startsWith("500000 ")`)
+	b.do(chromedp.Click("#wider"))
+	b.until(`document.querySelector(".plot svg").getAttribute("viewBox") === "0 0 1000000 1000000"`)
+	b.do(chromedp.Evaluate(`document.getElementById("filter").focus()`, nil), input.InsertText("wheel v"))
+	b.until(`[...document.querySelectorAll(".plot")].filter(p => p.offsetWidth > 0).every(p => /wheel.*v/.test(p.dataset.name)) && document.querySelectorAll(".plot:not(.hidden)").length > 0`)
+	b.quiet()
+}
+
+// The value at the cursor is the one of the table.
+func TestCursor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	if err := os.WriteFile(path, []byte("time,a.x\n0,1.5\n1,-2.25\n2,1e3\n4,7\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	macrostep(t, "report", path)
+	b := open(t, 1200, 900, false)
+	b.do(chromedp.Navigate("file://" + strings.TrimSuffix(path, "csv") + "html"))
+	for part, want := range map[float64]string{0.26: "-2.25 at 1 s", 0.51: "1000 at 2 s", 0.9: "7 at 4 s"} {
+		b.drag(part, part)
+		// Heights are kept to a millionth of the picture.
+		b.until(fmt.Sprintf(`(() => { const [v, , t] = document.querySelector("output").textContent.split(" "), [w, , u] = %q.split(" "); return Math.abs(v - w) < 2e-3 && t === u })()`, want))
+	}
+	b.quiet()
+}
+
+func TestPhoneAndDark(t *testing.T) {
+	address := made(t)
+	for _, dark := range []bool{false, true} {
+		b := open(t, 390, 844, dark)
+		b.do(chromedp.Navigate(address), chromedp.WaitVisible("#tools"))
+		if w := eval[int](b, `document.documentElement.scrollWidth`); w > 390 {
+			t.Errorf("the page is %d wide", w)
+		}
+		b.picture(fmt.Sprintf("phone-dark-%v", dark))
+		b.do(chromedp.Evaluate(`document.querySelector(".plot").scrollIntoView()`, nil))
+		time.Sleep(200 * time.Millisecond)
+		if n := columns(b.picture(fmt.Sprintf("phone-plots-dark-%v", dark)), dark); n < 250 {
+			t.Errorf("dark %v: %d columns have a line", dark, n)
+		}
+		b.do(chromedp.Evaluate(`document.querySelector(".bars").scrollIntoView({block: "center"})`, nil))
+		time.Sleep(200 * time.Millisecond)
+		b.picture(fmt.Sprintf("phone-cost-dark-%v", dark))
+		b.quiet()
+	}
+}
+
+// Without JavaScript plots are there, with their axes.
+func TestWithoutScript(t *testing.T) {
+	address := made(t)
+	b := open(t, 1200, 900, false)
+	b.do(emulation.SetScriptExecutionDisabled(true), chromedp.Navigate(address))
+	b.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		return input.SynthesizeScrollGesture(600, 400).WithYDistance(-500).WithSpeed(5000).Do(ctx)
+	}))
+	time.Sleep(200 * time.Millisecond)
+	if n := columns(b.picture("without-script"), false); n < 500 {
+		t.Errorf("%d columns have a line", n)
+	}
+	if eval[bool](b, `document.getElementById("tools").offsetWidth > 0`) {
+		t.Error("buttons that need a script are shown")
+	}
+	b.quiet()
+}
+
+// A page of fifty variables with a hundred thousand points each stays quick.
+func TestLarge(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "large.csv")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const variables, n = 50, 100_001
+	w := bufio.NewWriter(f)
+	w.WriteString("time")
+	for k := range variables {
+		fmt.Fprintf(w, ",c%d.v%d", k/10, k)
+	}
+	state := uint32(1)
+	for i := range n {
+		fmt.Fprintf(w, "\n%g", float64(i)*1e-3)
+		for range variables {
+			state = state*1664525 + 1013904223
+			fmt.Fprintf(w, ",%d", state>>20)
+		}
+	}
+	w.WriteString("\n")
+	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	macrostep(t, "report", path)
+	info, err := os.Stat(filepath.Join(dir, "large.html"))
+	if err != nil || info.Size() > 2_000_000 {
+		t.Fatalf("%v: %d bytes", err, info.Size())
+	}
+	b := open(t, 1200, 900, false)
+	begin := time.Now()
+	b.do(chromedp.Navigate("file://" + filepath.Join(dir, "large.html")))
+	b.until(plots + ` === 50 && document.querySelector(".plot svg").getAttribute("viewBox") === "0 0 1000000 1000000"`)
+	t.Logf("%d bytes, shown in %v", info.Size(), time.Since(begin))
+	begin = time.Now()
+	b.drag(0.4, 0.6)
+	b.until(`document.querySelector(".plot svg").getAttribute("viewBox").startsWith("4")`)
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("zooming took %v", took)
+	}
+	b.picture("large")
+	b.quiet()
+}
+
+// live begins a run that serves its page, and gives the address of that.
+func live(t *testing.T, args ...string) (address string, run *exec.Cmd) {
+	t.Helper()
+	run = exec.Command(program, append([]string{"run", filepath.Join(systems, "quarter-car-a.ssp"), "--live", "0"}, args...)...)
+	run.Dir = t.TempDir()
+	out, err := run.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = run.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if address = regexp.MustCompile(`http://\S+`).FindString(lines.Text()); address != "" {
+			break
+		}
+	}
+	if address == "" {
+		t.Fatal("no address is told")
+	}
+	go func() {
+		for lines.Scan() { // so that the run does not wait
+		}
+	}()
+	return address, run
+}
+
+func TestLive(t *testing.T) {
+	address, run := live(t, "--live-paused", "--stop-time", "1e6", "--step-size", "1e-4", "--record", "none", "--report", "live.html")
+	b := open(t, 1200, 900, false)
+	const told = `document.getElementById("told").textContent`
+	state := func(s string) string { return fmt.Sprintf(`document.getElementById("state").textContent === %q`, s) }
+	b.do(chromedp.Navigate(address))
+	b.until(state("paused"))
+	b.until(told + `.endsWith(", 0 macro steps")`)
+	for i, text := range []string{"1 macro step", "2 macro steps"} {
+		b.do(chromedp.Click("#step"))
+		b.until(fmt.Sprintf(`%s.endsWith(", %s")`, told, text))
+		if i == 1 {
+			b.until(`document.querySelectorAll(".line")[0].getAttribute("d").length > 10`)
+		}
+	}
+	b.do(chromedp.Click("#pause")) // it says Resume
+	b.until(state("running"))
+	b.until(`parseFloat(` + told + `.slice(4)) > 20`)
+	b.until(lines + ` === ` + plots)
+	b.do(chromedp.Click("#pause"))
+	b.until(state("paused"))
+	time.Sleep(500 * time.Millisecond)
+	before := eval[string](b, told)
+	time.Sleep(700 * time.Millisecond)
+	if after := eval[string](b, told); after != before {
+		t.Errorf("a paused run goes on: %s, then %s", before, after)
+	}
+	if n := columns(b.picture("live-paused"), false); n < 300 {
+		t.Errorf("%d columns have a line", n)
+	}
+	// Zoom holds while the run goes on.
+	b.drag(0.2, 0.4)
+	b.until(`document.getElementById("window").textContent.includes(" to ")`)
+	b.do(chromedp.Click("#pause"))
+	b.until(state("running"))
+	b.until(told + ` !== ` + fmt.Sprintf("%q", before))
+	b.do(chromedp.Click("#stop"))
+	b.until(state("incomplete")) // the page of the whole run
+	b.until(`/stopped on its page/.test(document.getElementById("reason").textContent)`)
+	b.picture("live-stopped")
+	var exit *exec.ExitError
+	if err := run.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("the run ends with %v", err)
+	}
+	if page, err := os.ReadFile(filepath.Join(run.Dir, "live.html")); err != nil || !bytes.Contains(page, []byte("stopped on its page")) {
+		t.Errorf("%v: the report is not there", err)
+	}
+	b.quiet()
+}
+
+// A run that comes to its end shows the whole of it.
+func TestLiveToTheEnd(t *testing.T) {
+	address, run := live(t, "--live-paused", "--stop-time", "4")
+	b := open(t, 390, 844, true)
+	b.do(chromedp.Navigate(address))
+	b.until(`document.getElementById("state").textContent === "paused"`)
+	b.picture("live-phone")
+	b.do(chromedp.Click("#pause"))
+	b.until(`document.getElementById("state").textContent === "complete"`)
+	if err := run.Wait(); err != nil {
+		t.Error(err)
+	}
+	b.until(lines + ` === ` + plots + ` && ` + plots + ` > 1`)
+	if !eval[bool](b, `document.querySelectorAll(".bar").length === 3 && document.querySelector("pre").textContent.includes('"status": "complete"')`) {
+		t.Error("it is not the page of the whole run")
+	}
+	b.quiet()
+}
