@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// The page of a run and that of its results show the same.
+func TestReport(t *testing.T) {
+	code, stdout, stderr := call(t, &fake{warnings: []string{"<b>beware</b>"}}, "run", "s.ssp", "--report", "run.html", "--param", "order=1")
+	if code != exitDone {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	contains(t, "the summary", stdout, "report    ", "run.html (", " plots, ")
+	page := read(t, "run.html")
+	contains(t, "the page", page, "&lt;b&gt;beware&lt;/b&gt;", ">complete<", `data-name="`, "There is no picture of the system", "macrostep itself", "&#34;status&#34;: &#34;complete&#34;", `data-name="step size"`, `data-name="order"`)
+	names := regexp.MustCompile(`data-name="([^"]*)"`)
+	var out, errs strings.Builder
+	if code := run(context.Background(), []string{"report", "results.csv"}, strings.NewReader(""), &out, &errs, &fake{}); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, errs.String())
+	}
+	again := read(t, "results.html")
+	for _, m := range names.FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(again, m[0]) && m[1] != "order" {
+			t.Errorf("the page of the results lacks %s", m[1])
+		}
+	}
+	contains(t, "the page of the results", again, ">complete<", "results.csv, 101 rows", "s.ssp is not there")
+
+	// It replaces nothing unless it may, and says what it lacks.
+	write(t, "other.csv", "time,a\n0,1\n1,2\n")
+	write(t, "no.json", "{}")
+	for args, want := range map[string]string{
+		"results.csv":                              "results.html is there already",
+		"results.csv|-o|results.csv":               "would overwrite the results",
+		"none.csv":                                 "none.csv: no such file",
+		"results.csv|--force|--manifest|no.json":   "no.json is no manifest of a run: it has no status",
+		"results.csv|--force|--manifest|none.json": "--manifest: open none.json",
+		"results.csv|--force|--trace|other.csv":    "other.csv is no table of attempts: it has no column H",
+		"results.csv|--force|--analysis|no.json":   "no.json holds no analysis",
+		"results.csv|--force|--select|x*":          "there is nothing to show",
+		"":                                         "RESULT (a table of results) is missing",
+	} {
+		errs.Reset()
+		args := append([]string{"report"}, strings.FieldsFunc(args, func(r rune) bool { return r == '|' })...)
+		if code := run(context.Background(), args, strings.NewReader(""), io.Discard, &errs, &fake{}); code != exitUsage || !strings.Contains(errs.String(), want) {
+			t.Errorf("%v: exit code %d: %s; want %s", args, code, errs.String(), want)
+		}
+	}
+	if run(context.Background(), []string{"report", "other.csv"}, strings.NewReader(""), io.Discard, &errs, &fake{}) != exitDone || !strings.Contains(read(t, "other.html"), `data-name="a"`) {
+		t.Error("a table of another tool has no page")
+	}
+}
+
+// A run that fails has its page, too.
+func TestReportOfFailure(t *testing.T) {
+	f := &fake{}
+	steps := 0
+	f.beginStep = func() {
+		if steps++; steps == 50 {
+			panic("lost")
+		}
+	}
+	if code, _, stderr := call(t, f, "run", "s.ssp", "--report", "run.html", "--quiet"); code != exitFailed {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	contains(t, "the page", read(t, "run.html"), ">failed<", "lost", `data-name="`)
+}
+
+// lockedBuffer is written by the run and read by the test.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// A run that begins paused is stepped and ended by its page; what it has computed is kept.
+func TestLiveRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var out, errs lockedBuffer
+	ended := make(chan int)
+	go func() {
+		ended <- run(context.Background(), []string{"run", "s.ssp", "--live", "0", "--live-paused"}, strings.NewReader(""), &out, &errs, &fake{})
+	}()
+	address := ""
+	for end := time.Now().Add(10 * time.Second); address == "" && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(errs.String())
+	}
+	if address == "" {
+		t.Fatal(errs.String())
+	}
+	command := func(name string) {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodPost, address+"command/"+name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Macrostep", "1")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil || answer.StatusCode != http.StatusNoContent {
+			t.Fatalf("%v, %v", answer, err)
+		}
+		_ = answer.Body.Close()
+	}
+	answer, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil || !strings.Contains(string(page), ">paused<") || !strings.Contains(string(page), `data-name="`) {
+		t.Fatalf("%v: %s", err, page)
+	}
+	for range 3 {
+		command("step")
+	}
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if table, err := os.ReadFile("results.csv"); err == nil && strings.Count(string(table), "\n") >= 5 {
+			break
+		}
+	}
+	command("stop")
+	if code := <-ended; code != exitFailed {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	if n := strings.Count(read(t, "results.csv"), "\n"); n != 5 { // header, start, three steps
+		t.Errorf("%d lines", n)
+	}
+	if m := manifestOf(t, "results.json"); m.Status != "incomplete" || !strings.Contains(m.Reason, "stopped on its page") || m.Steps.Accepted != 3 {
+		t.Errorf("%s: %s after %d steps", m.Status, m.Reason, m.Steps.Accepted)
+	}
+	if _, err := http.Get(address); err == nil {
+		t.Error("the page is served although the run has ended")
+	}
+}
+
+func TestLiveAddress(t *testing.T) {
+	for text, want := range map[string]string{"8080": "127.0.0.1:8080", ":8080": "127.0.0.1:8080", "0": "127.0.0.1:0", "0.0.0.0:1": "0.0.0.0:1", "[::1]:5": "[::1]:5", "h:5": "h:5"} {
+		if got, err := listenTo(text); err != nil || got != want {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+	for args, want := range map[string]string{
+		"--live|x": `"x" is neither HOST:PORT nor a port`, "--live|": "--live: the value is empty", "--live-paused": "there is no page to go on from without --live",
+		"--live|0|--report|results.csv": "--output and --report are the same file",
+	} {
+		if code, _, stderr := call(t, &fake{}, append([]string{"run", "s.ssp"}, strings.Split(args, "|")...)...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr)
+		}
+	}
+	// Where others can reach it, the address holds a token.
+	l := &liveRun{seen: newWatcher(record.Selection{}, 0)}
+	ctx, err := l.follow(context.Background(), "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`/\?token=[0-9a-f]{32}$`).MatchString(l.url) {
+		t.Errorf("the address is %s", l.url)
+	}
+	if err := l.end(nil); err != nil || ctx.Err() == nil {
+		t.Error(err)
+	}
+	busy := &liveRun{seen: l.seen}
+	if _, err := busy.follow(context.Background(), "256.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "--live") {
+		t.Error(err)
+	}
+}

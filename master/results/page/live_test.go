@@ -1,0 +1,169 @@
+package page
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// still is a run that only does what it is told.
+type still struct {
+	mu      sync.Mutex
+	told    []string
+	changed chan struct{}
+}
+
+func (s *still) Page(context.Context) (*Page, float64, float64, error) {
+	return &Page{Title: "run", Sections: []Section{{Title: "Results", Groups: []Group{{Plots: []Plot{{Name: "a.x", T: []float64{0}, V: []float64{1}}}}}}}}, 0, 0, nil
+}
+func (s *still) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.told) > 0 && s.told[len(s.told)-1] == "pause" {
+		return State{"paused", "t = 1", 0.5}
+	}
+	return State{"running", "t = 1", 0.5}
+}
+func (s *still) Follow() func() ([]Update, float64) {
+	given := false
+	return func() ([]Update, float64) {
+		if given {
+			return nil, 0
+		}
+		given = true
+		return []Update{{0, 0, []float64{0, 1}, []float64{1, math.NaN()}}, {2, 5, []float64{}, []float64{}}}, 1.5
+	}
+}
+func (s *still) Command(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = append(s.told, name)
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+func (s *still) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+func request(t *testing.T, server *httptest.Server, method, path, host, header string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, server.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host != "" {
+		r.Host = host
+	}
+	if header != "" {
+		r.Header.Set("X-Macrostep", header)
+	}
+	answer, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+// Only who may does something to a run.
+func TestLiveRequests(t *testing.T) {
+	for _, token := range []string{"", "secret"} {
+		s := &still{changed: make(chan struct{})}
+		server := httptest.NewServer(NewLive(s, token))
+		defer server.Close()
+		query := ""
+		if token != "" {
+			query = "?token=" + token
+		}
+		for _, tt := range []struct {
+			method, path, host, header string
+			want                       int
+		}{
+			{"GET", "/" + query, "", "", 200}, {"POST", "/command/pause" + query, "", "1", 204}, {"POST", "/command/step" + query, "", "1", 204},
+			{"POST", "/command/pause" + query, "", "", 403}, {"GET", "/command/pause" + query, "", "1", 404}, {"POST", "/command/rm" + query, "", "1", 404},
+			{"POST", "/" + query, "", "1", 405}, {"GET", "/etc/passwd" + query, "", "", 404}, {"GET", "/../../etc/passwd" + query, "", "", 404},
+		} {
+			if code, body := request(t, server, tt.method, tt.path, tt.host, tt.header); code != tt.want {
+				t.Errorf("token %q: %s %s gives %d: %s", token, tt.method, tt.path, code, body)
+			}
+		}
+		if !slices.Equal(s.told, []string{"pause", "step"}) {
+			t.Errorf("the run was told %v", s.told)
+		}
+		if token == "" {
+			// A name of somebody else that leads here.
+			for host, want := range map[string]int{"evil.example": 403, "evil.example:80": 403, "localhost:1": 200, "[::1]:1": 200, "127.0.0.1": 200} {
+				if code, _ := request(t, server, "GET", "/", host, ""); code != want {
+					t.Errorf("host %s: %d", host, code)
+				}
+			}
+			continue
+		}
+		for _, path := range []string{"/", "/events", "/?token=", "/?token=secrets", "/events?token=Secret"} {
+			if code, body := request(t, server, "GET", path, "", ""); code != 403 || strings.Contains(body, token) {
+				t.Errorf("%s: %d", path, code)
+			}
+		}
+	}
+}
+
+// What a page is told, in order; at the end it fetches the last page, for which the run waits.
+func TestLiveEvents(t *testing.T) {
+	s := &still{changed: make(chan struct{})}
+	l := NewLive(s, "")
+	server := httptest.NewServer(l)
+	defer server.Close()
+	answer, err := server.Client().Get(server.URL + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	in := bufio.NewScanner(answer.Body)
+	next := func(want string) {
+		t.Helper()
+		var got []string
+		for in.Scan() && in.Text() != "" {
+			got = append(got, in.Text())
+		}
+		if strings.Join(got, "|") != want {
+			t.Fatalf("%q, not %q", got, want)
+		}
+	}
+	next(`event: state|data: {"state":"running","text":"t = 1","done":0.5}`)
+	next(`event: points|data: {"to":1.5,"plots":[[0,0,[0,1],[1,null]],[2,5,[],[]]]}`)
+	s.Command("pause")
+	next(`event: state|data: {"state":"paused","text":"t = 1","done":0.5}`)
+	ended := make(chan error)
+	go func() { ended <- l.End(&Page{Title: "whole"}) }()
+	next(`event: end|data: {}`)
+	select {
+	case <-ended:
+		t.Error("the run does not wait for its page")
+	case <-time.After(50 * time.Millisecond):
+	}
+	if code, body := request(t, server, "GET", "/", "", ""); code != 200 || !strings.Contains(body, "<h1>whole</h1>") || strings.Contains(body, "progress id") {
+		t.Errorf("%d: %s", code, body)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(farewell / 2):
+		t.Error("the run waits for ever")
+	}
+}
