@@ -18,25 +18,28 @@ import (
 )
 
 const compareHelp = `Compares two tables of results, A and what is to be judged, B. B may come from
-another tool: the column of times may be called time or t in any case and be in s, ms,
-us, min or h; fields may be separated by commas, semicolons or tabs, with decimal points
-or commas; units may stand behind names or in a second row. What was taken for what is
-said.
+another tool: the column of times may be called time or t in any case and be in s,
+ms, us, min or h; fields may be separated by commas, semicolons or tabs, with
+decimal points or commas; units may stand behind names or in a second row. What
+was taken for what is said.
 
-Compared are all rows of both tables in the time that both cover; where one of them has
-no row, its values are linear between its rows, and the number of such points is said.
-Two rows at one time are a jump: the first is compared before it, the last behind it.
+Compared are all rows of both tables in the time that both cover; where one of
+them has no row, its values are linear between its rows, and the number of such
+points is said. Two rows at one time are a jump: the first is compared before it,
+the last behind it.
 
-Per variable: max is the greatest |B − A|; NRMSE is the root of the mean square of B − A
-over all points (with --by-time weighed by time, trapezoidal), over the norm: --norm range,
-the greatest value of A less the least, or rms, the root of the mean square of A. Where A
-is constant, its magnitude takes the place of the norm.
+Per variable: max is the greatest |B − A|; NRMSE is the root of the mean square of
+B − A over all points (with --by-time weighed by time, trapezoidal), over the
+norm: --norm range, the greatest value of A less the least, or rms, the root of
+the mean square of A. Where A is constant, its magnitude takes the place of the
+norm.
 
-Variables are the same if their names are, with or without units, or if one is the end of
-the other (model.root.car.v is car.v) and no second one is; --map says what else is.
-A variable agrees if max ≤ ATOL + RTOL × norm, and NRMSE ≤ --nrmse if that is given.
-RTOL is 1e-3 unless a tolerance is given. Exit code 0: all that is compared agrees, 1: not.
-Variables and times that only one has are told; with --strict they count as different.
+Variables are the same if their names are, with or without units, or if one is the
+end of the other (model.root.car.v is car.v) and no second one is; --map says what
+else is. A variable agrees if max ≤ ATOL + RTOL × norm, and NRMSE ≤ --nrmse if
+that is given. RTOL is 1e-3 unless a tolerance is given. Exit code 0: all that is
+compared agrees, 1: not. Variables and times that only one has are told; with
+--strict they count as different.
 
 Examples:
    macrostep compare reference.csv results.csv

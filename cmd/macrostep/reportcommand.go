@@ -22,14 +22,14 @@ import (
 
 const reportHelp = `Makes one web page of the results of a run: how it ended, its warnings, the system
 with its loops and bonds, every variable as a plot to zoom into and to read values
-from, step sizes, orders and iterations, residuals of power bonds, the cost of each
-FMU, and the manifest. The page is one file and needs no network; it is read on a
-phone, in dark mode, on paper and without JavaScript as well.
+from, step sizes, orders and iterations, residuals of power bonds, the cost of
+each FMU, and the manifest. The page is one file and needs no network; it is read
+on a phone, in dark mode, on paper and without JavaScript as well.
 
 RESULT is a table of results; its manifest (.json) is looked for beside it, the
-system where the manifest says. Tables of other tools, without a manifest, make a page
-of plots. Where a variable has more points than a page can hold, first, least,
-greatest and last point of equal spans of time are drawn: no peak is lost.
+system where the manifest says. Tables of other tools, without a manifest, make a
+page of plots. Where a variable has more points than a page can hold, first,
+least, greatest and last point of equal spans of time are drawn: no peak is lost.
 run --report FILE.html makes the same page with the run.
 
 Examples:

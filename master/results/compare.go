@@ -56,12 +56,26 @@ type Comparison struct {
 	Variables                            []Difference // in the order of A
 	OnlyA, OnlyB                         []string     // variables that the other lacks, or that have no numbers
 	Notes                                []string
+
+	points  []meeting
+	columns [][2]*Column // by variable
+}
+
+// Errors gives B − A of a variable, by its index, at all points; NaN where one of them
+// is no number.
+func (c *Comparison) Errors(variable int) (t, e []float64) {
+	a, b := c.columns[variable][0].Values, c.columns[variable][1].Values
+	for i := range c.points {
+		m := &c.points[i]
+		t, e = append(t, m.t), append(e, m.b.of(b)-m.a.of(a))
+	}
+	return t, e
 }
 
 // Difference is that of one variable, B − A.
 type Difference struct {
-	Name  string  // in A
-	InB   string  // its name in B
+	Name  string  // in A, without the unit behind it
+	InB   string  // its name in B, likewise
 	Scale float64 // of the norm; of the magnitude if the variable is constant; 0 if it is 0
 	// Constant tells that A does not change.
 	Constant bool
@@ -107,6 +121,7 @@ func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
 	}
 	for _, p := range pairs {
 		c.Variables = append(c.Variables, compare(&a.Columns[p[0]], &b.Columns[p[1]], points, o))
+		c.columns = append(c.columns, [2]*Column{&a.Columns[p[0]], &b.Columns[p[1]]})
 	}
 	return c, nil
 }
@@ -339,16 +354,13 @@ func (c *Comparison) align(a, b []float64, tolerance float64) ([]meeting, error)
 		}
 		i, k = i+na, k+nb
 	}
-	c.Points = len(points)
+	c.points, c.Points = points, len(points)
 	return points, nil
 }
 
 // compare compares one variable at the points.
 func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 	d := Difference{Name: a.Bare, InB: b.Bare, Max: math.NaN(), Digits: b.Digits, MeanLimit: math.Inf(1)}
-	if b.Bare == a.Bare && b.Name == a.Name {
-		d.Name, d.InB = a.Name, b.Name
-	}
 	least, greatest, magnitude := math.Inf(1), math.Inf(-1), 0.0
 	for i := range points {
 		m := &points[i]

@@ -80,6 +80,17 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+func TestErrorsOverTime(t *testing.T) {
+	c, err := Compare(table(t, "time,y,x\n0,9,0\n1,9,1\n2,9,2\n"), table(t, "time,x\n0,0\n1,1\n1,5\n2,NaN\n"), CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, e := c.Errors(0)
+	if !slices.Equal(at, []float64{0, 1, 1, 2}) || !slices.Equal(e[:3], []float64{0, 0, 4}) || !math.IsNaN(e[3]) {
+		t.Errorf("%v, %v", at, e)
+	}
+}
+
 // What is said beside the numbers.
 func TestCompareTells(t *testing.T) {
 	a := table(t, "time,car.v,car.F,car.s,name.x\n0,0,1,2,on\n1,1,1,2,off\n2,2,1,2,off\n")
