@@ -86,15 +86,15 @@ func (p *program) demoCommand() *cli.Command {
 				}
 				fmt.Fprintf(p.stdout, "built %s\n", path)
 			}
-			system, output := filepath.Join(dir, demoSystem+".ssp"), filepath.Join(dir, demoSystem+".csv")
-			fmt.Fprintf(p.stdout, "\n$ %s run %s --step-size %g --output %s\n", p.command(), quote(system), demoStep, quote(output))
+			system, output, report := filepath.Join(dir, demoSystem+".ssp"), filepath.Join(dir, demoSystem+".csv"), filepath.Join(dir, demoSystem+".html")
+			fmt.Fprintf(p.stdout, "\n$ %s run %s --step-size %g --output %s --report %s\n", p.command(), quote(system), demoStep, quote(output), quote(report))
 			sel, err := record.ParseSelection(nil)
 			if err != nil {
 				return err
 			}
 			r := &runRequest{
 				System: system, Step: &setting{Value: demoStep, Source: "macrostep demo"},
-				Algorithm: "explicit", Output: output, Record: sel, LogLevel: slog.LevelWarn,
+				Algorithm: "explicit", Output: output, Report: report, Record: sel, LogLevel: slog.LevelWarn,
 			}
 			if err := r.placeFiles(); err != nil {
 				return err
@@ -102,7 +102,7 @@ func (p *program) demoCommand() *cli.Command {
 			if _, err := p.execute(c.Context, r); err != nil {
 				return err
 			}
-			p.next(dir, system, output)
+			p.next(dir, system, output, report)
 			return nil
 		},
 	}
@@ -171,11 +171,11 @@ func (p *program) runChain(c *cli.Context) error {
 }
 
 // next tells what to try after the demo.
-func (p *program) next(dir, system, output string) {
+func (p *program) next(dir, system, output, report string) {
 	command := p.command()
 	two := filepath.Join(dir, "two-mass-ff.ssp")
 	fmt.Fprintf(p.stdout, `
-The table %s opens in every spreadsheet. Try next:
+The page %[11]s opens in every browser, the table %[1]s in every spreadsheet. Try next:
 
   %[2]s info %[3]s
   %[2]s run %[3]s --algorithm gauss-seidel --output %[4]s
@@ -189,7 +189,7 @@ The table %s opens in every spreadsheet. Try next:
 		output, command, quote(system),
 		quote(filepath.Join(dir, "gauss-seidel.csv")), quote(filepath.Join(dir, "order-1.csv")),
 		quote(filepath.Join(dir, "low-road.csv")), quote(two), quote(filepath.Join(dir, "two-mass-ff.csv")),
-		quote(filepath.Join(dir, "contact-oscillator.ssp")), quote(filepath.Join(dir, "contact-oscillator.csv")))
+		quote(filepath.Join(dir, "contact-oscillator.ssp")), quote(filepath.Join(dir, "contact-oscillator.csv")), report)
 }
 
 // command is how the user can call this program again: by its name if that is

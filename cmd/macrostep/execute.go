@@ -244,8 +244,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		opt.Recorders, opt.Attempts = append(opt.Recorders, attempts), attempts
 	}
 	var seen *watcher
+	report := "" // by its absolute path, too
 	if r.Report != "" {
-		if r.Report, err = filepath.Abs(r.Report); err != nil { // like the manifest
+		if report, err = filepath.Abs(r.Report); err != nil {
 			return out, fmt.Errorf("--%s: %w", flagReport, err)
 		}
 	}
@@ -331,7 +332,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		out.summary(p.summaryTo(r), con)
 	}
 	if r.Report != "" {
-		err = errors.Join(err, p.reportRun(r, seen, m, analysis))
+		err = errors.Join(err, p.reportRun(r, report, seen, m, analysis))
 	}
 	if live != nil {
 		err = errors.Join(err, live.finish(m, analysis))

@@ -87,39 +87,45 @@ func (p *program) report(c *cli.Context) error {
 		}
 	}
 	r.findSystem(c.String("system"))
-	return p.writeReport(output, c.Bool(flagForce), r, p.stdout)
+	size, err := writeReport(output, c.Bool(flagForce), r)
+	if err == nil {
+		tellReport(p.stdout, output, r, size)
+	}
+	return err
 }
 
-// writeReport writes the page and says so to told.
-func (p *program) writeReport(path string, force bool, r *reportParts, told io.Writer) error {
-	var size int64
-	err := writeChecked(path, force, func(w io.Writer) error { return page.Write(w, pageOf(r, componentsOf(r.manifest))) }, func(temp string) error {
+// writeReport writes the page and gives its size in bytes.
+func writeReport(path string, force bool, r *reportParts) (size int64, err error) {
+	err = writeChecked(path, force, func(w io.Writer) error { return page.Write(w, pageOf(r, componentsOf(r.manifest))) }, func(temp string) error {
 		info, err := os.Stat(temp)
 		if err == nil {
 			size = info.Size()
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(told, "report    %s (%s, %.3g MB)\n", path, plural(len(r.curves), "plot"), float64(size)/1e6)
-	return err
+	return size, err
 }
 
-// reportRun writes the page of a run that has ended.
-func (p *program) reportRun(r *runRequest, seen *watcher, m *record.Manifest, analysis *analyze.Report) error {
+func tellReport(w io.Writer, path string, r *reportParts, size int64) {
+	fmt.Fprintf(w, "report    %s (%s, %.3g MB)\n", path, plural(len(r.curves), "plot"), float64(size)/1e6)
+}
+
+// reportRun writes the page of a run that has ended to path, which the user calls r.Report.
+func (p *program) reportRun(r *runRequest, path string, seen *watcher, m *record.Manifest, analysis *analyze.Report) error {
 	parts := seen.parts(titleOf(r.System), m)
 	parts.analysis = analysis
 	if !r.Record.IsNone() {
 		parts.source = r.Output
 	}
 	parts.findSystem(r.System)
-	err := p.writeReport(r.Report, true, parts, map[bool]io.Writer{true: io.Discard, false: p.summaryTo(r)}[r.Quiet])
+	size, err := writeReport(path, true, parts)
 	if err != nil {
-		err = fmt.Errorf("--%s: %w", flagReport, err)
+		return fmt.Errorf("--%s: %w", flagReport, err)
 	}
-	return err
+	if !r.Quiet {
+		tellReport(p.summaryTo(r), r.Report, parts, size)
+	}
+	return nil
 }
 
 // readReport reads results and their manifest.
