@@ -661,3 +661,21 @@ func TestSSPWords(t *testing.T) {
 		}
 	}
 }
+
+// A value that a connection beats is told with the connection: an input keeps it until
+// the first exchange, a parameter never gets it.
+func TestSSPSetConnected(t *testing.T) {
+	dir := workshop(t)
+	done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "--connect", "a.v:b.v", "-o", "s.ssd")
+	code, stdout, stderr := in(t, dir, "ssp", "set", "s.ssd", "b.v=7", "--force")
+	if code != exitDone || !strings.Contains(stdout, "b.v  0 → 7") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	contains(t, "the warning", stderr, "warning: b.v = 7 counts until the first exchange only: a.v → b.v (s.ssd:")
+	described(t, filepath.Join(dir, "c.fmu"), strings.Replace(model("c", "parameter Real k N 2", "calculatedParameter Real q N"),
+		`causality="calculatedParameter"`, `causality="calculatedParameter" variability="fixed"`, 1))
+	in(t, dir, "ssp", "new", "a.fmu", "c.fmu", "-o", "p.ssd", "--parameters")
+	write(t, filepath.Join(dir, "p.ssd"), strings.Replace(read(t, filepath.Join(dir, "p.ssd")), "</ssd:Elements>",
+		`</ssd:Elements><ssd:Connections><ssd:Connection startElement="c" startConnector="q" endElement="a" endConnector="k"/></ssd:Connections>`, 1))
+	unchanged(t, dir, []string{"ssp", "set", "p.ssd", "a.k=7", "--force"}, "the value of a.k would have no effect", "takes the value of c.q → a.k (p.ssd:")
+}

@@ -379,20 +379,30 @@ func (a *Assembly) endpoint(e ssp.FlatEnd) master.Endpoint {
 // SettingInfo is one value that the documents give: of which variable, and where.
 // Weaker counts the values for it that do not count. At is what the value is bound to,
 // and Bound the value there: where At is not Name it is a connector of a system, from
-// which the value comes over connections.
+// which the value comes over connections. Fed names the connection from an FMU that
+// gives the variable another value, "" if there is none; of a parameter the value then
+// has no effect, of an input only until the first exchange.
 type SettingInfo struct {
 	Name, Value, Origin string
 	Weaker              int
 	At, Bound           string
+	Fed                 string
+	Parameter           bool
 }
 
 // Settings lists the parameters and start values of the documents.
 func (a *Assembly) Settings() []SettingInfo {
+	fed := map[ssp.FlatEnd]string{}
+	for _, c := range a.network.Connections {
+		fed[c.To] = fmt.Sprintf("%s → %s (%s)", a.endpoint(c.From), a.endpoint(c.To), c.Place)
+	}
 	var out []SettingInfo
 	for _, s := range a.network.Settings {
+		end := ssp.FlatEnd{Component: s.Component, Variable: s.Variable}
 		out = append(out, SettingInfo{
 			Name: a.Components[s.Component].Name + "." + s.Variable, Value: s.Value.String(),
 			Origin: s.From.Place.String(), Weaker: len(s.Overrides), At: s.From.At(), Bound: s.From.Bound.String(),
+			Fed: fed[end], Parameter: a.toParameter(end),
 		})
 	}
 	return out
