@@ -228,6 +228,10 @@ func (f *flattener) values() {
 		}
 	}
 	for _, t := range f.bound {
+		if as := f.assigned[t]; t.in.index < 0 && len(as) > 1 {
+			last := as[len(as)-1].from
+			report(f.l, ruleOverridden, last.Place, "the connector %q is bound %d times; %s from here counts", t, len(as), last.Value)
+		}
 		if t.in.index < 0 && !used[t] {
 			report(f.l, ruleUseless, f.assigned[t][0].from.Place, "the value of the connector %q reaches no FMU", t)
 		}
@@ -324,9 +328,14 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 		report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the connector %q, whose value %s counts", t, direct.Value, start, value)
 	}
 	for i := len(path) - 1; i >= at; i-- { // weaker values along the way, and at the connector itself
-		for k, weak := range f.assigned[path[i].from] {
-			if i > at || k < len(as)-1 {
-				s.Overrides = append(s.Overrides, weak.from)
+		there := f.assigned[path[i].from]
+		for k, weak := range there {
+			if i == at && k == len(as)-1 {
+				continue
+			}
+			s.Overrides = append(s.Overrides, weak.from)
+			if i > at && k == len(there)-1 {
+				f.once(ruleConnected, weak.from.Place, "the connector %q is bound to %s, but connected to the connector %q, whose value counts", path[i].from, weak.from.Value, start)
 			}
 		}
 	}

@@ -98,6 +98,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		return nil, err
 	}
 	f.connections()
+	f.vanishing()
 	if p.osp != nil {
 		f.ospBonds()
 	}
@@ -658,6 +659,7 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 		out = append(out, stages...)
 		return ok
 	}
+	mapped, renumbered := false, (func())(nil) // reports the first connection that would mix up items
 	for _, g := range path {
 		to, _ := f.at(g.to)
 		what := way{g.from, g.to}
@@ -693,6 +695,14 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 				return nil, c, false
 			}
 			out = append(out, s)
+			mapped = mapped || t.Kind == EnumerationMapping
+		} else if !c.constant { // of bound values the names pass
+			if name, is := renumber(c.items, first.items); is && renumbered == nil {
+				had, has := c.items[name], first.items[name]
+				renumbered = func() {
+					report(f.l, ruleTransformation, at, "%s: a mapping on the way gives items by their names, and this connection has none, so that numbers pass; the item %q is %d before it and %d behind: put an EnumerationMappingTransformation on it", what, name, had, has)
+				}
+			}
 		}
 		if to.typ != Unspecified {
 			c.typ = to.typ
@@ -707,7 +717,21 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 			c.items = second.items
 		}
 	}
+	if mapped && renumbered != nil {
+		renumbered()
+		return nil, c, false
+	}
 	return out, c, true
+}
+
+// renumber finds an item that two enumerations number differently, the first by name.
+func renumber(a, b map[string]int32) (name string, is bool) {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if n, both := b[name]; both && n != a[name] {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // way names a connection in messages. Most connections need none.
@@ -798,6 +822,34 @@ func (f *flattener) connections() {
 		if !source.in.isRoot() && !f.hasValue(path) {
 			report(f.l, ruleDangling, at, "%q is connected to %q, which nothing feeds and which has no value", e, source)
 		}
+	}
+}
+
+// vanishing reports connections into systems in which nothing takes the value (ssp 27).
+// One into a placeholder is told with that.
+func (f *flattener) vanishing() {
+	taken := make(map[end]bool) // what reaches an FMU or an output of the outermost system
+	for _, e := range f.fed {
+		if e.in.index < 0 && !e.in.isRoot() {
+			continue
+		}
+		for at, fed := e, true; fed && !taken[at]; {
+			taken[at] = true
+			var g edge
+			g, fed = f.inbound[at]
+			at = g.from
+		}
+	}
+	for _, e := range f.fed {
+		g := f.inbound[e]
+		into := g.within != nil && e.in != g.within && (e.in.system != nil || e.in.signals != nil)
+		if !into || taken[e] {
+			continue
+		}
+		if _, outer := f.inbound[g.from]; outer && g.from.in == g.within { // told outside
+			continue
+		}
+		report(f.l, ruleDangling, g.c.Place, "%q is connected to %q, from where the value reaches nothing", g.from, e)
 	}
 }
 
