@@ -12,6 +12,9 @@ var (
 	ruleTolerated = &diag.Rule{ID: "SD1T", Level: diag.Warning, Strict: true, Ref: "ssp 6, 7",
 		Doc:    "Namespaces are declared and named as the standard names them.",
 		Remedy: "correct the document; it was read as it was surely meant"}
+	ruleSequence = &diag.Rule{ID: "SD1S", Level: diag.Warning, Strict: true, Ref: "ssp 7",
+		Doc:    "Elements stand in the order of the schemas, and in a list that is there stands an entry. Other tools may refuse the document.",
+		Remedy: "move the element, or leave out the empty list; macrostep writes documents in the right order"}
 	ruleUnknown = &diag.Rule{ID: "SD1U", Level: diag.Warning, Ref: "ssp 6",
 		Doc:    "Elements and attributes that the standard does not know have no meaning and are left out.",
 		Remedy: "correct the name if it is a typing error; what is meant for a tool belongs into an annotation"}
@@ -161,7 +164,7 @@ var (
 // Rules lists the rules of this package.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		ruleSchema, ruleTolerated, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
+		ruleSchema, ruleTolerated, ruleSequence, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
 		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,

@@ -321,6 +321,8 @@ func TestRules(t *testing.T) {
 		{"twin list", []change{{ssd, "<ssd:DefaultExperiment", "<ssd:Units><ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit></ssd:Units>\n<ssd:DefaultExperiment"}}, nil, "SD1", diag.Error, `"Units" stands twice`, ""},
 		{"twin connectors", []change{{ssd, `<ssd:Connector name="z" kind="output"><ssc:Real/></ssd:Connector>
       </ssd:Connectors>`, `</ssd:Connectors><ssd:Connectors><ssd:Connector name="z" kind="output"><ssc:Real/></ssd:Connector></ssd:Connectors>`}}, nil, "SD1", diag.Error, `"Connectors" stands twice`, ""},
+		{"order", []change{{ssd, "<ssd:Enumerations>\n", "<ssd:Units><ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit></ssd:Units>\n<ssd:Enumerations>\n"}, {ssd, "<ssd:Units>\n  <ssc:Unit name=\"m\"><ssc:BaseUnit m=\"1\"/></ssc:Unit>\n</ssd:Units>\n", ""}}, nil, "SD1S", diag.Warning, `"ssd:Enumerations" stands behind "ssd:Units"`, "<ssd:Enumerations>"},
+		{"empty list", []change{{ssd, "</ssd:System>\n<ssd:Enumerations>", "<ssd:GraphicalElements/></ssd:System>\n<ssd:Enumerations>"}}, nil, "SD1S", diag.Warning, `"ssd:GraphicalElements" holds no Note`, "<ssd:GraphicalElements/>"},
 		{"empty unit", []change{{ssd, "</ssd:Units>", `<ssc:Unit name="e"/></ssd:Units>`}}, nil, "SD13", diag.Warning, `"e" has no BaseUnit`, ""},
 		{"twin value", []change{{ssv, `<ssv:Parameter name="height">`, `<ssv:Parameter name="height"><ssv:Real value="7"/>`}}, nil, "SD1", diag.Error, "has a second value", ""},
 		{"twin parameter", []change{{ssv, `name="height"`, `name="gain"`}}, nil, "SD1", diag.Error, "stands twice in this set", `value="4"`},

@@ -117,8 +117,8 @@ func (p *parser) tree(data []byte) *node {
 		return nil
 	}
 	next := 0
-	var build func(el *etree.Element, parent *node) *node
-	build = func(el *etree.Element, parent *node) *node {
+	var build func(el *etree.Element, parent *node, foreign bool) *node
+	build = func(el *etree.Element, parent *node, foreign bool) *node {
 		n := &node{el: el, name: el.Tag, parent: parent}
 		if next < len(lines) {
 			n.line = lines[next]
@@ -126,14 +126,18 @@ func (p *parser) tree(data []byte) *node {
 		next++
 		n.uri = p.namespace(n)
 		p.attributes(n)
+		foreign = foreign || foreignContent(n.name) || !ours(n.uri)
 		for _, c := range el.ChildElements() {
-			n.kids = append(n.kids, build(c, n))
+			n.kids = append(n.kids, build(c, n, foreign))
 		}
 		numberSiblings(n.kids)
 		p.singles(n)
+		if !foreign {
+			p.arranged(n)
+		}
 		return n
 	}
-	return build(doc.Root(), nil)
+	return build(doc.Root(), nil, false)
 }
 
 // numberSiblings tells siblings of one tag and name apart.
@@ -177,6 +181,38 @@ func (p *parser) singles(n *node) {
 			p.add(ruleSchema, k, "the element %q stands twice in %q, first in line %d", k.name, n.name, first)
 		}
 		seen[k.name] = k.line
+	}
+}
+
+// arranged reports children that do not stand as the schemas want it (ssp 7): in their
+// sequence, once, and in lists that are not empty.
+func (p *parser) arranged(n *node) {
+	names, last, rank := sequence[n.uri+" "+n.name], "", -1
+	seen := make(map[string]bool)
+	for _, k := range n.kids {
+		if k.uri == nsSSD && slices.Contains(commonElements, k.name) && p.once("common "+k.name) {
+			p.add(ruleTolerated, k, "the element %q belongs into the namespace %q", k.el.FullTag(), nsSSC)
+		}
+		r := rankOf(names, k.name, k.uri)
+		switch {
+		case r < 0:
+			continue
+		case r < rank && !seen[k.name]:
+			p.add(ruleSequence, k, "%q stands behind %q, and the schema wants it before", k.el.FullTag(), last)
+		case seen[k.name] && (strings.HasSuffix(k.name, "Geometry") || k.name == "GraphicalElements"):
+			p.add(ruleSequence, k, "%q stands twice in %q", k.el.FullTag(), n.el.FullTag())
+		}
+		if seen[k.name] = true; r > rank {
+			last, rank = k.el.FullTag(), r
+		}
+	}
+	for _, need := range needed[n.name] {
+		if n.name == "Enumeration" && (n.parent == nil || n.parent.name != "Enumerations") {
+			break // a type or a value
+		}
+		if !slices.ContainsFunc(n.kids, func(k *node) bool { return slices.Contains(need, k.name) }) {
+			p.add(ruleSequence, n, "%q holds no %s, and the schema wants one at least", n.el.FullTag(), need[0])
+		}
 	}
 }
 
