@@ -204,7 +204,7 @@ func TestNasty(t *testing.T) {
 				sys("far", "", sys("deep", "", comp("b", "")+reference("r", "d"), link("b/u", "r/n", linear(2, 0))))+comp("e", ""),
 			link("a/y", "w/n", linear(3, 0)), link("w/n", "e/u", ""), link("e/v", "a/y", "")), nil,
 			fakes{"a": {out("y", Real)}, "s.b": {in("u", Real)}, "s.c": {out("y", Real)}, "e": {in("u", Real), in("v", Real)}, "far.deep.b": {in("u", Real)}},
-			"a.y → e.u Real 3 0 map[]\na.y → e.v Real 1 0 map[]\na.y → far.deep.b.u Real 6 0 map[]\ns.c.y → s.b.u Real 1 0 map[]\n", "SD1S SD1S SD1S SD1S SD5U SD5U SD5U SD5U SD5U SD5U SD5U"},
+			"a.y → e.u Real 3 0 map[]\na.y → e.v Real 1 0 map[]\na.y → far.deep.b.u Real 6 0 map[]\ns.c.y → s.b.u Real 1 0 map[]\n", "SD1S SD1S SD5U SD5U SD5U SD5U SD5U SD5U SD5U"},
 		{"fan-out with another transformation to each", sys("top", "", comp("a", "")+comp("b", "")+sys("s", conns(con("i", "input", real)), comp("c", ""), link("i", "c/u", linear(5, 0)), link("i", "c/v", "")),
 			link("a/y", "b/u", linear(2, 0)), link("a/y", "s/i", linear(3, 0))), nil,
 			fakes{"a": {out("y", Real)}, "b": {in("u", Real)}, "s.c": {in("u", Real), in("v", Real)}},

@@ -13,8 +13,8 @@ var (
 		Doc:    "Namespaces are declared and named as the standard names them.",
 		Remedy: "correct the document; it was read as it was surely meant"}
 	ruleSequence = &diag.Rule{ID: "SD1S", Level: diag.Warning, Strict: true, Ref: "ssp 7",
-		Doc:    "Elements stand in the order of the schemas, and in a list that is there stands an entry. Other tools may refuse the document.",
-		Remedy: "move the element, or leave out the empty list; macrostep writes documents in the right order"}
+		Doc:    "Elements stand in the order of the schemas, a list that is there has an entry, and what has no effect on a run is of the form that the schemas want. Other tools may refuse the document.",
+		Remedy: "move the element, leave out the empty list, or correct the attribute; the document was read as it was surely meant"}
 	ruleUnknown = &diag.Rule{ID: "SD1U", Level: diag.Warning, Ref: "ssp 6",
 		Doc:    "Elements and attributes that the standard does not know have no meaning and are left out.",
 		Remedy: "correct the name if it is a typing error; what is meant for a tool belongs into an annotation"}

@@ -49,15 +49,6 @@ var sequence = func() map[string][]string {
 	}
 }()
 
-// needed are the elements of which the schemas want one at least, by that in which they
-// stand (ssp 7): one of each group, the first of which names it.
-var needed = map[string][][]string{
-	"Connectors": {{"Connector"}}, "Elements": {{"Component", "System", "SignalDictionaryReference"}}, "Connections": {{"Connection"}},
-	"SignalDictionaries": {{"SignalDictionary"}}, "GraphicalElements": {{"Note"}}, "Units": {{"Unit"}}, "Enumerations": {{"Enumeration"}},
-	"ParameterBindings": {{"ParameterBinding"}}, "Annotations": {{"Annotation"}}, "Enumeration": {{"Item"}}, "ParameterSet": {{"Parameters"}},
-	"BooleanMappingTransformation": {{"MapEntry"}}, "IntegerMappingTransformation": {{"MapEntry"}}, "EnumerationMappingTransformation": {{"MapEntry"}},
-}
-
 // neverEmpty are the lists that the schemas want to have an entry (ssp 7), and that may
 // be left out.
 var neverEmpty = []string{"Connectors", "Elements", "Connections", "SignalDictionaries", "GraphicalElements", "Units", "Enumerations", "ParameterBindings", "Annotations"}

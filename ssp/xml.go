@@ -117,27 +117,40 @@ func (p *parser) tree(data []byte) *node {
 		return nil
 	}
 	next := 0
-	var build func(el *etree.Element, parent *node, foreign bool) *node
-	build = func(el *etree.Element, parent *node, foreign bool) *node {
+	var build func(el *etree.Element, parent *node) *node
+	build = func(el *etree.Element, parent *node) *node {
 		n := &node{el: el, name: el.Tag, parent: parent}
 		if next < len(lines) {
 			n.line = lines[next]
 		}
 		next++
-		n.uri = p.namespace(n)
-		p.attributes(n)
-		foreign = foreign || foreignContent(n.name) || !ours(n.uri)
 		for _, c := range el.ChildElements() {
-			n.kids = append(n.kids, build(c, n, foreign))
-		}
-		numberSiblings(n.kids)
-		p.singles(n)
-		if !foreign {
-			p.arranged(n)
+			n.kids = append(n.kids, build(c, n))
 		}
 		return n
 	}
-	return build(doc.Root(), nil, false)
+	root := build(doc.Root(), nil)
+	p.judge(root, false)
+	return root
+}
+
+// judge finds the namespaces of an element and of those in it, and reports what is wrong
+// whatever they mean. foreign tells that they stand in something that is not of SSP.
+func (p *parser) judge(n *node, foreign bool) {
+	n.uri = p.namespace(n)
+	numberSiblings(n.kids)
+	p.attributes(n)
+	foreign = foreign || !ours(n.uri)
+	if !foreign {
+		p.written(n)
+	}
+	for _, k := range n.kids {
+		p.judge(k, foreign || foreignContent(n.name))
+	}
+	p.singles(n)
+	if !foreign {
+		p.arranged(n)
+	}
 }
 
 // numberSiblings tells siblings of one tag and name apart.
@@ -181,38 +194,6 @@ func (p *parser) singles(n *node) {
 			p.add(ruleSchema, k, "the element %q stands twice in %q, first in line %d", k.name, n.name, first)
 		}
 		seen[k.name] = k.line
-	}
-}
-
-// arranged reports children that do not stand as the schemas want it (ssp 7): in their
-// sequence, once, and in lists that are not empty.
-func (p *parser) arranged(n *node) {
-	names, last, rank := sequence[n.uri+" "+n.name], "", -1
-	seen := make(map[string]bool)
-	for _, k := range n.kids {
-		if k.uri == nsSSD && slices.Contains(commonElements, k.name) && p.once("common "+k.name) {
-			p.add(ruleTolerated, k, "the element %q belongs into the namespace %q", k.el.FullTag(), nsSSC)
-		}
-		r := rankOf(names, k.name, k.uri)
-		switch {
-		case r < 0:
-			continue
-		case r < rank && !seen[k.name]:
-			p.add(ruleSequence, k, "%q stands behind %q, and the schema wants it before", k.el.FullTag(), last)
-		case seen[k.name] && (strings.HasSuffix(k.name, "Geometry") || k.name == "GraphicalElements"):
-			p.add(ruleSequence, k, "%q stands twice in %q", k.el.FullTag(), n.el.FullTag())
-		}
-		if seen[k.name] = true; r > rank {
-			last, rank = k.el.FullTag(), r
-		}
-	}
-	for _, need := range needed[n.name] {
-		if n.name == "Enumeration" && (n.parent == nil || n.parent.name != "Enumerations") {
-			break // a type or a value
-		}
-		if !slices.ContainsFunc(n.kids, func(k *node) bool { return slices.Contains(need, k.name) }) {
-			p.add(ruleSequence, n, "%q holds no %s, and the schema wants one at least", n.el.FullTag(), need[0])
-		}
 	}
 }
 
@@ -512,6 +493,7 @@ func (p *parser) inert(n *node) bool {
 		switch t := strings.TrimSpace(k.str("type", "")); {
 		case !k.is("Annotation", nsSSC, nsSSD):
 			p.unknown(k)
+		case p.need(k, "type") == "":
 		case t == OwnType:
 			p.add(ruleOwn, k, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
 		case p.once("annotation " + t):
