@@ -153,9 +153,16 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		target = *p.variable
 		target.Name = t.String()
 	}
-	a.unit, a.name = v.face.unit, v.face.unitName
+	a.unit, a.name = v.face.unit, v.Unit
+	if a.unit == nil && a.name != "" {
+		a.unit = f.unitNamed(t, a.name)
+	}
 	value := v.Value
 	suppress := e != nil && e.SuppressUnitConversion
+	if !suppress && a.unit == nil && a.name != "" && target.Unit != "" && a.name != target.Unit {
+		report(f.l, ruleUnitUnknown, at, "the value of %q has the unit %q, which neither the parameter set nor the SSD nor the FMU defines, and %q has the unit %q: it cannot be converted", v.Name, v.Unit, t, target.Unit)
+		return
+	}
 	if (value.Type == Real || value.Type == Integer) && !suppress && target.UnitBase != nil && a.unit != nil {
 		gain, offset, err := unit.Convert(a.unit, target.UnitBase, target.RelativeQuantity)
 		if err != nil {
@@ -168,7 +175,7 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		a.unit, a.name = target.UnitBase, target.Unit
 	}
 	if e != nil && e.Transformation != nil {
-		if a.unit != nil && target.UnitBase == nil && p.variable == nil && e.Transformation.Kind == Linear {
+		if a.name != "" && target.UnitBase == nil && p.variable == nil && e.Transformation.Kind == Linear {
 			f.once(ruleUnitLost, at, "%q: the connector %q has no unit; after the transformation the unit is taken as unknown", v.Name, t)
 			a.unit, a.name = nil, ""
 		}
@@ -193,6 +200,17 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		f.bound = append(f.bound, t)
 	}
 	f.assigned[t] = append(f.assigned[t], a)
+}
+
+// unitNamed gives what the FMU behind an end calls by the name of a unit; nil if nothing.
+func (f *flattener) unitNamed(e end, name string) *unit.Base {
+	if e.in.index < 0 {
+		return nil
+	}
+	if set, ok := f.vars[e.in.index].(UnitSet); ok {
+		return set.Unit(name)
+	}
+	return nil
 }
 
 // coerceAt is coerce, but at the connector of a system without type everything
@@ -298,6 +316,9 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	c := carrier{typ: a.from.Value.Type, unit: a.unit, unitName: a.name, items: p.inner.items, relative: v.RelativeQuantity, constant: true}
 	if c.items == nil {
 		c.items = a.own
+	}
+	if c.unit == nil && c.unitName != "" {
+		c.unit = f.unitNamed(t, c.unitName)
 	}
 	var stages []stage
 	if path[at].within != start.in {

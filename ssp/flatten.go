@@ -753,6 +753,10 @@ func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stag
 	if c.typ != Real || to.unit == nil {
 		return nil, true
 	}
+	if c.constant && c.unit == nil && c.unitName != "" && c.unitName != to.unitName {
+		report(f.l, ruleUnitUnknown, at, "%s: the value has the unit %q, which is not defined, and the target the unit %q: it cannot be converted", what, c.unitName, to.unitName)
+		return nil, false
+	}
 	gain, offset, err := unit.Convert(c.unit, to.unit, c.relative)
 	if err != nil {
 		report(f.l, ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, to.unitName, err)

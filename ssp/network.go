@@ -35,6 +35,12 @@ type VariableSet interface {
 	All() iter.Seq[Variable]
 }
 
+// UnitSet is what a VariableSet may be, too: it knows the units that its FMU defines, by
+// name; nil = not known.
+type UnitSet interface {
+	Unit(name string) *unit.Base
+}
+
 // Resolver tells about the FMU behind a component. An error that wraps
 // fs.ErrNotExist is reported as a missing file, with a hint where the file may be.
 type Resolver interface {

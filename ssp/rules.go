@@ -79,8 +79,11 @@ var (
 		Doc:    "A transformation suits the type that it is applied to, names each source value once and gives values of the target.",
 		Remedy: "correct the transformation"}
 	ruleUndefined = &diag.Rule{ID: "SD13", Level: diag.Warning, Strict: true, Ref: "ssp 9, 18, 39",
-		Doc:    "Every unit and enumeration that a file names is defined in that file. One defined nowhere counts as none.",
+		Doc:    "Every unit and enumeration that a file names is defined in that file. The unit of a connector that is not counts as none, that of a value as SD13C says.",
 		Remedy: "define it in the Units or Enumerations of this file"}
+	ruleUnitUnknown = &diag.Rule{ID: "SD13C", Level: diag.Error, Ref: "ssp 9, 31, 39",
+		Doc:    "The unit of a value is defined where its target has another: in the parameter set, else in the SSD that binds it, else in the FMU. Of the same name both need no definition.",
+		Remedy: `define it in the Units of the parameter set, or set suppressUnitConversion="true" in a mapping where the number is meant as it stands`}
 	ruleUnmatched = &diag.Rule{ID: "SD14", Level: diag.Info, Strict: true, Ref: "ssp 34",
 		Doc:    "The names of a parameter set match something.",
 		Remedy: "correct the name if it is a typing error"}
@@ -166,7 +169,7 @@ func Rules() []*diag.Rule {
 	return []*diag.Rule{
 		ruleSchema, ruleTolerated, ruleSequence, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
-		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnmatched,
+		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,
 		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
 		ruleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPUnit, ruleOSPName,

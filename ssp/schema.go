@@ -29,7 +29,7 @@ func (p *parser) arranged(n *node) {
 			}
 		case k.name == "Annotations" && ours(k.uri) && k.uri != n.uri:
 			p.add(ruleTolerated, k, "the element %q belongs into the namespace %q, which is that of %q", k.el.FullTag(), n.uri, n.el.FullTag())
-		case empty(n) || names != nil && silent(k) && !slices.Contains(names, k.name):
+		case empty(n) || n.name == "GraphicalElements" && k.name != "Note" || names != nil && silent(k) && !slices.Contains(names, k.name):
 			p.unknown(k)
 			continue
 		}
@@ -82,7 +82,7 @@ func isEnumeration(n *node) bool {
 // into.
 func empty(n *node) bool {
 	switch n.name {
-	case "MapEntry", "Item", "BaseUnit", "Dimension", "Note":
+	case "MapEntry", "Item", "BaseUnit", "Dimension", "Note", "Clock":
 		return true
 	}
 	_, _, isType := typeByName(n.name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
 )
 
 // inline is a binding with its set, and perhaps a mapping, in the document.
@@ -206,6 +207,8 @@ func TestBadValues(t *testing.T) {
 		{"binary", par("p", String), `<ssv:Binary value="00ff"/>`, "Binary cannot be given"},
 		{"too large", par("p", Integer), `<ssv:Integer value="3000000000"/>`, "not a 32-bit integer"},
 		{"array", par("p", Real), `<ssv:Real value="1 2 3"/>`, "is an array"},
+		{"array of something else", par("p", Real), `<ssv:Real value="1 two 3"/>`, `entry 2 of the value of parameter "p"`},
+		{"Float32", par("p", Real), `<ssv:Float32 value="1e300"/>`, "beyond what a Float32 can hold"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -343,5 +346,92 @@ func TestPlaceholder(t *testing.T) {
 		if fmt.Sprint(ids) != "[SD19P SD5D]" {
 			t.Errorf("findings %v", l.Findings)
 		}
+	}
+}
+
+// unitFake is an FMU that defines units.
+type unitFake struct {
+	fakeSet
+	units map[string]unit.Base
+}
+
+func (u unitFake) Unit(name string) *unit.Base {
+	if b, ok := u.units[name]; ok {
+		return &b
+	}
+	return nil
+}
+
+func (u unitFake) Variables(*FlatComponent) (VariableSet, error) { return u, nil }
+
+// The unit of a value in a set of its own is that of the set, else of the SSD, else of
+// the FMU; of the same name as that of the variable it needs no definition. Where it has
+// to be converted and is not known, the value is refused, also behind the connectors of
+// systems (ssp 9, 39).
+func TestUnitsOfSets(t *testing.T) {
+	mmUnit := unit.Base{M: 1, Factor: 0.001}
+	for _, tt := range []struct {
+		name, set, system, fmu string // where the unit "x" is defined, as mm, cm or km
+		variable, connector    string // units of the ends
+		suppress               bool
+		want                   float64 // 0: refused
+	}{
+		{name: "the set", set: "0.01", system: "1000", variable: "mm", want: 20},
+		{name: "the SSD", system: "1000", fmu: "0.01", variable: "mm", want: 2e6},
+		{name: "the FMU", fmu: "0.01", variable: "mm", want: 20},
+		{name: "nobody", variable: "mm"},
+		{name: "the same name", variable: "x", want: 2},
+		{name: "nothing to convert into", variable: "", want: 2},
+		{name: "suppressed", variable: "mm", suppress: true, want: 2},
+		{name: "the FMU, through a connector", fmu: "0.01", variable: "mm", connector: "none", want: 20},
+		{name: "nobody, through a connector", variable: "mm", connector: "none"},
+		{name: "the same name, through a connector", variable: "x", connector: "none", want: 2},
+		{name: "nobody, and the connector has a unit", variable: "mm", connector: "mm"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			definition := func(prefix, factor string) string {
+				if factor == "" {
+					return ""
+				}
+				return "<" + prefix + `:Units><ssc:Unit name="x"><ssc:BaseUnit m="1" factor="` + factor + `"/></ssc:Unit></` + prefix + ":Units>"
+			}
+			set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters>` + param("p", realValue(2, "x")) +
+				"</ssv:Parameters>" + definition("ssv", tt.set) + "</ssv:ParameterSet>"
+			target, before, after := "c.p", "", ""
+			switch tt.connector {
+			case "none":
+				target, before = "k", conns(con("k", "parameter", "<ssc:Real/>"))
+			case "mm":
+				target, before = "k", conns(con("k", "parameter", realType("mm")))
+			}
+			if tt.connector != "" {
+				after = "<ssd:Connections>" + link("k", "c/p", "") + "</ssd:Connections>"
+			}
+			mapping := `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0">` + strings.Replace(mapped("p", target, ""), "<ssm:MappingEntry", map[bool]string{true: `<ssm:MappingEntry suppressUnitConversion="true"`, false: "<ssm:MappingEntry"}[tt.suppress], 1) + `</ssm:ParameterMapping></ssd:ParameterMapping>`
+			document := head + `<ssd:System name="top">` + before + bindings(`<ssd:ParameterBinding source="s.ssv">`+mapping+`</ssd:ParameterBinding>`) +
+				"<ssd:Elements>" + comp("c", conns(con("p", "parameter", ""))) + "</ssd:Elements>" + after + "</ssd:System>" +
+				strings.Replace(definition("ssd", tt.system), "</ssd:Units>", `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>`, 1) + tail
+			if tt.system == "" && tt.connector == "mm" {
+				document = strings.Replace(document, tail, `<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>`+tail, 1)
+			}
+			p := par("p", Real)
+			if p.Unit = tt.variable; p.Unit == "mm" {
+				p.UnitBase = &mmUnit
+			}
+			fake := unitFake{fakeSet{"p": p}, map[string]unit.Base{}}
+			if tt.fmu != "" {
+				fake.units["x"] = unit.Base{M: 1, Factor: 0.01}
+			}
+			n, _, err := flatten(t, document, map[string]string{"s.ssv": set}, fake, false)
+			switch {
+			case tt.want == 0 && !diag.Has(err, "SD13C"):
+				t.Errorf("error %v", err)
+			case tt.want == 0:
+			case err != nil:
+				t.Error(err)
+			case !near(n.Settings[0].Value.Real, tt.want):
+				t.Errorf("%v, want %v", n.Settings[0].Value, tt.want)
+			}
+		})
 	}
 }

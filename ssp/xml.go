@@ -514,6 +514,19 @@ func parseReal(text string) (float64, error) {
 	return v, nil
 }
 
+// parseSizedReal reads a Real of a parameter set. What a Float32 cannot hold is refused;
+// its digits are those of the text, and are not rounded to its precision.
+func parseSizedReal(element, text string) (float64, error) {
+	v, err := parseReal(text)
+	if err != nil || element != "Float32" {
+		return v, err
+	}
+	if narrow := float64(float32(v)); math.IsInf(narrow, 0) {
+		return 0, fmt.Errorf("%q is beyond what a Float32 can hold", text)
+	}
+	return v, nil
+}
+
 func parseInteger(text string) (int32, error) {
 	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil {
