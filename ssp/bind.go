@@ -158,6 +158,10 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		a.unit = f.unitNamed(t, a.name)
 	}
 	value := v.Value
+	steps := []Step{{What: fmt.Sprintf("parameter %q", v.Name), Value: value, Unit: v.Unit, Place: v.Place}}
+	if e != nil {
+		steps = append(steps, Step{What: fmt.Sprintf("mapping of %q to %q", e.Source, e.Target), Value: value, Unit: v.Unit, Place: e.Place})
+	}
 	suppress := e != nil && e.SuppressUnitConversion
 	if !suppress && a.unit == nil && a.name != "" && target.Unit != "" && a.name != target.Unit {
 		report(f.l, ruleUnitUnknown, at, "the value of %q has the unit %q, which neither the parameter set nor the SSD nor the FMU defines, and %q has the unit %q: it cannot be converted", v.Name, v.Unit, t, target.Unit)
@@ -169,7 +173,11 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 			report(f.l, ruleDimension, at, "the value of %q has the unit %q, which cannot be converted into %q of %q: %v", v.Name, v.Unit, target.Unit, t, err)
 			return
 		}
-		value, _ = (&stage{gain: gain, offset: offset}).apply(value)
+		if gain != 1 || offset != 0 {
+			s := stage{gain: gain, offset: offset, fromUnit: a.name, toUnit: target.Unit}
+			value, _ = s.apply(value)
+			steps = append(steps, Step{s.String(), value, target.Unit, at})
+		}
 	}
 	if target.UnitBase != nil || suppress { // without a unit the target has that of the value
 		a.unit, a.name = target.UnitBase, target.Unit
@@ -189,13 +197,14 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 			report(f.l, ruleTransformation, at, "the value of %q for %q: %v", v.Name, t, err)
 			return
 		}
+		steps = append(steps, Step{s.String(), value, a.name, e.Transformation.Place})
 	}
 	value, err := coerceAt(value, &target, a.own, p.variable == nil)
 	if err != nil {
 		report(f.l, ruleValue, at, "the value of %q: %v", v.Name, err)
 		return
 	}
-	a.from.Value, a.from.Bound = value, value
+	a.from.Value, a.from.Bound, a.from.Steps = value, value, steps
 	if len(f.assigned[t]) == 0 {
 		f.bound = append(f.bound, t)
 	}
@@ -320,26 +329,40 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	if c.unit == nil && c.unitName != "" {
 		c.unit = f.unitNamed(t, c.unitName)
 	}
-	var stages []stage
-	if path[at].within != start.in {
-		stages = f.leave(&c, p)
+	value, unit := a.from.Value, a.name
+	steps := slices.Clone(a.from.Steps)
+	// send brings the value over some stages.
+	send := func(stages []stage) bool {
+		var err error
+		for i := range stages {
+			s := &stages[i]
+			if value, err = s.apply(value); err != nil {
+				report(f.l, ruleTransformation, a.from.Place, "the value of the connector %q for %q: %v", start, t, err)
+				return false
+			}
+			if s.t == nil {
+				unit = s.toUnit
+			}
+			steps = append(steps, Step{s.String(), value, unit, s.at})
+		}
+		return true
 	}
-	more, c, ok := f.follow(c, path[at:])
-	if !ok {
+	if path[at].within != start.in && !send(f.leave(&c, p)) {
 		return
 	}
-	stages = append(stages, more...)
-	value := a.from.Value
-	var err error
-	for i := range stages {
-		if value, err = stages[i].apply(value); err != nil {
-			report(f.l, ruleTransformation, a.from.Place, "the value of the connector %q for %q: %v", start, t, err)
+	for i, g := range path[at:] {
+		way := path[at+i : at+i+1]
+		steps = append(steps, Step{"connection " + g.from.String() + " → " + g.to.String(), value, unit, g.c.Place})
+		stages, next, ok := f.follow(c, way)
+		if !ok || !send(stages) {
 			return
 		}
+		c, unit = next, next.unitName
 	}
 	target := v
 	target.Name = t.String()
-	if value, err = value.coerce(&target, c.items); err != nil {
+	value, err := value.coerce(&target, c.items)
+	if err != nil {
 		report(f.l, ruleValue, a.from.Place, "the value of the connector %q: %v", start, err)
 		return
 	}
@@ -361,6 +384,6 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 		}
 	}
 	s.From = a.from
-	s.From.Value, s.Value = value, value
+	s.From.Value, s.From.Steps, s.Value = value, steps, value
 	settings[t] = s
 }

@@ -690,7 +690,7 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 			if target == nil {
 				target = c.items
 			}
-			s := stage{gain: t.Factor, offset: t.Offset, t: t, from: c.items, to: target}
+			s := stage{gain: t.Factor, offset: t.Offset, t: t, from: c.items, to: target, at: t.Place}
 			if !f.checkTargets(&s, to.typ, first.items, at, what) {
 				return nil, c, false
 			}
@@ -762,11 +762,12 @@ func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stag
 		report(f.l, ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, to.unitName, err)
 		return nil, false
 	}
+	from := c.unitName
 	c.unit, c.unitName = to.unit, to.unitName
 	if gain == 1 && offset == 0 {
 		return nil, true
 	}
-	return []stage{{gain: gain, offset: offset}}, true
+	return []stage{{gain: gain, offset: offset, fromUnit: from, toUnit: to.unitName, at: at}}, true
 }
 
 // checkTargets reports values of a mapping that the target does not have (ssp 29).
@@ -800,11 +801,16 @@ func (f *flattener) leave(c *carrier, p port) []stage {
 	if err != nil { // reported with the connector
 		gain, offset = 1, 0
 	}
+	from := c.unitName
 	c.unit, c.unitName = p.outside.unit, p.outside.unitName
 	if gain == 1 && offset == 0 {
 		return nil
 	}
-	return []stage{{gain: gain, offset: offset}}
+	s := stage{gain: gain, offset: offset, fromUnit: from, toUnit: c.unitName}
+	if p.decl != nil {
+		s.at = p.decl.Place
+	}
+	return []stage{s}
 }
 
 // connections makes the flat connections.

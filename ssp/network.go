@@ -121,6 +121,17 @@ type Provenance struct {
 	// Bound is the value at what has that name: at a connector of a system it differs
 	// from Value by what the connections make of it.
 	Bound Value
+	// Steps is the way of the value: as it stands in its set, then what each mapping,
+	// conversion of units, transformation and connection makes of it, up to Value.
+	Steps []Step
+}
+
+// Step is one step of a value on its way to a variable, and what comes out of it.
+type Step struct {
+	What  string // in words: `parameter "k"`, "km → m", "× 2 + 1"
+	Value Value
+	Unit  string // of Value, "" if it is not known
+	Place Place
 }
 
 // At gives the path of what the value is bound to: "component.variable", or

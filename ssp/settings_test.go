@@ -3,6 +3,7 @@ package ssp
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -433,5 +434,38 @@ func TestUnitsOfSets(t *testing.T) {
 				t.Errorf("%v, want %v", n.Settings[0].Value, tt.want)
 			}
 		})
+	}
+}
+
+// The steps of a value: from how it stands in its set to the variable, with what each
+// makes of it.
+func TestValueSteps(t *testing.T) {
+	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters>` + param("kk", realValue(5, "km")) +
+		`</ssv:Parameters><ssv:Units><ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
+	mapping := "<ssm:ParameterMapping version=\"1.0\" xmlns:ssm=\"" + nsSSM + "\" xmlns:ssc=\"" + nsSSC + "\">\n" + mapped("x.kk", "a.p", linear(2, 1)) + "\n" + mapped("x.kk", "s.k", "") + "</ssm:ParameterMapping>"
+	p := con("p", "parameter", "")
+	document := head + sys("top", bindings(`<ssd:ParameterBinding source="set.ssv" prefix="x."><ssd:ParameterMapping source="map.ssm"/></ssd:ParameterBinding>`),
+		comp("a", conns(p))+sys("s", conns(con("k", "parameter", realType("mm"))), comp("b", conns(p)), link("k", "b/p", linear(10, -1)))) + units + tail
+	n, _ := sound(t, document, map[string]string{"set.ssv": set, "map.ssm": mapping},
+		fakes{"a": {with(par("p", Real), "m", metre)}, "s.b": {with(par("p", Real), "m", metre)}})
+	for name, want := range map[string][]string{
+		"a.p": {`parameter "kk" 5 km set.ssv:1`, `mapping of "x.kk" to "a.p" 5 km map.ssm:2`, "km → m 5000 m map.ssm:2", "× 2 + 1 10001 m map.ssm:2"},
+		"s.b.p": {`parameter "kk" 5 km set.ssv:1`, `mapping of "x.kk" to "s.k" 5 km map.ssm:3`, "km → mm 5e+06 mm map.ssm:3",
+			"connection s.k → s.b.p 5e+06 mm SystemStructure.ssd:", "mm → m 5000 m SystemStructure.ssd:", "× 10 - 1 49999 m SystemStructure.ssd:"},
+	} {
+		s := settings1(n)[name]
+		var got []string
+		for _, k := range s.From.Steps {
+			got = append(got, fmt.Sprintf("%s %s %s %s", k.What, k.Value, k.Unit, filepath.Base(k.Place.String())))
+		}
+		if len(got) != len(want) || s.From.Steps[len(got)-1].Value != s.Value {
+			t.Errorf("%s: %q, want %q", name, got, want)
+			continue
+		}
+		for i := range want {
+			if !strings.HasPrefix(got[i], want[i]) {
+				t.Errorf("%s: step %d is %q, want %q", name, i, got[i], want[i])
+			}
+		}
 	}
 }

@@ -399,7 +399,7 @@ func describeSystem(path string, o infoOptions) (*description, error) {
 }
 
 func newSettingInfo(s assemble.SettingInfo) settingInfo {
-	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker}
+	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker, Steps: s.Steps}
 	if s.At != s.Name {
 		out.Over = s.At
 	}

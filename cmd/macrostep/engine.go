@@ -178,4 +178,5 @@ type settingInfo struct {
 	Origin string `json:"origin"` // file and place
 	Weaker int    `json:"weaker"` // number of values for it that do not count
 	Over   string `json:"over"`   // connector of a system that is bound to the value; "" = the variable itself
+	Steps []assemble.Step `json:"steps,omitempty"` // from how the value stands in its parameter set
 }

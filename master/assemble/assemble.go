@@ -388,6 +388,7 @@ type SettingInfo struct {
 	At, Bound           string
 	Fed                 string
 	Parameter           bool
+	Steps               []Step // from how the value stands in its set
 }
 
 // Settings lists the parameters and start values of the documents.
@@ -402,7 +403,7 @@ func (a *Assembly) Settings() []SettingInfo {
 		out = append(out, SettingInfo{
 			Name: a.Components[s.Component].Name + "." + s.Variable, Value: s.Value.String(),
 			Origin: s.From.Place.String(), Weaker: len(s.Overrides), At: s.From.At(), Bound: s.From.Bound.String(),
-			Fed: fed[end], Parameter: a.toParameter(end),
+			Fed: fed[end], Parameter: a.toParameter(end), Steps: newSteps(s.From.Steps),
 		})
 	}
 	return out
