@@ -42,7 +42,9 @@
 // order; the last one wins, so the outer level beats the inner and a later
 // binding an earlier one (ssp 36). A value bound to a connector of a system
 // goes inward along its connections, and there beats what is bound directly
-// (ssp 37). Numeric types of version 2.0 count as Real and Integer; an integer that
+// (ssp 37); of several on one way that farthest upstream counts. Package.Give binds
+// values that beat all of the documents, and Network.Inputs tells what the inputs of the
+// outermost system lead to, for those who give them values over time. Numeric types of version 2.0 count as Real and Integer; an integer that
 // does not fit into 32 bits can be given to a Real only.
 //
 // A parameter of an FMU that is connected to a calculated parameter of another takes its

@@ -94,6 +94,9 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	used := f.connect(p.top)
 	f.checkAll(p.top, used)
 	f.bind(p.top)
+	if p.given != nil {
+		f.binding(p.top, p.given)
+	}
 	if err := own.Err(); err != nil { // what follows relies on sound connections
 		return nil, err
 	}
@@ -103,6 +106,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		f.ospBonds()
 	}
 	f.outputs()
+	f.inputs()
 	f.values()
 	if err := own.Err(); err != nil {
 		return nil, err
@@ -949,6 +953,35 @@ func (f *flattener) outputs() {
 		if gain, offset, _, ok := f.compile(source, path, c.Place); ok {
 			f.net.Outputs = append(f.net.Outputs, SystemOutput{Name: c.Name, From: FlatEnd{source.in.index, source.name}, Gain: gain, Offset: offset})
 		}
+	}
+}
+
+// inputs finds what the inputs of the outermost system feed.
+func (f *flattener) inputs() {
+	for _, e := range f.fed {
+		v, isVariable := f.variable(e)
+		if !isVariable || v.Causality != string(Input) {
+			continue
+		}
+		source, path, ok := f.trace(e)
+		if !ok || !source.in.isRoot() {
+			continue
+		}
+		p, _ := f.at(source)
+		if p.kind != Input {
+			continue
+		}
+		at := f.inbound[e].c.Place
+		stages, _, ok := f.follow(carrier{typ: p.typ, unit: p.inner.unit, unitName: p.inner.unitName, items: p.inner.items, relative: v.RelativeQuantity, constant: true}, path)
+		if !ok {
+			continue
+		}
+		gain, offset, table, err := compose(stages)
+		if err != nil {
+			report(f.l, ruleTransformation, at, "the enumeration mapping from %q: %v", source, err)
+			continue
+		}
+		f.net.Inputs = append(f.net.Inputs, SystemInput{Name: source.name, To: FlatEnd{e.in.index, e.name}, Gain: gain, Offset: offset, Map: table, Place: at})
 	}
 }
 

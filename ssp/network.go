@@ -157,6 +157,17 @@ type SystemOutput struct {
 	Gain, Offset float64 // of a Real
 }
 
+// SystemInput is an input of the outermost system and an FMU input that it feeds. The
+// fields are those of FlatConnection; where the connector has no unit, what is given to
+// it counts in that of the first that has one on the way.
+type SystemInput struct {
+	Name         string
+	To           FlatEnd
+	Gain, Offset float64
+	Map          map[int32]int32
+	Place        Place
+}
+
 // Network is a system flattened to FMUs: nothing of SSP is left in it.
 type Network struct {
 	Name        string
@@ -171,6 +182,7 @@ type Network struct {
 	Tolerance *float64 // relativeTolerance of OMSimulator; informative
 	Own       OwnSettings
 	Outputs   []SystemOutput
+	Inputs    []SystemInput // by FMU input, in the order of the connections to them
 }
 
 // instance is one element in the tree of systems. A component with an FMU has

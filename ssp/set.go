@@ -72,6 +72,20 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 	return changed, nil
 }
 
+// Give has Flatten bind values behind all others of the outermost system, so that they
+// win (ssp 36). The document stays as it is. Names and units are those of Bind; from
+// says in findings where the values come from.
+func (p *Package) Give(values []ParameterValue, units []unit.Definition, from string) {
+	set := &ParameterSet{File: from, Parameters: slices.Clone(values)}
+	scope := newNames(units, nil)
+	for i := range set.Parameters {
+		v := &set.Parameters[i]
+		v.Place = Place{File: from, Path: v.Name}
+		v.face = face{unit: scope.units[v.Unit], unitName: v.Unit}
+	}
+	p.given = &Binding{Set: set, Place: Place{File: from}}
+}
+
 // SystemConnector finds what a name means to a parameter binding of the outermost
 // system, other than a variable of an FMU: "connector" or "system.connector". The
 // causality is the kind of the connector, and the type is Unspecified if it has none.

@@ -53,8 +53,13 @@ type Place struct {
 	Line int    // 1-based
 }
 
-// String gives "file:line".
-func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+// String gives "file:line"; what has no line is named by File alone.
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
 
 // node is an element with its namespace resolved and its line known. The tree
 // of nodes mirrors that of etree, which stays as the faithful form.

@@ -116,6 +116,12 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		},
 	}
 	out.Rates = ratesOf(a.Rates)
+	out.Inputs = map[string][]record.Derived{}
+	for name, list := range a.Inputs() {
+		for _, in := range list {
+			out.Inputs[name] = append(out.Inputs[name], record.Derived{Name: in.Name, Gain: in.Gain, Offset: in.Offset, Map: in.Map})
+		}
+	}
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
@@ -386,6 +392,9 @@ func describeSystem(path string, o infoOptions) (*description, error) {
 		s.Settings = append(s.Settings, newSettingInfo(v))
 	}
 	for _, set := range o.Set { // beats them
+		if slices.ContainsFunc(s.Settings, func(v settingInfo) bool { return v.Over == set.Name && v.Origin == "--set" }) {
+			continue // a connector, whose value is there
+		}
 		v := settingInfo{Name: set.Name, Value: set.Value, Origin: "--set"}
 		if i := slices.IndexFunc(s.Settings, func(old settingInfo) bool { return old.Name == set.Name }); i >= 0 {
 			v.Weaker = s.Settings[i].Weaker + 1

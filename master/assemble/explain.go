@@ -95,7 +95,11 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 			if p.Level != "" {
 				level = "at " + p.Level
 			}
-			e.Chain = append(e.Chain, Origin{p.Value.String(), p.Place.String(), fmt.Sprintf("bound %s as %q", level, p.Name), newSteps(p.Steps)})
+			how, place := fmt.Sprintf("bound %s as %q", level, p.Name), p.Place.String()
+			if place == byUser {
+				how, place = fmt.Sprintf("given by the user as %q", p.Name), ""
+			}
+			e.Chain = append(e.Chain, Origin{p.Value.String(), place, how, newSteps(p.Steps)})
 		}
 	}
 	for _, set := range a.options.Set {
