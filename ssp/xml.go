@@ -68,6 +68,7 @@ type node struct {
 	uri    string
 	name   string // local
 	line   int
+	index  int // in the order of the document
 	nth    int // 1-based among siblings of the same tag, and name where they have one; 0 if it is the only one
 	parent *node
 	kids   []*node
@@ -124,7 +125,7 @@ func (p *parser) tree(data []byte) *node {
 	next := 0
 	var build func(el *etree.Element, parent *node) *node
 	build = func(el *etree.Element, parent *node) *node {
-		n := &node{el: el, name: el.Tag, parent: parent}
+		n := &node{el: el, name: el.Tag, parent: parent, index: next}
 		if next < len(lines) {
 			n.line = lines[next]
 		}
@@ -351,38 +352,44 @@ func keepCharset(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 // utf8Document strips a byte order mark and converts Latin-1. The standard
 // wants UTF-8 (ssp 4).
 func utf8Document(data []byte) ([]byte, error) {
+	text, _, err := decodeDocument(data)
+	return text, err
+}
+
+// decodeDocument is utf8Document, and tells whether the document was in Latin-1.
+func decodeDocument(data []byte) (text []byte, latin1 bool, err error) {
 	data, marked := bytes.CutPrefix(data, []byte("\xef\xbb\xbf"))
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return nil, errors.New("the file is encoded in UTF-16; save it as UTF-8")
+		return nil, false, errors.New("the file is encoded in UTF-16; save it as UTF-8")
 	}
 	head := data[:min(len(data), 200)]
 	end := bytes.Index(head, []byte("?>"))
 	if !bytes.HasPrefix(head, []byte("<?xml")) || end < 0 {
-		return data, nil
+		return data, false, nil
 	}
 	_, after, found := bytes.Cut(head[:end], []byte("encoding"))
 	if !found {
-		return data, nil
+		return data, false, nil
 	}
 	after = bytes.TrimLeft(after, " \t\r\n=")
 	if len(after) == 0 {
-		return data, nil
+		return data, false, nil
 	}
 	name, _, _ := bytes.Cut(after[1:], after[:1])
 	switch strings.ToLower(string(name)) {
 	case "utf-8", "utf8", "us-ascii", "ascii":
-		return data, nil
+		return data, false, nil
 	case "iso-8859-1", "latin1", "latin-1":
 		if marked && utf8.Valid(data) { // the mark is that of UTF-8; the declaration was left behind
-			return data, nil
+			return data, false, nil
 		}
 		out := make([]rune, len(data))
 		for i, b := range data {
 			out[i] = rune(b)
 		}
-		return []byte(string(out)), nil
+		return []byte(string(out)), true, nil
 	}
-	return nil, fmt.Errorf("the file is encoded in %q; save it as UTF-8", name)
+	return nil, false, fmt.Errorf("the file is encoded in %q; save it as UTF-8", name)
 }
 
 // is tells whether the node has this name in one of the namespaces.
