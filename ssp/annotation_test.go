@@ -241,3 +241,24 @@ func TestSequenceOfPlaceholders(t *testing.T) {
 		t.Errorf("settings %+v", n.Own)
 	}
 }
+
+// Why a setting of another tool is left out.
+func TestLeftOut(t *testing.T) {
+	osp := annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
+	mcx := annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential"/>`)
+	trigger := annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`)
+	for _, tt := range []struct{ name, component, experiment, want string }{
+		{"c", "", osp + mcx, "is left out: the algorithm is taken from the tool that gives the macro step: com.opensimulationplatform baseStepSize"},
+		{"c", "", annotation(OwnType, `<ms:Settings version="1" algorithm="explicit"/>`) + osp + mcx, "is left out: the annotation of macrostep counts"},
+		{"c", "", annotation(OwnType, `<ms:Settings version="1" stepSize="0.5"/>`) + osp + mcx, "is left out: of several tools the first counts"},
+		{"c", "", mcx, ""},
+		{"c,d", trigger, mcx, `component "c,d" has a comma in its name`},
+	} {
+		document := strings.Replace(annotated(tt.component, "", tt.experiment), `name="c"`, `name="`+tt.name+`"`, 1)
+		_, l := sound(t, document, nil, fakes{tt.name: {}})
+		got := strings.Join(told(l, "SD21P"), "; ")
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.experiment, got, tt.want)
+		}
+	}
+}

@@ -931,7 +931,17 @@ func (f *flattener) compile(from end, path []edge, at Place) (gain, offset float
 	if err != nil {
 		report(f.l, ruleTransformation, at, "the enumeration mapping from %q: %v", from, err)
 	}
-	return gain, offset, table, err == nil
+	return gain, offset, table, err == nil && f.finite(from, gain, offset, at)
+}
+
+// finite reports what units and transformations on a way make of a signal together if
+// that is beyond numbers.
+func (f *flattener) finite(from end, gain, offset float64, at Place) bool {
+	if gain-gain == 0 && offset-offset == 0 {
+		return true
+	}
+	report(f.l, ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds", from, gain, offset)
+	return false
 }
 
 // outputs finds what feeds the outputs of the outermost system.
@@ -979,6 +989,9 @@ func (f *flattener) inputs() {
 		gain, offset, table, err := compose(stages)
 		if err != nil {
 			report(f.l, ruleTransformation, at, "the enumeration mapping from %q: %v", source, err)
+			continue
+		}
+		if !f.finite(source, gain, offset, at) {
 			continue
 		}
 		f.net.Inputs = append(f.net.Inputs, SystemInput{Name: source.name, To: FlatEnd{e.in.index, e.name}, Gain: gain, Offset: offset, Map: table, Place: at})

@@ -720,6 +720,9 @@ func readPart[T any](r *reader, n, inline *node, source, mime, want, base string
 		return read(p, root, false)
 	case len(content) == 1:
 		return read(&r.parser, content[0], true)
+	case len(content) > 1:
+		r.add(ruleContent, content[1], "there are %d elements, and one is the content", len(content))
+		return nil
 	}
 	r.add(ruleContent, n, "there is neither a source nor inline content")
 	return nil

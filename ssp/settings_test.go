@@ -469,3 +469,23 @@ func TestValueSteps(t *testing.T) {
 		}
 	}
 }
+
+// What units and transformations make of a value or a signal must be a number, and a
+// binding has one set.
+func TestBeyondNumbers(t *testing.T) {
+	huge := linear(1e308, 0)
+	vars := fakes{"a": {out("y", Real)}, "c": {in("u", Real), par("p", Real)}}
+	through := sys("s", conns(con("i", "input", "<ssc:Real/>"), con("o", "output", "<ssc:Real/>")), "", link("i", "o", huge))
+	for document, want := range map[string]string{
+		sys("top", "", comp("a", conns(con("y", "output", "")))+through+comp("c", conns(con("u", "input", ""))), link("a/y", "s/i", huge), link("s/o", "c/u", "")): "SD12",
+		sys("top", bindings(inline("", param("v", realValue(1e9, "")), mapped("v", "c.p", huge))), comp("a", "")+comp("c", "")):                                    "SD17",
+	} {
+		if _, _, err := flatten(t, head+document+tail, nil, vars, false); !diag.Has(err, want) || !strings.Contains(err.Error(), "+Inf") {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	two := strings.Replace(inline("", param("c.p", realValue(1, "")), ""), "</ssd:ParameterValues>", `<ssv:ParameterSet version="1.0" name="t"><ssv:Parameters/></ssv:ParameterSet></ssd:ParameterValues>`, 1)
+	if _, _, err := flatten(t, head+sys("top", bindings(two), comp("a", "")+comp("c", ""))+tail, nil, vars, false); !diag.Has(err, "SD18") || !strings.Contains(err.Error(), "there are 2 elements") {
+		t.Errorf("two sets: %v", err)
+	}
+}

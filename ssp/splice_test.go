@@ -128,3 +128,41 @@ func TestSpliceEmpty(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the set, what comes out of a change is a set with the value, or the change is
+// left to writing it anew.
+func FuzzSplice(f *testing.F) {
+	f.Add([]byte(baseSet), "gain", "N")
+	f.Add([]byte(strings.ReplaceAll(baseSet, "\n", "\r\n")), "other", "m")
+	f.Add([]byte("\xef\xbb\xbf"+strings.ReplaceAll(strings.ReplaceAll(baseSet, "ssv:", ""), "xmlns:ssv", "xmlns")), "a<b\"'&", "")
+	f.Add([]byte(strings.Replace(baseSet, `"1.0"?`, `"1.0" encoding="ISO-8859-1"?`, 1)), "\u00e4\u03c0", "m")
+	f.Fuzz(func(t *testing.T, data []byte, name, unitName string) {
+		if len(data) > 1<<16 || name == "" {
+			return
+		}
+		if _, bad := badRune(name + unitName); bad {
+			return
+		}
+		was, err := ReadParameterSet(data, "s", nil)
+		if err != nil {
+			return
+		}
+		v := ParameterValue{Name: name, Value: Value{Type: Real, Real: 0.1}, Unit: unitName}
+		var units []unit.Definition
+		if unitName != "" && findUnit(was.Units, unitName) == nil {
+			units = append(units, unit.Definition{Name: unitName, Base: &unit.Base{M: 1, Factor: 2}})
+		}
+		out, err := spliceSet(data, "s", []ParameterValue{v}, units)
+		if err != nil {
+			return
+		}
+		set, err := ReadParameterSet(out, "s", nil)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		i := slices.IndexFunc(set.Parameters, func(p ParameterValue) bool { return p.Name == name })
+		if i < 0 || set.Parameters[i].Value != v.Value || set.Parameters[i].Unit != unitName || len(set.Units) != len(was.Units)+len(units) {
+			t.Fatalf("%d %+v\n%s", i, set.Parameters, out)
+		}
+	})
+}

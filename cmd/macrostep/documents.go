@@ -268,7 +268,7 @@ func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 
 // Bonds looks at the connections of a system.
 func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
-	a, err := assemble.Open(path, assemble.Options{Select: selectNames, Columns: columnsOf})
+	a, err := assemble.Open(path, looking())
 	if err != nil {
 		return nil, nil, errors.Join(err, a.Close())
 	}
@@ -349,8 +349,15 @@ func (documents) Explain(path string, names []string, o infoOptions) (list []*as
 	return list, errors.Join(errs...)
 }
 
+// looking are the options for a look at a system that nothing is run of: what a run
+// would accept is accepted.
+func looking() assemble.Options {
+	return assemble.Options{Select: selectNames, Columns: columnsOf, Launcher: &worker.Launcher{}}
+}
+
 func describing(o infoOptions) assemble.Options {
-	out := assemble.Options{Strict: o.Strict, Select: selectNames, Columns: columnsOf}
+	out := looking()
+	out.Strict = o.Strict
 	for _, a := range o.Set {
 		out.Set = append(out.Set, assemble.Assignment(a))
 	}

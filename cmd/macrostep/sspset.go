@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -86,7 +87,7 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 			return err
 		}
 	}
-	a, err := assemble.Open(path, assemble.Options{})
+	a, err := assemble.Open(path, looking())
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
 		return err
@@ -102,6 +103,9 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 	var weak []string
 	check := func(path string) (err error) {
 		weak, err = inForce(path+variant, changes)
+		if len(files) > 1 { // the set is new, and nobody will find it
+			unwritten(err, files[0].Name)
+		}
 		return err
 	}
 	pkg := a.Package()
@@ -168,10 +172,24 @@ func wholePackage(pkg *ssp.Package, alone bool) ([]ssp.File, error) {
 	return files, err
 }
 
+// unwritten has findings in a new set name the values, not the file.
+func unwritten(err error, file string) {
+	var list *diag.ListError
+	if !errors.As(err, &list) {
+		return
+	}
+	for i := range list.Findings {
+		f := &list.Findings[i]
+		if f.File == file || strings.HasSuffix(filepath.ToSlash(f.File), "/"+file) {
+			f.File, f.Line = "the values given", 0
+		}
+	}
+}
+
 // inForce tells whether a system that was written has the values, and warns of those
 // that count until the first exchange only.
 func inForce(path string, changes []assemble.Change) (weak []string, err error) {
-	a, err := assemble.Open(path, assemble.Options{})
+	a, err := assemble.Open(path, looking())
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
 		return nil, err
