@@ -701,7 +701,11 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 			out = append(out, s)
 			mapped = mapped || t.Kind == EnumerationMapping
 		} else if !c.constant { // of bound values the names pass
-			if name, is := renumber(c.items, first.items); is && renumbered == nil {
+			name, is := renumber(c.items, first.items)
+			if is && to.variable == nil {
+				f.once(ruleConnectorType, at, "%s: the item %q is %d in one enumeration and %d in the other; the number passes unchanged", what, name, c.items[name], first.items[name])
+			}
+			if is && renumbered == nil {
 				had, has := c.items[name], first.items[name]
 				renumbered = func() {
 					report(f.l, ruleTransformation, at, "%s: a mapping on the way gives items by their names, and this connection has none, so that numbers pass; the item %q is %d before it and %d behind: put an EnumerationMappingTransformation on it", what, name, had, has)

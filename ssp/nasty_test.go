@@ -372,3 +372,13 @@ func TestSplitMapping(t *testing.T) {
 		}
 	}
 }
+
+// A connector of a system that numbers items differently passes numbers, which is told.
+func TestOtherEnumerationBetween(t *testing.T) {
+	abc := map[string]int32{"A": 1, "B": 2, "C": 7}
+	document := head + sys("top", "", comp("a", "")+sys("s", conns(con("i", "input", `<ssc:Enumeration name="cba"/>`)), comp("b", ""), link("i", "b/u", "")), link("a/y", "s/i", "")) + nastyNames + tail
+	_, l := sound(t, document, nil, fakes{"a": {enum(out("y", Enumeration), abc)}, "s.b": {enum(in("u", Enumeration), abc)}})
+	if got := told(l, "SD7"); len(got) != 1 || !strings.Contains(got[0], `a.y → s.i: the item "A" is 1 in one enumeration and 7 in the other`) {
+		t.Errorf("%q", got)
+	}
+}
