@@ -155,7 +155,10 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 	}
 	a.unit, a.name = v.face.unit, v.Unit
 	if a.unit == nil && a.name != "" {
-		a.unit = f.unitNamed(t, a.name)
+		if a.unit = f.unitNamed(t, a.name); a.unit == nil {
+			a.name = withoutBrackets(a.name)
+			a.unit = f.unitNamed(t, a.name)
+		}
 	}
 	value := v.Value
 	steps := []Step{{What: fmt.Sprintf("parameter %q", v.Name), Value: value, Unit: v.Unit, Place: v.Place}}
@@ -209,6 +212,15 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		f.bound = append(f.bound, t)
 	}
 	f.assigned[t] = append(f.assigned[t], a)
+}
+
+// withoutBrackets gives the name of a unit that stands in brackets, as some tools write
+// what they do not define: "[m]".
+func withoutBrackets(name string) string {
+	if inner, ok := strings.CutPrefix(name, "["); ok && strings.HasSuffix(inner, "]") {
+		return strings.TrimSuffix(inner, "]")
+	}
+	return name
 }
 
 // unitNamed gives what the FMU behind an end calls by the name of a unit; nil if nothing.

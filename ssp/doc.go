@@ -34,7 +34,8 @@
 // feeds it; the unit of a connector that is not defined counts as none; an unknown unit is
 // not converted. The unit of a value in a parameter set is looked up in the set, in the
 // SSD that binds it and in the FMU that gets it, in this order; where it has to be
-// converted and none of them knows it, the value is refused. Where the unit of a connector differs from that of the FMU
+// converted and none of them knows it, the value is refused; "[m]", if it is defined
+// nowhere, counts as "m". Where the unit of a connector differs from that of the FMU
 // variable, the FMU is right about its value, and the connector is a stage of
 // conversion of its own (ssp 31).
 //

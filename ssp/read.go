@@ -142,8 +142,11 @@ func (r *reader) names(d *Document) {
 	}
 	for _, s := range r.files {
 		for i := range s.Parameters {
-			if v := &s.Parameters[i]; v.face.unit == nil && own.units[v.Unit] != nil {
-				v.face.unit, v.face.unitName = own.units[v.Unit], v.Unit
+			v := &s.Parameters[i]
+			for _, name := range []string{v.Unit, withoutBrackets(v.Unit)} {
+				if v.face.unit == nil && own.units[name] != nil {
+					v.face.unit, v.face.unitName = own.units[name], name
+				}
 			}
 		}
 	}

@@ -82,7 +82,7 @@ var (
 		Doc:    "Every unit and enumeration that a file names is defined in that file. The unit of a connector that is not counts as none, that of a value as SD13C says.",
 		Remedy: "define it in the Units or Enumerations of this file"}
 	ruleUnitUnknown = &diag.Rule{ID: "SD13C", Level: diag.Error, Ref: "ssp 9, 31, 39",
-		Doc:    "The unit of a value is defined where its target has another: in the parameter set, else in the SSD that binds it, else in the FMU. Of the same name both need no definition.",
+		Doc:    "The unit of a value is defined where its target has another: in the parameter set, else in the SSD that binds it, else in the FMU. Of the same name both need no definition. A name in brackets, which is not defined so, counts as without.",
 		Remedy: `define it in the Units of the parameter set, or set suppressUnitConversion="true" in a mapping where the number is meant as it stands`}
 	ruleUnmatched = &diag.Rule{ID: "SD14", Level: diag.Info, Strict: true, Ref: "ssp 34",
 		Doc:    "The names of a parameter set match something.",

@@ -1,6 +1,7 @@
 package ssp
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -375,6 +376,7 @@ func TestUnitsOfSets(t *testing.T) {
 		name, set, system, fmu string // where the unit "x" is defined, as mm, cm or km
 		variable, connector    string // units of the ends
 		suppress               bool
+		value                  string  // unit of the value; "" = x
 		want                   float64 // 0: refused
 	}{
 		{name: "the set", set: "0.01", system: "1000", variable: "mm", want: 20},
@@ -382,6 +384,11 @@ func TestUnitsOfSets(t *testing.T) {
 		{name: "the FMU", fmu: "0.01", variable: "mm", want: 20},
 		{name: "nobody", variable: "mm"},
 		{name: "the same name", variable: "x", want: 2},
+		{name: "the same name in brackets", value: "[mm]", variable: "mm", want: 2},
+		{name: "the SSD, in brackets", value: "[x]", system: "0.01", variable: "mm", want: 20},
+		{name: "the FMU, in brackets", value: "[x]", fmu: "0.01", variable: "mm", want: 20},
+		{name: "the FMU, in brackets through a connector", value: "[x]", fmu: "0.01", variable: "mm", connector: "none", want: 20},
+		{name: "nobody, in brackets", value: "[x]", variable: "mm"},
 		{name: "nothing to convert into", variable: "", want: 2},
 		{name: "suppressed", variable: "mm", suppress: true, want: 2},
 		{name: "the FMU, through a connector", fmu: "0.01", variable: "mm", connector: "none", want: 20},
@@ -396,7 +403,7 @@ func TestUnitsOfSets(t *testing.T) {
 				}
 				return "<" + prefix + `:Units><ssc:Unit name="x"><ssc:BaseUnit m="1" factor="` + factor + `"/></ssc:Unit></` + prefix + ":Units>"
 			}
-			set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters>` + param("p", realValue(2, "x")) +
+			set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters>` + param("p", realValue(2, cmp.Or(tt.value, "x"))) +
 				"</ssv:Parameters>" + definition("ssv", tt.set) + "</ssv:ParameterSet>"
 			target, before, after := "c.p", "", ""
 			switch tt.connector {

@@ -376,7 +376,7 @@ func TestRules(t *testing.T) {
 		{"twin map source", []change{{ssd, `<ssc:LinearTransformation factor="2"/>`, `<ssc:IntegerMappingTransformation><ssc:MapEntry source="1" target="2"/><ssc:MapEntry source="1" target="3"/></ssc:IntegerMappingTransformation>`}}, nil, "SD12", diag.Error, `source "1" stands twice`, ""},
 		{"transformation of value", []change{{ssm, `<ssc:LinearTransformation factor="10"/>`, `<ssc:BooleanMappingTransformation><ssc:MapEntry source="true" target="false"/></ssc:BooleanMappingTransformation>`}}, nil, "SD12", diag.Error, "needs a Boolean", ""},
 		{"undefined unit", []change{{ssd, `<ssd:Connector name="level" kind="input"><ssc:Real unit="m"/>`, `<ssd:Connector name="level" kind="input"><ssc:Real unit="[m]"/>`}}, nil, "SD13", diag.Warning, `unit "[m]"`, ""},
-		{"unknown unit of value", []change{{ssm, `target="a.k"`, `target="a.k" `}, {ssv, `value="3" unit="m"`, `value="3" unit="[m]"`}}, nil, "SD13C", diag.Error, `the unit "[m]", which neither`, ""},
+		{"unknown unit of value", []change{{ssm, `target="a.k"`, `target="a.k" `}, {ssv, `value="3" unit="m"`, `value="3" unit="[k]"`}}, nil, "SD13C", diag.Error, `the unit "[k]", which neither`, ""},
 		{"undefined unit of value", []change{{ssv, `value="3" unit="m"`, `value="3" unit="[m]"`}}, func(f fakes) {
 			f["a"][slices.IndexFunc(f["a"], func(v Variable) bool { return v.Name == "k" })].Unit = "[m]"
 		}, "SD13", diag.Warning, `unit "[m]"`, ""},
