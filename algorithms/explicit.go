@@ -201,32 +201,37 @@ func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) er
 }
 
 func (e *explicit) stepSequence(ctx context.Context, x *master.Exec, t, H float64) error {
+	return e.visit(x.Sys,
+		func(i int) error { return e.stepInTurn(ctx, x, i, t, H) },
+		func(i int) error { return stepLate(ctx, x, i, t, H) })
+}
+
+// visit goes through the sequence of a Gauss–Seidel scheme: those that have states
+// in their turn, and late ones as soon as their sources are new.
+func (e *explicit) visit(s *master.System, inTurn, late func(i int) error) error {
 	clear(e.done)
 	for _, i := range e.sequence {
-		if e.late[i] {
-			continue // as soon as its sources are new
+		if e.late[i] || e.in.rates[i].over > 1 { // later, or by itself
+			continue
 		}
-		if e.in.rates[i].over > 1 {
-			continue // by itself
-		}
-		if err := e.stepInTurn(ctx, x, i, t, H); err != nil {
+		if err := inTurn(i); err != nil {
 			return err
 		}
 		e.done[i] = true
-		for _, l := range x.Sys.Late {
+		for _, l := range s.Late {
 			if e.done[l] || !e.sourcesDone(l) {
 				continue
 			}
-			if err := stepLate(ctx, x, l, t, H); err != nil {
+			if err := late(l); err != nil {
 				return err
 			}
 			e.done[l] = true
 		}
 	}
 	// Those without any source but the world outside.
-	for _, l := range x.Sys.Late {
+	for _, l := range s.Late {
 		if !e.done[l] {
-			if err := stepLate(ctx, x, l, t, H); err != nil {
+			if err := late(l); err != nil {
 				return err
 			}
 		}
@@ -253,4 +258,31 @@ func (e *explicit) stepInTurn(ctx context.Context, x *master.Exec, i int, t, H f
 		}
 	}
 	return e.turns[i].run(ctx, t, H)
+}
+
+// rounds gives a macro step as turns, if it is no more than that: inputs are held,
+// and every subsystem takes one step.
+func (e *explicit) rounds(s *master.System) []master.Turn {
+	if len(e.slow) > 0 {
+		return nil
+	}
+	for _, r := range e.in.rates {
+		if r.steps > 1 {
+			return nil
+		}
+	}
+	var turns []master.Turn
+	inTurn := func(i int) { turns = append(turns, master.Turn{Couple: []int{i}, Step: i}) }
+	if e.gaussSeidel {
+		e.visit(s, func(i int) error { inTurn(i); return nil }, func(i int) error { inTurn(i); return nil })
+		return turns
+	}
+	turns = append(turns, master.Turn{Couple: s.Stepped, Step: -1})
+	for _, i := range s.Stepped {
+		turns = append(turns, master.Turn{Step: i})
+	}
+	for _, i := range s.Late {
+		inTurn(i)
+	}
+	return turns
 }

@@ -18,6 +18,9 @@ var libc = sync.OnceValues(func() (l struct{ calloc, free uintptr }, err error) 
 
 // calloc gives zeroed C memory, or nil if there is none.
 func calloc(size uintptr) unsafe.Pointer {
+	if Crashed() != nil { // its locks may be held for ever
+		return mapMemory(size)
+	}
 	l, err := libc()
 	if err != nil {
 		return nil
@@ -26,17 +29,47 @@ func calloc(size uintptr) unsafe.Pointer {
 }
 
 func cfree(p unsafe.Pointer) {
-	if l, err := libc(); err == nil && p != nil {
+	if l, err := libc(); err == nil && p != nil && Crashed() == nil {
 		callInts(l.free, uintptr(p))
 	}
 }
 
 // cmem owns C memory that lives as long as an instance. What C sees stands
 // here and not in Go memory, so that no rule of the collector is stretched.
-type cmem struct{ blocks []unsafe.Pointer }
+type cmem struct {
+	blocks []unsafe.Pointer
+	slots  []int // of batches among them
+	// What is left of the block that small pieces come from: those of one instance
+	// are used together, and stand together.
+	free []byte
+}
+
+const (
+	smallBlock = 1024
+	smallPiece = 128
+)
 
 // alloc gives zeroed memory of at least one byte.
 func (m *cmem) alloc(size uintptr) (unsafe.Pointer, error) {
+	if size > smallPiece {
+		return m.block(size)
+	}
+	const word = 8
+	size = (max(size, 1) + word - 1) &^ (word - 1)
+	if size > uintptr(len(m.free)) {
+		p, err := m.block(smallBlock)
+		if err != nil {
+			return nil, err
+		}
+		m.free = unsafe.Slice((*byte)(p), smallBlock)
+	}
+	p := unsafe.Pointer(&m.free[0])
+	m.free = m.free[size:]
+	return p, nil
+}
+
+// block gives a block of its own.
+func (m *cmem) block(size uintptr) (unsafe.Pointer, error) {
 	p := calloc(size)
 	if p == nil {
 		return nil, fmt.Errorf("out of memory: the C library refused %d bytes", size)
@@ -45,11 +78,26 @@ func (m *cmem) alloc(size uintptr) (unsafe.Pointer, error) {
 	return p, nil
 }
 
+// batch gives a batch that is known where crashes are caught.
+func (m *cmem) batch() (*batch, error) {
+	p, err := m.alloc(batchSize)
+	if err != nil {
+		return nil, err
+	}
+	b := (*batch)(p)
+	m.slots = append(m.slots, batches.enter(b))
+	return b, nil
+}
+
 func (m *cmem) release() {
+	for _, k := range m.slots {
+		batches.leave(k)
+	}
+	m.slots = nil
 	for _, p := range m.blocks {
 		cfree(p)
 	}
-	m.blocks = nil
+	m.blocks, m.free = nil, nil
 }
 
 // cslice gives n zeroed elements of C memory that live as long as m.

@@ -72,11 +72,9 @@ func (s *Stepper) build(p StepPlan) error {
 		return err
 	}
 	s.recs = recs[:0]
-	b, err := in.mem.alloc(batchSize)
-	if err != nil {
+	if s.batch, err = in.mem.batch(); err != nil {
 		return err
 	}
-	s.batch = (*batch)(b)
 
 	if s.RealIn, err = access[float64](s, fnSetReal, p.RealIn); err != nil {
 		return err
@@ -132,10 +130,11 @@ func access[T number](s *Stepper, f function, vr []ValueReference) ([]T, error) 
 		return nil, err
 	}
 	copy(refs, vr)
-	v, err := cslice[T](&s.in.mem, len(vr))
+	v, err := cslice[T](&s.in.mem, len(vr)+len(vr)%2) // whole words: see Rounds
 	if err != nil {
 		return nil, err
 	}
+	v = v[:len(vr):len(vr)]
 	return v, s.add(f, record{i: [7]uintptr{1: address(refs), 2: uintptr(len(vr)), 3: address(v)}})
 }
 
@@ -199,6 +198,7 @@ func (s *Stepper) Ticks() uint64 { return s.ticks }
 func (s *Stepper) ready(r *record, t, h float64) {
 	r.f[0], r.f[1] = t, h
 	r.i[1] = flag(s.NoRestoreBefore)
+	s.in.time = t + h
 }
 
 // check tells whether a step may be made.
@@ -242,7 +242,7 @@ func (s *Stepper) Post(t, h float64) error {
 	}
 	s.ready(&s.recs[s.do], t, h)
 	in := s.in
-	if in.remote != nil && in.trace == nil {
+	if in.remote != nil && !in.single {
 		s.batch.recs, s.batch.n = address(s.recs), uintptr(len(s.recs))
 		in.crossings++
 		in.remote.post(s.batch)
@@ -295,7 +295,7 @@ func (s *Stepper) carryOut(lo, hi int) (Status, error) {
 	}
 	in, b := s.in, s.batch
 	last := lo
-	if in.trace == nil {
+	if !in.single {
 		b.recs, b.n = address(s.recs[lo:]), uintptr(hi-lo)
 		in.cross(b)
 		s.ticks += span(b.start, b.end)
@@ -373,11 +373,11 @@ func NewGroup(members []*Stepper) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := mem.alloc(batchSize)
+	b, err := mem.batch()
 	if err != nil {
 		return nil, err
 	}
-	g := &Group{members: append([]*Stepper(nil), members...), batch: (*batch)(p), recs: recs[:0], run: members[0].in.run}
+	g := &Group{members: append([]*Stepper(nil), members...), batch: b, recs: recs[:0], run: members[0].in.run}
 	for _, m := range members {
 		if len(g.recs) > 0 {
 			g.recs = append(g.recs, record{})
@@ -405,14 +405,14 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 	for i := range g.status {
 		g.status[i] = StatusNotRun
 	}
-	traced := false
+	single := false
 	for _, m := range g.members {
 		if err := m.check(t, h); err != nil {
 			return 0, err
 		}
-		traced = traced || m.in.trace != nil
+		single = single || m.in.single
 	}
-	if traced {
+	if single {
 		return g.stepEach(t, h)
 	}
 	for i, m := range g.members {
@@ -432,6 +432,9 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 		lo, hi := g.first[i], g.first[i]+len(m.recs)
 		if lo >= done {
 			break
+		}
+		if b.signal != 0 && done <= hi {
+			m.in.crashed(b, g.recs[lo:hi], done-1-lo)
 		}
 		end := b.end
 		if hi < done { // the stamp behind the member
@@ -459,7 +462,7 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 	return ran, err
 }
 
-// stepEach steps the members one by one, for the trace.
+// stepEach steps the members one by one.
 func (g *Group) stepEach(t, h float64) (int, error) {
 	for i, m := range g.members {
 		st, err := m.Step(t, h, true)

@@ -220,7 +220,7 @@ func TestGroup(t *testing.T) {
 				m.in.run = runPortable
 			}
 		},
-		"traced": func(s []*Stepper) { s[2].in.trace = NewTrace(&strings.Builder{}) },
+		"traced": func(s []*Stepper) { s[2].in.trace, s[2].in.single = NewTrace(&strings.Builder{}), true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, st := range []Status{StatusOK, StatusWarning, StatusDiscard, StatusErr, StatusPending, StatusFatal, Status(50)} {

@@ -1,10 +1,13 @@
 package master
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"sync"
+	"slices"
+	"sync/atomic"
+	"time"
 )
 
 // crew calls the subsystems of a run from fixed threads: many want to be called
@@ -18,21 +21,138 @@ type crew struct {
 	infos   []*Info
 	thread  func(f func()) // calls f on a thread as the subsystems want it
 	owner   []int          // worker, by subsystem
-	jobs    []chan func()  // by worker but the first
-	pending sync.WaitGroup
-	errs    []error // by worker
-	at      []int   // by worker: which member of the phase failed
+	others  []*station     // workers but the first
+	running bool           // they are up
+	patient bool           // who waits may spin first
+	pending atomic.Int32   // workers that have not done their part of the phase
+	done    sleeper        // the run's own thread, waiting for them
+	errs    []error        // by worker
+	at      []int          // by worker: which member of the phase failed
 }
 
-// newCrew spreads the subsystems over workers. Late ones, which wait for others,
-// stay with the run's own thread.
-func newCrew(s *System, workers int) *crew {
-	workers = max(1, min(workers, len(s.Stepped)))
-	c := &crew{infos: s.Infos, thread: s.onThread(), owner: make([]int, len(s.Subsystems)), errs: make([]error, workers), at: make([]int, workers)}
-	for k, i := range s.Stepped {
-		c.owner[i] = k * workers / len(s.Stepped)
+// station is where a worker other than the first waits for work.
+type station struct {
+	sleeper
+	given, taken atomic.Uint32 // pieces of work
+	job          func()        // nil: it is to end
+}
+
+// sleeper lets a thread wait for another: it spins for a while, since a thread that
+// sleeps takes far longer to wake than a macro step may last, and then sleeps.
+type sleeper struct {
+	asleep atomic.Bool
+	wake   chan struct{} // holds one
+}
+
+// spinTime is how long a thread spins: what it takes to put it to sleep and to wake it.
+const spinTime = 50 * time.Microsecond
+
+// await returns when ready does.
+func (s *sleeper) await(spins bool, ready func() bool) {
+	if ready() {
+		return
 	}
+	if spins {
+		const round = 64
+		for begin := time.Now(); time.Since(begin) < spinTime; {
+			for range round {
+				if ready() {
+					return
+				}
+			}
+		}
+	}
+	for {
+		s.asleep.Store(true)
+		if ready() {
+			s.asleep.Store(false)
+			return
+		}
+		<-s.wake
+	}
+}
+
+// rouse is called after what is waited for has come about.
+func (s *sleeper) rouse() {
+	if s.asleep.Swap(false) {
+		select {
+		case s.wake <- struct{}{}:
+		default: // it has been told
+		}
+	}
+}
+
+// newCrew spreads the subsystems over workers: as asked, or, with 0, as many as pay
+// by the costs that are known. Late ones, which wait for others, stay with the run's
+// own thread.
+func newCrew(s *System, workers int, H float64) *crew {
+	costs, known := stepCosts(s, H)
+	chosen := workers == 0
+	if chosen {
+		workers = 1
+		if known {
+			workers = runtime.GOMAXPROCS(0)
+		}
+	}
+	workers = max(1, min(workers, len(s.Stepped)))
+	c := &crew{infos: s.Infos, thread: s.onThread(), owner: make([]int, len(s.Subsystems))}
+	if known {
+		longest, sum := c.balance(s.Stepped, costs, workers)
+		if chosen && longest+phaseCost > worthwhile*sum {
+			workers = 1
+			clear(c.owner)
+		}
+	} else {
+		for k, i := range s.Stepped {
+			c.owner[i] = k * workers / len(s.Stepped)
+		}
+	}
+	c.errs, c.at = make([]error, workers), make([]int, workers)
+	c.patient = workers <= runtime.GOMAXPROCS(0)
+	c.done.wake = make(chan struct{}, 1)
 	return c
+}
+
+// More than one worker is chosen if that takes at most this part of the time, with
+// what a phase costs beside its work (s).
+const (
+	worthwhile = 0.9
+	phaseCost  = 10e-6
+)
+
+// stepCosts gives the time in s that a step of each subsystem takes, if all are known.
+func stepCosts(s *System, H float64) (costs []float64, known bool) {
+	costs = make([]float64, len(s.Subsystems))
+	for i, sub := range s.Subsystems {
+		priced, ok := As[Priced](sub)
+		if !ok {
+			return costs, false
+		}
+		if costs[i], ok = priced.StepCost(H); !ok {
+			return costs, false
+		}
+	}
+	return costs, true
+}
+
+// balance gives each subsystem in turn, the costly ones first, to the worker that has
+// least to do, and tells the work of the one that has most, and that of all.
+func (c *crew) balance(members []int, costs []float64, workers int) (longest, sum float64) {
+	order := slices.Clone(members)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costs[b], costs[a]) })
+	load := make([]float64, workers)
+	for _, i := range order {
+		least := 0
+		for w := range load {
+			if load[w] < load[least] {
+				least = w
+			}
+		}
+		c.owner[i] = least
+		load[least] += costs[i]
+		sum += costs[i]
+	}
+	return slices.Max(load), sum
 }
 
 // onThread gives what calls a function bound to a thread as the subsystems want it.
@@ -51,13 +171,23 @@ func (s *System) onThread() func(f func()) {
 
 // start brings the other workers up.
 func (c *crew) start() {
+	c.running = true
 	for range len(c.errs) - 1 {
-		jobs := make(chan func())
-		c.jobs = append(c.jobs, jobs)
+		st := &station{sleeper: sleeper{wake: make(chan struct{}, 1)}}
+		c.others = append(c.others, st)
+		ready := func() bool { return st.given.Load() != st.taken.Load() }
 		go c.thread(func() {
 			runtime.LockOSThread() // for good: the thread ends with the worker
-			for job := range jobs {
-				job()
+			for {
+				st.await(c.patient, ready)
+				st.taken.Add(1)
+				if st.job == nil {
+					return
+				}
+				st.job()
+				if c.pending.Add(-1) == 0 {
+					c.done.rouse()
+				}
 			}
 		})
 	}
@@ -65,24 +195,33 @@ func (c *crew) start() {
 
 // stop ends them.
 func (c *crew) stop() {
-	for _, jobs := range c.jobs {
-		close(jobs)
+	for _, st := range c.others {
+		st.give(nil)
 	}
-	c.jobs = nil
+	c.others, c.running = nil, false
+}
+
+// give hands a worker that has nothing to do a piece of work.
+func (st *station) give(job func()) {
+	st.job = job
+	st.given.Add(1)
+	st.rouse()
+}
+
+// wait waits for the workers.
+func (c *crew) wait() {
+	c.done.await(c.patient, func() bool { return c.pending.Load() == 0 })
 }
 
 // on runs f on the thread of subsystem i.
 func (c *crew) on(i int, f func() error) error {
 	at := c.owner[i]
-	if at == 0 || len(c.jobs) == 0 {
+	if at == 0 || !c.running {
 		return f()
 	}
 	c.pending.Add(1)
-	c.jobs[at-1] <- func() {
-		defer c.pending.Done()
-		c.errs[at] = c.guarded(i, f)
-	}
-	c.pending.Wait()
+	c.others[at-1].give(func() { c.errs[at] = c.guarded(i, f) })
+	c.wait()
 	err := c.errs[at]
 	c.errs[at] = nil
 	return err
@@ -114,10 +253,7 @@ func (c *crew) phase(subsystems []int, do func(m int) error) *Phase {
 		p.busy[c.owner[i]] = true
 	}
 	for at := range c.errs {
-		p.jobs = append(p.jobs, func() {
-			defer c.pending.Done()
-			p.work(at)
-		})
+		p.jobs = append(p.jobs, func() { p.work(at) })
 	}
 	return p
 }
@@ -146,15 +282,15 @@ func (p *Phase) work(at int) {
 // Run does the work and gives the error of the first member that failed.
 func (p *Phase) Run() error {
 	c := p.c
-	for at, jobs := range c.jobs {
+	for at, st := range c.others {
 		if p.busy[at+1] {
 			c.pending.Add(1)
-			jobs <- p.jobs[at+1]
+			st.give(p.jobs[at+1])
 		}
 	}
 	p.work(0)
-	if len(c.jobs) > 0 {
-		c.pending.Wait()
+	if c.running && len(c.others) > 0 {
+		c.wait()
 	}
 	var first error
 	place := 0

@@ -24,6 +24,7 @@ type Exec struct {
 	Past []PastPoint
 
 	crew                    *crew
+	callByCall              bool
 	b                       []float64 // of u = L y + b; entries driven from outside change
 	discreteIn, discreteOut []Values
 	signals                 Signals
@@ -69,7 +70,7 @@ type PastPoint struct {
 func newExec(s *System, step float64, workers int) *Exec {
 	n := len(s.Subsystems)
 	x := &Exec{
-		Sys: s, crew: newCrew(s, workers), step: step, b: slices.Clone(s.offset),
+		Sys: s, crew: newCrew(s, workers, step), step: step, b: slices.Clone(s.offset),
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
 		steps: make([]int, n), seconds: make([]float64, n),
 		scale:   slices.Repeat([]float64{1}, n),
@@ -184,7 +185,9 @@ func (x *Exec) Couple(i int, t float64, u []float64) {
 	x.takeSignals(t)
 	s := x.Sys
 	for k := s.InAt[i]; k < s.InAt[i+1]; k++ {
-		if src := s.source[k]; src >= 0 {
+		if src := s.source[k]; src >= 0 && s.gain[k] == 1 && x.b[k] == 0 {
+			u[k] = x.Y[src] // every bit of it, a zero's sign too
+		} else if src >= 0 {
 			// The product is rounded on its own, so that every platform gives the same bits.
 			u[k] = float64(s.gain[k]*x.Y[src]) + x.b[k]
 		} else {
@@ -533,7 +536,7 @@ func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 	at := map[key]int{}
 	for _, i := range members {
 		gs, ok := As[GroupStepper](x.Sys.Subsystems[i])
-		if !ok {
+		if !ok || x.callByCall {
 			set.groups = append(set.groups, stepGroup{members: []int{i}})
 			continue
 		}

@@ -41,12 +41,17 @@ type Options struct {
 	Step        float64 // macro step H in s; required
 	Tolerance   float64 // relative tolerance told to the subsystems; 0 = none
 	Discard     DiscardPolicy
-	Workers     int // threads that step subsystems side by side; 0 = 1. The results are the same.
+	// Workers is the number of threads that step subsystems side by side; 0 = as many
+	// as pay, by what their steps cost in earlier runs (Priced). The results are the same.
+	Workers     int
 	Recorders   []Recorder
 	Attempts    AttemptRecorder // sees every attempt; nil = none
 	Signals     Signals         // inputs from outside; nil = none
 	Past        []PastOutputs   // communication points before Start, oldest first
 	Checkpoints *Checkpoints    // nil = none
+	// CallByCall takes every macro step by itself, and steps every subsystem by itself.
+	// The results are the same.
+	CallByCall bool
 	// Resume is Checkpoint.State of a run of the same system, algorithm and
 	// options, which this one continues; nil = from the start.
 	Resume  []byte
@@ -107,6 +112,8 @@ type Run struct {
 	lastFlush time.Time
 	startWall time.Time
 	wall      time.Duration // of the stepping
+
+	leaps *leaps // nil: every macro step is taken by itself
 
 	phase    phase
 	started  bool // at least one subsystem was touched
@@ -201,6 +208,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		return nil, err
 	}
 	r.x = newExec(sys, o.Step, o.Workers)
+	r.x.callByCall = o.CallByCall
 	if err := r.x.check(); err != nil {
 		return nil, err
 	}
@@ -365,6 +373,9 @@ func (r *Run) SetReal(name string, v float64) error {
 		return fmt.Errorf("%s is driven by signals from outside; only free inputs can be set", name)
 	}
 	r.x.b[i], r.x.W[i] = v, v
+	if r.leaps != nil {
+		r.leaps.staged = false
+	}
 	return nil
 }
 
@@ -374,7 +385,11 @@ func (r *Run) Run(ctx context.Context) (res Result, err error) {
 	r.x.crew.thread(func() {
 		more := r.Start(ctx) == nil
 		for more {
-			more, _ = r.Step(ctx) // Close gives the error
+			if r.leaps != nil {
+				more, _ = r.leap(ctx) // Close gives the error
+			} else {
+				more, _ = r.Step(ctx)
+			}
 		}
 		res, err = r.Close()
 	})
@@ -486,6 +501,9 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		if err := r.tryCheckpoints(); err != nil {
 			return r.fail(err)
 		}
+	}
+	if err := r.prepareLeaps(); err != nil {
+		return r.fail(err)
 	}
 	r.initWarnings = len(r.warnings)
 	r.startWall = time.Now() // the stepping begins
@@ -637,6 +655,11 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	if end != nil {
 		return false, r.fail(end)
 	}
+	return r.goOn()
+}
+
+// goOn does what is due at the communication point that was reached.
+func (r *Run) goOn() (more bool, err error) {
 	select {
 	case now := <-r.tick.C:
 		if err := r.onTick(now); err != nil {
@@ -713,10 +736,15 @@ func (r *Run) advance(reached, H float64, trial Trial, whole bool) {
 	}
 	r.t = reached
 	r.accepted++
+	r.count(trial, 1)
+}
+
+// count counts accepted macro steps by their order.
+func (r *Run) count(trial Trial, steps int) {
 	for len(r.result.Orders) <= trial.Order {
 		r.result.Orders = append(r.result.Orders, 0)
 	}
-	r.result.Orders[trial.Order]++
+	r.result.Orders[trial.Order] += steps
 }
 
 // atEnd tells that the run has come to its end.
@@ -742,7 +770,7 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, trial Tria
 		if err := r.x.RestoreAll(); err != nil {
 			return 0, trial, err
 		}
-		trial, err := r.alg.Attempt(ctx, r.x, r.t, H)
+		trial, err := r.attempt(ctx, H)
 		r.result.Iterations += trial.Iters
 		r.result.Jacobians += trial.Jacobians
 		accepted := err == nil && trial.Verdict == Accept
@@ -972,6 +1000,7 @@ func (r *Run) Close() (Result, error) {
 		r.tidy()
 	}
 	r.conclude()
+	r.keepCosts()
 	r.phase = closed
 	var errs []error
 	for i, sub := range r.sys.Subsystems {
@@ -989,6 +1018,16 @@ func (r *Run) Close() (Result, error) {
 	}
 	r.err = errors.Join(append([]error{r.err}, errs...)...)
 	return r.result, r.err
+}
+
+// keepCosts lets the subsystems keep what their steps took, if they took enough.
+func (r *Run) keepCosts() {
+	const enough = 20 // steps
+	for i, sub := range r.sys.Subsystems {
+		if priced, ok := As[Priced](sub); ok && r.x.steps[i] >= enough && r.want == 0 {
+			priced.KeepStepCost(r.opt.Step, r.x.subsystemSeconds(i)/float64(r.x.steps[i]))
+		}
+	}
 }
 
 // blame makes a run failed that went well but for its end.

@@ -394,6 +394,14 @@ type Meter interface {
 	Seconds() float64
 }
 
+// Priced is a subsystem that knows from earlier runs what a step takes.
+type Priced interface {
+	// StepCost gives the time (s) that a step of about H takes.
+	StepCost(H float64) (seconds float64, known bool)
+	// KeepStepCost keeps it for later runs.
+	KeepStepCost(H, seconds float64)
+}
+
 // Terminator is a subsystem that wants to be told the end (fmi2 62). It is told
 // once, before it is closed, however the run ended; it knows whether it was
 // initialised or has failed.

@@ -53,7 +53,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		options.Set = append(options.Set, assemble.Assignment(a))
 	}
 	seen := &notices{}
-	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, Log: func(m fmi.LogMessage) {
+	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, CallByCall: o.CallByCall, Log: func(m fmi.LogMessage) {
 		if m.Category == fmi.OwnCategory {
 			seen.add(m)
 			o.Logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
@@ -85,8 +85,32 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		return nil, errors.Join(err, a.Close())
 	}
 	mark := crashes.Begin(here)
-	if err := a.Load(); err != nil {
+	crashed := func(e *fmi.CrashError) {
+		if e.Hash == "" {
+			mark.Leave(e.Reason)
+			return
+		}
+		if e.Instance == "" { // it was in no call
+			var names []string
+			for _, c := range a.Components {
+				if c.Isolated == "" && c.FMU.Hash == e.Hash {
+					names = append(names, c.Name)
+				}
+			}
+			e.Instance = strings.Join(names, " or ")
+		}
+		crashes.Lost(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
 		mark.End()
+	}
+	called := func() { // the FMUs, for the last time
+		if e := fmi.Crashed(); e != nil {
+			c := *e
+			crashed(&c)
+		}
+		mark.End()
+	}
+	if err := a.Load(); err != nil {
+		called()
 		return nil, errors.Join(err, a.Close())
 	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
@@ -105,8 +129,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			err := a.Monitor(named)
 			return a.System, err
 		},
+		Crashed: crashed,
 		Close: func() error {
-			mark.End()
+			called()
 			crashes.Absolve(isolated)
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {

@@ -67,9 +67,10 @@ type openOptions struct {
 	// nil = not given.
 	Start, Stop, Step, Tolerance *setting
 
-	Logger *slog.Logger
-	Debug  bool      // the FMUs' debug logging is wanted
-	Trace  io.Writer // one line for each FMI call; nil = none
+	Logger     *slog.Logger
+	Debug      bool      // the FMUs' debug logging is wanted
+	CallByCall bool      // every call into an FMU is a crossing of its own
+	Trace      io.Writer // one line for each FMI call; nil = none
 }
 
 // isolation says which FMUs run in processes of their own, and how.
@@ -102,6 +103,7 @@ type opened struct {
 	Notices           func() []string             // about FMUs while they ran, after the run; nil = there are none
 	Tidy              func() []string             // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
 	Close             func() error                // removes what was unpacked; call it after the run
+	Crashed           func(*fmi.CrashError)       // takes down that an FMU has crashed in this process, for when there is no Close, and adds the component; nil = nobody does
 	// Power gives the power in W per unit of the product of two outputs, 0 if their
 	// units do not tell; nil = there are no units.
 	Power func(effort, flow string) (watt float64, err error)

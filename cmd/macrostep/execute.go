@@ -140,7 +140,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	open := openOptions{
 		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
 		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
-		Logger: con.logger(), Debug: con.debug(),
+		Logger: con.logger(), Debug: con.debug(), CallByCall: r.CallByCall,
 	}
 	if signals != nil {
 		open.Driven, open.DrivenBy = signals.Names, "--input "+r.Input
@@ -206,7 +206,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	m.Notes, m.Warnings = append(append(m.Notes, notes...), told...), append(append(m.Warnings, warnings...), unstable...)
 	opt := master.Options{
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
-		Discard: choice.Discard, Workers: r.Workers, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
+		Discard: choice.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
 	}
 	if sys.Tolerance != nil {
 		opt.Tolerance = sys.Tolerance.Value
@@ -262,12 +262,14 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	running := make(chan struct{}) // closed at the end
 	stopFlushing := flushRegularly(mark, out.table, attempts)
-	if err := fmi.OnExit(func() { p.ended(out.table, attempts) }); err != nil {
+	if err := p.guard(func(reason string) string { return mark.interrupted(reason, out.table, attempts) }, sys.Crashed); err != nil {
 		return out, err
 	}
 	stopWaiting := context.AfterFunc(ctx, func() { tellWaiting(con, sys.System, running) })
 	will, _ := ctx.Value(lastWillKey{}).(*lastWill)
-	will.set(func() { mark.interrupted(out.table, attempts) })
+	will.set(func() {
+		mark.interrupted("interrupted twice; the step under way did not return", out.table, attempts)
+	})
 	result, err := job.Run(ctx)
 	close(running)
 	stopWaiting()
@@ -282,6 +284,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 			result.Status, result.Reason = master.Failed, failed.Error()
 		}
 		err = errors.Join(err, failed)
+	}
+	if fmi.Crashed() != nil {
+		err = errors.Join(err, errors.New(crashRemedy))
 	}
 	var delivery []master.Delivery
 	if d, ok := choice.Algorithm.(master.DeliveryReporter); ok {
@@ -337,30 +342,48 @@ func (l *callLog) failed() error {
 // open opens a system, and has the program end as it should when an FMU in its
 // process wants to end it, from loading on.
 func (p *program) open(ctx context.Context, path string, o openOptions) (*opened, error) {
-	err := fmi.OnExit(func() { p.ended(nil, nil) })
-	if err != nil {
+	if err := checkLimits(); err != nil {
 		return nil, err
 	}
+	if err := p.guard(func(reason string) string { return reason }, nil); err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	defer close(done)
+	defer context.AfterFunc(ctx, func() { tellLoading(p.stderr, done) })()
 	return p.engine.Open(ctx, path, o)
 }
 
-// ended ends the program when an FMU in its process wants to end it: with what is
-// computed kept, nothing left and an exit code that does not pass for success.
-func (p *program) ended(table *record.CSV, attempts *record.Attempts) {
-	kept := ""
-	// There is no run any more that would tell of errors.
-	if table != nil {
-		_ = table.Flush()
-		kept = "; the rows before are kept"
+// guard has the program end as it should when an FMU in its process ends it, in a
+// way that its call does not come back from: with what is computed kept by keep, which
+// adds when it was, nothing left and an exit code that does not pass for success.
+// crashed is told of crashes; nil = nobody is.
+func (p *program) guard(keep func(reason string) string, crashed func(*fmi.CrashError)) error {
+	end := func(what, remedy string) {
+		what = keep(what)
+		p.engine.Cleanup()
+		fmt.Fprintf(p.stderr, "\nmacrostep: %s, which ends the program; the rows before are kept; %s\n", what, remedy)
+		os.Exit(exitFailed)
 	}
-	if attempts != nil {
-		_ = attempts.Flush()
+	if err := fmi.OnExit(func() {
+		end("an FMU has called exit", "run it again with --isolate always: then it ends as it should and says which FMU it was")
+	}); err != nil {
+		return err
 	}
-	p.engine.Cleanup()
-	fmt.Fprintf(p.stderr, "\nmacrostep: an FMU has called exit, which ends the program%s. "+
-		"Run it again with --isolate always: then it ends as it should and says which FMU it was.\n", kept)
-	os.Exit(exitFailed)
+	// Where crashes cannot be caught, as without files or memory, they are Go's to tell.
+	_ = fmi.CatchCrashes(func(e *fmi.CrashError) {
+		c, remedy := *e, "run it again with --isolate always"
+		if crashed != nil {
+			crashed(&c)
+			remedy = crashRemedy
+		}
+		end(c.Error(), remedy)
+	})
+	return nil
 }
+
+// crashRemedy is for crashes in the process of the run.
+const crashRemedy = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
 
 func readTables(r *runRequest) (signals, history *record.Signals, err error) {
 	if r.Input != "" {
@@ -581,6 +604,7 @@ func (b *beginning) Begin(*master.System, []master.Port) error {
 func (b *beginning) Record(*master.Point) error { return nil }
 func (b *beginning) Flush() error               { return nil }
 func (b *beginning) End(master.Result) error    { return nil }
+func (b *beginning) Next() float64              { return math.Inf(1) }
 
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond

@@ -17,7 +17,7 @@ import (
 // results go, what is printed, how strictly documents are read, and what runs
 // compilers or goes on with an earlier run.
 var invocation = []string{
-	"output", "manifest", "trace", "log-fmi-calls", "log-level", "quiet", "strict", "compile",
+	"output", "manifest", "trace", "log-fmi-calls", flagCallByCall, "log-level", "quiet", "strict", "compile",
 	flagCheckpoint, flagOnInterrupt, flagResume, flagAnalyze,
 }
 

@@ -346,9 +346,25 @@ func (a *Assembly) Load() error {
 		}
 		list, err := load()
 		a.Findings.Append(list)
+		var ended *fmi.ProcessError
+		var crash *fmi.CrashError
+		if errors.As(err, &ended) || errors.As(err, &crash) {
+			err = fmt.Errorf("%s: %w", strings.Join(a.using(f), ", "), err)
+		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// using names the components of an FMU.
+func (a *Assembly) using(f *fmi.FMU) []string {
+	var names []string
+	for _, c := range a.Components {
+		if c.FMU == f {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // ConnectionInfo is one connection in words: To = Gain·From + Offset for Reals.

@@ -49,7 +49,7 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 	for _, k := range ins {
 		inputs = append(inputs, s.info.In[k])
 	}
-	store := replayStore{dir: s.config.Cache, hash: s.config.identity()}
+	store := s.store()
 	if store.knowsTrue(inputs) {
 		return nil, nil
 	}

@@ -31,6 +31,14 @@ type replayFile struct {
 	// Claims that were found to be true.
 	Feedthrough []claimEntry `json:"feedthrough,omitempty"`
 	Slopes      []slopeEntry `json:"slopes,omitempty"`
+	Costs       []costEntry  `json:"costs,omitempty"`
+}
+
+// costEntry is the time that a step takes.
+type costEntry struct {
+	Platform string  `json:"platform"`
+	Step     float64 `json:"step"`    // macro step, s
+	Seconds  float64 `json:"seconds"` // for a step
 }
 
 // claimEntry tells that no output depends directly on one of some inputs, but as
@@ -122,6 +130,7 @@ func (s replayStore) load() replayFile {
 	f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool {
 		return !(e.Step > 0) || !(e.FirstTry >= 0 && e.FirstTry <= maxNoise) || !(e.Replays >= 0) || math.IsInf(e.Replays, 0)
 	})
+	f.Costs = slices.DeleteFunc(f.Costs, func(e costEntry) bool { return !(e.Seconds >= 0) || math.IsInf(e.Seconds, 0) })
 	f.Slopes = slices.DeleteFunc(f.Slopes, func(e slopeEntry) bool { return !(e.Difference >= 0) || !(e.Step >= 0) })
 	return f
 }
@@ -177,6 +186,30 @@ func (s replayStore) findSlopes(ports []master.Port) (master.SlopeTest, bool) {
 func (s replayStore) keepSlopes(model string, ports []master.Port, t master.SlopeTest) {
 	s.change(model, func(f *replayFile) {
 		f.Slopes = newest(append(f.Slopes, slopeEntry{about(ports), t.Difference, t.Step}))
+	})
+}
+
+// findCost gives the time in s that a step takes, as it was for the same macro step.
+func (s replayStore) findCost(H float64) (seconds float64, known bool) {
+	if !s.usable() {
+		return 0, false
+	}
+	for _, e := range s.load().Costs {
+		if e.Platform == platform() && e.Step == H {
+			return e.Seconds, true
+		}
+	}
+	return 0, false
+}
+
+func (s replayStore) keepCost(model string, H, seconds float64) {
+	// Much the same is not worth a new file.
+	if known, ok := s.findCost(H); ok && seconds < 1.5*known && known < 1.5*seconds {
+		return
+	}
+	s.change(model, func(f *replayFile) {
+		f.Costs = slices.DeleteFunc(f.Costs, func(e costEntry) bool { return e.Platform == platform() && e.Step == H })
+		f.Costs = newest(append(f.Costs, costEntry{platform(), H, seconds}))
 	})
 }
 

@@ -51,7 +51,7 @@ var (
 // The error names the output and both values; it wraps master.ErrCapability if
 // the FMU does not go back.
 func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float64) (master.Replay, error) {
-	store := replayStore{dir: s.config.Cache, hash: s.config.identity()}
+	store := s.store()
 	if known, ok := store.find(H); ok {
 		return known, nil
 	}

@@ -641,3 +641,27 @@ func (s *Slave) Waiting() (call string, since time.Time) {
 	}
 	return "", time.Time{}
 }
+
+// apartCost is what the step of an FMU in a process of its own takes from the thread
+// that asks for it (s).
+const apartCost = 5e-6
+
+// StepCost gives what a step of the FMU took in an earlier run with the macro step H.
+func (s *Slave) StepCost(H float64) (seconds float64, known bool) {
+	if s.config.Options.Launcher != nil {
+		return apartCost, true
+	}
+	return s.store().findCost(H)
+}
+
+// KeepStepCost keeps what a step took.
+func (s *Slave) KeepStepCost(H, seconds float64) {
+	if s.config.Options.Launcher == nil {
+		s.store().keepCost(s.config.FMU.Description.ModelName, H, seconds)
+	}
+}
+
+// store is where measurements of the FMU are kept.
+func (s *Slave) store() replayStore {
+	return replayStore{dir: s.config.Cache, hash: s.config.identity()}
+}

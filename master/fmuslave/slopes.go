@@ -72,7 +72,7 @@ func (s *Slave) VerifyDerivatives(ctx context.Context, e master.Experiment, H fl
 		return test, nil
 	}
 	ports := slices.Concat(s.info.In, s.info.Out)
-	store := replayStore{dir: s.config.Cache, hash: s.config.identity()}
+	store := s.store()
 	if known, ok := store.findSlopes(ports); ok {
 		return known, nil
 	}
