@@ -142,6 +142,12 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		},
 	}
 	out.Rates = ratesOf(a.Rates)
+	out.Inputs = map[string][]record.Derived{}
+	for name, list := range a.Inputs() {
+		for _, in := range list {
+			out.Inputs[name] = append(out.Inputs[name], record.Derived{Name: in.Name, Gain: in.Gain, Offset: in.Offset, Map: in.Map})
+		}
+	}
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
@@ -297,7 +303,7 @@ func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 
 // Bonds looks at the connections of a system.
 func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
-	a, err := assemble.Open(path, assemble.Options{Select: selectNames, Columns: columnsOf})
+	a, err := assemble.Open(path, looking())
 	if err != nil {
 		return nil, nil, errors.Join(err, a.Close())
 	}
@@ -378,8 +384,15 @@ func (documents) Explain(path string, names []string, o infoOptions) (list []*as
 	return list, errors.Join(errs...)
 }
 
+// looking are the options for a look at a system that nothing is run of: what a run
+// would accept is accepted.
+func looking() assemble.Options {
+	return assemble.Options{Select: selectNames, Columns: columnsOf, Launcher: &worker.Launcher{}}
+}
+
 func describing(o infoOptions) assemble.Options {
-	out := assemble.Options{Strict: o.Strict, Select: selectNames, Columns: columnsOf}
+	out := looking()
+	out.Strict = o.Strict
 	for _, a := range o.Set {
 		out.Set = append(out.Set, assemble.Assignment(a))
 	}
@@ -421,6 +434,9 @@ func describeSystem(path string, o infoOptions) (*description, error) {
 		s.Settings = append(s.Settings, newSettingInfo(v))
 	}
 	for _, set := range o.Set { // beats them
+		if slices.ContainsFunc(s.Settings, func(v settingInfo) bool { return v.Over == set.Name && v.Origin == "--set" }) {
+			continue // a connector, whose value is there
+		}
 		v := settingInfo{Name: set.Name, Value: set.Value, Origin: "--set"}
 		if i := slices.IndexFunc(s.Settings, func(old settingInfo) bool { return old.Name == set.Name }); i >= 0 {
 			v.Weaker = s.Settings[i].Weaker + 1
@@ -434,7 +450,7 @@ func describeSystem(path string, o infoOptions) (*description, error) {
 }
 
 func newSettingInfo(s assemble.SettingInfo) settingInfo {
-	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker}
+	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker, Steps: s.Steps}
 	if s.At != s.Name {
 		out.Over = s.At
 	}

@@ -174,6 +174,11 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if signals, history, err = r.laterTables(signals, history); err != nil {
 		return out, err
 	}
+	if signals != nil {
+		if err := signals.Expand(sys.Inputs); err != nil {
+			return out, fmt.Errorf("--input: %w", err)
+		}
+	}
 	if r.LogCalls != "" {
 		// Not buffered: the last calls before a crash are the ones that matter.
 		if trace.file, err = record.Create(r.LogCalls, os.O_TRUNC); err != nil {

@@ -41,6 +41,11 @@ The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
 What flags leave open, annotations of the system may say: ours everything, those of
 OMSimulator, OSP and OpenMCx what they have. The manifest names the sources.
+Connectors of systems take values like variables: --set CONNECTOR=VALUE, or of a
+system inside --set SYSTEM.CONNECTOR=VALUE, in the unit of the connector. The value
+goes on over the connections, with their units and transformations, and beats those
+of the documents there. A column of --input may be called like an input of the
+outermost system, and goes to all that it is connected to.
 Ctrl-C ends a run at the next communication point; results are kept.
 
 --checkpoint keeps the state of a run in a file, and --resume goes on from it
@@ -140,8 +145,8 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power whose peaks rise to `N` times their median before; 0: never", Value: "50", Category: coupling},
 			&cli.IntFlag{Name: flagWorkers, Usage: "step subsystems side by side in `N` threads; 0: as many as pay, by what their steps took in earlier runs on this machine; the results are the same", Category: coupling},
 			&cli.BoolFlag{Name: flagCallByCall, Usage: "enter each FMU once for every call, in place of once for many macro steps of all; the results are the same, only slower", Category: coupling},
-			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
-			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time; Reals are linear between rows, others held", Category: system},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true, Category: system}},
+			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held", Category: system},
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors", Category: system},
