@@ -292,8 +292,12 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		}
 		err = errors.Join(err, failed)
 	}
-	if fmi.Crashed() != nil {
-		err = errors.Join(err, errors.New(crashRemedy))
+	if crash := fmi.Crashed(); crash != nil {
+		c, remedy := *crash, isolateRemedy
+		if sys.Crashed != nil && sys.Crashed(&c) {
+			remedy = crashRemedy
+		}
+		err = errors.Join(err, errors.New(remedy))
 	}
 	var delivery []master.Delivery
 	if d, ok := choice.Algorithm.(master.DeliveryReporter); ok {
@@ -367,9 +371,11 @@ func (p *program) open(ctx context.Context, path string, o openOptions) (*opened
 // guard has the program end as it should when an FMU in its process ends it, in a
 // way that its call does not come back from: with what is computed kept by keep, which
 // adds when it was, nothing left and an exit code that does not pass for success.
-// crashed is told of crashes; nil = nobody is.
-func (p *program) guard(keep func(reason string) string, crashed func(*fmi.CrashError)) error {
+// crashed is told of crashes, and tells whether the next run will know; nil = nobody is.
+func (p *program) guard(keep func(reason string) string, crashed func(*fmi.CrashError) (known bool)) error {
+	var first sync.Mutex // for good: other threads wait for the end
 	end := func(what, remedy string) {
+		first.Lock()
 		what = keep(what)
 		p.engine.Cleanup()
 		fmt.Fprintf(p.stderr, "\nmacrostep: %s, which ends the program; the rows before are kept; %s\n", what, remedy)
@@ -382,9 +388,8 @@ func (p *program) guard(keep func(reason string) string, crashed func(*fmi.Crash
 	}
 	// Where crashes cannot be caught, as without files or memory, they are Go's to tell.
 	_ = fmi.CatchCrashes(func(e *fmi.CrashError) {
-		c, remedy := *e, "run it again with --isolate always"
-		if crashed != nil {
-			crashed(&c)
+		c, remedy := *e, isolateRemedy
+		if crashed != nil && crashed(&c) {
 			remedy = crashRemedy
 		}
 		end(c.Error(), remedy)
@@ -392,7 +397,10 @@ func (p *program) guard(keep func(reason string) string, crashed func(*fmi.Crash
 	return nil
 }
 
-// crashRemedy is for crashes in the process of the run.
+// isolateRemedy is for crashes in the process of the run, crashRemedy for those that
+// the next run will know of.
+const isolateRemedy = "run it again with --isolate always"
+
 const crashRemedy = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
 
 func readTables(r *runRequest) (signals, history *record.Signals, err error) {
@@ -585,6 +593,7 @@ type beginning struct {
 	path     string // "" = none is written
 	written  bool
 	begun    atomic.Bool
+	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
 }
 
 func (b *beginning) write() error {
@@ -600,6 +609,8 @@ func (b *beginning) end() error {
 	if b.path == "" {
 		return nil
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	return b.manifest.Write(b.path)
 }
 

@@ -423,7 +423,7 @@ func (s *Slave) post(t, H float64) error {
 func (s *Slave) collect(ctx context.Context, t, H float64) (float64, error) {
 	status, err := s.stepper.Collect()
 	if status == fmi.StatusOK && err == nil {
-		s.checkClock(t, H)
+		s.checkClock(t, t, H)
 		return t + H, s.readStrings()
 	}
 	return s.after(ctx, t, H, status, err)
