@@ -122,6 +122,7 @@ var (
 	_ master.RollbackUser        = (*Coupling)(nil)
 	_ master.DerivativeUser      = (*Coupling)(nil)
 	_ master.StepSizer           = (*Coupling)(nil)
+	_ master.Unbounded           = (*Coupling)(nil)
 	_ master.Monitoring          = (*Coupling)(nil)
 	_ master.LoopSolver          = (*Coupling)(nil)
 	_ master.Reviewer            = (*Coupling)(nil)
@@ -295,6 +296,19 @@ func (c *Coupling) NeedsDerivatives(s *master.System) []int {
 // DoesWithout is told of subsystems that cannot do what their model rests on.
 func (c *Coupling) DoesWithout(i int, why error) bool {
 	return c.model != nil && c.model.doWithout(i, why)
+}
+
+// Unbounded tells why the work of a macro step has no bound.
+func (c *Coupling) Unbounded(s *master.System) string {
+	switch i, implicit := c.scheme.(*implicit); {
+	case c.control != nil && c.control.repeats():
+		return "the algorithm repeats steps and chooses their size"
+	case c.control != nil && c.control.firstStep(1) != 0:
+		return "the algorithm chooses the size of the steps"
+	case implicit && len(i.needsRollback(s)) > 0:
+		return "the algorithm iterates"
+	}
+	return ""
 }
 
 // StepSizes gives the first step size, if they are chosen.
