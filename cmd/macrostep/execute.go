@@ -202,6 +202,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	opt := master.Options{
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
 		Discard: choice.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
+		Realtime: r.Realtime,
 	}
 	if sys.Tolerance != nil {
 		opt.Tolerance = sys.Tolerance.Value
@@ -649,6 +650,9 @@ func (o *outcome) summary(w io.Writer, con *console) {
 	fmt.Fprintf(w, "algorithm %s%s\n", m.Algorithm, parameterList(m.Parameters))
 	if len(m.Orders) > 1 {
 		fmt.Fprintf(w, "orders   %s\n", orderList(m.Orders))
+	}
+	if m.Realtime != nil {
+		printTiming(w, m.Realtime, m.StepSize.Value)
 	}
 	if m.Iterations > 0 {
 		fmt.Fprintf(w, "corrector %s, %s of the interface\n", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
@@ -99,6 +100,7 @@ type runRequest struct {
 	Analyze                      bool    // before the run
 	Spike                        float64 // 0 = no warning about jumps of residual power
 	Checkpoints                  checkpointing
+	Realtime                     *master.Realtime // nil = as fast as can be
 	// Given tells which flags the user has set, by name; nil = all: the documents have
 	// no say.
 	Given func(flag string) bool
@@ -108,9 +110,9 @@ const flagCallByCall, flagWorkers = "call-by-call", "workers"
 
 func (p *program) runCommand() *cli.Command {
 	const times, coupling, system, processes, results, messages = "Time", "Coupling", "System", "Processes", "Results", "Messages"
-	return &cli.Command{
+	command := &cli.Command{
 		Name: "run", Usage: "run a system of FMUs", ArgsUsage: "SYSTEM",
-		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp + quirkHelp(),
+		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp + realtimeHelp + quirkHelp(),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "start-time", Usage: "start at `T` seconds", Category: times},
 			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds", Category: times},
@@ -165,6 +167,9 @@ func (p *program) runCommand() *cli.Command {
 			return err
 		},
 	}
+	at := slices.IndexFunc(command.Flags, func(f cli.Flag) bool { return f.Names()[0] == flagAlgorithm })
+	command.Flags = slices.Insert(command.Flags, at, realtimeFlags(times)...)
+	return command
 }
 
 // parseRun reads the flags and gives all errors at once.
@@ -209,6 +214,8 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	bonds, err := readBonds(c.StringSlice(flagBond))
 	errs = append(errs, err)
 	r.Checkpoints, err = readCheckpointing(c)
+	errs = append(errs, err)
+	r.Realtime, err = readRealtime(c)
 	errs = append(errs, err)
 	r.Rates, err = readRates(c.StringSlice(flagRate))
 	errs = append(errs, err)
