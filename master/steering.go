@@ -98,6 +98,27 @@ func (r *Run) Variable(name string) (*Variable, error) {
 	return found, nil
 }
 
+// Variables names all that Variable finds, by subsystem.
+func (r *Run) Variables() []string {
+	var names []string
+	for i, info := range r.sys.Infos {
+		lists := [][]Port{info.In, info.Out, info.DiscreteIn, info.DiscreteOut, info.Watch}
+		if t, ok := As[Tunable](r.sys.Subsystems[i]); ok {
+			lists = append(lists, t.Tunables())
+		}
+		for _, ports := range lists {
+			for _, p := range ports {
+				names = append(names, info.Name+"."+p.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Span tells from when to when the run goes, and the step size of its options, in s.
+func (r *Run) Span() (start, stop, step float64) { return r.opt.Start, r.opt.Stop, r.opt.Step }
+
 // find gives the variable of a subsystem, nil = there is none.
 func (r *Run) find(i int, port string) *Variable {
 	info := r.sys.Infos[i]
@@ -206,6 +227,9 @@ func (v *Variable) Settable() error {
 	return nil
 }
 
+// Coupled tells that the variable follows the coupling, so that Override applies to it.
+func (v *Variable) Coupled() bool { return v.place == inInputs || v.place == inOutputs }
+
 // sinks gives the inputs that an output feeds: entries of u, or links.
 func (v *Variable) sinks() []int {
 	var out []int
@@ -272,7 +296,7 @@ func (v *Variable) Override(l Linear) error {
 	if err := v.Settable(); err != nil {
 		return err
 	}
-	if v.Port.Kind != Real || v.place != inInputs && v.place != inOutputs {
+	if v.Port.Kind != Real || !v.Coupled() {
 		return fmt.Errorf("%s is not a Real that is coupled: it can be set only", v.Name)
 	}
 	if d := l.Gain + l.Offset; d-d != 0 {

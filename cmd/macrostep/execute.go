@@ -23,6 +23,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/scenario"
 )
 
 // placeFiles finds the manifest's place and refuses to overwrite what is read.
@@ -34,7 +35,7 @@ func (r *runRequest) placeFiles() error {
 	if r.Manifest == "" && !isDevice(r.Output) {
 		r.Manifest = strings.TrimSuffix(r.Output, filepath.Ext(r.Output)) + ".json"
 	}
-	if err := r.protect(r.System, r.Input, r.History); err != nil {
+	if err := r.protect(r.System, r.Input, r.History, r.Scenario); err != nil {
 		return err
 	}
 	var errs []error
@@ -130,6 +131,17 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if err != nil {
 		return out, err
 	}
+	var played *scenario.Scenario
+	var player *scenario.Player
+	if r.Scenario != "" {
+		if played, err = scenario.Read(r.Scenario); err != nil {
+			return out, fmt.Errorf("--%s: %w", flagScenario, err)
+		}
+		if err := r.protect(played.Files()...); err != nil {
+			return out, err
+		}
+		player = played.Play()
+	}
 	// What the user asked for is checked before anything is unpacked; the
 	// documents may still add to it.
 	if r.Algorithm != "" {
@@ -147,6 +159,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	if !r.Record.IsDefault() {
 		open.Record = r.Record.Match
+	}
+	if played != nil {
+		open.Read = func(name string) bool { return slices.Contains(played.Variables, name) }
 	}
 	var trace callLog // the file is made when it is known to overwrite nothing
 	if r.LogCalls != "" {
@@ -203,6 +218,10 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
 		Discard: choice.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
 		Realtime: r.Realtime,
+	}
+	if player != nil {
+		opt.Hooks = append(opt.Hooks, player)
+		m.Scenario = player.Report()
 	}
 	if sys.Tolerance != nil {
 		opt.Tolerance = sys.Tolerance.Value
@@ -284,6 +303,13 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		delivery = d.Deliveries()
 	}
 	m.Finish(sys.System, result, delivery)
+	if player != nil {
+		m.Scenario = player.Report()
+		for _, line := range player.Idle() {
+			m.Warnings = append(m.Warnings, fmt.Sprintf("%s:%d: the event did not happen before the run ended at t = %.12g s", r.Scenario, line, result.Time))
+		}
+		err = errors.Join(err, player.Err())
+	}
 	if sys.Notices != nil {
 		m.Warnings = append(m.Warnings, sys.Notices()...)
 	}
@@ -623,6 +649,7 @@ const (
 	shownWarnings = 10
 	shownLoops    = 5
 	shownNames    = 4
+	shownEvents   = 8
 )
 
 // summary prints how a run ended.
@@ -650,6 +677,12 @@ func (o *outcome) summary(w io.Writer, con *console) {
 	fmt.Fprintf(w, "algorithm %s%s\n", m.Algorithm, parameterList(m.Parameters))
 	if len(m.Orders) > 1 {
 		fmt.Fprintf(w, "orders   %s\n", orderList(m.Orders))
+	}
+	if m.Status == master.Complete && m.Reason != "" {
+		fmt.Fprintln(w, m.Reason)
+	}
+	if m.Scenario != nil {
+		printScenario(w, m.Scenario)
 	}
 	if m.Realtime != nil {
 		printTiming(w, m.Realtime, m.StepSize.Value)

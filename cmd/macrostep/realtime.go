@@ -74,7 +74,14 @@ func readRealtime(c *cli.Context) (*master.Realtime, error) {
 
 // printTiming tells how well a run has kept pace.
 func printTiming(w io.Writer, t *master.Timing, step float64) {
-	micro := func(s float64) string { return short(s*1e6) + " µs" }
+	micro := func(s float64) string {
+		d := time.Duration(s * 1e9)
+		for digit := time.Duration(1); ; digit *= 10 {
+			if d < 1000*digit {
+				return d.Round(digit).String()
+			}
+		}
+	}
 	missed := "none missed"
 	if t.Overruns > 0 {
 		missed = fmt.Sprintf("%d missed", t.Overruns)

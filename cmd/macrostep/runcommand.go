@@ -50,6 +50,8 @@ Examples:
    macrostep run system.ssp --record 'wheel.*' --record chassis.F_c
    macrostep run system.ssp --output-interval 0.01 --quiet
    macrostep run model.fmu --input signals.csv
+   macrostep run system.ssp --scenario fault.yaml
+   macrostep run system.ssp --realtime --overrun stop
    macrostep run system.ssp --record none --output timing.csv
    macrostep run system.ssp --stop-time 3600 --checkpoint 60 run.checkpoint
    macrostep run --resume run.checkpoint`
@@ -100,6 +102,7 @@ type runRequest struct {
 	Analyze                      bool    // before the run
 	Spike                        float64 // 0 = no warning about jumps of residual power
 	Checkpoints                  checkpointing
+	Scenario                     string           // "" = none
 	Realtime                     *master.Realtime // nil = as fast as can be
 	// Given tells which flags the user has set, by name; nil = all: the documents have
 	// no say.
@@ -131,6 +134,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: flagCallByCall, Usage: "enter each FMU once for every call, in place of once for many macro steps of all; the results are the same, only slower", Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time; Reals are linear between rows, others held", Category: system},
+			&cli.StringFlag{Name: flagScenario, Usage: "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, and judge what is expected; macrostep help scenario describes it", Category: system},
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors", Category: system},
@@ -195,7 +199,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Start:  number("start-time", false), Stop: number("stop-time", false),
 		Step: number("step-size", true), Tolerance: number("tolerance", true),
 		Algorithm: c.String(flagAlgorithm), Stateless: c.StringSlice("stateless"),
-		Input: c.String("input"), History: c.String("history"),
+		Scenario: c.String(flagScenario), Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
 		Trace: c.String("trace"), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Given: c.IsSet,
@@ -206,7 +210,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if i := number("output-interval", true); i != nil {
 		r.Interval = i.Value
 	}
-	for _, name := range []string{flagAlgorithm, "input", "history", "output", "manifest", "trace", "log-fmi-calls"} {
+	for _, name := range []string{flagAlgorithm, flagScenario, "input", "history", "output", "manifest", "trace", "log-fmi-calls"} {
 		if c.IsSet(name) && c.String(name) == "" {
 			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
 		}
@@ -215,6 +219,9 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	errs = append(errs, err)
 	r.Checkpoints, err = readCheckpointing(c)
 	errs = append(errs, err)
+	if r.Scenario != "" && (r.Checkpoints.File != "" || r.Checkpoints.Resume != "") {
+		errs = append(errs, fmt.Errorf("--%s does not go with checkpoints, which do not hold what it has done; leave one of them out", flagScenario))
+	}
 	r.Realtime, err = readRealtime(c)
 	errs = append(errs, err)
 	r.Rates, err = readRates(c.StringSlice(flagRate))
