@@ -42,6 +42,13 @@ type batch struct {
 	start uint64  // time stamps before the first record and after the last one
 	end   uint64
 	modes uintptr // not 0: a record of this crossing has sigModes
+
+	// Where the trampoline is left to if C code crashes in this crossing (see
+	// CatchCrashes), and by which thread; 0 = it is not under way.
+	sp, pc, thread uintptr
+	signal         uintptr // that has ended the last crossing; 0 = none. crashed settles it
+	code, fault    uintptr // what the system says about it
+	at, stack      uintptr // address of the instruction, stack pointer
 }
 
 const batchSize = unsafe.Sizeof(batch{})
@@ -96,7 +103,7 @@ func startTicker() {
 		if p == nil {
 			return
 		}
-		ticker.b = (*batch)(p)
+		ticker.b = (*batch)(p) // it calls nothing that could crash
 		ticker.ticks, ticker.time = now()
 	})
 }

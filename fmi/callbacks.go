@@ -2,6 +2,7 @@ package fmi
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -98,13 +99,21 @@ func findLog(env, name uintptr) (q *logQueue, wrong bool) {
 
 // receiveLog is the body of every platform's logger callback.
 func receiveLog(env, instance uintptr, status int32, category, message uintptr, args cArgs) {
-	// A panic must not unwind C's frames: the FMU would be left half-done.
+	// A panic must not unwind C's frames: the FMU would be left half-done. Memory that
+	// cannot be read panics too.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() { _ = recover() }()
 	q, wrong := findLog(env, instance)
 	if q == nil {
 		return
 	}
-	text := cformat(cstring(message, maxMessage), args)
+	text, readable := "", false
+	defer func() {
+		if !readable {
+			q.say("the FMU logs a text that cannot be read, or with values that are none")
+		}
+	}()
+	text = cformat(cstring(message, maxMessage), args)
 	if q.name != nil {
 		text = expandReferences(text, q.name)
 	}
@@ -112,6 +121,7 @@ func receiveLog(env, instance uintptr, status int32, category, message uintptr, 
 		Instance: q.instance, Status: Status(status),
 		Category: validUTF8(cstring(category, maxField)), Text: validUTF8(text),
 	}
+	readable = true
 	q.receive(m, wrong)
 }
 
@@ -212,12 +222,15 @@ type logQueue struct {
 	handle   uintptr
 	name     func(kind byte, vr ValueReference) (string, bool)
 	sink     func(LogMessage)
+	keep     func(text string) // told of each message before any is dropped; nil = nobody is
 
 	mu         sync.Mutex
 	queue      []LogMessage
 	delivering bool
 	recent     []string
-	warned     bool // of a wrong componentEnvironment
+	last       [recentLines]string // of any status, as they came
+	received   int                 // messages so far
+	warned     bool                // of a wrong componentEnvironment
 
 	window       time.Time
 	count, bytes int
@@ -265,6 +278,11 @@ func (q *logQueue) relay(m LogMessage) {
 
 // remember keeps the last lines at Warning or above; q.mu is held.
 func (q *logQueue) remember(m LogMessage) {
+	q.last[q.received%recentLines] = m.Text
+	q.received++
+	if q.keep != nil {
+		q.keep(m.Text)
+	}
 	if m.Status != StatusOK && m.Status != StatusPending {
 		q.recent = lastLines(q.recent, m.Text)
 	}
@@ -334,6 +352,17 @@ func (q *logQueue) hand(m LogMessage) {
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	q.sink(m)
+}
+
+// lastLines gives the last messages.
+func (q *logQueue) lastLines() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var lines []string
+	for k := max(0, q.received-recentLines); k < q.received; k++ {
+		lines = lastLines(lines, q.last[k%recentLines])
+	}
+	return lines
 }
 
 // takeRecent gives the last lines at Warning or above and forgets them.

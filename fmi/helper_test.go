@@ -79,8 +79,7 @@ var fmuCount int
 
 // place makes the folder of an unpacked FMU and gives the FMU and the path at
 // which its library belongs.
-func place(tb testing.TB) (*FMU, string) {
-	tb.Helper()
+func place(testing.TB) (*FMU, string) {
 	fmuCount++
 	dir := filepath.Join(tempDir, fmt.Sprint("fmu", fmuCount))
 	f := &FMU{Description: described(), Path: filepath.Join(tempDir, fmt.Sprint("archive", fmuCount, ".fmu")), Dir: dir}

@@ -12,6 +12,7 @@ import (
 // same thread. It is for package fmi/worker.
 type Host struct {
 	send func(message []byte)
+	keep func(text string)
 	log  *logQueue
 	img  *image
 	comp uintptr
@@ -39,15 +40,17 @@ type kept struct {
 }
 
 // NewHost makes a host. Log messages go to send, one at a time and in any
-// thread; they belong to the caller only during the call. In progress, of
+// thread; they belong to the caller only during the call. keep is told of the text of
+// each, one at a time, also of those that are too many to be sent; nil = nobody is. In
+// progress, of
 // ProgressSize bytes outside of Go's heap and aligned to eight, Begun can be read
 // while and after the FMU is called, also by another process; nil = nobody reads
 // it. Threads that the FMU makes get a stack of so many bytes, 0 = as it is.
-func NewHost(send func(message []byte), progress unsafe.Pointer, threadStack uint64) (*Host, error) {
+func NewHost(send func(message []byte), keep func(text string), progress unsafe.Pointer, threadStack uint64) (*Host, error) {
 	if _, err := libc(); err != nil {
 		return nil, err
 	}
-	h := &Host{send: send, told: map[string]bool{}, states: map[uint64]uintptr{}}
+	h := &Host{send: send, keep: keep, told: map[string]bool{}, states: map[uint64]uintptr{}}
 	if progress == nil {
 		var err error
 		if progress, err = h.mem.alloc(batchSize); err != nil {
@@ -125,7 +128,7 @@ func (h *Host) load(r *wireReader) error {
 	if r.bad || h.img != nil {
 		return errWire
 	}
-	h.log = &logQueue{fmu: name, sink: h.forward}
+	h.log = &logQueue{fmu: name, sink: h.forward, keep: h.keep}
 	img, changes, err := loadImage(&p)
 	s := shown{}
 	if err != nil {

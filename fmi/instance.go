@@ -56,7 +56,9 @@ type Instance struct {
 	fatal   *atomic.Bool
 	comp    uintptr // fmi2Component
 	state   State
-	setup   bool // SetupExperiment was called since Instantiated
+	setup   bool    // SetupExperiment was called since Instantiated
+	time    float64 // where it is, or will be after the step under way, s
+	crash   error   // in a call in this process; nil = none
 	// warned tells that a Warning without a message was reported.
 	warned bool
 
@@ -119,6 +121,9 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 		return err
 	}
 	in.library, in.sym, in.fatal = f.library, &f.sym, &f.fatal
+	if Crashed() != nil {
+		return afterCrash(in.name)
+	}
 	if in.fatal.Load() {
 		return orderError(in.name, fnInstantiate, StateFatal)
 	}
@@ -134,11 +139,10 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 
 // instantiate allocates what C sees and calls fmi2Instantiate.
 func (in *Instance) instantiate(o InstanceOptions) error {
-	p, err := in.mem.alloc(batchSize)
-	if err != nil {
+	var err error
+	if in.batch, err = in.mem.batch(); err != nil {
 		return err
 	}
-	in.batch = (*batch)(p)
 	recs, err := cslice[record](&in.mem, 1)
 	if err != nil {
 		return err
@@ -192,10 +196,11 @@ func (in *Instance) watch() *guard {
 	return watch()
 }
 
-// lost gives the error of an instance whose process is lost, else nil.
+// lost gives the error of an instance whose process is lost or that has crashed in
+// this one, else nil.
 func (in *Instance) lost() error {
 	if in.remote == nil {
-		return nil
+		return in.crash
 	}
 	return in.remote.err
 }
@@ -204,6 +209,9 @@ func (in *Instance) lost() error {
 func (in *Instance) refuse(f function, s State) error {
 	if err := in.lost(); err != nil && s == StateFatal {
 		return err
+	}
+	if s == StateFatal && in.remote == nil && Crashed() != nil {
+		return afterCrash(in.name + ": " + f.String())
 	}
 	return orderError(in.name, f, s)
 }
@@ -251,7 +259,7 @@ func (in *Instance) FMU() *FMU { return in.fmu }
 
 // State gives the state of the instance (checklist fmi2 39).
 func (in *Instance) State() State {
-	if in.state != StateFreed && in.fatal.Load() {
+	if in.state != StateFreed && (in.fatal.Load() || in.remote == nil && Crashed() != nil) {
 		return StateFatal
 	}
 	return in.state
@@ -323,6 +331,9 @@ func (in *Instance) cross(b *batch) {
 // crossed notes what a crossing has left.
 func (in *Instance) crossed(b *batch) {
 	in.ticks += span(b.start, b.end)
+	if b.signal != 0 {
+		in.crashed(b, b.records(), int(b.done)-1)
+	}
 	if b.modes != 0 {
 		in.changedModes(b.records())
 	}
@@ -462,7 +473,7 @@ func (in *Instance) SetupExperiment(e Experiment) error {
 	if err := in.call(fnSetupExperiment); err != nil {
 		return err
 	}
-	in.setup = true
+	in.setup, in.time = true, e.Start
 	return nil
 }
 
@@ -567,6 +578,7 @@ func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
 	r.fn, r.sig = in.sym[fnDoStep], sigDoStep
 	r.i[0], r.i[1] = in.comp, flag(noRestoreBefore)
 	r.f[0], r.f[1] = t, h
+	in.time = t + h
 	err := in.call(fnDoStep)
 	return in.lastStatus(), err
 }

@@ -62,14 +62,16 @@ func openLibrary(path string) (h uintptr, modes bool, err error) {
 		return h, err
 	}
 	h, first := open(path)
-	if first == nil {
-		return h, modes, nil
+	if first == nil || Crashed() != nil {
+		return h, modes, first
 	}
 	pending := siblings(path)
 	for len(pending) > 0 {
 		var failed []string
 		for _, s := range pending { // they may need each other: repeat while any loads
-			if _, err := open(s); err != nil {
+			if _, err := open(s); Crashed() != nil {
+				return 0, modes, err
+			} else if err != nil {
 				failed = append(failed, s)
 			}
 		}
@@ -80,6 +82,9 @@ func openLibrary(path string) (h uintptr, modes bool, err error) {
 	}
 	if h, err = open(path); err == nil {
 		return h, modes, nil
+	}
+	if Crashed() != nil {
+		return 0, modes, err
 	}
 	preloadLanguages()
 	if h, err = open(path); err == nil {
@@ -106,25 +111,15 @@ func dlopen(path string, mode int) (h uintptr, modes bool, err error) {
 		return 0, false, err
 	}
 	copy(text, path)
-	b, err := cslice[batch](&mem, 1)
-	if err != nil {
-		return 0, false, err
-	}
-	r, err := cslice[record](&mem, 1)
-	if err != nil {
-		return 0, false, err
-	}
-	r[0] = record{fn: open, i: [7]uintptr{address(text), uintptr(mode)}}
-	b[0].recs, b[0].n = address(r), 1
-	run(&b[0])
-	if r[0].ret != 0 {
-		return r[0].ret, b[0].modes != 0, nil
+	h, modes, err = callForeign(open, address(text), uintptr(mode))
+	if h != 0 || err != nil {
+		return h, modes, err
 	}
 	why := "the loader gave no reason"
 	if p := callInts(reason); p != 0 {
 		why = cstring(p, maxCString)
 	}
-	return 0, b[0].modes != 0, errors.New(why)
+	return 0, modes, errors.New(why)
 }
 
 // siblings lists the other shared libraries in the folder of path.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -116,6 +117,18 @@ func (f *FMU) loadOnce() (*diag.List, error) {
 	return &f.findings, f.err
 }
 
+// underWay is the FMU whose library loads, nil if none does.
+var underWay atomic.Pointer[FMU]
+
+// Loading gives the path of the FMU whose library is being brought into this process,
+// "" if none is. Any goroutine may ask: the library's initialisers may never return.
+func Loading() string {
+	if f := underWay.Load(); f != nil {
+		return f.Path
+	}
+	return ""
+}
+
 // adder adds a finding; the error is that of the list.
 type adder = func(r *diag.Rule, path, remedy, format string, args ...any) error
 
@@ -150,10 +163,20 @@ func (f *FMU) load() error {
 	if err := f.compileOnce(add); err != nil {
 		return err
 	}
+	if Crashed() != nil {
+		return afterCrash(filepath.Base(f.Path))
+	}
+	underWay.Store(f)
+	defer underWay.Store(nil)
 	img, changes, err := loadImage(&f.place)
+	var crash *CrashError
+	if errors.As(err, &crash) {
+		return f.crashedIn(crash)
+	}
 	if err := f.judge(changes, err, add); err != nil {
 		return err
 	}
+	img.fmu, img.hash, img.model = f.Path, f.Hash, f.Description.ModelName
 	images[cmp.Or(f.Hash, f.place.library)], f.image = img, img
 	for name, content := range f.bundled() {
 		if bundles[name] == "" {
@@ -297,7 +320,9 @@ func loadImage(p *libraryPlace) (_ *image, changes []string, err error) {
 	if err != nil {
 		return nil, changes, fmt.Errorf("the library does not load: %w", err)
 	}
-	img.resolve(p)
+	if err := img.resolve(p); err != nil {
+		return nil, changes, err
+	}
 	return img, changes, nil
 }
 
@@ -312,7 +337,7 @@ func onceKey(lib string) string {
 }
 
 // resolve finds the functions.
-func (img *image) resolve(p *libraryPlace) {
+func (img *image) resolve(p *libraryPlace) (err error) {
 	s := &img.shown
 	for k := range img.sym {
 		if img.sym[k] = symbol(img.handle, functionNames[k]); img.sym[k] == 0 && p.prefix != "" {
@@ -324,10 +349,10 @@ func (img *image) resolve(p *libraryPlace) {
 		}
 	}
 	if fn := img.sym[fnGetTypesPlatform]; fn != 0 {
-		s.types = cstring(callInts(fn), 64)
+		s.types, err = foreignText(fn)
 	}
-	if fn := img.sym[fnGetVersion]; fn != 0 {
-		s.version = cstring(callInts(fn), 64)
+	if fn := img.sym[fnGetVersion]; fn != 0 && err == nil {
+		s.version, err = foreignText(fn)
 	}
 	if !s.has(fnInstantiate) {
 		for _, name := range []string{fmi3Instantiate, p.id + fmi1Instantiate, p.id + prefixedInstantiate} {
@@ -337,6 +362,7 @@ func (img *image) resolve(p *libraryPlace) {
 			}
 		}
 	}
+	return err
 }
 
 // What a library without fmi2Instantiate may export instead; the last two after

@@ -18,6 +18,9 @@ var libc = sync.OnceValues(func() (l struct{ calloc, free uintptr }, err error) 
 
 // calloc gives zeroed C memory, or nil if there is none.
 func calloc(size uintptr) unsafe.Pointer {
+	if Crashed() != nil { // its locks may be held for ever
+		return mapMemory(size)
+	}
 	l, err := libc()
 	if err != nil {
 		return nil
@@ -26,7 +29,7 @@ func calloc(size uintptr) unsafe.Pointer {
 }
 
 func cfree(p unsafe.Pointer) {
-	if l, err := libc(); err == nil && p != nil {
+	if l, err := libc(); err == nil && p != nil && Crashed() == nil {
 		callInts(l.free, uintptr(p))
 	}
 }
@@ -35,6 +38,7 @@ func cfree(p unsafe.Pointer) {
 // here and not in Go memory, so that no rule of the collector is stretched.
 type cmem struct {
 	blocks []unsafe.Pointer
+	slots  []int // of batches among them
 	// What is left of the block that small pieces come from: those of one instance
 	// are used together, and stand together.
 	free []byte
@@ -74,7 +78,22 @@ func (m *cmem) block(size uintptr) (unsafe.Pointer, error) {
 	return p, nil
 }
 
+// batch gives a batch that is known where crashes are caught.
+func (m *cmem) batch() (*batch, error) {
+	p, err := m.alloc(batchSize)
+	if err != nil {
+		return nil, err
+	}
+	b := (*batch)(p)
+	m.slots = append(m.slots, batches.enter(b))
+	return b, nil
+}
+
 func (m *cmem) release() {
+	for _, k := range m.slots {
+		batches.leave(k)
+	}
+	m.slots = nil
 	for _, p := range m.blocks {
 		cfree(p)
 	}

@@ -59,6 +59,7 @@ type Ended struct {
 	// Begun counts the calls of the request that were begun, 0 if that is not known.
 	Begun  int
 	Output []string // the last lines that the FMU printed
+	Said   []string // its last log messages, those that were too many to be logged included; nil = not known
 	// Crash tells that nothing else is known to have ended it: no limit, and
 	// nobody from outside.
 	Crash bool
@@ -237,6 +238,12 @@ func (r *remote) lost(call string, cause error) error {
 	r.mu.Unlock()
 	var end *Ended
 	if errors.As(cause, &end) {
+		if len(end.Said) > 0 {
+			e.Lines = nil
+		}
+		for _, text := range end.Said {
+			e.Lines = lastLines(e.Lines, expandReferences(validUTF8(text), r.in.fmu.variableName))
+		}
 		for _, line := range end.Output {
 			e.Lines = append(e.Lines, escaped(line))
 		}

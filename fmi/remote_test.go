@@ -35,7 +35,7 @@ func (d *direct) Close() error {
 type directLauncher struct{ last *direct }
 
 func (l *directLauncher) Launch(to Launch) (Link, error) {
-	host, err := NewHost(to.Log, nil, 0)
+	host, err := NewHost(to.Log, nil, nil, 0)
 	l.last = &direct{host: host}
 	return l.last, err
 }

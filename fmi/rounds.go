@@ -3,6 +3,7 @@ package fmi
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 )
 
@@ -31,6 +32,7 @@ type rounds struct {
 	mask        uint64  // members are timed in rounds whose index has none of these bits
 	timing      uint64  // not 0: this is such a round
 	stamp       uint64  // the last time stamp in it
+	batch       uintptr // that onCrash knows the crossing by; its recs is the address of this
 }
 
 // The calls that rounds.call tells apart.
@@ -132,6 +134,7 @@ type IntegerCopy struct{ From, Out, To, In int }
 type Rounds struct {
 	plan     RoundPlan
 	head     *rounds
+	batch    *batch
 	members  []roundMember
 	rows     []float64
 	row      int        // of them make a row
@@ -176,6 +179,10 @@ func (r *Rounds) build() error {
 		return err
 	}
 	r.head = &head[0]
+	if r.batch, err = mem.batch(); err != nil {
+		return err
+	}
+	r.batch.recs, r.head.batch = addressOf(r.head), addressOf(r.batch)
 	fixed, err := cslice[float64](mem, 1)
 	if err != nil {
 		return err
@@ -356,6 +363,9 @@ func (r *Rounds) Run(i, n int, rows bool) (done int, finite bool, failed int, st
 	}
 	runRounds(h)
 	done = int(h.done)
+	for _, s := range r.plan.Steppers {
+		s.in.time = h.start + float64(float64(i+done)*h.step)
+	}
 	r.meter()
 	if h.unusual != 0 {
 		r.tell()
@@ -378,6 +388,12 @@ func (r *Rounds) Run(i, n int, rows bool) (done int, finite bool, failed int, st
 				f = s.fns[k]
 			}
 		}
+	}
+	if r.batch.signal != 0 {
+		last := slices.Index(s.fns, f)
+		s.recs[s.do].f[0] = h.t
+		s.in.time = h.t + h.h
+		s.in.crashed(r.batch, s.recs, last)
 	}
 	status = Status(int32(h.status))
 	return done, true, failed, defined(status), s.in.settle(f, status)

@@ -33,6 +33,15 @@ TEXT runRounds(SB), NOSPLIT, $64-0
 	MOVQ    $0, 104(R14)
 	MOVQ    $0, 112(R14)
 	MOVQ    $0, 120(R14)
+
+#ifdef GOOS_linux
+	MOVQ  168(R14), R14 // the batch that stands for the rounds
+	CALL  mark(SB)      // onCrash returns from it again
+	MOVQ  8(R14), R14
+	TESTL AX, AX
+	JNZ   crashed
+
+#endif
 	STAMP
 	MOVQ    AX, 128(R14)
 	CMPQ    0(R14), $0
@@ -110,9 +119,10 @@ set:
 	MOVQ  24(R12), SI
 	MOVL  32(R12), DX
 	MOVQ  40(R12), CX
+	MOVL  $0, 108(R14)
 	CALL  R10
 	CMPL  AX, $1
-	JHI   stopset
+	JHI   stop
 	ORL   AX, BX
 
 setters:
@@ -128,9 +138,10 @@ do:
 	MOVSD 32(R14), X0
 	MOVQ  48(R12), DI
 	MOVL  100(R12), SI
+	MOVL  $1, 108(R14)
 	CALL  R10
 	CMPL  AX, $1
-	JHI   stopdo
+	JHI   stop
 	LEAL  0(BX)(AX*4), BX
 
 	MOVQ  72(R12), R10
@@ -140,9 +151,10 @@ do:
 	MOVQ  80(R12), SI
 	MOVL  36(R12), DX
 	MOVQ  88(R12), CX
+	MOVL  $2, 108(R14)
 	CALL  R10
 	CMPL  AX, $1
-	JHI   stopget
+	JHI   stop
 	LEAL  0(BX)(AX*8), BX
 
 	// A number whose exponent is all ones is none.
@@ -175,7 +187,6 @@ modes:
 	MOVWLZX 52(SP), DX
 	MOVWLZX 44(SP), AX
 	XORL    AX, DX
-	CLD
 	ORL     BX, CX
 	ORL     DX, CX
 	JNZ     unusual
@@ -190,6 +201,7 @@ next:
 	JNZ  member
 
 	// The row of this round.
+	CLD
 	MOVQ  80(R14), R8
 	TESTQ R8, R8
 	JZ    ended
@@ -225,6 +237,11 @@ ended:
 	JNZ  round
 
 leave:
+#ifdef GOOS_linux
+	MOVQ 168(R14), AX
+	MOVQ $0, 48(AX)
+
+#endif
 	STAMP
 	MOVQ AX, 136(R14)
 	MOVQ 0(SP), R12
@@ -315,9 +332,11 @@ setter:
 	MOVQ 8(R15), SI
 	MOVQ 16(R15), DX
 	MOVQ 24(R15), CX
+	MOVL $3, 108(R14)
+	MOVQ R15, 112(R14)
 	CALL R10
 	CMPL AX, $1
-	JHI  other
+	JHI  stop
 	ADDL AX, AX
 	ORL  AX, BX
 	ADDQ $32, R15
@@ -338,9 +357,11 @@ getter:
 	MOVQ 8(R15), SI
 	MOVQ 16(R15), DX
 	MOVQ 24(R15), CX
+	MOVL $3, 108(R14)
+	MOVQ R15, 112(R14)
 	CALL R10
 	CMPL AX, $1
-	JHI  other
+	JHI  stop
 	ADDL AX, AX
 	ORL  AX, BX
 	ADDQ $32, R15
@@ -348,19 +369,8 @@ getter:
 	JNZ  getter
 	JMP  modes
 
-other:
-	MOVL $3, 108(R14)
-	MOVQ R15, 112(R14)
-	JMP  stopset
-
-stopget:
-	INCL 108(R14)
-
-stopdo:
-	INCL 108(R14)
-
 	// A call has failed: it stays the last one.
-stopset:
+stop:
 	MOVL    AX, 104(R14)
 	MOVL    $1, 124(R14)
 	ORL     BX, 120(R12)
@@ -380,3 +390,14 @@ word:
 	FLDCW 44(SP)
 	ORL   $256, 120(R12)
 	JMP   leave
+
+#ifdef GOOS_linux
+crashed:
+	FINIT
+	FLDCW   44(SP)
+	LDMXCSR 40(SP)
+	CLD
+	MOVL    $4, 104(R14) // Fatal
+	JMP     leave
+
+#endif

@@ -27,6 +27,14 @@ TEXT runRounds(SB), NOSPLIT, $64-0
 	MOVD ZR, 104(R19)
 	MOVD ZR, 112(R19)
 	MOVD ZR, 120(R19)
+
+#ifdef GOOS_linux
+	MOVD 168(R19), R19 // the batch that stands for the rounds
+	BL   mark(SB)      // onCrash returns from it again
+	MOVD 8(R19), R19
+	CBNZ R0, crashed
+
+#endif
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 128(R19)
 	MOVD 0(R19), R9
@@ -103,9 +111,10 @@ set:
 	MOVD  24(R20), R1
 	MOVWU 32(R20), R2
 	MOVD  40(R20), R3
+	MOVW  ZR, 108(R19)
 	BL    (R10)
 	CMPW  $1, R0
-	BHI   stopset
+	BHI   stop
 	ORRW  R0, R23, R23
 
 setters:
@@ -119,9 +128,11 @@ do:
 	FMOVD 32(R19), F0
 	MOVD  48(R20), R0
 	MOVWU 100(R20), R1
+	MOVD  $1, R9
+	MOVW  R9, 108(R19)
 	BL    (R10)
 	CMPW  $1, R0
-	BHI   stopdo
+	BHI   stop
 	LSLW  $2, R0, R0
 	ORRW  R0, R23, R23
 
@@ -131,9 +142,11 @@ do:
 	MOVD  80(R20), R1
 	MOVWU 36(R20), R2
 	MOVD  88(R20), R3
+	MOVD  $2, R9
+	MOVW  R9, 108(R19)
 	BL    (R10)
 	CMPW  $1, R0
-	BHI   stopget
+	BHI   stop
 	LSLW  $3, R0, R0
 	ORRW  R0, R23, R23
 
@@ -207,6 +220,11 @@ ended:
 	CBNZ  R9, round
 
 leave:
+#ifdef GOOS_linux
+	MOVD 168(R19), R9
+	MOVD ZR, 48(R9)
+
+#endif
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 136(R19)
 	MOVD 8(RSP), R9
@@ -283,9 +301,12 @@ setter:
 	MOVD 8(R22), R1
 	MOVD 16(R22), R2
 	MOVD 24(R22), R3
+	MOVD $3, R9
+	MOVW R9, 108(R19)
+	MOVD R22, 112(R19)
 	BL   (R10)
 	CMPW $1, R0
-	BHI  other
+	BHI  stop
 	LSLW $1, R0, R0
 	ORRW R0, R23, R23
 	ADD  $32, R22
@@ -304,9 +325,12 @@ getter:
 	MOVD 8(R22), R1
 	MOVD 16(R22), R2
 	MOVD 24(R22), R3
+	MOVD $3, R9
+	MOVW R9, 108(R19)
+	MOVD R22, 112(R19)
 	BL   (R10)
 	CMPW $1, R0
-	BHI  other
+	BHI  stop
 	LSLW $1, R0, R0
 	ORRW R0, R23, R23
 	ADD  $32, R22
@@ -314,25 +338,8 @@ getter:
 	CBNZ R24, getter
 	B    modes
 
-other:
-	MOVD R22, 112(R19)
-	MOVD $3, R9
-	B    stop
-
-stopget:
-	MOVD $2, R9
-	B    stop
-
-stopdo:
-	MOVD $1, R9
-	B    stop
-
-stopset:
-	MOVD ZR, R9
-
-	// A call has failed: it stays the last one. R9 = which.
+	// A call has failed: it stays the last one.
 stop:
-	MOVW  R9, 108(R19)
 	MOVW  R0, 104(R19)
 	MOVD  $1, R9
 	MOVW  R9, 124(R19)
@@ -348,3 +355,14 @@ stop:
 kept:
 	MOVW R11, 120(R20)
 	B    leave
+
+#ifdef GOOS_linux
+crashed:
+	MOVD 56(RSP), R9
+	MOVD R9, FPCR
+	MOVD ZR, R23
+	MOVD $4, R9 // Fatal
+	MOVW R9, 104(R19)
+	B    leave
+
+#endif

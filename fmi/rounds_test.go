@@ -17,7 +17,7 @@ func TestRoundsLayout(t *testing.T) {
 		"index": {unsafe.Offsetof(r.index), 8}, "h": {unsafe.Offsetof(r.h), 40}, "count": {unsafe.Offsetof(r.count), 56},
 		"nsegments": {unsafe.Offsetof(r.nsegments), 80}, "done": {unsafe.Offsetof(r.done), 88}, "at": {unsafe.Offsetof(r.at), 96},
 		"call": {unsafe.Offsetof(r.call), 108}, "other": {unsafe.Offsetof(r.other), 112}, "unusual": {unsafe.Offsetof(r.unusual), 124},
-		"end": {unsafe.Offsetof(r.end), 136}, "mask": {unsafe.Offsetof(r.mask), 144}, "stamp": {unsafe.Offsetof(r.stamp), 160},
+		"end": {unsafe.Offsetof(r.end), 136}, "mask": {unsafe.Offsetof(r.mask), 144}, "stamp": {unsafe.Offsetof(r.stamp), 160}, "batch": {unsafe.Offsetof(r.batch), 168},
 		"member": {unsafe.Sizeof(m), 128}, "scaled": {unsafe.Offsetof(m.scaled), 12}, "nout": {unsafe.Offsetof(m.nout), 36},
 		"comp": {unsafe.Offsetof(m.comp), 48}, "get": {unsafe.Offsetof(m.get), 72}, "noRestore": {unsafe.Offsetof(m.noRestore), 100},
 		"ticks": {unsafe.Offsetof(m.ticks), 112}, "flags": {unsafe.Offsetof(m.flags), 120},

@@ -72,11 +72,9 @@ func (s *Stepper) build(p StepPlan) error {
 		return err
 	}
 	s.recs = recs[:0]
-	b, err := in.mem.alloc(batchSize)
-	if err != nil {
+	if s.batch, err = in.mem.batch(); err != nil {
 		return err
 	}
-	s.batch = (*batch)(b)
 
 	if s.RealIn, err = access[float64](s, fnSetReal, p.RealIn); err != nil {
 		return err
@@ -200,6 +198,7 @@ func (s *Stepper) Ticks() uint64 { return s.ticks }
 func (s *Stepper) ready(r *record, t, h float64) {
 	r.f[0], r.f[1] = t, h
 	r.i[1] = flag(s.NoRestoreBefore)
+	s.in.time = t + h
 }
 
 // check tells whether a step may be made.
@@ -374,11 +373,11 @@ func NewGroup(members []*Stepper) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := mem.alloc(batchSize)
+	b, err := mem.batch()
 	if err != nil {
 		return nil, err
 	}
-	g := &Group{members: append([]*Stepper(nil), members...), batch: (*batch)(p), recs: recs[:0], run: members[0].in.run}
+	g := &Group{members: append([]*Stepper(nil), members...), batch: b, recs: recs[:0], run: members[0].in.run}
 	for _, m := range members {
 		if len(g.recs) > 0 {
 			g.recs = append(g.recs, record{})
@@ -433,6 +432,9 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 		lo, hi := g.first[i], g.first[i]+len(m.recs)
 		if lo >= done {
 			break
+		}
+		if b.signal != 0 && done <= hi {
+			m.in.crashed(b, g.recs[lo:hi], done-1-lo)
 		}
 		end := b.end
 		if hi < done { // the stamp behind the member

@@ -228,7 +228,7 @@ func (x *Exec) Stage(i int) error {
 func (x *Exec) bounded(i int, values []float64) error {
 	for k, v := range values {
 		if v-v != 0 {
-			return fmt.Errorf("what is extrapolated to the input %s is %s: the coupling is unstable; try a smaller step size or a lower order",
+			return fmt.Errorf("what is extrapolated to the input %s is %s: the coupling is unstable, or values and gains of connections are beyond what numbers hold; check the gains, and try a smaller step size or a lower order",
 				x.Sys.InName(x.Sys.InAt[i]+k), notFinite(v))
 		}
 	}

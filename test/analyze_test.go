@@ -129,6 +129,15 @@ func TestAnalyzeBlackboxes(t *testing.T) {
 			}
 		}
 	}
+	if closed.Stray == nil || closed.Stray.Off > 1e-4 || closed.Large != "" {
+		t.Errorf("along the motion: %+v, %q", closed.Stray, closed.Large)
+	}
+	// Later, by instances that are led the way again.
+	later := analysis(t, system(t, "corrector-oscillator-blackbox"), "--order", "0", "--step-size", "3e-4", "--from", "3e-4", "--to", "3e-3", "--at", "0.01")
+	if a, b := strategy(t, open, "explicit", 0), strategy(t, later, "explicit", 0); later.Subsystems[0].Model != analyze.Renewed || len(b.Stable) != 1 ||
+		math.Abs(b.Now-a.Now) > 1e-4 || math.Abs(a.Stable[0].To-b.Stable[0].To) > 0.01*a.Stable[0].To {
+		t.Errorf("at 0.01 s: %+v, %+v", later.Subsystems, b)
+	}
 	if s := strategy(t, closed, "implicit", 0); !strings.Contains(s.Why, "cannot go back") || s.Points != nil {
 		t.Errorf("implicit: %+v", s)
 	}
@@ -253,6 +262,22 @@ func TestAnalyzeUnknown(t *testing.T) {
 			t.Errorf("%s: %+v, recommended %d", name, s, r.Recommended)
 		}
 	}
+	// Dampers whose force goes with the square of the speed: at rest there is none.
+	// Along the motion the models are off: no error is promised that they cannot tell.
+	r := analysis(t, system(t, "quadratic-oscillator"), "--order", "0", "--from", "8e-4", "--to", "1.2e-3", "--stop-time", "0.4")
+	s := strategy(t, r, "explicit", 0)
+	if r.Stray == nil || r.Stray.Off < 0.05 || r.Large != "" || len(s.Stable) > 0 || !strings.Contains(s.Why, "the model of left") || r.Promised != nil || r.Recommended >= 0 {
+		t.Errorf("dampers whose force goes with the square of the speed: along the motion %+v, %q, %+v, promised %+v", r.Stray, r.Large, s, r.Promised)
+	}
+	for _, f := range s.Forecasts {
+		if f.Error < 0.1 && !f.IsRough() {
+			t.Errorf("dampers whose force goes with the square of the speed: %+v", f)
+		}
+	}
+	r = analysis(t, system(t, "contact-oscillator"), "--order", "0")
+	if s := strategy(t, r, "explicit", 0); r.Stray == nil || r.Stray.Off < 0.5 || r.Large == "" || r.WhyNoError != r.Large || len(s.Stable) == 0 || s.Forecasts != nil || r.Promised != nil {
+		t.Errorf("a contact: along the motion %+v, %q, %+v, promised %+v", r.Stray, r.WhyNoError, s, r.Promised)
+	}
 	o := complete(t, system(t, "crane"), "--analyze", "--stop-time", "0.1")
 	if !strings.Contains(o.output, "analysis: unknown") || !strings.Contains(strings.Join(o.manifest.Notes, "\n"), "analysis: unknown") {
 		t.Errorf("%s\n%v", o.output, o.manifest.Notes)
@@ -260,6 +285,17 @@ func TestAnalyzeUnknown(t *testing.T) {
 	o = complete(t, system(t, "quarter-car-b"), "--analyze", "--step-size", "0.02", "--stop-time", "1")
 	if w := strings.Join(o.manifest.Warnings, "\n"); !strings.Contains(w, "analysis: the coupling is unstable with explicit of order 0") || !strings.Contains(o.output, "recommended: --algorithm") {
 		t.Errorf("%s\n%v", o.output, o.manifest.Warnings)
+	}
+}
+
+// A run tells by itself that its step is far too large, as it sees, and of no other.
+func TestRunWatchesGrowth(t *testing.T) {
+	for step, far := range map[string]bool{"0.005": false, "0.02": true} {
+		o := complete(t, system(t, "quarter-car-b"), "--step-size", step, "--stop-time", "4")
+		w := strings.Join(o.manifest.Warnings, "\n")
+		if told := strings.Contains(w, "has grown by 1.2") && strings.Contains(w, "in every macro step of 0.02 s"); told != far {
+			t.Errorf("steps of %s s: %s\n%s", step, w, o.output)
+		}
 	}
 }
 
@@ -326,8 +362,40 @@ func testRealAnalyze(t *testing.T) {
 	if hits < 10 {
 		t.Errorf("%d hits", hits)
 	}
-	dampers := analysis(t, besideFMUs(t, "dampers.ssd", dampersDocument, "20sim", "MassSpringDamper1.fmu", "MassSpringDamper2.fmu"), "--order", "1", "--at", "0.1")
+	path = besideFMUs(t, "dampers.ssd", dampersDocument, "20sim", "MassSpringDamper1.fmu", "MassSpringDamper2.fmu")
+	dampers := analysis(t, path, "--order", "1", "--at", "0.1")
 	if s := strategy(t, dampers, "explicit", 0); s.Points != nil || !strings.Contains(s.Why, "MassSpringDamper") {
 		t.Errorf("dampers: %+v", s)
+	}
+	// They take steps of 10 ms whatever they are asked. Where these fall in with the macro steps, what
+	// is told of their multiples is what runs do.
+	dampers = analysis(t, path, "--order", "0", "--step-size", "0.01", "--at", "0.32", "--to", "0.1")
+	for _, c := range []struct {
+		preset string
+		stable int // multiples of 10 ms
+	}{{"explicit", 1}, {"gauss-seidel", 5}, {"implicit", 6}} {
+		s := strategy(t, dampers, c.preset, 0)
+		if s.Multiples != 0.01 || len(s.Stable) != 1 || math.Abs(s.Stable[0].To-0.01*float64(c.stable)) > 1e-9 {
+			t.Errorf("dampers, %s: %+v", c.preset, s)
+			continue
+		}
+		for n := c.stable; n <= c.stable+1; n++ {
+			o := complete(t, path, "--algorithm", c.preset, "--param", "order=0", "--step-size", fmt.Sprint(0.01*float64(n)), "--stop-time", fmt.Sprint(12*float64(n)))
+			x := o.column(t, "one.x1")
+			first, last := 0.0, 0.0
+			for k, v := range x {
+				switch third := 3 * k / len(x); third {
+				case 1:
+					first = max(first, math.Abs(v))
+				case 2:
+					last = max(last, math.Abs(v))
+				}
+			}
+			grows := math.Pow(last/first, 3/float64(len(x)))
+			t.Logf("dampers, %s, %g s: radius %.4f, grows by %.4f in the run", c.preset, 0.01*float64(n), s.Points[n-1].Radius, grows)
+			if math.Abs(grows-s.Points[n-1].Radius) > 2e-3 {
+				t.Errorf("dampers, %s, %g s: radius %.4f, grows by %.4f in the run", c.preset, 0.01*float64(n), s.Points[n-1].Radius, grows)
+			}
+		}
 	}
 }

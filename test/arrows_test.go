@@ -26,7 +26,7 @@ var allowed = []struct {
 	{"master", nil, nil},
 	{"master/mastertest", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"algorithms", []string{"master"}, []string{"gonum.org/v1/gonum"}},
-	{"master/record", []string{"fmi/diag", "master"}, nil},
+	{"master/record", []string{"fmi/diag", "master"}, []string{"github.com/apache/arrow-go/v18/arrow"}},
 	{"master/fmuslave", []string{"fmi", "fmi/diag", "master"}, nil},
 	{"master/validate", []string{"fmi", "fmi/archive", "fmi/diag", "master", "master/assemble", "master/fmuslave", "ssp"}, nil},
 	{"master/assemble", []string{"fmi", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp"}, nil},

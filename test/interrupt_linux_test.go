@@ -3,6 +3,7 @@ package test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -52,5 +53,25 @@ func TestInterruptWhileHanging(t *testing.T) {
 		if err != nil || cmd.ProcessState.ExitCode() != 1 || m.Status != "incomplete" || !strings.Contains(m.Reason, "interrupted") || m.EndTime < 0.39 || m.EndTime > 0.41 {
 			t.Errorf("%s: %v, exit code %d, manifest %+v\n%s", isolate, err, cmd.ProcessState.ExitCode(), m, out.String())
 		}
+	}
+}
+
+// Who interrupts an analysis is told how far it came and that nothing of it is left.
+func TestInterruptAnalysis(t *testing.T) {
+	pictures := filepath.Join(t.TempDir(), "pictures")
+	cmd := exec.Command(program, "analyze", system(t, "energy-star-5"), "--order", "5", "--plot", pictures)
+	var out listener
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(500 * time.Millisecond)
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the exit code tells
+	_, err := os.Stat(pictures)
+	if text := out.String(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(text, "there is no report, and nothing was written") || strings.Contains(text, "stable steps") || err == nil {
+		t.Errorf("exit code %d, pictures %t\n%s", cmd.ProcessState.ExitCode(), err == nil, text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -43,6 +44,18 @@ func TestKillingFMUs(t *testing.T) {
 			})
 		}
 	}
+	// In the process of the run too, as far as the system lets it.
+	for _, kill := range fmus.Kills() {
+		if kill.Ending != fmus.Signalled || kill.Fault == "KillItself" { // which nothing comes back from
+			continue
+		}
+		for _, place := range places {
+			t.Run("InProcess/"+kill.Fault+"/"+place.name, func(t *testing.T) {
+				t.Parallel()
+				crashingHere(t, kill, place.name, place.at, place.args, place.end, place.says)
+			})
+		}
+	}
 	// What does not end a process does no harm in that of the run either.
 	for _, place := range places {
 		t.Run("InProcess/"+place.name, func(t *testing.T) {
@@ -66,14 +79,20 @@ func killer(t *testing.T, fault, place, at, megabytes string) (system, set, fmu 
 		return badPair(t, "misbehave"), fmt.Sprintf("fault=%s during=%s at=%s megabytes=%s", fault, place, at, megabytes), "misbehave.fmu"
 	}
 	// Nothing can be set before.
-	dir := t.TempDir()
 	name := "kill_" + fault
-	writePair(t, dir, name, "", func(resources string) error {
-		_, err := fmus.BuildMisbehaving(resources, name, "misbehave", map[string]string{"fault": fault, "during": place, "megabytes": megabytes})
-		return err
-	})
-	return dir, "", name + ".fmu"
+	made, _ := killers.LoadOrStore(fault+megabytes, sync.OnceValue(func() string {
+		dir := filepath.Join(work, name+megabytes)
+		writePair(t, dir, name, "", func(resources string) error {
+			_, err := fmus.BuildMisbehaving(resources, name, "misbehave", map[string]string{"fault": fault, "during": place, "megabytes": megabytes})
+			return err
+		})
+		return dir
+	}))
+	return made.(func() string)(), "", name + ".fmu"
 }
+
+// killers are the systems with FMUs that kill in fmi2Instantiate, each made once.
+var killers sync.Map
 
 func killing(t *testing.T, kill fmus.Kill, place, at string, args []string, end float64, says string) {
 	fault, run := kill.Fault, runApart
@@ -135,6 +154,60 @@ func killing(t *testing.T, kill fmus.Kill, place, at string, args []string, end 
 	}
 }
 
+// crashingHere is killing for an FMU in the process of the run: it ends as with one
+// in a process of its own, and the other FMUs are not called any more.
+func crashingHere(t *testing.T, kill fmus.Kill, place, at string, args []string, end float64, says string) {
+	system, set, fmu := killer(t, kill.Fault, place, at, "8192")
+	function := "fmi2" + place
+	if place == "LogCallback" {
+		function = "fmi2DoStep"
+	}
+	if place == "LogCallback" && kill.Fault == "StackOverflow" {
+		return // in a thread of the FMU's own, where no handler can run when the stack is full
+	}
+	a := runApart(t, system, set, append(slices.Clone(args), "--isolate", "never")...)
+	status, want := "failed", []string{"bad (" + fmu + ")", says, fmu + " crashed in " + function, "signal " + signalNames[kill.Fault]}
+	switch {
+	case place == "LogCallback" && kill.Fault == "Segfault": // by a string, which is only read
+		if a.code != 0 || a.manifest.Status != "complete" || !strings.Contains(a.output, "logs a text that cannot be read") || !a.clean("good") {
+			t.Errorf("exit code %d, status %s\n%s", a.code, a.manifest.Status, a.output)
+		}
+		return
+	case place == "LogCallback" || kill.Fault == "SegfaultThread":
+		status, want = "incomplete", []string{"bad: " + fmu + " crashed in a thread of its own", "signal " + signalNames[kill.Fault]}
+		if end >= 0 {
+			want = append(want, fmt.Sprintf("from t = %g s", end))
+		}
+	case end >= 0:
+		want = append(want, "its last messages: "+function+": "+kill.Fault+" on purpose at t = ")
+	}
+	if a.code != 1 || a.manifest.Status != status {
+		t.Errorf("exit code %d, status %s", a.code, a.manifest.Status)
+	}
+	for _, part := range want {
+		if !strings.Contains(a.manifest.Reason, part) || !strings.Contains(a.output, part) {
+			t.Errorf("%q is not said", part)
+		}
+	}
+	if !strings.Contains(a.output, "on record now") {
+		t.Error("it is not said what helps")
+	}
+	last := -1.0
+	if a.rows > 0 {
+		times := a.column(t, "time")
+		last = times[len(times)-1]
+	}
+	if d := last - end; d > 1e-9 || d < -1e-9 {
+		t.Errorf("the last row is at %g, want %g", last, end)
+	}
+	if calls := a.calls["good"]; place != "Terminate" && len(calls) > 0 && strings.HasPrefix(calls[len(calls)-1], "FreeInstance") {
+		t.Error("good is called after the crash")
+	}
+	if t.Failed() {
+		t.Logf("reason %q\n%s", a.manifest.Reason, a.output)
+	}
+}
+
 // runApart is runSystem with a cache of its own: an FMU that has crashed is on
 // record there.
 func runApart(t testing.TB, system, set string, args ...string) *aftermath {
@@ -186,8 +259,9 @@ func runAndKill(t testing.TB, system, set string, args ...string) *aftermath {
 	return examine(t, dir, cmd, out.String())
 }
 
-// An FMU that takes the program along is isolated the next time, and so are those
-// that were there with it; once it is known which it was, only that one is.
+// An FMU that crashes in the process of the run is isolated the next time. If it takes
+// the program along, so are those that were there with it; once it is known which it
+// was, only that one is.
 func TestCrashIsRemembered(t *testing.T) {
 	cache := "XDG_CACHE_HOME=" + t.TempDir()
 	do := func(set string, args ...string) (*exec.Cmd, string, string) {
@@ -202,15 +276,15 @@ func TestCrashIsRemembered(t *testing.T) {
 	reasons := func(dir string) map[string]string {
 		return isolated(t, &outcome{results: filepath.Join(dir, "results.csv")})
 	}
-	const fault = "fault=Segfault at=0.35"
-	if cmd, _, text := do(fault); !strings.Contains(text, "SIGSEGV") || cmd.ProcessState.ExitCode() == 1 {
-		t.Fatalf("in its process the FMU does not crash:\n%s", text)
+	if cmd, _, text := do("fault=KillItself at=0.35"); cmd.ProcessState.ExitCode() == 1 {
+		t.Fatalf("in its process the FMU does not kill:\n%s", text)
 	}
+	const fault = "fault=Segfault at=0.35"
 	cmd, dir, text := do(fault)
 	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(text, "ended in fmi2DoStep at t = 0.4 s: killed by signal SIGSEGV") {
 		t.Errorf("second run: %v\n%s", cmd.ProcessState, text)
 	}
-	if why := reasons(dir); len(why) != 2 || !strings.Contains(why["good"], "did not come to its end (SIGSEGV") {
+	if why := reasons(dir); len(why) != 2 || !strings.Contains(why["good"], "did not come to its end") {
 		t.Errorf("second run: isolated %v", why)
 	}
 	cmd, dir, text = do("")
@@ -220,6 +294,14 @@ func TestCrashIsRemembered(t *testing.T) {
 	_, dir, _ = do("", "--isolate", "never")
 	if why := reasons(dir); len(why) != 0 {
 		t.Errorf("with --isolate never: isolated %v", why)
+	}
+	for _, fault := range []string{"fault=Segfault at=0.35", "fault=SegfaultThread at=0.35"} {
+		cache = "XDG_CACHE_HOME=" + t.TempDir()
+		do(fault)
+		cmd, dir, text = do("")
+		if why := reasons(dir); cmd.ProcessState.ExitCode() != 0 || len(why) != 1 || !strings.Contains(why["bad"], "on record: signal SIGSEGV") {
+			t.Errorf("%s: the next run: %v, isolated %v\n%s", fault, cmd.ProcessState, why, text)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func TestLeaps(t *testing.T) {
 	}
 
 	// A fault in the middle of many steps.
-	for _, set := range []string{
+	for k, set := range []string{
 		"fault=Warning", "fault=Discard at=0.35", "fault=DiscardMute at=0.35", "fault=DiscardAndEnd at=0.35",
 		"fault=Error at=0.35", "fault=Fatal at=0.35", "fault=Undefined at=0.35",
 		"fault=Pending at=0.35 polls=3 times=1", "fault=Pending at=0.35 polls=3 ending=Error", "fault=Pending at=0.35 polls=3 ending=Discard fraction=0.5",
@@ -62,16 +62,15 @@ func TestLeaps(t *testing.T) {
 		"fault=Discard during=SetReal at=0.35", "fault=Warning during=SetReal at=0.35", "fault=Warning during=GetReal at=0.35",
 		"fault=Error during=Terminate",
 	} {
-		for _, algorithm := range []string{"explicit", "gauss-seidel"} {
-			t.Run(set+" "+algorithm, func(t *testing.T) {
-				t.Parallel()
-				args := []string{badPair(t, "misbehave"), "--step-size", "0.0003", "--algorithm", algorithm, "--record", "*"}
-				for _, s := range strings.Fields(set) {
-					args = append(args, "--set", "bad."+s)
-				}
-				same(t, args...)
-			})
-		}
+		algorithm := []string{"explicit", "gauss-seidel"}[k%2]
+		t.Run(set+" "+algorithm, func(t *testing.T) {
+			t.Parallel()
+			args := []string{badPair(t, "misbehave"), "--step-size", "0.001", "--algorithm", algorithm, "--record", "*"}
+			for _, s := range strings.Fields(set) {
+				args = append(args, "--set", "bad."+s)
+			}
+			same(t, args...)
+		})
 	}
 	// One that fails with the first step, and one that cannot vary its step.
 	same(t, badPair(t, "misbehave"), "--set", "bad.fault=Error", "--step-size", "0.01")

@@ -102,4 +102,8 @@ func TestLargeStack(t *testing.T) {
 	if err != nil && !raced { // the race detector wants more
 		t.Errorf("with little address space: %v\n%.2000s", err, out)
 	}
+	out, err = exec.Command("sh", "-c", fmt.Sprintf("ulimit -v 1000000 && exec '%s' run '%s' --quiet --output '%s'", program, system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
+	if (err == nil || !strings.Contains(string(out), "the address space is limited to 976 MiB (ulimit -v)")) && !raced {
+		t.Errorf("with less address space: %v\n%.2000s", err, out)
+	}
 }

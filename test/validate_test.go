@@ -306,7 +306,11 @@ func TestValidateSARIF(t *testing.T) {
 			if int(parent) >= len(artifacts) || int(parent) == int(at["index"].(float64)) {
 				t.Errorf("artifact %v", a)
 			}
-		} else if at["uri"] != a["location"].(map[string]any)["uri"] {
+			if uri := a["location"].(map[string]any)["uri"].(string); !strings.HasPrefix(uri, "/") {
+				t.Errorf("artifact %v is in an archive, from whose root its URI does not lead", a)
+			}
+		}
+		if at["uri"] != a["location"].(map[string]any)["uri"] {
 			t.Errorf("result at %v of artifact %v", at, a)
 		}
 	}

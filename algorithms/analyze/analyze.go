@@ -24,20 +24,24 @@ type Options struct {
 	Stop     float64 // s; errors are forecast up to here, or over a number of steps
 	Error    float64 // that is asked of what is recommended, as in Forecast
 	Map      bool    // wanted
+	// Bonds are those that the system declares, BondsSeen those that units show.
+	Bonds, BondsSeen []algorithms.Bond
+	// Rates are those that the components of the system would have in a run.
+	Rates []algorithms.Rate
 	// Observe is told how much is done, out of all; nil = nobody is.
 	Observe func(done, all int)
 }
 
 // at has something done at the operating point of a system.
-func at(ctx context.Context, sys *master.System, o Options, do func(p *point) error) error {
+func at(ctx context.Context, sys *master.System, o Options, do func(p *point) error) (master.Result, error) {
 	way, err := algorithms.NewCoupling(algorithms.Config{})
 	if err != nil {
-		return err
+		return master.Result{}, err
 	}
 	probe := &prober{Coupling: way, at: max(o.At, o.Start), order: o.Order}
 	var failed error
 	probe.do = func(ctx context.Context, x *master.Exec, t float64) error {
-		p, err := newPoint(ctx, x, o.Start, t, o.Order, probe.taken, probe.sizes)
+		p, err := newPoint(ctx, x, o, t, probe)
 		if err == nil {
 			err = do(p)
 		}
@@ -46,15 +50,15 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 	}
 	run, err := master.NewRun(sys, probe, master.Options{Start: o.Start, Stop: probe.at + 2*o.Step, Step: o.Step, Tolerance: o.Tolerance})
 	if err != nil {
-		return err
+		return master.Result{}, err
 	}
 	err = run.Start(ctx)
 	for more := true; err == nil && more && !probe.done; {
 		more, err = run.Step(ctx)
 	}
-	_, closed := run.Close()
+	result, closed := run.Close()
 	if failed != nil {
-		return failed
+		return result, failed
 	}
 	if err == nil && !probe.done {
 		err = errors.New("the run ends before the operating point")
@@ -62,7 +66,7 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 	if err == nil {
 		err = closed
 	}
-	return err
+	return result, err
 }
 
 // radius is the growth in one macro step.
@@ -75,14 +79,19 @@ func (e eigen) frequency(H float64) float64 {
 
 // Report is what an analysis finds.
 type Report struct {
-	At         float64       `json:"at"`   // s, the operating point
-	Step       float64       `json:"step"` // s
-	From       float64       `json:"from"` // s, bounds of the scan
-	To         float64       `json:"to"`
-	Subsystems []Subsystem   `json:"subsystems"`
-	Loops      []master.Loop `json:"loops"`
-	Strategies []Strategy    `json:"strategies"`
-	Horizon    float64       `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
+	At         float64     `json:"at"`   // s, the operating point
+	Step       float64     `json:"step"` // s
+	From       float64     `json:"from"` // s, bounds of the scan
+	To         float64     `json:"to"`
+	Structure  Structure   `json:"structure"`
+	Subsystems []Subsystem `json:"subsystems"`
+	Strategies []Strategy  `json:"strategies"`
+	Horizon    float64     `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
+	// Stray tells how far the models are off the components along the forecast motion.
+	Stray *Stray `json:"stray,omitempty"`
+	// Large tells that the motion is too large for linear models, so that what is told of the
+	// stability holds for small motions about the operating point alone; "" = it is not.
+	Large string `json:"large,omitempty"`
 	// WhyNoError tells why they are not.
 	WhyNoError string `json:"why_no_error,omitempty"`
 	// Recommended is the index of the strategy to take, −1 if none is stable.
@@ -90,7 +99,16 @@ type Report struct {
 	StepToTake  float64   `json:"step_to_take"`       // s
 	Promised    *Forecast `json:"promised,omitempty"` // of it at this step
 	Why         string    `json:"why"`
-	Map         *Map      `json:"map,omitempty"`
+	// Notes tell what of the system is not as it is analysed.
+	Notes []string `json:"notes,omitempty"`
+	Map   *Map     `json:"map,omitempty"`
+}
+
+// Stray is how far a component is from its model along the forecast motion, as root mean squares
+// over time relative to how much the output moves.
+type Stray struct {
+	Off float64 `json:"off"`
+	Of  string  `json:"of"` // the output that is farthest off
 }
 
 // Subsystem tells what is known of one.
@@ -100,6 +118,16 @@ type Subsystem struct {
 	Why   string `json:"why,omitempty"`
 	// States of the model at the step of the analysis.
 	States int `json:"states"`
+	// Misfit tells how far the measured responses are from those of the model, relative to the largest
+	// of each output to each input.
+	Misfit float64 `json:"misfit"`
+	// What decides which algorithms can be used.
+	Rollback               bool `json:"rollback"`
+	Serializes             bool `json:"serializes_state"`
+	VariableStep           bool `json:"variable_step"`
+	InputDerivatives       bool `json:"input_derivatives"`
+	DirectionalDerivatives bool `json:"directional_derivatives"`
+	Stateless              bool `json:"stateless"`
 }
 
 // Strategy is one algorithm at one order.
@@ -111,15 +139,27 @@ type Strategy struct {
 	// Stable are the ranges of the step size in which nothing grows, within the scan;
 	// stability is not monotone in the step, so there may be several.
 	Stable []Range `json:"stable"`
+	// Multiples is the step of whose whole multiples alone something is told, where FMUs take steps of
+	// their own; 0 = the points are those of the scan.
+	Multiples float64 `json:"multiples_of,omitempty"`
 	// Now is the spectral radius at the step of the analysis.
 	Now  float64 `json:"radius"`
 	Mode *Mode   `json:"mode,omitempty"`
 	// Forecasts of the error and cost, at steps in the neighbourhood of that of the analysis.
 	Forecasts []Forecast `json:"forecasts,omitempty"`
+	// Local is the error of one step, WhyNoLocal why it is not known.
+	Local      *Local `json:"local,omitempty"`
+	WhyNoLocal string `json:"why_no_local,omitempty"`
 	// Untold is what a real run will do otherwise than the models, "" if nothing: such a
 	// strategy is not recommended.
 	Untold string `json:"untold,omitempty"`
 	Why    string `json:"why,omitempty"` // it cannot be told, or not be used, because of this
+}
+
+// AtLimit tells that the radius at the step of the analysis is 1 within what counts as no growth,
+// a millionth in a step: what is not damped at all stands there, and what grows that slowly.
+func (s *Strategy) AtLimit() bool {
+	return len(s.Points) > 0 && math.Abs(s.Now-1) <= marginal && s.Mode != nil
 }
 
 // IsStable tells whether nothing grows at the step of the analysis.
@@ -165,6 +205,9 @@ const (
 	// marginal is how far above 1 a radius counts as no growth: a system without
 	// damping stands at 1.
 	marginal = 1e-6
+	// Where fewer than fewKnown points of the scan are known, whole multiples of the step are looked at,
+	// mostMultiples of them at most; where none is known up to lastTry, no more.
+	fewKnown, mostMultiples, lastTry = 3, 12, 3
 	// edgePrecision is that of the ends of stable ranges.
 	edgePrecision = 1e-4
 )
@@ -199,26 +242,49 @@ func (p *point) schemes(order int) []*scheme {
 // initialised and stepped as in a run, and are not to be used after it. Errors are those of
 // the run to the operating point; what cannot be told of a strategy stands in the report.
 func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
-	r := &Report{Step: o.Step, Recommended: -1}
-	err := at(ctx, sys, o, func(p *point) error { return p.analyse(r, o) })
+	r := &Report{Step: o.Step, Recommended: -1, Structure: structure(sys, o)}
+	for _, rate := range o.Rates {
+		own := fmt.Sprintf("%d steps a macro step", rate.Steps)
+		if rate.Over > 1 {
+			own = fmt.Sprintf("one step over %d macro steps", rate.Over)
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s, which is not analysed: all components are taken to step once a macro step", rate.Component, own))
+	}
+	result, err := at(ctx, sys, o, func(p *point) error { return p.analyse(r, o) })
+	for _, l := range result.Loops { // as the initialisation has solved them, and the trials have found them
+		same := func(m Loop) bool {
+			return m.Initialization == l.Initialization && slices.Equal(m.Variables, l.Variables)
+		}
+		if k := slices.IndexFunc(r.Structure.Loops, same); k >= 0 {
+			r.Structure.Loops[k].Treatment = l.Treatment
+		} else {
+			r.Structure.Loops = append(r.Structure.Loops, Loop{Loop: l, Why: "its gain was not looked at: it was found by trial"})
+		}
+	}
 	return r, err
 }
 
 func (p *point) analyse(r *Report, o Options) error {
 	r.At, p.window = p.t, windowSteps*o.Step
+	if asked := max(o.At, o.Start); math.Abs(p.t-asked) > 1e-6*o.Step {
+		r.Notes = append(r.Notes, fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", asked))
+	}
 	unknown := ""
 	for i, m := range p.models {
-		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why}
+		c := m.info.Caps
+		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why, Rollback: p.x.Reverts(i), Serializes: c.SerializeState, VariableStep: c.VariableStep,
+			InputDerivatives: c.InputDerivatives, DirectionalDerivatives: c.DirectionalDerivative, Stateless: m.info.Stateless}
 		if m.source == None {
 			unknown = fmt.Sprintf("there is no model of %s: %s", m.info, m.why)
 		} else if model, err := p.over(i, r.Step); err != nil {
 			unknown = err.Error()
 			s.Why = err.Error()
 		} else {
-			s.States = model.states()
+			s.States, s.Misfit = model.states(), model.Misfit
 		}
 		r.Subsystems = append(r.Subsystems, s)
 	}
+	r.Structure.Loops = p.loops(slices.Concat(p.x.Sys.InitLoops(), p.x.Sys.Loops))
 	if !p.coupled() {
 		unknown = "no component feeds another: there is no coupling that could be unstable"
 	}
@@ -243,6 +309,22 @@ func (p *point) analyse(r *Report, o Options) error {
 			r.WhyNoError = "there is too little time up to the stop"
 		} else if ref, r.WhyNoError = p.refer(o.Step); ref != nil {
 			r.Horizon = p.horizon
+			off, of, err := p.stray(ref)
+			for i := range p.models { // the run goes on from here
+				if p.models[i].source == Measured {
+					err = errors.Join(err, p.x.Restore(i))
+				}
+			}
+			switch {
+			case err != nil:
+				r.WhyNoError, ref = fmt.Sprintf("the components were not led along the forecast motion: %v", err), nil
+			case !(off <= strayed):
+				r.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", p.horizon, of, off)
+				r.WhyNoError, ref = r.Large, nil
+			}
+			if err == nil && !math.IsNaN(off) && !math.IsInf(off, 0) {
+				r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
+			}
 		}
 	}
 	strategies, err := p.each(len(all), o.Observe, func(k int) Strategy {
@@ -258,10 +340,11 @@ func (p *point) analyse(r *Report, o Options) error {
 			return out
 		}
 		p.scan(&out, s, r.Step, from, to)
+		if ref == nil {
+			return out
+		}
+		out.Local, out.WhyNoLocal = p.localErrors(s, ref)
 		for _, c := range candidates {
-			if ref == nil {
-				break
-			}
 			if f, err := p.forecast(s, c*o.Step, ref); err == nil {
 				out.Forecasts = append(out.Forecasts, f)
 			}
@@ -272,6 +355,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		return err
 	}
 	r.Strategies = strategies
+	r.doubtFollowed(all)
 	r.recommend(o.Error)
 	if o.Map {
 		at := max(r.Recommended, 0)
@@ -358,6 +442,9 @@ func (s *scheme) refused(sys *master.System) string {
 func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	radius := func(h float64) float64 {
 		mode, err := p.spectrum(s, h, -1, 1, false)
+		if err == nil {
+			err = p.untold(s, h, mode.radius())
+		}
 		if err != nil {
 			if out.Why == "" {
 				out.Why = fmt.Sprintf("at steps of %.4g s: %v", h, err)
@@ -376,6 +463,21 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 			out.Points = append(out.Points, Radius{h, v})
 		} else if len(out.Points) > 0 {
 			break // of steps that are too short for a response to be seen there may be some
+		}
+	}
+	if len(out.Points) < fewKnown {
+		// FMUs with steps of their own are known at whole multiples of them, if at all.
+		whole := wholeSteps(H, from, to)
+		var known []Radius
+		for _, h := range whole {
+			if v := radius(h); !math.IsNaN(v) {
+				known = append(known, Radius{h, v})
+			} else if p.ctx.Err() != nil || len(known) == 0 && h >= lastTry*H {
+				break
+			}
+		}
+		if len(known) > len(out.Points) {
+			out.Points, out.Multiples = known, H
 		}
 	}
 	stable := func(v float64) bool { return v <= 1+marginal }
@@ -407,10 +509,22 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 		return a
 	}
+	if out.Multiples > 0 {
+		edge = func(from, to Radius, was bool) float64 { // nothing is known between them
+			if was {
+				return from.Step
+			}
+			return to.Step / (1 + precision)
+		}
+	}
+	// A step that is left out parts what is known on both of its sides.
+	parted := func(i int) bool {
+		return out.Multiples > 0 && out.Points[i].Step-out.Points[i-1].Step > 1.5*out.Multiples
+	}
 	for i, point := range out.Points {
 		switch {
 		case !stable(point.Radius):
-		case i == 0:
+		case i == 0 || parted(i):
 			out.Stable = append(out.Stable, Range{point.Step, point.Step})
 		case !stable(out.Points[i-1].Radius):
 			begin := edge(out.Points[i-1], point, false)
@@ -418,12 +532,15 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 		if n := len(out.Stable); n > 0 && stable(point.Radius) {
 			out.Stable[n-1].To = point.Step
-			if i+1 < len(out.Points) && !stable(out.Points[i+1].Radius) {
+			if i+1 < len(out.Points) && !parted(i+1) && !stable(out.Points[i+1].Radius) {
 				out.Stable[n-1].To = edge(point, out.Points[i+1], true)
 			}
 		}
 	}
 	mode, err := p.spectrum(s, H, -1, 1, true)
+	if err == nil {
+		err = p.untold(s, H, mode.radius())
+	}
 	if err != nil {
 		if out.Why == "" {
 			out.Why = err.Error()
@@ -432,6 +549,34 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	}
 	out.Now = mode.radius()
 	out.Mode = p.describe(s, H, mode)
+}
+
+// untold tells that a radius is too close to 1 for models that are off by so much: a mode that is slow
+// beside the steps takes little part in the responses.
+func (p *point) untold(s *scheme, h, radius float64) error {
+	for i, m := range p.models {
+		r, err := p.over(i, p.stepOf(i, s, h))
+		if err != nil {
+			return err
+		}
+		if r.Misfit > good && math.Abs(radius-1) <= slowPart*r.Misfit {
+			return fmt.Errorf("the model of %s is off by %.1g, and whether the coupling grows by %.3g in a step or does not is within that", m.info, r.Misfit, radius)
+		}
+	}
+	return nil
+}
+
+// slowPart is how much farther from 1 than the misfit of a model a radius has to be to tell something.
+const slowPart = 30
+
+// wholeSteps gives whole multiples of the step of the analysis within the scan.
+func wholeSteps(H, from, to float64) (out []float64) {
+	for n := range mostMultiples {
+		if h := float64(n+1) * H; h >= from*(1-1e-9) && h <= to*(1+1e-9) {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // describe tells what takes part in a mode.
@@ -491,15 +636,51 @@ func largest(parts []Part, most int, relative bool) []Part {
 	return parts
 }
 
+const (
+	// undamped is how close to 1 the radius of a coupling is whose slowest mode hardly dies out.
+	undamped = 1e-4
+	// followedOff is what the radius of a strategy that is followed may be off by then: over the steps
+	// that are followed, its slowest mode cannot be told from those beside it.
+	followedOff = 3e-3
+)
+
+// doubtFollowed tells where the radii of strategies that are followed and not formed are not exact.
+func (r *Report) doubtFollowed(all []*scheme) {
+	formed := func(k int) bool {
+		s := &r.Strategies[k]
+		return !all[k].hidden && s.Mode != nil && math.Abs(s.Now-1) < undamped
+	}
+	for k := range all {
+		if !formed(k) {
+			continue
+		}
+		for i := range all {
+			if s := &r.Strategies[i]; all[i].hidden && len(s.Points) > 0 && s.Untold == "" {
+				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is followed in a run of the models: it may be off by %.0g, and its stable steps are not exact", followedOff)
+			}
+		}
+		return
+	}
+}
+
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
 
-// limit gives the largest stable step of the range that begins lowest; 0 = none.
-func (s *Strategy) limit() float64 {
-	if s.Why != "" && len(s.Points) == 0 || len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step {
+// covers tells whether a step is known to be stable with a margin: it and those up to the inverse of
+// the margin lie in one stable range. Steps shorter than the scan, which begins at from, count to a range
+// that begins there.
+func (s *Strategy) covers(h, from float64) bool {
+	return slices.ContainsFunc(s.Stable, func(r Range) bool {
+		return h <= safety*r.To && (r.From <= h*(1+1e-9) || r.From <= from*(1+1e-9))
+	})
+}
+
+// largest gives the largest step that is stable with a margin, in the range that begins lowest; 0 = none.
+func (s *Strategy) largest() float64 {
+	if len(s.Stable) == 0 || s.Stable[0].From > s.Points[0].Step || safety*s.Stable[0].To < s.Stable[0].From {
 		return 0
 	}
-	return s.Stable[0].To
+	return safety * s.Stable[0].To
 }
 
 // recommend takes, where errors are known, the cheapest strategy and step that is stable with a margin
@@ -514,9 +695,9 @@ func (r *Report) recommend(most float64) {
 			f := &s.Forecasts[k]
 			switch {
 			case s.Untold != "":
-			case f.Step > safety*s.limit():
-			case f.Error > most:
-				if nearest == nil || f.Error < nearest.Error {
+			case !s.covers(f.Step, r.From):
+			case f.Error+f.Doubt > most:
+				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
 					nearest, near = f, i
 				}
 			case r.Promised == nil || f.FMUSteps < (1-1e-9)*r.Promised.FMUSteps:
@@ -541,22 +722,24 @@ func (r *Report) recommend(most float64) {
 		if s.Untold != "" {
 			continue
 		}
-		if safety*s.limit() >= r.Step {
+		if s.covers(r.Step, r.From) {
 			r.Recommended, r.StepToTake = i, r.Step
 			r.Why = "the simplest that is stable at this step with a margin"
 			return
 		}
-		if l := s.limit(); l > where {
+		if l := s.largest(); l > where {
 			best, where = i, l
 		}
 	}
 	if best < 0 {
 		r.Why = "nothing that was looked at is stable down to the smallest step of the scan"
-		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool { return len(s.Points) > 0 }) {
-			r.Why = "nothing is known of the stability"
+		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool {
+			return len(s.Points) > 0 && (s.Multiples > 0 || s.Points[0].Step <= r.From*(1+1e-9))
+		}) {
+			r.Why = "nothing is known of the stability at short steps"
 		}
 		return
 	}
-	r.Recommended, r.StepToTake = best, safety*where
+	r.Recommended, r.StepToTake = best, where
 	r.Why = "nothing is stable at this step with a margin; this one is at the largest"
 }

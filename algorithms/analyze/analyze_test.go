@@ -43,7 +43,7 @@ func haidSystem(t testing.TB, o exact.Haid, caps func(*master.Caps)) *master.Sys
 func TestRadius(t *testing.T) {
 	for name, caps := range map[string]func(*master.Caps){"measured": nil, "directional": func(c *master.Caps) { c.SaveState = false }} {
 		o := exact.DefaultHaid()
-		err := at(t.Context(), haidSystem(t, o, caps), Options{Step: 1e-4, Order: 4}, func(p *point) error {
+		_, err := at(t.Context(), haidSystem(t, o, caps), Options{Step: 1e-4, Order: 4}, func(p *point) error {
 			for k := range 5 {
 				for _, H := range []float64{2e-5, 1e-4, 3e-4, 1e-3} {
 					for _, correct := range []bool{false, true} {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -17,12 +18,21 @@ type Forecast struct {
 	// standard deviation of the output (haid (33)), of the output Of, where it is largest.
 	Error float64 `json:"error"`
 	Of    string  `json:"of"`
+	// Doubt is what the error is uncertain by, in the same measure: how far the models stray from
+	// the components along the motion. Where it is not below the error, that is an order of magnitude.
+	Doubt float64 `json:"doubt"`
 	// FMUSteps is the cost: steps of all subsystems per simulated second, repeated ones and
 	// substeps included.
 	FMUSteps float64 `json:"fmu_steps_per_second"`
 }
 
+// IsRough tells that the error is an order of magnitude.
+func (f *Forecast) IsRough() bool { return f.Doubt > rough*f.Error && f.Doubt > negligible }
+
 const (
+	// rough is the part of an error that its uncertainty has at most where it is more than an order
+	// of magnitude; below negligible none is told of: rounding and solvers decide.
+	rough, negligible = 0.5, 1e-4
 	// horizonSteps is the length of a forecast in steps of the analysis, at most.
 	horizonSteps = 1000
 	// finer is how many steps of the reference there are in the shortest one forecast.
@@ -162,10 +172,118 @@ func (p *point) driven(h float64, s *scheme) string {
 	return ""
 }
 
+// strayed is how far a subsystem may be from its model along the forecast motion: the errors of
+// strategies, which are differences on the models, are trusted within a factor of 3.
+const strayed = 0.3
+
+// stray takes each subsystem along the forecast motion, its inputs held over steps of the analysis,
+// its model beside it: off is how far their outputs are apart at most, as root mean squares over time
+// relative to how much the output moves. A model holds for small motions about the operating point;
+// where the motion is too large for that, or leads over a kink, off is not small.
+func (p *point) stray(ref *reference) (off float64, of string, err error) {
+	sys := p.x.Sys
+	each := int(math.Round(p.step / ref.h))
+	steps := (len(ref.y) - 1) / each
+	at := make([]int, len(p.models)+1) // outputs without internal ones
+	place := map[int]int{}             // of an entry of y among them
+	for i, m := range p.models {
+		at[i+1] = at[i] + m.outputs()
+		for o := range m.outputs() {
+			place[sys.OutAt[i]+o] = at[i] + o
+		}
+	}
+	for i, m := range p.models {
+		r, err := p.over(i, p.step)
+		if err != nil {
+			return 0, "", err
+		}
+		if r.whole != nil {
+			r = r.whole
+		}
+		model := newTwin(m.info, r, p.step, 0)
+		model.driven = true
+		u := make([][]float64, steps)
+		for n := range u {
+			u[n] = make([]float64, len(m.info.In))
+			for k := range u[n] {
+				from := n
+				if slices.Contains(sys.Late, i) {
+					from++
+				}
+				if y, ok := sys.Source(sys.InAt[i] + k); ok {
+					u[n][k] = sys.Gain(sys.InAt[i]+k) * ref.y[from*each][place[y]]
+				}
+			}
+		}
+		real, err := p.lead(i, u)
+		if err != nil {
+			return 0, "", err
+		}
+		for o := range m.outputs() {
+			if ref.sizes[at[i]+o] == 0 {
+				continue
+			}
+			model.restart()
+			square, mean, moves := 0.0, 0.0, 0.0
+			for n, y := range real {
+				copy(model.u[0], u[n])
+				if _, err := model.Step(p.ctx, 0, p.step); err != nil {
+					return 0, "", err
+				}
+				d := y[o] - p.y[sys.OutAt[i]+o] - model.y[o]
+				square += d * d / float64(steps)
+				mean += y[o] / float64(steps)
+			}
+			for _, y := range real {
+				moves += (y[o] - mean) * (y[o] - mean) / float64(steps)
+			}
+			if e := math.Sqrt(square) / max(math.Sqrt(moves), ref.sizes[at[i]+o]); !(e <= off) {
+				off, of = e, sys.OutName(sys.OutAt[i]+o)
+			}
+		}
+	}
+	return off, of, nil
+}
+
+// lead goes back to the operating point and takes subsystem i over steps of the analysis, its inputs
+// being off those there by u[n] over step n. It gives the outputs after each.
+func (p *point) lead(i int, u [][]float64) (out [][]float64, err error) {
+	x, m := p.x, p.models[i]
+	sub, done, err := p.begin(i)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	hold := x.W[x.Sys.InAt[i]:x.Sys.InAt[i+1]]
+	now, y := make([]float64, len(hold)), make([]float64, len(m.info.Out))
+	derivatives, _ := master.As[master.InputDerivativeSetter](sub)
+	for n := range u {
+		for k := range now {
+			now[k] = hold[k] + u[n][k]
+		}
+		if err := sub.SetInputs(now); err != nil {
+			return nil, err
+		}
+		for order := 1; n == 0 && order <= m.order; order++ { // none, as long as nothing else is said
+			if err := derivatives.SetInputDerivatives(order, make([]float64, len(now))); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := sub.Step(p.ctx, p.t+float64(float64(n)*p.step), p.step); err != nil {
+			return nil, err
+		}
+		if err := sub.Outputs(y); err != nil {
+			return nil, err
+		}
+		out = append(out, append([]float64(nil), y[:m.outputs()]...))
+	}
+	return out, nil
+}
+
 // course runs the strategy on driven twins from the operating point, and gives the outputs at
-// each macro step.
-func (p *point) course(s *scheme, h float64, steps int) (y [][]float64, result master.Result, err error) {
-	_, sys, err := p.twins(s, h, -1, 1, true)
+// each macro step. keep, if not nil, is given the twins there.
+func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins []*twin)) (y [][]float64, result master.Result, err error) {
+	twins, sys, err := p.twins(s, h, -1, 1, true)
 	if err != nil {
 		return nil, result, err
 	}
@@ -177,11 +295,17 @@ func (p *point) course(s *scheme, h float64, steps int) (y [][]float64, result m
 	if err != nil {
 		return nil, result, err
 	}
-	if err = run.Start(p.ctx); err == nil {
+	take := func() {
+		if keep != nil {
+			keep(len(y), twins)
+		}
 		y = append(y, append([]float64(nil), run.Point().Y...))
+	}
+	if err = run.Start(p.ctx); err == nil {
+		take()
 		for more := true; more && err == nil && len(y) <= steps; {
 			more, err = run.Step(p.ctx)
-			y = append(y, append([]float64(nil), run.Point().Y...))
+			take()
 		}
 	}
 	result, closed := run.Close()
@@ -193,6 +317,9 @@ type reference struct {
 	h     float64
 	y     [][]float64
 	sizes []float64 // standard deviations; 0 = it hardly moves, or feeds nobody
+	// scheme is the one by which it was found, states those of its twins.
+	scheme *scheme
+	states states
 }
 
 // sampled tells whether the inputs of a subsystem are sampled.
@@ -213,14 +340,25 @@ func (p *point) refer(H float64) (*reference, string) {
 	if !p.sampled(s) {
 		delete(s.params, "substeps")
 	}
-	r := &reference{h: H * candidates[0] / finer}
+	r := &reference{h: H * candidates[0] / finer, scheme: s}
+	r.states.n = int(math.Round(H / localSpan / r.h))
 	defer func(was float64) { p.window = was }(p.window)
 	p.window = referenceWindow * H
 	if why := p.driven(r.h, s); why != "" {
 		return nil, why
 	}
 	var err error
-	if r.y, _, err = p.course(s, r.h, int(math.Round(p.horizon/r.h))); err != nil {
+	keep := func(n int, twins []*twin) {
+		if n%r.states.n != 0 {
+			return
+		}
+		var x []float64
+		for _, t := range twins {
+			x = append(x, t.x...)
+		}
+		r.states.x = append(r.states.x, x)
+	}
+	if r.y, _, err = p.course(s, r.h, int(math.Round(p.horizon/r.h)), keep); err != nil {
 		return nil, fmt.Sprintf("the coupled motion is not known: %v", err)
 	}
 	sys := p.x.Sys
@@ -256,11 +394,11 @@ func (p *point) refer(H float64) (*reference, string) {
 func (p *point) forecast(s *scheme, h float64, ref *reference) (Forecast, error) {
 	each := int(math.Round(h / ref.h))
 	steps := (len(ref.y) - 1) / each
-	y, result, err := p.course(s, h, steps)
+	y, result, err := p.course(s, h, steps, nil)
 	if err != nil {
 		return Forecast{}, err
 	}
-	f := Forecast{Step: h}
+	f := Forecast{Step: h, Doubt: p.doubt}
 	at := 0
 	for i, m := range p.models {
 		for o := range m.outputs() {

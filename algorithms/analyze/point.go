@@ -18,7 +18,7 @@ import (
 // Sources of the models of subsystems.
 const (
 	Measured    = "measured"    // by steps repeated from a saved state, its own solver included
-	Renewed     = "renewed"     // likewise, but each time from the start by another instance
+	Renewed     = "renewed"     // likewise, but each time from the start by another instance, led the way again
 	Directional = "directional" // by directional derivatives, integrated exactly
 	None        = "none"
 )
@@ -37,6 +37,8 @@ const (
 	// untrusted is the misfit of a model above which it is none; below good no better one is
 	// looked for.
 	untrusted, good = 0.05, 1e-4
+	// nothing is the part of its typical magnitude below which an input counts as 0.
+	nothing = 1e-9
 	// untrustedShift is how far a response may be from that of the same movement at another step.
 	untrustedShift = 0.1
 )
@@ -52,15 +54,20 @@ type point struct {
 	ctx    context.Context
 	x      *master.Exec
 	t      float64
+	step   float64   // of the analysis
 	y      []float64 // outputs
 	sizes  []float64 // of inputs: the largest that they were on the way here
 	order  int       // highest power of s that inputs may have
 	models []*model
 	// horizon is how long the motion from here on is forecast, in s.
 	horizon float64
+	doubt   float64 // of errors
 	// window is how long responses are followed at least, in s: over a few short steps slow
 	// modes could not be told.
 	window float64
+	// way holds the inputs at the communication points from the start to here, which lie a step apart.
+	way   [][]float64
+	start float64
 	// measurements are asked for by those who work beside the calling thread; nil = nobody does.
 	measurements chan func()
 }
@@ -95,10 +102,10 @@ func end(s master.Subsystem) error {
 }
 
 // newPoint chooses where the model of each subsystem comes from.
-func newPoint(ctx context.Context, x *master.Exec, start, t float64, order int, orders []int, sizes []float64) (*point, error) {
-	p := &point{ctx: ctx, x: x, t: t, order: order, y: slices.Clone(x.Y), sizes: sizes}
+func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *prober) (*point, error) {
+	p := &point{ctx: ctx, x: x, t: t, step: o.Step, start: o.Start, order: o.Order, y: slices.Clone(x.Y), sizes: of.sizes, way: of.way}
 	for i, info := range x.Sys.Infos {
-		m := &model{info: info, source: Measured, order: orders[i], known: map[float64]found{}}
+		m := &model{info: info, source: Measured, order: of.taken[i], known: map[float64]found{}}
 		p.models = append(p.models, m)
 		if x.Reverts(i) {
 			continue
@@ -109,27 +116,95 @@ func newPoint(ctx context.Context, x *master.Exec, start, t float64, order int, 
 		}
 		why := "it cannot go back (canGetAndSetFMUstate), and " + m.why
 		m.source, m.why = None, why
-		switch another, ok := master.As[master.Duplicator](x.Sys.Subsystems[i]); {
-		case !ok:
-		case t > start:
-			m.why += "; at the start it could be measured on further instances"
-		default:
-			copy(x.U[x.Sys.InAt[i]:x.Sys.InAt[i+1]], x.W[x.Sys.InAt[i]:])
-			if err := x.Stage(i); err != nil {
-				return nil, err
-			}
-			one, err := another.Duplicate(ctx, 0)
-			if err != nil {
-				m.why += "; " + err.Error()
-				continue
-			}
-			if err := end(one); err != nil {
-				return nil, err
-			}
-			m.source, m.another = Renewed, another
+		another, ok := master.As[master.Duplicator](x.Sys.Subsystems[i])
+		if !ok {
+			continue
 		}
+		if why := p.leads(i); why != "" {
+			m.why += "; " + why
+			continue
+		}
+		m.another = another
+		one, err := p.renew(i)
+		if err == nil {
+			why := p.elsewhere(i, one)
+			if err = end(one); err == nil && why != "" {
+				err = errors.New(why)
+			}
+		}
+		if err != nil {
+			m.why += "; " + err.Error()
+			continue
+		}
+		m.source = Renewed
 	}
 	return p, nil
+}
+
+// longestWay is that from the start, in steps, that another instance is led again and again.
+const longestWay = 20_000
+
+// leads tells why another instance of subsystem i cannot be led from the start to here, "" if it can.
+func (p *point) leads(i int) string {
+	info := p.x.Sys.Infos[i]
+	if len(p.way) > longestWay {
+		return fmt.Sprintf("the way of %d steps from the start is too long to be gone by further instances again and again: take an earlier point or longer steps", len(p.way)-1)
+	}
+	for k := range info.DiscreteIn {
+		if len(p.way) > 1 && p.x.Sys.DiscreteConnected(i, k) {
+			return fmt.Sprintf("its input %s is not Real and has moved since the start, where it could be measured on further instances", info.DiscreteIn[k].Name)
+		}
+	}
+	return ""
+}
+
+// renew makes another instance of subsystem i and leads it from the start to the operating point
+// by the inputs that the first one has had. The caller ends it.
+func (p *point) renew(i int) (sub master.Subsystem, err error) {
+	x, m := p.x, p.models[i]
+	from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
+	copy(x.U[from:to], p.way[0][from:to])
+	if err := x.Stage(i); err != nil {
+		return nil, err
+	}
+	if sub, err = m.another.Duplicate(p.ctx, m.order); err != nil {
+		return nil, err
+	}
+	late := 0 // what is stepped after its sources has their new values
+	if slices.Contains(x.Sys.Late, i) {
+		late = 1
+	}
+	y := make([]float64, len(m.info.Out))
+	for n := range len(p.way) - 1 {
+		if err = sub.SetInputs(p.way[n+late][from:to]); err == nil {
+			if _, err = sub.Step(p.ctx, p.start+float64(float64(n)*p.step), p.step); err == nil {
+				err = sub.Outputs(y) // as in the run
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(err, end(sub))
+		}
+	}
+	return sub, nil
+}
+
+// elsewhere tells that another instance, led the same way, is not where the first one is, "" if it is.
+func (p *point) elsewhere(i int, sub master.Subsystem) string {
+	const same = 1e-6
+	m := p.models[i]
+	y := make([]float64, len(m.info.Out))
+	if len(p.way) == 1 {
+		return ""
+	}
+	if err := sub.Outputs(y); err != nil {
+		return err.Error()
+	}
+	for o, v := range y[:m.outputs()] {
+		if want := p.y[p.x.Sys.OutAt[i]+o]; math.Abs(v-want) > same*max(math.Abs(want), m.info.Out[o].Magnitude()) {
+			return fmt.Sprintf("a further instance, led the same way, is elsewhere: %s is %g and not %g", m.info.Out[o].Name, v, want)
+		}
+	}
+	return ""
 }
 
 // outputs gives the number of outputs that are no internal ones.
@@ -249,10 +324,10 @@ func (p *point) measure(i int, h float64) (best *Response, err error) {
 			err = failed
 			continue
 		}
-		if best == nil || r.Misfit < best.Misfit {
+		if best == nil || best.silent() && !r.silent() || r.Misfit < best.Misfit && r.silent() == best.silent() {
 			best = r
 		}
-		if best.Misfit <= good {
+		if best.Misfit <= good && !best.silent() {
 			break
 		}
 	}
@@ -276,9 +351,27 @@ func (p *point) invariant(i int, h float64, r *Response) error {
 	if err != nil {
 		return err
 	}
+	const remedy = "; whole multiples of its own step as macro step, or another time (--at), may show it"
+	const always = -1
+	stands := func(y [][]float64) error {
+		if j := stillness(p.y[p.x.Sys.OutAt[i]:p.x.Sys.OutAt[i]+m.outputs()], y); j > 0 {
+			return fmt.Errorf("its outputs stand still over step %d and move over steps before and after it: it takes steps of its own%s", j+1, remedy)
+		}
+		return nil
+	}
+	if err := stands(base); err != nil {
+		return err
+	}
 	for k := range m.info.In {
 		if r.ways[k] == 0 {
 			continue
+		}
+		moved, err := p.follow(i, h, k, 0, r.ways[k], always)
+		if err != nil {
+			return err
+		}
+		if err := stands(moved); err != nil {
+			return err
 		}
 		var first [][]float64
 		largest := make([]float64, m.outputs())
@@ -303,13 +396,34 @@ func (p *point) invariant(i int, h float64, r *Response) error {
 				for o, v := range y[j] {
 					noise := 100 * max(outputRounding, p.x.Replay(i).Replays) * math.Abs(base[j][o])
 					if off := math.Abs(v - first[j-when][o]); off > untrustedShift*largest[o]+noise {
-						return fmt.Errorf("its response to %s depends on when it is moved (%s is off by %.2g): it takes steps of its own, or is not linear", m.info.In[k].Name, m.info.Out[o].Name, off/largest[o])
+						return fmt.Errorf("its response to %s depends on when it is moved (%s is off by %.2g): it takes steps of its own, or is not linear%s", m.info.In[k].Name, m.info.Out[o].Name, off/largest[o], remedy)
 					}
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// stillness gives a step, counted from 0, over which all outputs stand still to the last digit while they
+// move over steps before and after it; 0 = there is none. start holds them before the first step.
+func stillness(start []float64, y [][]float64) int {
+	at, moved := 0, false
+	for j := range y {
+		before := start
+		if j > 0 {
+			before = y[j-1]
+		}
+		switch moves := !slices.Equal(before, y[j]); {
+		case moves && at > 0:
+			return at
+		case moves:
+			moved = true
+		case moved && at == 0:
+			at = j
+		}
+	}
+	return 0
 }
 
 // measureBy follows subsystem i over responseSteps steps of size h, once as it goes with its
@@ -338,11 +452,8 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	for power := range powers {
 		for k := range nu {
 			size := p.sizes[x.Sys.InAt[i]+k]
-			if size == 0 {
-				size = m.info.In[k].Nominal
-			}
-			if size == 0 {
-				size = 1
+			if typical := m.info.In[k].Magnitude(); size < nothing*typical {
+				size = typical // what is left of a difference of larger numbers says nothing
 			}
 			// There and back: the difference is the response, and what the mean is off by
 			// is noise, and what is not linear.
@@ -396,25 +507,34 @@ func (p *point) stride(h float64) int {
 	return int(min(max(math.Ceil(p.window/(responseSteps*h)), 1), longestStride))
 }
 
+// begin gives subsystem i at the operating point: itself, taken back, or another instance. done is
+// called in the end.
+func (p *point) begin(i int) (sub master.Subsystem, done func() error, err error) {
+	if p.models[i].source != Renewed {
+		return p.x.Sys.Subsystems[i], func() error { return nil }, p.x.Restore(i)
+	}
+	if sub, err = p.renew(i); err != nil {
+		return nil, nil, err
+	}
+	return sub, func() error { return end(sub) }, nil
+}
+
 // follow goes back to the operating point and takes steps with the inputs held, but for the
-// coefficient of the power of s/h of input k over one of the steps, which is moved.
+// coefficient of the power of s/h of input k over one of the steps, which is moved, or over all if when
+// is negative.
 func (p *point) follow(i int, h float64, k, power int, way float64, when int) (out [][]float64, err error) {
 	x, m := p.x, p.models[i]
-	sub := x.Sys.Subsystems[i]
-	if m.source == Renewed {
-		if sub, err = m.another.Duplicate(p.ctx, m.order); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, end(sub)) }()
-	} else if err := x.Restore(i); err != nil {
+	sub, done, err := p.begin(i)
+	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, done()) }()
 	derivatives, _ := master.As[master.InputDerivativeSetter](sub)
 	hold := x.W[x.Sys.InAt[i]:x.Sys.InAt[i+1]]
 	u, du, y := make([]float64, len(hold)), make([]float64, len(hold)), make([]float64, len(m.info.Out))
 	for j := range 1 + (responseSteps-1)*p.stride(h) {
 		copy(u, hold)
-		if j == when && k >= 0 && power == 0 {
+		if (j == when || when < 0) && k >= 0 && power == 0 {
 			u[k] += way
 		}
 		if err := sub.SetInputs(u); err != nil {
@@ -425,7 +545,7 @@ func (p *point) follow(i int, h float64, k, power int, way float64, when int) (o
 			for order := 1; order <= m.order; order++ {
 				factor *= float64(order) / h
 				clear(du)
-				if j == when && k >= 0 && order == power {
+				if (j == when || when < 0) && k >= 0 && order == power {
 					du[k] = factor * way
 				}
 				if err := derivatives.SetInputDerivatives(order, du); err != nil {
@@ -452,8 +572,9 @@ type prober struct {
 	order int
 	do    func(ctx context.Context, x *master.Exec, t float64) error
 	done  bool
-	taken []int     // by subsystem: order of input derivatives that it takes
-	sizes []float64 // of inputs, so far
+	taken []int       // by subsystem: order of input derivatives that it takes
+	sizes []float64   // of inputs, so far
+	way   [][]float64 // inputs at the communication points, so far
 }
 
 // NeedsRollback gives all subsystems that can: their responses are measured.
@@ -491,6 +612,9 @@ func (p *prober) Init(x *master.Exec, t0 float64) error {
 }
 
 func (p *prober) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+	if !p.done && len(p.way) <= longestWay+1 {
+		p.way = append(p.way, slices.Clone(x.W))
+	}
 	for k, v := range x.W {
 		p.sizes[k] = max(p.sizes[k], math.Abs(v))
 	}

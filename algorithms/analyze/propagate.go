@@ -48,9 +48,7 @@ const substeps = 10
 // negative, is an input whose connection has its gain multiplied by gain. Driven ones move by
 // themselves too.
 func (p *point) twins(s *scheme, h float64, scaled int, gain float64, driven bool) ([]*twin, *master.System, error) {
-	sys := p.x.Sys
 	twins := make([]*twin, len(p.models))
-	subs := make([]master.Subsystem, len(p.models))
 	for i, m := range p.models {
 		r, err := p.over(i, p.stepOf(i, s, h))
 		if err != nil {
@@ -61,7 +59,17 @@ func (p *point) twins(s *scheme, h float64, scaled int, gain float64, driven boo
 		}
 		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
 		twins[i].driven = driven
-		subs[i] = twins[i]
+	}
+	system, err := p.coupledTwins(twins, scaled, gain)
+	return twins, system, err
+}
+
+// coupledTwins couples twins as the system is, but for the gain of input scaled.
+func (p *point) coupledTwins(twins []*twin, scaled int, gain float64) (*master.System, error) {
+	sys := p.x.Sys
+	var subs []master.Subsystem
+	for _, t := range twins {
+		subs = append(subs, t)
 	}
 	var links []master.Connection
 	for k := range sys.InAt[len(sys.InAt)-1] {
@@ -75,8 +83,7 @@ func (p *point) twins(s *scheme, h float64, scaled int, gain float64, driven boo
 		}
 		links = append(links, master.Connection{From: endpoint(sys, sys.OutAt, y, false), To: endpoint(sys, sys.InAt, k, true), Linear: &master.Linear{Gain: g}})
 	}
-	twinSystem, err := master.NewSystem(subs, links)
-	return twins, twinSystem, err
+	return master.NewSystem(subs, links)
 }
 
 // endpoint names the entry of u or y, whose parts begin at offsets.

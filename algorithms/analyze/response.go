@@ -40,6 +40,18 @@ func (r *Response) states() int {
 	return n
 }
 
+// silent tells that no input moves any output.
+func (r *Response) silent() bool {
+	for _, d := range r.D {
+		for _, v := range d.RawMatrix().Data {
+			if v != 0 {
+				return false
+			}
+		}
+	}
+	return r.A == nil
+}
+
 // StateSpace is a subsystem x' = A x + B u, y = C x + D u in deviations from the operating
 // point; A, B, C are nil where there are no states.
 type StateSpace struct{ A, B, C, D *mat.Dense }

@@ -19,11 +19,13 @@ type twin struct {
 	h      float64
 	order  int       // of input derivatives that it takes
 	driven bool      // it moves by itself too
+	fine   bool      // it takes longer steps in several of its own
 	forced []float64 // outputs that it shows whatever is done with it; nil = its own
 	x0, y0 []float64 // where it starts
 	x, y   []float64
 	next   []float64
 	u      [][]float64 // u and its derivatives
+	piece  [][]float64 // likewise, at the start of a piece of a step
 }
 
 var (
@@ -93,13 +95,80 @@ func (t *twin) SetInputDerivatives(order int, du []float64) error {
 }
 
 func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
-	if math.Abs(h-t.h) > 1e-9*h {
+	pieces := 1
+	if t.fine {
+		pieces = max(int(math.Round(h/t.h)), 1)
+	}
+	if math.Abs(h-float64(pieces)*t.h) > 1e-9*h {
 		return at, errors.New("the algorithm does not come to terms with this step and tries a shorter one")
 	}
 	if t.forced != nil {
 		copy(t.y, t.forced)
 		return at + h, nil
 	}
+	if pieces == 1 {
+		t.step(t.u)
+		return at + h, nil
+	}
+	for j := range pieces {
+		// The derivatives at the start of the piece; where the response has no powers, the value in
+		// its middle.
+		for len(t.piece) < len(t.u) {
+			t.piece = append(t.piece, make([]float64, len(t.u[0])))
+		}
+		s := float64(j) * t.h
+		if len(t.r.D) == 1 {
+			t.sample(j, s)
+			t.step(t.piece[:1])
+			continue
+		}
+		for m := range t.piece {
+			taylor(t.piece[m], t.u, m, s)
+		}
+		t.step(t.piece)
+	}
+	return at + h, nil
+}
+
+// sample puts the inputs over piece j, which begins at s, into piece[0]: their values in its middle;
+// of those that outputs follow at once, as the strategies sample them over two substeps, at the end
+// of each second piece that at its end, for which the one before makes up.
+func (t *twin) sample(j int, s float64) {
+	now := t.piece[0]
+	taylor(now, t.u, 0, s+t.h/2)
+	end, other := make([]float64, len(now)), make([]float64, len(now))
+	if j%2 == 1 {
+		taylor(end, t.u, 0, s+t.h)
+	} else {
+		taylor(end, t.u, 0, s+2*t.h)
+		taylor(other, t.u, 0, s+3*t.h/2)
+	}
+	for _, on := range t.info.Step.On {
+		for _, k := range on {
+			if j%2 == 1 {
+				now[k] = end[k]
+			} else if other[k] != end[k] {
+				now[k] += other[k] - end[k]
+				other[k] = end[k] // once
+			}
+		}
+	}
+}
+
+// taylor gives the m-th derivative at s of the polynomial whose derivatives at 0 are u.
+func taylor(dst []float64, u [][]float64, m int, s float64) {
+	copy(dst, u[m])
+	factor := 1.0
+	for l := m + 1; l < len(u); l++ {
+		factor *= s / float64(l-m)
+		for k, v := range u[l] {
+			dst[k] += factor * v
+		}
+	}
+}
+
+// step takes one of its own steps with inputs of these derivatives at its start.
+func (t *twin) step(derivatives [][]float64) {
 	clear(t.next)
 	clear(t.y)
 	if t.driven {
@@ -111,9 +180,9 @@ func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
 		multiply(t.y, t.r.C, t.x, 1)
 	}
 	factor := 1.0 // h^m/m!
-	for m, u := range t.u {
+	for m, u := range derivatives {
 		if m > 0 {
-			factor *= h / float64(m)
+			factor *= t.h / float64(m)
 		}
 		if m < len(t.r.B) && len(t.x) > 0 {
 			multiply(t.next, t.r.B[m], u, factor)
@@ -123,7 +192,6 @@ func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
 		}
 	}
 	copy(t.x, t.next)
-	return at + h, nil
 }
 
 // multiply adds factor·m·v to dst.
@@ -142,9 +210,14 @@ func (t *twin) Substep(ctx context.Context, at, h float64) (float64, error) {
 
 func (t *twin) Outputs(y []float64) error { copy(y, t.y); return nil }
 
-func (t *twin) EnterInit(context.Context, master.Experiment) error {
+// restart goes back to where it starts.
+func (t *twin) restart() {
 	copy(t.x, t.x0)
 	copy(t.y, t.y0)
+}
+
+func (t *twin) EnterInit(context.Context, master.Experiment) error {
+	t.restart()
 	return nil
 }
 func (t *twin) EvalInit() error { return nil }

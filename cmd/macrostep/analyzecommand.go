@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -37,7 +34,11 @@ as what is not damped at all has to.
 From the operating point on, the coupled motion is forecast with each algorithm and
 some step sizes, and compared with that at a much finer one: the error is the root
 mean square over time by the standard deviation of the output, of the output where
-it is largest. The cheapest that keeps to --error is recommended.
+it is largest. The error that the coupling makes in one step, from exact values, is
+told in the same measure, with the power of H by which it grows. Each component is led
+along the forecast motion beside its model: where they part, the errors are marked as
+an order of magnitude (~), or unknown. The cheapest that keeps to --error is
+recommended.
 
 What is told holds near the operating point. Where the system is not linear, look
 at several.
@@ -69,7 +70,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.StringFlag{Name: "to", Usage: "largest one, `H` in seconds (default: 30 times the macro step)"},
 			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
 			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance told to the FMUs"},
-			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true}},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true}},
 			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "`COMPONENT` whose outputs follow its inputs at once; repeatable", KeepSpace: true}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform"},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
@@ -122,11 +123,15 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, sys.Close()) }()
 	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value,
-		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != ""}
+		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != "", Bonds: sys.Bonds, Rates: sys.Rates}
+	if sys.BondsSeen != nil {
+		o.BondsSeen = sys.BondsSeen()
+	}
 	con := newConsole(p.stderr, slog.LevelWarn)
 	defer con.clear()
-	told := time.Now()
+	told, looked, total := time.Now(), 0, 0
 	o.Observe = func(done, all int) {
+		looked, total = done, all
 		wait := quietFor
 		if _, ok := con.terminal(); !ok {
 			wait = lineEvery
@@ -154,7 +159,10 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	con.clear()
 	if err != nil {
 		if cause := context.Cause(c.Context); cause != nil {
-			err = cause
+			err = fmt.Errorf("%w before the operating point was reached: there is no report, and nothing was written", cause)
+			if total > 0 {
+				err = fmt.Errorf("%w with %d of %d algorithms and orders looked at: there is no report, and nothing was written", cause, looked, total)
+			}
 		}
 		return &runError{err}
 	}
@@ -216,11 +224,15 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		text := fmt.Sprintf("analysis: %s of order %d, steps of %.4g s: the spectral radius is %.6g; stable steps: %s", s.Preset, s.Order, report.Step, s.Now, rangesOf(s, report))
 		for _, f := range s.Forecasts {
 			if f.Step == report.Step {
-				text += fmt.Sprintf("; expected error %.2g over %.4g s, most in %s", f.Error, report.Horizon, f.Of)
+				text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", errorOf(&f), report.Horizon, f.Of)
 			}
 		}
 		told = append(told, text)
-		if s.Mode != nil && !s.IsStable() {
+		switch {
+		case s.Mode == nil || s.IsStable():
+		case report.Large != "":
+			told = append(told, "analysis: unstable for small motions; "+report.Large)
+		default:
 			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each", s.Preset, s.Order, report.Step, s.Now))
 		}
 	}
@@ -235,109 +247,4 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		con.logger().Warn(line)
 	}
 	return told, unstable, nil
-}
-
-// printAnalysis prints a report for people.
-func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n\ncomponent\tmodel\tstates\n", r.At, r.Step)
-	for _, s := range r.Subsystems {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", s.Name, s.Model, s.States, s.Why)
-	}
-	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\nalgorithm\torder\tradius\terror\tFMU steps/s\tstable steps\n", r.Step)
-	for i, s := range r.Strategies {
-		mark := ""
-		if i == r.Recommended {
-			mark = "  <- recommended"
-		}
-		radius := "-"
-		if s.Mode != nil {
-			radius = fmt.Sprintf("%.6g", s.Now)
-		}
-		off, cost := "-", "-"
-		for _, f := range s.Forecasts {
-			if f.Step == r.Step {
-				off, cost = fmt.Sprintf("%.2g", f.Error), fmt.Sprintf("%.4g", f.FMUSteps)
-			}
-		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, cost, rangesOf(&s, r), mark)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	var told []string
-	for _, s := range r.Strategies {
-		if s.Untold != "" && !slices.Contains(told, s.Untold) {
-			told = append(told, s.Untold)
-			fmt.Fprintf(out, "\n%s: %s", s.Preset, s.Untold)
-		}
-		if s.Why != "" && !slices.Contains(told, s.Why) {
-			told = append(told, s.Why)
-			fmt.Fprintf(out, "\n%s, order %d: %s", s.Preset, s.Order, s.Why)
-		}
-	}
-	if r.WhyNoError != "" {
-		fmt.Fprintf(out, "\nerrors are not forecast: %s", r.WhyNoError)
-	}
-	if told != nil || r.WhyNoError != "" {
-		fmt.Fprintln(out)
-	}
-	if m := r.Strategies[max(r.Recommended, 0)].Mode; m != nil {
-		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %.4g Hz; mostly in %s\n", r.Step, m.Frequency, partsOf(m.Outputs, "%s (%.2g)"))
-		if len(m.Connections) > 0 {
-			fmt.Fprintf(out, "connections by how their gain changes it: %s\n", partsOf(m.Connections, "%s (%+.2g)"))
-		}
-	}
-	if r.Recommended < 0 {
-		_, err := fmt.Fprintf(out, "\nno recommendation: %s\n", r.Why)
-		return err
-	}
-	s := r.Strategies[r.Recommended]
-	if f := r.Promised; f != nil {
-		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %.2g over %.4g s, most in %s, with %.4g FMU steps per second\n",
-			f.Step, s.Preset, s.Order, f.Error, r.Horizon, f.Of, f.FMUSteps)
-	}
-	_, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, chosen(&s), r.StepToTake)
-	return err
-}
-
-// chosen gives the flags of run that choose a strategy.
-func chosen(s *analyze.Strategy) string {
-	flags := fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order)
-	for _, key := range slices.Sorted(maps.Keys(s.Params)) {
-		flags += fmt.Sprintf(" --param %s=%s", key, s.Params[key])
-	}
-	return flags
-}
-
-func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
-	if s.Points == nil {
-		return "unknown"
-	}
-	if len(s.Stable) == 0 {
-		return "none"
-	}
-	var out []string
-	for _, r := range s.Stable {
-		from, to := fmt.Sprintf("%.4g", r.From), fmt.Sprintf("%.4g s", r.To)
-		if r.From <= in.From*(1+1e-9) {
-			from = "…"
-		}
-		switch {
-		case r.To >= in.To*(1-1e-9):
-			to = "…"
-		case r.To >= s.Points[len(s.Points)-1].Step:
-			to += ", then unknown"
-		}
-		out = append(out, from+" to "+to)
-	}
-	return strings.Join(out, ", ")
-}
-
-func partsOf(parts []analyze.Part, format string) string {
-	var out []string
-	for _, p := range parts {
-		out = append(out, fmt.Sprintf(format, p.Name, p.Share))
-	}
-	return strings.Join(out, ", ")
 }

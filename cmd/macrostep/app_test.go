@@ -408,7 +408,7 @@ func TestHelp(t *testing.T) {
 		}
 		contains(t, "help", stdout, "macrostep demo", "COMMANDS", "algorithms", "completion", "Exit codes")
 	}
-	for _, c := range []string{"run", "info", "algorithms", "demo", "completion", "version"} {
+	for _, c := range []string{"run", "info", "algorithms", "scenario", "demo", "completion", "version"} {
 		var texts []string
 		for _, args := range [][]string{{"help", c}, {c, "--help"}, {c, "x", "-h"}} {
 			code, stdout, stderr := call(t, &fake{}, args...)
@@ -514,7 +514,7 @@ func TestCompletion(t *testing.T) {
 		contains(t, shell, script, "macrostep", completeCommand)
 	}
 	for words, want := range map[string]string{
-		"":                         "run info validate bonds analyze algorithms ssp demo completion version help",
+		"":                         "run info validate bonds analyze algorithms ssp scenario demo completion version help",
 		"al":                       "algorithms",
 		"help|ru":                  "run",
 		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict --step-timeout",
@@ -604,7 +604,7 @@ func FuzzArrange(f *testing.F) {
 
 // TestHelpFits keeps the help within the width of a terminal.
 func TestHelpFits(t *testing.T) {
-	for _, c := range []string{"run", "info", "algorithms", "demo", "completion", "version"} {
+	for _, c := range []string{"run", "info", "algorithms", "scenario", "demo", "completion", "version"} {
 		_, text, _ := call(t, &fake{}, "help", c)
 		for line := range strings.Lines(text) {
 			if len([]rune(strings.TrimSuffix(line, "\n"))) > 84 {
@@ -612,4 +612,61 @@ func TestHelpFits(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The format of the results is that of the file's extension, or the one asked for.
+func TestOutputFormat(t *testing.T) {
+	for _, c := range []struct {
+		args  []string
+		file  string
+		begin string
+	}{
+		{[]string{"--output", "r.arrow"}, "r.arrow", "ARROW1\x00\x00\xff\xff\xff\xff"},
+		{[]string{"--output", "r.arrows"}, "r.arrows", "\xff\xff\xff\xff"},
+		{[]string{"--output", "r.dat", "--output-format", "arrow-stream"}, "r.dat", "\xff\xff\xff\xff"},
+		{[]string{"--output", "r.arrow", "--output-format", "csv"}, "r.arrow", "time,first.y1"},
+		{[]string{"--output", "x.dat"}, "x.dat", "time,first.y1"},
+	} {
+		code, stdout, stderr := call(t, &fake{}, append([]string{"run", "s.ssp"}, c.args...)...)
+		if code != exitDone {
+			t.Errorf("%v: exit code %d: %s", c.args, code, stderr)
+			continue
+		}
+		contains(t, "the summary", stdout, "results   "+c.file+" (101 rows, ")
+		if text := read(t, c.file); !strings.HasPrefix(text, c.begin) {
+			t.Errorf("%v: the file begins with %q", c.args, text[:20])
+		}
+		if name := strings.TrimSuffix(c.file, filepath.Ext(c.file)) + ".json"; manifestOf(t, name).Status != master.Complete {
+			t.Errorf("%v: the manifest is not complete", c.args)
+		}
+	}
+	for _, c := range [][2]string{{"--output=r.parquet", "--output r.parquet: files .parquet are not written"}, {"--output-format=xml", `--output-format: "xml" is none of csv, arrow, arrow-stream`}} {
+		code, _, stderr := call(t, &fake{}, "run", "s.ssp", c[0])
+		if code != exitUsage {
+			t.Errorf("%s: exit code %d", c[0], code)
+		}
+		contains(t, c[0], stderr, c[1])
+	}
+}
+
+// --profile leaves profiles that can be read, also of a run that fails, and no folder
+// that cannot be made goes unnoticed.
+func TestProfile(t *testing.T) {
+	if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--profile", "p/q"); code != exitDone {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	for _, name := range []string{cpuProfile, heapProfile} {
+		if text := read(t, filepath.Join("p/q", name)); !strings.HasPrefix(text, "\x1f\x8b") {
+			t.Errorf("%s is no profile", name)
+		}
+	}
+	if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--record", "fist.y1", "--profile", "failed"); code == exitDone {
+		t.Error("a wrong name is recorded: " + stderr)
+	}
+	read(t, filepath.Join("failed", heapProfile))
+	code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--profile", filepath.Join(write(t, filepath.Join(t.TempDir(), "file"), ""), "p"))
+	if code != exitUsage {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, "no folder", stderr, "--profile: ", "name a folder")
 }

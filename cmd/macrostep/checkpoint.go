@@ -89,7 +89,7 @@ func keepArguments(flags []string, system string) ([]string, error) {
 		name, value, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
 		isPath := slices.Contains(pathFlags, name)
 		switch name {
-		case flagResume:
+		case flagResume, flagProfile:
 			continue
 		case flagCheckpoint:
 			isPath, second = second, !second

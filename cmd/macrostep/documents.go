@@ -85,8 +85,32 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		return nil, errors.Join(err, a.Close())
 	}
 	mark := crashes.Begin(here)
-	if err := a.Load(); err != nil {
+	crashed := func(e *fmi.CrashError) {
+		if e.Hash == "" {
+			mark.Leave(e.Reason)
+			return
+		}
+		if e.Instance == "" { // it was in no call
+			var names []string
+			for _, c := range a.Components {
+				if c.Isolated == "" && c.FMU.Hash == e.Hash {
+					names = append(names, c.Name)
+				}
+			}
+			e.Instance = strings.Join(names, " or ")
+		}
+		crashes.Lost(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
 		mark.End()
+	}
+	called := func() { // the FMUs, for the last time
+		if e := fmi.Crashed(); e != nil {
+			c := *e
+			crashed(&c)
+		}
+		mark.End()
+	}
+	if err := a.Load(); err != nil {
+		called()
 		return nil, errors.Join(err, a.Close())
 	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
@@ -95,6 +119,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked, Findings: a.Findings.Findings, Warnings: warnings,
 		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(here).Restore,
 		Power:     a.Power,
+		Describe:  func(name string) record.Description { return describe(a, name) },
 		Bonds:     declaredBonds(a.DeclaredBonds),
 		BondsSeen: func() []algorithms.Bond { return bondsSeen(a) },
 		Monitor: func(list []algorithms.Monitored) (*master.System, error) {
@@ -105,8 +130,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			err := a.Monitor(named)
 			return a.System, err
 		},
+		Crashed: crashed,
 		Close: func() error {
-			mark.End()
+			called()
 			crashes.Absolve(isolated)
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {
@@ -116,6 +142,12 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		},
 	}
 	out.Rates = ratesOf(a.Rates)
+	out.Inputs = map[string][]record.Derived{}
+	for name, list := range a.Inputs() {
+		for _, in := range list {
+			out.Inputs[name] = append(out.Inputs[name], record.Derived{Name: in.Name, Gain: in.Gain, Offset: in.Offset, Map: in.Map})
+		}
+	}
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
@@ -127,6 +159,15 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
 	}
 	return out, nil
+}
+
+// describe tells what the description of an FMU says of a variable of a system.
+func describe(a *assemble.Assembly, name string) record.Description {
+	v := a.Variable(name)
+	if v == nil {
+		return record.Description{}
+	}
+	return record.Description{Text: v.Description, Causality: v.Causality.String(), Variability: v.Variability.String()}
 }
 
 // selectNames and columnsOf understand what documents say of recording and of tables.
@@ -262,7 +303,7 @@ func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 
 // Bonds looks at the connections of a system.
 func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
-	a, err := assemble.Open(path, assemble.Options{Select: selectNames, Columns: columnsOf})
+	a, err := assemble.Open(path, looking())
 	if err != nil {
 		return nil, nil, errors.Join(err, a.Close())
 	}
@@ -343,8 +384,15 @@ func (documents) Explain(path string, names []string, o infoOptions) (list []*as
 	return list, errors.Join(errs...)
 }
 
+// looking are the options for a look at a system that nothing is run of: what a run
+// would accept is accepted.
+func looking() assemble.Options {
+	return assemble.Options{Select: selectNames, Columns: columnsOf, Launcher: &worker.Launcher{}}
+}
+
 func describing(o infoOptions) assemble.Options {
-	out := assemble.Options{Strict: o.Strict, Select: selectNames, Columns: columnsOf}
+	out := looking()
+	out.Strict = o.Strict
 	for _, a := range o.Set {
 		out.Set = append(out.Set, assemble.Assignment(a))
 	}
@@ -386,6 +434,9 @@ func describeSystem(path string, o infoOptions) (*description, error) {
 		s.Settings = append(s.Settings, newSettingInfo(v))
 	}
 	for _, set := range o.Set { // beats them
+		if slices.ContainsFunc(s.Settings, func(v settingInfo) bool { return v.Over == set.Name && v.Origin == "--set" }) {
+			continue // a connector, whose value is there
+		}
 		v := settingInfo{Name: set.Name, Value: set.Value, Origin: "--set"}
 		if i := slices.IndexFunc(s.Settings, func(old settingInfo) bool { return old.Name == set.Name }); i >= 0 {
 			v.Weaker = s.Settings[i].Weaker + 1
@@ -399,7 +450,7 @@ func describeSystem(path string, o infoOptions) (*description, error) {
 }
 
 func newSettingInfo(s assemble.SettingInfo) settingInfo {
-	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker}
+	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker, Steps: s.Steps}
 	if s.At != s.Name {
 		out.Over = s.At
 	}

@@ -93,16 +93,20 @@ type opened struct {
 	System            *master.System
 	FMUs              []record.FMU
 	Start, Stop, Step setting
-	Tolerance         *setting          // nil = none
-	Algorithm         string            // of the documents; "" = none
-	Params            map[string]string // of the documents
-	Findings          []diag.Finding    // none of them an error
-	Warnings          []string          // about what had to be guessed
-	Files             []string          // that were read, and must not be written
-	Settings          []settingInfo     // parameters and start values in force
-	Notices           func() []string   // about FMUs while they ran, after the run; nil = there are none
-	Tidy              func() []string   // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
-	Close             func() error      // removes what was unpacked; call it after the run
+	Tolerance         *setting                    // nil = none
+	Algorithm         string                      // of the documents; "" = none
+	Params            map[string]string           // of the documents
+	Findings          []diag.Finding              // none of them an error
+	Warnings          []string                    // about what had to be guessed
+	Files             []string                    // that were read, and must not be written
+	Settings          []settingInfo               // parameters and start values in force
+	Inputs            map[string][]record.Derived // what the inputs of the outermost system feed
+	Notices           func() []string             // about FMUs while they ran, after the run; nil = there are none
+	Tidy              func() []string             // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
+	Close             func() error                // removes what was unpacked; call it after the run
+	Crashed           func(*fmi.CrashError)       // takes down that an FMU has crashed in this process, for when there is no Close, and adds the component; nil = nobody does
+	// Describe tells what a variable "component.variable" is; nil = nothing is known.
+	Describe func(name string) record.Description
 	// Power gives the power in W per unit of the product of two outputs, 0 if their
 	// units do not tell; nil = there are no units.
 	Power func(effort, flow string) (watt float64, err error)
@@ -175,9 +179,10 @@ type connectionInfo struct {
 }
 
 type settingInfo struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"`
-	Origin string `json:"origin"` // file and place
-	Weaker int    `json:"weaker"` // number of values for it that do not count
-	Over   string `json:"over"`   // connector of a system that is bound to the value; "" = the variable itself
+	Name   string          `json:"name"`
+	Value  string          `json:"value"`
+	Origin string          `json:"origin"`          // file and place
+	Weaker int             `json:"weaker"`          // number of values for it that do not count
+	Over   string          `json:"over"`            // connector of a system that is bound to the value; "" = the variable itself
+	Steps  []assemble.Step `json:"steps,omitempty"` // from how the value stands in its parameter set
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
@@ -188,6 +189,11 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if signals, history, err = r.laterTables(signals, history); err != nil {
 		return out, err
 	}
+	if signals != nil {
+		if err := signals.Expand(sys.Inputs); err != nil {
+			return out, fmt.Errorf("--input: %w", err)
+		}
+	}
 	if r.LogCalls != "" {
 		// Not buffered: the last calls before a crash are the ones that matter.
 		if trace.file, err = record.Create(r.LogCalls, os.O_TRUNC); err != nil {
@@ -253,7 +259,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	record.Sweep(manifest)
 	mark := &beginning{manifest: m, path: manifest}
 	if !r.Record.IsNone() {
-		out.table = record.NewCSV(r.Output, record.CSVOptions{Select: r.Record, Interval: r.Interval, Taken: mark.write})
+		out.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Interval: r.Interval, Describe: sys.Describe, Taken: mark.write})
 		opt.Recorders = append(opt.Recorders, out.table)
 	}
 	var attempts *record.Attempts
@@ -261,6 +267,8 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		attempts = record.NewAttempts(r.Trace)
 		opt.Recorders, opt.Attempts = append(opt.Recorders, attempts), attempts
 	}
+	watch := &analyze.Watch{Warn: func(text string) { con.logger().Warn(text) }}
+	opt.Recorders = append(opt.Recorders, watch)
 	// Last, so that it begins when nothing is left that could fail before the
 	// first FMU is instantiated.
 	opt.Recorders = append(opt.Recorders, mark)
@@ -276,13 +284,19 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, err
 	}
 	running := make(chan struct{}) // closed at the end
-	stopFlushing := flushRegularly(mark, out.table, attempts)
-	if err := fmi.OnExit(func() { p.ended(out.table, attempts) }); err != nil {
+	interval := flushInterval
+	if r.Format != record.CSV {
+		interval = batchInterval
+	}
+	stopFlushing := flushRegularly(mark, out.table, attempts, interval)
+	if err := p.guard(func(reason string) string { return mark.interrupted(reason, out.table, attempts) }, sys.Crashed); err != nil {
 		return out, err
 	}
 	stopWaiting := context.AfterFunc(ctx, func() { tellWaiting(con, sys.System, running) })
 	will, _ := ctx.Value(lastWillKey{}).(*lastWill)
-	will.set(func() { mark.interrupted(out.table, attempts) })
+	will.set(func() {
+		mark.interrupted("interrupted twice; the step under way did not return", out.table, attempts)
+	})
 	result, err := job.Run(ctx)
 	close(running)
 	stopWaiting()
@@ -298,6 +312,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		}
 		err = errors.Join(err, failed)
 	}
+	if fmi.Crashed() != nil {
+		err = errors.Join(err, errors.New(crashRemedy))
+	}
 	var delivery []master.Delivery
 	if d, ok := choice.Algorithm.(master.DeliveryReporter); ok {
 		delivery = d.Deliveries()
@@ -309,6 +326,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 			m.Warnings = append(m.Warnings, fmt.Sprintf("%s:%d: the event did not happen before the run ended at t = %.12g s", r.Scenario, line, result.Time))
 		}
 		err = errors.Join(err, player.Err())
+	}
+	if watch.Text != "" {
+		m.Warnings = append(m.Warnings, watch.Text)
 	}
 	if sys.Notices != nil {
 		m.Warnings = append(m.Warnings, sys.Notices()...)
@@ -359,30 +379,48 @@ func (l *callLog) failed() error {
 // open opens a system, and has the program end as it should when an FMU in its
 // process wants to end it, from loading on.
 func (p *program) open(ctx context.Context, path string, o openOptions) (*opened, error) {
-	err := fmi.OnExit(func() { p.ended(nil, nil) })
-	if err != nil {
+	if err := checkLimits(); err != nil {
 		return nil, err
 	}
+	if err := p.guard(func(reason string) string { return reason }, nil); err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	defer close(done)
+	defer context.AfterFunc(ctx, func() { tellLoading(p.stderr, done) })()
 	return p.engine.Open(ctx, path, o)
 }
 
-// ended ends the program when an FMU in its process wants to end it: with what is
-// computed kept, nothing left and an exit code that does not pass for success.
-func (p *program) ended(table *record.CSV, attempts *record.Attempts) {
-	kept := ""
-	// There is no run any more that would tell of errors.
-	if table != nil {
-		_ = table.Flush()
-		kept = "; the rows before are kept"
+// guard has the program end as it should when an FMU in its process ends it, in a
+// way that its call does not come back from: with what is computed kept by keep, which
+// adds when it was, nothing left and an exit code that does not pass for success.
+// crashed is told of crashes; nil = nobody is.
+func (p *program) guard(keep func(reason string) string, crashed func(*fmi.CrashError)) error {
+	end := func(what, remedy string) {
+		what = keep(what)
+		p.engine.Cleanup()
+		fmt.Fprintf(p.stderr, "\nmacrostep: %s, which ends the program; the rows before are kept; %s\n", what, remedy)
+		os.Exit(exitFailed)
 	}
-	if attempts != nil {
-		_ = attempts.Flush()
+	if err := fmi.OnExit(func() {
+		end("an FMU has called exit", "run it again with --isolate always: then it ends as it should and says which FMU it was")
+	}); err != nil {
+		return err
 	}
-	p.engine.Cleanup()
-	fmt.Fprintf(p.stderr, "\nmacrostep: an FMU has called exit, which ends the program%s. "+
-		"Run it again with --isolate always: then it ends as it should and says which FMU it was.\n", kept)
-	os.Exit(exitFailed)
+	// Where crashes cannot be caught, as without files or memory, they are Go's to tell.
+	_ = fmi.CatchCrashes(func(e *fmi.CrashError) {
+		c, remedy := *e, "run it again with --isolate always"
+		if crashed != nil {
+			crashed(&c)
+			remedy = crashRemedy
+		}
+		end(c.Error(), remedy)
+	})
+	return nil
 }
+
+// crashRemedy is for crashes in the process of the run.
+const crashRemedy = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
 
 func readTables(r *runRequest) (signals, history *record.Signals, err error) {
 	if r.Input != "" {
@@ -608,13 +646,17 @@ func (b *beginning) Next() float64              { return math.Inf(1) }
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond
 
+// batchInterval is that for formats in which rows that are written at once take more
+// room than those that wait for others.
+const batchInterval = time.Second
+
 // flushRegularly writes rows to the file beside the run, which cannot do it
 // while an FMU hangs, until the function it gives is called.
-func flushRegularly(mark *beginning, table *record.CSV, attempts *record.Attempts) (stop func()) {
+func flushRegularly(mark *beginning, table *record.Table, attempts *record.Attempts, interval time.Duration) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(flushInterval)
+		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for {
 			select {
@@ -639,7 +681,7 @@ func flushRegularly(mark *beginning, table *record.CSV, attempts *record.Attempt
 
 // outcome is what a run left behind.
 type outcome struct {
-	table        *record.CSV // nil = none
+	table        *record.Table // nil = none
 	manifest     *record.Manifest
 	manifestPath string
 }

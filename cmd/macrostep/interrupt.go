@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 )
@@ -37,19 +40,20 @@ func (w *lastWill) carryOut() {
 	}
 }
 
-// interrupted writes the rows so far, and a manifest that tells how far the run has come.
-func (b *beginning) interrupted(table *record.CSV, attempts *record.Attempts) {
+// interrupted writes the rows so far, and a manifest that tells how far the run has
+// come; it gives the reason with that.
+func (b *beginning) interrupted(reason string, table *record.Table, attempts *record.Attempts) string {
 	if !b.begun.Load() {
-		return
+		return reason
 	}
 	m := *b.manifest
-	m.Reason = "interrupted twice; the step under way did not return"
+	m.Reason = reason
 	// There is nobody any more to tell of errors.
 	if table != nil {
-		_ = table.Flush()
+		_ = table.End(master.Result{})
 		if t, any := table.Newest(); any {
 			m.EndTime = t
-			m.Reason = fmt.Sprintf("interrupted twice; the step under way, from t = %.12g s or later, did not return", t)
+			m.Reason = fmt.Sprintf("%s, in the step from t = %.12g s or later", reason, t)
 		}
 	}
 	if attempts != nil {
@@ -58,11 +62,24 @@ func (b *beginning) interrupted(table *record.CSV, attempts *record.Attempts) {
 	if b.path != "" {
 		_ = m.Write(b.path)
 	}
+	return m.Reason
 }
 
 // waitPatience is how long an interrupted run may take until it is told what it
 // waits for.
 const waitPatience = time.Second
+
+// tellLoading tells which library an interrupted program waits for, if it does not
+// load soon.
+func tellLoading(w io.Writer, loaded <-chan struct{}) {
+	select {
+	case <-loaded:
+	case <-time.After(waitPatience):
+		if path := fmi.Loading(); path != "" {
+			fmt.Fprintf(w, "macrostep: %s is being loaded and has not returned; with --isolate always --step-timeout SECONDS a run ends one that takes longer\n", filepath.Base(path))
+		}
+	}
+}
 
 // tellWaiting tells which FMU an interrupted run waits for, if it does not end soon.
 func tellWaiting(con *console, sys *master.System, ended <-chan struct{}) {

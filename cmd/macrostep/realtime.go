@@ -26,12 +26,12 @@ const (
 const realtimeHelp = `
 
 --realtime keeps each communication point to its time: t after the start of the
-stepping, over FACTOR, by the monotonic clock. Deadlines are absolute. The run waits on
-a locked thread, asleep until shortly before the deadline and spinning then; the
-garbage collector is off until memory has grown by 256 MiB. The summary and the
-manifest (realtime) tell how late the run was: percentiles, the worst, a histogram,
-and the steps that were not done in time, with which --overrun deals: catch-up
-keeps the deadlines, skip leaves out the slots that are lost, stop ends the run.`
+stepping, over FACTOR, by the monotonic clock. Deadlines are absolute. The run waits
+on a locked thread, asleep until shortly before the deadline and spinning then; the
+garbage collector is off until memory has grown by 256 MiB. Summary and manifest
+(realtime) tell how late the run was: percentiles, the worst, a histogram, and the
+steps that were not done in time, with which --overrun deals: catch-up keeps the
+deadlines, skip leaves out the slots that are lost, stop ends the run.`
 
 func realtimeFlags(category string) []cli.Flag {
 	return []cli.Flag{

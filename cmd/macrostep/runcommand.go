@@ -24,16 +24,29 @@ an OspSystemStructure.xml of OSP, or a folder with one. Behind a # stands anothe
 document of a package or folder: SYSTEM.ssp#VARIANT.ssd.
 Flags stand before or after it; --flag VALUE and --flag=VALUE are the same.
 
-Results are a CSV table, time,component.variable,…: one row per communication
+Results are a table, time,component.variable,…: one row per communication
 point, the first one the start after initialisation. The manifest beside it
 (.json) says how the result came about: status, every parameter in force and
 where it came from, loops, warnings, counters, times. A named pipe in place of a
 file needs a reader within ten seconds.
 
+The table is CSV, or Apache Arrow if the file is called so: .arrow (or .feather)
+is an Arrow IPC file, .arrows an Arrow IPC stream. They are binary, by column, and
+many times faster to write and to read; columns have their own types, and say
+unit, description, causality and variability of their variables. What a run that
+was killed leaves of a table holds every row up to a second before: a CSV table to
+its last line feed, a stream to its last whole record batch. An .arrow file
+lacks the footer then, and is read as a stream from byte 8 on.
+
 The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.
 What flags leave open, annotations of the system may say: ours everything, those of
 OMSimulator, OSP and OpenMCx what they have. The manifest names the sources.
+Connectors of systems take values like variables: --set CONNECTOR=VALUE, or of a
+system inside --set SYSTEM.CONNECTOR=VALUE, in the unit of the connector. The value
+goes on over the connections, with their units and transformations, and beats those
+of the documents there. A column of --input may be called like an input of the
+outermost system, and goes to all that it is connected to.
 Ctrl-C ends a run at the next communication point; results are kept.
 
 --checkpoint keeps the state of a run in a file, and --resume goes on from it
@@ -49,6 +62,7 @@ Examples:
    macrostep run system.ssp --algorithm im-slocal --trace steps.csv
    macrostep run system.ssp --record 'wheel.*' --record chassis.F_c
    macrostep run system.ssp --output-interval 0.01 --quiet
+   macrostep run system.ssp --record '*' --output r.arrow
    macrostep run model.fmu --input signals.csv
    macrostep run system.ssp --scenario fault.yaml
    macrostep run system.ssp --realtime --overrun stop
@@ -61,17 +75,19 @@ const defaultOutput = "results.csv"
 
 // Names of the flags that are used in more than one place.
 const (
-	flagAlgorithm   = "algorithm"
-	flagParam       = "param"
-	flagQuirk       = "quirk"
-	flagBond        = "bond"
-	flagRate        = "rate"
-	flagLogLevel    = "log-level"
-	flagIsolate     = "isolate"
-	flagStepTimeout = "step-timeout"
-	flagMemoryLimit = "memory-limit"
-	flagOnCrash     = "on-crash"
-	flagRestarts    = "restart-limit"
+	flagAlgorithm    = "algorithm"
+	flagParam        = "param"
+	flagQuirk        = "quirk"
+	flagBond         = "bond"
+	flagRate         = "rate"
+	flagLogLevel     = "log-level"
+	flagIsolate      = "isolate"
+	flagStepTimeout  = "step-timeout"
+	flagMemoryLimit  = "memory-limit"
+	flagOnCrash      = "on-crash"
+	flagRestarts     = "restart-limit"
+	flagOutputFormat = "output-format"
+	flagProfile      = "profile"
 )
 
 var logLevels = []string{"debug", "info", "warn", "error"}
@@ -89,6 +105,8 @@ type runRequest struct {
 	Stateless                    []string
 	Input, History               string // "" = none
 	Output, Manifest             string
+	Format                       record.Format
+	Profile                      string // folder; "" = none
 	Record                       record.Selection
 	Interval                     float64 // 0 = every point
 	Strict, Quiet                bool
@@ -132,8 +150,8 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power whose peaks rise to `N` times their median before; 0: never", Value: "50", Category: coupling},
 			&cli.IntFlag{Name: flagWorkers, Usage: "step subsystems side by side in `N` threads; 0: as many as pay, by what their steps took in earlier runs on this machine; the results are the same", Category: coupling},
 			&cli.BoolFlag{Name: flagCallByCall, Usage: "enter each FMU once for every call, in place of once for many macro steps of all; the results are the same, only slower", Category: coupling},
-			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true, Category: system}},
-			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time; Reals are linear between rows, others held", Category: system},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true, Category: system}},
+			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held", Category: system},
 			&cli.StringFlag{Name: flagScenario, Usage: "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, and judge what is expected; macrostep help scenario describes it", Category: system},
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
@@ -141,10 +159,11 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: flagIsolate, Usage: "run FMUs in processes of their own: " + strings.Join(assemble.IsolationNames, ", ") + "; auto: those that must", Value: assemble.IsolateAuto.String(), Category: processes},
 			repeatable{&cli.StringSliceFlag{Name: "isolate-component", Usage: "run the FMU of `COMPONENT` in a process of its own; repeatable", KeepSpace: true, Category: processes}},
 			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call for `T` seconds; with auto, isolates all FMUs", Category: processes},
-			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB (Linux); with auto, isolates all FMUs", Category: processes},
+			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB, shared memory and mapped files aside (Linux); with auto, isolates all FMUs", Category: processes},
 			&cli.StringFlag{Name: flagOnCrash, Usage: "when the process of an FMU ends: " + strings.Join(crashPolicies, ", ") + "; restart: it goes on in another one from its state at the last communication point (the FMU must serialise its state); with auto, isolates all FMUs", Value: crashPolicies[0], Category: processes},
 			&cli.StringFlag{Name: flagRestarts, Usage: "restart each component at most `N` times", Value: "10", Category: processes},
-			&cli.StringFlag{Name: "output", Usage: "result `FILE.csv`", Value: defaultOutput, Category: results},
+			&cli.StringFlag{Name: "output", Usage: "result `FILE`; its extension gives the format: .csv, .arrow, .arrows", Value: defaultOutput, Category: results},
+			&cli.StringFlag{Name: flagOutputFormat, Usage: "format of the results: " + strings.Join(record.FormatNames, ", ") + " (default: by the extension, else csv)", Category: results},
 			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results}},
 			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
@@ -155,6 +174,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: flagLogLevel, Usage: "messages from `LEVEL` up: " + strings.Join(logLevels, ", "), Value: "warn", Category: messages},
 			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call into an FMU to `FILE`", Category: messages},
 			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
+			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof: " + cpuProfile + " of processor time, " + heapProfile + " of allocations", Category: messages},
 		},
 		Action: func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "SYSTEM (an .ssp, a folder, an .ssd or an .fmu)"); err != nil {
@@ -167,8 +187,14 @@ func (p *program) runCommand() *cli.Command {
 			if req.Checkpoints.Arguments, err = keepArguments(p.flags, req.System); err != nil {
 				return &usageError{"run", err}
 			}
-			_, err = p.execute(c.Context, req)
-			return err
+			execute := func() error {
+				_, err := p.execute(c.Context, req)
+				return err
+			}
+			if req.Profile != "" {
+				return profile(req.Profile, execute)
+			}
+			return execute()
 		},
 	}
 	at := slices.IndexFunc(command.Flags, func(f cli.Flag) bool { return f.Names()[0] == flagAlgorithm })
@@ -202,7 +228,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Scenario: c.String(flagScenario), Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
-		Trace: c.String("trace"), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Given: c.IsSet,
+		Trace: c.String("trace"), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Profile: c.String(flagProfile), Given: c.IsSet,
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
@@ -210,7 +236,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if i := number("output-interval", true); i != nil {
 		r.Interval = i.Value
 	}
-	for _, name := range []string{flagAlgorithm, flagScenario, "input", "history", "output", "manifest", "trace", "log-fmi-calls"} {
+	for _, name := range []string{flagAlgorithm, flagScenario, "input", "history", "output", "manifest", "trace", "log-fmi-calls", flagOutputFormat, flagProfile} {
 		if c.IsSet(name) && c.String(name) == "" {
 			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
 		}
@@ -255,6 +281,9 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if r.Record, err = record.ParseSelection(c.StringSlice("record")); err != nil {
 		errs = append(errs, fmt.Errorf("--record: %w", err))
 	}
+	if r.Format, err = readFormat(c.String(flagOutputFormat), r.Output); err != nil && !r.Record.IsNone() {
+		errs = append(errs, err)
+	}
 	if err := r.LogLevel.UnmarshalText([]byte(c.String(flagLogLevel))); err != nil {
 		errs = append(errs, fmt.Errorf("--%s: %q is none of %s", flagLogLevel, c.String(flagLogLevel), strings.Join(logLevels, ", ")))
 	}
@@ -263,6 +292,22 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	}
 	errs = append(errs, r.placeFiles())
 	return r, errors.Join(errs...)
+}
+
+// readFormat gives the format of the results: that of the flag, else of the extension.
+func readFormat(name, output string) (record.Format, error) {
+	if name == "" {
+		f, err := record.FormatOf(output)
+		if err != nil {
+			err = fmt.Errorf("--output %w", err)
+		}
+		return f, err
+	}
+	f, err := record.ParseFormat(name)
+	if err != nil {
+		err = fmt.Errorf("--%s: %w", flagOutputFormat, err)
+	}
+	return f, err
 }
 
 // crashPolicies are the values of --on-crash.

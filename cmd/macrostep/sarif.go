@@ -165,7 +165,8 @@ type sarifArtifacts struct {
 	index map[string]int // by name as findings have it
 }
 
-// add gives the location of a file. In an archive it is named below its archive.
+// add gives the location of a file. In an archive it is named from the root of it on, by a path that
+// begins with a slash (SARIF 3.4.3, 3.24.3).
 func (a *sarifArtifacts) add(name string) sarifArtifactLocation {
 	at, known := a.index[name]
 	if !known {
@@ -173,17 +174,13 @@ func (a *sarifArtifacts) add(name string) sarifArtifactLocation {
 		artifact := sarifArtifact{Location: sarifArtifactLocation{URI: uriReference(outer)}}
 		if inner != "" {
 			parent := *a.add(outer).Index
-			artifact = sarifArtifact{Location: sarifArtifactLocation{URI: uriReference(inner)}, Parent: &parent}
+			artifact = sarifArtifact{Location: sarifArtifactLocation{URI: (&url.URL{Path: "/" + filepath.ToSlash(inner)}).String()}, Parent: &parent}
 		}
 		at = len(a.list)
 		a.list = append(a.list, artifact)
 		a.index[name] = at
 	}
-	location := sarifArtifactLocation{Index: &at}
-	if a.list[at].Parent == nil {
-		location.URI = a.list[at].Location.URI
-	}
-	return location
+	return sarifArtifactLocation{URI: a.list[at].Location.URI, Index: &at} // code hosts want the first
 }
 
 // splitArchive parts the name of a document in an archive from that of the archive;

@@ -17,8 +17,9 @@ import (
 // results go, what is printed, how strictly documents are read, and what runs
 // compilers or goes on with an earlier run.
 var invocation = []string{
-	"output", "manifest", "trace", "log-fmi-calls", "log-level", "quiet", "strict", "compile",
+	"output", "manifest", "trace", "log-fmi-calls", flagCallByCall, "log-level", "output-format", "profile", "quiet", "strict", "compile",
 	flagCheckpoint, flagOnInterrupt, flagResume, flagAnalyze,
+	flagRealtime, flagOverrun, flagUnbounded, flagPriority, flagScenario,
 }
 
 // counterparts are, for all other flags, what stands in a document for them: an

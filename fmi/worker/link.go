@@ -143,7 +143,7 @@ func (l *link) ended(err error) error {
 			e.Reason += fmt.Sprintf(" by a stack overflow: its stack has %d MiB", stack/mebibyte)
 		}
 	}
-	e.Begun, e.Output = l.shared.begun(), l.process.output()
+	e.Begun, e.Output, e.Said = l.shared.begun(), l.process.output(), l.shared.said()
 	if l.memory > 0 && hung == nil {
 		e.Reason += fmt.Sprintf("; its memory is limited to %d MiB", l.memory/mebibyte)
 		if most := peak(l.process.how); most > 0 {

@@ -190,6 +190,18 @@ func (m *Mark) End() {
 	m.file = nil
 }
 
+// Leave leaves the mark, with the reason: some FMU has ended the program, and it is
+// not known which. It may be called of nil, and after End without effect.
+func (m *Mark) Leave(reason string) {
+	if m == nil || m.file == nil {
+		return
+	}
+	_ = debug.SetCrashOutput(nil, debug.CrashOptions{})
+	_, _ = m.file.WriteString(reason + "\n") // it is a convenience
+	_ = m.file.Close()
+	m.file = nil
+}
+
 // Absolve takes the suspicion off FMUs that have run in workers: one that
 // crashed there is on record now.
 func (r *Record) Absolve(fmus []*fmi.FMU) {

@@ -10,6 +10,15 @@ import (
 	"github.com/macrostep/macrostep/fmi/worker"
 )
 
+// Messages that are too many to be logged are told when the process ends.
+func TestLastMessages(t *testing.T) {
+	t.Setenv("KILL", "flood@fmi2DoStep@0.5")
+	err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: t.TempDir()}})
+	if want := "its last messages: message 4997; message 4998; message 4999; message 5000; about to flood"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%q is not in: %v", want, err)
+	}
+}
+
 // An FMU that writes over the memory which its process shares with the master's
 // ends its process only, with an error that says so and no trace of Go.
 func TestScribble(t *testing.T) {

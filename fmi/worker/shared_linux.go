@@ -50,6 +50,11 @@ type control struct {
 	stackEnd atomic.Uint64 // down to which the worker's stack can grow; 0 = not known
 	stack    atomic.Uint64 // its size then
 	fault    atomic.Uint64 // address of the access that ended the worker; 0 = none
+	messages atomic.Uint64 // log messages of the FMU, whether they were sent or not
+	last     [keptLines]struct {
+		length uint64
+		text   [lineLength]byte
+	}
 }
 
 const (
@@ -276,7 +281,33 @@ func (s *shared) overflow() (stack uint64, over bool) {
 	return s.c.stack.Load(), fault < end && end-fault <= jump
 }
 
+// said gives the last messages of the FMU.
+func (s *shared) said() []string {
+	if s == nil {
+		return nil
+	}
+	var out []string
+	n := s.c.messages.Load()
+	for k := n - min(n, keptLines); k < n; k++ {
+		line := &s.c.last[k%keptLines]
+		out = append(out, string(line.text[:min(line.length, lineLength)]))
+	}
+	return out
+}
+
 // The side of the worker.
+
+// keep keeps the text of a log message for as long as it is among the last. It has
+// one caller at a time.
+func (s *shared) keep(text string) {
+	if s == nil {
+		return
+	}
+	n := s.c.messages.Load()
+	line := &s.c.last[n%keptLines]
+	line.length = uint64(copy(line.text[:], text))
+	s.c.messages.Store(n + 1)
+}
 
 // request waits for a request; without shared memory it comes through the pipe.
 func (s *shared) request(in *frames) ([]byte, error) {

@@ -20,6 +20,8 @@ func (*shared) progress() unsafe.Pointer           { return nil }
 func (*shared) wake()                              {}
 func (*shared) end()                               {}
 func (*shared) begun() int                         { return 0 }
+func (*shared) keep(string)                        {}
+func (*shared) said() []string                     { return nil }
 func (*shared) overflow() (uint64, bool)           { return 0, false }
 func (*shared) answer([]byte) bool                 { return false }
 func (*shared) announce()                          {}

@@ -65,7 +65,7 @@ func serve(c config) error {
 		return err
 	}
 	w := &writer{to: answers, shared: common}
-	host, err := fmi.NewHost(w.log, common.progress(), c.Threads)
+	host, err := fmi.NewHost(w.log, common.keep, common.progress(), c.Threads)
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -25,7 +27,7 @@ type Options struct {
 	Quirks    []Quirk      // beside those of the documents
 	Compile   bool         // compile the sources of FMUs without a library for this platform
 	Set       []Assignment // parameters and start values, beating those of the documents
-	Driven    []string     // inputs "component.variable" that are given from outside
+	Driven    []string     // inputs "component.variable", or of the outermost system, that are given from outside
 	DrivenBy  string       // what gives them, for messages: "--input road.csv"
 	// Record tells which variables are recorded; nil records the default
 	// choice: all outputs and all connected inputs, and for a component with
@@ -60,7 +62,9 @@ type Options struct {
 // Quirk gives a component a quirk, by its name (see fmuslave.Quirks).
 type Quirk struct{ Component, Name string }
 
-// Assignment sets a parameter or start value: Name is "component.variable".
+// Assignment sets a parameter or start value: Name is "component.variable", or that of a
+// connector of a system, "connector" or "system.connector", whose value goes on over its
+// connections as one that the outermost system binds last (ssp 36, 37).
 type Assignment struct{ Name, Value string }
 
 // Monitored is a variable "component.variable" that an algorithm wants to see at
@@ -161,7 +165,7 @@ func Open(path string, o Options) (_ *Assembly, err error) {
 	if IsFMU(path) {
 		err = a.single(path)
 	} else {
-		err = a.fromSSP(path)
+		err = a.fromSSP(path, o)
 	}
 	if err != nil {
 		return a, err
@@ -207,7 +211,7 @@ func (a *Assembly) open(path string) (*fmi.FMU, error) {
 	return f, nil
 }
 
-func (a *Assembly) fromSSP(path string) (err error) {
+func (a *Assembly) fromSSP(path string, o Options) (err error) {
 	if a.pkg, err = ssp.Open(path, &a.Findings); err != nil {
 		return err
 	}
@@ -232,6 +236,9 @@ func (a *Assembly) fromSSP(path string) (err error) {
 				"implementation is %s, which the FMU %q of component %q does not offer", c.Implementation, c.URI, c.Path)
 		}
 	}
+	if err := a.give(o.Set); err != nil {
+		return err
+	}
 	if a.network, err = a.pkg.Flatten(resolver(byFile), &a.Findings); err != nil {
 		return err
 	}
@@ -241,6 +248,10 @@ func (a *Assembly) fromSSP(path string) (err error) {
 	}
 	return a.Findings.Err()
 }
+
+// leastOpeners is how many FMUs are opened side by side, on few processors too: part
+// of it is waiting for the disk.
+const leastOpeners = 4
 
 // openAll opens each FMU file once, several at a time.
 func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU, error) {
@@ -258,11 +269,15 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 			order = append(order, c.Source)
 		}
 	}
+	// Each takes memory and open files while it is unpacked and parsed.
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for _, file := range order {
+	for range min(len(order), max(leastOpeners, runtime.GOMAXPROCS(0))) {
 		wg.Go(func() {
-			r := files[file]
-			r.fmu, r.list, r.err = fmi.Open(file, fmi.OpenOptions{Strict: a.Findings.Strict, Compile: a.compile})
+			for k := int(next.Add(1)) - 1; k < len(order); k = int(next.Add(1)) - 1 {
+				r := files[order[k]]
+				r.fmu, r.list, r.err = fmi.Open(order[k], fmi.OpenOptions{Strict: a.Findings.Strict, Compile: a.compile})
+			}
 		})
 	}
 	wg.Wait()
@@ -342,9 +357,25 @@ func (a *Assembly) Load() error {
 		}
 		list, err := load()
 		a.Findings.Append(list)
+		var ended *fmi.ProcessError
+		var crash *fmi.CrashError
+		if errors.As(err, &ended) || errors.As(err, &crash) {
+			err = fmt.Errorf("%s: %w", strings.Join(a.using(f), ", "), err)
+		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// using names the components of an FMU.
+func (a *Assembly) using(f *fmi.FMU) []string {
+	var names []string
+	for _, c := range a.Components {
+		if c.FMU == f {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // ConnectionInfo is one connection in words: To = Gain·From + Offset for Reals.
@@ -380,20 +411,31 @@ func (a *Assembly) endpoint(e ssp.FlatEnd) master.Endpoint {
 // SettingInfo is one value that the documents give: of which variable, and where.
 // Weaker counts the values for it that do not count. At is what the value is bound to,
 // and Bound the value there: where At is not Name it is a connector of a system, from
-// which the value comes over connections.
+// which the value comes over connections. Fed names the connection from an FMU that
+// gives the variable another value, "" if there is none; of a parameter the value then
+// has no effect, of an input only until the first exchange.
 type SettingInfo struct {
 	Name, Value, Origin string
 	Weaker              int
 	At, Bound           string
+	Fed                 string
+	Parameter           bool
+	Steps               []Step // from how the value stands in its set
 }
 
 // Settings lists the parameters and start values of the documents.
 func (a *Assembly) Settings() []SettingInfo {
+	fed := map[ssp.FlatEnd]string{}
+	for _, c := range a.network.Connections {
+		fed[c.To] = fmt.Sprintf("%s → %s (%s)", a.endpoint(c.From), a.endpoint(c.To), c.Place)
+	}
 	var out []SettingInfo
 	for _, s := range a.network.Settings {
+		end := ssp.FlatEnd{Component: s.Component, Variable: s.Variable}
 		out = append(out, SettingInfo{
 			Name: a.Components[s.Component].Name + "." + s.Variable, Value: s.Value.String(),
 			Origin: s.From.Place.String(), Weaker: len(s.Overrides), At: s.From.At(), Bound: s.From.Bound.String(),
+			Fed: fed[end], Parameter: a.toParameter(end), Steps: newSteps(s.From.Steps),
 		})
 	}
 	return out
@@ -547,7 +589,8 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	for _, set := range o.Set {
 		i, v, err := a.find(set.Name)
 		if err != nil {
-			continue // planStarts has said so
+			a.checkGiven(set.Name, driven)
+			continue // if it is no connector, planStarts has said so
 		}
 		switch {
 		case slices.Contains(plan[i].params, v.Name):
@@ -629,6 +672,16 @@ func (a *Assembly) componentNames() string {
 	return strings.Join(names, ", ")
 }
 
+// Variable gives the variable of an FMU with the name "component.variable" in the
+// system, nil if there is none. It stays the assembly's.
+func (a *Assembly) Variable(name string) *fmi.ScalarVariable {
+	_, v, err := a.find(name)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
 // find splits "component.variable" at the longest component path that fits and
 // has such a variable.
 func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err error) {
@@ -676,9 +729,20 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 	}
 	for _, name := range o.Driven {
 		i, v, err := a.find(name)
+		if fed := a.Inputs()[name]; err != nil && len(fed) > 0 {
+			for _, in := range fed {
+				if driven[in.component][in.variable] {
+					errs = append(errs, fmt.Errorf("%s feeds %s.%s, which is given, too; give one of them", name, a.Components[in.component].Name, in.variable))
+				}
+				driven[in.component][in.variable] = true
+			}
+			continue
+		}
 		switch {
+		case err != nil && a.isConnector(name):
+			errs = append(errs, fmt.Errorf("%s is no input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
 		case err != nil:
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(ssp.Input)))
 		case v.Causality != fmi.Input:
 			errs = append(errs, fmt.Errorf("%s is no input but has causality %s; only free inputs can be given from outside", name, v.Causality))
 		case connected[i][v.Name]:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
 )
@@ -64,7 +65,7 @@ func (a *Assembly) planIsolation(o Options) error {
 			a.Components[i].Isolated = "its annotation asks for it"
 		}
 	}
-	here := sharing{once: map[string]string{}, libraries: map[string]library{}}
+	here := sharing{once: map[string]string{}, libraries: map[string]library{}, crashed: map[*fmi.FMU]string{}}
 	for i := range a.Components {
 		c := &a.Components[i]
 		switch {
@@ -109,8 +110,9 @@ func (a *Assembly) warnOfClashes() {
 
 // sharing is what the components of this process bring to it.
 type sharing struct {
-	once      map[string]string  // FMU by hash to the first component that uses it
-	libraries map[string]library // by name
+	once      map[string]string   // FMU by hash to the first component that uses it
+	libraries map[string]library  // by name
+	crashed   map[*fmi.FMU]string // how, asked once for each
 }
 
 type library struct{ content, component string }
@@ -149,7 +151,12 @@ func (s *sharing) mustIsolate(c *Component, o Options) string {
 		}
 	}
 	if o.Crashed != nil {
-		if how := o.Crashed(c.FMU); how != "" {
+		how, known := s.crashed[c.FMU]
+		if !known {
+			how = o.Crashed(c.FMU)
+			s.crashed[c.FMU] = how
+		}
+		if how != "" {
 			return "its FMU is on record: " + how
 		}
 	}
@@ -187,7 +194,7 @@ func (a *Assembly) checkOnce() error {
 	}
 	for _, c := range a.Components {
 		if names := users[c.FMU.Hash]; len(names) > 1 {
-			a.Findings.Add(ruleOnce, c.FMU.Path, "", 0, "the FMU can be instantiated only once per process, and the components %s use it", strings.Join(names, ", "))
+			a.Findings.Add(ruleOnce, cmp.Or(a.shown[c.FMU], c.FMU.Path), "", 0, "the FMU can be instantiated only once per process, and the components %s use it", strings.Join(names, ", "))
 			delete(users, c.FMU.Hash)
 		}
 	}

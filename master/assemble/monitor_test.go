@@ -39,7 +39,7 @@ func TestMonitor(t *testing.T) {
 		c, err := algorithms.New("explicit", nil)
 		must(t, err)
 		path := filepath.Join(t.TempDir(), "r.csv")
-		r, err := master.NewRun(a.System, c.Algorithm, master.Options{Stop: 0.1, Step: 0.01, Recorders: []master.Recorder{record.NewCSV(path, record.CSVOptions{})}})
+		r, err := master.NewRun(a.System, c.Algorithm, master.Options{Stop: 0.1, Step: 0.01, Recorders: []master.Recorder{record.NewTable(path, record.Options{})}})
 		must(t, err)
 		_, err = r.Run(t.Context())
 		must(t, err)

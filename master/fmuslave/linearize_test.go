@@ -566,7 +566,7 @@ func TestMonitor(t *testing.T) {
 		must(t, err)
 		file := filepath.Join(t.TempDir(), "r.csv")
 		memory := &mastertest.Memory{}
-		r, err := master.NewRun(sys, algorithm(t, "explicit"), master.Options{Stop: 1, Step: 0.25, Recorders: []master.Recorder{record.NewCSV(file, record.CSVOptions{}), memory}})
+		r, err := master.NewRun(sys, algorithm(t, "explicit"), master.Options{Stop: 1, Step: 0.25, Recorders: []master.Recorder{record.NewTable(file, record.Options{}), memory}})
 		must(t, err)
 		trace.Reset()
 		_, err = r.Run(t.Context())

@@ -194,7 +194,7 @@ func TestEveryKind(t *testing.T) {
 	sys, err := master.NewSystem(subs, connections)
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "r.csv")
-	table := record.NewCSV(file, record.CSVOptions{})
+	table := record.NewTable(file, record.Options{})
 	r, err := master.NewRun(sys, algorithm(t, "gauss-seidel"), master.Options{Stop: 1, Step: 0.5, Recorders: []master.Recorder{table}})
 	must(t, err)
 	must(t, r.Start(t.Context()))
@@ -378,7 +378,7 @@ func TestNoAllocations(t *testing.T) {
 		{"gauss-seidel", []string{"order=2", "substeps=4"}, "blackbox"},
 	} {
 		for _, single := range []bool{false, true} {
-			table := record.NewCSV(filepath.Join(t.TempDir(), "r.csv"), record.CSVOptions{})
+			table := record.NewTable(filepath.Join(t.TempDir(), "r.csv"), record.Options{})
 			r := ring(t, 3, single, c.fmu, algorithm(t, c.preset, c.params...), table)
 			step := func() {
 				if _, err := r.Step(t.Context()); err != nil {

@@ -12,6 +12,9 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
+// chunk is the number of bytes of attempts gathered before they are written.
+const chunk = 64 << 10
+
 // Attempts writes every attempt at a macro step as a row of a table with the
 // header t,H,k,iterations,estimate,accepted: start and size of the step in s,
 // order in force, corrector iterations, error estimate in units of the
@@ -34,7 +37,7 @@ var (
 )
 
 // NewAttempts gives a table that creates or replaces the file at path when the
-// run begins. In a run that is resumed it goes on like the results (NewCSV).
+// run begins. In a run that is resumed it goes on like the results (NewTable).
 func NewAttempts(path string) *Attempts { return &Attempts{path: path} }
 
 // Begin creates the file and writes the header.

@@ -41,7 +41,7 @@ func TestTablesTouchedMeanwhile(t *testing.T) {
 	} {
 		for _, more := range []bool{false, true} { // rows after it
 			sys := testSystem(t)
-			table := NewCSV(filepath.Join(t.TempDir(), "r.csv"), CSVOptions{})
+			table := NewTable(filepath.Join(t.TempDir(), "r.csv"), Options{})
 			attempts := NewAttempts(filepath.Join(t.TempDir(), "a.csv"))
 			for what, r := range map[string]struct {
 				master.Recorder

@@ -146,6 +146,28 @@ func there(f *os.File, path string) error {
 	return nil
 }
 
+// checksum gives the CRC-32C of the first bytes of a file, and how many there are.
+func checksum(f *os.File, bytes int64) (n int64, sum uint32, err error) {
+	h := crc32.New(castagnoli)
+	n, err = io.Copy(h, io.LimitReader(f, bytes))
+	return n, h.Sum32(), err
+}
+
+// read finds the checksum from the file.
+func (p *position) read() error {
+	f, err := os.Open(p.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	n, sum, err := checksum(f, p.bytes)
+	if err == nil && n < p.bytes {
+		err = fmt.Errorf("%s was changed by others during the run: it has %d bytes, and %d were written", p.path, n, p.bytes)
+	}
+	p.sum = sum
+	return err
+}
+
 // reopen opens a table that is to be continued from a position, for writing
 // there. What stands behind it is left for the first row to replace.
 func (p *position) reopen() (*os.File, error) {
@@ -160,14 +182,13 @@ func (p *position) reopen() (*os.File, error) {
 	if err := lock(f); err != nil {
 		return fail(err)
 	}
-	h := crc32.New(castagnoli)
-	n, err := io.Copy(h, io.LimitReader(f, p.bytes))
+	n, sum, err := checksum(f, p.bytes)
 	switch {
 	case err != nil:
 		return fail(err)
 	case n < p.bytes:
 		return fail(fmt.Errorf("it ends after %d bytes, and had %d at the checkpoint%s", n, p.bytes, remedy))
-	case h.Sum32() != p.sum:
+	case sum != p.sum:
 		return fail(fmt.Errorf("its first %d bytes are not what they were at the checkpoint%s", p.bytes, remedy))
 	}
 	return f, nil // the next write is behind what was read

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -110,7 +111,7 @@ lines",NaN
 	} {
 		sys := testSystem(t)
 		path := filepath.Join(t.TempDir(), "r.csv")
-		c := NewCSV(path, CSVOptions{Select: selection(t, tt.patterns...)})
+		c := NewTable(path, Options{Select: selection(t, tt.patterns...)})
 		if err := c.Begin(sys, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +134,7 @@ lines",NaN
 
 func TestCSVUnmatchedPattern(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.csv")
-	c := NewCSV(path, CSVOptions{Select: selection(t, "all.*", "sys.iner.z", "nowhere", "all.hidden")})
+	c := NewTable(path, Options{Select: selection(t, "all.*", "sys.iner.z", "nowhere", "all.hidden")})
 	err := c.Begin(testSystem(t), nil)
 	for _, want := range []string{`no variable matches "sys.iner.z"; did you mean "sys.inner.z"?`, `no variable matches "nowhere"`, `no variable matches "all.hidden"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -147,14 +148,14 @@ func TestCSVUnmatchedPattern(t *testing.T) {
 
 func TestCSVErrorsNameFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing", "r.csv")
-	err := NewCSV(path, CSVOptions{}).Begin(testSystem(t), nil)
+	err := NewTable(path, Options{}).Begin(testSystem(t), nil)
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "create the folder first") {
 		t.Errorf("creating: %v", err)
 	}
 	if _, err := os.Stat("/dev/full"); err != nil {
 		return // only Linux has a device that is always full
 	}
-	c := NewCSV("/dev/full", CSVOptions{})
+	c := NewTable("/dev/full", Options{})
 	err = c.Begin(testSystem(t), nil)
 	if err == nil || !strings.Contains(err.Error(), "/dev/full") {
 		t.Errorf("writing to a full disk: %v", err)
@@ -171,13 +172,13 @@ func TestCSVErrorsNameFile(t *testing.T) {
 func TestCSVWholeRows(t *testing.T) {
 	sys := testSystem(t)
 	path := filepath.Join(t.TempDir(), "r.csv")
-	c := NewCSV(path, CSVOptions{Select: selection(t, "all.y", "bare.w")})
+	c := NewTable(path, Options{Select: selection(t, "all.y", "bare.w")})
 	if err := c.Begin(sys, nil); err != nil {
 		t.Fatal(err)
 	}
 	p := testPoint(sys)
 	writes, size := 0, int64(0)
-	for i := range 20000 {
+	for i := range 80000 {
 		p.T, p.Y[0] = float64(i)/3, rand.Float64()
 		if err := c.Record(p); err != nil {
 			t.Fatal(err)
@@ -195,13 +196,25 @@ func TestCSVWholeRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
-		if err != nil || data[len(data)-1] != '\n' || writes > 1 && rows[len(rows)-1][0] != string(appendReal(nil, p.T)) {
-			t.Fatalf("after point %d the file is not whole rows: %v", i, err)
+		rows, err := csv.NewReader(bytes.NewReader(data[:bytes.LastIndexByte(data, '\n')+1])).ReadAll()
+		if err != nil || len(rows) > 1 && rows[len(rows)-1][0] != string(appendReal(nil, float64(len(rows)-2)/3)) {
+			t.Fatalf("after point %d the file is not whole rows in order: %v", i, err)
 		}
 	}
-	if writes < 5 {
+	if writes < 4 {
 		t.Errorf("%d writes; the test must see several", writes)
+	}
+	// What is flushed is there, whoever asks.
+	done := make(chan error)
+	go func() { done <- c.Flush() }()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if s, err := ReadSignals(path); err != nil || len(s.Times) != 80000 || s.Times[79999] != p.T {
+		t.Errorf("flushed: %v", err)
+	}
+	if err := errors.Join(c.End(master.Result{}), c.End(master.Result{})); !errors.Is(err, errEnded) || !errors.Is(c.Record(p), errEnded) {
+		t.Errorf("after the end: %v", err)
 	}
 }
 
@@ -226,7 +239,7 @@ func TestCSVInterval(t *testing.T) {
 		{"a hair early", []float64{0, 0.5, 1 - 1e-12, 1.5, 2}, 1, []float64{0, 1 - 1e-12, 2}},
 		{"early by more than rounding", []float64{0, 0.5, 1 - 1e-6, 1.5, 2}, 1, []float64{0, 1.5, 2}},
 	} {
-		c := CSV{opt: CSVOptions{Interval: tt.interval}}
+		c := Table{opt: Options{Interval: tt.interval}}
 		var got []float64
 		for _, at := range tt.times {
 			if c.wants(at) {
@@ -243,7 +256,7 @@ func TestCSVInterval(t *testing.T) {
 // TestCSVIntervalLong holds a million points of a step that is no binary
 // fraction to one row per ten points, each on its multiple.
 func TestCSVIntervalLong(t *testing.T) {
-	c := CSV{opt: CSVOptions{Interval: 0.01}}
+	c := Table{opt: Options{Interval: 0.01}}
 	for i := range 1_000_001 {
 		if c.wants(float64(i)*0.001) != (i%10 == 0) {
 			t.Fatalf("point %d", i)
@@ -254,22 +267,46 @@ func TestCSVIntervalLong(t *testing.T) {
 	}
 }
 
+// Recording allocates nothing a point, in any format: what batches take is spread over
+// all of their points.
 func TestRecordAllocatesNothing(t *testing.T) {
-	sys := testSystem(t)
-	c := NewCSV(filepath.Join(t.TempDir(), "r.csv"), CSVOptions{})
-	if err := c.Begin(sys, nil); err != nil {
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprint("y", i))
+	}
+	wide, err := master.NewSystem([]master.Subsystem{&still{master.Info{Name: "s", Out: ports(master.Real, names...)}}}, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	p := testPoint(sys)
-	p.Y[0] = 0.1234567890123456789
-	n := testing.AllocsPerRun(5000, func() {
-		p.T += 0.001
-		if err := c.Record(p); err != nil {
-			t.Fatal(err)
+	for _, f := range formats {
+		for name, sys := range map[string]*master.System{"of all kinds": testSystem(t), "wide": wide} {
+			c := NewTable(filepath.Join(t.TempDir(), "r"), Options{Format: f})
+			if err := c.Begin(sys, nil); err != nil {
+				t.Fatal(err)
+			}
+			p := &master.Point{Y: make([]float64, 1000), DiscreteIn: make([]master.Values, 1), DiscreteOut: make([]master.Values, 1), Watch: make([]master.Values, 1)}
+			if sys != wide {
+				p = testPoint(sys)
+			}
+			point := func() {
+				p.T += 0.001
+				for k := range p.Y {
+					p.Y[k] = p.T + float64(k)
+				}
+				if err := c.Record(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 600 { // buffers grow
+				point()
+			}
+			if n := testing.AllocsPerRun(3000, point); n != 0 {
+				t.Errorf("%v, table %s: %g allocations a point", f, name, n)
+			}
+			if err := c.End(master.Result{}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	})
-	if n != 0 {
-		t.Errorf("%g allocations a point", n)
 	}
 }
 
@@ -350,7 +387,7 @@ func TestRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.csv")
 	memory := &mastertest.Memory{}
 	run, err := master.NewRun(sys, choice.Algorithm, master.Options{Stop: 1, Step: 0.01,
-		Recorders: []master.Recorder{NewCSV(path, CSVOptions{}), memory}})
+		Recorders: []master.Recorder{NewTable(path, Options{}), memory}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,34 +423,113 @@ func TestRun(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	for _, columns := range []int{1, 10, 100} {
-		b.Run(fmt.Sprint(columns), func(b *testing.B) {
-			var names []string
-			for i := range columns {
-				names = append(names, fmt.Sprint("y", i))
-			}
-			sys, err := master.NewSystem([]master.Subsystem{&still{master.Info{Name: "s", Out: ports(master.Real, names...)}}}, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			c := NewCSV(os.DevNull, CSVOptions{})
-			if err := c.Begin(sys, nil); err != nil {
-				b.Fatal(err)
-			}
-			p := &master.Point{Y: make([]float64, columns), DiscreteIn: make([]master.Values, 1), DiscreteOut: make([]master.Values, 1), Watch: make([]master.Values, 1)}
-			b.ReportAllocs()
-			x := 0.1
-			for b.Loop() {
-				p.T += 0.001
-				for i := range p.Y {
-					x = 3.9 * x * (1 - x) // all digits vary
-					p.Y[i] = x
+	for _, f := range formats {
+		for _, columns := range []int{1, 10, 100, 1000} {
+			b.Run(fmt.Sprintf("%v/%d", f, columns), func(b *testing.B) {
+				var names []string
+				for i := range columns {
+					names = append(names, fmt.Sprint("y", i))
 				}
-				if err := c.Record(p); err != nil {
+				sys, err := master.NewSystem([]master.Subsystem{&still{master.Info{Name: "s", Out: ports(master.Real, names...)}}}, nil)
+				if err != nil {
 					b.Fatal(err)
 				}
+				c := NewTable(os.DevNull, Options{Format: f})
+				if err := c.Begin(sys, nil); err != nil {
+					b.Fatal(err)
+				}
+				p := &master.Point{Y: make([]float64, columns), DiscreteIn: make([]master.Values, 1), DiscreteOut: make([]master.Values, 1), Watch: make([]master.Values, 1)}
+				b.ReportAllocs()
+				x := 0.1
+				for b.Loop() {
+					p.T += 0.001
+					for i := range p.Y {
+						x = 3.9 * x * (1 - x) // all digits vary
+						p.Y[i] = x
+					}
+					if err := c.Record(p); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := c.End(master.Result{}); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*(columns+1)), "ns/value")
+			})
+		}
+	}
+}
+
+// What stands still or is a whole number is formatted in a shorter way, to the same
+// text.
+func TestSeenReal(t *testing.T) {
+	var s seenReal
+	last := 0.0
+	for i := range 300_000 {
+		v := last
+		switch i % 6 {
+		case 0:
+			v = math.Float64frombits(rand.Uint64())
+		case 1:
+			v = float64(rand.Int64N(1 << 54))
+		case 2:
+			v = -float64(rand.IntN(1000)) / 4
+		case 3:
+			v = math.Copysign(v, -v)
+		case 4:
+			v = math.Float64frombits(math.Float64bits(v) ^ 1)
+		}
+		last = v
+		want := ",NaN"
+		switch a := math.Abs(v); {
+		case math.IsInf(v, 0):
+			want = strings.ReplaceAll(fmt.Sprintf(",%v", v), "+", "")
+		case a >= 1e-4 && a < 1e15 || a == 0:
+			want = "," + strconv.FormatFloat(v, 'f', -1, 64)
+		case v == v:
+			want = "," + strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(strconv.FormatFloat(v, 'e', -1, 64))
+		}
+		if got := string(s.append([]byte("12"), v)); got != "12"+want {
+			t.Fatalf("%x: %s, want %s", math.Float64bits(v), got[2:], want)
+		}
+	}
+}
+
+// A run that leaves out the points before the next one that the table wants, but for
+// the last of them, gets the same rows.
+func TestTableNext(t *testing.T) {
+	sys := testSystem(t)
+	for _, interval := range []float64{0, 0.01, 0.0123, 0.0004, 0.001} {
+		var tables [2][]byte
+		for k := range tables {
+			path := filepath.Join(t.TempDir(), "r.csv")
+			c := NewTable(path, Options{Interval: interval, Select: selection(t, "all.y")})
+			if err := c.Begin(sys, nil); err != nil {
+				t.Fatal(err)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*(columns+1)), "ns/value")
-		})
+			p := testPoint(sys)
+			given := 0
+			const step = 0.001
+			for i := range 1000 {
+				p.T = float64(i) * step
+				if k == 1 && i > 0 && p.T < c.Next()-1.5*step {
+					continue
+				}
+				given++
+				if err := c.Record(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.End(master.Result{}); err != nil {
+				t.Fatal(err)
+			}
+			if interval == 0.01 && k == 1 && given > 300 {
+				t.Errorf("%d of 1000 points are wanted", given)
+			}
+			tables[k], _ = os.ReadFile(path)
+		}
+		if !bytes.Equal(tables[0], tables[1]) || len(tables[0]) == 0 {
+			t.Errorf("interval %g: the rows differ", interval)
+		}
 	}
 }

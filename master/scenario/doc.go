@@ -38,11 +38,12 @@ const Help = `A scenario is a YAML file:
      - {variable: plant.force, always: {from: 0.1, until: 3}, max: 500}
      - {variable: plant.velocity, eventually: {until: 3}, min: -0.01, max: 0.01}
 
-Events happen once, at the first communication point at or after their time, or at which
-the condition (< <= > >= == !=) holds; where the algorithm chooses the steps, one
-ends at each time of the file exactly. What is done holds from there on and is in
-the results of that point; the start is a communication point, too. Of two events at one
-point the one with the earlier time comes first, then the earlier in the file.
+Events happen once, at the first communication point at or after their time, or at
+which the condition (< <= > >= == !=) holds; where the algorithm chooses the
+steps, one ends at each time of the file exactly. What is done holds from there on
+and is in the results of that point; the start is a communication point, too. Of
+two events at one point the one with the earlier time comes first, then the
+earlier in the file.
 
    set      {VARIABLE: VALUE}   a value instead of what it is
    scale    {VARIABLE: FACTOR}  FACTOR times what it is; with offset, scaled first
@@ -54,15 +55,17 @@ point the one with the earlier time comes first, then the earlier in the file.
    release  [VARIABLE, …]       no more of these
    stop     REASON              the run ends here, as complete
 
-VARIABLE is component.variable: an input, whatever it is connected to; an output, as
-those see it that it feeds (in the results it stays what it is, and their inputs show
-the difference); or a parameter that may change after the initialisation (tunable).
-Scale and offset are for Reals. Each variable follows what was done last with it. What
-is set at an output is applied before what is set at the inputs that it feeds.
+VARIABLE is component.variable: an input, whatever it is connected to; an output,
+as those see it that it feeds (in the results it stays what it is, and their
+inputs show the difference); or a parameter that may change after the
+initialisation (tunable). Scale and offset are for Reals. Each variable follows
+what was done last with it. What is set at an output is applied before what is set
+at the inputs that it feeds.
 
-Expectations are judged at communication points, after the events there: at a time (the
-first point at or after it), always or eventually (in a window, or over the whole run),
-by min and max, or by value with a tolerance (absolute), relative (a part of the value) or
-their sum. One that fails, or is never judged, makes the exit code 1; the message names
-time, value and limit. The manifest (scenario) has all of them, the events that happened,
-and the variables that were manipulated. Checkpoints do not go with a scenario.`
+Expectations are judged at communication points, after the events there: at a time
+(the first point at or after it), always or eventually (in a window, or over the
+whole run), by min and max, or by value with a tolerance (absolute), relative (a
+part of the value) or their sum. One that fails, or is never judged, makes the
+exit code 1; the message names time, value and limit. The manifest (scenario) has
+all of them, the events that happened, and the variables that were manipulated.
+Checkpoints do not go with a scenario.`

@@ -591,7 +591,7 @@ func (j *judge) verdict(end float64) record.Expectation {
 		if is.Kind == master.Boolean || is.Kind == master.String {
 			return ""
 		}
-		return fmt.Sprintf(", %s beyond the limit of %s", strconv.FormatFloat(off, 'g', 4, 64), digits(j.limit(is)))
+		return fmt.Sprintf(", %s beyond the limit of %s", strconv.FormatFloat(off, 'g', 4, 64), strconv.FormatFloat(j.limit(is), 'g', 12, 64))
 	}
 	switch j.mode {
 	case atTime:

@@ -99,7 +99,7 @@ func once(t testing.TB, path, preset string, launcher fmi.Launcher, dir string) 
 		t.Fatal(err)
 	}
 	run, err := master.NewRun(a.System, choice.Algorithm, master.Options{
-		Stop: stop, Step: step, Recorders: []master.Recorder{record.NewCSV(filepath.Join(dir, "results.csv"), record.CSVOptions{})},
+		Stop: stop, Step: step, Recorders: []master.Recorder{record.NewTable(filepath.Join(dir, "results.csv"), record.Options{})},
 	})
 	if err != nil {
 		t.Fatal(err)

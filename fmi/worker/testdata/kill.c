@@ -79,6 +79,10 @@ static void may_kill(const char *function)
 	else if (!strcmp(fault, "sleep")) while (1) sleep(1000);
 	else if (!strcmp(fault, "kill9")) kill(getpid(), SIGKILL);
 	else if (!strcmp(fault, "raise")) raise(SIGSEGV);
+	else if (!strcmp(fault, "flood")) { /* more than is logged, then the end */
+		for (int k = 1; k <= 5000; k++) shown->logger(shown->componentEnvironment, "victim", fmi2OK, "flood", "message %d", k);
+		abort();
+	}
 	else if (!strncmp(fault, "scribble", 8)) scribble(atoi(fault + 8));
 	else if (!strcmp(fault, "thread")) {
 		pthread_create(&thread, 0, in_thread, 0);

@@ -1,0 +1,91 @@
+package analyze
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// ownSteps is a subsystem that takes steps of its own, as some FMUs do: those that end within the
+// step that it is asked for.
+type ownSteps struct {
+	*mastertest.Linear
+	own float64
+}
+
+func (s *ownSteps) Step(ctx context.Context, t, H float64) (float64, error) {
+	last := math.Floor((t+H)/s.own + 1e-6)
+	for n := math.Floor(t/s.own + 1e-6); n < last; n++ {
+		if _, err := s.Linear.Step(ctx, n*s.own, s.own); err != nil {
+			return t, err
+		}
+	}
+	return t + H, nil
+}
+
+// loopOf is a loop of two masses on springs, coupled by a third; a subsystem may be wrapped.
+func loopOf(t *testing.T, wrap func(*mastertest.Linear) master.Subsystem) *master.System {
+	t.Helper()
+	make1 := func(name string, c float64) master.Subsystem {
+		s := mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{0, 1}, {-c, -0.4}}, B: [][]float64{{0}, {3}}, C: [][]float64{{1, 0}}}, []float64{1, 0})
+		s.Info().Caps.InputDerivatives, s.Info().Caps.DirectionalDerivative = false, false
+		return wrap(s)
+	}
+	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
+	sys, err := master.NewSystem([]master.Subsystem{make1("one", 7), make1("two", 9)}, []master.Connection{
+		{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+// Of subsystems with steps of their own, that is told which holds at whole multiples of them, and
+// nothing is recommended that is not known.
+func TestOwnSteps(t *testing.T) {
+	const own = 0.02
+	o := Options{Step: own, Order: 0, Stop: 10}
+	stepped, err := Run(t.Context(), loopOf(t, func(l *mastertest.Linear) master.Subsystem { return &ownSteps{l, own} }), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range stepped.Strategies {
+		if s.Preset != "explicit" && s.Preset != "gauss-seidel" {
+			continue
+		}
+		if s.Multiples != own || len(s.Points) != mostMultiples {
+			t.Fatalf("%s: multiples of %g, %d points, %s", s.Preset, s.Multiples, len(s.Points), s.Why)
+		}
+		for n, point := range s.Points {
+			exactly, err := Run(t.Context(), loopOf(t, func(l *mastertest.Linear) master.Subsystem { return l }), Options{Step: point.Step, Order: 0, From: point.Step, To: 1.01 * point.Step})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := exactly.Strategies[i].Now; math.Abs(point.Step-float64(n+1)*own) > 1e-12 || math.Abs(point.Radius-want) > 1e-6 {
+				t.Errorf("%s: radius %.9f at %g s, want %.9f", s.Preset, point.Radius, point.Step, want)
+			}
+		}
+	}
+	if k := stepped.Recommended; k < 0 || !stepped.Strategies[k].covers(stepped.StepToTake, stepped.From) {
+		t.Errorf("recommended: %d with %g s: %s", k, stepped.StepToTake, stepped.Why)
+	}
+}
+
+// A step that is not known to be stable is not recommended, though a longer one is.
+func TestRecommendsKnown(t *testing.T) {
+	r := &Report{Step: 0.01, From: 1e-3, To: 1, Recommended: -1, Strategies: []Strategy{
+		{Preset: "explicit", Points: []Radius{{0.09, 0.5}}, Stable: []Range{{0.09, 0.09}}},
+		{Preset: "implicit", Points: []Radius{{0.005, 0.5}, {0.02, 0.6}}, Stable: []Range{{0.005, 0.03}}},
+	}}
+	if r.recommend(0.01); r.Recommended != 1 || r.StepToTake != 0.01 {
+		t.Errorf("%+v", r)
+	}
+	r.Strategies, r.Recommended = r.Strategies[:1], -1
+	if r.recommend(0.01); r.Recommended >= 0 {
+		t.Errorf("%+v", r)
+	}
+}

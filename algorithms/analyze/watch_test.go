@@ -1,0 +1,91 @@
+package analyze
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// watched gives what is told of a run whose second output, which feeds an input, goes as y over the step;
+// the first output feeds nobody and grows.
+func watched(t testing.TB, y func(n int) float64, at func(n int) float64) *Watch {
+	t.Helper()
+	one := mastertest.NewLinear("one", mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}, {2}}}, []float64{1})
+	two := mastertest.NewLinear("two", mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{1})
+	sys, err := master.NewSystem([]master.Subsystem{one, two}, []master.Connection{
+		{From: master.Endpoint{Subsystem: "one", Port: "y2"}, To: master.Endpoint{Subsystem: "two", Port: "u1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := new(Watch)
+	if err := w.Begin(sys, nil); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 600 {
+		if err := w.Record(&master.Point{T: at(n), Y: []float64{math.Pow(-2, float64(n)), y(n), 0}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+func TestWatch(t *testing.T) {
+	even := func(n int) float64 { return 0.1 * float64(n) }
+	rng := rand.New(rand.NewPCG(5, 6))
+	for name, c := range map[string]struct {
+		y     func(n int) float64
+		at    func(n int) float64
+		grows float64 // 0 = nothing is told
+	}{
+		"alternating, fast": {func(n int) float64 { return 300 + 1e-9*math.Pow(-3, float64(n)) }, even, 3},
+		"oscillating, slow": {func(n int) float64 { return math.Pow(1.05, float64(n)) * math.Cos(1.3*float64(n)) }, even, 1.05},
+		"after a while":     {func(n int) float64 { return math.Sin(0.01*float64(n)) + math.Pow(-1.2, float64(n-300)) }, even, 1.2},
+		"hardly":            {func(n int) float64 { return math.Pow(-1.001, float64(n)) }, even, 0},
+		"dies out":          {func(n int) float64 { return math.Pow(-0.9, float64(n)) }, even, 0},
+		"a resolved growth": {func(n int) float64 { return math.Exp(0.2*float64(n)) * math.Cos(0.1*float64(n)) }, even, 0},
+		"a power of time":   {func(n int) float64 { return math.Pow(float64(max(n-3, 0)), 12) }, even, 0},
+		"a jump":            {func(n int) float64 { return 1e6*float64(n/100) + 1e-6*math.Sin(float64(n)) }, even, 0},
+		"noise":             {func(int) float64 { return rng.NormFloat64() }, even, 0},
+		"a switch":          {func(n int) float64 { return float64(n / 3 % 2) }, even, 0},
+		"nothing":           {func(int) float64 { return 0 }, even, 0},
+		"steps of other sizes": {func(n int) float64 { return math.Pow(-1.5, float64(n)) },
+			func(n int) float64 { return 0.1 * math.Pow(1.1, float64(n)) }, 0},
+	} {
+		w := watched(t, c.y, c.at)
+		if (w.Text != "") != (c.grows > 0) {
+			t.Errorf("%s: %q", name, w.Text)
+		}
+	}
+	if w := watched(t, func(n int) float64 { return math.Pow(-2, float64(n)) }, even); w.Text[:len("up to t = 2.1 s, one.y2 has grown by 2 in every macro step of 0.1 s")] != "up to t = 2.1 s, one.y2 has grown by 2 in every macro step of 0.1 s" {
+		t.Error(w.Text)
+	}
+}
+
+// It costs next to nothing, and nothing is allocated.
+func TestWatchAllocates(t *testing.T) {
+	w := watched(t, func(n int) float64 { return math.Sin(float64(n)) }, func(n int) float64 { return float64(n) })
+	p := master.Point{Y: []float64{1, 2, 3}}
+	n := 600.0
+	if a := testing.AllocsPerRun(1000, func() {
+		p.T, p.Y[1] = n, math.Sin(n)
+		n++
+		if w.Record(&p) != nil {
+			t.Fail()
+		}
+	}); a > 0 {
+		t.Errorf("%g allocations a step", a)
+	}
+}
+
+func BenchmarkWatch(b *testing.B) {
+	w := watched(b, func(n int) float64 { return math.Sin(float64(n)) }, func(n int) float64 { return float64(n) })
+	p := master.Point{Y: []float64{1, 2, 3}}
+	for n := 600; b.Loop(); n++ {
+		p.T, p.Y[1] = float64(n), float64(n&7)
+		_ = w.Record(&p)
+	}
+}

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/macrostep/macrostep/algorithms/analyze"
+)
+
+// abilities lists what a component can do that decides which algorithms can be used.
+func abilities(s *analyze.Subsystem) string {
+	var out []string
+	for _, a := range []struct {
+		can  bool
+		what string
+	}{
+		{s.Rollback, "rollback"}, {s.Serializes, "serialise"}, {s.VariableStep, "variable step"}, {s.InputDerivatives, "input derivatives"},
+		{s.DirectionalDerivatives, "directional derivatives"}, {s.Stateless, "stateless"},
+	} {
+		if a.can {
+			out = append(out, a.what)
+		}
+	}
+	if out == nil {
+		return "steps of one size only"
+	}
+	return strings.Join(out, ", ")
+}
+
+// misfit tells how far the model is from what was measured.
+func misfit(s *analyze.Subsystem) string {
+	if s.Why != "" && s.States == 0 || s.Model == analyze.Directional {
+		return "-"
+	}
+	return fmt.Sprintf("%.0e", s.Misfit)
+}
+
+const (
+	shownGraphLoops = 5
+	shownPlaces     = 6 // of a loop, of inputs, of connections
+)
+
+// someOf lists a few names and tells how many more there are.
+func someOf(names []string, separator string) string {
+	if n := len(names) - shownPlaces; n > 0 {
+		return strings.Join(names[:shownPlaces], separator) + fmt.Sprintf("%sand %d more", separator, n)
+	}
+	return strings.Join(names, separator)
+}
+
+// printStructure prints what the graph tells.
+func printStructure(out io.Writer, s *analyze.Structure) {
+	fmt.Fprintf(out, "\nstructure\n")
+	if len(s.Loops) == 0 {
+		fmt.Fprintf(out, "  no algebraic loop\n")
+	}
+	for i, l := range s.Loops {
+		if i == shownGraphLoops {
+			fmt.Fprintf(out, "  and %d more loops in the JSON\n", len(s.Loops)-i)
+			break
+		}
+		kind, by := "of a macro step", "declared"
+		if l.Initialization {
+			kind = "of the initialisation"
+		}
+		if l.Assumed {
+			by = "assumed, as dependencies are not declared"
+		}
+		fmt.Fprintf(out, "  loop %s, %s, %s: %s\n", kind, by, l.Treatment, someOf(l.Variables, " -> "))
+		var gains []string
+		if l.Gain != nil {
+			gains = append(gains, fmt.Sprintf("gain %.3g at once", *l.Gain))
+		}
+		if l.StepGain != nil {
+			gains = append(gains, fmt.Sprintf("%.3g over a step", *l.StepGain))
+		}
+		if l.Why != "" {
+			gains = append(gains, "its gain is not known: "+l.Why)
+		}
+		fmt.Fprintf(out, "    %s\n", strings.Join(gains, ", "))
+	}
+	if len(s.Connections) > 0 {
+		var parts []string
+		for _, scheme := range slices.Sorted(maps.Keys(s.Connections[0].Delay)) {
+			var late []string
+			for _, c := range s.Connections {
+				if c.Delay[scheme] > 0 {
+					late = append(late, c.From+" -> "+c.To)
+				}
+			}
+			switch len(late) {
+			case 0:
+				parts = append(parts, scheme+" none")
+			case len(s.Connections):
+				parts = append(parts, fmt.Sprintf("%s all %d connections", scheme, len(late)))
+			default:
+				parts = append(parts, fmt.Sprintf("%s %d of %d (%s)", scheme, len(late), len(s.Connections), someOf(late, ", ")))
+			}
+		}
+		fmt.Fprintf(out, "  delayed by one macro step: %s\n", strings.Join(parts, "; "))
+	}
+	for _, b := range s.Bonds {
+		origin := "seen by units"
+		if b.Declared {
+			origin = "declared"
+		}
+		fmt.Fprintf(out, "  bond %s, %s: %s\n", b.Name, origin, strings.Join(b.Pairs, ", "))
+	}
+	if len(s.Unconnected) > 0 {
+		fmt.Fprintf(out, "  inputs that nothing feeds: %s\n", someOf(s.Unconnected, ", "))
+	}
+	grouped(out, "cannot be used", s.Algorithms, func(a *analyze.Applicability) string { return a.Refused })
+	grouped(out, "not analysed", s.Algorithms, func(a *analyze.Applicability) string {
+		if a.Refused != "" {
+			return ""
+		}
+		return a.Unanalysed
+	})
+}
+
+// grouped prints the algorithms of which something is true, those with the same reason in one line.
+func grouped(out io.Writer, what string, list []analyze.Applicability, why func(*analyze.Applicability) string) {
+	var reasons []string
+	by := map[string][]string{}
+	for i := range list {
+		if reason := why(&list[i]); reason != "" {
+			if by[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			by[reason] = append(by[reason], list[i].Preset)
+		}
+	}
+	for _, reason := range reasons {
+		fmt.Fprintf(out, "  %s: %s: %s\n", what, strings.Join(by[reason], ", "), reason)
+	}
+}
+
+// printAnalysis prints a report for people.
+func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	notes := ""
+	for _, n := range r.Notes {
+		notes += n + "\n"
+	}
+	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n%s\ncomponent\tmodel\tstates\toff by\tcan\n", r.At, r.Step, notes)
+	for _, s := range r.Subsystems {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.Name, s.Model, s.States, misfit(&s), abilities(&s))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, s := range r.Subsystems {
+		if s.Why != "" {
+			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
+		}
+	}
+	printStructure(out, &r.Structure)
+	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\t\nalgorithm\torder\tradius\terror\tin one step\tFMU steps/s\tstable steps\n", r.Step)
+	limit := false
+	for i, s := range r.Strategies {
+		mark := ""
+		if i == r.Recommended {
+			mark = "  <- recommended"
+		}
+		radius := "-"
+		if s.Mode != nil {
+			radius = fmt.Sprintf("%.6g", s.Now)
+			if s.AtLimit() {
+				radius, limit = "1 *", true
+			}
+		}
+		off, cost := "-", "-"
+		for _, f := range s.Forecasts {
+			if f.Step == r.Step {
+				off, cost = errorOf(&f), fmt.Sprintf("%.4g", f.FMUSteps)
+			}
+		}
+		local := "-"
+		if l := s.Local; l != nil {
+			local = fmt.Sprintf("%.1e ~ H^%.1f", l.Error, math.Round(10*l.Growth)/10+0) // no −0
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, local, cost, rangesOf(&s, r), mark)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if limit {
+		fmt.Fprintf(out, "* at the limit: what is not damped at all stands at 1, and growth by less than a millionth in a step counts as none\n")
+	}
+	var told []string
+	for _, s := range r.Strategies {
+		if s.Untold != "" && !slices.Contains(told, s.Untold) {
+			told = append(told, s.Untold)
+			fmt.Fprintf(out, "\n%s: %s", s.Preset, s.Untold)
+		}
+		if why := "the error in one step is not known: " + s.WhyNoLocal; s.WhyNoLocal != "" && !slices.Contains(told, why) {
+			told = append(told, why)
+			fmt.Fprintf(out, "\n%s: %s", s.Preset, why)
+		}
+		if s.Why != "" && !slices.Contains(told, s.Why) {
+			told = append(told, s.Why)
+			fmt.Fprintf(out, "\n%s, order %d: %s", s.Preset, s.Order, s.Why)
+		}
+	}
+	if r.WhyNoError != "" {
+		fmt.Fprintf(out, "\nerrors are not forecast: %s", r.WhyNoError)
+	}
+	if isRough(r) {
+		fmt.Fprintf(out, "\n~ an order of magnitude: along the motion, %s is off its model by %.2g of how much it moves", r.Stray.Of, r.Stray.Off)
+	}
+	if r.Large != "" {
+		fmt.Fprintf(out, "\nradii and stable steps hold for small motions about the operating point alone: look at other times too (--at)")
+	}
+	if told != nil || r.WhyNoError != "" || isRough(r) {
+		fmt.Fprintln(out)
+	}
+	if m := r.Strategies[max(r.Recommended, 0)].Mode; m != nil {
+		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %.4g Hz; mostly in %s\n", r.Step, m.Frequency, partsOf(m.Outputs, "%s (%.2g)"))
+		if len(m.Connections) > 0 {
+			fmt.Fprintf(out, "connections by how their gain changes it: %s\n", partsOf(m.Connections, "%s (%+.2g)"))
+		}
+	}
+	if r.Recommended < 0 {
+		_, err := fmt.Fprintf(out, "\nno recommendation: %s\n", r.Why)
+		return err
+	}
+	s := r.Strategies[r.Recommended]
+	if f := r.Promised; f != nil {
+		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %s over %.4g s, most in %s, with %.4g FMU steps per second\n",
+			f.Step, s.Preset, s.Order, errorOf(f), r.Horizon, f.Of, f.FMUSteps)
+	}
+	_, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, chosen(&s), r.StepToTake)
+	return err
+}
+
+// errorOf gives an expected error, marked where it is an order of magnitude.
+func errorOf(f *analyze.Forecast) string {
+	if f.IsRough() {
+		return fmt.Sprintf("~%.0e", f.Error)
+	}
+	return fmt.Sprintf("%.2g", f.Error)
+}
+
+// isRough tells whether an error that is printed is an order of magnitude.
+func isRough(r *analyze.Report) bool {
+	if r.Promised != nil && r.Promised.IsRough() {
+		return true
+	}
+	for _, s := range r.Strategies {
+		for _, f := range s.Forecasts {
+			if f.Step == r.Step && f.IsRough() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// chosen gives the flags of run that choose a strategy.
+func chosen(s *analyze.Strategy) string {
+	flags := fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order)
+	for _, key := range slices.Sorted(maps.Keys(s.Params)) {
+		flags += fmt.Sprintf(" --param %s=%s", key, s.Params[key])
+	}
+	return flags
+}
+
+func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
+	if s.Points == nil {
+		return "unknown"
+	}
+	switch {
+	case len(s.Stable) > 0:
+	case s.Multiples > 0:
+		return fmt.Sprintf("none of %d whole multiples of %.4g s", len(s.Points), s.Multiples)
+	case s.Points[0].Step > in.From*(1+1e-9):
+		return fmt.Sprintf("unknown below %.4g s, none from there", s.Points[0].Step)
+	default:
+		return "none"
+	}
+	var out []string
+	if s.Multiples > 0 {
+		for _, r := range s.Stable {
+			if text := fmt.Sprintf("%.4g", r.From); r.To > r.From*(1+1e-9) {
+				out = append(out, fmt.Sprintf("%s, …, %.4g s", text, r.To))
+			} else {
+				out = append(out, text+" s")
+			}
+		}
+		return fmt.Sprintf("%s; of whole multiples of %.4g s alone something is known", strings.Join(out, ", "), s.Multiples)
+	}
+	for _, r := range s.Stable {
+		if r.To <= r.From*(1+1e-9) {
+			out = append(out, fmt.Sprintf("%.4g s, else unknown", r.From))
+			continue
+		}
+		from, to := fmt.Sprintf("%.4g", r.From), fmt.Sprintf("%.4g s", r.To)
+		if r.From <= in.From*(1+1e-9) {
+			from = "…"
+		}
+		switch {
+		case r.To >= in.To*(1-1e-9):
+			to = "…"
+		case r.To >= s.Points[len(s.Points)-1].Step:
+			to += ", then unknown"
+		}
+		out = append(out, from+" to "+to)
+	}
+	return strings.Join(out, ", ")
+}
+
+func partsOf(parts []analyze.Part, format string) string {
+	var out []string
+	for _, p := range parts {
+		out = append(out, fmt.Sprintf(format, p.Name, p.Share))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// leastAddressSpace is what a run takes of it, nearly all only reserved: by Go, by
+// the C library for each thread, for stacks. Both end the program if they are refused.
+const leastAddressSpace = 1400 << 20
+
+// checkLimits tells early that the program would be ended for want of something.
+func checkLimits() error {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_AS, &l) != nil || l.Cur >= leastAddressSpace {
+		return nil
+	}
+	return fmt.Errorf("the address space is limited to %d MiB (ulimit -v), and runs need %d MiB, most of which is only reserved; raise the limit: memory is bounded by --memory-limit, or by a control group", l.Cur>>20, leastAddressSpace>>20)
+}

@@ -1,0 +1,375 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+var formats = []Format{CSV, ArrowFile, ArrowStream}
+
+// vary gives the point another time and other values.
+func vary(p *master.Point, i int) {
+	p.T = float64(i) / 8
+	p.Y[0], p.U[4] = math.Sin(float64(i)), float64(i)
+	p.DiscreteOut[0].Integer[0], p.DiscreteOut[0].Boolean[0] = int32(-i), i%3 == 0
+	p.DiscreteOut[0].String[0] = fmt.Sprintf("row %d,\n\"%s\"", i, strings.Repeat("x", i%7))
+}
+
+// arrowRows reads the record batches of a stream as the rows of a CSV table, and gives
+// the number of batches. An error comes with what was whole before.
+func arrowRows(t *testing.T, r io.Reader) (rows string, batches int, err error) {
+	t.Helper()
+	s, err := ipc.NewReader(r)
+	if err != nil {
+		return "", 0, err
+	}
+	defer s.Release()
+	var b []byte
+	for s.Next() {
+		batches++
+		b = appendBatch(t, b, s.RecordBatch())
+	}
+	return string(b), batches, s.Err()
+}
+
+func appendBatch(t *testing.T, b []byte, batch arrow.RecordBatch) []byte {
+	t.Helper()
+	for r := range int(batch.NumRows()) {
+		for k, c := range batch.Columns() {
+			if k > 0 {
+				b = append(b, ',')
+			}
+			switch c := c.(type) {
+			case *array.Float64:
+				b = appendReal(b, c.Value(r))
+			case *array.Int32:
+				b = fmt.Append(b, c.Value(r))
+			case *array.Boolean:
+				b = fmt.Append(b, map[bool]int{true: 1}[c.Value(r)])
+			case *array.String:
+				b = appendField(b, c.Value(r))
+			default:
+				t.Fatalf("column %d has type %s", k, c.DataType())
+			}
+			if c.IsNull(r) {
+				t.Fatalf("column %d has no value in row %d", k, r)
+			}
+		}
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// tableRows reads a result file of any format as the rows of a CSV table.
+func tableRows(t *testing.T, f Format, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch f {
+	case CSV:
+		_, rows, _ := strings.Cut(string(data), "\n")
+		return rows
+	case ArrowStream:
+		rows, _, err := arrowRows(t, bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	r, err := ipc.NewFileReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b []byte
+	for i := range r.NumRecords() {
+		batch, err := r.RecordBatch(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = appendBatch(t, b, batch)
+	}
+	return string(b)
+}
+
+// Every format holds the same values, in the types of the variables; columns say what
+// they are.
+func TestFormatsAgree(t *testing.T) {
+	sys := testSystem(t)
+	sys.Infos[0].Out[0].Unit = "N"
+	describe := func(name string) Description {
+		if name == "all.y" {
+			return Description{"the force", "output", "continuous"}
+		}
+		return Description{}
+	}
+	const rows = 5000 // more than a block
+	var want string
+	for _, f := range formats {
+		path := filepath.Join(t.TempDir(), "r")
+		c := NewTable(path, Options{Format: f, Describe: describe})
+		if err := c.Begin(sys, []master.Port{{Name: "bond.P", Unit: "W"}}); err != nil {
+			t.Fatal(err)
+		}
+		p := testPoint(sys)
+		p.Measured = []float64{4.5}
+		for i := range rows {
+			vary(p, i)
+			if err := c.Record(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.End(master.Result{}); err != nil || c.Rows() != rows || c.Columns() != 15 {
+			t.Fatal(err, c.Rows(), c.Columns())
+		}
+		got := tableRows(t, f, path)
+		if f == CSV {
+			want = got
+		}
+		if got != want || strings.Count(want, "row ") != rows {
+			t.Fatalf("%v: the rows differ from those of CSV", f)
+		}
+		if f == CSV {
+			continue
+		}
+		data, _ := os.ReadFile(path)
+		s, err := ipc.NewReader(bytes.NewReader(stream(f, data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var have []string
+		for _, field := range s.Schema().Fields() {
+			have = append(have, strings.TrimSpace(fmt.Sprint(field.Name, " ", field.Type, " ", field.Metadata.String())))
+		}
+		slices.Sort(have)
+		for _, text := range []string{
+			`time float64 ["unit": "s", "description": "communication point", "causality": "independent", "variability": "continuous"]`,
+			`all.y float64 ["unit": "N", "description": "the force", "causality": "output", "variability": "continuous"]`,
+			`bond.P float64 ["unit": "W"]`, "all.n int32 []", "all.ok bool []", "all.s utf8 []",
+		} {
+			if !slices.Contains(have, text) {
+				t.Errorf("%v: there is no column\n%s among\n%s", f, text, strings.Join(have, "\n"))
+			}
+		}
+	}
+}
+
+// stream gives what a reader of streams takes of a file.
+func stream(f Format, data []byte) []byte {
+	if f == ArrowFile {
+		return data[arrowMagic:]
+	}
+	return data
+}
+
+// A run that is killed leaves what was flushed: wherever the file ends, whole batches
+// can be read as a stream.
+func TestArrowKilled(t *testing.T) {
+	sys := testSystem(t)
+	for _, f := range []Format{ArrowFile, ArrowStream} {
+		path := filepath.Join(t.TempDir(), "r")
+		c := NewTable(path, Options{Format: f})
+		if err := c.Begin(sys, nil); err != nil {
+			t.Fatal(err)
+		}
+		p := testPoint(sys)
+		var ends []int64 // of the file after each flush
+		for i := range 60 {
+			vary(p, i)
+			if err := c.Record(p); err != nil {
+				t.Fatal(err)
+			}
+			if i%20 == 19 {
+				if err := c.Flush(); err != nil {
+					t.Fatal(err)
+				}
+				info, err := os.Stat(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ends = append(ends, info.Size())
+			}
+		}
+		data, err := os.ReadFile(path) // as it stands if the process ends now
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int64(len(data)) != ends[2] {
+			t.Fatalf("%v: %d bytes, and %d after the last flush", f, len(data), ends[2])
+		}
+		for n := ends[0]; n <= ends[2]; n += 7 {
+			rows, _, err := arrowRows(t, bytes.NewReader(stream(f, data[:n])))
+			whole := 0
+			for _, end := range ends {
+				if n >= end {
+					whole += 20
+				}
+			}
+			if strings.Count(rows, "row ") != whole {
+				t.Fatalf("%v, %d of %d bytes: %d rows, want %d: %v", f, n, len(data), strings.Count(rows, "row "), whole, err)
+			}
+			if slices.Contains(ends, n) && err != nil {
+				t.Errorf("%v, cut behind a batch: %v", f, err)
+			}
+		}
+		if err := c.End(master.Result{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A table that is continued from a checkpoint is the table of the unbroken run,
+// whatever the first part has left behind the checkpoint.
+func TestTableContinued(t *testing.T) {
+	const checkpoint, end = 7001, 9000
+	sys := testSystem(t)
+	for _, f := range formats {
+		p := testPoint(sys)
+		part := func(c *Table, from, to int) {
+			t.Helper()
+			for i := from; i < to; i++ {
+				vary(p, i)
+				if err := c.Record(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		whole := NewTable(filepath.Join(t.TempDir(), "whole"), Options{Format: f})
+		if err := whole.Begin(sys, nil); err != nil {
+			t.Fatal(err)
+		}
+		part(whole, 0, end)
+		if err := whole.End(master.Result{}); err != nil {
+			t.Fatal(err)
+		}
+		want := tableRows(t, f, whole.path)
+		for _, left := range []string{"nothing more", "further rows", "an end"} {
+			path := filepath.Join(t.TempDir(), "r")
+			first := NewTable(path, Options{Format: f})
+			if err := first.Begin(sys, nil); err != nil {
+				t.Fatal(err)
+			}
+			part(first, 0, 10)
+			early := master.NewArchive()
+			first.Archive(early) // the checksum goes on from here
+			part(first, 10, checkpoint)
+			kept := master.NewArchive()
+			first.Archive(kept)
+			if kept.Err() != nil {
+				t.Fatal(kept.Err())
+			}
+			if left != "nothing more" {
+				part(first, 0, 3000)
+			}
+			if left == "an end" {
+				if err := first.End(master.Result{}); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := errors.Join(first.Flush(), first.file.Close()); err != nil {
+				t.Fatal(err) // a killed process lets go of it too
+			}
+			second := NewTable(path, Options{Format: f})
+			second.Archive(master.ReadArchive(kept.Data()))
+			if err := second.Begin(sys, nil); err != nil {
+				t.Fatal(err)
+			}
+			part(second, checkpoint, end)
+			if err := second.End(master.Result{}); err != nil || second.Rows() != end {
+				t.Fatalf("%v with %s: %d rows: %v", f, left, second.Rows(), err)
+			}
+			if got := tableRows(t, f, path); got != want {
+				t.Errorf("%v with %s: not the rows of the unbroken run", f, left)
+			}
+		}
+		// Another table in its place is refused.
+		kept := master.NewArchive()
+		path := filepath.Join(t.TempDir(), "r")
+		other := NewTable(path, Options{Format: f, Select: selection(t, "all.y")})
+		if err := other.Begin(sys, nil); err != nil {
+			t.Fatal(err)
+		}
+		part(other, 0, 10)
+		other.Archive(kept)
+		if err := other.End(master.Result{}); err != nil {
+			t.Fatal(err)
+		}
+		again := NewTable(path, Options{Format: f})
+		again.Archive(master.ReadArchive(kept.Data()))
+		if err := again.Begin(sys, nil); err == nil || !strings.Contains(err.Error(), "other columns") {
+			t.Errorf("%v: %v", f, err)
+		}
+	}
+}
+
+func TestFormatNames(t *testing.T) {
+	for path, want := range map[string]Format{"r.csv": CSV, "r": CSV, "r.txt": CSV, "a/R.Arrow": ArrowFile, "r.feather": ArrowFile, "r.arrows": ArrowStream, "/dev/stdout": CSV} {
+		if f, err := FormatOf(path); f != want || err != nil {
+			t.Errorf("%s: %v, %v", path, f, err)
+		}
+	}
+	if _, err := FormatOf("r.parquet"); err == nil || !strings.Contains(err.Error(), "name a .csv") {
+		t.Error(err)
+	}
+	for _, f := range formats {
+		if g, err := ParseFormat(f.String()); g != f || err != nil {
+			t.Errorf("%v: %v, %v", f, g, err)
+		}
+	}
+	if _, err := ParseFormat("parquet"); err == nil {
+		t.Error("parquet is taken")
+	}
+}
+
+// What is gathered comes out in order, whatever lies where.
+func TestGather(t *testing.T) {
+	home := make([]byte, 4*leastView)
+	for i := range home {
+		home[i] = byte(i % 251)
+	}
+	other := bytes.Repeat([]byte("other"), leastView)
+	var g gather
+	for _, c := range []struct {
+		name  string
+		write [][]byte
+		parts int
+	}{
+		{"nothing", nil, 0},
+		{"all of it in pieces", [][]byte{home[:100], home[100:leastView], home[leastView:]}, 1},
+		{"something between", [][]byte{[]byte("head"), home[:leastView], home[leastView : 2*leastView], other, home[2*leastView:]}, 4},
+		{"too short for itself", [][]byte{[]byte("head"), home[:50], home[60:70], []byte("tail"), home[80:90]}, 1},
+		{"gaps", [][]byte{home[:leastView], home[2*leastView : 3*leastView]}, 2},
+		{"backwards", [][]byte{home[2*leastView : 3*leastView], home[:leastView], {}}, 2},
+	} {
+		for _, in := range [][]byte{home, nil} {
+			g.reset(in)
+			for _, b := range c.write {
+				if n, err := g.Write(b); n != len(b) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			parts := g.bytes()
+			want := bytes.Join(c.write, nil)
+			if !bytes.Equal(bytes.Join(parts, nil), want) || g.size != len(want) {
+				t.Errorf("%s: not what was written", c.name)
+			}
+			if in != nil && len(parts) != c.parts {
+				t.Errorf("%s: %d parts, want %d", c.name, len(parts), c.parts)
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package record
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Format is a kind of result file.
+type Format uint8
+
+// The formats.
+const (
+	CSV         Format = iota // comma-separated values
+	ArrowFile                 // Arrow IPC file, also called Feather version 2
+	ArrowStream               // Arrow IPC stream
+)
+
+// FormatNames are the names of the formats, in order.
+var FormatNames = []string{"csv", "arrow", "arrow-stream"}
+
+// String gives the name.
+func (f Format) String() string { return FormatNames[f] }
+
+// ParseFormat finds a format by its name.
+func ParseFormat(name string) (Format, error) {
+	k := slices.Index(FormatNames, name)
+	if k < 0 {
+		return 0, fmt.Errorf("%q is none of %s", name, strings.Join(FormatNames, ", "))
+	}
+	return Format(k), nil
+}
+
+// FormatOf gives the format that the extension of a file stands for: .arrow and
+// .feather, .arrows, else CSV. Extensions of formats that are none of ours are an
+// error.
+func FormatOf(path string) (Format, error) {
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".arrow", ".feather":
+		return ArrowFile, nil
+	case ".arrows":
+		return ArrowStream, nil
+	case ".parquet", ".mat", ".h5", ".hdf5", ".xlsx":
+		return 0, fmt.Errorf("%s: files %s are not written; name a .csv, .arrow or .arrows", path, ext)
+	}
+	return CSV, nil
+}
+
+func (f Format) encoder(l *layout, describe func(string) Description) encoder {
+	if f == CSV {
+		return newCSVEncoder(l)
+	}
+	return newArrowEncoder(l, describe, f == ArrowFile)
+}

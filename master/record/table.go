@@ -1,0 +1,573 @@
+package record
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+const (
+	// blockValues is how many numbers a block gathers before it is formatted: few
+	// enough for the cache of a core, enough for writes of at least 64 KiB.
+	blockValues = 32 << 10
+	// blockText bounds the bytes of strings in a block, and so what waits in memory.
+	blockText = 1 << 20
+	// mostWorkers bounds how many goroutines format.
+	mostWorkers = 8
+	// onGrid is how far, in macro steps, a communication point may lie before a
+	// multiple of the output interval and still count as being on it.
+	onGrid = 1e-9
+)
+
+// Options of a table. The zero value records the default selection at every
+// communication point.
+type Options struct {
+	Format Format // of the file
+	Select Selection
+	// Interval > 0 thins the rows: after the start there is one row for each
+	// multiple of Interval (s, counted from the start), taken at the first
+	// communication point at or after it. A point within 1e-9 of the step before
+	// a multiple is on it. A point that is the first after several multiples
+	// gives one row, and a stop time between two multiples gives none.
+	Interval float64
+	// Describe tells what a variable "component.variable" is, for formats that have
+	// room for it; nil = nothing is known but the unit.
+	Describe func(name string) Description
+	// Taken is called when the file is known to be the recorder's own, before
+	// anything in it is replaced; nil = nothing. An error ends the run.
+	Taken func() error
+}
+
+// Description is what is known of a variable; "" = not told.
+type Description struct{ Text, Causality, Variability string }
+
+// Table records a run as a table in a file; see the package documentation for the
+// formats. It must not be selected to record nothing: leave it out instead.
+//
+// Record only copies values. Goroutines of the table format and write them, block
+// by block, in order; a run that is faster than they are waits for them, so that
+// memory is bounded. What goes wrong there is told by the next call.
+type Table struct {
+	path string
+	opt  Options
+
+	mu   sync.Mutex // for all below; not held while rows are formatted and written
+	news *sync.Cond // a block was handed over, or is done, or the table ends
+
+	file    *os.File
+	regular bool     // the file can be cut
+	written position // of whole rows in the file
+	summed  bool     // the checksum is kept; else it is found when a checkpoint wants it
+	cut     bool     // what stands behind them is still to be cut off
+	layout  layout
+	encoder encoder
+	rows    int
+	newest  float64 // time of the last of them
+	err     error   // of the first failure; also that the table has ended
+
+	// What is in the file.
+	rowsWritten   int
+	newestWritten float64
+
+	current   *block         // gathers rows; nil = the next one gets another
+	free      []*block       // to be filled again
+	queue     []*block       // full, in order
+	sent      int            // blocks handed over
+	done      int            // of these, written or given up
+	flushed   int            // rows handed over to be written at once
+	blockRows int            // in a full block
+	made      int            // blocks
+	workers   int            // goroutines that format
+	idle      int            // of these, without a block
+	closing   bool           // no more rows are taken
+	ended     bool           // the workers are to end
+	ends      sync.WaitGroup // of the workers
+
+	points      int     // seen so far
+	first, last float64 // time of the first point and of the one before
+	due         int     // multiple of the interval that the next row waits for
+
+	resumed *position // of the run that is continued; nil = from the start
+	past    int       // rows up to there
+}
+
+var _ master.RecorderArchiver = (*Table)(nil)
+
+// NewTable gives a recorder that creates or replaces the file at path when the
+// run begins. In a run that is resumed it continues the file of that path, if the
+// run before had it: what stands behind the row of the checkpoint is replaced. A
+// file of another path gets the header and the rows behind the checkpoint.
+func NewTable(path string, o Options) *Table {
+	t := &Table{path: path, opt: o}
+	t.news = sync.NewCond(&t.mu)
+	return t
+}
+
+// encoder turns blocks of rows into what stands in a file.
+type encoder interface {
+	// begin gives what stands before the rows.
+	begin() ([]byte, error)
+	// resume prepares to go on behind the first bytes of a file, which begin with
+	// what begin gave and end with a whole row.
+	resume(path string, bytes int64) error
+	// workers gives how many goroutines may call encode, each with a number below.
+	workers() int
+	// encode gives what is to be written for a block and for those before it that it
+	// gave nothing for; it is the caller's until the next call with this worker.
+	encode(worker int, b *block) (piece, error)
+	// whole gives the part of a piece which is whole rows when only n of its bytes
+	// could be written.
+	whole(p piece, n int) piece
+	// end gives what stands behind the last row.
+	end() ([]byte, error)
+}
+
+// piece is whole rows for a file.
+type piece struct {
+	bytes  [][]byte
+	rows   int
+	newest float64 // time of the last row
+	ends   []int   // in bytes, of each row, where a part of the piece is of use
+}
+
+// Rows gives the number of rows recorded, without the header; after an error of
+// writing, of those in the file.
+func (t *Table) Rows() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rows
+}
+
+// Newest gives the time of the last row. It may be called from another goroutine,
+// from Begin to End.
+func (t *Table) Newest() (at float64, any bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.newest, t.rows > 0
+}
+
+// Columns gives the number of columns, time included; 0 before the run begins.
+func (t *Table) Columns() int {
+	if t.file == nil {
+		return 0
+	}
+	return len(t.layout.columns)
+}
+
+// Begin chooses the columns, creates the file and writes the header. A pattern
+// that matches no variable is an error, and then no file is touched.
+func (t *Table) Begin(sys *master.System, measured []master.Port) error {
+	var err error
+	if t.layout, err = choose(sys, measured, t.opt.Select); err != nil {
+		return err
+	}
+	t.blockRows = t.layout.blockRows()
+	t.encoder = t.opt.Format.encoder(&t.layout, t.opt.Describe)
+	header, err := t.encoder.begin()
+	if err != nil {
+		return fmt.Errorf("creating the result file: %w", err)
+	}
+	if t.written.path, err = filepath.Abs(t.path); err != nil {
+		return fmt.Errorf("creating the result file: %w", err)
+	}
+	if t.resumed != nil && t.resumed.path == t.written.path {
+		return t.goOn()
+	}
+	// Not emptied before it is ours: another run may be writing to it.
+	// Nor readable: as its own reader the process would never see a pipe close.
+	t.file, err = Create(t.path, 0)
+	if err != nil {
+		return fmt.Errorf("creating the result file: %w%s", err, createRemedy(err))
+	}
+	if info, err := t.file.Stat(); err == nil {
+		t.regular = info.Mode().IsRegular()
+	}
+	if t.regular {
+		err := lock(t.file)
+		if err == nil && t.opt.Taken != nil {
+			err = t.opt.Taken()
+		}
+		if err == nil {
+			err = t.file.Truncate(0)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("creating the result file %s: %w", t.path, err), t.file.Close())
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.write(piece{bytes: [][]byte{header}})
+	return t.err
+}
+
+// goOn continues the file of an earlier part of the run.
+func (t *Table) goOn() error {
+	f, err := t.resumed.reopen()
+	if err != nil {
+		return err
+	}
+	if err := t.encoder.resume(t.resumed.path, t.resumed.bytes); err != nil {
+		return errors.Join(fmt.Errorf("continuing %s: %w; name another --output", t.path, err), f.Close())
+	}
+	if t.opt.Taken != nil {
+		if err := t.opt.Taken(); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	t.file, t.regular, t.cut, t.rows = f, true, true, t.past
+	t.written, t.summed = *t.resumed, true
+	t.rowsWritten, t.newestWritten, t.flushed = t.past, t.newest, t.past
+	return nil
+}
+
+// ArchiveName is that of the table.
+func (t *Table) ArchiveName() string { return "results" }
+
+// Archive carries how far the table has come, once that is on disk.
+func (t *Table) Archive(a *master.Archive) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, rows := &t.written, &t.rows
+	if a.Reading() {
+		t.resumed = &position{}
+		at, rows = t.resumed, &t.past
+	} else {
+		a.Fail(t.flush())
+		if t.regular && t.err == nil {
+			err := t.file.Sync()
+			if err == nil && !t.summed {
+				err = t.written.read()
+				t.summed = err == nil
+			}
+			if err != nil {
+				a.Fail(fmt.Errorf("writing results: %w", err))
+			}
+		}
+	}
+	at.archive(a)
+	a.Int(rows)
+	a.Float(&t.newest)
+	a.Int(&t.points)
+	a.Float(&t.first)
+	a.Float(&t.last)
+	a.Int(&t.due)
+}
+
+func createRemedy(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "; create the folder first"
+	case errors.Is(err, fs.ErrPermission):
+		return "; choose a folder that you may write to"
+	}
+	return ""
+}
+
+// Record adds a row, if the interval wants one at this point.
+func (t *Table) Record(p *master.Point) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return t.err
+	}
+	if t.closing {
+		return errEnded
+	}
+	if !t.wants(p.T) {
+		return nil
+	}
+	for t.current == nil {
+		if t.take(); t.err != nil {
+			return t.err
+		}
+	}
+	b := t.current
+	b.add(&t.layout, p)
+	t.rows++
+	t.newest = p.T
+	if b.rows == t.blockRows || b.text >= blockText {
+		t.hand(false)
+	}
+	return nil
+}
+
+// take gets a block to gather rows in, and waits for one while all are on the way to
+// the file.
+func (t *Table) take() {
+	most := t.encoder.workers() + 2 // one gathers, one waits
+	switch n := len(t.free); {
+	case n > 0:
+		t.current, t.free = t.free[n-1], t.free[:n-1]
+	case t.made < most:
+		t.made++
+		t.current = newBlock(&t.layout, t.blockRows)
+	default:
+		t.news.Wait()
+	}
+}
+
+// hand gives the block that gathers rows to the workers. now: what they have is to
+// be in the file when it is done.
+func (t *Table) hand(now bool) {
+	b := t.current
+	t.current = nil
+	b.now, b.number = now, t.sent
+	t.sent++
+	t.queue = append(t.queue, b)
+	if t.idle == 0 && t.workers < t.encoder.workers() {
+		worker := t.workers
+		t.workers++
+		t.ends.Go(func() { t.work(worker) })
+	}
+	t.news.Broadcast()
+}
+
+// work formats and writes blocks until the table ends.
+func (t *Table) work(worker int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for {
+		for len(t.queue) == 0 {
+			if t.ended {
+				return
+			}
+			t.idle++
+			t.news.Wait()
+			t.idle--
+		}
+		b := t.queue[0]
+		t.queue = append(t.queue[:0], t.queue[1:]...)
+		t.mu.Unlock()
+		p, err := t.encode(worker, b)
+		t.mu.Lock()
+		for t.done != b.number {
+			t.news.Wait()
+		}
+		if err != nil && t.err == nil {
+			t.fail(fmt.Errorf("writing results: %w", err))
+		}
+		t.write(p)
+		b.clear()
+		t.free = append(t.free, b)
+		t.done++
+		t.news.Broadcast()
+	}
+}
+
+// encode turns a panic into an error: here nobody else would, and it would take the
+// run along.
+func (t *Table) encode(worker int, b *block) (p piece, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in a recorder: %v", r)
+		}
+	}()
+	return t.encoder.encode(worker, b)
+}
+
+// wants tells whether the interval asks for a row at time at, and moves on to the
+// next multiple after it.
+func (t *Table) wants(at float64) bool {
+	t.points++
+	if t.opt.Interval <= 0 {
+		return true
+	}
+	if t.points == 1 {
+		t.first, t.last, t.due = at, at, 1
+		return true
+	}
+	slack := onGrid * (at - t.last)
+	t.last = at
+	// Products, never a running sum: rounding must not shift late rows.
+	if at < t.first+float64(t.due)*t.opt.Interval-slack {
+		return false
+	}
+	t.due = max(t.due, int(math.Floor((at+slack-t.first)/t.opt.Interval))) + 1
+	return true
+}
+
+// Next gives the time from which on the table wants to see points again, after the
+// last one that it was given (s). It also wants the last point before that time, which
+// may lie on the multiple of the interval but for rounding.
+func (t *Table) Next() float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.opt.Interval <= 0 {
+		return t.newest
+	}
+	return t.first + float64(t.due)*t.opt.Interval
+}
+
+// Flush writes the rows recorded so far, so that they outlive the process. It
+// may be called from another goroutine, from Begin to End.
+func (t *Table) Flush() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.flush()
+}
+
+func (t *Table) flush() error {
+	for t.err == nil && t.flushed < t.rows {
+		if t.current == nil {
+			if t.take(); t.current == nil {
+				continue
+			}
+		}
+		t.flushed = t.rows
+		t.hand(true)
+	}
+	for t.done < t.sent {
+		t.news.Wait()
+	}
+	return t.err
+}
+
+// write writes whole rows. The caller is the only one to write; the lock is let go
+// meanwhile.
+func (t *Table) write(p piece) {
+	if t.err != nil || len(p.bytes) == 0 {
+		return
+	}
+	t.mu.Unlock()
+	n, err := t.put(p.bytes)
+	t.mu.Lock()
+	if err == nil {
+		t.wrote(p)
+		return
+	}
+	if n > 0 && t.regular {
+		// A full disk stops in the middle of a row; a cut row would be read as wrong numbers.
+		kept := t.encoder.whole(p, n)
+		if len(kept.bytes) > 0 {
+			t.wrote(kept)
+		}
+		_, back := t.file.Seek(t.written.bytes, io.SeekStart)
+		err = errors.Join(err, t.file.Truncate(t.written.bytes), back)
+	}
+	t.fail(err)
+}
+
+// put writes bytes behind those that are in the file, if that is as it was left. With
+// an error of writing, n of them may have been written.
+func (t *Table) put(parts [][]byte) (n int, err error) {
+	if t.cut {
+		if err := t.file.Truncate(t.written.bytes); err != nil {
+			return 0, fmt.Errorf("continuing the result file: %w", err)
+		}
+		t.cut = false
+	}
+	if err := whole(t.file, t.written.bytes); err != nil {
+		return 0, fmt.Errorf("writing results: %w", err)
+	}
+	for _, b := range parts {
+		k, err := t.file.Write(b)
+		if n += k; err != nil {
+			return n, &unwritten{err}
+		}
+	}
+	return n, nil
+}
+
+// unwritten is an error of writing to the file.
+type unwritten struct{ error }
+
+func (u *unwritten) Unwrap() error { return u.error }
+
+// wrote takes note of rows that are in the file.
+func (t *Table) wrote(p piece) {
+	for _, b := range p.bytes {
+		if t.summed {
+			t.written.wrote(b)
+		} else {
+			t.written.bytes += int64(len(b))
+		}
+	}
+	t.rowsWritten += p.rows
+	if p.rows > 0 {
+		t.newestWritten = p.newest
+	}
+}
+
+// fail ends the recording; the first error stands.
+func (t *Table) fail(err error) {
+	t.rows, t.newest = t.rowsWritten, t.newestWritten
+	if u := (*unwritten)(nil); errors.As(err, &u) {
+		kept := "no row is in the file"
+		if t.rows > 0 {
+			kept = fmt.Sprintf("the rows up to t = %.12g s are kept", t.newestWritten)
+		}
+		err = fmt.Errorf("writing results: %w; free space or choose another --output; %s", err, kept)
+	}
+	t.err = err
+	t.news.Broadcast()
+}
+
+// errEnded is the error of a table that is used after its end.
+var errEnded = errors.New("the result file is closed")
+
+// End writes what is left and closes the file. An error that Record or Flush has
+// given it gives again: they may have given it to others than the run. It may be
+// called from another goroutine when the program ends; Record fails from then on.
+func (t *Table) End(master.Result) error {
+	if t.file == nil {
+		return nil
+	}
+	t.mu.Lock()
+	if t.closing {
+		defer t.mu.Unlock()
+		return t.err
+	}
+	t.closing = true
+	_ = t.flush()
+	t.finish()
+	t.ended = true
+	t.news.Broadcast()
+	t.mu.Unlock()
+	t.ends.Wait()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.err
+	if err == nil && !t.cut {
+		if err = cmp.Or(whole(t.file, t.written.bytes), there(t.file, t.written.path)); err != nil {
+			err = fmt.Errorf("the results: %w", err)
+		}
+	}
+	if cerr := t.file.Close(); cerr != nil && err == nil {
+		err = fmt.Errorf("closing the result file: %w", cerr)
+	}
+	if t.err = err; err == nil {
+		t.err = errEnded
+	}
+	return err
+}
+
+// finish writes what stands behind the last row. After a failed write it is tried
+// once more, for the rows that are whole: what was cut off has left some room.
+func (t *Table) finish() {
+	failed := t.err
+	if u := (*unwritten)(nil); failed != nil && (!t.regular || !errors.As(failed, &u) || t.encoder.resume(t.written.path, t.written.bytes) != nil) {
+		return
+	}
+	tail, err := t.encoder.end()
+	if len(tail) == 0 || err != nil || t.cut { // a file that got no row stays as it was
+		if err != nil && failed == nil {
+			t.fail(fmt.Errorf("writing results: %w", err))
+		}
+		return
+	}
+	t.err = nil
+	t.write(piece{bytes: [][]byte{tail}})
+	t.err = cmp.Or(failed, t.err)
+}
+
+// formatters is how many goroutines format side by side.
+func formatters() int { return min(runtime.GOMAXPROCS(0), mostWorkers) }
