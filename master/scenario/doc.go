@@ -49,9 +49,9 @@ earlier in the file.
    scale    {VARIABLE: FACTOR}  FACTOR times what it is; with offset, scaled first
    offset   {VARIABLE: NUMBER}  what it is plus NUMBER
    freeze   [VARIABLE, …]       what it is now
-   replay   {VARIABLE: FILE}    column VARIABLE of a table like that of --input, by the
-                                time of the run; {file, column, relative: true}: by the
-                                time since the event. It is held over each step.
+   replay   {VARIABLE: FILE}    column VARIABLE of a table like that of --input, by
+                                the time of the run; {file, column, relative: true}:
+                                by the time since the event. Held over each step.
    release  [VARIABLE, …]       no more of these
    stop     REASON              the run ends here, as complete
 
