@@ -27,6 +27,7 @@ var allowed = []struct {
 	{"master/mastertest", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"algorithms", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"master/record", []string{"fmi/diag", "master"}, []string{"github.com/apache/arrow-go/v18/arrow"}},
+	{"master/scenario", []string{"fmi/diag", "master", "master/record"}, []string{"go.yaml.in/yaml/v3"}},
 	{"master/fmuslave", []string{"fmi", "fmi/diag", "master"}, nil},
 	{"master/validate", []string{"fmi", "fmi/archive", "fmi/diag", "master", "master/assemble", "master/fmuslave", "ssp"}, nil},
 	{"master/assemble", []string{"fmi", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp"}, nil},

@@ -20,7 +20,7 @@ package scenario
 const Help = `A scenario is a YAML file:
 
    name: a sensor that drifts, then fails        # free text, as is description
-   stop-on-failure: true                         # end at the first expectation that fails
+   stop-on-failure: true                         # end where an expectation fails
    events:
      - at: 0.5                                   # s
        offset: {plant.position: 0.01}            # as all others see it

@@ -93,7 +93,7 @@ expect:
 	for _, e := range p.Report().Events {
 		lines = append(lines, e.Line)
 	}
-	if !slices.Equal(lines, []int{5, 8, 11, 13, 3, 16, 18}) {
+	if !slices.Equal(lines, []int{5, 8, 11, 3, 16, 13, 18}) {
 		t.Errorf("the events were those of lines %v", lines)
 	}
 	if !slices.Equal(result.Manipulated, []string{"first.u1", "second.u1"}) {
