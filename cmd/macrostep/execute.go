@@ -325,7 +325,12 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		for _, line := range player.Idle() {
 			m.Warnings = append(m.Warnings, fmt.Sprintf("%s:%d: the event did not happen before the run ended at t = %.12g s", r.Scenario, line, result.Time))
 		}
-		err = errors.Join(err, player.Err())
+		for _, e := range m.Scenario.Expectations {
+			// Of a run that failed, what could not be judged is no news.
+			if !e.Passed && (e.Time != nil || result.Status == master.Complete) {
+				err = errors.Join(err, &scenario.FailedError{Path: r.Scenario, Expectation: e})
+			}
+		}
 	}
 	if watch.Text != "" {
 		m.Warnings = append(m.Warnings, watch.Text)
