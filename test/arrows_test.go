@@ -27,6 +27,8 @@ var allowed = []struct {
 	{"master/mastertest", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"algorithms", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"master/record", []string{"fmi/diag", "master"}, []string{"github.com/apache/arrow-go/v18/arrow"}},
+	{"master/native", []string{"master", "master/record"}, nil},
+	{"master/metrics", []string{"master"}, nil},
 	{"master/scenario", []string{"fmi/diag", "master", "master/record"}, []string{"go.yaml.in/yaml/v3"}},
 	{"master/fmuslave", []string{"fmi", "fmi/diag", "master"}, nil},
 	{"master/validate", []string{"fmi", "fmi/archive", "fmi/diag", "master", "master/assemble", "master/fmuslave", "ssp"}, nil},
