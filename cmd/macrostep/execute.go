@@ -23,6 +23,7 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/metrics"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/scenario"
 )
@@ -278,6 +279,23 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 			from = m.ResumedFrom.Time
 		}
 		opt.Observe = newProgress(con, from).observe
+	}
+	if r.Metrics != "" {
+		l, err := listenMetrics(r.Metrics)
+		if err != nil {
+			return out, err
+		}
+		told, shown := metrics.New(r.System), opt.Observe
+		opt.Observe = func(p master.Progress) {
+			told.Observe(p)
+			if shown != nil {
+				shown(p)
+			}
+		}
+		defer serveMetrics(l, told)()
+		if !r.Quiet {
+			con.print(fmt.Sprintf("metrics at http://%s/metrics", l.Addr()))
+		}
 	}
 	job, err := master.NewRun(sys.System, choice.Algorithm, opt)
 	if err != nil {

@@ -121,6 +121,7 @@ type runRequest struct {
 	Spike                        float64 // 0 = no warning about jumps of residual power
 	Checkpoints                  checkpointing
 	Scenario                     string           // "" = none
+	Metrics                      string           // address; "" = none are served
 	Realtime                     *master.Realtime // nil = as fast as can be
 	// Given tells which flags the user has set, by name; nil = all: the documents have
 	// no say.
@@ -172,6 +173,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: flagOnInterrupt, Usage: "make a checkpoint when the run is interrupted, too", Category: results},
 			&cli.StringFlag{Name: flagResume, Usage: "go on from the checkpoint `FILE`, with SYSTEM and flags of its run; those given here take their place, and what must be the same is checked", Category: results},
 			&cli.StringFlag{Name: flagLogLevel, Usage: "messages from `LEVEL` up: " + strings.Join(logLevels, ", "), Value: "warn", Category: messages},
+			&cli.StringFlag{Name: flagMetrics, Usage: "serve metrics for Prometheus at http://`ADDRESS`/metrics while the run goes on: HOST:PORT, or PORT on this machine only", Category: messages},
 			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call into an FMU to `FILE`", Category: messages},
 			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
 			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof: " + cpuProfile + " of processor time, " + heapProfile + " of allocations", Category: messages},
@@ -225,7 +227,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Start:  number("start-time", false), Stop: number("stop-time", false),
 		Step: number("step-size", true), Tolerance: number("tolerance", true),
 		Algorithm: c.String(flagAlgorithm), Stateless: c.StringSlice("stateless"),
-		Scenario: c.String(flagScenario), Input: c.String("input"), History: c.String("history"),
+		Scenario: c.String(flagScenario), Metrics: c.String(flagMetrics), Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
 		Trace: c.String("trace"), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Profile: c.String(flagProfile), Given: c.IsSet,
@@ -236,7 +238,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if i := number("output-interval", true); i != nil {
 		r.Interval = i.Value
 	}
-	for _, name := range []string{flagAlgorithm, flagScenario, "input", "history", "output", "manifest", "trace", "log-fmi-calls", flagOutputFormat, flagProfile} {
+	for _, name := range []string{flagAlgorithm, flagScenario, flagMetrics, "input", "history", "output", "manifest", "trace", "log-fmi-calls", flagOutputFormat, flagProfile} {
 		if c.IsSet(name) && c.String(name) == "" {
 			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
 		}

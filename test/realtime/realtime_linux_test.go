@@ -4,7 +4,7 @@
 //
 // runs the quarter car at 1 kHz for a minute beside it, and fails where a percentile of the
 // lateness is more than twice that of the loop; -load N adds N threads that use the
-// processors. Without these it takes two seconds, and judges no time.
+// processors, -priority N schedules both by SCHED_FIFO. Without these it takes two seconds, and judges no time.
 package realtime
 
 import (
@@ -28,7 +28,9 @@ import (
 var (
 	seconds = flag.Int("seconds", 2, "how long to measure")
 	verdict = flag.Bool("verdict", false, "fail where the run is later than twice the loop in C")
-	load    = flag.Int("load", 0, "threads that use the processors meanwhile")
+	// With a priority what else runs is no part of the comparison.
+	priority = flag.Int("priority", 0, "SCHED_FIFO priority of both (needs the right to it, and chrt)")
+	load     = flag.Int("load", 0, "threads that use the processors meanwhile")
 )
 
 // build makes the program and the loop in C.
@@ -74,6 +76,10 @@ func TestLateness(t *testing.T) {
 	beside := exec.Command(loop, strconv.Itoa(int(period)), strconv.Itoa(n))
 	run := exec.Command(program, "run", system, "--stop-time", strconv.Itoa(*seconds), "--step-size", "1e-3", "--realtime", "--output", "r.csv")
 	run.Dir = dir
+	if *priority > 0 {
+		run.Args = append(run.Args, "--realtime-priority", strconv.Itoa(*priority))
+		beside = exec.Command("chrt", "-f", strconv.Itoa(*priority), loop, strconv.Itoa(int(period)), strconv.Itoa(n))
+	}
 	type result struct {
 		out []byte
 		err error
