@@ -55,6 +55,9 @@ var ErrOverrun = errors.New("deadline missed")
 // (debug.SetGCPercent(-1)) until the memory of the process has grown by 256 MiB
 // (debug.SetMemoryLimit, where no lower limit is set); on Linux the timer slack of the
 // thread is 1 ns (PR_SET_TIMERSLACK).
+//
+// The run does not flush its recorders, which may have to wait for a disk; who wants
+// that does it from another goroutine, where a recorder allows it.
 type Realtime struct {
 	Factor  float64 // simulated seconds a second; 0 counts as 1
 	Overrun OverrunPolicy
@@ -65,7 +68,8 @@ type Realtime struct {
 	// negative = none. It is at most a quarter of a macro step.
 	Spin time.Duration
 	// Priority is that of the thread among those of SCHED_FIFO (Linux; 1 to 99), which takes the
-	// right to it (CAP_SYS_NICE or RLIMIT_RTPRIO); 0 leaves the scheduling alone.
+	// right to it (CAP_SYS_NICE or RLIMIT_RTPRIO); the other threads of the process get the one
+	// below, and the default one when the run is closed. 0 leaves the scheduling alone.
 	Priority     int
 	LeaveRuntime bool
 }

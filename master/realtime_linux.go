@@ -2,6 +2,8 @@ package master
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -13,6 +15,7 @@ const (
 	timerAbsolute  = 1
 	setTimerSlack  = 29
 	getTimerSlack  = 30
+	schedOther     = 0
 	schedFIFO      = 1
 )
 
@@ -55,20 +58,36 @@ func prepareThread(priority int, leave bool) (undo []func(), notes []string, err
 	if priority == 0 {
 		return undo, notes, nil
 	}
-	before, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETSCHEDULER, 0, 0, 0)
-	var old, param int32
-	if errno == 0 {
-		_, _, errno = syscall.RawSyscall(syscall.SYS_SCHED_GETPARAM, 0, uintptr(unsafe.Pointer(&old)), 0)
+	own := syscall.Gettid()
+	if err := schedule(own, schedFIFO, priority); err != nil {
+		return undo, notes, fmt.Errorf("the real-time priority %d: %w; it takes CAP_SYS_NICE or a limit on real-time priorities (ulimit -r) of at least that, or run without", priority, err)
 	}
-	if errno == 0 {
-		param = int32(priority)
-		_, _, errno = syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, schedFIFO, uintptr(unsafe.Pointer(&param)))
-	}
-	if errno != 0 {
-		return undo, notes, fmt.Errorf("the real-time priority %d: %w; it takes CAP_SYS_NICE or a limit on real-time priorities (ulimit -r) of at least that, or run without", priority, errno)
-	}
-	undo = append(undo, func() {
-		syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, 0, before, uintptr(unsafe.Pointer(&old)))
-	})
+	undo = append(undo, func() { others(own, schedOther, 0); _ = schedule(own, schedOther, 0) })
+	// Go's scheduler may pass a locked goroutine over another thread, which must not wait for
+	// all else that the machine does.
+	others(own, schedFIFO, max(priority-1, 1))
 	return undo, append(notes, fmt.Sprintf("SCHED_FIFO priority %d", priority)), nil
+}
+
+// schedule sets the scheduling of a thread.
+func schedule(thread, policy, priority int) error {
+	param := int32(priority)
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(thread), uintptr(policy), uintptr(unsafe.Pointer(&param))); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// others schedules all threads of the process but one; those that end meanwhile do not
+// matter.
+func others(but, policy, priority int) {
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return // they stay as they are
+	}
+	for _, e := range entries {
+		if thread, err := strconv.Atoi(e.Name()); err == nil && thread != but {
+			_ = schedule(thread, policy, priority)
+		}
+	}
 }

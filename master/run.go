@@ -959,7 +959,7 @@ func (r *Run) realWatch(i, k int) string {
 }
 
 func (r *Run) onTick(now time.Time) error {
-	if now.Sub(r.lastFlush) >= flushInterval {
+	if now.Sub(r.lastFlush) >= flushInterval && r.pacer == nil {
 		r.lastFlush = now
 		for _, rec := range r.opt.Recorders {
 			if err := rec.Flush(); err != nil {
