@@ -84,3 +84,15 @@ func (r *Run) until() float64 {
 	}
 	return end
 }
+
+// tellDisturbance has an algorithm that learns from the past know of what was set.
+func (r *Run) tellDisturbance() {
+	d, ok := r.alg.(Disturbed)
+	if !r.disturbed || !ok {
+		return
+	}
+	r.disturbed = false
+	if next := d.Disturb(); next > 0 && r.want > 0 {
+		r.want, r.lost = min(r.want, next), 0
+	}
+}

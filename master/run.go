@@ -123,6 +123,7 @@ type Run struct {
 
 	pacer     *pacer               // nil: not in real time
 	variables map[string]*Variable // those that were asked for
+	disturbed bool                 // something was set at the present point
 	stopped   string               // why a hook has ended the run; "" = none has
 
 	leaps *leaps // nil: every macro step is taken by itself
@@ -659,6 +660,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	if ctx.Err() != nil {
 		return false, r.cancelled(ctx)
 	}
+	r.tellDisturbance()
 	next := r.target()
 	H, trial, err := r.takeStep(ctx, next)
 	reached := r.t + H

@@ -287,6 +287,15 @@ func (v *Variable) Set(to Scalar) error {
 	return nil
 }
 
+// Track is Set for a value that follows those that were set before, as the samples of a
+// signal do: to algorithms that learn from the past it is no jump.
+func (v *Variable) Track(to Scalar) error {
+	before := v.run.disturbed
+	err := v.Set(to)
+	v.run.disturbed = before
+	return err
+}
+
 // Override makes a Real input, or a Real output for all that it feeds, Gain times what it
 // is by the coupling plus Offset, from the present communication point on, until Release. It is
 // applied to what an algorithm has extrapolated: the value of a jump is there at once, and
@@ -325,6 +334,7 @@ func (v *Variable) Release() error {
 		return err
 	}
 	r, s := v.run, v.run.x.steering
+	r.disturbed = true
 	switch {
 	case v.tune >= 0 && v.before == nil:
 		return nil // it was never set
@@ -359,6 +369,7 @@ func (r *Run) steer() {
 // mark notes that results are no longer those of the system alone.
 func (v *Variable) mark() {
 	r := v.run
+	r.disturbed = true
 	if !slices.Contains(r.result.Manipulated, v.Name) {
 		r.result.Manipulated = append(r.result.Manipulated, v.Name)
 	}

@@ -57,6 +57,7 @@ type playing struct {
 	v     *master.Variable
 	table func(t float64) master.Scalar
 	zero  float64 // s: time of the run at time 0 of the table
+	on    bool    // it has begun
 }
 
 // Play gives the hook for one run.
@@ -246,7 +247,12 @@ func (p *Player) At(r *master.Run) error {
 		}
 	}
 	for k := range p.playing {
-		if err := p.playing[k].v.Set(p.playing[k].table(t - p.playing[k].zero)); err != nil {
+		q := &p.playing[k]
+		set := q.v.Track
+		if !q.on {
+			q.on, set = true, q.v.Set
+		}
+		if err := set(q.table(t - q.zero)); err != nil {
 			return err
 		}
 	}
