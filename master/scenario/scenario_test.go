@@ -291,6 +291,24 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// The page in the documentation is the help.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "scenarios.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for line := range strings.Lines(Help) {
+		if strings.HasPrefix(line, "   ") {
+			want.WriteString(" ") // so that it is shown as it stands
+		}
+		want.WriteString(line)
+	}
+	if !strings.HasSuffix(string(page), "\n\n"+want.String()+"\n") {
+		t.Error("docs/scenarios.md does not end with the text of Help, its examples indented by one more")
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	_, text, _ := strings.Cut(Help, "\n\n")
 	f.Add([]byte(text))
