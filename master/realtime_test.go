@@ -61,22 +61,23 @@ func TestRealtime(t *testing.T) {
 	}
 }
 
-// Of a step that takes three and a half slots, each policy makes what it says.
+// Of a step that takes fifteen slots, each policy makes what it says. Whatever else the
+// machine does is shorter.
 func TestOverrun(t *testing.T) {
 	const slot = 20 * time.Millisecond
-	slow := map[int]time.Duration{3: 7 * slot / 2}
+	slow := map[int]time.Duration{3: 15 * slot}
 	run := func(p master.OverrunPolicy) (master.Result, time.Duration, error) {
 		return inRealtime(t, master.Options{Stop: 0.2, Step: slot.Seconds(), Realtime: &master.Realtime{Overrun: p}}, slow)
 	}
 	result, took, err := run(master.CatchUp)
-	if err != nil || result.Realtime.Overruns < 3 || result.Realtime.Skipped != 0 || took < 10*slot || result.Realtime.Lateness.Worst < 0.05 {
+	if err != nil || result.Realtime.Overruns < 8 || result.Realtime.Skipped != 0 || took < 17*slot || result.Realtime.Lateness.Worst < 0.27 {
 		t.Errorf("catch up: %v after %v: %+v", err, took, result.Realtime)
 	}
-	if at := result.Realtime.WorstAt; at < 0.059 || at > 0.061 {
+	if at := result.Realtime.WorstAt; at < 0.059 || at > 0.101 {
 		t.Errorf("the worst was at %g", at)
 	}
 	result, took, err = run(master.SkipSlots)
-	if err != nil || result.Realtime.Overruns < 1 || result.Realtime.Skipped < 3 || took < 13*slot {
+	if err != nil || result.Realtime.Overruns < 1 || result.Realtime.Skipped < 14 || took < 24*slot {
 		t.Errorf("skip: %v after %v: %+v", err, took, result.Realtime)
 	}
 	result, _, err = run(master.StopOnOverrun)
@@ -120,7 +121,7 @@ func TestRealtimeCancelled(t *testing.T) {
 	defer cancel()
 	begin := time.Now()
 	result, err := r.Run(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 10*time.Second || result.Accepted != 1 {
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 10*time.Second || result.Accepted > 1 {
 		t.Errorf("%v after %v and %d steps", err, time.Since(begin), result.Accepted)
 	}
 }
@@ -138,12 +139,12 @@ func TestResync(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Steps() == 5 {
-			time.Sleep(150 * time.Millisecond)
+			time.Sleep(600 * time.Millisecond)
 			r.Resync()
 		}
 	}
 	result, err := r.Close()
-	if err != nil || result.Realtime.Lateness.Worst > 0.1 {
+	if err != nil || result.Realtime.Lateness.Worst > 0.4 {
 		t.Errorf("%v: %+v", err, result.Realtime)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/fmus"
 )
 
 // scenarioCase is a scenario on the quarter car, right or wrong.
@@ -107,6 +109,35 @@ func writeText(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A free input that is set, replayed and released gives what a table of inputs gives.
+func TestScenarioFreeInput(t *testing.T) {
+	dir := t.TempDir()
+	wheel, err := fmus.Build(dir, "quarter_wheel_a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(dir, "s.yaml"), `
+events:
+  - {at: 0.5, set: {quarter_wheel_a.v_c: 1}, for: 0.25}
+  - {at: 1, replay: {quarter_wheel_a.v_c: later.csv}}
+`)
+	writeText(t, filepath.Join(dir, "later.csv"), "time,quarter_wheel_a.v_c\n1,0\n2,1\n")
+	writeText(t, filepath.Join(dir, "in.csv"), "time,quarter_wheel_a.v_c\n0,0\n0.5,0\n0.5,1\n0.75,1\n0.75,0\n1,0\n2,1\n")
+	var results [2][]byte
+	for k, args := range [][]string{{"--scenario", "s.yaml"}, {"--input", "in.csv"}} {
+		code, out := macrostepIn(t, dir, append([]string{"run", wheel, "--stop-time", "2", "--step-size", "0.0078125", "--record", "*.?_w", "--record", "*.F_c", "--output", "r.csv"}, args...)...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", args, code, out)
+		}
+		if results[k], err = os.ReadFile(filepath.Join(dir, "r.csv")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(results[0], results[1]) {
+		t.Errorf("the results differ:\n%.300s\n%.300s", results[0], results[1])
 	}
 }
 
