@@ -63,6 +63,7 @@ type openOptions struct {
 	Driven    []string               // inputs "component.variable" given from outside
 	DrivenBy  string                 // what gives them, for messages
 	Record    func(name string) bool // variables to record; nil = the default choice
+	Read      func(name string) bool // further variables to read; nil = none
 	// Times in s and tolerance of the user, which beat those of the documents;
 	// nil = not given.
 	Start, Stop, Step, Tolerance *setting

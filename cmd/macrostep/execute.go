@@ -23,7 +23,9 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/metrics"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/scenario"
 )
 
 // placeFiles finds the manifest's place and refuses to overwrite what is read.
@@ -35,7 +37,7 @@ func (r *runRequest) placeFiles() error {
 	if r.Manifest == "" && !isDevice(r.Output) {
 		r.Manifest = strings.TrimSuffix(r.Output, filepath.Ext(r.Output)) + ".json"
 	}
-	if err := r.protect(r.System, r.Input, r.History); err != nil {
+	if err := r.protect(r.System, r.Input, r.History, r.Scenario); err != nil {
 		return err
 	}
 	var errs []error
@@ -131,6 +133,17 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if err != nil {
 		return out, err
 	}
+	var played *scenario.Scenario
+	var player *scenario.Player
+	if r.Scenario != "" {
+		if played, err = scenario.Read(r.Scenario); err != nil {
+			return out, fmt.Errorf("--%s: %w", flagScenario, err)
+		}
+		if err := r.protect(played.Files()...); err != nil {
+			return out, err
+		}
+		player = played.Play()
+	}
 	// What the user asked for is checked before anything is unpacked; the
 	// documents may still add to it.
 	if r.Algorithm != "" {
@@ -148,6 +161,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	if !r.Record.IsDefault() {
 		open.Record = r.Record.Match
+	}
+	if played != nil {
+		open.Read = func(name string) bool { return slices.Contains(played.Variables, name) }
 	}
 	var trace callLog // the file is made when it is known to overwrite nothing
 	if r.LogCalls != "" {
@@ -208,6 +224,11 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	opt := master.Options{
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
 		Discard: choice.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
+		Realtime: r.Realtime,
+	}
+	if player != nil {
+		opt.Hooks = append(opt.Hooks, player)
+		m.Scenario = player.Report()
 	}
 	if sys.Tolerance != nil {
 		opt.Tolerance = sys.Tolerance.Value
@@ -259,6 +280,23 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		}
 		opt.Observe = newProgress(con, from).observe
 	}
+	if r.Metrics != "" {
+		l, err := listenMetrics(r.Metrics)
+		if err != nil {
+			return out, err
+		}
+		told, shown := metrics.New(r.System), opt.Observe
+		opt.Observe = func(p master.Progress) {
+			told.Observe(p)
+			if shown != nil {
+				shown(p)
+			}
+		}
+		defer serveMetrics(l, told)()
+		if !r.Quiet {
+			con.print(fmt.Sprintf("metrics at http://%s/metrics", l.Addr()))
+		}
+	}
 	job, err := master.NewRun(sys.System, choice.Algorithm, opt)
 	if err != nil {
 		return out, err
@@ -304,6 +342,18 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		delivery = d.Deliveries()
 	}
 	m.Finish(sys.System, result, delivery)
+	if player != nil {
+		m.Scenario = player.Report()
+		for _, line := range player.Idle() {
+			m.Warnings = append(m.Warnings, fmt.Sprintf("%s:%d: the event did not happen before the run ended at t = %.12g s", r.Scenario, line, result.Time))
+		}
+		for _, e := range m.Scenario.Expectations {
+			// Of a run that failed, what could not be judged is no news.
+			if !e.Passed && (e.Time != nil || result.Status == master.Complete) {
+				err = errors.Join(err, &scenario.FailedError{Path: r.Scenario, Expectation: e})
+			}
+		}
+	}
 	if watch.Text != "" {
 		m.Warnings = append(m.Warnings, watch.Text)
 	}
@@ -675,6 +725,7 @@ const (
 	shownWarnings = 10
 	shownLoops    = 5
 	shownNames    = 4
+	shownEvents   = 8
 )
 
 // summary prints how a run ended.
@@ -702,6 +753,15 @@ func (o *outcome) summary(w io.Writer, con *console) {
 	fmt.Fprintf(w, "algorithm %s%s\n", m.Algorithm, parameterList(m.Parameters))
 	if len(m.Orders) > 1 {
 		fmt.Fprintf(w, "orders   %s\n", orderList(m.Orders))
+	}
+	if m.Status == master.Complete && m.Reason != "" {
+		fmt.Fprintln(w, m.Reason)
+	}
+	if m.Scenario != nil {
+		printScenario(w, m.Scenario)
+	}
+	if m.Realtime != nil {
+		printTiming(w, m.Realtime, m.StepSize.Value)
 	}
 	if m.Iterations > 0 {
 		fmt.Fprintf(w, "corrector %s, %s of the interface\n", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))

@@ -76,7 +76,11 @@ type Slave struct {
 	coupled int      // those of out that are outputs
 	watch   []signal
 	params  []signal
-	starts  startValues
+	// What may be set between steps, beside the inputs.
+	tunables     []signal
+	tunablePorts []master.Port
+
+	starts startValues
 
 	discreteIn, discreteOut []signal
 
@@ -138,6 +142,7 @@ func New(c Config) (*Slave, error) {
 	}
 	s.planStep()
 	s.planLinearization()
+	s.planTunables()
 	return s, nil
 }
 
