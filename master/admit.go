@@ -21,7 +21,11 @@ func (r *Run) admit(ctx context.Context) (err error) {
 		defer r.contain(&err)
 		begin := time.Now()
 		steps, err := r.opt.Admit(ctx)
-		r.startWall = r.startWall.Add(time.Since(begin))
+		waited := time.Since(begin)
+		r.startWall = r.startWall.Add(waited)
+		if p := r.pacer; p != nil { // its deadlines wait, too
+			p.moved, p.awake = p.moved+waited, p.awake+waited
+		}
 		if err != nil {
 			return r.fail(err)
 		}

@@ -186,7 +186,14 @@ func (s *settings) experiment(d *Document) {
 	}{{osp, &fromOMS}, {slices.Concat(osp, oms), &fromMCX}} {
 		if len(t.first) > 0 && t.set.Algorithm != "" {
 			src := t.set.Sources["algorithm"]
-			report(s.l, ruleForeignPart, src.Place, "algorithm %s of %s is left out, because %s counts", t.set.Algorithm, src.Text, t.first[0].Source)
+			why := "the algorithm is taken from the tool that gives the macro step: " + t.first[0].Source
+			switch {
+			case s.own.Algorithm != "":
+				why = "the annotation of macrostep counts"
+			case len(s.ownStep) > 0:
+				why = "of several tools the first counts, and " + t.first[0].Source + " stands before it"
+			}
+			report(s.l, ruleForeignPart, src.Place, "algorithm %s of %s is left out: %s", t.set.Algorithm, src.Text, why)
 			t.set.Algorithm, t.set.Params = "", nil
 		}
 	}
@@ -458,8 +465,14 @@ func (s *settings) openMCx(components []*FlatComponent) {
 	}
 	var names []string
 	for _, c := range components {
-		if _, ok := s.triggers[c.Path]; !ok || strings.Contains(c.Path, ",") {
-			report(s.l, ruleForeignPart, c.Place, "the trigger sequence of OpenMCx is left out: component %q has none", c.Path)
+		why := ""
+		if _, ok := s.triggers[c.Path]; !ok {
+			why = "has none"
+		} else if strings.Contains(c.Path, ",") {
+			why = "has a comma in its name, which separates the names of a sequence"
+		}
+		if why != "" {
+			report(s.l, ruleForeignPart, c.Place, "the trigger sequence of OpenMCx is left out: component %q %s", c.Path, why)
 			return
 		}
 		names = append(names, c.Path)

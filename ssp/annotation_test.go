@@ -49,7 +49,7 @@ func TestSteps(t *testing.T) {
 		{"OSP, no number", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="-1"/></osp:Algorithm>`), "", "[SD21P]", 0},
 		{"OMSimulator", "", oms, "", "0.002 org.openmodelica stepSize", "[SD21T SD21T]", 1e-4},
 		{"OMSimulator, old form", "", annotation("org.openmodelica", fixed), "", "0.002 org.openmodelica stepSize", "[SD21T SD21T]", 1e-4},
-		{"OMSimulator, old namespace", "", strings.NewReplacer("ssc:Annotation", "ssd:Annotation").Replace(oms), "", "0.002 org.openmodelica stepSize", "[SD21T SD21T]", 1e-4},
+		{"OMSimulator, old namespace", "", strings.NewReplacer("ssc:Annotation", "ssd:Annotation").Replace(oms), "", "0.002 org.openmodelica stepSize", "[SD1T SD21T SD21T]", 1e-4},
 		{"OMSimulator, version 3", "", annotation("org.openmodelica", `<oms:Annotations><oms:SimulationInformation name="s" method="oms_ma" fixedStepSize="0.003"/></oms:Annotations>`), "", "0.003 org.openmodelica fixedStepSize", "[SD21T]", 0},
 		{"OMSimulator, variable steps", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepMaster description="oms-mav" initialStepSize="1e-6" relativeTolerance="1e-3"/>`)), "", "1e-06 org.openmodelica initialStepSize", "[SD21T SD21T SD21T SD21T SD21T]", 1e-3},
 		{"OMSimulator, solver", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepSolver description="cvode" initialStepSize="1e-6"/>`)), "", "", "[SD21]", 0},
@@ -239,5 +239,26 @@ func TestSequenceOfPlaceholders(t *testing.T) {
 	n, _ := sound(t, document, nil, fakes{})
 	if len(n.Components) != 0 || n.Own.Algorithm != "gauss-seidel" || len(n.Own.Params) != 0 {
 		t.Errorf("settings %+v", n.Own)
+	}
+}
+
+// Why a setting of another tool is left out.
+func TestLeftOut(t *testing.T) {
+	osp := annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
+	mcx := annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential"/>`)
+	trigger := annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`)
+	for _, tt := range []struct{ name, component, experiment, want string }{
+		{"c", "", osp + mcx, "is left out: the algorithm is taken from the tool that gives the macro step: com.opensimulationplatform baseStepSize"},
+		{"c", "", annotation(OwnType, `<ms:Settings version="1" algorithm="explicit"/>`) + osp + mcx, "is left out: the annotation of macrostep counts"},
+		{"c", "", annotation(OwnType, `<ms:Settings version="1" stepSize="0.5"/>`) + osp + mcx, "is left out: of several tools the first counts"},
+		{"c", "", mcx, ""},
+		{"c,d", trigger, mcx, `component "c,d" has a comma in its name`},
+	} {
+		document := strings.Replace(annotated(tt.component, "", tt.experiment), `name="c"`, `name="`+tt.name+`"`, 1)
+		_, l := sound(t, document, nil, fakes{tt.name: {}})
+		got := strings.Join(told(l, "SD21P"), "; ")
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.experiment, got, tt.want)
+		}
 	}
 }

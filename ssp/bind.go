@@ -153,22 +153,40 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		target = *p.variable
 		target.Name = t.String()
 	}
-	a.unit, a.name = v.face.unit, v.face.unitName
+	a.unit, a.name = v.face.unit, v.Unit
+	if a.unit == nil && a.name != "" {
+		if a.unit = f.unitNamed(t, a.name); a.unit == nil {
+			a.name = withoutBrackets(a.name)
+			a.unit = f.unitNamed(t, a.name)
+		}
+	}
 	value := v.Value
+	steps := []Step{{What: fmt.Sprintf("parameter %q", v.Name), Value: value, Unit: v.Unit, Place: v.Place}}
+	if e != nil {
+		steps = append(steps, Step{What: fmt.Sprintf("mapping of %q to %q", e.Source, e.Target), Value: value, Unit: v.Unit, Place: e.Place})
+	}
 	suppress := e != nil && e.SuppressUnitConversion
+	if !suppress && a.unit == nil && a.name != "" && target.Unit != "" && a.name != target.Unit {
+		report(f.l, ruleUnitUnknown, at, "the value of %q has the unit %q, which neither the parameter set nor the SSD nor the FMU defines, and %q has the unit %q: it cannot be converted", v.Name, v.Unit, t, target.Unit)
+		return
+	}
 	if (value.Type == Real || value.Type == Integer) && !suppress && target.UnitBase != nil && a.unit != nil {
 		gain, offset, err := unit.Convert(a.unit, target.UnitBase, target.RelativeQuantity)
 		if err != nil {
 			report(f.l, ruleDimension, at, "the value of %q has the unit %q, which cannot be converted into %q of %q: %v", v.Name, v.Unit, target.Unit, t, err)
 			return
 		}
-		value, _ = (&stage{gain: gain, offset: offset}).apply(value)
+		if gain != 1 || offset != 0 {
+			s := stage{gain: gain, offset: offset, fromUnit: a.name, toUnit: target.Unit}
+			value, _ = s.apply(value)
+			steps = append(steps, Step{s.String(), value, target.Unit, at})
+		}
 	}
 	if target.UnitBase != nil || suppress { // without a unit the target has that of the value
 		a.unit, a.name = target.UnitBase, target.Unit
 	}
 	if e != nil && e.Transformation != nil {
-		if a.unit != nil && target.UnitBase == nil && p.variable == nil && e.Transformation.Kind == Linear {
+		if a.name != "" && target.UnitBase == nil && p.variable == nil && e.Transformation.Kind == Linear {
 			f.once(ruleUnitLost, at, "%q: the connector %q has no unit; after the transformation the unit is taken as unknown", v.Name, t)
 			a.unit, a.name = nil, ""
 		}
@@ -182,17 +200,38 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 			report(f.l, ruleTransformation, at, "the value of %q for %q: %v", v.Name, t, err)
 			return
 		}
+		steps = append(steps, Step{s.String(), value, a.name, e.Transformation.Place})
 	}
 	value, err := coerceAt(value, &target, a.own, p.variable == nil)
 	if err != nil {
 		report(f.l, ruleValue, at, "the value of %q: %v", v.Name, err)
 		return
 	}
-	a.from.Value, a.from.Bound = value, value
+	a.from.Value, a.from.Bound, a.from.Steps = value, value, steps
 	if len(f.assigned[t]) == 0 {
 		f.bound = append(f.bound, t)
 	}
 	f.assigned[t] = append(f.assigned[t], a)
+}
+
+// withoutBrackets gives the name of a unit that stands in brackets, as some tools write
+// what they do not define: "[m]".
+func withoutBrackets(name string) string {
+	if inner, ok := strings.CutPrefix(name, "["); ok && strings.HasSuffix(inner, "]") {
+		return strings.TrimSuffix(inner, "]")
+	}
+	return name
+}
+
+// unitNamed gives what the FMU behind an end calls by the name of a unit; nil if nothing.
+func (f *flattener) unitNamed(e end, name string) *unit.Base {
+	if e.in.index < 0 {
+		return nil
+	}
+	if set, ok := f.vars[e.in.index].(UnitSet); ok {
+		return set.Unit(name)
+	}
+	return nil
 }
 
 // coerceAt is coerce, but at the connector of a system without type everything
@@ -228,6 +267,10 @@ func (f *flattener) values() {
 		}
 	}
 	for _, t := range f.bound {
+		if as := f.assigned[t]; t.in.index < 0 && len(as) > 1 {
+			last := as[len(as)-1].from
+			report(f.l, ruleOverridden, last.Place, "the connector %q is bound %d times; %s from here counts", t, len(as), last.Value)
+		}
 		if t.in.index < 0 && !used[t] {
 			report(f.l, ruleUseless, f.assigned[t][0].from.Place, "the value of the connector %q reaches no FMU", t)
 		}
@@ -295,26 +338,43 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	if c.items == nil {
 		c.items = a.own
 	}
-	var stages []stage
-	if path[at].within != start.in {
-		stages = f.leave(&c, p)
+	if c.unit == nil && c.unitName != "" {
+		c.unit = f.unitNamed(t, c.unitName)
 	}
-	more, c, ok := f.follow(c, path[at:])
-	if !ok {
+	value, unit := a.from.Value, a.name
+	steps := slices.Clone(a.from.Steps)
+	// send brings the value over some stages.
+	send := func(stages []stage) bool {
+		var err error
+		for i := range stages {
+			s := &stages[i]
+			if value, err = s.apply(value); err != nil {
+				report(f.l, ruleTransformation, a.from.Place, "the value of the connector %q for %q: %v", start, t, err)
+				return false
+			}
+			if s.t == nil {
+				unit = s.toUnit
+			}
+			steps = append(steps, Step{s.String(), value, unit, s.at})
+		}
+		return true
+	}
+	if path[at].within != start.in && !send(f.leave(&c, p)) {
 		return
 	}
-	stages = append(stages, more...)
-	value := a.from.Value
-	var err error
-	for i := range stages {
-		if value, err = stages[i].apply(value); err != nil {
-			report(f.l, ruleTransformation, a.from.Place, "the value of the connector %q for %q: %v", start, t, err)
+	for i, g := range path[at:] {
+		way := path[at+i : at+i+1]
+		steps = append(steps, Step{"connection " + g.from.String() + " → " + g.to.String(), value, unit, g.c.Place})
+		stages, next, ok := f.follow(c, way)
+		if !ok || !send(stages) {
 			return
 		}
+		c, unit = next, next.unitName
 	}
 	target := v
 	target.Name = t.String()
-	if value, err = value.coerce(&target, c.items); err != nil {
+	value, err := value.coerce(&target, c.items)
+	if err != nil {
 		report(f.l, ruleValue, a.from.Place, "the value of the connector %q: %v", start, err)
 		return
 	}
@@ -324,13 +384,18 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 		report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the connector %q, whose value %s counts", t, direct.Value, start, value)
 	}
 	for i := len(path) - 1; i >= at; i-- { // weaker values along the way, and at the connector itself
-		for k, weak := range f.assigned[path[i].from] {
-			if i > at || k < len(as)-1 {
-				s.Overrides = append(s.Overrides, weak.from)
+		there := f.assigned[path[i].from]
+		for k, weak := range there {
+			if i == at && k == len(as)-1 {
+				continue
+			}
+			s.Overrides = append(s.Overrides, weak.from)
+			if i > at && k == len(there)-1 {
+				f.once(ruleConnected, weak.from.Place, "the connector %q is bound to %s, but connected to the connector %q, whose value counts", path[i].from, weak.from.Value, start)
 			}
 		}
 	}
 	s.From = a.from
-	s.From.Value, s.Value = value, value
+	s.From.Value, s.From.Steps, s.Value = value, steps, value
 	settings[t] = s
 }

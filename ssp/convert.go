@@ -14,6 +14,22 @@ type stage struct {
 	gain, offset float64
 	t            *Transformation  // nil for a plain conversion
 	from, to     map[string]int32 // items, for a mapping of names
+
+	fromUnit, toUnit string // of a conversion
+	at               Place
+}
+
+// String tells what a stage does to a value.
+func (s *stage) String() string {
+	switch {
+	case s.t == nil:
+		return s.fromUnit + " → " + s.toUnit
+	case s.t.Kind == Linear && s.offset < 0:
+		return fmt.Sprintf("× %v - %v", s.gain, -s.offset)
+	case s.t.Kind == Linear:
+		return fmt.Sprintf("× %v + %v", s.gain, s.offset)
+	}
+	return s.t.String()
 }
 
 // linear tells whether a stage changes Reals.

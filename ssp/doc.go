@@ -31,8 +31,11 @@
 //
 // At each connection the unit is converted first and then the transformation
 // applied (ssp 30). A connector of a system without a unit has the unit of what
-// feeds it; a unit that is defined nowhere counts as none; an unknown unit is
-// not converted. Where the unit of a connector differs from that of the FMU
+// feeds it; the unit of a connector that is not defined counts as none; an unknown unit is
+// not converted. The unit of a value in a parameter set is looked up in the set, in the
+// SSD that binds it and in the FMU that gets it, in this order; where it has to be
+// converted and none of them knows it, the value is refused; "[m]", if it is defined
+// nowhere, counts as "m". Where the unit of a connector differs from that of the FMU
 // variable, the FMU is right about its value, and the connector is a stage of
 // conversion of its own (ssp 31).
 //
@@ -40,7 +43,9 @@
 // order; the last one wins, so the outer level beats the inner and a later
 // binding an earlier one (ssp 36). A value bound to a connector of a system
 // goes inward along its connections, and there beats what is bound directly
-// (ssp 37). Numeric types of version 2.0 count as Real and Integer; an integer that
+// (ssp 37); of several on one way that farthest upstream counts. Package.Give binds
+// values that beat all of the documents, and Network.Inputs tells what the inputs of the
+// outermost system lead to, for those who give them values over time. Numeric types of version 2.0 count as Real and Integer; an integer that
 // does not fit into 32 bits can be given to a Real only.
 //
 // A parameter of an FMU that is connected to a calculated parameter of another takes its

@@ -94,14 +94,19 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	used := f.connect(p.top)
 	f.checkAll(p.top, used)
 	f.bind(p.top)
+	if p.given != nil {
+		f.binding(p.top, p.given)
+	}
 	if err := own.Err(); err != nil { // what follows relies on sound connections
 		return nil, err
 	}
 	f.connections()
+	f.vanishing()
 	if p.osp != nil {
 		f.ospBonds()
 	}
 	f.outputs()
+	f.inputs()
 	f.values()
 	if err := own.Err(); err != nil {
 		return nil, err
@@ -658,6 +663,7 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 		out = append(out, stages...)
 		return ok
 	}
+	mapped, renumbered := false, (func())(nil) // reports the first connection that would mix up items
 	for _, g := range path {
 		to, _ := f.at(g.to)
 		what := way{g.from, g.to}
@@ -688,11 +694,23 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 			if target == nil {
 				target = c.items
 			}
-			s := stage{gain: t.Factor, offset: t.Offset, t: t, from: c.items, to: target}
+			s := stage{gain: t.Factor, offset: t.Offset, t: t, from: c.items, to: target, at: t.Place}
 			if !f.checkTargets(&s, to.typ, first.items, at, what) {
 				return nil, c, false
 			}
 			out = append(out, s)
+			mapped = mapped || t.Kind == EnumerationMapping
+		} else if !c.constant { // of bound values the names pass
+			name, is := renumber(c.items, first.items)
+			if is && to.variable == nil {
+				f.once(ruleConnectorType, at, "%s: the item %q is %d in one enumeration and %d in the other; the number passes unchanged", what, name, c.items[name], first.items[name])
+			}
+			if is && renumbered == nil {
+				had, has := c.items[name], first.items[name]
+				renumbered = func() {
+					report(f.l, ruleTransformation, at, "%s: a mapping on the way gives items by their names, and this connection has none, so that numbers pass; the item %q is %d before it and %d behind: put an EnumerationMappingTransformation on it", what, name, had, has)
+				}
+			}
 		}
 		if to.typ != Unspecified {
 			c.typ = to.typ
@@ -707,7 +725,21 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 			c.items = second.items
 		}
 	}
+	if mapped && renumbered != nil {
+		renumbered()
+		return nil, c, false
+	}
 	return out, c, true
+}
+
+// renumber finds an item that two enumerations number differently, the first by name.
+func renumber(a, b map[string]int32) (name string, is bool) {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if n, both := b[name]; both && n != a[name] {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // way names a connection in messages. Most connections need none.
@@ -729,16 +761,21 @@ func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stag
 	if c.typ != Real || to.unit == nil {
 		return nil, true
 	}
+	if c.constant && c.unit == nil && c.unitName != "" && c.unitName != to.unitName {
+		report(f.l, ruleUnitUnknown, at, "%s: the value has the unit %q, which is not defined, and the target the unit %q: it cannot be converted", what, c.unitName, to.unitName)
+		return nil, false
+	}
 	gain, offset, err := unit.Convert(c.unit, to.unit, c.relative)
 	if err != nil {
 		report(f.l, ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, to.unitName, err)
 		return nil, false
 	}
+	from := c.unitName
 	c.unit, c.unitName = to.unit, to.unitName
 	if gain == 1 && offset == 0 {
 		return nil, true
 	}
-	return []stage{{gain: gain, offset: offset}}, true
+	return []stage{{gain: gain, offset: offset, fromUnit: from, toUnit: to.unitName, at: at}}, true
 }
 
 // checkTargets reports values of a mapping that the target does not have (ssp 29).
@@ -772,11 +809,16 @@ func (f *flattener) leave(c *carrier, p port) []stage {
 	if err != nil { // reported with the connector
 		gain, offset = 1, 0
 	}
+	from := c.unitName
 	c.unit, c.unitName = p.outside.unit, p.outside.unitName
 	if gain == 1 && offset == 0 {
 		return nil
 	}
-	return []stage{{gain: gain, offset: offset}}
+	s := stage{gain: gain, offset: offset, fromUnit: from, toUnit: c.unitName}
+	if p.decl != nil {
+		s.at = p.decl.Place
+	}
+	return []stage{s}
 }
 
 // connections makes the flat connections.
@@ -798,6 +840,34 @@ func (f *flattener) connections() {
 		if !source.in.isRoot() && !f.hasValue(path) {
 			report(f.l, ruleDangling, at, "%q is connected to %q, which nothing feeds and which has no value", e, source)
 		}
+	}
+}
+
+// vanishing reports connections into systems in which nothing takes the value (ssp 27).
+// One into a placeholder is told with that.
+func (f *flattener) vanishing() {
+	taken := make(map[end]bool) // what reaches an FMU or an output of the outermost system
+	for _, e := range f.fed {
+		if e.in.index < 0 && !e.in.isRoot() {
+			continue
+		}
+		for at, fed := e, true; fed && !taken[at]; {
+			taken[at] = true
+			var g edge
+			g, fed = f.inbound[at]
+			at = g.from
+		}
+	}
+	for _, e := range f.fed {
+		g := f.inbound[e]
+		into := g.within != nil && e.in != g.within && (e.in.system != nil || e.in.signals != nil)
+		if !into || taken[e] {
+			continue
+		}
+		if _, outer := f.inbound[g.from]; outer && g.from.in == g.within { // told outside
+			continue
+		}
+		report(f.l, ruleDangling, g.c.Place, "%q is connected to %q, from where the value reaches nothing", g.from, e)
 	}
 }
 
@@ -865,7 +935,17 @@ func (f *flattener) compile(from end, path []edge, at Place) (gain, offset float
 	if err != nil {
 		report(f.l, ruleTransformation, at, "the enumeration mapping from %q: %v", from, err)
 	}
-	return gain, offset, table, err == nil
+	return gain, offset, table, err == nil && f.finite(from, gain, offset, at)
+}
+
+// finite reports what units and transformations on a way make of a signal together if
+// that is beyond numbers.
+func (f *flattener) finite(from end, gain, offset float64, at Place) bool {
+	if gain-gain == 0 && offset-offset == 0 {
+		return true
+	}
+	report(f.l, ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds", from, gain, offset)
+	return false
 }
 
 // outputs finds what feeds the outputs of the outermost system.
@@ -887,6 +967,38 @@ func (f *flattener) outputs() {
 		if gain, offset, _, ok := f.compile(source, path, c.Place); ok {
 			f.net.Outputs = append(f.net.Outputs, SystemOutput{Name: c.Name, From: FlatEnd{source.in.index, source.name}, Gain: gain, Offset: offset})
 		}
+	}
+}
+
+// inputs finds what the inputs of the outermost system feed.
+func (f *flattener) inputs() {
+	for _, e := range f.fed {
+		v, isVariable := f.variable(e)
+		if !isVariable || v.Causality != string(Input) {
+			continue
+		}
+		source, path, ok := f.trace(e)
+		if !ok || !source.in.isRoot() {
+			continue
+		}
+		p, _ := f.at(source)
+		if p.kind != Input {
+			continue
+		}
+		at := f.inbound[e].c.Place
+		stages, _, ok := f.follow(carrier{typ: p.typ, unit: p.inner.unit, unitName: p.inner.unitName, items: p.inner.items, relative: v.RelativeQuantity, constant: true}, path)
+		if !ok {
+			continue
+		}
+		gain, offset, table, err := compose(stages)
+		if err != nil {
+			report(f.l, ruleTransformation, at, "the enumeration mapping from %q: %v", source, err)
+			continue
+		}
+		if !f.finite(source, gain, offset, at) {
+			continue
+		}
+		f.net.Inputs = append(f.net.Inputs, SystemInput{Name: source.name, To: FlatEnd{e.in.index, e.name}, Gain: gain, Offset: offset, Map: table, Place: at})
 	}
 }
 

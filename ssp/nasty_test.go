@@ -1,10 +1,12 @@
 package ssp
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
@@ -134,13 +136,13 @@ func TestNasty(t *testing.T) {
 				link("p", "s2/p", linear(2, 0)))), nil,
 			fakes{"s1.s2.c": {with(par("p", Real), "mm", mm)}},
 			// s1.p = 4000 mm is farthest out; in m 4, doubled; in mm 8000, times ten, + 1
-			"s1.s2.c p 80001  4\n", "SD5U SD16 SD16C"},
+			"s1.s2.c p 80001  4\n", "SD5U SD16 SD16C SD16C SD16"},
 		{"as before, s1.p not bound", sys("top", bindings(inline("", param("s1.s2.p", realValue(5, "km")), "")),
 			sys("s1", conns(con("p", "parameter", realType("mm"))),
 				sys("s2", conns(con("p", "parameter", realType("m")))+bindings(inline("", param("p", realValue(3, "m")), "")), comp("c", ""), link("c/p", "p", linear(10, 1))),
 				link("p", "s2/p", linear(2, 0)))), nil,
 			fakes{"s1.s2.c": {with(par("p", Real), "mm", mm)}},
-			"s1.s2.c p 5.0000001e+07  1\n", "SD5U"},
+			"s1.s2.c p 5.0000001e+07  1\n", "SD5U SD16"},
 		{"prefix, mapping, unit and transformation into a connector, on to two variables", sys("top",
 			conns(con("k", "parameter", realType("degC")))+bindings(inline(` prefix="x."`, param("t", realValue(300, "K")), mapped("x.t", "k", linear(2, 1))+mapped("t", "k2", ""))),
 			comp("c", "")+comp("d", ""), link("k", "c/p", ""), link("d/p", "k", linear(1, -1))), nil,
@@ -202,7 +204,7 @@ func TestNasty(t *testing.T) {
 				sys("far", "", sys("deep", "", comp("b", "")+reference("r", "d"), link("b/u", "r/n", linear(2, 0))))+comp("e", ""),
 			link("a/y", "w/n", linear(3, 0)), link("w/n", "e/u", ""), link("e/v", "a/y", "")), nil,
 			fakes{"a": {out("y", Real)}, "s.b": {in("u", Real)}, "s.c": {out("y", Real)}, "e": {in("u", Real), in("v", Real)}, "far.deep.b": {in("u", Real)}},
-			"a.y → e.u Real 3 0 map[]\na.y → e.v Real 1 0 map[]\na.y → far.deep.b.u Real 6 0 map[]\ns.c.y → s.b.u Real 1 0 map[]\n", "SD5U SD5U SD5U SD5U SD5U SD5U SD5U"},
+			"a.y → e.u Real 3 0 map[]\na.y → e.v Real 1 0 map[]\na.y → far.deep.b.u Real 6 0 map[]\ns.c.y → s.b.u Real 1 0 map[]\n", "SD1S SD1S SD5U SD5U SD5U SD5U SD5U SD5U SD5U"},
 		{"fan-out with another transformation to each", sys("top", "", comp("a", "")+comp("b", "")+sys("s", conns(con("i", "input", real)), comp("c", ""), link("i", "c/u", linear(5, 0)), link("i", "c/v", "")),
 			link("a/y", "b/u", linear(2, 0)), link("a/y", "s/i", linear(3, 0))), nil,
 			fakes{"a": {out("y", Real)}, "b": {in("u", Real)}, "s.c": {in("u", Real), in("v", Real)}},
@@ -274,5 +276,109 @@ func TestOSMP(t *testing.T) {
 	}
 	if _, l, err := flatten(t, document(link("a/View", "b/View", "")), nil, fakes{"a": {out("y", Real)}, "b": {in("u", Real)}}, false); err == nil || !strings.Contains(err.Error(), `has no variable "View"`) {
 		t.Errorf("error %v, findings %v", err, l.Findings)
+	}
+}
+
+// told gives the findings of some rules, with the connector or connection they name.
+func told(l *diag.List, rules ...string) (out []string) {
+	for _, f := range l.Findings {
+		if slices.Contains(rules, f.ID) {
+			out = append(out, f.ID+" "+f.Message)
+		}
+	}
+	return out
+}
+
+// A connection into a system in which nothing takes the value is told once, where it
+// enters (ssp 27); one that reaches an FMU by any way is not.
+func TestVanishing(t *testing.T) {
+	const real = "<ssc:Real/>"
+	i, o := con("i", "input", real), con("o", "output", real)
+	vars := fakes{"a": {out("y", Real)}, "s.b": {in("u", Real)}, "c": {in("u", Real)}}
+	b, c := comp("b", conns(con("u", "input", ""))), comp("c", conns(con("u", "input", "")))
+	a := comp("a", conns(con("y", "output", "")))
+	for name, tt := range map[string]struct {
+		document string
+		want     []string
+	}{
+		"nothing inside takes it": {sys("top", "", a+sys("s", conns(i), b), link("a/y", "s/i", "")), []string{`"a.y" is connected to "s.i"`}},
+		"nothing takes it deeper down": {sys("top", "", a+sys("s", conns(i), b+sys("t", conns(i), ""), link("i", "t/i", "")), link("s/i", "a/y", "")),
+			[]string{`"a.y" is connected to "s.i"`}},
+		"through and out to nothing": {sys("top", "", a+sys("s", conns(i, o), b, link("i", "o", "")), link("a/y", "s/i", "")), []string{`"a.y" is connected to "s.i"`}},
+		"through and out to an FMU":  {sys("top", "", a+c+sys("s", conns(i, o), b, link("i", "o", "")), link("a/y", "s/i", ""), link("s/o", "c/u", "")), nil},
+		"an output that nobody uses": {sys("top", "", a+c+sys("s", conns(o), b), link("a/y", "c/u", "")), nil},
+		"taken by one of two":        {sys("top", "", a+sys("s", conns(i), b+sys("t", conns(i), ""), link("i", "b/u", ""), link("i", "t/i", "")), link("a/y", "s/i", "")), nil},
+		"from the outermost system":  {sys("top", conns(i), a+sys("s", conns(i), b), link("i", "s/i", "")), []string{`"i" is connected to "s.i"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, l, err := flatten(t, head+tt.document+tail, nil, vars, false)
+			got := told(l, "SD5D")
+			if err != nil || len(got) != len(tt.want) {
+				t.Fatalf("findings %q, want %q: %v", got, tt.want, err)
+			}
+			for k := range got {
+				if !strings.Contains(got[k], tt.want[k]) {
+					t.Errorf("%s, want %s", got[k], tt.want[k])
+				}
+			}
+		})
+	}
+}
+
+// Of values at connectors on one way that of the one farthest upstream counts; each
+// that loses is told (SD16C), as are several at one connector (SD16).
+func TestLosingConnectors(t *testing.T) {
+	const real = "<ssc:Real/>"
+	c := comp("c", conns(con("p", "parameter", real)))
+	s := sys("s", conns(con("a", "parameter", real), con("z", "calculatedParameter", real))+bindings(inline("", param("a", realValue(4, "")), "")), "", link("a", "z", linear(3, 0)))
+	vars := fakes{"c": {par("p", Real)}}
+	n, l := sound(t, head+sys("top", bindings(inline("", param("s.z", realValue(9, "")), "")), s+c, link("s/z", "c/p", linear(1, 1)))+tail, nil, vars)
+	if v := settings1(n)["c.p"]; v.Value.Real != 13 || len(v.Overrides) != 1 {
+		t.Errorf("%+v", v)
+	}
+	if got := told(l, "SD16", "SD16C"); len(got) != 1 || !strings.Contains(got[0], `SD16C the connector "s.z" is bound to 9, but connected to the connector "s.a"`) {
+		t.Errorf("%q", got)
+	}
+	n, l = sound(t, head+sys("top", conns(con("k", "parameter", real))+bindings(inline("", param("k", realValue(1, "")), ""), inline("", param("k", realValue(2, "")), "")), c, link("k", "c/p", ""))+tail, nil, vars)
+	if v := settings1(n)["c.p"]; v.Value.Real != 2 {
+		t.Errorf("%+v", v)
+	}
+	if got := told(l, "SD16", "SD16C"); len(got) != 1 || !strings.Contains(got[0], `SD16 the connector "k" is bound 2 times; 2 from here counts`) {
+		t.Errorf("%q", got)
+	}
+}
+
+// A mapping gives items by their names. A connection without one behind it passes
+// numbers, which must not mix the items up.
+func TestSplitMapping(t *testing.T) {
+	abc, cba := map[string]int32{"A": 1, "B": 2, "C": 7}, map[string]int32{"A": 7, "B": 2, "C": 1}
+	const ab, ba = `<ssc:Enumeration name="abc"/>`, `<ssc:Enumeration name="cba"/>`
+	swap := `<ssc:EnumerationMappingTransformation><ssc:MapEntry source="A" target="B"/></ssc:EnumerationMappingTransformation>`
+	for _, tt := range []struct{ inner, outer, inside, want string }{
+		{ab, "", swap, "SD12"},
+		{ab, swap, "", "SD12"},
+		{ba, swap, "", ""},
+		{ab, swap, swap, ""},
+	} {
+		document := head + sys("top", "", comp("a", "")+sys("s", conns(con("i", "input", tt.inner)), comp("b", ""), link("i", "b/u", tt.inside)), link("a/y", "s/i", tt.outer)) +
+			nastyNames + tail
+		vars := fakes{"a": {enum(out("y", Enumeration), abc)}, "s.b": {enum(in("u", Enumeration), cba)}}
+		if tt.inner == ab && tt.outer == "" { // the first connection renumbers, the second maps
+			vars["a"] = []Variable{enum(out("y", Enumeration), cba)}
+		}
+		_, l, err := flatten(t, document, nil, vars, false)
+		if got := strings.Join(told(l, "SD12"), " "); (err == nil) != (tt.want == "") || tt.want != "" && !strings.Contains(got, `the item "A" is`) {
+			t.Errorf("%+v: %s %v", tt, got, err)
+		}
+	}
+}
+
+// A connector of a system that numbers items differently passes numbers, which is told.
+func TestOtherEnumerationBetween(t *testing.T) {
+	abc := map[string]int32{"A": 1, "B": 2, "C": 7}
+	document := head + sys("top", "", comp("a", "")+sys("s", conns(con("i", "input", `<ssc:Enumeration name="cba"/>`)), comp("b", ""), link("i", "b/u", "")), link("a/y", "s/i", "")) + nastyNames + tail
+	_, l := sound(t, document, nil, fakes{"a": {enum(out("y", Enumeration), abc)}, "s.b": {enum(in("u", Enumeration), abc)}})
+	if got := told(l, "SD7"); len(got) != 1 || !strings.Contains(got[0], `a.y → s.i: the item "A" is 1 in one enumeration and 7 in the other`) {
+		t.Errorf("%q", got)
 	}
 }

@@ -35,6 +35,12 @@ type VariableSet interface {
 	All() iter.Seq[Variable]
 }
 
+// UnitSet is what a VariableSet may be, too: it knows the units that its FMU defines, by
+// name; nil = not known.
+type UnitSet interface {
+	Unit(name string) *unit.Base
+}
+
 // Resolver tells about the FMU behind a component. An error that wraps
 // fs.ErrNotExist is reported as a missing file, with a hint where the file may be.
 type Resolver interface {
@@ -115,6 +121,17 @@ type Provenance struct {
 	// Bound is the value at what has that name: at a connector of a system it differs
 	// from Value by what the connections make of it.
 	Bound Value
+	// Steps is the way of the value: as it stands in its set, then what each mapping,
+	// conversion of units, transformation and connection makes of it, up to Value.
+	Steps []Step
+}
+
+// Step is one step of a value on its way to a variable, and what comes out of it.
+type Step struct {
+	What  string // in words: `parameter "k"`, "km → m", "× 2 + 1"
+	Value Value
+	Unit  string // of Value, "" if it is not known
+	Place Place
 }
 
 // At gives the path of what the value is bound to: "component.variable", or
@@ -140,6 +157,17 @@ type SystemOutput struct {
 	Gain, Offset float64 // of a Real
 }
 
+// SystemInput is an input of the outermost system and an FMU input that it feeds. The
+// fields are those of FlatConnection; where the connector has no unit, what is given to
+// it counts in that of the first that has one on the way.
+type SystemInput struct {
+	Name         string
+	To           FlatEnd
+	Gain, Offset float64
+	Map          map[int32]int32
+	Place        Place
+}
+
 // Network is a system flattened to FMUs: nothing of SSP is left in it.
 type Network struct {
 	Name        string
@@ -154,6 +182,7 @@ type Network struct {
 	Tolerance *float64 // relativeTolerance of OMSimulator; informative
 	Own       OwnSettings
 	Outputs   []SystemOutput
+	Inputs    []SystemInput // by FMU input, in the order of the connections to them
 }
 
 // instance is one element in the tree of systems. A component with an FMU has

@@ -28,6 +28,7 @@ type Package struct {
 	functions  []Function
 	instances  []*instance   // by component, then by function
 	osp        *ospStructure // nil: an SSP
+	given      *Binding      // of Give; nil: nothing
 	packed     bool          // a .ssp: nothing outside of Dir belongs to it
 	packages   map[string]home
 	documents  map[string]*Document // by path; nil: could not be read

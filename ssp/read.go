@@ -2,6 +2,7 @@ package ssp
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,6 +47,7 @@ type reader struct {
 	open   opener
 	of     *Component      // that is being read; nil: a system or a reference
 	inline []*ParameterSet // whose units may be those of the document
+	files  []*ParameterSet // whose units must be their own, but are those of the document where they are not
 	signal []*SignalDictionary
 }
 
@@ -138,6 +140,16 @@ func (r *reader) names(d *Document) {
 	for _, s := range r.inline {
 		r.setNames(s, newNames(s.Units, s.Enumerations), own)
 	}
+	for _, s := range r.files {
+		for i := range s.Parameters {
+			v := &s.Parameters[i]
+			for _, name := range []string{v.Unit, withoutBrackets(v.Unit)} {
+				if v.face.unit == nil && own.units[name] != nil {
+					v.face.unit, v.face.unitName = own.units[name], name
+				}
+			}
+		}
+	}
 	for _, s := range r.signal {
 		r.dictionaryNames(s, newNames(s.Units, s.Enumerations), own)
 	}
@@ -161,8 +173,9 @@ func newNames(units []unit.Definition, enumerations []EnumerationType) *names {
 }
 
 // lookUp gives what the names of a unit and an enumeration mean in the first of
-// several scopes that defines them, and reports those that none does.
-func (p *parser) lookUp(unitName, enumeration string, at Place, scopes ...*names) (f face) {
+// several scopes that defines them, and reports those that none does; otherwise says what
+// becomes of the unit then.
+func (p *parser) lookUp(unitName, enumeration string, at Place, otherwise string, scopes ...*names) (f face) {
 	found := unitName == ""
 	for _, s := range scopes {
 		if base, ok := s.units[unitName]; ok && !found {
@@ -176,7 +189,7 @@ func (p *parser) lookUp(unitName, enumeration string, at Place, scopes ...*names
 		}
 	}
 	if !found && p.once("unit "+unitName) {
-		report(p.l, ruleUndefined, at, "the unit %q is not defined in this file and counts as none", unitName)
+		report(p.l, ruleUndefined, at, "the unit %q is not defined in this file%s", unitName, otherwise)
 	}
 	if enumeration != "" && f.items == nil && p.once("enumeration "+enumeration) {
 		report(p.l, ruleUndefined, at, "the enumeration %q is not defined in this file; the items of the FMU count", enumeration)
@@ -185,13 +198,13 @@ func (p *parser) lookUp(unitName, enumeration string, at Place, scopes ...*names
 }
 
 func (p *parser) connectorNames(c *Connector, scopes ...*names) {
-	c.face = p.lookUp(c.Unit, c.Enumeration, c.Place, scopes...)
+	c.face = p.lookUp(c.Unit, c.Enumeration, c.Place, " and counts as none", scopes...)
 }
 
 func (p *parser) setNames(s *ParameterSet, scopes ...*names) {
 	for i := range s.Parameters {
 		v := &s.Parameters[i]
-		v.face = p.lookUp(v.Unit, v.Enumeration, v.Place, scopes...)
+		v.face = p.lookUp(v.Unit, v.Enumeration, v.Place, "; what the system that binds the value or the FMU calls so counts", scopes...)
 	}
 }
 
@@ -652,8 +665,12 @@ func (r *reader) binding(n *node) Binding {
 		}
 	}
 	b.Set = readPart(r, n, values, b.Source, b.Type, mimeSet, b.SourceBase, (*parser).parameterSet)
-	if b.Set != nil && b.Source == "" {
+	switch {
+	case b.Set == nil:
+	case b.Source == "":
 		r.inline = append(r.inline, b.Set)
+	default:
+		r.files = append(r.files, b.Set)
 	}
 	if mapping != nil {
 		b.Mapping = readPart(r, mapping, mapping, mapping.str("source", ""), mapping.str("type", mimeMapping), mimeMapping,
@@ -706,6 +723,9 @@ func readPart[T any](r *reader, n, inline *node, source, mime, want, base string
 		return read(p, root, false)
 	case len(content) == 1:
 		return read(&r.parser, content[0], true)
+	case len(content) > 1:
+		r.add(ruleContent, content[1], "there are %d elements, and one is the content", len(content))
+		return nil
 	}
 	r.add(ruleContent, n, "there is neither a source nor inline content")
 	return nil
@@ -799,23 +819,30 @@ func (p *parser) parameterValue(n *node, t ValueType, v *ParameterValue) {
 		return
 	}
 	text := p.need(n, "value")
-	var err error
-	switch t {
-	case Real:
-		v.Value.Real, err = parseReal(text)
-	case Integer:
-		v.Value, err = parseSized(n.name, text)
-	case Boolean:
-		v.Value.Bool, err = parseBoolean(text)
-	default:
-		v.Value.Text = text
+	read := func(text string) (err error) {
+		switch t {
+		case Real:
+			v.Value.Real, err = parseSizedReal(n.name, text)
+		case Integer:
+			v.Value, err = parseSized(n.name, text)
+		case Boolean:
+			v.Value.Bool, err = parseBoolean(text)
+		default:
+			v.Value.Text = text
+		}
+		return err
 	}
+	err := read(text)
 	if err == nil {
 		return
 	}
-	if len(strings.Fields(text)) > 1 { // an array of version 2.0
+	if list := strings.Fields(text); len(list) > 1 { // an array of version 2.0
 		p.since2(n, "a list of values")
 		v.Array = true
+		if i := slices.IndexFunc(list, func(one string) bool { return read(one) != nil }); i >= 0 {
+			p.add(ruleValue, n, "entry %d of the value of parameter %q: %v", i+1, v.Name, read(list[i]))
+		}
+		v.Value = Value{Type: t}
 		return
 	}
 	if _, ok := n.attr("value"); ok {

@@ -12,6 +12,9 @@ var (
 	ruleTolerated = &diag.Rule{ID: "SD1T", Level: diag.Warning, Strict: true, Ref: "ssp 6, 7",
 		Doc:    "Namespaces are declared and named as the standard names them.",
 		Remedy: "correct the document; it was read as it was surely meant"}
+	ruleSequence = &diag.Rule{ID: "SD1S", Level: diag.Warning, Strict: true, Ref: "ssp 7",
+		Doc:    "Elements stand in the order of the schemas, a list that is there has an entry, and what has no effect on a run is of the form that the schemas want. Other tools may refuse the document.",
+		Remedy: "move the element, leave out the empty list, or correct the attribute; the document was read as it was surely meant"}
 	ruleUnknown = &diag.Rule{ID: "SD1U", Level: diag.Warning, Ref: "ssp 6",
 		Doc:    "Elements and attributes that the standard does not know have no meaning and are left out.",
 		Remedy: "correct the name if it is a typing error; what is meant for a tool belongs into an annotation"}
@@ -76,8 +79,11 @@ var (
 		Doc:    "A transformation suits the type that it is applied to, names each source value once and gives values of the target.",
 		Remedy: "correct the transformation"}
 	ruleUndefined = &diag.Rule{ID: "SD13", Level: diag.Warning, Strict: true, Ref: "ssp 9, 18, 39",
-		Doc:    "Every unit and enumeration that a file names is defined in that file. One defined nowhere counts as none.",
+		Doc:    "Every unit and enumeration that a file names is defined in that file. The unit of a connector that is not counts as none, that of a value as SD13C says.",
 		Remedy: "define it in the Units or Enumerations of this file"}
+	ruleUnitUnknown = &diag.Rule{ID: "SD13C", Level: diag.Error, Ref: "ssp 9, 31, 39",
+		Doc:    "The unit of a value is defined where its target has another: in the parameter set, else in the SSD that binds it, else in the FMU. Of the same name both need no definition. A name in brackets, which is not defined so, counts as without.",
+		Remedy: `define it in the Units of the parameter set, or set suppressUnitConversion="true" in a mapping where the number is meant as it stands`}
 	ruleUnmatched = &diag.Rule{ID: "SD14", Level: diag.Info, Strict: true, Ref: "ssp 34",
 		Doc:    "The names of a parameter set match something.",
 		Remedy: "correct the name if it is a typing error"}
@@ -161,9 +167,9 @@ var (
 // Rules lists the rules of this package.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		ruleSchema, ruleTolerated, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
+		ruleSchema, ruleTolerated, ruleSequence, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
-		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnmatched,
+		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,
 		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
 		ruleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPUnit, ruleOSPName,

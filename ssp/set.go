@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
@@ -38,6 +39,7 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 		set = &ParameterSet{Version: "1.0", Name: strings.TrimSuffix(path.Base(file), ".ssv")}
 		top.Bindings = append(top.Bindings, Binding{Source: SourceURI(file), Set: set})
 	}
+	var added []unit.Definition
 	for _, v := range values {
 		if v.Unit != "" {
 			i := slices.IndexFunc(units, func(u unit.Definition) bool { return u.Name == v.Unit })
@@ -47,6 +49,7 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 			switch known := findUnit(set.Units, v.Unit); {
 			case known == nil:
 				set.Units = append(set.Units, units[i])
+				added = append(added, units[i])
 			case known.Base == nil || *known.Base != *units[i].Base:
 				return nil, fmt.Errorf("the unit %q of %s means something else in %s", v.Unit, v.Name, file)
 			}
@@ -58,18 +61,89 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 		}
 		set.Parameters = append(set.Parameters, v)
 	}
-	data, err := set.Encode()
+	data, err := set.Encode() // which also tells what cannot be written
 	if err != nil {
 		return nil, err
 	}
-	changed = []File{{Name: file, Data: data}}
-	if fresh {
-		if data, err = p.Root.Encode(); err != nil {
+	if !fresh {
+		if data, err = p.splice(file, func(raw []byte, shown string) ([]byte, error) { return spliceSet(raw, shown, values, added) }, data); err != nil {
 			return nil, err
 		}
-		changed = append(changed, File{Name: document, Data: data})
+		return []File{{Name: file, Data: data}}, nil
 	}
-	return changed, nil
+	changed = []File{{Name: file, Data: data}}
+	if data, err = p.Root.Encode(); err != nil {
+		return nil, err
+	}
+	if data, err = p.splice(document, func(raw []byte, shown string) ([]byte, error) { return spliceBinding(raw, shown, SourceURI(file)) }, data); err != nil {
+		return nil, err
+	}
+	return append(changed, File{Name: document, Data: data}), nil
+}
+
+// splice changes a file only where it must be changed. Where that does not give what the
+// whole document would say if it were written anew, that is taken.
+func (p *Package) splice(name string, change func(raw []byte, shown string) ([]byte, error), whole []byte) ([]byte, error) {
+	path := filepath.Join(p.Dir, filepath.FromSlash(name))
+	raw, err := readDocument(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := change(raw, name)
+	if err != nil || !alikeDocuments(data, whole) {
+		return whole, nil
+	}
+	return data, nil
+}
+
+// alikeDocuments tells whether two documents hold the same elements with the same
+// attributes, in whatever order the standard does not fix.
+func alikeDocuments(a, b []byte) bool {
+	tree := func(data []byte) *node { return (&parser{l: &diag.List{}}).tree(data) }
+	x, y := tree(a), tree(b)
+	return x != nil && y != nil && content(x, false) == content(y, false)
+}
+
+// content writes an element without its layout: children by the order of the schemas,
+// attributes by name.
+func content(n *node, foreign bool) string {
+	foreign = foreign || !ours(n.uri)
+	var attributes, kids []string
+	for _, a := range n.el.Attr {
+		if _, is := declaration(a); !is {
+			attributes = append(attributes, fmt.Sprintf(" %s=%q", a.FullKey(), a.Value))
+		}
+	}
+	slices.Sort(attributes)
+	list := slices.Clone(n.kids)
+	if names := sequence[n.uri+" "+n.name]; !foreign && names != nil {
+		slices.SortStableFunc(list, func(a, b *node) int { return rankOf(names, a.name, a.uri) - rankOf(names, b.name, b.uri) })
+	}
+	for _, k := range list {
+		if len(k.kids) == 0 && slices.Contains(neverEmpty, k.name) && !foreign {
+			continue
+		}
+		kids = append(kids, content(k, foreign || foreignContent(n.name)))
+	}
+	uri := n.uri
+	if uri == nsSSD && slices.Contains(commonElements, n.name) && !foreign {
+		uri = nsSSC
+	}
+	return "<" + uri + " " + n.name + strings.Join(attributes, "") + ">" + strings.Join(kids, "") + "</>"
+}
+
+// Give has Flatten bind values behind all others of the outermost system, so that they
+// win (ssp 36). The document stays as it is. Names and units are those of Bind; from
+// says in findings where the values come from.
+func (p *Package) Give(values []ParameterValue, units []unit.Definition, from string) {
+	set := &ParameterSet{File: from, Parameters: slices.Clone(values)}
+	scope := newNames(units, nil)
+	for i := range set.Parameters {
+		v := &set.Parameters[i]
+		v.Place = Place{File: from, Path: v.Name}
+		v.face = face{unit: scope.units[v.Unit], unitName: v.Unit}
+	}
+	p.given = &Binding{Set: set, Place: Place{File: from}}
 }
 
 // SystemConnector finds what a name means to a parameter binding of the outermost

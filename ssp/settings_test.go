@@ -1,12 +1,15 @@
 package ssp
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
 )
 
 // inline is a binding with its set, and perhaps a mapping, in the document.
@@ -206,6 +209,8 @@ func TestBadValues(t *testing.T) {
 		{"binary", par("p", String), `<ssv:Binary value="00ff"/>`, "Binary cannot be given"},
 		{"too large", par("p", Integer), `<ssv:Integer value="3000000000"/>`, "not a 32-bit integer"},
 		{"array", par("p", Real), `<ssv:Real value="1 2 3"/>`, "is an array"},
+		{"array of something else", par("p", Real), `<ssv:Real value="1 two 3"/>`, `entry 2 of the value of parameter "p"`},
+		{"Float32", par("p", Real), `<ssv:Float32 value="1e300"/>`, "beyond what a Float32 can hold"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -343,5 +348,151 @@ func TestPlaceholder(t *testing.T) {
 		if fmt.Sprint(ids) != "[SD19P SD5D]" {
 			t.Errorf("findings %v", l.Findings)
 		}
+	}
+}
+
+// unitFake is an FMU that defines units.
+type unitFake struct {
+	fakeSet
+	units map[string]unit.Base
+}
+
+func (u unitFake) Unit(name string) *unit.Base {
+	if b, ok := u.units[name]; ok {
+		return &b
+	}
+	return nil
+}
+
+func (u unitFake) Variables(*FlatComponent) (VariableSet, error) { return u, nil }
+
+// The unit of a value in a set of its own is that of the set, else of the SSD, else of
+// the FMU; of the same name as that of the variable it needs no definition. Where it has
+// to be converted and is not known, the value is refused, also behind the connectors of
+// systems (ssp 9, 39).
+func TestUnitsOfSets(t *testing.T) {
+	mmUnit := unit.Base{M: 1, Factor: 0.001}
+	for _, tt := range []struct {
+		name, set, system, fmu string // where the unit "x" is defined, as mm, cm or km
+		variable, connector    string // units of the ends
+		suppress               bool
+		value                  string  // unit of the value; "" = x
+		want                   float64 // 0: refused
+	}{
+		{name: "the set", set: "0.01", system: "1000", variable: "mm", want: 20},
+		{name: "the SSD", system: "1000", fmu: "0.01", variable: "mm", want: 2e6},
+		{name: "the FMU", fmu: "0.01", variable: "mm", want: 20},
+		{name: "nobody", variable: "mm"},
+		{name: "the same name", variable: "x", want: 2},
+		{name: "the same name in brackets", value: "[mm]", variable: "mm", want: 2},
+		{name: "the SSD, in brackets", value: "[x]", system: "0.01", variable: "mm", want: 20},
+		{name: "the FMU, in brackets", value: "[x]", fmu: "0.01", variable: "mm", want: 20},
+		{name: "the FMU, in brackets through a connector", value: "[x]", fmu: "0.01", variable: "mm", connector: "none", want: 20},
+		{name: "nobody, in brackets", value: "[x]", variable: "mm"},
+		{name: "nothing to convert into", variable: "", want: 2},
+		{name: "suppressed", variable: "mm", suppress: true, want: 2},
+		{name: "the FMU, through a connector", fmu: "0.01", variable: "mm", connector: "none", want: 20},
+		{name: "nobody, through a connector", variable: "mm", connector: "none"},
+		{name: "the same name, through a connector", variable: "x", connector: "none", want: 2},
+		{name: "nobody, and the connector has a unit", variable: "mm", connector: "mm"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			definition := func(prefix, factor string) string {
+				if factor == "" {
+					return ""
+				}
+				return "<" + prefix + `:Units><ssc:Unit name="x"><ssc:BaseUnit m="1" factor="` + factor + `"/></ssc:Unit></` + prefix + ":Units>"
+			}
+			set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters>` + param("p", realValue(2, cmp.Or(tt.value, "x"))) +
+				"</ssv:Parameters>" + definition("ssv", tt.set) + "</ssv:ParameterSet>"
+			target, before, after := "c.p", "", ""
+			switch tt.connector {
+			case "none":
+				target, before = "k", conns(con("k", "parameter", "<ssc:Real/>"))
+			case "mm":
+				target, before = "k", conns(con("k", "parameter", realType("mm")))
+			}
+			if tt.connector != "" {
+				after = "<ssd:Connections>" + link("k", "c/p", "") + "</ssd:Connections>"
+			}
+			mapping := `<ssd:ParameterMapping><ssm:ParameterMapping version="1.0">` + strings.Replace(mapped("p", target, ""), "<ssm:MappingEntry", map[bool]string{true: `<ssm:MappingEntry suppressUnitConversion="true"`, false: "<ssm:MappingEntry"}[tt.suppress], 1) + `</ssm:ParameterMapping></ssd:ParameterMapping>`
+			document := head + `<ssd:System name="top">` + before + bindings(`<ssd:ParameterBinding source="s.ssv">`+mapping+`</ssd:ParameterBinding>`) +
+				"<ssd:Elements>" + comp("c", conns(con("p", "parameter", ""))) + "</ssd:Elements>" + after + "</ssd:System>" +
+				strings.Replace(definition("ssd", tt.system), "</ssd:Units>", `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>`, 1) + tail
+			if tt.system == "" && tt.connector == "mm" {
+				document = strings.Replace(document, tail, `<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>`+tail, 1)
+			}
+			p := par("p", Real)
+			if p.Unit = tt.variable; p.Unit == "mm" {
+				p.UnitBase = &mmUnit
+			}
+			fake := unitFake{fakeSet{"p": p}, map[string]unit.Base{}}
+			if tt.fmu != "" {
+				fake.units["x"] = unit.Base{M: 1, Factor: 0.01}
+			}
+			n, _, err := flatten(t, document, map[string]string{"s.ssv": set}, fake, false)
+			switch {
+			case tt.want == 0 && !diag.Has(err, "SD13C"):
+				t.Errorf("error %v", err)
+			case tt.want == 0:
+			case err != nil:
+				t.Error(err)
+			case !near(n.Settings[0].Value.Real, tt.want):
+				t.Errorf("%v, want %v", n.Settings[0].Value, tt.want)
+			}
+		})
+	}
+}
+
+// The steps of a value: from how it stands in its set to the variable, with what each
+// makes of it.
+func TestValueSteps(t *testing.T) {
+	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters>` + param("kk", realValue(5, "km")) +
+		`</ssv:Parameters><ssv:Units><ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
+	mapping := "<ssm:ParameterMapping version=\"1.0\" xmlns:ssm=\"" + nsSSM + "\" xmlns:ssc=\"" + nsSSC + "\">\n" + mapped("x.kk", "a.p", linear(2, 1)) + "\n" + mapped("x.kk", "s.k", "") + "</ssm:ParameterMapping>"
+	p := con("p", "parameter", "")
+	document := head + sys("top", bindings(`<ssd:ParameterBinding source="set.ssv" prefix="x."><ssd:ParameterMapping source="map.ssm"/></ssd:ParameterBinding>`),
+		comp("a", conns(p))+sys("s", conns(con("k", "parameter", realType("mm"))), comp("b", conns(p)), link("k", "b/p", linear(10, -1)))) + units + tail
+	n, _ := sound(t, document, map[string]string{"set.ssv": set, "map.ssm": mapping},
+		fakes{"a": {with(par("p", Real), "m", metre)}, "s.b": {with(par("p", Real), "m", metre)}})
+	for name, want := range map[string][]string{
+		"a.p": {`parameter "kk" 5 km set.ssv:1`, `mapping of "x.kk" to "a.p" 5 km map.ssm:2`, "km → m 5000 m map.ssm:2", "× 2 + 1 10001 m map.ssm:2"},
+		"s.b.p": {`parameter "kk" 5 km set.ssv:1`, `mapping of "x.kk" to "s.k" 5 km map.ssm:3`, "km → mm 5e+06 mm map.ssm:3",
+			"connection s.k → s.b.p 5e+06 mm SystemStructure.ssd:", "mm → m 5000 m SystemStructure.ssd:", "× 10 - 1 49999 m SystemStructure.ssd:"},
+	} {
+		s := settings1(n)[name]
+		var got []string
+		for _, k := range s.From.Steps {
+			got = append(got, fmt.Sprintf("%s %s %s %s", k.What, k.Value, k.Unit, filepath.Base(k.Place.String())))
+		}
+		if len(got) != len(want) || s.From.Steps[len(got)-1].Value != s.Value {
+			t.Errorf("%s: %q, want %q", name, got, want)
+			continue
+		}
+		for i := range want {
+			if !strings.HasPrefix(got[i], want[i]) {
+				t.Errorf("%s: step %d is %q, want %q", name, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// What units and transformations make of a value or a signal must be a number, and a
+// binding has one set.
+func TestBeyondNumbers(t *testing.T) {
+	huge := linear(1e308, 0)
+	vars := fakes{"a": {out("y", Real)}, "c": {in("u", Real), par("p", Real)}}
+	through := sys("s", conns(con("i", "input", "<ssc:Real/>"), con("o", "output", "<ssc:Real/>")), "", link("i", "o", huge))
+	for document, want := range map[string]string{
+		sys("top", "", comp("a", conns(con("y", "output", "")))+through+comp("c", conns(con("u", "input", ""))), link("a/y", "s/i", huge), link("s/o", "c/u", "")): "SD12",
+		sys("top", bindings(inline("", param("v", realValue(1e9, "")), mapped("v", "c.p", huge))), comp("a", "")+comp("c", "")):                                    "SD17",
+	} {
+		if _, _, err := flatten(t, head+document+tail, nil, vars, false); !diag.Has(err, want) || !strings.Contains(err.Error(), "+Inf") {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	two := strings.Replace(inline("", param("c.p", realValue(1, "")), ""), "</ssd:ParameterValues>", `<ssv:ParameterSet version="1.0" name="t"><ssv:Parameters/></ssv:ParameterSet></ssd:ParameterValues>`, 1)
+	if _, _, err := flatten(t, head+sys("top", bindings(two), comp("a", "")+comp("c", ""))+tail, nil, vars, false); !diag.Has(err, "SD18") || !strings.Contains(err.Error(), "there are 2 elements") {
+		t.Errorf("two sets: %v", err)
 	}
 }

@@ -140,6 +140,9 @@ func (v Value) coerce(to *Variable, own map[string]int32) (Value, error) {
 		default:
 			return bad()
 		}
+		if out.Real-out.Real != 0 {
+			return Value{}, fmt.Errorf("what units and transformations make of it is %v, which %q cannot take", out.Real, to.Name)
+		}
 	case Integer:
 		out.Int, err = number()
 	case Enumeration:

@@ -732,6 +732,25 @@ func (w *writer) units(parent *etree.Element, uri string, list []unit.Definition
 	}, is(nsSSC, "Unit"))
 }
 
+// baseAttributes writes the attributes of a base unit that are not those of absence.
+func baseAttributes(b *unit.Base) (text string) {
+	for _, e := range []struct {
+		key string
+		n   int
+	}{{"kg", b.Kg}, {"m", b.M}, {"s", b.S}, {"A", b.A}, {"K", b.K}, {"mol", b.Mol}, {"cd", b.Cd}, {"rad", b.Rad}} {
+		if e.n != 0 {
+			text += attribute(e.key, strconv.Itoa(e.n))
+		}
+	}
+	if b.Factor != 1 {
+		text += attribute("factor", number(b.Factor))
+	}
+	if b.Offset != 0 {
+		text += attribute("offset", number(b.Offset))
+	}
+	return text
+}
+
 func (w *writer) experiment(e *Experiment) {
 	el := only(w.root, nsSSD, "DefaultExperiment")
 	if el == nil {

@@ -241,7 +241,7 @@ func elements(el *etree.Element) []string {
 func inOrder(el *etree.Element) string {
 	last := -1
 	for _, k := range el.ChildElements() {
-		if names := sequence[uriOf(el)+" "+el.Tag]; names != nil && standard(uriOf(k)) {
+		if names := sequence[uriOf(el)+" "+el.Tag]; names != nil && ours(uriOf(k)) {
 			r := slices.Index(names, k.Tag)
 			if r < last {
 				return fmt.Sprintf("%s stands too late in %s", k.Tag, el.Tag)

@@ -44,21 +44,34 @@ var sequence = func() map[string][]string {
 		nsSSV + " Parameter":        append(slices.Clone(types), "Dimension", "Annotations"),
 		nsSSM + " ParameterMapping": {"MappingEntry", "MetaData", "Signature", "Annotations"},
 		nsSSM + " MappingEntry":     append(slices.Clone(transformations), "Annotations"),
+		nsSSB + " SignalDictionary": {"DictionaryEntry", "Enumerations", "Units", "MetaData", "Signature", "Annotations"},
+		nsSSB + " DictionaryEntry":  append(slices.Clone(types), "Dimension", "Annotations"),
 	}
 }()
 
-// neverEmpty are the lists that the schemas want to have an entry (ssp 7).
+// neverEmpty are the lists that the schemas want to have an entry (ssp 7), and that may
+// be left out.
 var neverEmpty = []string{"Connectors", "Elements", "Connections", "SignalDictionaries", "GraphicalElements", "Units", "Enumerations", "ParameterBindings", "Annotations"}
 
-// standard tells whether a namespace is one of SSP.
-func standard(uri string) bool {
-	return uri == nsSSD || uri == nsSSC || uri == nsSSV || uri == nsSSM || uri == nsSSB
+// rankOf gives the place of an element in a sequence, -1 if it is not in it.
+func rankOf(names []string, name, uri string) int {
+	switch r := slices.Index(names, name); {
+	case !ours(uri):
+		return -1
+	case name == "Clock" && uri == nsSSC:
+		return 0 // the type
+	default:
+		return r
+	}
+}
+
+// foreignContent tells whether what an element of this name holds is not of SSP.
+func foreignContent(name string) bool {
+	return name == "Annotation" || name == "MetaData" || name == "Signature"
 }
 
 // opaque tells whether the content of an element is not ours to arrange.
-func opaque(el *etree.Element) bool {
-	return el.Tag == "Annotation" || el.Tag == "MetaData" || el.Tag == "Signature" || !standard(uriOf(el))
-}
+func opaque(el *etree.Element) bool { return foreignContent(el.Tag) || !ours(uriOf(el)) }
 
 func uriOf(el *etree.Element) string { return el.NamespaceURI() }
 
@@ -234,11 +247,8 @@ func order(el *etree.Element) {
 			if !ok {
 				continue
 			}
-			if r := slices.Index(names, k.Tag); r >= 0 && standard(uriOf(k)) {
+			if r := rankOf(names, k.Tag, uriOf(k)); r >= 0 {
 				rank = r
-				if k.Tag == "Clock" && uriOf(k) == nsSSC {
-					rank = 0 // the type
-				}
 			}
 			groups = append(groups, group{rank, pending})
 			pending = nil

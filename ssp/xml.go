@@ -53,8 +53,13 @@ type Place struct {
 	Line int    // 1-based
 }
 
-// String gives "file:line".
-func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+// String gives "file:line"; what has no line is named by File alone.
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
 
 // node is an element with its namespace resolved and its line known. The tree
 // of nodes mirrors that of etree, which stays as the faithful form.
@@ -63,6 +68,7 @@ type node struct {
 	uri    string
 	name   string // local
 	line   int
+	index  int // in the order of the document
 	nth    int // 1-based among siblings of the same tag, and name where they have one; 0 if it is the only one
 	parent *node
 	kids   []*node
@@ -119,21 +125,38 @@ func (p *parser) tree(data []byte) *node {
 	next := 0
 	var build func(el *etree.Element, parent *node) *node
 	build = func(el *etree.Element, parent *node) *node {
-		n := &node{el: el, name: el.Tag, parent: parent}
+		n := &node{el: el, name: el.Tag, parent: parent, index: next}
 		if next < len(lines) {
 			n.line = lines[next]
 		}
 		next++
-		n.uri = p.namespace(n)
-		p.attributes(n)
 		for _, c := range el.ChildElements() {
 			n.kids = append(n.kids, build(c, n))
 		}
-		numberSiblings(n.kids)
-		p.singles(n)
 		return n
 	}
-	return build(doc.Root(), nil)
+	root := build(doc.Root(), nil)
+	p.judge(root, false)
+	return root
+}
+
+// judge finds the namespaces of an element and of those in it, and reports what is wrong
+// whatever they mean. foreign tells that they stand in something that is not of SSP.
+func (p *parser) judge(n *node, foreign bool) {
+	n.uri = p.namespace(n)
+	numberSiblings(n.kids)
+	p.attributes(n)
+	foreign = foreign || !ours(n.uri)
+	if !foreign {
+		p.written(n)
+	}
+	for _, k := range n.kids {
+		p.judge(k, foreign || foreignContent(n.name))
+	}
+	p.singles(n)
+	if !foreign {
+		p.arranged(n)
+	}
 }
 
 // numberSiblings tells siblings of one tag and name apart.
@@ -329,38 +352,44 @@ func keepCharset(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 // utf8Document strips a byte order mark and converts Latin-1. The standard
 // wants UTF-8 (ssp 4).
 func utf8Document(data []byte) ([]byte, error) {
+	text, _, err := decodeDocument(data)
+	return text, err
+}
+
+// decodeDocument is utf8Document, and tells whether the document was in Latin-1.
+func decodeDocument(data []byte) (text []byte, latin1 bool, err error) {
 	data, marked := bytes.CutPrefix(data, []byte("\xef\xbb\xbf"))
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return nil, errors.New("the file is encoded in UTF-16; save it as UTF-8")
+		return nil, false, errors.New("the file is encoded in UTF-16; save it as UTF-8")
 	}
 	head := data[:min(len(data), 200)]
 	end := bytes.Index(head, []byte("?>"))
 	if !bytes.HasPrefix(head, []byte("<?xml")) || end < 0 {
-		return data, nil
+		return data, false, nil
 	}
 	_, after, found := bytes.Cut(head[:end], []byte("encoding"))
 	if !found {
-		return data, nil
+		return data, false, nil
 	}
 	after = bytes.TrimLeft(after, " \t\r\n=")
 	if len(after) == 0 {
-		return data, nil
+		return data, false, nil
 	}
 	name, _, _ := bytes.Cut(after[1:], after[:1])
 	switch strings.ToLower(string(name)) {
 	case "utf-8", "utf8", "us-ascii", "ascii":
-		return data, nil
+		return data, false, nil
 	case "iso-8859-1", "latin1", "latin-1":
 		if marked && utf8.Valid(data) { // the mark is that of UTF-8; the declaration was left behind
-			return data, nil
+			return data, false, nil
 		}
 		out := make([]rune, len(data))
 		for i, b := range data {
 			out[i] = rune(b)
 		}
-		return []byte(string(out)), nil
+		return []byte(string(out)), true, nil
 	}
-	return nil, fmt.Errorf("the file is encoded in %q; save it as UTF-8", name)
+	return nil, false, fmt.Errorf("the file is encoded in %q; save it as UTF-8", name)
 }
 
 // is tells whether the node has this name in one of the namespaces.
@@ -476,6 +505,7 @@ func (p *parser) inert(n *node) bool {
 		switch t := strings.TrimSpace(k.str("type", "")); {
 		case !k.is("Annotation", nsSSC, nsSSD):
 			p.unknown(k)
+		case p.need(k, "type") == "":
 		case t == OwnType:
 			p.add(ruleOwn, k, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
 		case p.once("annotation " + t):
@@ -492,6 +522,19 @@ func parseReal(text string) (float64, error) {
 	v, err := strconv.ParseFloat(t, 64)
 	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || strings.ContainsAny(t, "xXpP_") {
 		return 0, fmt.Errorf("%q is not a finite number", text)
+	}
+	return v, nil
+}
+
+// parseSizedReal reads a Real of a parameter set. What a Float32 cannot hold is refused;
+// its digits are those of the text, and are not rounded to its precision.
+func parseSizedReal(element, text string) (float64, error) {
+	v, err := parseReal(text)
+	if err != nil || element != "Float32" {
+		return v, err
+	}
+	if narrow := float64(float32(v)); math.IsInf(narrow, 0) {
+		return 0, fmt.Errorf("%q is beyond what a Float32 can hold", text)
 	}
 	return v, nil
 }

@@ -100,15 +100,6 @@ func TestKilledAnywhere(t *testing.T) {
 	t.Logf("%d of %d runs had begun to write; up to %d rows", begun, kills, rows)
 }
 
-func mustRead(t testing.TB, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // A disk that is full is an error that says so: what was written before is whole
 // and right, the manifest tells, and the last checkpoint is one to go on from.
 func TestResumeAfterFullDisk(t *testing.T) {

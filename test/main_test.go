@@ -270,3 +270,12 @@ func (o *outcome) column(t testing.TB, name string) []float64 {
 	}
 	return c
 }
+
+func mustRead(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

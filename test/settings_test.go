@@ -172,6 +172,49 @@ func TestSettingsInput(t *testing.T) {
 	expectSources(t, o, map[string]string{"input": ownText, "record": "--record"})
 }
 
+// Connectors of the outermost system take values and inputs, which go on over their
+// connections with units and transformations.
+func TestConnectorsGiven(t *testing.T) {
+	dir := car(t, "", "", "")
+	text, err := os.ReadFile(filepath.Join(dir, "SystemStructure.ssd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := strings.NewReplacer(
+		`<ssd:Connection startElement="wheel" startConnector="F_c" endElement="chassis" endConnector="F_c"/>`,
+		`<ssd:Connection startConnector="push" endElement="chassis" endConnector="F_c"><ssc:LinearTransformation factor="-1"/></ssd:Connection>
+<ssd:Connection startConnector="mass" endElement="chassis" endConnector="m_c"/>`).Replace(string(text))
+	at := strings.Index(document, "<ssd:Elements>")
+	document = document[:at] + `<ssd:Connectors><ssd:Connector name="push" kind="input"><ssc:Real unit="kN"/></ssd:Connector><ssd:Connector name="mass" kind="parameter"><ssc:Real unit="t"/></ssd:Connector></ssd:Connectors>` + document[at:]
+	at = strings.Index(document, "<ssd:Units>") + len("<ssd:Units>")
+	document = document[:at] + `<ssc:Unit name="kN"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit><ssc:Unit name="t"><ssc:BaseUnit kg="1" factor="1000"/></ssc:Unit>` + document[at:]
+	if err := os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	table := filepath.Join(t.TempDir(), "push.csv")
+	if err := os.WriteFile(table, []byte("time,push\n0,0\n1,0.4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := complete(t, dir, "--step-size", "0.01", "--record", "chassis.*", "--input", table, "--set", "mass=0.5")
+	if f, m := o.column(t, "chassis.F_c"), o.column(t, "chassis.m_c"); f[10] < -41 || f[10] > -39 || m[0] != 500 {
+		t.Errorf("the force at 0.1 s is %g, the mass %g", f[10], m[0])
+	}
+	o = complete(t, dir, "--step-size", "0.01", "--record", "chassis.*", "--set", "push=0.25")
+	if f := o.column(t, "chassis.F_c"); f[10] != -250 {
+		t.Errorf("the force at 0.1 s is %g", f[10])
+	}
+	for args, want := range map[string]string{
+		"--set|pull=1":                       "connectors of the system are push, mass",
+		"--set|mass=much":                    "give a finite number",
+		"--input|" + table + "|--set|push=1": "chassis.F_c is given from outside: the value set has no effect",
+	} {
+		o := run(t, append([]string{dir, "--step-size", "0.01"}, strings.Split(args, "|")...)...)
+		if !strings.Contains(o.output+strings.Join(o.manifest.Warnings, "\n"), want) {
+			t.Errorf("%s: exit code %d\n%s", args, o.code, o.output)
+		}
+	}
+}
+
 // What other tools say counts where our annotation says nothing, and is told.
 func TestForeignSettings(t *testing.T) {
 	simulation := func(s string) string {

@@ -18,6 +18,8 @@ import (
 // passed over, and so are jumps and contacts, which grow once.
 //
 // Only steps of one size are compared. Growth that is slower than tenfold in the longest window is not seen.
+// After the first steps it looks now and then only: what grows by as little as a thousandth in a step
+// has left the numbers in between, which ends the run with the same advice.
 type Watch struct {
 	// Warn is told once, while the run goes on; nil = nobody is.
 	Warn func(text string)
@@ -30,7 +32,18 @@ type Watch struct {
 	last    [2][]float64 // outputs at the last points, newest first
 	t, step float64
 	points  int // with this step
+	// It looks at so many points, and then rests up to a time.
+	look, seen int
+	rests      bool
+	wake       float64
 }
+
+// The points that are looked at first and later, and the steps in between.
+const (
+	firstLook = 2000
+	laterLook = 400
+	rest      = 200_000
+)
 
 // window holds maxima over a number of steps, and those of the windows before.
 type window struct {
@@ -51,11 +64,14 @@ const (
 // watchedWindows are multiples of the one before.
 var watchedWindows = []int{5, 20, 80}
 
-var _ master.Recorder = (*Watch)(nil)
+var (
+	_ master.Recorder = (*Watch)(nil)
+	_ master.Sparse   = (*Watch)(nil)
+)
 
 // Begin takes the outputs that feed others.
 func (w *Watch) Begin(sys *master.System, _ []master.Port) error {
-	w.sys, w.points = sys, 0
+	w.sys, w.points, w.look = sys, 0, firstLook
 	fed := make([]bool, sys.OutAt[len(sys.Infos)])
 	holds := sys.Holds()
 	for k := range sys.InAt[len(sys.Infos)] {
@@ -78,7 +94,14 @@ func (w *Watch) Begin(sys *master.System, _ []master.Port) error {
 
 // Record compares a point with the last two.
 func (w *Watch) Record(p *master.Point) error {
-	if w.Text != "" {
+	if w.Text != "" || w.rests && p.T < w.wake {
+		return nil
+	}
+	if w.rests {
+		w.rests, w.points, w.seen, w.look = false, 0, 0, laterLook
+	}
+	if w.seen++; w.seen >= w.look && w.points > 1 {
+		w.rests, w.wake = true, p.T+rest*w.step
 		return nil
 	}
 	if step := p.T - w.t; w.points < 2 || math.Abs(step-w.step) > sameSize*step {
@@ -126,6 +149,17 @@ func (w *Watch) Record(p *master.Point) error {
 		o.next()
 	}
 	return nil
+}
+
+// Next gives the time of the next point that it looks at.
+func (w *Watch) Next() float64 {
+	switch {
+	case w.Text != "":
+		return math.Inf(1)
+	case w.rests:
+		return w.wake
+	}
+	return w.t
 }
 
 // take takes the maxima of a shorter window in.

@@ -70,7 +70,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.StringFlag{Name: "to", Usage: "largest one, `H` in seconds (default: 30 times the macro step)"},
 			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
 			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance told to the FMUs"},
-			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`; repeatable", KeepSpace: true}},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true}},
 			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "`COMPONENT` whose outputs follow its inputs at once; repeatable", KeepSpace: true}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform"},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},

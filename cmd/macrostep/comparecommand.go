@@ -88,7 +88,11 @@ func (p *program) compare(c *cli.Context) error {
 	var tables [2]*results.Table
 	var errs []error
 	for i := range tables {
-		tables[i], err = readTable(c.Args().Get(i), c.String("time-column"), c.IsSet("time-column"))
+		read := results.ReadOptions{TimeColumn: c.String("time-column")}
+		if i == 0 && o.Select != nil { // what variables are called in B, only both together tell
+			read.Select = func(name string) bool { return o.Select(name) || o.Map[name] != "" }
+		}
+		tables[i], err = readTable(c.Args().Get(i), read)
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -123,14 +127,23 @@ func (p *program) compare(c *cli.Context) error {
 
 // readTable reads a table; a named column of times has to be in one that has none
 // called time only.
-func readTable(path, timeColumn string, given bool) (*results.Table, error) {
-	t, err := results.Read(path, results.ReadOptions{TimeColumn: timeColumn})
-	if err != nil && given {
-		if other, failed := results.Read(path, results.ReadOptions{}); failed == nil {
+func readTable(path string, o results.ReadOptions) (*results.Table, error) {
+	t, err := results.Read(path, o)
+	if err != nil && o.TimeColumn != "" {
+		o.TimeColumn = ""
+		if other, failed := results.Read(path, o); failed == nil {
 			return other, nil
 		}
 	}
 	return t, err
+}
+
+// reading keeps only what is chosen.
+func reading(chosen record.Selection) (o results.ReadOptions) {
+	if !chosen.IsDefault() {
+		o.Select = chosen.Match
+	}
+	return o
 }
 
 // someNames lists the first of many names.

@@ -38,7 +38,7 @@ func newEngine() engine { return documents{} }
 // Open assembles a system. The FMUs' libraries are loaded, so that one that
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
-	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Compile: o.Compile, Cache: fmuslave.CacheDir()}
+	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Read: o.Read, Compile: o.Compile, Cache: fmuslave.CacheDir()}
 	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
 	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
 	options.Select, options.Columns = selectNames, columnsOf
@@ -85,10 +85,10 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		return nil, errors.Join(err, a.Close())
 	}
 	mark := crashes.Begin(here)
-	crashed := func(e *fmi.CrashError) {
+	crashed := func(e *fmi.CrashError) (known bool) {
 		if e.Hash == "" {
 			mark.Leave(e.Reason)
-			return
+			return mark != nil
 		}
 		if e.Instance == "" { // it was in no call
 			var names []string
@@ -99,8 +99,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			}
 			e.Instance = strings.Join(names, " or ")
 		}
-		crashes.Lost(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
+		known = crashes.Take(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
 		mark.End()
+		return known
 	}
 	called := func() { // the FMUs, for the last time
 		if e := fmi.Crashed(); e != nil {
@@ -142,6 +143,12 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		},
 	}
 	out.Rates = ratesOf(a.Rates)
+	out.Inputs = map[string][]record.Derived{}
+	for name, list := range a.Inputs() {
+		for _, in := range list {
+			out.Inputs[name] = append(out.Inputs[name], record.Derived{Name: in.Name, Gain: in.Gain, Offset: in.Offset, Map: in.Map})
+		}
+	}
 	if a.Tolerance != nil {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
@@ -297,7 +304,7 @@ func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 
 // Bonds looks at the connections of a system.
 func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
-	a, err := assemble.Open(path, assemble.Options{Select: selectNames, Columns: columnsOf})
+	a, err := assemble.Open(path, looking())
 	if err != nil {
 		return nil, nil, errors.Join(err, a.Close())
 	}
@@ -378,8 +385,15 @@ func (documents) Explain(path string, names []string, o infoOptions) (list []*as
 	return list, errors.Join(errs...)
 }
 
+// looking are the options for a look at a system that nothing is run of: what a run
+// would accept is accepted.
+func looking() assemble.Options {
+	return assemble.Options{Select: selectNames, Columns: columnsOf, Launcher: &worker.Launcher{}}
+}
+
 func describing(o infoOptions) assemble.Options {
-	out := assemble.Options{Strict: o.Strict, Select: selectNames, Columns: columnsOf}
+	out := looking()
+	out.Strict = o.Strict
 	for _, a := range o.Set {
 		out.Set = append(out.Set, assemble.Assignment(a))
 	}
@@ -421,6 +435,9 @@ func describeSystem(path string, o infoOptions) (*description, error) {
 		s.Settings = append(s.Settings, newSettingInfo(v))
 	}
 	for _, set := range o.Set { // beats them
+		if slices.ContainsFunc(s.Settings, func(v settingInfo) bool { return v.Over == set.Name && v.Origin == "--set" }) {
+			continue // a connector, whose value is there
+		}
 		v := settingInfo{Name: set.Name, Value: set.Value, Origin: "--set"}
 		if i := slices.IndexFunc(s.Settings, func(old settingInfo) bool { return old.Name == set.Name }); i >= 0 {
 			v.Weaker = s.Settings[i].Weaker + 1
@@ -434,7 +451,7 @@ func describeSystem(path string, o infoOptions) (*description, error) {
 }
 
 func newSettingInfo(s assemble.SettingInfo) settingInfo {
-	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker}
+	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker, Steps: s.Steps}
 	if s.At != s.Name {
 		out.Over = s.At
 	}

@@ -164,7 +164,7 @@ func testSystemDescription() *description {
 		Components: []componentInfo{{"wheel", "resources/wheel.fmu", "Wheel", "Tool 7", 1, 2, false}, {"road", "resources/road.fmu", "", "", 0, 1, false}},
 		Connections: []connectionInfo{{From: "road.z", FromUnit: "cm", To: "wheel.z", ToUnit: "m", Gain: 0.01}, {From: "wheel.v", To: "road.v", Gain: 1, Via: "suspension.v"}, {From: "wheel.T", To: "road.T", Gain: 1, Offset: -273.15},
 			{From: "road.gear", To: "wheel.gear", Gain: 1, Map: "1 → 2"}},
-		Settings: []settingInfo{{"wheel.m", "60", "s.ssd:12", 0, ""}, {"wheel.k", "5", "s.ssd:13", 2, "stiffness"}},
+		Settings: []settingInfo{{"wheel.m", "60", "s.ssd:12", 0, "", nil}, {"wheel.k", "5", "s.ssd:13", 2, "stiffness", nil}},
 		Sources:  map[string]string{"algorithm": "annotation of macrostep (s.ssd:40)", "param order": "annotation of macrostep (s.ssd:41)"},
 		Loops:    []master.Loop{{Variables: []string{"wheel.v", "road.v"}, Assumed: true, Treatment: "broken"}},
 	}}

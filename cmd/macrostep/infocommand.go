@@ -299,6 +299,16 @@ func writeExplanation(w io.Writer, e *assemble.Explanation) {
 			mark = "in force"
 		}
 		rows = append(rows, []string{"  " + o.How, "= " + oneLine(o.Value), mark, o.Place})
+		if len(o.Steps) < 2 { // the value as it stands
+			continue
+		}
+		for k, s := range o.Steps {
+			value := "= " + oneLine(strings.TrimSpace(s.Value+" "+s.Unit))
+			if k > 0 && s.Value == o.Steps[k-1].Value && s.Unit == o.Steps[k-1].Unit {
+				value = ""
+			}
+			rows = append(rows, []string{"    " + s.What, value, "", s.Place})
+		}
 	}
 	if f := e.Fed; f != nil {
 		via := ""
@@ -524,7 +534,7 @@ func writeSystem(w io.Writer, s *systemDescription) {
 			if v.Weaker > 0 {
 				weaker = fmt.Sprintf("before %s", plural(v.Weaker, "other value"))
 			}
-			rows = append(rows, []string{"  " + v.Name, "= " + oneLine(v.Value), v.Origin, joinNonEmpty(over, weaker)})
+			rows = append(rows, []string{"  " + v.Name, "= " + oneLine(v.Value), v.Origin, joinNonEmpty(over, wayOf(v.Steps), weaker)})
 		}
 		table(w, rows)
 	}
@@ -542,6 +552,27 @@ func writeSystem(w io.Writer, s *systemDescription) {
 			fmt.Fprintf(w, "  %s\n", loopLine(l))
 		}
 	}
+}
+
+// wayOf writes what a value goes through where that changes it, with the parameter that
+// it comes from; "" if it stands as it is.
+func wayOf(steps []assemble.Step) string {
+	text, last, changes := "", assemble.Step{}, 0
+	for i, s := range steps {
+		value := oneLine(strings.TrimSpace(s.Value + " " + s.Unit))
+		switch {
+		case i == 0:
+			text = s.What + " in " + s.Place + " = " + value
+		case s.Value != last.Value || s.Unit != last.Unit:
+			text += ", " + s.What + " = " + value
+			changes++
+		}
+		last = s
+	}
+	if changes == 0 && len(steps) < 2 {
+		return ""
+	}
+	return "from " + text
 }
 
 func sourced(v setting, unit string) string {

@@ -68,7 +68,7 @@ func TestPlotCommand(t *testing.T) {
 		"a1.csv":                    "a1.svg is there already",
 		"a1.csv|--diff":             "a difference takes two",
 		"a1.csv|-o|x.pdf":           "a picture is .svg or .png",
-		"a1.csv|--force|--select|q": "there is nothing to draw: a1.csv has no variable that is chosen and holds numbers; it has m.x, m.y",
+		"a1.csv|--force|--select|q": "there is nothing to draw: a1.csv has no variable that is chosen and holds numbers",
 	} {
 		if code, _, stderr := plot(strings.FieldsFunc(args, func(r rune) bool { return r == '|' })...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d: %s; want %s", args, code, stderr, want)

@@ -89,7 +89,12 @@ func (p *program) plot(c *cli.Context) error {
 	var tables []*results.Table
 	var errs []error
 	for _, path := range paths {
-		t, err := readTable(path, c.String("time-column"), c.IsSet("time-column"))
+		read := results.ReadOptions{}
+		if !c.Bool("diff") || path == paths[0] {
+			read = reading(chosen)
+		}
+		read.TimeColumn = c.String("time-column")
+		t, err := readTable(path, read)
 		tables, errs = append(tables, t), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -105,7 +110,7 @@ func (p *program) plot(c *cli.Context) error {
 		return err
 	}
 	if len(fields) == 0 {
-		return fmt.Errorf("there is nothing to draw: %s has no variable that is chosen and holds numbers; it has %s", paths[0], columnNames(tables[0]))
+		return fmt.Errorf("there is nothing to draw: %s has no variable that is chosen and holds numbers", strings.Join(paths, ", "))
 	}
 	if n := len(fields) - plotFields; n > 0 {
 		fmt.Fprintf(p.stderr, "warning: %s are not drawn, a picture holds %d; --select chooses\n", plural(n, "variable"), plotFields)
@@ -137,14 +142,6 @@ func expanded(args []string) ([]string, error) {
 		paths = append(paths, found...)
 	}
 	return paths, nil
-}
-
-func columnNames(t *results.Table) string {
-	var names []string
-	for _, c := range t.Columns {
-		names = append(names, c.Bare)
-	}
-	return someNames(names)
 }
 
 // field is a part of a picture: one variable.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -74,24 +73,6 @@ func TestReportOfFailure(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	contains(t, "the page", read(t, "run.html"), ">failed<", "lost", `data-name="`)
-}
-
-// lockedBuffer is written by the run and read by the test.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // A run that begins paused is stepped and ended by its page; what it has computed is kept.

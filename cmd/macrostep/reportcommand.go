@@ -130,7 +130,7 @@ func (p *program) reportRun(r *runRequest, path string, seen *watcher, m *record
 
 // readReport reads results and their manifest.
 func readReport(path, manifest string, chosen record.Selection) (*reportParts, error) {
-	t, err := results.Read(path, results.ReadOptions{})
+	t, err := results.Read(path, reading(chosen))
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,6 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, e
 	texts := 0
 	for _, column := range t.Columns {
 		switch {
-		case !chosen.IsDefault() && !chosen.Match(column.Bare) && !chosen.Match(column.Name):
 		case column.Text:
 			texts++
 		case len(shown) == pagePlots:
@@ -168,7 +167,7 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, e
 		}
 	}
 	if len(shown) == 0 {
-		return nil, fmt.Errorf("%s: there is nothing to show: of %s none is chosen and holds numbers", path, plural(len(t.Columns), "column"))
+		return nil, fmt.Errorf("%s: there is nothing to show: no column is chosen and holds numbers", path)
 	}
 	if texts > 0 {
 		r.notes = append(r.notes, plural(texts, "column")+" of texts are not shown.")

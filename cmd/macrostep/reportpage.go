@@ -267,7 +267,7 @@ func pageFacts(m *record.Manifest) []page.Fact {
 	list := []page.Fact{
 		{Name: "system", Value: m.System},
 		{Name: "algorithm", Value: m.Algorithm + parameterList(given(m))},
-		{Name: "time", Value: fmt.Sprintf("%g to %g s%s", m.StartTime.Value, m.EndTime, map[bool]string{true: fmt.Sprintf(" of %g s", m.StopTime.Value)}[m.Status != master.Complete])},
+		{Name: "time", Value: fmt.Sprintf("%.12g to %.12g s%s", m.StartTime.Value, m.EndTime, map[bool]string{true: fmt.Sprintf(" of %g s", m.StopTime.Value)}[m.Status != master.Complete])},
 		{Name: "macro steps", Value: fmt.Sprintf("%d%s", m.Steps.Accepted, map[bool]string{true: fmt.Sprintf(", %d more rejected", m.Steps.Rejected)}[m.Steps.Rejected > 0])},
 		{Name: "step size", Value: fmt.Sprintf("%g s (%s); mean %s s", m.StepSize.Value, m.StepSize.Source, number(m.Steps.Mean))},
 	}

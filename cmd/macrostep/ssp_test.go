@@ -661,3 +661,70 @@ func TestSSPWords(t *testing.T) {
 		}
 	}
 }
+
+// A value that a connection beats is told with the connection: an input keeps it until
+// the first exchange, a parameter never gets it.
+func TestSSPSetConnected(t *testing.T) {
+	dir := workshop(t)
+	done(t, dir, "ssp", "new", "a.fmu", "b.fmu", "--connect", "a.v:b.v", "-o", "s.ssd")
+	code, stdout, stderr := in(t, dir, "ssp", "set", "s.ssd", "b.v=7", "--force")
+	if code != exitDone || !strings.Contains(stdout, "b.v  0 → 7") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	contains(t, "the warning", stderr, "warning: b.v = 7 counts until the first exchange only: a.v → b.v (s.ssd:")
+	described(t, filepath.Join(dir, "c.fmu"), strings.Replace(model("c", "parameter Real k N 2", "calculatedParameter Real q N"),
+		`causality="calculatedParameter"`, `causality="calculatedParameter" variability="fixed"`, 1))
+	in(t, dir, "ssp", "new", "a.fmu", "c.fmu", "-o", "p.ssd", "--parameters")
+	write(t, filepath.Join(dir, "p.ssd"), strings.Replace(read(t, filepath.Join(dir, "p.ssd")), "</ssd:Elements>",
+		`</ssd:Elements><ssd:Connections><ssd:Connection startElement="c" startConnector="q" endElement="a" endConnector="k"/></ssd:Connections>`, 1))
+	unchanged(t, dir, []string{"ssp", "set", "p.ssd", "a.k=7", "--force"}, "the value of a.k would have no effect", "takes the value of c.q → a.k (p.ssd:")
+}
+
+// Enumerations that number their items differently are connected by the names of the
+// items; where one has no counterpart the connection is refused, as a run would.
+func TestSSPNewEnumerations(t *testing.T) {
+	dir := workshop(t)
+	items := func(name, list string) {
+		text := model(name, "output Enumeration e", "input Enumeration i")
+		at, end := strings.Index(text, "<Enumeration><Item"), strings.Index(text, "</SimpleType>")
+		described(t, filepath.Join(dir, name+".fmu"), text[:at]+"<Enumeration>"+list+"</Enumeration>"+text[end:])
+	}
+	items("p", `<Item name="on" value="1"/><Item name="off" value="2"/>`)
+	items("q", `<Item name="on" value="2"/><Item name="off" value="1"/><Item name="idle" value="3"/>`)
+	out := done(t, dir, "ssp", "new", "p.fmu", "q.fmu", "--connect", "p.e:q.i", "-o", "s.ssd")
+	contains(t, "the note", out, "p.e and q.i number their items differently: the connection gets a mapping to the items of the same name")
+	contains(t, "the mapping", read(t, filepath.Join(dir, "s.ssd")), `<ssc:MapEntry source="off" target="off"/>`)
+	a := assembled(t, filepath.Join(dir, "s.ssd"))
+	if c := a.Connections(); len(c) != 1 || c[0].Map != "1 → 2, 2 → 1" || a.CheckErrors() != nil {
+		t.Errorf("%+v: %v", c, a.CheckErrors())
+	}
+	unchanged(t, dir, []string{"ssp", "new", "p.fmu", "q.fmu", "--connect", "q.e:p.i", "-o", "r.ssd"}, "q.e cannot feed p.i", "no item idle to map to")
+}
+
+// An FMU that can be instantiated once per process may stand several times: a run
+// isolates it. Where it cannot, the message has the name that the user knows.
+func TestSSPNewOnce(t *testing.T) {
+	dir := workshop(t)
+	described(t, filepath.Join(dir, "o.fmu"), strings.Replace(model("o", "output Real y", "input Real u"), `<CoSimulation `, `<CoSimulation canBeInstantiatedOnlyOncePerProcess="true" `, 1))
+	done(t, dir, "ssp", "new", "a=o.fmu", "b=o.fmu", "--connect", "a.y:b.u", "-o", "s.ssp")
+	contains(t, "the system", done(t, dir, "info", "s.ssp"), "a.y  → b.u")
+	_, err := assemble.Open(filepath.Join(dir, "s.ssp"), assemble.Options{})
+	if !diag.Has(err, "CC36") || !strings.Contains(err.Error(), filepath.Join("s.ssp", "resources", "o.fmu")) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A value that the system cannot take is told as such: its file is never written.
+func TestSSPSetUnwritten(t *testing.T) {
+	dir := workshop(t)
+	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+<ssd:System name="s"><ssd:Connectors><ssd:Connector name="k" kind="parameter"/></ssd:Connectors><ssd:Elements><ssd:Component name="b" source="b.fmu"/></ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="k" endElement="b" endConnector="e"><ssc:IntegerMappingTransformation><ssc:MapEntry source="1" target="2"/></ssc:IntegerMappingTransformation></ssd:Connection></ssd:Connections></ssd:System></ssd:SystemStructureDescription>`)
+	for _, args := range [][]string{{"--force"}, {"-o", "t.ssp"}} {
+		code, _, stderr := in(t, dir, append([]string{"ssp", "set", "s.ssd", "k=7"}, args...)...)
+		if code != exitUsage || strings.Contains(stderr, ".ssv") {
+			t.Errorf("%v: exit code %d: %s", args, code, stderr)
+		}
+		contains(t, "the error", stderr, "the values given: ", "Parameter[@name='k']", "is no item of the enumeration")
+	}
+}

@@ -311,13 +311,14 @@ func (p *program) sspNew(r *newRequest) (err error) {
 		_, err := w.Write(data)
 		return err
 	}, func(temp string) error {
-		a, err := assemble.Open(temp, assemble.Options{})
+		a, err := assemble.Open(temp, looking())
 		if err == nil {
 			list := slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool { return !strings.HasPrefix(f.ID, "SD") }) // FMUs: told above
 			for i := range list {
 				list[i].File = strings.Replace(list[i].File, temp, r.output, 1)
 			}
 			p.warn(list)
+			err = a.CheckErrors() // what a run is not begun with
 		}
 		return errors.Join(err, a.Close())
 	}); err != nil {

@@ -204,7 +204,7 @@ func (p *program) sspGraph(path, output string, q part, force bool) error {
 
 // pictured makes the picture of a system with its FMUs.
 func pictured(path string) (s *graph.System, err error) {
-	a, err := assemble.Open(path, assemble.Options{})
+	a, err := assemble.Open(path, looking())
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -86,7 +87,7 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 			return err
 		}
 	}
-	a, err := assemble.Open(path, assemble.Options{})
+	a, err := assemble.Open(path, looking())
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err != nil {
 		return err
@@ -99,7 +100,14 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 	if variant != "" {
 		variant = "#" + variant
 	}
-	check := func(path string) error { return inForce(path+variant, changes) }
+	var weak []string
+	check := func(path string) (err error) {
+		weak, err = inForce(path+variant, changes)
+		if len(files) > 1 { // the set is new, and nobody will find it
+			unwritten(err, files[0].Name)
+		}
+		return err
+	}
 	pkg := a.Package()
 	info, err := os.Stat(path)
 	if err != nil {
@@ -141,6 +149,9 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 		rows = append(rows, []string{c.Name, old + " → " + c.New})
 	}
 	table(p.stdout, rows)
+	for _, text := range weak {
+		fmt.Fprintln(p.stderr, "warning: "+text)
+	}
 	fmt.Fprintf(p.stdout, "wrote %s (%s)\n", output, files[0].Name)
 	return nil
 }
@@ -161,30 +172,52 @@ func wholePackage(pkg *ssp.Package, alone bool) ([]ssp.File, error) {
 	return files, err
 }
 
-// inForce tells whether a system that was written has the values.
-func inForce(path string, changes []assemble.Change) error {
-	a, err := assemble.Open(path, assemble.Options{})
-	if err != nil {
-		return errors.Join(err, a.Close())
+// unwritten has findings in a new set name the values, not the file.
+func unwritten(err error, file string) {
+	var list *diag.ListError
+	if !errors.As(err, &list) {
+		return
 	}
-	now, reached := map[string]assemble.SettingInfo{}, map[string]string{}
+	for i := range list.Findings {
+		f := &list.Findings[i]
+		if f.File == file || strings.HasSuffix(filepath.ToSlash(f.File), "/"+file) {
+			f.File, f.Line = "the values given", 0
+		}
+	}
+}
+
+// inForce tells whether a system that was written has the values, and warns of those
+// that count until the first exchange only.
+func inForce(path string, changes []assemble.Change) (weak []string, err error) {
+	a, err := assemble.Open(path, looking())
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err != nil {
+		return nil, err
+	}
+	now, reached := map[string]assemble.SettingInfo{}, map[string][]assemble.SettingInfo{}
 	for _, s := range a.Settings() {
 		now[s.Name] = s
-		reached[s.At] = s.Bound
+		reached[s.At] = append(reached[s.At], s)
 	}
 	var errs []error
 	for _, c := range changes {
 		s, variable := now[c.Name]
-		at, connector := reached[c.Name]
+		if !variable && len(reached[c.Name]) > 0 {
+			s = reached[c.Name][0]
+		}
 		switch {
-		case variable && s.Value == c.New, connector && at == c.New:
+		case variable && s.Fed != "" && s.Parameter:
+			errs = append(errs, fmt.Errorf("the value of %s would have no effect: it is connected, and takes the value of %s", c.Name, s.Fed))
+		case variable && s.Fed != "" && s.Value == c.New:
+			weak = append(weak, fmt.Sprintf("%s = %s counts until the first exchange only: %s gives it a value from then on", c.Name, c.New, s.Fed))
+		case variable && s.Value == c.New, !variable && s.Bound == c.New && s.At == c.Name:
 		case variable:
 			errs = append(errs, fmt.Errorf("%s would keep the value %s: the connector %s gives it over a connection of the system, from %s; give that one a value: %[3]s=VALUE", c.Name, s.Value, s.At, s.Origin))
 		default:
 			errs = append(errs, fmt.Errorf("the value of the connector %s would reach no FMU: nothing is connected to it, or another value or an output beats it; set the variable itself", c.Name))
 		}
 	}
-	return errors.Join(errors.Join(errs...), a.Close())
+	return weak, errors.Join(errs...)
 }
 
 // replaceAll writes files of a folder, the one that others refer to first, and puts

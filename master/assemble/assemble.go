@@ -27,12 +27,13 @@ type Options struct {
 	Quirks    []Quirk      // beside those of the documents
 	Compile   bool         // compile the sources of FMUs without a library for this platform
 	Set       []Assignment // parameters and start values, beating those of the documents
-	Driven    []string     // inputs "component.variable" that are given from outside
+	Driven    []string     // inputs "component.variable", or of the outermost system, that are given from outside
 	DrivenBy  string       // what gives them, for messages: "--input road.csv"
 	// Record tells which variables are recorded; nil records the default
 	// choice: all outputs and all connected inputs, and for a component with
 	// neither all its variables that are not parameters or constants.
 	Record   func(name string) bool
+	Read     func(name string) bool // further variables that are read; nil = none
 	Instance fmi.InstanceOptions
 	// Isolate says which components run in processes of their own, started by
 	// Launcher; IsolateComponents names some that do. Nil Launcher: none can. With
@@ -61,7 +62,9 @@ type Options struct {
 // Quirk gives a component a quirk, by its name (see fmuslave.Quirks).
 type Quirk struct{ Component, Name string }
 
-// Assignment sets a parameter or start value: Name is "component.variable".
+// Assignment sets a parameter or start value: Name is "component.variable", or that of a
+// connector of a system, "connector" or "system.connector", whose value goes on over its
+// connections as one that the outermost system binds last (ssp 36, 37).
 type Assignment struct{ Name, Value string }
 
 // Monitored is a variable "component.variable" that an algorithm wants to see at
@@ -162,7 +165,7 @@ func Open(path string, o Options) (_ *Assembly, err error) {
 	if IsFMU(path) {
 		err = a.single(path)
 	} else {
-		err = a.fromSSP(path)
+		err = a.fromSSP(path, o)
 	}
 	if err != nil {
 		return a, err
@@ -208,7 +211,7 @@ func (a *Assembly) open(path string) (*fmi.FMU, error) {
 	return f, nil
 }
 
-func (a *Assembly) fromSSP(path string) (err error) {
+func (a *Assembly) fromSSP(path string, o Options) (err error) {
 	if a.pkg, err = ssp.Open(path, &a.Findings); err != nil {
 		return err
 	}
@@ -232,6 +235,9 @@ func (a *Assembly) fromSSP(path string) (err error) {
 			a.Findings.Add(ruleNoImplementation, c.Place.File, c.Place.Path, c.Place.Line,
 				"implementation is %s, which the FMU %q of component %q does not offer", c.Implementation, c.URI, c.Path)
 		}
+	}
+	if err := a.give(o.Set); err != nil {
+		return err
 	}
 	if a.network, err = a.pkg.Flatten(resolver(byFile), &a.Findings); err != nil {
 		return err
@@ -405,20 +411,31 @@ func (a *Assembly) endpoint(e ssp.FlatEnd) master.Endpoint {
 // SettingInfo is one value that the documents give: of which variable, and where.
 // Weaker counts the values for it that do not count. At is what the value is bound to,
 // and Bound the value there: where At is not Name it is a connector of a system, from
-// which the value comes over connections.
+// which the value comes over connections. Fed names the connection from an FMU that
+// gives the variable another value, "" if there is none; of a parameter the value then
+// has no effect, of an input only until the first exchange.
 type SettingInfo struct {
 	Name, Value, Origin string
 	Weaker              int
 	At, Bound           string
+	Fed                 string
+	Parameter           bool
+	Steps               []Step // from how the value stands in its set
 }
 
 // Settings lists the parameters and start values of the documents.
 func (a *Assembly) Settings() []SettingInfo {
+	fed := map[ssp.FlatEnd]string{}
+	for _, c := range a.network.Connections {
+		fed[c.To] = fmt.Sprintf("%s → %s (%s)", a.endpoint(c.From), a.endpoint(c.To), c.Place)
+	}
 	var out []SettingInfo
 	for _, s := range a.network.Settings {
+		end := ssp.FlatEnd{Component: s.Component, Variable: s.Variable}
 		out = append(out, SettingInfo{
 			Name: a.Components[s.Component].Name + "." + s.Variable, Value: s.Value.String(),
 			Origin: s.From.Place.String(), Weaker: len(s.Overrides), At: s.From.At(), Bound: s.From.Bound.String(),
+			Fed: fed[end], Parameter: a.toParameter(end), Steps: newSteps(s.From.Steps),
 		})
 	}
 	return out
@@ -572,7 +589,8 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 	for _, set := range o.Set {
 		i, v, err := a.find(set.Name)
 		if err != nil {
-			continue // planStarts has said so
+			a.checkGiven(set.Name, driven)
+			continue // if it is no connector, planStarts has said so
 		}
 		switch {
 		case slices.Contains(plan[i].params, v.Name):
@@ -599,7 +617,7 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		maps.Copy(inputs, driven[i])
 		for k := range c.FMU.Description.Variables {
 			v := &c.FMU.Description.Variables[k]
-			chosen := o.Record != nil && o.Record(c.Name+"."+v.Name)
+			chosen := o.Record != nil && o.Record(c.Name+"."+v.Name) || o.Read != nil && o.Read(c.Name+"."+v.Name)
 			byDefault := o.Record == nil
 			switch {
 			case inputs[v.Name]:
@@ -611,7 +629,11 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 			}
 		}
 		if o.Record == nil && len(p.outputs) == 0 && len(p.inputs) == len(driven[i]) {
-			p.watch = changing(c.FMU.Description, driven[i])
+			for _, name := range changing(c.FMU.Description, driven[i]) {
+				if !slices.Contains(p.watch, name) {
+					p.watch = append(p.watch, name)
+				}
+			}
 		}
 	}
 	return plan, nil
@@ -707,9 +729,20 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 	}
 	for _, name := range o.Driven {
 		i, v, err := a.find(name)
+		if fed := a.Inputs()[name]; err != nil && len(fed) > 0 {
+			for _, in := range fed {
+				if driven[in.component][in.variable] {
+					errs = append(errs, fmt.Errorf("%s feeds %s.%s, which is given, too; give one of them", name, a.Components[in.component].Name, in.variable))
+				}
+				driven[in.component][in.variable] = true
+			}
+			continue
+		}
 		switch {
+		case err != nil && a.isConnector(name):
+			errs = append(errs, fmt.Errorf("%s is no input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
 		case err != nil:
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(ssp.Input)))
 		case v.Causality != fmi.Input:
 			errs = append(errs, fmt.Errorf("%s is no input but has causality %s; only free inputs can be given from outside", name, v.Causality))
 		case connected[i][v.Name]:

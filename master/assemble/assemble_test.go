@@ -216,6 +216,7 @@ func TestPrecedence(t *testing.T) {
 		{"nothing", []string{silent}, "", "", "", four{}, "0 default; 1 default: one second; 0.001 a thousandth of the time span; none", 2},
 		{"start only", []string{silent}, `startTime="5"`, "", "", four{}, "5 DefaultExperiment of the system; 6 default: one second; 0.001 a thousandth of the time span; none", 2},
 		{"start by hand", []string{silent}, "", "", "", four{f(7)}, "7 command line; 8 default: one second; 0.001 a thousandth of the time span; none", 2},
+		{"no span", []string{silent}, `startTime="5" stopTime="2"`, "", "", four{}, "5 DefaultExperiment of the system; 2 DefaultExperiment of the system; 0.001 a thousandth of the time span; none", 1},
 		{"span", []string{silent}, `stopTime="50"`, "", "", four{}, "0 default; 50 DefaultExperiment of the system; 0.05 a thousandth of the time span; none", 1},
 		{"span by hand", []string{silent}, `stopTime="50"`, "", "", four{nil, f(20)}, "0 default; 20 command line; 0.02 a thousandth of the time span; none", 1},
 		{"FMUs", []string{slow, quick}, "", "", "", four{}, "1 DefaultExperiment of c0; 8 DefaultExperiment of c1; 0.05 DefaultExperiment of c1; none", 0},

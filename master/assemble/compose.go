@@ -230,8 +230,11 @@ func Compose(parts []Part, c Composition) (d *ssp.Document, notes []string, err 
 		b.component(i, linked)
 	}
 	for _, l := range c.Links {
-		b.d.System.Connections = append(b.d.System.Connections, ssp.Connection{
-			StartElement: parts[l.From].Name, StartConnector: l.Output, EndElement: parts[l.To].Name, EndConnector: l.Input})
+		connection := ssp.Connection{StartElement: parts[l.From].Name, StartConnector: l.Output, EndElement: parts[l.To].Name, EndConnector: l.Input}
+		if connection.Transformation, err = b.itemsByName(l); err != nil {
+			return nil, nil, err
+		}
+		b.d.System.Connections = append(b.d.System.Connections, connection)
 	}
 	if err := b.experiment(); err != nil {
 		return nil, nil, err
@@ -297,6 +300,38 @@ func (b *composer) component(i int, linked map[string]bool) {
 		c.Connectors = append(c.Connectors, connector)
 	}
 	b.d.System.Elements = append(b.d.System.Elements, c)
+}
+
+// itemsByName gives the mapping that a connection of two enumerations needs, because
+// they number items of the same name differently: to the item of the same name. nil if
+// none is needed.
+func (b *composer) itemsByName(l Link) (*ssp.Transformation, error) {
+	from, to := b.parts[l.From], b.parts[l.To]
+	y, okY := from.Description.Variable(l.Output)
+	u, okU := to.Description.Variable(l.Input)
+	if !okY || !okU {
+		return nil, nil
+	}
+	source, target := items(from.Description, y), items(to.Description, u)
+	names, renumbered := make(map[string]string), false
+	var lost []string
+	for _, name := range slices.Sorted(maps.Keys(source)) {
+		n, both := target[name]
+		if !both {
+			lost = append(lost, name)
+			continue
+		}
+		names[name] = name
+		renumbered = renumbered || n != source[name]
+	}
+	switch {
+	case !renumbered || len(target) == 0:
+		return nil, nil
+	case len(lost) > 0:
+		return nil, fmt.Errorf("%s.%s cannot feed %s.%s: their enumerations number items of the same name differently, and the input has no item %s to map to", from.Name, l.Output, to.Name, l.Input, strings.Join(lost, ", "))
+	}
+	b.note("%s.%s and %s.%s number their items differently: the connection gets a mapping to the items of the same name", from.Name, l.Output, to.Name, l.Input)
+	return &ssp.Transformation{Kind: ssp.EnumerationMapping, Names: names}, nil
 }
 
 // unit defines the unit of a variable and gives its name, or "" where the document

@@ -90,7 +90,11 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []s
 		warnings = append(warnings, fmt.Sprintf("no stop time is given anywhere: the run ends at %g s; give --stop-time", a.Stop.Value))
 	}
 	if a.Step.Source == "" {
-		a.Step = Sourced{(a.Stop.Value - a.Start.Value) / defaultSteps, "a thousandth of the time span"}
+		span := a.Stop.Value - a.Start.Value
+		if !(span > 0) { // which is refused for itself
+			span = defaultSpan
+		}
+		a.Step = Sourced{span / defaultSteps, "a thousandth of the time span"}
 		warnings = append(warnings, fmt.Sprintf("no step size is given anywhere: a thousandth of the time span is taken, %g s; give --step-size", a.Step.Value))
 	}
 	warnings = append(warnings, a.hintedRates()...)

@@ -36,6 +36,28 @@ type Origin struct {
 	Value string `json:"value"`
 	Place string `json:"place"` // file and line; "" = Options.Set
 	How   string `json:"how"`   // in words
+	// Steps is the way of the value, from how it stands in its parameter set to Value.
+	Steps []Step `json:"steps,omitempty"`
+}
+
+// Step is one step of a value on its way, and what comes out of it.
+type Step struct {
+	What  string `json:"what"` // in words
+	Value string `json:"value"`
+	Unit  string `json:"unit"`
+	Place string `json:"place"` // file and line; "" = of the variable itself
+}
+
+// newSteps tells the way of a value.
+func newSteps(list []ssp.Step) []Step {
+	out := make([]Step, len(list))
+	for i, s := range list {
+		out[i] = Step{What: s.What, Value: s.Value.String(), Unit: s.Unit}
+		if s.Place != (ssp.Place{}) {
+			out[i].Place = s.Place.String()
+		}
+	}
+	return out
 }
 
 // Feed is a connection to an input, in words.
@@ -62,7 +84,7 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 		e.Type += " " + v.DeclaredType
 	}
 	if v.HasStart {
-		e.Chain = append(e.Chain, Origin{startText(v, c.FMU.Description), fmt.Sprintf("%s!modelDescription.xml:%d", c.Source, v.Line), "start value of the FMU"})
+		e.Chain = append(e.Chain, Origin{Value: startText(v, c.FMU.Description), Place: fmt.Sprintf("%s!modelDescription.xml:%d", c.Source, v.Line), How: "start value of the FMU"})
 	}
 	for _, s := range a.network.Settings {
 		if s.Component != i || s.Variable != v.Name {
@@ -73,12 +95,16 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 			if p.Level != "" {
 				level = "at " + p.Level
 			}
-			e.Chain = append(e.Chain, Origin{p.Value.String(), p.Place.String(), fmt.Sprintf("bound %s as %q", level, p.Name)})
+			how, place := fmt.Sprintf("bound %s as %q", level, p.Name), p.Place.String()
+			if place == byUser {
+				how, place = fmt.Sprintf("given by the user as %q", p.Name), ""
+			}
+			e.Chain = append(e.Chain, Origin{p.Value.String(), place, how, newSteps(p.Steps)})
 		}
 	}
 	for _, set := range a.options.Set {
 		if k, w, err := a.find(set.Name); err == nil && k == i && w == v {
-			e.Chain = append(e.Chain, Origin{set.Value, "", "given by the user"})
+			e.Chain = append(e.Chain, Origin{Value: set.Value, How: "given by the user"})
 		}
 	}
 	for _, k := range a.network.Connections {

@@ -194,7 +194,7 @@ func (a *Assembly) checkOnce() error {
 	}
 	for _, c := range a.Components {
 		if names := users[c.FMU.Hash]; len(names) > 1 {
-			a.Findings.Add(ruleOnce, c.FMU.Path, "", 0, "the FMU can be instantiated only once per process, and the components %s use it", strings.Join(names, ", "))
+			a.Findings.Add(ruleOnce, cmp.Or(a.shown[c.FMU], c.FMU.Path), "", 0, "the FMU can be instantiated only once per process, and the components %s use it", strings.Join(names, ", "))
 			delete(users, c.FMU.Hash)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -29,6 +30,14 @@ func (s variables) Lookup(name string) (ssp.Variable, bool) {
 		return ssp.Variable{}, false
 	}
 	return s.view(v), true
+}
+
+// Unit finds a unit by its name.
+func (s variables) Unit(name string) *unit.Base {
+	if u, ok := s.d.Unit(name); ok {
+		return u.Base
+	}
+	return nil
 }
 
 // All gives the variables in document order.

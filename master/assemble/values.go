@@ -23,7 +23,9 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 	for _, set := range o.Set {
 		i, v, err := a.find(set.Name)
 		if err != nil {
-			errs = append(errs, err)
+			if !a.isConnector(set.Name) { // of which give has seen to it
+				errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors("")))
+			}
 			continue
 		}
 		value, err := parseValue(v, a.Components[i].FMU.Description, set.Value)

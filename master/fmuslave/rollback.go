@@ -286,7 +286,18 @@ const withoutRollback = "run without what relies on rollback, and tell the expor
 
 // refused tells that the FMU does not do what it declares.
 func refused(what string, err error) error {
+	if ended(err) {
+		return err
+	}
 	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not %s: %w; %s", master.ErrCapability, what, err, withoutRollback)
+}
+
+// ended tells that an FMU has ended its process, or would have: that is no matter of
+// what it declares.
+func ended(err error) bool {
+	var crash *fmi.CrashError
+	var lost *fmi.ProcessError
+	return errors.As(err, &crash) || errors.As(err, &lost)
 }
 
 // reading is what the slave shows after a step: outputs, then what is watched.
@@ -403,6 +414,9 @@ func (r *rollbackTest) repeat(ctx context.Context) ([]reading, error) {
 		return nil, err
 	}
 	got, err := r.attempt(ctx, r.steps)
+	if err != nil && ended(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not repeat after going back what it did before: %w", master.ErrCapability, err)
 	}

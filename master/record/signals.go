@@ -21,6 +21,7 @@ type Signals struct {
 	Times []float64 // s; finite, never decreasing
 
 	columns [][]float64 // by column and row; NaN for a text
+	source  []int       // by column: that of the file; nil = the same
 	lines   []int       // by row, in the file
 	raw     []byte      // the file, for the cells that are texts
 }
@@ -121,8 +122,67 @@ func (s *Signals) readRow(row []string, line int) error {
 	return nil
 }
 
+// Derived is a column that follows from another: Gain times it plus Offset, or, with a
+// Map, the numbers that the map has replaced.
+type Derived struct {
+	Name         string
+	Gain, Offset float64
+	Map          map[int32]int32
+}
+
+// Expand puts columns that follow from others in their place: by has them by the names
+// of the columns. Two columns of one name are an error.
+func (s *Signals) Expand(by map[string][]Derived) error {
+	var names []string
+	var columns [][]float64
+	var source []int
+	for col, name := range s.Names {
+		from := col
+		if s.source != nil {
+			from = s.source[col]
+		}
+		list, replaced := by[name]
+		if !replaced {
+			list = []Derived{{Name: name, Gain: 1}}
+		}
+		for _, d := range list {
+			if slices.Contains(names, d.Name) {
+				return fmt.Errorf("%s:1: %s is given twice, by the column %q and by another; remove one", s.Path, d.Name, name)
+			}
+			values := s.columns[col]
+			if d.Map != nil {
+				s.readBooleans(col)
+			}
+			if d.Gain != 1 || d.Offset != 0 || d.Map != nil {
+				values = slices.Clone(values)
+				for i, v := range values {
+					values[i] = d.of(v)
+				}
+			}
+			names, columns, source = append(names, d.Name), append(columns, values), append(source, from)
+		}
+	}
+	s.Names, s.columns, s.source = names, columns, source
+	return nil
+}
+
+func (d *Derived) of(v float64) float64 {
+	if d.Map == nil {
+		return d.Gain*v + d.Offset
+	}
+	if n := int32(v); float64(n) == v {
+		if to, ok := d.Map[n]; ok {
+			return float64(to)
+		}
+	}
+	return v
+}
+
 // cells gives column col as it stands in the file.
 func (s *Signals) cells(col int) []string {
+	if s.source != nil {
+		col = s.source[col]
+	}
 	r := tableReader(s.raw)
 	out := make([]string, 0, len(s.Times)+1)
 	for range len(s.Times) + 1 {

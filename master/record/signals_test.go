@@ -124,6 +124,39 @@ func TestBindInputs(t *testing.T) {
 	}
 }
 
+// Columns that follow from others: with a gain, through a map, as they are; texts stay.
+func TestExpand(t *testing.T) {
+	sys := testSystem(t)
+	s := table(t, "time,u,flag,mode,all.name\n0,1,false,1,a\n1,2,TRUE,2,b\n")
+	if err := s.Expand(map[string][]Derived{
+		"u":    {{Name: "all.free", Gain: 1000, Offset: 1}, {Name: "bare.w", Gain: 1}},
+		"flag": {{Name: "all.on", Gain: 1, Map: map[int32]int32{0: 1, 1: 0}}},
+		"mode": {{Name: "all.mode", Gain: 1, Map: map[int32]int32{1: 7}}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	in, err := BindInputs(s, sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := master.NewValues(sys.Infos[0].DiscreteIn)
+	for _, tt := range []struct {
+		at, free, w float64
+		on          bool
+		mode        int32
+		name        string
+	}{{0, 1001, 1, true, 7, "a"}, {0.5, 1501, 1.5, true, 7, "a"}, {1, 2001, 2, false, 2, "b"}} {
+		in.Discrete(0, tt.at, &v)
+		if in.Real(0, tt.at) != tt.free || in.Real(4, tt.at) != tt.w || v.Boolean[0] != tt.on || v.Integer[0] != tt.mode || v.String[0] != tt.name {
+			t.Errorf("at %g: %g %g %+v", tt.at, in.Real(0, tt.at), in.Real(4, tt.at), v)
+		}
+	}
+	s = table(t, "time,u,all.free\n0,1,2\n")
+	if err := s.Expand(map[string][]Derived{"u": {{Name: "all.free", Gain: 1}}}); err == nil || !strings.Contains(err.Error(), `all.free is given twice, by the column "all.free"`) {
+		t.Errorf("two columns: %v", err)
+	}
+}
+
 func TestBindInputsErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"time,all.fre\n0,1\n":       `in.csv:1: no input is called "all.fre"; did you mean "all.free"?`,

@@ -1,7 +1,8 @@
 package results
 
 import (
-	"bytes"
+	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,26 +22,25 @@ const (
 	arrowStream = "\xff\xff\xff\xff" // the first bytes of a stream
 )
 
-// parseArrow reads an Arrow IPC file or stream. What a run that was killed leaves of
-// one is read up to its last whole batch.
-func parseArrow(raw []byte, path string, o ReadOptions) (t *Table, err error) {
+// parseArrow reads an Arrow IPC file or stream of so many bytes. What a run that was
+// killed leaves of one is read up to its last whole batch.
+func parseArrow(in *bufio.Reader, size int64, path string, o ReadOptions) (t *Table, err error) {
 	defer func() { // the library takes lengths and offsets in a file for right
 		if broken := recover(); broken != nil {
 			t, err = nil, arrowError(path, fmt.Errorf("%v", broken))
 		}
 	}()
-	if err := checkArrow(bytes.TrimPrefix(raw, []byte(arrowMagic))); err != nil {
-		return nil, arrowError(path, err)
+	if start, err := in.Peek(len(arrowMagic)); err == nil && string(start) == arrowMagic {
+		_, _ = in.Discard(len(arrowMagic))
 	}
 	const batch = 64 << 20 // more than the batch has that a killed run breaks off
-	most := int64(len(raw) + batch)
-	messages := ipc.NewMessageReader(bytes.NewReader(bytes.TrimPrefix(raw, []byte(arrowMagic))), ipc.WithMetadataSizeLimit(most), ipc.WithBodySizeLimit(most))
+	messages := ipc.NewMessageReader(&checked{in: in, most: size + batch}, ipc.WithMetadataSizeLimit(size+batch), ipc.WithBodySizeLimit(size+batch))
 	r, err := ipc.NewReaderFromMessageReader(messages)
 	if err != nil {
 		return nil, arrowError(path, err)
 	}
 	defer r.Release()
-	p := &parser{t: &Table{Path: path}, scale: 1}
+	p := &parser{t: &Table{Path: path}, scale: 1, options: o}
 	var names []string
 	for _, f := range r.Schema().Fields() {
 		names = append(names, f.Name)
@@ -54,10 +54,17 @@ func parseArrow(raw []byte, path string, o ReadOptions) (t *Table, err error) {
 			p.t.Columns[i].Unit = unit
 		}
 	}
+	rows := 0
 	for r.Next() {
 		batch := r.RecordBatch()
+		rows += int(batch.NumRows())
+		if err := p.bound(rows); err != nil {
+			return nil, err
+		}
 		for i := range p.fields {
-			p.addArrow(i, batch.Column(i))
+			if !p.left[i] {
+				p.addArrow(i, batch.Column(i))
+			}
 		}
 	}
 	switch err := r.Err(); {
@@ -93,48 +100,90 @@ const (
 	isSchema, isBatch                       = 1, 3
 )
 
-// checkArrow looks at the numbers in the messages of a stream that the library
-// allocates by, up to where it breaks off. What is out of the message panics.
-func checkArrow(raw []byte) error {
-	for len(raw) >= 8 {
-		n := binary.LittleEndian.Uint32(raw)
-		if n == 1<<32-1 {
-			n = binary.LittleEndian.Uint32(raw[4:])
-			raw = raw[4:]
+// checked reads a stream and looks, before it hands the metadata of a message on, at the
+// numbers in it that the library allocates by. What is out of the message panics.
+type checked struct {
+	in   *bufio.Reader
+	most int64
+	data []byte // that is to be handed on before the rest
+	body int64  // bytes of the body that follow data
+	err  error  // behind that
+}
+
+func (c *checked) Read(b []byte) (int, error) {
+	for {
+		switch {
+		case len(c.data) > 0:
+			n := copy(b, c.data)
+			c.data = c.data[n:]
+			return n, nil
+		case c.body > 0:
+			n, err := c.in.Read(b[:min(int64(len(b)), c.body)])
+			c.body -= int64(n)
+			return n, err
+		case c.err != nil:
+			return 0, c.err
 		}
-		if raw = raw[4:]; n == 0 || uint64(n) > uint64(len(raw)) {
-			return nil
-		}
-		data := raw[:n]
-		message := flatbuffers.Table{Bytes: data, Pos: flatbuffers.GetUOffsetT(data)}
-		header := flatbuffers.Table{Bytes: data}
-		if o := message.Offset(messageHeader); o != 0 {
-			message.Union(&header, flatbuffers.UOffsetT(o))
-		}
-		var err error
-		switch kind := message.GetByteSlot(messageKind, 0); {
-		case header.Pos == 0:
-			err = errors.New("a message is empty")
-		case kind == isSchema:
-			room := len(data)
-			err = errors.Join(short(&header, schemaMetadata), shortFields(&header, schemaFields, &room))
-		case kind == isBatch && header.Offset(batchPacked) != 0:
-			err = errors.New("it is compressed; write it without compression")
-		case kind == isBatch:
-			err = errors.Join(short(&header, batchNodes), short(&header, batchBuffers), short(&header, batchCounts))
-		default:
-			err = errors.New("a message is neither schema nor record batch; write texts without dictionaries")
-		}
-		if err != nil {
-			return err
-		}
-		body := message.GetInt64Slot(messageBody, 0)
-		if body < 0 || body > int64(len(raw)-int(n)) {
-			return nil
-		}
-		raw = raw[int64(n)+body:]
+		c.next()
 	}
-	return nil
+}
+
+// next takes the beginning of a message, up to its body.
+func (c *checked) next() {
+	head := make([]byte, 4, 8)
+	if _, err := io.ReadFull(c.in, head); err != nil {
+		c.err = err
+		return
+	}
+	if binary.LittleEndian.Uint32(head) == 1<<32-1 {
+		head = head[:8]
+		if _, err := io.ReadFull(c.in, head[4:]); err != nil {
+			c.data, c.err = head[:4], io.ErrUnexpectedEOF
+			return
+		}
+	}
+	n := binary.LittleEndian.Uint32(head[len(head)-4:])
+	if c.data = head; n == 0 {
+		c.err = io.EOF
+		return
+	}
+	if int64(n) > c.most {
+		c.err = fmt.Errorf("a message has %d bytes, more than the file", n)
+		return
+	}
+	data, err := io.ReadAll(io.LimitReader(c.in, int64(n))) // it may be no length at all
+	if err != nil || len(data) < int(n) {
+		c.err = cmp.Or(err, io.ErrUnexpectedEOF)
+		return
+	}
+	if c.body, c.err = checkArrow(data); c.err != nil {
+		c.data = nil
+		return
+	}
+	c.data = append(head, data...)
+}
+
+// checkArrow looks at the metadata of a message and gives the length of its body.
+func checkArrow(data []byte) (body int64, err error) {
+	message := flatbuffers.Table{Bytes: data, Pos: flatbuffers.GetUOffsetT(data)}
+	header := flatbuffers.Table{Bytes: data}
+	if o := message.Offset(messageHeader); o != 0 {
+		message.Union(&header, flatbuffers.UOffsetT(o))
+	}
+	switch kind := message.GetByteSlot(messageKind, 0); {
+	case header.Pos == 0:
+		err = errors.New("a message is empty")
+	case kind == isSchema:
+		room := len(data)
+		err = errors.Join(short(&header, schemaMetadata), shortFields(&header, schemaFields, &room))
+	case kind == isBatch && header.Offset(batchPacked) != 0:
+		err = errors.New("it is compressed; write it without compression")
+	case kind == isBatch:
+		err = errors.Join(short(&header, batchNodes), short(&header, batchBuffers), short(&header, batchCounts))
+	default:
+		err = errors.New("a message is neither schema nor record batch; write texts without dictionaries")
+	}
+	return max(message.GetInt64Slot(messageBody, 0), 0), err
 }
 
 // short gives an error for a vector with more elements than the message has bytes.

@@ -18,7 +18,7 @@ import (
 
 func table(t testing.TB, text string) *Table {
 	t.Helper()
-	got, err := parse([]byte(text), "r.csv", ReadOptions{})
+	got, err := parseText(text, ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestRead(t *testing.T) {
 		"breaks off":             "time,a.x,b.y\n0,1.5,-2\n0.5,0.001,3e-5\n1,7",
 		"spaces":                 "time, a.x , b.y\n 0, 1.5, -2\n 0.5, 0.001, 3e-5\n",
 	} {
-		got, err := parse([]byte(text), "r.csv", ReadOptions{})
+		got, err := parseText(text, ReadOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -211,11 +211,11 @@ func TestReadErrors(t *testing.T) {
 		"PK\x03\x04\x00":              "r.csv is neither text nor Apache Arrow",
 		"sep=|\ntime|a\n0|1\n":        "the separator '|' is none of comma, semicolon and tab",
 	} {
-		if _, err := parse([]byte(text), "r.csv", ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseText(text, ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %s", text, err, want)
 		}
 	}
-	if _, err := parse([]byte("clock,a\n0,1\n"), "r.csv", ReadOptions{TimeColumn: "clock"}); err != nil {
+	if _, err := parseText("clock,a\n0,1\n", ReadOptions{TimeColumn: "clock"}); err != nil {
 		t.Error(err)
 	}
 	if _, err := Read(filepath.Join(t.TempDir(), "none.csv"), ReadOptions{}); err == nil {
@@ -282,7 +282,7 @@ func TestReadArrow(t *testing.T) {
 	for i := range stream {
 		raw := bytes.Clone(stream)
 		raw[i] ^= 0xff // lengths of many gigabytes, too
-		if got, err := parse(raw, "r.arrow", ReadOptions{}); err == nil && got == nil {
+		if got, err := parseText(string(raw), ReadOptions{}); err == nil && got == nil {
 			t.Fatal("neither table nor error")
 		}
 	}
@@ -295,7 +295,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(string(stream))
 	f.Add("# c\nTime [ms]\tb (N)\n1\t2\t\n1\t3")
 	f.Fuzz(func(t *testing.T, text string) {
-		a, err := parse([]byte(text), "r.csv", ReadOptions{})
+		a, err := parseText(text, ReadOptions{})
 		if err != nil {
 			return
 		}
@@ -310,6 +310,24 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%+v, %v", c, err)
 		}
 	})
+}
+
+func parseText(text string, o ReadOptions) (*Table, error) {
+	return parse(strings.NewReader(text), int64(len(text)), "r.csv", o)
+}
+
+// Only what is chosen is kept, and not more than there is room for.
+func TestReadSome(t *testing.T) {
+	stream, _ := arrowTable(t)
+	for _, text := range []string{"time,a.x [m/s],a.n,b\n0,1,2,x\n1,2,3,x\n", string(stream)} {
+		got, err := parseText(text, ReadOptions{Select: func(name string) bool { return name == "a.x" }, MostValues: 12})
+		if err != nil || len(got.Columns) != 1 || got.Columns[0].Bare != "a.x" || got.Columns[0].Unit != "m/s" || got.Columns[0].Values[1] == got.Columns[0].Values[0] {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if _, err = parseText(text, ReadOptions{MostValues: 7}); err == nil || !strings.Contains(err.Error(), "choose some of them") {
+			t.Error(err)
+		}
+	}
 }
 
 // thin gives the points that are kept of so many.

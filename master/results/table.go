@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/csv"
 	"errors"
@@ -36,7 +37,14 @@ type Column struct {
 // files with a column that is called like time.
 type ReadOptions struct {
 	TimeColumn string // name of the column of times; "" = one that is called time or t
+	// Select tells by its name, with and without the unit, which variable is kept; nil =
+	// all. Values of others take no memory, and their columns are left out.
+	Select func(name string) bool
+	// MostValues bounds the numbers that are kept; 0 = 2^29, which is 4 GiB.
+	MostValues int
 }
+
+const mostValues = 1 << 29
 
 // Read reads a table from a file: a header, then a row for each time. It takes what
 // programs write: fields separated by commas, semicolons or tabs, quoted or not;
@@ -49,54 +57,81 @@ type ReadOptions struct {
 //
 // Errors name file, line and remedy.
 func Read(path string, o ReadOptions) (*Table, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading results: %w; name a table that can be read", err)
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		var info os.FileInfo
+		if info, err = f.Stat(); err == nil {
+			return parse(f, info.Size(), path, o)
+		}
 	}
-	return parse(raw, path, o)
+	return nil, fmt.Errorf("reading results: %w; name a table that can be read", err)
 }
 
 // parser reads one table.
 type parser struct {
-	t        *Table
-	csv      *csv.Reader
-	skipped  int // lines before the header
-	timeAt   int // column of the time
-	scale    float64
-	pointAt  int // line of the first decimal point, 0 = none yet
-	commaAt  int
-	texts    []int // by column: cells that are no numbers
-	fields   int
-	unfinish bool // the file does not end with a line end
+	t       *Table
+	csv     *csv.Reader
+	end     *lastByte
+	skipped int // lines before the header
+	timeAt  int // column of the time
+	scale   float64
+	pointAt int // line of the first decimal point, 0 = none yet
+	commaAt int
+	texts   []int  // by column: cells that are no numbers
+	left    []bool // by column: it is not kept
+	kept    int    // columns
+	fields  int
+	options ReadOptions
 }
 
-func parse(raw []byte, path string, o ReadOptions) (*Table, error) {
-	if bytes.HasPrefix(raw, []byte(arrowMagic)) || bytes.HasPrefix(raw, []byte(arrowStream)) {
-		return parseArrow(raw, path, o)
+// lastByte keeps the last byte that was read.
+type lastByte struct {
+	r    io.Reader
+	last byte
+}
+
+func (l *lastByte) Read(b []byte) (int, error) {
+	n, err := l.r.Read(b)
+	if n > 0 {
+		l.last = b[n-1]
 	}
-	if bytes.IndexByte(raw[:min(len(raw), 512)], 0) >= 0 {
+	return n, err
+}
+
+// parse reads a table of so many bytes (for Arrow, and as a bound only).
+func parse(from io.Reader, size int64, path string, o ReadOptions) (*Table, error) {
+	end := &lastByte{r: from}
+	in := bufio.NewReaderSize(end, 1<<20)
+	start, err := in.Peek(512)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading results: %w", err)
+	}
+	if bytes.HasPrefix(start, []byte(arrowMagic)) || bytes.HasPrefix(start, []byte(arrowStream)) {
+		return parseArrow(in, size, path, o)
+	}
+	if bytes.IndexByte(start, 0) >= 0 {
 		return nil, fmt.Errorf("%s is neither text nor Apache Arrow; name a table of comma-separated values", path)
 	}
-	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")) // byte order mark
-	p := &parser{t: &Table{Path: path}, scale: 1}
-	p.unfinish = len(raw) > 0 && raw[len(raw)-1] != '\n'
-	separator := byte(0)
+	if bytes.HasPrefix(start, []byte("\xef\xbb\xbf")) { // byte order mark
+		_, _ = in.Discard(3)
+	}
+	p := &parser{t: &Table{Path: path}, scale: 1, options: o, end: end}
+	separator, header := byte(0), ""
 	for {
-		line, rest, more := bytes.Cut(raw, []byte("\n"))
-		text := strings.TrimSpace(string(line))
+		header, err = in.ReadString('\n')
+		text := strings.TrimSpace(header)
 		if s, ok := strings.CutPrefix(strings.Trim(text, `"`), "sep="); ok && len(s) == 1 {
 			separator = s[0]
-		} else if text != "" && text[0] != '#' || !more {
+		} else if text != "" && text[0] != '#' || err != nil {
 			break
 		}
-		raw = rest
 		p.skipped++
 	}
-	header, _, _ := bytes.Cut(raw, []byte("\n"))
 	if separator == 0 {
-		separator = separatorOf(string(header))
+		separator = separatorOf(header)
 	}
-	p.csv = csv.NewReader(bytes.NewReader(raw))
+	p.csv = csv.NewReader(io.MultiReader(strings.NewReader(header), in))
 	p.csv.Comma, p.csv.ReuseRecord, p.csv.FieldsPerRecord = rune(separator), true, -1
 	switch separator {
 	case ';':
@@ -231,7 +266,26 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 		}
 		return fmt.Errorf("%s:%d: no column is called %s; there are %s; say which column holds the time", p.t.Path, p.line(), wanted, strings.Join(have, ", "))
 	}
+	p.left = make([]bool, p.fields)
+	for i, c := range p.t.Columns {
+		p.left[i] = o.Select != nil && i != p.timeAt && !o.Select(c.Name) && !o.Select(c.Bare)
+		if !p.left[i] {
+			p.kept++
+		}
+	}
 	return p.timeIn(p.t.Columns[p.timeAt].Unit)
+}
+
+// bound gives an error if so many rows are more than may be kept.
+func (p *parser) bound(rows int) error {
+	most := p.options.MostValues
+	if most == 0 {
+		most = mostValues
+	}
+	if rows > most/p.kept {
+		return fmt.Errorf("%s holds more than the %.3g million numbers that can be kept, of %d variables; choose some of them, or record with an output interval", p.t.Path, float64(most)/1e6, p.kept)
+	}
+	return nil
 }
 
 // timeIn sets the unit of the times.
@@ -267,7 +321,7 @@ func (p *parser) readRows() error {
 		if len(row) != p.fields {
 			broken = fmt.Errorf("%s:%d: this row has %d fields, and the header names %d; give every row as many, and numbers with a decimal point where commas separate fields",
 				t.Path, p.line(), len(row), p.fields)
-			if !p.unfinish || len(row) > p.fields {
+			if len(row) > p.fields {
 				return broken
 			}
 			continue
@@ -294,8 +348,11 @@ func (p *parser) readRows() error {
 			return fmt.Errorf("%s:%d: time %g is before the time %g of the row above; sort the rows by time", t.Path, p.line(), at, t.Times[len(t.Times)-1])
 		}
 		t.Times = append(t.Times, at)
+		if err := p.bound(len(t.Times)); err != nil {
+			return err
+		}
 		for i, cell := range row {
-			if i == p.timeAt {
+			if i == p.timeAt || p.left[i] {
 				continue
 			}
 			c := &t.Columns[i]
@@ -308,6 +365,9 @@ func (p *parser) readRows() error {
 		}
 	}
 	if broken != nil {
+		if p.end.last == '\n' {
+			return broken
+		}
 		p.note("the last line breaks off and is left out")
 	}
 	return p.finish()
@@ -330,7 +390,13 @@ func (p *parser) finish() error {
 			c.Text, c.Values = true, nil
 		}
 	}
-	t.Columns = slices.Delete(t.Columns, p.timeAt, p.timeAt+1)
+	columns := t.Columns[:0]
+	for i, c := range t.Columns {
+		if i != p.timeAt && !p.left[i] {
+			columns = append(columns, c)
+		}
+	}
+	t.Columns = columns
 	seen := map[string]bool{}
 	t.Columns = slices.DeleteFunc(t.Columns, func(c Column) bool {
 		if seen[c.Name] {

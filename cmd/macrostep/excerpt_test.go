@@ -1,0 +1,35 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// Of several elements in a line that of the path is marked.
+func TestExcerptOfSeveral(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "s.ssd"), `<?xml version="1.0"?>
+<a:S xmlns:a="urn:a" name="s">
+<a:C><a:C name="x" kind="in"/><a:C name="y" kind="in"/><a:C kind="in"/><a:C  kind="out"/></a:C><a:D><a:C name="x"/></a:D>
+</a:S>
+`)
+	var e excerpts
+	for _, tt := range []struct{ path, message, want string }{
+		{"/S/C/C[@name='y']", "wrong", `<a:C name="y" kind="in"/>`},
+		{"/S/C/C[@name='x']", "wrong", `<a:C name="x" kind="in"/>`},
+		{"/S/C/C[2]", "wrong", `<a:C  kind="out"/>`},
+		{"/S/C/C[2]/@kind", "wrong", `kind="out"`},
+		{"/S/C/C[@name='y']", `the kind "in" is none`, "in"},
+		{"/S/D/C[@name='x']", "wrong", `<a:C name="x"/>`},
+		{"/S/E", "wrong", `<a:C><a:C name="x" kind="in"/><a:C name="y" kind="in"/><a:C kind="in"/><a:C  kind="out"/></a:C><a:D><a:C name="x"/></a:D>`},
+	} {
+		m, ok := e.find(diag.Finding{File: path, Path: tt.path, Line: 3, Message: tt.message})
+		if got := m.text[m.from:m.to]; !ok || got != tt.want {
+			t.Errorf("%s: marked %q, want %q", tt.path, got, tt.want)
+		}
+		if tt.want == "in" && m.from != len(`<a:C><a:C name="x" kind="in"/><a:C name="y" kind="`) {
+			t.Errorf("%s: marked at %d", tt.path, m.from)
+		}
+	}
+}

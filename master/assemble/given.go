@@ -1,0 +1,113 @@
+package assemble
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+// byUser is where findings and settings place a value of Options.Set at the connector of
+// a system.
+const byUser = "--set"
+
+// isConnector tells whether a name is that of the connector of a system.
+func (a *Assembly) isConnector(name string) bool {
+	if a.pkg == nil {
+		return false
+	}
+	_, is := a.pkg.SystemConnector(name)
+	return is
+}
+
+// orConnectors names the connectors of the outermost system, those of one kind or all, as
+// the end of a message on a name that is wrong.
+func (a *Assembly) orConnectors(kind ssp.Kind) string {
+	if a.pkg == nil || len(a.pkg.Root.System.Connectors) == 0 {
+		return ""
+	}
+	var names []string
+	for _, c := range a.pkg.Root.System.Connectors {
+		if kind == "" || c.Kind == kind {
+			names = append(names, c.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; connectors of the system are " + strings.Join(names, ", ")
+}
+
+// give hands the values for connectors of systems to the documents, through which they
+// go on. Those for variables of FMUs stay.
+func (a *Assembly) give(list []Assignment) error {
+	var values []ssp.ParameterValue
+	var units []unit.Definition
+	var errs []error
+	for _, set := range list {
+		if _, _, err := a.find(set.Name); err == nil || !a.isConnector(set.Name) {
+			continue
+		}
+		value, u, err := a.parameter(set)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s=%s: %w", set.Name, set.Value, err))
+			continue
+		}
+		if i := slices.IndexFunc(units, func(k unit.Definition) bool { return k.Name == value.Unit }); u != nil && i >= 0 && *units[i].Base != *u.Base {
+			value.Unit = "" // that of the connector counts
+		} else if u != nil && i < 0 {
+			units = append(units, *u)
+		}
+		values = append(values, value)
+	}
+	if len(values) > 0 {
+		a.pkg.Give(values, units, byUser)
+	}
+	return errors.Join(errs...)
+}
+
+// checkGiven warns where the value of a connector does not come to count.
+func (a *Assembly) checkGiven(name string, driven []map[string]bool) {
+	if !a.isConnector(name) {
+		return
+	}
+	reached := false
+	for _, s := range a.network.Settings {
+		if s.From.At() != name || s.From.Place.File != byUser {
+			continue
+		}
+		reached = true
+		if driven[s.Component][s.Variable] {
+			a.Findings.Add(ruleNoEffect, "", name, 0, "%s.%s is given from outside: the value set has no effect on it", a.Components[s.Component].Name, s.Variable)
+		}
+	}
+	if !reached {
+		a.Findings.Add(ruleNoEffect, "", name, 0, "the value of the connector reaches no FMU: nothing is connected to it, or a value or an output farther upstream beats it")
+	}
+}
+
+// Input is what an input of the outermost system gives to an input of an FMU: the value
+// times Gain plus Offset for Reals, through Map for other types.
+type Input struct {
+	Name         string // "component.variable"
+	Gain, Offset float64
+	Map          map[int32]int32
+
+	component int
+	variable  string
+}
+
+// Inputs tells what the inputs of the outermost system feed, by their names.
+func (a *Assembly) Inputs() map[string][]Input {
+	out := map[string][]Input{}
+	for _, in := range a.network.Inputs {
+		if in.To.Component >= len(a.Components) {
+			continue // of a function
+		}
+		out[in.Name] = append(out[in.Name], Input{a.endpoint(in.To).String(), in.Gain, in.Offset, in.Map, in.To.Component, in.To.Variable})
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package ssp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+)
+
+// What the schemas refuse is told with its line, runs all the same and is refused in
+// strict mode (ssp 7): each change of a document that is valid, and what is told of it.
+func TestSchemas(t *testing.T) {
+	const (
+		set = `<ssv:ParameterSet version="2.0" name="s" id="set" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+<ssv:Parameters>
+<ssv:Parameter name="p"><ssv:Real value="1" unit="m"/></ssv:Parameter>
+<ssv:Parameter name="raw"><ssv:Binary value="00ff"/></ssv:Parameter>
+</ssv:Parameters>
+<ssv:Enumerations><ssc:Enumeration name="e"><ssc:Item name="i" value="1"/></ssc:Enumeration></ssv:Enumerations>
+<ssv:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit></ssv:Units>
+<ssc:MetaData kind="general" type="text/x"><ssc:Content><x/></ssc:Content></ssc:MetaData>
+<ssc:Signature role="suitability" type="t"/>
+<ssv:Annotations><ssc:Annotation type="org.x"><x/></ssc:Annotation></ssv:Annotations>
+</ssv:ParameterSet>`
+		mapping = `<ssm:ParameterMapping version="1.0" xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+<ssm:MappingEntry source="a" target="b"><ssc:IntegerMappingTransformation><ssc:MapEntry source="1" target="2"/></ssc:IntegerMappingTransformation></ssm:MappingEntry>
+<ssm:Annotations><ssc:Annotation type="org.x"/></ssm:Annotations>
+</ssm:ParameterMapping>`
+		signals = `<ssb:SignalDictionary version="1.0" xmlns:ssb="http://ssp-standard.org/SSP1/SystemStructureSignalDictionary" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
+<ssb:DictionaryEntry name="x"><ssc:Real unit="m"/></ssb:DictionaryEntry>
+<ssb:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit></ssb:Units>
+</ssb:SignalDictionary>`
+	)
+	for _, c := range []struct {
+		document, old, new, id, message string
+		line                            int
+	}{
+		{set, "", "", "", "", 0},
+		{mapping, "", "", "", "", 0},
+		{signals, "", "", "", "", 0},
+		{set, `<ssc:Item name="i" value="1"/>`, "", "SD1S", `"ssc:Enumeration" holds no Item`, 6},
+		{set, "<ssv:Parameters>\n", `<ssc:MetaData kind="quality" type="t"/><ssv:Parameters>` + "\n", "SD1S", `"ssv:Parameters" stands behind "ssc:MetaData"`, 2},
+		{set, ` name="s"`, "", "SD1S", `"name" is missing`, 1},
+		{set, ` id="set"`, ` id="1"`, "SD1S", "is no identifier", 1},
+		{set, `<ssv:Parameter name="p">`, `<ssv:Parameter name="p" id="set">`, "SD1S", "stands twice in this file", 3},
+		{set, `value="00ff"`, `value="00f"`, "SD1S", "no hexadecimal text", 4},
+		{set, ` kind="general"`, "", "SD1S", `"kind" is missing`, 8},
+		{set, ` role="suitability"`, ` role="boss"`, "SD1S", `role="boss" is no one of`, 9},
+		{set, ` version="2.0"`, ` version="2.0" generationDateAndTime="yesterday"`, "SD1S", "no date and time", 1},
+		{set, "<x/></ssc:Annotation>", "<x/><x/></ssc:Annotation>", "SD1S", "holds 2 elements", 10},
+		{set, "<ssc:Content><x/></ssc:Content>", "<x/>", "SD1U", `"x"`, 8},
+		{set, `<ssc:BaseUnit m="1"/>`, `<ssc:BaseUnit m="1"><x/></ssc:BaseUnit>`, "SD1U", `"x"`, 7},
+		{set, `<ssc:BaseUnit m="1"/>`, `<ssc:BaseUnit m="1"/><ssv:Annotations><ssc:Annotation type="org.x"/></ssv:Annotations>`, "SD1T", "belongs into the namespace", 7},
+		{mapping, `<ssc:MapEntry source="1" target="2"/>`, "", "SD1S", "holds no MapEntry", 2},
+		{mapping, `<ssc:Annotation type="org.x"/>`, "", "SD1S", "holds no Annotation", 3},
+		{signals, "<ssb:DictionaryEntry", `<ssb:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit></ssb:Units><ssb:DictionaryEntry`, "SD1S", `"ssb:DictionaryEntry" stands behind "ssb:Units"`, 2},
+	} {
+		text := strings.Replace(c.document, c.old, c.new, 1)
+		if strings.Contains(c.message, "DictionaryEntry") { // moved, not doubled
+			at := strings.LastIndex(text, "<ssb:Units>")
+			text = text[:at] + text[strings.LastIndex(text, "</ssb:SignalDictionary>"):]
+		}
+		l := &diag.List{}
+		CheckPart([]byte(text), "part", l)
+		var got []diag.Finding
+		for _, f := range l.Findings {
+			if f.Level > diag.Info {
+				got = append(got, f)
+			}
+		}
+		switch {
+		case l.Err() != nil:
+			t.Errorf("%s: %v", c.message, l.Err())
+		case c.id == "" && len(got) > 0:
+			t.Errorf("findings %v", got)
+		case c.id == "":
+		case len(got) != 1 || got[0].ID != c.id || got[0].Line != c.line || !strings.Contains(got[0].Message, c.message):
+			t.Errorf("findings %v, want %s in line %d with %q", got, c.id, c.line, c.message)
+		}
+		if l = (&diag.List{Strict: true}); c.id == "SD1S" {
+			if CheckPart([]byte(text), "part", l); !diag.Has(l.Err(), c.id) {
+				t.Errorf("%s: strict mode says %v", c.message, l.Err())
+			}
+		}
+	}
+}
