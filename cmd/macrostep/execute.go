@@ -672,6 +672,7 @@ type beginning struct {
 	path     string // "" = none is written
 	written  bool
 	begun    atomic.Bool
+	steps    atomic.Int64
 	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
 }
 
@@ -701,10 +702,15 @@ func (b *beginning) Begin(*master.System, []master.Port) error {
 	return nil
 }
 
-func (b *beginning) Record(*master.Point) error { return nil }
-func (b *beginning) Flush() error               { return nil }
-func (b *beginning) End(master.Result) error    { return nil }
-func (b *beginning) Next() float64              { return math.Inf(1) }
+// Record follows how far the run is, for when it does not come to an end of its own.
+func (b *beginning) Record(p *master.Point) error {
+	b.steps.Store(int64(p.Step))
+	return nil
+}
+
+func (b *beginning) Flush() error            { return nil }
+func (b *beginning) End(master.Result) error { return nil }
+func (b *beginning) Next() float64           { return math.Inf(1) }
 
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond

@@ -48,7 +48,7 @@ func (b *beginning) interrupted(reason string, table *record.Table, attempts *re
 	}
 	b.mu.Lock() // nothing is written after this
 	m := *b.manifest
-	m.Reason = reason
+	m.Reason, m.Steps.Accepted = reason, int(b.steps.Load())
 	// There is nobody any more to tell of errors.
 	if table != nil {
 		_ = table.End(master.Result{})

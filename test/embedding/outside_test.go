@@ -41,7 +41,7 @@ func outside(t *testing.T, name string) string {
 	module := regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(own, "module example.com/"+name)
 	write("go.mod", module+"\nrequire github.com/macrostep/macrostep v0.0.0\n\nreplace github.com/macrostep/macrostep => "+strconv.Quote(root)+"\n")
 	write("go.sum", read(filepath.Join(root, "go.sum")))
-	write("main.go", read(filepath.Join(root, "examples", name, "main.go")))
+	write("main.go", read(filepath.Join(root, "docs", "examples", name, "main.go")))
 	program := filepath.Join(dir, name)
 	if runtime.GOOS == "windows" {
 		program += ".exe"
