@@ -285,7 +285,9 @@ func (p *point) analyse(r *Report, o Options) error {
 		r.Subsystems = append(r.Subsystems, s)
 	}
 	r.Structure.Loops = p.loops(slices.Concat(p.x.Sys.InitLoops(), p.x.Sys.Loops))
-	if !p.coupled() {
+	if why := r.Structure.heldOnLoop(); why != "" {
+		unknown = why
+	} else if !p.coupled() {
 		unknown = "no component feeds another: there is no coupling that could be unstable"
 	}
 	from, to := o.From, o.To
@@ -307,6 +309,11 @@ func (p *point) analyse(r *Report, o Options) error {
 		p.horizon = math.Floor(p.horizon/(candidates[len(candidates)-1]*o.Step)+1e-9) * candidates[len(candidates)-1] * o.Step
 		if p.horizon == 0 {
 			r.WhyNoError = "there is too little time up to the stop"
+		} else if d := r.Structure.Discrete; len(d) > 0 {
+			r.WhyNoError = fmt.Sprintf("the motion is not known: %s -> %s is of no Real, and kept at its value at the operating point in the models", d[0].From, d[0].To)
+			if len(d) > 1 {
+				r.WhyNoError = fmt.Sprintf("the motion is not known: %d connections, such as %s -> %s, are of no Reals, and kept at their values at the operating point in the models", len(d), d[0].From, d[0].To)
+			}
 		} else if ref, r.WhyNoError = p.refer(o.Step); ref != nil {
 			r.Horizon = p.horizon
 			off, of, err := p.stray(ref)

@@ -32,7 +32,7 @@ func (s *scheme) degree() int { return s.order }
 // stepOf gives the size of the steps that subsystem i takes.
 func (p *point) stepOf(i int, s *scheme, h float64) float64 {
 	m := p.models[i]
-	if s.degree() <= m.order || m.info.Stateless {
+	if s.degree() <= m.order || m.info.Stateless || len(m.info.In) == 0 {
 		return h
 	}
 	if s.substeps > 0 {

@@ -104,6 +104,18 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 		}
 		fmt.Fprintf(out, "  delayed by one macro step: %s\n", strings.Join(parts, "; "))
 	}
+	if n := len(s.Discrete); n > 0 {
+		var names []string
+		on := 0
+		for _, c := range s.Discrete {
+			names = append(names, c.From+" -> "+c.To)
+			if c.Loop {
+				on++
+			}
+		}
+		fmt.Fprintf(out, "  of Integers, Booleans and Strings, kept at their values in the models: %d of %d connections, %d of them on loops (%s)\n",
+			n, n+len(s.Connections), on, someOf(names, ", "))
+	}
 	for _, b := range s.Bonds {
 		origin := "seen by units"
 		if b.Declared {
