@@ -96,10 +96,13 @@ func structure(sys *master.System, o Options) Structure {
 		switch from := sys.SourceSubsystem(k); {
 		case slices.Contains(sys.Late, i):
 			c.Delay[explicitScheme], c.Delay[gaussSeidelScheme] = 0, 0
-		case holds[k]:
-			c.Delay[implicitScheme] = 1
-		case turn[i][from]:
-			c.Delay[gaussSeidelScheme] = 0
+		default:
+			if holds[k] { // it takes no part in the iteration
+				c.Delay[implicitScheme] = 1
+			}
+			if turn[i][from] {
+				c.Delay[gaussSeidelScheme] = 0
+			}
 		}
 		s.Connections = append(s.Connections, c)
 	}
