@@ -26,7 +26,8 @@ type Options struct {
 	Map      bool    // wanted
 	// Bonds are those that the system declares, BondsSeen those that units show.
 	Bonds, BondsSeen []algorithms.Bond
-	// Rates are those that the components of the system would have in a run.
+	// Rates are those that the components of the system would have in a run. With them nothing
+	// is told of the stability.
 	Rates []algorithms.Rate
 	// Observe is told how much is done, out of all; nil = nobody is.
 	Observe func(done, all int)
@@ -244,11 +245,14 @@ func (p *point) schemes(order int) []*scheme {
 func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	r := &Report{Step: o.Step, Recommended: -1, Structure: structure(sys, o)}
 	for _, rate := range o.Rates {
+		if rate.Steps <= 1 && rate.Over <= 1 {
+			continue
+		}
 		own := fmt.Sprintf("%d steps a macro step", rate.Steps)
 		if rate.Over > 1 {
 			own = fmt.Sprintf("one step over %d macro steps", rate.Over)
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s, which is not analysed: all components are taken to step once a macro step", rate.Component, own))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s, which the models do not follow", rate.Component, own))
 	}
 	result, err := at(ctx, sys, o, func(p *point) error { return p.analyse(r, o) })
 	for _, l := range result.Loops { // as the initialisation has solved them, and the trials have found them
@@ -287,6 +291,8 @@ func (p *point) analyse(r *Report, o Options) error {
 	r.Structure.Loops = p.loops(slices.Concat(p.x.Sys.InitLoops(), p.x.Sys.Loops))
 	if why := r.Structure.heldOnLoop(); why != "" {
 		unknown = why
+	} else if k := slices.IndexFunc(o.Rates, func(rate algorithms.Rate) bool { return rate.Steps > 1 || rate.Over > 1 }); k >= 0 {
+		unknown = fmt.Sprintf("%s has a rate of its own, and couplings of several rates are not analysed: take it out to have the system analysed without", o.Rates[k].Component)
 	} else if !p.coupled() {
 		unknown = "no component feeds another: there is no coupling that could be unstable"
 	}
