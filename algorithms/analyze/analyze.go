@@ -288,6 +288,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		}
 		r.Subsystems = append(r.Subsystems, s)
 	}
+	p.unfound(r.Structure.Algorithms)
 	r.Structure.Loops = p.loops(slices.Concat(p.x.Sys.InitLoops(), p.x.Sys.Loops))
 	if why := r.Structure.heldOnLoop(); why != "" {
 		unknown = why
@@ -347,7 +348,7 @@ func (p *point) analyse(r *Report, o Options) error {
 			out.Untold = p.identified()
 		}
 		if unknown == "" {
-			out.Why = s.refused(p.x.Sys)
+			out.Why = p.refused(s)
 		}
 		if out.Why != "" {
 			return out
@@ -433,22 +434,15 @@ func (p *point) identified() string {
 }
 
 // refused tells why the strategy cannot be used with these subsystems, "" if it can.
-func (s *scheme) refused(sys *master.System) string {
+func (p *point) refused(s *scheme) string {
 	alg, err := s.algorithm()
 	if err == nil {
-		err = alg.Check(sys)
+		err = alg.Check(p.x.Sys)
 	}
 	if err != nil {
 		return err.Error()
 	}
-	if user, ok := alg.(master.RollbackUser); ok {
-		for _, i := range user.NeedsRollback(sys) {
-			if _, saves := master.As[master.StateSaver](sys.Subsystems[i]); !saves || !sys.Infos[i].Caps.SaveState {
-				return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate)", sys.Infos[i])
-			}
-		}
-	}
-	return ""
+	return p.fails(alg)
 }
 
 // scan finds the radius over the step sizes, and the ranges without growth.

@@ -223,7 +223,42 @@ func unfit(sys *master.System, preset string, bonds []algorithms.Bond, o Options
 	if err == nil {
 		return ""
 	}
-	return strings.TrimPrefix(err.Error(), master.ErrCapability.Error()+": ")
+	return reason(err)
+}
+
+// unfound refuses the presets that need what subsystems have been found not to do.
+func (p *point) unfound(list []Applicability) {
+	for k := range list {
+		a := &list[k]
+		if a.Refused != "" {
+			continue
+		}
+		if choice, err := algorithms.New(a.Preset, nil); err == nil {
+			a.Refused = p.fails(choice.Algorithm)
+		}
+	}
+}
+
+// fails tells why an algorithm cannot take all subsystems back that it has to, "" if it can.
+func (p *point) fails(alg master.Algorithm) string {
+	user, ok := alg.(master.RollbackUser)
+	if !ok {
+		return ""
+	}
+	without, _ := alg.(master.Waiver)
+	for _, i := range user.NeedsRollback(p.x.Sys) {
+		if p.x.Reverts(i) {
+			continue
+		}
+		why, ok := p.broken[i]
+		if !ok {
+			return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate)", p.x.Sys.Infos[i])
+		}
+		if without == nil || !without.DoesWithout(i, fmt.Errorf("%w: %s", master.ErrCapability, why)) {
+			return why
+		}
+	}
+	return ""
 }
 
 // unanalysed tells why a preset is not among the strategies that are looked at.
