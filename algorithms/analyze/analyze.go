@@ -71,7 +71,12 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 }
 
 // radius is the growth in one macro step.
-func (e eigen) radius() float64 { return cmplx.Abs(e.value) }
+func (e eigen) radius() float64 {
+	if e.lasts {
+		return max(cmplx.Abs(e.value), 1)
+	}
+	return cmplx.Abs(e.value)
+}
 
 // frequency gives that of the mode in Hz.
 func (e eigen) frequency(H float64) float64 {
@@ -144,8 +149,13 @@ type Strategy struct {
 	// their own; 0 = the points are those of the scan.
 	Multiples float64 `json:"multiples_of,omitempty"`
 	// Now is the spectral radius at the step of the analysis.
-	Now  float64 `json:"radius"`
-	Mode *Mode   `json:"mode,omitempty"`
+	Now float64 `json:"radius"`
+	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
+	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop. Besides is the
+	// radius of all else.
+	Lasts   bool    `json:"lasts,omitempty"`
+	Besides float64 `json:"radius_besides,omitempty"`
+	Mode    *Mode   `json:"mode,omitempty"`
 	// Forecasts of the error and cost, at steps in the neighbourhood of that of the analysis.
 	Forecasts []Forecast `json:"forecasts,omitempty"`
 	// Local is the error of one step, WhyNoLocal why it is not known.
@@ -161,6 +171,14 @@ type Strategy struct {
 // a millionth in a step: what is not damped at all stands there, and what grows that slowly.
 func (s *Strategy) AtLimit() bool {
 	return len(s.Points) > 0 && math.Abs(s.Now-1) <= marginal && s.Mode != nil
+}
+
+// slowest is the radius of all that does not last.
+func (s *Strategy) slowest() float64 {
+	if s.Lasts {
+		return s.Besides
+	}
+	return s.Now
 }
 
 // IsStable tells whether nothing grows at the step of the analysis.
@@ -450,7 +468,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	radius := func(h float64) float64 {
 		mode, err := p.spectrum(s, h, -1, 1, false)
 		if err == nil {
-			err = p.untold(s, h, mode.radius())
+			err = p.untold(s, h, cmplx.Abs(mode.value))
 		}
 		if err != nil {
 			if out.Why == "" {
@@ -546,7 +564,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	}
 	mode, err := p.spectrum(s, H, -1, 1, true)
 	if err == nil {
-		err = p.untold(s, H, mode.radius())
+		err = p.untold(s, H, cmplx.Abs(mode.value))
 	}
 	if err != nil {
 		if out.Why == "" {
@@ -554,7 +572,9 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 		return
 	}
-	out.Now = mode.radius()
+	if out.Now = mode.radius(); mode.lasts {
+		out.Lasts, out.Besides = true, cmplx.Abs(mode.value)
+	}
 	out.Mode = p.describe(s, H, mode)
 }
 
@@ -614,7 +634,11 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 			}
 			if moved, err := p.spectrum(s, H, k, 1+change, false); err == nil {
 				y, _ := sys.Source(k)
-				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), (moved.radius() - mode.radius()) / change, k})
+				by := cmplx.Abs(moved.value) - cmplx.Abs(mode.value)
+				if moved.lasts != mode.lasts { // what has stood at 1 does no longer
+					by = moved.radius() - mode.radius()
+				}
+				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), by / change, k})
 			}
 		}
 		m.Connections = largest(m.Connections, most, false)
@@ -655,7 +679,7 @@ const (
 func (r *Report) doubtFollowed(all []*scheme) {
 	formed := func(k int) bool {
 		s := &r.Strategies[k]
-		return !all[k].hidden && s.Mode != nil && math.Abs(s.Now-1) < undamped
+		return !all[k].hidden && s.Mode != nil && math.Abs(s.slowest()-1) < undamped
 	}
 	for k := range all {
 		if !formed(k) {

@@ -35,6 +35,8 @@ const (
 	// outputRounding is what is certain of no output, relative to it: many are
 	// differences of larger numbers.
 	outputRounding = 1e-14
+	// atRest is the part of an output that it moves by where that counts as none.
+	atRest = 1e-12
 	// untrusted is the misfit of a model above which it is none; below good no better one is
 	// looked for.
 	untrusted, good = 0.05, 1e-4
@@ -499,7 +501,9 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	}
 	for _, y := range base {
 		for o := range y {
-			y[o] -= p.y[x.Sys.OutAt[i]+o]
+			if y[o] -= p.y[x.Sys.OutAt[i]+o]; math.Abs(y[o]) <= atRest*sizes[o] {
+				y[o] = 0
+			}
 		}
 	}
 	if r.OwnMisfit = r.drive(base); r.OwnMisfit > ownMisfit {
