@@ -248,8 +248,8 @@ func TestAnalyzeLater(t *testing.T) {
 	for _, at := range []string{"0.3", "2", "100"} {
 		r := analysis(t, system(t, "quarter-car-b"), "--order", "0", "--at", at)
 		s := strategy(t, r, "explicit", 0)
-		if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-11.21e-3) > 0.06e-3 || math.Abs(s.Now-0.998958) > 1e-5 {
-			t.Errorf("at %s s: stable %v, radius %.9g", at, s.Stable, s.Now)
+		if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-11.21e-3) > 0.06e-3 || s.Now != 1 || !s.Lasts || math.Abs(s.Besides-0.998958) > 1e-5 { // nothing holds both masses together
+			t.Errorf("at %s s: stable %v, radius %.9g besides %.9g", at, s.Stable, s.Now, s.Besides)
 		}
 	}
 }

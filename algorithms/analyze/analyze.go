@@ -303,6 +303,16 @@ func (p *point) analyse(r *Report, o Options) error {
 			s.Why = err.Error()
 		} else {
 			s.States, s.Misfit = model.states(), model.Misfit
+			why, err := p.beside(i, model, o.Stop)
+			if m.source == Measured { // the run goes on from here
+				err = errors.Join(err, p.x.Restore(i))
+			}
+			if err != nil {
+				why = fmt.Sprintf("%s was not led beside its model: %v", m.info, err)
+			}
+			if why != "" {
+				unknown, s.Why = why, why
+			}
 		}
 		r.Subsystems = append(r.Subsystems, s)
 	}
