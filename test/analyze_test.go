@@ -399,3 +399,17 @@ func testRealAnalyze(t *testing.T) {
 		}
 	}
 }
+
+// No power of the step is told of an error that is that of the motion which is compared with: in steps of
+// half the size it is half as large, and in one analysis it does not depend on the step.
+func TestAnalyzeOneStepBelowReference(t *testing.T) {
+	r := analysis(t, system(t, "energy-oscillator"), "--order", "1", "--step-size", "1e-3", "--from", "1e-3", "--to", "2e-3")
+	for k := range 2 {
+		if l := strategy(t, r, "explicit", k).Local; l == nil || math.Abs(l.Growth-float64(k+1)) > 0.1 {
+			t.Errorf("explicit, order %d: %+v", k, l)
+		}
+		if s := strategy(t, r, "implicit", k); s.Local != nil || !strings.Contains(s.WhyNoLocal, "does not grow with the step") {
+			t.Errorf("implicit, order %d: %+v, %q", k, s.Local, s.WhyNoLocal)
+		}
+	}
+}
