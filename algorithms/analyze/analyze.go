@@ -145,6 +145,9 @@ type Strategy struct {
 	// Stable are the ranges of the step size in which nothing grows, within the scan;
 	// stability is not monotone in the step, so there may be several.
 	Stable []Range `json:"stable"`
+	// Unknown are steps within them that looked unstable and were not confirmed by others close by:
+	// the responses of the FMUs have noise there.
+	Unknown []float64 `json:"unknown_at,omitempty"`
 	// Multiples is the step of whose whole multiples alone something is told, where FMUs take steps of
 	// their own; 0 = the points are those of the scan.
 	Multiples float64 `json:"multiples_of,omitempty"`
@@ -227,6 +230,8 @@ const (
 	// Where fewer than fewKnown points of the scan are known, whole multiples of the step are looked at,
 	// mostMultiples of them at most; where none is known up to lastTry, no more.
 	fewKnown, mostMultiples, lastTry = 3, 12, 3
+	// besidePoint is how far beside a step one looks whether it is unstable there too, relative to it.
+	besidePoint = 2e-3
 	// edgePrecision is that of the ends of stable ranges.
 	edgePrecision = 1e-4
 )
@@ -500,6 +505,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 			break // of steps that are too short for a response to be seen there may be some
 		}
 	}
+	out.Points, out.Unknown = confirmed(out.Points, radius)
 	if len(out.Points) < fewKnown {
 		// FMUs with steps of their own are known at whole multiples of them, if at all.
 		whole := wholeSteps(H, from, to)
@@ -582,10 +588,36 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 		return
 	}
+	within := func(r Range) bool { return r.From < H && H < r.To }
+	if !stable(mode.radius()) && slices.ContainsFunc(out.Stable, within) {
+		if kept, _ := confirmed([]Radius{{out.Stable[0].From, 0}, {H, mode.radius()}, {out.Stable[0].To, 0}}, radius); len(kept) < 3 {
+			out.Unknown = append(out.Unknown, H)
+			out.Why = fmt.Sprintf("at steps of %.4g s the radius is %.6g, and close by on one side or both it is stable: the responses of the components have noise", H, mode.radius())
+			return
+		}
+	}
 	if out.Now = mode.radius(); mode.lasts {
 		out.Lasts, out.Besides = true, cmplx.Abs(mode.value)
 	}
 	out.Mode = p.describe(s, H, mode)
+}
+
+// confirmed leaves out points that look unstable between stable ones and are not confirmed by others close by
+// on both sides: the measured responses of FMUs with solvers that choose their own steps have noise, which
+// differs from step to step. What is left out is unknown.
+func confirmed(points []Radius, radius func(h float64) float64) (kept []Radius, unknown []float64) {
+	stable := func(v float64) bool { return v <= 1+marginal }
+	for i, at := range points {
+		if i > 0 && i+1 < len(points) && !stable(at.Radius) && stable(points[i-1].Radius) && stable(points[i+1].Radius) {
+			below, above := radius(at.Step*(1-besidePoint)), radius(at.Step*(1+besidePoint))
+			if !(below > 1+marginal && above > 1+marginal) {
+				unknown = append(unknown, at.Step)
+				continue
+			}
+		}
+		kept = append(kept, at)
+	}
+	return kept, unknown
 }
 
 // untold tells that a radius is too close to 1 for models that are off by so much: a mode that is slow
@@ -704,6 +736,9 @@ func (r *Report) doubtFollowed(all []*scheme) {
 	}
 }
 
+// nearUnknown is how far from a step that is unknown one is recommended at least, relative to it.
+const nearUnknown = 0.05
+
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
 
@@ -711,6 +746,9 @@ const safety = 0.5
 // the margin lie in one stable range. Steps shorter than the scan, which begins at from, count to a range
 // that begins there.
 func (s *Strategy) covers(h, from float64) bool {
+	if slices.ContainsFunc(s.Unknown, func(at float64) bool { return math.Abs(h-at) <= nearUnknown*at }) {
+		return false
+	}
 	return slices.ContainsFunc(s.Stable, func(r Range) bool {
 		return h <= safety*r.To && (r.From <= h*(1+1e-9) || r.From <= from*(1+1e-9))
 	})

@@ -330,6 +330,13 @@ func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
 		}
 		out = append(out, from+" to "+to)
 	}
+	for k, h := range s.Unknown {
+		if k == shownPlaces {
+			out = append(out, fmt.Sprintf("and at %d more", len(s.Unknown)-k))
+			break
+		}
+		out = append(out, fmt.Sprintf("unknown at %.4g s", h))
+	}
 	return strings.Join(out, ", ")
 }
 
