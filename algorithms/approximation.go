@@ -130,6 +130,14 @@ func (p *polynomial) archive(a *master.Archive) {
 	a.Floats(p.end[:])
 }
 
+// forget keeps the newest point only.
+func (a *approximation) forget() {
+	a.points = 1
+	for _, g := range a.slow {
+		g.points = min(g.points, 1)
+	}
+}
+
 // nodes are the points of a polynomial of a degree.
 func (g *grid) nodes(degree int) []float64 { return g.times[:min(g.points, degree+1)] }
 

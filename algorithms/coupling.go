@@ -91,6 +91,8 @@ type control interface {
 	reject(t, H float64)
 	monitored() []string
 	archive(a *master.Archive)
+	// disturb gives the size of the next step after a jump; 0 = any.
+	disturb() float64
 }
 
 // effort is what a macro step took beyond one step of each subsystem.
@@ -113,6 +115,9 @@ type Coupling struct {
 	model   *modelCorrector
 
 	order int // in force
+	// settling is the number of macro steps that a jump takes to be through, jump what is
+	// left of them.
+	settling, jump int
 }
 
 var (
@@ -122,6 +127,8 @@ var (
 	_ master.RollbackUser        = (*Coupling)(nil)
 	_ master.DerivativeUser      = (*Coupling)(nil)
 	_ master.StepSizer           = (*Coupling)(nil)
+	_ master.Unbounded           = (*Coupling)(nil)
+	_ master.Disturbed           = (*Coupling)(nil)
 	_ master.Monitoring          = (*Coupling)(nil)
 	_ master.LoopSolver          = (*Coupling)(nil)
 	_ master.Reviewer            = (*Coupling)(nil)
@@ -297,6 +304,55 @@ func (c *Coupling) DoesWithout(i int, why error) bool {
 	return c.model != nil && c.model.doWithout(i, why)
 }
 
+// Unbounded tells why the work of a macro step has no bound.
+func (c *Coupling) Unbounded(s *master.System) string {
+	switch i, implicit := c.scheme.(*implicit); {
+	case c.control != nil && c.control.repeats():
+		return "the algorithm repeats steps and chooses their size"
+	case c.control != nil && c.control.firstStep(1) != 0:
+		return "the algorithm chooses the size of the steps"
+	case implicit && len(i.needsRollback(s)) > 0:
+		return "the algorithm iterates"
+	}
+	return ""
+}
+
+// Disturb forgets the past, once the direct dependencies on what has jumped are through:
+// until then no step is judged.
+func (c *Coupling) Disturb() (next float64) {
+	c.jump = c.settling
+	if c.control != nil {
+		next = c.control.disturb()
+	}
+	return next
+}
+
+// settle ends a macro step that follows a jump.
+func (c *Coupling) settle() {
+	if c.jump == 0 {
+		return
+	}
+	c.jump--
+	c.in.forget()
+	if c.control != nil && !c.config.Control.FixedOrder {
+		c.order = 0
+	}
+}
+
+// settlingSteps is the number of macro steps until a jump of an input is through: one for
+// each subsystem on the longest way of direct dependencies, and for all on a loop.
+func settlingSteps(s *master.System) int {
+	const most = 8
+	n := 1
+	for _, i := range s.Stepped {
+		on := s.Infos[i].Step.On
+		if slices.ContainsFunc(on, func(ins []int) bool { return len(ins) > 0 }) {
+			n++
+		}
+	}
+	return min(n, most)
+}
+
 // StepSizes gives the first step size, if they are chosen.
 func (c *Coupling) StepSizes(H float64) float64 {
 	if c.control == nil {
@@ -311,6 +367,7 @@ func (c *Coupling) Init(x *master.Exec, t0 float64) error {
 		return err
 	}
 	c.order = c.config.Order
+	c.settling, c.jump = settlingSteps(x.Sys), 0
 	if err := c.scheme.init(x); err != nil {
 		return err
 	}
@@ -402,6 +459,7 @@ func (c *Coupling) Accept(x *master.Exec, t float64) {
 		c.control.accept(x, t)
 	}
 	c.in.push(t, x.W)
+	c.settle()
 	c.scheme.accept()
 }
 

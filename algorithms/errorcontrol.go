@@ -130,6 +130,7 @@ type errorControl struct {
 	scratch  []float64
 	asked    bool // the last attempt asked for its repetition
 	next     decision
+	first    float64 // s, size of the first step; 0 = that of the run
 }
 
 func (j *errorControl) check(*master.System) error { return nil }
@@ -146,10 +147,17 @@ func (j *errorControl) firstStep(H float64) float64 {
 	if j.config.FixedStep {
 		return 0
 	}
-	if j.config.H0 > 0 {
-		return j.config.H0
+	j.first = j.config.H0
+	if j.first == 0 {
+		j.first = min(max(firstPart*H, j.config.HMin), j.config.HMax)
 	}
-	return min(max(firstPart*H, j.config.HMin), j.config.HMax)
+	return j.first
+}
+
+// disturb begins anew with the first size.
+func (j *errorControl) disturb() float64 {
+	j.steps.failures = 0
+	return j.first
 }
 
 func (j *errorControl) monitored() []string { return j.names }
@@ -256,7 +264,7 @@ func (j *errorControl) pointsNeeded(k int) int {
 
 func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
 	k := j.coupling.order
-	judged := j.in.points >= j.pointsNeeded(k)
+	judged := j.in.points >= j.pointsNeeded(k) && j.coupling.jump == 0
 	outcome := attemptOutcome{H: H, order: k, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}}
 	e, err := j.solve(ctx, x, t, H, k, judged)
 	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}

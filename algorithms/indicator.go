@@ -139,6 +139,9 @@ func (c *indicatorControl) review() []string {
 
 func (c *indicatorControl) reject(t, H float64) {}
 
+// disturb leaves the size alone: no step is repeated.
+func (c *indicatorControl) disturb() float64 { return 0 }
+
 func (c *indicatorControl) archive(a *master.Archive) {
 	a.Section("control of the step size")
 	a.Float(&c.before)

@@ -287,14 +287,16 @@ func imageOn(at, sp uint64) *image {
 	return nil
 }
 
-// mapMemory gives zeroed memory that is not the C library's, nil if there is none. It
-// stays.
+// mapMemory gives zeroed memory that is not the C library's, with pages before and
+// behind it that nobody can write, nil if there is none. It stays.
 func mapMemory(size uintptr) unsafe.Pointer {
-	memory, err := unix.Mmap(-1, 0, int(max(size, 1)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
+	page := uintptr(os.Getpagesize())
+	size = (max(size, 1) + page - 1) &^ (page - 1)
+	memory, err := unix.Mmap(-1, 0, int(size+2*page), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil || unix.Mprotect(memory[page:page+size], unix.PROT_READ|unix.PROT_WRITE) != nil {
 		return nil
 	}
-	return unsafe.Pointer(&memory[0])
+	return unsafe.Pointer(&memory[page])
 }
 
 // crashReason says what ended a crossing.

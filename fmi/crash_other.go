@@ -20,5 +20,5 @@ type slotTable struct{}
 func (*slotTable) enter(*batch) int { return -1 }
 func (*slotTable) leave(int)        {}
 
-// mapMemory is for what is needed after a crash, which there is none of.
+// mapMemory is for what is needed after a crash, which nothing outlives here.
 func mapMemory(uintptr) unsafe.Pointer { return nil }

@@ -174,11 +174,11 @@ func NewRounds(p RoundPlan) (*Rounds, error) {
 
 func (r *Rounds) build() error {
 	mem := &r.plan.Steppers[0].in.mem
-	head, err := cslice[rounds](mem, 1)
+	head, err := mem.cell()
 	if err != nil {
 		return err
 	}
-	r.head = &head[0]
+	r.head = (*rounds)(head)
 	if r.batch, err = mem.batch(); err != nil {
 		return err
 	}
@@ -373,7 +373,7 @@ func (r *Rounds) Run(i, n int, rows bool) (done int, finite bool, failed int, st
 	if h.status == uint32(StatusOK) {
 		return done, h.infinite == 0, -1, StatusOK, nil
 	}
-	failed = int(h.at-h.members) / int(unsafe.Sizeof(roundMember{}))
+	failed = int(h.at-h.members) / int(unsafe.Sizeof(roundMember{})) // in memory that no FMU should have got at
 	s := r.plan.Steppers[r.plan.Turns[failed].Stepper]
 	f := fnDoStep
 	switch h.call {

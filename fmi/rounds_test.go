@@ -13,6 +13,9 @@ func TestRoundsLayout(t *testing.T) {
 	var r rounds
 	var m roundMember
 	var x roundExtras
+	if unsafe.Sizeof(r) > cellSize || batchSize > cellSize {
+		t.Errorf("rounds take %d bytes and batches %d of %d", unsafe.Sizeof(r), batchSize, cellSize)
+	}
 	for name, at := range map[string][2]uintptr{
 		"index": {unsafe.Offsetof(r.index), 8}, "h": {unsafe.Offsetof(r.h), 40}, "count": {unsafe.Offsetof(r.count), 56},
 		"nsegments": {unsafe.Offsetof(r.nsegments), 80}, "done": {unsafe.Offsetof(r.done), 88}, "at": {unsafe.Offsetof(r.at), 96},

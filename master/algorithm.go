@@ -56,6 +56,16 @@ type RollbackUser interface {
 	NeedsRollback(*System) []int
 }
 
+// Disturbed is an algorithm that learns from the past.
+type Disturbed interface {
+	// Disturb tells, between two attempts, that something was set at this communication
+	// point: what the subsystems get jumps here, and what depends directly on it follows in the
+	// steps behind. Their errors tell nothing of the size of the step, and points before
+	// say nothing of those behind. next is the size that the algorithm would have the next step,
+	// if it chooses it; 0 = it does not mind.
+	Disturb() (next float64)
+}
+
 // DerivativeUser is an algorithm that relies on directional derivatives
 // (DirectionalDeriver, Linearizer). They are verified before its Init, where the
 // subsystem can do that (DerivativeVerifier); a wrong one ends the run.

@@ -81,6 +81,9 @@ func (r *Run) prepareCheckpoints() error {
 	if _, ok := r.alg.(Archiver); !ok {
 		return fmt.Errorf("%w: the algorithm cannot put its state into a checkpoint", ErrCapability)
 	}
+	if len(r.opt.Hooks) > 0 || r.opt.Steer {
+		return fmt.Errorf("%w: a checkpoint does not hold what hooks have done to a run (a scenario among them): run without checkpoints, or without hooks", ErrCapability)
+	}
 	r.keepers = make([]stateKeeper, len(r.sys.Subsystems))
 	var unable []string
 	for i := range r.sys.Subsystems {

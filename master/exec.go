@@ -28,7 +28,8 @@ type Exec struct {
 	b                       []float64 // of u = L y + b; entries driven from outside change
 	discreteIn, discreteOut []Values
 	signals                 Signals
-	external                []int // inputs driven by signals
+	steering                *steering // nil: inputs are what the coupling gives
+	external                []int     // inputs driven by signals
 	step                    float64
 	scale                   []float64 // of the steps of each subsystem, in macro steps
 	steps                   []int
@@ -220,7 +221,7 @@ func (x *Exec) Stage(i int) error {
 	if err := x.bounded(i, in); err != nil {
 		return err
 	}
-	return x.Sys.Subsystems[i].SetInputs(in)
+	return x.Sys.Subsystems[i].SetInputs(x.steering.inputs(i, in))
 }
 
 // bounded fails if an extrapolation to inputs of subsystem i has left the numbers.
@@ -260,7 +261,7 @@ func (x *Exec) StageDerivative(i, order int, du []float64) error {
 	if err := x.bounded(i, du); err != nil {
 		return err
 	}
-	return x.derivative[i].SetInputDerivatives(order, du)
+	return x.derivative[i].SetInputDerivatives(order, x.steering.slopes(i, du))
 }
 
 // Note keeps a sentence for the warnings of the run, while an algorithm is
@@ -281,6 +282,13 @@ func (x *Exec) coupleDiscrete(i int, t float64) {
 	for _, l := range x.Sys.linkAt[i] {
 		d := &x.Sys.discrete[l]
 		copyMapped(to, d.in, &x.discreteOut[d.from], d.out, d.kind, d.table)
+	}
+	if x.steering != nil {
+		for k := range x.steering.pins {
+			if p := &x.steering.pins[k]; p.sub == i {
+				p.value.write(to, p.at)
+			}
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ const (
 // Result is what a run gives, also when it fails.
 type Result struct {
 	Status   Status
-	Reason   string  // why it is not complete
+	Reason   string  // why it is not complete, or how a hook ended it
 	Time     float64 // of the last accepted communication point
 	Accepted int     // macro steps
 	Rejected int
@@ -38,6 +38,10 @@ type Result struct {
 	// derivatives gave; it has entries only if the algorithm relies on them.
 	Slopes map[string]SlopeTest
 	Loops  []Loop
+	// Manipulated names the variables that were set or overridden while the run went
+	// on (Variable), in the order of the first time.
+	Manipulated []string
+	Realtime    *Timing // nil = it was not in real time
 }
 
 // Loop is an algebraic loop that the run broke by extrapolated inputs, or that

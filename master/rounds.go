@@ -101,7 +101,7 @@ const (
 // prepareLeaps finds out whether macro steps can be left to the subsystems.
 func (r *Run) prepareLeaps() error {
 	repeater, ok := r.alg.(Repeater)
-	if !ok || r.opt.CallByCall || r.want > 0 || r.opt.Attempts != nil || r.keepers != nil || r.opt.Signals != nil || len(r.x.crew.errs) > 1 {
+	if !ok || r.opt.CallByCall || r.want > 0 || r.opt.Attempts != nil || r.keepers != nil || r.opt.Signals != nil || len(r.x.crew.errs) > 1 || r.x.steering != nil || r.pacer != nil {
 		return nil
 	}
 	for i := range r.sys.Subsystems {

@@ -52,6 +52,11 @@ type Options struct {
 	// CallByCall takes every macro step by itself, and steps every subsystem by itself.
 	// The results are the same.
 	CallByCall bool
+	Hooks      []Hook // act at each communication point, in this order
+	// Steer allows to set connected inputs and what else Variable.Settable tells
+	// without hooks, when the run is stepped piece by piece.
+	Steer    bool
+	Realtime *Realtime // nil = as fast as can be
 	// Resume is Checkpoint.State of a run of the same system, algorithm and
 	// options, which this one continues; nil = from the start.
 	Resume  []byte
@@ -76,7 +81,10 @@ type PastOutputs struct {
 type Progress struct {
 	T, Start, Stop float64
 	Steps          int
+	Rejected       int
+	Iterations     int // of correctors
 	Wall           time.Duration
+	Timing         *Timing // nil = not in real time; it belongs to the receiver
 }
 
 // Run takes a system from start to stop. Run.Run does all of it; Start, Step
@@ -112,6 +120,11 @@ type Run struct {
 	lastFlush time.Time
 	startWall time.Time
 	wall      time.Duration // of the stepping
+
+	pacer     *pacer               // nil: not in real time
+	variables map[string]*Variable // those that were asked for
+	disturbed bool                 // something was set at the present point
+	stopped   string               // why a hook has ended the run; "" = none has
 
 	leaps *leaps // nil: every macro step is taken by itself
 
@@ -207,7 +220,14 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	if err := alg.Check(sys); err != nil {
 		return nil, err
 	}
+	var steer *steering
+	if len(o.Hooks) > 0 || o.Steer {
+		steer = newSteering(sys)
+		sys = steer.steered(sys)
+		r.sys = sys
+	}
 	r.x = newExec(sys, o.Step, o.Workers)
+	r.x.steering = steer
 	r.x.callByCall = o.CallByCall
 	if err := r.x.check(); err != nil {
 		return nil, err
@@ -239,7 +259,13 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	r.watchAll = r.x.NewPhase(r.watched, r.readWatched)
 	r.point.DiscreteIn, r.point.DiscreteOut = r.x.discreteIn, r.x.discreteOut
 	r.point.U, r.point.Y = r.x.W, r.x.Y
-	return r, nil
+	if steer != nil {
+		r.point.U = slices.Clone(r.x.W)
+	}
+	if err := r.preparePace(); err != nil {
+		return nil, err
+	}
+	return r, r.prepareHooks()
 }
 
 func newGrid(start, stop, step float64) grid {
@@ -354,7 +380,7 @@ func (r *Run) Real(name string) (float64, error) {
 		return r.x.Y[i], nil
 	}
 	if i, ok := r.sys.FindIn(name); ok {
-		return r.x.W[i], nil
+		return r.point.U[i], nil
 	}
 	return 0, fmt.Errorf("no Real input or output is called %q", name)
 }
@@ -373,6 +399,7 @@ func (r *Run) SetReal(name string, v float64) error {
 		return fmt.Errorf("%s is driven by signals from outside; only free inputs can be set", name)
 	}
 	r.x.b[i], r.x.W[i] = v, v
+	r.seeInputs()
 	if r.leaps != nil {
 		r.leaps.staged = false
 	}
@@ -515,6 +542,11 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	if c := r.opt.Checkpoints; err == nil && c != nil && c.Every > 0 {
 		r.checkpointDue = r.nextCheckpoint()
 	}
+	if err == nil && r.pacer != nil {
+		if err = r.pacer.start(r.t); err != nil {
+			err = r.fail(err)
+		}
+	}
 	return err
 }
 
@@ -628,6 +660,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	if ctx.Err() != nil {
 		return false, r.cancelled(ctx)
 	}
+	r.tellDisturbance()
 	next := r.target()
 	H, trial, err := r.takeStep(ctx, next)
 	reached := r.t + H
@@ -649,8 +682,12 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	r.x.keep()
 	r.x.CoupleAll(r.t, r.x.W)
 	r.alg.Accept(r.x, r.t)
+	missed := r.pace(ctx)
 	if err := r.record(); err != nil {
 		return false, err
+	}
+	if missed != nil {
+		return false, r.fail(missed)
 	}
 	if end != nil {
 		return false, r.fail(end)
@@ -667,7 +704,7 @@ func (r *Run) goOn() (more bool, err error) {
 		}
 	default:
 	}
-	if r.atEnd() {
+	if r.atEnd() || r.stopped != "" {
 		r.phase = finished
 		r.judgeGrowth()
 		return false, nil
@@ -699,11 +736,12 @@ func (r *Run) target() float64 {
 	if r.want == 0 {
 		return r.grid.at(r.onGrid + 1)
 	}
-	left := r.opt.Stop - r.t
+	end := r.until()
+	left := end - r.t
 	r.intended = 0
 	switch {
 	case left <= r.want*(1+stretch):
-		return r.opt.Stop // rather than a sliver at the end
+		return end // rather than a sliver at the end
 	case left < 2*r.want:
 		return r.t + left/2
 	}
@@ -872,6 +910,9 @@ func (r *Run) record() error {
 	}
 	r.x.current = outside
 	r.point.T, r.point.Step = r.t, r.accepted
+	if err := r.act(); err != nil {
+		return r.fail(err)
+	}
 	for _, rec := range r.opt.Recorders {
 		if err := rec.Record(&r.point); err != nil {
 			return r.fail(err)
@@ -920,7 +961,7 @@ func (r *Run) realWatch(i, k int) string {
 }
 
 func (r *Run) onTick(now time.Time) error {
-	if now.Sub(r.lastFlush) >= flushInterval {
+	if now.Sub(r.lastFlush) >= flushInterval && r.pacer == nil {
 		r.lastFlush = now
 		for _, rec := range r.opt.Recorders {
 			if err := rec.Flush(); err != nil {
@@ -930,7 +971,12 @@ func (r *Run) onTick(now time.Time) error {
 	}
 	r.tidy()
 	if r.opt.Observe != nil {
-		r.opt.Observe(Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Wall: r.earlier + now.Sub(r.startWall)})
+		p := Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Rejected: r.rejected, Iterations: r.result.Iterations,
+			Wall: r.earlier + now.Sub(r.startWall)}
+		if r.pacer != nil {
+			p.Timing = r.pacer.result()
+		}
+		r.opt.Observe(p)
 	}
 	return nil
 }
@@ -988,6 +1034,9 @@ func (r *Run) Close() (Result, error) {
 		defer runtime.UnlockOSThread()
 	}
 	r.wall = r.stepping()
+	if r.pacer != nil {
+		r.pacer.stop()
+	}
 	if r.tick != nil {
 		r.tick.Stop()
 	}
@@ -1093,9 +1142,13 @@ func (r *Run) conclude() {
 	if r.tick != nil {
 		res.MasterSeconds = max(0, r.wall.Seconds()-inside)
 	}
+	if p := r.pacer; p != nil {
+		res.Realtime = p.result()
+		res.MasterSeconds = max(0, res.MasterSeconds-p.waited.Seconds())
+	}
 	switch {
 	case r.err == nil && r.phase == finished:
-		res.Status = Complete
+		res.Status, res.Reason = Complete, r.stopped
 	case r.err == nil:
 		res.Status, res.Reason = Incomplete, fmt.Sprintf("stopped at t = %.12g s", r.t)
 	case errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded), errors.Is(r.err, ErrInterrupted):

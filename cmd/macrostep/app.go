@@ -127,7 +127,7 @@ func (p *program) app() *cli.App {
 		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]",
 		Version:     version(),
 		Description: programHelp,
-		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.sspCommand(), p.demoCommand(), p.completionCommand(), p.versionCommand()},
+		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(), p.versionCommand()},
 		Writer:      p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
 		DisableSliceFlagSeparator: true, // values may hold commas
 		Suggest:                   true,

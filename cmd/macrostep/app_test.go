@@ -408,7 +408,7 @@ func TestHelp(t *testing.T) {
 		}
 		contains(t, "help", stdout, "macrostep demo", "COMMANDS", "algorithms", "completion", "Exit codes")
 	}
-	for _, c := range []string{"run", "info", "algorithms", "demo", "completion", "version"} {
+	for _, c := range []string{"run", "info", "algorithms", "scenario", "demo", "completion", "version"} {
 		var texts []string
 		for _, args := range [][]string{{"help", c}, {c, "--help"}, {c, "x", "-h"}} {
 			code, stdout, stderr := call(t, &fake{}, args...)
@@ -514,7 +514,7 @@ func TestCompletion(t *testing.T) {
 		contains(t, shell, script, "macrostep", completeCommand)
 	}
 	for words, want := range map[string]string{
-		"":                         "run info validate bonds analyze algorithms ssp demo completion version help",
+		"":                         "run info validate bonds analyze algorithms ssp scenario demo completion version help",
 		"al":                       "algorithms",
 		"help|ru":                  "run",
 		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict --step-timeout",
@@ -604,7 +604,7 @@ func FuzzArrange(f *testing.F) {
 
 // TestHelpFits keeps the help within the width of a terminal.
 func TestHelpFits(t *testing.T) {
-	for _, c := range []string{"run", "info", "algorithms", "demo", "completion", "version"} {
+	for _, c := range []string{"run", "info", "algorithms", "scenario", "demo", "completion", "version"} {
 		_, text, _ := call(t, &fake{}, "help", c)
 		for line := range strings.Lines(text) {
 			if len([]rune(strings.TrimSuffix(line, "\n"))) > 84 {

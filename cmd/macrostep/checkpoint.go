@@ -28,7 +28,7 @@ const (
 )
 
 // pathFlags are the flags of run whose value is a file.
-var pathFlags = []string{"input", "history", "output", "manifest", "trace", "log-fmi-calls"}
+var pathFlags = []string{"input", "history", "output", "manifest", "trace", "log-fmi-calls", flagScenario}
 
 // checkpointing says where checkpoints of a run go, and from which it goes on.
 type checkpointing struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/validate"
 	"github.com/macrostep/macrostep/ssp"
@@ -176,6 +177,12 @@ func values(flag string, before []string) []choice {
 	case flagIsolate:
 		var out []choice
 		for _, name := range assemble.IsolationNames {
+			out = append(out, choice{name, ""})
+		}
+		return out
+	case flagOverrun:
+		var out []choice
+		for _, name := range master.OverrunPolicies() {
 			out = append(out, choice{name, ""})
 		}
 		return out

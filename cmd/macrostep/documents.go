@@ -38,7 +38,7 @@ func newEngine() engine { return documents{} }
 // Open assembles a system. The FMUs' libraries are loaded, so that one that
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
-	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Compile: o.Compile, Cache: fmuslave.CacheDir()}
+	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Read: o.Read, Compile: o.Compile, Cache: fmuslave.CacheDir()}
 	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
 	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
 	options.Select, options.Columns = selectNames, columnsOf
@@ -85,10 +85,10 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		return nil, errors.Join(err, a.Close())
 	}
 	mark := crashes.Begin(here)
-	crashed := func(e *fmi.CrashError) {
+	crashed := func(e *fmi.CrashError) (known bool) {
 		if e.Hash == "" {
 			mark.Leave(e.Reason)
-			return
+			return mark != nil
 		}
 		if e.Instance == "" { // it was in no call
 			var names []string
@@ -99,8 +99,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			}
 			e.Instance = strings.Join(names, " or ")
 		}
-		crashes.Lost(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
+		known = crashes.Take(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
 		mark.End()
+		return known
 	}
 	called := func() { // the FMUs, for the last time
 		if e := fmi.Crashed(); e != nil {

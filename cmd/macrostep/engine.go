@@ -63,6 +63,7 @@ type openOptions struct {
 	Driven    []string               // inputs "component.variable" given from outside
 	DrivenBy  string                 // what gives them, for messages
 	Record    func(name string) bool // variables to record; nil = the default choice
+	Read      func(name string) bool // further variables to read; nil = none
 	// Times in s and tolerance of the user, which beat those of the documents;
 	// nil = not given.
 	Start, Stop, Step, Tolerance *setting
@@ -92,18 +93,18 @@ type opened struct {
 	System            *master.System
 	FMUs              []record.FMU
 	Start, Stop, Step setting
-	Tolerance         *setting                    // nil = none
-	Algorithm         string                      // of the documents; "" = none
-	Params            map[string]string           // of the documents
-	Findings          []diag.Finding              // none of them an error
-	Warnings          []string                    // about what had to be guessed
-	Files             []string                    // that were read, and must not be written
-	Settings          []settingInfo               // parameters and start values in force
-	Inputs            map[string][]record.Derived // what the inputs of the outermost system feed
-	Notices           func() []string             // about FMUs while they ran, after the run; nil = there are none
-	Tidy              func() []string             // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
-	Close             func() error                // removes what was unpacked; call it after the run
-	Crashed           func(*fmi.CrashError)       // takes down that an FMU has crashed in this process, for when there is no Close, and adds the component; nil = nobody does
+	Tolerance         *setting                           // nil = none
+	Algorithm         string                             // of the documents; "" = none
+	Params            map[string]string                  // of the documents
+	Findings          []diag.Finding                     // none of them an error
+	Warnings          []string                           // about what had to be guessed
+	Files             []string                           // that were read, and must not be written
+	Settings          []settingInfo                      // parameters and start values in force
+	Inputs            map[string][]record.Derived        // what the inputs of the outermost system feed
+	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
+	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
+	Close             func() error                       // removes what was unpacked; call it after the run
+	Crashed           func(*fmi.CrashError) (known bool) // takes down that an FMU has crashed in this process, and adds the component; tells whether the next run will know; nil = nobody does
 	// Describe tells what a variable "component.variable" is; nil = nothing is known.
 	Describe func(name string) record.Description
 	// Power gives the power in W per unit of the product of two outputs, 0 if their

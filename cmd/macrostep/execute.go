@@ -23,7 +23,9 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/metrics"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/scenario"
 )
 
 // placeFiles finds the manifest's place and refuses to overwrite what is read.
@@ -35,7 +37,7 @@ func (r *runRequest) placeFiles() error {
 	if r.Manifest == "" && !isDevice(r.Output) {
 		r.Manifest = strings.TrimSuffix(r.Output, filepath.Ext(r.Output)) + ".json"
 	}
-	if err := r.protect(r.System, r.Input, r.History); err != nil {
+	if err := r.protect(r.System, r.Input, r.History, r.Scenario); err != nil {
 		return err
 	}
 	var errs []error
@@ -131,6 +133,17 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if err != nil {
 		return out, err
 	}
+	var played *scenario.Scenario
+	var player *scenario.Player
+	if r.Scenario != "" {
+		if played, err = scenario.Read(r.Scenario); err != nil {
+			return out, fmt.Errorf("--%s: %w", flagScenario, err)
+		}
+		if err := r.protect(played.Files()...); err != nil {
+			return out, err
+		}
+		player = played.Play()
+	}
 	// What the user asked for is checked before anything is unpacked; the
 	// documents may still add to it.
 	if r.Algorithm != "" {
@@ -148,6 +161,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	}
 	if !r.Record.IsDefault() {
 		open.Record = r.Record.Match
+	}
+	if played != nil {
+		open.Read = func(name string) bool { return slices.Contains(played.Variables, name) }
 	}
 	var trace callLog // the file is made when it is known to overwrite nothing
 	if r.LogCalls != "" {
@@ -208,6 +224,11 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	opt := master.Options{
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
 		Discard: choice.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
+		Realtime: r.Realtime,
+	}
+	if player != nil {
+		opt.Hooks = append(opt.Hooks, player)
+		m.Scenario = player.Report()
 	}
 	if sys.Tolerance != nil {
 		opt.Tolerance = sys.Tolerance.Value
@@ -259,6 +280,23 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		}
 		opt.Observe = newProgress(con, from).observe
 	}
+	if r.Metrics != "" {
+		l, err := listenMetrics(r.Metrics)
+		if err != nil {
+			return out, err
+		}
+		told, shown := metrics.New(r.System), opt.Observe
+		opt.Observe = func(p master.Progress) {
+			told.Observe(p)
+			if shown != nil {
+				shown(p)
+			}
+		}
+		defer serveMetrics(l, told)()
+		if !r.Quiet {
+			con.print(fmt.Sprintf("metrics at http://%s/metrics", l.Addr()))
+		}
+	}
 	job, err := master.NewRun(sys.System, choice.Algorithm, opt)
 	if err != nil {
 		return out, err
@@ -292,14 +330,30 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		}
 		err = errors.Join(err, failed)
 	}
-	if fmi.Crashed() != nil {
-		err = errors.Join(err, errors.New(crashRemedy))
+	if crash := fmi.Crashed(); crash != nil {
+		c, remedy := *crash, isolateRemedy
+		if sys.Crashed != nil && sys.Crashed(&c) {
+			remedy = crashRemedy
+		}
+		err = errors.Join(err, errors.New(remedy))
 	}
 	var delivery []master.Delivery
 	if d, ok := choice.Algorithm.(master.DeliveryReporter); ok {
 		delivery = d.Deliveries()
 	}
 	m.Finish(sys.System, result, delivery)
+	if player != nil {
+		m.Scenario = player.Report()
+		for _, line := range player.Idle() {
+			m.Warnings = append(m.Warnings, fmt.Sprintf("%s:%d: the event did not happen before the run ended at t = %.12g s", r.Scenario, line, result.Time))
+		}
+		for _, e := range m.Scenario.Expectations {
+			// Of a run that failed, what could not be judged is no news.
+			if !e.Passed && (e.Time != nil || result.Status == master.Complete) {
+				err = errors.Join(err, &scenario.FailedError{Path: r.Scenario, Expectation: e})
+			}
+		}
+	}
 	if watch.Text != "" {
 		m.Warnings = append(m.Warnings, watch.Text)
 	}
@@ -367,9 +421,11 @@ func (p *program) open(ctx context.Context, path string, o openOptions) (*opened
 // guard has the program end as it should when an FMU in its process ends it, in a
 // way that its call does not come back from: with what is computed kept by keep, which
 // adds when it was, nothing left and an exit code that does not pass for success.
-// crashed is told of crashes; nil = nobody is.
-func (p *program) guard(keep func(reason string) string, crashed func(*fmi.CrashError)) error {
+// crashed is told of crashes, and tells whether the next run will know; nil = nobody is.
+func (p *program) guard(keep func(reason string) string, crashed func(*fmi.CrashError) (known bool)) error {
+	var first sync.Mutex // for good: other threads wait for the end
 	end := func(what, remedy string) {
+		first.Lock()
 		what = keep(what)
 		p.engine.Cleanup()
 		fmt.Fprintf(p.stderr, "\nmacrostep: %s, which ends the program; the rows before are kept; %s\n", what, remedy)
@@ -382,9 +438,8 @@ func (p *program) guard(keep func(reason string) string, crashed func(*fmi.Crash
 	}
 	// Where crashes cannot be caught, as without files or memory, they are Go's to tell.
 	_ = fmi.CatchCrashes(func(e *fmi.CrashError) {
-		c, remedy := *e, "run it again with --isolate always"
-		if crashed != nil {
-			crashed(&c)
+		c, remedy := *e, isolateRemedy
+		if crashed != nil && crashed(&c) {
 			remedy = crashRemedy
 		}
 		end(c.Error(), remedy)
@@ -392,7 +447,10 @@ func (p *program) guard(keep func(reason string) string, crashed func(*fmi.Crash
 	return nil
 }
 
-// crashRemedy is for crashes in the process of the run.
+// isolateRemedy is for crashes in the process of the run, crashRemedy for those that
+// the next run will know of.
+const isolateRemedy = "run it again with --isolate always"
+
 const crashRemedy = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
 
 func readTables(r *runRequest) (signals, history *record.Signals, err error) {
@@ -585,6 +643,8 @@ type beginning struct {
 	path     string // "" = none is written
 	written  bool
 	begun    atomic.Bool
+	steps    atomic.Int64
+	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
 }
 
 func (b *beginning) write() error {
@@ -600,6 +660,8 @@ func (b *beginning) end() error {
 	if b.path == "" {
 		return nil
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	return b.manifest.Write(b.path)
 }
 
@@ -611,10 +673,15 @@ func (b *beginning) Begin(*master.System, []master.Port) error {
 	return nil
 }
 
-func (b *beginning) Record(*master.Point) error { return nil }
-func (b *beginning) Flush() error               { return nil }
-func (b *beginning) End(master.Result) error    { return nil }
-func (b *beginning) Next() float64              { return math.Inf(1) }
+// Record follows how far the run is, for when it does not come to an end of its own.
+func (b *beginning) Record(p *master.Point) error {
+	b.steps.Store(int64(p.Step))
+	return nil
+}
+
+func (b *beginning) Flush() error            { return nil }
+func (b *beginning) End(master.Result) error { return nil }
+func (b *beginning) Next() float64           { return math.Inf(1) }
 
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond
@@ -664,6 +731,7 @@ const (
 	shownWarnings = 10
 	shownLoops    = 5
 	shownNames    = 4
+	shownEvents   = 8
 )
 
 // summary prints how a run ended.
@@ -691,6 +759,15 @@ func (o *outcome) summary(w io.Writer, con *console) {
 	fmt.Fprintf(w, "algorithm %s%s\n", m.Algorithm, parameterList(m.Parameters))
 	if len(m.Orders) > 1 {
 		fmt.Fprintf(w, "orders   %s\n", orderList(m.Orders))
+	}
+	if m.Status == master.Complete && m.Reason != "" {
+		fmt.Fprintln(w, m.Reason)
+	}
+	if m.Scenario != nil {
+		printScenario(w, m.Scenario)
+	}
+	if m.Realtime != nil {
+		printTiming(w, m.Realtime, m.StepSize.Value)
 	}
 	if m.Iterations > 0 {
 		fmt.Fprintf(w, "corrector %s, %s of the interface\n", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))

@@ -12,6 +12,12 @@ type repeatable struct{ *cli.StringSliceFlag }
 // pair is a flag that takes two values.
 type pair struct{ *cli.StringSliceFlag }
 
+// valueOptional is a flag whose value may be left out, and follows = if it is given.
+type valueOptional struct{ *cli.StringFlag }
+
+// TakesValue tells that no argument behind the flag belongs to it.
+func (valueOptional) TakesValue() bool { return false }
+
 // helpText is the help of a command: usage, explanation with examples, flags by
 // category in the order of their declaration.
 func helpText(c *cli.Command) string {
@@ -43,6 +49,9 @@ func helpText(c *cli.Command) string {
 			}
 		}
 		head := strings.TrimSpace("--" + f.Names()[0] + " " + value)
+		if _, ok := f.(valueOptional); ok {
+			head = "--" + f.Names()[0] + "[=" + value + "]"
+		}
 		if len(head) < 24 {
 			b.WriteString("  " + head + strings.TrimPrefix(fold(usage, 26), strings.Repeat(" ", 2+len(head))) + "\n")
 		} else {

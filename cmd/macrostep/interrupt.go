@@ -41,13 +41,14 @@ func (w *lastWill) carryOut() {
 }
 
 // interrupted writes the rows so far, and a manifest that tells how far the run has
-// come; it gives the reason with that.
+// come; it gives the reason with that. The program ends next.
 func (b *beginning) interrupted(reason string, table *record.Table, attempts *record.Attempts) string {
 	if !b.begun.Load() {
 		return reason
 	}
+	b.mu.Lock() // nothing is written after this
 	m := *b.manifest
-	m.Reason = reason
+	m.Reason, m.Steps.Accepted = reason, int(b.steps.Load())
 	// There is nobody any more to tell of errors.
 	if table != nil {
 		_ = table.End(master.Result{})

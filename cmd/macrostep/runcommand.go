@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
@@ -63,6 +64,8 @@ Examples:
    macrostep run system.ssp --output-interval 0.01 --quiet
    macrostep run system.ssp --record '*' --output r.arrow
    macrostep run model.fmu --input signals.csv
+   macrostep run system.ssp --scenario fault.yaml
+   macrostep run system.ssp --realtime --overrun stop
    macrostep run system.ssp --record none --output timing.csv
    macrostep run system.ssp --stop-time 3600 --checkpoint 60 run.checkpoint
    macrostep run --resume run.checkpoint`
@@ -117,6 +120,9 @@ type runRequest struct {
 	Analyze                      bool    // before the run
 	Spike                        float64 // 0 = no warning about jumps of residual power
 	Checkpoints                  checkpointing
+	Scenario                     string           // "" = none
+	Metrics                      string           // address; "" = none are served
+	Realtime                     *master.Realtime // nil = as fast as can be
 	// Given tells which flags the user has set, by name; nil = all: the documents have
 	// no say.
 	Given func(flag string) bool
@@ -126,9 +132,9 @@ const flagCallByCall, flagWorkers = "call-by-call", "workers"
 
 func (p *program) runCommand() *cli.Command {
 	const times, coupling, system, processes, results, messages = "Time", "Coupling", "System", "Processes", "Results", "Messages"
-	return &cli.Command{
+	command := &cli.Command{
 		Name: "run", Usage: "run a system of FMUs", ArgsUsage: "SYSTEM",
-		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp + quirkHelp(),
+		UsageText: "macrostep run SYSTEM [FLAGS]", Description: runHelp + realtimeHelp + quirkHelp(),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "start-time", Usage: "start at `T` seconds", Category: times},
 			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds", Category: times},
@@ -147,6 +153,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: flagCallByCall, Usage: "enter each FMU once for every call, in place of once for many macro steps of all; the results are the same, only slower", Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held", Category: system},
+			&cli.StringFlag{Name: flagScenario, Usage: "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, and judge what is expected; macrostep help scenario describes it", Category: system},
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors", Category: system},
@@ -166,6 +173,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: flagOnInterrupt, Usage: "make a checkpoint when the run is interrupted, too", Category: results},
 			&cli.StringFlag{Name: flagResume, Usage: "go on from the checkpoint `FILE`, with SYSTEM and flags of its run; those given here take their place, and what must be the same is checked", Category: results},
 			&cli.StringFlag{Name: flagLogLevel, Usage: "messages from `LEVEL` up: " + strings.Join(logLevels, ", "), Value: "warn", Category: messages},
+			&cli.StringFlag{Name: flagMetrics, Usage: "serve metrics for Prometheus at http://`ADDRESS`/metrics while the run goes on: HOST:PORT, or PORT on this machine only", Category: messages},
 			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call into an FMU to `FILE`", Category: messages},
 			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
 			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof: " + cpuProfile + " of processor time, " + heapProfile + " of allocations", Category: messages},
@@ -191,6 +199,9 @@ func (p *program) runCommand() *cli.Command {
 			return execute()
 		},
 	}
+	at := slices.IndexFunc(command.Flags, func(f cli.Flag) bool { return f.Names()[0] == flagAlgorithm })
+	command.Flags = slices.Insert(command.Flags, at, realtimeFlags(times)...)
+	return command
 }
 
 // parseRun reads the flags and gives all errors at once.
@@ -216,7 +227,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		Start:  number("start-time", false), Stop: number("stop-time", false),
 		Step: number("step-size", true), Tolerance: number("tolerance", true),
 		Algorithm: c.String(flagAlgorithm), Stateless: c.StringSlice("stateless"),
-		Input: c.String("input"), History: c.String("history"),
+		Scenario: c.String(flagScenario), Metrics: c.String(flagMetrics), Input: c.String("input"), History: c.String("history"),
 		Output: c.String("output"), Manifest: c.String("manifest"),
 		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
 		Trace: c.String("trace"), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Profile: c.String(flagProfile), Given: c.IsSet,
@@ -227,7 +238,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if i := number("output-interval", true); i != nil {
 		r.Interval = i.Value
 	}
-	for _, name := range []string{flagAlgorithm, "input", "history", "output", "manifest", "trace", "log-fmi-calls", flagOutputFormat, flagProfile} {
+	for _, name := range []string{flagAlgorithm, flagScenario, flagMetrics, "input", "history", "output", "manifest", "trace", "log-fmi-calls", flagOutputFormat, flagProfile} {
 		if c.IsSet(name) && c.String(name) == "" {
 			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
 		}
@@ -235,6 +246,11 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	bonds, err := readBonds(c.StringSlice(flagBond))
 	errs = append(errs, err)
 	r.Checkpoints, err = readCheckpointing(c)
+	errs = append(errs, err)
+	if r.Scenario != "" && (r.Checkpoints.File != "" || r.Checkpoints.Resume != "") {
+		errs = append(errs, fmt.Errorf("--%s does not go with checkpoints, which do not hold what it has done; leave one of them out", flagScenario))
+	}
+	r.Realtime, err = readRealtime(c)
 	errs = append(errs, err)
 	r.Rates, err = readRates(c.StringSlice(flagRate))
 	errs = append(errs, err)

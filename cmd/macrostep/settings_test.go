@@ -19,6 +19,7 @@ import (
 var invocation = []string{
 	"output", "manifest", "trace", "log-fmi-calls", flagCallByCall, "log-level", "output-format", "profile", "quiet", "strict", "compile",
 	flagCheckpoint, flagOnInterrupt, flagResume, flagAnalyze,
+	flagRealtime, flagOverrun, flagUnbounded, flagPriority, flagScenario, flagMetrics,
 }
 
 // counterparts are, for all other flags, what stands in a document for them: an

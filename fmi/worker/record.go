@@ -118,18 +118,21 @@ func printable(line string) string {
 }
 
 // Lost takes down that an FMU has ended its worker; it is for Launcher.Lost.
-func (r *Record) Lost(to fmi.Launch, e *fmi.Ended) {
+func (r *Record) Lost(to fmi.Launch, e *fmi.Ended) { r.Take(to, e) }
+
+// Take takes down that an FMU has crashed, and tells whether that will be known.
+func (r *Record) Take(to fmi.Launch, e *fmi.Ended) (known bool) {
 	if r.Dir == "" || to.Hash == "" || !e.Crash {
-		return
+		return false
 	}
 	c := crashFile{Version: recordVersion, FMU: to.Hash, Model: to.Model, Platform: platform(), How: e.Reason}
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil || os.MkdirAll(filepath.Dir(r.path(to.Hash)), 0o700) != nil {
-		return
+		return false
 	}
 	temp, err := os.CreateTemp(filepath.Dir(r.path(to.Hash)), ".crash-*")
 	if err != nil {
-		return
+		return false
 	}
 	_, err = temp.Write(append(data, '\n'))
 	if closed := temp.Close(); err == nil {
@@ -141,6 +144,7 @@ func (r *Record) Lost(to fmi.Launch, e *fmi.Ended) {
 	if err != nil {
 		_ = os.Remove(temp.Name())
 	}
+	return err == nil
 }
 
 // Mark is left while FMUs are in the process.

@@ -33,6 +33,7 @@ type Options struct {
 	// choice: all outputs and all connected inputs, and for a component with
 	// neither all its variables that are not parameters or constants.
 	Record   func(name string) bool
+	Read     func(name string) bool // further variables that are read; nil = none
 	Instance fmi.InstanceOptions
 	// Isolate says which components run in processes of their own, started by
 	// Launcher; IsolateComponents names some that do. Nil Launcher: none can. With
@@ -616,7 +617,7 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		maps.Copy(inputs, driven[i])
 		for k := range c.FMU.Description.Variables {
 			v := &c.FMU.Description.Variables[k]
-			chosen := o.Record != nil && o.Record(c.Name+"."+v.Name)
+			chosen := o.Record != nil && o.Record(c.Name+"."+v.Name) || o.Read != nil && o.Read(c.Name+"."+v.Name)
 			byDefault := o.Record == nil
 			switch {
 			case inputs[v.Name]:
@@ -628,7 +629,11 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 			}
 		}
 		if o.Record == nil && len(p.outputs) == 0 && len(p.inputs) == len(driven[i]) {
-			p.watch = changing(c.FMU.Description, driven[i])
+			for _, name := range changing(c.FMU.Description, driven[i]) {
+				if !slices.Contains(p.watch, name) {
+					p.watch = append(p.watch, name)
+				}
+			}
 		}
 	}
 	return plan, nil

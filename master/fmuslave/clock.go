@@ -41,8 +41,9 @@ func (s *Slave) startClock() {
 	c.runs = c.name != "" && math.Abs(s.stepper.RealOut[c.at]-c.start) <= 1e-9*max(1, math.Abs(c.start))
 }
 
-// checkClock warns, once, of an FMU that is not at the end of the step from t by H.
-func (s *Slave) checkClock(t, H float64) {
+// checkClock warns, once, of an FMU that is not at the end of the step from t by H,
+// the last of some that began at first.
+func (s *Slave) checkClock(first, t, H float64) {
 	c := &s.clock
 	if !c.runs {
 		return
@@ -55,8 +56,12 @@ func (s *Slave) checkClock(t, H float64) {
 	if s.config.Options.Log == nil {
 		return
 	}
+	step := fmt.Sprintf("the step from t = %.12g s by %.12g s, which it reports", t, H)
+	if first < t {
+		step = fmt.Sprintf("the steps from t = %.12g s by %.12g s each, which it reports", first, H)
+	}
 	s.config.Options.Log(fmi.LogMessage{Instance: s.config.Name, Status: fmi.StatusWarning, Category: fmi.OwnCategory,
-		Text: fmt.Sprintf("%s: after the step from t = %.12g s by %.12g s, which it reports as done, the FMU says by its variable %s that it is at %.12g s; "+
+		Text: fmt.Sprintf("%s: after %s as done, the FMU says by its variable %s that it is at %.12g s; "+
 			"its outputs belong to that time. It may work on a grid of its own: choose a macro step that is a multiple of it",
-			filepath.Base(s.config.FMU.Path), t, H, c.name, got)})
+			filepath.Base(s.config.FMU.Path), step, c.name, got)})
 }

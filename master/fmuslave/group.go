@@ -100,7 +100,7 @@ func (g *group) Step(ctx context.Context, t, H float64) (int, float64, error) {
 	}
 	if err == nil {
 		for _, m := range g.timed {
-			m.checkClock(t, H)
+			m.checkClock(t, t, H)
 		}
 		return ran, t + H, nil
 	}

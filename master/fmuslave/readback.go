@@ -26,14 +26,7 @@ func (s *Slave) expects(v *fmi.ScalarVariable) bool {
 	if v.Causality != fmi.Input {
 		return v.Initial == fmi.Exact
 	}
-	for _, list := range [][]signal{s.in, s.discreteIn} {
-		for _, g := range list {
-			if g.kind == kindOf(v.Type) && g.variable.ValueReference == v.ValueReference {
-				return false
-			}
-		}
-	}
-	return true
+	return !s.drives(v)
 }
 
 // kept is a value that the FMU does not have as it was given.

@@ -15,6 +15,7 @@ type rounds struct {
 	members []*Slave
 	timed   []*Slave
 	batch   *fmi.Rounds
+	first   int // communication point at which the last crossing began
 
 	// Of the call that ended the last crossing.
 	status fmi.Status
@@ -77,11 +78,9 @@ func (r *rounds) Run(i, n int, rows bool) (done int, finite bool, failed int) {
 	if failed >= 0 {
 		r.failed = r.members[r.plan.Turns[failed].Step]
 	}
-	if done > 0 && failed < 0 {
-		t := r.plan.At(i + done - 1)
-		for _, m := range r.timed {
-			m.checkClock(t, r.plan.At(i+done)-t)
-		}
+	r.first = i
+	if done > 0 && !rows {
+		r.checkClocks(i, i+done)
 	}
 	return done, finite, failed
 }
@@ -91,5 +90,19 @@ func (r *rounds) Outcome(ctx context.Context, t, H float64) (reached float64, er
 	return r.failed.after(ctx, t, H, r.status, r.err)
 }
 
+// checkClocks compares the times of the FMUs with communication point end, to which
+// steps since point begin have led.
+func (r *rounds) checkClocks(begin, end int) {
+	t := r.plan.At(end - 1)
+	for _, m := range r.timed {
+		m.checkClock(r.plan.At(begin), t, r.plan.At(end)-t)
+	}
+}
+
 // Show shows the outputs of round j of the last Run; -1: those of now.
-func (r *rounds) Show(j int) { r.batch.Show(j) }
+func (r *rounds) Show(j int) {
+	r.batch.Show(j)
+	if j >= 0 {
+		r.checkClocks(r.first+j, r.first+j+1)
+	}
+}

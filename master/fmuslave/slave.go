@@ -76,7 +76,11 @@ type Slave struct {
 	coupled int      // those of out that are outputs
 	watch   []signal
 	params  []signal
-	starts  startValues
+	// What may be set between steps, beside the inputs.
+	tunables     []signal
+	tunablePorts []master.Port
+
+	starts startValues
 
 	discreteIn, discreteOut []signal
 
@@ -138,6 +142,7 @@ func New(c Config) (*Slave, error) {
 	}
 	s.planStep()
 	s.planLinearization()
+	s.planTunables()
 	return s, nil
 }
 
@@ -423,7 +428,7 @@ func (s *Slave) post(t, H float64) error {
 func (s *Slave) collect(ctx context.Context, t, H float64) (float64, error) {
 	status, err := s.stepper.Collect()
 	if status == fmi.StatusOK && err == nil {
-		s.checkClock(t, H)
+		s.checkClock(t, t, H)
 		return t + H, s.readStrings()
 	}
 	return s.after(ctx, t, H, status, err)

@@ -61,6 +61,12 @@ type Manifest struct {
 	// Checkpoints tells of those that were written; null = none were asked for.
 	Checkpoints *Checkpoints `json:"checkpoints"`
 
+	// Manipulated names the variables that were set while the run went on, so that the
+	// results are not those of the system alone; absent = none.
+	Manipulated []string       `json:"manipulated,omitempty"`
+	Scenario    *Scenario      `json:"scenario,omitempty"`
+	Realtime    *master.Timing `json:"realtime,omitempty"` // absent = it did not keep pace with the clock
+
 	Loops    []master.Loop     `json:"loops"`
 	Delivery []master.Delivery `json:"delivery"`
 	// Replay tells, by component, how well it repeats a step, and ReplayNoise by
@@ -120,6 +126,34 @@ type Checkpoints struct {
 	Time    *float64 `json:"time"`    // s, of the last one; null = none was written
 }
 
+// Scenario tells what a scenario did, and what it expected.
+type Scenario struct {
+	Path         string          `json:"path"`
+	Hash         string          `json:"hash"` // "sha256:…"
+	Name         string          `json:"name"`
+	Events       []ScenarioEvent `json:"events"` // those that happened, in their order
+	Expectations []Expectation   `json:"expectations"`
+}
+
+// ScenarioEvent is one that happened.
+type ScenarioEvent struct {
+	Line int      `json:"line"`
+	Time float64  `json:"time"` // s, communication point at which it took effect
+	Did  []string `json:"did"`
+}
+
+// Expectation is what came of one.
+type Expectation struct {
+	Line   int    `json:"line"`
+	What   string `json:"what"` // as it is expected
+	Passed bool   `json:"passed"`
+	// Of the judgement: that which failed, or that which was nearest to the limit. Time is
+	// null if nothing was judged.
+	Time    *float64 `json:"time"`
+	Value   string   `json:"value"`
+	Message string   `json:"message"`
+}
+
 // Finish takes the outcome of a run of the system into the manifest. Warnings
 // are added to those already there.
 func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master.Delivery) {
@@ -157,6 +191,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 		m.ReplayNoise[name] = replay.Replays
 	}
 	m.MasterSeconds = r.MasterSeconds
+	m.Manipulated, m.Realtime = r.Manipulated, r.Realtime
 	m.Loops, m.Delivery, m.Replay, m.Slopes = r.Loops, delivery, r.Replay, r.Slopes
 	m.Warnings = append(m.Warnings, r.Warnings...)
 }

@@ -1,0 +1,44 @@
+package fmuslave
+
+import (
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+)
+
+var _ master.Tunable = (*Slave)(nil)
+
+// Tunables lists the tunable parameters (fmi2 19) and the inputs that the master does
+// not drive.
+func (s *Slave) Tunables() []master.Port { return s.tunablePorts }
+
+// planTunables finds what may be set between steps.
+func (s *Slave) planTunables() {
+	d := s.config.FMU.Description
+	for k := range d.Variables {
+		v := &d.Variables[k]
+		free := v.Causality == fmi.Input && !s.drives(v)
+		if free || v.Causality == fmi.Parameter && v.Variability == fmi.Tunable && Settable(v) {
+			s.tunables = append(s.tunables, signal{variable: v, kind: kindOf(v.Type)})
+		}
+	}
+	s.tunablePorts = ports(s.tunables)
+}
+
+// drives tells whether the master sends an input, by one of its names.
+func (s *Slave) drives(v *fmi.ScalarVariable) bool {
+	for _, list := range [][]signal{s.in, s.discreteIn} {
+		for _, g := range list {
+			if g.kind == kindOf(v.Type) && g.variable.ValueReference == v.ValueReference {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// SetTunable sets a parameter or an input between two steps.
+func (s *Slave) SetTunable(k int, v master.Scalar) error {
+	var one batch
+	one.add(s.tunables[k].variable, Value{Real: v.Real, Integer: v.Integer, Boolean: v.Boolean, String: v.Text})
+	return one.set(s.instance)
+}

@@ -1,0 +1,93 @@
+// Package metrics shows how far a run is to a monitor: as text for Prometheus, and as a
+// variable of package expvar.
+//
+//	m := metrics.New("rig")
+//	http.Handle("/metrics", m)
+//	expvar.Publish("rig", m)
+//	run, err := master.NewRun(sys, alg, master.Options{…, Observe: m.Observe})
+//
+// It takes what the run tells a few times a second (master.Progress), and costs the run
+// nothing in between.
+package metrics
+
+import (
+	"encoding/json"
+	"expvar"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Metrics holds the last progress of a run. All methods may be called from any goroutine.
+type Metrics struct {
+	name string
+	last atomic.Pointer[master.Progress]
+}
+
+var (
+	_ http.Handler = (*Metrics)(nil)
+	_ expvar.Var   = (*Metrics)(nil)
+)
+
+// New gives metrics for a run of a name, which becomes the label run.
+func New(name string) *Metrics { return &Metrics{name: name} }
+
+// Observe takes the progress of the run (master.Options.Observe).
+func (m *Metrics) Observe(p master.Progress) { m.last.Store(&p) }
+
+// String gives the progress as JSON, for expvar; null before the first.
+func (m *Metrics) String() string {
+	data, err := json.Marshal(m.last.Load())
+	if err != nil {
+		return "null" // a time that is no number
+	}
+	return string(data)
+}
+
+// ServeHTTP gives the metrics in the text format of Prometheus, version 0.0.4.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_ = m.write(w) // who has gone does not want it
+}
+
+func (m *Metrics) write(w io.Writer) error {
+	p := m.last.Load()
+	if p == nil {
+		return nil
+	}
+	label := `run="` + strings.NewReplacer("\\", `\\`, "\"", `\"`, "\n", `\n`).Replace(m.name) + `"`
+	var b strings.Builder
+	metric := func(name, kind, help string, v float64) {
+		fmt.Fprintf(&b, "# HELP macrostep_%s %s\n# TYPE macrostep_%s %s\nmacrostep_%s{%s} %s\n", name, help, name, kind, name, label, strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	metric("time_seconds", "gauge", "Simulated time.", p.T)
+	metric("stop_time_seconds", "gauge", "Simulated time at which the run ends.", p.Stop)
+	metric("steps_total", "counter", "Accepted macro steps.", float64(p.Steps))
+	metric("rejected_steps_total", "counter", "Attempts at macro steps that did not stand.", float64(p.Rejected))
+	metric("iterations_total", "counter", "Iterations of correctors.", float64(p.Iterations))
+	metric("wall_seconds", "gauge", "Time since the stepping began.", p.Wall.Seconds())
+	if t := p.Timing; t != nil {
+		metric("overruns_total", "counter", "Steps that were not done by their deadline.", float64(t.Overruns))
+		metric("skipped_slots_total", "counter", "Slots of a macro step that were left out.", float64(t.Skipped))
+		histogram(&b, "lateness_seconds", "From a deadline to when the run went on.", label, &t.Lateness)
+		histogram(&b, "work_seconds", "From there to when the next step was done.", label, &t.Work)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func histogram(b *strings.Builder, name, help, label string, d *master.Distribution) {
+	fmt.Fprintf(b, "# HELP macrostep_%s %s\n# TYPE macrostep_%s histogram\n", name, help, name)
+	n := 0
+	for _, c := range d.Histogram {
+		n += c.Count
+		fmt.Fprintf(b, "macrostep_%s_bucket{%s,le=\"%s\"} %d\n", name, label, strconv.FormatFloat(c.UpTo, 'g', -1, 64), n)
+	}
+	fmt.Fprintf(b, "macrostep_%s_bucket{%s,le=\"+Inf\"} %d\nmacrostep_%s_sum{%s} %s\nmacrostep_%s_count{%s} %d\n",
+		name, label, n, name, label, strconv.FormatFloat(d.Mean*float64(n), 'g', -1, 64), name, label, n)
+}

@@ -1,0 +1,372 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+	"runtime/debug"
+	"time"
+)
+
+// OverrunPolicy says what happens when a macro step is not done by its deadline.
+type OverrunPolicy uint8
+
+// The policies.
+const (
+	// CatchUp keeps the deadlines: the steps behind follow at once until the run is in time again.
+	CatchUp OverrunPolicy = iota
+	// SkipSlots leaves out the slots that are lost: all later deadlines move by as many whole
+	// macro steps as it takes, so that steps begin at the beat of the clock again. The
+	// simulated time stays behind the clock by that much.
+	SkipSlots
+	// StopOnOverrun ends the run with ErrOverrun, after the point was recorded.
+	StopOnOverrun
+)
+
+// overrunNames are the names of the policies, by their numbers.
+var overrunNames = [...]string{"catch-up", "skip", "stop"}
+
+// OverrunPolicies gives the names of the policies.
+func OverrunPolicies() []string { return overrunNames[:] }
+
+// String gives the name of the policy.
+func (p OverrunPolicy) String() string {
+	if int(p) < len(overrunNames) {
+		return overrunNames[p]
+	}
+	return fmt.Sprintf("%d?", uint8(p))
+}
+
+// ErrOverrun is that of a run which has missed a deadline, with StopOnOverrun.
+var ErrOverrun = errors.New("deadline missed")
+
+// Realtime has a run keep pace with the clock: the communication point at t is
+// accepted, recorded and acted upon (Hook) no earlier than (t − start)/Factor seconds
+// after the stepping began, by the monotonic clock. Deadlines are absolute, so
+// lateness does not add up.
+//
+// The run waits on its locked thread: it sleeps to shortly before the deadline
+// (Linux: clock_nanosleep to an absolute time; else a timer) and spins the rest. While
+// it runs, unless LeaveRuntime is set, the settings of the process are changed as
+// follows and put back by Close: a collection is made and the collector turned off
+// (debug.SetGCPercent(-1)) until the memory of the process has grown by 256 MiB
+// (debug.SetMemoryLimit, where no lower limit is set); on Linux the timer slack of the
+// thread is 1 ns (PR_SET_TIMERSLACK).
+//
+// The run does not flush its recorders, which may have to wait for a disk; who wants
+// that does it from another goroutine, where a recorder allows it.
+type Realtime struct {
+	Factor  float64 // simulated seconds a second; 0 counts as 1
+	Overrun OverrunPolicy
+	// Unbounded takes algorithms whose work in a macro step has no bound (Unbounded),
+	// and the repetition of discarded steps.
+	Unbounded bool
+	// Spin is how long before a deadline sleep ends and spinning begins; 0 = 100 µs,
+	// negative = none. It is at most a quarter of a macro step.
+	Spin time.Duration
+	// Priority is that of the thread among those of SCHED_FIFO (Linux; 1 to 99), which takes the
+	// right to it (CAP_SYS_NICE or RLIMIT_RTPRIO); the other threads of the process get the one
+	// below, and the default one when the run is closed. 0 leaves the scheduling alone.
+	Priority     int
+	LeaveRuntime bool
+}
+
+// Unbounded is an algorithm whose work in a macro step may have no bound known
+// beforehand: it iterates, repeats steps or chooses their size.
+type Unbounded interface {
+	// Unbounded tells why, in a few words; "" = the work is bounded. It is asked after
+	// Check.
+	Unbounded(*System) string
+}
+
+// Timing tells how well a run has kept pace with the clock.
+type Timing struct {
+	Factor    float64 `json:"factor"`
+	Overrun   string  `json:"overrun_policy"`
+	Deadlines int     `json:"deadlines"`
+	Overruns  int     `json:"overruns"` // steps that were not done by their deadline
+	Skipped   int     `json:"skipped"`  // slots of a macro step that were left out
+	// Lateness is the time from a deadline to when the run went on behind it; Work is
+	// that from there to when the next step was done.
+	Lateness Distribution `json:"lateness"`
+	Work     Distribution `json:"work"`
+	WorstAt  float64      `json:"worst_at"` // s, simulated: where the lateness was largest
+	// Settings tells what was set for the run, or could not be.
+	Settings []string `json:"settings"`
+}
+
+// Distribution of a time in s. Percentiles are rounded up, by 3 % at most.
+type Distribution struct {
+	Mean      float64  `json:"mean"`
+	P50       float64  `json:"p50"`
+	P99       float64  `json:"p99"`
+	P999      float64  `json:"p99_9"`
+	Worst     float64  `json:"worst"`
+	Histogram []Bucket `json:"histogram"` // of 1, 2 and 5 in each decade; empty ones are left out
+}
+
+// Bucket counts what is above the bucket before, and at most UpTo.
+type Bucket struct {
+	UpTo  float64 `json:"up_to"` // s
+	Count int     `json:"count"`
+}
+
+// histogram counts times with 32 buckets an octave.
+type histogram struct {
+	counts [60 * 32]int
+	n      int
+	sum    float64 // s
+	worst  time.Duration
+}
+
+func (h *histogram) add(d time.Duration) {
+	d = max(d, 0)
+	v := uint64(d)
+	at := int(v)
+	if v >= 32 {
+		e := bits.Len64(v) - 1
+		at = (e-4)*32 + int(v>>(e-5)&31)
+	}
+	h.counts[at]++
+	h.n++
+	h.sum += d.Seconds()
+	h.worst = max(h.worst, d)
+}
+
+// bound gives the largest time in bucket at.
+func (h *histogram) bound(at int) time.Duration {
+	if at < 32 {
+		return time.Duration(at)
+	}
+	return min(time.Duration((uint64(32+at%32+1)<<(at/32-1))-1), h.worst)
+}
+
+// percentile gives the time which a share q of all does not exceed.
+func (h *histogram) percentile(q float64) float64 {
+	rank, n := int(math.Ceil(q*float64(h.n))), 0
+	for at, count := range h.counts {
+		if n += count; n >= rank && n > 0 {
+			return h.bound(at).Seconds()
+		}
+	}
+	return 0
+}
+
+func (h *histogram) distribution() Distribution {
+	d := Distribution{P50: h.percentile(0.5), P99: h.percentile(0.99), P999: h.percentile(0.999), Worst: h.worst.Seconds(), Histogram: []Bucket{}}
+	if h.n > 0 {
+		d.Mean = h.sum / float64(h.n)
+	}
+	upTo, next := time.Microsecond, 0
+	for count := 0; next < len(h.counts); upTo, count = longer(upTo), 0 {
+		for ; next < len(h.counts) && (h.bound(next) <= upTo || upTo >= time.Hour); next++ {
+			count += h.counts[next]
+		}
+		if count > 0 {
+			d.Histogram = append(d.Histogram, Bucket{UpTo: upTo.Seconds(), Count: count})
+		}
+	}
+	return d
+}
+
+// longer gives the next of 1, 2, 5, 10 …
+func longer(d time.Duration) time.Duration {
+	lead := d
+	for lead >= 10 {
+		lead /= 10
+	}
+	if lead == 2 {
+		return d / 2 * 5
+	}
+	return d * 2
+}
+
+// pacer keeps a run in pace with the clock.
+type pacer struct {
+	opt    Realtime
+	slot   time.Duration // a macro step of the options
+	spin   time.Duration
+	from   float64       // simulated time at begin
+	begin  time.Time     // of the clock
+	moved  time.Duration // by slots that were skipped
+	waited time.Duration
+	awake  time.Duration // since begin: when the run went on behind the last deadline
+	sleep  clockSleeper
+	undo   []func()
+	timing Timing
+
+	lateness, work histogram
+}
+
+// Bounds of waiting.
+const (
+	defaultSpin = 100 * time.Microsecond
+	// A longer wait looks whether the context has ended.
+	shortWait  = 20 * time.Millisecond
+	heapGrowth = 256 << 20 // bytes
+)
+
+// preparePace finds what stands in the way of real time.
+func (r *Run) preparePace() error {
+	o := r.opt.Realtime
+	if o == nil {
+		return nil
+	}
+	p := &pacer{opt: *o}
+	if p.opt.Factor == 0 {
+		p.opt.Factor = 1
+	}
+	switch slot := r.opt.Step / p.opt.Factor; {
+	case !(p.opt.Factor > 0) || math.IsInf(p.opt.Factor, 0):
+		return fmt.Errorf("the factor of real time is %g; it must be greater than 0", o.Factor)
+	case int(o.Overrun) >= len(overrunNames):
+		return fmt.Errorf("there is no overrun policy %d", o.Overrun)
+	case o.Priority < 0 || o.Priority > 99:
+		return fmt.Errorf("the real-time priority is %d; it is 1 to 99, or 0 for none", o.Priority)
+	case (r.opt.Stop-r.opt.Start)/p.opt.Factor > math.MaxInt64/4e9:
+		return fmt.Errorf("the run would take %.3g s of real time; choose an earlier stop time or a larger factor", (r.opt.Stop-r.opt.Start)/p.opt.Factor)
+	case slot < 1e-6:
+		return fmt.Errorf("a macro step of %g s at %g times real time takes %.3g s, less than a microsecond: the clock cannot be kept; choose a larger step size or a smaller factor", r.opt.Step, p.opt.Factor, slot)
+	default:
+		p.slot = time.Duration(slot * float64(time.Second))
+	}
+	if !o.Unbounded {
+		why := ""
+		if u, ok := r.alg.(Unbounded); ok {
+			why = u.Unbounded(r.sys)
+		}
+		if r.opt.Discard == ShortenOnDiscard {
+			why = "discarded steps are taken again in pieces"
+		}
+		if why != "" {
+			return fmt.Errorf("%w: in real time the work of a macro step must have a bound, and %s: choose an explicit algorithm with fixed steps, or allow it and watch the lateness", ErrCapability, why)
+		}
+	}
+	if p.spin = o.Spin; p.spin == 0 {
+		p.spin = defaultSpin
+	}
+	p.spin = min(max(p.spin, 0), p.slot/4)
+	p.timing = Timing{Factor: p.opt.Factor, Overrun: p.opt.Overrun.String()}
+	r.pacer = p
+	return nil
+}
+
+// start begins the pace at the simulated time t, on the thread that is to keep it.
+func (p *pacer) start(t float64) error {
+	if !p.opt.LeaveRuntime {
+		p.quietRuntime()
+	}
+	undo, notes, err := prepareThread(p.opt.Priority, p.opt.LeaveRuntime)
+	p.undo = append(p.undo, undo...)
+	if p.timing.Settings = append(p.timing.Settings, notes...); err != nil {
+		return err
+	}
+	p.from = t
+	p.begin = time.Now()
+	p.sleep.start(p.begin)
+	return nil
+}
+
+// quietRuntime keeps the collector from running.
+func (p *pacer) quietRuntime() {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before := debug.SetMemoryLimit(-1)
+	limit := min(before, int64(m.Sys-m.HeapReleased)+heapGrowth)
+	percent := debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(limit)
+	p.undo = append(p.undo, func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(before) })
+	p.timing.Settings = append(p.timing.Settings, fmt.Sprintf("garbage collection off below %d MiB", limit>>20))
+}
+
+// stop puts back what start has changed.
+func (p *pacer) stop() {
+	for _, undo := range p.undo {
+		undo()
+	}
+	p.undo = nil
+}
+
+// due gives the deadline of the simulated time t, since begin.
+func (p *pacer) due(t float64) time.Duration {
+	return time.Duration((t-p.from)/p.opt.Factor*float64(time.Second)) + p.moved
+}
+
+// pace waits for the deadline of the present communication point, and tells if it is
+// missed and the run is to end by that.
+func (r *Run) pace(ctx context.Context) error {
+	p := r.pacer
+	if p == nil {
+		return nil
+	}
+	due, now := p.due(r.t), time.Since(p.begin)
+	p.work.add(now - p.awake)
+	p.timing.Deadlines++
+	missed := now > due
+	if missed {
+		p.timing.Overruns++
+	} else {
+		finish := now
+		now = p.wait(ctx, due)
+		p.waited += now - finish
+	}
+	if now-due > p.lateness.worst {
+		p.timing.WorstAt = r.t
+	}
+	p.lateness.add(now - due)
+	p.awake = now
+	if !missed {
+		return nil
+	}
+	switch p.opt.Overrun {
+	case SkipSlots:
+		slots := (now - due + p.slot - 1) / p.slot
+		p.timing.Skipped += int(slots)
+		p.moved += slots * p.slot
+		p.awake = p.wait(ctx, due+slots*p.slot)
+	case StopOnOverrun:
+		return fmt.Errorf("%w: the step to t = %.12g s was done %v late: choose a larger step size or a smaller factor of real time, or another policy", ErrOverrun, r.t, now-due)
+	}
+	return nil
+}
+
+// wait returns at the time due since begin, or when ctx has ended, and gives the time.
+func (p *pacer) wait(ctx context.Context, due time.Duration) time.Duration {
+	now := time.Since(p.begin)
+	if due-now > shortWait {
+		timer := time.NewTimer(due - now - shortWait/2)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return time.Since(p.begin)
+		}
+	}
+	for now = time.Since(p.begin); now < due-p.spin; now = time.Since(p.begin) {
+		p.sleep.until(due - p.spin)
+	}
+	for now < due {
+		now = time.Since(p.begin)
+	}
+	return now
+}
+
+// Resync lets the clock of a run in real time go on from the present communication
+// point: after a pause, which would have to be caught up else.
+func (r *Run) Resync() {
+	if p := r.pacer; p != nil && r.phase == running {
+		p.moved += time.Since(p.begin) - p.due(r.t)
+		p.awake = time.Since(p.begin)
+	}
+}
+
+// result gives what is known so far.
+func (p *pacer) result() *Timing {
+	t := p.timing
+	t.Lateness, t.Work = p.lateness.distribution(), p.work.distribution()
+	return &t
+}

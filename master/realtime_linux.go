@@ -1,0 +1,93 @@
+package master
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// Numbers of the kernel that package syscall does not have.
+const (
+	clockMonotonic = 1
+	timerAbsolute  = 1
+	setTimerSlack  = 29
+	getTimerSlack  = 30
+	schedOther     = 0
+	schedFIFO      = 1
+)
+
+// clockSleeper sleeps to absolute times of the monotonic clock.
+type clockSleeper struct{ origin time.Duration } // of the kernel's clock, at begin
+
+// start notes what the kernel's clock shows at begin.
+func (s *clockSleeper) start(begin time.Time) {
+	var now syscall.Timespec
+	before := time.Since(begin)
+	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&now)), 0)
+	s.origin = time.Duration(now.Nano()) - (before+time.Since(begin))/2
+}
+
+// until sleeps to a time since begin, or until a signal comes.
+func (s *clockSleeper) until(due time.Duration) {
+	at := syscall.NsecToTimespec(int64(s.origin + due))
+	syscall.Syscall6(syscall.SYS_CLOCK_NANOSLEEP, clockMonotonic, timerAbsolute, uintptr(unsafe.Pointer(&at)), 0, 0, 0)
+}
+
+// prepareThread has the calling thread woken without slack, and scheduled by a
+// priority if that is not 0. leave keeps the slack.
+func prepareThread(priority int, leave bool) (undo []func(), notes []string, err error) {
+	if !leave {
+		prctl := func(what, value uintptr) (uintptr, syscall.Errno) {
+			r, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, what, value, 0)
+			return r, errno
+		}
+		slack, errno := prctl(getTimerSlack, 0)
+		if errno == 0 {
+			_, errno = prctl(setTimerSlack, 1)
+		}
+		if errno != 0 {
+			notes = append(notes, fmt.Sprintf("timer slack left as it is: %v", errno))
+		} else {
+			undo = append(undo, func() { prctl(setTimerSlack, slack) })
+			notes = append(notes, "timer slack 1 ns")
+		}
+	}
+	if priority == 0 {
+		return undo, notes, nil
+	}
+	own := syscall.Gettid()
+	if err := schedule(own, schedFIFO, priority); err != nil {
+		return undo, notes, fmt.Errorf("the real-time priority %d: %w; it takes CAP_SYS_NICE or a limit on real-time priorities (ulimit -r) of at least that, or run without", priority, err)
+	}
+	undo = append(undo, func() { others(own, schedOther, 0); _ = schedule(own, schedOther, 0) })
+	// Go's scheduler may pass a locked goroutine over another thread, which must not wait for
+	// all else that the machine does.
+	others(own, schedFIFO, max(priority-1, 1))
+	return undo, append(notes, fmt.Sprintf("SCHED_FIFO priority %d", priority)), nil
+}
+
+// schedule sets the scheduling of a thread.
+func schedule(thread, policy, priority int) error {
+	param := int32(priority)
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(thread), uintptr(policy), uintptr(unsafe.Pointer(&param))); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// others schedules all threads of the process but one; those that end meanwhile do not
+// matter.
+func others(but, policy, priority int) {
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return // they stay as they are
+	}
+	for _, e := range entries {
+		if thread, err := strconv.Atoi(e.Name()); err == nil && thread != but {
+			_ = schedule(thread, policy, priority)
+		}
+	}
+}

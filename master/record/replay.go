@@ -1,0 +1,56 @@
+package record
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+)
+
+// Replay gives a column as a function of time (s): a Real is linear between rows, or
+// held; the other kinds are held. Before the first row it is the first value, after the
+// last row the last one. The cells must suit the kind; errors name file, line and column.
+// The function is for one goroutine.
+func (s *Signals) Replay(column string, kind master.Kind, held bool) (func(t float64) master.Scalar, error) {
+	col, ok := s.Column(column)
+	if !ok {
+		return nil, fmt.Errorf("%s:1: there is no column %q%s", s.Path, column, diag.DidYouMean(column, s.Names))
+	}
+	var err error
+	var text []string
+	switch kind {
+	case master.Real:
+		err = s.check(col, 0, len(s.Times), "a finite number", finite)
+	case master.Integer:
+		err = s.check(col, 0, len(s.Times), "a whole number of 32 bits", func(v float64) bool {
+			return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
+		})
+	case master.Boolean:
+		s.readBooleans(col)
+		err = s.check(col, 0, len(s.Times), "0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 })
+	case master.String:
+		text = s.cells(col)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(t float64) master.Scalar {
+		row := s.row(t)
+		if kind == master.Real && !held {
+			return master.Scalar{Kind: kind, Real: s.linear(col, row, t)}
+		}
+		row = max(row, 0)
+		if kind == master.String {
+			return master.Scalar{Kind: kind, Text: text[row]}
+		}
+		v := s.columns[col][row]
+		switch kind {
+		case master.Integer:
+			return master.Scalar{Kind: kind, Integer: int32(v)}
+		case master.Boolean:
+			return master.Scalar{Kind: kind, Boolean: v == 1}
+		}
+		return master.Scalar{Kind: kind, Real: v}
+	}, nil
+}

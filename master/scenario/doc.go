@@ -1,0 +1,71 @@
+// Package scenario plays test cases on a run: at times or on conditions it sets, scales,
+// offsets, freezes and releases variables and replays tables into them, ends the run, and
+// judges what is expected of variables.
+//
+//	s, err := scenario.Read("fault.yaml")
+//	player := s.Play()
+//	run, err := master.NewRun(sys, alg, master.Options{…, Hooks: []master.Hook{player}})
+//	result, err := run.Run(ctx)
+//	err = player.Err() // the expectations that failed
+//
+// The variables (Scenario.Variables) have to be read in the run. [Help] describes the file.
+//
+// Invariants: everything happens at accepted communication points, before they are
+// recorded, so that rejected attempts see nothing of it and the same scenario gives the
+// same bits with any number of workers; steps of a size that the algorithm chooses end at
+// the times of the file, fixed ones pass them by less than a step.
+package scenario
+
+// Help describes the file, for users.
+const Help = `A scenario is a YAML file:
+
+   name: a sensor that drifts, then fails        # free text, as is description
+   stop-on-failure: true                         # end where an expectation fails
+   events:
+     - at: 0.5                                   # s
+       offset: {plant.position: 0.01}            # as all others see it
+     - when: plant.position > 0.2                # or a list, all of which must hold
+       from: 1                                   # not before, s
+       freeze: [plant.position]
+       for: 0.3                                  # released after that, s
+     - at: 2
+       set: {controller.limit: 10, driver.on: true}
+       replay: {driver.pedal: {file: pedal.csv, column: pedal, relative: true}}
+     - when: plant.position > 1
+       stop: the plant has left its range
+   expect:
+     - {variable: plant.position, at: 2, value: 0.1, tolerance: 0.02}
+     - {variable: plant.force, always: {from: 0.1, until: 3}, max: 500}
+     - {variable: plant.velocity, eventually: {until: 3}, min: -0.01, max: 0.01}
+
+Events happen once, at the first communication point at or after their time, or at
+which the condition (< <= > >= == !=) holds; where the algorithm chooses the
+steps, one ends at each time of the file exactly. What is done holds from there on
+and is in the results of that point; the start is a communication point, too. Of
+two events at one point the one with the earlier time comes first, then the
+earlier in the file.
+
+   set      {VARIABLE: VALUE}   a value instead of what it is
+   scale    {VARIABLE: FACTOR}  FACTOR times what it is; with offset, scaled first
+   offset   {VARIABLE: NUMBER}  what it is plus NUMBER
+   freeze   [VARIABLE, …]       what it is now
+   replay   {VARIABLE: FILE}    column VARIABLE of a table like that of --input, by
+                                the time of the run; {file, column, relative: true}:
+                                by the time since the event. Held over each step.
+   release  [VARIABLE, …]       no more of these
+   stop     REASON              the run ends here, as complete
+
+VARIABLE is component.variable: an input, whatever it is connected to; an output,
+as those see it that it feeds (in the results it stays what it is, and their
+inputs show the difference); or a parameter that may change after the
+initialisation (tunable). Scale and offset are for Reals. Each variable follows
+what was done last with it. What is set at an output is applied before what is set
+at the inputs that it feeds.
+
+Expectations are judged at communication points, after the events there: at a time
+(the first point at or after it), always or eventually (in a window, or over the
+whole run), by min and max, or by value with a tolerance (absolute), relative (a
+part of the value) or their sum. One that fails, or is never judged, makes the
+exit code 1; the message names time, value and limit. The manifest (scenario) has
+all of them, the events that happened, and the variables that were manipulated.
+Checkpoints do not go with a scenario.`

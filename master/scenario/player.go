@@ -1,0 +1,628 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// Player plays a scenario in one run: it is a hook of it (master.Options.Hooks).
+type Player struct {
+	s        *Scenario
+	run      *master.Run
+	tiny     float64 // s: times that are nearer are the same
+	events   []liveEvent
+	judges   []judge
+	inForce  map[*master.Variable]int // the event that holds it
+	playing  []playing
+	happened []record.ScenarioEvent
+	stopping string
+}
+
+var (
+	_ master.Hook        = (*Player)(nil)
+	_ master.EventSource = (*Player)(nil)
+)
+
+type liveEvent struct {
+	*event
+	conditions []liveCondition
+	actions    []liveAction
+	fired      bool
+	release    float64 // s: when what it holds is released; NaN = it is not
+}
+
+type liveCondition struct {
+	*condition
+	v     *master.Variable
+	value master.Scalar
+}
+
+type liveAction struct {
+	*action
+	v     *master.Variable
+	value master.Scalar                 // set
+	table func(t float64) master.Scalar // replay
+}
+
+// playing is a variable that follows a table.
+type playing struct {
+	v     *master.Variable
+	table func(t float64) master.Scalar
+	zero  float64 // s: time of the run at time 0 of the table
+	on    bool    // it has begun
+}
+
+// Play gives the hook for one run.
+func (s *Scenario) Play() *Player {
+	return &Player{s: s, inForce: map[*master.Variable]int{}}
+}
+
+// Bind finds the variables in the run and checks what is to be done with them. The
+// error names every line at fault.
+func (p *Player) Bind(r *master.Run) error {
+	p.run = r
+	_, stop, step := r.Span()
+	p.tiny = 1e-9 * step
+	var errs []error
+	fail := func(line int, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s:%d: %s", p.s.Path, line, fmt.Sprintf(format, args...)))
+	}
+	find := func(line int, name string) *master.Variable {
+		v, err := r.Variable(name)
+		if err != nil {
+			fail(line, "%v%s", err, diag.DidYouMean(name, r.Variables()))
+		}
+		return v
+	}
+	scalar := func(line int, l literal, v *master.Variable) master.Scalar {
+		s, err := l.as(v.Port.Kind)
+		if err != nil {
+			fail(line, "%s: %v", v.Name, err)
+		}
+		return s
+	}
+	read := func(line int, v *master.Variable) {
+		if !v.Readable() {
+			fail(line, "%s is not read in this run; add it to what is recorded", v.Name)
+		}
+	}
+	for k := range p.s.events {
+		e := liveEvent{event: &p.s.events[k], release: math.NaN()}
+		for c := range e.when {
+			live := liveCondition{condition: &e.when[c]}
+			if live.v = find(live.line, live.variable); live.v == nil {
+				continue
+			}
+			read(live.line, live.v)
+			live.value = scalar(live.line, live.condition.value, live.v)
+			if kind := live.v.Port.Kind; (kind == master.Boolean || kind == master.String) && live.operator != "==" && live.operator != "!=" {
+				fail(live.line, "%s is no number: it is compared by == or != only", live.v.Name)
+			}
+			e.conditions = append(e.conditions, live)
+		}
+		for a := range e.event.actions {
+			live := liveAction{action: &e.event.actions[a]}
+			if live.v = find(live.line, live.variable); live.v == nil {
+				continue
+			}
+			if err := live.v.Settable(); err != nil {
+				fail(live.line, "%v", err)
+				continue
+			}
+			switch live.verb {
+			case set:
+				live.value = scalar(live.line, live.action.value, live.v)
+			case adjust:
+				if live.v.Port.Kind != master.Real {
+					fail(live.line, "%s is no Real: it can be set, frozen and replayed, not scaled or offset", live.v.Name)
+				}
+				read(live.line, live.v)
+			case freeze:
+				read(live.line, live.v)
+			case replay:
+				var err error
+				if live.table, err = live.action.table.Replay(live.column, live.v.Port.Kind, live.v.Port.Discrete); err != nil {
+					fail(live.line, "%v", err)
+				}
+			}
+			e.actions = append(e.actions, live)
+		}
+		p.events = append(p.events, e)
+	}
+	for k := range p.s.expectations {
+		j := judge{expectation: &p.s.expectations[k]}
+		if j.v = find(j.line, j.variable); j.v == nil {
+			continue
+		}
+		read(j.line, j.v)
+		if err := j.prepare(); err != nil {
+			fail(j.line, "%s: %v", j.v.Name, err)
+		}
+		if late := j.earliest(); late > stop+p.tiny {
+			fail(j.line, "the expectation is not judged before %g s, and the run ends at %g s", late, stop)
+		}
+		p.judges = append(p.judges, j)
+	}
+	return errors.Join(errs...)
+}
+
+// as gives the literal as a value of a kind.
+func (l literal) as(kind master.Kind) (master.Scalar, error) {
+	s := master.Scalar{Kind: kind, Text: l.text}
+	var err error
+	switch {
+	case kind == master.String:
+		return s, nil
+	case l.quoted:
+		err = strconv.ErrSyntax
+	case kind == master.Real:
+		if s.Real, err = strconv.ParseFloat(l.text, 64); err == nil && s.Real-s.Real != 0 {
+			err = strconv.ErrRange
+		}
+	case kind == master.Integer:
+		var v int64
+		v, err = strconv.ParseInt(l.text, 10, 32)
+		s.Integer = int32(v)
+	case kind == master.Boolean:
+		s.Boolean, err = l.text == "true", nil
+		if l.text != "true" && l.text != "false" {
+			err = strconv.ErrSyntax
+		}
+	}
+	s.Text = ""
+	if err != nil {
+		return s, fmt.Errorf("%q is not %s", l.text, [...]string{"a finite number", "a whole number of 32 bits", "true or false"}[kind])
+	}
+	return s, nil
+}
+
+// NextEvent gives the next time at which something is to be done or judged.
+func (p *Player) NextEvent(t float64) float64 {
+	next := math.Inf(1)
+	consider := func(at float64) {
+		if at > t && at < next { // NaN is neither
+			next = at
+		}
+	}
+	for k := range p.events {
+		e := &p.events[k]
+		if !e.fired {
+			consider(e.at)
+		}
+		consider(e.release)
+	}
+	for k := range p.judges {
+		j := &p.judges[k]
+		switch j.mode {
+		case atTime:
+			consider(j.at)
+		default:
+			consider(j.from)
+			consider(j.until)
+		}
+	}
+	return next
+}
+
+// At does what is due at the present communication point and judges it.
+func (p *Player) At(r *master.Run) error {
+	t := r.Time()
+	var due []int
+	for k := range p.events {
+		e := &p.events[k]
+		if e.fired || !(e.at <= t+p.tiny) && !p.holds(e, t) {
+			continue
+		}
+		due = append(due, k)
+	}
+	// Those with a time come in the order of their times.
+	slices.SortStableFunc(due, func(a, b int) int {
+		x, y := p.events[a].at, p.events[b].at
+		switch {
+		case x < y || !math.IsNaN(x) && math.IsNaN(y):
+			return -1
+		case x > y || math.IsNaN(x) && !math.IsNaN(y):
+			return 1
+		}
+		return 0
+	})
+	for k := range p.events {
+		if e := &p.events[k]; e.release <= t+p.tiny {
+			if err := p.end(k, t); err != nil {
+				return err
+			}
+		}
+	}
+	for _, k := range due {
+		if err := p.fire(k, t); err != nil {
+			return err
+		}
+	}
+	for k := range p.playing {
+		q := &p.playing[k]
+		set := q.v.Track
+		if !q.on {
+			q.on, set = true, q.v.Set
+		}
+		if err := set(q.table(t - q.zero)); err != nil {
+			return err
+		}
+	}
+	for k := range p.judges {
+		if j := &p.judges[k]; j.look(t, p.tiny) && p.s.StopOnFailure && p.stopping == "" {
+			p.stopping = fmt.Sprintf("the expectation in line %d fails", j.line)
+		}
+	}
+	if p.stopping != "" {
+		return fmt.Errorf("%w by %s at t = %.12g s: %s", master.ErrStop, p.s.Path, t, p.stopping)
+	}
+	return nil
+}
+
+// holds tells whether the conditions of an event do.
+func (p *Player) holds(e *liveEvent, t float64) bool {
+	if len(e.conditions) == 0 || t < e.from-p.tiny {
+		return false
+	}
+	for k := range e.conditions {
+		if !e.conditions[k].holds() {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *liveCondition) holds() bool {
+	is, err := c.v.Value()
+	if err != nil {
+		return false
+	}
+	a, b := is.Real, c.value.Real
+	switch is.Kind {
+	case master.Integer:
+		a, b = float64(is.Integer), float64(c.value.Integer)
+	case master.Boolean, master.String:
+		return (is == c.value) == (c.operator == "==")
+	}
+	switch c.operator {
+	case "<":
+		return a < b
+	case "<=":
+		return a <= b
+	case ">":
+		return a > b
+	case ">=":
+		return a >= b
+	case "==":
+		return a == b
+	}
+	return a != b
+}
+
+// fire has an event happen.
+func (p *Player) fire(k int, t float64) error {
+	e := &p.events[k]
+	e.fired = true
+	did := record.ScenarioEvent{Line: e.line, Time: t}
+	for i := range e.actions {
+		a := &e.actions[i]
+		text, err := p.act(a, t)
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", p.s.Path, a.line, err)
+		}
+		did.Did = append(did.Did, text)
+		delete(p.inForce, a.v)
+		if a.verb != release {
+			p.inForce[a.v] = k
+		}
+	}
+	if !math.IsNaN(e.hold) {
+		e.release = t + e.hold
+		if !math.IsNaN(e.at) {
+			e.release = e.at + e.hold
+		}
+	}
+	if e.stop != "" {
+		did.Did = append(did.Did, "stop: "+e.stop)
+		if p.stopping == "" {
+			p.stopping = e.stop
+		}
+	}
+	p.happened = append(p.happened, did)
+	return nil
+}
+
+// act does one thing and tells it.
+func (p *Player) act(a *liveAction, t float64) (did string, err error) {
+	name := a.v.Name
+	p.playing = slices.DeleteFunc(p.playing, func(q playing) bool { return q.v == a.v })
+	switch a.verb {
+	case release:
+		return "released " + name, a.v.Release()
+	case set:
+		return fmt.Sprintf("set %s to %s", name, a.value), a.v.Set(a.value)
+	case adjust:
+		did = fmt.Sprintf("made %s %s times what it is plus %s", name, digits(a.gain), digits(a.offset))
+		if a.v.Coupled() {
+			return did, a.v.Override(master.Linear{Gain: a.gain, Offset: a.offset})
+		}
+		is, err := a.v.Value()
+		is.Real = float64(a.gain*is.Real) + a.offset
+		return did, errors.Join(err, a.v.Set(is))
+	case freeze:
+		is, err := a.v.Value()
+		return fmt.Sprintf("froze %s at %s", name, is), errors.Join(err, a.v.Set(is))
+	}
+	q := playing{v: a.v, table: a.table}
+	if a.relative {
+		q.zero = t
+	}
+	p.playing = append(p.playing, q) // the value comes with that of all others
+	return fmt.Sprintf("replays %s from %s", name, a.action.table.Path), nil
+}
+
+// end releases what an event still holds.
+func (p *Player) end(k int, t float64) error {
+	e := &p.events[k]
+	e.release = math.NaN()
+	did := record.ScenarioEvent{Line: e.line, Time: t}
+	for i := range e.actions {
+		a := &e.actions[i]
+		if by, ok := p.inForce[a.v]; !ok || by != k {
+			continue
+		}
+		delete(p.inForce, a.v)
+		p.playing = slices.DeleteFunc(p.playing, func(q playing) bool { return q.v == a.v })
+		if err := a.v.Release(); err != nil {
+			return fmt.Errorf("%s:%d: %w", p.s.Path, a.line, err)
+		}
+		did.Did = append(did.Did, "released "+a.v.Name)
+	}
+	if did.Did != nil {
+		p.happened = append(p.happened, did)
+	}
+	return nil
+}
+
+// Report tells, after the run, what happened and what came of the expectations.
+func (p *Player) Report() *record.Scenario {
+	r := &record.Scenario{Path: p.s.Path, Hash: p.s.Hash, Name: p.s.Name, Events: append([]record.ScenarioEvent{}, p.happened...), Expectations: []record.Expectation{}}
+	for k := range p.judges {
+		r.Expectations = append(r.Expectations, p.judges[k].verdict(p.run.Time()))
+	}
+	return r
+}
+
+// Idle lists the lines of events that did not happen.
+func (p *Player) Idle() []int {
+	var out []int
+	for k := range p.events {
+		if !p.events[k].fired {
+			out = append(out, p.events[k].line)
+		}
+	}
+	return out
+}
+
+// Err gives the expectations that failed, one error each with file, line, time, value
+// and limit; nil = all hold.
+func (p *Player) Err() error {
+	var errs []error
+	for k := range p.judges {
+		if v := p.judges[k].verdict(p.run.Time()); !v.Passed {
+			errs = append(errs, &FailedError{Path: p.s.Path, Expectation: v})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// FailedError is an expectation that does not hold.
+type FailedError struct {
+	Path string
+	record.Expectation
+}
+
+// Error names file, line and what is the matter.
+func (e *FailedError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Message) }
+
+func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// judge judges one expectation.
+type judge struct {
+	*expectation
+	v        *master.Variable
+	wanted   master.Scalar // with a value that is no Real
+	low      float64
+	high     float64
+	looked   bool
+	done     bool
+	failed   bool
+	when     float64 // of the value that decided, or came nearest to the limit
+	is       master.Scalar
+	distance float64 // by which it lies beyond the limit; negative within
+	first    float64 // s: of the first failure
+	firstIs  master.Scalar
+}
+
+// prepare checks the limit against the type of the variable.
+func (j *judge) prepare() (err error) {
+	kind := j.v.Port.Kind
+	j.low, j.high = j.min, j.max
+	switch {
+	case j.bounded && kind != master.Real && kind != master.Integer:
+		return errors.New("it is no number and has no bounds; give a value")
+	case j.bounded:
+		return nil
+	}
+	if j.wanted, err = j.value.as(kind); err != nil {
+		return err
+	}
+	switch {
+	case kind == master.Real && !j.close:
+		return errors.New("a Real is expected within a tolerance; give tolerance, relative or both (0 = every bit)")
+	case kind == master.Integer:
+		j.wanted.Real = float64(j.wanted.Integer)
+	case kind != master.Real && j.close:
+		return errors.New("it is no number and has no tolerance")
+	case kind != master.Real:
+		return nil
+	}
+	within := j.tolerance + j.relative*math.Abs(j.wanted.Real)
+	j.low, j.high = j.wanted.Real-within, j.wanted.Real+within
+	return nil
+}
+
+// earliest gives the time from which on it can be judged.
+func (j *judge) earliest() float64 {
+	if j.mode == atTime {
+		return j.at
+	}
+	return j.from
+}
+
+// off gives by how much a value lies beyond the limits.
+func (j *judge) off(s master.Scalar) float64 {
+	v := s.Real
+	switch s.Kind {
+	case master.Integer:
+		v = float64(s.Integer)
+	case master.Boolean, master.String:
+		if s == j.wanted {
+			return -1
+		}
+		return 1
+	}
+	if math.IsNaN(v) {
+		return math.Inf(1)
+	}
+	if d := max(j.low-v, v-j.high); v < j.low || v > j.high || d < 0 {
+		return d
+	}
+	return 0 // on the limit
+}
+
+// look judges the present value if it is time; failed tells that it has just failed.
+func (j *judge) look(t, tiny float64) (failed bool) {
+	if j.done || t < j.earliest()-tiny || j.mode != atTime && t > j.until+tiny {
+		return false
+	}
+	is, err := j.v.Value()
+	if err != nil {
+		return false // Bind has seen that it can be read
+	}
+	off := j.off(is)
+	switch holds := !(off > 0); j.mode {
+	case atTime:
+		j.done, failed = true, !holds
+		j.when, j.is, j.distance = t, is, off
+	case always:
+		if failed = !holds && !j.failed; failed {
+			j.first, j.firstIs = t, is
+		}
+		if !j.looked || off > j.distance {
+			j.when, j.is, j.distance = t, is, off
+		}
+	case eventually:
+		j.done = holds
+		if !j.looked || off < j.distance {
+			j.when, j.is, j.distance = t, is, off
+		}
+	}
+	j.looked, j.failed = true, j.failed || failed
+	return failed
+}
+
+// what words the expectation.
+func (j *judge) what() string {
+	var b strings.Builder
+	b.WriteString(j.variable)
+	switch {
+	case j.value != nil && j.v.Port.Kind == master.Real:
+		fmt.Fprintf(&b, " = %s ± %s", j.wanted, digits(j.tolerance+j.relative*math.Abs(j.wanted.Real)))
+	case j.value != nil && j.close:
+		fmt.Fprintf(&b, " = %s to %s", digits(j.low), digits(j.high))
+	case j.value != nil:
+		fmt.Fprintf(&b, " = %s", j.wanted)
+	case math.IsInf(j.low, -1):
+		fmt.Fprintf(&b, " ≤ %s", digits(j.high))
+	case math.IsInf(j.high, 1):
+		fmt.Fprintf(&b, " ≥ %s", digits(j.low))
+	default:
+		fmt.Fprintf(&b, " from %s to %s", digits(j.low), digits(j.high))
+	}
+	switch j.mode {
+	case atTime:
+		fmt.Fprintf(&b, " at t = %s s", digits(j.at))
+	case always:
+		b.WriteString(" always" + j.window())
+	case eventually:
+		b.WriteString(" eventually" + j.window())
+	}
+	return b.String()
+}
+
+func (j *judge) window() string {
+	text := ""
+	if !math.IsInf(j.from, -1) {
+		text += " from t = " + digits(j.from) + " s"
+	}
+	if !math.IsInf(j.until, 1) {
+		text += " until t = " + digits(j.until) + " s"
+	}
+	return text
+}
+
+// verdict tells what came of it, in a run that ended at a time.
+func (j *judge) verdict(end float64) record.Expectation {
+	e := record.Expectation{Line: j.line, What: j.what()}
+	if !j.looked {
+		e.Message = fmt.Sprintf("%s was expected, and never judged: the run ended at t = %.12g s", e.What, end)
+		return e
+	}
+	t := j.when
+	e.Time, e.Value = &t, j.is.String()
+	e.Passed = !j.failed && (j.mode != eventually || j.done)
+	if e.Passed {
+		return e
+	}
+	beyond := func(is master.Scalar, off float64) string {
+		if is.Kind == master.Boolean || is.Kind == master.String {
+			return ""
+		}
+		return fmt.Sprintf(", %s beyond the limit of %s", strconv.FormatFloat(off, 'g', 4, 64), strconv.FormatFloat(j.limit(is), 'g', 12, 64))
+	}
+	switch j.mode {
+	case atTime:
+		e.Message = fmt.Sprintf("%s is %s at t = %.12g s%s; expected is %s", j.variable, j.is, j.when, beyond(j.is, j.distance), e.What)
+	case always:
+		first := j.first
+		e.Time, e.Value = &first, j.firstIs.String()
+		e.Message = fmt.Sprintf("%s is %s at t = %.12g s%s; expected is %s", j.variable, j.firstIs, j.first, beyond(j.firstIs, j.off(j.firstIs)), e.What)
+		if j.when != j.first {
+			e.Message += fmt.Sprintf("; at worst %s at t = %.12g s", j.is, j.when)
+		}
+	case eventually:
+		e.Message = fmt.Sprintf("%s came no nearer than %s at t = %.12g s%s; expected is %s", j.variable, j.is, j.when, beyond(j.is, j.distance), e.What)
+	}
+	return e
+}
+
+// limit gives the limit that a number breaks.
+func (j *judge) limit(s master.Scalar) float64 {
+	v := s.Real
+	if s.Kind == master.Integer {
+		v = float64(s.Integer)
+	}
+	if v < j.low {
+		return j.low
+	}
+	return j.high
+}

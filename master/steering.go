@@ -1,0 +1,544 @@
+package master
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Scalar is the value of one variable.
+type Scalar struct {
+	Kind    Kind
+	Real    float64
+	Integer int32 // also of an enumeration
+	Boolean bool
+	Text    string
+}
+
+// String gives the value as it stands in results: as few digits as tell a Real apart,
+// true or false, a text in quotes.
+func (s Scalar) String() string {
+	switch s.Kind {
+	case Integer:
+		return strconv.Itoa(int(s.Integer))
+	case Boolean:
+		return strconv.FormatBool(s.Boolean)
+	case String:
+		return strconv.Quote(s.Text)
+	}
+	return strconv.FormatFloat(s.Real, 'g', -1, 64)
+}
+
+// Tunable is a subsystem with variables that may be set between macro steps and
+// that the system does not drive: parameters (FMI: tunable) and free inputs.
+type Tunable interface {
+	// Tunables lists them; it does not change and belongs to the subsystem.
+	Tunables() []Port
+	// SetTunable sets entry k of Tunables, at a communication point after the
+	// initialisation; outputs stay as they were read until the next step. Only the
+	// part of v that belongs to the kind counts.
+	SetTunable(k int, v Scalar) error
+}
+
+// place tells where a variable is.
+type place uint8
+
+const (
+	inInputs place = iota
+	inOutputs
+	inDiscreteInputs
+	inDiscreteOutputs
+	inWatched
+	inTunables // and not read
+)
+
+// Variable is a variable of a system in a run: an input, an output, a watched
+// variable, or one that can be set between steps (Tunable). Its methods are called between
+// the steps, from where the run's are; it is good as long as the run.
+type Variable struct {
+	Name string // "subsystem.port"
+	Port Port
+
+	run   *Run
+	place place
+	sub   int
+	at    int // among all of u or y, or among the values of the kind
+	tune  int // index in Tunables; -1 = none
+	// before is what a tunable had before it was first set, if that is known.
+	before *Scalar
+}
+
+// Variable finds a variable by its name, "subsystem.port". Of watched variables and
+// tunables it is told after those of the graph: the error names what is near.
+func (r *Run) Variable(name string) (*Variable, error) {
+	if v, ok := r.variables[name]; ok {
+		return v, nil
+	}
+	best := -1
+	var found *Variable
+	for i, info := range r.sys.Infos {
+		port, ok := strings.CutPrefix(name, info.Name+".")
+		if !ok || best >= 0 && len(info.Name) <= len(r.sys.Infos[best].Name) {
+			continue
+		}
+		if v := r.find(i, port); v != nil {
+			best, found = i, v
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("no variable is called %q", name)
+	}
+	found.Name, found.run = name, r
+	if r.variables == nil {
+		r.variables = map[string]*Variable{}
+	}
+	r.variables[name] = found
+	return found, nil
+}
+
+// Variables names all that Variable finds, by subsystem.
+func (r *Run) Variables() []string {
+	var names []string
+	for i, info := range r.sys.Infos {
+		lists := [][]Port{info.In, info.Out, info.DiscreteIn, info.DiscreteOut, info.Watch}
+		if t, ok := As[Tunable](r.sys.Subsystems[i]); ok {
+			lists = append(lists, t.Tunables())
+		}
+		for _, ports := range lists {
+			for _, p := range ports {
+				names = append(names, info.Name+"."+p.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Span tells from when to when the run goes, and the step size of its options, in s.
+func (r *Run) Span() (start, stop, step float64) { return r.opt.Start, r.opt.Stop, r.opt.Step }
+
+// find gives the variable of a subsystem, nil = there is none.
+func (r *Run) find(i int, port string) *Variable {
+	info := r.sys.Infos[i]
+	v := &Variable{sub: i, tune: -1}
+	named := func(p Port) bool { return p.Name == port }
+	discrete := func(ports []Port, from place) *Variable {
+		k := slices.IndexFunc(ports, named)
+		if k < 0 {
+			return nil
+		}
+		v.Port, v.place, v.at = ports[k], from, indexOfKind(ports, k)
+		return v
+	}
+	if k := slices.IndexFunc(info.In, named); k >= 0 {
+		v.Port, v.place, v.at = info.In[k], inInputs, r.sys.InAt[i]+k
+		return v
+	}
+	if k := slices.IndexFunc(info.Out, named); k >= 0 {
+		v.Port, v.place, v.at = info.Out[k], inOutputs, r.sys.OutAt[i]+k
+		return v
+	}
+	for _, list := range []struct {
+		ports []Port
+		place place
+	}{{info.DiscreteIn, inDiscreteInputs}, {info.DiscreteOut, inDiscreteOutputs}} {
+		if found := discrete(list.ports, list.place); found != nil {
+			return found
+		}
+	}
+	if t, ok := As[Tunable](r.sys.Subsystems[i]); ok {
+		if v.tune = slices.IndexFunc(t.Tunables(), named); v.tune >= 0 {
+			v.Port, v.place = t.Tunables()[v.tune], inTunables
+		}
+	}
+	if found := discrete(info.Watch, inWatched); found != nil || v.tune >= 0 {
+		return v
+	}
+	return nil
+}
+
+// Value gives what the variable is at the present communication point: an input as
+// its subsystem gets it, an output as it gives it.
+func (v *Variable) Value() (Scalar, error) {
+	r := v.run
+	s := Scalar{Kind: v.Port.Kind}
+	switch v.place {
+	case inInputs:
+		s.Real = r.point.U[v.at]
+	case inOutputs:
+		s.Real = r.x.Y[v.at]
+	case inDiscreteInputs:
+		s.read(&r.x.discreteIn[v.sub], v.at)
+	case inDiscreteOutputs:
+		s.read(&r.x.discreteOut[v.sub], v.at)
+	case inWatched:
+		s.read(&r.point.Watch[v.sub], v.at)
+	case inTunables:
+		return s, fmt.Errorf("%s is not read in this run; record it", v.Name)
+	}
+	return s, nil
+}
+
+// Readable tells whether Value gives one.
+func (v *Variable) Readable() bool { return v.place != inTunables }
+
+func (s *Scalar) read(from *Values, at int) {
+	switch s.Kind {
+	case Real:
+		s.Real = from.Real[at]
+	case Integer:
+		s.Integer = from.Integer[at]
+	case Boolean:
+		s.Boolean = from.Boolean[at]
+	case String:
+		s.Text = from.String[at]
+	}
+}
+
+func (s *Scalar) write(to *Values, at int) {
+	switch s.Kind {
+	case Real:
+		to.Real[at] = s.Real
+	case Integer:
+		to.Integer[at] = s.Integer
+	case Boolean:
+		to.Boolean[at] = s.Boolean
+	case String:
+		to.String[at] = s.Text
+	}
+}
+
+// Settable gives why the variable cannot be set; nil = it can.
+func (v *Variable) Settable() error {
+	s := v.run.x.steering
+	switch {
+	case s == nil:
+		return fmt.Errorf("%s: variables are set in a run with hooks, or with Options.Steer", v.Name)
+	case v.tune >= 0 || v.place == inInputs || v.place == inDiscreteInputs:
+		return nil
+	case v.place == inWatched:
+		return fmt.Errorf("%s is neither an input, an output nor a parameter that may change after the initialisation (FMI: tunable): it cannot be set", v.Name)
+	}
+	if len(v.sinks()) == 0 {
+		return fmt.Errorf("%s is an output that nothing is connected to: setting it, which is done for those that it feeds, has no effect", v.Name)
+	}
+	return nil
+}
+
+// Coupled tells that the variable follows the coupling, so that Override applies to it.
+func (v *Variable) Coupled() bool { return v.place == inInputs || v.place == inOutputs }
+
+// sinks gives the inputs that an output feeds: entries of u, or links.
+func (v *Variable) sinks() []int {
+	var out []int
+	sys := v.run.sys
+	if v.place == inOutputs {
+		for k, y := range sys.source {
+			if y == v.at {
+				out = append(out, k)
+			}
+		}
+		return out
+	}
+	for l := range sys.discrete {
+		if d := &sys.discrete[l]; d.from == v.sub && d.kind == v.Port.Kind && d.out == v.at {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// Set gives the variable a value from the present communication point on, until
+// Release: an input, whatever it is connected to; an output, for all that it feeds (what
+// it is itself stays to be read); a tunable for good.
+func (v *Variable) Set(to Scalar) error {
+	if err := v.Settable(); err != nil {
+		return err
+	}
+	if to.Kind != v.Port.Kind {
+		return fmt.Errorf("%s is of another type than the value %s", v.Name, to)
+	}
+	if v.Port.Kind == Real && to.Real-to.Real != 0 {
+		return fmt.Errorf("%s: the value is %s; it must be finite", v.Name, notFinite(to.Real))
+	}
+	r := v.run
+	switch {
+	case v.tune >= 0:
+		return v.setTunable(to)
+	case v.Port.Kind == Real:
+		return v.Override(Linear{Offset: to.Real})
+	}
+	v.mark()
+	if v.place == inDiscreteInputs {
+		r.pin(v, v.sub, v.at, to)
+	} else {
+		for _, l := range v.sinks() {
+			d := &r.sys.discrete[l]
+			from, mapped := NewValues([]Port{v.Port}), NewValues([]Port{v.Port})
+			to.write(&from, 0)
+			copyMapped(&mapped, 0, &from, 0, d.kind, d.table)
+			value := to
+			value.read(&mapped, 0)
+			r.pin(v, d.to, d.in, value)
+		}
+	}
+	return nil
+}
+
+// Track is Set for a value that follows those that were set before, as the samples of a
+// signal do: to algorithms that learn from the past it is no jump.
+func (v *Variable) Track(to Scalar) error {
+	before := v.run.disturbed
+	err := v.Set(to)
+	v.run.disturbed = before
+	return err
+}
+
+// Override makes a Real input, or a Real output for all that it feeds, Gain times what it
+// is by the coupling plus Offset, from the present communication point on, until Release. It is
+// applied to what an algorithm has extrapolated: the value of a jump is there at once, and
+// the history of the signal stays as it is. What is set by an input comes after what is
+// set by the output that feeds it.
+func (v *Variable) Override(l Linear) error {
+	if err := v.Settable(); err != nil {
+		return err
+	}
+	if v.Port.Kind != Real || !v.Coupled() {
+		return fmt.Errorf("%s is not a Real that is coupled: it can be set only", v.Name)
+	}
+	if d := l.Gain + l.Offset; d-d != 0 {
+		return fmt.Errorf("%s: a factor of %g and an offset of %g: they must be finite", v.Name, l.Gain, l.Offset)
+	}
+	v.mark()
+	s := v.run.x.steering
+	if v.place == inInputs {
+		s.own[v.at] = l
+	} else {
+		sys := v.run.sys
+		for _, k := range v.sinks() {
+			// u = g y + b, with a y + c in place of y: a (u − b) + g c + b.
+			b := sys.offset[k]
+			s.fed[k] = Linear{Gain: l.Gain, Offset: sys.gain[k]*l.Offset + b*(1-l.Gain)}
+		}
+	}
+	v.run.steer()
+	return nil
+}
+
+// Release lets the variable be what it is by the coupling again; a tunable gets the value
+// that it had before it was first set, which takes that it is read in the run.
+func (v *Variable) Release() error {
+	if err := v.Settable(); err != nil {
+		return err
+	}
+	r, s := v.run, v.run.x.steering
+	r.disturbed = true
+	switch {
+	case v.tune >= 0 && v.before == nil:
+		return nil // it was never set
+	case v.tune >= 0:
+		return v.setTunable(*v.before)
+	case v.place == inInputs:
+		s.own[v.at] = Linear{Gain: 1}
+	case v.place == inOutputs:
+		for _, k := range v.sinks() {
+			s.fed[k] = Linear{Gain: 1}
+		}
+	default:
+		for _, p := range s.pins {
+			if p.by == v {
+				p.before.write(&r.x.discreteIn[p.sub], p.at)
+			}
+		}
+		s.pins = slices.DeleteFunc(s.pins, func(p pin) bool { return p.by == v })
+		r.coupleAllDiscrete()
+		return nil
+	}
+	r.steer()
+	return nil
+}
+
+// steer puts overridden Reals into force.
+func (r *Run) steer() {
+	r.x.steering.combine()
+	r.seeInputs()
+}
+
+// mark notes that results are no longer those of the system alone.
+func (v *Variable) mark() {
+	r := v.run
+	r.disturbed = true
+	if !slices.Contains(r.result.Manipulated, v.Name) {
+		r.result.Manipulated = append(r.result.Manipulated, v.Name)
+	}
+}
+
+// setTunable sets what the subsystem holds by itself.
+func (v *Variable) setTunable(to Scalar) error {
+	r := v.run
+	if v.before == nil && v.place == inWatched {
+		before, err := v.Value()
+		if err != nil {
+			return err
+		}
+		v.before = &before
+	}
+	t, ok := As[Tunable](r.sys.Subsystems[v.sub])
+	if !ok {
+		return errors.New("the subsystem has lost a capability")
+	}
+	r.x.touch(v.sub)
+	if err := r.x.crew.on(v.sub, func() error { return t.SetTunable(v.tune, to) }); err != nil {
+		return fmt.Errorf("%s: setting %s to %s at t = %.12g s: %w", r.sys.Infos[v.sub], v.Port.Name, to, r.t, err)
+	}
+	r.x.current = outside
+	r.x.saved = false // states that were saved lack it
+	if v.place == inWatched {
+		to.write(&r.point.Watch[v.sub], v.at)
+	}
+	v.mark()
+	return nil
+}
+
+// pin holds a discrete input at a value.
+type pin struct {
+	by      *Variable
+	sub, at int
+	value   Scalar
+	before  Scalar // for an input that nothing drives
+}
+
+func (r *Run) pin(by *Variable, sub, at int, value Scalar) {
+	s := r.x.steering
+	for k := range s.pins {
+		if p := &s.pins[k]; p.by == by && p.sub == sub && p.at == at {
+			p.value = value
+			r.coupleAllDiscrete()
+			return
+		}
+	}
+	before := Scalar{Kind: value.Kind}
+	before.read(&r.x.discreteIn[sub], at)
+	s.pins = append(s.pins, pin{by: by, sub: sub, at: at, value: value, before: before})
+	// Those of inputs come after those of outputs.
+	slices.SortStableFunc(s.pins, func(a, b pin) int { return int(b.by.place) - int(a.by.place) })
+	r.coupleAllDiscrete()
+}
+
+func (r *Run) coupleAllDiscrete() {
+	for _, i := range r.x.listening {
+		r.x.coupleDiscrete(i, r.t)
+	}
+}
+
+// steering overrides what the subsystems get.
+type steering struct {
+	inAt       []int
+	own, fed   []Linear // by input: what was set by it, and by the output that feeds it
+	total      []Linear
+	active     []bool // by subsystem
+	staged, du []float64
+	pins       []pin
+}
+
+func newSteering(sys *System) *steering {
+	nu := len(sys.source)
+	s := &steering{
+		inAt: sys.InAt, own: slices.Repeat([]Linear{{Gain: 1}}, nu), fed: slices.Repeat([]Linear{{Gain: 1}}, nu),
+		active: make([]bool, len(sys.Subsystems)), staged: make([]float64, nu), du: make([]float64, nu),
+	}
+	s.total = slices.Clone(s.own)
+	return s
+}
+
+// combine computes the maps from those that were set.
+func (s *steering) combine() {
+	for i := range s.active {
+		s.active[i] = false
+		for k := s.inAt[i]; k < s.inAt[i+1]; k++ {
+			s.total[k] = Linear{Gain: s.own[k].Gain * s.fed[k].Gain, Offset: s.own[k].Gain*s.fed[k].Offset + s.own[k].Offset}
+			s.active[i] = s.active[i] || s.total[k] != Linear{Gain: 1}
+		}
+	}
+}
+
+// inputs gives what subsystem i gets for u. The slice is the subsystem's own.
+func (s *steering) inputs(i int, u []float64) []float64 {
+	if s == nil || !s.active[i] {
+		return u
+	}
+	from := s.inAt[i]
+	out := s.staged[from:s.inAt[i+1]]
+	for k, v := range u {
+		switch l := s.total[from+k]; {
+		case l == Linear{Gain: 1}:
+			out[k] = v
+		case l.Gain == 0:
+			out[k] = l.Offset
+		default:
+			out[k] = float64(l.Gain*v) + l.Offset
+		}
+	}
+	return out
+}
+
+// slopes gives what becomes of derivatives or directions of the inputs.
+func (s *steering) slopes(i int, du []float64) []float64 {
+	if s == nil || !s.active[i] || du == nil {
+		return du
+	}
+	from := s.inAt[i]
+	out := s.du[from:s.inAt[i+1]]
+	for k, v := range du {
+		out[k] = 0
+		if g := s.total[from+k].Gain; g != 0 {
+			out[k] = g * v
+		}
+	}
+	return out
+}
+
+// steered gives the system with derivatives by the inputs as they are before they are
+// overridden.
+func (s *steering) steered(sys *System) *System {
+	c := *sys
+	c.Subsystems = slices.Clone(sys.Subsystems)
+	for i, sub := range c.Subsystems {
+		direct, ok := As[DirectionalDeriver](sub)
+		if !ok {
+			continue
+		}
+		d := &steeredDeriver{Subsystem: sub, s: s, i: i, direct: direct}
+		c.Subsystems[i] = d
+		if linear, ok := As[Linearizer](sub); ok {
+			c.Subsystems[i] = &steeredLinearizer{steeredDeriver: d, linear: linear}
+		}
+	}
+	return &c
+}
+
+type steeredDeriver struct {
+	Subsystem
+	s      *steering
+	i      int
+	direct DirectionalDeriver
+}
+
+func (d *steeredDeriver) Unwrap() Subsystem { return d.Subsystem }
+
+func (d *steeredDeriver) DirectionalDerivative(du, dy []float64) error {
+	return d.direct.DirectionalDerivative(d.s.slopes(d.i, du), dy)
+}
+
+type steeredLinearizer struct {
+	*steeredDeriver
+	linear Linearizer
+}
+
+func (l *steeredLinearizer) States() []StateInfo { return l.linear.States() }
+
+func (l *steeredLinearizer) Linearize(dx, du, dxdot, dy []float64) error {
+	return l.linear.Linearize(dx, l.s.slopes(l.i, du), dxdot, dy)
+}

@@ -1,0 +1,132 @@
+package embedding
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// outside builds an example in a module of its own, in a folder outside the
+// repository, as a program of a user is built against this module.
+func outside(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(path string) string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The requirements are those of this module, so that nothing is looked up.
+	own := read(filepath.Join(root, "go.mod"))
+	module := regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(own, "module example.com/"+name)
+	write("go.mod", module+"\nrequire github.com/macrostep/macrostep v0.0.0\n\nreplace github.com/macrostep/macrostep => "+strconv.Quote(root)+"\n")
+	write("go.sum", read(filepath.Join(root, "go.sum")))
+	write("main.go", read(filepath.Join(root, "docs", "examples", name, "main.go")))
+	program := filepath.Join(dir, name)
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	build := exec.Command("go", "build", "-mod=mod", "-o", program, ".")
+	build.Dir = dir
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building %s outside: %v\n%s", name, err, out)
+	}
+	return program
+}
+
+func call(t *testing.T, dir, program string, args ...string) string {
+	t.Helper()
+	c := exec.Command(program, args...)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", filepath.Base(program), err, out)
+	}
+	return string(out)
+}
+
+// Two FMUs and a controller in Go, in thirty lines.
+func TestController(t *testing.T) {
+	dir := t.TempDir()
+	chassis, err := fmus.Build(dir, "quarter_chassis_a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wheel, err := fmus.Build(dir, "quarter_wheel_a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := call(t, dir, outside(t, "controller"), chassis, wheel)
+	if !strings.HasPrefix(out, "complete after 4000 steps: chassis.z_c = 0.1") {
+		t.Errorf("it says %s", out)
+	}
+	s, err := record.ReadSignals(filepath.Join(dir, "controller.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := func(name string) int {
+		k, ok := s.Column(name)
+		if !ok {
+			t.Fatalf("no column %s among %v", name, s.Names)
+		}
+		return k
+	}
+	force, velocity, total, taken := column("wheel.F_c"), column("chassis.v_c"), column("skyhook.F_c"), column("chassis.F_c")
+	damped := 0.0
+	for _, at := range s.Times {
+		// Inputs are those that are coupled, and the function is evaluated after its sources.
+		want := s.At(force, at) + 500*s.At(velocity, at)
+		if math.Abs(s.At(total, at)-want) > 1e-9 || s.At(taken, at) != s.At(total, at) {
+			t.Fatalf("at %g s the controller gives %g, not %g, and the chassis gets %g", at, s.At(total, at), want, s.At(taken, at))
+		}
+		damped = max(damped, math.Abs(500*s.At(velocity, at)))
+	}
+	if damped < 50 {
+		t.Errorf("the controller gives %g N at most", damped)
+	}
+}
+
+// An algorithm of a user, in a module of a user.
+func TestOwnAlgorithm(t *testing.T) {
+	out := call(t, t.TempDir(), outside(t, "algorithm"))
+	text, ok := strings.CutPrefix(strings.TrimSpace(out), "left.x = ")
+	if x, err := strconv.ParseFloat(text, 64); !ok || err != nil || math.Abs(x-0.5) > 1e-3 {
+		t.Errorf("it says %s", out)
+	}
+}
+
+// A device in the loop over UDP, in real time: it comes to speed, and the losses are
+// told. How late it is depends on what else the machine does.
+func TestDevice(t *testing.T) {
+	out := call(t, t.TempDir(), outside(t, "hil"))
+	m := regexp.MustCompile(`^speed ([\d.]+) rad/s after 500 steps, (\d+) answers lost\nlate by \d+ µs .* (\d+) of 500 deadlines missed\n$`).FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("it says %s", out)
+	}
+	t.Log(out)
+	speed, _ := strconv.ParseFloat(m[1], 64)
+	if lost, _ := strconv.Atoi(m[2]); lost < 250 && math.Abs(speed-20) > 2 {
+		t.Errorf("the motor turns at %g rad/s", speed)
+	}
+}

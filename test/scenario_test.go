@@ -1,0 +1,225 @@
+package test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmus"
+)
+
+// scenarioCase is a scenario on the quarter car, right or wrong.
+type scenarioCase struct {
+	name, text string
+	args       []string
+	code       int
+	says       []string // parts of the output
+}
+
+// The chassis settles at 0.1 m, the height of the road; its force pulls it down.
+var scenarioCases = []scenarioCase{
+	{name: "expectations that hold", text: `
+expect:
+  - {variable: chassis.z_c, at: 4, value: 0.1, relative: 0.05}
+  - {variable: chassis.v_c, always: , min: -1, max: 1}
+  - {variable: wheel.z_w, eventually: {until: 0.2}, min: 0.1}
+`, says: []string{"3 of 3 expectations met"}},
+	{name: "an expectation that fails", text: `
+expect:
+  - {variable: chassis.z_c, at: 0, value: 0.25, tolerance: 0.125}
+`, code: 1, says: []string{"s.yaml:3: chassis.z_c is 0 at t = 0 s, 0.125 beyond the limit of 0.125"}},
+	{name: "a sensor that freezes", text: `
+events:
+  - {at: 0.2, freeze: [chassis.v_c], for: 0.1}
+expect:
+  - {variable: wheel.v_c, always: {from: 0.2, until: 0.299}, min: 0.1, max: 0.5}
+`, says: []string{"froze chassis.v_c at 0.", "t = 0.3 s: released chassis.v_c", "1 of 1 expectation met"}},
+	{name: "a spring that breaks, and a stop", text: `
+events:
+  - {when: chassis.z_c > 0.09, scale: {wheel.F_c: 0}}
+  - {when: "chassis.z_c > 0.5", stop: the chassis has left}
+expect:
+  - {variable: chassis.F_c, eventually: , value: 0, tolerance: 0}
+`, says: []string{"stopped by s.yaml", "the chassis has left", "complete at t = "}},
+	{name: "a replay", text: `
+events:
+  - {at: 1, replay: {chassis.F_c: {file: force.csv, column: F, relative: true}}}
+expect:
+  - {variable: chassis.F_c, at: 1.5, value: 50, tolerance: 1e-6}
+  - {variable: chassis.F_c, at: 3, value: 100, tolerance: 0}
+`, says: []string{"replays chassis.F_c from", "2 of 2 expectations met"}},
+	{name: "an inner variable is read", text: `
+expect:
+  - {variable: "wheel.der(v_w)", always: {from: 3}, min: -10, max: 10}
+  - {variable: wheel.k_w, always: , value: 150000, tolerance: 0}
+`, says: []string{"2 of 2 expectations met"}},
+	{name: "a parameter that is fixed", text: `
+events:
+  - {at: 1, set: {wheel.k_w: 1e5}}
+`, code: 2, says: []string{"s.yaml:3: wheel.k_w is neither an input, an output nor a parameter that may change"}},
+	{name: "an output that feeds nothing", text: `
+events:
+  - {at: 1, set: {wheel.z_w: 1}}
+`, code: 2, says: []string{"s.yaml:3: wheel.z_w is an output that nothing is connected to"}},
+	{name: "a variable that is none, and an unknown key", text: `
+events:
+  - {at: 1, set: {wheel.f_c: 1}}
+`, code: 2, says: []string{`s.yaml:3: no variable is called "wheel.f_c"; did you mean "wheel.F_c"?`}},
+	{name: "unknown keys", text: `
+event:
+  - {at: 1, sets: {wheel.F_c: 1}}
+expect:
+  - {variable: wheel.F_c, at: 1, max: 1, tolerances: 2}
+`, code: 2, says: []string{`s.yaml:2: the scenario has no key "event"; did you mean "events"?`, `s.yaml:5: an expectation has no key "tolerances"`}},
+	{name: "an expectation after the end", text: `
+expect:
+  - {variable: wheel.F_c, at: 5, max: 1}
+`, code: 2, says: []string{"s.yaml:3: the expectation is not judged before 5 s, and the run ends at 4 s"}},
+	{name: "an event after the end", text: `
+events:
+  - {at: 5, stop: late}
+`, says: []string{"s.yaml:3: the event did not happen before the run ended at t = 4 s"}},
+	{name: "with a checkpoint", text: "events:\n  - {at: 1, stop: x}\n", args: []string{"--checkpoint", "1", "c"}, code: 2, says: []string{"--scenario does not go with checkpoints"}},
+}
+
+func TestScenarios(t *testing.T) {
+	for _, c := range scenarioCases {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeText(t, filepath.Join(dir, "s.yaml"), c.text)
+			writeText(t, filepath.Join(dir, "force.csv"), "time,F\n0,0\n1,100\n")
+			code, out := macrostepIn(t, dir, append([]string{"run", system(t, "quarter-car-a"), "--scenario", "s.yaml"}, c.args...)...)
+			if code != c.code {
+				t.Errorf("exit code %d, not %d", code, c.code)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(out, s) {
+					t.Errorf("it does not say %q:\n%s", s, out)
+				}
+			}
+		})
+	}
+}
+
+func writeText(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A free input that is set, replayed and released gives what a table of inputs gives.
+func TestScenarioFreeInput(t *testing.T) {
+	dir := t.TempDir()
+	wheel, err := fmus.Build(dir, "quarter_wheel_a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join(dir, "s.yaml"), `
+events:
+  - {at: 0.5, set: {quarter_wheel_a.v_c: 1}, for: 0.25}
+  - {at: 1, replay: {quarter_wheel_a.v_c: later.csv}}
+`)
+	writeText(t, filepath.Join(dir, "later.csv"), "time,quarter_wheel_a.v_c\n1,0\n2,1\n")
+	writeText(t, filepath.Join(dir, "in.csv"), "time,quarter_wheel_a.v_c\n0,0\n0.5,0\n0.5,1\n0.75,1\n0.75,0\n1,0\n2,1\n")
+	var results [2][]byte
+	for k, args := range [][]string{{"--scenario", "s.yaml"}, {"--input", "in.csv"}} {
+		code, out := macrostepIn(t, dir, append([]string{"run", wheel, "--stop-time", "2", "--step-size", "0.0078125", "--record", "*.?_w", "--record", "*.F_c", "--output", "r.csv"}, args...)...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", args, code, out)
+		}
+		if results[k], err = os.ReadFile(filepath.Join(dir, "r.csv")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(results[0], results[1]) {
+		t.Errorf("the results differ:\n%.300s\n%.300s", results[0], results[1])
+	}
+}
+
+// A scenario gives the same bytes in processes of their own and side by side, with
+// algorithms that go back and those that do not, and the manifest says what was done.
+func TestScenarioWorkers(t *testing.T) {
+	dir := t.TempDir()
+	writeText(t, filepath.Join(dir, "s.yaml"), `
+name: faults
+events:
+  - {at: 0.1, scale: {wheel.F_c: 0.5}, for: 0.2}
+  - {when: chassis.v_c < 0, offset: {wheel.v_c: 0.01}, for: 0.1}
+expect:
+  - {variable: chassis.z_c, always: , max: 1}
+`)
+	for _, algorithm := range []string{"explicit", "implicit", "ex-slocal"} {
+		var first []byte
+		for _, more := range [][]string{nil, {"--workers", "2"}, {"--isolate", "always"}, {"--call-by-call"}} {
+			code, out := macrostepIn(t, dir, append([]string{"run", system(t, "quarter-car-a"), "--stop-time", "1", "--algorithm", algorithm, "--scenario", "s.yaml", "--output", "r.csv"}, more...)...)
+			if code != 0 {
+				t.Fatalf("%s %v: exit code %d\n%s", algorithm, more, code, out)
+			}
+			data, err := os.ReadFile(filepath.Join(dir, "r.csv"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = data
+			} else if !bytes.Equal(data, first) {
+				t.Errorf("%s %v: the results differ", algorithm, more)
+			}
+		}
+	}
+	var m struct {
+		Manipulated []string
+		Scenario    struct {
+			Name, Hash string
+			Events     []struct {
+				Line int
+				Time float64
+				Did  []string
+			}
+			Expectations []struct{ Passed bool }
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "r.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	s := m.Scenario
+	if err != nil || len(m.Manipulated) != 2 || s.Name != "faults" || !strings.HasPrefix(s.Hash, "sha256:") || len(s.Expectations) != 1 || !s.Expectations[0].Passed {
+		t.Fatalf("%v: %+v", err, m)
+	}
+	if len(s.Events) != 4 || s.Events[0].Time != 0.1 || math.Abs(s.Events[1].Time-0.3) > 0.3 || s.Events[0].Did[0] != "made wheel.F_c 0.5 times what it is plus 0" {
+		t.Errorf("events: %+v", s.Events)
+	}
+}
+
+// Real time from the command line: the manifest has the statistics, and the run takes its time.
+func TestRealtime(t *testing.T) {
+	dir := t.TempDir()
+	code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.5", "--realtime=2", "--overrun", "skip", "--output", "r.csv")
+	if code != 0 || !strings.Contains(out, "real time 2 ×, 500 deadlines of 500µs") || !strings.Contains(out, "late by") {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "r.json"))
+	if err != nil || !bytes.Contains(data, []byte(`"overrun_policy": "skip"`)) || !bytes.Contains(data, []byte(`"p99_9"`)) {
+		t.Errorf("%v\n%s", err, data)
+	}
+	for args, want := range map[string]string{
+		"--realtime --algorithm implicit":    "in real time the work of a macro step must have a bound",
+		"--realtime=0":                       "no number greater than 0",
+		"--realtime --overrun late":          "none of catch-up, skip, stop",
+		"--overrun stop":                     "needs --realtime",
+		"--realtime --realtime-priority 100": "is not 1 to 99",
+		"--realtime=1e9":                     "less than a microsecond",
+	} {
+		if code, out := macrostepIn(t, dir, append([]string{"run", system(t, "quarter-car-a")}, strings.Fields(args)...)...); code != 2 || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d\n%s", args, code, out)
+		}
+	}
+	if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.1", "--realtime=10", "--realtime-unbounded", "--algorithm", "im-slocal"); code != 0 {
+		t.Errorf("unbounded: exit code %d\n%s", code, out)
+	}
+}
