@@ -248,8 +248,8 @@ func TestAnalyzeLater(t *testing.T) {
 	for _, at := range []string{"0.3", "2", "100"} {
 		r := analysis(t, system(t, "quarter-car-b"), "--order", "0", "--at", at)
 		s := strategy(t, r, "explicit", 0)
-		if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-11.21e-3) > 0.06e-3 || math.Abs(s.Now-0.998958) > 1e-5 {
-			t.Errorf("at %s s: stable %v, radius %.9g", at, s.Stable, s.Now)
+		if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-11.21e-3) > 0.06e-3 || s.Now != 1 || !s.Lasts || math.Abs(s.Besides-0.998958) > 1e-5 { // nothing holds both masses together
+			t.Errorf("at %s s: stable %v, radius %.9g besides %.9g", at, s.Stable, s.Now, s.Besides)
 		}
 	}
 }
@@ -396,6 +396,20 @@ func testRealAnalyze(t *testing.T) {
 			if math.Abs(grows-s.Points[n-1].Radius) > 2e-3 {
 				t.Errorf("dampers, %s, %g s: radius %.4f, grows by %.4f in the run", c.preset, 0.01*float64(n), s.Points[n-1].Radius, grows)
 			}
+		}
+	}
+}
+
+// No power of the step is told of an error that is that of the motion which is compared with: in steps of
+// half the size it is half as large, and in one analysis it does not depend on the step.
+func TestAnalyzeOneStepBelowReference(t *testing.T) {
+	r := analysis(t, system(t, "energy-oscillator"), "--order", "1", "--step-size", "1e-3", "--from", "1e-3", "--to", "2e-3")
+	for k := range 2 {
+		if l := strategy(t, r, "explicit", k).Local; l == nil || math.Abs(l.Growth-float64(k+1)) > 0.1 {
+			t.Errorf("explicit, order %d: %+v", k, l)
+		}
+		if s := strategy(t, r, "implicit", k); s.Local != nil || !strings.Contains(s.WhyNoLocal, "does not grow with the step") {
+			t.Errorf("implicit, order %d: %+v, %q", k, s.Local, s.WhyNoLocal)
 		}
 	}
 }

@@ -26,7 +26,8 @@ type Options struct {
 	Map      bool    // wanted
 	// Bonds are those that the system declares, BondsSeen those that units show.
 	Bonds, BondsSeen []algorithms.Bond
-	// Rates are those that the components of the system would have in a run.
+	// Rates are those that the components of the system would have in a run. With them nothing
+	// is told of the stability.
 	Rates []algorithms.Rate
 	// Observe is told how much is done, out of all; nil = nobody is.
 	Observe func(done, all int)
@@ -70,7 +71,12 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 }
 
 // radius is the growth in one macro step.
-func (e eigen) radius() float64 { return cmplx.Abs(e.value) }
+func (e eigen) radius() float64 {
+	if e.lasts {
+		return max(cmplx.Abs(e.value), 1)
+	}
+	return cmplx.Abs(e.value)
+}
 
 // frequency gives that of the mode in Hz.
 func (e eigen) frequency(H float64) float64 {
@@ -139,12 +145,20 @@ type Strategy struct {
 	// Stable are the ranges of the step size in which nothing grows, within the scan;
 	// stability is not monotone in the step, so there may be several.
 	Stable []Range `json:"stable"`
+	// Unknown are steps within them that looked unstable and were not confirmed by others close by:
+	// the responses of the FMUs have noise there.
+	Unknown []float64 `json:"unknown_at,omitempty"`
 	// Multiples is the step of whose whole multiples alone something is told, where FMUs take steps of
 	// their own; 0 = the points are those of the scan.
 	Multiples float64 `json:"multiples_of,omitempty"`
 	// Now is the spectral radius at the step of the analysis.
-	Now  float64 `json:"radius"`
-	Mode *Mode   `json:"mode,omitempty"`
+	Now float64 `json:"radius"`
+	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
+	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop. Besides is the
+	// radius of all else.
+	Lasts   bool    `json:"lasts,omitempty"`
+	Besides float64 `json:"radius_besides,omitempty"`
+	Mode    *Mode   `json:"mode,omitempty"`
 	// Forecasts of the error and cost, at steps in the neighbourhood of that of the analysis.
 	Forecasts []Forecast `json:"forecasts,omitempty"`
 	// Local is the error of one step, WhyNoLocal why it is not known.
@@ -160,6 +174,14 @@ type Strategy struct {
 // a millionth in a step: what is not damped at all stands there, and what grows that slowly.
 func (s *Strategy) AtLimit() bool {
 	return len(s.Points) > 0 && math.Abs(s.Now-1) <= marginal && s.Mode != nil
+}
+
+// slowest is the radius of all that does not last.
+func (s *Strategy) slowest() float64 {
+	if s.Lasts {
+		return s.Besides
+	}
+	return s.Now
 }
 
 // IsStable tells whether nothing grows at the step of the analysis.
@@ -208,6 +230,8 @@ const (
 	// Where fewer than fewKnown points of the scan are known, whole multiples of the step are looked at,
 	// mostMultiples of them at most; where none is known up to lastTry, no more.
 	fewKnown, mostMultiples, lastTry = 3, 12, 3
+	// besidePoint is how far beside a step one looks whether it is unstable there too, relative to it.
+	besidePoint = 2e-3
 	// edgePrecision is that of the ends of stable ranges.
 	edgePrecision = 1e-4
 )
@@ -244,11 +268,14 @@ func (p *point) schemes(order int) []*scheme {
 func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	r := &Report{Step: o.Step, Recommended: -1, Structure: structure(sys, o)}
 	for _, rate := range o.Rates {
+		if rate.Steps <= 1 && rate.Over <= 1 {
+			continue
+		}
 		own := fmt.Sprintf("%d steps a macro step", rate.Steps)
 		if rate.Over > 1 {
 			own = fmt.Sprintf("one step over %d macro steps", rate.Over)
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s, which is not analysed: all components are taken to step once a macro step", rate.Component, own))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s, which the models do not follow", rate.Component, own))
 	}
 	result, err := at(ctx, sys, o, func(p *point) error { return p.analyse(r, o) })
 	for _, l := range result.Loops { // as the initialisation has solved them, and the trials have found them
@@ -281,11 +308,26 @@ func (p *point) analyse(r *Report, o Options) error {
 			s.Why = err.Error()
 		} else {
 			s.States, s.Misfit = model.states(), model.Misfit
+			why, err := p.beside(i, model, o.Stop)
+			if m.source == Measured { // the run goes on from here
+				err = errors.Join(err, p.x.Restore(i))
+			}
+			if err != nil {
+				why = fmt.Sprintf("%s was not led beside its model: %v", m.info, err)
+			}
+			if why != "" {
+				unknown, s.Why = why, why
+			}
 		}
 		r.Subsystems = append(r.Subsystems, s)
 	}
+	p.unfound(r.Structure.Algorithms)
 	r.Structure.Loops = p.loops(slices.Concat(p.x.Sys.InitLoops(), p.x.Sys.Loops))
-	if !p.coupled() {
+	if why := r.Structure.heldOnLoop(); why != "" {
+		unknown = why
+	} else if k := slices.IndexFunc(o.Rates, func(rate algorithms.Rate) bool { return rate.Steps > 1 || rate.Over > 1 }); k >= 0 {
+		unknown = fmt.Sprintf("%s has a rate of its own, and couplings of several rates are not analysed: take it out to have the system analysed without", o.Rates[k].Component)
+	} else if !p.coupled() {
 		unknown = "no component feeds another: there is no coupling that could be unstable"
 	}
 	from, to := o.From, o.To
@@ -307,6 +349,11 @@ func (p *point) analyse(r *Report, o Options) error {
 		p.horizon = math.Floor(p.horizon/(candidates[len(candidates)-1]*o.Step)+1e-9) * candidates[len(candidates)-1] * o.Step
 		if p.horizon == 0 {
 			r.WhyNoError = "there is too little time up to the stop"
+		} else if d := r.Structure.Discrete; len(d) > 0 {
+			r.WhyNoError = fmt.Sprintf("the motion is not known: %s -> %s is of no Real, and kept at its value at the operating point in the models", d[0].From, d[0].To)
+			if len(d) > 1 {
+				r.WhyNoError = fmt.Sprintf("the motion is not known: %d connections, such as %s -> %s, are of no Reals, and kept at their values at the operating point in the models", len(d), d[0].From, d[0].To)
+			}
 		} else if ref, r.WhyNoError = p.refer(o.Step); ref != nil {
 			r.Horizon = p.horizon
 			off, of, err := p.stray(ref)
@@ -334,7 +381,7 @@ func (p *point) analyse(r *Report, o Options) error {
 			out.Untold = p.identified()
 		}
 		if unknown == "" {
-			out.Why = s.refused(p.x.Sys)
+			out.Why = p.refused(s)
 		}
 		if out.Why != "" {
 			return out
@@ -420,22 +467,15 @@ func (p *point) identified() string {
 }
 
 // refused tells why the strategy cannot be used with these subsystems, "" if it can.
-func (s *scheme) refused(sys *master.System) string {
+func (p *point) refused(s *scheme) string {
 	alg, err := s.algorithm()
 	if err == nil {
-		err = alg.Check(sys)
+		err = alg.Check(p.x.Sys)
 	}
 	if err != nil {
 		return err.Error()
 	}
-	if user, ok := alg.(master.RollbackUser); ok {
-		for _, i := range user.NeedsRollback(sys) {
-			if _, saves := master.As[master.StateSaver](sys.Subsystems[i]); !saves || !sys.Infos[i].Caps.SaveState {
-				return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate)", sys.Infos[i])
-			}
-		}
-	}
-	return ""
+	return p.fails(alg)
 }
 
 // scan finds the radius over the step sizes, and the ranges without growth.
@@ -443,7 +483,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	radius := func(h float64) float64 {
 		mode, err := p.spectrum(s, h, -1, 1, false)
 		if err == nil {
-			err = p.untold(s, h, mode.radius())
+			err = p.untold(s, h, cmplx.Abs(mode.value))
 		}
 		if err != nil {
 			if out.Why == "" {
@@ -465,6 +505,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 			break // of steps that are too short for a response to be seen there may be some
 		}
 	}
+	out.Points, out.Unknown = confirmed(out.Points, radius)
 	if len(out.Points) < fewKnown {
 		// FMUs with steps of their own are known at whole multiples of them, if at all.
 		whole := wholeSteps(H, from, to)
@@ -539,7 +580,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	}
 	mode, err := p.spectrum(s, H, -1, 1, true)
 	if err == nil {
-		err = p.untold(s, H, mode.radius())
+		err = p.untold(s, H, cmplx.Abs(mode.value))
 	}
 	if err != nil {
 		if out.Why == "" {
@@ -547,8 +588,36 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 		return
 	}
-	out.Now = mode.radius()
+	within := func(r Range) bool { return r.From < H && H < r.To }
+	if !stable(mode.radius()) && slices.ContainsFunc(out.Stable, within) {
+		if kept, _ := confirmed([]Radius{{out.Stable[0].From, 0}, {H, mode.radius()}, {out.Stable[0].To, 0}}, radius); len(kept) < 3 {
+			out.Unknown = append(out.Unknown, H)
+			out.Why = fmt.Sprintf("at steps of %.4g s the radius is %.6g, and close by on one side or both it is stable: the responses of the components have noise", H, mode.radius())
+			return
+		}
+	}
+	if out.Now = mode.radius(); mode.lasts {
+		out.Lasts, out.Besides = true, cmplx.Abs(mode.value)
+	}
 	out.Mode = p.describe(s, H, mode)
+}
+
+// confirmed leaves out points that look unstable between stable ones and are not confirmed by others close by
+// on both sides: the measured responses of FMUs with solvers that choose their own steps have noise, which
+// differs from step to step. What is left out is unknown.
+func confirmed(points []Radius, radius func(h float64) float64) (kept []Radius, unknown []float64) {
+	stable := func(v float64) bool { return v <= 1+marginal }
+	for i, at := range points {
+		if i > 0 && i+1 < len(points) && !stable(at.Radius) && stable(points[i-1].Radius) && stable(points[i+1].Radius) {
+			below, above := radius(at.Step*(1-besidePoint)), radius(at.Step*(1+besidePoint))
+			if !(below > 1+marginal && above > 1+marginal) {
+				unknown = append(unknown, at.Step)
+				continue
+			}
+		}
+		kept = append(kept, at)
+	}
+	return kept, unknown
 }
 
 // untold tells that a radius is too close to 1 for models that are off by so much: a mode that is slow
@@ -607,7 +676,11 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 			}
 			if moved, err := p.spectrum(s, H, k, 1+change, false); err == nil {
 				y, _ := sys.Source(k)
-				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), (moved.radius() - mode.radius()) / change, k})
+				by := cmplx.Abs(moved.value) - cmplx.Abs(mode.value)
+				if moved.lasts != mode.lasts { // what has stood at 1 does no longer
+					by = moved.radius() - mode.radius()
+				}
+				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), by / change, k})
 			}
 		}
 		m.Connections = largest(m.Connections, most, false)
@@ -648,7 +721,7 @@ const (
 func (r *Report) doubtFollowed(all []*scheme) {
 	formed := func(k int) bool {
 		s := &r.Strategies[k]
-		return !all[k].hidden && s.Mode != nil && math.Abs(s.Now-1) < undamped
+		return !all[k].hidden && s.Mode != nil && math.Abs(s.slowest()-1) < undamped
 	}
 	for k := range all {
 		if !formed(k) {
@@ -663,6 +736,9 @@ func (r *Report) doubtFollowed(all []*scheme) {
 	}
 }
 
+// nearUnknown is how far from a step that is unknown one is recommended at least, relative to it.
+const nearUnknown = 0.05
+
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
 
@@ -670,6 +746,9 @@ const safety = 0.5
 // the margin lie in one stable range. Steps shorter than the scan, which begins at from, count to a range
 // that begins there.
 func (s *Strategy) covers(h, from float64) bool {
+	if slices.ContainsFunc(s.Unknown, func(at float64) bool { return math.Abs(h-at) <= nearUnknown*at }) {
+		return false
+	}
 	return slices.ContainsFunc(s.Stable, func(r Range) bool {
 		return h <= safety*r.To && (r.From <= h*(1+1e-9) || r.From <= from*(1+1e-9))
 	})

@@ -387,6 +387,9 @@ func (p *point) refer(H float64) (*reference, string) {
 			at++
 		}
 	}
+	if !slices.ContainsFunc(r.sizes, func(size float64) bool { return size > 0 }) {
+		return nil, "no output that feeds another moves from here on, so that there is nothing to be off: give values that set the system in motion, or another time (--at)"
+	}
 	return r, ""
 }
 

@@ -25,6 +25,11 @@ const (
 	// localSpan is the largest of the steps that are compared, in steps of the analysis, and the
 	// smallest by its inverse.
 	localSpan = 2
+	// slowest, with the order, is the least power by which the error of implicit coupling in one step grows
+	// where it is that of the coupling: its polynomials go through the end of the step, and what they are off
+	// by in between grows by the order + 1 at least. The motion that it is compared with is found by
+	// implicit coupling itself, in shorter steps, whose error does not depend on the step.
+	slowest = 0.6
 )
 
 // states are those of the reference at points that lie apart by half a step of the analysis.
@@ -75,6 +80,10 @@ func (p *point) localErrors(s *scheme, ref *reference) (*Local, string) {
 	l.Growth = math.Log(found[2][worst]/found[0][worst]) / math.Log(localSpan*localSpan)
 	if math.IsNaN(l.Growth) || math.IsInf(l.Growth, 0) || math.IsInf(l.Error, 0) {
 		return nil, "it leaves the numbers"
+	}
+	if s.preset == implicitScheme && l.Growth < float64(s.order)+slowest {
+		return nil, fmt.Sprintf("of order %d it is %.1e or less, which does not grow with the step as that of the coupling has to (H^%.1f): it is that of the motion that it is compared with, in steps of %.2g s",
+			s.order, l.Error, math.Round(10*l.Growth)/10+0, ref.h)
 	}
 	return l, ""
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"gonum.org/v1/gonum/mat"
@@ -34,6 +35,8 @@ const (
 	// outputRounding is what is certain of no output, relative to it: many are
 	// differences of larger numbers.
 	outputRounding = 1e-14
+	// atRest is the part of an output that it moves by where that counts as none.
+	atRest = 1e-12
 	// untrusted is the misfit of a model above which it is none; below good no better one is
 	// looked for.
 	untrusted, good = 0.05, 1e-4
@@ -70,6 +73,8 @@ type point struct {
 	start float64
 	// measurements are asked for by those who work beside the calling thread; nil = nobody does.
 	measurements chan func()
+	// broken tells by subsystem why it cannot go back although it promises to.
+	broken map[int]string
 }
 
 // model is what is known of one subsystem.
@@ -103,7 +108,7 @@ func end(s master.Subsystem) error {
 
 // newPoint chooses where the model of each subsystem comes from.
 func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *prober) (*point, error) {
-	p := &point{ctx: ctx, x: x, t: t, step: o.Step, start: o.Start, order: o.Order, y: slices.Clone(x.Y), sizes: of.sizes, way: of.way}
+	p := &point{ctx: ctx, x: x, t: t, step: o.Step, start: o.Start, order: o.Order, y: slices.Clone(x.Y), sizes: of.sizes, way: of.way, broken: of.broken}
 	for i, info := range x.Sys.Infos {
 		m := &model{info: info, source: Measured, order: of.taken[i], known: map[float64]found{}}
 		p.models = append(p.models, m)
@@ -111,10 +116,13 @@ func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *pro
 			continue
 		}
 		if m.space, m.why = p.derivatives(i); m.why == "" {
-			m.source = Directional
+			m.source, m.why = Directional, p.broken[i]
 			continue
 		}
 		why := "it cannot go back (canGetAndSetFMUstate), and " + m.why
+		if broken, ok := p.broken[i]; ok {
+			why = broken + "; " + m.why
+		}
 		m.source, m.why = None, why
 		another, ok := master.As[master.Duplicator](x.Sys.Subsystems[i])
 		if !ok {
@@ -493,7 +501,9 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	}
 	for _, y := range base {
 		for o := range y {
-			y[o] -= p.y[x.Sys.OutAt[i]+o]
+			if y[o] -= p.y[x.Sys.OutAt[i]+o]; math.Abs(y[o]) <= atRest*sizes[o] {
+				y[o] = 0
+			}
 		}
 	}
 	if r.OwnMisfit = r.drive(base); r.OwnMisfit > ownMisfit {
@@ -572,9 +582,11 @@ type prober struct {
 	order int
 	do    func(ctx context.Context, x *master.Exec, t float64) error
 	done  bool
-	taken []int       // by subsystem: order of input derivatives that it takes
-	sizes []float64   // of inputs, so far
-	way   [][]float64 // inputs at the communication points, so far
+	// broken tells by subsystem why it cannot go back although it promises to.
+	broken map[int]string
+	taken  []int       // by subsystem: order of input derivatives that it takes
+	sizes  []float64   // of inputs, so far
+	way    [][]float64 // inputs at the communication points, so far
 }
 
 // NeedsRollback gives all subsystems that can: their responses are measured.
@@ -589,7 +601,18 @@ func (p *prober) NeedsRollback(s *master.System) []int {
 }
 
 // DoesWithout lets subsystems that do not keep their promises be told of.
-func (p *prober) DoesWithout(int, error) bool { return true }
+func (p *prober) DoesWithout(i int, why error) bool {
+	if p.broken == nil {
+		p.broken = map[int]string{}
+	}
+	p.broken[i] = reason(why)
+	return true
+}
+
+// reason gives an error without the kind that it is of.
+func reason(err error) string {
+	return strings.Replace(err.Error(), master.ErrCapability.Error()+": ", "", 1)
+}
 
 // InputDerivativeOrder asks for those that responses are measured to.
 func (p *prober) InputDerivativeOrder() int { return p.order }

@@ -32,7 +32,7 @@ func (s *scheme) degree() int { return s.order }
 // stepOf gives the size of the steps that subsystem i takes.
 func (p *point) stepOf(i int, s *scheme, h float64) float64 {
 	m := p.models[i]
-	if s.degree() <= m.order || m.info.Stateless {
+	if s.degree() <= m.order || m.info.Stateless || len(m.info.In) == 0 {
 		return h
 	}
 	if s.substeps > 0 {
@@ -122,6 +122,7 @@ func (s *scheme) start(sys *master.System, h float64, steps int) (*master.Run, e
 type eigen struct {
 	value   complex128
 	outputs []float64 // magnitudes, the largest being 1, each output in its own size
+	lasts   bool      // there is an eigenvalue of 1 besides
 }
 
 // spectrum gives the dominant mode of the strategy at steps of size h; its outputs only if asked.
@@ -152,22 +153,22 @@ func twinsOutputs(twins []*twin) []float64 {
 
 // limiting gives the index of the eigenvalue of largest magnitude among those that count.
 // One at 1 is a free motion, such as of a displacement that nothing holds: it is given only
-// if there is nothing else.
-func limiting(values []complex128, counts func(i int) bool) int {
+// if there is nothing else, and else lasts tells that there is one.
+func limiting(values []complex128, counts func(i int) bool) (worst int, lasts bool) {
 	worst, free := -1, 0
 	for i, v := range values {
 		switch {
 		case !counts(i):
 		case cmplx.Abs(v-1) < marginal:
-			free = i
+			free, lasts = i, true
 		case worst < 0 || cmplx.Abs(v) > cmplx.Abs(values[worst]):
 			worst = i
 		}
 	}
 	if worst < 0 {
-		return free
+		return free, false
 	}
-	return worst
+	return worst, lasts
 }
 
 // Sizes of followed runs.
@@ -335,8 +336,8 @@ func dominant(series [][]float64) (eigen, error) {
 	for _, v := range amplitudes {
 		most = max(most, v)
 	}
-	worst := limiting(values, func(i int) bool { return amplitudes[i] > 1e-6*most }) // what takes hardly part is noise
-	mode := eigen{value: values[worst], outputs: make([]float64, ny)}
+	worst, lasts := limiting(values, func(i int) bool { return amplitudes[i] > 1e-6*most }) // what takes hardly part is noise
+	mode := eigen{value: values[worst], outputs: make([]float64, ny), lasts: lasts}
 	last := series[len(series)-1]
 	for o := range ny {
 		mode.outputs[o] = math.Abs(last[o])

@@ -106,8 +106,8 @@ func (g *propagator) dominant(outputs bool) (eigen, error) {
 		return eigen{}, errors.New("the eigenvalues of the coupled step were not found")
 	}
 	values := e.Values(nil)
-	worst := limiting(values, func(int) bool { return true })
-	mode := eigen{value: values[worst]}
+	worst, lasts := limiting(values, func(int) bool { return true })
+	mode := eigen{value: values[worst], lasts: lasts}
 	if outputs {
 		var vectors mat.CDense
 		e.VectorsTo(&vectors)

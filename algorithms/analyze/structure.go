@@ -16,11 +16,14 @@ import (
 // Structure is what the graph of a system tells of its coupling. No slice of it is nil.
 type Structure struct {
 	// Loops of the initialisation, then of a macro step, declared and assumed.
-	Loops       []Loop          `json:"loops"`
-	Connections []Connection    `json:"connections"`
-	Bonds       []Bond          `json:"bonds"`
-	Unconnected []string        `json:"unconnected_inputs"` // nothing feeds them: they keep their start value
-	Algorithms  []Applicability `json:"algorithms"`
+	Loops       []Loop       `json:"loops"`
+	Connections []Connection `json:"connections"`
+	// Discrete are the connections of Integers, Booleans and Strings. The models are of Reals: in
+	// them these keep the values that they have at the operating point.
+	Discrete    []DiscreteConnection `json:"discrete_connections"`
+	Bonds       []Bond               `json:"bonds"`
+	Unconnected []string             `json:"unconnected_inputs"` // nothing feeds them: they keep their start value
+	Algorithms  []Applicability      `json:"algorithms"`
 }
 
 // Loop is an algebraic loop, and by how much what goes around it comes back.
@@ -43,6 +46,14 @@ type Connection struct {
 	// Delay tells by scheme of what age, in macro steps, the newest value is that the input
 	// has at the end of a step: 1 = of the beginning of the step, extrapolated or held; 0 = of its end.
 	Delay map[string]float64 `json:"delay"`
+}
+
+// DiscreteConnection is one of Integers, Booleans or Strings.
+type DiscreteConnection struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Loop tells that what it tells its target can come back to its source, by whatever connections.
+	Loop bool `json:"on_loop"`
 }
 
 // Bond is a power bond.
@@ -71,7 +82,7 @@ const (
 
 // structure finds all of it but the loops.
 func structure(sys *master.System, o Options) Structure {
-	s := Structure{Loops: []Loop{}, Connections: []Connection{}, Bonds: []Bond{}, Unconnected: []string{}}
+	s := Structure{Loops: []Loop{}, Connections: []Connection{}, Discrete: discreteConnections(sys), Bonds: []Bond{}, Unconnected: []string{}}
 	turn := newAtEnd(sys)
 	holds := sys.Holds()
 	for k := range sys.InAt[len(sys.InAt)-1] {
@@ -85,10 +96,13 @@ func structure(sys *master.System, o Options) Structure {
 		switch from := sys.SourceSubsystem(k); {
 		case slices.Contains(sys.Late, i):
 			c.Delay[explicitScheme], c.Delay[gaussSeidelScheme] = 0, 0
-		case holds[k]:
-			c.Delay[implicitScheme] = 1
-		case turn[i][from]:
-			c.Delay[gaussSeidelScheme] = 0
+		default:
+			if holds[k] { // it takes no part in the iteration
+				c.Delay[implicitScheme] = 1
+			}
+			if turn[i][from] {
+				c.Delay[gaussSeidelScheme] = 0
+			}
 		}
 		s.Connections = append(s.Connections, c)
 	}
@@ -118,6 +132,58 @@ func structure(sys *master.System, o Options) Structure {
 		s.Algorithms = append(s.Algorithms, Applicability{Preset: preset.Name, Refused: unfit(sys, preset.Name, bonds, o), Unanalysed: unanalysed(preset.Name)})
 	}
 	return s
+}
+
+// discreteConnections gives those of Integers, Booleans and Strings.
+func discreteConnections(sys *master.System) []DiscreteConnection {
+	out := []DiscreteConnection{}
+	// What has an effect on which: all outputs of a subsystem may follow all of its inputs later.
+	reaches := make([]map[int]bool, len(sys.Infos))
+	var visit func(seen map[int]bool, to int)
+	visit = func(seen map[int]bool, to int) {
+		for _, from := range sys.Sources(to) {
+			if !seen[from] {
+				seen[from] = true
+				visit(seen, from)
+			}
+		}
+	}
+	for i := range sys.Infos {
+		reaches[i] = map[int]bool{}
+		visit(reaches[i], i)
+	}
+	owner := func(place string) int {
+		return slices.IndexFunc(sys.Infos, func(i *master.Info) bool {
+			port, ok := strings.CutPrefix(place, i.Name+".")
+			named := func(p master.Port) bool { return p.Name == port }
+			return ok && (slices.ContainsFunc(i.DiscreteOut, named) || slices.ContainsFunc(i.DiscreteIn, named))
+		})
+	}
+	for _, l := range sys.DiscreteLinks() {
+		from, to := owner(l.From), owner(l.To)
+		out = append(out, DiscreteConnection{From: l.From, To: l.To, Loop: from == to || from >= 0 && to >= 0 && reaches[from][to]})
+	}
+	return out
+}
+
+// heldOnLoop tells why nothing can be told of the stability: a connection that is in no model closes
+// a loop; "" if there is none.
+func (s *Structure) heldOnLoop() string {
+	on, first := 0, ""
+	for _, c := range s.Discrete {
+		if c.Loop {
+			if on++; on == 1 {
+				first = c.From + " -> " + c.To
+			}
+		}
+	}
+	switch {
+	case on == 0:
+		return ""
+	case on > 1:
+		first += fmt.Sprintf(" and %d more", on-1)
+	}
+	return fmt.Sprintf("%s of Integers, Booleans or Strings close a loop that no linear model follows: whether it is stable is not known", first)
 }
 
 // newAtEnd tells for a Gauss–Seidel step, by subsystem, which others have new values when
@@ -157,7 +223,42 @@ func unfit(sys *master.System, preset string, bonds []algorithms.Bond, o Options
 	if err == nil {
 		return ""
 	}
-	return strings.TrimPrefix(err.Error(), master.ErrCapability.Error()+": ")
+	return reason(err)
+}
+
+// unfound refuses the presets that need what subsystems have been found not to do.
+func (p *point) unfound(list []Applicability) {
+	for k := range list {
+		a := &list[k]
+		if a.Refused != "" {
+			continue
+		}
+		if choice, err := algorithms.New(a.Preset, nil); err == nil {
+			a.Refused = p.fails(choice.Algorithm)
+		}
+	}
+}
+
+// fails tells why an algorithm cannot take all subsystems back that it has to, "" if it can.
+func (p *point) fails(alg master.Algorithm) string {
+	user, ok := alg.(master.RollbackUser)
+	if !ok {
+		return ""
+	}
+	without, _ := alg.(master.Waiver)
+	for _, i := range user.NeedsRollback(p.x.Sys) {
+		if p.x.Reverts(i) {
+			continue
+		}
+		why, ok := p.broken[i]
+		if !ok {
+			return fmt.Sprintf("%s cannot go back (canGetAndSetFMUstate)", p.x.Sys.Infos[i])
+		}
+		if without == nil || !without.DoesWithout(i, fmt.Errorf("%w: %s", master.ErrCapability, why)) {
+			return why
+		}
+	}
+	return ""
 }
 
 // unanalysed tells why a preset is not among the strategies that are looked at.

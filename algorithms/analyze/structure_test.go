@@ -115,7 +115,7 @@ func TestDelays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][3]float64{"spring.u1": {0, 0, 0}, "one.u1": {1, 1, 0}, "two.u1": {1, 1, 1}}
+	want := map[string][3]float64{"spring.u1": {0, 0, 0}, "one.u1": {1, 1, 0}, "two.u1": {1, 0, 1}}
 	for _, c := range structure(sys, Options{Step: 0.1}).Connections {
 		got := [3]float64{c.Delay["explicit"], c.Delay["gauss-seidel"], c.Delay["implicit"]}
 		if got != want[c.To] {
@@ -132,7 +132,7 @@ func TestLimit(t *testing.T) {
 			H = 2e-6
 			o.D1, o.D2, o.DK = 0, 0, 0
 		}
-		r, err := Run(t.Context(), haidSystem(t, o, nil), Options{Step: H, Order: 0, From: H / 2, To: 2 * H, At: 2.4 * H, Rates: []algorithms.Rate{{Component: "one", Steps: 10, Over: 1}}})
+		r, err := Run(t.Context(), haidSystem(t, o, nil), Options{Step: H, Order: 0, From: H / 2, To: 2 * H, At: 2.4 * H})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,9 +145,27 @@ func TestLimit(t *testing.T) {
 				t.Errorf("damped %t: %s: %q", damped, s.Preset, s.Untold)
 			}
 		}
-		if want := []string{"one has a rate of its own, 10 steps a macro step, which is not analysed: all components are taken to step once a macro step",
-			fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", 2.4*H)}; !reflect.DeepEqual(r.Notes, want) || math.Abs(r.At-3*H) > 1e-9*H {
+		if want := []string{fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", 2.4*H)}; !reflect.DeepEqual(r.Notes, want) || math.Abs(r.At-3*H) > 1e-9*H {
 			t.Errorf("%q", r.Notes)
+		}
+	}
+}
+
+// With rates of their own nothing is told, and nothing recommended that would leave them out.
+func TestRates(t *testing.T) {
+	for _, rate := range []algorithms.Rate{{Component: "one", Steps: 10, Over: 1}, {Component: "one", Steps: 1, Over: 4}, {Component: "one", Steps: 1, Over: 1}} {
+		r, err := Run(t.Context(), haidSystem(t, exact.DefaultHaid(), nil), Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Rates: []algorithms.Rate{rate}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := rate.Steps > 1 || rate.Over > 1
+		if (r.Recommended < 0) != own || (r.Promised == nil) != own || (len(r.Notes) > 0) != own {
+			t.Errorf("%+v: recommended %d, promised %+v, %q", rate, r.Recommended, r.Promised, r.Notes)
+		}
+		for _, s := range r.Strategies {
+			if strings.Contains(s.Why, "one has a rate of its own") != own || (s.Points == nil) != own {
+				t.Errorf("%+v: %s: %q, %v", rate, s.Preset, s.Why, s.Points)
+			}
 		}
 	}
 }

@@ -104,6 +104,18 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 		}
 		fmt.Fprintf(out, "  delayed by one macro step: %s\n", strings.Join(parts, "; "))
 	}
+	if n := len(s.Discrete); n > 0 {
+		var names []string
+		on := 0
+		for _, c := range s.Discrete {
+			names = append(names, c.From+" -> "+c.To)
+			if c.Loop {
+				on++
+			}
+		}
+		fmt.Fprintf(out, "  of Integers, Booleans and Strings, kept at their values in the models: %d of %d connections, %d of them on loops (%s)\n",
+			n, n+len(s.Connections), on, someOf(names, ", "))
+	}
 	for _, b := range s.Bonds {
 		origin := "seen by units"
 		if b.Declared {
@@ -161,7 +173,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	printStructure(out, &r.Structure)
 	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\t\nalgorithm\torder\tradius\terror\tin one step\tFMU steps/s\tstable steps\n", r.Step)
-	limit := false
+	limit, lasts := false, false
 	for i, s := range r.Strategies {
 		mark := ""
 		if i == r.Recommended {
@@ -172,6 +184,10 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 			radius = fmt.Sprintf("%.6g", s.Now)
 			if s.AtLimit() {
 				radius, limit = "1 *", true
+				if s.Lasts {
+					radius += fmt.Sprintf(" (%.6g)", s.Besides)
+					lasts = true
+				}
 			}
 		}
 		off, cost := "-", "-"
@@ -190,7 +206,10 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		return err
 	}
 	if limit {
-		fmt.Fprintf(out, "* at the limit: what is not damped at all stands at 1, and growth by less than a millionth in a step counts as none\n")
+		fmt.Fprintf(out, "* at the limit: what is not damped at all stands at 1, and growth by less than a millionth in a step counts as none: something does not die out\n")
+	}
+	if lasts {
+		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (an eigenvalue of 1: nothing holds it, or a gain of 1 around a loop)\n")
 	}
 	var told []string
 	for _, s := range r.Strategies {
@@ -310,6 +329,13 @@ func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
 			to += ", then unknown"
 		}
 		out = append(out, from+" to "+to)
+	}
+	for k, h := range s.Unknown {
+		if k == shownPlaces {
+			out = append(out, fmt.Sprintf("and at %d more", len(s.Unknown)-k))
+			break
+		}
+		out = append(out, fmt.Sprintf("unknown at %.4g s", h))
 	}
 	return strings.Join(out, ", ")
 }

@@ -1,0 +1,55 @@
+package analyze
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// forgetful promises to go back and does not.
+type forgetful struct{ *mastertest.Linear }
+
+func (forgetful) VerifyRollback(context.Context, master.Experiment, float64) (master.Replay, error) {
+	return master.Replay{}, fmt.Errorf("%w: it leaves x where it was", master.ErrCapability)
+}
+
+// What is found not to go back is not taken back: such algorithms are refused, and not recommended.
+func TestBrokenRollback(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		sys := haidSystem(t, exact.DefaultHaid(), nil)
+		subs := []master.Subsystem{sys.Subsystems[0], sys.Subsystems[1]}
+		if broken {
+			subs[1] = forgetful{subs[1].(*mastertest.Linear)}
+		}
+		at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
+		sys, err := master.NewSystem(subs, []master.Connection{
+			{From: at("two", "y1"), To: at("one", "u1")}, {From: at("one", "y1"), To: at("two", "u1")}, {From: at("one", "y2"), To: at("two", "u2")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(t.Context(), sys, Options{Step: 1e-4, From: 1e-4, To: 2e-4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range r.Strategies {
+			if refused := strings.Contains(s.Why, "it leaves x where it was") && s.Points == nil; refused != (broken && s.Preset == "implicit") {
+				t.Errorf("broken %t: %s: %q, %v", broken, s.Preset, s.Why, s.Points)
+			}
+		}
+		for _, a := range r.Structure.Algorithms {
+			repeats := strings.HasPrefix(a.Preset, "ex-") || strings.HasPrefix(a.Preset, "im") || a.Preset == "richardson"
+			if refused := strings.Contains(a.Refused, "it leaves x where it was"); refused != (broken && repeats) {
+				t.Errorf("broken %t: %s: %q", broken, a.Preset, a.Refused)
+			}
+		}
+		if s := r.Subsystems[1]; broken != strings.Contains(s.Why, "it leaves x where it was") {
+			t.Errorf("broken %t: %+v", broken, s)
+		}
+	}
+}
