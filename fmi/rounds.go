@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -33,6 +34,8 @@ type rounds struct {
 	timing      uint64  // not 0: this is such a round
 	stamp       uint64  // the last time stamp in it
 	batch       uintptr // that onCrash knows the crossing by; its recs is the address of this
+	stop        uint32  // not 0: the round under way is the last one; another thread may set it
+	_           uint32
 }
 
 // The calls that rounds.call tells apart.
@@ -351,6 +354,7 @@ func (r *Rounds) Run(i, n int, rows bool) (done int, finite bool, failed int, st
 	if n >= sampleAbove {
 		h.mask = sampleMask
 	}
+	atomic.StoreUint32(&h.stop, 0)
 	h.row, h.nsegments = address(r.rows), 0
 	if rows {
 		h.nsegments = uintptr(r.segments)
@@ -398,6 +402,10 @@ func (r *Rounds) Run(i, n int, rows bool) (done int, finite bool, failed int, st
 	status = Status(int32(h.status))
 	return done, true, failed, defined(status), s.in.settle(f, status)
 }
+
+// Stop makes the round under way the last one of the present Run. Another goroutine may
+// call it, until the instances are freed.
+func (r *Rounds) Stop() { atomic.StoreUint32(&r.head.stop, 1) }
 
 // meter gives the time of the crossing to the instances, as their shares in the
 // rounds in which they were timed.

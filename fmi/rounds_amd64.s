@@ -233,6 +233,8 @@ ended:
 	INCQ 88(R14)
 	CMPL 120(R14), $0
 	JNE  leave
+	CMPL 176(R14), $0
+	JNE  leave
 	DECQ 0(R14)
 	JNZ  round
 

@@ -214,6 +214,8 @@ ended:
 	MOVD  R9, 88(R19)
 	MOVWU 120(R19), R9
 	CBNZ  R9, leave
+	MOVWU 176(R19), R9
+	CBNZ  R9, leave
 	MOVD  0(R19), R9
 	SUB   $1, R9
 	MOVD  R9, 0(R19)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -20,7 +21,7 @@ func TestRoundsLayout(t *testing.T) {
 		"index": {unsafe.Offsetof(r.index), 8}, "h": {unsafe.Offsetof(r.h), 40}, "count": {unsafe.Offsetof(r.count), 56},
 		"nsegments": {unsafe.Offsetof(r.nsegments), 80}, "done": {unsafe.Offsetof(r.done), 88}, "at": {unsafe.Offsetof(r.at), 96},
 		"call": {unsafe.Offsetof(r.call), 108}, "other": {unsafe.Offsetof(r.other), 112}, "unusual": {unsafe.Offsetof(r.unusual), 124},
-		"end": {unsafe.Offsetof(r.end), 136}, "mask": {unsafe.Offsetof(r.mask), 144}, "stamp": {unsafe.Offsetof(r.stamp), 160}, "batch": {unsafe.Offsetof(r.batch), 168},
+		"end": {unsafe.Offsetof(r.end), 136}, "mask": {unsafe.Offsetof(r.mask), 144}, "stamp": {unsafe.Offsetof(r.stamp), 160}, "batch": {unsafe.Offsetof(r.batch), 168}, "stop": {unsafe.Offsetof(r.stop), 176},
 		"member": {unsafe.Sizeof(m), 128}, "scaled": {unsafe.Offsetof(m.scaled), 12}, "nout": {unsafe.Offsetof(m.nout), 36},
 		"comp": {unsafe.Offsetof(m.comp), 48}, "get": {unsafe.Offsetof(m.get), 72}, "noRestore": {unsafe.Offsetof(m.noRestore), 100},
 		"ticks": {unsafe.Offsetof(m.ticks), 112}, "flags": {unsafe.Offsetof(m.flags), 120},
@@ -187,6 +188,31 @@ func TestRoundsFinite(t *testing.T) {
 	done, finite, failed, _, err := r.Run(0, 10, false)
 	if done != 1 || finite || failed >= 0 || err != nil {
 		t.Errorf("%d rounds, finite %v, turn %d: %v; outputs %v", done, finite, failed, err, s[1].RealOut)
+	}
+}
+
+// Another goroutine ends a crossing after the round under way.
+func TestRoundsStop(t *testing.T) {
+	if runRounds == nil {
+		return
+	}
+	s := undriven(t, 2, InstanceOptions{})
+	r, err := NewRounds(ring(s, true, 0))
+	must(t, err)
+	const endless = 1 << 40
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		time.Sleep(20 * time.Millisecond)
+		r.Stop()
+	}()
+	done, finite, failed, _, err := r.Run(0, endless, false)
+	<-ended
+	if done < 1 || done == endless || !finite || failed >= 0 || err != nil {
+		t.Errorf("%d rounds, finite %v, turn %d: %v", done, finite, failed, err)
+	}
+	if done, _, _, _, err := r.Run(done, 100, false); done != 100 || err != nil {
+		t.Errorf("the next crossing makes %d of 100 rounds: %v", done, err)
 	}
 }
 

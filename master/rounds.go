@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 	"time"
 )
 
@@ -70,6 +71,9 @@ type Rounds interface {
 	// numbers: it ends after the first of which not all are. failed is the turn that
 	// has ended it in the macro step behind those; -1 = none.
 	Run(i, n int, rows bool) (done int, finite bool, failed int)
+	// Stop makes the macro step under way the last one of the present Run. Another
+	// goroutine calls it.
+	Stop()
 	// Outcome gives, after a turn has failed in the macro step from t by H, what
 	// Subsystem.Step would have given.
 	Outcome(ctx context.Context, t, H float64) (reached float64, err error)
@@ -94,8 +98,9 @@ type leaps struct {
 // crossing.
 const (
 	leapTime = 2 * time.Millisecond
-	longLeap = 1 << 14 // macro steps
-	leapRows = 1 << 20 // bytes of a leap's rows
+	stopLeap = 50 * time.Millisecond // it ends with its macro step, so that a user who stops the run does not wait
+	longLeap = 1 << 14               // macro steps
+	leapRows = 1 << 20               // bytes of a leap's rows
 )
 
 // prepareLeaps finds out whether macro steps can be left to the subsystems.
@@ -225,6 +230,28 @@ func (r *Run) unseen() int {
 	}
 	const before = 1.5 // macro steps: its last point may be one that is not wanted yet
 	return int(min(math.Floor((next-r.t)/r.grid.step-before), longLeap))
+}
+
+// bound keeps leaps from becoming long, where steps suddenly take longer, until the
+// function it gives is called.
+func (l *leaps) bound() (end func()) {
+	tick, done := time.NewTicker(stopLeap), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-tick.C:
+				l.rounds.Stop()
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		tick.Stop()
+		close(done)
+		wg.Wait()
+	}
 }
 
 // adapt chooses the size of the next leap.

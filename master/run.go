@@ -413,6 +413,10 @@ func (r *Run) SetReal(name string, v float64) error {
 func (r *Run) Run(ctx context.Context) (res Result, err error) {
 	r.x.crew.thread(func() {
 		more := r.Start(ctx) == nil
+		end := func() {}
+		if r.leaps != nil {
+			end = r.leaps.bound()
+		}
 		for more {
 			if r.admit(ctx) != nil { // Close gives the error
 				break
@@ -423,6 +427,7 @@ func (r *Run) Run(ctx context.Context) (res Result, err error) {
 				more, _ = r.Step(ctx)
 			}
 		}
+		end()
 		res, err = r.Close()
 	})
 	return res, err

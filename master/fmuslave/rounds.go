@@ -85,6 +85,9 @@ func (r *rounds) Run(i, n int, rows bool) (done int, finite bool, failed int) {
 	return done, finite, failed
 }
 
+// Stop ends the present Run after the macro step under way.
+func (r *rounds) Stop() { r.batch.Stop() }
+
 // Outcome judges the step from t by H whose call has ended the last Run.
 func (r *rounds) Outcome(ctx context.Context, t, H float64) (reached float64, err error) {
 	return r.failed.after(ctx, t, H, r.status, r.err)
