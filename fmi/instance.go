@@ -383,10 +383,7 @@ func (in *Instance) settle(f function, s Status) error {
 	query := f >= fnGetStatus && f <= fnGetStringStatus
 	switch {
 	case s == StatusWarning:
-		if msg == "" && !in.warned {
-			in.warned = true
-			in.log.say(fmt.Sprintf("%s returns Warning and does not log why", f))
-		}
+		in.tellWarning(f.String(), msg)
 		return nil
 	case s == StatusFatal:
 		in.state = StateFatal
@@ -403,6 +400,14 @@ func (in *Instance) settle(f function, s Status) error {
 		in.state = StateError
 	}
 	return &StatusError{Instance: in.name, Func: f.String(), Status: s, Msg: msg}
+}
+
+// tellWarning says, once, that a call gives Warning without a message.
+func (in *Instance) tellWarning(call, msg string) {
+	if msg == "" && !in.warned {
+		in.warned = true
+		in.log.say(call + " returns Warning and does not log why")
+	}
 }
 
 func (in *Instance) argument(f function, format string, args ...any) error {

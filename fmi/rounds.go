@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 )
@@ -437,13 +438,29 @@ func (r *Rounds) tell() {
 		if m.flags&changedModes != 0 && s.in.fmu.modes.CompareAndSwap(false, true) {
 			s.in.log.say("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) during macro steps; they are put back")
 		}
-		for bit, f := range map[uint32]function{warnedSet: fnSetReal, warnedOther: fnSetInteger, warnedDo: fnDoStep, warnedGet: fnGetReal} {
-			if m.flags&bit != 0 {
-				_ = s.in.settle(f, StatusWarning) // never an error
+		msg := s.in.log.takeRecent()
+		// In the order of the calls.
+		for _, w := range []struct {
+			bit  uint32
+			call string
+		}{{warnedSet, fnSetReal.String()}, {warnedOther, s.otherCalls()}, {warnedDo, fnDoStep.String()}, {warnedGet, fnGetReal.String()}} {
+			if m.flags&w.bit != 0 {
+				s.in.tellWarning(w.call, msg)
 			}
 		}
 		m.flags = 0
 	}
+}
+
+// otherCalls names the calls of a step for what is no Real, one of which has given Warning.
+func (s *Stepper) otherCalls() string {
+	var names []string
+	for k, f := range s.fns {
+		if k != s.do && f != fnSetReal && f != fnGetReal {
+			names = append(names, f.String())
+		}
+	}
+	return strings.Join(names, " or ")
 }
 
 // Show makes the outputs of the steppers those of round j of the last Run, until the

@@ -265,3 +265,27 @@ func TestRoundsAllocations(t *testing.T) {
 		t.Errorf("%g allocations", n)
 	}
 }
+
+// A Warning without a message is told once, of the first call that gave one, and what
+// cannot be known of it is not made up.
+func TestRoundsWarning(t *testing.T) {
+	if runRounds == nil {
+		return
+	}
+	for want, flags := range map[string]uint32{
+		"fmi2SetReal returns Warning and does not log why":                                                          warnedSet | warnedDo | warnedGet,
+		"fmi2SetInteger or fmi2SetBoolean or fmi2GetInteger or fmi2GetBoolean returns Warning and does not log why": warnedOther | warnedDo,
+		"fmi2DoStep returns Warning and does not log why":                                                           warnedDo | warnedGet,
+	} {
+		c := new(collector)
+		r, err := NewRounds(ring(undriven(t, 2, InstanceOptions{Log: c.log}), false, 0))
+		must(t, err)
+		for range 2 {
+			r.members[1].flags = flags
+			r.tell()
+		}
+		if got := c.texts(); len(got) != 1 || !strings.HasSuffix(got[0], ": "+want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	}
+}
