@@ -453,6 +453,9 @@ func TestDemo(t *testing.T) {
 	at := func(name string) string { return filepath.Join("my examples", name) }
 	contains(t, "the demo", stdout, "built "+at("two-mass-ff.ssp"), "complete at t = 1 s: 1000 steps", at("quarter-car-a.csv"),
 		"Try next", "run '"+at("quarter-car-a.ssp")+"' --algorithm gauss-seidel")
+	if !strings.HasSuffix(stdout, at("quarter-car-a.html")+"\n") {
+		t.Errorf("the demo does not end with the path of its page:\n%s", stdout)
+	}
 	if f.path != at("quarter-car-a.ssp") || f.asked.Step == nil || f.asked.Step.Value != 1e-3 {
 		t.Errorf("asked for %s with %+v", f.path, f.asked)
 	}
