@@ -516,6 +516,8 @@ func TestCompletion(t *testing.T) {
 		}
 		contains(t, shell, script, "macrostep", completeCommand)
 	}
+	table := filepath.Join(t.TempDir(), "r.csv")
+	write(t, table, "time,a.x,a.y,b.z\n0,1,2,3\n")
 	for words, want := range map[string]string{
 		"":                         "run info validate bonds analyze algorithms plot compare report ssp scenario demo completion version help",
 		"al":                       "algorithms",
@@ -536,6 +538,21 @@ func TestCompletion(t *testing.T) {
 		"algorithms|":                              "explicit gauss-seidel implicit ex-local ex-milne ex-slocal im-milne im-slocal richardson predictor-corrector ecco energy-correction model-based-corrector",
 		"completion|f":                             "fish",
 		"nothing|":                                 "",
+		"run|--on-crash|r":                         "restart",
+		"run|--output-format=arrow-":               "--output-format=arrow-stream",
+		"compare|--norm|":                          "range rms",
+		"plot|" + table + "|--select|":             "a. b.",
+		"plot|-o|p.svg|" + table + "|--select|a.":  "a.x a.y",
+		"compare|" + table + "|" + table + "|--rtol|a.x": "a.x=",
+		"report|" + table + "|--select=b":                "--select=b.",
+		"plot|--select|":                                 "",
+		"plot|":                                          "",
+		"run|" + table + "|--set|":                       "car. road.",
+		"run|" + table + "|--set|car.wheel.":             "car.wheel.k=",
+		"run|" + table + "|--record|car.w":               "car.wheel.",
+		"info|" + table + "|--explain|car.wheel.x":       "car.wheel.x",
+		"ssp|set|" + table + "|road.":                    "road.h=",
+		"demo|ch":                                        "chain",
 	} {
 		code, stdout, stderr := call(t, &fake{}, append([]string{completeCommand}, strings.Split(words, "|")...)...)
 		var got []string

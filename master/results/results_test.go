@@ -470,3 +470,18 @@ func TestReadFile(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// The header alone says which columns there are.
+func TestHeader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	if err := os.WriteFile(path, []byte("# made by hand\na.v [m/s];time;b.x\n1,5;0;broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	columns, err := Header(path)
+	if err != nil || len(columns) != 2 || columns[0].Bare != "a.v" || columns[0].Unit != "m/s" || columns[1].Name != "b.x" {
+		t.Errorf("%+v, %v", columns, err)
+	}
+	if _, err := Header(filepath.Dir(path)); err == nil {
+		t.Error("a folder has columns")
+	}
+}
