@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -408,7 +409,7 @@ func TestHelp(t *testing.T) {
 		}
 		contains(t, "help", stdout, "macrostep demo", "COMMANDS", "algorithms", "completion", "Exit codes")
 	}
-	for _, c := range []string{"run", "info", "algorithms", "plot", "compare", "report", "scenario", "demo", "completion", "version"} {
+	for _, c := range []string{"run", "info", "algorithms", "plot", "compare", "report", "scenario", "demo", "completion", "man", "version"} {
 		var texts []string
 		for _, args := range [][]string{{"help", c}, {c, "--help"}, {c, "x", "-h"}} {
 			code, stdout, stderr := call(t, &fake{}, args...)
@@ -519,7 +520,7 @@ func TestCompletion(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "r.csv")
 	write(t, table, "time,a.x,a.y,b.z\n0,1,2,3\n")
 	for words, want := range map[string]string{
-		"":                         "run info validate bonds analyze algorithms plot compare report ssp scenario demo completion version help",
+		"":                         "run info validate bonds analyze algorithms plot compare report ssp scenario demo completion man version help",
 		"al":                       "algorithms",
 		"help|ru":                  "run",
 		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict --step-timeout",
@@ -624,7 +625,7 @@ func FuzzArrange(f *testing.F) {
 
 // TestHelpFits keeps the help within the width of a terminal.
 func TestHelpFits(t *testing.T) {
-	for _, c := range []string{"run", "info", "algorithms", "plot", "compare", "report", "scenario", "demo", "completion", "version"} {
+	for _, c := range []string{"run", "info", "algorithms", "plot", "compare", "report", "scenario", "demo", "completion", "man", "version"} {
 		_, text, _ := call(t, &fake{}, "help", c)
 		for line := range strings.Lines(text) {
 			if len([]rune(strings.TrimSuffix(line, "\n"))) > 84 {
@@ -689,4 +690,32 @@ func TestProfile(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	contains(t, "no folder", stderr, "--profile: ", "name a folder")
+}
+
+// The manual page has every command and flag, and no line that troff would take for a
+// command of its own.
+func TestMan(t *testing.T) {
+	code, page, stderr := call(t, &fake{}, "man")
+	if code != exitDone || stderr != "" {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	app := (&program{}).app()
+	for _, c := range app.Commands {
+		contains(t, "the page", page, "\n.SH "+strings.ToUpper(c.Name)+"\n")
+		for _, f := range c.Flags {
+			contains(t, "the page", page, `\-\-`+strings.ReplaceAll(f.Names()[0], "-", `\-`))
+		}
+	}
+	macros := regexp.MustCompile(`^\.(TH|SH|SS|PP|TP|B|nf|fi|nh|ad)\b`)
+	for line := range strings.Lines(page) {
+		if (line[0] == '.' || line[0] == '\'') && !macros.MatchString(line) {
+			t.Errorf("a line that troff takes for a command: %s", line)
+		}
+		if strings.ContainsFunc(line, func(c rune) bool { return c > 0x7f }) {
+			t.Errorf("a line that is not in ASCII: %s", line)
+		}
+	}
+	if n := strings.Count(page, "\n.nf\n"); n != strings.Count(page, "\n.fi\n") {
+		t.Errorf("%d times lines stay as they are, and %d times that ends", n, strings.Count(page, "\n.fi\n"))
+	}
 }
