@@ -83,7 +83,6 @@ expect:
 events:
   - {at: 5, stop: late}
 `, says: []string{"s.yaml:3: the event did not happen before the run ended at t = 4 s"}},
-	{name: "with a checkpoint", text: "events:\n  - {at: 1, stop: x}\n", args: []string{"--checkpoint", "1", "c"}, code: 2, says: []string{"--scenario does not go with checkpoints"}},
 }
 
 func TestScenarios(t *testing.T) {

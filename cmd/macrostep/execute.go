@@ -248,7 +248,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 			return out, fmt.Errorf("--history: %w", err)
 		}
 	}
-	if err := r.prepareCheckpoints(func() (record.Facts, error) { return r.facts(sys, choice, bonds) }, m, &opt); err != nil {
+	if err := r.prepareCheckpoints(func() (record.Facts, error) { return r.facts(sys, choice, bonds, played) }, m, &opt); err != nil {
 		return out, err
 	}
 	// By its absolute path: an FMU may change the working directory meanwhile.
