@@ -352,7 +352,14 @@ func (p *Player) act(k, i int, t float64) (did string, err error) {
 	case set:
 		return fmt.Sprintf("set %s to %s", name, a.value), a.v.Set(a.value)
 	case adjust:
-		did = fmt.Sprintf("made %s %s times what it is plus %s", name, digits(a.gain), digits(a.offset))
+		switch {
+		case a.gain == 1:
+			did = fmt.Sprintf("offset %s by %s", name, digits(a.offset))
+		case a.offset == 0:
+			did = fmt.Sprintf("scaled %s by %s", name, digits(a.gain))
+		default:
+			did = fmt.Sprintf("scaled %s by %s and offset it by %s", name, digits(a.gain), digits(a.offset))
+		}
 		if a.v.Coupled() {
 			return did, a.v.Override(master.Linear{Gain: a.gain, Offset: a.offset})
 		}
@@ -663,7 +670,7 @@ func (j *judge) window() string {
 
 // verdict tells what came of it, in a run that ended at a time.
 func (j *judge) verdict(end float64) record.Expectation {
-	e := record.Expectation{Line: j.line, What: j.what()}
+	e := record.Expectation{Line: j.line, Variable: j.v.Name, What: j.what()}
 	if !j.looked {
 		e.Message = fmt.Sprintf("%s was expected, and never judged: the run ended at t = %.12g s", e.What, end)
 		return e
