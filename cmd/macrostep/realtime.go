@@ -81,6 +81,9 @@ func printTiming(w io.Writer, t *master.Timing, step float64) {
 			missed += ", " + plural(t.Skipped, "slot") + " skipped"
 		}
 	}
+	if t.Paused > 1e-3 { // less is asking whether it is
+		missed += fmt.Sprintf("; the clock stood still for %s s in pauses", number(t.Paused))
+	}
 	fmt.Fprintf(w, "real time %s ×, %s of %s, %s\n", short(t.Factor), plural(t.Deadlines, "deadline"), time.Duration(step/t.Factor*1e9).String(), missed)
 	for _, line := range []struct {
 		name string

@@ -389,6 +389,9 @@ func realtimeSection(t *master.Timing) page.Section {
 	if t.Skipped > 0 {
 		told += " " + plural(t.Skipped, "slot") + " skipped."
 	}
+	if t.Paused > 1e-3 { // less is asking whether it is
+		told += fmt.Sprintf(" The run was paused for %s s, for which the clock stood still.", number(t.Paused))
+	}
 	s.Text = append(s.Text, told)
 	s.Text = append(s.Text, fmt.Sprintf("The run was latest at t = %.6g s.", t.WorstAt))
 	if len(t.Settings) > 0 {
