@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -533,5 +534,23 @@ expect:
 		if err := os.WriteFile(filepath.Join(dir, name), old, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// The page of a run that was resumed shows all of it if its results hold it, and says so if not.
+func TestResumeReport(t *testing.T) {
+	c := newCheckpointed(t, 0.123, "--stop-time", "0.3", "--report", "car.html", system(t, "quarter-car-a"))
+	c.whole(t)
+	drawn := func(name string) []string {
+		return regexp.MustCompile(`class="line" d="[^"]*"`).FindAllString(string(c.read(t, name)), -1)
+	}
+	want := drawn("car.html")
+	c.resume(t)
+	if got := drawn("car.html"); len(want) < 6 || !slices.Equal(got, want) {
+		t.Errorf("%d lines, or others than the %d of the run as a whole", len(got), len(want))
+	}
+	c.resume(t, "--output", c.path("rest.csv"), "--trace", c.path("rest-trace.csv"), "--report", c.path("rest.html"))
+	if page := string(c.read(t, "rest.html")); !strings.Contains(page, "what was before is not in its results") || !strings.Contains(page, "<dd>from "+c.path("run.checkpoint")+" at 0.246 s</dd>") {
+		t.Error("the page of the rest does not tell that it is one")
 	}
 }

@@ -270,10 +270,18 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		opt.Recorders, opt.Attempts = append(opt.Recorders, attempts), attempts
 	}
 	var seen *watcher
-	report := "" // by its absolute path, too
+	var report, table, attempted string // by their absolute paths, too
 	if r.Report != "" {
-		if report, err = filepath.Abs(r.Report); err != nil {
-			return out, fmt.Errorf("--%s: %w", flagReport, err)
+		for _, file := range []struct {
+			to   *string
+			path string
+		}{{&report, r.Report}, {&table, r.Output}, {&attempted, r.Trace}} {
+			if file.path == "" {
+				continue
+			}
+			if *file.to, err = filepath.Abs(file.path); err != nil {
+				return out, fmt.Errorf("--%s: %w", flagReport, err)
+			}
 		}
 	}
 	if r.Report != "" || r.Live != "" {
@@ -391,7 +399,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		out.summary(p.summaryTo(r), con)
 	}
 	if r.Report != "" {
-		err = errors.Join(err, p.reportRun(r, report, seen, m, analysis))
+		err = errors.Join(err, p.reportRun(r, report, table, attempted, seen, m, analysis))
 	}
 	if live != nil {
 		err = errors.Join(err, live.finish(m, analysis))

@@ -296,7 +296,7 @@ func pageFacts(m *record.Manifest) []page.Fact {
 		list = append(list, page.Fact{Name: "took", Value: fmt.Sprintf("%s, %s × real time", duration(wall), short((m.EndTime-m.StartTime.Value)/wall))})
 	}
 	if m.ResumedFrom != nil {
-		list = append(list, page.Fact{Name: "resumed", Value: fmt.Sprintf("from %s at %g s", m.ResumedFrom.Checkpoint, m.ResumedFrom.Time)})
+		list = append(list, page.Fact{Name: "resumed", Value: fmt.Sprintf("from %s at %.12g s", m.ResumedFrom.Checkpoint, m.ResumedFrom.Time)})
 	}
 	return append(list, page.Fact{Name: "version", Value: fmt.Sprintf("macrostep %s, %s, %s", m.Versions.Macrostep, m.Versions.Go, m.Versions.Platform)})
 }
