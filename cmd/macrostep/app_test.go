@@ -103,6 +103,7 @@ func TestUsage(t *testing.T) {
 		"info":                                       "FILE (an .fmu, an .ssp, a folder or an .ssd) is missing",
 		"algorithms|magic":                           `no algorithm is called "magic"; there are explicit`,
 		"completion":                                 "SHELL (bash, zsh or fish) is missing",
+		"live":                                       `there is no command "live"; it is a flag: macrostep run SYSTEM --live`,
 		"completion|tcsh":                            `"tcsh" is no shell that is known here`,
 		"version|now":                                `"now" is too much; the command takes no arguments`,
 	} {

@@ -324,7 +324,7 @@ func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, 
 		_, err := fmt.Fprintf(out, "%s compared, all agree\n", plural(len(c.Variables), "variable"))
 		return err
 	}
-	_, err := fmt.Fprintf(out, "%d of %s compared differ\n", differ, plural(len(c.Variables), "variable"))
+	_, err := fmt.Fprintf(out, "%d of %s compared differ; macrostep plot %s %s --diff draws by how much\n", differ, plural(len(c.Variables), "variable"), quote(a.Path), quote(b.Path))
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
@@ -38,6 +40,9 @@ func newEngine() engine { return documents{} }
 // Open assembles a system. The FMUs' libraries are loaded, so that one that
 // cannot be is found before the first FMU is instantiated.
 func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
+	if err := there(path); err != nil {
+		return nil, err
+	}
 	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Read: o.Read, Compile: o.Compile, Cache: fmuslave.CacheDir()}
 	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
 	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
@@ -347,6 +352,9 @@ func strategyOf(a *assemble.Assembly, path string, r validateRequest) assemble.S
 
 // Describe reads an FMU or a system for macrostep info.
 func (documents) Describe(path string, o infoOptions) (*description, error) {
+	if err := there(path); err != nil {
+		return nil, err
+	}
 	if !assemble.IsFMU(path) {
 		return describeSystem(path, o)
 	}
@@ -398,6 +406,37 @@ func describing(o infoOptions) assemble.Options {
 		out.Set = append(out.Set, assemble.Assignment(a))
 	}
 	return out
+}
+
+// there tells whether a file or folder that the user names is there, and else what is
+// nearest to it.
+func there(path string) error {
+	file, _ := ssp.SplitVariant(path)
+	for _, name := range []string{path, file} { // a # may be part of a name
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	folder := filepath.Dir(file)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("%s: there is no folder %s", file, folder)
+	}
+	var systems []string
+	for _, e := range entries {
+		if slices.Contains([]string{".ssp", ".ssd", ".fmu"}, strings.ToLower(filepath.Ext(e.Name()))) {
+			systems = append(systems, e.Name())
+		}
+	}
+	hint := diag.DidYouMean(filepath.Base(file), systems)
+	switch {
+	case hint != "":
+	case len(systems) == 0:
+		hint = "; there is no system or FMU in this folder; macrostep ssp new makes a system, macrostep demo examples"
+	default:
+		hint = "; there are " + someNames(systems)
+	}
+	return fmt.Errorf("%s: no such file%s", file, hint)
 }
 
 // Variables lists the variables of the FMUs of a system.

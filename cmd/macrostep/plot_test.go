@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -72,6 +73,28 @@ func TestPlotCommand(t *testing.T) {
 	} {
 		if code, _, stderr := plot(strings.FieldsFunc(args, func(r rune) bool { return r == '|' })...); code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d: %s; want %s", args, code, stderr, want)
+		}
+	}
+}
+
+// A file that is not there is told with what is near it.
+func TestThere(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "car.ssp"), "")
+	for name, want := range map[string]string{
+		"car.sp": `car.sp: no such file; did you mean "car.ssp"?`, "quarter.ssp": "quarter.ssp: no such file; there are car.ssp", filepath.Join("sub", "x.ssp"): "there is no folder",
+	} {
+		if err := there(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	empty := t.TempDir()
+	if err := there(filepath.Join(empty, "x.ssp")); err == nil || !strings.Contains(err.Error(), "macrostep demo") {
+		t.Error(err)
+	}
+	for _, name := range []string{"car.ssp", "car.ssp#variant.ssd"} {
+		if err := there(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
 		}
 	}
 }

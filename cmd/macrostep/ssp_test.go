@@ -223,6 +223,7 @@ Inputs left open
   b.e           a.e: its items are not those of the input
   1_c_d.alone   no output is called so
   second.alone  no output is called so
+Connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT; what stays open has its start value, or a column of run --input.
 
 Notes
   the unit odd of a is left out: the FMU does not say what it is in base units

@@ -419,6 +419,7 @@ func (p *program) showNew(r *newRequest, parts []assemble.Part, links []assemble
 			rows = append(rows, []string{"  " + o.Input, why})
 		}
 		table(w, rows)
+		fmt.Fprintln(w, "Connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT; what stays open has its start value, or a column of run --input.")
 	} else if len(links) == 0 && len(parts) > 1 {
 		fmt.Fprintln(w, "\nNothing is connected; see --connect-by-name and --connect.")
 	}

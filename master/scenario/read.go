@@ -176,7 +176,11 @@ func (r *reader) syntax(err error) error {
 			line = ":" + m[1]
 		}
 	}
-	return fmt.Errorf("%s%s: %s; correct the YAML", r.Path, line, text)
+	remedy := "correct the YAML"
+	if strings.Contains(text, "cannot start any token") {
+		remedy = "YAML is indented with blanks, not with tabs, and texts that begin with a special character stand in quotes"
+	}
+	return fmt.Errorf("%s%s: %s; %s", r.Path, line, text, remedy)
 }
 
 // fields hands the values of a mapping to the functions of their keys. An unknown

@@ -18,6 +18,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 3 {
+		log.Fatal("name the FMUs: controller chassis.fmu wheel.fmu")
+	}
 	chassis, err := fmuslave.Open("chassis", os.Args[1])
 	check(err)
 	wheel, err := fmuslave.Open("wheel", os.Args[2])
