@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// MoreWorkersError ends a run with Options.BeginAnew early: begun again with that many
-// workers, it is done sooner than this one would be.
+// MoreWorkersError ends a run with Options.BeginAnew early: begun again with these
+// Options.Workers and Costs, it is done sooner than this one would be.
 type MoreWorkersError struct {
 	Workers int
+	Costs   []float64
 	Serial  float64 // s, that a macro step takes as it is
 	Side    float64 // s, that it takes side by side
 }
@@ -50,7 +51,7 @@ func (r *Run) moreWorkers(now time.Time) *MoreWorkersError {
 		return nil
 	}
 	serial := spent.Seconds() / float64(r.accepted)
-	e := &MoreWorkersError{workers, serial, serial - alone + side}
+	e := &MoreWorkersError{workers, costs, serial, serial - alone + side}
 	all := float64(r.accepted) * (r.opt.Stop - r.opt.Start) / (r.t - r.opt.Start) // macro steps
 	const start = 2                                                               // starting takes time once more, and so does what was known to be lost
 	if all*e.Side+start*now.Sub(r.beginWall).Seconds() > worthwhile*(all*e.Serial-spent.Seconds()) {

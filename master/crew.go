@@ -84,10 +84,13 @@ func (s *sleeper) rouse() {
 }
 
 // newCrew spreads the subsystems over workers: as asked, or, with 0, as many as pay
-// by the costs that are known. Late ones, which wait for others, stay with the run's
-// own thread.
-func newCrew(s *System, workers int, H float64) *crew {
-	costs, known := stepCosts(s, H)
+// by the costs of their steps (s), as far as these are known: nil = by earlier runs. Late
+// ones, which wait for others, stay with the run's own thread.
+func newCrew(s *System, workers int, H float64, costs []float64) *crew {
+	known := costs != nil
+	if !known {
+		costs, known = stepCosts(s, H)
+	}
 	c := &crew{infos: s.Infos, thread: s.onThread(), owner: make([]int, len(s.Subsystems))}
 	switch {
 	case workers != 0:
@@ -119,19 +122,20 @@ const (
 	memberCost = 0.1e-6
 )
 
-// stepCosts gives the time in s that a step of each subsystem takes, if all are known.
+// stepCosts gives the time in s that a step of each subsystem takes, if those that can
+// know it do. Others, Go code beside FMUs, count as costing nothing.
 func stepCosts(s *System, H float64) (costs []float64, known bool) {
 	costs = make([]float64, len(s.Subsystems))
 	for i, sub := range s.Subsystems {
 		priced, ok := As[Priced](sub)
 		if !ok {
-			return costs, false
+			continue
 		}
-		if costs[i], ok = priced.StepCost(H); !ok {
-			return costs, false
+		if costs[i], known = priced.StepCost(H); !known {
+			return nil, false
 		}
 	}
-	return costs, true
+	return costs, known
 }
 
 // bestCrew chooses the number of workers for members by the costs of their steps (s),

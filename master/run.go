@@ -44,6 +44,7 @@ type Options struct {
 	// Workers is the number of threads that step subsystems side by side; 0 = as many
 	// as pay, by what their steps cost in earlier runs (Priced). The results are the same.
 	Workers int
+	Costs   []float64 // s, of a macro step, by subsystem; nil = by earlier runs
 	// BeginAnew lets a run with Workers 0, of subsystems whose costs are not known, end
 	// with a *MoreWorkersError in its first seconds where it pays to begin again with
 	// more: with the system made anew, and what was recorded thrown away.
@@ -236,7 +237,10 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	if s, ok := alg.(Sequential); ok && o.Workers == 0 && s.Sequential() {
 		o.Workers = 1
 	}
-	r.x = newExec(sys, o.Step, o.Workers)
+	if o.Costs != nil && len(o.Costs) != len(sys.Subsystems) {
+		return nil, fmt.Errorf("there are %d costs for %d subsystems", len(o.Costs), len(sys.Subsystems))
+	}
+	r.x = newExec(sys, o.Step, o.Workers, o.Costs)
 	r.x.steering = steer
 	r.x.callByCall = o.CallByCall
 	if err := r.x.check(); err != nil {
@@ -1154,22 +1158,23 @@ func (r *Run) conclude() {
 		res.Models = m.Models()
 	}
 	res.Restarts = r.x.restarts()
-	inside := 0.0
+	inside := make([]float64, len(r.x.crew.errs)) // by worker
 	for i := range r.sys.Subsystems {
 		res.SubsystemSteps = append(res.SubsystemSteps, r.x.steps[i])
 		res.SubsystemSaves = append(res.SubsystemSaves, r.x.saves[i])
 		res.SubsystemRestores = append(res.SubsystemRestores, r.x.restores[i])
 		seconds := r.subsystemSeconds(i)
 		res.SubsystemSeconds = append(res.SubsystemSeconds, seconds)
-		inside += seconds
+		inside[r.x.crew.owner[i]] += seconds
 	}
 	if r.tick != nil {
-		res.MasterSeconds = max(0, r.wall.Seconds()-inside)
+		res.WallSeconds = r.wall.Seconds()
 	}
 	if p := r.pacer; p != nil {
 		res.Realtime = p.result()
-		res.MasterSeconds = max(0, res.MasterSeconds-p.waited.Seconds())
+		res.WallSeconds = max(0, res.WallSeconds-p.waited.Seconds())
 	}
+	res.MasterSeconds = max(0, res.WallSeconds-slices.Max(inside))
 	switch {
 	case r.err == nil && r.phase == finished:
 		res.Status, res.Reason = Complete, r.stopped

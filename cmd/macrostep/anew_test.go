@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/macrostep/macrostep/master/record"
 )
 
 // A run whose steps turn out to be worth a second thread begins anew, once, and gives what
@@ -27,6 +30,13 @@ func TestBeginAnew(t *testing.T) {
 		t.Errorf("a warning is said %d times:\n%s%s", n, stdout, stderr)
 	}
 	contains(t, "the manifest", read(t, "results.json"), "begins anew", `"status": "complete"`)
+	var m record.Manifest
+	if err := json.Unmarshal([]byte(read(t, "results.json")), &m); err != nil {
+		t.Fatal(err)
+	}
+	if inside := m.Seconds["first"] + m.Seconds["second"]; !(m.WallSeconds > 0.5*inside && m.WallSeconds < 0.9*inside) {
+		t.Errorf("two threads that take %g s in all took %g s", inside, m.WallSeconds)
+	}
 	rows := read(t, "results.csv")
 
 	f.slow = nil

@@ -256,7 +256,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	if more == nil {
 		opt.BeginAnew = r.startsOver()
 	} else {
-		opt.Workers = more.Workers
+		opt.Workers, opt.Costs = more.Workers, more.Costs
 		m.Notes = append(m.Notes, anewNote(more))
 	}
 	if player != nil {
@@ -801,10 +801,7 @@ const (
 // summary prints how a run ended.
 func (o *outcome) summary(w io.Writer, con *console) {
 	m := o.manifest
-	wall := m.MasterSeconds
-	for _, s := range m.Seconds {
-		wall += s
-	}
+	wall := m.WallSeconds
 	fmt.Fprintf(w, "%s at t = %g s: %s", m.Status, m.EndTime, plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
 		uneven := ""
