@@ -147,9 +147,9 @@ func anewNote(more *master.MoreWorkersError) string {
 }
 
 // startsOver tells whether a run may begin anew: nothing that it gives out before its
-// end stays.
+// end stays, and nothing long came before it.
 func (r *runRequest) startsOver() bool {
-	return !isDevice(r.Output) && !isDevice(r.Manifest) && r.Live == "" && r.Metrics == "" && r.Realtime == nil && r.Checkpoints.File == "" && r.Checkpoints.Resume == ""
+	return !isDevice(r.Output) && !isDevice(r.Manifest) && r.Live == "" && r.Metrics == "" && !r.Analyze && r.Realtime == nil && r.Checkpoints.File == "" && r.Checkpoints.Resume == ""
 }
 
 // attempt is execute for a run that may end with a *master.MoreWorkersError, but for one
