@@ -114,6 +114,9 @@ func (f *flattener) assign(in *instance, set *ParameterSet, v *ParameterValue, n
 		at = e.Place
 	}
 	targets := f.match(in, name)
+	if f.p.given != nil && set == f.p.given.Set {
+		targets = f.p.connectorsNamed(name)
+	}
 	switch {
 	case len(targets) == 0:
 		hint := ""

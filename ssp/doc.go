@@ -27,6 +27,18 @@
 // applies but cannot be carried out. Names of parameters that match nothing and
 // empty entries of mappings are information, an error in strict mode.
 //
+// # Names
+//
+// Outside of the documents, in results, tables, flags and settings, a variable goes by the
+// names of the systems around it, its component and itself, joined with dots. Names may have
+// dots of their own, so that this can mean several things: a variable of component "a.b"
+// and one of component "b" in system "a", or "p" of "S.C" and "C.p" of "S" (ssp 11). The
+// components of which that is true are called by all their names in quotes, 'a.b'.p and
+// 'a'.'b'.p, \ and ' within them behind a \, and a warning says so. Every component and
+// every connector of a system ('a'.'k') can be called so, also where the joined name is
+// clear; a joined name that means several things is refused. In documents names are always
+// joined: a binding gives its value to all that they mean (ssp 35).
+//
 // # How values and signals change on their way
 //
 // At each connection the unit is converted first and then the transformation

@@ -129,9 +129,9 @@ var (
 	rulePunning = &diag.Rule{ID: "SD20", Level: diag.Warning, Ref: "ssp 11, 35",
 		Doc:    "A hierarchical name means one variable. If it means several, all of them get the value.",
 		Remedy: "rename elements so that the dots in names are not ambiguous"}
-	ruleSamePath = &diag.Rule{ID: "SD20P", Level: diag.Error, Ref: "ssp 11",
-		Doc:    "Components have different hierarchical names, else their results could not be told apart.",
-		Remedy: "rename one of the two"}
+	ruleSamePath = &diag.Rule{ID: "SD20P", Level: diag.Warning, Ref: "ssp 11",
+		Doc:    "The names of a variable, its component and the systems around it, joined with dots, mean that variable only. Where they mean another one, too, as where names have dots, the components are called by their names in quotes, so that flags, tables and results tell them apart.",
+		Remedy: "use the names in quotes (in a shell within double quotes, as in --set \"'a.b'.c=1\"), or rename one of the two"}
 	ruleForeign = &diag.Rule{ID: "SD21", Level: diag.Info, Ref: "ssp 21, 42-47",
 		Doc:    "Annotations of other tools that are not understood have no effect.",
 		Remedy: "nothing is to be done, unless the setting matters: then give it on the command line or in an annotation of macrostep"}

@@ -420,7 +420,8 @@ func TestRules(t *testing.T) {
     </ssc:Annotation>`, `><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation><ssc:Annotation type="com.opensimulationplatform"><osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.1"/></osp:Algorithm></ssc:Annotation>`}}, nil, "SD21T", diag.Info, "baseStepSize", "<osp:Algorithm>"},
 		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + linear(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is taken as unknown", ""},
-		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD20P", diag.Error, `hierarchical name "inner.b"`, `name="b"`},
+		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}, {ssd, `<ms:Stateless component="inner.b"/>`, `<ms:Stateless component="'inner'.'b'"/>`}},
+			func(f fakes) { f["'inner.b'"], f["'inner'.'b'"] = f["a"], f["inner.b"] }, "SD20P", diag.Warning, `they are called 'inner.b' and 'inner'.'b'`, `name="b"`},
 		{"foreign annotation", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="org.example"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21", diag.Info, `"org.example"`, ""},
 		{"own version", []change{{ssd, `<ms:Settings version="1"`, `<ms:Settings version="2"`}}, nil, "SD21O", diag.Error, `version "2"`, ""},
 		{"own attribute", []change{{ssd, `<ms:Settings version="1"`, `<ms:Settings version="1" stepsize="1"`}}, nil, "SD21O", diag.Error, `"stepsize" is not known`, ""},

@@ -47,6 +47,8 @@ system inside --set SYSTEM.CONNECTOR=VALUE, in the unit of the connector. The va
 goes on over the connections, with their units and transformations, and beats those
 of the documents there. A column of --input may be called like an input of the
 outermost system, and goes to all that it is connected to.
+Where dots in names make a name mean several things, put each name in quotes:
+--set "'a.b'.c=1" is variable c of component a.b.
 Ctrl-C ends a run at the next communication point; results are kept.
 
 --checkpoint keeps the state of a run in a file, and --resume goes on from it

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/unit"
@@ -40,8 +41,14 @@ func (a *Assembly) Bind(list []Assignment) (changes []Change, files []ssp.File, 
 		} else if value.Unit != "" && i < 0 {
 			units = append(units, *u)
 		}
+		name, joined := a.inDocuments(set.Name)
+		if means := a.meansJoined(joined); len(means) > 1 {
+			errs = append(errs, fmt.Errorf("%s: a parameter set of the outermost system calls it %q, and gives the value to all that is called so there: %s; rename one of them, or bind the value in the document at the component itself", set.Name, joined, strings.Join(means, " and ")))
+			continue
+		}
+		value.Name = joined
 		values = append(values, value)
-		changes = append(changes, Change{set.Name, a.valueNow(set.Name), value.Value.String()})
+		changes = append(changes, Change{name, a.valueNow(name), value.Value.String()})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
@@ -50,15 +57,41 @@ func (a *Assembly) Bind(list []Assignment) (changes []Change, files []ssp.File, 
 	return changes, files, err
 }
 
+// inDocuments gives the name of a variable or connector in results and settings, and as
+// parameter sets have it.
+func (a *Assembly) inDocuments(name string) (settled, joined string) {
+	i, v, connector, err := a.target(name)
+	switch {
+	case err != nil:
+		return name, name
+	case connector != nil:
+		return connector.Joined, connector.Joined
+	}
+	joined, _ = a.paths(i)
+	return a.Components[i].Name + "." + v.Name, joined + "." + v.Name
+}
+
+// meansJoined tells what a name means to a parameter set.
+func (a *Assembly) meansJoined(joined string) (quoted []string) {
+	variables, _ := a.meanings(joined)
+	for _, m := range variables {
+		quoted = append(quoted, m.quoted)
+	}
+	for _, c := range a.pkg.SystemConnectors(joined) {
+		quoted = append(quoted, c.Quoted)
+	}
+	return quoted
+}
+
 // parameter makes the entry of a set.
 func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definition, error) {
 	out := ssp.ParameterValue{Name: set.Name}
-	i, v, err := a.find(set.Name)
+	i, v, connector, err := a.target(set.Name)
 	if err != nil {
-		if c, ok := a.pkg.SystemConnector(set.Name); ok {
-			return connectorValue(&c, set)
-		}
 		return out, nil, err
+	}
+	if connector != nil {
+		return connectorValue(&connector.Variable, set)
 	}
 	d := a.Components[i].FMU.Description
 	value, err := parseValue(v, d, set.Value)

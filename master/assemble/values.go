@@ -21,11 +21,12 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 	}
 	var errs []error
 	for _, set := range o.Set {
-		i, v, err := a.find(set.Name)
+		i, v, connector, err := a.target(set.Name)
 		if err != nil {
-			if !a.isConnector(set.Name) { // of which give has seen to it
-				errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors("")))
-			}
+			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors("")))
+			continue
+		}
+		if connector != nil { // give has seen to it
 			continue
 		}
 		value, err := parseValue(v, a.Components[i].FMU.Description, set.Value)
