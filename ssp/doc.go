@@ -41,15 +41,18 @@
 //
 // # How values and signals change on their way
 //
-// At each connection the unit is converted first and then the transformation
-// applied (ssp 30). A connector of a system without a unit has the unit of what
-// feeds it; the unit of a connector that is not defined counts as none; an unknown unit is
-// not converted. The unit of a value in a parameter set is looked up in the set, in the
-// SSD that binds it and in the FMU that gets it, in this order; where it has to be
-// converted and none of them knows it, the value is refused; "[m]", if it is defined
-// nowhere, counts as "m". Where the unit of a connector differs from that of the FMU
-// variable, the FMU is right about its value, and the connector is a stage of
-// conversion of its own (ssp 31).
+// At each connection the unit is converted first and then the transformation applied (ssp
+// 30). A connector of a system without a unit has the unit of what feeds it; the unit of a
+// connector that is not defined counts as none; an unknown unit is not converted. The unit
+// of a value in a parameter set is looked up in the set, in the SSD that binds it and in
+// the FMU that gets it, in this order; where it has to be converted and none of them knows
+// it, the value is refused; "[m]", if it is defined nowhere, counts as "m". A value
+// without a unit is in that of what it is given to: of the FMU variable, or of the
+// connector of a system; where another system stands for a component, of the connector
+// that the component has in the binding document, and within the other document of that of
+// its system. A warning says so where they differ. Where the unit of a connector differs
+// from that of the FMU variable, the FMU is right about its value, and the connector is a
+// stage of conversion of its own (ssp 31).
 //
 // Values come from parameter bindings, the innermost level first, in document
 // order; the last one wins, so the outer level beats the inner and a later

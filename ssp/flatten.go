@@ -97,7 +97,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	f.checkAll(p.top, used)
 	f.bind(p.top)
 	if p.given != nil {
-		f.binding(p.top, p.given)
+		f.binding(level{p.top, false}, p.given)
 	}
 	if err := own.Err(); err != nil { // what follows relies on sound connections
 		return nil, err

@@ -145,6 +145,9 @@ func (p *Package) SystemConnectors(name string) []SystemConnector {
 			Variable: Variable{Type: c.Type, Causality: string(c.Kind), Unit: c.face.unitName, UnitBase: c.face.unit, Items: c.face.items},
 			Joined:   e.String(), Quoted: strings.TrimPrefix(e.in.quoteAll()+"."+quoteName(e.name), "."),
 		}
+		if outer := e.in.connectors[e.name]; outer != nil && outer.face.unit != nil {
+			s.Unit, s.UnitBase = outer.face.unitName, outer.face.unit
+		}
 		if s.Name = s.Joined; len(p.connectorsNamed(s.Joined)) > 1 {
 			s.Name = s.Quoted
 		}

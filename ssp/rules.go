@@ -84,6 +84,9 @@ var (
 	ruleUnitUnknown = &diag.Rule{ID: "SD13C", Level: diag.Error, Ref: "ssp 9, 31, 39",
 		Doc:    "The unit of a value is defined where its target has another: in the parameter set, else in the SSD that binds it, else in the FMU. Of the same name both need no definition. A name in brackets, which is not defined so, counts as without.",
 		Remedy: `define it in the Units of the parameter set, or set suppressUnitConversion="true" in a mapping where the number is meant as it stands`}
+	ruleNoUnit = &diag.Rule{ID: "SD13V", Level: diag.Warning, Strict: true, Ref: "ssp 15, 31, 39",
+		Doc:    "A value without a unit needs none: the connector of its component has the unit of what is inside. Else it is in that of the FMU variable; at a component which another system stands for, in that of the connector, which is all that the binding document knows.",
+		Remedy: "give the value a unit"}
 	ruleUnmatched = &diag.Rule{ID: "SD14", Level: diag.Info, Strict: true, Ref: "ssp 34",
 		Doc:    "The names of a parameter set match something.",
 		Remedy: "correct the name if it is a typing error"}
@@ -169,7 +172,7 @@ func Rules() []*diag.Rule {
 	return []*diag.Rule{
 		ruleSchema, ruleTolerated, ruleSequence, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
-		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleUnmatched,
+		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleNoUnit, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,
 		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
 		ruleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPUnit, ruleOSPName,

@@ -381,6 +381,8 @@ func TestRules(t *testing.T) {
 			f["a"][slices.IndexFunc(f["a"], func(v Variable) bool { return v.Name == "k" })].Unit = "[m]"
 		}, "SD13", diag.Warning, `unit "[m]"`, ""},
 		{"undefined enumeration", []change{{ssd, `<ssc:Enumeration name="gear"/>`, `<ssc:Enumeration name="gears"/>`}}, nil, "SD13", diag.Warning, `"gears"`, ""},
+		{"value without unit", []change{{ssv, `value="3" unit="m"`, `value="3"`}, {ssd, `<ssd:Connector name="k" kind="parameter"/>`, `<ssd:Connector name="k" kind="parameter"><ssc:Real unit="mm"/></ssd:Connector>`},
+			{ssd, `<ssc:Unit name="m">`, `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit><ssc:Unit name="m">`}}, nil, "SD13V", diag.Warning, `it is taken in "m", the unit of the FMU variable, not in "mm"`, "-"},
 		{"unmatched name", []change{{ssm, `target="a.k"`, `target="a.kk"`}}, nil, "SD14", diag.Info, `"a.kk" matches nothing in the outermost system`, ""},
 		{"unmatched with hint", []change{{ssd, `<ssv:Parameter name="p">`, `<ssv:Parameter name="b.p">`}}, nil, "SD14", diag.Info, `a binding here calls it "p"`, ""},
 		{"not settable", []change{{ssm, `target="a.k"`, `target="a.hidden"`}}, nil, "SD14S", diag.Error, "cannot be set", ""},
@@ -460,8 +462,8 @@ func TestRules(t *testing.T) {
 				c.vars(vars)
 			}
 			n, l, err := flatten(t, files[ssd], files, vars, false)
-			if c.id == "SD13C" { // with it comes that the unit is not defined
-				l.Findings = slices.DeleteFunc(l.Findings, func(f diag.Finding) bool { return f.ID == "SD13" })
+			if with := map[string]string{"SD13C": "SD13", "SD13V": "SD7"}[c.id]; with != "" { // which comes with it
+				l.Findings = slices.DeleteFunc(l.Findings, func(f diag.Finding) bool { return f.ID == with })
 			}
 			if len(l.Findings) == 0 {
 				t.Fatalf("no finding; error %v", err)
