@@ -1,6 +1,9 @@
 package ssp
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // quoteName writes a name of an element so that its dots are its own: 'a.b', as FMI writes
 // names with other characters than letters and digits.
@@ -131,6 +134,9 @@ type SystemConnector struct {
 	Variable        // Name is Joined, or Quoted where several connectors have that
 	Joined   string // names joined with dots, as a binding of the outermost system has it
 	Quoted   string // each name in quotes, which means nothing else
+	// To is the first FMU variable that connections inwards lead to, behind further
+	// connectors if these have no type; Component is -1 if there is none.
+	To FlatEnd
 }
 
 // SystemConnectors finds what a name means to a parameter binding of the outermost
@@ -143,7 +149,13 @@ func (p *Package) SystemConnectors(name string) []SystemConnector {
 		c := e.in.declared(e.name)
 		s := SystemConnector{
 			Variable: Variable{Type: c.Type, Causality: string(c.Kind), Unit: c.face.unitName, UnitBase: c.face.unit, Items: c.face.items},
-			Joined:   e.String(), Quoted: strings.TrimPrefix(e.in.quoteAll()+"."+quoteName(e.name), "."),
+			Joined:   e.String(), Quoted: strings.TrimPrefix(e.in.quoteAll()+"."+quoteName(e.name), "."), To: FlatEnd{Component: -1},
+		}
+		if to, ok := e.inwards(nil); ok && to.in.index >= 0 && to.in.index < len(p.components) {
+			s.To = FlatEnd{to.in.index, to.name}
+		} else if ok {
+			c = to.in.declared(to.name)
+			s.Type, s.Items = c.Type, c.face.items
 		}
 		if outer := e.in.connectors[e.name]; outer != nil && outer.face.unit != nil {
 			s.Unit, s.UnitBase = outer.face.unitName, outer.face.unit
@@ -154,6 +166,39 @@ func (p *Package) SystemConnectors(name string) []SystemConnector {
 		out = append(out, s)
 	}
 	return out
+}
+
+// inwards follows the connections of a system from one of its connectors without type to
+// a variable or to a connector that has one.
+func (e end) inwards(way []end) (end, bool) {
+	if slices.Contains(way, e) {
+		return end{}, false
+	}
+	if c := e.in.declared(e.name); e.in.index >= 0 || c != nil && c.Type != Unspecified {
+		return e, true
+	}
+	if e.in.system == nil {
+		return end{}, false
+	}
+	for i := range e.in.system.Connections {
+		c := &e.in.system.Connections[i]
+		element, connector := c.EndElement, c.EndConnector
+		switch {
+		case c.Transformation != nil && c.Transformation.Kind != Linear: // has values of its own
+			continue
+		case c.StartElement == "" && c.StartConnector == e.name:
+		case c.EndElement == "" && c.EndConnector == e.name:
+			element, connector = c.StartElement, c.StartConnector
+		default:
+			continue
+		}
+		if kid := e.in.byName[element]; kid != nil {
+			if to, ok := (end{kid, connector}).inwards(append(way, e)); ok {
+				return to, true
+			}
+		}
+	}
+	return end{}, false
 }
 
 // declared gives the connector of a system by its name, nil if there is none.

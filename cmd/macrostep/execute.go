@@ -191,7 +191,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, err
 	}
 	if signals != nil {
-		if err := signals.Expand(sys.Inputs); err != nil {
+		if err := errors.Join(signals.Items(sys.Items), signals.Expand(sys.Inputs)); err != nil {
 			return out, fmt.Errorf("--input: %w", err)
 		}
 	}

@@ -116,8 +116,9 @@ type Input struct {
 	variable  string
 }
 
-// Inputs tells what the inputs of the outermost system feed, by their names, both as they
-// are and in quotes.
+// Inputs tells what the columns of a table feed that do not have the name of an input in
+// the system: inputs of the outermost system, by their names both as they are and in
+// quotes, and inputs of FMUs that Options.Driven calls otherwise.
 func (a *Assembly) Inputs() map[string][]Input {
 	out := map[string][]Input{}
 	for _, in := range a.network.Inputs {
@@ -126,6 +127,35 @@ func (a *Assembly) Inputs() map[string][]Input {
 		}
 		for _, name := range []string{in.Name, in.Quoted} {
 			out[name] = append(out[name], Input{a.endpoint(in.To).String(), in.Gain, in.Offset, in.Map, in.To.Component, in.To.Variable})
+		}
+	}
+	for _, name := range a.options.Driven {
+		i, v, connector, err := a.target(name)
+		if err != nil || connector != nil {
+			continue
+		}
+		if settled := a.Components[i].Name + "." + v.Name; settled != name {
+			out[name] = []Input{{Name: settled, Gain: 1, component: i, variable: v.Name}}
+		}
+	}
+	return out
+}
+
+// Items gives the items of those of Options.Driven that are enumerations.
+func (a *Assembly) Items() map[string]map[string]int32 {
+	out := map[string]map[string]int32{}
+	for _, name := range a.options.Driven {
+		i, v, connector, err := a.target(name)
+		switch {
+		case err != nil:
+		case connector != nil:
+			if c := a.typed(connector); len(c.Items) > 0 {
+				out[name] = c.Items
+			}
+		case v.Type == fmi.Enumeration:
+			if of, ok := (variables{a.Components[i].FMU.Description}).Lookup(v.Name); ok && len(of.Items) > 0 {
+				out[name] = of.Items
+			}
 		}
 	}
 	return out

@@ -91,7 +91,7 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 		return out, nil, err
 	}
 	if connector != nil {
-		return connectorValue(&connector.Variable, set)
+		return connectorValue(a.typed(connector), set)
 	}
 	d := a.Components[i].FMU.Description
 	value, err := parseValue(v, d, set.Value)
@@ -124,6 +124,19 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 	return out, nil, nil
 }
 
+// typed gives the connector of a system; where it has no type, or an enumeration that its
+// document does not define, it has that of the variable to which it leads.
+func (a *Assembly) typed(c *ssp.SystemConnector) *ssp.Variable {
+	v := c.Variable
+	if c.To.Component < 0 || v.Type != ssp.Unspecified && (v.Type != ssp.Enumeration || len(v.Items) > 0) {
+		return &v
+	}
+	if to, ok := (variables{a.Components[c.To.Component].FMU.Description}).Lookup(c.To.Variable); ok {
+		v.Type, v.Items = to.Type, to.Items
+	}
+	return &v
+}
+
 // connectorValue makes the entry of a set for a connector of a system. Where that has
 // no type, the form of the value tells.
 func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.Definition, error) {
@@ -149,10 +162,19 @@ func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.
 	case ssp.String:
 		v.Type = fmi.String
 	case ssp.Enumeration: // by name, as in parameter sets
-		if _, known := c.Items[set.Value]; c.Items != nil && !known {
-			return out, nil, errors.New("the connector is an Enumeration; give the name of one of its items")
+		if _, known := c.Items[set.Value]; known || len(c.Items) == 0 {
+			out.Value.Text = set.Value
+			return out, nil, nil
 		}
-		out.Value.Text = set.Value
+		n, err := strconv.ParseInt(set.Value, 10, 32)
+		for name, number := range c.Items {
+			if err == nil && int64(number) == n && (out.Value.Text == "" || name < out.Value.Text) {
+				out.Value.Text = name
+			}
+		}
+		if out.Value.Text == "" {
+			return out, nil, fmt.Errorf("the connector is an Enumeration; give one of its items: %s", itemList(c.Items))
+		}
 		return out, nil, nil
 	default:
 		return out, nil, fmt.Errorf("the connector is of type %s, which FMI 2.0 does not have", c.Type)
