@@ -62,7 +62,7 @@ var (
 		Remedy: "remove one of the connections"}
 	ruleTypes = &diag.Rule{ID: "SD10", Level: diag.Error, Ref: "ssp 18, 32",
 		Doc:    "Both ends of a connection have the same type; Integer and Enumeration count as the same.",
-		Remedy: "connect like with like"}
+		Remedy: "connect like with like; of what FMI 2.0 does not have connect the scalar variables that the FMUs have in its place, or remove the connection"}
 	ruleEnumeration = &diag.Rule{ID: "SD10E", Level: diag.Warning, Ref: "fmi2 46, ssp 32",
 		Doc:    "An enumeration is connected with an enumeration. With an Integer it exchanges numbers whose meaning nothing tells, unless a mapping does.",
 		Remedy: "check that both sides mean the same by each number, or add a mapping to the connection"}

@@ -150,7 +150,7 @@ func Rules() []*diag.Rule {
 }
 
 // ErrEmpty tells that there is nothing to be run in a system.
-var ErrEmpty = errors.New("the system has no component with an FMU")
+var ErrEmpty = errors.New("the system has no component with an FMU, so that there is nothing to run; add one, or make a system of FMUs with: macrostep ssp new")
 
 // Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd, or
 // a single .fmu, whose component is called by the file name without .fmu. The
