@@ -43,7 +43,11 @@ type Options struct {
 	Discard     DiscardPolicy
 	// Workers is the number of threads that step subsystems side by side; 0 = as many
 	// as pay, by what their steps cost in earlier runs (Priced). The results are the same.
-	Workers     int
+	Workers int
+	// BeginAnew lets a run with Workers 0, of subsystems whose costs are not known, end
+	// with a *MoreWorkersError in its first seconds where it pays to begin again with
+	// more: with the system made anew, and what was recorded thrown away.
+	BeginAnew   bool
 	Recorders   []Recorder
 	Attempts    AttemptRecorder // sees every attempt; nil = none
 	Signals     Signals         // inputs from outside; nil = none
@@ -119,7 +123,8 @@ type Run struct {
 
 	tick      *time.Ticker
 	lastFlush time.Time
-	startWall time.Time
+	beginWall time.Time     // of Start
+	startWall time.Time     // of the stepping
 	wall      time.Duration // of the stepping
 
 	pacer     *pacer               // nil: not in real time
@@ -227,6 +232,9 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		steer = newSteering(sys)
 		sys = steer.steered(sys)
 		r.sys = sys
+	}
+	if s, ok := alg.(Sequential); ok && o.Workers == 0 && s.Sequential() {
+		o.Workers = 1
 	}
 	r.x = newExec(sys, o.Step, o.Workers)
 	r.x.steering = steer
@@ -445,8 +453,9 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	defer r.contain(&err)
 	r.x.crew.start()
 	r.tick = time.NewTicker(tickInterval)
-	r.startWall = time.Now()
-	r.lastFlush = r.startWall
+	r.beginWall = time.Now()
+	r.startWall = r.beginWall
+	r.lastFlush = r.beginWall
 	r.t = r.opt.Start
 
 	var saved *Archive
@@ -543,7 +552,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		return r.fail(err)
 	}
 	r.initWarnings = len(r.warnings)
-	r.startWall = time.Now() // the stepping begins
+	r.startWall = time.Now()
 	if saved == nil {
 		err = r.record()
 	} else if r.archive(saved); saved.Err() != nil {
@@ -988,6 +997,9 @@ func (r *Run) onTick(now time.Time) error {
 		}
 		r.opt.Observe(p)
 	}
+	if more := r.moreWorkers(now); more != nil {
+		return r.fail(more)
+	}
 	return nil
 }
 
@@ -1079,11 +1091,13 @@ func (r *Run) Close() (Result, error) {
 	return r.result, r.err
 }
 
+// enoughSteps tell what a step takes.
+const enoughSteps = 20
+
 // keepCosts lets the subsystems keep what their steps took, if they took enough.
 func (r *Run) keepCosts() {
-	const enough = 20 // steps
 	for i, sub := range r.sys.Subsystems {
-		if priced, ok := As[Priced](sub); ok && r.x.steps[i] >= enough && r.want == 0 {
+		if priced, ok := As[Priced](sub); ok && r.x.steps[i] >= enoughSteps {
 			priced.KeepStepCost(r.opt.Step, r.x.subsystemSeconds(i)/float64(r.x.steps[i]))
 		}
 	}

@@ -8,7 +8,10 @@ import (
 // quoteName writes a name of an element so that its dots are its own: 'a.b', as FMI writes
 // names with other characters than letters and digits.
 func quoteName(name string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "'"
+	if strings.ContainsAny(name, `\'`) {
+		name = strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name)
+	}
+	return "'" + name + "'"
 }
 
 // quoteAll writes the path of an instance with each name in quotes: 'a'.'b.c'.

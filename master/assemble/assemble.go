@@ -732,11 +732,16 @@ func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 	return out, longest
 }
 
-// ambiguous is the error on a name that means several things, each of which is told with
-// a name that means nothing else.
-func ambiguous(name string, quoted []string) error {
-	return fmt.Errorf(`%q means %d things: %s; write the one that is meant so, quotes included (in a shell within double quotes: "%s")`,
-		name, len(quoted), strings.Join(quoted, " and "), quoted[0])
+// ambiguousError tells that a name means several things, with names of which each means
+// one of them.
+type ambiguousError struct {
+	name   string
+	quoted []string
+}
+
+func (e *ambiguousError) Error() string {
+	return fmt.Sprintf(`%q means %d things: %s; write the one that is meant so, quotes included (in a shell within double quotes: "%s")`,
+		e.name, len(e.quoted), strings.Join(e.quoted, " and "), e.quoted[0])
 }
 
 // find gives the variable with a name "component.variable".
@@ -750,7 +755,7 @@ func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err 
 		for _, m := range all {
 			quoted = append(quoted, m.quoted)
 		}
-		return -1, nil, ambiguous(name, quoted)
+		return -1, nil, &ambiguousError{name, quoted}
 	case longest < 0 && slices.ContainsFunc(a.Components, func(c Component) bool { return c.Name == name }):
 		return -1, nil, fmt.Errorf("%q is a component; write %s.variable", name, name)
 	case longest < 0:
@@ -793,7 +798,7 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 		case connector != nil:
 			errs = append(errs, fmt.Errorf("%s is no input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
 		case err != nil:
-			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(ssp.Input)))
+			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(err, ssp.Input)))
 		case v.Causality != fmi.Input:
 			errs = append(errs, fmt.Errorf("%s is no input but has causality %s; only free inputs can be given from outside", name, v.Causality))
 		case connected[i][v.Name]:

@@ -32,7 +32,7 @@ func (a *Assembly) target(name string) (component int, v *fmi.ScalarVariable, co
 		for _, c := range connectors {
 			quoted = append(quoted, c.Quoted)
 		}
-		return -1, nil, nil, ambiguous(name, quoted)
+		return -1, nil, nil, &ambiguousError{name, quoted}
 	}
 	if len(connectors) == 1 {
 		return -1, nil, &connectors[0], nil
@@ -41,9 +41,9 @@ func (a *Assembly) target(name string) (component int, v *fmi.ScalarVariable, co
 }
 
 // orConnectors names the connectors of the outermost system, those of one kind or all, as
-// the end of a message on a name that is wrong.
-func (a *Assembly) orConnectors(kind ssp.Kind) string {
-	if a.pkg == nil || len(a.pkg.Root.System.Connectors) == 0 {
+// the end of a message on a name that means nothing.
+func (a *Assembly) orConnectors(err error, kind ssp.Kind) string {
+	if several := (*ambiguousError)(nil); errors.As(err, &several) || a.pkg == nil || len(a.pkg.Root.System.Connectors) == 0 {
 		return ""
 	}
 	var names []string

@@ -26,7 +26,7 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 	for _, set := range o.Set {
 		i, v, connector, err := a.target(set.Name)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors("")))
+			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(err, "")))
 			continue
 		}
 		if connector != nil { // give has seen to it
