@@ -217,7 +217,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		return out, err
 	}
 	if signals != nil {
-		if err := signals.Expand(sys.Inputs); err != nil {
+		if err := errors.Join(signals.Items(sys.Items), signals.Expand(sys.Inputs)); err != nil {
 			return out, fmt.Errorf("--input: %w", err)
 		}
 	}
