@@ -205,7 +205,7 @@ func resumes(t *testing.T, intervals []float64, talkers func(testing.TB) *master
 				if err != nil || !reflect.DeepEqual(rest.rows, whole.rows[c.Steps+1:]) {
 					t.Errorf("resumed at %g: %v, other rows", c.T, err)
 				}
-				want.SubsystemSeconds, want.MasterSeconds, got.SubsystemSeconds, got.MasterSeconds = nil, 0, nil, 0
+				want.SubsystemSeconds, want.MasterSeconds, want.WallSeconds, got.SubsystemSeconds, got.MasterSeconds, got.WallSeconds = nil, 0, 0, nil, 0, 0
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("resumed at %g: %+v, want %+v", c.T, got, want)
 				}

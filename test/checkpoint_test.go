@@ -101,7 +101,7 @@ func (c *checkpointed) counters(t testing.TB) map[string]any {
 	if err := json.Unmarshal(c.read(t, "results.json"), &m); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"command", "system", "results", "seconds", "master_seconds", "resumed_from", "checkpoints"} {
+	for _, key := range []string{"command", "system", "results", "seconds", "wall_seconds", "master_seconds", "resumed_from", "checkpoints"} {
 		delete(m, key)
 	}
 	forgetSource := func(v any) { // "known" tells that an earlier run has tested it

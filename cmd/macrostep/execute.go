@@ -129,6 +129,32 @@ func samePath(a, b string) bool {
 func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err error) {
 	con := newConsole(p.stderr, r.LogLevel)
 	defer con.clear()
+	out, err = p.attempt(ctx, r, con, nil)
+	var more *master.MoreWorkersError
+	if errors.As(err, &more) {
+		if !r.Quiet {
+			con.print(anewNote(more))
+		}
+		con.anew()
+		out, err = p.attempt(ctx, r, con, more)
+	}
+	return out, err
+}
+
+// anewNote tells why a run begins anew.
+func anewNote(more *master.MoreWorkersError) string {
+	return fmt.Sprintf("%v: the run begins anew with them (--%s %d; with --%s 1 it does not)", more, flagWorkers, more.Workers, flagWorkers)
+}
+
+// startsOver tells whether a run may begin anew: nothing that it gives out before its
+// end stays, and nothing long came before it.
+func (r *runRequest) startsOver() bool {
+	return !isDevice(r.Output) && !isDevice(r.Manifest) && r.Live == "" && r.Metrics == "" && !r.Analyze && r.Realtime == nil && r.Checkpoints.File == "" && r.Checkpoints.Resume == ""
+}
+
+// attempt is execute for a run that may end with a *master.MoreWorkersError, but for one
+// that has begun anew because of that.
+func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more *master.MoreWorkersError) (out outcome, err error) {
 	signals, history, err := readTables(r)
 	if err != nil {
 		return out, err
@@ -191,7 +217,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, err
 	}
 	if signals != nil {
-		if err := signals.Expand(sys.Inputs); err != nil {
+		if err := errors.Join(signals.Items(sys.Items), signals.Expand(sys.Inputs)); err != nil {
 			return out, fmt.Errorf("--input: %w", err)
 		}
 	}
@@ -226,6 +252,12 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		Start: sys.Start.Value, Stop: sys.Stop.Value, Step: sys.Step.Value,
 		Discard: choice.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
 		Realtime: r.Realtime,
+	}
+	if more == nil {
+		opt.BeginAnew = r.startsOver()
+	} else {
+		opt.Workers, opt.Costs = more.Workers, more.Costs
+		m.Notes = append(m.Notes, anewNote(more))
 	}
 	if player != nil {
 		opt.Hooks = append(opt.Hooks, player)
@@ -354,6 +386,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	con.clear()
 	if begun = mark.begun.Load(); !begun {
 		return out, err
+	}
+	if errors.As(err, &more) && fmi.Crashed() == nil {
+		return out, more
 	}
 	if failed := trace.failed(); failed != nil {
 		if err == nil && result.Status == master.Complete {
@@ -774,10 +809,7 @@ const (
 // summary prints how a run ended.
 func (o *outcome) summary(w io.Writer, con *console) {
 	m := o.manifest
-	wall := m.MasterSeconds
-	for _, s := range m.Seconds {
-		wall += s
-	}
+	wall := m.WallSeconds
 	fmt.Fprintf(w, "%s at t = %g s: %s", m.Status, m.EndTime, plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
 		uneven := ""

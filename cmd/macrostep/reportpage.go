@@ -269,10 +269,7 @@ func curveSections(r *reportParts, components []string) []page.Section {
 
 // pageFacts are a run in a few words.
 func pageFacts(m *record.Manifest) []page.Fact {
-	wall := m.MasterSeconds
-	for _, s := range m.Seconds {
-		wall += s
-	}
+	wall := m.WallSeconds
 	list := []page.Fact{
 		{Name: "system", Value: m.System},
 		{Name: "algorithm", Value: m.Algorithm + parameterList(given(m))},
