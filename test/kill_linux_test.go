@@ -358,3 +358,17 @@ func TestExitInTheProcess(t *testing.T) {
 		}
 	}
 }
+
+// The page of a run that an FMU ends by crashing is there, with the results so far, where the
+// FMU is in the process of the run and where it is not.
+func TestReportOfCrash(t *testing.T) {
+	for _, isolate := range []string{"never", "always"} {
+		o := runPair(t, "misbehave", "fault=Segfault at=0.35", "--isolate", isolate, "--report", "crash.html")
+		page := string(read(t, filepath.Join(o.dir, "crash.html")))
+		for _, want := range []string{">failed<", "segmentation fault", `data-name="good.x"`, `data-to="0.3`} {
+			if o.code != 1 || !strings.Contains(page, want) {
+				t.Errorf("isolate %s: exit code %d, and the page has no %s\n%s", isolate, o.code, want, o.output)
+			}
+		}
+	}
+}
