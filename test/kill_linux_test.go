@@ -365,7 +365,7 @@ func TestReportOfCrash(t *testing.T) {
 	for _, isolate := range []string{"never", "always"} {
 		o := runPair(t, "misbehave", "fault=Segfault at=0.35", "--isolate", isolate, "--report", "crash.html")
 		page := string(read(t, filepath.Join(o.dir, "crash.html")))
-		for _, want := range []string{">failed<", "segmentation fault", `data-name="good.x"`, `data-to="0.3`} {
+		for _, want := range []string{">failed<", "segmentation fault", `data-name="good.x"`, `data-to="0.4"`} {
 			if o.code != 1 || !strings.Contains(page, want) {
 				t.Errorf("isolate %s: exit code %d, and the page has no %s\n%s", isolate, o.code, want, o.output)
 			}
