@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,8 +36,11 @@ func TestReadmeTutorial(t *testing.T) {
 		if !strings.HasPrefix(line, "    ") {
 			continue
 		}
-		command, _, _ := strings.Cut(strings.TrimSpace(line), "   ") // an explanation may follow
-		words := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(command, "$ "), "'", ""))
+		command := strings.TrimSpace(line)
+		words := strings.Fields(strings.ReplaceAll(command, "'", ""))
+		if len(words) == 0 {
+			continue
+		}
 		switch words[0] {
 		case "cp":
 			if err := os.WriteFile(filepath.Join(dir, words[2]), read(t, filepath.Join(dir, filepath.FromSlash(words[1]))), 0o644); err != nil {
@@ -55,7 +59,7 @@ func TestReadmeTutorial(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"info", "run", "ssp", "plot", "compare", "analyze"} {
+	for _, name := range []string{"info", "run", "ssp", "plot", "compare", "validate", "analyze"} {
 		if ran[name] == 0 {
 			t.Errorf("the tutorial does not use macrostep %s", name)
 		}
@@ -106,6 +110,28 @@ func sameTable(t *testing.T, shown, printed string) {
 		}
 		if !equal {
 			t.Errorf("the README shows of the analysis\n  %v\nand printed is\n  %v", want[i], got[i])
+		}
+	}
+}
+
+// Links and names of files in the documentation lead somewhere, and each page of docs is
+// found from the README.
+func TestDocumentationLinks(t *testing.T) {
+	root := ".."
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("%v, %v", pages, err)
+	}
+	readme := string(read(t, filepath.Join(root, "README.md")))
+	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	for _, path := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")) {
+		for _, m := range link.FindAllStringSubmatch(string(read(t, path)), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(m[1]))); err != nil {
+				t.Errorf("%s: the link %s: %v", path, m[1], err)
+			}
+		}
+		if name := filepath.Base(path); filepath.Dir(path) != root && !strings.Contains(readme, "](docs/"+name+")") {
+			t.Errorf("the README does not lead to docs/%s", name)
 		}
 	}
 }
