@@ -28,6 +28,8 @@ type engine interface {
 	Describe(path string, o infoOptions) (*description, error)
 	// Explain tells where the values of variables "component.variable" come from.
 	Explain(path string, names []string, o infoOptions) ([]*assemble.Explanation, error)
+	// Variables lists those of the FMUs of a system, by component.variable.
+	Variables(path string) ([]namedVariable, error)
 	// Validate judges a file by the rules. The error says that it could not be looked at.
 	Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error)
 	// Bonds lists the power bonds that a system may have, and pairs of opposite
@@ -133,6 +135,12 @@ type fmuDescription struct {
 	Path, Hash  string
 	Platforms   []string // folders below binaries
 	Description *fmi.ModelDescription
+}
+
+// namedVariable is a variable of an FMU in a system.
+type namedVariable struct {
+	Name, Description string
+	Settable          bool // before the run
 }
 
 // systemDescription is a coupled system. It is its own JSON.

@@ -280,7 +280,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 			return out, fmt.Errorf("--history: %w", err)
 		}
 	}
-	if err := r.prepareCheckpoints(func() (record.Facts, error) { return r.facts(sys, choice, bonds) }, m, &opt); err != nil {
+	if err := r.prepareCheckpoints(func() (record.Facts, error) { return r.facts(sys, choice, bonds, played) }, m, &opt); err != nil {
 		return out, err
 	}
 	// By its absolute path: an FMU may change the working directory meanwhile.
@@ -302,10 +302,18 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		opt.Recorders, opt.Attempts = append(opt.Recorders, attempts), attempts
 	}
 	var seen *watcher
-	report := "" // by its absolute path, too
+	var report, table, attempted string // by their absolute paths, too
 	if r.Report != "" {
-		if report, err = filepath.Abs(r.Report); err != nil {
-			return out, fmt.Errorf("--%s: %w", flagReport, err)
+		for _, file := range []struct {
+			to   *string
+			path string
+		}{{&report, r.Report}, {&table, r.Output}, {&attempted, r.Trace}} {
+			if file.path == "" {
+				continue
+			}
+			if *file.to, err = filepath.Abs(file.path); err != nil {
+				return out, fmt.Errorf("--%s: %w", flagReport, err)
+			}
 		}
 	}
 	if r.Report != "" || r.Live != "" {
@@ -426,7 +434,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		out.summary(p.summaryTo(r), con)
 	}
 	if r.Report != "" {
-		err = errors.Join(err, p.reportRun(r, report, seen, m, analysis))
+		err = errors.Join(err, p.reportRun(r, report, table, attempted, seen, m, analysis))
 	}
 	if live != nil {
 		err = errors.Join(err, live.finish(m, analysis))

@@ -111,6 +111,13 @@ func (f *fake) Describe(path string, o infoOptions) (*description, error) {
 	return testSystemDescription(), nil
 }
 
+func (f *fake) Variables(path string) ([]namedVariable, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	return []namedVariable{{Name: "car.wheel.k", Description: "stiffness", Settable: true}, {Name: "car.wheel.x"}, {Name: "road.h", Settable: true}}, nil
+}
+
 func (f *fake) Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error) {
 	return documents{}.Validate(ctx, path, r)
 }

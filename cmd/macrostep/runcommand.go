@@ -262,9 +262,6 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	errs = append(errs, err)
 	r.Checkpoints, err = readCheckpointing(c)
 	errs = append(errs, err)
-	if r.Scenario != "" && (r.Checkpoints.File != "" || r.Checkpoints.Resume != "") {
-		errs = append(errs, fmt.Errorf("--%s does not go with checkpoints, which do not hold what it has done; leave one of them out", flagScenario))
-	}
 	r.Realtime, err = readRealtime(c)
 	errs = append(errs, err)
 	r.Rates, err = readRates(c.StringSlice(flagRate))

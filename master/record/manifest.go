@@ -145,9 +145,10 @@ type ScenarioEvent struct {
 
 // Expectation is what came of one.
 type Expectation struct {
-	Line   int    `json:"line"`
-	What   string `json:"what"` // as it is expected
-	Passed bool   `json:"passed"`
+	Line     int    `json:"line"`
+	Variable string `json:"variable"`
+	What     string `json:"what"` // as it is expected
+	Passed   bool   `json:"passed"`
 	// Of the judgement: that which failed, or that which was nearest to the limit. Time is
 	// null if nothing was judged.
 	Time    *float64 `json:"time"`
