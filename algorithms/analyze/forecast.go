@@ -291,7 +291,7 @@ func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins [
 	if err != nil {
 		return nil, result, err
 	}
-	run, err := master.NewRun(sys, alg, master.Options{Stop: float64(steps) * h, Step: h})
+	run, err := master.NewRun(sys, alg, master.Options{Stop: float64(steps) * h, Step: h, Workers: 1})
 	if err != nil {
 		return nil, result, err
 	}
