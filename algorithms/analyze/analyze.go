@@ -688,16 +688,19 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 	return m
 }
 
+// alike is how far shares may be apart, relative to them, that count as equal: rounding does not order them.
+const alike = 1e-6
+
 // largest gives the parts of largest size, as shares of the first if asked.
 func largest(parts []Part, most int, relative bool) []Part {
 	slices.SortStableFunc(parts, func(a, b Part) int {
 		switch x, y := math.Abs(a.Share), math.Abs(b.Share); {
+		case math.Abs(x-y) <= alike*max(x, y):
+			return 0
 		case x > y:
 			return -1
-		case x < y:
-			return 1
 		}
-		return 0
+		return 1
 	})
 	parts = parts[:min(most, len(parts))]
 	if relative && len(parts) > 0 && parts[0].Share > 0 {

@@ -318,17 +318,20 @@ func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
 			out = append(out, fmt.Sprintf("%.4g s, else unknown", r.From))
 			continue
 		}
-		from, to := fmt.Sprintf("%.4g", r.From), fmt.Sprintf("%.4g s", r.To)
-		if r.From <= in.From*(1+1e-9) {
-			from = "…"
-		}
+		lowest, highest := r.From <= in.From*(1+1e-9), r.To >= in.To*(1-1e-9)
+		text := fmt.Sprintf("%.4g to %.4g s", r.From, r.To)
 		switch {
-		case r.To >= in.To*(1-1e-9):
-			to = "…"
-		case r.To >= s.Points[len(s.Points)-1].Step:
-			to += ", then unknown"
+		case lowest && highest:
+			text = fmt.Sprintf("all of %.3g to %.3g s", r.From, r.To)
+		case lowest:
+			text = fmt.Sprintf("up to %.4g s", r.To)
+		case highest:
+			text = fmt.Sprintf("from %.4g s on", r.From)
 		}
-		out = append(out, from+" to "+to)
+		if !highest && r.To >= s.Points[len(s.Points)-1].Step {
+			text += ", then unknown"
+		}
+		out = append(out, text)
 	}
 	for k, h := range s.Unknown {
 		if k == shownPlaces {
