@@ -42,6 +42,7 @@ func misfit(s *analyze.Subsystem) string {
 
 const (
 	shownGraphLoops = 5
+	shownGaps       = 2
 	shownPlaces     = 6 // of a loop, of inputs, of connections
 )
 
@@ -333,14 +334,31 @@ func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
 		}
 		out = append(out, text)
 	}
-	for k, h := range s.Unknown {
-		if k == shownPlaces {
-			out = append(out, fmt.Sprintf("and at %d more", len(s.Unknown)-k))
-			break
+	var gaps []analyze.Gap
+	for _, g := range s.Gaps {
+		if between(s, g) {
+			gaps = append(gaps, g)
 		}
-		out = append(out, fmt.Sprintf("unknown at %.4g s", h))
+	}
+	switch n := len(gaps); {
+	case n > shownGaps:
+		out = append(out, fmt.Sprintf("unknown at %d places from %.4g to %.4g s", n, gaps[0].From, gaps[n-1].To))
+	default:
+		for _, g := range gaps {
+			if g.From == g.To {
+				out = append(out, fmt.Sprintf("unknown at %.4g s", g.From))
+			} else {
+				out = append(out, fmt.Sprintf("unknown from %.4g to %.4g s", g.From, g.To))
+			}
+		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// between tells whether a gap lies between steps of which something is known, or at an end of what
+// is stable.
+func between(s *analyze.Strategy, g analyze.Gap) bool {
+	return s.Points[0].Step < g.From && g.To < s.Points[len(s.Points)-1].Step
 }
 
 func partsOf(parts []analyze.Part, format string) string {
