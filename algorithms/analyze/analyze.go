@@ -123,6 +123,8 @@ type Subsystem struct {
 	Name  string `json:"name"`
 	Model string `json:"model"` // Measured, Directional, Renewed, None
 	Why   string `json:"why,omitempty"`
+	// Unmeasured tells that its model was not looked at, as nothing could be told of the coupling anyway.
+	Unmeasured bool `json:"not_measured,omitempty"`
 	// States of the model at the step of the analysis.
 	States int `json:"states"`
 	// Misfit tells how far the measured responses are from those of the model, relative to the largest
@@ -299,17 +301,34 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	return r, err
 }
 
+// moot tells why nothing can be told of the coupling whatever the models are, "" if something can.
+func (p *point) moot(s *Structure, o Options) string {
+	if why := s.heldOnLoop(); why != "" {
+		return why
+	}
+	if k := slices.IndexFunc(o.Rates, func(rate algorithms.Rate) bool { return rate.Steps > 1 || rate.Over > 1 }); k >= 0 {
+		return fmt.Sprintf("%s has a rate of its own, and couplings of several rates are not analysed: take it out to have the system analysed without", o.Rates[k].Component)
+	}
+	if !p.coupled() {
+		return "no component feeds another: there is no coupling that could be unstable"
+	}
+	return ""
+}
+
 func (p *point) analyse(r *Report, o Options) error {
 	r.At, p.window = p.t, windowSteps*o.Step
 	if asked := max(o.At, o.Start); math.Abs(p.t-asked) > 1e-6*o.Step {
 		r.Notes = append(r.Notes, fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", asked))
 	}
-	unknown := ""
+	unknown := p.moot(&r.Structure, o)
+	moot := unknown != ""
 	for i, m := range p.models {
 		c := m.info.Caps
 		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why, Rollback: p.x.Reverts(i), Serializes: c.SerializeState, VariableStep: c.VariableStep,
 			InputDerivatives: c.InputDerivatives, DirectionalDerivatives: c.DirectionalDerivative, Stateless: m.info.Stateless}
-		if m.source == None {
+		if moot {
+			s.Unmeasured = true
+		} else if m.source == None {
 			unknown = fmt.Sprintf("there is no model of %s: %s", m.info, m.why)
 		} else if model, err := p.over(i, r.Step); err != nil {
 			unknown = err.Error()
@@ -331,13 +350,6 @@ func (p *point) analyse(r *Report, o Options) error {
 	}
 	p.unfound(r.Structure.Algorithms)
 	r.Structure.Loops = p.loops(slices.Concat(p.x.Sys.InitLoops(), p.x.Sys.Loops))
-	if why := r.Structure.heldOnLoop(); why != "" {
-		unknown = why
-	} else if k := slices.IndexFunc(o.Rates, func(rate algorithms.Rate) bool { return rate.Steps > 1 || rate.Over > 1 }); k >= 0 {
-		unknown = fmt.Sprintf("%s has a rate of its own, and couplings of several rates are not analysed: take it out to have the system analysed without", o.Rates[k].Component)
-	} else if !p.coupled() {
-		unknown = "no component feeds another: there is no coupling that could be unstable"
-	}
 	from, to := o.From, o.To
 	if from == 0 {
 		from = o.Step / 30

@@ -34,7 +34,7 @@ func abilities(s *analyze.Subsystem) string {
 
 // misfit tells how far the model is from what was measured.
 func misfit(s *analyze.Subsystem) string {
-	if s.Why != "" && s.States == 0 || s.Model == analyze.Directional {
+	if s.Unmeasured || s.Why != "" && s.States == 0 || s.Model == analyze.Directional {
 		return "-"
 	}
 	return fmt.Sprintf("%.0e", s.Misfit)
@@ -162,7 +162,11 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n%s\ncomponent\tmodel\tstates\toff by\tcan\n", r.At, r.Step, notes)
 	for _, s := range r.Subsystems {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.Name, s.Model, s.States, misfit(&s), abilities(&s))
+		states := fmt.Sprint(s.States)
+		if s.Unmeasured {
+			states = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.Name, s.Model, states, misfit(&s), abilities(&s))
 	}
 	if err := w.Flush(); err != nil {
 		return err
