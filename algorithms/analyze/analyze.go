@@ -101,6 +101,10 @@ type Report struct {
 	Large string `json:"large,omitempty"`
 	// WhyNoError tells why they are not.
 	WhyNoError string `json:"why_no_error,omitempty"`
+	// Alone are the components that are unstable by themselves. Whole is the growth of the coupled system by
+	// itself, which no step and no algorithm changes; nil = it is stable, or that is not known.
+	Alone []Growth `json:"unstable_alone,omitempty"`
+	Whole *Growth  `json:"unstable_whole,omitempty"`
 	// Recommended is the index of the strategy to take, −1 if none is stable.
 	Recommended int       `json:"recommended"`
 	StepToTake  float64   `json:"step_to_take"`       // s
@@ -422,6 +426,16 @@ func (p *point) analyse(r *Report, o Options) error {
 		return err
 	}
 	r.Strategies = strategies
+	if !moot {
+		r.Alone = p.alone(r.Step)
+		r.Whole = r.whole(all, func(s *scheme, h float64) float64 {
+			mode, err := p.spectrum(s, h, -1, 1, false)
+			if err != nil {
+				return 0
+			}
+			return mode.frequency(h)
+		})
+	}
 	r.doubtFollowed(all)
 	r.recommend(o.Error)
 	if o.Map {
@@ -915,6 +929,9 @@ func (r *Report) recommend(most float64) {
 	}
 	if best < 0 {
 		r.Why = "nothing that was looked at is stable down to the smallest step of the scan"
+		if r.Whole != nil {
+			r.Why = "the system is unstable by itself, whatever the step: judge algorithms by their errors over the time that is of interest"
+		}
 		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool {
 			return len(s.Points) > 0 && (s.Multiples > 0 || s.Points[0].Step <= r.From*(1+1e-9))
 		}) {

@@ -243,6 +243,10 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		case report.Large != "":
 			told = append(told, "analysis: unstable for small motions; "+report.Large)
 		default:
+			if report.Whole != nil {
+				unstable = append(unstable, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
+				break
+			}
 			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each", s.Preset, s.Order, report.Step, s.Now))
 		}
 	}

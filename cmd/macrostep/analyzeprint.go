@@ -172,7 +172,11 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		return err
 	}
 	for _, s := range r.Subsystems {
-		if s.Why != "" {
+		switch {
+		case s.Why == "":
+		case strings.HasPrefix(s.Why, s.Name+" "): // it says of whom
+			fmt.Fprintln(out, s.Why)
+		default:
 			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
 		}
 	}
@@ -242,6 +246,15 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	if told != nil || r.WhyNoError != "" || isRough(r) {
 		fmt.Fprintln(out)
+	}
+	for _, g := range r.Alone {
+		fmt.Fprintf(out, "\n%s is unstable by itself, its inputs held: %s", g.Component, &g)
+	}
+	switch {
+	case r.Whole != nil:
+		fmt.Fprintf(out, "\nthe coupled system itself is unstable: %s; no macro step and no algorithm changes that\n", r.Whole)
+	case len(r.Alone) > 0:
+		fmt.Fprintf(out, "\nno step changes that; whether the coupling holds it, the radii tell\n")
 	}
 	if m := r.Strategies[max(r.Recommended, 0)].Mode; m != nil {
 		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %.4g Hz; mostly in %s\n", r.Step, m.Frequency, partsOf(m.Outputs, "%s (%.2g)"))
