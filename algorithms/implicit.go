@@ -50,6 +50,9 @@ const (
 const (
 	perturbation = 1e-4
 	roundingPart = 1e-13
+	// vanishing is the part of its nominal value below which an input counts as 0: after
+	// many subsystems there is that little left.
+	vanishing = 1e-100
 	// sameStep is the part by which step sizes may differ and count as one: those
 	// of a fixed grid differ by rounding.
 	sameStep = 1e-6
@@ -734,9 +737,9 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 // replay noise, small enough for a derivative.
 func (b *block) delta(x *master.Exec, j int) float64 {
 	c := &b.columns[j]
-	size := b.size[j]
-	if size == 0 {
-		size = nominal(x.Sys, c.input)
+	size, typical := b.size[j], nominal(x.Sys, c.input)
+	if size < vanishing*typical {
+		size = typical // what is near the least numbers has no part that could be added to it
 	}
 	return size * max(perturbation, math.Sqrt(x.Replay(c.subsystem).Replays))
 }

@@ -748,7 +748,7 @@ func (r *Run) judgeGrowth() {
 		at := owner(r.sys.OutAt, k)
 		nominal := r.sys.Infos[at].Out[k-r.sys.OutAt[at]].Magnitude()
 		if math.Abs(v) > absurd*max(math.Abs(r.startY[k]), nominal) {
-			r.warn(fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order", r.sys.OutName(k), v))
+			r.warn(fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order, or see whether a component or the whole is unstable by itself (macrostep analyze)", r.sys.OutName(k), v))
 			return
 		}
 	}

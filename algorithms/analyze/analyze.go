@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,6 +101,10 @@ type Report struct {
 	Large string `json:"large,omitempty"`
 	// WhyNoError tells why they are not.
 	WhyNoError string `json:"why_no_error,omitempty"`
+	// Alone are the components that are unstable by themselves. Whole is the growth of the coupled system by
+	// itself, which no step and no algorithm changes; nil = it is stable, or that is not known.
+	Alone []Growth `json:"unstable_alone,omitempty"`
+	Whole *Growth  `json:"unstable_whole,omitempty"`
 	// Recommended is the index of the strategy to take, −1 if none is stable.
 	Recommended int       `json:"recommended"`
 	StepToTake  float64   `json:"step_to_take"`       // s
@@ -122,6 +127,8 @@ type Subsystem struct {
 	Name  string `json:"name"`
 	Model string `json:"model"` // Measured, Directional, Renewed, None
 	Why   string `json:"why,omitempty"`
+	// Unmeasured tells that its model was not looked at, as nothing could be told of the coupling anyway.
+	Unmeasured bool `json:"not_measured,omitempty"`
 	// States of the model at the step of the analysis.
 	States int `json:"states"`
 	// Misfit tells how far the measured responses are from those of the model, relative to the largest
@@ -145,9 +152,9 @@ type Strategy struct {
 	// Stable are the ranges of the step size in which nothing grows, within the scan;
 	// stability is not monotone in the step, so there may be several.
 	Stable []Range `json:"stable"`
-	// Unknown are steps within them that looked unstable and were not confirmed by others close by:
-	// the responses of the FMUs have noise there.
-	Unknown []float64 `json:"unknown_at,omitempty"`
+	// Gaps are ranges of the step size within the scan of which nothing is known, with the reason:
+	// those from the first to the last step that was looked at in vain.
+	Gaps []Gap `json:"gaps,omitempty"`
 	// Multiples is the step of whose whole multiples alone something is told, where FMUs take steps of
 	// their own; 0 = the points are those of the scan.
 	Multiples float64 `json:"multiples_of,omitempty"`
@@ -200,6 +207,13 @@ type Range struct {
 	To   float64 `json:"to"`
 }
 
+// Gap is a range of the step size, in s, of which nothing is known.
+type Gap struct {
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	Why  string  `json:"why"`
+}
+
 // Mode is what limits the stability: the dominant mode at the step of the analysis.
 type Mode struct {
 	Frequency float64 `json:"frequency"` // Hz
@@ -227,11 +241,11 @@ const (
 	// marginal is how far above 1 a radius counts as no growth: a system without
 	// damping stands at 1.
 	marginal = 1e-6
-	// Where fewer than fewKnown points of the scan are known, whole multiples of the step are looked at,
-	// mostMultiples of them at most; where none is known up to lastTry, no more.
-	fewKnown, mostMultiples, lastTry = 3, 12, 3
+	// Where fewer than fewKnown points of the scan are known, or less than one in fewPart, whole multiples of the
+	// step are looked at, mostMultiples of them at most; where none is known up to lastTry, no more.
+	fewKnown, fewPart, mostMultiples, lastTry = 3, 4, 12, 3
 	// besidePoint is how far beside a step one looks whether it is unstable there too, relative to it.
-	besidePoint = 2e-3
+	besidePoint, besideAlone = 2e-3, 1e-2
 	// edgePrecision is that of the ends of stable ranges.
 	edgePrecision = 1e-4
 )
@@ -291,17 +305,34 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	return r, err
 }
 
+// moot tells why nothing can be told of the coupling whatever the models are, "" if something can.
+func (p *point) moot(s *Structure, o Options) string {
+	if why := s.heldOnLoop(); why != "" {
+		return why
+	}
+	if k := slices.IndexFunc(o.Rates, func(rate algorithms.Rate) bool { return rate.Steps > 1 || rate.Over > 1 }); k >= 0 {
+		return fmt.Sprintf("%s has a rate of its own, and couplings of several rates are not analysed: take it out to have the system analysed without", o.Rates[k].Component)
+	}
+	if !p.coupled() {
+		return "no component feeds another: there is no coupling that could be unstable"
+	}
+	return ""
+}
+
 func (p *point) analyse(r *Report, o Options) error {
 	r.At, p.window = p.t, windowSteps*o.Step
 	if asked := max(o.At, o.Start); math.Abs(p.t-asked) > 1e-6*o.Step {
 		r.Notes = append(r.Notes, fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", asked))
 	}
-	unknown := ""
+	unknown := p.moot(&r.Structure, o)
+	moot := unknown != ""
 	for i, m := range p.models {
 		c := m.info.Caps
 		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why, Rollback: p.x.Reverts(i), Serializes: c.SerializeState, VariableStep: c.VariableStep,
 			InputDerivatives: c.InputDerivatives, DirectionalDerivatives: c.DirectionalDerivative, Stateless: m.info.Stateless}
-		if m.source == None {
+		if moot {
+			s.Unmeasured = true
+		} else if m.source == None {
 			unknown = fmt.Sprintf("there is no model of %s: %s", m.info, m.why)
 		} else if model, err := p.over(i, r.Step); err != nil {
 			unknown = err.Error()
@@ -323,13 +354,6 @@ func (p *point) analyse(r *Report, o Options) error {
 	}
 	p.unfound(r.Structure.Algorithms)
 	r.Structure.Loops = p.loops(slices.Concat(p.x.Sys.InitLoops(), p.x.Sys.Loops))
-	if why := r.Structure.heldOnLoop(); why != "" {
-		unknown = why
-	} else if k := slices.IndexFunc(o.Rates, func(rate algorithms.Rate) bool { return rate.Steps > 1 || rate.Over > 1 }); k >= 0 {
-		unknown = fmt.Sprintf("%s has a rate of its own, and couplings of several rates are not analysed: take it out to have the system analysed without", o.Rates[k].Component)
-	} else if !p.coupled() {
-		unknown = "no component feeds another: there is no coupling that could be unstable"
-	}
 	from, to := o.From, o.To
 	if from == 0 {
 		from = o.Step / 30
@@ -402,6 +426,16 @@ func (p *point) analyse(r *Report, o Options) error {
 		return err
 	}
 	r.Strategies = strategies
+	if !moot {
+		r.Alone = p.alone(r.Step)
+		r.Whole = r.whole(all, func(s *scheme, h float64) float64 {
+			mode, err := p.spectrum(s, h, -1, 1, false)
+			if err != nil {
+				return 0
+			}
+			return mode.frequency(h)
+		})
+	}
 	r.doubtFollowed(all)
 	r.recommend(o.Error)
 	if o.Map {
@@ -480,7 +514,7 @@ func (p *point) refused(s *scheme) string {
 
 // scan finds the radius over the step sizes, and the ranges without growth.
 func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
-	radius := func(h float64) float64 {
+	radius := func(h float64) (float64, error) {
 		mode, err := p.spectrum(s, h, -1, 1, false)
 		if err == nil {
 			err = p.untold(s, h, cmplx.Abs(mode.value))
@@ -489,39 +523,40 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 			if out.Why == "" {
 				out.Why = fmt.Sprintf("at steps of %.4g s: %v", h, err)
 			}
-			return math.NaN()
+			return math.NaN(), err
 		}
-		return mode.radius()
+		return mode.radius(), nil
 	}
 	points, precision := scanPoints, edgePrecision
 	if len(p.models) > manySubsystems {
 		points, precision = fewerPoints, coarsePrecision
 	}
+	var looked []look
 	for i := range points {
 		h := from * math.Pow(to/from, float64(i)/float64(points-1))
-		if v := radius(h); !math.IsNaN(v) {
-			out.Points = append(out.Points, Radius{h, v})
-		} else if len(out.Points) > 0 {
-			break // of steps that are too short for a response to be seen there may be some
+		v, err := radius(h)
+		looked = append(looked, look{Radius{h, v}, err})
+		if p.ctx.Err() != nil {
+			break
 		}
 	}
-	out.Points, out.Unknown = confirmed(out.Points, radius)
-	if len(out.Points) < fewKnown {
+	confirm(looked, radius, func(h float64) bool { return p.noisy(s, h) })
+	out.take(looked)
+	if len(out.Points) < fewKnown || fewPart*len(out.Points) < len(looked) {
 		// FMUs with steps of their own are known at whole multiples of them, if at all.
 		whole := wholeSteps(H, from, to)
 		var known []Radius
 		for _, h := range whole {
-			if v := radius(h); !math.IsNaN(v) {
+			if v, err := radius(h); err == nil {
 				known = append(known, Radius{h, v})
 			} else if p.ctx.Err() != nil || len(known) == 0 && h >= lastTry*H {
 				break
 			}
 		}
-		if len(known) > len(out.Points) {
-			out.Points, out.Multiples = known, H
+		if len(known) > len(out.Points) || len(known) >= fewKnown {
+			out.Points, out.Gaps, out.Multiples = known, nil, H
 		}
 	}
-	stable := func(v float64) bool { return v <= 1+marginal }
 	// The end of a range between two points, by secants, each followed by a look to its
 	// other side, and by halves in turn.
 	edge := func(from, to Radius, was bool) float64 {
@@ -529,7 +564,8 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		above := func(v float64) float64 { return v - 1 - marginal }
 		fa, fb := above(from.Radius), above(to.Radius)
 		look := func(h float64) {
-			f := above(radius(h))
+			v, _ := radius(h) // NaN with an error
+			f := above(v)
 			if (f <= 0) == was {
 				a, fa = h, f
 			} else { // unknown counts as this
@@ -560,7 +596,9 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	}
 	// A step that is left out parts what is known on both of its sides.
 	parted := func(i int) bool {
-		return out.Multiples > 0 && out.Points[i].Step-out.Points[i-1].Step > 1.5*out.Multiples
+		before, after := out.Points[i-1].Step, out.Points[i].Step
+		return out.Multiples > 0 && after-before > 1.5*out.Multiples ||
+			slices.ContainsFunc(out.Gaps, func(g Gap) bool { return before < g.From && g.To < after })
 	}
 	for i, point := range out.Points {
 		switch {
@@ -588,11 +626,12 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 		}
 		return
 	}
-	within := func(r Range) bool { return r.From < H && H < r.To }
-	if !stable(mode.radius()) && slices.ContainsFunc(out.Stable, within) {
-		if kept, _ := confirmed([]Radius{{out.Stable[0].From, 0}, {H, mode.radius()}, {out.Stable[0].To, 0}}, radius); len(kept) < 3 {
-			out.Unknown = append(out.Unknown, H)
-			out.Why = fmt.Sprintf("at steps of %.4g s the radius is %.6g, and close by on one side or both it is stable: the responses of the components have noise", H, mode.radius())
+	at := look{Radius: Radius{H, mode.radius()}}
+	known := slices.ContainsFunc(out.Stable, func(r Range) bool { return r.From <= H && H <= r.To })
+	if known != stable(at.Radius.Radius) && out.Multiples == 0 || p.noisy(s, H) {
+		if at.doubt(radius, false); at.err != nil {
+			out.fill(Gap{H, H, at.err.Error()})
+			out.Why = fmt.Sprintf("at steps of %.4g s: %v", H, at.err)
 			return
 		}
 	}
@@ -602,23 +641,98 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	out.Mode = p.describe(s, H, mode)
 }
 
-// confirmed leaves out points that look unstable between stable ones and are not confirmed by others close by
-// on both sides: the measured responses of FMUs with solvers that choose their own steps have noise, which
-// differs from step to step. What is left out is unknown.
-func confirmed(points []Radius, radius func(h float64) float64) (kept []Radius, unknown []float64) {
-	stable := func(v float64) bool { return v <= 1+marginal }
-	for i, at := range points {
-		if i > 0 && i+1 < len(points) && !stable(at.Radius) && stable(points[i-1].Radius) && stable(points[i+1].Radius) {
-			below, above := radius(at.Step*(1-besidePoint)), radius(at.Step*(1+besidePoint))
-			if !(below > 1+marginal && above > 1+marginal) {
-				unknown = append(unknown, at.Step)
+func stable(radius float64) bool { return radius <= 1+marginal }
+
+// look is a point of the scan, or why it is not known.
+type look struct {
+	Radius
+	err error
+}
+
+// doubt looks at steps close by on both sides, and makes the point unknown if whether it is stable cannot be
+// told from all three: the measured responses of FMUs with solvers that choose their own steps have
+// noise, which differs from step to step.
+//
+// One that stands alone in the scan is looked at in a wider neighbourhood, too.
+func (l *look) doubt(radius func(h float64) (float64, error), alone bool) {
+	least, most := l.Radius.Radius, l.Radius.Radius
+	besides := []float64{-besidePoint, besidePoint}
+	if alone {
+		besides = append(besides, -besideAlone, besideAlone)
+	}
+	for _, beside := range besides {
+		h := l.Step * (1 + beside)
+		v, err := radius(h)
+		if err != nil {
+			l.err = fmt.Errorf("at %.6g s close by: %w", h, err)
+			return
+		}
+		least, most = min(least, v), max(most, v)
+	}
+	if stable(least) != stable(most) {
+		l.err = fmt.Errorf("the radius is between %.6g and %.6g at steps close by: the responses of the components have noise", least, most)
+	}
+}
+
+// confirm looks closer at the points beside which the stability changes: at those that stand alone, and, where
+// responses are noisy, at all of them, on and on where others have become unknown.
+func confirm(looked []look, radius func(h float64) (float64, error), noisy func(h float64) bool) {
+	done := make([]bool, len(looked))
+	differs := func(i, j int) bool {
+		return j >= 0 && j < len(looked) && (looked[j].err != nil && done[j] || looked[j].err == nil && stable(looked[i].Radius.Radius) != stable(looked[j].Radius.Radius))
+	}
+	for again := true; again; {
+		again = false
+		for i := range looked {
+			l := &looked[i]
+			if done[i] || l.err != nil {
 				continue
 			}
+			before, after := differs(i, i-1), differs(i, i+1)
+			if before && after || (before || after) && noisy(l.Step) {
+				done[i], again = true, true
+				l.doubt(radius, before && after)
+			}
 		}
-		kept = append(kept, at)
 	}
-	return kept, unknown
 }
+
+// take puts the points that are known, and the gaps between them.
+func (s *Strategy) take(looked []look) {
+	for i, l := range looked {
+		switch {
+		case l.err == nil:
+			s.Points = append(s.Points, l.Radius)
+		case i > 0 && looked[i-1].err != nil:
+			s.Gaps[len(s.Gaps)-1].To = l.Step
+		default:
+			s.Gaps = append(s.Gaps, Gap{l.Step, l.Step, l.err.Error()})
+		}
+	}
+}
+
+// fill puts a gap among the others.
+func (s *Strategy) fill(g Gap) {
+	if slices.ContainsFunc(s.Gaps, func(have Gap) bool { return have.From <= g.From && g.To <= have.To }) {
+		return
+	}
+	s.Gaps = append(s.Gaps, g)
+	slices.SortFunc(s.Gaps, func(a, b Gap) int { return cmp.Compare(a.From, b.From) })
+}
+
+// noisy tells whether the response of a component over such steps is known with less than
+// rounding.
+func (p *point) noisy(s *scheme, h float64) bool {
+	for i := range p.models {
+		if r, err := p.over(i, p.stepOf(i, s, h)); err != nil || r.Misfit > clean {
+			return true
+		}
+	}
+	return false
+}
+
+// clean is the misfit of a model up to which its response has no noise to speak of.
+const clean = 1e-7
 
 // untold tells that a radius is too close to 1 for models that are off by so much: a mode that is slow
 // beside the steps takes little part in the responses.
@@ -688,16 +802,19 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 	return m
 }
 
+// alike is how far shares may be apart, relative to them, that count as equal: rounding does not order them.
+const alike = 1e-6
+
 // largest gives the parts of largest size, as shares of the first if asked.
 func largest(parts []Part, most int, relative bool) []Part {
 	slices.SortStableFunc(parts, func(a, b Part) int {
 		switch x, y := math.Abs(a.Share), math.Abs(b.Share); {
+		case math.Abs(x-y) <= alike*max(x, y):
+			return 0
 		case x > y:
 			return -1
-		case x < y:
-			return 1
 		}
-		return 0
+		return 1
 	})
 	parts = parts[:min(most, len(parts))]
 	if relative && len(parts) > 0 && parts[0].Share > 0 {
@@ -746,7 +863,7 @@ const safety = 0.5
 // the margin lie in one stable range. Steps shorter than the scan, which begins at from, count to a range
 // that begins there.
 func (s *Strategy) covers(h, from float64) bool {
-	if slices.ContainsFunc(s.Unknown, func(at float64) bool { return math.Abs(h-at) <= nearUnknown*at }) {
+	if slices.ContainsFunc(s.Gaps, func(g Gap) bool { return h >= g.From*(1-nearUnknown) && h <= g.To*(1+nearUnknown) }) {
 		return false
 	}
 	return slices.ContainsFunc(s.Stable, func(r Range) bool {
@@ -812,6 +929,9 @@ func (r *Report) recommend(most float64) {
 	}
 	if best < 0 {
 		r.Why = "nothing that was looked at is stable down to the smallest step of the scan"
+		if r.Whole != nil {
+			r.Why = "the system is unstable by itself, whatever the step: judge algorithms by their errors over the time that is of interest"
+		}
 		if !slices.ContainsFunc(r.Strategies, func(s Strategy) bool {
 			return len(s.Points) > 0 && (s.Multiples > 0 || s.Points[0].Step <= r.From*(1+1e-9))
 		}) {

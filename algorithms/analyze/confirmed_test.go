@@ -1,13 +1,14 @@
 package analyze
 
 import (
+	"errors"
 	"math"
 	"reflect"
 	"testing"
 )
 
-// A single unstable point is unknown unless it is unstable close by on both sides; a window of two points,
-// and those at the ends, stand.
+// A single point between others is unknown unless it is like that close by on both sides; a window of two points,
+// and those at the ends, stand, unless responses are noisy: then they are looked at, too.
 func TestConfirmed(t *testing.T) {
 	noise := func(at ...float64) func(float64) float64 {
 		return func(h float64) float64 {
@@ -36,23 +37,45 @@ func TestConfirmed(t *testing.T) {
 		}
 		return 0.99
 	}
-	for name, c := range map[string]struct {
-		radius  func(float64) float64
-		unknown []float64
-	}{
-		"noise": {noise(3), []float64{3}}, "window": {window(2.9, 3.1), nil}, "one side": {window(3, 3.1), []float64{3}}, "two": {window(2.9, 4.1), nil},
-		"end": {noise(5), nil}, "not known beside": {nowhere, []float64{3}}, "nothing": {noise(), nil},
-	} {
-		var points []Radius
-		for _, h := range []float64{1, 2, 3, 4, 5} {
-			points = append(points, Radius{h, c.radius(h)})
+	two := func(h float64) float64 { // noise at two points that follow each other
+		if h == 3 || h == 4 {
+			return 1.01
 		}
-		kept, unknown := confirmed(points, c.radius)
-		if !reflect.DeepEqual(unknown, c.unknown) || len(kept)+len(unknown) != len(points) {
-			t.Errorf("%s: kept %v, unknown %v", name, kept, unknown)
+		return 0.99
+	}
+	for name, c := range map[string]struct {
+		radius func(float64) float64
+		noisy  bool
+		gaps   []Range
+	}{
+		"noise": {noise(3), false, []Range{{3, 3}}}, "window": {window(2.9, 3.1), false, nil}, "one side": {window(3, 3.1), false, []Range{{3, 3}}},
+		"two": {window(2.9, 4.1), false, nil}, "end": {noise(5), false, nil}, "not known beside": {nowhere, false, []Range{{3, 3}}}, "nothing": {noise(), false, nil},
+		"two of noise": {two, true, []Range{{3, 4}}}, "a window and noise": {window(2.9, 4.1), true, nil}, "noise at the end": {noise(5), true, []Range{{5, 5}}},
+		"alone and stable": {func(h float64) float64 { return 2 - noise(3)(h) }, false, []Range{{3, 3}}},
+	} {
+		radius := func(h float64) (float64, error) {
+			v := c.radius(h)
+			if math.IsNaN(v) {
+				return v, errors.New("not known")
+			}
+			return v, nil
+		}
+		var looked []look
+		for _, h := range []float64{1, 2, 3, 4, 5} {
+			looked = append(looked, look{Radius: Radius{h, c.radius(h)}})
+		}
+		confirm(looked, radius, func(float64) bool { return c.noisy })
+		var s Strategy
+		s.take(looked)
+		var gaps []Range
+		for _, g := range s.Gaps {
+			gaps = append(gaps, Range{g.From, g.To})
+		}
+		if !reflect.DeepEqual(gaps, c.gaps) {
+			t.Errorf("%s: points %v, gaps %v", name, s.Points, s.Gaps)
 		}
 	}
-	s := Strategy{Stable: []Range{{1, 8}}, Unknown: []float64{3}}
+	s := Strategy{Stable: []Range{{1, 8}}, Gaps: []Gap{{3, 3, ""}}}
 	for h, want := range map[float64]bool{2: true, 3: false, 3.1: false, 3.5: true, 4.5: false} {
 		if s.covers(h, 1) != want {
 			t.Errorf("covers(%g) is not %t", h, want)

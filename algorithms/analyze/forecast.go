@@ -291,7 +291,7 @@ func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins [
 	if err != nil {
 		return nil, result, err
 	}
-	run, err := master.NewRun(sys, alg, master.Options{Stop: float64(steps) * h, Step: h})
+	run, err := master.NewRun(sys, alg, master.Options{Stop: float64(steps) * h, Step: h, Workers: 1})
 	if err != nil {
 		return nil, result, err
 	}
@@ -369,6 +369,7 @@ func (p *point) refer(H float64) (*reference, string) {
 		}
 	}
 	at := 0
+	var typical []float64
 	for i, m := range p.models {
 		for o := range m.outputs() {
 			mean, square, largest := 0.0, 0.0, math.Abs(p.y[sys.OutAt[i]+o])
@@ -384,13 +385,31 @@ func (p *point) refer(H float64) (*reference, string) {
 				size = 0
 			}
 			r.sizes = append(r.sizes, size)
+			typical = append(typical, m.info.Out[o].Magnitude())
 			at++
+		}
+	}
+	// After many subsystems there is hardly anything left to be off, unless all move that little.
+	if slices.ContainsFunc(r.moves(typical), func(moves float64) bool { return moves > nothing }) {
+		for o, moves := range r.moves(typical) {
+			if moves <= nothing {
+				r.sizes[o] = 0
+			}
 		}
 	}
 	if !slices.ContainsFunc(r.sizes, func(size float64) bool { return size > 0 }) {
 		return nil, "no output that feeds another moves from here on, so that there is nothing to be off: give values that set the system in motion, or another time (--at)"
 	}
 	return r, ""
+}
+
+// moves gives how much each output moves in its typical size.
+func (r *reference) moves(typical []float64) []float64 {
+	out := make([]float64, len(typical))
+	for o, size := range r.sizes {
+		out[o] = size / typical[o]
+	}
+	return out
 }
 
 // forecast compares the strategy at steps of h with the reference.

@@ -315,7 +315,12 @@ func (p *point) find(i int, h float64) (*Response, error) {
 		got.err = errors.New(m.why)
 	}
 	if got.err != nil {
-		got = found{err: fmt.Errorf("%s over steps of %g s: %w", m.info, h, got.err)}
+		var step *master.StepError // which says of whom
+		if text := got.err.Error(); errors.As(got.err, &step) && strings.HasPrefix(text, m.info.Name) {
+			got = found{err: got.err}
+		} else {
+			got = found{err: fmt.Errorf("%s over steps of %.4g s: %w", m.info, h, got.err)}
+		}
 	}
 	m.lock.Lock()
 	m.known[h] = got

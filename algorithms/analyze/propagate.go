@@ -24,6 +24,9 @@ type scheme struct {
 	// hidden tells that the strategy has more state than the outputs at the last
 	// communication points: its propagation is not formed but followed.
 	hidden bool
+	// reach is how many connections farther, at most, something has been seen in one step, as far as is
+	// known from steps that were looked at before; used by one thread at a time.
+	reach int
 }
 
 // degree is that of the polynomials that reach the subsystems.
@@ -115,7 +118,7 @@ func (s *scheme) start(sys *master.System, h float64, steps int) (*master.Run, e
 	if err != nil {
 		return nil, err
 	}
-	return master.NewRun(sys, alg, master.Options{Stop: (float64(steps) + 0.5) * h, Step: h})
+	return master.NewRun(sys, alg, master.Options{Stop: (float64(steps) + 0.5) * h, Step: h, Workers: 1})
 }
 
 // eigen is a mode of the coupled run: its outputs are multiplied by value in every macro step.
@@ -138,9 +141,12 @@ func (p *point) spectrum(s *scheme, h float64, scaled int, gain float64, outputs
 	if err != nil {
 		return eigen{}, err
 	}
-	mode, err := g.dominant(outputs)
-	_, closed := g.run.Close()
-	return mode, errors.Join(err, closed)
+	phi, err := g.form(s)
+	_, closed := g.run.Close() // which holds a thread
+	if err = errors.Join(err, closed); err != nil {
+		return eigen{}, err
+	}
+	return g.dominantOf(phi, outputs)
 }
 
 func twinsOutputs(twins []*twin) []float64 {

@@ -4,8 +4,12 @@ import (
 	"errors"
 	"math"
 	"math/cmplx"
+	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
@@ -20,8 +24,11 @@ type propagator struct {
 	p      *point
 	run    *master.Run
 	twins  []*twin
-	n, ny  int // states, outputs
-	points int // communication points in z
+	n, ny  int     // states, outputs
+	points int     // communication points in z
+	owner  []int   // by entry of z, but for the communication points before the last: its subsystem
+	feeds  []bool  // by output: it feeds an input
+	fed    [][]int // by subsystem: those that it feeds
 }
 
 func (p *point) newPropagator(s *scheme, h float64, twins []*twin, sys *master.System) (*propagator, error) {
@@ -29,6 +36,22 @@ func (p *point) newPropagator(s *scheme, h float64, twins []*twin, sys *master.S
 	for _, t := range twins {
 		g.n += len(t.x)
 		g.ny += len(t.y)
+	}
+	for i, t := range twins {
+		g.owner = append(g.owner, slices.Repeat([]int{i}, len(t.x))...)
+	}
+	for i, t := range twins {
+		g.owner = append(g.owner, slices.Repeat([]int{i}, len(t.y))...)
+	}
+	g.feeds, g.fed = make([]bool, g.ny), make([][]int, len(twins))
+	for k := range sys.InAt[len(twins)] {
+		if y, ok := sys.Source(k); ok {
+			g.feeds[y] = true
+			from, to := g.owner[g.n+y], sort.SearchInts(sys.InAt, k+1)-1
+			if !slices.Contains(g.fed[from], to) {
+				g.fed[from] = append(g.fed[from], to)
+			}
+		}
 	}
 	const manySteps = 10_000_000
 	var err error
@@ -78,45 +101,86 @@ func (g *propagator) apply(z, next []float64) error {
 	return nil
 }
 
-// dominant gives the mode that grows most; its outputs only if asked.
-func (g *propagator) dominant(outputs bool) (eigen, error) {
-	d := g.size()
-	if d == 0 {
-		return eigen{}, nil
-	}
-	phi := mat.NewDense(d, d, nil)
-	z, next := make([]float64, d), make([]float64, d)
-	for c := range d {
-		clear(z)
-		z[c] = 1
-		if err := g.apply(z, next); err != nil {
-			return eigen{}, err
+// dominantOf gives the mode of the propagation that grows most; its outputs only if asked.
+func (g *propagator) dominantOf(phi *mat.Dense, outputs bool) (eigen, error) {
+	// Outputs that feed nobody follow what else there is.
+	var kept []int
+	for i := range g.size() {
+		if i < g.n || g.feeds[(i-g.n)%g.ny] {
+			kept = append(kept, i)
 		}
-		phi.SetCol(c, next)
 	}
-	size := balance(phi)
-	kind := mat.EigenNone
-	if outputs {
-		kind = mat.EigenRight
-	} else {
-		phi = compressed(phi)
+	d := len(kept)
+	if d == 0 {
+		return eigen{outputs: make([]float64, g.ny)}, nil
+	}
+	m := mat.NewDense(d, d, nil)
+	for r, i := range kept {
+		for c, j := range kept {
+			if v := phi.At(i, j); math.Abs(v) > vanished { // what is near the least numbers spoils the balance
+				m.Set(r, c, v)
+			}
+		}
+	}
+	size := balance(m)
+	if !outputs {
+		values, ok := eigenvalues(compressed(m))
+		if !ok {
+			return eigen{}, errNoEigenvalues
+		}
+		worst, lasts := limiting(values, func(int) bool { return true })
+		return eigen{value: values[worst], lasts: lasts}, nil
 	}
 	var e mat.Eigen
-	if !e.Factorize(phi, kind) {
-		return eigen{}, errors.New("the eigenvalues of the coupled step were not found")
+	if !e.Factorize(m, mat.EigenRight) {
+		return eigen{}, errNoEigenvalues
 	}
 	values := e.Values(nil)
 	worst, lasts := limiting(values, func(int) bool { return true })
 	mode := eigen{value: values[worst], lasts: lasts}
-	if outputs {
-		var vectors mat.CDense
-		e.VectorsTo(&vectors)
-		mode.outputs = make([]float64, g.ny)
-		for o := range g.ny {
-			mode.outputs[o] = cmplx.Abs(vectors.At(g.n+o, worst)) * size[g.n+o]
+	var vectors mat.CDense
+	e.VectorsTo(&vectors)
+	mode.outputs = make([]float64, g.ny)
+	for o := range mode.outputs { // after one more step, each as it was before it
+		sum := complex(0, 0)
+		for c, j := range kept {
+			sum += complex(phi.At(g.n+o, j)*size[c], 0) * vectors.At(c, worst)
+		}
+		if mode.value != 0 {
+			mode.outputs[o] = cmplx.Abs(sum / mode.value)
 		}
 	}
 	return mode, nil
+}
+
+// vanished counts as 0 in a propagation: effects through many subsystems.
+const vanished = 1e-100
+
+var errNoEigenvalues = errors.New("the eigenvalues of the coupled step were not found")
+
+// eigenvalues gives those of a matrix that is balanced, and spoils it. mat.Eigen balances once more, which
+// goes on and on where entries are what rounding left of zeros.
+func eigenvalues(m *mat.Dense) (values []complex128, ok bool) {
+	n, _ := m.Dims()
+	values = make([]complex128, n)
+	if n == 0 {
+		return values, true
+	}
+	raw, impl := m.RawMatrix(), gonum.Implementation{}
+	re, im, tau, work := make([]float64, n), make([]float64, n), make([]float64, max(n-1, 1)), make([]float64, 1)
+	impl.Dgehrd(n, 0, n-1, raw.Data, raw.Stride, tau, work, -1)
+	work = make([]float64, max(int(work[0]), n))
+	impl.Dgehrd(n, 0, n-1, raw.Data, raw.Stride, tau, work, len(work))
+	for i := 2; i < n; i++ {
+		clear(raw.Data[i*raw.Stride : i*raw.Stride+i-1])
+	}
+	impl.Dhseqr(lapack.EigenvaluesOnly, lapack.SchurNone, n, 0, n-1, raw.Data, raw.Stride, re, im, nil, 1, work, -1)
+	work = make([]float64, max(int(work[0]), n))
+	left := impl.Dhseqr(lapack.EigenvaluesOnly, lapack.SchurNone, n, 0, n-1, raw.Data, raw.Stride, re, im, nil, 1, work, len(work))
+	for i := range values {
+		values[i] = complex(re[i], im[i])
+	}
+	return values, left == 0
 }
 
 // balance scales the variables of a map, by powers of two, so that rows and columns are of like
@@ -182,14 +246,15 @@ func compressed(m *mat.Dense) *mat.Dense {
 		return m
 	}
 	// (R Pᵀ) Q = (Qᵀ (R Pᵀ)ᵀ)ᵀ
-	rp := mat.NewDense(d, d, nil) // (R Pᵀ)ᵀ, the first r columns
+	rp := mat.NewDense(d, r, nil) // (R Pᵀ)ᵀ
 	for i := range r {
 		for j := i; j < d; j++ {
 			rp.Set(pivots[j], i, qr.At(i, j))
 		}
 	}
-	lapack64.Ormqr(blas.Left, blas.Trans, raw, tau, rp.RawMatrix(), work, -1)
+	raw.Cols = r // the other reflectors leave the first r rows as they are
+	lapack64.Ormqr(blas.Left, blas.Trans, raw, tau[:r], rp.RawMatrix(), work, -1)
 	work = make([]float64, max(int(work[0]), 1))
-	lapack64.Ormqr(blas.Left, blas.Trans, raw, tau, rp.RawMatrix(), work, len(work))
+	lapack64.Ormqr(blas.Left, blas.Trans, raw, tau[:r], rp.RawMatrix(), work, len(work))
 	return mat.DenseCopyOf(rp.Slice(0, r, 0, r).T())
 }

@@ -34,6 +34,7 @@ var (
 	_ master.StateSaver            = (*twin)(nil)
 	_ master.InputDerivativeSetter = (*twin)(nil)
 	_ master.Substepper            = (*twin)(nil)
+	_ master.Meter                 = (*twin)(nil)
 )
 
 // newTwin makes the twin of a subsystem over steps of size h.
@@ -74,6 +75,9 @@ func realOnly(of *master.Info) [][]int {
 	}
 	return on
 }
+
+// Seconds tells nothing: reading a clock costs more than a step, and nobody asks.
+func (t *twin) Seconds() float64 { return 0 }
 
 func (t *twin) Info() *master.Info { return &t.info }
 

@@ -76,6 +76,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 			&cli.StringFlag{Name: "plot", Usage: "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the stability over step and gain, the system with its loops"},
+			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof"},
 		},
 		Action: p.analyze,
 	}
@@ -155,7 +156,16 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	if o.At < o.Start {
 		return &usageError{c.Command.Name, fmt.Errorf("--at %g lies before the start at %g s", o.At, o.Start)}
 	}
-	report, err := analyze.Run(c.Context, sys.System, o)
+	var report *analyze.Report
+	run := func() (err error) {
+		report, err = analyze.Run(c.Context, sys.System, o)
+		return err
+	}
+	if dir := c.String(flagProfile); dir != "" {
+		err = profile(dir, run)
+	} else {
+		err = run()
+	}
 	con.clear()
 	if err != nil {
 		if cause := context.Cause(c.Context); cause != nil {
@@ -233,6 +243,10 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		case report.Large != "":
 			told = append(told, "analysis: unstable for small motions; "+report.Large)
 		default:
+			if report.Whole != nil {
+				unstable = append(unstable, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
+				break
+			}
 			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each", s.Preset, s.Order, report.Step, s.Now))
 		}
 	}

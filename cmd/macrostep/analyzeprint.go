@@ -34,7 +34,7 @@ func abilities(s *analyze.Subsystem) string {
 
 // misfit tells how far the model is from what was measured.
 func misfit(s *analyze.Subsystem) string {
-	if s.Why != "" && s.States == 0 || s.Model == analyze.Directional {
+	if s.Unmeasured || s.Why != "" && s.States == 0 || s.Model == analyze.Directional {
 		return "-"
 	}
 	return fmt.Sprintf("%.0e", s.Misfit)
@@ -42,6 +42,7 @@ func misfit(s *analyze.Subsystem) string {
 
 const (
 	shownGraphLoops = 5
+	shownGaps       = 2
 	shownPlaces     = 6 // of a loop, of inputs, of connections
 )
 
@@ -161,13 +162,21 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n%s\ncomponent\tmodel\tstates\toff by\tcan\n", r.At, r.Step, notes)
 	for _, s := range r.Subsystems {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.Name, s.Model, s.States, misfit(&s), abilities(&s))
+		states := fmt.Sprint(s.States)
+		if s.Unmeasured {
+			states = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.Name, s.Model, states, misfit(&s), abilities(&s))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, s := range r.Subsystems {
-		if s.Why != "" {
+		switch {
+		case s.Why == "":
+		case strings.HasPrefix(s.Why, s.Name+" "): // it says of whom
+			fmt.Fprintln(out, s.Why)
+		default:
 			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
 		}
 	}
@@ -237,6 +246,15 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	if told != nil || r.WhyNoError != "" || isRough(r) {
 		fmt.Fprintln(out)
+	}
+	for _, g := range r.Alone {
+		fmt.Fprintf(out, "\n%s is unstable by itself, its inputs held: %s", g.Component, &g)
+	}
+	switch {
+	case r.Whole != nil:
+		fmt.Fprintf(out, "\nthe coupled system itself is unstable: %s; no macro step and no algorithm changes that\n", r.Whole)
+	case len(r.Alone) > 0:
+		fmt.Fprintf(out, "\nno step changes that; whether the coupling holds it, the radii tell\n")
 	}
 	if m := r.Strategies[max(r.Recommended, 0)].Mode; m != nil {
 		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %.4g Hz; mostly in %s\n", r.Step, m.Frequency, partsOf(m.Outputs, "%s (%.2g)"))
@@ -318,26 +336,46 @@ func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
 			out = append(out, fmt.Sprintf("%.4g s, else unknown", r.From))
 			continue
 		}
-		from, to := fmt.Sprintf("%.4g", r.From), fmt.Sprintf("%.4g s", r.To)
-		if r.From <= in.From*(1+1e-9) {
-			from = "…"
-		}
+		lowest, highest := r.From <= in.From*(1+1e-9), r.To >= in.To*(1-1e-9)
+		text := fmt.Sprintf("%.4g to %.4g s", r.From, r.To)
 		switch {
-		case r.To >= in.To*(1-1e-9):
-			to = "…"
-		case r.To >= s.Points[len(s.Points)-1].Step:
-			to += ", then unknown"
+		case lowest && highest:
+			text = fmt.Sprintf("all of %.3g to %.3g s", r.From, r.To)
+		case lowest:
+			text = fmt.Sprintf("up to %.4g s", r.To)
+		case highest:
+			text = fmt.Sprintf("from %.4g s on", r.From)
 		}
-		out = append(out, from+" to "+to)
+		if !highest && r.To >= s.Points[len(s.Points)-1].Step {
+			text += ", then unknown"
+		}
+		out = append(out, text)
 	}
-	for k, h := range s.Unknown {
-		if k == shownPlaces {
-			out = append(out, fmt.Sprintf("and at %d more", len(s.Unknown)-k))
-			break
+	var gaps []analyze.Gap
+	for _, g := range s.Gaps {
+		if between(s, g) {
+			gaps = append(gaps, g)
 		}
-		out = append(out, fmt.Sprintf("unknown at %.4g s", h))
+	}
+	switch n := len(gaps); {
+	case n > shownGaps:
+		out = append(out, fmt.Sprintf("unknown at %d places from %.4g to %.4g s", n, gaps[0].From, gaps[n-1].To))
+	default:
+		for _, g := range gaps {
+			if g.From == g.To {
+				out = append(out, fmt.Sprintf("unknown at %.4g s", g.From))
+			} else {
+				out = append(out, fmt.Sprintf("unknown from %.4g to %.4g s", g.From, g.To))
+			}
+		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// between tells whether a gap lies between steps of which something is known, or at an end of what
+// is stable.
+func between(s *analyze.Strategy, g analyze.Gap) bool {
+	return s.Points[0].Step < g.From && g.To < s.Points[len(s.Points)-1].Step
 }
 
 func partsOf(parts []analyze.Part, format string) string {

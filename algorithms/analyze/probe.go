@@ -1,0 +1,196 @@
+package analyze
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// reaches are tried one after the other: explicit schemes have 1, and what goes farther in one step
+// mostly is below rounding after some connections.
+var reaches = []int{1, 3, 9, 27}
+
+// farther is the part of a row by which steps from random states may differ from those that a propagation
+// foretells which was formed as if nothing went beyond the reach.
+const farther = 1e-10
+
+// form gives the propagation matrix [size × size], one step for each column, or, where subsystems
+// lie so far apart that one step from both shows no entry of one in those of the other, one step for
+// several (A. R. Curtis, M. J. D. Powell, J. K. Reid, On the estimation of sparse Jacobian
+// matrices, 1974). Whether they do is seen by steps from random states.
+func (g *propagator) form(s *scheme) (*mat.Dense, error) {
+	for _, reach := range reaches {
+		if reach < s.reach {
+			continue
+		}
+		within := g.within(reach)
+		groups := g.apart(within)
+		if columns := g.columns(); 2*g.batches(groups, columns) > g.size()-len(reaches) {
+			break
+		}
+		phi, err := g.formIn(groups, within)
+		if err != nil {
+			return nil, err
+		}
+		same, err := g.foretells(phi)
+		if err != nil {
+			return nil, err
+		}
+		if s.reach = reach; same {
+			return phi, nil
+		}
+		s.reach++
+	}
+	all, every := make([][]int, len(g.twins)), make([][]bool, len(g.twins))
+	for i := range all {
+		all[i], every[i] = []int{i}, slices.Repeat([]bool{true}, len(g.twins))
+	}
+	return g.formIn(all, every)
+}
+
+// columns gives for each subsystem the entries of z that are its own and matter: its states, and
+// those of its outputs that feed an input, at all points.
+func (g *propagator) columns() [][]int {
+	out := make([][]int, len(g.twins))
+	for i := range g.size() {
+		at := i
+		if i >= g.n {
+			at = g.n + (i-g.n)%g.ny
+			if !g.feeds[at-g.n] {
+				continue
+			}
+		}
+		out[g.owner[at]] = append(out[g.owner[at]], i)
+	}
+	return out
+}
+
+// within tells which subsystems lie at most reach connections behind each.
+func (g *propagator) within(reach int) [][]bool {
+	out := make([][]bool, len(g.twins))
+	for i := range out {
+		out[i] = make([]bool, len(g.twins))
+		out[i][i] = true
+		edge := []int{i}
+		for range reach {
+			var next []int
+			for _, at := range edge {
+				for _, to := range g.fed[at] {
+					if !out[i][to] {
+						out[i][to] = true
+						next = append(next, to)
+					}
+				}
+			}
+			edge = next
+		}
+	}
+	return out
+}
+
+// apart puts subsystems into groups of which no two have one within reach of both.
+func (g *propagator) apart(within [][]bool) (groups [][]int) {
+	var taken [][]bool // by group: what is within reach of one of it
+	for i, mine := range within {
+		fits := func(taken []bool) bool {
+			for j, m := range mine {
+				if m && taken[j] {
+					return false
+				}
+			}
+			return true
+		}
+		k := slices.IndexFunc(taken, fits)
+		if k < 0 {
+			k = len(groups)
+			groups, taken = append(groups, nil), append(taken, make([]bool, len(mine)))
+		}
+		groups[k] = append(groups[k], i)
+		for j, m := range mine {
+			taken[k][j] = taken[k][j] || m
+		}
+	}
+	return groups
+}
+
+// batches gives how many steps there are for groups.
+func (g *propagator) batches(groups [][]int, columns [][]int) int {
+	sum := 0
+	for _, group := range groups {
+		most := 0
+		for _, i := range group {
+			most = max(most, len(columns[i]))
+		}
+		sum += most
+	}
+	return sum
+}
+
+// formIn forms the propagation in steps from one entry of each of a group.
+func (g *propagator) formIn(groups [][]int, within [][]bool) (*mat.Dense, error) {
+	d, columns := g.size(), g.columns()
+	phi := mat.NewDense(max(d, 1), max(d, 1), nil)
+	z, next := make([]float64, d), make([]float64, d)
+	for _, group := range groups {
+		for n := 0; ; n++ {
+			clear(z)
+			some := false
+			for _, i := range group {
+				if n < len(columns[i]) {
+					z[columns[i][n]] = 1
+					some = true
+				}
+			}
+			if !some {
+				break
+			}
+			if err := g.apply(z, next); err != nil {
+				return nil, err
+			}
+			for _, i := range group {
+				if n >= len(columns[i]) {
+					continue
+				}
+				c := columns[i][n]
+				for r := range g.n + g.ny {
+					if within[i][g.owner[r]] {
+						phi.Set(r, c, next[r])
+					}
+				}
+			}
+		}
+	}
+	for j := g.n + g.ny; j < d; j++ { // points grow older
+		phi.Set(j, j-g.ny, 1)
+	}
+	return phi, nil
+}
+
+// foretells tells whether the propagation gives what steps from random states do.
+func (g *propagator) foretells(phi *mat.Dense) (bool, error) {
+	const looks = 2
+	rng := rand.New(rand.NewPCG(7, 8))
+	d := g.size()
+	z, next := make([]float64, d), make([]float64, d)
+	for range looks {
+		for i := range z {
+			z[i] = rng.NormFloat64()
+		}
+		if err := g.apply(z, next); err != nil {
+			return false, err
+		}
+		for r := range g.n + g.ny {
+			sum, size := 0.0, 0.0
+			for c, v := range phi.RawRowView(r) {
+				sum += v * z[c]
+				size += math.Abs(v * z[c])
+			}
+			if !(math.Abs(next[r]-sum) <= farther*size) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,68 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// A propagation that is formed in steps from entries of several subsystems at once is the one of a step from
+// each, with all schemes; with those that go through the whole chain in a step, too.
+func TestFormsInGroups(t *testing.T) {
+	const n = 40
+	sys, _ := masses(t, n)
+	_, err := at(t.Context(), sys, Options{Step: 2e-3, Order: 2}, func(p *point) error {
+		for _, preset := range []string{"explicit", "gauss-seidel", "implicit"} {
+			for _, H := range []float64{2e-3, 0.05} {
+				s := &scheme{preset: preset, order: 1}
+				if preset == "implicit" {
+					s.params = map[string]string{"solver.tolerance": "1e-12"}
+				}
+				twins, sys, err := p.twins(s, H, -1, 1, false)
+				if err != nil {
+					return err
+				}
+				g, err := p.newPropagator(s, H, twins, sys)
+				if err != nil {
+					return err
+				}
+				formed, err := g.form(s)
+				if err != nil {
+					return fmt.Errorf("%s, %g s: %w", preset, H, err)
+				}
+				every := make([][]bool, n)
+				var each [][]int
+				for i := range every {
+					each, every[i] = append(each, []int{i}), slices.Repeat([]bool{true}, n)
+				}
+				want, err := g.formIn(each, every)
+				if err != nil {
+					return err
+				}
+				if _, err := g.run.Close(); err != nil {
+					return err
+				}
+				t.Logf("%s, %g s: %d steps for %d columns, reach %d", preset, H, g.batches(g.apart(g.within(s.reach)), g.columns()), g.size(), s.reach)
+				if preset == "explicit" && s.reach != 1 {
+					t.Errorf("explicit coupling reaches %d connections", s.reach)
+				}
+				for r := range g.size() {
+					largest := 0.0
+					for _, v := range want.RawRowView(r) {
+						largest = max(largest, math.Abs(v))
+					}
+					for c, v := range want.RawRowView(r) {
+						if got := formed.At(r, c); math.Abs(got-v) > 1e-9*largest {
+							t.Fatalf("%s, %g s: entry %d, %d is %g, want %g", preset, H, r, c, got, v)
+						}
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

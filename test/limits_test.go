@@ -1,0 +1,182 @@
+package test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/cmplx"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/test/oracle"
+)
+
+var limits = flag.Bool("limits", false, "find the limits of stability in runs of 10000 steps, too: minutes")
+
+// limitCase is a coupling of which the independent propagation matrix is at hand, or whose limits
+// runs alone show.
+type limitCase struct {
+	name   string
+	args   []string // of analyze, and of run but for those of the algorithm
+	H      float64
+	from   float64
+	to     float64
+	output string // that shows whether a run grows
+	preset string
+	// radius is that of the independent matrix; nil = there is none.
+	radius  func(order int, H float64) float64
+	highest int // order
+	within  float64
+}
+
+// schweizerCases are those of schweizer: three decompositions, explicit and implicit.
+func schweizerCases(t *testing.T, highest int) (out []limitCase) {
+	for _, decomposition := range []string{"ff", "fd", "dd"} {
+		for _, implicit := range []bool{false, true} {
+			preset := "explicit"
+			if implicit {
+				preset = "implicit"
+			}
+			out = append(out, limitCase{name: decomposition, args: twoMassArgs(t, uneven, decomposition), H: 1e-2, from: 1e-3, to: 0.2, output: "mass1.x", preset: preset, highest: highest,
+				radius: func(order int, H float64) float64 {
+					s := oracle.Scheme{Decomposition: decomposition, Implicit: implicit, Order: order}
+					return cmplx.Abs(oracle.Eigenvalues(oracle.Propagation(uneven, s, H))[0])
+				}, within: 5e-3})
+		}
+	}
+	return out
+}
+
+// haidCases are those of haid, with and without correction, from FMUs that go back and from such that
+// tell nothing.
+func haidCases(t *testing.T, highest int) (out []limitCase) {
+	for _, name := range []string{"corrector-oscillator", "corrector-oscillator-blackbox"} {
+		for _, stiff := range []bool{false, true} {
+			o, H := exact.DefaultHaid(), 3e-4
+			o.CK, o.DK = 2e5, 5e2
+			if stiff {
+				o.CK, o.DK, H = 1e9, 3.6e5, 2e-4
+			}
+			for _, preset := range []string{"explicit", "model-based-corrector"} {
+				c := limitCase{name: fmt.Sprintf("%s, c_k = %g", name, o.CK), args: []string{system(t, name), "--set", fmt.Sprint("two.c_k=", o.CK), "--set", fmt.Sprint("two.d_k=", o.DK)},
+					H: H, from: H / 10, to: 30 * H, output: "one.s", preset: preset, highest: highest, within: 5e-3,
+					radius: func(order int, H float64) float64 {
+						return exact.Corrected{Haid: o, H: H, P: order, Correct: preset != "explicit", Alpha: 1}.Radius()
+					}}
+				if name != "corrector-oscillator" {
+					if c.within = 0.15; preset != "explicit" {
+						continue // a run has to identify models first
+					}
+				}
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// The ends of the stable ranges that analyze tells are those of the independent propagation matrices, to 0.5 %
+// where responses are measured and to 15 % where an FMU tells nothing; with -limits at all orders
+// and, to 2 %, those of runs over 10000 steps.
+func TestLimits(t *testing.T) {
+	cases := append(schweizerCases(t, 1)[2:4], haidCases(t, 0)[:2]...)
+	if *limits {
+		cases = append(schweizerCases(t, 3), haidCases(t, 2)...)
+		for _, name := range []string{"quarter-car-b", "quarter-car-a"} {
+			cases = append(cases, limitCase{name: name, args: []string{system(t, name)}, H: 1e-3, from: 1e-3, to: 0.1, output: "chassis.F_c", preset: "explicit", highest: 0})
+		}
+	}
+	reports := map[string]*analyze.Report{}
+	ends := 0
+	for _, c := range cases {
+		key := fmt.Sprint(c.args, c.highest)
+		r := reports[key]
+		if r == nil {
+			args := append(append([]string{}, c.args...), "--step-size", fmt.Sprint(c.H), "--from", fmt.Sprint(c.from), "--to", fmt.Sprint(c.to),
+				"--order", fmt.Sprint(c.highest), "--stop-time", fmt.Sprint(c.H))
+			r = analysis(t, args...)
+			reports[key] = r
+		}
+		for k := range c.highest + 1 {
+			s := strategy(t, r, c.preset, k)
+			if s.Points == nil {
+				t.Errorf("%s, %s, order %d: %s", c.name, c.preset, k, s.Why)
+				continue
+			}
+			for _, at := range s.Stable {
+				for _, end := range []struct {
+					H      float64
+					begins bool
+				}{{at.From, true}, {at.To, false}} {
+					if end.H <= c.from*1.001 || end.H >= c.to*0.999 {
+						continue
+					}
+					ends++
+					text := fmt.Sprintf("%-40s %-22s order %d: %-6s at %.5g s", c.name, c.preset, k, map[bool]string{true: "stable", false: "limit"}[end.begins], end.H)
+					if c.radius != nil {
+						want := crossing(func(H float64) bool { return c.radius(k, H) > 1 }, end.H, 2*c.within, 1e-5)
+						text += fmt.Sprintf(", matrix %.5g s (%+.2f %%)", want, 100*(end.H/want-1))
+						if !(math.Abs(end.H/want-1) <= c.within) {
+							t.Errorf("%s", text)
+						}
+					}
+					if *limits {
+						seen := crossing(func(H float64) bool { return grows(t, c, k, H) }, end.H, max(0.04, 2*c.within), 2e-3)
+						text += fmt.Sprintf(", runs %.5g s (%+.2f %%)", seen, 100*(end.H/seen-1))
+						if !(math.Abs(end.H/seen-1) <= max(0.02, c.within)) {
+							t.Errorf("%s", text)
+						}
+					}
+					t.Log(text)
+				}
+			}
+		}
+	}
+	if ends < 6 {
+		t.Errorf("%d ends of stable ranges", ends)
+	}
+}
+
+// crossing finds where a test changes beside H, to a part of it; NaN = it does not within a part of H.
+func crossing(unstable func(H float64) bool, H, within, precision float64) float64 {
+	a, b := H/(1+within), H*(1+within)
+	was := unstable(a)
+	if unstable(b) == was {
+		return math.NaN()
+	}
+	for b-a > precision*a {
+		if m := math.Sqrt(a * b); unstable(m) == was {
+			a = m
+		} else {
+			b = m
+		}
+	}
+	return math.Sqrt(a * b)
+}
+
+// grows tells whether a run over 10000 steps does, by the second differences of an output.
+func grows(t *testing.T, c limitCase, order int, H float64) bool {
+	const steps = 10_000
+	args := append(append([]string{}, c.args...), "--algorithm", c.preset, "--param", fmt.Sprint("order=", order), "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(steps*H))
+	if c.preset == "implicit" {
+		args = append(args, "--param", "solver.tolerance=1e-9")
+	}
+	o := run(t, args...)
+	if o.code != 0 {
+		return true // beyond all numbers, or what an FMU takes
+	}
+	y := o.column(t, c.output)
+	whole, early, late := 0.0, 0.0, 0.0
+	for n := 1; n+1 < len(y); n++ {
+		d := math.Abs(y[n+1] - 2*y[n] + y[n-1])
+		whole = max(whole, d)
+		switch part := 5 * n / len(y); part {
+		case 1:
+			early = max(early, d)
+		case 4:
+			late = max(late, d)
+		}
+	}
+	return late > early && late > 1e-9*whole
+}
