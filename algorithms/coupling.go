@@ -138,6 +138,7 @@ var (
 	_ master.Waiver              = (*Coupling)(nil)
 	_ master.Archiver            = (*Coupling)(nil)
 	_ master.Repeater            = (*Coupling)(nil)
+	_ master.Sequential          = (*Coupling)(nil)
 )
 
 // NewCoupling gives a coupling algorithm. Values out of range, and parts that do
@@ -470,6 +471,12 @@ func (c *Coupling) Turns() []master.Turn {
 		return nil
 	}
 	return e.rounds(c.in.sys)
+}
+
+// Sequential tells that each subsystem waits for those before it.
+func (c *Coupling) Sequential() bool {
+	e, ok := c.scheme.(*explicit)
+	return ok && e.gaussSeidel
 }
 
 // Repeated takes the coupling inputs at t into the history.

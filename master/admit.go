@@ -25,6 +25,7 @@ func (r *Run) admit(ctx context.Context) (err error) {
 		r.startWall = r.startWall.Add(waited)
 		if p := r.pacer; p != nil { // its deadlines wait, too
 			p.moved, p.awake = p.moved+waited, p.awake+waited
+			p.timing.Paused += waited.Seconds()
 		}
 		if err != nil {
 			return r.fail(err)

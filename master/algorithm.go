@@ -56,6 +56,10 @@ type RollbackUser interface {
 	NeedsRollback(*System) []int
 }
 
+// Sequential is an algorithm that may step one subsystem after another only: it gains
+// nothing from several workers.
+type Sequential interface{ Sequential() bool }
+
 // Disturbed is an algorithm that learns from the past.
 type Disturbed interface {
 	// Disturb tells, between two attempts, that something was set at this communication

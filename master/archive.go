@@ -338,6 +338,19 @@ func (a *Archive) Values(v *Values) {
 	a.Strings(v.String)
 }
 
+// Scalar carries the value of a variable.
+func (a *Archive) Scalar(v *Scalar) {
+	kind := int(v.Kind)
+	a.Index(&kind, int(Real), int(String))
+	v.Kind = Kind(kind)
+	a.Float(&v.Real)
+	number := int(v.Integer)
+	a.Index(&number, math.MinInt32, math.MaxInt32)
+	v.Integer = int32(number)
+	a.Bool(&v.Boolean)
+	a.String(&v.Text)
+}
+
 // Count carries a number that must be the same in reading; what tells of what.
 func (a *Archive) Count(n int, what string) {
 	was := n

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,7 +37,7 @@ type RecorderArchiver interface {
 // Checkpoints says when a run keeps what it takes to go on from there, and where.
 //
 // A checkpoint holds the serialised states of all subsystems and everything that
-// run and algorithm have learnt. Options.Resume takes it: the run is initialised
+// run, algorithm and hooks have learnt. Options.Resume takes it: the run is initialised
 // as at first, then all of it is put back.
 //
 // After each checkpoint the subsystems are put back to it in the run that goes on,
@@ -81,8 +83,10 @@ func (r *Run) prepareCheckpoints() error {
 	if _, ok := r.alg.(Archiver); !ok {
 		return fmt.Errorf("%w: the algorithm cannot put its state into a checkpoint", ErrCapability)
 	}
-	if len(r.opt.Hooks) > 0 || r.opt.Steer {
-		return fmt.Errorf("%w: a checkpoint does not hold what hooks have done to a run (a scenario among them): run without checkpoints, or without hooks", ErrCapability)
+	for _, h := range r.opt.Hooks {
+		if _, ok := h.(Archiver); !ok {
+			return fmt.Errorf("%w: a checkpoint does not hold what the hook %T has in mind (it is no Archiver): run without checkpoints, or without it", ErrCapability, h)
+		}
 	}
 	r.keepers = make([]stateKeeper, len(r.sys.Subsystems))
 	var unable []string
@@ -303,11 +307,104 @@ func (r *Run) archive(a *Archive) {
 
 	a.Section("algorithm")
 	r.alg.(Archiver).Archive(a)
+	r.archiveSteering(a)
 	if !a.Reading() || a.Finish() != nil {
 		return
 	}
 	r.earlierSeconds, r.earlier = seconds, time.Duration(wall*float64(time.Second))
 	r.point.T, r.point.Step = r.t, r.accepted
+}
+
+// archiveSteering carries what was set from outside, and the hooks.
+func (r *Run) archiveSteering(a *Archive) {
+	s := r.x.steering
+	if s == nil {
+		return
+	}
+	a.Section("what was set")
+	for k := range s.own {
+		for _, l := range []*Linear{&s.own[k], &s.fed[k]} {
+			a.Float(&l.Gain)
+			a.Float(&l.Offset)
+		}
+	}
+	list(a, &s.pins, func(p *pin) {
+		r.archiveVariable(a, &p.by)
+		a.Index(&p.sub, 0, len(r.sys.Subsystems)-1)
+		a.Int(&p.at)
+		a.Scalar(&p.value)
+		a.Scalar(&p.before)
+		if a.Err() != nil {
+			return
+		}
+		in := &r.x.discreteIn[p.sub]
+		if n := [...]int{len(in.Real), len(in.Integer), len(in.Boolean), len(in.String)}[p.value.Kind]; p.at < 0 || p.at >= n || p.before.Kind != p.value.Kind {
+			a.misfit("%s has no such discrete input", r.sys.Infos[p.sub].Name)
+		}
+	})
+	var tuned []*Variable
+	if !a.Reading() {
+		for _, name := range slices.Sorted(maps.Keys(r.variables)) {
+			if v := r.variables[name]; v.before != nil {
+				tuned = append(tuned, v)
+			}
+		}
+	}
+	list(a, &tuned, func(v **Variable) {
+		r.archiveVariable(a, v)
+		if a.Err() != nil {
+			return
+		}
+		if (*v).before == nil {
+			(*v).before = &Scalar{}
+		}
+		a.Scalar((*v).before)
+	})
+	list(a, &r.result.Manipulated, func(name *string) { a.String(name) })
+	a.Bool(&r.disturbed)
+	if a.Reading() && a.Err() == nil {
+		r.steer()
+	}
+	for k, h := range r.opt.Hooks {
+		a.Section(fmt.Sprintf("hook %d", k+1))
+		if own, ok := h.(Archiver); ok {
+			own.Archive(a)
+		}
+	}
+}
+
+// list carries a slice of any length.
+func list[T any](a *Archive, v *[]T, each func(*T)) {
+	n := len(*v)
+	a.Int(&n)
+	if a.Reading() {
+		*v = (*v)[:0]
+	}
+	for k := 0; k < n && a.Err() == nil; k++ {
+		if a.Reading() {
+			var empty T
+			*v = append(*v, empty)
+		}
+		each(&(*v)[k])
+	}
+}
+
+// archiveVariable carries which variable it is.
+func (r *Run) archiveVariable(a *Archive, v **Variable) {
+	name := ""
+	if *v != nil {
+		name = (*v).Name
+	}
+	a.String(&name)
+	if !a.Reading() || a.Err() != nil {
+		return
+	}
+	found, err := r.Variable(name)
+	if err != nil {
+		a.misfit("%v", err)
+		return
+	}
+	*v = found
 }
 
 // archiveState carries the state of subsystem i. It is taken to it in both

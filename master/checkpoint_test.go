@@ -93,17 +93,90 @@ func (e *everything) Record(p *master.Point) error {
 func (e *everything) Flush() error            { return nil }
 func (e *everything) End(master.Result) error { return nil }
 
+// keptTunable has a parameter, which is its second output, too.
+type keptTunable struct{ *kept }
+
+func (k keptTunable) Tunables() []master.Port { return []master.Port{{Name: "p"}} }
+
+func (k keptTunable) SetTunable(_ int, v master.Scalar) error { k.y[1] = v.Real; return nil }
+
+func (k keptTunable) Watched(v *master.Values) error { v.Real[0] = k.y[1]; return nil }
+
+// tunedTalkers are talkers, and a subsystem with a parameter that is set by nobody else.
+func tunedTalkers(t testing.TB) *master.System {
+	sys, _ := talkers(t)
+	k := newKept("three", 0, 2)
+	k.info.Watch = []master.Port{{Name: "p"}}
+	k.y[1] = 2
+	k.eval = func(_, y []float64) { y[0] += y[1] }
+	var connections []master.Connection
+	for _, c := range [][2]string{{"one.y1", "two.u1"}, {"two.y1", "one.u1"}, {"one.n", "two.n"}, {"two.n", "one.n"}, {"one.b", "two.b"}, {"two.b", "one.b"}, {"one.s", "two.s"}, {"two.s", "one.s"}} {
+		connections = append(connections, wire(c[0], c[1]))
+	}
+	return system(t, []master.Subsystem{sys.Subsystems[0], sys.Subsystems[1], keptTunable{k}}, connections...)
+}
+
+// meddler sets variables of every kind, and lets them go, by a count of its own.
+type meddler struct{ calls int }
+
+func (m *meddler) Bind(*master.Run) error { return nil }
+
+func (m *meddler) Archive(a *master.Archive) { a.Int(&m.calls) }
+
+func (m *meddler) At(r *master.Run) error {
+	m.calls++
+	text, whole, yes := master.Scalar{Kind: master.String, Text: "mine"}, master.Scalar{Kind: master.Integer, Integer: -7}, master.Scalar{Kind: master.Boolean, Boolean: true}
+	for _, do := range []struct {
+		call int
+		name string
+		do   func(*master.Variable) error
+	}{
+		{3, "two.n", func(v *master.Variable) error { return v.Set(whole) }},
+		{5, "three.p", func(v *master.Variable) error { return v.Set(real(0.25)) }},
+		{9, "one.s", func(v *master.Variable) error { return v.Set(text) }},
+		{14, "one.u1", func(v *master.Variable) error { return v.Override(master.Linear{Gain: 0.5, Offset: 0.1}) }},
+		{20, "one.y1", func(v *master.Variable) error { return v.Override(master.Linear{Gain: 0.9}) }},
+		{31, "one.b", func(v *master.Variable) error { return v.Set(yes) }},
+		{36, "two.n", (*master.Variable).Release},
+		{45, "three.p", (*master.Variable).Release},
+		{55, "one.u1", (*master.Variable).Release},
+		{66, "one.s", (*master.Variable).Release},
+		{77, "one.y1", (*master.Variable).Release},
+		{88, "one.b", (*master.Variable).Release},
+	} {
+		if do.call == m.calls {
+			v, err := r.Variable(do.name)
+			if err == nil {
+				err = do.do(v)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// What a hook has set, and has in mind, goes on as in the unbroken run.
+func TestResumeHooks(t *testing.T) {
+	resumes(t, []float64{0.03}, tunedTalkers, func() []master.Hook { return []master.Hook{&meddler{}} })
+}
+
 // All kinds of signals, watched variables and Go subsystems go on as in the
 // unbroken run, with any number of threads, and at each of its checkpoints.
 func TestResume(t *testing.T) {
+	resumes(t, []float64{0.01, 0.037, 0.3}, func(t testing.TB) *master.System { sys, _ := talkers(t); return sys }, func() []master.Hook { return nil })
+}
+
+func resumes(t *testing.T, intervals []float64, talkers func(testing.TB) *master.System, hooks func() []master.Hook) {
 	for _, workers := range []int{1, 2} {
-		for _, every := range []float64{0.01, 0.037, 0.3} {
+		for _, every := range intervals {
 			whole := &everything{}
 			var made []master.Checkpoint
 			o := master.Options{Stop: 1, Step: 0.01, Workers: workers, Recorders: []master.Recorder{whole},
 				Checkpoints: &master.Checkpoints{Every: every, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}}
-			sys, _ := talkers(t)
-			want, err := newRun(t, sys, o).Run(t.Context())
+			o.Hooks = hooks()
+			want, err := newRun(t, talkers(t), o).Run(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,11 +185,10 @@ func TestResume(t *testing.T) {
 			}
 			for _, c := range made {
 				rest := &everything{}
-				sys, _ := talkers(t)
-				o.Recorders, o.Resume = []master.Recorder{rest}, c.State
+				o.Recorders, o.Resume, o.Hooks = []master.Recorder{rest}, c.State, hooks()
 				later := []master.Checkpoint{}
 				o.Checkpoints = &master.Checkpoints{Every: every, Write: func(c master.Checkpoint) error { later = append(later, c); return nil }}
-				r := newRun(t, sys, o)
+				r := newRun(t, talkers(t), o)
 				if err := r.Start(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -133,7 +205,7 @@ func TestResume(t *testing.T) {
 				if err != nil || !reflect.DeepEqual(rest.rows, whole.rows[c.Steps+1:]) {
 					t.Errorf("resumed at %g: %v, other rows", c.T, err)
 				}
-				want.SubsystemSeconds, want.MasterSeconds, got.SubsystemSeconds, got.MasterSeconds = nil, 0, nil, 0
+				want.SubsystemSeconds, want.MasterSeconds, want.WallSeconds, got.SubsystemSeconds, got.MasterSeconds, got.WallSeconds = nil, 0, 0, nil, 0, 0
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("resumed at %g: %+v, want %+v", c.T, got, want)
 				}
@@ -171,6 +243,11 @@ func TestCheckpointsRefused(t *testing.T) {
 	o := master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{Every: 0.5, Write: write}}
 	sys, _ := talkers(t)
 	if _, err := master.NewRun(sys, bare{explicit(t, algorithms.Config{})}, o); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "the algorithm") {
+		t.Error(err)
+	}
+	hooked := o
+	hooked.Hooks = []master.Hook{&hook{at: func(*master.Run) error { return nil }}}
+	if _, err := master.NewRun(sys, explicit(t, algorithms.Config{}), hooked); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "the hook *master_test.hook") {
 		t.Error(err)
 	}
 	sys, keepers := talkers(t)
@@ -258,8 +335,8 @@ func TestCheckpointOnInterrupt(t *testing.T) {
 // run, but never to a panic; the subsystems are ended.
 func TestForeignState(t *testing.T) {
 	var made []master.Checkpoint
-	sys, _ := talkers(t)
-	o := master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{Every: 0.45, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}}
+	sys := tunedTalkers(t)
+	o := master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{&meddler{}}, Checkpoints: &master.Checkpoints{Every: 0.45, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}}
 	if _, err := newRun(t, sys, o).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -282,8 +359,8 @@ func TestForeignState(t *testing.T) {
 		if rng.IntN(4) == 0 {
 			bad = bad[:rng.IntN(len(bad))]
 		}
-		sys, _ := talkers(t)
-		o.Resume = bad
+		sys := tunedTalkers(t)
+		o.Resume, o.Hooks = bad, []master.Hook{&meddler{}}
 		ctx, cancel := context.WithCancel(t.Context())
 		r := newRun(t, sys, o)
 		err := r.Start(ctx)

@@ -24,6 +24,7 @@ type crew struct {
 	others  []*station     // workers but the first
 	running bool           // they are up
 	patient bool           // who waits may spin first
+	guessed bool           // the number of workers was to be chosen, and no costs were known
 	pending atomic.Int32   // workers that have not done their part of the phase
 	done    sleeper        // the run's own thread, waiting for them
 	errs    []error        // by worker
@@ -83,25 +84,24 @@ func (s *sleeper) rouse() {
 }
 
 // newCrew spreads the subsystems over workers: as asked, or, with 0, as many as pay
-// by the costs that are known. Late ones, which wait for others, stay with the run's
-// own thread.
-func newCrew(s *System, workers int, H float64) *crew {
-	costs, known := stepCosts(s, H)
-	chosen := workers == 0
-	if chosen {
-		workers = 1
-		if known {
-			workers = runtime.GOMAXPROCS(0)
-		}
+// by the costs of their steps (s), as far as these are known: nil = by earlier runs. Late
+// ones, which wait for others, stay with the run's own thread.
+func newCrew(s *System, workers int, H float64, costs []float64) *crew {
+	known := costs != nil
+	if !known {
+		costs, known = stepCosts(s, H)
 	}
-	workers = max(1, min(workers, len(s.Stepped)))
 	c := &crew{infos: s.Infos, thread: s.onThread(), owner: make([]int, len(s.Subsystems))}
+	switch {
+	case workers != 0:
+		workers = max(1, min(workers, len(s.Stepped)))
+	case known:
+		workers, _, _ = bestCrew(s.Stepped, costs)
+	default:
+		workers, c.guessed = 1, true
+	}
 	if known {
-		longest, sum := c.balance(s.Stepped, costs, workers)
-		if chosen && longest+phaseCost > worthwhile*sum {
-			workers = 1
-			clear(c.owner)
-		}
+		balance(c.owner, s.Stepped, costs, workers)
 	} else {
 		for k, i := range s.Stepped {
 			c.owner[i] = k * workers / len(s.Stepped)
@@ -113,31 +113,46 @@ func newCrew(s *System, workers int, H float64) *crew {
 	return c
 }
 
-// More than one worker is chosen if that takes at most this part of the time, with
-// what a phase costs beside its work (s).
+// More than one worker is chosen if that takes at most this part of the time. A phase
+// costs some time (s) beside its work, and so does each of its members that one thread
+// could have called with others in one crossing.
 const (
 	worthwhile = 0.9
 	phaseCost  = 10e-6
+	memberCost = 0.1e-6
 )
 
-// stepCosts gives the time in s that a step of each subsystem takes, if all are known.
+// stepCosts gives the time in s that a step of each subsystem takes, if those that can
+// know it do. Others, Go code beside FMUs, count as costing nothing.
 func stepCosts(s *System, H float64) (costs []float64, known bool) {
 	costs = make([]float64, len(s.Subsystems))
 	for i, sub := range s.Subsystems {
 		priced, ok := As[Priced](sub)
 		if !ok {
-			return costs, false
+			continue
 		}
-		if costs[i], ok = priced.StepCost(H); !ok {
-			return costs, false
+		if costs[i], known = priced.StepCost(H); !known {
+			return nil, false
 		}
 	}
-	return costs, true
+	return costs, known
 }
 
-// balance gives each subsystem in turn, the costly ones first, to the worker that has
-// least to do, and tells the work of the one that has most, and that of all.
-func (c *crew) balance(members []int, costs []float64, workers int) (longest, sum float64) {
+// bestCrew chooses the number of workers for members by the costs of their steps (s),
+// and tells what a macro step costs then and with one worker.
+func bestCrew(members []int, costs []float64) (workers int, side, serial float64) {
+	workers = max(1, min(runtime.GOMAXPROCS(0), len(members)))
+	longest, serial := balance(make([]int, len(costs)), members, costs, workers)
+	side = longest + phaseCost + float64(len(members))*memberCost
+	if side > worthwhile*serial {
+		return 1, serial, serial
+	}
+	return workers, side, serial
+}
+
+// balance gives each member in turn, the costly ones first, to the worker that has
+// least to do, its owner, and tells the work of the one that has most, and that of all.
+func balance(owner, members []int, costs []float64, workers int) (longest, sum float64) {
 	order := slices.Clone(members)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costs[b], costs[a]) })
 	load := make([]float64, workers)
@@ -148,7 +163,7 @@ func (c *crew) balance(members []int, costs []float64, workers int) (longest, su
 				least = w
 			}
 		}
-		c.owner[i] = least
+		owner[i] = least
 		load[least] += costs[i]
 		sum += costs[i]
 	}

@@ -8,7 +8,10 @@ import (
 // Hook acts at the communication points of a run: it reads and writes variables
 // (Run.Variable), and may end the run.
 //
-// A run with hooks takes every macro step by itself.
+// A run with hooks takes every macro step by itself. One with checkpoints takes hooks that
+// are Archivers, too: what they set the run keeps, what they have in mind goes into the
+// checkpoint behind it. A hook of a run that is resumed is bound as at first, then
+// reads its archive, and is not called at the point of the checkpoint again.
 type Hook interface {
 	// Bind is called by NewRun, before any subsystem is touched, to find the variables
 	// that the hook works with.

@@ -89,6 +89,7 @@ type Timing struct {
 	Deadlines int     `json:"deadlines"`
 	Overruns  int     `json:"overruns"` // steps that were not done by their deadline
 	Skipped   int     `json:"skipped"`  // slots of a macro step that were left out
+	Paused    float64 `json:"paused"`   // s for which the clock stood still, because the run was (Options.Admit)
 	// Lateness is the time from a deadline to when the run went on behind it; Work is
 	// that from there to when the next step was done.
 	Lateness Distribution `json:"lateness"`

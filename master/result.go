@@ -22,7 +22,8 @@ type Result struct {
 	SubsystemSeconds  []float64
 	SubsystemSaves    []int
 	SubsystemRestores []int
-	MasterSeconds     float64               // wall time of the stepping less the subsystems'
+	WallSeconds       float64               // of the stepping, without waiting for the real time
+	MasterSeconds     float64               // of these, less those inside the subsystems of the busiest worker
 	Orders            []int                 // accepted macro steps by extrapolation order
 	Iterations        int                   // of correctors, over all attempts
 	Jacobians         int                   // evaluations of the interface Jacobian

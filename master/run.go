@@ -43,7 +43,12 @@ type Options struct {
 	Discard     DiscardPolicy
 	// Workers is the number of threads that step subsystems side by side; 0 = as many
 	// as pay, by what their steps cost in earlier runs (Priced). The results are the same.
-	Workers     int
+	Workers int
+	Costs   []float64 // s, of a macro step, by subsystem; nil = by earlier runs
+	// BeginAnew lets a run with Workers 0, of subsystems whose costs are not known, end
+	// with a *MoreWorkersError in its first seconds where it pays to begin again with
+	// more: with the system made anew, and what was recorded thrown away.
+	BeginAnew   bool
 	Recorders   []Recorder
 	Attempts    AttemptRecorder // sees every attempt; nil = none
 	Signals     Signals         // inputs from outside; nil = none
@@ -119,7 +124,8 @@ type Run struct {
 
 	tick      *time.Ticker
 	lastFlush time.Time
-	startWall time.Time
+	beginWall time.Time     // of Start
+	startWall time.Time     // of the stepping
 	wall      time.Duration // of the stepping
 
 	pacer     *pacer               // nil: not in real time
@@ -228,7 +234,13 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		sys = steer.steered(sys)
 		r.sys = sys
 	}
-	r.x = newExec(sys, o.Step, o.Workers)
+	if s, ok := alg.(Sequential); ok && o.Workers == 0 && s.Sequential() {
+		o.Workers = 1
+	}
+	if o.Costs != nil && len(o.Costs) != len(sys.Subsystems) {
+		return nil, fmt.Errorf("there are %d costs for %d subsystems", len(o.Costs), len(sys.Subsystems))
+	}
+	r.x = newExec(sys, o.Step, o.Workers, o.Costs)
 	r.x.steering = steer
 	r.x.callByCall = o.CallByCall
 	if err := r.x.check(); err != nil {
@@ -445,8 +457,9 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	defer r.contain(&err)
 	r.x.crew.start()
 	r.tick = time.NewTicker(tickInterval)
-	r.startWall = time.Now()
-	r.lastFlush = r.startWall
+	r.beginWall = time.Now()
+	r.startWall = r.beginWall
+	r.lastFlush = r.beginWall
 	r.t = r.opt.Start
 
 	var saved *Archive
@@ -543,7 +556,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		return r.fail(err)
 	}
 	r.initWarnings = len(r.warnings)
-	r.startWall = time.Now() // the stepping begins
+	r.startWall = time.Now()
 	if saved == nil {
 		err = r.record()
 	} else if r.archive(saved); saved.Err() != nil {
@@ -988,6 +1001,9 @@ func (r *Run) onTick(now time.Time) error {
 		}
 		r.opt.Observe(p)
 	}
+	if more := r.moreWorkers(now); more != nil {
+		return r.fail(more)
+	}
 	return nil
 }
 
@@ -1079,11 +1095,13 @@ func (r *Run) Close() (Result, error) {
 	return r.result, r.err
 }
 
+// enoughSteps tell what a step takes.
+const enoughSteps = 20
+
 // keepCosts lets the subsystems keep what their steps took, if they took enough.
 func (r *Run) keepCosts() {
-	const enough = 20 // steps
 	for i, sub := range r.sys.Subsystems {
-		if priced, ok := As[Priced](sub); ok && r.x.steps[i] >= enough && r.want == 0 {
+		if priced, ok := As[Priced](sub); ok && r.x.steps[i] >= enoughSteps {
 			priced.KeepStepCost(r.opt.Step, r.x.subsystemSeconds(i)/float64(r.x.steps[i]))
 		}
 	}
@@ -1140,22 +1158,23 @@ func (r *Run) conclude() {
 		res.Models = m.Models()
 	}
 	res.Restarts = r.x.restarts()
-	inside := 0.0
+	inside := make([]float64, len(r.x.crew.errs)) // by worker
 	for i := range r.sys.Subsystems {
 		res.SubsystemSteps = append(res.SubsystemSteps, r.x.steps[i])
 		res.SubsystemSaves = append(res.SubsystemSaves, r.x.saves[i])
 		res.SubsystemRestores = append(res.SubsystemRestores, r.x.restores[i])
 		seconds := r.subsystemSeconds(i)
 		res.SubsystemSeconds = append(res.SubsystemSeconds, seconds)
-		inside += seconds
+		inside[r.x.crew.owner[i]] += seconds
 	}
 	if r.tick != nil {
-		res.MasterSeconds = max(0, r.wall.Seconds()-inside)
+		res.WallSeconds = r.wall.Seconds()
 	}
 	if p := r.pacer; p != nil {
 		res.Realtime = p.result()
-		res.MasterSeconds = max(0, res.MasterSeconds-p.waited.Seconds())
+		res.WallSeconds = max(0, res.WallSeconds-p.waited.Seconds())
 	}
+	res.MasterSeconds = max(0, res.WallSeconds-slices.Max(inside))
 	switch {
 	case r.err == nil && r.phase == finished:
 		res.Status, res.Reason = Complete, r.stopped

@@ -402,6 +402,9 @@ type Priced interface {
 	KeepStepCost(H, seconds float64)
 }
 
+// Unique is a subsystem that may not be made a second time in the life of the process.
+type Unique interface{ Unique() bool }
+
 // Terminator is a subsystem that wants to be told the end (fmi2 62). It is told
 // once, before it is closed, however the run ended; it knows whether it was
 // initialised or has failed.

@@ -386,8 +386,10 @@ func (s *settings) readOMSExperiment(p *parser, n *node, set *OwnSettings) {
 					}
 				case "signalFilter":
 					s.filter = &signalFilter{a.Value, p.place(k)}
-				case "resultFile", "bufferSize":
-					p.add(ruleForeign, k, "%s=%q of OMSimulator has no effect: the command line names the result file", a.Key, a.Value)
+				case "resultFile":
+					p.add(ruleForeign, k, "%s=%q of OMSimulator has no effect: the command line names the file of the results (--output)", a.Key, a.Value)
+				case "bufferSize":
+					p.add(ruleForeign, k, "%s=%q of OMSimulator has no effect: results need no buffer of a given size", a.Key, a.Value)
 				default:
 					if a.Space != "xmlns" && a.Key != "xmlns" {
 						p.add(ruleForeignPart, k, "the setting %s=%q of OMSimulator is not understood", a.Key, a.Value)

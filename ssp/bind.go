@@ -25,19 +25,26 @@ func (f *flattener) bind(in *instance) {
 	}
 	// Those of a component stand behind those of the system in its place (ssp 15).
 	if in.system != nil && in.inside != nil {
-		f.bindings(in, in.system.Bindings)
+		f.bindings(level{in, true}, in.system.Bindings)
 	}
-	f.bindings(in, in.element.Base().Bindings)
+	f.bindings(level{in, false}, in.element.Base().Bindings)
 }
 
-func (f *flattener) bindings(in *instance, bindings []Binding) {
+// level is where a binding stands: at an element, or inside of it, at the system that
+// stands for a component.
+type level struct {
+	*instance
+	within bool
+}
+
+func (f *flattener) bindings(in level, bindings []Binding) {
 	for i := range bindings {
 		f.binding(in, &bindings[i])
 	}
 }
 
 // binding applies one set, in the steps of the standard (ssp 34).
-func (f *flattener) binding(in *instance, b *Binding) {
+func (f *flattener) binding(in level, b *Binding) {
 	if b.Mapping == nil {
 		for i := range b.Set.Parameters {
 			v := &b.Set.Parameters[i]
@@ -108,16 +115,19 @@ func (f *flattener) match(in *instance, name string) []end {
 }
 
 // assign gives the value of a parameter to all that has the name.
-func (f *flattener) assign(in *instance, set *ParameterSet, v *ParameterValue, name string, e *MappingEntry) {
+func (f *flattener) assign(in level, set *ParameterSet, v *ParameterValue, name string, e *MappingEntry) {
 	at := v.Place
 	if e != nil {
 		at = e.Place
 	}
-	targets := f.match(in, name)
+	targets := f.match(in.instance, name)
+	if f.p.given != nil && set == f.p.given.Set {
+		targets = f.p.connectorsNamed(name)
+	}
 	switch {
 	case len(targets) == 0:
 		hint := ""
-		if rest, ok := strings.CutPrefix(name, in.name+"."); ok && len(f.match(in, rest)) > 0 {
+		if rest, ok := strings.CutPrefix(name, in.name+"."); ok && len(f.match(in.instance, rest)) > 0 {
 			hint = fmt.Sprintf("; a binding here calls it %q", rest)
 		}
 		rule := ruleUnmatched
@@ -139,7 +149,7 @@ func (f *flattener) assign(in *instance, set *ParameterSet, v *ParameterValue, n
 }
 
 // assignTo converts a value for one target and enters it.
-func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string, e *MappingEntry, at Place) {
+func (f *flattener) assignTo(t end, in level, v *ParameterValue, name string, e *MappingEntry, at Place) {
 	p, _ := f.at(t)
 	if p.variable != nil && !p.variable.Settable {
 		report(f.l, ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", t,
@@ -147,12 +157,6 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		return
 	}
 	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: v.face.items}
-	// target is the variable, or what stands for it at a system.
-	target := Variable{Name: t.String(), Type: p.typ, UnitBase: p.inner.unit, Unit: p.inner.unitName, Items: p.inner.items}
-	if p.variable != nil {
-		target = *p.variable
-		target.Name = t.String()
-	}
 	a.unit, a.name = v.face.unit, v.Unit
 	if a.unit == nil && a.name != "" {
 		if a.unit = f.unitNamed(t, a.name); a.unit == nil {
@@ -160,12 +164,35 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 			a.unit = f.unitNamed(t, a.name)
 		}
 	}
+	suppress := e != nil && e.SuppressUnitConversion
+	// target is the variable, or what stands for it at a system: at a component the
+	// connector of the document in which that stands, unless the binding stands within.
+	// With a unit and nothing else to be done the value needs no such stage.
+	face := p.outside
+	within := in.within && in.instance == t.in
+	if within || a.unit != nil && !suppress && (e == nil || e.Transformation == nil) {
+		face = p.inner
+	}
+	target := Variable{Name: t.String(), Type: p.typ, UnitBase: face.unit, Unit: face.unitName, Items: p.inner.items}
+	if p.variable != nil {
+		target = *p.variable
+		target.Name = t.String()
+	}
 	value := v.Value
 	steps := []Step{{What: fmt.Sprintf("parameter %q", v.Name), Value: value, Unit: v.Unit, Place: v.Place}}
 	if e != nil {
 		steps = append(steps, Step{What: fmt.Sprintf("mapping of %q to %q", e.Source, e.Target), Value: value, Unit: v.Unit, Place: e.Place})
 	}
-	suppress := e != nil && e.SuppressUnitConversion
+	if v.Unit == "" && !within && (value.Type == Real || value.Type == Integer) {
+		if text := p.whose(); text != "" {
+			report(f.l, ruleNoUnit, at, "the value of %q has no unit; it is taken in %q, the unit of %s", v.Name, target.Unit, text)
+			counts := "connector"
+			if p.variable != nil {
+				counts = "FMU variable"
+			}
+			steps = append(steps, Step{"no unit: that of the " + counts, value, target.Unit, at})
+		}
+	}
 	if !suppress && a.unit == nil && a.name != "" && target.Unit != "" && a.name != target.Unit {
 		report(f.l, ruleUnitUnknown, at, "the value of %q has the unit %q, which neither the parameter set nor the SSD nor the FMU defines, and %q has the unit %q: it cannot be converted", v.Name, v.Unit, t, target.Unit)
 		return
@@ -202,6 +229,18 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		}
 		steps = append(steps, Step{s.String(), value, a.name, e.Transformation.Place})
 	}
+	if p.variable == nil && face.unit != p.inner.unit && p.inner.unit != nil && (value.Type == Real || value.Type == Integer) {
+		gain, offset, err := unit.Convert(a.unit, p.inner.unit, false)
+		if err != nil { // reported with the connector
+			gain, offset = 1, 0
+		}
+		a.unit, a.name = p.inner.unit, p.inner.unitName
+		if gain != 1 || offset != 0 {
+			s := stage{gain: gain, offset: offset, fromUnit: face.unitName, toUnit: a.name}
+			value, _ = s.apply(value)
+			steps = append(steps, Step{s.String(), value, a.name, p.decl.Place})
+		}
+	}
 	value, err := coerceAt(value, &target, a.own, p.variable == nil)
 	if err != nil {
 		report(f.l, ruleValue, at, "the value of %q: %v", v.Name, err)
@@ -212,6 +251,19 @@ func (f *flattener) assignTo(t end, in *instance, v *ParameterValue, name string
 		f.bound = append(f.bound, t)
 	}
 	f.assigned[t] = append(f.assigned[t], a)
+}
+
+// whose tells in words which unit counts for a value without one, where that of a connector
+// and of what is inside the component differ; "" where they do not.
+func (p *port) whose() string {
+	gain, offset, err := unit.Convert(p.inner.unit, p.outside.unit, false)
+	switch {
+	case p.typ != Real && p.typ != Unspecified, err == nil && gain == 1 && offset == 0:
+		return ""
+	case p.variable != nil:
+		return fmt.Sprintf("the FMU variable, not in %q, that of the connector", p.outside.unitName)
+	}
+	return fmt.Sprintf("the connector of the component, not in %q, that of the system in its place", p.inner.unitName)
 }
 
 // withoutBrackets gives the name of a unit that stands in brackets, as some tools write

@@ -27,17 +27,32 @@
 // applies but cannot be carried out. Names of parameters that match nothing and
 // empty entries of mappings are information, an error in strict mode.
 //
+// # Names
+//
+// Outside of the documents, in results, tables, flags and settings, a variable goes by the
+// names of the systems around it, its component and itself, joined with dots. Names may have
+// dots of their own, so that this can mean several things: a variable of component "a.b"
+// and one of component "b" in system "a", or "p" of "S.C" and "C.p" of "S" (ssp 11). The
+// components of which that is true are called by all their names in quotes, 'a.b'.p and
+// 'a'.'b'.p, \ and ' within them behind a \, and a warning says so. Every component and
+// every connector of a system ('a'.'k') can be called so, also where the joined name is
+// clear; a joined name that means several things is refused. In documents names are always
+// joined: a binding gives its value to all that they mean (ssp 35).
+//
 // # How values and signals change on their way
 //
-// At each connection the unit is converted first and then the transformation
-// applied (ssp 30). A connector of a system without a unit has the unit of what
-// feeds it; the unit of a connector that is not defined counts as none; an unknown unit is
-// not converted. The unit of a value in a parameter set is looked up in the set, in the
-// SSD that binds it and in the FMU that gets it, in this order; where it has to be
-// converted and none of them knows it, the value is refused; "[m]", if it is defined
-// nowhere, counts as "m". Where the unit of a connector differs from that of the FMU
-// variable, the FMU is right about its value, and the connector is a stage of
-// conversion of its own (ssp 31).
+// At each connection the unit is converted first and then the transformation applied (ssp
+// 30). A connector of a system without a unit has the unit of what feeds it; the unit of a
+// connector that is not defined counts as none; an unknown unit is not converted. The unit
+// of a value in a parameter set is looked up in the set, in the SSD that binds it and in
+// the FMU that gets it, in this order; where it has to be converted and none of them knows
+// it, the value is refused; "[m]", if it is defined nowhere, counts as "m". A value
+// without a unit is in that of what it is given to: of the FMU variable, or of the
+// connector of a system; where another system stands for a component, of the connector
+// that the component has in the binding document, and within the other document of that of
+// its system. A warning says so where they differ. Where the unit of a connector differs
+// from that of the FMU variable, the FMU is right about its value, and the connector is a
+// stage of conversion of its own (ssp 31).
 //
 // Values come from parameter bindings, the innermost level first, in document
 // order; the last one wins, so the outer level beats the inner and a later

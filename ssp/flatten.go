@@ -81,9 +81,11 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	f := &flattener{p: p, l: own, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
 		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}, models: make(map[*instance]*ospModel)}
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
+	errs := f.resolve(r)
+	f.names()
 	f.settings()
-	f.paths()
-	if err := f.resolve(r); err != nil {
+	f.placeholders()
+	if err := errors.Join(append(errs, own.Err())...); err != nil {
 		return nil, err
 	}
 	f.bonds()
@@ -95,7 +97,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	f.checkAll(p.top, used)
 	f.bind(p.top)
 	if p.given != nil {
-		f.binding(p.top, p.given)
+		f.binding(level{p.top, false}, p.given)
 	}
 	if err := own.Err(); err != nil { // what follows relies on sound connections
 		return nil, err
@@ -164,7 +166,7 @@ func (f *flattener) settings() {
 	walk(f.p.top)
 	for _, n := range s.named {
 		if byPath[n.path] == nil && n.path != "" {
-			report(f.l, ruleOwn, n.place, "there is no component %q", n.path)
+			report(f.l, ruleOwn, n.place, "there is no component %q%s", n.path, f.called(n.path))
 		}
 	}
 	for _, path := range s.own.Stateless {
@@ -192,6 +194,21 @@ func (f *flattener) settings() {
 	for _, t := range []*Table{s.own.Input, s.own.History} {
 		f.table(t)
 	}
+}
+
+// called names, as the end of a message, the components that would have a path if dots in
+// names did not make it ambiguous.
+func (f *flattener) called(joined string) string {
+	var paths []string
+	for _, c := range f.net.Components {
+		if c.Joined == joined && c.Path != joined {
+			paths = append(paths, c.Path)
+		}
+	}
+	if paths == nil {
+		return ""
+	}
+	return ", only " + strings.Join(paths, " and ")
 }
 
 // bonds checks that the pairs of bonds are Real outputs of two components.
@@ -232,15 +249,8 @@ func (f *flattener) bondEnd(at Place, name string) int {
 	return -1
 }
 
-// paths checks that components can be told apart, and names placeholders.
-func (f *flattener) paths() {
-	seen := make(map[string]bool)
-	for _, c := range f.net.Components {
-		if seen[c.Path] {
-			report(f.l, ruleSamePath, c.Place, "two components have the hierarchical name %q", c.Path)
-		}
-		seen[c.Path] = true
-	}
+// placeholders names the components that are left out.
+func (f *flattener) placeholders() {
 	var walk func(in *instance)
 	walk = func(in *instance) {
 		if _, ok := in.element.(*Component); ok && in.index < 0 && in.system == nil {
@@ -254,8 +264,7 @@ func (f *flattener) paths() {
 }
 
 // resolve asks for the variables of all components.
-func (f *flattener) resolve(r Resolver) error {
-	var errs []error
+func (f *flattener) resolve(r Resolver) (errs []error) {
 	f.vars = make([]VariableSet, len(f.net.Components))
 	for i, c := range f.net.Components {
 		if c.Problem != nil {
@@ -279,10 +288,7 @@ func (f *flattener) resolve(r Resolver) error {
 	for _, fn := range f.p.functions {
 		f.vars = append(f.vars, newFunctionVariables(fn))
 	}
-	if err := f.l.Err(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // variable gives the FMU variable behind an end.
@@ -998,7 +1004,7 @@ func (f *flattener) inputs() {
 		if !f.finite(source, gain, offset, at) {
 			continue
 		}
-		f.net.Inputs = append(f.net.Inputs, SystemInput{Name: source.name, To: FlatEnd{e.in.index, e.name}, Gain: gain, Offset: offset, Map: table, Place: at})
+		f.net.Inputs = append(f.net.Inputs, SystemInput{Name: source.name, Quoted: quoteName(source.name), To: FlatEnd{e.in.index, e.name}, Gain: gain, Offset: offset, Map: table, Place: at})
 	}
 }
 

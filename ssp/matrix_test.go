@@ -3,6 +3,7 @@ package ssp
 import (
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
 	"testing"
 
@@ -220,5 +221,88 @@ func TestDirections(t *testing.T) {
 	}
 	if count != 4*8*8 {
 		t.Errorf("%d combinations", count)
+	}
+}
+
+// Ways through several levels by hand: at each connection the unit first, then the
+// transformation; connectors whose unit is not that of what is inside are stages (ssp 24,
+// 28, 30, 31, 37). Units: km, m, mm; the FMU variables are u (m), v (mm), w (no unit),
+// y (m), z (mm), q (calculated, m), p (m), r (mm), each a copy.
+func TestWays(t *testing.T) {
+	vars := []Variable{with(in("u", Real), "m", metre), with(in("v", Real), "mm", mm), in("w", Real), with(out("y", Real), "m", metre), with(out("z", Real), "mm", mm),
+		with(Variable{Name: "q", Type: Real, Causality: "calculatedParameter", Variability: "fixed", Initial: "calculated"}, "m", metre), with(par("p", Real), "m", metre), with(par("r", Real), "mm", mm)}
+	r := fakes{}
+	for _, path := range []string{"a", "b", "s.c", "s.t.c"} {
+		r[path] = vars
+	}
+	connectors := func(list ...string) string { // name kind unit
+		text := ""
+		for _, c := range list {
+			f := strings.Fields(c + " -")
+			unit := ""
+			if f[2] != "-" {
+				unit = ` unit="` + f[2] + `"`
+			}
+			text += fmt.Sprintf(`<ssd:Connector name=%q kind=%q><ssc:Real%s/></ssd:Connector>`, f[0], f[1], unit)
+		}
+		return "<ssd:Connectors>" + text + "</ssd:Connectors>"
+	}
+	fmu := func(name string, list ...string) string {
+		return fmt.Sprintf(`<ssd:Component name=%q source="x.fmu">%s</ssd:Component>`, name, connectors(list...))
+	}
+	group := func(name, head, elements, connections string) string {
+		return fmt.Sprintf(`<ssd:System name=%q>%s<ssd:Elements>%s</ssd:Elements><ssd:Connections>%s</ssd:Connections></ssd:System>`, name, head, elements, connections)
+	}
+	join := func(from, to, attributes, inside string) string {
+		end := func(which, at string) string {
+			if element, connector, ok := strings.Cut(at, "."); ok {
+				return fmt.Sprintf(`%[1]sElement=%[2]q %[1]sConnector=%[3]q`, which, element, connector)
+			}
+			return fmt.Sprintf(`%sConnector=%q`, which, at)
+		}
+		return "<ssd:Connection " + end("start", from) + " " + end("end", to) + attributes + ">" + inside + "</ssd:Connection>"
+	}
+	const suppress = ` suppressUnitConversion="true"`
+	for name, c := range map[string]struct {
+		top          string
+		link         string // or the parameter that gets the value at
+		gain, offset float64
+	}{
+		// x km = 1000x m, 2000x+1 m = 1000(2000x+1) mm, half of it + 10 mm in m, − 1
+		"inwards": {group("top", connectors("X parameter km")+bindings(inline("", param("X", realValue(3, "m")), "")),
+			group("s", connectors("i parameter m"), group("t", connectors("j parameter mm"), fmu("c", "p parameter m"), join("j", "c.p", "", linear(1, -1))), join("i", "t.j", "", linear(0.5, 10))),
+			join("X", "s.i", "", linear(2, 1))), "s.t.c.p", 0, 0.5*(2*3+1) + 0.01 - 1},
+		// z mm at a connector in m: z/1000 m = z/1e6 km, times 4 + 0.001 km = z·4e-3 + 1 m, + 2 m in mm, a tenth
+		"outwards": {group("top", "", group("s", connectors("o output m"), group("t", connectors("o output km"), fmu("c", "z output m"), join("c.z", "o", "", linear(4, 0.001))), join("o", "t.o", "", linear(1, 2)))+fmu("b", "v input mm"),
+			join("b.v", "s.o", "", linear(0.1, 0))), "s.t.c.z → b.v", 0.4, 300},
+		"not converted": {group("top", "", fmu("a", "y output m")+group("s", connectors("i input km"), fmu("c", "u input"), join("i", "c.u", "", "")), join("a.y", "s.i", suppress, linear(1, 2))), "a.y → s.c.u", 1000, 2000},
+		// q m in km, + 1 km, in mm
+		"calculated": {group("top", "", fmu("a", "q calculatedParameter")+group("s", connectors("P parameter km"), fmu("c", "r parameter"), join("c.r", "P", "", "")), join("s.P", "a.q", "", linear(1, 1))), "a.q → s.c.r", 1000, 1e6},
+		// 3y m is 0.003y km in the dictionary and 3000y mm where it is read; in m, + 1
+		"dictionary": {group("top", "", fmu("a", "y output")+`<ssd:SignalDictionaryReference name="W" dictionary="D">`+connectors("e input m")+`</ssd:SignalDictionaryReference>`+
+			group("s", "", `<ssd:SignalDictionaryReference name="R" dictionary="D">`+connectors("e output mm")+`</ssd:SignalDictionaryReference>`+fmu("c", "u input"), join("c.u", "R.e", "", linear(1, 1))),
+			join("a.y", "W.e", "", linear(3, 0))), "a.y → s.c.u", 3, 1},
+		"connector of another unit": {group("top", "", fmu("a", "y output mm")+fmu("b", "w input"), join("a.y", "b.w", "", linear(1, 1))), "a.y → b.w", 1000, 1},
+		"itself":                    {group("top", "", fmu("a", "y output", "v input"), join("a.y", "a.v", "", linear(1, 1))), "a.y → a.v", 1000, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dictionaries := ""
+			if name == "dictionary" {
+				dictionaries = `<ssd:SignalDictionaries><ssd:SignalDictionary name="D"><ssb:SignalDictionary version="1.0" xmlns:ssb="` + nsSSB + `"><ssb:DictionaryEntry name="e"><ssc:Real unit="km"/></ssb:DictionaryEntry></ssb:SignalDictionary></ssd:SignalDictionary></ssd:SignalDictionaries>`
+			}
+			top := strings.TrimSuffix(c.top, "</ssd:System>") + dictionaries + "</ssd:System>"
+			n := memory(t, head+top+`<ssd:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit><ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit></ssd:Units>`+tail, nil, r)
+			near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(1, math.Abs(b)) }
+			if s, is := settings1(n)[c.link]; is {
+				if !near(s.Value.Real, c.offset) {
+					t.Errorf("%s = %v, want %v", c.link, s.Value.Real, c.offset)
+				}
+				return
+			}
+			got, is := links(n)[c.link]
+			if !is || len(n.Connections) != 1 || !near(got.Gain, c.gain) || !near(got.Offset, c.offset) {
+				t.Errorf("%v, want %s · %v + %v", links(n), c.link, c.gain, c.offset)
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,6 +181,75 @@ func TestNested(t *testing.T) {
 			t.Errorf("settings %+v; findings %v", s, l.Findings)
 		}
 	})
+}
+
+// A value without a unit is in that of what it is given to: where a system stands for a
+// component, that of the connector in the document which binds it (ssp 15, 31). By hand:
+// k is km at the component, mm at the system in its place, m in the FMU.
+func TestValuesWithoutUnit(t *testing.T) {
+	k := func(unit string) string {
+		return itsConnectors[:len(itsConnectors)-len("</ssd:Connectors>")] + `<ssd:Connector name="k" kind="parameter"><ssc:Real` + unit + `/></ssd:Connector></ssd:Connectors>`
+	}
+	const km = ` unit="km"`
+	mapped := func(attributes, transformation string) string {
+		return `<ssm:MappingEntry source="x" target="k"` + attributes + `>` + transformation + `</ssm:MappingEntry>`
+	}
+	for _, c := range []struct {
+		name          string
+		connector     string // of the component
+		top, at, its  string // bindings at the outermost system, at the component, and what its document binds in place of 1 mm
+		want          float64
+		warning, step string
+	}{
+		{"at the component", km, "", inline("", param("k", realValue(3, "")), ""), "", 3000, `"k" has no unit; it is taken in "km", the unit of the connector of the component, not in "unit"`, "no unit"},
+		{"at the outermost system", km, inline("", param("s.k", realValue(3, "")), ""), "", "", 3000, `"s.k" has no unit; it is taken in "km"`, "km → unit"},
+		{"an Integer", km, inline("", param("s.k", `<ssv:Integer value="3"/>`), ""), "", "", 3000, `"s.k" has no unit`, "km → unit"},
+		{"with a unit", km, "", inline("", param("k", realValue(3, "unit")), ""), "", 3, "", ""},
+		{"mapped", km, "", inline("", param("x", realValue(3, "")), mapped("", linear(2, 1))), "", 7000, `"x" has no unit`, "km → unit"},
+		{"mapped with a unit", km, "", inline("", param("x", realValue(3000, "unit")), mapped("", linear(2, 1))), "", 7000, "", "unit → km"},
+		{"not converted", km, "", inline("", param("x", realValue(3, "unit")), mapped(` suppressUnitConversion="true"`, "")), "", 3000, "", "km → unit"},
+		{"in its own document", km, "", "", realValue(5, ""), 0.005, "", ""},
+		{"where both say the same", ` unit="mm"`, "", inline("", param("k", realValue(3, "")), ""), "", 0.003, "", ""},
+		{"where the component says nothing", "", "", inline("", param("k", realValue(3, "")), ""), "", 0.003, "", ""},
+		{"over a connector of the outermost system", km, `<ssd:Connectors><ssd:Connector name="K" kind="parameter"/></ssd:Connectors>` + bindings(inline("", param("K", realValue(3, "")), "")), "", "", 3000, "", "km → unit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			top := c.top
+			if top != "" && !strings.Contains(top, "ParameterBindings") {
+				top = bindings(top)
+			}
+			at := c.at
+			if at != "" {
+				at = bindings(at)
+			}
+			document := around(`type="application/x-ssp-definition" source="box.ssd"`, k(c.connector)+at, top, "")
+			document = strings.Replace(document, "<ssd:Units>", `<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>`, 1)
+			if strings.Contains(top, `name="K"`) {
+				document = strings.Replace(document, "<ssd:Connections>", `<ssd:Connections><ssd:Connection startConnector="K" endElement="s" endConnector="k"/>`, 1)
+			}
+			box := gain("box", "c.fmu")
+			if c.its != "" {
+				box = strings.Replace(box, realValue(1, "unit"), c.its, 1)
+			}
+			vars := gainFakes("s.c")
+			vars["s.c"][2] = with(par("k", Real), "m", metre)
+			n, l, err := flatten(t, document, map[string]string{"box.ssd": box, "c.fmu": "x", "from.fmu": "x", "to.fmu": "x"}, vars, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := settings1(n)["s.c.k"]
+			if math.Abs(s.Value.Real-c.want) > 1e-12*c.want {
+				t.Errorf("k is %v m, want %v; %+v", s.Value.Real, c.want, s.From.Steps)
+			}
+			if c.step != "" && !slices.ContainsFunc(s.From.Steps, func(s Step) bool { return strings.HasPrefix(s.What, c.step) }) {
+				t.Errorf("no step %q: %+v", c.step, s.From.Steps)
+			}
+			told := slices.DeleteFunc(slices.Clone(l.Findings), func(f diag.Finding) bool { return f.ID != "SD13V" })
+			if (c.warning != "") != (len(told) == 1) || len(told) == 1 && !strings.Contains(told[0].Message, c.warning) {
+				t.Errorf("findings %v, want %q", told, c.warning)
+			}
+		})
+	}
 }
 
 // system cuts the System out of a document.

@@ -49,7 +49,9 @@ type Resolver interface {
 
 // FlatComponent is one FMU instance of the flattened system.
 type FlatComponent struct {
-	Path           string // names from the outermost system down: "SuT.edrive_mass"
+	Path           string // by which it goes in results: Joined, or Quoted where that is ambiguous
+	Joined         string // names from the outermost system down, as parameter sets have them: "SuT.edrive_mass"
+	Quoted         string // the same with each name in quotes, which means nothing else: "'SuT'.'edrive_mass'"
 	URI            string // source as written
 	Source         string // absolute path of the FMU; "" if Problem is set
 	Shown          string // the same as the user knows it: "system.ssp/resources/a.fmu"
@@ -162,6 +164,7 @@ type SystemOutput struct {
 // it counts in that of the first that has one on the way.
 type SystemInput struct {
 	Name         string
+	Quoted       string // Name in quotes, which means nothing else
 	To           FlatEnd
 	Gain, Offset float64
 	Map          map[int32]int32
@@ -234,6 +237,7 @@ func (p *Package) instantiate(l *diag.List) {
 		p.functions = append(p.functions, f)
 		p.instances = append(p.instances, in)
 	}
+	p.name(nil)
 }
 
 // builder makes instances.

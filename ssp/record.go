@@ -68,8 +68,8 @@ func (f *flattener) record() {
 		prefix := f.p.Root.Name + "." + f.p.Root.System.Name + "."
 		for i, c := range f.net.Components {
 			for v := range f.vars[i].All() {
-				if name := c.Path + "." + v.Name; pattern.MatchString(prefix + name) {
-					names = append(names, name)
+				if pattern.MatchString(prefix + c.Joined + "." + v.Name) {
+					names = append(names, c.Path+"."+v.Name)
 				}
 			}
 		}
@@ -94,12 +94,12 @@ func (f *flattener) ownName(name string) (string, bool) {
 			continue
 		}
 		for i, c := range f.net.Components {
-			variable, ok := strings.CutPrefix(rest, c.Path+".")
+			variable, ok := strings.CutPrefix(rest, c.Joined+".")
 			if !ok {
 				continue
 			}
 			if _, ok := f.vars[i].Lookup(variable); ok {
-				return rest, true
+				return c.Path + "." + variable, true
 			}
 		}
 	}

@@ -62,7 +62,7 @@ var (
 		Remedy: "remove one of the connections"}
 	ruleTypes = &diag.Rule{ID: "SD10", Level: diag.Error, Ref: "ssp 18, 32",
 		Doc:    "Both ends of a connection have the same type; Integer and Enumeration count as the same.",
-		Remedy: "connect like with like"}
+		Remedy: "connect like with like; of what FMI 2.0 does not have connect the scalar variables that the FMUs have in its place, or remove the connection"}
 	ruleEnumeration = &diag.Rule{ID: "SD10E", Level: diag.Warning, Ref: "fmi2 46, ssp 32",
 		Doc:    "An enumeration is connected with an enumeration. With an Integer it exchanges numbers whose meaning nothing tells, unless a mapping does.",
 		Remedy: "check that both sides mean the same by each number, or add a mapping to the connection"}
@@ -84,6 +84,9 @@ var (
 	ruleUnitUnknown = &diag.Rule{ID: "SD13C", Level: diag.Error, Ref: "ssp 9, 31, 39",
 		Doc:    "The unit of a value is defined where its target has another: in the parameter set, else in the SSD that binds it, else in the FMU. Of the same name both need no definition. A name in brackets, which is not defined so, counts as without.",
 		Remedy: `define it in the Units of the parameter set, or set suppressUnitConversion="true" in a mapping where the number is meant as it stands`}
+	ruleNoUnit = &diag.Rule{ID: "SD13V", Level: diag.Warning, Strict: true, Ref: "ssp 15, 31, 39",
+		Doc:    "A value without a unit needs none: the connector of its component has the unit of what is inside. Else it is in that of the FMU variable; at a component which another system stands for, in that of the connector, which is all that the binding document knows.",
+		Remedy: "give the value a unit"}
 	ruleUnmatched = &diag.Rule{ID: "SD14", Level: diag.Info, Strict: true, Ref: "ssp 34",
 		Doc:    "The names of a parameter set match something.",
 		Remedy: "correct the name if it is a typing error"}
@@ -129,9 +132,9 @@ var (
 	rulePunning = &diag.Rule{ID: "SD20", Level: diag.Warning, Ref: "ssp 11, 35",
 		Doc:    "A hierarchical name means one variable. If it means several, all of them get the value.",
 		Remedy: "rename elements so that the dots in names are not ambiguous"}
-	ruleSamePath = &diag.Rule{ID: "SD20P", Level: diag.Error, Ref: "ssp 11",
-		Doc:    "Components have different hierarchical names, else their results could not be told apart.",
-		Remedy: "rename one of the two"}
+	ruleSamePath = &diag.Rule{ID: "SD20P", Level: diag.Warning, Ref: "ssp 11",
+		Doc:    "The names of a variable, its component and the systems around it, joined with dots, mean that variable only. Where they mean another one, too, as where names have dots, the components are called by their names in quotes, so that flags, tables and results tell them apart.",
+		Remedy: "use the names in quotes (in a shell within double quotes, as in --set \"'a.b'.c=1\"), or rename one of the two"}
 	ruleForeign = &diag.Rule{ID: "SD21", Level: diag.Info, Ref: "ssp 21, 42-47",
 		Doc:    "Annotations of other tools that are not understood have no effect.",
 		Remedy: "nothing is to be done, unless the setting matters: then give it on the command line or in an annotation of macrostep"}
@@ -169,7 +172,7 @@ func Rules() []*diag.Rule {
 	return []*diag.Rule{
 		ruleSchema, ruleTolerated, ruleSequence, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
-		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleUnmatched,
+		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleNoUnit, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,
 		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
 		ruleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPUnit, ruleOSPName,

@@ -133,8 +133,8 @@ func content(n *node, foreign bool) string {
 }
 
 // Give has Flatten bind values behind all others of the outermost system, so that they
-// win (ssp 36). The document stays as it is. Names and units are those of Bind; from
-// says in findings where the values come from.
+// win (ssp 36). The document stays as it is. Names are those of SystemConnectors, units
+// those that the values use; from says in findings where the values come from.
 func (p *Package) Give(values []ParameterValue, units []unit.Definition, from string) {
 	set := &ParameterSet{File: from, Parameters: slices.Clone(values)}
 	scope := newNames(units, nil)
@@ -144,33 +144,6 @@ func (p *Package) Give(values []ParameterValue, units []unit.Definition, from st
 		v.face = face{unit: scope.units[v.Unit], unitName: v.Unit}
 	}
 	p.given = &Binding{Set: set, Place: Place{File: from}}
-}
-
-// SystemConnector finds what a name means to a parameter binding of the outermost
-// system, other than a variable of an FMU: "connector" or "system.connector". The
-// causality is the kind of the connector, and the type is Unspecified if it has none.
-func (p *Package) SystemConnector(name string) (v Variable, found bool) {
-	var find func(in *instance, rest string)
-	find = func(in *instance, rest string) {
-		if in.index >= 0 || in.signals != nil {
-			return
-		}
-		connectors := in.connectors
-		if in.inside != nil {
-			connectors = in.inside
-		}
-		if c := connectors[rest]; c != nil && !found {
-			v = Variable{Name: name, Type: c.Type, Causality: string(c.Kind), Unit: c.face.unitName, UnitBase: c.face.unit, Items: c.face.items}
-			found = true
-		}
-		for i := range len(rest) {
-			if kid := in.byName[rest[:i]]; rest[i] == '.' && kid != nil {
-				find(kid, rest[i+1:])
-			}
-		}
-	}
-	find(p.top, name)
-	return v, found
 }
 
 // lastSet gives the set that the outermost system binds last, and its file, if its

@@ -207,7 +207,7 @@ func TestBadValues(t *testing.T) {
 		{"item to integer", par("p", Integer), `<ssv:Enumeration value="D"/>`, "is not known"},
 		{"above maximum", bounded, `<ssv:Integer value="3"/>`, "above the maximum 2"},
 		{"binary", par("p", String), `<ssv:Binary value="00ff"/>`, "Binary cannot be given"},
-		{"too large", par("p", Integer), `<ssv:Integer value="3000000000"/>`, "not a 32-bit integer"},
+		{"too large", par("p", Integer), `<ssv:Integer value="3000000000"/>`, "no integer of 32 bits"},
 		{"array", par("p", Real), `<ssv:Real value="1 2 3"/>`, "is an array"},
 		{"array of something else", par("p", Real), `<ssv:Real value="1 two 3"/>`, `entry 2 of the value of parameter "p"`},
 		{"Float32", par("p", Real), `<ssv:Float32 value="1e300"/>`, "beyond what a Float32 can hold"},

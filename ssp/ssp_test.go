@@ -381,6 +381,8 @@ func TestRules(t *testing.T) {
 			f["a"][slices.IndexFunc(f["a"], func(v Variable) bool { return v.Name == "k" })].Unit = "[m]"
 		}, "SD13", diag.Warning, `unit "[m]"`, ""},
 		{"undefined enumeration", []change{{ssd, `<ssc:Enumeration name="gear"/>`, `<ssc:Enumeration name="gears"/>`}}, nil, "SD13", diag.Warning, `"gears"`, ""},
+		{"value without unit", []change{{ssv, `value="3" unit="m"`, `value="3"`}, {ssd, `<ssd:Connector name="k" kind="parameter"/>`, `<ssd:Connector name="k" kind="parameter"><ssc:Real unit="mm"/></ssd:Connector>`},
+			{ssd, `<ssc:Unit name="m">`, `<ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit><ssc:Unit name="m">`}}, nil, "SD13V", diag.Warning, `it is taken in "m", the unit of the FMU variable, not in "mm"`, "-"},
 		{"unmatched name", []change{{ssm, `target="a.k"`, `target="a.kk"`}}, nil, "SD14", diag.Info, `"a.kk" matches nothing in the outermost system`, ""},
 		{"unmatched with hint", []change{{ssd, `<ssv:Parameter name="p">`, `<ssv:Parameter name="b.p">`}}, nil, "SD14", diag.Info, `a binding here calls it "p"`, ""},
 		{"not settable", []change{{ssm, `target="a.k"`, `target="a.hidden"`}}, nil, "SD14S", diag.Error, "cannot be set", ""},
@@ -420,7 +422,8 @@ func TestRules(t *testing.T) {
     </ssc:Annotation>`, `><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation><ssc:Annotation type="com.opensimulationplatform"><osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.1"/></osp:Algorithm></ssc:Annotation>`}}, nil, "SD21T", diag.Info, "baseStepSize", "<osp:Algorithm>"},
 		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + linear(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is taken as unknown", ""},
-		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}}, nil, "SD20P", diag.Error, `hierarchical name "inner.b"`, `name="b"`},
+		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}, {ssd, `<ms:Stateless component="inner.b"/>`, `<ms:Stateless component="'inner'.'b'"/>`}},
+			func(f fakes) { f["'inner.b'"], f["'inner'.'b'"] = f["a"], f["inner.b"] }, "SD20P", diag.Warning, `they are called 'inner.b' and 'inner'.'b'`, `name="b"`},
 		{"foreign annotation", []change{{ssd, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"/>`, `<ssd:Connection startConnector="level" endElement="a" endConnector="u"><ssd:Annotations><ssc:Annotation type="org.example"/></ssd:Annotations></ssd:Connection>`}}, nil, "SD21", diag.Info, `"org.example"`, ""},
 		{"own version", []change{{ssd, `<ms:Settings version="1"`, `<ms:Settings version="2"`}}, nil, "SD21O", diag.Error, `version "2"`, ""},
 		{"own attribute", []change{{ssd, `<ms:Settings version="1"`, `<ms:Settings version="1" stepsize="1"`}}, nil, "SD21O", diag.Error, `"stepsize" is not known`, ""},
@@ -459,8 +462,8 @@ func TestRules(t *testing.T) {
 				c.vars(vars)
 			}
 			n, l, err := flatten(t, files[ssd], files, vars, false)
-			if c.id == "SD13C" { // with it comes that the unit is not defined
-				l.Findings = slices.DeleteFunc(l.Findings, func(f diag.Finding) bool { return f.ID == "SD13" })
+			if with := map[string]string{"SD13C": "SD13", "SD13V": "SD7"}[c.id]; with != "" { // which comes with it
+				l.Findings = slices.DeleteFunc(l.Findings, func(f diag.Finding) bool { return f.ID == with })
 			}
 			if len(l.Findings) == 0 {
 				t.Fatalf("no finding; error %v", err)

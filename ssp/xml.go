@@ -575,11 +575,11 @@ func parseSized(element, text string) (Value, error) {
 	case err != nil && unsigned:
 		return Value{Type: Integer}, fmt.Errorf("%q is no integer of %d bits without sign", text, bits)
 	case err != nil:
-		return Value{Type: Integer}, fmt.Errorf("%q is not a %d-bit integer", text, bits)
+		return Value{Type: Integer}, fmt.Errorf("%q is no integer of %d bits", text, bits)
 	case v >= math.MinInt32 && v <= math.MaxInt32:
 		return Value{Type: Integer, Int: int32(v)}, nil
 	case v < -exact || v > exact:
-		return Value{Type: Integer}, fmt.Errorf("%q is beyond what a Real or an Integer of FMI 2.0 can hold", text)
+		return Value{Type: Integer}, fmt.Errorf("%q cannot be held exactly by a Real or an Integer of FMI 2.0; give a Float64", text)
 	}
 	return Value{Type: Real, Real: float64(v)}, nil
 }

@@ -27,7 +27,7 @@ var allowed = []struct {
 	{"master/mastertest", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"algorithms", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"master/record", []string{"fmi/diag", "master"}, []string{"github.com/apache/arrow-go/v18/arrow"}},
-	{"master/results", nil, []string{"github.com/apache/arrow-go/v18", "github.com/google/flatbuffers"}},
+	{"master/results", []string{"fmi/unit"}, []string{"github.com/apache/arrow-go/v18", "github.com/google/flatbuffers"}},
 	{"master/results/page", nil, nil},
 	{"master/native", []string{"master", "master/record"}, nil},
 	{"master/metrics", []string{"master"}, nil},

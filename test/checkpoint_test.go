@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -100,7 +101,7 @@ func (c *checkpointed) counters(t testing.TB) map[string]any {
 	if err := json.Unmarshal(c.read(t, "results.json"), &m); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"command", "system", "results", "seconds", "master_seconds", "resumed_from", "checkpoints"} {
+	for _, key := range []string{"command", "system", "results", "seconds", "wall_seconds", "master_seconds", "resumed_from", "checkpoints"} {
 		delete(m, key)
 	}
 	forgetSource := func(v any) { // "known" tells that an earlier run has tested it
@@ -457,5 +458,99 @@ func TestCheckpointsRefused(t *testing.T) {
 				t.Errorf("%s %s %v: %q is missing in\n%s", test.fmu, test.set, test.args, part, o.output)
 			}
 		}
+	}
+}
+
+// A run with a scenario goes on with what it has set and seen: the same bytes, and the
+// same verdicts, from any of its checkpoints.
+func TestResumeScenario(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "fault.yaml")
+	for name, text := range map[string]string{"pedal.csv": "time,v\n0,0\n0.1,0.5\n0.4,-0.5\n", "fault.yaml": `
+name: everything at once
+events:
+  - {at: 0.02, offset: {wheel.F_c: 20}, for: 0.21}
+  - {at: 0.05, freeze: [chassis.F_c], for: 0.1}
+  - {when: wheel.z_w > 0.05, from: 0.06, scale: {chassis.v_c: 0.5}}
+  - {at: 0.12, replay: {wheel.v_c: {file: pedal.csv, column: v, relative: true}}}
+  - {at: 0.33, release: [wheel.v_c, chassis.v_c], set: {chassis.F_c: 30}}
+expect:
+  - {variable: wheel.z_w, always: {}, max: 0.05}
+  - {variable: wheel.z_w, always: {until: 0.3}, max: 1}
+  - {variable: wheel.v_w, eventually: {until: 0.1}, min: 1}
+  - {variable: wheel.v_w, eventually: {}, min: 100}
+  - {variable: chassis.z_c, at: 0.1, min: -1}
+  - {variable: chassis.z_c, at: 0.39, min: -1}
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verdicts := func(c *checkpointed, output string) string {
+		var m map[string]any
+		if err := json.Unmarshal(c.read(t, "results.json"), &m); err != nil {
+			t.Fatal(err)
+		}
+		told, err := json.Marshal([]any{m["scenario"], m["manipulated"], m["warnings"]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(told) + output
+	}
+	for _, algorithm := range []string{"explicit", "im-slocal", "predictor-corrector", "model-based-corrector"} {
+		var bytesOf, said []string
+		for _, every := range []float64{0.39, 0.035, 0.25} {
+			c := newCheckpointed(t, every, "--algorithm", algorithm, "--param", "order=1", "--stop-time", "0.4", "--scenario", path, system(t, "quarter-car-a"))
+			if algorithm == "im-slocal" { // FMUs with a solver of fixed steps leave an error that no step size removes
+				c.args = append(c.args, "--param", "control.step=fixed")
+			}
+			resume := []string{"run", "--resume", "run.checkpoint", "--quiet"}
+			for _, args := range [][]string{c.args, resume} {
+				code, output := macrostepIn(t, c.dir, args...)
+				if code != 1 || !strings.Contains(output, "wheel.v_w came no nearer") {
+					t.Fatalf("%s: exit code %d\n%s", algorithm, code, output)
+				}
+				bytesOf = append(bytesOf, string(c.read(t, "results.csv"))+string(c.read(t, "trace.csv")))
+				said = append(said, verdicts(c, output))
+				if bytesOf[0] != bytesOf[len(bytesOf)-1] || said[0] != said[len(said)-1] {
+					t.Errorf("%s, every %g s, %s: rows equal: %t\n%s\n%s", algorithm, every, args[1], bytesOf[0] == bytesOf[len(bytesOf)-1], said[0], said[len(said)-1])
+				}
+			}
+		}
+		if !strings.Contains(said[0], "replays wheel.v_c") || strings.Count(said[0], `"passed":true`) != 4 {
+			t.Errorf("the scenario did not play: %s", said[0])
+		}
+	}
+	c := newCheckpointed(t, 0.2, "--stop-time", "0.4", "--scenario", path, system(t, "quarter-car-a"))
+	_, _ = macrostepIn(t, c.dir, c.args...)
+	for name, why := range map[string]string{"pedal.csv": "table 1 of the scenario", "fault.yaml": "the scenario"} {
+		old := read(t, filepath.Join(dir, name))
+		if err := os.WriteFile(filepath.Join(dir, name), append(old, '\n'), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, output := macrostepIn(t, c.dir, "run", "--resume", "run.checkpoint"); code != 2 || !strings.Contains(output, why) {
+			t.Errorf("%s has changed: exit code %d\n%s", name, code, output)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), old, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The page of a run that was resumed shows all of it if its results hold it, and says so if not.
+func TestResumeReport(t *testing.T) {
+	c := newCheckpointed(t, 0.123, "--stop-time", "0.3", "--report", "car.html", system(t, "quarter-car-a"))
+	c.whole(t)
+	drawn := func(name string) []string {
+		return regexp.MustCompile(`class="line" d="[^"]*"`).FindAllString(string(c.read(t, name)), -1)
+	}
+	want := drawn("car.html")
+	c.resume(t)
+	if got := drawn("car.html"); len(want) < 6 || !slices.Equal(got, want) {
+		t.Errorf("%d lines, or others than the %d of the run as a whole", len(got), len(want))
+	}
+	c.resume(t, "--output", c.path("rest.csv"), "--trace", c.path("rest-trace.csv"), "--report", c.path("rest.html"))
+	if page := string(c.read(t, "rest.html")); !strings.Contains(page, "what was before is not in its results") || !strings.Contains(page, "<dd>from "+c.path("run.checkpoint")+" at 0.246 s</dd>") {
+		t.Error("the page of the rest does not tell that it is one")
 	}
 }

@@ -2,34 +2,24 @@ package test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 )
 
 // A run of FMUs whose macro steps are taken many at once is stepped one by one by its
 // page, and stopped.
 func TestLiveSteps(t *testing.T) {
-	dir := t.TempDir()
-	cmd := exec.Command(program, "run", system(t, "quarter-car-a"), "--live", "0", "--live-paused", "--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
-	cmd.Dir = dir
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	lines := bufio.NewScanner(out)
-	address := ""
-	for address == "" && lines.Scan() {
-		address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(lines.Text())
-	}
+	run := startLive(t, "run", system(t, "quarter-car-a"), "--live", "0", "--live-paused", "--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
+	address := run.address
 	for _, name := range []string{"step", "step", "step"} {
 		command(t, address+"command/"+name)
 	}
@@ -56,15 +46,90 @@ func TestLiveSteps(t *testing.T) {
 		}
 	}
 	command(t, address+"command/stop")
-	for lines.Scan() { // so that the run does not wait
+	if m := run.end(t, 1); m.Status != "incomplete" || m.Steps.Accepted != 3 {
+		t.Errorf("%s: %s after %d steps", m.Status, m.Reason, m.Steps.Accepted)
 	}
-	_ = cmd.Wait() // it was stopped
-	var m manifest
-	if err := json.Unmarshal(mustRead(t, filepath.Join(dir, "results.json")), &m); err != nil {
+}
+
+// liveProcess is a run that serves its page.
+type liveProcess struct {
+	*exec.Cmd
+	lines   *bufio.Scanner
+	address string
+}
+
+// startLive starts a run with --live and waits for its address.
+func startLive(t *testing.T, args ...string) *liveProcess {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.StderrPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Status != "incomplete" || m.Steps.Accepted != 3 {
-		t.Errorf("%s: %s after %d steps", m.Status, m.Reason, m.Steps.Accepted)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	run := &liveProcess{Cmd: cmd, lines: bufio.NewScanner(out)}
+	told := ""
+	for run.address == "" && run.lines.Scan() {
+		told += run.lines.Text() + "\n"
+		run.address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(run.lines.Text())
+	}
+	if run.address == "" {
+		t.Fatalf("%v: no address\n%s", args, told)
+	}
+	return run
+}
+
+// end waits for the end of the run, which has an exit code, and gives its manifest.
+func (l *liveProcess) end(t *testing.T, code int) (m manifest) {
+	t.Helper()
+	told := ""
+	for l.lines.Scan() { // so that the run does not wait
+		told += l.lines.Text() + "\n"
+	}
+	_ = l.Wait() // it may have been stopped
+	if got := l.ProcessState.ExitCode(); got != code {
+		t.Fatalf("%v: exit code %d\n%s", l.Args, got, told)
+	}
+	if err := json.Unmarshal(mustRead(t, filepath.Join(l.Dir, "results.json")), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Whatever a run has beside its page, pausing and stepping it changes nothing.
+func TestLiveWith(t *testing.T) {
+	scenario := filepath.Join(t.TempDir(), "s.yaml")
+	if err := os.WriteFile(scenario, []byte("events:\n  - {at: 0.02, set: {wheel.v_c: 1}, for: 0.1}\nexpect:\n  - {variable: wheel.v_c, at: 0.05, value: 1, tolerance: 0}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"--scenario", scenario}, {"--workers", "2"}, {"--isolate", "always", "--step-timeout", "0.2"}, {"--realtime"}, {"--realtime", "--overrun", "skip", "--scenario", scenario}, {"--algorithm", "im-slocal", "--param", "control.step=fixed"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"run", system(t, "quarter-car-a"), "--stop-time", "0.3"}, args...)
+			plain := t.TempDir()
+			if code, output := macrostepIn(t, plain, args...); code != 0 {
+				t.Fatalf("exit code %d\n%s", code, output)
+			}
+			run := startLive(t, append(args, "--live", "0", "--live-paused")...)
+			const pause = 500 * time.Millisecond // longer than the time an FMU may take
+			command(t, run.address+"command/step")
+			time.Sleep(pause)
+			command(t, run.address+"command/step")
+			command(t, run.address+"command/resume")
+			m := run.end(t, 0)
+			if m.Status != "complete" || !bytes.Equal(mustRead(t, filepath.Join(plain, "results.csv")), mustRead(t, filepath.Join(run.Dir, "results.csv"))) {
+				t.Errorf("%s, or other results", m.Status)
+			}
+			if rt := m.Realtime; rt != nil && (rt.Paused < pause.Seconds()/2 || rt.Lateness.Worst > 0.9*pause.Seconds()) {
+				t.Errorf("%g s of pauses, %g s late", rt.Paused, rt.Lateness.Worst)
+			}
+		})
 	}
 }
 

@@ -143,6 +143,7 @@ type manifest struct {
 	Status     string
 	Reason     string
 	Algorithm  string
+	Realtime   *master.Timing
 	Parameters map[string]any
 	Sources    map[string]string
 	FMUs       []struct{ Component, Isolated string }

@@ -1,52 +1,111 @@
 package test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/fmus"
 )
 
-// The commands of the example of the README run as they stand there.
-func TestReadmePair(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(readme), "## Couple two FMUs of your own")
+// The commands of the tutorial in the README run as they stand there, in their order, and
+// analyze prints what is shown.
+func TestReadmeTutorial(t *testing.T) {
+	readme := string(read(t, filepath.Join("..", "README.md")))
+	_, rest, _ := strings.Cut(readme, "## Two FMUs of your own")
 	section, _, ok := strings.Cut(rest, "\n## ")
 	if !ok {
-		t.Fatal("the README has no example")
-	}
-	var commands [][]string
-	for line := range strings.Lines(section) {
-		command, _, _ := strings.Cut(strings.TrimSpace(line), "  ") // an explanation may follow
-		if args, ok := strings.CutPrefix(command, "macrostep "); ok {
-			commands = append(commands, strings.Fields(args))
-		}
-	}
-	if len(commands) != 5 {
-		t.Fatalf("the example has the commands %v", commands)
+		t.Fatal("the README has no tutorial")
 	}
 	dir := t.TempDir()
-	for name, model := range map[string]string{"chassis": "quarter_chassis_a", "wheel": "quarter_wheel_a"} {
-		path, err := fmus.Build(dir, model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path, filepath.Join(dir, name+".fmu")); err != nil {
+	demo := filepath.Join(dir, "macrostep-demo")
+	if err := os.Mkdir(demo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"quarter-car-a", "quarter-car-b"} {
+		if _, err := fmus.WriteSystem(demo, name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range commands {
-		code, output := macrostepIn(t, dir, args...)
-		if code != 0 || args[0] == "run" && !strings.Contains(output, "complete at t = 1 s") {
-			t.Errorf("macrostep %v: exit code %d\n%s", args, code, output)
+	ran := map[string]int{}
+	for line := range strings.Lines(section) {
+		if !strings.HasPrefix(line, "    ") {
+			continue
+		}
+		command, _, _ := strings.Cut(strings.TrimSpace(line), "   ") // an explanation may follow
+		words := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(command, "$ "), "'", ""))
+		switch words[0] {
+		case "cp":
+			if err := os.WriteFile(filepath.Join(dir, words[2]), read(t, filepath.Join(dir, filepath.FromSlash(words[1]))), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		case "macrostep":
+			ran[words[1]]++
+			code, output := macrostepIn(t, dir, words[1:]...)
+			switch {
+			case code != 0:
+				t.Errorf("%s: exit code %d\n%s", command, code, output)
+			case words[1] == "run" && !strings.Contains(output, "complete at t = 1 s"):
+				t.Errorf("%s: the run is not complete\n%s", command, output)
+			case words[1] == "analyze":
+				sameTable(t, section, output)
+			}
 		}
 	}
-	if table, err := os.ReadFile(filepath.Join(dir, "pair.csv")); err != nil || strings.Count(string(table), "\n") != 1002 {
-		t.Errorf("results: %v, %d lines", err, strings.Count(string(table), "\n"))
+	for _, name := range []string{"info", "run", "ssp", "plot", "compare", "analyze"} {
+		if ran[name] == 0 {
+			t.Errorf("the tutorial does not use macrostep %s", name)
+		}
+	}
+	for name, rows := range map[string]int{"pair.csv": 1002, "half.csv": 2002} {
+		if n := strings.Count(string(read(t, filepath.Join(dir, name))), "\n"); n != rows {
+			t.Errorf("%s has %d lines and not %d", name, n, rows)
+		}
+	}
+	for _, name := range []string{"pair.html", "pair.svg", "both.svg"} {
+		if len(read(t, filepath.Join(dir, name))) == 0 {
+			t.Errorf("%s is empty", name)
+		}
+	}
+	if n := strings.Count(section, "\n"); n > 80 {
+		t.Errorf("the tutorial has %d lines; two screens are 80", n)
+	}
+}
+
+// sameTable compares the table of analyze in the README with the one printed: the same
+// words, and numbers that differ by no more than other processors round.
+func sameTable(t *testing.T, shown, printed string) {
+	table := func(text string) (rows [][]string) {
+		_, text, _ = strings.Cut(text, "at 0.001 s:")
+		_, text, _ = strings.Cut(text, "\n")
+		for line := range strings.Lines(text) {
+			words := strings.Fields(line)
+			if len(words) < 6 || words[0] == "*" {
+				break
+			}
+			rows = append(rows, words)
+		}
+		return rows
+	}
+	want, got := table(shown), table(printed)
+	if len(want) < 5 || len(want) != len(got) {
+		t.Fatalf("the README shows %d rows of the analysis, and %d are printed:\n%s", len(want), len(got), printed)
+	}
+	same := func(a, b string) bool {
+		x, err := strconv.ParseFloat(a, 64)
+		y, err2 := strconv.ParseFloat(b, 64)
+		return a == b || err == nil && err2 == nil && math.Abs(x-y) <= 0.02*math.Abs(x)
+	}
+	for i := range want {
+		equal := len(want[i]) == len(got[i])
+		for k := 0; equal && k < len(want[i]); k++ {
+			equal = same(want[i][k], got[i][k])
+		}
+		if !equal {
+			t.Errorf("the README shows of the analysis\n  %v\nand printed is\n  %v", want[i], got[i])
+		}
 	}
 }

@@ -83,7 +83,6 @@ expect:
 events:
   - {at: 5, stop: late}
 `, says: []string{"s.yaml:3: the event did not happen before the run ended at t = 4 s"}},
-	{name: "with a checkpoint", text: "events:\n  - {at: 1, stop: x}\n", args: []string{"--checkpoint", "1", "c"}, code: 2, says: []string{"--scenario does not go with checkpoints"}},
 }
 
 func TestScenarios(t *testing.T) {
@@ -191,7 +190,7 @@ expect:
 	if err != nil || len(m.Manipulated) != 2 || s.Name != "faults" || !strings.HasPrefix(s.Hash, "sha256:") || len(s.Expectations) != 1 || !s.Expectations[0].Passed {
 		t.Fatalf("%v: %+v", err, m)
 	}
-	if len(s.Events) != 4 || s.Events[0].Time != 0.1 || math.Abs(s.Events[1].Time-0.3) > 0.3 || s.Events[0].Did[0] != "made wheel.F_c 0.5 times what it is plus 0" {
+	if len(s.Events) != 4 || s.Events[0].Time != 0.1 || math.Abs(s.Events[1].Time-0.3) > 0.3 || s.Events[0].Did[0] != "scaled wheel.F_c by 0.5" {
 		t.Errorf("events: %+v", s.Events)
 	}
 }

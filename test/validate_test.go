@@ -179,7 +179,7 @@ func TestReadmeValidate(t *testing.T) {
 		}
 	}
 	_, shown, _ := strings.Cut(string(read(t, filepath.Join("..", "README.md"))), "    axle (system): 1 error, 1 warning, 1 note\n")
-	shown, _, ok := strings.Cut(shown, "\nErrors stop")
+	shown, _, ok := strings.Cut(shown, "\nWill it be stable")
 	if !ok {
 		t.Fatal("the README has no example of macrostep validate")
 	}

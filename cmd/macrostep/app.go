@@ -102,6 +102,9 @@ func (p *program) dispatch(ctx context.Context) error {
 			args = append(append([]string{name}, flags...), "--")
 			args = append(args, rest...)
 		case name == "help" || name == "h":
+			if len(args) > 1 && (args[1] == "--help" || args[1] == "-h") {
+				args = args[:1]
+			}
 			if len(args) > 1 && app.Command(args[1]) == nil {
 				return &usageError{"", fmt.Errorf("there is no command %q", args[1])}
 			}
@@ -127,7 +130,7 @@ func (p *program) app() *cli.App {
 		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]",
 		Version:     version(),
 		Description: programHelp,
-		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.plotCommand(), p.compareCommand(), p.reportCommand(), p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(), p.versionCommand()},
+		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.plotCommand(), p.compareCommand(), p.reportCommand(), p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(), p.manCommand(), p.versionCommand()},
 		Writer:      p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
 		DisableSliceFlagSeparator: true, // values may hold commas
 		Suggest:                   true,

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -408,7 +409,7 @@ func TestHelp(t *testing.T) {
 		}
 		contains(t, "help", stdout, "macrostep demo", "COMMANDS", "algorithms", "completion", "Exit codes")
 	}
-	for _, c := range []string{"run", "info", "algorithms", "plot", "compare", "report", "scenario", "demo", "completion", "version"} {
+	for _, c := range []string{"run", "info", "algorithms", "plot", "compare", "report", "scenario", "demo", "completion", "man", "version"} {
 		var texts []string
 		for _, args := range [][]string{{"help", c}, {c, "--help"}, {c, "x", "-h"}} {
 			code, stdout, stderr := call(t, &fake{}, args...)
@@ -453,6 +454,9 @@ func TestDemo(t *testing.T) {
 	at := func(name string) string { return filepath.Join("my examples", name) }
 	contains(t, "the demo", stdout, "built "+at("two-mass-ff.ssp"), "complete at t = 1 s: 1000 steps", at("quarter-car-a.csv"),
 		"Try next", "run '"+at("quarter-car-a.ssp")+"' --algorithm gauss-seidel")
+	if !strings.HasSuffix(stdout, at("quarter-car-a.html")+"\n") {
+		t.Errorf("the demo does not end with the path of its page:\n%s", stdout)
+	}
 	if f.path != at("quarter-car-a.ssp") || f.asked.Step == nil || f.asked.Step.Value != 1e-3 {
 		t.Errorf("asked for %s with %+v", f.path, f.asked)
 	}
@@ -513,8 +517,10 @@ func TestCompletion(t *testing.T) {
 		}
 		contains(t, shell, script, "macrostep", completeCommand)
 	}
+	table := filepath.Join(t.TempDir(), "r.csv")
+	write(t, table, "time,a.x,a.y,b.z\n0,1,2,3\n")
 	for words, want := range map[string]string{
-		"":                         "run info validate bonds analyze algorithms plot compare report ssp scenario demo completion version help",
+		"":                         "run info validate bonds analyze algorithms plot compare report ssp scenario demo completion man version help",
 		"al":                       "algorithms",
 		"help|ru":                  "run",
 		"run|--st":                 "--start-time --stop-time --step-size --stateless --strict --step-timeout",
@@ -533,6 +539,21 @@ func TestCompletion(t *testing.T) {
 		"algorithms|":                              "explicit gauss-seidel implicit ex-local ex-milne ex-slocal im-milne im-slocal richardson predictor-corrector ecco energy-correction model-based-corrector",
 		"completion|f":                             "fish",
 		"nothing|":                                 "",
+		"run|--on-crash|r":                         "restart",
+		"run|--output-format=arrow-":               "--output-format=arrow-stream",
+		"compare|--norm|":                          "range rms",
+		"plot|" + table + "|--select|":             "a. b.",
+		"plot|-o|p.svg|" + table + "|--select|a.":  "a.x a.y",
+		"compare|" + table + "|" + table + "|--rtol|a.x": "a.x=",
+		"report|" + table + "|--select=b":                "--select=b.",
+		"plot|--select|":                                 "",
+		"plot|":                                          "",
+		"run|" + table + "|--set|":                       "car. road.",
+		"run|" + table + "|--set|car.wheel.":             "car.wheel.k=",
+		"run|" + table + "|--record|car.w":               "car.wheel.",
+		"info|" + table + "|--explain|car.wheel.x":       "car.wheel.x",
+		"ssp|set|" + table + "|road.":                    "road.h=",
+		"demo|ch":                                        "chain",
 	} {
 		code, stdout, stderr := call(t, &fake{}, append([]string{completeCommand}, strings.Split(words, "|")...)...)
 		var got []string
@@ -604,7 +625,7 @@ func FuzzArrange(f *testing.F) {
 
 // TestHelpFits keeps the help within the width of a terminal.
 func TestHelpFits(t *testing.T) {
-	for _, c := range []string{"run", "info", "algorithms", "plot", "compare", "report", "scenario", "demo", "completion", "version"} {
+	for _, c := range []string{"run", "info", "algorithms", "plot", "compare", "report", "scenario", "demo", "completion", "man", "version"} {
 		_, text, _ := call(t, &fake{}, "help", c)
 		for line := range strings.Lines(text) {
 			if len([]rune(strings.TrimSuffix(line, "\n"))) > 84 {
@@ -669,4 +690,32 @@ func TestProfile(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	contains(t, "no folder", stderr, "--profile: ", "name a folder")
+}
+
+// The manual page has every command and flag, and no line that troff would take for a
+// command of its own.
+func TestMan(t *testing.T) {
+	code, page, stderr := call(t, &fake{}, "man")
+	if code != exitDone || stderr != "" {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	app := (&program{}).app()
+	for _, c := range app.Commands {
+		contains(t, "the page", page, "\n.SH "+strings.ToUpper(c.Name)+"\n")
+		for _, f := range c.Flags {
+			contains(t, "the page", page, `\-\-`+strings.ReplaceAll(f.Names()[0], "-", `\-`))
+		}
+	}
+	macros := regexp.MustCompile(`^\.(TH|SH|SS|PP|TP|B|nf|fi|nh|ad)\b`)
+	for line := range strings.Lines(page) {
+		if (line[0] == '.' || line[0] == '\'') && !macros.MatchString(line) {
+			t.Errorf("a line that troff takes for a command: %s", line)
+		}
+		if strings.ContainsFunc(line, func(c rune) bool { return c > 0x7f }) {
+			t.Errorf("a line that is not in ASCII: %s", line)
+		}
+	}
+	if n := strings.Count(page, "\n.nf\n"); n != strings.Count(page, "\n.fi\n") {
+		t.Errorf("%d times lines stay as they are, and %d times that ends", n, strings.Count(page, "\n.fi\n"))
+	}
 }

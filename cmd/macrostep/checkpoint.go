@@ -18,6 +18,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/scenario"
 )
 
 // Names of the flags about checkpoints.
@@ -143,7 +144,7 @@ func readCheckpointing(c *cli.Context) (checkpointing, error) {
 }
 
 // facts are what must be the same in a run that goes on from a checkpoint.
-func (r *runRequest) facts(sys *opened, choice *algorithms.Choice, bonds []algorithms.Bond) (record.Facts, error) {
+func (r *runRequest) facts(sys *opened, choice *algorithms.Choice, bonds []algorithms.Bond, played *scenario.Scenario) (record.Facts, error) {
 	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	f := record.Facts{
 		"macrostep":      version() + " on " + platform(),
@@ -187,6 +188,16 @@ func (r *runRequest) facts(sys *opened, choice *algorithms.Choice, bonds []algor
 			return nil, fmt.Errorf("%s: %w", table.flag, err)
 		}
 		f["the table of "+table.flag] = hash
+	}
+	if played != nil {
+		f["the scenario"] = played.Hash
+		for i, path := range played.Files() {
+			hash, err := hashOf(path)
+			if err != nil {
+				return nil, fmt.Errorf("--%s: %w", flagScenario, err)
+			}
+			f[fmt.Sprintf("table %d of the scenario", i+1)] = hash
+		}
 	}
 	f.AddSystem(sys.System)
 	return f, nil

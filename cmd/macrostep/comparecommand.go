@@ -36,10 +36,13 @@ norm.
 
 Variables are the same if their names are, with or without units, or if one is the
 end of the other (model.root.car.v is car.v) and no second one is; --map says what
-else is. A variable agrees if max ≤ ATOL + RTOL × norm, and NRMSE ≤ --nrmse if
-that is given. RTOL is 1e-3 unless a tolerance is given. Exit code 0: all that is
-compared agrees, 1: not. Variables and times that only one has are told; with
---strict they count as different.
+else is. Where both tables tell a unit, B is converted to that of A if it is known
+how; where not, that is said.
+
+A variable agrees if max ≤ ATOL + RTOL × norm, and NRMSE ≤ --nrmse if that is
+given. RTOL is 1e-3 unless a tolerance is given. Exit code 0: all that is compared
+agrees, 1: not. Variables and times that only one has are told; with --strict they
+count as different.
 
 Examples:
    macrostep compare reference.csv results.csv

@@ -11,6 +11,8 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/validate"
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -29,8 +31,9 @@ var zshCompletion string
 //go:embed completion/fish.fish
 var fishCompletion string
 
-const completionHelp = `Prints a script that makes the shell complete commands, flags, algorithms and
-their parameters.
+const completionHelp = `Prints a script that makes the shell complete commands, flags, algorithms with
+their parameters, and the names of variables of a system or a table that stands
+before.
 
 Examples:
    source <(macrostep completion bash)      now; in ~/.bashrc for always
@@ -101,6 +104,12 @@ func (p *program) choices(words []string) []choice {
 		return nil
 	}
 	before := words[1 : len(words)-1]
+	values := func(flag string, before []string) []choice {
+		if names := p.names(cmd, flag, before, last); names != nil {
+			return names
+		}
+		return values(flag, before)
+	}
 	// bash splits --flag=value and key=value at the equals sign.
 	bash := false
 	if n := len(before); last == "=" {
@@ -150,8 +159,113 @@ func (p *program) choices(words []string) []choice {
 		return startingWith(presets(), last)
 	case "completion":
 		return startingWith([]choice{{"bash", ""}, {"zsh", ""}, {"fish", ""}}, last)
+	case "ssp set":
+		if files := positionals(cmd, before); len(files) > 0 {
+			return startingWith(p.variables(files[0], "set", last), last)
+		}
+	case "demo":
+		if len(positionals(cmd, before)) == 0 && last != "" {
+			return startingWith([]choice{{demoChain, "a chain of masses of any length"}}, last)
+		}
 	}
 	return nil
+}
+
+// positionals gives the arguments of a command among words that are no flags, and no
+// values of flags.
+func positionals(cmd *cli.Command, words []string) []string {
+	var out []string
+	for i := 0; i < len(words); i++ {
+		name, isFlag := strings.CutPrefix(words[i], "-")
+		switch {
+		case !isFlag:
+			out = append(out, words[i])
+		case strings.Contains(name, "="):
+		case flagTakesValue(cmd, strings.TrimPrefix(name, "-")):
+			i++
+			if i < len(words) && words[i] == "=" { // as bash has it
+				i++
+			}
+		}
+	}
+	return out
+}
+
+// names gives the names of variables that a flag takes, from the files that the words
+// before name; nil = the flag takes none, or there is no file.
+func (p *program) names(cmd *cli.Command, flag string, before []string, last string) []choice {
+	files := positionals(cmd, before)
+	if len(files) == 0 {
+		return nil
+	}
+	switch cmd.Name + " " + flag {
+	case "plot select", "report select", "compare select", "compare rtol", "compare atol", "compare nrmse", "compare map":
+		end := ""
+		if flag != "select" {
+			end = "="
+		}
+		var out []choice
+		seen := map[string]bool{}
+		for _, path := range files {
+			columns, err := results.Header(path)
+			if err != nil {
+				continue
+			}
+			for _, c := range columns {
+				if !seen[c.Bare] {
+					seen[c.Bare] = true
+					out = append(out, choice{c.Bare + end, c.Unit})
+				}
+			}
+		}
+		return byPart(out, typed(last))
+	case "run set", "run record", "info set", "info explain", "analyze set":
+		return p.variables(files[0], flag, typed(last))
+	}
+	return nil
+}
+
+// typed is what of the last word belongs to a value.
+func typed(last string) string {
+	if flag, value, ok := strings.Cut(last, "="); ok && strings.HasPrefix(flag, "--") {
+		return value
+	}
+	return last
+}
+
+// variables gives those of a system: those that can be set, with an equals sign, or all.
+func (p *program) variables(path, flag, prefix string) []choice {
+	list, err := p.engine.Variables(path)
+	if err != nil {
+		return nil
+	}
+	var out []choice
+	for _, v := range list {
+		switch {
+		case flag != "set":
+			out = append(out, choice{v.Name, v.Description})
+		case v.Settable:
+			out = append(out, choice{v.Name + "=", v.Description})
+		}
+	}
+	return byPart(out, prefix)
+}
+
+// byPart shortens names that begin with a prefix to the next point behind it, so that one
+// part after the other is chosen.
+func byPart(all []choice, prefix string) []choice {
+	var out []choice
+	for _, c := range all {
+		if rest, ok := strings.CutPrefix(c.word, prefix); ok {
+			if part, _, more := strings.Cut(rest, "."); more {
+				c = choice{prefix + part + ".", ""}
+			}
+			if n := len(out); n == 0 || out[n-1] != c {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
 }
 
 func flagTakesValue(cmd *cli.Command, name string) bool {
@@ -169,37 +283,36 @@ func values(flag string, before []string) []choice {
 	case flagAlgorithm:
 		return presets()
 	case flagLogLevel:
-		var out []choice
-		for _, l := range logLevels {
-			out = append(out, choice{l, ""})
-		}
-		return out
+		return plain(logLevels)
 	case flagIsolate:
-		var out []choice
-		for _, name := range assemble.IsolationNames {
-			out = append(out, choice{name, ""})
-		}
-		return out
+		return plain(assemble.IsolationNames)
 	case flagOverrun:
-		var out []choice
-		for _, name := range master.OverrunPolicies() {
-			out = append(out, choice{name, ""})
-		}
-		return out
+		return plain(master.OverrunPolicies())
 	case flagFormat:
 		return formats
 	case flagDisable:
 		return ruleChoices()
 	case flagFor:
-		var out []choice
-		for _, tool := range ssp.Tools() {
-			out = append(out, choice{tool, ""})
-		}
-		return out
+		return plain(ssp.Tools())
 	case flagParam:
 		return params(before)
+	case flagOnCrash:
+		return plain(crashPolicies)
+	case flagOutputFormat:
+		return plain(record.FormatNames)
+	case "norm":
+		return []choice{{string(results.Range), "greatest less least value"}, {string(results.RMS), "root of the mean square"}}
 	}
 	return nil
+}
+
+// plain are words that need no explanation.
+func plain(words []string) []choice {
+	var out []choice
+	for _, w := range words {
+		out = append(out, choice{w, ""})
+	}
+	return out
 }
 
 func ruleChoices() []choice {

@@ -22,6 +22,7 @@ type console struct {
 	terminal func() (width int, ok bool)
 	line     string          // of progress, now on the screen
 	shown    map[string]bool // warnings printed so far
+	earlier  map[string]bool // those of a run that has begun anew
 }
 
 func newConsole(w io.Writer, level slog.Level) *console {
@@ -92,6 +93,24 @@ func (c *console) draw(line string) {
 	}
 }
 
+// show takes down that a warning is printed, and tells whether it is to be: the run
+// that has begun anew may have said the same.
+func (c *console) show(warning string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	again := c.earlier[warning]
+	delete(c.earlier, warning)
+	c.shown[warning] = true
+	return !again
+}
+
+// anew makes the console that of a run that begins anew.
+func (c *console) anew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.earlier, c.shown = c.shown, map[string]bool{}
+}
+
 // printed tells whether a message was printed.
 func (c *console) printed(message string) bool {
 	c.mu.Lock()
@@ -115,9 +134,9 @@ func (h *handler) Handle(_ context.Context, r slog.Record) error {
 		b.WriteString("error: ")
 	case r.Level >= slog.LevelWarn:
 		b.WriteString("warning: ")
-		h.con.mu.Lock()
-		h.con.shown[r.Message] = true
-		h.con.mu.Unlock()
+		if !h.con.show(r.Message) {
+			return nil
+		}
 	}
 	b.WriteString(r.Message)
 	facts := h.facts

@@ -175,7 +175,7 @@ func (p *program) next(dir, system, output, report string) {
 	command := p.command()
 	two := filepath.Join(dir, "two-mass-ff.ssp")
 	fmt.Fprintf(p.stdout, `
-The page %[11]s opens in every browser, the table %[1]s in every spreadsheet. Try next:
+Try next:
 
   %[2]s info %[3]s
   %[2]s run %[3]s --algorithm gauss-seidel --output %[4]s
@@ -185,6 +185,9 @@ The page %[11]s opens in every browser, the table %[1]s in every spreadsheet. Tr
   %[2]s run %[9]s --algorithm im-milne --output %[10]s
   %[2]s demo chain --masses 100 --subsystems 10
   %[2]s algorithms explicit
+
+The table %[1]s opens in every spreadsheet, and in every browser
+the page %[11]s
 `,
 		output, command, quote(system),
 		quote(filepath.Join(dir, "gauss-seidel.csv")), quote(filepath.Join(dir, "order-1.csv")),

@@ -143,6 +143,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		},
 	}
 	out.Rates = ratesOf(a.Rates)
+	out.Items = a.Items()
 	out.Inputs = map[string][]record.Derived{}
 	for name, list := range a.Inputs() {
 		for _, in := range list {
@@ -398,6 +399,22 @@ func describing(o infoOptions) assemble.Options {
 		out.Set = append(out.Set, assemble.Assignment(a))
 	}
 	return out
+}
+
+// Variables lists the variables of the FMUs of a system.
+func (documents) Variables(path string) ([]namedVariable, error) {
+	a, err := assemble.Open(path, looking())
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	var list []namedVariable
+	for _, c := range a.Components {
+		for i := range c.FMU.Description.Variables {
+			v := &c.FMU.Description.Variables[i]
+			list = append(list, namedVariable{Name: c.Name + "." + v.Name, Description: v.Description, Settable: v.HasStart && v.Variability != fmi.Constant})
+		}
+	}
+	return list, a.Close()
 }
 
 func describeSystem(path string, o infoOptions) (*description, error) {

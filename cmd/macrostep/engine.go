@@ -28,6 +28,8 @@ type engine interface {
 	Describe(path string, o infoOptions) (*description, error)
 	// Explain tells where the values of variables "component.variable" come from.
 	Explain(path string, names []string, o infoOptions) ([]*assemble.Explanation, error)
+	// Variables lists those of the FMUs of a system, by component.variable.
+	Variables(path string) ([]namedVariable, error)
 	// Validate judges a file by the rules. The error says that it could not be looked at.
 	Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error)
 	// Bonds lists the power bonds that a system may have, and pairs of opposite
@@ -100,7 +102,8 @@ type opened struct {
 	Warnings          []string                           // about what had to be guessed
 	Files             []string                           // that were read, and must not be written
 	Settings          []settingInfo                      // parameters and start values in force
-	Inputs            map[string][]record.Derived        // what the inputs of the outermost system feed
+	Inputs            map[string][]record.Derived        // what the inputs of the outermost system feed, and inputs by other names
+	Items             map[string]map[string]int32        // of driven inputs that are enumerations
 	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
 	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
 	Close             func() error                       // removes what was unpacked; call it after the run
@@ -132,6 +135,12 @@ type fmuDescription struct {
 	Path, Hash  string
 	Platforms   []string // folders below binaries
 	Description *fmi.ModelDescription
+}
+
+// namedVariable is a variable of an FMU in a system.
+type namedVariable struct {
+	Name, Description string
+	Settable          bool // before the run
 }
 
 // systemDescription is a coupled system. It is its own JSON.

@@ -129,6 +129,32 @@ func samePath(a, b string) bool {
 func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err error) {
 	con := newConsole(p.stderr, r.LogLevel)
 	defer con.clear()
+	out, err = p.attempt(ctx, r, con, nil)
+	var more *master.MoreWorkersError
+	if errors.As(err, &more) {
+		if !r.Quiet {
+			con.print(anewNote(more))
+		}
+		con.anew()
+		out, err = p.attempt(ctx, r, con, more)
+	}
+	return out, err
+}
+
+// anewNote tells why a run begins anew.
+func anewNote(more *master.MoreWorkersError) string {
+	return fmt.Sprintf("%v: the run begins anew with them (--%s %d; with --%s 1 it does not)", more, flagWorkers, more.Workers, flagWorkers)
+}
+
+// startsOver tells whether a run may begin anew: nothing that it gives out before its
+// end stays, and nothing long came before it.
+func (r *runRequest) startsOver() bool {
+	return !isDevice(r.Output) && !isDevice(r.Manifest) && r.Live == "" && r.Metrics == "" && !r.Analyze && r.Realtime == nil && r.Checkpoints.File == "" && r.Checkpoints.Resume == ""
+}
+
+// attempt is execute for a run that may end with a *master.MoreWorkersError, but for one
+// that has begun anew because of that.
+func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more *master.MoreWorkersError) (out outcome, err error) {
 	signals, history, err := readTables(r)
 	if err != nil {
 		return out, err
@@ -191,7 +217,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		return out, err
 	}
 	if signals != nil {
-		if err := signals.Expand(sys.Inputs); err != nil {
+		if err := errors.Join(signals.Items(sys.Items), signals.Expand(sys.Inputs)); err != nil {
 			return out, fmt.Errorf("--input: %w", err)
 		}
 	}
@@ -227,6 +253,12 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		Discard: choice.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: con.logger(), Strict: r.Strict, Tidy: sys.Tidy,
 		Realtime: r.Realtime,
 	}
+	if more == nil {
+		opt.BeginAnew = r.startsOver()
+	} else {
+		opt.Workers, opt.Costs = more.Workers, more.Costs
+		m.Notes = append(m.Notes, anewNote(more))
+	}
 	if player != nil {
 		opt.Hooks = append(opt.Hooks, player)
 		m.Scenario = player.Report()
@@ -248,7 +280,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 			return out, fmt.Errorf("--history: %w", err)
 		}
 	}
-	if err := r.prepareCheckpoints(func() (record.Facts, error) { return r.facts(sys, choice, bonds) }, m, &opt); err != nil {
+	if err := r.prepareCheckpoints(func() (record.Facts, error) { return r.facts(sys, choice, bonds, played) }, m, &opt); err != nil {
 		return out, err
 	}
 	// By its absolute path: an FMU may change the working directory meanwhile.
@@ -270,10 +302,18 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		opt.Recorders, opt.Attempts = append(opt.Recorders, attempts), attempts
 	}
 	var seen *watcher
-	report := "" // by its absolute path, too
+	var report, table, attempted string // by their absolute paths, too
 	if r.Report != "" {
-		if report, err = filepath.Abs(r.Report); err != nil {
-			return out, fmt.Errorf("--%s: %w", flagReport, err)
+		for _, file := range []struct {
+			to   *string
+			path string
+		}{{&report, r.Report}, {&table, r.Output}, {&attempted, r.Trace}} {
+			if file.path == "" {
+				continue
+			}
+			if *file.to, err = filepath.Abs(file.path); err != nil {
+				return out, fmt.Errorf("--%s: %w", flagReport, err)
+			}
 		}
 	}
 	if r.Report != "" || r.Live != "" {
@@ -347,6 +387,9 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	if begun = mark.begun.Load(); !begun {
 		return out, err
 	}
+	if errors.As(err, &more) && fmi.Crashed() == nil {
+		return out, more
+	}
 	if failed := trace.failed(); failed != nil {
 		if err == nil && result.Status == master.Complete {
 			result.Status, result.Reason = master.Failed, failed.Error()
@@ -391,7 +434,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 		out.summary(p.summaryTo(r), con)
 	}
 	if r.Report != "" {
-		err = errors.Join(err, p.reportRun(r, report, seen, m, analysis))
+		err = errors.Join(err, p.reportRun(r, report, table, attempted, seen, m, analysis))
 	}
 	if live != nil {
 		err = errors.Join(err, live.finish(m, analysis))
@@ -766,10 +809,7 @@ const (
 // summary prints how a run ended.
 func (o *outcome) summary(w io.Writer, con *console) {
 	m := o.manifest
-	wall := m.MasterSeconds
-	for _, s := range m.Seconds {
-		wall += s
-	}
+	wall := m.WallSeconds
 	fmt.Fprintf(w, "%s at t = %g s: %s", m.Status, m.EndTime, plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
 		uneven := ""

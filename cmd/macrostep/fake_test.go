@@ -31,16 +31,22 @@ type fake struct {
 	fault     *mastertest.Faulty // stands before the first subsystem
 	openErr   error
 	beginStep func() // called at every step of the first subsystem
+	slow      func() // called at every step of the first two
+	unique    bool   // these can be made only once
 	compiler  error  // of building examples
 	chain     fmus.Chain
+	opens     int
 	closed    int
 }
 
 // hooked calls a function at every step.
 type hooked struct {
 	master.Subsystem
-	f func()
+	f      func()
+	unique bool
 }
+
+func (h *hooked) Unique() bool { return h.unique }
 
 func (h *hooked) Unwrap() master.Subsystem { return h.Subsystem }
 
@@ -51,6 +57,7 @@ func (h *hooked) Step(ctx context.Context, t, step float64) (float64, error) {
 
 func (f *fake) Open(_ context.Context, path string, o openOptions) (*opened, error) {
 	f.asked, f.path = o, path
+	f.opens++
 	if f.openErr != nil {
 		return nil, f.openErr
 	}
@@ -61,10 +68,14 @@ func (f *fake) Open(_ context.Context, path string, o openOptions) (*opened, err
 		first = f.fault
 	}
 	if f.beginStep != nil {
-		first = &hooked{first, f.beginStep}
+		first = &hooked{first, f.beginStep, false}
+	}
+	var second master.Subsystem = subs[1]
+	if f.slow != nil {
+		first, second = &hooked{first, f.slow, f.unique}, &hooked{second, f.slow, f.unique}
 	}
 	free := mastertest.NewLinear("free", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
-	sys, err := master.NewSystem([]master.Subsystem{first, subs[1], free}, mastertest.OscillatorConnections())
+	sys, err := master.NewSystem([]master.Subsystem{first, second, free}, mastertest.OscillatorConnections())
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +109,13 @@ func (f *fake) Describe(path string, o infoOptions) (*description, error) {
 		return testFMU(), nil
 	}
 	return testSystemDescription(), nil
+}
+
+func (f *fake) Variables(path string) ([]namedVariable, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	return []namedVariable{{Name: "car.wheel.k", Description: "stiffness", Settable: true}, {Name: "car.wheel.x"}, {Name: "road.h", Settable: true}}, nil
 }
 
 func (f *fake) Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -23,40 +24,54 @@ func (valueOptional) TakesValue() bool { return false }
 func helpText(c *cli.Command) string {
 	var b strings.Builder
 	b.WriteString(c.UsageText + "\n\n" + c.Description + "\n")
+	for _, f := range flagLines(c) {
+		if f.title != "" {
+			b.WriteString("\n" + f.title + "\n")
+		}
+		if len(f.head) < 24 {
+			b.WriteString("  " + f.head + strings.TrimPrefix(fold(f.usage, 26), strings.Repeat(" ", 2+len(f.head))) + "\n")
+		} else {
+			b.WriteString("  " + f.head + "\n" + fold(f.usage, 26) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// flagLine is a flag as the help shows it.
+type flagLine struct {
+	title string // of the category that begins with it; "" = none does
+	head  string // with the name of its value
+	usage string // with the default
+}
+
+func flagLines(c *cli.Command) (lines []flagLine) {
 	category := "-"
 	for _, f := range c.Flags {
 		doc, ok := f.(cli.DocGenerationFlag)
 		if !ok {
 			continue
 		}
+		line := flagLine{}
 		if in, ok := f.(cli.CategorizableFlag); ok && in.GetCategory() != category {
 			category = in.GetCategory()
-			title := category
-			if title == "" {
-				title = "Flags"
-			}
-			b.WriteString("\n" + title + "\n")
+			line.title = cmp.Or(category, "Flags")
 		}
 		// The name of the value stands between backquotes, as cli has it.
 		value, usage := "", doc.GetUsage()
 		if _, rest, ok := strings.Cut(usage, "`"); ok {
 			value, _, _ = strings.Cut(rest, "`")
 		}
-		usage = strings.ReplaceAll(usage, "`", "")
+		line.usage = strings.ReplaceAll(usage, "`", "")
 		if takesValue(f) {
 			if v := doc.GetValue(); v != "" {
-				usage += " (default: " + v + ")"
+				line.usage += " (default: " + v + ")"
 			}
 		}
-		head := strings.TrimSpace("--" + f.Names()[0] + " " + value)
+		line.head = strings.TrimSpace("--" + f.Names()[0] + " " + value)
 		if _, ok := f.(valueOptional); ok {
-			head = "--" + f.Names()[0] + "[=" + value + "]"
+			line.head = "--" + f.Names()[0] + "[=" + value + "]"
 		}
-		if len(head) < 24 {
-			b.WriteString("  " + head + strings.TrimPrefix(fold(usage, 26), strings.Repeat(" ", 2+len(head))) + "\n")
-		} else {
-			b.WriteString("  " + head + "\n" + fold(usage, 26) + "\n")
-		}
+		lines = append(lines, line)
 	}
-	return b.String()
+	return lines
 }

@@ -69,7 +69,7 @@ func outline(path string) *description {
 	}
 	for _, v := range n.Settings {
 		info := settingInfo{Name: name(ssp.FlatEnd{Component: v.Component, Variable: v.Variable}), Value: v.Value.String(), Origin: v.From.Place.String(), Weaker: len(v.Overrides)}
-		if at := v.From.At(); at != info.Name {
+		if at := v.From.At(); at != n.Components[v.Component].Joined+"."+v.Variable && at != info.Name {
 			info.Over = at
 		}
 		s.Settings = append(s.Settings, info)
@@ -144,7 +144,7 @@ func newDeclaredOnly(d *ssp.Document) declaredOnly {
 func (d declaredOnly) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
 	set := connectorSet{}
 	for name, v := range d.bound {
-		if rest, ok := strings.CutPrefix(name, c.Path+"."); ok {
+		if rest, ok := strings.CutPrefix(name, c.Joined+"."); ok {
 			set[rest] = ssp.Variable{Name: rest, Type: v.Type, Causality: string(ssp.Parameter), Settable: true}
 		}
 	}

@@ -74,20 +74,15 @@ func readRealtime(c *cli.Context) (*master.Realtime, error) {
 
 // printTiming tells how well a run has kept pace.
 func printTiming(w io.Writer, t *master.Timing, step float64) {
-	micro := func(s float64) string {
-		d := time.Duration(s * 1e9)
-		for digit := time.Duration(1); ; digit *= 10 {
-			if d < 1000*digit {
-				return d.Round(digit).String()
-			}
-		}
-	}
 	missed := "none missed"
 	if t.Overruns > 0 {
 		missed = fmt.Sprintf("%d missed", t.Overruns)
 		if t.Skipped > 0 {
 			missed += ", " + plural(t.Skipped, "slot") + " skipped"
 		}
+	}
+	if t.Paused > 1e-3 { // less is asking whether it is
+		missed += fmt.Sprintf("; the clock stood still for %s s in pauses", number(t.Paused))
 	}
 	fmt.Fprintf(w, "real time %s ×, %s of %s, %s\n", short(t.Factor), plural(t.Deadlines, "deadline"), time.Duration(step/t.Factor*1e9).String(), missed)
 	for _, line := range []struct {
@@ -99,5 +94,15 @@ func printTiming(w io.Writer, t *master.Timing, step float64) {
 			fmt.Fprintf(w, ", at t = %s s", number(t.WorstAt))
 		}
 		fmt.Fprintln(w)
+	}
+}
+
+// micro writes a time in s with three digits.
+func micro(s float64) string {
+	d := time.Duration(s * 1e9)
+	for digit := time.Duration(1); ; digit *= 10 {
+		if d < 1000*digit {
+			return d.Round(digit).String()
+		}
 	}
 }

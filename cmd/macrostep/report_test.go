@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -57,6 +58,38 @@ func TestReport(t *testing.T) {
 	}
 	if run(context.Background(), []string{"report", "other.csv"}, strings.NewReader(""), io.Discard, &errs, &fake{}) != exitDone || !strings.Contains(read(t, "other.html"), `data-name="a"`) {
 		t.Error("a table of another tool has no page")
+	}
+}
+
+// The page of a run with a scenario, in real time, has its verdicts, its marks in the plots,
+// and how late it was.
+func TestReportOfScenario(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "fault.yaml")
+	write(t, path, `name: a <fault>
+events:
+  - {at: 0.25, set: {free.u1: 2}}
+expect:
+  - {variable: free.y1, at: 0.5, min: 0.1}
+  - {variable: free.y1, always: {}, max: 0.001}
+`)
+	code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--scenario", path, "--realtime=20", "--report", "run.html")
+	if code != exitFailed {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	page := read(t, "run.html")
+	contains(t, "the page", page, "a &lt;fault&gt;: 1 event, 1 of 2 expectations met", `<td class="failed">failed</td><td>free.y1 ≤ 0.001 always</td>`, "<td>0.25 s</td><td>set free.u1 to 2</td>",
+		"20 × the speed of the clock, 100 deadlines", "Deadlines by how late the run was", "<td>at work</td>")
+	for name, want := range map[string][]string{
+		"free.y1":  {`<path class="mark event" d="M250000 0v1000000"/>`, `<path class="mark met" d="M500000 0v1000000"/>`, `<path class="mark failed" d="M260000 0v1000000"/>`},
+		"first.y1": {`<path class="mark event" d="M250000 0v1000000"/>`},
+	} {
+		_, plot, ok := strings.Cut(page, `data-name="`+name+`"`)
+		plot, _, _ = strings.Cut(plot, "</figure>")
+		if !ok || strings.Count(plot, `class="mark `) != len(want) {
+			t.Errorf("%s has the marks %q", name, regexp.MustCompile(`<path class="mark [^>]*>`).FindAllString(plot, -1))
+		}
+		contains(t, name, plot, want...)
 	}
 }
 

@@ -110,11 +110,61 @@ func tellReport(w io.Writer, path string, r *reportParts, size int64) {
 	fmt.Fprintf(w, "report    %s (%s, %.3g MB)\n", path, plural(len(r.curves), "plot"), float64(size)/1e6)
 }
 
-// reportRun writes the page of a run that has ended to path, which the user calls r.Report.
-func (p *program) reportRun(r *runRequest, path string, seen *watcher, m *record.Manifest, analysis *analyze.Report) error {
+// fromTheStart has a run that was resumed shown from the start, by the files that it went
+// on with (table, trace: by their absolute paths), as far as they hold it.
+func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
+	from := r.manifest.ResumedFrom.Time
+	if whole := r.again(q, table); whole != nil && len(whole.Times) > 0 && whole.Times[0] < from {
+		r.stepsOfRows(whole)
+	} else {
+		r.notes = append(r.notes, fmt.Sprintf("The run was resumed at t = %.12g s; what was before is not in its results, and not shown.", from))
+	}
+	if trace != "" {
+		if steps, accepted, err := readAttempts(trace); err == nil && accepted == r.manifest.Steps.Accepted {
+			r.steps = steps
+		}
+	}
+}
+
+// again draws the curves by the table that the run has written; nil = there is none that
+// has them.
+func (r *reportParts) again(q *runRequest, table string) *results.Table {
+	if q.Record.IsNone() || isDevice(table) {
+		return nil
+	}
+	at := map[string]int{}
+	for i := range r.curves {
+		at[r.curves[i].name] = i
+	}
+	t, err := results.Read(table, results.ReadOptions{Select: func(name string) bool { _, ok := at[name]; return ok }})
+	if err != nil || len(t.Columns) != len(at) || slices.ContainsFunc(t.Columns, func(c results.Column) bool { return c.Text }) {
+		return nil
+	}
+	for _, column := range t.Columns {
+		c := &r.curves[at[column.Name]]
+		c.thin = thinned(t.Times, column.Values, len(t.Columns))
+	}
+	return t
+}
+
+// thinned is one of n curves.
+func thinned(times, values []float64, n int) *results.Thinner {
+	thin := results.NewThinner(spansEach(n))
+	for i, v := range values {
+		thin.Add(times[i], v)
+	}
+	return thin
+}
+
+// reportRun writes the page of a run that has ended to path, which the user calls r.Report;
+// table and trace are its other files.
+func (p *program) reportRun(r *runRequest, path, table, trace string, seen *watcher, m *record.Manifest, analysis *analyze.Report) error {
 	parts := seen.parts(titleOf(r.System), m)
+	if m.ResumedFrom != nil {
+		parts.fromTheStart(r, table, trace)
+	}
 	parts.analysis = analysis
-	if !r.Record.IsNone() {
+	if parts.source == "" && !r.Record.IsNone() {
 		parts.source = r.Output
 	}
 	parts.findSystem(r.System)
@@ -173,11 +223,7 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, e
 		r.notes = append(r.notes, plural(texts, "column")+" of texts are not shown.")
 	}
 	for _, column := range shown {
-		c := curve{name: column.Bare, unit: column.Unit, thin: results.NewThinner(spansEach(len(shown)))}
-		for i, v := range column.Values {
-			c.thin.Add(t.Times[i], v)
-		}
-		r.curves = append(r.curves, c)
+		r.curves = append(r.curves, curve{name: column.Bare, unit: column.Unit, thin: thinned(t.Times, column.Values, len(shown))})
 	}
 	r.stepsOfRows(t)
 	return r, nil

@@ -199,6 +199,12 @@ func pageOf(r *reportParts, components []string) *page.Page {
 	} else if r.noGraph != "" {
 		out.Sections = append(out.Sections, page.Section{Title: "System", Text: []string{"There is no picture of the system: " + r.noGraph}})
 	}
+	if m != nil && m.Scenario != nil {
+		out.Sections = append(out.Sections, scenarioSection(m.Scenario))
+	}
+	if m != nil && m.Realtime != nil {
+		out.Sections = append(out.Sections, realtimeSection(m.Realtime))
+	}
 	out.Sections = append(out.Sections, curveSections(r, components)...)
 	if r.steps != nil && r.steps.any {
 		out.Sections = append(out.Sections, page.Section{Title: "Steps", Groups: []page.Group{{Plots: r.steps.plots()}}})
@@ -232,6 +238,9 @@ func curveSections(r *reportParts, components []string) []page.Section {
 	all := make([]page.Group, len(groups))
 	for i := range r.curves {
 		q := r.curves[i].plot()
+		if r.manifest != nil {
+			q.Marks = marks(r.manifest.Scenario, q.Name)
+		}
 		thinned = thinned || q.Given > len(q.T)+q.Bad
 		all[of[i]].Plots = append(all[of[i]].Plots, q)
 	}
@@ -260,16 +269,19 @@ func curveSections(r *reportParts, components []string) []page.Section {
 
 // pageFacts are a run in a few words.
 func pageFacts(m *record.Manifest) []page.Fact {
-	wall := m.MasterSeconds
-	for _, s := range m.Seconds {
-		wall += s
-	}
+	wall := m.WallSeconds
 	list := []page.Fact{
 		{Name: "system", Value: m.System},
 		{Name: "algorithm", Value: m.Algorithm + parameterList(given(m))},
 		{Name: "time", Value: fmt.Sprintf("%.12g to %.12g s%s", m.StartTime.Value, m.EndTime, map[bool]string{true: fmt.Sprintf(" of %g s", m.StopTime.Value)}[m.Status != master.Complete])},
 		{Name: "macro steps", Value: fmt.Sprintf("%d%s", m.Steps.Accepted, map[bool]string{true: fmt.Sprintf(", %d more rejected", m.Steps.Rejected)}[m.Steps.Rejected > 0])},
 		{Name: "step size", Value: fmt.Sprintf("%g s (%s); mean %s s", m.StepSize.Value, m.StepSize.Source, number(m.Steps.Mean))},
+	}
+	if m.Scenario != nil {
+		list = append(list, page.Fact{Name: "scenario", Value: scenarioTold(m.Scenario)})
+	}
+	if t := m.Realtime; t != nil {
+		list = append(list, page.Fact{Name: "real time", Value: fmt.Sprintf("%d of %s missed; late by %s (99 %%), %s at worst", t.Overruns, plural(t.Deadlines, "deadline"), micro(t.Lateness.P99), micro(t.Lateness.Worst))})
 	}
 	if len(m.Orders) > 1 {
 		list = append(list, page.Fact{Name: "steps of order", Value: strings.TrimSpace(orderList(m.Orders))})
@@ -281,7 +293,7 @@ func pageFacts(m *record.Manifest) []page.Fact {
 		list = append(list, page.Fact{Name: "took", Value: fmt.Sprintf("%s, %s × real time", duration(wall), short((m.EndTime-m.StartTime.Value)/wall))})
 	}
 	if m.ResumedFrom != nil {
-		list = append(list, page.Fact{Name: "resumed", Value: fmt.Sprintf("from %s at %g s", m.ResumedFrom.Checkpoint, m.ResumedFrom.Time)})
+		list = append(list, page.Fact{Name: "resumed", Value: fmt.Sprintf("from %s at %.12g s", m.ResumedFrom.Checkpoint, m.ResumedFrom.Time)})
 	}
 	return append(list, page.Fact{Name: "version", Value: fmt.Sprintf("macrostep %s, %s, %s", m.Versions.Macrostep, m.Versions.Go, m.Versions.Platform)})
 }
@@ -295,6 +307,109 @@ func given(m *record.Manifest) map[string]string {
 		}
 	}
 	return out
+}
+
+// scenarioSection tells what came of a scenario.
+func scenarioSection(sc *record.Scenario) page.Section {
+	s := page.Section{Title: "Scenario", Text: []string{scenarioTold(sc)}}
+	if len(sc.Expectations) > 0 {
+		t := page.Table{Title: "Expectations", Head: []string{"", "expected", "time", "value", "line"}}
+		for _, e := range sc.Expectations {
+			at, verdict := "–", "met"
+			if e.Time != nil {
+				at = fmt.Sprintf("%.6g s", *e.Time)
+			}
+			if !e.Passed {
+				verdict = "failed"
+				s.Text = append(s.Text, e.Message)
+			}
+			t.Rows = append(t.Rows, []string{verdict, e.What, at, e.Value, strconv.Itoa(e.Line)})
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	if len(sc.Events) > 0 {
+		t := page.Table{Title: "What happened", Head: []string{"time", "", "line"}}
+		for i, e := range sc.Events {
+			if i == pageEvents {
+				s.Text = append(s.Text, plural(len(sc.Events)-i, "more event")+" in the manifest.")
+				break
+			}
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("%.6g s", e.Time), strings.Join(e.Did, "; "), strconv.Itoa(e.Line)})
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	if len(sc.Events)+len(sc.Expectations) > 0 {
+		s.Text = append(s.Text, "Broken lines in the plots stand at the events (grey), and in those of variables of which something is expected where that was decided.")
+	}
+	return s
+}
+
+// scenarioTold is what came of a scenario in a line.
+func scenarioTold(sc *record.Scenario) string {
+	held := 0
+	for _, e := range sc.Expectations {
+		if e.Passed {
+			held++
+		}
+	}
+	return fmt.Sprintf("%s: %s, %d of %s met", cmp.Or(sc.Name, sc.Path), plural(len(sc.Events), "event"), held, plural(len(sc.Expectations), "expectation"))
+}
+
+// pageEvents bounds the events of a scenario that a page shows.
+const pageEvents = 100
+
+// marks are the times of a scenario in the plot of a variable.
+func marks(sc *record.Scenario, variable string) (list []page.Mark) {
+	if sc == nil {
+		return nil
+	}
+	for _, e := range sc.Events[:min(len(sc.Events), pageEvents)] {
+		list = append(list, page.Mark{T: e.Time, Kind: page.Event})
+	}
+	for _, e := range sc.Expectations {
+		if e.Variable == variable && e.Time != nil {
+			list = append(list, page.Mark{T: *e.Time, Kind: map[bool]page.MarkKind{true: page.Met, false: page.Failed}[e.Passed]})
+		}
+	}
+	return list
+}
+
+// realtimeSection tells how well a run has kept pace.
+func realtimeSection(t *master.Timing) page.Section {
+	s := page.Section{Title: "Real time", Shares: "Deadlines by how late the run was"}
+	told := fmt.Sprintf("%s × the speed of the clock, %s, ", short(t.Factor), plural(t.Deadlines, "deadline"))
+	if t.Overruns == 0 {
+		told += "none missed."
+	} else {
+		told += fmt.Sprintf("%d missed (%s): the macro step was not done by then.", t.Overruns, t.Overrun)
+	}
+	if t.Skipped > 0 {
+		told += " " + plural(t.Skipped, "slot") + " skipped."
+	}
+	if t.Paused > 1e-3 { // less is asking whether it is
+		told += fmt.Sprintf(" The run was paused for %s s, for which the clock stood still.", number(t.Paused))
+	}
+	s.Text = append(s.Text, told)
+	s.Text = append(s.Text, fmt.Sprintf("The run was latest at t = %.6g s.", t.WorstAt))
+	if len(t.Settings) > 0 {
+		s.Text = append(s.Text, "Set for it: "+strings.Join(t.Settings, "; ")+".")
+	}
+	table := page.Table{Head: []string{"", "mean", "50 %", "99 %", "99.9 %", "worst"}}
+	for _, d := range []struct {
+		name string
+		of   *master.Distribution
+	}{{"late", &t.Lateness}, {"at work", &t.Work}} {
+		row := []string{d.name}
+		for _, v := range []float64{d.of.Mean, d.of.P50, d.of.P99, d.of.P999, d.of.Worst} {
+			row = append(row, micro(v))
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	s.Tables = append(s.Tables, table)
+	for _, b := range t.Lateness.Histogram {
+		s.Bars = append(s.Bars, page.Bar{Name: "≤ " + micro(b.UpTo), Value: strconv.Itoa(b.Count), Share: float64(b.Count) / float64(max(t.Deadlines, 1))})
+	}
+	return s
 }
 
 // costSection shows where the time went.

@@ -47,6 +47,8 @@ system inside --set SYSTEM.CONNECTOR=VALUE, in the unit of the connector. The va
 goes on over the connections, with their units and transformations, and beats those
 of the documents there. A column of --input may be called like an input of the
 outermost system, and goes to all that it is connected to.
+Where dots in names make a name mean several things, put each name in quotes:
+--set "'a.b'.c=1" is variable c of component a.b.
 Ctrl-C ends a run at the next communication point; results are kept.
 
 --checkpoint keeps the state of a run in a file, and --resume goes on from it
@@ -153,10 +155,10 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: "monitor-energy", Usage: "record and total the power that the coupling lets appear at the bonds, with any algorithm", Category: coupling},
 			&cli.BoolFlag{Name: flagAnalyze, Usage: "tell first whether the coupling will be stable with this algorithm and step, and what error to expect, as macrostep analyze does", Category: coupling},
 			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power whose peaks rise to `N` times their median before; 0: never", Value: "50", Category: coupling},
-			&cli.IntFlag{Name: flagWorkers, Usage: "step subsystems side by side in `N` threads; 0: as many as pay, by what their steps took in earlier runs on this machine; the results are the same", Category: coupling},
+			&cli.IntFlag{Name: flagWorkers, Usage: "step subsystems side by side in `N` threads; 0: as many as pay, by what their steps took on this machine; a run that finds out in its first two seconds that more pay begins anew; the results are the same", Category: coupling},
 			&cli.BoolFlag{Name: flagCallByCall, Usage: "enter each FMU once for every call, in place of once for many macro steps of all; the results are the same, only slower", Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true, Category: system}},
-			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held", Category: system},
+			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held; items of enumerations by name or number", Category: system},
 			&cli.StringFlag{Name: flagScenario, Usage: "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, and judge what is expected; macrostep help scenario describes it", Category: system},
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
@@ -260,9 +262,6 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	errs = append(errs, err)
 	r.Checkpoints, err = readCheckpointing(c)
 	errs = append(errs, err)
-	if r.Scenario != "" && (r.Checkpoints.File != "" || r.Checkpoints.Resume != "") {
-		errs = append(errs, fmt.Errorf("--%s does not go with checkpoints, which do not hold what it has done; leave one of them out", flagScenario))
-	}
 	r.Realtime, err = readRealtime(c)
 	errs = append(errs, err)
 	r.Rates, err = readRates(c.StringSlice(flagRate))

@@ -39,17 +39,7 @@ Examples:
 
 // printScenario tells what came of a scenario.
 func printScenario(w io.Writer, s *record.Scenario) {
-	held := 0
-	for _, e := range s.Expectations {
-		if e.Passed {
-			held++
-		}
-	}
-	name := s.Name
-	if name == "" {
-		name = s.Path
-	}
-	fmt.Fprintf(w, "scenario  %s: %s, %d of %s met\n", name, plural(len(s.Events), "event"), held, plural(len(s.Expectations), "expectation"))
+	fmt.Fprintf(w, "scenario  %s\n", scenarioTold(s))
 	for i, e := range s.Events {
 		if i == shownEvents {
 			fmt.Fprintf(w, "  and %s more in the manifest\n", plural(len(s.Events)-i, "event"))

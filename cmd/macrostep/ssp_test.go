@@ -492,7 +492,7 @@ func TestSSPSetConnector(t *testing.T) {
 		{`<ssc:Real unit="kN"/>`, "3", "3000", `<ssv:Real value="3" unit="kN"/>`},
 		{`<ssc:Real/>`, "3", "3", `<ssv:Real value="3"/>`},
 		{``, "3.5", "3.5", `<ssv:Real value="3.5"/>`},
-		{``, "3", "3", `<ssv:Integer value="3"/>`},
+		{``, "3", "3", `<ssv:Real value="3"/>`}, // the type of the variable behind it
 	} {
 		dir := workshop(t)
 		write(t, filepath.Join(dir, "s.ssd"), document(tt.content))
@@ -505,7 +505,7 @@ func TestSSPSetConnector(t *testing.T) {
 	}
 	dir := workshop(t)
 	write(t, filepath.Join(dir, "s.ssd"), document(""))
-	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "mid.dle.k=soft", "--force"}, "String")
+	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "mid.dle.k=soft", "--force"}, "Real; give a finite number")
 	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "mid.dle.q=1", "--force"}, `"mid.dle.q" names no component`)
 }
 

@@ -150,7 +150,7 @@ func Rules() []*diag.Rule {
 }
 
 // ErrEmpty tells that there is nothing to be run in a system.
-var ErrEmpty = errors.New("the system has no component with an FMU")
+var ErrEmpty = errors.New("the system has no component with an FMU, so that there is nothing to run; add one, or make a system of FMUs with: macrostep ssp new")
 
 // Open reads a system: an .ssp, a folder with SystemStructure.ssd, an .ssd, or
 // a single .fmu, whose component is called by the file name without .fmu. The
@@ -223,6 +223,7 @@ func (a *Assembly) fromSSP(path string, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	a.pkg.Name(resolver(byFile))
 	for _, c := range components {
 		f := byFile[c.Source]
 		a.Components = append(a.Components, Component{Name: c.Path, Source: c.URI, FMU: f})
@@ -432,9 +433,13 @@ func (a *Assembly) Settings() []SettingInfo {
 	var out []SettingInfo
 	for _, s := range a.network.Settings {
 		end := ssp.FlatEnd{Component: s.Component, Variable: s.Variable}
+		name, at := a.Components[s.Component].Name+"."+s.Variable, s.From.At()
+		if joined, _ := a.paths(s.Component); at == joined+"."+s.Variable {
+			at = name
+		}
 		out = append(out, SettingInfo{
-			Name: a.Components[s.Component].Name + "." + s.Variable, Value: s.Value.String(),
-			Origin: s.From.Place.String(), Weaker: len(s.Overrides), At: s.From.At(), Bound: s.From.Bound.String(),
+			Name: name, Value: s.Value.String(),
+			Origin: s.From.Place.String(), Weaker: len(s.Overrides), At: at, Bound: s.From.Bound.String(),
 			Fed: fed[end], Parameter: a.toParameter(end), Steps: newSteps(s.From.Steps),
 		})
 	}
@@ -587,10 +592,13 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		return nil, err
 	}
 	for _, set := range o.Set {
-		i, v, err := a.find(set.Name)
+		i, v, connector, err := a.target(set.Name)
 		if err != nil {
-			a.checkGiven(set.Name, driven)
-			continue // if it is no connector, planStarts has said so
+			continue // planStarts has said so
+		}
+		if connector != nil {
+			a.checkGiven(connector.Name, driven)
+			continue
 		}
 		switch {
 		case slices.Contains(plan[i].params, v.Name):
@@ -615,9 +623,10 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		p := &plan[i]
 		inputs := connectedIn[i]
 		maps.Copy(inputs, driven[i])
+		joined, _ := a.paths(i) // what has that name only is read so that the recorder can tell of it
 		for k := range c.FMU.Description.Variables {
 			v := &c.FMU.Description.Variables[k]
-			chosen := o.Record != nil && o.Record(c.Name+"."+v.Name) || o.Read != nil && o.Read(c.Name+"."+v.Name)
+			chosen := o.Record != nil && (o.Record(c.Name+"."+v.Name) || joined != c.Name && o.Record(joined+"."+v.Name)) || o.Read != nil && o.Read(c.Name+"."+v.Name)
 			byDefault := o.Record == nil
 			switch {
 			case inputs[v.Name]:
@@ -682,32 +691,79 @@ func (a *Assembly) Variable(name string) *fmi.ScalarVariable {
 	return v
 }
 
-// find splits "component.variable" at the longest component path that fits and
-// has such a variable.
-func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err error) {
-	longest, component := -1, -1
+// paths gives the names by which a component may be called: joined with dots, and in
+// quotes, which means no other one. Its Name is one of them.
+func (a *Assembly) paths(component int) (joined, quoted string) {
+	if a.pkg == nil {
+		return a.Components[component].Name, a.Components[component].Name
+	}
+	c := a.pkg.Components()[component]
+	return c.Joined, c.Quoted
+}
+
+// meaning is a variable that a name stands for.
+type meaning struct {
+	component int
+	v         *fmi.ScalarVariable
+	quoted    string // the name that means nothing else
+}
+
+// meanings finds the variables with a name "component.variable"; longest is the component
+// of the longest path that the name begins with, -1 if there is none.
+func (a *Assembly) meanings(name string) (out []meaning, longest int) {
+	longest = -1
+	length := 0
 	for i, c := range a.Components {
-		rest, ok := strings.CutPrefix(name, c.Name+".")
-		if !ok {
-			continue
-		}
-		if longest < 0 || len(c.Name) > len(a.Components[longest].Name) {
-			longest = i
-		}
-		if found, ok := c.FMU.Description.Variable(rest); ok && (component < 0 || len(c.Name) > len(a.Components[component].Name)) {
-			component, v = i, found
+		joined, quoted := a.paths(i)
+		for _, path := range []string{joined, quoted} {
+			rest, ok := strings.CutPrefix(name, path+".")
+			if !ok {
+				continue
+			}
+			if len(path) > length {
+				longest, length = i, len(path)
+			}
+			if v, ok := c.FMU.Description.Variable(rest); ok {
+				out = append(out, meaning{i, v, quoted + "." + v.Name})
+			}
+			break
 		}
 	}
+	return out, longest
+}
+
+// ambiguousError tells that a name means several things, with names of which each means
+// one of them.
+type ambiguousError struct {
+	name   string
+	quoted []string
+}
+
+func (e *ambiguousError) Error() string {
+	return fmt.Sprintf(`%q means %d things: %s; write the one that is meant so, quotes included (in a shell within double quotes: "%s")`,
+		e.name, len(e.quoted), strings.Join(e.quoted, " and "), e.quoted[0])
+}
+
+// find gives the variable with a name "component.variable".
+func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err error) {
+	all, longest := a.meanings(name)
 	switch {
-	case component >= 0:
-		return component, v, nil
+	case len(all) == 1:
+		return all[0].component, all[0].v, nil
+	case len(all) > 1:
+		var quoted []string
+		for _, m := range all {
+			quoted = append(quoted, m.quoted)
+		}
+		return -1, nil, &ambiguousError{name, quoted}
 	case longest < 0 && slices.ContainsFunc(a.Components, func(c Component) bool { return c.Name == name }):
 		return -1, nil, fmt.Errorf("%q is a component; write %s.variable", name, name)
 	case longest < 0:
 		return -1, nil, fmt.Errorf("%q names no component; write component.variable, with one of the components %s", name, a.componentNames())
 	}
 	c := a.Components[longest]
-	rest := name[len(c.Name)+1:]
+	joined, quoted := a.paths(longest)
+	rest := strings.TrimPrefix(strings.TrimPrefix(name, joined+"."), quoted+".")
 	return -1, nil, fmt.Errorf("component %s has no variable %q%s", c.Name, rest,
 		cmp.Or(diag.DidYouMean(rest, variableNames(c.FMU.Description)), "; its modelDescription.xml lists those that there are"))
 }
@@ -728,8 +784,8 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 		driven[i] = map[string]bool{}
 	}
 	for _, name := range o.Driven {
-		i, v, err := a.find(name)
-		if fed := a.Inputs()[name]; err != nil && len(fed) > 0 {
+		i, v, connector, err := a.target(name)
+		if fed := a.Inputs()[name]; connector != nil && len(fed) > 0 {
 			for _, in := range fed {
 				if driven[in.component][in.variable] {
 					errs = append(errs, fmt.Errorf("%s feeds %s.%s, which is given, too; give one of them", name, a.Components[in.component].Name, in.variable))
@@ -739,10 +795,10 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 			continue
 		}
 		switch {
-		case err != nil && a.isConnector(name):
+		case connector != nil:
 			errs = append(errs, fmt.Errorf("%s is no input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
 		case err != nil:
-			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(ssp.Input)))
+			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(err, ssp.Input)))
 		case v.Causality != fmi.Input:
 			errs = append(errs, fmt.Errorf("%s is no input but has causality %s; only free inputs can be given from outside", name, v.Causality))
 		case connected[i][v.Name]:

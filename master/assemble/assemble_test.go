@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -363,7 +364,7 @@ func TestSet(t *testing.T) {
 		{"one.p=1e999", "finite number"},
 		{"one.at=1.5", "is an Integer; give a whole number of 32 bits"},
 		{"one.at=3000000000", "32 bits"},
-		{"one.mode=loud", "give the name or the number of one of its items"},
+		{"one.mode=loud", "give one of its items: low (1), middle (2), high (3)"},
 		{"one.mode=4", "none of its items has this number"},
 		{"one.b=yes", "give true or false"},
 		{"one.w=1", "cannot be set: its causality is local"},
@@ -379,7 +380,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// A name splits at the longest component path that has the variable.
+// A name splits at the component path that has the variable. Where several have it, they
+// are told apart by quotes, and nothing chooses one in silence (ssp 11).
 func TestLongestPath(t *testing.T) {
 	other := probeFMU(t, "", "<!-- another -->")
 	one, two := component("p", "f.fmu", ""), component("p.p", "g.fmu", "")
@@ -390,17 +392,99 @@ func TestLongestPath(t *testing.T) {
 		_, values := run(t, a, 1, 0.5)
 		expect(t, values, map[string]any{"p.q": 11.0, "p.p.q": 6.0})
 	}
-	// Where both fit, the longer one has it.
 	both, err := fmus.Pack(t.TempDir(), "both", strings.Replace(probe.Description("both", "", ""), `name="u"`, `name="p.u"`, 1), "int nothing;\n")
 	must(t, err)
 	for _, elements := range []string{one + two, two + one} {
 		s := system{fmus: map[string]string{"f.fmu": both, "g.fmu": other}, elements: elements}
-		a := sound(t, s.write(t), assemble.Options{Set: []assemble.Assignment{{Name: "p.p.u", Value: "8"}}, Driven: []string{"p.p.u"}})
+		path := s.write(t)
+		for _, o := range []assemble.Options{{Set: []assemble.Assignment{{Name: "p.p.u", Value: "8"}}}, {Driven: []string{"p.p.u"}}} {
+			if a, err := open(t, path, o); err == nil || !strings.Contains(err.Error(), `"p.p.u" means 2 things: `) || !strings.Contains(err.Error(), "'p'.p.u") || !strings.Contains(err.Error(), "'p.p'.u") {
+				t.Errorf("%+v: %v, %v", o, a, err)
+			}
+		}
+		a := sound(t, path, assemble.Options{Set: []assemble.Assignment{{Name: "'p.p'.u", Value: "8"}}, Driven: []string{"'p.p'.u"}})
+		if !diag.Has(&diag.ListError{Findings: a.Findings.Findings}, "SD20P") {
+			t.Errorf("not told: %v", a.Findings.Findings)
+		}
 		for _, info := range a.System.Infos {
-			if n := len(info.In); n != map[string]int{"p": 0, "p.p": 1}[info.Name] || n == 1 && info.StartIn[0] != 8 {
+			if n := len(info.In); n != map[string]int{"'p'": 0, "'p.p'": 1}[info.Name] || n == 1 && info.StartIn[0] != 8 {
 				t.Errorf("%s: inputs %v, start %v", info.Name, info.In, info.StartIn)
 			}
 		}
+	}
+}
+
+// Elements of one hierarchical name: values reach the one that is meant, a name that means
+// several is refused with the names that do not, and a parameter set, which cannot tell
+// them apart, is left alone (ssp 11, 35).
+func TestSameNames(t *testing.T) {
+	s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", "")}, elements: component("a.b", "f.fmu", "") + `<ssd:System name="a">
+<ssd:Connectors><ssd:Connector name="b.p" kind="parameter"><ssc:Real/></ssd:Connector></ssd:Connectors>
+<ssd:Elements>` + component("b", "f.fmu", "") + component("c", "f.fmu", `<ssd:Connectors><ssd:Connector name="p" kind="parameter"/></ssd:Connectors>`) + `</ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="b.p" endElement="c" endConnector="p"/></ssd:Connections></ssd:System>`}
+	path := s.write(t)
+	a := sound(t, path, assemble.Options{Set: []assemble.Assignment{{Name: "'a.b'.p", Value: "1"}, {Name: "'a'.'b'.p", Value: "2"}, {Name: "'a'.'b.p'", Value: "5"}}})
+	_, values := run(t, a, 1, 0.5)
+	expect(t, values, map[string]any{"'a.b'.q": 4.0, "'a'.'b'.q": 5.0, "a.c.q": 8.0}) // q = p + 3
+	for _, f := range a.Findings.Findings {
+		if f.Level > diag.Info && strings.HasPrefix(f.ID, "SD") && f.ID != "SD20P" {
+			t.Errorf("%s", f)
+		}
+	}
+	if e, err := a.Explain("'a'.'b'.p"); err != nil || e.Name != "'a'.'b'.p" || e.Chain[len(e.Chain)-1].Value != "2" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	for _, name := range []string{"'a.b'.p", "'a'.'b'.p", "'a'.'b.p'"} {
+		_, err := open(t, path, assemble.Options{Set: []assemble.Assignment{{Name: "a.b.p", Value: "1"}}})
+		if err == nil || !strings.Contains(err.Error(), `"a.b.p" means 3 things`) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, _, err := a.Bind([]assemble.Assignment{{Name: name, Value: "5"}}); err == nil || !strings.Contains(err.Error(), `calls it "a.b.p"`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// What only one of them has needs no quotes, and is written as documents have it.
+	changes, files, err := a.Bind([]assemble.Assignment{{Name: "'a'.'c'.p", Value: "5"}})
+	must(t, err)
+	if len(changes) != 1 || changes[0].Name != "a.c.p" || !strings.Contains(string(files[0].Data), `name="a.c.p"`) {
+		t.Errorf("%+v\n%s", changes, files[0].Data)
+	}
+}
+
+// Items of enumerations go by name and by number, at variables and at connectors, which
+// may leave their type to the FMU (ssp 16, 39); errors name them. Mode is low 1, middle 2,
+// high 3; Own is off 10, on 20, and on is mapped to high.
+func TestItems(t *testing.T) {
+	s := system{fmus: map[string]string{"f.fmu": probeFMU(t, "", "")}, elements: component("one", "f.fmu", "") + component("two", "f.fmu", `<ssd:Connectors><ssd:Connector name="mode" kind="input"/></ssd:Connectors>`) +
+		component("three", "f.fmu", `<ssd:Connectors><ssd:Connector name="mode" kind="input"/></ssd:Connectors>`)}
+	path := s.write(t)
+	data, err := os.ReadFile(path)
+	must(t, err)
+	document := strings.NewReplacer(`<ssd:System name="top">`, `<ssd:System name="top"><ssd:Connectors><ssd:Connector name="plain" kind="input"/><ssd:Connector name="own" kind="input"><ssc:Enumeration name="Own"/></ssd:Connector></ssd:Connectors>`,
+		`</ssd:Elements>`, `</ssd:Elements><ssd:Connections><ssd:Connection startElement="two" startConnector="mode" endConnector="plain"/>
+<ssd:Connection startConnector="own" endElement="three" endConnector="mode"><ssc:EnumerationMappingTransformation><ssc:MapEntry source="on" target="high"/><ssc:MapEntry source="off" target="low"/></ssc:EnumerationMappingTransformation></ssd:Connection></ssd:Connections>`,
+		`<ssd:DefaultExperiment`, `<ssd:Enumerations><ssc:Enumeration name="Own"><ssc:Item name="off" value="10"/><ssc:Item name="on" value="20"/></ssc:Enumeration></ssd:Enumerations><ssd:DefaultExperiment`).Replace(string(data))
+	must(t, os.WriteFile(path, []byte(document), 0o600))
+	for _, c := range []struct{ one, two, three string }{{"high", "low", "on"}, {"3", "1", "20"}} {
+		a := sound(t, path, assemble.Options{Set: []assemble.Assignment{{Name: "one.mode", Value: c.one}, {Name: "plain", Value: c.two}, {Name: "own", Value: c.three}}})
+		_, values := run(t, a, 1, 0.5)
+		expect(t, values, map[string]any{"one.echo_mode": int32(3), "two.echo_mode": int32(1), "three.echo_mode": int32(3)})
+	}
+	for set, want := range map[string]string{
+		"one.mode=loud": "low (1), middle (2), high (3)", "one.mode=4": "low (1), middle (2), high (3)", "plain=loud": "low (1), middle (2), high (3)", "own=low": "off (10), on (20)", "own=1": "off (10), on (20)",
+	} {
+		name, value, _ := strings.Cut(set, "=")
+		if _, err := open(t, path, assemble.Options{Set: []assemble.Assignment{{Name: name, Value: value}}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", set, err, want)
+		}
+	}
+	a := sound(t, path, assemble.Options{Driven: []string{"one.mode", "plain", "own", "one.u"}})
+	mode := map[string]int32{"low": 1, "middle": 2, "high": 3}
+	if got, want := a.Items(), map[string]map[string]int32{"one.mode": mode, "plain": mode, "own": {"off": 10, "on": 20}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("items %v, want %v", got, want)
+	}
+	if in := a.Inputs()["own"]; len(in) != 1 || in[0].Map[20] != 3 || in[0].Map[10] != 1 {
+		t.Errorf("inputs %+v", in)
 	}
 }
 

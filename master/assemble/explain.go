@@ -133,12 +133,13 @@ func (a *Assembly) explainConnector(name string) error {
 	if a.pkg == nil {
 		return nil
 	}
-	if _, ok := a.pkg.SystemConnector(name); !ok {
-		return nil
+	_, _, connector, err := a.target(name)
+	if connector == nil {
+		return err
 	}
 	var reached []string
 	for _, s := range a.Settings() {
-		if s.At == name {
+		if s.At == connector.Joined || s.At == connector.Name {
 			reached = append(reached, s.Name)
 		}
 	}

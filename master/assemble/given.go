@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -14,19 +15,35 @@ import (
 // a system.
 const byUser = "--set"
 
-// isConnector tells whether a name is that of the connector of a system.
-func (a *Assembly) isConnector(name string) bool {
+// target finds what a value can be given to: a variable of an FMU, or the connector of a
+// system (not nil). A name that means several of them is an error.
+func (a *Assembly) target(name string) (component int, v *fmi.ScalarVariable, connector *ssp.SystemConnector, err error) {
+	component, v, err = a.find(name)
 	if a.pkg == nil {
-		return false
+		return component, v, nil, err
 	}
-	_, is := a.pkg.SystemConnector(name)
-	return is
+	connectors := a.pkg.SystemConnectors(name)
+	variables, _ := a.meanings(name)
+	if len(connectors)+len(variables) > 1 {
+		var quoted []string
+		for _, m := range variables {
+			quoted = append(quoted, m.quoted)
+		}
+		for _, c := range connectors {
+			quoted = append(quoted, c.Quoted)
+		}
+		return -1, nil, nil, &ambiguousError{name, quoted}
+	}
+	if len(connectors) == 1 {
+		return -1, nil, &connectors[0], nil
+	}
+	return component, v, nil, err
 }
 
 // orConnectors names the connectors of the outermost system, those of one kind or all, as
-// the end of a message on a name that is wrong.
-func (a *Assembly) orConnectors(kind ssp.Kind) string {
-	if a.pkg == nil || len(a.pkg.Root.System.Connectors) == 0 {
+// the end of a message on a name that means nothing.
+func (a *Assembly) orConnectors(err error, kind ssp.Kind) string {
+	if several := (*ambiguousError)(nil); errors.As(err, &several) || a.pkg == nil || len(a.pkg.Root.System.Connectors) == 0 {
 		return ""
 	}
 	var names []string
@@ -48,7 +65,8 @@ func (a *Assembly) give(list []Assignment) error {
 	var units []unit.Definition
 	var errs []error
 	for _, set := range list {
-		if _, _, err := a.find(set.Name); err == nil || !a.isConnector(set.Name) {
+		_, _, connector, _ := a.target(set.Name)
+		if connector == nil {
 			continue
 		}
 		value, u, err := a.parameter(set)
@@ -56,6 +74,7 @@ func (a *Assembly) give(list []Assignment) error {
 			errs = append(errs, fmt.Errorf("%s=%s: %w", set.Name, set.Value, err))
 			continue
 		}
+		value.Name = connector.Name
 		if i := slices.IndexFunc(units, func(k unit.Definition) bool { return k.Name == value.Unit }); u != nil && i >= 0 && *units[i].Base != *u.Base {
 			value.Unit = "" // that of the connector counts
 		} else if u != nil && i < 0 {
@@ -71,9 +90,6 @@ func (a *Assembly) give(list []Assignment) error {
 
 // checkGiven warns where the value of a connector does not come to count.
 func (a *Assembly) checkGiven(name string, driven []map[string]bool) {
-	if !a.isConnector(name) {
-		return
-	}
 	reached := false
 	for _, s := range a.network.Settings {
 		if s.From.At() != name || s.From.Place.File != byUser {
@@ -100,14 +116,47 @@ type Input struct {
 	variable  string
 }
 
-// Inputs tells what the inputs of the outermost system feed, by their names.
+// Inputs tells what the columns of a table feed that do not have the name of an input in
+// the system: inputs of the outermost system, by their names both as they are and in
+// quotes, and inputs of FMUs that Options.Driven calls otherwise.
 func (a *Assembly) Inputs() map[string][]Input {
 	out := map[string][]Input{}
 	for _, in := range a.network.Inputs {
 		if in.To.Component >= len(a.Components) {
 			continue // of a function
 		}
-		out[in.Name] = append(out[in.Name], Input{a.endpoint(in.To).String(), in.Gain, in.Offset, in.Map, in.To.Component, in.To.Variable})
+		for _, name := range []string{in.Name, in.Quoted} {
+			out[name] = append(out[name], Input{a.endpoint(in.To).String(), in.Gain, in.Offset, in.Map, in.To.Component, in.To.Variable})
+		}
+	}
+	for _, name := range a.options.Driven {
+		i, v, connector, err := a.target(name)
+		if err != nil || connector != nil {
+			continue
+		}
+		if settled := a.Components[i].Name + "." + v.Name; settled != name {
+			out[name] = []Input{{Name: settled, Gain: 1, component: i, variable: v.Name}}
+		}
+	}
+	return out
+}
+
+// Items gives the items of those of Options.Driven that are enumerations.
+func (a *Assembly) Items() map[string]map[string]int32 {
+	out := map[string]map[string]int32{}
+	for _, name := range a.options.Driven {
+		i, v, connector, err := a.target(name)
+		switch {
+		case err != nil:
+		case connector != nil:
+			if c := a.typed(connector); len(c.Items) > 0 {
+				out[name] = c.Items
+			}
+		case v.Type == fmi.Enumeration:
+			if of, ok := (variables{a.Components[i].FMU.Description}).Lookup(v.Name); ok && len(of.Items) > 0 {
+				out[name] = of.Items
+			}
+		}
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/unit"
@@ -40,8 +41,14 @@ func (a *Assembly) Bind(list []Assignment) (changes []Change, files []ssp.File, 
 		} else if value.Unit != "" && i < 0 {
 			units = append(units, *u)
 		}
+		name, joined := a.inDocuments(set.Name)
+		if means := a.meansJoined(joined); len(means) > 1 {
+			errs = append(errs, fmt.Errorf("%s: a parameter set of the outermost system calls it %q, and gives the value to all that is called so there: %s; rename one of them, or bind the value in the document at the component itself", set.Name, joined, strings.Join(means, " and ")))
+			continue
+		}
+		value.Name = joined
 		values = append(values, value)
-		changes = append(changes, Change{set.Name, a.valueNow(set.Name), value.Value.String()})
+		changes = append(changes, Change{name, a.valueNow(name), value.Value.String()})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
@@ -50,15 +57,41 @@ func (a *Assembly) Bind(list []Assignment) (changes []Change, files []ssp.File, 
 	return changes, files, err
 }
 
+// inDocuments gives the name of a variable or connector in results and settings, and as
+// parameter sets have it.
+func (a *Assembly) inDocuments(name string) (settled, joined string) {
+	i, v, connector, err := a.target(name)
+	switch {
+	case err != nil:
+		return name, name
+	case connector != nil:
+		return connector.Joined, connector.Joined
+	}
+	joined, _ = a.paths(i)
+	return a.Components[i].Name + "." + v.Name, joined + "." + v.Name
+}
+
+// meansJoined tells what a name means to a parameter set.
+func (a *Assembly) meansJoined(joined string) (quoted []string) {
+	variables, _ := a.meanings(joined)
+	for _, m := range variables {
+		quoted = append(quoted, m.quoted)
+	}
+	for _, c := range a.pkg.SystemConnectors(joined) {
+		quoted = append(quoted, c.Quoted)
+	}
+	return quoted
+}
+
 // parameter makes the entry of a set.
 func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definition, error) {
 	out := ssp.ParameterValue{Name: set.Name}
-	i, v, err := a.find(set.Name)
+	i, v, connector, err := a.target(set.Name)
 	if err != nil {
-		if c, ok := a.pkg.SystemConnector(set.Name); ok {
-			return connectorValue(&c, set)
-		}
 		return out, nil, err
+	}
+	if connector != nil {
+		return connectorValue(a.typed(connector), set)
 	}
 	d := a.Components[i].FMU.Description
 	value, err := parseValue(v, d, set.Value)
@@ -91,6 +124,19 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 	return out, nil, nil
 }
 
+// typed gives the connector of a system; where it has no type, or an enumeration that its
+// document does not define, it has that of the variable to which it leads.
+func (a *Assembly) typed(c *ssp.SystemConnector) *ssp.Variable {
+	v := c.Variable
+	if c.To.Component < 0 || v.Type != ssp.Unspecified && (v.Type != ssp.Enumeration || len(v.Items) > 0) {
+		return &v
+	}
+	if to, ok := (variables{a.Components[c.To.Component].FMU.Description}).Lookup(c.To.Variable); ok {
+		v.Type, v.Items = to.Type, to.Items
+	}
+	return &v
+}
+
 // connectorValue makes the entry of a set for a connector of a system. Where that has
 // no type, the form of the value tells.
 func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.Definition, error) {
@@ -116,10 +162,19 @@ func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.
 	case ssp.String:
 		v.Type = fmi.String
 	case ssp.Enumeration: // by name, as in parameter sets
-		if _, known := c.Items[set.Value]; c.Items != nil && !known {
-			return out, nil, errors.New("the connector is an Enumeration; give the name of one of its items")
+		if _, known := c.Items[set.Value]; known || len(c.Items) == 0 {
+			out.Value.Text = set.Value
+			return out, nil, nil
 		}
-		out.Value.Text = set.Value
+		n, err := strconv.ParseInt(set.Value, 10, 32)
+		for name, number := range c.Items {
+			if err == nil && int64(number) == n && (out.Value.Text == "" || name < out.Value.Text) {
+				out.Value.Text = name
+			}
+		}
+		if out.Value.Text == "" {
+			return out, nil, fmt.Errorf("the connector is an Enumeration; give one of its items: %s", itemList(c.Items))
+		}
 		return out, nil, nil
 	default:
 		return out, nil, fmt.Errorf("the connector is of type %s, which FMI 2.0 does not have", c.Type)

@@ -1,11 +1,14 @@
 package assemble
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -21,11 +24,12 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 	}
 	var errs []error
 	for _, set := range o.Set {
-		i, v, err := a.find(set.Name)
+		i, v, connector, err := a.target(set.Name)
 		if err != nil {
-			if !a.isConnector(set.Name) { // of which give has seen to it
-				errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors("")))
-			}
+			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(err, "")))
+			continue
+		}
+		if connector != nil { // give has seen to it
 			continue
 		}
 		value, err := parseValue(v, a.Components[i].FMU.Description, set.Value)
@@ -64,13 +68,13 @@ func parseValue(v *fmi.ScalarVariable, d *fmi.ModelDescription, text string) (fm
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
 			if v.Type == fmi.Enumeration {
-				return out, errors.New("the variable is an Enumeration; give the name or the number of one of its items")
+				return out, fmt.Errorf("the variable is an Enumeration; give one of its items%s", listed(items))
 			}
 			return out, errors.New("the variable is an Integer; give a whole number of 32 bits")
 		}
 		out.Integer = int32(n)
 		if len(items) > 0 && !slices.ContainsFunc(items, func(e fmi.EnumerationItem) bool { return e.Value == out.Integer }) {
-			return out, errors.New("the variable is an Enumeration, and none of its items has this number")
+			return out, fmt.Errorf("the variable is an Enumeration, and none of its items has this number; give one of them%s", listed(items))
 		}
 	case fmi.Boolean:
 		switch text {
@@ -84,6 +88,29 @@ func parseValue(v *fmi.ScalarVariable, d *fmi.ModelDescription, text string) (fm
 		out.String = text
 	}
 	return out, nil
+}
+
+// itemList writes the items of an enumeration by number: "red (1), green (2)".
+func itemList(items map[string]int32) string {
+	names := slices.SortedFunc(maps.Keys(items), func(a, b string) int {
+		return cmp.Or(cmp.Compare(items[a], items[b]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%d)", name, items[name])
+	}
+	return strings.Join(names, ", ")
+}
+
+// listed is itemList as the end of a message, or nothing where no items are known.
+func listed(items []fmi.EnumerationItem) string {
+	if len(items) == 0 {
+		return ", by its number"
+	}
+	by := make(map[string]int32, len(items))
+	for _, item := range items {
+		by[item.Name] = item.Value
+	}
+	return ": " + itemList(by)
 }
 
 // bounds tells whether a value lies within those of the variable (fmi2 45).

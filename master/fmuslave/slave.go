@@ -651,6 +651,9 @@ func (s *Slave) Waiting() (call string, since time.Time) {
 // that asks for it (s).
 const apartCost = 5e-6
 
+// Unique tells whether the FMU can be instantiated only once.
+func (s *Slave) Unique() bool { return s.config.once() }
+
 // StepCost gives what a step of the FMU took in an earlier run with the macro step H.
 func (s *Slave) StepCost(H float64) (seconds float64, known bool) {
 	if s.config.Options.Launcher != nil {

@@ -50,7 +50,8 @@ type Manifest struct {
 	FMUSaves      map[string]int               `json:"fmu_saves"`        // of states, by component
 	FMURestores   map[string]int               `json:"fmu_restores"`     // of states, by component
 	Seconds       map[string]float64           `json:"seconds"`          // by component: wall time inside
-	MasterSeconds float64                      `json:"master_seconds"`
+	WallSeconds   float64                      `json:"wall_seconds"`     // of the stepping
+	MasterSeconds float64                      `json:"master_seconds"`   // of these, outside the FMUs of the busiest worker
 	// Restarts tells, by component, how often its process ended and another took
 	// its place (--on-crash=restart).
 	Restarts map[string][]master.Restart `json:"restarts,omitempty"`
@@ -144,9 +145,10 @@ type ScenarioEvent struct {
 
 // Expectation is what came of one.
 type Expectation struct {
-	Line   int    `json:"line"`
-	What   string `json:"what"` // as it is expected
-	Passed bool   `json:"passed"`
+	Line     int    `json:"line"`
+	Variable string `json:"variable"`
+	What     string `json:"what"` // as it is expected
+	Passed   bool   `json:"passed"`
 	// Of the judgement: that which failed, or that which was nearest to the limit. Time is
 	// null if nothing was judged.
 	Time    *float64 `json:"time"`
@@ -190,7 +192,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 	for name, replay := range r.Replay {
 		m.ReplayNoise[name] = replay.Replays
 	}
-	m.MasterSeconds = r.MasterSeconds
+	m.WallSeconds, m.MasterSeconds = r.WallSeconds, r.MasterSeconds
 	m.Manipulated, m.Realtime = r.Manipulated, r.Realtime
 	m.Loops, m.Delivery, m.Replay, m.Slopes = r.Loops, delivery, r.Replay, r.Slopes
 	m.Warnings = append(m.Warnings, r.Warnings...)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 )
@@ -51,10 +52,26 @@ func (s Selection) unmatched(names []string) error {
 	var errs []error
 	for _, p := range s.patterns {
 		if !slices.ContainsFunc(names, func(n string) bool { return match(p, n) }) {
-			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, cmp.Or(diag.DidYouMean(p, names), "; a pattern is component.variable, with * and ?")))
+			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, cmp.Or(inQuotes(p, names), diag.DidYouMean(p, names), "; a pattern is component.variable, with * and ?")))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// inQuotes names, as the end of a message, the first components that a pattern would match
+// without the quotes which tell them apart.
+func inQuotes(pattern string, names []string) string {
+	const most = 4
+	var quoted []string
+	for _, n := range names {
+		if plain := strings.ReplaceAll(n, "'", ""); plain != n && match(pattern, plain) && len(quoted) < most {
+			quoted = append(quoted, n)
+		}
+	}
+	if quoted == nil {
+		return ""
+	}
+	return fmt.Sprintf("; components of one name are told apart by quotes: %s (in a shell within double quotes)", strings.Join(quoted, ", "))
 }
 
 // match is glob matching with * and ? only, in time len(pattern)·len(name).

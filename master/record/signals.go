@@ -2,10 +2,12 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -120,6 +122,43 @@ func (s *Signals) readRow(row []string, line int) error {
 		s.columns[i] = append(s.columns[i], v)
 	}
 	return nil
+}
+
+// Items gives cells of enumerations their numbers: by has the items by the names of the
+// columns. A cell is the name of an item or its number; any other is an error, which names
+// the items.
+func (s *Signals) Items(by map[string]map[string]int32) error {
+	var errs []error
+	for col, name := range s.Names {
+		items := by[name]
+		if len(items) == 0 {
+			continue
+		}
+		for row, cell := range s.cells(col) {
+			cell = strings.TrimSpace(cell)
+			if n, ok := items[cell]; ok {
+				s.columns[col][row] = float64(n)
+				continue
+			}
+			v := s.columns[col][row]
+			if math.IsNaN(v) || !slices.ContainsFunc(slices.Collect(maps.Values(items)), func(n int32) bool { return float64(n) == v }) {
+				errs = append(errs, fmt.Errorf("%s:%d: %s: %q is neither the name nor the number of an item; there are %s", s.Path, s.lines[row], name, cell, itemList(items)))
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// itemList writes items by number: "red (1), green (2)".
+func itemList(items map[string]int32) string {
+	names := slices.SortedFunc(maps.Keys(items), func(a, b string) int {
+		return cmp.Or(cmp.Compare(items[a], items[b]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%d)", name, items[name])
+	}
+	return strings.Join(names, ", ")
 }
 
 // Derived is a column that follows from another: Gain times it plus Offset, or, with a

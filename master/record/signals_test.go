@@ -262,3 +262,27 @@ func FuzzSignals(f *testing.F) {
 		}
 	})
 }
+
+// Cells of enumerations are names of items or their numbers.
+func TestSignalItems(t *testing.T) {
+	read := func(text string) *Signals {
+		s, err := parseSignals([]byte(text), "in.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	items := map[string]map[string]int32{"a.e": {"red": 1, "blue": 7, "3": 7}, "absent": {"x": 1}}
+	s := read("time,a.e,a.u\n0,red,1\n1, blue ,2\n2,7,3\n3,3,4\n")
+	if err := s.Items(items); err != nil || !slices.Equal(s.columns[0], []float64{1, 7, 7, 7}) || !slices.Equal(s.columns[1], []float64{1, 2, 3, 4}) {
+		t.Errorf("%v, %v", s.columns, err)
+	}
+	for cell, want := range map[string]string{
+		"green": `in.csv:3: a.e: "green" is neither the name nor the number of an item; there are red (1), 3 (7), blue (7)`,
+		"2":     `in.csv:3: a.e: "2" is neither`, "NaN": "neither", "1.5": "neither",
+	} {
+		if err := read("time,a.e\n0,red\n1," + cell + "\n").Items(items); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", cell, err, want)
+		}
+	}
+}

@@ -45,8 +45,8 @@ func parseArrow(in *bufio.Reader, size int64, path string, o ReadOptions) (t *Ta
 	for _, f := range r.Schema().Fields() {
 		names = append(names, f.Name)
 	}
-	if err := p.readHeader(names, o); err != nil {
-		return nil, err
+	if err := p.readHeader(names, o); err != nil || o.header {
+		return p.t, err
 	}
 	p.texts = make([]int, p.fields)
 	for i, f := range r.Schema().Fields()[:p.fields] {

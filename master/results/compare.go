@@ -104,6 +104,9 @@ func (c *Comparison) Agree() bool {
 // rows at a time, the first holds before it and the last behind it: these are compared
 // with the other's at that time.
 //
+// Where both tell a unit and these differ, b is converted to that of a if they are known
+// and of one dimension; Notes says so, or that it is not.
+//
 // Names are the same if they are with or without the units behind them, or if one is
 // the end of the other behind a point and no second one is.
 func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
@@ -120,8 +123,18 @@ func Compare(a, b *Table, o CompareOptions) (*Comparison, error) {
 		return nil, fmt.Errorf("%s and %s %w", a.Path, b.Path, err)
 	}
 	for _, p := range pairs {
-		c.Variables = append(c.Variables, compare(&a.Columns[p[0]], &b.Columns[p[1]], points, o))
-		c.columns = append(c.columns, [2]*Column{&a.Columns[p[0]], &b.Columns[p[1]]})
+		ca, cb := &a.Columns[p[0]], &b.Columns[p[1]]
+		if ca.Unit != "" && cb.Unit != "" && ca.Unit != cb.Unit {
+			what := "numbers are compared as they are"
+			same, ok := cb.into(ca.Unit)
+			if ok {
+				what = "the second is converted"
+			}
+			c.Notes = append(c.Notes, fmt.Sprintf("%s is in %s and in %s; %s", ca.Bare, ca.Unit, cb.Unit, what))
+			cb = same
+		}
+		c.Variables = append(c.Variables, compare(ca, cb, points, o))
+		c.columns = append(c.columns, [2]*Column{ca, cb})
 	}
 	return c, nil
 }
@@ -191,8 +204,6 @@ func (c *Comparison) match(a, b *Table, o CompareOptions) (pairs [][2]int, err e
 		case ca.Text || b.Columns[k].Text:
 			c.Notes = append(c.Notes, ca.Name+" holds texts and is not compared")
 			continue
-		case ca.Unit != "" && b.Columns[k].Unit != "" && ca.Unit != b.Columns[k].Unit:
-			c.Notes = append(c.Notes, fmt.Sprintf("%s is in %s and in %s; numbers are compared as they are", ca.Bare, ca.Unit, b.Columns[k].Unit))
 		}
 		pairs = append(pairs, [2]int{i, k})
 	}

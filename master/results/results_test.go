@@ -470,3 +470,46 @@ func TestReadFile(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// The header alone says which columns there are.
+func TestHeader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	if err := os.WriteFile(path, []byte("# made by hand\na.v [m/s];time;b.x\n1,5;0;broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	columns, err := Header(path)
+	if err != nil || len(columns) != 2 || columns[0].Bare != "a.v" || columns[0].Unit != "m/s" || columns[1].Name != "b.x" {
+		t.Errorf("%+v, %v", columns, err)
+	}
+	if _, err := Header(filepath.Dir(path)); err == nil {
+		t.Error("a folder has columns")
+	}
+}
+
+// Units that are known are converted, by hand: 36 km/h are 10 m/s, 100 bar 1e7 Pa, 20 °C
+// 293.15 K, 3000 rpm 314.159… rad/s. What is not known, or ambiguous, is not.
+func TestUnits(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		v, want  float64
+	}{
+		{"km/h", "m/s", 36, 10}, {"bar", "Pa", 100, 1e7}, {"°C", "K", 20, 293.15}, {"degC", "degF", 100, 212}, {"rpm", "rad/s", 3000, 100 * math.Pi}, {"deg", "rad", 180, math.Pi},
+		{"kN.m", "N*m", 2, 2000}, {"kg.m2/s2", "J", 3, 3}, {"J", "N.m", 3, 3}, {"W/(m2.K)", "kg/(s3.K)", 5, 5}, {"m/s^2", "mm/s²", 1, 1000}, {"l/min", "m3/s", 60, 1e-3}, {"%", "1", 50, 0.5}, {"kWh", "MJ", 1, 3.6}, {"1/s", "Hz", 2, 2}, {"s-1", "1/min", 1, 60},
+	} {
+		got, ok := (&Column{Unit: c.from, Values: []float64{c.v}}).into(c.to)
+		if !ok || math.Abs(got.Values[0]-c.want) > 1e-12*c.want {
+			t.Errorf("%g %s are %v %s, not %g", c.v, c.from, got.Values, c.to, c.want)
+		}
+	}
+	for _, c := range [][2]string{{"m", "s"}, {"furlong", "m"}, {"W/m2.K", "W/(m2.K)"}, {"degC/s", "K/s"}, {"rad/s", "1/s"}, {"m99", "m"}, {"", "m"}} {
+		if got, ok := (&Column{Unit: c[0], Values: []float64{1}}).into(c[1]); ok {
+			t.Errorf("1 %s is %v %s", c[0], got.Values, c[1])
+		}
+	}
+	a := &Table{Path: "a", Times: []float64{0, 1}, Columns: []Column{{Name: "v [m/s]", Bare: "v", Unit: "m/s", Values: []float64{0, 10}}}}
+	b := &Table{Path: "b", Times: []float64{0, 1}, Columns: []Column{{Name: "v [km/h]", Bare: "v", Unit: "km/h", Values: []float64{0, 36.36}}}}
+	c, err := Compare(a, b, CompareOptions{})
+	if err != nil || math.Abs(c.Variables[0].Max-0.1) > 1e-12 || math.Abs(c.Variables[0].B-10.1) > 1e-12 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "v is in m/s and in km/h; the second is converted") {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

@@ -42,6 +42,8 @@ type ReadOptions struct {
 	Select func(name string) bool
 	// MostValues bounds the numbers that are kept; 0 = 2^29, which is 4 GiB.
 	MostValues int
+
+	header bool // nothing else is read
 }
 
 const mostValues = 1 << 29
@@ -66,6 +68,16 @@ func Read(path string, o ReadOptions) (*Table, error) {
 		}
 	}
 	return nil, fmt.Errorf("reading results: %w; name a table that can be read", err)
+}
+
+// Header reads the columns of a table, without those of the time and of values. Names
+// in it may be those of units in a second row still.
+func Header(path string) ([]Column, error) {
+	t, err := Read(path, ReadOptions{header: true})
+	if err != nil {
+		return nil, err
+	}
+	return t.Columns, nil
 }
 
 // parser reads one table.
@@ -149,8 +161,8 @@ func parse(from io.Reader, size int64, path string, o ReadOptions) (*Table, erro
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	if err := p.readHeader(names, o); err != nil {
-		return nil, err
+	if err := p.readHeader(names, o); err != nil || o.header {
+		return p.t, err
 	}
 	if err := p.readRows(); err != nil {
 		return nil, err
@@ -272,6 +284,10 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 		if !p.left[i] {
 			p.kept++
 		}
+	}
+	if o.header {
+		p.t.Columns = slices.Delete(p.t.Columns, p.timeAt, p.timeAt+1)
+		return nil
 	}
 	return p.timeIn(p.t.Columns[p.timeAt].Unit)
 }

@@ -68,4 +68,5 @@ whole run), by min and max, or by value with a tolerance (absolute), relative (a
 part of the value) or their sum. One that fails, or is never judged, makes the
 exit code 1; the message names time, value and limit. The manifest (scenario) has
 all of them, the events that happened, and the variables that were manipulated.
-Checkpoints do not go with a scenario.`
+A checkpoint (--checkpoint) holds what has happened, what is set and what was
+seen of the expectations: the run that is resumed goes on with the scenario.`

@@ -29,6 +29,7 @@ type Player struct {
 var (
 	_ master.Hook        = (*Player)(nil)
 	_ master.EventSource = (*Player)(nil)
+	_ master.Archiver    = (*Player)(nil)
 )
 
 type liveEvent struct {
@@ -52,12 +53,12 @@ type liveAction struct {
 	table func(t float64) master.Scalar // replay
 }
 
-// playing is a variable that follows a table.
+// playing is a variable that follows the table of an action.
 type playing struct {
-	v     *master.Variable
-	table func(t float64) master.Scalar
-	zero  float64 // s: time of the run at time 0 of the table
-	on    bool    // it has begun
+	*liveAction
+	event, at int     // where the action is
+	zero      float64 // s: time of the run at time 0 of the table
+	on        bool    // it has begun
 }
 
 // Play gives the hook for one run.
@@ -314,7 +315,7 @@ func (p *Player) fire(k int, t float64) error {
 	did := record.ScenarioEvent{Line: e.line, Time: t}
 	for i := range e.actions {
 		a := &e.actions[i]
-		text, err := p.act(a, t)
+		text, err := p.act(k, i, t)
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", p.s.Path, a.line, err)
 		}
@@ -340,8 +341,9 @@ func (p *Player) fire(k int, t float64) error {
 	return nil
 }
 
-// act does one thing and tells it.
-func (p *Player) act(a *liveAction, t float64) (did string, err error) {
+// act does one thing, action i of event k, and tells it.
+func (p *Player) act(k, i int, t float64) (did string, err error) {
+	a := &p.events[k].actions[i]
 	name := a.v.Name
 	p.playing = slices.DeleteFunc(p.playing, func(q playing) bool { return q.v == a.v })
 	switch a.verb {
@@ -350,7 +352,14 @@ func (p *Player) act(a *liveAction, t float64) (did string, err error) {
 	case set:
 		return fmt.Sprintf("set %s to %s", name, a.value), a.v.Set(a.value)
 	case adjust:
-		did = fmt.Sprintf("made %s %s times what it is plus %s", name, digits(a.gain), digits(a.offset))
+		switch {
+		case a.gain == 1:
+			did = fmt.Sprintf("offset %s by %s", name, digits(a.offset))
+		case a.offset == 0:
+			did = fmt.Sprintf("scaled %s by %s", name, digits(a.gain))
+		default:
+			did = fmt.Sprintf("scaled %s by %s and offset it by %s", name, digits(a.gain), digits(a.offset))
+		}
 		if a.v.Coupled() {
 			return did, a.v.Override(master.Linear{Gain: a.gain, Offset: a.offset})
 		}
@@ -361,12 +370,91 @@ func (p *Player) act(a *liveAction, t float64) (did string, err error) {
 		is, err := a.v.Value()
 		return fmt.Sprintf("froze %s at %s", name, is), errors.Join(err, a.v.Set(is))
 	}
-	q := playing{v: a.v, table: a.table}
+	q := playing{liveAction: a, event: k, at: i}
 	if a.relative {
 		q.zero = t
 	}
 	p.playing = append(p.playing, q) // the value comes with that of all others
 	return fmt.Sprintf("replays %s from %s", name, a.action.table.Path), nil
+}
+
+// Archive carries into a checkpoint or back what has happened so far and what has been
+// seen of the expectations; what is set at the variables the run keeps itself.
+func (p *Player) Archive(a *master.Archive) {
+	a.Same(p.s.Hash, "the scenario")
+	a.Count(len(p.events), "events")
+	actions := 0
+	for k := range p.events {
+		e := &p.events[k]
+		actions += len(e.actions)
+		a.Bool(&e.fired)
+		a.Float(&e.release)
+		held := make([]bool, len(e.actions))
+		for i := range held {
+			by, ok := p.inForce[e.actions[i].v]
+			held[i] = ok && by == k
+		}
+		a.Bools(held)
+		for i := range held {
+			if a.Reading() && held[i] {
+				p.inForce[e.actions[i].v] = k
+			}
+		}
+	}
+	n := len(p.playing)
+	a.Index(&n, 0, actions)
+	if a.Reading() {
+		p.playing = make([]playing, n)
+	}
+	for i := range p.playing {
+		q := &p.playing[i]
+		a.Index(&q.event, 0, len(p.events)-1)
+		if a.Err() != nil {
+			return
+		}
+		a.Index(&q.at, 0, len(p.events[q.event].actions)-1)
+		if a.Err() != nil {
+			return
+		}
+		q.liveAction = &p.events[q.event].actions[q.at]
+		if q.table == nil {
+			a.Fail(fmt.Errorf("line %d of %s replays nothing", q.line, p.s.Path))
+			return
+		}
+		a.Float(&q.zero)
+		a.Bool(&q.on)
+	}
+	n = len(p.happened)
+	a.Index(&n, 0, 2*len(p.events)) // each happens once, and ends once
+	if a.Reading() {
+		p.happened = make([]record.ScenarioEvent, n)
+	}
+	for i := range p.happened {
+		did := &p.happened[i]
+		a.Int(&did.Line)
+		a.Float(&did.Time)
+		n := len(did.Did)
+		a.Index(&n, 0, actions+1)
+		if a.Reading() {
+			did.Did = make([]string, n)
+		}
+		for i := range did.Did {
+			a.String(&did.Did[i])
+		}
+	}
+	a.String(&p.stopping)
+	a.Count(len(p.judges), "expectations")
+	for k := range p.judges {
+		j := &p.judges[k]
+		for _, is := range []*bool{&j.looked, &j.done, &j.failed} {
+			a.Bool(is)
+		}
+		for _, v := range []*float64{&j.when, &j.distance, &j.first} {
+			a.Float(v)
+		}
+		a.Scalar(&j.is)
+		a.Scalar(&j.firstIs)
+	}
 }
 
 // end releases what an event still holds.
@@ -582,7 +670,7 @@ func (j *judge) window() string {
 
 // verdict tells what came of it, in a run that ended at a time.
 func (j *judge) verdict(end float64) record.Expectation {
-	e := record.Expectation{Line: j.line, What: j.what()}
+	e := record.Expectation{Line: j.line, Variable: j.v.Name, What: j.what()}
 	if !j.looked {
 		e.Message = fmt.Sprintf("%s was expected, and never judged: the run ended at t = %.12g s", e.What, end)
 		return e

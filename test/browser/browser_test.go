@@ -312,6 +312,46 @@ func TestPhoneAndDark(t *testing.T) {
 	}
 }
 
+// The page of a test case in real time: verdicts, how late it was, marks in the plots that
+// stay where they are in time.
+func TestScenario(t *testing.T) {
+	dir := t.TempDir()
+	scenario, path := filepath.Join(dir, "fault.yaml"), filepath.Join(dir, "car.html")
+	if err := os.WriteFile(scenario, []byte(`name: a sensor that drifts
+events:
+  - {at: 0.5, offset: {chassis.v_c: 0.05}, for: 1}
+  - {at: 2, freeze: [chassis.F_c]}
+expect:
+  - {variable: chassis.z_c, always: {}, max: 0.12}
+  - {variable: chassis.z_c, at: 1, min: 0}
+`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run := exec.Command(program, "run", filepath.Join(systems, "quarter-car-a.ssp"), "--scenario", scenario, "--realtime=10", "--output", filepath.Join(dir, "car.csv"), "--report", path)
+	if out, err := run.CombinedOutput(); run.ProcessState == nil || run.ProcessState.ExitCode() != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, w := range []int64{1200, 390} {
+		for _, dark := range []bool{false, true} {
+			b := open(t, w, 900, dark)
+			b.do(chromedp.Navigate("file://"+path), chromedp.WaitVisible("#tools"))
+			if got := eval[int64](b, `document.documentElement.scrollWidth`); got > w {
+				t.Errorf("the page is %d wide", got)
+			}
+			for _, title := range []string{"Scenario", "Real time", "Results"} {
+				b.do(chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll("h2")].find(h => h.textContent === %q).scrollIntoView()`, title), nil))
+				time.Sleep(200 * time.Millisecond)
+				b.picture(fmt.Sprintf("scenario-%s-%d-dark-%v", strings.ReplaceAll(title, " ", "-"), w, dark))
+			}
+			b.drag(0.1, 0.6)
+			b.until(`Math.abs(parseFloat(document.querySelector(".plot svg").getAttribute("viewBox")) - 1e5) < 5e3`)
+			b.until(`[...document.querySelectorAll(".plot")].filter(p => /chassis.z_c/.test(p.dataset.name)).every(p => { const [, y, , h] = p.querySelector("svg").getAttribute("viewBox").split(" ").map(Number); return p.querySelector(".mark.event").getAttribute("d").startsWith("M125000 " + y + "V" + (y + h)) && p.querySelectorAll(".mark.met,.mark.failed").length === 2 })`)
+			b.picture(fmt.Sprintf("scenario-zoomed-%d-dark-%v", w, dark))
+			b.quiet()
+		}
+	}
+}
+
 // Without JavaScript plots are there, with their axes.
 func TestWithoutScript(t *testing.T) {
 	address := made(t)

@@ -10,7 +10,7 @@ _macrostep() {
     done < <("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
     if (( ${#values} == 0 )); then
         _files
-    elif [[ ${#values} -eq 1 && ${values[1]} == *= ]]; then
+    elif [[ ${#values} -eq 1 && ${values[1]} == *[=.] ]]; then
         compadd -Q -S '' -- "${values[@]}"
     else
         _describe 'macrostep' choices

@@ -35,6 +35,7 @@ type Section struct {
 	Text    []string      // paragraphs
 	Picture template.HTML // an SVG of our own making, whose texts are escaped
 	Tables  []Table
+	Shares  string // title of the bars
 	Bars    []Bar
 	Groups  []Group // of plots, shown under their titles
 	Closed  bool    // it is opened by the reader
@@ -67,7 +68,24 @@ type Plot struct {
 	Log        bool      // the axis of values is logarithmic
 	Given      int       // points of which these were taken; 0 = these are all
 	Bad        int       // points that are not finite
+	Marks      []Mark
 }
+
+// Mark is a time that a plot shows as a line from its bottom to its top.
+type Mark struct {
+	T    float64
+	Kind MarkKind
+}
+
+// MarkKind is what happened then.
+type MarkKind string
+
+// The kinds of marks.
+const (
+	Event  MarkKind = "event"
+	Met    MarkKind = "met"
+	Failed MarkKind = "failed"
+)
 
 //go:embed page.html
 var pageHTML string
@@ -142,9 +160,16 @@ type drawn struct {
 	XTicks   []tick
 	YTicks   []tick
 	Grid     string
+	Lines    []markLines
 	Thinned  bool
 	Points   int
 	Nothing  bool // no point can be drawn
+}
+
+// markLines are the marks of one kind.
+type markLines struct {
+	Kind MarkKind
+	Path string
 }
 
 type tick struct {
@@ -243,6 +268,17 @@ func (w *view) draw(q *Plot) drawn {
 		d.XTicks[n-1].Text += " s"
 	}
 	d.Grid = grid(d.XTicks, d.YTicks)
+	for _, kind := range []MarkKind{Event, Met, Failed} {
+		path := ""
+		for _, m := range q.Marks {
+			if m.Kind == kind && m.T >= w.from && m.T <= w.to {
+				path += fmt.Sprintf("M%d 0v%d", int(math.Round((m.T-w.from)/(w.to-w.from)*whole)), whole)
+			}
+		}
+		if path != "" {
+			d.Lines = append(d.Lines, markLines{kind, path})
+		}
+	}
 	return d
 }
 

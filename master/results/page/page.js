@@ -14,6 +14,7 @@
     const p = {
       el, frame, svg: el.querySelector("svg"), line: el.querySelector(".line"), grid: el.querySelector(".grid"),
       out: el.querySelector("output"), low: +d.low, top: +d.top, log: !!d.log, held: !!d.held, thinned: +d.thinned || 0,
+      marks: [...el.querySelectorAll(".mark")].map((m) => [m, m.getAttribute("d").match(/M\d+/g)]),
       xs: null, ys: null, T: null, V: null, visible: false, dirty: false,
     };
     p.rule = part(frame, "cursor");
@@ -188,6 +189,7 @@
       add("y", text, "bottom", (top - y) / (top - low));
     }
     p.grid.setAttribute("d", d);
+    for (const [mark, starts] of p.marks) mark.setAttribute("d", starts.map((m) => `${m} ${low}V${top}`).join(""));
     read(p);
   }
 

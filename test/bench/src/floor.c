@@ -1,15 +1,19 @@
 /* The floor: a co-simulation by hand, with nothing around it that the steps do not
  * need. It reads the system from standard input:
  *
- *	steps N size H order jacobi|sequence
+ *	steps N size H order jacobi|sequence|threads
  *	instances N
  *	library guid resources nset vr value … nin vr … nout vr …       (N times)
  *	connections N
  *	to-instance to-input from-instance from-output                (N times)
  *
  * and prints the values of the outputs at the end. With a file name as its argument
- * it appends the outputs of every step to that file, as doubles. */
+ * it appends the outputs of every step to that file, as doubles. The order threads is
+ * that of jacobi, the first half of the instances in one thread and the rest in another,
+ * which wait for each other by looking all the time. */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,13 +66,54 @@ static fmi2ValueReference *references(size_t *n)
 	return vr;
 }
 
+static Instance *all;
+static long n, steps;
+static double h;
+
+static void copy(Instance *m)
+{
+	for (size_t w = 0; w < m->wired; w++)
+		*m->wires[w].to = *m->wires[w].from;
+}
+
+static void advance(Instance *m, double t)
+{
+	if ((m->nin && m->set(m->c, m->in, m->nin, m->u) > fmi2Warning) ||
+		m->step(m->c, t, h, 1) > fmi2Warning ||
+		(m->nout && m->get(m->c, m->out, m->nout, m->y) > fmi2Warning))
+		must(0, "step");
+}
+
+static atomic_long arrived;
+
+/* meet waits until both threads have met so many times. */
+static void meet(long times)
+{
+	atomic_fetch_add(&arrived, 1);
+	while (atomic_load_explicit(&arrived, memory_order_acquire) < 2 * times)
+		;
+}
+
+static void *half(void *second)
+{
+	long from = second ? n / 2 : 0, to = second ? n : n / 2;
+	for (long s = 0; s < steps; s++) {
+		for (long k = from; k < to; k++)
+			copy(&all[k]);
+		meet(2 * s + 1);
+		for (long k = from; k < to; k++)
+			advance(&all[k], (double)s * h);
+		meet(2 * s + 2);
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
-	long steps, n, wires;
-	double h;
+	long wires;
 	char order[16];
 	must(scanf("steps %ld size %lf order %15s instances %ld", &steps, &h, order, &n) == 4, "head");
-	Instance *all = calloc((size_t)n, sizeof *all);
+	all = calloc((size_t)n, sizeof *all);
 	for (long k = 0; k < n; k++) {
 		Instance *m = &all[k];
 		static char library[4096], guid[256], resources[4096], name[32];
@@ -109,21 +154,22 @@ int main(int argc, char **argv)
 	FILE *out = argc > 1 ? fopen(argv[1], "wb") : NULL;
 	int sequence = strcmp(order, "sequence") == 0;
 
+	if (strcmp(order, "threads") == 0) {
+		pthread_t other;
+		must(out == NULL, "threads write no file");
+		must(pthread_create(&other, NULL, half, &all) == 0, "thread");
+		half(NULL);
+		must(pthread_join(other, NULL) == 0, "thread");
+		steps = 0;
+	}
 	for (long s = 0; s < steps; s++) {
-		double t = (double)s * h;
 		if (!sequence)
 			for (long k = 0; k < n; k++)
-				for (size_t w = 0; w < all[k].wired; w++)
-					*all[k].wires[w].to = *all[k].wires[w].from;
+				copy(&all[k]);
 		for (long k = 0; k < n; k++) {
-			Instance *m = &all[k];
 			if (sequence)
-				for (size_t w = 0; w < m->wired; w++)
-					*m->wires[w].to = *m->wires[w].from;
-			if ((m->nin && m->set(m->c, m->in, m->nin, m->u) > fmi2Warning) ||
-				m->step(m->c, t, h, 1) > fmi2Warning ||
-				(m->nout && m->get(m->c, m->out, m->nout, m->y) > fmi2Warning))
-				must(0, "step");
+				copy(&all[k]);
+			advance(&all[k], (double)s * h);
 		}
 		if (out)
 			for (long k = 0; k < n; k++)
