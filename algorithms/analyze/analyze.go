@@ -231,7 +231,7 @@ type Part struct {
 
 const (
 	scanPoints = 61
-	// Above manySubsystems, less is looked at: fewer points, connections not at all.
+	// Above manySubsystems, less is looked at: fewer points, few connections, and only where something grows.
 	manySubsystems  = 20
 	fewerPoints     = 13
 	fewerSteps      = 250 // of a forecast
@@ -783,10 +783,14 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 	}
 	m.Outputs = largest(m.Outputs, most, true)
 	const change = 1e-3
-	if len(p.models) <= manySubsystems {
+	many := len(p.models) > manySubsystems
+	if !many || !stable(mode.radius()) {
 		for k := range sys.InAt[len(sys.InAt)-1] {
 			if sys.SourceSubsystem(k) < 0 {
 				continue
+			}
+			if y, _ := sys.Source(k); many && !slices.ContainsFunc(m.Outputs, func(part Part) bool { return part.Name == sys.OutName(y) }) {
+				continue // of many, those from where the mode is largest
 			}
 			if moved, err := p.spectrum(s, H, k, 1+change, false); err == nil {
 				y, _ := sys.Source(k)

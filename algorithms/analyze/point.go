@@ -418,21 +418,37 @@ func (p *point) invariant(i int, h float64, r *Response) error {
 	return nil
 }
 
+// dither is the part of the largest movement of an output in a step below which it does not count as one: what
+// has come to rest moves by the last digit now and then.
+const dither = 1e-6
+
 // stillness gives a step, counted from 0, over which all outputs stand still to the last digit while they
 // move over steps before and after it; 0 = there is none. start holds them before the first step.
 func stillness(start []float64, y [][]float64) int {
+	before := func(j int) []float64 {
+		if j == 0 {
+			return start
+		}
+		return y[j-1]
+	}
+	largest := make([]float64, len(start))
+	for j := range y {
+		for o, v := range y[j] {
+			largest[o] = max(largest[o], math.Abs(v-before(j)[o]))
+		}
+	}
 	at, moved := 0, false
 	for j := range y {
-		before := start
-		if j > 0 {
-			before = y[j-1]
+		moves := false
+		for o, v := range y[j] {
+			moves = moves || math.Abs(v-before(j)[o]) > dither*largest[o]
 		}
-		switch moves := !slices.Equal(before, y[j]); {
+		switch {
 		case moves && at > 0:
 			return at
 		case moves:
 			moved = true
-		case moved && at == 0:
+		case moved && at == 0 && slices.Equal(before(j), y[j]):
 			at = j
 		}
 	}

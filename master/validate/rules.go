@@ -25,10 +25,16 @@ var ruleEmpty = &diag.Rule{
 	Remedy: "add components with a source",
 }
 
+var ruleRollback = &diag.Rule{
+	ID: "CC29", Level: diag.Warning, Ref: "fmi2 59",
+	Doc:    "The FMUs of a system that promise to go back (canGetAndSetFMUstate) do so when they are tried (DY4): algorithms that repeat steps rely on it, and refuse them.",
+	Remedy: "take an explicit algorithm without error estimate (macrostep algorithms), or another export of the FMU",
+}
+
 // Rules lists all rules, by section and number.
 func Rules() []*diag.Rule {
 	all := slices.Concat(archive.Rules(), fmi.Rules(), fmi.BinaryRules(), fmi.ExtraRules(), fmuslave.TrialRules(),
-		ssp.Rules(), assemble.Rules(), assemble.CouplingRules(), []*diag.Rule{ruleSystem, ruleEmpty, ruleGain})
+		ssp.Rules(), assemble.Rules(), assemble.CouplingRules(), []*diag.Rule{ruleSystem, ruleEmpty, ruleGain, ruleRollback})
 	slices.SortStableFunc(all, func(a, b *diag.Rule) int { return compareIDs(a.ID, b.ID) })
 	return all
 }
@@ -90,7 +96,6 @@ func Elsewhere() map[string]string {
 		"CC8":  "Connections from or to what cannot be connected are found as SD6 and SD8.",
 		"CC10": "Dimensions that differ are SD11, relative quantities SD11R; units that only one side knows are CC10U, quantities that differ CC10Q.",
 		"CC16": "There is nothing to be violated: only Reals are extrapolated, iterated and corrected; everything else is copied at communication points with every algorithm.",
-		"CC29": "A run verifies the rollback of an FMU before it relies on it; DY4 does so by itself.",
 		"CC40": "Values for variables that cannot be set before the run are SD14S. Nothing sets parameters during a run.",
 	}
 }

@@ -247,6 +247,22 @@ func loop(b string) func(t *testing.T) string {
 	}
 }
 
+// alone puts an FMU into a system.
+func alone(of func(t *testing.T) string) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		t.Helper()
+		fmu, err := os.ReadFile(of(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "p.fmu"), string(fmu))
+		write(t, filepath.Join(dir, "SystemStructure.ssd"), `<ssd:SystemStructureDescription version="1.0" name="alone" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
+<ssd:System name="alone"><ssd:Elements><ssd:Component name="f" source="p.fmu"/></ssd:Elements></ssd:System></ssd:SystemStructureDescription>`)
+		return dir
+	}
+}
+
 // The rules on libraries, and on what FMUs do, have examples.
 func TestTrials(t *testing.T) {
 	o := validate.Options{Dynamic: true, Launcher: &worker.Launcher{}}
@@ -315,8 +331,9 @@ func TestTrials(t *testing.T) {
 	coupled := o
 	coupled.Strategy = (&example{}).strategy
 	list = append(list, outcome{rule: "CC4", fails: loop("-2"), pass: loop("-0.5"), options: coupled})
+	list = append(list, outcome{rule: "CC29", fails: alone(misbehaving("misbehave", "fault", "ForgetState", "during", "SetFMUstate")), pass: alone(good), options: coupled})
 	check(t, list, func(id string) bool {
-		return id == "CC4" || strings.HasPrefix(id, "DY") || elsewhere(id) && strings.HasPrefix(id, "FA") && !slices.Contains([]string{"FA0", "FA1", "FA1V", "FA2", "FA2S", "FA3"}, id)
+		return id == "CC4" || id == "CC29" || strings.HasPrefix(id, "DY") || elsewhere(id) && strings.HasPrefix(id, "FA") && !slices.Contains([]string{"FA0", "FA1", "FA1V", "FA2", "FA2S", "FA3"}, id)
 	})
 }
 

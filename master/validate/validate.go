@@ -300,6 +300,7 @@ func (j *judge) system() error {
 	j.l.Append(&a.Findings)
 	for _, f := range a.FMUs() {
 		j.rest(f, func(list []diag.Finding) []diag.Finding { return a.Shown(f, list) })
+		j.rollback(a, f)
 	}
 	if err != nil {
 		var list *diag.ListError
@@ -323,6 +324,23 @@ func (j *judge) system() error {
 		j.gains()
 	}
 	return nil
+}
+
+// rollback judges, of a system, an FMU that has been tried.
+func (j *judge) rollback(a *assemble.Assembly, f *fmi.FMU) {
+	shown := a.Shown(f, []diag.Finding{{File: f.Path}})[0].File
+	if !slices.ContainsFunc(j.l.Findings, func(found diag.Finding) bool {
+		return found.ID == "DY4" && (found.File == shown || strings.HasPrefix(found.File, shown+string(filepath.Separator)))
+	}) {
+		return
+	}
+	var users []string
+	for _, c := range a.Components {
+		if c.FMU == f {
+			users = append(users, c.Name)
+		}
+	}
+	j.l.Add(ruleRollback, a.Root(), "", 0, "%s (%s) promises that it can go back (canGetAndSetFMUstate) and does not", strings.Join(users, ", "), shown)
 }
 
 // document judges a document by itself.
