@@ -89,95 +89,15 @@
 // entry; a unit that differs is a stage of conversion. A value that is bound to a
 // connector of a reference is that of the signal.
 //
-// # The annotation of macrostep
+// # Settings of a run
 //
-// Settings of a run stand in an annotation of type com.github.macrostep at the
-// DefaultExperiment; a Component may say that it is stateless, which quirks of
-// macrostep its FMU needs, separated by blanks, and with isolate="true" that the
-// FMU is to run in a process of its own:
-//
-//	<ssd:Component name="coupling" source="resources/coupling.fmu">
-//	  <ssd:Annotations>
-//	    <ssc:Annotation type="com.github.macrostep">
-//	      <ms:Component xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" stateless="true" quirks="noTerminate"/>
-//	    </ssc:Annotation>
-//	  </ssd:Annotations>
-//	</ssd:Component>
-//	...
-//	<ssd:DefaultExperiment startTime="0" stopTime="10">
-//	  <ssd:Annotations>
-//	    <ssc:Annotation type="com.github.macrostep">
-//	      <ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"
-//	          version="1" algorithm="explicit" stepSize="0.001" tolerance="1e-4">
-//	        <ms:Param key="order" value="2"/>
-//	        <ms:Stateless component="coupling"/>
-//	        <ms:Bond name="axle" energyScale="750" tolerance="1e-5">
-//	          <ms:Pair effort="wheel.F_c" flow="chassis.v_c" opposed="true"/>
-//	        </ms:Bond>
-//	        <ms:Rate component="motor.controller" ratio="10"/>
-//	      </ms:Settings>
-//	    </ssc:Annotation>
-//	  </ssd:Annotations>
-//	</ssd:DefaultExperiment>
-//
-// All attributes but version are optional. stepSize is the macro step in
-// seconds. A Rate gives the number of steps that a component makes per macro step, or
-// with ratio="1/10" lets it make one step over ten.
-// Components are named by their path below the outermost system. The annotation is read strictly:
-// an unknown version, attribute or element is an error.
-//
-// There is one for every flag of macrostep run but those that belong to one call of
-// the program (where results go, what is printed). Flags beat the annotation, and it
-// beats those of other tools; the manifest of a run tells where each setting came
-// from. Attributes of Settings, beside those above:
-//
-//	monitorEnergy    true: the energy that the coupling lets appear at bonds is recorded
-//	energySpike      warn where peaks of residual power rise to this many times their median; 0: never
-//	workers          number of threads that step subsystems side by side
-//	isolation        auto, always or never: FMUs in processes of their own
-//	restarts         how often each component may go on in a new process after a crash; 0: never
-//	stepTimeout      s after which an FMU that does not return is ended (in a process of its own)
-//	memoryLimit      MiB that each FMU may allocate (in a process of its own)
-//	outputInterval   s between rows of the results
-//	input, history   tables, found like parameter files: unconnected inputs over time;
-//	                 outputs before the start
-//
-// Elements of Settings, beside those above: Record selects what is recorded, by a
-// pattern over component.variable with * and ?, or none, and may stand several times:
-//
-//	<ms:Record match="wheel.*"/>
-//
-// Start and stop time are those of the DefaultExperiment, values of parameters those
-// of parameter bindings.
-//
-// A Bond declares a power bond, an exchange of energy between components, by pairs
-// of outputs whose product is a power: the effort (force, torque, pressure,
-// voltage), which leads to an input of the component that gives the flow (velocity,
-// angular velocity, volume flow, current), and the flow, which leads back. The two
-// outputs so tell which side gives what. One Pair makes a scalar bond, several a
-// vector; bonds may share an output, as where several forces act on one mass.
-// opposed says that effort times flow is power that leaves the component which
-// gives the flow, as where its equation of motion takes the force with a minus.
-// energyScale in J and tolerance are E0 and r of sadjina (14).
-//
-// # The annotations of other tools
-//
-// What they say is taken where our own annotation leaves it open, and each setting
-// taken or left out is told (rules SD21…; ssp 42–47). Of several tools the first
-// counts, in this order:
-//
-//   - OSP (com.opensimulationplatform): baseStepSize is the macro step. A component
-//     with a StepSizeHint takes one step over ⌊hint/step⌋ of them. Hints of Vico are
-//     read like those of OSP.
-//   - OMSimulator (org.openmodelica), in the old and the new form: stepSize or
-//     fixedStepSize is the macro step, relativeTolerance the tolerance for the FMUs;
-//     a variable-step master (oms-mav, oms-mav2) becomes the algorithm richardson with
-//     its bounds; loggingInterval is the time between rows; a signalFilter, a regular
-//     expression or a file, selects what is recorded, but for ".*".
-//   - OpenMCx (com.avl.model.connect.ssp…): deltaTime of the task is the macro step,
-//     that of a component its rate; stepType sequential is the algorithm gauss-seidel,
-//     with triggerSequence as its sequence; extrapolationOrder of the connections is
-//     the order if all agree.
+// They stand in an annotation of type com.github.macrostep at the DefaultExperiment and at
+// components, which is read strictly: an unknown version, attribute or element is an
+// error. There is one for every flag of macrostep run but those that belong to one call of
+// the program. What the annotations of OSP, OMSimulator and OpenMCx say is taken where
+// ours leaves it open, and each setting taken or left out is told (rules SD21…; ssp
+// 42–47). docs/ssp-settings.md has every element and attribute, with an example, and what
+// beats what; OwnSettings holds what was found.
 //
 // # The system structure of OSP
 //

@@ -150,9 +150,9 @@ func TestEveryFlagHasACounterpart(t *testing.T) {
 	}
 }
 
-// The documentation of package ssp names every attribute and element.
+// docs/ssp-settings.md names every attribute and element.
 func TestCounterpartsAreDescribed(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "ssp", "doc.go"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "ssp-settings.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestCounterpartsAreDescribed(t *testing.T) {
 		for _, text := range []string{c.attribute, c.component, strings.TrimPrefix(c.element, "<ms:")} {
 			word := strings.FieldsFunc(text, func(r rune) bool { return r == '=' || r == ' ' })
 			if len(word) > 0 && !strings.Contains(string(data), word[0]) {
-				t.Errorf("--%s: ssp/doc.go does not describe %s", name, word[0])
+				t.Errorf("--%s: docs/ssp-settings.md does not describe %s", name, word[0])
 			}
 		}
 	}
