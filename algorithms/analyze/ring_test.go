@@ -19,7 +19,9 @@ func TestRingForecast(t *testing.T) {
 		if i == 0 {
 			x0 = 1
 		}
-		subs = append(subs, mastertest.NewLinear(fmt.Sprint("c", i), mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{x0}))
+		sub := mastertest.NewLinear(fmt.Sprint("c", i), mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{x0})
+		sub.Info().Caps.InputDerivatives = false
+		subs = append(subs, sub)
 		links = append(links, master.Connection{From: master.Endpoint{Subsystem: fmt.Sprint("c", i), Port: "y1"}, To: master.Endpoint{Subsystem: fmt.Sprint("c", (i+1)%n), Port: "u1"}})
 	}
 	sys, err := master.NewSystem(subs, links)

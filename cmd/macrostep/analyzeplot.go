@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -54,28 +55,31 @@ func radiusPlot(w io.Writer, r *analyze.Report) error {
 			f.Title.Text, f.X.Label.Text, f.Y.Label.Text = s.Preset, "macro step [s]", "spectral radius − 1"
 			f.X.Scale, f.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 			f.X.Min, f.X.Max = r.From, r.To
-			f.Y.Min, f.Y.Max = -0.5, 0.5
-			f.Legend.Top, f.Legend.Left = true, true
+			f.Y.Min, f.Y.Max = signedLog(-1), signedLog(1)
+			f.Y.Tick.Marker = signedTicks()
+			f.Legend.Top, f.Legend.Left, f.Legend.Padding = true, true, vg.Points(3)
 			limit := plotter.NewFunction(func(float64) float64 { return 0 })
 			limit.Dashes = []vg.Length{vg.Points(3), vg.Points(3)}
 			f.Add(plotter.NewGrid(), limit)
 			presets = append(presets, s.Preset)
 			fields[s.Preset] = f
 		}
-		var points plotter.XYs
-		for _, at := range s.Points {
-			points = append(points, plotter.XY{X: at.Step, Y: min(max(at.Radius-1, f.Y.Min), f.Y.Max)})
+		var legend *plotter.Line
+		for _, points := range pieces(&s) {
+			line, err := plotter.NewLine(points)
+			if err != nil {
+				return err
+			}
+			line.Color, line.Width = orderColors[s.Order%len(orderColors)], vg.Points(1.5)
+			if s.Order > 0 { // so that one below is seen
+				line.Dashes = []vg.Length{vg.Points(8 / float64(s.Order)), vg.Points(1 + 2*float64(s.Order))}
+			}
+			f.Add(line)
+			legend = line
 		}
-		if len(points) == 0 {
-			continue
+		if legend != nil {
+			f.Legend.Add(fmt.Sprintf("order %d", s.Order), legend)
 		}
-		line, err := plotter.NewLine(points)
-		if err != nil {
-			return err
-		}
-		line.Color, line.Width = orderColors[s.Order%len(orderColors)], vg.Points(1.5)
-		f.Add(line)
-		f.Legend.Add(fmt.Sprintf("order %d", s.Order), line)
 	}
 	rows := (len(presets) + 1) / 2
 	canvas := vgsvg.NewWith(vgsvg.UseWH(2*width, vg.Length(rows)*height))
@@ -85,6 +89,32 @@ func radiusPlot(w io.Writer, r *analyze.Report) error {
 	}
 	_, err := canvas.WriteTo(w)
 	return err
+}
+
+// pieces gives the curve of a strategy, parted where something is not known.
+func pieces(s *analyze.Strategy) (out []plotter.XYs) {
+	for i, at := range s.Points {
+		parted := i == 0 || slices.ContainsFunc(s.Gaps, func(g analyze.Gap) bool { return s.Points[i-1].Step < g.From && g.To < at.Step })
+		if parted {
+			out = append(out, nil)
+		}
+		last := len(out) - 1
+		out[last] = append(out[last], plotter.XY{X: at.Step, Y: signedLog(min(at.Radius-1, 1))})
+	}
+	return out
+}
+
+// signedLog spreads growth and decay by decades, down to a millionth in a step, which counts as neither.
+func signedLog(v float64) float64 {
+	return math.Copysign(math.Log10(1+math.Abs(v)/1e-6), v)
+}
+
+func signedTicks() plot.ConstantTicks {
+	ticks := plot.ConstantTicks{{Value: 0, Label: "0"}}
+	for _, v := range []float64{1e-4, 1e-2, 1} {
+		ticks = append(ticks, plot.Tick{Value: signedLog(v), Label: fmt.Sprint(v)}, plot.Tick{Value: signedLog(-v), Label: fmt.Sprint(-v)})
+	}
+	return ticks
 }
 
 // gainGrid is the map as a field of colours: one where nothing grows, from another one on by how
@@ -129,7 +159,7 @@ func (twoSided) Colors() []color.Color {
 // mapPlot draws where the coupling is stable over the step and the gain of a connection.
 func mapPlot(w io.Writer, m *analyze.Map, H float64) error {
 	f := plot.New()
-	f.Title.Text = fmt.Sprintf("%s, order %d: blue is stable, red grows\ngain of %s", m.Preset, m.Order, m.Connection)
+	f.Title.Text = fmt.Sprintf("%s, order %d: blue is stable, red grows, × is the step of the analysis\ngain of %s", m.Preset, m.Order, m.Connection)
 	f.X.Label.Text, f.Y.Label.Text = "macro step [s]", "factor on the gain"
 	grid := plotter.NewHeatMap(gainGrid{m}, twoSided{})
 	grid.Min, grid.Max, grid.NaN = -mapBound, mapBound, color.Gray{Y: 160}
