@@ -246,11 +246,25 @@ func (f *flattener) assignTo(t end, in level, v *ParameterValue, name string, e 
 		report(f.l, ruleValue, at, "the value of %q: %v", v.Name, err)
 		return
 	}
-	a.from.Value, a.from.Bound, a.from.Steps = value, value, steps
+	a.from.Value, a.from.Bound, a.from.Steps = value, p.fromInside(value), steps
+	if e == nil && !within && value.Type == v.Value.Type && (v.Unit == "" || v.Unit == p.outside.unitName) {
+		a.from.Bound = v.Value // as it is written, not converted there and back
+	}
 	if len(f.assigned[t]) == 0 {
 		f.bound = append(f.bound, t)
 	}
 	f.assigned[t] = append(f.assigned[t], a)
+}
+
+// fromInside gives a value of what stands for a component in the unit of the connector.
+func (p *port) fromInside(v Value) Value {
+	if p.variable != nil || v.Type != Real {
+		return v
+	}
+	if gain, offset, err := unit.Convert(p.inner.unit, p.outside.unit, false); err == nil {
+		v.Real = gain*v.Real + offset
+	}
+	return v
 }
 
 // whose tells in words which unit counts for a value without one, where that of a connector
