@@ -57,6 +57,7 @@ type flattener struct {
 	fed      []end // keys of inbound in document order
 	assigned map[end][]assignment
 	bound    []end // keys of assigned in order of first assignment
+	giving   bool  // what Give has handed over is being bound
 	told     map[string]bool
 	way      []edge // scratch of trace
 
@@ -96,7 +97,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	used := f.connect(p.top)
 	f.checkAll(p.top, used)
 	f.bind(p.top)
-	if p.given != nil {
+	if f.giving = p.given != nil; f.giving {
 		f.binding(level{p.top, false}, p.given)
 	}
 	if err := own.Err(); err != nil { // what follows relies on sound connections
