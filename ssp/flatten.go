@@ -661,7 +661,8 @@ type carrier struct {
 
 // follow compiles the way of a signal into stages: at each connection the unit
 // is converted first and then the transformation applied (ssp 30). A connector
-// of a system without unit has the unit of what feeds it (ssp 31). At a component
+// of a system without unit has the unit of what feeds it (ssp 31), unless a linear
+// transformation leads into it: then its unit is unknown. At a component
 // the unit of the connector is a stage between that of the connection and that of
 // what is inside.
 func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, ok bool) {

@@ -578,6 +578,17 @@ func TestInfoExplainSet(t *testing.T) {
 		t.Errorf("%v: %v", err, list)
 	}
 	unchanged(t, dir, []string{"info", "s.ssd", "--explain", "a.k", "--explain", "b.q"}, `no variable "q"`)
+	// A name that means nothing is told behind the others.
+	code, stdout, stderr := in(t, dir, "info", "s.ssd", "--explain", "b.q", "--explain", "a.k", "--explain", "c.k")
+	if code != exitUsage || strings.Contains(stdout, "b.k:") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	contains(t, "the explanation", stdout, "a.k: parameter", "= 2  in force")
+	contains(t, "the errors", stderr, `no variable "q"`, `"c.k" names no component`)
+	_, stdout, _ = in(t, dir, "info", "s.ssd", "--json", "--explain", "b.q", "--explain", "a.k")
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || len(list) != 1 || list[0].Name != "a.k" {
+		t.Errorf("%v: %s", err, stdout)
+	}
 	unchanged(t, dir, []string{"info", "s.ssd", "--set", "b.k"}, "not NAME=VALUE")
 	unchanged(t, dir, []string{"info", "a.fmu", "--set", "b.k=1"}, "the flag is for systems")
 }
