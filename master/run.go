@@ -1154,6 +1154,7 @@ func (r *Run) release(i int, sub Subsystem) (err error) {
 func (r *Run) conclude() {
 	res := &r.result
 	r.tellNotes()
+	res.Workers = len(r.x.crew.errs)
 	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
 	res.Loops, res.Warnings = r.loops, r.warnings
 	if m, ok := r.alg.(Monitoring); ok {
