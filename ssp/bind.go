@@ -14,6 +14,8 @@ type assignment struct {
 	unit *unit.Base // of the value; nil if not known
 	name string     // of the unit
 	own  map[string]int32
+
+	given bool // by Give
 }
 
 // bind applies the bindings of an element and of those in it. The outer level
@@ -156,7 +158,7 @@ func (f *flattener) assignTo(t end, in level, v *ParameterValue, name string, e 
 			p.variable.Causality, p.variable.Variability, p.variable.Initial)
 		return
 	}
-	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: v.face.items}
+	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: v.face.items, given: f.giving}
 	a.unit, a.name = v.face.unit, v.Unit
 	if a.unit == nil && a.name != "" {
 		if a.unit = f.unitNamed(t, a.name); a.unit == nil {
@@ -246,11 +248,25 @@ func (f *flattener) assignTo(t end, in level, v *ParameterValue, name string, e 
 		report(f.l, ruleValue, at, "the value of %q: %v", v.Name, err)
 		return
 	}
-	a.from.Value, a.from.Bound, a.from.Steps = value, value, steps
+	a.from.Value, a.from.Bound, a.from.Steps = value, p.fromInside(value), steps
+	if e == nil && !within && value.Type == v.Value.Type && (v.Unit == "" || v.Unit == p.outside.unitName) {
+		a.from.Bound = v.Value // as it is written, not converted there and back
+	}
 	if len(f.assigned[t]) == 0 {
 		f.bound = append(f.bound, t)
 	}
 	f.assigned[t] = append(f.assigned[t], a)
+}
+
+// fromInside gives a value of what stands for a component in the unit of the connector.
+func (p *port) fromInside(v Value) Value {
+	if p.variable != nil || v.Type != Real {
+		return v
+	}
+	if gain, offset, err := unit.Convert(p.inner.unit, p.outside.unit, false); err == nil {
+		v.Real = gain*v.Real + offset
+	}
+	return v
 }
 
 // whose tells in words which unit counts for a value without one, where that of a connector
@@ -341,8 +357,25 @@ func (s *Setting) put(p Provenance) {
 	s.From, s.Value = p, p.Value
 }
 
-// valueOver brings the value of the connector farthest upstream to an FMU
-// variable.
+// counting gives the first connection of a way whose value counts: of the connectors that
+// a value is given to by Give the nearest to the variable, since what is given there is to
+// arrive behind it, else of all that are bound the farthest upstream (ssp 37); -1 if there
+// is none.
+func (f *flattener) counting(path []edge) int {
+	first := -1
+	for i, g := range slices.Backward(path) {
+		as := f.assigned[g.from]
+		if len(as) == 0 {
+			continue
+		}
+		if first = i; as[len(as)-1].given {
+			break
+		}
+	}
+	return first
+}
+
+// valueOver brings the value of the connector that counts to an FMU variable.
 func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]bool) {
 	source, path, ok := f.trace(t)
 	if !ok {
@@ -366,11 +399,11 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 		}
 		return
 	}
-	at := slices.IndexFunc(path, func(g edge) bool { return len(f.assigned[g.from]) > 0 })
+	at := f.counting(path)
 	if at < 0 {
 		return
 	}
-	for _, g := range path[at:] { // weaker ones are used up too
+	for _, g := range path { // weaker ones are used up too
 		used[g.from] = true
 	}
 	v, known := f.variable(t)
@@ -435,14 +468,18 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 		s.Overrides = append(direct.Overrides, direct.From)
 		report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the connector %q, whose value %s counts", t, direct.Value, start, value)
 	}
-	for i := len(path) - 1; i >= at; i-- { // weaker values along the way, and at the connector itself
+	for i := len(path) - 1; i >= 0; i-- { // weaker values along the way, and at the connector itself
 		there := f.assigned[path[i].from]
 		for k, weak := range there {
 			if i == at && k == len(as)-1 {
 				continue
 			}
 			s.Overrides = append(s.Overrides, weak.from)
-			if i > at && k == len(there)-1 {
+			switch {
+			case k < len(there)-1:
+			case i < at:
+				f.once(ruleOverridden, weak.from.Place, "the connector %q is bound to %s; behind %q, which it feeds, the value given there counts", path[i].from, weak.from.Value, start)
+			default:
 				f.once(ruleConnected, weak.from.Place, "the connector %q is bound to %s, but connected to the connector %q, whose value counts", path[i].from, weak.from.Value, start)
 			}
 		}

@@ -57,6 +57,7 @@ type flattener struct {
 	fed      []end // keys of inbound in document order
 	assigned map[end][]assignment
 	bound    []end // keys of assigned in order of first assignment
+	giving   bool  // what Give has handed over is being bound
 	told     map[string]bool
 	way      []edge // scratch of trace
 
@@ -96,7 +97,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	used := f.connect(p.top)
 	f.checkAll(p.top, used)
 	f.bind(p.top)
-	if p.given != nil {
+	if f.giving = p.given != nil; f.giving {
 		f.binding(level{p.top, false}, p.given)
 	}
 	if err := own.Err(); err != nil { // what follows relies on sound connections
@@ -912,6 +913,9 @@ func (f *flattener) flat(from, to end, path []edge) {
 	if f.p.osp != nil && v.Type == Real {
 		f.ospUnits(from, to, at)
 	}
+	if !f.arrive(from, to, v, w.Items, table, at) {
+		return
+	}
 	if v.Type != w.Type && table == nil {
 		report(f.l, ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged", from, v.Type, to, w.Type)
 	}
@@ -928,6 +932,56 @@ func (f *flattener) flat(from, to end, path []edge) {
 		From: FlatEnd{from.in.index, from.name}, To: FlatEnd{to.in.index, to.name}, Type: w.Type,
 		Gain: gain, Offset: offset, Map: table, Via: via, Place: at,
 	})
+}
+
+// arrive judges what comes to an enumeration at the end of a way: an item of the source
+// that arrives as none of the target is an error, with a mapping and without one, since
+// what a mapping does not name passes unchanged (ssp 29). Of an Integer nothing tells which
+// numbers come, unless it has bounds. A structure of OSP has no mappings to be corrected.
+func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, table map[int32]int32, at Place) bool {
+	if len(items) == 0 || f.p.osp != nil {
+		return true
+	}
+	numbers := make(map[int32]bool, len(items))
+	for _, n := range items {
+		numbers[n] = true
+	}
+	becomes := func(n int32) int32 {
+		if to, mapped := table[n]; mapped {
+			return to
+		}
+		return n
+	}
+	switch {
+	case v.Type == Enumeration:
+		for _, name := range slices.Sorted(maps.Keys(v.Items)) {
+			if n := becomes(v.Items[name]); !numbers[n] {
+				report(f.l, ruleTransformation, at, "%q → %q: the item %q of the source, %d, arrives as %d, which is no item of the target; it has %s: give it one by an EnumerationMappingTransformation on the way",
+					from, to, name, v.Items[name], n, itemNumbers(items))
+				return false
+			}
+		}
+	case v.Type == Integer && table != nil && !v.within(func(n int32) bool { return numbers[becomes(n)] }):
+		report(f.l, ruleEnumeration, at, "%q → %q: numbers that the mapping does not name pass unchanged, and the target has only %s", from, to, itemNumbers(items))
+	}
+	return true
+}
+
+// mostNumbers bounds the range of an Integer of which each number is looked at.
+const mostNumbers = 1000
+
+// within tells whether a condition holds for all numbers that a variable can have by its
+// bounds; false if it has none, or wide ones.
+func (v *Variable) within(holds func(int32) bool) bool {
+	if v.Min == nil || v.Max == nil || *v.Max-*v.Min > mostNumbers {
+		return false
+	}
+	for x := *v.Min; x <= *v.Max; x++ {
+		if !holds(int32(x)) {
+			return false
+		}
+	}
+	return true
 }
 
 // compile gives the composed change of a signal from an FMU variable.
@@ -999,6 +1053,9 @@ func (f *flattener) inputs() {
 		gain, offset, table, err := compose(stages)
 		if err != nil {
 			report(f.l, ruleTransformation, at, "the enumeration mapping from %q: %v", source, err)
+			continue
+		}
+		if !f.arrive(source, e, Variable{Type: p.typ, Items: p.inner.items}, v.Items, table, at) {
 			continue
 		}
 		if !f.finite(source, gain, offset, at) {

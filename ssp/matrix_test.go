@@ -14,12 +14,12 @@ import (
 func memory(t testing.TB, document string, files map[string]string, r Resolver) *Network {
 	t.Helper()
 	l := &diag.List{}
-	d := parseDocument([]byte(document), "memory.ssd", func(uri string, _ *Component) ([]byte, string, error) {
+	d := parseDocument([]byte(document), "memory.ssd", func(uri string, _ *Component) ([]byte, string, bool, error) {
 		text, ok := files[uri]
 		if !ok {
-			return nil, "", fs.ErrNotExist
+			return nil, "", false, fs.ErrNotExist
 		}
-		return []byte(text), uri, nil
+		return []byte(text), uri, false, nil
 	}, l)
 	if d == nil {
 		t.Fatal(l.Err())

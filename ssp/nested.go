@@ -84,22 +84,41 @@ func (h *home) hint(rel string) string {
 
 // opener gives what reads the files that a document refers to (ssp 41).
 func (p *Package) opener(h home) opener {
-	return func(uri string, inside *Component) ([]byte, string, error) {
+	return func(uri string, inside *Component) ([]byte, string, bool, error) {
 		if inside != nil {
-			return p.openInside(h, uri, inside)
+			data, shown, err := p.openInside(h, uri, inside)
+			return data, shown, false, err
 		}
-		rel, err := h.locate(uri)
-		if err != nil {
-			return nil, "", err
-		}
-		full := filepath.Join(h.dir, rel)
-		p.files = append(p.files, full)
-		data, err := readDocument(full)
-		if err != nil {
-			return nil, "", fmt.Errorf("the file %q cannot be read: %v%s", uri, unwrapPath(err), h.hint(rel))
-		}
-		return data, h.show(rel), nil
+		data, shown, err := p.openFile(h, uri)
+		rel, _ := h.locate(uri)
+		return data, shown, err == nil && p.outside(h, filepath.Join(h.dir, rel)), err
 	}
+}
+
+// openFile reads a file by its URI.
+func (p *Package) openFile(h home, uri string) ([]byte, string, error) {
+	rel, err := h.locate(uri)
+	if err != nil {
+		return nil, "", err
+	}
+	full := filepath.Join(h.dir, rel)
+	p.files = append(p.files, full)
+	data, err := readDocument(full)
+	if err != nil {
+		return nil, "", fmt.Errorf("the file %q cannot be read: %v%s", uri, unwrapPath(err), h.hint(rel))
+	}
+	return data, h.show(rel), nil
+}
+
+// outside tells whether a file that a document refers to lies outside of the package, or
+// of the folder of the outermost document (ssp 12).
+func (p *Package) outside(h home, full string) bool {
+	root := h.root
+	if root == "" {
+		root = p.Dir
+	}
+	rel, err := filepath.Rel(root, full)
+	return err != nil || !filepath.IsLocal(rel)
 }
 
 // openInside reads a file inside a component (ssp 33): of an archive, an FMU or a
@@ -111,7 +130,7 @@ func (p *Package) openInside(h home, uri string, c *Component) ([]byte, string, 
 		if c.Source == "" {
 			return nil, "", fmt.Errorf("the file %q is to be found inside the component, which has no source", uri)
 		}
-		return p.opener(h)(uri, nil)
+		return p.openFile(h, uri)
 	}
 	rel, err := h.locate(source)
 	if err != nil {
@@ -123,10 +142,10 @@ func (p *Package) openInside(h home, uri string, c *Component) ([]byte, string, 
 	case err != nil:
 		return nil, "", fmt.Errorf("the file %q is to be found inside %q, which cannot be read: %v%s", uri, source, unwrapPath(err), h.hint(rel))
 	case info.IsDir():
-		return p.opener(in)(uri, nil)
+		return p.openFile(in, uri)
 	case !isZip(full):
 		in = home{dir: filepath.Dir(full), root: h.root, shown: h.show(filepath.Dir(rel)), depth: h.depth}
-		return p.opener(in)(uri, nil)
+		return p.openFile(in, uri)
 	}
 	name, err := in.locate(uri)
 	if err != nil {
@@ -231,6 +250,9 @@ func (p *Package) refer(d *Document, c *Component, byID map[string]*System, l *d
 	if err != nil {
 		fail(ruleFile, fmt.Errorf("the source %q cannot be read: %v%s", c.Source, unwrapPath(err), d.home.hint(rel)))
 		return
+	}
+	if p.outside(d.home, full) {
+		report(l, ruleFileOutside, c.Place, "the source %q of component %q lies outside the folder of the document", c.Source, c.Name)
 	}
 	h, name, want := home{dir: filepath.Dir(full), root: d.home.root, shown: d.home.show(filepath.Dir(rel)), depth: d.home.depth}, filepath.Base(full), mimeDefinition
 	packed := !info.IsDir() && isZip(full)

@@ -121,7 +121,8 @@ type Provenance struct {
 	Name  string // name under which it was bound
 	Value Value  // in the type and unit of the target
 	// Bound is the value at what has that name: at a connector of a system it differs
-	// from Value by what the connections make of it.
+	// from Value by what the connections make of it. It is in the unit of the connector
+	// in the document where that stands for a component.
 	Bound Value
 	// Steps is the way of the value: as it stands in its set, then what each mapping,
 	// conversion of units, transformation and connection makes of it, up to Value.

@@ -247,11 +247,7 @@ func (p *Package) checkFile(c *FlatComponent, l *diag.List) {
 		report(l, ruleFile, c.Place, "the FMU %q of component %q cannot be read: %v%s", c.URI, c.Path, unwrapPath(err), c.hint())
 		return
 	}
-	root := c.home.root
-	if root == "" {
-		root = p.Dir
-	}
-	if rel, err := filepath.Rel(root, c.Source); err != nil || !filepath.IsLocal(rel) {
+	if p.outside(c.home, c.Source) {
 		report(l, ruleFileOutside, c.Place, "the FMU %q of component %q lies outside the folder of the document", c.URI, c.Path)
 	}
 }

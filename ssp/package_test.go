@@ -333,11 +333,11 @@ func FuzzMapping(f *testing.F) {
 // survives reads and flattens a document with its files.
 func survives(t *testing.T, document string, files map[string]string) {
 	l := &diag.List{}
-	d := parseDocument([]byte(document), "fuzz.ssd", func(uri string, _ *Component) ([]byte, string, error) {
+	d := parseDocument([]byte(document), "fuzz.ssd", func(uri string, _ *Component) ([]byte, string, bool, error) {
 		if text, ok := files[uri]; ok {
-			return []byte(text), uri, nil
+			return []byte(text), uri, false, nil
 		}
-		return nil, "", fs.ErrNotExist
+		return nil, "", false, fs.ErrNotExist
 	}, l)
 	if (d == nil) != (l.Err() != nil) {
 		t.Fatalf("document %v, error %v", d, l.Err())

@@ -21,8 +21,9 @@ const (
 )
 
 // opener reads a file that a document refers to and gives the name to show. The
-// file is found from the folder of the document, or inside a component (ssp 33).
-type opener func(uri string, inside *Component) (data []byte, file string, err error)
+// file is found from the folder of the document, or inside a component (ssp 33); outside
+// tells that it lies in neither.
+type opener func(uri string, inside *Component) (data []byte, file string, outside bool, err error)
 
 // parseDocument reads an SSD from memory. The name is shown in findings; open
 // reads the parameter files that the document refers to. It returns nil if the
@@ -710,10 +711,13 @@ func readPart[T any](r *reader, n, inline *node, source, mime, want, base string
 		if base == "component" {
 			inside = r.of
 		}
-		data, file, err := r.open(source, inside)
+		data, file, outside, err := r.open(source, inside)
 		if err != nil {
 			r.add(ruleFile, n, "%v", err)
 			return nil
+		}
+		if outside {
+			r.add(ruleFileOutside, n, "the file %q lies outside the folder of the document", source)
 		}
 		p := &parser{l: r.l, file: file}
 		root := p.tree(data)

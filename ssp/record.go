@@ -108,7 +108,7 @@ func (f *flattener) ownName(name string) (string, bool) {
 
 // readFilter reads the names in a file of OMSimulator.
 func (f *flattener) readFilter(at Place, uri string) (names []string) {
-	data, file, err := f.p.opener(f.p.Root.home)(uri, nil)
+	data, file, err := f.p.openFile(f.p.Root.home, uri)
 	if err != nil {
 		report(f.l, ruleForeignPart, at, "the signal filter is left out: %v", err)
 		return nil

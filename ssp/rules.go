@@ -64,8 +64,8 @@ var (
 		Doc:    "Both ends of a connection have the same type; Integer and Enumeration count as the same.",
 		Remedy: "connect like with like; of what FMI 2.0 does not have connect the scalar variables that the FMUs have in its place, or remove the connection"}
 	ruleEnumeration = &diag.Rule{ID: "SD10E", Level: diag.Warning, Ref: "fmi2 46, ssp 32",
-		Doc:    "An enumeration is connected with an enumeration. With an Integer it exchanges numbers whose meaning nothing tells, unless a mapping does.",
-		Remedy: "check that both sides mean the same by each number, or add a mapping to the connection"}
+		Doc:    "An enumeration is connected with an enumeration. With an Integer it exchanges numbers whose meaning nothing tells, unless a mapping does, and of those only the ones that it names.",
+		Remedy: "check that both sides mean the same by each number, or add a mapping to the connection; an Integer with bounds tells which numbers come"}
 	ruleDimension = &diag.Rule{ID: "SD11", Level: diag.Error, Ref: "ssp 31",
 		Doc:    "Units at the two ends of a connection, or of a value and its variable, have the same dimension.",
 		Remedy: `correct the units, or set suppressUnitConversion="true" where the number is meant as it stands`}
@@ -76,7 +76,7 @@ var (
 		Doc:    "Both ends of a connection are relative quantities, differences of two values, or neither is. Where units have offsets the value could not be right.",
 		Remedy: "connect like with like, or correct relativeQuantity in the modelDescription.xml that is wrong"}
 	ruleTransformation = &diag.Rule{ID: "SD12", Level: diag.Error, Ref: "ssp 29",
-		Doc:    "A transformation suits the type that it is applied to, names each source value once and gives values of the target.",
+		Doc:    "A transformation suits the type that it is applied to, names each source value once and gives values of the target. Each item of an enumeration arrives as an item of the other, also where nothing maps it.",
 		Remedy: "correct the transformation"}
 	ruleUndefined = &diag.Rule{ID: "SD13", Level: diag.Warning, Strict: true, Ref: "ssp 9, 18, 39",
 		Doc:    "Every unit and enumeration that a file names is defined in that file. The unit of a connector that is not counts as none, that of a value as SD13C says.",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // What the schemas ask for beside what the model needs (ssp 7, 22): the order of
@@ -71,6 +72,60 @@ func (p *parser) held(n *node) {
 			p.unknown(k)
 		}
 	}
+}
+
+// stray is text that stands directly in an element.
+type stray struct {
+	within int // the element, by its place in the document
+	line   int
+	text   string
+}
+
+// texts reports text in elements of the standard, which hold elements only: the first in
+// each. That of annotations and metadata is theirs, and values of arrays may be texts.
+func (p *parser) texts(root *node, list []stray) {
+	if len(list) == 0 {
+		return
+	}
+	elements := []*node{}
+	var walk func(n *node)
+	walk = func(n *node) {
+		elements = append(elements, n)
+		for _, k := range n.kids {
+			walk(k)
+		}
+	}
+	walk(root)
+	for i, s := range list {
+		n := elements[s.within]
+		if i > 0 && list[i-1].within == s.within || n.theirs() || n.name == "Value" {
+			continue
+		}
+		report(p.l, ruleSequence, Place{p.file, n.path(), s.line}, "the text %q in %q has no meaning: the element holds none", shortened(s.text), n.el.FullTag())
+	}
+}
+
+// theirs tells whether an element is not of the standard, or holds or lies in what is not.
+func (n *node) theirs() bool {
+	for ; n != nil; n = n.parent {
+		if !ours(n.uri) || foreignContent(n.name) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortened is the first line of a text, and of that not more than a message bears.
+func shortened(text string) string {
+	const most = 40
+	text, more, cut := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(text[:min(len(text), (most+1)*utf8.UTFMax)]); len(r) > most {
+		text, cut = string(r[:most]), true
+	}
+	if cut || more != "" {
+		text += "…"
+	}
+	return text
 }
 
 // isEnumeration tells whether an Enumeration is a definition, and no type or value.
@@ -168,6 +223,11 @@ func (p *parser) written(n *node) {
 			p.add(ruleSequence, n, "the attribute %q is missing", a.key)
 		case ok && a.is != nil && !a.is(text):
 			p.add(ruleSequence, n, "%s=%q is no %s", a.key, text, a.what)
+		}
+	}
+	if n.name == "ConnectionGeometry" {
+		if x, y := len(strings.Fields(n.str("pointsX", ""))), len(strings.Fields(n.str("pointsY", ""))); x != y {
+			p.add(ruleSequence, n, "pointsX has %d numbers and pointsY %d, and each point has one of both", x, y)
 		}
 	}
 	if text, ok := n.attr("value"); ok && n.name == "Binary" && n.uri == nsSSV {

@@ -1,6 +1,8 @@
 package ssp
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +53,9 @@ func TestSchemas(t *testing.T) {
 		{set, "<ssc:Content><x/></ssc:Content>", "<x/>", "SD1U", `"x"`, 8},
 		{set, `<ssc:BaseUnit m="1"/>`, `<ssc:BaseUnit m="1"><x/></ssc:BaseUnit>`, "SD1U", `"x"`, 7},
 		{set, `<ssc:BaseUnit m="1"/>`, `<ssc:BaseUnit m="1"/><ssv:Annotations><ssc:Annotation type="org.x"/></ssv:Annotations>`, "SD1T", "belongs into the namespace", 7},
+		{set, "<ssv:Parameters>\n", "<ssv:Parameters>\nstray\ntext\n", "SD1S", `the text "stray…" in "ssv:Parameters" has no meaning`, 3},
+		{set, "</ssv:Parameters>\n", "x&amp;y </ssv:Parameters>\n", "SD1S", `the text "x&y" in "ssv:Parameters"`, 5},
+		{set, "<x/></ssc:Annotation>", "text<x>text</x></ssc:Annotation>", "", "", 0},
 		{mapping, `<ssc:MapEntry source="1" target="2"/>`, "", "SD1S", "holds no MapEntry", 2},
 		{mapping, `<ssc:Annotation type="org.x"/>`, "", "SD1S", "holds no Annotation", 3},
 		{signals, "<ssb:DictionaryEntry", `<ssb:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit></ssb:Units><ssb:DictionaryEntry`, "SD1S", `"ssb:DictionaryEntry" stands behind "ssb:Units"`, 2},
@@ -82,5 +87,48 @@ func TestSchemas(t *testing.T) {
 				t.Errorf("%s: strict mode says %v", c.message, l.Err())
 			}
 		}
+	}
+}
+
+// Points of a connection have both numbers (ssp 22), and files of any kind that lie outside
+// of the folder of a document are told where it refers to them (ssp 12).
+func TestPointsAndFilesOutside(t *testing.T) {
+	document := head + `<ssd:System name="top"><ssd:ParameterBindings><ssd:ParameterBinding source="../set.ssv"/>
+<ssd:ParameterBinding source="in/set.ssv"/></ssd:ParameterBindings><ssd:Elements>
+<ssd:Component name="out" type="application/x-ssp-definition" source="../box.ssd"/>
+<ssd:Component name="in" type="application/x-ssp-definition" source="in/box.ssd"/></ssd:Elements>
+<ssd:Connections><ssd:Connection startElement="in" startConnector="y" endElement="out" endConnector="u">
+<ssd:ConnectionGeometry pointsX="1 2" pointsY="3"/></ssd:Connection></ssd:Connections></ssd:System>` + tail
+	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `"><ssv:Parameters/></ssv:ParameterSet>`
+	box := func(connector string) string {
+		return head + `<ssd:System name="box"><ssd:Connectors>` + connector + `</ssd:Connectors><ssd:ParameterBindings><ssd:ParameterBinding source="../set.ssv"/></ssd:ParameterBindings></ssd:System>` + tail
+	}
+	dir := folder(t, map[string]string{"set.ssv": set, "box.ssd": strings.Replace(box(`<ssd:Connector name="u" kind="input"/>`), "../set.ssv", "set.ssv", 1),
+		"system/" + documentName: document, "system/set.ssv": set, "system/in/set.ssv": set, "system/in/box.ssd": box(`<ssd:Connector name="y" kind="output"/>`)})
+	l := &diag.List{}
+	p, err := Open(filepath.Join(dir, "system"), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	first := strings.Count(head, "\n") + 1
+	for _, want := range []struct {
+		id, message string
+		line        int
+	}{
+		{"SD1S", "pointsX has 2 numbers and pointsY 1", first + 5},
+		{"SD2O", `the file "../set.ssv" lies outside`, first},
+		{"SD2O", `the source "../box.ssd" of component "out" lies outside`, first + 2},
+		{"SD2O", `the file "set.ssv" lies outside`, first}, // of the box outside, beside it
+	} {
+		i := slices.IndexFunc(l.Findings, func(f diag.Finding) bool { return f.ID == want.id && strings.Contains(f.Message, want.message) })
+		if i < 0 || l.Findings[i].Line != want.line || l.Findings[i].Level != diag.Warning {
+			t.Errorf("findings %v, want %s in line %d with %q", l.Findings, want.id, want.line, want.message)
+			continue
+		}
+		l.Findings = slices.Delete(l.Findings, i, i+1)
+	}
+	if i := slices.IndexFunc(l.Findings, func(f diag.Finding) bool { return f.ID == "SD2O" || f.ID == "SD1S" }); i >= 0 {
+		t.Errorf("told too much: %v", l.Findings[i])
 	}
 }

@@ -133,7 +133,7 @@ func content(n *node, foreign bool) string {
 }
 
 // Give has Flatten bind values behind all others of the outermost system, so that they
-// win (ssp 36). The document stays as it is. Names are those of SystemConnectors, units
+// win (ssp 36), at a connector also over values of those that feed it. The document stays as it is. Names are those of SystemConnectors, units
 // those that the values use; from says in findings where the values come from.
 func (p *Package) Give(values []ParameterValue, units []unit.Definition, from string) {
 	set := &ParameterSet{File: from, Parameters: slices.Clone(values)}

@@ -3,8 +3,10 @@ package ssp
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -494,5 +496,62 @@ func TestBeyondNumbers(t *testing.T) {
 	two := strings.Replace(inline("", param("c.p", realValue(1, "")), ""), "</ssd:ParameterValues>", `<ssv:ParameterSet version="1.0" name="t"><ssv:Parameters/></ssv:ParameterSet></ssd:ParameterValues>`, 1)
 	if _, _, err := flatten(t, head+sys("top", bindings(two), comp("a", "")+comp("c", ""))+tail, nil, vars, false); !diag.Has(err, "SD18") || !strings.Contains(err.Error(), "there are 2 elements") {
 		t.Errorf("two sets: %v", err)
+	}
+}
+
+// What Give hands over counts at its connector and behind it, also where a document gives
+// a connector that feeds it a value; of several the nearest to the variable counts, and what
+// is fed otherwise keeps its value (ssp 37). By hand: mm at X and in m.U, m in the FMUs.
+func TestGivenAtConnectors(t *testing.T) {
+	value := func(name string, v float64) string { return param(name, realValue(v, "")) }
+	document := head + `<ssd:System name="top"><ssd:Connectors><ssd:Connector name="X" kind="input"><ssc:Real unit="mm"/></ssd:Connector></ssd:Connectors>` +
+		bindings(inline("", value("X", 2000)+value("m.U", 7000), "")) + `<ssd:Elements>
+<ssd:System name="m"><ssd:Connectors><ssd:Connector name="U" kind="input"><ssc:Real unit="mm"/></ssd:Connector></ssd:Connectors>
+<ssd:Elements><ssd:Component name="a" source="a.fmu"/></ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="U" endElement="a" endConnector="u">` + linear(10, 0) + `</ssd:Connection></ssd:Connections></ssd:System>
+<ssd:Component name="b" source="b.fmu"/></ssd:Elements>
+<ssd:Connections><ssd:Connection startConnector="X" endElement="m" endConnector="U"/><ssd:Connection startConnector="X" endElement="b" endConnector="u"/></ssd:Connections></ssd:System>
+<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit></ssd:Units>` + tail
+	u := with(in("u", Real), "m", metre)
+	for _, c := range []struct {
+		name  string
+		given map[string]float64
+		a, b  float64 // in m
+		told  string
+	}{
+		{"nothing", nil, 20, 2, `"m.U" is bound to 7000, but connected to the connector "X"`},
+		{"inside", map[string]float64{"m.U": 4000}, 40, 2, `"X" is bound to 2000; behind "m.U", which it feeds, the value given there counts`},
+		{"outside", map[string]float64{"X": 3000}, 30, 3, `"m.U" is bound to 7000, but connected to the connector "X"`},
+		{"both", map[string]float64{"X": 3000, "m.U": 4000}, 40, 3, `"X" is bound to 3000; behind "m.U"`},
+	} {
+		l := &diag.List{}
+		p, err := Open(folder(t, map[string]string{documentName: document}), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values []ParameterValue
+		for _, name := range slices.Sorted(maps.Keys(c.given)) {
+			values = append(values, ParameterValue{Name: name, Value: Value{Type: Real, Real: c.given[name]}})
+		}
+		if values != nil {
+			p.Give(values, nil, "by hand")
+		}
+		n, err := p.Flatten(fakes{"m.a": {u}, "b": {u}}, l)
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		s := settings1(n)
+		if a, b := s["m.a.u"].Value.Real, s["b.u"].Value.Real; math.Abs(a-c.a) > 1e-12 || math.Abs(b-c.b) > 1e-12 {
+			t.Errorf("%s: %v and %v m, want %v and %v", c.name, a, b, c.a, c.b)
+		}
+		if want := 2 + len(c.given); len(s["m.a.u"].Overrides)+1 != want {
+			t.Errorf("%s: %d values, want %d", c.name, len(s["m.a.u"].Overrides)+1, want)
+		}
+		if !slices.ContainsFunc(l.Findings, func(f diag.Finding) bool { return strings.Contains(f.Message, c.told) }) {
+			t.Errorf("%s: findings %v, want %q", c.name, l.Findings, c.told)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

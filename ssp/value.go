@@ -212,9 +212,19 @@ func itemName(items map[string]int32, n int32) string {
 }
 
 // itemList gives the names of the items by number, for messages.
-func itemList(items map[string]int32) string {
-	names := slices.SortedFunc(maps.Keys(items), func(a, b string) int {
+func itemList(items map[string]int32) string { return strings.Join(itemsByNumber(items), ", ") }
+
+// itemNumbers is itemList with the numbers: "red 1, green 2".
+func itemNumbers(items map[string]int32) string {
+	names := itemsByNumber(items)
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", name, items[name])
+	}
+	return strings.Join(names, ", ")
+}
+
+func itemsByNumber(items map[string]int32) []string {
+	return slices.SortedFunc(maps.Keys(items), func(a, b string) int {
 		return cmp.Or(cmp.Compare(items[a], items[b]), cmp.Compare(a, b))
 	})
-	return strings.Join(names, ", ")
 }

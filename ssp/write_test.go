@@ -28,8 +28,8 @@ func parse(t testing.TB, data []byte) *Document {
 	return d
 }
 
-func noFiles(uri string, _ *Component) ([]byte, string, error) {
-	return nil, "", fmt.Errorf("there is no %q", uri)
+func noFiles(uri string, _ *Component) ([]byte, string, bool, error) {
+	return nil, "", false, fmt.Errorf("there is no %q", uri)
 }
 
 func encode(t testing.TB, d *Document) []byte {

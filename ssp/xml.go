@@ -102,7 +102,7 @@ func (p *parser) tree(data []byte) *node {
 		p.l.Add(ruleSchema, p.file, "", 0, "%v", err)
 		return nil
 	}
-	lines, err := startLines(data)
+	lines, texts, err := startLines(data)
 	if err != nil {
 		line := 0
 		var syntax *xml.SyntaxError
@@ -137,6 +137,7 @@ func (p *parser) tree(data []byte) *node {
 	}
 	root := build(doc.Root(), nil)
 	p.judge(root, false)
+	p.texts(root, texts)
 	return root
 }
 
@@ -301,13 +302,14 @@ func (p *parser) once(key string) bool {
 }
 
 // startLines checks that a document is well-formed with one root element and
-// gives the line of every start tag, in document order. It is a pass of its own
+// gives the line of every start tag, in document order, and what text there is. It is a pass of its own
 // because etree keeps no positions, and because its own check (ValidateInput)
 // refuses white space after the root element.
-func startLines(data []byte) ([]int, error) {
+func startLines(data []byte) ([]int, []stray, error) {
 	dec := xml.NewDecoder(bytes.NewReader(data))
 	dec.CharsetReader = keepCharset
-	var lines []int
+	var lines, open []int
+	var texts []stray
 	line, counted, depth, roots := 1, 0, 0, 0
 	for {
 		start := int(dec.InputOffset()) // tokens follow each other without gaps
@@ -315,32 +317,42 @@ func startLines(data []byte) ([]int, error) {
 		if err == io.EOF {
 			if roots != 1 {
 				if len(bytes.TrimSpace(data)) == 0 {
-					return nil, errors.New("it is empty")
+					return nil, nil, errors.New("it is empty")
 				}
-				return nil, fmt.Errorf("it has %d root elements instead of one", roots)
+				return nil, nil, fmt.Errorf("it has %d root elements instead of one", roots)
 			}
-			return lines, nil
+			return lines, texts, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		switch t := tok.(type) {
 		case xml.StartElement:
 			line += bytes.Count(data[counted:start], []byte{'\n'})
 			counted = start
+			open = append(open, len(lines))
 			lines = append(lines, line)
 			if depth == 0 {
 				roots++
 			}
 			if depth++; depth > maxDepth {
-				return nil, fmt.Errorf("line %d: elements are nested deeper than %d", line, maxDepth)
+				return nil, nil, fmt.Errorf("line %d: elements are nested deeper than %d", line, maxDepth)
 			}
 		case xml.EndElement:
 			depth--
+			open = open[:depth]
 		case xml.CharData:
-			if depth == 0 && len(bytes.TrimSpace(t)) > 0 {
-				return nil, errors.New("there is text outside of the root element")
+			text := bytes.TrimSpace(t)
+			if len(text) == 0 {
+				break
 			}
+			if depth == 0 {
+				return nil, nil, errors.New("there is text outside of the root element")
+			}
+			line += bytes.Count(data[counted:start], []byte{'\n'})
+			counted = start
+			before := t[:len(t)-len(bytes.TrimLeft(t, " \t\r\n"))]
+			texts = append(texts, stray{open[depth-1], line + bytes.Count(before, []byte{'\n'}), string(text)})
 		}
 	}
 }

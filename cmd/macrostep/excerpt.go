@@ -19,7 +19,7 @@ import (
 // in archives and in archives in those. It is a convenience: what cannot be read, or is
 // not UTF-8, is not shown.
 type excerpts struct {
-	documents map[string][][]byte
+	documents map[string][]string
 	elements  map[string]map[string][]place // of a document, by path
 }
 
@@ -31,16 +31,16 @@ type place struct{ line, column int }
 const mostExcerpt = 64 << 20
 
 // lines gives the lines of the document of a finding.
-func (e *excerpts) lines(file string) [][]byte {
+func (e *excerpts) lines(file string) []string {
 	if lines, known := e.documents[file]; known {
 		return lines
 	}
 	if e.documents == nil {
-		e.documents = map[string][][]byte{}
+		e.documents = map[string][]string{}
 	}
-	var lines [][]byte
+	var lines []string
 	if data := readShown(file); data != nil && utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 {
-		lines = bytes.Split(data, []byte("\n"))
+		lines = strings.Split(string(data), "\n")
 	}
 	e.documents[file] = lines
 	return lines
@@ -122,8 +122,12 @@ type mark struct {
 	from, to int // bytes of text
 }
 
-// mostTagLines bounds the lines of one start tag that are looked at.
-const mostTagLines = 50
+// mostTagLines and mostTag bound the lines of one start tag, and the bytes of a line from
+// there on, that are looked at: a document may stand in one line, with many findings.
+const (
+	mostTagLines = 50
+	mostTag      = 8 << 10
+)
 
 var (
 	lastElement = regexp.MustCompile(`/([\w.:-]+)(\[[^/]*\])*$`)
@@ -138,7 +142,7 @@ func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 	if f.Line < 1 || f.Line > len(lines) {
 		return m, false
 	}
-	m = mark{line: f.Line, text: strings.TrimRight(string(lines[f.Line-1]), "\r")}
+	m = mark{line: f.Line, text: strings.TrimRight(lines[f.Line-1], "\r")}
 	path, attribute, isAttribute := strings.Cut(f.Path, "/@")
 	element := ""
 	if x := lastElement.FindStringSubmatch(path); x != nil {
@@ -151,22 +155,24 @@ func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 	if isAttribute {
 		expr := regexp.MustCompile(`(^|[\s:])(` + regexp.QuoteMeta(attribute) + `\s*=\s*("[^"]*"|'[^']*'))`)
 		for n := f.Line; n < f.Line+mostTagLines && n <= len(lines); n++ {
-			text, from := strings.TrimRight(string(lines[n-1]), "\r"), 0
+			text, from := strings.TrimRight(lines[n-1], "\r"), 0
 			if n == f.Line {
 				from = max(begin, 0)
 			}
-			if x := expr.FindStringSubmatchIndex(text[from:]); x != nil {
+			tag := text[from:min(len(text), from+mostTag)]
+			if x := expr.FindStringSubmatchIndex(tag); x != nil {
 				return mark{n, text, from + x[4], from + x[5]}, true
 			}
-			if strings.ContainsRune(text[from:], '>') {
+			if strings.ContainsRune(tag, '>') {
 				break
 			}
 		}
 	}
 	for _, x := range append(missing.FindAllStringSubmatch(f.Message, 1), quoted.FindAllStringSubmatch(f.Message, -1)...) {
 		for _, q := range []string{`"` + x[1] + `"`, "'" + x[1] + "'"} {
-			if at := strings.Index(m.text[max(begin, 0):], q); at >= 0 {
-				m.from = max(begin, 0) + at + 1
+			from := max(begin, 0)
+			if at := strings.Index(m.text[from:min(len(m.text), from+mostTag)], q); at >= 0 {
+				m.from = from + at + 1
 				m.to = m.from + len(q) - 2
 				return m, true
 			}
@@ -183,12 +189,12 @@ func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 }
 
 // column gives where in a line the element of a path begins, −1 if that is not known.
-func (e *excerpts) column(file, path string, line int, lines [][]byte) int {
+func (e *excerpts) column(file, path string, line int, lines []string) int {
 	if e.elements == nil {
 		e.elements = map[string]map[string][]place{}
 	}
 	if e.elements[file] == nil {
-		e.elements[file] = elementPlaces(bytes.Join(lines, []byte("\n")))
+		e.elements[file] = elementPlaces([]byte(strings.Join(lines, "\n")))
 	}
 	for _, p := range e.elements[file][path] {
 		if p.line == line {
@@ -266,6 +272,7 @@ func tagStart(text, element string) int {
 	if element == "" {
 		return -1
 	}
+	text = text[:min(len(text), mostTag)]
 	x := regexp.MustCompile(`<([\w.-]+:)?` + regexp.QuoteMeta(element[strings.LastIndexByte(element, ':')+1:]) + `([\s/>]|$)`).FindStringIndex(text)
 	if x == nil {
 		return -1
@@ -279,10 +286,19 @@ const shownWidth = 100
 // show gives the part of the line around the mark, without what a terminal would
 // take for more than text, and where the mark is in it, in characters.
 func (m mark) show() (text string, at, width int) {
-	before, marked, after := []rune(m.text[:m.from]), []rune(m.text[m.from:m.to]), []rune(m.text[m.to:])
-	for len(before) > 0 && (before[0] == ' ' || before[0] == '\t') {
-		before = before[1:]
+	// Of a long line only as much is looked at as can be shown: a character has four bytes
+	// at most.
+	const most = (shownWidth + 1) * utf8.UTFMax
+	left := strings.TrimLeft(m.text[:m.from], " \t")
+	for cut := max(len(left)-most, 0); ; cut++ {
+		if cut == len(left) || utf8.RuneStart(left[cut]) {
+			left = left[cut:]
+			break
+		}
 	}
+	before := []rune(left)
+	marked := []rune(m.text[m.from:m.to][:min(m.to-m.from, most)])
+	after := []rune(m.text[m.to:][:min(len(m.text)-m.to, most)])
 	if len(before)+len(marked)+len(after) > shownWidth {
 		if len(marked) > shownWidth/2 {
 			after = append([]rune(nil), marked[shownWidth/2:]...)

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"math"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -31,5 +35,33 @@ func TestExcerptOfSeveral(t *testing.T) {
 		if tt.want == "in" && m.from != len(`<a:C><a:C name="x" kind="in"/><a:C name="y" kind="`) {
 			t.Errorf("%s: marked at %d", tt.path, m.from)
 		}
+	}
+}
+
+// Ten times the findings in a document of one line take ten times the memory: of the
+// line only what is shown is looked at for each.
+func TestExcerptsOfOneLine(t *testing.T) {
+	var allocated [2]float64
+	for i, n := range []int{200, 2000} {
+		var b strings.Builder
+		b.WriteString("<S>")
+		for k := range n {
+			fmt.Fprintf(&b, `<C name="é%d" kind="in" unit="m"/>`, k)
+		}
+		path := write(t, filepath.Join(t.TempDir(), "s.ssd"), b.String()+"</S>")
+		var e excerpts
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for k := range n {
+			m, ok := e.find(diag.Finding{File: path, Path: fmt.Sprintf("/S/C[@name='é%d']", k), Line: 1, Message: "wrong"})
+			if text, at, width := m.show(); !ok || !strings.HasPrefix(string([]rune(text)[at:]), fmt.Sprintf(`<C name="é%d"`, k)) || width < 20 {
+				t.Fatalf("%d: %q, marked at %d", k, text, at)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		allocated[i] = float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	if slope := math.Log10(allocated[1] / allocated[0]); slope > 1.15 {
+		t.Errorf("memory grows with the power %.3f of the size", slope)
 	}
 }

@@ -45,7 +45,8 @@ OMSimulator, OSP and OpenMCx what they have. The manifest names the sources.
 Connectors of systems take values like variables: --set CONNECTOR=VALUE, or of a
 system inside --set SYSTEM.CONNECTOR=VALUE, in the unit of the connector. The value
 goes on over the connections, with their units and transformations, and beats those
-of the documents there. A column of --input may be called like an input of the
+of the documents there and at connectors that feed this one. What an output of an
+FMU feeds takes no value: a warning says so. A column of --input may be called like an input of the
 outermost system, and goes to all that it is connected to.
 Where dots in names make a name mean several things, put each name in quotes:
 --set "'a.b'.c=1" is variable c of component a.b.

@@ -510,6 +510,26 @@ func TestSSPSetConnector(t *testing.T) {
 	unchanged(t, dir, []string{"ssp", "set", "s.ssd", "mid.dle.q=1", "--force"}, `"mid.dle.q" names no component`)
 }
 
+// Where a system stands for a component, the value of a connector is in the unit that the
+// connector has there, also the one that it had; the system inside may have another.
+func TestSSPSetConnectorUnits(t *testing.T) {
+	const names = ` version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">`
+	const units = `<ssd:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2"/></ssc:Unit><ssc:Unit name="kN"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssd:Units></ssd:SystemStructureDescription>`
+	connector := func(unit string) string {
+		return `<ssd:Connectors><ssd:Connector name="k" kind="parameter"><ssc:Real unit="` + unit + `"/></ssd:Connector></ssd:Connectors>`
+	}
+	dir := workshop(t)
+	write(t, filepath.Join(dir, "in.ssd"), `<ssd:SystemStructureDescription`+names+`<ssd:System name="in">`+connector("N")+
+		`<ssd:ParameterBindings><ssd:ParameterBinding><ssd:ParameterValues><ssv:ParameterSet version="1.0" name="p"><ssv:Parameters><ssv:Parameter name="k"><ssv:Real value="4000"/></ssv:Parameter></ssv:Parameters></ssv:ParameterSet></ssd:ParameterValues></ssd:ParameterBinding></ssd:ParameterBindings>`+
+		`<ssd:Elements><ssd:Component name="a" source="a.fmu"/></ssd:Elements><ssd:Connections><ssd:Connection startConnector="k" endElement="a" endConnector="k"/></ssd:Connections></ssd:System>`+units)
+	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription`+names+`<ssd:System name="s"><ssd:Elements><ssd:Component name="i" type="application/x-ssp-definition" source="in.ssd">`+connector("kN")+`</ssd:Component></ssd:Elements></ssd:System>`+units)
+	contains(t, "the change", done(t, dir, "ssp", "set", "s.ssd", "i.k=0.3", "--force"), "i.k  4 → 0.3")
+	if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 1 || s[0].Value != "300" {
+		t.Errorf("values %v", s)
+	}
+	contains(t, "the change back", done(t, dir, "ssp", "set", "s.ssd", "i.k=4", "--force"), "i.k  0.3 → 4")
+}
+
 // What the documents tell is shown also where FMUs are missing; the error stands.
 func TestInfoWithoutFMUs(t *testing.T) {
 	dir := t.TempDir()

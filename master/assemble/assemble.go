@@ -113,6 +113,7 @@ type Assembly struct {
 	pkg               *ssp.Package
 	options           Options
 	components        []componentPlan
+	called            map[string][]int // components by what paths gives, in their order
 }
 
 // Rules of the assembly.
@@ -198,6 +199,7 @@ func (a *Assembly) single(path string) error {
 	}
 	a.network = &ssp.Network{Name: a.Name}
 	a.Components = []Component{{Name: a.Name, Source: path, FMU: f}}
+	a.index()
 	return nil
 }
 
@@ -237,6 +239,7 @@ func (a *Assembly) fromSSP(path string, o Options) (err error) {
 				"implementation is %s, which the FMU %q of component %q does not offer", c.Implementation, c.URI, c.Path)
 		}
 	}
+	a.index()
 	if err := a.give(o.Set); err != nil {
 		return err
 	}
@@ -713,7 +716,14 @@ type meaning struct {
 func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 	longest = -1
 	length := 0
-	for i, c := range a.Components {
+	var found []int
+	for i := range len(name) { // names of components may have dots
+		if name[i] == '.' {
+			found = append(found, a.called[name[:i]]...)
+		}
+	}
+	slices.Sort(found)
+	for _, i := range slices.Compact(found) {
 		joined, quoted := a.paths(i)
 		for _, path := range []string{joined, quoted} {
 			rest, ok := strings.CutPrefix(name, path+".")
@@ -723,13 +733,25 @@ func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 			if len(path) > length {
 				longest, length = i, len(path)
 			}
-			if v, ok := c.FMU.Description.Variable(rest); ok {
+			if v, ok := a.Components[i].FMU.Description.Variable(rest); ok {
 				out = append(out, meaning{i, v, quoted + "." + v.Name})
 			}
 			break
 		}
 	}
 	return out, longest
+}
+
+// index enters the components by their names, of which large systems ask often.
+func (a *Assembly) index() {
+	a.called = make(map[string][]int, len(a.Components))
+	for i := range a.Components {
+		joined, quoted := a.paths(i)
+		a.called[joined] = append(a.called[joined], i)
+		if quoted != joined {
+			a.called[quoted] = append(a.called[quoted], i)
+		}
+	}
 }
 
 // ambiguousError tells that a name means several things, with names of which each means

@@ -3,9 +3,11 @@ package assemble_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
@@ -59,5 +61,55 @@ func BenchmarkStart(b *testing.B) {
 				must(b, a.Close())
 			}
 		})
+	}
+}
+
+// large opens n components in a ring, each of which feeds itself, too: n algebraic loops
+// and one block of all.
+func large(tb testing.TB, n int) *assemble.Assembly {
+	var elements, connections strings.Builder
+	for i := range n {
+		name := fmt.Sprint("component", i)
+		elements.WriteString(component(name, "f.fmu", ""))
+		connections.WriteString(connection(name+".y", name+".u", ""))
+		connections.WriteString(connection(name+".q", fmt.Sprintf("component%d.ud", (i+1)%n), ""))
+	}
+	return sound(tb, system{fmus: map[string]string{"f.fmu": probeFMU(tb, "", "")}, elements: elements.String(), connections: connections.String()}.write(tb), assemble.Options{})
+}
+
+// checkLarge judges it for an algorithm that all rules on coupling ask about.
+func checkLarge(tb testing.TB, a *assemble.Assembly) int {
+	c, err := algorithms.New("explicit", nil)
+	must(tb, err)
+	return len(a.Check(assemble.Strategy{Preset: "explicit", Algorithm: c.Algorithm}).Findings)
+}
+
+// What is judged of the coupling takes time by the size of the system: the slope in a plot
+// of the logarithms, of the least of some times, is far from 2.
+func TestCheckLinear(t *testing.T) {
+	sizes := [2]int{150, 1500}
+	var least [2]time.Duration
+	for i, n := range sizes {
+		a := large(t, n)
+		least[i] = math.MaxInt64
+		for range 5 {
+			start := time.Now()
+			got := checkLarge(t, a)
+			least[i] = min(least[i], time.Since(start))
+			if got < n {
+				t.Fatalf("%d findings for %d loops", got, n)
+			}
+		}
+	}
+	if slope := math.Log10(float64(least[1]) / float64(least[0])); slope > 1.35 {
+		t.Errorf("the time grows with the power %.2f of the size (%v)", slope, least)
+	}
+}
+
+// BenchmarkCheck judges 1000 components with 2000 connections.
+func BenchmarkCheck(b *testing.B) {
+	a := large(b, 1000)
+	for b.Loop() {
+		checkLarge(b, a)
 	}
 }

@@ -279,8 +279,14 @@ func (c *checker) zeroStability(members []int) {
 	if c.s.Algorithm == nil || strings.HasPrefix(c.s.Preset, "im") {
 		return
 	}
+	feeds := make(map[int][]int, len(members)) // by the one that feeds: those that it feeds
+	for _, k := range members {
+		for _, i := range sys.Sources(k) {
+			feeds[i] = append(feeds[i], k)
+		}
+	}
 	for _, i := range members {
-		for _, k := range members {
+		for _, k := range feeds[i] { // in the order of members, each once
 			if k <= i {
 				continue
 			}

@@ -101,7 +101,7 @@ func (a *Assembly) checkGiven(name string, driven []map[string]bool) {
 		}
 	}
 	if !reached {
-		a.Findings.Add(ruleNoEffect, "", name, 0, "the value of the connector reaches no FMU: nothing is connected to it, or a value or an output farther upstream beats it")
+		a.Findings.Add(ruleNoEffect, "", name, 0, "the value of the connector reaches no FMU: nothing is connected to it, an output that feeds it beats it, or another value set behind it does")
 	}
 }
 
