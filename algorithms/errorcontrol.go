@@ -131,6 +131,35 @@ type errorControl struct {
 	asked    bool // the last attempt asked for its repetition
 	next     decision
 	first    float64 // s, size of the first step; 0 = that of the run
+	creep    creep
+}
+
+// creep finds out whether the steps stay far below what the run was asked for.
+type creep struct {
+	size  float64 // s, macro step of the run
+	steps int     // since
+	since float64 // time of the run, s
+	told  bool
+}
+
+// So many steps in a row creep that are on average below this part of that of the run.
+const (
+	creepSteps = 5000
+	creepPart  = 1e-6
+)
+
+// take counts a step that ends at t, and gives the mean size (s) of those that creep; 0 =
+// none do.
+func (c *creep) take(t float64) float64 {
+	if c.steps++; c.steps < creepSteps || c.told {
+		return 0
+	}
+	mean := (t - c.since) / creepSteps
+	c.steps, c.since = 0, t
+	if mean < creepPart*c.size {
+		return mean
+	}
+	return 0
 }
 
 func (j *errorControl) check(*master.System) error { return nil }
@@ -147,6 +176,7 @@ func (j *errorControl) firstStep(H float64) float64 {
 	if j.config.FixedStep {
 		return 0
 	}
+	j.creep.size = H
 	j.first = j.config.H0
 	if j.first == 0 {
 		j.first = min(max(firstPart*H, j.config.HMin), j.config.HMax)
@@ -267,6 +297,7 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 	judged := j.in.points >= j.pointsNeeded(k) && j.coupling.jump == 0
 	outcome := attemptOutcome{H: H, order: k, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}}
 	e, err := j.solve(ctx, x, t, H, k, judged)
+	var worst part // of an error that is too large
 	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
 	switch {
 	case errors.Is(err, errNotConverged):
@@ -283,7 +314,8 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 			outcome.result = stepAccepted
 			if !j.steps.passes(outcome.norms) {
 				outcome.result = errorTooLarge
-				trial.Why = fmt.Sprintf("the estimated error is %.3g times the tolerance", trial.Est)
+				worst = j.most(x, H, k)
+				trial.Why = fmt.Sprintf("the estimated error is %.3g times the tolerance, mostly that %s", trial.Est, worst)
 			}
 		}
 	}
@@ -298,9 +330,17 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 	next, err := j.steps.conclude(outcome, past, j.entries, j.w[:len(j.entries)], j.scratch)
 	if err != nil {
 		if trial.Why != "" {
-			err = fmt.Errorf("%w; the last attempt: %s", err, trial.Why)
+			err = fmt.Errorf("%w; the last attempt: %s%s", err, trial.Why, j.direct(x.Sys, k, worst))
 		}
 		return trial, fmt.Errorf("t = %.12g s: %w", t, err)
+	}
+	if stands {
+		if mean := j.creep.take(t + H); mean > 0 && judged {
+			j.creep.told = true
+			part := j.most(x, H, k)
+			x.Note(fmt.Sprintf("t = %.6g s: the steps stay at %.2g s because of the error %s; where noise or rounding makes it, no smaller step helps: "+
+				"loosen control.atol for it (control.atol=%s:VALUE), or take another algorithm", t+H, mean, part, part.name))
+		}
 	}
 	j.next = next
 	j.asked = !stands
@@ -410,6 +450,58 @@ func (j *errorControl) norms(x *master.Exec, H float64, k int) errorNorms {
 	return n
 }
 
+// part is the share of one variable in an error.
+type part struct {
+	name             string
+	input            int // coupling input; -1: an output
+	error, tolerance float64
+}
+
+func (p part) String() string {
+	return fmt.Sprintf("of %s (%.2g, tolerance %.2g)", p.name, p.error, p.tolerance)
+}
+
+// most gives the variable that has the greatest part in the error of the step of size H
+// that was just estimated.
+func (j *errorControl) most(x *master.Exec, H float64, k int) (worst part) {
+	take := func(name string, input int, e, w float64) {
+		if worst.name == "" || math.IsNaN(e) || math.Abs(e)*worst.tolerance > worst.error*w {
+			worst = part{name, input, math.Abs(e), w}
+		}
+	}
+	if j.byInputs() {
+		for _, u := range j.entries {
+			take(x.Sys.InName(u), u, j.in.extrapolated(u)-j.coupled[u], j.tol.input(u, j.coupled[u]))
+		}
+		return worst
+	}
+	pos, vel := j.factors(H, k)
+	for _, y := range j.pos {
+		take(x.Sys.OutName(y), -1, pos*(x.Y[y]-j.second[y]), j.tol.output(y, x.Y[y]))
+	}
+	for _, y := range j.vel {
+		take(x.Sys.OutName(y), -1, vel*(x.Y[y]-j.second[y]), j.tol.output(y, x.Y[y]))
+	}
+	return worst
+}
+
+// direct tells of direct feedthrough behind the input with the greatest error: an output
+// that follows an extrapolated input has its value of the step before, and what it lacks is
+// not less in a smaller step (meyer 4.3).
+func (j *errorControl) direct(sys *master.System, order int, worst part) string {
+	if j.config.Estimator != ExSLocal || order > 0 || worst.name == "" || worst.input < 0 {
+		return ""
+	}
+	y, _ := sys.Source(worst.input)
+	i := ownerOf(sys.OutAt, y)
+	for _, k := range j.entries {
+		if f := &sys.Infos[i].Step; ownerOf(sys.InAt, k) == i && y-sys.OutAt[i] < len(f.On) && slices.Contains(f.On[y-sys.OutAt[i]], k-sys.InAt[i]) {
+			return fmt.Sprintf("; %s follows %s directly, as it was in the step before, and that is no less in a smaller step (meyer 4.3): take ex-local, ex-milne or an implicit scheme", sys.OutName(y), sys.InName(k))
+		}
+	}
+	return ""
+}
+
 func (j *errorControl) norm(x *master.Exec, outputs []int, factor float64) float64 {
 	for i, y := range outputs {
 		j.e[i] = factor * (x.Y[y] - j.second[y])
@@ -457,6 +549,9 @@ func (j *errorControl) accept(x *master.Exec, t float64) {
 func (j *errorControl) archive(a *master.Archive) {
 	a.Section("control of order and step size")
 	j.steps.archive(a)
+	a.Int(&j.creep.steps)
+	a.Float(&j.creep.since)
+	a.Bool(&j.creep.told)
 }
 
 // reject takes note that the step is repeated; a subsystem that discarded it

@@ -264,8 +264,7 @@ func (x *Exec) StageDerivative(i, order int, du []float64) error {
 	return x.derivative[i].SetInputDerivatives(order, x.steering.slopes(i, du))
 }
 
-// Note keeps a sentence for the warnings of the run, while an algorithm is
-// initialised.
+// Note adds a sentence of the algorithm to the warnings of the run; its methods call it.
 func (x *Exec) Note(text string) { x.notes = append(x.notes, text) }
 
 // PrepareDerivatives announces the highest order of input derivatives.

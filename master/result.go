@@ -22,6 +22,7 @@ type Result struct {
 	SubsystemSeconds  []float64
 	SubsystemSaves    []int
 	SubsystemRestores []int
+	Workers           int                   // threads that called the subsystems
 	WallSeconds       float64               // of the stepping, without waiting for the real time
 	MasterSeconds     float64               // of these, less those inside the subsystems of the busiest worker
 	Orders            []int                 // accepted macro steps by extrapolation order

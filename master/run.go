@@ -532,9 +532,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	if err := r.alg.Init(r.x, r.t); err != nil {
 		return r.fail(err)
 	}
-	for _, text := range r.x.notes {
-		r.warn(text)
-	}
+	r.tellNotes()
 	if solver, ok := r.alg.(LoopSolver); ok {
 		treatment := solver.LoopTreatment()
 		for i := len(n.report); i < len(r.loops); i++ {
@@ -571,6 +569,14 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		}
 	}
 	return err
+}
+
+// tellNotes hands what the algorithm has said since to the warnings.
+func (r *Run) tellNotes() {
+	for _, text := range r.x.notes {
+		r.warn(text)
+	}
+	r.x.notes = nil
 }
 
 // takeNotes hands what the subsystems tell about their initialisation to the
@@ -993,6 +999,7 @@ func (r *Run) onTick(now time.Time) error {
 		}
 	}
 	r.tidy()
+	r.tellNotes()
 	if r.opt.Observe != nil {
 		p := Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Rejected: r.rejected, Iterations: r.result.Iterations,
 			Wall: r.earlier + now.Sub(r.startWall)}
@@ -1146,6 +1153,8 @@ func (r *Run) release(i int, sub Subsystem) (err error) {
 // conclude fills the result from the state of the run.
 func (r *Run) conclude() {
 	res := &r.result
+	r.tellNotes()
+	res.Workers = len(r.x.crew.errs)
 	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
 	res.Loops, res.Warnings = r.loops, r.warnings
 	if m, ok := r.alg.(Monitoring); ok {

@@ -69,6 +69,32 @@ func TestRefusedStepsAreLearnt(t *testing.T) {
 	}
 }
 
+// Steps that stay far below what was asked for are told while they are taken, with the
+// variable whose error holds them down, and so is it when the step cannot be halved again.
+// A damping of 1e9 N s/m makes newtons of the rounding of velocities: a tolerance of a
+// millionth of one is met by no step, and one of a thousandth is.
+func TestTinySteps(t *testing.T) {
+	const told = "the steps stay at "
+	run := func(name string, args ...string) (code int, output string) {
+		return macrostep(t, append([]string{"run", system(t, name), "--algorithm", "ex-slocal", "--record", "none", "--manifest", filepath.Join(t.TempDir(), "m.json")}, args...)...)
+	}
+	code, output := run("corrector-oscillator", "--stop-time", "4e-8")
+	if code != 0 || strings.Count(output, told) != 1 || !strings.Contains(output, "of the error of one.F (") || !strings.Contains(output, "control.atol=one.F:VALUE") {
+		t.Errorf("exit code %d\n%s", code, output)
+	}
+	for name, args := range map[string][]string{"corrector-oscillator": {"--stop-time", "1e-2", "--param", "control.atol=one.F:1e-3"}, "two-mass-ff": nil} {
+		if code, output := run(name, args...); code != 0 || strings.Contains(output, told) {
+			t.Errorf("%s: exit code %d\n%s", name, code, output)
+		}
+	}
+	if code, output := run("quarter-car-b"); code != 1 || !strings.Contains(output, "chassis.F_c follows chassis.v_w directly") {
+		t.Errorf("exit code %d\n%s", code, output)
+	}
+	if code, output := run("energy-oscillator"); code != 1 || !strings.Contains(output, "times the tolerance, mostly that of right.f (") {
+		t.Errorf("exit code %d\n%s", code, output)
+	}
+}
+
 // An FMU whose rollback forgets a state is refused before anything relies on it.
 func TestBrokenRollbackIsRefused(t *testing.T) {
 	for _, preset := range []string{"implicit", "ex-slocal", "im-milne"} {

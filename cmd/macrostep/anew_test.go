@@ -19,8 +19,21 @@ func TestBeginAnew(t *testing.T) {
 	slow := func() *fake {
 		return &fake{slow: func() { time.Sleep(2 * time.Millisecond) }, warnings: []string{"odd"}}
 	}
+	// says lets the FMUs of f say something at their first step, and at each.
+	says := func(f *fake) *fake {
+		at := 0
+		f.beginStep = func() {
+			if f.opens > at {
+				at = f.opens
+				f.asked.Logger.Warn("first", "slave", "a")
+				f.asked.Logger.Warn("first", "slave", "b")
+			}
+			f.asked.Logger.Warn("each", "slave", "a")
+		}
+		return f
+	}
 	const steps = "550"
-	f := slow()
+	f := says(slow())
 	code, stdout, stderr := call(t, f, "run", "s.ssp", "--step-size", "0.001", "--stop-time", "0."+steps)
 	if code != 0 || f.opens != 2 || f.closed != 2 {
 		t.Fatalf("exit code %d, opened %d times, closed %d:\n%s%s", code, f.opens, f.closed, stdout, stderr)
@@ -29,17 +42,28 @@ func TestBeginAnew(t *testing.T) {
 	if n := strings.Count(stdout+stderr, "odd"); n != 1 {
 		t.Errorf("a warning is said %d times:\n%s%s", n, stdout, stderr)
 	}
+	for _, line := range []string{"first (slave=a)", "first (slave=b)"} {
+		if n := strings.Count(stderr, line); n != 1 {
+			t.Errorf("%q is said %d times:\n%s", line, n, stderr)
+		}
+	}
+	if n := strings.Count(stderr, "each (slave=a)"); n != 550 {
+		t.Errorf("what each step says is said %d times", n)
+	}
 	contains(t, "the manifest", read(t, "results.json"), "begins anew", `"status": "complete"`)
 	var m record.Manifest
 	if err := json.Unmarshal([]byte(read(t, "results.json")), &m); err != nil {
 		t.Fatal(err)
+	}
+	if m.Workers != 2 {
+		t.Errorf("the manifest tells of %d workers", m.Workers)
 	}
 	if inside := m.Seconds["first"] + m.Seconds["second"]; !(m.WallSeconds > 0.5*inside && m.WallSeconds < 0.9*inside) {
 		t.Errorf("two threads that take %g s in all took %g s", inside, m.WallSeconds)
 	}
 	rows := read(t, "results.csv")
 
-	f.slow = nil
+	f.slow, f.beginStep = nil, nil
 	if code, _, stderr := call(t, f, "run", "s.ssp", "--step-size", "0.001", "--stop-time", "0."+steps, "--workers", "1"); code != 0 || read(t, "results.csv") != rows {
 		t.Errorf("exit code %d, or one worker gives another table: %s", code, stderr)
 	}

@@ -22,8 +22,12 @@ type console struct {
 	terminal func() (width int, ok bool)
 	line     string          // of progress, now on the screen
 	shown    map[string]bool // warnings printed so far
-	earlier  map[string]bool // those of a run that has begun anew
+	logged   map[string]int  // how often each line was, of a run that may begin anew; nil = it may not
+	again    map[string]int  // of these, lines that the run which has begun anew may say again
 }
+
+// mostLogged bounds logged.
+const mostLogged = 10_000
 
 func newConsole(w io.Writer, level slog.Level) *console {
 	c := &console{w: w, level: level, shown: map[string]bool{}, terminal: func() (int, bool) { return 0, false }}
@@ -93,22 +97,33 @@ func (c *console) draw(line string) {
 	}
 }
 
-// show takes down that a warning is printed, and tells whether it is to be: the run
-// that has begun anew may have said the same.
-func (c *console) show(warning string) bool {
+// mayBeginAnew makes the console that of a run that may begin anew.
+func (c *console) mayBeginAnew() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	again := c.earlier[warning]
-	delete(c.earlier, warning)
-	c.shown[warning] = true
-	return !again
+	c.logged = map[string]int{}
 }
 
-// anew makes the console that of a run that begins anew.
+// anew makes the console that of a run that begins anew: what it has said it says only
+// where it is said more often.
 func (c *console) anew() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.earlier, c.shown = c.shown, map[string]bool{}
+	c.again, c.logged, c.shown = c.logged, nil, map[string]bool{}
+}
+
+// said tells whether a line was said before the run began anew, and takes it down.
+func (c *console) said(line string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.again[line] > 0 {
+		c.again[line]--
+		return true
+	}
+	if c.logged != nil && len(c.logged) < mostLogged {
+		c.logged[line]++
+	}
+	return false
 }
 
 // printed tells whether a message was printed.
@@ -134,9 +149,9 @@ func (h *handler) Handle(_ context.Context, r slog.Record) error {
 		b.WriteString("error: ")
 	case r.Level >= slog.LevelWarn:
 		b.WriteString("warning: ")
-		if !h.con.show(r.Message) {
-			return nil
-		}
+		h.con.mu.Lock()
+		h.con.shown[r.Message] = true
+		h.con.mu.Unlock()
 	}
 	b.WriteString(r.Message)
 	facts := h.facts
@@ -147,7 +162,9 @@ func (h *handler) Handle(_ context.Context, r slog.Record) error {
 	if facts != "" {
 		b.WriteString(" (" + facts[1:] + ")")
 	}
-	h.con.print(b.String())
+	if line := b.String(); !h.con.said(line) {
+		h.con.print(line)
+	}
 	return nil
 }
 

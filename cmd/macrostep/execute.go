@@ -254,7 +254,9 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		Realtime: r.Realtime,
 	}
 	if more == nil {
-		opt.BeginAnew = r.startsOver()
+		if opt.BeginAnew = r.startsOver(); opt.BeginAnew {
+			con.mayBeginAnew()
+		}
 	} else {
 		opt.Workers, opt.Costs = more.Workers, more.Costs
 		m.Notes = append(m.Notes, anewNote(more))

@@ -50,6 +50,7 @@ type Manifest struct {
 	FMUSaves      map[string]int               `json:"fmu_saves"`        // of states, by component
 	FMURestores   map[string]int               `json:"fmu_restores"`     // of states, by component
 	Seconds       map[string]float64           `json:"seconds"`          // by component: wall time inside
+	Workers       int                          `json:"workers"`          // threads that stepped the components
 	WallSeconds   float64                      `json:"wall_seconds"`     // of the stepping
 	MasterSeconds float64                      `json:"master_seconds"`   // of these, outside the FMUs of the busiest worker
 	// Restarts tells, by component, how often its process ended and another took
@@ -192,6 +193,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 	for name, replay := range r.Replay {
 		m.ReplayNoise[name] = replay.Replays
 	}
+	m.Workers = r.Workers
 	m.WallSeconds, m.MasterSeconds = r.WallSeconds, r.MasterSeconds
 	m.Manipulated, m.Realtime = r.Manipulated, r.Realtime
 	m.Loops, m.Delivery, m.Replay, m.Slopes = r.Loops, delivery, r.Replay, r.Slopes

@@ -26,7 +26,7 @@ func testManifest(t *testing.T) *Manifest {
 	}
 	m.Finish(testSystem(t), master.Result{
 		Status: master.Failed, Reason: "all: step from t = 0.5 s", Time: 0.5, Accepted: 2, Rejected: 1,
-		SubsystemSteps: []int{2, 20, 2}, SubsystemSeconds: []float64{0.25, 0.5, 0}, WallSeconds: 0.875, MasterSeconds: 0.125,
+		SubsystemSteps: []int{2, 20, 2}, SubsystemSeconds: []float64{0.25, 0.5, 0}, Workers: 2, WallSeconds: 0.875, MasterSeconds: 0.125,
 		Warnings: []string{"found in the run"},
 		Loops:    []master.Loop{{Variables: []string{"all.y", "sys.inner.u"}, Assumed: true, Treatment: "extrapolated"}},
 	}, []master.Delivery{{Input: "sys.inner.u", How: "substeps=10", Order: 1}})
