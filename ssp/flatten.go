@@ -973,11 +973,11 @@ const mostNumbers = 1000
 
 // within tells whether a condition holds for all numbers that a variable can have by its
 // bounds; false if it has none, or wide ones.
-func (v *Variable) within(holds func(int32) bool) bool {
-	if v.Min == nil || v.Max == nil || *v.Max-*v.Min > mostNumbers {
+func (to *Variable) within(holds func(int32) bool) bool {
+	if to.Min == nil || to.Max == nil || *to.Max-*to.Min > mostNumbers {
 		return false
 	}
-	for x := *v.Min; x <= *v.Max; x++ {
+	for x := *to.Min; x <= *to.Max; x++ {
 		if !holds(int32(x)) {
 			return false
 		}
