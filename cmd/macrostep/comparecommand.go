@@ -76,7 +76,7 @@ func (p *program) compareCommand() *cli.Command {
 			&cli.BoolFlag{Name: "strict", Usage: "variables and times that only one table has count as different"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
-		Action: p.compare,
+		Action: endsAtOnce(p.compare),
 	}
 }
 

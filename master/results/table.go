@@ -395,6 +395,9 @@ func (p *parser) finish() error {
 	if len(t.Times) == 0 {
 		return fmt.Errorf("%s: there is no row below the header; give at least one", t.Path)
 	}
+	if first, last := t.Times[0], t.Times[len(t.Times)-1]; math.IsInf(last-first, 0) {
+		return fmt.Errorf("%s: the times go from %g to %g s, which is longer than the greatest number; correct the column of times", t.Path, first, last)
+	}
 	if p.commaAt > 0 {
 		if p.pointAt > 0 {
 			return fmt.Errorf("%s:%d: there is a decimal comma, and in line %d a decimal point; use one of them", t.Path, p.commaAt, p.pointAt)
