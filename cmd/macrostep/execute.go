@@ -210,6 +210,9 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	if err := r.protect(sys.Files...); err != nil {
 		return out, err
 	}
+	if player != nil {
+		player.Items = sys.ItemsOf
+	}
 	if err := r.settle(sys); err != nil {
 		return out, err
 	}

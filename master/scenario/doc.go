@@ -58,7 +58,9 @@ earlier in the file.
 VARIABLE is component.variable: an input, whatever it is connected to; an output,
 as those see it that it feeds (in the results it stays what it is, and their
 inputs show the difference); or a parameter that may change after the
-initialisation (tunable). Scale and offset are for Reals. Each variable follows
+initialisation (tunable). A VALUE of an enumeration is one of its items, by name or
+number, in conditions, expectations and replayed tables, too. Scale and offset are
+for Reals. Each variable follows
 what was done last with it. What is set at an output is applied before what is set
 at the inputs that it feeds.
 
