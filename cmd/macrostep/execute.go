@@ -418,7 +418,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		}
 		for _, e := range m.Scenario.Expectations {
 			// Of a run that failed, what could not be judged is no news.
-			if !e.Passed && (e.Time != nil || result.Status == master.Complete) {
+			if !e.Passed && (!e.Unjudged || result.Status == master.Complete) {
 				err = errors.Join(err, &scenario.FailedError{Path: r.Scenario, Expectation: e})
 			}
 		}

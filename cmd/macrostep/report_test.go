@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/master/record"
 )
 
@@ -91,6 +93,33 @@ expect:
 		}
 		contains(t, name, plot, want...)
 	}
+}
+
+// What a run that fails has not decided is not judged.
+func TestUnjudged(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "half.yaml")
+	write(t, path, `expect:
+  - {variable: free.y1, always: {}, max: 5}
+  - {variable: free.y1, always: {until: 0.3}, max: 5}
+  - {variable: free.y1, eventually: {}, min: 5}
+  - {variable: first.y1, eventually: {}, min: -1e9}
+  - {variable: free.y1, at: 0.9, max: 5}
+`)
+	f := &fake{fault: &mastertest.Faulty{AtStep: 50, Err: errors.New("broken")}}
+	code, stdout, stderr := call(t, f, "run", "s.ssp", "--scenario", path, "--report", "run.html")
+	if code != exitFailed {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	const told = "half.yaml: 0 events, 2 of 5 expectations met, 3 not judged"
+	contains(t, "the summary", stdout, told)
+	if strings.Contains(stderr, "was expected") {
+		t.Error(stderr)
+	}
+	page := read(t, "run.html")
+	contains(t, "the page", page, told, "not judged</td><td>free.y1 ≤ 5 always</td>", "met</td><td>free.y1 ≤ 5 always until t = 0.3 s</td>",
+		"free.y1 ≤ 5 always was expected, and is not judged: the run ended at t = 0.4")
+	contains(t, "the manifest", read(t, "results.json"), `"unjudged": true`)
 }
 
 // A run that fails has its page, too.

@@ -149,6 +149,8 @@ type Expectation struct {
 	Variable string `json:"variable"`
 	What     string `json:"what"` // as it is expected
 	Passed   bool   `json:"passed"`
+	// Unjudged tells that the run ended before it was decided; Passed is false then.
+	Unjudged bool `json:"unjudged,omitempty"`
 	// Of the judgement: that which failed, or that which was nearest to the limit. Time is
 	// null if nothing was judged.
 	Time    *float64 `json:"time"`

@@ -506,7 +506,7 @@ func (p *Player) end(k int, t float64) error {
 func (p *Player) Report() *record.Scenario {
 	r := &record.Scenario{Path: p.s.Path, Hash: p.s.Hash, Name: p.s.Name, Events: append([]record.ScenarioEvent{}, p.happened...), Expectations: []record.Expectation{}}
 	for k := range p.judges {
-		r.Expectations = append(r.Expectations, p.judges[k].verdict(p.run.Time()))
+		r.Expectations = append(r.Expectations, p.verdict(k))
 	}
 	return r
 }
@@ -527,7 +527,7 @@ func (p *Player) Idle() []int {
 func (p *Player) Err() error {
 	var errs []error
 	for k := range p.judges {
-		if v := p.judges[k].verdict(p.run.Time()); !v.Passed {
+		if v := p.verdict(k); !v.Passed {
 			errs = append(errs, &FailedError{Path: p.s.Path, Expectation: v})
 		}
 	}
@@ -690,11 +690,24 @@ func (j *judge) window() string {
 	return text
 }
 
-// verdict tells what came of it, in a run that ended at a time.
-func (j *judge) verdict(end float64) record.Expectation {
+// verdict tells what came of an expectation. One over a window is decided when it is
+// broken (always) or met (eventually), when the window is over, or when the scenario
+// itself ends the run.
+func (p *Player) verdict(k int) record.Expectation {
+	_, stop, _ := p.run.Span()
+	end := p.run.Time()
+	whole := p.stopping != "" || end >= min(stop, p.judges[k].until)-p.tiny
+	return p.judges[k].verdict(end, whole)
+}
+
+// verdict tells what came of it, in a run that ended at a time; whole tells that its
+// window was over by then.
+func (j *judge) verdict(end float64, whole bool) record.Expectation {
 	e := record.Expectation{Line: j.line, Variable: j.v.Name, What: j.what()}
-	if !j.looked {
-		e.Message = fmt.Sprintf("%s was expected, and never judged: the run ended at t = %.12g s", e.What, end)
+	open := j.mode == always && !j.failed || j.mode == eventually && !j.done
+	if !j.looked || open && !whole {
+		e.Unjudged = true
+		e.Message = fmt.Sprintf("%s was expected, and %s: the run ended at t = %.12g s", e.What, map[bool]string{true: "never judged", false: "is not judged"}[whole], end)
 		return e
 	}
 	t := j.when
