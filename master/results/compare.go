@@ -207,7 +207,15 @@ func (c *Comparison) match(a, b *Table, o CompareOptions) (pairs [][2]int, err e
 			c.OnlyA = append(c.OnlyA, ca.Name)
 			continue
 		case ca.Text || b.Columns[k].Text:
-			c.Notes = append(c.Notes, ca.Name+" holds texts and is not compared")
+			odd := ca.Odd
+			if !ca.Text {
+				odd = b.Columns[k].Odd
+			}
+			note := ca.Name + " holds texts and is not compared"
+			if odd != "" {
+				note += ": " + odd
+			}
+			c.Notes = append(c.Notes, note)
 			continue
 		}
 		pairs = append(pairs, [2]int{i, k})

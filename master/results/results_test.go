@@ -151,8 +151,20 @@ func TestCompareTells(t *testing.T) {
 	}
 	// Texts are not compared, and it is said.
 	c, err = Compare(a, a, CompareOptions{Select: func(n string) bool { return n == "name.x" }})
-	if err != nil || len(c.Variables) != 0 || !slices.Equal(c.Notes, []string{"name.x holds texts and is not compared"}) {
+	if err != nil || len(c.Variables) != 0 || !slices.Equal(c.Notes, []string{`name.x holds texts and is not compared: "on" in line 2 is no number`}) {
 		t.Errorf("%+v, %v", c, err)
+	}
+	// Separators of thousands are pointed at.
+	for cells, want := range map[string]string{
+		"0;1.234,5\n":        `x holds texts and is not compared: "1.234,5" in line 2 is no number; write numbers without separators of thousands`,
+		"0;5\n1;1,234,567\n": `x holds texts and is not compared: "1,234,567" in line 3 is no number; write numbers without separators of thousands`,
+		"0;1.2.3\n":          `x holds texts and is not compared: "1.2.3" in line 2 is no number`,
+	} {
+		text := "time;x\n" + cells
+		c, err = Compare(table(t, "time,x\n0,1\n"), table(t, text), CompareOptions{})
+		if err != nil || !slices.Equal(c.Notes, []string{want}) {
+			t.Errorf("%q, %v; want %s", c.Notes, err, want)
+		}
 	}
 	// Units that contradict each other.
 	c, err = Compare(table(t, "time,v [m/s]\n0,1\n"), table(t, "time,v [km/h]\n0,1\n"), CompareOptions{})
