@@ -70,7 +70,8 @@ func TestReportOfScenario(t *testing.T) {
 	path := filepath.Join(dir, "fault.yaml")
 	write(t, path, `name: a <fault>
 events:
-  - {at: 0.25, set: {free.u1: 2}}
+  - {at: 0.25, set: {free.u1: 2}, for: 0.1}
+  - {when: free.y1 > 9, stop: never}
 expect:
   - {variable: free.y1, at: 0.5, min: 0.1}
   - {variable: free.y1, always: {}, max: 0.001}
@@ -80,11 +81,11 @@ expect:
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	page := read(t, "run.html")
-	contains(t, "the page", page, "a &lt;fault&gt;: 1 event, 1 of 2 expectations met", `<td class="failed">failed</td><td>free.y1 ≤ 0.001 always</td>`, "<td>0.25 s</td><td>set free.u1 to 2</td>",
+	contains(t, "the page", page, "a &lt;fault&gt;: 1 of 2 events, 1 of 2 expectations met", `<td class="failed">failed</td><td>free.y1 ≤ 0.001 always</td>`, "<td>0.25 s</td><td>set free.u1 to 2</td>",
 		"20 × the speed of the clock, 100 deadlines", "Deadlines by how late the run was", "<td>at work</td>")
 	for name, want := range map[string][]string{
-		"free.y1":  {`<path class="mark event" d="M250000 0v1000000"/>`, `<path class="mark met" d="M500000 0v1000000"/>`, `<path class="mark failed" d="M260000 0v1000000"/>`},
-		"first.y1": {`<path class="mark event" d="M250000 0v1000000"/>`},
+		"free.y1":  {`<path class="mark event" d="M250000 0v1000000M350000 0v1000000"/>`, `<path class="mark met" d="M500000 0v1000000"/>`, `<path class="mark failed" d="M260000 0v1000000"/>`},
+		"first.y1": {`<path class="mark event" d="M250000 0v1000000M350000 0v1000000"/>`},
 	} {
 		_, plot, ok := strings.Cut(page, `data-name="`+name+`"`)
 		plot, _, _ = strings.Cut(plot, "</figure>")

@@ -354,7 +354,11 @@ func scenarioTold(sc *record.Scenario) string {
 			open++
 		}
 	}
-	text := fmt.Sprintf("%s: %s, %d of %s met", cmp.Or(sc.Name, sc.Path), plural(len(sc.Events), "event"), held, plural(len(sc.Expectations), "expectation"))
+	events := plural(cmp.Or(sc.Given, len(sc.Events)), "event") // older manifests tell no number
+	if sc.Happened < sc.Given {
+		events = fmt.Sprintf("%d of %s", sc.Happened, events)
+	}
+	text := fmt.Sprintf("%s: %s, %d of %s met", cmp.Or(sc.Name, sc.Path), events, held, plural(len(sc.Expectations), "expectation"))
 	if open > 0 {
 		text += fmt.Sprintf(", %d not judged", open)
 	}

@@ -132,7 +132,9 @@ type Scenario struct {
 	Path         string          `json:"path"`
 	Hash         string          `json:"hash"` // "sha256:…"
 	Name         string          `json:"name"`
-	Events       []ScenarioEvent `json:"events"` // those that happened, in their order
+	Given        int             `json:"given"`    // events in the file
+	Happened     int             `json:"happened"` // of these
+	Events       []ScenarioEvent `json:"events"`   // what happened, in its order; an event with an end has two entries
 	Expectations []Expectation   `json:"expectations"`
 }
 

@@ -504,7 +504,7 @@ func (p *Player) end(k int, t float64) error {
 
 // Report tells, after the run, what happened and what came of the expectations.
 func (p *Player) Report() *record.Scenario {
-	r := &record.Scenario{Path: p.s.Path, Hash: p.s.Hash, Name: p.s.Name, Events: append([]record.ScenarioEvent{}, p.happened...), Expectations: []record.Expectation{}}
+	r := &record.Scenario{Path: p.s.Path, Hash: p.s.Hash, Name: p.s.Name, Given: len(p.s.events), Happened: len(p.s.events) - len(p.Idle()), Events: append([]record.ScenarioEvent{}, p.happened...), Expectations: []record.Expectation{}}
 	for k := range p.judges {
 		r.Expectations = append(r.Expectations, p.verdict(k))
 	}
