@@ -429,10 +429,10 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	if sys.Notices != nil {
 		m.Warnings = append(m.Warnings, sys.Notices()...)
 	}
-	if werr := mark.end(); werr != nil {
-		err = errors.Join(err, werr)
-	}
 	out.manifest, out.manifestPath = m, r.Manifest
+	if werr := mark.end(); werr != nil {
+		err, out.manifestPath = errors.Join(err, werr), ""
+	}
 	if !r.Quiet {
 		out.summary(p.summaryTo(r), con)
 	}
@@ -717,6 +717,7 @@ type beginning struct {
 	manifest *record.Manifest
 	path     string // "" = none is written
 	written  bool
+	stands   bool // that of the beginning has been written
 	begun    atomic.Bool
 	steps    atomic.Int64
 	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
@@ -737,7 +738,19 @@ func (b *beginning) end() error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.manifest.Write(b.path)
+	err := b.manifest.Write(b.path)
+	if err == nil {
+		b.stands = true
+		return nil
+	}
+	if _, missing := os.Stat(b.path); missing == nil {
+		of := "is not of this run"
+		if b.stands {
+			of = "is that of its beginning"
+		}
+		err = fmt.Errorf("%w; the %s that is there %s", err, b.path, of)
+	}
+	return err
 }
 
 func (b *beginning) Begin(*master.System, []master.Port) error {

@@ -123,6 +123,41 @@ func TestUnjudged(t *testing.T) {
 	contains(t, "the manifest", read(t, "results.json"), `"unjudged": true`)
 }
 
+// A manifest that cannot be written is not announced, and one that is there is said to
+// be of another run, or of the beginning of this one.
+func TestManifestNotWritten(t *testing.T) {
+	t.Chdir(t.TempDir())
+	name := strings.Repeat("m", 245) + ".json" // there is no room for that of a temporary file
+	write(t, name, "{}")
+	var out, errs strings.Builder
+	if code := run(context.Background(), []string{"run", "s.ssp", "--manifest", name}, strings.NewReader(""), &out, &errs, &fake{}); code == exitDone {
+		t.Error("it is done")
+	}
+	contains(t, "the error", errs.String(), "writing the manifest", name+" that is there is not of this run")
+	if strings.Contains(out.String(), "manifest ") {
+		t.Error(out.String())
+	}
+
+	f := &fake{}
+	steps := 0
+	f.beginStep = func() {
+		if steps++; steps == 50 { // what is no file is not replaced by one
+			if err := errors.Join(os.Remove("m.json"), os.MkdirAll("m.json/x", 0o777)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	out.Reset()
+	errs.Reset()
+	if code := run(context.Background(), []string{"run", "s.ssp", "--manifest", "m.json", "--output", "r.csv"}, strings.NewReader(""), &out, &errs, f); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, "the error", errs.String(), "writing the manifest", "m.json that is there is that of its beginning")
+	if strings.Contains(out.String(), "manifest ") || !strings.Contains(out.String(), "results ") {
+		t.Error(out.String())
+	}
+}
+
 // A run that fails has its page, too.
 func TestReportOfFailure(t *testing.T) {
 	f := &fake{}

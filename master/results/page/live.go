@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -48,7 +50,7 @@ type Source interface {
 // Who may pause a run is who knows the token. Without one only requests to an address
 // or to localhost are answered, as they are made by somebody on this machine and not by
 // a page of somebody else that a name leads here; commands need a header that such a page
-// cannot send.
+// cannot send. Requests that another page makes, by their header Origin, are refused.
 type Live struct {
 	source Source
 	token  string
@@ -103,10 +105,12 @@ func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		l.source.Command(command)
 		w.WriteHeader(http.StatusNoContent)
-	case r.Method != http.MethodGet:
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "this is not for reading", http.StatusMethodNotAllowed)
 	case r.URL.Path == "/":
 		l.servePage(w, r)
+	case r.URL.Path == "/events" && r.Method == http.MethodHead: // there is nothing to follow
+		h.Set("Content-Type", "text/event-stream")
 	case r.URL.Path == "/events":
 		l.serveEvents(w, r)
 	default:
@@ -115,6 +119,11 @@ func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (l *Live) allowed(r *http.Request) bool {
+	if from := r.Header.Get("Origin"); from != "" { // of the page that asks
+		if u, err := url.Parse(from); err != nil || !strings.EqualFold(u.Host, r.Host) {
+			return false
+		}
+	}
 	if l.token != "" {
 		return subtle.ConstantTimeCompare([]byte(r.URL.Query().Get("token")), []byte(l.token)) == 1
 	}
@@ -122,13 +131,16 @@ func (l *Live) allowed(r *http.Request) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	return host == "localhost" || net.ParseIP(host) != nil
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host) != nil
 }
 
 func (l *Live) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if final := l.last(); final != nil {
 		_, _ = w.Write(final) // a reader that goes away is no error
+		if r.Method == http.MethodHead {
+			return
+		}
 		l.mu.Lock()
 		l.fetched++
 		l.mu.Unlock()

@@ -96,17 +96,34 @@ func TestLiveRequests(t *testing.T) {
 			{"GET", "/" + query, "", "", 200}, {"POST", "/command/pause" + query, "", "1", 204}, {"POST", "/command/step" + query, "", "1", 204},
 			{"POST", "/command/pause" + query, "", "", 403}, {"GET", "/command/pause" + query, "", "1", 404}, {"POST", "/command/rm" + query, "", "1", 404},
 			{"POST", "/" + query, "", "1", 405}, {"GET", "/etc/passwd" + query, "", "", 404}, {"GET", "/../../etc/passwd" + query, "", "", 404},
+			{"HEAD", "/" + query, "", "", 200}, {"HEAD", "/events" + query, "", "", 200}, {"PUT", "/events" + query, "", "", 405},
 		} {
 			if code, body := request(t, server, tt.method, tt.path, tt.host, tt.header); code != tt.want {
 				t.Errorf("token %q: %s %s gives %d: %s", token, tt.method, tt.path, code, body)
 			}
 		}
-		if !slices.Equal(s.told, []string{"pause", "step"}) {
+		// Pages of somebody else ask with their own address.
+		for from, want := range map[string]int{"": 204, server.URL: 204, "http://evil.example": 403, "null": 403, "http://127.0.0.1:1": 403, "%": 403} {
+			r, err := http.NewRequest(http.MethodPost, server.URL+"/command/step"+query, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("X-Macrostep", "1")
+			r.Header.Set("Origin", from)
+			answer, err := server.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer.Body.Close(); answer.StatusCode != want {
+				t.Errorf("from %q: %d", from, answer.StatusCode)
+			}
+		}
+		if !slices.Equal(s.told, []string{"pause", "step", "step", "step"}) {
 			t.Errorf("the run was told %v", s.told)
 		}
 		if token == "" {
 			// A name of somebody else that leads here.
-			for host, want := range map[string]int{"evil.example": 403, "evil.example:80": 403, "localhost:1": 200, "[::1]:1": 200, "127.0.0.1": 200} {
+			for host, want := range map[string]int{"evil.example": 403, "evil.example:80": 403, "localhost:1": 200, "LocalHost:1": 200, "[::1]:1": 200, "127.0.0.1": 200} {
 				if code, _ := request(t, server, "GET", "/", host, ""); code != want {
 					t.Errorf("host %s: %d", host, code)
 				}
