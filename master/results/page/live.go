@@ -45,7 +45,11 @@ type Source interface {
 }
 
 // Live serves the page of a run that goes on. It is an [http.Handler]: the page itself at
-// /, server-sent events at /events (state, points, end), and POST /command/NAME.
+// /, server-sent events at /events (state, points, alive, end), and POST /command/NAME.
+//
+// Who follows the events answers alive with POST /alive/DATA, by the data of the event:
+// one that has not done so for half a minute does not read any more, and leaves its place
+// to others.
 //
 // Who may pause a run is who knows the token. Without one only requests to an address
 // or to localhost are answered, as they are made by somebody on this machine and not by
@@ -58,22 +62,27 @@ type Live struct {
 	mu      sync.Mutex
 	final   []byte // the page of the whole run
 	ended   chan struct{}
-	open    int // pages that follow
-	fetched int // of the final page
-	seen    chan struct{}
+	open    int                  // pages that follow
+	fetched int                  // of the final page
+	heard   map[string]time.Time // by follower
+	number  int                  // of the last follower
+
+	patience time.Duration // with followers that do not answer
+	seen     chan struct{}
 }
 
 // Bounds of what a page may take.
 const (
 	mostFollowers = 16
 	every         = 250 * time.Millisecond
+	patience      = 30 * time.Second
 	writeTimeout  = 10 * time.Second
 	farewell      = 3 * time.Second // for pages to fetch the last page
 )
 
 // NewLive serves a run; token "" = without one, for loopback addresses.
 func NewLive(s Source, token string) *Live {
-	return &Live{source: s, token: token, ended: make(chan struct{}), seen: make(chan struct{}, 1)}
+	return &Live{source: s, token: token, ended: make(chan struct{}), seen: make(chan struct{}, 1), heard: map[string]time.Time{}, patience: patience}
 }
 
 // ServeHTTP answers a request.
@@ -91,6 +100,7 @@ func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rest, ok := bytes.CutPrefix([]byte(r.URL.Path), []byte("/command/")); ok {
 		command, isCommand = string(rest), true
 	}
+	alive, isAlive := strings.CutPrefix(r.URL.Path, "/alive/")
 	switch {
 	case isCommand && r.Method == http.MethodPost:
 		switch command {
@@ -104,6 +114,13 @@ func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		l.source.Command(command)
+		w.WriteHeader(http.StatusNoContent)
+	case isAlive && r.Method == http.MethodPost:
+		l.mu.Lock()
+		if _, follows := l.heard[alive]; follows {
+			l.heard[alive] = time.Now()
+		}
+		l.mu.Unlock()
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "this is not for reading", http.StatusMethodNotAllowed)
@@ -189,8 +206,12 @@ func (l *Live) last() []byte {
 func (l *Live) serveEvents(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	full := l.open >= mostFollowers
+	asked := time.Now()
+	l.number++
+	name := strconv.Itoa(l.number)
 	if !full {
 		l.open++
+		l.heard[name] = asked
 	}
 	l.mu.Unlock()
 	if full {
@@ -200,6 +221,7 @@ func (l *Live) serveEvents(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		l.mu.Lock()
 		l.open--
+		delete(l.heard, name)
 		l.mu.Unlock()
 	}()
 	out := http.NewResponseController(w)
@@ -224,6 +246,15 @@ func (l *Live) serveEvents(w http.ResponseWriter, r *http.Request) {
 		}
 		if list, to := updates(); len(list) > 0 && !send("points", encode(list, to)) {
 			return
+		}
+		if time.Since(asked) > l.patience/3 {
+			asked = time.Now()
+			l.mu.Lock()
+			silent := time.Since(l.heard[name]) > l.patience
+			l.mu.Unlock()
+			if silent || !send("alive", []byte(name)) {
+				return
+			}
 		}
 		select {
 		case <-r.Context().Done():

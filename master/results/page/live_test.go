@@ -138,6 +138,52 @@ func TestLiveRequests(t *testing.T) {
 	}
 }
 
+// A page that does not answer any more leaves its place; one that does stays.
+func TestLiveAlive(t *testing.T) {
+	s := &still{changed: make(chan struct{})}
+	l := NewLive(s, "")
+	l.patience = 600 * time.Millisecond
+	server := httptest.NewServer(l)
+	defer server.Close()
+	follow := func(answers bool) time.Duration {
+		begin := time.Now()
+		answer, err := server.Client().Get(server.URL + "/events")
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		defer answer.Body.Close()
+		in := bufio.NewScanner(answer.Body)
+		asked := false
+		for in.Scan() {
+			if name, ok := strings.CutPrefix(in.Text(), "data: "); ok && asked && answers {
+				if code, body := request(t, server, "POST", "/alive/"+name, "", ""); code != 204 {
+					t.Errorf("%d: %s", code, body)
+				}
+			}
+			asked = in.Text() == "event: alive"
+		}
+		return time.Since(begin)
+	}
+	var answering time.Duration
+	done := make(chan struct{})
+	go func() { answering = follow(true); close(done) }()
+	silent := follow(false)
+	if silent < l.patience || silent > 20*l.patience {
+		t.Errorf("who is silent is dropped after %v", silent)
+	}
+	time.Sleep(l.patience)
+	l.mu.Lock()
+	if l.open != 1 || len(l.heard) != 1 {
+		t.Errorf("%d follow, %v", l.open, l.heard)
+	}
+	l.mu.Unlock()
+	close(l.ended)
+	if <-done; answering < silent+l.patience {
+		t.Errorf("who answers is dropped after %v", answering)
+	}
+}
+
 // What a page is told, in order; at the end it fetches the last page, for which the run waits.
 func TestLiveEvents(t *testing.T) {
 	s := &still{changed: make(chan struct{})}

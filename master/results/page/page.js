@@ -332,7 +332,8 @@
   if (!live) return;
   const query = live.dataset.token ? "?token=" + encodeURIComponent(live.dataset.token) : "";
   let paused = false;
-  const command = (what) => fetch("command/" + what + query, { method: "POST", headers: { "X-Macrostep": "1" } }).catch(() => {});
+  const post = (path) => fetch(path + query, { method: "POST", headers: { "X-Macrostep": "1" } }).catch(() => {});
+  const command = (what) => post("command/" + what);
   act("pause", () => command(paused ? "resume" : "pause"));
   act("step", () => command("step"));
   act("stop", () => command("stop"));
@@ -370,6 +371,7 @@
     }
     redraw();
   });
+  events.addEventListener("alive", (e) => post("alive/" + e.data));
   events.addEventListener("end", () => {
     events.close();
     location.reload(); // the page of the whole run
