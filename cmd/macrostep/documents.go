@@ -148,7 +148,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		},
 	}
 	out.Rates = ratesOf(a.Rates)
-	out.Items = a.Items()
+	out.Items, out.ItemsOf = a.Items(), a.ItemsOf
 	out.Inputs = map[string][]record.Derived{}
 	for name, list := range a.Inputs() {
 		for _, in := range list {
