@@ -391,7 +391,7 @@ func (p *point) analyse(r *Report, o Options) error {
 			}
 		} else if ref, r.WhyNoError = p.refer(o.Step); ref != nil {
 			r.Horizon = p.horizon
-			off, of, err := p.stray(ref)
+			off, of, apart, err := p.stray(ref, ownDoubt*o.Error)
 			for i := range p.models { // the run goes on from here
 				if p.models[i].source == Measured {
 					err = errors.Join(err, p.x.Restore(i))
@@ -403,6 +403,10 @@ func (p *point) analyse(r *Report, o Options) error {
 			case !(off <= strayed):
 				r.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", p.horizon, of, off)
 				r.WhyNoError, ref = r.Large, nil
+			case len(apart) > 0 && !slices.ContainsFunc(ref.sizes, func(size float64) bool { return size > 0 }):
+				r.WhyNoError, ref = fmt.Sprintf("the outputs that move feed nobody, and are not linear: %s", someNames(apart)), nil
+			case len(apart) > 0:
+				r.Notes = append(r.Notes, fmt.Sprintf("%s, which feed no component and are not linear over the motion, do not count in the errors", someNames(apart)))
 			}
 			if err == nil && !math.IsNaN(off) && !math.IsInf(off, 0) {
 				r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
@@ -874,6 +878,10 @@ func (r *Report) doubtFollowed(all []*scheme) {
 
 // nearUnknown is how far from a step that is unknown one is recommended at least, relative to it.
 const nearUnknown = 0.05
+
+// ownDoubt is the part of the error that is asked for by which outputs that feed nobody may be off their models
+// to count in it.
+const ownDoubt = 0.1
 
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
