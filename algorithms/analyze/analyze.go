@@ -172,7 +172,8 @@ type Strategy struct {
 	// Now is the spectral radius at the step of the analysis.
 	Now float64 `json:"radius"`
 	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
-	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop. Besides is the
+	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop, or something that nothing
+	// feeds oscillates without damping. Besides is the
 	// radius of all else.
 	Lasts   bool    `json:"lasts,omitempty"`
 	Besides float64 `json:"radius_besides,omitempty"`
@@ -350,6 +351,9 @@ func (p *point) analyse(r *Report, o Options) error {
 			s.Why = err.Error()
 		} else {
 			s.States, s.Misfit = model.states(), model.Misfit
+			if own, _, err := p.free(i, r.Step); err == nil && own != 0 {
+				s.States = model.whole.states()
+			}
 			why, err := p.beside(i, model, o.Stop)
 			if m.source == Measured { // the run goes on from here
 				err = errors.Join(err, p.x.Restore(i))
@@ -536,7 +540,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	radius := func(h float64) (float64, error) {
 		mode, err := p.spectrum(s, h, -1, 1, false)
 		if err == nil {
-			err = p.untold(s, h, cmplx.Abs(mode.value))
+			err = p.untold(s, h, mode.coupled)
 		}
 		if err != nil {
 			if out.Why == "" {
@@ -637,7 +641,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	}
 	mode, err := p.spectrum(s, H, -1, 1, true)
 	if err == nil {
-		err = p.untold(s, H, cmplx.Abs(mode.value))
+		err = p.untold(s, H, mode.coupled)
 	}
 	if err != nil {
 		if out.Why == "" {

@@ -115,3 +115,25 @@ func TestErrorBesidesPowers(t *testing.T) {
 		t.Errorf("%q, %q, promised %+v, %q; %q", r.Large, r.WhyNoError, r.Promised, r.Notes, r.Strategies[0].Why)
 	}
 }
+
+// The motion of a component that nothing feeds is part of the radius, whatever the strategy.
+func TestFreeMotion(t *testing.T) {
+	const H = 0.02
+	for rate, want := range map[float64]float64{-0.15: math.Exp(-0.1 * H), -0.05: math.Exp(-0.05 * H), 0: 1, 0.3: math.Exp(0.3 * H)} {
+		r, err := Run(t.Context(), driven(t, rate, linear), Options{Step: H, Stop: 5, From: H / 2, To: 2 * H, Order: 1, Error: 0.01})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range r.Strategies {
+			if math.Abs(s.Now-want) > 1e-5 || s.Lasts != (rate == 0) || s.Lasts && math.Abs(s.Besides-math.Exp(-0.1*H)) > 1e-5 {
+				t.Errorf("%g: %s of order %d: radius %.8f, want %.8f; lasts %t besides %.8f", rate, s.Preset, s.Order, s.Now, want, s.Lasts, s.Besides)
+			}
+			if grows := rate > 0; (len(s.Stable) == 0) != grows || rate > -0.1 && rate != 0 && s.Mode.Outputs[0].Share == 0 {
+				t.Errorf("%g: %s of order %d: stable %v, %v", rate, s.Preset, s.Order, s.Stable, s.Mode.Outputs)
+			}
+		}
+		if r.Subsystems[0].States != 2 || (len(r.Alone) == 1) != (rate > 0) || (r.Whole != nil) != (rate > 0) {
+			t.Errorf("%g: %d states, alone %v, whole %v", rate, r.Subsystems[0].States, r.Alone, r.Whole)
+		}
+	}
+}

@@ -218,7 +218,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		fmt.Fprintf(out, "* at the limit: what is not damped at all stands at 1, and growth by less than a millionth in a step counts as none: something does not die out\n")
 	}
 	if lasts {
-		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (an eigenvalue of 1: nothing holds it, or a gain of 1 around a loop)\n")
+		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (nothing holds it, a gain of 1 around a loop, or a component that nothing feeds and that oscillates on and on)\n")
 	}
 	var told []string
 	for _, s := range r.Strategies {
