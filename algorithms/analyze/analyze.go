@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -160,7 +161,7 @@ type Strategy struct {
 	Order  int               `json:"order"`
 	Params map[string]string `json:"params,omitempty"`
 	Points []Radius          `json:"points"`
-	// Stable are the ranges of the step size in which nothing grows, within the scan;
+	// Stable are the ranges of the step size in which nothing grows, within the scan; known if there are Points;
 	// stability is not monotone in the step, so there may be several.
 	Stable []Range `json:"stable"`
 	// Gaps are ranges of the step size within the scan of which nothing is known, with the reason:
@@ -169,7 +170,7 @@ type Strategy struct {
 	// Multiples is the step of whose whole multiples alone something is told, where FMUs take steps of
 	// their own; 0 = the points are those of the scan.
 	Multiples float64 `json:"multiples_of,omitempty"`
-	// Now is the spectral radius at the step of the analysis.
+	// Now is the spectral radius at the step of the analysis; known if there is a Mode.
 	Now float64 `json:"radius"`
 	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
 	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop, or something that nothing
@@ -187,6 +188,31 @@ type Strategy struct {
 	// strategy is not recommended.
 	Untold string `json:"untold,omitempty"`
 	Why    string `json:"why,omitempty"` // it cannot be told, or not be used, because of this
+}
+
+// MarshalJSON gives null for the radius at the step of the analysis, and for the stable ranges, where they are not
+// known, with the reason in "unknown": 0 would be a coupling that dies out at once, and no range one that
+// is stable nowhere.
+func (s Strategy) MarshalJSON() ([]byte, error) {
+	type plain Strategy
+	out := struct {
+		plain
+		Now     *float64 `json:"radius"`
+		Unknown string   `json:"unknown,omitempty"`
+	}{plain: plain(s)}
+	if s.Mode != nil {
+		out.Now = &s.Now
+	}
+	switch {
+	case len(s.Points) == 0:
+		out.Points, out.Stable = []Radius{}, nil
+	case s.Stable == nil:
+		out.Stable = []Range{}
+	}
+	if out.Now == nil || out.Stable == nil {
+		out.Unknown = cmp.Or(s.Why, "it was not looked at")
+	}
+	return json.Marshal(out)
 }
 
 // AtLimit tells that the radius at the step of the analysis is 1 within what counts as no growth,
