@@ -964,6 +964,13 @@ func (r *Report) recommend(most float64) {
 	case nearest != nil:
 		r.Recommended, r.Promised = near, nearest
 		r.Why = fmt.Sprintf("nothing that was looked at has an error of at most %g and a margin of stability; this one comes nearest", most)
+		if nearest.Error <= most {
+			known := fmt.Sprintf("uncertain by %.2g", nearest.Doubt)
+			if nearest.IsRough() {
+				known = "an order of magnitude only"
+			}
+			r.Why = fmt.Sprintf("an error of at most %g can be promised of nothing that was looked at with a margin of stability; this one comes nearest: what it is expected to be off by is %s, as the models are off by %.2g along the motion", most, known, nearest.Doubt)
+		}
 	}
 	if r.Promised != nil {
 		r.StepToTake = r.Promised.Step
