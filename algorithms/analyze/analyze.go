@@ -205,7 +205,7 @@ func (s Strategy) MarshalJSON() ([]byte, error) {
 	}
 	switch {
 	case len(s.Points) == 0:
-		out.Points, out.Stable = []Radius{}, nil
+		out.Points, out.Stable = nil, nil
 	case s.Stable == nil:
 		out.Stable = []Range{}
 	}

@@ -12,7 +12,7 @@ func TestUnknownInJSON(t *testing.T) {
 		s          Strategy
 		has, hasNo []string
 	}{
-		{Strategy{Preset: "explicit", Why: "there is no model of a"}, []string{`"radius":null`, `"stable":null`, `"points":[]`, `"unknown":"there is no model of a"`}, nil},
+		{Strategy{Preset: "explicit", Why: "there is no model of a"}, []string{`"radius":null`, `"stable":null`, `"points":null`, `"unknown":"there is no model of a"`}, nil},
 		{Strategy{Preset: "explicit", Points: []Radius{{1, 2}}, Now: 2, Mode: &Mode{}}, []string{`},"radius":2}`, `"stable":[]`}, []string{"unknown", `"radius":null`}},
 		{Strategy{Preset: "explicit", Points: []Radius{{1, 0}}, Stable: []Range{{1, 1}}, Mode: &Mode{}}, []string{`},"radius":0}`, `"stable":[{`}, []string{"unknown"}},
 		{Strategy{Preset: "explicit", Points: []Radius{{1, 2}}, Why: "at steps of 3 s: noise"}, []string{`"radius":null`, `"stable":[]`, `"unknown":"at steps of 3 s: noise"`}, nil},
@@ -34,7 +34,7 @@ func TestUnknownInJSON(t *testing.T) {
 			}
 		}
 		var back Report
-		if err := json.Unmarshal(text, &back); err != nil || back.Strategies[0].Now != c.s.Now || back.Strategies[0].Why != c.s.Why {
+		if err := json.Unmarshal(text, &back); err != nil || back.Strategies[0].Now != c.s.Now || back.Strategies[0].Why != c.s.Why || (back.Strategies[0].Points == nil) != (c.s.Points == nil) {
 			t.Errorf("%+v, %v", back.Strategies, err)
 		}
 	}
