@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
-	"slices"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // Growth is a motion that grows whatever the macro step: by a factor of e every 1/Rate seconds.
@@ -28,18 +25,14 @@ func (g *Growth) String() string {
 func (p *point) alone(H float64) (out []Growth) {
 	for i, m := range p.models {
 		r, err := p.over(i, H)
-		if err != nil || r.A == nil {
+		if err != nil {
 			continue
 		}
-		var e mat.Eigen
-		if !e.Factorize(r.A, mat.EigenNone) {
-			continue
+		worst, uncertain := r.largest(), slowPart*r.Misfit
+		if own, by, err := p.free(i, H); err == nil && cmplx.Abs(own) > cmplx.Abs(worst) {
+			worst, uncertain = own, by
 		}
-		values := e.Values(nil)
-		worst := slices.MaxFunc(values, func(a, b complex128) int {
-			return int(math.Copysign(1, cmplx.Abs(a)-cmplx.Abs(b)))
-		})
-		if size := cmplx.Abs(worst); size > 1+max(marginal, slowPart*r.Misfit) {
+		if size := cmplx.Abs(worst); size > 1+max(marginal, uncertain) {
 			out = append(out, Growth{m.info.Name, math.Log(size) / H, math.Abs(cmplx.Phase(worst)) / (2 * math.Pi * H)})
 		}
 	}

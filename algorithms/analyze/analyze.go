@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -45,7 +46,7 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 	probe.do = func(ctx context.Context, x *master.Exec, t float64) error {
 		p, err := newPoint(ctx, x, o, t, probe)
 		if err == nil {
-			err = do(p)
+			err = guarded(func() error { return do(p) })
 		}
 		failed = err
 		return err
@@ -69,6 +70,17 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 		err = closed
 	}
 	return result, err
+}
+
+// guarded does part of an analysis. A fault in it is an error, and ends nothing else: a run
+// that is to follow does not depend on what is told beforehand.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("it could not be analysed, through a fault of macrostep that is worth a report: %v", fault)
+		}
+	}()
+	return do()
 }
 
 // radius is the growth in one macro step.
@@ -149,7 +161,7 @@ type Strategy struct {
 	Order  int               `json:"order"`
 	Params map[string]string `json:"params,omitempty"`
 	Points []Radius          `json:"points"`
-	// Stable are the ranges of the step size in which nothing grows, within the scan;
+	// Stable are the ranges of the step size in which nothing grows, within the scan; known if there are Points;
 	// stability is not monotone in the step, so there may be several.
 	Stable []Range `json:"stable"`
 	// Gaps are ranges of the step size within the scan of which nothing is known, with the reason:
@@ -158,10 +170,11 @@ type Strategy struct {
 	// Multiples is the step of whose whole multiples alone something is told, where FMUs take steps of
 	// their own; 0 = the points are those of the scan.
 	Multiples float64 `json:"multiples_of,omitempty"`
-	// Now is the spectral radius at the step of the analysis.
+	// Now is the spectral radius at the step of the analysis; known if there is a Mode.
 	Now float64 `json:"radius"`
 	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
-	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop. Besides is the
+	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop, or something that nothing
+	// feeds oscillates without damping. Besides is the
 	// radius of all else.
 	Lasts   bool    `json:"lasts,omitempty"`
 	Besides float64 `json:"radius_besides,omitempty"`
@@ -175,6 +188,31 @@ type Strategy struct {
 	// strategy is not recommended.
 	Untold string `json:"untold,omitempty"`
 	Why    string `json:"why,omitempty"` // it cannot be told, or not be used, because of this
+}
+
+// MarshalJSON gives null for the radius at the step of the analysis, and for the stable ranges, where they are not
+// known, with the reason in "unknown": 0 would be a coupling that dies out at once, and no range one that
+// is stable nowhere.
+func (s Strategy) MarshalJSON() ([]byte, error) {
+	type plain Strategy
+	out := struct {
+		plain
+		Now     *float64 `json:"radius"`
+		Unknown string   `json:"unknown,omitempty"`
+	}{plain: plain(s)}
+	if s.Mode != nil {
+		out.Now = &s.Now
+	}
+	switch {
+	case len(s.Points) == 0:
+		out.Points, out.Stable = nil, nil
+	case s.Stable == nil:
+		out.Stable = []Range{}
+	}
+	if out.Now == nil || out.Stable == nil {
+		out.Unknown = cmp.Or(s.Why, "it was not looked at")
+	}
+	return json.Marshal(out)
 }
 
 // AtLimit tells that the radius at the step of the analysis is 1 within what counts as no growth,
@@ -339,6 +377,9 @@ func (p *point) analyse(r *Report, o Options) error {
 			s.Why = err.Error()
 		} else {
 			s.States, s.Misfit = model.states(), model.Misfit
+			if own, _, err := p.free(i, r.Step); err == nil && own != 0 {
+				s.States = model.whole.states()
+			}
 			why, err := p.beside(i, model, o.Stop)
 			if m.source == Measured { // the run goes on from here
 				err = errors.Join(err, p.x.Restore(i))
@@ -380,7 +421,7 @@ func (p *point) analyse(r *Report, o Options) error {
 			}
 		} else if ref, r.WhyNoError = p.refer(o.Step); ref != nil {
 			r.Horizon = p.horizon
-			off, of, err := p.stray(ref)
+			off, of, apart, err := p.stray(ref, ownDoubt*o.Error)
 			for i := range p.models { // the run goes on from here
 				if p.models[i].source == Measured {
 					err = errors.Join(err, p.x.Restore(i))
@@ -392,6 +433,10 @@ func (p *point) analyse(r *Report, o Options) error {
 			case !(off <= strayed):
 				r.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", p.horizon, of, off)
 				r.WhyNoError, ref = r.Large, nil
+			case len(apart) > 0 && !slices.ContainsFunc(ref.sizes, func(size float64) bool { return size > 0 }):
+				r.WhyNoError, ref = fmt.Sprintf("the outputs that move feed nobody, and are not linear: %s", someNames(apart)), nil
+			case len(apart) > 0:
+				r.Notes = append(r.Notes, fmt.Sprintf("%s, which feed no component and are not linear over the motion, do not count in the errors", someNames(apart)))
 			}
 			if err == nil && !math.IsNaN(off) && !math.IsInf(off, 0) {
 				r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
@@ -421,6 +466,8 @@ func (p *point) analyse(r *Report, o Options) error {
 			}
 		}
 		return out
+	}, func(k int, err error) Strategy {
+		return Strategy{Preset: all[k].preset, Order: all[k].order, Params: all[k].params, Why: err.Error()}
 	})
 	if err != nil {
 		return err
@@ -457,7 +504,7 @@ func (p *point) coupled() bool {
 
 // each does the work of n strategies side by side, while the calling thread takes the measurements
 // that they ask for: subsystems are called from it alone.
-func (p *point) each(n int, observe func(done, all int), work func(k int) Strategy) ([]Strategy, error) {
+func (p *point) each(n int, observe func(done, all int), work func(k int) Strategy, failed func(k int, err error) Strategy) ([]Strategy, error) {
 	out := make([]Strategy, n)
 	next, finished := make(chan int, n), make(chan struct{}, n)
 	p.measurements = make(chan func())
@@ -469,7 +516,9 @@ func (p *point) each(n int, observe func(done, all int), work func(k int) Strate
 		go func() {
 			for k := range next {
 				if p.ctx.Err() == nil {
-					out[k] = work(k)
+					if err := guarded(func() error { out[k] = work(k); return nil }); err != nil {
+						out[k] = failed(k, err)
+					}
 				}
 				finished <- struct{}{}
 			}
@@ -517,7 +566,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	radius := func(h float64) (float64, error) {
 		mode, err := p.spectrum(s, h, -1, 1, false)
 		if err == nil {
-			err = p.untold(s, h, cmplx.Abs(mode.value))
+			err = p.untold(s, h, mode.coupled)
 		}
 		if err != nil {
 			if out.Why == "" {
@@ -618,7 +667,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	}
 	mode, err := p.spectrum(s, H, -1, 1, true)
 	if err == nil {
-		err = p.untold(s, H, cmplx.Abs(mode.value))
+		err = p.untold(s, H, mode.coupled)
 	}
 	if err != nil {
 		if out.Why == "" {
@@ -860,6 +909,10 @@ func (r *Report) doubtFollowed(all []*scheme) {
 // nearUnknown is how far from a step that is unknown one is recommended at least, relative to it.
 const nearUnknown = 0.05
 
+// ownDoubt is the part of the error that is asked for by which outputs that feed nobody may be off their models
+// to count in it.
+const ownDoubt = 0.1
+
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
 
@@ -911,6 +964,13 @@ func (r *Report) recommend(most float64) {
 	case nearest != nil:
 		r.Recommended, r.Promised = near, nearest
 		r.Why = fmt.Sprintf("nothing that was looked at has an error of at most %g and a margin of stability; this one comes nearest", most)
+		if nearest.Error <= most {
+			known := fmt.Sprintf("uncertain by %.2g", nearest.Doubt)
+			if nearest.IsRough() {
+				known = "an order of magnitude only"
+			}
+			r.Why = fmt.Sprintf("an error of at most %g can be promised of nothing that was looked at with a margin of stability; this one comes nearest: what it is expected to be off by is %s, as the models are off by %.2g along the motion", most, known, nearest.Doubt)
+		}
 	}
 	if r.Promised != nil {
 		r.StepToTake = r.Promised.Step

@@ -221,7 +221,9 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, nil, nil, &runError{cause}
 		}
-		return nil, []string{"analysis: " + err.Error()}, nil, nil
+		unstable = []string{"analysis: the coupling could not be analysed, and is run all the same: " + err.Error()}
+		con.logger().Warn(unstable[0])
+		return nil, unstable, nil, nil
 	}
 	at := slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
 	switch {
@@ -247,7 +249,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 				unstable = append(unstable, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
 				break
 			}
-			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each", s.Preset, s.Order, report.Step, s.Now))
+			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, %s", s.Preset, s.Order, report.Step, s.Now, strings.ReplaceAll(modeOf(s.Mode), "\n", "; ")))
 		}
 	}
 	if report.Recommended >= 0 && report.Recommended != at {
