@@ -493,15 +493,23 @@ func (p *point) each(n int, observe func(done, all int), work func(k int) Strate
 // identified tells that the model-based corrector has to identify models in a run first.
 func (p *point) identified() string {
 	for i, m := range p.models {
-		if len(m.info.In) > 0 && !p.x.Reverts(i) && m.source != Directional {
+		if len(m.info.In) > 0 && !p.x.Reverts(i) && m.space == nil {
 			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then", m.info)
 		}
 	}
 	return ""
 }
 
-// refused tells why the strategy cannot be used with these subsystems, "" if it can.
+// refused tells why the strategy cannot be used with these subsystems, or nothing be told of it, "" if
+// neither.
 func (p *point) refused(s *scheme) string {
+	if s.hidden {
+		for _, m := range p.models {
+			if m.departs != "" {
+				return fmt.Sprintf("a run corrects by the directional derivatives of %s, and what it does is another thing: %s", m.info, m.departs)
+			}
+		}
+	}
 	alg, err := s.algorithm()
 	if err == nil {
 		err = alg.Check(p.x.Sys)
