@@ -45,7 +45,7 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 	probe.do = func(ctx context.Context, x *master.Exec, t float64) error {
 		p, err := newPoint(ctx, x, o, t, probe)
 		if err == nil {
-			err = do(p)
+			err = guarded(func() error { return do(p) })
 		}
 		failed = err
 		return err
@@ -69,6 +69,17 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 		err = closed
 	}
 	return result, err
+}
+
+// guarded does part of an analysis. A fault in it is an error, and ends nothing else: a run
+// that is to follow does not depend on what is told beforehand.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("it could not be analysed, through a fault of macrostep that is worth a report: %v", fault)
+		}
+	}()
+	return do()
 }
 
 // radius is the growth in one macro step.
@@ -421,6 +432,8 @@ func (p *point) analyse(r *Report, o Options) error {
 			}
 		}
 		return out
+	}, func(k int, err error) Strategy {
+		return Strategy{Preset: all[k].preset, Order: all[k].order, Params: all[k].params, Why: err.Error()}
 	})
 	if err != nil {
 		return err
@@ -457,7 +470,7 @@ func (p *point) coupled() bool {
 
 // each does the work of n strategies side by side, while the calling thread takes the measurements
 // that they ask for: subsystems are called from it alone.
-func (p *point) each(n int, observe func(done, all int), work func(k int) Strategy) ([]Strategy, error) {
+func (p *point) each(n int, observe func(done, all int), work func(k int) Strategy, failed func(k int, err error) Strategy) ([]Strategy, error) {
 	out := make([]Strategy, n)
 	next, finished := make(chan int, n), make(chan struct{}, n)
 	p.measurements = make(chan func())
@@ -469,7 +482,9 @@ func (p *point) each(n int, observe func(done, all int), work func(k int) Strate
 		go func() {
 			for k := range next {
 				if p.ctx.Err() == nil {
-					out[k] = work(k)
+					if err := guarded(func() error { out[k] = work(k); return nil }); err != nil {
+						out[k] = failed(k, err)
+					}
 				}
 				finished <- struct{}{}
 			}

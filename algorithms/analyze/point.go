@@ -320,7 +320,7 @@ func (p *point) find(i int, h float64) (*Response, error) {
 	}
 	switch m.source {
 	case Measured, Renewed:
-		got.response, got.err = p.measure(i, h)
+		got.err = guarded(func() (err error) { got.response, err = p.measure(i, h); return err })
 		if m.source == Measured { // however it ended, the run goes on from here
 			got.err = errors.Join(got.err, p.x.Restore(i))
 		}

@@ -163,11 +163,15 @@ var errNoEigenvalues = errors.New("the eigenvalues of the coupled step were not 
 func eigenvalues(m *mat.Dense) (values []complex128, ok bool) {
 	n, _ := m.Dims()
 	values = make([]complex128, n)
-	if n == 0 {
+	switch n { // LAPACK takes no work space that is empty
+	case 0:
+		return values, true
+	case 1:
+		values[0] = complex(m.At(0, 0), 0)
 		return values, true
 	}
 	raw, impl := m.RawMatrix(), gonum.Implementation{}
-	re, im, tau, work := make([]float64, n), make([]float64, n), make([]float64, max(n-1, 1)), make([]float64, 1)
+	re, im, tau, work := make([]float64, n), make([]float64, n), make([]float64, n-1), make([]float64, 1)
 	impl.Dgehrd(n, 0, n-1, raw.Data, raw.Stride, tau, work, -1)
 	work = make([]float64, max(int(work[0]), n))
 	impl.Dgehrd(n, 0, n-1, raw.Data, raw.Stride, tau, work, len(work))

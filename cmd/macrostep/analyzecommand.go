@@ -221,7 +221,9 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, nil, nil, &runError{cause}
 		}
-		return nil, []string{"analysis: " + err.Error()}, nil, nil
+		unstable = []string{"analysis: the coupling could not be analysed, and is run all the same: " + err.Error()}
+		con.logger().Warn(unstable[0])
+		return nil, unstable, nil, nil
 	}
 	at := slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
 	switch {

@@ -1,0 +1,82 @@
+package analyze
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// Matrices of every size have their eigenvalues, the least too.
+func TestEigenvaluesOfEverySize(t *testing.T) {
+	for n := range 6 {
+		m := &mat.Dense{}
+		if n > 0 {
+			m = mat.NewDense(n, n, nil)
+		}
+		for i := range n {
+			for j := i; j < n; j++ {
+				m.Set(i, j, float64(1+i+10*(j-i)))
+			}
+		}
+		values, ok := eigenvalues(compressed(m))
+		if sum := 0.0; !ok || len(values) != n {
+			t.Errorf("n = %d: %v, %t", n, values, ok)
+		} else {
+			for _, v := range values {
+				sum += real(v)
+			}
+			if math.Abs(sum-float64(n*(n+1)/2)) > 1e-9 {
+				t.Errorf("n = %d: %v", n, values)
+			}
+		}
+	}
+}
+
+// One state that feeds a component without states: the coupled step is of rank 1, or 0.
+func TestOneState(t *testing.T) {
+	for _, rate := range []float64{-2, 0.5} {
+		lag := mastertest.NewLinear("lag", mastertest.Matrices{A: [][]float64{{rate}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{1})
+		gain := mastertest.NewLinear("gain", mastertest.Matrices{D: [][]float64{{0.25}}}, nil)
+		at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
+		sys, err := master.NewSystem([]master.Subsystem{lag, gain}, []master.Connection{
+			{From: at("gain", "y1"), To: at("lag", "u1")}, {From: at("lag", "y1"), To: at("gain", "u1")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(t.Context(), sys, Options{Step: 0.01, Stop: 1, Order: 2, Error: 0.01})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range r.Strategies {
+			if want := math.Exp((rate + 0.25) * 0.01); s.Why != "" || math.Abs(s.Now-want) > 1e-3 {
+				t.Errorf("%s, order %d: radius %.6f, want %.6f; %s", s.Preset, s.Order, s.Now, want, s.Why)
+			}
+		}
+	}
+}
+
+// A fault in the analysis is an error of it, told of the algorithm where that is all it hits.
+func TestFaultsAreErrors(t *testing.T) {
+	sys, _ := masses(t, 2)
+	_, err := at(t.Context(), sys, Options{Step: 1e-3}, func(*point) error { panic("bad length") })
+	if err == nil || !strings.Contains(err.Error(), "could not be analysed") || !strings.Contains(err.Error(), "bad length") {
+		t.Errorf("%v", err)
+	}
+	p := &point{ctx: context.Background()}
+	found, err := p.each(2, nil, func(k int) Strategy {
+		if k == 0 {
+			panic("bad length")
+		}
+		return Strategy{Preset: "fine"}
+	}, func(_ int, err error) Strategy { return Strategy{Why: err.Error()} })
+	if err != nil || !strings.Contains(found[0].Why, "bad length") || found[1].Preset != "fine" {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
