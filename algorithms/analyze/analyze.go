@@ -426,6 +426,9 @@ func (p *point) analyse(r *Report, o Options) error {
 			return out
 		}
 		out.Local, out.WhyNoLocal = p.localErrors(s, ref)
+		if out.Untold != "" { // what a run does until it has identified models is most of its error
+			return out
+		}
 		for _, c := range candidates {
 			if f, err := p.forecast(s, c*o.Step, ref); err == nil {
 				out.Forecasts = append(out.Forecasts, f)
@@ -509,7 +512,7 @@ func (p *point) each(n int, observe func(done, all int), work func(k int) Strate
 func (p *point) identified() string {
 	for i, m := range p.models {
 		if len(m.info.In) > 0 && !p.x.Reverts(i) && m.space == nil {
-			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then", m.info)
+			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then: its errors are not forecast", m.info)
 		}
 	}
 	return ""
