@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
-	"slices"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // Growth is a motion that grows whatever the macro step: by a factor of e every 1/Rate seconds.
@@ -28,20 +25,11 @@ func (g *Growth) String() string {
 func (p *point) alone(H float64) (out []Growth) {
 	for i, m := range p.models {
 		r, err := p.over(i, H)
-		if err != nil || r.A == nil {
+		if err != nil || !r.unstable() {
 			continue
 		}
-		var e mat.Eigen
-		if !e.Factorize(r.A, mat.EigenNone) {
-			continue
-		}
-		values := e.Values(nil)
-		worst := slices.MaxFunc(values, func(a, b complex128) int {
-			return int(math.Copysign(1, cmplx.Abs(a)-cmplx.Abs(b)))
-		})
-		if size := cmplx.Abs(worst); size > 1+max(marginal, slowPart*r.Misfit) {
-			out = append(out, Growth{m.info.Name, math.Log(size) / H, math.Abs(cmplx.Phase(worst)) / (2 * math.Pi * H)})
-		}
+		worst := r.fastest()
+		out = append(out, Growth{m.info.Name, math.Log(cmplx.Abs(worst)) / H, math.Abs(cmplx.Phase(worst)) / (2 * math.Pi * H)})
 	}
 	return out
 }
@@ -51,8 +39,12 @@ func (p *point) alone(H float64) (out []Growth) {
 const ownRates = 0.02
 
 // whole finds the growth of the coupled system that no algorithm and no step can change: with all the algorithms, the
-// shortest steps of the scan leave the same rate. frequency gives that of a strategy's mode.
+// shortest steps of the scan leave the same rate. Of a motion that is too large for linear models nothing of the
+// kind is known. frequency gives that of a strategy's mode.
 func (r *Report) whole(all []*scheme, frequency func(s *scheme, h float64) float64) *Growth {
+	if r.Large != "" {
+		return nil
+	}
 	least, most, n, last := math.Inf(1), 0.0, 0, -1
 	var at float64
 	for k := range r.Strategies {

@@ -365,7 +365,10 @@ func (p *point) measure(i int, h float64) (best *Response, err error) {
 	if best.Misfit > untrusted {
 		return nil, fmt.Errorf("its responses are not those of a linear system of few states: they are off by %.2g", best.Misfit)
 	}
-	return best, p.invariant(i, h, best)
+	if err := p.invariant(i, h, best); err != nil {
+		return nil, err
+	}
+	return best, p.grows(i, h, best)
 }
 
 // later are the steps at which inputs are moved again, to see whether the response is the same.
