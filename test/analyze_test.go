@@ -138,6 +138,9 @@ func TestAnalyzeBlackboxes(t *testing.T) {
 		math.Abs(b.Now-a.Now) > 1e-4 || math.Abs(a.Stable[0].To-b.Stable[0].To) > 0.01*a.Stable[0].To {
 		t.Errorf("at 0.01 s: %+v, %+v", later.Subsystems, b)
 	}
+	if s := strategy(t, closed, "model-based-corrector", 0); s.Points == nil || s.Forecasts != nil || !strings.Contains(s.Untold, "errors are not forecast") {
+		t.Errorf("model-based-corrector: %+v", s)
+	}
 	if s := strategy(t, closed, "implicit", 0); !strings.Contains(s.Why, "cannot go back") || s.Points != nil {
 		t.Errorf("implicit: %+v", s)
 	}

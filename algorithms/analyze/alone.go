@@ -28,12 +28,12 @@ func (p *point) alone(H float64) (out []Growth) {
 		if err != nil {
 			continue
 		}
-		worst, uncertain := r.largest(), slowPart*r.Misfit
-		if own, by, err := p.free(i, H); err == nil && cmplx.Abs(own) > cmplx.Abs(worst) {
-			worst, uncertain = own, by
+		worst, grows := r.largest(), r.unstable()
+		if own, uncertain, err := p.free(i, H); err == nil && cmplx.Abs(own) > cmplx.Abs(worst) {
+			worst, grows = own, cmplx.Abs(own) > 1+max(marginal, uncertain)
 		}
-		if size := cmplx.Abs(worst); size > 1+max(marginal, uncertain) {
-			out = append(out, Growth{m.info.Name, math.Log(size) / H, math.Abs(cmplx.Phase(worst)) / (2 * math.Pi * H)})
+		if grows {
+			out = append(out, Growth{m.info.Name, math.Log(cmplx.Abs(worst)) / H, math.Abs(cmplx.Phase(worst)) / (2 * math.Pi * H)})
 		}
 	}
 	return out
@@ -44,8 +44,12 @@ func (p *point) alone(H float64) (out []Growth) {
 const ownRates = 0.02
 
 // whole finds the growth of the coupled system that no algorithm and no step can change: with all the algorithms, the
-// shortest steps of the scan leave the same rate. frequency gives that of a strategy's mode.
+// shortest steps of the scan leave the same rate. Of a motion that is too large for linear models nothing of the
+// kind is known. frequency gives that of a strategy's mode.
 func (r *Report) whole(all []*scheme, frequency func(s *scheme, h float64) float64) *Growth {
+	if r.Large != "" {
+		return nil
+	}
 	least, most, n, last := math.Inf(1), 0.0, 0, -1
 	var at float64
 	for k := range r.Strategies {

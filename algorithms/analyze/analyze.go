@@ -460,6 +460,9 @@ func (p *point) analyse(r *Report, o Options) error {
 			return out
 		}
 		out.Local, out.WhyNoLocal = p.localErrors(s, ref)
+		if out.Untold != "" { // what a run does until it has identified models is most of its error
+			return out
+		}
 		for _, c := range candidates {
 			if f, err := p.forecast(s, c*o.Step, ref); err == nil {
 				out.Forecasts = append(out.Forecasts, f)
@@ -542,15 +545,23 @@ func (p *point) each(n int, observe func(done, all int), work func(k int) Strate
 // identified tells that the model-based corrector has to identify models in a run first.
 func (p *point) identified() string {
 	for i, m := range p.models {
-		if len(m.info.In) > 0 && !p.x.Reverts(i) && m.source != Directional {
-			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then", m.info)
+		if len(m.info.In) > 0 && !p.x.Reverts(i) && m.space == nil {
+			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then: its errors are not forecast", m.info)
 		}
 	}
 	return ""
 }
 
-// refused tells why the strategy cannot be used with these subsystems, "" if it can.
+// refused tells why the strategy cannot be used with these subsystems, or nothing be told of it, "" if
+// neither.
 func (p *point) refused(s *scheme) string {
+	if s.hidden {
+		for _, m := range p.models {
+			if m.departs != "" {
+				return fmt.Sprintf("a run corrects by the directional derivatives of %s, and what it does is another thing: %s", m.info, m.departs)
+			}
+		}
+	}
 	alg, err := s.algorithm()
 	if err == nil {
 		err = alg.Check(p.x.Sys)

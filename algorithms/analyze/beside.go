@@ -61,7 +61,7 @@ func (p *point) besideOver(i int, r *Response, fed []int, steps int) (why string
 	for n := range u {
 		u[n] = make([]float64, len(m.info.In))
 	}
-	still, err := p.lead(i, u)
+	still, err := p.lead(i, p.step, u)
 	if err != nil {
 		return "", false, err
 	}
@@ -75,7 +75,7 @@ func (p *point) besideOver(i int, r *Response, fed []int, steps int) (why string
 			u[n][k] = v
 		}
 	}
-	led, err := p.lead(i, u)
+	led, err := p.lead(i, p.step, u)
 	if err != nil {
 		return "", false, err
 	}

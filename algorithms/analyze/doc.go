@@ -9,8 +9,9 @@
 //   - measured, where it can go back: its response to each coefficient of its inputs over one
 //     step is followed over some more, there and back, and a linear system is realised from
 //     that; the solver inside is part of it;
-//   - else by directional derivatives, integrated exactly;
-//   - else measured on further instances, from the start each time.
+//   - else by directional derivatives, integrated exactly, if further instances, from the start
+//     each time, do what they say;
+//   - else measured on further instances.
 //
 // A measured response that is not that of a linear system of few states is no model, and
 // what depends on it is unknown.

@@ -225,7 +225,7 @@ func (p *point) stray(ref *reference, allowed float64) (off float64, of string, 
 				}
 			}
 		}
-		real, err := p.lead(i, u)
+		real, err := p.lead(i, p.step, u)
 		if err != nil {
 			return 0, "", nil, err
 		}
@@ -269,9 +269,9 @@ func (p *point) stray(ref *reference, allowed float64) (off float64, of string, 
 	return off, of, apart, nil
 }
 
-// lead goes back to the operating point and takes subsystem i over steps of the analysis, its inputs
-// being off those there by u[n] over step n. It gives the outputs after each.
-func (p *point) lead(i int, u [][]float64) (out [][]float64, err error) {
+// lead goes back to the operating point and takes subsystem i over steps of size h, its inputs being off those
+// there by u[n] over step n. It gives the outputs after each.
+func (p *point) lead(i int, h float64, u [][]float64) (out [][]float64, err error) {
 	x, m := p.x, p.models[i]
 	sub, done, err := p.begin(i)
 	if err != nil {
@@ -293,7 +293,7 @@ func (p *point) lead(i int, u [][]float64) (out [][]float64, err error) {
 				return nil, err
 			}
 		}
-		if _, err := sub.Step(p.ctx, p.t+float64(float64(n)*p.step), p.step); err != nil {
+		if _, err := sub.Step(p.ctx, p.t+float64(float64(n)*h), h); err != nil {
 			return nil, err
 		}
 		if err := sub.Outputs(y); err != nil {

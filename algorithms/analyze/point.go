@@ -83,9 +83,11 @@ type model struct {
 	source, why string
 	order       int               // of input derivatives that it takes
 	space       *StateSpace       // Directional
-	another     master.Duplicator // Renewed
-	lock        sync.Mutex
-	known       map[float64]found // by step
+	another     master.Duplicator // makes further instances; nil = none are needed, or there are none
+	// departs tells how a component does otherwise than its directional derivatives say; "" = not that is known.
+	departs string
+	lock    sync.Mutex
+	known   map[float64]found // by step
 }
 
 // found is a response, or why there is none.
@@ -115,38 +117,51 @@ func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *pro
 		if x.Reverts(i) {
 			continue
 		}
-		if m.space, m.why = p.derivatives(i); m.why == "" {
-			m.source, m.why = Directional, p.broken[i]
-			continue
-		}
-		why := "it cannot go back (canGetAndSetFMUstate), and " + m.why
-		if broken, ok := p.broken[i]; ok {
-			why = broken + "; " + m.why
-		}
-		m.source, m.why = None, why
-		another, ok := master.As[master.Duplicator](x.Sys.Subsystems[i])
-		if !ok {
-			continue
-		}
-		if why := p.leads(i); why != "" {
-			m.why += "; " + why
-			continue
-		}
-		m.another = another
-		one, err := p.renew(i)
-		if err == nil {
-			why := p.elsewhere(i, one)
-			if err = end(one); err == nil && why != "" {
-				err = errors.New(why)
+		m.space, m.why = p.derivatives(i)
+		exact, why := m.space, m.why
+		m.source = None
+		if exact == nil {
+			m.why = "it cannot go back (canGetAndSetFMUstate), and " + why
+			if broken, ok := p.broken[i]; ok {
+				m.why = broken + "; " + why
 			}
 		}
-		if err != nil {
-			m.why += "; " + err.Error()
-			continue
+		none := p.renewable(i)
+		if none == "" {
+			m.source = Renewed
 		}
-		m.source = Renewed
+		switch {
+		case exact != nil:
+			p.compare(i, none, o)
+		case none != "":
+			m.why += "; " + none
+		}
 	}
 	return p, nil
+}
+
+// renewable has another instance of subsystem i led to where it is, and tells why that cannot be done, "" if
+// it can.
+func (p *point) renewable(i int) string {
+	another, ok := master.As[master.Duplicator](p.x.Sys.Subsystems[i])
+	if !ok {
+		return "there are no further instances of it"
+	}
+	if why := p.leads(i); why != "" {
+		return why
+	}
+	p.models[i].another = another
+	one, err := p.renew(i)
+	if err == nil {
+		why := p.elsewhere(i, one)
+		if err = end(one); err == nil && why != "" {
+			err = errors.New(why)
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // longestWay is that from the start, in steps, that another instance is led again and again.
@@ -350,7 +365,10 @@ func (p *point) measure(i int, h float64) (best *Response, err error) {
 	if best.Misfit > untrusted {
 		return nil, fmt.Errorf("its responses are not those of a linear system of few states: they are off by %.2g", best.Misfit)
 	}
-	return best, p.invariant(i, h, best)
+	if err := p.invariant(i, h, best); err != nil {
+		return nil, err
+	}
+	return best, p.grows(i, h, best)
 }
 
 // later are the steps at which inputs are moved again, to see whether the response is the same.
@@ -541,7 +559,7 @@ func (p *point) stride(h float64) int {
 // begin gives subsystem i at the operating point: itself, taken back, or another instance. done is
 // called in the end.
 func (p *point) begin(i int) (sub master.Subsystem, done func() error, err error) {
-	if p.models[i].source != Renewed {
+	if p.models[i].another == nil {
 		return p.x.Sys.Subsystems[i], func() error { return nil }, p.x.Restore(i)
 	}
 	if sub, err = p.renew(i); err != nil {
