@@ -14,7 +14,8 @@ import (
 // resolve its motion. An unstable coupling multiplies it by the spectral radius in every step, whatever the
 // size of what it begins with. So it tells of outputs that feed others whose second difference has
 // grown tenfold in each of three windows, no more slowly in the last than before, as
-// powers of time do, and has come to a tenth of the output. What grows by itself in a motion that steps resolve is
+// powers of time do, and has come to a tenth of the output. At the beginning, two windows are enough if it has grown
+// four-hundredfold over both, which is by 1.8 in a step in the shortest. What grows by itself in a motion that steps resolve is
 // passed over, and so are jumps and contacts, which grow once.
 //
 // Only steps of one size are compared. Growth that is slower than tenfold in the longest window is not seen.
@@ -55,6 +56,7 @@ type window struct {
 
 const (
 	growing    = 3    // ratios of windows
+	steep      = 400  // of one less, in all: at the beginning, as a short run has no more
 	tenfold    = 10   // each of them at least
 	slowing    = 0.5  // by which the last may be smaller than the one before
 	unresolved = 0.1  // part of an output that its second difference has where steps do not resolve it
@@ -183,16 +185,22 @@ func (w *Watch) tell(o *window, n int) {
 
 // grows gives an output that does, −1 if none.
 func (o *window) grows() int {
-	if o.full < growing {
-		return -1
+	ratios := growing
+	if o.full < growing { // the run, or steps of this size, have only just begun
+		if ratios = growing - 1; o.full < ratios {
+			return -1
+		}
 	}
 	for n, now := range o.bends[0] {
 		if !(now >= unresolved*o.highest[n]) || math.IsInf(now, 0) {
 			continue
 		}
 		grown := true
-		for k := range growing {
+		for k := range ratios {
 			grown = grown && o.bends[k+1][n] > 0 && o.bends[k][n] >= tenfold*o.bends[k+1][n]
+		}
+		if ratios < growing {
+			grown = grown && now >= steep*o.bends[ratios][n]
 		}
 		if grown && now/o.bends[1][n] >= slowing*o.bends[1][n]/o.bends[2][n] {
 			return n

@@ -60,8 +60,39 @@ func TestWatch(t *testing.T) {
 			t.Errorf("%s: %q", name, w.Text)
 		}
 	}
-	if w := watched(t, func(n int) float64 { return math.Pow(-2, float64(n)) }, even); w.Text[:len("up to t = 2.1 s, one.y2 has grown by 2 in every macro step of 0.1 s")] != "up to t = 2.1 s, one.y2 has grown by 2 in every macro step of 0.1 s" {
+	if w := watched(t, func(n int) float64 { return math.Pow(-2, float64(n)) }, even); w.Text[:len("up to t = 1.6 s, one.y2 has grown by 2 in every macro step of 0.1 s")] != "up to t = 1.6 s, one.y2 has grown by 2 in every macro step of 0.1 s" {
 		t.Error(w.Text)
+	}
+}
+
+// Large growth is told of in runs of few steps, at the beginning of one, of any motion but those that steps resolve.
+func TestWatchShortRuns(t *testing.T) {
+	even := func(n int) float64 { return 0.5 * float64(n) }
+	grows := func(by float64) func(n int) float64 {
+		return func(n int) float64 { return math.Pow(by, float64(n)) * math.Cos(1.2*float64(n)) }
+	}
+	for name, c := range map[string]struct {
+		y    func(n int) float64
+		told bool
+	}{
+		"1.97 a step":       {grows(1.97), true},
+		"5 a step":          {grows(5), true},
+		"1.6 a step":        {grows(1.6), false}, // in 20 steps
+		"a power of time":   {func(n int) float64 { return math.Pow(float64(n), 9) }, false},
+		"a late power":      {func(n int) float64 { return math.Pow(float64(max(n-4, 0)), 6) }, false},
+		"resolved":          {func(n int) float64 { return math.Exp(0.3 * float64(n)) }, false},
+		"two jumps":         {func(n int) float64 { return 1e3*float64(n/8) + 1e6*float64(n/13) }, false},
+		"dies out at first": {func(n int) float64 { return 1e6*math.Pow(-0.1, float64(n)) + math.Sin(float64(n)) }, false},
+	} {
+		y := func(n int) float64 {
+			if n > 20 { // in a straight line from there
+				return c.y(20) + float64(n-20)*(c.y(20)-c.y(19))
+			}
+			return c.y(n)
+		}
+		if w := watched(t, y, even); (w.Text != "") != c.told {
+			t.Errorf("%s: %q", name, w.Text)
+		}
 	}
 }
 
