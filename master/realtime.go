@@ -329,6 +329,7 @@ func (r *Run) pace(ctx context.Context) error {
 		p.timing.Skipped += int(slots)
 		p.moved += slots * p.slot
 		p.awake = p.wait(ctx, due+slots*p.slot)
+		p.waited += p.awake - now
 	case StopOnOverrun:
 		return fmt.Errorf("%w: the step to t = %.12g s was done %v late: choose a larger step size or a smaller factor of real time, or another policy", ErrOverrun, r.t, now-due)
 	}

@@ -80,6 +80,9 @@ func TestOverrun(t *testing.T) {
 	if err != nil || result.Realtime.Overruns < 1 || result.Realtime.Skipped < 14 || result.Realtime.Skipped > 50 || took < 24*slot {
 		t.Errorf("skip: %v after %v: %+v", err, took, result.Realtime)
 	}
+	if result.WallSeconds > took.Seconds()-5*slot.Seconds() { // of the slots after the slow one
+		t.Errorf("skip: waiting counts as work: %g s of %v", result.WallSeconds, took)
+	}
 	result, _, err = run(master.StopOnOverrun)
 	if !errors.Is(err, master.ErrOverrun) || result.Status != master.Failed || result.Accepted > 3 || !strings.Contains(err.Error(), "0.06") && result.Accepted == 3 {
 		t.Errorf("stop: %v: %+v", err, result)

@@ -204,6 +204,10 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		}
 	}
 	switch {
+	case o.Workers < 0:
+		return nil, fmt.Errorf("there are %d workers; give at least 1, or 0 for as many as pay", o.Workers)
+	case !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0):
+		return nil, fmt.Errorf("the tolerance is %g; it must be finite and greater than 0, or 0 for none", o.Tolerance)
 	case o.Step <= 0:
 		return nil, fmt.Errorf("the step size is %g s; it must be greater than 0", o.Step)
 	case o.Stop <= o.Start:
@@ -420,9 +424,14 @@ func (r *Run) SetReal(name string, v float64) error {
 	return nil
 }
 
-// Run takes the system from start to stop. The result holds also if err is not
+var errOnce = errors.New("a run starts once; make another one with NewRun, of subsystems that are made anew")
+
+// Run takes the system from start to stop, once. The result holds also if err is not
 // nil; it ends on cancellation of ctx at the next communication point.
 func (r *Run) Run(ctx context.Context) (res Result, err error) {
+	if r.phase != fresh {
+		return r.result, errOnce
+	}
 	r.x.crew.thread(func() {
 		more := r.Start(ctx) == nil
 		end := func() {}
@@ -450,7 +459,7 @@ func (r *Run) Run(ctx context.Context) (res Result, err error) {
 // Close is left.
 func (r *Run) Start(ctx context.Context) (err error) {
 	if r.phase != fresh {
-		return errors.New("a run starts once")
+		return errOnce
 	}
 	r.phase = running
 	runtime.LockOSThread()

@@ -103,6 +103,9 @@ func TestOptionsRefused(t *testing.T) {
 		want  string
 	}{
 		{master.Options{Stop: 1}, false, "step size is 0"},
+		{master.Options{Stop: 1, Step: 0.1, Workers: -1}, false, "there are -1 workers; give at least 1, or 0"},
+		{master.Options{Stop: 1, Step: 0.1, Tolerance: -1e-3}, false, "the tolerance is -0.001; it must be finite and greater than 0, or 0"},
+		{master.Options{Stop: 1, Step: 0.1, Tolerance: math.NaN()}, false, "the tolerance is NaN"},
 		{master.Options{Stop: 1, Step: -1}, false, "greater than 0"},
 		{master.Options{Stop: 0, Step: 1}, false, "not after the start"},
 		{master.Options{Start: 2, Stop: 1, Step: 1}, false, "not after the start"},
@@ -122,6 +125,21 @@ func TestOptionsRefused(t *testing.T) {
 		if f.calls > 0 {
 			t.Errorf("%+v: the subsystem was touched", test.o)
 		}
+	}
+}
+
+// A run is made once, and what came of it stays.
+func TestRunsOnce(t *testing.T) {
+	r, err := master.NewRun(system(t, []master.Subsystem{newFake("fake", 0, 1)}), explicit(t, algorithms.Config{}), master.Options{Stop: 1, Step: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "a run starts once; make another one with NewRun") || res.Status != master.Complete || res.Accepted != 10 {
+		t.Errorf("%+v, %v", res, err)
 	}
 }
 

@@ -73,6 +73,9 @@ type discreteLink struct {
 // connection leads from or to nothing, kinds differ, or an input has two sources.
 func NewSystem(subsystems []Subsystem, connections []Connection) (*System, error) {
 	s := &System{Subsystems: slices.Clone(subsystems), InAt: []int{0}, OutAt: []int{0}}
+	if len(subsystems) == 0 {
+		return nil, errors.New("the system has no subsystem; give at least one")
+	}
 	byName := make(map[string]int, len(subsystems))
 	for i, sub := range subsystems {
 		info := sub.Info()

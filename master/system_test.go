@@ -57,12 +57,13 @@ func TestSubsystemsRefused(t *testing.T) {
 		return f
 	}
 	for want, subs := range map[string][]master.Subsystem{
-		`two subsystems are called "f"`:               {newFake("f", 0, 1), newFake("f", 1, 0)},
-		"1 start values for 2 inputs":                 {with(func(i *master.Info) { i.StartIn = []float64{1} })},
-		"f: Step.On has 2 entries for 1 outputs":      {with(func(i *master.Info) { i.Step.On = [][]int{nil, nil} })},
-		"f: Init.On[0] names input 2 of 2":            {with(func(i *master.Info) { i.Init.On = [][]int{{2}} })},
-		"f: Step.On[0] names input -1 of 2":           {with(func(i *master.Info) { i.Step.On = [][]int{{-1}} })},
-		"f: Step.Assumed has 2 entries for 1 outputs": {with(func(i *master.Info) { i.Step.Assumed = []bool{true, true} })},
+		"the system has no subsystem; give at least one": nil,
+		`two subsystems are called "f"`:                  {newFake("f", 0, 1), newFake("f", 1, 0)},
+		"1 start values for 2 inputs":                    {with(func(i *master.Info) { i.StartIn = []float64{1} })},
+		"f: Step.On has 2 entries for 1 outputs":         {with(func(i *master.Info) { i.Step.On = [][]int{nil, nil} })},
+		"f: Init.On[0] names input 2 of 2":               {with(func(i *master.Info) { i.Init.On = [][]int{{2}} })},
+		"f: Step.On[0] names input -1 of 2":              {with(func(i *master.Info) { i.Step.On = [][]int{{-1}} })},
+		"f: Step.Assumed has 2 entries for 1 outputs":    {with(func(i *master.Info) { i.Step.Assumed = []bool{true, true} })},
 	} {
 		if _, err := master.NewSystem(subs, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want … %s", err, want)

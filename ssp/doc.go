@@ -42,7 +42,8 @@
 // # How values and signals change on their way
 //
 // At each connection the unit is converted first and then the transformation applied (ssp
-// 30). A connector of a system without a unit has the unit of what feeds it; the unit of a
+// 30). A connector of a system without a unit has the unit of what feeds it, but behind a
+// linear transformation into it the unit is unknown, as a warning says; the unit of a
 // connector that is not defined counts as none; an unknown unit is not converted. The unit
 // of a value in a parameter set is looked up in the set, in the SSD that binds it and in
 // the FMU that gets it, in this order; where it has to be converted and none of them knows

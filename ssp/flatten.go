@@ -661,7 +661,8 @@ type carrier struct {
 
 // follow compiles the way of a signal into stages: at each connection the unit
 // is converted first and then the transformation applied (ssp 30). A connector
-// of a system without unit has the unit of what feeds it (ssp 31). At a component
+// of a system without unit has the unit of what feeds it (ssp 31), unless a linear
+// transformation leads into it: then its unit is unknown. At a component
 // the unit of the connector is a stage between that of the connection and that of
 // what is inside.
 func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, ok bool) {
@@ -972,11 +973,11 @@ const mostNumbers = 1000
 
 // within tells whether a condition holds for all numbers that a variable can have by its
 // bounds; false if it has none, or wide ones.
-func (v *Variable) within(holds func(int32) bool) bool {
-	if v.Min == nil || v.Max == nil || *v.Max-*v.Min > mostNumbers {
+func (to *Variable) within(holds func(int32) bool) bool {
+	if to.Min == nil || to.Max == nil || *to.Max-*to.Min > mostNumbers {
 		return false
 	}
-	for x := *v.Min; x <= *v.Max; x++ {
+	for x := *to.Min; x <= *to.Max; x++ {
 		if !holds(int32(x)) {
 			return false
 		}

@@ -243,7 +243,14 @@ func (p *Package) CheckSources(l *diag.List) error {
 
 // checkFile reports an FMU that is missing or lies outside of the folder.
 func (p *Package) checkFile(c *FlatComponent, l *diag.List) {
-	if _, err := os.Stat(c.Source); err != nil {
+	info, err := os.Stat(c.Source)
+	if err == nil && info.IsDir() {
+		if _, failed := os.Stat(filepath.Join(c.Source, "modelDescription.xml")); errors.Is(failed, fs.ErrNotExist) {
+			report(l, ruleFile, c.Place, "the source %q of component %q is a folder without modelDescription.xml, so it is no unpacked FMU%s", c.URI, c.Path, c.hint())
+			return
+		}
+	}
+	if err != nil {
 		report(l, ruleFile, c.Place, "the FMU %q of component %q cannot be read: %v%s", c.URI, c.Path, unwrapPath(err), c.hint())
 		return
 	}

@@ -16,8 +16,9 @@ import (
 // (ssp 36): in the set that the outermost system binds last, if that is a file of
 // its own without prefix and mapping, else in a new file that is bound behind the
 // others. Names are paths below the outermost system, "component.variable", or
-// "system.connector". Units
-// are those that the values use.
+// "system.connector". Units are those that the values use. Where a set that is there
+// means something else by the name of a unit, the value is written without: it then is in
+// that of the variable or connector, as before (ssp 39).
 //
 // Root is changed; the files that differ now are given back, the set first, for the
 // caller to write: names are relative to Dir, with slashes.
@@ -40,7 +41,9 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 		top.Bindings = append(top.Bindings, Binding{Source: SourceURI(file), Set: set})
 	}
 	var added []unit.Definition
-	for _, v := range values {
+	values = slices.Clone(values)
+	for i := range values {
+		v := &values[i]
 		if v.Unit != "" {
 			i := slices.IndexFunc(units, func(u unit.Definition) bool { return u.Name == v.Unit })
 			if i < 0 || units[i].Base == nil {
@@ -51,15 +54,15 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 				set.Units = append(set.Units, units[i])
 				added = append(added, units[i])
 			case known.Base == nil || *known.Base != *units[i].Base:
-				return nil, fmt.Errorf("the unit %q of %s means something else in %s", v.Unit, v.Name, file)
+				v.Unit = ""
 			}
 		}
 		if i := slices.IndexFunc(set.Parameters, func(q ParameterValue) bool { return q.Name == v.Name }); i >= 0 {
 			v.Place = set.Parameters[i].Place
-			set.Parameters[i] = v
+			set.Parameters[i] = *v
 			continue
 		}
-		set.Parameters = append(set.Parameters, v)
+		set.Parameters = append(set.Parameters, *v)
 	}
 	data, err := set.Encode() // which also tells what cannot be written
 	if err != nil {

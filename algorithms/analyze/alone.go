@@ -25,11 +25,16 @@ func (g *Growth) String() string {
 func (p *point) alone(H float64) (out []Growth) {
 	for i, m := range p.models {
 		r, err := p.over(i, H)
-		if err != nil || !r.unstable() {
+		if err != nil {
 			continue
 		}
-		worst := r.fastest()
-		out = append(out, Growth{m.info.Name, math.Log(cmplx.Abs(worst)) / H, math.Abs(cmplx.Phase(worst)) / (2 * math.Pi * H)})
+		worst, grows := r.largest(), r.unstable()
+		if own, uncertain, err := p.free(i, H); err == nil && cmplx.Abs(own) > cmplx.Abs(worst) {
+			worst, grows = own, cmplx.Abs(own) > 1+max(marginal, uncertain)
+		}
+		if grows {
+			out = append(out, Growth{m.info.Name, math.Log(cmplx.Abs(worst)) / H, math.Abs(cmplx.Phase(worst)) / (2 * math.Pi * H)})
+		}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -160,7 +161,7 @@ type Strategy struct {
 	Order  int               `json:"order"`
 	Params map[string]string `json:"params,omitempty"`
 	Points []Radius          `json:"points"`
-	// Stable are the ranges of the step size in which nothing grows, within the scan;
+	// Stable are the ranges of the step size in which nothing grows, within the scan; known if there are Points;
 	// stability is not monotone in the step, so there may be several.
 	Stable []Range `json:"stable"`
 	// Gaps are ranges of the step size within the scan of which nothing is known, with the reason:
@@ -169,10 +170,11 @@ type Strategy struct {
 	// Multiples is the step of whose whole multiples alone something is told, where FMUs take steps of
 	// their own; 0 = the points are those of the scan.
 	Multiples float64 `json:"multiples_of,omitempty"`
-	// Now is the spectral radius at the step of the analysis.
+	// Now is the spectral radius at the step of the analysis; known if there is a Mode.
 	Now float64 `json:"radius"`
 	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
-	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop. Besides is the
+	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop, or something that nothing
+	// feeds oscillates without damping. Besides is the
 	// radius of all else.
 	Lasts   bool    `json:"lasts,omitempty"`
 	Besides float64 `json:"radius_besides,omitempty"`
@@ -186,6 +188,31 @@ type Strategy struct {
 	// strategy is not recommended.
 	Untold string `json:"untold,omitempty"`
 	Why    string `json:"why,omitempty"` // it cannot be told, or not be used, because of this
+}
+
+// MarshalJSON gives null for the radius at the step of the analysis, and for the stable ranges, where they are not
+// known, with the reason in "unknown": 0 would be a coupling that dies out at once, and no range one that
+// is stable nowhere.
+func (s Strategy) MarshalJSON() ([]byte, error) {
+	type plain Strategy
+	out := struct {
+		plain
+		Now     *float64 `json:"radius"`
+		Unknown string   `json:"unknown,omitempty"`
+	}{plain: plain(s)}
+	if s.Mode != nil {
+		out.Now = &s.Now
+	}
+	switch {
+	case len(s.Points) == 0:
+		out.Points, out.Stable = nil, nil
+	case s.Stable == nil:
+		out.Stable = []Range{}
+	}
+	if out.Now == nil || out.Stable == nil {
+		out.Unknown = cmp.Or(s.Why, "it was not looked at")
+	}
+	return json.Marshal(out)
 }
 
 // AtLimit tells that the radius at the step of the analysis is 1 within what counts as no growth,
@@ -350,6 +377,9 @@ func (p *point) analyse(r *Report, o Options) error {
 			s.Why = err.Error()
 		} else {
 			s.States, s.Misfit = model.states(), model.Misfit
+			if own, _, err := p.free(i, r.Step); err == nil && own != 0 {
+				s.States = model.whole.states()
+			}
 			why, err := p.beside(i, model, o.Stop)
 			if m.source == Measured { // the run goes on from here
 				err = errors.Join(err, p.x.Restore(i))
@@ -391,7 +421,7 @@ func (p *point) analyse(r *Report, o Options) error {
 			}
 		} else if ref, r.WhyNoError = p.refer(o.Step); ref != nil {
 			r.Horizon = p.horizon
-			off, of, err := p.stray(ref)
+			off, of, apart, err := p.stray(ref, ownDoubt*o.Error)
 			for i := range p.models { // the run goes on from here
 				if p.models[i].source == Measured {
 					err = errors.Join(err, p.x.Restore(i))
@@ -403,6 +433,10 @@ func (p *point) analyse(r *Report, o Options) error {
 			case !(off <= strayed):
 				r.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", p.horizon, of, off)
 				r.WhyNoError, ref = r.Large, nil
+			case len(apart) > 0 && !slices.ContainsFunc(ref.sizes, func(size float64) bool { return size > 0 }):
+				r.WhyNoError, ref = fmt.Sprintf("the outputs that move feed nobody, and are not linear: %s", someNames(apart)), nil
+			case len(apart) > 0:
+				r.Notes = append(r.Notes, fmt.Sprintf("%s, which feed no component and are not linear over the motion, do not count in the errors", someNames(apart)))
 			}
 			if err == nil && !math.IsNaN(off) && !math.IsInf(off, 0) {
 				r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
@@ -543,7 +577,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	radius := func(h float64) (float64, error) {
 		mode, err := p.spectrum(s, h, -1, 1, false)
 		if err == nil {
-			err = p.untold(s, h, cmplx.Abs(mode.value))
+			err = p.untold(s, h, mode.coupled)
 		}
 		if err != nil {
 			if out.Why == "" {
@@ -644,7 +678,7 @@ func (p *point) scan(out *Strategy, s *scheme, H, from, to float64) {
 	}
 	mode, err := p.spectrum(s, H, -1, 1, true)
 	if err == nil {
-		err = p.untold(s, H, cmplx.Abs(mode.value))
+		err = p.untold(s, H, mode.coupled)
 	}
 	if err != nil {
 		if out.Why == "" {
@@ -886,6 +920,10 @@ func (r *Report) doubtFollowed(all []*scheme) {
 // nearUnknown is how far from a step that is unknown one is recommended at least, relative to it.
 const nearUnknown = 0.05
 
+// ownDoubt is the part of the error that is asked for by which outputs that feed nobody may be off their models
+// to count in it.
+const ownDoubt = 0.1
+
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
 
@@ -937,6 +975,13 @@ func (r *Report) recommend(most float64) {
 	case nearest != nil:
 		r.Recommended, r.Promised = near, nearest
 		r.Why = fmt.Sprintf("nothing that was looked at has an error of at most %g and a margin of stability; this one comes nearest", most)
+		if nearest.Error <= most {
+			known := fmt.Sprintf("uncertain by %.2g", nearest.Doubt)
+			if nearest.IsRough() {
+				known = "an order of magnitude only"
+			}
+			r.Why = fmt.Sprintf("an error of at most %g can be promised of nothing that was looked at with a margin of stability; this one comes nearest: what it is expected to be off by is %s, as the models are off by %.2g along the motion", most, known, nearest.Doubt)
+		}
 	}
 	if r.Promised != nil {
 		r.StepToTake = r.Promised.Step

@@ -180,7 +180,17 @@ const strayed = 0.3
 // its model beside it: off is how far their outputs are apart at most, as root mean squares over time
 // relative to how much the output moves. A model holds for small motions about the operating point;
 // where the motion is too large for that, or leads over a kink, off is not small.
-func (p *point) stray(ref *reference) (off float64, of string, err error) {
+//
+// An output that feeds nobody, such as a power, may be off by itself without anything being wrong with the
+// coupling. Where it is farther off than the others, and by more than allowed, it does not count in the
+// errors: apart gives its name.
+func (p *point) stray(ref *reference, allowed float64) (off float64, of string, apart []string, err error) {
+	type seen struct {
+		at   int
+		off  float64
+		name string
+	}
+	var ends []seen // of those that feed nobody
 	sys := p.x.Sys
 	each := int(math.Round(p.step / ref.h))
 	steps := (len(ref.y) - 1) / each
@@ -195,7 +205,7 @@ func (p *point) stray(ref *reference) (off float64, of string, err error) {
 	for i, m := range p.models {
 		r, err := p.over(i, p.step)
 		if err != nil {
-			return 0, "", err
+			return 0, "", nil, err
 		}
 		if r.whole != nil {
 			r = r.whole
@@ -217,7 +227,7 @@ func (p *point) stray(ref *reference) (off float64, of string, err error) {
 		}
 		real, err := p.lead(i, p.step, u)
 		if err != nil {
-			return 0, "", err
+			return 0, "", nil, err
 		}
 		for o := range m.outputs() {
 			if ref.sizes[at[i]+o] == 0 {
@@ -228,7 +238,7 @@ func (p *point) stray(ref *reference) (off float64, of string, err error) {
 			for n, y := range real {
 				copy(model.u[0], u[n])
 				if _, err := model.Step(p.ctx, 0, p.step); err != nil {
-					return 0, "", err
+					return 0, "", nil, err
 				}
 				d := y[o] - p.y[sys.OutAt[i]+o] - model.y[o]
 				square += d * d / float64(steps)
@@ -237,12 +247,26 @@ func (p *point) stray(ref *reference) (off float64, of string, err error) {
 			for _, y := range real {
 				moves += (y[o] - mean) * (y[o] - mean) / float64(steps)
 			}
-			if e := math.Sqrt(square) / max(math.Sqrt(moves), ref.sizes[at[i]+o]); !(e <= off) {
-				off, of = e, sys.OutName(sys.OutAt[i]+o)
+			e, name := math.Sqrt(square)/max(math.Sqrt(moves), ref.sizes[at[i]+o]), sys.OutName(sys.OutAt[i]+o)
+			switch {
+			case !ref.feeds[at[i]+o]:
+				ends = append(ends, seen{at[i] + o, e, name})
+			case !(e <= off):
+				off, of = e, name
 			}
 		}
 	}
-	return off, of, nil
+	allowed = max(allowed, off)
+	for _, s := range ends {
+		switch {
+		case !(s.off <= allowed):
+			ref.sizes[s.at] = 0
+			apart = append(apart, s.name)
+		case s.off > off:
+			off, of = s.off, s.name
+		}
+	}
+	return off, of, apart, nil
 }
 
 // lead goes back to the operating point and takes subsystem i over steps of size h, its inputs being off those
@@ -316,7 +340,8 @@ func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins [
 type reference struct {
 	h     float64
 	y     [][]float64
-	sizes []float64 // standard deviations; 0 = it hardly moves, or feeds nobody
+	sizes []float64 // standard deviations; 0 = it hardly moves, or does not count
+	feeds []bool    // another component, by output
 	// scheme is the one by which it was found, states those of its twins.
 	scheme *scheme
 	states states
@@ -381,10 +406,11 @@ func (p *point) refer(H float64) (*reference, string) {
 				largest = max(largest, math.Abs(y[at]))
 			}
 			size := math.Sqrt(square)
-			if !feeds[sys.OutAt[i]+o] || !(size > 1e-9*largest) {
+			if !(size > 1e-9*largest) {
 				size = 0
 			}
 			r.sizes = append(r.sizes, size)
+			r.feeds = append(r.feeds, feeds[sys.OutAt[i]+o])
 			typical = append(typical, m.info.Out[o].Magnitude())
 			at++
 		}
@@ -398,7 +424,7 @@ func (p *point) refer(H float64) (*reference, string) {
 		}
 	}
 	if !slices.ContainsFunc(r.sizes, func(size float64) bool { return size > 0 }) {
-		return nil, "no output that feeds another moves from here on, so that there is nothing to be off: give values that set the system in motion, or another time (--at)"
+		return nil, "no output moves from here on, so that there is nothing to be off: give values that set the system in motion, or another time (--at)"
 	}
 	return r, ""
 }

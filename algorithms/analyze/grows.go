@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 const (
@@ -18,24 +16,9 @@ const (
 	growsPart = 0.5
 )
 
-// fastest gives the eigenvalue of the component by itself that is largest; 0 = it has no states.
-func (r *Response) fastest() complex128 {
-	var e mat.Eigen
-	if r.A == nil || !e.Factorize(r.A, mat.EigenNone) {
-		return 0
-	}
-	worst := complex128(0)
-	for _, v := range e.Values(nil) {
-		if cmplx.Abs(v) > cmplx.Abs(worst) {
-			worst = v
-		}
-	}
-	return worst
-}
-
 // unstable tells that the model grows by itself by more than it may be off by.
 func (r *Response) unstable() bool {
-	return cmplx.Abs(r.fastest()) > 1+max(marginal, slowPart*r.Misfit)
+	return cmplx.Abs(r.largest()) > 1+max(marginal, slowPart*r.Misfit)
 }
 
 // grows fails if the model of subsystem i over steps of size h grows by itself and the component does not: a
@@ -47,7 +30,7 @@ func (p *point) grows(i int, h float64, r *Response) error {
 	if !r.unstable() || r.ways == nil {
 		return nil
 	}
-	m, size := p.models[i], cmplx.Abs(r.fastest())
+	m, size := p.models[i], cmplx.Abs(r.largest())
 	does, says, longest := 0.0, 0.0, 0 // squares over the last third, each output by its largest in the model
 	for k, way := range r.ways {
 		if way == 0 {

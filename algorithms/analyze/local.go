@@ -67,7 +67,7 @@ func (p *point) localErrors(s *scheme, ref *reference) (*Local, string) {
 		}
 	}
 	if worst < 0 || l.Error == 0 {
-		return nil, "no output that feeds another is off after a step"
+		return nil, "no output is off after a step"
 	}
 	at := 0
 	for i, m := range p.models {

@@ -3,6 +3,7 @@ package analyze
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/master"
@@ -72,6 +73,25 @@ func TestOwnSteps(t *testing.T) {
 	}
 	if k := stepped.Recommended; k < 0 || !stepped.Strategies[k].covers(stepped.StepToTake, stepped.From) {
 		t.Errorf("recommended: %d with %g s: %s", k, stepped.StepToTake, stepped.Why)
+	}
+}
+
+// An error that is below what is asked for and not certain to be is not promised, and told so.
+func TestRecommendsWithoutPromise(t *testing.T) {
+	for _, c := range []struct {
+		off, doubt float64
+		want       string
+	}{
+		{9e-4, 0.03, "can be promised of nothing that was looked at with a margin of stability; this one comes nearest: what it is expected to be off by is an order of magnitude only, as the models are off by 0.03"},
+		{8e-3, 3e-3, "is uncertain by 0.003"},
+		{2e-2, 1e-5, "nothing that was looked at has an error of at most 0.01 and a margin"},
+	} {
+		r := Report{From: 0.1, Recommended: -1, Strategies: []Strategy{{
+			Points: []Radius{{0.1, 0.9}}, Stable: []Range{{0.1, 10}}, Forecasts: []Forecast{{Step: 1, Error: c.off, Doubt: c.doubt, FMUSteps: 1}},
+		}}}
+		if r.recommend(0.01); r.Recommended != 0 || !strings.Contains(r.Why, c.want) {
+			t.Errorf("off by %g, doubt %g: %d, %s", c.off, c.doubt, r.Recommended, r.Why)
+		}
 	}
 }
 

@@ -51,13 +51,18 @@ const substeps = 10
 // negative, is an input whose connection has its gain multiplied by gain. Driven ones move by
 // themselves too.
 func (p *point) twins(s *scheme, h float64, scaled int, gain float64, driven bool) ([]*twin, *master.System, error) {
+	return p.twinsOf(s, h, scaled, gain, driven, driven)
+}
+
+// twinsOf is twins; whole ones have the states that no input reaches, too.
+func (p *point) twinsOf(s *scheme, h float64, scaled int, gain float64, driven, whole bool) ([]*twin, *master.System, error) {
 	twins := make([]*twin, len(p.models))
 	for i, m := range p.models {
 		r, err := p.over(i, p.stepOf(i, s, h))
 		if err != nil {
 			return nil, nil, err
 		}
-		if driven && r.whole != nil {
+		if whole && r.whole != nil {
 			r = r.whole
 		}
 		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
@@ -125,12 +130,74 @@ func (s *scheme) start(sys *master.System, h float64, steps int) (*master.Run, e
 type eigen struct {
 	value   complex128
 	outputs []float64 // magnitudes, the largest being 1, each output in its own size
-	lasts   bool      // there is an eigenvalue of 1 besides
+	lasts   bool      // there is an eigenvalue of 1 besides, or one of a component that nothing feeds and that oscillates on and on
+	coupled float64   // magnitude of the largest of what inputs reach, from spectrum
 }
 
 // spectrum gives the dominant mode of the strategy at steps of size h; its outputs only if asked.
+//
+// The states that no input reaches, of components that nothing feeds, are part of no loop: no coupling changes
+// them. Their eigenvalues are added to those of the others, of which they are independent.
 func (p *point) spectrum(s *scheme, h float64, scaled int, gain float64, outputs bool) (eigen, error) {
-	twins, sys, err := p.twins(s, h, scaled, gain, false)
+	mode, err := p.coupledSpectrum(s, h, scaled, gain, outputs, false)
+	if err != nil {
+		return mode, err
+	}
+	mode.coupled = cmplx.Abs(mode.value)
+	for i := range p.models {
+		own, uncertain, err := p.free(i, p.stepOf(i, s, h))
+		switch size := cmplx.Abs(own); {
+		case err != nil:
+			return mode, err
+		case own == 0:
+		case math.Abs(size-1) <= max(marginal, uncertain):
+			mode.lasts = true
+		case size > cmplx.Abs(mode.value):
+			mode.value = own
+			if outputs {
+				all, err := p.coupledSpectrum(s, h, scaled, gain, true, true)
+				if err != nil {
+					return mode, err
+				}
+				mode.outputs = all.outputs
+			}
+		}
+	}
+	return mode, nil
+}
+
+// free gives the largest eigenvalue of component i over steps of size h, where nothing feeds it and it has
+// states that no input reaches; 0 = it has none, or is not known to move as a linear system.
+func (p *point) free(i int, h float64) (own complex128, uncertain float64, err error) {
+	for k := p.x.Sys.InAt[i]; k < p.x.Sys.InAt[i+1]; k++ {
+		if p.x.Sys.SourceSubsystem(k) >= 0 {
+			return 0, 0, nil
+		}
+	}
+	r, err := p.over(i, h)
+	if err != nil || r.whole == nil || r.OwnMisfit > good {
+		return 0, 0, err
+	}
+	return r.whole.largest(), slowPart * r.OwnMisfit, nil
+}
+
+// largest gives the eigenvalue of largest magnitude; 0 = there are no states.
+func (r *Response) largest() (worst complex128) {
+	var e mat.Eigen
+	if r.A == nil || !e.Factorize(r.A, mat.EigenNone) {
+		return 0
+	}
+	for _, v := range e.Values(nil) {
+		if cmplx.Abs(v) > cmplx.Abs(worst) {
+			worst = v
+		}
+	}
+	return worst
+}
+
+// coupledSpectrum is spectrum of models as inputs see them, or of whole ones.
+func (p *point) coupledSpectrum(s *scheme, h float64, scaled int, gain float64, outputs, whole bool) (eigen, error) {
+	twins, sys, err := p.twinsOf(s, h, scaled, gain, false, whole)
 	if err != nil {
 		return eigen{}, err
 	}

@@ -249,7 +249,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 				unstable = append(unstable, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
 				break
 			}
-			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each", s.Preset, s.Order, report.Step, s.Now))
+			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, %s", s.Preset, s.Order, report.Step, s.Now, strings.ReplaceAll(modeOf(s.Mode), "\n", "; ")))
 		}
 	}
 	if report.Recommended >= 0 && report.Recommended != at {

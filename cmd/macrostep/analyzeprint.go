@@ -44,6 +44,7 @@ const (
 	shownGraphLoops = 5
 	shownGaps       = 2
 	shownPlaces     = 6 // of a loop, of inputs, of connections
+	shownUnstable   = 3 // strategies
 )
 
 // someOf lists a few names and tells how many more there are.
@@ -218,7 +219,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		fmt.Fprintf(out, "* at the limit: what is not damped at all stands at 1, and growth by less than a millionth in a step counts as none: something does not die out\n")
 	}
 	if lasts {
-		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (an eigenvalue of 1: nothing holds it, or a gain of 1 around a loop)\n")
+		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (nothing holds it, a gain of 1 around a loop, or a component that nothing feeds and that oscillates on and on)\n")
 	}
 	var told []string
 	for _, s := range r.Strategies {
@@ -256,11 +257,23 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	case len(r.Alone) > 0:
 		fmt.Fprintf(out, "\nno step changes that; whether the coupling holds it, the radii tell\n")
 	}
-	if m := r.Strategies[max(r.Recommended, 0)].Mode; m != nil {
-		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %.4g Hz; mostly in %s\n", r.Step, m.Frequency, partsOf(m.Outputs, "%s (%.2g)"))
-		if len(m.Connections) > 0 {
-			fmt.Fprintf(out, "connections by how their gain changes it: %s\n", partsOf(m.Connections, "%s (%+.2g)"))
+	if s := &r.Strategies[max(r.Recommended, 0)]; s.Mode != nil {
+		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %s\n", r.Step, modeOf(s.Mode))
+	}
+	// What is recommended is stable as a rule: what limits those that are not is told of each.
+	unstable := 0
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		if i == max(r.Recommended, 0) || s.Mode == nil || s.IsStable() || r.Whole != nil {
+			continue
 		}
+		if unstable++; unstable > shownUnstable {
+			continue
+		}
+		fmt.Fprintf(out, "\nunstable at %.4g s: %s of order %d grows by %.4g in each step: %s\n", r.Step, s.Preset, s.Order, s.Now, modeOf(s.Mode))
+	}
+	if more := unstable - shownUnstable; more > 0 {
+		fmt.Fprintf(out, "\nand %d more unstable there, whose modes and connections stand in the JSON\n", more)
 	}
 	if r.Recommended < 0 {
 		_, err := fmt.Fprintf(out, "\nno recommendation: %s\n", r.Why)
@@ -273,6 +286,15 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	_, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, chosen(&s), r.StepToTake)
 	return err
+}
+
+// modeOf tells of a mode and of the connections that limit it.
+func modeOf(m *analyze.Mode) string {
+	text := fmt.Sprintf("%.4g Hz; mostly in %s", m.Frequency, partsOf(m.Outputs, "%s (%.2g)"))
+	if len(m.Connections) > 0 {
+		text += fmt.Sprintf("\nconnections by how their gain changes it: %s", partsOf(m.Connections, "%s (%+.2g)"))
+	}
+	return text
 }
 
 // errorOf gives an expected error, marked where it is an order of magnitude.

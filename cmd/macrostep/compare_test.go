@@ -29,6 +29,28 @@ func TestCompareCommand(t *testing.T) {
 			t.Errorf("%s: exit code %d, not %d\n%s%s", args, code, want, stdout, stderr)
 		}
 	}
+	// What matches nothing is told, and takes no default away.
+	for args, want := range map[string]string{
+		"--rtol|wheel.*=1":                "--rtol wheel.*=1",
+		"--atol|car.v=9|--nrmse|z=0.1":    "--nrmse z=0.1",
+		"--rtol|car.x=1|--nrmse|*.v=0.15": "--rtol car.x=1",
+	} {
+		code, stdout, stderr := compare(strings.Split(args, "|")...)
+		if stderr != "warning: "+want+": no variable that is compared is called so\n" {
+			t.Errorf("%s: %s", args, stderr)
+		}
+		if limit, wanted := strings.Contains(stdout, "0.002  differs"), strings.Contains(args, "wheel"); limit != wanted || (code == exitFailed) != wanted {
+			t.Errorf("%s: exit code %d:\n%s", args, code, stdout)
+		}
+	}
+	// Rounding is named where it explains something, and not beside NaN.
+	for b, want := range map[string]bool{"time,x\n0,1.23\n1,4\n": true, "time,x\n0,1.23\n1,NaN\n": false, "time,x\n0,1.3\n1,4\n": false} {
+		dir := t.TempDir()
+		code, stdout, _ := call(t, &fake{}, "compare", write(t, dir+"/a.csv", "time,x\n0,1.2345\n1,4\n"), write(t, dir+"/b.csv", b))
+		if strings.Contains(stdout, "the rounding of B") != want || code != exitFailed {
+			t.Errorf("%s: exit code %d:\n%s", b, code, stdout)
+		}
+	}
 	_, stdout, _ = compare("--json")
 	var doc struct {
 		Agree     bool

@@ -40,9 +40,9 @@ else is. Where both tables tell a unit, B is converted to that of A if it is kno
 how; where not, that is said.
 
 A variable agrees if max ≤ ATOL + RTOL × norm, and NRMSE ≤ --nrmse if that is
-given. RTOL is 1e-3 unless a tolerance is given. Exit code 0: all that is compared
-agrees, 1: not. Variables and times that only one has are told; with --strict they
-count as different.
+given. RTOL is 1e-3 unless a tolerance is given that is for one of the variables.
+Exit code 0: all that is compared agrees, 1: not. Variables and times that only one
+has are told; with --strict they count as different.
 
 Examples:
    macrostep compare reference.csv results.csv
@@ -76,7 +76,7 @@ func (p *program) compareCommand() *cli.Command {
 			&cli.BoolFlag{Name: "strict", Usage: "variables and times that only one table has count as different"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
-		Action: p.compare,
+		Action: endsAtOnce(p.compare),
 	}
 }
 
@@ -102,14 +102,32 @@ func (p *program) compare(c *cli.Context) error {
 		return err
 	}
 	a, b := tables[0], tables[1]
+	given := o
+	defaultTolerances(&o)
 	found, err := results.Compare(a, b, o)
 	if err != nil {
 		return err
+	}
+	if len(found.Variables) > 0 {
+		// What matches nothing takes no default away.
+		idle := dropIdle(c, &given, a, found)
+		for _, text := range idle {
+			fmt.Fprintf(p.stderr, "warning: %s: no variable that is compared is called so\n", text)
+		}
+		if len(idle) > 0 {
+			defaultTolerances(&given)
+			if found, err = results.Compare(a, b, given); err != nil {
+				return err
+			}
+		}
 	}
 	if o.Select != nil && len(found.Variables)+len(found.OnlyA)+len(found.Notes) == 0 {
 		return fmt.Errorf("--select matches no variable of %s", a.Path)
 	}
 	if len(found.Variables) == 0 {
+		if len(found.OnlyA) == 0 && len(found.Notes) > 0 {
+			return fmt.Errorf("nothing of %s and %s can be compared: %s", a.Path, b.Path, strings.Join(found.Notes, "; "))
+		}
 		return fmt.Errorf("%s and %s have no variable in common; A has %s, B has %s; --map A=B says which are the same",
 			a.Path, b.Path, someNames(found.OnlyA), someNames(found.OnlyB))
 	}
@@ -185,12 +203,6 @@ func readComparing(c *cli.Context) (o results.CompareOptions, err error) {
 	}
 	o = results.CompareOptions{RelTol: tolerances("rtol"), AbsTol: tolerances("atol"), MeanTol: tolerances("nrmse"),
 		Norm: results.Norm(c.String("norm")), ByTime: c.Bool("by-time"), Map: map[string]string{}}
-	switch {
-	case len(o.RelTol)+len(o.AbsTol)+len(o.MeanTol) == 0:
-		o.RelTol = []results.Tolerance{{Value: defaultRelTol}}
-	case len(o.RelTol)+len(o.AbsTol) == 0: // NRMSE alone decides
-		o.AbsTol = []results.Tolerance{{Value: math.Inf(1)}}
-	}
 	if !slices.Contains(results.Norms, o.Norm) {
 		errs = append(errs, fmt.Errorf("--norm: %q is neither %s nor %s", o.Norm, results.Range, results.RMS))
 	}
@@ -219,6 +231,40 @@ func readComparing(c *cli.Context) (o results.CompareOptions, err error) {
 		o.TimeTol = v
 	}
 	return o, errors.Join(errs...)
+}
+
+// defaultTolerances gives the tolerance that holds where none is given.
+func defaultTolerances(o *results.CompareOptions) {
+	switch {
+	case len(o.RelTol)+len(o.AbsTol)+len(o.MeanTol) == 0:
+		o.RelTol = []results.Tolerance{{Value: defaultRelTol}}
+	case len(o.RelTol)+len(o.AbsTol) == 0: // NRMSE alone decides
+		o.AbsTol = []results.Tolerance{{Value: math.Inf(1)}}
+	}
+}
+
+// dropIdle takes the tolerances away that are for none of the variables compared, and
+// gives them as they were written.
+func dropIdle(c *cli.Context, o *results.CompareOptions, a *results.Table, found *results.Comparison) (idle []string) {
+	compared := map[string]bool{}
+	for _, d := range found.Variables {
+		compared[d.Name] = true
+	}
+	for _, flag := range []struct {
+		name string
+		list *[]results.Tolerance
+	}{{"rtol", &o.RelTol}, {"atol", &o.AbsTol}, {"nrmse", &o.MeanTol}} {
+		var kept []results.Tolerance
+		for i, t := range *flag.list {
+			if t.Match == nil || slices.ContainsFunc(a.Columns, func(v results.Column) bool { return compared[v.Bare] && (t.Match(v.Name) || t.Match(v.Bare)) }) {
+				kept = append(kept, t)
+			} else {
+				idle = append(idle, "--"+flag.name+" "+c.StringSlice(flag.name)[i])
+			}
+		}
+		*flag.list = kept
+	}
+	return idle
 }
 
 // printComparison prints a comparison for people.
@@ -278,7 +324,7 @@ func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, 
 		if d.Constant {
 			verdict = strings.TrimSpace(verdict + " (A is constant)")
 		}
-		if !d.Agrees && d.Digits > 0 && d.Digits < 16 && d.Max <= 0.5001*math.Pow(10, math.Ceil(math.Log10(math.Abs(d.B)))-float64(d.Digits)) {
+		if !d.Agrees && d.Unequal == 0 && d.Max > 0 && d.Digits > 0 && d.Digits < 16 && d.Max <= 0.5001*math.Pow(10, math.Ceil(math.Log10(math.Abs(d.B)))-float64(d.Digits)) {
 			rounded = max(rounded, d.Digits)
 		}
 		name := d.Name

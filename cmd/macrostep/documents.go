@@ -148,7 +148,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		},
 	}
 	out.Rates = ratesOf(a.Rates)
-	out.Items = a.Items()
+	out.Items, out.ItemsOf = a.Items(), a.ItemsOf
 	out.Inputs = map[string][]record.Derived{}
 	for name, list := range a.Inputs() {
 		for _, in := range list {
@@ -388,8 +388,11 @@ func (documents) Explain(path string, names []string, o infoOptions) (list []*as
 	}
 	var errs []error
 	for _, name := range names {
-		e, err := a.Explain(name)
-		list, errs = append(list, e), append(errs, err)
+		if e, err := a.Explain(name); err != nil {
+			errs = append(errs, err)
+		} else {
+			list = append(list, e)
+		}
 	}
 	return list, errors.Join(errs...)
 }

@@ -104,6 +104,7 @@ type opened struct {
 	Settings          []settingInfo                      // parameters and start values in force
 	Inputs            map[string][]record.Derived        // what the inputs of the outermost system feed, and inputs by other names
 	Items             map[string]map[string]int32        // of driven inputs that are enumerations
+	ItemsOf           func(name string) map[string]int32 // of a variable "component.variable" that is an enumeration; nil = nobody knows
 	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
 	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
 	Close             func() error                       // removes what was unpacked; call it after the run

@@ -210,6 +210,9 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	if err := r.protect(sys.Files...); err != nil {
 		return out, err
 	}
+	if player != nil {
+		player.Items = sys.ItemsOf
+	}
 	if err := r.settle(sys); err != nil {
 		return out, err
 	}
@@ -417,7 +420,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		}
 		for _, e := range m.Scenario.Expectations {
 			// Of a run that failed, what could not be judged is no news.
-			if !e.Passed && (e.Time != nil || result.Status == master.Complete) {
+			if !e.Passed && (!e.Unjudged || result.Status == master.Complete) {
 				err = errors.Join(err, &scenario.FailedError{Path: r.Scenario, Expectation: e})
 			}
 		}
@@ -428,10 +431,10 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	if sys.Notices != nil {
 		m.Warnings = append(m.Warnings, sys.Notices()...)
 	}
-	if werr := mark.end(); werr != nil {
-		err = errors.Join(err, werr)
-	}
 	out.manifest, out.manifestPath = m, r.Manifest
+	if werr := mark.end(); werr != nil {
+		err, out.manifestPath = errors.Join(err, werr), ""
+	}
 	if !r.Quiet {
 		out.summary(p.summaryTo(r), con)
 	}
@@ -716,6 +719,7 @@ type beginning struct {
 	manifest *record.Manifest
 	path     string // "" = none is written
 	written  bool
+	stands   bool // that of the beginning has been written
 	begun    atomic.Bool
 	steps    atomic.Int64
 	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
@@ -736,7 +740,19 @@ func (b *beginning) end() error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.manifest.Write(b.path)
+	err := b.manifest.Write(b.path)
+	if err == nil {
+		b.stands = true
+		return nil
+	}
+	if _, missing := os.Stat(b.path); missing == nil {
+		of := "is not of this run"
+		if b.stands {
+			of = "is that of its beginning"
+		}
+		err = fmt.Errorf("%w; the %s that is there %s", err, b.path, of)
+	}
+	return err
 }
 
 func (b *beginning) Begin(*master.System, []master.Port) error {

@@ -62,11 +62,12 @@ func (p *program) infoCommand() *cli.Command {
 			}
 			o := infoOptions{Strict: c.Bool("strict"), Set: set}
 			if c.IsSet(flagExplain) {
-				list, err := p.engine.Explain(c.Args().First(), c.StringSlice(flagExplain), o)
-				if err != nil {
+				names := c.StringSlice(flagExplain)
+				list, err := p.engine.Explain(c.Args().First(), names, o)
+				if len(list) == 0 && err != nil {
 					return err
 				}
-				return writeExplanations(p.stdout, list, c.Bool("json"))
+				return errors.Join(writeExplanations(p.stdout, list, c.Bool("json"), len(names) > 1), err)
 			}
 			d, err := p.engine.Describe(c.Args().First(), o)
 			switch {
@@ -255,9 +256,9 @@ func writeJSON(w io.Writer, doc any) error {
 }
 
 // writeExplanations prints one explanation or several.
-func writeExplanations(w io.Writer, list []*assemble.Explanation, asJSON bool) error {
+func writeExplanations(w io.Writer, list []*assemble.Explanation, asJSON, several bool) error {
 	switch {
-	case asJSON && len(list) == 1:
+	case asJSON && !several:
 		return writeJSON(w, list[0])
 	case asJSON:
 		return writeJSON(w, list)

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
@@ -16,8 +19,9 @@ import (
 // lastWill is what is done at a second interrupt, while a step does not return. It
 // comes with the context, under lastWillKey.
 type lastWill struct {
-	mu sync.Mutex
-	f  func()
+	mu     sync.Mutex
+	f      func()
+	atOnce bool // the command ends at the first interrupt
 }
 
 type lastWillKey struct{}
@@ -37,6 +41,45 @@ func (w *lastWill) carryOut() {
 	defer w.mu.Unlock()
 	if w.f != nil {
 		w.f()
+	}
+}
+
+// notice is what an interrupt is answered with.
+func (w *lastWill) notice() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.atOnce {
+		return "interrupted"
+	}
+	return "interrupted; what is under way is finished, and a run keeps its results (again: end at once)"
+}
+
+// endPatience is how long a command that ends at once may take to end by itself: it may
+// be about to put a file in its place.
+const endPatience = 200 * time.Millisecond
+
+// endsAtOnce makes an action end at the first interrupt: nothing of it is worth waiting
+// for. It makes what it writes in memory first, so that no part of a file is left.
+func endsAtOnce(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if w, ok := c.Context.Value(lastWillKey{}).(*lastWill); ok {
+			w.mu.Lock()
+			w.atOnce = true
+			w.mu.Unlock()
+		}
+		done := make(chan error, 1)
+		go func() { done <- action(c) }()
+		select {
+		case err := <-done:
+			return err
+		case <-c.Context.Done():
+		}
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(endPatience):
+			return &runError{fmt.Errorf("%w before the end; nothing is written", context.Cause(c.Context))}
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func main() {
 	}
 	go func() {
 		<-signals
-		fmt.Fprintln(os.Stderr, "\nmacrostep: interrupted; what is under way is finished, and a run keeps its results (again: end at once)")
+		fmt.Fprintln(os.Stderr, "\nmacrostep:", will.notice())
 		cancel(master.ErrInterrupted)
 		<-signals
 		// A step that does not return cannot be waited for.

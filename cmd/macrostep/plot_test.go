@@ -10,6 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/master"
 )
 
 func TestPlotCommand(t *testing.T) {
@@ -78,6 +83,44 @@ func TestPlotCommand(t *testing.T) {
 }
 
 // A file that is not there is told with what is near it.
+// A range that is no number is drawn by another unit; the library would not come back.
+func TestPlotHuge(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "a.csv", "time,x [m],y\n0,1e308,NaN\n1,-1e308,Inf\n2,0,2\n")
+	for _, output := range []string{"a.svg", "a.png"} {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		var out, errs strings.Builder
+		if code := run(ctx, []string{"plot", "a.csv", "-o", output}, strings.NewReader(""), &out, &errs, &fake{}); code != exitDone {
+			t.Fatalf("%s: exit code %d: %s", output, code, errs.String())
+		}
+	}
+	contains(t, "the picture", read(t, "a.svg"), ">[1e+300 m]<", ">-1e+08<", ">1e+08<")
+}
+
+// Commands that leave nothing behind end at the first interrupt, whatever they are at.
+func TestEndsAtOnce(t *testing.T) {
+	var will lastWill
+	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), lastWillKey{}, &will))
+	begun, never := make(chan struct{}), make(chan struct{})
+	defer close(never)
+	go func() {
+		<-begun
+		cancel(master.ErrInterrupted)
+	}()
+	if text := will.notice(); !strings.Contains(text, "what is under way is finished") {
+		t.Error(text)
+	}
+	err := endsAtOnce(func(*cli.Context) error { close(begun); <-never; return nil })(&cli.Context{Context: ctx})
+	var after *runError
+	if !errors.Is(err, master.ErrInterrupted) || !errors.As(err, &after) {
+		t.Error(err)
+	}
+	if text := will.notice(); text != "interrupted" {
+		t.Error(text)
+	}
+}
+
 func TestThere(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "car.ssp"), "")

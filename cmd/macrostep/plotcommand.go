@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func (p *program) plotCommand() *cli.Command {
 			&cli.BoolFlag{Name: "diff", Usage: "draw the differences from the first FILE"},
 			&cli.StringFlag{Name: "time-column", Usage: "`NAME` of the column of times, if it is called otherwise"},
 		},
-		Action: p.plot,
+		Action: endsAtOnce(p.plot),
 	}
 }
 
@@ -120,7 +121,11 @@ func (p *program) plot(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writeChecked(output, c.Bool(flagForce), func(w io.Writer) error { return write(w, canvases) }, nil); err != nil {
+	var picture bytes.Buffer
+	if err := write(&picture, canvases); err != nil {
+		return err
+	}
+	if err := writeChecked(output, c.Bool(flagForce), func(w io.Writer) error { _, err := picture.WriteTo(w); return err }, nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "wrote %s: %s of %s\n", output, plural(len(fields), "variable"), plural(len(tables), "file"))
@@ -209,8 +214,8 @@ func drawFields(fields []field, legend bool) ([]*plot.Plot, error) {
 		q := plot.New()
 		q.Title.Text = f.name
 		q.X.Label.Text, q.Y.Label.Text = "time [s]", ""
-		if f.unit != "" {
-			q.Y.Label.Text = "[" + f.unit + "]"
+		if unit := strings.TrimSpace(f.shrink() + " " + f.unit); unit != "" {
+			q.Y.Label.Text = "[" + unit + "]"
 		}
 		q.Add(plotter.NewGrid())
 		q.Legend.Top, q.Legend.XOffs = true, -vg.Points(4)
@@ -225,6 +230,28 @@ func drawFields(fields []field, legend bool) ([]*plot.Plot, error) {
 		plots = append(plots, q)
 	}
 	return plots, nil
+}
+
+// hugeValue is where the plotting library begins to overflow, with room for its own sums: it
+// does not come back from a range that is no number.
+const hugeValue = 1e300
+
+// shrink divides huge values by hugeValue, in copies, and gives what that is written as.
+func (f *field) shrink() string {
+	huge := func(v float64) bool { return math.Abs(v) > hugeValue && !math.IsInf(v, 0) }
+	if !slices.ContainsFunc(f.lines, func(l line) bool { return slices.ContainsFunc(l.v, huge) }) {
+		return ""
+	}
+	lines := slices.Clone(f.lines)
+	for i := range lines {
+		v := slices.Clone(lines[i].v)
+		for k := range v {
+			v[k] /= hugeValue
+		}
+		lines[i].v = v
+	}
+	f.lines = lines
+	return fmt.Sprint(hugeValue)
 }
 
 // addLine adds a line, in pieces where values are missing.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/master/record"
 )
 
@@ -68,7 +70,8 @@ func TestReportOfScenario(t *testing.T) {
 	path := filepath.Join(dir, "fault.yaml")
 	write(t, path, `name: a <fault>
 events:
-  - {at: 0.25, set: {free.u1: 2}}
+  - {at: 0.25, set: {free.u1: 2}, for: 0.1}
+  - {when: free.y1 > 9, stop: never}
 expect:
   - {variable: free.y1, at: 0.5, min: 0.1}
   - {variable: free.y1, always: {}, max: 0.001}
@@ -78,11 +81,11 @@ expect:
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	page := read(t, "run.html")
-	contains(t, "the page", page, "a &lt;fault&gt;: 1 event, 1 of 2 expectations met", `<td class="failed">failed</td><td>free.y1 ≤ 0.001 always</td>`, "<td>0.25 s</td><td>set free.u1 to 2</td>",
+	contains(t, "the page", page, "a &lt;fault&gt;: 1 of 2 events, 1 of 2 expectations met", `<td class="failed">failed</td><td>free.y1 ≤ 0.001 always</td>`, "<td>0.25 s</td><td>set free.u1 to 2</td>",
 		"20 × the speed of the clock, 100 deadlines", "Deadlines by how late the run was", "<td>at work</td>")
 	for name, want := range map[string][]string{
-		"free.y1":  {`<path class="mark event" d="M250000 0v1000000"/>`, `<path class="mark met" d="M500000 0v1000000"/>`, `<path class="mark failed" d="M260000 0v1000000"/>`},
-		"first.y1": {`<path class="mark event" d="M250000 0v1000000"/>`},
+		"free.y1":  {`<path class="mark event" d="M250000 0v1000000M350000 0v1000000"/>`, `<path class="mark met" d="M500000 0v1000000"/>`, `<path class="mark failed" d="M260000 0v1000000"/>`},
+		"first.y1": {`<path class="mark event" d="M250000 0v1000000M350000 0v1000000"/>`},
 	} {
 		_, plot, ok := strings.Cut(page, `data-name="`+name+`"`)
 		plot, _, _ = strings.Cut(plot, "</figure>")
@@ -90,6 +93,68 @@ expect:
 			t.Errorf("%s has the marks %q", name, regexp.MustCompile(`<path class="mark [^>]*>`).FindAllString(plot, -1))
 		}
 		contains(t, name, plot, want...)
+	}
+}
+
+// What a run that fails has not decided is not judged.
+func TestUnjudged(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "half.yaml")
+	write(t, path, `expect:
+  - {variable: free.y1, always: {}, max: 5}
+  - {variable: free.y1, always: {until: 0.3}, max: 5}
+  - {variable: free.y1, eventually: {}, min: 5}
+  - {variable: first.y1, eventually: {}, min: -1e9}
+  - {variable: free.y1, at: 0.9, max: 5}
+`)
+	f := &fake{fault: &mastertest.Faulty{AtStep: 50, Err: errors.New("broken")}}
+	code, stdout, stderr := call(t, f, "run", "s.ssp", "--scenario", path, "--report", "run.html")
+	if code != exitFailed {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	const told = "half.yaml: 0 events, 2 of 5 expectations met, 3 not judged"
+	contains(t, "the summary", stdout, told)
+	if strings.Contains(stderr, "was expected") {
+		t.Error(stderr)
+	}
+	page := read(t, "run.html")
+	contains(t, "the page", page, told, "not judged</td><td>free.y1 ≤ 5 always</td>", "met</td><td>free.y1 ≤ 5 always until t = 0.3 s</td>",
+		"free.y1 ≤ 5 always was expected, and is not judged: the run ended at t = 0.4")
+	contains(t, "the manifest", read(t, "results.json"), `"unjudged": true`)
+}
+
+// A manifest that cannot be written is not announced, and one that is there is said to
+// be of another run, or of the beginning of this one.
+func TestManifestNotWritten(t *testing.T) {
+	t.Chdir(t.TempDir())
+	name := strings.Repeat("m", 245) + ".json" // there is no room for that of a temporary file
+	write(t, name, "{}")
+	var out, errs strings.Builder
+	if code := run(context.Background(), []string{"run", "s.ssp", "--manifest", name}, strings.NewReader(""), &out, &errs, &fake{}); code == exitDone {
+		t.Error("it is done")
+	}
+	contains(t, "the error", errs.String(), "writing the manifest", name+" that is there is not of this run")
+	if strings.Contains(out.String(), "manifest ") {
+		t.Error(out.String())
+	}
+
+	f := &fake{}
+	steps := 0
+	f.beginStep = func() {
+		if steps++; steps == 50 { // what is no file is not replaced by one
+			if err := errors.Join(os.Remove("m.json"), os.MkdirAll("m.json/x", 0o777)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	out.Reset()
+	errs.Reset()
+	if code := run(context.Background(), []string{"run", "s.ssp", "--manifest", "m.json", "--output", "r.csv"}, strings.NewReader(""), &out, &errs, f); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, "the error", errs.String(), "writing the manifest", "m.json that is there is that of its beginning")
+	if strings.Contains(out.String(), "manifest ") || !strings.Contains(out.String(), "results ") {
+		t.Error(out.String())
 	}
 }
 

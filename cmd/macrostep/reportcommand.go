@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (p *program) reportCommand() *cli.Command {
 			&cli.StringFlag{Name: "analysis", Usage: "`FILE.json` of macrostep analyze --json"},
 			repeatable{&cli.StringSliceFlag{Name: "select", Usage: "show only the variables that `GLOB` matches (* and ? only); repeatable", KeepSpace: true}},
 		},
-		Action: p.report,
+		Action: endsAtOnce(p.report),
 	}
 }
 
@@ -96,14 +97,12 @@ func (p *program) report(c *cli.Context) error {
 
 // writeReport writes the page and gives its size in bytes.
 func writeReport(path string, force bool, r *reportParts) (size int64, err error) {
-	err = writeChecked(path, force, func(w io.Writer) error { return page.Write(w, pageOf(r, componentsOf(r.manifest))) }, func(temp string) error {
-		info, err := os.Stat(temp)
-		if err == nil {
-			size = info.Size()
-		}
-		return err
-	})
-	return size, err
+	var made bytes.Buffer
+	if err := page.Write(&made, pageOf(r, componentsOf(r.manifest))); err != nil {
+		return 0, fmt.Errorf("writing %s: %w", path, err)
+	}
+	size = int64(made.Len())
+	return size, writeChecked(path, force, func(w io.Writer) error { _, err := made.WriteTo(w); return err }, nil)
 }
 
 func tellReport(w io.Writer, path string, r *reportParts, size int64) {

@@ -315,12 +315,11 @@ func scenarioSection(sc *record.Scenario) page.Section {
 	if len(sc.Expectations) > 0 {
 		t := page.Table{Title: "Expectations", Head: []string{"", "expected", "time", "value", "line"}}
 		for _, e := range sc.Expectations {
-			at, verdict := "–", "met"
+			at, verdict := "–", verdictOf(e)
 			if e.Time != nil {
 				at = fmt.Sprintf("%.6g s", *e.Time)
 			}
 			if !e.Passed {
-				verdict = "failed"
 				s.Text = append(s.Text, e.Message)
 			}
 			t.Rows = append(t.Rows, []string{verdict, e.What, at, e.Value, strconv.Itoa(e.Line)})
@@ -346,13 +345,35 @@ func scenarioSection(sc *record.Scenario) page.Section {
 
 // scenarioTold is what came of a scenario in a line.
 func scenarioTold(sc *record.Scenario) string {
-	held := 0
+	held, open := 0, 0
 	for _, e := range sc.Expectations {
-		if e.Passed {
+		switch verdictOf(e) {
+		case "met":
 			held++
+		case "not judged":
+			open++
 		}
 	}
-	return fmt.Sprintf("%s: %s, %d of %s met", cmp.Or(sc.Name, sc.Path), plural(len(sc.Events), "event"), held, plural(len(sc.Expectations), "expectation"))
+	events := plural(cmp.Or(sc.Given, len(sc.Events)), "event") // older manifests tell no number
+	if sc.Happened < sc.Given {
+		events = fmt.Sprintf("%d of %s", sc.Happened, events)
+	}
+	text := fmt.Sprintf("%s: %s, %d of %s met", cmp.Or(sc.Name, sc.Path), events, held, plural(len(sc.Expectations), "expectation"))
+	if open > 0 {
+		text += fmt.Sprintf(", %d not judged", open)
+	}
+	return text
+}
+
+// verdictOf is what came of an expectation in a word or two.
+func verdictOf(e record.Expectation) string {
+	switch {
+	case e.Passed:
+		return "met"
+	case e.Unjudged || e.Time == nil: // of older manifests
+		return "not judged"
+	}
+	return "failed"
 }
 
 // pageEvents bounds the events of a scenario that a page shows.

@@ -46,8 +46,8 @@ Connectors of systems take values like variables: --set CONNECTOR=VALUE, or of a
 system inside --set SYSTEM.CONNECTOR=VALUE, in the unit of the connector. The value
 goes on over the connections, with their units and transformations, and beats those
 of the documents there and at connectors that feed this one. What an output of an
-FMU feeds takes no value: a warning says so. A column of --input may be called like an input of the
-outermost system, and goes to all that it is connected to.
+FMU feeds takes no value: a warning says so. A column of --input may be called
+like an input of the outermost system, and goes to all that it is connected to.
 Where dots in names make a name mean several things, put each name in quotes:
 --set "'a.b'.c=1" is variable c of component a.b.
 Ctrl-C ends a run at the next communication point; results are kept.

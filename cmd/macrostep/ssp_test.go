@@ -578,6 +578,17 @@ func TestInfoExplainSet(t *testing.T) {
 		t.Errorf("%v: %v", err, list)
 	}
 	unchanged(t, dir, []string{"info", "s.ssd", "--explain", "a.k", "--explain", "b.q"}, `no variable "q"`)
+	// A name that means nothing is told behind the others.
+	code, stdout, stderr := in(t, dir, "info", "s.ssd", "--explain", "b.q", "--explain", "a.k", "--explain", "c.k")
+	if code != exitUsage || strings.Contains(stdout, "b.k:") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	contains(t, "the explanation", stdout, "a.k: parameter", "= 2  in force")
+	contains(t, "the errors", stderr, `no variable "q"`, `"c.k" names no component`)
+	_, stdout, _ = in(t, dir, "info", "s.ssd", "--json", "--explain", "b.q", "--explain", "a.k")
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || len(list) != 1 || list[0].Name != "a.k" {
+		t.Errorf("%v: %s", err, stdout)
+	}
 	unchanged(t, dir, []string{"info", "s.ssd", "--set", "b.k"}, "not NAME=VALUE")
 	unchanged(t, dir, []string{"info", "a.fmu", "--set", "b.k=1"}, "the flag is for systems")
 }
@@ -693,12 +704,15 @@ func TestSSPSetConnected(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	contains(t, "the warning", stderr, "warning: b.v = 7 counts until the first exchange only: a.v → b.v (s.ssd:")
+	_, _, stderr = in(t, dir, "ssp", "set", "s.ssd", "b.v=7", "-o", "t.ssp")
+	contains(t, "the warning", stderr, "a.v → b.v ("+filepath.Join("t.ssp", "SystemStructure.ssd")+":")
 	described(t, filepath.Join(dir, "c.fmu"), strings.Replace(model("c", "parameter Real k N 2", "calculatedParameter Real q N"),
 		`causality="calculatedParameter"`, `causality="calculatedParameter" variability="fixed"`, 1))
 	in(t, dir, "ssp", "new", "a.fmu", "c.fmu", "-o", "p.ssd", "--parameters")
 	write(t, filepath.Join(dir, "p.ssd"), strings.Replace(read(t, filepath.Join(dir, "p.ssd")), "</ssd:Elements>",
 		`</ssd:Elements><ssd:Connections><ssd:Connection startElement="c" startConnector="q" endElement="a" endConnector="k"/></ssd:Connections>`, 1))
 	unchanged(t, dir, []string{"ssp", "set", "p.ssd", "a.k=7", "--force"}, "the value of a.k would have no effect", "takes the value of c.q → a.k (p.ssd:")
+	unchanged(t, dir, []string{"ssp", "set", "p.ssd", "a.k=7", "-o", "u.ssp"}, "u.ssp is not written: ", "takes the value of c.q → a.k (p.ssd:")
 }
 
 // Enumerations that number their items differently are connected by the names of the
@@ -732,6 +746,25 @@ func TestSSPNewOnce(t *testing.T) {
 	_, err := assemble.Open(filepath.Join(dir, "s.ssp"), assemble.Options{})
 	if !diag.Has(err, "CC36") || !strings.Contains(err.Error(), filepath.Join("s.ssp", "resources", "o.fmu")) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Where the set that is there means something else by the name of a unit, the value is
+// written without a unit, which is that of the variable (ssp 39); all else stays.
+func TestSSPSetUnitOfOther(t *testing.T) {
+	dir := workshop(t)
+	write(t, filepath.Join(dir, "s.ssd"), `<ssd:SystemStructureDescription version="1.0" name="s" xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription">
+<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="s.ssv"/></ssd:ParameterBindings><ssd:Elements><ssd:Component name="a" source="a.fmu"/><ssd:Component name="b" source="b.fmu"/></ssd:Elements></ssd:System></ssd:SystemStructureDescription>`)
+	const set = `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"><ssv:Parameters><ssv:Parameter name="a.k"><ssv:Real value="7"UNIT/></ssv:Parameter></ssv:Parameters>
+<ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="10"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
+	write(t, filepath.Join(dir, "s.ssv"), strings.Replace(set, "UNIT", ` unit="N"`, 1))
+	contains(t, "the change", done(t, dir, "ssp", "set", "s.ssd", "a.k=9", "--force"), "a.k  70 → 9")
+	if got, want := read(t, filepath.Join(dir, "s.ssv")), strings.NewReplacer("UNIT", "", `"7"`, `"9"`).Replace(set); got != want {
+		t.Errorf("the set is\n%s\nnot\n%s", got, want)
+	}
+	done(t, dir, "ssp", "set", "s.ssd", "b.k=8", "--force")
+	if s := assembled(t, filepath.Join(dir, "s.ssd")).Settings(); len(s) != 2 || s[0].Value != "9" || s[1].Value != "8" {
+		t.Errorf("values %v", s)
 	}
 }
 

@@ -101,11 +101,9 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 		variant = "#" + variant
 	}
 	var weak []string
-	check := func(path string) (err error) {
-		weak, err = inForce(path+variant, changes)
-		if len(files) > 1 { // the set is new, and nobody will find it
-			unwritten(err, files[0].Name)
-		}
+	check := func(written string) (err error) {
+		weak, err = inForce(written+variant, changes)
+		unwritten(err, files[0].Name, changes, len(files) > 1)
 		return err
 	}
 	pkg := a.Package()
@@ -130,7 +128,22 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 		if output == "" {
 			output = path
 		}
-		err = writeChecked(output, force, func(w io.Writer) error { return ssp.WriteArchive(w, all) }, check)
+		// What is wrong is so in the input; what was to be written is not there.
+		inInput := func(temp string) error {
+			err := check(temp)
+			for i, text := range weak {
+				weak[i] = renamed{errors.New(text), temp, output}.Error()
+			}
+			switch {
+			case err == nil:
+				return nil
+			case alone:
+				dir := filepath.Dir(path) + string(filepath.Separator)
+				err = renamed{renamed{err, filepath.Join(temp, "SystemStructure.ssd"), path}, temp + string(filepath.Separator), dir}
+			}
+			return renamed{err, temp, path}
+		}
+		err = writeChecked(output, force, func(w io.Writer) error { return ssp.WriteArchive(w, all) }, inInput)
 		if err != nil {
 			return err
 		}
@@ -172,15 +185,19 @@ func wholePackage(pkg *ssp.Package, alone bool) ([]ssp.File, error) {
 	return files, err
 }
 
-// unwritten has findings in a new set name the values, not the file.
-func unwritten(err error, file string) {
+// unwritten has findings on the values in a set name those, not the file, in which they do
+// not stand: all findings in a set that is new.
+func unwritten(err error, file string, changes []assemble.Change, fresh bool) {
 	var list *diag.ListError
 	if !errors.As(err, &list) {
 		return
 	}
 	for i := range list.Findings {
 		f := &list.Findings[i]
-		if f.File == file || strings.HasSuffix(filepath.ToSlash(f.File), "/"+file) {
+		given := fresh || slices.ContainsFunc(changes, func(c assemble.Change) bool {
+			return strings.HasSuffix(f.Path, "/Parameter[@name='"+c.Name+"']")
+		})
+		if given && (f.File == file || strings.HasSuffix(filepath.ToSlash(f.File), "/"+file)) {
 			f.File, f.Line = "the values given", 0
 		}
 	}

@@ -483,6 +483,11 @@ func TestItems(t *testing.T) {
 	if got, want := a.Items(), map[string]map[string]int32{"one.mode": mode, "plain": mode, "own": {"off": 10, "on": 20}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("items %v, want %v", got, want)
 	}
+	for name, want := range map[string]map[string]int32{"one.mode": mode, "two.echo_mode": mode, "one.u": nil, "four.mode": nil} {
+		if got := a.ItemsOf(name); !reflect.DeepEqual(got, want) {
+			t.Errorf("items of %s %v, want %v", name, got, want)
+		}
+	}
 	if in := a.Inputs()["own"]; len(in) != 1 || in[0].Map[20] != 3 || in[0].Map[10] != 1 {
 		t.Errorf("inputs %+v", in)
 	}

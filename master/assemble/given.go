@@ -141,6 +141,21 @@ func (a *Assembly) Inputs() map[string][]Input {
 	return out
 }
 
+// ItemsOf gives the items of a variable "component.variable" of an FMU that is an
+// enumeration, by their names; nil = it is none.
+func (a *Assembly) ItemsOf(name string) map[string]int32 {
+	for i := range a.Components {
+		variable, ok := strings.CutPrefix(name, a.Components[i].Name+".")
+		if !ok || a.Components[i].FMU == nil {
+			continue
+		}
+		if v, known := (variables{a.Components[i].FMU.Description}).Lookup(variable); known && len(v.Items) > 0 {
+			return v.Items
+		}
+	}
+	return nil
+}
+
 // Items gives the items of those of Options.Driven that are enumerations.
 func (a *Assembly) Items() map[string]map[string]int32 {
 	out := map[string]map[string]int32{}

@@ -166,7 +166,8 @@ func (s *function) DirectionalDerivative(du, dy []float64) error {
 	return nil
 }
 
-// Model describes a subsystem with a state S.
+// Model describes a subsystem with a state S. Step and Output are required; the other
+// fields may be left out, but a system needs a name for each of its subsystems.
 type Model[S any] struct {
 	Name            string
 	Inputs, Outputs []string // Reals
@@ -183,7 +184,8 @@ type Model[S any] struct {
 	Clone func(s S) S
 }
 
-// New gives a subsystem of a model. It panics if Step or Output is missing.
+// New gives a subsystem of a model. It panics if Step or Output is missing, which are
+// required.
 func New[S any](m Model[S]) master.Subsystem {
 	if m.Step == nil || m.Output == nil {
 		panic(fmt.Sprintf("native: model %s has no Step or no Output", m.Name))

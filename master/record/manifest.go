@@ -133,7 +133,9 @@ type Scenario struct {
 	Path         string          `json:"path"`
 	Hash         string          `json:"hash"` // "sha256:…"
 	Name         string          `json:"name"`
-	Events       []ScenarioEvent `json:"events"` // those that happened, in their order
+	Given        int             `json:"given"`    // events in the file
+	Happened     int             `json:"happened"` // of these
+	Events       []ScenarioEvent `json:"events"`   // what happened, in its order; an event with an end has two entries
 	Expectations []Expectation   `json:"expectations"`
 }
 
@@ -150,6 +152,8 @@ type Expectation struct {
 	Variable string `json:"variable"`
 	What     string `json:"what"` // as it is expected
 	Passed   bool   `json:"passed"`
+	// Unjudged tells that the run ended before it was decided; Passed is false then.
+	Unjudged bool `json:"unjudged,omitempty"`
 	// Of the judgement: that which failed, or that which was nearest to the limit. Time is
 	// null if nothing was judged.
 	Time    *float64 `json:"time"`

@@ -54,3 +54,19 @@ func (s *Signals) Replay(column string, kind master.Kind, held bool) (func(t flo
 		return master.Scalar{Kind: kind, Real: v}
 	}, nil
 }
+
+// ReplayItems is Replay for an enumeration, whose items have these numbers; a cell is the
+// name of one or its number.
+func (s *Signals) ReplayItems(column string, items map[string]int32) (func(t float64) master.Scalar, error) {
+	col, ok := s.Column(column)
+	if !ok {
+		return nil, fmt.Errorf("%s:1: there is no column %q%s", s.Path, column, diag.DidYouMean(column, s.Names))
+	}
+	values, err := s.items(col, items)
+	if err != nil {
+		return nil, err
+	}
+	return func(t float64) master.Scalar {
+		return master.Scalar{Kind: master.Integer, Integer: values[max(s.row(t), 0)]}
+	}, nil
+}

@@ -134,20 +134,45 @@ func (s *Signals) Items(by map[string]map[string]int32) error {
 		if len(items) == 0 {
 			continue
 		}
-		for row, cell := range s.cells(col) {
-			cell = strings.TrimSpace(cell)
-			if n, ok := items[cell]; ok {
-				s.columns[col][row] = float64(n)
-				continue
-			}
-			v := s.columns[col][row]
-			if math.IsNaN(v) || !slices.ContainsFunc(slices.Collect(maps.Values(items)), func(n int32) bool { return float64(n) == v }) {
-				errs = append(errs, fmt.Errorf("%s:%d: %s: %q is neither the name nor the number of an item; there are %s", s.Path, s.lines[row], name, cell, itemList(items)))
-				break
-			}
+		values, err := s.items(col, items)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for row, n := range values {
+			s.columns[col][row] = float64(n)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// items gives the numbers of the items in a column.
+func (s *Signals) items(col int, items map[string]int32) ([]int32, error) {
+	out := make([]int32, 0, len(s.Times))
+	for row, cell := range s.cells(col) {
+		n, err := Item(strings.TrimSpace(cell), items)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %s: %w", s.Path, s.lines[row], s.Names[col], err)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// Item gives the number of an item of an enumeration, by its name or its number; the
+// error names the items.
+func Item(text string, items map[string]int32) (int32, error) {
+	if n, ok := items[text]; ok {
+		return n, nil
+	}
+	if v, err := parseNumber(text); err == nil {
+		for _, n := range items {
+			if float64(n) == v {
+				return n, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%q is neither the name nor the number of an item; there are %s", text, itemList(items))
 }
 
 // itemList writes items by number: "red (1), green (2)".

@@ -62,17 +62,22 @@ type Comparison struct {
 }
 
 // Errors gives B − A of a variable, by its index, at all points; NaN where one of them
-// is no number.
+// is no number, and the greatest number where it is greater than that.
 func (c *Comparison) Errors(variable int) (t, e []float64) {
 	a, b := c.columns[variable][0].Values, c.columns[variable][1].Values
 	for i := range c.points {
 		m := &c.points[i]
-		t, e = append(t, m.t), append(e, m.b.of(b)-m.a.of(a))
+		v := m.b.of(b) - m.a.of(a)
+		if va, vb := m.a.of(a), m.b.of(b); finite(va) && finite(vb) {
+			v = within(v)
+		}
+		t, e = append(t, m.t), append(e, v)
 	}
 	return t, e
 }
 
-// Difference is that of one variable, B − A.
+// Difference is that of one variable, B − A. Scale, Max, RMSE and Limit are the greatest
+// number where they are greater than that; Agrees is judged by what they are.
 type Difference struct {
 	Name  string  // in A, without the unit behind it
 	InB   string  // its name in B, likewise
@@ -202,7 +207,15 @@ func (c *Comparison) match(a, b *Table, o CompareOptions) (pairs [][2]int, err e
 			c.OnlyA = append(c.OnlyA, ca.Name)
 			continue
 		case ca.Text || b.Columns[k].Text:
-			c.Notes = append(c.Notes, ca.Name+" holds texts and is not compared")
+			odd := ca.Odd
+			if !ca.Text {
+				odd = b.Columns[k].Odd
+			}
+			note := ca.Name + " holds texts and is not compared"
+			if odd != "" {
+				note += ": " + odd
+			}
+			c.Notes = append(c.Notes, note)
 			continue
 		}
 		pairs = append(pairs, [2]int{i, k})
@@ -372,10 +385,19 @@ func (c *Comparison) align(a, b []float64, tolerance float64) ([]meeting, error)
 // compare compares one variable at the points.
 func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 	d := Difference{Name: a.Bare, InB: b.Bare, Max: math.NaN(), Digits: b.Digits, MeanLimit: math.Inf(1)}
+	unit := 1.0 // what values are divided by: the difference of large ones overflows
+	for i := range points {
+		m := &points[i]
+		for _, v := range [2]float64{m.a.of(a.Values), m.b.of(b.Values)} {
+			if finite(v) && math.Abs(v) > math.MaxFloat64/4 {
+				unit = 4
+			}
+		}
+	}
 	least, greatest, magnitude := math.Inf(1), math.Inf(-1), 0.0
 	for i := range points {
 		m := &points[i]
-		va, vb := m.a.of(a.Values), m.b.of(b.Values)
+		va, vb := m.a.of(a.Values)/unit, m.b.of(b.Values)/unit
 		if !finite(va) || !finite(vb) {
 			if va != vb && !(va != va && vb != vb) {
 				d.Unequal++
@@ -389,7 +411,7 @@ func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 			continue
 		}
 		if e := math.Abs(vb - va); !(e <= d.Max) {
-			d.Max, d.At, d.A, d.B = e, m.t, va, vb
+			d.Max, d.At, d.A, d.B = e, m.t, va*unit, vb*unit
 		}
 	}
 	const rounding = 1e-12 // what of the magnitude is no change
@@ -400,20 +422,30 @@ func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 	case o.Norm == Range:
 		d.Scale = greatest - least
 	default:
-		d.Scale = meanSquare(points, o.ByTime, magnitude, func(m *meeting) float64 { return m.a.of(a.Values) })
+		d.Scale = meanSquare(points, o.ByTime, magnitude, func(m *meeting) float64 { return m.a.of(a.Values) / unit })
 	}
-	d.RMSE = meanSquare(points, o.ByTime, d.Max, func(m *meeting) float64 { return m.b.of(b.Values) - m.a.of(a.Values) })
+	d.RMSE = meanSquare(points, o.ByTime, d.Max, func(m *meeting) float64 { return m.b.of(b.Values)/unit - m.a.of(a.Values)/unit })
 	if d.NRMSE = d.RMSE / d.Scale; d.RMSE == 0 {
 		d.NRMSE = 0
 	} else if d.Scale == 0 {
 		d.NRMSE = math.NaN()
 	}
 	rel, abs := tolerance(o.RelTol, a, 0), tolerance(o.AbsTol, a, 0)
-	d.Limit = abs + rel*d.Scale
+	d.Limit = abs/unit + rel*d.Scale
 	d.MeanLimit = tolerance(o.MeanTol, a, math.Inf(1))
 	d.Agrees = d.Unequal == 0 && !(d.Max > d.Limit) && (math.IsInf(d.MeanLimit, 0) || d.NRMSE <= d.MeanLimit)
+	for _, v := range []*float64{&d.Scale, &d.Max, &d.RMSE} {
+		*v = within(*v * unit)
+	}
+	d.NRMSE = within(d.NRMSE)
+	if d.Limit *= unit; !math.IsInf(abs, 0) {
+		d.Limit = within(d.Limit)
+	}
 	return d
 }
+
+// within gives the greatest number for what is greater.
+func within(v float64) float64 { return max(-math.MaxFloat64, min(v, math.MaxFloat64)) }
 
 func tolerance(list []Tolerance, c *Column, without float64) float64 {
 	for _, t := range slices.Backward(list) {

@@ -92,6 +92,27 @@ func TestErrorsOverTime(t *testing.T) {
 }
 
 // What is said beside the numbers.
+// Values whose differences overflow are compared by what they are.
+func TestCompareHuge(t *testing.T) {
+	a, b := table(t, "time,x\n0,1e308\n1,-1e308\n"), table(t, "time,x\n0,1e308\n1,0\n")
+	for rel, agree := range map[float64]bool{1e-3: false, 0.49: false, 0.51: true} { // the range is 2e308
+		c, err := Compare(a, b, CompareOptions{RelTol: []Tolerance{{Value: rel}}, MeanTol: []Tolerance{{Value: 0.36}}})
+		if err != nil || c.Agree() != agree {
+			t.Fatalf("within %g: %+v, %v", rel, c, err)
+		}
+		if d := c.Variables[0]; d.Max != 1e308 || d.Scale != math.MaxFloat64 || math.Abs(d.NRMSE-math.Sqrt2/4) > 1e-15 || !finite(d.RMSE) || !finite(d.Limit) || d.A != -1e308 {
+			t.Errorf("%+v", d)
+		}
+	}
+	c, err := Compare(a, table(t, "time,x\n0,-1e308\n1,-1e308\n"), CompareOptions{RelTol: []Tolerance{{Value: 0.99}}})
+	if err != nil || c.Agree() || c.Variables[0].Max != math.MaxFloat64 || math.Abs(c.Variables[0].NRMSE-math.Sqrt(0.5)) > 1e-15 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, e := c.Errors(0); e[0] != -math.MaxFloat64 || e[1] != 0 {
+		t.Errorf("%g", e)
+	}
+}
+
 func TestCompareTells(t *testing.T) {
 	a := table(t, "time,car.v,car.F,car.s,name.x\n0,0,1,2,on\n1,1,1,2,off\n2,2,1,2,off\n")
 	b := table(t, "Time;root.car.v [m/s];Car F;z\n0,5;0,5;1;9\n1;1;1;9\n3;1;1;9\n")
@@ -130,8 +151,20 @@ func TestCompareTells(t *testing.T) {
 	}
 	// Texts are not compared, and it is said.
 	c, err = Compare(a, a, CompareOptions{Select: func(n string) bool { return n == "name.x" }})
-	if err != nil || len(c.Variables) != 0 || !slices.Equal(c.Notes, []string{"name.x holds texts and is not compared"}) {
+	if err != nil || len(c.Variables) != 0 || !slices.Equal(c.Notes, []string{`name.x holds texts and is not compared: "on" in line 2 is no number`}) {
 		t.Errorf("%+v, %v", c, err)
+	}
+	// Separators of thousands are pointed at.
+	for cells, want := range map[string]string{
+		"0;1.234,5\n":        `x holds texts and is not compared: "1.234,5" in line 2 is no number; write numbers without separators of thousands`,
+		"0;5\n1;1,234,567\n": `x holds texts and is not compared: "1,234,567" in line 3 is no number; write numbers without separators of thousands`,
+		"0;1.2.3\n":          `x holds texts and is not compared: "1.2.3" in line 2 is no number`,
+	} {
+		text := "time;x\n" + cells
+		c, err = Compare(table(t, "time,x\n0,1\n"), table(t, text), CompareOptions{})
+		if err != nil || !slices.Equal(c.Notes, []string{want}) {
+			t.Errorf("%q, %v; want %s", c.Notes, err, want)
+		}
 	}
 	// Units that contradict each other.
 	c, err = Compare(table(t, "time,v [m/s]\n0,1\n"), table(t, "time,v [km/h]\n0,1\n"), CompareOptions{})
@@ -209,6 +242,7 @@ func TestReadErrors(t *testing.T) {
 		"ARROW1\x00\x00":              "r.csv cannot be read as Apache Arrow",
 		"\xff\xff\xff\xff\x10":        "r.csv cannot be read as Apache Arrow",
 		"PK\x03\x04\x00":              "r.csv is neither text nor Apache Arrow",
+		"time,a\n-1e308,1\n1e308,2\n": "r.csv: the times go from -1e+308 to 1e+308 s, which is longer than the greatest number",
 		"sep=|\ntime|a\n0|1\n":        "the separator '|' is none of comma, semicolon and tab",
 	} {
 		if _, err := parseText(text, ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {

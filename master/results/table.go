@@ -30,6 +30,7 @@ type Column struct {
 	Unit   string    // "" = the header does not tell
 	Values []float64 // by row; NaN for an empty cell; nil if Text
 	Text   bool      // some cells are no numbers
+	Odd    string    // the first of these and its line, for messages; "" = not known
 	Digits int       // significant ones that a cell has at most
 }
 
@@ -374,7 +375,9 @@ func (p *parser) readRows() error {
 			c := &t.Columns[i]
 			v, ok := p.number(cell, c)
 			if !ok {
-				p.texts[i]++
+				if p.texts[i]++; p.texts[i] == 1 {
+					c.Odd = oddCell(cell, p.line())
+				}
 				v = math.NaN()
 			}
 			c.Values = append(c.Values, v)
@@ -389,11 +392,28 @@ func (p *parser) readRows() error {
 	return p.finish()
 }
 
+// oddCell tells of a cell that is no number, and why that may be.
+func oddCell(cell string, line int) string {
+	const shown = 40
+	cell = strings.TrimSpace(strings.Clone(cell))
+	text := fmt.Sprintf("%.*q in line %d is no number", shown, cell, line)
+	if separated.MatchString(cell) {
+		text += "; write numbers without separators of thousands"
+	}
+	return text
+}
+
+// separated is a number with separators of thousands.
+var separated = regexp.MustCompile(`^[-+]?[0-9]{1,3}([., '’_\x{a0}\x{202f}][0-9]{3})+([.,][0-9]*)?$`)
+
 // finish judges what was read as a whole.
 func (p *parser) finish() error {
 	t := p.t
 	if len(t.Times) == 0 {
 		return fmt.Errorf("%s: there is no row below the header; give at least one", t.Path)
+	}
+	if first, last := t.Times[0], t.Times[len(t.Times)-1]; math.IsInf(last-first, 0) {
+		return fmt.Errorf("%s: the times go from %g to %g s, which is longer than the greatest number; correct the column of times", t.Path, first, last)
 	}
 	if p.commaAt > 0 {
 		if p.pointAt > 0 {

@@ -58,15 +58,20 @@ earlier in the file.
 VARIABLE is component.variable: an input, whatever it is connected to; an output,
 as those see it that it feeds (in the results it stays what it is, and their
 inputs show the difference); or a parameter that may change after the
-initialisation (tunable). Scale and offset are for Reals. Each variable follows
+initialisation (tunable). A VALUE of an enumeration is one of its items, by name or
+number, in conditions, expectations and replayed tables, too. Scale and offset are
+for Reals. Each variable follows
 what was done last with it. What is set at an output is applied before what is set
 at the inputs that it feeds.
 
 Expectations are judged at communication points, after the events there: at a time
 (the first point at or after it), always or eventually (in a window, or over the
 whole run), by min and max, or by value with a tolerance (absolute), relative (a
-part of the value) or their sum. One that fails, or is never judged, makes the
-exit code 1; the message names time, value and limit. The manifest (scenario) has
+part of the value) or their sum. They and conditions see an input as it is set and
+an output as its component gives it, whatever is done with it. An expectation that
+fails, or is never judged, makes the exit code 1; the message names time, value and
+limit. Where a run fails or is interrupted, what was not decided by then is not
+judged. The manifest (scenario) has
 all of them, the events that happened, and the variables that were manipulated.
 A checkpoint (--checkpoint) holds what has happened, what is set and what was
 seen of the expectations: the run that is resumed goes on with the scenario.`

@@ -15,6 +15,11 @@ import (
 
 // Player plays a scenario in one run: it is a hook of it (master.Options.Hooks).
 type Player struct {
+	// Items gives the items of a variable that is an enumeration, by their names: these,
+	// or their numbers, are its values then. nil, or what is nil, = any whole number.
+	// It is set before the run is made.
+	Items func(variable string) map[string]int32
+
 	s        *Scenario
 	run      *master.Run
 	tiny     float64 // s: times that are nearer are the same
@@ -84,7 +89,7 @@ func (p *Player) Bind(r *master.Run) error {
 		return v
 	}
 	scalar := func(line int, l literal, v *master.Variable) master.Scalar {
-		s, err := l.as(v.Port.Kind)
+		s, err := l.as(v.Port.Kind, p.items(v))
 		if err != nil {
 			fail(line, "%s: %v", v.Name, err)
 		}
@@ -130,7 +135,12 @@ func (p *Player) Bind(r *master.Run) error {
 				read(live.line, live.v)
 			case replay:
 				var err error
-				if live.table, err = live.action.table.Replay(live.column, live.v.Port.Kind, live.v.Port.Discrete); err != nil {
+				if items := p.items(live.v); items != nil {
+					live.table, err = live.action.table.ReplayItems(live.column, items)
+				} else {
+					live.table, err = live.action.table.Replay(live.column, live.v.Port.Kind, live.v.Port.Discrete)
+				}
+				if err != nil {
 					fail(live.line, "%v", err)
 				}
 			}
@@ -144,7 +154,7 @@ func (p *Player) Bind(r *master.Run) error {
 			continue
 		}
 		read(j.line, j.v)
-		if err := j.prepare(); err != nil {
+		if err := j.prepare(p.items(j.v)); err != nil {
 			fail(j.line, "%s: %v", j.v.Name, err)
 		}
 		if late := j.earliest(); late > stop+p.tiny {
@@ -155,11 +165,23 @@ func (p *Player) Bind(r *master.Run) error {
 	return errors.Join(errs...)
 }
 
-// as gives the literal as a value of a kind.
-func (l literal) as(kind master.Kind) (master.Scalar, error) {
+// items gives those of a variable that is an enumeration; nil = it is none.
+func (p *Player) items(v *master.Variable) map[string]int32 {
+	if p.Items == nil || v.Port.Kind != master.Integer {
+		return nil
+	}
+	return p.Items(v.Name)
+}
+
+// as gives the literal as a value of a kind, or of an enumeration with these items.
+func (l literal) as(kind master.Kind, items map[string]int32) (master.Scalar, error) {
 	s := master.Scalar{Kind: kind, Text: l.text}
 	var err error
 	switch {
+	case items != nil:
+		s.Text = ""
+		s.Integer, err = record.Item(l.text, items)
+		return s, err
 	case kind == master.String:
 		return s, nil
 	case l.quoted:
@@ -482,9 +504,9 @@ func (p *Player) end(k int, t float64) error {
 
 // Report tells, after the run, what happened and what came of the expectations.
 func (p *Player) Report() *record.Scenario {
-	r := &record.Scenario{Path: p.s.Path, Hash: p.s.Hash, Name: p.s.Name, Events: append([]record.ScenarioEvent{}, p.happened...), Expectations: []record.Expectation{}}
+	r := &record.Scenario{Path: p.s.Path, Hash: p.s.Hash, Name: p.s.Name, Given: len(p.s.events), Happened: len(p.s.events) - len(p.Idle()), Events: append([]record.ScenarioEvent{}, p.happened...), Expectations: []record.Expectation{}}
 	for k := range p.judges {
-		r.Expectations = append(r.Expectations, p.judges[k].verdict(p.run.Time()))
+		r.Expectations = append(r.Expectations, p.verdict(k))
 	}
 	return r
 }
@@ -505,7 +527,7 @@ func (p *Player) Idle() []int {
 func (p *Player) Err() error {
 	var errs []error
 	for k := range p.judges {
-		if v := p.judges[k].verdict(p.run.Time()); !v.Passed {
+		if v := p.verdict(k); !v.Passed {
 			errs = append(errs, &FailedError{Path: p.s.Path, Expectation: v})
 		}
 	}
@@ -541,7 +563,7 @@ type judge struct {
 }
 
 // prepare checks the limit against the type of the variable.
-func (j *judge) prepare() (err error) {
+func (j *judge) prepare(items map[string]int32) (err error) {
 	kind := j.v.Port.Kind
 	j.low, j.high = j.min, j.max
 	switch {
@@ -550,7 +572,7 @@ func (j *judge) prepare() (err error) {
 	case j.bounded:
 		return nil
 	}
-	if j.wanted, err = j.value.as(kind); err != nil {
+	if j.wanted, err = j.value.as(kind, items); err != nil {
 		return err
 	}
 	switch {
@@ -668,11 +690,24 @@ func (j *judge) window() string {
 	return text
 }
 
-// verdict tells what came of it, in a run that ended at a time.
-func (j *judge) verdict(end float64) record.Expectation {
+// verdict tells what came of an expectation. One over a window is decided when it is
+// broken (always) or met (eventually), when the window is over, or when the scenario
+// itself ends the run.
+func (p *Player) verdict(k int) record.Expectation {
+	_, stop, _ := p.run.Span()
+	end := p.run.Time()
+	whole := p.stopping != "" || end >= min(stop, p.judges[k].until)-p.tiny
+	return p.judges[k].verdict(end, whole)
+}
+
+// verdict tells what came of it, in a run that ended at a time; whole tells that its
+// window was over by then.
+func (j *judge) verdict(end float64, whole bool) record.Expectation {
 	e := record.Expectation{Line: j.line, Variable: j.v.Name, What: j.what()}
-	if !j.looked {
-		e.Message = fmt.Sprintf("%s was expected, and never judged: the run ended at t = %.12g s", e.What, end)
+	open := j.mode == always && !j.failed || j.mode == eventually && !j.done
+	if !j.looked || open && !whole {
+		e.Unjudged = true
+		e.Message = fmt.Sprintf("%s was expected, and %s: the run ended at t = %.12g s", e.What, map[bool]string{true: "never judged", false: "is not judged"}[whole], end)
 		return e
 	}
 	t := j.when

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -136,12 +138,12 @@ func parse(path string, data []byte) (*Scenario, error) {
 	if err := d.Decode(&document); errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: the file is empty; it needs events or expect", path)
 	} else if err != nil {
-		return nil, r.syntax(err)
+		return nil, r.syntax(err, data)
 	}
 	if err := d.Decode(&more); err == nil {
 		r.fail(&more, "a second document begins; a scenario is one")
 	} else if !errors.Is(err, io.EOF) {
-		return nil, r.syntax(err)
+		return nil, r.syntax(err, data)
 	}
 	r.root(document.Content[0])
 	return &r.Scenario, errors.Join(r.errs...)
@@ -168,19 +170,26 @@ func (r *reader) fail(n *yaml.Node, format string, args ...any) { r.failLine(n.L
 var lineOfError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 // syntax words an error of the YAML library.
-func (r *reader) syntax(err error) error {
+func (r *reader) syntax(err error, data []byte) error {
 	text := err.Error()
-	line := ""
+	line := "1" // the library names all but the first
 	if m := lineOfError.FindStringSubmatch(text); m != nil {
 		if text = text[len(m[0]):]; m[1] != "" {
-			line = ":" + m[1]
+			line = m[1]
 		}
+	}
+	for at := 0; at < len(data); { // what is no text, it reads ahead of all lines
+		c, n := utf8.DecodeRune(data[at:])
+		if c == utf8.RuneError && n == 1 || c < ' ' && !strings.ContainsRune("\t\n\r", c) {
+			return fmt.Errorf("%s:%d: there is the byte %#02x, and a scenario is text in UTF-8; name a scenario, or save it as UTF-8", r.Path, 1+bytes.Count(data[:at], []byte("\n")), data[at])
+		}
+		at += n
 	}
 	remedy := "correct the YAML"
 	if strings.Contains(text, "cannot start any token") {
 		remedy = "YAML is indented with blanks, not with tabs, and texts that begin with a special character stand in quotes"
 	}
-	return fmt.Errorf("%s%s: %s; %s", r.Path, line, text, remedy)
+	return fmt.Errorf("%s:%s: %s; %s", r.Path, line, text, remedy)
 }
 
 // fields hands the values of a mapping to the functions of their keys. An unknown
@@ -526,6 +535,10 @@ func (r *reader) condition(n *yaml.Node, e *event) {
 		r.fail(n, `the condition %q is not "component.variable OPERATOR value" with one of < <= > >= == !=; for several that must all hold give a list`, text)
 		return
 	}
+	if strings.HasSuffix(m[1], "=") {
+		r.fail(n, "the operator of the condition %q is written %s=, not =%s", text, m[2], m[2])
+		return
+	}
 	value := literal{text: m[3]}
 	if unquoted, err := strconv.Unquote(m[3]); err == nil && len(m[3]) > 1 && m[3][0] == '"' {
 		value = literal{text: unquoted, quoted: true}
@@ -545,6 +558,10 @@ func (r *reader) expectation(n *yaml.Node) {
 			}
 			var whole bool
 			if v.Kind == yaml.ScalarNode && v.Tag == "!!bool" && v.Decode(&whole) == nil && whole {
+				return
+			}
+			if v.Kind == yaml.ScalarNode {
+				r.fail(v, "%s is %s; it must be true, which means over the whole run, or a mapping of from, until", what, kindName(v))
 				return
 			}
 			r.fields(v, what, map[string]func(_, value *yaml.Node){

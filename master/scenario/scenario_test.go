@@ -185,6 +185,21 @@ expect:
 	}
 }
 
+// Conditions and expectations see an output as its component gives it.
+func TestRawOutputs(t *testing.T) {
+	p, m, _, err := play(t, "explicit", `
+events:
+  - {at: 0, set: {first.y1: 50}, for: 0.05}
+  - {when: first.y1 > 40, stop: manipulated}
+expect:
+  - {variable: first.y1, always: true, max: 40}
+  - {variable: second.u1, always: {until: 0.04}, value: 50, tolerance: 0}
+`, master.Options{})
+	if err != nil || p.Err() != nil || len(p.Report().Events) != 2 || p.Report().Happened != 1 || p.Report().Given != 2 || m.T[len(m.T)-1] < 1 {
+		t.Errorf("%v, %v: %+v", err, p.Err(), p.Report())
+	}
+}
+
 // What fails names line, time, value and limit.
 func TestFailures(t *testing.T) {
 	for text, want := range map[string]string{
@@ -238,9 +253,14 @@ func TestBind(t *testing.T) {
 // Ten files that are wrong, and what is said of each.
 func TestRead(t *testing.T) {
 	for text, want := range map[string][]string{
-		"":                             {"empty"},
-		"name: x\n":                    {"neither does nor expects"},
-		"a: [":                         {"test.yaml", "correct the YAML"},
+		"":                                       {"empty"},
+		"name: x\n":                              {"neither does nor expects"},
+		"a: [":                                   {"test.yaml:1: did not find", "correct the YAML"},
+		"a: 1\n\xff\xfe":                         {"test.yaml:2: there is the byte 0xff, and a scenario is text in UTF-8"},
+		"\x7fELF\x02\x00\x00":                    {"test.yaml:1: there is the byte 0x02"},
+		"events:\n  - {when: a.b => 1, stop: x}": {`test.yaml:2: the operator of the condition "a.b => 1" is written >=, not =>`},
+		"events:\n  - {when: a.b =< 1, stop: x}": {`is written <=, not =<`},
+		"expect:\n  - {variable: a, always: yes, max: 1}": {`test.yaml:2: always is "yes"; it must be true, which means over the whole run, or a mapping of from, until`},
 		"- 1":                          {"test.yaml:1: the scenario is a list"},
 		"evnts: 1\nexpect: 3":          {`test.yaml:1: the scenario has no key "evnts"; did you mean "events"?`, "test.yaml:2: expect is \"3\"; it must be a list"},
 		"events:\n  - {at: 1}":         {"test.yaml:2: the event does nothing"},
@@ -263,7 +283,7 @@ func TestRead(t *testing.T) {
 		"expect:\n  - {variable: a, at: 1, max: 1, tolerance: 1}":         {"bounds have none"},
 		"expect:\n  - {variable: a, at: 1, value: 1, tolerance: -1}":      {"tolerance is -1; it must be at least 0"},
 		"expect:\n  - {variable: a, always: {from: 2, until: 1}, max: 1}": {"which is before it"},
-		"expect:\n  - {variable: a, always: 3, max: 1}":                   {"always is \"3\"; it must be a mapping"},
+		"expect:\n  - {variable: a, always: 3, max: 1}":                   {"always is \"3\"; it must be true, which"},
 	} {
 		_, err := parse("test.yaml", []byte(text))
 		for _, w := range want {

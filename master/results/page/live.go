@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -43,12 +45,16 @@ type Source interface {
 }
 
 // Live serves the page of a run that goes on. It is an [http.Handler]: the page itself at
-// /, server-sent events at /events (state, points, end), and POST /command/NAME.
+// /, server-sent events at /events (state, points, alive, end), and POST /command/NAME.
+//
+// Who follows the events answers alive with POST /alive/DATA, by the data of the event:
+// one that has not done so for half a minute does not read any more, and leaves its place
+// to others.
 //
 // Who may pause a run is who knows the token. Without one only requests to an address
 // or to localhost are answered, as they are made by somebody on this machine and not by
 // a page of somebody else that a name leads here; commands need a header that such a page
-// cannot send.
+// cannot send. Requests that another page makes, by their header Origin, are refused.
 type Live struct {
 	source Source
 	token  string
@@ -56,22 +62,27 @@ type Live struct {
 	mu      sync.Mutex
 	final   []byte // the page of the whole run
 	ended   chan struct{}
-	open    int // pages that follow
-	fetched int // of the final page
-	seen    chan struct{}
+	open    int                  // pages that follow
+	fetched int                  // of the final page
+	heard   map[string]time.Time // by follower
+	number  int                  // of the last follower
+
+	patience time.Duration // with followers that do not answer
+	seen     chan struct{}
 }
 
 // Bounds of what a page may take.
 const (
 	mostFollowers = 16
 	every         = 250 * time.Millisecond
+	patience      = 30 * time.Second
 	writeTimeout  = 10 * time.Second
 	farewell      = 3 * time.Second // for pages to fetch the last page
 )
 
 // NewLive serves a run; token "" = without one, for loopback addresses.
 func NewLive(s Source, token string) *Live {
-	return &Live{source: s, token: token, ended: make(chan struct{}), seen: make(chan struct{}, 1)}
+	return &Live{source: s, token: token, ended: make(chan struct{}), seen: make(chan struct{}, 1), heard: map[string]time.Time{}, patience: patience}
 }
 
 // ServeHTTP answers a request.
@@ -89,6 +100,7 @@ func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rest, ok := bytes.CutPrefix([]byte(r.URL.Path), []byte("/command/")); ok {
 		command, isCommand = string(rest), true
 	}
+	alive, isAlive := strings.CutPrefix(r.URL.Path, "/alive/")
 	switch {
 	case isCommand && r.Method == http.MethodPost:
 		switch command {
@@ -103,10 +115,19 @@ func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		l.source.Command(command)
 		w.WriteHeader(http.StatusNoContent)
-	case r.Method != http.MethodGet:
+	case isAlive && r.Method == http.MethodPost:
+		l.mu.Lock()
+		if _, follows := l.heard[alive]; follows {
+			l.heard[alive] = time.Now()
+		}
+		l.mu.Unlock()
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "this is not for reading", http.StatusMethodNotAllowed)
 	case r.URL.Path == "/":
 		l.servePage(w, r)
+	case r.URL.Path == "/events" && r.Method == http.MethodHead: // there is nothing to follow
+		h.Set("Content-Type", "text/event-stream")
 	case r.URL.Path == "/events":
 		l.serveEvents(w, r)
 	default:
@@ -115,6 +136,11 @@ func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (l *Live) allowed(r *http.Request) bool {
+	if from := r.Header.Get("Origin"); from != "" { // of the page that asks
+		if u, err := url.Parse(from); err != nil || !strings.EqualFold(u.Host, r.Host) {
+			return false
+		}
+	}
 	if l.token != "" {
 		return subtle.ConstantTimeCompare([]byte(r.URL.Query().Get("token")), []byte(l.token)) == 1
 	}
@@ -122,13 +148,16 @@ func (l *Live) allowed(r *http.Request) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	return host == "localhost" || net.ParseIP(host) != nil
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host) != nil
 }
 
 func (l *Live) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if final := l.last(); final != nil {
 		_, _ = w.Write(final) // a reader that goes away is no error
+		if r.Method == http.MethodHead {
+			return
+		}
 		l.mu.Lock()
 		l.fetched++
 		l.mu.Unlock()
@@ -177,8 +206,12 @@ func (l *Live) last() []byte {
 func (l *Live) serveEvents(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	full := l.open >= mostFollowers
+	asked := time.Now()
+	l.number++
+	name := strconv.Itoa(l.number)
 	if !full {
 		l.open++
+		l.heard[name] = asked
 	}
 	l.mu.Unlock()
 	if full {
@@ -188,6 +221,7 @@ func (l *Live) serveEvents(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		l.mu.Lock()
 		l.open--
+		delete(l.heard, name)
 		l.mu.Unlock()
 	}()
 	out := http.NewResponseController(w)
@@ -212,6 +246,15 @@ func (l *Live) serveEvents(w http.ResponseWriter, r *http.Request) {
 		}
 		if list, to := updates(); len(list) > 0 && !send("points", encode(list, to)) {
 			return
+		}
+		if time.Since(asked) > l.patience/3 {
+			asked = time.Now()
+			l.mu.Lock()
+			silent := time.Since(l.heard[name]) > l.patience
+			l.mu.Unlock()
+			if silent || !send("alive", []byte(name)) {
+				return
+			}
 		}
 		select {
 		case <-r.Context().Done():

@@ -96,17 +96,34 @@ func TestLiveRequests(t *testing.T) {
 			{"GET", "/" + query, "", "", 200}, {"POST", "/command/pause" + query, "", "1", 204}, {"POST", "/command/step" + query, "", "1", 204},
 			{"POST", "/command/pause" + query, "", "", 403}, {"GET", "/command/pause" + query, "", "1", 404}, {"POST", "/command/rm" + query, "", "1", 404},
 			{"POST", "/" + query, "", "1", 405}, {"GET", "/etc/passwd" + query, "", "", 404}, {"GET", "/../../etc/passwd" + query, "", "", 404},
+			{"HEAD", "/" + query, "", "", 200}, {"HEAD", "/events" + query, "", "", 200}, {"PUT", "/events" + query, "", "", 405},
 		} {
 			if code, body := request(t, server, tt.method, tt.path, tt.host, tt.header); code != tt.want {
 				t.Errorf("token %q: %s %s gives %d: %s", token, tt.method, tt.path, code, body)
 			}
 		}
-		if !slices.Equal(s.told, []string{"pause", "step"}) {
+		// Pages of somebody else ask with their own address.
+		for from, want := range map[string]int{"": 204, server.URL: 204, "http://evil.example": 403, "null": 403, "http://127.0.0.1:1": 403, "%": 403} {
+			r, err := http.NewRequest(http.MethodPost, server.URL+"/command/step"+query, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("X-Macrostep", "1")
+			r.Header.Set("Origin", from)
+			answer, err := server.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer.Body.Close(); answer.StatusCode != want {
+				t.Errorf("from %q: %d", from, answer.StatusCode)
+			}
+		}
+		if !slices.Equal(s.told, []string{"pause", "step", "step", "step"}) {
 			t.Errorf("the run was told %v", s.told)
 		}
 		if token == "" {
 			// A name of somebody else that leads here.
-			for host, want := range map[string]int{"evil.example": 403, "evil.example:80": 403, "localhost:1": 200, "[::1]:1": 200, "127.0.0.1": 200} {
+			for host, want := range map[string]int{"evil.example": 403, "evil.example:80": 403, "localhost:1": 200, "LocalHost:1": 200, "[::1]:1": 200, "127.0.0.1": 200} {
 				if code, _ := request(t, server, "GET", "/", host, ""); code != want {
 					t.Errorf("host %s: %d", host, code)
 				}
@@ -118,6 +135,52 @@ func TestLiveRequests(t *testing.T) {
 				t.Errorf("%s: %d", path, code)
 			}
 		}
+	}
+}
+
+// A page that does not answer any more leaves its place; one that does stays.
+func TestLiveAlive(t *testing.T) {
+	s := &still{changed: make(chan struct{})}
+	l := NewLive(s, "")
+	l.patience = 600 * time.Millisecond
+	server := httptest.NewServer(l)
+	defer server.Close()
+	follow := func(answers bool) time.Duration {
+		begin := time.Now()
+		answer, err := server.Client().Get(server.URL + "/events")
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		defer answer.Body.Close()
+		in := bufio.NewScanner(answer.Body)
+		asked := false
+		for in.Scan() {
+			if name, ok := strings.CutPrefix(in.Text(), "data: "); ok && asked && answers {
+				if code, body := request(t, server, "POST", "/alive/"+name, "", ""); code != 204 {
+					t.Errorf("%d: %s", code, body)
+				}
+			}
+			asked = in.Text() == "event: alive"
+		}
+		return time.Since(begin)
+	}
+	var answering time.Duration
+	done := make(chan struct{})
+	go func() { answering = follow(true); close(done) }()
+	silent := follow(false)
+	if silent < l.patience || silent > 20*l.patience {
+		t.Errorf("who is silent is dropped after %v", silent)
+	}
+	time.Sleep(l.patience)
+	l.mu.Lock()
+	if l.open != 1 || len(l.heard) != 1 {
+		t.Errorf("%d follow, %v", l.open, l.heard)
+	}
+	l.mu.Unlock()
+	close(l.ended)
+	if <-done; answering < silent+l.patience {
+		t.Errorf("who answers is dropped after %v", answering)
 	}
 }
 

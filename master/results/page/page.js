@@ -68,15 +68,16 @@
       }
     }
     if (low > top) [low, top] = [0, 1];
-    const room = Math.max(0.06 * (top - low), 1e-9 * Math.max(Math.abs(low), Math.abs(top))) || 1;
-    p.low = low -= room;
-    p.top = top += room;
+    // Halves, here and below: the difference of large numbers overflows.
+    const room = Math.max(0.12 * (top / 2 - low / 2), 1e-9 * Math.max(Math.abs(low), Math.abs(top))) || 1;
+    p.low = low = Math.max(low - room, -Number.MAX_VALUE);
+    p.top = top = Math.min(top + room, Number.MAX_VALUE);
     p.xs = [];
     p.ys = [];
     let d = "", pen = false, last = 0;
     for (let i = 0; i < p.T.length; i++) {
       const x = Math.round(((p.T[i] - from) / (to - from)) * whole), w = s(p.V[i]);
-      const y = Number.isFinite(w) ? Math.round(((top - w) / (top - low)) * whole) : NaN;
+      const y = Number.isFinite(w) ? Math.round(((top / 2 - w / 2) / (top / 2 - low / 2)) * whole) : NaN;
       p.xs.push(x);
       p.ys.push(y);
       if (Number.isNaN(y)) {
@@ -121,7 +122,7 @@
     return { low, top, n: i - first };
   }
 
-  const scaled = (p, y) => p.top - (y / whole) * (p.top - p.low);
+  const scaled = (p, y) => p.top * (1 - y / whole) + p.low * (y / whole);
   const value = (p, y) => (p.log ? 10 ** scaled(p, y) : scaled(p, y));
   const time = (x) => from + (x / whole) * (to - from);
   const short = (v, n) => String(Number(v.toPrecision(n))).replace("e+", "e");
@@ -142,7 +143,7 @@
       }
       list.length = 0;
     }
-    let step = (top - low) / most;
+    let step = top / most - low / most;
     const decade = 10 ** Math.floor(Math.log10(step));
     step = [1, 2, 5, 10].find((m) => m * decade >= step * (1 - 1e-9)) * decade;
     for (let i = Math.ceil(low / step); i * step <= top && list.length <= 2 * most; i++) {
@@ -184,7 +185,7 @@
       add("x", i === times.length - 1 ? text + " s" : text, "left", (x - a) / (b - a));
     });
     for (const [v, text] of ticks(scaled(p, top), scaled(p, low), 4, p.log)) {
-      const y = ((p.top - v) / (p.top - p.low)) * whole;
+      const y = ((p.top / 2 - v / 2) / (p.top / 2 - p.low / 2)) * whole;
       d += `M${a} ${y}H${b}`;
       add("y", text, "bottom", (top - y) / (top - low));
     }
@@ -211,7 +212,7 @@
     p.dot.style.left = (100 * (xs[i] - a)) / (b - a) + "%";
     p.dot.style.top = (100 * (ys[i] - low)) / (top - low) + "%";
     // No digits that the picture does not hold.
-    const finest = 10 ** Math.ceil(Math.log10((p.top - p.low) / whole)), v = value(p, ys[i]);
+    const finest = 10 ** Math.ceil(Math.log10(p.top / whole - p.low / whole)), v = value(p, ys[i]);
     p.out.textContent = `${short(p.log || !(finest > 1e-300) ? v : Math.round(v / finest) * finest, 6)} at ${short(time(xs[i]), 6)} s`;
   }
 
@@ -331,7 +332,8 @@
   if (!live) return;
   const query = live.dataset.token ? "?token=" + encodeURIComponent(live.dataset.token) : "";
   let paused = false;
-  const command = (what) => fetch("command/" + what + query, { method: "POST", headers: { "X-Macrostep": "1" } }).catch(() => {});
+  const post = (path) => fetch(path + query, { method: "POST", headers: { "X-Macrostep": "1" } }).catch(() => {});
+  const command = (what) => post("command/" + what);
   act("pause", () => command(paused ? "resume" : "pause"));
   act("step", () => command("step"));
   act("stop", () => command("stop"));
@@ -369,6 +371,7 @@
     }
     redraw();
   });
+  events.addEventListener("alive", (e) => post("alive/" + e.data));
   events.addEventListener("end", () => {
     events.close();
     location.reload(); // the page of the whole run
