@@ -303,13 +303,57 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 	if len(series) < 4*followedLags {
 		return eigen{}, errors.New("the coupled run leaves the numbers at once")
 	}
-	series = series[max(0, len(series)-followedTail):]
-	mode, err := dominant(series)
-	if seen := growth(series); err == nil && mode.radius() > 1 && (len(twins) > manySubsystems || mode.radius() < 1+slightly) && math.Log(seen) < 0.5*math.Log(mode.radius()) {
-		// What takes little part is found with less certainty than how much all grows.
-		mode.value *= complex(min(seen, 1)/mode.radius(), 0)
+	later := series[len(series)/3:]
+	tail := series[max(0, len(series)-followedTail):]
+	mode, err := dominant(tail)
+	if err != nil || mode.lasts && stable(mode.radius()) {
+		return mode, err
 	}
-	return mode, err
+	if !stable(mode.radius()) {
+		seen, grown := growth(tail), 0.5*math.Log(mode.radius())
+		switch little := len(twins) > manySubsystems || mode.radius() < 1+slightly; {
+		case little && math.Log(seen) < grown:
+			// What takes little part is found with less certainty than how much all grows.
+			mode.value *= complex(min(seen, 1)/mode.radius(), 0)
+		case math.Log(seen) < grown || math.Log(growth(later)) < grown:
+			return eigen{}, fmt.Errorf("followed over %d steps, a motion looks as if it grew by %.6g in each, and all together grows by %.6g in each: the models that are found on the way have noise", len(series), mode.radius(), growth(later))
+		}
+	}
+	return mode, resolved(later, mode.radius())
+}
+
+// nearly is how close to 1 the radius of a followed run is that is looked at again.
+const nearly = 0.03
+
+// alikeRadius is how far apart radii of it may be that are found in different ways.
+const alikeRadius = 2e-4
+
+// again are the strides of the looks: in points that lie farther apart, slow motions part more, and noise counts less.
+var again = []int{2, 3}
+
+// resolved fails if the radius found at the end of a followed run is another in points of it that lie farther
+// apart, so that whether it grows cannot be told.
+func resolved(series [][]float64, radius float64) error {
+	if math.Abs(radius-1) > nearly {
+		return nil
+	}
+	for _, stride := range again {
+		var apart [][]float64
+		for k := (len(series) - 1) % stride; k < len(series); k += stride {
+			apart = append(apart, series[k])
+		}
+		if apart = apart[max(0, len(apart)-followedTail):]; len(apart) < 4*followedLags {
+			break
+		}
+		mode, err := dominant(apart)
+		if err != nil {
+			return err
+		}
+		if other := math.Pow(mode.radius(), 1/float64(stride)); stable(other) != stable(radius) && math.Abs(other-radius) > alikeRadius {
+			return fmt.Errorf("followed, it has a radius of %.6g or of %.6g, as it is looked at: the models that are found on the way have noise", radius, other)
+		}
+	}
+	return nil
 }
 
 // growth gives by what factor per step a series grows, as seen from its first and last third,
