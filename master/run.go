@@ -1114,8 +1114,15 @@ func (r *Run) Close() (Result, error) {
 // enoughSteps tell what a step takes.
 const enoughSteps = 20
 
+// keepTime is how long a run has to step, so that it tells what steps take, and not how
+// long a thread had to wait once for a processor.
+const keepTime = 50 * time.Millisecond
+
 // keepCosts lets the subsystems keep what their steps took, if they took enough.
 func (r *Run) keepCosts() {
+	if r.wall < keepTime {
+		return
+	}
 	for i, sub := range r.sys.Subsystems {
 		if priced, ok := As[Priced](sub); ok && r.x.steps[i] >= enoughSteps {
 			priced.KeepStepCost(r.opt.Step, r.x.subsystemSeconds(i)/float64(r.x.steps[i]))

@@ -238,7 +238,7 @@ func BenchmarkParallel(b *testing.B) {
 					cpu(b, fmt.Sprintf("steps %d size 1e-3 order %s\n%s", steps, order, plan), t.floor)
 					return time.Since(begin).Seconds()
 				}
-				run(100, "1") // what the steps cost is known from now on
+				run(c.steps/10, "1") // what the steps cost is known from now on
 				var ratios, inC []float64
 				for b.Loop() {
 					one := run(c.steps, "1") - run(c.steps/10, "1")
