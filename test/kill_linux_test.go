@@ -362,6 +362,7 @@ func TestExitInTheProcess(t *testing.T) {
 // The page of a run that an FMU ends by crashing is there, with the results so far, where the
 // FMU is in the process of the run and where it is not.
 func TestReportOfCrash(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
 	for _, isolate := range []string{"never", "always"} {
 		o := runPair(t, "misbehave", "fault=Segfault at=0.35", "--isolate", isolate, "--report", "crash.html")
 		page := string(read(t, filepath.Join(o.dir, "crash.html")))
