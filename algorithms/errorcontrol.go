@@ -231,6 +231,7 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 		HMin: j.config.HMin, HMax: j.config.HMax, MaxOrder: j.config.MaxOrder,
 		FixedOrder: j.config.FixedOrder, FixedStep: j.config.FixedStep,
 	}}
+	j.creep.since = t0
 	j.coupling.order = 0
 	if j.config.FixedOrder {
 		j.coupling.order = j.fixed

@@ -2,6 +2,7 @@ package master
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -40,10 +41,8 @@ func (r *Run) moreWorkers(now time.Time) *MoreWorkersError {
 			return nil
 		}
 		costs[i] = r.subsystemSeconds(i) / float64(r.accepted)
-		if priced, ok := As[Priced](r.sys.Subsystems[i]); ok {
-			if known, ok := priced.StepCost(r.opt.Step); ok { // apart, it is not what the run waits for
-				costs[i] = known * float64(r.x.steps[i]) / float64(r.accepted)
-			}
+		if known := c.costs[i]; !math.IsNaN(known) { // of one apart, it is not what the run waits for
+			costs[i] = known * float64(r.x.steps[i]) / float64(r.accepted)
 		}
 	}
 	workers, side, alone := bestCrew(r.sys.Stepped, costs)
@@ -53,7 +52,8 @@ func (r *Run) moreWorkers(now time.Time) *MoreWorkersError {
 	serial := spent.Seconds() / float64(r.accepted)
 	e := &MoreWorkersError{workers, costs, serial, serial - alone + side}
 	all := float64(r.accepted) * (r.opt.Stop - r.opt.Start) / (r.t - r.opt.Start) // macro steps
-	const start = 2                                                               // starting takes time once more, and so does what was known to be lost
+	// Starting takes time once more, and so does unpacking before it: about as much again.
+	const start = 2
 	if all*e.Side+start*now.Sub(r.beginWall).Seconds() > worthwhile*(all*e.Serial-spent.Seconds()) {
 		return nil
 	}

@@ -3,6 +3,7 @@ package master
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -24,7 +25,8 @@ type crew struct {
 	others  []*station     // workers but the first
 	running bool           // they are up
 	patient bool           // who waits may spin first
-	guessed bool           // the number of workers was to be chosen, and no costs were known
+	guessed bool           // the number of workers was to be chosen, and not all costs were known
+	costs   []float64      // s, of a step by subsystem; NaN = not known
 	pending atomic.Int32   // workers that have not done their part of the phase
 	done    sleeper        // the run's own thread, waiting for them
 	errs    []error        // by worker
@@ -91,7 +93,7 @@ func newCrew(s *System, workers int, H float64, costs []float64) *crew {
 	if !known {
 		costs, known = stepCosts(s, H)
 	}
-	c := &crew{infos: s.Infos, thread: s.onThread(), owner: make([]int, len(s.Subsystems))}
+	c := &crew{infos: s.Infos, thread: s.onThread(), owner: make([]int, len(s.Subsystems)), costs: costs}
 	switch {
 	case workers != 0:
 		workers = max(1, min(workers, len(s.Stepped)))
@@ -122,20 +124,31 @@ const (
 	memberCost = 0.1e-6
 )
 
-// stepCosts gives the time in s that a step of each subsystem takes, if those that can
-// know it do. Others, Go code beside FMUs, count as costing nothing.
+// stepCosts gives the time in s that a step of each subsystem takes, NaN if it is not
+// known, and whether those that can know it do. Others, Go code beside FMUs, count as
+// costing nothing then.
 func stepCosts(s *System, H float64) (costs []float64, known bool) {
-	costs = make([]float64, len(s.Subsystems))
+	costs = slices.Repeat([]float64{math.NaN()}, len(s.Subsystems))
+	asked, missing := 0, 0
 	for i, sub := range s.Subsystems {
-		priced, ok := As[Priced](sub)
-		if !ok {
-			continue
-		}
-		if costs[i], known = priced.StepCost(H); !known {
-			return nil, false
+		if priced, ok := As[Priced](sub); ok {
+			asked++
+			if cost, ok := priced.StepCost(H); ok {
+				costs[i] = cost
+			} else {
+				missing++
+			}
 		}
 	}
-	return costs, known
+	if asked == 0 || missing > 0 {
+		return costs, false
+	}
+	for i, cost := range costs {
+		if math.IsNaN(cost) {
+			costs[i] = 0
+		}
+	}
+	return costs, true
 }
 
 // bestCrew chooses the number of workers for members by the costs of their steps (s),

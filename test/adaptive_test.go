@@ -78,7 +78,7 @@ func TestTinySteps(t *testing.T) {
 	run := func(name string, args ...string) (code int, output string) {
 		return macrostep(t, append([]string{"run", system(t, name), "--algorithm", "ex-slocal", "--record", "none", "--manifest", filepath.Join(t.TempDir(), "m.json")}, args...)...)
 	}
-	code, output := run("corrector-oscillator", "--stop-time", "4e-8")
+	code, output := run("corrector-oscillator", "--start-time", "1", "--stop-time", "1.00000004")
 	if code != 0 || strings.Count(output, told) != 1 || !strings.Contains(output, "of the error of one.F (") || !strings.Contains(output, "control.atol=one.F:VALUE") {
 		t.Errorf("exit code %d\n%s", code, output)
 	}

@@ -3,6 +3,7 @@ package diag
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -66,4 +67,15 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// ListItems writes the items of an enumeration by their numbers: "red (1), green (2)".
+func ListItems(items map[string]int32) string {
+	names := slices.SortedFunc(maps.Keys(items), func(a, b string) int {
+		return cmp.Or(cmp.Compare(items[a], items[b]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%d)", name, items[name])
+	}
+	return strings.Join(names, ", ")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/ssp"
@@ -173,7 +174,7 @@ func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.
 			}
 		}
 		if out.Value.Text == "" {
-			return out, nil, fmt.Errorf("the connector is an Enumeration; give one of its items: %s", itemList(c.Items))
+			return out, nil, fmt.Errorf("the connector is an Enumeration; give one of its items: %s", diag.ListItems(c.Items))
 		}
 		return out, nil, nil
 	default:

@@ -1,16 +1,14 @@
 package assemble
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/fmuslave"
 )
 
@@ -90,18 +88,7 @@ func parseValue(v *fmi.ScalarVariable, d *fmi.ModelDescription, text string) (fm
 	return out, nil
 }
 
-// itemList writes the items of an enumeration by number: "red (1), green (2)".
-func itemList(items map[string]int32) string {
-	names := slices.SortedFunc(maps.Keys(items), func(a, b string) int {
-		return cmp.Or(cmp.Compare(items[a], items[b]), cmp.Compare(a, b))
-	})
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s (%d)", name, items[name])
-	}
-	return strings.Join(names, ", ")
-}
-
-// listed is itemList as the end of a message, or nothing where no items are known.
+// listed is diag.ListItems as the end of a message, or nothing where no items are known.
 func listed(items []fmi.EnumerationItem) string {
 	if len(items) == 0 {
 		return ", by its number"
@@ -110,7 +97,7 @@ func listed(items []fmi.EnumerationItem) string {
 	for _, item := range items {
 		by[item.Name] = item.Value
 	}
-	return ": " + itemList(by)
+	return ": " + diag.ListItems(by)
 }
 
 // bounds tells whether a value lies within those of the variable (fmi2 45).

@@ -87,17 +87,7 @@ func (in *Inputs) bind(sys *master.System, col int, name string) error {
 			return
 		}
 		d := discreteColumn{kind: p.Kind, col: col, at: at}
-		switch p.Kind {
-		case master.Integer:
-			err = s.check(col, 0, len(s.Times), "a whole number of 32 bits", func(v float64) bool {
-				return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
-			})
-		case master.Boolean:
-			s.readBooleans(col)
-			err = s.check(col, 0, len(s.Times), "0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 })
-		case master.String:
-			d.text = s.cells(col)
-		}
+		d.text, err = s.readDiscrete(col, p.Kind)
 		in.discrete[sub] = append(in.discrete[sub], d)
 	})
 	return err
@@ -249,3 +239,19 @@ func portIndex(ports []master.Port, name string) int {
 }
 
 func hasPort(ports []master.Port, name string) bool { return portIndex(ports, name) >= 0 }
+
+// readDiscrete makes a column one of a discrete kind; text has the cells of Strings.
+func (s *Signals) readDiscrete(col int, kind master.Kind) (text []string, err error) {
+	switch kind {
+	case master.Integer:
+		err = s.check(col, 0, len(s.Times), "a whole number of 32 bits", func(v float64) bool {
+			return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
+		})
+	case master.Boolean:
+		s.readBooleans(col)
+		err = s.check(col, 0, len(s.Times), "0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 })
+	case master.String:
+		text = s.cells(col)
+	}
+	return text, err
+}

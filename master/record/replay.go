@@ -2,7 +2,6 @@ package record
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
@@ -17,20 +16,9 @@ func (s *Signals) Replay(column string, kind master.Kind, held bool) (func(t flo
 	if !ok {
 		return nil, fmt.Errorf("%s:1: there is no column %q%s", s.Path, column, diag.DidYouMean(column, s.Names))
 	}
-	var err error
-	var text []string
-	switch kind {
-	case master.Real:
+	text, err := s.readDiscrete(col, kind)
+	if kind == master.Real {
 		err = s.check(col, 0, len(s.Times), "a finite number", finite)
-	case master.Integer:
-		err = s.check(col, 0, len(s.Times), "a whole number of 32 bits", func(v float64) bool {
-			return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
-		})
-	case master.Boolean:
-		s.readBooleans(col)
-		err = s.check(col, 0, len(s.Times), "0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 })
-	case master.String:
-		text = s.cells(col)
 	}
 	if err != nil {
 		return nil, err

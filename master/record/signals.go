@@ -2,18 +2,18 @@ package record
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 // Signals is a table of signals over time, read from a file.
@@ -172,18 +172,7 @@ func Item(text string, items map[string]int32) (int32, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%q is neither the name nor the number of an item; there are %s", text, itemList(items))
-}
-
-// itemList writes items by number: "red (1), green (2)".
-func itemList(items map[string]int32) string {
-	names := slices.SortedFunc(maps.Keys(items), func(a, b string) int {
-		return cmp.Or(cmp.Compare(items[a], items[b]), cmp.Compare(a, b))
-	})
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s (%d)", name, items[name])
-	}
-	return strings.Join(names, ", ")
+	return 0, fmt.Errorf("%q is neither the name nor the number of an item; there are %s", text, diag.ListItems(items))
 }
 
 // Derived is a column that follows from another: Gain times it plus Offset, or, with a
