@@ -28,8 +28,8 @@ type Options struct {
 	Map      bool    // wanted
 	// Bonds are those that the system declares, BondsSeen those that units show.
 	Bonds, BondsSeen []algorithms.Bond
-	// Rates are those that the components of the system would have in a run. With them nothing
-	// is told of the stability.
+	// Rates are those that the components of the system would have in a run. Implicit coupling, which takes none, is
+	// analysed without them.
 	Rates []algorithms.Rate
 	// Observe is told how much is done, out of all; nil = nobody is.
 	Observe func(done, all int)
@@ -160,7 +160,10 @@ type Strategy struct {
 	Preset string            `json:"algorithm"`
 	Order  int               `json:"order"`
 	Params map[string]string `json:"params,omitempty"`
-	Points []Radius          `json:"points"`
+	// Rates are those that it is analysed with, as COMPONENT=N steps a macro step or COMPONENT=1/N, one step over
+	// N macro steps; none = each component takes one step a macro step.
+	Rates  []string `json:"rates,omitempty"`
+	Points []Radius `json:"points"`
 	// Stable are the ranges of the step size in which nothing grows, within the scan; known if there are Points;
 	// stability is not monotone in the step, so there may be several.
 	Stable []Range `json:"stable"`
@@ -290,7 +293,7 @@ const (
 
 // schemes are those that are looked at. The models of the corrector are those that the analysis
 // has: where all can go back, their responses.
-func (p *point) schemes(order int) []*scheme {
+func (p *point) schemes(order int, rates []algorithms.Rate) []*scheme {
 	reverts := true
 	for i, m := range p.models {
 		reverts = reverts && (len(m.info.In) == 0 || m.source == Measured && p.x.Reverts(i))
@@ -298,10 +301,10 @@ func (p *point) schemes(order int) []*scheme {
 	var out []*scheme
 	for _, preset := range []string{"explicit", "gauss-seidel", "implicit", "model-based-corrector"} {
 		for k := range order + 1 {
-			s := &scheme{preset: preset, order: k}
+			s := &scheme{preset: preset, order: k, rates: rates}
 			switch preset {
 			case "implicit":
-				s.params = map[string]string{"solver.tolerance": "1e-9"}
+				s.params, s.rates = map[string]string{"solver.tolerance": "1e-9"}, nil
 			case "model-based-corrector":
 				s.hidden = true
 				if reverts {
@@ -318,16 +321,16 @@ func (p *point) schemes(order int) []*scheme {
 // initialised and stepped as in a run, and are not to be used after it. Errors are those of
 // the run to the operating point; what cannot be told of a strategy stands in the report.
 func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
+	if err := ratesRefused(sys, o.Rates); err != nil {
+		return nil, err
+	}
 	r := &Report{Step: o.Step, Recommended: -1, Structure: structure(sys, o)}
-	for _, rate := range o.Rates {
-		if rate.Steps <= 1 && rate.Over <= 1 {
-			continue
-		}
+	for _, rate := range ownRatesOf(o.Rates) {
 		own := fmt.Sprintf("%d steps a macro step", rate.Steps)
 		if rate.Over > 1 {
 			own = fmt.Sprintf("one step over %d macro steps", rate.Over)
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s, which the models do not follow", rate.Component, own))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s; implicit coupling, which takes no rates, is analysed without it", rate.Component, own))
 	}
 	result, err := at(ctx, sys, o, func(p *point) error { return p.analyse(r, o) })
 	for _, l := range result.Loops { // as the initialisation has solved them, and the trials have found them
@@ -344,12 +347,9 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 }
 
 // moot tells why nothing can be told of the coupling whatever the models are, "" if something can.
-func (p *point) moot(s *Structure, o Options) string {
+func (p *point) moot(s *Structure) string {
 	if why := s.heldOnLoop(); why != "" {
 		return why
-	}
-	if k := slices.IndexFunc(o.Rates, func(rate algorithms.Rate) bool { return rate.Steps > 1 || rate.Over > 1 }); k >= 0 {
-		return fmt.Sprintf("%s has a rate of its own, and couplings of several rates are not analysed: take it out to have the system analysed without", o.Rates[k].Component)
 	}
 	if !p.coupled() {
 		return "no component feeds another: there is no coupling that could be unstable"
@@ -362,7 +362,7 @@ func (p *point) analyse(r *Report, o Options) error {
 	if asked := max(o.At, o.Start); math.Abs(p.t-asked) > 1e-6*o.Step {
 		r.Notes = append(r.Notes, fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", asked))
 	}
-	unknown := p.moot(&r.Structure, o)
+	unknown := p.moot(&r.Structure)
 	moot := unknown != ""
 	for i, m := range p.models {
 		c := m.info.Caps
@@ -403,7 +403,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		to = o.Step * 30
 	}
 	r.From, r.To = from, to
-	all := p.schemes(o.Order)
+	all := p.schemes(o.Order, ownRatesOf(o.Rates))
 	var ref *reference
 	if unknown == "" {
 		steps := float64(horizonSteps)
@@ -445,7 +445,7 @@ func (p *point) analyse(r *Report, o Options) error {
 	}
 	strategies, err := p.each(len(all), o.Observe, func(k int) Strategy {
 		s := all[k]
-		out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Why: unknown}
+		out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Rates: s.rateTexts(), Why: unknown}
 		if s.preset == "model-based-corrector" {
 			out.Untold = p.identified()
 		}
@@ -470,7 +470,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		}
 		return out
 	}, func(k int, err error) Strategy {
-		return Strategy{Preset: all[k].preset, Order: all[k].order, Params: all[k].params, Why: err.Error()}
+		return Strategy{Preset: all[k].preset, Order: all[k].order, Params: all[k].params, Rates: all[k].rateTexts(), Why: err.Error()}
 	})
 	if err != nil {
 		return err
@@ -555,6 +555,9 @@ func (p *point) identified() string {
 // refused tells why the strategy cannot be used with these subsystems, or nothing be told of it, "" if
 // neither.
 func (p *point) refused(s *scheme) string {
+	if why := s.beyond(); why != "" {
+		return why
+	}
 	if s.hidden {
 		for _, m := range p.models {
 			if m.departs != "" {

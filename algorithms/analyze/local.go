@@ -48,6 +48,9 @@ func (p *point) localErrors(s *scheme, ref *reference) (*Local, string) {
 	if s.preset == implicitScheme && len(p.models) > manySubsystems {
 		return nil, fmt.Sprintf("implicit coupling is not looked at so closely with more than %d components", manySubsystems)
 	}
+	if why := p.noLocal(s); why != "" {
+		return nil, why
+	}
 	if s.hidden {
 		return nil, "its error in a step depends on what it has corrected before"
 	}
@@ -119,7 +122,7 @@ func (p *point) localError(s *scheme, c float64, ref *reference) ([]float64, err
 			point += n * (last - first) / (samples - 1)
 		}
 		at := copy(z, ref.states.x[point])
-		for j := range g.points {
+		for _, j := range g.lags {
 			at += copy(z[at:], ref.y[(point-j*each)*ref.states.n])
 		}
 		if err := g.apply(z, next); err != nil {

@@ -21,6 +21,8 @@ type scheme struct {
 	order  int
 	// substeps is their number where inputs are sampled; 0 = that which strategies take by default.
 	substeps int
+	// rates are those of the components that have others than that of the macro step.
+	rates []algorithms.Rate
 	// hidden tells that the strategy has more state than the outputs at the last
 	// communication points: its propagation is not formed but followed.
 	hidden bool
@@ -35,6 +37,11 @@ func (s *scheme) degree() int { return s.order }
 // stepOf gives the size of the steps that subsystem i takes.
 func (p *point) stepOf(i int, s *scheme, h float64) float64 {
 	m := p.models[i]
+	steps, over := s.rate(m.info.Name)
+	if steps > 1 { // with the polynomials at the start of each of them
+		return h / float64(steps)
+	}
+	h *= float64(over)
 	if s.degree() <= m.order || m.info.Stateless || len(m.info.In) == 0 {
 		return h
 	}
@@ -110,7 +117,7 @@ func (s *scheme) algorithm() (master.Algorithm, error) {
 	for k, v := range s.params {
 		params[k] = v
 	}
-	choice, err := algorithms.New(s.preset, params)
+	choice, err := algorithms.New(s.preset, params, algorithms.With{Rates: s.rates})
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +152,11 @@ func (p *point) spectrum(s *scheme, h float64, scaled int, gain float64, outputs
 	}
 	mode.coupled = cmplx.Abs(mode.value)
 	for i := range p.models {
-		own, uncertain, err := p.free(i, p.stepOf(i, s, h))
+		step := p.stepOf(i, s, h)
+		own, uncertain, err := p.free(i, step)
+		if step != h { // in a macro step
+			own, uncertain = cmplx.Pow(own, complex(h/step, 0)), uncertain*max(h/step, 1)
+		}
 		switch size := cmplx.Abs(own); {
 		case err != nil:
 			return mode, err
@@ -202,7 +213,11 @@ func (p *point) coupledSpectrum(s *scheme, h float64, scaled int, gain float64, 
 		return eigen{}, err
 	}
 	if s.hidden {
-		return p.followed(s, h, twins, sys, len(twinsOutputs(twins)))
+		mode, err := p.followed(s, h, twins, sys, len(twinsOutputs(twins)))
+		one := []complex128{mode.value}
+		roots(one, s.period())
+		mode.value = one[0]
+		return mode, err
 	}
 	g, err := p.newPropagator(s, h, twins, sys)
 	if err != nil {
@@ -274,7 +289,7 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 	if len(twins) > manySubsystems {
 		steps = followedFewer
 	}
-	run, err := s.start(sys, h, steps)
+	run, err := s.start(sys, h, steps*s.period())
 	if err != nil {
 		return eigen{}, err
 	}
@@ -283,8 +298,9 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 		return eigen{}, err
 	}
 	var series [][]float64
+	period := s.period()
 	for range steps {
-		if _, err := run.Step(p.ctx); err != nil {
+		if err := p.steps(run, period); err != nil {
 			if len(series) > followedTail {
 				break // beyond all numbers
 			}

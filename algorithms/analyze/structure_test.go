@@ -150,22 +150,3 @@ func TestLimit(t *testing.T) {
 		}
 	}
 }
-
-// With rates of their own nothing is told, and nothing recommended that would leave them out.
-func TestRates(t *testing.T) {
-	for _, rate := range []algorithms.Rate{{Component: "one", Steps: 10, Over: 1}, {Component: "one", Steps: 1, Over: 4}, {Component: "one", Steps: 1, Over: 1}} {
-		r, err := Run(t.Context(), haidSystem(t, exact.DefaultHaid(), nil), Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Rates: []algorithms.Rate{rate}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := rate.Steps > 1 || rate.Over > 1
-		if (r.Recommended < 0) != own || (r.Promised == nil) != own || (len(r.Notes) > 0) != own {
-			t.Errorf("%+v: recommended %d, promised %+v, %q", rate, r.Recommended, r.Promised, r.Notes)
-		}
-		for _, s := range r.Strategies {
-			if strings.Contains(s.Why, "one has a rate of its own") != own || (s.Points == nil) != own {
-				t.Errorf("%+v: %s: %q, %v", rate, s.Preset, s.Why, s.Points)
-			}
-		}
-	}
-}

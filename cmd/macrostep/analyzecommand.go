@@ -40,6 +40,10 @@ along the forecast motion beside its model: where they part, the errors are mark
 an order of magnitude (~), or unknown. The cheapest that keeps to --error is
 recommended.
 
+Components that take several steps a macro step, or one over several (--rate, or as the
+system asks), are analysed as such: the radius is that of a macro step, from the growth
+over a period, after which all take part. Implicit coupling is analysed without rates.
+
 What is told holds near the operating point. Where the system is not linear, look
 at several.
 
@@ -47,6 +51,7 @@ Examples:
    macrostep analyze system.ssp
    macrostep analyze system.ssp --step-size 1e-3 --at 0.5 --order 3
    macrostep analyze system.ssp --error 1e-4
+   macrostep analyze system.ssp --rate motor=10 --rate room=1/5
    macrostep analyze system.ssp --from 1e-5 --to 0.1 --json
    macrostep analyze system.ssp --plot pictures`
 
@@ -71,6 +76,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
 			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance told to the FMUs"},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true}},
+			repeatable{&cli.StringSliceFlag{Name: flagRate, Usage: "`COMPONENT=N` steps a macro step, or COMPONENT=1/N: one step over N macro steps, as in the run; repeatable", KeepSpace: true}},
 			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "`COMPONENT` whose outputs follow its inputs at once; repeatable", KeepSpace: true}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform"},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
@@ -109,6 +115,8 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	set, err := assignments("set", c.StringSlice("set"))
 	errs = append(errs, err)
 	open.Set = set
+	rates, err := readRates(c.StringSlice(flagRate))
+	errs = append(errs, err)
 	if k := c.Int("order"); k < 0 || k > highestAnalyzed {
 		errs = append(errs, fmt.Errorf("--order: %d does not lie between 0 and %d", k, highestAnalyzed))
 	}
@@ -124,7 +132,7 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, sys.Close()) }()
 	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value,
-		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != "", Bonds: sys.Bonds, Rates: sys.Rates}
+		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != "", Bonds: sys.Bonds, Rates: ratesWith(rates, sys.Rates)}
 	if sys.BondsSeen != nil {
 		o.BondsSeen = sys.BondsSeen()
 	}
@@ -194,7 +202,7 @@ const flagAnalyze = "analyze"
 
 // analyseFirst tells of the coupling that is about to be run what analyze tells of it, on the console
 // and for the manifest; unstable is what is to be a warning, and report all of it if there is more.
-func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, rates []algorithms.Rate, con *console) (told, unstable []string, report *analyze.Report, err error) {
+func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate, con *console) (told, unstable []string, report *analyze.Report, err error) {
 	order, err := strconv.Atoi(choice.Values["order"])
 	if err != nil {
 		order = 0
@@ -205,14 +213,9 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		return nil, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, other.Close()) }()
-	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value, Order: min(max(order, 1), highestAnalyzed), Error: defaultError}
+	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value, Order: min(max(order, 1), highestAnalyzed), Error: defaultError, Bonds: bonds, Rates: rates}
 	if sys.Tolerance != nil {
 		o.Tolerance = sys.Tolerance.Value
-	}
-	if len(rates) > 0 {
-		told = []string{"analysis: nothing is told of components with rates of their own"}
-		fmt.Fprintln(p.stdout, told[0])
-		return told, nil, nil, nil
 	}
 	con.status("the coupling is analysed")
 	report, err = analyze.Run(ctx, other.System, o)
@@ -233,7 +236,11 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		told = append(told, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
 	default:
 		s := &report.Strategies[at]
-		text := fmt.Sprintf("analysis: %s of order %d, steps of %.4g s: the spectral radius is %.6g; stable steps: %s", s.Preset, s.Order, report.Step, s.Now, rangesOf(s, report))
+		with := ""
+		if len(s.Rates) > 0 {
+			with = ", rates " + someOf(s.Rates, ", ")
+		}
+		text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: the spectral radius is %.6g; stable steps: %s", s.Preset, s.Order, with, report.Step, s.Now, rangesOf(s, report))
 		for _, f := range s.Forecasts {
 			if f.Step == report.Step {
 				text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", errorOf(&f), report.Horizon, f.Of)

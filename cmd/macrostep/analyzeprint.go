@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -325,6 +326,12 @@ func chosen(s *analyze.Strategy) string {
 	flags := fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order)
 	for _, key := range slices.Sorted(maps.Keys(s.Params)) {
 		flags += fmt.Sprintf(" --param %s=%s", key, s.Params[key])
+	}
+	for _, rate := range s.Rates {
+		if flags += " --rate "; strings.ContainsAny(rate, " '") {
+			rate = strconv.Quote(rate) // for the shell
+		}
+		flags += rate
 	}
 	return flags
 }
