@@ -35,6 +35,14 @@ type Options struct {
 	Observe func(done, all int)
 }
 
+// bonds gives those declared, or else those seen.
+func (o *Options) bonds() []algorithms.Bond {
+	if len(o.Bonds) > 0 {
+		return o.Bonds
+	}
+	return o.BondsSeen
+}
+
 // at has something done at the operating point of a system.
 func at(ctx context.Context, sys *master.System, o Options, do func(p *point) error) (master.Result, error) {
 	way, err := algorithms.NewCoupling(algorithms.Config{})
@@ -175,6 +183,10 @@ type Strategy struct {
 	Multiples float64 `json:"multiples_of,omitempty"`
 	// Now is the spectral radius at the step of the analysis; known if there is a Mode.
 	Now float64 `json:"radius"`
+	// MeanGrowth tells that the radii are no eigenvalues: the strategy is not linear, and they are the factors by which
+	// runs of the models from random states grow in a macro step, in the mean over many, where they grow most. They
+	// hold for motions that are large beside what the bonds carry at rest.
+	MeanGrowth bool `json:"mean_growth,omitempty"`
 	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
 	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop, or something that nothing
 	// feeds oscillates without damping. Besides is the
@@ -293,16 +305,20 @@ const (
 
 // schemes are those that are looked at. The models of the corrector are those that the analysis
 // has: where all can go back, their responses.
-func (p *point) schemes(order int, rates []algorithms.Rate) []*scheme {
+func (p *point) schemes(order int, rates []algorithms.Rate, bonds []algorithms.Bond) []*scheme {
 	reverts := true
 	for i, m := range p.models {
 		reverts = reverts && (len(m.info.In) == 0 || m.source == Measured && p.x.Reverts(i))
 	}
 	var out []*scheme
-	for _, preset := range []string{"explicit", "gauss-seidel", "implicit", "model-based-corrector"} {
+	for _, preset := range []string{"explicit", "gauss-seidel", "implicit", "model-based-corrector", energyCorrection} {
 		for k := range order + 1 {
 			s := &scheme{preset: preset, order: k, rates: rates}
 			switch preset {
+			case energyCorrection:
+				if s.hidden, s.bonds = true, bonds; len(bonds) == 0 {
+					continue
+				}
 			case "implicit":
 				s.params, s.rates = map[string]string{"solver.tolerance": "1e-9"}, nil
 			case "model-based-corrector":
@@ -403,7 +419,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		to = o.Step * 30
 	}
 	r.From, r.To = from, to
-	all := p.schemes(o.Order, ownRatesOf(o.Rates))
+	all := p.schemes(o.Order, ownRatesOf(o.Rates), o.bonds())
 	var ref *reference
 	if unknown == "" {
 		steps := float64(horizonSteps)
@@ -445,7 +461,7 @@ func (p *point) analyse(r *Report, o Options) error {
 	}
 	strategies, err := p.each(len(all), o.Observe, func(k int) Strategy {
 		s := all[k]
-		out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Rates: s.rateTexts(), Why: unknown}
+		out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Rates: s.rateTexts(), MeanGrowth: s.preset == energyCorrection, Why: unknown}
 		if s.preset == "model-based-corrector" {
 			out.Untold = p.identified()
 		}
@@ -558,7 +574,7 @@ func (p *point) refused(s *scheme) string {
 	if why := s.beyond(); why != "" {
 		return why
 	}
-	if s.hidden {
+	if s.preset == correctorScheme {
 		for _, m := range p.models {
 			if m.departs != "" {
 				return fmt.Sprintf("a run corrects by the directional derivatives of %s, and what it does is another thing: %s", m.info, m.departs)
@@ -847,6 +863,9 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 	m.Outputs = largest(m.Outputs, most, true)
 	const change = 1e-3
 	many := len(p.models) > manySubsystems
+	if s.preset == energyCorrection {
+		return m // a mean growth is not known to the digits by which a small change of a gain would move it
+	}
 	if !many || !stable(mode.radius()) {
 		for k := range sys.InAt[len(sys.InAt)-1] {
 			if sys.SourceSubsystem(k) < 0 {
@@ -912,7 +931,7 @@ func (r *Report) doubtFollowed(all []*scheme) {
 			continue
 		}
 		for i := range all {
-			if s := &r.Strategies[i]; all[i].hidden && len(s.Points) > 0 && s.Untold == "" {
+			if s := &r.Strategies[i]; all[i].hidden && !s.MeanGrowth && len(s.Points) > 0 && s.Untold == "" {
 				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is followed in a run of the models: it may be off by %.0g, and its stable steps are not exact", followedOff)
 			}
 		}
@@ -926,6 +945,10 @@ const nearUnknown = 0.05
 // ownDoubt is the part of the error that is asked for by which outputs that feed nobody may be off their models
 // to count in it.
 const ownDoubt = 0.1
+
+// clearly is how many times as large as expected the error of a strategy whose stability is no eigenvalue may be for
+// it to be recommended.
+const clearly = 2
 
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
@@ -963,6 +986,7 @@ func (r *Report) recommend(most float64) {
 			switch {
 			case s.Untold != "":
 			case !s.covers(f.Step, r.From):
+			case s.MeanGrowth && clearly*f.Error+f.Doubt > most:
 			case f.Error+f.Doubt > most:
 				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
 					nearest, near = f, i
@@ -993,7 +1017,7 @@ func (r *Report) recommend(most float64) {
 	best, where := -1, 0.0
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
-		if s.Untold != "" {
+		if s.Untold != "" || s.MeanGrowth { // without a known error it takes more than that nothing grows
 			continue
 		}
 		if s.covers(r.Step, r.From) {

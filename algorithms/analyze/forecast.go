@@ -305,7 +305,7 @@ func (p *point) lead(i int, h float64, u [][]float64) (out [][]float64, err erro
 }
 
 // course runs the strategy on driven twins from the operating point, and gives the outputs at
-// each macro step. keep, if not nil, is given the twins there.
+// each macro step, as deviations from it. keep, if not nil, is given the twins there.
 func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins []*twin)) (y [][]float64, result master.Result, err error) {
 	twins, sys, err := p.twins(s, h, -1, 1, true)
 	if err != nil {
@@ -323,7 +323,17 @@ func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins [
 		if keep != nil {
 			keep(len(y), twins)
 		}
-		y = append(y, append([]float64(nil), run.Point().Y...))
+		now := append([]float64(nil), run.Point().Y...)
+		at := 0
+		for _, t := range twins {
+			for o := range t.y {
+				if t.base != nil {
+					now[at] -= t.base[o]
+				}
+				at++
+			}
+		}
+		y = append(y, now)
 	}
 	if err = run.Start(p.ctx); err == nil {
 		take()

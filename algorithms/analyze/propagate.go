@@ -23,8 +23,10 @@ type scheme struct {
 	substeps int
 	// rates are those of the components that have others than that of the macro step.
 	rates []algorithms.Rate
+	// bonds are those at which the energy is corrected.
+	bonds []algorithms.Bond
 	// hidden tells that the strategy has more state than the outputs at the last
-	// communication points: its propagation is not formed but followed.
+	// communication points, or is not linear: its propagation is not formed but followed.
 	hidden bool
 	// reach is how many connections farther, at most, something has been seen in one step, as far as is
 	// known from steps that were looked at before; used by one thread at a time.
@@ -74,6 +76,10 @@ func (p *point) twinsOf(s *scheme, h float64, scaled int, gain float64, driven, 
 		}
 		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
 		twins[i].driven = driven
+		if driven && s.preset == energyCorrection { // a power is a product of values, not of deviations
+			twins[i].u0, twins[i].base = p.x.W[p.x.Sys.InAt[i]:p.x.Sys.InAt[i+1]], p.y[p.x.Sys.OutAt[i]:p.x.Sys.OutAt[i+1]]
+			copy(twins[i].info.StartIn, twins[i].u0)
+		}
 	}
 	system, err := p.coupledTwins(twins, scaled, gain)
 	return twins, system, err
@@ -96,7 +102,11 @@ func (p *point) coupledTwins(twins []*twin, scaled int, gain float64) (*master.S
 		if k == scaled {
 			g *= gain
 		}
-		links = append(links, master.Connection{From: endpoint(sys, sys.OutAt, y, false), To: endpoint(sys, sys.InAt, k, true), Linear: &master.Linear{Gain: g}})
+		offset := 0.0
+		if twins[0].base != nil {
+			offset = sys.Offset(k)
+		}
+		links = append(links, master.Connection{From: endpoint(sys, sys.OutAt, y, false), To: endpoint(sys, sys.InAt, k, true), Linear: &master.Linear{Gain: g, Offset: offset}})
 	}
 	return master.NewSystem(subs, links)
 }
@@ -117,7 +127,7 @@ func (s *scheme) algorithm() (master.Algorithm, error) {
 	for k, v := range s.params {
 		params[k] = v
 	}
-	choice, err := algorithms.New(s.preset, params, algorithms.With{Rates: s.rates})
+	choice, err := algorithms.New(s.preset, params, algorithms.With{Rates: s.rates, Bonds: s.bonds})
 	if err != nil {
 		return nil, err
 	}
@@ -212,6 +222,9 @@ func (p *point) coupledSpectrum(s *scheme, h float64, scaled int, gain float64, 
 	if err != nil {
 		return eigen{}, err
 	}
+	if s.preset == energyCorrection {
+		return p.meanGrowth(s, h, scaled, gain)
+	}
 	if s.hidden {
 		mode, err := p.followed(s, h, twins, sys, len(twinsOutputs(twins)))
 		one := []complex128{mode.value}
@@ -272,18 +285,8 @@ const (
 // followed runs the strategy from random states and takes the dominant modes from what the
 // outputs do in the end, by the eigensystem of their Hankel matrix.
 func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System, ny int) (eigen, error) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i, t := range twins {
-		for k := range t.x0 {
-			t.x0[k] = rng.NormFloat64()
-		}
-		r, err := p.over(i, p.stepOf(i, s, h))
-		if err != nil {
-			return eigen{}, err
-		}
-		if clear(t.y0); r.C != nil {
-			multiply(t.y0, r.C, t.x0, 1)
-		}
+	if err := p.scatter(s, h, twins, rand.New(rand.NewPCG(1, 2))); err != nil {
+		return eigen{}, err
 	}
 	steps := followedSteps
 	if len(twins) > manySubsystems {

@@ -123,9 +123,8 @@ func structure(sys *master.System, o Options) Structure {
 		}
 	}
 	add(o.Bonds, true)
-	bonds := o.Bonds
-	if len(bonds) == 0 {
-		bonds = o.BondsSeen
+	bonds := o.bonds()
+	if len(o.Bonds) == 0 {
 		add(bonds, false)
 	}
 	for _, preset := range algorithms.Presets() {
@@ -264,7 +263,7 @@ func (p *point) fails(alg master.Algorithm) string {
 // unanalysed tells why a preset is not among the strategies that are looked at.
 func unanalysed(preset string) string {
 	switch preset {
-	case explicitScheme, gaussSeidelScheme, implicitScheme, correctorScheme:
+	case explicitScheme, gaussSeidelScheme, implicitScheme, correctorScheme, energyCorrection:
 		return ""
 	case "ex-local", "ex-milne", "ex-slocal", "richardson":
 		return "it chooses order and step size while it runs; each step is one of explicit, of the order and size in force; the steps that it settles at follow from its tolerance and are not forecast"
@@ -272,8 +271,6 @@ func unanalysed(preset string) string {
 		return "it chooses order and step size while it runs; each step is one of implicit, of the order and size in force; the steps that it settles at follow from its tolerance and are not forecast"
 	case "predictor-corrector", "ecco":
 		return "it chooses the step size while it runs; each step is one of explicit, of its order and the size in force; the steps that it settles at follow from its tolerance and are not forecast"
-	case "energy-correction":
-		return "its correction goes with the power, a product of two variables: no linear model follows it, so that there is no spectral radius"
 	}
 	return "no twin runs it"
 }

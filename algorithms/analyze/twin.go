@@ -21,11 +21,14 @@ type twin struct {
 	driven bool      // it moves by itself too
 	fine   bool      // it takes longer steps in several of its own
 	forced []float64 // outputs that it shows whatever is done with it; nil = its own
-	x0, y0 []float64 // where it starts
-	x, y   []float64
-	next   []float64
-	u      [][]float64 // u and its derivatives
-	piece  [][]float64 // likewise, at the start of a piece of a step
+	// u0 and base are inputs and outputs at the operating point, where it takes and gives values and not deviations
+	// from there; nil = deviations.
+	u0, base []float64
+	x0, y0   []float64 // where it starts
+	x, y     []float64
+	next     []float64
+	u        [][]float64 // u and its derivatives
+	piece    [][]float64 // likewise, at the start of a piece of a step
 }
 
 var (
@@ -85,7 +88,13 @@ func (t *twin) Seconds() float64 { return 0 }
 
 func (t *twin) Info() *master.Info { return &t.info }
 
-func (t *twin) SetInputs(u []float64) error { copy(t.u[0], u); return nil }
+func (t *twin) SetInputs(u []float64) error {
+	copy(t.u[0], u)
+	for k, v := range t.u0 {
+		t.u[0][k] -= v
+	}
+	return nil
+}
 
 func (t *twin) PrepareInputDerivatives(order int) error {
 	if order > t.order {
@@ -216,7 +225,15 @@ func (t *twin) Substep(ctx context.Context, at, h float64) (float64, error) {
 	return t.Step(ctx, at, h)
 }
 
-func (t *twin) Outputs(y []float64) error { copy(y, t.y); return nil }
+func (t *twin) Outputs(y []float64) error {
+	copy(y, t.y)
+	if t.base != nil {
+		for o := range y {
+			y[o] += t.base[o]
+		}
+	}
+	return nil
+}
 
 // restart goes back to where it starts.
 func (t *twin) restart() {
