@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -16,7 +17,8 @@ const energyCorrection = "energy-correction"
 
 // Sizes of the runs by which a growth is found.
 const (
-	growthStarts  = 3    // random states, 1 of many subsystems
+	growthStarts  = 3    // random states of all, 1 of many subsystems
+	growthAlone   = 4    // components at most that are set in motion alone, the others at rest
 	growthSteps   = 800  // macro steps, or periods, at first
 	growthLonger  = 4    // times as many, where that does not tell whether it grows
 	growthLongest = 3    // lengths at most; one with many subsystems
@@ -29,13 +31,17 @@ const (
 	// turnsSeen are how many turns of the slowest mode a run has to have for what the correction does over one to count
 	// in the mean.
 	turnsSeen = 2
+	// restRank is the part of the largest singular value below which a motion counts as one that nothing holds, which
+	// comes to rest anywhere.
+	restRank = 1e-12
 	// modesKept is the part of the largest eigenvalue, without correction, of modes that count in the size of a motion.
 	modesKept = 0.3
 )
 
-// meanGrowth runs a strategy that is not linear from random states of the models, and gives the factor by which
-// what it does grows in a macro step, in the mean over many (its largest Lyapunov exponent), from the start from which
-// it grows most. The energy correction is such a strategy, and such a factor is all that it has: a force that makes up
+// meanGrowth runs a strategy that is not linear on the models, and gives the factor by which what it does grows in a
+// macro step, in the mean over many (its largest Lyapunov exponent), from the start from which it grows most: from
+// where the motion of the system starts, from random states of all, and of one component, the others at rest. Different
+// starts may end in different motions, of which some grow and some die out, so that others than these may, too. The energy correction is such a strategy, and such a factor is all that it has: a force that makes up
 // for an energy divides it by a velocity, and so is as many times larger as the motion is, whatever that is
 // (rodriguez (17)), but two motions do not add up.
 //
@@ -46,17 +52,39 @@ func (p *point) meanGrowth(s *scheme, h float64, scaled int, gain float64) (eige
 	if err != nil {
 		return eigen{}, err
 	}
-	starts, longest := growthStarts, growthLongest
+	random, longest := growthStarts, growthLongest
 	if len(p.models) > manySubsystems {
-		starts, longest = 1, 1
+		random, longest = 1, 1
+	}
+	var starts []func(twins []*twin) error
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range random {
+		starts = append(starts, func(twins []*twin) error { return p.scatter(s, h, twins, rng) })
+	}
+	if len(p.models) <= growthAlone {
+		for i := range p.models {
+			starts = append(starts, func(twins []*twin) error { return p.scatterOne(s, h, twins, i, rng) })
+		}
+	}
+	if size.start != nil {
+		starts = append(starts, func(twins []*twin) error {
+			at := 0
+			for _, t := range twins {
+				at += copy(t.x0, size.start[at:])
+			}
+			for _, t := range twins {
+				at += copy(t.y0, size.start[at:])
+			}
+			return nil
+		})
 	}
 	var most eigen
-	for start := range starts {
-		mode, err := p.grownFrom(s, size, h, scaled, gain, uint64(start), longest)
+	for n, start := range starts {
+		mode, err := p.grownFrom(s, size, h, scaled, gain, start, longest)
 		if err != nil {
 			return eigen{}, err
 		}
-		if start == 0 || cmplx.Abs(mode.value) > cmplx.Abs(most.value) {
+		if n == 0 || cmplx.Abs(mode.value) > cmplx.Abs(most.value) {
 			most = mode
 		}
 	}
@@ -73,6 +101,9 @@ type motionSize struct {
 	lasts bool           // there is a mode besides that neither grows nor dies out, and counts in no size
 	slow  float64        // least angle in a period that a mode turns by
 	grows float64        // logarithm of the largest growth in a period, without correction
+	// start holds states and outputs where the motion at hand starts, as deviations from where it comes to rest;
+	// nil = it is at rest.
+	start []float64
 }
 
 // uncorrected finds the modes.
@@ -89,6 +120,10 @@ func (p *point) uncorrected(s *scheme, h float64, scaled int, gain float64) (*mo
 	phi, err := g.form(plain)
 	_, closed := g.run.Close()
 	if err = errors.Join(err, closed); err != nil {
+		return nil, err
+	}
+	out := &motionSize{lags: g.lags, slow: math.Pi}
+	if out.start, err = p.beginning(plain, h, scaled, gain, phi); err != nil {
 		return nil, err
 	}
 	var kept []int
@@ -113,7 +148,6 @@ func (p *point) uncorrected(s *scheme, h float64, scaled int, gain float64) (*mo
 	var left mat.CDense
 	e.LeftVectorsTo(&left)
 	values := e.Values(nil)
-	out := &motionSize{lags: g.lags, slow: math.Pi}
 	largest := 0.0
 	for _, v := range values {
 		if cmplx.Abs(v-1) >= marginal {
@@ -143,6 +177,45 @@ func (p *point) uncorrected(s *scheme, h float64, scaled int, gain float64) (*mo
 	return out, nil
 }
 
+// beginning gives the states and outputs at the operating point, as deviations from where what moves the components by
+// themselves would let them rest; nil = they are at rest there.
+func (p *point) beginning(s *scheme, h float64, scaled int, gain float64, phi *mat.Dense) ([]float64, error) {
+	twins, sys, err := p.twinsOf(s, h, scaled, gain, true, false)
+	if err != nil {
+		return nil, err
+	}
+	g, err := p.newPropagator(s, h, twins, sys)
+	if err != nil {
+		return nil, err
+	}
+	own := make([]float64, g.size()) // z⁺ = Φ z + own
+	err = g.apply(make([]float64, g.size()), own)
+	_, closed := g.run.Close()
+	if err = errors.Join(err, closed); err != nil || !slices.ContainsFunc(own, func(v float64) bool { return v != 0 }) {
+		return nil, err
+	}
+	left := mat.NewDense(g.size(), g.size(), nil) // I − Φ
+	left.Scale(-1, phi)
+	for i := range own {
+		left.Set(i, i, 1+left.At(i, i))
+	}
+	var svd mat.SVD
+	if !svd.Factorize(left, mat.SVDThin) {
+		return nil, errNoEigenvalues
+	}
+	rank, sv := 0, svd.Values(nil)
+	for rank < len(sv) && sv[rank] > restRank*sv[0] {
+		rank++
+	}
+	var rest mat.Dense
+	svd.SolveTo(&rest, mat.NewDense(len(own), 1, own), rank)
+	start := make([]float64, g.n+g.ny)
+	for i := range start {
+		start[i] = -rest.At(i, 0)
+	}
+	return start, nil
+}
+
 // of gives the size of what twins do, whose outputs have been those of past, the newest last.
 func (m *motionSize) of(twins []*twin, past [][]float64) float64 {
 	sum := 0.0
@@ -165,13 +238,13 @@ func (m *motionSize) of(twins []*twin, past [][]float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// grownFrom is meanGrowth from one random state.
-func (p *point) grownFrom(s *scheme, size *motionSize, h float64, scaled int, gain float64, seed uint64, longest int) (mode eigen, err error) {
+// grownFrom is meanGrowth from one start.
+func (p *point) grownFrom(s *scheme, size *motionSize, h float64, scaled int, gain float64, start func(twins []*twin) error, longest int) (mode eigen, err error) {
 	twins, sys, err := p.twins(s, h, scaled, gain, false)
 	if err != nil {
 		return eigen{}, err
 	}
-	if err := p.scatter(s, h, twins, rand.New(rand.NewPCG(5, seed))); err != nil {
+	if err := start(twins); err != nil {
 		return eigen{}, err
 	}
 	steps, period := growthSteps, s.period()
@@ -228,7 +301,7 @@ func (p *point) grownFrom(s *scheme, size *motionSize, h float64, scaled int, ga
 			return grownMode(past, fedOutputs(sys), math.Exp(rate/float64(period))), nil
 		case ended || steps == most:
 			n := float64(period)
-			return eigen{}, fmt.Errorf("over %d macro steps of the models from a random state it grows by a factor between %.7g and %.7g in each, in the mean: whether it grows is not known",
+			return eigen{}, fmt.Errorf("over %d macro steps of the models it grows by a factor between %.7g and %.7g in each, in the mean: whether it grows is not known",
 				len(past)-1, math.Exp((rate-off)/n), math.Exp((rate+off)/n))
 		}
 		steps *= growthLonger
@@ -246,19 +319,28 @@ func fedOutputs(sys *master.System) []bool {
 	return fed
 }
 
-// scatter puts twins into random states.
+// scatter puts the twins of all subsystems into random states.
 func (p *point) scatter(s *scheme, h float64, twins []*twin, rng *rand.Rand) error {
-	for i, t := range twins {
-		for k := range t.x0 {
-			t.x0[k] = rng.NormFloat64()
-		}
-		r, err := p.over(i, p.stepOf(i, s, h))
-		if err != nil {
+	for i := range twins {
+		if err := p.scatterOne(s, h, twins, i, rng); err != nil {
 			return err
 		}
-		if clear(t.y0); r.C != nil {
-			multiply(t.y0, r.C, t.x0, 1)
-		}
+	}
+	return nil
+}
+
+// scatterOne puts the twin of subsystem i into a random state.
+func (p *point) scatterOne(s *scheme, h float64, twins []*twin, i int, rng *rand.Rand) error {
+	t := twins[i]
+	for k := range t.x0 {
+		t.x0[k] = rng.NormFloat64()
+	}
+	r, err := p.over(i, p.stepOf(i, s, h))
+	if err != nil {
+		return err
+	}
+	if clear(t.y0); r.C != nil {
+		multiply(t.y0, r.C, t.x0, 1)
 	}
 	return nil
 }
@@ -276,7 +358,7 @@ func rateOf(sizes []float64) (rate, off float64, err error) {
 		at, logs = append(at, float64(from)), append(logs, sum)
 	}
 	if len(at) < growthFewest {
-		return 0, 0, errors.New("the run of the models from a random state leaves the numbers, or dies out, at once")
+		return 0, 0, errors.New("the run of the models leaves the numbers, or dies out, at once")
 	}
 	half := len(at) / 2
 	rate = slope(at, logs)

@@ -174,8 +174,8 @@ func grownBy(t *testing.T, sys *master.System, alg master.Algorithm, H float64, 
 		t.Fatal(err)
 	}
 	// Least squares through the logarithms of the largest of each block.
-	const blocks = 50
-	var n, sk, sv, skk, skv float64
+	const blocks, rounding = 50, 1e-9
+	var first, last, n, sk, sv, skk, skv float64
 	for block := range blocks {
 		largest := 0.0
 		for range steps / blocks {
@@ -186,16 +186,21 @@ func grownBy(t *testing.T, sys *master.System, alg master.Algorithm, H float64, 
 				largest = max(largest, math.Abs(v))
 			}
 		}
+		first = max(first, largest)
+		if last = largest; largest > 1e100 || largest < rounding*first {
+			break
+		}
 		if block < blocks/5 {
 			continue
-		}
-		if largest > 1e100 || largest < 1e-100 {
-			break
 		}
 		k, v := float64(block*steps/blocks), math.Log(largest)
 		n, sk, sv, skk, skv = n+1, sk+k, sv+v, skk+k*k, skv+k*v
 	}
-	if n < 2 { // within the first fifth
+	switch {
+	case n >= 2:
+	case last < first:
+		return 0 // it has died out at once
+	default:
 		return math.Inf(1)
 	}
 	return math.Exp((n*skv - sk*sv) / (n*skk - sk*sk))
