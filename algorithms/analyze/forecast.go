@@ -370,7 +370,7 @@ func (p *point) sampled(s *scheme) bool {
 // refer finds the reference: implicit coupling at a step finer than all that are forecast.
 func (p *point) refer(H float64) (*reference, string) {
 	const pieces = 2 // of a step, where inputs are sampled
-	s := &scheme{preset: "implicit", order: max(p.order, 1), substeps: pieces,
+	s := &scheme{preset: "implicit", order: max(p.order, 1), substeps: pieces, ideal: true,
 		params: map[string]string{"solver.tolerance": "1e-9", "substeps": fmt.Sprint(pieces)}}
 	if !p.sampled(s) {
 		delete(s.params, "substeps")

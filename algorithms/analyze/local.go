@@ -94,7 +94,7 @@ func (p *point) localErrors(s *scheme, ref *reference) (*Local, string) {
 // localError gives the error of each output after one macro step of c steps of the analysis.
 func (p *point) localError(s *scheme, c float64, ref *reference) ([]float64, error) {
 	h := c * p.step
-	twins, sys, err := p.fineTwins(ref)
+	twins, sys, err := p.fineTwins(s, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +143,16 @@ func (p *point) localError(s *scheme, c float64, ref *reference) ([]float64, err
 
 // fineTwins makes a system of twins like those of the reference, which take longer steps in
 // several of theirs.
-func (p *point) fineTwins(ref *reference) ([]*twin, *master.System, error) {
+func (p *point) fineTwins(s *scheme, ref *reference) ([]*twin, *master.System, error) {
 	twins, _, err := p.twins(ref.scheme, ref.h, -1, 1, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, t := range twins {
+	for i, t := range twins {
 		t.fine = true
+		if t.info.Caps.VariableStep = !s.holds(p.models[i]); !t.info.Caps.VariableStep {
+			continue
+		}
 		t.order = highestDegree
 		t.info.Caps.InputDerivatives = true
 	}

@@ -25,6 +25,9 @@ type scheme struct {
 	rates []algorithms.Rate
 	// bonds are those at which the energy is corrected.
 	bonds []algorithms.Bond
+	// ideal tells that the inputs of components that can neither take derivatives nor vary their step, in runs held, are
+	// sampled too: it is no run but the motion that runs are compared with.
+	ideal bool
 	// hidden tells that the strategy has more state than the outputs at the last
 	// communication points, or is not linear: its propagation is not formed but followed.
 	hidden bool
@@ -44,7 +47,7 @@ func (p *point) stepOf(i int, s *scheme, h float64) float64 {
 		return h / float64(steps)
 	}
 	h *= float64(over)
-	if s.degree() <= m.order || m.info.Stateless || len(m.info.In) == 0 {
+	if s.holds(m) || s.degree() <= m.order || m.info.Stateless || len(m.info.In) == 0 {
 		return h
 	}
 	if s.substeps > 0 {
@@ -52,6 +55,9 @@ func (p *point) stepOf(i int, s *scheme, h float64) float64 {
 	}
 	return h / substeps
 }
+
+// holds tells that the inputs of a component are held, whatever the order.
+func (s *scheme) holds(m *model) bool { return m.order == 0 && !m.info.Caps.VariableStep && !s.ideal }
 
 // substeps is the number that the strategies take by default.
 const substeps = 10
@@ -76,6 +82,7 @@ func (p *point) twinsOf(s *scheme, h float64, scaled int, gain float64, driven, 
 		}
 		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
 		twins[i].driven = driven
+		twins[i].info.Caps.VariableStep = !s.holds(m)
 		if driven && s.preset == energyCorrection { // a power is a product of values, not of deviations
 			twins[i].u0, twins[i].base = p.x.W[p.x.Sys.InAt[i]:p.x.Sys.InAt[i+1]], p.y[p.x.Sys.OutAt[i]:p.x.Sys.OutAt[i+1]]
 			copy(twins[i].info.StartIn, twins[i].u0)

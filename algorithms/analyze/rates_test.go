@@ -296,3 +296,60 @@ func strategyOf(t *testing.T, r *Report, preset string, order int) *Strategy {
 	t.Fatalf("%s of order %d is not among the strategies", preset, order)
 	return nil
 }
+
+// Inputs of components that can neither take derivatives nor vary their step are held whatever the order, as in a run.
+func TestHeldInputs(t *testing.T) {
+	fixed := func(c *master.Caps) { c.VariableStep, c.InputDerivatives = false, false }
+	for _, rates := range [][]algorithms.Rate{nil, {{Component: "two", Steps: 4, Over: 1}}, {{Component: "one", Steps: 1, Over: 3}}} {
+		c := rated{rates: rates, preset: "explicit", order: 1}
+		r, err := Run(t.Context(), haidSystem(t, exact.DefaultHaid(), fixed), Options{Step: 5e-4, Order: c.order, From: 4e-4, To: 1e-3, Stop: 0.1, Error: 0.01, Rates: rates})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := strategyOf(t, r, c.preset, c.order)
+		if len(s.Points) != scanPoints || len(s.Forecasts) == 0 {
+			t.Fatalf("%v: %d points, %d forecasts, %s, %s", c, len(s.Points), len(s.Forecasts), s.Why, r.WhyNoError)
+		}
+		for _, point := range s.Points {
+			if want := ratedRadius(c.parts(), 0, -1, point.Step); !(math.Abs(point.Radius-want) <= 1e-6*want) {
+				t.Errorf("%v: radius %.9f at %g s, want %.9f", c, point.Radius, point.Step, want)
+			}
+		}
+		if plain := strategyOf(t, r, c.preset, 0); rates == nil && math.Abs(plain.Forecasts[0].Error-s.Forecasts[0].Error) > 1e-9 {
+			t.Errorf("the error is %g with order 0, and %g with order 1", plain.Forecasts[0].Error, s.Forecasts[0].Error)
+		}
+	}
+}
+
+// Rates that a run refuses are errors, those beyond what is analysed are unknown with the reason, and what holds over
+// several macro steps has no error in one.
+func TestRatesUnknown(t *testing.T) {
+	analyse := func(rates ...algorithms.Rate) (*Report, error) {
+		return Run(t.Context(), haidSystem(t, exact.DefaultHaid(), nil), Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Order: 1, Error: 0.01, Rates: rates})
+	}
+	if _, err := analyse(algorithms.Rate{Component: "three", Steps: 2, Over: 1}); err == nil || !strings.Contains(err.Error(), `names "three", which is no component`) {
+		t.Errorf("%v", err)
+	}
+	for _, c := range []struct {
+		rates      []algorithms.Rate
+		why, local string
+	}{
+		{[]algorithms.Rate{{Component: "one", Steps: 5000, Over: 1}}, "more than 1000 are not analysed", ""},
+		{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 997}, {Component: "two", Steps: 1, Over: 991}}, "together after more than 1000 macro steps", ""},
+		{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 2}}, "", "one step over 2 macro steps"},
+		{[]algorithms.Rate{{Component: "one", Steps: 3, Over: 1}}, "", "do not divide"},
+		{[]algorithms.Rate{{Component: "one", Steps: 4, Over: 1}, {Component: "two", Steps: 1, Over: 1}}, "", ""},
+	} {
+		r, err := analyse(c.rates...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := strategyOf(t, r, "explicit", 1)
+		if (s.Points == nil) != (c.why != "") || !strings.Contains(s.Why, c.why) || (s.Local == nil) != (c.why+c.local != "") || !strings.Contains(s.WhyNoLocal, c.local) {
+			t.Errorf("%v: %d points, %q, %+v, %q", c.rates, len(s.Points), s.Why, s.Local, s.WhyNoLocal)
+		}
+		if len(s.Rates) == 0 || len(strategyOf(t, r, "implicit", 1).Rates) > 0 || strategyOf(t, r, "implicit", 1).Points == nil {
+			t.Errorf("%v: rates of explicit %v, of implicit %v", c.rates, s.Rates, strategyOf(t, r, "implicit", 1).Rates)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -229,7 +230,9 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		return nil, unstable, nil, nil
 	}
 	at := slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
-	switch {
+	switch other := otherwise(choice); {
+	case at >= 0 && other != "":
+		told = append(told, fmt.Sprintf("analysis: unknown: %s is analysed with the values that its parameters have by themselves, and the run has %s", choice.Preset, other))
 	case at < 0:
 		told = append(told, fmt.Sprintf("analysis: %s of order %d is not among what can be told of beforehand", choice.Preset, order))
 	case report.Strategies[at].Points == nil:
@@ -240,7 +243,11 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		if len(s.Rates) > 0 {
 			with = ", rates " + someOf(s.Rates, ", ")
 		}
-		text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: the spectral radius is %.6g; stable steps: %s", s.Preset, s.Order, with, report.Step, s.Now, rangesOf(s, report))
+		measure := "the spectral radius is"
+		if s.MeanGrowth {
+			measure = "the growth in each, in the mean over runs of the models, is"
+		}
+		text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: %s %.6g; stable steps: %s", s.Preset, s.Order, with, report.Step, measure, s.Now, rangesOf(s, report))
 		for _, f := range s.Forecasts {
 			if f.Step == report.Step {
 				text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", errorOf(&f), report.Horizon, f.Of)
@@ -254,6 +261,10 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		default:
 			if report.Whole != nil {
 				unstable = append(unstable, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
+				break
+			}
+			if s.MeanGrowth {
+				unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, in the mean over runs of the models", s.Preset, s.Order, report.Step, s.Now))
 				break
 			}
 			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, %s", s.Preset, s.Order, report.Step, s.Now, strings.ReplaceAll(modeOf(s.Mode), "\n", "; ")))
@@ -270,4 +281,23 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		con.logger().Warn(line)
 	}
 	return told, unstable, report, nil
+}
+
+// otherwise tells which parameters of an energy correction have other values than those with which it is analysed, ""
+// if none has. What it takes for spurious decides whether the coupling grows.
+func otherwise(choice *algorithms.Choice) string {
+	if choice.Preset != "energy-correction" {
+		return ""
+	}
+	plain, err := algorithms.New(choice.Preset, nil)
+	if err != nil {
+		return ""
+	}
+	var other []string
+	for _, key := range slices.Sorted(maps.Keys(choice.Values)) {
+		if v := choice.Values[key]; key != "order" && v != plain.Values[key] {
+			other = append(other, key+"="+v)
+		}
+	}
+	return strings.Join(other, ", ")
 }

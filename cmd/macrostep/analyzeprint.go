@@ -184,7 +184,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	printStructure(out, &r.Structure)
 	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\t\nalgorithm\torder\tradius\terror\tin one step\tFMU steps/s\tstable steps\n", r.Step)
-	limit, lasts := false, false
+	limit, lasts, mean := false, false, false
 	for i, s := range r.Strategies {
 		mark := ""
 		if i == r.Recommended {
@@ -199,6 +199,10 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 					radius += fmt.Sprintf(" (%.6g)", s.Besides)
 					lasts = true
 				}
+			}
+			if s.MeanGrowth {
+				radius += " +"
+				mean = true
 			}
 		}
 		off, cost := "-", "-"
@@ -221,6 +225,9 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	if lasts {
 		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (nothing holds it, a gain of 1 around a loop, or a component that nothing feeds and that oscillates on and on)\n")
+	}
+	if mean {
+		fmt.Fprintf(out, "+ no eigenvalue, since it is not linear: the growth in a step in the mean over long runs of the models, from the motion at hand and random ones, where it is largest;\n  others may grow, too; it holds for motions that are large beside what the bonds carry at rest\n")
 	}
 	var told []string
 	for _, s := range r.Strategies {
