@@ -337,7 +337,7 @@ func (p *point) schemes(order int, rates []algorithms.Rate, bonds []algorithms.B
 // initialised and stepped as in a run, and are not to be used after it. Errors are those of
 // the run to the operating point; what cannot be told of a strategy stands in the report.
 func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
-	if err := ratesRefused(sys, o.Rates); err != nil {
+	if err := CheckRates(sys, o.Rates); err != nil {
 		return nil, err
 	}
 	r := &Report{Step: o.Step, Recommended: -1, Structure: structure(sys, o)}

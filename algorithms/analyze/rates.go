@@ -39,8 +39,8 @@ func (s *scheme) rateTexts() []string {
 	return out
 }
 
-// ratesRefused tells of rates that no run would take; nil = there is none.
-func ratesRefused(sys *master.System, rates []algorithms.Rate) error {
+// CheckRates tells of rates that no run would take, such as those of components that there are not.
+func CheckRates(sys *master.System, rates []algorithms.Rate) error {
 	if len(rates) == 0 {
 		return nil
 	}

@@ -134,6 +134,9 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	defer func() { err = errors.Join(err, sys.Close()) }()
 	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value,
 		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != "", Bonds: sys.Bonds, Rates: ratesWith(rates, sys.Rates)}
+	if err := analyze.CheckRates(sys.System, o.Rates); err != nil {
+		return err
+	}
 	if sys.BondsSeen != nil {
 		o.BondsSeen = sys.BondsSeen()
 	}
@@ -272,7 +275,11 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	}
 	if report.Recommended >= 0 && report.Recommended != at {
 		s := report.Strategies[report.Recommended]
-		told = append(told, fmt.Sprintf("analysis: recommended: %s --step-size %.4g: %s", chosen(&s), report.StepToTake, report.Why))
+		without := ""
+		if len(r.Rates) > 0 && len(s.Rates) == 0 {
+			without = ", without --rate"
+		}
+		told = append(told, fmt.Sprintf("analysis: recommended: %s --step-size %.4g%s: %s", chosen(&s), report.StepToTake, without, report.Why))
 	}
 	for _, line := range told {
 		fmt.Fprintln(p.stdout, line)
