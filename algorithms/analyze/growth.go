@@ -19,6 +19,7 @@ const energyCorrection = "energy-correction"
 const (
 	growthStarts  = 3    // random states of all, 1 of many subsystems
 	growthAlone   = 4    // components at most that are set in motion alone, the others at rest
+	growthAgain   = 2    // times, from random states
 	growthSteps   = 800  // macro steps, or periods, at first
 	growthLonger  = 4    // times as many, where that does not tell whether it grows
 	growthLongest = 3    // lengths at most; one with many subsystems
@@ -62,8 +63,8 @@ func (p *point) meanGrowth(s *scheme, h float64, scaled int, gain float64) (eige
 		starts = append(starts, func(twins []*twin) error { return p.scatter(s, h, twins, rng) })
 	}
 	if len(p.models) <= growthAlone {
-		for i := range p.models {
-			starts = append(starts, func(twins []*twin) error { return p.scatterOne(s, h, twins, i, rng) })
+		for n := range growthAgain * len(p.models) {
+			starts = append(starts, func(twins []*twin) error { return p.scatterOne(s, h, twins, n%len(p.models), rng) })
 		}
 	}
 	if size.start != nil {

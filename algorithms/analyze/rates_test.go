@@ -237,6 +237,7 @@ var ratedCases = []rated{
 	{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 3}}, "explicit", 1, 5e-4},
 	{[]algorithms.Rate{{Component: "one", Steps: 2, Over: 1}, {Component: "two", Steps: 1, Over: 3}}, "explicit", 1, 5e-4},
 	{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 2}, {Component: "two", Steps: 1, Over: 3}}, "explicit", 0, 2e-4},
+	{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 2}, {Component: "two", Steps: 1, Over: 3}}, "explicit", 1, 2e-4},
 	{[]algorithms.Rate{{Component: "two", Steps: 2, Over: 1}}, "gauss-seidel", 0, 4e-3},
 	{[]algorithms.Rate{{Component: "one", Steps: 1, Over: 3}}, "gauss-seidel", 0, 5e-4},
 }
