@@ -54,6 +54,9 @@ func TestAnalyzeRates(t *testing.T) {
 	if code != 0 || !strings.Contains(text, "chassis has a rate of its own, 2 steps a macro step") || !strings.Contains(text, "--rate chassis=2 --step-size") {
 		t.Errorf("exit code %d\n%s", code, text)
 	}
+	if code, text := macrostep(t, "analyze", path, "--order", "0", "--rate", "wheel=1/3", "--from", "9e-4", "--to", "1.1e-3"); code != 0 || !strings.Contains(text, "delayed by up to 3 macro steps: explicit all 2 connections; gauss-seidel all 2 connections; implicit none") {
+		t.Errorf("exit code %d\n%s", code, text)
+	}
 	for arg, says := range map[string]string{"wheel=1/a": "is not COMPONENT=N or COMPONENT=1/N", "whel=2": `a rate names "whel", which is no component of the system`} {
 		if code, text := macrostep(t, "analyze", path, "--rate", arg); code != 2 || !strings.Contains(text, says) {
 			t.Errorf("%s: exit code %d\n%s", arg, code, text)

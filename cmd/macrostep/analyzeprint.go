@@ -89,11 +89,13 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 	}
 	if len(s.Connections) > 0 {
 		var parts []string
+		most := 1.0
 		for _, scheme := range slices.Sorted(maps.Keys(s.Connections[0].Delay)) {
 			var late []string
 			for _, c := range s.Connections {
 				if c.Delay[scheme] > 0 {
 					late = append(late, c.From+" -> "+c.To)
+					most = max(most, c.Delay[scheme])
 				}
 			}
 			switch len(late) {
@@ -105,7 +107,11 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 				parts = append(parts, fmt.Sprintf("%s %d of %d (%s)", scheme, len(late), len(s.Connections), someOf(late, ", ")))
 			}
 		}
-		fmt.Fprintf(out, "  delayed by one macro step: %s\n", strings.Join(parts, "; "))
+		by := "one macro step"
+		if most > 1 {
+			by = fmt.Sprintf("up to %g macro steps", most)
+		}
+		fmt.Fprintf(out, "  delayed by %s: %s\n", by, strings.Join(parts, "; "))
 	}
 	if n := len(s.Discrete); n > 0 {
 		var names []string
