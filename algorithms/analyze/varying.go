@@ -232,7 +232,7 @@ func (p *point) flowing(h float64, order int) (out flows, err error) {
 		}
 		takes := m.order
 		if takes == p.order && p.x.Interpolates(i) {
-			takes = algorithms.MaxOrder
+			takes = algorithms.MaxOrder + 1 // the second solution of ex-local has one more
 		}
 		t := newTwin(m.info, r, own, takes)
 		t.flow, t.driven = f, true
