@@ -327,8 +327,8 @@ func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins [
 		at := 0
 		for _, t := range twins {
 			for o := range t.y {
-				if t.base != nil {
-					now[at] -= t.base[o]
+				if t.shown != nil {
+					now[at] -= t.shown[o]
 				}
 				at++
 			}

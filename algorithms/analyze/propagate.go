@@ -84,8 +84,8 @@ func (p *point) twinsOf(s *scheme, h float64, scaled int, gain float64, driven, 
 		twins[i].driven = driven
 		twins[i].info.Caps.VariableStep = !s.holds(m)
 		if driven && s.preset == energyCorrection { // a power is a product of values, not of deviations
-			twins[i].u0, twins[i].base = p.x.W[p.x.Sys.InAt[i]:p.x.Sys.InAt[i+1]], p.y[p.x.Sys.OutAt[i]:p.x.Sys.OutAt[i+1]]
-			copy(twins[i].info.StartIn, twins[i].u0)
+			twins[i].taken, twins[i].shown = p.x.W[p.x.Sys.InAt[i]:p.x.Sys.InAt[i+1]], p.y[p.x.Sys.OutAt[i]:p.x.Sys.OutAt[i]+m.outputs()]
+			copy(twins[i].info.StartIn, twins[i].taken)
 		}
 	}
 	system, err := p.coupledTwins(twins, scaled, gain)
@@ -109,11 +109,11 @@ func (p *point) coupledTwins(twins []*twin, scaled int, gain float64) (*master.S
 		if k == scaled {
 			g *= gain
 		}
-		offset := 0.0
-		if twins[0].base != nil {
-			offset = sys.Offset(k)
+		line := &master.Linear{Gain: g}
+		if twins[sort.SearchInts(sys.InAt, k+1)-1].taken != nil {
+			line.Offset = sys.Offset(k)
 		}
-		links = append(links, master.Connection{From: endpoint(sys, sys.OutAt, y, false), To: endpoint(sys, sys.InAt, k, true), Linear: &master.Linear{Gain: g, Offset: offset}})
+		links = append(links, master.Connection{From: endpoint(sys, sys.OutAt, y, false), To: endpoint(sys, sys.InAt, k, true), Linear: line})
 	}
 	return master.NewSystem(subs, links)
 }

@@ -349,6 +349,11 @@ func TestRatesUnknown(t *testing.T) {
 		if (s.Points == nil) != (c.why != "") || !strings.Contains(s.Why, c.why) || (s.Local == nil) != (c.why+c.local != "") || !strings.Contains(s.WhyNoLocal, c.local) {
 			t.Errorf("%v: %d points, %q, %+v, %q", c.rates, len(s.Points), s.Why, s.Local, s.WhyNoLocal)
 		}
+		for _, v := range r.Varying {
+			if implicit := strings.HasPrefix(v.Preset, "im-"); strings.Contains(v.Why, "has a rate of its own") == implicit || (v.Settled == nil) == implicit {
+				t.Errorf("%v: %+v", c.rates, v)
+			}
+		}
 		if len(s.Rates) == 0 || len(strategyOf(t, r, "implicit", 1).Rates) > 0 || strategyOf(t, r, "implicit", 1).Points == nil {
 			t.Errorf("%v: rates of explicit %v, of implicit %v", c.rates, s.Rates, strategyOf(t, r, "implicit", 1).Rates)
 		}

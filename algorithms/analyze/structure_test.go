@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,9 @@ func TestStructure(t *testing.T) {
 			analysed := false
 			for _, s := range r.Strategies {
 				analysed = analysed || s.Preset == a.Preset
+			}
+			if toleranceOf(a.Preset) != "" { // its steps are forecast, where errors are
+				analysed = a.Refused != "" || r.WhyNoError != "" || slices.ContainsFunc(r.Varying, func(v Varying) bool { return v.Preset == a.Preset })
 			}
 			if analysed != (a.Unanalysed == "") {
 				t.Errorf("%s: %+v, but it is analysed: %t", name, a, analysed)

@@ -17,18 +17,19 @@ type twin struct {
 	info   master.Info
 	r      *Response // over steps of size h
 	h      float64
-	order  int       // of input derivatives that it takes
-	driven bool      // it moves by itself too
-	fine   bool      // it takes longer steps in several of its own
-	forced []float64 // outputs that it shows whatever is done with it; nil = its own
-	// u0 and base are inputs and outputs at the operating point, where it takes and gives values and not deviations
-	// from there; nil = deviations.
-	u0, base []float64
-	x0, y0   []float64 // where it starts
-	x, y     []float64
-	next     []float64
-	u        [][]float64 // u and its derivatives
-	piece    [][]float64 // likewise, at the start of a piece of a step
+	order  int   // of input derivatives that it takes
+	driven bool  // it moves by itself too
+	fine   bool  // it takes longer steps in several of its own
+	flow   *flow // it takes steps of any size; nil = of size h
+	// shown and taken are outputs and inputs at the operating point, where not deviations from them are to be
+	// seen; nil = they are.
+	shown, taken []float64
+	forced       []float64 // outputs that it shows whatever is done with it; nil = its own
+	x0, y0       []float64 // where it starts
+	x, y         []float64
+	next         []float64
+	u            [][]float64 // u and its derivatives
+	piece        [][]float64 // likewise, at the start of a piece of a step
 }
 
 var (
@@ -90,7 +91,7 @@ func (t *twin) Info() *master.Info { return &t.info }
 
 func (t *twin) SetInputs(u []float64) error {
 	copy(t.u[0], u)
-	for k, v := range t.u0 {
+	for k, v := range t.taken {
 		t.u[0][k] -= v
 	}
 	return nil
@@ -113,6 +114,9 @@ func (t *twin) SetInputDerivatives(order int, du []float64) error {
 
 func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
 	pieces := 1
+	if t.flow != nil {
+		return at + h, t.flow.step(t.x, t.y, t.u, h)
+	}
 	if t.fine {
 		pieces = max(int(math.Round(h/t.h)), 1)
 	}
@@ -227,10 +231,8 @@ func (t *twin) Substep(ctx context.Context, at, h float64) (float64, error) {
 
 func (t *twin) Outputs(y []float64) error {
 	copy(y, t.y)
-	if t.base != nil {
-		for o := range y {
-			y[o] += t.base[o]
-		}
+	for o, v := range t.shown {
+		y[o] += v
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 )
 
@@ -39,7 +40,8 @@ it is largest. The error that the coupling makes in one step, from exact values,
 told in the same measure, with the power of H by which it grows. Each component is led
 along the forecast motion beside its model: where they part, the errors are marked as
 an order of magnitude (~), or unknown. The cheapest that keeps to --error is
-recommended.
+recommended. Of algorithms that choose their steps it is told where these settle, at
+tolerances that --error asks for.
 
 Components that take several steps a macro step, or one over several (--rate, or as the
 system asks), are analysed as such: the radius is that of a macro step, from the growth
@@ -221,6 +223,13 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	if sys.Tolerance != nil {
 		o.Tolerance = sys.Tolerance.Value
 	}
+	o.Own = &analyze.Own{Preset: choice.Preset, New: func() (master.Algorithm, error) {
+		same, err := algorithms.New(choice.Preset, choice.Values, algorithms.With{Bonds: bonds})
+		if err != nil {
+			return nil, err
+		}
+		return same.Algorithm, nil
+	}}
 	con.status("the coupling is analysed")
 	report, err = analyze.Run(ctx, other.System, o)
 	con.clear()
@@ -235,9 +244,16 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	at := slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
 	switch other := otherwise(choice); {
 	case at >= 0 && other != "":
-		told = append(told, fmt.Sprintf("analysis: unknown: %s is analysed with the values that its parameters have by themselves, and the run has %s", choice.Preset, other))
+		told = append(told, fmt.Sprintf("analysis: whether it grows is unknown: %s is analysed with the values that its parameters have by themselves, and the run has %s", choice.Preset, other))
+		if report.Own != nil && report.Own.Fails == "" {
+			told = append(told, "analysis: "+ownOf(choice.Preset, report))
+		}
+	case at < 0 && report.Own != nil && report.Own.Fails != "":
+		unstable = append(unstable, fmt.Sprintf("analysis: the run is expected to fail: %s", report.Own.Fails))
+	case at < 0 && report.Own != nil:
+		told = append(told, "analysis: "+ownOf(choice.Preset, report))
 	case at < 0:
-		told = append(told, fmt.Sprintf("analysis: %s of order %d is not among what can be told of beforehand", choice.Preset, order))
+		told = append(told, fmt.Sprintf("analysis: nothing is told of %s: %s", choice.Preset, report.WhyNotOwn))
 	case report.Strategies[at].Points == nil:
 		told = append(told, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
 	default:
@@ -307,4 +323,14 @@ func otherwise(choice *algorithms.Choice) string {
 		}
 	}
 	return strings.Join(other, ", ")
+}
+
+// ownOf tells what is expected of the algorithm of a run that is none of the strategies.
+func ownOf(preset string, r *analyze.Report) string {
+	s := r.Own
+	if s.Cut {
+		return fmt.Sprintf("%s: more than %d steps are expected over %.4g s, half of the time of at most %.3g s", preset, s.Accepted-1, s.Time, s.Step)
+	}
+	return fmt.Sprintf("%s: steps of %.2g to %.2g s are expected, half of the time of at most %.3g s, and %d rejected beside %d; expected error %s over %.4g s, most in %s; %.4g FMU steps per second",
+		preset, s.Short, s.Long, s.Step, s.Rejected, s.Accepted, errorOf(&s.Forecast), s.Time, s.Of, s.FMUSteps)
 }
