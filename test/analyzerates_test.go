@@ -125,3 +125,31 @@ func TestAnalyzeEnergyCorrection(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// Of FMUs of others, with rates, that is told stable which settles, and no other.
+func testRealAnalyzeRates(t *testing.T) {
+	path := pair(t)
+	for _, c := range []struct {
+		rate        string
+		order, over int
+	}{{"drivetrain=1/3", 0, 3}, {"drivetrain=1/3", 1, 3}, {"controller=4", 0, 1}, {"controller=4", 1, 1}} {
+		r := analysis(t, path, "--at", "0.3", "--tolerance", "1e-9", "--order", "1", "--step-size", "0.01", "--rate", c.rate)
+		s := strategy(t, r, "explicit", c.order)
+		if len(s.Stable) == 0 {
+			t.Fatalf("%s, order %d: nothing is stable: %s", c.rate, c.order, s.Why)
+		}
+		for _, factor := range []float64{0.8, 1.25} {
+			H := factor * s.Stable[0].To
+			o := complete(t, path, "--param", fmt.Sprint("order=", c.order), "--rate", c.rate, "--step-size", fmt.Sprint(H), "--tolerance", "1e-9", "--stop-time", fmt.Sprint(max(4, 600*H)))
+			w := o.column(t, "drivetrain.w")
+			moves := 0.0
+			for i := len(w) * 4 / 5; i < len(w)-2*c.over; i++ {
+				moves = max(moves, math.Abs(w[i+2*c.over]-2*w[i+c.over]+w[i]))
+			}
+			t.Logf("%s, order %d, %.4g s: %g of the limit, moves by %.2g in the end", c.rate, c.order, H, factor, moves)
+			if settled := moves < 1e-6; settled != (factor < 1) {
+				t.Errorf("%s, order %d, %.4g s: %g of the limit, moves by %.2g in the end", c.rate, c.order, H, factor, moves)
+			}
+		}
+	}
+}
