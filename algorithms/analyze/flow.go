@@ -28,24 +28,30 @@ type flow struct {
 // errNoFlow tells that a response is not that of a system in continuous time.
 var errNoFlow = errors.New("what it does over a step is not what a system in continuous time does, as by dead time, sampling or steps of its own")
 
-// newFlow finds the system in continuous time behind a response over steps of size h, which has to tell what
+// newFlow finds the system in continuous time behind a response over steps of size h, of nu inputs, which has to tell what
 // moves it by itself.
-func newFlow(r *Response, h float64) (*flow, error) {
-	ny, nu := r.D[0].Dims()
+func newFlow(r *Response, h float64, nu int) (*flow, error) {
 	n := r.states()
 	f := &flow{}
-	direct := mat.NewDense(ny, nu+1, nil)
-	direct.Slice(0, ny, 0, nu).(*mat.Dense).Copy(r.D[0])
-	direct.SetCol(nu, r.ownY)
+	with := func(of *mat.Dense, own []float64) *mat.Dense {
+		rows, _ := of.Dims()
+		m := mat.NewDense(rows, nu+1, nil)
+		for k := range nu {
+			m.SetCol(k, mat.Col(nil, k, of))
+		}
+		for i, v := range own {
+			m.Set(i, nu, v)
+		}
+		return m
+	}
+	direct := with(r.D[0], r.ownY)
 	if n == 0 {
 		f.space.D = direct
 		return f, nil
 	}
 	// e^{Mh} of M = [A B; 0 0], with the inputs in sizes that let A set the number of square roots.
-	held := mat.NewDense(n, nu+1, nil)
-	held.Slice(0, n, 0, nu).(*mat.Dense).Copy(r.B[0])
-	held.SetCol(nu, r.own)
-	f.deaf = len(r.D) > 1 && mat.Norm(r.D[1], 1) <= nothing*mat.Norm(r.D[0], 1) && mat.Norm(r.B[1], 1) <= nothing*mat.Norm(r.B[0], 1)
+	held := with(r.B[0], r.own)
+	f.deaf = nu > 0 && len(r.D) > 1 && mat.Norm(r.D[1], 1) <= nothing*mat.Norm(r.D[0], 1) && mat.Norm(r.B[1], 1) <= nothing*mat.Norm(r.B[0], 1)
 	const largest = 0.1
 	sizes := make([]float64, nu+1)
 	for k := range sizes {
@@ -197,15 +203,18 @@ func (f *flow) over(h float64, order int) (*Response, error) {
 	return r, err
 }
 
-// off tells how far the flow is from a response over steps of another size: of inputs held or with a
+// off tells how far the flow is from a response over steps of another size to its nu inputs: of inputs held or with a
 // slope over the first step, each output relative to its largest response to each held input over some steps.
-func (f *flow) off(r *Response, h float64) (worst float64, err error) {
+func (f *flow) off(r *Response, h float64, nu int) (worst float64, err error) {
 	const steps = 10
 	mine, err := f.over(h, len(r.D)-1)
 	if err != nil {
 		return 0, err
 	}
-	ny, nu := r.D[0].Dims()
+	if nu == 0 {
+		return 0, nil
+	}
+	ny, _ := r.D[0].Dims()
 	sizes, most := mat.NewDense(ny, nu, nil), make([]float64, ny) // of the responses to held inputs
 	for power := range min(len(r.D), 2) {
 		a, b := impulse(mine, power, steps), impulse(r, power, steps)

@@ -230,7 +230,7 @@ func (p *point) flowing(h float64, order int) (out flows, err error) {
 		if r.whole != nil {
 			r = r.whole
 		}
-		f, err := newFlow(r, own)
+		f, err := newFlow(r, own, len(m.info.In))
 		if err != nil {
 			return out, fmt.Errorf("%s over steps of %.4g s: %w", m.info, own, err)
 		}
@@ -255,6 +255,9 @@ func (p *point) flowing(h float64, order int) (out flows, err error) {
 // misfit of a model, would be an error that no step makes smaller.
 func (f *flows) agree() error {
 	ny := len(twinsOutputs(f.twins))
+	if ny == 0 {
+		return nil
+	}
 	m, v := mat.NewDense(ny, ny, nil), mat.NewVecDense(ny, nil)
 	at := 0
 	for i, t := range f.twins {
@@ -300,7 +303,7 @@ func (p *point) off(f *flows, order int, short, long float64) (worst float64, of
 			if err != nil {
 				return 0, nil, err
 			}
-			away, err := f.twins[i].flow.off(r, own)
+			away, err := f.twins[i].flow.off(r, own, len(m.info.In))
 			if err != nil {
 				return 0, nil, fmt.Errorf("%s: %w", m.info, err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
 )
 
 // The logarithm is that of matrices whose exponential is known, also where they have no full set of eigenvectors
@@ -144,5 +145,44 @@ func TestSettled(t *testing.T) {
 			t.Errorf("%s: %+v beside %+v", name, c, r.Promised)
 		}
 		t.Logf("%+v\n%+v", r.RecommendedVarying, r.Promised)
+	}
+}
+
+// A source without inputs that oscillates by itself, and feeds another component: its steps are as in a run.
+func TestSettledSource(t *testing.T) {
+	build := func() *master.System {
+		source := mastertest.NewLinear("source", mastertest.Matrices{A: [][]float64{{0, 1}, {-100, 0}}, C: [][]float64{{1, 0}}}, []float64{1, 0})
+		lag := mastertest.NewLinear("lag", mastertest.Matrices{A: [][]float64{{-20}}, B: [][]float64{{20}}, C: [][]float64{{1}}}, []float64{0})
+		sys, err := master.NewSystem([]master.Subsystem{source, lag}, []master.Connection{{From: master.Endpoint{Subsystem: "source", Port: "y1"}, To: master.Endpoint{Subsystem: "lag", Port: "u1"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sys
+	}
+	r, err := Run(t.Context(), build(), Options{Step: 0.01, Stop: 2, Order: 1, From: 0.01, To: 0.02, Error: 0.01})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range r.Varying {
+		for _, s := range v.Settled {
+			c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := master.NewRun(build(), c.Algorithm, master.Options{Stop: r.Horizon, Step: 0.01, Workers: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := run.Run(t.Context())
+			if err != nil || math.Abs(float64(got.Accepted-s.Accepted)) > 0.1*float64(got.Accepted) {
+				t.Errorf("%s, order %s, %g: %d steps, and %d in a run (%v)", v.Preset, v.Order, s.Tolerance, s.Accepted, got.Accepted, err)
+			}
+		}
+		if len(v.Settled) == 0 {
+			t.Errorf("%+v", v)
+		}
+	}
+	if len(r.Varying) < 7 {
+		t.Errorf("%d algorithms: %s", len(r.Varying), r.WhyNoError)
 	}
 }

@@ -328,7 +328,6 @@ func printVarying(out io.Writer, r *analyze.Report) error {
 		v := &r.Varying[i]
 		s := v.Best(r.Asked)
 		if s == nil {
-			because(v.Preset, v.Why)
 			continue
 		}
 		if !slices.Contains(shown, v.Preset) {
@@ -336,6 +335,11 @@ func printVarying(out io.Writer, r *analyze.Report) error {
 		}
 		if before := at[v.Preset]; before == nil || s.Better(before, r.Asked) {
 			best[v.Preset], at[v.Preset] = v, s
+		}
+	}
+	for i := range r.Varying {
+		if v := &r.Varying[i]; !slices.Contains(shown, v.Preset) {
+			because(v.Preset, v.Why)
 		}
 	}
 	if len(shown) > 0 {
