@@ -188,7 +188,8 @@ type Strategy struct {
 	Now float64 `json:"radius"`
 	// MeanGrowth tells that the radii are no eigenvalues: the strategy is not linear, and they are the factors by which
 	// runs of the models from random states grow in a macro step, in the mean over many, where they grow most. They
-	// hold for motions that are large beside what the bonds carry at rest.
+	// hold for motions that are large beside what the bonds carry at rest. Short ranges of steps with growth may lie between
+	// those that were looked at.
 	MeanGrowth bool `json:"mean_growth,omitempty"`
 	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
 	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop, or something that nothing
