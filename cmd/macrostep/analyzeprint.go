@@ -234,7 +234,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (nothing holds it, a gain of 1 around a loop, or a component that nothing feeds and that oscillates on and on)\n")
 	}
 	if mean {
-		fmt.Fprintf(out, "+ no eigenvalue, since it is not linear: the growth in a step in the mean over long runs of the models, from the motion at hand and random ones, where it is largest;\n  others may grow, and so may all with some steps between those that were looked at: stay well below the limit; it holds for motions that are large beside what the bonds carry at rest\n")
+		fmt.Fprintf(out, "+ no eigenvalue, since it is not linear: the growth in a step in the mean over long runs of the models, from the motion at hand and random ones, where it is largest; others may grow, and so may all with some steps between those that were looked at: stay well below the limit; it holds for motions that are large beside what the bonds carry at rest\n")
 	}
 	if err := printVarying(out, r); err != nil {
 		return err
