@@ -27,6 +27,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealMapping", F: testRealMapping},
 	{Name: "TestRealPair", F: testRealPair},
 	{Name: "TestRealAnalyze", F: testRealAnalyze},
+	{Name: "TestRealAnalyzeRates", F: testRealAnalyzeRates},
 	{Name: "TestRealImplicit", F: testRealImplicit},
 	{Name: "TestRealConformance", F: testRealConformance},
 	{Name: "TestRealAllocations", F: testRealAllocations},

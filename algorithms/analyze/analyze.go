@@ -28,8 +28,8 @@ type Options struct {
 	Map      bool    // wanted
 	// Bonds are those that the system declares, BondsSeen those that units show.
 	Bonds, BondsSeen []algorithms.Bond
-	// Rates are those that the components of the system would have in a run. With them nothing
-	// is told of the stability.
+	// Rates are those that the components of the system would have in a run. Implicit coupling, which takes none, is
+	// analysed without them.
 	Rates []algorithms.Rate
 	// Own gives the algorithm of a run whose steps are to be forecast besides, as with parameters of the user's; nil = none.
 	Own *Own
@@ -171,7 +171,10 @@ type Strategy struct {
 	Preset string            `json:"algorithm"`
 	Order  int               `json:"order"`
 	Params map[string]string `json:"params,omitempty"`
-	Points []Radius          `json:"points"`
+	// Rates are those that it is analysed with, as COMPONENT=N steps a macro step or COMPONENT=1/N, one step over
+	// N macro steps; none = each component takes one step a macro step.
+	Rates  []string `json:"rates,omitempty"`
+	Points []Radius `json:"points"`
 	// Stable are the ranges of the step size in which nothing grows, within the scan; known if there are Points;
 	// stability is not monotone in the step, so there may be several.
 	Stable []Range `json:"stable"`
@@ -183,6 +186,11 @@ type Strategy struct {
 	Multiples float64 `json:"multiples_of,omitempty"`
 	// Now is the spectral radius at the step of the analysis; known if there is a Mode.
 	Now float64 `json:"radius"`
+	// MeanGrowth tells that the radii are no eigenvalues: the strategy is not linear, and they are the factors by which
+	// runs of the models from random states grow in a macro step, in the mean over many, where they grow most. They
+	// hold for motions that are large beside what the bonds carry at rest. Short ranges of steps with growth may lie between
+	// those that were looked at.
+	MeanGrowth bool `json:"mean_growth,omitempty"`
 	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
 	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop, or something that nothing
 	// feeds oscillates without damping. Besides is the
@@ -301,18 +309,22 @@ const (
 
 // schemes are those that are looked at. The models of the corrector are those that the analysis
 // has: where all can go back, their responses.
-func (p *point) schemes(order int) []*scheme {
+func (p *point) schemes(order int, rates []algorithms.Rate, bonds []algorithms.Bond) []*scheme {
 	reverts := true
 	for i, m := range p.models {
 		reverts = reverts && (len(m.info.In) == 0 || m.source == Measured && p.x.Reverts(i))
 	}
 	var out []*scheme
-	for _, preset := range []string{"explicit", "gauss-seidel", "implicit", "model-based-corrector"} {
+	for _, preset := range []string{"explicit", "gauss-seidel", "implicit", "model-based-corrector", energyCorrection} {
 		for k := range order + 1 {
-			s := &scheme{preset: preset, order: k}
+			s := &scheme{preset: preset, order: k, rates: rates}
 			switch preset {
+			case energyCorrection:
+				if s.hidden, s.bonds = true, bonds; len(bonds) == 0 {
+					continue
+				}
 			case "implicit":
-				s.params = map[string]string{"solver.tolerance": "1e-9"}
+				s.params, s.rates = map[string]string{"solver.tolerance": "1e-9"}, nil
 			case "model-based-corrector":
 				s.hidden = true
 				if reverts {
@@ -329,16 +341,16 @@ func (p *point) schemes(order int) []*scheme {
 // initialised and stepped as in a run, and are not to be used after it. Errors are those of
 // the run to the operating point; what cannot be told of a strategy stands in the report.
 func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
+	if err := CheckRates(sys, o.Rates); err != nil {
+		return nil, err
+	}
 	r := &Report{Step: o.Step, Asked: o.Error, Recommended: -1, Structure: structure(sys, o)}
-	for _, rate := range o.Rates {
-		if rate.Steps <= 1 && rate.Over <= 1 {
-			continue
-		}
+	for _, rate := range ownRatesOf(o.Rates) {
 		own := fmt.Sprintf("%d steps a macro step", rate.Steps)
 		if rate.Over > 1 {
 			own = fmt.Sprintf("one step over %d macro steps", rate.Over)
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s, which the models do not follow", rate.Component, own))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s has a rate of its own, %s; implicit coupling, which takes no rates, is analysed without it", rate.Component, own))
 	}
 	result, err := at(ctx, sys, o, func(p *point) error { return p.analyse(r, o) })
 	for _, l := range result.Loops { // as the initialisation has solved them, and the trials have found them
@@ -355,12 +367,9 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 }
 
 // moot tells why nothing can be told of the coupling whatever the models are, "" if something can.
-func (p *point) moot(s *Structure, o Options) string {
+func (p *point) moot(s *Structure) string {
 	if why := s.heldOnLoop(); why != "" {
 		return why
-	}
-	if k := slices.IndexFunc(o.Rates, func(rate algorithms.Rate) bool { return rate.Steps > 1 || rate.Over > 1 }); k >= 0 {
-		return fmt.Sprintf("%s has a rate of its own, and couplings of several rates are not analysed: take it out to have the system analysed without", o.Rates[k].Component)
 	}
 	if !p.coupled() {
 		return "no component feeds another: there is no coupling that could be unstable"
@@ -373,7 +382,7 @@ func (p *point) analyse(r *Report, o Options) error {
 	if asked := max(o.At, o.Start); math.Abs(p.t-asked) > 1e-6*o.Step {
 		r.Notes = append(r.Notes, fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", asked))
 	}
-	unknown := p.moot(&r.Structure, o)
+	unknown := p.moot(&r.Structure)
 	moot := unknown != ""
 	for i, m := range p.models {
 		c := m.info.Caps
@@ -414,7 +423,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		to = o.Step * 30
 	}
 	r.From, r.To = from, to
-	all := p.schemes(o.Order)
+	all := p.schemes(o.Order, ownRatesOf(o.Rates), o.bonds())
 	var ref *reference
 	if unknown == "" {
 		steps := float64(horizonSteps)
@@ -467,7 +476,7 @@ func (p *point) analyse(r *Report, o Options) error {
 		}
 	}, func(k int, err error) {
 		if k < len(all) {
-			r.Strategies[k] = Strategy{Preset: all[k].preset, Order: all[k].order, Params: all[k].params, Why: err.Error()}
+			r.Strategies[k] = Strategy{Preset: all[k].preset, Order: all[k].order, Params: all[k].params, Rates: all[k].rateTexts(), Why: err.Error()}
 		} else {
 			v := &varies[k-len(all)]
 			r.Varying[k-len(all)] = Varying{Preset: v.preset, Order: v.order, Tolerance: v.tolerance, Why: err.Error()}
@@ -486,7 +495,9 @@ func (p *point) analyse(r *Report, o Options) error {
 			return mode.frequency(h)
 		})
 	}
-	if o.Own != nil {
+	if rates := ownRatesOf(o.Rates); o.Own != nil && len(rates) > 0 {
+		r.WhyNotOwn = variesWithRates(rates)
+	} else if o.Own != nil {
 		r.Own, r.WhyNotOwn = p.own(o.Own, ref, cmp.Or(unknown, r.WhyNoError))
 	}
 	r.doubtFollowed(all)
@@ -511,7 +522,7 @@ func (p *point) coupled() bool {
 
 // look looks at one strategy; unknown tells why nothing is known of any, ref is nil where errors are not.
 func (p *point) look(s *scheme, o Options, r *Report, ref *reference, unknown string) Strategy {
-	out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Why: unknown}
+	out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Rates: s.rateTexts(), MeanGrowth: s.preset == energyCorrection, Why: unknown}
 	if s.preset == "model-based-corrector" {
 		out.Untold = p.identified()
 	}
@@ -586,7 +597,10 @@ func (p *point) identified() string {
 // refused tells why the strategy cannot be used with these subsystems, or nothing be told of it, "" if
 // neither.
 func (p *point) refused(s *scheme) string {
-	if s.hidden {
+	if why := s.beyond(); why != "" {
+		return why
+	}
+	if s.preset == correctorScheme {
 		for _, m := range p.models {
 			if m.departs != "" {
 				return fmt.Sprintf("a run corrects by the directional derivatives of %s, and what it does is another thing: %s", m.info, m.departs)
@@ -875,6 +889,9 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 	m.Outputs = largest(m.Outputs, most, true)
 	const change = 1e-3
 	many := len(p.models) > manySubsystems
+	if s.preset == energyCorrection {
+		return m // a mean growth is not known to the digits by which a small change of a gain would move it
+	}
 	if !many || !stable(mode.radius()) {
 		for k := range sys.InAt[len(sys.InAt)-1] {
 			if sys.SourceSubsystem(k) < 0 {
@@ -940,7 +957,7 @@ func (r *Report) doubtFollowed(all []*scheme) {
 			continue
 		}
 		for i := range all {
-			if s := &r.Strategies[i]; all[i].hidden && len(s.Points) > 0 && s.Untold == "" {
+			if s := &r.Strategies[i]; all[i].hidden && !s.MeanGrowth && len(s.Points) > 0 && s.Untold == "" {
 				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is followed in a run of the models: it may be off by %.0g, and its stable steps are not exact", followedOff)
 			}
 		}
@@ -954,6 +971,10 @@ const nearUnknown = 0.05
 // ownDoubt is the part of the error that is asked for by which outputs that feed nobody may be off their models
 // to count in it.
 const ownDoubt = 0.1
+
+// clearly is how many times as large as expected the error of a strategy whose stability is no eigenvalue may be for
+// it to be recommended.
+const clearly = 2
 
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
@@ -991,6 +1012,7 @@ func (r *Report) recommend(most float64) {
 			switch {
 			case s.Untold != "":
 			case !s.covers(f.Step, r.From):
+			case s.MeanGrowth && clearly*f.Error+f.Doubt > most:
 			case f.Error+f.Doubt > most:
 				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
 					nearest, near = f, i
@@ -1021,7 +1043,7 @@ func (r *Report) recommend(most float64) {
 	best, where := -1, 0.0
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
-		if s.Untold != "" {
+		if s.Untold != "" || s.MeanGrowth { // without a known error it takes more than that nothing grows
 			continue
 		}
 		if s.covers(r.Step, r.From) {

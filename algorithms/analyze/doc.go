@@ -22,5 +22,9 @@
 // eigenvalues are taken; else, and where the system is large, a long run is followed and its
 // dominant mode identified from the outputs. A radius above 1 means growth.
 //
+// With components that have rates of their own (Options.Rates) the matrix is that of the period after which all take
+// part, and the radius its root: the growth in a macro step. The energy correction is not linear, but as many times larger as
+// the motion is: its radius is the mean growth of long runs from several starts (Strategy.MeanGrowth).
+//
 // All of this is linear and local: it holds for motions about the operating point.
 package analyze

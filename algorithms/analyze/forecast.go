@@ -305,7 +305,7 @@ func (p *point) lead(i int, h float64, u [][]float64) (out [][]float64, err erro
 }
 
 // course runs the strategy on driven twins from the operating point, and gives the outputs at
-// each macro step. keep, if not nil, is given the twins there.
+// each macro step, as deviations from it. keep, if not nil, is given the twins there.
 func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins []*twin)) (y [][]float64, result master.Result, err error) {
 	twins, sys, err := p.twins(s, h, -1, 1, true)
 	if err != nil {
@@ -323,7 +323,17 @@ func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins [
 		if keep != nil {
 			keep(len(y), twins)
 		}
-		y = append(y, append([]float64(nil), run.Point().Y...))
+		now := append([]float64(nil), run.Point().Y...)
+		at := 0
+		for _, t := range twins {
+			for o := range t.y {
+				if t.shown != nil {
+					now[at] -= t.shown[o]
+				}
+				at++
+			}
+		}
+		y = append(y, now)
 	}
 	if err = run.Start(p.ctx); err == nil {
 		take()
@@ -360,7 +370,7 @@ func (p *point) sampled(s *scheme) bool {
 // refer finds the reference: implicit coupling at a step finer than all that are forecast.
 func (p *point) refer(H float64) (*reference, string) {
 	const pieces = 2 // of a step, where inputs are sampled
-	s := &scheme{preset: "implicit", order: max(p.order, 1), substeps: pieces,
+	s := &scheme{preset: "implicit", order: max(p.order, 1), substeps: pieces, ideal: true,
 		params: map[string]string{"solver.tolerance": "1e-9", "substeps": fmt.Sprint(pieces)}}
 	if !p.sampled(s) {
 		delete(s.params, "substeps")

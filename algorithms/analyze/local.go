@@ -48,6 +48,9 @@ func (p *point) localErrors(s *scheme, ref *reference) (*Local, string) {
 	if s.preset == implicitScheme && len(p.models) > manySubsystems {
 		return nil, fmt.Sprintf("implicit coupling is not looked at so closely with more than %d components", manySubsystems)
 	}
+	if why := p.noLocal(s); why != "" {
+		return nil, why
+	}
 	if s.hidden {
 		return nil, "its error in a step depends on what it has corrected before"
 	}
@@ -91,7 +94,7 @@ func (p *point) localErrors(s *scheme, ref *reference) (*Local, string) {
 // localError gives the error of each output after one macro step of c steps of the analysis.
 func (p *point) localError(s *scheme, c float64, ref *reference) ([]float64, error) {
 	h := c * p.step
-	twins, sys, err := p.fineTwins(ref)
+	twins, sys, err := p.fineTwins(s, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +122,7 @@ func (p *point) localError(s *scheme, c float64, ref *reference) ([]float64, err
 			point += n * (last - first) / (samples - 1)
 		}
 		at := copy(z, ref.states.x[point])
-		for j := range g.points {
+		for _, j := range g.lags {
 			at += copy(z[at:], ref.y[(point-j*each)*ref.states.n])
 		}
 		if err := g.apply(z, next); err != nil {
@@ -140,13 +143,16 @@ func (p *point) localError(s *scheme, c float64, ref *reference) ([]float64, err
 
 // fineTwins makes a system of twins like those of the reference, which take longer steps in
 // several of theirs.
-func (p *point) fineTwins(ref *reference) ([]*twin, *master.System, error) {
+func (p *point) fineTwins(s *scheme, ref *reference) ([]*twin, *master.System, error) {
 	twins, _, err := p.twins(ref.scheme, ref.h, -1, 1, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, t := range twins {
+	for i, t := range twins {
 		t.fine = true
+		if t.info.Caps.VariableStep = !s.holds(p.models[i]); !t.info.Caps.VariableStep {
+			continue
+		}
 		t.order = highestDegree
 		t.info.Caps.InputDerivatives = true
 	}

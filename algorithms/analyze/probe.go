@@ -54,17 +54,21 @@ func (g *propagator) form(s *scheme) (*mat.Dense, error) {
 // those of its outputs that feed an input, at all points.
 func (g *propagator) columns() [][]int {
 	out := make([][]int, len(g.twins))
-	for i := range g.size() {
-		at := i
-		if i >= g.n {
-			at = g.n + (i-g.n)%g.ny
-			if !g.feeds[at-g.n] {
-				continue
-			}
+	for i, seen := range g.seen {
+		if seen {
+			at := g.ownerOf(i)
+			out[at] = append(out[at], i)
 		}
-		out[g.owner[at]] = append(out[g.owner[at]], i)
 	}
 	return out
+}
+
+// ownerOf gives the subsystem of entry i of z.
+func (g *propagator) ownerOf(i int) int {
+	if i >= g.n {
+		i = g.n + (i-g.n)%g.ny
+	}
+	return g.owner[i]
 }
 
 // within tells which subsystems lie at most reach connections behind each.
@@ -154,16 +158,16 @@ func (g *propagator) formIn(groups [][]int, within [][]bool) (*mat.Dense, error)
 					continue
 				}
 				c := columns[i][n]
-				for r := range g.n + g.ny {
-					if within[i][g.owner[r]] {
+				for r := range g.fresh() {
+					if within[i][g.ownerOf(r)] {
 						phi.Set(r, c, next[r])
 					}
 				}
 			}
 		}
 	}
-	for j := g.n + g.ny; j < d; j++ { // points grow older
-		phi.Set(j, j-g.ny, 1)
+	for j := g.fresh(); j < d; j++ { // points grow older
+		phi.Set(j, g.before(j), 1)
 	}
 	return phi, nil
 }
@@ -181,7 +185,7 @@ func (g *propagator) foretells(phi *mat.Dense) (bool, error) {
 		if err := g.apply(z, next); err != nil {
 			return false, err
 		}
-		for r := range g.n + g.ny {
+		for r := range g.fresh() {
 			sum, size := 0.0, 0.0
 			for c, v := range phi.RawRowView(r) {
 				sum += v * z[c]

@@ -21,8 +21,15 @@ type scheme struct {
 	order  int
 	// substeps is their number where inputs are sampled; 0 = that which strategies take by default.
 	substeps int
+	// rates are those of the components that have others than that of the macro step.
+	rates []algorithms.Rate
+	// bonds are those at which the energy is corrected.
+	bonds []algorithms.Bond
+	// ideal tells that the inputs of components that can neither take derivatives nor vary their step, in runs held, are
+	// sampled too: it is no run but the motion that runs are compared with.
+	ideal bool
 	// hidden tells that the strategy has more state than the outputs at the last
-	// communication points: its propagation is not formed but followed.
+	// communication points, or is not linear: its propagation is not formed but followed.
 	hidden bool
 	// reach is how many connections farther, at most, something has been seen in one step, as far as is
 	// known from steps that were looked at before; used by one thread at a time.
@@ -35,7 +42,12 @@ func (s *scheme) degree() int { return s.order }
 // stepOf gives the size of the steps that subsystem i takes.
 func (p *point) stepOf(i int, s *scheme, h float64) float64 {
 	m := p.models[i]
-	if s.degree() <= m.order || m.info.Stateless || len(m.info.In) == 0 {
+	steps, over := s.rate(m.info.Name)
+	if steps > 1 { // with the polynomials at the start of each of them
+		return h / float64(steps)
+	}
+	h *= float64(over)
+	if s.holds(m) || s.degree() <= m.order || m.info.Stateless || len(m.info.In) == 0 {
 		return h
 	}
 	if s.substeps > 0 {
@@ -43,6 +55,9 @@ func (p *point) stepOf(i int, s *scheme, h float64) float64 {
 	}
 	return h / substeps
 }
+
+// holds tells that the inputs of a component are held, whatever the order.
+func (s *scheme) holds(m *model) bool { return m.order == 0 && !m.info.Caps.VariableStep && !s.ideal }
 
 // substeps is the number that the strategies take by default.
 const substeps = 10
@@ -67,6 +82,11 @@ func (p *point) twinsOf(s *scheme, h float64, scaled int, gain float64, driven, 
 		}
 		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
 		twins[i].driven = driven
+		twins[i].info.Caps.VariableStep = !s.holds(m)
+		if driven && s.preset == energyCorrection { // a power is a product of values, not of deviations
+			twins[i].taken, twins[i].shown = p.x.W[p.x.Sys.InAt[i]:p.x.Sys.InAt[i+1]], p.y[p.x.Sys.OutAt[i]:p.x.Sys.OutAt[i]+m.outputs()]
+			copy(twins[i].info.StartIn, twins[i].taken)
+		}
 	}
 	system, err := p.coupledTwins(twins, scaled, gain)
 	return twins, system, err
@@ -114,7 +134,7 @@ func (s *scheme) algorithm() (master.Algorithm, error) {
 	for k, v := range s.params {
 		params[k] = v
 	}
-	choice, err := algorithms.New(s.preset, params)
+	choice, err := algorithms.New(s.preset, params, algorithms.With{Rates: s.rates, Bonds: s.bonds})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +169,11 @@ func (p *point) spectrum(s *scheme, h float64, scaled int, gain float64, outputs
 	}
 	mode.coupled = cmplx.Abs(mode.value)
 	for i := range p.models {
-		own, uncertain, err := p.free(i, p.stepOf(i, s, h))
+		step := p.stepOf(i, s, h)
+		own, uncertain, err := p.free(i, step)
+		if step != h { // in a macro step
+			own, uncertain = cmplx.Pow(own, complex(h/step, 0)), uncertain*max(h/step, 1)
+		}
 		switch size := cmplx.Abs(own); {
 		case err != nil:
 			return mode, err
@@ -205,8 +229,15 @@ func (p *point) coupledSpectrum(s *scheme, h float64, scaled int, gain float64, 
 	if err != nil {
 		return eigen{}, err
 	}
+	if s.preset == energyCorrection {
+		return p.meanGrowth(s, h, scaled, gain)
+	}
 	if s.hidden {
-		return p.followed(s, h, twins, sys, len(twinsOutputs(twins)))
+		mode, err := p.followed(s, h, twins, sys, len(twinsOutputs(twins)))
+		one := []complex128{mode.value}
+		roots(one, s.period())
+		mode.value = one[0]
+		return mode, err
 	}
 	g, err := p.newPropagator(s, h, twins, sys)
 	if err != nil {
@@ -261,24 +292,14 @@ const (
 // followed runs the strategy from random states and takes the dominant modes from what the
 // outputs do in the end, by the eigensystem of their Hankel matrix.
 func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System, ny int) (eigen, error) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i, t := range twins {
-		for k := range t.x0 {
-			t.x0[k] = rng.NormFloat64()
-		}
-		r, err := p.over(i, p.stepOf(i, s, h))
-		if err != nil {
-			return eigen{}, err
-		}
-		if clear(t.y0); r.C != nil {
-			multiply(t.y0, r.C, t.x0, 1)
-		}
+	if err := p.scatter(s, h, twins, rand.New(rand.NewPCG(1, 2))); err != nil {
+		return eigen{}, err
 	}
 	steps := followedSteps
 	if len(twins) > manySubsystems {
 		steps = followedFewer
 	}
-	run, err := s.start(sys, h, steps)
+	run, err := s.start(sys, h, steps*s.period())
 	if err != nil {
 		return eigen{}, err
 	}
@@ -287,8 +308,9 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 		return eigen{}, err
 	}
 	var series [][]float64
+	period := s.period()
 	for range steps {
-		if _, err := run.Step(p.ctx); err != nil {
+		if err := p.steps(run, period); err != nil {
 			if len(series) > followedTail {
 				break // beyond all numbers
 			}

@@ -20,19 +20,26 @@ import (
 // subsystems and the outputs at the last communication points, newest first, to what they
 // are after it. The strategy itself makes the step, in a run that goes on and on: the outputs
 // before are forced on the twins, step by step, and then one step is theirs.
+//
+// With rates it is the map of a period, from one point at which all components take part to the next: only
+// there the states of the slow ones and the outputs are all that the strategy goes by. The matrix is formed, and
+// not followed, for the same reason as with one rate: its eigenvalues are exact however little the motion is
+// damped, where what is followed over some hundred periods leaves a radius near 1 open.
 type propagator struct {
 	p      *point
 	run    *master.Run
 	twins  []*twin
 	n, ny  int     // states, outputs
-	points int     // communication points in z
+	period int     // macro steps of the map
+	lags   []int   // the communication points in z, by how many macro steps they lie back
+	seen   []bool  // by entry of z: an input, or a state, follows it
 	owner  []int   // by entry of z, but for the communication points before the last: its subsystem
 	feeds  []bool  // by output: it feeds an input
 	fed    [][]int // by subsystem: those that it feeds
 }
 
 func (p *point) newPropagator(s *scheme, h float64, twins []*twin, sys *master.System) (*propagator, error) {
-	g := &propagator{p: p, twins: twins, points: s.order + 1}
+	g := &propagator{p: p, twins: twins, period: s.period()}
 	for _, t := range twins {
 		g.n += len(t.x)
 		g.ny += len(t.y)
@@ -53,6 +60,7 @@ func (p *point) newPropagator(s *scheme, h float64, twins []*twin, sys *master.S
 			}
 		}
 	}
+	g.look(s, sys)
 	const manySteps = 10_000_000
 	var err error
 	if g.run, err = s.start(sys, h, manySteps); err != nil {
@@ -65,12 +73,67 @@ func (p *point) newPropagator(s *scheme, h float64, twins []*twin, sys *master.S
 	return g, nil
 }
 
-func (g *propagator) size() int { return g.n + g.ny*g.points }
+// look finds the communication points that polynomials go through: those at which both the source and the taker of an
+// input take part.
+func (g *propagator) look(s *scheme, sys *master.System) {
+	at := make([]map[int]bool, g.ny) // by output: the lags at which it is seen
+	g.lags = []int{0}
+	for k := range sys.InAt[len(g.twins)] {
+		y, ok := sys.Source(k)
+		if !ok {
+			continue
+		}
+		_, one := s.rate(g.twins[g.owner[g.n+y]].info.Name)
+		_, other := s.rate(g.twins[sort.SearchInts(sys.InAt, k+1)-1].info.Name)
+		if at[y] == nil {
+			at[y] = map[int]bool{}
+		}
+		for j := range s.order + 1 {
+			lag := j * leastCommonMultiple(one, other)
+			at[y][lag] = true
+			if !slices.Contains(g.lags, lag) {
+				g.lags = append(g.lags, lag)
+			}
+		}
+	}
+	if g.period == 1 { // one grid, whatever is seen
+		for lag := range s.order + 1 {
+			if !slices.Contains(g.lags, lag) {
+				g.lags = append(g.lags, lag)
+			}
+		}
+	}
+	slices.Sort(g.lags)
+	g.seen = slices.Repeat([]bool{true}, g.n)
+	for _, lag := range g.lags {
+		for y := range g.ny {
+			g.seen = append(g.seen, at[y][lag])
+		}
+	}
+}
+
+func (g *propagator) size() int { return g.n + g.ny*len(g.lags) }
+
+// fresh gives how many entries of z, the first ones, a step of the map makes anew: the others are those of before,
+// which have grown older.
+func (g *propagator) fresh() int {
+	fresh, _ := slices.BinarySearch(g.lags, g.period)
+	return g.n + g.ny*fresh
+}
+
+// before gives the place of what entry i of z was before the map, one that is not fresh.
+func (g *propagator) before(i int) int {
+	lag := g.lags[(i-g.n)/g.ny] - g.period
+	return g.n + slices.Index(g.lags, lag)*g.ny + (i-g.n)%g.ny
+}
 
 // apply makes next [size] from z [size].
 func (g *propagator) apply(z, next []float64) error {
-	for j := g.points - 1; j >= 0; j-- {
-		at := g.n + j*g.ny
+	for lag := g.lags[len(g.lags)-1]/g.period*g.period + g.period - 1; lag >= 0; lag-- {
+		at := g.n
+		if j, ok := slices.BinarySearch(g.lags, lag); ok { // else nothing sees what they show
+			at += j * g.ny
+		}
 		for _, t := range g.twins {
 			t.forced = z[at : at+len(t.y)]
 			at += len(t.y)
@@ -84,11 +147,17 @@ func (g *propagator) apply(z, next []float64) error {
 		t.forced = nil
 		at += copy(t.x, z[at:at+len(t.x)])
 	}
-	if _, err := g.run.Step(g.p.ctx); err != nil {
-		return err
+	for lag := g.period - 1; lag >= 0; lag-- {
+		if _, err := g.run.Step(g.p.ctx); err != nil {
+			return err
+		}
+		if j, ok := slices.BinarySearch(g.lags, lag); ok {
+			copy(next[g.n+j*g.ny:g.n+(j+1)*g.ny], g.run.Point().Y)
+		}
 	}
-	copy(next[g.n:g.n+g.ny], g.run.Point().Y)
-	copy(next[g.n+g.ny:], z[g.n:])
+	for i := g.fresh(); i < g.size(); i++ {
+		next[i] = z[g.before(i)]
+	}
 	at = 0
 	for _, t := range g.twins {
 		at += copy(next[at:], t.x)
@@ -105,8 +174,8 @@ func (g *propagator) apply(z, next []float64) error {
 func (g *propagator) dominantOf(phi *mat.Dense, outputs bool) (eigen, error) {
 	// Outputs that feed nobody follow what else there is.
 	var kept []int
-	for i := range g.size() {
-		if i < g.n || g.feeds[(i-g.n)%g.ny] {
+	for i, seen := range g.seen {
+		if seen {
 			kept = append(kept, i)
 		}
 	}
@@ -128,6 +197,7 @@ func (g *propagator) dominantOf(phi *mat.Dense, outputs bool) (eigen, error) {
 		if !ok {
 			return eigen{}, errNoEigenvalues
 		}
+		roots(values, g.period)
 		worst, lasts := limiting(values, func(int) bool { return true })
 		return eigen{value: values[worst], lasts: lasts}, nil
 	}
@@ -136,6 +206,7 @@ func (g *propagator) dominantOf(phi *mat.Dense, outputs bool) (eigen, error) {
 		return eigen{}, errNoEigenvalues
 	}
 	values := e.Values(nil)
+	roots(values, g.period)
 	worst, lasts := limiting(values, func(int) bool { return true })
 	mode := eigen{value: values[worst], lasts: lasts}
 	var vectors mat.CDense
@@ -151,6 +222,16 @@ func (g *propagator) dominantOf(phi *mat.Dense, outputs bool) (eigen, error) {
 		}
 	}
 	return mode, nil
+}
+
+// roots makes of the eigenvalues of a map over some macro steps those of one: the growth in each, and the slowest
+// motion that looks like it.
+func roots(values []complex128, period int) {
+	for i := range values {
+		if period > 1 {
+			values[i] = cmplx.Pow(values[i], complex(1/float64(period), 0))
+		}
+	}
 }
 
 // vanished counts as 0 in a propagation: effects through many subsystems.

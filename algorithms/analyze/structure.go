@@ -44,7 +44,8 @@ type Connection struct {
 	To   string  `json:"to"`
 	Gain float64 `json:"gain"` // of units and transformations
 	// Delay tells by scheme of what age, in macro steps, the newest value is that the input
-	// has at the end of a step: 1 = of the beginning of the step, extrapolated or held; 0 = of its end.
+	// has at the end of a step: 1 = of the beginning of the step, extrapolated or held; 0 = of its end. Of components that
+	// take one step over several, it is the largest such age.
 	Delay map[string]float64 `json:"delay"`
 }
 
@@ -85,6 +86,8 @@ func structure(sys *master.System, o Options) Structure {
 	s := Structure{Loops: []Loop{}, Connections: []Connection{}, Discrete: discreteConnections(sys), Bonds: []Bond{}, Unconnected: []string{}}
 	turn := newAtEnd(sys)
 	holds := sys.Holds()
+	rates := &scheme{rates: ownRatesOf(o.Rates)}
+	over := func(i int) int { _, over := rates.rate(sys.Infos[i].Name); return over }
 	for k := range sys.InAt[len(sys.InAt)-1] {
 		y, ok := sys.Source(k)
 		if !ok {
@@ -102,6 +105,9 @@ func structure(sys *master.System, o Options) Structure {
 			}
 			if turn[i][from] {
 				c.Delay[gaussSeidelScheme] = 0
+			}
+			if both := leastCommonMultiple(over(i), over(from)); both > 1 { // from one point that both take part at to the next
+				c.Delay[explicitScheme], c.Delay[gaussSeidelScheme] = float64(both), float64(both)
 			}
 		}
 		s.Connections = append(s.Connections, c)
@@ -271,10 +277,8 @@ func unanalysed(preset string) string {
 		return "" // its steps are forecast
 	}
 	switch preset {
-	case explicitScheme, gaussSeidelScheme, implicitScheme, correctorScheme:
+	case explicitScheme, gaussSeidelScheme, implicitScheme, correctorScheme, energyCorrection:
 		return ""
-	case "energy-correction":
-		return "its correction goes with the power, a product of two variables: no linear model follows it, so that there is no spectral radius"
 	}
 	return "no twin runs it"
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,9 @@ func TestStructure(t *testing.T) {
 			for _, s := range r.Strategies {
 				analysed = analysed || s.Preset == a.Preset
 			}
+			if toleranceOf(a.Preset) != "" { // its steps are forecast, where errors are
+				analysed = a.Refused != "" || r.WhyNoError != "" || slices.ContainsFunc(r.Varying, func(v Varying) bool { return v.Preset == a.Preset })
+			}
 			if analysed != (a.Unanalysed == "") {
 				t.Errorf("%s: %+v, but it is analysed: %t", name, a, analysed)
 			}
@@ -147,25 +151,6 @@ func TestLimit(t *testing.T) {
 		}
 		if want := []string{fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", 2.4*H)}; !reflect.DeepEqual(r.Notes, want) || math.Abs(r.At-3*H) > 1e-9*H {
 			t.Errorf("%q", r.Notes)
-		}
-	}
-}
-
-// With rates of their own nothing is told, and nothing recommended that would leave them out.
-func TestRates(t *testing.T) {
-	for _, rate := range []algorithms.Rate{{Component: "one", Steps: 10, Over: 1}, {Component: "one", Steps: 1, Over: 4}, {Component: "one", Steps: 1, Over: 1}} {
-		r, err := Run(t.Context(), haidSystem(t, exact.DefaultHaid(), nil), Options{Step: 1e-4, From: 1e-4, To: 2e-4, Stop: 0.1, Rates: []algorithms.Rate{rate}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := rate.Steps > 1 || rate.Over > 1
-		if (r.Recommended < 0) != own || (r.Promised == nil) != own || (len(r.Notes) > 0) != own {
-			t.Errorf("%+v: recommended %d, promised %+v, %q", rate, r.Recommended, r.Promised, r.Notes)
-		}
-		for _, s := range r.Strategies {
-			if strings.Contains(s.Why, "one has a rate of its own") != own || (s.Points == nil) != own {
-				t.Errorf("%+v: %s: %q, %v", rate, s.Preset, s.Why, s.Points)
-			}
 		}
 	}
 }

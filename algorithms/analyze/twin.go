@@ -41,6 +41,10 @@ var (
 	_ master.Meter                 = (*twin)(nil)
 )
 
+// sameStep is how far a step may be from that of the model, relative to it: the times of the many steps of a fast
+// component are rounded.
+const sameStep = 1e-6
+
 // newTwin makes the twin of a subsystem over steps of size h.
 func newTwin(of *master.Info, r *Response, h float64, order int) *twin {
 	n := r.states()
@@ -116,7 +120,7 @@ func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
 	if t.fine {
 		pieces = max(int(math.Round(h/t.h)), 1)
 	}
-	if math.Abs(h-float64(pieces)*t.h) > 1e-9*h {
+	if math.Abs(h-float64(pieces)*t.h) > sameStep*h {
 		return at, errors.New("the algorithm does not come to terms with this step and tries a shorter one")
 	}
 	if t.forced != nil {

@@ -128,6 +128,10 @@ func (p *point) lookVarying(v *varying, ref *reference, o Options) Varying {
 		out.Why = fmt.Sprintf("implicit coupling is not looked at so closely with more than %d components", manySubsystems)
 		return out
 	}
+	if rates := ownRatesOf(o.Rates); len(rates) > 0 && !v.implicit() {
+		out.Why = variesWithRates(rates)
+		return out
+	}
 	at := func(n int) (s Settled, ok bool) {
 		tolerance := v.usual * math.Pow10(n)
 		var with algorithms.With

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -42,6 +43,10 @@ an order of magnitude (~), or unknown. The cheapest that keeps to --error is
 recommended. Of algorithms that choose their steps it is told where these settle, at
 tolerances that --error asks for.
 
+Components that take several steps a macro step, or one over several (--rate, or as the
+system asks), are analysed as such: the radius is that of a macro step, from the growth
+over a period, after which all take part. Implicit coupling is analysed without rates.
+
 What is told holds near the operating point. Where the system is not linear, look
 at several.
 
@@ -49,6 +54,7 @@ Examples:
    macrostep analyze system.ssp
    macrostep analyze system.ssp --step-size 1e-3 --at 0.5 --order 3
    macrostep analyze system.ssp --error 1e-4
+   macrostep analyze system.ssp --rate motor=10 --rate room=1/5
    macrostep analyze system.ssp --from 1e-5 --to 0.1 --json
    macrostep analyze system.ssp --plot pictures`
 
@@ -73,6 +79,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
 			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance told to the FMUs"},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true}},
+			repeatable{&cli.StringSliceFlag{Name: flagRate, Usage: "`COMPONENT=N` steps a macro step, or COMPONENT=1/N: one step over N macro steps, as in the run; repeatable", KeepSpace: true}},
 			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "`COMPONENT` whose outputs follow its inputs at once; repeatable", KeepSpace: true}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform"},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
@@ -111,6 +118,8 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	set, err := assignments("set", c.StringSlice("set"))
 	errs = append(errs, err)
 	open.Set = set
+	rates, err := readRates(c.StringSlice(flagRate))
+	errs = append(errs, err)
 	if k := c.Int("order"); k < 0 || k > highestAnalyzed {
 		errs = append(errs, fmt.Errorf("--order: %d does not lie between 0 and %d", k, highestAnalyzed))
 	}
@@ -126,7 +135,10 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, sys.Close()) }()
 	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value,
-		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != "", Bonds: sys.Bonds, Rates: sys.Rates}
+		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != "", Bonds: sys.Bonds, Rates: ratesWith(rates, sys.Rates)}
+	if err := analyze.CheckRates(sys.System, o.Rates); err != nil {
+		return err
+	}
 	if sys.BondsSeen != nil {
 		o.BondsSeen = sys.BondsSeen()
 	}
@@ -207,14 +219,9 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		return nil, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, other.Close()) }()
-	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value, Order: min(max(order, 1), highestAnalyzed), Error: defaultError}
+	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value, Order: min(max(order, 1), highestAnalyzed), Error: defaultError, Bonds: bonds, Rates: rates}
 	if sys.Tolerance != nil {
 		o.Tolerance = sys.Tolerance.Value
-	}
-	if len(rates) > 0 {
-		told = []string{"analysis: nothing is told of components with rates of their own"}
-		fmt.Fprintln(p.stdout, told[0])
-		return told, nil, nil, nil
 	}
 	o.Own = &analyze.Own{Preset: choice.Preset, New: func() (master.Algorithm, error) {
 		same, err := algorithms.New(choice.Preset, choice.Values, algorithms.With{Bonds: bonds})
@@ -235,7 +242,12 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		return nil, unstable, nil, nil
 	}
 	at := slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
-	switch {
+	switch other := otherwise(choice); {
+	case at >= 0 && other != "":
+		told = append(told, fmt.Sprintf("analysis: whether it grows is unknown: %s is analysed with the values that its parameters have by themselves, and the run has %s", choice.Preset, other))
+		if report.Own != nil && report.Own.Fails == "" {
+			told = append(told, "analysis: "+ownOf(choice.Preset, report))
+		}
 	case at < 0 && report.Own != nil && report.Own.Fails != "":
 		unstable = append(unstable, fmt.Sprintf("analysis: the run is expected to fail: %s", report.Own.Fails))
 	case at < 0 && report.Own != nil:
@@ -246,7 +258,15 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		told = append(told, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
 	default:
 		s := &report.Strategies[at]
-		text := fmt.Sprintf("analysis: %s of order %d, steps of %.4g s: the spectral radius is %.6g; stable steps: %s", s.Preset, s.Order, report.Step, s.Now, rangesOf(s, report))
+		with := ""
+		if len(s.Rates) > 0 {
+			with = ", rates " + someOf(s.Rates, ", ")
+		}
+		measure := "the spectral radius is"
+		if s.MeanGrowth {
+			measure = "the growth in each, in the mean over runs of the models, is"
+		}
+		text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: %s %.6g; stable steps: %s", s.Preset, s.Order, with, report.Step, measure, s.Now, rangesOf(s, report))
 		for _, f := range s.Forecasts {
 			if f.Step == report.Step {
 				text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", errorOf(&f), report.Horizon, f.Of)
@@ -262,12 +282,20 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 				unstable = append(unstable, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
 				break
 			}
+			if s.MeanGrowth {
+				unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, in the mean over runs of the models", s.Preset, s.Order, report.Step, s.Now))
+				break
+			}
 			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, %s", s.Preset, s.Order, report.Step, s.Now, strings.ReplaceAll(modeOf(s.Mode), "\n", "; ")))
 		}
 	}
 	if report.Recommended >= 0 && report.Recommended != at {
 		s := report.Strategies[report.Recommended]
-		told = append(told, fmt.Sprintf("analysis: recommended: %s --step-size %.4g: %s", chosen(&s), report.StepToTake, report.Why))
+		without := ""
+		if len(r.Rates) > 0 && len(s.Rates) == 0 {
+			without = ", without --rate"
+		}
+		told = append(told, fmt.Sprintf("analysis: recommended: %s --step-size %.4g%s: %s", chosen(&s), report.StepToTake, without, report.Why))
 	}
 	for _, line := range told {
 		fmt.Fprintln(p.stdout, line)
@@ -276,6 +304,25 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		con.logger().Warn(line)
 	}
 	return told, unstable, report, nil
+}
+
+// otherwise tells which parameters of an energy correction have other values than those with which it is analysed, ""
+// if none has. What it takes for spurious decides whether the coupling grows.
+func otherwise(choice *algorithms.Choice) string {
+	if choice.Preset != "energy-correction" {
+		return ""
+	}
+	plain, err := algorithms.New(choice.Preset, nil)
+	if err != nil {
+		return ""
+	}
+	var other []string
+	for _, key := range slices.Sorted(maps.Keys(choice.Values)) {
+		if v := choice.Values[key]; key != "order" && v != plain.Values[key] {
+			other = append(other, key+"="+v)
+		}
+	}
+	return strings.Join(other, ", ")
 }
 
 // ownOf tells what is expected of the algorithm of a run that is none of the strategies.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -89,11 +90,13 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 	}
 	if len(s.Connections) > 0 {
 		var parts []string
+		most := 1.0
 		for _, scheme := range slices.Sorted(maps.Keys(s.Connections[0].Delay)) {
 			var late []string
 			for _, c := range s.Connections {
 				if c.Delay[scheme] > 0 {
 					late = append(late, c.From+" -> "+c.To)
+					most = max(most, c.Delay[scheme])
 				}
 			}
 			switch len(late) {
@@ -105,7 +108,11 @@ func printStructure(out io.Writer, s *analyze.Structure) {
 				parts = append(parts, fmt.Sprintf("%s %d of %d (%s)", scheme, len(late), len(s.Connections), someOf(late, ", ")))
 			}
 		}
-		fmt.Fprintf(out, "  delayed by one macro step: %s\n", strings.Join(parts, "; "))
+		by := "one macro step"
+		if most > 1 {
+			by = fmt.Sprintf("up to %g macro steps", most)
+		}
+		fmt.Fprintf(out, "  delayed by %s: %s\n", by, strings.Join(parts, "; "))
 	}
 	if n := len(s.Discrete); n > 0 {
 		var names []string
@@ -184,7 +191,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	printStructure(out, &r.Structure)
 	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\t\nalgorithm\torder\tradius\terror\tin one step\tFMU steps/s\tstable steps\n", r.Step)
-	limit, lasts := false, false
+	limit, lasts, mean := false, false, false
 	for i, s := range r.Strategies {
 		mark := ""
 		if i == r.Recommended {
@@ -199,6 +206,10 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 					radius += fmt.Sprintf(" (%.6g)", s.Besides)
 					lasts = true
 				}
+			}
+			if s.MeanGrowth {
+				radius += " +"
+				mean = true
 			}
 		}
 		off, cost := "-", "-"
@@ -221,6 +232,9 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	if lasts {
 		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (nothing holds it, a gain of 1 around a loop, or a component that nothing feeds and that oscillates on and on)\n")
+	}
+	if mean {
+		fmt.Fprintf(out, "+ no eigenvalue, since it is not linear: the growth in a step in the mean over long runs of the models, from the motion at hand and random ones, where it is largest; others may grow, and so may all with some steps between those that were looked at: stay well below the limit; it holds for motions that are large beside what the bonds carry at rest\n")
 	}
 	if err := printVarying(out, r); err != nil {
 		return err
@@ -424,6 +438,12 @@ func chosen(s *analyze.Strategy) string {
 	flags := fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order)
 	for _, key := range slices.Sorted(maps.Keys(s.Params)) {
 		flags += fmt.Sprintf(" --param %s=%s", key, s.Params[key])
+	}
+	for _, rate := range s.Rates {
+		if flags += " --rate "; strings.ContainsAny(rate, " '") {
+			rate = strconv.Quote(rate) // for the shell
+		}
+		flags += rate
 	}
 	return flags
 }

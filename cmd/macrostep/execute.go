@@ -582,12 +582,7 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithm
 		return nil, nil, nil, nil, nil, err
 	}
 	warnings = append(warnings, more...)
-	rates = r.Rates
-	for _, d := range sys.Rates {
-		if !slices.ContainsFunc(r.Rates, func(o algorithms.Rate) bool { return o.Component == d.Component }) {
-			rates = append(slices.Clip(rates), d)
-		}
-	}
+	rates = ratesWith(r.Rates, sys.Rates)
 	c, err = algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: rates, Spike: r.Spike})
 	if err != nil && len(rates) > len(r.Rates) {
 		// An implicit scheme takes none.

@@ -415,6 +415,17 @@ func readRates(texts []string) ([]algorithms.Rate, error) {
 	return out, errors.Join(errs...)
 }
 
+// ratesWith gives those of the command line, and of the documents those of other components.
+func ratesWith(given, documents []algorithms.Rate) []algorithms.Rate {
+	all := given
+	for _, d := range documents {
+		if !slices.ContainsFunc(given, func(o algorithms.Rate) bool { return o.Component == d.Component }) {
+			all = append(slices.Clip(all), d)
+		}
+	}
+	return all
+}
+
 // readBonds reads NAME=a.F:b.v,….
 func readBonds(texts []string) ([]algorithms.Bond, error) {
 	var out []algorithms.Bond

@@ -1,0 +1,211 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// quarterCar is sadjina's quarter car in reticulation B, of exact subsystems: the chassis with spring and damper takes
+// the velocity of the wheel and gives the force. It is at rest, or
+// the road has jumped; load is what the spring carries at rest, in N.
+func quarterCar(t testing.TB, jumps bool, load float64) (*master.System, []algorithms.Bond) {
+	t.Helper()
+	q := exact.LinearQuarterCar()
+	lift := 0.0
+	if jumps {
+		lift = -q.ZRoad
+	}
+	chassis := mastertest.NewLinear("chassis", mastertest.Matrices{ // z_c, v_c, z_w, load
+		A: [][]float64{{0, 1, 0, 0}, {-q.Kc / q.Mc, -q.Dc / q.Mc, q.Kc / q.Mc, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}},
+		B: [][]float64{{0}, {q.Dc / q.Mc}, {1}, {0}},
+		C: [][]float64{{q.Kc, q.Dc, -q.Kc, 1}}, D: [][]float64{{-q.Dc}},
+	}, []float64{0, 0, 0, load})
+	wheel := mastertest.NewLinear("wheel", mastertest.Matrices{ // z_w less that of the road, v_w, load
+		A: [][]float64{{0, 1, 0}, {-q.Kw / q.Mw, 0, -1 / q.Mw}, {0, 0, 0}}, B: [][]float64{{0}, {1 / q.Mw}, {0}}, C: [][]float64{{0, 1, 0}},
+	}, []float64{lift, 0, load})
+	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
+	sys, err := master.NewSystem([]master.Subsystem{evenly{chassis}, evenly{wheel}}, []master.Connection{
+		{From: at("chassis", "y1"), To: at("wheel", "u1")}, {From: at("wheel", "y1"), To: at("chassis", "u1")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys, []algorithms.Bond{{Name: "axle", Pairs: []algorithms.Pair{{Effort: "chassis.y1", Flow: "wheel.y1"}}}}
+}
+
+// correctedCar is the real strategy on the quarter car.
+func correctedCar(t *testing.T, order int, load float64) (*master.System, master.Algorithm) {
+	t.Helper()
+	sys, bonds := quarterCar(t, true, load)
+	alg, err := (&scheme{preset: energyCorrection, order: order, bonds: bonds}).algorithm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys, alg
+}
+
+// The growth with energy correction, which has no eigenvalues, is that of real runs: its sign on both sides of the
+// limit, the limit within 2 %, and how fast motions die out.
+func TestMeanGrowth(t *testing.T) {
+	const order, steps, longer = 1, 4000, 16_000
+	sys, bonds := quarterCar(t, true, 0)
+	r, err := Run(t.Context(), sys, Options{Step: 5e-3, From: 1e-3, To: 2e-2, Order: order, Error: 0.01, Bonds: bonds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := strategyOf(t, r, energyCorrection, order)
+	if !s.MeanGrowth || len(s.Stable) != 1 || s.Stable[0].From > 1.001e-3 {
+		t.Fatalf("stable: %v of %v, %s", s.Stable, s.Points, s.Why)
+	}
+	real := func(h float64, steps int) float64 {
+		sys, alg := correctedCar(t, order, 0)
+		return grownBy(t, sys, alg, h, steps)
+	}
+	again, _ := quarterCar(t, true, 0)
+	_, err = at(t.Context(), again, Options{Step: 5e-3, Order: order}, func(p *point) error {
+		p.window = windowSteps * p.step
+		for _, h := range []float64{5e-4, 1e-3, 2e-3, 2.5e-3} { // of longer ones, little but rounding is left soon
+			mode, err := p.meanGrowth(&scheme{preset: energyCorrection, order: order, bonds: bonds, hidden: true}, h, -1, 1)
+			if err != nil {
+				return err
+			}
+			if got, want := math.Log(cmplx.Abs(mode.value)), math.Log(real(h, longer)); !(math.Abs(got-want) <= 0.02*math.Abs(want)) {
+				t.Errorf("%g s: grows by e^%.6g, and the real run by e^%.6g", h, got, want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := s.Stable[0].To
+	if below, above := real(0.8*limit, steps), real(1.25*limit, steps); !(below < 1 && above > 1) {
+		t.Errorf("stable to %g s, and the real run grows by %g with 0.8 of it, by %g with 1.25", limit, below, above)
+	}
+	low, high := 0.8*limit, 1.25*limit
+	for high-low > 2e-3*limit {
+		if mid := (low + high) / 2; real(mid, steps) > 1 {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	t.Logf("stable to %g s, real runs to %g s", limit, low)
+	if math.Abs(low-limit) > 0.02*limit {
+		t.Errorf("stable to %g s, and real runs to %g s", limit, low)
+	}
+}
+
+// Of order 0 there are steps, far below the limit, at which the motion of the wheel alone falls into step with the
+// correction and grows, and random motions of all do not: it is seen from where the motion starts, and from motions of one side.
+func TestMeanGrowthWindows(t *testing.T) {
+	for _, jumps := range []bool{true, false} {
+		sys, bonds := quarterCar(t, jumps, 0)
+		_, err := at(t.Context(), sys, Options{Step: 5e-3}, func(p *point) error {
+			p.window = windowSteps * p.step
+			size, err := p.uncorrected(&scheme{preset: energyCorrection, bonds: bonds, hidden: true}, 0.01161, -1, 1)
+			if err != nil {
+				return err
+			}
+			if (size.start != nil) != jumps {
+				t.Errorf("the road jumps: %t: starts from %v", jumps, size.start)
+			}
+			if jumps {
+				y := size.start[len(size.start)-2:]
+				if math.Abs(y[0])+math.Abs(y[1]) > 1e-6 { // neither a force nor a velocity, but the wheel is not on the road
+					t.Errorf("starts with a force of %g N and a velocity of %g m/s", y[0], y[1])
+				}
+			}
+			for h, grows := range map[float64]bool{8e-3: false, 0.01: false, 0.01161: true, 0.012: false, 0.0147: true, 0.015: false, 0.018: true} {
+				mode, err := p.meanGrowth(&scheme{preset: energyCorrection, bonds: bonds, hidden: true}, h, -1, 1)
+				if err != nil {
+					return fmt.Errorf("%g s: %w", h, err)
+				}
+				sys, alg := correctedCar(t, 0, 0)
+				if real := grownBy(t, sys, alg, h, 4000); real > 1 != grows || stable(mode.radius()) == grows {
+					t.Errorf("%g s, from where the road jumps: %t: radius %.6f, the real run grows by %.6f", h, jumps, mode.radius(), real)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The errors that are forecast with energy correction are those of real runs against the exact solution, within a
+// factor of 3, with a load at rest too: it takes part in the power.
+func TestCorrectedForecast(t *testing.T) {
+	for _, load := range []float64{0, 4000} {
+		for order := range 2 {
+			sys, bonds := quarterCar(t, true, load)
+			r, err := Run(t.Context(), sys, Options{Step: 2e-3, From: 1e-3, To: 4e-3, Order: order, Stop: 2, Error: 0.01, Bonds: bonds})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := strategyOf(t, r, energyCorrection, order)
+			if len(s.Forecasts) != len(candidates) {
+				t.Fatalf("load %g N, order %d: %+v, %s", load, order, s.Forecasts, r.WhyNoError)
+			}
+			for _, f := range s.Forecasts {
+				got := carError(t, order, load, f.Step, r.Horizon)
+				t.Logf("load %g N, order %d, %g s: error %.3g, forecast %.3g of %s", load, order, f.Step, got, f.Error, f.Of)
+				if !(got < 3*f.Error && f.Error < 3*got) {
+					t.Errorf("load %g N, order %d, %g s: error %.3g, forecast %.3g of %s", load, order, f.Step, got, f.Error, f.Of)
+				}
+			}
+		}
+	}
+}
+
+// carError gives the error of force and velocity of the wheel, as a forecast defines it.
+func carError(t *testing.T, order int, load, h, horizon float64) float64 {
+	t.Helper()
+	sys, alg := correctedCar(t, order, load)
+	n := int(math.Round(horizon / h))
+	run, err := master.NewRun(sys, alg, master.Options{Stop: (float64(n) + 0.5) * h, Step: h, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if err := run.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	q := exact.LinearQuarterCar()
+	var times []float64
+	for k := range n + 1 {
+		times = append(times, float64(k)*h)
+	}
+	x, err := q.Solve(times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var off, mean, square [2]float64
+	for k := range x {
+		want := [2]float64{q.Force(x[k]) + load, x[k][3]}
+		for o, v := range want {
+			d := run.Point().Y[o] - v
+			off[o] += d * d / float64(n+1)
+			mean[o] += v / float64(n+1)
+			square[o] += v * v / float64(n+1)
+		}
+		if k < n {
+			if _, err := run.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	worst := 0.0
+	for o := range off {
+		worst = max(worst, math.Sqrt(off[o]/(square[o]-mean[o]*mean[o])))
+	}
+	return worst
+}
