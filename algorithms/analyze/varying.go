@@ -214,7 +214,6 @@ func (v *Varying) Best(most float64) *Settled {
 type flows struct {
 	twins []*twin
 	sys   *master.System
-	err   error
 }
 
 // flowing makes flows of what components do over macro steps of size h to inputs of an order. Outputs and inputs are those of
