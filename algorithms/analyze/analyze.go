@@ -495,14 +495,12 @@ func (p *point) analyse(r *Report, o Options) error {
 			return mode.frequency(h)
 		})
 	}
-	if rates := ownRatesOf(o.Rates); o.Own != nil && len(rates) > 0 {
-		r.WhyNotOwn = variesWithRates(rates)
-	} else if o.Own != nil {
-		r.Own, r.WhyNotOwn = p.own(o.Own, ref, cmp.Or(unknown, r.WhyNoError))
+	if o.Own != nil {
+		r.Own, r.WhyNotOwn = p.own(o.Own, ownRatesOf(o.Rates), ref, cmp.Or(unknown, r.WhyNoError))
 	}
 	r.doubtFollowed(all)
 	r.recommend(o.Error)
-	r.RecommendedVarying = r.chooseVarying(varies, o.Error)
+	r.RecommendedVarying = r.chooseVarying(varies, ownRatesOf(o.Rates), o.Error)
 	if o.Map {
 		at := max(r.Recommended, 0)
 		r.Map = p.gainMap(r, &r.Strategies[at], all[at])

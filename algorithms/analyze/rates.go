@@ -92,11 +92,6 @@ func (s *scheme) beyond() string {
 	return ""
 }
 
-// variesWithRates tells why nothing is told of algorithms that choose their steps.
-func variesWithRates(rates []algorithms.Rate) string {
-	return fmt.Sprintf("%s has a rate of its own, and where the steps of an algorithm that chooses them settle then is not forecast", rates[0].Component)
-}
-
 // noLocal tells why the error in one macro step is not looked at with the rates, "" if it is.
 func (p *point) noLocal(s *scheme) string {
 	const pieces = finer * 10 / localSpan // of the reference in the shortest macro step that is looked at

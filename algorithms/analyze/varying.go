@@ -48,6 +48,7 @@ type Settled struct {
 type Choice struct {
 	Preset string            `json:"algorithm"`
 	Params map[string]string `json:"params"`
+	Rates  []string          `json:"rates,omitempty"` // as Strategy.Rates
 	Settled
 }
 
@@ -128,13 +129,13 @@ func (p *point) lookVarying(v *varying, ref *reference, o Options) Varying {
 		out.Why = fmt.Sprintf("implicit coupling is not looked at so closely with more than %d components", manySubsystems)
 		return out
 	}
-	if rates := ownRatesOf(o.Rates); len(rates) > 0 && !v.implicit() {
-		out.Why = variesWithRates(rates)
-		return out
+	rates := ownRatesOf(o.Rates)
+	if v.implicit() { // which take none
+		rates = nil
 	}
 	at := func(n int) (s Settled, ok bool) {
 		tolerance := v.usual * math.Pow10(n)
-		var with algorithms.With
+		with := algorithms.With{Rates: rates}
 		if algorithms.UsesEnergy(v.preset) {
 			with.Bonds = o.bonds()
 		}
@@ -152,7 +153,7 @@ func (p *point) lookVarying(v *varying, ref *reference, o Options) Varying {
 				return nil, err
 			}
 			return choice.Algorithm, nil
-		}, order, estimates, ref)
+		}, &scheme{order: order, rates: rates}, estimates, ref)
 		if err != nil {
 			out.Why = cmp.Or(out.Why, err.Error())
 			return s, false
@@ -216,12 +217,12 @@ type flows struct {
 	sys   *master.System
 }
 
-// flowing makes flows of what components do over macro steps of size h to inputs of an order. Outputs and inputs are those of
+// flowing makes flows of what components do over macro steps of size h at the order and rates of a scheme. Outputs and inputs are those of
 // the components and no deviations, as tolerances go by them.
-func (p *point) flowing(h float64, order int) (out flows, err error) {
+func (p *point) flowing(h float64, like *scheme) (out flows, err error) {
 	was := p.x.Sys
 	for i, m := range p.models {
-		own := p.stepOf(i, &scheme{order: order}, h)
+		own := p.stepOf(i, like, h)
 		r, err := p.over(i, own)
 		if err != nil {
 			return out, err
@@ -288,7 +289,7 @@ func (f *flows) agree() error {
 
 // off tells how far what components do over macro steps within a range is from flows found at another step, as far as
 // they are among the steps that are forecast.
-func (p *point) off(f *flows, order int, short, long float64) (worst float64, of *master.Info, err error) {
+func (p *point) off(f *flows, like *scheme, short, long float64) (worst float64, of *master.Info, err error) {
 	// At a shorter step too: what oscillates so fast that a step has more than half a period of it looks slow.
 	const below = 3
 	for _, c := range candidates {
@@ -297,7 +298,7 @@ func (p *point) off(f *flows, order int, short, long float64) (worst float64, of
 			continue
 		}
 		for i, m := range p.models {
-			own := p.stepOf(i, &scheme{order: order}, h)
+			own := p.stepOf(i, like, h)
 			r, err := p.over(i, own)
 			if err != nil {
 				return 0, nil, err
@@ -321,19 +322,20 @@ func (p *point) off(f *flows, order int, short, long float64) (worst float64, of
 //
 // An error control compares solutions over steps of several sizes. Where solvers inside the components make them differ, it sees that
 // too, and models in which these are the same at all steps do not: estimates tells how exact it is to be, 0 that it makes none.
-func (p *point) settled(make func() (master.Algorithm, error), order int, estimates float64, ref *reference) (s Settled, err error) {
+func (p *point) settled(make func() (master.Algorithm, error), like *scheme, estimates float64, ref *reference) (s Settled, err error) {
 	const passes = 3
+	like.order = min(like.order, 1) // whether there are polynomials decides how they are delivered
 	h := p.step
 	for n := range passes {
 		alg, err := make()
 		if err != nil {
 			return s, err
 		}
-		f, err := p.flowing(h, min(order, 1))
+		f, err := p.flowing(h, like)
 		for k := len(candidates) - 1; k >= 0 && err != nil; k-- { // fast motions show in shorter steps alone
 			if shorter := candidates[k] * p.step; shorter < h {
 				h = shorter
-				f, err = p.flowing(h, min(order, 1))
+				f, err = p.flowing(h, like)
 			}
 		}
 		if err != nil {
@@ -342,7 +344,7 @@ func (p *point) settled(make func() (master.Algorithm, error), order int, estima
 		if s, err = p.settle(alg, &f, ref); err != nil || s.Accepted == 0 {
 			return s, err
 		}
-		off, of, err := p.off(&f, min(order, 1), s.Short, s.Long)
+		off, of, err := p.off(&f, like, s.Short, s.Long)
 		if err == nil && estimates > 0 && off > min(good, estimates) {
 			return s, fmt.Errorf("its error estimate sees what the solver inside %s makes of steps of different sizes, and the models do not follow that", of)
 		}
@@ -445,7 +447,7 @@ type Own struct {
 }
 
 // own forecasts one; unknown tells why there is no reference, where there is none.
-func (p *point) own(o *Own, ref *reference, unknown string) (*Settled, string) {
+func (p *point) own(o *Own, rates []algorithms.Rate, ref *reference, unknown string) (*Settled, string) {
 	if ref == nil {
 		return nil, cmp.Or(unknown, "the models do not tell")
 	}
@@ -453,7 +455,7 @@ func (p *point) own(o *Own, ref *reference, unknown string) (*Settled, string) {
 	if v := (&varying{tolerance: toleranceOf(o.Preset)}); v.estimates() {
 		estimates = good
 	}
-	s, err := p.settled(o.New, algorithms.MaxOrder, estimates, ref)
+	s, err := p.settled(o.New, &scheme{order: algorithms.MaxOrder, rates: rates}, estimates, ref)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -502,11 +504,14 @@ func (r *reference) at(t float64, y []float64) {
 
 // chooseVarying finds the cheapest of the algorithms that choose their steps which keeps to the error, nil where steps of one
 // size that keep to it cost no more.
-func (r *Report) chooseVarying(all []varying, most float64) *Choice {
+func (r *Report) chooseVarying(all []varying, rates []algorithms.Rate, most float64) *Choice {
 	var best *Choice
 	for k := range r.Varying {
 		if s := r.Varying[k].Best(most); s != nil && s.keepsTo(most) && (best == nil || s.Better(&best.Settled, most)) {
-			best = &Choice{all[k].preset, all[k].params(s.Tolerance), *s}
+			best = &Choice{Preset: all[k].preset, Params: all[k].params(s.Tolerance), Settled: *s}
+			if !all[k].implicit() {
+				best.Rates = (&scheme{rates: rates}).rateTexts()
+			}
 		}
 	}
 	if best != nil && r.Promised != nil && r.Promised.Error+r.Promised.Doubt <= most && r.Promised.FMUSteps <= best.FMUSteps {

@@ -186,3 +186,37 @@ func TestSettledSource(t *testing.T) {
 		t.Errorf("%d algorithms: %s", len(r.Varying), r.WhyNoError)
 	}
 }
+
+// With rates, components take steps of their own in those that are chosen: as in a run.
+func TestSettledRates(t *testing.T) {
+	o := exact.DefaultHaid()
+	o.Start = [4]float64{1e-3, 1, -2e-3, 0.3}
+	rates := []algorithms.Rate{{Component: "one", Steps: 4, Over: 1}, {Component: "two", Steps: 1, Over: 2}}
+	r, err := Run(t.Context(), haidSystem(t, o, nil), Options{Step: 1e-4, Stop: 0.05, Order: 1, From: 1e-4, To: 2e-4, Error: 0.1, Rates: rates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for _, v := range r.Varying {
+		switch {
+		case v.Preset != "predictor-corrector":
+			continue
+		case len(v.Settled) == 0:
+			t.Errorf("%+v", v)
+		}
+		for _, s := range v.Settled {
+			c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order}, algorithms.With{Rates: rates})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := settledIn(t, haidSystem(t, o, nil), c, o, 1e-4, 0.05)
+			if math.Abs(float64(s.Accepted-want.Accepted)) > 0.1*float64(want.Accepted) || math.Abs(s.FMUSteps-want.FMUSteps) > 0.1*want.FMUSteps {
+				t.Errorf("order %s, %g: %+v, and a run %+v", v.Order, s.Tolerance, s, want)
+			}
+			told++
+		}
+	}
+	if told < 2 {
+		t.Errorf("%d runs are forecast", told)
+	}
+}

@@ -41,7 +41,7 @@ told in the same measure, with the power of H by which it grows. Each component 
 along the forecast motion beside its model: where they part, the errors are marked as
 an order of magnitude (~), or unknown. The cheapest that keeps to --error is
 recommended. Of algorithms that choose their steps it is told where these settle, at
-tolerances that --error asks for.
+tolerances that --error asks for, with rates too.
 
 Components that take several steps a macro step, or one over several (--rate, or as the
 system asks), are analysed as such: the radius is that of a macro step, from the growth
@@ -224,7 +224,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		o.Tolerance = sys.Tolerance.Value
 	}
 	o.Own = &analyze.Own{Preset: choice.Preset, New: func() (master.Algorithm, error) {
-		same, err := algorithms.New(choice.Preset, choice.Values, algorithms.With{Bonds: bonds})
+		same, err := algorithms.New(choice.Preset, choice.Values, algorithms.With{Bonds: bonds, Rates: rates})
 		if err != nil {
 			return nil, err
 		}

@@ -385,10 +385,7 @@ func printChoice(out io.Writer, r *analyze.Report, path string) error {
 	if c == nil {
 		return nil
 	}
-	flags := "--algorithm " + c.Preset
-	for _, key := range slices.Sorted(maps.Keys(c.Params)) {
-		flags += fmt.Sprintf(" --param %s=%s", key, c.Params[key])
-	}
+	flags := "--algorithm " + c.Preset + settingFlags(c.Params, c.Rates)
 	if algorithms.UsesEnergy(c.Preset) {
 		for _, b := range r.Structure.Bonds {
 			if !b.Declared {
@@ -435,11 +432,15 @@ func isRough(r *analyze.Report) bool {
 
 // chosen gives the flags of run that choose a strategy.
 func chosen(s *analyze.Strategy) string {
-	flags := fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order)
-	for _, key := range slices.Sorted(maps.Keys(s.Params)) {
-		flags += fmt.Sprintf(" --param %s=%s", key, s.Params[key])
+	return fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order) + settingFlags(s.Params, s.Rates)
+}
+
+// settingFlags gives those of run for parameters and rates.
+func settingFlags(params map[string]string, rates []string) (flags string) {
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		flags += fmt.Sprintf(" --param %s=%s", key, params[key])
 	}
-	for _, rate := range s.Rates {
+	for _, rate := range rates {
 		if flags += " --rate "; strings.ContainsAny(rate, " '") {
 			rate = strconv.Quote(rate) // for the shell
 		}
