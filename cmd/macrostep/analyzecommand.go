@@ -16,6 +16,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 )
 
@@ -40,6 +41,13 @@ along the forecast motion beside its model: where they part, the errors are mark
 an order of magnitude (~), or unknown. The cheapest that keeps to --error is
 recommended.
 
+Where the models tell nothing, as of FMUs that take steps of their own, or only at
+some steps, the system itself is run: twice over, the second time with its coupled
+inputs moved a little over one macro step, and the growth of the difference tells
+whether the coupling is stable (--runs; motions of different size have to agree, and
+what grows by less than a few ten-thousandths in a step is not told from what does
+not). Windows of stability that lie between the steps that are looked at are missed.
+
 What is told holds near the operating point. Where the system is not linear, look
 at several.
 
@@ -56,6 +64,30 @@ const highestAnalyzed = 5
 // defaultError is the error asked of what is recommended.
 const defaultError = 0.01
 
+// defaultRuns is the time for runs, in s.
+const defaultRuns = "20"
+
+// mostRuns is the longest time for runs that can be asked for, in s.
+const mostRuns = 86400
+
+// firstRuns is the time for runs before a run, in s.
+const firstRuns = 20
+
+// runsOf lets an analysis run the system anew where its models tell nothing.
+func (p *program) runsOf(path string, open openOptions, seconds float64, con *console) analyze.Runs {
+	return analyze.Runs{
+		Time:    time.Duration(seconds * float64(time.Second)),
+		Observe: func(what string) { con.status(what) },
+		Again: func(ctx context.Context) (*master.System, func() error, error) {
+			sys, err := p.open(ctx, path, open)
+			if err != nil {
+				return nil, nil, err
+			}
+			return sys.System, sys.Close, nil
+		},
+	}
+}
+
 func (p *program) analyzeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "analyze", Usage: "tell whether a coupling will be stable, and with which step", ArgsUsage: "SYSTEM",
@@ -69,6 +101,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.StringFlag{Name: "from", Usage: "smallest step that is looked at, `H` in seconds (default: 1/30 of the macro step)"},
 			&cli.StringFlag{Name: "to", Usage: "largest one, `H` in seconds (default: 30 times the macro step)"},
 			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
+			&cli.StringFlag{Name: "runs", Usage: "time for runs of the system itself where its models tell nothing, `SECONDS`; 0 = none", Value: defaultRuns},
 			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance told to the FMUs"},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true}},
 			repeatable{&cli.StringSliceFlag{Name: "stateless", Usage: "`COMPONENT` whose outputs follow its inputs at once; repeatable", KeepSpace: true}},
@@ -104,6 +137,10 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	most := &setting{Value: defaultError}
 	if given := number("error", true); given != nil {
 		most = given
+	}
+	seconds, err := strconv.ParseFloat(strings.TrimSpace(c.String("runs")), 64)
+	if err != nil || !(seconds >= 0 && seconds <= mostRuns) {
+		errs = append(errs, fmt.Errorf("--runs: %q is no time in seconds from 0 to %d", c.String("runs"), mostRuns))
 	}
 	at, from, to := number("at", false), number("from", true), number("to", true)
 	set, err := assignments("set", c.StringSlice("set"))
@@ -142,6 +179,7 @@ func (p *program) analyze(c *cli.Context) (err error) {
 			told = time.Now()
 		}
 	}
+	o.Runs = p.runsOf(c.Args().First(), open, seconds, con)
 	if sys.Tolerance != nil {
 		o.Tolerance = sys.Tolerance.Value
 	}
@@ -214,6 +252,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		fmt.Fprintln(p.stdout, told[0])
 		return told, nil, nil, nil
 	}
+	o.Runs = p.runsOf(r.System, open, firstRuns, con)
 	con.status("the coupling is analysed")
 	report, err = analyze.Run(ctx, other.System, o)
 	con.clear()
@@ -233,7 +272,14 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		told = append(told, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
 	default:
 		s := &report.Strategies[at]
-		text := fmt.Sprintf("analysis: %s of order %d, steps of %.4g s: the spectral radius is %.6g; stable steps: %s", s.Preset, s.Order, report.Step, s.Now, rangesOf(s, report))
+		radius := "the spectral radius is not known"
+		switch {
+		case s.Mode != nil:
+			radius = fmt.Sprintf("the spectral radius is %.6g", s.Now)
+		case s.Known():
+			radius = fmt.Sprintf("the spectral radius seen in runs is %.6g", s.Now)
+		}
+		text := fmt.Sprintf("analysis: %s of order %d, steps of %.4g s: %s; stable steps: %s", s.Preset, s.Order, report.Step, radius, rangesOf(s, report))
 		for _, f := range s.Forecasts {
 			if f.Step == report.Step {
 				text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", errorOf(&f), report.Horizon, f.Of)
@@ -241,7 +287,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		}
 		told = append(told, text)
 		switch {
-		case s.Mode == nil || s.IsStable():
+		case !s.Known() || s.IsStable():
 		case report.Large != "":
 			told = append(told, "analysis: unstable for small motions; "+report.Large)
 		default:
@@ -249,7 +295,11 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 				unstable = append(unstable, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
 				break
 			}
-			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, %s", s.Preset, s.Order, report.Step, s.Now, strings.ReplaceAll(modeOf(s.Mode), "\n", "; ")))
+			by := "as runs show"
+			if s.Mode != nil {
+				by = strings.ReplaceAll(modeOf(s.Mode), "\n", "; ")
+			}
+			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, %s", s.Preset, s.Order, report.Step, s.Now, by))
 		}
 	}
 	if report.Recommended >= 0 && report.Recommended != at {
