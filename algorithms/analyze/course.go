@@ -89,8 +89,8 @@ type pursuit struct {
 	gone      bool    // it is noise in the end
 }
 
-// newPursuit judges the difference of two runs. Longest tells that there will be no longer one.
-func newPursuit(base, moved *trace, kick, floor float64, longest bool) pursuit {
+// newPursuit judges the difference of two runs. Long ones tell of slow growth, too.
+func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 	c := pursuit{kick: kick}
 	e, noise := base.apart(moved), base.noise(floor)
 	if len(e) > 0 {
@@ -119,7 +119,7 @@ func newPursuit(base, moved *trace, kick, floor float64, longest bool) pursuit {
 	}
 	switch {
 	case len(e) < fewestFollowed && failed != nil:
-		c.why = failed.Error()
+		c.why, c.fails = failed.Error(), true
 		if n := len(e); n >= 3 && e[n-1] > above*e[0] && e[n-2] > e[0] && e[0] > 0 {
 			c.finding = finding{kind: grows, radius: math.Pow(e[n-1]/e[0], 1/float64(n-1))}
 		}
@@ -128,10 +128,10 @@ func newPursuit(base, moved *trace, kick, floor float64, longest bool) pursuit {
 		c.kind = lost
 		return c
 	}
-	c.finding = follow(e, noise, longest || failed != nil)
+	c.finding = follow(e, noise, long || failed != nil)
 	switch {
 	case failed != nil && c.kind != grows:
-		c.finding = finding{why: failed.Error()}
+		c.finding = finding{why: failed.Error(), fails: true}
 	case c.kind != grows && c.end > c.peak/died:
 		// It may have grown until it was as large as the motion.
 		n := 0
@@ -149,8 +149,8 @@ func newPursuit(base, moved *trace, kick, floor float64, longest bool) pursuit {
 }
 
 // follow judges a difference by what its size does: rms over windows, to whose logarithm lines are fitted, in
-// the middle third of the run and in the last, and in both.
-func follow(e, noise []float64, longest bool) finding {
+// the middle third of the run and in the last, and in both. What grows by little is told of long runs only.
+func follow(e, noise []float64, long bool) finding {
 	w := min(pursuitWindows, len(e))
 	logs, at := make([]float64, w), make([]float64, w)
 	gone := w // first window from which on it is noise
@@ -192,8 +192,8 @@ func follow(e, noise []float64, longest bool) finding {
 		return finding{kind: grows, radius: math.Exp(overall)}
 	case second <= math.Log(levelFactor) && first <= math.Log(calmFactor):
 		return finding{kind: calm, radius: min(1, math.Exp(overall))}
-	case !longest:
-		return finding{kind: undecided}
+	case !long:
+		return finding{kind: undecided, why: "more steps are needed"}
 	case second <= math.Log(calmFactor) && first <= math.Log(2):
 		return finding{kind: calm, radius: min(1, math.Exp(overall))}
 	case p > 0 && p <= highestPower && math.Abs(q-p) <= 0.25*p:
@@ -201,7 +201,7 @@ func follow(e, noise []float64, longest bool) finding {
 	case steadily && grown >= math.Log(calmFactor) && (off <= straighter*grown || off <= 4*straighter*grown && math.Abs(last-middle) <= even*middle):
 		return finding{kind: grows, radius: math.Exp(overall)}
 	}
-	return finding{why: fmt.Sprintf("differences grow by %.3g over a third of %d steps and by %.3g over the next, and whether they would go on is not seen", math.Exp(first), len(e), math.Exp(second))}
+	return finding{kind: undecided, why: fmt.Sprintf("differences grow by %.3g over a third of %d steps and by %.3g over the next, and whether they would go on is not seen", math.Exp(first), len(e), math.Exp(second))}
 }
 
 // line fits one, and gives its slope and how far the values are from it, as root mean square.
@@ -228,8 +228,8 @@ func together(seen []pursuit) (finding, bool) {
 	if b.kind == lost {
 		return finding{}, false
 	}
-	if b.kind == unknown || b.kind == undecided {
-		return finding{why: b.why}, true
+	if b.kind == unknown {
+		return b.finding, true
 	}
 	for _, a := range seen[:len(seen)-1] {
 		if a.kind == lost {
@@ -252,7 +252,7 @@ func together(seen []pursuit) (finding, bool) {
 			return finding{kind: calm, radius: max(a.radius, min(b.radius, 1))}, true
 		}
 		if la, lb := math.Log(a.radius), math.Log(b.radius); math.Abs(la-lb) > alikeGrowth*max(la, lb)+1e-4 {
-			return finding{why: fmt.Sprintf("differences grow by %.4g or by %.4g in a step, depending on their size", a.radius, b.radius)}, true
+			return finding{kind: undecided, why: fmt.Sprintf("differences grow by %.4g or by %.4g in a step, depending on their size", a.radius, b.radius)}, true
 		}
 		return finding{kind: b.kind, radius: b.radius}, true
 	}

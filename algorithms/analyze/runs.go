@@ -27,7 +27,7 @@ type Runs struct {
 }
 
 // Seen tells that what is told of a strategy, or of the steps that the models leave open, comes from runs of
-// the system itself: its inputs are moved a little over one macro step at the operating point,
+// the system itself: its inputs are moved a little over some macro steps from the operating point on,
 // and what becomes of the difference to the run in which they are not is followed.
 type Seen struct {
 	Looks int `json:"looks"` // step sizes that were looked at
@@ -52,8 +52,17 @@ const (
 )
 
 // followedRuns are the macro steps over which a difference is followed: where the first leave open what
-// becomes of it, the second.
-var followedRuns = [2]int{400, 2000}
+// becomes of it, the second, and the third where time is left once all have been looked at.
+var followedRuns = [3]int{400, 2000, 8000}
+
+// lengths are those that a look may take, from the first to before the second of two.
+type lengths [2]int
+
+var (
+	scanned = lengths{0, 2} // from short to long
+	precise = lengths{1, 2}
+	last    = lengths{2, 3}
+)
 
 // runKicks are how far inputs are moved, relative to their size: two that agree are asked for, and none that
 // contradicts. The first two are enough as a rule; larger ones are for components with noise.
@@ -71,6 +80,9 @@ type sight struct {
 	Radius
 	kind   fate
 	why    string // of an unknown one
+	steps  int    // that differences were followed over
+	open   bool   // longer runs may tell
+	fails  bool   // the run itself does
 	ofRuns bool   // else of the models
 	edge   bool   // end of a range of the models
 	looked bool
@@ -181,22 +193,28 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	slices.SortStableFunc(tasks, func(a, b task) int { return cmp.Compare(away(a), away(b)) })
 	for _, t := range tasks {
 		k := slices.IndexFunc(t.h.sights, func(at sight) bool { return at.Step == t.step && !at.looked })
-		if err := l.look(t.h, &t.h.sights[k], t.step == r.Step); err != nil {
+		how := scanned
+		if t.step == r.Step {
+			how = precise
+		}
+		if err := l.look(t.h, &t.h.sights[k], how); err != nil {
 			return err
 		}
 	}
-	for _, h := range hunts {
-		h.settle()
+	if err := l.refine(hunts); err != nil {
+		return err
 	}
-	for more := true; more; { // each end of a range in turn, so that none is left coarse for another
-		more = false
-		for _, h := range hunts {
-			again, err := l.halve(h)
-			if err != nil {
-				return err
+	for _, h := range hunts { // what is left open
+		for k := range h.sights {
+			if h.sights[k].open {
+				if err := l.look(h, &h.sights[k], last); err != nil {
+					return err
+				}
 			}
-			more = more || again
 		}
+	}
+	if err := l.refine(hunts); err != nil {
+		return err
 	}
 	for _, h := range hunts {
 		h.report(r.Step)
@@ -209,9 +227,29 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	return nil
 }
 
+// refine looks for the ends of stable ranges, of each strategy in turn, so that none is left coarse for
+// another.
+func (l *looker) refine(hunts []*hunt) error {
+	for _, h := range hunts {
+		h.settle()
+	}
+	for more := true; more; {
+		more = false
+		for _, h := range hunts {
+			again, err := l.halve(h)
+			if err != nil {
+				return err
+			}
+			more = more || again
+		}
+	}
+	return nil
+}
+
 // look looks at one step size. Its error ends all; what ends a look stands in the sight.
-func (l *looker) look(h *hunt, at *sight, long bool) error {
+func (l *looker) look(h *hunt, at *sight, how lengths) error {
 	at.looked = true
+	was := *at
 	if l.o.Runs.Observe != nil {
 		l.o.Runs.Observe(fmt.Sprintf("runs of %s, order %d, with steps of %.4g s", h.scheme.preset, h.scheme.order, at.Step))
 	}
@@ -220,13 +258,15 @@ func (l *looker) look(h *hunt, at *sight, long bool) error {
 		return nil
 	}
 	before := l.runs
-	found, err := l.sight(h.scheme, at.Step, long)
+	found, err := l.sight(h.scheme, at.Step, how)
 	h.runs += l.runs - before
 	if err := context.Cause(l.ctx); err != nil {
 		return err
 	}
-	at.kind, at.Radius.Radius, at.why = found.kind, found.radius, found.why
-	if err != nil {
+	at.kind, at.Radius.Radius, at.why, at.open, at.fails, at.steps = found.kind, found.radius, found.why, found.open && how[1] < len(followedRuns), found.fails, followedRuns[how[1]-1]
+	if errors.Is(err, errNoTime) && was.why != "" { // it was looked at before
+		*at = was
+	} else if err != nil {
 		at.kind, at.why = unknown, err.Error()
 		if refused := (*refusedError)(nil); errors.As(err, &refused) {
 			h.refused = err
@@ -256,17 +296,23 @@ func (h *hunt) settle() {
 	}
 }
 
+// parts tells whether a stable range ends between neighbours of which runs have shown one.
+func parts(a, b sight) bool {
+	ends := func(at sight) bool { return at.kind == grows || at.fails }
+	return (a.ofRuns || b.ofRuns) && (a.kind == calm && ends(b) || ends(a) && b.kind == calm)
+}
+
 // halve looks in the middle of each pair of neighbours of which one grows; more tells that something is
 // left.
 func (l *looker) halve(h *hunt) (more bool, err error) {
 	var fresh []sight
 	for i := range len(h.sights) - 1 {
 		a, b := h.sights[i], h.sights[i+1]
-		if a.kind+b.kind != calm+grows || a.kind == b.kind || !a.ofRuns && !b.ofRuns || b.Step <= a.Step*(1+seenPrecision) {
+		if !parts(a, b) || b.Step <= a.Step*(1+seenPrecision) {
 			continue
 		}
 		at := sight{Radius: Radius{Step: math.Sqrt(a.Step * b.Step)}, ofRuns: true}
-		if err := l.look(h, &at, true); err != nil {
+		if err := l.look(h, &at, precise); err != nil {
 			return false, err
 		}
 		if at.kind == bounded { // between one that is calm and one that grows
@@ -291,6 +337,7 @@ func (h *hunt) report(step float64) {
 		if at.ofRuns {
 			out.Looks++
 			known = known || at.kind != unknown
+			out.Steps = max(out.Steps, at.steps)
 			if at.why == errNoTime.Error() {
 				out.Looks, out.Missed = out.Looks-1, out.Missed+1
 			}
@@ -314,7 +361,7 @@ func (h *hunt) report(step float64) {
 	s.Seen = out
 	old := s.Points
 	s.Points, s.Stable, s.Gaps = nil, nil, nil
-	last := unknown
+	before := unknown
 	for i, at := range h.sights {
 		if at.kind == unknown {
 			if i > 0 && h.sights[i-1].kind == unknown {
@@ -326,18 +373,18 @@ func (h *hunt) report(step float64) {
 			s.Points = append(s.Points, at.Radius)
 		}
 		if at.kind == calm {
-			if last != calm {
+			if before != calm {
 				s.Stable = append(s.Stable, Range{at.Step, at.Step})
 			}
 			s.Stable[len(s.Stable)-1].To = at.Step
 		}
-		if i > 0 && at.kind != last && at.kind+last == calm+grows && (at.ofRuns || h.sights[i-1].ofRuns) {
+		if i > 0 && parts(h.sights[i-1], at) {
 			out.Precision = max(out.Precision, at.Step/h.sights[i-1].Step-1)
 		}
 		if at.ofRuns && at.Step == step && s.Mode == nil && at.kind != unknown {
 			s.Now, out.Now = at.Radius.Radius, true
 		}
-		last = at.kind
+		before = at.kind
 	}
 	if s.Why = why; len(old) > 0 && why == "" {
 		s.Why = ""
@@ -349,57 +396,60 @@ type finding struct {
 	kind   fate
 	radius float64
 	why    string
+	open   bool // a longer run may tell
+	fails  bool // the run itself does
 }
 
 // sight follows differences at one step size, over more steps where some leave it open.
-func (l *looker) sight(s *scheme, h float64, long bool) (finding, error) {
-	for k, n := range followedRuns {
-		longest := k == len(followedRuns)-1
-		if long && !longest {
-			continue
+func (l *looker) sight(s *scheme, h float64, how lengths) (out finding, err error) {
+	for k := how[0]; k < how[1]; k++ {
+		out, err = l.over(s, h, followedRuns[k], k > 0)
+		if err != nil || out.kind != undecided {
+			return out, err
 		}
-		base, err := l.follow(s, h, 0, n)
+	}
+	return finding{why: out.why, open: true}, nil
+}
+
+// over is sight over n steps; undecided are those of which longer runs may tell more. Long ones tell of
+// slow growth, too.
+func (l *looker) over(s *scheme, h float64, n int, long bool) (finding, error) {
+	base, err := l.follow(s, h, 0, n)
+	if err != nil {
+		return finding{}, err
+	}
+	if math.IsNaN(l.floor) {
+		again, err := l.follow(s, h, 0, n)
 		if err != nil {
 			return finding{}, err
 		}
-		if base.err != nil && len(base.y) < fewestFollowed {
-			return finding{why: base.err.Error()}, nil
-		}
-		if math.IsNaN(l.floor) {
-			again, err := l.follow(s, h, 0, n)
-			if err != nil {
-				return finding{}, err
-			}
-			l.floor = 0
-			for _, e := range base.apart(again) {
-				l.floor = max(l.floor, e)
-			}
-		}
-		if !(l.floor < fickle) {
-			return finding{}, fmt.Errorf("%w by %.2g of the outputs although nothing is moved: they have noise", errRandom, l.floor)
-		}
-		var seen []pursuit
-		open := false
-		for _, kick := range runKicks {
-			moved, err := l.follow(s, h, kick, n)
-			if err != nil {
-				return finding{}, err
-			}
-			c := newPursuit(base, moved, kick, l.floor, longest)
-			if c.kind == undecided && !longest {
-				open = true
-				break
-			}
-			seen = append(seen, c)
-			if f, done := together(seen); done {
-				return f, nil
-			}
-		}
-		if !open {
-			return finding{why: "the differences that moved inputs make, of whatever size, are within noise or as large as the motion at once"}, nil
+		l.floor = 0
+		for _, e := range base.apart(again) {
+			l.floor = max(l.floor, e)
 		}
 	}
-	return finding{why: "nothing is seen"}, nil
+	if !(l.floor < fickle) {
+		return finding{}, fmt.Errorf("%w by %.2g of the outputs although nothing is moved: they have noise", errRandom, l.floor)
+	}
+	var seen []pursuit
+	for _, kick := range runKicks {
+		moved, err := l.follow(s, h, kick, n)
+		if err != nil {
+			return finding{}, err
+		}
+		c := newPursuit(base, moved, kick, l.floor, long)
+		if c.kind == lost && !long {
+			c.kind = undecided
+		}
+		if c.kind == undecided {
+			return c.finding, nil
+		}
+		seen = append(seen, c)
+		if f, done := together(seen); done {
+			return f, nil
+		}
+	}
+	return finding{kind: undecided, why: "the differences that moved inputs make, of whatever size, are within noise"}, nil
 }
 
 // trace holds the outputs of a run at the communication points from that at which inputs were moved.
@@ -409,10 +459,14 @@ type trace struct {
 	err  error     // ended it before its end
 }
 
+// held gives over how many of n macro steps the inputs are moved: more than one, as components that
+// take steps of their own, or sample, see them now and then only.
+func held(n int) int { return n / 16 }
+
 // settling are the steps from the operating point on by which the size of a signal is told.
 const settling = 10
 
-// follow runs the system over n steps from the operating point on, with inputs moved there over one macro step by
+// follow runs the system over n steps from the operating point on, with inputs moved there, over the first of them, by
 // kick of their size. The error tells why there is no such run; what ends one stands in the trace.
 func (l *looker) follow(s *scheme, h, kick float64, n int) (out *trace, err error) {
 	if !time.Now().Before(l.until) {
@@ -453,7 +507,7 @@ func (l *looker) follow(s *scheme, h, kick float64, n int) (out *trace, err erro
 				return nil, err
 			}
 		}
-		if k == int(way)+1 {
+		if k == int(way)+held(n) {
 			if err := release(run, sys); err != nil {
 				return nil, err
 			}
