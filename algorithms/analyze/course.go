@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // fate is what becomes of a small difference.
@@ -45,6 +46,13 @@ const (
 	outOfNumbers = 1e150
 	// highestPower is the highest power of time that counts as a motion that nothing holds.
 	highestPower = 2.5
+	// boundedFactor is what a difference has to grow by, on its way to the size of the motion, that then grows
+	// no more.
+	boundedFactor = 10
+	// unresolvedPart is the part of its variation that the second difference of an output over the steps is where the
+	// steps do not resolve it: of a wave, with 9 steps in a period. It has to vary by
+	// more than hardlyMoves, relative to it, and by goesOn of what it has varied by before.
+	unresolvedPart, hardlyMoves, goesOn = 0.5, 1e-6, 0.9
 	// died is by what factor a difference has died out that is calm whatever is left of it.
 	died = 20
 	// alikeGrowth is how far growths seen with different kicks may be apart, relative to them.
@@ -81,6 +89,39 @@ func (t *trace) noise(floor float64) []float64 {
 	return out
 }
 
+// jagged tells that an output moves from step to step in the last third, and goes on to as in the third
+// before.
+func (t *trace) jagged() bool {
+	third := len(t.y) / 3
+	if third < fewestFollowed {
+		return false
+	}
+	for o := range t.size {
+		before, _ := variation(t.y[third:2*third], o)
+		moves, bends := variation(t.y[2*third:], o)
+		if moves > hardlyMoves*t.size[o] && moves > goesOn*before && bends > unresolvedPart*moves {
+			return true
+		}
+	}
+	return false
+}
+
+// variation gives the root mean squares of what an output varies by, and of its second difference.
+func variation(y [][]float64, o int) (moves, bends float64) {
+	n, mean := float64(len(y)), 0.0
+	for _, v := range y {
+		mean += v[o] / n
+	}
+	for k, v := range y {
+		moves += (v[o] - mean) * (v[o] - mean) / n
+		if k >= 2 {
+			bend := v[o] - 2*y[k-1][o] + y[k-2][o]
+			bends += bend * bend / n
+		}
+	}
+	return math.Sqrt(moves), math.Sqrt(bends)
+}
+
 // pursuit is what becomes of the difference that a kick makes.
 type pursuit struct {
 	kick float64
@@ -93,7 +134,9 @@ type pursuit struct {
 func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 	c := pursuit{kick: kick}
 	e, noise := base.apart(moved), base.noise(floor)
-	if len(e) > 0 {
+	if skip := base.held + 1; len(e) >= skip+fewestFollowed {
+		e, noise = e[skip:], noise[skip:]
+	} else if len(e) > 0 {
 		e, noise = e[1:], noise[1:] // the inputs move from there on
 	}
 	failed := base.err
@@ -129,10 +172,15 @@ func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 		return c
 	}
 	c.finding = follow(e, noise, long || failed != nil)
+	if c.kind == calm && !long && failed == nil && !c.gone && c.end > c.peak/died { // it has hardly begun to
+		c.finding = finding{kind: undecided}
+	}
 	switch {
 	case failed != nil && c.kind != grows:
 		c.finding = finding{why: failed.Error(), fails: true}
-	case c.kind != grows && c.end > c.peak/died:
+	case c.kind == calm && base.jagged():
+		c.finding = finding{why: "the motion is not resolved by the steps: it may be that of an unstable coupling that is kept within bounds"}
+	case long && c.kind != grows && c.end > c.peak/died:
 		// It may have grown until it was as large as the motion.
 		n := 0
 		for n < len(e) && e[n] < c.peak/3 {
@@ -141,7 +189,7 @@ func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 		if n < fewestFollowed {
 			break
 		}
-		if f := follow(e[:n], noise, false); f.kind == grows {
+		if f := follow(e[:n], noise, true); f.kind == grows && math.Pow(f.radius, float64(n)) >= boundedFactor {
 			c.finding = finding{kind: bounded, radius: f.radius}
 		}
 	}
@@ -184,19 +232,24 @@ func follow(e, noise []float64, long bool) finding {
 	overall, off := line(at[w/3:], logs[w/3:])
 	first, second := middle*third, last*third // logarithms of the growth over each third
 	steadily := last >= steady*middle && middle >= steady*last
-	p, q := first/math.Ln2, second/math.Log(1.5)
+	rose := slices.Max(logs[2*w/3:]) - slices.Max(logs[:w/3])
+	times := make([]float64, w)
+	for k := range times {
+		times[k] = math.Log(at[k])
+	}
+	power, offPower := line(times[w/3:], logs[w/3:])
 	switch grown := overall * 2 * third; {
 	case math.IsNaN(overall):
 		return finding{why: "the differences are not finite"}
 	case steadily && grown >= math.Log(grownFactor) && off <= straight*grown:
 		return finding{kind: grows, radius: math.Exp(overall)}
-	case second <= math.Log(levelFactor) && first <= math.Log(calmFactor):
+	case second <= math.Log(levelFactor) && first <= math.Log(calmFactor) && rose <= math.Ln2:
 		return finding{kind: calm, radius: min(1, math.Exp(overall))}
 	case !long:
 		return finding{kind: undecided, why: "more steps are needed"}
-	case second <= math.Log(calmFactor) && first <= math.Log(2):
+	case second <= math.Log(calmFactor) && first <= math.Ln2 && rose <= math.Ln2:
 		return finding{kind: calm, radius: min(1, math.Exp(overall))}
-	case p > 0 && p <= highestPower && math.Abs(q-p) <= 0.25*p:
+	case power > 0 && power <= highestPower && offPower <= straighter*power*math.Log(3):
 		return finding{kind: calm, radius: 1} // by a power of time, as of what nothing holds
 	case steadily && grown >= math.Log(calmFactor) && (off <= straighter*grown || off <= 4*straighter*grown && math.Abs(last-middle) <= even*middle):
 		return finding{kind: grows, radius: math.Exp(overall)}

@@ -456,6 +456,7 @@ func (l *looker) over(s *scheme, h float64, n int, long bool) (finding, error) {
 type trace struct {
 	y    [][]float64
 	size []float64 // of the outputs, about the operating point
+	held int       // macro steps over which inputs were moved
 	err  error     // ended it before its end
 }
 
@@ -495,7 +496,7 @@ func (l *looker) follow(s *scheme, h, kick float64, n int) (out *trace, err erro
 	if err := run.Start(l.ctx); err != nil {
 		return nil, &refusedError{err}
 	}
-	out = &trace{}
+	out = &trace{held: held(n)}
 	note := func() { out.y = append(out.y, slices.Clone(run.Point().Y)) }
 	for k := 0; k < int(way)+n+1; k++ {
 		if k%seenLook == 0 && !time.Now().Before(l.until) {
