@@ -162,7 +162,7 @@ func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 	}
 	switch {
 	case len(e) < fewestFollowed && failed != nil:
-		c.why, c.fails = failed.Error(), true
+		c.why, c.ends = failed.Error(), true
 		if n := len(e); n >= 3 && e[n-1] > above*e[0] && e[n-2] > e[0] && e[0] > 0 {
 			c.finding = finding{kind: grows, radius: math.Pow(e[n-1]/e[0], 1/float64(n-1))}
 		}
@@ -177,9 +177,9 @@ func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 	}
 	switch {
 	case failed != nil && c.kind != grows:
-		c.finding = finding{why: failed.Error(), fails: true}
+		c.finding = finding{why: failed.Error(), ends: true}
 	case c.kind == calm && base.jagged():
-		c.finding = finding{why: "the motion is not resolved by the steps: it may be that of an unstable coupling that is kept within bounds"}
+		c.finding = finding{why: "the motion is not resolved by the steps: it may be that of an unstable coupling that is kept within bounds", ends: true}
 	case long && c.kind != grows && c.end > c.peak/died:
 		// It may have grown until it was as large as the motion.
 		n := 0

@@ -82,7 +82,7 @@ type sight struct {
 	why    string // of an unknown one
 	steps  int    // that differences were followed over
 	open   bool   // longer runs may tell
-	fails  bool   // the run itself does
+	ends   bool   // a stable range ends before it
 	ofRuns bool   // else of the models
 	edge   bool   // end of a range of the models
 	looked bool
@@ -204,17 +204,23 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	if err := l.refine(hunts); err != nil {
 		return err
 	}
-	for _, h := range hunts { // what is left open
-		for k := range h.sights {
-			if h.sights[k].open {
+	for more := true; more; { // what is left open
+		more = false
+		for _, h := range hunts {
+			for k := range h.sights {
+				if !h.sights[k].open {
+					continue
+				}
 				if err := l.look(h, &h.sights[k], last); err != nil {
 					return err
 				}
+				h.sights[k].open = false
+				more = true
 			}
 		}
-	}
-	if err := l.refine(hunts); err != nil {
-		return err
+		if err := l.refine(hunts); err != nil {
+			return err
+		}
 	}
 	for _, h := range hunts {
 		h.report(r.Step)
@@ -263,7 +269,7 @@ func (l *looker) look(h *hunt, at *sight, how lengths) error {
 	if err := context.Cause(l.ctx); err != nil {
 		return err
 	}
-	at.kind, at.Radius.Radius, at.why, at.open, at.fails, at.steps = found.kind, found.radius, found.why, found.open && how[1] < len(followedRuns), found.fails, followedRuns[how[1]-1]
+	at.kind, at.Radius.Radius, at.why, at.open, at.ends, at.steps = found.kind, found.radius, found.why, found.open && how[1] < len(followedRuns), found.ends, followedRuns[how[1]-1]
 	if errors.Is(err, errNoTime) && was.why != "" { // it was looked at before
 		*at = was
 	} else if err != nil {
@@ -298,7 +304,7 @@ func (h *hunt) settle() {
 
 // parts tells whether a stable range ends between neighbours of which runs have shown one.
 func parts(a, b sight) bool {
-	ends := func(at sight) bool { return at.kind == grows || at.fails }
+	ends := func(at sight) bool { return at.kind == grows || at.ends }
 	return (a.ofRuns || b.ofRuns) && (a.kind == calm && ends(b) || ends(a) && b.kind == calm)
 }
 
@@ -397,7 +403,7 @@ type finding struct {
 	radius float64
 	why    string
 	open   bool // a longer run may tell
-	fails  bool // the run itself does
+	ends   bool // a stable range ends before it
 }
 
 // sight follows differences at one step size, over more steps where some leave it open.
@@ -460,9 +466,10 @@ type trace struct {
 	err  error     // ended it before its end
 }
 
-// held gives over how many of n macro steps the inputs are moved: more than one, as components that
-// take steps of their own, or sample, see them now and then only.
-func held(n int) int { return n / 16 }
+// held gives over how many of n macro steps the inputs are moved: more than one, as components that take steps of
+// their own, or sample, see them now and then only. The steps of the scan are 1/30 of that
+// of the analysis as a rule.
+func held(n int) int { return min(n/16, max(40, n/50)) }
 
 // settling are the steps from the operating point on by which the size of a signal is told.
 const settling = 10

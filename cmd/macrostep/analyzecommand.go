@@ -67,6 +67,14 @@ const defaultError = 0.01
 // defaultRuns is the time for runs, in s.
 const defaultRuns = "20"
 
+// waits gives how long the console is left alone.
+func waits(con *console) time.Duration {
+	if _, ok := con.terminal(); !ok {
+		return lineEvery
+	}
+	return quietFor
+}
+
 // mostRuns is the longest time for runs that can be asked for, in s.
 const mostRuns = 86400
 
@@ -75,9 +83,15 @@ const firstRuns = 20
 
 // runsOf lets an analysis run the system anew where its models tell nothing.
 func (p *program) runsOf(path string, open openOptions, seconds float64, con *console) analyze.Runs {
+	told := time.Now()
 	return analyze.Runs{
-		Time:    time.Duration(seconds * float64(time.Second)),
-		Observe: func(what string) { con.status(what) },
+		Time: time.Duration(seconds * float64(time.Second)),
+		Observe: func(what string) {
+			if time.Since(told) > waits(con) {
+				con.status(what)
+				told = time.Now()
+			}
+		},
 		Again: func(ctx context.Context) (*master.System, func() error, error) {
 			sys, err := p.open(ctx, path, open)
 			if err != nil {
@@ -170,11 +184,7 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	told, looked, total := time.Now(), 0, 0
 	o.Observe = func(done, all int) {
 		looked, total = done, all
-		wait := quietFor
-		if _, ok := con.terminal(); !ok {
-			wait = lineEvery
-		}
-		if time.Since(told) > wait {
+		if time.Since(told) > waits(con) {
 			con.status(fmt.Sprintf("%d of %d algorithms and orders looked at", done, all))
 			told = time.Now()
 		}

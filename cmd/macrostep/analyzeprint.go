@@ -309,7 +309,7 @@ func printSeen(out io.Writer, r *analyze.Report) {
 	}
 	fmt.Fprintf(out, "seen in runs: in %d of the system itself, with inputs moved a little at the operating point, differences were followed over up to %d steps; growth by less than %.0e in a step is not told from none, and windows between the steps that were looked at are not seen", runs, seen.Steps, seen.Least)
 	if precision > 0 {
-		fmt.Fprintf(out, "; the ends of stable ranges are known to %.2g %%", 100*precision)
+		fmt.Fprintf(out, "; the ends of stable ranges are known to a factor of %.3g", 1+precision)
 	}
 	if missed > 0 {
 		fmt.Fprintf(out, "; the time did not suffice for %d steps, longer --runs looks at more", missed)
