@@ -32,6 +32,9 @@ type Runs struct {
 type Seen struct {
 	Looks int `json:"looks"` // step sizes that were looked at
 	Runs  int `json:"runs"`
+	// Points are those of the strategy that runs have shown: radii are known to a few percent of what they are
+	// off 1.
+	Points []Radius `json:"points"`
 	// Steps is how many macro steps a difference is followed at most; Least the growth in a step below which it
 	// is not told from none, as there.
 	Steps int     `json:"steps"`
@@ -49,6 +52,7 @@ const (
 	seenInGap     = 3    // of one step size that the models leave open
 	seenPrecision = 0.02 // of the ends of stable ranges
 	seenLook      = 64   // steps between looks at the clock
+	clearly       = 1e-3 // how far below 1 a radius has to be, beside those of models, that counts as one
 )
 
 // followedRuns are the macro steps over which a difference is followed: where the first leave open what
@@ -104,6 +108,9 @@ type hunt struct {
 	scheme *scheme
 	sights []sight // by step
 	runs   int
+	// mixed tells that models tell of other steps, and to a millionth in a step: what is only not seen to grow
+	// is unknown beside that.
+	mixed bool
 	// refused is why there are no runs with it, once that is known.
 	refused error
 }
@@ -132,6 +139,7 @@ func (r *Report) wanted(sys *master.System) (out []*hunt) {
 		case of.Multiples > 0 || len(of.Gaps) == 0:
 			continue
 		default:
+			h.mixed = true
 			for _, g := range of.Gaps {
 				for i := range seenInGap {
 					add(g.From * math.Pow(g.To/g.From, float64(i)/(seenInGap-1)))
@@ -223,11 +231,12 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 		}
 	}
 	for _, h := range hunts {
+		h.doubtAlone()
 		h.report(r.Step)
 	}
 	if r.Recommended < 0 {
 		if r.recommend(o.Error); r.Recommended >= 0 && r.Strategies[r.Recommended].Seen != nil {
-			r.Why += ", as runs show; its error is not known"
+			r.Why += "; that it is stable is seen in runs"
 		}
 	}
 	return nil
@@ -270,6 +279,9 @@ func (l *looker) look(h *hunt, at *sight, how lengths) error {
 		return err
 	}
 	at.kind, at.Radius.Radius, at.why, at.open, at.ends, at.steps = found.kind, found.radius, found.why, found.open && how[1] < len(followedRuns), found.ends, followedRuns[how[1]-1]
+	if h.mixed && at.kind == calm && at.Radius.Radius > 1-clearly {
+		at.kind, at.why = unknown, fmt.Sprintf("no growth is seen over %d steps, and %.6g in a step is not told from 1", at.steps, at.Radius.Radius)
+	}
 	if errors.Is(err, errNoTime) && was.why != "" { // it was looked at before
 		*at = was
 	} else if err != nil {
@@ -334,6 +346,21 @@ func (l *looker) halve(h *hunt) (more bool, err error) {
 	return more, nil
 }
 
+// doubtAlone makes unknown what is calm with nothing but unknown steps beside: among them, it may be so by chance.
+func (h *hunt) doubtAlone() {
+	blank := func(k int) bool {
+		return k < 0 || k >= len(h.sights) || h.sights[k].kind == unknown && h.sights[k].why != errNoTime.Error()
+	}
+	if len(h.sights) == 1 {
+		return
+	}
+	for k := range h.sights {
+		if at := &h.sights[k]; at.ofRuns && at.kind == calm && blank(k-1) && blank(k+1) {
+			at.kind, at.why = unknown, "differences do not grow, but at the steps beside nothing is known"
+		}
+	}
+}
+
 // report puts what was seen into the strategy.
 func (h *hunt) report(step float64) {
 	s := h.of
@@ -377,6 +404,9 @@ func (h *hunt) report(step float64) {
 			}
 		} else if !at.edge {
 			s.Points = append(s.Points, at.Radius)
+			if at.ofRuns {
+				out.Points = append(out.Points, at.Radius)
+			}
 		}
 		if at.kind == calm {
 			if before != calm {
