@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -451,4 +452,104 @@ func TestAnalyzeOneStepBelowReference(t *testing.T) {
 			t.Errorf("implicit, order %d: %+v, %q", k, s.Local, s.WhyNoLocal)
 		}
 	}
+}
+
+// FMUs made by others of which models tell nothing, as they take steps of their own or are far from linear: what runs
+// of the analysis show to be stable does not grow in runs at 0.5 and 0.8 times the limit, and what lies at 1.25 and
+// 2 times it does, or fails, or jumps from step to step.
+func testRealRuns(t *testing.T) {
+	hits, misses := 0, 0
+	for _, c := range []struct {
+		name, path, output string
+		args               []string
+		strategies         []string // preset/order
+	}{
+		{"dampers", besideFMUs(t, "dampers.ssd", dampersDocument, "20sim", "MassSpringDamper1.fmu", "MassSpringDamper2.fmu"), "one.x1",
+			[]string{"--at", "0.1", "--order", "1", "--runs", "120"},
+			[]string{"explicit/0", "explicit/1", "gauss-seidel/0", "gauss-seidel/1", "implicit/0", "implicit/1"}},
+		{"crane", filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"), "KnuckleBoomCrane.p_Crane.f[2]",
+			[]string{"--order", "1", "--step-size", "1e-3", "--from", "2e-4", "--to", "5e-3", "--runs", "90"},
+			[]string{"explicit/1", "gauss-seidel/1", "implicit/0", "implicit/1"}},
+	} {
+		r := analysis(t, append([]string{c.path}, c.args...)...)
+		for _, name := range c.strategies {
+			preset, k, _ := strings.Cut(name, "/")
+			s := strategy(t, r, preset, int(k[0]-'0'))
+			if s.Seen == nil || len(s.Stable) == 0 || s.Stable[0].From > 1.01*r.From {
+				t.Errorf("%s, %s: stable %v; %s", c.name, name, s.Stable, s.Why)
+				continue
+			}
+			limit := s.Stable[0].To
+			if limit >= r.To*0.999 {
+				t.Logf("%s, %s: no limit up to %.4g s", c.name, name, limit)
+			}
+			for _, factor := range []float64{0.5, 0.8, 1.25, 2} {
+				within := func(from, to float64) bool { H := factor * limit; return from <= H && H <= to }
+				told := slices.ContainsFunc(s.Stable, func(at analyze.Range) bool { return within(at.From, at.To) }) || factor < 1
+				gap := slices.ContainsFunc(s.Gaps, func(at analyze.Gap) bool { return within(at.From/1.5, at.To*1.5) })
+				if last := s.Points[len(s.Points)-1].Step; !told && (gap || factor*limit > last) {
+					t.Logf("%-8s %-14s limit %.4g s, at %.4g of it nothing is told", c.name, name, limit, factor)
+					continue
+				}
+				H := factor * limit
+				args := []string{c.path, "--algorithm", preset, "--param", "order=" + k, "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(0.1 + 2000*H)}
+				if preset == "implicit" {
+					args = append(args, "--param", "solver.tolerance=1e-9")
+				}
+				o := run(t, args...)
+				growth, jumps := math.Inf(1), math.Inf(1)
+				if o.code == 0 {
+					growth, jumps = unsteady(o.column(t, c.output))
+				}
+				observed := growth < 1.5 && jumps < 0.5
+				verdict := "hit"
+				if observed == told {
+					hits++
+				} else {
+					misses++
+					verdict = "MISS"
+				}
+				t.Logf("%-8s %-14s limit %.4g s, at %.4g of it (%.4g s): told stable %t, grows by %.3g over a third, jumps by %.2g: %s", c.name, name, limit, factor, H, told, growth, jumps, verdict)
+			}
+		}
+	}
+	t.Logf("%d hits, %d misses", hits, misses)
+	if misses > 0 || hits < 28 {
+		t.Errorf("%d hits, %d misses", hits, misses)
+	}
+}
+
+// unsteady gives by how much a motion goes farther in the last third than in the one before, and how much of how
+// far it goes changes from step to step, as root mean squares.
+func unsteady(x []float64) (growth, jumps float64) {
+	spread := func(x []float64) float64 {
+		mean, sum := 0.0, 0.0
+		for _, v := range x {
+			mean += v / float64(len(x))
+		}
+		for _, v := range x {
+			sum += (v - mean) * (v - mean)
+		}
+		return math.Sqrt(sum / float64(len(x)))
+	}
+	n := len(x) / 3
+	last, bends := x[2*n:], 0.0
+	for k := 2; k < len(last); k++ {
+		b := last[k] - 2*last[k-1] + last[k-2]
+		bends += b * b
+	}
+	size := max(most(x), 1e-300)
+	goes := spread(last)
+	if goes < 1e-9*size {
+		return 0, 0
+	}
+	return goes / spread(x[n:2*n]), math.Sqrt(bends/float64(len(last))) / goes
+}
+
+// most gives the largest magnitude.
+func most(x []float64) (m float64) {
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
 }

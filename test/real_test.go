@@ -27,6 +27,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealMapping", F: testRealMapping},
 	{Name: "TestRealPair", F: testRealPair},
 	{Name: "TestRealAnalyze", F: testRealAnalyze},
+	{Name: "TestRealRuns", F: testRealRuns},
 	{Name: "TestRealImplicit", F: testRealImplicit},
 	{Name: "TestRealConformance", F: testRealConformance},
 	{Name: "TestRealAllocations", F: testRealAllocations},

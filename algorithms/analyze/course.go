@@ -37,6 +37,8 @@ const (
 	// steady is the part of the growth in the middle of a run that there has to be in its last third: of
 	// what grows exponentially all, of a power of time 0.58.
 	steady = 0.8
+	// steadyLong is steady where a long run shows growth by doubled in each third, with whatever ripple.
+	steadyLong, doubled = 0.7, 1.8
 	// straight is how far the logarithm of what grows may be from a line, relative to its growth, and straighter
 	// where it has grown by little: of a power of time it is 0.05, and more where a wave rises.
 	straight, straighter = 0.05, 0.025
@@ -56,7 +58,7 @@ const (
 	// died is by what factor a difference has died out that is calm whatever is left of it.
 	died = 20
 	// alikeGrowth is how far growths seen with different kicks may be apart, relative to them.
-	alikeGrowth = 0.15
+	alikeGrowth = 0.25
 	// alikeKicks is by what factor differences may be apart that are to go with the kicks.
 	alikeKicks = 2
 )
@@ -73,6 +75,42 @@ func (t *trace) apart(other *trace) []float64 {
 		e[n] = math.Sqrt(sum / float64(len(t.y[n])))
 	}
 	return e
+}
+
+// evenly is apart, with each output in the size that its difference has over the first half of the points behind skip,
+// so that what grows in some is not hidden behind what does not in others; those that are within noise there
+// are left out. The noise is taken along.
+func (t *trace) evenly(other *trace, skip int, noise []float64) (e, least []float64) {
+	n := min(len(t.y), len(other.y))
+	if n <= skip+1 {
+		return nil, nil
+	}
+	e, least = make([]float64, n-skip), make([]float64, n-skip)
+	half, counted := skip+(n-skip+1)/2, 0.0
+	for o, typical := range t.size {
+		sum, worst := 0.0, 0.0
+		for k := skip; k < half; k++ {
+			d := (other.y[k][o] - t.y[k][o]) / typical
+			sum, worst = sum+d*d/float64(half-skip), max(worst, noise[k])
+		}
+		size := math.Sqrt(sum)
+		if !(size > above*worst) || math.IsInf(size, 0) {
+			continue
+		}
+		counted++
+		for k := skip; k < n; k++ {
+			d := (other.y[k][o] - t.y[k][o]) / typical / size
+			e[k-skip] += d * d
+			least[k-skip] = max(least[k-skip], noise[k]/size)
+		}
+	}
+	if counted == 0 {
+		return nil, nil
+	}
+	for k := range e {
+		e[k] = math.Sqrt(e[k] / counted)
+	}
+	return e, least
 }
 
 // noise gives what of the difference may be noise, at each point [n]: floor, and rounding of outputs that are as
@@ -134,11 +172,11 @@ type pursuit struct {
 func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 	c := pursuit{kick: kick}
 	e, noise := base.apart(moved), base.noise(floor)
-	if skip := base.held + 1; len(e) >= skip+fewestFollowed {
-		e, noise = e[skip:], noise[skip:]
-	} else if len(e) > 0 {
-		e, noise = e[1:], noise[1:] // the inputs move from there on
+	skip := base.held + 1
+	if len(e) < skip+fewestFollowed {
+		skip = min(1, len(e)) // the inputs move from there on
 	}
+	e, noise = e[skip:], noise[skip:]
 	failed := base.err
 	if failed == nil {
 		failed = moved.err
@@ -171,7 +209,12 @@ func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 		c.kind = lost
 		return c
 	}
-	c.finding = follow(e, noise, long || failed != nil)
+	// Where each output in its own size is within noise in the beginning, all together are not.
+	shape, least := base.evenly(moved, skip, base.noise(floor))
+	if shape = shape[:min(len(shape), len(e))]; len(shape) < fewestFollowed {
+		shape, least = e, noise
+	}
+	c.finding = follow(shape, least, long || failed != nil)
 	if c.kind == calm && !long && failed == nil && !c.gone && c.end > c.peak/died { // it has hardly begun to
 		c.finding = finding{kind: undecided}
 	}
@@ -182,14 +225,14 @@ func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 		c.finding = finding{why: "the motion is not resolved by the steps: it may be that of an unstable coupling that is kept within bounds", ends: true}
 	case long && c.kind != grows && c.end > c.peak/died:
 		// It may have grown until it was as large as the motion.
-		n := 0
-		for n < len(e) && e[n] < c.peak/3 {
+		n, most := 0, slices.Max(shape)
+		for n < len(shape) && shape[n] < most/3 {
 			n++
 		}
 		if n < fewestFollowed {
 			break
 		}
-		if f := follow(e[:n], noise, true); f.kind == grows && math.Pow(f.radius, float64(n)) >= boundedFactor {
+		if f := follow(shape[:n], least, true); f.kind == grows && math.Pow(f.radius, float64(n)) >= boundedFactor {
 			c.finding = finding{kind: bounded, radius: f.radius}
 		}
 	}
@@ -251,6 +294,8 @@ func follow(e, noise []float64, long bool) finding {
 		return finding{kind: calm, radius: min(1, math.Exp(overall))}
 	case power > 0 && power <= highestPower && offPower <= straighter*power*math.Log(3):
 		return finding{kind: calm, radius: 1} // by a power of time, as of what nothing holds
+	case min(last, middle) >= steadyLong*max(last, middle) && min(first, second) >= math.Log(doubled):
+		return finding{kind: grows, radius: math.Exp(overall)}
 	case steadily && grown >= math.Log(calmFactor) && (off <= straighter*grown || off <= 4*straighter*grown && math.Abs(last-middle) <= even*middle):
 		return finding{kind: grows, radius: math.Exp(overall)}
 	}
@@ -304,8 +349,8 @@ func together(seen []pursuit) (finding, bool) {
 			}
 			return finding{kind: calm, radius: max(a.radius, min(b.radius, 1))}, true
 		}
-		if la, lb := math.Log(a.radius), math.Log(b.radius); math.Abs(la-lb) > alikeGrowth*max(la, lb)+1e-4 {
-			return finding{kind: undecided, why: fmt.Sprintf("differences grow by %.4g or by %.4g in a step, depending on their size", a.radius, b.radius)}, true
+		if la, lb := math.Log(a.radius), math.Log(b.radius); math.Abs(la-lb) > alikeGrowth*max(la, lb)+2e-4 {
+			return finding{kind: undecided, why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size", a.radius, b.radius)}, true
 		}
 		return finding{kind: b.kind, radius: b.radius}, true
 	}

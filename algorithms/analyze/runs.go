@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -51,6 +52,7 @@ const (
 	seenPoints    = 9    // of a scan by runs
 	seenInGap     = 3    // of one step size that the models leave open
 	seenPrecision = 0.02 // of the ends of stable ranges
+	alikeRate     = 0.3  // by which growths in time may be apart that are the same
 	seenLook      = 64   // steps between looks at the clock
 	clearly       = 1e-3 // how far below 1 a radius has to be, beside those of models, that counts as one
 )
@@ -392,7 +394,6 @@ func (h *hunt) report(step float64) {
 		return
 	}
 	s.Seen = out
-	old := s.Points
 	s.Points, s.Stable, s.Gaps = nil, nil, nil
 	before := unknown
 	for i, at := range h.sights {
@@ -422,9 +423,20 @@ func (h *hunt) report(step float64) {
 		}
 		before = at.kind
 	}
-	if s.Why = why; len(old) > 0 && why == "" {
-		s.Why = ""
+	s.Why = why
+	if rate, ok := ownRate(out.Points); ok {
+		s.Why = strings.TrimPrefix(fmt.Sprintf("%s; at the shortest steps differences grow by a factor of e every %.3g s, whatever the step: the motion itself does that, or steps have to be far shorter", s.Why, 1/rate), "; ")
 	}
+}
+
+// ownRate gives that by which differences grow at the shortest steps of which runs show something, in 1/s, if it is the
+// same at two of them.
+func ownRate(points []Radius) (float64, bool) {
+	if len(points) < 2 || stable(points[0].Radius) || stable(points[1].Radius) {
+		return 0, false
+	}
+	a, b := math.Log(points[0].Radius)/points[0].Step, math.Log(points[1].Radius)/points[1].Step
+	return a, math.Abs(a-b) <= alikeRate*max(a, b)
 }
 
 // finding is what becomes of a difference.

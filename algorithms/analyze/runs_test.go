@@ -253,11 +253,14 @@ func TestRunsTellNothingWrong(t *testing.T) {
 			s := r.strategyOf("explicit", 0)
 			t.Logf("%v %v %+v %s", s.Points, s.Stable, s.Seen, s.Why)
 			for _, p := range s.Points {
+				if rate := math.Log(p.Radius) / p.Step; name == "chaos" && rate > 0.6 && rate < 1.3 {
+					continue // the exponent of Lyapunov is 0.91/s
+				}
 				if !stable(p.Radius) || c.says != "" {
 					t.Errorf("radius %g at %g s; %s", p.Radius, p.Step, s.Why)
 				}
 			}
-			if !strings.Contains(s.Why, c.says) || c.says != "" && r.Recommended >= 0 {
+			if name == "chaos" && len(s.Points) > 1 && !strings.Contains(s.Why, "whatever the step") || !strings.Contains(s.Why, c.says) || c.says != "" && r.Recommended >= 0 {
 				t.Errorf("%q, recommended %d", s.Why, r.Recommended)
 			}
 		})
