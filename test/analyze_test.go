@@ -501,7 +501,7 @@ func testRealRuns(t *testing.T) {
 				if o.code == 0 {
 					growth, jumps = unsteady(o.column(t, c.output))
 				}
-				observed := growth < 1.5 && jumps < 0.5
+				observed := growth < 1.5 && !(jumps > 0.5 && growth > 0.9) // jumps may die out
 				verdict := "hit"
 				if observed == told {
 					hits++

@@ -22,5 +22,10 @@
 // eigenvalues are taken; else, and where the system is large, a long run is followed and its
 // dominant mode identified from the outputs. A radius above 1 means growth.
 //
+// Where models tell nothing, Options.Runs has the system itself run, by the same strategies, once as it is and with its
+// coupled inputs moved a little at the operating point: the difference grows by the radius in every step, as it
+// does where the system repeats itself periodically, and along the motion of one that is not linear.
+// Moves of different size have to agree.
+//
 // All of this is linear and local: it holds for motions about the operating point.
 package analyze

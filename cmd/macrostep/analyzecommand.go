@@ -43,10 +43,10 @@ recommended.
 
 Where the models tell nothing, as of FMUs that take steps of their own, or only at
 some steps, the system itself is run: twice over, the second time with its coupled
-inputs moved a little over one macro step, and the growth of the difference tells
-whether the coupling is stable (--runs; motions of different size have to agree, and
-what grows by less than a few ten-thousandths in a step is not told from what does
-not). Windows of stability that lie between the steps that are looked at are missed.
+inputs moved a little at the operating point, and the growth of the difference tells
+whether the coupling is stable (--runs). Moves of different size have to agree, and
+growth by less than 0.0003 in a step is not seen. Windows of stability that lie
+between the steps that are looked at are missed.
 
 What is told holds near the operating point. Where the system is not linear, look
 at several.
