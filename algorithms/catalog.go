@@ -429,7 +429,7 @@ var (
 	monitorParam = Param{
 		Name: "monitor", Default: auto, Range: "auto, or component.variable:position, component.variable:velocity, … separated by commas",
 		Doc: "variables whose error is estimated, with their level; auto takes positions and velocities among the outputs by their derivative " +
-			"attributes, else all connected outputs, and the run tells which",
+			"attributes, else all connected outputs, and of a component with coupling inputs that has none of these all its outputs; the run tells which",
 		set: func(s *settings, v string) (err error) {
 			if v == auto {
 				return nil

@@ -53,7 +53,7 @@ type Control struct {
 	MaxOrder       int
 	FixedOrder     bool        // Config.Order holds
 	FixedStep      bool        // steps have the size of the run; the estimate is only reported
-	Monitor        []Monitored // nil = found from derivative attributes, else all connected outputs
+	Monitor        []Monitored // nil = found (chooseStates)
 
 	PCTolerance, PCRho []Tolerance // of the predictor/corrector, (17) of sadjina
 	// E0 in J (0 = learnt from the run) and r of ECCO, (14) of sadjina, for bonds
@@ -241,7 +241,8 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 
 // chooseStates finds the outputs that are judged: those the user names, else the
 // positions and velocities among the outputs, else all connected outputs, as
-// velocities.
+// velocities. Of a component with coupling inputs that has none among these, its
+// connected outputs are, else all: what it is off by would be seen by nobody.
 func (j *errorControl) chooseStates(sys *master.System) error {
 	add := func(y int, level master.Level, why string) {
 		if level == master.Position {
@@ -269,17 +270,35 @@ func (j *errorControl) chooseStates(sys *master.System) error {
 			}
 		}
 	}
-	if len(j.names) > 0 {
-		return nil
-	}
-	var connected []int
+	feeds := make([]bool, sys.OutAt[len(sys.Infos)])
 	for _, k := range j.entries {
 		y, _ := sys.Source(k)
-		connected = append(connected, y)
+		feeds[y] = true
 	}
-	slices.Sort(connected)
-	for _, y := range slices.Compact(connected) {
-		add(y, master.NoLevel, "connected output, judged as velocity level")
+	if len(j.names) == 0 {
+		for y, does := range feeds {
+			if does {
+				add(y, master.NoLevel, "connected output, judged as velocity level")
+			}
+		}
+	}
+	for _, k := range j.entries {
+		i := ownerOf(sys.InAt, k)
+		from, to := sys.OutAt[i], sys.OutAt[i+1]
+		judged := func(y int) bool { return y >= from && y < to }
+		if slices.ContainsFunc(j.pos, judged) || slices.ContainsFunc(j.vel, judged) {
+			continue
+		}
+		connected := slices.Contains(feeds[from:to], true)
+		for y := from; y < to; y++ {
+			switch {
+			case sys.Infos[i].Out[y-from].Internal:
+			case feeds[y]:
+				add(y, master.NoLevel, "connected output, judged as velocity level")
+			case !connected:
+				add(y, master.NoLevel, "output of a component that feeds no other, judged as velocity level")
+			}
+		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -61,6 +62,10 @@ func TestResultsToDevice(t *testing.T) {
 
 // A run under nohup does not end with its terminal.
 func TestHangUp(t *testing.T) {
+	// What handles a signal leaves its children the default, also where the tests themselves are under nohup.
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	defer signal.Stop(hangUp)
 	for _, ignored := range []bool{true, false} {
 		results := filepath.Join(t.TempDir(), "r.csv")
 		set := map[bool]string{true: "trap '' HUP; ", false: ""}[ignored]

@@ -31,6 +31,8 @@ type Options struct {
 	// Rates are those that the components of the system would have in a run. With them nothing
 	// is told of the stability.
 	Rates []algorithms.Rate
+	// Own gives the algorithm of a run whose steps are to be forecast besides, as with parameters of the user's; nil = none.
+	Own *Own
 	// Observe is told how much is done, out of all; nil = nobody is.
 	Observe func(done, all int)
 	// Runs may tell what the models do not.
@@ -107,7 +109,9 @@ type Report struct {
 	Structure  Structure   `json:"structure"`
 	Subsystems []Subsystem `json:"subsystems"`
 	Strategies []Strategy  `json:"strategies"`
-	Horizon    float64     `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
+	// Varying are the algorithms that choose their steps; none where errors are not forecast.
+	Varying []Varying `json:"variable_steps,omitempty"`
+	Horizon float64   `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
 	// Stray tells how far the models are off the components along the forecast motion.
 	Stray *Stray `json:"stray,omitempty"`
 	// Large tells that the motion is too large for linear models, so that what is told of the
@@ -119,11 +123,18 @@ type Report struct {
 	// itself, which no step and no algorithm changes; nil = it is stable, or that is not known.
 	Alone []Growth `json:"unstable_alone,omitempty"`
 	Whole *Growth  `json:"unstable_whole,omitempty"`
+	Asked float64  `json:"asked_error"` // of what is recommended
 	// Recommended is the index of the strategy to take, −1 if none is stable.
 	Recommended int       `json:"recommended"`
 	StepToTake  float64   `json:"step_to_take"`       // s
 	Promised    *Forecast `json:"promised,omitempty"` // of it at this step
 	Why         string    `json:"why"`
+	// RecommendedVarying is an algorithm that chooses its steps and keeps to the error at less cost than what is
+	// recommended of those with steps of one size; nil = there is none.
+	RecommendedVarying *Choice `json:"recommended_variable_steps,omitempty"`
+	// Own is the forecast of the algorithm of Options.Own, WhyNotOwn why there is none.
+	Own       *Settled `json:"own,omitempty"`
+	WhyNotOwn string   `json:"why_not_own,omitempty"`
 	// Notes tell what of the system is not as it is analysed.
 	Notes []string `json:"notes,omitempty"`
 	Map   *Map     `json:"map,omitempty"`
@@ -327,7 +338,7 @@ func (p *point) schemes(order int) []*scheme {
 // initialised and stepped as in a run, and are not to be used after it. Errors are those of
 // the run to the operating point; what cannot be told of a strategy stands in the report.
 func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
-	r := &Report{Step: o.Step, Recommended: -1, Structure: structure(sys, o)}
+	r := &Report{Step: o.Step, Asked: o.Error, Recommended: -1, Structure: structure(sys, o)}
 	for _, rate := range o.Rates {
 		if rate.Steps <= 1 && rate.Over <= 1 {
 			continue
@@ -456,39 +467,28 @@ func (p *point) analyse(r *Report, o Options) error {
 			}
 		}
 	}
-	strategies, err := p.each(len(all), o.Observe, func(k int) Strategy {
-		s := all[k]
-		out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Why: unknown}
-		if s.preset == "model-based-corrector" {
-			out.Untold = p.identified()
+	var varies []varying
+	if ref != nil {
+		varies = p.varies(o, r.Structure.Algorithms)
+	}
+	r.Strategies, r.Varying = make([]Strategy, len(all)), make([]Varying, len(varies))
+	err := p.each(len(all)+len(varies), o.Observe, func(k int) {
+		if k < len(all) {
+			r.Strategies[k] = p.look(all[k], o, r, ref, unknown)
+		} else {
+			r.Varying[k-len(all)] = p.lookVarying(&varies[k-len(all)], ref, o)
 		}
-		if unknown == "" {
-			out.Why = p.refused(s)
+	}, func(k int, err error) {
+		if k < len(all) {
+			r.Strategies[k] = Strategy{Preset: all[k].preset, Order: all[k].order, Params: all[k].params, Why: err.Error()}
+		} else {
+			v := &varies[k-len(all)]
+			r.Varying[k-len(all)] = Varying{Preset: v.preset, Order: v.order, Tolerance: v.tolerance, Why: err.Error()}
 		}
-		if out.Why != "" {
-			return out
-		}
-		p.scan(&out, s, r.Step, from, to)
-		if ref == nil {
-			return out
-		}
-		out.Local, out.WhyNoLocal = p.localErrors(s, ref)
-		if out.Untold != "" { // what a run does until it has identified models is most of its error
-			return out
-		}
-		for _, c := range candidates {
-			if f, err := p.forecast(s, c*o.Step, ref); err == nil {
-				out.Forecasts = append(out.Forecasts, f)
-			}
-		}
-		return out
-	}, func(k int, err error) Strategy {
-		return Strategy{Preset: all[k].preset, Order: all[k].order, Params: all[k].params, Why: err.Error()}
 	})
 	if err != nil {
 		return err
 	}
-	r.Strategies = strategies
 	if !moot {
 		r.Alone = p.alone(r.Step)
 		r.Whole = r.whole(all, func(s *scheme, h float64) float64 {
@@ -499,8 +499,12 @@ func (p *point) analyse(r *Report, o Options) error {
 			return mode.frequency(h)
 		})
 	}
+	if o.Own != nil {
+		r.Own, r.WhyNotOwn = p.own(o.Own, ref, cmp.Or(unknown, r.WhyNoError))
+	}
 	r.doubtFollowed(all)
 	r.recommend(o.Error)
+	r.RecommendedVarying = r.chooseVarying(varies, o.Error)
 	if o.Map {
 		at := max(r.Recommended, 0)
 		r.Map = p.gainMap(r, &r.Strategies[at], all[at])
@@ -518,10 +522,37 @@ func (p *point) coupled() bool {
 	return false
 }
 
-// each does the work of n strategies side by side, while the calling thread takes the measurements
+// look looks at one strategy; unknown tells why nothing is known of any, ref is nil where errors are not.
+func (p *point) look(s *scheme, o Options, r *Report, ref *reference, unknown string) Strategy {
+	out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Why: unknown}
+	if s.preset == "model-based-corrector" {
+		out.Untold = p.identified()
+	}
+	if unknown == "" {
+		out.Why = p.refused(s)
+	}
+	if out.Why != "" {
+		return out
+	}
+	p.scan(&out, s, r.Step, r.From, r.To)
+	if ref == nil {
+		return out
+	}
+	out.Local, out.WhyNoLocal = p.localErrors(s, ref)
+	if out.Untold != "" { // what a run does until it has identified models is most of its error
+		return out
+	}
+	for _, c := range candidates {
+		if f, err := p.forecast(s, c*o.Step, ref); err == nil {
+			out.Forecasts = append(out.Forecasts, f)
+		}
+	}
+	return out
+}
+
+// each does n pieces of work side by side, while the calling thread takes the measurements
 // that they ask for: subsystems are called from it alone.
-func (p *point) each(n int, observe func(done, all int), work func(k int) Strategy, failed func(k int, err error) Strategy) ([]Strategy, error) {
-	out := make([]Strategy, n)
+func (p *point) each(n int, observe func(done, all int), work func(k int), failed func(k int, err error)) error {
 	next, finished := make(chan int, n), make(chan struct{}, n)
 	p.measurements = make(chan func())
 	for k := range n {
@@ -532,8 +563,8 @@ func (p *point) each(n int, observe func(done, all int), work func(k int) Strate
 		go func() {
 			for k := range next {
 				if p.ctx.Err() == nil {
-					if err := guarded(func() error { out[k] = work(k); return nil }); err != nil {
-						out[k] = failed(k, err)
+					if err := guarded(func() error { work(k); return nil }); err != nil {
+						failed(k, err)
 					}
 				}
 				finished <- struct{}{}
@@ -552,7 +583,7 @@ func (p *point) each(n int, observe func(done, all int), work func(k int) Strate
 		}
 	}
 	p.measurements = nil
-	return out, context.Cause(p.ctx)
+	return context.Cause(p.ctx)
 }
 
 // identified tells that the model-based corrector has to identify models in a run first.

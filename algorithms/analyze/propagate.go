@@ -89,7 +89,11 @@ func (p *point) coupledTwins(twins []*twin, scaled int, gain float64) (*master.S
 		if k == scaled {
 			g *= gain
 		}
-		links = append(links, master.Connection{From: endpoint(sys, sys.OutAt, y, false), To: endpoint(sys, sys.InAt, k, true), Linear: &master.Linear{Gain: g}})
+		line := &master.Linear{Gain: g}
+		if twins[sort.SearchInts(sys.InAt, k+1)-1].taken != nil {
+			line.Offset = sys.Offset(k)
+		}
+		links = append(links, master.Connection{From: endpoint(sys, sys.OutAt, y, false), To: endpoint(sys, sys.InAt, k, true), Linear: line})
 	}
 	return master.NewSystem(subs, links)
 }

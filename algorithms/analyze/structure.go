@@ -122,16 +122,20 @@ func structure(sys *master.System, o Options) Structure {
 			s.Bonds = append(s.Bonds, bond)
 		}
 	}
-	add(o.Bonds, true)
-	bonds := o.Bonds
-	if len(bonds) == 0 {
-		bonds = o.BondsSeen
-		add(bonds, false)
-	}
+	bonds := o.bonds()
+	add(bonds, len(o.Bonds) > 0)
 	for _, preset := range algorithms.Presets() {
 		s.Algorithms = append(s.Algorithms, Applicability{Preset: preset.Name, Refused: unfit(sys, preset.Name, bonds, o), Unanalysed: unanalysed(preset.Name)})
 	}
 	return s
+}
+
+// bonds are those that the system declares, else those that units show.
+func (o *Options) bonds() []algorithms.Bond {
+	if len(o.Bonds) > 0 {
+		return o.Bonds
+	}
+	return o.BondsSeen
 }
 
 // discreteConnections gives those of Integers, Booleans and Strings.
@@ -263,15 +267,12 @@ func (p *point) fails(alg master.Algorithm) string {
 
 // unanalysed tells why a preset is not among the strategies that are looked at.
 func unanalysed(preset string) string {
+	if toleranceOf(preset) != "" {
+		return "" // its steps are forecast
+	}
 	switch preset {
 	case explicitScheme, gaussSeidelScheme, implicitScheme, correctorScheme:
 		return ""
-	case "ex-local", "ex-milne", "ex-slocal", "richardson":
-		return "it chooses order and step size while it runs; each step is one of explicit, of the order and size in force; the steps that it settles at follow from its tolerance and are not forecast"
-	case "im-milne", "im-slocal":
-		return "it chooses order and step size while it runs; each step is one of implicit, of the order and size in force; the steps that it settles at follow from its tolerance and are not forecast"
-	case "predictor-corrector", "ecco":
-		return "it chooses the step size while it runs; each step is one of explicit, of its order and the size in force; the steps that it settles at follow from its tolerance and are not forecast"
 	case "energy-correction":
 		return "its correction goes with the power, a product of two variables: no linear model follows it, so that there is no spectral radius"
 	}

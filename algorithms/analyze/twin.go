@@ -17,15 +17,19 @@ type twin struct {
 	info   master.Info
 	r      *Response // over steps of size h
 	h      float64
-	order  int       // of input derivatives that it takes
-	driven bool      // it moves by itself too
-	fine   bool      // it takes longer steps in several of its own
-	forced []float64 // outputs that it shows whatever is done with it; nil = its own
-	x0, y0 []float64 // where it starts
-	x, y   []float64
-	next   []float64
-	u      [][]float64 // u and its derivatives
-	piece  [][]float64 // likewise, at the start of a piece of a step
+	order  int   // of input derivatives that it takes
+	driven bool  // it moves by itself too
+	fine   bool  // it takes longer steps in several of its own
+	flow   *flow // it takes steps of any size; nil = of size h
+	// shown and taken are outputs and inputs at the operating point, where not deviations from them are to be
+	// seen; nil = they are.
+	shown, taken []float64
+	forced       []float64 // outputs that it shows whatever is done with it; nil = its own
+	x0, y0       []float64 // where it starts
+	x, y         []float64
+	next         []float64
+	u            [][]float64 // u and its derivatives
+	piece        [][]float64 // likewise, at the start of a piece of a step
 }
 
 var (
@@ -81,7 +85,13 @@ func (t *twin) Seconds() float64 { return 0 }
 
 func (t *twin) Info() *master.Info { return &t.info }
 
-func (t *twin) SetInputs(u []float64) error { copy(t.u[0], u); return nil }
+func (t *twin) SetInputs(u []float64) error {
+	copy(t.u[0], u)
+	for k, v := range t.taken {
+		t.u[0][k] -= v
+	}
+	return nil
+}
 
 func (t *twin) PrepareInputDerivatives(order int) error {
 	if order > t.order {
@@ -100,6 +110,9 @@ func (t *twin) SetInputDerivatives(order int, du []float64) error {
 
 func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
 	pieces := 1
+	if t.flow != nil {
+		return at + h, t.flow.step(t.x, t.y, t.u, h)
+	}
 	if t.fine {
 		pieces = max(int(math.Round(h/t.h)), 1)
 	}
@@ -212,7 +225,13 @@ func (t *twin) Substep(ctx context.Context, at, h float64) (float64, error) {
 	return t.Step(ctx, at, h)
 }
 
-func (t *twin) Outputs(y []float64) error { copy(y, t.y); return nil }
+func (t *twin) Outputs(y []float64) error {
+	copy(y, t.y)
+	for o, v := range t.shown {
+		y[o] += v
+	}
+	return nil
+}
 
 // restart goes back to where it starts.
 func (t *twin) restart() {

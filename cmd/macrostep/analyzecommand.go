@@ -39,7 +39,8 @@ it is largest. The error that the coupling makes in one step, from exact values,
 told in the same measure, with the power of H by which it grows. Each component is led
 along the forecast motion beside its model: where they part, the errors are marked as
 an order of magnitude (~), or unknown. The cheapest that keeps to --error is
-recommended.
+recommended. Of algorithms that choose their steps it is told where these settle, at
+tolerances that --error asks for.
 
 Where the models tell nothing, as of FMUs that take steps of their own, or only at
 some steps, the system itself is run: twice over, the second time with its coupled
@@ -242,7 +243,7 @@ const flagAnalyze = "analyze"
 
 // analyseFirst tells of the coupling that is about to be run what analyze tells of it, on the console
 // and for the manifest; unstable is what is to be a warning, and report all of it if there is more.
-func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, rates []algorithms.Rate, con *console) (told, unstable []string, report *analyze.Report, err error) {
+func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate, con *console) (told, unstable []string, report *analyze.Report, err error) {
 	order, err := strconv.Atoi(choice.Values["order"])
 	if err != nil {
 		order = 0
@@ -263,6 +264,13 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		return told, nil, nil, nil
 	}
 	o.Runs = p.runsOf(r.System, open, firstRuns, con)
+	o.Own = &analyze.Own{Preset: choice.Preset, New: func() (master.Algorithm, error) {
+		same, err := algorithms.New(choice.Preset, choice.Values, algorithms.With{Bonds: bonds})
+		if err != nil {
+			return nil, err
+		}
+		return same.Algorithm, nil
+	}}
 	con.status("the coupling is analysed")
 	report, err = analyze.Run(ctx, other.System, o)
 	con.clear()
@@ -276,8 +284,12 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	}
 	at := slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
 	switch {
+	case at < 0 && report.Own != nil && report.Own.Fails != "":
+		unstable = append(unstable, fmt.Sprintf("analysis: the run is expected to fail: %s", report.Own.Fails))
+	case at < 0 && report.Own != nil:
+		told = append(told, "analysis: "+ownOf(choice.Preset, report))
 	case at < 0:
-		told = append(told, fmt.Sprintf("analysis: %s of order %d is not among what can be told of beforehand", choice.Preset, order))
+		told = append(told, fmt.Sprintf("analysis: nothing is told of %s: %s", choice.Preset, report.WhyNotOwn))
 	case report.Strategies[at].Points == nil:
 		told = append(told, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
 	default:
@@ -323,4 +335,14 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		con.logger().Warn(line)
 	}
 	return told, unstable, report, nil
+}
+
+// ownOf tells what is expected of the algorithm of a run that is none of the strategies.
+func ownOf(preset string, r *analyze.Report) string {
+	s := r.Own
+	if s.Cut {
+		return fmt.Sprintf("%s: more than %d steps are expected over %.4g s, half of the time of at most %.3g s", preset, s.Accepted-1, s.Time, s.Step)
+	}
+	return fmt.Sprintf("%s: steps of %.2g to %.2g s are expected, half of the time of at most %.3g s, and %d rejected beside %d; expected error %s over %.4g s, most in %s; %.4g FMU steps per second",
+		preset, s.Short, s.Long, s.Step, s.Rejected, s.Accepted, errorOf(&s.Forecast), s.Time, s.Of, s.FMUSteps)
 }

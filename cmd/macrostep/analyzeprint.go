@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
 )
 
@@ -228,6 +229,9 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	if lasts {
 		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (nothing holds it, a gain of 1 around a loop, or a component that nothing feeds and that oscillates on and on)\n")
 	}
+	if err := printVarying(out, r); err != nil {
+		return err
+	}
 	var told []string
 	for _, s := range r.Strategies {
 		if s.Untold != "" && !slices.Contains(told, s.Untold) {
@@ -291,7 +295,102 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %s over %.4g s, most in %s, with %.4g FMU steps per second\n",
 			f.Step, s.Preset, s.Order, errorOf(f), r.Horizon, f.Of, f.FMUSteps)
 	}
-	_, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, chosen(&s), r.StepToTake)
+	if _, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, chosen(&s), r.StepToTake); err != nil {
+		return err
+	}
+	return printChoice(out, r, path)
+}
+
+// printVarying prints where the steps of algorithms settle that choose them: of each the cheapest that keeps to the
+// error, else the most exact.
+func printVarying(out io.Writer, r *analyze.Report) error {
+	var shown []string // presets
+	best := map[string]*analyze.Varying{}
+	at := map[string]*analyze.Settled{}
+	var why []string // reasons, and by each the presets
+	by := map[string][]string{}
+	because := func(preset, reason string) {
+		if by[reason] == nil {
+			why = append(why, reason)
+		}
+		if !slices.Contains(by[reason], preset) {
+			by[reason] = append(by[reason], preset)
+		}
+	}
+	for i := range r.Varying {
+		v := &r.Varying[i]
+		s := v.Best(r.Asked)
+		if s == nil {
+			continue
+		}
+		if !slices.Contains(shown, v.Preset) {
+			shown = append(shown, v.Preset)
+		}
+		if before := at[v.Preset]; before == nil || s.Better(before, r.Asked) {
+			best[v.Preset], at[v.Preset] = v, s
+		}
+	}
+	for i := range r.Varying {
+		if v := &r.Varying[i]; !slices.Contains(shown, v.Preset) {
+			because(v.Preset, v.Why)
+		}
+	}
+	if len(shown) > 0 {
+		fmt.Fprintf(out, "\nwith steps chosen on the way (median, and from 10 to 90 %% of the time), over %.4g s:\n", r.Horizon)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for n, preset := range shown {
+		if n == 0 {
+			fmt.Fprintf(w, "algorithm\torder\ttolerance\terror\tFMU steps/s\tsteps\n")
+		}
+		v, s := best[preset], at[preset]
+		order := v.Order
+		if order == "auto" && s.Accepted > 0 {
+			order = fmt.Sprintf("auto (%d)", s.MostOrder)
+		}
+		if s.Fails != "" {
+			because(preset, "it is expected to fail: "+s.Fails)
+			fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t-\t-\tfails\n", preset, order, v.Tolerance, s.Tolerance)
+			continue
+		}
+		if s.Cut {
+			fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t-\t-\tmore than %d\n", preset, order, v.Tolerance, s.Tolerance, s.Accepted-1)
+			continue
+		}
+		text := fmt.Sprintf("%.3g s (%.2g to %.2g)", s.Step, s.Short, s.Long)
+		if s.Rejected > 0 {
+			text += fmt.Sprintf(", %d of %d rejected", s.Rejected, s.Accepted+s.Rejected)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t%s\t%.4g\t%s\n", preset, order, v.Tolerance, s.Tolerance, errorOf(&s.Forecast), s.FMUSteps, text)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, reason := range why {
+		fmt.Fprintf(out, "\nsteps chosen on the way: %s: %s\n", strings.Join(by[reason], ", "), reason)
+	}
+	return nil
+}
+
+// printChoice prints the algorithm to take of those that choose their steps.
+func printChoice(out io.Writer, r *analyze.Report, path string) error {
+	c := r.RecommendedVarying
+	if c == nil {
+		return nil
+	}
+	flags := "--algorithm " + c.Preset
+	for _, key := range slices.Sorted(maps.Keys(c.Params)) {
+		flags += fmt.Sprintf(" --param %s=%s", key, c.Params[key])
+	}
+	if algorithms.UsesEnergy(c.Preset) {
+		for _, b := range r.Structure.Bonds {
+			if !b.Declared {
+				flags += fmt.Sprintf(" --bond '%s=%s'", b.Name, strings.Join(b.Pairs, ","))
+			}
+		}
+	}
+	_, err := fmt.Fprintf(out, "\nor with steps that are chosen on the way, expected to be off by %s with %.4g FMU steps per second:\n   macrostep run %s %s --step-size %.4g\n",
+		errorOf(&c.Forecast), c.FMUSteps, path, flags, r.Step)
 	return err
 }
 

@@ -29,7 +29,11 @@ func TestCompareCommand(t *testing.T) {
 			t.Errorf("%s: exit code %d, not %d\n%s%s", args, code, want, stdout, stderr)
 		}
 	}
-	// What matches nothing is told, and takes no default away.
+	// What is for others takes no default away.
+	if code, stdout, _ := compare("--atol", "car.F=1"); code != exitFailed || !strings.Contains(stdout, "0.002  differs") {
+		t.Errorf("exit code %d:\n%s", code, stdout)
+	}
+	// What matches nothing is told.
 	for args, want := range map[string]string{
 		"--rtol|wheel.*=1":                "--rtol wheel.*=1",
 		"--atol|car.v=9|--nrmse|z=0.1":    "--nrmse z=0.1",

@@ -40,7 +40,7 @@ else is. Where both tables tell a unit, B is converted to that of A if it is kno
 how; where not, that is said.
 
 A variable agrees if max ≤ ATOL + RTOL × norm, and NRMSE ≤ --nrmse if that is
-given. RTOL is 1e-3 unless a tolerance is given that is for one of the variables.
+given. RTOL is 1e-3 for variables that no tolerance is given for.
 Exit code 0: all that is compared agrees, 1: not. Variables and times that only one
 has are told; with --strict they count as different.
 
@@ -102,23 +102,13 @@ func (p *program) compare(c *cli.Context) error {
 		return err
 	}
 	a, b := tables[0], tables[1]
-	given := o
-	defaultTolerances(&o)
 	found, err := results.Compare(a, b, o)
 	if err != nil {
 		return err
 	}
 	if len(found.Variables) > 0 {
-		// What matches nothing takes no default away.
-		idle := dropIdle(c, &given, a, found)
-		for _, text := range idle {
+		for _, text := range idle(c, &o, a, found) {
 			fmt.Fprintf(p.stderr, "warning: %s: no variable that is compared is called so\n", text)
-		}
-		if len(idle) > 0 {
-			defaultTolerances(&given)
-			if found, err = results.Compare(a, b, given); err != nil {
-				return err
-			}
 		}
 	}
 	if o.Select != nil && len(found.Variables)+len(found.OnlyA)+len(found.Notes) == 0 {
@@ -202,7 +192,7 @@ func readComparing(c *cli.Context) (o results.CompareOptions, err error) {
 		return list
 	}
 	o = results.CompareOptions{RelTol: tolerances("rtol"), AbsTol: tolerances("atol"), MeanTol: tolerances("nrmse"),
-		Norm: results.Norm(c.String("norm")), ByTime: c.Bool("by-time"), Map: map[string]string{}}
+		Usual: defaultRelTol, Norm: results.Norm(c.String("norm")), ByTime: c.Bool("by-time"), Map: map[string]string{}}
 	if !slices.Contains(results.Norms, o.Norm) {
 		errs = append(errs, fmt.Errorf("--norm: %q is neither %s nor %s", o.Norm, results.Range, results.RMS))
 	}
@@ -233,38 +223,23 @@ func readComparing(c *cli.Context) (o results.CompareOptions, err error) {
 	return o, errors.Join(errs...)
 }
 
-// defaultTolerances gives the tolerance that holds where none is given.
-func defaultTolerances(o *results.CompareOptions) {
-	switch {
-	case len(o.RelTol)+len(o.AbsTol)+len(o.MeanTol) == 0:
-		o.RelTol = []results.Tolerance{{Value: defaultRelTol}}
-	case len(o.RelTol)+len(o.AbsTol) == 0: // NRMSE alone decides
-		o.AbsTol = []results.Tolerance{{Value: math.Inf(1)}}
-	}
-}
-
-// dropIdle takes the tolerances away that are for none of the variables compared, and
-// gives them as they were written.
-func dropIdle(c *cli.Context, o *results.CompareOptions, a *results.Table, found *results.Comparison) (idle []string) {
+// idle gives the tolerances that are for none of the variables compared, as they were written.
+func idle(c *cli.Context, o *results.CompareOptions, a *results.Table, found *results.Comparison) (out []string) {
 	compared := map[string]bool{}
 	for _, d := range found.Variables {
 		compared[d.Name] = true
 	}
 	for _, flag := range []struct {
 		name string
-		list *[]results.Tolerance
-	}{{"rtol", &o.RelTol}, {"atol", &o.AbsTol}, {"nrmse", &o.MeanTol}} {
-		var kept []results.Tolerance
-		for i, t := range *flag.list {
-			if t.Match == nil || slices.ContainsFunc(a.Columns, func(v results.Column) bool { return compared[v.Bare] && (t.Match(v.Name) || t.Match(v.Bare)) }) {
-				kept = append(kept, t)
-			} else {
-				idle = append(idle, "--"+flag.name+" "+c.StringSlice(flag.name)[i])
+		list []results.Tolerance
+	}{{"rtol", o.RelTol}, {"atol", o.AbsTol}, {"nrmse", o.MeanTol}} {
+		for i, t := range flag.list {
+			if t.Match != nil && !slices.ContainsFunc(a.Columns, func(v results.Column) bool { return compared[v.Bare] && (t.Match(v.Name) || t.Match(v.Bare)) }) {
+				out = append(out, "--"+flag.name+" "+c.StringSlice(flag.name)[i])
 			}
 		}
-		*flag.list = kept
 	}
-	return idle
+	return out
 }
 
 // printComparison prints a comparison for people.

@@ -244,7 +244,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	var told, unstable []string
 	var analysis *analyze.Report
 	if r.Analyze {
-		if told, unstable, analysis, err = p.analyseFirst(ctx, r, open, sys, choice, rates, con); err != nil {
+		if told, unstable, analysis, err = p.analyseFirst(ctx, r, open, sys, choice, bonds, rates, con); err != nil {
 			return out, err
 		}
 	}

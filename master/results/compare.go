@@ -34,6 +34,9 @@ type CompareOptions struct {
 	// of it; MeanTol bounds NRMSE. Of several the last that matches holds; without one a
 	// bound is 0, and NRMSE is not bounded.
 	RelTol, AbsTol, MeanTol []Tolerance
+	// Usual is the relative tolerance of variables for which none of the lists has one. Of one that only MeanTol
+	// is for, no difference is too large then. 0 = there is none.
+	Usual float64
 	// ByTime weighs each point by the time between its neighbours, in place of all alike.
 	ByTime bool
 	// TimeTol is how far two times may lie apart that are one (s); 0 = a millionth of the
@@ -430,9 +433,20 @@ func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 	} else if d.Scale == 0 {
 		d.NRMSE = math.NaN()
 	}
-	rel, abs := tolerance(o.RelTol, a, 0), tolerance(o.AbsTol, a, 0)
+	rel, relative := tolerance(o.RelTol, a)
+	abs, absolute := tolerance(o.AbsTol, a)
+	mean, bounded := tolerance(o.MeanTol, a)
+	switch {
+	case relative || absolute || o.Usual == 0:
+	case bounded: // and decides alone
+		abs = math.Inf(1)
+	default:
+		rel = o.Usual
+	}
 	d.Limit = abs/unit + rel*d.Scale
-	d.MeanLimit = tolerance(o.MeanTol, a, math.Inf(1))
+	if d.MeanLimit = math.Inf(1); bounded {
+		d.MeanLimit = mean
+	}
 	d.Agrees = d.Unequal == 0 && !(d.Max > d.Limit) && (math.IsInf(d.MeanLimit, 0) || d.NRMSE <= d.MeanLimit)
 	for _, v := range []*float64{&d.Scale, &d.Max, &d.RMSE} {
 		*v = within(*v * unit)
@@ -447,13 +461,14 @@ func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 // within gives the greatest number for what is greater.
 func within(v float64) float64 { return max(-math.MaxFloat64, min(v, math.MaxFloat64)) }
 
-func tolerance(list []Tolerance, c *Column, without float64) float64 {
+// tolerance gives the one of a list that holds for a variable, 0 if there is none.
+func tolerance(list []Tolerance, c *Column) (value float64, given bool) {
 	for _, t := range slices.Backward(list) {
 		if t.Match == nil || t.Match(c.Name) || t.Match(c.Bare) {
-			return t.Value
+			return t.Value, true
 		}
 	}
-	return without
+	return 0, false
 }
 
 // meanSquare gives the root of the mean square of what is finite of f at the points;

@@ -3,7 +3,7 @@
 //
 //	a, err := results.Read("reference.csv", results.ReadOptions{})
 //	b, err := results.Read("other-tool.csv", results.ReadOptions{})
-//	c, err := results.Compare(a, b, results.CompareOptions{RelTol: 1e-3})
+//	c, err := results.Compare(a, b, results.CompareOptions{Usual: 1e-3})
 //	for _, v := range c.Variables { … v.NRMSE, v.Max, v.Agrees … }
 //
 // A [Table] is held in memory by column. [Thinner] makes few points of many in one

@@ -1,0 +1,356 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/mat"
+)
+
+// flow is the linear system in continuous time whose motion over steps of one size is that of a response,
+//
+//	x' = A x + B u + w,  y = C x + D u + v,
+//
+// so that it can be followed over steps of any size, as algorithms take that choose theirs.
+type flow struct {
+	space StateSpace // w and v are columns of B and D for one input more, which is 1
+	// deaf tells that only the values of inputs at the start of a step have an effect, as where a solver makes
+	// one step of each that is asked for.
+	deaf bool
+	size float64      // of A: its 1-norm, 1/s
+	term [2][]float64 // of the series of the states
+	now  [][]float64  // derivatives of the inputs, and 1
+	end  []float64    // inputs at the end
+}
+
+// errNoFlow tells that a response is not that of a system in continuous time.
+var errNoFlow = errors.New("what it does over a step is not what a system in continuous time does, as by dead time, sampling or steps of its own")
+
+// newFlow finds the system in continuous time behind a response over steps of size h, of nu inputs, which has to tell what
+// moves it by itself.
+func newFlow(r *Response, h float64, nu int) (*flow, error) {
+	n := r.states()
+	f := &flow{}
+	with := func(of *mat.Dense, own []float64) *mat.Dense {
+		rows, _ := of.Dims()
+		m := mat.NewDense(rows, nu+1, nil)
+		for k := range nu {
+			m.SetCol(k, mat.Col(nil, k, of))
+		}
+		for i, v := range own {
+			m.Set(i, nu, v)
+		}
+		return m
+	}
+	direct := with(r.D[0], r.ownY)
+	if n == 0 {
+		f.space.D = direct
+		return f, nil
+	}
+	// e^{Mh} of M = [A B; 0 0], with the inputs in sizes that let A set the number of square roots.
+	held := with(r.B[0], r.own)
+	f.deaf = nu > 0 && len(r.D) > 1 && mat.Norm(r.D[1], 1) <= nothing*mat.Norm(r.D[0], 1) && mat.Norm(r.B[1], 1) <= nothing*mat.Norm(r.B[0], 1)
+	const largest = 0.1
+	sizes := make([]float64, nu+1)
+	for k := range sizes {
+		for i := range n {
+			sizes[k] = max(sizes[k], math.Abs(held.At(i, k))/largest)
+		}
+		if sizes[k] == 0 {
+			sizes[k] = 1
+		}
+	}
+	m := mat.NewDense(n+nu+1, n+nu+1, nil)
+	m.Slice(0, n, 0, n).(*mat.Dense).Copy(r.A)
+	for k, size := range sizes {
+		for i := range n {
+			m.Set(i, n+k, held.At(i, k)/size)
+		}
+		m.Set(n+k, n+k, 1)
+	}
+	log, err := logarithm(m)
+	if err != nil {
+		return nil, err
+	}
+	log.Scale(1/h, log)
+	f.space.A, f.space.B = mat.DenseCopyOf(log.Slice(0, n, 0, n)), mat.NewDense(n, nu+1, nil)
+	for k, size := range sizes {
+		for i := range n {
+			f.space.B.Set(i, k, log.At(i, n+k)*size)
+		}
+	}
+	f.size = mat.Norm(f.space.A, 1)
+	// y⁺ = C_r x + D_r u with C_r = C A_d, D_r = C B_d + D.
+	var c mat.Dense
+	if err := c.Solve(r.A.T(), r.C.T()); err != nil {
+		var condition mat.Condition
+		if !errors.As(err, &condition) || float64(condition) > 1e12 {
+			return nil, errNoFlow
+		}
+	}
+	f.space.C = mat.DenseCopyOf(c.T())
+	var through mat.Dense
+	through.Mul(f.space.C, held)
+	direct.Sub(direct, &through)
+	f.space.D = direct
+	return f, nil
+}
+
+const (
+	// A step is made in pieces of which A is at most pieceSize times the inverse, by so many terms of the series;
+	// what needs more pieces than that, by a matrix exponential.
+	pieceSize, pieceTerms, mostPieces = 1, 20, 100
+)
+
+// step moves the states over h with inputs of these derivatives at its start, and gives the outputs at its end.
+func (f *flow) step(x, y []float64, u [][]float64, h float64) error {
+	n, nu := len(x), len(u[0])
+	if f.term[0] == nil {
+		f.term = [2][]float64{make([]float64, n), make([]float64, n)}
+		f.end = make([]float64, nu+1)
+	}
+	for len(f.now) < len(u) {
+		f.now = append(f.now, make([]float64, nu+1))
+	}
+	heard := u
+	if f.deaf {
+		heard = u[:1]
+	}
+	pieces := max(math.Ceil(f.size*h/pieceSize), 1)
+	if pieces > mostPieces && n > 0 {
+		return f.exponential(x, y, heard, h)
+	}
+	for piece := range int(pieces) {
+		at, over := float64(piece)*(h/pieces), h/pieces
+		for m := range heard {
+			taylor(f.now[m][:nu], heard, m, at)
+			f.now[m][nu] = 0
+		}
+		f.now[0][nu] = 1
+		// x⁽ʲ⁺¹⁾ = A x⁽ʲ⁾ + B u⁽ʲ⁾
+		term, next := f.term[0], f.term[1]
+		copy(term, x)
+		factor := 1.0
+		for j := range pieceTerms {
+			if n == 0 {
+				break
+			}
+			clear(next)
+			multiply(next, f.space.A, term, 1)
+			if j < len(heard) {
+				multiply(next, f.space.B, f.now[j], 1)
+			}
+			factor *= over / float64(j+1)
+			for i, v := range next {
+				x[i] += factor * v
+			}
+			term, next = next, term
+		}
+	}
+	f.outputs(x, y, heard, h)
+	return nil
+}
+
+// outputs gives y at the end of a step of size h.
+func (f *flow) outputs(x, y []float64, u [][]float64, h float64) {
+	nu := len(u[0])
+	taylor(f.end[:nu], u, 0, h)
+	f.end[nu] = 1
+	clear(y)
+	if len(x) > 0 {
+		multiply(y, f.space.C, x, 1)
+	}
+	multiply(y, f.space.D, f.end, 1)
+}
+
+// exponential is step by a matrix exponential.
+func (f *flow) exponential(x, y []float64, u [][]float64, h float64) error {
+	r, err := f.over(h, len(u)-1)
+	if err != nil {
+		return err
+	}
+	next := f.term[0]
+	clear(next)
+	multiply(next, r.A, x, 1)
+	factor := 1.0 // hᵐ/m!
+	for m := range u {
+		if m > 0 {
+			factor *= h / float64(m)
+		}
+		copy(f.now[0], u[m])
+		f.now[0][len(u[m])] = 0
+		if m == 0 {
+			f.now[0][len(u[m])] = 1
+		}
+		multiply(next, r.B[m], f.now[0], factor)
+	}
+	copy(x, next)
+	f.outputs(x, y, u, h)
+	return nil
+}
+
+// over gives the response over steps of size h to polynomials of an order, w and v as one input more.
+func (f *flow) over(h float64, order int) (*Response, error) {
+	r, err := f.space.Over(h, order)
+	if err == nil && f.deaf {
+		for m := 1; m <= order; m++ {
+			r.B[m].Zero()
+			r.D[m].Zero()
+		}
+	}
+	return r, err
+}
+
+// off tells how far the flow is from a response over steps of another size to its nu inputs: of inputs held or with a
+// slope over the first step, each output relative to its largest response to each held input over some steps.
+func (f *flow) off(r *Response, h float64, nu int) (worst float64, err error) {
+	const steps = 10
+	mine, err := f.over(h, len(r.D)-1)
+	if err != nil {
+		return 0, err
+	}
+	if nu == 0 {
+		return 0, nil
+	}
+	ny, _ := r.D[0].Dims()
+	sizes, most := mat.NewDense(ny, nu, nil), make([]float64, ny) // of the responses to held inputs
+	for power := range min(len(r.D), 2) {
+		a, b := impulse(mine, power, steps), impulse(r, power, steps)
+		apart := mat.NewDense(ny, nu, nil)
+		for j := range a {
+			for o := range ny {
+				for k := range nu {
+					apart.Set(o, k, max(apart.At(o, k), math.Abs(a[j].At(o, k)-b[j].At(o, k))))
+					if power == 0 {
+						sizes.Set(o, k, max(sizes.At(o, k), math.Abs(a[j].At(o, k)), math.Abs(b[j].At(o, k))))
+						most[o] = max(most[o], sizes.At(o, k))
+					}
+				}
+			}
+		}
+		for o := range ny {
+			for k := range nu {
+				if size := sizes.At(o, k); size > nothing*most[o] {
+					worst = max(worst, apart.At(o, k)/size)
+				}
+			}
+		}
+	}
+	return worst, nil
+}
+
+// impulse gives the outputs [ny × nu] after each of some steps, of which the first has the coefficient of a power
+// of each input.
+func impulse(r *Response, power, steps int) []*mat.Dense {
+	out := []*mat.Dense{r.D[power]}
+	if r.A == nil {
+		return out
+	}
+	x := mat.DenseCopyOf(r.B[power])
+	for range steps - 1 {
+		var y, next mat.Dense
+		y.Mul(r.C, x)
+		next.Mul(r.A, x)
+		out, x = append(out, &y), &next
+	}
+	return out
+}
+
+// logarithm gives the principal logarithm of a matrix by inverse scaling and squaring: square roots until it is
+// close to I, then the Padé approximant of order 8 in partial fractions (N. Higham, Functions of Matrices,
+// 11.5; the roots by the product form of Denman and Beavers, 6.29).
+//
+// Errors: there is none, as eigenvalues are 0 or negative, or it is not found to some digits.
+func logarithm(m *mat.Dense) (*mat.Dense, error) {
+	const (
+		close, mostRoots = 0.25, 60
+		points           = 8
+		exact            = 1e-8 // relative to the matrix
+	)
+	n, _ := m.Dims()
+	one := mat.NewDense(n, n, nil)
+	for i := range n {
+		one.Set(i, i, 1)
+	}
+	root, roots := mat.DenseCopyOf(m), 0
+	var x mat.Dense
+	for x.Sub(root, one); !(mat.Norm(&x, 1) <= close); x.Sub(root, one) {
+		if roots++; roots > mostRoots {
+			return nil, errNoFlow
+		}
+		next, err := squareRoot(root)
+		if err != nil {
+			return nil, err
+		}
+		root = next
+	}
+	at, weights := make([]float64, points), make([]float64, points)
+	quad.Legendre{}.FixedLocations(at, weights, 0, 1)
+	sum := mat.NewDense(n, n, nil)
+	for k, s := range at {
+		var below, part mat.Dense
+		below.Scale(s, &x)
+		below.Add(&below, one)
+		if err := part.Solve(&below, &x); err != nil {
+			return nil, errNoFlow
+		}
+		part.Scale(weights[k], &part)
+		sum.Add(sum, &part)
+	}
+	sum.Scale(math.Exp2(float64(roots)), sum)
+	var back mat.Dense
+	back.Exp(sum)
+	back.Sub(&back, m)
+	if off := mat.Norm(&back, 1); !(off <= exact*mat.Norm(m, 1)) {
+		return nil, fmt.Errorf("%w (its logarithm is off by %.1g)", errNoFlow, off)
+	}
+	return sum, nil
+}
+
+// squareRoot gives the principal square root.
+func squareRoot(a *mat.Dense) (*mat.Dense, error) {
+	const (
+		most     = 50
+		rounding = 1e-14
+	)
+	n, _ := a.Dims()
+	x, m := mat.DenseCopyOf(a), mat.DenseCopyOf(a)
+	var inverse, next, sum mat.Dense
+	for range most {
+		if err := inverse.Inverse(m); err != nil {
+			var condition mat.Condition
+			if !errors.As(err, &condition) || math.IsInf(float64(condition), 0) {
+				return nil, errNoFlow
+			}
+		}
+		// x ← x (I + m⁻¹)/2, m ← (I + (m + m⁻¹)/2)/2.
+		sum.Scale(0.5, &inverse)
+		for i := range n {
+			sum.Set(i, i, sum.At(i, i)+0.5)
+		}
+		next.Mul(x, &sum)
+		x.Copy(&next)
+		m.Add(m, &inverse)
+		m.Scale(0.25, m)
+		off := 0.0
+		for i := range n {
+			m.Set(i, i, m.At(i, i)+0.5)
+			for j := range n {
+				v := m.At(i, j)
+				if i == j {
+					v--
+				}
+				off = max(off, math.Abs(v))
+			}
+		}
+		if math.IsNaN(off) || math.IsInf(off, 0) {
+			return nil, errNoFlow
+		}
+		if off <= rounding*float64(n) {
+			return x, nil
+		}
+	}
+	return nil, errNoFlow
+}

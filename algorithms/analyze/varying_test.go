@@ -1,0 +1,188 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// The logarithm is that of matrices whose exponential is known, also where they have no full set of eigenvectors
+// or are stiff; where there is none in real numbers, that is told.
+func TestLogarithm(t *testing.T) {
+	for name, m := range map[string]*mat.Dense{
+		"oscillation": mat.NewDense(2, 2, []float64{0, 1, -3, -0.2}),
+		"integrators": mat.NewDense(3, 3, []float64{0, 1, 0, 0, 0, 1, 0, 0, 0}),
+		"stiff":       mat.NewDense(3, 3, []float64{-20, 1, 4, 0, -1e-6, 1, 0.3, 0, -0.5}),
+		"nothing":     mat.NewDense(2, 2, nil),
+	} {
+		var e mat.Dense
+		e.Exp(m)
+		got, err := logarithm(&e)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got.Sub(got, m)
+		if off := mat.Norm(got, 1); !(off <= 1e-7) {
+			t.Errorf("%s: off by %g", name, off)
+		}
+	}
+	for name, m := range map[string]*mat.Dense{
+		"dead time": mat.NewDense(2, 2, []float64{0, 1, 0, 0}),
+		"reversal":  mat.NewDense(2, 2, []float64{-0.5, 0, 0, 0.3}),
+	} {
+		if got, err := logarithm(m); err == nil {
+			t.Errorf("%s: %v", name, mat.Formatted(got))
+		}
+	}
+}
+
+// settledIn runs an algorithm over a time on a system, and gives the median of its steps, by time, its FMU steps per second
+// and the error of its outputs against haid's solution.
+func settledIn(t *testing.T, sys *master.System, c *algorithms.Choice, o exact.Haid, H, stop float64) (s Settled) {
+	t.Helper()
+	run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: stop, Step: H, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var steps []float64
+	var square, sum, squares [3]float64
+	before := 0.0
+	for more := true; more; {
+		if more, err = run.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		at := run.Point()
+		h := at.T - before
+		if before = at.T; h == 0 {
+			continue
+		}
+		steps = append(steps, h)
+		for k, want := range o.Outputs(at.T) {
+			square[k] += h * (at.Y[k] - want) * (at.Y[k] - want)
+		}
+	}
+	const samples = 5000
+	for n := range samples {
+		for k, v := range o.Outputs(stop * float64(n) / samples) {
+			sum[k] += v / samples
+			squares[k] += v * v / samples
+		}
+	}
+	for k := range square {
+		s.Error = max(s.Error, math.Sqrt(square[k]/stop/(squares[k]-sum[k]*sum[k])))
+	}
+	result, err := run.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Step, s.Accepted, s.Rejected = quantile(steps, stop, 0.5), result.Accepted, result.Rejected
+	for _, n := range result.SubsystemSteps {
+		s.FMUSteps += float64(n) / stop
+	}
+	return s
+}
+
+// Where steps settle, at what cost and with which error, is what a run of the same algorithm from the operating point
+// does, for each that chooses its steps. Whether a step is rejected may hang on rounding, and so may all that follow it: steps
+// and cost are the same to 25 %, errors within a factor of 2.5.
+func TestSettled(t *testing.T) {
+	const H = 1e-4
+	o := exact.DefaultHaid()
+	o.Start = [4]float64{1e-3, 1, -2e-3, 0.3}
+	bonds := []algorithms.Bond{{Name: "spring", Pairs: []algorithms.Pair{{Effort: "two.y1", Flow: "one.y2"}}}}
+	for name, caps := range map[string]func(*master.Caps){"derivatives": nil, "substeps": func(c *master.Caps) { c.InputDerivatives = false }} {
+		r, err := Run(t.Context(), haidSystem(t, o, caps), Options{Step: H, Stop: 0.05, Order: 1, From: H, To: 2 * H, Error: 0.01, Bonds: bonds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, v := range r.Varying {
+			if v.Why != "" {
+				t.Errorf("%s: %+v", name, v)
+			}
+			seen[v.Preset] = true
+			for _, s := range v.Settled {
+				if s.Fails != "" {
+					t.Errorf("%s, %s: %+v", name, v.Preset, s)
+					continue
+				}
+				params := map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order}
+				var with algorithms.With
+				if v.Preset == "ecco" {
+					with.Bonds = bonds
+				}
+				c, err := algorithms.New(v.Preset, params, with)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := settledIn(t, haidSystem(t, o, caps), c, o, H, 0.05)
+				near := func(got, want, within float64) bool { return math.Abs(got-want) <= within*want }
+				if !near(s.Step, want.Step, 0.25) || !near(s.FMUSteps, want.FMUSteps, 0.25) || !(s.Error <= 2.5*max(want.Error, negligible) && want.Error <= 2.5*max(s.Error, negligible)) {
+					t.Errorf("%s, %s, order %s, %s %g: %+v, and a run %+v", name, v.Preset, v.Order, v.Tolerance, s.Tolerance, s, want)
+				}
+				t.Logf("%s, %s, order %s, %s %g: steps %.3g (%.3g to %.3g) s for %.3g, error %.3g for %.3g, %.4g FMU steps/s for %.4g, %d rejected for %d",
+					name, v.Preset, v.Order, v.Tolerance, s.Tolerance, s.Step, s.Short, s.Long, want.Step, s.Error, want.Error, s.FMUSteps, want.FMUSteps, s.Rejected, want.Rejected)
+			}
+		}
+		for _, preset := range []string{"ex-local", "ex-milne", "ex-slocal", "richardson", "im-milne", "im-slocal", "predictor-corrector", "ecco"} {
+			if !seen[preset] && !slices.ContainsFunc(r.Structure.Algorithms, func(a Applicability) bool { return a.Preset == preset && a.Refused != "" }) {
+				t.Errorf("%s: nothing is told of %s", name, preset)
+			}
+		}
+		if c := r.RecommendedVarying; c != nil && (c.Error+c.Doubt > 0.01 || r.Promised != nil && c.FMUSteps >= r.Promised.FMUSteps) {
+			t.Errorf("%s: %+v beside %+v", name, c, r.Promised)
+		}
+		t.Logf("%+v\n%+v", r.RecommendedVarying, r.Promised)
+	}
+}
+
+// A source without inputs that oscillates by itself, and feeds another component: its steps are as in a run.
+func TestSettledSource(t *testing.T) {
+	build := func() *master.System {
+		source := mastertest.NewLinear("source", mastertest.Matrices{A: [][]float64{{0, 1}, {-100, 0}}, C: [][]float64{{1, 0}}}, []float64{1, 0})
+		lag := mastertest.NewLinear("lag", mastertest.Matrices{A: [][]float64{{-20}}, B: [][]float64{{20}}, C: [][]float64{{1}}}, []float64{0})
+		sys, err := master.NewSystem([]master.Subsystem{source, lag}, []master.Connection{{From: master.Endpoint{Subsystem: "source", Port: "y1"}, To: master.Endpoint{Subsystem: "lag", Port: "u1"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sys
+	}
+	r, err := Run(t.Context(), build(), Options{Step: 0.01, Stop: 2, Order: 1, From: 0.01, To: 0.02, Error: 0.01})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range r.Varying {
+		for _, s := range v.Settled {
+			c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := master.NewRun(build(), c.Algorithm, master.Options{Stop: r.Horizon, Step: 0.01, Workers: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := run.Run(t.Context())
+			if err != nil || math.Abs(float64(got.Accepted-s.Accepted)) > 0.1*float64(got.Accepted) {
+				t.Errorf("%s, order %s, %g: %d steps, and %d in a run (%v)", v.Preset, v.Order, s.Tolerance, s.Accepted, got.Accepted, err)
+			}
+		}
+		if len(v.Settled) == 0 {
+			t.Errorf("%+v", v)
+		}
+	}
+	if len(r.Varying) < 7 {
+		t.Errorf("%d algorithms: %s", len(r.Varying), r.WhyNoError)
+	}
+}
