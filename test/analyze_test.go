@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +49,7 @@ func TestAnalyzeHaid(t *testing.T) {
 		o := exact.DefaultHaid()
 		o.CK, o.DK = c.ck, c.dk
 		r := analysis(t, system(t, "corrector-oscillator"), "--set", fmt.Sprint("two.c_k=", c.ck), "--set", fmt.Sprint("two.d_k=", c.dk),
-			"--step-size", fmt.Sprint(c.H), "--from", fmt.Sprint(c.H/10), "--order", "2")
+			"--step-size", fmt.Sprint(c.H), "--from", fmt.Sprint(c.H/10), "--order", "2", "--runs", "0")
 		for _, s := range r.Subsystems {
 			if s.Model != analyze.Measured || s.States != 2 {
 				t.Errorf("%+v", s)
@@ -260,14 +262,14 @@ func TestAnalyzeLater(t *testing.T) {
 // Where nothing can be told, that is told, and a run with --analyze goes on.
 func TestAnalyzeUnknown(t *testing.T) {
 	for name, says := range map[string]string{"crane": "not those of a linear system", "sqrt-oscillator": "depends on when it is moved"} {
-		r := analysis(t, system(t, name), "--order", "0")
-		if s := strategy(t, r, "explicit", 0); s.Points != nil || !strings.Contains(s.Why, says) || r.Recommended >= 0 {
+		r := analysis(t, system(t, name), "--order", "0", "--runs", "0")
+		if s := strategy(t, r, "explicit", 0); s.Points != nil || s.Seen != nil || !strings.Contains(s.Why, says) || r.Recommended >= 0 {
 			t.Errorf("%s: %+v, recommended %d", name, s, r.Recommended)
 		}
 	}
 	// Dampers whose force goes with the square of the speed: at rest there is none.
 	// Along the motion the models are off: no error is promised that they cannot tell.
-	r := analysis(t, system(t, "quadratic-oscillator"), "--order", "0", "--from", "8e-4", "--to", "1.2e-3", "--stop-time", "0.4")
+	r := analysis(t, system(t, "quadratic-oscillator"), "--order", "0", "--from", "8e-4", "--to", "1.2e-3", "--stop-time", "0.4", "--runs", "0")
 	s := strategy(t, r, "explicit", 0)
 	if r.Stray == nil || r.Stray.Off < 0.05 || r.Large != "" || len(s.Stable) > 0 || !strings.Contains(s.Why, "the model of left") || r.Promised != nil || r.Recommended >= 0 {
 		t.Errorf("dampers whose force goes with the square of the speed: along the motion %+v, %q, %+v, promised %+v", r.Stray, r.Large, s, r.Promised)
@@ -281,13 +283,48 @@ func TestAnalyzeUnknown(t *testing.T) {
 	if s := strategy(t, r, "explicit", 0); r.Stray == nil || r.Stray.Off < 0.5 || r.Large == "" || r.WhyNoError != r.Large || len(s.Stable) == 0 || s.Forecasts != nil || r.Promised != nil {
 		t.Errorf("a contact: along the motion %+v, %q, %+v, promised %+v", r.Stray, r.WhyNoError, s, r.Promised)
 	}
-	o := complete(t, system(t, "crane"), "--analyze", "--stop-time", "0.1")
+	o := complete(t, system(t, "sqrt-oscillator"), "--analyze", "--stop-time", "0.1")
 	if !strings.Contains(o.output, "analysis: unknown") || !strings.Contains(strings.Join(o.manifest.Notes, "\n"), "analysis: unknown") {
 		t.Errorf("%s\n%v", o.output, o.manifest.Notes)
 	}
 	o = complete(t, system(t, "quarter-car-b"), "--analyze", "--step-size", "0.02", "--stop-time", "1")
 	if w := strings.Join(o.manifest.Warnings, "\n"); !strings.Contains(w, "analysis: the coupling is unstable with explicit of order 0") || !strings.Contains(o.output, "recommended: --algorithm") {
 		t.Errorf("%s\n%v", o.output, o.manifest.Warnings)
+	}
+}
+
+// What models tell nothing of is told from runs, as of dampers whose force goes with the square of the speed: what is
+// told to be stable stays where it is, and what is told to grow does not.
+func TestAnalyzeRuns(t *testing.T) {
+	path := system(t, "quadratic-oscillator")
+	args := []string{path, "--order", "0", "--from", "1e-3", "--to", "0.1", "--step-size", "0.01", "--runs", "120"}
+	r := analysis(t, args...)
+	s := strategy(t, r, "explicit", 0)
+	if s.Seen == nil || s.Seen.Missed > 0 || len(s.Stable) == 0 {
+		t.Fatalf("%+v", s)
+	}
+	goes := func(H float64) (far float64) {
+		o := run(t, path, "--param", "order=0", "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(1000*H))
+		for _, x := range o.column(t, "left.x") {
+			far = max(far, math.Abs(x))
+		}
+		return far
+	}
+	limit := s.Stable[len(s.Stable)-1].To
+	grown := s.Points[slices.IndexFunc(s.Points, func(p analyze.Radius) bool { return p.Radius > 1.1 })].Step
+	fine, calm, wild := goes(1e-3), goes(0.8*limit), goes(grown)
+	t.Logf("stable %v, seen to grow at %g s: it goes as far as %g, at 0.8 of the limit as far as %g, and there %g", s.Stable, grown, fine, calm, wild)
+	if calm > 2*fine || wild < 100*fine {
+		t.Errorf("stable %v, seen to grow at %g s: it goes as far as %g, at 0.8 of the limit as far as %g, and there %g", s.Stable, grown, fine, calm, wild)
+	}
+	code, out := macrostep(t, append([]string{"analyze"}, args...)...)
+	if code != 0 || !strings.Contains(out, "seen in runs: in ") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	// Without time for them there are none, and that is told.
+	r = analysis(t, append(args[:len(args)-1:len(args)-1], "1e-9")...)
+	if s := strategy(t, r, "explicit", 0); s.Seen != nil || !strings.Contains(s.Why, "--runs") {
+		t.Errorf("%+v", s)
 	}
 }
 
@@ -327,7 +364,7 @@ func TestAnalyzeRefusals(t *testing.T) {
 // own; nothing is told of them.
 func testRealAnalyze(t *testing.T) {
 	path := pair(t)
-	r := analysis(t, path, "--at", "0.3", "--tolerance", "1e-9", "--order", "1")
+	r := analysis(t, path, "--at", "0.3", "--tolerance", "1e-9", "--order", "1", "--runs", "0")
 	hits := 0
 	for _, c := range []struct {
 		preset string
@@ -366,7 +403,7 @@ func testRealAnalyze(t *testing.T) {
 		t.Errorf("%d hits", hits)
 	}
 	path = besideFMUs(t, "dampers.ssd", dampersDocument, "20sim", "MassSpringDamper1.fmu", "MassSpringDamper2.fmu")
-	dampers := analysis(t, path, "--order", "1", "--at", "0.1")
+	dampers := analysis(t, path, "--order", "1", "--at", "0.1", "--runs", "0")
 	if s := strategy(t, dampers, "explicit", 0); s.Points != nil || !strings.Contains(s.Why, "MassSpringDamper") {
 		t.Errorf("dampers: %+v", s)
 	}
@@ -415,4 +452,104 @@ func TestAnalyzeOneStepBelowReference(t *testing.T) {
 			t.Errorf("implicit, order %d: %+v, %q", k, s.Local, s.WhyNoLocal)
 		}
 	}
+}
+
+// FMUs made by others of which models tell nothing, as they take steps of their own or are far from linear: what runs
+// of the analysis show to be stable does not grow in runs at 0.5 and 0.8 times the limit, and what lies at 1.25 and
+// 2 times it does, or fails, or jumps from step to step.
+func testRealRuns(t *testing.T) {
+	hits, misses := 0, 0
+	for _, c := range []struct {
+		name, path, output string
+		args               []string
+		strategies         []string // preset/order
+	}{
+		{"dampers", besideFMUs(t, "dampers.ssd", dampersDocument, "20sim", "MassSpringDamper1.fmu", "MassSpringDamper2.fmu"), "one.x1",
+			[]string{"--at", "0.1", "--order", "1", "--runs", "120"},
+			[]string{"explicit/0", "explicit/1", "gauss-seidel/0", "gauss-seidel/1", "implicit/0", "implicit/1"}},
+		{"crane", filepath.Join(*realDir, "systems", "libcosim", "demo", "demo.ssp"), "KnuckleBoomCrane.p_Crane.f[2]",
+			[]string{"--order", "1", "--step-size", "1e-3", "--from", "2e-4", "--to", "5e-3", "--runs", "90"},
+			[]string{"explicit/1", "gauss-seidel/1", "implicit/0", "implicit/1"}},
+	} {
+		r := analysis(t, append([]string{c.path}, c.args...)...)
+		for _, name := range c.strategies {
+			preset, k, _ := strings.Cut(name, "/")
+			s := strategy(t, r, preset, int(k[0]-'0'))
+			if s.Seen == nil || len(s.Stable) == 0 || s.Stable[0].From > 1.01*r.From {
+				t.Errorf("%s, %s: stable %v; %s", c.name, name, s.Stable, s.Why)
+				continue
+			}
+			limit := s.Stable[0].To
+			if limit >= r.To*0.999 {
+				t.Logf("%s, %s: no limit up to %.4g s", c.name, name, limit)
+			}
+			for _, factor := range []float64{0.5, 0.8, 1.25, 2} {
+				within := func(from, to float64) bool { H := factor * limit; return from <= H && H <= to }
+				told := slices.ContainsFunc(s.Stable, func(at analyze.Range) bool { return within(at.From, at.To) }) || factor < 1
+				gap := slices.ContainsFunc(s.Gaps, func(at analyze.Gap) bool { return within(at.From/1.5, at.To*1.5) })
+				if last := s.Points[len(s.Points)-1].Step; !told && (gap || factor*limit > last) {
+					t.Logf("%-8s %-14s limit %.4g s, at %.4g of it nothing is told", c.name, name, limit, factor)
+					continue
+				}
+				H := factor * limit
+				args := []string{c.path, "--algorithm", preset, "--param", "order=" + k, "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(0.1 + 2000*H)}
+				if preset == "implicit" {
+					args = append(args, "--param", "solver.tolerance=1e-9")
+				}
+				o := run(t, args...)
+				growth, jumps := math.Inf(1), math.Inf(1)
+				if o.code == 0 {
+					growth, jumps = unsteady(o.column(t, c.output))
+				}
+				observed := growth < 1.5 && !(jumps > 0.5 && growth > 0.9) // jumps may die out
+				verdict := "hit"
+				if observed == told {
+					hits++
+				} else {
+					misses++
+					verdict = "MISS"
+				}
+				t.Logf("%-8s %-14s limit %.4g s, at %.4g of it (%.4g s): told stable %t, grows by %.3g over a third, jumps by %.2g: %s", c.name, name, limit, factor, H, told, growth, jumps, verdict)
+			}
+		}
+	}
+	t.Logf("%d hits, %d misses", hits, misses)
+	if misses > 0 || hits < 28 {
+		t.Errorf("%d hits, %d misses", hits, misses)
+	}
+}
+
+// unsteady gives by how much a motion goes farther in the last third than in the one before, and how much of how
+// far it goes changes from step to step, as root mean squares.
+func unsteady(x []float64) (growth, jumps float64) {
+	spread := func(x []float64) float64 {
+		mean, sum := 0.0, 0.0
+		for _, v := range x {
+			mean += v / float64(len(x))
+		}
+		for _, v := range x {
+			sum += (v - mean) * (v - mean)
+		}
+		return math.Sqrt(sum / float64(len(x)))
+	}
+	n := len(x) / 3
+	last, bends := x[2*n:], 0.0
+	for k := 2; k < len(last); k++ {
+		b := last[k] - 2*last[k-1] + last[k-2]
+		bends += b * b
+	}
+	size := max(most(x), 1e-300)
+	goes := spread(last)
+	if goes < 1e-9*size {
+		return 0, 0
+	}
+	return goes / spread(x[n:2*n]), math.Sqrt(bends/float64(len(last))) / goes
+}
+
+// most gives the largest magnitude.
+func most(x []float64) (m float64) {
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
 }

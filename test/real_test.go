@@ -28,6 +28,7 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealPair", F: testRealPair},
 	{Name: "TestRealAnalyze", F: testRealAnalyze},
 	{Name: "TestRealAnalyzeRates", F: testRealAnalyzeRates},
+	{Name: "TestRealRuns", F: testRealRuns},
 	{Name: "TestRealImplicit", F: testRealImplicit},
 	{Name: "TestRealConformance", F: testRealConformance},
 	{Name: "TestRealAllocations", F: testRealAllocations},

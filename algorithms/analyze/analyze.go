@@ -35,6 +35,8 @@ type Options struct {
 	Own *Own
 	// Observe is told how much is done, out of all; nil = nobody is.
 	Observe func(done, all int)
+	// Runs may tell what the models do not.
+	Runs Runs
 }
 
 // at has something done at the operating point of a system.
@@ -136,6 +138,8 @@ type Report struct {
 	// Notes tell what of the system is not as it is analysed.
 	Notes []string `json:"notes,omitempty"`
 	Map   *Map     `json:"map,omitempty"`
+
+	schemes []*scheme // of Strategies
 }
 
 // Stray is how far a component is from its model along the forecast motion, as root mean squares
@@ -184,7 +188,7 @@ type Strategy struct {
 	// Multiples is the step of whose whole multiples alone something is told, where FMUs take steps of
 	// their own; 0 = the points are those of the scan.
 	Multiples float64 `json:"multiples_of,omitempty"`
-	// Now is the spectral radius at the step of the analysis; known if there is a Mode.
+	// Now is the spectral radius at the step of the analysis; see Known.
 	Now float64 `json:"radius"`
 	// MeanGrowth tells that the radii are no eigenvalues: the strategy is not linear, and they are the factors by which
 	// runs of the models from random states grow in a macro step, in the mean over many, where they grow most. They
@@ -207,7 +211,12 @@ type Strategy struct {
 	// strategy is not recommended.
 	Untold string `json:"untold,omitempty"`
 	Why    string `json:"why,omitempty"` // it cannot be told, or not be used, because of this
+	// Seen tells that runs of the system show what the models do not; nil = all is from the models.
+	Seen *Seen `json:"runs,omitempty"`
 }
+
+// Known tells whether Now is.
+func (s *Strategy) Known() bool { return s.Mode != nil || s.Seen != nil && s.Seen.Now }
 
 // MarshalJSON gives null for the radius at the step of the analysis, and for the stable ranges, where they are not
 // known, with the reason in "unknown": 0 would be a coupling that dies out at once, and no range one that
@@ -219,7 +228,7 @@ func (s Strategy) MarshalJSON() ([]byte, error) {
 		Now     *float64 `json:"radius"`
 		Unknown string   `json:"unknown,omitempty"`
 	}{plain: plain(s)}
-	if s.Mode != nil {
+	if s.Known() {
 		out.Now = &s.Now
 	}
 	switch {
@@ -363,6 +372,9 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 			r.Structure.Loops = append(r.Structure.Loops, Loop{Loop: l, Why: "its gain was not looked at: it was found by trial"})
 		}
 	}
+	if err == nil {
+		err = r.lookAtRuns(ctx, sys, o)
+	}
 	return r, err
 }
 
@@ -424,6 +436,7 @@ func (p *point) analyse(r *Report, o Options) error {
 	}
 	r.From, r.To = from, to
 	all := p.schemes(o.Order, ownRatesOf(o.Rates), o.bonds())
+	r.schemes = all
 	var ref *reference
 	if unknown == "" {
 		steps := float64(horizonSteps)

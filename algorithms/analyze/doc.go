@@ -26,5 +26,10 @@
 // part, and the radius its root: the growth in a macro step. The energy correction is not linear, but as many times larger as
 // the motion is: its radius is the mean growth of long runs from several starts (Strategy.MeanGrowth).
 //
+// Where models tell nothing, Options.Runs has the system itself run, by the same strategies, once as it is and with its
+// coupled inputs moved a little at the operating point: the difference grows by the radius in every step, as it
+// does where the system repeats itself periodically, and along the motion of one that is not linear.
+// Moves of different size have to agree.
+//
 // All of this is linear and local: it holds for motions about the operating point.
 package analyze

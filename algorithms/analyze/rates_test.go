@@ -350,7 +350,7 @@ func TestRatesUnknown(t *testing.T) {
 			t.Errorf("%v: %d points, %q, %+v, %q", c.rates, len(s.Points), s.Why, s.Local, s.WhyNoLocal)
 		}
 		for _, v := range r.Varying {
-			if implicit := strings.HasPrefix(v.Preset, "im-"); strings.Contains(v.Why, "has a rate of its own") == implicit || (v.Settled == nil) == implicit {
+			if implicit := strings.HasPrefix(v.Preset, "im-"); (v.Settled == nil) != (v.Why != "") || v.Settled == nil && (implicit || c.why == "" && !strings.Contains(v.Why, "cannot be repeated")) {
 				t.Errorf("%v: %+v", c.rates, v)
 			}
 		}

@@ -133,6 +133,9 @@ func (p *point) lookVarying(v *varying, ref *reference, o Options) Varying {
 	if v.implicit() { // which take none
 		rates = nil
 	}
+	if out.Why = (&scheme{rates: rates}).beyond(); out.Why != "" {
+		return out
+	}
 	at := func(n int) (s Settled, ok bool) {
 		tolerance := v.usual * math.Pow10(n)
 		with := algorithms.With{Rates: rates}
@@ -450,6 +453,9 @@ type Own struct {
 func (p *point) own(o *Own, rates []algorithms.Rate, ref *reference, unknown string) (*Settled, string) {
 	if ref == nil {
 		return nil, cmp.Or(unknown, "the models do not tell")
+	}
+	if why := (&scheme{rates: rates}).beyond(); why != "" {
+		return nil, why
 	}
 	estimates := 0.0
 	if v := (&varying{tolerance: toleranceOf(o.Preset)}); v.estimates() {

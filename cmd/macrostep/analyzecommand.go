@@ -47,6 +47,13 @@ Components that take several steps a macro step, or one over several (--rate, or
 system asks), are analysed as such: the radius is that of a macro step, from the growth
 over a period, after which all take part. Implicit coupling is analysed without rates.
 
+Where the models tell nothing, as of FMUs that take steps of their own, or only at
+some steps, the system itself is run: twice over, the second time with its coupled
+inputs moved a little at the operating point, and the growth of the difference tells
+whether the coupling is stable (--runs). Moves of different size have to agree, and
+growth by less than 0.0003 in a step is not seen. Windows of stability that lie
+between the steps that are looked at are missed.
+
 What is told holds near the operating point. Where the system is not linear, look
 at several.
 
@@ -64,6 +71,44 @@ const highestAnalyzed = 5
 // defaultError is the error asked of what is recommended.
 const defaultError = 0.01
 
+// defaultRuns is the time for runs, in s.
+const defaultRuns = "20"
+
+// waits gives how long the console is left alone.
+func waits(con *console) time.Duration {
+	if _, ok := con.terminal(); !ok {
+		return lineEvery
+	}
+	return quietFor
+}
+
+// mostRuns is the longest time for runs that can be asked for, in s.
+const mostRuns = 86400
+
+// firstRuns is the time for runs before a run, in s.
+const firstRuns = 20
+
+// runsOf lets an analysis run the system anew where its models tell nothing.
+func (p *program) runsOf(path string, open openOptions, seconds float64, con *console) analyze.Runs {
+	told := time.Now()
+	return analyze.Runs{
+		Time: time.Duration(seconds * float64(time.Second)),
+		Observe: func(what string) {
+			if time.Since(told) > waits(con) {
+				con.status(what)
+				told = time.Now()
+			}
+		},
+		Again: func(ctx context.Context) (*master.System, func() error, error) {
+			sys, err := p.open(ctx, path, open)
+			if err != nil {
+				return nil, nil, err
+			}
+			return sys.System, sys.Close, nil
+		},
+	}
+}
+
 func (p *program) analyzeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "analyze", Usage: "tell whether a coupling will be stable, and with which step", ArgsUsage: "SYSTEM",
@@ -77,6 +122,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.StringFlag{Name: "from", Usage: "smallest step that is looked at, `H` in seconds (default: 1/30 of the macro step)"},
 			&cli.StringFlag{Name: "to", Usage: "largest one, `H` in seconds (default: 30 times the macro step)"},
 			&cli.IntFlag{Name: "order", Usage: "highest extrapolation order `K`", Value: 2},
+			&cli.StringFlag{Name: "runs", Usage: "time for runs of the system itself where its models tell nothing, `SECONDS`; 0 = none", Value: defaultRuns},
 			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance told to the FMUs"},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true}},
 			repeatable{&cli.StringSliceFlag{Name: flagRate, Usage: "`COMPONENT=N` steps a macro step, or COMPONENT=1/N: one step over N macro steps, as in the run; repeatable", KeepSpace: true}},
@@ -114,6 +160,10 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	if given := number("error", true); given != nil {
 		most = given
 	}
+	seconds, err := strconv.ParseFloat(strings.TrimSpace(c.String("runs")), 64)
+	if err != nil || !(seconds >= 0 && seconds <= mostRuns) {
+		errs = append(errs, fmt.Errorf("--runs: %q is no time in seconds from 0 to %d", c.String("runs"), mostRuns))
+	}
 	at, from, to := number("at", false), number("from", true), number("to", true)
 	set, err := assignments("set", c.StringSlice("set"))
 	errs = append(errs, err)
@@ -147,15 +197,12 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	told, looked, total := time.Now(), 0, 0
 	o.Observe = func(done, all int) {
 		looked, total = done, all
-		wait := quietFor
-		if _, ok := con.terminal(); !ok {
-			wait = lineEvery
-		}
-		if time.Since(told) > wait {
+		if time.Since(told) > waits(con) {
 			con.status(fmt.Sprintf("%d of %d algorithms and orders looked at", done, all))
 			told = time.Now()
 		}
 	}
+	o.Runs = p.runsOf(c.Args().First(), open, seconds, con)
 	if sys.Tolerance != nil {
 		o.Tolerance = sys.Tolerance.Value
 	}
@@ -223,6 +270,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	if sys.Tolerance != nil {
 		o.Tolerance = sys.Tolerance.Value
 	}
+	o.Runs = p.runsOf(r.System, open, firstRuns, con)
 	o.Own = &analyze.Own{Preset: choice.Preset, New: func() (master.Algorithm, error) {
 		same, err := algorithms.New(choice.Preset, choice.Values, algorithms.With{Bonds: bonds, Rates: rates})
 		if err != nil {
@@ -262,11 +310,16 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		if len(s.Rates) > 0 {
 			with = ", rates " + someOf(s.Rates, ", ")
 		}
-		measure := "the spectral radius is"
-		if s.MeanGrowth {
-			measure = "the growth in each, in the mean over runs of the models, is"
+		radius := "the spectral radius is not known"
+		switch {
+		case s.MeanGrowth && s.Mode != nil:
+			radius = fmt.Sprintf("the growth in each, in the mean over runs of the models, is %.6g", s.Now)
+		case s.Mode != nil:
+			radius = fmt.Sprintf("the spectral radius is %.6g", s.Now)
+		case s.Known():
+			radius = fmt.Sprintf("the spectral radius seen in runs is %.6g", s.Now)
 		}
-		text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: %s %.6g; stable steps: %s", s.Preset, s.Order, with, report.Step, measure, s.Now, rangesOf(s, report))
+		text := fmt.Sprintf("analysis: %s of order %d%s, steps of %.4g s: %s; stable steps: %s", s.Preset, s.Order, with, report.Step, radius, rangesOf(s, report))
 		for _, f := range s.Forecasts {
 			if f.Step == report.Step {
 				text += fmt.Sprintf("; expected error %s over %.4g s, most in %s", errorOf(&f), report.Horizon, f.Of)
@@ -274,7 +327,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		}
 		told = append(told, text)
 		switch {
-		case s.Mode == nil || s.IsStable():
+		case !s.Known() || s.IsStable():
 		case report.Large != "":
 			told = append(told, "analysis: unstable for small motions; "+report.Large)
 		default:
@@ -282,11 +335,14 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 				unstable = append(unstable, fmt.Sprintf("analysis: the system itself is unstable, whatever the step: %s", report.Whole))
 				break
 			}
-			if s.MeanGrowth {
-				unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, in the mean over runs of the models", s.Preset, s.Order, report.Step, s.Now))
-				break
+			by := "as runs show"
+			switch {
+			case s.MeanGrowth:
+				by = "in the mean over runs of the models"
+			case s.Mode != nil:
+				by = strings.ReplaceAll(modeOf(s.Mode), "\n", "; ")
 			}
-			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, %s", s.Preset, s.Order, report.Step, s.Now, strings.ReplaceAll(modeOf(s.Mode), "\n", "; ")))
+			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, %s", s.Preset, s.Order, report.Step, s.Now, by))
 		}
 	}
 	if report.Recommended >= 0 && report.Recommended != at {

@@ -198,8 +198,11 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 			mark = "  <- recommended"
 		}
 		radius := "-"
-		if s.Mode != nil {
+		if s.Known() {
 			radius = fmt.Sprintf("%.6g", s.Now)
+			if s.Mode == nil {
+				radius = fmt.Sprintf("%.4g", s.Now)
+			}
 			if s.AtLimit() {
 				radius, limit = "1 *", true
 				if s.Lasts {
@@ -222,6 +225,9 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		if l := s.Local; l != nil {
 			local = fmt.Sprintf("%.1e ~ H^%.1f", l.Error, math.Round(10*l.Growth)/10+0) // no −0
 		}
+		if s.Seen != nil {
+			mark = " (seen in runs)" + mark
+		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, local, cost, rangesOf(&s, r), mark)
 	}
 	if err := w.Flush(); err != nil {
@@ -230,6 +236,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	if limit {
 		fmt.Fprintf(out, "* at the limit: what is not damped at all stands at 1, and growth by less than a millionth in a step counts as none: something does not die out\n")
 	}
+	printSeen(out, r)
 	if lasts {
 		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (nothing holds it, a gain of 1 around a loop, or a component that nothing feeds and that oscillates on and on)\n")
 	}
@@ -396,6 +403,28 @@ func printChoice(out io.Writer, r *analyze.Report, path string) error {
 	_, err := fmt.Fprintf(out, "\nor with steps that are chosen on the way, expected to be off by %s with %.4g FMU steps per second:\n   macrostep run %s %s --step-size %.4g\n",
 		errorOf(&c.Forecast), c.FMUSteps, path, flags, r.Step)
 	return err
+}
+
+// printSeen tells what runs have shown, how well and how completely.
+func printSeen(out io.Writer, r *analyze.Report) {
+	runs, missed, precision := 0, 0, 0.0
+	var seen *analyze.Seen
+	for i := range r.Strategies {
+		if s := r.Strategies[i].Seen; s != nil {
+			seen, runs, missed, precision = s, runs+s.Runs, missed+s.Missed, max(precision, s.Precision)
+		}
+	}
+	if seen == nil {
+		return
+	}
+	fmt.Fprintf(out, "seen in runs: in %d of the system itself, with inputs moved a little at the operating point, differences were followed over up to %d steps; growth by less than %.0e in a step is not told from none, and windows between the steps that were looked at are not seen", runs, seen.Steps, seen.Least)
+	if precision > 0 {
+		fmt.Fprintf(out, "; the ends of stable ranges are known to a factor of %.3g", 1+precision)
+	}
+	if missed > 0 {
+		fmt.Fprintf(out, "; the time did not suffice for %d steps, longer --runs looks at more", missed)
+	}
+	fmt.Fprintln(out)
 }
 
 // modeOf tells of a mode and of the connections that limit it.

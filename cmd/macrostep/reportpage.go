@@ -473,7 +473,7 @@ func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
 		for i := range r.Strategies {
 			a := &r.Strategies[i]
 			radius, off, cost := "–", "–", "–"
-			if a.Mode != nil {
+			if a.Known() {
 				radius = fmt.Sprintf("%.6g", a.Now)
 			}
 			for _, f := range a.Forecasts {

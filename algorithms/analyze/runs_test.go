@@ -1,0 +1,295 @@
+package analyze
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// anew gives runs of the systems that make makes.
+func anew(make func() *master.System) Runs {
+	return Runs{Time: 5 * time.Minute, Again: func(context.Context) (*master.System, func() error, error) { return make(), nil, nil }}
+}
+
+// blind is the report of an analysis, and the same filled in from runs as if the models told
+// nothing.
+func blind(t *testing.T, make func() *master.System, o Options, presets ...string) (models, runs *Report) {
+	t.Helper()
+	models, err := Run(t.Context(), make(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := *models
+	r.Recommended, r.Promised, r.Strategies, r.schemes = -1, nil, nil, nil
+	for k, s := range models.Strategies {
+		if slices.Contains(presets, s.Preset) {
+			r.Strategies = append(r.Strategies, Strategy{Preset: s.Preset, Order: s.Order, Params: s.Params})
+			r.schemes = append(r.schemes, models.schemes[k])
+		}
+	}
+	o.Runs = anew(make)
+	if err := r.lookAtRuns(t.Context(), make(), o); err != nil {
+		t.Fatal(err)
+	}
+	return models, &r
+}
+
+// strategyOf finds one.
+func (r *Report) strategyOf(preset string, order int) *Strategy {
+	return &r.Strategies[slices.IndexFunc(r.Strategies, func(s Strategy) bool { return s.Preset == preset && s.Order == order })]
+}
+
+func oscillator(t *testing.T) *master.System {
+	t.Helper()
+	var subs []master.Subsystem
+	for _, l := range mastertest.Oscillator() {
+		subs = append(subs, l)
+	}
+	sys, err := master.NewSystem(subs, mastertest.OscillatorConnections())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+// Where models are exact, runs show the ends of the same stable ranges, windows included, and the same radius
+// wherever something grows.
+func TestRunsAgreeWithModels(t *testing.T) {
+	const clear = 2e-3 // of a radius from 1
+	for name, c := range map[string]struct {
+		make    func() *master.System
+		o       Options
+		presets []string
+	}{
+		"oscillator": {func() *master.System { return oscillator(t) }, Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel", "implicit"}},
+		"later":      {func() *master.System { return oscillator(t) }, Options{Step: 3e-2, Order: 0, At: 0.3, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit"}},
+		"haid":       {func() *master.System { return haidSystem(t, exact.DefaultHaid(), nil) }, Options{Step: 3e-4, Order: 1, Stop: 1e-2, From: 3e-5, To: 3e-3}, []string{"explicit", "model-based-corrector"}},
+		"chain":      {func() *master.System { sys, _ := masses(t, 3); return sys }, Options{Step: 3e-3, Order: 0, Stop: 0.1, From: 3e-4, To: 3e-2}, []string{"explicit"}},
+		"lags":       {func() *master.System { return lagLoop(t, -50, 1) }, Options{Step: 3e-2, Order: 1, Stop: 1, From: 3e-3, To: 0.3}, []string{"explicit", "gauss-seidel"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			models, runs := blind(t, c.make, c.o, c.presets...)
+			for _, s := range runs.Strategies {
+				m := models.strategyOf(s.Preset, s.Order)
+				t.Logf("%s, order %d: models %v, runs %v, unknown %v, %+v", s.Preset, s.Order, m.Stable, s.Stable, s.Gaps, s.Seen)
+				if s.Seen == nil || s.Seen.Missed > 0 || len(s.Stable) != len(m.Stable) || !s.Known() || stable(s.Now) != stable(m.Now) {
+					t.Errorf("%s, order %d: %d stable ranges, %d by models; radius %g, %g by models", s.Preset, s.Order, len(s.Stable), len(m.Stable), s.Now, m.Now)
+					continue
+				}
+				for k, r := range m.Stable {
+					// Where the radius is close to 1 over a wide range of steps, runs show none of it.
+					close := func(got float64) bool {
+						return slices.ContainsFunc(m.Points, func(p Radius) bool { return math.Abs(p.Step-got) < 0.1*got && math.Abs(p.Radius-1) < clear/4 })
+					}
+					off := func(got, want float64) bool { return math.Abs(got-want) > 0.02*want && !close(got) }
+					if got := s.Stable[k]; off(got.From, r.From) || off(got.To, r.To) {
+						t.Errorf("%s, order %d: stable %v, by models %v", s.Preset, s.Order, got, r)
+					}
+				}
+				for _, g := range s.Gaps { // near 1 alone
+					for _, p := range m.Points {
+						if p.Step >= g.From && p.Step <= g.To && math.Abs(p.Radius-1) > clear {
+							t.Errorf("%s, order %d: unknown at %v, where the radius is %g", s.Preset, s.Order, g, p.Radius)
+						}
+					}
+				}
+				if m.Now > 1+clear && math.Abs(s.Now-m.Now) > 0.05*(m.Now-1) {
+					t.Errorf("%s, order %d: radius %g, by models %g", s.Preset, s.Order, s.Now, m.Now)
+				}
+			}
+		})
+	}
+}
+
+// signal is a subsystem in Go with inputs and outputs, of which nobody but runs can tell anything.
+type signal struct {
+	info master.Info
+	u, y []float64
+	step func(u, y []float64, t, h float64)
+}
+
+func newSignal(name string, inputs int, y []float64, step func(u, y []float64, t, h float64)) *signal {
+	s := &signal{u: make([]float64, inputs), y: slices.Clone(y), step: step,
+		info: master.Info{Name: name, StartIn: make([]float64, inputs), Caps: master.Caps{VariableStep: true}}}
+	for k := range inputs {
+		s.info.In = append(s.info.In, master.Port{Name: "u" + string(rune('1'+k))})
+	}
+	none := master.Feedthrough{}
+	for k := range y {
+		s.info.Out = append(s.info.Out, master.Port{Name: "y" + string(rune('1'+k))})
+		none.On = append(none.On, nil)
+	}
+	s.info.Step, s.info.Init = none, none
+	return s
+}
+
+func (s *signal) Info() *master.Info          { return &s.info }
+func (s *signal) SetInputs(u []float64) error { copy(s.u, u); return nil }
+func (s *signal) Step(_ context.Context, t, h float64) (float64, error) {
+	s.step(s.u, s.y, t, h)
+	return t + h, nil
+}
+func (s *signal) Outputs(y []float64) error { copy(y, s.y); return nil }
+
+// loopOfTwo couples each output of one to the input of the other of the same number.
+func loopOfTwo(t *testing.T, one, two master.Subsystem) *master.System {
+	t.Helper()
+	var links []master.Connection
+	for _, pair := range [][2]*master.Info{{one.Info(), two.Info()}, {two.Info(), one.Info()}} {
+		for k := range pair[1].In {
+			links = append(links, master.Connection{From: master.Endpoint{Subsystem: pair[0].Name, Port: pair[0].Out[k].Name}, To: master.Endpoint{Subsystem: pair[1].Name, Port: pair[1].In[k].Name}})
+		}
+	}
+	sys, err := master.NewSystem([]master.Subsystem{one, two}, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+// lagged is x' = (b u − x)/T, y = x, exact for held inputs.
+func lagged(name string, b, T, x0 float64) *signal {
+	return newSignal(name, 1, []float64{x0}, func(u, y []float64, _, h float64) {
+		y[0] = b*u[0] + (y[0]-b*u[0])*math.Exp(-h/T)
+	})
+}
+
+// sampled is a proportional controller that samples its input every so many seconds.
+func sampled(g, every float64) *signal {
+	return newSignal("controller", 1, []float64{0}, func(u, y []float64, t, h float64) {
+		if math.Floor((t+h)/every+1e-6) > math.Floor(t/every+1e-6) {
+			y[0] = -g * u[0]
+		}
+	})
+}
+
+// A controller that samples is unstable for what its own time of sampling makes of it, with steps that are shorter
+// than that: a gain that is stable with a short one is not with a long one, whatever the step.
+func TestRunsOfSampledController(t *testing.T) {
+	const T, every = 1.0, 0.1
+	// x⁺ = e x − (1−e) g x: stable up to (1+e)/(1−e), of values as they are at the end of the step.
+	e := math.Exp(-every / T)
+	limit := (1 + e) / (1 - e)
+	for _, part := range []float64{0.5, 0.9, 1.15, 2} {
+		make := func() *master.System { return loopOfTwo(t, lagged("plant", 1, T, 1), sampled(part*limit, every)) }
+		r, err := Run(t.Context(), make(), Options{Step: 0.01, Stop: 5, Order: 0, From: 0.005, To: 0.02, Runs: anew(make)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := r.strategyOf("gauss-seidel", 0)
+		t.Logf("gain of %g of the limit: %v, radius %g, %+v, %s", part, s.Stable, s.Now, s.Seen, s.Why)
+		if s.Seen == nil || !s.Known() || stable(s.Now) != (part < 1) {
+			t.Errorf("gain of %g of the limit: stable %v, radius %g; %s", part, s.Stable, s.Now, s.Why)
+			continue
+		}
+		if want := math.Pow(math.Abs(e-(1-e)*part*limit), 0.1); part > 1 && math.Abs(s.Now-want) > 0.05*(want-1) {
+			t.Errorf("gain of %g of the limit: radius %g, want %g", part, s.Now, want)
+		}
+	}
+}
+
+// lorenz is the system of Lorenz in two parts, of which the first has x and the second y and z, with small
+// steps of its own.
+func lorenz(t *testing.T) *master.System {
+	small := func(h float64, do func(h float64)) {
+		n := max(1, int(math.Ceil(h/1e-3-1e-9)))
+		for range n {
+			do(h / float64(n))
+		}
+	}
+	return loopOfTwo(t,
+		newSignal("one", 1, []float64{1}, func(u, y []float64, _, h float64) {
+			small(h, func(h float64) { y[0] += h * 10 * (u[0] - y[0]) })
+		}),
+		newSignal("two", 1, []float64{1, 20}, func(u, y []float64, _, h float64) {
+			small(h, func(h float64) {
+				y[0], y[1] = y[0]+h*(u[0]*(28-y[1])-y[0]), y[1]+h*(u[0]*y[0]-8./3*y[1])
+			})
+		}))
+}
+
+// Nothing wrong is told of systems of which runs tell nothing, or something else.
+func TestRunsTellNothingWrong(t *testing.T) {
+	// With steps of 0.04 s, which are none to take, the parts together are no longer chaotic.
+	o := Options{Step: 0.005, Stop: 5, Order: 0, From: 0.001, To: 0.03}
+	for name, c := range map[string]struct {
+		make func() *master.System
+		says string // in place of a verdict
+	}{
+		"noise": {func() *master.System {
+			noisy := lagged("two", -0.5, 1, 1)
+			step := noisy.step
+			noisy.step = func(u, y []float64, t, h float64) { step(u, y, t, h); y[0] += 1e-3 * rand.NormFloat64() }
+			return loopOfTwo(t, lagged("one", 1, 1, 1), noisy)
+		}, "they have noise"},
+		"chaos": {func() *master.System { return lorenz(t) }, "differences"},
+		"fails": {func() *master.System {
+			return loopOfTwo(t, lagged("one", 1, 1, 1), newSignal("two", 1, []float64{1}, func(u, y []float64, t, h float64) {
+				y[0] = 0.5 * u[0]
+				if t > 0.1 {
+					y[0] = math.NaN()
+				}
+			}))
+		}, "is NaN"},
+		"moves nothing": {func() *master.System {
+			return loopOfTwo(t, lagged("one", 1, 1, 1), newSignal("two", 1, []float64{1}, func(u, y []float64, t, h float64) { y[0] = math.Sin(t + h + math.Floor(1e-9*u[0])) }))
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := o
+			o.Runs = anew(c.make)
+			r, err := Run(t.Context(), c.make(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := r.strategyOf("explicit", 0)
+			t.Logf("%v %v %+v %s", s.Points, s.Stable, s.Seen, s.Why)
+			for _, p := range s.Points {
+				if rate := math.Log(p.Radius) / p.Step; name == "chaos" && rate > 0.6 && rate < 1.3 {
+					continue // the exponent of Lyapunov is 0.91/s
+				}
+				if !stable(p.Radius) || c.says != "" {
+					t.Errorf("radius %g at %g s; %s", p.Radius, p.Step, s.Why)
+				}
+			}
+			if name == "chaos" && len(s.Points) > 1 && !strings.Contains(s.Why, "whatever the step") || !strings.Contains(s.Why, c.says) || c.says != "" && r.Recommended >= 0 {
+				t.Errorf("%q, recommended %d", s.Why, r.Recommended)
+			}
+		})
+	}
+}
+
+// A controller whose output saturates keeps an unstable coupling within bounds: it is unstable all the same, as
+// it is where nothing saturates.
+func TestRunsOfSaturation(t *testing.T) {
+	const g = 50
+	make := func() *master.System {
+		return loopOfTwo(t, lagged("one", 1, 1, 1e-3), newSignal("two", 1, []float64{0}, func(u, y []float64, _, h float64) {
+			v := -g * u[0]
+			y[0] = v + (y[0]-v)*math.Exp(-h)
+			y[0] = max(-1, min(1, y[0]))
+		}))
+	}
+	o := Options{Step: 0.03, Stop: 5, Order: 0, From: 0.003, To: 0.3, Runs: anew(make)}
+	r, err := Run(t.Context(), make(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := Run(t.Context(), lagLoop(t, -g, 1e-3), Options{Step: 0.03, Stop: 5, Order: 0, From: 0.003, To: 0.3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, want := r.strategyOf("explicit", 0), free.strategyOf("explicit", 0)
+	t.Logf("%v %v %v %s, by models %v", s.Points, s.Stable, s.Gaps, s.Why, want.Stable)
+	if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-want.Stable[0].To) > 0.02*want.Stable[0].To {
+		t.Errorf("stable %v, without saturation %v; unknown %v", s.Stable, want.Stable, s.Gaps)
+	}
+}
