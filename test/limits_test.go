@@ -14,7 +14,7 @@ import (
 	"github.com/macrostep/macrostep/test/oracle"
 )
 
-var limits = flag.Bool("limits", false, "find the limits of stability in runs of 10000 steps, too: minutes")
+var limits = flag.Bool("limits", false, "find the limits of stability in runs of 10000 steps, and those of more systems of others (-real), too: minutes")
 
 // limitCase is a coupling of which the independent propagation matrix is at hand, or whose limits
 // runs alone show.

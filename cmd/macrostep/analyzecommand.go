@@ -337,7 +337,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 			}
 			by := "as runs show"
 			switch {
-			case s.MeanGrowth:
+			case s.MeanGrowth && s.Mode != nil:
 				by = "in the mean over runs of the models"
 			case s.Mode != nil:
 				by = strings.ReplaceAll(modeOf(s.Mode), "\n", "; ")

@@ -210,7 +210,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 					lasts = true
 				}
 			}
-			if s.MeanGrowth {
+			if s.MeanGrowth && s.Mode != nil {
 				radius += " +"
 				mean = true
 			}
