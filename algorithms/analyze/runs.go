@@ -19,8 +19,8 @@ type Runs struct {
 	// Again makes the system anew, as it is before its start, together with what ends it once its run is closed,
 	// which may be nil. nil = no runs.
 	Again func(ctx context.Context) (*master.System, func() error, error)
-	// Time is how long they may take in all. What is told of a step does not depend on it; how
-	// many steps are looked at does.
+	// Time is how long they may take in all, and a fourth of it where models tell of all strategies, but for gaps. What
+	// is told of a step does not depend on it; how many steps are looked at does.
 	Time time.Duration
 	// Observe is told what is being looked at; nil = nobody is.
 	Observe func(what string)
@@ -53,6 +53,7 @@ const (
 	seenPrecision = 0.02 // of the ends of stable ranges
 	alikeRate     = 0.3  // by which growths in time may be apart that are the same
 	seenLook      = 64   // steps between looks at the clock
+	gapPart       = 4    // of the time for runs, that for gaps in what models tell, by its inverse
 	clearlyCalm   = 1e-3 // how far below 1 a radius has to be, beside those of models, that counts as one
 )
 
@@ -183,7 +184,11 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	if len(hunts) == 0 {
 		return nil
 	}
-	l := &looker{ctx: ctx, o: o, until: time.Now().Add(o.Runs.Time), floor: math.NaN()}
+	budget := o.Runs.Time
+	if !slices.ContainsFunc(hunts, func(h *hunt) bool { return !h.mixed }) {
+		budget /= gapPart
+	}
+	l := &looker{ctx: ctx, o: o, until: time.Now().Add(budget), floor: math.NaN()}
 	// The step of the analysis first, then those around it from near to far, of all strategies.
 	type task struct {
 		h    *hunt
