@@ -22,6 +22,8 @@ type Runs struct {
 	// Time is how long they may take in all, and a fourth of it where models tell of all strategies, but for gaps. What
 	// is told of a step does not depend on it; how many steps are looked at does.
 	Time time.Duration
+	// Only tells of which strategies; nil = of all.
+	Only func(preset string, order int) bool
 	// Observe is told what is being looked at; nil = nobody is.
 	Observe func(what string)
 }
@@ -117,11 +119,14 @@ type hunt struct {
 	refused error
 }
 
-// wanted gives the strategies of which something is left open, with the steps to look at: all of the scan, or some
+// wanted gives the strategies of which something is left open, of those asked for, with the steps to look at: all of the scan, or some
 // in the gaps.
-func (r *Report) wanted(sys *master.System) (out []*hunt) {
+func (r *Report) wanted(sys *master.System, only func(preset string, order int) bool) (out []*hunt) {
 	for k, s := range r.schemes {
 		of := &r.Strategies[k]
+		if only != nil && !only(s.preset, s.order) {
+			continue
+		}
 		if alg, err := s.algorithm(); err != nil || alg.Check(sys) != nil {
 			continue
 		}
@@ -180,7 +185,7 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	if o.Runs.Again == nil || !(o.Runs.Time > 0) || len(r.Structure.Connections) == 0 {
 		return nil
 	}
-	hunts := r.wanted(sys)
+	hunts := r.wanted(sys, o.Runs.Only)
 	if len(hunts) == 0 {
 		return nil
 	}

@@ -103,7 +103,7 @@ func TestSettled(t *testing.T) {
 	o.Start = [4]float64{1e-3, 1, -2e-3, 0.3}
 	bonds := []algorithms.Bond{{Name: "spring", Pairs: []algorithms.Pair{{Effort: "two.y1", Flow: "one.y2"}}}}
 	for name, caps := range map[string]func(*master.Caps){"derivatives": nil, "substeps": func(c *master.Caps) { c.InputDerivatives = false }} {
-		r, err := Run(t.Context(), haidSystem(t, o, caps), Options{Step: H, Stop: 0.05, Order: 1, From: H, To: 2 * H, Error: 0.01, Bonds: bonds})
+		r, err := Run(t.Context(), haidSystem(t, o, caps), Options{Step: H, Stop: 0.03, Order: 1, From: H, To: 2 * H, Error: 0.01, Bonds: bonds})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestSettled(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := settledIn(t, haidSystem(t, o, caps), c, o, H, 0.05)
+				want := settledIn(t, haidSystem(t, o, caps), c, o, H, 0.03)
 				near := func(got, want, within float64) bool { return math.Abs(got-want) <= within*want }
 				if !near(s.Step, want.Step, 0.25) || !near(s.FMUSteps, want.FMUSteps, 0.25) || !(s.Error <= 2.5*max(want.Error, negligible) && want.Error <= 2.5*max(s.Error, negligible)) {
 					t.Errorf("%s, %s, order %s, %s %g: %+v, and a run %+v", name, v.Preset, v.Order, v.Tolerance, s.Tolerance, s, want)

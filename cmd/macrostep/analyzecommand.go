@@ -271,6 +271,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		o.Tolerance = sys.Tolerance.Value
 	}
 	o.Runs = p.runsOf(r.System, open, firstRuns, con)
+	o.Runs.Only = func(preset string, k int) bool { return preset == choice.Preset && k == order }
 	o.Own = &analyze.Own{Preset: choice.Preset, New: func() (master.Algorithm, error) {
 		same, err := algorithms.New(choice.Preset, choice.Values, algorithms.With{Bonds: bonds, Rates: rates})
 		if err != nil {
