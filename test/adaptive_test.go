@@ -74,6 +74,7 @@ func TestRefusedStepsAreLearnt(t *testing.T) {
 // A damping of 1e9 N s/m makes newtons of the rounding of velocities: a tolerance of a
 // millionth of one is met by no step, and one of a thousandth is.
 func TestTinySteps(t *testing.T) {
+	t.Parallel()
 	const told = "the steps stay at "
 	run := func(name string, args ...string) (code int, output string) {
 		return macrostep(t, append([]string{"run", system(t, name), "--algorithm", "ex-slocal", "--record", "none", "--manifest", filepath.Join(t.TempDir(), "m.json")}, args...)...)

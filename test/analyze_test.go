@@ -43,6 +43,7 @@ func strategy(t testing.TB, r *analyze.Report, preset string, order int) *analyz
 // differences, to 1e-4, and the ends of all stable ranges within half a percent, windows
 // included.
 func TestAnalyzeHaid(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		ck, dk, H float64
 	}{{2e5, 5e2, 3e-4}, {1e9, 3.6e5, 2e-4}} {
@@ -105,6 +106,7 @@ func TestAnalyzeHaid(t *testing.T) {
 
 // The limits of sadjina's quarter cars with the solvers in their FMUs, as runs show them.
 func TestAnalyzeQuarterCars(t *testing.T) {
+	t.Parallel()
 	for name, limit := range map[string]float64{"quarter-car-b": 11.21e-3, "quarter-car-a": 53.09e-3} {
 		r := analysis(t, system(t, name), "--order", "0", "--step-size", "1e-3", "--to", "0.1")
 		s := strategy(t, r, "explicit", 0)
@@ -117,6 +119,7 @@ func TestAnalyzeQuarterCars(t *testing.T) {
 // FMUs that can neither go back nor give derivatives are measured on further instances, with the
 // same result; what needs rollback is said to need it.
 func TestAnalyzeBlackboxes(t *testing.T) {
+	t.Parallel()
 	args := []string{"--order", "1", "--step-size", "3e-4", "--from", "3e-5"}
 	open := analysis(t, append([]string{system(t, "corrector-oscillator")}, args...)...)
 	closed := analysis(t, append([]string{system(t, "corrector-oscillator-blackbox")}, args...)...)
@@ -154,6 +157,7 @@ func TestAnalyzeBlackboxes(t *testing.T) {
 // Where the step is far beyond what is stable, another algorithm or step is recommended, and
 // a run with it does not grow.
 func TestAnalyzeRecommends(t *testing.T) {
+	t.Parallel()
 	path := system(t, "quarter-car-b")
 	r := analysis(t, path, "--step-size", "0.02", "--order", "1")
 	if r.Recommended < 0 {
@@ -250,6 +254,7 @@ func TestAnalyzeErrors(t *testing.T) {
 
 // The limits of a linear system are the same at every time, when it has come to rest too.
 func TestAnalyzeLater(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"0.3", "2", "100"} {
 		r := analysis(t, system(t, "quarter-car-b"), "--order", "0", "--at", at)
 		s := strategy(t, r, "explicit", 0)
@@ -261,6 +266,7 @@ func TestAnalyzeLater(t *testing.T) {
 
 // Where nothing can be told, that is told, and a run with --analyze goes on.
 func TestAnalyzeUnknown(t *testing.T) {
+	t.Parallel()
 	for name, says := range map[string]string{"crane": "not those of a linear system", "sqrt-oscillator": "depends on when it is moved"} {
 		r := analysis(t, system(t, name), "--order", "0", "--runs", "0")
 		if s := strategy(t, r, "explicit", 0); s.Points != nil || s.Seen != nil || !strings.Contains(s.Why, says) || r.Recommended >= 0 {
@@ -296,6 +302,7 @@ func TestAnalyzeUnknown(t *testing.T) {
 // What models tell nothing of is told from runs, as of dampers whose force goes with the square of the speed: what is
 // told to be stable stays where it is, and what is told to grow does not.
 func TestAnalyzeRuns(t *testing.T) {
+	t.Parallel()
 	path := system(t, "quadratic-oscillator")
 	args := []string{path, "--order", "0", "--from", "1e-3", "--to", "0.1", "--step-size", "0.01", "--runs", "120"}
 	r := analysis(t, args...)
@@ -443,6 +450,7 @@ func testRealAnalyze(t *testing.T) {
 // No power of the step is told of an error that is that of the motion which is compared with: in steps of
 // half the size it is half as large, and in one analysis it does not depend on the step.
 func TestAnalyzeOneStepBelowReference(t *testing.T) {
+	t.Parallel()
 	r := analysis(t, system(t, "energy-oscillator"), "--order", "1", "--step-size", "1e-3", "--from", "1e-3", "--to", "2e-3")
 	for k := range 2 {
 		if l := strategy(t, r, "explicit", k).Local; l == nil || math.Abs(l.Growth-float64(k+1)) > 0.1 {

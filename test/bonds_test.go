@@ -9,6 +9,7 @@ import (
 
 // Bonds that are none are refused, before any FMU is touched, with which it is and why.
 func TestBadBonds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, system string
 		bonds        []string

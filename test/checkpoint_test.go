@@ -307,6 +307,7 @@ func TestResumeIntoAnotherFile(t *testing.T) {
 // A checkpoint of something else, or one that is not whole, is refused, and nothing
 // is touched; the message says what is not as it was.
 func TestForeignCheckpoints(t *testing.T) {
+	t.Parallel()
 	input := filepath.Join(t.TempDir(), "input.csv")
 	write := func(path, text string) {
 		t.Helper()

@@ -139,6 +139,7 @@ func localError(t testing.TB, o exact.Haid, p int, H float64, from int, args ...
 // identified models reach at least half of the gain, in the logarithm of the local
 // error, once they are found.
 func TestCorrectorSources(t *testing.T) {
+	t.Parallel()
 	o := exact.DefaultHaid()
 	const from = 600 // by this row they are found, or it was given up
 	t.Log("local error     H    without  derivatives  repeated  least squares  subspaces")
@@ -257,6 +258,7 @@ func TestCorrectorTrusts(t *testing.T) {
 // With nonlinear damping the correction stabilises what is unstable without it
 // (haid 5, Fig. 9), and identification never does worse than no correction.
 func TestCorrectorNonlinear(t *testing.T) {
+	t.Parallel()
 	path := system(t, "corrector-oscillator")
 	t.Log("global error  n_d  p   H     without  derivatives  repeated  least squares  subspaces")
 	stabilised := 0

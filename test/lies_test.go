@@ -53,6 +53,7 @@ var (
 // differences, and each is told with FMU, output, input and both values. With
 // --strict the run is refused.
 func TestLiesInInitialisation(t *testing.T) {
+	t.Parallel()
 	const w, y = "bad.w", "f.y"
 	for _, c := range []struct {
 		name    string

@@ -217,6 +217,7 @@ func TestConnectorsGiven(t *testing.T) {
 
 // What other tools say counts where our annotation says nothing, and is told.
 func TestForeignSettings(t *testing.T) {
+	t.Parallel()
 	simulation := func(s string) string {
 		return annotation("org.openmodelica", "<oms:Annotations>"+s+"</oms:Annotations>")
 	}

@@ -67,6 +67,7 @@ func TestAnalyzeVarying(t *testing.T) {
 
 // A run with --analyze is told what to expect of its own algorithm and parameters, whatever they are.
 func TestAnalyzeOwn(t *testing.T) {
+	t.Parallel()
 	o := run(t, system(t, "two-mass-fd"), "--algorithm", "im-milne", "--param", "control.rtol=1e-3", "--analyze", "--record", "none")
 	if o.code != 0 || !strings.Contains(o.output, "analysis: im-milne: steps of 0.00") || !strings.Contains(o.output, "expected error") {
 		t.Errorf("exit code %d\n%s", o.code, o.output)
