@@ -257,6 +257,9 @@ func (a *approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	delivery, how := Held, "held, as at order 0"
 	if info.Caps.VariableStep {
 		delivery, how = Substeps, fmt.Sprintf("sampled in %d substeps", a.substeps)
+		if own := a.rates[i].steps; own > 1 {
+			how = fmt.Sprintf("sampled in its %d steps a macro step", own)
+		}
 	}
 	why := "it cannot vary its step"
 	switch {
@@ -606,6 +609,8 @@ func (a *approximation) report() []master.Delivery {
 				d.How, d.Order = fmt.Sprintf("substeps=%d", a.substeps), a.order
 			}
 			switch r := a.rates[i]; {
+			case r.steps > 1 && a.delivery[i] == Substeps && !late[i] && !a.holds[k]:
+				d.How = fmt.Sprintf("sampled, %d steps a macro step", r.steps)
 			case r.steps > 1:
 				d.How += fmt.Sprintf(", %d steps a macro step", r.steps)
 			case r.over > 1:

@@ -599,7 +599,7 @@ func (p *point) each(n int, observe func(done, all int), work func(k int), faile
 func (p *point) identified() string {
 	for i, m := range p.models {
 		if len(m.info.In) > 0 && !p.x.Reverts(i) && m.space == nil {
-			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then: its errors are not forecast", m.info)
+			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then: its errors are not forecast, and at steps at which explicit coupling grows, it may grow too far for models to be found", m.info)
 		}
 	}
 	return ""

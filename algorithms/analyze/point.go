@@ -81,7 +81,8 @@ type point struct {
 type model struct {
 	info        *master.Info
 	source, why string
-	order       int               // of input derivatives that it takes
+	order       int               // of input derivatives that it takes, as far as the analysis looks
+	takes       int               // of those that it takes at all
 	space       *StateSpace       // Directional
 	another     master.Duplicator // makes further instances; nil = none are needed, or there are none
 	// departs tells how a component does otherwise than its directional derivatives say; "" = not that is known.
@@ -112,7 +113,7 @@ func end(s master.Subsystem) error {
 func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *prober) (*point, error) {
 	p := &point{ctx: ctx, x: x, t: t, step: o.Step, start: o.Start, order: o.Order, y: slices.Clone(x.Y), sizes: of.sizes, way: of.way, broken: of.broken}
 	for i, info := range x.Sys.Infos {
-		m := &model{info: info, source: Measured, order: of.taken[i], known: map[float64]found{}}
+		m := &model{info: info, source: Measured, order: of.taken[i], takes: of.takes[i], known: map[float64]found{}}
 		p.models = append(p.models, m)
 		if x.Reverts(i) {
 			continue
@@ -613,6 +614,10 @@ func (p *point) follow(i int, h float64, k, power int, way float64, when int) (o
 	return out, nil
 }
 
+// mostDerivatives is the highest order of input derivatives that an algorithm asks for: the second solution of ex-local has
+// one more than the highest extrapolation order.
+const mostDerivatives = algorithms.MaxOrder + 1
+
 // prober is an algorithm that goes to the operating point by another one, and has something
 // done there.
 type prober struct {
@@ -623,7 +628,8 @@ type prober struct {
 	done  bool
 	// broken tells by subsystem why it cannot go back although it promises to.
 	broken map[int]string
-	taken  []int       // by subsystem: order of input derivatives that it takes
+	taken  []int       // by subsystem: order of input derivatives that it takes, up to order
+	takes  []int       // likewise, up to what algorithms ask for
 	sizes  []float64   // of inputs, so far
 	way    [][]float64 // inputs at the communication points, so far
 }
@@ -657,17 +663,26 @@ func reason(err error) string {
 func (p *prober) InputDerivativeOrder() int { return p.order }
 
 func (p *prober) Init(x *master.Exec, t0 float64) error {
-	p.taken, p.sizes = make([]int, len(x.Sys.Subsystems)), make([]float64, len(x.W))
+	p.taken, p.takes, p.sizes = make([]int, len(x.Sys.Subsystems)), make([]int, len(x.Sys.Subsystems)), make([]float64, len(x.W))
 	for i := range p.taken {
-		for order := p.order; order > 0 && x.Interpolates(i); order-- {
-			err := x.PrepareDerivatives(i, order)
-			if err == nil {
-				p.taken[i] = order
-				break
+		if !x.Interpolates(i) {
+			continue
+		}
+		prepare := func(most int) (int, error) {
+			for order := most; order > 0; order-- {
+				err := x.PrepareDerivatives(i, order)
+				if err == nil || !errors.Is(err, master.ErrCapability) {
+					return order, err
+				}
 			}
-			if !errors.Is(err, master.ErrCapability) {
-				return err
-			}
+			return 0, nil
+		}
+		var err error
+		if p.takes[i], err = prepare(mostDerivatives); err == nil {
+			p.taken[i], err = prepare(min(p.order, p.takes[i]))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return p.Coupling.Init(x, t0)

@@ -83,13 +83,17 @@ func (p *point) twinsOf(s *scheme, h float64, scaled int, gain float64, driven, 
 		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
 		twins[i].driven = driven
 		twins[i].info.Caps.VariableStep = !s.holds(m)
-		if driven && s.preset == energyCorrection { // a power is a product of values, not of deviations
-			twins[i].taken, twins[i].shown = p.x.W[p.x.Sys.InAt[i]:p.x.Sys.InAt[i+1]], p.y[p.x.Sys.OutAt[i]:p.x.Sys.OutAt[i]+m.outputs()]
-			copy(twins[i].info.StartIn, twins[i].taken)
-		}
 	}
 	system, err := p.coupledTwins(twins, scaled, gain)
 	return twins, system, err
+}
+
+// absolute has twin i take and show what the component does, in place of deviations from that: tolerances go by values, and a power
+// is a product of them.
+func (p *point) absolute(i int, t *twin) {
+	sys := p.x.Sys
+	t.taken, t.shown = p.x.W[sys.InAt[i]:sys.InAt[i+1]], p.y[sys.OutAt[i]:sys.OutAt[i]+p.models[i].outputs()]
+	copy(t.info.StartIn, t.taken)
 }
 
 // coupledTwins couples twins as the system is, but for the gain of input scaled.

@@ -150,6 +150,9 @@ func (p *point) lookVarying(v *varying, ref *reference, o Options) Varying {
 		if fixed, err := strconv.Atoi(v.order); err == nil {
 			order = fixed
 		}
+		if v.preset == "ex-local" {
+			order++
+		}
 		s, err := p.settled(func() (master.Algorithm, error) {
 			choice, err := algorithms.New(v.preset, v.params(tolerance), with)
 			if err != nil {
@@ -220,12 +223,20 @@ type flows struct {
 	sys   *master.System
 }
 
+// sampledStep is stepOf where the order may be higher than those that the analysis looks at.
+func (p *point) sampledStep(i int, s *scheme, h float64) float64 {
+	as := *s
+	if as.order = 0; s.order > p.models[i].takes {
+		as.order = mostDerivatives
+	}
+	return p.stepOf(i, &as, h)
+}
+
 // flowing makes flows of what components do over macro steps of size h at the order and rates of a scheme. Outputs and inputs are those of
 // the components and no deviations, as tolerances go by them.
 func (p *point) flowing(h float64, like *scheme) (out flows, err error) {
-	was := p.x.Sys
 	for i, m := range p.models {
-		own := p.stepOf(i, like, h)
+		own := p.sampledStep(i, like, h)
 		r, err := p.over(i, own)
 		if err != nil {
 			return out, err
@@ -237,15 +248,9 @@ func (p *point) flowing(h float64, like *scheme) (out flows, err error) {
 		if err != nil {
 			return out, fmt.Errorf("%s over steps of %.4g s: %w", m.info, own, err)
 		}
-		takes := m.order
-		if takes == p.order && p.x.Interpolates(i) {
-			takes = algorithms.MaxOrder + 1 // the second solution of ex-local has one more
-		}
-		t := newTwin(m.info, r, own, takes)
+		t := newTwin(m.info, r, own, m.takes)
 		t.flow, t.driven = f, true
-		t.shown = p.y[was.OutAt[i] : was.OutAt[i]+m.outputs()]
-		t.taken = p.x.W[was.InAt[i]:was.InAt[i+1]]
-		copy(t.info.StartIn, t.taken)
+		p.absolute(i, t)
 		out.twins = append(out.twins, t)
 	}
 	if out.sys, err = p.coupledTwins(out.twins, -1, 1); err != nil {
@@ -301,7 +306,7 @@ func (p *point) off(f *flows, like *scheme, short, long float64) (worst float64,
 			continue
 		}
 		for i, m := range p.models {
-			own := p.stepOf(i, like, h)
+			own := p.sampledStep(i, like, h)
 			r, err := p.over(i, own)
 			if err != nil {
 				return 0, nil, err
@@ -327,7 +332,6 @@ func (p *point) off(f *flows, like *scheme, short, long float64) (worst float64,
 // too, and models in which these are the same at all steps do not: estimates tells how exact it is to be, 0 that it makes none.
 func (p *point) settled(make func() (master.Algorithm, error), like *scheme, estimates float64, ref *reference) (s Settled, err error) {
 	const passes = 3
-	like.order = min(like.order, 1) // whether there are polynomials decides how they are delivered
 	h := p.step
 	for n := range passes {
 		alg, err := make()
