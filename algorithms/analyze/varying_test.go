@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -217,6 +218,66 @@ func TestSettledRates(t *testing.T) {
 		}
 	}
 	if told < 2 {
+		t.Errorf("%d runs are forecast", told)
+	}
+}
+
+// limited takes few orders of input derivatives.
+type limited struct {
+	*mastertest.Linear
+	most int
+}
+
+func (l *limited) PrepareInputDerivatives(order int) error {
+	if order > l.most {
+		return fmt.Errorf("%w: up to order %d", master.ErrCapability, l.most)
+	}
+	return l.Linear.PrepareInputDerivatives(order)
+}
+
+// Components that take fewer orders of input derivatives than an algorithm asks for have their inputs sampled in substeps, in the
+// forecast as in a run.
+func TestSettledFewOrders(t *testing.T) {
+	build := func() *master.System {
+		var subs []master.Subsystem
+		for name, a := range map[string]float64{"a": -100, "b": -60} {
+			subs = append(subs, &limited{mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{0, 1}, {a, -2}}, B: [][]float64{{0}, {20}}, C: [][]float64{{1, 0}}}, []float64{1, 0}), 1})
+		}
+		slices.SortFunc(subs, func(a, b master.Subsystem) int { return strings.Compare(a.Info().Name, b.Info().Name) })
+		at := func(name, port string) master.Endpoint { return master.Endpoint{Subsystem: name, Port: port} }
+		sys, err := master.NewSystem(subs, []master.Connection{{From: at("a", "y1"), To: at("b", "u1")}, {From: at("b", "y1"), To: at("a", "u1")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sys
+	}
+	r, err := Run(t.Context(), build(), Options{Step: 0.01, Stop: 2, Order: 1, From: 0.01, To: 0.02, Error: 0.01})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for _, v := range r.Varying {
+		for _, s := range v.Settled {
+			c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := master.NewRun(build(), c.Algorithm, master.Options{Stop: r.Horizon, Step: 0.01, Workers: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := run.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken := float64(got.SubsystemSteps[0]+got.SubsystemSteps[1]) / got.Time
+			if math.Abs(s.FMUSteps-taken) > 0.15*taken {
+				t.Errorf("%s, order %s, %g: %.4g FMU steps per second, and %.4g in a run", v.Preset, v.Order, s.Tolerance, s.FMUSteps, taken)
+			}
+			told++
+		}
+	}
+	if told < 10 {
 		t.Errorf("%d runs are forecast", told)
 	}
 }
