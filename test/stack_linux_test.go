@@ -102,8 +102,17 @@ func TestLargeStack(t *testing.T) {
 	if err != nil && !raced { // the race detector wants more
 		t.Errorf("with little address space: %v\n%.2000s", err, out)
 	}
-	out, err = exec.Command("sh", "-c", fmt.Sprintf("ulimit -v 1000000 && exec '%s' run '%s' --quiet --output '%s'", program, system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
-	if (err == nil || !strings.Contains(string(out), "the address space is limited to 976 MiB (ulimit -v)")) && !raced {
+	// Which thread finds no more room is a matter of chance, and where it is one of the language, nobody is asked: several times.
+	const tries = 6
+	told := false
+	for range tries {
+		out, err = exec.Command("sh", "-c", fmt.Sprintf("ulimit -v 1000000 && exec '%s' run '%s' --quiet --output '%s'", program, system(t, "quarter-car-a"), filepath.Join(t.TempDir(), "r.csv"))).CombinedOutput()
+		told = told || strings.Contains(string(out), "the address space is limited to 976 MiB (ulimit -v)")
+		if err == nil || told {
+			break
+		}
+	}
+	if (err == nil || !told) && !raced {
 		t.Errorf("with less address space: %v\n%.2000s", err, out)
 	}
 }
