@@ -129,7 +129,7 @@ func TestAnalyzeEnergyCorrection(t *testing.T) {
 // Of FMUs of others, with rates, that is told stable which settles, and no other.
 func testRealAnalyzeRates(t *testing.T) {
 	path := pair(t)
-	cases := 2
+	cases := 1
 	if *limits {
 		cases = 4
 	}

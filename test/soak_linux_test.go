@@ -13,7 +13,7 @@ func TestSoak(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", soak, "./soak").CombinedOutput(); err != nil {
 		t.Fatalf("building it: %v\n%s", err, out)
 	}
-	const cases = "12"
+	const cases = "8"
 	out, err := exec.Command(soak, "--seed", "4", "--duration", "0", "--cases", cases, "--program", program, "--work", filepath.Join(work, "soak")).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "\n"+cases+" cases in ") {
 		t.Errorf("%v\n%s", err, out)
