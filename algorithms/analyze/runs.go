@@ -19,8 +19,8 @@ type Runs struct {
 	// Again makes the system anew, as it is before its start, together with what ends it once its run is closed,
 	// which may be nil. nil = no runs.
 	Again func(ctx context.Context) (*master.System, func() error, error)
-	// Time is how long they may take in all, and a fourth of it where models tell of all strategies, but for gaps. What
-	// is told of a step does not depend on it; how many steps are looked at does.
+	// Time is how long they may take in all, a fourth of it where models tell of all strategies, but for gaps, and
+	// a fourth of that with many subsystems. What is told of a step does not depend on it; how many steps are looked at does.
 	Time time.Duration
 	// Only tells of which strategies; nil = of all.
 	Only func(preset string, order int) bool
@@ -191,6 +191,9 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	}
 	budget := o.Runs.Time
 	if !slices.ContainsFunc(hunts, func(h *hunt) bool { return !h.mixed }) {
+		budget /= gapPart
+	}
+	if len(sys.Infos) > manySubsystems {
 		budget /= gapPart
 	}
 	l := &looker{ctx: ctx, o: o, until: time.Now().Add(budget), floor: math.NaN()}
