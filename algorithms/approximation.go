@@ -176,6 +176,12 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 		if a.delivery[i], err = a.choose(x, i); err != nil {
 			return err
 		}
+		if a.whole(i) {
+			continue
+		}
+		if err := x.Splits(i); err != nil {
+			return err
+		}
 	}
 	a.through = feedThrough(x.Sys)
 	a.ahead.midpoints = nil
@@ -252,6 +258,9 @@ func leastCommonMultiple(a, b int) int {
 func (a *approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	info := x.Sys.Infos[i]
 	if a.order == 0 || a.want == Held || len(info.In) == 0 || slices.Contains(x.Sys.Late, i) {
+		return Held, nil
+	}
+	if a.want == Auto && !slices.Contains(a.holds[x.Sys.InAt[i]:x.Sys.InAt[i+1]], false) { // there is nothing to deliver
 		return Held, nil
 	}
 	delivery, how := Held, "held, as at order 0"
@@ -509,11 +518,12 @@ func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H fl
 	if sampled {
 		n = a.substeps
 	}
-	begin := t
+	h := H / float64(n)
 	for j := range n {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		begin := beginOf(t+H*float64(j)/float64(n), h, t+H)
 		if !sampled {
 			if err := a.stageAt(x, i, begin); err != nil {
 				return err
@@ -531,19 +541,28 @@ func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H fl
 				return err
 			}
 		}
-		end := t + H*float64(j+1)/float64(n)
 		var err error
 		if j < n-1 {
-			err = x.Substep(ctx, i, begin, end-begin)
+			err = x.Substep(ctx, i, begin, h)
 		} else {
-			err = x.Step(ctx, i, begin, t+H-begin)
+			err = x.Step(ctx, i, begin, h)
 		}
 		if err != nil {
 			return err
 		}
-		begin = end
 	}
 	return nil
+}
+
+// beginOf gives the start of a piece of size h of a macro step that ends at end: t, or so
+// little before it that rounding carries no piece past the end. There may be the stop
+// time that the FMU was told (fmi2 40).
+func beginOf(t, h, end float64) float64 {
+	largest := max(math.Abs(t), math.Abs(end))
+	for digit := math.Nextafter(largest, math.Inf(1)) - largest; t+h > end; {
+		t -= digit
+	}
+	return t
 }
 
 // stageAt hands the inputs of subsystem i for a step from time t within the macro

@@ -56,6 +56,9 @@ const DefaultPreset = "explicit"
 // auto is the value of parameters whose default follows from others.
 const auto = "auto"
 
+// none is the value of parameters that bound nothing by default.
+const none = "none"
+
 // The parameters, each described once.
 var (
 	orderParam = Param{
@@ -190,7 +193,7 @@ var (
 	}
 	absoluteParam = Param{
 		Name: "control.atol", Default: auto, Range: "auto; greater than 0; or component.variable:1e-8,… with or without a general one",
-		Doc: "absolute tolerance in the unit of the variable; auto is 0.01·rtol times the nominal value of the variable",
+		Doc: "absolute tolerance in the unit of the variable; auto is 0.01·rtol times the nominal value of the variable, or without one the largest magnitude so far, at least 1",
 		set: func(s *settings, v string) (err error) {
 			if v == auto {
 				return nil
@@ -206,7 +209,7 @@ var (
 	}
 	maxOrderParam = Param{
 		Name: "control.max-order", Default: "5", Range: "0 … 5",
-		Doc: "highest order that the control may choose",
+		Doc: "highest order that the control may choose; ex-local, whose second solution has one more, goes up to 4",
 		set: func(s *settings, v string) (err error) {
 			s.Control.MaxOrder, err = wholeNumber(v, 0, MaxOrder)
 			return err
@@ -345,6 +348,18 @@ var (
 		Doc: "largest correction, as part of the action that is corrected",
 		set: positive(func(s *settings) *float64 { return &s.Energy.Limit }),
 	}
+	energyAbsoluteParam = Param{
+		Name: "energy.limit-absolute", Default: none, Range: "none; greater than 0; or component.variable:100,… with or without a general one",
+		Doc: "largest correction in the unit of the action, for all bonds or for the actions named (the efforts of bonds); where energy.limit is less, that counts; " +
+			"take one where the action carries a static load, of which a part is no measure",
+		set: func(s *settings, v string) (err error) {
+			if v == none {
+				return nil
+			}
+			s.Energy.LimitAbsolute, err = toleranceList(v)
+			return err
+		},
+	}
 	modelJacobianParam = Param{
 		Name: "model.jacobian", Default: auto, Range: strings.Join(jacobianSources, ", "),
 		Doc: "where the model of a component comes from: its directional derivatives; differences of steps repeated from a saved state; identification from inputs and outputs " +
@@ -352,6 +367,16 @@ var (
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, jacobianSources...)
 			s.Model.Jacobian = JacobianSource(max(i, 0))
+			return err
+		},
+	}
+	modelPointParam = Param{
+		Name: "model.point", Default: auto, Range: strings.Join(modelPoints, ", "),
+		Doc: "where in a macro step directional derivatives are taken: at its start, with which strong nonlinearities stay stable for longer, or at its end, with which errors are smaller " +
+			"where both are stable; auto is start; linear components do not tell the difference, and models from steps repeated or identified have no point",
+		set: func(s *settings, v string) error {
+			i, err := oneOf(v, modelPoints...)
+			s.Model.Point = ModelPoint(max(i, 0))
 			return err
 		},
 	}
@@ -500,7 +525,7 @@ func Presets() []Preset {
 	monitor := []Param{monitorParam}
 	energy := func(correction, control string) []Param {
 		return slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{correctionParam(correction), controlParam(control),
-			eccoToleranceParam, eccoScaleParam, energyMuParam, energyNuParam, energyLimitParam}, piSteps)
+			eccoToleranceParam, eccoScaleParam, energyMuParam, energyNuParam, energyLimitParam, energyAbsoluteParam}, piSteps)
 	}
 	estimating := func(e Estimator, s Scheme) Config { return Config{Scheme: s, Control: Control{Estimator: e}} }
 	return []Preset{
@@ -591,7 +616,7 @@ func Presets() []Preset {
 			Doc: "Explicit coupling; after every macro step linear models of the components estimate what the extrapolated inputs have spoilt, " +
 				"and correct the outputs, and by an offset of the next inputs the states (no step is repeated).",
 			Source: "haid 2",
-			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{modelJacobianParam, modelIdentificationParam, modelAlphaParam, modelRefreshParam, modelFailureParam,
+			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{modelJacobianParam, modelPointParam, modelIdentificationParam, modelAlphaParam, modelRefreshParam, modelFailureParam,
 				modelRawParam, modelControlParam, eccoToleranceParam, eccoScaleParam, pcToleranceParam, pcRhoParam}, piSteps),
 			parts: Config{Correct: ModelCorrection},
 		},
@@ -739,10 +764,10 @@ func toleranceList(v string) ([]Tolerance, error) {
 		}
 		x, err := number(value)
 		if err != nil {
-			return nil, fmt.Errorf("%q: a tolerance is a number greater than 0, or component.variable:number", item)
+			return nil, fmt.Errorf("%q: give a number greater than 0, or component.variable:number", item)
 		}
 		if named(list, name) {
-			return nil, fmt.Errorf("%q: a second tolerance for the same variables", item)
+			return nil, fmt.Errorf("%q: a second value for the same variables", item)
 		}
 		list = append(list, Tolerance{name, x})
 	}

@@ -131,7 +131,7 @@ func TestResume(t *testing.T) {
 				} else if UsesEnergy(preset) {
 					continue
 				}
-				every := 0.004 + 0.02*rng.Float64()
+				every := 0.004 + 0.01*rng.Float64()
 				t.Run(fmt.Sprintf("%s %v %s", preset, params, system), func(t *testing.T) {
 					sameAfterResume(t, preset+"/"+system, params, w, every)
 				})
@@ -342,6 +342,10 @@ var scratch = map[string]string{
 	"approximation.du":        "within stage",
 	"stepping.t":              "of the step under way",
 	"stepping.H":              "likewise",
+	"errorControl.second":     "the other solution, within an attempt",
+	"errorControl.e":          "within an attempt",
+	"errorControl.w":          "likewise",
+	"block.fed":               "before the last correction",
 	"broyden.z":               "the iterate before, within an attempt",
 	"broyden.dz":              "its correction",
 	"broyden.step":            "within learn",

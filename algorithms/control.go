@@ -28,14 +28,17 @@ const (
 // refusal costs the steps of all others.
 const discardMemory = 20
 
-// errorNorms are the weighted norms of the error of an attempt; NaN where a level
-// is not judged, +Inf where the error is no number.
-type errorNorms struct{ pos, vel, u float64 }
+// errorNorms are the weighted norms of the error of an attempt: the estimates for positions,
+// velocities and coupling inputs, and the difference found by an audit. NaN where a level
+// is not judged, +Inf where the error is not finite.
+type errorNorms struct{ pos, vel, u, inner float64 }
+
+var unknownNorms = errorNorms{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 
 // largest gives the largest norm; NaN if nothing is judged.
 func (e errorNorms) largest() float64 {
 	v := math.NaN()
-	for _, n := range [...]float64{e.pos, e.vel, e.u} {
+	for _, n := range [...]float64{e.pos, e.vel, e.u, e.inner} {
 		if math.IsNaN(v) || n > v {
 			v = n
 		}
@@ -114,6 +117,14 @@ func (s *stepControl) conclude(o attemptOutcome, hist history, entries []int, w,
 	}
 	if !s.config.FixedOrder && o.result != stepUnjudged && o.result != stepDiscarded {
 		next.order = s.chooseOrder(o.order, hist, norms)
+		switch {
+		case o.order == 1 && next.order == 0 && stands && (s.successes <= 2 || s.ratio(o, 1, hist, entries, w, scratch) >= s.config.RatioMax):
+			// At order 0, outputs with direct feedthrough lag by an amount proportional to the step. Order 1
+			// is kept until three points are free of that, and while it allows the largest growth.
+			next.order = 1
+		case o.order == 0 && next.order == 0 && o.result == errorTooLarge && s.failures <= failuresToOne && s.config.MaxOrder > 0 && hist.holds(1):
+			next.order = 1 // rather than a tiny step, for the same reason
+		}
 	}
 	if next.order != o.order {
 		s.successes = 0
@@ -187,18 +198,18 @@ func (s *stepControl) ratio(o attemptOutcome, order int, hist history, entries [
 			return 1
 		}
 		e := orInf(hist.aPriori(order, o.H, entries, w, scratch))
-		return math.Pow(s.config.Safety*e, -1/float64(order+1))
+		return min(s.toPower(e, order+1), s.toPower(o.norms.inner, innerOrder))
 	}
-	r := math.Inf(1)
-	for _, level := range [...]struct {
-		norm float64
-		p    int
-	}{{o.norms.pos, o.order + 3}, {o.norms.vel, o.order + 2}, {o.norms.u, o.order + 1}} {
-		if !math.IsNaN(level.norm) {
-			r = min(r, math.Pow(s.config.Safety*level.norm, -1/float64(level.p)))
-		}
+	return min(s.toPower(o.norms.pos, o.order+3), s.toPower(o.norms.vel, o.order+2), s.toPower(o.norms.u, o.order+1), s.toPower(o.norms.inner, innerOrder))
+}
+
+// toPower gives the ratio of step sizes after an error that goes with power p of the step;
+// +Inf where it is not known.
+func (s *stepControl) toPower(norm float64, p int) float64 {
+	if math.IsNaN(norm) {
+		return math.Inf(1)
 	}
-	return r
+	return math.Pow(s.config.Safety*norm, -1/float64(p))
 }
 
 // growth bounds the ratio after a step that stands: a step that could grow by

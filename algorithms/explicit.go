@@ -3,6 +3,7 @@ package algorithms
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -83,7 +84,7 @@ func (e *explicit) init(x *master.Exec) error {
 	e.slow = nil
 	for _, i := range x.Sys.Stepped {
 		r := e.in.rates[i]
-		x.ScaleStep(i, float64(r.over)/float64(r.steps))
+		x.ScaleStep(i, r.steps, r.over)
 		if r.over == 1 {
 			every = append(every, i)
 			continue
@@ -134,7 +135,7 @@ func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error
 	if err != nil {
 		return err
 	}
-	return e.stepSlow(ctx, t+H)
+	return e.stepSlow(ctx, t, H)
 }
 
 // due tells whether the own step of a slow subsystem ends with this macro step.
@@ -159,15 +160,22 @@ func (e *explicit) stageSlow(t float64) error {
 	return nil
 }
 
-// stepSlow steps them.
-func (e *explicit) stepSlow(ctx context.Context, t float64) error {
+// stepSlow steps them to the end of the macro step from t by H. Over macro steps of one
+// size their own step has one size, too (fmi2 49).
+func (e *explicit) stepSlow(ctx context.Context, t, H float64) error {
+	const rounding = 8 * 0x1p-52
 	for _, s := range e.slow {
 		if !e.due(s) {
 			continue
 		}
-		from := e.in.blockOf(s.members[0])
+		i := s.members[0]
+		from := e.in.blockOf(i)
+		own := float64(e.in.rates[i].over) * H
+		if math.Abs(from+own-(t+H)) > rounding*max(math.Abs(from), math.Abs(t+H)) {
+			own = t + H - from
+		}
 		e.in.inBlock = true
-		err := s.advance(ctx, from, t-from)
+		err := s.advance(ctx, beginOf(from, own, t+H), own)
 		e.in.inBlock = false
 		if err != nil {
 			return err

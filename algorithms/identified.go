@@ -67,6 +67,7 @@ type identified struct {
 	trial          int  // steps to be predicted well before it is trusted
 	seed           uint64
 	dither, kick   []float64 // by input: what the present step puts it off by, and the next one takes back
+	before         excitation
 	errors, recent []float64 // by input: largest error of the extrapolation so far, and of late
 	changes        []float64 // by input: largest change over a step of late
 	raised         float64   // what puts the inputs off is so many times more than at first
@@ -138,7 +139,7 @@ func newIdentified(x *master.Exec, of *modelCorrector, i int) *identified {
 	for _, of := range []*[]float64{&s.now, &s.largest, &s.sizes, &s.missed} {
 		*of = make([]float64, s.ny)
 	}
-	for _, of := range []*[]float64{&s.dither, &s.kick, &s.errors, &s.recent, &s.changes} {
+	for _, of := range []*[]float64{&s.dither, &s.kick, &s.before.dither, &s.before.kick, &s.errors, &s.recent, &s.changes} {
 		*of = make([]float64, len(s.inputs))
 	}
 	s.raised = 1
@@ -173,6 +174,10 @@ func (s *identified) regressorOf(j int, along bool) int {
 func (s *identified) excite() {
 	// An extrapolation amplifies what the points are off by up to 2^(k+1) − 1 times.
 	part := ditherPart / (math.Exp2(float64(s.degree+1)) - 1)
+	b := &s.before
+	b.seed, b.attempted = s.seed, true
+	copy(b.dither, s.dither)
+	copy(b.kick, s.kick)
 	for j, k := range s.inputs {
 		most := part / 2 * min(s.raised*s.recent[j], s.changes[j])
 		if s.trusted {
@@ -187,6 +192,13 @@ func (s *identified) excite() {
 			s.of.in.kick[k] = s.kick[j] - before
 		}
 	}
+}
+
+// excitation is that of the last accepted step, to which a rejected attempt goes back.
+type excitation struct {
+	seed         uint64
+	dither, kick []float64
+	attempted    bool // an attempt has changed it since
 }
 
 // random gives a number in [−1, 1), by xorshift64.
@@ -569,6 +581,7 @@ func (s *identified) respond(j int, _ *shape, to, offset []float64) {
 }
 
 func (s *identified) accept() {
+	s.before.attempted = false
 	if !s.pending {
 		return
 	}
@@ -582,7 +595,17 @@ func (s *identified) accept() {
 	s.have = min(s.have+1, maxIdentifiedOrder+1)
 }
 
-func (s *identified) reject() { s.pending = false }
+// reject goes back to the excitation before the attempt. Data are taken from steps that
+// stand only: no control that repeats steps goes with a model, and a step that a subsystem
+// discards ends before update.
+func (s *identified) reject() {
+	s.pending = false
+	if b := &s.before; b.attempted {
+		s.seed, b.attempted = b.seed, false
+		copy(s.dither, b.dither)
+		copy(s.kick, b.kick)
+	}
+}
 
 func (s *identified) archive(a *master.Archive) {
 	s.fit.archive(a)

@@ -53,13 +53,18 @@ const (
 	// vanishing is the part of its nominal value below which an input counts as 0: after
 	// many subsystems there is that little left.
 	vanishing = 1e-100
-	// sameStep is the part by which step sizes may differ and count as one: those
-	// of a fixed grid differ by rounding.
+	// sameStep is the part by which step sizes may differ and count as one: where steps
+	// vary, those that are meant to be equal differ by rounding.
 	sameStep = 1e-6
 	// stagnant is the weighted norm of a correction below which an iteration that
 	// no longer contracts is taken for solved: what is left is noise of the
 	// subsystems' solvers, a hundredth of the tolerance on the inputs.
 	stagnant = 1e-2
+	// deafSteps without a response to any correction make a warning.
+	deafSteps = 10
+	// stagnantPart is the share of macro steps that may come to rest above the tolerance
+	// without a warning.
+	stagnantPart = 0.1
 )
 
 // implicit is implicit coupling (meyer 3.2; schweizer 2.1.2, 2.2.2, 2.3.2). The
@@ -92,6 +97,10 @@ type implicit struct {
 	stagnated int
 	cut       int // of these, where the number of iterations was reached
 	worst     float64
+	solved    int // macro steps of blocks with loops, attempts included
+
+	// deaf counts macro steps whose corrections changed no output; -1 once one has.
+	deaf int
 
 	blocks []*block
 	used   bool // since the last accept or reject
@@ -148,6 +157,7 @@ type block struct {
 	z, r, dz      []float64
 	weight, floor []float64
 	phi           []float64 // L y + b [nu], entries of the block
+	fed           []float64 // phi of the unknowns before the last correction
 	base          []float64 // y where differences start from, [ny]
 	size          []float64 // by column: largest magnitude seen
 	solver        interfaceSolver
@@ -216,7 +226,7 @@ func (s *implicit) needsRollback(sys *master.System) []int {
 
 func (s *implicit) init(x *master.Exec) error {
 	s.predicted = make([]float64, len(x.Y))
-	s.blocks, s.stagnated, s.cut, s.worst = nil, 0, 0, 0
+	s.blocks, s.stagnated, s.cut, s.worst, s.solved, s.deaf = nil, 0, 0, 0, 0, 0
 	for _, m := range x.Sys.Blocks() {
 		b, err := s.newBlock(x, m)
 		if err != nil {
@@ -308,7 +318,7 @@ func (b *block) prepare(x *master.Exec) error {
 	n := len(b.columns)
 	b.layOut(sys)
 	b.z, b.r, b.dz = make([]float64, n), make([]float64, n), make([]float64, n)
-	b.weight, b.floor = make([]float64, n), make([]float64, len(b.loop))
+	b.weight, b.floor, b.fed = make([]float64, n), make([]float64, len(b.loop)), make([]float64, len(b.loop))
 	b.size = make([]float64, n)
 	b.phi, b.base = make([]float64, len(x.W)), make([]float64, len(x.Y))
 	for j, c := range b.columns {
@@ -446,6 +456,8 @@ func (s *implicit) archive(a *master.Archive) {
 	a.Int(&s.stagnated)
 	a.Int(&s.cut)
 	a.Float(&s.worst)
+	a.Int(&s.solved)
+	a.Int(&s.deaf)
 	for _, b := range s.blocks {
 		if b.cyclic {
 			a.Float(&b.lastH)
@@ -490,10 +502,14 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		b.lastH = H
 	}
 	b.solver.begin(b.lastH, b.in.ahead.degree)
+	b.solved++
 	before := math.NaN()
 	for {
 		if err := b.residual(x, t, H); err != nil {
 			return e, err
+		}
+		if e.iterations == 1 {
+			b.listen(x)
 		}
 		perturbed := false
 		if b.solver.needsJacobian() {
@@ -537,6 +553,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		before = norm
 		e.iterations++
 		for j, k := range b.loop {
+			b.fed[j] = b.phi[k]
 			b.z[j] += b.dz[j]
 			b.in.arrived(k, b.z[j])
 		}
@@ -546,6 +563,23 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 		if err := b.evaluate(ctx, x, t, H, false); err != nil {
 			return e, err
 		}
+	}
+}
+
+// listen checks whether the first correction has changed an output.
+func (b *block) listen(x *master.Exec) {
+	if b.deaf < 0 || b.deaf >= deafSteps {
+		return
+	}
+	for j, k := range b.loop {
+		if b.phi[k] != b.fed[j] {
+			b.deaf = -1 // it has
+			return
+		}
+	}
+	if b.deaf++; b.deaf == deafSteps {
+		x.Note("the outputs do not respond to the inputs at the end of the macro step: the components sample their inputs at its start. Corrections change nothing, " +
+			"and implicit coupling gives the results of explicit coupling at a higher cost; use explicit, or smaller steps")
 	}
 }
 
@@ -753,8 +787,8 @@ func (b *block) difference(x *master.Exec, c *column) {
 
 // review tells of iterations that came to rest above the tolerance.
 func (s *implicit) review() []string {
-	if s.stagnated == 0 {
-		return nil
+	if float64(s.stagnated) <= stagnantPart*float64(s.solved) {
+		return nil // corrections this small are harmless now and then
 	}
 	why := "the solvers in the subsystems leave that much open; a tighter --tolerance for them, or a looser solver.tolerance, avoids it"
 	if 2*s.cut > s.stagnated {

@@ -19,6 +19,8 @@ type indicator interface {
 	accept(x *master.Exec, t float64)
 	monitored() []string
 	archive(a *master.Archive)
+	// review returns warnings about the whole run, at its end.
+	review() []string
 }
 
 // indicatorControl chooses step sizes by an indicator, and never repeats a step
@@ -30,7 +32,8 @@ type indicatorControl struct {
 	gain     int     // kI = 0.3/(m+gain), kP = 0.4/(m+gain) at order m
 	before   float64 // indicator of the step before; NaN: there was none
 	now      float64
-	H        float64 // s, of the step under way
+	H        float64     // s, of the step under way
+	given    *[2]float64 // HMin and HMax as they were given; nil: no run has begun
 	// Accepted steps; those of the least size whose indicator is above 1, and the largest of these.
 	steps, short int
 	worst        float64
@@ -59,6 +62,11 @@ func (c *indicatorControl) firstStep(H float64) float64 {
 	if c.config.FixedStep {
 		return 0
 	}
+	// Bounds that are not given follow the step size of each run.
+	if c.given == nil {
+		c.given = &[2]float64{c.config.HMin, c.config.HMax}
+	}
+	c.config.HMin, c.config.HMax = c.given[0], c.given[1]
 	// One bound that is given moves the other, if need be.
 	least, most := c.config.HMin, c.config.HMax
 	if least == 0 {
@@ -130,11 +138,12 @@ func (c *indicatorControl) accept(x *master.Exec, t float64) {
 
 // review tells where the bound of the steps stood in the way of the tolerance.
 func (c *indicatorControl) review() []string {
+	out := c.quality.review()
 	if c.config.FixedStep || float64(c.short) < shortPart*float64(c.steps) || c.short < 2 {
-		return nil
+		return out
 	}
-	return []string{fmt.Sprintf("in %d of %d macro steps the tolerance is not met, by a factor of up to %.3g, because the step is not made smaller than control.h-min = %g s; lower it, or raise the tolerance",
-		c.short, c.steps, c.worst, c.config.HMin)}
+	return append(out, fmt.Sprintf("in %d of %d macro steps the tolerance is not met, by a factor of up to %.3g, because the step is not made smaller than control.h-min = %g s; lower it, or raise the tolerance",
+		c.short, c.steps, c.worst, c.config.HMin))
 }
 
 func (c *indicatorControl) reject(t, H float64) {}
@@ -229,6 +238,8 @@ func (p *predictorCorrector) accept(x *master.Exec, t float64) {
 	}
 	p.points = min(p.points+1, maxNodes)
 }
+
+func (p *predictorCorrector) review() []string { return nil }
 
 func (p *predictorCorrector) archive(a *master.Archive) {
 	a.Index(&p.points, 1, maxNodes)

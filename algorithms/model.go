@@ -23,9 +23,25 @@ const (
 
 var jacobianSources = []string{"auto", "directional", "rollback", "identify"}
 
+// ModelPoint is where in a macro step directional derivatives are taken, by which the step
+// is corrected.
+type ModelPoint uint8
+
+// The points.
+const (
+	AnyPoint   ModelPoint = iota // the start
+	StartPoint                   // haid (7): |_n of the step from T_n; stable with the stronger nonlinearities (haid 5)
+	EndPoint                     // T_{n+1}
+)
+
+var modelPoints = []string{"auto", "start", "end"}
+
 // Model configures the model-based corrector.
 type Model struct {
 	Jacobian JacobianSource
+	// Point is where directional derivatives are taken; models from other sources have no
+	// point, and the run notes that if one is asked for.
+	Point ModelPoint
 	// Alpha is the share of the error accumulated in the states that is removed
 	// in the next macro step (haid (21)); 0 = none, outputs alone are corrected.
 	Alpha float64
@@ -78,6 +94,7 @@ type modelCorrector struct {
 	members  []int            // those with a model
 	models   []responder      // by subsystem
 	update   *master.Phase
+	renewal  *master.Phase // of models that are made at the start of a step
 	replays  *replays      // of those whose responses come from repeated steps
 	learners []*identified // those that are identified
 
@@ -306,6 +323,9 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		return err
 	}
 	for _, i := range c.members {
+		if why := noPoint[c.source[i]]; why != "" && c.config.Point != AnyPoint {
+			x.Note(fmt.Sprintf("%s: model.point=%s has no effect: %s", sys.Infos[i], modelPoints[c.config.Point], why))
+		}
 		if c.in.order > 1 && c.in.delivery[i] == Substeps {
 			x.Note(fmt.Sprintf("%s: its inputs are sampled in %d substeps; what that leaves out of the polynomials of order %d is not corrected", sys.Infos[i], c.in.substeps, c.in.order))
 		}
@@ -323,6 +343,30 @@ func (c *modelCorrector) init(x *master.Exec) error {
 		}
 	}
 	c.update = x.NewPhase(c.members, c.updateOf)
+	c.renewal = x.NewPhase(c.with(DirectionalJacobian), c.renewOf)
+	return nil
+}
+
+// noPoint tells of the sources of models that have no point why they have none.
+var noPoint = [...]string{
+	RollbackJacobian:   "the responses of its outputs are measured over the whole macro step",
+	IdentifiedJacobian: "its model is identified from many macro steps",
+}
+
+// outdated tells whether the model of a member must be made for the step about to be taken.
+func (c *modelCorrector) outdated(i int) bool {
+	s, ok := c.models[i].(*stateSpace)
+	return ok && s.outdated()
+}
+
+// atStart tells whether directional derivatives are those of the start of a step.
+func (c *modelCorrector) atStart() bool { return !c.direct && c.config.Point != EndPoint }
+
+// renewOf makes the model of one member for the step about to be taken, if it must.
+func (c *modelCorrector) renewOf(i int) error {
+	if err := c.models[i].(*stateSpace).renew(); err != nil {
+		return fmt.Errorf("%s: its model at t = %.12g s: %w", c.sys.Infos[i], c.t, err)
+	}
 	return nil
 }
 
@@ -359,8 +403,14 @@ func (c *modelCorrector) apply(t, H float64) {
 	}
 }
 
-// before finds what takes repeated steps, before the step is taken.
+// before makes the models of the start of the step, and finds what takes repeated steps, before
+// the step is taken.
 func (c *modelCorrector) before(ctx context.Context, x *master.Exec, t, H float64, degree int) error {
+	if c.atStart() && slices.ContainsFunc(c.members, c.outdated) {
+		if err := c.renewal.Run(); err != nil {
+			return err
+		}
+	}
 	if len(c.replays.members) == 0 {
 		return nil
 	}

@@ -14,15 +14,19 @@ import (
 // stateSpace is the model x' = A x + B u, y = C x + D u of one subsystem by its
 // directional derivatives (haid (7)).
 //
-// It is kept for as long as it predicts the steps well (haid 6): from the state,
+// The derivatives are those at the start of the macro step (haid (7)), or at its end
+// (Model.Point).
+//
+// The model is kept for as long as it predicts the steps well (haid 6): from the state,
 // its derivative and the inputs at one communication point, with Δu what the
 // inputs then change by,
 //
 //	x_{n+1} = x_n + ∫ e^{As} ds ẋ_n + ∫ e^{A(H−s)} B Δu ds,
 //	y_{n+1} = y_n + C (x_{n+1} − x_n) + D Δu(H).
 //
-// Where the subsystem does not show the values of its states, it is made anew in
-// every macro step; D alone, for the correction of direct feedthrough, the less often
+// A model that fails at this is made anew: at the end of the step at once, at the start
+// for the next step. Where the subsystem does not show the values of its states, it is made
+// anew in every macro step; D alone, for the correction of direct feedthrough, the less often
 // the longer it stays what it is.
 type stateSpace struct {
 	of        *modelCorrector
@@ -47,7 +51,11 @@ type stateSpace struct {
 	then, now      point
 	has, observed  bool // then is that of the end of the last step; now of the present one
 	worst          float64
-	new            bool      // made in the step before
+	new            bool      // the present step is the first that it predicts
+	failing        bool      // it failed to predict the present step
+	stale          bool      // it must be made anew before the next step
+	made           bool      // before the present step, and not integrated yet
+	why            string    // the derivatives at the start of the present step are none
 	wrong          int       // first predictions in a row that were far off
 	lie            string    // there is no model for the rest of the run, because of this
 	gap, wait      int       // steps for which D alone is kept, and is yet
@@ -99,20 +107,50 @@ func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 	return s
 }
 
-// update checks the model by the step just taken, and makes it anew if it must.
+// renew makes the model at the start of the step about to be taken, if the step before has
+// shown that it must.
+func (s *stateSpace) renew() (err error) {
+	if !s.outdated() {
+		return nil
+	}
+	s.known, s.stale, s.made, s.new = false, false, true, true
+	if !s.has {
+		if err := s.observe(&s.then, s.inputAtStart); err != nil {
+			return err
+		}
+		s.has = true
+	}
+	s.why, err = s.linearise()
+	s.known = err == nil && s.why == ""
+	return err
+}
+
+// outdated tells whether there is no model that may be kept for the next step.
+func (s *stateSpace) outdated() bool { return s.lie == "" && (s.stale || !s.known) }
+
+// update checks the model by the step just taken, and makes it anew if it must and is
+// that of the end of the step.
 func (s *stateSpace) update() (u modelUpdate, err error) {
-	if err := s.observe(); err != nil {
+	if err := s.observe(&s.now, s.inputAtEnd); err != nil {
 		return u, err
 	}
 	s.observed = true
 	H := s.of.span(s.subsystem)
-	another := !s.of.sameSize(H, s.H)
-	fresh := !s.known || s.of.config.Refresh == 0 || !s.predicts() && s.wait == 0
+	another := !s.of.sameSize(H, s.H) || s.made
+	if s.made {
+		u.evaluations, s.made = 1, false
+		if s.why != "" {
+			u.why = s.why
+			return u, nil
+		}
+		s.H = math.NaN()
+	}
+	s.failing = !s.known || s.of.config.Refresh == 0 || !s.predicts() && s.wait == 0
 	s.wait = max(s.wait-1, 0)
 	if s.known && s.has && s.predicts() {
 		off, astray := s.predictionErrorOver(H)
 		if !(off <= s.of.config.Refresh) {
-			fresh = true
+			s.failing = true
 		}
 		if s.linear != nil && s.new && !(astray <= wrongModel) {
 			s.wrong++
@@ -127,21 +165,25 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 		u.why, s.known = s.lie, false
 		return u, nil
 	}
-	s.new = fresh
-	if fresh {
-		u.evaluations, u.changed = 1, true
-		known := s.known
-		s.known = false
-		copy(s.before, s.d)
-		if u.why, err = s.linearise(); err != nil || u.why != "" {
-			return u, err
-		}
-		s.known = true
-		if s.of.direct {
-			s.keep(known)
+	if s.of.atStart() {
+		s.new = false
+	} else {
+		s.new = s.failing
+		if s.failing {
+			u.evaluations, u.changed, another = 1, true, true
+			known := s.known
+			s.known = false
+			copy(s.before, s.d)
+			if u.why, err = s.linearise(); err != nil || u.why != "" {
+				return u, err
+			}
+			s.known = true
+			if s.of.direct {
+				s.keep(known)
+			}
 		}
 	}
-	if fresh || another {
+	if another {
 		u.changed = true
 		if u.why = s.integrate(H); u.why != "" {
 			s.known = false
@@ -181,18 +223,21 @@ func (s *stateSpace) predicts() bool {
 	return s.reader != nil || s.linear == nil && s.x.Sys.Infos[s.subsystem].Stateless
 }
 
-// observe reads the point that the step has led to.
-func (s *stateSpace) observe() error {
+// observe reads a point: that at the start of the run, or that which the step has led to.
+func (s *stateSpace) observe(p *point, input func(k int) float64) error {
 	sys := s.x.Sys
-	copy(s.now.y, s.x.Y[sys.OutAt[s.subsystem]:sys.OutAt[s.subsystem+1]])
+	copy(p.y, s.x.Y[sys.OutAt[s.subsystem]:sys.OutAt[s.subsystem+1]])
 	for k := range s.nu {
-		s.now.u[k] = s.inputAtEnd(sys.InAt[s.subsystem] + k)
+		p.u[k] = input(sys.InAt[s.subsystem] + k)
 	}
 	if s.reader == nil {
 		return nil
 	}
-	return s.reader.ReadStates(s.now.x, s.now.xdot)
+	return s.reader.ReadStates(p.x, p.xdot)
 }
+
+// inputAtStart is what the subsystem has as input k before its first step.
+func (s *stateSpace) inputAtStart(k int) float64 { return s.x.W[k] }
 
 // inputAtEnd is what the subsystem had as input k at the end of the step.
 func (s *stateSpace) inputAtEnd(k int) float64 {
@@ -441,6 +486,7 @@ func (s *stateSpace) accept() {
 	if s.observed {
 		s.then, s.now = s.now, s.then
 		s.has, s.observed = true, false
+		s.stale = s.failing
 	}
 }
 
@@ -459,6 +505,9 @@ func (s *stateSpace) archive(a *master.Archive) {
 	a.Bool(&s.has)
 	a.Float(&s.worst)
 	a.Bool(&s.new)
+	a.Bool(&s.stale)
+	a.Bool(&s.made)
+	a.String(&s.why)
 	a.Int(&s.wrong)
 	a.String(&s.lie)
 }

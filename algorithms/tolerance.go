@@ -28,6 +28,42 @@ type tolerances struct {
 	relative   float64 // of variables that are not named
 	inRel, inAbs,
 	outRel, outAbs []float64
+	inScale, outScale []scale // of variables whose absolute tolerance follows from their values
+}
+
+// scale is the largest magnitude that a variable without nominal value has had at
+// accepted points, at least 1, which is its nominal value as declared (fmi2 17).
+type scale struct {
+	variable int
+	part     float64 // of the scale, makes the absolute tolerance
+	largest  float64
+}
+
+// learn takes the coupling inputs w [nu] and the outputs y [ny] at an accepted point.
+func (t *tolerances) learn(w, y []float64) {
+	learn(t.inScale, w, t.inAbs)
+	learn(t.outScale, y, t.outAbs)
+}
+
+func learn(scales []scale, values, absolute []float64) {
+	for i := range scales {
+		s := &scales[i]
+		if v := math.Abs(values[s.variable]); v > s.largest {
+			s.largest = v
+			absolute[s.variable] = s.part * v
+		}
+	}
+}
+
+func (t *tolerances) archive(a *master.Archive) {
+	a.Section("scales of variables")
+	for _, list := range [...][]scale{t.inScale, t.outScale} {
+		for i := range list {
+			a.Float(&list[i].largest)
+		}
+	}
+	a.Floats(t.inAbs)
+	a.Floats(t.outAbs)
 }
 
 // init looks the tolerances up for every input and output. That of an input is
@@ -40,26 +76,38 @@ func (t *tolerances) init(sys *master.System) error {
 	nu, ny := sys.InAt[len(sys.Subsystems)], sys.OutAt[len(sys.Subsystems)]
 	t.inRel, t.inAbs = make([]float64, nu), make([]float64, nu)
 	t.outRel, t.outAbs = make([]float64, ny), make([]float64, ny)
+	t.inScale, t.outScale = nil, nil
+	// given tells whether the absolute tolerance is, or the nominal value that it follows from.
+	given := func(name string, nominal float64) bool {
+		return nominal > 0 || named(t.atol, name) || named(t.atol, "")
+	}
 	for i, info := range sys.Infos {
 		for p, port := range info.Out {
 			k := sys.OutAt[i] + p
 			t.outRel[k], t.outAbs[k] = t.of(sys.OutName(k), port.Nominal)
+			if !given(sys.OutName(k), port.Nominal) {
+				t.outScale = append(t.outScale, scale{k, absolutePart * t.outRel[k], 1})
+			}
 		}
 	}
 	for i, info := range sys.Infos {
 		for p, port := range info.In {
 			k := sys.InAt[i] + p
 			rel, abs := t.of(sys.InName(k), port.Nominal)
+			learns := !given(sys.InName(k), port.Nominal)
 			if y, ok := sys.Source(k); ok {
 				gain := math.Abs(sys.Gain(k))
 				if !named(t.rtol, sys.InName(k)) && named(t.rtol, sys.OutName(y)) {
 					rel = t.outRel[y]
 				}
 				if !named(t.atol, sys.InName(k)) && named(t.atol, sys.OutName(y)) {
-					abs = gain * t.outAbs[y]
+					abs, learns = gain*t.outAbs[y], false
 				}
 			}
 			t.inRel[k], t.inAbs[k] = rel, abs
+			if learns {
+				t.inScale = append(t.inScale, scale{k, absolutePart * rel, 1})
+			}
 		}
 	}
 	return nil

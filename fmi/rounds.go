@@ -17,7 +17,8 @@ type rounds struct {
 	left        uintptr // rounds to carry out
 	index       int64   // of the communication point that the next one begins at
 	start, step float64 // of the communication points start + index·step
-	t, h        float64 // of the present round
+	t           float64 // of the present round
+	h           float64 // what every step is told
 	members     uintptr // address of the first member
 	count       uintptr // of members
 	row         uintptr // where the next round puts its row
@@ -68,7 +69,6 @@ type roundMember struct {
 	in            uintptr
 	comp          uintptr
 	do            uintptr
-	h             uintptr // address of the step size that it is told
 	get           uintptr
 	outRefs, out  uintptr
 	finite        uint32 // so many of the outputs are judged
@@ -105,7 +105,8 @@ type roundSegment struct{ from, quads uintptr }
 type RoundPlan struct {
 	Steppers []*Stepper // of different instances, without input derivatives
 	Turns    []Turn
-	// Start and Step are those of the communication points Start + i·Step.
+	// The communication points are Start + i·Step. Every step is told Step itself: the
+	// difference of two points varies in its last bit (fmi2 49).
 	Start, Step float64
 	// Rows is the number of rounds of a crossing whose outputs are kept; 0 = none are.
 	Rows int
@@ -119,7 +120,6 @@ type Turn struct {
 	Booleans []IntegerCopy
 	Stepper  int // index; -1 = only the copies
 	Judged   int // so many of RealOut must be finite numbers
-	Fixed    bool
 }
 
 // RealCopy copies output Out of stepper From, times Gain plus Offset, to input In of
@@ -145,7 +145,6 @@ type Rounds struct {
 	segments int        // make a row
 	places   []rowPlace // by stepper
 	shown    bool       // the steppers show a row
-	fixed    *float64
 }
 
 // rowPlace is where a row holds the outputs of a stepper, and the steppers' own.
@@ -187,12 +186,6 @@ func (r *Rounds) build() error {
 		return err
 	}
 	r.batch.recs, r.head.batch = addressOf(r.head), addressOf(r.batch)
-	fixed, err := cslice[float64](mem, 1)
-	if err != nil {
-		return err
-	}
-	r.fixed = &fixed[0]
-	*r.fixed = r.plan.Step
 	if r.members, err = cslice[roundMember](mem, len(r.plan.Turns)); err != nil {
 		return err
 	}
@@ -202,7 +195,7 @@ func (r *Rounds) build() error {
 		}
 	}
 	h := r.head
-	h.start, h.step = r.plan.Start, r.plan.Step
+	h.start, h.step, h.h = r.plan.Start, r.plan.Step, r.plan.Step
 	h.members, h.count = address(r.members), uintptr(len(r.members))
 	return r.planRows(mem)
 }
@@ -220,10 +213,6 @@ func (r *Rounds) turn(mem *cmem, t *Turn, m *roundMember) error {
 	if t.Stepper >= 0 {
 		s := r.plan.Steppers[t.Stepper]
 		m.comp, m.noRestore = s.in.comp, uint32(flag(s.NoRestoreBefore))
-		m.h = addressOf(&r.head.h)
-		if t.Fixed {
-			m.h = addressOf(r.fixed)
-		}
 		var setters, getters []roundCall
 		for k := range s.recs {
 			c := &s.recs[k]

@@ -55,15 +55,7 @@ round:
 	MULSD     24(R14), X0
 	ADDSD     16(R14), X0
 	MOVSD     X0, 32(R14)
-	INCQ      AX
-	XORPS     X1, X1
-	CVTSQ2SD  AX, X1
-	MULSD     24(R14), X1
-	ADDSD     16(R14), X1
-	SUBSD     X0, X1
-	MOVSD     X1, 40(R14)
 	MOVQ      $0, 152(R14)
-	DECQ      AX
 	TESTQ     AX, 144(R14)
 	JNZ       first
 	MOVQ      $1, 152(R14)
@@ -107,7 +99,7 @@ scale:
 	JNZ   scale
 
 others:
-	MOVQ  104(R12), R15
+	MOVQ  96(R12), R15
 	TESTQ R15, R15
 	JNZ   moves
 
@@ -133,24 +125,23 @@ do:
 	MOVQ  56(R12), R10
 	TESTQ R10, R10
 	JZ    next
-	MOVQ  64(R12), AX
-	MOVSD (AX), X1
+	MOVSD 40(R14), X1
 	MOVSD 32(R14), X0
 	MOVQ  48(R12), DI
-	MOVL  100(R12), SI
+	MOVL  92(R12), SI
 	MOVL  $1, 108(R14)
 	CALL  R10
 	CMPL  AX, $1
 	JHI   stop
 	LEAL  0(BX)(AX*4), BX
 
-	MOVQ  72(R12), R10
+	MOVQ  64(R12), R10
 	TESTQ R10, R10
 	JZ    got
 	MOVQ  48(R12), DI
-	MOVQ  80(R12), SI
+	MOVQ  72(R12), SI
 	MOVL  36(R12), DX
-	MOVQ  88(R12), CX
+	MOVQ  80(R12), CX
 	MOVL  $2, 108(R14)
 	CALL  R10
 	CMPL  AX, $1
@@ -158,10 +149,10 @@ do:
 	LEAL  0(BX)(AX*8), BX
 
 	// A number whose exponent is all ones is none.
-	MOVL  96(R12), CX
+	MOVL  88(R12), CX
 	TESTL CX, CX
 	JZ    got
-	MOVQ  88(R12), SI
+	MOVQ  80(R12), SI
 	MOVQ  $0xFFE0000000000000, DX
 
 finite:
@@ -174,7 +165,7 @@ finite:
 	JNZ  finite
 
 got:
-	MOVQ  104(R12), R15
+	MOVQ  96(R12), R15
 	TESTQ R15, R15
 	JNZ   behind
 
@@ -196,7 +187,7 @@ judged:
 	JNE  sample
 
 next:
-	ADDQ $128, R12
+	ADDQ $120, R12
 	DECQ R13
 	JNZ  member
 
@@ -266,7 +257,7 @@ infinite:
 unusual:
 	TESTL BX, BX
 	JZ    put
-	ORL   BX, 120(R12)
+	ORL   BX, 112(R12)
 	MOVL  $1, 124(R14)
 	XORL  BX, BX
 
@@ -276,7 +267,7 @@ put:
 	ANDL    $0xFFC0, CX
 	JZ      x87
 	LDMXCSR 40(SP)
-	ORL     $256, 120(R12)
+	ORL     $256, 112(R12)
 	MOVL    $1, 124(R14)
 
 x87:
@@ -285,7 +276,7 @@ x87:
 	CMPL    AX, DX
 	JEQ     judged
 	FLDCW   44(SP)
-	ORL     $256, 120(R12)
+	ORL     $256, 112(R12)
 	MOVL    $1, 124(R14)
 	JMP     judged
 
@@ -293,7 +284,7 @@ sample:
 	STAMP
 	MOVQ AX, CX
 	SUBQ 160(R14), CX
-	ADDQ CX, 112(R12)
+	ADDQ CX, 104(R12)
 	MOVQ AX, 160(R14)
 	JMP  next
 
@@ -375,14 +366,14 @@ getter:
 stop:
 	MOVL    AX, 104(R14)
 	MOVL    $1, 124(R14)
-	ORL     BX, 120(R12)
+	ORL     BX, 112(R12)
 	STMXCSR 48(SP)
 	MOVL    48(SP), CX
 	XORL    40(SP), CX
 	ANDL    $0xFFC0, CX
 	JZ      word
 	LDMXCSR 40(SP)
-	ORL     $256, 120(R12)
+	ORL     $256, 112(R12)
 
 word:
 	FSTCW 52(SP)
@@ -390,7 +381,7 @@ word:
 	CMPW  CX, 44(SP)
 	JEQ   leave
 	FLDCW 44(SP)
-	ORL   $256, 120(R12)
+	ORL   $256, 112(R12)
 	JMP   leave
 
 #ifdef GOOS_linux

@@ -49,12 +49,6 @@ round:
 	FMULD  F2, F0, F0
 	FADDD  F3, F0, F0
 	FMOVD  F0, 32(R19)
-	ADD    $1, R9, R10
-	SCVTFD R10, F1
-	FMULD  F2, F1, F1
-	FADDD  F3, F1, F1
-	FSUBD  F0, F1, F1
-	FMOVD  F1, 40(R19)
 	MOVD   ZR, 152(R19)
 	MOVD   144(R19), R10
 	AND    R9, R10, R10
@@ -101,7 +95,7 @@ scale:
 	CBNZ  R10, scale
 
 others:
-	MOVD 104(R20), R22
+	MOVD 96(R20), R22
 	CBNZ R22, moves
 
 set:
@@ -123,11 +117,10 @@ setters:
 do:
 	MOVD  56(R20), R10
 	CBZ   R10, next
-	MOVD  64(R20), R9
-	FMOVD (R9), F1
+	FMOVD 40(R19), F1
 	FMOVD 32(R19), F0
 	MOVD  48(R20), R0
-	MOVWU 100(R20), R1
+	MOVWU 92(R20), R1
 	MOVD  $1, R9
 	MOVW  R9, 108(R19)
 	BL    (R10)
@@ -136,12 +129,12 @@ do:
 	LSLW  $2, R0, R0
 	ORRW  R0, R23, R23
 
-	MOVD  72(R20), R10
+	MOVD  64(R20), R10
 	CBZ   R10, got
 	MOVD  48(R20), R0
-	MOVD  80(R20), R1
+	MOVD  72(R20), R1
 	MOVWU 36(R20), R2
-	MOVD  88(R20), R3
+	MOVD  80(R20), R3
 	MOVD  $2, R9
 	MOVW  R9, 108(R19)
 	BL    (R10)
@@ -151,9 +144,9 @@ do:
 	ORRW  R0, R23, R23
 
 	// A number whose exponent is all ones is none.
-	MOVWU 96(R20), R10
+	MOVWU 88(R20), R10
 	CBZ   R10, got
-	MOVD  88(R20), R9
+	MOVD  80(R20), R9
 	MOVD  $0xFFE0000000000000, R11
 
 finite:
@@ -166,7 +159,7 @@ finite:
 	CBNZ R10, finite
 
 got:
-	MOVD 104(R20), R22
+	MOVD 96(R20), R22
 	CBNZ R22, behind
 
 modes:
@@ -181,7 +174,7 @@ judged:
 	CBNZ R9, sample
 
 next:
-	ADD  $128, R20
+	ADD  $120, R20
 	SUB  $1, R21
 	CBNZ R21, member
 
@@ -246,7 +239,7 @@ infinite:
 
 	// A Warning, or other modes than on entry, which are put back.
 unusual:
-	MOVWU 120(R20), R11
+	MOVWU 112(R20), R11
 	ORRW  R23, R11, R11
 	MOVD  ZR, R23
 	CMP   R9, R10
@@ -255,7 +248,7 @@ unusual:
 	ORRW  $256, R11, R11
 
 warned:
-	MOVW R11, 120(R20)
+	MOVW R11, 112(R20)
 	MOVD $1, R9
 	MOVW R9, 124(R19)
 	B    judged
@@ -265,9 +258,9 @@ sample:
 	MOVD 160(R19), R10
 	MOVD R9, 160(R19)
 	SUB  R10, R9, R9
-	MOVD 112(R20), R10
+	MOVD 104(R20), R10
 	ADD  R9, R10, R10
-	MOVD R10, 112(R20)
+	MOVD R10, 104(R20)
 	B    next
 
 	// What is no Real: copies, setters, getters.
@@ -345,7 +338,7 @@ stop:
 	MOVW  R0, 104(R19)
 	MOVD  $1, R9
 	MOVW  R9, 124(R19)
-	MOVWU 120(R20), R11
+	MOVWU 112(R20), R11
 	ORRW  R23, R11, R11
 	MOVD  56(RSP), R9
 	MOVD  FPCR, R10
@@ -355,7 +348,7 @@ stop:
 	ORRW  $256, R11, R11
 
 kept:
-	MOVW R11, 120(R20)
+	MOVW R11, 112(R20)
 	B    leave
 
 #ifdef GOOS_linux

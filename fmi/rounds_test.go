@@ -22,9 +22,9 @@ func TestRoundsLayout(t *testing.T) {
 		"nsegments": {unsafe.Offsetof(r.nsegments), 80}, "done": {unsafe.Offsetof(r.done), 88}, "at": {unsafe.Offsetof(r.at), 96},
 		"call": {unsafe.Offsetof(r.call), 108}, "other": {unsafe.Offsetof(r.other), 112}, "unusual": {unsafe.Offsetof(r.unusual), 124},
 		"end": {unsafe.Offsetof(r.end), 136}, "mask": {unsafe.Offsetof(r.mask), 144}, "stamp": {unsafe.Offsetof(r.stamp), 160}, "batch": {unsafe.Offsetof(r.batch), 168}, "stop": {unsafe.Offsetof(r.stop), 176},
-		"member": {unsafe.Sizeof(m), 128}, "scaled": {unsafe.Offsetof(m.scaled), 12}, "nout": {unsafe.Offsetof(m.nout), 36},
-		"comp": {unsafe.Offsetof(m.comp), 48}, "get": {unsafe.Offsetof(m.get), 72}, "noRestore": {unsafe.Offsetof(m.noRestore), 100},
-		"ticks": {unsafe.Offsetof(m.ticks), 112}, "flags": {unsafe.Offsetof(m.flags), 120},
+		"member": {unsafe.Sizeof(m), 120}, "scaled": {unsafe.Offsetof(m.scaled), 12}, "nout": {unsafe.Offsetof(m.nout), 36},
+		"comp": {unsafe.Offsetof(m.comp), 48}, "get": {unsafe.Offsetof(m.get), 64}, "noRestore": {unsafe.Offsetof(m.noRestore), 92},
+		"ticks": {unsafe.Offsetof(m.ticks), 104}, "flags": {unsafe.Offsetof(m.flags), 112},
 		"getters": {unsafe.Offsetof(x.getters), 8}, "move": {unsafe.Offsetof(x.move), 16}, "getter": {unsafe.Offsetof(x.getter), 32},
 		"copy": {unsafe.Sizeof(roundCopy{}), 16}, "scaling": {unsafe.Sizeof(roundScaling{}), 32}, "moves": {unsafe.Sizeof(roundMove{}), 24},
 		"calls": {unsafe.Sizeof(roundCall{}), 32}, "segment": {unsafe.Sizeof(roundSegment{}), 16},
@@ -94,7 +94,7 @@ func byHand(p *RoundPlan, i int) (failed int, st Status, err error) {
 		if turn.Stepper < 0 {
 			continue
 		}
-		if st, err = p.Steppers[turn.Stepper].Step(at(i), at(i+1)-at(i), true); err != nil || st > StatusWarning {
+		if st, err = p.Steppers[turn.Stepper].Step(at(i), p.Step, true); err != nil || st > StatusWarning {
 			return k, st, err
 		}
 	}
@@ -200,13 +200,20 @@ func TestRoundsStop(t *testing.T) {
 	r, err := NewRounds(ring(s, true, 0))
 	must(t, err)
 	const endless = 1 << 40
-	ended := make(chan struct{})
-	go func() {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() { // again and again, since Run may begin after the first
 		defer close(ended)
-		time.Sleep(20 * time.Millisecond)
-		r.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-time.After(20 * time.Millisecond):
+				r.Stop()
+			}
+		}
 	}()
 	done, finite, failed, _, err := r.Run(0, endless, false)
+	close(over)
 	<-ended
 	if done < 1 || done == endless || !finite || failed >= 0 || err != nil {
 		t.Errorf("%d rounds, finite %v, turn %d: %v", done, finite, failed, err)

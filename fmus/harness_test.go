@@ -16,6 +16,7 @@ import (
 	"github.com/ebitengine/purego"
 
 	"github.com/macrostep/macrostep/fmi/csrc"
+	"github.com/macrostep/macrostep/test/cc"
 )
 
 // The tests load the libraries by purego alone: what is illegal for a master
@@ -116,6 +117,7 @@ var (
 var victim func()
 
 func TestMain(m *testing.M) {
+	cc.Cache()
 	if victim != nil {
 		victim()
 	}

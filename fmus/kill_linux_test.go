@@ -220,7 +220,7 @@ func (e errand) start(t *testing.T, fmu string) (cmd *exec.Cmd, stdout *strings.
 func (e errand) ends(t *testing.T, fmu string) (state *os.ProcessState, stdout, stderr string) {
 	t.Helper()
 	cmd, out, r := e.start(t, fmu)
-	stop := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	stop := time.AfterFunc(5*time.Minute, func() { cmd.Process.Kill() })
 	defer stop.Stop()
 	said, err := io.ReadAll(r)
 	if err != nil {
@@ -344,7 +344,7 @@ func (k Kill) checkHang(t *testing.T, e errand, fmu, says string) {
 		if err != nil {
 			t.Fatalf("it ended without saying %q: %v", says, err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatalf("it did not say %q", says)
 	}
 	time.Sleep(200 * time.Millisecond)
@@ -369,11 +369,16 @@ func TestHangsDiffer(t *testing.T) {
 	if _, err := r.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second)
+	for sleeps := false; !sleeps; time.Sleep(10 * time.Millisecond) { // never, if it loops
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sleeps = strings.Contains(string(state), ") S ")
+	}
 	cmd.Process.Signal(syscall.SIGKILL)
-	cmd.Wait()
-	if used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(); died(cmd.ProcessState) != syscall.SIGKILL || used > 500*time.Millisecond {
-		t.Errorf("sleep: %v, %v of processor time in a second", cmd.ProcessState, used)
+	if cmd.Wait(); died(cmd.ProcessState) != syscall.SIGKILL {
+		t.Errorf("sleep: %v", cmd.ProcessState)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 //   - misbehave: declares and has every capability. Its parameters say what goes
 //     wrong: fault what, during in which function, at from which time on, times
 //     how often (0: always). See src/misbehave.c.
+//     The fault Uncommitted is one of third-party FMUs: a step without
+//     noSetFMUStatePriorToCurrentPoint begins where the last one with it began.
 //   - misbehave_plain: the same without any optional capability.
 //   - misbehave_lies: declares every capability and has none.
 //   - misbehave_constant: no variable steps; refuses steps that differ.
@@ -192,7 +194,7 @@ var (
 		"Pending", "NaN", "Infinity", "StopShort",
 		"LogStorm", "LogFormats", "LogThread", "LogEnvironment", "LogName",
 		"Rounding", "FlushToZero", "Exceptions", "Locale", "Directory", "Signals",
-		"ForgetState", "WrongDerivatives", "RefuseOrders", "IgnoreOrders",
+		"ForgetState", "WrongDerivatives", "RefuseOrders", "IgnoreOrders", "Uncommitted",
 	}
 	places = []string{
 		"DoStep", "GetReal", "SetReal", "SetRealInputDerivatives", "GetDirectionalDerivative", "GetFMUstate", "SetFMUstate",

@@ -21,6 +21,9 @@ type StateSerializer interface {
 	DeserializeState([]byte) (State, error)
 }
 
+// StopUser is a subsystem that is told the stop time (Experiment.StopKnown), and may act on it.
+type StopUser interface{ UsesStop() bool }
+
 // RecorderArchiver is a recorder that can go on with its record in a run that is
 // resumed.
 //
@@ -38,7 +41,14 @@ type RecorderArchiver interface {
 //
 // A checkpoint holds the serialised states of all subsystems and everything that
 // run, algorithm and hooks have learnt. Options.Resume takes it: the run is initialised
-// as at first, then all of it is put back.
+// as at first, then all of it is put back. The stop time of the run that goes on may be
+// another one, after the checkpoint.
+//
+// A subsystem of Go code takes part in one of two ways, with Caps.SerializeState: as a
+// StateSerializer, or with Archive alone (Archiver), which carries all of its state then.
+//
+// Run.Checkpoint makes one on demand. Every 0 without OnInterrupt makes no others, and
+// takes no Write.
 //
 // After each checkpoint the subsystems are put back to it in the run that goes on,
 // too: so both go on from the same states, and give the same results to the last
@@ -77,40 +87,63 @@ func (r *Run) prepareCheckpoints() error {
 	if c != nil && (!(c.Every >= 0) || math.IsInf(c.Every, 0)) {
 		return fmt.Errorf("the time between checkpoints is %g s; it is 0 or greater", c.Every)
 	}
-	if c != nil && c.Write == nil {
+	if c != nil && c.Write == nil && (c.Every > 0 || c.OnInterrupt) {
 		return errors.New("checkpoints need a place where they are written")
 	}
+	return r.prepareKeepers()
+}
+
+// prepareKeepers finds what keeps the states of algorithm, hooks and subsystems.
+func (r *Run) prepareKeepers() error {
 	if _, ok := r.alg.(Archiver); !ok {
-		return fmt.Errorf("%w: the algorithm cannot put its state into a checkpoint", ErrCapability)
+		return fmt.Errorf("%w: the algorithm cannot put its state into a checkpoint: %T has no method Archive (master.Archiver); run without checkpoints, or give it one", ErrCapability, r.alg)
 	}
 	for _, h := range r.opt.Hooks {
 		if _, ok := h.(Archiver); !ok {
 			return fmt.Errorf("%w: a checkpoint does not hold what the hook %T has in mind (it is no Archiver): run without checkpoints, or without it", ErrCapability, h)
 		}
 	}
-	r.keepers = make([]stateKeeper, len(r.sys.Subsystems))
-	var unable []string
+	keepers := make([]stateKeeper, len(r.sys.Subsystems))
+	var fmus, own []string
 	for i := range r.sys.Subsystems {
 		var err error
-		if r.keepers[i], err = r.keeper(i); err != nil {
-			unable = append(unable, r.sys.Infos[i].String())
+		if keepers[i], err = r.keeper(i); err == nil {
+			continue
+		}
+		if _, ok := As[StateSerializer](r.sys.Subsystems[i]); ok {
+			fmus = append(fmus, r.sys.Infos[i].String())
+		} else {
+			own = append(own, r.sys.Infos[i].String())
 		}
 	}
-	if len(unable) > 0 {
-		return fmt.Errorf("%w: a checkpoint holds the states of all components, and %s cannot serialise its state (canSerializeFMUstate): "+
-			"run without checkpoints, or use another export of the FMU", ErrCapability, strings.Join(unable, ", "))
+	if len(fmus)+len(own) > 0 {
+		var why []string
+		if len(fmus) > 0 {
+			why = append(why, strings.Join(fmus, ", ")+" cannot serialise its state (canSerializeFMUstate): run without checkpoints, or use another export of the FMU")
+		}
+		if len(own) > 0 {
+			why = append(why, strings.Join(own, ", ")+" does not offer its state: a subsystem of Go code has a method Archive (master.Archiver) that carries all of it, and sets Info.Caps.SerializeState; a native.Model has the field Archive")
+		}
+		return fmt.Errorf("%w: a checkpoint holds the states of all components, and %s", ErrCapability, strings.Join(why, "; "))
 	}
+	r.keepers = keepers
 	return nil
 }
 
-// keeper gives what serialises the state of subsystem i.
+// keeper returns what serialises the state of subsystem i; nothing if its Archive carries all
+// of it.
 func (r *Run) keeper(i int) (stateKeeper, error) {
-	saver, saves := As[StateSaver](r.sys.Subsystems[i])
-	serializer, serializes := As[StateSerializer](r.sys.Subsystems[i])
-	if info := r.sys.Infos[i]; !saves || !serializes || !info.Caps.SaveState || !info.Caps.SerializeState {
-		return stateKeeper{}, fmt.Errorf("%s: %w: it cannot serialise its state", info, ErrCapability)
+	sub, caps := r.sys.Subsystems[i], r.sys.Infos[i].Caps
+	saver, saves := As[StateSaver](sub)
+	serializer, serializes := As[StateSerializer](sub)
+	_, archives := As[Archiver](sub)
+	switch {
+	case saves && serializes && caps.SaveState && caps.SerializeState:
+		return stateKeeper{saver, serializer}, nil
+	case archives && !serializes && caps.SerializeState:
+		return stateKeeper{}, nil
 	}
-	return stateKeeper{saver, serializer}, nil
+	return stateKeeper{}, fmt.Errorf("%s: %w: it cannot serialise its state", r.sys.Infos[i], ErrCapability)
 }
 
 // tryCheckpoints looks, before the first step, whether the subsystems do what
@@ -131,6 +164,9 @@ func (r *Run) tryCheckpoints() error {
 
 // trySerialize makes the bytes of the present state, and a state of them.
 func (r *Run) trySerialize(k stateKeeper, i int) error {
+	if k.StateSaver == nil {
+		return r.tryArchive(i)
+	}
 	data, err := r.serialize(k, i)
 	if err != nil {
 		return err
@@ -141,6 +177,24 @@ func (r *Run) trySerialize(k stateKeeper, i int) error {
 	}
 	if err != nil {
 		return r.notKept(i, "reading a serialised state", err)
+	}
+	return nil
+}
+
+// tryArchive writes the present state of subsystem i, which Archive carries alone, and reads
+// it in again: both directions must name the same values.
+func (r *Run) tryArchive(i int) error {
+	part, _ := As[Archiver](r.sys.Subsystems[i])
+	to := NewArchive()
+	part.Archive(to)
+	err := to.Err()
+	if err == nil {
+		from := ReadArchive(to.Data())
+		part.Archive(from)
+		err = from.Finish()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: its method Archive does not read what it has written: %w", r.sys.Infos[i], err)
 	}
 	return nil
 }
@@ -202,16 +256,73 @@ func (r *Run) checkpointOnInterrupt() error {
 	return r.checkpoint()
 }
 
-// checkpoint makes one at the last accepted communication point, and takes the
+// Checkpoint makes a checkpoint at the last accepted communication point. It is called by
+// whoever steps the run, between Start, the calls of Step and Close, or from Options.Admit or
+// Options.Observe; after the last step, too: such a run goes on to a later stop time. Like
+// every checkpoint it takes the subsystems to the state that it holds.
+//
+// FMUs take part if Options.Checkpoints is set, if only to &Checkpoints{}: the start has to
+// test their rollback. After ErrCapability, and after a call at the wrong time, the run goes on
+// unharmed; any other error has ended it.
+func (r *Run) Checkpoint() (c Checkpoint, err error) {
+	switch {
+	case r.phase != running && r.phase != finished || !r.ready:
+		return c, errors.New("a checkpoint is made after the start of a run and before its close")
+	case r.err != nil:
+		return c, fmt.Errorf("the run has failed, and has no state to go on from: %w", r.err)
+	case r.recording:
+		return c, errors.New("a checkpoint is made between two steps: not by a hook or a recorder, where others have not seen the communication point yet")
+	case r.stopped != "":
+		return c, fmt.Errorf("there is nothing to go on with: a hook has ended the run (%s)", r.stopped)
+	}
+	defer r.contain(&err)
+	if r.keepers == nil {
+		if err := r.lateKeepers(); err != nil {
+			return c, err
+		}
+	}
+	if c, err = r.makeCheckpoint(); err != nil {
+		return c, r.fail(err)
+	}
+	return c, nil
+}
+
+// lateKeepers prepares a checkpoint that was not announced.
+func (r *Run) lateKeepers() error {
+	for i, sub := range r.sys.Subsystems {
+		if _, tests := As[RollbackVerifier](sub); tests && r.x.saver[i] == nil && r.x.restarter[i] == nil {
+			return fmt.Errorf("%s: %w: its rollback was not tested at the start of the run: set Options.Checkpoints, if only to &master.Checkpoints{}", r.sys.Infos[i], ErrCapability)
+		}
+	}
+	if err := r.prepareKeepers(); err != nil {
+		return err
+	}
+	if err := r.tryCheckpoints(); err != nil {
+		r.keepers = nil
+		return err
+	}
+	return nil
+}
+
+// makeCheckpoint makes one at the last accepted communication point, and takes the
 // subsystems to it.
-func (r *Run) checkpoint() error {
+func (r *Run) makeCheckpoint() (Checkpoint, error) {
 	a := NewArchive()
 	r.archiveRecorders(a)
 	r.archive(a)
-	if a.Err() != nil {
-		return a.Err()
+	if r.leaps != nil {
+		r.leaps.staged = false
 	}
-	err := r.opt.Checkpoints.Write(Checkpoint{T: r.t, Steps: r.accepted, State: a.Data()})
+	return Checkpoint{T: r.t, Steps: r.accepted, State: a.Data()}, a.Err()
+}
+
+// checkpoint makes one and has it written.
+func (r *Run) checkpoint() error {
+	c, err := r.makeCheckpoint()
+	if err != nil {
+		return err
+	}
+	err = r.opt.Checkpoints.Write(c)
 	if err != nil && !r.checkpointFailed {
 		r.warn(fmt.Sprintf("the checkpoint at t = %.12g s could not be written: %v; the run goes on", r.t, err))
 	}
@@ -257,7 +368,14 @@ func (r *Run) archiveRecorders(a *Archive) {
 // archive carries everything but the recorders.
 func (r *Run) archive(a *Archive) {
 	a.Section("run")
+	stop := r.opt.Stop
+	a.Same(fmt.Sprint(r.opt.Start), "the start time")
+	a.Same(fmt.Sprint(r.opt.Step), "the step size")
+	a.Float(&stop)
 	a.Float(&r.t)
+	if a.Reading() && a.Err() == nil && r.opt.Stop <= r.t {
+		a.Fail(r.nothingLeft())
+	}
 	a.Float(&r.lost)
 	a.Float(&r.want)
 	a.Int(&r.accepted)
@@ -271,8 +389,16 @@ func (r *Run) archive(a *Archive) {
 	for i := range r.point.Watch {
 		a.Values(&r.point.Watch[i])
 	}
-	wall := r.stepping().Seconds()
+	r.growth.archive(a)
+	clipped := r.clipped || r.want == 0 && r.onGrid > r.grid.whole
+	a.Bool(&clipped)
+	wall, waited := r.stepping().Seconds(), 0.0
+	if r.pacer != nil {
+		waited = r.pacer.waited.Seconds()
+	}
 	a.Float(&wall)
+	a.Float(&waited)
+	r.tellNotes()                        // what the algorithm has noted since goes into the checkpoint
 	later := r.warnings[r.initWarnings:] // the others come again
 	n := len(later)
 	a.Int(&n)
@@ -291,6 +417,12 @@ func (r *Run) archive(a *Archive) {
 		seconds[i] = r.subsystemSeconds(i)
 	}
 	a.Floats(seconds)
+	told := make([]bool, len(r.sys.Subsystems)) // the stop time
+	for i, sub := range r.sys.Subsystems {
+		user, ok := As[StopUser](sub)
+		told[i] = r.stopKnown && ok && user.UsesStop()
+	}
+	a.Bools(told)
 
 	for i, sub := range r.sys.Subsystems {
 		if a.Err() != nil {
@@ -311,8 +443,40 @@ func (r *Run) archive(a *Archive) {
 	if !a.Reading() || a.Finish() != nil {
 		return
 	}
-	r.earlierSeconds, r.earlier = seconds, time.Duration(wall*float64(time.Second))
+	r.earlierSeconds, r.earlier, r.clipped = seconds, time.Duration(wall*float64(time.Second)), clipped
+	if r.pacer != nil {
+		r.pacer.waited = time.Duration(waited * float64(time.Second))
+	}
 	r.point.T, r.point.Step = r.t, r.accepted
+	a.Fail(r.otherStop(stop, told))
+}
+
+// otherStop looks whether a run that has come from a checkpoint can go on to its stop time,
+// and warns where it may differ from an unbroken run to there. The run of the checkpoint had the
+// stop time was, which the subsystems in told were told.
+func (r *Run) otherStop(was float64, told []bool) error {
+	stop := r.opt.Stop
+	switch {
+	case r.atEnd():
+		return r.nothingLeft()
+	case stop == was:
+		return nil
+	case r.clipped && r.want == 0:
+		return fmt.Errorf("the checkpoint is at the stop time %.12g s of its run, which is not on the grid of %g s: a run to %.12g s has no such communication point; go on from an earlier checkpoint", was, r.opt.Step, stop)
+	case r.clipped:
+		r.warn(fmt.Sprintf("the last steps before the checkpoint were chosen to end at the stop time %.12g s of its run: from there on the run differs from one that had the stop time %.12g s from the start, within its tolerance", was, stop))
+		r.clipped = false
+	}
+	for i, info := range r.sys.Infos {
+		if told[i] {
+			r.warn(fmt.Sprintf("%s was told the stop time %.12g s when the run began (quirk stopTime), and may act on it, as by refusing to step beyond: the run goes on to %.12g s", info, was, stop))
+		}
+	}
+	return nil
+}
+
+func (r *Run) nothingLeft() error {
+	return fmt.Errorf("the checkpoint is at t = %.12g s, and the run is to stop at %.12g s: there is nothing left to do; give a later stop time", r.t, r.opt.Stop)
 }
 
 // archiveSteering carries what was set from outside, and the hooks.
@@ -410,6 +574,9 @@ func (r *Run) archiveVariable(a *Archive, v **Variable) {
 // archiveState carries the state of subsystem i. It is taken to it in both
 // directions, so that what comes then begins alike.
 func (r *Run) archiveState(a *Archive, i int) error {
+	if r.keepers[i].StateSaver == nil { // Archive carries all of it
+		return nil
+	}
 	var data []byte
 	var err error
 	if !a.Reading() {

@@ -409,3 +409,196 @@ func TestNoCheckpointNoAllocation(t *testing.T) {
 type quietKept struct{ *kept }
 
 func (q *quietKept) Step(_ context.Context, t, H float64) (float64, error) { return t + H, nil }
+
+// toTheEnd steps a run to its end and closes it.
+func toTheEnd(t testing.TB, r *master.Run) master.Result {
+	t.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = r.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := r.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// A checkpoint is made on demand, announced or not, at any step, and the run goes on from it
+// as it does itself.
+func TestCheckpointOnDemand(t *testing.T) {
+	for _, announced := range []*master.Checkpoints{nil, {}} {
+		whole := &everything{}
+		sys, _ := talkers(t)
+		if _, err := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{whole}}).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for at := range 10 {
+			first := &everything{}
+			sys, _ := talkers(t)
+			o := master.Options{Stop: 1, Step: 0.1, Recorders: []master.Recorder{first}, Checkpoints: announced}
+			r := newRun(t, unverified(t, sys, announced == nil), o)
+			if _, err := r.Checkpoint(); err == nil {
+				t.Error("there is a checkpoint before the start")
+			}
+			if err := r.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for range at {
+				if _, err := r.Step(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c, err := r.Checkpoint()
+			if err != nil || c.Steps != at || c.T != r.Time() {
+				t.Fatalf("%v: %+v", err, c)
+			}
+			toTheEnd(t, r)
+			rest := &everything{}
+			sys, _ = talkers(t)
+			o.Recorders, o.Resume = []master.Recorder{rest}, c.State
+			if _, err := newRun(t, unverified(t, sys, announced == nil), o).Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(first.rows, whole.rows) || !reflect.DeepEqual(rest.rows, whole.rows[at+1:]) {
+				t.Errorf("after %d steps: other rows", at)
+			}
+			if _, err := r.Checkpoint(); err == nil {
+				t.Error("there is a checkpoint after the close")
+			}
+		}
+	}
+}
+
+// untested hides the test of the rollback.
+type untested struct {
+	master.Subsystem
+	master.StateSaver
+	master.StateSerializer
+	master.DiscreteIO
+	master.Initializer
+	master.Watcher
+}
+
+// unverified gives the same system, whose subsystems do not test their rollback.
+func unverified(t testing.TB, sys *master.System, really bool) *master.System {
+	if !really {
+		return sys
+	}
+	var subs []master.Subsystem
+	for _, s := range sys.Subsystems {
+		k := s.(*kept)
+		subs = append(subs, untested{k, k, k, k, k, k})
+	}
+	return system(t, subs, wire("one.y1", "two.u1"), wire("two.y1", "one.u1"), wire("one.n", "two.n"), wire("two.n", "one.n"),
+		wire("one.b", "two.b"), wire("two.b", "one.b"), wire("one.s", "two.s"), wire("two.s", "one.s"))
+}
+
+// Where no checkpoint can be made the message says why, and the run goes on.
+func TestCheckpointOnDemandRefused(t *testing.T) {
+	sys, _ := talkers(t)
+	var inside error
+	h := &hook{at: func(r *master.Run) error { _, inside = r.Checkpoint(); return nil }}
+	r := newRun(t, sys, master.Options{Stop: 1, Step: 0.1, Hooks: []master.Hook{h}})
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Step(t.Context()); err != nil || inside == nil || !strings.Contains(inside.Error(), "between two steps") {
+		t.Errorf("%v, in a hook %v", err, inside)
+	}
+	if _, err := r.Checkpoint(); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "one: ") || !strings.Contains(err.Error(), "&master.Checkpoints{}") {
+		t.Error(err)
+	}
+	toTheEnd(t, r)
+	f := newFake("gauge", 0, 1)
+	r = newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1, Step: 0.1})
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Checkpoint(); !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "gauge does not offer its state") || !strings.Contains(err.Error(), "master.Archiver") || strings.Contains(err.Error(), "canSerialize") {
+		t.Error(err)
+	}
+	if result := toTheEnd(t, r); result.Status != master.Complete {
+		t.Errorf("%+v", result)
+	}
+}
+
+// stopped is a subsystem that is told the stop time.
+type stopped struct{ *kept }
+
+func (stopped) UsesStop() bool { return true }
+
+// A run goes on to a later stop time as one that had it from the start, also from its end.
+// Where the earlier one has left traces, a warning or an error says so.
+func TestLaterStop(t *testing.T) {
+	run := func(o master.Options, preset string, until float64, told bool) (rows []string, c master.Checkpoint, result master.Result, err error) {
+		t.Helper()
+		sys, keepers := talkers(t)
+		for _, k := range keepers {
+			k.info.Caps.SaveState = true
+		}
+		if told {
+			sys = system(t, []master.Subsystem{stopped{keepers[0]}})
+		}
+		e := &everything{}
+		o.Recorders, o.Checkpoints = []master.Recorder{e}, &master.Checkpoints{}
+		alg, err := algorithms.New(preset, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := master.NewRun(sys, alg.Algorithm, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.Start(t.Context())
+		for more := err == nil; more && r.Time() < until-1e-9; {
+			if more, err = r.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err == nil {
+			if c, err = r.Checkpoint(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		result, _ = r.Close()
+		return e.rows, c, result, err
+	}
+	const fixed, variable = "explicit", "predictor-corrector"
+	for _, preset := range []string{fixed, variable} {
+		long, _, _, _ := run(master.Options{Stop: 2, Step: 0.1}, preset, 2, false)
+		for _, at := range []float64{0.3, 1} {
+			rows, c, _, _ := run(master.Options{Stop: 1, Step: 0.1}, preset, at, false)
+			rest, _, result, err := run(master.Options{Stop: 2, Step: 0.1, Resume: c.State}, preset, 2, false)
+			clipped := preset == variable && at == 1
+			if err != nil || !clipped && !reflect.DeepEqual(append(rows, rest...), long) {
+				t.Errorf("%s from %g: %v, other rows", preset, at, err)
+			}
+			if warned := strings.Contains(fmt.Sprint(result.Warnings), "were chosen to end at the stop time 1 s"); warned != clipped {
+				t.Errorf("%s from %g: %q", preset, at, result.Warnings)
+			}
+		}
+	}
+	_, c, _, _ := run(master.Options{Stop: 1, Step: 0.1}, fixed, 1, false)
+	for what, o := range map[string]master.Options{
+		"nothing left to do":                {Stop: 1, Step: 0.1, Resume: c.State},
+		"the step size was 0.1, and is 0.2": {Stop: 2, Step: 0.2, Resume: c.State},
+		"the start time was 0, and is 0.1":  {Start: 0.1, Stop: 2, Step: 0.1, Resume: c.State},
+	} {
+		if _, _, _, err := run(o, fixed, 2, false); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%v, want … %s", err, what)
+		}
+	}
+	_, c, _, _ = run(master.Options{Stop: 1.05, Step: 0.1}, fixed, 1.05, false)
+	if _, _, _, err := run(master.Options{Stop: 2, Step: 0.1, Resume: c.State}, fixed, 2, false); err == nil || !strings.Contains(err.Error(), "which is not on the grid of 0.1 s") {
+		t.Error(err)
+	}
+	_, c, _, _ = run(master.Options{Stop: 1, Step: 0.125}, fixed, 0.5, true)
+	for stop, warns := range map[float64]bool{1: false, 2: true} {
+		if _, _, result, err := run(master.Options{Stop: stop, Step: 0.125, Resume: c.State}, fixed, stop, true); err != nil || strings.Contains(fmt.Sprint(result.Warnings), "one was told the stop time 1 s") != warns {
+			t.Errorf("to %g: %v, %q", stop, err, result.Warnings)
+		}
+	}
+}

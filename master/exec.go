@@ -31,7 +31,7 @@ type Exec struct {
 	steering                *steering // nil: inputs are what the coupling gives
 	external                []int     // inputs driven by signals
 	step                    float64
-	scale                   []float64 // of the steps of each subsystem, in macro steps
+	own                     []float64 // s, by subsystem: the constant step that ScaleStep has declared
 	steps                   []int
 	seconds                 []float64 // of subsystems that do not meter themselves
 	metered                 []Meter
@@ -40,6 +40,9 @@ type Exec struct {
 	substep                 []Substepper
 	current                 int      // the subsystem that the run's own thread called last, or outside
 	notes                   []string // for the warnings of the run
+
+	// By subsystem: how it has ended the simulation, in the present attempt; nil = it has not.
+	ended []*StepError
 
 	// What a failed or rejected attempt must not touch: outputs at the last
 	// accepted point.
@@ -52,8 +55,10 @@ type Exec struct {
 	states          []State
 	saves, restores []int
 	replay          []Replay
-	saveAll, goBack *Phase      // of all that can be taken back
-	restarter       []Restarter // by subsystem; nil = it does not begin anew
+	saveAll, goBack *Phase         // of all that can be taken back
+	aware           []RestoreAware // by subsystem; nil = it takes no promise
+	promised        []bool         // by subsystem: its last step carried the promise
+	restarter       []Restarter    // by subsystem; nil = it does not begin anew
 	keepAll         *Phase
 	point           float64 // time of the last accepted communication point
 	saved           bool    // the states are those of that point
@@ -74,13 +79,14 @@ func newExec(s *System, step float64, workers int, costs []float64) *Exec {
 		Sys: s, crew: newCrew(s, workers, step, costs), step: step, b: slices.Clone(s.offset),
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
 		steps: make([]int, n), seconds: make([]float64, n),
-		scale:   slices.Repeat([]float64{1}, n),
+		own:     slices.Repeat([]float64{step}, n),
 		metered: make([]Meter, n), discreteIO: make([]DiscreteIO, n),
 		derivative: make([]InputDerivativeSetter, n), substep: make([]Substepper, n),
 		current: outside, keptY: make([]float64, s.OutAt[n]),
 		saver: make([]StateSaver, n), states: make([]State, n),
 		saves: make([]int, n), restores: make([]int, n), replay: make([]Replay, n),
-		restarter: make([]Restarter, n),
+		aware: make([]RestoreAware, n), promised: slices.Repeat([]bool{true}, n),
+		restarter: make([]Restarter, n), ended: make([]*StepError, n),
 	}
 	for i, sub := range s.Subsystems {
 		info := s.Infos[i]
@@ -101,6 +107,7 @@ func newExec(s *System, step float64, workers int, costs []float64) *Exec {
 			x.derivative[i], _ = As[InputDerivativeSetter](sub)
 		}
 		x.substep[i], _ = As[Substepper](sub)
+		x.aware[i], _ = As[RestoreAware](sub)
 		if info.Caps.Restarts {
 			x.restarter[i], _ = As[Restarter](sub)
 		}
@@ -334,23 +341,62 @@ func (x *Exec) transferred(t *transfer) Values {
 // itself.
 func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
 	x.touch(i)
-	H = x.length(i, H)
+	if end := x.ended[i]; end != nil {
+		if arrived(t, H, end.Reached) != nil {
+			return end
+		}
+		return x.Read(i)
+	}
+	if err := x.ready(i, t, H); err != nil {
+		return err
+	}
 	begin := x.start(i)
 	reached, err := x.Sys.Subsystems[i].Step(ctx, t, H)
 	x.stop(i, begin)
-	if err == nil {
-		err = arrived(t, H, reached)
+	if err := x.judge(i, t, H, reached, err); err != nil {
+		return err
+	}
+	return x.Read(i)
+}
+
+// judge gives the outcome of a step of subsystem i from t by H. One that ends the
+// simulation at the end of the step has taken it.
+func (x *Exec) judge(i int, t, H, reached float64, err error) error {
+	if short := arrived(t, H, reached); err == nil {
+		err = short
+	} else if errors.Is(err, ErrTerminated) && short == nil {
+		x.ended[i] = x.failed(i, t, H, min(reached, t+H), err)
+		return nil
 	}
 	if err != nil {
 		return x.failed(i, t, H, reached, err)
 	}
-	return x.Read(i)
+	return nil
+}
+
+// terminated gives the first subsystem that has ended the simulation up to time t;
+// nil = none has.
+func (x *Exec) terminated(t float64) *StepError {
+	for _, end := range x.ended {
+		if end != nil && end.Reached-t <= gridTolerance*end.H+4*0x1p-52*math.Abs(t) {
+			return end
+		}
+	}
+	return nil
 }
 
 // Substep advances subsystem i without reading its outputs.
 func (x *Exec) Substep(ctx context.Context, i int, t, h float64) error {
 	x.touch(i)
-	h = x.length(i, h)
+	if end := x.ended[i]; end != nil {
+		if arrived(t, h, end.Reached) != nil {
+			return end
+		}
+		return nil
+	}
+	if err := x.ready(i, t, h); err != nil {
+		return err
+	}
 	begin := x.start(i)
 	var reached float64
 	var err error
@@ -360,13 +406,7 @@ func (x *Exec) Substep(ctx context.Context, i int, t, h float64) error {
 		reached, err = x.Sys.Subsystems[i].Step(ctx, t, h)
 	}
 	x.stop(i, begin)
-	if err == nil {
-		err = arrived(t, h, reached)
-	}
-	if err != nil {
-		return x.failed(i, t, h, reached, err)
-	}
-	return nil
+	return x.judge(i, t, h, reached, err)
 }
 
 // arrived makes a step that ended early without an error a discarded one: its
@@ -379,18 +419,49 @@ func arrived(t, H, reached float64) error {
 	return nil
 }
 
-// length gives the step that subsystem i is told: one that cannot vary its step
-// always hears the same number (fmi2 49).
-func (x *Exec) length(i int, H float64) float64 {
-	if !x.Sys.Infos[i].Caps.VariableStep && x.step > 0 {
-		return x.step * x.scale[i]
+// ready refuses a step from t by H that subsystem i must not take, and announces
+// whether the subsystem may be taken back to before the step. Only the states of the last
+// accepted communication point are ever restored.
+func (x *Exec) ready(i int, t, H float64) error {
+	info := x.Sys.Infos[i]
+	if !info.Caps.VariableStep && H != x.step && H != x.own[i] {
+		return fmt.Errorf("%s: %w: the algorithm asks for a step of %.6g s from t = %.12g s, and the subsystem cannot vary its step of %.6g s (canHandleVariableCommunicationStepSize); "+
+			"choose an algorithm with steps of one size", info, ErrCapability, H, t, x.own[i])
 	}
-	return H
+	promise := x.saver[i] == nil || t <= x.point
+	if promise == x.promised[i] {
+		return nil
+	}
+	if !promise {
+		if err := x.Splits(i); err != nil {
+			return err
+		}
+	}
+	x.promised[i] = promise
+	if x.aware[i] != nil {
+		x.aware[i].NoRestoreBefore(promise)
+	}
+	return nil
 }
 
-// ScaleStep tells, while an algorithm is initialised, that subsystem i takes
-// steps of this many macro steps.
-func (x *Exec) ScaleStep(i int, macroSteps float64) { x.scale[i] = macroSteps }
+// Splits returns why subsystem i cannot take several steps between two communication
+// points, nil if it can. Algorithms that take such steps ask while they are initialised.
+func (x *Exec) Splits(i int) error {
+	differs := x.replay[i].Unpromised
+	if differs == "" || x.saver[i] == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: the algorithm takes several steps between two communication points and may repeat them. "+
+		"Those after the first have to be announced as steps that may be undone (noSetFMUStatePriorToCurrentPoint = false), "+
+		"and this FMU computes something else then: %s; choose an algorithm that repeats nothing (explicit, gauss-seidel), or implicit, "+
+		"in which the component takes one step at a time (delivery=held, no rate of its own), and tell the exporter",
+		x.Sys.Infos[i], ErrCapability, differs)
+}
+
+// ScaleStep declares, while an algorithm is initialised, that subsystem i takes this many
+// steps a macro step, or one step over so many macro steps; one of the two is 1. Their
+// size is over·H/steps.
+func (x *Exec) ScaleStep(i, steps, over int) { x.own[i] = float64(over) * x.step / float64(steps) }
 
 func (x *Exec) start(i int) time.Time {
 	x.steps[i]++
@@ -406,7 +477,7 @@ func (x *Exec) stop(i int, begin time.Time) {
 	}
 }
 
-func (x *Exec) failed(i int, t, H, reached float64, err error) error {
+func (x *Exec) failed(i int, t, H, reached float64, err error) *StepError {
 	return &StepError{Subsystem: x.Sys.Infos[i].Name, Source: x.Sys.Infos[i].Source, T: t, H: H, Reached: reached, Err: err}
 }
 
@@ -426,6 +497,7 @@ func (x *Exec) Restore(i int) error {
 		x.discreteOut[i].set(&x.keptDiscrete[i])
 	}
 	x.restores[i]++
+	x.ended[i] = nil
 	if err := x.saver[i].RestoreState(x.states[i]); err != nil {
 		return fmt.Errorf("%s: going back to t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
 	}
@@ -531,13 +603,11 @@ type stepGroup struct {
 	group   Group // nil: one member, stepped by itself
 }
 
-// NewStepSet prepares a set; members that share a group key and the way they
-// take steps are stepped together.
+// NewStepSet prepares a set; members that share a group key are stepped together.
 func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 	type key struct {
-		group    any
-		variable bool
-		worker   int
+		group  any
+		worker int
 	}
 	set := &StepSet{}
 	at := map[key]int{}
@@ -547,7 +617,7 @@ func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 			set.groups = append(set.groups, stepGroup{members: []int{i}})
 			continue
 		}
-		k := key{gs.GroupKey(), x.Sys.Infos[i].Caps.VariableStep, x.crew.owner[i]}
+		k := key{gs.GroupKey(), x.crew.owner[i]}
 		if g, ok := at[k]; ok {
 			set.groups[g].members = append(set.groups[g].members, i)
 			continue
@@ -590,13 +660,29 @@ func (x *Exec) StepAll(ctx context.Context, set *StepSet, t, H float64) error {
 }
 
 func (x *Exec) stepGroup(ctx context.Context, group *stepGroup, t, H float64) error {
-	H = x.length(group.members[0], H)
+	if slices.ContainsFunc(group.members, func(i int) bool { return x.ended[i] != nil }) {
+		for _, i := range group.members {
+			if err := x.Step(ctx, i, t, H); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	x.touch(group.members[0])
+	for _, i := range group.members {
+		if err := x.ready(i, t, H); err != nil {
+			return err
+		}
+	}
 	begin := time.Time{}
 	if x.metered[group.members[0]] == nil {
 		begin = time.Now()
 	}
 	ran, reached, err := group.group.Step(ctx, t, H)
+	last := group.members[max(ran-1, 0)]
+	if errors.Is(err, ErrTerminated) && arrived(t, H, reached) == nil {
+		ran = len(group.members)
+	}
 	for _, i := range group.members[:ran] {
 		x.steps[i]++
 	}
@@ -606,14 +692,11 @@ func (x *Exec) stepGroup(ctx context.Context, group *stepGroup, t, H float64) er
 			x.seconds[i] += each
 		}
 	}
-	if err == nil {
-		err = arrived(t, H, reached)
-	}
 	if err == nil && ran < len(group.members) {
 		err = fmt.Errorf("%w: it kept the rest of its group from stepping", ErrDiscard)
 	}
-	if err != nil {
-		return x.failed(group.members[max(ran-1, 0)], t, H, reached, err)
+	if err := x.judge(last, t, H, reached, err); err != nil {
+		return err
 	}
 	for _, i := range group.members {
 		if err := x.Read(i); err != nil {

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
@@ -90,6 +91,7 @@ type Timing struct {
 	Overruns  int     `json:"overruns"` // steps that were not done by their deadline
 	Skipped   int     `json:"skipped"`  // slots of a macro step that were left out
 	Paused    float64 `json:"paused"`   // s for which the clock stood still, because the run was (Options.Admit)
+	Waited    float64 `json:"waited"`   // s that the run waited for deadlines
 	// Lateness is the time from a deadline to when the run went on behind it; Work is
 	// that from there to when the next step was done.
 	Lateness Distribution `json:"lateness"`
@@ -258,11 +260,13 @@ func (r *Run) preparePace() error {
 // start begins the pace at the simulated time t, on the thread that is to keep it.
 func (p *pacer) start(t float64) error {
 	if !p.opt.LeaveRuntime {
-		p.quietRuntime()
+		p.timing.Settings = append(p.timing.Settings, quiet.begin())
+		p.undo = append(p.undo, quiet.end)
 	}
 	undo, notes, err := prepareThread(p.opt.Priority, p.opt.LeaveRuntime)
 	p.undo = append(p.undo, undo...)
 	if p.timing.Settings = append(p.timing.Settings, notes...); err != nil {
+		p.stop()
 		return err
 	}
 	p.from = t
@@ -271,17 +275,42 @@ func (p *pacer) start(t float64) error {
 	return nil
 }
 
-// quietRuntime keeps the collector from running.
-func (p *pacer) quietRuntime() {
+// quietRuntime keeps the collector from running while runs in real time are under way. The
+// settings belong to the process: the first run changes them, the last one puts them back.
+type quietRuntime struct {
+	mu      sync.Mutex
+	runs    int
+	percent int   // before
+	memory  int64 // limit before
+	note    string
+}
+
+var quiet quietRuntime
+
+func (q *quietRuntime) begin() (note string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.runs++; q.runs > 1 {
+		return q.note
+	}
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	before := debug.SetMemoryLimit(-1)
-	limit := min(before, int64(m.Sys-m.HeapReleased)+heapGrowth)
-	percent := debug.SetGCPercent(-1)
+	q.memory = debug.SetMemoryLimit(-1)
+	limit := min(q.memory, int64(m.Sys-m.HeapReleased)+heapGrowth)
+	q.percent = debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(limit)
-	p.undo = append(p.undo, func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(before) })
-	p.timing.Settings = append(p.timing.Settings, fmt.Sprintf("garbage collection off below %d MiB", limit>>20))
+	q.note = fmt.Sprintf("garbage collection off below %d MiB", limit>>20)
+	return q.note
+}
+
+func (q *quietRuntime) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.runs--; q.runs == 0 {
+		debug.SetGCPercent(q.percent)
+		debug.SetMemoryLimit(q.memory)
+	}
 }
 
 // stop puts back what start has changed.
@@ -369,6 +398,24 @@ func (r *Run) Resync() {
 // result gives what is known so far.
 func (p *pacer) result() *Timing {
 	t := p.timing
+	t.Waited = p.waited.Seconds()
 	t.Lateness, t.Work = p.lateness.distribution(), p.work.distribution()
 	return &t
+}
+
+// considerable is the share of missed deadlines from which on a run warns.
+const considerable = 0.05
+
+// missed returns a warning where a considerable share of the deadlines was missed, else "".
+func (t *Timing) missed() string {
+	share := float64(t.Overruns) / float64(max(t.Deadlines, 1))
+	if share < considerable {
+		return ""
+	}
+	effect := "the run did not keep pace with the clock"
+	if t.Skipped > 0 {
+		effect = fmt.Sprintf("the simulated time fell behind the clock by %d macro steps", t.Skipped)
+	}
+	return fmt.Sprintf("%d of %d deadlines were missed (%.0f %%), the worst by %.2g s: %s; choose a larger step size or a smaller factor of real time, or give the run a priority (Realtime.Priority, --realtime-priority)",
+		t.Overruns, t.Deadlines, 100*share, t.Lateness.Worst, effect)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -62,11 +63,47 @@ func prepareThread(priority int, leave bool) (undo []func(), notes []string, err
 	if err := schedule(own, schedFIFO, priority); err != nil {
 		return undo, notes, fmt.Errorf("the real-time priority %d: %w; it takes CAP_SYS_NICE or a limit on real-time priorities (ulimit -r) of at least that, or run without", priority, err)
 	}
-	undo = append(undo, func() { others(own, schedOther, 0); _ = schedule(own, schedOther, 0) })
+	prioritised.set(own, priority)
+	undo = append(undo, func() { prioritised.set(own, 0) })
+	return undo, append(notes, fmt.Sprintf("SCHED_FIFO priority %d", priority)), nil
+}
+
+// prioritised are the threads of runs with a priority, by their number. Several runs may go
+// on side by side; the rest of the process belongs to all of them.
+var prioritised = priorities{of: map[int]int{}}
+
+type priorities struct {
+	mu sync.Mutex
+	of map[int]int
+}
+
+// set gives a thread a priority, 0 = none any more, and schedules all threads of the process.
+func (p *priorities) set(thread, priority int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of[thread] = priority; priority == 0 {
+		delete(p.of, thread)
+	}
 	// Go's scheduler may pass a locked goroutine over another thread, which must not wait for
 	// all else that the machine does.
-	others(own, schedFIFO, max(priority-1, 1))
-	return undo, append(notes, fmt.Sprintf("SCHED_FIFO priority %d", priority)), nil
+	policy, rest := schedOther, 0
+	for _, own := range p.of {
+		if below := max(own-1, 1); policy == schedOther || below < rest {
+			policy, rest = schedFIFO, below
+		}
+	}
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil { // the others stay as they are
+		_ = schedule(thread, policy, rest)
+		return
+	}
+	for _, e := range entries {
+		at, err := strconv.Atoi(e.Name())
+		if err != nil || p.of[at] != 0 {
+			continue
+		}
+		_ = schedule(at, policy, rest) // it may have ended meanwhile
+	}
 }
 
 // schedule sets the scheduling of a thread.
@@ -76,18 +113,4 @@ func schedule(thread, policy, priority int) error {
 		return errno
 	}
 	return nil
-}
-
-// others schedules all threads of the process but one; those that end meanwhile do not
-// matter.
-func others(but, policy, priority int) {
-	entries, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return // they stay as they are
-	}
-	for _, e := range entries {
-		if thread, err := strconv.Atoi(e.Name()); err == nil && thread != but {
-			_ = schedule(thread, policy, priority)
-		}
-	}
 }

@@ -3,6 +3,8 @@ package master_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -27,6 +29,19 @@ func inRealtime(t *testing.T, o master.Options, slow map[int]time.Duration) (mas
 	begin := time.Now()
 	result, err := r.Run(t.Context())
 	return result, time.Since(begin), err
+}
+
+// measured makes runs in real time until what they measured is as it should be.
+// What else the machine does may spoil one, and it fails the test only if it spoils all.
+func measured(t *testing.T, run func() error) {
+	t.Helper()
+	var err error
+	for range 30 {
+		if err = run(); err == nil {
+			return
+		}
+	}
+	t.Error(err)
 }
 
 // A run in real time takes the time that it simulates, over the factor, and says how late it was.
@@ -55,14 +70,17 @@ func TestRealtime(t *testing.T) {
 		if count != 200 {
 			t.Errorf("the histogram counts %d", count)
 		}
-		if result.MasterSeconds > want.Seconds()/2 && timing.Overruns == 0 {
-			t.Errorf("waiting counts as work: %g s", result.MasterSeconds)
-		}
 	}
+	measured(t, func() error {
+		result, _, err := inRealtime(t, master.Options{Stop: 0.1, Step: 1e-3, Realtime: &master.Realtime{}}, nil)
+		if err == nil && result.MasterSeconds > 0.05 {
+			err = fmt.Errorf("waiting counts as work: %g s", result.MasterSeconds)
+		}
+		return err
+	})
 }
 
-// Of a step that takes fifteen slots, each policy makes what it says. Whatever else the
-// machine does is shorter.
+// After a step that takes fifteen slots, each policy does what it says.
 func TestOverrun(t *testing.T) {
 	const slot = 20 * time.Millisecond
 	slow := map[int]time.Duration{3: 15 * slot}
@@ -73,11 +91,15 @@ func TestOverrun(t *testing.T) {
 	if err != nil || result.Realtime.Overruns < 8 || result.Realtime.Skipped != 0 || took < 17*slot || result.Realtime.Lateness.Worst < 0.27 {
 		t.Errorf("catch up: %v after %v: %+v", err, took, result.Realtime)
 	}
-	if at := result.Realtime.WorstAt; at < 0.059 || at > 0.101 {
-		t.Errorf("the worst was at %g", at)
-	}
+	measured(t, func() error {
+		if at := result.Realtime.WorstAt; at < 0.059 || at > 0.101 {
+			result, _, err = run(master.CatchUp)
+			return errors.Join(err, fmt.Errorf("the worst was at %g", at))
+		}
+		return nil
+	})
 	result, took, err = run(master.SkipSlots)
-	if err != nil || result.Realtime.Overruns < 1 || result.Realtime.Skipped < 14 || result.Realtime.Skipped > 50 || took < 24*slot {
+	if err != nil || result.Realtime.Overruns < 1 || result.Realtime.Skipped < 14 || took < 24*slot {
 		t.Errorf("skip: %v after %v: %+v", err, took, result.Realtime)
 	}
 	result, _, err = run(master.StopOnOverrun)
@@ -93,10 +115,13 @@ func TestSkipWaits(t *testing.T) {
 	for i := range 8 {
 		slow[i] = slot + slot/10
 	}
-	result, took, err := inRealtime(t, master.Options{Stop: 0.12, Step: slot.Seconds(), Realtime: &master.Realtime{Overrun: master.SkipSlots}}, slow)
-	if err != nil || result.WallSeconds > took.Seconds()-2*slot.Seconds() {
-		t.Errorf("waiting counts as work: %g s of %v, %v", result.WallSeconds, took, err)
-	}
+	measured(t, func() error {
+		result, _, err := inRealtime(t, master.Options{Stop: 0.12, Step: slot.Seconds(), Realtime: &master.Realtime{Overrun: master.SkipSlots}}, slow)
+		if err == nil && (result.Realtime.Waited <= 0 || result.MasterSeconds > result.WallSeconds-result.Realtime.Waited) {
+			err = fmt.Errorf("waiting counts as work: %g s of %g s, %g s waited", result.MasterSeconds, result.WallSeconds, result.Realtime.Waited)
+		}
+		return err
+	})
 }
 
 // What has no bound is refused unless asked for.
@@ -129,35 +154,126 @@ func TestRealtimeRefuses(t *testing.T) {
 // A long wait ends with the context.
 func TestRealtimeCancelled(t *testing.T) {
 	f := newFake("a", 0, 1)
-	r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 100, Step: 50, Realtime: &master.Realtime{}})
+	r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 2e5, Step: 1e5, Realtime: &master.Realtime{}}) // a day
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	begin := time.Now()
 	result, err := r.Run(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 10*time.Second || result.Accepted > 1 {
-		t.Errorf("%v after %v and %d steps", err, time.Since(begin), result.Accepted)
+	if !errors.Is(err, context.DeadlineExceeded) || result.Accepted > 1 {
+		t.Errorf("%v after %d steps", err, result.Accepted)
 	}
 }
 
 // After a pause nothing has to be caught up.
 func TestResync(t *testing.T) {
-	f := newFake("a", 0, 1)
-	r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 0.2, Step: 0.02, Realtime: &master.Realtime{}})
-	if err := r.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for more := true; more; {
-		var err error
-		if more, err = r.Step(t.Context()); err != nil {
+	const pause = 0.5
+	measured(t, func() error {
+		f := newFake("a", 0, 1)
+		r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 0.2, Step: 0.02, Realtime: &master.Realtime{}})
+		if err := r.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r.Steps() == 5 {
-			time.Sleep(600 * time.Millisecond)
-			r.Resync()
+		for more := true; more; {
+			var err error
+			if more, err = r.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if r.Steps() == 5 {
+				time.Sleep(time.Duration(pause * float64(time.Second)))
+				r.Resync()
+			}
+		}
+		result, err := r.Close()
+		if err == nil && result.Realtime.Lateness.Worst >= pause {
+			err = fmt.Errorf("%+v", result.Realtime)
+		}
+		return err
+	})
+}
+
+// collection gives the settings of the garbage collector.
+func collection() (percent int, limit int64) {
+	percent = debug.SetGCPercent(-1)
+	debug.SetGCPercent(percent)
+	return percent, debug.SetMemoryLimit(-1)
+}
+
+// The collector is as it was once the last run in real time is closed, however they end and
+// overlap.
+func TestRealtimeCollector(t *testing.T) {
+	percent, limit := collection()
+	restored := func(how string) {
+		t.Helper()
+		if p, l := collection(); p != percent || l != limit {
+			t.Fatalf("%s: %d %% and a limit of %d, not %d %% and %d", how, p, l, percent, limit)
 		}
 	}
-	result, err := r.Close()
-	if err != nil || result.Realtime.Lateness.Worst > 0.4 {
-		t.Errorf("%v: %+v", err, result.Realtime)
+	made := func(rt master.Realtime, step func(t, H float64) (float64, error)) *master.Run {
+		f := newFake("a", 0, 1)
+		f.step = step
+		return newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 1e-3, Step: 1e-3, Realtime: &rt})
+	}
+	start := func(r *master.Run) {
+		t.Helper()
+		if err := r.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := func(r *master.Run) { _, _ = r.Close() }
+	for _, firstEndsFirst := range []bool{true, false} {
+		first, second := made(master.Realtime{}, nil), made(master.Realtime{}, nil)
+		start(first)
+		start(second)
+		if !firstEndsFirst {
+			first, second = second, first
+		}
+		end(first)
+		if p, _ := collection(); p != -1 {
+			t.Errorf("the collector is back at %d %% before the second run has ended", p)
+		}
+		end(second)
+		restored("two at once")
+	}
+	r := made(master.Realtime{}, func(float64, float64) (float64, error) { panic("oops") })
+	start(r)
+	if _, err := r.Step(t.Context()); err == nil {
+		t.Error("the panic is no error")
+	}
+	end(r)
+	restored("a panic")
+	r = made(master.Realtime{Priority: 99}, nil) // with the right to it or without
+	_ = r.Start(t.Context())
+	end(r)
+	restored("a priority")
+	first, refused := made(master.Realtime{}, nil), master.Options{Stop: 1e-3, Step: 1e-3, Realtime: &master.Realtime{}}
+	start(first)
+	f := newFake("a", 0, 1)
+	f.y[0] = math.NaN()
+	r = newRun(t, system(t, []master.Subsystem{f}), refused)
+	if err := r.Start(t.Context()); err == nil {
+		t.Error("NaN at the start is no error")
+	}
+	end(r)
+	end(first)
+	restored("one that does not start")
+}
+
+// The time that a run in real time took holds what it waited: it is no shorter than the
+// clock was to go on.
+func TestRealtimeTakesItsTime(t *testing.T) {
+	result, _, err := inRealtime(t, master.Options{Stop: 0.2, Step: 0.01, Realtime: &master.Realtime{Factor: 2}}, nil)
+	if err != nil || result.WallSeconds < 0.1 || result.Realtime.Waited > result.WallSeconds || result.MasterSeconds > result.WallSeconds-result.Realtime.Waited {
+		t.Errorf("%v: %g s, of which the run waited %g and worked %g", err, result.WallSeconds, result.Realtime.Waited, result.MasterSeconds)
+	}
+}
+
+// Many missed deadlines are a warning.
+func TestMissedDeadlines(t *testing.T) {
+	slow := map[int]time.Duration{}
+	for i := range 10 {
+		slow[i] = 4 * time.Millisecond
+	}
+	result, _, err := inRealtime(t, master.Options{Stop: 0.02, Step: 0.002, Realtime: &master.Realtime{}}, slow)
+	if err != nil || len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "deadlines were missed (100 %)") {
+		t.Errorf("%v: %q", err, result.Warnings)
 	}
 }

@@ -6,6 +6,7 @@ type Status string
 // The statuses. A run that was never finished is incomplete.
 const (
 	Complete   Status = "complete"
+	Terminated Status = "terminated" // a subsystem ended the simulation, which is a regular end
 	Incomplete Status = "incomplete"
 	Failed     Status = "failed"
 )
@@ -13,7 +14,7 @@ const (
 // Result is what a run gives, also when it fails.
 type Result struct {
 	Status   Status
-	Reason   string  // why it is not complete, or how a hook ended it
+	Reason   string  // why it is not complete, or how a hook or a subsystem ended it
 	Time     float64 // of the last accepted communication point
 	Accepted int     // macro steps
 	Rejected int
@@ -23,8 +24,8 @@ type Result struct {
 	SubsystemSaves    []int
 	SubsystemRestores []int
 	Workers           int                   // threads that called the subsystems
-	WallSeconds       float64               // of the stepping, without waiting for the real time
-	MasterSeconds     float64               // of these, less those inside the subsystems of the busiest worker
+	WallSeconds       float64               // of the stepping; in real time with what the run waited for the clock
+	MasterSeconds     float64               // of these, without that wait and the time inside the subsystems of the busiest worker
 	Orders            []int                 // accepted macro steps by extrapolation order
 	Iterations        int                   // of correctors, over all attempts
 	Jacobians         int                   // evaluations of the interface Jacobian
@@ -44,6 +45,10 @@ type Result struct {
 	// on (Variable), in the order of the first time.
 	Manipulated []string
 	Realtime    *Timing // nil = it was not in real time
+	// Unstable names what has grown as values of an unstable system do; "" = nothing has.
+	Unstable string
+	// Expectations are those of the hooks (Expecter).
+	Expectations Expectations
 }
 
 // Loop is an algebraic loop that the run broke by extrapolated inputs, or that

@@ -110,7 +110,7 @@ func (r *Run) prepareLeaps() error {
 		return nil
 	}
 	for i := range r.sys.Subsystems {
-		if r.x.saver[i] != nil || r.x.restarter[i] != nil || r.x.scale[i] != 1 {
+		if r.x.saver[i] != nil || r.x.restarter[i] != nil || r.x.own[i] != r.grid.step {
 			return nil
 		}
 	}
@@ -182,7 +182,7 @@ func (s *System) roundTurn(t Turn) (turn RoundTurn, ok bool) {
 // leap takes as many macro steps at once as seem good.
 func (r *Run) leap(ctx context.Context) (more bool, err error) {
 	l := r.leaps
-	n, rows := min(l.size, r.grid.whole-r.onGrid, r.admitted-r.accepted), false
+	n, rows := min(l.size, r.grid.whole-r.onGrid, r.admitted-r.accepted, r.growth.next-r.accepted), false
 	if unseen := r.unseen(); unseen > 1 {
 		n = min(n, unseen)
 	} else {
@@ -308,6 +308,7 @@ func (r *Run) take(done int, finite, rows bool) error {
 		r.onGrid, r.t, r.accepted = r.onGrid+steps, reached, r.accepted+steps
 		r.count(Trial{}, steps)
 		r.x.keep()
+		r.growth.see(r.accepted, r.x.Y)
 		r.x.CoupleAll(r.t, r.x.W)
 		if err := r.record(); err != nil {
 			return err
@@ -345,13 +346,9 @@ func (r *Run) finishRound(ctx context.Context, failed int, H float64) error {
 	i := l.turns[failed].Step
 	x.touch(i)
 	x.steps[i]++
-	length := x.length(i, H)
-	reached, err := l.rounds.Outcome(ctx, r.t, length)
-	if err == nil {
-		err = arrived(r.t, length, reached)
-	}
-	if err != nil {
-		return x.failed(i, r.t, length, reached, err)
+	reached, err := l.rounds.Outcome(ctx, r.t, H)
+	if err := x.judge(i, r.t, H, reached, err); err != nil {
+		return err
 	}
 	if err := x.Read(i); err != nil {
 		return err

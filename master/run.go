@@ -63,7 +63,7 @@ type Options struct {
 	Steer    bool
 	Realtime *Realtime // nil = as fast as can be
 	// Resume is Checkpoint.State of a run of the same system, algorithm and
-	// options, which this one continues; nil = from the start.
+	// options, which this one continues; nil = from the start. Stop may differ.
 	Resume  []byte
 	Observe func(Progress)
 	Admit   Admission // lets macro steps be taken; nil = all
@@ -98,13 +98,15 @@ type Progress struct {
 // between. All methods must be called from one goroutine; Start locks it to its
 // thread until Close, because many subsystems want to be called from one thread.
 type Run struct {
-	sys  *System
-	alg  Algorithm
-	opt  Options
-	x    *Exec
-	grid grid
+	given *System // as NewRun got it
+	sys   *System // the same, with derivatives by inputs that are overridden
+	alg   Algorithm
+	opt   Options
+	parts []part // in use by this run, from Start to Close
+	x     *Exec
+	grid  grid
 
-	startY    []float64 // outputs at the start
+	growth    *growth // of the outputs
 	t         float64
 	lost      float64 // what t has lost by rounding its sums, if the steps vary
 	intended  float64 // the size in mind for the present step, lost included; 0 = clipped
@@ -132,6 +134,8 @@ type Run struct {
 	variables map[string]*Variable // those that were asked for
 	disturbed bool                 // something was set at the present point
 	stopped   string               // why a hook has ended the run; "" = none has
+	ended     string               // how a subsystem has ended the simulation; "" = none has
+	beyond    string               // why the run does not reach the time at which it has; "" = it does
 
 	leaps    *leaps // nil: every macro step is taken by itself
 	admitted int    // macro steps in all that may be taken
@@ -145,6 +149,10 @@ type Run struct {
 	// Checkpoints: by subsystem, nil = none are made; the multiple of the interval
 	// that the next one waits for; whether the last one was not written.
 	keepers          []stateKeeper
+	ready            bool // Start has come to its end
+	recording        bool // the present communication point is not with all hooks and recorders yet
+	stopKnown        bool // the subsystems were told the stop time
+	clipped          bool // the algorithm's steps were cut to end at the stop time
 	checkpointDue    int
 	checkpointFailed bool
 	initWarnings     int           // those of warnings that the start gave
@@ -177,12 +185,20 @@ func (g *grid) at(i int) float64 {
 	return g.start + float64(float64(i)*g.step)
 }
 
-// bounded tells that no step ends behind stop, not by a rounding either: neither
-// the last one nor, where it is a whole one, one of exactly H.
+// size gives the size of the step from communication point i. It is the same number
+// for all whole steps: the difference of two points varies in its last bit, and some
+// FMUs compare exactly (fmi2 49).
+func (g *grid) size(i int) float64 {
+	if i < g.whole {
+		return g.step
+	}
+	return g.stop - g.at(i)
+}
+
+// bounded tells that no step ends after stop, not by rounding either.
 func (g *grid) bounded() bool {
 	last := g.points() - 1
-	t := g.at(last)
-	return t+(g.at(last+1)-t) <= g.stop && (g.rest || t+g.step <= g.stop)
+	return g.at(last)+g.size(last) <= g.stop
 }
 
 func (g *grid) points() int {
@@ -197,7 +213,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Run{sys: sys, alg: alg, opt: o, result: Result{Status: Incomplete}}
+	r := &Run{given: sys, sys: sys, alg: alg, opt: o, result: Result{Status: Incomplete}}
 	for _, v := range []float64{o.Start, o.Stop, o.Step} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("start %g, stop %g and step size %g must be finite", o.Start, o.Stop, o.Step)
@@ -229,8 +245,25 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 				o.Stop, o.Step, name, r.grid.at(r.grid.whole)))
 		}
 	}
-	if err := alg.Check(sys); err != nil {
+	// NewRun of another run must not disturb the algorithm of one that steps.
+	prepared := r.preparedParts()
+	if err := r.mark(prepared); err != nil {
 		return nil, err
+	}
+	defer r.unmark(prepared)
+	r.notePrepared()
+	if err := r.prepare(); err != nil {
+		r.forgetPrepared()
+		return nil, err
+	}
+	return r, nil
+}
+
+// prepare checks the algorithm and all that it needs, and binds the hooks.
+func (r *Run) prepare() error {
+	o, sys := &r.opt, r.sys
+	if err := r.alg.Check(sys); err != nil {
+		return err
 	}
 	var steer *steering
 	if len(o.Hooks) > 0 || o.Steer {
@@ -238,29 +271,30 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		sys = steer.steered(sys)
 		r.sys = sys
 	}
-	if s, ok := alg.(Sequential); ok && o.Workers == 0 && s.Sequential() {
-		o.Workers = 1
+	workers := o.Workers
+	if s, ok := r.alg.(Sequential); ok && workers == 0 && s.Sequential() {
+		workers = 1
 	}
 	if o.Costs != nil && len(o.Costs) != len(sys.Subsystems) {
-		return nil, fmt.Errorf("there are %d costs for %d subsystems", len(o.Costs), len(sys.Subsystems))
+		return fmt.Errorf("there are %d costs for %d subsystems", len(o.Costs), len(sys.Subsystems))
 	}
-	r.x = newExec(sys, o.Step, o.Workers, o.Costs)
+	r.x = newExec(sys, o.Step, workers, o.Costs)
 	r.x.steering = steer
 	r.x.callByCall = o.CallByCall
 	if err := r.x.check(); err != nil {
-		return nil, err
+		return err
 	}
 	if o.Signals != nil {
 		r.x.signals, r.x.external = o.Signals, o.Signals.Inputs()
 	}
 	if err := r.prepareRollback(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.prepareStepSizes(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.prepareCheckpoints(); err != nil {
-		return nil, err
+		return err
 	}
 	r.watch, r.watchBad = make([]Watcher, len(sys.Subsystems)), make([]bool, len(sys.Subsystems))
 	for i, info := range sys.Infos {
@@ -270,7 +304,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 			r.watched = append(r.watched, i)
 		}
 	}
-	if m, ok := alg.(Measuring); ok {
+	if m, ok := r.alg.(Measuring); ok {
 		r.measuring, r.measured = m, m.Quantities()
 		r.point.Measured = make([]float64, len(r.measured))
 	}
@@ -281,9 +315,28 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 		r.point.U = slices.Clone(r.x.W)
 	}
 	if err := r.preparePace(); err != nil {
-		return nil, err
+		return err
 	}
-	return r, r.prepareHooks()
+	r.growth = newGrowth(len(r.x.Y))
+	return r.prepareHooks()
+}
+
+// prepareAgain prepares the algorithm and the hooks, which another run has prepared for
+// itself since NewRun.
+func (r *Run) prepareAgain() error {
+	if err := r.alg.Check(r.given); err != nil {
+		return err
+	}
+	if err := r.prepareRollback(); err != nil {
+		return err
+	}
+	if err := r.prepareStepSizes(); err != nil {
+		return err
+	}
+	if r.measuring != nil {
+		r.measured = r.measuring.Quantities()
+	}
+	return r.prepareHooks()
 }
 
 func newGrid(start, stop, step float64) grid {
@@ -313,7 +366,7 @@ func (r *Run) prepareRollback() error {
 	}
 	if r.opt.Discard == ShortenOnDiscard {
 		if info := r.inflexible(); info != nil {
-			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step", info, ErrCapability)
+			return fmt.Errorf("%s: %w: discarded steps are shortened only if every subsystem can roll back and vary its step (canGetAndSetFMUstate, canHandleVariableCommunicationStepSize); choose discard=stop, with which a discarded step ends the run", info, ErrCapability)
 		}
 		needed = nil
 		for i := range r.sys.Subsystems {
@@ -331,7 +384,7 @@ func (r *Run) prepareRollback() error {
 	}
 	r.x.prepareRollback()
 	if len(unable) > 0 {
-		return fmt.Errorf("%w: the algorithm takes subsystems back to the start of a step, and %s cannot go back (canGetAndSetFMUstate): choose an explicit algorithm without error estimate, or another export of the FMU",
+		return fmt.Errorf("%w: the algorithm takes subsystems back to the start of a step, and %s cannot go back (canGetAndSetFMUstate; Clone of a native.Model, else master.StateSaver with Info.Caps.SaveState): choose an explicit algorithm without error estimate, or another export of the FMU",
 			ErrCapability, strings.Join(unable, ", "))
 	}
 	return nil
@@ -351,7 +404,7 @@ func (r *Run) prepareStepSizes() error {
 		return fmt.Errorf("the first step size is %g s; it must be greater than 0 and large enough beside the start time %g s", first, r.opt.Start)
 	}
 	if name, fixed := r.fixedStepSubsystem(); fixed {
-		return fmt.Errorf("%s: %w: it cannot vary its step (canHandleVariableCommunicationStepSize), and the algorithm chooses the step sizes", name, ErrCapability)
+		return fmt.Errorf("%s: %w: it cannot vary its step (canHandleVariableCommunicationStepSize), and the algorithm chooses the step sizes; choose one with steps of one size (explicit, gauss-seidel, implicit, or control.step=fixed)", name, ErrCapability)
 	}
 	r.want = first
 	return nil
@@ -464,6 +517,18 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	r.phase = running
 	runtime.LockOSThread()
 	defer r.contain(&err)
+	parts, err := r.startedParts()
+	if err == nil {
+		err = r.mark(parts)
+	}
+	if err != nil {
+		return r.fail(err)
+	}
+	if r.parts = parts; !r.notePrepared() {
+		if err := r.prepareAgain(); err != nil {
+			return r.fail(err)
+		}
+	}
 	r.x.crew.start()
 	r.tick = time.NewTicker(tickInterval)
 	r.beginWall = time.Now()
@@ -489,6 +554,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		declared: r.sys.onDeclaredLoop(initStep), compared: map[int]bool{}, distrusted: map[int]bool{}}
 	e := Experiment{Start: r.opt.Start, Stop: r.opt.Stop, Tolerance: r.opt.Tolerance, HasTol: r.opt.Tolerance > 0,
 		StopKnown: r.want == 0 && r.grid.bounded()}
+	r.stopKnown = e.StopKnown
 	if user, ok := r.alg.(InputDerivativeUser); ok {
 		e.InputDerivatives = user.InputDerivativeOrder()
 	}
@@ -521,7 +587,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		return r.fail(err)
 	}
 	r.x.keep()
-	r.startY = slices.Clone(r.x.Y)
+	r.growth.begin(r.x.Y)
 	r.x.CoupleAll(r.t, r.x.W)
 	r.takeNotes()
 	if err := r.verifyRollback(ctx, e); err != nil {
@@ -577,6 +643,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 			err = r.fail(err)
 		}
 	}
+	r.ready = err == nil
 	return err
 }
 
@@ -616,7 +683,7 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		info := r.sys.Infos[i]
 		var replay Replay
 		err := r.x.crew.on(i, func() (err error) {
-			replay, err = verifier.VerifyRollback(ctx, e, r.grid.at(1)-r.t)
+			replay, err = verifier.VerifyRollback(ctx, e, r.grid.size(0))
 			return err
 		})
 		if err != nil {
@@ -699,15 +766,18 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		return false, r.cancelled(ctx)
 	}
 	r.tellDisturbance()
-	next := r.target()
-	H, trial, err := r.takeStep(ctx, next)
-	reached := r.t + H
-	if H == next-r.t {
-		reached = next
+	next, planned := r.target()
+	H, trial, end, err := r.takeStep(ctx, planned)
+	if end != nil && H == 0 {
+		r.x.revert()
+		return false, r.terminate(end)
 	}
-	end := err // asked for by a subsystem
-	if errors.Is(err, ErrTerminated) {
-		reached, err = r.lastPoint(ctx, err)
+	reached := r.t + H
+	switch {
+	case H == planned:
+		reached = next
+	case end != nil:
+		reached = end.Reached
 	}
 	if err == nil {
 		err = r.x.finite(reached)
@@ -718,6 +788,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	}
 	r.advance(reached, H, trial, reached == next)
 	r.x.keep()
+	r.growth.see(r.accepted, r.x.Y)
 	r.x.CoupleAll(r.t, r.x.W)
 	r.alg.Accept(r.x, r.t)
 	missed := r.pace(ctx)
@@ -728,10 +799,27 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		return false, r.fail(missed)
 	}
 	if end != nil {
-		return false, r.fail(end)
+		return false, r.terminate(end)
 	}
 	return r.goOn()
 }
+
+// terminate ends the run at the present point, as a subsystem wants it: a regular end.
+func (r *Run) terminate(end *StepError) error {
+	r.phase = finished
+	r.ended = end.Error()
+	if r.beyond != "" {
+		r.ended += "; " + r.beyond
+		r.warn(r.ended)
+	}
+	if r.opt.Strict {
+		return r.fail(end)
+	}
+	return nil
+}
+
+// Terminated tells whether a subsystem has ended the simulation.
+func (r *Run) Terminated() bool { return r.ended != "" }
 
 // goOn does what is due at the communication point that was reached.
 func (r *Run) goOn() (more bool, err error) {
@@ -744,7 +832,6 @@ func (r *Run) goOn() (more bool, err error) {
 	}
 	if r.atEnd() || r.stopped != "" {
 		r.phase = finished
-		r.judgeGrowth()
 		return false, nil
 	}
 	if err := r.checkpointIfDue(); err != nil {
@@ -753,38 +840,28 @@ func (r *Run) goOn() (more bool, err error) {
 	return true, nil
 }
 
-// absurd is the growth, over the magnitude at the start and the nominal value,
-// that no quantity of a system that means something shows.
-const absurd = 1e12
-
-// judgeGrowth warns when a run came to its end and its values nowhere.
-func (r *Run) judgeGrowth() {
-	for k, v := range r.x.Y {
-		at := owner(r.sys.OutAt, k)
-		nominal := r.sys.Infos[at].Out[k-r.sys.OutAt[at]].Magnitude()
-		if math.Abs(v) > absurd*max(math.Abs(r.startY[k]), nominal) {
-			r.warn(fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order, or see whether a component or the whole is unstable by itself (macrostep analyze)", r.sys.OutName(k), v))
-			return
-		}
-	}
-}
-
-// target is the time at which the next macro step is to end.
-func (r *Run) target() float64 {
+// target gives the time at which the next macro step is to end, and its size.
+func (r *Run) target() (end, H float64) {
 	if r.want == 0 {
-		return r.grid.at(r.onGrid + 1)
+		end = r.grid.at(r.onGrid + 1)
+		if r.t == r.grid.at(r.onGrid) {
+			return end, r.grid.size(r.onGrid)
+		}
+		return end, end - r.t // the rest of a step that was shortened
 	}
-	end := r.until()
+	end = r.until()
 	left := end - r.t
 	r.intended = 0
+	r.clipped = r.clipped || left < 2*r.want && end == r.opt.Stop
 	switch {
-	case left <= r.want*(1+stretch):
-		return end // rather than a sliver at the end
+	case left <= r.want*(1+stretch): // rather than a sliver at the end
 	case left < 2*r.want:
-		return r.t + left/2
+		end = r.t + left/2
+	default:
+		r.intended = r.want + r.lost
+		end = r.t + r.intended
 	}
-	r.intended = r.want + r.lost
-	return r.t + r.intended
+	return end, end - r.t
 }
 
 // stretch is the part by which the last step may be longer than wanted.
@@ -831,50 +908,77 @@ func (r *Run) atEnd() bool {
 	return r.onGrid == r.grid.points()
 }
 
-// takeStep attempts the step to next until one attempt stands, and gives the
-// step size that did.
-func (r *Run) takeStep(ctx context.Context, next float64) (H float64, trial Trial, err error) {
-	H = next - r.t
+// takeStep attempts the step by H until one attempt is accepted, and gives its step
+// size, and the subsystem that has ended the simulation there; without a step size,
+// that has ended it in a step to which not all others can go.
+func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, end *StepError, err error) {
 	if err := r.x.save(r.t); err != nil {
-		return 0, trial, err
+		return 0, trial, nil, err
 	}
 	repeats := r.x.repeats()
 	last := H // attempted
 	var cause error
+	stays := false // the subsystem that has ended the simulation is where it did
 	for range maxRetries {
 		// The first attempt too: replays equal each other, often not a first try.
 		if err := r.x.RestoreAll(); err != nil {
-			return 0, trial, err
+			return 0, trial, nil, err
 		}
 		trial, err := r.attempt(ctx, H)
 		r.result.Iterations += trial.Iters
 		r.result.Jacobians += trial.Jacobians
 		accepted := err == nil && trial.Verdict == Accept
+		if err != nil { // it came to no estimate
+			trial.Est, trial.Indicator = math.NaN(), math.NaN()
+		}
 		if r.opt.Attempts != nil {
 			if err := r.opt.Attempts.RecordAttempt(r.t, H, trial, accepted, err); err != nil {
-				return 0, trial, err
+				return 0, trial, nil, err
 			}
 		}
 		if accepted {
-			return H, trial, nil
+			if end == nil || H != end.Reached-r.t {
+				end = r.x.terminated(r.t + H)
+			}
+			return H, trial, end, nil
 		}
 		shorter := H / 2
 		cause = err
-		if err != nil {
-			var step *StepError
+		var step *StepError
+		terminated := errors.Is(err, ErrTerminated) && errors.As(err, &step)
+		switch {
+		case terminated:
+			i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == step.Subsystem })
+			if end = step; end.Reached <= r.t {
+				return 0, trial, end, nil
+			}
+			if r.beyond = r.noWay(i, end, H); r.beyond != "" {
+				return 0, trial, end, nil
+			}
+			shorter = end.Reached - r.t
+			if stays = r.x.saver[i] == nil; stays {
+				r.x.ended[i] = end
+			}
+		case stays && (err == nil || errors.Is(err, ErrDiscard)):
+			if cause == nil {
+				cause = errors.New(trial.Why)
+			}
+			r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others do not get there: %v", r.t, cause)
+			return 0, trial, end, nil
+		case err != nil:
 			if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
-				return 0, trial, err
+				return 0, trial, nil, err
 			}
 			if !repeats {
-				return 0, trial, fmt.Errorf("%w; %s", err, r.discardRemedy())
+				return 0, trial, nil, fmt.Errorf("%w; %s", err, r.discardRemedy())
 			}
 			if done := step.Reached - r.t; done > 0 && done < H {
 				shorter = done
 			}
-		} else {
+		default:
 			cause = errors.New(trial.Why)
 			if info := r.inflexible(); !repeats || info != nil {
-				return 0, trial, fmt.Errorf("the step from t = %.12g s by %.4g s is to be repeated with a smaller one, because %s; %w: %s",
+				return 0, trial, nil, fmt.Errorf("the step from t = %.12g s by %.4g s is to be repeated with a smaller one, because %s; %w: %s",
 					r.t, H, trial.Why, ErrCapability, r.repeatRemedy(info))
 			}
 			if trial.Next > 0 && trial.Next < H {
@@ -890,38 +994,32 @@ func (r *Run) takeStep(ctx context.Context, next float64) (H float64, trial Tria
 		}
 		last, H = H, shorter
 	}
-	return 0, trial, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
+	return 0, trial, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
 }
 
-// lastPoint makes the communication point at which a subsystem has ended the
-// run: the final values are worth having (fmi2 52). All subsystems have to get
-// there, so it takes rollback, unless there is only one. The error is cause if
-// there is no such point.
-func (r *Run) lastPoint(ctx context.Context, cause error) (reached float64, err error) {
-	var step *StepError
-	if !errors.As(cause, &step) || !(step.Reached > r.t) {
-		return r.t, cause
-	}
+// noWay says why the run ends before the time at which subsystem i has ended the simulation,
+// in the step from the present point by H; "" = all others can get there.
+func (r *Run) noWay(i int, end *StepError, H float64) string {
+	why := ""
 	switch {
-	case r.x.repeats():
-		r.rejected++
-		r.alg.Reject(r.t, step.H)
-		r.x.revert()
-		if err := r.x.RestoreAll(); err != nil {
-			return r.t, cause
-		}
-		trial, err := r.alg.Attempt(ctx, r.x, r.t, step.Reached-r.t)
-		if err != nil || trial.Verdict != Accept {
-			return r.t, cause
-		}
-	case len(r.sys.Subsystems) == 1:
-		if err := r.x.readOn(0); err != nil {
-			return r.t, cause
-		}
+	case math.IsNaN(end.Reached):
+		why = "the time that it reached is unknown"
+	case !(end.Reached-r.t < H):
+		why = "its step is longer than the macro step"
 	default:
-		return r.t, cause
+		for k, info := range r.sys.Infos {
+			back := r.x.saver[k] != nil
+			if back && info.Caps.VariableStep || !back && k == i { // which stays where it ended
+				continue
+			}
+			why = fmt.Sprintf("%s is not taken back to a shorter step (with discard=shorten macrostep does that, if every subsystem can roll back and vary its step)", info)
+			break
+		}
 	}
-	return step.Reached, nil
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("the run ends at the last common point, t = %.12g s, because %s", r.t, why)
 }
 
 // repeatRemedy says what can be done where a step cannot be repeated.
@@ -929,11 +1027,13 @@ func (r *Run) repeatRemedy(info *Info) string {
 	if info == nil {
 		return "not every subsystem is taken back; choose a smaller step size"
 	}
-	return fmt.Sprintf("%s cannot roll back and take a shorter step; choose a smaller step size", info)
+	return fmt.Sprintf("%s cannot roll back and take a shorter step (canGetAndSetFMUstate, canHandleVariableCommunicationStepSize); choose a smaller step size", info)
 }
 
 // record completes the present communication point and hands it to the recorders.
 func (r *Run) record() error {
+	r.recording = true
+	defer func() { r.recording = false }()
 	if err := r.watchAll.Run(); err != nil {
 		return r.fail(err)
 	}
@@ -1075,6 +1175,8 @@ func (r *Run) Close() (Result, error) {
 	if r.phase != fresh {
 		defer runtime.UnlockOSThread()
 	}
+	defer r.unmark(r.parts)
+	defer r.forgetPrepared()
 	r.wall = r.stepping()
 	if r.pacer != nil {
 		r.pacer.stop()
@@ -1095,6 +1197,13 @@ func (r *Run) Close() (Result, error) {
 	r.phase = closed
 	var errs []error
 	for i, sub := range r.sys.Subsystems {
+		if r.parts == nil { // it has not started, or was refused: another run may use the subsystem
+			parts := r.subsystemParts(i)
+			if r.mark(parts) != nil {
+				continue
+			}
+			defer r.unmark(parts)
+		}
 		if err := r.x.crew.on(i, func() error { return r.release(i, sub) }); err != nil {
 			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i], err))
 		}
@@ -1166,13 +1275,9 @@ func (r *Run) release(i int, sub Subsystem) (err error) {
 	return err
 }
 
-// conclude fills the result from the state of the run.
-func (r *Run) conclude() {
+// concludeParts fills in what algorithm, hooks and subsystems say.
+func (r *Run) concludeParts() {
 	res := &r.result
-	r.tellNotes()
-	res.Workers = len(r.x.crew.errs)
-	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
-	res.Loops, res.Warnings = r.loops, r.warnings
 	if m, ok := r.alg.(Monitoring); ok {
 		res.Monitored = m.Monitored()
 	}
@@ -1182,7 +1287,24 @@ func (r *Run) conclude() {
 	if m, ok := r.alg.(ModelReporter); ok {
 		res.Models = m.Models()
 	}
+	for _, h := range r.opt.Hooks {
+		if e, ok := h.(Expecter); ok {
+			res.Expectations.add(e.Expectations())
+		}
+	}
 	res.Restarts = r.x.restarts()
+	r.judgeStability()
+}
+
+// conclude fills the result from the state of the run.
+func (r *Run) conclude() {
+	res := &r.result
+	r.tellNotes()
+	res.Workers = len(r.x.crew.errs)
+	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
+	if r.parts != nil { // else algorithm, hooks and subsystems may be at work for another run
+		r.concludeParts()
+	}
 	inside := make([]float64, len(r.x.crew.errs)) // by worker
 	for i := range r.sys.Subsystems {
 		res.SubsystemSteps = append(res.SubsystemSteps, r.x.steps[i])
@@ -1195,20 +1317,25 @@ func (r *Run) conclude() {
 	if r.tick != nil {
 		res.WallSeconds = r.wall.Seconds()
 	}
+	res.MasterSeconds = res.WallSeconds - slices.Max(inside)
 	if p := r.pacer; p != nil {
 		res.Realtime = p.result()
-		res.WallSeconds = max(0, res.WallSeconds-p.waited.Seconds())
+		res.MasterSeconds -= p.waited.Seconds()
+		if text := res.Realtime.missed(); text != "" && !errors.Is(r.err, ErrOverrun) {
+			r.warn(text)
+		}
 	}
-	res.MasterSeconds = max(0, res.WallSeconds-slices.Max(inside))
+	res.MasterSeconds = max(0, res.MasterSeconds)
+	res.Loops, res.Warnings = r.loops, r.warnings
 	switch {
+	case r.ended != "" && (r.err == nil || errors.Is(r.err, ErrTerminated)):
+		res.Status, res.Reason = Terminated, r.ended
 	case r.err == nil && r.phase == finished:
 		res.Status, res.Reason = Complete, r.stopped
 	case r.err == nil:
 		res.Status, res.Reason = Incomplete, fmt.Sprintf("stopped at t = %.12g s", r.t)
 	case errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded), errors.Is(r.err, ErrInterrupted):
 		res.Status, res.Reason = Incomplete, fmt.Sprintf("cancelled at t = %.12g s: %v", r.t, r.err)
-	case errors.Is(r.err, ErrTerminated):
-		res.Status, res.Reason = Incomplete, r.err.Error()
 	default:
 		res.Status, res.Reason = Failed, r.err.Error()
 	}

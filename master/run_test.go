@@ -183,7 +183,6 @@ func TestContainment(t *testing.T) {
 		{"error", mastertest.Faulty{Err: boom}, master.Failed, boom, []string{"b: step from t = 0.2 s by 0.1 s: boom"}},
 		{"panic", mastertest.Faulty{Panic: "oh"}, master.Failed, nil, []string{"panic", "b", "t = 0.2 s", "oh"}},
 		{"NaN", mastertest.Faulty{NaN: true}, master.Failed, nil, []string{"b.y1 is NaN", "t = 0.3"}},
-		{"terminated", mastertest.Faulty{Terminate: true, Discard: 0.5}, master.Incomplete, master.ErrTerminated, []string{"b: ", "t = 0.2 s", "end the simulation"}},
 		{"discard", mastertest.Faulty{Discard: 0.5}, master.Failed, master.ErrDiscard, []string{"b: ", "t = 0.2 s", "a cannot roll back"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -735,48 +734,104 @@ func TestExperiment(t *testing.T) {
 	}
 }
 
-// Where all subsystems can get to the time at which one of them ends the run,
-// that is the last point: with rollback, or because there is only one (fmi2 52).
+// A subsystem that ends the simulation ends the run regularly. Where all others can get
+// to that time, it is the last point: after rollback, or because the step ends there, or
+// because there are no others (fmi2 52). Otherwise the last common point is, and the
+// run says so. The outcome does not depend on the number of workers.
 func TestLastPoint(t *testing.T) {
+	decay := func(name string) *mastertest.Linear {
+		return mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{-1}}, C: [][]float64{{1}}}, []float64{1})
+	}
+	ends := func(name string, share float64) master.Subsystem {
+		return &mastertest.Faulty{Subsystem: decay(name), AtStep: 3, Terminate: true, Discard: share}
+	}
+	fixed := func(sub *mastertest.Linear) master.Subsystem {
+		sub.Info().Caps.VariableStep = false
+		return sub
+	}
+	alone := func(share float64) master.Subsystem {
+		f := newFake("alone", 0, 1)
+		f.step = func(t, H float64) (float64, error) {
+			if t < 2 {
+				f.y[0] = t + H
+				return t + H, nil
+			}
+			f.y[0] = t + share*H
+			return t + share*H, master.ErrTerminated
+		}
+		return f
+	}
+	const common, back, unknown = "ends at the last common point, t = 2 s", "is not taken back to a shorter step", "the time that it reached is unknown"
+	short, whole, start := []float64{0, 1, 2, 2.25}, []float64{0, 1, 2, 3}, []float64{0, 1, 2}
+	for _, c := range []struct {
+		name    string
+		subs    func() []master.Subsystem
+		discard master.DiscardPolicy
+		want    []float64
+		at      float64  // value of the last output at the end
+		says    []string // in warning and reason; nil = no warning
+	}{
+		{"alone", func() []master.Subsystem { return []master.Subsystem{alone(0.25)} }, master.StopOnDiscard, short, 2.25, nil},
+		{"alone, at the end", func() []master.Subsystem { return []master.Subsystem{alone(1)} }, master.StopOnDiscard, whole, 3, nil},
+		{"alone, where it is", func() []master.Subsystem { return []master.Subsystem{alone(0)} }, master.StopOnDiscard, start, 2, nil},
+		{"alone, unknown", func() []master.Subsystem { return []master.Subsystem{alone(math.NaN())} }, master.StopOnDiscard, start, 2, []string{common, unknown}},
+		{"rollback", func() []master.Subsystem { return []master.Subsystem{ends("a", 0.25), decay("b")} }, master.ShortenOnDiscard, short, math.Exp(-2.25), nil},
+		{"rollback, last", func() []master.Subsystem { return []master.Subsystem{decay("a"), ends("b", 0.25)} }, master.ShortenOnDiscard, short, math.Exp(-2.25), nil},
+		{"rollback, where it is", func() []master.Subsystem { return []master.Subsystem{decay("a"), ends("b", 0)} }, master.ShortenOnDiscard, start, math.Exp(-2), nil},
+		{"rollback, unknown", func() []master.Subsystem { return []master.Subsystem{ends("a", math.NaN()), decay("b")} }, master.ShortenOnDiscard, start, math.Exp(-2), []string{common, unknown}},
+		{"no rollback", func() []master.Subsystem { return []master.Subsystem{decay("a"), ends("b", 0.25)} }, master.StopOnDiscard, start, math.Exp(-2), []string{common, "a " + back}},
+		{"no rollback, first", func() []master.Subsystem { return []master.Subsystem{ends("a", 0.25), decay("b")} }, master.StopOnDiscard, start, math.Exp(-2), []string{common, "b " + back}},
+		{"no rollback, where it is", func() []master.Subsystem { return []master.Subsystem{decay("a"), ends("b", 0)} }, master.StopOnDiscard, start, math.Exp(-2), nil},
+		{"no rollback, fixed steps", func() []master.Subsystem { return []master.Subsystem{fixed(decay("a")), ends("b", 0.25)} }, master.StopOnDiscard, start, math.Exp(-2), []string{common, "a " + back}},
+		// Faulty does not step in the step in which it ends the simulation.
+		{"no rollback, at the end", func() []master.Subsystem { return []master.Subsystem{ends("a", 1), decay("b")} }, master.StopOnDiscard, whole, math.Exp(-3), nil},
+		{"both at the end", func() []master.Subsystem { return []master.Subsystem{ends("a", 1), ends("b", 1), decay("c")} }, master.StopOnDiscard, whole, math.Exp(-3), nil},
+		{"one in the step, one at its end", func() []master.Subsystem { return []master.Subsystem{ends("a", 1), ends("b", 0.25), decay("c")} }, master.ShortenOnDiscard, short, math.Exp(-2.25), nil},
+		{"fixed steps, at the end", func() []master.Subsystem { return []master.Subsystem{ends("a", 1), fixed(decay("b"))} }, master.StopOnDiscard, whole, math.Exp(-3), nil},
+	} {
+		for workers := 1; workers <= 2; workers++ {
+			for _, strict := range []bool{false, true} {
+				name := fmt.Sprintf("%s, %d workers, strict %v", c.name, workers, strict)
+				memory := &mastertest.Memory{}
+				r := newRun(t, system(t, c.subs()), master.Options{Stop: 4, Step: 1, Discard: c.discard, Recorders: []master.Recorder{memory}, Workers: workers, Strict: strict})
+				result, err := r.Run(t.Context())
+				last := c.want[len(c.want)-1]
+				if errors.Is(err, master.ErrTerminated) != strict || !strict && err != nil || result.Status != master.Terminated || result.Time != last || result.Accepted != len(c.want)-1 || !r.Terminated() {
+					t.Errorf("%s: %v, %s at t = %g after %d steps: %s", name, err, result.Status, result.Time, result.Accepted, result.Reason)
+				}
+				if !slices.Equal(memory.T, c.want) || memory.Result.Status != master.Terminated {
+					t.Fatalf("%s: points %v, want %v; ended as %s", name, memory.T, c.want, memory.Result.Status)
+				}
+				y := memory.Y[len(memory.Y)-1]
+				if got := y[len(y)-1]; math.Abs(got-c.at) > 1e-15 {
+					t.Errorf("%s: %g at the end, want %g", name, got, c.at)
+				}
+				told := strings.Join(result.Warnings, "\n")
+				if (told != "") != (c.says != nil) || !strings.Contains(result.Reason, "asked to end the simulation") {
+					t.Errorf("%s: warnings %q, reason %q", name, told, result.Reason)
+				}
+				for _, says := range c.says {
+					if !strings.Contains(told, says) || !strings.Contains(result.Reason, says) {
+						t.Errorf("%s: warnings %q, reason %q, want %q in both", name, told, result.Reason, says)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A failure in the step to the time at which another subsystem has ended the simulation
+// is a failure.
+func TestFailsBeforeTheEnd(t *testing.T) {
+	boom := errors.New("boom")
 	decay := func(name string) master.Subsystem {
 		return mastertest.NewLinear(name, mastertest.Matrices{A: [][]float64{{-1}}, C: [][]float64{{1}}}, []float64{1})
 	}
-	alone := newFake("alone", 0, 1)
-	alone.step = func(t, H float64) (float64, error) {
-		if t < 2 {
-			alone.y[0] = t + H
-			return t + H, nil
-		}
-		alone.y[0] = t + H/4
-		return t + H/4, master.ErrTerminated
-	}
-	for _, c := range []struct {
-		name    string
-		subs    []master.Subsystem
-		discard master.DiscardPolicy
-		want    []float64
-		at      float64 // value of the last output at the end
-	}{
-		{"alone", []master.Subsystem{alone}, master.StopOnDiscard, []float64{0, 1, 2, 2.25}, 2.25},
-		{"rollback", []master.Subsystem{&mastertest.Faulty{Subsystem: decay("a"), AtStep: 3, Terminate: true, Discard: 0.25}, decay("b")}, master.ShortenOnDiscard, []float64{0, 1, 2, 2.25}, math.Exp(-2.25)},
-		{"rollback, last", []master.Subsystem{decay("a"), &mastertest.Faulty{Subsystem: decay("b"), AtStep: 3, Terminate: true, Discard: 0.25}}, master.ShortenOnDiscard, []float64{0, 1, 2, 2.25}, math.Exp(-2.25)},
-		{"where it stands", []master.Subsystem{decay("a"), &mastertest.Faulty{Subsystem: decay("b"), AtStep: 3, Terminate: true}}, master.ShortenOnDiscard, []float64{0, 1, 2}, math.Exp(-2)},
-		{"no rollback", []master.Subsystem{decay("a"), &mastertest.Faulty{Subsystem: decay("b"), AtStep: 3, Terminate: true, Discard: 0.25}}, master.StopOnDiscard, []float64{0, 1, 2}, math.Exp(-2)},
-	} {
-		memory := &mastertest.Memory{}
-		r := newRun(t, system(t, c.subs), master.Options{Stop: 4, Step: 1, Discard: c.discard, Recorders: []master.Recorder{memory}})
-		result, err := r.Run(t.Context())
-		last := c.want[len(c.want)-1]
-		if !errors.Is(err, master.ErrTerminated) || result.Status != master.Incomplete || result.Time != last || result.Accepted != len(c.want)-1 {
-			t.Errorf("%s: %v, %s at t = %g after %d steps", c.name, err, result.Status, result.Time, result.Accepted)
-		}
-		if !slices.Equal(memory.T, c.want) {
-			t.Fatalf("%s: points %v, want %v", c.name, memory.T, c.want)
-		}
-		y := memory.Y[len(memory.Y)-1]
-		if got := y[len(y)-1]; math.Abs(got-c.at) > 1e-15 {
-			t.Errorf("%s: %g at the end, want %g", c.name, got, c.at)
-		}
+	a := &mastertest.Faulty{Subsystem: decay("a"), AtStep: 3, Terminate: true, Discard: 0.25}
+	b := &mastertest.Faulty{Subsystem: decay("b"), AtStep: 3, Err: boom}
+	result, err := newRun(t, system(t, []master.Subsystem{a, b}), master.Options{Stop: 4, Step: 1, Discard: master.ShortenOnDiscard}).Run(t.Context())
+	if !errors.Is(err, boom) || result.Status != master.Failed || result.Time != 2 {
+		t.Errorf("%v, %s at t = %g", err, result.Status, result.Time)
 	}
 }
 

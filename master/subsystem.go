@@ -158,8 +158,8 @@ type Subsystem interface {
 	SetInputs(u []float64) error
 	// Step advances from t by H with the staged inputs and says where it got
 	// to, t+H without an error. ErrDiscard: it stopped at reached < t+H.
-	// ErrTerminated: it wants the simulation to end at reached, and its outputs
-	// are those of that time.
+	// ErrTerminated: it wants the simulation to end at reached, within the step, and
+	// its outputs are those of that time; NaN = it does not say when.
 	Step(ctx context.Context, t, H float64) (reached float64, err error)
 	// Outputs copies the outputs at the last communication point to y [len(Info.Out)].
 	Outputs(y []float64) error
@@ -238,6 +238,14 @@ type StateSaver interface {
 	FreeState(State) error
 }
 
+// RestoreAware is a subsystem that wants to know how far back it may be taken.
+type RestoreAware interface {
+	// NoRestoreBefore announces whether the following steps carry the promise that no
+	// later RestoreState goes to a time before the start of the step (fmi2 50). Until the
+	// first call they do. It is called before a step for which that changes.
+	NoRestoreBefore(promised bool)
+}
+
 // Replay tells how well a subsystem repeats a step after it went back to a saved
 // state. Differences of outputs are relative to their magnitude over the test.
 type Replay struct {
@@ -251,7 +259,10 @@ type Replay struct {
 	// AtStart tells how the first steps from the start differ from those after going
 	// back to it: "" = they do not.
 	AtStart string `json:"at_start,omitempty"`
-	Known   bool   `json:"known"` // from an earlier run with the same subsystem
+	// Unpromised is how steps without the promise of RestoreAware differ from the same
+	// steps with it; "" = they do not. A run never takes such steps.
+	Unpromised string `json:"unpromised,omitempty"`
+	Known      bool   `json:"known"` // from an earlier run with the same subsystem
 }
 
 // RollbackVerifier is a StateSaver that can prove that it goes back: claims are
@@ -383,8 +394,8 @@ type GroupStepper interface {
 
 // Group steps its members as Step would one after the other, and stops at the
 // first that does not get to t+H, with an error. ran counts the members up to that one,
-// and reached is its. Where members step at the same time, those behind it have been
-// stepped too.
+// and reached is its. Where members step at the same time, those after it have been
+// stepped too; likewise if it ends the simulation at t+H, by ErrTerminated.
 type Group interface {
 	Step(ctx context.Context, t, H float64) (ran int, reached float64, err error)
 }

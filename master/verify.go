@@ -84,7 +84,7 @@ func (r *Run) verifyFeedthrough(ctx context.Context, e Experiment) ([]Loop, erro
 		r.x.touch(i)
 		var found []Leak
 		err := r.x.crew.on(i, func() (err error) {
-			found, err = verifier.VerifyFeedthrough(ctx, e, r.grid.at(1)-r.t, ins)
+			found, err = verifier.VerifyFeedthrough(ctx, e, r.grid.size(0), ins)
 			return err
 		})
 		if err != nil {
@@ -150,7 +150,7 @@ func (r *Run) verifyDerivatives(ctx context.Context, e Experiment) error {
 		r.x.touch(i)
 		H := 0.0
 		if r.x.saver[i] != nil {
-			H = r.grid.at(1) - r.t
+			H = r.grid.size(0)
 		}
 		var test SlopeTest
 		err := r.x.crew.on(i, func() (err error) {

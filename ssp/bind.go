@@ -14,8 +14,7 @@ type assignment struct {
 	unit *unit.Base // of the value; nil if not known
 	name string     // of the unit
 	own  map[string]int32
-
-	given bool // by Give
+	of   *Binding
 }
 
 // bind applies the bindings of an element and of those in it. The outer level
@@ -50,13 +49,14 @@ func (f *flattener) binding(in level, b *Binding) {
 	if b.Mapping == nil {
 		for i := range b.Set.Parameters {
 			v := &b.Set.Parameters[i]
-			f.assign(in, b.Set, v, b.Prefix+v.Name, nil)
+			f.assign(in, b, v, b.Prefix+v.Name, nil)
 		}
 		return
 	}
-	sources := make(map[string]*ParameterValue, len(b.Set.Parameters))
+	sources := make(map[string][]*ParameterValue, len(b.Set.Parameters))
 	for i := range b.Set.Parameters {
-		sources[b.Prefix+b.Set.Parameters[i].Name] = &b.Set.Parameters[i]
+		name := b.Prefix + b.Set.Parameters[i].Name
+		sources[name] = append(sources[name], &b.Set.Parameters[i])
 	}
 	empty := 0
 	var firstEmpty Place
@@ -69,12 +69,12 @@ func (f *flattener) binding(in level, b *Binding) {
 			empty++
 			continue
 		}
-		v, ok := sources[e.Source]
-		if !ok {
+		if len(sources[e.Source]) == 0 {
 			report(f.l, ruleMappingSource, e.Place, "the source %q is no parameter of %s", e.Source, b.Set.File)
-			continue
 		}
-		f.assign(in, b.Set, v, e.Target, e)
+		for _, v := range sources[e.Source] {
+			f.assign(in, b, v, e.Target, e)
+		}
 	}
 	if empty > 0 {
 		report(f.l, ruleMappingSource, firstEmpty, "%d entries of the mapping have an empty source and do nothing; this is the first", empty)
@@ -117,13 +117,13 @@ func (f *flattener) match(in *instance, name string) []end {
 }
 
 // assign gives the value of a parameter to all that has the name.
-func (f *flattener) assign(in level, set *ParameterSet, v *ParameterValue, name string, e *MappingEntry) {
+func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string, e *MappingEntry) {
 	at := v.Place
 	if e != nil {
 		at = e.Place
 	}
 	targets := f.match(in.instance, name)
-	if f.p.given != nil && set == f.p.given.Set {
+	if b == f.p.given {
 		targets = f.p.connectorsNamed(name)
 	}
 	switch {
@@ -133,7 +133,7 @@ func (f *flattener) assign(in level, set *ParameterSet, v *ParameterValue, name 
 			hint = fmt.Sprintf("; a binding here calls it %q", rest)
 		}
 		rule := ruleUnmatched
-		if set.exact {
+		if b.Set.exact {
 			rule = ruleOSPName
 		}
 		report(f.l, rule, at, "%q matches nothing in %s%s", name, in, hint)
@@ -146,19 +146,19 @@ func (f *flattener) assign(in level, set *ParameterSet, v *ParameterValue, name 
 		return
 	}
 	for _, t := range targets {
-		f.assignTo(t, in, v, name, e, at)
+		f.assignTo(t, in, b, v, name, e, at)
 	}
 }
 
 // assignTo converts a value for one target and enters it.
-func (f *flattener) assignTo(t end, in level, v *ParameterValue, name string, e *MappingEntry, at Place) {
+func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, name string, e *MappingEntry, at Place) {
 	p, _ := f.at(t)
 	if p.variable != nil && !p.variable.Settable {
 		report(f.l, ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", t,
 			p.variable.Causality, p.variable.Variability, p.variable.Initial)
 		return
 	}
-	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: v.face.items, given: f.giving}
+	a := assignment{from: Provenance{Place: at, Level: in.path, Name: name}, own: v.face.items, of: b}
 	a.unit, a.name = v.face.unit, v.Unit
 	if a.unit == nil && a.name != "" {
 		if a.unit = f.unitNamed(t, a.name); a.unit == nil {
@@ -255,6 +255,19 @@ func (f *flattener) assignTo(t end, in level, v *ParameterValue, name string, e 
 	if len(f.assigned[t]) == 0 {
 		f.bound = append(f.bound, t)
 	}
+	for _, first := range f.assigned[t] {
+		if first.of != b || first.from.Name != name {
+			continue
+		}
+		if first.from.Value == value && first.name == a.name {
+			return
+		}
+		rule := ruleClash
+		if e != nil && first.from.Place != e.Place {
+			rule = ruleMapping
+		}
+		a.from.clash = &clash{rule, first.from}
+	}
 	f.assigned[t] = append(f.assigned[t], a)
 }
 
@@ -325,7 +338,7 @@ func (f *flattener) values() {
 			s.put(a.from)
 		}
 		settings[t] = s
-		if len(s.Overrides) > 0 {
+		if len(s.Overrides) > 0 && s.From.clash == nil {
 			report(f.l, ruleOverridden, s.From.Place, "%q is bound %d times; %s from here counts", t, len(s.Overrides)+1, s.From.Value)
 		}
 	}
@@ -347,6 +360,22 @@ func (f *flattener) values() {
 		f.net.Settings = append(f.net.Settings, *s)
 	}
 	slices.SortFunc(f.net.Settings, byComponent)
+	f.clashes(settings)
+}
+
+// clashes reports variables whose value is one of two that a binding gives under one name.
+func (f *flattener) clashes(settings map[end]*Setting) {
+	for _, t := range slices.Concat(f.bound, f.fed) {
+		s := settings[t]
+		if s == nil || s.From.clash == nil {
+			continue
+		}
+		if v, _ := f.variable(t); s.Connected && v.Causality == string(Parameter) {
+			continue // the value has no effect
+		}
+		c := s.From.clash
+		f.once(c.rule, s.From.Place, "%q gets two values from one binding: %s from line %d and %s from here", t, c.first.Bound, c.first.Place.Line, s.From.Bound)
+	}
 }
 
 // put enters a stronger value.
@@ -368,7 +397,7 @@ func (f *flattener) counting(path []edge) int {
 		if len(as) == 0 {
 			continue
 		}
-		if first = i; as[len(as)-1].given {
+		if first = i; as[len(as)-1].of == f.p.given {
 			break
 		}
 	}

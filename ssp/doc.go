@@ -57,7 +57,8 @@
 //
 // Values come from parameter bindings, the innermost level first, in document
 // order; the last one wins, so the outer level beats the inner and a later
-// binding an earlier one (ssp 36). A value bound to a connector of a system
+// binding an earlier one (ssp 36). A name that one set, or one mapping, has twice is an
+// error only where two different values reach one variable, else a warning. A value bound to a connector of a system
 // goes inward along its connections, and there beats what is bound directly
 // (ssp 37); of several on one way that farthest upstream counts. Package.Give binds
 // values that beat all of the documents, and Network.Inputs tells what the inputs of the
@@ -115,6 +116,10 @@
 // document, with MODEL the modelName of the FMU or the name of its file. Their
 // variables are connected in order, groups in them by kind where that is unique, else
 // in order.
+// Versions 0.1, 1.0.0 and 1.0.1 are known by their namespaces, others are read like 1.0.1 with
+// a note. The axis of a variable changes no connection; a warning names variables of
+// different axes that are connected. Errors in a model description are warnings unless a
+// connection of groups needs what they concern.
 //
 // A LinearTransformation is folded into the connections through it. A Sum or VectorSum
 // becomes a Function: a subsystem without states, which adds no delay and whose

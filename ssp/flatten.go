@@ -57,7 +57,6 @@ type flattener struct {
 	fed      []end // keys of inbound in document order
 	assigned map[end][]assignment
 	bound    []end // keys of assigned in order of first assignment
-	giving   bool  // what Give has handed over is being bound
 	told     map[string]bool
 	way      []edge // scratch of trace
 
@@ -97,7 +96,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	used := f.connect(p.top)
 	f.checkAll(p.top, used)
 	f.bind(p.top)
-	if f.giving = p.given != nil; f.giving {
+	if p.given != nil {
 		f.binding(level{p.top, false}, p.given)
 	}
 	if err := own.Err(); err != nil { // what follows relies on sound connections
@@ -516,9 +515,20 @@ func (f *flattener) join(in *instance, c *Connection, a, b end) {
 	}
 }
 
+// alike reports whether two connections between the same ends pass the same values.
+func (c *Connection) alike(o *Connection) bool {
+	a, b := c.Transformation, o.Transformation
+	same := a == b || a != nil && b != nil && a.Kind == b.Kind && a.Factor == b.Factor && a.Offset == b.Offset &&
+		maps.Equal(a.Numbers, b.Numbers) && maps.Equal(a.Names, b.Names)
+	return same && c.SuppressUnitConversion == o.SuppressUnitConversion && c.bond == o.bond
+}
+
 // feed enters an edge; false if its target has a source already.
 func (f *flattener) feed(g edge) bool {
-	if first, twice := f.inbound[g.to]; twice {
+	if first, twice := f.inbound[g.to]; twice && first.from == g.from && first.within == g.within && first.c.alike(g.c) {
+		report(f.l, ruleTwice, g.c.Place, "the connection of %q to %q is written twice, first in line %d", g.from, g.to, first.c.Place.Line)
+		return false
+	} else if twice {
 		report(f.l, ruleWriters, g.c.Place, "%q has two sources: %q and, from line %d, %q", g.to, g.from, first.c.Place.Line, first.from)
 		return false
 	}

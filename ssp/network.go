@@ -127,6 +127,14 @@ type Provenance struct {
 	// Steps is the way of the value: as it stands in its set, then what each mapping,
 	// conversion of units, transformation and connection makes of it, up to Value.
 	Steps []Step
+
+	clash *clash // nil: the binding gives no other value under this name
+}
+
+// clash is a value that the same binding gives a variable under the same name before.
+type clash struct {
+	rule  *diag.Rule
+	first Provenance
 }
 
 // Step is one step of a value on its way to a variable, and what comes out of it.

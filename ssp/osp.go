@@ -287,7 +287,7 @@ func (r *ospReader) simulators(n *node, s *System) {
 
 func (r *ospReader) initialValues(n *node) *ParameterSet {
 	set := &ParameterSet{File: r.file, Name: "InitialValues", exact: true}
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for _, k := range n.kids {
 		if !k.is("InitialValue", nsOSPSystem) {
 			r.unknown(k)
@@ -295,10 +295,7 @@ func (r *ospReader) initialValues(n *node) *ParameterSet {
 		}
 		r.known(k, "variable")
 		v := ParameterValue{Name: r.need(k, "variable"), Place: r.place(k)}
-		if seen[v.Name] {
-			r.add(ruleSchema, k, "the variable %q has two initial values", v.Name)
-		}
-		seen[v.Name] = true
+		r.repeated(k, seen, v.Name, "the variable %q has two initial values")
 		if len(k.kids) != 1 || k.kids[0].uri != nsOSPSystem {
 			r.add(ruleSchema, k, "the variable %q has not one value but %d", v.Name, len(k.kids))
 			continue

@@ -273,6 +273,50 @@ func TestOSPGroups(t *testing.T) {
 	}
 }
 
+// Every version of the model description is read, an unknown one with a note; what is
+// wrong in it and concerns no connection of groups is a warning at most.
+func TestOSPModelVersions(t *testing.T) {
+	const known = "https://open-simulation-platform.com/OspModelDescription/1.0.0"
+	both := []string{"wheel.out_f → chassis.force", "chassis.velocity → wheel.in_vel"}
+	axis := strings.NewReplacer(`unit="N"`, `unit="N" axis="x"`, "1.0.0", "1.0.1")
+	for _, c := range []struct {
+		name, old, new string
+		want           []string // rules of the findings in one of two such files
+	}{
+		{"1.0.1", known, axis.Replace(known), nil},
+		{"0.1", known, "http://opensimulationplatform.com/MSMI/OSPModelDescription", nil},
+		{"1.0.2", known, strings.Replace(known, "1.0.0", "1.0.2", 1), []string{"SD22V"}},
+		{"2.0.0", known, strings.Replace(known, "1.0.0", "2.0.0", 1), []string{"SD22V"}},
+		{"another address", known, "http://opensimulationplatform.com/osp-is/OSPModelDescription", []string{"SD22V"}},
+		{"no namespace", ` xmlns="` + known + `"`, "", []string{"SD22V"}},
+		{"an attribute", `unit="N"`, `unit="N" colour="red"`, []string{"SD1U"}},
+		{"a unit", `m="1" s="-2"`, `m="1" s="-0.5"`, []string{"SD1"}},
+		{"a group without a name", "<VariableGroups>", `<VariableGroups><Generic><Variable ref="x"/></Generic>`, nil},
+	} {
+		files := make(map[string]string)
+		for file, text := range map[string]string{"Chassis": ospPort("force", "velocity", false), "Wheel": ospPort("out_f", "in_vel", false)} {
+			files[file+"_OspModelDescription.xml"] = strings.Replace(axis.Replace(text), axis.Replace(c.old), c.new, 1)
+		}
+		n, l, err := structure(t, ospSystem("", ospGroups("axle", "chassis.port", "wheel.port")), files, truckFakes())
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := n.shown(); !slices.Equal(got, both) {
+			t.Errorf("%s: connections %q, want %q", c.name, got, both)
+		}
+		var got []string
+		for _, f := range l.Findings {
+			if strings.HasPrefix(filepath.Base(f.File), "Wheel_") {
+				got = append(got, f.ID)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: findings %v, want %v", c.name, l.Findings, c.want)
+		}
+	}
+}
+
 // Without units the model description tells the effort; without that a notice tells
 // that nothing does.
 func TestOSPBondDirection(t *testing.T) {
@@ -339,7 +383,8 @@ func TestOSPFaults(t *testing.T) {
 		{"no name", replace(`name="wheel" source`, `name="" source`), nil, "SD4", diag.Error, "the name is empty"},
 		{"no source", replace(`source="Wheel.fmu"`, `source=""`), nil, "SD1", diag.Error, "the source is empty"},
 		{"initial value", replace(`variable="mass"`, `variable="masse"`), nil, "SD22N", diag.Error, `"masse" matches nothing`},
-		{"initial value twice", replace(`variable="solver"`, `variable="mass"`), nil, "SD1", diag.Error, "two initial values"},
+		{"initial value twice", replace(`<Real value="400"/></InitialValue>`, `<Real value="400"/></InitialValue><InitialValue variable="mass"><Real value="400"/></InitialValue>`), nil, "SD16T", diag.Warning, "two initial values"},
+		{"initial values", replace(`<Real value="400"/></InitialValue>`, `<Real value="400"/></InitialValue><InitialValue variable="mass"><Real value="40"/></InitialValue>`), nil, "SD16D", diag.Error, "400 from line"},
 		{"initial type", replace(`<Real value="400"/>`, `<Complex value="400"/>`), nil, "SD1", diag.Error, `"Complex" is none of`},
 		{"initial number", replace(`<Real value="400"/>`, `<Real value="heavy"/>`), nil, "SD17", diag.Error, `"heavy"`},
 		{"no value", replace(`<Real value="400"/>`, ``), nil, "SD1", diag.Error, "not one value but 0"},
@@ -372,7 +417,15 @@ func TestOSPFaults(t *testing.T) {
 		{"kinds differ", ospSystem("", ospGroups("", "chassis.the force", "wheel.other")), map[string]string{"Chassis_OspModelDescription.xml": ports["Chassis_OspModelDescription.xml"],
 			"Wheel_OspModelDescription.xml": strings.ReplaceAll(strings.ReplaceAll(ports["Wheel_OspModelDescription.xml"], "the force", "other"), "Force", "Torque")},
 			"SD22P", diag.Warning, "which is of another kind"},
-		{"model description", ospSystem("", ospGroups("", "chassis.port", "wheel.port")), map[string]string{"Chassis_OspModelDescription.xml": "<Osp/>"}, "SD1", diag.Error, "root element"},
+		{"model description", ospSystem("", ospVariables("chassis.velocity", "wheel.in_vel")), map[string]string{"Chassis_OspModelDescription.xml": "<Osp/>"}, "SD1", diag.Warning, "root element"},
+		{"model description needed", ospSystem("", ospGroups("", "chassis.port", "wheel.port")), map[string]string{"Chassis_OspModelDescription.xml": "<Osp/>"}, "SD22", diag.Error, "Chassis_OspModelDescription.xml cannot be read"},
+		{"axes", ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), map[string]string{
+			"Chassis_OspModelDescription.xml": strings.Replace(ports["Chassis_OspModelDescription.xml"], `unit="N"`, `unit="N" axis="x"`, 1),
+			"Wheel_OspModelDescription.xml":   strings.Replace(ports["Wheel_OspModelDescription.xml"], `unit="N"`, `unit="N" axis="z"`, 1)},
+			"SD22P", diag.Warning, `"force" is of axis x and is connected with "out_f" of axis z`},
+		{"two groups", ospSystem("", ospGroups("", "chassis.the force", "wheel.the force")), map[string]string{
+			"Chassis_OspModelDescription.xml": strings.Replace(ports["Chassis_OspModelDescription.xml"], "the velocity", "the force", 1),
+			"Wheel_OspModelDescription.xml":   ports["Wheel_OspModelDescription.xml"]}, "SD22", diag.Error, `2 groups of the name "the force"`},
 		{"bond over a function", ospSystem(`<LinearTransformation name="f"/>`, ospSignal("chassis.plain", "f.in"), ospSignal("wheel.more", "f.out"),
 			strings.Replace(ospVariables("chassis.velocity", "wheel.in_vel"), ">", ` powerBond="b">`, 1)), nil, "SD22", diag.Error, "not as many"},
 	} {

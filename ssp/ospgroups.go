@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
@@ -13,9 +14,13 @@ import (
 const (
 	ospModelRoot   = "OspModelDescription"
 	ospModelSuffix = "_OspModelDescription.xml"
-	nsOSPModel     = "https://open-simulation-platform.com/OspModelDescription/1.0.0"
-	nsOSPModelOld  = "http://opensimulationplatform.com/MSMI/OSPModelDescription"
+	nsOSPModel     = "https://open-simulation-platform.com/OspModelDescription/1.0.1"
 )
+
+// ospModelVersions are the namespaces of the versions 1.0.1, 1.0.0 and 0.1. Version 1.0.1
+// adds the attribute axis of a variable to 1.0.0.
+var ospModelVersions = []string{nsOSPModel, "https://open-simulation-platform.com/OspModelDescription/1.0.0",
+	"http://opensimulationplatform.com/MSMI/OSPModelDescription"}
 
 // Named is a VariableSet that knows the modelName of its FMU, by which the model
 // description of OSP is found.
@@ -26,6 +31,7 @@ type ospModel struct {
 	file   string // as shown
 	groups []*ospGroup
 	units  []unit.Definition
+	broken bool // the document cannot be read
 }
 
 // ospGroup is a group of variables: "Force" with name "force" holds variables, a
@@ -38,22 +44,23 @@ type ospGroup struct {
 
 type ospVariable struct {
 	ref, unit string
+	axis      string // x, y or z; "" if not given
 	kind      string // of the innermost group
 }
 
-// findGroup looks for a group, outer ones first.
-func findGroup(groups []*ospGroup, name string) *ospGroup {
+// findGroups gives the groups of a name: those of the outermost level that has one.
+func findGroups(groups []*ospGroup, name string) (found []*ospGroup) {
+	var inner []*ospGroup
 	for _, g := range groups {
 		if g.name == name {
-			return g
+			found = append(found, g)
 		}
+		inner = append(inner, g.groups...)
 	}
-	for _, g := range groups {
-		if found := findGroup(g.groups, name); found != nil {
-			return found
-		}
+	if len(found) > 0 || len(inner) == 0 {
+		return found
 	}
-	return nil
+	return findGroups(inner, name)
 }
 
 // groupNames lists the groups for messages.
@@ -87,7 +94,9 @@ func (m *ospModel) variable(ref string) (v ospVariable, ok bool) {
 	return v, true
 }
 
-// ospModelOf reads the model description of a component, once; nil if there is none.
+// ospModelOf reads the model description of a component, once; nil if there is none. What
+// is wrong in it is a warning: only a connection of groups needs it, which then reports
+// what it lacks.
 func (f *flattener) ospModelOf(in *instance) *ospModel {
 	if m, known := f.models[in]; known {
 		return m
@@ -98,9 +107,16 @@ func (f *flattener) ospModelOf(in *instance) *ospModel {
 		f.p.files = append(f.p.files, path)
 		file := f.p.shown(rel)
 		if data, err := readDocument(path); err != nil {
-			f.l.Add(ruleFile, file, "", 0, "the model description cannot be read: %v", unwrapPath(err))
+			f.l.Add(ruleOSPPart, file, "", 0, "the model description cannot be read: %v", unwrapPath(err))
+			m = &ospModel{file: file, broken: true}
 		} else {
-			m = parseModel(data, &parser{l: f.l, file: file})
+			own := &diag.List{Strict: f.l.Strict}
+			if m = parseModel(data, &parser{l: own, file: file}); !f.l.Strict {
+				for i := range own.Findings {
+					own.Findings[i].Level = min(own.Findings[i].Level, diag.Warning)
+				}
+			}
+			f.l.Append(own)
 		}
 	}
 	f.models[in] = m
@@ -139,17 +155,19 @@ func (p *Package) findModel(c *FlatComponent, vars VariableSet) string {
 	return ""
 }
 
-// parseModel reads a model description of OSP; nil after an error.
+// parseModel reads a model description of OSP.
 func parseModel(data []byte, p *parser) *ospModel {
-	root := p.tree(data)
-	if root == nil {
-		return nil
-	}
-	if !root.is(ospModelRoot, nsOSPModel, nsOSPModelOld) {
-		p.add(ruleSchema, root, "the root element is %q of namespace %q, not %s of %q", root.el.FullTag(), root.uri, ospModelRoot, nsOSPModel)
-		return nil
-	}
 	m := &ospModel{file: p.file}
+	root := p.tree(data)
+	if root != nil && root.name != ospModelRoot {
+		p.add(ruleSchema, root, "the root element is %q, not %s", root.el.FullTag(), ospModelRoot)
+	}
+	if m.broken = p.l.Err() != nil; m.broken {
+		return m
+	}
+	if !slices.Contains(ospModelVersions, root.uri) {
+		p.add(ruleOSPModel, root, "the namespace %q is not known; the document is read like %s", root.uri, nsOSPModel)
+	}
 	for _, k := range root.kids {
 		switch k.name {
 		case "UnitDefinitions":
@@ -167,12 +185,15 @@ func parseModel(data []byte, p *parser) *ospModel {
 			p.unknown(k)
 		}
 	}
+	if p.l.Err() != nil {
+		m.units = nil // they may be wrong
+	}
 	return m
 }
 
 func (p *parser) group(n *node) *ospGroup {
-	g := &ospGroup{kind: n.name, name: p.need(n, "name")}
-	if n.name == "VariableGroup" { // of the older form
+	g := &ospGroup{kind: n.name, name: n.str("name", "")} // without a name nothing can refer to it
+	if n.name == "VariableGroup" {                        // of the older form
 		g.kind = n.str("type", n.name)
 	}
 	for _, k := range n.kids {
@@ -180,10 +201,15 @@ func (p *parser) group(n *node) *ospGroup {
 			g.groups = append(g.groups, p.group(k))
 			continue
 		}
-		v := ospVariable{unit: k.str("unit", ""), kind: g.kind}
+		v := ospVariable{unit: k.str("unit", ""), axis: k.str("axis", ""), kind: g.kind}
 		var ok bool
 		if v.ref, ok = k.attr("ref"); !ok {
 			v.ref = p.need(k, "name") // of the older form
+		}
+		for _, a := range k.el.Attr {
+			if a.Space == "" && !slices.Contains([]string{"ref", "name", "unit", "axis"}, a.Key) {
+				p.add(ruleUnknown, k, "the attribute %q is not known here and is left out", a.Key)
+			}
 		}
 		g.variables = append(g.variables, v)
 	}
@@ -203,7 +229,7 @@ func (f *flattener) groups() {
 				continue
 			}
 			for i, v := range a.variables {
-				f.connectVariables(c, v.ref, c.signals[i])
+				f.connectVariables(c, v, ospVariable{ref: c.signals[i]})
 			}
 			continue
 		}
@@ -226,11 +252,19 @@ func (f *flattener) group(at Place, e ospGroupEnd) *ospGroup {
 			e.element, e.group, strings.TrimSuffix(base, filepath.Ext(base))+ospModelSuffix)
 		return nil
 	}
-	g := findGroup(m.groups, e.group)
-	if g == nil {
-		report(f.l, ruleOSP, at, "%s has no group %q; it has %s", m.file, e.group, few(groupNames(m.groups)))
+	if m.broken {
+		report(f.l, ruleOSP, at, "the group %q of %q is not known: %s cannot be read", e.group, e.element, m.file)
+		return nil
 	}
-	return g
+	switch found := findGroups(m.groups, e.group); len(found) {
+	case 0:
+		report(f.l, ruleOSP, at, "%s has no group %q; it has %s", m.file, e.group, few(groupNames(m.groups)))
+	case 1:
+		return found[0]
+	default:
+		report(f.l, ruleOSP, at, "%s has %d groups of the name %q, and nothing says which is meant", m.file, len(found), e.group)
+	}
+	return nil
 }
 
 // connectGroups connects the parts of two groups: those of one kind that each side
@@ -245,7 +279,7 @@ func (f *flattener) connectGroups(c ospGroupConnection, a, b *ospGroup) {
 		report(f.l, ruleOSPPart, c.place, "%s %q is connected with %s %q, which is of another kind", a.kind, a.name, b.kind, b.name)
 	}
 	for i := range a.variables {
-		f.connectVariables(c, a.variables[i].ref, b.variables[i].ref)
+		f.connectVariables(c, a.variables[i], b.variables[i])
 	}
 	partners := slices.Clone(b.groups)
 	if byKind := sameKinds(a.groups, b.groups); byKind != nil {
@@ -276,8 +310,11 @@ func sameKinds(a, b []*ospGroup) []*ospGroup {
 	return out
 }
 
-func (f *flattener) connectVariables(c ospGroupConnection, a, b string) {
-	f.more = append(f.more, Connection{StartElement: c.a.element, StartConnector: a, EndElement: c.b.element, EndConnector: b,
+func (f *flattener) connectVariables(c ospGroupConnection, a, b ospVariable) {
+	if a.axis != "" && b.axis != "" && a.axis != b.axis {
+		report(f.l, ruleOSPPart, c.place, "%q is of axis %s and is connected with %q of axis %s: variables of groups are connected in their order", a.ref, a.axis, b.ref, b.axis)
+	}
+	f.more = append(f.more, Connection{StartElement: c.a.element, StartConnector: a.ref, EndElement: c.b.element, EndConnector: b.ref,
 		SuppressUnitConversion: true, bond: c.bond, Place: c.place})
 }
 

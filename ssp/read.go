@@ -2,6 +2,7 @@ package ssp
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -525,8 +526,8 @@ func (p *parser) transformation(n *node) (t *Transformation, rest []*node) {
 func (p *parser) mapEntry(n *node, t *Transformation) {
 	source, target := p.need(n, "source"), p.need(n, "target")
 	if t.Kind == EnumerationMapping {
-		if _, twice := t.Names[source]; twice {
-			p.add(ruleTransformation, n, "the source %q stands twice", source)
+		if first, twice := t.Names[source]; twice {
+			p.again(ruleTransformation, n, first == target, "the source %q is mapped twice", source)
 		}
 		t.Names[source] = target
 		return
@@ -549,10 +550,20 @@ func (p *parser) mapEntry(n *node, t *Transformation) {
 		return 0
 	}
 	from, to := number(source), number(target)
-	if _, twice := t.Numbers[from]; twice {
-		p.add(ruleTransformation, n, "the source %q stands twice", source)
+	if first, twice := t.Numbers[from]; twice {
+		p.again(ruleTransformation, n, first == to, "the source %q is mapped twice", source)
 	}
 	t.Numbers[from] = to
+}
+
+// again reports an entry whose name an earlier one has: of the same meaning it is
+// harmless, of another nobody could tell which counts.
+func (p *parser) again(different *diag.Rule, n *node, same bool, format string, args ...any) {
+	rule := different
+	if same {
+		rule = ruleTwice
+	}
+	p.add(rule, n, format, args...)
 }
 
 // annotations keeps them raw; older files have them in the namespace ssd (ssp 42).
@@ -570,17 +581,13 @@ func (p *parser) annotations(n *node) []Annotation {
 
 func (p *parser) enumerations(n *node) []EnumerationType {
 	var out []EnumerationType
-	seen := make(map[string]bool)
+	seen := make(map[string]map[string]int32)
 	for _, k := range n.kids {
 		if !k.is("Enumeration", nsSSC, nsSSD) {
 			p.unknown(k)
 			continue
 		}
 		e := EnumerationType{Name: p.need(k, "name"), Items: make(map[string]int32)}
-		if seen[e.Name] {
-			p.add(ruleSchema, k, "the enumeration %q is defined twice", e.Name)
-		}
-		seen[e.Name] = true
 		for _, i := range k.kids {
 			if !i.is("Item", nsSSC, nsSSD) {
 				if !p.inert(i) {
@@ -593,11 +600,15 @@ func (p *parser) enumerations(n *node) []EnumerationType {
 			if err != nil {
 				p.add(ruleSchema, i, "the attribute \"value\": %v", err)
 			}
-			if _, twice := e.Items[name]; twice {
-				p.add(ruleSchema, i, "the item %q is defined twice", name)
+			if first, twice := e.Items[name]; twice {
+				p.again(ruleSchema, i, first == v, "the item %q is defined twice", name)
 			}
 			e.Items[name] = v
 		}
+		if first, twice := seen[e.Name]; twice {
+			p.again(ruleSchema, k, maps.Equal(first, e.Items), "the enumeration %q is defined twice", e.Name)
+		}
+		seen[e.Name] = e.Items
 		out = append(out, e)
 	}
 	return out
@@ -605,17 +616,13 @@ func (p *parser) enumerations(n *node) []EnumerationType {
 
 func (p *parser) units(n *node) []unit.Definition {
 	var out []unit.Definition
-	seen := make(map[string]bool)
+	seen := make(map[string]*unit.Base)
 	for _, k := range n.kids {
 		if !k.is("Unit", nsSSC, nsSSD) {
 			p.unknown(k)
 			continue
 		}
 		d := unit.Definition{Name: p.need(k, "name")}
-		if seen[d.Name] {
-			p.add(ruleSchema, k, "the unit %q is defined twice", d.Name)
-		}
-		seen[d.Name] = true
 		for _, b := range k.kids {
 			if !b.is("BaseUnit", nsSSC, nsSSD) {
 				if !p.inert(b) {
@@ -645,6 +652,11 @@ func (p *parser) units(n *node) []unit.Definition {
 		if d.Base == nil {
 			p.add(ruleUndefined, k, "the unit %q has no BaseUnit, without which it counts as none", d.Name)
 		}
+		if first, twice := seen[d.Name]; twice {
+			same := first == d.Base || first != nil && d.Base != nil && *first == *d.Base
+			p.again(ruleSchema, k, same, "the unit %q is defined twice", d.Name)
+		}
+		seen[d.Name] = d.Base
 		out = append(out, d)
 	}
 	return out
@@ -744,7 +756,7 @@ func (p *parser) parameterSet(n *node, inline bool) *ParameterSet {
 	outer := p.v2
 	s.Version = p.version(n)
 	defer func() { p.v2 = outer }()
-	seen := make(map[string]bool)
+	seen := make(map[string]int)
 	for _, k := range n.kids {
 		switch {
 		case k.is("Parameters", nsSSV):
@@ -754,10 +766,7 @@ func (p *parser) parameterSet(n *node, inline bool) *ParameterSet {
 					continue
 				}
 				v := p.parameter(kk)
-				if seen[v.Name] {
-					p.add(ruleSchema, kk, "the parameter %q stands twice in this set", v.Name)
-				}
-				seen[v.Name] = true
+				p.repeated(kk, seen, v.Name, "the parameter %q is in this set twice")
 				s.Parameters = append(s.Parameters, v)
 			}
 		case k.is("Enumerations", nsSSV):
@@ -773,6 +782,16 @@ func (p *parser) parameterSet(n *node, inline bool) *ParameterSet {
 		p.setNames(s, newNames(s.Units, s.Enumerations))
 	}
 	return s
+}
+
+// repeated reports a name that is in the list already; seen holds the lines of the names.
+// Whether this matters shows when the values are bound.
+func (p *parser) repeated(n *node, seen map[string]int, name, what string) {
+	if first, twice := seen[name]; twice {
+		p.add(ruleTwice, n, what+", first in line %d", name, first)
+		return
+	}
+	seen[name] = n.line
 }
 
 func (p *parser) parameter(n *node) ParameterValue {
@@ -862,7 +881,7 @@ func (p *parser) parameterMapping(n *node, _ bool) *ParameterMapping {
 	outer := p.v2
 	m := &ParameterMapping{File: p.file, Version: p.version(n), tree: n.el}
 	defer func() { p.v2 = outer }()
-	targets := make(map[string]Place)
+	targets := make(map[string]int)
 	for _, k := range n.kids {
 		switch {
 		case k.is("MappingEntry", nsSSM):
@@ -875,10 +894,8 @@ func (p *parser) parameterMapping(n *node, _ bool) *ParameterMapping {
 					p.unknown(kk)
 				}
 			}
-			if first, twice := targets[e.Target]; twice && e.Source != "" {
-				p.add(ruleMapping, k, "the target %q has a source already, in line %d", e.Target, first.Line)
-			} else if e.Source != "" {
-				targets[e.Target] = e.Place
+			if e.Source != "" {
+				p.repeated(k, targets, e.Target, "the target %q has two sources")
 			}
 			m.Entries = append(m.Entries, e)
 		case p.inert(k), k.is("MetaData", nsSSM), k.is("Signature", nsSSM):

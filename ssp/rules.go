@@ -97,11 +97,17 @@ var (
 		Doc:    "A value is given only to variables that can be set before the run: inputs, and what has a start value (initial exact or approx) and is not constant.",
 		Remedy: "remove the value, or set what the variable is computed from"}
 	ruleMapping = &diag.Rule{ID: "SD15", Level: diag.Error, Ref: "ssp 34",
-		Doc:    "A parameter mapping gives each target one source.",
-		Remedy: "remove one of the entries"}
+		Doc:    "A parameter mapping gives each target one value. Which of two different ones counts, the standard does not say.",
+		Remedy: "remove one of the entries, or bind the variable in a later binding, which beats both"}
 	ruleMappingSource = &diag.Rule{ID: "SD15S", Level: diag.Info, Strict: true, Ref: "ssp 34",
 		Doc:    "The source of a mapping entry is a name of the parameter set.",
 		Remedy: "correct the name if it is a typing error"}
+	ruleTwice = &diag.Rule{ID: "SD16T", Level: diag.Warning, Strict: true, Ref: "ssp 29, 34, 39",
+		Doc:    "Names are unique in a list: parameters in a set, targets in a mapping, sources of a transformation, units, enumerations and their items; and no connection is written twice. A repeated entry that agrees with the first, or that nothing uses, changes no value.",
+		Remedy: "remove one of the two; other tools may refuse the document"}
+	ruleClash = &diag.Rule{ID: "SD16D", Level: diag.Error, Ref: "ssp 36, 39",
+		Doc:    "A parameter set gives a variable one value. Which of two different values of one name counts, the standard does not say.",
+		Remedy: "remove one of the two parameters, or bind the variable in a later binding, which beats both"}
 	ruleOverridden = &diag.Rule{ID: "SD16", Level: diag.Info, Ref: "ssp 36",
 		Doc:    "A variable bound several times takes the value of the outermost level, there of the last binding. This is how variants are made, so it is told and no warning.",
 		Remedy: ""}
@@ -156,6 +162,9 @@ var (
 	ruleOSPPart = &diag.Rule{ID: "SD22P", Level: diag.Warning, Ref: "ssp 43",
 		Doc:    "Every part of a system structure of OSP has an effect, and says what the FMUs say.",
 		Remedy: "correct the structure if it matters"}
+	ruleOSPModel = &diag.Rule{ID: "SD22V", Level: diag.Info, Strict: true, Ref: "ssp 43",
+		Doc:    "The model description of OSP is of a known version: 0.1, 1.0.0 or 1.0.1, told by its namespace. Of another one the groups of variables and the units are read like those of 1.0.1.",
+		Remedy: "nothing is to be done if the groups are connected as meant; what is not known in the document is reported"}
 	ruleOSPUnit = &diag.Rule{ID: "SD22U", Level: diag.Warning, Ref: "ssp 43",
 		Doc:    "Both ends of a connection in a system structure of OSP have the same unit. OSP converts nothing.",
 		Remedy: "connect like with like, put a LinearTransformation between them, or describe the system as an SSP, where units are converted"}
@@ -173,8 +182,8 @@ func Rules() []*diag.Rule {
 		ruleSchema, ruleTolerated, ruleSequence, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
 		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleNoUnit, ruleUnmatched,
-		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleOverridden, ruleConnected, ruleValue,
+		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleTwice, ruleClash, ruleOverridden, ruleConnected, ruleValue,
 		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
-		ruleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPUnit, ruleOSPName,
+		ruleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName,
 	}
 }

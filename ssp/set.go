@@ -60,6 +60,8 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 		if i := slices.IndexFunc(set.Parameters, func(q ParameterValue) bool { return q.Name == v.Name }); i >= 0 {
 			v.Place = set.Parameters[i].Place
 			set.Parameters[i] = *v
+			rest := set.Parameters[i+1:] // of the same name, which would be a second value
+			set.Parameters = append(set.Parameters[:i+1], slices.DeleteFunc(rest, func(q ParameterValue) bool { return q.Name == v.Name })...)
 			continue
 		}
 		set.Parameters = append(set.Parameters, *v)

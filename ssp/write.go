@@ -892,7 +892,7 @@ func (w *writer) set(el *etree.Element, s *ParameterSet) {
 	w.items(box, len(s.Parameters), func(i int) Place { return s.Parameters[i].Place }, func(i int) *etree.Element {
 		v := &s.Parameters[i]
 		k := w.claim(box, v.Place, nsSSV, "Parameter", byName[v.Name])
-		if seen[v.Name] {
+		if seen[v.Name] && v.Place == (Place{}) {
 			w.fail(k, "the parameter %q stands twice in this set", v.Name)
 		}
 		seen[v.Name] = true

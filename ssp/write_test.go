@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/beevik/etree"
 
@@ -482,30 +481,32 @@ func FuzzEncode(f *testing.F) {
 
 var nan, inf = math.NaN(), math.Inf(1)
 
-// A thousand components and ten thousand connections take a moment, also where the
-// document was read and is changed.
+// The work of writing grows with the size of a document, not with its square, also where
+// the document was read and is changed.
 func TestEncodeLarge(t *testing.T) {
-	d := &Document{Name: "large", System: &System{Common: Common{Name: "large"}}}
-	for i := range 1000 {
-		c := &Component{Common: Common{Name: fmt.Sprint("c", i)}, Source: "c.fmu", HasSource: true}
-		for k := range 10 {
-			c.Connectors = append(c.Connectors, Connector{Name: fmt.Sprint("u", k), Kind: Input, Type: Real}, Connector{Name: fmt.Sprint("y", k), Kind: Output, Type: Real})
-			d.System.Connections = append(d.System.Connections, Connection{StartElement: fmt.Sprint("c", i), StartConnector: fmt.Sprint("y", k),
-				EndElement: fmt.Sprint("c", (i+k+1)%1000), EndConnector: fmt.Sprint("u", k)})
+	var fresh, changed [2]float64 // allocations
+	for k, n := range []int{100, 1000} {
+		d := &Document{Name: "large", System: &System{Common: Common{Name: "large"}}}
+		for i := range n {
+			c := &Component{Common: Common{Name: fmt.Sprint("c", i)}, Source: "c.fmu", HasSource: true}
+			for k := range 10 {
+				c.Connectors = append(c.Connectors, Connector{Name: fmt.Sprint("u", k), Kind: Input, Type: Real}, Connector{Name: fmt.Sprint("y", k), Kind: Output, Type: Real})
+				d.System.Connections = append(d.System.Connections, Connection{StartElement: fmt.Sprint("c", i), StartConnector: fmt.Sprint("y", k),
+					EndElement: fmt.Sprint("c", (i+k+1)%n), EndConnector: fmt.Sprint("u", k)})
+			}
+			d.System.Elements = append(d.System.Elements, c)
 		}
-		d.System.Elements = append(d.System.Elements, c)
+		var data, again []byte
+		fresh[k] = testing.AllocsPerRun(1, func() { data = encode(t, d) })
+		read := parse(t, data)
+		slices.Reverse(read.System.Elements)
+		slices.Reverse(read.System.Connections)
+		changed[k] = testing.AllocsPerRun(1, func() { again = encode(t, read) })
+		if len(again) != len(data) {
+			t.Errorf("%d and %d bytes", len(data), len(again))
+		}
 	}
-	start := time.Now()
-	data := encode(t, d)
-	first := time.Since(start)
-	read := parse(t, data)
-	slices.Reverse(read.System.Elements)
-	slices.Reverse(read.System.Connections)
-	start = time.Now()
-	again := encode(t, read)
-	second := time.Since(start)
-	t.Logf("new: %v, changed: %v, %d bytes", first, second, len(data))
-	if len(again) != len(data) || first > 5*time.Second || second > 5*time.Second {
-		t.Errorf("new: %v, changed: %v, %d and %d bytes", first, second, len(data), len(again))
+	if fresh[1] > 12*fresh[0] || changed[1] > 12*changed[0] {
+		t.Errorf("ten times the components take %.3g and %.3g times the allocations", fresh[1]/fresh[0], changed[1]/changed[0])
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // What is told of components with rates of their own holds in runs: the limit, the recommendation, which has the
 // rates that it was found with, and what run --analyze tells.
-func TestAnalyzeRates(t *testing.T) {
+func testAnalyzeRates(t *testing.T) {
 	path := system(t, "quarter-car-b")
 	for _, c := range []struct {
 		rates []string
@@ -73,7 +75,7 @@ func TestAnalyzeRates(t *testing.T) {
 
 // What is told of the energy correction holds in runs: whether it grows at 0.8 and 1.25 times the limit, and the error
 // within a factor of 3.
-func TestAnalyzeEnergyCorrection(t *testing.T) {
+func testAnalyzeEnergyCorrection(t *testing.T) {
 	t.Parallel()
 	path := system(t, "quarter-car-b")
 	r := analysis(t, path, "--order", "1", "--step-size", "0.002")
@@ -130,7 +132,7 @@ func TestAnalyzeEnergyCorrection(t *testing.T) {
 func testRealAnalyzeRates(t *testing.T) {
 	path := pair(t)
 	cases := 1
-	if *limits {
+	if long.On {
 		cases = 4
 	}
 	for _, c := range []struct {

@@ -3,12 +3,12 @@ package test
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -38,6 +38,7 @@ func batches(t *testing.T, data []byte) (rows [][]float64, schema *arrow.Schema,
 // A run that is killed leaves its record batches up to a second before, those of a run
 // to CSV; columns tell what their variables are. A run that ends leaves a whole file.
 func TestArrowResults(t *testing.T) {
+	t.Parallel()
 	dir, model := t.TempDir(), system(t, "quarter-car-a")
 	const limited = "1"
 	for _, name := range []string{"r.csv", "r.arrow"} {
@@ -96,13 +97,22 @@ func TestArrowResults(t *testing.T) {
 	for _, name := range []string{"k.arrow", "l.arrows"} {
 		cmd := exec.Command(program, "run", model, "--step-size", "1e-4", "--stop-time", "1e6", "--output-interval", "1e-2", "--quiet", "--output", name)
 		cmd.Dir = dir
+		ownCache(t, cmd)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		killed[name] = cmd
 	}
-	time.Sleep(1300 * time.Millisecond)
+	begins := map[string]int{"k.arrow": magic, "l.arrows": 0}
 	for name, cmd := range killed {
+		until(t, "batches in "+name, func() bool {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || len(data) < magic {
+				return false
+			}
+			rows, _, _ := batches(t, data[begins[name]:])
+			return len(rows) >= 2
+		})
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -114,9 +124,8 @@ func TestArrowResults(t *testing.T) {
 			if _, err := ipc.NewFileReader(bytes.NewReader(data)); err == nil {
 				t.Error("a run that was killed has written a footer")
 			}
-			data = data[magic:]
 		}
-		rows, _, _ := batches(t, data) // the last batch may be cut
+		rows, _, _ := batches(t, data[begins[name]:]) // the last batch may be cut
 		same(rows, false, 100)
 		var m struct{ Status string }
 		if err := json.Unmarshal(mustRead(t, filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".json")), &m); err != nil || m.Status != "incomplete" {

@@ -41,6 +41,7 @@ var allowed = []struct {
 
 // TestArrows holds the direction of imports (design.md 2).
 func TestArrows(t *testing.T) {
+	t.Parallel()
 	for _, a := range allowed {
 		out, err := exec.Command("go", "list", "-f", `{{range .Imports}}{{.}}{{"\n"}}{{end}}`, module+a.pkg).CombinedOutput()
 		if err != nil {

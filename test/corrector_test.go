@@ -9,6 +9,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/test/haid"
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // haidArgs gives the command line for haid's oscillator with an exact history of
@@ -40,15 +41,20 @@ func (o *outcome) apart(t testing.TB, y [][3]float64) float64 {
 // The corrected co-simulation is that of the propagation matrix (42), at every
 // order, with Jacobians from directional derivatives and from repeated steps.
 func TestCorrectorPropagation(t *testing.T) {
+	t.Parallel()
 	path := system(t, "corrector-oscillator")
 	o := exact.DefaultHaid()
 	o.Start = [4]float64{1e-3, 1, -2e-3, 0.5}
+	take := long.Sample(4)
 	for p := range 5 {
 		for _, c := range []struct {
 			jacobian  string
 			alpha     float64
 			tolerance float64
 		}{{"directional", 1, 1e-9}, {"directional", 0.5, 1e-9}, {"rollback", 1, 1e-7}} {
+			if !take() {
+				continue
+			}
 			const H, n = 1e-4, 500
 			e := exact.Corrected{Haid: o, H: H, P: p, Correct: true, Alpha: c.alpha}
 			got := complete(t, append(haidArgs(t, path, o, p, H), "--algorithm", "model-based-corrector", "--stop-time", fmt.Sprint(n*H),
@@ -66,13 +72,17 @@ func TestCorrectorPropagation(t *testing.T) {
 	}
 }
 
-// The strategy on linear subsystems is stable where the eigenvalues say so: 200
+// The strategy on linear subsystems is stable where the eigenvalues say so:
 // points over stiffness, damping, step size and order, with and without correction.
 func TestCorrectorStability(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 6))
 	logarithmic := func(from, to float64) float64 { return math.Exp(math.Log(from) + r.Float64()*math.Log(to/from)) }
-	stable := 0
-	for n := 0; n < 200; {
+	stable, points := 0, 50
+	if long.On {
+		points = 200
+	}
+	for n := 0; n < points; {
 		o := exact.DefaultHaid()
 		o.CK, o.DK, o.Start = logarithmic(1, 1e10), logarithmic(1, 1e7), [4]float64{1e-3, 1, -2e-3, 0.3}
 		e := exact.Corrected{Haid: o, H: haid.Even(logarithmic(1e-6, 3e-3)), P: r.IntN(5), Correct: r.IntN(2) == 1, Alpha: 1}
@@ -92,16 +102,19 @@ func TestCorrectorStability(t *testing.T) {
 			t.Errorf("%+v: radius %.6f, grows: %t", e, radius, got)
 		}
 	}
-	t.Logf("%d of 200 points are stable", stable)
+	t.Logf("%d of %d points are stable", stable, points)
 }
 
 // The strategy on linear subsystems is accurate to 1 % where the propagation matrices
-// say so, and with their error: 200 points that do not lie at the limit.
+// say so, and with their error, away from the limit.
 func TestCorrectorAccuracy(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 4))
 	logarithmic := func(from, to float64) float64 { return math.Exp(math.Log(from) + r.Float64()*math.Log(to/from)) }
-	accurate := 0
-	for n := 0; n < 200; {
+	accurate, points := 0, 50
+	if long.On {
+		points = 200
+	}
+	for n := 0; n < points; {
 		o := exact.DefaultHaid()
 		o.CK, o.DK = logarithmic(1, 1e10), logarithmic(1, 1e7)
 		e := exact.Corrected{Haid: o, H: haid.Even(logarithmic(1e-5, 3e-3)), P: r.IntN(3), Correct: r.IntN(2) == 1, Alpha: 1}
@@ -121,7 +134,7 @@ func TestCorrectorAccuracy(t *testing.T) {
 			accurate++
 		}
 	}
-	t.Logf("%d of 200 points are accurate", accurate)
+	t.Logf("%d of %d points are accurate", accurate, points)
 }
 
 // localError runs the linear oscillator and gives its local errors (31) from the
@@ -143,8 +156,12 @@ func TestCorrectorSources(t *testing.T) {
 	o := exact.DefaultHaid()
 	const from = 600 // by this row they are found, or it was given up
 	t.Log("local error     H    without  derivatives  repeated  least squares  subspaces")
+	take := long.Sample(11)
 	for p := range 5 {
 		for _, H := range []float64{1e-5, 2e-5, 4e-5, 1e-4} {
+			if !take() {
+				continue
+			}
 			var e [5]float64
 			e[0] = localError(t, o, p, H, from)
 			for i, args := range [][]string{{"model.jacobian=directional"}, {"model.jacobian=rollback"}, {"model.jacobian=identify"}, {"model.jacobian=identify", "--param", "model.identification=subspace"}} {
@@ -170,7 +187,7 @@ func TestCorrectorSources(t *testing.T) {
 
 // FMUs without any optional capability, one of them with direct feedthrough: inputs sampled
 // in substeps reach order 2, and identified models reduce the error of the whole run.
-func TestCorrectorBlackbox(t *testing.T) {
+func testCorrectorBlackbox(t *testing.T) {
 	o := exact.DefaultHaid()
 	path := system(t, "corrector-oscillator-blackbox")
 	off := func(p int, H float64, args ...string) float64 {
@@ -200,6 +217,7 @@ func TestCorrectorBlackbox(t *testing.T) {
 // With variable steps the models of exact derivatives are those of each step: kept ones give what
 // those made anew in every step do.
 func TestCorrectorVariableSteps(t *testing.T) {
+	t.Parallel()
 	path := system(t, "corrector-oscillator")
 	var ends [2]float64
 	for i, refresh := range []string{"0.01", "0"} {
@@ -232,6 +250,7 @@ func TestCorrectorEnergy(t *testing.T) {
 // Honest derivatives of a subsystem that is not linear are not taken for wrong, and identification
 // works far from t = 0 and where subsystems are stepped in turn.
 func TestCorrectorTrusts(t *testing.T) {
+	t.Parallel()
 	path := system(t, "corrector-oscillator")
 	for _, c := range []struct {
 		args []string
@@ -257,7 +276,7 @@ func TestCorrectorTrusts(t *testing.T) {
 
 // With nonlinear damping the correction stabilises what is unstable without it
 // (haid 5, Fig. 9), and identification never does worse than no correction.
-func TestCorrectorNonlinear(t *testing.T) {
+func testCorrectorNonlinear(t *testing.T) {
 	t.Parallel()
 	path := system(t, "corrector-oscillator")
 	t.Log("global error  n_d  p   H     without  derivatives  repeated  least squares  subspaces")

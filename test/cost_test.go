@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/test/long"
 	"github.com/macrostep/macrostep/test/oracle"
 )
 
@@ -48,6 +49,7 @@ func judgeCost(t *testing.T, out *outcome, decomposition string, steps int, diff
 // On a linear system Newton takes exactly one corrector in every macro step, and
 // a Jacobian wherever the degree changes; the counts are those of the cost model.
 func TestNewtonCost(t *testing.T) {
+	take := long.Sample(5)
 	const H, steps = 1e-3, 200
 	for _, s := range methods(3) {
 		if !s.Implicit {
@@ -56,6 +58,9 @@ func TestNewtonCost(t *testing.T) {
 		for _, history := range []bool{false, true} {
 			s := s
 			s.History = history
+			if !take() {
+				continue
+			}
 			t.Run(fmt.Sprintf("%v/history=%t", s, history), func(t *testing.T) {
 				t.Parallel()
 				trace := filepath.Join(t.TempDir(), "trace.csv")
@@ -88,7 +93,7 @@ func TestNewtonCost(t *testing.T) {
 					t.Errorf("the trace has %d attempts", len(rows))
 				}
 				for n, row := range rows {
-					if f := strings.Split(row, ","); len(f) != 6 || f[3] != "1" || f[5] != "1" {
+					if f := strings.Split(row, ","); len(f) != 7 || f[3] != "1" || f[6] != "1" {
 						t.Fatalf("attempt %d is %q; every one has one corrector and stands", n, row)
 					}
 				}
@@ -100,9 +105,13 @@ func TestNewtonCost(t *testing.T) {
 // The cost model holds for every solver of the interface equation, in the
 // manifest and in the log of what the FMUs were really asked; states are freed.
 func TestSolverCost(t *testing.T) {
+	take := long.Sample(4)
 	const H, steps = 1e-3, 100
 	for _, solver := range []string{"newton-fd", "newton-los", "broyden", "iqn", "fixed-point"} {
 		for _, decomposition := range []string{"ff", "fd", "dd"} {
+			if !take() {
+				continue
+			}
 			t.Run(solver+"/"+decomposition, func(t *testing.T) {
 				t.Parallel()
 				s := oracle.Scheme{Decomposition: decomposition, Implicit: true, Order: 2}

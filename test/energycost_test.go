@@ -12,6 +12,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // energyRuns are combinations of the methods that use bonds.
@@ -80,7 +81,12 @@ func TestEnergyAllocations(t *testing.T) {
 
 // Two threads give the bytes and the totals of one.
 func TestEnergyParallel(t *testing.T) {
+	t.Parallel()
+	take := long.Sample(6)
 	for _, c := range energyRuns {
+		if !take() {
+			continue
+		}
 		args := []string{system(t, c.system), "--algorithm", c.preset, "--monitor-energy", "--stop-time", "1"}
 		for _, p := range slices.Sorted(maps.Keys(c.params)) {
 			args = append(args, "--param", p+"="+c.params[p])

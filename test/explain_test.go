@@ -11,6 +11,7 @@ import (
 // --explain tells the whole chain of precedence: the FMU, the component, the system,
 // a later binding through a mapping; and what feeds an input.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	dir := car(t, "", "", "")
 	path := filepath.Join(dir, "SystemStructure.ssd")
 	data, err := os.ReadFile(path)

@@ -130,7 +130,15 @@ func TestFullLog(t *testing.T) {
 
 // A run that comes to its end and its values nowhere is warned about.
 func TestGrowthIsTold(t *testing.T) {
-	o := complete(t, system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1")
+	page := filepath.Join(t.TempDir(), "run.html")
+	args := []string{system(t, "quarter-car-a"), "--param", "order=5", "--step-size", "0.1", "--report", page}
+	o := complete(t, args...)
+	if text := string(mustRead(t, page)); !strings.Contains(text, ">complete, unstable<") || !strings.Contains(text, "\n    &#34;stability&#34;: &#34;unstable&#34;,\n") {
+		t.Errorf("the page does not say that the run is unstable\n%s", o.output)
+	}
+	if strict := run(t, append(args, "--strict")...); strict.code != 1 || strict.manifest.Status != "complete" {
+		t.Errorf("strictly: exit code %d, %s", strict.code, strict.manifest.Status)
+	}
 	if !slices.ContainsFunc(o.manifest.Warnings, func(w string) bool { return strings.Contains(w, "has grown to") }) {
 		t.Errorf("%q", o.manifest.Warnings)
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // Who interrupts a run whose FMU does not return is told which it is and in what
 // call; after a second interrupt results and manifest tell how far the run came.
 func TestInterruptWhileHanging(t *testing.T) {
+	t.Parallel()
 	for _, isolate := range []string{"always", "never"} {
 		cmd, dir := systemCommand(t, badPair(t, "misbehave"), "fault=EndlessSleep during=DoStep at=0.35", "--isolate", isolate)
 		var out listener
@@ -21,22 +21,14 @@ func TestInterruptWhileHanging(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		until := func(text string) {
-			for deadline := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), text); time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Errorf("%s: %q is not said\n%s", isolate, text, out.String())
-					return
-				}
-			}
-		}
-		until("EndlessSleep on purpose")
+		out.until(t, "EndlessSleep on purpose")
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
-		until("--step-timeout")
+		out.until(t, "--step-timeout")
 		if isolate == "always" {
-			until("waiting for bad (misbehave.fmu) in fmi2")
-			until("fmi2DoStep")
+			out.until(t, "waiting for bad (misbehave.fmu) in fmi2")
+			out.until(t, "fmi2DoStep")
 		}
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
@@ -59,13 +51,18 @@ func TestInterruptWhileHanging(t *testing.T) {
 // Who interrupts an analysis is told how far it came and that nothing of it is left.
 func TestInterruptAnalysis(t *testing.T) {
 	pictures := filepath.Join(t.TempDir(), "pictures")
+	temp := t.TempDir()
 	cmd := exec.Command(program, "analyze", system(t, "energy-star-5"), "--order", "5", "--plot", pictures)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 	var out listener
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond)
+	until(t, "the analysis unpacks the system", func() bool {
+		entries, err := os.ReadDir(temp)
+		return err == nil && len(entries) > 0
+	})
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // unpacked writes a system of members and connections, with the FMUs beside it,
@@ -54,6 +55,7 @@ var (
 // --strict the run is refused.
 func TestLiesInInitialisation(t *testing.T) {
 	t.Parallel()
+	take := long.Sample(3)
 	const w, y = "bad.w", "f.y"
 	for _, c := range []struct {
 		name    string
@@ -86,6 +88,9 @@ func TestLiesInInitialisation(t *testing.T) {
 			args: []string{"--set", "f.a=1", "--set", "f.b=0.5"}, want: map[string]float64{w: 1 - 5*1.5/3.5, y: 1.5 / 3.5},
 			says: []string{"by -5", "bad (misbehave.fmu): initialisation: ", "gives none in the initialisation", "differences are taken instead"}},
 	} {
+		if !take() {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			system := unpacked(t, c.members, c.lines)
 			a := runSystem(t, system, c.set, c.args...)
@@ -217,7 +222,12 @@ func TestHiddenFeedthrough(t *testing.T) {
 
 // Our own FMUs tell the truth, and nothing else is said about them.
 func TestTruthIsNotDoubted(t *testing.T) {
+	t.Parallel()
+	take := long.Sample(4)
 	for _, name := range fmus.Systems() {
+		if !take() {
+			continue
+		}
 		if strings.HasSuffix(name, "blackbox") {
 			continue // it claims nothing
 		}

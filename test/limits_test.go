@@ -1,7 +1,6 @@
 package test
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/cmplx"
@@ -13,8 +12,6 @@ import (
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/test/oracle"
 )
-
-var limits = flag.Bool("limits", false, "find the limits of stability in runs of 10000 steps, and those of more systems of others (-real), too: minutes")
 
 // limitCase is a coupling of which the independent propagation matrix is at hand, or whose limits
 // runs alone show.
@@ -82,19 +79,13 @@ func haidCases(t *testing.T, highest int) (out []limitCase) {
 }
 
 // The ends of the stable ranges that analyze tells are those of the independent propagation matrices, to 0.5 %
-// where responses are measured and to 15 % where an FMU tells nothing; with -limits at all orders
-// and, to 2 %, those of runs over 10000 steps.
-func TestLimits(t *testing.T) {
-	cases := schweizerCases(t, 1)[2:4] // haid is in TestAnalyzeHaid, too
-	if *limits {
-		cases = append(schweizerCases(t, 3), haidCases(t, 2)...)
-		for _, name := range []string{"quarter-car-b", "quarter-car-a"} {
-			cases = append(cases, limitCase{name: name, args: []string{system(t, name)}, H: 1e-3, from: 1e-3, to: 0.1, output: "chassis.F_c", preset: "explicit", highest: 0})
-		}
+// where responses are measured and to 15 % where an FMU tells nothing, and, to 2 %, those of runs over 10000 steps.
+func testLimits(t *testing.T) {
+	cases := append(schweizerCases(t, 3), haidCases(t, 2)...)
+	for _, name := range []string{"quarter-car-b", "quarter-car-a"} {
+		cases = append(cases, limitCase{name: name, args: []string{system(t, name)}, H: 1e-3, from: 1e-3, to: 0.1, output: "chassis.F_c", preset: "explicit", highest: 0})
 	}
-	if *limits {
-		t.Run("recommendations", testRecommendations)
-	}
+	t.Run("recommendations", testRecommendations)
 	reports := map[string]*analyze.Report{}
 	ends := 0
 	for _, c := range cases {
@@ -130,12 +121,10 @@ func TestLimits(t *testing.T) {
 							t.Errorf("%s", text)
 						}
 					}
-					if *limits {
-						seen := crossing(func(H float64) bool { return grows(t, c, k, H) }, end.H, max(0.04, 2*c.within), 2e-3)
-						text += fmt.Sprintf(", runs %.5g s (%+.2f %%)", seen, 100*(end.H/seen-1))
-						if !(math.Abs(end.H/seen-1) <= max(0.02, c.within)) {
-							t.Errorf("%s", text)
-						}
+					seen := crossing(func(H float64) bool { return grows(t, c, k, H) }, end.H, max(0.04, 2*c.within), 2e-3)
+					text += fmt.Sprintf(", runs %.5g s (%+.2f %%)", seen, 100*(end.H/seen-1))
+					if !(math.Abs(end.H/seen-1) <= max(0.02, c.within)) {
+						t.Errorf("%s", text)
 					}
 					t.Log(text)
 				}

@@ -9,10 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // A run of FMUs whose macro steps are taken many at once is stepped one by one by its
@@ -63,6 +66,7 @@ func startLive(t *testing.T, args ...string) *liveProcess {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Dir = t.TempDir()
+	ownCache(t, cmd)
 	out, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +74,10 @@ func startLive(t *testing.T, args ...string) *liveProcess {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+	})
 	run := &liveProcess{Cmd: cmd, lines: bufio.NewScanner(out)}
 	told := ""
 	for run.address == "" && run.lines.Scan() {
@@ -102,13 +109,17 @@ func (l *liveProcess) end(t *testing.T, code int) (m manifest) {
 
 // Whatever a run has beside its page, pausing and stepping it changes nothing.
 func TestLiveWith(t *testing.T) {
+	take := long.Sample(6)
 	scenario := filepath.Join(t.TempDir(), "s.yaml")
 	if err := os.WriteFile(scenario, []byte("events:\n  - {at: 0.02, set: {wheel.v_c: 1}, for: 0.1}\nexpect:\n  - {variable: wheel.v_c, at: 0.05, value: 1, tolerance: 0}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"--scenario", scenario}, {"--workers", "2"}, {"--isolate", "always", "--step-timeout", "0.2"}, {"--realtime"}, {"--realtime", "--overrun", "skip", "--scenario", scenario}, {"--algorithm", "im-slocal", "--param", "control.step=fixed"},
+		{"--scenario", scenario}, {"--workers", "2"}, {"--isolate", "always", "--step-timeout", "5"}, {"--realtime"}, {"--realtime", "--overrun", "skip", "--scenario", scenario}, {"--algorithm", "im-slocal", "--param", "control.step=fixed"},
 	} {
+		if !take() {
+			continue
+		}
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
 			args := append([]string{"run", system(t, "quarter-car-a"), "--stop-time", "0.3"}, args...)
@@ -117,17 +128,18 @@ func TestLiveWith(t *testing.T) {
 				t.Fatalf("exit code %d\n%s", code, output)
 			}
 			run := startLive(t, append(args, "--live", "0", "--live-paused")...)
-			const pause = 500 * time.Millisecond // longer than the time an FMU may take
 			command(t, run.address+"command/step")
-			time.Sleep(pause)
+			if slices.Contains(args, "--step-timeout") {
+				time.Sleep(6 * time.Second) // longer than the time an FMU may take
+			}
 			command(t, run.address+"command/step")
 			command(t, run.address+"command/resume")
 			m := run.end(t, 0)
 			if m.Status != "complete" || !bytes.Equal(mustRead(t, filepath.Join(plain, "results.csv")), mustRead(t, filepath.Join(run.Dir, "results.csv"))) {
 				t.Errorf("%s, or other results", m.Status)
 			}
-			if rt := m.Realtime; rt != nil && (rt.Paused < pause.Seconds()/2 || rt.Lateness.Worst > 0.9*pause.Seconds()) {
-				t.Errorf("%g s of pauses, %g s late", rt.Paused, rt.Lateness.Worst)
+			if rt := m.Realtime; rt != nil && !(rt.Paused > 0) { // TestResync: nothing has to be caught up
+				t.Errorf("%g s of pauses", rt.Paused)
 			}
 		})
 	}

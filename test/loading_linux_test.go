@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/macrostep/macrostep/fmus"
 )
@@ -14,6 +13,7 @@ import (
 // A library that crashes while it loads, or does not come back, is named with the
 // component, in the process of the run and in one of its own.
 func TestLoadingThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
 	dirs := map[string]string{}
 	for name, code := range map[string]string{"crashing": "static volatile int *volatile nowhere; *nowhere = 1;", "hanging": `(void)!write(1, "loading on purpose\\n", 19); for (;;) sleep(100);`} {
 		source := strings.Replace(answerFMU, "int answer(void);", "int answer(void) { return 1; }\n#include <unistd.h>\n__attribute__((constructor)) static void early(void) { "+code+" }", 1)
@@ -44,20 +44,12 @@ func TestLoadingThatDoesNotEnd(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until := func(text string) {
-		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), text); time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Errorf("%q is not said:\n%s", text, out.String())
-				return
-			}
-		}
-	}
-	until("loading on purpose")
+	out.until(t, "loading on purpose")
 	for _, text := range []string{"hanging.fmu is being loaded", ""} {
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
-		until(text)
+		out.until(t, text)
 	}
 	_ = cmd.Wait() // the exit code tells
 	if cmd.ProcessState.ExitCode() != 1 {

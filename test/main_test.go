@@ -18,10 +18,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/test/cc"
 )
 
 var realDir = flag.String("real", "", "folder with FMUs and systems made by others (fmus/, systems/); without it their tests are not registered")
@@ -33,6 +35,7 @@ var program, work string
 var raced bool
 
 func TestMain(m *testing.M) {
+	cc.Cache()
 	flag.Parse()
 	code, err := setUp(m)
 	if err != nil {
@@ -260,6 +263,34 @@ func complete(t testing.TB, args ...string) *outcome {
 		t.Fatalf("macrostep run %v: exit code %d, status %q, reason %q\n%s", args, o.code, o.manifest.Status, o.manifest.Reason, o.output)
 	}
 	return o
+}
+
+// ownCache gives a run that is to be killed a cache of its own: what the program
+// puts on record about its FMUs must not reach the runs of other tests.
+func ownCache(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	dir := t.TempDir()
+	cmd.Env = append(cmd.Environ(), "XDG_CACHE_HOME="+dir, "LocalAppData="+dir)
+}
+
+// until waits for something to happen. How long that takes depends on what else
+// the machine does, so the limit is only there for what never happens.
+func until(t testing.TB, what string, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Minute); !happened(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not in five minutes: %s", what)
+		}
+	}
+}
+
+// written waits until a run has written so many bytes of a file.
+func written(t testing.TB, path string, bytes int64) {
+	t.Helper()
+	until(t, "the run writes "+path, func() bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Size() > bytes
+	})
 }
 
 // column gives a result column.

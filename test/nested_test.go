@@ -78,6 +78,7 @@ func addTo(t testing.TB, from, to, name, content string) {
 //	box:     y = k·u + p, in mm outside, m inside
 //	maker:   c = 2·base, a calculated parameter
 func TestNested(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pack := func(name, evaluate string, variables ...store.Variable) string {
 		path, err := store.Pack(dir, name, evaluate, variables...)

@@ -83,6 +83,7 @@ const (
 // The structure of the quarter truck runs as a folder and as a file: bond and
 // settings of ECCO arrive, and the result is that of the same system in fine steps.
 func TestOSP(t *testing.T) {
+	t.Parallel()
 	dir := structure(t, truckHead+"<BaseStepSize>0.0001</BaseStepSize><Algorithm>ecco</Algorithm>"+truckParts+truckConnections+truckEcco+truckTail)
 	o := complete(t, dir, "--stop-time", "2")
 	m := o.manifest
@@ -184,7 +185,8 @@ func TestOSPStepSizes(t *testing.T) {
 
 // A sum in a loop is transparent to every algorithm: it adds no delay, goes back with
 // the others, is extrapolated through and linearised.
-func TestOSPFunctionsInLoops(t *testing.T) {
+func testOSPFunctionsInLoops(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"quarter_chassis_a", "quarter_wheel_a"} {
 		if _, err := fmus.Build(dir, name); err != nil {

@@ -15,6 +15,7 @@ import (
 // The commands of the tutorial in the README run as they stand there, in their order, and
 // analyze prints what is shown.
 func TestReadmeTutorial(t *testing.T) {
+	t.Parallel()
 	readme := string(read(t, filepath.Join("..", "README.md")))
 	_, rest, _ := strings.Cut(readme, "## Two FMUs of your own")
 	section, _, ok := strings.Cut(rest, "\n## ")

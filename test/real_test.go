@@ -2,12 +2,14 @@ package test
 
 import (
 	"archive/zip"
+	"encoding/csv"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,6 +46,8 @@ var realTests = []testing.InternalTest{
 	{Name: "TestRealValues", F: testRealValues},
 	{Name: "TestRealWrite", F: testRealWrite},
 	{Name: "TestRealValidate", F: testRealValidate},
+	{Name: "TestRealLoop", F: testRealLoop},
+	{Name: "TestRealExpected", F: testRealExpected},
 }
 
 // realFMUs gives the FMUs below fmus/.
@@ -104,6 +108,53 @@ func testRealSystems(t *testing.T) {
 			t.Errorf("%s: folder and archive give different results", c.path)
 		}
 	}
+}
+
+// Each line of expected.csv, by the command line: the final value has the digits given, up to the
+// tenth.
+func testRealExpected(t *testing.T) {
+	f, err := os.Open(filepath.Join(*realDir, "expected.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines[1:] {
+		file, stop, step, variable, want := line[0], line[1], line[2], line[3], line[4]
+		t.Run(file, func(t *testing.T) {
+			args := []string{filepath.Join(*realDir, filepath.FromSlash(file)), "--stop-time", stop}
+			if !strings.HasSuffix(file, ".xml") {
+				args = append(args, "--step-size", step)
+				variable = strings.TrimSuffix(filepath.Base(file), ".fmu") + "." + variable
+			}
+			o := run(t, args...)
+			if o.code != 0 {
+				t.Fatalf("exit code %d\n%s", o.code, o.output)
+			}
+			values := o.column(t, variable)
+			if file == "fmus/testfmus/Stair.fmu" {
+				// The library for linux64 does not end the simulation: it counts on, one a
+				// second, and the value in the file is that of 9 s.
+				values = values[:1+slices.Index(o.column(t, "time"), 9)]
+			}
+			got, expected := values[len(values)-1], number(want)
+			// Wheel.fmu, with a step control of its own, is off by 3e-11; why is not known.
+			if unit := max(lastDigit(want), 1e-10*math.Abs(expected)); !(math.Abs(got-expected) <= unit) {
+				t.Errorf("%s is %.15g, want %s", variable, got, want)
+			}
+		})
+	}
+}
+
+// lastDigit gives what one more in the last digit of a number is worth.
+func lastDigit(number string) float64 {
+	mantissa, exponent, _ := strings.Cut(number, "e")
+	_, decimals, _ := strings.Cut(mantissa, ".")
+	e, _ := strconv.Atoi(exponent)
+	return math.Pow(10, float64(e-len(decimals)))
 }
 
 // zipped packs a folder.

@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // An update that removes or replaces the program while a run goes on leaves the run
 // alone, also when a worker is started once more.
 func TestProgramReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
 	for name, replace := range map[string]func(path string) error{
 		"removed": os.Remove,
 		"replaced": func(path string) error {
@@ -27,23 +27,14 @@ func TestProgramReplacedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(own, "run", system(t, "quarter-car-a"), "--isolate", "always", "--on-crash", "restart",
-			"--step-size", "1e-4", "--stop-time", "3", "--output", filepath.Join(dir, "r.csv"))
+			"--step-size", "1e-4", "--stop-time", "1", "--output", filepath.Join(dir, "r.csv"))
 		var out listener
 		cmd.Stdout, cmd.Stderr = &out, &out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for len(offspring(t, cmd.Process.Pid)) < 2 {
-			time.Sleep(time.Millisecond)
-		}
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-			if info, err := os.Stat(filepath.Join(dir, "r.csv")); err == nil && info.Size() > 1000 {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: nothing is written\n%s", name, out.String())
-			}
-		}
+		until(t, "two workers", func() bool { return len(offspring(t, cmd.Process.Pid)) == 2 })
+		written(t, filepath.Join(dir, "r.csv"), 1000)
 		if err := replace(own); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // meansOf gives the means of a quantity of the result rows over each second: the
@@ -80,7 +81,11 @@ func (s oscillator) energies(t testing.TB, o *outcome) []float64 {
 // exact; their energy starts at 10 kJ and grows as the text of rodriguez 3.3 and 4
 // says: the linear ones nearly double it within 10 s, of the others it is too high.
 func TestRodriguezUncorrected(t *testing.T) {
+	take := long.Sample(3)
 	for _, s := range oscillators() {
+		if !take() {
+			continue
+		}
 		t.Run(s.system, func(t *testing.T) {
 			t.Parallel()
 			o := complete(t, system(t, s.system), "--monitor-energy")
@@ -155,7 +160,8 @@ func TestRodriguezMultiRate(t *testing.T) {
 
 // The pendula gain energy steadily (rodriguez Fig. 33), and approach the motion in
 // angles with the step size.
-func TestRodriguezPendula(t *testing.T) {
+func testRodriguezPendula(t *testing.T) {
+	t.Parallel()
 	p := exact.DefaultPendula()
 	path := system(t, "pendula")
 	var worst []float64
@@ -234,6 +240,7 @@ func craneRun(t *testing.T, H float64, args ...string) (deviation, residual []fl
 // The crane rests while the spool does, follows the solution as a whole in small
 // steps, and within 2 mm with linear extrapolation at R = 1/40 (rodriguez Fig. 35).
 func TestRodriguezCrane(t *testing.T) {
+	take := long.Sample(9)
 	t.Run("rest", func(t *testing.T) {
 		t.Parallel()
 		o := complete(t, system(t, "crane"), "--set", "hydraulics.amplitude=0")
@@ -254,6 +261,9 @@ func TestRodriguezCrane(t *testing.T) {
 		{"0.1 ms", 1e-4, []string{"--set", "hydraulics.micro_steps=2"}, 4e-5},
 		{"10 ms, R = 1/40", 1e-2, append(linear, "hydraulics=40"), 2e-3},
 	} {
+		if !take() {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			deviation, _ := craneRun(t, c.H, c.args...)
@@ -263,6 +273,9 @@ func TestRodriguezCrane(t *testing.T) {
 				}
 			}
 		})
+	}
+	if !long.On {
+		return
 	}
 	// In a window of steps the motion swings around 4 s and settles again, which the
 	// residual power shows (Figs. 36, 37: 11.5 ms; with our parameters 11.4 ms).
@@ -308,6 +321,7 @@ func changed(t testing.TB, name, old, new string) (folder string) {
 // A rate of the annotation is that of the command line, which beats it; an implicit
 // scheme leaves it out and says so.
 func TestRateOfTheAnnotation(t *testing.T) {
+	t.Parallel()
 	const name, bond = "energy-oscillator", `<ms:Bond name="spring">`
 	path := system(t, name)
 	steps := func(path string, args ...string) *outcome {

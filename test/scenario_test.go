@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // scenarioCase is a scenario on the quarter car, right or wrong.
@@ -86,6 +87,7 @@ events:
 }
 
 func TestScenarios(t *testing.T) {
+	t.Parallel()
 	for _, c := range scenarioCases {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -143,6 +145,7 @@ events:
 // A scenario gives the same bytes in processes of their own and side by side, with
 // algorithms that go back and those that do not, and the manifest says what was done.
 func TestScenarioWorkers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeText(t, filepath.Join(dir, "s.yaml"), `
 name: faults
@@ -152,7 +155,11 @@ events:
 expect:
   - {variable: chassis.z_c, always: , max: 1}
 `)
+	take := long.Sample(2)
 	for _, algorithm := range []string{"explicit", "implicit", "ex-slocal"} {
+		if !take() {
+			continue
+		}
 		var first []byte
 		for _, more := range [][]string{nil, {"--workers", "2"}, {"--isolate", "always"}, {"--call-by-call"}} {
 			code, out := macrostepIn(t, dir, append([]string{"run", system(t, "quarter-car-a"), "--stop-time", "1", "--algorithm", algorithm, "--scenario", "s.yaml", "--output", "r.csv"}, more...)...)

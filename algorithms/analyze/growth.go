@@ -264,7 +264,7 @@ func (p *point) grownFrom(s *scheme, size *motionSize, h float64, scaled int, ga
 	}
 	past := [][]float64{append([]float64(nil), run.Point().Y...)}
 	advance := func() error {
-		if _, err := run.Step(p.ctx); err != nil {
+		if _, err := macroStep(p.ctx, run); err != nil {
 			return err
 		}
 		past = append(past, append([]float64(nil), run.Point().Y...))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // ownSteps is a subsystem that takes steps of its own, as some FMUs do: those that end within the
@@ -54,6 +55,7 @@ func TestOwnSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	alone := map[int]*Report{} // by multiple
 	for i, s := range stepped.Strategies {
 		if s.Preset != "explicit" && s.Preset != "gauss-seidel" {
 			continue
@@ -62,11 +64,15 @@ func TestOwnSteps(t *testing.T) {
 			t.Fatalf("%s: multiples of %g, %d points, %s", s.Preset, s.Multiples, len(s.Points), s.Why)
 		}
 		for n, point := range s.Points {
-			exactly, err := Run(t.Context(), loopOf(t, func(l *mastertest.Linear) master.Subsystem { return l }), Options{Step: point.Step, Order: 0, From: point.Step, To: 1.01 * point.Step})
-			if err != nil {
-				t.Fatal(err)
+			if n >= 3 && !long.On {
+				break
 			}
-			if want := exactly.Strategies[i].Now; math.Abs(point.Step-float64(n+1)*own) > 1e-12 || math.Abs(point.Radius-want) > 1e-6 {
+			if alone[n] == nil {
+				if alone[n], err = Run(t.Context(), loopOf(t, func(l *mastertest.Linear) master.Subsystem { return l }), Options{Step: point.Step, Order: 0, From: point.Step, To: 1.01 * point.Step}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := alone[n].Strategies[i].Now; math.Abs(point.Step-float64(n+1)*own) > 1e-12 || math.Abs(point.Radius-want) > 1e-6 {
 				t.Errorf("%s: radius %.9f at %g s, want %.9f", s.Preset, point.Radius, point.Step, want)
 			}
 		}

@@ -115,14 +115,19 @@ func newPoint(ctx context.Context, x *master.Exec, o Options, t float64, of *pro
 	for i, info := range x.Sys.Infos {
 		m := &model{info: info, source: Measured, order: of.taken[i], takes: of.takes[i], known: map[float64]found{}}
 		p.models = append(p.models, m)
+		without := "it cannot go back (canGetAndSetFMUstate)"
 		if x.Reverts(i) {
-			continue
+			differs := x.Replay(i).Unpromised
+			if differs == "" {
+				continue
+			}
+			without = "it computes something else in steps that may be undone (noSetFMUStatePriorToCurrentPoint = false): " + differs
 		}
 		m.space, m.why = p.derivatives(i)
 		exact, why := m.space, m.why
 		m.source = None
 		if exact == nil {
-			m.why = "it cannot go back (canGetAndSetFMUstate), and " + why
+			m.why = without + ", and " + why
 			if broken, ok := p.broken[i]; ok {
 				m.why = broken + "; " + why
 			}
@@ -561,12 +566,29 @@ func (p *point) stride(h float64) int {
 // called in the end.
 func (p *point) begin(i int) (sub master.Subsystem, done func() error, err error) {
 	if p.models[i].another == nil {
-		return p.x.Sys.Subsystems[i], func() error { return nil }, p.x.Restore(i)
+		sub = p.x.Sys.Subsystems[i]
+		return sub, func() error { promise(sub, true); return nil }, p.x.Restore(i)
 	}
 	if sub, err = p.renew(i); err != nil {
 		return nil, nil, err
 	}
 	return sub, func() error { return end(sub) }, nil
+}
+
+// take has subsystem i step from point n of a course that begin has begun. Itself it goes back to the
+// operating point again, but not to before that.
+func (p *point) take(i int, sub master.Subsystem, n int, h float64) error {
+	if p.models[i].another == nil {
+		promise(sub, n == 0)
+	}
+	_, err := sub.Step(p.ctx, p.t+float64(float64(n)*h), h)
+	return err
+}
+
+func promise(sub master.Subsystem, noRestoreBefore bool) {
+	if aware, ok := master.As[master.RestoreAware](sub); ok {
+		aware.NoRestoreBefore(noRestoreBefore)
+	}
 }
 
 // follow goes back to the operating point and takes steps with the inputs held, but for the
@@ -603,7 +625,7 @@ func (p *point) follow(i int, h float64, k, power int, way float64, when int) (o
 				}
 			}
 		}
-		if _, err := sub.Step(p.ctx, p.t+float64(float64(j)*h), h); err != nil {
+		if err := p.take(i, sub, j, h); err != nil {
 			return nil, err
 		}
 		if err := sub.Outputs(y); err != nil {
@@ -668,14 +690,13 @@ func (p *prober) Init(x *master.Exec, t0 float64) error {
 		if !x.Interpolates(i) {
 			continue
 		}
-		prepare := func(most int) (int, error) {
-			for order := most; order > 0; order-- {
-				err := x.PrepareDerivatives(i, order)
-				if err == nil || !errors.Is(err, master.ErrCapability) {
-					return order, err
+		prepare := func(most int) (order int, err error) {
+			for order = most; order >= 0; order-- {
+				if err = x.PrepareDerivatives(i, order); err == nil || !errors.Is(err, master.ErrCapability) {
+					break
 				}
 			}
-			return 0, nil
+			return order, err
 		}
 		var err error
 		if p.takes[i], err = prepare(mostDerivatives); err == nil {

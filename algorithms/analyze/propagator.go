@@ -138,7 +138,7 @@ func (g *propagator) apply(z, next []float64) error {
 			t.forced = z[at : at+len(t.y)]
 			at += len(t.y)
 		}
-		if _, err := g.run.Step(g.p.ctx); err != nil {
+		if _, err := macroStep(g.p.ctx, g.run); err != nil {
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func (g *propagator) apply(z, next []float64) error {
 		at += copy(t.x, z[at:at+len(t.x)])
 	}
 	for lag := g.period - 1; lag >= 0; lag-- {
-		if _, err := g.run.Step(g.p.ctx); err != nil {
+		if _, err := macroStep(g.p.ctx, g.run); err != nil {
 			return err
 		}
 		if j, ok := slices.BinarySearch(g.lags, lag); ok {

@@ -114,7 +114,7 @@ func (p *point) noLocal(s *scheme) string {
 // steps takes some macro steps.
 func (p *point) steps(run *master.Run, n int) error {
 	for range n {
-		if _, err := run.Step(p.ctx); err != nil {
+		if _, err := macroStep(p.ctx, run); err != nil {
 			return err
 		}
 	}

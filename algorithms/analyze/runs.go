@@ -573,7 +573,7 @@ func (l *looker) follow(s *scheme, h, kick float64, n int) (out *trace, err erro
 				return nil, err
 			}
 		}
-		if _, err := run.Step(l.ctx); err != nil {
+		if _, err := macroStep(l.ctx, run); err != nil {
 			if k < int(way) {
 				return nil, fmt.Errorf("on the way to the operating point: %w", err)
 			}

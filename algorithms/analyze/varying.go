@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -232,8 +231,8 @@ func (p *point) sampledStep(i int, s *scheme, h float64) float64 {
 	return p.stepOf(i, &as, h)
 }
 
-// flowing makes flows of what components do over macro steps of size h at the order and rates of a scheme. Outputs and inputs are those of
-// the components and no deviations, as tolerances go by them.
+// flowing makes flows of what components do over macro steps of size h at the order and rates of a scheme. Outputs and
+// inputs are those of the components and no deviations, as tolerances go by them.
 func (p *point) flowing(h float64, like *scheme) (out flows, err error) {
 	for i, m := range p.models {
 		own := p.sampledStep(i, like, h)
@@ -326,14 +325,16 @@ func (p *point) off(f *flows, like *scheme, short, long float64) (worst float64,
 	return worst, of, nil
 }
 
-// settled forecasts an algorithm, at orders up to one, on flows found at a step near those at which it settles.
+// settled forecasts an algorithm of the order and rates of a scheme, on flows found at a step near those at which it
+// settles.
 //
-// An error control compares solutions over steps of several sizes. Where solvers inside the components make them differ, it sees that
-// too, and models in which these are the same at all steps do not: estimates tells how exact it is to be, 0 that it makes none.
+// An error control compares solutions over steps of several sizes. Where solvers inside the components make them differ,
+// it sees that too, and models in which these are the same at all steps do not: estimates tells how exact it is to be,
+// 0 that it makes none.
 func (p *point) settled(make func() (master.Algorithm, error), like *scheme, estimates float64, ref *reference) (s Settled, err error) {
 	const passes = 3
 	h := p.step
-	for n := range passes {
+	for n := 1; ; n++ {
 		alg, err := make()
 		if err != nil {
 			return s, err
@@ -362,12 +363,11 @@ func (p *point) settled(make func() (master.Algorithm, error), like *scheme, est
 		nearest := slices.MinFunc(candidates, func(a, b float64) int {
 			return cmp.Compare(math.Abs(math.Log(a*p.step/s.Step)), math.Abs(math.Log(b*p.step/s.Step)))
 		}) * p.step
-		if err == nil && off <= good || nearest == h || n == passes-1 {
+		if err == nil && off <= good || nearest == h || n == passes {
 			return s, err
 		}
 		h = nearest
 	}
-	return s, nil
 }
 
 // settle runs an algorithm over the forecast motion.
@@ -381,7 +381,7 @@ func (p *point) settle(alg master.Algorithm, f *flows, ref *reference) (s Settle
 	err = run.Start(p.ctx)
 	t, stopped := 0.0, false
 	for more := true; err == nil && more; {
-		if more, err = run.Step(p.ctx); err != nil {
+		if more, err = macroStep(p.ctx, run); err != nil {
 			break
 		}
 		at := run.Point()
@@ -418,19 +418,11 @@ func (p *point) settle(alg master.Algorithm, f *flows, ref *reference) (s Settle
 	if len(pieces) == 0 {
 		return s, nil
 	}
-	k := 0
-	for i, m := range p.models {
-		for n := range m.outputs() {
-			if ref.sizes[k] > 0 {
-				if e := math.Sqrt(square[k]/t) / ref.sizes[k]; !(e <= s.Error) {
-					s.Error, s.Of = e, p.x.Sys.OutName(p.x.Sys.OutAt[i]+n)
-				}
-			}
-			k++
-		}
+	for k := range square {
+		square[k] /= t
 	}
-	if math.IsNaN(s.Error) || math.IsInf(s.Error, 0) {
-		return s, errors.New("the run leaves the numbers")
+	if s.Error, s.Of, err = p.worst(square, ref); err != nil {
+		return s, err
 	}
 	s.Short, s.Step, s.Long = quantile(pieces, t, shortQuantile), quantile(pieces, t, 0.5), quantile(pieces, t, longQuantile)
 	s.Accepted, s.Rejected = result.Accepted, result.Rejected
@@ -439,11 +431,7 @@ func (p *point) settle(alg master.Algorithm, f *flows, ref *reference) (s Settle
 			s.MostOrder = k
 		}
 	}
-	taken := 0
-	for _, n := range result.SubsystemSteps {
-		taken += n
-	}
-	s.FMUSteps = float64(taken) / t
+	s.FMUSteps = stepsPerSecond(&result)
 	return s, nil
 }
 

@@ -46,6 +46,68 @@ func TestLogarithm(t *testing.T) {
 	}
 }
 
+// A flow that is found in the response over one step goes over steps of other sizes, with inputs that are polynomials, as the
+// system does that the response is of: by the series, over some pieces, and of what is stiff by the exponential.
+func TestFlowSteps(t *testing.T) {
+	const h, order = 0.01, 2
+	for name, fast := range map[string]float64{"slow": -3, "stiff": -2000} {
+		space := StateSpace{
+			A: mat.NewDense(3, 3, []float64{0, 1, 0, -40, -0.5, 2, 1, 0, fast}), B: mat.NewDense(3, 2, []float64{0, 0.1, 3, 0, 0, -fast}),
+			C: mat.NewDense(2, 3, []float64{1, 0, 0, 0, 0.2, 1}), D: mat.NewDense(2, 2, []float64{0, 0.3, 0, 0}),
+		}
+		r, err := space.Over(h, order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.own, r.ownY = make([]float64, 3), make([]float64, 2) // moved by w = (0, 1, 0), v = (0.5, 0)
+		pushed := StateSpace{A: space.A, B: mat.NewDense(3, 1, []float64{0, 1, 0}), C: space.C, D: mat.NewDense(2, 1, []float64{0.5, 0})}
+		own, err := pushed.Over(h, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mat.Col(r.own, 0, own.B[0])
+		mat.Col(r.ownY, 0, own.D[0])
+		f, err := newFlow(r, h, 2)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, H := range []float64{h / 7, 3.3 * h, 20 * h} {
+			want, err := space.Over(H, order)
+			if err != nil {
+				t.Fatal(err)
+			}
+			drift, err := pushed.Over(H, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := [][]float64{{0.3, -1}, {2, 0.7}, {-5, 11}} // with derivatives at the start
+			x, y, factor := []float64{0, 0, 0}, make([]float64, 2), 1.0
+			exact := mat.Col(nil, 0, drift.D[0])
+			for m := range u {
+				if m > 0 {
+					factor *= H / float64(m)
+				}
+				multiply(exact, want.D[m], u[m], factor)
+			}
+			if err := f.step(x, y, u, H); err != nil {
+				t.Fatal(name, err)
+			}
+			for o, v := range exact {
+				if math.Abs(y[o]-v) > 1e-7*(1+math.Abs(v)) {
+					t.Errorf("%s, over %g s: output %d is %.12g, and %.12g exactly", name, H, o, y[o], v)
+				}
+			}
+			off, err := f.off(want, H, 2)
+			if err != nil || off > 1e-6 {
+				t.Errorf("%s, over %g s: off by %g of itself, %v", name, H, off, err)
+			}
+		}
+		if stiff := f.size*20*h > mostPieces; stiff != (name == "stiff") {
+			t.Errorf("%s: A has the size %g, which does not tell the ways of a step apart", name, f.size)
+		}
+	}
+}
+
 // settledIn runs an algorithm over a time on a system, and gives the median of its steps, by time, its FMU steps per second
 // and the error of its outputs against haid's solution.
 func settledIn(t *testing.T, sys *master.System, c *algorithms.Choice, o exact.Haid, H, stop float64) (s Settled) {
@@ -98,7 +160,7 @@ func settledIn(t *testing.T, sys *master.System, c *algorithms.Choice, o exact.H
 // Where steps settle, at what cost and with which error, is what a run of the same algorithm from the operating point
 // does, for each that chooses its steps. Whether a step is rejected may hang on rounding, and so may all that follow it: steps
 // and cost are the same to 25 %, errors within a factor of 2.5.
-func TestSettled(t *testing.T) {
+func testSettled(t *testing.T) {
 	const H = 1e-4
 	o := exact.DefaultHaid()
 	o.Start = [4]float64{1e-3, 1, -2e-3, 0.3}
@@ -149,6 +211,36 @@ func TestSettled(t *testing.T) {
 	}
 }
 
+// heldAgainstRuns compares forecasts of adaptive algorithms with runs. A quantity may differ by a share part of its value
+// in the run. It returns the number of comparisons.
+func heldAgainstRuns(t *testing.T, build func() *master.System, r *Report, part float64, what string, of func(s *Settled, run *master.Result) (told, got float64)) (n int) {
+	t.Helper()
+	for _, v := range r.Varying {
+		if len(v.Settled) == 0 {
+			t.Errorf("%+v", v)
+		}
+		for _, s := range v.Settled {
+			c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := master.NewRun(build(), c.Algorithm, master.Options{Stop: r.Horizon, Step: r.Step, Workers: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := run.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if told, got := of(&s, &result); !(math.Abs(told-got) <= part*got) {
+				t.Errorf("%s, order %s, %g: %.4g %s, and %.4g in a run", v.Preset, v.Order, s.Tolerance, told, what, got)
+			}
+			n++
+		}
+	}
+	return n
+}
+
 // A source without inputs that oscillates by itself, and feeds another component: its steps are as in a run.
 func TestSettledSource(t *testing.T) {
 	build := func() *master.System {
@@ -164,32 +256,16 @@ func TestSettledSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range r.Varying {
-		for _, s := range v.Settled {
-			c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order})
-			if err != nil {
-				t.Fatal(err)
-			}
-			run, err := master.NewRun(build(), c.Algorithm, master.Options{Stop: r.Horizon, Step: 0.01, Workers: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := run.Run(t.Context())
-			if err != nil || math.Abs(float64(got.Accepted-s.Accepted)) > 0.1*float64(got.Accepted) {
-				t.Errorf("%s, order %s, %g: %d steps, and %d in a run (%v)", v.Preset, v.Order, s.Tolerance, s.Accepted, got.Accepted, err)
-			}
-		}
-		if len(v.Settled) == 0 {
-			t.Errorf("%+v", v)
-		}
-	}
+	heldAgainstRuns(t, build, r, 0.1, "steps", func(s *Settled, run *master.Result) (told, got float64) {
+		return float64(s.Accepted), float64(run.Accepted)
+	})
 	if len(r.Varying) < 7 {
 		t.Errorf("%d algorithms: %s", len(r.Varying), r.WhyNoError)
 	}
 }
 
 // With rates, components take steps of their own in those that are chosen: as in a run.
-func TestSettledRates(t *testing.T) {
+func testSettledRates(t *testing.T) {
 	o := exact.DefaultHaid()
 	o.Start = [4]float64{1e-3, 1, -2e-3, 0.3}
 	rates := []algorithms.Rate{{Component: "one", Steps: 4, Over: 1}, {Component: "two", Steps: 1, Over: 2}}
@@ -255,28 +331,9 @@ func TestSettledFewOrders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := 0
-	for _, v := range r.Varying {
-		for _, s := range v.Settled {
-			c, err := algorithms.New(v.Preset, map[string]string{v.Tolerance: fmt.Sprint(s.Tolerance), "order": v.Order})
-			if err != nil {
-				t.Fatal(err)
-			}
-			run, err := master.NewRun(build(), c.Algorithm, master.Options{Stop: r.Horizon, Step: 0.01, Workers: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := run.Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			taken := float64(got.SubsystemSteps[0]+got.SubsystemSteps[1]) / got.Time
-			if math.Abs(s.FMUSteps-taken) > 0.15*taken {
-				t.Errorf("%s, order %s, %g: %.4g FMU steps per second, and %.4g in a run", v.Preset, v.Order, s.Tolerance, s.FMUSteps, taken)
-			}
-			told++
-		}
-	}
+	told := heldAgainstRuns(t, build, r, 0.15, "FMU steps per second", func(s *Settled, run *master.Result) (told, got float64) {
+		return s.FMUSteps, stepsPerSecond(run)
+	})
 	if told < 10 {
 		t.Errorf("%d runs are forecast", told)
 	}

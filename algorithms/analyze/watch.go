@@ -67,8 +67,9 @@ const (
 var watchedWindows = []int{5, 20, 80}
 
 var (
-	_ master.Recorder = (*Watch)(nil)
-	_ master.Sparse   = (*Watch)(nil)
+	_ master.Recorder       = (*Watch)(nil)
+	_ master.Sparse         = (*Watch)(nil)
+	_ master.StabilityJudge = (*Watch)(nil)
 )
 
 // Begin takes the outputs that feed others.
@@ -152,6 +153,9 @@ func (w *Watch) Record(p *master.Point) error {
 	}
 	return nil
 }
+
+// Unstable returns what Warn was told.
+func (w *Watch) Unstable() string { return w.Text }
 
 // Next gives the time of the next point that it looks at.
 func (w *Watch) Next() float64 {

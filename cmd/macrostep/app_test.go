@@ -260,7 +260,6 @@ func TestAfterTheFirstFMU(t *testing.T) {
 	}{
 		{"error", mastertest.Faulty{AtStep: 51, Err: errBroken}, master.Failed, "first: step from t = 0.5 s", 51},
 		{"panic", mastertest.Faulty{AtStep: 51, Panic: "oops"}, master.Failed, "oops", 51},
-		{"asks for the end", mastertest.Faulty{AtStep: 51, Terminate: true}, master.Incomplete, "first", 51},
 	} {
 		f := &fake{fault: &tt.fault}
 		code, stdout, stderr := call(t, f, "run", "s.ssp")
@@ -268,13 +267,32 @@ func TestAfterTheFirstFMU(t *testing.T) {
 			t.Errorf("%s: exit code %d, closed %d times", tt.name, code, f.closed)
 		}
 		contains(t, tt.name, stderr, "macrostep: ", tt.reason)
-		contains(t, tt.name, stdout, string(tt.status)+" at t = ", "results   results.csv")
+		contains(t, tt.name, stdout, manifestOf(t, "results.json").Outcome.Ended+" at t = ", "results   results.csv")
 		m := manifestOf(t, "results.json")
 		if m.Status != tt.status || !strings.Contains(m.Reason, tt.reason) {
 			t.Errorf("%s: manifest says %s: %s", tt.name, m.Status, m.Reason)
 		}
 		if rows := strings.Count(read(t, "results.csv"), "\n") - 1; rows < tt.rows {
 			t.Errorf("%s: %d rows are kept", tt.name, rows)
+		}
+	}
+}
+
+// A subsystem that ends the simulation ends the run regularly, an error only with --strict.
+func TestTerminated(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		f := &fake{fault: &mastertest.Faulty{AtStep: 51, Terminate: true}}
+		args, want := []string{"run", "s.ssp"}, 0
+		if strict {
+			args, want = append(args, "--strict"), exitFailed
+		}
+		code, stdout, stderr := call(t, f, args...)
+		if code != want || f.closed != 1 || (stderr != "") != strict {
+			t.Errorf("strict %v: exit code %d, closed %d times, %s", strict, code, f.closed, stderr)
+		}
+		contains(t, "the summary", stdout, "terminated at t = 0.5 s: 50 steps", "first", "asked to end the simulation")
+		if m := manifestOf(t, "results.json"); m.Status != master.Terminated || !strings.Contains(m.Reason, "asked to end the simulation") {
+			t.Errorf("manifest says %s: %s", m.Status, m.Reason)
 		}
 	}
 }
@@ -299,7 +317,7 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("exit code %d, closed %d times", code, f.closed)
 	}
 	contains(t, "the message", stderr, "interrupted")
-	contains(t, "the summary", stdout, "incomplete at t = 0.3 s: 30 steps")
+	contains(t, "the summary", stdout, "interrupted at t = 0.3 s: 30 steps")
 	contains(t, "the manifest at the start", atStart, `"status": "incomplete"`)
 	if m := manifestOf(t, "results.json"); m.Status != master.Incomplete || m.Steps.Accepted != 30 {
 		t.Errorf("manifest %+v", m)

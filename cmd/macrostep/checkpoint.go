@@ -17,6 +17,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/scenario"
 )
@@ -149,7 +150,7 @@ func (r *runRequest) facts(sys *opened, choice *algorithms.Choice, bonds []algor
 	f := record.Facts{
 		"macrostep":      version() + " on " + platform(),
 		"algorithm":      choice.Preset,
-		"the start time": exact(sys.Start.Value), "the stop time": exact(sys.Stop.Value), "the step size": exact(sys.Step.Value),
+		"the start time": exact(sys.Start.Value), "the step size": exact(sys.Step.Value),
 		"the tolerance for the FMUs":      "none",
 		"the time between rows":           exact(r.Interval),
 		"the time between checkpoints":    exact(r.Checkpoints.Every),
@@ -235,6 +236,9 @@ func (r *runRequest) prepareCheckpoints(facts func() (record.Facts, error), m *r
 		if err := c.Matches(now); err != nil {
 			return fmt.Errorf("--%s %s: %w", flagResume, k.Resume, err)
 		}
+		if !(o.Stop > c.T) {
+			return fmt.Errorf("--%s %s: the checkpoint is at t = %.12g s, and the run is to stop at %.12g s; give a later --stop-time", flagResume, k.Resume, c.T, o.Stop)
+		}
 		o.Resume = c.State
 		m.ResumedFrom = &record.Resumed{Checkpoint: k.Resume, Time: c.T, Steps: c.Steps}
 	}
@@ -250,9 +254,13 @@ func (r *runRequest) prepareCheckpoints(facts func() (record.Facts, error), m *r
 		return fmt.Errorf("--%s: %w; create the folder first", flagCheckpoint, err)
 	}
 	record.Sweep(path)
+	arguments := k.Arguments
+	if m.StepSize.Source == assemble.GuessedStep { // it must not follow another stop time
+		arguments = append([]string{fmt.Sprintf("--step-size=%v", m.StepSize.Value)}, arguments...)
+	}
 	m.Checkpoints = &record.Checkpoints{Path: k.File, Every: k.Every}
 	o.Checkpoints = &master.Checkpoints{Every: k.Every, OnInterrupt: k.OnInterrupt, Write: func(c master.Checkpoint) error {
-		file := record.Checkpoint{Facts: maps.Clone(now), Arguments: k.Arguments, Every: k.Every, Interrupt: k.OnInterrupt, T: c.T, Steps: c.Steps, State: c.State}
+		file := record.Checkpoint{Facts: maps.Clone(now), Arguments: arguments, Every: k.Every, Interrupt: k.OnInterrupt, T: c.T, Steps: c.Steps, State: c.State}
 		if err := file.Write(path); err != nil {
 			return err
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,6 +151,22 @@ func readTable(path string, o results.ReadOptions) (*results.Table, error) {
 	return t, err
 }
 
+// aloneIn gives the component of a table of one FMU, by the manifest beside it: names of
+// its variables need not that of the component. "" = there are several, or nothing says.
+func aloneIn(path string) string {
+	var m record.Manifest
+	data, err := os.ReadFile(manifestBeside(path))
+	if err != nil || json.Unmarshal(data, &m) != nil || len(m.FMUs) != 1 {
+		return ""
+	}
+	return m.FMUs[0].Component
+}
+
+// manifestBeside names the manifest of a table of results.
+func manifestBeside(path string) string {
+	return strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
+}
+
 // reading keeps only what is chosen.
 func reading(chosen record.Selection) (o results.ReadOptions) {
 	if !chosen.IsDefault() {
@@ -182,7 +200,7 @@ func readComparing(c *cli.Context) (o results.CompareOptions, err error) {
 				if err != nil {
 					errs = append(errs, fmt.Errorf("--%s %s: %w", flag, text, err))
 				}
-				t.Match, value = glob.Match, text[at+1:]
+				t.Match, value = glob.Of(aloneIn(c.Args().First())).Match, text[at+1:]
 			}
 			if t.Value, err = strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil || !(t.Value >= 0) || math.IsInf(t.Value, 0) {
 				errs = append(errs, fmt.Errorf("--%s: %q is not a number of at least 0, nor GLOB=NUMBER", flag, text))
@@ -211,7 +229,7 @@ func readComparing(c *cli.Context) (o results.CompareOptions, err error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--select: %w", err))
 		}
-		o.Select = s.Match
+		o.Select = s.Of(aloneIn(c.Args().First())).Match
 	}
 	if c.IsSet("time-tolerance") {
 		v, err := strconv.ParseFloat(strings.TrimSpace(c.String("time-tolerance")), 64)

@@ -149,6 +149,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	}
 	out.Rates = ratesOf(a.Rates)
 	out.Items, out.ItemsOf = a.Items(), a.ItemsOf
+	out.Resolve, out.Alone = a.Resolve, a.Alone()
 	out.Inputs = map[string][]record.Derived{}
 	for name, list := range a.Inputs() {
 		for _, in := range list {
@@ -454,6 +455,12 @@ func (documents) Variables(path string) ([]namedVariable, error) {
 		for i := range c.FMU.Description.Variables {
 			v := &c.FMU.Description.Variables[i]
 			list = append(list, namedVariable{Name: c.Name + "." + v.Name, Description: v.Description, Settable: v.HasStart && v.Variability != fmi.Constant})
+		}
+	}
+	if prefix := a.Alone(); prefix != "" { // the short names, too
+		for _, v := range slices.Clone(list) {
+			v.Name = strings.TrimPrefix(v.Name, prefix+".")
+			list = append(list, v)
 		}
 	}
 	return list, a.Close()

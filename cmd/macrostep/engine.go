@@ -105,6 +105,8 @@ type opened struct {
 	Inputs            map[string][]record.Derived        // what the inputs of the outermost system feed, and inputs by other names
 	Items             map[string]map[string]int32        // of driven inputs that are enumerations
 	ItemsOf           func(name string) map[string]int32 // of a variable "component.variable" that is an enumeration; nil = nobody knows
+	Resolve           func(name string) (string, error)  // gives the name in results of a variable that the user names; nil = the same
+	Alone             string                             // component of an FMU that runs alone; "" for a system
 	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
 	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
 	Close             func() error                       // removes what was unpacked; call it after the run

@@ -211,11 +211,12 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		return out, err
 	}
 	if player != nil {
-		player.Items = sys.ItemsOf
+		player.Items, player.Resolve = sys.ItemsOf, sys.Resolve
 	}
 	if err := r.settle(sys); err != nil {
 		return out, err
 	}
+	r.Record = r.Record.Of(sys.Alone)
 	if signals, history, err = r.laterTables(signals, history); err != nil {
 		return out, err
 	}
@@ -264,6 +265,10 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		opt.Workers, opt.Costs = more.Workers, more.Costs
 		m.Notes = append(m.Notes, anewNote(more))
 	}
+	var driven []string
+	if signals != nil {
+		driven = signals.Names
+	}
 	if player != nil {
 		opt.Hooks = append(opt.Hooks, player)
 		m.Scenario = player.Report()
@@ -298,7 +303,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	record.Sweep(manifest)
 	mark := &beginning{manifest: m, path: manifest}
 	if !r.Record.IsNone() {
-		out.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Interval: r.Interval, Describe: sys.Describe, Taken: mark.write})
+		out.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Driven: driven, Interval: r.Interval, Describe: sys.Describe, Taken: mark.write})
 		opt.Recorders = append(opt.Recorders, out.table)
 	}
 	var attempts *record.Attempts
@@ -323,6 +328,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	}
 	if r.Report != "" || r.Live != "" {
 		seen = newWatcher(r.Record, opt.Start)
+		seen.driven = driven
 		seen.watch(&opt, choice)
 	}
 	var live *liveRun
@@ -348,19 +354,21 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		}
 		opt.Observe = newProgress(con, from).observe
 	}
+	var monitored *metrics.Metrics
 	if r.Metrics != "" {
 		l, err := listenMetrics(r.Metrics)
 		if err != nil {
 			return out, err
 		}
-		told, shown := metrics.New(r.System), opt.Observe
+		shown := opt.Observe
+		monitored = metrics.New(r.System)
 		opt.Observe = func(p master.Progress) {
-			told.Observe(p)
+			monitored.Observe(p)
 			if shown != nil {
 				shown(p)
 			}
 		}
-		defer serveMetrics(l, told)()
+		defer serveMetrics(l, monitored)()
 		if !r.Quiet {
 			con.print(fmt.Sprintf("metrics at http://%s/metrics", l.Addr()))
 		}
@@ -384,6 +392,9 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		mark.interrupted("interrupted twice; the step under way did not return", out.table, attempts)
 	})
 	result, err := job.Run(ctx)
+	if monitored != nil {
+		monitored.Finish(result)
+	}
 	close(running)
 	stopWaiting()
 	will.set(nil)
@@ -396,7 +407,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		return out, more
 	}
 	if failed := trace.failed(); failed != nil {
-		if err == nil && result.Status == master.Complete {
+		if err == nil {
 			result.Status, result.Reason = master.Failed, failed.Error()
 		}
 		err = errors.Join(err, failed)
@@ -420,7 +431,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		}
 		for _, e := range m.Scenario.Expectations {
 			// Of a run that failed, what could not be judged is no news.
-			if !e.Passed && (!e.Unjudged || result.Status == master.Complete) {
+			if !e.Passed && (!e.Undecided() || m.Outcome.Regular()) {
 				err = errors.Join(err, &scenario.FailedError{Path: r.Scenario, Expectation: e})
 			}
 		}
@@ -444,8 +455,8 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	if live != nil {
 		err = errors.Join(err, live.finish(m, analysis))
 	}
-	if err == nil && result.Status != master.Complete {
-		err = errors.New(result.Reason)
+	if err == nil && !m.Outcome.OK(r.Strict) {
+		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable))
 	}
 	if err != nil {
 		return out, &runError{err}
@@ -823,7 +834,7 @@ const (
 func (o *outcome) summary(w io.Writer, con *console) {
 	m := o.manifest
 	wall := m.WallSeconds
-	fmt.Fprintf(w, "%s at t = %g s: %s", m.Status, m.EndTime, plural(m.Steps.Accepted, "step"))
+	fmt.Fprintf(w, "%s at t = %g s: %s", m.Outcome.Ended, m.EndTime, plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
 		uneven := ""
 		if m.Steps.Mean != m.StepSize.Value && m.Steps.Accepted > 1 && math.Abs(m.Steps.Mean-m.StepSize.Value) > 1e-9*m.StepSize.Value {
@@ -838,11 +849,14 @@ func (o *outcome) summary(w io.Writer, con *console) {
 		fmt.Fprintf(w, ", %d more rejected", m.Steps.Rejected)
 	}
 	fmt.Fprintln(w)
+	if verdict := m.Outcome.String(); verdict != m.Outcome.Ended {
+		fmt.Fprintf(w, "outcome   %s\n", verdict)
+	}
 	fmt.Fprintf(w, "algorithm %s%s\n", m.Algorithm, parameterList(m.Parameters))
 	if len(m.Orders) > 1 {
 		fmt.Fprintf(w, "orders   %s\n", orderList(m.Orders))
 	}
-	if m.Status == master.Complete && m.Reason != "" {
+	if m.Outcome.Regular() && m.Reason != "" {
 		fmt.Fprintln(w, m.Reason)
 	}
 	if m.Scenario != nil {
@@ -880,7 +894,7 @@ func (o *outcome) summary(w io.Writer, con *console) {
 	if o.manifestPath != "" {
 		fmt.Fprintf(w, "manifest  %s\n", o.manifestPath)
 	}
-	if c := m.Checkpoints; c != nil && c.Time != nil && m.Status != master.Complete {
+	if c := m.Checkpoints; c != nil && c.Time != nil && !m.Outcome.Regular() {
 		fmt.Fprintf(w, "to go on from t = %g s: macrostep run --%s %s\n", *c.Time, flagResume, c.Path)
 	}
 	if n := len(m.Notes); n > 0 {

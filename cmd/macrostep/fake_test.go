@@ -129,7 +129,7 @@ func (f *fake) Explain(path string, names []string, o infoOptions) (list []*asse
 	f.path = path
 	for _, name := range names {
 		list = append(list, &assemble.Explanation{Name: name, Type: "Real", Unit: "kg", Causality: "parameter", Variability: "fixed", Initial: "exact", Chain: []assemble.Origin{
-			{Value: "1", Place: "wheel.fmu!modelDescription.xml:7", How: "start value of the FMU"}, {Value: "60", Place: "s.ssd:12", How: `bound at wheel as "m"`}}})
+			{Value: "1", Place: "wheel.fmu!modelDescription.xml:7", How: "documented start value of the FMU"}, {Value: "60", Place: "s.ssd:12", How: `bound at wheel as "m"`}}})
 	}
 	return list, nil
 }

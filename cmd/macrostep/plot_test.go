@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -88,10 +87,8 @@ func TestPlotHuge(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "a.csv", "time,x [m],y\n0,1e308,NaN\n1,-1e308,Inf\n2,0,2\n")
 	for _, output := range []string{"a.svg", "a.png"} {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
 		var out, errs strings.Builder
-		if code := run(ctx, []string{"plot", "a.csv", "-o", output}, strings.NewReader(""), &out, &errs, &fake{}); code != exitDone {
+		if code := run(t.Context(), []string{"plot", "a.csv", "-o", output}, strings.NewReader(""), &out, &errs, &fake{}); code != exitDone {
 			t.Fatalf("%s: exit code %d: %s", output, code, errs.String())
 		}
 	}

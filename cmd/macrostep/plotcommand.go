@@ -92,7 +92,7 @@ func (p *program) plot(c *cli.Context) error {
 	for _, path := range paths {
 		read := results.ReadOptions{}
 		if !c.Bool("diff") || path == paths[0] {
-			read = reading(chosen)
+			read = reading(chosen.Of(aloneIn(path)))
 		}
 		read.TimeColumn = c.String("time-column")
 		t, err := readTable(path, read)
@@ -165,6 +165,7 @@ type line struct {
 func valueFields(tables []*results.Table, chosen record.Selection) []field {
 	var fields []field
 	for i, t := range tables {
+		chosen := chosen.Of(aloneIn(t.Path))
 		for k := range t.Columns {
 			c := &t.Columns[k]
 			if c.Text || !chosen.IsDefault() && !chosen.Match(c.Bare) && !chosen.Match(c.Name) {
@@ -186,7 +187,7 @@ func differenceFields(tables []*results.Table, chosen record.Selection) ([]field
 	var fields []field
 	o := results.CompareOptions{}
 	if !chosen.IsDefault() {
-		o.Select = chosen.Match
+		o.Select = chosen.Of(aloneIn(tables[0].Path)).Match
 	}
 	for i, t := range tables[1:] {
 		c, err := results.Compare(tables[0], t, o)

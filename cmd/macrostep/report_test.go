@@ -76,12 +76,16 @@ expect:
   - {variable: free.y1, at: 0.5, min: 0.1}
   - {variable: free.y1, always: {}, max: 0.001}
 `)
-	code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--scenario", path, "--realtime=20", "--report", "run.html")
+	code, stdout, stderr := call(t, &fake{}, "run", "s.ssp", "--scenario", path, "--realtime=20", "--report", "run.html")
 	if code != exitFailed {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
+	if o := manifestOf(t, "results.json").Outcome; o.String() != "complete, expectations not met" {
+		t.Errorf("the outcome is %q", o)
+	}
+	contains(t, "the summary", stdout, "outcome   complete, expectations not met\n")
 	page := read(t, "run.html")
-	contains(t, "the page", page, "a &lt;fault&gt;: 1 of 2 events, 1 of 2 expectations met", `<td class="failed">failed</td><td>free.y1 ≤ 0.001 always</td>`, "<td>0.25 s</td><td>set free.u1 to 2</td>",
+	contains(t, "the page", page, `class="state bad">complete, expectations not met<`, "a &lt;fault&gt;: 1 of 2 events, 1 of 2 expectations met", `<td class="failed">failed</td><td>free.y1 ≤ 0.001 always</td>`, "<td>0.25 s</td><td>set free.u1 to 2</td>",
 		"20 × the speed of the clock, 100 deadlines", "Deadlines by how late the run was", "<td>at work</td>")
 	for name, want := range map[string][]string{
 		"free.y1":  {`<path class="mark event" d="M250000 0v1000000M350000 0v1000000"/>`, `<path class="mark met" d="M500000 0v1000000"/>`, `<path class="mark failed" d="M260000 0v1000000"/>`},
@@ -118,7 +122,7 @@ func TestUnjudged(t *testing.T) {
 		t.Error(stderr)
 	}
 	page := read(t, "run.html")
-	contains(t, "the page", page, told, "not judged</td><td>free.y1 ≤ 5 always</td>", "met</td><td>free.y1 ≤ 5 always until t = 0.3 s</td>",
+	contains(t, "the page", page, `class="state bad">failed, expectations undecided<`, told, "not judged</td><td>free.y1 ≤ 5 always</td>", "met</td><td>free.y1 ≤ 5 always until t = 0.3 s</td>",
 		"free.y1 ≤ 5 always was expected, and is not judged: the run ended at t = 0.4")
 	contains(t, "the manifest", read(t, "results.json"), `"unjudged": true`)
 }
@@ -182,7 +186,7 @@ func TestLiveRun(t *testing.T) {
 		ended <- run(context.Background(), []string{"run", "s.ssp", "--live", "0", "--live-paused"}, strings.NewReader(""), &out, &errs, &fake{})
 	}()
 	address := ""
-	for end := time.Now().Add(10 * time.Second); address == "" && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); address == "" && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(errs.String())
 	}
 	if address == "" {
@@ -213,7 +217,7 @@ func TestLiveRun(t *testing.T) {
 	for range 3 {
 		command("step")
 	}
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if table, err := os.ReadFile("results.csv"); err == nil && strings.Count(string(table), "\n") >= 5 {
 			break
 		}

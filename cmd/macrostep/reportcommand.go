@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,7 +180,7 @@ func (p *program) reportRun(r *runRequest, path, table, trace string, seen *watc
 
 // readReport reads results and their manifest.
 func readReport(path, manifest string, chosen record.Selection) (*reportParts, error) {
-	t, err := results.Read(path, reading(chosen))
+	t, err := results.Read(path, reading(chosen.Of(aloneIn(path))))
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func readReport(path, manifest string, chosen record.Selection) (*reportParts, e
 	r.notes = append(r.notes, t.Notes...)
 	given := manifest != ""
 	if !given {
-		manifest = strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
+		manifest = manifestBeside(path)
 	}
 	data, err := os.ReadFile(manifest)
 	switch {
@@ -281,8 +282,12 @@ func readAttempts(path string) (s *stepCurves, accepted int, err error) {
 		return nil, 0, err
 	}
 	var columns [][]float64
-	for _, name := range []string{"H", "k", "iterations", "estimate", "accepted"} {
+	for _, name := range []string{"H", "k", "iterations", "estimate", "indicator", "accepted"} {
 		i := slices.IndexFunc(t.Columns, func(c results.Column) bool { return c.Name == name && !c.Text })
+		if i < 0 && name == "indicator" { // it has none in tables of older versions
+			columns = append(columns, slices.Repeat([]float64{math.NaN()}, len(t.Times)))
+			continue
+		}
 		if i < 0 {
 			return nil, 0, fmt.Errorf("%s is no table of attempts: it has no column %s; run --trace writes one", path, name)
 		}
@@ -290,8 +295,8 @@ func readAttempts(path string) (s *stepCurves, accepted int, err error) {
 	}
 	s = newStepCurves()
 	for i, at := range t.Times {
-		stands := columns[4][i] == 1
-		s.add(at, columns[0][i], columns[1][i], columns[2][i], columns[3][i], stands)
+		stands := columns[5][i] == 1
+		s.add(at, columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i], stands)
 		if stands {
 			accepted++
 		}

@@ -95,22 +95,23 @@ type reportParts struct {
 
 // stepCurves are what the run did, over time.
 type stepCurves struct {
-	size, order, iterations, estimate, rejected *results.Thinner
-	rejections, iterated, highest               int
-	any                                         bool
+	size, order, iterations, estimate, indicator, rejected *results.Thinner
+	rejections, iterated, highest                          int
+	any                                                    bool
 }
 
 func newStepCurves() *stepCurves {
 	thin := func() *results.Thinner { return results.NewThinner(plotSpans) }
-	return &stepCurves{size: thin(), order: thin(), iterations: thin(), estimate: thin(), rejected: thin()}
+	return &stepCurves{size: thin(), order: thin(), iterations: thin(), estimate: thin(), indicator: thin(), rejected: thin()}
 }
 
 // add takes an attempt at a macro step from t by H.
-func (s *stepCurves) add(t, H, order, iterations, estimate float64, accepted bool) {
+func (s *stepCurves) add(t, H, order, iterations, estimate, indicator float64, accepted bool) {
 	s.any = true
 	s.iterated = max(s.iterated, int(iterations))
 	s.iterations.Add(t, iterations)
 	s.estimate.Add(t, estimate)
+	s.indicator.Add(t, indicator)
 	if !accepted {
 		s.rejections++
 	}
@@ -124,7 +125,7 @@ func (s *stepCurves) add(t, H, order, iterations, estimate float64, accepted boo
 
 // RecordAttempt takes an attempt of a run.
 func (s *stepCurves) RecordAttempt(t, H float64, trial master.Trial, accepted bool, _ error) error {
-	s.add(t, H, float64(trial.Order), float64(trial.Iters), trial.Est, accepted)
+	s.add(t, H, float64(trial.Order), float64(trial.Iters), trial.Est, trial.Indicator, accepted)
 	return nil
 }
 
@@ -146,6 +147,7 @@ func (s *stepCurves) plots() []page.Plot {
 		add("iterations", "of each attempt", s.iterations, false)
 	}
 	add("error estimate", "in tolerances", s.estimate, true)
+	add("indicator of the coupling error", "", s.indicator, true)
 	if s.rejections > 0 {
 		add("rejected attempts", "so far", s.rejected, false)
 	}
@@ -186,7 +188,8 @@ func pageOf(r *reportParts, components []string) *page.Page {
 	out := &page.Page{Title: r.title, Made: "made by macrostep " + version() + " on " + time.Now().Format("2006-01-02 15:04")}
 	m := r.manifest
 	if m != nil {
-		out.State, out.Reason, out.Warnings, out.Facts = string(m.Status), m.Reason, m.Warnings, pageFacts(m)
+		out.State, out.Tone = verdictShown(m.Verdict())
+		out.Reason, out.Warnings, out.Facts = m.Reason, m.Warnings, pageFacts(m)
 		if data, err := m.JSON(); err == nil {
 			out.Document = string(data)
 		}
@@ -220,6 +223,19 @@ func pageOf(r *reportParts, components []string) *page.Page {
 		return len(s.Text)+len(s.Tables)+len(s.Bars)+len(s.Groups) == 0 && s.Picture == ""
 	})
 	return out
+}
+
+// verdictShown gives the outcome of a run as the page shows it.
+func verdictShown(o master.Outcome) (text string, tone page.Tone) {
+	switch {
+	case o.OK(true):
+		tone = page.Good
+	case o.Ended == master.EndedFailed || o.Expectations == master.ExpectationsNotMet:
+		tone = page.Bad
+	default:
+		tone = page.Doubtful
+	}
+	return o.String(), tone
 }
 
 // curveSections are the results, and the power bonds with what is known of them.
@@ -345,22 +361,14 @@ func scenarioSection(sc *record.Scenario) page.Section {
 
 // scenarioTold is what came of a scenario in a line.
 func scenarioTold(sc *record.Scenario) string {
-	held, open := 0, 0
-	for _, e := range sc.Expectations {
-		switch verdictOf(e) {
-		case "met":
-			held++
-		case "not judged":
-			open++
-		}
-	}
+	count := sc.Count()
 	events := plural(cmp.Or(sc.Given, len(sc.Events)), "event") // older manifests tell no number
 	if sc.Happened < sc.Given {
 		events = fmt.Sprintf("%d of %s", sc.Happened, events)
 	}
-	text := fmt.Sprintf("%s: %s, %d of %s met", cmp.Or(sc.Name, sc.Path), events, held, plural(len(sc.Expectations), "expectation"))
-	if open > 0 {
-		text += fmt.Sprintf(", %d not judged", open)
+	text := fmt.Sprintf("%s: %s, %d of %s met", cmp.Or(sc.Name, sc.Path), events, count.Met, plural(len(sc.Expectations), "expectation"))
+	if count.Undecided > 0 {
+		text += fmt.Sprintf(", %d not judged", count.Undecided)
 	}
 	return text
 }
@@ -370,7 +378,7 @@ func verdictOf(e record.Expectation) string {
 	switch {
 	case e.Passed:
 		return "met"
-	case e.Unjudged || e.Time == nil: // of older manifests
+	case e.Undecided():
 		return "not judged"
 	}
 	return "failed"

@@ -48,6 +48,8 @@ goes on over the connections, with their units and transformations, and beats th
 of the documents there and at connectors that feed this one. What an output of an
 FMU feeds takes no value: a warning says so. A column of --input may be called
 like an input of the outermost system, and goes to all that it is connected to.
+Of one FMU every name of a variable may stand without that of the component:
+--set k=2, --record x, columns of --input, variables of a scenario.
 Where dots in names make a name mean several things, put each name in quotes:
 --set "'a.b'.c=1" is variable c of component a.b.
 Ctrl-C ends a run at the next communication point; results are kept.
@@ -55,7 +57,8 @@ Ctrl-C ends a run at the next communication point; results are kept.
 --checkpoint keeps the state of a run in a file, and --resume goes on from it
 with the same results to the last bit, as far as the FMUs repeat their steps
 to the last bit (a warning tells if not). The results go on in the same file;
---output NAME puts the rows behind the checkpoint into another.
+--output NAME puts the rows behind the checkpoint into another. With another
+--stop-time the run goes on to there.
 
 Examples:
    macrostep run system.ssp
@@ -67,7 +70,7 @@ Examples:
    macrostep run system.ssp --output-interval 0.01 --quiet
    macrostep run system.ssp --report system.html
    macrostep run system.ssp --record '*' --output r.arrow
-   macrostep run model.fmu --input signals.csv
+   macrostep run model.fmu --set k=2 --record x --input signals.csv
    macrostep run system.ssp --scenario fault.yaml
    macrostep run system.ssp --realtime --overrun stop
    macrostep run system.ssp --record none --output timing.csv
@@ -158,12 +161,12 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power whose peaks rise to `N` times their median before; 0: never", Value: "50", Category: coupling},
 			&cli.IntFlag{Name: flagWorkers, Usage: "step subsystems side by side in `N` threads; 0: as many as pay, by what their steps took on this machine; a run that finds out in its first two seconds that more pay begins anew; the results are the same", Category: coupling},
 			&cli.BoolFlag{Name: flagCallByCall, Usage: "enter each FMU once for every call, in place of once for many macro steps of all; the results are the same, only slower", Category: coupling},
-			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; repeatable", KeepSpace: true, Category: system}},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; of one FMU VARIABLE=VALUE; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held; items of enumerations by name or number", Category: system},
 			&cli.StringFlag{Name: flagScenario, Usage: "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, and judge what is expected; macrostep help scenario describes it", Category: system},
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
-			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors", Category: system},
+			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors, and only a complete and stable run as a success", Category: system},
 			&cli.StringFlag{Name: flagIsolate, Usage: "run FMUs in processes of their own: " + strings.Join(assemble.IsolationNames, ", ") + "; auto: those that must", Value: assemble.IsolateAuto.String(), Category: processes},
 			repeatable{&cli.StringSliceFlag{Name: "isolate-component", Usage: "run the FMU of `COMPONENT` in a process of its own; repeatable", KeepSpace: true, Category: processes}},
 			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call for `T` seconds; with auto, isolates all FMUs", Category: processes},
@@ -172,10 +175,10 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: flagRestarts, Usage: "restart each component at most `N` times", Value: "10", Category: processes},
 			&cli.StringFlag{Name: "output", Usage: "result `FILE`; its extension gives the format: .csv, .arrow, .arrows", Value: defaultOutput, Category: results},
 			&cli.StringFlag{Name: flagOutputFormat, Usage: "format of the results: " + strings.Join(record.FormatNames, ", ") + " (default: by the extension, else csv)", Category: results},
-			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs and connected inputs)", KeepSpace: true, Category: results}},
+			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs, and inputs that are connected or given)", KeepSpace: true, Category: results}},
 			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
-			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,accepted", Category: results},
+			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,indicator,accepted", Category: results},
 			&cli.StringFlag{Name: flagReport, Usage: "web page `FILE.html` of the run, with plots (see macrostep help report)", Category: results},
 			&cli.StringFlag{Name: flagLive, Usage: "serve that page while the run goes on, at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only, else the address that is printed holds a token; 0: a free port", Category: results},
 			&cli.BoolFlag{Name: flagLivePaused, Usage: "with --live: begin paused", Category: results},

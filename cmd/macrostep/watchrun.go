@@ -15,6 +15,7 @@ import (
 type watcher struct {
 	mu      sync.Mutex
 	choice  record.Selection
+	driven  []string // inputs that are given from outside
 	columns []watched
 	curves  []curve
 	left    int // variables that are not among the curves
@@ -52,8 +53,8 @@ func newWatcher(choice record.Selection, start float64) *watcher {
 }
 
 // Begin chooses the variables: those that --record names, else all outputs, what the
-// algorithm measures, and the inputs that nothing is connected to of components without
-// outputs. Connected inputs are what their sources are.
+// algorithm measures, the inputs that are given from outside, and those that nothing is
+// connected to of components without outputs. Connected inputs are what their sources are.
 func (w *watcher) Begin(sys *master.System, measured []master.Port) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +78,7 @@ func (w *watcher) Begin(sys *master.System, measured []master.Port) error {
 		discrete := func(ports []master.Port, from watchedFrom, byDefault bool) {
 			var n [master.String + 1]int // ports of each kind so far
 			for _, p := range ports {
-				take(name(p), p, watched{from: from, sub: i, at: n[p.Kind]}, byDefault)
+				take(name(p), p, watched{from: from, sub: i, at: n[p.Kind]}, byDefault || slices.Contains(w.driven, name(p)))
 				n[p.Kind]++
 			}
 		}
@@ -90,7 +91,7 @@ func (w *watcher) Begin(sys *master.System, measured []master.Port) error {
 		}
 		discrete(info.DiscreteOut, ofDiscreteOut, true)
 		for k, p := range info.In {
-			take(name(p), p, watched{from: ofU, at: sys.InAt[i] + k}, !outputs)
+			take(name(p), p, watched{from: ofU, at: sys.InAt[i] + k}, !outputs || slices.Contains(w.driven, name(p)))
 		}
 		discrete(info.DiscreteIn, ofDiscreteIn, !outputs)
 		discrete(info.Watch, ofWatch, true)

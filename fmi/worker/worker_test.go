@@ -10,11 +10,13 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/test/cc"
 )
 
 var work string
 
 func TestMain(m *testing.M) {
+	cc.Cache()
 	worker.Main()
 	os.Exit(setUp(m))
 }

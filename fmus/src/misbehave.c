@@ -76,6 +76,8 @@ typedef struct {
 	int pending, polls;
 	double t, h;                 /* the pending step */
 	double first;                /* MISBEHAVE_CONSTANT: size of the first step */
+	double committed[2];         /* Uncommitted: states before the last step that could not be undone */
+	int commits;
 } Faults;
 
 static Faults *faults(Instance *m) { return m->data; }
@@ -166,6 +168,7 @@ typedef struct {
 	fmi2CallbackFunctions callbacks;
 	char name[64];
 	int messages;
+	volatile int spoken;
 } Voice;
 
 /* speak logs from the FMU's thread, also after fmi2FreeInstance. */
@@ -174,7 +177,9 @@ static void speak(void *p) {
 	for (int i = 0;; i++) {
 		v->callbacks.logger(v->callbacks.componentEnvironment, v->name, fmi2Warning, "logEvents",
 		                    "from a thread of its own, %d", i);
-		if (i + 1 >= v->messages) thread_sleep(1);
+		if (i + 1 < v->messages) continue;
+		v->spoken = 1;
+		thread_sleep(1);
 	}
 }
 
@@ -184,8 +189,8 @@ static void start_thread(Instance *m) {
 	v->callbacks = m->callbacks;
 	v->messages = m->s.n[MESSAGES];
 	strncpy(v->name, m->name, sizeof v->name - 1);
-	thread_start(speak, v);
-	thread_sleep(20); /* until it has spoken */
+	if (!thread_start(speak, v)) return;
+	while (!v->spoken) thread_sleep(1);
 }
 
 /* count gives how often the fault has happened: to this instance, or, if there is
@@ -229,7 +234,7 @@ static fmi2Status strike(Instance *m, int during, double t, const char *function
 	switch (m->s.n[FAULT]) {
 	case Fault_DiscardMute: case Fault_DiscardAndEnd: case Fault_TooLong: case Fault_Pending: case Fault_NaN:
 	case Fault_Infinity: case Fault_StopShort: case Fault_ForgetState: case Fault_WrongDerivatives:
-	case Fault_RefuseOrders: case Fault_IgnoreOrders:
+	case Fault_RefuseOrders: case Fault_IgnoreOrders: case Fault_Uncommitted:
 		return fmi2OK; /* happens elsewhere */
 	}
 	if (!happen(m)) return fmi2Error;
@@ -511,6 +516,11 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean no_re
 			return base_DoStep(c, m->s.time, m->s.p[FRACTION] * h, no_restore);
 		}
 		return base_DoStep(c, m->s.time, t + h - m->s.time, no_restore); /* catches up */
+	}
+	if (m->s.n[FAULT] == Fault_Uncommitted) {
+		if (no_restore || !f->commits) memcpy(f->committed, m->s.x, sizeof f->committed);
+		else memcpy(m->s.x, f->committed, sizeof f->committed);
+		f->commits = 1;
 	}
 	STRIKE(m, During_DoStep, t);
 	if (m->s.n[FAULT] >= Fault_Segfault) STRIKE(m, During_LogCallback, t);

@@ -27,13 +27,13 @@ type Options struct {
 	Quirks    []Quirk      // beside those of the documents
 	Compile   bool         // compile the sources of FMUs without a library for this platform
 	Set       []Assignment // parameters and start values, beating those of the documents
-	Driven    []string     // inputs "component.variable", or of the outermost system, that are given from outside
+	Driven    []string     // inputs "component.variable" (of an FMU alone also "variable"), or of the outermost system, that are given from outside
 	DrivenBy  string       // what gives them, for messages: "--input road.csv"
 	// Record tells which variables are recorded; nil records the default
 	// choice: all outputs and all connected inputs, and for a component with
 	// neither all its variables that are not parameters or constants.
 	Record   func(name string) bool
-	Read     func(name string) bool // further variables that are read; nil = none
+	Read     func(name string) bool // further variables that are read, by any of their names; nil = none
 	Instance fmi.InstanceOptions
 	// Isolate says which components run in processes of their own, started by
 	// Launcher; IsolateComponents names some that do. Nil Launcher: none can. With
@@ -62,7 +62,8 @@ type Options struct {
 // Quirk gives a component a quirk, by its name (see fmuslave.Quirks).
 type Quirk struct{ Component, Name string }
 
-// Assignment sets a parameter or start value: Name is "component.variable", or that of a
+// Assignment sets a parameter or start value: Name is "component.variable" (of an FMU alone
+// also "variable"), or that of a
 // connector of a system, "connector" or "system.connector", whose value goes on over its
 // connections as one that the outermost system binds last (ssp 36, 37).
 type Assignment struct{ Name, Value string }
@@ -626,10 +627,18 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		p := &plan[i]
 		inputs := connectedIn[i]
 		maps.Copy(inputs, driven[i])
+		var names []string
 		joined, _ := a.paths(i) // what has that name only is read so that the recorder can tell of it
 		for k := range c.FMU.Description.Variables {
 			v := &c.FMU.Description.Variables[k]
-			chosen := o.Record != nil && (o.Record(c.Name+"."+v.Name) || joined != c.Name && o.Record(joined+"."+v.Name)) || o.Read != nil && o.Read(c.Name+"."+v.Name)
+			names := append(names[:0], c.Name+"."+v.Name)
+			if joined != c.Name {
+				names = append(names, joined+"."+v.Name)
+			}
+			if a.pkg == nil {
+				names = append(names, v.Name)
+			}
+			chosen := o.Record != nil && slices.ContainsFunc(names, o.Record) || o.Read != nil && slices.ContainsFunc(names, o.Read)
 			byDefault := o.Record == nil
 			switch {
 			case inputs[v.Name]:
@@ -684,14 +693,39 @@ func (a *Assembly) componentNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Variable gives the variable of an FMU with the name "component.variable" in the
-// system, nil if there is none. It stays the assembly's.
+// Variable gives the variable of an FMU that results call by this name, nil if there is
+// none. It stays the assembly's.
 func (a *Assembly) Variable(name string) *fmi.ScalarVariable {
-	_, v, err := a.find(name)
-	if err != nil {
-		return nil
+	all, _ := a.meanings(name)
+	for _, m := range all {
+		if a.Components[m.component].Name+"."+m.v.Name == name {
+			return m.v
+		}
 	}
-	return v
+	return nil
+}
+
+// Resolve gives the name by which results call the variable that a user means by a name:
+// "component.variable", of an FMU alone also "variable". A name that no FMU knows stays as
+// it is: that of a function, for example. One that means several variables is an error.
+func (a *Assembly) Resolve(name string) (string, error) {
+	i, v, err := a.find(name)
+	switch several := (*ambiguousError)(nil); {
+	case err == nil:
+		return a.Components[i].Name + "." + v.Name, nil
+	case errors.As(err, &several):
+		return "", err
+	}
+	return name, nil
+}
+
+// Alone gives the name of the component of an FMU that is opened alone, whose variables
+// need no name of a component; "" for a system.
+func (a *Assembly) Alone() string {
+	if a.pkg != nil {
+		return ""
+	}
+	return a.Components[0].Name
 }
 
 // paths gives the names by which a component may be called: joined with dots, and in
@@ -711,7 +745,8 @@ type meaning struct {
 	quoted    string // the name that means nothing else
 }
 
-// meanings finds the variables with a name "component.variable"; longest is the component
+// meanings finds the variables with a name "component.variable", of an FMU alone also those
+// with the name "variable"; longest is the component
 // of the longest path that the name begins with, -1 if there is none.
 func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 	longest = -1
@@ -739,6 +774,17 @@ func (a *Assembly) meanings(name string) (out []meaning, longest int) {
 			break
 		}
 	}
+	if a.pkg == nil {
+		d := a.Components[0].FMU.Description
+		for k, m := range out { // the name of a variable may begin like that of the component
+			if _, ambiguous := d.Variable(m.quoted); ambiguous {
+				out[k].quoted = m.v.Name
+			}
+		}
+		if v, ok := d.Variable(name); ok {
+			out = append(out, meaning{0, v, a.Components[0].Name + "." + name})
+		}
+	}
 	return out, longest
 }
 
@@ -762,11 +808,14 @@ type ambiguousError struct {
 }
 
 func (e *ambiguousError) Error() string {
-	return fmt.Sprintf(`%q means %d things: %s; write the one that is meant so, quotes included (in a shell within double quotes: "%s")`,
-		e.name, len(e.quoted), strings.Join(e.quoted, " and "), e.quoted[0])
+	hint := ""
+	if slices.ContainsFunc(e.quoted, func(q string) bool { return strings.Contains(q, "'") }) {
+		hint = fmt.Sprintf(`, quotes included (in a shell within double quotes: "%s")`, e.quoted[0])
+	}
+	return fmt.Sprintf("%q means %d things: %s; write the one that is meant so%s", e.name, len(e.quoted), strings.Join(e.quoted, " and "), hint)
 }
 
-// find gives the variable with a name "component.variable".
+// find gives the variable that a user means by a name.
 func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err error) {
 	all, longest := a.meanings(name)
 	switch {
@@ -780,13 +829,19 @@ func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err 
 		return -1, nil, &ambiguousError{name, quoted}
 	case longest < 0 && slices.ContainsFunc(a.Components, func(c Component) bool { return c.Name == name }):
 		return -1, nil, fmt.Errorf("%q is a component; write %s.variable", name, name)
+	case longest < 0 && a.pkg == nil:
+		return -1, nil, a.unknown(0, name)
 	case longest < 0:
 		return -1, nil, fmt.Errorf("%q names no component; write component.variable, with one of the components %s", name, a.componentNames())
 	}
-	c := a.Components[longest]
 	joined, quoted := a.paths(longest)
-	rest := strings.TrimPrefix(strings.TrimPrefix(name, joined+"."), quoted+".")
-	return -1, nil, fmt.Errorf("component %s has no variable %q%s", c.Name, rest,
+	return -1, nil, a.unknown(longest, strings.TrimPrefix(strings.TrimPrefix(name, joined+"."), quoted+"."))
+}
+
+// unknown reports a variable that a component does not have.
+func (a *Assembly) unknown(component int, rest string) error {
+	c := a.Components[component]
+	return fmt.Errorf("component %s has no variable %q%s", c.Name, rest,
 		cmp.Or(diag.DidYouMean(rest, variableNames(c.FMU.Description)), "; its modelDescription.xml lists those that there are"))
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/test/cc"
 	"github.com/macrostep/macrostep/test/probe"
 )
 
@@ -26,6 +27,7 @@ import (
 var work string
 
 func TestMain(m *testing.M) {
+	cc.Cache()
 	var err error
 	if work, err = os.MkdirTemp("", "macrostep-assemble-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -10,6 +10,9 @@ import (
 	"github.com/macrostep/macrostep/ssp"
 )
 
+// GuessedStep is the source of a step size that nobody has given.
+const GuessedStep = "a thousandth of the time span"
+
 // Defaults where no document says anything.
 const (
 	defaultSpan  = 1.0 // s
@@ -94,7 +97,7 @@ func (a *Assembly) Override(start, stop, step, tolerance *float64) (warnings []s
 		if !(span > 0) { // which is refused for itself
 			span = defaultSpan
 		}
-		a.Step = Sourced{span / defaultSteps, "a thousandth of the time span"}
+		a.Step = Sourced{span / defaultSteps, GuessedStep}
 		warnings = append(warnings, fmt.Sprintf("no step size is given anywhere: a thousandth of the time span is taken, %g s; give --step-size", a.Step.Value))
 	}
 	warnings = append(warnings, a.hintedRates()...)

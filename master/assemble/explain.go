@@ -84,7 +84,11 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 		e.Type += " " + v.DeclaredType
 	}
 	if v.HasStart {
-		e.Chain = append(e.Chain, Origin{Value: startText(v, c.FMU.Description), Place: fmt.Sprintf("%s!modelDescription.xml:%d", c.Source, v.Line), How: "start value of the FMU"})
+		how := "documented start value of the FMU" // which has it by itself, or should (fmi2 42)
+		if fmuslave.Settable(v) && a.hasQuirk(i, fmuslave.SetStarts) {
+			how += ", set by a quirk"
+		}
+		e.Chain = append(e.Chain, Origin{Value: startText(v, c.FMU.Description), Place: fmt.Sprintf("%s!modelDescription.xml:%d", c.Source, v.Line), How: how})
 	}
 	for _, s := range a.network.Settings {
 		if s.Component != i || s.Variable != v.Name {

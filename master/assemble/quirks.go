@@ -44,3 +44,14 @@ func (a *Assembly) addQuirk(component int, name string) error {
 	}
 	return err
 }
+
+// hasQuirk tells whether the documents give a component a quirk.
+func (a *Assembly) hasQuirk(component int, quirk fmuslave.Quirk) bool {
+	if component >= len(a.network.Components) {
+		return false // a single FMU has no document
+	}
+	return slices.ContainsFunc(a.network.Components[component].Quirks, func(name string) bool {
+		q, err := fmuslave.ParseQuirk(name)
+		return err == nil && q == quirk
+	})
+}

@@ -163,6 +163,8 @@ type alias struct {
 	vr   fmi.ValueReference
 }
 
+func aliasOf(v *fmi.ScalarVariable) alias { return alias{kindOf(v.Type), v.ValueReference} }
+
 // driveOnce refuses inputs that are one variable: each would undo the other (fmi2 67).
 func (s *Slave) driveOnce(ins []signal) error {
 	names := make(map[alias]string, len(ins))

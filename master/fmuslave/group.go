@@ -2,6 +2,7 @@ package fmuslave
 
 import (
 	"context"
+	"errors"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
@@ -72,17 +73,22 @@ func (g apart) Step(ctx context.Context, t, H float64) (ran int, reached float64
 		}
 	}
 	for k, m := range g[:begun] {
-		if at, failed := m.collect(ctx, t, H); failed != nil && err == nil {
+		if at, failed := m.collect(ctx, t, H); failed != nil && (err == nil || atEnd(t, H, reached, err)) {
 			ran, reached, err = k+1, at, failed
 		}
 	}
 	switch {
+	case refused != nil && (err == nil || atEnd(t, H, reached, err)):
+		return begun + 1, t, refused
 	case err != nil:
 		return ran, reached, err
-	case refused != nil:
-		return begun + 1, t, refused
 	}
 	return len(g), t + H, nil
+}
+
+// atEnd tells whether a step has got to its end, and the FMU ends the simulation there.
+func atEnd(t, H, reached float64, err error) bool {
+	return reached == t+H && errors.Is(err, master.ErrTerminated)
 }
 
 // Step is that of each member, in order, up to the first that fails.
@@ -104,18 +110,29 @@ func (g *group) Step(ctx context.Context, t, H float64) (int, float64, error) {
 		}
 		return ran, t + H, nil
 	}
+	ended, end := len(g.members), error(nil)
 	if ran > 0 {
 		last := ran - 1
-		if reached, err := g.members[last].after(ctx, t, H, g.batch.Status(last), err); err != nil {
+		reached, err := g.members[last].after(ctx, t, H, g.batch.Status(last), err)
+		switch {
+		case atEnd(t, H, reached, err):
+			ended, end = ran, err
+		case err != nil:
 			return ran, reached, err
 		}
 	}
-	// The last one was pending and has come to its end, or one cannot be stepped
-	// at all and nothing was called: the rest goes one by one.
+	// The last one was pending, or ends the simulation, and has come to its end, or one
+	// cannot be stepped at all and nothing was called: the rest goes one by one.
 	for k, m := range g.members[ran:] {
-		if reached, err := m.Step(ctx, t, H); err != nil {
+		reached, err := m.Step(ctx, t, H)
+		switch {
+		case atEnd(t, H, reached, err):
+			if end == nil {
+				ended, end = ran+k+1, err
+			}
+		case err != nil:
 			return ran + k + 1, reached, err
 		}
 	}
-	return len(g.members), t + H, nil
+	return ended, t + H, end
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/test/cc"
 	"github.com/macrostep/macrostep/test/probe"
 )
 
@@ -19,6 +20,7 @@ import (
 var work string
 
 func TestMain(m *testing.M) {
+	cc.Cache()
 	var err error
 	if work, err = os.MkdirTemp("", "macrostep-fmuslave-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

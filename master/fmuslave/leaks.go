@@ -36,12 +36,13 @@ var _ master.FeedthroughVerifier = (*Slave)(nil)
 
 // VerifyFeedthrough moves inputs of an instance of its own and looks whether
 // outputs move in a step that do not depend on them by ModelStructure (fmi2 27).
-// An FMU that cannot vary its step, or lives once per process, is not tested.
+// An FMU that cannot vary its step, lives once per process, or needs the promise that
+// none of its steps is undone (master.RestoreAware), is not tested.
 // That all is as declared is kept with the hash of the FMU and of its settings
 // (see Config.Cache), and not tested again.
 func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H float64, ins []int) ([]master.Leak, error) {
 	H = min(H, (e.Stop-e.Start)/2)
-	if caps := s.info.Caps; s.config.once() ||
+	if caps := s.info.Caps; s.config.once() || s.unpromised != "" ||
 		!caps.SaveState || !caps.VariableStep || !(H > 0) {
 		return nil, nil
 	}
@@ -89,7 +90,7 @@ func (s *Slave) VerifyFeedthrough(ctx context.Context, e master.Experiment, H fl
 func (s *Slave) dependent() (*Slave, error) {
 	c := s.config
 	c.Name += " (test of dependencies)"
-	c.Watch, c.Monitor, c.Options.Log, c.Restarts = nil, nil, quiet(c.Options.Log), 0
+	c.Watch, c.Monitor, c.Options.Log, c.Restarts, c.aside = nil, nil, quiet(c.Options.Log), 0, true
 	c.Outputs = slices.Clone(c.Outputs)
 	d := c.FMU.Description
 	for _, u := range d.Outputs {
@@ -243,6 +244,7 @@ func (t *leakTest) twoSteps(u stagedInputs, h float64) (first, second []float64,
 		return nil, nil, false
 	}
 	step := func(u stagedInputs, at float64) []float64 {
+		t.s.NoRestoreBefore(at == t.start) // it goes back to the origin again
 		y := make([]float64, len(t.s.info.Out))
 		if t.s.stageInputs(u) != nil {
 			return nil

@@ -21,6 +21,7 @@ const (
 	NoRollback
 	NoInputDerivatives
 	NoDirectionalDerivatives
+	SetStarts
 )
 
 // QuirkInfo describes a quirk.
@@ -38,7 +39,7 @@ type QuirkInfo struct {
 // the first step.
 func Quirks() []QuirkInfo {
 	return []QuirkInfo{
-		{InputsBeforeInit, "inputsBeforeInit", "set inputs before initialisation mode, too"},                   // fmi2 42
+		{InputsBeforeInit, "inputsBeforeInit", "set all inputs, also before initialisation mode"},              // fmi2 42
 		{ChdirOnLoad, "chdirOnLoad", "load the library in its own folder"},                                     // fmi2 7
 		{NoTerminate, "noTerminate", "do not call fmi2Terminate"},                                              // fmi2 62
 		{IgnoreInitialUnknowns, "ignoreInitialUnknowns", "read no dependencies from InitialUnknowns"},          // fmi2 65
@@ -47,6 +48,7 @@ func Quirks() []QuirkInfo {
 		{NoRollback, "noRollback", "do not believe canGetAndSetFMUstate"},                                      // fmi2 59
 		{NoInputDerivatives, "noInputDerivatives", "do not believe canInterpolateInputs"},                      // fmi2 56
 		{NoDirectionalDerivatives, "noDirectionalDerivatives", "do not believe providesDirectionalDerivative"}, // fmi2 60
+		{SetStarts, "setStarts", "set all documented start values, not only given ones"},                       // fmi2 42
 	}
 }
 

@@ -1,8 +1,11 @@
 package fmuslave
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
@@ -12,8 +15,8 @@ import (
 // relative: conversions of units inside it, not single precision.
 const readBackTolerance = 1e-12
 
-// expectation is a value that was asked for and should be there when the
-// initialisation is over.
+// expectation is a value that was given or documented and should be there when
+// the initialisation is over.
 type expectation struct {
 	variable *fmi.ScalarVariable
 	value    Value
@@ -29,70 +32,197 @@ func (s *Slave) expects(v *fmi.ScalarVariable) bool {
 	return !s.drives(v)
 }
 
-// kept is a value that the FMU does not have as it was given.
-type kept struct {
+// found is what the FMU has in place of an expectation, in words.
+type found struct {
 	expectation
 	asked, is string
-	err       error // the FMU does not tell what it has
+	differs   bool
+	err       error // the FMU does not give the value
 }
 
-// readBack compares what was given with what the FMU has, after initialisation
-// and before the first step, when every variable may be read (fmi2 39, 42).
-// Some FMUs ignore values, clip them or compute them anew.
+// readBack compares, after initialisation and before the first step, when every
+// variable may be read (fmi2 39), what was given and what the document says with
+// what the FMU has: some FMUs ignore values, clip them, compute them anew, or
+// start with other parameters than they document (fmi2 42).
 func (s *Slave) readBack() error {
-	s.notes = nil
-	list, err := s.differing()
-	for _, x := range list {
-		if x.err != nil {
-			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s; the FMU does not tell whether it keeps the value: %v", s.info.Name, x.variable.Name, x.asked, x.err))
-			continue
-		}
-		s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s and is %s after initialisation: the FMU does not keep the value",
-			s.info.Name, x.variable.Name, x.asked, x.is))
+	s.notes, s.revived, s.refused = nil, 0, nil
+	if s.config.aside {
+		return nil
 	}
-	return err
+	list, err := s.compare(s.given)
+	if err != nil {
+		return err
+	}
+	for _, x := range list {
+		switch {
+		case x.err != nil:
+			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s; the FMU does not tell whether it keeps the value: %v", s.info.Name, x.variable.Name, x.asked, x.err))
+		case x.differs:
+			s.notes = append(s.notes, fmt.Sprintf("%s.%s was set to %s and is %s after initialisation: the FMU does not keep the value",
+				s.info.Name, x.variable.Name, x.asked, x.is))
+		}
+	}
+	if s.config.once() {
+		return nil // it could not be made anew, if asking put it out of action
+	}
+	s.asking.Store(true)
+	list, err = s.compare(s.documented)
+	s.asking.Store(false)
+	if err != nil {
+		return err
+	}
+	var others []string
+	for _, x := range list {
+		if x.differs {
+			others = append(others, fmt.Sprintf("%s is %s (documented: %s)", x.variable.Name, x.is, x.asked))
+		}
+	}
+	if n := len(others); n > 0 {
+		const shown = 3
+		more := ""
+		if n > shown {
+			others, more = others[:shown], fmt.Sprintf(", and %d more", n-shown)
+		}
+		remedy := "set those that should differ, or have all documented ones set with the quirk setStarts"
+		if s.config.Quirks.Has(SetStarts) {
+			remedy = "it does not keep what the quirk setStarts sets"
+		}
+		s.notes = append(s.notes, fmt.Sprintf("%s: of its parameters and free inputs the FMU starts %d with another value than modelDescription.xml documents: %s%s; the run uses the FMU's own values; %s",
+			&s.info, n, strings.Join(others, ", "), more, remedy))
+	}
+	return nil
 }
 
-// differing lists what was given and is something else now.
-func (s *Slave) differing() (list []kept, err error) {
-	for _, x := range s.given {
-		v := x.variable
-		vr := []fmi.ValueReference{v.ValueReference}
-		var err error
-		differ := false
-		asked, is := "", ""
-		switch kindOf(v.Type) {
-		case master.Real:
-			var out [1]float64
-			err = s.instance.GetReal(vr, out[:])
-			differ = !(math.Abs(out[0]-x.value.Real) <= readBackTolerance*math.Abs(x.value.Real))
-			asked, is = fmt.Sprint(x.value.Real), fmt.Sprint(out[0])
-		case master.Integer:
-			var out [1]int32
-			err = s.instance.GetInteger(vr, out[:])
-			differ = out[0] != x.value.Integer
-			asked, is = s.integerText(v, x.value.Integer), s.integerText(v, out[0])
-		case master.Boolean:
-			var out [1]bool
-			err = s.instance.GetBoolean(vr, out[:])
-			differ = out[0] != x.value.Boolean
-			asked, is = fmt.Sprint(x.value.Boolean), fmt.Sprint(out[0])
-		case master.String:
-			var out [1]string
-			err = s.instance.GetString(vr, out[:])
-			differ = out[0] != x.value.String
-			asked, is = fmt.Sprintf("%q", x.value.String), fmt.Sprintf("%q", out[0])
+// compare reads variables after initialisation: those of one type in one call, or
+// one by one if the FMU refuses that.
+func (s *Slave) compare(list []expectation) (all []found, err error) {
+	for kind := master.Real; kind <= master.String; kind++ {
+		var some []expectation
+		for _, x := range list {
+			if kindOf(x.variable.Type) == kind {
+				some = append(some, x)
+			}
 		}
-		switch {
-		case err != nil && s.instance.State() != fmi.StateStepComplete:
-			return list, err
-		case err != nil: // the FMU has discarded the call and goes on
-			list = append(list, kept{x, asked, is, err})
-		case differ:
-			list = append(list, kept{x, asked, is, nil})
+		results, refused := s.get(kind, some)
+		if refused != nil {
+			results = nil
+			for k := range some {
+				if err := s.revive(refused); err != nil {
+					return all, err
+				}
+				one, err := s.get(kind, some[k:k+1])
+				refused = cmp.Or(err, refused)
+				results = append(results, one...)
+			}
+			if err := s.revive(refused); err != nil {
+				return all, err
+			}
+		}
+		all = append(all, results...)
+	}
+	return all, nil
+}
+
+// mostRevived is how often an FMU is made anew to ask it once more; then it is not
+// asked any more.
+const mostRevived = 3
+
+// get reads variables of one kind in one call, and compares.
+func (s *Slave) get(kind master.Kind, list []expectation) ([]found, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	vr := make([]fmi.ValueReference, len(list))
+	is := make([]Value, len(list))
+	for k, x := range list {
+		vr[k] = x.variable.ValueReference
+	}
+	err := s.refused
+	switch {
+	case s.revived == mostRevived:
+	case kind == master.Real:
+		v := make([]float64, len(vr))
+		err = s.instance.GetReal(vr, v)
+		for k := range is {
+			is[k].Real = v[k]
+		}
+	case kind == master.Integer:
+		v := make([]int32, len(vr))
+		err = s.instance.GetInteger(vr, v)
+		for k := range is {
+			is[k].Integer = v[k]
+		}
+	case kind == master.Boolean:
+		v := make([]bool, len(vr))
+		err = s.instance.GetBoolean(vr, v)
+		for k := range is {
+			is[k].Boolean = v[k]
+		}
+	case kind == master.String:
+		v := make([]string, len(vr))
+		err = s.instance.GetString(vr, v)
+		for k := range is {
+			is[k].String = v[k]
 		}
 	}
-	return list, nil
+	out := make([]found, len(list))
+	for k, x := range list {
+		out[k] = found{expectation: x, differs: err == nil && differ(kind, x.value, is[k]), err: err}
+		if out[k].differs || err != nil {
+			out[k].asked, out[k].is = s.text(x.variable, x.value), s.text(x.variable, is[k])
+		}
+	}
+	return out, err
+}
+
+// differ compares two values of a kind.
+func differ(kind master.Kind, a, b Value) bool {
+	if kind == master.Real {
+		return !(math.Abs(b.Real-a.Real) <= readBackTolerance*math.Abs(a.Real))
+	}
+	return a.Integer != b.Integer || a.Boolean != b.Boolean || a.String != b.String
+}
+
+// text writes a value as that of a variable.
+func (s *Slave) text(v *fmi.ScalarVariable, x Value) string {
+	switch kindOf(v.Type) {
+	case master.Real:
+		return fmt.Sprint(x.Real)
+	case master.Integer:
+		return s.integerText(v, x.Integer)
+	case master.Boolean:
+		return fmt.Sprint(x.Boolean)
+	}
+	return fmt.Sprintf("%q", x.String)
+}
+
+// revive makes an instance anew that a refused getter has put out of action: from
+// an error no FMU goes on (fmi2 54), and one that only does not give the value of a
+// parameter need not end the run.
+func (s *Slave) revive(refused error) error {
+	if s.instance.State() == fmi.StateStepComplete {
+		return nil
+	}
+	if s.config.aside || s.config.once() || s.instance.State() != fmi.StateError {
+		return refused
+	}
+	s.revived++
+	s.refused = refused
+	defer s.asking.Store(s.asking.Swap(true)) // it has logged all of this before
+	u := s.staged()
+	if err := s.instance.Free(); err != nil {
+		return err
+	}
+	if err := s.instantiate(); err != nil {
+		return err
+	}
+	if err := errors.Join(s.enter(s.experiment), s.stageInputs(u)); err != nil {
+		return err
+	}
+	if err := s.EvalInit(); err != nil {
+		return err
+	}
+	return s.leave()
 }
 
 // integerText names the item of an enumeration.

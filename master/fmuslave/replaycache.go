@@ -17,7 +17,7 @@ import (
 
 // replayVersion is that of the files and of the test behind them: a change of
 // either makes a new one, and older files are measured anew.
-const replayVersion = 2
+const replayVersion = 3
 
 // maxReplays bounds the entries of each kind in one file; the oldest go first.
 const maxReplays = 16
@@ -67,12 +67,13 @@ func about(ports []master.Port) claimEntry {
 // replayEntry is one measurement. The noise depends on the step size, and on
 // the platform, which decides what library runs.
 type replayEntry struct {
-	Platform string  `json:"platform"`
-	Asked    float64 `json:"asked"` // macro step, s
-	Step     float64 `json:"step"`  // that was tested, s
-	FirstTry float64 `json:"first_try"`
-	Replays  float64 `json:"replays"`
-	AtStart  string  `json:"at_start,omitempty"`
+	Platform   string  `json:"platform"`
+	Asked      float64 `json:"asked"` // macro step, s
+	Step       float64 `json:"step"`  // that was tested, s
+	FirstTry   float64 `json:"first_try"`
+	Replays    float64 `json:"replays"`
+	AtStart    string  `json:"at_start,omitempty"`
+	Unpromised string  `json:"unpromised,omitempty"`
 }
 
 // replayStore keeps the measurements of one FMU in a file. It is a convenience:
@@ -82,12 +83,15 @@ type replayStore struct{ dir, hash string }
 // identity names the FMU and what it is set to: parameters may change how it
 // goes back, such as by the solver that they choose.
 func (c *Config) identity() string {
-	if c.FMU.Hash == "" || len(c.Starts) == 0 {
+	if c.FMU.Hash == "" || len(c.Starts) == 0 && !c.Quirks.Has(SetStarts) {
 		return c.FMU.Hash
 	}
 	set := slices.Clone(c.Starts)
 	slices.SortFunc(set, func(a, b Value) int { return strings.Compare(a.Variable, b.Variable) })
 	h := sha256.New()
+	if c.Quirks.Has(SetStarts) {
+		fmt.Fprintln(h, "all documented starts")
+	}
 	for _, v := range set {
 		fmt.Fprintf(h, "%q %x %d %t %q\n", v.Variable, v.Real, v.Integer, v.Boolean, v.String)
 	}
@@ -144,7 +148,7 @@ func (s replayStore) find(H float64) (master.Replay, bool) {
 	}
 	for _, e := range s.load().Replays {
 		if e.Platform == platform() && e.Asked == H {
-			return master.Replay{Step: e.Step, FirstTry: e.FirstTry, Replays: e.Replays, AtStart: e.AtStart, Known: true}, true
+			return master.Replay{Step: e.Step, FirstTry: e.FirstTry, Replays: e.Replays, AtStart: e.AtStart, Unpromised: e.Unpromised, Known: true}, true
 		}
 	}
 	return master.Replay{}, false
@@ -154,7 +158,7 @@ func (s replayStore) find(H float64) (master.Replay, bool) {
 func (s replayStore) keep(model string, H float64, r master.Replay) {
 	s.change(model, func(f *replayFile) {
 		f.Replays = slices.DeleteFunc(f.Replays, func(e replayEntry) bool { return e.Platform == platform() && e.Asked == H })
-		f.Replays = newest(append(f.Replays, replayEntry{platform(), H, r.Step, r.FirstTry, r.Replays, r.AtStart}))
+		f.Replays = newest(append(f.Replays, replayEntry{platform(), H, r.Step, r.FirstTry, r.Replays, r.AtStart, r.Unpromised}))
 	})
 }
 

@@ -15,7 +15,12 @@ import (
 // state, saved warmSteps steps behind the start, where solvers have a history to
 // lose; in between it strays straySteps steps, with inputs that are off
 // by strayKick of their magnitude, so that a state which the FMU forgets to
-// restore shows even if it starts at rest.
+// restore shows even if it starts at rest. What lies before the last origin is restored
+// in the end, so that only the first step from the start carries the promise that none
+// before it will be (master.RestoreAware).
+//
+// An FMU that computes something else without the promise is tested over one step at a
+// time, from points that lie further and further on: each step carries the promise then.
 const (
 	warmSteps    = 5
 	replaySteps  = 3
@@ -52,23 +57,30 @@ var (
 // the FMU does not go back.
 func (s *Slave) VerifyRollback(ctx context.Context, e master.Experiment, H float64) (master.Replay, error) {
 	store := s.store()
-	if known, ok := store.find(H); ok {
-		return known, nil
+	replay, known := store.find(H)
+	if known && (replay.Unpromised != promiseUntested || s.config.once()) {
+		s.unpromised = replay.Unpromised
+		return replay, nil
 	}
-	var replay master.Replay
 	var err error
 	if s.config.once() {
 		r := rollbackTest{s: s, u: s.staged(), t: e.Start, H: H}
 		replay, err = r.run(ctx, e)
+		replay.Unpromised = promiseUntested
 	} else {
 		replay, err = s.testTwin(ctx, e, H)
 	}
 	if err != nil {
 		return replay, err
 	}
+	s.unpromised = replay.Unpromised
 	store.keep(s.config.FMU.Description.ModelName, H, replay)
 	return replay, nil
 }
+
+// promiseUntested stands for a difference that cannot be looked for: both courses take
+// an instance of their own.
+const promiseUntested = "or at least that could not be ruled out, because the FMU can be instantiated only once per process (canBeInstantiatedOnlyOncePerProcess); in a process of its own (--isolate) it can"
 
 // stagedInputs are the inputs of a slave.
 type stagedInputs struct {
@@ -97,9 +109,8 @@ func (s *Slave) stageInputs(u stagedInputs) error {
 // testTwin tests the rollback on an instance that nothing else uses.
 func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (replay master.Replay, err error) {
 	c := s.config
-	c.Name += " (test of rollback)"
 	c.Outputs, c.Watch, c.Monitor, c.Restarts = nil, nil, nil, 0
-	c.Options.Log = quiet(c.Options.Log)
+	c.Options.Log, c.aside = quiet(c.Options.Log), true
 	d := c.FMU.Description
 	for i := range d.Variables {
 		switch v := &d.Variables[i]; {
@@ -111,20 +122,126 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 			}
 		}
 	}
-	twin, err := New(c)
+	u := s.staged()
+	unpromised, H, err := testPromise(ctx, e, c, u, H)
+	if err != nil {
+		return replay, err
+	}
+	c.Name += " (test of rollback)"
+	twin, err := newTwin(ctx, e, c, u)
 	if err != nil {
 		return replay, err
 	}
 	defer func() { err = errors.Join(err, twin.Terminate(), twin.Close()) }()
-	u := s.staged()
-	if err := twin.begin(ctx, e, u); err != nil {
-		return replay, err
-	}
-	if err := twin.ExitInit(); err != nil {
-		return replay, err
-	}
 	r := rollbackTest{s: twin, u: u, t: e.Start, H: H}
-	return r.run(ctx, e)
+	if unpromised != "" {
+		replay, err = r.runSingly(ctx, e)
+	} else {
+		replay, err = r.run(ctx, e)
+	}
+	replay.Unpromised = unpromised
+	return replay, err
+}
+
+// newTwin gives an instance of its own at the start of the steps.
+func newTwin(ctx context.Context, e master.Experiment, c Config, u stagedInputs) (*Slave, error) {
+	twin, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	if err = twin.begin(ctx, e, u); err == nil {
+		err = twin.ExitInit()
+	}
+	if err != nil {
+		return nil, errors.Join(err, twin.Terminate(), twin.Close())
+	}
+	return twin, nil
+}
+
+// testPromise compares steps with and, but for the first, without the promise that no
+// restore will go to before their start, each on an instance of its own, and gives how they
+// differ, "" if they do not. The step is halved until the FMU takes it.
+func testPromise(ctx context.Context, e master.Experiment, c Config, u stagedInputs, H float64) (differs string, _ float64, err error) {
+	var r rollbackTest // for the magnitudes of all
+	name, n := c.Name, 0
+	course := func(promised bool) (got []reading, err error) {
+		n++
+		c.Name = fmt.Sprintf("%s (test of promises %d)", name, n)
+		twin, err := newTwin(ctx, e, c, u)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, twin.Terminate(), twin.Close()) }()
+		state, err := twin.SaveState(nil) // to which a run would go back
+		if err != nil {
+			return nil, refused("give a state", err)
+		}
+		defer func() { err = errors.Join(err, twin.FreeState(state)) }()
+		r.s, r.u, r.t, r.H, r.promised, r.moved = twin, u, e.Start, H, promised, false
+		if r.scale == nil {
+			if err := r.measure(); err != nil {
+				return nil, err
+			}
+		}
+		got, err = r.attempt(ctx, replaySteps)
+		if len(got) == replaySteps {
+			r.t, r.u, r.moved = r.t+float64(replaySteps*H), r.kicked(), true
+			var more []reading
+			more, err = r.attempt(ctx, straySteps)
+			got = append(got, more...)
+		}
+		if len(got) > 0 && !ended(err) {
+			err = context.Cause(ctx) // it goes as far as the FMU takes part
+		}
+		return got, err
+	}
+	with, err := course(true)
+	for range maxHalvings {
+		if !errors.Is(err, master.ErrDiscard) || !c.varies() {
+			break
+		}
+		H /= 2
+		with, err = course(true)
+	}
+	if errors.Is(err, master.ErrDiscard) {
+		return "", H, fmt.Errorf("%w: no step can be repeated, because the FMU takes none, down to %g s", master.ErrCapability, H)
+	}
+	if err != nil {
+		return "", H, err
+	}
+	without, err := course(false)
+	if err != nil && (ended(err) || ctx.Err() != nil) {
+		return "", H, err
+	}
+	if len(with) != len(without) {
+		return fmt.Sprintf("it takes %d steps of %g s with true and %d with false", len(with), H, len(without)), H, nil
+	}
+	if r.compare(with, without, "").relative <= maxDrift {
+		return "", H, nil
+	}
+	// Instances may differ for other reasons.
+	again, err := course(true)
+	if err != nil {
+		return "", H, err
+	}
+	both := min(len(with), len(again))
+	noise := map[string]float64{}
+	r.differences(with[:both], again[:both], func(d difference) { noise[d.name] = max(noise[d.name], d.relative) })
+	var worst difference
+	r.differences(with, without, func(d difference) {
+		if d.relative > max(worst.relative, maxDrift, noiseFactor*noise[d.name]) {
+			worst = d
+		}
+	})
+	if worst.name == "" {
+		return "", H, nil
+	}
+	return fmt.Sprintf("%s after step %d of %g s is %s with true and %s with false", worst.name, worst.step, H, worst.first, worst.then), H, nil
+}
+
+// varies tells whether the FMU takes steps of several sizes.
+func (c *Config) varies() bool {
+	return c.FMU.Description.CoSimulation.CanHandleVariableCommunicationStepSize && !c.Quirks.Has(ConstantH)
 }
 
 // Duplicate instantiates the FMU again.
@@ -134,7 +251,7 @@ func (s *Slave) Duplicate(ctx context.Context, order int) (_ master.Subsystem, e
 	}
 	c := s.config
 	c.Name += " (another)"
-	c.Options.Log = quiet(c.Options.Log)
+	c.Options.Log, c.aside = quiet(c.Options.Log), true
 	another, err := New(c)
 	if err != nil {
 		return nil, err
@@ -193,6 +310,9 @@ type rollbackTest struct {
 	t, H   float64      // of the origin; of the steps
 	steps  int
 	scale  []float64 // magnitude of each Real that is compared
+
+	moved    bool // the origin is not the start any more
+	promised bool // all steps carry the promise, else only the first one from the start
 }
 
 // run tests the rollback of the instance that s has, from the state it is in, and
@@ -212,11 +332,12 @@ func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay mas
 		if err == nil {
 			err = s.read() // what was read before the test
 		}
+		s.NoRestoreBefore(true) // the run has not withdrawn it yet
 	}()
 	if err := r.measure(); err != nil {
 		return replay, err
 	}
-	first, err := r.firstTry(ctx, e.Stop)
+	first, err := r.firstTry(ctx, e.Stop, replaySteps)
 	if err != nil {
 		return replay, err
 	}
@@ -230,23 +351,10 @@ func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay mas
 	} else if later != nil {
 		first = later
 	}
-	second, err := r.repeat(ctx)
+	second, again, drift, err := r.replays(ctx, straySteps)
 	if err != nil {
 		return replay, err
 	}
-	third, err := r.repeat(ctx)
-	if err != nil {
-		return replay, err
-	}
-	if err := r.stray(ctx); err != nil {
-		return replay, err
-	}
-	fourth, err := r.repeat(ctx)
-	if err != nil {
-		return replay, err
-	}
-	again := r.compare(second, third, "a step")
-	drift := r.compare(second, fourth, "a step")
 	tries := r.compare(first, second, "a first attempt")
 	atStart := r.compare(fromStart, afterBack, "")
 	if worst := max(tries.relative, atStart.relative); worst > maxNoise && !math.IsInf(worst, 1) {
@@ -258,19 +366,103 @@ func (r *rollbackTest) run(ctx context.Context, e master.Experiment) (replay mas
 		tries = r.compare(first, second, "a first attempt")
 		atStart = r.compare(fromStart, afterBack, "")
 	}
+	if err := judge(tries, again, drift); err != nil {
+		return replay, err
+	}
+	replay = master.Replay{Step: r.H, FirstTry: tries.relative, Replays: max(again.relative, drift.relative)}
+	replay.AtStart = r.atStart(atStart)
+	return replay, nil
+}
+
+// runSingly tests over one step at a time, each from a point that the test does not go
+// back behind.
+func (r *rollbackTest) runSingly(ctx context.Context, e master.Experiment) (replay master.Replay, err error) {
+	r.promised = true
+	if err := r.measure(); err != nil {
+		return replay, err
+	}
+	var state master.State
+	defer func() {
+		if state != nil {
+			err = errors.Join(err, r.s.FreeState(state))
+		}
+	}()
+	for k := range warmSteps + 1 {
+		if state, err = r.s.SaveState(state); err != nil {
+			return replay, refused("give a state", err)
+		}
+		r.origin = state
+		var first []reading
+		if k == 0 {
+			first, err = r.firstTry(ctx, e.Stop, 1)
+		} else if r.t+2*r.H > e.Stop {
+			break
+		} else if first, err = r.attempt(ctx, 1); err != nil && !ended(err) {
+			return replay, context.Cause(ctx) // as far as it goes
+		}
+		if err != nil {
+			return replay, err
+		}
+		second, again, drift, err := r.replays(ctx, 1)
+		if err != nil {
+			return replay, err
+		}
+		tries := r.compare(first, second, "a first attempt")
+		if k == 0 {
+			replay.Step, replay.AtStart = r.H, r.atStart(tries)
+			if replay.AtStart != "" {
+				tries = difference{}
+			}
+		}
+		if err := judge(tries, again, drift); err != nil {
+			return replay, err
+		}
+		replay.FirstTry = max(replay.FirstTry, tries.relative)
+		replay.Replays = max(replay.Replays, again.relative, drift.relative)
+		r.t += r.H
+	}
+	return replay, nil
+}
+
+// replays repeats the steps from the origin twice, and once more after straying. It
+// gives the first of these repetitions, and how far the others are off it.
+func (r *rollbackTest) replays(ctx context.Context, strays int) (second []reading, again, drift difference, err error) {
+	if second, err = r.repeat(ctx); err != nil {
+		return nil, again, drift, err
+	}
+	third, err := r.repeat(ctx)
+	if err != nil {
+		return nil, again, drift, err
+	}
+	if err := r.stray(ctx, strays); err != nil {
+		return nil, again, drift, err
+	}
+	fourth, err := r.repeat(ctx)
+	if err != nil {
+		return nil, again, drift, err
+	}
+	return second, r.compare(second, third, "a step"), r.compare(second, fourth, "a step"), nil
+}
+
+// judge fails if a repetition is none.
+func judge(tries, again, drift difference) error {
 	for _, c := range []struct {
 		difference
 		bound float64
 	}{{tries, maxNoise}, {again, maxNoise}, {drift, max(maxDrift, noiseFactor*again.relative)}} {
 		if c.relative > c.bound {
-			return replay, c.lie()
+			return c.lie()
 		}
 	}
-	replay = master.Replay{Step: r.H, FirstTry: tries.relative, Replays: max(again.relative, drift.relative)}
-	if atStart.relative > maxNoise {
-		replay.AtStart = fmt.Sprintf("%s after step %d of %g s from the start is %s without and %s after it went back to the start", atStart.name, atStart.step, r.H, atStart.first, atStart.then)
+	return nil
+}
+
+// atStart describes how steps from the start depend on going back to it, "" if they do not.
+func (r *rollbackTest) atStart(d difference) string {
+	if d.relative <= maxNoise {
+		return ""
 	}
-	return replay, nil
+	return fmt.Sprintf("%s after step %d of %g s from the start is %s without and %s after it went back to the start", d.name, d.step, r.H, d.first, d.then)
 }
 
 // back goes to the origin.
@@ -347,15 +539,18 @@ func ofKind(ports []master.Port, k master.Kind) []master.Port {
 }
 
 // firstTry steps without going back first. It settles the step size, halved
-// until the FMU takes it, and the number of steps.
-func (r *rollbackTest) firstTry(ctx context.Context, stop float64) ([]reading, error) {
+// until the FMU takes it, and the number of steps, at most as many as given.
+func (r *rollbackTest) firstTry(ctx context.Context, stop float64, most int) ([]reading, error) {
 	for range maxHalvings {
-		got, err := r.attempt(ctx, min(replaySteps, max(1, int((stop-r.t)/r.H))))
+		got, err := r.attempt(ctx, min(most, max(1, int((stop-r.t)/r.H))))
 		if r.steps = len(got); r.steps > 0 {
 			return got, nil
 		}
-		if !errors.Is(err, master.ErrDiscard) {
+		if !errors.Is(err, master.ErrDiscard) && !errors.Is(err, master.ErrTerminated) {
 			return nil, err
+		}
+		if !r.s.config.varies() {
+			break
 		}
 		if err := r.back(); err != nil {
 			return nil, err
@@ -381,9 +576,10 @@ func (r *rollbackTest) warmUp(ctx context.Context, stop float64) ([]reading, err
 	}
 	at := r.t
 	r.t += float64(float64(steps) * r.H)
+	r.moved = true
 	got, _ := r.attempt(ctx, replaySteps) // as far as it goes
 	if len(got) == 0 {
-		r.t = at
+		r.t, r.moved = at, false
 		return nil, errors.Join(context.Cause(ctx), r.s.FreeState(origin))
 	}
 	r.origin, r.steps = origin, len(got)
@@ -396,6 +592,7 @@ func (r *rollbackTest) attempt(ctx context.Context, steps int) (got []reading, e
 		if err := r.s.stageInputs(r.u); err != nil {
 			return got, err
 		}
+		r.s.NoRestoreBefore(r.promised || k == 0 && !r.moved)
 		if _, err := r.s.Step(ctx, r.t+float64(float64(k)*r.H), r.H); err != nil {
 			return got, err
 		}
@@ -424,25 +621,28 @@ func (r *rollbackTest) repeat(ctx context.Context) ([]reading, error) {
 }
 
 // stray goes elsewhere, as far as the FMU takes part.
-func (r *rollbackTest) stray(ctx context.Context) error {
+func (r *rollbackTest) stray(ctx context.Context, steps int) error {
 	if err := r.back(); err != nil {
 		return err
 	}
 	u, scale := r.u, slices.Clone(r.scale)
-	r.u.real = slices.Clone(u.real)
-	for k, p := range r.s.info.In {
-		nominal := p.Nominal
-		if nominal == 0 {
-			nominal = 1
-		}
-		r.u.real[k] += strayKick * max(math.Abs(u.real[k]), math.Abs(nominal))
-	}
-	_, err := r.attempt(ctx, straySteps)
+	r.u = r.kicked()
+	_, err := r.attempt(ctx, steps)
 	r.u, r.scale = u, scale // far off, outputs may be larger than where they are compared
 	if r.s.instance.State() == fmi.StateFatal {
 		return err
 	}
 	return context.Cause(ctx) // anything else only shortens the way
+}
+
+// kicked gives the inputs, moved so far that the FMU goes elsewhere.
+func (r *rollbackTest) kicked() stagedInputs {
+	u := r.u
+	u.real = slices.Clone(u.real)
+	for k, p := range r.s.info.In {
+		u.real[k] += strayKick * max(math.Abs(u.real[k]), p.Magnitude())
+	}
+	return u
 }
 
 // farther goes on from the origin for the magnitudes that the outputs reach, as
@@ -473,15 +673,24 @@ func (d difference) lie() error {
 		master.ErrCapability, d.what, d.name, d.first, d.step, d.then, d.relative)
 }
 
-// compare finds the largest difference. Anything but Reals must be equal.
+// compare finds the largest difference.
 func (r *rollbackTest) compare(a, b []reading, what string) difference {
-	worst := difference{what: what}
+	worst := difference{}
+	r.differences(a, b, func(d difference) {
+		if d.relative > worst.relative {
+			worst = d
+		}
+	})
+	worst.what = what
+	return worst
+}
+
+// differences finds all. Anything but Reals must be equal.
+func (r *rollbackTest) differences(a, b []reading, found func(difference)) {
 	reals := r.reals()
 	for step := range a {
 		note := func(relative float64, name string, first, then any) {
-			if relative > worst.relative {
-				worst = difference{relative, what, name, step + 1, fmt.Sprint(first), fmt.Sprint(then)}
-			}
+			found(difference{relative: relative, name: name, step: step + 1, first: shown(first), then: shown(then)})
 		}
 		p, q := a[step], b[step]
 		for k := range p.real {
@@ -499,7 +708,14 @@ func (r *rollbackTest) compare(a, b []reading, what string) difference {
 			exact(v.String, w.String, ofKind(ports, master.String), note)
 		}
 	}
-	return worst
+}
+
+// shown gives a value in the digits that matter in a message.
+func shown(v any) string {
+	if x, ok := v.(float64); ok {
+		return fmt.Sprintf("%.9g", x)
+	}
+	return fmt.Sprint(v)
 }
 
 func exact[T comparable](p, q []T, ports []master.Port, note func(float64, string, any, any)) {

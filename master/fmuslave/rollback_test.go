@@ -1,6 +1,7 @@
 package fmuslave_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -50,9 +51,14 @@ func TestVerifyRollback(t *testing.T) {
 		first, replays float64 // noise to be found, ±1%
 		step           float64
 		wrong          []string // parts of the error; none = it is fine
+		unpromised     string   // part of it
 	}{
 		{name: "honest", u: 1, step: 0.01},
-		{name: "honest, once per process", more: once, macros: []string{"A=1"}, u: 1, step: 0.01},
+		{name: "honest, once per process", more: once, macros: []string{"A=1"}, u: 1, step: 0.01, unpromised: "(--isolate)"},
+		{name: "needs the promise", macros: []string{"COMMIT"}, u: 1, step: 0.01, unpromised: "y after step 11 of 0.01 s is 0.332192347 with true and 0.033 with false"},
+		{name: "needs the promise, at rest", macros: []string{"COMMIT"}, step: 0.01, unpromised: "y after step 11 of 0.01 s is 0.02"},
+		{name: "needs the promise, restarts", macros: []string{"COMMIT", "RESTART=1e-5"}, u: 1, first: 1e-5, step: 0.01, unpromised: "with false"},
+		{name: "needs the promise, forgets a state", macros: []string{"COMMIT", "FORGET"}, u: 1, wrong: []string{"canGetAndSetFMUstate", "y is 0."}},
 		{name: "restarts", macros: []string{"RESTART=1e-5"}, u: 1, first: 1e-5, step: 0.01},
 		{name: "goes another way at first", macros: []string{"OPENING=0.5"}, u: 1, step: 0.01},
 		{name: "jitters", macros: []string{"JITTER=7e-4"}, u: 1, first: 7e-4, replays: 7e-4, step: 0.01},
@@ -87,6 +93,9 @@ func TestVerifyRollback(t *testing.T) {
 			near := func(got, want float64) bool { return got >= 0.99*want && got <= 1.01*want }
 			if !near(r.FirstTry, c.first) || !near(r.Replays, c.replays) || r.Step != c.step || r.Known {
 				t.Errorf("%+v, want first %g, replays %g, step %g", r, c.first, c.replays, c.step)
+			}
+			if !strings.Contains(r.Unpromised, c.unpromised) || (r.Unpromised == "") != (c.unpromised == "") {
+				t.Errorf("without the promise: %q, want %q", r.Unpromised, c.unpromised)
 			}
 			if other := strings.HasPrefix(r.AtStart, "y after step 1"); other != (c.name == "goes another way at first") || !other && r.AtStart != "" {
 				t.Errorf("at the start: %q", r.AtStart)
@@ -146,7 +155,7 @@ func TestReplayCache(t *testing.T) {
 	good, err := os.ReadFile(files[0])
 	must(t, err)
 	for name, content := range map[string]string{
-		"empty": "", "no JSON": "{", "null": "null", "other version": strings.Replace(string(good), `"version": 2`, `"version": 99`, 1),
+		"empty": "", "no JSON": "{", "null": "null", "other version": strings.Replace(string(good), `"version": 3`, `"version": 99`, 1),
 		"other FMU": strings.Replace(string(good), "sha256:", "sha256:0", 1), "nonsense": strings.ReplaceAll(string(good), `"step": 0.`, `"step": -0.`),
 		"huge": string(good) + strings.Repeat(" ", 1<<17),
 	} {
@@ -182,8 +191,8 @@ func TestRefusalNotKept(t *testing.T) {
 	}
 }
 
-// Given values that an FMU does not keep are told, of every kind; those it
-// keeps, those of the document and those of driven inputs are not.
+// Given values that an FMU does not keep are told, of every kind, and parameters that
+// it starts with other values than it documents; those of driven inputs are not.
 func TestReadBack(t *testing.T) {
 	given := []fmuslave.Value{
 		{Variable: "k", Real: 9}, {Variable: "mode", Integer: 3}, {Variable: "n", Integer: 8}, {Variable: "on", Boolean: true},
@@ -202,12 +211,83 @@ func TestReadBack(t *testing.T) {
 			"c.on was set to true and is false after initialisation: the FMU does not keep the value",
 			`c.text was set to "uvwxyz" and is "uvw" after initialisation: the FMU does not keep the value`,
 		}},
-		{"of the FMU's own document", []string{"CLIP"}, nil, nil},
+		{"of the FMU's own document", []string{"CLIP"}, nil, []string{
+			`c (life.fmu): of its parameters and free inputs the FMU starts 3 with another value than modelDescription.xml documents: mode is low (1) (documented: high (3)), ` +
+				`on is false (documented: true), text is "abc" (documented: "abcdef"); the run uses the FMU's own values; set those that should differ, or have all documented ones set with the quirk setStarts`,
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := initialised(t, fmuslave.Config{FMU: lifeFMU(t, probe.LifeCapabilities, c.macros...), Starts: c.starts})
 			if got := s.Notes(); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 				t.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+		})
+	}
+}
+
+// An FMU that refuses what nobody asked for runs: no documented start is set, and a
+// parameter that cannot be read is neither an error nor a warning (fmi2 42). Where the
+// refusal is an error, the FMU begins anew, with its inputs as they were.
+func TestRefusesStarts(t *testing.T) {
+	given := []fmuslave.Value{{Variable: "k", Real: 9}, {Variable: "mode", Integer: 1}}
+	const mute = "the FMU does not tell whether it keeps the value"
+	for _, c := range []struct {
+		name      string
+		macros    []string
+		starts    []fmuslave.Value
+		quirks    fmuslave.Quirk
+		refused   bool
+		notes     []string
+		instances int
+	}{
+		{name: "set", macros: []string{"LOCKED"}, instances: 1},
+		{name: "set, as asked", macros: []string{"LOCKED"}, quirks: fmuslave.SetStarts, refused: true},
+		{name: "get, discarded", macros: []string{"MUTE=fmi2Discard"}, instances: 1},
+		{name: "get, error", macros: []string{"MUTE=fmi2Error"}, instances: 4},
+		{name: "get, warning", macros: []string{"MUTE=fmi2Warning"}, instances: 1},
+		{name: "get of what was given, discarded", macros: []string{"MUTE=fmi2Discard"}, starts: given, notes: []string{mute, mute}, instances: 1},
+		{name: "get of what was given, error", macros: []string{"MUTE=fmi2Error"}, starts: given, notes: []string{mute, mute}, instances: 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var worst fmi.Status
+			var trace bytes.Buffer
+			s := newSlave(t, fmuslave.Config{Name: "c", FMU: lifeFMU(t, "", c.macros...), Inputs: []string{"u"}, Outputs: []string{"y"}, Starts: c.starts, Quirks: c.quirks,
+				Options: fmi.InstanceOptions{Trace: fmi.NewTrace(&trace), Log: func(m fmi.LogMessage) { worst = max(worst, m.Status) }}})
+			err := s.EnterInit(t.Context(), master.Experiment{})
+			if c.refused != (err != nil) {
+				t.Fatal(err)
+			}
+			if c.refused {
+				return
+			}
+			must(t, s.SetInputs([]float64{3}))
+			must(t, s.EvalInit())
+			must(t, s.ExitInit())
+			notes := s.Notes()
+			if len(notes) != len(c.notes) {
+				t.Errorf("notes %q", notes)
+			}
+			for k, want := range c.notes {
+				if k < len(notes) && !strings.Contains(notes[k], want) {
+					t.Errorf("note %q, want %q", notes[k], want)
+				}
+			}
+			if len(c.starts) == 0 && worst > fmi.StatusOK {
+				t.Errorf("what the FMU logs when it is asked is shown as %v", worst)
+			}
+			if n := strings.Count(trace.String(), "fmi2Instantiate"); n != c.instances {
+				t.Errorf("%d instances, want %d", n, c.instances)
+			}
+			must(t, s.SetInputs([]float64{3}))
+			if _, err := s.Step(t.Context(), 0, 0.5); err != nil {
+				t.Fatal(err)
+			}
+			k := 2.0
+			if c.starts != nil {
+				k = 9
+			}
+			if y := outputs(t, s)[0]; y != 0.5*k*3+0.5*3 {
+				t.Errorf("y is %g", y)
 			}
 		})
 	}
@@ -258,7 +338,7 @@ func TestQuirks(t *testing.T) {
 	t.Run("inputsBeforeInit", func(t *testing.T) {
 		f := lifeFMU(t, "", "DIVIDE")
 		for quirks, works := range map[fmuslave.Quirk]bool{0: false, fmuslave.InputsBeforeInit: true} {
-			s := newSlave(t, fmuslave.Config{Name: "c", FMU: f, Quirks: quirks})
+			s := newSlave(t, fmuslave.Config{Name: "c", FMU: f, Inputs: []string{"u"}, Quirks: quirks})
 			if err := s.EnterInit(t.Context(), master.Experiment{}); (err == nil) != works {
 				t.Errorf("%v: %v", quirks.Names(), err)
 			}

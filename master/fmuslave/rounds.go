@@ -56,8 +56,7 @@ func (s *Slave) NewRounds(plan master.RoundPlan) (master.Rounds, error) {
 			}
 		}
 		if turn.Step >= 0 {
-			m := r.members[turn.Step]
-			t.Judged, t.Fixed = len(m.out), !m.info.Caps.VariableStep
+			t.Judged = len(r.members[turn.Step].out)
 		}
 		p.Turns = append(p.Turns, t)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -34,7 +35,7 @@ type Config struct {
 	// after the initialisation: of those that are no outputs here an internal
 	// port is made, behind the outputs.
 	Monitor   []Monitored
-	Starts    []Value // parameters and start values that override the document's
+	Starts    []Value // parameters and start values that are given; all others are left to the FMU, but for inputs
 	Stateless bool    // outputs are a function of the inputs of the same instant
 	Options   fmi.InstanceOptions
 	// Restarts is how often the process of the instance of the run may be replaced
@@ -44,6 +45,8 @@ type Config struct {
 	// "" measures each time.
 	Cache  string
 	Quirks Quirk
+
+	aside bool // beside the instance of the run: what it was given is not read back
 }
 
 // once tells whether no second instance can be made beside the one of the run.
@@ -80,7 +83,7 @@ type Slave struct {
 	tunables     []signal
 	tunablePorts []master.Port
 
-	starts startValues
+	starts startValues // what is set before the first step
 
 	discreteIn, discreteOut []signal
 
@@ -104,11 +107,17 @@ type Slave struct {
 	// stringOut is as long as what is read now: without the watched variables
 	// in initialisation mode.
 	stringOut    []string
-	stringsDirty bool // stringIn differs from what the FMU has
-	stale        bool // the FMU went back to a saved state; its outputs are not read yet
-	derivatives  int  // highest order of input derivatives that it takes
-	given        []expectation
-	notes        []string // about the initialisation
+	stringsDirty bool          // stringIn differs from what the FMU has
+	stale        bool          // the FMU went back to a saved state; its outputs are not read yet
+	undoable     bool          // the next steps may be followed by a restore to before their start
+	unpromised   string        // what such steps do otherwise, see master.Replay
+	derivatives  int           // highest order of input derivatives that it takes
+	given        []expectation // of what was given
+	documented   []expectation // of parameters that were not
+	notes        []string      // about the initialisation
+	revived      int           // times that the instance was made anew after it was asked
+	refused      error         // what it answered
+	asking       atomic.Bool   // for what it may refuse
 	clock        clock
 	waited       bool // a long wait for a pending step was told
 }
@@ -122,6 +131,7 @@ var (
 	_ master.InputDerivativeSetter = (*Slave)(nil)
 	_ master.Substepper            = (*Slave)(nil)
 	_ master.StateSaver            = (*Slave)(nil)
+	_ master.RestoreAware          = (*Slave)(nil)
 	_ master.DirectionalDeriver    = (*Slave)(nil)
 	_ master.Linearizer            = (*Slave)(nil)
 	_ master.Watcher               = (*Slave)(nil)
@@ -193,21 +203,37 @@ func references(list []signal, kind master.Kind) []fmi.ValueReference {
 // EnterInit instantiates the FMU, sets parameters and start values and enters
 // initialisation mode (fmi2 40–42).
 func (s *Slave) EnterInit(_ context.Context, e master.Experiment) error {
-	s.stepper, s.stale, s.before, s.experiment = nil, false, 0, e
+	s.stale, s.before, s.experiment = false, 0, e
 	s.linear.before, s.linear.displaced = nil, false
 	s.stepPlan.DerivativeOrders = 0
 	if err := s.probeInputDerivatives(e); err != nil {
 		return err
 	}
 	s.clock.start = e.Start
-	var err error
-	o := s.config.Options
-	o.Restarts = s.config.Restarts
-	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, o); err != nil {
+	if err := s.instantiate(); err != nil {
 		return err
 	}
-	s.live.Store(s.instance)
 	return s.enter(e)
+}
+
+// instantiate makes the instance. While it is only asked what it has, what it
+// logs about that is a matter of debugging.
+func (s *Slave) instantiate() (err error) {
+	o := s.config.Options
+	o.Restarts = s.config.Restarts
+	if log := o.Log; log != nil {
+		o.Log = func(m fmi.LogMessage) {
+			if s.asking.Load() {
+				m.Status = fmi.StatusOK
+			}
+			log(m)
+		}
+	}
+	s.stepper = nil
+	if s.instance, err = s.config.FMU.Instantiate(s.config.Name, o); err == nil {
+		s.live.Store(s.instance)
+	}
+	return err
 }
 
 // enter takes the instance, which is as new, into the initialisation mode.
@@ -240,15 +266,17 @@ func (s *Slave) enter(e master.Experiment) error {
 	return nil
 }
 
+// UsesStop reports whether the FMU is told the stop time. It obliges the FMU to refuse steps
+// beyond it; few use it, and some refuse a last step that ends there but for rounding (fmi2 40).
+func (s *Slave) UsesStop() bool { return s.config.Quirks.Has(StopTime) }
+
 // setUp tells an instance the experiment, and parameters and start values.
 func (s *Slave) setUp(in *fmi.Instance, e master.Experiment) error {
 	x := fmi.Experiment{Start: e.Start}
 	if e.HasTol {
 		x.Tolerance = &e.Tolerance
 	}
-	// A stop time obliges the FMU to refuse steps beyond it; few use it, and
-	// some refuse a last step that ends there but for rounding (fmi2 40).
-	if e.StopKnown && s.config.Quirks.Has(StopTime) {
+	if e.StopKnown && s.UsesStop() {
 		x.Stop = &e.Stop
 	}
 	if err := in.SetupExperiment(x); err != nil {
@@ -268,8 +296,17 @@ func (s *Slave) prepare(plan fmi.StepPlan) error {
 		copy(next.IntegerIn, s.stepper.IntegerIn)
 		copy(next.BooleanIn, s.stepper.BooleanIn)
 	}
+	next.NoRestoreBefore = !s.undoable
 	s.stepper = next
 	return nil
+}
+
+// NoRestoreBefore gives or withdraws the promise for the following steps.
+func (s *Slave) NoRestoreBefore(promised bool) {
+	s.undoable = !promised
+	if s.stepper != nil {
+		s.stepper.NoRestoreBefore = promised
+	}
 }
 
 // SetParameter sets a parameter in initialisation mode (fmi2 39: initial is exact),
@@ -308,11 +345,7 @@ func (s *Slave) EvalInit() error {
 // ExitInit leaves initialisation mode and gets outputs and watched variables at
 // the start.
 func (s *Slave) ExitInit() error {
-	if err := s.instance.ExitInitializationMode(); err != nil {
-		return err
-	}
-	s.stringOut = make([]string, len(s.stringOutVR))
-	if err := s.prepare(s.stepPlan); err != nil {
+	if err := s.leave(); err != nil {
 		return err
 	}
 	if err := s.readBack(); err != nil {
@@ -322,6 +355,15 @@ func (s *Slave) ExitInit() error {
 	s.startClock()
 	s.before = s.instance.Ticks()
 	return err
+}
+
+// leave leaves initialisation mode.
+func (s *Slave) leave() error {
+	if err := s.instance.ExitInitializationMode(); err != nil {
+		return err
+	}
+	s.stringOut = make([]string, len(s.stringOutVR))
+	return s.prepare(s.stepPlan)
 }
 
 func (s *Slave) writeStrings() error {
@@ -489,15 +531,27 @@ func derivativesRefused(err error) error {
 
 // discarded asks whether the FMU wants the end, and how far it got (fmi2 52, 69).
 func (s *Slave) discarded(t, H float64, cause error) (float64, error) {
-	kind, reached := master.ErrDiscard, t
-	if end, err := s.instance.GetBooleanStatus(fmi.Terminated); err == nil && end {
-		kind = master.ErrTerminated
-		s.stale = true // the values where it ended can be got (fmi2 52)
+	end, refused := s.instance.GetBooleanStatus(fmi.Terminated)
+	last, unknown := s.instance.GetRealStatus(fmi.LastSuccessfulTime)
+	if refused != nil || !end {
+		reached := t
+		if unknown == nil && last > t {
+			reached = min(last, t+H)
+		}
+		return reached, fmt.Errorf("%w at t = %.12g s: %w", master.ErrDiscard, reached, cause)
 	}
-	if last, err := s.instance.GetRealStatus(fmi.LastSuccessfulTime); err == nil && last > t {
-		reached = min(last, t+H)
+	s.stale = true // the values where it ended can be got
+	const rounding = 1e-9
+	if slack := rounding*H + 4*0x1p-52*max(math.Abs(t), math.Abs(t+H)); unknown == nil && !(last >= t-slack && last <= t+H+slack) {
+		unknown = fmt.Errorf("fmi2LastSuccessfulTime is %.12g s, outside of the step", last)
+	} else if last >= t+H-slack {
+		last = t + H
 	}
-	return reached, fmt.Errorf("%w at t = %.12g s: %w", kind, reached, cause)
+	if unknown != nil {
+		return math.NaN(), fmt.Errorf("%w, but does not tell up to which time it got (%w): %w", master.ErrTerminated, unknown, cause)
+	}
+	last = max(last, t)
+	return last, fmt.Errorf("%w at t = %.12g s: %w", master.ErrTerminated, last, cause)
 }
 
 // await polls an asynchronous step to its end (fmi2 53); the error is as if

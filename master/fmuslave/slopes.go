@@ -105,7 +105,7 @@ type slopeTest struct {
 func (t *slopeTest) twin() (s *Slave, u stagedInputs, end func()) {
 	c := t.run.config
 	c.Name += " (test of derivatives)"
-	c.Watch, c.Options.Log, c.Restarts = nil, quiet(c.Options.Log), 0
+	c.Watch, c.Options.Log, c.Restarts, c.aside = nil, quiet(c.Options.Log), 0, true
 	s, err := New(c)
 	if err != nil {
 		return nil, u, nil

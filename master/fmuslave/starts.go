@@ -8,8 +8,8 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// startValues are all values set before the first step: parameters and starts
-// before initialisation mode is entered, inputs inside it (fmi2 39, 42).
+// startValues are all values set before the first step: inputs inside
+// initialisation mode, everything else before it is entered (fmi2 39, 42).
 type startValues struct{ before, inside batch }
 
 // batch sets values by type.
@@ -77,8 +77,15 @@ func Settable(v *fmi.ScalarVariable) bool {
 		v.Causality != fmi.Independent && v.Variability != fmi.Constant && (v.Initial == fmi.Exact || v.Initial == fmi.Approx)
 }
 
-// planStarts collects the start values of the document, overridden by those
-// given. Of several names of one variable a value given for any of them wins.
+// documentedStart gives the start value of the document.
+func documentedStart(v *fmi.ScalarVariable) Value {
+	return Value{Variable: v.Name, Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
+}
+
+// planStarts collects what is set: values given, and the first values of inputs
+// that the master drives. All other documented starts are left to the FMU, unless
+// a quirk wants them set (fmi2 42). Of several names of one variable,
+// a value or start of any of them counts.
 func (s *Slave) planStarts() error {
 	d := s.config.FMU.Description
 	given := make(map[alias]Value, len(s.config.Starts))
@@ -91,21 +98,49 @@ func (s *Slave) planStarts() error {
 			return fmt.Errorf("%s: variable %q cannot be set: its causality is %s, its variability %s, its initial %s",
 				s.info.Name, v.Name, v.Causality, v.Variability, v.Initial)
 		}
-		given[alias{kindOf(v.Type), v.ValueReference}] = value
+		given[aliasOf(v)] = value
 	}
-	done := make(map[alias]bool)
+	by := make(map[alias]*fmi.ScalarVariable)    // what sets it: an input, if one of its names is one
+	start := make(map[alias]*fmi.ScalarVariable) // what documents its start, likewise
+	prefer := func(list map[alias]*fmi.ScalarVariable, v *fmi.ScalarVariable) {
+		if have := list[aliasOf(v)]; have == nil || have.Causality != fmi.Input && v.Causality == fmi.Input {
+			list[aliasOf(v)] = v
+		}
+	}
 	for i := range d.Variables {
 		v := &d.Variables[i]
-		id := alias{kindOf(v.Type), v.ValueReference}
-		value, override := given[id]
-		if !Settable(v) || done[id] || !override && !v.HasStart {
+		if Settable(v) {
+			prefer(by, v)
+		}
+		if v.HasStart {
+			prefer(start, v)
+		}
+	}
+	transferred := make(map[alias]bool, len(s.params))
+	for _, g := range s.params {
+		transferred[aliasOf(g.variable)] = true
+	}
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		id := aliasOf(v)
+		if by[id] != v {
 			continue
 		}
+		value, override := given[id]
 		if !override {
-			value = Value{Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
-		}
-		done[id] = true
-		if override && s.expects(v) {
+			documents := start[id]
+			if documents == nil {
+				continue
+			}
+			value = documentedStart(documents)
+			driven := v.Causality == fmi.Input && s.drives(v)
+			if v.Causality == fmi.Input && !driven || v.Causality == fmi.Parameter && v.Initial == fmi.Exact && !transferred[id] {
+				s.documented = append(s.documented, expectation{v, value})
+			}
+			if q := s.config.Quirks; !driven && !q.Has(SetStarts) && (v.Causality != fmi.Input || !q.Has(InputsBeforeInit)) {
+				continue
+			}
+		} else if s.expects(v) {
 			s.given = append(s.given, expectation{v, value})
 		}
 		if v.Causality == fmi.Input {

@@ -169,7 +169,7 @@ func (s *Slave) rehearse(do, initially func(*fmi.Instance) error) []float64 {
 		if in.SetReal(s.initPlan.RealIn, u) != nil {
 			return nil
 		}
-		if st, err := in.DoStep(s.experiment.Start+float64(i)*H, H, false); st > fmi.StatusWarning || err != nil {
+		if st, err := in.DoStep(s.experiment.Start+float64(i)*H, H, true); st > fmi.StatusWarning || err != nil {
 			return nil
 		}
 	}

@@ -39,8 +39,8 @@ var (
 	}
 	ruleStarts = &diag.Rule{
 		ID: "DY2", Level: diag.Warning, Ref: "fmi2 42",
-		Doc:    "An FMU that nothing is set in has the start values of its modelDescription.xml. A run sets them all, so that those of the document hold.",
-		Remedy: "harmless here; other tools may begin from the other values",
+		Doc:    "An FMU in which nothing is set has the start values of its modelDescription.xml. A run sets only what is given: where the two differ, the value of the FMU counts.",
+		Remedy: "set the values that are meant, or have all documented ones set with the quirk setStarts; tell the exporter",
 	}
 	ruleFinite = &diag.Rule{
 		ID: "DY3", Level: diag.Error, Ref: "fmi2 12",
@@ -51,6 +51,11 @@ var (
 		ID: "DY4", Level: diag.Error, Ref: "fmi2 59",
 		Doc:    "An FMU with canGetAndSetFMUstate repeats its steps after it went back to a saved state.",
 		Remedy: "run without what relies on rollback (quirk noRollback), and tell the exporter",
+	}
+	rulePromise = &diag.Rule{
+		ID: "DY4P", Level: diag.Warning, Ref: "fmi2 50",
+		Doc:    "An FMU computes the same whatever noSetFMUStatePriorToCurrentPoint says.",
+		Remedy: "a run takes the difference into account: it refuses algorithms that repeat several steps at once; tell the exporter",
 	}
 	ruleReplayNoise = &diag.Rule{
 		ID: "DY4N", Level: diag.Info, Ref: "fmi2 59",
@@ -86,7 +91,7 @@ var (
 
 // TrialRules lists the rules that Try checks, beside those of fmi on the library.
 func TrialRules() []*diag.Rule {
-	return []*diag.Rule{ruleInstantiate, ruleLogger, ruleTrial, ruleSays, ruleStarts, ruleFinite, ruleGoesBack, ruleReplayNoise, ruleRepeats, ruleResets, ruleUndeclared, ruleInBounds, ruleDuration}
+	return []*diag.Rule{ruleInstantiate, ruleLogger, ruleTrial, ruleSays, ruleStarts, ruleFinite, ruleGoesBack, rulePromise, ruleReplayNoise, ruleRepeats, ruleResets, ruleUndeclared, ruleInBounds, ruleDuration}
 }
 
 // TrialOptions say how an FMU is tried.
@@ -129,6 +134,8 @@ type tryout struct {
 	file string
 	H    float64
 	e    master.Experiment
+	// What its steps do without the promise, see master.Replay.
+	unpromised string
 
 	mu    sync.Mutex // of what follows: messages may come from threads of the FMU
 	said  map[string]int
@@ -248,12 +255,12 @@ func (t *tryout) plan() {
 // if all is set.
 func (t *tryout) config(name string, all bool) Config {
 	c := Config{Name: strings.TrimSuffix(filepath.Base(t.file), ".fmu") + " (" + name + ")", FMU: t.f, Cache: t.o.Cache,
-		Options: fmi.InstanceOptions{Launcher: t.o.Launcher, Log: t.log}}
+		Options: fmi.InstanceOptions{Launcher: t.o.Launcher, Log: t.log}, aside: true}
 	d := t.f.Description
 	driven := map[alias]bool{}
 	for i := range d.Variables {
 		v := &d.Variables[i]
-		id := alias{kindOf(v.Type), v.ValueReference}
+		id := aliasOf(v)
 		switch {
 		case v.Causality == fmi.Input && !driven[id]:
 			driven[id] = true
@@ -440,19 +447,14 @@ func (t *tryout) starts() {
 		if !v.HasStart || v.AliasOf != 0 || v.Causality == fmi.Independent || v.Causality != fmi.Input && v.Initial != fmi.Exact {
 			continue
 		}
-		value := Value{Variable: v.Name, Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
-		s.given = append(s.given, expectation{v, value})
+		s.given = append(s.given, expectation{v, documentedStart(v)})
 	}
-	differing, err := s.differing()
-	if err != nil {
-		return // what cannot be read is not compared
-	}
+	list, _ := s.compare(s.given) // what cannot be read is not compared
 	var texts []string
-	for _, x := range differing {
-		if x.err != nil {
-			continue
+	for _, x := range list {
+		if x.differs {
+			texts = append(texts, fmt.Sprintf("%s starts at %s in the document and at %s in the FMU", x.variable.Name, x.asked, x.is))
 		}
-		texts = append(texts, fmt.Sprintf("%s starts at %s in the document and at %s in the FMU", x.variable.Name, x.asked, x.is))
 	}
 	t.mention(ruleStarts, "start values", texts)
 }
@@ -549,6 +551,9 @@ func (t *tryout) goBack() {
 			text += "; not from the start: " + replay.AtStart
 		}
 		t.add(ruleReplayNoise, "", "steps are repeated %s", text)
+		if t.unpromised = replay.Unpromised; t.unpromised != "" && t.unpromised != promiseUntested {
+			t.add(rulePromise, "", "%s", t.unpromised)
+		}
 	case t.ctx.Err() == nil:
 		t.add(ruleGoesBack, "", "%v", err)
 	}
@@ -562,6 +567,7 @@ func (t *tryout) dependencies() {
 	if s == nil {
 		return
 	}
+	s.unpromised = t.unpromised
 	defer s.Close()
 	defer s.Terminate()
 	ins := make([]int, len(s.info.In))

@@ -41,8 +41,9 @@ func (m *Memory) End(r master.Result) error { m.Result, m.Ended = r, true; retur
 // reaches its end and gives finite outputs, a second subsystem steps to the
 // same bits, and, if rollback is claimed, a step repeated after a restore gives
 // the same bits from any number of attempts, and about what it gives without a
-// restore. A master.Linearizer is checked by TestLinearizer too. It gives all
-// violations, joined.
+// restore. Where Archive alone carries the state (master.Checkpoints), another subsystem
+// that reads it goes on to the same bits. A master.Linearizer is checked by TestLinearizer
+// too. It gives all violations, joined.
 //
 // fresh makes a new subsystem, not yet initialised; u are inputs it can take.
 func TestSubsystem(fresh func() (master.Subsystem, error), u []float64, t0, H float64) error {
@@ -71,6 +72,7 @@ func TestSubsystem(fresh func() (master.Subsystem, error), u []float64, t0, H fl
 			errs = append(errs, fmt.Errorf("rollback leads elsewhere: %v without, %v with", first, once))
 		}
 	}
+	errs = append(errs, testArchive(fresh, u, t0, H))
 	linear, err := linearizes(fresh)
 	errs = append(errs, err)
 	if linear {
@@ -80,6 +82,56 @@ func TestSubsystem(fresh func() (master.Subsystem, error), u []float64, t0, H fl
 }
 
 const conformanceSteps = 4
+
+// testArchive checks a subsystem whose method Archive carries all of its state.
+func testArchive(fresh func() (master.Subsystem, error), u []float64, t0, H float64) (err error) {
+	one, err := begin(fresh, u, t0)
+	defer func() { err = errors.Join(err, closed(one)) }()
+	if err != nil {
+		return err
+	}
+	part, archives := master.As[master.Archiver](one)
+	if _, serializes := master.As[master.StateSerializer](one); !archives || serializes || !one.Info().Caps.SerializeState {
+		return nil
+	}
+	other, err := begin(fresh, u, t0)
+	defer func() { err = errors.Join(err, closed(other)) }()
+	if err != nil {
+		return err
+	}
+	step := func(s master.Subsystem, i int) ([]float64, error) {
+		y := make([]float64, len(s.Info().Out))
+		err := s.SetInputs(u)
+		if err == nil {
+			_, err = s.Step(context.Background(), t0+float64(i)*H, H)
+		}
+		return y, errors.Join(err, s.Outputs(y))
+	}
+	for i := range conformanceSteps {
+		if _, err := step(one, i); err != nil {
+			return err
+		}
+	}
+	to := master.NewArchive()
+	part.Archive(to)
+	from := master.ReadArchive(to.Data())
+	reader, _ := master.As[master.Archiver](other)
+	reader.Archive(from)
+	if err := errors.Join(to.Err(), from.Finish()); err != nil {
+		return fmt.Errorf("archive: %w", err)
+	}
+	for i := conformanceSteps; i < 2*conformanceSteps; i++ {
+		a, errA := step(one, i)
+		b, errB := step(other, i)
+		if err := errors.Join(errA, errB); err != nil {
+			return err
+		}
+		if !slices.Equal(a, b) {
+			return fmt.Errorf("what goes on from an archive gives %v, not %v: a part of the state is not in it", b, a)
+		}
+	}
+	return nil
+}
 
 // alike tells whether trajectories agree to a thousandth of their size, output
 // by output: a solver that starts anew after a restore may differ by its
@@ -199,73 +251,6 @@ func closed(sub master.Subsystem) error {
 
 func equalBits(a, b [][]float64) bool {
 	return slices.EqualFunc(a, b, func(p, q []float64) bool { return slices.Equal(p, q) })
-}
-
-// TestAlgorithm checks that an algorithm keeps the contract of master on a
-// damped oscillator cut in two: it runs to the end with every subsystem stepped
-// all the way, hits the grid exactly, gives the same bits twice and when used
-// again, comes closer to the exact solution with smaller steps, frees the
-// states it saves, and leaves a partial result when cancelled. It gives all
-// violations, joined.
-func TestAlgorithm(fresh func() master.Algorithm) error {
-	const steps, start, H = 64, 1.0, 0.01
-	run := func(ctx context.Context, alg master.Algorithm, refine int) (*Memory, []*Linear, error) {
-		subs := Oscillator()
-		sys, err := master.NewSystem([]master.Subsystem{subs[0], subs[1]}, OscillatorConnections())
-		if err != nil {
-			return nil, nil, err
-		}
-		m := &Memory{}
-		h := H / float64(refine)
-		r, err := master.NewRun(sys, alg, master.Options{Start: start, Stop: start + steps*H, Step: h, Recorders: []master.Recorder{m}})
-		if err != nil {
-			return nil, nil, err
-		}
-		_, err = r.Run(ctx)
-		return m, subs, err
-	}
-	first := fresh()
-	a, subs, err := run(context.Background(), first, 1)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for what, alg := range map[string]master.Algorithm{"two runs differ": fresh(), "used a second time it gives another result": first} {
-		b, _, err := run(context.Background(), alg, 1)
-		if err != nil {
-			return err
-		}
-		if !slices.Equal(a.T, b.T) || !equalBits(a.Y, b.Y) || !equalBits(a.U, b.U) {
-			errs = append(errs, errors.New(what))
-		}
-	}
-	if a.Result.Status != master.Complete {
-		errs = append(errs, fmt.Errorf("status %s: %s", a.Result.Status, a.Result.Reason))
-	}
-	for _, s := range subs {
-		if end := start + steps*H; math.Abs(s.t-end) > 1e-9 {
-			errs = append(errs, fmt.Errorf("%s was left at t = %g, the end is %g", s.Info().Name, s.t, end))
-		}
-		if s.Calls.Save > 0 && s.Calls.Free == 0 {
-			errs = append(errs, fmt.Errorf("%s: saved states are not freed", s.Info().Name))
-		}
-	}
-	const refine = 4
-	fine, _, err := run(context.Background(), fresh(), refine)
-	if err != nil {
-		return err
-	}
-	// First order would give a quarter.
-	if coarse, fine := distance(a), distance(fine); !(fine < coarse/2 || fine < 1e-9) {
-		errs = append(errs, fmt.Errorf("it does not converge: %g off the exact solution with H = %g s, %g with a quarter of that", coarse, H, fine))
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	c, _, err := run(ctx, fresh(), 1)
-	if !errors.Is(err, context.Canceled) || c == nil || !c.Ended || c.Result.Status != master.Incomplete {
-		errs = append(errs, errors.New("a cancelled run does not end as incomplete"))
-	}
-	return errors.Join(errs...)
 }
 
 // distance gives how far the outputs at the end are off the exact solution of

@@ -3,7 +3,9 @@ package mastertest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -202,6 +204,28 @@ func TestBrokenAlgorithms(t *testing.T) {
 			t.Errorf("%s: %v, want … %s", test.name, err, test.want)
 		}
 	}
+	for _, test := range []struct {
+		name string
+		alg  jacobi
+		want string
+	}{
+		{"the history advances with the attempt", jacobi{mean: true}, "the first discards steps: at t = 1.02734375 the outputs are"},
+		{"late ones are stepped with the others", jacobi{all: true}, "a late subsystem: "},
+		{"half steps, whoever takes them", jacobi{halves: true}, "the first takes steps of one size only: "},
+		{"derivatives, whoever takes them", jacobi{derivatives: true}, "the second does not take input derivatives: "},
+		{"it writes what belongs to the run", jacobi{writes: true}, "changed Exec.W"},
+	} {
+		if err := mastertest.TestAlgorithm(func() master.Algorithm { alg := test.alg; return &alg }); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want … %s", test.name, err, test.want)
+		}
+	}
+	if err := mastertest.TestAlgorithm(func() master.Algorithm { return &jacobi{} }); err != nil {
+		t.Errorf("a plain Jacobi scheme: %v", err)
+	}
+	picky := func() master.Algorithm { return &jacobi{all: true, derivatives: true, picky: true} }
+	if err := mastertest.TestAlgorithm(picky); err != nil {
+		t.Errorf("what it cannot do it refuses: %v", err)
+	}
 	stuck := func() master.Algorithm {
 		return &wrong{Algorithm: explicit(), attempt: func(_ context.Context, _ master.Algorithm, _ *master.Exec, t, H float64) (master.Trial, error) {
 			return master.Trial{Verdict: master.Retry}, nil
@@ -247,3 +271,108 @@ func TestLinearDoesNotAllocate(t *testing.T) {
 		t.Errorf("%g allocations", n)
 	}
 }
+
+// jacobi is the Jacobi scheme with inputs held, and what can be wrong with it.
+type jacobi struct {
+	mean        bool // inputs are the mean of the last two points, noted in the attempt
+	all         bool // late subsystems are stepped with the others
+	halves      bool // every step is taken in two halves
+	derivatives bool // every subsystem gets an input derivative
+	writes      bool // Exec.W is used as scratch
+	picky       bool // systems on which this would go wrong are refused
+
+	members []int
+	before  []float64
+	zero    []float64
+}
+
+func (j *jacobi) Check(s *master.System) error {
+	if !j.picky {
+		return nil
+	}
+	if len(s.Late) > 0 {
+		return fmt.Errorf("%w: late subsystems", master.ErrCapability)
+	}
+	for _, info := range s.Infos {
+		if !info.Caps.InputDerivatives {
+			return fmt.Errorf("%w: %s takes no input derivatives", master.ErrCapability, info.Name)
+		}
+	}
+	return nil
+}
+
+func (j *jacobi) InputDerivativeOrder() int {
+	if j.derivatives {
+		return 1
+	}
+	return 0
+}
+
+func (j *jacobi) Init(x *master.Exec, _ float64) error {
+	j.members = x.Sys.Stepped
+	if j.all {
+		j.members = nil
+		for i := range x.Sys.Subsystems {
+			j.members = append(j.members, i)
+		}
+	}
+	for _, i := range j.members {
+		if j.derivatives {
+			if err := x.PrepareDerivatives(i, 1); err != nil {
+				return err
+			}
+		}
+	}
+	j.before, j.zero = slices.Clone(x.W), make([]float64, len(x.W))
+	return nil
+}
+
+func (j *jacobi) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN()}
+	copy(x.U, x.W)
+	if j.mean {
+		for k := range x.U {
+			x.U[k] = (x.W[k] + j.before[k]) / 2
+		}
+		copy(j.before, x.W)
+	}
+	if j.writes {
+		x.W[0]++
+	}
+	for _, i := range j.members {
+		if err := x.Stage(i); err != nil {
+			return trial, err
+		}
+		if j.derivatives {
+			if err := x.StageDerivative(i, 1, j.zero[:len(x.In(i))]); err != nil {
+				return trial, err
+			}
+		}
+		steps := 1
+		if j.halves {
+			steps = 2
+		}
+		h := H / float64(steps)
+		for n := range steps {
+			if err := x.Step(ctx, i, t+float64(n)*h, h); err != nil {
+				return trial, err
+			}
+		}
+	}
+	if j.all {
+		return trial, nil
+	}
+	for _, i := range x.Sys.Late {
+		x.Couple(i, t+H, x.U)
+		if err := x.Stage(i); err != nil {
+			return trial, err
+		}
+		if err := x.Step(ctx, i, t, H); err != nil {
+			return trial, err
+		}
+	}
+	return trial, nil
+}
+
+func (j *jacobi) Accept(*master.Exec, float64) {}
+func (j *jacobi) Reject(_, _ float64)          {}

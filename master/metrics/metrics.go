@@ -27,6 +27,7 @@ import (
 type Metrics struct {
 	name string
 	last atomic.Pointer[master.Progress]
+	end  atomic.Pointer[master.Outcome] // nil = the run goes on
 }
 
 var (
@@ -39,6 +40,12 @@ func New(name string) *Metrics { return &Metrics{name: name} }
 
 // Observe takes the progress of the run (master.Options.Observe).
 func (m *Metrics) Observe(p master.Progress) { m.last.Store(&p) }
+
+// Finish takes the result of the run.
+func (m *Metrics) Finish(r master.Result) {
+	o := r.Outcome()
+	m.end.Store(&o)
+}
 
 // String gives the progress as JSON, for expvar; null before the first.
 func (m *Metrics) String() string {
@@ -56,26 +63,28 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (m *Metrics) write(w io.Writer) error {
-	p := m.last.Load()
-	if p == nil {
-		return nil
-	}
 	label := `run="` + strings.NewReplacer("\\", `\\`, "\"", `\"`, "\n", `\n`).Replace(m.name) + `"`
 	var b strings.Builder
 	metric := func(name, kind, help string, v float64) {
 		fmt.Fprintf(&b, "# HELP macrostep_%s %s\n# TYPE macrostep_%s %s\nmacrostep_%s{%s} %s\n", name, help, name, kind, name, label, strconv.FormatFloat(v, 'g', -1, 64))
 	}
-	metric("time_seconds", "gauge", "Simulated time.", p.T)
-	metric("stop_time_seconds", "gauge", "Simulated time at which the run ends.", p.Stop)
-	metric("steps_total", "counter", "Accepted macro steps.", float64(p.Steps))
-	metric("rejected_steps_total", "counter", "Attempts at macro steps that did not stand.", float64(p.Rejected))
-	metric("iterations_total", "counter", "Iterations of correctors.", float64(p.Iterations))
-	metric("wall_seconds", "gauge", "Time since the stepping began.", p.Wall.Seconds())
-	if t := p.Timing; t != nil {
-		metric("overruns_total", "counter", "Steps that were not done by their deadline.", float64(t.Overruns))
-		metric("skipped_slots_total", "counter", "Slots of a macro step that were left out.", float64(t.Skipped))
-		histogram(&b, "lateness_seconds", "From a deadline to when the run went on.", label, &t.Lateness)
-		histogram(&b, "work_seconds", "From there to when the next step was done.", label, &t.Work)
+	if p := m.last.Load(); p != nil {
+		metric("time_seconds", "gauge", "Simulated time.", p.T)
+		metric("stop_time_seconds", "gauge", "Simulated time at which the run ends.", p.Stop)
+		metric("steps_total", "counter", "Accepted macro steps.", float64(p.Steps))
+		metric("rejected_steps_total", "counter", "Attempts at macro steps that did not stand.", float64(p.Rejected))
+		metric("iterations_total", "counter", "Iterations of correctors.", float64(p.Iterations))
+		metric("wall_seconds", "gauge", "Time since the stepping began.", p.Wall.Seconds())
+		if t := p.Timing; t != nil {
+			metric("overruns_total", "counter", "Steps that were not done by their deadline.", float64(t.Overruns))
+			metric("skipped_slots_total", "counter", "Slots of a macro step that were left out.", float64(t.Skipped))
+			histogram(&b, "lateness_seconds", "From a deadline to when the run went on.", label, &t.Lateness)
+			histogram(&b, "work_seconds", "From there to when the next step was done.", label, &t.Work)
+		}
+	}
+	if o := m.end.Load(); o != nil {
+		metric, labels := "macrostep_outcome", fmt.Sprintf(`%s,ended=%q,stability=%q,expectations=%q`, label, o.Ended, o.Stability, o.Expectations)
+		fmt.Fprintf(&b, "# HELP %s How the run ended: 1, with the verdict in the labels.\n# TYPE %[1]s gauge\n%[1]s{%s} 1\n", metric, labels)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

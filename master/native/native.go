@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"unsafe"
 
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
@@ -37,7 +38,7 @@ func ports(names []string) []master.Port {
 func describe(name string, in, out []string) master.Info {
 	info := master.Info{
 		Name: name, In: ports(in), Out: ports(out), StartIn: make([]float64, len(in)),
-		Caps: master.Caps{VariableStep: true, SaveState: true},
+		Caps: master.Caps{VariableStep: true, SaveState: true, SerializeState: true},
 	}
 	return info
 }
@@ -54,6 +55,7 @@ var (
 	_ master.Subsystem          = (*function)(nil)
 	_ master.Initializer        = (*function)(nil)
 	_ master.StateSaver         = (*function)(nil)
+	_ master.Archiver           = (*function)(nil)
 	_ master.DirectionalDeriver = (*function)(nil)
 )
 
@@ -141,6 +143,13 @@ func (s *function) RestoreState(state master.State) error {
 
 func (s *function) FreeState(master.State) error { return nil }
 
+// Archive carries the instant into a checkpoint or back.
+func (s *function) Archive(a *master.Archive) {
+	a.Float(&s.t)
+	a.Floats(s.u)
+	a.Floats(s.y)
+}
+
 // DirectionalDerivative gives the slope of f along du by a central difference.
 func (s *function) DirectionalDerivative(du, dy []float64) error {
 	size, step := 0.0, 0.0
@@ -182,6 +191,10 @@ type Model[S any] struct {
 	// as Go assigns it; one that refers to others (pointers, slices, maps …) is not
 	// taken back then.
 	Clone func(s S) S
+	// Archive carries a state into a checkpoint or back: it names each value once, for both
+	// directions (master.Archive). A state that refers to nothing needs none. Without it a
+	// model with any other state takes no part in checkpoints.
+	Archive func(s *S, a *master.Archive)
 }
 
 // New gives a subsystem of a model. It panics if Step or Output is missing, which are
@@ -191,7 +204,9 @@ func New[S any](m Model[S]) master.Subsystem {
 		panic(fmt.Sprintf("native: model %s has no Step or no Output", m.Name))
 	}
 	s := &model[S]{info: describe(m.Name, m.Inputs, m.Outputs), Model: m, u: make([]float64, len(m.Inputs))}
-	s.info.Caps.SaveState = m.Clone != nil || plain(reflect.TypeFor[S]())
+	copies := plain(reflect.TypeFor[S]())
+	s.info.Caps.SaveState = m.Clone != nil || copies
+	s.info.Caps.SerializeState = m.Archive != nil || copies
 	if s.Clone == nil {
 		s.Clone = func(s S) S { return s }
 	}
@@ -229,6 +244,7 @@ var (
 	_ master.Subsystem   = (*model[int])(nil)
 	_ master.Initializer = (*model[int])(nil)
 	_ master.StateSaver  = (*model[int])(nil)
+	_ master.Archiver    = (*model[int])(nil)
 )
 
 func (m *model[S]) Info() *master.Info { return &m.info }
@@ -277,3 +293,53 @@ func (m *model[S]) RestoreState(state master.State) error {
 }
 
 func (m *model[S]) FreeState(master.State) error { return nil }
+
+// Archive carries the state and the inputs into a checkpoint or back.
+func (m *model[S]) Archive(a *master.Archive) {
+	a.Floats(m.u)
+	if m.Model.Archive != nil {
+		m.Model.Archive(&m.state, a)
+		return
+	}
+	archive(a, reflect.ValueOf(&m.state).Elem())
+}
+
+// archive carries a value that refers to nothing.
+func archive(a *master.Archive, v reflect.Value) {
+	word := func(is uint64, set func(uint64)) {
+		if a.Word(&is); a.Reading() && a.Err() == nil {
+			set(is)
+		}
+	}
+	switch k := v.Kind(); {
+	case k == reflect.Bool:
+		is := v.Bool()
+		a.Bool(&is)
+		v.SetBool(is)
+	case v.CanInt():
+		word(uint64(v.Int()), func(is uint64) { v.SetInt(int64(is)) })
+	case v.CanUint():
+		word(v.Uint(), v.SetUint)
+	case v.CanFloat():
+		word(math.Float64bits(v.Float()), func(is uint64) { v.SetFloat(math.Float64frombits(is)) })
+	case v.CanComplex():
+		re, im := real(v.Complex()), imag(v.Complex())
+		a.Float(&re)
+		a.Float(&im)
+		v.SetComplex(complex(re, im))
+	case k == reflect.String:
+		is := v.String()
+		a.String(&is)
+		v.SetString(is)
+	case k == reflect.Array:
+		for i := range v.Len() {
+			archive(a, v.Index(i))
+		}
+	case k == reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Field(i)
+			// Unexported fields cannot be set otherwise.
+			archive(a, reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem())
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,9 +17,10 @@ import (
 const chunk = 64 << 10
 
 // Attempts writes every attempt at a macro step as a row of a table with the
-// header t,H,k,iterations,estimate,accepted: start and size of the step in s,
-// order in force, corrector iterations, error estimate in units of the
-// tolerance (NaN = none), and 1 if the attempt stands, else 0.
+// header t,H,k,iterations,estimate,indicator,accepted: start and size of the step
+// in s, order in force, corrector iterations, error estimate in units of the
+// tolerance, indicator of quality that only informs the step control (both empty if
+// the algorithm has none), and 1 if the attempt was accepted, else 0.
 type Attempts struct {
 	path string
 
@@ -62,7 +64,7 @@ func (a *Attempts) Begin(*master.System, []master.Port) error {
 		return fmt.Errorf("creating the table of attempts: %w%s", err, createRemedy(err))
 	}
 	a.file, a.w = f, bufio.NewWriterSize(f, chunk)
-	const header = "t,H,k,iterations,estimate,accepted\n"
+	const header = "t,H,k,iterations,estimate,indicator,accepted\n"
 	a.written.wrote([]byte(header))
 	_, err = a.w.WriteString(header)
 	return errors.Join(err, a.Flush())
@@ -92,7 +94,11 @@ func (a *Attempts) RecordAttempt(t, H float64, trial master.Trial, accepted bool
 	r = strconv.AppendFloat(append(r, ','), H, 'g', -1, 64)
 	r = strconv.AppendInt(append(r, ','), int64(trial.Order), 10)
 	r = strconv.AppendInt(append(r, ','), int64(trial.Iters), 10)
-	r = strconv.AppendFloat(append(r, ','), trial.Est, 'g', -1, 64)
+	for _, v := range [...]float64{trial.Est, trial.Indicator} {
+		if r = append(r, ','); !math.IsNaN(v) {
+			r = strconv.AppendFloat(r, v, 'g', -1, 64)
+		}
+	}
 	stands := byte('0')
 	if accepted {
 		stands = '1'

@@ -62,8 +62,9 @@ func (l *layout) add(name string, p master.Port, from source, sub, at int) {
 }
 
 // choose gives the columns: by subsystem, outputs before inputs before further
-// variables; what the algorithm measures at the end.
-func choose(sys *master.System, measured []master.Port, sel Selection) (layout, error) {
+// variables; what the algorithm measures at the end. Inputs that driven names are
+// recorded by default like connected ones.
+func choose(sys *master.System, measured []master.Port, sel Selection, driven []string) (layout, error) {
 	var l layout
 	l.columns = []column{{name: "time", unit: "s"}}
 	l.count[master.Real] = 1
@@ -104,10 +105,10 @@ func choose(sys *master.System, measured []master.Port, sel Selection) (layout, 
 		byKind(info.DiscreteOut, func(_, at int, p master.Port) { take(fromDiscreteOut, p, at, true) })
 		for k, p := range info.In {
 			_, connected := sys.Source(sys.InAt[i] + k)
-			take(fromU, p, sys.InAt[i]+k, connected || bare)
+			take(fromU, p, sys.InAt[i]+k, connected || bare || slices.Contains(driven, info.Name+"."+p.Name))
 		}
 		byKind(info.DiscreteIn, func(k, at int, p master.Port) {
-			take(fromDiscreteIn, p, at, bare || sys.DiscreteConnected(i, k))
+			take(fromDiscreteIn, p, at, bare || sys.DiscreteConnected(i, k) || slices.Contains(driven, info.Name+"."+p.Name))
 		})
 		byKind(info.Watch, func(_, at int, p master.Port) { take(fromWatch, p, at, true) })
 	}
@@ -121,7 +122,7 @@ func choose(sys *master.System, measured []master.Port, sel Selection) (layout, 
 		p.Kind = master.Real
 		l.add(p.Name, p, fromMeasured, 0, k)
 	}
-	return l, sel.unmatched(all)
+	return l, sel.check(all)
 }
 
 // byKind calls f for each port with its number k and its place at among the

@@ -17,13 +17,14 @@ import (
 // Times are in seconds. All fields are always there, in this order; the keys of
 // maps are sorted.
 type Manifest struct {
-	Status   master.Status `json:"status"`
-	Reason   string        `json:"reason"` // why it is not complete
-	Versions Versions      `json:"versions"`
-	Command  []string      `json:"command"` // arguments of the program
-	System   string        `json:"system"`  // as given
-	Results  string        `json:"results"` // the table; "" = none
-	FMUs     []FMU         `json:"fmus"`
+	Status   master.Status  `json:"status"`
+	Reason   string         `json:"reason"`  // why it is not complete
+	Outcome  master.Outcome `json:"outcome"` // the verdict on the run
+	Versions Versions       `json:"versions"`
+	Command  []string       `json:"command"` // arguments of the program
+	System   string         `json:"system"`  // as given
+	Results  string         `json:"results"` // the table; "" = none
+	FMUs     []FMU          `json:"fmus"`
 
 	Algorithm  string            `json:"algorithm"`  // preset
 	Parameters map[string]string `json:"parameters"` // all in force, defaults included
@@ -51,8 +52,8 @@ type Manifest struct {
 	FMURestores   map[string]int               `json:"fmu_restores"`     // of states, by component
 	Seconds       map[string]float64           `json:"seconds"`          // by component: wall time inside
 	Workers       int                          `json:"workers"`          // threads that stepped the components
-	WallSeconds   float64                      `json:"wall_seconds"`     // of the stepping
-	MasterSeconds float64                      `json:"master_seconds"`   // of these, outside the FMUs of the busiest worker
+	WallSeconds   float64                      `json:"wall_seconds"`     // of the stepping; in real time with what the run waited for the clock
+	MasterSeconds float64                      `json:"master_seconds"`   // of these, without that wait, outside the FMUs of the busiest worker
 	// Restarts tells, by component, how often its process ended and another took
 	// its place (--on-crash=restart).
 	Restarts map[string][]master.Restart `json:"restarts,omitempty"`
@@ -161,10 +162,28 @@ type Expectation struct {
 	Message string   `json:"message"`
 }
 
+// Count counts the expectations by what came of them.
+func (s *Scenario) Count() (n master.Expectations) {
+	for _, e := range s.Expectations {
+		switch {
+		case e.Passed:
+			n.Met++
+		case e.Undecided():
+			n.Undecided++
+		default:
+			n.Failed++
+		}
+	}
+	return n
+}
+
+// Undecided reports whether the run ended before it was decided.
+func (e *Expectation) Undecided() bool { return e.Unjudged || !e.Passed && e.Time == nil } // older manifests have no Unjudged
+
 // Finish takes the outcome of a run of the system into the manifest. Warnings
 // are added to those already there.
 func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master.Delivery) {
-	m.Status, m.Reason = r.Status, r.Reason
+	m.Status, m.Reason, m.Outcome = r.Status, r.Reason, r.Outcome()
 	m.EndTime = r.Time
 	m.Steps = Steps{Accepted: r.Accepted, Rejected: r.Rejected}
 	if r.Accepted > 0 {
@@ -204,6 +223,23 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 	m.Warnings = append(m.Warnings, r.Warnings...)
 }
 
+// Verdict returns the outcome; for a run that has not ended, and for a manifest of an older
+// version, it follows from the other fields.
+func (m *Manifest) Verdict() master.Outcome {
+	if m.Outcome.Ended != "" {
+		return m.Outcome
+	}
+	r := master.Result{Status: m.Status, Accepted: m.Steps.Accepted}
+	if m.Scenario != nil {
+		r.Expectations = m.Scenario.Count()
+	}
+	o := r.Outcome()
+	if o.Stability == master.Stable { // nobody has looked
+		o.Stability = master.UnknownStability
+	}
+	return o
+}
+
 // Write replaces the file at path by the manifest in one go: a reader sees the
 // old document or the new one, never a part.
 func (m *Manifest) Write(path string) error {
@@ -226,6 +262,7 @@ func (m *Manifest) encode() ([]byte, error) {
 	if c.Status == "" {
 		c.Status = master.Incomplete
 	}
+	c.Outcome = c.Verdict()
 	c.Command = orEmpty(c.Command)
 	c.FMUs = append([]FMU{}, c.FMUs...)
 	for i := range c.FMUs {

@@ -38,7 +38,7 @@ func TestNamedPipe(t *testing.T) {
 		}
 		got <- string(data)
 	}()
-	f, err := create(path, 0, 10*time.Second)
+	f, err := create(path, 0, 5*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

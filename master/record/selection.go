@@ -11,11 +11,12 @@ import (
 )
 
 // Selection says which variables are recorded. The zero value is the default:
-// all outputs and all connected inputs, and of a component with neither all its
-// variables that are not parameters or constants.
+// all outputs, all inputs that are connected or driven, and of a component with none of
+// these all its variables that are not parameters or constants.
 type Selection struct {
 	patterns []string
 	none     bool
+	alone    string // the component of Of
 }
 
 // ParseSelection reads patterns over the names "component.variable". In a
@@ -35,6 +36,13 @@ func ParseSelection(patterns []string) (Selection, error) {
 	return Selection{patterns: slices.Clone(patterns)}, nil
 }
 
+// Of gives the selection for an FMU that runs alone, by the name of its component: patterns
+// then match names of variables without that of the component, too. "" changes nothing.
+func (s Selection) Of(component string) Selection {
+	s.alone = component
+	return s
+}
+
 // IsDefault tells whether no patterns were given.
 func (s Selection) IsDefault() bool { return !s.none && len(s.patterns) == 0 }
 
@@ -44,15 +52,36 @@ func (s Selection) IsNone() bool { return s.none }
 // Match tells whether a pattern selects the name "component.variable". It is
 // false for the default, which does not go by names.
 func (s Selection) Match(name string) bool {
-	return slices.ContainsFunc(s.patterns, func(p string) bool { return match(p, name) })
+	return slices.ContainsFunc(s.patterns, func(p string) bool { return s.matches(p, name) })
 }
 
-// unmatched gives an error that names the patterns none of the names matches.
-func (s Selection) unmatched(names []string) error {
+func (s Selection) matches(pattern, name string) bool {
+	if match(pattern, name) {
+		return true
+	}
+	bare, ok := strings.CutPrefix(name, s.alone+".")
+	return ok && s.alone != "" && match(pattern, bare)
+}
+
+// check gives an error that names the patterns which match none of the names, and the
+// names without * and ? that mean several.
+func (s Selection) check(names []string) error {
 	var errs []error
 	for _, p := range s.patterns {
-		if !slices.ContainsFunc(names, func(n string) bool { return match(p, n) }) {
+		var matched []string
+		for _, n := range names {
+			if s.matches(p, n) {
+				matched = append(matched, n)
+			}
+		}
+		switch {
+		case len(matched) == 0:
 			errs = append(errs, fmt.Errorf("no variable matches %q%s", p, cmp.Or(inQuotes(p, names), diag.DidYouMean(p, names), "; a pattern is component.variable, with * and ?")))
+		case len(matched) > 1 && !strings.ContainsAny(p, "*?"):
+			if i := slices.Index(matched, p); i >= 0 { // it has that of another variable as its name
+				matched[i] = strings.TrimPrefix(p, s.alone+".")
+			}
+			errs = append(errs, fmt.Errorf("%q means %d variables: %s; write the one that is meant so", p, len(matched), strings.Join(matched, " and ")))
 		}
 	}
 	return errors.Join(errs...)

@@ -16,7 +16,7 @@ func TestUnmatchedInQuotes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.unmatched(names); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := s.check(names); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", pattern, err, want)
 		}
 	}

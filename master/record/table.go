@@ -33,6 +33,9 @@ const (
 type Options struct {
 	Format Format // of the file
 	Select Selection
+	// Driven names inputs that signals from outside drive, "component.variable". They are
+	// recorded by default like connected ones.
+	Driven []string
 	// Interval > 0 thins the rows: after the start there is one row for each
 	// multiple of Interval (s, counted from the start), taken at the first
 	// communication point at or after it. A point within 1e-9 of the step before
@@ -167,7 +170,7 @@ func (t *Table) Columns() int {
 // that matches no variable is an error, and then no file is touched.
 func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	var err error
-	if t.layout, err = choose(sys, measured, t.opt.Select); err != nil {
+	if t.layout, err = choose(sys, measured, t.opt.Select, t.opt.Driven); err != nil {
 		return err
 	}
 	t.blockRows = t.layout.blockRows()

@@ -55,7 +55,8 @@ earlier in the file.
    release  [VARIABLE, …]       no more of these
    stop     REASON              the run ends here, as complete
 
-VARIABLE is component.variable: an input, whatever it is connected to; an output,
+VARIABLE is component.variable (of one FMU also variable): an input, whatever it is
+connected to; an output,
 as those see it that it feeds (in the results it stays what it is, and their
 inputs show the difference); or a parameter that may change after the
 initialisation (tunable). A VALUE of an enumeration is one of its items, by name or
@@ -71,7 +72,7 @@ part of the value) or their sum. They and conditions see an input as it is set a
 an output as its component gives it, whatever is done with it. An expectation that
 fails, or is never judged, makes the exit code 1; the message names time, value and
 limit. Where a run fails or is interrupted, what was not decided by then is not
-judged. The manifest (scenario) has
+judged. The outcome of the run says whether all are met. The manifest (scenario) has
 all of them, the events that happened, and the variables that were manipulated.
 A checkpoint (--checkpoint) holds what has happened, what is set and what was
 seen of the expectations: the run that is resumed goes on with the scenario.`

@@ -19,6 +19,8 @@ type Player struct {
 	// or their numbers, are its values then. nil, or what is nil, = any whole number.
 	// It is set before the run is made.
 	Items func(variable string) map[string]int32
+	// Resolve gives the name by which the run knows a variable of the file; nil = the same.
+	Resolve func(name string) (string, error)
 
 	s        *Scenario
 	run      *master.Run
@@ -35,6 +37,7 @@ var (
 	_ master.Hook        = (*Player)(nil)
 	_ master.EventSource = (*Player)(nil)
 	_ master.Archiver    = (*Player)(nil)
+	_ master.Expecter    = (*Player)(nil)
 )
 
 type liveEvent struct {
@@ -68,13 +71,14 @@ type playing struct {
 
 // Play gives the hook for one run.
 func (s *Scenario) Play() *Player {
-	return &Player{s: s, inForce: map[*master.Variable]int{}}
+	return &Player{s: s}
 }
 
 // Bind finds the variables in the run and checks what is to be done with them. The
 // error names every line at fault.
 func (p *Player) Bind(r *master.Run) error {
-	p.run = r
+	// Nothing is left of a run before.
+	*p = Player{Items: p.Items, Resolve: p.Resolve, s: p.s, run: r, inForce: map[*master.Variable]int{}}
 	_, stop, step := r.Span()
 	p.tiny = 1e-9 * step
 	var errs []error
@@ -82,6 +86,14 @@ func (p *Player) Bind(r *master.Run) error {
 		errs = append(errs, fmt.Errorf("%s:%d: %s", p.s.Path, line, fmt.Sprintf(format, args...)))
 	}
 	find := func(line int, name string) *master.Variable {
+		if p.Resolve != nil {
+			full, err := p.Resolve(name)
+			if err != nil {
+				fail(line, "%v", err)
+				return nil
+			}
+			name = full
+		}
 		v, err := r.Variable(name)
 		if err != nil {
 			fail(line, "%v%s", err, diag.DidYouMean(name, r.Variables()))
@@ -511,6 +523,9 @@ func (p *Player) Report() *record.Scenario {
 	return r
 }
 
+// Expectations counts what came of the expectations.
+func (p *Player) Expectations() master.Expectations { return p.Report().Count() }
+
 // Idle lists the lines of events that did not happen.
 func (p *Player) Idle() []int {
 	var out []int
@@ -692,11 +707,12 @@ func (j *judge) window() string {
 
 // verdict tells what came of an expectation. One over a window is decided when it is
 // broken (always) or met (eventually), when the window is over, or when the scenario
-// itself ends the run.
+// itself ends the run; an open one also when a subsystem ends the simulation.
 func (p *Player) verdict(k int) record.Expectation {
 	_, stop, _ := p.run.Span()
 	end := p.run.Time()
-	whole := p.stopping != "" || end >= min(stop, p.judges[k].until)-p.tiny
+	open := math.IsInf(p.judges[k].until, 1)
+	whole := p.stopping != "" || open && p.run.Terminated() || end >= min(stop, p.judges[k].until)-p.tiny
 	return p.judges[k].verdict(end, whole)
 }
 

@@ -225,6 +225,36 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// Where a subsystem ends the simulation, an expectation over the whole run is judged; one
+// that reaches beyond the end is not.
+func TestTerminated(t *testing.T) {
+	s, err := parse("test.yaml", []byte("\nexpect:\n  - {variable: first.y1, always: , min: -5}\n  - {variable: first.y1, always: {until: 0.9}, min: -5}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	linear := mastertest.Oscillator()
+	sys, err := master.NewSystem([]master.Subsystem{&mastertest.Faulty{Subsystem: linear[0], AtStep: 51, Terminate: true}, linear[1]}, mastertest.OscillatorConnections())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := algorithms.New("explicit", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Play()
+	run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 1, Step: 0.01, Hooks: []master.Hook{p}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := run.Run(t.Context())
+	if err != nil || result.Status != master.Terminated {
+		t.Fatalf("%v, %s", err, result.Status)
+	}
+	if all := p.Report().Expectations; !all[0].Passed || !all[1].Unjudged {
+		t.Errorf("%+v", all)
+	}
+}
+
 // A run that is to stop at the first failure does.
 func TestStopOnFailure(t *testing.T) {
 	p, m, result, err := play(t, "explicit", "stop-on-failure: true\nexpect:\n  - {variable: first.y1, always: , min: 0}\n", master.Options{})

@@ -15,11 +15,13 @@ import (
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/validate"
+	"github.com/macrostep/macrostep/test/cc"
 )
 
 type finding = diag.Finding
 
 func TestMain(m *testing.M) {
+	cc.Cache()
 	worker.Main() // does not return in the process of an FMU that is tried
 	var err error
 	if work, err = os.MkdirTemp("", "macrostep-validate-"); err != nil {

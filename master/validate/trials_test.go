@@ -16,6 +16,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/validate"
+	"github.com/macrostep/macrostep/test/long"
 	"github.com/macrostep/macrostep/test/store"
 )
 
@@ -320,6 +321,7 @@ func TestTrials(t *testing.T) {
 		{rule: "DY2", fails: stored("r[1] = r[0]", `start="0"/></ScalarVariable>`, `start="5"/></ScalarVariable>`), pass: stored("r[1] = r[0]"), options: o},
 		{rule: "DY3", fails: misbehaving("misbehave", "fault", "NaN", "during", "GetReal"), pass: good, options: o},
 		{rule: "DY4", fails: misbehaving("misbehave", "fault", "ForgetState", "during", "SetFMUstate"), pass: good, options: o},
+		{rule: "DY4P", fails: misbehaving("misbehave", "fault", "Uncommitted"), pass: good, options: o},
 		{rule: "DY4N", fails: good, pass: misbehaving("misbehave_plain"), options: o},
 		{rule: "DY5", fails: stored("extern int " + pid + "(void); r[1] = " + pid + "()"), pass: stored("r[1] = r[0]"), options: o},
 		{rule: "DY5R", fails: stored("static int n; r[1] = n++", reset, working),
@@ -339,8 +341,12 @@ func TestTrials(t *testing.T) {
 
 // An FMU that ends or hangs its process while it is tried ends the trial alone.
 func TestTrialEnds(t *testing.T) {
+	take := long.Sample(4)
 	for _, fault := range []string{"Segfault", "Exit0", "StackOverflow"} {
 		for _, during := range []string{"DoStep", "Instantiate", "Terminate"} {
+			if !take() {
+				continue
+			}
 			r, err := validate.File(t.Context(), misbehaving("misbehave", "fault", fault, "during", during)(t), validate.Options{Dynamic: true, Launcher: &worker.Launcher{}})
 			if err != nil {
 				t.Fatal(err)

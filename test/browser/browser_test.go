@@ -1,3 +1,5 @@
+//go:build linux
+
 package browser
 
 import (
@@ -14,8 +16,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +34,9 @@ import (
 )
 
 var screenshots = flag.String("screenshots", "", "folder for pictures of the pages; it is made")
+
+// patience limits what should never take long, however busy the machine is.
+const patience = 5 * time.Minute
 
 // chromium finds the browser.
 func chromium(t *testing.T) string {
@@ -86,14 +94,25 @@ type tab struct {
 // open opens a browser that is as wide as it says; dark is its colours.
 func open(t *testing.T, width, height int64, dark bool) *tab {
 	t.Helper()
+	var browser *exec.Cmd
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(t.TempDir()))
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(t.TempDir()),
+		chromedp.WSURLReadTimeout(patience),
+		chromedp.ModifyCmdFunc(func(c *exec.Cmd) {
+			browser = c
+			c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		}))
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
-	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(alloc)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 60*time.Second)
-	t.Cleanup(cancel)
+	ctx, expire := context.WithTimeout(ctx, patience)
+	t.Cleanup(func() { // before the profile is removed
+		expire()
+		cancel()
+		stop()
+		if browser != nil && browser.Process != nil {
+			endGroup(t, browser.Process.Pid)
+		}
+	})
 	b := &tab{Context: ctx, t: t}
 	chromedp.ListenTarget(ctx, func(event any) {
 		b.mu.Lock()
@@ -125,6 +144,28 @@ func open(t *testing.T, width, height int64, dark bool) *tab {
 	return b
 }
 
+// endGroup ends the processes that a browser has started, which may still write into
+// its profile, and waits until none is left.
+func endGroup(t *testing.T, group int) {
+	t.Helper()
+	for {
+		_ = syscall.Kill(-group, syscall.SIGKILL) // there may be none
+		stats, err := filepath.Glob("/proc/[0-9]*/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(stats, func(path string) bool {
+			stat, _ := os.ReadFile(path) // it may have ended
+			_, rest, _ := strings.Cut(string(stat), ") ")
+			fields := strings.Fields(rest) // state, parent, group, …
+			return len(fields) > 2 && fields[0] != "Z" && fields[0] != "X" && fields[2] == strconv.Itoa(group)
+		}) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func (b *tab) do(actions ...chromedp.Action) {
 	b.t.Helper()
 	if err := chromedp.Run(b, actions...); err != nil {
@@ -142,7 +183,7 @@ func eval[T any](b *tab, expression string) (v T) {
 // until waits for an expression to be true.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
 		var is bool
 		// While a page loads there is none.
 		if err := chromedp.Run(b, chromedp.Evaluate(expression, &is)); err == nil && is {
@@ -150,7 +191,7 @@ func (b *tab) until(expression string) {
 		}
 	}
 	b.picture("failed")
-	b.t.Fatalf("not in 20 s: %s", expression)
+	b.t.Fatalf("not in %v: %s", patience, expression)
 }
 
 // quiet is that no error was told and nothing was asked of another machine.
@@ -370,7 +411,7 @@ func TestWithoutScript(t *testing.T) {
 	b.quiet()
 }
 
-// A page of fifty variables with a hundred thousand points each stays quick.
+// A page of fifty variables with a hundred thousand points each stays small.
 func TestLarge(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "large.csv")
@@ -402,15 +443,13 @@ func TestLarge(t *testing.T) {
 		t.Fatalf("%v: %d bytes", err, info.Size())
 	}
 	b := open(t, 1200, 900, false)
-	begin := time.Now()
 	b.do(chromedp.Navigate("file://" + filepath.Join(dir, "large.html")))
 	b.until(plots + ` === 50 && document.querySelector(".plot svg").getAttribute("viewBox") === "0 0 1000000 1000000"`)
-	t.Logf("%d bytes, shown in %v", info.Size(), time.Since(begin))
-	begin = time.Now()
 	b.drag(0.4, 0.6)
 	b.until(`document.querySelector(".plot svg").getAttribute("viewBox").startsWith("4")`)
-	if took := time.Since(begin); took > 3*time.Second {
-		t.Errorf("zooming took %v", took)
+	// Few points are drawn, however many there are.
+	if n := eval[int](b, `[...document.querySelectorAll(".line")].reduce((n, l) => n + l.getAttribute("d").length, 0)`); n > 2_000_000 {
+		t.Errorf("zoomed in, the lines are %d characters long", n)
 	}
 	b.picture("large")
 	b.quiet()
@@ -428,7 +467,10 @@ func live(t *testing.T, args ...string) (address string, run *exec.Cmd) {
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = run.Process.Kill() })
+	t.Cleanup(func() {
+		_ = run.Process.Kill() // it may have ended
+		_ = run.Wait()
+	})
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if address = regexp.MustCompile(`http://\S+`).FindString(lines.Text()); address != "" {
@@ -482,7 +524,7 @@ func TestLive(t *testing.T) {
 	b.until(state("running"))
 	b.until(told + ` !== ` + fmt.Sprintf("%q", before))
 	b.do(chromedp.Click("#stop"))
-	b.until(state("incomplete")) // the page of the whole run
+	b.until(state("interrupted")) // the page of the whole run
 	b.until(`/stopped on its page/.test(document.getElementById("reason").textContent)`)
 	b.picture("live-stopped")
 	var exit *exec.ExitError

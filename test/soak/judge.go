@@ -41,6 +41,7 @@ func (c *drawn) manifest() (*manifest, error) {
 // The statuses of a manifest.
 const (
 	complete   = "complete"
+	terminated = "terminated"
 	incomplete = "incomplete"
 	failed     = "failed"
 )
@@ -194,7 +195,7 @@ func results(c *drawn, st step, e *end, code int, how string) (findings []string
 		if os.IsNotExist(err) && !(code == 1 && (e.sent || e.limited || st.cheated)) {
 			found("%s, and there is no manifest:\n%s", how, e.output)
 		}
-		if code == 0 && hasManifest && outcome != complete {
+		if code == 0 && hasManifest && outcome != complete && outcome != terminated {
 			found("exit code 0, and the manifest says %s", outcome)
 		}
 		if code == 1 && outcome == complete && !st.cheated {

@@ -33,13 +33,14 @@ func Pack(dir, name, evaluate string, variables ...Variable) (path string, err e
 
 // Source gives the program of the FMU.
 func Source(evaluate string, variables ...Variable) string {
-	flags := make([]string, len(variables))
+	flags, starts := make([]string, len(variables)), make([]string, len(variables))
 	for i, v := range variables {
 		if flags[i] = "0"; v.Causality == "parameter" {
 			flags[i] = "1"
 		}
+		starts[i] = fmt.Sprint(v.Start)
 	}
-	return fmt.Sprintf("#define EVALUATE %s\n#define PARAMETERS %s\n%s", evaluate, strings.Join(flags, ", "), source)
+	return fmt.Sprintf("#define EVALUATE %s\n#define PARAMETERS %s\n#define STARTS %s\n%s", evaluate, strings.Join(flags, ", "), strings.Join(starts, ", "), source)
 }
 
 // Description gives modelDescription.xml.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"math"
+	"slices"
 
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/native"
@@ -15,41 +16,58 @@ import (
 // smoothed is an algorithm. What repeats steps or chooses their size implements more of
 // the interfaces beside master.Algorithm.
 type smoothed struct {
-	all    *master.StepSet
-	before []float64 // L y + b at the communication point before the last
+	all         *master.StepSet
+	last, newer []float64 // L y + b at the last two communication points
 }
 
 func (s *smoothed) Check(*master.System) error { return nil }
 
 func (s *smoothed) Init(x *master.Exec, _ float64) (err error) {
-	members := make([]int, len(x.Sys.Subsystems))
-	for i := range members {
-		members[i] = i
-	}
-	s.before = append([]float64(nil), x.W...)
-	s.all, err = x.NewStepSet(members)
+	s.last, s.newer = slices.Clone(x.W), slices.Clone(x.W)
+	s.all, err = x.NewStepSet(x.Sys.Stepped)
 	return err
 }
 
+// Attempt changes nothing that a repetition of the step would see: only Accept does.
 func (s *smoothed) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
 	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN()}
 	for k := range x.U {
-		x.U[k] = (x.W[k] + s.before[k]) / 2
+		x.U[k] = (s.last[k] + s.newer[k]) / 2
 	}
-	copy(s.before, x.W)
-	for i := range x.Sys.Subsystems {
-		if err := x.Stage(i); err != nil {
-			return trial, err
-		}
-		if err := x.StageDiscrete(i, t); err != nil {
+	for _, i := range x.Sys.Stepped {
+		if err := stage(x, i, t); err != nil {
 			return trial, err
 		}
 	}
-	return trial, x.StepAll(ctx, s.all, t, H)
+	if err := x.StepAll(ctx, s.all, t, H); err != nil {
+		return trial, err
+	}
+	for _, i := range x.Sys.Late { // stateless ones get the new values of their sources
+		x.Couple(i, t+H, x.U)
+		if err := stage(x, i, t+H); err != nil {
+			return trial, err
+		}
+		if err := x.Step(ctx, i, t, H); err != nil {
+			return trial, err
+		}
+	}
+	return trial, nil
 }
 
-func (s *smoothed) Accept(*master.Exec, float64) {}
-func (s *smoothed) Reject(_, _ float64)          {}
+// stage hands a subsystem its inputs.
+func stage(x *master.Exec, i int, t float64) error {
+	if err := x.Stage(i); err != nil {
+		return err
+	}
+	return x.StageDiscrete(i, t)
+}
+
+func (s *smoothed) Accept(x *master.Exec, _ float64) {
+	s.last, s.newer = s.newer, s.last
+	copy(s.newer, x.W)
+}
+
+func (s *smoothed) Reject(_, _ float64) {}
 
 func main() {
 	decay := func(name string, x0 float64) master.Subsystem {

@@ -184,7 +184,9 @@ func (l *Live) servePage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	state := l.source.State()
-	p.State = state.State
+	if p.State, p.Tone = state.State, Active; state.State == "paused" {
+		p.Tone = Doubtful
+	}
 	p.live = &liveState{Token: l.token, Done: state.Done, from: from, to: to}
 	if to <= from {
 		p.live.to = from + 1

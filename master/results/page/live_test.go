@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -138,95 +139,112 @@ func TestLiveRequests(t *testing.T) {
 	}
 }
 
+// pipe is the answer to a request that goes on.
+type pipe struct {
+	*io.PipeWriter
+	header http.Header
+}
+
+func (p *pipe) Header() http.Header { return p.header }
+func (p *pipe) WriteHeader(int)     {}
+func (p *pipe) Flush()              {}
+
+// follow asks for the events of a run, without a network, so that the clock of a test may
+// be one that only waiting moves.
+func follow(l *Live) *bufio.Scanner {
+	r, w := io.Pipe()
+	go func() {
+		l.ServeHTTP(&pipe{w, http.Header{}}, httptest.NewRequest("GET", "http://localhost/events", nil))
+		w.Close()
+	}()
+	return bufio.NewScanner(r)
+}
+
+// asked sends a request that is answered at once.
+func asked(l *Live, method, path string) (int, string) {
+	r := httptest.NewRequest(method, "http://localhost"+path, nil)
+	r.Header.Set("X-Macrostep", "1")
+	w := httptest.NewRecorder()
+	l.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
 // A page that does not answer any more leaves its place; one that does stays.
 func TestLiveAlive(t *testing.T) {
-	s := &still{changed: make(chan struct{})}
-	l := NewLive(s, "")
-	l.patience = 600 * time.Millisecond
-	server := httptest.NewServer(l)
-	defer server.Close()
-	follow := func(answers bool) time.Duration {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLive(&still{changed: make(chan struct{})}, "")
 		begin := time.Now()
-		answer, err := server.Client().Get(server.URL + "/events")
-		if err != nil {
-			t.Error(err)
-			return 0
-		}
-		defer answer.Body.Close()
-		in := bufio.NewScanner(answer.Body)
-		asked := false
-		for in.Scan() {
-			if name, ok := strings.CutPrefix(in.Text(), "data: "); ok && asked && answers {
-				if code, body := request(t, server, "POST", "/alive/"+name, "", ""); code != 204 {
-					t.Errorf("%d: %s", code, body)
+		stays := func(answers bool) time.Duration {
+			in, alive := follow(l), false
+			for in.Scan() {
+				if name, ok := strings.CutPrefix(in.Text(), "data: "); ok && alive && answers {
+					if code, body := asked(l, "POST", "/alive/"+name); code != 204 {
+						t.Errorf("%d: %s", code, body)
+					}
 				}
+				alive = in.Text() == "event: alive"
 			}
-			asked = in.Text() == "event: alive"
+			return time.Since(begin)
 		}
-		return time.Since(begin)
-	}
-	var answering time.Duration
-	done := make(chan struct{})
-	go func() { answering = follow(true); close(done) }()
-	silent := follow(false)
-	if silent < l.patience || silent > 20*l.patience {
-		t.Errorf("who is silent is dropped after %v", silent)
-	}
-	time.Sleep(l.patience)
-	l.mu.Lock()
-	if l.open != 1 || len(l.heard) != 1 {
-		t.Errorf("%d follow, %v", l.open, l.heard)
-	}
-	l.mu.Unlock()
-	close(l.ended)
-	if <-done; answering < silent+l.patience {
-		t.Errorf("who answers is dropped after %v", answering)
-	}
+		var answering time.Duration
+		done := make(chan struct{})
+		go func() { answering = stays(true); close(done) }()
+		if silent := stays(false); silent < patience || silent > 2*patience {
+			t.Errorf("a silent page is dropped after %v", silent)
+		}
+		time.Sleep(10 * patience)
+		l.mu.Lock()
+		if l.open != 1 || len(l.heard) != 1 {
+			t.Errorf("%d follow, %v", l.open, l.heard)
+		}
+		l.mu.Unlock()
+		close(l.ended)
+		if <-done; answering < 10*patience {
+			t.Errorf("a page that answers is dropped after %v", answering)
+		}
+	})
 }
 
 // What a page is told, in order; at the end it fetches the last page, for which the run waits.
 func TestLiveEvents(t *testing.T) {
-	s := &still{changed: make(chan struct{})}
-	l := NewLive(s, "")
-	server := httptest.NewServer(l)
-	defer server.Close()
-	answer, err := server.Client().Get(server.URL + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	in := bufio.NewScanner(answer.Body)
-	next := func(want string) {
-		t.Helper()
-		var got []string
-		for in.Scan() && in.Text() != "" {
-			got = append(got, in.Text())
+	synctest.Test(t, func(t *testing.T) {
+		s := &still{changed: make(chan struct{})}
+		l := NewLive(s, "")
+		in := follow(l)
+		next := func(want string) {
+			t.Helper()
+			var got []string
+			for in.Scan() && in.Text() != "" {
+				got = append(got, in.Text())
+			}
+			if strings.Join(got, "|") != want {
+				t.Fatalf("%q, not %q", got, want)
+			}
 		}
-		if strings.Join(got, "|") != want {
-			t.Fatalf("%q, not %q", got, want)
+		next(`event: state|data: {"state":"running","text":"t = 1","done":0.5}`)
+		next(`event: points|data: {"to":1.5,"plots":[[0,0,[0,1],[1,null]],[2,5,[],[]]]}`)
+		s.Command("pause")
+		next(`event: state|data: {"state":"paused","text":"t = 1","done":0.5}`)
+		ended := make(chan error, 1)
+		go func() { ended <- l.End(&Page{Title: "whole"}) }()
+		next(`event: end|data: {}`)
+		time.Sleep(farewell / 2)
+		select {
+		case <-ended:
+			t.Error("the run does not wait for its page")
+		default:
 		}
-	}
-	next(`event: state|data: {"state":"running","text":"t = 1","done":0.5}`)
-	next(`event: points|data: {"to":1.5,"plots":[[0,0,[0,1],[1,null]],[2,5,[],[]]]}`)
-	s.Command("pause")
-	next(`event: state|data: {"state":"paused","text":"t = 1","done":0.5}`)
-	ended := make(chan error)
-	go func() { ended <- l.End(&Page{Title: "whole"}) }()
-	next(`event: end|data: {}`)
-	select {
-	case <-ended:
-		t.Error("the run does not wait for its page")
-	case <-time.After(50 * time.Millisecond):
-	}
-	if code, body := request(t, server, "GET", "/", "", ""); code != 200 || !strings.Contains(body, "<h1>whole</h1>") || strings.Contains(body, "progress id") {
-		t.Errorf("%d: %s", code, body)
-	}
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
+		if code, body := asked(l, "GET", "/"); code != 200 || !strings.Contains(body, "<h1>whole</h1>") || strings.Contains(body, "progress id") {
+			t.Errorf("%d: %s", code, body)
 		}
-	case <-time.After(farewell / 2):
-		t.Error("the run waits for ever")
-	}
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("the run waits although its page is fetched")
+		}
+	})
 }

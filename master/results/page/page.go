@@ -15,7 +15,8 @@ import (
 // Page is what a page shows, in this order. Empty parts are left out.
 type Page struct {
 	Title    string
-	State    string // one word: complete, incomplete, failed, running
+	State    string // in a few words: how the run ended, or that it is running
+	Tone     Tone   // of State
 	Reason   string // why it is not complete
 	Facts    []Fact // in a few words each
 	Warnings []string
@@ -25,6 +26,17 @@ type Page struct {
 	Made     string // by what and when
 	live     *liveState
 }
+
+// Tone is the colour of a state.
+type Tone string
+
+// The tones.
+const (
+	Good     Tone = "good"
+	Bad      Tone = "bad"
+	Doubtful Tone = "doubtful"
+	Active   Tone = "active" // the run goes on
+)
 
 // Fact is one line of a list.
 type Fact struct{ Name, Value string }

@@ -346,7 +346,7 @@
     const s = JSON.parse(e.data);
     paused = s.state === "paused";
     $("state").textContent = s.state;
-    $("state").className = "state " + s.state;
+    $("state").className = "state " + (paused ? "doubtful" : "active");
     $("pause").textContent = paused ? "Resume" : "Pause";
     $("step").disabled = !paused;
     $("told").textContent = s.text;

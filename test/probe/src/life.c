@@ -4,6 +4,7 @@
  *
  * FORGET   a restored state lacks z
  * STUCK    restoring does nothing
+ * COMMIT   a step that may be undone begins where the last other one began
  * RESTART  y is off by this part for four steps after a restore, as of a solver
  *          that starts again
  * OPENING  the first step of all adds this to y, unless a state was restored before
@@ -11,7 +12,9 @@
  * REFUSE   no state is given
  * COARSE   longer steps than this are discarded
  * CLIP     k, mode, on and text are not kept
- * DIVIDE   u must not be 0 when initialisation mode is entered
+ * LOCKED   parameters cannot be set
+ * MUTE     getting k, mode, on or text gives this status
+ * DIVIDE   u must not be 0 when initialisation mode is entered, and is 0 until it is set
  * BAD_END  fmi2Terminate fails
  * STOP     a stop time must be told
  * FOLDER   the working directory at the time of loading is logged
@@ -32,6 +35,7 @@ static int instances; /* of this library in this process */
 
 typedef struct {
 	double u, x, z, k;
+	double committed[3]; /* x, z, and whether they are there */
 	int mode, n, on, restored, since; /* restores, steps since the last */
 	char text[64];
 	fmi2CallbackFunctions callbacks;
@@ -46,6 +50,11 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
 	Life *m = calloc(1, sizeof *m);
 	if (!m) return NULL;
 	m->callbacks = *callbacks;
+	m->k = 2, m->mode = 3, m->n = 7, m->on = 1;
+	strcpy(m->text, "abcdef");
+#ifndef DIVIDE
+	m->u = 1;
+#endif
 	instances++;
 #ifdef FOLDER
 	callbacks->logger(callbacks->componentEnvironment, name, fmi2Warning, NULL, "loaded in %s", folder);
@@ -111,52 +120,72 @@ static double output(const Life *m) {
 	return y;
 }
 
+static fmi2Status got(const Life *m, int parameter) {
+#ifdef MUTE
+	if (parameter) {
+		m->callbacks.logger(m->callbacks.componentEnvironment, "life", MUTE, NULL, "parameters are not shown");
+		return MUTE;
+	}
+#endif
+	return (void)m, (void)parameter, fmi2OK;
+}
+
+static fmi2Status parameter_set(void) {
+#ifdef LOCKED
+	return fmi2Error;
+#endif
+	return fmi2OK;
+}
+
 fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Real v[]) {
 	const Life *m = c;
-	for (size_t i = 0; i < n; i++) v[i] = vr[i] == 0 ? m->u : vr[i] == 1 ? output(m) : m->k;
-	return fmi2OK;
+	int k = 0;
+	for (size_t i = 0; i < n; i++) v[i] = vr[i] == 0 ? m->u : vr[i] == 1 ? output(m) : (k = 1, m->k);
+	return got(m, k);
 }
 
 fmi2Status fmi2GetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Integer v[]) {
 	const Life *m = c;
-	for (size_t i = 0; i < n; i++) v[i] = vr[i] == 0 ? m->mode : vr[i] == 1 ? m->n : instances;
-	return fmi2OK;
+	int mode = 0;
+	for (size_t i = 0; i < n; i++) v[i] = vr[i] == 0 ? (mode = 1, m->mode) : vr[i] == 1 ? m->n : instances;
+	return got(m, mode);
 }
 
 fmi2Status fmi2GetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Boolean v[]) {
 	(void)vr;
 	for (size_t i = 0; i < n; i++) v[i] = ((Life *)c)->on;
-	return fmi2OK;
+	return got(c, 1);
 }
 
 fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2String v[]) {
 	(void)vr;
 	for (size_t i = 0; i < n; i++) v[i] = ((Life *)c)->text;
-	return fmi2OK;
+	return got(c, 1);
 }
 
 fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Real v[]) {
 	Life *m = c;
-	for (size_t i = 0; i < n; i++) *(vr[i] == 0 ? &m->u : &m->k) = v[i];
-	return fmi2OK;
+	int k = 0;
+	for (size_t i = 0; i < n; i++) *(vr[i] == 0 ? &m->u : (k = 1, &m->k)) = v[i];
+	return k ? parameter_set() : fmi2OK;
 }
 
 fmi2Status fmi2SetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Integer v[]) {
 	Life *m = c;
 	for (size_t i = 0; i < n; i++) *(vr[i] == 0 ? &m->mode : &m->n) = v[i];
-	return fmi2OK;
+	return parameter_set();
 }
 
 fmi2Status fmi2SetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Boolean v[]) {
 	(void)vr;
 	for (size_t i = 0; i < n; i++) ((Life *)c)->on = v[i];
-	return fmi2OK;
+	return parameter_set();
 }
 
 fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2String v[]) {
 	(void)vr;
 	for (size_t i = 0; i < n; i++) strncpy(((Life *)c)->text, v[i], sizeof((Life *)c)->text - 1);
-	return fmi2OK;
+	return parameter_set();
 }
 
 fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
@@ -193,6 +222,10 @@ fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
 fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean noRestore) {
 	Life *m = c;
 	(void)t, (void)noRestore;
+#ifdef COMMIT
+	if (noRestore || !m->committed[2]) m->committed[0] = m->x, m->committed[1] = m->z, m->committed[2] = 1;
+	else m->x = m->committed[0], m->z = m->committed[1];
+#endif
 #ifdef COARSE
 	if (h > COARSE) return fmi2Discard;
 #endif

@@ -67,7 +67,11 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
                               const fmi2CallbackFunctions *callbacks, fmi2Boolean visible, fmi2Boolean on) {
 	(void)name, (void)type, (void)guid, (void)resources, (void)visible, (void)on;
 	Probe *p = calloc(1, sizeof *p);
-	if (p) p->callbacks = *callbacks;
+	if (!p) return NULL;
+	p->callbacks = *callbacks;
+	p->v.real[U] = 0.5, p->v.real[UD] = 0.25, p->v.real[P] = 1.5, p->v.real[A] = 3, p->v.real[SHARE] = -1;
+	p->v.integer[MODE] = 2, p->v.integer[AT] = 1, p->v.boolean[0] = 1;
+	strcpy(p->v.string[0], "abc");
 	return p;
 }
 

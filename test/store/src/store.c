@@ -2,12 +2,15 @@
  * are set keep their values and the others follow from them by the macro EVALUATE, a
  * statement over the array r by value reference. Parameters can be set until the
  * initialisation is over, as FMI wants it; a value that is set to one later is an
- * error. PARAMETERS has a 1 for the value reference of each of them. */
+ * error. PARAMETERS has a 1 for the value reference of each of them, and STARTS the
+ * value that each variable has at first. */
 #include "fmi2.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char parameter[] = {PARAMETERS};
+static const double starts[] = {STARTS};
 enum { N = sizeof parameter };
 
 typedef struct {
@@ -23,7 +26,9 @@ const char *fmi2GetVersion(void) { return fmi2Version; }
 fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,
                               const fmi2CallbackFunctions *callbacks, fmi2Boolean visible, fmi2Boolean on) {
 	(void)name, (void)type, (void)guid, (void)resources, (void)callbacks, (void)visible, (void)on;
-	return calloc(1, sizeof(Store));
+	Store *s = calloc(1, sizeof *s);
+	if (s) memcpy(s->r, starts, sizeof s->r);
+	return s;
 }
 
 void fmi2FreeInstance(fmi2Component c) { free(c); }

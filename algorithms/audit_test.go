@@ -1,0 +1,269 @@
+package algorithms
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+)
+
+// sampler claims to interpolate its inputs, and takes them at the start of its step only.
+type sampler struct{ *mastertest.Linear }
+
+func (s *sampler) SetInputDerivatives(int, []float64) error { return nil }
+
+// sampled is a decomposition whose components are samplers, but for the stateless one.
+func sampled(t testing.TB, name string) *master.System {
+	t.Helper()
+	s := cut(uneven, name)
+	var subs []master.Subsystem
+	for _, l := range s.subsystems {
+		subs = append(subs, &sampler{l})
+	}
+	sys, err := master.NewSystem(subs, s.connections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+// adaptiveRun runs a preset over 0.1 s, and gives the result and the NRMSE of the velocity of
+// mass 1, weighted by the steps.
+func adaptiveRun(t *testing.T, sys *master.System, preset, rtol string) (master.Result, float64) {
+	t.Helper()
+	c, err := New(preset, map[string]string{"control.rtol": rtol})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := &mastertest.Memory{}
+	run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 0.1, Step: 1e-3, Recorders: []master.Recorder{memory}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := run.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	off, square, all := 0.0, 0.0, 0.0
+	for i := 1; i < len(memory.T); i++ {
+		H := memory.T[i] - memory.T[i-1]
+		want := uneven.At(memory.T[i])[1]
+		off += H * (memory.Y[i][1] - want) * (memory.Y[i][1] - want)
+		square += H * want * want
+		all += H
+	}
+	return result, math.Sqrt(off / square)
+}
+
+func warned(r *master.Result, text string) bool {
+	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, text) })
+}
+
+// Error estimates that compare solutions of different input polynomials are 0 where
+// components sample their inputs. Unaudited, im-milne and ex-milne give garbage, at every tolerance.
+// Where components are exact, an audit finds nothing.
+func TestAudit(t *testing.T) {
+	const blind = "underestimates the error"
+	for _, preset := range []string{"ex-local", "ex-milne", "im-milne", "im-slocal", "richardson"} {
+		r, e := adaptiveRun(t, sampled(t, "dd"), preset, "1e-4")
+		// Richardson's own halves show it.
+		if preset != "richardson" && !warned(&r, blind) || !(e < 1e-2) {
+			t.Errorf("%s: error %.2g, warnings %q", preset, e, r.Warnings)
+		}
+		_, tight := adaptiveRun(t, sampled(t, "dd"), preset, "1e-5")
+		if !(tight < e/2) {
+			t.Errorf("%s: error %.2g at a tolerance of 1e-5, %.2g at 1e-4", preset, tight, e)
+		}
+		r, e = adaptiveRun(t, cut(uneven, "dd").system(t), preset, "1e-4")
+		if len(r.Warnings) > 0 || !(e < 1e-3) {
+			t.Errorf("%s, exact components: error %.2g, warnings %q", preset, e, r.Warnings)
+		}
+	}
+}
+
+// Corrections that no output answers to are no implicit coupling.
+func TestImplicitWithoutAnswer(t *testing.T) {
+	const told = "do not respond to the inputs"
+	for name, sys := range map[string]*master.System{"sampled": sampled(t, "dd"), "exact": cut(uneven, "dd").system(t)} {
+		c, err := New("implicit", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 0.05, Step: 1e-3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := run.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned(&r, told) != (name == "sampled") {
+			t.Errorf("%s: %q", name, r.Warnings)
+		}
+	}
+}
+
+// bouncer is mass 1 under the coupling force, whose velocity turns round at a time.
+type bouncer struct {
+	*mastertest.Linear // for its description
+	at                 float64
+	u                  [maxNodes]float64 // derivatives of the force at the start of the step
+	x                  [2]float64
+}
+
+func (b *bouncer) SetInputs(u []float64) error {
+	b.u = [maxNodes]float64{u[0]}
+	return nil
+}
+
+func (b *bouncer) SetInputDerivatives(order int, du []float64) error {
+	b.u[order] = du[0]
+	return nil
+}
+
+func (b *bouncer) EnterInit(context.Context, master.Experiment) error {
+	b.x = [2]float64(symmetric.Start[:2])
+	return nil
+}
+
+func (b *bouncer) EvalInit() error { return nil }
+
+func (b *bouncer) Outputs(y []float64) error {
+	copy(y, b.x[:])
+	return nil
+}
+
+func (b *bouncer) SaveState(master.State) (master.State, error) { return b.x, nil }
+
+func (b *bouncer) RestoreState(s master.State) error {
+	b.x = s.([2]float64)
+	return nil
+}
+
+func (b *bouncer) Substep(ctx context.Context, t, H float64) (float64, error) {
+	return b.Step(ctx, t, H)
+}
+
+// Step integrates up to the bounce and from there on, in steps of Runge and Kutta.
+func (b *bouncer) Step(_ context.Context, t, H float64) (float64, error) {
+	pieces := []float64{0, H}
+	if t < b.at && b.at <= t+H {
+		pieces = []float64{0, b.at - t, H}
+	}
+	right := func(s float64, x [2]float64) [2]float64 {
+		f, c := 0.0, 1.0
+		for m, d := range b.u {
+			f += c * d
+			c *= s / float64(m+1)
+		}
+		return [2]float64{x[1], (f - symmetric.C1*x[0] - symmetric.D1*x[1]) / symmetric.M1}
+	}
+	add := func(x, d [2]float64, h float64) [2]float64 { return [2]float64{x[0] + h*d[0], x[1] + h*d[1]} }
+	const n = 40
+	for p := 1; p < len(pieces); p++ {
+		if p == 2 {
+			b.x[1] = -b.x[1]
+		}
+		h := (pieces[p] - pieces[p-1]) / n
+		for i := range n {
+			s := pieces[p-1] + float64(i)*h
+			k1 := right(s, b.x)
+			k2 := right(s+h/2, add(b.x, k1, h/2))
+			k3 := right(s+h/2, add(b.x, k2, h/2))
+			k4 := right(s+h, add(b.x, k3, h))
+			for j := range b.x {
+				b.x[j] += h / 6 * (k1[j] + 2*k2[j] + 2*k3[j] + k4[j])
+			}
+		}
+	}
+	return t + H, nil
+}
+
+// A bounce of one mass within a step jumps the force on the other one. Estimates by states
+// of explicit schemes do not feel it; the error is that of the size of the step at that time.
+func TestJumpWithinStep(t *testing.T) {
+	const at = 0.1234
+	solve := func(preset, rtol string) (float64, int) {
+		s := cut(symmetric, "ff")
+		var subs []master.Subsystem
+		for i, l := range s.subsystems {
+			if i == 0 {
+				subs = append(subs, &bouncer{Linear: l, at: at})
+			} else {
+				subs = append(subs, l)
+			}
+		}
+		sys, err := master.NewSystem(subs, s.connections)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := New(preset, map[string]string{"control.rtol": rtol})
+		if err != nil {
+			t.Fatal(err)
+		}
+		memory := &mastertest.Memory{}
+		run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 0.2, Step: 1e-3, Recorders: []master.Recorder{memory}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := run.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		before := symmetric.At(at)
+		before[1] = -before[1]
+		o := symmetric
+		o.Start = before
+		want := o.At(0.2 - at)
+		return math.Abs(memory.Y[len(memory.Y)-1][3]-want[3]) / 30, len(memory.T)
+	}
+	for _, preset := range []string{"ex-local", "ex-milne", "richardson"} {
+		for rtol, bound := range map[string]float64{"1e-3": 2e-2, "1e-5": 5e-4, "1e-7": 2e-6} {
+			if e, n := solve(preset, rtol); !(e < bound) {
+				t.Errorf("%s: error %.2g at %s in %d steps", preset, e, rtol, n)
+			}
+		}
+	}
+}
+
+// The absolute tolerance of a variable without nominal value follows the largest
+// magnitude at accepted points, and is none of the user's or the description's.
+func TestScales(t *testing.T) {
+	s := cut(uneven, "dd")
+	sys := s.system(t)
+	tol := tolerances{atol: []Tolerance{{"mass2.y1", 1e-3}}}
+	if err := tol.init(sys); err != nil {
+		t.Fatal(err)
+	}
+	y := []float64{1e6, -0.5, 1e6, 3}
+	w := []float64{1e6, 3, 1e6, -0.5} // mass1 has the outputs of mass2, mass2 those of mass1
+	tol.learn(w, y)
+	tol.learn(make([]float64, 4), make([]float64, 4)) // what was large stays so
+	for k, want := range []float64{1, 1e-6, 1e-3, 3e-6} {
+		if !near(tol.outAbs[k]/want, 1, 1e-12) {
+			t.Errorf("output %d: %g, want %g", k, tol.outAbs[k], want)
+		}
+	}
+	for k, want := range []float64{1e-3, 3e-6, 1, 1e-6} {
+		if !near(tol.inAbs[k]/want, 1, 1e-12) {
+			t.Errorf("input %d: %g, want %g", k, tol.inAbs[k], want)
+		}
+	}
+	to := master.NewArchive()
+	tol.archive(to)
+	other := tolerances{atol: tol.atol}
+	if err := other.init(sys); err != nil {
+		t.Fatal(err)
+	}
+	from := master.ReadArchive(to.Data())
+	if other.archive(from); from.Err() != nil || !slices.Equal(other.outAbs, tol.outAbs) || !slices.Equal(other.inAbs, tol.inAbs) {
+		t.Errorf("%v: %g, want %g", from.Err(), other.outAbs, tol.outAbs)
+	}
+	other.learn(w, y)
+	if !slices.Equal(other.outScale, tol.outScale) {
+		t.Error("scales are not kept")
+	}
+}

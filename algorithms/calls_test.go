@@ -1,0 +1,196 @@
+package algorithms_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+)
+
+// told notes what it is told, and follows its input.
+type told struct {
+	info       master.Info
+	u          float64
+	times      []float64
+	sizes      []float64
+	experiment master.Experiment
+}
+
+func newTold(name string) *told {
+	return &told{info: master.Info{Name: name, Source: name + ".fmu", In: []master.Port{{Name: "u"}}, Out: []master.Port{{Name: "y"}}, Caps: master.Caps{VariableStep: true}}}
+}
+
+func (s *told) Info() *master.Info { return &s.info }
+
+func (s *told) EnterInit(_ context.Context, e master.Experiment) error {
+	s.experiment = e
+	return nil
+}
+
+func (s *told) EvalInit() error { return nil }
+func (s *told) ExitInit() error { return nil }
+
+func (s *told) SetInputs(u []float64) error {
+	s.u = u[0]
+	return nil
+}
+
+func (s *told) Step(_ context.Context, t, H float64) (float64, error) {
+	s.times, s.sizes = append(s.times, t), append(s.sizes, H)
+	return t + H, nil
+}
+
+func (s *told) Outputs(y []float64) error {
+	y[0] = s.u / 2
+	return nil
+}
+
+func toldPair(t *testing.T) (a, b *told, sys *master.System) {
+	t.Helper()
+	a, b = newTold("a"), newTold("b")
+	sys, err := master.NewSystem([]master.Subsystem{a, b}, []master.Connection{
+		{From: master.Endpoint{Subsystem: "a", Port: "y"}, To: master.Endpoint{Subsystem: "b", Port: "u"}},
+		{From: master.Endpoint{Subsystem: "b", Port: "y"}, To: master.Endpoint{Subsystem: "a", Port: "u"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, b, sys
+}
+
+// With steps of one size each subsystem is told one number, whatever start and step are,
+// and no step ends after a stop time that it was told (fmi2 40, 49).
+func TestStepsOfOneSize(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	bounded := 0
+	for range 200 {
+		n, steps := 1+rng.IntN(12), 1+rng.IntN(40)
+		start, H := 3*rng.Float64()-1, 0.001+0.2*rng.Float64()
+		if rng.IntN(2) == 0 { // as users give them
+			start, H = float64(rng.IntN(30))/10, float64(1+rng.IntN(30))/1000
+		}
+		for _, c := range []struct {
+			config algorithms.Config
+			own    float64 // of a
+		}{
+			{algorithms.Config{}, H},
+			{algorithms.Config{Order: 1, Delivery: algorithms.Substeps, Substeps: n}, H / float64(n)},
+			{algorithms.Config{Rates: []algorithms.Rate{{Component: "a", Steps: n, Over: 1}}}, H / float64(n)},
+			{algorithms.Config{Rates: []algorithms.Rate{{Component: "a", Steps: 1, Over: n}}}, float64(n) * H},
+		} {
+			a, b, sys := toldPair(t)
+			a.info.Caps.VariableStep = c.config.Order > 0 // else a step that differs is refused
+			alg, err := algorithms.NewCoupling(c.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop := start + float64(float64(steps)*H)
+			r, err := master.NewRun(sys, alg, master.Options{Start: start, Stop: stop, Step: H})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Run(t.Context()); err != nil {
+				t.Fatalf("%+v from %v by %v: %v", c.config, start, H, err)
+			}
+			for _, s := range []*told{a, b} {
+				own := H
+				if s == a || c.config.Order > 0 {
+					own = c.own
+				}
+				for k, h := range s.sizes {
+					if h != own {
+						t.Fatalf("%+v from %v by %v: step %d of %s is told %v, want %v", c.config, start, H, k, s.info.Name, h, own)
+					}
+					if s.experiment.StopKnown && s.times[k]+h > stop {
+						t.Fatalf("%+v from %v by %v: step %d of %s ends at %v, after %v", c.config, start, H, k, s.info.Name, s.times[k]+h, stop)
+					}
+				}
+				if s.experiment.StopKnown {
+					bounded++
+				}
+			}
+		}
+	}
+	if bounded < 400 {
+		t.Errorf("a stop time was told %d times", bounded)
+	}
+}
+
+// halving is an algorithm that takes its steps in halves and declares nothing.
+type halving struct{ *algorithms.Coupling }
+
+func (a halving) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+	for i := range x.Sys.Subsystems {
+		for _, at := range []float64{t, t + H/2} {
+			if err := x.Step(ctx, i, at, H/2); err != nil {
+				return master.Trial{}, err
+			}
+		}
+	}
+	return master.Trial{}, nil
+}
+
+// A subsystem that cannot vary its step is never told another one in place of what an
+// algorithm asks for.
+func TestStepsThatAreRefused(t *testing.T) {
+	run := func(alg master.Algorithm) error {
+		a, _, sys := toldPair(t)
+		a.info.Caps.VariableStep = false
+		r, err := master.NewRun(sys, alg, master.Options{Stop: 1, Step: 0.1})
+		if err == nil {
+			_, err = r.Run(t.Context())
+			if len(a.sizes) > 0 {
+				t.Errorf("steps of %v", a.sizes)
+			}
+		}
+		return err
+	}
+	plain, err := algorithms.NewCoupling(algorithms.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"a step of 0.05 s": run(halving{plain}),
+		"two halves":       run(preset(t, "richardson", map[string]string{"control.step": "fixed"})),
+		"in two halves":    run(preset(t, "richardson", nil)),
+		"the step sizes":   run(preset(t, "predictor-corrector", nil)),
+	} {
+		if err == nil || !errors.Is(err, master.ErrCapability) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, part := range []string{name, "a (a.fmu)", "canHandleVariableCommunicationStepSize", "choose "} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("no %q in %q", part, err)
+			}
+		}
+	}
+}
+
+func preset(t *testing.T, name string, params map[string]string) master.Algorithm {
+	t.Helper()
+	c, err := algorithms.New(name, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Algorithm
+}
+
+// An estimate that compares extrapolated inputs sees nothing where all are held.
+func TestBlindEstimateIsRefused(t *testing.T) {
+	for _, name := range []string{"ex-local", "ex-milne", "ex-slocal", "im-milne", "im-slocal", "richardson"} {
+		for params, refused := range map[string]bool{"variable": true, "fixed": false} {
+			a, _, sys := toldPair(t)
+			a.info.In[0].Discrete, a.info.Out[0].Discrete = true, true
+			err := preset(t, name, map[string]string{"control.step": params}).Check(sys)
+			if (err != nil) != refused || refused && !strings.Contains(fmt.Sprint(err), "a.u") {
+				t.Errorf("%s, control.step=%s: %v", name, params, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build long
+
+package exact
+
+import "testing"
+
+func TestHaidStatements(t *testing.T) { testHaidStatements(t) }

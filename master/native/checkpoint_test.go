@@ -1,0 +1,188 @@
+package native_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/mastertest"
+	"github.com/macrostep/macrostep/master/native"
+)
+
+// everyKind is a state of values of every kind.
+type everyKind struct {
+	x     float64
+	small float32
+	n     int8
+	bits  uint64
+	on    bool
+	name  string
+	z     complex128
+	last  [3]struct{ v float64 }
+}
+
+func plain() master.Subsystem {
+	return native.New(native.Model[everyKind]{Name: "plain", Inputs: []string{"u"}, Outputs: []string{"y"}, Start: everyKind{x: 1, name: "a"},
+		Step: func(s *everyKind, t, H float64, u []float64) error {
+			s.last[0], s.last[1], s.last[2] = s.last[1], s.last[2], struct{ v float64 }{s.x}
+			s.x += H * (u[0] - s.x + s.last[0].v + real(s.z) + float64(s.small) + float64(len(s.name)))
+			s.small, s.n, s.bits, s.on = float32(s.x)/3, s.n+7, s.bits*5+1, !s.on
+			s.z = complex(float64(s.n)*1e-3, float64(s.bits%11))
+			if s.on {
+				s.name = fmt.Sprintf("%.3s", s.name+"b")
+			}
+			return nil
+		},
+		Output: func(s *everyKind, y []float64) {
+			y[0] = s.x + imag(s.z)*1e-3
+			if s.on {
+				y[0] += 0.01
+			}
+		}})
+}
+
+// queue is a model whose state refers to others; whole tells whether all of it is archived.
+func queue(archive func(s *[]float64, a *master.Archive)) master.Subsystem {
+	return native.New(native.Model[[]float64]{Name: "queue", Inputs: []string{"u"}, Outputs: []string{"y"}, Start: []float64{1},
+		Step: func(s *[]float64, _, _ float64, u []float64) error {
+			if *s = append(*s, u[0]); len(*s) > 5 {
+				*s = append([]float64{}, (*s)[1:]...)
+			}
+			return nil
+		},
+		Output:  func(s *[]float64, y []float64) { y[0] = (*s)[0] + float64(len(*s)) },
+		Clone:   func(s []float64) []float64 { return append([]float64(nil), s...) },
+		Archive: archive})
+}
+
+func whole(s *[]float64, a *master.Archive) { a.FloatList(s) }
+
+// mine is a subsystem of four methods that offers its state by one more.
+type mine struct {
+	info master.Info
+	u, y float64
+}
+
+func newMine() *mine {
+	return &mine{info: master.Info{Name: "mine", In: []master.Port{{Name: "u"}}, Out: []master.Port{{Name: "y"}}, Caps: master.Caps{SerializeState: true}}}
+}
+
+func (m *mine) Info() *master.Info          { return &m.info }
+func (m *mine) SetInputs(u []float64) error { m.u = u[0]; return nil }
+func (m *mine) Step(_ context.Context, t, H float64) (float64, error) {
+	m.y += H * (m.u - m.y)
+	return t + H, nil
+}
+func (m *mine) Outputs(y []float64) error { y[0] = m.y; return nil }
+func (m *mine) Archive(a *master.Archive) { a.Float(&m.u); a.Float(&m.y) }
+
+// ring couples subsystems, each to the next.
+func ring(t *testing.T, subs ...master.Subsystem) *master.System {
+	t.Helper()
+	var connections []master.Connection
+	for i, s := range subs {
+		next := subs[(i+1)%len(subs)].Info()
+		connections = append(connections, master.Connection{From: master.Endpoint{Subsystem: s.Info().Name, Port: s.Info().Out[0].Name}, To: master.Endpoint{Subsystem: next.Name, Port: next.In[0].Name}})
+	}
+	sys, err := master.NewSystem(subs, connections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
+
+// Systems of Go code go on from a checkpoint, regular or on demand, to the last bit.
+func TestCheckpoints(t *testing.T) {
+	fresh := func() *master.System { return ring(t, plain(), gain(), queue(whole), newMine()) }
+	start := func(o master.Options) (*master.Run, *mastertest.Memory) {
+		t.Helper()
+		c, err := algorithms.New("explicit", map[string]string{"order": "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &mastertest.Memory{}
+		o.Step, o.Recorders = 0.01, []master.Recorder{m}
+		r, err := master.NewRun(fresh(), c.Algorithm, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, m
+	}
+	r, want := start(master.Options{Stop: 0.4})
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var made []master.Checkpoint
+	r, _ = start(master.Options{Stop: 0.2, Checkpoints: &master.Checkpoints{Every: 0.03, Write: func(c master.Checkpoint) error { made = append(made, c); return nil }}})
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more; {
+		var err error
+		if more, err = r.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last, err := r.Checkpoint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made = append(made, last); len(made) != 7 {
+		t.Errorf("%d checkpoints", len(made))
+	}
+	if _, err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range made {
+		r, rest := start(master.Options{Stop: 0.4, Resume: c.State})
+		if _, err := r.Run(t.Context()); err != nil || !reflect.DeepEqual(rest.Y, want.Y[c.Steps+1:]) || !reflect.DeepEqual(rest.U, want.U[c.Steps+1:]) {
+			t.Errorf("from %g: %v, other values", c.T, err)
+		}
+	}
+}
+
+// What offers no state is named, with what it takes; what does not read what it wrote, too.
+func TestNoCheckpoints(t *testing.T) {
+	c, err := algorithms.New("explicit", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := master.Options{Stop: 1, Step: 0.1, Checkpoints: &master.Checkpoints{}}
+	_, err = master.NewRun(ring(t, gain(), queue(nil)), c.Algorithm, o)
+	if !errors.Is(err, master.ErrCapability) || !strings.Contains(err.Error(), "queue does not offer its state") || !strings.Contains(err.Error(), "native.Model has the field Archive") || strings.Contains(err.Error(), "FMU") {
+		t.Error(err)
+	}
+	lopsided := queue(func(s *[]float64, a *master.Archive) {
+		if a.FloatList(s); a.Reading() {
+			a.Float(&(*s)[0])
+		}
+	})
+	r, err := master.NewRun(ring(t, gain(), lopsided), c.Algorithm, o)
+	if err == nil {
+		_, err = r.Run(t.Context())
+	}
+	if err == nil || !strings.Contains(err.Error(), "queue: its method Archive does not read what it has written") {
+		t.Error(err)
+	}
+}
+
+// The conformance test finds a state that is not archived as a whole.
+func TestArchiveConformance(t *testing.T) {
+	for name, test := range map[string]struct {
+		fresh func() master.Subsystem
+		says  string
+	}{
+		"plain": {plain, ""}, "queue": {func() master.Subsystem { return queue(whole) }, ""}, "mine": {func() master.Subsystem { return newMine() }, ""},
+		"a part": {func() master.Subsystem { return queue(func(s *[]float64, a *master.Archive) { a.Float(&(*s)[0]) }) }, "a part of the state is not in it"},
+	} {
+		err := mastertest.TestSubsystem(func() (master.Subsystem, error) { return test.fresh(), nil }, []float64{0.5}, 0, 0.01)
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package master
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+)
+
+// Outcome is the verdict on a run. Result.Outcome decides it; summary, manifest, pages,
+// metrics and exit code show it.
+type Outcome struct {
+	// Ended is "complete", "terminated", "failed" or "interrupted".
+	Ended string `json:"ended"`
+	// Stability is "stable" or "unstable"; "unknown" if the run failed before it showed.
+	Stability string `json:"stability"`
+	// Unstable names what has grown and how far; "" = nothing has.
+	Unstable string `json:"unstable"`
+	// Expectations is "none", "met", "not met", or "undecided" if none failed and the run
+	// ended before all were decided.
+	Expectations string `json:"expectations"`
+}
+
+// The words of an Outcome.
+const (
+	EndedComplete    = "complete"
+	EndedTerminated  = "terminated"
+	EndedFailed      = "failed"
+	EndedInterrupted = "interrupted"
+
+	Stable           = "stable"
+	Unstable         = "unstable"
+	UnknownStability = "unknown"
+
+	NoExpectations        = "none"
+	ExpectationsMet       = "met"
+	ExpectationsNotMet    = "not met"
+	ExpectationsUndecided = "undecided"
+)
+
+// Expectations counts what was expected of a run.
+type Expectations struct {
+	Met       int
+	Failed    int
+	Undecided int // the run ended before
+}
+
+func (e *Expectations) add(o Expectations) {
+	e.Met, e.Failed, e.Undecided = e.Met+o.Met, e.Failed+o.Failed, e.Undecided+o.Undecided
+}
+
+// Expecter is a hook that expects something of its run. It is asked at the end.
+type Expecter interface{ Expectations() Expectations }
+
+// StabilityJudge is a recorder that sees whether values grow as those of an unstable
+// system do. It is asked at the end and returns a sentence that names what grows, or "".
+type StabilityJudge interface{ Unstable() string }
+
+// Outcome is the verdict on the run.
+func (r *Result) Outcome() Outcome {
+	o := Outcome{Ended: string(r.Status), Stability: Stable, Unstable: r.Unstable, Expectations: NoExpectations}
+	if r.Status == Incomplete {
+		o.Ended = EndedInterrupted
+	}
+	switch {
+	case r.Unstable != "":
+		o.Stability = Unstable
+	case r.Status == Failed || r.Accepted == 0:
+		o.Stability = UnknownStability
+	}
+	switch e := r.Expectations; {
+	case e.Failed > 0:
+		o.Expectations = ExpectationsNotMet
+	case e.Undecided > 0:
+		o.Expectations = ExpectationsUndecided
+	case e.Met > 0:
+		o.Expectations = ExpectationsMet
+	}
+	return o
+}
+
+// String returns the verdict in a line: "complete, unstable, expectations not met". What is
+// as it should be is left out.
+func (o Outcome) String() string {
+	text := o.Ended
+	if o.Stability == Unstable {
+		text += ", " + o.Stability
+	}
+	if o.Expectations != NoExpectations {
+		text += ", expectations " + o.Expectations
+	}
+	return text
+}
+
+// Regular reports whether the run came to a regular end.
+func (o Outcome) Regular() bool { return o.Ended == EndedComplete || o.Ended == EndedTerminated }
+
+// OK reports whether the run is a success (exit code 0): it came to a regular end and did
+// all that was expected of it. A strict run must be complete and not unstable, too.
+func (o Outcome) OK(strict bool) bool {
+	asExpected := o.Expectations == NoExpectations || o.Expectations == ExpectationsMet
+	return o.Regular() && asExpected && (!strict || o.Ended == EndedComplete && o.Stability != Unstable)
+}
+
+// growth keeps outputs at about equal distances over a run, however long it is: once all
+// places are taken, every second one is given up and the distance doubled.
+type growth struct {
+	every   int // accepted macro steps between samples
+	next    int // accepted macro steps at the next one
+	samples [][]float64
+	start   []float64
+}
+
+const (
+	growthSamples = 32
+	quarters      = 4
+
+	// absurd is the growth, over the magnitude at the start and the nominal value, that no
+	// quantity of a meaningful system shows in a short time.
+	absurd = 1e12
+	// Less is enough for values that grow all the time as exponential functions do:
+	// everSteeper times in each quarter of the run. A power p of time grows (4/3)^p times
+	// in the last quarter, and a population that starts with 20 may well reach 3e7.
+	exponential = 1e9
+	everSteeper = 30
+	// steep is the growth over the second half of the run beyond that of any power of time,
+	// 2^p, which tells an absurd value from an integral of something large.
+	steep = 256
+)
+
+func newGrowth(outputs int) *growth {
+	g := &growth{every: 1, samples: make([][]float64, 0, growthSamples), start: make([]float64, outputs)}
+	values := make([]float64, growthSamples*outputs)
+	for i := range growthSamples {
+		g.samples = append(g.samples, values[i*outputs:(i+1)*outputs:(i+1)*outputs])
+	}
+	g.samples = g.samples[:0]
+	return g
+}
+
+// begin takes the outputs at the start.
+func (g *growth) begin(y []float64) {
+	copy(g.start, y)
+	g.samples, g.every, g.next = g.samples[:0], 1, 1
+}
+
+// see takes the outputs after a number of accepted macro steps.
+func (g *growth) see(accepted int, y []float64) {
+	if accepted < g.next {
+		return
+	}
+	if n := len(g.samples); n == growthSamples {
+		for i := 1; i < n; i += 2 { // the later one of each pair: multiples of the new distance
+			g.samples[i/2], g.samples[i] = g.samples[i], g.samples[i/2]
+		}
+		g.samples, g.every = g.samples[:n/2], 2*g.every
+		if g.next = (n/2 + 1) * g.every; accepted < g.next {
+			return
+		}
+	}
+	n := len(g.samples)
+	g.samples = g.samples[:n+1]
+	copy(g.samples[n], y)
+	g.next += g.every
+}
+
+// judge returns the output that has grown beyond all bounds, at least as far as it did; -1 =
+// none has. y are the outputs at the end.
+func (g *growth) judge(y []float64, magnitude func(k int) float64) int {
+	n := len(g.samples)
+	for k, v := range y {
+		v = math.Abs(v)
+		grown := v / max(math.Abs(g.start[k]), magnitude(k))
+		switch {
+		case !(grown > exponential):
+			continue
+		case n < quarters:
+			if grown > absurd {
+				return k
+			}
+			continue
+		}
+		var highest [quarters]float64
+		for i, sample := range g.samples {
+			q := i * quarters / n
+			highest[q] = max(highest[q], math.Abs(sample[k]))
+		}
+		highest[quarters-1] = max(highest[quarters-1], v)
+		always := true
+		for q := 1; q < quarters; q++ {
+			always = always && highest[q] >= everSteeper*highest[q-1]
+		}
+		if always || grown > absurd && highest[quarters-1] >= steep*highest[1] {
+			return k
+		}
+	}
+	return -1
+}
+
+// archive carries the samples.
+func (g *growth) archive(a *Archive) {
+	a.Floats(g.start)
+	a.Int(&g.every)
+	a.Int(&g.next)
+	n := len(g.samples)
+	a.Index(&n, 0, growthSamples)
+	g.samples = g.samples[:n]
+	for i := range g.samples {
+		a.Floats(g.samples[i])
+	}
+}
+
+// judgeStability finds out whether the run was stable, and warns if it was not.
+func (r *Run) judgeStability() {
+	if r.accepted == 0 {
+		return
+	}
+	text := ""
+	for _, rec := range r.opt.Recorders[:r.begun] {
+		if j, ok := rec.(StabilityJudge); ok && text == "" {
+			text = j.Unstable()
+		}
+	}
+	k := r.growth.judge(r.x.keptY, func(k int) float64 {
+		at := owner(r.sys.OutAt, k)
+		return r.sys.Infos[at].Out[k-r.sys.OutAt[at]].Magnitude()
+	})
+	if k >= 0 {
+		grown := fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order, or see whether a component or the whole is unstable by itself (macrostep analyze)", r.sys.OutName(k), r.x.keptY[k])
+		r.warn(grown)
+		text = cmp.Or(text, grown)
+	}
+	r.result.Unstable = text
+}

@@ -1,0 +1,54 @@
+package test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/test/probe"
+)
+
+// lockedFMU packs an FMU whose parameters cannot be set, and which starts k with another
+// value than it documents.
+func lockedFMU(t *testing.T) string {
+	t.Helper()
+	description := strings.Replace(probe.LifeDescription(probe.LifeCapabilities, ""), `<Real start="2"/>`, `<Real start="5"/>`, 1)
+	description = strings.Replace(description, `modelIdentifier="life"`, `modelIdentifier="locked"`, 1)
+	path, err := fmus.Pack(t.TempDir(), "locked", description, "#define LOCKED\n"+
+		strings.Replace(probe.LifeSource(), `"fmi2Functions.h"`, `"fmi2.h"`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Documented starts are left to the FMU: one that refuses them runs, in every way, and
+// one line says which of them it does not have. What is asked for is set (fmi2 42).
+func TestStartsAreLeft(t *testing.T) {
+	t.Parallel()
+	path := lockedFMU(t)
+	args := []string{path, "--step-size", "0.25", "--stop-time", "1"}
+	const says = "the FMU starts 1 with another value than modelDescription.xml documents: k is 2 (documented: 5)"
+	for _, more := range [][]string{
+		nil, {"--isolate", "always"}, {"--param", "discard=shorten"}, {"--set", "locked.u=1"},
+	} {
+		o := complete(t, append(args, more...)...)
+		if n := strings.Count(strings.Join(o.manifest.Warnings, "\n"), says); n != 1 {
+			t.Errorf("%v: said %d times: %q", more, n, o.manifest.Warnings)
+		}
+		if y := o.column(t, "locked.y"); y[1] != 0.25*2+0.25 {
+			t.Errorf("%v: y is %v", more, y)
+		}
+	}
+	for _, more := range [][]string{{"--quirk", "locked=setStarts"}, {"--set", "locked.k=5"}} {
+		if o := run(t, append(args, more...)...); o.code != 1 || !strings.Contains(o.output, "fmi2SetReal returned Error") {
+			t.Errorf("%v: exit code %d\n%s", more, o.code, o.output)
+		}
+	}
+	if code, out := macrostep(t, "validate", path, "--dynamic"); code != 0 || !strings.Contains(out, "warning DY2: start values: k starts at 5 in the document and at 2 in the") {
+		t.Errorf("validate --dynamic: exit code %d\n%s", code, out)
+	}
+	if code, out := macrostep(t, "info", path, "--explain", "locked.k"); code != 0 || !strings.Contains(out, "documented start value of the FMU") {
+		t.Errorf("info --explain: exit code %d\n%s", code, out)
+	}
+}
