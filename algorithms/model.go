@@ -112,6 +112,7 @@ type modelCorrector struct {
 	raw      []float64 // y before the correction, [ny]
 	rawThen  []float64 // at the last accepted point
 	then     []float64 // y at that point, as handed on
+	largest  []float64 // of each output so far, before corrections
 	y        []float64 // of the run
 	error    []float64 // E at the last accepted point, [nu], input·s
 	next     []float64 // E after the attempt
@@ -316,7 +317,7 @@ func (c *modelCorrector) init(x *master.Exec) error {
 	nu := len(x.W)
 	c.phi, c.error, c.next, c.offset = make([]float64, nu), make([]float64, nu), make([]float64, nu), make([]float64, nu)
 	c.raw, c.rawThen, c.then, c.y = slices.Clone(x.Y), slices.Clone(x.Y), slices.Clone(x.Y), x.Y
-	c.missed = make([]float64, len(x.Y))
+	c.missed, c.largest = make([]float64, len(x.Y)), make([]float64, len(x.Y))
 	c.factored, c.singular, c.learners = false, failure{}, nil
 	var err error
 	if c.replays, err = newReplays(x, c); err != nil {
@@ -597,8 +598,8 @@ func (c *modelCorrector) solve(x *master.Exec) {
 				c.addTo(x, j, c.columns[j].s, c.e[j])
 			}
 		}
-		if checkFinite(x.Y) != nil && checkFinite(c.raw) == nil {
-			c.singular.set(c.t+c.H, "the correction is not finite")
+		if why := c.groundless(x); why != "" {
+			c.singular.set(c.t+c.H, why)
 			ok = false
 		}
 	}
@@ -609,6 +610,27 @@ func (c *modelCorrector) solve(x *master.Exec) {
 	for j := range c.columns {
 		c.accumulate(j, ok && c.active[j])
 	}
+}
+
+// groundless tells why the corrected outputs are not to be used: they are not finite, or a model
+// that failed to predict the step moves an output by many times its largest value. A slope that
+// is infinite at one point, as that of a square root at 0, does so; models that are right move
+// outputs as much where these begin at 0, and models that mispredict a step move them less.
+func (c *modelCorrector) groundless(x *master.Exec) string {
+	const many = 10 // right models: up to 2 (haid's oscillator, n_d = 1 … 2); the square root: 50 … 150
+	if checkFinite(x.Y) != nil && checkFinite(c.raw) == nil {
+		return "the correction is not finite"
+	}
+	for _, i := range c.members {
+		s, ok := c.models[i].(*stateSpace)
+		for o := c.sys.OutAt[i]; o < c.sys.OutAt[i+1]; o++ {
+			largest := max(c.largest[o], math.Abs(c.raw[o]), math.Abs(c.then[o]))
+			if moved := math.Abs(x.Y[o] - c.raw[o]); ok && moved > many*largest && s.off[o-c.sys.OutAt[i]] > many*largest {
+				return fmt.Sprintf("the model of %s does not hold over the step: it would move %s from %.4g to %.4g; model.point=end or smaller steps may be corrected", c.sys.Infos[i].Name, c.sys.OutName(o), c.raw[o], x.Y[o])
+			}
+		}
+	}
+	return ""
 }
 
 // addTo adds the response of a column to the outputs.
@@ -680,6 +702,9 @@ func (c *modelCorrector) accept() {
 	copy(c.error, c.next)
 	copy(c.rawThen, c.raw)
 	copy(c.then, c.y)
+	for o, y := range c.raw {
+		c.largest[o] = max(c.largest[o], math.Abs(y))
+	}
 	if c.singular.now {
 		c.singular.steps++
 	}
@@ -715,6 +740,7 @@ func (c *modelCorrector) archive(a *master.Archive) {
 	}
 	a.Floats(c.error)
 	a.Floats(c.then)
+	a.Floats(c.largest)
 	c.singular.archive(a)
 	for _, i := range c.members {
 		a.Int(&c.of[i].total)

@@ -61,6 +61,7 @@ type stateSpace struct {
 	gap, wait      int       // steps for which D alone is kept, and is yet
 	before         []float64 // D that was kept
 	largest, moved []float64 // change of each output over a step so far, and all that moved it
+	off            []float64 // by how much the model in force failed to predict each output of the step; 0 = unknown
 }
 
 // point is what a prediction starts from.
@@ -103,7 +104,7 @@ func newStateSpace(x *master.Exec, of *modelCorrector, i int) *stateSpace {
 	}
 	s.groups, s.owner = colour(s.n+s.nu, rows)
 	s.then, s.now = newPoint(s.n, s.ny, s.nu), newPoint(s.n, s.ny, s.nu)
-	s.largest, s.moved = make([]float64, s.ny), make([]float64, s.ny)
+	s.largest, s.moved, s.off = make([]float64, s.ny), make([]float64, s.ny), make([]float64, s.ny)
 	return s
 }
 
@@ -135,6 +136,7 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 		return u, err
 	}
 	s.observed = true
+	clear(s.off)
 	H := s.of.span(s.subsystem)
 	another := !s.of.sameSize(H, s.H) || s.made
 	if s.made {
@@ -171,6 +173,7 @@ func (s *stateSpace) update() (u modelUpdate, err error) {
 		s.new = s.failing
 		if s.failing {
 			u.evaluations, u.changed, another = 1, true, true
+			clear(s.off)
 			known := s.known
 			s.known = false
 			copy(s.before, s.d)
@@ -303,6 +306,7 @@ func (s *stateSpace) predictionErrorOver(H float64) (worst, astray float64) {
 		change := math.Abs(s.now.y[o] - s.then.y[o])
 		s.largest[o] = max(s.largest[o], change)
 		off := math.Abs(s.now.y[o] - s.then.y[o] - v)
+		s.off[o] = off
 		rounding := 1e-12 * max(math.Abs(s.now.y[o]), math.Abs(s.then.y[o]))
 		if off <= rounding {
 			continue

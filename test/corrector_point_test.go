@@ -292,3 +292,20 @@ func TestCorrectorPointInVain(t *testing.T) {
 		}
 	}
 }
+
+// A slope that is infinite at the start, as that of the square root at 0, is no model of the
+// first step, which stays uncorrected and is told: exact are 67 N after it, the model gives 7025.
+func TestCorrectorGroundless(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"start", "end"} {
+		r := complete(t, system(t, "sqrt-oscillator"), "--algorithm", "model-based-corrector", "--stop-time", "0.01", "--param", "model.point="+point)
+		f := r.column(t, "left.f")
+		if e := math.Abs(f[1]/67.1 - 1); e > 0.35 {
+			t.Errorf("%s: %g N after the first step", point, f[1])
+		}
+		w := strings.Join(r.manifest.Warnings, "\n")
+		if told := strings.Contains(w, "1 macro steps went uncorrected, first at t = 0.001 s") && strings.Contains(w, "does not hold over the step: it would move left.f from 47.43 to 702"); told != (point == "start") {
+			t.Errorf("%s: warnings %q", point, w)
+		}
+	}
+}

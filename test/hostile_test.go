@@ -727,7 +727,7 @@ func hostileSystems() []hostile {
 		refused("mapping that is something else", withSet(values("m", `<ssv:Real value="1"/>`), values("m", "")), "map.ssm", "SD1"),
 		refused("nested mapping", withSet(values("m", `<ssv:Real value="1"/>`), deep("")), "map.ssm", "nested deeper", "SD1"),
 		refused("mapping without target", withSet(values("m", `<ssv:Real value="1"/>`), fmt.Sprintf(mapHead, `<ssm:MappingEntry source="m"/>`)), "map.ssm", "target", "SD1"),
-		refused("two sources for one target", withSet(values("m", `<ssv:Real value="1"/>`), fmt.Sprintf(mapHead, `<ssm:MappingEntry source="m" target="wheel.m_w"/><ssm:MappingEntry source="n" target="wheel.m_w"/>`)), "map.ssm", "m_w", "SD15"),
+		refused("two sources for one target", withSet(values("m", `<ssv:Real value="1"/>`), fmt.Sprintf(mapHead, `<ssm:MappingEntry source="m" target="wheel.m_w"/><ssm:MappingEntry source="n" target="wheel.m_w"/>`)), "map.ssm", "m_w", "SD16T").onlyStrict(),
 		refused("mapping by a factor that is no number", withSet(values("m", `<ssv:Real value="1"/>`), fmt.Sprintf(mapHead, `<ssm:MappingEntry source="m" target="wheel.m_w"><ssc:LinearTransformation xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" factor="x"/></ssm:MappingEntry>`)), "map.ssm", "SD1"),
 		tolerated("mapping of nothing", withSet(values("m", `<ssv:Real value="1"/>`), fmt.Sprintf(mapHead, `<ssm:MappingEntry source="none" target="wheel.m_w"/>`)), "none", "SD15S"),
 	}

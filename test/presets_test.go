@@ -244,12 +244,14 @@ func TestPresets(t *testing.T) {
 					errors[i], now = presetRun(t, name, d, &p, level)
 					said = append(said, now...)
 				}
-				// By step: the order of the last halving is 1, or 2 of implicit coupling of exact components.
+				// By step: the order of the last halving, or of both, is 1, or 2 of implicit coupling of
+				// exact components.
 				order := 1.0
 				if p.Name == "implicit" && d.exact {
 					order = 2
 				}
-				met := byStep && errors[2] <= errors[1]/math.Pow(2, order-0.35)
+				fall := math.Pow(2, order-0.35)
+				met := byStep && errors[2] <= max(errors[1]/fall, errors[0]/(fall*fall))
 				if !byStep { // threefold per decade, over both, down to a tenth of the tolerance
 					met = errors[2] <= max(errors[0]/9, levels[2]/10)
 					for i, e := range errors {
