@@ -487,6 +487,7 @@ func (s *stateSpace) respond(j int, course *shape, to, offset []float64) {
 }
 
 func (s *stateSpace) accept() {
+	clear(s.off)
 	if s.observed {
 		s.then, s.now = s.now, s.then
 		s.has, s.observed = true, false
