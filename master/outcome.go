@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Outcome is the verdict on a run. Result.Outcome decides it; summary, manifest, pages,
@@ -125,6 +126,10 @@ const (
 	// steep is the growth over the second half of the run beyond that of any power of time,
 	// 2^p, which tells an absurd value from an integral of something large.
 	steep = 256
+	// A value grows steadily if its peaks grow by this factor at least from each quarter of
+	// the run to the next, and the last time by not much less than before. A power p of time
+	// slows down: 2^p, 1.5^p, 1.33^p.
+	steadily, slowing = 1.5, 0.7
 )
 
 func newGrowth(outputs int) *growth {
@@ -163,37 +168,54 @@ func (g *growth) see(accepted int, y []float64) {
 	g.next += g.every
 }
 
-// judge returns the output that has grown beyond all bounds, at least as far as it did; -1 =
-// none has. y are the outputs at the end.
-func (g *growth) judge(y []float64, magnitude func(k int) float64) int {
+// peaks returns the largest magnitudes of output k in each quarter of the run, y being its
+// value at the end; false if there are too few samples.
+func (g *growth) peaks(k int, y float64) (highest [quarters]float64, ok bool) {
 	n := len(g.samples)
+	for i, sample := range g.samples {
+		q := i * quarters / n
+		highest[q] = max(highest[q], math.Abs(sample[k]))
+	}
+	highest[quarters-1] = max(highest[quarters-1], math.Abs(y))
+	return highest, n >= quarters
+}
+
+// beyond returns an output that has grown beyond all bounds, -1 = none. y are the outputs at
+// the end.
+func (g *growth) beyond(y []float64, magnitude func(k int) float64) int {
 	for k, v := range y {
-		v = math.Abs(v)
-		grown := v / max(math.Abs(g.start[k]), magnitude(k))
-		switch {
-		case !(grown > exponential):
-			continue
-		case n < quarters:
-			if grown > absurd {
-				return k
-			}
+		grown := math.Abs(v) / max(math.Abs(g.start[k]), magnitude(k))
+		if !(grown > exponential) {
 			continue
 		}
-		var highest [quarters]float64
-		for i, sample := range g.samples {
-			q := i * quarters / n
-			highest[q] = max(highest[q], math.Abs(sample[k]))
-		}
-		highest[quarters-1] = max(highest[quarters-1], v)
-		always := true
+		highest, ok := g.peaks(k, v)
+		always := ok
 		for q := 1; q < quarters; q++ {
 			always = always && highest[q] >= everSteeper*highest[q-1]
 		}
-		if always || grown > absurd && highest[quarters-1] >= steep*highest[1] {
+		if always || grown > absurd && (!ok || highest[quarters-1] >= steep*highest[1]) {
 			return k
 		}
 	}
 	return -1
+}
+
+// steady returns the steadily growing output that grows most, -1 = none, and the factor from
+// its peak in the first quarter of the run to that in the last.
+func (g *growth) steady(y []float64) (most int, by float64) {
+	most = -1
+	for k, v := range y {
+		h, ok := g.peaks(k, v)
+		if !ok || h[0] == 0 {
+			continue
+		}
+		last := h[3] / h[2]
+		grows := h[1] >= steadily*h[0] && h[2] >= steadily*h[1] && last >= steadily
+		if f := h[3] / h[0]; grows && last >= slowing*max(h[1]/h[0], h[2]/h[1]) && f > by {
+			most, by = k, f
+		}
+	}
+	return most, by
 }
 
 // archive carries the samples.
@@ -220,7 +242,7 @@ func (r *Run) judgeStability() {
 			text = j.Unstable()
 		}
 	}
-	k := r.growth.judge(r.x.keptY, func(k int) float64 {
+	k := r.growth.beyond(r.x.keptY, func(k int) float64 {
 		at := owner(r.sys.OutAt, k)
 		return r.sys.Infos[at].Out[k-r.sys.OutAt[at]].Magnitude()
 	})
@@ -228,6 +250,9 @@ func (r *Run) judgeStability() {
 		grown := fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order, or see whether a component or the whole is unstable by itself (macrostep analyze)", r.sys.OutName(k), r.x.keptY[k])
 		r.warn(grown)
 		text = cmp.Or(text, grown)
+	}
+	if k, by := r.growth.steady(r.x.keptY); text == "" && k >= 0 && slices.ContainsFunc(r.sys.source, func(y int) bool { return y >= 0 }) {
+		r.result.Growing = fmt.Sprintf("the peaks of %s grow steadily, by %.2g from the first quarter of the run to the last", r.sys.OutName(k), by)
 	}
 	r.result.Unstable = text
 }

@@ -47,6 +47,33 @@ func TestStability(t *testing.T) {
 			t.Errorf("%s: %q", name, result.Warnings)
 		}
 	}
+	// What grows steadily is named where subsystems are coupled, and only there.
+	for name, test := range map[string]struct {
+		f       func(t float64) float64
+		growing bool
+	}{
+		"an oscillation that grows":        {func(t float64) float64 { return math.Exp(t/2) * math.Cos(5*t) }, true},
+		"1.5 in a quarter, and a bit more": {func(t float64) float64 { return math.Pow(1.55, t/2.5) }, true},
+		"less than that":                   {func(t float64) float64 { return math.Pow(1.45, t/2.5) }, false},
+		"a square":                         {func(t float64) float64 { return t * t }, false},
+		"a step":                           {func(t float64) float64 { return map[bool]float64{true: 1}[t > 5] }, false},
+		"an oscillation":                   {func(t float64) float64 { return math.Sin(t) }, false},
+		"what is unstable anyway":          {func(t float64) float64 { return math.Pow(10, 1.6*t) }, false},
+	} {
+		for _, coupled := range []bool{true, false} {
+			a, b := newFake("a", 0, 1), newFake("b", 1, 1)
+			a.step = func(at, H float64) (float64, error) { a.y[0] = test.f(at + H); return at + H, nil }
+			a.y[0] = test.f(0)
+			var connections []master.Connection
+			if coupled {
+				connections = []master.Connection{wire("a.y1", "b.u1")}
+			}
+			result, err := newRun(t, system(t, []master.Subsystem{a, b}, connections...), o).Run(t.Context())
+			if grows := strings.HasPrefix(result.Growing, "the peaks of a.y1 grow steadily, by "); err != nil || grows != (test.growing && coupled) {
+				t.Errorf("%s, coupled %t: %v, %q", name, coupled, err, result.Growing)
+			}
+		}
+	}
 	// Few steps, and steps of any number, tell it too.
 	for _, n := range []float64{1, 3, 4, 31, 32, 33, 70, 1000} {
 		o.Step = 10 / n

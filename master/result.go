@@ -47,6 +47,10 @@ type Result struct {
 	Realtime    *Timing // nil = it was not in real time
 	// Unstable names what has grown as values of an unstable system do; "" = nothing has.
 	Unstable string
+	// Growing names an output that grows steadily without being far beyond its bounds, as
+	// where the coupling is unstable, or the system itself; "" = none does. Package analyze
+	// finds out which.
+	Growing string
 	// Expectations are those of the hooks (Expecter).
 	Expectations Expectations
 }

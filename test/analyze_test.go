@@ -11,6 +11,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/fmus/exact"
+	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/long"
 )
 
@@ -307,6 +308,37 @@ func testAnalyzeUnknown(t *testing.T) {
 	o = complete(t, system(t, "quarter-car-b"), "--analyze", "--step-size", "0.02", "--stop-time", "1")
 	if w := strings.Join(o.manifest.Warnings, "\n"); !strings.Contains(w, "analysis: the coupling is unstable with explicit of order 0") || !strings.Contains(o.output, "recommended: --algorithm") {
 		t.Errorf("%s\n%v", o.output, o.manifest.Warnings)
+	}
+}
+
+// A run whose outputs grow steadily is unstable if its coupling is; the spectral radii are those
+// of analyze, and the growth of the energy oscillator is spurious: its exact amplitude is constant.
+func TestSteadyGrowth(t *testing.T) {
+	t.Parallel()
+	take := long.Sample(3)
+	for _, c := range []struct {
+		demo, args string
+		says       string // of a warning; "" = there is none on growth
+		unstable   bool
+	}{
+		{"energy-oscillator", "--step-size 0.05 --stop-time 5", "of order 0 and steps of 0.05 s: it grows by a factor of 1.117 in each", true},
+		{"energy-oscillator", "--step-size 0.01 --stop-time 10", "of order 0 and steps of 0.01 s: it grows by a factor of 1.005 in each", true},
+		{"energy-oscillator", "--step-size 0.001 --stop-time 2", "", false},
+		{"sqrt-oscillator", "--step-size 0.1 --stop-time 20", "the analysis cannot decide which", false},
+		{"corrector-oscillator", "--algorithm model-based-corrector --step-size 0.01 --stop-time 0.5", "with model-based-corrector of order 0", true},
+		{"corrector-oscillator", "--set one.d=-600 --stop-time 0.3", "the system itself is unstable, whatever the step", false},
+	} {
+		if !take() {
+			continue
+		}
+		o := complete(t, append([]string{system(t, c.demo)}, strings.Fields(c.args)...)...)
+		w := strings.Join(o.manifest.Warnings, "\n")
+		if says := strings.Contains(w, "grow steadily"); says != (c.says != "") || !strings.Contains(w, c.says) || (o.manifest.Outcome.Stability == master.Unstable) != c.unstable {
+			t.Errorf("%s %s: %+v, warnings %q", c.demo, c.args, o.manifest.Outcome, w)
+		}
+	}
+	if o := run(t, system(t, "energy-oscillator"), "--step-size", "0.05", "--stop-time", "5", "--strict"); o.code != 1 {
+		t.Errorf("strictly: exit code %d", o.code)
 	}
 }
 

@@ -145,6 +145,7 @@ type outcome struct {
 type manifest struct {
 	Status     string
 	Reason     string
+	Outcome    master.Outcome
 	Algorithm  string
 	Realtime   *master.Timing
 	Parameters map[string]any

@@ -253,24 +253,21 @@ func (p *program) analyze(c *cli.Context) (err error) {
 
 const flagAnalyze = "analyze"
 
-// analyseFirst tells of the coupling that is about to be run what analyze tells of it, on the console
-// and for the manifest; unstable is what is to be a warning, and report all of it if there is more.
-func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate, con *console) (told, unstable []string, report *analyze.Report, err error) {
-	order, err := strconv.Atoi(choice.Values["order"])
-	if err != nil {
-		order = 0
-	}
+// analyse analyses the coupling of a run on instances of its own. It takes runs of the
+// system where models tell nothing, for some seconds; 0 = none.
+func (p *program) analyse(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate, con *console, seconds float64) (report *analyze.Report, err error) {
 	open.Trace = nil
 	other, err := p.open(ctx, r.System, open)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, other.Close()) }()
+	order := orderOf(choice)
 	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value, Order: min(max(order, 1), highestAnalyzed), Error: defaultError, Bonds: bonds, Rates: rates}
 	if sys.Tolerance != nil {
 		o.Tolerance = sys.Tolerance.Value
 	}
-	o.Runs = p.runsOf(r.System, open, firstRuns, con)
+	o.Runs = p.runsOf(r.System, open, seconds, con)
 	o.Runs.Only = func(preset string, k int) bool { return preset == choice.Preset && k == order }
 	o.Own = &analyze.Own{Preset: choice.Preset, New: func() (master.Algorithm, error) {
 		same, err := algorithms.New(choice.Preset, choice.Values, algorithms.With{Bonds: bonds, Rates: rates})
@@ -280,8 +277,56 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		return same.Algorithm, nil
 	}}
 	con.status("the coupling is analysed")
-	report, err = analyze.Run(ctx, other.System, o)
-	con.clear()
+	defer con.clear()
+	return analyze.Run(ctx, other.System, o)
+}
+
+// orderOf is the extrapolation order of a run, 0 if its algorithm has none.
+func orderOf(choice *algorithms.Choice) int {
+	order, err := strconv.Atoi(choice.Values["order"])
+	if err != nil {
+		return 0
+	}
+	return order
+}
+
+// ofRun returns the index of the strategy that a run takes, -1 = it was not analysed.
+func ofRun(report *analyze.Report, choice *algorithms.Choice) int {
+	order := orderOf(choice)
+	return slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
+}
+
+// growth returns the sentence on an unstable strategy.
+func growth(s *analyze.Strategy, step float64) string {
+	return fmt.Sprintf("the coupling is unstable with %s of order %d and steps of %.4g s: it grows by a factor of %.4g in each", s.Preset, s.Order, step, s.Now)
+}
+
+// causeOfGrowth finds out why an output grows steadily: unstable is the cause if it is the
+// coupling, note what else there is to say.
+func causeOfGrowth(growing string, report *analyze.Report, choice *algorithms.Choice, failed error) (unstable, note string) {
+	if failed != nil {
+		return "", fmt.Sprintf("%s: the coupling or the system itself may be unstable; the analysis failed: %v", growing, failed)
+	}
+	at := ofRun(report, choice)
+	switch {
+	case report.Whole != nil:
+		return "", fmt.Sprintf("%s: the system itself is unstable, whatever the step: %s", growing, report.Whole)
+	case at < 0 || otherwise(choice) != "" || !report.Strategies[at].Known() || report.Large != "":
+		return "", fmt.Sprintf("%s: the coupling or the system itself may be unstable; the analysis cannot decide which", growing)
+	case report.Strategies[at].IsStable():
+		return "", ""
+	}
+	unstable = growing + ": " + growth(&report.Strategies[at], report.Step)
+	if report.Recommended >= 0 {
+		unstable += fmt.Sprintf("; recommended: %s --step-size %.4g", chosen(&report.Strategies[report.Recommended]), report.StepToTake)
+	}
+	return unstable, ""
+}
+
+// analyseFirst tells of the coupling that is about to be run what analyze tells of it, on the console
+// and for the manifest; unstable is what is to be a warning, and report all of it if there is more.
+func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate, con *console) (told, unstable []string, report *analyze.Report, err error) {
+	report, err = p.analyse(ctx, r, open, sys, choice, bonds, rates, con, firstRuns)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, nil, nil, &runError{cause}
@@ -290,7 +335,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 		con.logger().Warn(unstable[0])
 		return nil, unstable, nil, nil
 	}
-	at := slices.IndexFunc(report.Strategies, func(s analyze.Strategy) bool { return s.Preset == choice.Preset && s.Order == order })
+	at := ofRun(report, choice)
 	switch other := otherwise(choice); {
 	case at >= 0 && other != "":
 		told = append(told, fmt.Sprintf("analysis: whether it grows is unknown: %s is analysed with the values that its parameters have by themselves, and the run has %s", choice.Preset, other))
@@ -343,7 +388,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 			case s.Mode != nil:
 				by = strings.ReplaceAll(modeOf(s.Mode), "\n", "; ")
 			}
-			unstable = append(unstable, fmt.Sprintf("analysis: the coupling is unstable with %s of order %d and steps of %.4g s, it grows by %.3g in each, %s", s.Preset, s.Order, report.Step, s.Now, by))
+			unstable = append(unstable, fmt.Sprintf("analysis: %s, %s", growth(s, report.Step), by))
 		}
 	}
 	if report.Recommended >= 0 && report.Recommended != at {

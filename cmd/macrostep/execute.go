@@ -423,7 +423,22 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	if d, ok := choice.Algorithm.(master.DeliveryReporter); ok {
 		delivery = d.Deliveries()
 	}
+	grows := ""
+	if result.Growing != "" && result.Status == master.Complete && fmi.Crashed() == nil {
+		report, failed := analysis, error(nil)
+		if report == nil {
+			report, failed = p.analyse(ctx, r, open, sys, choice, bonds, rates, con, 0)
+		}
+		if result.Unstable, grows = causeOfGrowth(result.Growing, report, choice, failed); result.Unstable != "" {
+			result.Warnings = append(result.Warnings, result.Unstable)
+			con.logger().Warn(result.Unstable)
+		}
+	}
 	m.Finish(sys.System, result, delivery)
+	if grows != "" {
+		m.Warnings = append(m.Warnings, grows)
+		con.logger().Warn(grows)
+	}
 	if player != nil {
 		m.Scenario = player.Report()
 		for _, line := range player.Idle() {
