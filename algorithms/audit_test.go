@@ -63,6 +63,26 @@ func warned(r *master.Result, text string) bool {
 	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, text) })
 }
 
+// Where some coupled inputs are held, the run notes that their error is not estimated.
+func TestHeldInputsAreNoted(t *testing.T) {
+	for _, some := range []bool{true, false} {
+		s := cut(uneven, "dd")
+		var subs []master.Subsystem
+		for k, l := range s.subsystems {
+			l.Info().In[0].Discrete = some && k == 0
+			subs = append(subs, l)
+		}
+		sys, err := master.NewSystem(subs, s.connections)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, _ := adaptiveRun(t, sys, "ex-local", "1e-3")
+		if noted := warned(&result, "the error estimate ignores inputs that are held"); noted != some {
+			t.Errorf("%t: %q", some, result.Warnings)
+		}
+	}
+}
+
 // Error estimates that compare solutions of different input polynomials are 0 where
 // components sample their inputs. Unaudited, im-milne and ex-milne give garbage, at every tolerance.
 // Where components are exact, an audit finds nothing.

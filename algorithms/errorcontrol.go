@@ -254,7 +254,11 @@ func (j *errorControl) init(x *master.Exec, t0 float64) error {
 		}
 	}
 	j.pos, j.vel, j.names = nil, nil, nil
-	j.entries, _ = coupledInputs(sys)
+	var held []int
+	if j.entries, held = coupledInputs(sys); len(held) > 0 && !j.config.FixedStep {
+		x.Note(fmt.Sprintf("the error estimate ignores inputs that are held over each macro step because they or their sources are discrete (%d, such as %s): "+
+			"control.h-max limits by how much they may be late", len(held), sys.InName(held[0])))
+	}
 	if err := j.chooseStates(sys); err != nil {
 		return err
 	}
