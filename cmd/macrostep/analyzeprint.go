@@ -234,14 +234,14 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		return err
 	}
 	if limit {
-		fmt.Fprintf(out, "* at the limit: what is not damped at all stands at 1, and growth by less than a millionth in a step counts as none: something does not die out\n")
+		fmt.Fprintf(out, "* at the limit: undamped modes have radius 1, and growth below 1e-6 per step counts as none\n")
 	}
 	printSeen(out, r)
 	if lasts {
-		fmt.Fprintf(out, "in brackets the radius of all besides what does not die out and does not grow (nothing holds it, a gain of 1 around a loop, or a component that nothing feeds and that oscillates on and on)\n")
+		fmt.Fprintf(out, "in brackets: the radius without undamped modes (an integrator that nothing holds, a gain of 1 around a loop, an oscillator that feeds nothing)\n")
 	}
 	if mean {
-		fmt.Fprintf(out, "+ no eigenvalue, since it is not linear: the growth in a step in the mean over long runs of the models, from the motion at hand and random ones, where it is largest; others may grow, and so may all with some steps between those that were looked at: stay well below the limit; it holds for motions that are large beside what the bonds carry at rest\n")
+		fmt.Fprintf(out, "+ no eigenvalue, since the algorithm is nonlinear: largest mean growth per step in long runs of the models, from the present motion and from random ones; other motions, or steps between those examined, may grow: stay well below the limit; valid for motions that are large compared with what the bonds carry at rest\n")
 	}
 	if err := printVarying(out, r); err != nil {
 		return err
