@@ -265,9 +265,9 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		opt.Workers, opt.Costs = more.Workers, more.Costs
 		m.Notes = append(m.Notes, anewNote(more))
 	}
-	var driven []string
+	driven := sys.Held
 	if signals != nil {
-		driven = signals.Names
+		driven = slices.Concat(driven, signals.Names)
 	}
 	if player != nil {
 		opt.Hooks = append(opt.Hooks, player)

@@ -38,7 +38,7 @@ func (s *Slave) set(in *fmi.Instance, b batch) error {
 		var refused *fmi.StatusError
 		if len(some) > 1 && errors.As(err, &refused) && refused.Status == fmi.StatusDiscard {
 			for k := range some {
-				if one := some[k : k+1].send(in, kind); one != nil {
+				if one := some[k:k+1].send(in, kind); one != nil {
 					err, some = one, some[k:k+1]
 					break
 				}
