@@ -568,6 +568,9 @@ func (r *runRequest) laterTables(signals, history *record.Signals) (_, _ *record
 	return cmp.Or(signals, s), cmp.Or(history, h), err
 }
 
+// paramFirstStep is the size of the first step, where an algorithm chooses the others.
+const paramFirstStep = "control.h0"
+
 // choose makes the algorithm from the flags and the documents. Parameters of
 // the documents belong to their algorithm, or to all that take them if they name
 // none; flags beat them.
@@ -579,11 +582,15 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithm
 	if preset == "" {
 		preset = algorithms.DefaultPreset
 	}
+	documented := maps.Clone(sys.Params)
+	if r.Step != nil { // the flag beats what a document says of the first step
+		delete(documented, paramFirstStep)
+	}
 	switch {
 	case sys.Algorithm == preset:
-		maps.Copy(params, sys.Params)
+		maps.Copy(params, documented)
 	case sys.Algorithm == "":
-		params, notes = suited(preset, sys.Params)
+		params, notes = suited(preset, documented)
 	case len(sys.Params) > 0:
 		warnings = append(warnings, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
 	}
