@@ -176,7 +176,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "output", Usage: "result `FILE`; its extension gives the format: .csv, .arrow, .arrows", Value: defaultOutput, Category: results},
 			&cli.StringFlag{Name: flagOutputFormat, Usage: "format of the results: " + strings.Join(record.FormatNames, ", ") + " (default: by the extension, else csv)", Category: results},
 			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs, and inputs that are connected or given)", KeepSpace: true, Category: results}},
-			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
+			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds, and one at the end", Category: results},
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
 			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,indicator,accepted", Category: results},
 			&cli.StringFlag{Name: flagReport, Usage: "web page `FILE.html` of the run, with plots (see macrostep help report)", Category: results},
