@@ -59,7 +59,7 @@ type openOptions struct {
 	Strict    bool
 	Stateless []string
 	Set       []assignment
-	Quirks    []assignment // component = quirk
+	Quirks    []assignment // component = quirk; component "" = the only one
 	Compile   bool
 	Isolation isolation
 	Driven    []string               // inputs "component.variable" given from outside

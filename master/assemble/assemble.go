@@ -59,7 +59,8 @@ type Options struct {
 	Cache   string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
 }
 
-// Quirk gives a component a quirk, by its name (see fmuslave.Quirks).
+// Quirk gives a component a quirk, by its name (see fmuslave.Quirks). The component of an
+// FMU alone need not be named.
 type Quirk struct{ Component, Name string }
 
 // Assignment sets a parameter or start value: Name is "component.variable" (of an FMU alone
