@@ -1327,7 +1327,7 @@ func (r *Run) conclude() {
 	if p := r.pacer; p != nil {
 		res.Realtime = p.result()
 		res.MasterSeconds -= p.waited.Seconds()
-		if text := res.Realtime.missed(); text != "" && !errors.Is(r.err, ErrOverrun) {
+		if text := res.Realtime.Missed(); text != "" && !errors.Is(r.err, ErrOverrun) {
 			r.warn(text)
 		}
 	}

@@ -840,10 +840,9 @@ const (
 // summary prints how a run ended.
 func (o *outcome) summary(w io.Writer, con *console) {
 	m := o.manifest
-	wall := m.WallSeconds
+	wall, uneven := m.WallSeconds, ""
 	fmt.Fprintf(w, "%s at t = %g s: %s", m.Outcome.Ended, m.EndTime, plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
-		uneven := ""
 		if m.Steps.Mean != m.StepSize.Value && m.Steps.Accepted > 1 && math.Abs(m.Steps.Mean-m.StepSize.Value) > 1e-9*m.StepSize.Value {
 			uneven = ", on average"
 		}
@@ -870,7 +869,7 @@ func (o *outcome) summary(w io.Writer, con *console) {
 		printScenario(w, m.Scenario)
 	}
 	if m.Realtime != nil {
-		printTiming(w, m.Realtime, m.StepSize.Value)
+		printTiming(w, m.Realtime, m.Steps.Mean, uneven)
 	}
 	if m.Iterations > 0 {
 		fmt.Fprintf(w, "corrector %s, %s of the interface\n", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))
