@@ -260,7 +260,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	if err != nil {
 		order = 0
 	}
-	open.Trace = nil
+	open.Trace, open.Logger = nil, con.aside()
 	other, err := p.open(ctx, r.System, open)
 	if err != nil {
 		return nil, nil, nil, err
