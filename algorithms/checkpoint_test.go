@@ -295,7 +295,7 @@ func TestCountsArchive(t *testing.T) {
 		if k%100 == 99 {
 			v = 50
 		}
-		d.add(float64(k), v)
+		d.add(float64(k), 1, v)
 	}
 	f := failure{steps: 3, first: 0.5, reason: "why", now: true}
 	s := implicit{stagnated: 2, worst: 0.25}

@@ -153,7 +153,7 @@ func (m *energyMonitor) accept(t float64) {
 		if size > b.totals.peak {
 			b.totals.peak, b.totals.peakAt = size, t
 		}
-		b.powers.add(t, size)
+		b.powers.add(t, span, size)
 	}
 }
 
@@ -235,7 +235,8 @@ func (m *energyMonitor) review() []string {
 // where a coupling starts to sway (rodriguez Fig. 37) it takes many steps to grow;
 // hence the scale is that of the peaks in the blocks into which all values so far
 // are divided, and it is robust: their median, and the median of the distances from
-// it.
+// it. The blocks are of equal time and not of equal numbers of values: where steps grow
+// with a motion that starts from rest, most values would be of its first moments.
 //
 // The threshold counts in such distances, or in medians if those are larger: peaks of
 // a motion that is calm for a while and then not lie within 40, those of Fig. 37
@@ -244,9 +245,9 @@ type spikeDetector struct {
 	threshold      float64 // 0 = none are looked for
 	peaks          [spikeBlocks]float64
 	blocks         int
-	length         int // values in a block; 0 = spikeLength
+	length         float64 // s, of a block; 0 = no value yet
 	peak           float64
-	values         int // in the block that is not full
+	span           float64 // s, of the block that is not full
 	center, spread float64
 
 	spikes  int
@@ -257,11 +258,12 @@ type spikeDetector struct {
 
 const (
 	spikeBlocks = 64 // when there are as many, each two become one
-	spikeLength = 16 // values in a block at first
+	spikeLength = 16 // values in a block at first, if the steps stay as the first one
 	spikeFirst  = 8  // blocks before the first value that can be a spike
 )
 
-func (d *spikeDetector) add(t, v float64) {
+// add takes the value at time t, at the end of a step by H.
+func (d *spikeDetector) add(t, H, v float64) {
 	if d.threshold == 0 || v-v != 0 {
 		return
 	}
@@ -271,18 +273,27 @@ func (d *spikeDetector) add(t, v float64) {
 		}
 		d.spikes++
 	}
+	if d.length == 0 {
+		d.length = spikeLength * H
+	}
 	d.peak = max(d.peak, v)
-	if d.values++; d.values >= max(d.length, spikeLength) {
+	const full = 1 - 1e-6 // but for rounding
+	if d.span += H; d.span < full*d.length {
+		return
+	}
+	for d.span >= full*d.length {
+		d.span -= d.length
 		d.push()
 	}
+	d.peak, d.span = 0, max(d.span, 0)
 }
 
 func (d *spikeDetector) archive(a *master.Archive) {
 	a.Floats(d.peaks[:])
 	a.Index(&d.blocks, 0, spikeBlocks-1)
-	a.Int(&d.length)
+	a.Float(&d.length)
 	a.Float(&d.peak)
-	a.Int(&d.values)
+	a.Float(&d.span)
 	a.Float(&d.center)
 	a.Float(&d.spread)
 	a.Int(&d.spikes)
@@ -295,10 +306,9 @@ func (d *spikeDetector) archive(a *master.Archive) {
 func (d *spikeDetector) push() {
 	d.peaks[d.blocks] = d.peak
 	d.blocks++
-	d.peak, d.values = 0, 0
 	if d.blocks == spikeBlocks {
 		d.blocks /= 2
-		d.length = 2 * max(d.length, spikeLength)
+		d.length *= 2
 		for i := range d.blocks {
 			d.peaks[i] = max(d.peaks[2*i], d.peaks[2*i+1])
 		}

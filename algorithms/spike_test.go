@@ -22,7 +22,7 @@ func TestSpikes(t *testing.T) {
 		d := spikeDetector{threshold: 50}
 		for i := range 1000 {
 			at := float64(i) * 1e-2
-			d.add(at, math.Abs(c.size(at)*math.Sin(13*at)))
+			d.add(at, 1e-2, math.Abs(c.size(at)*math.Sin(13*at)))
 		}
 		switch {
 		case math.IsInf(c.low, 1):
@@ -35,16 +35,31 @@ func TestSpikes(t *testing.T) {
 	}
 }
 
+// Steps that grow with a motion that starts from rest, as step size control takes them,
+// make no jumps of it.
+func TestNoSpikesByStepSize(t *testing.T) {
+	d := spikeDetector{threshold: 50}
+	at, H := 0.0, 1e-6
+	for at < 10 {
+		H = min(max(H, 1e-2*at), 1e-2)
+		at += H
+		d.add(at, H, H*at*at/(1+at*at))
+	}
+	if d.spikes > 0 {
+		t.Errorf("%d spikes, first at %g", d.spikes, d.firstAt)
+	}
+}
+
 // Blocks keep covering all values, and their number stays bounded.
 func TestSpikeBlocks(t *testing.T) {
 	d := spikeDetector{threshold: 50}
 	for i := range 100_000 {
-		d.add(float64(i), float64(i%1000))
+		d.add(float64(i), 1, float64(i%1000))
 		if d.blocks >= spikeBlocks {
 			t.Fatalf("%d blocks", d.blocks)
 		}
-		if covered := d.blocks*max(d.length, spikeLength) + d.values; covered != i+1 {
-			t.Fatalf("%d of %d values are in blocks", covered, i+1)
+		if covered := float64(d.blocks)*d.length + d.span; covered != float64(i+1) {
+			t.Fatalf("%g of %d s are in blocks", covered, i+1)
 		}
 	}
 	if d.center != 999 || d.spread != 0 || d.spikes != 0 {

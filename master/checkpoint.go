@@ -381,6 +381,9 @@ func (r *Run) archive(a *Archive) {
 	a.Int(&r.accepted)
 	a.Int(&r.rejected)
 	a.Index(&r.onGrid, 0, r.grid.points())
+	if at := r.grid.at(r.onGrid); a.Reading() && r.want == 0 && r.t == stop && r.onGrid <= r.grid.whole && math.Abs(at-r.t) <= r.grid.rounding() {
+		r.t = at // the end of a run that goes on lies on the grid
+	}
 	a.IntList(&r.result.Orders)
 	a.Int(&r.result.Iterations)
 	a.Int(&r.result.Jacobians)

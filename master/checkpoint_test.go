@@ -581,7 +581,13 @@ func TestLaterStop(t *testing.T) {
 			}
 		}
 	}
-	_, c, _, _ := run(master.Options{Stop: 1, Step: 0.1}, fixed, 1, false)
+	// The end is the stop time; what follows begins on the grid, which differs by rounding.
+	long, _, _, _ := run(master.Options{Stop: 2, Step: 0.1}, fixed, 2, false)
+	_, c, ended, _ := run(master.Options{Stop: 0.3, Step: 0.1}, fixed, 0.3, false)
+	if rest, _, _, err := run(master.Options{Stop: 2, Step: 0.1, Resume: c.State}, fixed, 2, false); err != nil || ended.Time != 0.3 || !reflect.DeepEqual(rest, long[4:]) {
+		t.Errorf("from the end at %v: %v, other rows", ended.Time, err)
+	}
+	_, c, _, _ = run(master.Options{Stop: 1, Step: 0.1}, fixed, 1, false)
 	for what, o := range map[string]master.Options{
 		"nothing left to do":                {Stop: 1, Step: 0.1, Resume: c.State},
 		"the step size was 0.1, and is 0.2": {Stop: 2, Step: 0.2, Resume: c.State},

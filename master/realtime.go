@@ -404,10 +404,10 @@ func (p *pacer) result() *Timing {
 }
 
 // considerable is the share of missed deadlines from which on a run warns.
-const considerable = 0.05
+const considerable = 0.01
 
-// missed returns a warning where a considerable share of the deadlines was missed, else "".
-func (t *Timing) missed() string {
+// Missed returns a warning where a considerable share of the deadlines was missed, else "".
+func (t *Timing) Missed() string {
 	share := float64(t.Overruns) / float64(max(t.Deadlines, 1))
 	if share < considerable {
 		return ""
@@ -416,6 +416,6 @@ func (t *Timing) missed() string {
 	if t.Skipped > 0 {
 		effect = fmt.Sprintf("the simulated time fell behind the clock by %d macro steps", t.Skipped)
 	}
-	return fmt.Sprintf("%d of %d deadlines were missed (%.0f %%), the worst by %.2g s: %s; choose a larger step size or a smaller factor of real time, or give the run a priority (Realtime.Priority, --realtime-priority)",
+	return fmt.Sprintf("%d of %d deadlines were missed (%.3g %%), the worst by %.2g s: %s; choose a larger step size or a smaller factor of real time, or give the run a priority (Realtime.Priority, --realtime-priority)",
 		t.Overruns, t.Deadlines, 100*share, t.Lateness.Worst, effect)
 }

@@ -266,7 +266,7 @@ func TestRealtimeTakesItsTime(t *testing.T) {
 	}
 }
 
-// Many missed deadlines are a warning.
+// One missed deadline in a hundred is a warning.
 func TestMissedDeadlines(t *testing.T) {
 	slow := map[int]time.Duration{}
 	for i := range 10 {
@@ -275,5 +275,11 @@ func TestMissedDeadlines(t *testing.T) {
 	result, _, err := inRealtime(t, master.Options{Stop: 0.02, Step: 0.002, Realtime: &master.Realtime{}}, slow)
 	if err != nil || len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "deadlines were missed (100 %)") {
 		t.Errorf("%v: %q", err, result.Warnings)
+	}
+	for missed, want := range map[int]string{9: "", 24: "24 of 1000 deadlines were missed (2.4 %)"} {
+		timing := master.Timing{Deadlines: 1000, Overruns: missed}
+		if text := timing.Missed(); text != want && (want == "" || !strings.HasPrefix(text, want)) {
+			t.Errorf("%d missed: %q", missed, text)
+		}
 	}
 }

@@ -174,12 +174,13 @@ type grid struct {
 	start, stop, step float64
 	whole             int  // number of whole steps
 	rest              bool // one shorter step ends at stop
+	meets             bool // the last whole step ends at stop, but for rounding
 }
 
 // at gives communication point i. The product is rounded before the sum on
-// every platform.
+// every platform. The last point is stop itself.
 func (g *grid) at(i int) float64 {
-	if i > g.whole {
+	if i > g.whole || i == g.whole && g.meets {
 		return g.stop
 	}
 	return g.start + float64(float64(i)*g.step)
@@ -342,11 +343,16 @@ func (r *Run) prepareAgain() error {
 func newGrid(start, stop, step float64) grid {
 	g := grid{start: start, stop: stop, step: step}
 	// Far out the times themselves are rounded to more than the tolerance.
-	tolerance := max(gridTolerance, 4*0x1p-52*max(math.Abs(start), math.Abs(stop))/step)
+	tolerance := max(gridTolerance, g.rounding()/step)
 	g.whole = int(math.Floor((stop-start)/step + tolerance))
-	g.rest = stop-g.at(g.whole) > tolerance*step
+	last := g.at(g.whole)
+	g.rest = stop-last > tolerance*step
+	g.meets = math.Abs(stop-last) <= g.rounding()
 	return g
 }
+
+// rounding bounds what communication points lose by it.
+func (g *grid) rounding() float64 { return 4 * 0x1p-52 * max(math.Abs(g.start), math.Abs(g.stop)) }
 
 func (r *Run) fixedStepSubsystem() (string, bool) {
 	for _, info := range r.sys.Infos {
@@ -1321,7 +1327,7 @@ func (r *Run) conclude() {
 	if p := r.pacer; p != nil {
 		res.Realtime = p.result()
 		res.MasterSeconds -= p.waited.Seconds()
-		if text := res.Realtime.missed(); text != "" && !errors.Is(r.err, ErrOverrun) {
+		if text := res.Realtime.Missed(); text != "" && !errors.Is(r.err, ErrOverrun) {
 			r.warn(text)
 		}
 	}

@@ -69,7 +69,8 @@ func TestGrid(t *testing.T) {
 		{0, 1, 0.25, false, 4, 1, ""},
 		{0, 1, 0.3, false, 4, 1, ""}, // last step is short
 		{0, 1, 0.3, true, 3, at(0, 3, 0.3), "fake cannot vary its step: the run ends at 0.9"},
-		{0, 1, 2, false, 1, 1, ""}, // one short step
+		{0, 1, 2, false, 1, 1, ""},      // one short step
+		{0, 0.3, 0.1, true, 3, 0.3, ""}, // and not 0.30000000000000004
 		{0, 0.3 + 1e-11, 0.1, false, 3, at(0, 3, 0.1), ""},
 		{0, 0.3 - 1e-11, 0.1, false, 3, at(0, 3, 0.1), ""},
 		{0, 0.3 + 1e-9, 0.1, false, 4, 0.3 + 1e-9, ""},

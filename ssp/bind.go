@@ -367,7 +367,7 @@ func (f *flattener) values() {
 func (f *flattener) clashes(settings map[end]*Setting) {
 	for _, t := range slices.Concat(f.bound, f.fed) {
 		s := settings[t]
-		if s == nil || s.From.clash == nil {
+		if s == nil || s.From.clash == nil || f.p.beaten[Beaten{s.Component, s.Variable}] {
 			continue
 		}
 		if v, _ := f.variable(t); s.Connected && v.Causality == string(Parameter) {

@@ -29,7 +29,8 @@ type Package struct {
 	instances  []*instance   // by component, then by function
 	osp        *ospStructure // nil: an SSP
 	given      *Binding      // of Give; nil: nothing
-	packed     bool          // a .ssp: nothing outside of Dir belongs to it
+	beaten     map[Beaten]bool
+	packed     bool // a .ssp: nothing outside of Dir belongs to it
 	packages   map[string]home
 	documents  map[string]*Document // by path; nil: could not be read
 	cleanup    []func() error

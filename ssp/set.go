@@ -151,6 +151,17 @@ func (p *Package) Give(values []ParameterValue, units []unit.Definition, from st
 	p.given = &Binding{Set: set, Place: Place{File: from}}
 }
 
+// Beaten is a variable of a component, by its number, to which the caller gives a value of
+// its own after Flatten.
+type Beaten struct {
+	Component int
+	Variable  string
+}
+
+// Beat lets Flatten accept that the document does not say which of several values such a
+// variable has.
+func (p *Package) Beat(variables map[Beaten]bool) { p.beaten = variables }
+
 // lastSet gives the set that the outermost system binds last, and its file, if its
 // names mean what they mean there and nothing else uses it.
 func (p *Package) lastSet() (*ParameterSet, string) {

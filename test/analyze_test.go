@@ -13,6 +13,7 @@ import (
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/test/long"
+	"github.com/macrostep/macrostep/test/probe"
 )
 
 // analysis runs macrostep analyze, with time for all runs that it wants to make.
@@ -270,6 +271,20 @@ func testAnalyzeLater(t *testing.T) {
 		if len(s.Stable) != 1 || math.Abs(s.Stable[0].To-11.21e-3) > 0.06e-3 || s.Now != 1 || !s.Lasts || math.Abs(s.Besides-0.998958) > 1e-5 { // nothing holds both masses together
 			t.Errorf("at %s s: stable %v, radius %.9g besides %.9g", at, s.Stable, s.Now, s.Besides)
 		}
+	}
+}
+
+// What an FMU says when an analysis tries it is not printed as if it were of the run.
+func TestAnalysisIsQuiet(t *testing.T) {
+	t.Parallel()
+	path := twoLives(t, life(t, probe.LifeCapabilities, "MUTE=fmi2Error"), "")
+	var printed []int
+	for _, more := range [][]string{nil, {"--analyze"}} {
+		o := complete(t, append([]string{path, "--compile", "--step-size", "0.1", "--stop-time", "1", "--set", "first.k=3"}, more...)...)
+		printed = append(printed, strings.Count(o.output, "parameters are not shown"))
+	}
+	if printed[0] == 0 || printed[0] != printed[1] {
+		t.Errorf("printed %d times, with an analysis %d times", printed[0], printed[1])
 	}
 }
 

@@ -145,7 +145,7 @@ func TestQuirkSwitches(t *testing.T) {
 	if o := run(t, base...); o.code != 1 {
 		t.Errorf("without quirks: exit code %d\n%s", o.code, o.output)
 	}
-	all := append(base, "--quirk", "life=stopTime", "--quirk", "life=noTerminate", "--quirk", "life=inputsBeforeInit")
+	all := append(base, "--quirk", "life=stopTime", "--quirk", "noTerminate", "--quirk", "life=inputsBeforeInit")
 	o := complete(t, all...)
 	const names = "inputsBeforeInit noTerminate stopTime"
 	if q := lifecycleOf(t, o).FMUs[0].Quirks; strings.Join(q, " ") != names {
@@ -153,12 +153,15 @@ func TestQuirkSwitches(t *testing.T) {
 	}
 	for _, c := range []struct{ quirk, want string }{
 		{"life=noterminate", `no quirk "noterminate"; the quirks are inputsBeforeInit, `},
-		{"noTerminate", "is not COMPONENT=NAME"},
+		{"=noTerminate", "is not COMPONENT=NAME"},
 		{"death=noTerminate", `no component is called "death"`},
 	} {
 		if o := run(t, append(base, "--quirk", c.quirk)...); o.code != 2 || !strings.Contains(o.output, c.want) {
 			t.Errorf("%s: exit code %d\n%s", c.quirk, o.code, o.output)
 		}
+	}
+	if o := run(t, twoLives(t, bad, names), "--compile", "--quirk", "noRollback"); o.code != 2 || !strings.Contains(o.output, "the quirk noRollback needs the name of a component, COMPONENT=noRollback; the system has first, second") {
+		t.Errorf("exit code %d\n%s", o.code, o.output)
 	}
 	o = complete(t, twoLives(t, bad, names), "--compile")
 	for _, f := range lifecycleOf(t, o).FMUs {

@@ -8,6 +8,32 @@ import (
 	"github.com/macrostep/macrostep/test/probe"
 )
 
+// An input that is set and nothing feeds is held: it is recorded, by default too, as what
+// was set, also where the FMU does not give it back, and no warning says that the FMU lost it.
+func TestSetInputsAreHeld(t *testing.T) {
+	t.Parallel()
+	source := strings.Replace(probe.LifeSource(), "vr[i] == 0 ? m->u :", "vr[i] == 0 ? 0 :", 1)
+	path, err := fmus.Pack(t.TempDir(), "life", probe.LifeDescription(probe.LifeCapabilities, ""), strings.Replace(source, `"fmi2Functions.h"`, `"fmi2.h"`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{path, "--step-size", "0.25", "--stop-time", "1", "--set", "u=3"}
+	for _, more := range [][]string{nil, {"--record", "*"}, {"--param", "discard=shorten"}} {
+		o := complete(t, append(args, more...)...)
+		if len(o.manifest.Warnings) > 0 {
+			t.Errorf("%v: warnings %q", more, o.manifest.Warnings)
+		}
+		for _, u := range o.column(t, "life.u") {
+			if u != 3 {
+				t.Errorf("%v: u is recorded as %g", more, u)
+			}
+		}
+		if y := o.column(t, "life.y"); y[1] != 0.25*2*3+0.25*3 {
+			t.Errorf("%v: y is %v", more, y)
+		}
+	}
+}
+
 // lockedFMU packs an FMU whose parameters cannot be set, and which starts k with another
 // value than it documents.
 func lockedFMU(t *testing.T) string {
@@ -40,8 +66,11 @@ func TestStartsAreLeft(t *testing.T) {
 			t.Errorf("%v: y is %v", more, y)
 		}
 	}
+	const quirk = "the quirk setStarts sets documented start values that nobody gave"
 	for _, more := range [][]string{{"--quirk", "locked=setStarts"}, {"--set", "locked.k=5"}} {
-		if o := run(t, append(args, more...)...); o.code != 1 || !strings.Contains(o.output, "fmi2SetReal returned Error") {
+		o := run(t, append(args, more...)...)
+		if o.code != 1 || !strings.Contains(o.output, "fmi2SetReal returned Error; the FMU refuses k = 5") ||
+			strings.Contains(o.output, quirk) != (more[0] == "--quirk") {
 			t.Errorf("%v: exit code %d\n%s", more, o.code, o.output)
 		}
 	}

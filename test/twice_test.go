@@ -43,6 +43,10 @@ func TestParameterTwice(t *testing.T) {
 			if code, out := macrostep(t, "info", system, "--explain", "chassis.m_c"); code != refused || c.fails && !strings.Contains(out, c.says) || !c.fails && !strings.Contains(out, "300") {
 				t.Errorf("info --explain: exit code %d\n%s", code, out)
 			}
+			// A value of the user beats both.
+			if w := strings.Join(complete(t, system, "--stop-time", "0.01", "--set", "chassis.m_c=310").manifest.Warnings, "\n"); !strings.Contains(w, "SD16T") || strings.Contains(w, "SD16D") {
+				t.Errorf("run --set: warnings %s", w)
+			}
 			if o := run(t, system, "--stop-time", "0.01", "--strict"); o.code != 2 {
 				t.Errorf("run --strict: exit code %d\n%s", o.code, o.output)
 			}

@@ -256,7 +256,7 @@ const flagAnalyze = "analyze"
 // analyse analyses the coupling of a run on instances of its own. It takes runs of the
 // system where models tell nothing, for some seconds; 0 = none.
 func (p *program) analyse(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate, con *console, seconds float64) (report *analyze.Report, err error) {
-	open.Trace = nil
+	open.Trace, open.Logger = nil, con.aside()
 	other, err := p.open(ctx, r.System, open)
 	if err != nil {
 		return nil, err

@@ -382,15 +382,17 @@ func TestAlgorithmOfTheSystem(t *testing.T) {
 // Parameters of a system that names no algorithm go to those that take them; flags
 // are held to the algorithm in force.
 func TestParametersForSomeAlgorithms(t *testing.T) {
-	params := map[string]string{"control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2", "order": "2"}
+	params := map[string]string{"control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2", "control.h0": "1e-4", "order": "2"}
 	for _, tt := range []struct {
 		args []string
 		note string
 		want map[string]string
 	}{
-		{nil, "algorithm explicit does not take parameters of the system that are for others: control.rtol, control.safety", map[string]string{"order": "2"}},
+		{nil, "algorithm explicit does not take parameters of the system that are for others: control.h0, control.rtol, control.safety", map[string]string{"order": "2"}},
 		{[]string{"--algorithm", "predictor-corrector"}, "are for others: control.rtol, control.safety=6", map[string]string{"order": "2", "control.safety": "0.8"}},
-		{[]string{"--algorithm", "ex-slocal"}, "", map[string]string{"order": "2", "control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2"}},
+		{[]string{"--algorithm", "ex-slocal"}, "", map[string]string{"order": "2", "control.safety": "6", "control.rtol": "1e-3,second.y1:1e-2", "control.h0": "1e-4"}},
+		{[]string{"--algorithm", "ex-slocal", "--step-size", "0.25"}, "", map[string]string{"control.safety": "6", "control.h0": "auto"}},
+		{[]string{"--algorithm", "ex-slocal", "--step-size", "0.25", "--param", "control.h0=1e-5"}, "", map[string]string{"control.h0": "1e-5"}},
 		{[]string{"--algorithm", "ex-slocal", "--param", "control.safety=3"}, "", map[string]string{"control.safety": "3"}},
 	} {
 		f := fake{params: maps.Clone(params)}

@@ -45,6 +45,15 @@ func newConsole(w io.Writer, level slog.Level) *console {
 
 func (c *console) logger() *slog.Logger { return slog.New(&handler{con: c}) }
 
+// aside gives a logger for trials beside the run: what is logged there is a matter of
+// debugging, since the run itself does not fail by it.
+func (c *console) aside() *slog.Logger {
+	if !c.debug() {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.logger().With("trial", "analysis")
+}
+
 func (c *console) debug() bool { return c.level <= slog.LevelDebug }
 
 // print prints a line above the progress.

@@ -149,7 +149,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	}
 	out.Rates = ratesOf(a.Rates)
 	out.Items, out.ItemsOf = a.Items(), a.ItemsOf
-	out.Resolve, out.Alone = a.Resolve, a.Alone()
+	out.Resolve, out.Alone, out.Held = a.Resolve, a.Alone(), a.Held
 	out.Inputs = map[string][]record.Derived{}
 	for name, list := range a.Inputs() {
 		for _, in := range list {

@@ -59,7 +59,7 @@ type openOptions struct {
 	Strict    bool
 	Stateless []string
 	Set       []assignment
-	Quirks    []assignment // component = quirk
+	Quirks    []assignment // component = quirk; component "" = the only one
 	Compile   bool
 	Isolation isolation
 	Driven    []string               // inputs "component.variable" given from outside
@@ -106,6 +106,7 @@ type opened struct {
 	Items             map[string]map[string]int32        // of driven inputs that are enumerations
 	ItemsOf           func(name string) map[string]int32 // of a variable "component.variable" that is an enumeration; nil = nobody knows
 	Resolve           func(name string) (string, error)  // gives the name in results of a variable that the user names; nil = the same
+	Held              []string                           // inputs "component.variable" that nothing feeds and --set gives a value
 	Alone             string                             // component of an FMU that runs alone; "" for a system
 	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
 	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing

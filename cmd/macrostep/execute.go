@@ -265,9 +265,9 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		opt.Workers, opt.Costs = more.Workers, more.Costs
 		m.Notes = append(m.Notes, anewNote(more))
 	}
-	var driven []string
+	driven := sys.Held
 	if signals != nil {
-		driven = signals.Names
+		driven = slices.Concat(driven, signals.Names)
 	}
 	if player != nil {
 		opt.Hooks = append(opt.Hooks, player)
@@ -583,6 +583,9 @@ func (r *runRequest) laterTables(signals, history *record.Signals) (_, _ *record
 	return cmp.Or(signals, s), cmp.Or(history, h), err
 }
 
+// paramFirstStep is the size of the first step, where an algorithm chooses the others.
+const paramFirstStep = "control.h0"
+
 // choose makes the algorithm from the flags and the documents. Parameters of
 // the documents belong to their algorithm, or to all that take them if they name
 // none; flags beat them.
@@ -594,11 +597,15 @@ func choose(r *runRequest, sys *opened) (c *algorithms.Choice, bonds []algorithm
 	if preset == "" {
 		preset = algorithms.DefaultPreset
 	}
+	documented := maps.Clone(sys.Params)
+	if r.Step != nil { // the flag beats what a document says of the first step
+		delete(documented, paramFirstStep)
+	}
 	switch {
 	case sys.Algorithm == preset:
-		maps.Copy(params, sys.Params)
+		maps.Copy(params, documented)
 	case sys.Algorithm == "":
-		params, notes = suited(preset, sys.Params)
+		params, notes = suited(preset, documented)
 	case len(sys.Params) > 0:
 		warnings = append(warnings, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
 	}
@@ -848,10 +855,9 @@ const (
 // summary prints how a run ended.
 func (o *outcome) summary(w io.Writer, con *console) {
 	m := o.manifest
-	wall := m.WallSeconds
+	wall, uneven := m.WallSeconds, ""
 	fmt.Fprintf(w, "%s at t = %g s: %s", m.Outcome.Ended, m.EndTime, plural(m.Steps.Accepted, "step"))
 	if m.Steps.Accepted > 0 {
-		uneven := ""
 		if m.Steps.Mean != m.StepSize.Value && m.Steps.Accepted > 1 && math.Abs(m.Steps.Mean-m.StepSize.Value) > 1e-9*m.StepSize.Value {
 			uneven = ", on average"
 		}
@@ -878,7 +884,7 @@ func (o *outcome) summary(w io.Writer, con *console) {
 		printScenario(w, m.Scenario)
 	}
 	if m.Realtime != nil {
-		printTiming(w, m.Realtime, m.StepSize.Value)
+		printTiming(w, m.Realtime, m.Steps.Mean, uneven)
 	}
 	if m.Iterations > 0 {
 		fmt.Fprintf(w, "corrector %s, %s of the interface\n", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))

@@ -72,8 +72,9 @@ func readRealtime(c *cli.Context) (*master.Realtime, error) {
 	return rt, errors.Join(errs...)
 }
 
-// printTiming tells how well a run has kept pace.
-func printTiming(w io.Writer, t *master.Timing, step float64) {
+// printTiming tells how well a run has kept pace, whose steps are of this size; uneven says
+// if that is only their mean.
+func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {
 	missed := "none missed"
 	if t.Overruns > 0 {
 		missed = fmt.Sprintf("%d missed", t.Overruns)
@@ -84,7 +85,7 @@ func printTiming(w io.Writer, t *master.Timing, step float64) {
 	if t.Paused > 1e-3 { // less is asking whether it is
 		missed += fmt.Sprintf("; the clock stood still for %s s in pauses", number(t.Paused))
 	}
-	fmt.Fprintf(w, "real time %s ×, %s of %s, %s\n", short(t.Factor), plural(t.Deadlines, "deadline"), time.Duration(step/t.Factor*1e9).String(), missed)
+	fmt.Fprintf(w, "real time %s ×, %s of %s%s, %s\n", short(t.Factor), plural(t.Deadlines, "deadline"), micro(step/t.Factor), uneven, missed)
 	for _, line := range []struct {
 		name string
 		d    *master.Distribution

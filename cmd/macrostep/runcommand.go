@@ -107,7 +107,7 @@ type runRequest struct {
 	Algorithm                    string // "" = of the documents, else the default
 	Params                       map[string]string
 	Set                          []assignment
-	Quirks                       []assignment // component = quirk
+	Quirks                       []assignment // component = quirk; component "" = the only one
 	Compile                      bool
 	Isolation                    isolation
 	Stateless                    []string
@@ -164,7 +164,7 @@ func (p *program) runCommand() *cli.Command {
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; of one FMU VARIABLE=VALUE; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held; items of enumerations by name or number", Category: system},
 			&cli.StringFlag{Name: flagScenario, Usage: "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, and judge what is expected; macrostep help scenario describes it", Category: system},
-			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; repeatable", KeepSpace: true, Category: system}},
+			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; of one FMU NAME; repeatable", KeepSpace: true, Category: system}},
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors, and only a complete and stable run as a success", Category: system},
 			&cli.StringFlag{Name: flagIsolate, Usage: "run FMUs in processes of their own: " + strings.Join(assemble.IsolationNames, ", ") + "; auto: those that must", Value: assemble.IsolateAuto.String(), Category: processes},
@@ -176,7 +176,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "output", Usage: "result `FILE`; its extension gives the format: .csv, .arrow, .arrows", Value: defaultOutput, Category: results},
 			&cli.StringFlag{Name: flagOutputFormat, Usage: "format of the results: " + strings.Join(record.FormatNames, ", ") + " (default: by the extension, else csv)", Category: results},
 			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs, and inputs that are connected or given)", KeepSpace: true, Category: results}},
-			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds", Category: results},
+			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds, and one at the end", Category: results},
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
 			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,indicator,accepted", Category: results},
 			&cli.StringFlag{Name: flagReport, Usage: "web page `FILE.html` of the run, with plots (see macrostep help report)", Category: results},
@@ -454,13 +454,13 @@ func readBonds(texts []string) ([]algorithms.Bond, error) {
 	return out, errors.Join(errs...)
 }
 
-// readQuirks reads COMPONENT=NAME.
+// readQuirks reads COMPONENT=NAME, or NAME for the only FMU.
 func readQuirks(texts []string) ([]assignment, error) {
 	var out []assignment
 	var errs []error
 	for _, text := range texts {
 		at := strings.LastIndexByte(text, '=')
-		if at <= 0 {
+		if at == 0 {
 			errs = append(errs, fmt.Errorf("--%s: %q is not COMPONENT=NAME", flagQuirk, text))
 			continue
 		}
@@ -468,7 +468,7 @@ func readQuirks(texts []string) ([]assignment, error) {
 			errs = append(errs, fmt.Errorf("--%s: %w", flagQuirk, err))
 			continue
 		}
-		out = append(out, assignment{text[:at], text[at+1:]})
+		out = append(out, assignment{text[:max(at, 0)], text[at+1:]})
 	}
 	return out, errors.Join(errs...)
 }

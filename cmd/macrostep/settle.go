@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func (r *runRequest) sources(sys *opened, c *algorithms.Choice, bonds []algorith
 		out["stateless "+name] = "--stateless"
 	}
 	for _, q := range r.Quirks {
-		out["quirk "+q.Name+" "+q.Value] = "--" + flagQuirk
+		out["quirk "+cmp.Or(q.Name, sys.Alone)+" "+q.Value] = "--" + flagQuirk
 	}
 	for _, name := range r.Isolation.Components {
 		out["isolate-component "+name] = "--isolate-component"

@@ -59,7 +59,8 @@ type Options struct {
 	Cache   string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
 }
 
-// Quirk gives a component a quirk, by its name (see fmuslave.Quirks).
+// Quirk gives a component a quirk, by its name (see fmuslave.Quirks). The component of an
+// FMU alone need not be named.
 type Quirk struct{ Component, Name string }
 
 // Assignment sets a parameter or start value: Name is "component.variable" (of an FMU alone
@@ -107,6 +108,7 @@ type Assembly struct {
 	DeclaredBonds     []ssp.Bond        // of our annotation; their ends are Real outputs
 	Rates             []ssp.Rate        // of our annotation
 	Asked             ssp.OwnSettings   // all that the documents ask for, and where
+	Held              []string          // inputs "component.variable" that nothing feeds and Options.Set gives a value
 	fmus              []*fmi.FMU        // each opened file once
 	shown             map[*fmi.FMU]string
 	compile           bool
@@ -613,6 +615,7 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 			a.Findings.Add(ruleNoEffect, "", set.Name, 0, "the input is given from outside: the value set has no effect")
 		}
 	}
+	a.hold(o, plan, connectedIn, driven)
 	for i, c := range a.network.Components {
 		plan[i].stateless = c.Stateless
 	}
@@ -658,6 +661,45 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 		}
 	}
 	return plan, nil
+}
+
+// hold lets free inputs with a value be driven by it, so that the value is what is recorded:
+// an FMU need not give back its inputs.
+func (a *Assembly) hold(o Options, plan []componentPlan, connected, driven []map[string]bool) {
+	asked := map[string]bool{} // by Options.Set
+	for _, set := range o.Set {
+		if i, v, connector, err := a.target(set.Name); err == nil && connector == nil {
+			asked[a.Components[i].Name+"."+v.Name] = true
+		}
+	}
+	for _, s := range a.network.Settings {
+		if s.From.Place.File == byUser {
+			asked[a.Components[s.Component].Name+"."+s.Variable] = true
+		}
+	}
+	for i := range plan {
+		d := a.Components[i].FMU.Description
+		fed := func(v *fmi.ScalarVariable) bool { // by any of its names
+			for _, names := range []map[string]bool{connected[i], driven[i]} {
+				for name := range names {
+					if w, _ := d.Variable(name); w != nil && fmuslave.Same(v, w) {
+						return true
+					}
+				}
+			}
+			return false
+		}
+		for _, start := range plan[i].starts {
+			v, _ := d.Variable(start.Variable)
+			if v == nil || v.Causality != fmi.Input || fed(v) {
+				continue
+			}
+			driven[i][v.Name] = true
+			if name := a.Components[i].Name + "." + v.Name; asked[name] {
+				a.Held = append(a.Held, name)
+			}
+		}
+	}
 }
 
 // toParameter tells whether a connection leads to a parameter of an FMU.

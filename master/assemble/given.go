@@ -59,14 +59,18 @@ func (a *Assembly) orConnectors(err error, kind ssp.Kind) string {
 }
 
 // give hands the values for connectors of systems to the documents, through which they
-// go on. Those for variables of FMUs stay.
+// go on. Those for variables of FMUs stay, and beat what the documents give them.
 func (a *Assembly) give(list []Assignment) error {
 	var values []ssp.ParameterValue
 	var units []unit.Definition
 	var errs []error
+	beaten := map[ssp.Beaten]bool{}
 	for _, set := range list {
-		_, _, connector, _ := a.target(set.Name)
+		component, v, connector, err := a.target(set.Name)
 		if connector == nil {
+			if err == nil {
+				beaten[ssp.Beaten{Component: component, Variable: v.Name}] = true
+			}
 			continue
 		}
 		value, u, err := a.parameter(set)
@@ -82,6 +86,7 @@ func (a *Assembly) give(list []Assignment) error {
 		}
 		values = append(values, value)
 	}
+	a.pkg.Beat(beaten)
 	if len(values) > 0 {
 		a.pkg.Give(values, units, byUser)
 	}

@@ -165,6 +165,9 @@ type alias struct {
 
 func aliasOf(v *fmi.ScalarVariable) alias { return alias{kindOf(v.Type), v.ValueReference} }
 
+// Same tells whether two names are of one variable.
+func Same(v, w *fmi.ScalarVariable) bool { return aliasOf(v) == aliasOf(w) }
+
 // driveOnce refuses inputs that are one variable: each would undo the other (fmi2 67).
 func (s *Slave) driveOnce(ins []signal) error {
 	names := make(map[alias]string, len(ins))

@@ -40,7 +40,7 @@ func (s *Slave) probeInputDerivatives(e master.Experiment) error {
 		return err
 	}
 	defer in.Free() // whatever state it is in: nothing depends on it
-	if s.setUp(in, e) != nil || in.EnterInitializationMode() != nil || s.starts.inside.set(in) != nil || in.ExitInitializationMode() != nil {
+	if s.setUp(in, e) != nil || in.EnterInitializationMode() != nil || s.set(in, s.starts.inside) != nil || in.ExitInitializationMode() != nil {
 		return nil // the real instance will say what is wrong
 	}
 	orders, zeros := make([]int32, len(s.in)), make([]float64, len(s.in))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -242,14 +241,14 @@ func (s *Slave) enter(e master.Experiment) error {
 		return err
 	}
 	if s.config.Quirks.Has(InputsBeforeInit) {
-		if err := s.starts.inside.set(s.instance); err != nil {
+		if err := s.set(s.instance, s.starts.inside); err != nil {
 			return err
 		}
 	}
 	if err := s.instance.EnterInitializationMode(); err != nil {
 		return err
 	}
-	if err := s.starts.inside.set(s.instance); err != nil {
+	if err := s.set(s.instance, s.starts.inside); err != nil {
 		return err
 	}
 	s.stringIn = make([]string, len(s.stringInVR))
@@ -282,7 +281,7 @@ func (s *Slave) setUp(in *fmi.Instance, e master.Experiment) error {
 	if err := in.SetupExperiment(x); err != nil {
 		return err
 	}
-	return s.starts.before.set(in)
+	return s.set(in, s.starts.before)
 }
 
 // prepare makes the crossing of a plan; the values staged so far are kept.
@@ -324,17 +323,15 @@ func (s *Slave) SetParameter(k int, v master.Values) error {
 	case master.String:
 		value.String = v.String[0]
 	}
-	s.starts.before.remove(g)
+	s.starts.before.remove(g.variable)
 	s.starts.before.add(g.variable, value)
-	var one batch
-	one.add(g.variable, value)
-	return one.set(s.instance)
+	return s.set(s.instance, batch{{g.variable, value}})
 }
 
 // EvalInit sets the staged inputs and gets the outputs, in initialisation mode.
 func (s *Slave) EvalInit() error {
 	if err := s.stepper.Write(); err != nil {
-		return err
+		return s.refusedInput(err)
 	}
 	if err := s.writeStrings(); err != nil {
 		return err
@@ -371,7 +368,10 @@ func (s *Slave) writeStrings() error {
 		return nil
 	}
 	s.stringsDirty = false
-	return s.instance.SetString(s.stringInVR, s.stringIn)
+	if err := s.instance.SetString(s.stringInVR, s.stringIn); err != nil {
+		return s.refusedInput(err)
+	}
+	return nil
 }
 
 // read gets everything at a communication point.
@@ -509,10 +509,8 @@ func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err 
 		return s.discarded(t, H, err)
 	case refused.Func == "fmi2SetRealInputDerivatives":
 		return t, derivativesRefused(err)
-	case refused.Status == fmi.StatusDiscard && strings.HasPrefix(refused.Func, "fmi2Set"):
-		return t, fmt.Errorf("%w; the FMU rejects the value of an input", err)
 	}
-	return t, err
+	return t, s.refusedInput(err)
 }
 
 // pending tells whether a step goes on in the background. Only doStep may do so:

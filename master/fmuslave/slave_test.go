@@ -386,8 +386,8 @@ func TestStatuses(t *testing.T) {
 		{"terminated, not a number", all(fault(probe.DoStep, 2, 2), got(math.NaN()), ints("ends", 1)), master.ErrTerminated, "does not tell up to which time", math.NaN()},
 		{"terminated, no time", all(fault(probe.DoStep, 2, 2), ints("ends", 1)), master.ErrTerminated, "does not tell up to which time", math.NaN()},
 		{"error", fault(probe.DoStep, 3, 2), nil, "fmi2DoStep returned Error", H},
-		{"setter discards", fault(probe.SetReal, 2, 2), nil, "rejects the value of an input", H},
-		{"setter error", fault(probe.SetReal, 3, 2), nil, "fmi2SetReal returned Error", H},
+		{"setter discards", fault(probe.SetReal, 2, 2), nil, "; the FMU refuses u = 2", H},
+		{"setter error", fault(probe.SetReal, 3, 2), nil, "; the FMU refuses u = 2", H},
 		// After initialisation parameters and outputs were read once before the steps.
 		{"getter discards", fault(probe.GetReal, 2, 4), nil, "fmi2GetReal returned Discard", H},
 		{"getter pending", fault(probe.GetReal, 5, 4), nil, "fmi2GetReal returned Pending", H},

@@ -1,8 +1,10 @@
 package fmuslave
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
@@ -12,62 +14,130 @@ import (
 // initialisation mode, everything else before it is entered (fmi2 39, 42).
 type startValues struct{ before, inside batch }
 
-// batch sets values by type.
-type batch struct {
-	realVR, integerVR, booleanVR, stringVR []fmi.ValueReference
-	real                                   []float64
-	integer                                []int32
-	boolean                                []bool
-	text                                   []string
-}
+// batch is values that are set together, by type.
+type batch []expectation
 
-func (b *batch) add(v *fmi.ScalarVariable, value Value) {
-	switch kindOf(v.Type) {
-	case master.Real:
-		b.realVR, b.real = append(b.realVR, v.ValueReference), append(b.real, value.Real)
-	case master.Integer:
-		b.integerVR, b.integer = append(b.integerVR, v.ValueReference), append(b.integer, value.Integer)
-	case master.Boolean:
-		b.booleanVR, b.boolean = append(b.booleanVR, v.ValueReference), append(b.boolean, value.Boolean)
-	case master.String:
-		b.stringVR, b.text = append(b.stringVR, v.ValueReference), append(b.text, value.String)
-	}
-}
+func (b *batch) add(v *fmi.ScalarVariable, value Value) { *b = append(*b, expectation{v, value}) }
 
 // remove takes a variable out of the batch, if it is there.
-func (b *batch) remove(g signal) {
-	r := g.variable.ValueReference
-	switch g.kind {
+func (b *batch) remove(v *fmi.ScalarVariable) {
+	*b = slices.DeleteFunc(*b, func(x expectation) bool { return aliasOf(x.variable) == aliasOf(v) })
+}
+
+// of gives the values of one kind.
+func (b batch) of(kind master.Kind) batch {
+	return slices.DeleteFunc(slices.Clone(b), func(x expectation) bool { return kindOf(x.variable.Type) != kind })
+}
+
+// set sets the values of a batch. After Discard, from which an FMU goes on, the value
+// that it refuses is found one by one.
+func (s *Slave) set(in *fmi.Instance, b batch) error {
+	for kind := master.Real; kind <= master.String; kind++ {
+		some := b.of(kind)
+		err := some.send(in, kind)
+		var refused *fmi.StatusError
+		if len(some) > 1 && errors.As(err, &refused) && refused.Status == fmi.StatusDiscard {
+			for k := range some {
+				if one := some[k:k+1].send(in, kind); one != nil {
+					err, some = one, some[k:k+1]
+					break
+				}
+			}
+		}
+		if err != nil {
+			return s.refusal(err, some)
+		}
+	}
+	return nil
+}
+
+// send sets values of one kind in one call.
+func (b batch) send(in *fmi.Instance, kind master.Kind) error {
+	if len(b) == 0 {
+		return nil
+	}
+	var vr []fmi.ValueReference
+	var reals []float64
+	var integers []int32
+	var booleans []bool
+	var texts []string
+	for _, x := range b {
+		vr = append(vr, x.variable.ValueReference)
+		reals, integers = append(reals, x.value.Real), append(integers, x.value.Integer)
+		booleans, texts = append(booleans, x.value.Boolean), append(texts, x.value.String)
+	}
+	switch kind {
 	case master.Real:
-		b.realVR, b.real = without(r, b.realVR, b.real)
+		return in.SetReal(vr, reals)
 	case master.Integer:
-		b.integerVR, b.integer = without(r, b.integerVR, b.integer)
+		return in.SetInteger(vr, integers)
 	case master.Boolean:
-		b.booleanVR, b.boolean = without(r, b.booleanVR, b.boolean)
-	case master.String:
-		b.stringVR, b.text = without(r, b.stringVR, b.text)
+		return in.SetBoolean(vr, booleans)
 	}
+	return in.SetString(vr, texts)
 }
 
-func without[T any](r fmi.ValueReference, refs []fmi.ValueReference, values []T) ([]fmi.ValueReference, []T) {
-	k := slices.Index(refs, r)
-	if k < 0 {
-		return refs, values
+// setters are the functions that set values, by kind.
+var setters = [...]string{master.Real: "fmi2SetReal", master.Integer: "fmi2SetInteger", master.Boolean: "fmi2SetBoolean", master.String: "fmi2SetString"}
+
+// refusal adds to the error of a setter which of the values it was to set.
+func (s *Slave) refusal(err error, b batch) error {
+	var refused *fmi.StatusError
+	if !errors.As(err, &refused) {
+		return err
 	}
-	return slices.Delete(refs, k, k+1), slices.Delete(values, k, k+1)
+	kind := slices.Index(setters[:], refused.Func)
+	if kind < 0 {
+		return err
+	}
+	const shown = 5
+	var list []string
+	undesired := false
+	for _, x := range b.of(master.Kind(kind)) {
+		list = append(list, x.variable.Name+" = "+s.text(x.variable, x.value))
+		undesired = undesired || s.config.Quirks.Has(SetStarts) && !s.drives(x.variable) &&
+			!slices.ContainsFunc(s.config.Starts, func(given Value) bool { return given.Variable == x.variable.Name })
+	}
+	which, more := "", ""
+	if n := len(list); n > shown {
+		list, more = list[:shown], fmt.Sprintf(" and %d more", n-shown)
+	}
+	if len(list) > 1 {
+		which = "one or more of "
+	}
+	err = fmt.Errorf("%w; the FMU refuses %s%s%s", err, which, strings.Join(list, ", "), more)
+	if undesired {
+		err = fmt.Errorf("%w; the quirk setStarts sets documented start values that nobody gave: run without it", err)
+	}
+	return err
 }
 
-func (b *batch) set(in *fmi.Instance) error {
-	if err := in.SetReal(b.realVR, b.real); err != nil {
+// refusedInput is refusal for the staged inputs.
+func (s *Slave) refusedInput(err error) error {
+	var refused *fmi.StatusError
+	if !errors.As(err, &refused) {
 		return err
 	}
-	if err := in.SetInteger(b.integerVR, b.integer); err != nil {
-		return err
+	u := s.staged()
+	var b batch
+	for k, g := range s.in {
+		b.add(g.variable, Value{Real: u.real[k]})
 	}
-	if err := in.SetBoolean(b.booleanVR, b.boolean); err != nil {
-		return err
+	var at [master.String + 1]int
+	for _, g := range s.discreteIn {
+		var value Value
+		switch k := at[g.kind]; g.kind {
+		case master.Integer:
+			value.Integer = u.discrete.Integer[k]
+		case master.Boolean:
+			value.Boolean = u.discrete.Boolean[k]
+		case master.String:
+			value.String = u.discrete.String[k]
+		}
+		at[g.kind]++
+		b.add(g.variable, value)
 	}
-	return in.SetString(b.stringVR, b.text)
+	return s.refusal(err, b)
 }
 
 // Settable tells whether a start value of the variable can be set: it is an

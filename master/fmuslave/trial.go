@@ -122,7 +122,7 @@ func (s *Slave) spare(initially func(*fmi.Instance) error) *fmi.Instance {
 	if err != nil {
 		return nil
 	}
-	if s.setUp(in, s.experiment) == nil && in.EnterInitializationMode() == nil && s.starts.inside.set(in) == nil &&
+	if s.setUp(in, s.experiment) == nil && in.EnterInitializationMode() == nil && s.set(in, s.starts.inside) == nil &&
 		(initially == nil || initially(in) == nil) && in.ExitInitializationMode() == nil {
 		return in
 	}

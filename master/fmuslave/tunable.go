@@ -38,7 +38,6 @@ func (s *Slave) drives(v *fmi.ScalarVariable) bool {
 
 // SetTunable sets a parameter or an input between two steps.
 func (s *Slave) SetTunable(k int, v master.Scalar) error {
-	var one batch
-	one.add(s.tunables[k].variable, Value{Real: v.Real, Integer: v.Integer, Boolean: v.Boolean, String: v.Text})
-	return one.set(s.instance)
+	value := Value{Real: v.Real, Integer: v.Integer, Boolean: v.Boolean, String: v.Text}
+	return s.set(s.instance, batch{{s.tunables[k].variable, value}})
 }

@@ -40,7 +40,7 @@ type Options struct {
 	// multiple of Interval (s, counted from the start), taken at the first
 	// communication point at or after it. A point within 1e-9 of the step before
 	// a multiple is on it. A point that is the first after several multiples
-	// gives one row, and a stop time between two multiples gives none.
+	// gives one row. The last point of the run always gets a row.
 	Interval float64
 	// Describe tells what a variable "component.variable" is, for formats that have
 	// room for it; nil = nothing is known but the unit.
@@ -98,6 +98,7 @@ type Table struct {
 	points      int     // seen so far
 	first, last float64 // time of the first point and of the one before
 	due         int     // multiple of the interval that the next row waits for
+	skipped     *block  // the last point, if it got no row
 
 	resumed *position // of the run that is continued; nil = from the start
 	past    int       // rows up to there
@@ -286,7 +287,15 @@ func (t *Table) Record(p *master.Point) error {
 		return errEnded
 	}
 	if !t.wants(p.T) {
+		if t.skipped == nil {
+			t.skipped = newBlock(&t.layout, 1)
+		}
+		t.skipped.clear()
+		t.skipped.add(&t.layout, p)
 		return nil
+	}
+	if t.skipped != nil {
+		t.skipped.clear()
 	}
 	for t.current == nil {
 		if t.take(); t.err != nil {
@@ -531,6 +540,11 @@ func (t *Table) End(master.Result) error {
 	}
 	t.closing = true
 	_ = t.flush()
+	if last := t.skipped; t.err == nil && last != nil && last.rows > 0 {
+		t.current, t.newest = last, last.real[0]
+		t.rows++
+		_ = t.flush()
+	}
 	t.finish()
 	t.ended = true
 	t.news.Broadcast()
