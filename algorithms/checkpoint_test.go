@@ -131,7 +131,7 @@ func TestResume(t *testing.T) {
 				} else if UsesEnergy(preset) {
 					continue
 				}
-				every := 0.004 + 0.01*rng.Float64()
+				every := 0.004 + 0.02*rng.Float64()
 				t.Run(fmt.Sprintf("%s %v %s", preset, params, system), func(t *testing.T) {
 					sameAfterResume(t, preset+"/"+system, params, w, every)
 				})

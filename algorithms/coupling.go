@@ -324,6 +324,9 @@ func (c *Coupling) Unbounded(s *master.System) string {
 // until then no step is judged.
 func (c *Coupling) Disturb() (next float64) {
 	c.jump = c.settling
+	if c.model != nil {
+		c.model.disturb()
+	}
 	if c.control != nil {
 		next = c.control.disturb()
 	}

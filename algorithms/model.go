@@ -716,6 +716,17 @@ func (c *modelCorrector) accept() {
 	}
 }
 
+// disturb drops the models that were made before something was set: an input that is cut off no
+// longer moves outputs, and a parameter may change how they move.
+func (c *modelCorrector) disturb() {
+	for _, m := range c.models {
+		if s, ok := m.(*stateSpace); ok {
+			s.stale, s.wrong = true, 0
+		}
+	}
+	c.replays.wait = 1
+}
+
 func (c *modelCorrector) reject() {
 	for _, i := range c.members {
 		c.models[i].reject()

@@ -197,11 +197,18 @@ type pacer struct {
 	moved  time.Duration // by slots that were skipped
 	waited time.Duration
 	awake  time.Duration // since begin: when the run went on behind the last deadline
-	sleep  clockSleeper
+	sleep  untilSleeper
 	undo   []func()
 	timing Timing
 
 	lateness, work histogram
+}
+
+// untilSleeper sleeps to times of the clock, given since begin. It may wake early. Runs have
+// a clockSleeper; tests with a simulated clock replace it.
+type untilSleeper interface {
+	start(begin time.Time)
+	until(due time.Duration)
 }
 
 // Bounds of waiting.
@@ -218,7 +225,7 @@ func (r *Run) preparePace() error {
 	if o == nil {
 		return nil
 	}
-	p := &pacer{opt: *o}
+	p := &pacer{opt: *o, sleep: &clockSleeper{}}
 	if p.opt.Factor == 0 {
 		p.opt.Factor = 1
 	}

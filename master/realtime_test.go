@@ -3,11 +3,11 @@ package master_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"runtime/debug"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -15,113 +15,124 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// inRealtime runs a subsystem that takes some time for the steps that are told.
-func inRealtime(t *testing.T, o master.Options, slow map[int]time.Duration) (master.Result, time.Duration, error) {
+// simulated runs a subsystem whose steps, counted from 1, take the times in slow, on a clock
+// that only waiting moves. act is called after each step.
+func simulated(t *testing.T, o master.Options, slow map[int]time.Duration, act func(*master.Run)) (result master.Result, took time.Duration, err error) {
 	t.Helper()
-	f := newFake("a", 0, 1)
-	n := 0
-	f.step = func(t, H float64) (float64, error) {
-		n++
-		time.Sleep(slow[n])
-		return t + H, nil
-	}
-	r := newRun(t, system(t, []master.Subsystem{f}), o)
-	begin := time.Now()
-	result, err := r.Run(t.Context())
-	return result, time.Since(begin), err
-}
-
-// measured makes runs in real time until what they measured is as it should be.
-// What else the machine does may spoil one, and it fails the test only if it spoils all.
-func measured(t *testing.T, run func() error) {
-	t.Helper()
-	var err error
-	for range 30 {
-		if err = run(); err == nil {
-			return
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("a", 0, 1)
+		n := 0
+		f.step = func(t, H float64) (float64, error) {
+			n++
+			time.Sleep(slow[n])
+			return t + H, nil
 		}
-	}
-	t.Error(err)
+		r := newRun(t, system(t, []master.Subsystem{f}), o)
+		r.Simulate()
+		begin := time.Now()
+		if err = r.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for more := true; more && err == nil; {
+			if more, err = r.Step(t.Context()); act != nil {
+				act(r)
+			}
+		}
+		var closing error
+		if result, closing = r.Close(); err == nil {
+			err = closing
+		}
+		took = time.Since(begin)
+	})
+	return result, took, err
 }
 
-// A run in real time takes the time that it simulates, over the factor, and says how late it was.
+// roughly reports whether two times in seconds agree to the nanoseconds of a clock.
+func roughly(a, b float64) bool { return math.Abs(a-b) < 1e-8 }
+
+// A run in real time takes at least the time that it simulates, over the factor, and counts
+// how late each deadline was kept.
 func TestRealtime(t *testing.T) {
 	for _, factor := range []float64{0, 1, 4} {
 		percent := debug.SetGCPercent(77)
-		result, took, err := inRealtime(t, master.Options{Stop: 0.2, Step: 1e-3, Realtime: &master.Realtime{Factor: factor}}, nil)
+		r := newRun(t, system(t, []master.Subsystem{newFake("a", 0, 1)}), master.Options{Stop: 0.1, Step: 1e-3, Realtime: &master.Realtime{Factor: factor}})
+		begin := time.Now()
+		result, err := r.Run(t.Context())
+		took := time.Since(begin)
 		if back := debug.SetGCPercent(percent); back != 77 {
 			t.Errorf("the collector is left at %d", back)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := time.Duration(0.2 / max(factor, 1) * float64(time.Second))
+		want := time.Duration(0.1 / max(factor, 1) * float64(time.Second))
 		if took < want {
 			t.Errorf("factor %g: it took %v, less than %v", factor, took, want)
 		}
 		timing := result.Realtime
-		if timing.Deadlines != 200 || timing.Lateness.P50 > timing.Lateness.P99 || timing.Lateness.P999 > timing.Lateness.Worst || timing.Lateness.Worst <= 0 {
+		if timing.Deadlines != 100 || timing.Lateness.P50 > timing.Lateness.P99 || timing.Lateness.P999 > timing.Lateness.Worst || timing.Lateness.Worst <= 0 {
 			t.Errorf("factor %g: %+v", factor, timing)
+		}
+		if timing.Waited > result.WallSeconds || result.MasterSeconds > result.WallSeconds-timing.Waited {
+			t.Errorf("factor %g: %g s, of which the run waited %g and worked %g", factor, result.WallSeconds, timing.Waited, result.MasterSeconds)
 		}
 		count := 0
 		for _, b := range timing.Lateness.Histogram {
 			count += b.Count
 		}
-		if count != 200 {
+		if count != 100 {
 			t.Errorf("the histogram counts %d", count)
 		}
 	}
-	measured(t, func() error {
-		result, _, err := inRealtime(t, master.Options{Stop: 0.1, Step: 1e-3, Realtime: &master.Realtime{}}, nil)
-		if err == nil && result.MasterSeconds > 0.05 {
-			err = fmt.Errorf("waiting counts as work: %g s", result.MasterSeconds)
+}
+
+// On a clock that only waiting moves a run takes exactly its time, all of it waiting and no
+// work.
+func TestRealtimeTakesItsTime(t *testing.T) {
+	for _, factor := range []float64{1, 2} {
+		result, took, err := simulated(t, master.Options{Stop: 0.2, Step: 1e-3, Realtime: &master.Realtime{Factor: factor}}, nil, nil)
+		want := 0.2 / factor
+		if err != nil || !roughly(took.Seconds(), want) || !roughly(result.WallSeconds, want) || !roughly(result.Realtime.Waited, want) || result.MasterSeconds > 1e-8 {
+			t.Errorf("factor %g: %v after %v: %g s, of which the run waited %g and worked %g", factor, err, took, result.WallSeconds, result.Realtime.Waited, result.MasterSeconds)
 		}
-		return err
-	})
+		if timing := result.Realtime; timing.Deadlines != 200 || timing.Overruns != 0 || timing.Lateness.Worst > 1e-8 {
+			t.Errorf("factor %g: %+v", factor, timing)
+		}
+	}
 }
 
 // After a step that takes fifteen slots, each policy does what it says.
 func TestOverrun(t *testing.T) {
 	const slot = 20 * time.Millisecond
-	slow := map[int]time.Duration{3: 15 * slot}
 	run := func(p master.OverrunPolicy) (master.Result, time.Duration, error) {
-		return inRealtime(t, master.Options{Stop: 0.2, Step: slot.Seconds(), Realtime: &master.Realtime{Overrun: p}}, slow)
+		return simulated(t, master.Options{Stop: 0.2, Step: slot.Seconds(), Realtime: &master.Realtime{Overrun: p}}, map[int]time.Duration{3: 15 * slot}, nil)
 	}
 	result, took, err := run(master.CatchUp)
-	if err != nil || result.Realtime.Overruns < 8 || result.Realtime.Skipped != 0 || took < 17*slot || result.Realtime.Lateness.Worst < 0.27 {
-		t.Errorf("catch up: %v after %v: %+v", err, took, result.Realtime)
+	if timing := result.Realtime; err != nil || took != 17*slot || timing.Overruns != 8 || timing.Skipped != 0 || !roughly(timing.Lateness.Worst, 0.28) || timing.WorstAt != 0.06 {
+		t.Errorf("catch up: %v after %v: %+v", err, took, timing)
 	}
-	measured(t, func() error {
-		if at := result.Realtime.WorstAt; at < 0.059 || at > 0.101 {
-			result, _, err = run(master.CatchUp)
-			return errors.Join(err, fmt.Errorf("the worst was at %g", at))
-		}
-		return nil
-	})
 	result, took, err = run(master.SkipSlots)
-	if err != nil || result.Realtime.Overruns < 1 || result.Realtime.Skipped < 14 || took < 24*slot {
-		t.Errorf("skip: %v after %v: %+v", err, took, result.Realtime)
+	if timing := result.Realtime; err != nil || took != 24*slot || timing.Overruns != 1 || timing.Skipped != 14 || !roughly(timing.Lateness.Worst, 0.28) {
+		t.Errorf("skip: %v after %v: %+v", err, took, timing)
 	}
-	result, _, err = run(master.StopOnOverrun)
-	if !errors.Is(err, master.ErrOverrun) || result.Status != master.Failed || result.Accepted > 3 || !strings.Contains(err.Error(), "0.06") && result.Accepted == 3 {
-		t.Errorf("stop: %v: %+v", err, result)
+	result, took, err = run(master.StopOnOverrun)
+	if !errors.Is(err, master.ErrOverrun) || !strings.Contains(err.Error(), "0.06") || result.Status != master.Failed || result.Accepted != 3 || took != 17*slot {
+		t.Errorf("stop: %v after %v: %+v", err, took, result)
 	}
 }
 
-// Steps a little longer than a slot wait for the one after it: that is no work.
+// A step a little longer than a slot waits for the next slot, and this wait is no work.
 func TestSkipWaits(t *testing.T) {
 	const slot = 20 * time.Millisecond
 	slow := map[int]time.Duration{}
 	for i := range 8 {
 		slow[i] = slot + slot/10
 	}
-	measured(t, func() error {
-		result, _, err := inRealtime(t, master.Options{Stop: 0.12, Step: slot.Seconds(), Realtime: &master.Realtime{Overrun: master.SkipSlots}}, slow)
-		if err == nil && (result.Realtime.Waited <= 0 || result.MasterSeconds > result.WallSeconds-result.Realtime.Waited) {
-			err = fmt.Errorf("waiting counts as work: %g s of %g s, %g s waited", result.MasterSeconds, result.WallSeconds, result.Realtime.Waited)
-		}
-		return err
-	})
+	result, took, err := simulated(t, master.Options{Stop: 0.12, Step: slot.Seconds(), Realtime: &master.Realtime{Overrun: master.SkipSlots}}, slow, nil)
+	// Six steps take two slots each, of which they wait nine tenths of one.
+	if err != nil || took != 12*slot || !roughly(result.WallSeconds, 0.24) || !roughly(result.Realtime.Waited, 0.108) || result.MasterSeconds > 1e-8 {
+		t.Errorf("%v after %v: %g s, of which the run waited %g and worked %g", err, took, result.WallSeconds, result.Realtime.Waited, result.MasterSeconds)
+	}
 }
 
 // What has no bound is refused unless asked for.
@@ -165,29 +176,25 @@ func TestRealtimeCancelled(t *testing.T) {
 
 // After a pause nothing has to be caught up.
 func TestResync(t *testing.T) {
-	const pause = 0.5
-	measured(t, func() error {
-		f := newFake("a", 0, 1)
-		r := newRun(t, system(t, []master.Subsystem{f}), master.Options{Stop: 0.2, Step: 0.02, Realtime: &master.Realtime{}})
-		if err := r.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		for more := true; more; {
-			var err error
-			if more, err = r.Step(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+	const pause = 500 * time.Millisecond
+	for _, resync := range []bool{true, false} {
+		result, took, err := simulated(t, master.Options{Stop: 0.2, Step: 0.02, Realtime: &master.Realtime{}}, nil, func(r *master.Run) {
 			if r.Steps() == 5 {
-				time.Sleep(time.Duration(pause * float64(time.Second)))
-				r.Resync()
+				time.Sleep(pause)
+				if resync {
+					r.Resync()
+				}
 			}
+		})
+		// Without Resync the remaining steps are late and follow at once.
+		worst, want := 0.0, 200*time.Millisecond+pause
+		if !resync {
+			worst, want = 0.48, 100*time.Millisecond+pause
 		}
-		result, err := r.Close()
-		if err == nil && result.Realtime.Lateness.Worst >= pause {
-			err = fmt.Errorf("%+v", result.Realtime)
+		if err != nil || took != want || !roughly(result.Realtime.Lateness.Worst, worst) {
+			t.Errorf("resync %v: %v after %v: %+v", resync, err, took, result.Realtime)
 		}
-		return err
-	})
+	}
 }
 
 // collection gives the settings of the garbage collector.
@@ -257,22 +264,13 @@ func TestRealtimeCollector(t *testing.T) {
 	restored("one that does not start")
 }
 
-// The time that a run in real time took holds what it waited: it is no shorter than the
-// clock was to go on.
-func TestRealtimeTakesItsTime(t *testing.T) {
-	result, _, err := inRealtime(t, master.Options{Stop: 0.2, Step: 0.01, Realtime: &master.Realtime{Factor: 2}}, nil)
-	if err != nil || result.WallSeconds < 0.1 || result.Realtime.Waited > result.WallSeconds || result.MasterSeconds > result.WallSeconds-result.Realtime.Waited {
-		t.Errorf("%v: %g s, of which the run waited %g and worked %g", err, result.WallSeconds, result.Realtime.Waited, result.MasterSeconds)
-	}
-}
-
 // One missed deadline in a hundred is a warning.
 func TestMissedDeadlines(t *testing.T) {
 	slow := map[int]time.Duration{}
 	for i := range 10 {
 		slow[i] = 4 * time.Millisecond
 	}
-	result, _, err := inRealtime(t, master.Options{Stop: 0.02, Step: 0.002, Realtime: &master.Realtime{}}, slow)
+	result, _, err := simulated(t, master.Options{Stop: 0.02, Step: 0.002, Realtime: &master.Realtime{}}, slow, nil)
 	if err != nil || len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "deadlines were missed (100 %)") {
 		t.Errorf("%v: %q", err, result.Warnings)
 	}

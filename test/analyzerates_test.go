@@ -12,6 +12,7 @@ import (
 // What is told of components with rates of their own holds in runs: the limit, the recommendation, which has the
 // rates that it was found with, and what run --analyze tells.
 func testAnalyzeRates(t *testing.T) {
+	t.Parallel()
 	path := system(t, "quarter-car-b")
 	for _, c := range []struct {
 		rates []string

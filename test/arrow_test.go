@@ -105,7 +105,13 @@ func TestArrowResults(t *testing.T) {
 	}
 	begins := map[string]int{"k.arrow": magic, "l.arrows": 0}
 	for name, cmd := range killed {
+		size := int64(-1)
 		until(t, "batches in "+name, func() bool {
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err != nil || info.Size() == size {
+				return false
+			}
+			size = info.Size()
 			data, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil || len(data) < magic {
 				return false

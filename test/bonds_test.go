@@ -95,6 +95,7 @@ func TestGoodBonds(t *testing.T) {
 
 // macrostep bonds finds the bonds by their units, and says why others are none.
 func TestBondsFoundByUnits(t *testing.T) {
+	t.Parallel()
 	code, out := macrostep(t, "bonds", system(t, "two-mass-fd"), "--json")
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)

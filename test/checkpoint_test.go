@@ -194,6 +194,7 @@ func TestResume(t *testing.T) {
 // A run that is slow enough to be killed in the middle, again and again, and goes
 // on each time.
 func testResumeRepeatedly(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, algorithm := range []string{"explicit", "im-slocal"} {
 		args := []string{"--algorithm", algorithm, "--stop-time", "20", "--step-size", "1e-4", "--param", "order=1", "--output-interval", "0.0123",

@@ -155,6 +155,7 @@ func TestRodriguezShare(t *testing.T) {
 // In a Gauss–Seidel scheme the coupling of the oscillator adds nothing, and nothing
 // is corrected; the run says so.
 func TestRodriguezInTurn(t *testing.T) {
+	t.Parallel()
 	s := oscillators()[0]
 	o := complete(t, system(t, s.system), "--algorithm", "energy-correction", "--param", "scheme=gauss-seidel")
 	follows(t, "gauss-seidel", s.energies(t, o), referenceEnergies(t, s.model), 0.02)
@@ -308,6 +309,7 @@ func TestRodriguezHarm(t *testing.T) {
 // The formulas hold where both sides step more often than they meet: the energy stays
 // within one percent, and the run says which μ it took.
 func testSharesOfTwoRates(t *testing.T) {
+	t.Parallel()
 	s := oscillators()[0]
 	for _, c := range []struct {
 		left, right int

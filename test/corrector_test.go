@@ -188,6 +188,7 @@ func TestCorrectorSources(t *testing.T) {
 // FMUs without any optional capability, one of them with direct feedthrough: inputs sampled
 // in substeps reach order 2, and identified models reduce the error of the whole run.
 func testCorrectorBlackbox(t *testing.T) {
+	t.Parallel()
 	o := exact.DefaultHaid()
 	path := system(t, "corrector-oscillator-blackbox")
 	off := func(p int, H float64, args ...string) float64 {
@@ -236,6 +237,7 @@ func TestCorrectorVariableSteps(t *testing.T) {
 // What the correction of states adds to the inputs is in the energy at a bond: with it half as much is
 // missing there as without (the formula of the monitor on the inputs that were set).
 func TestCorrectorEnergy(t *testing.T) {
+	t.Parallel()
 	path := system(t, "corrector-oscillator")
 	var energy [2]float64
 	for i, alpha := range []string{"0", "1"} {

@@ -15,36 +15,39 @@ import (
 func TestInterruptWhileHanging(t *testing.T) {
 	t.Parallel()
 	for _, isolate := range []string{"always", "never"} {
-		cmd, dir := systemCommand(t, badPair(t, "misbehave"), "fault=EndlessSleep during=DoStep at=0.35", "--isolate", isolate)
-		var out listener
-		cmd.Stdout, cmd.Stderr = &out, &out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		out.until(t, "EndlessSleep on purpose")
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
-		out.until(t, "--step-timeout")
-		if isolate == "always" {
-			out.until(t, "waiting for bad (misbehave.fmu) in fmi2")
-			out.until(t, "fmi2DoStep")
-		}
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait() // the exit code tells
-		var m struct {
-			Status, Reason string
-			EndTime        float64 `json:"end_time"`
-		}
-		data, err := os.ReadFile(filepath.Join(dir, "results.json"))
-		if err == nil {
-			err = json.Unmarshal(data, &m)
-		}
-		if err != nil || cmd.ProcessState.ExitCode() != 1 || m.Status != "incomplete" || !strings.Contains(m.Reason, "interrupted") || m.EndTime < 0.39 || m.EndTime > 0.41 {
-			t.Errorf("%s: %v, exit code %d, manifest %+v\n%s", isolate, err, cmd.ProcessState.ExitCode(), m, out.String())
-		}
+		t.Run(isolate, func(t *testing.T) {
+			t.Parallel()
+			cmd, dir := systemCommand(t, badPair(t, "misbehave"), "fault=EndlessSleep during=DoStep at=0.35", "--isolate", isolate)
+			var out listener
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			out.until(t, "EndlessSleep on purpose")
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			out.until(t, "--step-timeout")
+			if isolate == "always" {
+				out.until(t, "waiting for bad (misbehave.fmu) in fmi2")
+				out.until(t, "fmi2DoStep")
+			}
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // the exit code tells
+			var m struct {
+				Status, Reason string
+				EndTime        float64 `json:"end_time"`
+			}
+			data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+			if err == nil {
+				err = json.Unmarshal(data, &m)
+			}
+			if err != nil || cmd.ProcessState.ExitCode() != 1 || m.Status != "incomplete" || !strings.Contains(m.Reason, "interrupted") || m.EndTime < 0.39 || m.EndTime > 0.41 {
+				t.Errorf("%v, exit code %d, manifest %+v\n%s", err, cmd.ProcessState.ExitCode(), m, out.String())
+			}
+		})
 	}
 }
 

@@ -168,6 +168,7 @@ func TestClashingLibraries(t *testing.T) {
 
 // Twenty components of an FMU that lives once in a process.
 func TestTwentyOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if _, err := fmus.Build(dir, "misbehave_once"); err != nil {
 		t.Fatal(err)

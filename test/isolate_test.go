@@ -12,6 +12,7 @@ import (
 
 // Isolated or not, by shared memory or not, a run gives the same bytes.
 func TestIsolationKeepsResults(t *testing.T) {
+	t.Parallel()
 	take := long.Sample(5)
 	for _, c := range []struct{ system, algorithm, more string }{
 		{"quarter-car-a", "explicit", "--param=order=2"}, {"quarter-car-a", "ecco", ""}, {"quarter-car-b", "explicit", "--workers=2"},

@@ -125,6 +125,7 @@ func TestLiesInInitialisation(t *testing.T) {
 // A loop of the initialisation that meets what is no number ends with the loop,
 // the FMU and the variable (fmi2 43, 72).
 func TestNaNInInitialisationLoop(t *testing.T) {
+	t.Parallel()
 	system := unpacked(t, []member{cubic, liar}, "f.y → bad.u\nbad.w → f.u")
 	for _, fault := range []string{"NaN", "Infinity"} {
 		a := runSystem(t, system, "d=-5 during=GetReal variable=5 fault="+fault, "--set", "f.a=1", "--set", "f.b=0.5")
@@ -152,6 +153,7 @@ func TestNaNInInitialisationLoop(t *testing.T) {
 // Directional derivatives are compared with what the FMU does before an algorithm
 // relies on them, once (fmi2 60); the manifest says how well they agree.
 func TestLyingDerivatives(t *testing.T) {
+	t.Parallel()
 	los := []string{"--algorithm", "implicit", "--param", "solver.kind=newton-los"}
 	members := []member{{"good", "mass_force", "F", "x"}, liar}
 	lines := "good.x → bad.u\nbad.x → good.F"
@@ -188,6 +190,7 @@ func TestLyingDerivatives(t *testing.T) {
 // takes back, and the loop that it closes is named; what follows a state within
 // the step is none (fmi2 27).
 func TestHiddenFeedthrough(t *testing.T) {
+	t.Parallel()
 	members := []member{{"good", "mass_force", "F", "x v"}, liar}
 	lines := "good.x → bad.u\nbad.w → good.F"
 	system := unpacked(t, members, lines)

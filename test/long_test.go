@@ -21,8 +21,10 @@ func TestCorrectorNonlinear(t *testing.T)           { testCorrectorNonlinear(t) 
 func TestEnergyOfSlowSides(t *testing.T)            { testEnergyOfSlowSides(t) }
 func TestLimits(t *testing.T)                       { testLimits(t) }
 func TestMeyerChain(t *testing.T)                   { testMeyerChain(t) }
+func TestPendingIsTold(t *testing.T)                { testPendingIsTold(t) }
 func TestOSPFunctionsInLoops(t *testing.T)          { testOSPFunctionsInLoops(t) }
 func TestResumeRepeatedly(t *testing.T)             { testResumeRepeatedly(t) }
+func TestRecommendations(t *testing.T)              { testRecommendations(t) }
 func TestRodriguezPendula(t *testing.T)             { testRodriguezPendula(t) }
 func TestSadjinaFigure4(t *testing.T)               { testSadjinaFigure4(t) }
 func TestSadjinaPredictorCorrector(t *testing.T)    { testSadjinaPredictorCorrector(t) }

@@ -421,6 +421,7 @@ func TestProcessIsPutBack(t *testing.T) {
 
 // While it loads and is instantiated an FMU can do the same.
 func TestLoadChangesProcess(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Log("signal handlers and locale are compared on Linux only")
 	}
@@ -520,6 +521,7 @@ func TestFatalEndsAllInstances(t *testing.T) {
 // A second instance of an FMU that lives once in a process gets one of its own,
 // or is refused, and never tried (fmi2 37).
 func TestOncePerProcess(t *testing.T) {
+	t.Parallel()
 	if a := runPair(t, "misbehave_once", ""); a.code != 0 {
 		t.Errorf("alone: exit code %d\n%s", a.code, a.output)
 	}

@@ -50,7 +50,7 @@ func demos() map[string]demo {
 				names = append(names, fmt.Sprintf("left%d.x", i+1), fmt.Sprintf("left%d.v", i+1))
 			}
 		}
-		return demo{outputs: append(names, "right.x", "right.v"), solve: s.Solve, stop: map[bool]float64{true: 2, false: 0.3}[long.On]}
+		return demo{outputs: append(names, "right.x", "right.v"), solve: s.Solve, stop: map[bool]float64{true: 0.6, false: 0.3}[long.On]}
 	}
 	twoMass := demo{outputs: []string{"mass1.x", "mass1.v", "mass2.x", "mass2.v"}, exact: true,
 		solve: at(func(t float64) []float64 { x := exact.DefaultTwoMass().At(t); return x[:] })}
@@ -74,7 +74,7 @@ func demos() map[string]demo {
 			}
 			return out, err
 		}},
-		"crane": {outputs: []string{"mechanics.s_c", "mechanics.v_c", "mechanics.theta1", "mechanics.theta2", "mechanics.omega1", "mechanics.omega2"},
+		"crane": {outputs: []string{"mechanics.s_c", "mechanics.v_c", "mechanics.theta1", "mechanics.theta2", "mechanics.omega1", "mechanics.omega2"}, stop: 4,
 			solve: func(times []float64) (out [][]float64, err error) {
 				c := exact.DefaultCrane()
 				x, err := c.Solve(times)
@@ -108,7 +108,7 @@ func (c *trajectory) Begin(sys *master.System, _ []master.Port) error {
 }
 
 // mostPoints ends runs whose steps creep; what they have said by then counts.
-var mostPoints = map[bool]int{true: 300_000, false: 20_000}[long.On]
+var mostPoints = map[bool]int{true: 60_000, false: 20_000}[long.On]
 
 func (c *trajectory) Record(p *master.Point) error {
 	if len(c.t) >= mostPoints {

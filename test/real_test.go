@@ -110,8 +110,8 @@ func testRealSystems(t *testing.T) {
 	}
 }
 
-// Each line of expected.csv, by the command line: the final value has the digits given, up to the
-// tenth.
+// Each line of expected.csv, by the command line: the final value has the digits given,
+// up to one in the last.
 func testRealExpected(t *testing.T) {
 	f, err := os.Open(filepath.Join(*realDir, "expected.csv"))
 	if err != nil {
@@ -141,8 +141,16 @@ func testRealExpected(t *testing.T) {
 				values = values[:1+slices.Index(o.column(t, "time"), 9)]
 			}
 			got, expected := values[len(values)-1], number(want)
-			// Wheel.fmu, with a step control of its own, is off by 3e-11; why is not known.
-			if unit := max(lastDigit(want), 1e-10*math.Abs(expected)); !(math.Abs(got-expected) <= unit) {
+			unit := 1.5 * lastDigit(want)
+			if strings.HasSuffix(file, "/Wheel.fmu") {
+				// Its acceleration is what is left of two forces of 1364 N that cancel but for 0.05 N, so
+				// the rounding of the communication points shows in the eleventh digit. A loop in C
+				// gives the digits of the file with points at k/1000, or steps of (k+1)·H − k·H; it
+				// gives those of macrostep, exactly, with points at k·H and steps of H, and others
+				// where t accumulates. Stop time and tolerance make no difference.
+				unit = 1e-10 * math.Abs(expected)
+			}
+			if !(math.Abs(got-expected) <= unit) {
 				t.Errorf("%s is %.15g, want %s", variable, got, want)
 			}
 		})

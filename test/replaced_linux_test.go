@@ -6,12 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // An update that removes or replaces the program while a run goes on leaves the run
 // alone, also when a worker is started once more.
 func TestProgramReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
+	take := long.Sample(2)
 	for name, replace := range map[string]func(path string) error{
 		"removed": os.Remove,
 		"replaced": func(path string) error {
@@ -21,6 +24,9 @@ func TestProgramReplacedMeanwhile(t *testing.T) {
 			return os.Symlink("/bin/true", path)
 		},
 	} {
+		if !take() {
+			continue
+		}
 		dir := t.TempDir()
 		own := filepath.Join(dir, "own")
 		if err := os.WriteFile(own, mustRead(t, program), 0o755); err != nil {

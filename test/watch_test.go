@@ -71,6 +71,7 @@ func watched(t *testing.T, cmd *exec.Cmd, dir, says string, then func()) *afterm
 // What an FMU changes in a step is put back while the run goes on, and told once
 // however often it does so (fmi2 73).
 func testProcessIsPutBackOnTheWay(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Log("the directory of another process can be looked at on Linux only")
 		return
@@ -103,7 +104,7 @@ func testProcessIsPutBackOnTheWay(t *testing.T) {
 
 // A step that stays pending is told after five seconds, once, with FMU and time;
 // it can still be cancelled (fmi2 53).
-func TestPendingIsTold(t *testing.T) {
+func testPendingIsTold(t *testing.T) {
 	t.Parallel() // it waits for the five seconds
 	if runtime.GOOS == "windows" {
 		t.Log("a process cannot be sent an interrupt there")

@@ -133,7 +133,11 @@ func masses(t testing.TB, n int) (*master.System, func(H float64) float64) {
 
 // With many subsystems the limits are those of the eigenvalues.
 func testManySubsystems(t *testing.T) {
-	const n = 25
+	t.Run("25", func(t *testing.T) { ofMasses(t, 25) })
+	t.Run("100", func(t *testing.T) { ofMasses(t, 100) })
+}
+
+func ofMasses(t *testing.T, n int) {
 	sys, radius := masses(t, n)
 	r, err := Run(t.Context(), sys, Options{Step: 2e-3, Stop: 2, From: 5e-4, To: 0.05, Error: 0.01})
 	if err != nil {
@@ -156,5 +160,25 @@ func testManySubsystems(t *testing.T) {
 	}
 	if r.Promised == nil {
 		t.Errorf("recommended: %v, %s", r.Promised, r.Why)
+	}
+}
+
+// The radius of many subsystems is that of the eigenvalues, also where LAPACK factors the propagation wrongly.
+func TestManyEigenvalues(t *testing.T) {
+	sys, radius := masses(t, 100)
+	_, err := at(t.Context(), sys, Options{Step: 2e-3, Order: 1}, func(p *point) error {
+		for _, h := range []float64{2e-3, 2.004e-3} {
+			mode, err := p.spectrum(&scheme{preset: "explicit"}, h, -1, 1, false)
+			if err != nil {
+				return err
+			}
+			if want := radius(h); math.Abs(mode.radius()-want) > 1e-6 {
+				t.Errorf("at %g s the radius is %.9f, want %.9f", h, mode.radius(), want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
