@@ -201,17 +201,26 @@ func (g *growth) beyond(y []float64, magnitude func(k int) float64) int {
 }
 
 // steady returns the steadily growing output that grows most, -1 = none, and the factor from
-// its peak in the first quarter of the run to that in the last.
-func (g *growth) steady(y []float64) (most int, by float64) {
+// its peak in the first quarter of the run to that in the last. Growth does not count yet
+// while a comparable output is larger and does not grow.
+func (g *growth) steady(y []float64, comparable func(j, k int) bool) (most int, by float64) {
 	most = -1
 	for k, v := range y {
 		h, ok := g.peaks(k, v)
 		if !ok || h[0] == 0 {
 			continue
 		}
-		last := h[3] / h[2]
-		grows := h[1] >= steadily*h[0] && h[2] >= steadily*h[1] && last >= steadily
-		if f := h[3] / h[0]; grows && last >= slowing*max(h[1]/h[0], h[2]/h[1]) && f > by {
+		last, f := h[3]/h[2], h[3]/h[0]
+		grows := h[1] >= steadily*h[0] && h[2] >= steadily*h[1] && last >= steadily && last >= slowing*max(h[1]/h[0], h[2]/h[1])
+		if !grows || f <= by {
+			continue
+		}
+		small := false
+		for j := range y {
+			o, _ := g.peaks(j, y[j])
+			small = small || comparable(j, k) && o[3] > h[3] && o[3] < steadily*o[0]
+		}
+		if !small {
 			most, by = k, f
 		}
 	}
@@ -242,16 +251,25 @@ func (r *Run) judgeStability() {
 			text = j.Unstable()
 		}
 	}
-	k := r.growth.beyond(r.x.keptY, func(k int) float64 {
+	port := func(k int) (subsystem int, p *Port) {
 		at := owner(r.sys.OutAt, k)
-		return r.sys.Infos[at].Out[k-r.sys.OutAt[at]].Magnitude()
+		return at, &r.sys.Infos[at].Out[k-r.sys.OutAt[at]]
+	}
+	k := r.growth.beyond(r.x.keptY, func(k int) float64 {
+		_, p := port(k)
+		return p.Magnitude()
 	})
 	if k >= 0 {
 		grown := fmt.Sprintf("%s has grown to %.3g: the coupling is probably unstable; try a smaller step size or a lower order, or see whether a component or the whole is unstable by itself (macrostep analyze)", r.sys.OutName(k), r.x.keptY[k])
 		r.warn(grown)
 		text = cmp.Or(text, grown)
 	}
-	if k, by := r.growth.steady(r.x.keptY); text == "" && k >= 0 && slices.ContainsFunc(r.sys.source, func(y int) bool { return y >= 0 }) {
+	k, by := r.growth.steady(r.x.keptY, func(j, k int) bool {
+		a, p := port(j)
+		b, q := port(k)
+		return a == b && p.Unit == q.Unit
+	})
+	if coupled := slices.ContainsFunc(r.sys.source, func(y int) bool { return y >= 0 }); text == "" && k >= 0 && coupled {
 		r.result.Growing = fmt.Sprintf("the peaks of %s grow steadily, by %.2g from the first quarter of the run to the last", r.sys.OutName(k), by)
 	}
 	r.result.Unstable = text

@@ -525,6 +525,9 @@ func TestOncePerProcess(t *testing.T) {
 	if a := runPair(t, "misbehave_once", ""); a.code != 0 {
 		t.Errorf("alone: exit code %d\n%s", a.code, a.output)
 	}
+	if a := runPair(t, "misbehave_once", "", "--analyze"); a.code != 0 || strings.Contains(a.output, "could not be analysed") {
+		t.Errorf("after an analysis: exit code %d\n%s", a.code, a.output)
+	}
 	if a := runPair(t, "misbehave_once+sister", ""); a.code != 0 || !a.clean("sister") {
 		t.Errorf("with a sister: exit code %d\n%s", a.code, a.output)
 	}

@@ -257,6 +257,7 @@ const flagAnalyze = "analyze"
 // system where models tell nothing, for some seconds; 0 = none.
 func (p *program) analyse(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate, con *console, seconds float64) (report *analyze.Report, err error) {
 	open.Trace, open.Logger = nil, con.aside()
+	open.Isolation.Components = slices.Concat(open.Isolation.Components, sys.Once)
 	other, err := p.open(ctx, r.System, open)
 	if err != nil {
 		return nil, err

@@ -164,6 +164,9 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		out.Settings = append(out.Settings, newSettingInfo(v))
 	}
 	for _, c := range a.Components {
+		if c.Isolated == "" && c.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+			out.Once = append(out.Once, c.Name)
+		}
 		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
 	}
 	return out, nil

@@ -108,6 +108,7 @@ type opened struct {
 	Resolve           func(name string) (string, error)  // gives the name in results of a variable that the user names; nil = the same
 	Held              []string                           // inputs "component.variable" that nothing feeds and --set gives a value
 	Alone             string                             // component of an FMU that runs alone; "" for a system
+	Once              []string                           // components in this process whose FMUs can be instantiated only once in it
 	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
 	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
 	Close             func() error                       // removes what was unpacked; call it after the run
