@@ -260,7 +260,7 @@ func (a *approximation) choose(x *master.Exec, i int) (Delivery, error) {
 	if a.order == 0 || a.want == Held || len(info.In) == 0 || slices.Contains(x.Sys.Late, i) {
 		return Held, nil
 	}
-	if a.want == Auto && !slices.Contains(a.holds[x.Sys.InAt[i]:x.Sys.InAt[i+1]], false) { // there is nothing to deliver
+	if !slices.Contains(a.holds[x.Sys.InAt[i]:x.Sys.InAt[i+1]], false) { // there is nothing to deliver
 		return Held, nil
 	}
 	delivery, how := Held, "held, as at order 0"

@@ -592,7 +592,7 @@ func TestProgress(t *testing.T) {
 // The counters tell how often each subsystem was stepped, substeps counted.
 func TestCounters(t *testing.T) {
 	a, b := newFake("a", 1, 1), newFake("b", 1, 1)
-	sys := system(t, []master.Subsystem{a, b}, wire("a.y1", "b.u1"))
+	sys := system(t, []master.Subsystem{a, b}, wire("a.y1", "b.u1"), wire("b.y1", "a.u1"))
 	b.info.Caps.VariableStep = false
 	r, err := master.NewRun(sys, explicit(t, algorithms.Config{Order: 1, Delivery: algorithms.Substeps, Substeps: 5}), master.Options{Stop: 1, Step: 0.1})
 	if err != nil {
