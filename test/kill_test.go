@@ -21,7 +21,7 @@ import (
 // Runs are killed at random moments (SIGKILL), in a folder where an earlier run
 // was complete: whatever the moment, every row up to the last newline is right, and
 // no manifest of a complete run is beside them.
-func TestKilledAnywhere(t *testing.T) {
+func testKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	kills := 12
 	if long.On {
@@ -104,7 +104,7 @@ func TestKilledAnywhere(t *testing.T) {
 
 // A disk that is full is an error that says so: what was written before is whole
 // and right, the manifest tells, and the last checkpoint is one to go on from.
-func TestResumeAfterFullDisk(t *testing.T) {
+func testResumeAfterFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	args := []string{"run", "--quiet", "--checkpoint", "0.01", "run.checkpoint", "--step-size", "1e-5", "--stop-time", "0.1", system(t, "quarter-car-a")}

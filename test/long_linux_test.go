@@ -4,6 +4,12 @@ package test
 
 import "testing"
 
-func TestSoak(t *testing.T)          { testSoak(t) }
-func TestIsolatedAlike(t *testing.T) { testIsolatedAlike(t) }
-func TestLargeStack(t *testing.T)    { testLargeStack(t) }
+func TestIsolatedAlike(t *testing.T)            { testIsolatedAlike(t) }
+func TestKilledAnywhere(t *testing.T)           { testKilledAnywhere(t) }
+func TestLargeStack(t *testing.T)               { testLargeStack(t) }
+func TestProgramReplacedMeanwhile(t *testing.T) { testProgramReplacedMeanwhile(t) }
+func TestRestartAnywhere(t *testing.T)          { testRestartAnywhere(t) }
+func TestRestartLimit(t *testing.T)             { testRestartLimit(t) }
+func TestRestartRefused(t *testing.T)           { testRestartRefused(t) }
+func TestResumeAfterFullDisk(t *testing.T)      { testResumeAfterFullDisk(t) }
+func TestSoak(t *testing.T)                     { testSoak(t) }

