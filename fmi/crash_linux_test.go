@@ -34,8 +34,11 @@ var crashCases = []struct {
 	{name: "division, x87", do: crashes1("divides87"), says: "signal SIGFPE"},
 	{name: "abort", do: crashes1("aborts"), says: "signal SIGABRT"},
 	{name: "heap", do: func(call func(string, ...uintptr) (uintptr, error)) error {
+		// On a thread of its own, as in a run: other threads make new ones, with heaps whose
+		// locks are free.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		_, err := call("spoilsHeap")
-		// New threads are made without the allocator's lock.
 		var threads sync.WaitGroup
 		for range 20 {
 			threads.Go(func() {
