@@ -61,7 +61,7 @@ type approximation struct {
 	kick    []float64 // by what an extrapolation is put off at the end of the step, [nu]; nil = by nothing
 }
 
-// rate tells how a subsystem steps: n steps a macro step, or one step over a
+// rate returns how a subsystem steps: n steps a macro step, or one step over a
 // number of macro steps.
 type rate struct{ steps, over int }
 
@@ -454,7 +454,7 @@ func (a *approximation) of(k int) *polynomial {
 	return &a.gridOf[k].old
 }
 
-// whole tells whether subsystem i takes the macro step in one piece.
+// whole reports whether subsystem i takes the macro step in one piece.
 func (a *approximation) whole(i int) bool { return a.delivery[i] != Substeps && a.rates[i].steps == 1 }
 
 // stage hands the inputs of subsystem i for a whole step to it.
@@ -641,7 +641,7 @@ func (a *approximation) report() []master.Delivery {
 	return out
 }
 
-// shapes tells whether subsystem i sees its inputs change over a macro step.
+// shapes reports whether subsystem i sees its inputs change over a macro step.
 func (a *approximation) shapes(i int) bool { return a.delivery[i] != Held }
 
 // atEnd gives the value that input k of subsystem i had at the end of its step.

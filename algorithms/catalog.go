@@ -623,7 +623,7 @@ func Presets() []Preset {
 	}
 }
 
-// UsesEnergy tells whether a preset follows the energy at power bonds by itself.
+// UsesEnergy reports whether a preset follows the energy at power bonds by itself.
 func UsesEnergy(preset string) bool { return preset == "ecco" || preset == "energy-correction" }
 
 // With is what an algorithm knows of the system beside its parameters.

@@ -149,7 +149,7 @@ func (c *energyCorrection) step(i int) float64 {
 	return float64(c.in.rates[i].over) / float64(c.in.rates[i].steps)
 }
 
-// displaced tells whether an output of subsystem i in the bond follows inputs from
+// displaced reports whether an output of subsystem i in the bond follows inputs from
 // the other subsystem that have no part in it.
 func (b *bond) displaced(sys *master.System, from, i int) bool {
 	feedthrough := &sys.Infos[i].Step
@@ -169,7 +169,7 @@ func (b *bond) displaced(sys *master.System, from, i int) bool {
 	return false
 }
 
-// takes tells whether input k takes part in the bond.
+// takes reports whether input k takes part in the bond.
 func (b *bond) takes(k int) bool {
 	for _, p := range b.pairs {
 		if k == p.effortIn || k == p.flowIn {

@@ -80,7 +80,7 @@ type scheme interface {
 // control chooses order and size of the macro steps by an estimate of the error.
 type control interface {
 	check(s *master.System) error
-	// repeats tells whether it takes subsystems back.
+	// repeats reports whether it takes subsystems back.
 	repeats() bool
 	// firstStep gives the first step size, from the one of the run; 0 = none is chosen.
 	firstStep(H float64) float64
@@ -307,7 +307,7 @@ func (c *Coupling) DoesWithout(i int, why error) bool {
 	return c.model != nil && c.model.doWithout(i, why)
 }
 
-// Unbounded tells why the work of a macro step has no bound.
+// Unbounded returns why the work of a macro step has no bound.
 func (c *Coupling) Unbounded(s *master.System) string {
 	switch i, implicit := c.scheme.(*implicit); {
 	case c.control != nil && c.control.repeats():
@@ -533,7 +533,7 @@ func (c *Coupling) InputDerivativeOrder() int {
 	return 0
 }
 
-// Deliveries tells how each input gets its polynomial.
+// Deliveries returns how each input gets its polynomial.
 func (c *Coupling) Deliveries() []master.Delivery { return c.in.report() }
 
 // LoopTreatment tells what becomes of algebraic loops.

@@ -61,7 +61,7 @@ type Control struct {
 	EnergyScale, EnergyTolerance float64
 }
 
-// varies tells whether the order changes.
+// varies reports whether the order changes.
 func (c *Control) varies() bool {
 	return c.Estimator != NoEstimate && !c.indicates() && !c.FixedOrder
 }

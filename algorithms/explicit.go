@@ -138,7 +138,7 @@ func (e *explicit) step(ctx context.Context, x *master.Exec, t, H float64) error
 	return e.stepSlow(ctx, t, H)
 }
 
-// due tells whether the own step of a slow subsystem ends with this macro step.
+// due reports whether the own step of a slow subsystem ends with this macro step.
 func (e *explicit) due(s *stepping) bool {
 	return (e.in.count+1)%e.in.rates[s.members[0]].over == 0
 }

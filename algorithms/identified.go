@@ -478,7 +478,7 @@ const (
 	notFinite  = "the identified model is not finite"
 )
 
-// explains tells whether an order leaves no more than the highest one does.
+// explains reports whether an order leaves no more than the highest one does.
 func (s *identified) explains(r int) bool {
 	n, all := s.size(r), s.size(maxIdentifiedOrder)
 	for o := range s.ny {
@@ -504,7 +504,7 @@ func (s *identified) excitation(n int) {
 	}
 }
 
-// raisable tells whether the inputs may be put off by more: a model of n regressors leaves
+// raisable reports whether the inputs may be put off by more: a model of n regressors leaves
 // nothing of the outputs but rounding, and they are not put off by the most yet.
 func (s *identified) raisable(n int) bool {
 	room := false

@@ -200,7 +200,7 @@ func (s *implicit) check(sys *master.System) error {
 	return errors.Join(errs...)
 }
 
-// iterates tells whether subsystem i is repeated: not if it cannot go back and
+// iterates reports whether subsystem i is repeated: not if it cannot go back and
 // the user allows that.
 func (s *implicit) iterates(sys *master.System, i int) bool {
 	if !s.config.Predict {

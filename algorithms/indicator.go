@@ -136,7 +136,7 @@ func (c *indicatorControl) accept(x *master.Exec, t float64) {
 	c.quality.accept(x, t)
 }
 
-// review tells where the bound of the steps stood in the way of the tolerance.
+// review returns where the bound of the steps stood in the way of the tolerance.
 func (c *indicatorControl) review() []string {
 	out := c.quality.review()
 	if c.config.FixedStep || float64(c.short) < shortPart*float64(c.steps) || c.short < 2 {

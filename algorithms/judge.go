@@ -8,7 +8,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// correctionJudge tells whether the energy correction of a bond removes what the
+// correctionJudge reports whether the energy correction of a bond removes what the
 // coupling adds. The correction takes that for μ δE; this holds on average, and
 // only while the velocities of the two sides are not correlated and the action carries
 // no static load.
@@ -268,7 +268,7 @@ func (j *correctionJudge) archive(a *master.Archive) {
 	a.Floats(j.worst[:])
 }
 
-// judges tells whether it can tell.
+// judges reports whether it can tell.
 func (j *correctionJudge) judges() bool { return j.why == "" && j.sides != nil }
 
 // take counts what the coupling added in one step.

@@ -103,7 +103,7 @@ func (l *leastSquares) residual(k, o int) float64 {
 // to count as excited: above the rounding of long sums.
 const independent = 1e-11
 
-// excited tells whether the first k regressors are independent, but for those
+// excited reports whether the first k regressors are independent, but for those
 // that have always been 0.
 func (l *leastSquares) excited(k int) bool {
 	for i := range k {

@@ -354,13 +354,13 @@ var noPoint = [...]string{
 	IdentifiedJacobian: "its model is identified from many macro steps",
 }
 
-// outdated tells whether the model of a member must be made for the step about to be taken.
+// outdated reports whether the model of a member must be made for the step about to be taken.
 func (c *modelCorrector) outdated(i int) bool {
 	s, ok := c.models[i].(*stateSpace)
 	return ok && s.outdated()
 }
 
-// atStart tells whether directional derivatives are those of the start of a step.
+// atStart reports whether directional derivatives are those of the start of a step.
 func (c *modelCorrector) atStart() bool { return !c.direct && c.config.Point != EndPoint }
 
 // renewOf makes the model of one member for the step about to be taken, if it must.
@@ -371,7 +371,7 @@ func (c *modelCorrector) renewOf(i int) error {
 	return nil
 }
 
-// due tells whether a step of subsystem i ends with the present macro step.
+// due reports whether a step of subsystem i ends with the present macro step.
 func (c *modelCorrector) due(i int) bool {
 	return (c.in.count+1)%c.in.rates[i].over == 0
 }
@@ -385,7 +385,7 @@ func (c *modelCorrector) span(i int) float64 {
 	return c.t + c.H - c.in.blockOf(i)
 }
 
-// sameSize tells whether two steps are of one size: they are differences of times.
+// sameSize reports whether two steps are of one size: they are differences of times.
 func (c *modelCorrector) sameSize(a, b float64) bool {
 	const units = 4 // in the last place of a time
 	return math.Abs(a-b) <= max(sameStep*a, units*0x1p-52*math.Abs(c.t))
@@ -612,7 +612,7 @@ func (c *modelCorrector) solve(x *master.Exec) {
 	}
 }
 
-// groundless tells why the corrected outputs are not to be used: they are not finite, or a model
+// groundless returns why the corrected outputs are not to be used: they are not finite, or a model
 // that failed to predict the step moves an output by many times its largest value. A slope that
 // is infinite at one point, as that of a square root at 0, does so; models that are right move
 // outputs as much where these begin at 0, and models that mispredict a step move them less.

@@ -61,7 +61,7 @@ type history struct {
 	values [][]float64
 }
 
-// holds tells whether there are enough points for a polynomial of degree j.
+// holds reports whether there are enough points for a polynomial of degree j.
 func (h history) holds(j int) bool { return len(h.times) > j }
 
 // scaledDerivative gives SDN(j) of meyer 5.2.2: the norm of H^j P^(j), with P the

@@ -252,7 +252,7 @@ func newReplayed(r *replays, i int) *replayed {
 	return &replayed{replays: r, subsystem: i, y: make([]float64, ny), yNow: make([]float64, ny), change: make([]float64, ny)}
 }
 
-// update tells whether the responses were measured before the step just taken.
+// update reports whether the responses were measured before the step just taken.
 func (r *replayed) update() (modelUpdate, error) {
 	copy(r.yNow, r.replays.x.Y[r.replays.x.Sys.OutAt[r.subsystem]:])
 	r.departs = false

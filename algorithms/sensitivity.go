@@ -28,7 +28,7 @@ type linearModel struct {
 	dy        []float64
 }
 
-// lacksModel says why subsystem i cannot give low-order sensitivities; "" = it can.
+// lacksModel returns why subsystem i cannot give low-order sensitivities; "" = it can.
 func lacksModel(sys *master.System, i int) string {
 	info := sys.Infos[i]
 	if !info.Caps.DirectionalDerivative {

@@ -67,7 +67,7 @@ type weighted interface {
 	weigh(w []float64)
 }
 
-// regime tells whether a new attempt solves an equation like the last one.
+// regime reports whether a new attempt solves an equation like the last one.
 type regime struct {
 	H      float64
 	degree int

@@ -110,7 +110,7 @@ func (f *sparseLU) archive(a *master.Archive) {
 	}
 }
 
-// whole tells whether solve can do with the factors.
+// whole reports whether solve can do with the factors.
 func (f *sparseLU) whole() bool {
 	inside := func(i int) bool { return i >= 0 && i < f.n }
 	column := func(start, row []int, val []float64) bool {

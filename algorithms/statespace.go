@@ -126,7 +126,7 @@ func (s *stateSpace) renew() (err error) {
 	return err
 }
 
-// outdated tells whether there is no model that may be kept for the next step.
+// outdated reports whether there is no model that may be kept for the next step.
 func (s *stateSpace) outdated() bool { return s.lie == "" && (s.stale || !s.known) }
 
 // update checks the model by the step just taken, and makes it anew if it must and is
@@ -221,7 +221,7 @@ const (
 	leastMoved  = 0.1
 )
 
-// predicts tells whether the model can be checked.
+// predicts reports whether the model can be checked.
 func (s *stateSpace) predicts() bool {
 	return s.reader != nil || s.linear == nil && s.x.Sys.Infos[s.subsystem].Stateless
 }

@@ -77,7 +77,7 @@ func (w *subspaceWindow) add(q, y []float64) {
 	w.wait = max(w.wait-1, 0)
 }
 
-// due tells whether the window is full and has moved on since the last attempt.
+// due reports whether the window is full and has moved on since the last attempt.
 func (w *subspaceWindow) due() bool { return w.n == w.size && w.wait == 0 }
 
 // step gives the inputs and outputs of the step k, counted from the oldest, unscaled.

@@ -77,7 +77,7 @@ func (t *tolerances) init(sys *master.System) error {
 	t.inRel, t.inAbs = make([]float64, nu), make([]float64, nu)
 	t.outRel, t.outAbs = make([]float64, ny), make([]float64, ny)
 	t.inScale, t.outScale = nil, nil
-	// given tells whether the absolute tolerance is, or the nominal value that it follows from.
+	// given reports whether the absolute tolerance is, or the nominal value that it follows from.
 	given := func(name string, nominal float64) bool {
 		return nominal > 0 || named(t.atol, name) || named(t.atol, "")
 	}
@@ -113,7 +113,7 @@ func (t *tolerances) init(sys *master.System) error {
 	return nil
 }
 
-// known tells which variables the lists name and the system does not have.
+// known returns which variables the lists name and the system does not have.
 func known(sys *master.System, lists ...[]Tolerance) error {
 	var unknown []string
 	for _, list := range lists {

@@ -37,7 +37,7 @@ var (
 // buildDescriptionName outranks the list in modelDescription.xml (fmi2 11).
 const buildDescriptionName = "buildDescription.xml"
 
-// hasSources tells whether an unpacked FMU holds sources.
+// hasSources reports whether an unpacked FMU holds sources.
 func hasSources(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, "sources"))
 	return err == nil && info.IsDir()

@@ -134,7 +134,7 @@ func (f *FMU) crashedIn(e *CrashError) error {
 	return &named
 }
 
-// function tells which function a record calls.
+// function returns which function a record calls.
 func (in *Instance) function(r *record) function {
 	for f, address := range in.sym {
 		if address == r.fn {

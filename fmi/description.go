@@ -206,7 +206,7 @@ const (
 // Unknown is an entry of Outputs, Derivatives or InitialUnknowns (checklist 26–28).
 type Unknown struct {
 	Index int // 1-based index into the variables
-	// Declared tells whether the attribute dependencies is present. If it is
+	// Declared reports whether the attribute dependencies is present. If it is
 	// not, the unknown depends on all knowns (checklist 27).
 	Declared     bool
 	Dependencies []int // 1-based indices

@@ -54,7 +54,7 @@ func (d *ModelDescription) Unit(name string) (*unit.Definition, bool) {
 	return nil, false
 }
 
-// Stateless tells whether the exporter promises that the outputs are a function
+// Stateless reports whether the exporter promises that the outputs are a function
 // of the inputs of the same instant, by our vendor annotation:
 //
 //	<VendorAnnotations><Tool name="macrostep"><stateless/></Tool></VendorAnnotations>

@@ -195,7 +195,7 @@ func (f *FMU) describeTool(path string, has func(name string) bool, l *diag.List
 	l.Add(ruleToolNeeds, path, "documentation", 0, "the FMU has neither documentation/externalDependencies.txt nor .html")
 }
 
-// elsewhere says where in an archive a description lies that is not at the root.
+// elsewhere returns where in an archive a description lies that is not at the root.
 func elsewhere(names []string) string {
 	for _, name := range names {
 		if base := name[strings.LastIndexByte(name, '/')+1:]; strings.EqualFold(base, descriptionName) {

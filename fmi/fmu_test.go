@@ -38,7 +38,7 @@ func packed(t *testing.T, pairs ...string) string {
 	return path
 }
 
-// empty tells whether nothing is in a folder.
+// empty reports whether nothing is in a folder.
 func empty(t *testing.T, dir string) bool {
 	t.Helper()
 	list, err := os.ReadDir(dir)

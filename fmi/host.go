@@ -240,7 +240,7 @@ func (s functionSet) has(f function) bool { return s>>f&1 != 0 }
 const changesProcess functionSet = 1<<fnInstantiate | 1<<fnEnterInitializationMode | 1<<fnExitInitializationMode |
 	1<<fnTerminate | 1<<fnReset | 1<<fnCancelStep | 1<<fnFreeInstance
 
-// outcome tells how many records were carried out, and whether the last of them
+// outcome returns how many records were carried out, and whether the last of them
 // stopped the batch.
 func (h *Host) outcome(records uintptr) uint64 {
 	done := uint64(records)

@@ -289,7 +289,7 @@ func (in *Instance) begin(f function) error {
 	return nil
 }
 
-// declares tells whether the description allows f, and the attribute that does.
+// declares reports whether the description allows f, and the attribute that does.
 func (f *FMU) declares(fn function) (attribute string, ok bool) {
 	c := f.Description.CoSimulation
 	switch fn {

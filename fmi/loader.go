@@ -424,7 +424,7 @@ func (f *FMU) soften(add adder, inside string, fn function) {
 	add(&r, inside, "", "the library does not export %s", fn)
 }
 
-// Exports tells whether the loaded library has a function, for example
+// Exports reports whether the loaded library has a function, for example
 // "fmi2GetFMUstate". It is false before Load and LoadIn.
 func (f *FMU) Exports(name string) bool {
 	k := slices.Index(functionNames[:], name)
@@ -439,7 +439,7 @@ func (f *FMU) Exports(name string) bool {
 	return f.elsewhere != nil && f.elsewhere.has(function(k))
 }
 
-// Loaded tells whether Exports knows what the library has.
+// Loaded reports whether Exports knows what the library has.
 func (f *FMU) Loaded() bool {
 	if f.image != nil {
 		return true
@@ -543,7 +543,7 @@ func libraries(dir string) []string {
 	return out
 }
 
-// offers says which platforms an unpacked FMU has libraries for.
+// offers returns which platforms an unpacked FMU has libraries for.
 func offers(dir string) string {
 	var have []string
 	entries, _ := os.ReadDir(filepath.Join(dir, "binaries")) // absent is an answer too

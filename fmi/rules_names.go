@@ -2,7 +2,7 @@ package fmi
 
 import "strings"
 
-// structured tells whether a name follows the grammar of structured names
+// structured reports whether a name follows the grammar of structured names
 // (FMI 2.0.5, section 2.2.9):
 //
 //	name         = identifier | "der(" identifier [ "," digits ] ")"

@@ -137,7 +137,7 @@ func (p *reader) checkDeclaredType(i int, v *ScalarVariable) {
 	}
 }
 
-// below tells whether both are there and the first is less.
+// below reports whether both are there and the first is less.
 func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
 
 func (p *reader) mergeReal(i int, v *ScalarVariable, t *RealAttributes) {
@@ -271,7 +271,7 @@ func (p *reader) checkStart(i int, v *ScalarVariable) {
 	}
 }
 
-// excludesZero tells whether 0 lies outside the bounds.
+// excludesZero reports whether 0 lies outside the bounds.
 func (v *ScalarVariable) excludesZero() bool {
 	zero, none := 0., int32(0)
 	switch v.Type {
@@ -305,7 +305,7 @@ func (p *reader) checkRange(i int, v *ScalarVariable) {
 	}
 }
 
-// settable tells whether the variable is there to be set from outside.
+// settable reports whether the variable is there to be set from outside.
 func (v *ScalarVariable) settable() bool { return v.Causality == Input || v.Causality == Parameter }
 
 // checkAliases judges the variables that share a base type and a value

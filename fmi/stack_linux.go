@@ -105,7 +105,7 @@ func watched(f func(), end chan<- ending) {
 // memory for thread-local variables, the guard.
 const stackExtra = 2 << 20
 
-// stackIsLarge tells whether the thread, which must be locked, has a large stack.
+// stackIsLarge reports whether the thread, which must be locked, has a large stack.
 // That of the main thread grows as far as the limit allows, but Go keeps the
 // bounds that it finds at the start, and a callback from below them ends the
 // process; so it counts as small.
@@ -130,7 +130,7 @@ func stackIsLarge() bool {
 	return size >= LargeStack+stackExtra/2
 }
 
-// addressSpace tells whether there is room for some large stacks: Go ends the
+// addressSpace reports whether there is room for some large stacks: Go ends the
 // program if a thread cannot be made.
 func addressSpace() bool {
 	const some = 4

@@ -201,7 +201,7 @@ func (s *Stepper) ready(r *record, t, h float64) {
 	s.in.time = t + h
 }
 
-// check tells whether a step may be made.
+// check reports whether a step may be made.
 func (s *Stepper) check(t, h float64) error {
 	in := s.in
 	if st := in.State(); st != StateStepComplete {
@@ -329,7 +329,7 @@ func (s *Stepper) outcome(lo, last int) (Status, error) {
 	return defined(worst), s.in.settle(s.fns[from], worst)
 }
 
-// stops tells whether a status ends a batch.
+// stops reports whether a status ends a batch.
 func stops(s Status) bool { return uint32(s) > uint32(StatusWarning) }
 
 // Group steps several steppers in one crossing into C.

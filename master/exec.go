@@ -178,10 +178,10 @@ func (x *Exec) In(i int) []float64 { return x.U[x.Sys.InAt[i]:x.Sys.InAt[i+1]] }
 // Out gives the part of y that belongs to subsystem i.
 func (x *Exec) Out(i int) []float64 { return x.Y[x.Sys.OutAt[i]:x.Sys.OutAt[i+1]] }
 
-// Interpolates tells whether subsystem i takes input derivatives.
+// Interpolates reports whether subsystem i takes input derivatives.
 func (x *Exec) Interpolates(i int) bool { return x.derivative[i] != nil }
 
-// External tells whether entry k of u is driven by signals from outside.
+// External reports whether entry k of u is driven by signals from outside.
 func (x *Exec) External(k int) bool { return slices.Contains(x.external, k) }
 
 // Signal gives the value at time t of entry k of u, which is driven from outside.
@@ -481,10 +481,10 @@ func (x *Exec) failed(i int, t, H, reached float64, err error) *StepError {
 	return &StepError{Subsystem: x.Sys.Infos[i].Name, Source: x.Sys.Infos[i].Source, T: t, H: H, Reached: reached, Err: err}
 }
 
-// Reverts tells whether subsystem i can be taken back in this run.
+// Reverts reports whether subsystem i can be taken back in this run.
 func (x *Exec) Reverts(i int) bool { return x.saver[i] != nil }
 
-// Replay tells how well subsystem i repeats a step, as far as it was tested.
+// Replay returns how well subsystem i repeats a step, as far as it was tested.
 func (x *Exec) Replay(i int) Replay { return x.replay[i] }
 
 // Restore takes subsystem i back to the last accepted communication point, from
@@ -545,7 +545,7 @@ func (x *Exec) saveState(i int) error {
 	return nil
 }
 
-// repeats tells whether a whole macro step can be repeated.
+// repeats reports whether a whole macro step can be repeated.
 func (x *Exec) repeats() bool { return !slices.Contains(x.saver, nil) }
 
 // Read takes the outputs of subsystem i at the communication point it is at.

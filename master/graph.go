@@ -69,7 +69,7 @@ func components(n int, succ func(v int) []int) [][]int {
 	return out
 }
 
-// cyclic tells whether a component holds a cycle.
+// cyclic reports whether a component holds a cycle.
 func cyclic(scc []int, succ func(v int) []int) bool {
 	return len(scc) > 1 || slices.Contains(succ(scc[0]), scc[0])
 }

@@ -83,7 +83,7 @@ type PastOutputs struct {
 	Y []float64
 }
 
-// Progress tells how far a run is. It is given a few times a second.
+// Progress returns how far a run is. It is given a few times a second.
 type Progress struct {
 	T, Start, Stop float64
 	Steps          int
@@ -717,7 +717,7 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 	return nil
 }
 
-// waives tells whether the algorithm goes on without what subsystem i has not
+// waives reports whether the algorithm goes on without what subsystem i has not
 // proved.
 func (r *Run) waives(i int, why error) bool {
 	w, ok := r.alg.(Waiver)
@@ -824,7 +824,7 @@ func (r *Run) terminate(end *StepError) error {
 	return nil
 }
 
-// Terminated tells whether a subsystem has ended the simulation.
+// Terminated reports whether a subsystem has ended the simulation.
 func (r *Run) Terminated() bool { return r.ended != "" }
 
 // goOn does what is due at the communication point that was reached.
@@ -1003,7 +1003,7 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, 
 	return 0, trial, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
 }
 
-// noWay says why the run ends before the time at which subsystem i has ended the simulation,
+// noWay returns why the run ends before the time at which subsystem i has ended the simulation,
 // in the step from the present point by H; "" = all others can get there.
 func (r *Run) noWay(i int, end *StepError, H float64) string {
 	why := ""

@@ -181,7 +181,7 @@ func (v *Variable) Value() (Scalar, error) {
 	return s, nil
 }
 
-// Readable tells whether Value gives one.
+// Readable reports whether Value gives one.
 func (v *Variable) Readable() bool { return v.place != inTunables }
 
 func (s *Scalar) read(from *Values, at int) {

@@ -45,7 +45,7 @@ func (p Port) Magnitude() float64 {
 	return math.Abs(p.Nominal)
 }
 
-// Level tells how an output follows from what the inputs drive, in the sense of
+// Level returns how an output follows from what the inputs drive, in the sense of
 // meyer (2): inputs drive accelerations, these integrate to velocities and these
 // to positions. An extrapolation of order k of the inputs makes a local error
 // that begins with H^(k+2) in a velocity and with H^(k+3) in a position.
@@ -114,7 +114,7 @@ type Feedthrough struct {
 	Assumed []bool
 }
 
-// denies tells whether output o is declared not to depend on input k.
+// denies reports whether output o is declared not to depend on input k.
 func (f *Feedthrough) denies(o, k int) bool {
 	if o >= len(f.On) {
 		return f.On == nil
@@ -246,7 +246,7 @@ type RestoreAware interface {
 	NoRestoreBefore(promised bool)
 }
 
-// Replay tells how well a subsystem repeats a step after it went back to a saved
+// Replay returns how well a subsystem repeats a step after it went back to a saved
 // state. Differences of outputs are relative to their magnitude over the test.
 type Replay struct {
 	Step float64 `json:"step"` // s; of the steps that were compared
@@ -256,7 +256,7 @@ type Replay struct {
 	// Replays is the largest difference between replays. What is found by
 	// differences of outputs, such as a Jacobian, must stand above it.
 	Replays float64 `json:"replays"`
-	// AtStart tells how the first steps from the start differ from those after going
+	// AtStart returns how the first steps from the start differ from those after going
 	// back to it: "" = they do not.
 	AtStart string `json:"at_start,omitempty"`
 	// Unpromised is how steps without the promise of RestoreAware differ from the same
@@ -291,7 +291,7 @@ type FeedthroughVerifier interface {
 	VerifyFeedthrough(ctx context.Context, e Experiment, H float64, ins []int) ([]Leak, error)
 }
 
-// SlopeTest tells how well directional derivatives agree with what a subsystem
+// SlopeTest returns how well directional derivatives agree with what a subsystem
 // does.
 type SlopeTest struct {
 	// Difference is the largest one between a derivative and a difference of

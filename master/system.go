@@ -265,7 +265,7 @@ func NewValues(ports []Port) Values {
 	}
 }
 
-// fits tells whether two lists have as many values of each kind.
+// fits reports whether two lists have as many values of each kind.
 func (v *Values) fits(o *Values) bool {
 	return len(v.Real) == len(o.Real) && len(v.Integer) == len(o.Integer) && len(v.Boolean) == len(o.Boolean) && len(v.String) == len(o.String)
 }
@@ -300,7 +300,7 @@ func owner(at []int, i int) int {
 // Source gives the entry of y that feeds entry i of u; false if nothing does.
 func (s *System) Source(i int) (int, bool) { return s.source[i], s.source[i] >= 0 }
 
-// DiscreteConnected tells whether an output feeds entry k of subsystem sub's
+// DiscreteConnected reports whether an output feeds entry k of subsystem sub's
 // DiscreteIn.
 func (s *System) DiscreteConnected(sub, k int) bool {
 	return slices.ContainsFunc(s.linkAt[sub], func(l int) bool { return s.discrete[l].toPort == k })
@@ -419,7 +419,7 @@ func (s *System) ExtrapolatedOutputs() []int {
 	return slices.Compact(out)
 }
 
-// holds tells whether input i takes the last value of its source whatever the
+// holds reports whether input i takes the last value of its source whatever the
 // order, because one of the two changes at communication points only.
 func (s *System) holds(i int) bool {
 	sub := owner(s.InAt, i)

@@ -19,7 +19,7 @@ const (
 	SmallSlope = 1e-6
 )
 
-// SlopesAgree tells whether a derivative and a difference may be the same, up to
+// SlopesAgree reports whether a derivative and a difference may be the same, up to
 // floor, which is in their unit.
 func SlopesAgree(told, found, floor float64) bool {
 	return near(told, found, slopeTolerance, floor)
@@ -29,7 +29,7 @@ func near(a, b, tolerance, floor float64) bool {
 	return math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b))+floor
 }
 
-// WrongSlope tells whether a derivative is wrong by the differences found, over
+// WrongSlope reports whether a derivative is wrong by the differences found, over
 // growing ways, and what it should be. It is not where differences are too
 // uncertain.
 func WrongSlope(told float64, found []float64, floor float64) (truth float64, wrong bool) {

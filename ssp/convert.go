@@ -32,7 +32,7 @@ func (s *stage) String() string {
 	return s.t.String()
 }
 
-// linear tells whether a stage changes Reals.
+// linear reports whether a stage changes Reals.
 func (s *stage) linear() bool { return s.t == nil || s.t.Kind == Linear }
 
 // table gives a mapping by number.
@@ -165,7 +165,7 @@ func (s *stage) apply(v Value) (Value, error) {
 	return v, nil
 }
 
-// suits tells whether a transformation may be applied to a type (SD12).
+// suits reports whether a transformation may be applied to a type (SD12).
 func (t *Transformation) suits(v ValueType) bool {
 	switch t.Kind {
 	case Linear:

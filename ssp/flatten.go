@@ -363,7 +363,7 @@ func (p *port) orAs(c *Connector) {
 	p.array = p.array || c.Array
 }
 
-// role tells whether an end can be the source or the destination of a
+// role reports whether an end can be the source or the destination of a
 // connection, seen from inside the system (ssp 25); own is true for the
 // connectors of that system.
 func role(k Kind, own bool) (source, destination bool) {
@@ -889,7 +889,7 @@ func (f *flattener) vanishing() {
 	}
 }
 
-// hasValue tells whether a connector along a path is bound to a value.
+// hasValue reports whether a connector along a path is bound to a value.
 func (f *flattener) hasValue(path []edge) bool {
 	return slices.ContainsFunc(path, func(g edge) bool { return len(f.assigned[g.from]) > 0 })
 }
@@ -981,7 +981,7 @@ func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, tab
 // mostNumbers bounds the range of an Integer of which each number is looked at.
 const mostNumbers = 1000
 
-// within tells whether a condition holds for all numbers that a variable can have by its
+// within reports whether a condition holds for all numbers that a variable can have by its
 // bounds; false if it has none, or wide ones.
 func (to *Variable) within(holds func(int32) bool) bool {
 	if to.Min == nil || to.Max == nil || *to.Max-*to.Min > mostNumbers {

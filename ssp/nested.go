@@ -62,7 +62,7 @@ func (h *home) locate(uri string) (string, error) {
 	return rel, nil
 }
 
-// hint tells where else a file of that name lies.
+// hint returns where else a file of that name lies.
 func (h *home) hint(rel string) string {
 	base := filepath.Base(rel)
 	entries, _ := os.ReadDir(filepath.Join(h.dir, filepath.Dir(rel)))
@@ -110,7 +110,7 @@ func (p *Package) openFile(h home, uri string) ([]byte, string, error) {
 	return data, h.show(rel), nil
 }
 
-// outside tells whether a file that a document refers to lies outside of the package, or
+// outside reports whether a file that a document refers to lies outside of the package, or
 // of the folder of the outermost document (ssp 12).
 func (p *Package) outside(h home, full string) bool {
 	root := h.root
@@ -163,7 +163,7 @@ func (p *Package) openInside(h home, uri string, c *Component) ([]byte, string, 
 	return data, in.show(name), nil
 }
 
-// isSystem tells whether a component stands for another system (ssp 14, 15): by its
+// isSystem reports whether a component stands for another system (ssp 14, 15): by its
 // type, or by its source where the type is that of an FMU.
 func (c *Component) isSystem() bool {
 	switch c.Type {

@@ -100,7 +100,7 @@ func (s functionVariables) All() iter.Seq[Variable] {
 	}
 }
 
-// isOSP tells whether a document is a system structure of OSP.
+// isOSP reports whether a document is a system structure of OSP.
 func isOSP(data []byte) bool {
 	data, err := utf8Document(data)
 	if err != nil {

@@ -201,5 +201,5 @@ func SourceURI(rel string) string {
 	return strings.Join(parts, "/")
 }
 
-// Packed tells whether the package is a .ssp, unpacked into a private folder.
+// Packed reports whether the package is a .ssp, unpacked into a private folder.
 func (p *Package) Packed() bool { return p.packed }

@@ -149,7 +149,7 @@ func (p *Package) shown(rel string) string {
 	return filepath.Join(p.Path, rel)
 }
 
-// misplaced tells where else a document of that name lies: in a folder that was packed
+// misplaced returns where else a document of that name lies: in a folder that was packed
 // whole, or written with other letters.
 func (p *Package) misplaced(document string) string {
 	entries, _ := os.ReadDir(p.Dir)
@@ -260,7 +260,7 @@ func (p *Package) checkFile(c *FlatComponent, l *diag.List) {
 	}
 }
 
-// hint tells where else a file of the name of the FMU lies.
+// hint returns where else a file of the name of the FMU lies.
 func (c *FlatComponent) hint() string {
 	rel, err := filepath.Rel(c.home.dir, c.Source)
 	if err != nil {

@@ -105,7 +105,7 @@ func (p *parser) texts(root *node, list []stray) {
 	}
 }
 
-// theirs tells whether an element is not of the standard, or holds or lies in what is not.
+// theirs reports whether an element is not of the standard, or holds or lies in what is not.
 func (n *node) theirs() bool {
 	for ; n != nil; n = n.parent {
 		if !ours(n.uri) || foreignContent(n.name) {
@@ -128,12 +128,12 @@ func shortened(text string) string {
 	return text
 }
 
-// isEnumeration tells whether an Enumeration is a definition, and no type or value.
+// isEnumeration reports whether an Enumeration is a definition, and no type or value.
 func isEnumeration(n *node) bool {
 	return n.name == "Enumeration" && n.parent != nil && n.parent.name == "Enumerations"
 }
 
-// empty tells whether an element is one that holds no others, and that no reader looks
+// empty reports whether an element is one that holds no others, and that no reader looks
 // into.
 func empty(n *node) bool {
 	switch n.name {
@@ -195,7 +195,7 @@ var attributeForms = func() map[string][]attributeForm {
 // identifiers are those of XML (NCName).
 var identifiers = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}\p{M}_.·-]*$`)
 
-// isDate tells whether a text is a dateTime of XML Schema.
+// isDate reports whether a text is a dateTime of XML Schema.
 func isDate(text string) bool {
 	text = strings.TrimSpace(text)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {

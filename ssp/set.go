@@ -101,7 +101,7 @@ func (p *Package) splice(name string, change func(raw []byte, shown string) ([]b
 	return data, nil
 }
 
-// alikeDocuments tells whether two documents hold the same elements with the same
+// alikeDocuments reports whether two documents hold the same elements with the same
 // attributes, in whatever order the standard does not fix.
 func alikeDocuments(a, b []byte) bool {
 	tree := func(data []byte) *node { return (&parser{l: &diag.List{}}).tree(data) }

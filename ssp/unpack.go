@@ -9,7 +9,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// isZip tells whether a file begins like an archive.
+// isZip reports whether a file begins like an archive.
 func isZip(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

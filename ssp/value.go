@@ -63,7 +63,7 @@ func typeByName(name string) (t ValueType, v2, ok bool) {
 	return Unspecified, false, false
 }
 
-// alike tells whether two types may be connected (SD10).
+// alike reports whether two types may be connected (SD10).
 func alike(a, b ValueType) bool {
 	discrete := func(t ValueType) bool { return t == Integer || t == Enumeration }
 	return a == Unspecified || b == Unspecified || a == b || discrete(a) && discrete(b)

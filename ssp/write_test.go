@@ -236,7 +236,7 @@ func elements(el *etree.Element) []string {
 	return out
 }
 
-// inOrder tells where children do not follow the schemas.
+// inOrder returns where children do not follow the schemas.
 func inOrder(el *etree.Element) string {
 	last := -1
 	for _, k := range el.ChildElements() {

@@ -65,12 +65,12 @@ func rankOf(names []string, name, uri string) int {
 	}
 }
 
-// foreignContent tells whether what an element of this name holds is not of SSP.
+// foreignContent reports whether what an element of this name holds is not of SSP.
 func foreignContent(name string) bool {
 	return name == "Annotation" || name == "MetaData" || name == "Signature"
 }
 
-// opaque tells whether the content of an element is not ours to arrange.
+// opaque reports whether the content of an element is not ours to arrange.
 func opaque(el *etree.Element) bool { return foreignContent(el.Tag) || !ours(uriOf(el)) }
 
 func uriOf(el *etree.Element) string { return el.NamespaceURI() }
@@ -128,7 +128,7 @@ func resolve(at *etree.Element, prefix string) string {
 	return ""
 }
 
-// declaration tells whether an attribute declares a namespace, and for which prefix.
+// declaration reports whether an attribute declares a namespace, and for which prefix.
 func declaration(a etree.Attr) (prefix string, ok bool) {
 	if a.Space == "xmlns" {
 		return a.Key, true

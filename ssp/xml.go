@@ -78,7 +78,7 @@ type node struct {
 type parser struct {
 	l    *diag.List
 	file string // as shown
-	// v2 tells whether the file says version 2.
+	// v2 reports whether the file says version 2.
 	v2 bool
 	// undefined holds the units and enumerations already reported.
 	undefined map[string]bool
@@ -204,7 +204,7 @@ func (p *parser) singles(n *node) {
 	}
 }
 
-// ours tells whether a namespace is one of the standard.
+// ours reports whether a namespace is one of the standard.
 func ours(uri string) bool {
 	switch uri {
 	case nsSSD, nsSSC, nsSSV, nsSSM, nsSSB:
@@ -289,7 +289,7 @@ func (p *parser) attributes(n *node) {
 	}
 }
 
-// once tells whether a key comes up for the first time in this file.
+// once reports whether a key comes up for the first time in this file.
 func (p *parser) once(key string) bool {
 	if p.undefined[key] {
 		return false
@@ -404,7 +404,7 @@ func decodeDocument(data []byte) (text []byte, latin1 bool, err error) {
 	return nil, false, fmt.Errorf("the file is encoded in %q; save it as UTF-8", name)
 }
 
-// is tells whether the node has this name in one of the namespaces.
+// is reports whether the node has this name in one of the namespaces.
 func (n *node) is(name string, uris ...string) bool {
 	return n.name == name && slices.Contains(uris, n.uri)
 }
@@ -495,7 +495,7 @@ func (p *parser) unknown(n *node) {
 	p.add(ruleUnknown, n, "the element %q is not known here and is left out", n.el.FullTag())
 }
 
-// silent tells whether an element is known to have no effect on a run: geometry
+// silent reports whether an element is known to have no effect on a run: geometry
 // and notes (ssp 22), metadata and signatures of version 2.
 func silent(n *node) bool {
 	switch n.name {
@@ -507,7 +507,7 @@ func silent(n *node) bool {
 	return false
 }
 
-// inert tells whether an element has no effect on a run: a silent one, or annotations
+// inert reports whether an element has no effect on a run: a silent one, or annotations
 // where none means anything to us, which are told.
 func (p *parser) inert(n *node) bool {
 	if !n.is("Annotations", nsSSD, nsSSC, nsSSV, nsSSM, nsSSB) {

@@ -52,7 +52,7 @@ func (c *checkpointed) whole(t testing.TB) {
 }
 
 // killed begins to run and is killed when there is a checkpoint, some time later.
-// It tells whether the run was still under way.
+// It reports whether the run was still under way.
 func (c *checkpointed) killed(t testing.TB, later time.Duration) bool {
 	t.Helper()
 	cmd := exec.Command(program, c.args...)

@@ -241,7 +241,7 @@ func offspring(t testing.TB, pid int) []string {
 	return out
 }
 
-// alive tells whether a process runs: a zombie does not.
+// alive reports whether a process runs: a zombie does not.
 func alive(pid string) bool {
 	text, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

@@ -145,7 +145,7 @@ func limitsOf(t *testing.T, cases []limitCase) (ends int) {
 	return ends
 }
 
-// runsShow tells whether runs grow on the one side of an end of a stable range at H and not on the other, the
+// runsShow reports whether runs grow on the one side of an end of a stable range at H and not on the other, the
 // nearest sides first: farther off there may be another end.
 func runsShow(t *testing.T, c limitCase, order int, H float64, begins bool, within float64) bool {
 	for beside := min(0.02, within); ; beside = min(2*beside, within) {
@@ -181,7 +181,7 @@ func crossing(unstable func(H float64) bool, H, within, precision float64) float
 	return math.Sqrt(a * b)
 }
 
-// grows tells whether a run over 10000 steps does, by the second differences of an output.
+// grows reports whether a run over 10000 steps does, by the second differences of an output.
 func grows(t *testing.T, c limitCase, order int, H float64) bool {
 	const steps = 10_000
 	args := append(append([]string{}, c.args...), "--algorithm", c.preset, "--param", fmt.Sprint("order=", order), "--step-size", fmt.Sprint(H), "--stop-time", fmt.Sprint(steps*H))

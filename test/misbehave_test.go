@@ -189,13 +189,13 @@ func runSystem(t testing.TB, system, set string, args ...string) *aftermath {
 	return examine(t, dir, cmd, string(out))
 }
 
-// ends tells whether the calls of a component end with these.
+// ends reports whether the calls of a component end with these.
 func (a *aftermath) ends(component string, calls ...string) bool {
 	c := a.calls[component]
 	return len(c) >= len(calls) && slices.Equal(c[len(c)-len(calls):], calls)
 }
 
-// clean tells whether a component was ended as the standard wants it: Terminate
+// clean reports whether a component was ended as the standard wants it: Terminate
 // and Free once each, in this order, at the end.
 func (a *aftermath) clean(component string) bool {
 	n := 0

@@ -122,7 +122,7 @@ type Report struct {
 	// Varying are the algorithms that choose their steps; none where errors are not forecast.
 	Varying []Varying `json:"variable_steps,omitempty"`
 	Horizon float64   `json:"horizon,omitempty"` // s after the operating point, over which errors are forecast
-	// Stray tells how far the models are off the components along the forecast motion.
+	// Stray returns how far the models are off the components along the forecast motion.
 	Stray *Stray `json:"stray,omitempty"`
 	// Large tells that the motion is too large for linear models, so that what is told of the
 	// stability holds for small motions about the operating point alone; "" = it is not.
@@ -168,7 +168,7 @@ type Subsystem struct {
 	Unmeasured bool `json:"not_measured,omitempty"`
 	// States of the model at the step of the analysis.
 	States int `json:"states"`
-	// Misfit tells how far the measured responses are from those of the model, relative to the largest
+	// Misfit returns how far the measured responses are from those of the model, relative to the largest
 	// of each output to each input.
 	Misfit float64 `json:"misfit"`
 	// What decides which algorithms can be used.
@@ -225,7 +225,7 @@ type Strategy struct {
 	Seen *Seen `json:"runs,omitempty"`
 }
 
-// Known tells whether Now is.
+// Known reports whether Now is.
 func (s *Strategy) Known() bool { return s.Mode != nil || s.Seen != nil && s.Seen.Now }
 
 // MarshalJSON gives null for the radius at the step of the analysis, and for the stable ranges, where they are not
@@ -267,7 +267,7 @@ func (s *Strategy) slowest() float64 {
 	return s.Now
 }
 
-// IsStable tells whether nothing grows at the step of the analysis.
+// IsStable reports whether nothing grows at the step of the analysis.
 func (s *Strategy) IsStable() bool { return s.Now <= 1+marginal }
 
 // Radius is the spectral radius of the coupled run at one step size: the factor by which
@@ -388,7 +388,7 @@ func Run(ctx context.Context, sys *master.System, o Options) (*Report, error) {
 	return r, err
 }
 
-// moot tells why nothing can be told of the coupling whatever the models are, "" if something can.
+// moot returns why nothing can be told of the coupling whatever the models are, "" if something can.
 func (p *point) moot(s *Structure) string {
 	if why := s.heldOnLoop(); why != "" {
 		return why
@@ -531,7 +531,7 @@ func (p *point) analyse(r *Report, o Options) error {
 	return nil
 }
 
-// coupled tells whether a component feeds another.
+// coupled reports whether a component feeds another.
 func (p *point) coupled() bool {
 	for k := range p.x.W {
 		if p.x.Sys.SourceSubsystem(k) >= 0 {
@@ -615,7 +615,7 @@ func (p *point) identified() string {
 	return ""
 }
 
-// refused tells why the strategy cannot be used with these subsystems, or nothing be told of it, "" if
+// refused returns why the strategy cannot be used with these subsystems, or nothing be told of it, "" if
 // neither.
 func (p *point) refused(s *scheme) string {
 	if why := s.beyond(); why != "" {
@@ -846,7 +846,7 @@ func (s *Strategy) fill(g Gap) {
 	slices.SortFunc(s.Gaps, func(a, b Gap) int { return cmp.Compare(a.From, b.From) })
 }
 
-// noisy tells whether the response of a component over such steps is known with less than
+// noisy reports whether the response of a component over such steps is known with less than
 // rounding.
 func (p *point) noisy(s *scheme, h float64) bool {
 	for i := range p.models {
@@ -1000,7 +1000,7 @@ const clearly = 2
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
 
-// covers tells whether a step is known to be stable with a margin: it and those up to the inverse of
+// covers reports whether a step is known to be stable with a margin: it and those up to the inverse of
 // the margin lie in one stable range. Steps shorter than the scan, which begins at from, count to a range
 // that begins there.
 func (s *Strategy) covers(h, from float64) bool {

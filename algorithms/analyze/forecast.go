@@ -156,7 +156,7 @@ func (r *Response) takeWhole(markov []*mat.Dense, rounding *mat.Dense, noise flo
 	}
 }
 
-// driven tells why the motion about the operating point is not known, "" if it is.
+// driven returns why the motion about the operating point is not known, "" if it is.
 func (p *point) driven(h float64, s *scheme) string {
 	for i, m := range p.models {
 		r, err := p.over(i, p.stepOf(i, s, h))
@@ -365,7 +365,7 @@ type reference struct {
 	states states
 }
 
-// sampled tells whether the inputs of a subsystem are sampled.
+// sampled reports whether the inputs of a subsystem are sampled.
 func (p *point) sampled(s *scheme) bool {
 	for i := range p.models {
 		if p.stepOf(i, s, 1) != 1 {

@@ -309,7 +309,7 @@ func (p *point) grownFrom(s *scheme, size *motionSize, h float64, scaled int, ga
 	}
 }
 
-// fedOutputs tells which outputs feed an input: the others follow what else there is.
+// fedOutputs returns which outputs feed an input: the others follow what else there is.
 func fedOutputs(sys *master.System) []bool {
 	fed := make([]bool, sys.OutAt[len(sys.Infos)])
 	for k := range sys.InAt[len(sys.Infos)] {

@@ -173,7 +173,7 @@ func (p *point) renewable(i int) string {
 // longestWay is that from the start, in steps, that another instance is led again and again.
 const longestWay = 20_000
 
-// leads tells why another instance of subsystem i cannot be led from the start to here, "" if it can.
+// leads returns why another instance of subsystem i cannot be led from the start to here, "" if it can.
 func (p *point) leads(i int) string {
 	info := p.x.Sys.Infos[i]
 	if len(p.way) > longestWay {

@@ -71,7 +71,7 @@ func (g *propagator) ownerOf(i int) int {
 	return g.owner[i]
 }
 
-// within tells which subsystems lie at most reach connections behind each.
+// within returns which subsystems lie at most reach connections behind each.
 func (g *propagator) within(reach int) [][]bool {
 	out := make([][]bool, len(g.twins))
 	for i := range out {
@@ -172,7 +172,7 @@ func (g *propagator) formIn(groups [][]int, within [][]bool) (*mat.Dense, error)
 	return phi, nil
 }
 
-// foretells tells whether the propagation gives what steps from random states do.
+// foretells reports whether the propagation gives what steps from random states do.
 func (g *propagator) foretells(phi *mat.Dense) (bool, error) {
 	const looks = 2
 	rng := rand.New(rand.NewPCG(7, 8))

@@ -345,7 +345,7 @@ func compressed(m *mat.Dense) *mat.Dense {
 	return mat.DenseCopyOf(rp.Slice(0, r, 0, r).T())
 }
 
-// factored tells whether M P = Q R, as far as a random vector shows. Geqp3 of gonum 0.17 gives for some
+// factored reports whether M P = Q R, as far as a random vector shows. Geqp3 of gonum 0.17 gives for some
 // matrices of nearly dependent columns a factorization of another one.
 func factored(m, qr *mat.Dense, pivots []int, tau, work []float64) bool {
 	const alike = 1e-10

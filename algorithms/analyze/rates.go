@@ -92,7 +92,7 @@ func (s *scheme) beyond() string {
 	return ""
 }
 
-// noLocal tells why the error in one macro step is not looked at with the rates, "" if it is.
+// noLocal returns why the error in one macro step is not looked at with the rates, "" if it is.
 func (p *point) noLocal(s *scheme) string {
 	const pieces = finer * 10 / localSpan // of the reference in the shortest macro step that is looked at
 	for _, r := range s.rates {

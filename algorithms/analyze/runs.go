@@ -327,7 +327,7 @@ func (h *hunt) settle() {
 	}
 }
 
-// parts tells whether a stable range ends between neighbours of which runs have shown one.
+// parts reports whether a stable range ends between neighbours of which runs have shown one.
 func parts(a, b sight) bool {
 	ends := func(at sight) bool { return at.kind == grows || at.ends }
 	return (a.ofRuns || b.ofRuns) && (a.kind == calm && ends(b) || ends(a) && b.kind == calm)

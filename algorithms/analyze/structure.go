@@ -64,7 +64,7 @@ type Bond struct {
 	Declared bool     `json:"declared"` // else seen by units
 }
 
-// Applicability tells whether an algorithm can be used with these subsystems.
+// Applicability reports whether an algorithm can be used with these subsystems.
 type Applicability struct {
 	Preset string `json:"algorithm"`
 	// Refused is why it cannot be used, "" if it can.
@@ -176,7 +176,7 @@ func discreteConnections(sys *master.System) []DiscreteConnection {
 	return out
 }
 
-// heldOnLoop tells why nothing can be told of the stability: a connection that is in no model closes
+// heldOnLoop returns why nothing can be told of the stability: a connection that is in no model closes
 // a loop; "" if there is none.
 func (s *Structure) heldOnLoop() string {
 	on, first := 0, ""
@@ -219,7 +219,7 @@ func newAtEnd(sys *master.System) []map[int]bool {
 	return out
 }
 
-// unfit tells why a run with the preset would be refused, "" if it would not. No subsystem
+// unfit returns why a run with the preset would be refused, "" if it would not. No subsystem
 // is touched.
 func unfit(sys *master.System, preset string, bonds []algorithms.Bond, o Options) string {
 	var with algorithms.With
@@ -249,7 +249,7 @@ func (p *point) unfound(list []Applicability) {
 	}
 }
 
-// fails tells why an algorithm cannot take all subsystems back that it has to, "" if it can.
+// fails returns why an algorithm cannot take all subsystems back that it has to, "" if it can.
 func (p *point) fails(alg master.Algorithm) string {
 	user, ok := alg.(master.RollbackUser)
 	if !ok {
@@ -271,7 +271,7 @@ func (p *point) fails(alg master.Algorithm) string {
 	return ""
 }
 
-// unanalysed tells why a preset is not among the strategies that are looked at.
+// unanalysed returns why a preset is not among the strategies that are looked at.
 func unanalysed(preset string) string {
 	if toleranceOf(preset) != "" {
 		return "" // its steps are forecast

@@ -183,13 +183,13 @@ func (p *point) lookVarying(v *varying, ref *reference, o Options) Varying {
 	return out
 }
 
-// keepsTo tells whether the run is expected to come to its end with no larger error.
+// keepsTo reports whether the run is expected to come to its end with no larger error.
 func (s *Settled) keepsTo(most float64) bool { return s.ends() && s.Error+s.Doubt <= most }
 
-// ends tells whether the run is expected to come to its end.
+// ends reports whether the run is expected to come to its end.
 func (s *Settled) ends() bool { return s.Fails == "" && !s.Cut }
 
-// Better tells whether it is to be taken rather than another one where an error is asked for: it keeps to that at less cost, or
+// Better reports whether it is to be taken rather than another one where an error is asked for: it keeps to that at less cost, or
 // comes nearer to it.
 func (s *Settled) Better(than *Settled, most float64) bool {
 	mine, other := s.keepsTo(most), than.keepsTo(most)
@@ -294,7 +294,7 @@ func (f *flows) agree() error {
 	return nil
 }
 
-// off tells how far what components do over macro steps within a range is from flows found at another step, as far as
+// off returns how far what components do over macro steps within a range is from flows found at another step, as far as
 // they are among the steps that are forecast.
 func (p *point) off(f *flows, like *scheme, short, long float64) (worst float64, of *master.Info, err error) {
 	// At a shorter step too: what oscillates so fast that a step has more than half a period of it looks slow.

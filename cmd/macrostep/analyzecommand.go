@@ -409,7 +409,7 @@ func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOpti
 	return told, unstable, report, nil
 }
 
-// otherwise tells which parameters of an energy correction have other values than those with which it is analysed, ""
+// otherwise returns which parameters of an energy correction have other values than those with which it is analysed, ""
 // if none has. What it takes for spurious decides whether the coupling grows.
 func otherwise(choice *algorithms.Choice) string {
 	if choice.Preset != "energy-correction" {

@@ -34,7 +34,7 @@ func abilities(s *analyze.Subsystem) string {
 	return strings.Join(out, ", ")
 }
 
-// misfit tells how far the model is from what was measured.
+// misfit returns how far the model is from what was measured.
 func misfit(s *analyze.Subsystem) string {
 	if s.Unmeasured || s.Why != "" && s.States == 0 || s.Model == analyze.Directional {
 		return "-"
@@ -444,7 +444,7 @@ func errorOf(f *analyze.Forecast) string {
 	return fmt.Sprintf("%.2g", f.Error)
 }
 
-// isRough tells whether an error that is printed is an order of magnitude.
+// isRough reports whether an error that is printed is an order of magnitude.
 func isRough(r *analyze.Report) bool {
 	if r.Promised != nil && r.Promised.IsRough() {
 		return true
@@ -543,7 +543,7 @@ func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
 	return strings.Join(out, ", ")
 }
 
-// between tells whether a gap lies between steps of which something is known, or at an end of what
+// between reports whether a gap lies between steps of which something is known, or at an end of what
 // is stable.
 func between(s *analyze.Strategy, g analyze.Gap) bool {
 	return s.Points[0].Step < g.From && g.To < s.Points[len(s.Points)-1].Step

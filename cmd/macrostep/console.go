@@ -121,7 +121,7 @@ func (c *console) anew() {
 	c.again, c.logged, c.shown = c.logged, nil, map[string]bool{}
 }
 
-// said tells whether a line was said before the run began anew, and takes it down.
+// said reports whether a line was said before the run began anew, and takes it down.
 func (c *console) said(line string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +135,7 @@ func (c *console) said(line string) bool {
 	return false
 }
 
-// printed tells whether a message was printed.
+// printed reports whether a message was printed.
 func (c *console) printed(message string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -416,7 +416,7 @@ func describing(o infoOptions) assemble.Options {
 	return out
 }
 
-// there tells whether a file or folder that the user names is there, and else what is
+// there reports whether a file or folder that the user names is there, and else what is
 // nearest to it.
 func there(path string) error {
 	file, _ := ssp.SplitVariant(path)

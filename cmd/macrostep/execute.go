@@ -58,7 +58,7 @@ func (r *runRequest) placeFiles() error {
 	return errors.Join(errs...)
 }
 
-// isDevice tells whether a path leads to something that is neither a file nor a
+// isDevice reports whether a path leads to something that is neither a file nor a
 // folder, or is among the devices, as /dev/stdout also is if it leads to a file.
 func isDevice(path string) bool {
 	info, err := os.Stat(path)
@@ -109,7 +109,7 @@ func (r *runRequest) protect(read ...string) error {
 	return errors.Join(errs...)
 }
 
-// samePath tells whether two paths name the same file, which need not exist.
+// samePath reports whether two paths name the same file, which need not exist.
 func samePath(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -141,12 +141,12 @@ func (p *program) execute(ctx context.Context, r *runRequest) (out outcome, err 
 	return out, err
 }
 
-// anewNote tells why a run begins anew.
+// anewNote returns why a run begins anew.
 func anewNote(more *master.MoreWorkersError) string {
 	return fmt.Sprintf("%v: the run begins anew with them (--%s %d; with --%s 1 it does not)", more, flagWorkers, more.Workers, flagWorkers)
 }
 
-// startsOver tells whether a run may begin anew: nothing that it gives out before its
+// startsOver reports whether a run may begin anew: nothing that it gives out before its
 // end stays, and nothing long came before it.
 func (r *runRequest) startsOver() bool {
 	return !isDevice(r.Output) && !isDevice(r.Manifest) && r.Live == "" && r.Metrics == "" && !r.Analyze && r.Realtime == nil && r.Checkpoints.File == "" && r.Checkpoints.Resume == ""

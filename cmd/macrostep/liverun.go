@@ -172,7 +172,7 @@ func (l *liveRun) Changed() <-chan struct{} {
 	return l.changed
 }
 
-// State tells how far the run is.
+// State returns how far the run is.
 func (l *liveRun) State() page.State {
 	t, steps := l.seen.reached()
 	l.mu.Lock()

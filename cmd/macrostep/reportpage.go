@@ -154,7 +154,7 @@ func (s *stepCurves) plots() []page.Plot {
 	return plots
 }
 
-// varies tells whether values spread so far that an axis of powers shows them best.
+// varies reports whether values spread so far that an axis of powers shows them best.
 func varies(h *results.Thinner) bool {
 	_, v := h.Points(nil, nil)
 	least, most := math.Inf(1), 0.0
@@ -403,7 +403,7 @@ func marks(sc *record.Scenario, variable string) (list []page.Mark) {
 	return list
 }
 
-// realtimeSection tells how well a run has kept pace.
+// realtimeSection returns how well a run has kept pace.
 func realtimeSection(t *master.Timing) page.Section {
 	s := page.Section{Title: "Real time", Shares: "Deadlines by how late the run was"}
 	told := fmt.Sprintf("%s × the speed of the clock, %s, ", short(t.Factor), plural(t.Deadlines, "deadline"))

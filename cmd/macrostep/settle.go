@@ -44,7 +44,7 @@ func (r *runRequest) settle(sys *opened) error {
 	return nil
 }
 
-// sources tells where each setting in force comes from that is no default: by its
+// sources returns where each setting in force comes from that is no default: by its
 // name, a flag, or what stands in a document and where.
 func (r *runRequest) sources(sys *opened, c *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate) map[string]string {
 	out := map[string]string{}

@@ -278,7 +278,7 @@ func pictured(path string) (s *graph.System, err error) {
 	return s, nil
 }
 
-// gainNote says how a value changes on its way.
+// gainNote returns how a value changes on its way.
 func gainNote(gain, offset float64) string {
 	text := ""
 	if gain != 1 {

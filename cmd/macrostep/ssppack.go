@@ -75,7 +75,7 @@ func (p *program) sspPack(path, output string, force bool) error {
 	return nil
 }
 
-// complete tells whether all that a package refers to is in it.
+// complete reports whether all that a package refers to is in it.
 func complete(path string) error {
 	pkg, err := ssp.Open(path, nil)
 	if err != nil {

@@ -203,7 +203,7 @@ func unwritten(err error, file string, changes []assemble.Change, fresh bool) {
 	}
 }
 
-// inForce tells whether a system that was written has the values, and warns of those
+// inForce reports whether a system that was written has the values, and warns of those
 // that count until the first exchange only.
 func inForce(path string, changes []assemble.Change) (weak []string, err error) {
 	a, err := assemble.Open(path, looking())

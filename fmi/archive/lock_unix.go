@@ -59,7 +59,7 @@ func flock(f *os.File) error {
 	}
 }
 
-// stillThere tells whether an open file still stands under its name.
+// stillThere reports whether an open file still stands under its name.
 func stillThere(f *os.File) bool {
 	a, err := f.Stat()
 	if err != nil {
@@ -69,7 +69,7 @@ func stillThere(f *os.File) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// mine tells whether a file is a regular one of this user.
+// mine reports whether a file is a regular one of this user.
 func mine(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {

@@ -140,7 +140,7 @@ func (e *ListError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Has tells whether an error carries a finding of the rule with this id; of
+// Has reports whether an error carries a finding of the rule with this id; of
 // joined errors all are searched.
 func Has(err error, id string) bool {
 	switch e := err.(type) {

@@ -74,10 +74,10 @@ func (b Base) exponents() [8]int {
 	return [8]int{b.Kg, b.M, b.S, b.A, b.K, b.Mol, b.Cd, b.Rad}
 }
 
-// SameDimension tells whether the exponents are equal, that of rad too (fmi2 16).
+// SameDimension reports whether the exponents are equal, that of rad too (fmi2 16).
 func (b Base) SameDimension(o Base) bool { return b.exponents() == o.exponents() }
 
-// SamePhysicalDimension tells whether the exponents are equal with rad counted
+// SamePhysicalDimension reports whether the exponents are equal with rad counted
 // as 1, as dimensional analysis has it (fmi2 16).
 func (b Base) SamePhysicalDimension(o Base) bool {
 	b.Rad, o.Rad = 0, 0
@@ -94,7 +94,7 @@ func (b Base) Times(o Base) Base {
 	}
 }
 
-// IsPower tells whether values in this unit are powers, kg·m²·s⁻³ with rad
+// IsPower reports whether values in this unit are powers, kg·m²·s⁻³ with rad
 // counted as 1: N·m·rad/s is one. Two variables whose product is a power may
 // be the effort and the flow of a power bond.
 func (b Base) IsPower() bool {

@@ -55,7 +55,7 @@ func (r *Record) path(hash string) string {
 	return filepath.Join(r.Dir, "crashed", hex.EncodeToString(sum[:])+".json")
 }
 
-// Crashed tells how an FMU has crashed or why it is suspected, "" if neither.
+// Crashed returns how an FMU has crashed or why it is suspected, "" if neither.
 func (r *Record) Crashed(f *fmi.FMU) string {
 	if r.Dir == "" || f.Hash == "" {
 		return ""

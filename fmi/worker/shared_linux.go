@@ -270,7 +270,7 @@ func (s *shared) begun() int {
 	return fmi.Begun(s.progress())
 }
 
-// overflow tells whether a worker ended because its stack, of so many bytes, was
+// overflow reports whether a worker ended because its stack, of so many bytes, was
 // full. Functions with large frames jump over what lies behind the end.
 func (s *shared) overflow() (stack uint64, over bool) {
 	const jump = 16 << 20

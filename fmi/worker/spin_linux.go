@@ -36,7 +36,7 @@ func (s *spinner) begin() {
 	}
 }
 
-// again tells whether to look once more rather than to sleep.
+// again reports whether to look once more rather than to sleep.
 func (s *spinner) again(hot bool) bool {
 	s.looks++
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/macrostep/macrostep/fmi"
 )
 
-// isWorker tells whether the process was started as a worker.
+// isWorker reports whether the process was started as a worker.
 func isWorker() bool {
 	return os.Getenv(variable) != "" && len(os.Args) > 1 && os.Args[1] == argument
 }

@@ -119,7 +119,7 @@ func (c Chain) random(mass, stream int) float64 {
 	return float64(z>>11) / (1 << 53)
 }
 
-// chosen tells whether a mass is among those n of its ten with the smallest numbers.
+// chosen reports whether a mass is among those n of its ten with the smallest numbers.
 func (c Chain) chosen(mass, stream, n int) bool {
 	first := (mass-1)/10*10 + 1
 	smaller := 0

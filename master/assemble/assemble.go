@@ -53,7 +53,7 @@ type Options struct {
 	// chosen it, else the documents may.
 	Restarts      int
 	RestartsGiven bool
-	// Crashed tells how an FMU is known to have crashed, "" if it is not; nil
+	// Crashed returns how an FMU is known to have crashed, "" if it is not; nil
 	// knows of none.
 	Crashed func(*fmi.FMU) string
 	Cache   string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
@@ -180,7 +180,7 @@ func Open(path string, o Options) (_ *Assembly, err error) {
 	return a, a.Findings.Err()
 }
 
-// IsFMU tells whether a path names a single FMU: by its ending, or because it is
+// IsFMU reports whether a path names a single FMU: by its ending, or because it is
 // a folder with an unpacked one.
 func IsFMU(path string) bool {
 	if strings.EqualFold(filepath.Ext(path), ".fmu") {
@@ -702,7 +702,7 @@ func (a *Assembly) hold(o Options, plan []componentPlan, connected, driven []map
 	}
 }
 
-// toParameter tells whether a connection leads to a parameter of an FMU.
+// toParameter reports whether a connection leads to a parameter of an FMU.
 func (a *Assembly) toParameter(e ssp.FlatEnd) bool {
 	if e.Component >= len(a.Components) {
 		return false // of a function

@@ -126,7 +126,7 @@ func (a *Assembly) product(one, two string) (product unit.Base, units, why strin
 	return product, units, ""
 }
 
-// alike tells whether two units differ by a factor and an offset only.
+// alike reports whether two units differ by a factor and an offset only.
 func alike(x, y unit.Base) bool {
 	x.Factor, x.Offset, y.Factor, y.Offset = 1, 0, 1, 0
 	return x == y

@@ -102,7 +102,7 @@ func MatchByName(parts []Part, connected []Link) (links []Link, open []NoLink) {
 	return links, open
 }
 
-// mismatch tells why an output cannot feed an input; "" if it can.
+// mismatch returns why an output cannot feed an input; "" if it can.
 func mismatch(from *fmi.ModelDescription, y *fmi.ScalarVariable, to *fmi.ModelDescription, u *fmi.ScalarVariable) string {
 	discrete := func(t fmi.BaseType) bool { return t == fmi.Integer || t == fmi.Enumeration }
 	if y.Type != u.Type && !(discrete(y.Type) && discrete(u.Type)) {

@@ -227,7 +227,7 @@ func (c *checker) ofVariable(names []string) ssp.Place {
 	return c.whole()
 }
 
-// real tells whether all variables are Reals.
+// real reports whether all variables are Reals.
 func (c *checker) real(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		_, v, err := c.a.find(name)
@@ -436,7 +436,7 @@ func (c *checker) factors(k *ssp.FlatConnection, name string, from, to *fmi.Scal
 	}
 }
 
-// sameFactor tells whether two factors are the same but for rounding in a document.
+// sameFactor reports whether two factors are the same but for rounding in a document.
 func sameFactor(x, y float64) bool { return math.Abs(x-y) <= 1e-3*max(math.Abs(x), math.Abs(y)) }
 
 // mostNominalRatio is how far nominal values may lie apart.

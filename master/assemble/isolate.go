@@ -126,7 +126,7 @@ func (s *sharing) add(c *Component) {
 	}
 }
 
-// mustIsolate tells why a component cannot share this process with those that it
+// mustIsolate returns why a component cannot share this process with those that it
 // has, "" if it can.
 func (s *sharing) mustIsolate(c *Component, o Options) string {
 	d := c.FMU.Description.CoSimulation

@@ -51,7 +51,7 @@ func (a *Assembly) addQuirk(component int, name string) error {
 	return err
 }
 
-// hasQuirk tells whether the documents give a component a quirk.
+// hasQuirk reports whether the documents give a component a quirk.
 func (a *Assembly) hasQuirk(component int, quirk fmuslave.Quirk) bool {
 	if component >= len(a.network.Components) {
 		return false // a single FMU has no document

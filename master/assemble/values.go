@@ -100,7 +100,7 @@ func listed(items []fmi.EnumerationItem) string {
 	return ": " + diag.ListItems(by)
 }
 
-// bounds tells whether a value lies within those of the variable (fmi2 45).
+// bounds reports whether a value lies within those of the variable (fmi2 45).
 func bounds(v *fmi.ScalarVariable, value fmuslave.Value) (low, high float64, inside bool) {
 	low, high = math.Inf(-1), math.Inf(1)
 	x, from, to := value.Real, v.Real.Min, v.Real.Max

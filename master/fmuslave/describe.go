@@ -165,7 +165,7 @@ type alias struct {
 
 func aliasOf(v *fmi.ScalarVariable) alias { return alias{kindOf(v.Type), v.ValueReference} }
 
-// Same tells whether two names are of one variable.
+// Same reports whether two names are of one variable.
 func Same(v, w *fmi.ScalarVariable) bool { return aliasOf(v) == aliasOf(w) }
 
 // driveOnce refuses inputs that are one variable: each would undo the other (fmi2 67).

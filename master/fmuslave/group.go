@@ -15,7 +15,7 @@ type (
 	apartKey struct{}
 )
 
-// GroupKey tells which slaves can be stepped together: all in this process
+// GroupKey returns which slaves can be stepped together: all in this process
 // whose strings do not need calls of their own; and all in processes of their own,
 // which step at the same time.
 func (s *Slave) GroupKey() any {
@@ -86,7 +86,7 @@ func (g apart) Step(ctx context.Context, t, H float64) (ran int, reached float64
 	return len(g), t + H, nil
 }
 
-// atEnd tells whether a step has got to its end, and the FMU ends the simulation there.
+// atEnd reports whether a step has got to its end, and the FMU ends the simulation there.
 func atEnd(t, H, reached float64, err error) bool {
 	return reached == t+H && errors.Is(err, master.ErrTerminated)
 }

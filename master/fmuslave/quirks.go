@@ -64,7 +64,7 @@ func ParseQuirk(name string) (Quirk, error) {
 	return 0, fmt.Errorf("there is no quirk %q; the quirks are %s", name, strings.Join(names, ", "))
 }
 
-// Has tells whether q holds all quirks of other.
+// Has reports whether q holds all quirks of other.
 func (q Quirk) Has(other Quirk) bool { return q&other == other }
 
 // Names lists the names of the quirks in q, sorted.

@@ -22,7 +22,7 @@ type expectation struct {
 	value    Value
 }
 
-// expects tells whether a value given for a variable holds after the
+// expects reports whether a value given for a variable holds after the
 // initialisation: that of a parameter or exact start, and of an input that the
 // master does not drive. An approx start is a guess which may change.
 func (s *Slave) expects(v *fmi.ScalarVariable) bool {
@@ -127,6 +127,16 @@ func (s *Slave) compare(list []expectation) (all []found, err error) {
 // asked any more.
 const mostRevived = 3
 
+// readInto reads variables and puts each.
+func readInto[T any](get func([]fmi.ValueReference, []T) error, vr []fmi.ValueReference, put func(k int, v T)) error {
+	values := make([]T, len(vr))
+	err := get(vr, values)
+	for k, v := range values {
+		put(k, v)
+	}
+	return err
+}
+
 // get reads variables of one kind in one call, and compares.
 func (s *Slave) get(kind master.Kind, list []expectation) ([]found, error) {
 	if len(list) == 0 {
@@ -141,29 +151,13 @@ func (s *Slave) get(kind master.Kind, list []expectation) ([]found, error) {
 	switch {
 	case s.revived == mostRevived:
 	case kind == master.Real:
-		v := make([]float64, len(vr))
-		err = s.instance.GetReal(vr, v)
-		for k := range is {
-			is[k].Real = v[k]
-		}
+		err = readInto(s.instance.GetReal, vr, func(k int, v float64) { is[k].Real = v })
 	case kind == master.Integer:
-		v := make([]int32, len(vr))
-		err = s.instance.GetInteger(vr, v)
-		for k := range is {
-			is[k].Integer = v[k]
-		}
+		err = readInto(s.instance.GetInteger, vr, func(k int, v int32) { is[k].Integer = v })
 	case kind == master.Boolean:
-		v := make([]bool, len(vr))
-		err = s.instance.GetBoolean(vr, v)
-		for k := range is {
-			is[k].Boolean = v[k]
-		}
+		err = readInto(s.instance.GetBoolean, vr, func(k int, v bool) { is[k].Boolean = v })
 	case kind == master.String:
-		v := make([]string, len(vr))
-		err = s.instance.GetString(vr, v)
-		for k := range is {
-			is[k].String = v[k]
-		}
+		err = readInto(s.instance.GetString, vr, func(k int, v string) { is[k].String = v })
 	}
 	out := make([]found, len(list))
 	for k, x := range list {
@@ -237,7 +231,7 @@ func (s *Slave) integerText(v *fmi.ScalarVariable, n int32) string {
 	return fmt.Sprint(n)
 }
 
-// Notes tells which given values the FMU did not keep, after ExitInit.
+// Notes returns which given values the FMU did not keep, after ExitInit.
 func (s *Slave) Notes() []string { return s.notes }
 
 var _ master.Noter = (*Slave)(nil)

@@ -48,7 +48,7 @@ type claimEntry struct {
 	Ports    string `json:"ports"` // hash of their names
 }
 
-// slopeEntry tells how well the directional derivatives between some ports agreed.
+// slopeEntry returns how well the directional derivatives between some ports agreed.
 type slopeEntry struct {
 	claimEntry
 	Difference float64 `json:"difference"`
@@ -165,7 +165,7 @@ func (s replayStore) keep(model string, H float64, r master.Replay) {
 // newest gives the last entries of a list.
 func newest[T any](list []T) []T { return list[max(0, len(list)-maxReplays):] }
 
-// knowsTrue tells whether the dependencies on these inputs are known to be true.
+// knowsTrue reports whether the dependencies on these inputs are known to be true.
 func (s replayStore) knowsTrue(inputs []master.Port) bool {
 	return s.usable() && slices.Contains(s.load().Feedthrough, about(inputs))
 }

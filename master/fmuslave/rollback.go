@@ -239,7 +239,7 @@ func testPromise(ctx context.Context, e master.Experiment, c Config, u stagedInp
 	return fmt.Sprintf("%s after step %d of %g s is %s with true and %s with false", worst.name, worst.step, H, worst.first, worst.then), H, nil
 }
 
-// varies tells whether the FMU takes steps of several sizes.
+// varies reports whether the FMU takes steps of several sizes.
 func (c *Config) varies() bool {
 	return c.FMU.Description.CoSimulation.CanHandleVariableCommunicationStepSize && !c.Quirks.Has(ConstantH)
 }

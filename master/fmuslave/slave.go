@@ -48,7 +48,7 @@ type Config struct {
 	aside bool // beside the instance of the run: what it was given is not read back
 }
 
-// once tells whether no second instance can be made beside the one of the run.
+// once reports whether no second instance can be made beside the one of the run.
 // One in a process of its own can.
 func (c *Config) once() bool {
 	return c.Options.Launcher == nil && c.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess
@@ -513,7 +513,7 @@ func (s *Slave) after(ctx context.Context, t, H float64, status fmi.Status, err 
 	return t, s.refusedInput(err)
 }
 
-// pending tells whether a step goes on in the background. Only doStep may do so:
+// pending reports whether a step goes on in the background. Only doStep may do so:
 // for any other call the status is an error.
 func pending(status fmi.Status, err error) bool {
 	var refused *fmi.StatusError
@@ -703,7 +703,7 @@ func (s *Slave) Waiting() (call string, since time.Time) {
 // that asks for it (s).
 const apartCost = 5e-6
 
-// Unique tells whether the FMU can be instantiated only once.
+// Unique reports whether the FMU can be instantiated only once.
 func (s *Slave) Unique() bool { return s.config.once() }
 
 // StepCost gives what a step of the FMU took in an earlier run with the macro step H.

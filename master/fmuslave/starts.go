@@ -140,7 +140,7 @@ func (s *Slave) refusedInput(err error) error {
 	return s.refusal(err, b)
 }
 
-// Settable tells whether a start value of the variable can be set: it is an
+// Settable reports whether a start value of the variable can be set: it is an
 // input, or not constant and its initial is exact or approx (fmi2 39, ssp 38).
 func Settable(v *fmi.ScalarVariable) bool {
 	return v.Causality == fmi.Input ||

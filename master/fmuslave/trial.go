@@ -181,7 +181,7 @@ func (s *Slave) rehearse(do, initially func(*fmi.Instance) error) []float64 {
 	return end
 }
 
-// same tells whether two rehearsals ended in the same bits.
+// same reports whether two rehearsals ended in the same bits.
 func same(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }

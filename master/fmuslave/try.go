@@ -416,7 +416,7 @@ func ofType(list []signal, kind master.Kind) []signal {
 	return out
 }
 
-// below tells whether both are there and the first is less.
+// below reports whether both are there and the first is less.
 func below[T int32 | float64](a, b *T) bool { return a != nil && b != nil && *a < *b }
 
 // duration tells the time of a step, by the clock at the FMU.

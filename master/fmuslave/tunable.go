@@ -24,7 +24,7 @@ func (s *Slave) planTunables() {
 	s.tunablePorts = ports(s.tunables)
 }
 
-// drives tells whether the master sends an input, by one of its names.
+// drives reports whether the master sends an input, by one of its names.
 func (s *Slave) drives(v *fmi.ScalarVariable) bool {
 	for _, list := range [][]signal{s.in, s.discreteIn} {
 		for _, g := range list {

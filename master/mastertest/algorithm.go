@@ -91,7 +91,7 @@ func (r *trialRun) run(ctx context.Context, alg master.Algorithm, s *trialSystem
 	return err
 }
 
-// sameBits tells whether two runs have the same points.
+// sameBits reports whether two runs have the same points.
 func (r *trialRun) sameBits(o *trialRun) bool {
 	return slices.Equal(r.T, o.T) && equalBits(r.Y, o.Y) && equalBits(r.U, o.U)
 }
@@ -218,7 +218,7 @@ func putGain(s *trialSystem) {
 	s.wires = append(s.wires, master.Connection{From: master.Endpoint{Subsystem: "gain", Port: "y1"}, To: at})
 }
 
-// judgeGain tells whether the gain was stepped after its source, with its new value.
+// judgeGain reports whether the gain was stepped after its source, with its new value.
 func judgeGain(r *trialRun) error {
 	if slices.ContainsFunc(r.Result.Warnings, func(w string) bool { return strings.Contains(w, "gain") }) {
 		return nil
@@ -324,7 +324,7 @@ func repeats(fresh func() master.Algorithm, late bool, which int) error {
 	return nil
 }
 
-// near tells whether values agree to a millionth of the largest, or of 1.
+// near reports whether values agree to a millionth of the largest, or of 1.
 func near(a, b []float64) bool {
 	size := 1.0
 	for _, v := range a {

@@ -133,7 +133,7 @@ func testArchive(fresh func() (master.Subsystem, error), u []float64, t0, H floa
 	return nil
 }
 
-// alike tells whether trajectories agree to a thousandth of their size, output
+// alike reports whether trajectories agree to a thousandth of their size, output
 // by output: a solver that starts anew after a restore may differ by its
 // tolerance, not by more.
 func alike(a, b [][]float64) bool {

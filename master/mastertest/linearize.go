@@ -85,7 +85,7 @@ func TestLinearizer(fresh func() (master.Subsystem, error), u []float64, t0, H f
 	return errors.Join(errs...)
 }
 
-// linearizes tells whether a subsystem has derivatives by its states.
+// linearizes reports whether a subsystem has derivatives by its states.
 func linearizes(fresh func() (master.Subsystem, error)) (bool, error) {
 	sub, err := fresh()
 	if err != nil {

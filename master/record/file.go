@@ -118,7 +118,7 @@ func (p *position) archive(a *master.Archive) {
 	p.bytes, p.sum = int64(n), uint32(sum)
 }
 
-// whole tells whether a table still has the bytes that were written to f, no more and
+// whole reports whether a table still has the bytes that were written to f, no more and
 // no less; what writes into a file meanwhile may be an FMU that has lost its way among
 // its handles. Of devices and pipes nothing is known.
 func whole(f *os.File, bytes int64) error {
@@ -130,7 +130,7 @@ func whole(f *os.File, bytes int64) error {
 		"Run again, and leave the file alone meanwhile; if an FMU writes to it, --isolate always keeps it away", f.Name(), info.Size(), bytes)
 }
 
-// there tells whether what was written to f is what path leads to, at the end.
+// there reports whether what was written to f is what path leads to, at the end.
 func there(f *os.File, path string) error {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {

@@ -43,13 +43,13 @@ func (s Selection) Of(component string) Selection {
 	return s
 }
 
-// IsDefault tells whether no patterns were given.
+// IsDefault reports whether no patterns were given.
 func (s Selection) IsDefault() bool { return !s.none && len(s.patterns) == 0 }
 
-// IsNone tells whether nothing is to be recorded.
+// IsNone reports whether nothing is to be recorded.
 func (s Selection) IsNone() bool { return s.none }
 
-// Match tells whether a pattern selects the name "component.variable". It is
+// Match reports whether a pattern selects the name "component.variable". It is
 // false for the default, which does not go by names.
 func (s Selection) Match(name string) bool {
 	return slices.ContainsFunc(s.patterns, func(p string) bool { return s.matches(p, name) })

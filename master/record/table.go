@@ -386,7 +386,7 @@ func (t *Table) encode(worker int, b *block) (p piece, err error) {
 	return t.encoder.encode(worker, b)
 }
 
-// wants tells whether the interval asks for a row at time at, and moves on to the
+// wants reports whether the interval asks for a row at time at, and moves on to the
 // next multiple after it.
 func (t *Table) wants(at float64) bool {
 	t.points++

@@ -99,7 +99,7 @@ type Difference struct {
 	Agrees        bool
 }
 
-// Agree tells whether all variables do.
+// Agree reports whether all variables do.
 func (c *Comparison) Agree() bool {
 	return !slices.ContainsFunc(c.Variables, func(d Difference) bool { return !d.Agrees })
 }

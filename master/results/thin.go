@@ -141,7 +141,7 @@ type Known struct{ merges, spans, points, given int }
 
 // News appends what is new to somebody since k, and takes note in k that it is known now:
 // of the points that are known, the first keep ones stay, and t and v follow them.
-// any tells whether there is anything new.
+// any reports whether there is anything new.
 func (h *Thinner) News(k *Known, t, v []float64) (keep int, nt, nv []float64, any bool) {
 	if k.given == h.given {
 		return k.points, t, v, false

@@ -302,7 +302,7 @@ func (p *Player) At(r *master.Run) error {
 	return nil
 }
 
-// holds tells whether the conditions of an event do.
+// holds reports whether the conditions of an event do.
 func (p *Player) holds(e *liveEvent, t float64) bool {
 	if len(e.conditions) == 0 || t < e.from-p.tiny {
 		return false

@@ -300,7 +300,7 @@ func (l *layout) ports() {
 	}
 }
 
-// sameOutputs tells whether two bundles carry the same outputs.
+// sameOutputs reports whether two bundles carry the same outputs.
 func sameOutputs(s *System, a, b *bundle) bool {
 	names := func(b *bundle) []string {
 		var out []string

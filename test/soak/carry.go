@@ -216,7 +216,7 @@ func (c *drawn) processes(with string) (pids []int) {
 	return pids
 }
 
-// resumable tells whether there is a checkpoint of a run that did not complete.
+// resumable reports whether there is a checkpoint of a run that did not complete.
 func (c *drawn) resumable() bool {
 	_, err := os.Stat(filepath.Join(c.dir, "run.checkpoint"))
 	m, merr := c.manifest()
