@@ -102,6 +102,16 @@ func (o Outcome) OK(strict bool) bool {
 	return o.Regular() && asExpected && (!strict || o.Ended == EndedComplete && o.Stability != Unstable)
 }
 
+// Growth is that of an output whose peaks grow steadily.
+type Growth struct {
+	Output string
+	By     float64 // from the first quarter of the run to the last
+}
+
+func (g *Growth) String() string {
+	return fmt.Sprintf("the peaks of %s grow steadily, by a factor of %.2g from the first quarter of the run to the last", g.Output, g.By)
+}
+
 // growth keeps outputs at about equal distances over a run, however long it is: once all
 // places are taken, every second one is given up and the distance doubled.
 type growth struct {
@@ -112,7 +122,7 @@ type growth struct {
 }
 
 const (
-	growthSamples = 32
+	growthSamples = 64
 	quarters      = 4
 
 	// absurd is the growth, over the magnitude at the start and the nominal value, that no
@@ -129,7 +139,7 @@ const (
 	// A value grows steadily if its peaks grow by this factor at least from each quarter of
 	// the run to the next, and the last time by not much less than before. A power p of time
 	// slows down: 2^p, 1.5^p, 1.33^p.
-	steadily, slowing = 1.5, 0.7
+	steadily, slowing = 1.4, 0.5
 )
 
 func newGrowth(outputs int) *growth {
@@ -270,7 +280,7 @@ func (r *Run) judgeStability() {
 		return a == b && p.Unit == q.Unit
 	})
 	if coupled := slices.ContainsFunc(r.sys.source, func(y int) bool { return y >= 0 }); text == "" && k >= 0 && coupled {
-		r.result.Growing = fmt.Sprintf("the peaks of %s grow steadily, by %.2g from the first quarter of the run to the last", r.sys.OutName(k), by)
+		r.result.Growing = &Growth{r.sys.OutName(k), by}
 	}
 	r.result.Unstable = text
 }

@@ -48,9 +48,9 @@ type Result struct {
 	// Unstable names what has grown as values of an unstable system do; "" = nothing has.
 	Unstable string
 	// Growing names an output that grows steadily without being far beyond its bounds, as
-	// where the coupling is unstable, or the system itself; "" = none does. Package analyze
+	// where the coupling is unstable, or the system itself; nil = none does. Package analyze
 	// finds out which.
-	Growing string
+	Growing *Growth
 	// Expectations are those of the hooks (Expecter).
 	Expectations Expectations
 }

@@ -330,18 +330,21 @@ func testAnalyzeUnknown(t *testing.T) {
 // of analyze, and the growth of the energy oscillator is spurious: its exact amplitude is constant.
 func TestSteadyGrowth(t *testing.T) {
 	t.Parallel()
-	take := long.Sample(6)
+	take := long.Sample(9)
 	for _, c := range []struct {
 		demo, args string
 		says       string // of a warning; "" = there is none on growth
 		unstable   bool
 	}{
-		{"energy-oscillator", "--step-size 0.05 --stop-time 5", "of order 0 and steps of 0.05 s: it grows by a factor of 1.117 in each", true},
-		{"energy-oscillator", "--step-size 0.01 --stop-time 10", "of order 0 and steps of 0.01 s: it grows by a factor of 1.005 in each", true},
+		{"energy-oscillator", "--step-size 0.05 --stop-time 5", "of order 0 and steps of 0.05 s: it grows by 11.7 % in each", true},
+		{"energy-oscillator", "--step-size 0.01 --stop-time 10", "of order 0 and steps of 0.01 s: it grows by 0.494 % in each", true},
 		{"energy-oscillator", "--step-size 0.001 --stop-time 2", "", false},
 		{"sqrt-oscillator", "--step-size 0.1 --stop-time 20", "the analysis cannot decide which", false},
 		{"corrector-oscillator", "--algorithm model-based-corrector --step-size 0.01 --stop-time 0.5", "with model-based-corrector of order 0", true},
 		{"corrector-oscillator", "--set one.d=-600 --stop-time 0.3", "the system itself is unstable, whatever the step", false},
+		{"quarter-car-b", "--set chassis.d_c=-20 --algorithm gauss-seidel --step-size 2e-5 --stop-time 10 --output-interval 0.01", "the system itself is unstable: it grows by 2", false},
+		{"quarter-car-b", "--step-size 0.0115 --stop-time 3", "of order 0 and steps of 0.0115 s", true},
+		{"energy-oscillator", "--algorithm gauss-seidel --step-size 0.005 --stop-time 100 --output-interval 1", "with gauss-seidel of order 0 and steps of 0.005 s", true},
 	} {
 		if !take() {
 			continue

@@ -299,30 +299,51 @@ func ofRun(report *analyze.Report, choice *algorithms.Choice) int {
 
 // growth returns the sentence on an unstable strategy.
 func growth(s *analyze.Strategy, step float64) string {
-	return fmt.Sprintf("the coupling is unstable with %s of order %d and steps of %.4g s: it grows by a factor of %.4g in each", s.Preset, s.Order, step, s.Now)
+	return fmt.Sprintf("the coupling is unstable with %s of order %d and steps of %.4g s: it grows by %.3g %% in each", s.Preset, s.Order, step, 100*(s.Now-1))
+}
+
+// itself reports whether growth is that of the system itself: far below the step of the run
+// it is about as fast, whereas that of an unstable coupling vanishes with the step.
+func itself(s *analyze.Strategy, step float64) bool {
+	least := s.Points[0]
+	return least.Step < step/10 && math.Log(least.Radius)/least.Step > math.Log(s.Now)/step/2
 }
 
 // causeOfGrowth finds out why an output grows steadily: unstable is the cause if it is the
 // coupling, note what else there is to say.
-func causeOfGrowth(growing string, report *analyze.Report, choice *algorithms.Choice, failed error) (unstable, note string) {
-	if failed != nil {
-		return "", fmt.Sprintf("%s: the coupling or the system itself may be unstable; the analysis failed: %v", growing, failed)
+func causeOfGrowth(growing *master.Growth, report *analyze.Report, choice *algorithms.Choice, failed error) (unstable, note string) {
+	at, s := -1, (*analyze.Strategy)(nil)
+	if failed == nil {
+		if at = ofRun(report, choice); at >= 0 {
+			s = &report.Strategies[at]
+		}
 	}
-	at := ofRun(report, choice)
 	switch {
-	case report.Whole != nil:
+	case failed == nil && report.Whole != nil:
 		return "", fmt.Sprintf("%s: the system itself is unstable, whatever the step: %s", growing, report.Whole)
-	case at < 0 || otherwise(choice) != "" || !report.Strategies[at].Known() || report.Large != "":
-		return "", fmt.Sprintf("%s: the coupling or the system itself may be unstable; the analysis cannot decide which", growing)
-	case report.Strategies[at].IsStable():
+	case failed != nil || s == nil || otherwise(choice) != "" || !s.Known() || len(s.Points) == 0 || report.Large != "":
+		if growing.By < undecided {
+			return "", ""
+		}
+		text := fmt.Sprintf("%s: the coupling or the system itself may be unstable; the analysis cannot decide which", growing)
+		if failed != nil {
+			text += ": " + failed.Error()
+		}
+		return "", text
+	case s.IsStable():
 		return "", ""
+	case itself(s, report.Step):
+		return "", fmt.Sprintf("%s: the system itself is unstable: it grows by %.3g %% in each second, with the smallest steps analysed too", growing, 100*math.Expm1(math.Log(s.Points[0].Radius)/s.Points[0].Step))
 	}
-	unstable = growing + ": " + growth(&report.Strategies[at], report.Step)
-	if report.Recommended >= 0 {
-		unstable += fmt.Sprintf("; recommended: %s --step-size %.4g", chosen(&report.Strategies[report.Recommended]), report.StepToTake)
+	unstable = fmt.Sprintf("%s: %s; ", growing, growth(s, report.Step))
+	if report.Recommended < 0 {
+		return unstable + "no algorithm and step of those analysed can be recommended", ""
 	}
-	return unstable, ""
+	return unstable + fmt.Sprintf("recommended: %s --step-size %.4g", chosen(&report.Strategies[report.Recommended]), report.StepToTake), ""
 }
+
+// undecided is the growth from which a run warns although its cause is not known.
+const undecided = 10
 
 // analyseFirst tells of the coupling that is about to be run what analyze tells of it, on the console
 // and for the manifest; unstable is what is to be a warning, and report all of it if there is more.

@@ -424,7 +424,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		delivery = d.Deliveries()
 	}
 	grows := ""
-	if result.Growing != "" && result.Status == master.Complete && fmi.Crashed() == nil {
+	if result.Growing != nil && result.Status == master.Complete && fmi.Crashed() == nil {
 		report, failed := analysis, error(nil)
 		if report == nil {
 			report, failed = p.analyse(ctx, r, open, sys, choice, bonds, rates, con, 0)
