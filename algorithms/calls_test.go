@@ -12,7 +12,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// told notes what it is told, and follows its input.
+// told records the calls that it gets, and follows its input.
 type told struct {
 	info       master.Info
 	u          float64
@@ -63,8 +63,8 @@ func toldPair(t *testing.T) (a, b *told, sys *master.System) {
 	return a, b, sys
 }
 
-// With steps of one size each subsystem is told one number, whatever start and step are,
-// and no step ends after a stop time that it was told (fmi2 40, 49).
+// With a constant macro step every subsystem gets the same step size to the bit, and no step
+// ends after a stop time that was set (fmi2 40, 49).
 func TestStepsOfOneSize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	bounded := 0

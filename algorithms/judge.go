@@ -293,7 +293,7 @@ const (
 	harms = "harms"
 )
 
-// verdict tells what to think of the correction where a load is static, if one is.
+// verdict returns the judgement on the correction, also under a static load.
 func (j *correctionJudge) verdict(load string) string {
 	switch {
 	case j.why != "":

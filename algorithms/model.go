@@ -348,7 +348,7 @@ func (c *modelCorrector) init(x *master.Exec) error {
 	return nil
 }
 
-// noPoint tells of the sources of models that have no point why they have none.
+// noPoint gives, by source of models, the reason why model.point has no effect; "" = it has.
 var noPoint = [...]string{
 	RollbackJacobian:   "the responses of its outputs are measured over the whole macro step",
 	IdentifiedJacobian: "its model is identified from many macro steps",

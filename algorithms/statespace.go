@@ -239,7 +239,7 @@ func (s *stateSpace) observe(p *point, input func(k int) float64) error {
 	return s.reader.ReadStates(p.x, p.xdot)
 }
 
-// inputAtStart is what the subsystem has as input k before its first step.
+// inputAtStart is the value of input k before the first step.
 func (s *stateSpace) inputAtStart(k int) float64 { return s.x.W[k] }
 
 // inputAtEnd is what the subsystem had as input k at the end of the step.

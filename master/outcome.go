@@ -213,7 +213,7 @@ func (g *growth) beyond(y []float64, magnitude func(k int) float64) int {
 // steady returns the steadily growing output that grows most, -1 = none, and the factor from
 // its peak in the first quarter of the run to that in the last. Growth does not count yet
 // while a comparable output is larger and does not grow.
-func (g *growth) steady(y []float64, comparable func(j, k int) bool) (most int, by float64) {
+func (g *growth) steady(y []float64, alike func(j, k int) bool) (most int, by float64) {
 	most = -1
 	for k, v := range y {
 		h, ok := g.peaks(k, v)
@@ -228,7 +228,7 @@ func (g *growth) steady(y []float64, comparable func(j, k int) bool) (most int, 
 		small := false
 		for j := range y {
 			o, _ := g.peaks(j, y[j])
-			small = small || comparable(j, k) && o[3] > h[3] && o[3] < steadily*o[0]
+			small = small || alike(j, k) && o[3] > h[3] && o[3] < steadily*o[0]
 		}
 		if !small {
 			most, by = k, f

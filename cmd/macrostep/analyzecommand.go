@@ -312,9 +312,9 @@ func itself(s *analyze.Strategy, step float64) bool {
 // causeOfGrowth finds out why an output grows steadily: unstable is the cause if it is the
 // coupling, note what else there is to say.
 func causeOfGrowth(growing *master.Growth, report *analyze.Report, choice *algorithms.Choice, failed error) (unstable, note string) {
-	at, s := -1, (*analyze.Strategy)(nil)
+	var s *analyze.Strategy
 	if failed == nil {
-		if at = ofRun(report, choice); at >= 0 {
+		if at := ofRun(report, choice); at >= 0 {
 			s = &report.Strategies[at]
 		}
 	}
@@ -345,8 +345,8 @@ func causeOfGrowth(growing *master.Growth, report *analyze.Report, choice *algor
 // undecided is the growth from which a run warns although its cause is not known.
 const undecided = 10
 
-// analyseFirst tells of the coupling that is about to be run what analyze tells of it, on the console
-// and for the manifest; unstable is what is to be a warning, and report all of it if there is more.
+// analyseFirst analyses the coupling before the run and prints what it
+// found on the strategy of the run. told are notes for the manifest, unstable its warnings.
 func (p *program) analyseFirst(ctx context.Context, r *runRequest, open openOptions, sys *opened, choice *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate, con *console) (told, unstable []string, report *analyze.Report, err error) {
 	report, err = p.analyse(ctx, r, open, sys, choice, bonds, rates, con, firstRuns)
 	if err != nil {

@@ -282,11 +282,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		}
 	}
 	if history != nil {
-		order, err := strconv.Atoi(choice.Values["order"])
-		if err != nil {
-			order = 0 // an algorithm without extrapolation needs no points
-		}
-		if opt.Past, err = record.BindHistory(history, sys.System, opt.Start, order); err != nil {
+		if opt.Past, err = record.BindHistory(history, sys.System, opt.Start, orderOf(choice)); err != nil {
 			return out, fmt.Errorf("--history: %w", err)
 		}
 	}

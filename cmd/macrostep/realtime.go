@@ -72,8 +72,8 @@ func readRealtime(c *cli.Context) (*master.Realtime, error) {
 	return rt, errors.Join(errs...)
 }
 
-// printTiming tells how well a run has kept pace, whose steps are of this size; uneven says
-// if that is only their mean.
+// printTiming prints how well a run with steps of this size kept pace; uneven is a word on
+// steps of which it is the mean.
 func printTiming(w io.Writer, t *master.Timing, step float64, uneven string) {
 	missed := "none missed"
 	if t.Overruns > 0 {
