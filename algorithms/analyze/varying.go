@@ -329,8 +329,8 @@ func (p *point) off(f *flows, like *scheme, short, long float64) (worst float64,
 // settles.
 //
 // An error control compares solutions over steps of several sizes. Where solvers inside the components make them differ,
-// it sees that too; models with one solver for all steps do not. estimates is the relative tolerance, 0 = errors are not
-// estimated.
+// it sees that too; models with one solver for all steps do not. estimates is the relative error that the algorithm
+// aims at, 0 = it estimates none.
 func (p *point) settled(make func() (master.Algorithm, error), like *scheme, estimates float64, ref *reference) (s Settled, err error) {
 	const passes = 3
 	h := p.step

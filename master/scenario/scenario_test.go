@@ -167,19 +167,7 @@ expect:
 		t.Errorf("files: %v", s.Files())
 	}
 	linear := mastertest.Oscillator()
-	sys, err := master.NewSystem([]master.Subsystem{linear[0], linear[1]}, mastertest.OscillatorConnections())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := algorithms.New("explicit", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := s.Play()
-	run, err := master.NewRun(sys, c.Algorithm, master.Options{Stop: 1, Step: 0.01, Hooks: []master.Hook{p}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, run := explicitly(t, s, linear[0], linear[1])
 	if _, err := run.Run(t.Context()); err != nil || p.Err() != nil {
 		t.Fatal(err, p.Err())
 	}
@@ -225,15 +213,10 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Where a subsystem ends the simulation, an expectation over the whole run is judged; one
-// that reaches beyond the end is not.
-func TestTerminated(t *testing.T) {
-	s, err := parse("test.yaml", []byte("\nexpect:\n  - {variable: first.y1, always: , min: -5}\n  - {variable: first.y1, always: {until: 0.9}, min: -5}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	linear := mastertest.Oscillator()
-	sys, err := master.NewSystem([]master.Subsystem{&mastertest.Faulty{Subsystem: linear[0], AtStep: 51, Terminate: true}, linear[1]}, mastertest.OscillatorConnections())
+// explicitly makes a run of the oscillator's parts over 1 s in which a scenario is played.
+func explicitly(t *testing.T, s *Scenario, first, second master.Subsystem) (*Player, *master.Run) {
+	t.Helper()
+	sys, err := master.NewSystem([]master.Subsystem{first, second}, mastertest.OscillatorConnections())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,6 +229,18 @@ func TestTerminated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p, run
+}
+
+// Where a subsystem ends the simulation, an expectation over the whole run is judged; one
+// that reaches beyond the end is not.
+func TestTerminated(t *testing.T) {
+	s, err := parse("test.yaml", []byte("\nexpect:\n  - {variable: first.y1, always: , min: -5}\n  - {variable: first.y1, always: {until: 0.9}, min: -5}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	linear := mastertest.Oscillator()
+	p, run := explicitly(t, s, &mastertest.Faulty{Subsystem: linear[0], AtStep: 51, Terminate: true}, linear[1])
 	result, err := run.Run(t.Context())
 	if err != nil || result.Status != master.Terminated {
 		t.Fatalf("%v, %s", err, result.Status)
