@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -44,7 +43,6 @@ func misfit(s *analyze.Subsystem) string {
 
 const (
 	shownGraphLoops = 5
-	shownGaps       = 2
 	shownPlaces     = 6 // of a loop, of inputs, of connections
 	shownUnstable   = 3 // strategies
 )
@@ -218,7 +216,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		off, cost := "-", "-"
 		for _, f := range s.Forecasts {
 			if f.Step == r.Step {
-				off, cost = errorOf(&f), fmt.Sprintf("%.4g", f.FMUSteps)
+				off, cost = f.Size(), fmt.Sprintf("%.4g", f.FMUSteps)
 			}
 		}
 		local := "-"
@@ -228,7 +226,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		if s.Seen != nil {
 			mark = " (seen in runs)" + mark
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, local, cost, rangesOf(&s, r), mark)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, local, cost, s.Ranges(r), mark)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -283,7 +281,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		fmt.Fprintf(out, "\nno step changes that; whether the coupling holds it, the radii tell\n")
 	}
 	if s := &r.Strategies[max(r.Recommended, 0)]; s.Mode != nil {
-		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %s\n", r.Step, modeOf(s.Mode))
+		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %s\n", r.Step, s.Mode)
 	}
 	// What is recommended is stable as a rule: what limits those that are not is told of each.
 	unstable := 0
@@ -295,7 +293,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 		if unstable++; unstable > shownUnstable {
 			continue
 		}
-		fmt.Fprintf(out, "\nunstable at %.4g s: %s of order %d grows by %.4g in each step: %s\n", r.Step, s.Preset, s.Order, s.Now, modeOf(s.Mode))
+		fmt.Fprintf(out, "\nunstable at %.4g s: %s of order %d grows by %.4g in each step: %s\n", r.Step, s.Preset, s.Order, s.Now, s.Mode)
 	}
 	if more := unstable - shownUnstable; more > 0 {
 		fmt.Fprintf(out, "\nand %d more unstable there, whose modes and connections stand in the JSON\n", more)
@@ -307,9 +305,9 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	s := r.Strategies[r.Recommended]
 	if f := r.Promised; f != nil {
 		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %s over %.4g s, most in %s, with %.4g FMU steps per second\n",
-			f.Step, s.Preset, s.Order, errorOf(f), r.Horizon, f.Of, f.FMUSteps)
+			f.Step, s.Preset, s.Order, f.Size(), r.Horizon, f.Of, f.FMUSteps)
 	}
-	if _, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, chosen(&s), r.StepToTake); err != nil {
+	if _, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, s.Flags(), r.StepToTake); err != nil {
 		return err
 	}
 	return printChoice(out, r, path)
@@ -375,7 +373,7 @@ func printVarying(out io.Writer, r *analyze.Report) error {
 		if s.Rejected > 0 {
 			text += fmt.Sprintf(", %d of %d rejected", s.Rejected, s.Accepted+s.Rejected)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t%s\t%.4g\t%s\n", preset, order, v.Tolerance, s.Tolerance, errorOf(&s.Forecast), s.FMUSteps, text)
+		fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t%s\t%.4g\t%s\n", preset, order, v.Tolerance, s.Tolerance, s.Forecast.Size(), s.FMUSteps, text)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -392,7 +390,7 @@ func printChoice(out io.Writer, r *analyze.Report, path string) error {
 	if c == nil {
 		return nil
 	}
-	flags := "--algorithm " + c.Preset + settingFlags(c.Params, c.Rates)
+	flags := "--algorithm " + c.Preset + analyze.SettingFlags(c.Params, c.Rates)
 	if algorithms.UsesEnergy(c.Preset) {
 		for _, b := range r.Structure.Bonds {
 			if !b.Declared {
@@ -401,7 +399,7 @@ func printChoice(out io.Writer, r *analyze.Report, path string) error {
 		}
 	}
 	_, err := fmt.Fprintf(out, "\nor with steps that are chosen on the way, expected to be off by %s with %.4g FMU steps per second:\n   macrostep run %s %s --step-size %.4g\n",
-		errorOf(&c.Forecast), c.FMUSteps, path, flags, r.Step)
+		c.Forecast.Size(), c.FMUSteps, path, flags, r.Step)
 	return err
 }
 
@@ -427,23 +425,6 @@ func printSeen(out io.Writer, r *analyze.Report) {
 	fmt.Fprintln(out)
 }
 
-// modeOf tells of a mode and of the connections that limit it.
-func modeOf(m *analyze.Mode) string {
-	text := fmt.Sprintf("%.4g Hz; mostly in %s", m.Frequency, partsOf(m.Outputs, "%s (%.2g)"))
-	if len(m.Connections) > 0 {
-		text += fmt.Sprintf("\nconnections by how their gain changes it: %s", partsOf(m.Connections, "%s (%+.2g)"))
-	}
-	return text
-}
-
-// errorOf gives an expected error, marked where it is an order of magnitude.
-func errorOf(f *analyze.Forecast) string {
-	if f.IsRough() {
-		return fmt.Sprintf("~%.0e", f.Error)
-	}
-	return fmt.Sprintf("%.2g", f.Error)
-}
-
 // isRough reports whether an error that is printed is an order of magnitude.
 func isRough(r *analyze.Report) bool {
 	if r.Promised != nil && r.Promised.IsRough() {
@@ -457,102 +438,4 @@ func isRough(r *analyze.Report) bool {
 		}
 	}
 	return false
-}
-
-// chosen gives the flags of run that choose a strategy.
-func chosen(s *analyze.Strategy) string {
-	return fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order) + settingFlags(s.Params, s.Rates)
-}
-
-// settingFlags gives those of run for parameters and rates.
-func settingFlags(params map[string]string, rates []string) (flags string) {
-	for _, key := range slices.Sorted(maps.Keys(params)) {
-		flags += fmt.Sprintf(" --param %s=%s", key, params[key])
-	}
-	for _, rate := range rates {
-		if flags += " --rate "; strings.ContainsAny(rate, " '") {
-			rate = strconv.Quote(rate) // for the shell
-		}
-		flags += rate
-	}
-	return flags
-}
-
-func rangesOf(s *analyze.Strategy, in *analyze.Report) string {
-	if s.Points == nil {
-		return "unknown"
-	}
-	switch {
-	case len(s.Stable) > 0:
-	case s.Multiples > 0:
-		return fmt.Sprintf("none of %d whole multiples of %.4g s", len(s.Points), s.Multiples)
-	case s.Points[0].Step > in.From*(1+1e-9):
-		return fmt.Sprintf("unknown below %.4g s, none from there", s.Points[0].Step)
-	default:
-		return "none"
-	}
-	var out []string
-	if s.Multiples > 0 {
-		for _, r := range s.Stable {
-			if text := fmt.Sprintf("%.4g", r.From); r.To > r.From*(1+1e-9) {
-				out = append(out, fmt.Sprintf("%s, …, %.4g s", text, r.To))
-			} else {
-				out = append(out, text+" s")
-			}
-		}
-		return fmt.Sprintf("%s; of whole multiples of %.4g s alone something is known", strings.Join(out, ", "), s.Multiples)
-	}
-	for _, r := range s.Stable {
-		if r.To <= r.From*(1+1e-9) {
-			out = append(out, fmt.Sprintf("%.4g s, else unknown", r.From))
-			continue
-		}
-		lowest, highest := r.From <= in.From*(1+1e-9), r.To >= in.To*(1-1e-9)
-		text := fmt.Sprintf("%.4g to %.4g s", r.From, r.To)
-		switch {
-		case lowest && highest:
-			text = fmt.Sprintf("all of %.3g to %.3g s", r.From, r.To)
-		case lowest:
-			text = fmt.Sprintf("up to %.4g s", r.To)
-		case highest:
-			text = fmt.Sprintf("from %.4g s on", r.From)
-		}
-		if !highest && r.To >= s.Points[len(s.Points)-1].Step {
-			text += ", then unknown"
-		}
-		out = append(out, text)
-	}
-	var gaps []analyze.Gap
-	for _, g := range s.Gaps {
-		if between(s, g) {
-			gaps = append(gaps, g)
-		}
-	}
-	switch n := len(gaps); {
-	case n > shownGaps:
-		out = append(out, fmt.Sprintf("unknown at %d places from %.4g to %.4g s", n, gaps[0].From, gaps[n-1].To))
-	default:
-		for _, g := range gaps {
-			if g.From == g.To {
-				out = append(out, fmt.Sprintf("unknown at %.4g s", g.From))
-			} else {
-				out = append(out, fmt.Sprintf("unknown from %.4g to %.4g s", g.From, g.To))
-			}
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
-// between reports whether a gap lies between steps of which something is known, or at an end of what
-// is stable.
-func between(s *analyze.Strategy, g analyze.Gap) bool {
-	return s.Points[0].Step < g.From && g.To < s.Points[len(s.Points)-1].Step
-}
-
-func partsOf(parts []analyze.Part, format string) string {
-	var out []string
-	for _, p := range parts {
-		out = append(out, fmt.Sprintf(format, p.Name, p.Share))
-	}
-	return strings.Join(out, ", ")
 }

@@ -49,7 +49,7 @@ func TestPrintsUnstableModes(t *testing.T) {
 
 // The command that is recommended has the rates that it was found with, names in quotes where a shell needs them.
 func TestChosenRates(t *testing.T) {
-	got := chosen(&analyze.Strategy{Preset: "explicit", Order: 1, Rates: []string{"motor=10", "my room=1/3"}})
+	got := (&analyze.Strategy{Preset: "explicit", Order: 1, Rates: []string{"motor=10", "my room=1/3"}}).Flags()
 	if want := `--algorithm explicit --param order=1 --rate motor=10 --rate "my room=1/3"`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

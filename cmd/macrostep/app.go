@@ -7,13 +7,13 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 // Exit codes.
@@ -29,7 +29,7 @@ type program struct {
 	flags          []string // of the command run, as --name=value, those of the run that it resumes included
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	engine         engine
+	backend        backend
 }
 
 // usageError is a wrong use of the command line.
@@ -48,8 +48,8 @@ func (e *runError) Error() string { return e.err.Error() }
 func (e *runError) Unwrap() error { return e.err }
 
 // run is the program without the process: it gives the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, e engine) int {
-	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, engine: e}
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) int {
+	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, backend: b}
 	if len(args) > 0 && args[0] == completeCommand {
 		p.complete(args[1:])
 		return exitDone
@@ -132,7 +132,7 @@ func (p *program) app() *cli.App {
 		Name:        "macrostep",
 		Usage:       "couple FMUs and run them",
 		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]",
-		Version:     version(),
+		Version:     simulate.Version(),
 		Description: programHelp,
 		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.plotCommand(), p.compareCommand(), p.reportCommand(), p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(), p.manCommand(), p.versionCommand()},
 		Writer:      p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
@@ -185,31 +185,8 @@ func (p *program) versionCommand() *cli.Command {
 			if err := arguments(c, 0, 0, ""); err != nil {
 				return err
 			}
-			fmt.Fprintf(p.stdout, "macrostep %s (%s, %s)\n", version(), runtime.Version(), platform())
+			fmt.Fprintf(p.stdout, "macrostep %s (%s, %s)\n", simulate.Version(), runtime.Version(), simulate.Platform())
 			return nil
 		},
 	}
-}
-
-func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
-
-// version is the module version the binary was built from, or its commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	revision, modified := "devel", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = "devel-" + s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			modified = "+modified"
-		}
-	}
-	return revision + modified
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 func manifestOf(t *testing.T, path string) record.Manifest {
@@ -29,20 +30,20 @@ func manifestOf(t *testing.T, path string) record.Manifest {
 
 // TestArguments holds what the engine is asked for each command line.
 func TestArguments(t *testing.T) {
-	set := func(v float64, flag string) *setting { return &setting{Value: v, Source: flag} }
+	set := func(v float64, flag string) *simulate.Setting { return &simulate.Setting{Value: v, Source: flag} }
 	for _, tt := range []struct {
 		args string // separated by |
-		want openOptions
+		want simulate.OpenOptions
 	}{
-		{"run|s.ssp", openOptions{}},
-		{"run|s.ssp|--stop-time|2|--step-size=0.5", openOptions{Stop: set(2, "--stop-time"), Step: set(0.5, "--step-size")}},
-		{"run|--stop-time=2|s.ssp|--start-time|-1", openOptions{Start: set(-1, "--start-time"), Stop: set(2, "--stop-time")}},
-		{"run|-stop-time|2|s.ssp", openOptions{Stop: set(2, "--stop-time")}},
-		{"run|--quiet|s.ssp|--strict|--tolerance|1e-6", openOptions{Strict: true, Tolerance: set(1e-6, "--tolerance")}},
-		{"run|s.ssp|--set|a.x=1,2|--set=a.v[1,2]=-3|--set|a.s= b=c ", openOptions{Set: []assignment{{"a.x", "1,2"}, {"a.v[1,2]", "-3"}, {"a.s", " b=c "}}}},
-		{"run|s.ssp|--stateless|c1|--stateless|a,b", openOptions{Stateless: []string{"c1", "a,b"}}},
-		{"run|--strict=false|--|s.ssp", openOptions{}},
-		{"run|--log-level|debug|s.ssp", openOptions{Debug: true}},
+		{"run|s.ssp", simulate.OpenOptions{}},
+		{"run|s.ssp|--stop-time|2|--step-size=0.5", simulate.OpenOptions{Stop: set(2, "--stop-time"), Step: set(0.5, "--step-size")}},
+		{"run|--stop-time=2|s.ssp|--start-time|-1", simulate.OpenOptions{Start: set(-1, "--start-time"), Stop: set(2, "--stop-time")}},
+		{"run|-stop-time|2|s.ssp", simulate.OpenOptions{Stop: set(2, "--stop-time")}},
+		{"run|--quiet|s.ssp|--strict|--tolerance|1e-6", simulate.OpenOptions{Strict: true, Tolerance: set(1e-6, "--tolerance")}},
+		{"run|s.ssp|--set|a.x=1,2|--set=a.v[1,2]=-3|--set|a.s= b=c ", simulate.OpenOptions{Set: []simulate.Assignment{{Name: "a.x", Value: "1,2"}, {Name: "a.v[1,2]", Value: "-3"}, {Name: "a.s", Value: " b=c "}}}},
+		{"run|s.ssp|--stateless|c1|--stateless|a,b", simulate.OpenOptions{Stateless: []string{"c1", "a,b"}}},
+		{"run|--strict=false|--|s.ssp", simulate.OpenOptions{}},
+		{"run|--log-level|debug|s.ssp", simulate.OpenOptions{Debug: true}},
 	} {
 		f := &fake{}
 		if code, _, stderr := call(t, f, strings.Split(tt.args, "|")...); code != exitDone {
@@ -50,7 +51,7 @@ func TestArguments(t *testing.T) {
 			continue
 		}
 		got := f.asked
-		equal := func(a, b *setting) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+		equal := func(a, b *simulate.Setting) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 		if f.path != "s.ssp" || got.Strict != tt.want.Strict || got.Debug != tt.want.Debug ||
 			!equal(got.Start, tt.want.Start) || !equal(got.Stop, tt.want.Stop) || !equal(got.Step, tt.want.Step) || !equal(got.Tolerance, tt.want.Tolerance) ||
 			!slices.Equal(got.Set, tt.want.Set) || !slices.Equal(got.Stateless, tt.want.Stateless) {
@@ -449,7 +450,7 @@ func TestHelp(t *testing.T) {
 func TestVersion(t *testing.T) {
 	_, command, _ := call(t, &fake{}, "version")
 	contains(t, "version", command, "macrostep ", "go1.", "/")
-	if code, flag, _ := call(t, &fake{}, "--version"); code != exitDone || !strings.Contains(flag, version()) {
+	if code, flag, _ := call(t, &fake{}, "--version"); code != exitDone || !strings.Contains(flag, simulate.Version()) {
 		t.Errorf("--version: %s", flag)
 	}
 }

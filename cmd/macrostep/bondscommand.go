@@ -35,7 +35,7 @@ func (p *program) bondsCommand() *cli.Command {
 			if err := arguments(c, 1, 1, "SYSTEM (an .ssp, a folder, an .ssd or an .fmu)"); err != nil {
 				return err
 			}
-			found, others, err := p.engine.Bonds(c.Context, c.Args().First())
+			found, others, err := p.backend.Bonds(c.Context, c.Args().First())
 			if err != nil {
 				return err
 			}

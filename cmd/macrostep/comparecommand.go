@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
 )
@@ -121,7 +122,7 @@ func (p *program) compare(c *cli.Context) error {
 			return fmt.Errorf("nothing of %s and %s can be compared: %s", a.Path, b.Path, strings.Join(found.Notes, "; "))
 		}
 		return fmt.Errorf("%s and %s have no variable in common; A has %s, B has %s; --map A=B says which are the same",
-			a.Path, b.Path, someNames(found.OnlyA), someNames(found.OnlyB))
+			a.Path, b.Path, diag.Some(found.OnlyA), diag.Some(found.OnlyB))
 	}
 	agree := found.Agree()
 	if c.Bool("strict") {
@@ -173,18 +174,6 @@ func reading(chosen record.Selection) (o results.ReadOptions) {
 		o.Select = chosen.Match
 	}
 	return o
-}
-
-// someNames lists the first of many names.
-func someNames(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	text := strings.Join(names[:min(len(names), shownNames)], ", ")
-	if n := len(names) - shownNames; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
 }
 
 // readComparing reads the flags and gives all errors at once.
@@ -350,7 +339,7 @@ func printComparison(out io.Writer, a, b *results.Table, c *results.Comparison, 
 		names []string
 	}{{"A", c.OnlyA}, {"B", c.OnlyB}} {
 		if len(only.names) > 0 {
-			fmt.Fprintf(out, "only in %s: %s%s\n", only.name, someNames(only.names), map[bool]string{true: ": different"}[strict])
+			fmt.Fprintf(out, "only in %s: %s%s\n", only.name, diag.Some(only.names), map[bool]string{true: ": different"}[strict])
 		}
 	}
 	differ := 0

@@ -235,7 +235,7 @@ func typed(last string) string {
 
 // variables gives those of a system: those that can be set, with an equals sign, or all.
 func (p *program) variables(path, flag, prefix string) []choice {
-	list, err := p.engine.Variables(path)
+	list, err := p.backend.Variables(path)
 	if err != nil {
 		return nil
 	}

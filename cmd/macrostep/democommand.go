@@ -17,6 +17,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 const (
@@ -72,7 +73,7 @@ func (p *program) demoCommand() *cli.Command {
 			if err := os.MkdirAll(dir, 0o777); err != nil {
 				return fmt.Errorf("making the folder of the examples: %w", err)
 			}
-			names := p.engine.Systems()
+			names := p.backend.Systems()
 			if !slices.Contains(names, demoSystem) {
 				return fmt.Errorf("the examples lack %s; there are %s", demoSystem, strings.Join(names, ", "))
 			}
@@ -80,7 +81,7 @@ func (p *program) demoCommand() *cli.Command {
 				if c.Context.Err() != nil {
 					return context.Cause(c.Context)
 				}
-				path, err := p.engine.WriteSystem(dir, name)
+				path, err := p.backend.WriteSystem(dir, name)
 				if err != nil {
 					return fmt.Errorf("building the example %s: %w", name, err)
 				}
@@ -92,14 +93,14 @@ func (p *program) demoCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			r := &runRequest{
-				System: system, Step: &setting{Value: demoStep, Source: "macrostep demo"},
-				Algorithm: "explicit", Output: output, Report: report, Record: sel, LogLevel: slog.LevelWarn,
-			}
-			if err := r.placeFiles(); err != nil {
+			r := &runRequest{Request: simulate.Request{
+				System: system, Step: &simulate.Setting{Value: demoStep, Source: "macrostep demo"},
+				Algorithm: "explicit", Output: output, Report: report, Record: sel, LogLevel: slog.LevelWarn, Closed: true,
+			}}
+			if err := r.Place(); err != nil {
 				return err
 			}
-			if _, err := p.execute(c.Context, r); err != nil {
+			if err := p.execute(c.Context, r); err != nil {
 				return err
 			}
 			p.next(dir, system, output, report)
@@ -148,7 +149,7 @@ func (p *program) runChain(c *cli.Context) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("making the folder of the examples: %w", err)
 	}
-	system, err := p.engine.WriteChain(dir, chain)
+	system, err := p.backend.WriteChain(dir, chain)
 	if err != nil {
 		return fmt.Errorf("building the chain: %w", err)
 	}
@@ -159,15 +160,14 @@ func (p *program) runChain(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &runRequest{
-		System: system, Stop: &setting{Value: stop, Source: "macrostep demo"},
-		Algorithm: algorithm, Output: output, Record: sel, LogLevel: slog.LevelWarn,
-	}
-	if err := r.placeFiles(); err != nil {
+	r := &runRequest{Request: simulate.Request{
+		System: system, Stop: &simulate.Setting{Value: stop, Source: "macrostep demo"},
+		Algorithm: algorithm, Output: output, Record: sel, LogLevel: slog.LevelWarn, Closed: true,
+	}}
+	if err := r.Place(); err != nil {
 		return err
 	}
-	_, err = p.execute(c.Context, r)
-	return err
+	return p.execute(c.Context, r)
 }
 
 // next tells what to try after the demo.

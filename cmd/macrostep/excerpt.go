@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 // excerpts gives the lines of documents that findings are about, also of documents
@@ -312,7 +313,7 @@ func (m mark) show() (text string, at, width int) {
 		}
 	}
 	clean := func(r []rune) string {
-		return strings.ReplaceAll(strings.ReplaceAll(printable(string(r)), "\t", " "), "\n", " ")
+		return strings.ReplaceAll(strings.ReplaceAll(simulate.Printable(string(r)), "\t", " "), "\n", " ")
 	}
 	return clean(before) + clean(marked) + clean(after), len(before), len(marked)
 }

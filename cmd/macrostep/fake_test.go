@@ -16,13 +16,14 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/validate"
 )
 
 // fake is an engine that runs the oscillator of mastertest, a third subsystem
 // with a free input beside it. It keeps what it was asked.
 type fake struct {
-	asked     openOptions
+	asked     simulate.OpenOptions
 	path      string
 	algorithm string
 	params    map[string]string
@@ -55,7 +56,7 @@ func (h *hooked) Step(ctx context.Context, t, step float64) (float64, error) {
 	return h.Subsystem.Step(ctx, t, step)
 }
 
-func (f *fake) Open(_ context.Context, path string, o openOptions) (*opened, error) {
+func (f *fake) Open(_ context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) {
 	f.asked, f.path = o, path
 	f.opens++
 	if f.openErr != nil {
@@ -79,16 +80,16 @@ func (f *fake) Open(_ context.Context, path string, o openOptions) (*opened, err
 	if err != nil {
 		return nil, err
 	}
-	out := &opened{
+	out := &simulate.System{
 		System: sys, Algorithm: f.algorithm, Params: f.params, Findings: f.findings, Warnings: f.warnings,
 		FMUs:  []record.FMU{{Component: "first", Path: "first.fmu", Hash: "sha256:1", Tool: "tool"}},
-		Start: setting{Value: 0, Source: "default"}, Stop: setting{Value: 1, Source: "DefaultExperiment of first"}, Step: setting{Value: 0.01, Source: "DefaultExperiment of first"},
+		Start: simulate.Setting{Value: 0, Source: "default"}, Stop: simulate.Setting{Value: 1, Source: "DefaultExperiment of first"}, Step: simulate.Setting{Value: 0.01, Source: "DefaultExperiment of first"},
 		Tolerance: o.Tolerance,
 		Close:     func() error { f.closed++; return nil },
 	}
 	for _, s := range []struct {
-		to   *setting
-		from *setting
+		to   *simulate.Setting
+		from *simulate.Setting
 	}{{&out.Start, o.Start}, {&out.Stop, o.Stop}, {&out.Step, o.Step}} {
 		if s.from != nil {
 			*s.to = *s.from
@@ -177,8 +178,8 @@ func testFMU() *description {
 
 func testSystemDescription() *description {
 	return &description{System: &systemDescription{
-		Path: "s.ssp", Name: "car", StartTime: setting{Value: 0, Source: "default"}, StopTime: setting{Value: 4, Source: "DefaultExperiment of the system"},
-		StepSize: setting{Value: 1e-3, Source: "annotation"}, Algorithm: "explicit", Params: map[string]string{"order": "1"}, Stateless: []string{"road"},
+		Path: "s.ssp", Name: "car", StartTime: simulate.Setting{Value: 0, Source: "default"}, StopTime: simulate.Setting{Value: 4, Source: "DefaultExperiment of the system"},
+		StepSize: simulate.Setting{Value: 1e-3, Source: "annotation"}, Algorithm: "explicit", Params: map[string]string{"order": "1"}, Stateless: []string{"road"},
 		Components: []componentInfo{{"wheel", "resources/wheel.fmu", "Wheel", "Tool 7", 1, 2, false}, {"road", "resources/road.fmu", "", "", 0, 1, false}},
 		Connections: []connectionInfo{{From: "road.z", FromUnit: "cm", To: "wheel.z", ToUnit: "m", Gain: 0.01}, {From: "wheel.v", To: "road.v", Gain: 1, Via: "suspension.v"}, {From: "wheel.T", To: "road.T", Gain: 1, Offset: -273.15},
 			{From: "road.gear", To: "wheel.gear", Gain: 1, Map: "1 → 2"}},

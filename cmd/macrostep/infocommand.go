@@ -17,6 +17,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 // flagExplain names a variable.
@@ -63,13 +64,13 @@ func (p *program) infoCommand() *cli.Command {
 			o := infoOptions{Strict: c.Bool("strict"), Set: set}
 			if c.IsSet(flagExplain) {
 				names := c.StringSlice(flagExplain)
-				list, err := p.engine.Explain(c.Args().First(), names, o)
+				list, err := p.backend.Explain(c.Args().First(), names, o)
 				if len(list) == 0 && err != nil {
 					return err
 				}
 				return errors.Join(writeExplanations(p.stdout, list, c.Bool("json"), len(names) > 1), err)
 			}
-			d, err := p.engine.Describe(c.Args().First(), o)
+			d, err := p.backend.Describe(c.Args().First(), o)
 			switch {
 			case d == nil:
 			case c.Bool("json"):
@@ -576,7 +577,7 @@ func wayOf(steps []assemble.Step) string {
 	return "from " + text
 }
 
-func sourced(v setting, unit string) string {
+func sourced(v simulate.Setting, unit string) string {
 	if v.Source == "" {
 		return ""
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/record"
 )
 
 // lastWill is what is done at a second interrupt, while a step does not return. It
@@ -81,32 +80,6 @@ func endsAtOnce(action cli.ActionFunc) cli.ActionFunc {
 			return &runError{fmt.Errorf("%w before the end; nothing is written", context.Cause(c.Context))}
 		}
 	}
-}
-
-// interrupted writes the rows so far, and a manifest that tells how far the run has
-// come; it gives the reason with that. The program ends next.
-func (b *beginning) interrupted(reason string, table *record.Table, attempts *record.Attempts) string {
-	if !b.begun.Load() {
-		return reason
-	}
-	b.mu.Lock() // nothing is written after this
-	m := *b.manifest
-	m.Reason, m.Steps.Accepted = reason, int(b.steps.Load())
-	// There is nobody any more to tell of errors.
-	if table != nil {
-		_ = table.End(master.Result{})
-		if t, any := table.Newest(); any {
-			m.EndTime = t
-			m.Reason = fmt.Sprintf("%s, in the step from t = %.12g s or later", reason, t)
-		}
-	}
-	if attempts != nil {
-		_ = attempts.Flush()
-	}
-	if b.path != "" {
-		_ = m.Write(b.path)
-	}
-	return m.Reason
 }
 
 // waitPatience is how long an interrupted run may take until it is told what it

@@ -14,7 +14,7 @@ import (
 
 func main() {
 	worker.Main() // does not return in the process of an isolated FMU
-	e := newEngine()
+	e := documents{}
 	var will lastWill
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), lastWillKey{}, &will))
 	// Whoever stops reading what is printed does not end a run. Notified, not

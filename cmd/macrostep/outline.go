@@ -9,6 +9,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -22,11 +23,11 @@ func outline(path string) *description {
 	}
 	defer pkg.Close() // of files that were only read
 	s := &systemDescription{Partial: true, Path: path, Name: pkg.Root.Name, Sources: map[string]string{}}
-	experiment := func(v *float64) setting {
+	experiment := func(v *float64) simulate.Setting {
 		if v == nil {
-			return setting{}
+			return simulate.Setting{}
 		}
-		return setting{Value: *v, Source: "DefaultExperiment of the system"}
+		return simulate.Setting{Value: *v, Source: "DefaultExperiment of the system"}
 	}
 	s.StartTime, s.StopTime = experiment(pkg.Root.Experiment.Start), experiment(pkg.Root.Experiment.Stop)
 	declared := newDeclaredOnly(pkg.Root)
@@ -75,7 +76,7 @@ func outline(path string) *description {
 		s.Settings = append(s.Settings, info)
 	}
 	if len(n.Step) > 0 {
-		s.StepSize = setting{Value: n.Step[0].Value, Source: n.Step[0].Source}
+		s.StepSize = simulate.Setting{Value: n.Step[0].Value, Source: n.Step[0].Source}
 	}
 	s.Algorithm, s.Stateless = n.Own.Algorithm, n.Own.Stateless
 	return &description{System: s, Findings: findings}

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 func TestPlotCommand(t *testing.T) {
@@ -124,16 +125,16 @@ func TestThere(t *testing.T) {
 	for name, want := range map[string]string{
 		"car.sp": `car.sp: no such file; did you mean "car.ssp"?`, "quarter.ssp": "quarter.ssp: no such file; there are car.ssp", filepath.Join("sub", "x.ssp"): "there is no folder",
 	} {
-		if err := there(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := simulate.There(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	empty := t.TempDir()
-	if err := there(filepath.Join(empty, "x.ssp")); err == nil || !strings.Contains(err.Error(), "macrostep demo") {
+	if err := simulate.There(filepath.Join(empty, "x.ssp")); err == nil || !strings.Contains(err.Error(), "macrostep demo") {
 		t.Error(err)
 	}
 	for _, name := range []string{"car.ssp", "car.ssp#variant.ssd"} {
-		if err := there(filepath.Join(dir, name)); err != nil {
+		if err := simulate.There(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"log/slog"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -38,13 +38,13 @@ func TestProgressPlaces(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	observe(newConsole(&b, slog.LevelWarn))
+	observe(newConsole(&b))
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if len(lines) != 4 || !strings.HasPrefix(lines[0], "t = 5 of 20 s") || !strings.HasPrefix(lines[3], "t = 20 of 20 s  100 %  1 × real time  1k steps/s") {
 		t.Errorf("without terminal: %q", lines)
 	}
 	b.Reset()
-	con := newConsole(&b, slog.LevelWarn)
+	con := newConsole(&b)
 	con.terminal = func() (int, bool) { return 40, true }
 	observe(con)
 	if strings.Contains(b.String(), "\n") || strings.Count(b.String(), "t = ") != 77 {
@@ -63,7 +63,7 @@ func TestProgressPlaces(t *testing.T) {
 
 func TestShortRunShowsNoProgress(t *testing.T) {
 	var b bytes.Buffer
-	con := newConsole(&b, slog.LevelWarn)
+	con := newConsole(&b)
 	con.terminal = func() (int, bool) { return 80, true }
 	p := newProgress(con, 0)
 	p.observe(master.Progress{T: 0.1, Stop: 1, Steps: 100, Wall: 900 * time.Millisecond})
@@ -94,13 +94,11 @@ func TestShort(t *testing.T) {
 // TestConsole holds messages above the line of progress.
 func TestConsole(t *testing.T) {
 	var b bytes.Buffer
-	con := newConsole(&b, slog.LevelWarn)
+	con := newConsole(&b)
 	con.terminal = func() (int, bool) { return 80, true }
-	log := con.logger()
 	con.status("half way")
-	log.Warn("it is hot", "slave", "wheel", "t", 0.5)
-	log.Info("not shown")
-	log.With("slave", "chassis").WithGroup("g").Error("gone", "err", errors.New("no"))
+	con.log(simulate.Event{Level: slog.LevelWarn, Text: "it is hot", Facts: " (slave=wheel t=0.5)"})
+	con.log(simulate.Event{Level: slog.LevelError, Text: "gone", Facts: " (slave=chassis g.err=no)"})
 	want := "\rhalf way" + "\r        \r" + "warning: it is hot (slave=wheel t=0.5)\n" + "half way" +
 		"\r        \r" + "error: gone (slave=chassis g.err=no)\n" + "half way"
 	if b.String() != want {

@@ -20,6 +20,7 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/results/page"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 const reportHelp = `Makes one web page of the results of a run: how it ended, its warnings, the system
@@ -64,7 +65,7 @@ func (p *program) report(c *cli.Context) error {
 	if output == "" {
 		output = strings.TrimSuffix(path, filepath.Ext(path)) + ".html"
 	}
-	if samePath(output, path) {
+	if simulate.SamePath(output, path) {
 		return &usageError{"report", fmt.Errorf("-o %s would overwrite the results; name another file", output)}
 	}
 	if !c.Bool(flagForce) {
@@ -129,7 +130,7 @@ func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
 // again draws the curves by the table that the run has written; nil = there is none that
 // has them.
 func (r *reportParts) again(q *runRequest, table string) *results.Table {
-	if q.Record.IsNone() || isDevice(table) {
+	if q.Record.IsNone() || simulate.IsDevice(table) {
 		return nil
 	}
 	at := map[string]int{}
@@ -156,19 +157,19 @@ func thinned(times, values []float64, n int) *results.Thinner {
 	return thin
 }
 
-// reportRun writes the page of a run that has ended to path, which the user calls r.Report;
-// table and trace are its other files.
-func (p *program) reportRun(r *runRequest, path, table, trace string, seen *watcher, m *record.Manifest, analysis *analyze.Report) error {
-	parts := seen.parts(titleOf(r.System), m)
-	if m.ResumedFrom != nil {
-		parts.fromTheStart(r, table, trace)
+// reportRun writes the page of a run that has ended.
+func (p *program) reportRun(a *attached, out *simulate.Outcome) error {
+	r := a.r
+	parts := a.seen.parts(titleOf(r.System), out.Manifest)
+	if out.Manifest.ResumedFrom != nil {
+		parts.fromTheStart(r, a.table, a.trace)
 	}
-	parts.analysis = analysis
+	parts.analysis = out.Analysis
 	if parts.source == "" && !r.Record.IsNone() {
 		parts.source = r.Output
 	}
 	parts.findSystem(r.System)
-	size, err := writeReport(path, true, parts)
+	size, err := writeReport(a.report, true, parts)
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flagReport, err)
 	}

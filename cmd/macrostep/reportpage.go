@@ -18,6 +18,7 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/results/page"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/ssp/graph"
 )
 
@@ -185,7 +186,7 @@ func shownOrder(names, components []string) []int {
 
 // pageOf makes the page; components are those of the system.
 func pageOf(r *reportParts, components []string) *page.Page {
-	out := &page.Page{Title: r.title, Made: "made by macrostep " + version() + " on " + time.Now().Format("2006-01-02 15:04")}
+	out := &page.Page{Title: r.title, Made: "made by macrostep " + simulate.Version() + " on " + time.Now().Format("2006-01-02 15:04")}
 	m := r.manifest
 	if m != nil {
 		out.State, out.Tone = verdictShown(m.Verdict())
@@ -493,7 +494,7 @@ func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
 			if i == r.Recommended {
 				name += " (recommended)"
 			}
-			t.Rows = append(t.Rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, rangesOf(a, r)})
+			t.Rows = append(t.Rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})
 		}
 		s.Tables = append(s.Tables, t)
 	}

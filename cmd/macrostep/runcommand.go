@@ -3,20 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/algorithms"
-	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/simulate"
 )
 
 const runHelp = `SYSTEM is an .ssp, a folder with SystemStructure.ssd, an .ssd, or one .fmu; or
@@ -96,46 +94,19 @@ const (
 	flagOutputFormat = "output-format"
 	flagProfile      = "profile"
 	flagReport       = "report"
+	flagAnalyze      = "analyze"
 )
 
 var logLevels = []string{"debug", "info", "warn", "error"}
 
 // runRequest is a run as the user asked for it.
 type runRequest struct {
-	System                       string
-	Start, Stop, Step, Tolerance *setting
-	Algorithm                    string // "" = of the documents, else the default
-	Params                       map[string]string
-	Set                          []assignment
-	Quirks                       []assignment // component = quirk; component "" = the only one
-	Compile                      bool
-	Isolation                    isolation
-	Stateless                    []string
-	Input, History               string // "" = none
-	Output, Manifest             string
-	Format                       record.Format
-	Profile                      string // folder; "" = none
-	Record                       record.Selection
-	Interval                     float64 // 0 = every point
-	Strict, Quiet                bool
-	LogLevel                     slog.Level
-	LogCalls, Trace, Report      string // "" = none
-	Live                         string // address to listen to; "" = none
-	LivePaused                   bool
-	Workers                      int
-	CallByCall                   bool
-	Bonds                        []algorithms.Bond
-	Rates                        []algorithms.Rate
-	MonitorEnergy                bool
-	Analyze                      bool    // before the run
-	Spike                        float64 // 0 = no warning about jumps of residual power
-	Checkpoints                  checkpointing
-	Scenario                     string           // "" = none
-	Metrics                      string           // address; "" = none are served
-	Realtime                     *master.Realtime // nil = as fast as can be
-	// Given tells which flags the user has set, by name; nil = all: the documents have
-	// no say.
-	Given func(flag string) bool
+	simulate.Request
+	Profile    string // folder; "" = none
+	Live       string // address to listen to; "" = none
+	LivePaused bool
+	Metrics    string // address; "" = none are served
+	Quiet      bool
 }
 
 const flagCallByCall, flagWorkers = "call-by-call", "workers"
@@ -202,10 +173,7 @@ func (p *program) runCommand() *cli.Command {
 			if req.Checkpoints.Arguments, err = keepArguments(p.flags, req.System); err != nil {
 				return &usageError{"run", err}
 			}
-			execute := func() error {
-				_, err := p.execute(c.Context, req)
-				return err
-			}
+			execute := func() error { return p.execute(c.Context, req) }
 			if req.Profile != "" {
 				return profile(req.Profile, execute)
 			}
@@ -220,7 +188,7 @@ func (p *program) runCommand() *cli.Command {
 // parseRun reads the flags and gives all errors at once.
 func parseRun(c *cli.Context) (*runRequest, error) {
 	var errs []error
-	number := func(name string, positive bool) *setting {
+	number := func(name string, positive bool) *simulate.Setting {
 		if !c.IsSet(name) {
 			return nil
 		}
@@ -231,19 +199,21 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		case positive && v <= 0:
 			errs = append(errs, fmt.Errorf("--%s: %s is not greater than 0", name, c.String(name)))
 		default:
-			return &setting{Value: v, Source: "--" + name}
+			return &simulate.Setting{Value: v, Source: "--" + name}
 		}
 		return nil
 	}
 	r := &runRequest{
-		System: c.Args().First(),
-		Start:  number("start-time", false), Stop: number("stop-time", false),
-		Step: number("step-size", true), Tolerance: number("tolerance", true),
-		Algorithm: c.String(flagAlgorithm), Stateless: c.StringSlice("stateless"),
-		Scenario: c.String(flagScenario), Metrics: c.String(flagMetrics), Input: c.String("input"), History: c.String("history"),
-		Output: c.String("output"), Manifest: c.String("manifest"),
-		Strict: c.Bool("strict"), Quiet: c.Bool("quiet"), LogCalls: c.String("log-fmi-calls"),
-		Trace: c.String("trace"), Report: c.String(flagReport), LivePaused: c.Bool(flagLivePaused), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Profile: c.String(flagProfile), Given: c.IsSet,
+		Request: simulate.Request{
+			System: c.Args().First(),
+			Start:  number("start-time", false), Stop: number("stop-time", false),
+			Step: number("step-size", true), Tolerance: number("tolerance", true),
+			Algorithm: c.String(flagAlgorithm), Stateless: c.StringSlice("stateless"),
+			Scenario: c.String(flagScenario), Input: c.String("input"), History: c.String("history"),
+			Output: c.String("output"), Manifest: c.String("manifest"), Strict: c.Bool("strict"), LogCalls: c.String("log-fmi-calls"),
+			Trace: c.String("trace"), Report: c.String(flagReport), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Given: c.LocalFlagNames(),
+		},
+		LivePaused: c.Bool(flagLivePaused), Metrics: c.String(flagMetrics), Profile: c.String(flagProfile), Quiet: c.Bool("quiet"),
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
@@ -305,10 +275,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if err := r.LogLevel.UnmarshalText([]byte(c.String(flagLogLevel))); err != nil {
 		errs = append(errs, fmt.Errorf("--%s: %q is none of %s", flagLogLevel, c.String(flagLogLevel), strings.Join(logLevels, ", ")))
 	}
-	if r.Quiet && !c.IsSet(flagLogLevel) {
-		r.LogLevel = slog.LevelError
-	}
-	errs = append(errs, r.placeFiles())
+	errs = append(errs, r.Place())
 	return r, errors.Join(errs...)
 }
 
@@ -351,21 +318,21 @@ func readRestarts(c *cli.Context) (int, error) {
 
 // readIsolation reads what is said about processes. What takes a process isolates
 // all FMUs, unless the user has said which.
-func readIsolation(mode string, given bool, components []string, timeout, memory *setting, restarts int) (isolation, error) {
-	i := isolation{Components: components, Restarts: restarts}
+func readIsolation(mode string, given bool, components []string, timeout, memory *simulate.Setting, restarts int) (simulate.Isolation, error) {
+	i := simulate.Isolation{Components: components, Restarts: restarts}
 	var err error
 	if i.Mode, err = assemble.ParseIsolation(mode); err != nil {
 		return i, fmt.Errorf("--%s: %w", flagIsolate, err)
 	}
 	i.Given = given
 	if timeout != nil {
-		i.StepTimeout = timeoutOf(timeout.Value)
+		i.StepTimeout = simulate.TimeoutOf(timeout.Value)
 	}
 	if memory != nil {
-		if memory.Value > largestMemory {
+		if memory.Value > simulate.LargestMemory {
 			return i, fmt.Errorf("--%s: %g MiB is more than there can be; leave the flag out for no limit", flagMemoryLimit, memory.Value)
 		}
-		i.MemoryLimit = memoryOf(memory.Value)
+		i.MemoryLimit = simulate.MemoryOf(memory.Value)
 	}
 	if timeout != nil || memory != nil || restarts > 0 {
 		switch {
@@ -377,18 +344,6 @@ func readIsolation(mode string, given bool, components []string, timeout, memory
 	}
 	return i, nil
 }
-
-// timeoutOf gives a time in s as a duration, memoryOf a size in MiB in bytes.
-func timeoutOf(s float64) time.Duration {
-	return max(time.Duration(min(s, longestTimeout)*float64(time.Second)), 1)
-}
-
-func memoryOf(mib float64) uint64 { return uint64(mib * (1 << 20)) }
-
-const (
-	longestTimeout = 1e9     // s
-	largestMemory  = 1 << 40 // MiB
-)
 
 // readRates reads COMPONENT=N and COMPONENT=1/N.
 func readRates(texts []string) ([]algorithms.Rate, error) {
@@ -418,17 +373,6 @@ func readRates(texts []string) ([]algorithms.Rate, error) {
 	return out, errors.Join(errs...)
 }
 
-// ratesWith gives those of the command line, and of the documents those of other components.
-func ratesWith(given, documents []algorithms.Rate) []algorithms.Rate {
-	all := given
-	for _, d := range documents {
-		if !slices.ContainsFunc(given, func(o algorithms.Rate) bool { return o.Component == d.Component }) {
-			all = append(slices.Clip(all), d)
-		}
-	}
-	return all
-}
-
 // readBonds reads NAME=a.F:b.v,….
 func readBonds(texts []string) ([]algorithms.Bond, error) {
 	var out []algorithms.Bond
@@ -455,8 +399,8 @@ func readBonds(texts []string) ([]algorithms.Bond, error) {
 }
 
 // readQuirks reads COMPONENT=NAME, or NAME for the only FMU.
-func readQuirks(texts []string) ([]assignment, error) {
-	var out []assignment
+func readQuirks(texts []string) ([]simulate.Assignment, error) {
+	var out []simulate.Assignment
 	var errs []error
 	for _, text := range texts {
 		at := strings.LastIndexByte(text, '=')
@@ -468,7 +412,7 @@ func readQuirks(texts []string) ([]assignment, error) {
 			errs = append(errs, fmt.Errorf("--%s: %w", flagQuirk, err))
 			continue
 		}
-		out = append(out, assignment{text[:max(at, 0)], text[at+1:]})
+		out = append(out, simulate.Assignment{Name: text[:max(at, 0)], Value: text[at+1:]})
 	}
 	return out, errors.Join(errs...)
 }
@@ -484,8 +428,8 @@ func quirkHelp() string {
 }
 
 // assignments reads KEY=VALUE, each key once.
-func assignments(flag string, texts []string) ([]assignment, error) {
-	var out []assignment
+func assignments(flag string, texts []string) ([]simulate.Assignment, error) {
+	var out []simulate.Assignment
 	var errs []error
 	seen := map[string]bool{}
 	for _, text := range texts {
@@ -497,7 +441,7 @@ func assignments(flag string, texts []string) ([]assignment, error) {
 			errs = append(errs, fmt.Errorf("--%s: %s is given twice", flag, name))
 		default:
 			seen[name] = true
-			out = append(out, assignment{name, value})
+			out = append(out, simulate.Assignment{Name: name, Value: value})
 		}
 	}
 	return out, errors.Join(errs...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/validate"
 )
 
@@ -103,7 +104,7 @@ const (
 // the element the logical location.
 func writeSARIF(w io.Writer, reports []*validate.Report) error {
 	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "macrostep", Version: version(), InformationURI: homePage}},
+		Tool:        sarifTool{sarifDriver{Name: "macrostep", Version: simulate.Version(), InformationURI: homePage}},
 		Invocations: []sarifInvocation{{ExecutionSuccessful: true}},
 		Results:     []sarifResult{}, ColumnKind: "unicodeCodePoints",
 	}

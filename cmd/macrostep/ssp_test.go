@@ -97,7 +97,7 @@ func in(t *testing.T, dir string, args ...string) (code int, stdout, stderr stri
 	t.Helper()
 	t.Chdir(dir)
 	var out, errs bytes.Buffer
-	code = run(context.Background(), args, strings.NewReader(""), &out, &errs, newEngine())
+	code = run(context.Background(), args, strings.NewReader(""), &out, &errs, documents{})
 	return code, out.String(), errs.String()
 }
 

@@ -122,7 +122,7 @@ func (p *program) validate(c *cli.Context) error {
 	var reports []*validate.Report
 	var failed error
 	for _, path := range c.Args().Slice() {
-		report, err := p.engine.Validate(c.Context, path, r)
+		report, err := p.backend.Validate(c.Context, path, r)
 		if cause := context.Cause(c.Context); cause != nil {
 			return &runError{cause}
 		}

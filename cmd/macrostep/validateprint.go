@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/validate"
 )
 
@@ -59,7 +60,7 @@ func writeFinding(w io.Writer, source *excerpts, f diag.Finding, advised map[str
 		where = f.Path + ": "
 	}
 	head := fmt.Sprintf("%s%s %s: ", where, levelWord(f.Level), f.ID)
-	fmt.Fprintln(w, "  "+strings.TrimLeft(fold(head+oneLine(printable(f.Message)), 4), " "))
+	fmt.Fprintln(w, "  "+strings.TrimLeft(fold(head+oneLine(simulate.Printable(f.Message)), 4), " "))
 	if shown {
 		text, at, width := m.show()
 		gutter := fmt.Sprintf("%8d | ", m.line)
@@ -94,7 +95,7 @@ func writeValidationJSON(w io.Writer, reports []*validate.Report) error {
 		Warnings  int        `json:"warnings"`
 		Notes     int        `json:"notes"`
 		Files     []fileInfo `json:"files"`
-	}{Macrostep: version(), Files: []fileInfo{}}
+	}{Macrostep: simulate.Version(), Files: []fileInfo{}}
 	for _, r := range reports {
 		f := fileInfo{File: r.File, Kind: r.Kind, Errors: r.Count(diag.Error), Warnings: r.Count(diag.Warning), Notes: r.Count(diag.Info),
 			Disabled: r.Disabled, Complete: r.Stopped == "", Why: r.Stopped, Seconds: r.Took.Seconds(), Findings: findings(r.Findings)}

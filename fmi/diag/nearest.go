@@ -79,3 +79,16 @@ func ListItems(items map[string]int32) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// Some lists the first of many names.
+func Some(names []string) string {
+	const most = 4
+	if len(names) == 0 {
+		return "none"
+	}
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if n := len(names) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}

@@ -1,4 +1,4 @@
-package main
+package simulate
 
 import (
 	"cmp"
@@ -12,24 +12,24 @@ import (
 
 // settle lets the documents have their say where the user has none. What they say
 // of the system itself the engine has taken into account.
-func (r *runRequest) settle(sys *opened) error {
-	if r.Given == nil {
+func (r *Request) settle(sys *System) error {
+	if r.Closed {
 		return nil
 	}
 	asked := &sys.Asked
-	if asked.Workers != nil && !r.Given("workers") {
+	if asked.Workers != nil && !r.given("workers") {
 		r.Workers = *asked.Workers
 	}
-	if asked.MonitorEnergy != nil && !r.Given("monitor-energy") {
+	if asked.MonitorEnergy != nil && !r.given("monitor-energy") {
 		r.MonitorEnergy = *asked.MonitorEnergy
 	}
-	if asked.EnergySpike != nil && !r.Given("energy-spike") {
+	if asked.EnergySpike != nil && !r.given("energy-spike") {
 		r.Spike = *asked.EnergySpike
 	}
-	if asked.OutputInterval != nil && !r.Given("output-interval") {
+	if asked.OutputInterval != nil && !r.given("output-interval") {
 		r.Interval = *asked.OutputInterval
 	}
-	if asked.Record != nil && !r.Given("record") {
+	if asked.Record != nil && !r.given("record") {
 		var err error
 		if r.Record, err = record.ParseSelection(asked.Record); err != nil {
 			return fmt.Errorf("%s: what is recorded: %w", asked.Sources["record"].Place, err)
@@ -46,7 +46,7 @@ func (r *runRequest) settle(sys *opened) error {
 
 // sources returns where each setting in force comes from that is no default: by its
 // name, a flag, or what stands in a document and where.
-func (r *runRequest) sources(sys *opened, c *algorithms.Choice, bonds []algorithms.Bond, rates []algorithms.Rate) map[string]string {
+func (r *Request) sources(sys *System, c *Chosen) map[string]string {
 	out := map[string]string{}
 	document := func(name string) string {
 		s, ok := sys.Asked.Sources[name]
@@ -69,10 +69,10 @@ func (r *runRequest) sources(sys *opened, c *algorithms.Choice, bonds []algorith
 			put("param "+key, given, flagParam)
 		}
 	}
-	for _, b := range bonds {
+	for _, b := range c.Bonds {
 		put("bond "+b.Name, len(r.Bonds) > 0, flagBond)
 	}
-	for _, rate := range rates {
+	for _, rate := range c.Rates {
 		put("rate "+rate.Component, slices.ContainsFunc(r.Rates, func(o algorithms.Rate) bool { return o.Component == rate.Component }), flagRate)
 	}
 	for _, name := range r.Stateless {
@@ -84,9 +84,8 @@ func (r *runRequest) sources(sys *opened, c *algorithms.Choice, bonds []algorith
 	for _, name := range r.Isolation.Components {
 		out["isolate-component "+name] = "--isolate-component"
 	}
-	given := func(flag string) bool { return r.Given != nil && r.Given(flag) }
 	for _, flag := range []string{"record", "output-interval", "workers", "monitor-energy", "energy-spike", flagIsolate, flagOnCrash, flagStepTimeout, flagMemoryLimit, "input", "history"} {
-		put(flag, given(flag), flag)
+		put(flag, r.given(flag), flag)
 	}
 	for name := range sys.Asked.Sources {
 		for _, kind := range []string{"stateless ", "quirk ", "isolate-component "} {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package simulate
 
 // checkLimits tells early that the program would be ended for want of something.
 func checkLimits() error { return nil }

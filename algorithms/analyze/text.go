@@ -1,0 +1,128 @@
+package analyze
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// String describes the mode, and on a second line the connections that limit it.
+func (m *Mode) String() string {
+	text := fmt.Sprintf("%.4g Hz; mostly in %s", m.Frequency, partsOf(m.Outputs, "%s (%.2g)"))
+	if len(m.Connections) > 0 {
+		text += fmt.Sprintf("\nconnections by how their gain changes it: %s", partsOf(m.Connections, "%s (%+.2g)"))
+	}
+	return text
+}
+
+// Size returns the expected error, marked with ~ where it is an order of magnitude.
+func (f *Forecast) Size() string {
+	if f.IsRough() {
+		return fmt.Sprintf("~%.0e", f.Error)
+	}
+	return fmt.Sprintf("%.2g", f.Error)
+}
+
+// Flags returns the flags of macrostep run that choose the strategy.
+func (s *Strategy) Flags() string {
+	return fmt.Sprintf("--algorithm %s --param order=%d", s.Preset, s.Order) + SettingFlags(s.Params, s.Rates)
+}
+
+// SettingFlags returns the flags of macrostep run for parameters and rates.
+func SettingFlags(params map[string]string, rates []string) (flags string) {
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		flags += fmt.Sprintf(" --param %s=%s", key, params[key])
+	}
+	for _, rate := range rates {
+		if flags += " --rate "; strings.ContainsAny(rate, " '") {
+			rate = strconv.Quote(rate) // for the shell
+		}
+		flags += rate
+	}
+	return flags
+}
+
+// Ranges describes the ranges of stable steps.
+func (s *Strategy) Ranges(in *Report) string {
+	if s.Points == nil {
+		return "unknown"
+	}
+	switch {
+	case len(s.Stable) > 0:
+	case s.Multiples > 0:
+		return fmt.Sprintf("none of %d whole multiples of %.4g s", len(s.Points), s.Multiples)
+	case s.Points[0].Step > in.From*(1+1e-9):
+		return fmt.Sprintf("unknown below %.4g s, none from there", s.Points[0].Step)
+	default:
+		return "none"
+	}
+	var out []string
+	if s.Multiples > 0 {
+		for _, r := range s.Stable {
+			if text := fmt.Sprintf("%.4g", r.From); r.To > r.From*(1+1e-9) {
+				out = append(out, fmt.Sprintf("%s, …, %.4g s", text, r.To))
+			} else {
+				out = append(out, text+" s")
+			}
+		}
+		return fmt.Sprintf("%s; of whole multiples of %.4g s alone something is known", strings.Join(out, ", "), s.Multiples)
+	}
+	for _, r := range s.Stable {
+		if r.To <= r.From*(1+1e-9) {
+			out = append(out, fmt.Sprintf("%.4g s, else unknown", r.From))
+			continue
+		}
+		lowest, highest := r.From <= in.From*(1+1e-9), r.To >= in.To*(1-1e-9)
+		text := fmt.Sprintf("%.4g to %.4g s", r.From, r.To)
+		switch {
+		case lowest && highest:
+			text = fmt.Sprintf("all of %.3g to %.3g s", r.From, r.To)
+		case lowest:
+			text = fmt.Sprintf("up to %.4g s", r.To)
+		case highest:
+			text = fmt.Sprintf("from %.4g s on", r.From)
+		}
+		if !highest && r.To >= s.Points[len(s.Points)-1].Step {
+			text += ", then unknown"
+		}
+		out = append(out, text)
+	}
+	var gaps []Gap
+	for _, g := range s.Gaps {
+		if between(s, g) {
+			gaps = append(gaps, g)
+		}
+	}
+	switch n := len(gaps); {
+	case n > mostGaps:
+		out = append(out, fmt.Sprintf("unknown at %d places from %.4g to %.4g s", n, gaps[0].From, gaps[n-1].To))
+	default:
+		for _, g := range gaps {
+			if g.From == g.To {
+				out = append(out, fmt.Sprintf("unknown at %.4g s", g.From))
+			} else {
+				out = append(out, fmt.Sprintf("unknown from %.4g to %.4g s", g.From, g.To))
+			}
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// between reports whether a gap lies between steps of which something is known, or at an end of what
+// is stable.
+func between(s *Strategy, g Gap) bool {
+	return s.Points[0].Step < g.From && g.To < s.Points[len(s.Points)-1].Step
+}
+
+func partsOf(parts []Part, format string) string {
+	var out []string
+	for _, p := range parts {
+		out = append(out, fmt.Sprintf(format, p.Name, p.Share))
+	}
+	return strings.Join(out, ", ")
+}
+
+// mostGaps is how many gaps Ranges lists.
+const mostGaps = 2

@@ -1,0 +1,179 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master/assemble"
+)
+
+// paramFirstStep is the size of the first step, where an algorithm chooses the others.
+const paramFirstStep = "control.h0"
+
+// Chosen is the algorithm of a run, with what it works on.
+type Chosen struct {
+	*algorithms.Choice
+	Bonds           []algorithms.Bond
+	Rates           []algorithms.Rate
+	notes, warnings []string // on how it was chosen
+}
+
+// order returns the extrapolation order, 0 if the algorithm has none.
+func (c *Chosen) order() int {
+	order, err := strconv.Atoi(c.Values["order"])
+	if err != nil {
+		return 0
+	}
+	return order
+}
+
+// Choose makes the algorithm from the request and the documents. Parameters of
+// the documents belong to their algorithm, or to all that take them if they name
+// none; the request beats them.
+func Choose(r *Request, sys *System) (*Chosen, error) {
+	preset, params := cmp.Or(r.Algorithm, sys.Algorithm, algorithms.DefaultPreset), map[string]string{}
+	documented := maps.Clone(sys.Params)
+	if r.Step != nil { // the flag beats what a document says of the first step
+		delete(documented, paramFirstStep)
+	}
+	out := &Chosen{}
+	switch {
+	case sys.Algorithm == preset:
+		maps.Copy(params, documented)
+	case sys.Algorithm == "":
+		params, out.notes = suited(preset, documented)
+	case len(sys.Params) > 0:
+		out.warnings = append(out.warnings, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
+	}
+	maps.Copy(params, r.Params)
+	bonds, more, err := chooseBonds(r, sys, preset)
+	if err != nil {
+		return nil, err
+	}
+	out.Bonds, out.warnings = bonds, append(out.warnings, more...)
+	out.Rates = RatesWith(r.Rates, sys.Rates)
+	out.Choice, err = algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: out.Rates, Spike: r.Spike})
+	if err != nil && len(out.Rates) > len(r.Rates) {
+		// An implicit scheme takes none.
+		if without, failed := algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike}); failed == nil {
+			out.warnings = append(out.warnings, fmt.Sprintf("the rates which the system gives are left out: %v", err))
+			out.Choice, out.Rates, err = without, r.Rates, nil
+		}
+	}
+	if err != nil {
+		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
+			err = fmt.Errorf("%s: %w", asking(r.System, sys, err), err)
+		}
+		return nil, err
+	}
+	out.warnings = append(out.warnings, out.Notes...)
+	return out, nil
+}
+
+// asking names what in a document asks for something that is refused.
+func asking(system string, sys *System, refused error) string {
+	for name, s := range sys.Asked.Sources {
+		if key, ok := strings.CutPrefix(name, "param "); ok && strings.HasPrefix(refused.Error(), "parameter "+key+"=") {
+			return fmt.Sprintf("%s (%s)", s.Place, s.Text)
+		}
+	}
+	if s, ok := sys.Asked.Sources["algorithm"]; ok {
+		return fmt.Sprintf("%s (%s)", s.Place, s.Text)
+	}
+	return system + " (annotation of macrostep)"
+}
+
+// suited gives those parameters of documents that name no algorithm which a
+// preset takes. Of the others, what some preset takes is left out, and a note
+// says so; what none takes stays and becomes an error.
+func suited(preset string, params map[string]string) (kept map[string]string, notes []string) {
+	takes := func(preset, key string) bool {
+		_, err := algorithms.New(preset, map[string]string{key: params[key]})
+		return err == nil
+	}
+	presets := algorithms.Presets()
+	at := slices.IndexFunc(presets, func(p algorithms.Preset) bool { return p.Name == preset })
+	kept = map[string]string{}
+	var left []string
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		other := slices.ContainsFunc(presets, func(p algorithms.Preset) bool { return takes(p.Name, key) })
+		switch {
+		case at < 0 || !other || takes(preset, key):
+			kept[key] = params[key]
+		case slices.ContainsFunc(presets[at].Params, func(p algorithms.Param) bool { return p.Name == key }):
+			left = append(left, key+"="+params[key]) // it means something else there
+		default:
+			left = append(left, key)
+		}
+	}
+	if left != nil {
+		notes = append(notes, fmt.Sprintf("algorithm %s does not take parameters of the system that are for others: %s", preset, strings.Join(left, ", ")))
+	}
+	return kept, notes
+}
+
+// chooseBonds gives the bonds whose energy is followed, with their powers in W:
+// those of the user, else of the documents, else all that the units show.
+func chooseBonds(r *Request, sys *System, preset string) (bonds []algorithms.Bond, notes []string, err error) {
+	if !r.MonitorEnergy && !algorithms.UsesEnergy(preset) && len(r.Bonds) == 0 {
+		return nil, nil, nil
+	}
+	bonds = r.Bonds
+	if len(bonds) == 0 {
+		bonds = sys.Bonds
+	} else if len(sys.Bonds) > 0 {
+		var names []string
+		for _, b := range sys.Bonds {
+			names = append(names, b.Name)
+		}
+		notes = append(notes, fmt.Sprintf("--%s takes the place of the bonds that the system declares: %s", flagBond, strings.Join(names, ", ")))
+	}
+	if len(bonds) == 0 && sys.BondsSeen != nil {
+		if bonds = sys.BondsSeen(); len(bonds) > 0 {
+			var names []string
+			for _, b := range bonds {
+				names = append(names, fmt.Sprintf("%s=%s:%s", b.Name, b.Pairs[0].Effort, b.Pairs[0].Flow))
+			}
+			notes = append(notes, "no bond is declared; found by units, signs unknown: "+strings.Join(names, ", "))
+		}
+	}
+	bonds = slices.Clone(bonds)
+	for i := range bonds {
+		bonds[i].Pairs = slices.Clone(bonds[i].Pairs)
+		for k := range bonds[i].Pairs {
+			p := &bonds[i].Pairs[k]
+			if sys.Power == nil {
+				continue
+			}
+			if p.Watt, err = sys.Power(p.Effort, p.Flow); err != nil {
+				return nil, nil, fmt.Errorf("bond %s: %w", bonds[i].Name, err)
+			}
+		}
+	}
+	return bonds, notes, nil
+}
+
+// StrategyOf chooses the algorithm as a run of the system would.
+func StrategyOf(a *assemble.Assembly, r *Request) assemble.Strategy {
+	sys := &System{System: a.System, Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked,
+		Bonds: declaredBonds(a.DeclaredBonds), Rates: ratesOf(a.Rates), BondsSeen: func() []algorithms.Bond { return bondsSeen(a) }}
+	choice, err := Choose(r, sys)
+	if err != nil {
+		return assemble.Strategy{Preset: cmp.Or(r.Algorithm, a.Algorithm), Unfit: err}
+	}
+	s := assemble.Strategy{Preset: choice.Preset, Algorithm: choice.Algorithm, Discard: choice.Discard, Order: -1}
+	if order, err := strconv.Atoi(choice.Values["order"]); err == nil {
+		s.Order = order
+	}
+	if names := choice.Values["sequence"]; names != "" && names != "graph" && choice.Values["scheme"] == "gauss-seidel" {
+		for name := range strings.SplitSeq(names, ",") {
+			s.Sequence = append(s.Sequence, strings.TrimSpace(name))
+		}
+	}
+	return s
+}

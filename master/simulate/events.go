@@ -1,0 +1,148 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Event is something that a run reports while it goes on. It is plain data.
+type Event struct {
+	Kind     EventKind
+	Level    slog.Level      // of a Message
+	Text     string          // of all but Progress
+	Facts    string          // of a Message: " (slave=wheel t=0.1)", or ""
+	Progress master.Progress // of Progress
+}
+
+// EventKind tells events apart.
+type EventKind int
+
+// The kinds of events.
+const (
+	Message  EventKind = iota // for the log: a warning, an error
+	Note                      // for the user, such as a result of the analysis
+	Doing                     // what is under way now; "" = nothing any more
+	Progress                  // how far the run is
+	Anew                      // why the run begins anew
+)
+
+// String returns the message as a line.
+func (e Event) String() string {
+	switch {
+	case e.Kind != Message:
+	case e.Level >= slog.LevelError:
+		return "error: " + e.Text + e.Facts
+	case e.Level >= slog.LevelWarn:
+		return "warning: " + e.Text + e.Facts
+	}
+	return e.Text + e.Facts
+}
+
+// events hands them on, one at a time.
+type events struct {
+	level slog.Level
+	mu    sync.Mutex
+	to    func(Event)
+	// A run that begins anew repeats its first messages: logged counts them, and again
+	// those that need not be repeated. nil = not now.
+	logged, again map[string]int
+}
+
+// mostLogged bounds logged.
+const mostLogged = 10_000
+
+func newEvents(to func(Event), level slog.Level) *events {
+	if to == nil {
+		to = func(Event) {}
+	}
+	return &events{level: level, to: to, logged: map[string]int{}}
+}
+
+func (e *events) send(event Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if event.Kind == Message {
+		line := event.String()
+		if e.again[line] > 0 {
+			e.again[line]--
+			return
+		}
+		if e.logged != nil && len(e.logged) < mostLogged {
+			e.logged[line]++
+		}
+	}
+	e.to(event)
+}
+
+func (e *events) note(text string)           { e.send(Event{Kind: Note, Text: text}) }
+func (e *events) doing(text string)          { e.send(Event{Kind: Doing, Text: text}) }
+func (e *events) progress(p master.Progress) { e.send(Event{Kind: Progress, Progress: p}) }
+
+// anew reports why a run begins anew; it does not repeat what was reported before.
+func (e *events) anew(why string) {
+	e.send(Event{Kind: Anew, Text: why})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.again, e.logged = e.logged, nil
+}
+
+func (e *events) debug() bool { return e.level <= slog.LevelDebug }
+
+func (e *events) logger() *slog.Logger { return slog.New(&handler{events: e}) }
+
+// aside returns a logger for trials beside the run: what is logged there is a matter of
+// debugging, since the run itself does not fail by it.
+func (e *events) aside() *slog.Logger {
+	if !e.debug() {
+		return slog.New(slog.DiscardHandler)
+	}
+	return e.logger().With("trial", "analysis")
+}
+
+// handler makes events of log records.
+type handler struct {
+	events *events
+	facts  string // " key=value …" of the attributes given so far
+	group  string // "name." of the groups entered
+}
+
+func (h *handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.events.level }
+
+func (h *handler) Handle(_ context.Context, r slog.Record) error {
+	facts := h.facts
+	r.Attrs(func(a slog.Attr) bool {
+		facts += h.fact(a)
+		return true
+	})
+	if facts != "" {
+		facts = " (" + facts[1:] + ")"
+	}
+	h.events.send(Event{Kind: Message, Level: r.Level, Text: r.Message, Facts: facts})
+	return nil
+}
+
+// fact returns " key=value", or nothing for an empty attribute.
+func (h *handler) fact(a slog.Attr) string {
+	if a.Equal(slog.Attr{}) {
+		return ""
+	}
+	return fmt.Sprintf(" %s%s=%v", h.group, a.Key, a.Value.Resolve())
+}
+
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	n := *h
+	for _, a := range attrs {
+		n.facts += h.fact(a)
+	}
+	return &n
+}
+
+func (h *handler) WithGroup(name string) slog.Handler {
+	n := *h
+	n.group += name + "."
+	return &n
+}

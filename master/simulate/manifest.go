@@ -1,0 +1,172 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// manifest returns what is known before the run.
+func (r *run) manifest() *record.Manifest {
+	sys, c := r.sys, r.chosen
+	m := &record.Manifest{
+		Status:   master.Incomplete,
+		Reason:   "the run did not come to its end",
+		Versions: record.Versions{Macrostep: Version(), Go: runtime.Version(), Platform: Platform()},
+		Command:  r.Command, System: r.System, Results: r.Output, FMUs: sys.FMUs,
+		Algorithm: c.Preset, Parameters: c.Values, Sources: r.sources(sys, c),
+		StartTime: sys.Start, StopTime: sys.Stop, StepSize: sys.Step, Tolerance: sys.Tolerance, EndTime: sys.Start.Value,
+	}
+	if r.Record.IsNone() {
+		m.Results = ""
+	}
+	for _, f := range sys.Findings {
+		if f.Level == diag.Info {
+			m.Notes = append(m.Notes, f.String())
+		} else {
+			m.Warnings = append(m.Warnings, f.String())
+		}
+	}
+	m.Notes = append(m.Notes, c.notes...)
+	m.Warnings = slices.Concat(m.Warnings, sys.Warnings, c.warnings)
+	return m
+}
+
+// beginning writes the manifest of an incomplete run when the run begins: before
+// results that are there are replaced, so that the old manifest never stands
+// beside the new ones.
+type beginning struct {
+	manifest *record.Manifest
+	path     string // "" = none is written
+	written  bool
+	stands   bool // that of the beginning has been written
+	begun    atomic.Bool
+	steps    atomic.Int64
+	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
+}
+
+func (b *beginning) write() error {
+	if b.written {
+		return nil
+	}
+	b.written = true
+	return b.end()
+}
+
+// end writes the manifest as it is now, if there is to be one.
+func (b *beginning) end() error {
+	if b.path == "" {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.manifest.Write(b.path)
+	if err == nil {
+		b.stands = true
+		return nil
+	}
+	if _, missing := os.Stat(b.path); missing == nil {
+		of := "is not of this run"
+		if b.stands {
+			of = "is that of its beginning"
+		}
+		err = fmt.Errorf("%w; the %s that is there %s", err, b.path, of)
+	}
+	return err
+}
+
+func (b *beginning) Begin(*master.System, []master.Port) error {
+	if err := b.write(); err != nil {
+		return err
+	}
+	b.begun.Store(true)
+	return nil
+}
+
+// Record follows how far the run is, for when it does not come to an end of its own.
+func (b *beginning) Record(p *master.Point) error {
+	b.steps.Store(int64(p.Step))
+	return nil
+}
+
+func (b *beginning) Flush() error { return nil }
+
+func (b *beginning) End(master.Result) error { return nil }
+
+func (b *beginning) Next() float64 { return math.Inf(1) }
+
+// flushInterval bounds what is lost when an FMU hangs or takes the process along.
+const flushInterval = 250 * time.Millisecond
+
+// batchInterval is that for formats in which rows that are written at once take more
+// room than those that wait for others.
+const batchInterval = time.Second
+
+// flushRegularly writes rows to the file beside the run, which cannot do it
+// while an FMU hangs, until the function it returns is called.
+func (r *run) flushRegularly() (stop func()) {
+	mark, table, attempts := r.mark, r.table, r.attempts
+	interval := flushInterval
+	if r.Format != record.CSV {
+		interval = batchInterval
+	}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if !mark.begun.Load() {
+					continue
+				}
+				// The run sees the same errors at its next row.
+				if table != nil {
+					_ = table.Flush()
+				}
+				if attempts != nil {
+					_ = attempts.Flush()
+				}
+			}
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}
+
+// interrupted writes the rows so far, and a manifest that tells how far the run has
+// come; it gives the reason with that. The program ends next.
+func (b *beginning) interrupted(reason string, table *record.Table, attempts *record.Attempts) string {
+	if !b.begun.Load() {
+		return reason
+	}
+	b.mu.Lock() // nothing is written after this
+	m := *b.manifest
+	m.Reason, m.Steps.Accepted = reason, int(b.steps.Load())
+	// There is nobody any more to tell of errors.
+	if table != nil {
+		_ = table.End(master.Result{})
+		if t, any := table.Newest(); any {
+			m.EndTime = t
+			m.Reason = fmt.Sprintf("%s, in the step from t = %.12g s or later", reason, t)
+		}
+	}
+	if attempts != nil {
+		_ = attempts.Flush()
+	}
+	if b.path != "" {
+		_ = m.Write(b.path)
+	}
+	return m.Reason
+}

@@ -1,0 +1,399 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/worker"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+// OpenOptions say how a system is opened.
+type OpenOptions struct {
+	Strict    bool
+	Stateless []string
+	Set       []Assignment
+	Quirks    []Assignment // component = quirk; component "" = the only one
+	Compile   bool
+	Isolation Isolation
+	Driven    []string               // inputs "component.variable" given from outside
+	DrivenBy  string                 // what gives them, for messages
+	Record    func(name string) bool // variables to record; nil = the default choice
+	Read      func(name string) bool // further variables to read; nil = none
+	// Times in s and tolerance of the user, which beat those of the documents;
+	// nil = not given.
+	Start, Stop, Step, Tolerance *Setting
+
+	Logger     *slog.Logger
+	Debug      bool      // the FMUs' debug logging is wanted
+	CallByCall bool      // every call into an FMU is a crossing of its own
+	Trace      io.Writer // one line for each FMI call; nil = none
+}
+
+// System is a system ready to run.
+type System struct {
+	System            *master.System
+	FMUs              []record.FMU
+	Start, Stop, Step Setting
+	Tolerance         *Setting                           // nil = none
+	Algorithm         string                             // of the documents; "" = none
+	Params            map[string]string                  // of the documents
+	Findings          []diag.Finding                     // none of them an error
+	Warnings          []string                           // about what had to be guessed
+	Files             []string                           // that were read, and must not be written
+	Settings          []assemble.SettingInfo             // parameters and start values in force
+	Inputs            map[string][]record.Derived        // what the inputs of the outermost system feed, and inputs by other names
+	Items             map[string]map[string]int32        // of driven inputs that are enumerations
+	ItemsOf           func(name string) map[string]int32 // of a variable "component.variable" that is an enumeration; nil = nobody knows
+	Resolve           func(name string) (string, error)  // gives the name in results of a variable that the user names; nil = the same
+	Held              []string                           // inputs "component.variable" that nothing feeds and --set gives a value
+	Alone             string                             // component of an FMU that runs alone; "" for a system
+	Once              []string                           // components in this process whose FMUs can be instantiated only once in it
+	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
+	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
+	Close             func() error                       // removes what was unpacked; call it after the run
+	Crashed           func(*fmi.CrashError) (known bool) // takes down that an FMU has crashed in this process, and adds the component; tells whether the next run will know; nil = nobody does
+	// Describe tells what a variable "component.variable" is; nil = nothing is known.
+	Describe func(name string) record.Description
+	// Power gives the power in W per unit of the product of two outputs, 0 if their
+	// units do not tell; nil = there are no units.
+	Power func(effort, flow string) (watt float64, err error)
+	// Bonds of the documents, and those found by units.
+	Bonds     []algorithms.Bond
+	BondsSeen func() []algorithms.Bond
+	Rates     []algorithms.Rate // of the documents
+	Asked     ssp.OwnSettings   // all that the documents ask for, and where
+	// Monitor makes the System anew with variables that an algorithm judges by;
+	// nil = there is nothing but outputs.
+	Monitor func([]algorithms.Monitored) (*master.System, error)
+}
+
+// Open reads a system and its FMUs. Their libraries are loaded, so that one that cannot
+// be is found before the first FMU is instantiated.
+func Open(_ context.Context, path string, o OpenOptions) (*System, error) {
+	if err := errors.Join(checkLimits(), There(path)); err != nil {
+		return nil, err
+	}
+	options := Reading()
+	options.Strict, options.Stateless, options.Compile, options.Cache = o.Strict, o.Stateless, o.Compile, fmuslave.CacheDir()
+	options.Driven, options.DrivenBy, options.Record, options.Read = o.Driven, o.DrivenBy, o.Record, o.Read
+	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
+	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
+	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
+	options.Crashed = crashes.Crashed
+	launcher := &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}
+	options.Launcher = launcher
+	for _, q := range o.Quirks {
+		options.Quirks = append(options.Quirks, assemble.Quirk{Component: q.Name, Name: q.Value})
+	}
+	for _, a := range o.Set {
+		options.Set = append(options.Set, assemble.Assignment(a))
+	}
+	seen := &notices{}
+	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, CallByCall: o.CallByCall, Log: func(m fmi.LogMessage) {
+		if m.Category == fmi.OwnCategory {
+			seen.add(m)
+			o.Logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
+			return
+		}
+		o.Logger.Log(context.Background(), levelOf(m.Status), Printable(m.Text), "slave", m.Instance, "category", m.Category)
+	}}
+	var trace *fmi.Trace
+	if o.Trace != nil {
+		trace = fmi.NewTrace(o.Trace)
+		options.Instance.Trace = trace
+	}
+	a, err := assemble.Open(path, options)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	if err := limit(launcher, &a.Asked); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	var here, isolated []*fmi.FMU
+	for _, c := range a.Components {
+		if c.Isolated == "" {
+			here = append(here, c.FMU)
+		} else {
+			isolated = append(isolated, c.FMU)
+		}
+	}
+	if err := a.CheckErrors(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	mark := crashes.Begin(here)
+	crashed := func(e *fmi.CrashError) (known bool) {
+		if e.Hash == "" {
+			mark.Leave(e.Reason)
+			return mark != nil
+		}
+		if e.Instance == "" { // it was in no call
+			var names []string
+			for _, c := range a.Components {
+				if c.Isolated == "" && c.FMU.Hash == e.Hash {
+					names = append(names, c.Name)
+				}
+			}
+			e.Instance = strings.Join(names, " or ")
+		}
+		known = crashes.Take(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
+		mark.End()
+		return known
+	}
+	called := func() { // the FMUs, for the last time
+		if e := fmi.Crashed(); e != nil {
+			c := *e
+			crashed(&c)
+		}
+		mark.End()
+	}
+	if err := a.Load(); err != nil {
+		called()
+		return nil, errors.Join(err, a.Close())
+	}
+	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
+	out := &System{
+		System: a.System, Start: toSetting(a.Start, o.Start), Stop: toSetting(a.Stop, o.Stop), Step: toSetting(a.Step, o.Step),
+		Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked, Findings: a.Findings.Findings, Warnings: warnings,
+		Files: a.Files(), Notices: seen.list, Tidy: fmi.WatchProcess(here).Restore,
+		Power:     a.Power,
+		Describe:  func(name string) record.Description { return describe(a, name) },
+		Bonds:     declaredBonds(a.DeclaredBonds),
+		BondsSeen: func() []algorithms.Bond { return bondsSeen(a) },
+		Monitor: func(list []algorithms.Monitored) (*master.System, error) {
+			var named []assemble.Monitored
+			for _, m := range list {
+				named = append(named, assemble.Monitored{Name: m.Name, Level: m.Level})
+			}
+			err := a.Monitor(named)
+			return a.System, err
+		},
+		Crashed: crashed,
+		Close: func() error {
+			called()
+			crashes.Absolve(isolated)
+			err := a.Close()
+			if trace != nil && trace.Err() != nil {
+				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", trace.Err()))
+			}
+			return err
+		},
+	}
+	out.Rates = ratesOf(a.Rates)
+	out.Items, out.ItemsOf = a.Items(), a.ItemsOf
+	out.Resolve, out.Alone, out.Held = a.Resolve, a.Alone(), a.Held
+	out.Inputs = map[string][]record.Derived{}
+	for name, list := range a.Inputs() {
+		for _, in := range list {
+			out.Inputs[name] = append(out.Inputs[name], record.Derived{Name: in.Name, Gain: in.Gain, Offset: in.Offset, Map: in.Map})
+		}
+	}
+	if a.Tolerance != nil {
+		t := toSetting(*a.Tolerance, o.Tolerance)
+		out.Tolerance = &t
+	}
+	for _, v := range a.Settings() {
+		out.Settings = append(out.Settings, v)
+	}
+	for _, c := range a.Components {
+		if c.Isolated == "" && c.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
+			out.Once = append(out.Once, c.Name)
+		}
+		out.FMUs = append(out.FMUs, record.FMU{Component: c.Name, Path: c.Source, Hash: c.FMU.Hash, Tool: c.FMU.Description.GenerationTool, Quirks: c.Quirks.Names(), Isolated: c.Isolated})
+	}
+	return out, nil
+}
+
+// describe tells what the description of an FMU says of a variable of a system.
+func describe(a *assemble.Assembly, name string) record.Description {
+	v := a.Variable(name)
+	if v == nil {
+		return record.Description{}
+	}
+	return record.Description{Text: v.Description, Causality: v.Causality.String(), Variability: v.Variability.String()}
+}
+
+// Reading returns the options with which assemble understands what documents say of
+// recording and of tables.
+func Reading() assemble.Options {
+	return assemble.Options{
+		Select: func(patterns []string) (func(name string) bool, error) {
+			s, err := record.ParseSelection(patterns)
+			return s.Match, err
+		},
+		Columns: columnsOf,
+	}
+}
+
+func columnsOf(path string) ([]string, error) {
+	s, err := record.ReadSignals(path)
+	if err != nil {
+		return nil, err
+	}
+	return s.Names, nil
+}
+
+// limit sets the limits of processes that the documents give, where the user has
+// given none. No process has been started yet.
+func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
+	if asked.StepTimeout != nil && l.Timeout == 0 {
+		l.Timeout = TimeoutOf(*asked.StepTimeout)
+	}
+	if asked.MemoryLimit != nil && l.Memory == 0 {
+		if *asked.MemoryLimit > LargestMemory {
+			return fmt.Errorf("%s: memoryLimit: %g MiB is more than there can be; leave it out for no limit", asked.Sources["memory-limit"].Place, *asked.MemoryLimit)
+		}
+		l.Memory = MemoryOf(*asked.MemoryLimit)
+	}
+	return nil
+}
+
+// Printable makes the text of an FMU safe to print: control characters, which
+// could steer a terminal, and bytes that are no UTF-8 are replaced.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
+}
+
+// notices are the messages of the binding about FMUs, which belong into the
+// manifest: what an FMU changed in the process, log messages dropped. They may
+// come from threads of the FMUs.
+type notices struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+const mostNotices = 100
+
+func (n *notices) add(m fmi.LogMessage) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if text := m.Instance + ": " + m.Text; len(n.texts) < mostNotices && !slices.Contains(n.texts, text) {
+		n.texts = append(n.texts, text)
+	}
+}
+
+func (n *notices) list() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.texts)
+}
+
+// levelOf gives the level of a message of an FMU: what is OK is for debugging.
+func levelOf(s fmi.Status) slog.Level {
+	switch s {
+	case fmi.StatusOK, fmi.StatusPending:
+		return slog.LevelDebug
+	case fmi.StatusWarning, fmi.StatusDiscard:
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
+func value(s *Setting) *float64 {
+	if s == nil {
+		return nil
+	}
+	return &s.Value
+}
+
+// toSetting keeps the name of the flag where one was given.
+func toSetting(s assemble.Sourced, flag *Setting) Setting {
+	if flag != nil {
+		return *flag
+	}
+	return Setting{Value: s.Value, Source: s.Source}
+}
+
+// bondsSeen gives the bonds that units show.
+func bondsSeen(a *assemble.Assembly) []algorithms.Bond {
+	var bonds []algorithms.Bond
+	found, _ := a.Bonds()
+	for _, b := range found {
+		bonds = append(bonds, algorithms.Bond{Name: b.Name, Pairs: []algorithms.Pair{{Effort: b.Effort, Flow: b.Flow}}})
+	}
+	return bonds
+}
+
+// ratesOf gives the rates of documents as the algorithms take them.
+func ratesOf(rates []ssp.Rate) []algorithms.Rate {
+	var out []algorithms.Rate
+	for _, r := range rates {
+		out = append(out, algorithms.Rate{Component: r.Component, Steps: r.Ratio, Over: r.Over})
+	}
+	return out
+}
+
+// declaredBonds gives the bonds of the annotation as the algorithms take them.
+func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
+	var bonds []algorithms.Bond
+	for _, d := range declared {
+		b := algorithms.Bond{Name: d.Name}
+		if d.EnergyScale != nil {
+			b.Scale = *d.EnergyScale
+		}
+		if d.Tolerance != nil {
+			b.Tolerance = *d.Tolerance
+		}
+		for _, p := range d.Pairs {
+			b.Pairs = append(b.Pairs, algorithms.Pair{Effort: p.Effort, Flow: p.Flow, Opposed: p.Opposed})
+		}
+		bonds = append(bonds, b)
+	}
+	return bonds
+}
+
+// There reports whether a file or folder that the user names is there, and else what is
+// nearest to it.
+func There(path string) error {
+	file, _ := ssp.SplitVariant(path)
+	for _, name := range []string{path, file} { // a # may be part of a name
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	folder := filepath.Dir(file)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("%s: there is no folder %s", file, folder)
+	}
+	var systems []string
+	for _, e := range entries {
+		if slices.Contains([]string{".ssp", ".ssd", ".fmu"}, strings.ToLower(filepath.Ext(e.Name()))) {
+			systems = append(systems, e.Name())
+		}
+	}
+	hint := diag.DidYouMean(filepath.Base(file), systems)
+	switch {
+	case hint != "":
+	case len(systems) == 0:
+		hint = "; there is no system or FMU in this folder; macrostep ssp new makes a system, macrostep demo examples"
+	default:
+		hint = "; there are " + diag.Some(systems)
+	}
+	return fmt.Errorf("%s: no such file%s", file, hint)
+}

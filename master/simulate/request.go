@@ -1,0 +1,223 @@
+// Package simulate makes one run of a system, from its documents to its results: it
+// does what macrostep run does, without flags and without printing. A Request is plain
+// data; Go values that take part in a run belong to a Runner.
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/record"
+)
+
+// Request is a run as a user asks for it. It is plain data and can cross into another
+// process as JSON. The zero value of a field leaves it to the documents of the system,
+// else to the default.
+type Request struct {
+	// System is an .ssp, a folder with SystemStructure.ssd, an .ssd or one .fmu.
+	System                       string
+	Start, Stop, Step, Tolerance *Setting // s, and the relative tolerance for the FMUs
+	Algorithm                    string
+	Params                       map[string]string
+	Set                          []Assignment
+	Quirks                       []Assignment // component = quirk; component "" = the only one
+	Compile                      bool         // the C sources of FMUs without a library for this platform
+	Isolation                    Isolation
+	Stateless                    []string // components
+	Input, History               string   // tables; "" = none
+	Output                       string   // the table of results
+	Manifest                     string   // "" = beside Output (see Place)
+	Format                       record.Format
+	Record                       record.Selection
+	Interval                     float64 // s, between rows; 0 = every point
+	Strict                       bool
+	LogLevel                     slog.Level
+	LogCalls, Trace              string // files; "" = none
+	// Report is a page that the caller writes after the run; here it is only kept from
+	// being a file that the run reads or writes.
+	Report        string
+	Workers       int // 0 = as many as pay
+	CallByCall    bool
+	Bonds         []algorithms.Bond
+	Rates         []algorithms.Rate
+	MonitorEnergy bool
+	Analyze       bool    // the coupling, before the run
+	Spike         float64 // 0 = no warning about jumps of residual power
+	Checkpoints   Checkpointing
+	Scenario      string           // file; "" = none
+	Realtime      *master.Realtime // nil = as fast as possible
+	Command       []string         // for the manifest
+	// Given names the settings that the user has made, as the flags of macrostep run are
+	// called; documents do not change them. With Closed, documents change none.
+	Given  []string
+	Closed bool
+}
+
+func (r *Request) given(setting string) bool { return slices.Contains(r.Given, setting) }
+
+// The settings whose names are used in more than one place.
+const (
+	flagAlgorithm   = "algorithm"
+	flagParam       = "param"
+	flagQuirk       = "quirk"
+	flagBond        = "bond"
+	flagRate        = "rate"
+	flagIsolate     = "isolate"
+	flagStepTimeout = "step-timeout"
+	flagMemoryLimit = "memory-limit"
+	flagOnCrash     = "on-crash"
+	flagReport      = "report"
+	flagCheckpoint  = "checkpoint"
+	flagResume      = "resume"
+	flagScenario    = "scenario"
+	flagWorkers     = "workers"
+)
+
+// RequestError is a request that is refused before anything is opened.
+type RequestError struct{ Err error }
+
+func (e *RequestError) Error() string { return e.Err.Error() }
+func (e *RequestError) Unwrap() error { return e.Err }
+
+// Place puts the manifest beside the results if it has no path, and refuses files that
+// would overwrite each other, or files that the run reads. Beside a device or a pipe
+// there is no manifest.
+func (r *Request) Place() error {
+	if r.Output == "-" && !r.Record.IsNone() {
+		return errors.New("--output -: the results go to a file; for standard output name /dev/stdout (the summary goes to standard error then), for a file of this name ./-")
+	}
+	if r.Manifest == "" && !IsDevice(r.Output) {
+		r.Manifest = strings.TrimSuffix(r.Output, filepath.Ext(r.Output)) + ".json"
+	}
+	if err := r.protect(r.System, r.Input, r.History, r.Scenario); err != nil {
+		return err
+	}
+	var errs []error
+	written := r.written()
+	for i, w := range written {
+		if w.flag != "--"+flagCheckpoint && SamePath(w.path, r.Checkpoints.Resume) {
+			errs = append(errs, fmt.Errorf("%s %s would overwrite the checkpoint that the run goes on from; name another one", w.flag, w.path))
+		}
+		if info, err := os.Stat(w.path); err == nil && info.IsDir() {
+			errs = append(errs, fmt.Errorf("%s %s is a folder; name a file in it", w.flag, w.path))
+		}
+		for _, other := range written[:i] {
+			if SamePath(w.path, other.path) {
+				errs = append(errs, fmt.Errorf("%s and %s are the same file %s; name another one", other.flag, w.flag, w.path))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// IsDevice reports whether a path leads to something that is neither a file nor a
+// folder, or is among the devices, as /dev/stdout also is if it leads to a file.
+func IsDevice(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return false
+	}
+	abs, err := filepath.Abs(path)
+	return !info.Mode().IsRegular() || err == nil && (filepath.Dir(abs) == "/dev" || filepath.Dir(abs) == "/dev/fd")
+}
+
+// writtenFile is a file that a run writes, and the flag that names it.
+type writtenFile struct{ flag, path string }
+
+func (r *Request) written() []writtenFile {
+	files := []writtenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}, {"--trace", r.Trace}, {"--" + flagReport, r.Report}, {"--" + flagCheckpoint, r.Checkpoints.File}}
+	if r.Record.IsNone() {
+		return files[1:]
+	}
+	return files
+}
+
+// protect refuses to write over files that the run reads.
+func (r *Request) protect(read ...string) error {
+	var errs []error
+	for _, w := range r.written() {
+		for _, path := range read {
+			if SamePath(w.path, path) {
+				errs = append(errs, fmt.Errorf("%s %s would overwrite a file that the run reads; name another one", w.flag, w.path))
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// SamePath reports whether two paths name the same file, which need not exist.
+func SamePath(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	ia, errA := os.Stat(a)
+	ib, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return ia.Mode().IsRegular() && os.SameFile(ia, ib)
+	}
+	aa, errA := filepath.Abs(a)
+	ab, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && aa == ab
+}
+
+// TimeoutOf returns a time in s as a duration.
+func TimeoutOf(s float64) time.Duration {
+	return max(time.Duration(min(s, longestTimeout)*float64(time.Second)), 1)
+}
+
+// MemoryOf returns a size in MiB in bytes.
+func MemoryOf(mib float64) uint64 { return uint64(mib * (1 << 20)) }
+
+const (
+	longestTimeout = 1e9 // s
+	// LargestMemory bounds limits of memory, in MiB.
+	LargestMemory = 1 << 40
+)
+
+// RatesWith returns the given rates, and those of the documents for other components.
+func RatesWith(given, documents []algorithms.Rate) []algorithms.Rate {
+	all := given
+	for _, d := range documents {
+		if !slices.ContainsFunc(given, func(o algorithms.Rate) bool { return o.Component == d.Component }) {
+			all = append(slices.Clip(all), d)
+		}
+	}
+	return all
+}
+
+// Assignment is component.variable = value.
+type Assignment struct{ Name, Value string }
+
+// Isolation says which FMUs run in processes of their own, and how.
+type Isolation struct {
+	Mode          assemble.Isolation
+	Given         bool // the user has chosen Mode, and not the default
+	Components    []string
+	StepTimeout   time.Duration // 0 = none
+	MemoryLimit   uint64        // bytes; 0 = none
+	Restarts      int           // of a component whose process ended; 0 = its end is that of the run
+	RestartsGiven bool          // the user has chosen it
+}
+
+// Setting is a number and where it comes from, for example the flag.
+type Setting = record.Setting
+
+// Checkpointing says where checkpoints of a run go, and from which it goes on.
+type Checkpointing struct {
+	File        string  // "" = none
+	Every       float64 // s; 0 = none but on an interrupt
+	OnInterrupt bool
+	Resume      string // file; "" = from the start
+	// Arguments that begin a run which goes on from a checkpoint of this one.
+	Arguments []string
+}

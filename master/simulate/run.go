@@ -1,0 +1,391 @@
+package simulate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/scenario"
+)
+
+// Runner holds the Go values that take part in runs. The zero value is ready for use.
+type Runner struct {
+	// Open opens systems; nil = Open, which reads files.
+	Open func(ctx context.Context, path string, o OpenOptions) (*System, error)
+	// Events takes what a run reports while it goes on, one event at a time; nil
+	// discards it.
+	Events func(Event)
+	// Prepare is called when everything is ready and before the first FMU is
+	// instantiated; nil = nothing. It may add to the options of the run. The run
+	// continues with the context that it returns.
+	Prepare func(context.Context, *Prepared) (context.Context, error)
+	// Running is called with a function that keeps the results so far for a program
+	// that must end at once, and returns the reason with the time that was reached.
+	// It is called with nil when the run has ended; nil = nobody wants to know.
+	Running func(abandon func(reason string) string, s *System)
+}
+
+// Prepared is a run before its first step.
+type Prepared struct {
+	Options  *master.Options
+	Choice   *algorithms.Choice
+	Manifest *record.Manifest
+	Record   record.Selection
+	Driven   []string // inputs "component.variable" that get values from outside
+	// Once says that the run must not begin anew with more workers, because what it
+	// gives out meanwhile stays.
+	Once bool
+}
+
+// Outcome is what a run left behind.
+type Outcome struct {
+	Begun         bool             // the first FMU was about to be instantiated
+	Manifest      *record.Manifest // nil before that; its Outcome is the verdict on the run
+	ManifestPath  string           // "" = none was written
+	Table         bool             // a table of results was asked for
+	Rows, Columns int              // of it
+	Result        master.Result    `json:"-"` // of a run that has begun
+	Analysis      *analyze.Report  `json:"-"` // nil = none was asked for
+}
+
+// Run makes a run as its Request says, from documents to files.
+//
+// The error is a *RequestError if the request itself is wrong. With an error after
+// Begun, the outcome holds too: the results so far are kept.
+func Run(ctx context.Context, req Request) (Outcome, error) { return Runner{}.Run(ctx, req) }
+
+// Run is like the function Run.
+func (by Runner) Run(ctx context.Context, req Request) (Outcome, error) {
+	if by.Open == nil {
+		by.Open = Open
+	}
+	e := newEvents(by.Events, req.LogLevel)
+	r := &run{Runner: by, Request: req, events: e}
+	err := r.attempt(ctx, nil)
+	var more *master.MoreWorkersError
+	if errors.As(err, &more) {
+		e.anew(anewNote(more))
+		r = &run{Runner: by, Request: req, events: e}
+		err = r.attempt(ctx, more)
+	}
+	return r.out, err
+}
+
+// anewNote returns why a run begins anew.
+func anewNote(more *master.MoreWorkersError) string {
+	return fmt.Sprintf("%v: the run begins anew with them (--%s %d; with --%s 1 it does not)", more, flagWorkers, more.Workers, flagWorkers)
+}
+
+// run is a run under way.
+type run struct {
+	Runner
+	Request
+	events *events
+	out    Outcome
+
+	signals, history *record.Signals
+	scenario         *scenario.Scenario // nil = none
+	player           *scenario.Player
+	open             OpenOptions
+	trace            callLog
+	sys              *System
+	chosen           *Chosen
+	opt              master.Options
+	driven           []string
+	attempts         *record.Attempts // nil = none
+	table            *record.Table    // nil = none
+	mark             *beginning
+	watch            *analyze.Watch
+}
+
+// attempt makes the run, which may end with a *master.MoreWorkersError unless it has begun
+// anew because of one.
+func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err error) {
+	if err := r.read(); err != nil {
+		return err
+	}
+	if r.sys, err = r.Open(ctx, r.System, r.open); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.sys.Close()) }()
+	if err := r.settleAll(); err != nil {
+		return err
+	}
+	if r.LogCalls != "" {
+		// Not buffered: the last calls before a crash are the ones that matter.
+		if r.trace.file, err = record.Create(r.LogCalls, os.O_TRUNC); err != nil {
+			return fmt.Errorf("--log-fmi-calls: %w", err)
+		}
+		defer func() { err = errors.Join(err, r.trace.file.Close()) }()
+	}
+	if r.chosen, err = Choose(&r.Request, r.sys); err != nil {
+		return err
+	}
+	if m := r.chosen.Monitor; len(m) > 0 && r.sys.Monitor != nil {
+		if r.sys.System, err = r.sys.Monitor(m); err != nil {
+			return fmt.Errorf("parameter monitor: %w", err)
+		}
+	}
+	m := r.manifest()
+	if r.Analyze {
+		if err := r.analyseFirst(ctx, m); err != nil {
+			return err
+		}
+	}
+	if ctx, err = r.prepare(ctx, m, more); err != nil {
+		return err
+	}
+	job, err := master.NewRun(r.sys.System, r.chosen.Algorithm, r.opt)
+	if err != nil {
+		return err
+	}
+	stopFlushing := r.flushRegularly()
+	if r.Running != nil {
+		r.Running(func(reason string) string { return r.mark.interrupted(reason, r.table, r.attempts) }, r.sys)
+	}
+	result, err := job.Run(ctx)
+	if r.Running != nil {
+		r.Running(nil, r.sys)
+	}
+	stopFlushing()
+	r.events.doing("")
+	if r.out.Begun = r.mark.begun.Load(); !r.out.Begun {
+		return err
+	}
+	if errors.As(err, &more) && fmi.Crashed() == nil {
+		return more
+	}
+	return r.finish(ctx, result, err)
+}
+
+// read reads the files of the request, and checks what the user asked for before
+// anything is unpacked.
+func (r *run) read() (err error) {
+	if r.signals, r.history, err = readTables(&r.Request); err != nil {
+		return err
+	}
+	if r.Scenario != "" {
+		if r.scenario, err = scenario.Read(r.Scenario); err != nil {
+			return fmt.Errorf("--%s: %w", flagScenario, err)
+		}
+		if err := r.protect(r.scenario.Files()...); err != nil {
+			return err
+		}
+		r.player = r.scenario.Play()
+	}
+	if r.Algorithm != "" { // the documents may add to it
+		if _, err := algorithms.New(r.Algorithm, r.Params, algorithms.With{Rates: r.Rates}); err != nil {
+			return &RequestError{err}
+		}
+	}
+	r.open = OpenOptions{
+		Strict: r.Strict, Stateless: r.Stateless, Set: r.Set, Quirks: r.Quirks, Compile: r.Compile, Isolation: r.Isolation,
+		Start: r.Start, Stop: r.Stop, Step: r.Step, Tolerance: r.Tolerance,
+		Logger: r.events.logger(), Debug: r.events.debug(), CallByCall: r.CallByCall,
+	}
+	if r.signals != nil {
+		r.open.Driven, r.open.DrivenBy = r.signals.Names, "--input "+r.Input
+	}
+	if !r.Record.IsDefault() {
+		r.open.Record = r.Record.Match
+	}
+	if s := r.scenario; s != nil {
+		r.open.Read = func(name string) bool { return slices.Contains(s.Variables, name) }
+	}
+	if r.LogCalls != "" {
+		r.open.Trace = &r.trace // its file is made when it is known to overwrite nothing
+	}
+	return nil
+}
+
+// settleAll completes the request by what the documents say.
+func (r *run) settleAll() (err error) {
+	if err := r.protect(r.sys.Files...); err != nil {
+		return err
+	}
+	if r.player != nil {
+		r.player.Items, r.player.Resolve = r.sys.ItemsOf, r.sys.Resolve
+	}
+	if err := r.settle(r.sys); err != nil {
+		return err
+	}
+	r.Record = r.Record.Of(r.sys.Alone)
+	if r.signals, r.history, err = r.laterTables(r.signals, r.history); err != nil {
+		return err
+	}
+	r.driven = r.sys.Held
+	if r.signals != nil {
+		if err := errors.Join(r.signals.Items(r.sys.Items), r.signals.Expand(r.sys.Inputs)); err != nil {
+			return fmt.Errorf("--input: %w", err)
+		}
+		r.driven = slices.Concat(r.driven, r.signals.Names)
+	}
+	return nil
+}
+
+// prepare makes the options of the run, with its recorders.
+func (r *run) prepare(ctx context.Context, m *record.Manifest, more *master.MoreWorkersError) (_ context.Context, err error) {
+	opt := &r.opt
+	*opt = master.Options{
+		Start: r.sys.Start.Value, Stop: r.sys.Stop.Value, Step: r.sys.Step.Value,
+		Discard: r.chosen.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: r.events.logger(), Strict: r.Strict, Tidy: r.sys.Tidy,
+		Realtime: r.Realtime, Observe: r.events.progress,
+	}
+	if r.sys.Tolerance != nil {
+		opt.Tolerance = r.sys.Tolerance.Value
+	}
+	if r.player != nil {
+		opt.Hooks = append(opt.Hooks, r.player)
+		m.Scenario = r.player.Report()
+	}
+	if r.signals != nil {
+		if opt.Signals, err = record.BindInputs(r.signals, r.sys.System); err != nil {
+			return nil, fmt.Errorf("--input: %w", err)
+		}
+	}
+	if r.history != nil {
+		if opt.Past, err = record.BindHistory(r.history, r.sys.System, opt.Start, r.chosen.order()); err != nil {
+			return nil, fmt.Errorf("--history: %w", err)
+		}
+	}
+	if err := r.prepareCheckpoints(m); err != nil {
+		return nil, err
+	}
+	if err := r.recorders(m); err != nil {
+		return nil, err
+	}
+	p := &Prepared{Options: opt, Choice: r.chosen.Choice, Manifest: m, Record: r.Record, Driven: r.driven}
+	if r.Prepare != nil {
+		if ctx, err = r.Prepare(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	if more != nil {
+		opt.Workers, opt.Costs = more.Workers, more.Costs
+		m.Notes = append(m.Notes, anewNote(more))
+	} else {
+		opt.BeginAnew = !p.Once && r.startsOver()
+	}
+	// Last, so that it begins when nothing is left that could fail before the first FMU
+	// is instantiated.
+	opt.Recorders = append(opt.Recorders, r.mark)
+	return ctx, nil
+}
+
+// startsOver reports whether a run may begin anew: nothing that it gives out before its
+// end stays, and nothing long came before it.
+func (r *Request) startsOver() bool {
+	return !IsDevice(r.Output) && !IsDevice(r.Manifest) && !r.Analyze && r.Realtime == nil && r.Checkpoints.File == "" && r.Checkpoints.Resume == ""
+}
+
+// recorders adds those that write files, and the watch over growth.
+func (r *run) recorders(m *record.Manifest) (err error) {
+	opt := &r.opt
+	path := ""
+	if r.Manifest != "" { // by its absolute path: an FMU may change the working directory
+		if path, err = filepath.Abs(r.Manifest); err != nil {
+			return fmt.Errorf("--manifest: %w", err)
+		}
+	}
+	record.Sweep(path)
+	r.mark = &beginning{manifest: m, path: path}
+	if !r.Record.IsNone() {
+		r.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write})
+		opt.Recorders = append(opt.Recorders, r.table)
+	}
+	if r.Trace != "" {
+		r.attempts = record.NewAttempts(r.Trace)
+		opt.Recorders, opt.Attempts = append(opt.Recorders, r.attempts), r.attempts
+	}
+	r.watch = &analyze.Watch{Warn: func(text string) { r.events.logger().Warn(text) }}
+	opt.Recorders = append(opt.Recorders, r.watch)
+	return nil
+}
+
+// finish judges a run that has begun, and completes its manifest. failed is the error of
+// the run, or nil.
+func (r *run) finish(ctx context.Context, result master.Result, failed error) error {
+	err := failed
+	if lost := r.trace.failed(); lost != nil {
+		if err == nil {
+			result.Status, result.Reason = master.Failed, lost.Error()
+		}
+		err = errors.Join(err, lost)
+	}
+	if crash := fmi.Crashed(); crash != nil {
+		c, remedy := *crash, IsolateRemedy
+		if r.sys.Crashed != nil && r.sys.Crashed(&c) {
+			remedy = CrashRemedy
+		}
+		err = errors.Join(err, errors.New(remedy))
+	}
+	var delivery []master.Delivery
+	if d, ok := r.chosen.Algorithm.(master.DeliveryReporter); ok {
+		delivery = d.Deliveries()
+	}
+	m := r.mark.manifest
+	defer func() { r.out.Result = result }()
+	grows := ""
+	if result.Growing != nil && result.Status == master.Complete && fmi.Crashed() == nil {
+		if grows = r.judgeGrowth(ctx, &result); result.Unstable != "" {
+			result.Warnings = append(result.Warnings, result.Unstable)
+		}
+	}
+	m.Finish(r.sys.System, result, delivery)
+	if grows != "" {
+		m.Warnings = append(m.Warnings, grows)
+	}
+	err = errors.Join(err, r.judgeScenario(m, result.Time))
+	if r.watch.Text != "" {
+		m.Warnings = append(m.Warnings, r.watch.Text)
+	}
+	if r.sys.Notices != nil {
+		m.Warnings = append(m.Warnings, r.sys.Notices()...)
+	}
+	r.out.Manifest, r.out.ManifestPath = m, r.Manifest
+	if r.table != nil {
+		r.out.Table, r.out.Rows, r.out.Columns = true, r.table.Rows(), r.table.Columns()
+	}
+	if lost := r.mark.end(); lost != nil {
+		err, r.out.ManifestPath = errors.Join(err, lost), ""
+	}
+	if err == nil && !m.Outcome.OK(r.Strict) {
+		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable))
+	}
+	return err
+}
+
+// judgeScenario completes the report on the scenario; the error names the expectations
+// that were not met.
+func (r *run) judgeScenario(m *record.Manifest, end float64) (err error) {
+	if r.player == nil {
+		return nil
+	}
+	m.Scenario = r.player.Report()
+	for _, line := range r.player.Idle() {
+		m.Warnings = append(m.Warnings, fmt.Sprintf("%s:%d: the event did not happen before the run ended at t = %.12g s", r.Scenario, line, end))
+	}
+	for _, e := range m.Scenario.Expectations {
+		// Of a run that failed, what could not be judged is no news.
+		if !e.Passed && (!e.Undecided() || m.Outcome.Regular()) {
+			err = errors.Join(err, &scenario.FailedError{Path: r.Scenario, Expectation: e})
+		}
+	}
+	return err
+}
+
+// IsolateRemedy is for crashes in the process of the run, CrashRemedy for those that
+// the next run will know of.
+const (
+	IsolateRemedy = "run it again with --isolate always"
+	CrashRemedy   = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
+)
