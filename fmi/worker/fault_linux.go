@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/process"
 )
 
 // faultHandler is the address of onFault, a handler of signals as C has them, and
@@ -48,7 +50,7 @@ func noteFaults(s *shared) error {
 	if err != nil {
 		return err
 	}
-	size := threadStack() // the main one's too
+	size := process.ThreadStack() // the main one's too
 	s.c.stackEnd.Store(top - size)
 	s.c.stack.Store(size)
 	faultPlace = uintptr(unsafe.Pointer(&s.c.fault))

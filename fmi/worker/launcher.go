@@ -7,11 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/process"
 )
 
 // Launcher starts workers. The zero value is ready for use, by several
@@ -69,7 +69,7 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	program := l.Program
 	image := program
 	if program == "" {
-		if program, image, err = ownImage(); err != nil {
+		if program, image, err = process.Image(); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := config{Memory: l.Memory, Threads: threadStack()}
+	c := config{Memory: l.Memory, Threads: process.ThreadStack()}
 	cmd := exec.Command(program, argument, to.Instance)
 	cmd.Path = image
 	cmd.Dir = dir.Path
@@ -110,7 +110,7 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 			}
 		}()
 	}
-	handed := hand(cmd, append([]*os.File{requestR, answerW}, common.files()...))
+	handed := process.Hand(cmd, append([]*os.File{requestR, answerW}, common.files()...)...)
 	c.Requests, c.Answers = handed[0], handed[1]
 	if len(handed) > 2 {
 		c.Shared = handed[2]
@@ -120,54 +120,22 @@ func (l *Launcher) start(to fmi.Launch, dir *archive.Dir) (_ *link, err error) {
 		return nil, err
 	}
 	cmd.Env = append(environment(), variable+"="+string(text))
-	own(cmd)
-	if err = startLocked(cmd, cmp.Or(l.Stack, fmi.LargeStack)); err != nil {
+	child, err := process.Start(cmd, process.Options{Group: true, Bound: true, Stack: cmp.Or(l.Stack, fmi.LargeStack)})
+	if err != nil {
 		return nil, err
 	}
 	files = []*os.File{lifeR, outW, requestR, answerW}
-	blocking(requestW, answerR)
+	process.Blocking(requestW, answerR)
 	common.handed()
-	p := newProcess(cmd, outR, to.Output, common.wake)
+	p := newProcess(child, outR, to.Output, common.wake)
 	k := &link{process: p, dir: dir, life: lifeW, requests: requestW, answers: answerR, shared: common,
 		log: to.Log, timeout: l.Timeout, memory: l.Memory, lost: func(e *fmi.Ended) {
 			if l.Lost != nil {
 				l.Lost(to, e)
 			}
 		}}
-	k.in.r, k.watch.giveUp = answerR, p.kill
+	k.in.r, k.watch.giveUp = answerR, p.Kill
 	return k, nil
-}
-
-// firstImage is the file of the program at the first time it is asked for.
-var firstImage = sync.OnceValues(func() (os.FileInfo, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return os.Stat(path)
-})
-
-// ownImage gives the name of the program and the path by which it is started once
-// more. An update may remove or replace its file while a run goes on.
-func ownImage() (name, path string, err error) {
-	if name, err = os.Executable(); err != nil {
-		return "", "", err
-	}
-	now, err := os.Stat(name)
-	if running, failed := os.Stat(runningImage); runningImage != "" && failed == nil {
-		if err != nil || !os.SameFile(now, running) {
-			return name, runningImage, nil
-		}
-		return name, name, nil
-	}
-	if err != nil {
-		return "", "", fmt.Errorf("the file of the program is gone, and a worker is the program once more: %w; put it back, or start again", err)
-	}
-	first, err := firstImage()
-	if err == nil && (!os.SameFile(first, now) || first.Size() != now.Size() || !first.ModTime().Equal(now.ModTime())) {
-		return "", "", fmt.Errorf("%s was replaced by another version while it runs, and a worker has to be of the same; start again", name)
-	}
-	return name, name, nil
 }
 
 // environment is that of the program, with the locale C.

@@ -9,12 +9,13 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/process"
 )
 
 // link is the way to a worker: through pipes, or through shared memory with the
 // pipes for what does not fit into it and for log messages.
 type link struct {
-	process  *process
+	process  *workerProcess
 	dir      *archive.Dir
 	life     *os.File // the worker ends when it is closed
 	requests *os.File
@@ -134,7 +135,7 @@ func (l *link) ended(err error) error {
 		<-l.process.done
 		e.Reason = hung.Error()
 	case !l.process.within(closeGrace): // it lives, but has closed its pipe or talks nonsense
-		l.process.kill()
+		l.process.Kill()
 		<-l.process.done
 		e.Reason = fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err)
 	default:
@@ -146,7 +147,7 @@ func (l *link) ended(err error) error {
 	e.Begun, e.Output, e.Said = l.shared.begun(), l.process.output(), l.shared.said()
 	if l.memory > 0 && hung == nil {
 		e.Reason += fmt.Sprintf("; its memory is limited to %d MiB", l.memory/mebibyte)
-		if most := peak(l.process.how); most > 0 {
+		if most := process.Peak(l.process.State()); most > 0 {
 			e.Reason += fmt.Sprintf(", and it used up to %d MiB", most/mebibyte)
 		}
 	}
@@ -163,7 +164,7 @@ func (l *link) Close() error {
 	_ = l.requests.Close() // the worker ends when it reads that
 	l.shared.end()
 	if !l.process.within(closeGrace) {
-		l.process.kill()
+		l.process.Kill()
 		<-l.process.done
 	}
 	_ = l.life.Close()

@@ -217,7 +217,7 @@ func (l *link) receiveShared() ([]byte, error) {
 		if s.spin.again(true) {
 			continue
 		}
-		if l.process.gone.Load() && c.answered.Load() != s.count {
+		if l.process.Gone() && c.answered.Load() != s.count {
 			return nil, io.EOF
 		}
 		c.waits.Store(1)

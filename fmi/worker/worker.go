@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/process"
 )
 
 // isWorker reports whether the process was started as a worker.
@@ -48,7 +49,7 @@ const exitServe = 125
 // serve answers requests until there are no more.
 func serve(c config) error {
 	requests, answers := os.NewFile(c.Requests, "requests"), os.NewFile(c.Answers, "answers")
-	blocking(requests, answers)
+	process.Blocking(requests, answers)
 	life, err := settle(&c)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func serve(c config) error {
 	if err != nil {
 		return err
 	}
-	if err := limitMemory(c.Memory); err != nil {
+	if err := process.LimitMemory(c.Memory); err != nil {
 		return err
 	}
 	in := frames{r: requests}
@@ -92,6 +93,20 @@ func serve(c config) error {
 			return nil // nobody is there any more
 		}
 	}
+}
+
+// settle makes the process fit for an FMU. The FMU reads nothing from standard input, by
+// which the worker learns that its master has ended.
+func settle(c *config) (life *os.File, err error) {
+	if life, err = process.TakeStdin(); err != nil {
+		return nil, err
+	}
+	for _, f := range []uintptr{c.Requests, c.Answers, c.Shared} {
+		if f != 0 {
+			process.CloseOnExec(f)
+		}
+	}
+	return life, process.DefaultSignals()
 }
 
 // readRequest reads a request from the pipe.

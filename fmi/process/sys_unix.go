@@ -1,6 +1,6 @@
 //go:build unix
 
-package worker
+package process
 
 import (
 	"fmt"
@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hand gives the worker files, and their numbers there.
-func hand(cmd *exec.Cmd, files []*os.File) []uintptr {
-	const first = 3 // behind stdin, stdout and stderr
+// Hand gives a command that is not started yet open files, and returns their numbers in
+// the process. It is called once for a command.
+func Hand(cmd *exec.Cmd, files ...*os.File) []uintptr {
+	const first = 3 // after stdin, stdout and stderr
 	cmd.ExtraFiles = files
 	var numbers []uintptr
 	for k := range files {
@@ -22,26 +23,45 @@ func hand(cmd *exec.Cmd, files []*os.File) []uintptr {
 	return numbers
 }
 
-// own gives the worker a process group, so that signals of the terminal do not
-// reach it and what it starts can be ended with it.
-func own(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieWithParent(cmd.SysProcAttr)
+// attributes returns those of a command.
+func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	return cmd.SysProcAttr
 }
+
+func setGroup(a *syscall.SysProcAttr) { a.Setpgid = true }
 
 // endGroup ends what is left of a process group.
 func endGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
-// blocking takes the runtime's poller out of the way to files.
-func blocking(files ...*os.File) {
+// signalGroup sends a signal to the group of a process.
+func signalGroup(p *os.Process, s os.Signal) error {
+	n, ok := s.(syscall.Signal)
+	if !ok {
+		return fmt.Errorf("%v is no signal of this system", s)
+	}
+	return syscall.Kill(-p.Pid, n)
+}
+
+// Blocking takes the runtime's poller out of the way to files.
+func Blocking(files ...*os.File) {
 	for _, f := range files {
 		_ = unix.SetNonblock(int(f.Fd()), false)
 	}
 }
 
-// settle makes the process fit for an FMU. The FMU reads nothing from stdin, by
-// which the worker learns that its master has ended.
-func settle(c *config) (life *os.File, err error) {
+// CloseOnExec keeps files, by their numbers, from programs that this process starts.
+func CloseOnExec(files ...uintptr) {
+	for _, f := range files {
+		unix.CloseOnExec(int(f))
+	}
+}
+
+// TakeStdin returns the file that is standard input and puts the null device in its place,
+// so that foreign code reads nothing from it.
+func TakeStdin() (*os.File, error) {
 	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, err
@@ -54,23 +74,18 @@ func settle(c *config) (life *os.File, err error) {
 	if err := unix.Dup2(int(null.Fd()), 0); err != nil {
 		return nil, err
 	}
-	for _, f := range []uintptr{c.Requests, c.Answers, c.Shared} {
-		if f != 0 {
-			unix.CloseOnExec(int(f))
-		}
-	}
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), "life"), prepare()
+	return os.NewFile(uintptr(fd), "stdin"), nil
 }
 
-// signalled says by which signal a process ended, "" if by none, and whether it
-// came from outside, as far as that can be told.
-func signalled(s *os.ProcessState) (text string, outside bool) {
+// Reason says how a process ended. outside tells that somebody else may have ended it, or
+// a limit.
+func Reason(s *os.ProcessState) (text string, outside bool) {
 	w, ok := s.Sys().(syscall.WaitStatus)
 	if !ok || !w.Signaled() {
-		return "", false
+		return fmt.Sprintf("it exited with code %d", s.ExitCode()), false
 	}
 	n := w.Signal()
 	text = fmt.Sprintf("killed by signal %s (%v)", unix.SignalName(n), n)
@@ -78,7 +93,7 @@ func signalled(s *os.ProcessState) (text string, outside bool) {
 	case syscall.SIGXCPU:
 		return text + ", by the limit on processor time (ulimit -t)", true
 	case syscall.SIGKILL:
-		var cpu unix.Rlimit // that of the worker is the same
+		var cpu unix.Rlimit // the same as in the process
 		if unix.Getrlimit(unix.RLIMIT_CPU, &cpu) == nil && uint64((s.UserTime()+s.SystemTime()).Milliseconds()+spareTime)/1000 >= uint64(cpu.Max) {
 			return text + fmt.Sprintf(", by the limit on processor time (ulimit -t %d)", cpu.Max), true
 		}
@@ -92,8 +107,8 @@ func signalled(s *os.ProcessState) (text string, outside bool) {
 // spareTime is by how much the time that is accounted for may lag behind a limit, ms.
 const spareTime = 100
 
-// peak gives the most memory that a process had in use, in bytes.
-func peak(s *os.ProcessState) uint64 {
+// Peak returns the most memory that a process had in use, in bytes; 0 = not known.
+func Peak(s *os.ProcessState) uint64 {
 	u, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return 0

@@ -1,0 +1,147 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options say how a process is started. The zero value starts it as os/exec does.
+type Options struct {
+	// Group gives the process a process group of its own: signals of the terminal do not
+	// reach it, and what it starts ends with it. On Windows it is out of reach of Ctrl-C
+	// only.
+	Group bool
+	// Bound ends the process together with this one, however that ends. It works on Linux
+	// only.
+	Bound bool
+	// Stack is the least size of the main stack of the process and of the stacks of its
+	// threads, in bytes; 0 = the same as here. Where the address space is limited to less
+	// than sixteen such stacks, or the limit on stacks cannot be raised so far, they are
+	// smaller. It works on Linux only.
+	Stack uint64
+}
+
+// Child is a process that was started. Its methods may be called by several goroutines.
+type Child struct {
+	cmd   *exec.Cmd
+	group bool
+	done  chan struct{}
+	gone  atomic.Bool
+	state *os.ProcessState
+
+	mu     sync.Mutex
+	reaped bool // its number may belong to another process
+}
+
+// starter starts processes. Linux ends a bound process together with the thread that
+// started it, so this thread lives as long as the program.
+var starter = sync.OnceValue(func() chan<- func() {
+	c := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range c {
+			f()
+		}
+	}()
+	return c
+})
+
+// Start starts a command and waits for its end in the background, so cmd.Wait must not be
+// called. Standard input, output and error of the command must be files or nil.
+func Start(cmd *exec.Cmd, o Options) (*Child, error) {
+	if o.Group {
+		setGroup(attributes(cmd))
+	}
+	if o.Bound {
+		bind(attributes(cmd))
+	}
+	result := make(chan error)
+	starter() <- func() {
+		restore := raiseStack(o.Stack)
+		err := cmd.Start()
+		restore()
+		result <- err
+	}
+	if err := <-result; err != nil {
+		return nil, err
+	}
+	c := &Child{cmd: cmd, group: o.Group, done: make(chan struct{})}
+	go c.wait()
+	return c, nil
+}
+
+// wait ends the group of the process when the process has ended.
+func (c *Child) wait() {
+	zombie := awaitEnd(c.Pid())
+	if !zombie {
+		_ = c.cmd.Wait() // the state holds everything
+	}
+	c.mu.Lock()
+	if c.group {
+		endGroup(c.Pid())
+	}
+	if zombie {
+		_ = c.cmd.Wait()
+	}
+	c.state, c.reaped = c.cmd.ProcessState, true
+	c.mu.Unlock()
+	c.gone.Store(true)
+	close(c.done)
+}
+
+// Pid returns the number of the process.
+func (c *Child) Pid() int { return c.cmd.Process.Pid }
+
+// Done is closed when the process, and its group, has ended.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Gone reports whether Done is closed, or will be at once.
+func (c *Child) Gone() bool { return c.gone.Load() }
+
+// State returns how the process ended; it is valid once Done is closed.
+func (c *Child) State() *os.ProcessState { return c.state }
+
+// Within waits up to d for the end of the process and reports whether it has ended.
+func (c *Child) Within(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c.done:
+		return true
+	case <-t.C:
+		return c.Gone()
+	}
+}
+
+// Kill ends the process and its group. It does nothing if the process has ended.
+func (c *Child) Kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reaped {
+		return
+	}
+	if c.group {
+		endGroup(c.Pid())
+	}
+	_ = c.cmd.Process.Kill() // it may have ended
+}
+
+// Signal sends a signal to the process, and to its group if it has one. The error is
+// os.ErrProcessDone if the process has ended. On Windows only os.Kill and, to a process
+// with a group, os.Interrupt can be sent.
+func (c *Child) Signal(s os.Signal) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.reaped:
+		return os.ErrProcessDone
+	case c.group:
+		return signalGroup(c.cmd.Process, s)
+	default:
+		return c.cmd.Process.Signal(s)
+	}
+}

@@ -1,0 +1,335 @@
+package process_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/macrostep/macrostep/fmi/process"
+)
+
+func init() {
+	for name, f := range map[string]func() error{
+		// It starts a process of its own, whose number it prints.
+		"family": func() error {
+			cmd := exec.Command("sleep", "1000")
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			fmt.Println("ready")
+			fmt.Println(cmd.Process.Pid)
+			return wait()
+		},
+		// It starts a bound child and ends at once.
+		"parent": func() error {
+			cmd := exec.Command("sleep", "1000")
+			c, err := process.Start(cmd, process.Options{Group: true, Bound: true})
+			if err != nil {
+				return err
+			}
+			fmt.Println("ready")
+			fmt.Println(c.Pid())
+			return wait()
+		},
+		"nil":  func() error { return fatal(func() { *(*int)(nil) = 1 }) },
+		"quit": func() error { return fatal(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGQUIT) }) },
+		"sys":  func() error { return fatal(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGSYS) }) },
+		"stack": func() error {
+			var limit unix.Rlimit
+			if err := unix.Getrlimit(unix.RLIMIT_STACK, &limit); err != nil {
+				return err
+			}
+			fmt.Println("ready")
+			fmt.Println(limit.Cur, process.ThreadStack())
+			return nil
+		},
+		"stdin": func() error {
+			life, err := process.TakeStdin()
+			if err != nil {
+				return err
+			}
+			n, err := os.Stdin.Read(make([]byte, 1))
+			fmt.Println("ready")
+			line, _ := bufio.NewReader(life).ReadString('\n')
+			fmt.Printf("%d %v %q\n", n, err, line)
+			return nil
+		},
+		"memory": func() error {
+			if err := process.LimitMemory(64 << 20); err != nil {
+				return err
+			}
+			_, err := syscall.Mmap(-1, 0, 256<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+			fmt.Println("ready")
+			fmt.Println(err)
+			return nil
+		},
+		// Foreign code closes the file of the page, and its number becomes that of another.
+		"closed": func() error {
+			p, err := openPage()
+			if err != nil {
+				return err
+			}
+			copy(p.Region("before", 100_000), "before")
+			fd := int(p.File().Fd())
+			path := os.Getenv("OTHER")
+			other, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				return err
+			}
+			if err := unix.Dup2(int(other.Fd()), fd); err != nil {
+				return err
+			}
+			copy(p.Region("after", 10_000_000), "after")
+			p.Drop("before")
+			fmt.Println("ready")
+			return nil
+		},
+		"files": func() error {
+			p, err := openPage()
+			if err != nil {
+				return err
+			}
+			out, err := exec.Command("ls", fmt.Sprint("/proc/self/fd/", p.File().Fd())).CombinedOutput()
+			fmt.Println("ready")
+			fmt.Printf("%v %s\n", err, out)
+			return nil
+		},
+		// No more than the list and three regions fits.
+		"limited": func() error {
+			p, err := openPage()
+			if err != nil {
+				return err
+			}
+			limit := unix.Rlimit{Cur: 256 << 10, Max: 256 << 10}
+			if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+				return err
+			}
+			for k := range 6 {
+				copy(p.Region(fmt.Sprint(k), 60_000), "here")
+			}
+			fmt.Println("ready")
+			return nil
+		},
+	} {
+		roles[name] = f
+	}
+}
+
+// fatal does what ends the process.
+func fatal(f func()) error {
+	if err := process.DefaultSignals(); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	f()
+	time.Sleep(10 * time.Second)
+	return errors.New("it goes on")
+}
+
+// ended starts this program in a role and returns how it ends, and the line that some roles
+// print after they are ready.
+func ended(t *testing.T, name string, page *process.Page, o process.Options) (line, reason string) {
+	t.Helper()
+	c, stdin, lines := start(t, name, page, o)
+	fmt.Fprintln(stdin, "hello")
+	if slices.Contains([]string{"stack", "stdin", "memory", "files"}, name) {
+		line, _ = lines.ReadString('\n')
+	}
+	<-c.Done()
+	reason, _ = process.Reason(c.State())
+	return strings.TrimSpace(line), reason
+}
+
+// alive reports whether a process runs; a zombie does not.
+func alive(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+// gone waits for the end of a process.
+func gone(t *testing.T, pid string) {
+	t.Helper()
+	for range 1000 {
+		if !alive(pid) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %s goes on", pid)
+}
+
+// What a process with a group has started ends with it, whether it is killed or ends.
+func TestGroup(t *testing.T) {
+	for _, kill := range []bool{true, false} {
+		c, stdin, lines := start(t, "family", nil, process.Options{Group: true})
+		line, _ := lines.ReadString('\n')
+		child := strings.TrimSpace(line)
+		if !alive(child) {
+			t.Fatalf("%q does not run", child)
+		}
+		if kill {
+			c.Kill()
+		} else {
+			_ = stdin.Close()
+		}
+		<-c.Done()
+		gone(t, child)
+	}
+}
+
+// A signal reaches the whole group.
+func TestSignal(t *testing.T) {
+	c, _, lines := start(t, "family", nil, process.Options{Group: true})
+	line, _ := lines.ReadString('\n')
+	if err := c.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Done()
+	gone(t, strings.TrimSpace(line))
+	if text, outside := process.Reason(c.State()); text != "killed by signal SIGTERM (terminated), from outside" || !outside {
+		t.Errorf("%s, %v", text, outside)
+	}
+	if process.Peak(c.State()) < 1<<20 {
+		t.Errorf("it used %d bytes", process.Peak(c.State()))
+	}
+	c, _, _ = start(t, "wait", nil, process.Options{})
+	if err := c.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Done()
+	if text, outside := process.Reason(c.State()); !strings.HasPrefix(text, "killed by signal SIGKILL (killed), from outside") || !outside {
+		t.Errorf("%s, %v", text, outside)
+	}
+}
+
+// A bound process ends with its parent.
+func TestBound(t *testing.T) {
+	c, _, lines := start(t, "parent", nil, process.Options{})
+	line, _ := lines.ReadString('\n')
+	c.Kill()
+	<-c.Done()
+	gone(t, strings.TrimSpace(line))
+}
+
+// The signals of what has gone wrong end the process by themselves.
+func TestDefaultSignals(t *testing.T) {
+	for name, want := range map[string]string{
+		"nil":  "killed by signal SIGSEGV (segmentation fault)",
+		"quit": "killed by signal SIGQUIT (quit), from outside",
+		"sys":  "killed by signal SIGSYS (bad system call)",
+	} {
+		if _, reason := ended(t, name, nil, process.Options{}); reason != want {
+			t.Errorf("%s: %s", name, reason)
+		}
+	}
+}
+
+func TestStack(t *testing.T) {
+	var before, after unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_STACK, &before); err != nil {
+		t.Fatal(err)
+	}
+	if before.Max < 64<<20 {
+		t.Skip("the limit on stacks cannot be raised here (ulimit -H -s)")
+	}
+	if line, reason := ended(t, "stack", nil, process.Options{Stack: 64 << 20}); line != "67108864 67108864" && before.Cur <= 64<<20 || reason != "it exited with code 0" {
+		t.Errorf("%q, %s", line, reason)
+	}
+	if err := unix.Getrlimit(unix.RLIMIT_STACK, &after); err != nil || after != before {
+		t.Errorf("the limit here is %v and was %v", after, before)
+	}
+	if line, _ := ended(t, "stack", nil, process.Options{}); !strings.HasPrefix(line, fmt.Sprint(before.Cur)) {
+		t.Errorf("not asked for: %s", line)
+	}
+}
+
+func TestTakeStdin(t *testing.T) {
+	if line, _ := ended(t, "stdin", nil, process.Options{}); line != `0 EOF "hello\n"` {
+		t.Error(line)
+	}
+}
+
+func TestLimitMemory(t *testing.T) {
+	if line, _ := ended(t, "memory", nil, process.Options{}); line != "cannot allocate memory" {
+		t.Error(line)
+	}
+	if err := process.LimitMemory(0); err != nil {
+		t.Error(err)
+	}
+}
+
+// newPage makes a page that is closed at the end of the test.
+func newPage(t *testing.T) *process.Page {
+	t.Helper()
+	page, err := process.NewPage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = page.Close() })
+	return page
+}
+
+// A child whose file of the page was closed writes to no other file.
+func TestPageClosedByOthers(t *testing.T) {
+	page := newPage(t)
+	other := t.TempDir() + "/other"
+	if err := os.WriteFile(other, []byte(strings.Repeat("x", 300_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OTHER", other)
+	if _, reason := ended(t, "closed", page, process.Options{}); reason != "it exited with code 0" {
+		t.Error(reason)
+	}
+	if data, err := os.ReadFile(other); err != nil || string(data) != strings.Repeat("x", 300_000) {
+		t.Errorf("the other file has %d bytes, %v", len(data), err)
+	}
+	if page.Find("after") != nil {
+		t.Error("a region after the file was closed is found")
+	}
+}
+
+// Programs that the child starts do not get the page.
+func TestPageIsNotPassedOn(t *testing.T) {
+	if line, _ := ended(t, "files", newPage(t), process.Options{}); !strings.HasPrefix(line, "exit status 2") {
+		t.Error(line)
+	}
+}
+
+// A limit on the size of files leaves the regions without room ordinary memory.
+func TestPageWithoutRoom(t *testing.T) {
+	page := newPage(t)
+	if _, reason := ended(t, "limited", page, process.Options{}); reason != "it exited with code 0" {
+		t.Fatal(reason)
+	}
+	for k := range 6 {
+		if r := page.Find(fmt.Sprint(k)); (k < 3) != strings.HasPrefix(string(r), "here") {
+			t.Errorf("region %d: %d bytes", k, len(r))
+		}
+	}
+}
+
+// Nobody can shorten the page under the eyes of the parent.
+func TestPageKeepsItsLength(t *testing.T) {
+	page, child := both(t)
+	r := child.Region("a", 100_000)
+	copy(r, "text")
+	if err := child.File().Truncate(0); err == nil {
+		t.Error("the page was shortened")
+	}
+	if found := page.Find("a"); len(found) != 100_000 || string(found[:4]) != "text" {
+		t.Errorf("%d bytes", len(found))
+	}
+}

@@ -1,0 +1,19 @@
+package process_test
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/windows"
+)
+
+// duplicate returns what a child would get.
+func duplicate(t *testing.T, f *os.File) *os.File {
+	t.Helper()
+	var h windows.Handle
+	self := windows.CurrentProcess()
+	if err := windows.DuplicateHandle(self, windows.Handle(f.Fd()), self, &h, 0, false, windows.DUPLICATE_SAME_ACCESS); err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(h), "page")
+}

@@ -1,0 +1,112 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/windows"
+)
+
+// Hand gives a command that is not started yet open files, and returns their numbers in
+// the process, which are the same as here. It is called once for a command.
+func Hand(cmd *exec.Cmd, files ...*os.File) []uintptr {
+	a := attributes(cmd)
+	var numbers []uintptr
+	for _, f := range files {
+		h := syscall.Handle(f.Fd())
+		_ = windows.SetHandleInformation(windows.Handle(h), windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT)
+		a.AdditionalInheritedHandles = append(a.AdditionalInheritedHandles, h)
+		numbers = append(numbers, uintptr(h))
+	}
+	return numbers
+}
+
+// attributes returns those of a command.
+func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	return cmd.SysProcAttr
+}
+
+func setGroup(a *syscall.SysProcAttr) { a.CreationFlags |= windows.CREATE_NEW_PROCESS_GROUP }
+
+func bind(*syscall.SysProcAttr) {}
+
+func awaitEnd(int) bool { return false }
+
+func endGroup(int) {}
+
+// signalGroup sends a signal to a process that has a group.
+func signalGroup(p *os.Process, s os.Signal) error {
+	if s == os.Interrupt {
+		return windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.Pid))
+	}
+	return p.Signal(s)
+}
+
+// Blocking does nothing here; see the variant for Unix.
+func Blocking(...*os.File) {}
+
+// CloseOnExec keeps files, by their numbers, from programs that this process starts.
+func CloseOnExec(files ...uintptr) {
+	for _, f := range files {
+		_ = windows.SetHandleInformation(windows.Handle(f), windows.HANDLE_FLAG_INHERIT, 0)
+	}
+}
+
+// TakeStdin returns the file that is standard input and puts the null device in its place,
+// so that foreign code reads nothing from it.
+func TakeStdin() (*os.File, error) {
+	old := os.Stdin
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	os.Stdin = null // which keeps it open
+	return old, windows.SetStdHandle(windows.STD_INPUT_HANDLE, windows.Handle(null.Fd()))
+}
+
+// LimitMemory does nothing here; see the variant for Linux.
+func LimitMemory(uint64) error { return nil }
+
+// DefaultSignals does nothing here; see the variant for Linux.
+func DefaultSignals() error { return nil }
+
+const runningImage = "" // there is no such path
+
+func raiseStack(uint64) (restore func()) { return func() {} }
+
+// ThreadStack returns 0, for not known; see the variant for Linux.
+func ThreadStack() uint64 { return 0 }
+
+// Reason says how a process ended. outside tells that somebody else may have ended it, or
+// a limit.
+func Reason(s *os.ProcessState) (text string, outside bool) {
+	code := uint32(s.ExitCode())
+	if code < 0xC0000000 {
+		return fmt.Sprintf("it exited with code %d", s.ExitCode()), false
+	}
+	return fmt.Sprintf("ended by exception 0x%08X (%s)", code, exception(code)), false
+}
+
+func exception(code uint32) string {
+	switch code {
+	case 0xC0000005:
+		return "access violation"
+	case 0xC000001D:
+		return "illegal instruction"
+	case 0xC0000094:
+		return "integer division by zero"
+	case 0xC00000FD:
+		return "stack overflow"
+	case 0xC0000409:
+		return "abort"
+	}
+	return "see the list of NTSTATUS codes"
+}
+
+// Peak returns 0, for not known; see the variant for Unix.
+func Peak(*os.ProcessState) uint64 { return 0 }
