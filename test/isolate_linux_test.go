@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -221,7 +222,7 @@ func TestKilledMaster(t *testing.T) {
 	}
 }
 
-// offspring lists the children of a process that are workers.
+// offspring lists the workers of a program.
 func offspring(t testing.TB, pid int) []string {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -233,8 +234,15 @@ func offspring(t testing.TB, pid int) []string {
 		text, _ := os.ReadFile(p) // a thread may have gone
 		for _, child := range strings.Fields(string(text)) {
 			line, _ := os.ReadFile("/proc/" + child + "/cmdline")
-			if bytes.Contains(line, []byte("\x00worker\x00")) {
+			switch {
+			case bytes.Contains(line, []byte("\x00worker\x00")):
 				out = append(out, child)
+			case bytes.HasSuffix(line, []byte("\x00engine\x00")):
+				engine, err := strconv.Atoi(child)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, offspring(t, engine)...)
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.StringFlag{Name: "plot", Usage: "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the stability over step and gain, the system with its loops"},
 			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof"},
 		},
-		Action: p.analyze,
+		Action: p.supervised(p.analyze),
 	}
 }
 
@@ -146,7 +146,7 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	if err := errors.Join(errs...); err != nil {
 		return &usageError{c.Command.Name, err}
 	}
-	sys, err := p.open(c.Context, c.Args().First(), open)
+	sys, err := p.backend.Open(c.Context, c.Args().First(), open)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	}
 	o.Runs = analyze.Runs{
 		Time:  time.Duration(seconds * float64(time.Second)),
-		Again: simulate.Runner{Open: p.open}.Again(c.Args().First(), open),
+		Again: simulate.Runner{Open: p.backend.Open}.Again(c.Args().First(), open),
 		Observe: func(what string) {
 			if time.Since(told) > waits(con) {
 				con.status(what)

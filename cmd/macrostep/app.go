@@ -12,8 +12,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/master/supervise"
 )
 
 // Exit codes.
@@ -30,6 +30,10 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	backend        backend
+	// A command that runs FMUs does so in an engine: engine starts it, job is the command in
+	// it. Both nil = in this process, as in tests.
+	engine *supervise.Engine
+	job    *supervise.Job
 }
 
 // usageError is a wrong use of the command line.
@@ -47,22 +51,21 @@ type runError struct{ err error }
 func (e *runError) Error() string { return e.err.Error() }
 func (e *runError) Unwrap() error { return e.err }
 
-// run is the program without the process: it gives the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) int {
-	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, backend: b}
-	if len(args) > 0 && args[0] == completeCommand {
-		p.complete(args[1:])
+// run does what the arguments ask for, and returns the exit code.
+func (p *program) run(ctx context.Context) int {
+	if len(p.args) > 0 && p.args[0] == completeCommand {
+		p.complete(p.args[1:])
 		return exitDone
 	}
-	defer fmi.OnExit(nil) // the program may end by the exit of C itself
-	defer fmi.CatchCrashes(nil)
-	var err error
-	fmi.OnLargeStack(func() { err = p.dispatch(ctx) }) // whatever command calls FMUs
+	err := p.dispatch(ctx)
 	if err == nil {
 		return exitDone
 	}
+	if code := exitCode(0); errors.As(err, &code) {
+		return int(code)
+	}
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintln(stderr, "macrostep:", strings.TrimSuffix(line, "\n"))
+		fmt.Fprintln(p.stderr, "macrostep:", strings.TrimSuffix(line, "\n"))
 	}
 	var usage *usageError
 	var after *runError
@@ -70,7 +73,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.As(err, &after):
 		return exitFailed
 	case errors.As(err, &usage):
-		fmt.Fprintln(stderr, "See:", strings.TrimSpace("macrostep help "+usage.command))
+		fmt.Fprintln(p.stderr, "See:", strings.TrimSpace("macrostep help "+usage.command))
 	}
 	return exitUsage
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/metrics"
 	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/master/supervise"
 )
 
 // attached is what accompanies a run on the command line: messages, progress, pages and
@@ -119,21 +120,24 @@ func (a *attached) prepare(ctx context.Context, run *simulate.Prepared) (context
 	return ctx, nil
 }
 
-// running follows the stepping: abandon keeps the results if the program has to end at
+// running follows the stepping: abandon keeps the results if the process has to end at
 // once, and is nil at the end.
 func (a *attached) running(abandon func(reason string) string, s *simulate.System) {
-	will, _ := a.ctx.Value(lastWillKey{}).(*lastWill)
 	if abandon == nil {
 		close(a.ended)
-		will.set(nil)
+		if a.p.job != nil {
+			a.p.job.OnLost(nil)
+		}
 		return
 	}
 	a.ended = make(chan struct{})
-	a.p.guard(abandon, s.Crashed)
 	ended := a.ended
-	stop := context.AfterFunc(a.ctx, func() { tellWaiting(a.con, s.System, ended) })
+	stop := context.AfterFunc(a.ctx, func() { tellIsolated(a.con, s.System, ended) })
 	a.closing = append(a.closing, func() { stop() })
-	will.set(func() { abandon("interrupted twice; the step under way did not return") })
+	if a.p.job != nil {
+		a.p.job.Limit(supervise.Limits{Call: s.StepTimeout, Memory: s.MemoryLimit})
+		a.p.job.OnLost(func() { abandon("the supervisor of the run has ended") })
+	}
 }
 
 // end writes the page of a run, and ends what has accompanied it.

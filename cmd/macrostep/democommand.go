@@ -56,7 +56,7 @@ func (p *program) demoCommand() *cli.Command {
 			&cli.StringFlag{Name: flagAlgorithm, Usage: "coupling algorithm `PRESET`", Value: "ex-slocal"},
 			&cli.Float64Flag{Name: "stop-time", Usage: "stop at `T` seconds", Value: 0.01},
 		},
-		Action: func(c *cli.Context) error {
+		Action: p.supervised(func(c *cli.Context) error {
 			if c.Args().First() == demoChain {
 				return p.runChain(c)
 			}
@@ -105,7 +105,7 @@ func (p *program) demoCommand() *cli.Command {
 			}
 			p.next(dir, system, output, report)
 			return nil
-		},
+		}),
 	}
 }
 

@@ -12,9 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/simulate"
 )
@@ -46,7 +44,7 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 	if err != nil {
 		return err
 	}
-	out, err := simulate.Runner{Open: p.open, Events: a.event, Prepare: a.prepare, Running: a.running}.Run(ctx, r.Request)
+	out, err := simulate.Runner{Open: p.backend.Open, Events: a.event, Prepare: a.prepare, Running: a.running}.Run(ctx, r.Request)
 	con.clear()
 	if !r.Quiet && out.Manifest != nil {
 		summary(p.summaryTo(r), con, &out)
@@ -62,42 +60,6 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 		return &usageError{"run", err}
 	}
 	return err
-}
-
-// open opens a system, and has the program end as it should when an FMU in its
-// process wants to end it, from loading on.
-func (p *program) open(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) {
-	p.guard(func(reason string) string { return reason }, nil)
-	done := make(chan struct{})
-	defer close(done)
-	defer context.AfterFunc(ctx, func() { tellLoading(p.stderr, done) })()
-	return p.backend.Open(ctx, path, o)
-}
-
-// guard has the program end as it should when an FMU in its process ends it, in a
-// way that its call does not come back from: with what is computed kept by keep, which
-// adds when it was, nothing left and an exit code that does not pass for success.
-// crashed is told of crashes, and tells whether the next run will know; nil = nobody is.
-func (p *program) guard(keep func(reason string) string, crashed func(*fmi.CrashError) (known bool)) {
-	var first sync.Mutex // for good: other threads wait for the end
-	end := func(what, remedy string) {
-		first.Lock()
-		what = keep(what)
-		p.backend.Cleanup()
-		fmt.Fprintf(p.stderr, "\nmacrostep: %s, which ends the program; the rows before are kept; %s\n", what, remedy)
-		os.Exit(exitFailed)
-	}
-	// Where neither can be caught, as without files or memory, the program ends by them.
-	_ = fmi.OnExit(func() {
-		end("an FMU has called exit", "run it again with --isolate always: then it ends as it should and says which FMU it was")
-	})
-	_ = fmi.CatchCrashes(func(e *fmi.CrashError) {
-		c, remedy := *e, simulate.IsolateRemedy
-		if crashed != nil && crashed(&c) {
-			remedy = simulate.CrashRemedy
-		}
-		end(c.Error(), remedy)
-	})
 }
 
 // Bounds of the summary.

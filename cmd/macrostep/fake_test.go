@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -229,4 +230,9 @@ func contains(t *testing.T, what, text string, parts ...string) {
 			t.Errorf("%s lacks %q:\n%s", what, part, text)
 		}
 	}
+}
+
+// run runs the program in this process.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) int {
+	return (&program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, backend: b}).run(ctx)
 }

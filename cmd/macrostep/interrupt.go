@@ -3,51 +3,25 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master"
 )
 
-// lastWill is what is done at a second interrupt, while a step does not return. It
-// comes with the context, under lastWillKey.
-type lastWill struct {
-	mu     sync.Mutex
-	f      func()
-	atOnce bool // the command ends at the first interrupt
+// answering is how an interrupt is answered. It comes with the context, under
+// answeringKey.
+type answering struct {
+	atOnce atomic.Bool // the command ends at the first interrupt
 }
 
-type lastWillKey struct{}
+type answeringKey struct{}
 
-// set makes f the will, nil = none. A nil lastWill takes none.
-func (w *lastWill) set(f func()) {
-	if w == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.f = f
-}
-
-func (w *lastWill) carryOut() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.f != nil {
-		w.f()
-	}
-}
-
-// notice is what an interrupt is answered with.
-func (w *lastWill) notice() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.atOnce {
+func (a *answering) String() string {
+	if a.atOnce.Load() {
 		return "interrupted"
 	}
 	return "interrupted; what is under way is finished, and a run keeps its results (again: end at once)"
@@ -61,10 +35,8 @@ const endPatience = 200 * time.Millisecond
 // for. It makes what it writes in memory first, so that no part of a file is left.
 func endsAtOnce(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		if w, ok := c.Context.Value(lastWillKey{}).(*lastWill); ok {
-			w.mu.Lock()
-			w.atOnce = true
-			w.mu.Unlock()
+		if a, ok := c.Context.Value(answeringKey{}).(*answering); ok {
+			a.atOnce.Store(true)
 		}
 		done := make(chan error, 1)
 		go func() { done <- action(c) }()
@@ -86,20 +58,21 @@ func endsAtOnce(action cli.ActionFunc) cli.ActionFunc {
 // waits for.
 const waitPatience = time.Second
 
-// tellLoading tells which library an interrupted program waits for, if it does not
-// load soon.
-func tellLoading(w io.Writer, loaded <-chan struct{}) {
-	select {
-	case <-loaded:
-	case <-time.After(waitPatience):
-		if path := fmi.Loading(); path != "" {
-			fmt.Fprintf(w, "macrostep: %s is being loaded and has not returned; with --isolate always --step-timeout SECONDS a run ends one that takes longer\n", filepath.Base(path))
-		}
+// tellWaiting tells which calls in the engine an interrupted command waits for, if it does
+// not end soon.
+func (p *program) tellWaiting() {
+	time.Sleep(waitPatience)
+	var calls []string
+	for _, c := range p.engine.Calls() {
+		calls = append(calls, c.String())
+	}
+	if calls != nil {
+		fmt.Fprintf(p.stderr, "macrostep: waiting for %s; with --step-timeout SECONDS a run ends an FMU that takes longer\n", strings.Join(calls, " and "))
 	}
 }
 
-// tellWaiting tells which FMU an interrupted run waits for, if it does not end soon.
-func tellWaiting(con *console, sys *master.System, ended <-chan struct{}) {
+// tellIsolated is tellWaiting for FMUs in processes of their own.
+func tellIsolated(con *console, sys *master.System, ended <-chan struct{}) {
 	select {
 	case <-ended:
 		return
@@ -115,9 +88,7 @@ func tellWaiting(con *console, sys *master.System, ended <-chan struct{}) {
 			calls = append(calls, fmt.Sprintf("%s in %s, for %s", sys.Infos[i], call, duration(time.Since(since).Seconds())))
 		}
 	}
-	if calls == nil {
-		con.print("macrostep: the step under way has not returned; an FMU in the process of the run cannot be ended: with --isolate always --step-timeout SECONDS a run ends one that takes longer, and names it")
-		return
+	if calls != nil {
+		con.print("macrostep: waiting for " + strings.Join(calls, "; ") + "; with --step-timeout SECONDS a run ends an FMU that takes longer")
 	}
-	con.print("macrostep: waiting for " + strings.Join(calls, "; ") + "; with --step-timeout SECONDS a run ends an FMU that takes longer")
 }

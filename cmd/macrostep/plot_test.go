@@ -98,15 +98,15 @@ func TestPlotHuge(t *testing.T) {
 
 // Commands that leave nothing behind end at the first interrupt, whatever they are at.
 func TestEndsAtOnce(t *testing.T) {
-	var will lastWill
-	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), lastWillKey{}, &will))
+	var how answering
+	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), answeringKey{}, &how))
 	begun, never := make(chan struct{}), make(chan struct{})
 	defer close(never)
 	go func() {
 		<-begun
 		cancel(master.ErrInterrupted)
 	}()
-	if text := will.notice(); !strings.Contains(text, "what is under way is finished") {
+	if text := how.String(); !strings.Contains(text, "what is under way is finished") {
 		t.Error(text)
 	}
 	err := endsAtOnce(func(*cli.Context) error { close(begun); <-never; return nil })(&cli.Context{Context: ctx})
@@ -114,7 +114,7 @@ func TestEndsAtOnce(t *testing.T) {
 	if !errors.Is(err, master.ErrInterrupted) || !errors.As(err, &after) {
 		t.Error(err)
 	}
-	if text := will.notice(); text != "interrupted" {
+	if text := how.String(); text != "interrupted" {
 		t.Error(text)
 	}
 }

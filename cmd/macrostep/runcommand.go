@@ -162,7 +162,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
 			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof: " + cpuProfile + " of processor time, " + heapProfile + " of allocations", Category: messages},
 		},
-		Action: func(c *cli.Context) error {
+		Action: p.supervised(func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "SYSTEM (an .ssp, a folder, an .ssd or an .fmu)"); err != nil {
 				return err
 			}
@@ -178,7 +178,7 @@ func (p *program) runCommand() *cli.Command {
 				return profile(req.Profile, execute)
 			}
 			return execute()
-		},
+		}),
 	}
 	at := slices.IndexFunc(command.Flags, func(f cli.Flag) bool { return f.Names()[0] == flagAlgorithm })
 	command.Flags = slices.Insert(command.Flags, at, realtimeFlags(times)...)

@@ -69,7 +69,12 @@ func (p *program) validateCommand() *cli.Command {
 			&cli.BoolFlag{Name: "list", Usage: "list all rules"},
 			&cli.StringFlag{Name: flagExplain, Usage: "tell what the rule `ID` asks for, and what to do"},
 		},
-		Action: p.validate,
+		Action: func(c *cli.Context) error {
+			if c.Bool("dynamic") {
+				return p.supervised(p.validate)(c)
+			}
+			return p.validate(c)
+		},
 	}
 }
 

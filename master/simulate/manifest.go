@@ -51,6 +51,8 @@ type beginning struct {
 	stands   bool // that of the beginning has been written
 	begun    atomic.Bool
 	steps    atomic.Int64
+	leaving  leaving
+	region   *region    // in which it is published; nil = it is not
 	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
 }
 
@@ -59,7 +61,11 @@ func (b *beginning) write() error {
 		return nil
 	}
 	b.written = true
-	return b.end()
+	if err := b.end(); err != nil {
+		return err
+	}
+	b.publish()
+	return nil
 }
 
 // end writes the manifest as it is now, if there is to be one.

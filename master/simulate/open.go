@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -68,6 +69,8 @@ type System struct {
 	Once              []string                           // components in this process whose FMUs can be instantiated only once in it
 	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
 	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
+	StepTimeout       time.Duration                      // of a call into an FMU in this process; 0 = none
+	MemoryLimit       uint64                             // bytes, of the FMUs in this process; 0 = none
 	Close             func() error                       // removes what was unpacked; call it after the run
 	Crashed           func(*fmi.CrashError) (known bool) // takes down that an FMU has crashed in this process, and adds the component; tells whether the next run will know; nil = nobody does
 	// Describe tells what a variable "component.variable" is; nil = nothing is known.
@@ -195,6 +198,9 @@ func Open(_ context.Context, path string, o OpenOptions) (*System, error) {
 			}
 			return err
 		},
+	}
+	if len(here) > 0 {
+		out.StepTimeout, out.MemoryLimit = launcher.Timeout, launcher.Memory
 	}
 	out.Rates = ratesOf(a.Rates)
 	out.Items, out.ItemsOf = a.Items(), a.ItemsOf

@@ -24,7 +24,11 @@ import (
 // else to the default.
 type Request struct {
 	// System is an .ssp, a folder with SystemStructure.ssd, an .ssd or one .fmu.
-	System                       string
+	System string
+	// Builder names one of Runner.Builders, which makes the system from Values in place of
+	// documents; "" = System is read. Start, Stop and Step must be given then.
+	Builder                      string
+	Values                       map[string]string
 	Start, Stop, Step, Tolerance *Setting // s, and the relative tolerance for the FMUs
 	Algorithm                    string
 	Params                       map[string]string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/scenario"
@@ -21,6 +23,8 @@ import (
 type Runner struct {
 	// Open opens systems; nil = Open, which reads files.
 	Open func(ctx context.Context, path string, o OpenOptions) (*System, error)
+	// Builders make systems in place of documents, by the name in Request.Builder.
+	Builders map[string]Builder
 	// Events takes what a run reports while it goes on, one event at a time; nil
 	// discards it.
 	Events func(Event)
@@ -113,7 +117,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	if err := r.read(); err != nil {
 		return err
 	}
-	if r.sys, err = r.Open(ctx, r.System, r.open); err != nil {
+	if r.sys, err = r.openSystem(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.sys.Close()) }()
@@ -165,6 +169,18 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 		return more
 	}
 	return r.finish(ctx, result, err)
+}
+
+// openSystem opens the system of the request.
+func (r *run) openSystem(ctx context.Context) (*System, error) {
+	if r.Builder == "" {
+		return r.Open(ctx, r.System, r.open)
+	}
+	build := r.Builders[r.Builder]
+	if build == nil {
+		return nil, &RequestError{fmt.Errorf("there is no builder %q; there are %s", r.Builder, diag.Some(slices.Sorted(maps.Keys(r.Builders))))}
+	}
+	return build.open(ctx, &r.Request)
 }
 
 // read reads the files of the request, and checks what the user asked for before
@@ -238,7 +254,11 @@ func (r *run) prepare(ctx context.Context, m *record.Manifest, more *master.More
 	*opt = master.Options{
 		Start: r.sys.Start.Value, Stop: r.sys.Stop.Value, Step: r.sys.Step.Value,
 		Discard: r.chosen.Discard, Workers: r.Workers, CallByCall: r.CallByCall, Logger: r.events.logger(), Strict: r.Strict, Tidy: r.sys.Tidy,
-		Realtime: r.Realtime, Observe: r.events.progress,
+		Realtime: r.Realtime,
+	}
+	opt.Observe = func(p master.Progress) {
+		r.mark.observe(p)
+		r.events.progress(p)
 	}
 	if r.sys.Tolerance != nil {
 		opt.Tolerance = r.sys.Tolerance.Value
@@ -297,7 +317,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 		}
 	}
 	record.Sweep(path)
-	r.mark = &beginning{manifest: m, path: path}
+	r.mark = &beginning{manifest: m, path: path, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Every: r.Interval == 0}}
 	if !r.Record.IsNone() {
 		r.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write})
 		opt.Recorders = append(opt.Recorders, r.table)
@@ -358,6 +378,7 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	if lost := r.mark.end(); lost != nil {
 		err, r.out.ManifestPath = errors.Join(err, lost), ""
 	}
+	r.mark.withdraw()
 	if err == nil && !m.Outcome.OK(r.Strict) {
 		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable))
 	}

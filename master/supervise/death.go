@@ -1,0 +1,113 @@
+package supervise
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/process"
+	"github.com/macrostep/macrostep/fmi/worker"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/simulate"
+)
+
+// Death is the end of an engine that has not finished its work.
+type Death struct {
+	Cause    string     // "killed by signal SIGSEGV (segmentation fault)", or why it was ended
+	Calls    []fmi.Call // under way then; one of them is the culprit, if there are any
+	Loaded   []fmi.Call // the FMUs in the engine, by instances
+	Messages []string   // the last ones of FMUs
+	Known    bool       // the culprit is on record: --isolate auto isolates it the next time
+	Outcome  simulate.Outcome
+
+	// Killed says that Engine.Kill has ended it.
+	Killed bool
+}
+
+// Error names component, FMU, function, time and cause, quotes the last messages and says
+// what helps.
+func (d *Death) Error() string {
+	text := d.Reason()
+	switch {
+	case d.Killed:
+		return text
+	case d.Known:
+		return text + "; " + simulate.CrashRemedy
+	case len(d.Calls) > 0 || len(d.Loaded) > 0:
+		return text + "; " + simulate.IsolateRemedy
+	}
+	return text
+}
+
+// Reason is Error without what helps.
+func (d *Death) Reason() string {
+	if d.Killed {
+		return d.Cause
+	}
+	var b strings.Builder
+	switch {
+	case len(d.Calls) > 0:
+		for i, c := range d.Calls {
+			if i > 0 {
+				b.WriteString(", or ")
+			}
+			b.WriteString(c.String())
+		}
+	case len(d.Loaded) > 0:
+		var files []string
+		for _, c := range d.Loaded {
+			if name := filepath.Base(c.FMU); !slices.Contains(files, name) {
+				files = append(files, name)
+			}
+		}
+		fmt.Fprintf(&b, "an FMU ended the engine outside of its calls, perhaps in a thread of its own (loaded: %s)", strings.Join(files, ", "))
+	default:
+		b.WriteString("the engine ended while no FMU was loaded")
+	}
+	b.WriteString(": " + d.Cause)
+	if len(d.Messages) > 0 {
+		fmt.Fprintf(&b, "; the last messages: %s", strings.Join(d.Messages, "; "))
+	}
+	return b.String()
+}
+
+// died completes what an engine has left behind.
+func (e *Engine) died(l *link) error {
+	if !l.child.Within(endPatience) { // it does not answer as it should
+		e.mu.Lock()
+		e.end("it does not answer as it should and was ended")
+		e.mu.Unlock()
+		<-l.child.Done()
+	}
+	e.mu.Lock()
+	e.link = nil
+	reason, killed := e.reason, e.killed
+	e.mu.Unlock()
+	d := &Death{Killed: killed}
+	cause, outside := process.Reason(l.child.State())
+	if d.Cause = reason; reason == "" {
+		d.Cause = cause
+	}
+	if l.page != nil {
+		d.Calls, d.Loaded, d.Messages = fmi.Calls(l.page), fmi.Loaded(l.page), fmi.LastMessages(l.page)
+	}
+	if len(d.Calls) == 1 && reason == "" && !outside {
+		c, crashes := d.Calls[0], &worker.Record{Dir: fmuslave.CacheDir()}
+		d.Known = crashes.Take(fmi.Launch{FMU: c.FMU, Hash: c.Hash, Model: c.Model}, &fmi.Ended{Reason: d.Cause, Crash: true})
+	}
+	if l.page != nil {
+		status := master.Failed
+		if d.Killed {
+			status = master.Incomplete
+		}
+		d.Outcome = simulate.Salvage(l.page.Find, status, d.Reason())
+	}
+	endOrphans()
+	_, _ = archive.Sweep("", archive.Prefix) // the next run tries again
+	_ = l.close()
+	return d
+}

@@ -1,0 +1,206 @@
+package supervise
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/process"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/simulate"
+)
+
+// How a process is told that it is an engine: both, since what an FMU starts inherits the
+// variable.
+const (
+	variable = "MACROSTEP_ENGINE"
+	argument = "engine"
+)
+
+// runWork is the work of Engine.Run.
+const runWork = "simulate.Run"
+
+// Work is done in an engine. An error that is no *Death is told to the supervisor by its
+// text.
+type Work func(*Job) (answer any, err error)
+
+// Job is a piece of work under way.
+type Job struct {
+	// Context is done when the work is to end, with the cause master.ErrInterrupted.
+	Context context.Context
+	Request json.RawMessage
+
+	engine *served
+}
+
+// Send sends an event to the supervisor.
+func (j *Job) Send(event any) {
+	if text, err := json.Marshal(event); err == nil {
+		j.engine.send(answer{Event: text})
+	}
+}
+
+// Limit sets the limits that the supervisor watches over from now on.
+func (j *Job) Limit(l Limits) { j.engine.send(answer{Limits: &l}) }
+
+// OnLost has f called if the supervisor ends before the work does; nil takes it back.
+// The process ends when f returns, or half a second later.
+func (j *Job) OnLost(f func()) {
+	j.engine.mu.Lock()
+	defer j.engine.mu.Unlock()
+	j.engine.lost = f
+}
+
+// Config is what an engine can do.
+type Config struct {
+	Works map[string]Work // by name, for Engine.Do
+	// Builders make systems of Go subsystems, or with them, for Engine.Run: see
+	// simulate.Request.Builder.
+	Builders map[string]simulate.Builder
+}
+
+// served is the side of the engine.
+type served struct {
+	config Config
+	mu     sync.Mutex // for what follows
+	out    *json.Encoder
+	cancel context.CancelCauseFunc // of the work under way
+	lost   func()
+}
+
+// isEngine reports whether the process was started as an engine.
+func isEngine() bool {
+	return os.Getenv(variable) != "" && len(os.Args) == 2 && os.Args[1] == argument
+}
+
+// Main serves as an engine, if the process was started as one, and does not return then.
+// Call it at the beginning of main.
+func Main(c Config) {
+	if !isEngine() {
+		return
+	}
+	if err := serve(c); err != nil {
+		fmt.Fprintln(os.Stderr, "engine:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// lostPatience is how long an engine without its supervisor may take to end.
+const lostPatience = 500 * time.Millisecond
+
+func serve(c Config) error {
+	var files []uintptr
+	if err := json.Unmarshal([]byte(os.Getenv(variable)), &files); err != nil || len(files) < 2 {
+		return fmt.Errorf("the variable %s is %q", variable, os.Getenv(variable))
+	}
+	_ = os.Unsetenv(variable)
+	process.CloseOnExec(files...)
+	if err := process.DefaultSignals(); err != nil {
+		return err
+	}
+	if len(files) > 2 {
+		page, err := process.OpenPage(os.NewFile(files[2], "page"))
+		if err != nil {
+			return err
+		}
+		process.SetShared(page)
+	}
+	s := &served{config: c, out: json.NewEncoder(os.NewFile(files[1], "answers"))}
+	go followStops()
+	requests := make(chan request)
+	go s.read(json.NewDecoder(bufio.NewReader(os.NewFile(files[0], "requests"))), requests)
+	for r := range requests {
+		s.do(r)
+	}
+	return nil
+}
+
+// read reads requests until the supervisor has no more, or is gone.
+func (s *served) read(in *json.Decoder, requests chan<- request) {
+	for {
+		var r request
+		if err := in.Decode(&r); err != nil {
+			break
+		}
+		if !r.Cancel {
+			requests <- r
+			continue
+		}
+		s.mu.Lock()
+		if s.cancel != nil {
+			s.cancel(master.ErrInterrupted)
+		}
+		s.mu.Unlock()
+	}
+	time.AfterFunc(lostPatience, func() { os.Exit(1) })
+	s.mu.Lock()
+	lost := s.lost
+	s.mu.Unlock()
+	if lost != nil {
+		lost()
+	}
+	_ = archive.Cleanup() // the next run sweeps what is left
+	os.Exit(0)
+}
+
+func (s *served) send(a answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.out.Encode(a) // without a supervisor the process ends
+}
+
+// do does a piece of work.
+func (s *served) do(r request) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	s.mu.Lock()
+	s.cancel = cancel
+	s.mu.Unlock()
+	work := s.config.Works[r.Work]
+	if r.Work == runWork {
+		work = s.run
+	}
+	a := answer{Done: true}
+	if work == nil {
+		a.Error = fmt.Sprintf("the engine knows no work %q", r.Work)
+	} else {
+		result, err := work(&Job{Context: ctx, Request: r.Request, engine: s})
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if a.Answer, err = json.Marshal(result); err != nil && a.Error == "" {
+			a.Error = err.Error()
+		}
+	}
+	s.mu.Lock()
+	s.cancel, s.lost = nil, nil
+	s.mu.Unlock()
+	s.send(a)
+}
+
+// run is the work of Engine.Run.
+func (s *served) run(j *Job) (any, error) {
+	var req simulate.Request
+	if err := json.Unmarshal(j.Request, &req); err != nil {
+		return nil, err
+	}
+	limits := Limits{Call: req.Isolation.StepTimeout, Memory: req.Isolation.MemoryLimit}
+	j.Limit(limits)
+	return simulate.Runner{
+		Builders: s.config.Builders,
+		Events:   func(e simulate.Event) { j.Send(e) },
+		Running: func(abandon func(string) string, _ *simulate.System) {
+			if abandon == nil {
+				j.OnLost(nil)
+				return
+			}
+			j.OnLost(func() { abandon("the supervisor of the run has ended") })
+		},
+	}.Run(j.Context, req)
+}

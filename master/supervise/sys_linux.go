@@ -1,0 +1,71 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// AdoptOrphans makes this process the parent of processes whose own parents end, so that
+// what an FMU has left running is found when its engine has died. It is for a program
+// that starts no other processes than engines.
+func AdoptOrphans() {
+	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil {
+		adopting = true
+	}
+}
+
+var adopting bool
+
+// endOrphans ends them. No engine runs.
+func endOrphans() {
+	const rounds = 100 // some may begin others meanwhile
+	for range rounds {
+		children := ownChildren()
+		if !adopting || len(children) == 0 {
+			return
+		}
+		for _, pid := range children {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_, _ = syscall.Wait4(pid, nil, 0, nil)
+		}
+	}
+}
+
+// ownChildren returns the children of this process.
+func ownChildren() []int {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getpid()))
+	var out []int
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		for _, word := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				out = append(out, pid)
+			}
+		}
+	}
+	return out
+}
+
+// followStops stops the engine while its supervisor is stopped (SIGSTOP, which nobody can
+// catch); the supervisor has it continue.
+func followStops() {
+	const every = 200 * time.Millisecond
+	parent, own := os.Getppid(), os.Getpid()
+	if syscall.Getpgrp() != own {
+		return
+	}
+	for range time.Tick(every) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", parent))
+		_, state, found := strings.Cut(string(text), ") ")
+		if err == nil && found && strings.HasPrefix(state, "T") {
+			_ = syscall.Kill(-own, syscall.SIGSTOP)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package supervise
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/macrostep/macrostep/fmi"
+)
+
+// watch ends an engine that exceeds its limits.
+type watch struct {
+	engine *Engine
+	link   *link
+
+	mu     sync.Mutex
+	limits Limits
+	news   chan struct{} // closed when limits have changed
+}
+
+// begin begins to watch, until the function it returns is called.
+func (w *watch) begin() (stop func()) {
+	w.news = make(chan struct{}, 1)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { w.look(done) })
+	return func() { close(done); wg.Wait() }
+}
+
+// limit sets the limits from now on.
+func (w *watch) limit(l Limits) {
+	w.mu.Lock()
+	w.limits = l
+	w.mu.Unlock()
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+// Looks are at least this far apart, and so often within the time of a call.
+const (
+	lookEvery = 20 * time.Millisecond
+	looks     = 16
+	longest   = time.Second
+)
+
+// look looks at the engine again and again, if there are limits.
+func (w *watch) look(done <-chan struct{}) {
+	since := map[fmi.Call]time.Time{} // the calls under way, and when each was first seen
+	last := time.Now()
+	for {
+		w.mu.Lock()
+		limits := w.limits
+		w.mu.Unlock()
+		every := time.Duration(1<<63 - 1)
+		if limits.Call > 0 {
+			every = min(max(limits.Call/looks, lookEvery), longest)
+		}
+		if limits.Memory > 0 {
+			every = min(every, 5*lookEvery)
+		}
+		timer := time.NewTimer(every)
+		select {
+		case <-done:
+			timer.Stop()
+			return
+		case <-w.news:
+			timer.Stop()
+			continue
+		case <-timer.C:
+		}
+		now := time.Now()
+		if now.Sub(last) > 2*every+longest {
+			clear(since) // this process was stopped, and so was the engine
+		}
+		last = now
+		if used := w.link.child.Memory(); limits.Memory > 0 && used > limits.Memory {
+			w.kill(fmt.Sprintf("it had %d MiB in use, more than the limit of %d MiB, and was ended", used>>20, limits.Memory>>20))
+			return
+		}
+		if limits.Call > 0 && w.late(since, now, limits.Call) {
+			w.kill(fmt.Sprintf("it did not return within %v and was ended", limits.Call))
+			return
+		}
+	}
+}
+
+func (w *watch) kill(reason string) {
+	w.engine.mu.Lock()
+	defer w.engine.mu.Unlock()
+	w.engine.end(reason)
+}
+
+// late reports whether a call has taken too long.
+func (w *watch) late(since map[fmi.Call]time.Time, now time.Time, limit time.Duration) bool {
+	if w.link.page == nil {
+		return false
+	}
+	under := map[fmi.Call]bool{}
+	for _, c := range fmi.Calls(w.link.page) {
+		under[c] = true
+		if first, ok := since[c]; !ok {
+			since[c] = now
+		} else if now.Sub(first) > limit {
+			return true
+		}
+	}
+	for c := range since {
+		if !under[c] {
+			delete(since, c)
+		}
+	}
+	return false
+}
