@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 // LogMessage is one message of an FMU, or of the binding about it (category
@@ -152,7 +154,7 @@ func escaped(s string) string {
 // expandReferences replaces #r12# by the name of the Real variable with value
 // reference 12, likewise i, b and s, and ## by # (checklist fmi2 34). What does
 // not match stays as it is.
-func expandReferences(s string, name func(kind byte, vr ValueReference) (string, bool)) string {
+func expandReferences(s string, name func(kind byte, vr description.ValueReference) (string, bool)) string {
 	k := strings.IndexByte(s, '#')
 	if k < 0 {
 		return s
@@ -179,7 +181,7 @@ func expandReferences(s string, name func(kind byte, vr ValueReference) (string,
 }
 
 // parseReference reads #r12# at the start of s and gives its length, 0 if it is none.
-func parseReference(s string, name func(kind byte, vr ValueReference) (string, bool)) (int, string) {
+func parseReference(s string, name func(kind byte, vr description.ValueReference) (string, bool)) (int, string) {
 	if len(s) < 4 || strings.IndexByte("ribs", s[1]) < 0 {
 		return 0, ""
 	}
@@ -191,7 +193,7 @@ func parseReference(s string, name func(kind byte, vr ValueReference) (string, b
 				return 0, ""
 			}
 		case c == '#' && i > 2:
-			if n, ok := name(s[1], ValueReference(vr)); ok {
+			if n, ok := name(s[1], description.ValueReference(vr)); ok {
 				return i + 1, n
 			}
 			return 0, ""
@@ -220,7 +222,7 @@ type logQueue struct {
 	instance string
 	fmu      string // its file
 	handle   uintptr
-	name     func(kind byte, vr ValueReference) (string, bool)
+	name     func(kind byte, vr description.ValueReference) (string, bool)
 	sink     func(LogMessage)
 	keep     func(text string) // told of each message before any is dropped; nil = nobody is
 

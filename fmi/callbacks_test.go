@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 // logging gives a running instance called "log", and what it logs.
@@ -95,13 +97,13 @@ func FuzzFormat(f *testing.F) {
 		if got := cformat(format, a); len(got) > maxMessage+2*maxField+len(format) {
 			t.Errorf("%d bytes of %d", len(got), len(format))
 		}
-		expandReferences(format, func(byte, ValueReference) (string, bool) { return "name", true })
+		expandReferences(format, func(byte, description.ValueReference) (string, bool) { return "name", true })
 	})
 }
 
 func TestReferences(t *testing.T) {
 	names := map[string]string{"r0": "u", "i5": "count", "b7": "flag", "r4294967295": "last"}
-	name := func(kind byte, vr ValueReference) (string, bool) {
+	name := func(kind byte, vr description.ValueReference) (string, bool) {
 		n, ok := names[fmt.Sprintf("%c%d", kind, vr)]
 		return n, ok
 	}
@@ -239,7 +241,7 @@ func TestLogInsideBatch(t *testing.T) {
 	in := instance(t, f, "in", InstanceOptions{Log: func(m LogMessage) {
 		got = append(got, m.Text+" "+fmt.Sprint(deep(2000)))
 		runtime.GC()
-		if err := other.GetReal([]ValueReference{3}, make([]float64, 1)); err != nil {
+		if err := other.GetReal([]description.ValueReference{3}, make([]float64, 1)); err != nil {
 			t.Error(err)
 		}
 	}})
@@ -327,7 +329,7 @@ func TestParallelInstances(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := in.SetInteger([]ValueReference{100, 101, 102}, []int32{int32(fnDoStep), 1, 0}); err != nil {
+			if err := in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fnDoStep), 1, 0}); err != nil {
 				t.Error(err)
 				return
 			}

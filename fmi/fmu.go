@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
@@ -31,7 +32,7 @@ type OpenOptions struct {
 
 // FMU is an unpacked FMU. Several instances may share it, at the same time too.
 type FMU struct {
-	Description *ModelDescription
+	Description *description.ModelDescription
 	Path        string // the archive, or the folder it was opened from; absolute
 	Dir         string // the unpacked tree; absolute
 	Hash        string // "sha256:…" of the archive, "sha256-tree:…" of a folder
@@ -152,14 +153,14 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 // describe reads the description and asks for Co-Simulation; has tells what else
 // is in the FMU, files and folders.
 func (f *FMU) describe(r io.Reader, name, path string, has func(name string) bool, l *diag.List) error {
-	d, err := ReadDescription(r, name, l)
+	d, err := description.Read(r, name, l)
 	if err != nil {
 		return err
 	}
 	f.Description = d
 	c := d.CoSimulation
 	if c == nil {
-		l.Add(ruleKind, name, "/fmiModelDescription", 0, "the FMU offers Model Exchange only")
+		l.Add(description.RuleCoSimulation, name, "/fmiModelDescription", 0, "the FMU offers Model Exchange only")
 		return l.Err()
 	}
 	if c.NeedsExecutionTool {

@@ -13,6 +13,23 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
+// baseXML keeps every rule, and offers both kinds of FMU.
+const baseXML = `<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="2.0" modelName="base" guid="{1}">
+  <ModelExchange modelIdentifier="base_me"/>
+  <CoSimulation modelIdentifier="base"/>
+  <UnitDefinitions><Unit name="m"><BaseUnit m="1"/></Unit></UnitDefinitions>
+  <ModelVariables>
+    <ScalarVariable name="p" valueReference="7" causality="parameter" variability="tunable"><Real unit="m" start="2" nominal="1"/></ScalarVariable>
+    <ScalarVariable name="y" valueReference="4" causality="output" initial="calculated"><Real unit="m"/></ScalarVariable>
+  </ModelVariables>
+  <ModelStructure>
+    <Outputs><Unknown index="2" dependencies=""/></Outputs>
+    <InitialUnknowns><Unknown index="2"/></InitialUnknowns>
+  </ModelStructure>
+</fmiModelDescription>
+`
+
 // packed writes an archive with pairs of names and texts.
 func packed(t *testing.T, pairs ...string) string {
 	t.Helper()

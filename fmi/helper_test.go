@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 // compiler gives the C compiler: $CC, else the first of cc, gcc and clang.
@@ -58,19 +60,19 @@ func TestMain(m *testing.M) {
 }
 
 // described gives the description of the probe, everything declared.
-func described() *ModelDescription {
-	return &ModelDescription{
+func described() *description.ModelDescription {
+	return &description.ModelDescription{
 		FMIVersion: "2.0", ModelName: "probe", GUID: "{probe}",
-		CoSimulation: &CoSimulation{
+		CoSimulation: &description.CoSimulation{
 			ModelIdentifier: "probe", CanHandleVariableCommunicationStepSize: true, CanInterpolateInputs: true,
 			MaxOutputDerivativeOrder: 2, CanRunAsynchronously: true, CanGetAndSetFMUState: true,
 			CanSerializeFMUState: true, ProvidesDirectionalDerivative: true,
 		},
-		LogCategories: []LogCategory{{Name: "a"}, {Name: "b"}},
-		Variables: []ScalarVariable{
-			{Name: "u", Type: Real, ValueReference: 0}, {Name: "time", Type: Real, ValueReference: 3},
-			{Name: "count", Type: Integer, ValueReference: 5}, {Name: "flag", Type: Boolean, ValueReference: 7},
-			{Name: "text", Type: String, ValueReference: 0},
+		LogCategories: []description.LogCategory{{Name: "a"}, {Name: "b"}},
+		Variables: []description.ScalarVariable{
+			{Name: "u", Type: description.Real, ValueReference: 0}, {Name: "time", Type: description.Real, ValueReference: 3},
+			{Name: "count", Type: description.Integer, ValueReference: 5}, {Name: "flag", Type: description.Boolean, ValueReference: 7},
+			{Name: "text", Type: description.String, ValueReference: 0},
 		},
 	}
 }
@@ -188,7 +190,7 @@ func running(tb testing.TB, f *FMU, name string) *Instance {
 // fail makes the next n calls of a function return a status, 0 all.
 func fail(tb testing.TB, in *Instance, f function, s Status, n int32) {
 	tb.Helper()
-	must(tb, in.SetInteger([]ValueReference{100, 101, 102}, []int32{int32(f), int32(s), n}))
+	must(tb, in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(f), int32(s), n}))
 }
 
 // export calls an exported helper of the probe.

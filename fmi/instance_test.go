@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 // paths runs a test with the platform's calls and with the portable ones.
@@ -44,58 +46,58 @@ func TestEveryFunction(t *testing.T) {
 		}
 		must(t, in.EnterInitializationMode())
 
-		must(t, in.SetReal([]ValueReference{0, 5, 7}, []float64{3, -1.5, math.Pi}))
+		must(t, in.SetReal([]description.ValueReference{0, 5, 7}, []float64{3, -1.5, math.Pi}))
 		r := make([]float64, 3)
-		must(t, in.GetReal([]ValueReference{7, 2, 5}, r))
+		must(t, in.GetReal([]description.ValueReference{7, 2, 5}, r))
 		if !slices.Equal(r, []float64{math.Pi, 6, -1.5}) {
 			t.Errorf("reals %v", r)
 		}
-		must(t, in.SetInteger([]ValueReference{4, 5}, []int32{math.MinInt32, math.MaxInt32}))
+		must(t, in.SetInteger([]description.ValueReference{4, 5}, []int32{math.MinInt32, math.MaxInt32}))
 		n := make([]int32, 2)
-		must(t, in.GetInteger([]ValueReference{5, 4}, n))
+		must(t, in.GetInteger([]description.ValueReference{5, 4}, n))
 		if !slices.Equal(n, []int32{math.MaxInt32, math.MinInt32}) {
 			t.Errorf("integers %v", n)
 		}
-		must(t, in.SetBoolean([]ValueReference{1, 2, 3}, []bool{true, false, true}))
+		must(t, in.SetBoolean([]description.ValueReference{1, 2, 3}, []bool{true, false, true}))
 		b := make([]bool, 3)
-		must(t, in.GetBoolean([]ValueReference{3, 2, 1}, b))
+		must(t, in.GetBoolean([]description.ValueReference{3, 2, 1}, b))
 		if !slices.Equal(b, []bool{true, false, true}) {
 			t.Errorf("booleans %v", b)
 		}
-		must(t, in.SetString([]ValueReference{1, 2, 3}, []string{"", "grüße", "two words"}))
+		must(t, in.SetString([]description.ValueReference{1, 2, 3}, []string{"", "grüße", "two words"}))
 		s := make([]string, 4)
-		must(t, in.GetString([]ValueReference{3, 2, 1, 0}, s))
+		must(t, in.GetString([]description.ValueReference{3, 2, 1, 0}, s))
 		if !slices.Equal(s, []string{"two words", "grüße", "", ""}) {
 			t.Errorf("strings %q", s)
 		}
-		must(t, in.SetString([]ValueReference{14, 15}, []string{"here", "there"}))
-		must(t, in.GetString([]ValueReference{15, 13, 14}, s[:3]))
-		must(t, in.GetString([]ValueReference{1}, s[3:])) // the FMU forgets what it gave
+		must(t, in.SetString([]description.ValueReference{14, 15}, []string{"here", "there"}))
+		must(t, in.GetString([]description.ValueReference{15, 13, 14}, s[:3]))
+		must(t, in.GetString([]description.ValueReference{1}, s[3:])) // the FMU forgets what it gave
 		if !slices.Equal(s, []string{"there", "", "here", ""}) {
 			t.Errorf("strings that pass: %q", s)
 		}
 		must(t, in.ExitInitializationMode())
 
 		dv := make([]float64, 2)
-		must(t, in.GetDirectionalDerivative([]ValueReference{1, 2}, []ValueReference{3, 4, 5}, []float64{1, 10, 100}, dv))
+		must(t, in.GetDirectionalDerivative([]description.ValueReference{1, 2}, []description.ValueReference{3, 4, 5}, []float64{1, 10, 100}, dv))
 		if want := []float64{13 + 140 + 1500, 23 + 240 + 2500}; !slices.Equal(dv, want) {
 			t.Errorf("directional derivative %v, want %v", dv, want)
 		}
-		must(t, in.GetRealOutputDerivatives([]ValueReference{1, 2}, []int32{1, 2}, dv))
+		must(t, in.GetRealOutputDerivatives([]description.ValueReference{1, 2}, []int32{1, 2}, dv))
 		if !slices.Equal(dv, []float64{101, 202}) {
 			t.Errorf("output derivatives %v", dv)
 		}
 		// x' = u over [2, 2.5] with u = 3 + 4 τ + 6 τ²/2
-		must(t, in.SetReal([]ValueReference{1}, []float64{0}))
-		must(t, in.SetRealInputDerivatives([]ValueReference{0, 0}, []int32{1, 2}, []float64{4, 6}))
+		must(t, in.SetReal([]description.ValueReference{1}, []float64{0}))
+		must(t, in.SetRealInputDerivatives([]description.ValueReference{0, 0}, []int32{1, 2}, []float64{4, 6}))
 		if st, err := in.DoStep(2, 0.5, true); st != StatusOK || err != nil {
 			t.Fatal(st, err)
 		}
-		must(t, in.GetReal([]ValueReference{1, 3}, r[:2]))
+		must(t, in.GetReal([]description.ValueReference{1, 3}, r[:2]))
 		if want := []float64{3*0.5 + 4*0.125 + 0.125, 2.5}; !slices.Equal(r[:2], want) {
 			t.Errorf("after the step %v, want %v", r[:2], want)
 		}
-		must(t, in.GetInteger([]ValueReference{110, 111}, n))
+		must(t, in.GetInteger([]description.ValueReference{110, 111}, n))
 		if !slices.Equal(n, []int32{1, 1}) {
 			t.Errorf("steps, noRestoreBefore: %v", n)
 		}
@@ -119,7 +121,7 @@ func TestEveryFunction(t *testing.T) {
 			t.Errorf("null string status %q %v", text, err)
 		}
 		must(t, in.Terminate())
-		must(t, in.GetReal([]ValueReference{3}, r[:1]))
+		must(t, in.GetReal([]description.ValueReference{3}, r[:1]))
 		must(t, in.Reset())
 		if in.State() != StateInstantiated {
 			t.Errorf("after Reset %v", in.State())
@@ -134,7 +136,7 @@ func TestEveryFunction(t *testing.T) {
 
 func TestStates(t *testing.T) {
 	in := running(t, plainFMU(t), "states")
-	must(t, in.SetReal([]ValueReference{0}, []float64{2}))
+	must(t, in.SetReal([]description.ValueReference{0}, []float64{2}))
 	s1, err := in.GetFMUState(nil)
 	must(t, err)
 	_, err = in.DoStep(0, 1, false)
@@ -144,7 +146,7 @@ func TestStates(t *testing.T) {
 	v := make([]float64, 2)
 	x := func(want float64) {
 		t.Helper()
-		must(t, in.GetReal([]ValueReference{1, 3}, v))
+		must(t, in.GetReal([]description.ValueReference{1, 3}, v))
 		if v[0] != want {
 			t.Errorf("x = %v, want %v", v[0], want)
 		}
@@ -169,7 +171,7 @@ func TestStates(t *testing.T) {
 	if other.State() != StateStepComplete {
 		t.Errorf("life cycle after a deserialised state: %v", other.State())
 	}
-	must(t, other.GetReal([]ValueReference{1}, v[:1]))
+	must(t, other.GetReal([]description.ValueReference{1}, v[:1]))
 	if v[0] != 2 {
 		t.Errorf("x = %v in the other instance", v[0])
 	}
@@ -197,7 +199,7 @@ func TestStates(t *testing.T) {
 	if err := in.SetFMUState(s2); !errors.As(err, &arg) {
 		t.Errorf("a freed state was set: %v", err)
 	}
-	must(t, in.SetInteger([]ValueReference{120}, []int32{1}))
+	must(t, in.SetInteger([]description.ValueReference{120}, []int32{1}))
 	if _, err := in.SerializeFMUState(s1, nil); !errors.As(err, &arg) {
 		t.Errorf("a state of 2^64-1 bytes was serialised: %v", err)
 	}
@@ -219,7 +221,7 @@ func TestReset(t *testing.T) {
 	other := instance(t, f, "other", InstanceOptions{})
 	s, err := in.GetFMUState(nil)
 	must(t, err)
-	must(t, in.SetReal([]ValueReference{5}, []float64{3}))
+	must(t, in.SetReal([]description.ValueReference{5}, []float64{3}))
 	_, err = in.DoStep(0, 1, false)
 	must(t, err)
 	must(t, in.Reset())
@@ -232,7 +234,7 @@ func TestReset(t *testing.T) {
 	}
 	start(t, in)
 	v := make([]float64, 1)
-	must(t, in.GetReal([]ValueReference{5}, v))
+	must(t, in.GetReal([]description.ValueReference{5}, v))
 	if v[0] != 0 {
 		t.Errorf("after Reset a value is still %v", v[0])
 	}
@@ -246,7 +248,7 @@ func TestReset(t *testing.T) {
 
 func TestStatuses(t *testing.T) {
 	f := plainFMU(t)
-	vr, v := []ValueReference{0}, []float64{1}
+	vr, v := []description.ValueReference{0}, []float64{1}
 	t.Run("warning", func(t *testing.T) {
 		var c collector
 		in := instance(t, f, "w", InstanceOptions{Log: c.log})
@@ -267,7 +269,7 @@ func TestStatuses(t *testing.T) {
 			s := stepper(t, in, plan)
 			g, err := NewGroup([]*Stepper{s})
 			must(t, err)
-			must(t, in.SetInteger([]ValueReference{104}, []int32{1}))
+			must(t, in.SetInteger([]description.ValueReference{104}, []int32{1}))
 			fail(t, in, fnDoStep, StatusWarning, 0)
 			for k := range 3 {
 				switch how {
@@ -351,7 +353,7 @@ func TestStatuses(t *testing.T) {
 	})
 	t.Run("pending", func(t *testing.T) {
 		in := running(t, f, "p")
-		must(t, in.SetInteger([]ValueReference{103}, []int32{int32(StatusPending)}))
+		must(t, in.SetInteger([]description.ValueReference{103}, []int32{int32(StatusPending)}))
 		fail(t, in, fnDoStep, StatusPending, 1)
 		if st, err := in.DoStep(0, 1, false); st != StatusPending || err != nil || in.State() != StateStepInProgress {
 			t.Fatal(st, err, in.State())
@@ -372,7 +374,7 @@ func TestStatuses(t *testing.T) {
 			state  State
 		}{{StatusOK, StateStepComplete}, {StatusWarning, StateStepComplete}, {StatusDiscard, StateStepFailed}, {StatusErr, StateError}} {
 			in := running(t, f, "p2")
-			must(t, in.SetInteger([]ValueReference{103}, []int32{int32(end.status)}))
+			must(t, in.SetInteger([]description.ValueReference{103}, []int32{int32(end.status)}))
 			fail(t, in, fnDoStep, StatusPending, 1)
 			_, err := in.DoStep(0, 1, false)
 			must(t, err)
@@ -397,7 +399,7 @@ func TestFatal(t *testing.T) {
 	var order *CallOrderError
 	for name, call := range map[string]func() error{
 		"Reset":     a.Reset,
-		"Get":       func() error { return b.GetReal([]ValueReference{0}, make([]float64, 1)) },
+		"Get":       func() error { return b.GetReal([]description.ValueReference{0}, make([]float64, 1)) },
 		"Terminate": b.Terminate,
 		"Set state": func() error { return a.SetFMUState(st) },
 		"new":       func() error { _, err := f.Instantiate("c", InstanceOptions{}); return err },
@@ -431,7 +433,7 @@ var table39 = map[function]string{
 func TestCallOrder(t *testing.T) {
 	f := plainFMU(t)
 	const letters = "RICPFXTE"
-	vr := []ValueReference{0}
+	vr := []description.ValueReference{0}
 	calls := map[function]func(in *Instance, s *FMUState, data []byte) error{
 		fnSetDebugLogging:         func(in *Instance, _ *FMUState, _ []byte) error { return in.SetDebugLogging(true, nil) },
 		fnSetupExperiment:         func(in *Instance, _ *FMUState, _ []byte) error { return in.SetupExperiment(Experiment{}) },
@@ -517,7 +519,7 @@ func TestCallOrder(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	in := running(t, plainFMU(t), "arguments")
-	vr := []ValueReference{0, 1}
+	vr := []description.ValueReference{0, 1}
 	before := in.crossings
 	var arg *ArgumentError
 	for name, err := range map[string]error{
@@ -569,8 +571,8 @@ func TestCapabilities(t *testing.T) {
 	s, err := in.GetFMUState(nil)
 	must(t, err)
 	serialise := func() error { _, err := in.SerializeFMUState(s, nil); return err }
-	*f.Description.CoSimulation = CoSimulation{ModelIdentifier: "probe"}
-	vr, v := []ValueReference{0}, []float64{0}
+	*f.Description.CoSimulation = description.CoSimulation{ModelIdentifier: "probe"}
+	vr, v := []description.ValueReference{0}, []float64{0}
 	for want, call := range map[string]func() error{
 		"canGetAndSetFMUstate set":            func() error { return in.SetFMUState(s) },
 		"canGetAndSetFMUstate free":           func() error { return in.FreeFMUState(s) },

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
@@ -93,7 +94,7 @@ type loader struct {
 // variableKey is what a log message refers to a variable by.
 type variableKey struct {
 	kind byte // r, i, b or s
-	vr   ValueReference
+	vr   description.ValueReference
 }
 
 // loading is held while a library loads: its initialisers run, and the guard
@@ -580,10 +581,10 @@ func resourceURI(dir string, windows bool) string {
 }
 
 // variableName gives the name of the variable that a log message refers to.
-func (f *FMU) variableName(kind byte, vr ValueReference) (string, bool) {
+func (f *FMU) variableName(kind byte, vr description.ValueReference) (string, bool) {
 	f.nameOnce.Do(func() {
 		f.nameOf = make(map[variableKey]string, len(f.Description.Variables))
-		kinds := [...]byte{Real: 'r', Integer: 'i', Boolean: 'b', String: 's', Enumeration: 'i'}
+		kinds := [...]byte{description.Real: 'r', description.Integer: 'i', description.Boolean: 'b', description.String: 's', description.Enumeration: 'i'}
 		for k := range f.Description.Variables {
 			v := &f.Description.Variables[k]
 			key := variableKey{kinds[v.Type], v.ValueReference}

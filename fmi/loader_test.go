@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
@@ -159,7 +160,7 @@ func TestLoadDeviations(t *testing.T) {
 // of Co-Simulation is loaded (fmi2 5).
 func TestLibraryOfCoSimulation(t *testing.T) {
 	f := plainFMU(t)
-	f.Description.ModelExchange = &ModelExchange{ModelIdentifier: "probe_me"}
+	f.Description.ModelExchange = &description.ModelExchange{ModelIdentifier: "probe_me"}
 	f.Path = filepath.Join(tempDir, "probe_me.fmu")
 	dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
 	must(t, os.WriteFile(filepath.Join(dir, "probe_me"+librarySuffix), []byte("for Model Exchange"), 0o600))
@@ -185,7 +186,7 @@ func TestSiblings(t *testing.T) {
 	must(t, in.SetupExperiment(Experiment{}))
 	must(t, in.EnterInitializationMode())
 	v := make([]int32, 1)
-	must(t, in.GetInteger([]ValueReference{10}, v))
+	must(t, in.GetInteger([]description.ValueReference{10}, v))
 	if v[0] != 42 {
 		t.Errorf("the dependency answers %d", v[0])
 	}
@@ -199,7 +200,7 @@ func TestUnnamedLibm(t *testing.T) {
 	must(t, in.SetupExperiment(Experiment{}))
 	must(t, in.EnterInitializationMode())
 	v := make([]float64, 1)
-	must(t, in.GetReal([]ValueReference{10}, v))
+	must(t, in.GetReal([]description.ValueReference{10}, v))
 	if v[0] < 1.414 || v[0] > 1.415 {
 		t.Errorf("sqrt(2) = %v", v[0])
 	}
@@ -294,13 +295,13 @@ func TestTrace(t *testing.T) {
 	must(t, in.SetDebugLogging(true, []string{"a"}))
 	must(t, in.SetupExperiment(Experiment{Tolerance: &tol, Start: 1}))
 	must(t, in.EnterInitializationMode())
-	must(t, in.SetReal([]ValueReference{0, 5}, []float64{1, 2.5}))
-	must(t, in.SetInteger([]ValueReference{4}, []int32{-7}))
-	must(t, in.SetBoolean([]ValueReference{4}, []bool{true}))
-	must(t, in.SetString([]ValueReference{4, 5}, []string{"a", "b c"}))
-	must(t, in.GetString([]ValueReference{5}, []string{""}))
+	must(t, in.SetReal([]description.ValueReference{0, 5}, []float64{1, 2.5}))
+	must(t, in.SetInteger([]description.ValueReference{4}, []int32{-7}))
+	must(t, in.SetBoolean([]description.ValueReference{4}, []bool{true}))
+	must(t, in.SetString([]description.ValueReference{4, 5}, []string{"a", "b c"}))
+	must(t, in.GetString([]description.ValueReference{5}, []string{""}))
 	must(t, in.ExitInitializationMode())
-	long := make([]ValueReference, 20)
+	long := make([]description.ValueReference, 20)
 	must(t, in.GetReal(long, make([]float64, 20)))
 	s := stepper(t, in, plan)
 	_, err = s.Step(1, 0.5, true)
@@ -312,8 +313,8 @@ func TestTrace(t *testing.T) {
 	_, err = in.DeserializeFMUState(data)
 	must(t, err)
 	must(t, in.SetFMUState(st))
-	must(t, in.GetDirectionalDerivative([]ValueReference{1}, []ValueReference{0}, []float64{2}, make([]float64, 1)))
-	must(t, in.GetRealOutputDerivatives([]ValueReference{1}, []int32{1}, make([]float64, 1)))
+	must(t, in.GetDirectionalDerivative([]description.ValueReference{1}, []description.ValueReference{0}, []float64{2}, make([]float64, 1)))
+	must(t, in.GetRealOutputDerivatives([]description.ValueReference{1}, []int32{1}, make([]float64, 1)))
 	_, err = in.GetStatus(DoStepStatus)
 	must(t, err)
 	_, err = in.GetRealStatus(LastSuccessfulTime)

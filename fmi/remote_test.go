@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 // direct is a link to a host in this process.
@@ -58,19 +60,19 @@ func use(t *testing.T, f *FMU, l Launcher) string {
 	tolerance, stop := 1e-4, 2.0
 	note(in.SetDebugLogging(true, []string{"a", "b"}))
 	note(in.SetupExperiment(Experiment{Start: 0.5, Stop: &stop, Tolerance: &tolerance}))
-	note(in.SetReal([]ValueReference{20, 21}, []float64{1.5, -2}))
-	note(in.SetInteger([]ValueReference{20, 21}, []int32{7, -8}))
-	note(in.SetBoolean([]ValueReference{20, 21}, []bool{true, false}))
-	note(in.SetString([]ValueReference{1, 2}, []string{"", "größer"}))
+	note(in.SetReal([]description.ValueReference{20, 21}, []float64{1.5, -2}))
+	note(in.SetInteger([]description.ValueReference{20, 21}, []int32{7, -8}))
+	note(in.SetBoolean([]description.ValueReference{20, 21}, []bool{true, false}))
+	note(in.SetString([]description.ValueReference{1, 2}, []string{"", "größer"}))
 	note(in.EnterInitializationMode())
 	note(in.ExitInitializationMode())
 	reals, integers, booleans, texts := make([]float64, 2), make([]int32, 2), make([]bool, 2), make([]string, 3)
-	note(in.GetReal([]ValueReference{21, 20}, reals))
-	note(in.GetInteger([]ValueReference{21, 20}, integers))
-	note(in.GetBoolean([]ValueReference{20, 21}, booleans))
-	note(in.GetString([]ValueReference{1, 2, 13}, texts))
-	s, err := in.NewStepper(StepPlan{RealIn: []ValueReference{0}, RealOut: []ValueReference{1, 2, 3}, IntegerIn: []ValueReference{30}, IntegerOut: []ValueReference{30},
-		BooleanIn: []ValueReference{31}, BooleanOut: []ValueReference{31}, DerivativeOrders: 2})
+	note(in.GetReal([]description.ValueReference{21, 20}, reals))
+	note(in.GetInteger([]description.ValueReference{21, 20}, integers))
+	note(in.GetBoolean([]description.ValueReference{20, 21}, booleans))
+	note(in.GetString([]description.ValueReference{1, 2, 13}, texts))
+	s, err := in.NewStepper(StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1, 2, 3}, IntegerIn: []description.ValueReference{30}, IntegerOut: []description.ValueReference{30},
+		BooleanIn: []description.ValueReference{31}, BooleanOut: []description.ValueReference{31}, DerivativeOrders: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,15 +94,15 @@ func use(t *testing.T, f *FMU, l Launcher) string {
 	note(in.SetFMUState(again))
 	note(in.FreeFMUState(again))
 	slope := make([]float64, 1)
-	note(in.GetDirectionalDerivative([]ValueReference{2}, []ValueReference{0}, []float64{3}, slope))
-	note(in.SetRealInputDerivatives([]ValueReference{0}, []int32{1}, []float64{2}))
-	note(in.GetRealOutputDerivatives([]ValueReference{2}, []int32{1}, slope))
+	note(in.GetDirectionalDerivative([]description.ValueReference{2}, []description.ValueReference{0}, []float64{3}, slope))
+	note(in.SetRealInputDerivatives([]description.ValueReference{0}, []int32{1}, []float64{2}))
+	note(in.GetRealOutputDerivatives([]description.ValueReference{2}, []int32{1}, slope))
 	_, err = in.GetRealStatus(LastSuccessfulTime)
 	note(err)
 	_, err = in.GetStringStatus(PendingStatus)
 	note(err)
 	// A function that fails.
-	note(in.SetInteger([]ValueReference{100, 101, 102}, []int32{int32(fnDoStep), int32(StatusDiscard), 1}))
+	note(in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fnDoStep), int32(StatusDiscard), 1}))
 	_, err = s.Step(0.8, 0.1, true)
 	note(err)
 	note(in.Reset())
@@ -171,7 +173,7 @@ func FuzzAnswer(f *testing.F) {
 		_ = in.EnterInitializationMode()
 		_ = in.ExitInitializationMode()
 		text := make([]string, 2)
-		_ = in.GetString([]ValueReference{1, 2}, text)
+		_ = in.GetString([]description.ValueReference{1, 2}, text)
 		_, _ = in.GetStringStatus(PendingStatus)
 		if s, err := in.GetFMUState(nil); err == nil {
 			_ = s

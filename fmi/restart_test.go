@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 // mortal starts processes that end when they are told to.
@@ -62,7 +64,7 @@ func stepping(t *testing.T, o InstanceOptions) (*Instance, *Stepper) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := in.NewStepper(StepPlan{RealIn: []ValueReference{0}, RealOut: []ValueReference{1, 2}})
+	s, err := in.NewStepper(StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +228,7 @@ func TestRestartEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		kill(in)
-		if err := in.SetReal([]ValueReference{0}, []float64{1}); !errors.As(err, &lost) || len(in.Restarts()) != 0 {
+		if err := in.SetReal([]description.ValueReference{0}, []float64{1}); !errors.As(err, &lost) || len(in.Restarts()) != 0 {
 			t.Errorf("%s: %v, restarts %v", name, err, in.Restarts())
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 // The layouts that the trampolines know.
@@ -232,7 +234,7 @@ func TestRoundsModes(t *testing.T) {
 	s := undriven(t, 2, InstanceOptions{Log: c.log})
 	var entered [2]float64
 	for k, m := range s {
-		must(t, m.in.SetInteger([]ValueReference{112, 113}, []int32{int32(1 - k), 1}))
+		must(t, m.in.SetInteger([]description.ValueReference{112, 113}, []int32{int32(1 - k), 1}))
 	}
 	r, err := NewRounds(RoundPlan{Steppers: s, Step: 1, Turns: []Turn{{Stepper: 0}, {Stepper: 1}}})
 	must(t, err)
@@ -240,7 +242,7 @@ func TestRoundsModes(t *testing.T) {
 		t.Fatal(done, err)
 	}
 	for k, m := range s {
-		must(t, m.in.GetReal([]ValueReference{20}, entered[k:k+1]))
+		must(t, m.in.GetReal([]description.ValueReference{20}, entered[k:k+1]))
 	}
 	if entered[0] != entered[1] {
 		t.Errorf("the FMUs were entered in rounding modes %v and %v", entered[0], entered[1])

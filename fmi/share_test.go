@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/test/probe"
 )
 
@@ -28,7 +29,7 @@ func instances(t *testing.T, f *fmi.FMU) int32 {
 	must(t, in.EnterInitializationMode())
 	must(t, in.ExitInitializationMode())
 	n := make([]int32, 1)
-	must(t, in.GetInteger([]fmi.ValueReference{2}, n))
+	must(t, in.GetInteger([]description.ValueReference{2}, n))
 	must(t, in.Free())
 	return n[0]
 }

@@ -1,12 +1,16 @@
 package fmi
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/macrostep/macrostep/fmi/description"
+)
 
 // StepPlan says what a Stepper exchanges with its instance at each step.
 // Strings go by the ordinary calls.
 type StepPlan struct {
-	RealIn, IntegerIn, BooleanIn    []ValueReference
-	RealOut, IntegerOut, BooleanOut []ValueReference
+	RealIn, IntegerIn, BooleanIn    []description.ValueReference
+	RealOut, IntegerOut, BooleanOut []description.ValueReference
 	// DerivativeOrders is the highest order of input derivatives sent with each
 	// step; 0 sends none.
 	DerivativeOrders int
@@ -121,11 +125,11 @@ func (s *Stepper) add(f function, r record) error {
 }
 
 // access adds a getter or setter for the references and gives its values.
-func access[T number](s *Stepper, f function, vr []ValueReference) ([]T, error) {
+func access[T number](s *Stepper, f function, vr []description.ValueReference) ([]T, error) {
 	if len(vr) == 0 {
 		return nil, nil
 	}
-	refs, err := cslice[ValueReference](&s.in.mem, len(vr))
+	refs, err := cslice[description.ValueReference](&s.in.mem, len(vr))
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +157,7 @@ func (s *Stepper) derivatives(p StepPlan) error {
 	if n == 0 || p.DerivativeOrders == 0 {
 		return nil
 	}
-	refs, err := cslice[ValueReference](&s.in.mem, n)
+	refs, err := cslice[description.ValueReference](&s.in.mem, n)
 	if err != nil {
 		return err
 	}

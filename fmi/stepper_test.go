@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 var plan = StepPlan{
-	RealIn: []ValueReference{0, 5}, IntegerIn: []ValueReference{4}, BooleanIn: []ValueReference{2},
-	RealOut: []ValueReference{1, 2, 3, 5}, IntegerOut: []ValueReference{4, 110, 111}, BooleanOut: []ValueReference{2},
+	RealIn: []description.ValueReference{0, 5}, IntegerIn: []description.ValueReference{4}, BooleanIn: []description.ValueReference{2},
+	RealOut: []description.ValueReference{1, 2, 3, 5}, IntegerOut: []description.ValueReference{4, 110, 111}, BooleanOut: []description.ValueReference{2},
 	DerivativeOrders: 2, DerivativeIn: []int{0},
 }
 
@@ -67,7 +69,7 @@ func TestStepper(t *testing.T) {
 		must(t, c.SetReal(plan.RealIn, s.RealIn))
 		must(t, c.SetInteger(plan.IntegerIn, s.IntegerIn))
 		must(t, c.SetBoolean(plan.BooleanIn, []bool{s.BooleanIn[0] != 0}))
-		must(t, c.SetRealInputDerivatives([]ValueReference{0, 0}, []int32{1, 2}, s.Derivatives))
+		must(t, c.SetRealInputDerivatives([]description.ValueReference{0, 0}, []int32{1, 2}, s.Derivatives))
 		_, err := c.DoStep(at, h, s.NoRestoreBefore)
 		must(t, err)
 		must(t, c.GetReal(plan.RealOut, real))
@@ -118,19 +120,19 @@ func TestStepperPlans(t *testing.T) {
 	}
 	must(t, s.Read())
 	must(t, s.Write())
-	all := stepper(t, in, StepPlan{RealIn: []ValueReference{0, 7}, DerivativeOrders: 2})
+	all := stepper(t, in, StepPlan{RealIn: []description.ValueReference{0, 7}, DerivativeOrders: 2})
 	copy(all.RealIn, []float64{1, 2})
 	copy(all.Derivatives, []float64{10, 70, 100, 700}) // order 1 of both, order 2 of both
 	_, err := all.Step(1, 1, true)
 	must(t, err)
 	v := make([]float64, 3)
-	must(t, in.GetReal([]ValueReference{1, 27, 47}, v))
+	must(t, in.GetReal([]description.ValueReference{1, 27, 47}, v))
 	if want := []float64{1 + 5 + 100./6, 70, 700}; !slices.Equal(v, want) {
 		t.Errorf("derivatives arrived as %v, want %v", v, want)
 	}
 	for _, p := range []StepPlan{
-		{RealIn: []ValueReference{0}, DerivativeOrders: 1, DerivativeIn: []int{1}},
-		{RealIn: []ValueReference{0}, DerivativeOrders: 1, DerivativeIn: []int{-1}},
+		{RealIn: []description.ValueReference{0}, DerivativeOrders: 1, DerivativeIn: []int{1}},
+		{RealIn: []description.ValueReference{0}, DerivativeOrders: 1, DerivativeIn: []int{-1}},
 		{DerivativeOrders: -1}, {DerivativeOrders: 17},
 	} {
 		if _, err := in.NewStepper(p); err == nil {
@@ -164,7 +166,7 @@ func TestStepperStops(t *testing.T) {
 				if fn == fnGetInteger {
 					steps[0] = 1
 				} else {
-					must(t, in.GetInteger([]ValueReference{110}, steps))
+					must(t, in.GetInteger([]description.ValueReference{110}, steps))
 				}
 				in.state = saved
 				wantSteps := int32(1)
@@ -309,7 +311,7 @@ func TestNoAllocations(t *testing.T) {
 	g, err := NewGroup(s)
 	must(t, err)
 	in := s[0].in
-	vr, v, n := []ValueReference{0, 5}, make([]float64, 2), make([]int32, 2)
+	vr, v, n := []description.ValueReference{0, 5}, make([]float64, 2), make([]int32, 2)
 	b := make([]bool, 2)
 	state, err := in.GetFMUState(nil)
 	must(t, err)
@@ -347,7 +349,7 @@ func TestFloatingPointModes(t *testing.T) {
 	s := members(t, 2, InstanceOptions{Log: c.log})
 	var entered [2]float64
 	for k, m := range s {
-		must(t, m.in.SetInteger([]ValueReference{112, 113}, []int32{int32(1 - k), 1}))
+		must(t, m.in.SetInteger([]description.ValueReference{112, 113}, []int32{int32(1 - k), 1}))
 	}
 	g, err := NewGroup(s)
 	must(t, err)
@@ -358,7 +360,7 @@ func TestFloatingPointModes(t *testing.T) {
 	_, err = s[0].Step(2, 1, true)
 	must(t, err)
 	for k, m := range s {
-		must(t, m.in.GetReal([]ValueReference{20}, entered[k:k+1]))
+		must(t, m.in.GetReal([]description.ValueReference{20}, entered[k:k+1]))
 	}
 	told := 0
 	for _, text := range c.texts() {
@@ -403,7 +405,7 @@ func BenchmarkDoStep(b *testing.B) {
 }
 
 func BenchmarkStep(b *testing.B) {
-	refs := []ValueReference{0, 5, 6, 7, 8, 9, 10, 11, 12, 13}
+	refs := []description.ValueReference{0, 5, 6, 7, 8, 9, 10, 11, 12, 13}
 	v := make([]float64, 10)
 	for _, p := range []struct {
 		name    string
@@ -444,7 +446,7 @@ func BenchmarkGroup(b *testing.B) {
 	for _, n := range []int{2, 10, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			f := plainFMU(b)
-			refs := []ValueReference{0, 5, 6}
+			refs := []description.ValueReference{0, 5, 6}
 			var s []*Stepper
 			for range n {
 				s = append(s, stepper(b, running(b, f, "bench"), StepPlan{RealIn: refs, RealOut: refs}))

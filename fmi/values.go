@@ -3,17 +3,19 @@ package fmi
 import (
 	"strings"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 // number is a value type that Go and C share.
 type number interface{ ~float64 | ~int32 }
 
 // references copies value references to C memory.
-func (in *Instance) references(f function, vr []ValueReference, values int) (uintptr, error) {
+func (in *Instance) references(f function, vr []description.ValueReference, values int) (uintptr, error) {
 	if len(vr) != values {
 		return 0, in.argument(f, "%d value references for %d values", len(vr), values)
 	}
-	b, err := bufSlice[ValueReference](&in.vrBuf, len(vr))
+	b, err := bufSlice[description.ValueReference](&in.vrBuf, len(vr))
 	if err != nil {
 		return 0, in.argument(f, "%v", err)
 	}
@@ -21,7 +23,7 @@ func (in *Instance) references(f function, vr []ValueReference, values int) (uin
 	return address(b), nil
 }
 
-func getNumbers[T number](in *Instance, f function, vr []ValueReference, v []T) error {
+func getNumbers[T number](in *Instance, f function, vr []description.ValueReference, v []T) error {
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -41,7 +43,7 @@ func getNumbers[T number](in *Instance, f function, vr []ValueReference, v []T) 
 	return nil
 }
 
-func setNumbers[T number](in *Instance, f function, vr []ValueReference, v []T) error {
+func setNumbers[T number](in *Instance, f function, vr []description.ValueReference, v []T) error {
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -67,28 +69,28 @@ func (in *Instance) access(f function, vr uintptr, n int, values uintptr) {
 
 // GetReal reads variables of type Real; v must be as long as vr. Discard, an
 // error, means that a value is not available; v is then untouched.
-func (in *Instance) GetReal(vr []ValueReference, v []float64) error {
+func (in *Instance) GetReal(vr []description.ValueReference, v []float64) error {
 	return getNumbers(in, fnGetReal, vr, v)
 }
 
 // SetReal writes variables of type Real; v must be as long as vr. Discard, an
 // error, means that a value was rejected; the instance can go on.
-func (in *Instance) SetReal(vr []ValueReference, v []float64) error {
+func (in *Instance) SetReal(vr []description.ValueReference, v []float64) error {
 	return setNumbers(in, fnSetReal, vr, v)
 }
 
 // GetInteger reads variables of type Integer or Enumeration, as GetReal.
-func (in *Instance) GetInteger(vr []ValueReference, v []int32) error {
+func (in *Instance) GetInteger(vr []description.ValueReference, v []int32) error {
 	return getNumbers(in, fnGetInteger, vr, v)
 }
 
 // SetInteger writes variables of type Integer or Enumeration, as SetReal.
-func (in *Instance) SetInteger(vr []ValueReference, v []int32) error {
+func (in *Instance) SetInteger(vr []description.ValueReference, v []int32) error {
 	return setNumbers(in, fnSetInteger, vr, v)
 }
 
 // GetBoolean reads variables of type Boolean, as GetReal.
-func (in *Instance) GetBoolean(vr []ValueReference, v []bool) error {
+func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error {
 	if err := in.begin(fnGetBoolean); err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func (in *Instance) GetBoolean(vr []ValueReference, v []bool) error {
 }
 
 // SetBoolean writes variables of type Boolean, as SetReal.
-func (in *Instance) SetBoolean(vr []ValueReference, v []bool) error {
+func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error {
 	if err := in.begin(fnSetBoolean); err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (in *Instance) SetBoolean(vr []ValueReference, v []bool) error {
 
 // GetString reads variables of type String, as GetReal. The strings are copied
 // before anything else is called (checklist fmi2 47); null gives "".
-func (in *Instance) GetString(vr []ValueReference, v []string) error {
+func (in *Instance) GetString(vr []description.ValueReference, v []string) error {
 	if err := in.begin(fnGetString); err != nil {
 		return err
 	}
@@ -157,7 +159,7 @@ func (in *Instance) GetString(vr []ValueReference, v []string) error {
 
 // SetString writes variables of type String, as SetReal. A string that holds a
 // NUL is refused, since C would cut it there.
-func (in *Instance) SetString(vr []ValueReference, v []string) error {
+func (in *Instance) SetString(vr []description.ValueReference, v []string) error {
 	if err := in.begin(fnSetString); err != nil {
 		return err
 	}
@@ -203,7 +205,7 @@ func (in *Instance) strings(f function, v []string) (uintptr, error) {
 // GetDirectionalDerivative gives dvUnknown = J dvKnown with
 // J = ∂unknown/∂known at the present point (checklist fmi2 60); the slices are
 // as long as the lists of references before them.
-func (in *Instance) GetDirectionalDerivative(unknown, known []ValueReference, dvKnown, dvUnknown []float64) error {
+func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueReference, dvKnown, dvUnknown []float64) error {
 	const f = fnGetDirectionalDerivative
 	if err := in.begin(f); err != nil {
 		return err
@@ -218,7 +220,7 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []ValueReference, dv
 		clear(dvUnknown)
 		return nil
 	}
-	vr, err := bufSlice[ValueReference](&in.vrBuf, len(unknown)+len(known))
+	vr, err := bufSlice[description.ValueReference](&in.vrBuf, len(unknown)+len(known))
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
@@ -243,7 +245,7 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []ValueReference, dv
 // SetRealInputDerivatives sets derivatives of Real inputs of the given orders
 // (1, 2, …) at the start of the next step; they hold for that step only
 // (checklist fmi2 56). The slices are as long as vr.
-func (in *Instance) SetRealInputDerivatives(vr []ValueReference, order []int32, v []float64) error {
+func (in *Instance) SetRealInputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
 	const f = fnSetRealInputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
 	if err != nil || len(vr) == 0 {
@@ -256,7 +258,7 @@ func (in *Instance) SetRealInputDerivatives(vr []ValueReference, order []int32, 
 // GetRealOutputDerivatives reads derivatives of Real outputs of orders 1 to
 // maxOutputDerivativeOrder; zero also means that an order is not known
 // (checklist fmi2 56). The slices are as long as vr.
-func (in *Instance) GetRealOutputDerivatives(vr []ValueReference, order []int32, v []float64) error {
+func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
 	const f = fnGetRealOutputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
 	if err != nil || len(vr) == 0 {
@@ -271,7 +273,7 @@ func (in *Instance) GetRealOutputDerivatives(vr []ValueReference, order []int32,
 
 // derivatives fills the record for the two functions above and gives the
 // values in C memory.
-func (in *Instance) derivatives(f function, vr []ValueReference, order []int32, values int) ([]float64, error) {
+func (in *Instance) derivatives(f function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
 	if err := in.begin(f); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/test/long"
 	"github.com/macrostep/macrostep/test/probe"
@@ -21,7 +21,7 @@ import (
 // lifetime follows the calls of one instance by the rules of the standard, written
 // down here a second time (fmi2 39–62).
 type lifetime struct {
-	d     *fmi.ModelDescription
+	d     *description.ModelDescription
 	state byte // as in fmi2 39; 0 before Instantiate, '!' after Fatal, '-' after FreeInstance
 	setup bool
 
@@ -182,35 +182,35 @@ func (l *lifetime) check(name string, args map[string]string) {
 		}
 	case strings.HasPrefix(name, "Set") && args["vr"] != "":
 		l.set = l.state == 'C'
-		l.eachVariable(name[3:], args["vr"], func(v *fmi.ScalarVariable) bool {
-			exact, input := v.Initial == fmi.Exact && v.Variability != fmi.Constant, v.Causality == fmi.Input
+		l.eachVariable(name[3:], args["vr"], func(v *description.ScalarVariable) bool {
+			exact, input := v.Initial == description.Exact && v.Variability != description.Constant, v.Causality == description.Input
 			switch l.state {
 			case 'R':
-				return exact || v.Initial == fmi.Approx
+				return exact || v.Initial == description.Approx
 			case 'I':
 				return exact || input
 			}
-			return input || v.Causality == fmi.Parameter && v.Variability == fmi.Tunable
+			return input || v.Causality == description.Parameter && v.Variability == description.Tunable
 		})
 	case strings.HasPrefix(name, "Get") && args["vr"] != "":
 		if l.state == 'C' && l.set {
 			l.fault("%s at %g after a value was set and no step made", name, l.now)
 		}
-		l.eachVariable(name[3:], args["vr"], func(v *fmi.ScalarVariable) bool {
-			return l.state != 'I' || v.Causality == fmi.Output ||
-				slices.ContainsFunc(l.d.InitialUnknowns, func(u fmi.Unknown) bool { return &l.d.Variables[u.Index-1] == v })
+		l.eachVariable(name[3:], args["vr"], func(v *description.ScalarVariable) bool {
+			return l.state != 'I' || v.Causality == description.Output ||
+				slices.ContainsFunc(l.d.InitialUnknowns, func(u description.Unknown) bool { return &l.d.Variables[u.Index-1] == v })
 		})
 	}
 }
 
 // eachVariable asks of each value reference whether one of its variables may be
 // accessed now.
-func (l *lifetime) eachVariable(kind, references string, allowed func(v *fmi.ScalarVariable) bool) {
+func (l *lifetime) eachVariable(kind, references string, allowed func(v *description.ScalarVariable) bool) {
 	for _, vr := range list(references) {
 		ok := false
 		for i := range l.d.Variables {
 			v := &l.d.Variables[i]
-			same := v.Type.String() == kind || kind == "Integer" && v.Type == fmi.Enumeration
+			same := v.Type.String() == kind || kind == "Integer" && v.Type == description.Enumeration
 			ok = ok || same && int(v.ValueReference) == vr && allowed(v)
 		}
 		if !ok {
@@ -264,7 +264,7 @@ func arguments(s string) map[string]string {
 }
 
 // follow judges a log of calls; the descriptions are those of the components.
-func follow(t *testing.T, log string, descriptions map[string]*fmi.ModelDescription) map[string]*lifetime {
+func follow(t *testing.T, log string, descriptions map[string]*description.ModelDescription) map[string]*lifetime {
 	t.Helper()
 	lives := map[string]*lifetime{}
 	for line := range strings.Lines(log) {
@@ -296,14 +296,14 @@ func follow(t *testing.T, log string, descriptions map[string]*fmi.ModelDescript
 }
 
 // descriptions gives those of the components of a system.
-func descriptions(t *testing.T, path string) map[string]*fmi.ModelDescription {
+func descriptions(t *testing.T, path string) map[string]*description.ModelDescription {
 	t.Helper()
 	a, err := assemble.Open(path, assemble.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	out := map[string]*fmi.ModelDescription{}
+	out := map[string]*description.ModelDescription{}
 	for _, c := range a.Components {
 		out[c.Name] = c.FMU.Description
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -383,7 +384,7 @@ func testRealConformance(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			c := fmuslave.Config{Name: "fmu", FMU: f}
 			for i := range f.Description.Variables {
-				if v := &f.Description.Variables[i]; v.Causality == fmi.Output {
+				if v := &f.Description.Variables[i]; v.Causality == description.Output {
 					c.Outputs = append(c.Outputs, v.Name)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
@@ -108,7 +109,7 @@ func judge(t *testing.T, path, want string) {
 			t.Fatal(err)
 		}
 		l := &diag.List{Strict: strict}
-		d, err := fmi.ReadDescription(f, path, l)
+		d, err := description.Read(f, path, l)
 		f.Close()
 		if (d == nil) == (err == nil) {
 			t.Fatalf("description %v, error %v", d, err)

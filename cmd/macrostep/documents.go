@@ -12,6 +12,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/assemble"
@@ -51,7 +52,7 @@ func (documents) Validate(ctx context.Context, path string, r validateRequest) (
 const trialTimeout = time.Minute
 
 // Describe reads an FMU or a system for macrostep info.
-func (documents) Describe(path string, o infoOptions) (*description, error) {
+func (documents) Describe(path string, o infoOptions) (*fileDescription, error) {
 	if err := simulate.There(path); err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (documents) Describe(path string, o infoOptions) (*description, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &description{FMU: &fmuDescription{Path: path, Hash: f.Hash, Description: f.Description}, Findings: list.Findings}
+	d := &fileDescription{FMU: &fmuDescription{Path: path, Hash: f.Hash, Description: f.Description}, Findings: list.Findings}
 	entries, err := os.ReadDir(filepath.Join(f.Dir, "binaries"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, errors.Join(err, f.Close())
@@ -128,7 +129,7 @@ func (documents) Variables(path string) ([]namedVariable, error) {
 	for _, c := range a.Components {
 		for i := range c.FMU.Description.Variables {
 			v := &c.FMU.Description.Variables[i]
-			list = append(list, namedVariable{Name: c.Name + "." + v.Name, Description: v.Description, Settable: v.HasStart && v.Variability != fmi.Constant})
+			list = append(list, namedVariable{Name: c.Name + "." + v.Name, Description: v.Description, Settable: v.HasStart && v.Variability != description.Constant})
 		}
 	}
 	if prefix := a.Alone(); prefix != "" { // the short names, too
@@ -140,7 +141,7 @@ func (documents) Variables(path string) ([]namedVariable, error) {
 	return list, a.Close()
 }
 
-func describeSystem(path string, o infoOptions) (*description, error) {
+func describeSystem(path string, o infoOptions) (*fileDescription, error) {
 	a, err := assemble.Open(path, describing(o))
 	if err != nil {
 		return outline(path), errors.Join(err, a.Close())
@@ -161,7 +162,7 @@ func describeSystem(path string, o infoOptions) (*description, error) {
 		info := a.System.Infos[i]
 		s.Components = append(s.Components, componentInfo{
 			Name: c.Name, Source: c.Source, Model: c.FMU.Description.ModelName, Tool: c.FMU.Description.GenerationTool,
-			Inputs: count(c.FMU.Description, fmi.Input), Outputs: count(c.FMU.Description, fmi.Output),
+			Inputs: count(c.FMU.Description, description.Input), Outputs: count(c.FMU.Description, description.Output),
 		})
 		if info.Stateless {
 			s.Stateless = append(s.Stateless, c.Name)
@@ -186,7 +187,7 @@ func describeSystem(path string, o infoOptions) (*description, error) {
 			s.Settings = append(s.Settings, v)
 		}
 	}
-	d := &description{System: s, Findings: slices.Clone(a.Findings.Findings)}
+	d := &fileDescription{System: s, Findings: slices.Clone(a.Findings.Findings)}
 	return d, a.Close()
 }
 
@@ -198,7 +199,7 @@ func newSettingInfo(s assemble.SettingInfo) settingInfo {
 	return out
 }
 
-func count(d *fmi.ModelDescription, c fmi.Causality) int {
+func count(d *description.ModelDescription, c description.Causality) int {
 	n := 0
 	for i := range d.Variables {
 		if d.Variables[i].Causality == c {

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
@@ -20,7 +20,7 @@ type backend interface {
 	Open(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error)
 	// Describe reads a file of the same kinds for macrostep info. With an error the
 	// description may hold what is known all the same; nil = nothing.
-	Describe(path string, o infoOptions) (*description, error)
+	Describe(path string, o infoOptions) (*fileDescription, error)
 	// Explain tells where the values of variables "component.variable" come from.
 	Explain(path string, names []string, o infoOptions) ([]*assemble.Explanation, error)
 	// Variables lists those of the FMUs of a system, by component.variable.
@@ -46,8 +46,8 @@ type infoOptions struct {
 	Set    []simulate.Assignment // as for a run
 }
 
-// description is what macrostep info shows; one of FMU and System is set.
-type description struct {
+// fileDescription is what macrostep info shows; one of FMU and System is set.
+type fileDescription struct {
 	FMU      *fmuDescription
 	System   *systemDescription
 	Findings []diag.Finding
@@ -57,7 +57,7 @@ type description struct {
 type fmuDescription struct {
 	Path, Hash  string
 	Platforms   []string // folders below binaries
-	Description *fmi.ModelDescription
+	Description *description.ModelDescription
 }
 
 // namedVariable is a variable of an FMU in a system.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
@@ -103,7 +103,7 @@ func (f *fake) Bonds(context.Context, string) ([]assemble.BondCandidate, []assem
 	return nil, nil, nil
 }
 
-func (f *fake) Describe(path string, o infoOptions) (*description, error) {
+func (f *fake) Describe(path string, o infoOptions) (*fileDescription, error) {
 	if f.openErr != nil {
 		return nil, f.openErr
 	}
@@ -155,30 +155,30 @@ func (f *fake) Cleanup() {}
 
 func number64(v float64) *float64 { return &v }
 
-func testFMU() *description {
-	return &description{
-		FMU: &fmuDescription{Path: "m.fmu", Hash: "sha256:2", Platforms: []string{"linux64", "win64"}, Description: &fmi.ModelDescription{
+func testFMU() *fileDescription {
+	return &fileDescription{
+		FMU: &fmuDescription{Path: "m.fmu", Hash: "sha256:2", Platforms: []string{"linux64", "win64"}, Description: &description.ModelDescription{
 			FMIVersion: "2.0", ModelName: "Mass", GUID: "{1}", Description: "a mass\n  on a spring", GenerationTool: "Tool 7",
-			CoSimulation: &fmi.CoSimulation{ModelIdentifier: "mass", CanHandleVariableCommunicationStepSize: true,
+			CoSimulation: &description.CoSimulation{ModelIdentifier: "mass", CanHandleVariableCommunicationStepSize: true,
 				CanGetAndSetFMUState: true, MaxOutputDerivativeOrder: 2},
-			DefaultExperiment: &fmi.DefaultExperiment{StartTime: number64(0), StepSize: number64(1e-3)},
-			Variables: []fmi.ScalarVariable{
-				{Name: "F", ValueReference: 1, Causality: fmi.Input, Real: fmi.RealAttributes{Unit: "N"}, HasStart: true, Description: "force"},
-				{Name: "x", ValueReference: 2, Causality: fmi.Output, Initial: fmi.Calculated, Real: fmi.RealAttributes{Unit: "m"}},
-				{Name: "n", ValueReference: 2, Causality: fmi.Output, Variability: fmi.Discrete, Type: fmi.Integer},
-				{Name: "m", ValueReference: 3, Causality: fmi.Parameter, Variability: fmi.Fixed, HasStart: true, StartReal: 1.5, Real: fmi.RealAttributes{Unit: "kg"}},
-				{Name: "name", Causality: fmi.Parameter, Variability: fmi.Fixed, Type: fmi.String, HasStart: true, StartString: `a "b"`},
-				{Name: "mode", Causality: fmi.Local, Variability: fmi.Discrete, Type: fmi.Enumeration, DeclaredType: "Mode", HasStart: true, StartInteger: 2},
-				{Name: "on", Causality: fmi.Local, Variability: fmi.Discrete, Type: fmi.Boolean, HasStart: true, StartBoolean: true},
+			DefaultExperiment: &description.DefaultExperiment{StartTime: number64(0), StepSize: number64(1e-3)},
+			Variables: []description.ScalarVariable{
+				{Name: "F", ValueReference: 1, Causality: description.Input, Real: description.RealAttributes{Unit: "N"}, HasStart: true, Description: "force"},
+				{Name: "x", ValueReference: 2, Causality: description.Output, Initial: description.Calculated, Real: description.RealAttributes{Unit: "m"}},
+				{Name: "n", ValueReference: 2, Causality: description.Output, Variability: description.Discrete, Type: description.Integer},
+				{Name: "m", ValueReference: 3, Causality: description.Parameter, Variability: description.Fixed, HasStart: true, StartReal: 1.5, Real: description.RealAttributes{Unit: "kg"}},
+				{Name: "name", Causality: description.Parameter, Variability: description.Fixed, Type: description.String, HasStart: true, StartString: `a "b"`},
+				{Name: "mode", Causality: description.Local, Variability: description.Discrete, Type: description.Enumeration, DeclaredType: "Mode", HasStart: true, StartInteger: 2},
+				{Name: "on", Causality: description.Local, Variability: description.Discrete, Type: description.Boolean, HasStart: true, StartBoolean: true},
 			},
-			Outputs: []fmi.Unknown{{Index: 2, Declared: true, Dependencies: []int{1}}, {Index: 3}},
+			Outputs: []description.Unknown{{Index: 2, Declared: true, Dependencies: []int{1}}, {Index: 3}},
 		}},
 		Findings: []diag.Finding{{ID: "MD1", Level: diag.Warning, File: "m.fmu", Path: "/x", Line: 7, Message: "odd", Remedy: "mend it"}},
 	}
 }
 
-func testSystemDescription() *description {
-	return &description{System: &systemDescription{
+func testSystemDescription() *fileDescription {
+	return &fileDescription{System: &systemDescription{
 		Path: "s.ssp", Name: "car", StartTime: simulate.Setting{Value: 0, Source: "default"}, StopTime: simulate.Setting{Value: 4, Source: "DefaultExperiment of the system"},
 		StepSize: simulate.Setting{Value: 1e-3, Source: "annotation"}, Algorithm: "explicit", Params: map[string]string{"order": "1"}, Stateless: []string{"road"},
 		Components: []componentInfo{{"wheel", "resources/wheel.fmu", "Wheel", "Tool 7", 1, 2, false}, {"road", "resources/road.fmu", "", "", 0, 1, false}},

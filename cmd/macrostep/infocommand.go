@@ -13,7 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
@@ -201,13 +201,13 @@ func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
 		}
 		if v.HasStart {
 			switch v.Type {
-			case fmi.Real:
+			case description.Real:
 				info.Start = v.StartReal
-			case fmi.Integer, fmi.Enumeration:
+			case description.Integer, description.Enumeration:
 				info.Start = v.StartInteger
-			case fmi.Boolean:
+			case description.Boolean:
 				info.Start = v.StartBoolean
-			case fmi.String:
+			case description.String:
 				info.Start = v.StartString
 			}
 		}
@@ -236,7 +236,7 @@ func nameOf[T ~uint8](names []string, v T) string {
 	return strconv.Itoa(int(v))
 }
 
-func writeInfoJSON(w io.Writer, d *description) error {
+func writeInfoJSON(w io.Writer, d *fileDescription) error {
 	var doc any
 	if d.FMU != nil {
 		doc = newFMUInfo(d.FMU, d.Findings)
@@ -330,7 +330,7 @@ func withUnit(name, unit string) string {
 	return name + " [" + unit + "]"
 }
 
-func writeInfo(w io.Writer, d *description) {
+func writeInfo(w io.Writer, d *fileDescription) {
 	if d.FMU != nil {
 		writeFMU(w, newFMUInfo(d.FMU, nil))
 	} else {

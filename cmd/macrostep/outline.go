@@ -15,7 +15,7 @@ import (
 
 // outline describes a system by its documents alone, where it cannot be assembled;
 // nil if they cannot be read.
-func outline(path string) *description {
+func outline(path string) *fileDescription {
 	list := &diag.List{}
 	pkg, err := ssp.Open(path, list)
 	if err != nil || assemble.IsFMU(path) {
@@ -56,7 +56,7 @@ func outline(path string) *description {
 	findings := slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.Level >= diag.Error })
 	if err != nil {
 		s.Connections = written(pkg.Root.System, "")
-		return &description{System: s, Findings: findings}
+		return &fileDescription{System: s, Findings: findings}
 	}
 	name := func(e ssp.FlatEnd) string {
 		if k := e.Component - len(n.Components); k >= 0 {
@@ -79,7 +79,7 @@ func outline(path string) *description {
 		s.StepSize = simulate.Setting{Value: n.Step[0].Value, Source: n.Step[0].Source}
 	}
 	s.Algorithm, s.Stateless = n.Own.Algorithm, n.Own.Stateless
-	return &description{System: s, Findings: findings}
+	return &fileDescription{System: s, Findings: findings}
 }
 
 // written lists the connections of a system and of those in it as they stand in the

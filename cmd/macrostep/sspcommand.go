@@ -16,6 +16,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/ssp"
@@ -397,7 +398,7 @@ func (p *program) showNew(r *newRequest, parts []assemble.Part, links []assemble
 	var rows [][]string
 	for i, part := range parts {
 		rows = append(rows, []string{"  " + part.Name, r.parts[i].path,
-			plural(count(part.Description, fmi.Input), "input") + ", " + plural(count(part.Description, fmi.Output), "output")})
+			plural(count(part.Description, description.Input), "input") + ", " + plural(count(part.Description, description.Output), "output")})
 	}
 	table(w, rows)
 	if len(links) > 0 {

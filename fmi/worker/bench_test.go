@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/worker"
 )
 
@@ -125,7 +126,7 @@ func ready(tb testing.TB, f *fmi.FMU, name string, o fmi.InstanceOptions) *fmi.S
 	check(in.SetupExperiment(fmi.Experiment{Start: 0}))
 	check(in.EnterInitializationMode())
 	check(in.ExitInitializationMode())
-	ten := make([]fmi.ValueReference, 10)
+	ten := make([]description.ValueReference, 10)
 	s, err := in.NewStepper(fmi.StepPlan{RealIn: ten, RealOut: ten})
 	check(err)
 	return s

@@ -14,6 +14,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/csrc"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/test/long"
 )
@@ -46,10 +47,10 @@ func killer(t testing.TB) *fmi.FMU {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fmi.FMU{Path: dir, Dir: dir, Description: &fmi.ModelDescription{
+	return &fmi.FMU{Path: dir, Dir: dir, Description: &description.ModelDescription{
 		FMIVersion: "2.0", ModelName: "kill", GUID: "{kill}",
-		CoSimulation: &fmi.CoSimulation{ModelIdentifier: "kill", CanHandleVariableCommunicationStepSize: true, CanGetAndSetFMUState: true},
-		Variables:    []fmi.ScalarVariable{{Name: "u", Type: fmi.Real}, {Name: "x", Type: fmi.Real, ValueReference: 1}},
+		CoSimulation: &description.CoSimulation{ModelIdentifier: "kill", CanHandleVariableCommunicationStepSize: true, CanGetAndSetFMUState: true},
+		Variables:    []description.ScalarVariable{{Name: "u", Type: description.Real}, {Name: "x", Type: description.Real, ValueReference: 1}},
 	}}
 }
 
@@ -69,7 +70,7 @@ func live(f *fmi.FMU, o fmi.InstanceOptions) (err error) {
 	if err := in.ExitInitializationMode(); err != nil {
 		return err
 	}
-	s, err := in.NewStepper(fmi.StepPlan{RealIn: []fmi.ValueReference{0}, RealOut: []fmi.ValueReference{1}})
+	s, err := in.NewStepper(fmi.StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1}})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/test/cc"
@@ -70,7 +71,7 @@ func trail(t testing.TB, f *fmi.FMU, l fmi.Launcher) string {
 	check(in.SetupExperiment(fmi.Experiment{Start: 0}))
 	check(in.EnterInitializationMode())
 	check(in.ExitInitializationMode())
-	s, err := in.NewStepper(fmi.StepPlan{RealIn: []fmi.ValueReference{0}, RealOut: []fmi.ValueReference{0}})
+	s, err := in.NewStepper(fmi.StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{0}})
 	if err != nil {
 		t.Fatal(err)
 	}

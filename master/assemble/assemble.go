@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -646,9 +647,9 @@ func (a *Assembly) plan(o Options) ([]componentPlan, error) {
 			switch {
 			case inputs[v.Name]:
 				p.inputs = append(p.inputs, v.Name)
-			case connectedOut[i][v.Name], v.Causality == fmi.Output && (chosen || byDefault):
+			case connectedOut[i][v.Name], v.Causality == description.Output && (chosen || byDefault):
 				p.outputs = append(p.outputs, v.Name)
-			case chosen && v.Causality != fmi.Independent:
+			case chosen && v.Causality != description.Independent:
 				p.watch = append(p.watch, v.Name)
 			}
 		}
@@ -679,7 +680,7 @@ func (a *Assembly) hold(o Options, plan []componentPlan, connected, driven []map
 	}
 	for i := range plan {
 		d := a.Components[i].FMU.Description
-		fed := func(v *fmi.ScalarVariable) bool { // by any of its names
+		fed := func(v *description.ScalarVariable) bool { // by any of its names
 			for _, names := range []map[string]bool{connected[i], driven[i]} {
 				for name := range names {
 					if w, _ := d.Variable(name); w != nil && fmuslave.Same(v, w) {
@@ -691,7 +692,7 @@ func (a *Assembly) hold(o Options, plan []componentPlan, connected, driven []map
 		}
 		for _, start := range plan[i].starts {
 			v, _ := d.Variable(start.Variable)
-			if v == nil || v.Causality != fmi.Input || fed(v) {
+			if v == nil || v.Causality != description.Input || fed(v) {
 				continue
 			}
 			driven[i][v.Name] = true
@@ -708,18 +709,18 @@ func (a *Assembly) toParameter(e ssp.FlatEnd) bool {
 		return false // of a function
 	}
 	v, ok := a.Components[e.Component].FMU.Description.Variable(e.Variable)
-	return ok && v.Causality == fmi.Parameter
+	return ok && v.Causality == description.Parameter
 }
 
 // changing lists the variables that are no parameters, constants or time, but
 // for those left out.
-func changing(d *fmi.ModelDescription, without map[string]bool) []string {
+func changing(d *description.ModelDescription, without map[string]bool) []string {
 	var out []string
 	for k := range d.Variables {
 		v := &d.Variables[k]
 		switch {
-		case without[v.Name], v.Causality == fmi.Parameter, v.Causality == fmi.CalculatedParameter, v.Causality == fmi.Independent,
-			v.Variability == fmi.Constant, v.Variability == fmi.Fixed, v.Variability == fmi.Tunable:
+		case without[v.Name], v.Causality == description.Parameter, v.Causality == description.CalculatedParameter, v.Causality == description.Independent,
+			v.Variability == description.Constant, v.Variability == description.Fixed, v.Variability == description.Tunable:
 		default:
 			out = append(out, v.Name)
 		}
@@ -737,7 +738,7 @@ func (a *Assembly) componentNames() string {
 
 // Variable gives the variable of an FMU that results call by this name, nil if there is
 // none. It stays the assembly's.
-func (a *Assembly) Variable(name string) *fmi.ScalarVariable {
+func (a *Assembly) Variable(name string) *description.ScalarVariable {
 	all, _ := a.meanings(name)
 	for _, m := range all {
 		if a.Components[m.component].Name+"."+m.v.Name == name {
@@ -783,7 +784,7 @@ func (a *Assembly) paths(component int) (joined, quoted string) {
 // meaning is a variable that a name stands for.
 type meaning struct {
 	component int
-	v         *fmi.ScalarVariable
+	v         *description.ScalarVariable
 	quoted    string // the name that means nothing else
 }
 
@@ -858,7 +859,7 @@ func (e *ambiguousError) Error() string {
 }
 
 // find gives the variable that a user means by a name.
-func (a *Assembly) find(name string) (component int, v *fmi.ScalarVariable, err error) {
+func (a *Assembly) find(name string) (component int, v *description.ScalarVariable, err error) {
 	all, longest := a.meanings(name)
 	switch {
 	case len(all) == 1:
@@ -887,7 +888,7 @@ func (a *Assembly) unknown(component int, rest string) error {
 		cmp.Or(diag.DidYouMean(rest, variableNames(c.FMU.Description)), "; its modelDescription.xml lists those that there are"))
 }
 
-func variableNames(d *fmi.ModelDescription) []string {
+func variableNames(d *description.ModelDescription) []string {
 	names := make([]string, len(d.Variables))
 	for i := range names {
 		names[i] = d.Variables[i].Name
@@ -918,7 +919,7 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 			errs = append(errs, fmt.Errorf("%s is no input of the outermost system that feeds an input of an FMU; only free inputs can be given from outside", name))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%w%s", err, a.orConnectors(err, ssp.Input)))
-		case v.Causality != fmi.Input:
+		case v.Causality != description.Input:
 			errs = append(errs, fmt.Errorf("%s is no input but has causality %s; only free inputs can be given from outside", name, v.Causality))
 		case connected[i][v.Name]:
 			errs = append(errs, fmt.Errorf("%s is connected to an output; only free inputs can be given from outside", name))

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
@@ -16,7 +16,7 @@ import (
 type Part struct {
 	Name        string // of the component
 	Source      string // URI of the FMU in the document
-	Description *fmi.ModelDescription
+	Description *description.ModelDescription
 }
 
 // Link is a connection from an output to an input, by the indices of the parts.
@@ -43,7 +43,7 @@ type NoLink struct {
 func MatchByName(parts []Part, connected []Link) (links []Link, open []NoLink) {
 	type output struct {
 		part int
-		v    *fmi.ScalarVariable
+		v    *description.ScalarVariable
 	}
 	exact, qualified := map[string][]output{}, map[string][]output{}
 	for i, p := range parts {
@@ -62,7 +62,7 @@ func MatchByName(parts []Part, connected []Link) (links []Link, open []NoLink) {
 	for i, p := range parts {
 		for k := range p.Description.Variables {
 			v := &p.Description.Variables[k]
-			if v.Causality != fmi.Input || taken[[2]any{i, v.Name}] {
+			if v.Causality != description.Input || taken[[2]any{i, v.Name}] {
 				continue
 			}
 			others := func(list []output) []output {
@@ -103,12 +103,12 @@ func MatchByName(parts []Part, connected []Link) (links []Link, open []NoLink) {
 }
 
 // mismatch returns why an output cannot feed an input; "" if it can.
-func mismatch(from *fmi.ModelDescription, y *fmi.ScalarVariable, to *fmi.ModelDescription, u *fmi.ScalarVariable) string {
-	discrete := func(t fmi.BaseType) bool { return t == fmi.Integer || t == fmi.Enumeration }
+func mismatch(from *description.ModelDescription, y *description.ScalarVariable, to *description.ModelDescription, u *description.ScalarVariable) string {
+	discrete := func(t description.BaseType) bool { return t == description.Integer || t == description.Enumeration }
 	if y.Type != u.Type && !(discrete(y.Type) && discrete(u.Type)) {
 		return fmt.Sprintf("it is of type %s, and the input of type %s", y.Type, u.Type)
 	}
-	if y.Type != fmi.Real {
+	if y.Type != description.Real {
 		return ""
 	}
 	a, b := base(from, y), base(to, u)
@@ -119,8 +119,8 @@ func mismatch(from *fmi.ModelDescription, y *fmi.ScalarVariable, to *fmi.ModelDe
 }
 
 // items gives those of an enumeration; nil for everything else.
-func items(d *fmi.ModelDescription, v *fmi.ScalarVariable) map[string]int32 {
-	if v.Type != fmi.Enumeration {
+func items(d *description.ModelDescription, v *description.ScalarVariable) map[string]int32 {
+	if v.Type != description.Enumeration {
 		return nil
 	}
 	out := map[string]int32{}
@@ -130,7 +130,7 @@ func items(d *fmi.ModelDescription, v *fmi.ScalarVariable) map[string]int32 {
 	return out
 }
 
-func base(d *fmi.ModelDescription, v *fmi.ScalarVariable) *unit.Base {
+func base(d *description.ModelDescription, v *description.ScalarVariable) *unit.Base {
 	if u, ok := d.Unit(v.Real.Unit); ok && v.Real.Unit != "" {
 		return u.Base
 	}
@@ -144,11 +144,11 @@ func ParseLink(parts []Part, text string) (Link, error) {
 		if r != ':' {
 			continue
 		}
-		from, y, err := findPart(parts, text[:i], fmi.Output)
+		from, y, err := findPart(parts, text[:i], description.Output)
 		if err == nil {
 			var to int
-			var u *fmi.ScalarVariable
-			if to, u, err = findPart(parts, text[i+1:], fmi.Input); err == nil {
+			var u *description.ScalarVariable
+			if to, u, err = findPart(parts, text[i+1:], description.Input); err == nil {
 				if why := mismatch(parts[from].Description, y, parts[to].Description, u); why != "" {
 					return Link{}, fmt.Errorf("%s cannot feed %s: %s", text[:i], text[i+1:], why)
 				}
@@ -166,7 +166,7 @@ func ParseLink(parts []Part, text string) (Link, error) {
 }
 
 // findPart finds the output or input "component.variable".
-func findPart(parts []Part, name string, c fmi.Causality) (int, *fmi.ScalarVariable, error) {
+func findPart(parts []Part, name string, c description.Causality) (int, *description.ScalarVariable, error) {
 	var names []string
 	for i, p := range parts {
 		names = append(names, p.Name)
@@ -269,13 +269,13 @@ func (b *composer) component(i int, linked map[string]bool) {
 		v := &p.Description.Variables[k]
 		connector := ssp.Connector{Name: v.Name}
 		switch v.Causality {
-		case fmi.Input:
+		case description.Input:
 			connector.Kind = ssp.Input
-		case fmi.Output:
+		case description.Output:
 			connector.Kind = ssp.Output
-		case fmi.Parameter:
+		case description.Parameter:
 			connector.Kind = ssp.Parameter
-		case fmi.CalculatedParameter:
+		case description.CalculatedParameter:
 			connector.Kind = ssp.CalculatedParameter
 		default:
 			continue
@@ -284,7 +284,7 @@ func (b *composer) component(i int, linked map[string]bool) {
 			continue
 		}
 		connector.Type = typeOf(v.Type)
-		if v.Type == fmi.Enumeration {
+		if v.Type == description.Enumeration {
 			if slices.Contains(b.c.For, "osp") && !linked[p.Name+"."+v.Name] {
 				b.note("%s.%s gets no connector: OSP ends at enumerations", p.Name, v.Name)
 				continue
@@ -294,7 +294,7 @@ func (b *composer) component(i int, linked map[string]bool) {
 				connector.Type = ssp.Unspecified
 			}
 		}
-		if v.Type == fmi.Real {
+		if v.Type == description.Real {
 			connector.Unit = b.unit(p, v)
 		}
 		c.Connectors = append(c.Connectors, connector)
@@ -336,7 +336,7 @@ func (b *composer) itemsByName(l Link) (*ssp.Transformation, error) {
 
 // unit defines the unit of a variable and gives its name, or "" where the document
 // cannot say it: then the FMU's counts all the same (ssp 31).
-func (b *composer) unit(p Part, v *fmi.ScalarVariable) string {
+func (b *composer) unit(p Part, v *description.ScalarVariable) string {
 	name := v.Real.Unit
 	if name == "" {
 		return ""
@@ -362,7 +362,7 @@ func (b *composer) unit(p Part, v *fmi.ScalarVariable) string {
 
 // enumeration defines the type of a variable and gives its name, that of the FMU
 // before it where FMUs mean different things by one name.
-func (b *composer) enumeration(p Part, v *fmi.ScalarVariable) string {
+func (b *composer) enumeration(p Part, v *description.ScalarVariable) string {
 	items := items(p.Description, v)
 	if len(items) == 0 {
 		return ""
@@ -384,14 +384,14 @@ func (b *composer) enumeration(p Part, v *fmi.ScalarVariable) string {
 func (b *composer) experiment() error {
 	start, stop, step := b.c.Start, b.c.Stop, b.c.Step
 	if start == nil {
-		start = b.least(func(e *fmi.DefaultExperiment) *float64 { return e.StartTime }, nil)
+		start = b.least(func(e *description.DefaultExperiment) *float64 { return e.StartTime }, nil)
 	}
 	first := 0.0
 	if start != nil {
 		first = *start
 	}
 	if stop == nil {
-		stop = b.least(func(e *fmi.DefaultExperiment) *float64 { return e.StopTime }, &first)
+		stop = b.least(func(e *description.DefaultExperiment) *float64 { return e.StopTime }, &first)
 	}
 	if stop != nil && !(*stop > first) {
 		return fmt.Errorf("the stop time %g is not after the start time %g", *stop, first)
@@ -399,7 +399,7 @@ func (b *composer) experiment() error {
 	b.d.Experiment = ssp.Experiment{Start: start, Stop: stop}
 	if step == nil && len(b.c.For) > 0 {
 		zero := 0.0
-		if step = b.least(func(e *fmi.DefaultExperiment) *float64 { return e.StepSize }, &zero); step == nil {
+		if step = b.least(func(e *description.DefaultExperiment) *float64 { return e.StepSize }, &zero); step == nil {
 			last := first + defaultSpan
 			if stop != nil {
 				last = *stop
@@ -420,7 +420,7 @@ func (b *composer) experiment() error {
 	tolerance := b.c.Tolerance
 	if tolerance == nil { // OMSimulator gives one to all FMUs: the finest that one of them suggests
 		zero := 0.0
-		tolerance = b.least(func(e *fmi.DefaultExperiment) *float64 { return e.Tolerance }, &zero)
+		tolerance = b.least(func(e *description.DefaultExperiment) *float64 { return e.Tolerance }, &zero)
 	}
 	for _, tool := range b.c.For {
 		notes, err := b.d.Prepare(tool, *step, tolerance)
@@ -434,7 +434,7 @@ func (b *composer) experiment() error {
 
 // least gives the smallest value of the default experiments that is greater than a
 // bound; nil if there is none.
-func (b *composer) least(of func(*fmi.DefaultExperiment) *float64, above *float64) *float64 {
+func (b *composer) least(of func(*description.DefaultExperiment) *float64, above *float64) *float64 {
 	var least *float64
 	for _, p := range b.parts {
 		if e := p.Description.DefaultExperiment; e != nil {

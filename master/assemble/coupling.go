@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/master"
@@ -102,7 +102,7 @@ func (c *checker) whole() ssp.Place {
 }
 
 // variable gives the variable of an FMU at an end of a connection; nil of a function.
-func (c *checker) variable(e ssp.FlatEnd) (*fmi.ScalarVariable, *fmi.ModelDescription) {
+func (c *checker) variable(e ssp.FlatEnd) (*description.ScalarVariable, *description.ModelDescription) {
 	if e.Component >= len(c.a.Components) {
 		return nil, nil
 	}
@@ -130,9 +130,9 @@ func (c *checker) openPorts() {
 			v := &component.FMU.Description.Variables[k]
 			e := end{Component: i, Variable: v.Name}
 			switch {
-			case v.Causality == fmi.Input && !fed[e]:
+			case v.Causality == description.Input && !fed[e]:
 				in = append(in, v.Name)
-			case v.Causality == fmi.Output && !used[e]:
+			case v.Causality == description.Output && !used[e]:
 				out = append(out, v.Name)
 			}
 		}
@@ -231,7 +231,7 @@ func (c *checker) ofVariable(names []string) ssp.Place {
 func (c *checker) real(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		_, v, err := c.a.find(name)
-		return err == nil && v.Type != fmi.Real
+		return err == nil && v.Type != description.Real
 	})
 }
 
@@ -240,7 +240,7 @@ func (c *checker) undeclared(l master.Loop) []string {
 	var out []string
 	for _, name := range l.Variables {
 		i, v, err := c.a.find(name)
-		if err != nil || v.Causality != fmi.Output {
+		if err != nil || v.Causality != description.Output {
 			continue
 		}
 		d := c.a.Components[i].FMU.Description
@@ -248,7 +248,7 @@ func (c *checker) undeclared(l master.Loop) []string {
 		if l.Initialization {
 			list = d.InitialUnknowns
 		}
-		k := slices.IndexFunc(list, func(u fmi.Unknown) bool { return &d.Variables[u.Index-1] == v })
+		k := slices.IndexFunc(list, func(u description.Unknown) bool { return &d.Variables[u.Index-1] == v })
 		if (k < 0 || !list[k].Declared) && !slices.Contains(out, c.a.Components[i].Name) {
 			out = append(out, c.a.Components[i].Name)
 		}
@@ -332,13 +332,13 @@ func (c *checker) signals() {
 		}
 		name := c.a.endpoint(k.From).String() + " → " + c.a.endpoint(k.To).String()
 		c.items(k)
-		if from.Type != fmi.Real || to.Type != fmi.Real {
+		if from.Type != description.Real || to.Type != description.Real {
 			continue
 		}
-		if to.Causality == fmi.Input && from.Variability == fmi.Continuous && to.Variability != fmi.Continuous {
+		if to.Causality == description.Input && from.Variability == description.Continuous && to.Variability != description.Continuous {
 			sampled.add(k.Place, name)
 		}
-		if to.Causality == fmi.Input && from.Variability != fmi.Continuous && to.Variability == fmi.Continuous {
+		if to.Causality == description.Input && from.Variability != description.Continuous && to.Variability == description.Continuous {
 			held.add(k.Place, name)
 		}
 		a, b := baseUnit(fromDescription, from), baseUnit(toDescription, to)
@@ -375,8 +375,8 @@ func (s *several) report(c *checker, r *diag.Rule, text string) {
 	}
 }
 
-func unitPair(from, to *fmi.ScalarVariable) string {
-	name := func(v *fmi.ScalarVariable) string {
+func unitPair(from, to *description.ScalarVariable) string {
+	name := func(v *description.ScalarVariable) string {
 		if v.Real.Unit == "" {
 			return "no unit"
 		}
@@ -385,7 +385,7 @@ func unitPair(from, to *fmi.ScalarVariable) string {
 	return name(from) + " and " + name(to)
 }
 
-func baseUnit(d *fmi.ModelDescription, v *fmi.ScalarVariable) *unit.Base {
+func baseUnit(d *description.ModelDescription, v *description.ScalarVariable) *unit.Base {
 	if u, ok := d.Unit(v.Real.Unit); ok && v.Real.Unit != "" {
 		return u.Base
 	}
@@ -396,7 +396,7 @@ func baseUnit(d *fmi.ModelDescription, v *fmi.ScalarVariable) *unit.Base {
 func (c *checker) items(k *ssp.FlatConnection) {
 	from, fromDescription := c.variable(k.From)
 	to, toDescription := c.variable(k.To)
-	if from == nil || to == nil || from.Type != fmi.Enumeration || to.Type != fmi.Enumeration || len(k.Map) > 0 {
+	if from == nil || to == nil || from.Type != description.Enumeration || to.Type != description.Enumeration || len(k.Map) > 0 {
 		return
 	}
 	values := map[string]int32{}
@@ -420,7 +420,7 @@ var knownFactors = map[string]float64{
 }
 
 // factors doubts the factors of the units at a connection.
-func (c *checker) factors(k *ssp.FlatConnection, name string, from, to *fmi.ScalarVariable, a, b *unit.Base) {
+func (c *checker) factors(k *ssp.FlatConnection, name string, from, to *description.ScalarVariable, a, b *unit.Base) {
 	if a != nil && b != nil && from.Real.Unit == to.Real.Unit && a.SameDimension(*b) && !sameFactor(a.Factor, b.Factor) {
 		c.add(ruleFactorDoubt, k.Place, "%s: the unit %q has the factor %g at one side and %g at the other", name, from.Real.Unit, a.Factor, b.Factor)
 		return
@@ -444,7 +444,7 @@ const mostNominalRatio = 1e3
 
 // ranges compares bounds, start and nominal values at a connection, in the unit of
 // the target.
-func (c *checker) ranges(k *ssp.FlatConnection, name string, from, to *fmi.ScalarVariable) {
+func (c *checker) ranges(k *ssp.FlatConnection, name string, from, to *description.ScalarVariable) {
 	map1 := func(x float64) float64 { return k.Gain*x + k.Offset }
 	// Bounds that are the largest numbers there are say nothing.
 	bound := func(p *float64, none float64) float64 {
@@ -572,7 +572,7 @@ func (c *checker) times() {
 		}
 		for k := range d.Variables {
 			v := &d.Variables[k]
-			if v.Causality != fmi.Independent || v.Real.Unit == "" {
+			if v.Causality != description.Independent || v.Real.Unit == "" {
 				continue
 			}
 			b := baseUnit(d, v)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/ssp"
 )
 
@@ -34,20 +34,20 @@ func (a *Assembly) experiment() {
 	a.Start = Sourced{0, "default"}
 	if n.Experiment.Start != nil {
 		a.Start = Sourced{*n.Experiment.Start, "DefaultExperiment of the system"}
-	} else if s, ok := a.smallest(every, func(d *fmi.DefaultExperiment) *float64 { return d.StartTime }); ok {
+	} else if s, ok := a.smallest(every, func(d *description.DefaultExperiment) *float64 { return d.StartTime }); ok {
 		a.Start = s
 	}
 	if n.Experiment.Stop != nil {
 		a.Stop = Sourced{*n.Experiment.Stop, "DefaultExperiment of the system"}
 	} else {
 		later := func(t float64) bool { return t > a.Start.Value }
-		a.Stop, _ = a.smallest(later, func(d *fmi.DefaultExperiment) *float64 { return d.StopTime })
+		a.Stop, _ = a.smallest(later, func(d *description.DefaultExperiment) *float64 { return d.StopTime })
 	}
 	if len(n.Step) > 0 {
 		a.Step = Sourced{n.Step[0].Value, n.Step[0].Source}
 	} else {
 		positive := func(h float64) bool { return h > 0 }
-		a.Step, _ = a.smallest(positive, func(d *fmi.DefaultExperiment) *float64 { return d.StepSize })
+		a.Step, _ = a.smallest(positive, func(d *description.DefaultExperiment) *float64 { return d.StepSize })
 	}
 	if n.Own.Tolerance != nil {
 		a.Tolerance = &Sourced{*n.Own.Tolerance, n.Own.Sources["tolerance"].Text}
@@ -58,7 +58,7 @@ func (a *Assembly) experiment() {
 
 // smallest gives the least of the values that the default experiments of the
 // FMUs have and that make sense, and whose it is.
-func (a *Assembly) smallest(sensible func(float64) bool, of func(*fmi.DefaultExperiment) *float64) (least Sourced, ok bool) {
+func (a *Assembly) smallest(sensible func(float64) bool, of func(*description.DefaultExperiment) *float64) (least Sourced, ok bool) {
 	for _, c := range a.Components {
 		d := c.FMU.Description.DefaultExperiment
 		if d == nil {

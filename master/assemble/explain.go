@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -118,11 +118,11 @@ func (a *Assembly) Explain(name string) (*Explanation, error) {
 		}
 	}
 	switch {
-	case v.Causality == fmi.Independent:
+	case v.Causality == description.Independent:
 		e.Note = "it is the time"
-	case v.Variability == fmi.Constant:
+	case v.Variability == description.Constant:
 		e.Note = "it is a constant of the FMU"
-	case v.Causality == fmi.Output || v.Causality == fmi.CalculatedParameter, !fmuslave.Settable(v):
+	case v.Causality == description.Output || v.Causality == description.CalculatedParameter, !fmuslave.Settable(v):
 		e.Note = "the FMU computes it"
 		if fmuslave.Settable(v) {
 			e.Note += ", from this start value"
@@ -197,20 +197,20 @@ func mapText(m map[int32]int32) string {
 }
 
 // startText writes the start value of a variable as parameter sets do.
-func startText(v *fmi.ScalarVariable, d *fmi.ModelDescription) string {
+func startText(v *description.ScalarVariable, d *description.ModelDescription) string {
 	switch v.Type {
-	case fmi.Integer:
+	case description.Integer:
 		return strconv.Itoa(int(v.StartInteger))
-	case fmi.Enumeration:
+	case description.Enumeration:
 		for _, item := range d.Enumeration(v.DeclaredType) {
 			if item.Value == v.StartInteger {
 				return item.Name
 			}
 		}
 		return strconv.Itoa(int(v.StartInteger))
-	case fmi.Boolean:
+	case description.Boolean:
 		return strconv.FormatBool(v.StartBoolean)
-	case fmi.String:
+	case description.String:
 		return v.StartString
 	}
 	return strconv.FormatFloat(v.StartReal, 'g', -1, 64)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -17,7 +17,7 @@ const byUser = "--set"
 
 // target finds what a value can be given to: a variable of an FMU, or the connector of a
 // system (not nil). A name that means several of them is an error.
-func (a *Assembly) target(name string) (component int, v *fmi.ScalarVariable, connector *ssp.SystemConnector, err error) {
+func (a *Assembly) target(name string) (component int, v *description.ScalarVariable, connector *ssp.SystemConnector, err error) {
 	component, v, err = a.find(name)
 	if a.pkg == nil {
 		return component, v, nil, err
@@ -172,7 +172,7 @@ func (a *Assembly) Items() map[string]map[string]int32 {
 			if c := a.typed(connector); len(c.Items) > 0 {
 				out[name] = c.Items
 			}
-		case v.Type == fmi.Enumeration:
+		case v.Type == description.Enumeration:
 			if of, ok := (variables{a.Components[i].FMU.Description}).Lookup(v.Name); ok && len(of.Items) > 0 {
 				out[name] = of.Items
 			}

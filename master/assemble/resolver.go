@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/ssp"
@@ -18,7 +19,7 @@ func (r resolver) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
 }
 
 // variables is the view of a model description that package ssp takes.
-type variables struct{ d *fmi.ModelDescription }
+type variables struct{ d *description.ModelDescription }
 
 // ModelName gives the name by which OSP finds its model description.
 func (s variables) ModelName() string { return s.d.ModelName }
@@ -51,22 +52,22 @@ func (s variables) All() iter.Seq[ssp.Variable] {
 	}
 }
 
-func (s variables) view(v *fmi.ScalarVariable) ssp.Variable {
+func (s variables) view(v *description.ScalarVariable) ssp.Variable {
 	out := ssp.Variable{
 		Name: v.Name, Type: typeOf(v.Type),
 		Causality: v.Causality.String(), Variability: v.Variability.String(), Initial: v.Initial.String(),
 		Settable: fmuslave.Settable(v),
 	}
 	switch v.Type {
-	case fmi.Real:
+	case description.Real:
 		out.Unit, out.RelativeQuantity = v.Real.Unit, v.Real.RelativeQuantity
 		out.Min, out.Max = v.Real.Min, v.Real.Max
 		if u, ok := s.d.Unit(v.Real.Unit); ok {
 			out.UnitBase = u.Base
 		}
-	case fmi.Integer:
+	case description.Integer:
 		out.Min, out.Max = widen(v.Integer.Min), widen(v.Integer.Max)
-	case fmi.Enumeration:
+	case description.Enumeration:
 		out.Items = map[string]int32{}
 		for _, item := range s.d.Enumeration(v.DeclaredType) {
 			out.Items[item.Name] = item.Value
@@ -83,15 +84,15 @@ func widen(n *int32) *float64 {
 	return &x
 }
 
-func typeOf(t fmi.BaseType) ssp.ValueType {
+func typeOf(t description.BaseType) ssp.ValueType {
 	switch t {
-	case fmi.Integer:
+	case description.Integer:
 		return ssp.Integer
-	case fmi.Boolean:
+	case description.Boolean:
 		return ssp.Boolean
-	case fmi.String:
+	case description.String:
 		return ssp.String
-	case fmi.Enumeration:
+	case description.Enumeration:
 		return ssp.Enumeration
 	}
 	return ssp.Real

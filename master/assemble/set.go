@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -107,12 +107,12 @@ func (a *Assembly) parameter(set Assignment) (ssp.ParameterValue, *unit.Definiti
 	}
 	out.Value = ssp.Value{Type: typeOf(v.Type), Real: value.Real, Int: value.Integer, Bool: value.Boolean, Text: value.String}
 	switch v.Type {
-	case fmi.Real:
+	case description.Real:
 		if u, ok := d.Unit(v.Real.Unit); ok && u.Base != nil {
 			out.Unit = u.Name
 			return out, u, nil
 		}
-	case fmi.Enumeration:
+	case description.Enumeration:
 		for _, item := range d.Enumeration(v.DeclaredType) {
 			if item.Value == value.Integer {
 				out.Value.Text = item.Name
@@ -152,16 +152,16 @@ func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.
 			out.Value.Type = ssp.Boolean
 		}
 	}
-	v := &fmi.ScalarVariable{Name: set.Name}
+	v := &description.ScalarVariable{Name: set.Name}
 	switch out.Value.Type {
 	case ssp.Real:
-		v.Type = fmi.Real
+		v.Type = description.Real
 	case ssp.Integer:
-		v.Type = fmi.Integer
+		v.Type = description.Integer
 	case ssp.Boolean:
-		v.Type = fmi.Boolean
+		v.Type = description.Boolean
 	case ssp.String:
-		v.Type = fmi.String
+		v.Type = description.String
 	case ssp.Enumeration: // by name, as in parameter sets
 		if _, known := c.Items[set.Value]; known || len(c.Items) == 0 {
 			out.Value.Text = set.Value
@@ -180,7 +180,7 @@ func connectorValue(c *ssp.Variable, set Assignment) (ssp.ParameterValue, *unit.
 	default:
 		return out, nil, fmt.Errorf("the connector is of type %s, which FMI 2.0 does not have", c.Type)
 	}
-	value, err := parseValue(v, &fmi.ModelDescription{}, set.Value)
+	value, err := parseValue(v, &description.ModelDescription{}, set.Value)
 	if err != nil {
 		return out, nil, err
 	}
@@ -208,11 +208,11 @@ func (a *Assembly) valueNow(name string) string {
 		return ""
 	}
 	switch v.Type {
-	case fmi.Real:
+	case description.Real:
 		return strconv.FormatFloat(v.StartReal, 'g', -1, 64)
-	case fmi.Boolean:
+	case description.Boolean:
 		return strconv.FormatBool(v.StartBoolean)
-	case fmi.String:
+	case description.String:
 		return v.StartString
 	}
 	return strconv.Itoa(int(v.StartInteger))

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/fmuslave"
 )
@@ -48,33 +48,33 @@ func (a *Assembly) planStarts(o Options, plan []componentPlan) error {
 
 // parseValue reads a value for a variable as a user writes it: numbers, true,
 // false, 0 or 1, an item name of an enumeration, or text.
-func parseValue(v *fmi.ScalarVariable, d *fmi.ModelDescription, text string) (fmuslave.Value, error) {
+func parseValue(v *description.ScalarVariable, d *description.ModelDescription, text string) (fmuslave.Value, error) {
 	out := fmuslave.Value{Variable: v.Name}
 	switch v.Type {
-	case fmi.Real:
+	case description.Real:
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			return out, errors.New("the variable is a Real; give a finite number")
 		}
 		out.Real = x
-	case fmi.Integer, fmi.Enumeration:
+	case description.Integer, description.Enumeration:
 		items := d.Enumeration(v.DeclaredType)
-		if i := slices.IndexFunc(items, func(e fmi.EnumerationItem) bool { return e.Name == text }); i >= 0 {
+		if i := slices.IndexFunc(items, func(e description.EnumerationItem) bool { return e.Name == text }); i >= 0 {
 			out.Integer = items[i].Value
 			return out, nil
 		}
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
-			if v.Type == fmi.Enumeration {
+			if v.Type == description.Enumeration {
 				return out, fmt.Errorf("the variable is an Enumeration; give one of its items%s", listed(items))
 			}
 			return out, errors.New("the variable is an Integer; give a whole number of 32 bits")
 		}
 		out.Integer = int32(n)
-		if len(items) > 0 && !slices.ContainsFunc(items, func(e fmi.EnumerationItem) bool { return e.Value == out.Integer }) {
+		if len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == out.Integer }) {
 			return out, fmt.Errorf("the variable is an Enumeration, and none of its items has this number; give one of them%s", listed(items))
 		}
-	case fmi.Boolean:
+	case description.Boolean:
 		switch text {
 		case "true", "1":
 			out.Boolean = true
@@ -82,14 +82,14 @@ func parseValue(v *fmi.ScalarVariable, d *fmi.ModelDescription, text string) (fm
 		default:
 			return out, errors.New("the variable is a Boolean; give true or false")
 		}
-	case fmi.String:
+	case description.String:
 		out.String = text
 	}
 	return out, nil
 }
 
 // listed is diag.ListItems as the end of a message, or nothing where no items are known.
-func listed(items []fmi.EnumerationItem) string {
+func listed(items []description.EnumerationItem) string {
 	if len(items) == 0 {
 		return ", by its number"
 	}
@@ -101,12 +101,12 @@ func listed(items []fmi.EnumerationItem) string {
 }
 
 // bounds reports whether a value lies within those of the variable (fmi2 45).
-func bounds(v *fmi.ScalarVariable, value fmuslave.Value) (low, high float64, inside bool) {
+func bounds(v *description.ScalarVariable, value fmuslave.Value) (low, high float64, inside bool) {
 	low, high = math.Inf(-1), math.Inf(1)
 	x, from, to := value.Real, v.Real.Min, v.Real.Max
 	switch v.Type {
-	case fmi.Real:
-	case fmi.Integer:
+	case description.Real:
+	case description.Integer:
 		x, from, to = float64(value.Integer), widen(v.Integer.Min), widen(v.Integer.Max)
 	default:
 		return low, high, true

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 // clock compares the time that an FMU exposes with the one it should be at: some
@@ -27,7 +28,7 @@ func (s *Slave) planClock(p *fmi.StepPlan) {
 	d := s.config.FMU.Description
 	for i := range d.Variables {
 		v := &d.Variables[i]
-		if v.Causality == fmi.Independent && v.Type == fmi.Real {
+		if v.Causality == description.Independent && v.Type == description.Real {
 			s.clock.at, s.clock.name = len(p.RealOut), v.Name
 			p.RealOut = append(p.RealOut, v.ValueReference)
 			return

@@ -5,24 +5,24 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
 // signal is one variable at a port.
 type signal struct {
-	variable *fmi.ScalarVariable
+	variable *description.ScalarVariable
 	kind     master.Kind
 }
 
 // kindOf gives the kind in which a variable travels: an enumeration as Integer.
-func kindOf(t fmi.BaseType) master.Kind {
+func kindOf(t description.BaseType) master.Kind {
 	switch t {
-	case fmi.Integer, fmi.Enumeration:
+	case description.Integer, description.Enumeration:
 		return master.Integer
-	case fmi.Boolean:
+	case description.Boolean:
 		return master.Boolean
-	case fmi.String:
+	case description.String:
 		return master.String
 	}
 	return master.Real
@@ -48,14 +48,14 @@ func (s *Slave) describe(c *Config) error {
 	if c.Restarts > 0 && (c.Options.Launcher == nil || !s.info.Caps.SaveState || !s.info.Caps.SerializeState) {
 		return fmt.Errorf("%s: %w: a component is restarted only if it runs in a process of its own and serialises its state (canGetAndSetFMUstate and canSerializeFMUstate)", &s.info, master.ErrCapability)
 	}
-	ins, err := s.signals(d, c.Inputs, "input", fmi.Input)
+	ins, err := s.signals(d, c.Inputs, "input", description.Input)
 	if err != nil {
 		return err
 	}
 	if err := s.driveOnce(ins); err != nil {
 		return err
 	}
-	outs, err := s.signals(d, c.Outputs, "output", fmi.Output, fmi.CalculatedParameter)
+	outs, err := s.signals(d, c.Outputs, "output", description.Output, description.CalculatedParameter)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (s *Slave) describe(c *Config) error {
 	if err != nil {
 		return err
 	}
-	params, err := s.signals(d, c.Params, "parameter", fmi.Parameter)
+	params, err := s.signals(d, c.Params, "parameter", description.Parameter)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (s *Slave) describe(c *Config) error {
 	for o := s.coupled; o < len(s.out); o++ {
 		s.info.Init.On[o], s.info.Init.Assumed[o] = nil, false // not read in initialisation mode
 		r := s.out[o].variable.ValueReference
-		if slices.ContainsFunc(states, func(x *fmi.ScalarVariable) bool { return x.ValueReference == r }) {
+		if slices.ContainsFunc(states, func(x *description.ScalarVariable) bool { return x.ValueReference == r }) {
 			s.info.Step.On[o], s.info.Step.Assumed[o] = nil, false
 		}
 	}
@@ -100,7 +100,7 @@ func (s *Slave) describe(c *Config) error {
 
 // monitor adds what is monitored and no output to the outputs, as internal
 // ports, and gives all of them their levels.
-func (s *Slave) monitor(d *fmi.ModelDescription, list []Monitored) error {
+func (s *Slave) monitor(d *description.ModelDescription, list []Monitored) error {
 	s.coupled = len(s.out)
 	given := map[string]master.Level{}
 	for _, m := range list {
@@ -110,11 +110,11 @@ func (s *Slave) monitor(d *fmi.ModelDescription, list []Monitored) error {
 		}
 		v := found[0].variable
 		switch {
-		case v.Type != fmi.Real:
+		case v.Type != description.Real:
 			return fmt.Errorf("%s: variable %q cannot be monitored: its type is %s; only a Real has an error that can be measured", s.info.Name, v.Name, v.Type)
-		case v.Causality != fmi.Local && v.Causality != fmi.Output:
+		case v.Causality != description.Local && v.Causality != description.Output:
 			return fmt.Errorf("%s: variable %q cannot be monitored: its causality is %s; choose an output or a local variable", s.info.Name, v.Name, v.Causality)
-		case v.Variability != fmi.Continuous:
+		case v.Variability != description.Continuous:
 			return fmt.Errorf("%s: variable %q cannot be monitored: its variability is %s; choose one that is continuous", s.info.Name, v.Name, v.Variability)
 		}
 		if m.Level != master.NoLevel {
@@ -142,7 +142,7 @@ func (s *Slave) monitor(d *fmi.ModelDescription, list []Monitored) error {
 
 // signals looks the named variables up, which are to have one of the
 // causalities; none allows every causality.
-func (s *Slave) signals(d *fmi.ModelDescription, names []string, what string, causalities ...fmi.Causality) ([]signal, error) {
+func (s *Slave) signals(d *description.ModelDescription, names []string, what string, causalities ...description.Causality) ([]signal, error) {
 	var out []signal
 	for _, name := range names {
 		v, ok := d.Variable(name)
@@ -160,13 +160,13 @@ func (s *Slave) signals(d *fmi.ModelDescription, names []string, what string, ca
 // alias is what all names of one variable have in common.
 type alias struct {
 	kind master.Kind
-	vr   fmi.ValueReference
+	vr   description.ValueReference
 }
 
-func aliasOf(v *fmi.ScalarVariable) alias { return alias{kindOf(v.Type), v.ValueReference} }
+func aliasOf(v *description.ScalarVariable) alias { return alias{kindOf(v.Type), v.ValueReference} }
 
 // Same reports whether two names are of one variable.
-func Same(v, w *fmi.ScalarVariable) bool { return aliasOf(v) == aliasOf(w) }
+func Same(v, w *description.ScalarVariable) bool { return aliasOf(v) == aliasOf(w) }
 
 // driveOnce refuses inputs that are one variable: each would undo the other (fmi2 67).
 func (s *Slave) driveOnce(ins []signal) error {
@@ -187,7 +187,7 @@ func ports(list []signal) []master.Port {
 	for _, g := range list {
 		p := master.Port{Name: g.variable.Name, Unit: g.variable.Real.Unit, Kind: g.kind}
 		if g.kind == master.Real {
-			p.Discrete = g.variable.Variability != fmi.Continuous
+			p.Discrete = g.variable.Variability != description.Continuous
 			if n := g.variable.Real.Nominal; n != nil {
 				p.Nominal = *n
 			}
@@ -214,12 +214,12 @@ func split(list []signal) (reals []master.Port, r []signal, others []master.Port
 // attribute, depends on all inputs by assumption; one whose start value is
 // exact depends on none during initialisation, and a calculated parameter on
 // none after it.
-func feedthrough(d *fmi.ModelDescription, outs, ins []signal, entries []fmi.Unknown, init bool) master.Feedthrough {
-	inputOf := make(map[*fmi.ScalarVariable]int, len(ins))
+func feedthrough(d *description.ModelDescription, outs, ins []signal, entries []description.Unknown, init bool) master.Feedthrough {
+	inputOf := make(map[*description.ScalarVariable]int, len(ins))
 	for k, in := range ins {
 		inputOf[in.variable] = k
 	}
-	entryOf := make(map[*fmi.ScalarVariable]*fmi.Unknown, len(entries))
+	entryOf := make(map[*description.ScalarVariable]*description.Unknown, len(entries))
 	for e := range entries {
 		entryOf[&d.Variables[entries[e].Index-1]] = &entries[e]
 	}
@@ -227,7 +227,7 @@ func feedthrough(d *fmi.ModelDescription, outs, ins []signal, entries []fmi.Unkn
 	for o, out := range outs {
 		entry := entryOf[out.variable]
 		switch {
-		case init && out.variable.Initial == fmi.Exact, !init && out.variable.Causality == fmi.CalculatedParameter:
+		case init && out.variable.Initial == description.Exact, !init && out.variable.Causality == description.CalculatedParameter:
 		case entry == nil || !entry.Declared:
 			f.Assumed[o] = len(ins) > 0
 			for k := range ins {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -95,7 +96,7 @@ func (s *Slave) dependent() (*Slave, error) {
 	d := c.FMU.Description
 	for _, u := range d.Outputs {
 		v := &d.Variables[u.Index-1]
-		if u.Declared && v.Causality == fmi.Output && v.Type == fmi.Real && !slices.Contains(c.Outputs, v.Name) {
+		if u.Declared && v.Causality == description.Output && v.Type == description.Real && !slices.Contains(c.Outputs, v.Name) {
 			c.Outputs = append(c.Outputs, v.Name)
 		}
 	}

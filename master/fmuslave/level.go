@@ -3,7 +3,7 @@ package fmuslave
 import (
 	"math"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -11,36 +11,36 @@ import (
 // and the inputs (see master.Level). Variables with the same value reference are
 // one.
 type levels struct {
-	rates map[fmi.ValueReference][]fmi.ValueReference // of what is differentiated: its derivatives
-	of    map[fmi.ValueReference]fmi.ValueReference   // of a derivative: what it differentiates
-	feels map[fmi.ValueReference]bool                 // unknowns: whether they may depend directly on an input
-	count map[fmi.ValueReference]int                  // integrations; never while they are counted
+	rates map[description.ValueReference][]description.ValueReference // of what is differentiated: its derivatives
+	of    map[description.ValueReference]description.ValueReference   // of a derivative: what it differentiates
+	feels map[description.ValueReference]bool                         // unknowns: whether they may depend directly on an input
+	count map[description.ValueReference]int                          // integrations; never while they are counted
 }
 
 // never counts what lies on a circle of derivatives, an error of the description.
 const never = math.MinInt32
 
-func newLevels(d *fmi.ModelDescription) *levels {
+func newLevels(d *description.ModelDescription) *levels {
 	l := &levels{
-		rates: map[fmi.ValueReference][]fmi.ValueReference{}, of: map[fmi.ValueReference]fmi.ValueReference{},
-		feels: map[fmi.ValueReference]bool{}, count: map[fmi.ValueReference]int{},
+		rates: map[description.ValueReference][]description.ValueReference{}, of: map[description.ValueReference]description.ValueReference{},
+		feels: map[description.ValueReference]bool{}, count: map[description.ValueReference]int{},
 	}
 	for i := range d.Variables {
-		if v := &d.Variables[i]; v.Type == fmi.Real && v.Derivative > 0 {
+		if v := &d.Variables[i]; v.Type == description.Real && v.Derivative > 0 {
 			x := d.Variables[v.Derivative-1].ValueReference
 			l.rates[x] = append(l.rates[x], v.ValueReference)
 			l.of[v.ValueReference] = x
 		}
 	}
-	for _, entries := range [][]fmi.Unknown{d.Outputs, d.Derivatives} {
+	for _, entries := range [][]description.Unknown{d.Outputs, d.Derivatives} {
 		for i := range entries {
 			v := &d.Variables[entries[i].Index-1]
-			if v.Type != fmi.Real {
+			if v.Type != description.Real {
 				continue
 			}
 			on := !entries[i].Declared
 			for _, k := range entries[i].Dependencies {
-				on = on || d.Variables[k-1].Causality == fmi.Input
+				on = on || d.Variables[k-1].Causality == description.Input
 			}
 			// One entry that declares no input will do: the others say less.
 			if before, known := l.feels[v.ValueReference]; !known || before {
@@ -52,7 +52,7 @@ func newLevels(d *fmi.ModelDescription) *levels {
 }
 
 // level gives that of one Real.
-func (l *levels) level(r fmi.ValueReference) master.Level {
+func (l *levels) level(r description.ValueReference) master.Level {
 	x, isRate := l.of[r]
 	n := 0
 	switch {
@@ -71,7 +71,7 @@ func (l *levels) level(r fmi.ValueReference) master.Level {
 }
 
 // integrations counts for what is differentiated or a derivative.
-func (l *levels) integrations(r fmi.ValueReference) int {
+func (l *levels) integrations(r description.ValueReference) int {
 	if n, ok := l.count[r]; ok {
 		return n
 	}

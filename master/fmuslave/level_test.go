@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
 )
@@ -18,7 +19,7 @@ import (
 // are names separated by +, "-" for none. ModelStructure/Derivatives lists the
 // derivatives that are local.
 func described(text string) *fmi.FMU {
-	d := &fmi.ModelDescription{CoSimulation: &fmi.CoSimulation{ProvidesDirectionalDerivative: true}}
+	d := &description.ModelDescription{CoSimulation: &description.CoSimulation{ProvidesDirectionalDerivative: true}}
 	index := map[string]int{}
 	fields := strings.Fields(text)
 	for i, f := range fields {
@@ -31,11 +32,11 @@ func described(text string) *fmi.FMU {
 		f, depends, declared := strings.Cut(f, ":")
 		f, reference, alias := strings.Cut(f, "@")
 		name, of, _ := strings.Cut(f, "=")
-		v := fmi.ScalarVariable{Name: name, Type: fmi.Real, ValueReference: fmi.ValueReference(100 + i), Derivative: index[of], Causality: fmi.Output}
+		v := description.ScalarVariable{Name: name, Type: description.Real, ValueReference: description.ValueReference(100 + i), Derivative: index[of], Causality: description.Output}
 		if alias {
 			v.ValueReference = d.Variables[index[reference]-1].ValueReference
 		}
-		entry := fmi.Unknown{Index: i + 1, Declared: declared}
+		entry := description.Unknown{Index: i + 1, Declared: declared}
 		for x := range strings.SplitSeq(depends, "+") {
 			if index[x] > 0 {
 				entry.Dependencies = append(entry.Dependencies, index[x])
@@ -43,9 +44,9 @@ func described(text string) *fmi.FMU {
 		}
 		switch {
 		case name[0] == 'u':
-			v.Causality = fmi.Input
+			v.Causality = description.Input
 		case name[0] == '_':
-			v.Causality = fmi.Local
+			v.Causality = description.Local
 			if of != "" {
 				d.Derivatives = append(d.Derivatives, entry)
 			}
@@ -87,7 +88,7 @@ func TestLevels(t *testing.T) {
 		for _, v := range f.Description.OutputVariables() {
 			outs = append(outs, v.Name)
 		}
-		s, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: f, Inputs: named(f, fmi.Input), Outputs: outs})
+		s, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: f, Inputs: named(f, description.Input), Outputs: outs})
 		must(t, err)
 		var got []string
 		for _, p := range s.Info().Out {
@@ -135,7 +136,7 @@ func FuzzLevels(f *testing.F) {
 			}
 		}
 		d := described(text)
-		s, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: d, Outputs: named(d, fmi.Output)})
+		s, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: d, Outputs: named(d, description.Output)})
 		if err != nil {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -16,15 +17,15 @@ import (
 // be had alone; among the knowns the inputs stand before the states.
 type linearization struct {
 	states         []master.StateInfo
-	unknown, known []fmi.ValueReference
-	rates          int                  // unknowns that are derivatives of states
-	outputs        int                  // index of the first unknown that is an output
-	inputs         int                  // knowns that are inputs
-	seed, slope    []float64            // over known and unknown
-	read           []fmi.ValueReference // states, then their derivatives
-	values         []float64            // of these
-	rateAt, outAt  []slopeAt            // of each derivative and output
-	rateOn, outOn  [][]int              // columns that each depends on (master.JacobianPattern)
+	unknown, known []description.ValueReference
+	rates          int                          // unknowns that are derivatives of states
+	outputs        int                          // index of the first unknown that is an output
+	inputs         int                          // knowns that are inputs
+	seed, slope    []float64                    // over known and unknown
+	read           []description.ValueReference // states, then their derivatives
+	values         []float64                    // of these
+	rateAt, outAt  []slopeAt                    // of each derivative and output
+	rateOn, outOn  [][]int                      // columns that each depends on (master.JacobianPattern)
 
 	trials [2]trial // of derivatives without states, with them
 
@@ -56,8 +57,8 @@ func (a slopeAt) of(slope, dx []float64) float64 {
 
 // continuousStates gives the states that ModelStructure/Derivatives names, each
 // once, and the derivative of each (fmi2 26).
-func continuousStates(d *fmi.ModelDescription) (rates, states []*fmi.ScalarVariable) {
-	seen := map[fmi.ValueReference]bool{}
+func continuousStates(d *description.ModelDescription) (rates, states []*description.ScalarVariable) {
+	seen := map[description.ValueReference]bool{}
 	for _, e := range d.Derivatives {
 		rate := &d.Variables[e.Index-1]
 		if rate.Derivative == 0 {
@@ -84,7 +85,7 @@ func (s *Slave) planLinearization() {
 		return
 	}
 	rates, states := continuousStates(s.config.FMU.Description)
-	stateAt := make(map[fmi.ValueReference]int, len(states))
+	stateAt := make(map[description.ValueReference]int, len(states))
 	for i, x := range states {
 		info := master.StateInfo{Name: x.Name, Derivative: rates[i].Name}
 		if x.Real.Nominal != nil {
@@ -93,8 +94,8 @@ func (s *Slave) planLinearization() {
 		l.states = append(l.states, info)
 		stateAt[x.ValueReference] = i
 	}
-	unknownAt := map[fmi.ValueReference]int{}
-	ask := func(v *fmi.ScalarVariable) {
+	unknownAt := map[description.ValueReference]int{}
+	ask := func(v *description.ScalarVariable) {
 		r := v.ValueReference
 		_, state := stateAt[r]
 		if _, asked := unknownAt[r]; !asked && !state {
@@ -102,7 +103,7 @@ func (s *Slave) planLinearization() {
 			l.unknown = append(l.unknown, r)
 		}
 	}
-	isOut := make(map[fmi.ValueReference]bool, len(s.out))
+	isOut := make(map[description.ValueReference]bool, len(s.out))
 	for _, g := range s.out {
 		isOut[g.variable.ValueReference] = true
 	}
@@ -117,12 +118,12 @@ func (s *Slave) planLinearization() {
 	}
 	l.rates = len(l.unknown)
 	for _, g := range s.out {
-		if g.variable.Causality == fmi.Output {
+		if g.variable.Causality == description.Output {
 			ask(g.variable)
 		}
 	}
-	at := func(v *fmi.ScalarVariable) slopeAt {
-		a := slopeAt{-1, -1, v.Causality == fmi.CalculatedParameter}
+	at := func(v *description.ScalarVariable) slopeAt {
+		a := slopeAt{-1, -1, v.Causality == description.CalculatedParameter}
 		if k, ok := unknownAt[v.ValueReference]; ok {
 			a.unknown = k
 		}
@@ -144,7 +145,7 @@ func (s *Slave) planLinearization() {
 		l.read = append(l.read, v.ValueReference)
 	}
 	l.values = make([]float64, len(l.read))
-	columns := map[*fmi.ScalarVariable]int{}
+	columns := map[*description.ScalarVariable]int{}
 	for k, x := range states {
 		columns[x] = k
 	}
@@ -167,7 +168,7 @@ func (s *Slave) planLinearization() {
 
 // dependencies gives the columns that an unknown depends on by ModelStructure
 // (fmi2 27), nil for all.
-func dependencies(d *fmi.ModelDescription, v *fmi.ScalarVariable, columns map[*fmi.ScalarVariable]int, at slopeAt) []int {
+func dependencies(d *description.ModelDescription, v *description.ScalarVariable, columns map[*description.ScalarVariable]int, at slopeAt) []int {
 	on := []int{}
 	switch {
 	case at.unknown < 0 && at.state >= 0:
@@ -175,7 +176,7 @@ func dependencies(d *fmi.ModelDescription, v *fmi.ScalarVariable, columns map[*f
 	case at.unknown < 0:
 		return on
 	}
-	for _, list := range [][]fmi.Unknown{d.Derivatives, d.Outputs} {
+	for _, list := range [][]description.Unknown{d.Derivatives, d.Outputs} {
 		for _, u := range list {
 			if &d.Variables[u.Index-1] != v || !u.Declared {
 				continue
@@ -355,10 +356,10 @@ func (s *Slave) initialSlopes(du, dy []float64) error {
 // unknowns are the Real outputs that directional derivatives can be asked for.
 type unknowns struct {
 	out    []int // indices into the Real outputs
-	vr     []fmi.ValueReference
+	vr     []description.ValueReference
 	values []float64 // scratch
 }
 
-func (u *unknowns) add(out int, vr fmi.ValueReference) {
+func (u *unknowns) add(out int, vr description.ValueReference) {
 	u.out, u.vr, u.values = append(u.out, out), append(u.vr, vr), append(u.values, 0)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/master/mastertest"
@@ -532,13 +533,13 @@ func TestMonitorConforms(t *testing.T) {
 		f := example(t, name)
 		var monitor []fmuslave.Monitored
 		for _, v := range f.Description.Variables {
-			if v.Causality == fmi.Local {
+			if v.Causality == description.Local {
 				monitor = append(monitor, fmuslave.Monitored{Variable: v.Name})
 			}
 		}
-		in := named(f, fmi.Input)
+		in := named(f, description.Input)
 		fresh := func() (master.Subsystem, error) {
-			return fmuslave.New(fmuslave.Config{Name: name, FMU: f, Inputs: in, Outputs: named(f, fmi.Output), Monitor: monitor})
+			return fmuslave.New(fmuslave.Config{Name: name, FMU: f, Inputs: in, Outputs: named(f, description.Output), Monitor: monitor})
 		}
 		if err := mastertest.TestSubsystem(fresh, slices.Repeat([]float64{0.3}, len(in)), 0, 1e-3); err != nil {
 			t.Error(err)

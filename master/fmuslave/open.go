@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -30,9 +31,9 @@ func Open(name, path string, starts ...Value) (master.Subsystem, error) {
 	c := Config{Name: name, FMU: f, Starts: starts, Cache: CacheDir()}
 	for k := range f.Description.Variables {
 		switch v := &f.Description.Variables[k]; v.Causality {
-		case fmi.Input:
+		case description.Input:
 			c.Inputs = append(c.Inputs, v.Name)
-		case fmi.Output:
+		case description.Output:
 			c.Outputs = append(c.Outputs, v.Name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -18,16 +19,16 @@ const readBackTolerance = 1e-12
 // expectation is a value that was given or documented and should be there when
 // the initialisation is over.
 type expectation struct {
-	variable *fmi.ScalarVariable
+	variable *description.ScalarVariable
 	value    Value
 }
 
 // expects reports whether a value given for a variable holds after the
 // initialisation: that of a parameter or exact start, and of an input that the
 // master does not drive. An approx start is a guess which may change.
-func (s *Slave) expects(v *fmi.ScalarVariable) bool {
-	if v.Causality != fmi.Input {
-		return v.Initial == fmi.Exact
+func (s *Slave) expects(v *description.ScalarVariable) bool {
+	if v.Causality != description.Input {
+		return v.Initial == description.Exact
 	}
 	return !s.drives(v)
 }
@@ -128,7 +129,7 @@ func (s *Slave) compare(list []expectation) (all []found, err error) {
 const mostRevived = 3
 
 // readInto reads variables and puts each.
-func readInto[T any](get func([]fmi.ValueReference, []T) error, vr []fmi.ValueReference, put func(k int, v T)) error {
+func readInto[T any](get func([]description.ValueReference, []T) error, vr []description.ValueReference, put func(k int, v T)) error {
 	values := make([]T, len(vr))
 	err := get(vr, values)
 	for k, v := range values {
@@ -142,7 +143,7 @@ func (s *Slave) get(kind master.Kind, list []expectation) ([]found, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	vr := make([]fmi.ValueReference, len(list))
+	vr := make([]description.ValueReference, len(list))
 	is := make([]Value, len(list))
 	for k, x := range list {
 		vr[k] = x.variable.ValueReference
@@ -178,7 +179,7 @@ func differ(kind master.Kind, a, b Value) bool {
 }
 
 // text writes a value as that of a variable.
-func (s *Slave) text(v *fmi.ScalarVariable, x Value) string {
+func (s *Slave) text(v *description.ScalarVariable, x Value) string {
 	switch kindOf(v.Type) {
 	case master.Real:
 		return fmt.Sprint(x.Real)
@@ -220,8 +221,8 @@ func (s *Slave) revive(refused error) error {
 }
 
 // integerText names the item of an enumeration.
-func (s *Slave) integerText(v *fmi.ScalarVariable, n int32) string {
-	if v.Type == fmi.Enumeration {
+func (s *Slave) integerText(v *description.ScalarVariable, n int32) string {
+	if v.Type == description.Enumeration {
 		for _, item := range s.config.FMU.Description.Enumeration(v.DeclaredType) {
 			if item.Value == n {
 				return fmt.Sprintf("%s (%d)", item.Name, n)

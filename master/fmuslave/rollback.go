@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -114,10 +115,10 @@ func (s *Slave) testTwin(ctx context.Context, e master.Experiment, H float64) (r
 	d := c.FMU.Description
 	for i := range d.Variables {
 		switch v := &d.Variables[i]; {
-		case v.Causality == fmi.Output:
+		case v.Causality == description.Output:
 			c.Outputs = append(c.Outputs, v.Name)
-		case v.Derivative > 0 && v.Causality == fmi.Local: // and with it what it is the derivative of
-			if x := &d.Variables[v.Derivative-1]; x.Causality == fmi.Local && !slices.Contains(c.Watch, x.Name) {
+		case v.Derivative > 0 && v.Causality == description.Local: // and with it what it is the derivative of
+			if x := &d.Variables[v.Derivative-1]; x.Causality == description.Local && !slices.Contains(c.Watch, x.Name) {
 				c.Watch = append(c.Watch, x.Name)
 			}
 		}

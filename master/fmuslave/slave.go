@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -93,9 +94,9 @@ type Slave struct {
 	initUnknowns       unknowns      // of directional derivatives in initialisation mode
 	initTrial          trial         // of asking for them
 	linear             linearization // after it
-	stringInVR         []fmi.ValueReference
-	stringOutVR        []fmi.ValueReference // outputs first, then watched variables
-	outStrings         int                  // those that are outputs
+	stringInVR         []description.ValueReference
+	stringOutVR        []description.ValueReference // outputs first, then watched variables
+	outStrings         int                          // those that are outputs
 
 	instance   *fmi.Instance
 	live       atomic.Pointer[fmi.Instance] // the same, for other goroutines
@@ -182,15 +183,15 @@ func (s *Slave) planStep() {
 	s.planClock(&s.stepPlan)
 
 	for o, g := range s.out[:s.coupled] {
-		if g.variable.Initial != fmi.Exact {
+		if g.variable.Initial != description.Exact {
 			s.initUnknowns.add(o, g.variable.ValueReference)
 		}
 	}
 }
 
 // references lists the value references of the signals of one kind.
-func references(list []signal, kind master.Kind) []fmi.ValueReference {
-	var out []fmi.ValueReference
+func references(list []signal, kind master.Kind) []description.ValueReference {
+	var out []description.ValueReference
 	for _, g := range list {
 		if g.kind == kind {
 			out = append(out, g.variable.ValueReference)

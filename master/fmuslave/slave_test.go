@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -20,7 +21,7 @@ import (
 )
 
 // named lists the variables of one causality and, but "", one type.
-func named(f *fmi.FMU, c fmi.Causality) []string {
+func named(f *fmi.FMU, c description.Causality) []string {
 	var out []string
 	for _, v := range f.Description.Variables {
 		if v.Causality == c {
@@ -61,13 +62,13 @@ func TestConformance(t *testing.T) {
 			if name == "crane_hydraulics" { // its oil is stiff
 				H = 1e-6
 			}
-			in := named(f, fmi.Input)
+			in := named(f, description.Input)
 			u := make([]float64, len(in))
 			for i := range u {
 				u[i] = 0.3 + 0.1*float64(i)
 			}
 			fresh := func() (master.Subsystem, error) {
-				return fmuslave.New(fmuslave.Config{Name: name, FMU: f, Inputs: in, Outputs: named(f, fmi.Output), Starts: starts})
+				return fmuslave.New(fmuslave.Config{Name: name, FMU: f, Inputs: in, Outputs: named(f, description.Output), Starts: starts})
 			}
 			if err := mastertest.TestSubsystem(fresh, u, 0.5, H); err != nil {
 				t.Error(err)
@@ -122,7 +123,7 @@ func TestStateless(t *testing.T) {
 		{example(t, "mass_force"), false, false},
 		{example(t, "mass_force"), true, true},
 	} {
-		s, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: c.fmu, Outputs: named(c.fmu, fmi.Output), Stateless: c.ask})
+		s, err := fmuslave.New(fmuslave.Config{Name: "c", FMU: c.fmu, Outputs: named(c.fmu, description.Output), Stateless: c.ask})
 		must(t, err)
 		if s.Info().Stateless != c.want {
 			t.Errorf("%s, asked %v: stateless is %v", c.fmu.Path, c.ask, s.Info().Stateless)

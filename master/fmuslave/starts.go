@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -17,10 +18,12 @@ type startValues struct{ before, inside batch }
 // batch is values that are set together, by type.
 type batch []expectation
 
-func (b *batch) add(v *fmi.ScalarVariable, value Value) { *b = append(*b, expectation{v, value}) }
+func (b *batch) add(v *description.ScalarVariable, value Value) {
+	*b = append(*b, expectation{v, value})
+}
 
 // remove takes a variable out of the batch, if it is there.
-func (b *batch) remove(v *fmi.ScalarVariable) {
+func (b *batch) remove(v *description.ScalarVariable) {
 	*b = slices.DeleteFunc(*b, func(x expectation) bool { return aliasOf(x.variable) == aliasOf(v) })
 }
 
@@ -56,7 +59,7 @@ func (b batch) send(in *fmi.Instance, kind master.Kind) error {
 	if len(b) == 0 {
 		return nil
 	}
-	var vr []fmi.ValueReference
+	var vr []description.ValueReference
 	var reals []float64
 	var integers []int32
 	var booleans []bool
@@ -142,13 +145,13 @@ func (s *Slave) refusedInput(err error) error {
 
 // Settable reports whether a start value of the variable can be set: it is an
 // input, or not constant and its initial is exact or approx (fmi2 39, ssp 38).
-func Settable(v *fmi.ScalarVariable) bool {
-	return v.Causality == fmi.Input ||
-		v.Causality != fmi.Independent && v.Variability != fmi.Constant && (v.Initial == fmi.Exact || v.Initial == fmi.Approx)
+func Settable(v *description.ScalarVariable) bool {
+	return v.Causality == description.Input ||
+		v.Causality != description.Independent && v.Variability != description.Constant && (v.Initial == description.Exact || v.Initial == description.Approx)
 }
 
 // documentedStart gives the start value of the document.
-func documentedStart(v *fmi.ScalarVariable) Value {
+func documentedStart(v *description.ScalarVariable) Value {
 	return Value{Variable: v.Name, Real: v.StartReal, Integer: v.StartInteger, Boolean: v.StartBoolean, String: v.StartString}
 }
 
@@ -170,10 +173,10 @@ func (s *Slave) planStarts() error {
 		}
 		given[aliasOf(v)] = value
 	}
-	by := make(map[alias]*fmi.ScalarVariable)    // what sets it: an input, if one of its names is one
-	start := make(map[alias]*fmi.ScalarVariable) // what documents its start, likewise
-	prefer := func(list map[alias]*fmi.ScalarVariable, v *fmi.ScalarVariable) {
-		if have := list[aliasOf(v)]; have == nil || have.Causality != fmi.Input && v.Causality == fmi.Input {
+	by := make(map[alias]*description.ScalarVariable)    // what sets it: an input, if one of its names is one
+	start := make(map[alias]*description.ScalarVariable) // what documents its start, likewise
+	prefer := func(list map[alias]*description.ScalarVariable, v *description.ScalarVariable) {
+		if have := list[aliasOf(v)]; have == nil || have.Causality != description.Input && v.Causality == description.Input {
 			list[aliasOf(v)] = v
 		}
 	}
@@ -203,17 +206,17 @@ func (s *Slave) planStarts() error {
 				continue
 			}
 			value = documentedStart(documents)
-			driven := v.Causality == fmi.Input && s.drives(v)
-			if v.Causality == fmi.Input && !driven || v.Causality == fmi.Parameter && v.Initial == fmi.Exact && !transferred[id] {
+			driven := v.Causality == description.Input && s.drives(v)
+			if v.Causality == description.Input && !driven || v.Causality == description.Parameter && v.Initial == description.Exact && !transferred[id] {
 				s.documented = append(s.documented, expectation{v, value})
 			}
-			if q := s.config.Quirks; !driven && !q.Has(SetStarts) && (v.Causality != fmi.Input || !q.Has(InputsBeforeInit)) {
+			if q := s.config.Quirks; !driven && !q.Has(SetStarts) && (v.Causality != description.Input || !q.Has(InputsBeforeInit)) {
 				continue
 			}
 		} else if s.expects(v) {
 			s.given = append(s.given, expectation{v, value})
 		}
-		if v.Causality == fmi.Input {
+		if v.Causality == description.Input {
 			s.starts.inside.add(v, value)
 			s.stage(v, value)
 		} else {
@@ -225,7 +228,7 @@ func (s *Slave) planStarts() error {
 
 // stage makes a start value that of the inputs which are the variable, by this
 // or another name.
-func (s *Slave) stage(v *fmi.ScalarVariable, value Value) {
+func (s *Slave) stage(v *description.ScalarVariable, value Value) {
 	same := func(g signal) bool {
 		return g.variable.ValueReference == v.ValueReference && g.kind == kindOf(v.Type)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 )
@@ -262,12 +263,12 @@ func (t *tryout) config(name string, all bool) Config {
 		v := &d.Variables[i]
 		id := aliasOf(v)
 		switch {
-		case v.Causality == fmi.Input && !driven[id]:
+		case v.Causality == description.Input && !driven[id]:
 			driven[id] = true
 			c.Inputs = append(c.Inputs, v.Name)
-		case v.Causality == fmi.Output:
+		case v.Causality == description.Output:
 			c.Outputs = append(c.Outputs, v.Name)
-		case v.Causality == fmi.Local && all && len(c.Watch) < mostWatched:
+		case v.Causality == description.Local && all && len(c.Watch) < mostWatched:
 			c.Watch = append(c.Watch, v.Name)
 		}
 	}
@@ -380,7 +381,7 @@ func (t *tryout) bounds(s *Slave, readings []reading) {
 			v := reals[i].variable
 			switch {
 			case math.IsNaN(x) || math.IsInf(x, 0):
-				if v.Causality == fmi.Output {
+				if v.Causality == description.Output {
 					note(&infinite, v.Name, "is %g at t = %.6g s", x, at)
 				}
 			case below(&x, v.Real.Min), below(v.Real.Max, &x):
@@ -395,7 +396,7 @@ func (t *tryout) bounds(s *Slave, readings []reading) {
 			v := integers[i].variable
 			items := t.f.Description.Enumeration(v.DeclaredType)
 			switch {
-			case v.Type == fmi.Enumeration && len(items) > 0 && !slices.ContainsFunc(items, func(e fmi.EnumerationItem) bool { return e.Value == n }):
+			case v.Type == description.Enumeration && len(items) > 0 && !slices.ContainsFunc(items, func(e description.EnumerationItem) bool { return e.Value == n }):
 				note(&outside, v.Name, "is %d at t = %.6g s, which is no item", n, at)
 			case below(&n, v.Integer.Min), below(v.Integer.Max, &n):
 				note(&outside, v.Name, "is %d at t = %.6g s, outside its bounds", n, at)
@@ -444,7 +445,7 @@ func (t *tryout) starts() {
 	s := &Slave{config: c, instance: in}
 	for i := range d.Variables {
 		v := &d.Variables[i]
-		if !v.HasStart || v.AliasOf != 0 || v.Causality == fmi.Independent || v.Causality != fmi.Input && v.Initial != fmi.Exact {
+		if !v.HasStart || v.AliasOf != 0 || v.Causality == description.Independent || v.Causality != description.Input && v.Initial != description.Exact {
 			continue
 		}
 		s.given = append(s.given, expectation{v, documentedStart(v)})

@@ -1,7 +1,7 @@
 package fmuslave
 
 import (
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -16,8 +16,8 @@ func (s *Slave) planTunables() {
 	d := s.config.FMU.Description
 	for k := range d.Variables {
 		v := &d.Variables[k]
-		free := v.Causality == fmi.Input && !s.drives(v)
-		if free || v.Causality == fmi.Parameter && v.Variability == fmi.Tunable && Settable(v) {
+		free := v.Causality == description.Input && !s.drives(v)
+		if free || v.Causality == description.Parameter && v.Variability == description.Tunable && Settable(v) {
 			s.tunables = append(s.tunables, signal{variable: v, kind: kindOf(v.Type)})
 		}
 	}
@@ -25,7 +25,7 @@ func (s *Slave) planTunables() {
 }
 
 // drives reports whether the master sends an input, by one of its names.
-func (s *Slave) drives(v *fmi.ScalarVariable) bool {
+func (s *Slave) drives(v *description.ScalarVariable) bool {
 	for _, list := range [][]signal{s.in, s.discreteIn} {
 		for _, g := range list {
 			if g.kind == kindOf(v.Type) && g.variable.ValueReference == v.ValueReference {

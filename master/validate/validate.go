@@ -17,6 +17,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/fmuslave"
@@ -352,13 +353,13 @@ func (j *judge) document() error {
 	defer f.Close()
 	switch j.r.Kind {
 	case kindDescription:
-		if _, err := fmi.ReadDescription(f, j.path, j.l); err != nil {
+		if _, err := description.Read(f, j.path, j.l); err != nil {
 			return j.stop(err, "")
 		}
 	case kindTerminals:
-		fmi.CheckTerminals(f, j.path, nil, j.l)
+		description.CheckTerminals(f, j.path, nil, j.l)
 	case kindBuild:
-		fmi.CheckBuild(f, j.path, nil, nil, j.l)
+		description.CheckBuild(f, j.path, nil, nil, j.l)
 	case kindPart:
 		data, err := io.ReadAll(io.LimitReader(f, mostDocument+1))
 		if err != nil {

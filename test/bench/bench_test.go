@@ -28,6 +28,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/csrc"
+	"github.com/macrostep/macrostep/fmi/description"
 )
 
 var others = flag.String("real", "", "folder with FMUs of others, for the benchmarks that need them")
@@ -313,7 +314,7 @@ func byHand(b *testing.B, system, name string, values map[string]float64, in, ou
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { f.Close() })
-	refs := map[string]fmi.ValueReference{}
+	refs := map[string]description.ValueReference{}
 	for k := range f.Description.Variables {
 		refs[f.Description.Variables[k].Name] = f.Description.Variables[k].ValueReference
 	}

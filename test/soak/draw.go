@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/algorithms"
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmus"
 )
 
@@ -105,22 +105,22 @@ func (k *kit) get(build func(dir, name string) (string, error), name string) (st
 // component is one of a system made at random.
 type component struct {
 	name, fmu       string
-	d               *fmi.ModelDescription
+	d               *description.ModelDescription
 	inputs, outputs []string          // Reals
 	units           map[string]string // of these
 	driven          map[string]bool   // inputs that are connected
 }
 
 // description reads that of one of our FMUs, once.
-func (k *kit) description(fmu string) (*fmi.ModelDescription, error) {
+func (k *kit) description(fmu string) (*description.ModelDescription, error) {
 	if d, ok := k.descriptions.Load(fmu); ok {
-		return d.(*fmi.ModelDescription), nil
+		return d.(*description.ModelDescription), nil
 	}
 	text, err := fmus.Description(fmu)
 	if err != nil {
 		return nil, err
 	}
-	d, err := fmi.ReadDescription(bytes.NewReader(text), fmu, nil)
+	d, err := description.Read(bytes.NewReader(text), fmu, nil)
 	if err == nil {
 		k.descriptions.Store(fmu, d)
 	}
@@ -135,10 +135,10 @@ func (k *kit) describe(name, fmu string) (*component, error) {
 	c := &component{name: name, fmu: fmu, d: d, units: map[string]string{}, driven: map[string]bool{}}
 	for _, v := range d.Variables {
 		switch {
-		case v.Type != fmi.Real:
-		case v.Causality == fmi.Input:
+		case v.Type != description.Real:
+		case v.Causality == description.Input:
 			c.inputs = append(c.inputs, v.Name)
-		case v.Causality == fmi.Output:
+		case v.Causality == description.Output:
 			c.outputs = append(c.outputs, v.Name)
 		}
 		c.units[v.Name] = v.Real.Unit
@@ -386,7 +386,7 @@ func (r *dice) coupled() (string, error) {
 	for _, c := range r.components {
 		fmt.Fprintf(&b, `<ssd:Component name="%s" type="application/x-fmu-sharedlibrary" source="resources/%s.fmu"><ssd:Connectors>`, c.name, c.fmu)
 		for _, v := range c.d.Variables {
-			if v.Type == fmi.Real && (v.Causality == fmi.Input || v.Causality == fmi.Output) {
+			if v.Type == description.Real && (v.Causality == description.Input || v.Causality == description.Output) {
 				fmt.Fprintf(&b, `<ssd:Connector name="%s" kind="%s"><ssc:Real/></ssd:Connector>`, v.Name, v.Causality)
 			}
 		}
@@ -735,9 +735,9 @@ func (r *dice) bonds() {
 
 // parameters changes some parameters of a component.
 func (r *dice) parameters(c *component) {
-	var can []fmi.ScalarVariable
+	var can []description.ScalarVariable
 	for _, v := range c.d.Variables {
-		if v.Causality == fmi.Parameter && (v.Type == fmi.Real || v.Type == fmi.Integer) {
+		if v.Causality == description.Parameter && (v.Type == description.Real || v.Type == description.Integer) {
 			can = append(can, v)
 		}
 	}
@@ -754,7 +754,7 @@ func (r *dice) parameters(c *component) {
 		switch {
 		case r.chance(0.01):
 			chosen[v.Name] = pick(r, nasty)
-		case v.Type == fmi.Integer:
+		case v.Type == description.Integer:
 			chosen[v.Name] = strconv.Itoa(int(v.StartInteger) + r.IntN(4))
 		case v.StartReal == 0:
 			chosen[v.Name] = short(r.NormFloat64())

@@ -1,13 +1,10 @@
-package fmi
+package description
 
 import (
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -16,7 +13,8 @@ import (
 // What macrostep has no use for is judged only where someone asks: a run ignores
 // it, right or wrong (fmi2 11).
 var (
-	ruleTerminals = &diag.Rule{
+	// RuleTerminals is the rule that CheckTerminals applies to terminalsAndIcons.xml.
+	RuleTerminals = &diag.Rule{
 		ID: "MD43", Level: diag.Warning, Ref: "fmi2 11",
 		Doc:    "terminalsAndIcons/terminalsAndIcons.xml is well-formed, terminals have names, unique where they stand, and their members are variables of the FMU. A run does not use it.",
 		Remedy: "harmless for a run; tools that draw or connect terminals may refuse the FMU",
@@ -26,51 +24,17 @@ var (
 		Doc:    "Members of terminals have a variableName and a variableKind.",
 		Remedy: "harmless for a run; tools that connect terminals cannot tell what the member is",
 	}
-	ruleBuild = &diag.Rule{
+	// RuleBuild is the rule that CheckBuild applies to buildDescription.xml.
+	RuleBuild = &diag.Rule{
 		ID: "MD43B", Level: diag.Warning, Ref: "fmi2 11",
 		Doc:    "sources/buildDescription.xml is well-formed, and each configuration is that of a model identifier of the FMU with source files that are there, each once. A run uses the library and not the sources, unless they are to be compiled.",
 		Remedy: "harmless while there is a library for the platform; else the sources cannot be compiled as the document says",
 	}
 )
 
-// ExtraRules lists the rules on what else is in an FMU, which CheckExtras checks.
-func ExtraRules() []*diag.Rule { return []*diag.Rule{ruleTerminals, ruleMembers, ruleBuild} }
-
-// CheckExtras judges the documents of an FMU that no run uses: those on terminals
-// and on how to build. The findings go to l.
-func (f *FMU) CheckExtras(l *diag.List) {
-	for _, x := range []struct {
-		name  string
-		check func(data io.Reader, file string, l *diag.List)
-		rule  *diag.Rule
-	}{
-		{"terminalsAndIcons/terminalsAndIcons.xml", func(r io.Reader, file string, l *diag.List) { CheckTerminals(r, file, f.Description, l) }, ruleTerminals},
-		{"sources/buildDescription.xml", f.checkBuild, ruleBuild},
-	} {
-		path := filepath.Join(f.Dir, filepath.FromSlash(x.name))
-		shown := f.Path + "!" + x.name
-		if f.Dir == f.Path {
-			shown = path
-		}
-		info, err := os.Stat(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err == nil && !info.Mode().IsRegular():
-			err = errors.New("it is no plain file")
-		}
-		var r *os.File
-		if err == nil {
-			r, err = os.Open(path)
-		}
-		if err != nil {
-			l.Add(x.rule, shown, "", 0, "the document cannot be read: %v", err)
-			continue
-		}
-		x.check(r, shown, l)
-		_ = r.Close() // it was only read
-	}
-}
+// ExtraRules lists the rules on the other XML documents of an FMU: those of
+// CheckTerminals and CheckBuild.
+func ExtraRules() []*diag.Rule { return []*diag.Rule{RuleTerminals, ruleMembers, RuleBuild} }
 
 // extra walks over a document: enter is called at each start tag with the names of the
 // elements around it, and the line.
@@ -127,7 +91,7 @@ func CheckTerminals(r io.Reader, file string, d *ModelDescription, l *diag.List)
 	names := []map[string]bool{{}} // of the terminals at each depth of nesting
 	line, err := extra(r, "fmiTerminalsAndIcons", func(path []string, e *xml.StartElement, line int) {
 		where := "/" + strings.Join(append(path[:len(path):len(path)], e.Name.Local), "/")
-		bad := func(format string, args ...any) { l.Add(ruleTerminals, file, where, line, format, args...) }
+		bad := func(format string, args ...any) { l.Add(RuleTerminals, file, where, line, format, args...) }
 		depth := 0
 		for _, p := range path {
 			if p == "Terminal" {
@@ -164,16 +128,8 @@ func CheckTerminals(r io.Reader, file string, d *ModelDescription, l *diag.List)
 		}
 	})
 	if err != nil {
-		l.Add(ruleTerminals, file, "", line, "%v", err)
+		l.Add(RuleTerminals, file, "", line, "%v", err)
 	}
-}
-
-// checkBuild judges a buildDescription.xml by what is in the FMU.
-func (f *FMU) checkBuild(r io.Reader, file string, l *diag.List) {
-	CheckBuild(r, file, f.Description, func(name string) bool {
-		info, err := os.Stat(filepath.Join(f.Dir, "sources", filepath.FromSlash(name)))
-		return filepath.IsLocal(filepath.FromSlash(name)) && err == nil && info.Mode().IsRegular()
-	}, l)
 }
 
 // CheckBuild judges a buildDescription.xml by the model identifiers and the source
@@ -182,7 +138,7 @@ func CheckBuild(r io.Reader, file string, d *ModelDescription, has func(name str
 	files := map[string]bool{}
 	line, err := extra(r, "fmiBuildDescription", func(path []string, e *xml.StartElement, line int) {
 		where := "/" + strings.Join(append(path[:len(path):len(path)], e.Name.Local), "/")
-		bad := func(format string, args ...any) { l.Add(ruleBuild, file, where, line, format, args...) }
+		bad := func(format string, args ...any) { l.Add(RuleBuild, file, where, line, format, args...) }
 		switch e.Name.Local {
 		case "BuildConfiguration":
 			clear(files)
@@ -207,6 +163,6 @@ func CheckBuild(r io.Reader, file string, d *ModelDescription, has func(name str
 		}
 	})
 	if err != nil {
-		l.Add(ruleBuild, file, "", line, "%v", err)
+		l.Add(RuleBuild, file, "", line, "%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package fmi
+package description
 
 import (
 	"encoding/xml"

@@ -1,8 +1,6 @@
-package fmi
+package description
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -55,28 +53,6 @@ func TestExtras(t *testing.T) {
 		case c.want != "" && (len(l.Findings) != 1 || !strings.Contains(l.Findings[0].String(), c.want)):
 			t.Errorf("%s: %v, want %s", text, l.Findings, c.want)
 		}
-	}
-}
-
-// The documents are found in the FMU; what cannot be read is told.
-func TestCheckExtras(t *testing.T) {
-	d, _, err := readText(baseXML, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	f := &FMU{Description: d, Path: filepath.Join(dir, "a.fmu"), Dir: dir}
-	l := &diag.List{}
-	if f.CheckExtras(l); len(l.Findings) > 0 {
-		t.Errorf("nothing is there: %v", l.Findings)
-	}
-	for _, name := range []string{"terminalsAndIcons/terminalsAndIcons.xml", "sources/buildDescription.xml"} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if f.CheckExtras(l); len(l.Findings) != 2 || l.Findings[0].File != f.Path+"!terminalsAndIcons/terminalsAndIcons.xml" || !strings.Contains(l.Findings[0].Message, "no plain file") {
-		t.Errorf("folders: %v", l.Findings)
 	}
 }
 

@@ -1,4 +1,4 @@
-package fmi
+package description
 
 import (
 	"bytes"
@@ -51,13 +51,13 @@ var large = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
-// BenchmarkReadDescription is to stay below 1.5 times BenchmarkTokenLoop.
-func BenchmarkReadDescription(b *testing.B) {
+// BenchmarkRead is to stay below 1.5 times BenchmarkTokenLoop.
+func BenchmarkRead(b *testing.B) {
 	data := large()
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ReadDescription(bytes.NewReader(data), "large.xml", nil); err != nil {
+		if _, err := Read(bytes.NewReader(data), "large.xml", nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,17 +1,12 @@
-package fmi
+package description
 
 import "github.com/macrostep/macrostep/fmi/diag"
 
-// Rules on archive and modelDescription.xml, by their ids in the catalogue. A
-// letter after the number marks a variant with a level of its own. Where the
-// document can be understood in spite of a violation, the rule is a strict
-// Warning; what reading then does stands in Doc.
+// Rules on modelDescription.xml, by their ids in the catalogue. A letter after
+// the number marks a variant with a level of its own. Where the document can be
+// understood in spite of a violation, the rule is a strict Warning; what reading
+// then does stands in Doc.
 var (
-	ruleNoDescription = &diag.Rule{
-		ID: "FA3", Level: diag.Error, Ref: "fmi2 2",
-		Doc:    "An FMU has modelDescription.xml at its root.",
-		Remedy: "if the file is an FMU that was packed again, pack what is in the folder and not the folder itself",
-	}
 	ruleFMIVersion = &diag.Rule{
 		ID: "FA4", Level: diag.Error, Ref: "fmi2 2",
 		Doc:    `fmiVersion is "2.0".`,
@@ -22,23 +17,6 @@ var (
 		Doc:    `fmiVersion is "2.0" for every 2.0.x. Another writing is read as "2.0".`,
 		Remedy: `write fmiVersion="2.0"`,
 	}
-	ruleTool = &diag.Rule{
-		ID: "FA11", Level: diag.Info, Ref: "fmi2 9",
-		Doc:    "An FMU for tool coupling starts the tool that made it.",
-		Remedy: "have the tool installed and licensed; starting it may take long",
-	}
-
-	ruleToolNeeds = &diag.Rule{
-		ID: "FA11D", Level: diag.Warning, Ref: "fmi2 9",
-		Doc:    "An FMU for tool coupling says in documentation/externalDependencies.txt or .html what it needs.",
-		Remedy: "ask the supplier of the FMU what has to be installed",
-	}
-	ruleDocumentation = &diag.Rule{
-		ID: "FA12", Level: diag.Info, Ref: "fmi2 11",
-		Doc:    "The documentation of an FMU begins with documentation/index.html, its licences stand in documentation/licenses.",
-		Remedy: "harmless; the exporter should add what users of the FMU want to know",
-	}
-
 	ruleSchema = &diag.Rule{
 		ID: "MD1", Level: diag.Error, Ref: "fmi2 13",
 		Doc:    "The document is well-formed and follows the schema of FMI 2.0.",
@@ -64,7 +42,10 @@ var (
 		Doc:    "Numbers are finite: neither NaN nor INF.",
 		Remedy: "leave the attribute out, or write a number",
 	}
-	ruleKind = &diag.Rule{
+	// RuleCoSimulation is the rule on the interfaces that an FMU offers. Read
+	// applies it only to an FMU with neither interface, since it also reads FMUs for
+	// Model Exchange.
+	RuleCoSimulation = &diag.Rule{
 		ID: "MD3", Level: diag.Error, Ref: "fmi2 13",
 		Doc:    "An FMU offers Co-Simulation, Model Exchange or both; macrostep needs Co-Simulation.",
 		Remedy: "export the FMU for Co-Simulation",
@@ -296,12 +277,11 @@ var (
 	}
 )
 
-// Rules lists the rules on archive and description of an FMU that this package
-// checks when it opens one.
+// Rules lists the rules on modelDescription.xml that Read checks.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		ruleNoDescription, ruleFMIVersion, ruleFMIVersionForm, ruleTool, ruleToolNeeds, ruleDocumentation,
-		ruleSchema, ruleSchemaLoose, ruleUnknown, ruleEncoding, ruleNotANumber, ruleKind,
+		ruleFMIVersion, ruleFMIVersionForm,
+		ruleSchema, ruleSchemaLoose, ruleUnknown, ruleEncoding, ruleNotANumber, RuleCoSimulation,
 		ruleIdentifier, ruleIdentifierPath, ruleDate, ruleNames, ruleDefinitions, ruleFactor,
 		ruleUnit, ruleDisplayUnit, ruleDeclaredType, ruleTypeName, ruleItems, ruleRange,
 		ruleRangeOfType, ruleNominal, ruleStartRange, ruleNoStartRange, ruleDuplicate, ruleNaming, ruleVariability,

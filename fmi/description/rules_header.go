@@ -1,4 +1,4 @@
-package fmi
+package description
 
 import (
 	"encoding/xml"
@@ -52,7 +52,7 @@ func (p *reader) identifier(a *xml.Attr) {
 func (p *reader) check() {
 	d := p.d
 	if d.CoSimulation == nil && d.ModelExchange == nil {
-		p.add(ruleKind, "/fmiModelDescription", 0, "", "the FMU offers neither Co-Simulation nor Model Exchange")
+		p.add(RuleCoSimulation, "/fmiModelDescription", 0, "", "the FMU offers neither Co-Simulation nor Model Exchange")
 	}
 	for _, s := range []string{"ModelVariables", "ModelStructure"} {
 		if p.sections[s] == 0 {

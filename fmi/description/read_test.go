@@ -1,4 +1,4 @@
-package fmi
+package description
 
 import (
 	"errors"
@@ -331,7 +331,7 @@ func TestEncodings(t *testing.T) {
 	} {
 		for how, r := range map[string]io.Reader{"whole": strings.NewReader(c.text), "bytewise": iotest.OneByteReader(strings.NewReader(c.text))} {
 			var l diag.List
-			d, err := ReadDescription(r, "x", &l)
+			d, err := Read(r, "x", &l)
 			if err != nil {
 				t.Errorf("%s, %s: %v", c.name, how, err)
 				continue
@@ -355,7 +355,7 @@ func TestEncodings(t *testing.T) {
 func TestReadErrorOfReader(t *testing.T) {
 	boom := errors.New("boom")
 	for _, n := range []int{0, 600, 2000} {
-		d, err := ReadDescription(io.MultiReader(strings.NewReader(fullXML[:n]), iotest.ErrReader(boom)), "x.xml", nil)
+		d, err := Read(io.MultiReader(strings.NewReader(fullXML[:n]), iotest.ErrReader(boom)), "x.xml", nil)
 		if d != nil || !errors.Is(err, boom) {
 			t.Errorf("after %d bytes: %v", n, err)
 		}
@@ -477,7 +477,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func FuzzReadDescription(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add([]byte(baseXML), false)
 	f.Add([]byte(fullXML), true)
 	for _, c := range ruleCases {
@@ -485,7 +485,7 @@ func FuzzReadDescription(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, strict bool) {
 		l := &diag.List{Strict: strict}
-		d, err := ReadDescription(strings.NewReader(string(data)), "x.xml", l)
+		d, err := Read(strings.NewReader(string(data)), "x.xml", l)
 		if (d == nil) == (err == nil) {
 			t.Fatalf("description %v, error %v", d != nil, err)
 		}

@@ -1,4 +1,4 @@
-package fmi
+package description
 
 import (
 	"bytes"
@@ -72,7 +72,7 @@ const (
 	givenReinit
 )
 
-// ReadDescription reads a modelDescription.xml (checklist 12–28) whose name is
+// Read reads a modelDescription.xml (checklist 12–28) whose name is
 // used in findings. The findings go to l, which may be nil and whose Strict
 // says how strict the reading is. It gives a description or an error, never
 // both: a *diag.ListError with all violations that forbid the use of the
@@ -80,7 +80,7 @@ const (
 //
 // Several violations of one rule are one finding, which counts them, unless
 // they are errors. A document that breaks the schema is not judged further.
-func ReadDescription(r io.Reader, name string, l *diag.List) (*ModelDescription, error) {
+func Read(r io.Reader, name string, l *diag.List) (*ModelDescription, error) {
 	p := &reader{
 		file:       name,
 		groups:     map[*diag.Rule]*group{},
