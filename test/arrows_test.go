@@ -19,7 +19,7 @@ var allowed = []struct {
 	{"fmi/unit", nil, nil},
 	{"fmi/archive", []string{"fmi/diag"}, []string{"golang.org/x/sys"}},
 	{"fmi/csrc", nil, nil},
-	{"fmi", []string{"fmi/diag", "fmi/unit", "fmi/archive", "fmi/csrc"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys", "golang.org/x/text", "golang.org/x/net"}},
+	{"fmi", []string{"fmi/diag", "fmi/unit", "fmi/archive", "fmi/csrc", "fmi/process"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys", "golang.org/x/text", "golang.org/x/net"}},
 	{"fmi/process", nil, []string{"golang.org/x/sys"}},
 	{"fmi/worker", []string{"fmi", "fmi/archive", "fmi/process"}, []string{"golang.org/x/sys"}},
 	{"ssp/graph", nil, nil},
