@@ -2,6 +2,7 @@ package fmi
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -15,6 +16,7 @@ type record struct {
 	f   [3]float64 // floating-point arguments in order
 	ret uintptr    // result; a Status is its low 32 bits
 	sig uintptr    // how integer and floating-point arguments mix, see below
+	tag tag        // what is called, for who looks at the batch meanwhile
 }
 
 // The FMI functions mix integer and floating-point arguments in three ways.
@@ -49,6 +51,9 @@ type batch struct {
 	signal         uintptr // that has ended the last crossing; 0 = none. crashed settles it
 	code, fault    uintptr // what the system says about it
 	at, stack      uintptr // address of the instruction, stack pointer
+
+	tag        tag     // of the call under way; 0 = the crossing is over
+	time, step float64 // s, where the instances are or the step begins, and its size; NaN = not known
 }
 
 const batchSize = unsafe.Sizeof(batch{})
@@ -56,6 +61,9 @@ const batchSize = unsafe.Sizeof(batch{})
 func (b *batch) records() []record {
 	return unsafe.Slice((*record)(cptr(b.recs)), b.n)
 }
+
+// mark notes what is called, where the trampoline does not do it; 0 = nothing any more.
+func (b *batch) mark(t tag) { atomic.StoreUint64((*uint64)(&b.tag), uint64(t)) }
 
 // keepModes puts the floating-point modes back that a call has changed, and marks
 // the call, where the trampoline does not do it. It is called on the same thread

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96; size 104.
+// Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96, tag 104; size 112.
 // Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40; sp 48, pc 56,
-// thread 64, signal 72, code 80, fault 88, at 96, stack 104.
+// thread 64, signal 72, code 80, fault 88, at 96, stack 104, tag 112.
 
 GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
 DATA ·runBatchABI0(SB)/8, $runBatch(SB)
@@ -42,6 +42,8 @@ TEXT runBatch(SB), NOSPLIT, $48-0
 
 loop:
 	INCQ  16(R14)
+	MOVQ  104(R12), AX
+	MOVQ  AX, 112(R14)
 	MOVQ  0(R12), R10
 	TESTQ R10, R10
 	JZ    stamp
@@ -86,7 +88,7 @@ flags:
 	JHI  done
 
 advance:
-	ADDQ $104, R12
+	ADDQ $112, R12
 	DECQ R13
 
 next:
@@ -94,6 +96,7 @@ next:
 	JNZ   loop
 
 done:
+	MOVQ $0, 112(R14)
 	MOVQ $0, 48(R14)
 	STAMP
 	MOVQ AX, 32(R14)

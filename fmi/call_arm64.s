@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96; size 104.
+// Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96, tag 104; size 112.
 // Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40; sp 48, pc 56,
-// thread 64, signal 72, code 80, fault 88, at 96, stack 104.
+// thread 64, signal 72, code 80, fault 88, at 96, stack 104, tag 112.
 
 GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
 DATA ·runBatchABI0(SB)/8, $runBatch(SB)
@@ -36,6 +36,8 @@ loop:
 	MOVD  16(R19), R9
 	ADD   $1, R9
 	MOVD  R9, 16(R19)
+	MOVD  104(R20), R9
+	MOVD  R9, 112(R19)
 	MOVD  0(R20), R10
 	CBZ   R10, stamp
 	FMOVD 64(R20), F0
@@ -69,13 +71,14 @@ status:
 	BHI  done
 
 advance:
-	ADD $104, R20
+	ADD $112, R20
 	SUB $1, R21
 
 next:
 	CBNZ R21, loop
 
 done:
+	MOVD ZR, 112(R19)
 	MOVD ZR, 48(R19)
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 32(R19)

@@ -45,6 +45,7 @@ func runPortable(b *batch) {
 		callPortable(b)
 		runtime.UnlockOSThread()
 	}
+	b.mark(0)
 	b.end = uint64(time.Since(portable.origin))
 }
 
@@ -53,6 +54,7 @@ func callPortable(b *batch) {
 	for k := range recs {
 		r := &recs[k]
 		b.done++
+		b.mark(r.tag)
 		switch {
 		case r.fn == 0:
 			r.ret = uintptr(time.Since(portable.origin))

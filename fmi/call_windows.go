@@ -29,6 +29,7 @@ func run(b *batch) {
 	for k := range recs {
 		r := &recs[k]
 		b.done++
+		b.mark(r.tag)
 		if r.fn == 0 {
 			r.ret = uintptr(time.Since(clock))
 			continue
@@ -46,6 +47,7 @@ func run(b *batch) {
 			break
 		}
 	}
+	b.mark(0)
 	b.end = uint64(time.Since(clock))
 }
 

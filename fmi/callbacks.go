@@ -282,6 +282,7 @@ func (q *logQueue) relay(m LogMessage) {
 func (q *logQueue) remember(m LogMessage) {
 	q.last[q.received%recentLines] = m.Text
 	q.received++
+	report(m)
 	if q.keep != nil {
 		q.keep(m.Text)
 	}

@@ -184,7 +184,7 @@ func TestForeignThreads(t *testing.T) {
 	n := len(c.texts())
 	// A message after FreeInstance, from a thread of the FMU, with a name that
 	// cannot be read, is ignored.
-	h, _, err := openLibrary(in.fmu.library)
+	h, _, err := openLibrary(in.fmu.library, 0)
 	must(t, err)
 	must(t, in.Free())
 	callInts(symbol(h, "log_go"))

@@ -95,19 +95,16 @@ func noteCrash(e *CrashError) {
 
 // callForeign calls a C function that is an FMU's or runs an FMU's code, with
 // arguments that are integers and C addresses. modes tells that it left with other
-// floating-point modes. The error is a *CrashError, in loading.
-func callForeign(fn uintptr, args ...uintptr) (ret uintptr, modes bool, err error) {
+// floating-point modes. The error is a *CrashError, in loading. The tag names the call.
+func callForeign(t tag, fn uintptr, args ...uintptr) (ret uintptr, modes bool, err error) {
 	var mem cmem
 	defer mem.release()
-	b, err := mem.batch()
-	if err != nil {
-		return 0, false, err
-	}
+	b := mem.batch()
 	recs, err := cslice[record](&mem, 1)
 	if err != nil {
 		return 0, false, err
 	}
-	recs[0].fn = fn
+	recs[0].fn, recs[0].tag = fn, t
 	copy(recs[0].i[:], args)
 	b.recs, b.n = address(recs), 1
 	run(b)
@@ -120,8 +117,8 @@ func callForeign(fn uintptr, args ...uintptr) (ret uintptr, modes bool, err erro
 }
 
 // foreignText calls a function of an FMU that gives a short text.
-func foreignText(fn uintptr) (string, error) {
-	p, _, err := callForeign(fn)
+func foreignText(t tag, fn uintptr) (string, error) {
+	p, _, err := callForeign(t, fn)
 	const longest = 64
 	return cstring(p, longest), err
 }

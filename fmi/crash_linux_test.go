@@ -159,7 +159,7 @@ func TestCrashChild(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	lib, _, err := openLibrary(os.Getenv(crashLibrary))
+	lib, _, err := openLibrary(os.Getenv(crashLibrary), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestCrashChild(t *testing.T) {
 			if p == 0 {
 				return 0, fmt.Errorf("there is no %s", name)
 			}
-			ret, _, err := callForeign(p, args...)
+			ret, _, err := callForeign(0, p, args...)
 			return ret, err
 		}))
 	}

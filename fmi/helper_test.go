@@ -196,7 +196,7 @@ func fail(tb testing.TB, in *Instance, f function, s Status, n int32) {
 // export calls an exported helper of the probe.
 func export(tb testing.TB, in *Instance, name string, args ...uintptr) uintptr {
 	tb.Helper()
-	h, _, err := openLibrary(in.fmu.library)
+	h, _, err := openLibrary(in.fmu.library, 0)
 	must(tb, err)
 	p := symbol(h, name)
 	if p == 0 {

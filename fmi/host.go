@@ -129,7 +129,7 @@ func (h *Host) load(r *wireReader) error {
 		return errWire
 	}
 	h.log = &logQueue{fmu: name, sink: h.forward, keep: h.keep}
-	img, changes, err := loadImage(&p)
+	img, changes, err := loadImage(&p, 0)
 	s := shown{}
 	if err != nil {
 		h.out.text(err.Error())

@@ -50,6 +50,7 @@ type InstanceOptions struct {
 type Instance struct {
 	fmu  *FMU
 	name string
+	tag  tag // 0 in a process of its own
 	// Of the library, wherever it is loaded.
 	library string
 	sym     *[numFunctions]uintptr
@@ -117,7 +118,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 // instantiateHere makes the instance in this process.
 func (in *Instance) instantiateHere(o InstanceOptions) error {
 	f := in.fmu
-	if _, err := f.loadOnce(); err != nil {
+	if _, err := f.loadOnce(in.name); err != nil {
 		return err
 	}
 	in.library, in.sym, in.fatal = f.library, &f.sym, &f.fatal
@@ -130,6 +131,7 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 	if err := f.claimOnce(in.name); err != nil {
 		return err
 	}
+	in.tag = note(notedInstance, in.name, f)
 	if err := in.instantiate(o); err != nil {
 		f.releaseOnce()
 		return errors.Join(err, in.dispose())
@@ -139,10 +141,7 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 
 // instantiate allocates what C sees and calls fmi2Instantiate.
 func (in *Instance) instantiate(o InstanceOptions) error {
-	var err error
-	if in.batch, err = in.mem.batch(); err != nil {
-		return err
-	}
+	in.batch = in.mem.batch()
 	recs, err := cslice[record](&in.mem, 1)
 	if err != nil {
 		return err
@@ -170,7 +169,7 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 	const coSimulation = 1
 	g := in.watch()
 	in.prepare(fnInstantiate, texts[0], coSimulation, texts[1], texts[2], in.environments, flag(o.Visible), flag(o.LoggingOn))
-	in.cross(in.batch)
+	in.cross(in.batch, in.now(), 0)
 	in.comp = in.rec.ret
 	in.traceCall(fnInstantiate, in.rec)
 	in.report(g)
@@ -246,6 +245,8 @@ func (in *Instance) dispose() error {
 	for _, b := range []*cbuf{&in.vrBuf, &in.valBuf, &in.auxBuf, &in.textBuf} {
 		b.release()
 	}
+	in.tag.forget()
+	in.tag = 0
 	in.steppers, in.states, in.batch, in.rec = nil, nil, nil, nil
 	in.state = StateFreed
 	return err
@@ -309,15 +310,30 @@ func (f *FMU) declares(fn function) (attribute string, ok bool) {
 
 // prepare fills the record for a function with integer arguments only.
 func (in *Instance) prepare(f function, args ...uintptr) *record {
-	r := in.rec
-	r.fn, r.sig = in.sym[f], sigInts
+	r := in.aim(f, sigInts)
 	copy(r.i[:], args)
 	return r
 }
 
-// cross enters C.
-func (in *Instance) cross(b *batch) {
+// aim makes the record one that calls f.
+func (in *Instance) aim(f function, sig uintptr) *record {
+	r := in.rec
+	r.fn, r.sig, r.tag = in.sym[f], sig, in.tag.of(f)
+	return r
+}
+
+// now returns where the instance is, s; NaN before SetupExperiment.
+func (in *Instance) now() float64 {
+	if !in.setup {
+		return math.NaN()
+	}
+	return in.time
+}
+
+// cross enters C, at time t or in a step from t by h.
+func (in *Instance) cross(b *batch, t, h float64) {
 	in.crossings++
+	b.time, b.step = t, h
 	if in.trace == nil {
 		in.run(b)
 	} else {
@@ -356,8 +372,11 @@ func (in *Instance) changedModes(recs []record) {
 }
 
 // call carries out the prepared record and gives its outcome.
-func (in *Instance) call(f function) error {
-	in.cross(in.batch)
+func (in *Instance) call(f function) error { return in.callAt(f, in.now(), 0) }
+
+// callAt does so for a call at time t or in a step from t by h.
+func (in *Instance) callAt(f function, t, h float64) error {
+	in.cross(in.batch, t, h)
 	in.traceCall(f, in.rec)
 	if s := in.rec.status(); s != StatusOK {
 		return in.settle(f, s)
@@ -475,7 +494,7 @@ func (in *Instance) SetupExperiment(e Experiment) error {
 	r := in.prepare(fnSetupExperiment, in.comp, flag(e.Tolerance != nil), flag(e.Stop != nil))
 	r.sig = sigExperiment
 	r.f = [3]float64{tol, e.Start, stop}
-	if err := in.call(fnSetupExperiment); err != nil {
+	if err := in.callAt(fnSetupExperiment, e.Start, 0); err != nil {
 		return err
 	}
 	in.setup, in.time = true, e.Start
@@ -562,7 +581,7 @@ func (in *Instance) Free() error {
 	}
 	g := in.watch()
 	in.prepare(fnFreeInstance, in.comp)
-	in.cross(in.batch)
+	in.cross(in.batch, in.now(), 0)
 	in.traceCall(fnFreeInstance, in.rec)
 	in.report(g)
 	return errors.Join(append(errs, in.lost(), in.dispose())...)
@@ -579,12 +598,11 @@ func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
 	if err := in.checkStep(t, h); err != nil {
 		return StatusErr, err
 	}
-	r := in.rec
-	r.fn, r.sig = in.sym[fnDoStep], sigDoStep
+	r := in.aim(fnDoStep, sigDoStep)
 	r.i[0], r.i[1] = in.comp, flag(noRestoreBefore)
 	r.f[0], r.f[1] = t, h
 	in.time = t + h
-	err := in.call(fnDoStep)
+	err := in.callAt(fnDoStep, t, h)
 	return in.lastStatus(), err
 }
 

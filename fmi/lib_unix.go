@@ -47,7 +47,7 @@ func preload(names ...string) {
 // folder are loaded first, since many exporters bundle them without a search
 // path; then the languages' run-time libraries. modes tells that an initialiser
 // left with other floating-point modes, as the start-up code of -ffast-math does.
-func openLibrary(path string) (h uintptr, modes bool, err error) {
+func openLibrary(path string, t tag) (h uintptr, modes bool, err error) {
 	// dlerror reports the last error of this thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -57,7 +57,7 @@ func openLibrary(path string) (h uintptr, modes bool, err error) {
 		if err := checkImage(path); err != nil {
 			return 0, err
 		}
-		h, changed, err := dlopen(path, mode)
+		h, changed, err := dlopen(path, mode, t)
 		modes = modes || changed
 		return h, err
 	}
@@ -95,7 +95,7 @@ func openLibrary(path string) (h uintptr, modes bool, err error) {
 
 // dlopen is that of the C library, by the path of all calls into FMUs: it keeps
 // the floating-point modes, and tells whether it had to.
-func dlopen(path string, mode int) (h uintptr, modes bool, err error) {
+func dlopen(path string, mode int, t tag) (h uintptr, modes bool, err error) {
 	open, err := libcSymbol("dlopen")
 	if err != nil {
 		return 0, false, err
@@ -111,7 +111,7 @@ func dlopen(path string, mode int) (h uintptr, modes bool, err error) {
 		return 0, false, err
 	}
 	copy(text, path)
-	h, modes, err = callForeign(open, address(text), uintptr(mode))
+	h, modes, err = callForeign(t.loading(), open, address(text), uintptr(mode))
 	if h != 0 || err != nil {
 		return h, modes, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -15,11 +16,17 @@ const librarySuffix = ".dll"
 // puts the library's own folder first, where exporters leave what they bundle
 // (checklist fmi2 7). changed tells that an initialiser left with other
 // floating-point modes; they are put back.
-func openLibrary(path string) (h uintptr, changed bool, err error) {
+func openLibrary(path string, t tag) (h uintptr, changed bool, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	var mem cmem
+	defer mem.release()
+	b := mem.batch()
+	b.start = uint64(time.Now().UnixNano())
+	b.mark(t.loading())
 	before := modes()
 	l, err := windows.LoadLibraryEx(path, 0, windows.LOAD_WITH_ALTERED_SEARCH_PATH)
+	b.mark(0)
 	if changed = modes() != before; changed {
 		setModes(before)
 	}

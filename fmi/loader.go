@@ -106,14 +106,15 @@ var loading sync.Mutex
 // a *diag.ListError that names library, cause and remedy.
 func (f *FMU) Load() (*diag.List, error) {
 	f.told.Store(true)
-	return f.loadOnce()
+	return f.loadOnce("")
 }
 
-func (f *FMU) loadOnce() (*diag.List, error) {
+// loadOnce loads the library for an instance; its name is "" for none.
+func (f *FMU) loadOnce(instance string) (*diag.List, error) {
 	f.once.Do(func() {
 		loading.Lock()
 		defer loading.Unlock()
-		f.err = f.load()
+		f.err = f.load(instance)
 	})
 	return &f.findings, f.err
 }
@@ -147,7 +148,7 @@ func (f *FMU) addTo(l *diag.List) adder {
 }
 
 // load brings the library into this process.
-func (f *FMU) load() error {
+func (f *FMU) load(instance string) error {
 	if err := f.locate(); err != nil {
 		return err
 	}
@@ -169,14 +170,17 @@ func (f *FMU) load() error {
 	}
 	underWay.Store(f)
 	defer underWay.Store(nil)
-	img, changes, err := loadImage(&f.place)
+	t := note(notedLibrary, instance, f)
+	img, changes, err := loadImage(&f.place, t)
 	var crash *CrashError
 	if errors.As(err, &crash) {
 		return f.crashedIn(crash)
 	}
 	if err := f.judge(changes, err, add); err != nil {
+		t.forget()
 		return err
 	}
+	t.loaded()
 	img.fmu, img.hash, img.model = f.Path, f.Hash, f.Description.ModelName
 	images[cmp.Or(f.Hash, f.place.library)], f.image = img, img
 	for name, content := range f.bundled() {
@@ -292,8 +296,8 @@ func (f *FMU) check(s *shown, add adder) error {
 }
 
 // loadImage loads a library into this process. It says what that changed in the
-// process, also with an error.
-func loadImage(p *libraryPlace) (_ *image, changes []string, err error) {
+// process, also with an error. The tag is that of the FMU, 0 if nobody looks.
+func loadImage(p *libraryPlace, t tag) (_ *image, changes []string, err error) {
 	img := &image{library: p.library, onceKey: onceKey(p.library)}
 	folder := ""
 	if p.chdir {
@@ -305,7 +309,7 @@ func loadImage(p *libraryPlace) (_ *image, changes []string, err error) {
 		}
 	}
 	g := watch()
-	handle, modes, err := openLibrary(p.library)
+	handle, modes, err := openLibrary(p.library, t)
 	img.handle = handle
 	for _, c := range g.restore() {
 		changes = append(changes, "the FMU "+c.text)
@@ -321,7 +325,7 @@ func loadImage(p *libraryPlace) (_ *image, changes []string, err error) {
 	if err != nil {
 		return nil, changes, fmt.Errorf("the library does not load: %w", err)
 	}
-	if err := img.resolve(p); err != nil {
+	if err := img.resolve(p, t); err != nil {
 		return nil, changes, err
 	}
 	return img, changes, nil
@@ -338,7 +342,7 @@ func onceKey(lib string) string {
 }
 
 // resolve finds the functions.
-func (img *image) resolve(p *libraryPlace) (err error) {
+func (img *image) resolve(p *libraryPlace, t tag) (err error) {
 	s := &img.shown
 	for k := range img.sym {
 		if img.sym[k] = symbol(img.handle, functionNames[k]); img.sym[k] == 0 && p.prefix != "" {
@@ -350,10 +354,10 @@ func (img *image) resolve(p *libraryPlace) (err error) {
 		}
 	}
 	if fn := img.sym[fnGetTypesPlatform]; fn != 0 {
-		s.types, err = foreignText(fn)
+		s.types, err = foreignText(t.of(fnGetTypesPlatform), fn)
 	}
 	if fn := img.sym[fnGetVersion]; fn != 0 && err == nil {
-		s.version, err = foreignText(fn)
+		s.version, err = foreignText(t.of(fnGetVersion), fn)
 	}
 	if !s.has(fnInstantiate) {
 		for _, name := range []string{fmi3Instantiate, p.id + fmi1Instantiate, p.id + prefixedInstantiate} {

@@ -2,6 +2,7 @@ package fmi
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"unsafe"
 )
@@ -38,7 +39,7 @@ func cfree(p unsafe.Pointer) {
 // here and not in Go memory, so that no rule of the collector is stretched.
 type cmem struct {
 	blocks []unsafe.Pointer
-	cells  []unsafe.Pointer
+	cells  []*cell
 	slots  []int // of batches
 	// What is left of the block that small pieces come from: those of one instance
 	// are used together, and stand together.
@@ -80,46 +81,18 @@ func (m *cmem) block(size uintptr) (unsafe.Pointer, error) {
 }
 
 // batch gives a batch that is known where crashes are caught.
-func (m *cmem) batch() (*batch, error) {
-	p, err := m.cell()
-	if err != nil {
-		return nil, err
-	}
-	b := (*batch)(p)
+func (m *cmem) batch() *batch {
+	b := (*batch)(m.cell(batchCell))
+	b.time = math.NaN()
 	m.slots = append(m.slots, batches.enter(b))
-	return b, nil
+	return b
 }
 
-// cellSize holds a batch, or rounds.
-const cellSize = 256
-
-// cells are zeroed pieces of memory away from the C library's heap: what it takes to
-// come back from a crash must outlive an FMU that writes beyond its own memory.
-var cells struct {
-	sync.Mutex
-	free []unsafe.Pointer
-}
-
-// cell gives one.
-func (m *cmem) cell() (unsafe.Pointer, error) {
-	cells.Lock()
-	defer cells.Unlock()
-	if len(cells.free) == 0 {
-		const many = 256
-		p := mapMemory(many * cellSize)
-		if p == nil {
-			return m.block(cellSize)
-		}
-		for k := range many {
-			cells.free = append(cells.free, unsafe.Add(p, k*cellSize))
-		}
-	}
-	last := len(cells.free) - 1
-	p := cells.free[last]
-	cells.free = cells.free[:last]
-	clear(unsafe.Slice((*byte)(p), cellSize))
-	m.cells = append(m.cells, p)
-	return p, nil
+// cell gives a cell that is given back with m.
+func (m *cmem) cell(kind uint64) unsafe.Pointer {
+	c := newCell(kind)
+	m.cells = append(m.cells, c)
+	return c.at()
 }
 
 func (m *cmem) release() {
@@ -127,9 +100,7 @@ func (m *cmem) release() {
 		batches.leave(k)
 	}
 	m.slots = nil
-	cells.Lock()
-	cells.free = append(cells.free, m.cells...)
-	cells.Unlock()
+	freeCells(m.cells)
 	m.cells = nil
 	for _, p := range m.blocks {
 		cfree(p)

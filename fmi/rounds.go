@@ -38,6 +38,7 @@ type rounds struct {
 	batch       uintptr // that onCrash knows the crossing by; its recs is the address of this
 	stop        uint32  // not 0: the round under way is the last one; another thread may set it
 	_           uint32
+	tag         tag // of the member under way, of the call if that is one of roundCall; 0 = the crossing is over
 }
 
 // The calls that rounds.call tells apart.
@@ -77,6 +78,7 @@ type roundMember struct {
 	ticks         uint64
 	flags         uint32
 	_             uint32
+	tag           tag
 }
 
 type roundCopy struct{ from, to uintptr }
@@ -97,7 +99,10 @@ type roundExtras struct {
 // roundMove copies an int32; truth, if not 0, makes 1 of what is not 0.
 type roundMove struct{ from, to, truth uintptr }
 
-type roundCall struct{ fn, refs, n, values uintptr }
+type roundCall struct {
+	fn, refs, n, values uintptr
+	tag                 tag
+}
 
 type roundSegment struct{ from, quads uintptr }
 
@@ -177,14 +182,8 @@ func NewRounds(p RoundPlan) (*Rounds, error) {
 
 func (r *Rounds) build() error {
 	mem := &r.plan.Steppers[0].in.mem
-	head, err := mem.cell()
-	if err != nil {
-		return err
-	}
-	r.head = (*rounds)(head)
-	if r.batch, err = mem.batch(); err != nil {
-		return err
-	}
+	var err error
+	r.head, r.batch = (*rounds)(mem.cell(roundsCell)), mem.batch()
 	r.batch.recs, r.head.batch = addressOf(r.head), addressOf(r.batch)
 	if r.members, err = cslice[roundMember](mem, len(r.plan.Turns)); err != nil {
 		return err
@@ -212,11 +211,12 @@ func (r *Rounds) turn(mem *cmem, t *Turn, m *roundMember) error {
 	}
 	if t.Stepper >= 0 {
 		s := r.plan.Steppers[t.Stepper]
+		m.tag = s.in.tag.of(fnSetReal)
 		m.comp, m.noRestore = s.in.comp, uint32(flag(s.NoRestoreBefore))
 		var setters, getters []roundCall
 		for k := range s.recs {
 			c := &s.recs[k]
-			call := roundCall{c.fn, c.i[1], c.i[2], c.i[3]}
+			call := roundCall{c.fn, c.i[1], c.i[2], c.i[3], c.tag}
 			switch f := s.fns[k]; {
 			case f == fnSetReal:
 				m.set, m.inRefs, m.nin, m.in = call.fn, call.refs, uint32(call.n), call.values

@@ -68,6 +68,8 @@ first:
 
 member:
 	MOVQ  R12, 96(R14)
+	MOVQ  120(R12), AX
+	MOVQ  AX, 184(R14)
 	MOVQ  0(R12), SI
 	MOVL  8(R12), CX
 	TESTL CX, CX
@@ -187,7 +189,7 @@ judged:
 	JNE  sample
 
 next:
-	ADDQ $120, R12
+	ADDQ $128, R12
 	DECQ R13
 	JNZ  member
 
@@ -230,6 +232,8 @@ ended:
 	JNZ  round
 
 leave:
+	MOVQ $0, 184(R14)
+
 #ifdef GOOS_linux
 	MOVQ 168(R14), AX
 	MOVQ $0, 48(AX)
@@ -325,6 +329,8 @@ setter:
 	MOVQ 8(R15), SI
 	MOVQ 16(R15), DX
 	MOVQ 24(R15), CX
+	MOVQ 32(R15), AX
+	MOVQ AX, 184(R14)
 	MOVL $3, 108(R14)
 	MOVQ R15, 112(R14)
 	CALL R10
@@ -332,7 +338,7 @@ setter:
 	JHI  stop
 	ADDL AX, AX
 	ORL  AX, BX
-	ADDQ $32, R15
+	ADDQ $40, R15
 	DECQ 56(SP)
 	JNZ  setter
 	JMP  do
@@ -350,6 +356,8 @@ getter:
 	MOVQ 8(R15), SI
 	MOVQ 16(R15), DX
 	MOVQ 24(R15), CX
+	MOVQ 32(R15), AX
+	MOVQ AX, 184(R14)
 	MOVL $3, 108(R14)
 	MOVQ R15, 112(R14)
 	CALL R10
@@ -357,7 +365,7 @@ getter:
 	JHI  stop
 	ADDL AX, AX
 	ORL  AX, BX
-	ADDQ $32, R15
+	ADDQ $40, R15
 	DECQ 56(SP)
 	JNZ  getter
 	JMP  modes

@@ -64,6 +64,8 @@ first:
 
 member:
 	MOVD  R20, 96(R19)
+	MOVD  120(R20), R9
+	MOVD  R9, 184(R19)
 	MOVD  0(R20), R9
 	MOVWU 8(R20), R10
 	CBZ   R10, linear
@@ -174,7 +176,7 @@ judged:
 	CBNZ R9, sample
 
 next:
-	ADD  $120, R20
+	ADD  $128, R20
 	SUB  $1, R21
 	CBNZ R21, member
 
@@ -215,6 +217,8 @@ ended:
 	CBNZ  R9, round
 
 leave:
+	MOVD ZR, 184(R19)
+
 #ifdef GOOS_linux
 	MOVD 168(R19), R9
 	MOVD ZR, 48(R9)
@@ -296,6 +300,8 @@ setter:
 	MOVD 8(R22), R1
 	MOVD 16(R22), R2
 	MOVD 24(R22), R3
+	MOVD 32(R22), R9
+	MOVD R9, 184(R19)
 	MOVD $3, R9
 	MOVW R9, 108(R19)
 	MOVD R22, 112(R19)
@@ -304,7 +310,7 @@ setter:
 	BHI  stop
 	LSLW $1, R0, R0
 	ORRW R0, R23, R23
-	ADD  $32, R22
+	ADD  $40, R22
 	SUB  $1, R24
 	CBNZ R24, setter
 	B    do
@@ -320,6 +326,8 @@ getter:
 	MOVD 8(R22), R1
 	MOVD 16(R22), R2
 	MOVD 24(R22), R3
+	MOVD 32(R22), R9
+	MOVD R9, 184(R19)
 	MOVD $3, R9
 	MOVW R9, 108(R19)
 	MOVD R22, 112(R19)
@@ -328,7 +336,7 @@ getter:
 	BHI  stop
 	LSLW $1, R0, R0
 	ORRW R0, R23, R23
-	ADD  $32, R22
+	ADD  $40, R22
 	SUB  $1, R24
 	CBNZ R24, getter
 	B    modes

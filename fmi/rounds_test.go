@@ -16,7 +16,7 @@ func TestRoundsLayout(t *testing.T) {
 	var r rounds
 	var m roundMember
 	var x roundExtras
-	if unsafe.Sizeof(r) > cellSize || batchSize > cellSize {
+	if unsafe.Sizeof(r) > unsafe.Sizeof(cell{}.content) || batchSize > unsafe.Sizeof(cell{}.content) || unsafe.Sizeof(cell{}) != cellSize {
 		t.Errorf("rounds take %d bytes and batches %d of %d", unsafe.Sizeof(r), batchSize, cellSize)
 	}
 	for name, at := range map[string][2]uintptr{
@@ -24,12 +24,14 @@ func TestRoundsLayout(t *testing.T) {
 		"nsegments": {unsafe.Offsetof(r.nsegments), 80}, "done": {unsafe.Offsetof(r.done), 88}, "at": {unsafe.Offsetof(r.at), 96},
 		"call": {unsafe.Offsetof(r.call), 108}, "other": {unsafe.Offsetof(r.other), 112}, "unusual": {unsafe.Offsetof(r.unusual), 124},
 		"end": {unsafe.Offsetof(r.end), 136}, "mask": {unsafe.Offsetof(r.mask), 144}, "stamp": {unsafe.Offsetof(r.stamp), 160}, "batch": {unsafe.Offsetof(r.batch), 168}, "stop": {unsafe.Offsetof(r.stop), 176},
-		"member": {unsafe.Sizeof(m), 120}, "scaled": {unsafe.Offsetof(m.scaled), 12}, "nout": {unsafe.Offsetof(m.nout), 36},
+		"roundsTag": {unsafe.Offsetof(r.tag), 184}, "memberTag": {unsafe.Offsetof(m.tag), 120}, "callTag": {unsafe.Offsetof(roundCall{}.tag), 32},
+		"batchTag": {unsafe.Offsetof(batch{}.tag), 112}, "recordTag": {unsafe.Offsetof(record{}.tag), 104}, "record": {unsafe.Sizeof(record{}), 112},
+		"member": {unsafe.Sizeof(m), 128}, "scaled": {unsafe.Offsetof(m.scaled), 12}, "nout": {unsafe.Offsetof(m.nout), 36},
 		"comp": {unsafe.Offsetof(m.comp), 48}, "get": {unsafe.Offsetof(m.get), 64}, "noRestore": {unsafe.Offsetof(m.noRestore), 92},
 		"ticks": {unsafe.Offsetof(m.ticks), 104}, "flags": {unsafe.Offsetof(m.flags), 112},
 		"getters": {unsafe.Offsetof(x.getters), 8}, "move": {unsafe.Offsetof(x.move), 16}, "getter": {unsafe.Offsetof(x.getter), 32},
 		"copy": {unsafe.Sizeof(roundCopy{}), 16}, "scaling": {unsafe.Sizeof(roundScaling{}), 32}, "moves": {unsafe.Sizeof(roundMove{}), 24},
-		"calls": {unsafe.Sizeof(roundCall{}), 32}, "segment": {unsafe.Sizeof(roundSegment{}), 16},
+		"calls": {unsafe.Sizeof(roundCall{}), 40}, "segment": {unsafe.Sizeof(roundSegment{}), 16},
 	} {
 		if at[0] != at[1] {
 			t.Errorf("%s is at %d, the trampolines look at %d", name, at[0], at[1])

@@ -12,8 +12,9 @@ type FMUState struct {
 	handle uintptr // fmi2FMUstate
 	state  State   // of the life cycle, which setting restores too (checklist fmi2 58)
 	setup  bool
-	epoch  int  // number of Keeps before it was saved
-	lost   bool // with a process
+	time   float64 // s
+	epoch  int     // number of Keeps before it was saved
+	lost   bool    // with a process
 }
 
 // owned checks that s can be used with in.
@@ -44,8 +45,7 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 		}
 		*in.handle = reuse.handle
 	}
-	r := in.rec
-	r.fn, r.sig = in.sym[f], sigInts
+	r := in.aim(f, sigInts)
 	r.i[0], r.i[1] = in.comp, in.handleAddress()
 	before := in.State()
 	if err := in.call(f); err != nil {
@@ -56,7 +56,7 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 		s = &FMUState{in: in}
 		in.states = append(in.states, s)
 	}
-	s.handle, s.state, s.setup = *in.handle, before, in.setup
+	s.handle, s.state, s.setup, s.time = *in.handle, before, in.setup, in.time
 	s.epoch, s.lost = in.remote.epoch(), false
 	return s, nil
 }
@@ -74,13 +74,12 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 	if err := in.owned(f, s); err != nil {
 		return err
 	}
-	r := in.rec
-	r.fn, r.sig = in.sym[f], sigInts
+	r := in.aim(f, sigInts)
 	r.i[0], r.i[1] = in.comp, s.handle
 	if err := in.call(f); err != nil {
 		return err
 	}
-	in.state, in.setup = s.state, s.setup
+	in.state, in.setup, in.time = s.state, s.setup, s.time
 	in.remote.behind(s)
 	return nil
 }
@@ -177,7 +176,7 @@ func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
 	if err := in.call(f); err != nil {
 		return nil, err
 	}
-	s := &FMUState{in: in, handle: *in.handle, state: State(data[5]), setup: data[6] != 0, epoch: in.remote.epoch()}
+	s := &FMUState{in: in, handle: *in.handle, state: State(data[5]), setup: data[6] != 0, time: in.time, epoch: in.remote.epoch()}
 	in.states = append(in.states, s)
 	return s, nil
 }

@@ -76,9 +76,7 @@ func (s *Stepper) build(p StepPlan) error {
 		return err
 	}
 	s.recs = recs[:0]
-	if s.batch, err = in.mem.batch(); err != nil {
-		return err
-	}
+	s.batch = in.mem.batch()
 
 	if s.RealIn, err = access[float64](s, fnSetReal, p.RealIn); err != nil {
 		return err
@@ -115,7 +113,10 @@ func (s *Stepper) add(f function, r record) error {
 	if name, ok := in.fmu.declares(f); !ok {
 		return &CapabilityError{Instance: in.name, Func: f.String(), Flag: name}
 	}
-	r.fn, r.i[0] = in.sym[f], in.comp
+	r.fn, r.i[0], r.tag = in.sym[f], in.comp, in.tag.of(f)
+	if s.do >= 0 && f != fnDoStep {
+		r.tag |= tagStepped
+	}
 	if in.remote != nil {
 		in.remote.keep(&r)
 	}
@@ -233,7 +234,7 @@ func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
 	if !read {
 		n = s.do + 1
 	}
-	return s.carryOut(0, n)
+	return s.carryOut(0, n, t, h)
 }
 
 // Post begins what Step with reading does, and Collect ends it. In between the
@@ -258,7 +259,8 @@ func (s *Stepper) Post(t, h float64) error {
 // Collect gives what Step gives, for the step that was posted.
 func (s *Stepper) Collect() (Status, error) {
 	if !s.posted {
-		return s.carryOut(0, len(s.recs))
+		step := &s.recs[s.do]
+		return s.carryOut(0, len(s.recs), step.f[0], step.f[1])
 	}
 	s.posted = false
 	s.in.remote.await(s.batch)
@@ -273,7 +275,7 @@ func (s *Stepper) Read() error {
 	if st := s.in.State(); !whenGet.has(st) {
 		return s.in.refuse(fnGetReal, st)
 	}
-	_, err := s.carryOut(s.do+1, len(s.recs))
+	_, err := s.carryOut(s.do+1, len(s.recs), s.in.now(), 0)
 	return err
 }
 
@@ -288,12 +290,13 @@ func (s *Stepper) Write() error {
 	for n > 0 && s.fns[n-1] == fnSetRealInputDerivatives {
 		n--
 	}
-	_, err := s.carryOut(0, n)
+	_, err := s.carryOut(0, n, s.in.now(), 0)
 	return err
 }
 
-// carryOut calls the records from lo to below hi and gives the worst status.
-func (s *Stepper) carryOut(lo, hi int) (Status, error) {
+// carryOut calls the records from lo to below hi, at time t or in a step from t by h, and
+// gives the worst status.
+func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 	if lo >= hi {
 		return StatusOK, nil
 	}
@@ -301,13 +304,13 @@ func (s *Stepper) carryOut(lo, hi int) (Status, error) {
 	last := lo
 	if !in.single {
 		b.recs, b.n = address(s.recs[lo:]), uintptr(hi-lo)
-		in.cross(b)
+		in.cross(b, t, h)
 		s.ticks += span(b.start, b.end)
 		last = lo + int(b.done) - 1
 	} else {
 		for last = lo; last < hi; last++ {
 			b.recs, b.n = address(s.recs[last:]), 1
-			in.cross(b)
+			in.cross(b, t, h)
 			s.ticks += span(b.start, b.end)
 			in.traceCall(s.fns[last], &s.recs[last])
 			if stops(s.recs[last].status()) {
@@ -377,11 +380,7 @@ func NewGroup(members []*Stepper) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := mem.batch()
-	if err != nil {
-		return nil, err
-	}
-	g := &Group{members: append([]*Stepper(nil), members...), batch: b, recs: recs[:0], run: members[0].in.run}
+	g := &Group{members: append([]*Stepper(nil), members...), batch: mem.batch(), recs: recs[:0], run: members[0].in.run}
 	for _, m := range members {
 		if len(g.recs) > 0 {
 			g.recs = append(g.recs, record{})
@@ -424,6 +423,7 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 		m.in.crossings++
 	}
 	b := g.batch
+	b.time, b.step = t, h
 	g.run(b)
 	done := int(b.done)
 	start := b.start

@@ -62,8 +62,7 @@ func setNumbers[T number](in *Instance, f function, vr []description.ValueRefere
 
 // access fills the record for the getters and setters, which share one shape.
 func (in *Instance) access(f function, vr uintptr, n int, values uintptr) {
-	r := in.rec
-	r.fn, r.sig = in.sym[f], sigInts
+	r := in.aim(f, sigInts)
 	r.i[0], r.i[1], r.i[2], r.i[3] = in.comp, vr, uintptr(n), values
 }
 
@@ -231,8 +230,7 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 	copy(vr, unknown)
 	copy(vr[len(unknown):], known)
 	copy(v, dvKnown)
-	r := in.rec
-	r.fn, r.sig = in.sym[f], sigInts
+	r := in.aim(f, sigInts)
 	r.i = [7]uintptr{in.comp, address(vr), uintptr(len(unknown)), address(vr[len(unknown):]), uintptr(len(known)),
 		address(v), address(v[len(known):])}
 	if err := in.call(f); err != nil {
@@ -299,8 +297,7 @@ func (in *Instance) derivatives(f function, vr []description.ValueReference, ord
 	if err != nil {
 		return nil, in.argument(f, "%v", err)
 	}
-	r := in.rec
-	r.fn, r.sig = in.sym[f], sigInts
+	r := in.aim(f, sigInts)
 	r.i = [7]uintptr{in.comp, p, uintptr(len(vr)), address(o), uintptr(unsafe.Pointer(unsafe.SliceData(b)))}
 	return b, nil
 }

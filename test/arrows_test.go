@@ -22,7 +22,7 @@ var allowed = []struct {
 	{"fmi/process", nil, []string{"golang.org/x/sys"}},
 	{"fmi/worker", []string{"fmi", "fmi/archive", "fmi/process"}, []string{"golang.org/x/sys"}},
 	{"fmi/description", []string{"fmi/diag", "fmi/unit"}, nil},
-	{"fmi", []string{"fmi/diag", "fmi/description", "fmi/archive", "fmi/csrc"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys", "golang.org/x/text", "golang.org/x/net"}},
+	{"fmi", []string{"fmi/diag", "fmi/description", "fmi/archive", "fmi/csrc", "fmi/process"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys", "golang.org/x/text", "golang.org/x/net"}},
 	{"ssp/graph", nil, nil},
 	{"ssp", []string{"fmi/diag", "fmi/unit", "fmi/archive"}, []string{"github.com/beevik/etree", "golang.org/x/text", "golang.org/x/net"}},
 	{"master", nil, nil},

@@ -144,7 +144,7 @@ func TestReason(t *testing.T) {
 	if text, outside := process.Reason(c.State()); text != "it exited with code 7" || outside {
 		t.Errorf("%s, %v", text, outside)
 	}
-	if _, err := process.Start(exec.Command("there is no such program"), process.Options{}); err == nil {
+	if _, err := process.Start(exec.Command("no-such-program"), process.Options{}); err == nil {
 		t.Error("what is not there was started")
 	}
 }

@@ -46,7 +46,7 @@ type control struct {
 	answer   atomic.Uint64 // length, or byPipe
 	logs     atomic.Uint64 // log messages that are in the pipe or will be at once
 	_        [32]byte
-	progress [128]byte
+	progress [192]byte
 	stackEnd atomic.Uint64 // down to which the worker's stack can grow; 0 = not known
 	stack    atomic.Uint64 // its size then
 	fault    atomic.Uint64 // address of the access that ended the worker; 0 = none
@@ -56,6 +56,9 @@ type control struct {
 		text   [lineLength]byte
 	}
 }
+
+// The process of the FMU reports into progress.
+var _ [len(control{}.progress) - fmi.ProgressSize]byte
 
 const (
 	byPipe = ^uint64(0)

@@ -1,0 +1,439 @@
+package fmi
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/process"
+)
+
+// A process reports into the memory that it shares with its parent (process.Shared) which
+// calls of FMUs are under way, what instances there are and what FMUs have logged last:
+//
+//   - Regions calls.0, calls.1 … consist of cells. A cell holds a batch or rounds; the
+//     trampolines note there the tag of each call before they make it, and 0 when the
+//     crossing is over.
+//   - Regions instances.0, instances.1 … consist of entries, which the tags refer to by
+//     number.
+//   - Region messages holds the last messages.
+//
+// Without shared memory all this is ordinary memory.
+const (
+	callsRegion     = "calls."
+	instancesRegion = "instances."
+	messagesRegion  = "messages"
+)
+
+// tag names a call: from bit 0 on the function plus one, at bit 8 whether the step of the
+// crossing has been made, from bit 16 on the number of the instance. 0 = no call.
+type tag uint64
+
+const (
+	tagLoading  tag = 0xff   // in place of the function
+	tagFunction tag = 0xff   // mask
+	tagStepped  tag = 1 << 8 // the instance is at the end of the step
+	tagNumber       = 16     // shift
+)
+
+// of returns the tag for a call of f; t is that of the instance.
+func (t tag) of(f function) tag {
+	if t == 0 {
+		return 0
+	}
+	return t | tag(f+1)
+}
+
+// loading returns the tag for loading what t refers to.
+func (t tag) loading() tag {
+	if t == 0 {
+		return 0
+	}
+	return t | tagLoading
+}
+
+// function returns the name of what is called, "" if the tag is none.
+func (t tag) function() string {
+	switch f := t & tagFunction; {
+	case f == tagLoading:
+		return Loads
+	case f == 0 || f > tag(numFunctions):
+		return ""
+	default:
+		return function(f - 1).String()
+	}
+}
+
+// Loads is the function of a Call in which a library is loaded: its initialisers run.
+const Loads = "loading"
+
+// cell is a place for a batch or rounds in memory that the parent sees. It lies away from
+// the heap of the C library: an FMU that writes beyond its own memory does not get there.
+type cell struct {
+	content [cellSize - 8]byte
+	kind    uint64 // of the content
+}
+
+const (
+	cellSize  = 256
+	callsMany = 256 // cells of a region
+)
+
+// Kinds of cells; unlikely to stand there by accident.
+const (
+	batchCell = 0x4d53_6261_7463_6800 + iota // "MSbatch"
+	roundsCell
+)
+
+// cells are the free ones.
+var cells struct {
+	sync.Mutex
+	free    []*cell
+	regions int
+}
+
+// newCell returns a zeroed cell.
+func newCell(kind uint64) *cell {
+	cells.Lock()
+	defer cells.Unlock()
+	if len(cells.free) == 0 {
+		memory := process.Shared().Region(fmt.Sprint(callsRegion, cells.regions), callsMany*cellSize)
+		cells.regions++
+		all := unsafe.Slice((*cell)(unsafe.Pointer(&memory[0])), callsMany)
+		for k := range slices.Backward(all) { // the first one is used first
+			cells.free = append(cells.free, &all[k])
+		}
+	}
+	last := len(cells.free) - 1
+	c := cells.free[last]
+	cells.free = cells.free[:last]
+	c.content = [cellSize - 8]byte{}
+	atomic.StoreUint64(&c.kind, kind)
+	return c
+}
+
+func (c *cell) at() unsafe.Pointer { return unsafe.Pointer(&c.content) }
+
+// freeCells takes cells back.
+func freeCells(all []*cell) {
+	cells.Lock()
+	defer cells.Unlock()
+	for _, c := range all {
+		atomic.StoreUint64(&c.kind, 0)
+	}
+	cells.free = append(cells.free, all...)
+}
+
+// noted is the entry of an instance or of a library.
+type noted struct {
+	use                             uint64 // 0 = free, else one of the uses below
+	nComponent, nFMU, nHash, nModel uint32
+	component                       [128]byte
+	fmu                             [640]byte
+	hash                            [96]byte
+	model                           [136]byte
+}
+
+// Uses of an entry.
+const (
+	notedInstance = 1 + iota
+	notedLibrary
+)
+
+const notedMany = 64 // entries of a region
+
+// entries are those of this process; number k+1 is that of entry k.
+var entries struct {
+	sync.Mutex
+	all  []*noted
+	free []int
+}
+
+// note enters an instance or a library and returns the tag that refers to it.
+func note(use uint64, component string, f *FMU) tag {
+	entries.Lock()
+	defer entries.Unlock()
+	if len(entries.free) == 0 {
+		memory := process.Shared().Region(fmt.Sprint(instancesRegion, len(entries.all)/notedMany), notedMany*int(unsafe.Sizeof(noted{})))
+		all := unsafe.Slice((*noted)(unsafe.Pointer(&memory[0])), notedMany)
+		for k := range all {
+			entries.free = append(entries.free, len(entries.all))
+			entries.all = append(entries.all, &all[k])
+		}
+		slices.Reverse(entries.free)
+	}
+	last := len(entries.free) - 1
+	k := entries.free[last]
+	entries.free = entries.free[:last]
+	e := entries.all[k]
+	model := ""
+	if f.Description != nil {
+		model = f.Description.ModelName
+	}
+	e.nComponent = put(e.component[:], component)
+	e.nFMU = put(e.fmu[:], f.Path)
+	e.nHash = put(e.hash[:], f.Hash)
+	e.nModel = put(e.model[:], model)
+	atomic.StoreUint64(&e.use, use)
+	return tag(k+1) << tagNumber
+}
+
+// forget gives the entry of a tag back.
+func (t tag) forget() {
+	if t == 0 {
+		return
+	}
+	entries.Lock()
+	defer entries.Unlock()
+	k := int(t>>tagNumber) - 1
+	atomic.StoreUint64(&entries.all[k].use, 0)
+	entries.free = append(entries.free, k)
+}
+
+// loaded makes the entry of a library that is being loaded one of a loaded library.
+func (t tag) loaded() {
+	entries.Lock()
+	defer entries.Unlock()
+	entries.all[int(t>>tagNumber)-1].nComponent = 0
+}
+
+// put copies as much of a text as fits, whole characters, and returns its length.
+func put(to []byte, text string) uint32 {
+	n := min(len(to), len(text))
+	for n < len(text) && n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return uint32(copy(to, text[:n]))
+}
+
+// Call is a call of an FMU that is under way in another process, or was when that ended.
+type Call struct {
+	Component string  // name of the instance; "" = not known
+	FMU       string  // path
+	Hash      string  // of the FMU; "" = not known
+	Model     string  // name of the model
+	Function  string  // for example "fmi2DoStep"; see Loads
+	Time      float64 // s, where the FMU was or where the step began; see Timed
+	Timed     bool    // there is a time: SetupExperiment had been called
+	// ID differs from that of every other call: one that is found twice has lasted.
+	ID uint64
+}
+
+// Calls returns the calls of FMUs that are under way in the process that reports into a
+// page, or were when it ended. What the process has written over is left out. Calls of
+// instances that have processes of their own are none of that process.
+func Calls(p *process.Page) []Call {
+	var calls []Call
+	known := instances(p)
+	for k := 0; ; k++ {
+		memory := p.Find(fmt.Sprint(callsRegion, k))
+		if memory == nil {
+			return calls
+		}
+		all := unsafe.Slice((*cell)(unsafe.Pointer(&memory[0])), min(len(memory)/cellSize, callsMany))
+		for j := range all {
+			if c, ok := all[j].call(uint64(k)<<32|uint64(j), known); ok {
+				calls = append(calls, c)
+			}
+		}
+	}
+}
+
+// call returns the call under way in a cell.
+func (c *cell) call(number uint64, known []Call) (Call, bool) {
+	t, at, step, id := c.read()
+	if again, _, _, sameID := c.read(); t == 0 || again != t || sameID != id { // it was just changing
+		return Call{}, false
+	}
+	k, name := uint64(t>>tagNumber), t.function()
+	if k == 0 || k > uint64(len(known)) || name == "" || known[k-1].FMU == "" {
+		return Call{}, false
+	}
+	call := known[k-1]
+	call.Function, call.ID = name, mixed(id, number)
+	if t&tagStepped != 0 {
+		at += step
+	}
+	if !math.IsNaN(at) {
+		call.Time, call.Timed = at, true
+	}
+	return call, true
+}
+
+// read returns what a cell says of its crossing: the tag of the call under way, the time of
+// the step or of the instance, the size of the step, and what changes with every call.
+func (c *cell) read() (t tag, at, step float64, id uint64) {
+	switch atomic.LoadUint64(&c.kind) {
+	case batchCell:
+		b := (*batch)(c.at())
+		t = tag(atomic.LoadUint64((*uint64)(&b.tag)))
+		at, step = loadFloat(&b.time), loadFloat(&b.step)
+		id = mixed(atomic.LoadUint64(&b.start), uint64(atomic.LoadUintptr(&b.done)))
+	case roundsCell:
+		r := (*rounds)(c.at())
+		t = tag(atomic.LoadUint64((*uint64)(&r.tag)))
+		at, step = loadFloat(&r.t), loadFloat(&r.h)
+		call := atomic.LoadUint32(&r.call)
+		id = mixed(atomic.LoadUint64(&r.begin), uint64(atomic.LoadInt64(&r.index)))
+		id = mixed(mixed(id, uint64(atomic.LoadUintptr(&r.at))), uint64(call)<<56^uint64(atomic.LoadUintptr(&r.other)))
+		number := t &^ (1<<tagNumber - 1)
+		if t == 0 {
+			break
+		}
+		switch call {
+		case roundSet:
+			t = number.of(fnSetReal)
+		case roundDo:
+			t = number.of(fnDoStep)
+		case roundGet:
+			t = number.of(fnGetReal) | tagStepped
+		}
+	}
+	return t, at, step, id
+}
+
+func loadFloat(p *float64) float64 {
+	return math.Float64frombits(atomic.LoadUint64((*uint64)(unsafe.Pointer(p))))
+}
+
+// mixed returns a number that changes with either of two.
+func mixed(a, b uint64) uint64 {
+	a = (a ^ b) * 0x9e3779b97f4a7c15
+	return a ^ a>>29
+}
+
+// instances returns what is in the entries, as calls without function: number k+1 is at k;
+// without FMU where there is none.
+func instances(p *process.Page) []Call {
+	var all []Call
+	eachNoted(p, func(e *noted) {
+		if atomic.LoadUint64(&e.use) == 0 {
+			all = append(all, Call{})
+			return
+		}
+		all = append(all, e.call())
+	})
+	return all
+}
+
+func eachNoted(p *process.Page, f func(*noted)) {
+	for k := 0; ; k++ {
+		memory := p.Find(fmt.Sprint(instancesRegion, k))
+		if memory == nil {
+			return
+		}
+		all := unsafe.Slice((*noted)(unsafe.Pointer(&memory[0])), min(len(memory)/int(unsafe.Sizeof(noted{})), notedMany))
+		for j := range all {
+			f(&all[j])
+		}
+	}
+}
+
+func (e *noted) call() Call {
+	return Call{Component: taken(e.component[:], e.nComponent), FMU: taken(e.fmu[:], e.nFMU),
+		Hash: taken(e.hash[:], e.nHash), Model: taken(e.model[:], e.nModel)}
+}
+
+// taken returns a text from memory that anything may stand in.
+func taken(from []byte, length uint32) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, validUTF8(string(from[:min(int64(length), int64(len(from)))])))
+}
+
+// Loaded returns the FMUs in the process that reports into a page, as calls without
+// function: those that may have ended it by a thread of their own, when no call is under
+// way. First the instances, then, without component, the libraries that have none.
+func Loaded(p *process.Page) []Call {
+	var all, libraries []Call
+	eachNoted(p, func(e *noted) {
+		switch atomic.LoadUint64(&e.use) {
+		case notedInstance:
+			all = append(all, e.call())
+		case notedLibrary:
+			libraries = append(libraries, e.call())
+		}
+	})
+	for _, l := range libraries {
+		if !slices.ContainsFunc(all, func(c Call) bool { return c.FMU == l.FMU && c.Hash == l.Hash }) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// message is a place for a log message.
+type message struct {
+	count            uint64 // 1 is the first message
+	status           int32
+	nInstance, nText uint32
+	_                uint32
+	instance         [96]byte
+	text             [recentLineLen]byte
+}
+
+const keptMessages = 8
+
+// messages are the last ones of the FMUs.
+var messages struct {
+	sync.Mutex
+	count uint64
+	all   []message
+}
+
+// report keeps a message where the parent finds it.
+func report(m LogMessage) {
+	if process.Shared() == nil {
+		return
+	}
+	messages.Lock()
+	defer messages.Unlock()
+	if messages.all == nil {
+		memory := process.Shared().Region(messagesRegion, keptMessages*int(unsafe.Sizeof(message{})))
+		messages.all = unsafe.Slice((*message)(unsafe.Pointer(&memory[0])), keptMessages)
+	}
+	messages.count++
+	to := &messages.all[messages.count%keptMessages]
+	atomic.StoreUint64(&to.count, 0)
+	to.status = int32(m.Status)
+	to.nInstance, to.nText = put(to.instance[:], m.Instance), put(to.text[:], m.Text)
+	atomic.StoreUint64(&to.count, messages.count)
+}
+
+// LastMessages returns the last messages that FMUs have logged in the process that reports
+// into a page, at most eight, the oldest first: instance, status, and the first 400 bytes
+// of the text. Those of instances that have processes of their own are among them.
+func LastMessages(p *process.Page) []LogMessage {
+	type counted struct {
+		count uint64
+		LogMessage
+	}
+	var all []counted
+	memory := p.Find(messagesRegion)
+	if memory == nil {
+		return nil
+	}
+	kept := unsafe.Slice((*message)(unsafe.Pointer(&memory[0])), min(len(memory)/int(unsafe.Sizeof(message{})), keptMessages))
+	for k := range kept {
+		m := &kept[k]
+		if n := atomic.LoadUint64(&m.count); n > 0 {
+			all = append(all, counted{n, LogMessage{Instance: taken(m.instance[:], m.nInstance), Status: Status(m.status), Text: taken(m.text[:], m.nText)}})
+		}
+	}
+	slices.SortFunc(all, func(a, b counted) int { return cmp.Compare(a.count, b.count) })
+	var out []LogMessage
+	for _, m := range all {
+		out = append(out, m.LogMessage)
+	}
+	return out
+}

@@ -1,0 +1,428 @@
+package fmi
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/process"
+)
+
+// A process that reports is this program once more, in TestReporter.
+const reporterRole, reporterPage, reporterLibrary = "MACROSTEP_REPORTER", "MACROSTEP_REPORTER_PAGE", "MACROSTEP_REPORTER_LIBRARY"
+
+// reporters are what such a process does.
+var reporters = map[string]func(t *testing.T, r *reporter){
+	// Every call reports itself, however it is made.
+	"calls": func(t *testing.T, r *reporter) {
+		in := r.instance(t, "one")
+		r.during = r.show
+		warn := func(in *Instance, f function) { fail(t, in, f, StatusWarning, 1) }
+		for _, f := range []function{fnSetupExperiment, fnEnterInitializationMode, fnExitInitializationMode} {
+			warn(in, f)
+			switch f {
+			case fnSetupExperiment:
+				must(t, in.SetupExperiment(Experiment{Start: 2}))
+			case fnEnterInitializationMode:
+				must(t, in.EnterInitializationMode())
+			default:
+				must(t, in.ExitInitializationMode())
+			}
+		}
+		warn(in, fnDoStep)
+		_, err := in.DoStep(2, 0.5, false)
+		must(t, err)
+		state, err := in.GetFMUState(nil)
+		must(t, err)
+		warn(in, fnGetString)
+		must(t, in.GetString([]ValueReference{0}, make([]string, 1)))
+		must(t, in.SetFMUState(state))
+		all := StepPlan{RealIn: []ValueReference{0}, IntegerIn: []ValueReference{5}, BooleanIn: []ValueReference{5}, RealOut: []ValueReference{1}, IntegerOut: []ValueReference{5}, BooleanOut: []ValueReference{5}}
+		r.line("# one crossing")
+		first := stepper(t, in, all)
+		calls := []function{fnSetReal, fnSetInteger, fnSetBoolean, fnDoStep, fnGetReal, fnGetInteger, fnGetBoolean}
+		for k, f := range calls {
+			warn(in, f)
+			_, err := first.Step(3+float64(k), 0.25, true)
+			must(t, err)
+		}
+		warn(in, fnGetReal)
+		must(t, first.Read())
+		warn(in, fnSetReal)
+		must(t, first.Write())
+		r.line("# a group")
+		two := r.instance(t, "two")
+		start(t, two)
+		second := stepper(t, two, all)
+		g, err := NewGroup([]*Stepper{first, second})
+		must(t, err)
+		for _, f := range []function{fnSetReal, fnGetBoolean} {
+			warn(two, f)
+			_, err := g.Step(20, 0.5)
+			must(t, err)
+		}
+		if runRounds != nil {
+			r.line("# rounds")
+			rounds, err := NewRounds(RoundPlan{Steppers: []*Stepper{first, second}, Start: 30, Step: 0.125, Turns: []Turn{{Stepper: 0}, {Stepper: 1}}})
+			must(t, err)
+			for k, f := range calls {
+				warn(two, f)
+				_, _, _, _, err := rounds.Run(k, 1, false)
+				must(t, err)
+			}
+		}
+		r.line("# afterwards")
+		r.show()
+	},
+	// It dies in a step.
+	"step": func(t *testing.T, r *reporter) {
+		one, two := r.instance(t, "one"), r.instance(t, "two")
+		start(t, one)
+		start(t, two)
+		r.during = die
+		fail(t, two, fnDoStep, StatusWarning, 1)
+		_, _ = two.DoStep(0, 0.5, false)
+	},
+	// It dies while nothing is called; an instance is freed.
+	"between": func(t *testing.T, r *reporter) {
+		in, err := r.fmu.Instantiate("gone", InstanceOptions{})
+		must(t, err)
+		must(t, in.Free())
+		r.instance(t, "one")
+		other, lib := place(t)
+		must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
+		data, err := os.ReadFile(r.fmu.library)
+		must(t, err)
+		must(t, os.WriteFile(lib, data, 0o755))
+		in, err = other.Instantiate("gone", InstanceOptions{})
+		must(t, err)
+		must(t, in.Free())
+		die()
+	},
+	// It dies while it loads a library.
+	"loading": func(t *testing.T, r *reporter) {
+		f, lib := place(t)
+		must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
+		data, err := os.ReadFile(os.Getenv(reporterLibrary) + ".early")
+		must(t, err)
+		must(t, os.WriteFile(lib, data, 0o755))
+		_, _ = f.Instantiate("early", InstanceOptions{})
+	},
+	// Instances come and go.
+	"many": func(t *testing.T, r *reporter) {
+		for k := range 500 {
+			in, err := r.fmu.Instantiate(fmt.Sprint("c", k), InstanceOptions{Log: r.log})
+			must(t, err)
+			start(t, in)
+			stepper(t, in, StepPlan{RealOut: []ValueReference{1}})
+			must(t, in.Free())
+		}
+		die()
+	},
+	// Messages, more than are kept.
+	"messages": func(t *testing.T, r *reporter) {
+		in := r.instance(t, "one")
+		for range 20 {
+			fail(t, in, fnSetupExperiment, StatusWarning, 1)
+			must(t, in.SetupExperiment(Experiment{}))
+		}
+		report(LogMessage{Instance: strings.Repeat("long", 100), Text: strings.Repeat("ä", 500)})
+		report(LogMessage{Instance: "odd", Status: StatusErr, Text: "a\x1b[31m\xff\nb"})
+		die()
+	},
+	// A call lasts, then another one, as long as the parent wants it.
+	"last": func(t *testing.T, r *reporter) {
+		in := r.instance(t, "one")
+		start(t, in)
+		input := bufio.NewReader(os.Stdin)
+		r.during = func() {
+			r.line("waits")
+			_, _ = input.ReadString('\n')
+		}
+		for k := range 2 {
+			fail(t, in, fnDoStep, StatusWarning, 1)
+			_, err := in.DoStep(float64(k), 1, false)
+			must(t, err)
+		}
+	},
+}
+
+// die ends this process.
+func die() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		_ = self.Kill()
+	}
+	select {}
+}
+
+type reporter struct {
+	fmu    *FMU
+	during func() // called in calls that give a warning
+}
+
+func (r *reporter) line(text string) { fmt.Println("- " + text) }
+
+func (r *reporter) log(m LogMessage) {
+	if m.Category == "status" && r.during != nil {
+		r.during()
+	}
+}
+
+// instance makes one of the probe.
+func (r *reporter) instance(t *testing.T, name string) *Instance {
+	return instance(t, r.fmu, name, InstanceOptions{Log: r.log})
+}
+
+// show prints the calls under way.
+func (r *reporter) show() {
+	for _, c := range Calls(process.Shared()) {
+		r.line(written(c))
+	}
+}
+
+func written(c Call) string {
+	s := fmt.Sprintf("%s %s %s %s", c.Component, filepath.Base(c.FMU), c.Model, c.Function)
+	if c.Timed {
+		s += fmt.Sprint(" ", c.Time)
+	}
+	return s
+}
+
+// TestReporter is a process that reports; otherwise it does nothing.
+func TestReporter(t *testing.T) {
+	role := os.Getenv(reporterRole)
+	if role == "" {
+		return
+	}
+	n, err := strconv.ParseUint(os.Getenv(reporterPage), 10, 64)
+	must(t, err)
+	p, err := process.OpenPage(os.NewFile(uintptr(n), "page"))
+	must(t, err)
+	process.SetShared(p)
+	f, lib := place(t)
+	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
+	data, err := os.ReadFile(os.Getenv(reporterLibrary))
+	must(t, err)
+	must(t, os.WriteFile(lib, data, 0o755))
+	f.Hash = "sha256:1234"
+	reporters[role](t, &reporter{fmu: f})
+}
+
+// startReporter starts a process that reports into a page.
+func startReporter(t *testing.T, role string) (p *process.Page, c *process.Child, stdin io.Writer, lines *bufio.Scanner) {
+	t.Helper()
+	lib := filepath.Join(tempDir, "reporter"+librarySuffix)
+	if _, err := os.Stat(lib); err != nil {
+		build(t, lib, []string{"probe.c", "log.c"}, "-lpthread", "-lm")
+		if role == "loading" || librarySuffix == ".so" {
+			build(t, lib+".early", []string{"crash.c"}, "-DIN_LOADING", "-lm", "-lpthread")
+		}
+	}
+	p, err := process.NewPage()
+	must(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	cmd := exec.Command(os.Args[0], "-test.run=^TestReporter$")
+	cmd.Env = append(os.Environ(), reporterRole+"="+role, reporterLibrary+"="+lib, "GORACE=atexit_sleep_ms=0",
+		fmt.Sprint(reporterPage, "=", process.Hand(cmd, p.File())[0]), "TMPDIR="+t.TempDir())
+	inR, inW, err := os.Pipe()
+	must(t, err)
+	outR, outW, err := os.Pipe()
+	must(t, err)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, outW
+	c, err = process.Start(cmd, process.Options{Group: true})
+	must(t, err)
+	_, _ = inR.Close(), outW.Close()
+	t.Cleanup(func() {
+		c.Kill()
+		_, _ = inW.Close(), outR.Close()
+	})
+	return p, c, inW, bufio.NewScanner(outR)
+}
+
+// reported runs a process that reports to its end and returns the page and the lines that
+// it printed.
+func reported(t *testing.T, role string) (p *process.Page, lines []string) {
+	t.Helper()
+	p, c, _, out := startReporter(t, role)
+	for out.Scan() {
+		if line, ok := strings.CutPrefix(out.Text(), "- "); ok {
+			lines = append(lines, line)
+		} else if strings.Contains(out.Text(), "_test.go") && strings.Contains(out.Text(), "FAIL") {
+			t.Error(out.Text())
+		}
+	}
+	<-c.Done()
+	return p, lines
+}
+
+func TestReportedCalls(t *testing.T) {
+	p, lines := reported(t, "calls")
+	want := `one archive1.fmu probe fmi2SetupExperiment 2
+one archive1.fmu probe fmi2EnterInitializationMode 2
+one archive1.fmu probe fmi2ExitInitializationMode 2
+one archive1.fmu probe fmi2DoStep 2
+one archive1.fmu probe fmi2GetString 2.5
+# one crossing
+one archive1.fmu probe fmi2SetReal 3
+one archive1.fmu probe fmi2SetInteger 4
+one archive1.fmu probe fmi2SetBoolean 5
+one archive1.fmu probe fmi2DoStep 6
+one archive1.fmu probe fmi2GetReal 7.25
+one archive1.fmu probe fmi2GetInteger 8.25
+one archive1.fmu probe fmi2GetBoolean 9.25
+one archive1.fmu probe fmi2GetReal 9.25
+one archive1.fmu probe fmi2SetReal 9.25
+# a group
+two archive1.fmu probe fmi2SetReal 20
+two archive1.fmu probe fmi2GetBoolean 20.5
+`
+	if runRounds != nil {
+		want += `# rounds
+two archive1.fmu probe fmi2SetReal 30
+two archive1.fmu probe fmi2SetInteger 30.125
+two archive1.fmu probe fmi2SetBoolean 30.25
+two archive1.fmu probe fmi2DoStep 30.375
+two archive1.fmu probe fmi2GetReal 30.625
+two archive1.fmu probe fmi2GetInteger 30.75
+two archive1.fmu probe fmi2GetBoolean 30.875
+`
+	}
+	want += "# afterwards\n"
+	if got := strings.Join(lines, "\n") + "\n"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if len(Calls(p)) > 0 {
+		t.Errorf("under way at the end: %v", Calls(p))
+	}
+}
+
+// What a process was doing is known when it is dead.
+func TestReportOfTheDead(t *testing.T) {
+	for role, want := range map[string]struct{ calls, loaded string }{
+		"step":    {"two archive1.fmu probe fmi2DoStep 0", "one archive1.fmu probe , two archive1.fmu probe "},
+		"between": {"", "one archive1.fmu probe ,  archive2.fmu probe "},
+		"many":    {"", " archive1.fmu probe "},
+		"loading": {"early archive2.fmu probe loading", "early archive2.fmu probe "},
+	} {
+		if role == "loading" && librarySuffix != ".so" {
+			continue
+		}
+		p, _ := reported(t, role)
+		texts := func(all []Call) string {
+			var out []string
+			for _, c := range all {
+				out = append(out, written(c))
+				if strings.Contains(c.FMU, "archive1") && c.Hash != "sha256:1234" {
+					t.Errorf("%s: hash %q", role, c.Hash)
+				}
+			}
+			return strings.Join(out, ", ")
+		}
+		if calls, loaded := texts(Calls(p)), texts(Loaded(p)); calls != want.calls || loaded != want.loaded {
+			t.Errorf("%s: under way are %q, loaded %q; want %q, %q", role, calls, loaded, want.calls, want.loaded)
+		}
+		if p.Find("calls.0") == nil || p.Find("calls.1") != nil || p.Find("instances.1") != nil {
+			t.Errorf("%s: there is not one region of each", role)
+		}
+	}
+}
+
+func TestReportedMessages(t *testing.T) {
+	p, _ := reported(t, "messages")
+	got := LastMessages(p)
+	if len(got) != 8 {
+		t.Fatalf("%d messages", len(got))
+	}
+	for k, m := range got {
+		want := LogMessage{Instance: "one", Status: StatusWarning, Text: "function 5 returns 1 at 0 of time"}
+		switch k {
+		case 6:
+			want = LogMessage{Instance: strings.Repeat("long", 24), Text: strings.Repeat("ä", 200)}
+		case 7:
+			want = LogMessage{Instance: "odd", Status: StatusErr, Text: "a\uFFFD[31m\uFFFD\uFFFDb"}
+		}
+		if m != want {
+			t.Errorf("message %d: %+v, want %+v", k, m, want)
+		}
+	}
+}
+
+// A call that lasts has the same number each time, another one has another.
+func TestReportedCallLasts(t *testing.T) {
+	p, c, stdin, lines := startReporter(t, "last")
+	seen := map[uint64]bool{}
+	for k := range 2 {
+		for lines.Scan() && lines.Text() != "- waits" {
+		}
+		first, again := Calls(p), Calls(p)
+		if len(first) != 1 || len(again) != 1 || first[0] != again[0] || first[0].Time != float64(k) || seen[first[0].ID] {
+			t.Fatalf("step %d: %+v, again %+v; before %v", k, first, again, seen)
+		}
+		seen[first[0].ID] = true
+		if _, err := fmt.Fprintln(stdin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for lines.Scan() {
+	}
+	<-c.Done()
+	if calls := Calls(p); len(calls) > 0 {
+		t.Errorf("at the end: %+v", calls)
+	}
+}
+
+// Whatever a process leaves in its page, reading it does no harm.
+func TestScribbledReport(t *testing.T) {
+	if len(Calls(nil)) > 0 || len(Loaded(nil)) > 0 || len(LastMessages(nil)) > 0 {
+		t.Error("a report without page")
+	}
+	p, _ := reported(t, "step")
+	random := rand.New(rand.NewPCG(3, 4))
+	names := []string{"calls.0", "instances.0", "messages"}
+	var kept [][]byte
+	for _, name := range names {
+		kept = append(kept, slices.Clone(p.Find(name)))
+	}
+	whole := 0
+	for round := range 2000 {
+		k := random.IntN(len(names))
+		r := p.Find(names[k])
+		copy(r, kept[k])
+		switch near := min(len(r), 1024); round % 3 {
+		case 0:
+			for range 50 {
+				r[random.IntN(near)] = byte(random.Uint32())
+			}
+		case 1:
+			at := random.IntN(near/8) * 8
+			*(*uint64)(unsafe.Pointer(&r[at])) = []uint64{0, 1, 1 << 16, 1<<16 | 255, 1<<63 | 28, 1<<64 - 1}[random.IntN(6)]
+		default:
+			with := byte(random.Uint32())
+			for j := range r {
+				r[j] = with
+			}
+		}
+		for _, c := range Calls(p) {
+			if c.Function == "" || c.FMU == "" {
+				t.Fatalf("%+v", c)
+			}
+			whole++
+		}
+		Loaded(p)
+		LastMessages(p)
+		copy(r, kept[k])
+	}
+	if whole < 500 {
+		t.Errorf("the call was found %d times of 2000", whole)
+	}
+}
