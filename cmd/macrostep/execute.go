@@ -304,7 +304,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	}
 	var attempts *record.Attempts
 	if r.Trace != "" {
-		attempts = record.NewAttempts(r.Trace)
+		attempts = record.NewAttempts(r.Trace, nil)
 		opt.Recorders, opt.Attempts = append(opt.Recorders, attempts), attempts
 	}
 	var seen *watcher
