@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -224,6 +225,19 @@ type Call struct {
 	Timed     bool    // there is a time: SetupExperiment had been called
 	// ID differs from that of every other call: one that is found twice has lasted.
 	ID uint64
+}
+
+// String names component, FMU, function and time.
+func (c Call) String() string {
+	text := filepath.Base(c.FMU)
+	if c.Component != "" {
+		text = fmt.Sprintf("%s (%s)", c.Component, text)
+	}
+	text += " in " + c.Function
+	if c.Timed {
+		text += fmt.Sprintf(" at t = %.12g s", c.Time)
+	}
+	return text
 }
 
 // Calls returns the calls of FMUs that are under way in the process that reports into a

@@ -22,12 +22,12 @@ const (
 	batchValues = 512 << 10
 	// batchRows bounds the rows of a batch from both sides, with few and with many columns.
 	leastBatchRows, mostBatchRows = 64, 64 << 10
-	// batchText bounds the bytes of strings in a batch, far below what its 32-bit
-	// offsets reach.
-	batchText = 16 << 20
+	// batchText bounds the bytes of strings in a batch of more than one row. A column of
+	// one holds at most 2 GiB: its offsets have 32 bits.
+	batchText = 4 << 20
 )
 
-// arrowEncoder gathers blocks into record batches. It has one worker.
+// arrowEncoder makes a record batch of each block. It has one worker.
 type arrowEncoder struct {
 	layout *layout
 	schema *arrow.Schema
@@ -37,17 +37,13 @@ type arrowEncoder struct {
 	out    gather // where writer writes to
 	header []byte // schema, and a batch without rows
 
-	most   int // rows in a full batch
-	rows   int // in the columns below
-	text   int // bytes of strings
-	newest float64
-	real   [][]float64 // by column of the kind and row
-	home   []byte      // of all of them
-	ints   [][]int32
-	bools  [][]byte // a bit for each row
-	str    [][]string
+	most  int         // rows in a full batch
+	real  [][]float64 // by column of the kind and row
+	home  []byte      // of all of them
+	ints  [][]int32
+	bools [][]byte // a bit for each row
 
-	batch arrow.RecordBatch // of batchRows rows, on the columns; nil = none that fits
+	batch arrow.RecordBatch // the last one, on the columns
 }
 
 // batchWriter is what ipc.Writer and ipc.FileWriter have in common.
@@ -56,22 +52,13 @@ type batchWriter interface {
 	Close() error
 }
 
-func newArrowEncoder(l *layout, describe func(string) Description, file bool) *arrowEncoder {
-	e := &arrowEncoder{layout: l, file: file}
-	// Whole blocks fill a batch without a gap.
-	e.most = max(1, min(max(batchValues/len(l.columns), leastBatchRows), mostBatchRows)/l.blockRows()) * l.blockRows()
+func newArrowEncoder(l *layout, file bool) *arrowEncoder {
+	e := &arrowEncoder{layout: l, file: file, most: min(max(batchValues/len(l.columns), leastBatchRows), mostBatchRows)}
 	var fields []arrow.Field
-	for i, c := range l.columns {
-		d := Description{Text: "communication point", Causality: "independent", Variability: "continuous"}
-		if i > 0 {
-			d = Description{}
-			if describe != nil {
-				d = describe(c.name)
-			}
-		}
+	for _, c := range l.columns {
 		f := arrow.Field{Name: strings.ToValidUTF8(c.name, "\ufffd"), Type: arrowTypes[c.kind]}
 		var keys, values []string
-		for _, m := range [][2]string{{"unit", c.unit}, {"description", d.Text}, {"causality", d.Causality}, {"variability", d.Variability}} {
+		for _, m := range [][2]string{{"unit", c.unit}, {"description", c.about.Text}, {"causality", c.about.Causality}, {"variability", c.about.Variability}} {
 			if m[1] != "" {
 				keys, values = append(keys, m[0]), append(values, strings.ToValidUTF8(m[1], "\ufffd"))
 			}
@@ -90,7 +77,11 @@ var arrowTypes = [...]arrow.DataType{
 	master.String:  arrow.BinaryTypes.String,
 }
 
-func (e *arrowEncoder) workers() int { return 1 }
+func (e *arrowEncoder) room() room {
+	// While a batch is written, some rows of the next one are gathered: all of them unless
+	// the table is very wide.
+	return room{workers: 1, rows: e.most, slots: e.most + max(1, min(e.most, batchValues/len(e.layout.columns))), text: batchText}
+}
 
 // start makes a writer that has written nothing yet.
 func (e *arrowEncoder) start() (err error) {
@@ -112,11 +103,10 @@ func (e *arrowEncoder) begin() ([]byte, error) {
 	e.home = arrow.Float64Traits.CastToBytes(all)
 	e.ints, _ = columnsOf[int32](e.layout.count[master.Integer], e.most)
 	e.bools, _ = columnsOf[byte](e.layout.count[master.Boolean], (e.most+7)/8)
-	e.str, _ = columnsOf[string](e.layout.count[master.String], e.most)
 	if err := e.start(); err != nil {
 		return nil, err
 	}
-	if err := e.writeBatch(); err != nil {
+	if err := e.writeBatch(block{}); err != nil {
 		return nil, err
 	}
 	e.header = bytes.Join(e.out.bytes(), nil)
@@ -132,52 +122,29 @@ func columnsOf[T any](n, rows int) (columns [][]T, all []T) {
 	return columns, all
 }
 
-func (e *arrowEncoder) encode(_ int, b *block) (piece, error) {
-	e.add(b)
-	if e.rows == 0 || !b.now && e.rows+e.layout.blockRows() <= e.most && e.text < batchText {
-		return piece{}, nil
-	}
+func (e *arrowEncoder) encode(_ int, b block) (piece, error) {
 	e.out.reset(nil)
-	if e.rows == e.most {
+	if b.rows == e.most {
 		e.out.reset(e.home) // without gaps
 	}
-	if err := e.writeBatch(); err != nil {
-		return piece{}, err
+	for _, to := range e.bools {
+		clear(to)
 	}
-	p := piece{bytes: e.out.bytes(), rows: e.rows, newest: e.newest}
-	e.clear()
-	return p, nil
-}
-
-func (e *arrowEncoder) clear() {
-	e.rows, e.text = 0, 0
-	for _, c := range e.bools {
-		clear(c)
-	}
-	for _, c := range e.str {
-		clear(c)
-	}
-}
-
-// add turns rows into columns.
-func (e *arrowEncoder) add(b *block) {
-	if b.rows == 0 {
-		return
-	}
-	nb := len(e.bools)
-	transpose(e.real, e.rows, b.real, b.rows)
-	transpose(e.ints, e.rows, b.integer, b.rows)
-	transpose(e.str, e.rows, b.str, b.rows)
-	for k, to := range e.bools {
-		for r := range b.rows {
-			if b.boolean[r*nb+k] {
-				to[(e.rows+r)/8] |= 1 << ((e.rows + r) % 8)
+	some := max(1, blockValues/len(e.layout.columns)) // rows that stay in the cache of a core
+	for at := 0; at < b.rows; at += some {
+		n := min(some, b.rows-at)
+		transpose(e.real, at, window(b.real, len(e.real), at, n), n)
+		transpose(e.ints, at, window(b.integer, len(e.ints), at, n), n)
+		for k, to := range e.bools {
+			for r := at; r < at+n; r++ {
+				to[r/8] |= b.boolean[r*len(e.bools)+k] & 1 << (r % 8)
 			}
 		}
 	}
-	e.rows += b.rows
-	e.text += b.text
-	e.newest = b.real[(b.rows-1)*len(e.real)]
+	if err := e.writeBatch(b); err != nil {
+		return piece{}, err
+	}
+	return piece{bytes: e.out.bytes(), rows: b.rows, newest: b.real[(b.rows-1)*len(e.real)]}, nil
 }
 
 // transpose copies rows of values to columns, from row at on.
@@ -203,36 +170,36 @@ func transpose[T any](to [][]T, at int, from []T, rows int) {
 }
 
 // writeBatch hands the rows to the writer.
-func (e *arrowEncoder) writeBatch() error {
-	if e.batch == nil || int(e.batch.NumRows()) != e.rows || len(e.str) > 0 {
+func (e *arrowEncoder) writeBatch(b block) error {
+	if e.batch == nil || int(e.batch.NumRows()) != b.rows || len(b.str) > 0 {
 		cols := make([]arrow.Array, len(e.layout.columns))
 		for i, c := range e.layout.columns {
-			cols[i] = e.array(c)
+			cols[i] = e.array(c, b)
 		}
-		e.batch = array.NewRecordBatch(e.schema, cols, int64(e.rows))
+		e.batch = array.NewRecordBatch(e.schema, cols, int64(b.rows))
 	}
 	return e.writer.Write(e.batch)
 }
 
-// array gives the values of a column, which stay where they are.
-func (e *arrowEncoder) array(c column) arrow.Array {
+// array returns the values of a column. Those that are no strings stay where they are.
+func (e *arrowEncoder) array(c column, b block) arrow.Array {
 	buffers := []*memory.Buffer{nil, nil}
 	switch c.kind {
 	case master.Real:
-		buffers[1] = memory.NewBufferBytes(arrow.Float64Traits.CastToBytes(e.real[c.at][:e.rows]))
+		buffers[1] = memory.NewBufferBytes(arrow.Float64Traits.CastToBytes(e.real[c.at][:b.rows]))
 	case master.Integer:
-		buffers[1] = memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(e.ints[c.at][:e.rows]))
+		buffers[1] = memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(e.ints[c.at][:b.rows]))
 	case master.Boolean:
-		buffers[1] = memory.NewBufferBytes(e.bools[c.at][:(e.rows+7)/8])
+		buffers[1] = memory.NewBufferBytes(e.bools[c.at][:(b.rows+7)/8])
 	case master.String:
-		b := array.NewStringBuilder(memory.DefaultAllocator)
-		b.Reserve(e.rows)
-		for _, s := range e.str[c.at][:e.rows] {
-			b.Append(strings.ToValidUTF8(s, "\ufffd"))
+		to := array.NewStringBuilder(memory.DefaultAllocator)
+		to.Reserve(b.rows)
+		for r := range b.rows {
+			to.Append(strings.ToValidUTF8(b.string(b.str[r*e.layout.count[master.String]+c.at]), "\ufffd"))
 		}
-		return b.NewArray()
+		return to.NewArray()
 	}
-	return array.MakeFromData(array.NewData(arrowTypes[c.kind], e.rows, buffers, nil, 0, 0))
+	return array.MakeFromData(array.NewData(arrowTypes[c.kind], b.rows, buffers, nil, 0, 0))
 }
 
 // whole gives nothing: a batch is there or not.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -177,9 +178,16 @@ func stream(f Format, data []byte) []byte {
 	return data
 }
 
-// A run that is killed leaves what was flushed: wherever the file ends, whole batches
-// can be read as a stream.
-func TestArrowKilled(t *testing.T) {
+// checkpoint brings all rows to the file.
+func checkpoint(c *Table) error {
+	a := master.NewArchive()
+	c.Archive(a)
+	return a.Err()
+}
+
+// Wherever an Arrow file ends, its whole batches can be read as a stream. Flushes cut no
+// batches; checkpoints do.
+func TestArrowPrefix(t *testing.T) {
 	sys := testSystem(t)
 	for _, f := range []Format{ArrowFile, ArrowStream} {
 		path := filepath.Join(t.TempDir(), "r")
@@ -188,14 +196,19 @@ func TestArrowKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := testPoint(sys)
-		var ends []int64 // of the file after each flush
+		var ends []int64 // of the file after each checkpoint
 		for i := range 60 {
 			vary(p, i)
 			if err := c.Record(p); err != nil {
 				t.Fatal(err)
 			}
-			if i%20 == 19 {
+			if i%3 == 1 {
 				if err := c.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if i%20 == 19 {
+				if err := checkpoint(c); err != nil {
 					t.Fatal(err)
 				}
 				info, err := os.Stat(path)
@@ -205,12 +218,12 @@ func TestArrowKilled(t *testing.T) {
 				ends = append(ends, info.Size())
 			}
 		}
-		data, err := os.ReadFile(path) // as it stands if the process ends now
+		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if int64(len(data)) != ends[2] {
-			t.Fatalf("%v: %d bytes, and %d after the last flush", f, len(data), ends[2])
+		if _, n, err := arrowRows(t, bytes.NewReader(stream(f, data))); n != 1+len(ends) || err != nil {
+			t.Errorf("%v: %d batches after %d checkpoints: %v", f, n, len(ends), err)
 		}
 		for n := ends[0]; n <= ends[2]; n += 7 {
 			rows, _, err := arrowRows(t, bytes.NewReader(stream(f, data[:n])))
@@ -229,6 +242,44 @@ func TestArrowKilled(t *testing.T) {
 		}
 		if err := c.End(master.Result{}); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// Equal runs give equal files, whatever the clock and the scheduler do meanwhile.
+func TestArrowEqual(t *testing.T) {
+	sys := testSystem(t)
+	for _, f := range []Format{ArrowFile, ArrowStream} {
+		var files [2][]byte
+		for k := range files {
+			path := filepath.Join(t.TempDir(), "r")
+			c := NewTable(path, Options{Format: f, Interval: 0.25})
+			if err := c.Begin(sys, nil); err != nil {
+				t.Fatal(err)
+			}
+			p := testPoint(sys)
+			for i := range 60_000 {
+				vary(p, i)
+				p.Watch[2].String[0] = strings.Repeat("text", i%20)
+				err := c.Record(p)
+				if i == 37_777 || i == 37_780 {
+					err = errors.Join(err, checkpoint(c))
+				}
+				if k == 0 && i%1000 == 0 {
+					err = errors.Join(err, c.Flush())
+					runtime.Gosched()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.End(master.Result{}); err != nil {
+				t.Fatal(err)
+			}
+			files[k], _ = os.ReadFile(path)
+		}
+		if !bytes.Equal(files[0], files[1]) || len(files[0]) < 1<<20 {
+			t.Errorf("%v: files of %d and %d bytes differ", f, len(files[0]), len(files[1]))
 		}
 	}
 }

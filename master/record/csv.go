@@ -69,7 +69,11 @@ func (e *csvEncoder) addRun(c column) {
 
 func (e *csvEncoder) begin() ([]byte, error) { return e.header, nil }
 func (e *csvEncoder) end() ([]byte, error)   { return nil, nil }
-func (e *csvEncoder) workers() int           { return len(e.each) }
+
+func (e *csvEncoder) room() room {
+	rows, workers := max(1, blockValues/len(e.layout.columns)), len(e.each)
+	return room{workers: workers, rows: rows, slots: (workers + 2) * rows, text: blockText} // one gathers, one waits
+}
 
 // errOtherColumns says that a file that is to be continued is of another table.
 var errOtherColumns = errors.New("it has other columns than this run")
@@ -87,7 +91,7 @@ func (e *csvEncoder) resume(path string, _ int64) error {
 	return nil
 }
 
-func (e *csvEncoder) encode(worker int, b *block) (piece, error) {
+func (e *csvEncoder) encode(worker int, b block) (piece, error) {
 	l, w := e.layout, &e.each[worker]
 	nr, ni, nb, ns := l.count[master.Real], l.count[master.Integer], l.count[master.Boolean], l.count[master.String]
 	if w.seen == nil {
@@ -95,7 +99,7 @@ func (e *csvEncoder) encode(worker int, b *block) (piece, error) {
 	}
 	out, ends := w.out[:0], w.ends[:0]
 	for r := range b.rows {
-		reals := row(b.real, nr, r)
+		reals := window(b.real, nr, r, 1)
 		out = appendReal(out, reals[0])
 		for _, run := range e.runs {
 			for at := run.at; at < run.at+run.n; at++ {
@@ -105,13 +109,9 @@ func (e *csvEncoder) encode(worker int, b *block) (piece, error) {
 				case master.Integer:
 					out = strconv.AppendInt(append(out, ','), int64(b.integer[r*ni+at]), 10)
 				case master.Boolean:
-					digit := byte('0')
-					if b.boolean[r*nb+at] {
-						digit = '1'
-					}
-					out = append(out, ',', digit)
+					out = append(out, ',', '0'+b.boolean[r*nb+at]&1)
 				case master.String:
-					out = appendField(append(out, ','), b.str[r*ns+at])
+					out = appendField(append(out, ','), b.string(b.str[r*ns+at]))
 				}
 			}
 		}
@@ -119,11 +119,7 @@ func (e *csvEncoder) encode(worker int, b *block) (piece, error) {
 		ends = append(ends, len(out))
 	}
 	w.out, w.ends, w.parts[0] = out, ends, out
-	p := piece{bytes: w.parts[:], rows: b.rows, ends: ends}
-	if b.rows > 0 {
-		p.newest = b.real[(b.rows-1)*nr]
-	}
-	return p, nil
+	return piece{bytes: w.parts[:], rows: b.rows, newest: b.real[(b.rows-1)*nr], ends: ends}, nil
 }
 
 func (e *csvEncoder) whole(p piece, n int) piece {

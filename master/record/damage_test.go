@@ -42,7 +42,7 @@ func TestTablesTouchedMeanwhile(t *testing.T) {
 		for _, more := range []bool{false, true} { // rows after it
 			sys := testSystem(t)
 			table := NewTable(filepath.Join(t.TempDir(), "r.csv"), Options{})
-			attempts := NewAttempts(filepath.Join(t.TempDir(), "a.csv"))
+			attempts := NewAttempts(filepath.Join(t.TempDir(), "a.csv"), nil)
 			for what, r := range map[string]struct {
 				master.Recorder
 				row  func() error

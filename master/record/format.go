@@ -47,9 +47,9 @@ func FormatOf(path string) (Format, error) {
 	return CSV, nil
 }
 
-func (f Format) encoder(l *layout, describe func(string) Description) encoder {
+func (f Format) encoder(l *layout) encoder {
 	if f == CSV {
 		return newCSVEncoder(l)
 	}
-	return newArrowEncoder(l, describe, f == ArrowFile)
+	return newArrowEncoder(l, f == ArrowFile)
 }

@@ -14,14 +14,12 @@ type layout struct {
 	segments []segment
 }
 
-// blockRows is how many rows are gathered before they are formatted.
-func (l *layout) blockRows() int { return max(1, blockValues/len(l.columns)) }
-
 // column is one column. Its values lie in a block among those of its kind.
 type column struct {
 	name, unit string
 	kind       master.Kind
-	at         int // among the columns of the kind
+	at         int         // among the columns of the kind
+	about      Description // for formats that have room for it
 }
 
 // segment is neighbouring values of a point that become neighbouring columns of one
@@ -46,11 +44,17 @@ const (
 	fromWatch
 )
 
-// add appends a column.
+// addColumn appends a column and returns its place among those of its kind.
+func (l *layout) addColumn(c column) (to int) {
+	c.at = l.count[c.kind]
+	l.count[c.kind]++
+	l.columns = append(l.columns, c)
+	return c.at
+}
+
+// add appends a column with its source.
 func (l *layout) add(name string, p master.Port, from source, sub, at int) {
-	to := l.count[p.Kind]
-	l.count[p.Kind]++
-	l.columns = append(l.columns, column{name: name, unit: p.Unit, kind: p.Kind, at: to})
+	to := l.addColumn(column{name: name, unit: p.Unit, kind: p.Kind})
 	if n := len(l.segments); n > 0 {
 		s := &l.segments[n-1]
 		if s.from == from && s.kind == p.Kind && (s.sub == sub || from <= fromMeasured) && s.at+s.n == at && s.to+s.n == to {
@@ -66,8 +70,7 @@ func (l *layout) add(name string, p master.Port, from source, sub, at int) {
 // recorded by default like connected ones.
 func choose(sys *master.System, measured []master.Port, sel Selection, driven []string) (layout, error) {
 	var l layout
-	l.columns = []column{{name: "time", unit: "s"}}
-	l.count[master.Real] = 1
+	l.addColumn(column{name: "time", unit: "s", about: Description{Text: "communication point", Causality: "independent", Variability: "continuous"}})
 	var all []string
 	for i, info := range sys.Infos {
 		bare := true // neither outputs nor connected inputs
@@ -133,76 +136,4 @@ func byKind(ports []master.Port, f func(k, at int, p master.Port)) {
 		f(k, n[p.Kind], p)
 		n[p.Kind]++
 	}
-}
-
-// block is rows as they come from the run: values of a kind row by row, since that
-// is how a point has them.
-type block struct {
-	rows    int
-	real    []float64
-	integer []int32
-	boolean []bool
-	text    int // bytes of the strings
-	str     []string
-
-	number int  // among those handed over
-	now    bool // it is to be written at once
-}
-
-func newBlock(l *layout, rows int) *block {
-	return &block{
-		real: make([]float64, rows*l.count[master.Real]), integer: make([]int32, rows*l.count[master.Integer]),
-		boolean: make([]bool, rows*l.count[master.Boolean]), str: make([]string, rows*l.count[master.String]),
-	}
-}
-
-// clear empties the block.
-func (b *block) clear() {
-	b.rows, b.text = 0, 0
-	clear(b.str)
-}
-
-// row gives the values of a kind in a row.
-func row[T any](values []T, columns, r int) []T { return values[r*columns : (r+1)*columns] }
-
-// add copies the values of a point.
-func (b *block) add(l *layout, p *master.Point) {
-	reals := row(b.real, l.count[master.Real], b.rows)
-	reals[0] = p.T
-	for i := range l.segments {
-		s := &l.segments[i]
-		var v *master.Values
-		switch s.from {
-		case fromU:
-			copy(reals[s.to:], p.U[s.at:s.at+s.n])
-			continue
-		case fromY:
-			copy(reals[s.to:], p.Y[s.at:s.at+s.n])
-			continue
-		case fromMeasured:
-			copy(reals[s.to:], p.Measured[s.at:s.at+s.n])
-			continue
-		case fromDiscreteIn:
-			v = &p.DiscreteIn[s.sub]
-		case fromDiscreteOut:
-			v = &p.DiscreteOut[s.sub]
-		case fromWatch:
-			v = &p.Watch[s.sub]
-		}
-		switch s.kind {
-		case master.Real:
-			copy(reals[s.to:], v.Real[s.at:s.at+s.n])
-		case master.Integer:
-			copy(row(b.integer, l.count[master.Integer], b.rows)[s.to:], v.Integer[s.at:s.at+s.n])
-		case master.Boolean:
-			copy(row(b.boolean, l.count[master.Boolean], b.rows)[s.to:], v.Boolean[s.at:s.at+s.n])
-		case master.String:
-			to := row(b.str, l.count[master.String], b.rows)[s.to:]
-			for k, text := range v.String[s.at : s.at+s.n] {
-				to[k] = text
-				b.text += len(text)
-			}
-		}
-	}
-	b.rows++
 }

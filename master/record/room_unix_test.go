@@ -34,7 +34,7 @@ func TestTableWithoutRoom(t *testing.T) {
 		for i := 0; err == nil && i < 1e6; i++ {
 			vary(p, i)
 			if err = c.Record(p); i%2000 == 0 && err == nil {
-				err = c.Flush()
+				err = checkpoint(c)
 			}
 		}
 		end := c.End(master.Result{})
@@ -107,7 +107,7 @@ func TestTableWaitsForReader(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if most := (formatters() + 2) * c.blockRows; last > most {
+	if most := c.ring.rows; last > most {
 		t.Errorf("%d rows are taken that nobody reads; there is room for %d", last, most)
 	}
 	text, buf := "", make([]byte, 1<<20)

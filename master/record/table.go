@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// blockValues is how many numbers a block gathers before it is formatted: few
-	// enough for the cache of a core, enough for writes of at least 64 KiB.
+	// blockValues is the number of values that are formatted together: few enough for the
+	// cache of a core, enough for writes of at least 64 KiB.
 	blockValues = 32 << 10
-	// blockText bounds the bytes of strings in a block, and so what waits in memory.
+	// blockText bounds the bytes of strings in a block of more than one row.
 	blockText = 1 << 20
 	// mostWorkers bounds how many goroutines format.
 	mostWorkers = 8
@@ -48,6 +48,10 @@ type Options struct {
 	// Taken is called when the file is known to be the recorder's own, before
 	// anything in it is replaced; nil = nothing. An error ends the run.
 	Taken func() error
+	// Memory holds the rows until they are in the file; nil = ordinary memory, and when the
+	// process dies, the rows that are not yet in the file are lost: of CSV those since the
+	// last Flush, of the Arrow formats at most a batch.
+	Memory Memory
 }
 
 // Description is what is known of a variable; "" = not told.
@@ -56,9 +60,12 @@ type Description struct{ Text, Causality, Variability string }
 // Table records a run as a table in a file; see the package documentation for the
 // formats. It must not be selected to record nothing: leave it out instead.
 //
-// Record only copies values. Goroutines of the table format and write them, block
-// by block, in order; a run that is faster than they are waits for them, so that
-// memory is bounded. What goes wrong there is told by the next call.
+// Record only copies values, into a ring of rows. Goroutines of the table format blocks of
+// them and write these in order. A run that is faster waits for them, so memory is bounded.
+// Their errors are returned by the next call.
+//
+// Blocks end where the number of rows and the bytes of strings say so, at checkpoints, and
+// at flushes of CSV. An Arrow batch is a block, so equal runs give equal files.
 type Table struct {
 	path string
 	opt  Options
@@ -73,35 +80,58 @@ type Table struct {
 	cut     bool     // what stands behind them is still to be cut off
 	layout  layout
 	encoder encoder
+	memory  Memory
+	ring    ring
+	ledger  *ledger // tells another process what is recorded and what is written
 	rows    int
 	newest  float64 // time of the last of them
+	held    bool    // the slot after them has the last point, which got no row
 	err     error   // of the first failure; also that the table has ended
 
 	// What is in the file.
 	rowsWritten   int
 	newestWritten float64
 
-	current   *block         // gathers rows; nil = the next one gets another
-	free      []*block       // to be filled again
-	queue     []*block       // full, in order
-	sent      int            // blocks handed over
-	done      int            // of these, written or given up
-	flushed   int            // rows handed over to be written at once
-	blockRows int            // in a full block
-	made      int            // blocks
-	workers   int            // goroutines that format
-	idle      int            // of these, without a block
-	closing   bool           // no more rows are taken
-	ended     bool           // the workers are to end
-	ends      sync.WaitGroup // of the workers
+	room room
+	slot int // of the next row
+	from int // first row of the block that is gathered
+	text int // bytes of strings in it
+
+	// Bytes that have passed through the ring of text. Those from textTail on are in use.
+	textTail, textHead uint64
+	textNext           uint64 // textHead with the next row, which begins at textAt
+	textAt             int
+
+	queue   []handed
+	handed  int            // rows handed over
+	done    int            // of these, written or given up
+	workers int            // goroutines that format
+	idle    int            // of these, without a block
+	closing bool           // no more rows are taken
+	ended   bool           // the workers are to end
+	ends    sync.WaitGroup // of the workers
 
 	points      int     // seen so far
 	first, last float64 // time of the first point and of the one before
 	due         int     // multiple of the interval that the next row waits for
-	skipped     *block  // the last point, if it got no row
 
 	resumed *position // of the run that is continued; nil = from the start
 	past    int       // rows up to there
+}
+
+// handed is a block on its way to the file: rows from … to-1.
+type handed struct {
+	from, to int
+	slot     int
+	text     uint64 // textHead after them
+}
+
+// room is what an encoder needs.
+type room struct {
+	workers int // goroutines that may call encode, each with a number below
+	rows    int // most in a block
+	text    int // most bytes of strings in a block of more than one row
+	slots   int // in the ring
 }
 
 var _ master.RecorderArchiver = (*Table)(nil)
@@ -123,11 +153,11 @@ type encoder interface {
 	// resume prepares to go on behind the first bytes of a file, which begin with
 	// what begin gave and end with a whole row.
 	resume(path string, bytes int64) error
-	// workers gives how many goroutines may call encode, each with a number below.
-	workers() int
-	// encode gives what is to be written for a block and for those before it that it
-	// gave nothing for; it is the caller's until the next call with this worker.
-	encode(worker int, b *block) (piece, error)
+	// room returns how many rows are encoded together.
+	room() room
+	// encode returns what is to be written for a block of at least one row. It is valid
+	// until the next call with this worker.
+	encode(worker int, b block) (piece, error)
 	// whole gives the part of a piece which is whole rows when only n of its bytes
 	// could be written.
 	whole(p piece, n int) piece
@@ -141,6 +171,7 @@ type piece struct {
 	rows   int
 	newest float64 // time of the last row
 	ends   []int   // in bytes, of each row, where a part of the piece is of use
+	last   bool    // nothing follows
 }
 
 // Rows gives the number of rows recorded, without the header; after an error of
@@ -174,13 +205,17 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 	if t.layout, err = choose(sys, measured, t.opt.Select, t.opt.Driven); err != nil {
 		return err
 	}
-	t.blockRows = t.layout.blockRows()
-	t.encoder = t.opt.Format.encoder(&t.layout, t.opt.Describe)
-	header, err := t.encoder.begin()
-	if err != nil {
-		return fmt.Errorf("creating the result file: %w", err)
+	if t.opt.Describe != nil && t.opt.Format != CSV {
+		for i := range t.layout.columns[1:] {
+			c := &t.layout.columns[1+i]
+			c.about = t.opt.Describe(c.name)
+		}
 	}
-	if t.written.path, err = filepath.Abs(t.path); err != nil {
+	header, err := t.prepare()
+	if err == nil {
+		t.written.path, err = filepath.Abs(t.path)
+	}
+	if err != nil {
 		return fmt.Errorf("creating the result file: %w", err)
 	}
 	if t.resumed != nil && t.resumed.path == t.written.path {
@@ -196,21 +231,65 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 		t.regular = info.Mode().IsRegular()
 	}
 	if t.regular {
-		err := lock(t.file)
+		err = lock(t.file)
 		if err == nil && t.opt.Taken != nil {
 			err = t.opt.Taken()
 		}
-		if err == nil {
-			err = t.file.Truncate(0)
-		}
-		if err != nil {
-			return errors.Join(fmt.Errorf("creating the result file %s: %w", t.path, err), t.file.Close())
-		}
+	}
+	if err == nil {
+		err = t.allocate()
+	}
+	if err == nil && t.regular {
+		err = t.file.Truncate(0)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("creating the result file %s: %w", t.path, err), t.file.Close())
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.write(piece{bytes: [][]byte{header}})
 	return t.err
+}
+
+// prepare makes the encoder for the columns, and returns what stands before the rows.
+func (t *Table) prepare() (header []byte, err error) {
+	t.encoder = t.opt.Format.encoder(&t.layout)
+	t.room = t.encoder.room()
+	t.ring = ring{layout: &t.layout, rows: t.room.slots}
+	return t.encoder.begin()
+}
+
+// allocate makes the memory for rows, and publishes where the file stands.
+func (t *Table) allocate() error {
+	t.memory = t.opt.Memory
+	if t.memory == nil {
+		t.memory = ordinary{}
+	}
+	b, err := region(t.memory, rowsRegion, t.layout.ringBytes(t.ring.rows))
+	if err != nil {
+		return err
+	}
+	t.ring.place(b)
+	if t.layout.count[master.String] > 0 {
+		// With four blocks of text in it, the one that is gathered always fits beside the gaps
+		// before the rows that would reach over the end.
+		if t.ring.text, err = region(t.memory, textRegion, max(4, t.room.slots/t.room.rows+2)*t.room.text); err != nil {
+			return err
+		}
+	}
+	a := master.NewArchive()
+	t.archive(a)
+	t.ledger, err = newLedger(t.memory, tableRegion, a.Data(), t.place())
+	return err
+}
+
+// place returns how far the file has come.
+func (t *Table) place() place {
+	p := place{bytes: uint64(t.written.bytes), recorded: uint64(t.rowsWritten), newest: math.Float64bits(t.newestWritten)}
+	if t.cut {
+		p.state = fileUntouched
+	}
+	return p
 }
 
 // goOn continues the file of an earlier part of the run.
@@ -219,18 +298,30 @@ func (t *Table) goOn() error {
 	if err != nil {
 		return err
 	}
-	if err := t.encoder.resume(t.resumed.path, t.resumed.bytes); err != nil {
-		return errors.Join(fmt.Errorf("continuing %s: %w; name another --output", t.path, err), f.Close())
+	err = t.encoder.resume(t.resumed.path, t.resumed.bytes)
+	if err != nil {
+		err = fmt.Errorf("continuing %s: %w; name another --output", t.path, err)
+	} else if t.opt.Taken != nil {
+		err = t.opt.Taken()
 	}
-	if t.opt.Taken != nil {
-		if err := t.opt.Taken(); err != nil {
-			return errors.Join(err, f.Close())
-		}
+	if err == nil {
+		t.written, t.summed, t.cut, t.regular = *t.resumed, true, true, true
+		t.continueAt(t.past, t.newest)
+		err = t.allocate()
 	}
-	t.file, t.regular, t.cut, t.rows = f, true, true, t.past
-	t.written, t.summed = *t.resumed, true
-	t.rowsWritten, t.newestWritten, t.flushed = t.past, t.newest, t.past
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	t.file = f
 	return nil
+}
+
+// continueAt makes the table one that has so many rows in its file.
+func (t *Table) continueAt(rows int, newest float64) {
+	t.rows, t.newest = rows, newest
+	t.rowsWritten, t.newestWritten = rows, newest
+	t.from, t.handed, t.done = rows, rows, rows
+	t.slot = rows % t.ring.rows
 }
 
 // ArchiveName is that of the table.
@@ -280,62 +371,108 @@ func createRemedy(err error) string {
 func (t *Table) Record(p *master.Point) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err != nil {
-		return t.err
+	wanted := t.wants(p.T)
+	size := t.layout.textOf(p)
+	if err := t.makeRoom(size); err != nil {
+		return err
 	}
-	if t.closing {
-		return errEnded
-	}
-	if !t.wants(p.T) {
-		if t.skipped == nil {
-			t.skipped = newBlock(&t.layout, 1)
-		}
-		t.skipped.clear()
-		t.skipped.add(&t.layout, p)
+	t.release()
+	t.ring.put(t.slot, p, t.textAt)
+	if wanted {
+		t.accept(size)
 		return nil
 	}
-	if t.skipped != nil {
-		t.skipped.clear()
-	}
-	for t.current == nil {
-		if t.take(); t.err != nil {
-			return t.err
-		}
-	}
-	b := t.current
-	b.add(&t.layout, p)
-	t.rows++
-	t.newest = p.T
-	if b.rows == t.blockRows || b.text >= blockText {
-		t.hand(false)
-	}
+	t.held = true
+	t.ledger.held.Store(uint64(t.rows) + 1)
 	return nil
 }
 
-// take gets a block to gather rows in, and waits for one while all are on the way to
-// the file.
-func (t *Table) take() {
-	most := t.encoder.workers() + 2 // one gathers, one waits
-	switch n := len(t.free); {
-	case n > 0:
-		t.current, t.free = t.free[n-1], t.free[:n-1]
-	case t.made < most:
-		t.made++
-		t.current = newBlock(&t.layout, t.blockRows)
-	default:
-		t.news.Wait()
+// release makes the next slot free: the point in it will not be the last.
+func (t *Table) release() {
+	if t.held {
+		t.held = false
+		t.ledger.held.Store(0)
 	}
 }
 
-// hand gives the block that gathers rows to the workers. now: what they have is to
-// be in the file when it is done.
-func (t *Table) hand(now bool) {
-	b := t.current
-	t.current = nil
-	b.now, b.number = now, t.sent
-	t.sent++
-	t.queue = append(t.queue, b)
-	if t.idle == 0 && t.workers < t.encoder.workers() {
+// makeRoom waits until the next row has room, for its strings too.
+func (t *Table) makeRoom(size int) error {
+	t.split(size)
+	for {
+		switch {
+		case t.err != nil:
+			return t.err
+		case t.closing:
+			return errEnded
+		case t.rows-t.done < t.ring.rows && t.fits(uint64(size)):
+			return nil
+		case t.done == t.rows && size > len(t.ring.text):
+			// No row is left in memory that has text.
+			t.release()
+			t.memory.Drop(textRegion)
+			text, err := region(t.memory, textRegion, 2*size)
+			if err != nil {
+				t.fail(fmt.Errorf("writing results: %w", err))
+			}
+			t.ring.text, t.textTail, t.textHead = text, 0, 0
+		default:
+			t.news.Wait()
+		}
+	}
+}
+
+// split ends the block that is gathered if the strings of the next row do not belong in it.
+func (t *Table) split(size int) {
+	if t.rows > t.from && t.text+size > t.room.text {
+		t.hand()
+	}
+}
+
+// fits finds the place for the strings of the next row, in one piece, and reports whether
+// it is free.
+func (t *Table) fits(size uint64) bool {
+	if size == 0 {
+		t.textNext = t.textHead
+		return true
+	}
+	room, begin := uint64(len(t.ring.text)), t.textHead
+	if size > room {
+		return false
+	}
+	if rest := room - begin%room; size > rest {
+		begin += rest
+	}
+	if t.textTail == t.textHead { // nothing is in use
+		t.textTail = begin
+	}
+	t.textAt, t.textNext = int(begin%room), begin+size
+	return t.textNext-t.textTail <= room
+}
+
+// accept makes the values in the next slot a row.
+func (t *Table) accept(size int) {
+	t.newest = t.ring.time(t.slot)
+	t.rows++
+	t.text += size
+	t.textHead = t.textNext
+	t.ledger.recorded.Store(uint64(t.rows))
+	if t.slot++; t.slot == t.ring.rows {
+		t.slot = 0
+	}
+	if t.rows-t.from == t.room.rows || t.slot == 0 {
+		t.hand()
+	}
+}
+
+// hand gives the block that is gathered to the workers.
+func (t *Table) hand() {
+	slot := t.slot - (t.rows - t.from)
+	if slot < 0 { // it ends with the ring
+		slot += t.ring.rows
+	}
+	t.queue = append(t.queue, handed{t.from, t.rows, slot, t.textHead})
+	t.from, t.handed, t.text = t.rows, t.rows, 0
+	if t.idle == 0 && t.workers < t.room.workers {
 		worker := t.workers
 		t.workers++
 		t.ends.Go(func() { t.work(worker) })
@@ -356,28 +493,28 @@ func (t *Table) work(worker int) {
 			t.news.Wait()
 			t.idle--
 		}
-		b := t.queue[0]
+		h := t.queue[0]
 		t.queue = append(t.queue[:0], t.queue[1:]...)
+		b := t.ring.block(h.slot, h.to-h.from)
 		t.mu.Unlock()
 		p, err := t.encode(worker, b)
 		t.mu.Lock()
-		for t.done != b.number {
+		for t.done != h.from {
 			t.news.Wait()
 		}
 		if err != nil && t.err == nil {
 			t.fail(fmt.Errorf("writing results: %w", err))
 		}
 		t.write(p)
-		b.clear()
-		t.free = append(t.free, b)
-		t.done++
+		t.done = h.to
+		t.textTail = max(t.textTail, h.text)
 		t.news.Broadcast()
 	}
 }
 
 // encode turns a panic into an error: here nobody else would, and it would take the
 // run along.
-func (t *Table) encode(worker int, b *block) (p piece, err error) {
+func (t *Table) encode(worker int, b block) (p piece, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic in a recorder: %v", r)
@@ -419,25 +556,25 @@ func (t *Table) Next() float64 {
 	return t.first + float64(t.due)*t.opt.Interval
 }
 
-// Flush writes the rows recorded so far, so that they outlive the process. It
-// may be called from another goroutine, from Begin to End.
+// Flush writes the rows recorded so far to a CSV file, for those who follow it, and so
+// that they outlive a process without Options.Memory. The Arrow formats are written by
+// whole batches only, which no clock may cut. It may be called from another goroutine,
+// from Begin to End.
 func (t *Table) Flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.opt.Format != CSV {
+		return t.err
+	}
 	return t.flush()
 }
 
+// flush writes the rows recorded so far.
 func (t *Table) flush() error {
-	for t.err == nil && t.flushed < t.rows {
-		if t.current == nil {
-			if t.take(); t.current == nil {
-				continue
-			}
-		}
-		t.flushed = t.rows
-		t.hand(true)
+	if t.err == nil && t.from < t.rows {
+		t.hand()
 	}
-	for t.done < t.sent {
+	for t.done < t.handed {
 		t.news.Wait()
 	}
 	return t.err
@@ -507,6 +644,16 @@ func (t *Table) wrote(p piece) {
 	if p.rows > 0 {
 		t.newestWritten = p.newest
 	}
+	t.publish(p.last)
+}
+
+// publish tells another process where the file stands.
+func (t *Table) publish(ends bool) {
+	at := t.place()
+	if ends {
+		at.state = fileEnds
+	}
+	t.ledger.publish(at)
 }
 
 // fail ends the recording; the first error stands.
@@ -518,8 +665,14 @@ func (t *Table) fail(err error) {
 			kept = fmt.Sprintf("the rows up to t = %.12g s are kept", t.newestWritten)
 		}
 		err = fmt.Errorf("writing results: %w; free space or choose another --output; %s", err, kept)
+		t.ledger.held.Store(0)
+		t.ledger.recorded.Store(uint64(t.rows))
+	} else {
+		at := t.place()
+		at.state = fileLost
+		t.ledger.publish(at)
 	}
-	t.err = err
+	t.held, t.err = false, err
 	t.news.Broadcast()
 }
 
@@ -539,12 +692,11 @@ func (t *Table) End(master.Result) error {
 		return t.err
 	}
 	t.closing = true
-	_ = t.flush()
-	if last := t.skipped; t.err == nil && last != nil && last.rows > 0 {
-		t.current, t.newest = last, last.real[0]
-		t.rows++
-		_ = t.flush()
+	if t.held {
+		t.held = false
+		t.accept(0)
 	}
+	_ = t.flush()
 	t.finish()
 	t.ended = true
 	t.news.Broadcast()
@@ -563,6 +715,7 @@ func (t *Table) End(master.Result) error {
 	}
 	if t.err = err; err == nil {
 		t.err = errEnded
+		t.publish(true)
 	}
 	return err
 }
@@ -582,7 +735,7 @@ func (t *Table) finish() {
 		return
 	}
 	t.err = nil
-	t.write(piece{bytes: [][]byte{tail}})
+	t.write(piece{bytes: [][]byte{tail}, last: true})
 	t.err = cmp.Or(failed, t.err)
 }
 

@@ -113,22 +113,14 @@ func (b *beginning) Next() float64 { return math.Inf(1) }
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond
 
-// batchInterval is that for formats in which rows that are written at once take more
-// room than those that wait for others.
-const batchInterval = time.Second
-
 // flushRegularly writes rows to the file beside the run, which cannot do it
 // while an FMU hangs, until the function it returns is called.
 func (r *run) flushRegularly() (stop func()) {
 	mark, table, attempts := r.mark, r.table, r.attempts
-	interval := flushInterval
-	if r.Format != record.CSV {
-		interval = batchInterval
-	}
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(interval)
+		tick := time.NewTicker(flushInterval)
 		defer tick.Stop()
 		for {
 			select {

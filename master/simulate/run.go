@@ -14,6 +14,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms/analyze"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/scenario"
@@ -319,11 +320,11 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	record.Sweep(path)
 	r.mark = &beginning{manifest: m, path: path, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Every: r.Interval == 0}}
 	if !r.Record.IsNone() {
-		r.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write})
+		r.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write, Memory: process.Shared()})
 		opt.Recorders = append(opt.Recorders, r.table)
 	}
 	if r.Trace != "" {
-		r.attempts = record.NewAttempts(r.Trace)
+		r.attempts = record.NewAttempts(r.Trace, process.Shared())
 		opt.Recorders, opt.Attempts = append(opt.Recorders, r.attempts), r.attempts
 	}
 	r.watch = &analyze.Watch{Warn: func(text string) { r.events.logger().Warn(text) }}

@@ -34,7 +34,6 @@ type leaving struct {
 	Manifest string // absolute path; "" = none is written
 	Given    string // as the user gave it
 	Table    bool
-	Columns  int
 	Every    bool // every communication point has a row
 }
 
@@ -82,10 +81,10 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 	}
 	steps := int(binary.NativeEndian.Uint64(memory[8:]))
 	reached := math.Float64frombits(binary.NativeEndian.Uint64(memory[16:]))
-	out.Begun, out.Table, out.Columns = true, l.Table, l.Columns
+	out.Begun, out.Table = true, l.Table
 	saved, err := record.Salvage(find)
 	if l.Table && saved.Rows > 0 {
-		out.Rows, reached = saved.Rows, math.Max(reached, saved.Newest)
+		out.Rows, out.Columns, reached = saved.Rows, saved.Columns, math.Max(reached, saved.Newest)
 		if l.Every {
 			steps = max(steps, saved.Rows-1)
 		}

@@ -17,11 +17,11 @@ import (
 
 // Death is the end of an engine that has not finished its work.
 type Death struct {
-	Cause    string     // "killed by signal SIGSEGV (segmentation fault)", or why it was ended
-	Calls    []fmi.Call // under way then; one of them is the culprit, if there are any
-	Loaded   []fmi.Call // the FMUs in the engine, by instances
-	Messages []string   // the last ones of FMUs
-	Known    bool       // the culprit is on record: --isolate auto isolates it the next time
+	Cause    string           // "killed by signal SIGSEGV (segmentation fault)", or why it was ended
+	Calls    []fmi.Call       // under way then; one of them is the culprit, if there are any
+	Loaded   []fmi.Call       // the FMUs in the engine, by instances
+	Messages []fmi.LogMessage // the last ones of FMUs
+	Known    bool             // the culprit is on record: --isolate auto isolates it the next time
 	Outcome  simulate.Outcome
 
 	// Killed says that Engine.Kill has ended it.
@@ -69,8 +69,13 @@ func (d *Death) Reason() string {
 		b.WriteString("the engine ended while no FMU was loaded")
 	}
 	b.WriteString(": " + d.Cause)
-	if len(d.Messages) > 0 {
-		fmt.Fprintf(&b, "; the last messages: %s", strings.Join(d.Messages, "; "))
+	for i, m := range d.Messages {
+		if i == 0 {
+			b.WriteString("; the last messages: ")
+		} else {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s: %s", m.Instance, m.Text)
 	}
 	return b.String()
 }

@@ -1,0 +1,189 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Memory provides memory that outlives the process, for rows that are recorded and not
+// yet in the file. When the process has died, another one completes the file from it:
+// see [Salvage].
+//
+// A Memory serves one [Table] and one [Attempts] at a time. For further ones, wrap it and
+// prefix the names.
+type Memory interface {
+	// Region returns zeroed memory, page-aligned and of at least size bytes. It replaces
+	// an earlier region of that name. nil means that there is none to be had.
+	Region(name string, size int) []byte
+	// Drop frees a region.
+	Drop(name string)
+}
+
+// ordinary is memory that ends with the process.
+type ordinary struct{}
+
+func (ordinary) Region(_ string, size int) []byte {
+	if size == 0 {
+		return []byte{}
+	}
+	words := make([]uint64, (size+7)/8) // aligned for every kind of value
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), size)
+}
+
+func (ordinary) Drop(string) {}
+
+// The regions of a table and of a table of attempts.
+const (
+	tableRegion    = "results" // ledger and description
+	rowsRegion     = "results.rows"
+	textRegion     = "results.text"
+	attemptsRegion = "attempts" // ledger and description
+	bufferRegion   = "attempts.rows"
+)
+
+func region(m Memory, name string, size int) ([]byte, error) {
+	b := m.Region(name, size)
+	if len(b) < size {
+		return nil, fmt.Errorf("there is no memory for %d bytes of rows (%s)", size, name)
+	}
+	return b[:size], nil
+}
+
+// ledger is the first page of a region. It holds what another process must know to
+// complete a file after this one has died at any instruction: how much was recorded, and
+// how much of that is in the file. What is recorded counts rows of a table, and bytes of
+// a table of attempts.
+//
+// Values are stored before the count that includes them, and a row's memory is used again
+// only after the place that includes the row was published.
+type ledger struct {
+	mark     atomic.Uint64 // ledgerMark once all else is valid
+	size     uint64        // bytes of the description, which follows the page
+	sum      uint64        // its checksum
+	recorded atomic.Uint64
+	held     atomic.Uint64 // n+1: row n is not recorded, but it is complete, and written if it stays the last; 0 = none
+	turn     atomic.Uint64 // places[turn%2] is valid
+	places   [2]place
+}
+
+const (
+	ledgerMark = 0x3152454b4f525331 // changes with the layout of the regions
+	ledgerPage = 4096
+)
+
+// place is how far a file has come.
+type place struct {
+	bytes    uint64
+	recorded uint64 // as in ledger
+	newest   uint64 // bits of the time of the last row
+	state    uint64
+	turn     uint64
+	check    uint64 // of the fields above
+}
+
+// States of a file.
+const (
+	fileGrows     = iota // it ends at the place; the recorder may be writing there
+	fileUntouched        // as fileGrows, but nothing was written yet to the file that is continued
+	fileEnds             // it is complete
+	fileLost             // something else has happened to it, and the run knows; it is left alone
+)
+
+func (p *place) checksum() uint64 {
+	h := uint64(14695981039346656037) // FNV-1a by words
+	for _, v := range [...]uint64{p.bytes, p.recorded, p.newest, p.state, p.turn} {
+		h = (h ^ v) * 1099511628211
+		h ^= h >> 29
+	}
+	return h
+}
+
+// newLedger makes the region of a ledger and publishes it, with the description and the
+// place that the file has reached.
+func newLedger(m Memory, name string, description []byte, at place) (*ledger, error) {
+	b, err := region(m, name, ledgerPage+len(description))
+	if err != nil {
+		return nil, err
+	}
+	l := (*ledger)(unsafe.Pointer(&b[0]))
+	l.size, l.sum = uint64(len(description)), uint64(crc32.Checksum(description, castagnoli))
+	copy(b[ledgerPage:], description)
+	l.recorded.Store(at.recorded)
+	l.publish(at)
+	l.mark.Store(ledgerMark)
+	return l, nil
+}
+
+// publish replaces the place. A process that dies in here leaves the old one or the new one.
+func (l *ledger) publish(p place) {
+	p.turn = l.turn.Load() + 1
+	p.check = p.checksum()
+	l.places[p.turn%2] = p
+	l.turn.Store(p.turn)
+}
+
+var errScribbled = errors.New("the memory that the run has left is damaged")
+
+// openLedger reads what newLedger has made. nil = nothing was begun.
+func openLedger(b []byte) (l *ledger, description []byte, at place, err error) {
+	switch {
+	case len(b) == 0:
+		return nil, nil, at, nil
+	case len(b) < ledgerPage:
+		return nil, nil, at, errScribbled
+	}
+	l = (*ledger)(unsafe.Pointer(&b[0]))
+	switch l.mark.Load() {
+	case 0:
+		return nil, nil, at, nil
+	case ledgerMark:
+	default:
+		return nil, nil, at, errScribbled
+	}
+	if l.size > uint64(len(b)-ledgerPage) {
+		return nil, nil, at, errScribbled
+	}
+	description = b[ledgerPage:][:l.size]
+	if l.sum != uint64(crc32.Checksum(description, castagnoli)) {
+		return nil, nil, at, errScribbled
+	}
+	turn := l.turn.Load()
+	at = l.places[turn%2]
+	if at.turn != turn || at.check != at.checksum() || at.bytes > math.MaxInt64 || at.recorded > math.MaxInt64 || at.state > fileLost {
+		return nil, nil, at, errScribbled
+	}
+	return l, description, at, nil
+}
+
+// archive carries the description of a table.
+func (t *Table) archive(a *master.Archive) {
+	format, columns := int(t.opt.Format), len(t.layout.columns)
+	a.Section("table")
+	a.String(&t.written.path)
+	a.Index(&format, 0, len(FormatNames)-1)
+	a.Index(&t.ring.rows, 1, math.MaxInt32)
+	a.Index(&columns, 1, math.MaxInt32)
+	a.Bool(&t.regular)
+	t.opt.Format = Format(format)
+	for i := 0; i < columns && a.Err() == nil; i++ {
+		var c column
+		if !a.Reading() {
+			c = t.layout.columns[i]
+		}
+		kind := int(c.kind)
+		a.Index(&kind, int(master.Real), int(master.String))
+		c.kind = master.Kind(kind)
+		for _, s := range []*string{&c.name, &c.unit, &c.about.Text, &c.about.Causality, &c.about.Variability} {
+			a.String(s)
+		}
+		if a.Reading() {
+			t.layout.addColumn(c)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// Salvaged is what Salvage has found.
+type Salvaged struct {
+	Path     string  // of the table; "" = none was begun
+	Rows     int     // in the file
+	Columns  int     // with the time
+	Newest   float64 // s, time of the last row, if there are any
+	Added    int     // rows that the run had not written
+	Attempts string  // path of the table of attempts; "" = none was begun
+}
+
+// pipePatience is how long a named pipe is waited for to get a reader again.
+const pipePatience = time.Second
+
+// Salvage completes the files of a process that has died, from the memory that it has
+// left: find returns the region of a name, nil if there is none ([Options].Memory,
+// [NewAttempts]). All rows that were recorded are in the files then, in order and once,
+// and they end as those of a run that ends. A file that is complete stays as it is.
+//
+// What was underway into a pipe or a device when the process died cannot be taken back:
+// there a row may be cut or doubled. An Arrow file in a pipe stays without its footer.
+//
+// Damaged memory is an error. What is certain is kept then: the rows that the run has
+// written. The process and its children must have ended: Salvage does not write to a file
+// that another process has locked.
+func Salvage(find func(name string) []byte) (Salvaged, error) {
+	var s Salvaged
+	return s, errors.Join(s.table(find), s.attempts(find))
+}
+
+func (s *Salvaged) table(find func(name string) []byte) (err error) {
+	defer salvaging("the results", &err)
+	l, description, at, err := openLedger(find(tableRegion))
+	if l == nil || err != nil {
+		return err
+	}
+	t := NewTable("", Options{})
+	a := master.ReadArchive(description)
+	t.archive(a)
+	slots := t.ring.rows
+	if a.Finish() != nil || t.layout.columns[0].kind != master.Real {
+		return errScribbled
+	}
+	t.path = t.written.path
+	t.written.bytes = int64(at.bytes)
+	s.Path, s.Columns = t.path, len(t.layout.columns)
+	s.Rows, s.Newest = int(at.recorded), math.Float64frombits(at.newest)
+	if at.state == fileEnds || at.state == fileLost {
+		return nil
+	}
+	header, err := t.prepare()
+	if err != nil {
+		return err
+	}
+	t.ring.rows, t.ledger = slots, &ledger{}
+	t.continueAt(s.Rows, s.Newest)
+	last, damaged := t.left(l, find)
+	if at.state == fileUntouched && last == s.Rows {
+		return damaged
+	}
+	if err := t.reopen(); err != nil {
+		return errors.Join(err, damaged)
+	}
+	t.mu.Lock()
+	if t.written.bytes == 0 {
+		t.write(piece{bytes: [][]byte{header}})
+	}
+	for t.rows < last && t.err == nil {
+		size, ok := t.ring.textIn(t.slot)
+		if !ok {
+			damaged = errScribbled
+			break
+		}
+		t.split(size)
+		t.accept(size)
+	}
+	t.mu.Unlock()
+	err = t.End(master.Result{})
+	s.Added, s.Rows, s.Newest = t.rowsWritten-s.Rows, t.rowsWritten, t.newestWritten
+	return errors.Join(err, damaged)
+}
+
+// salvaging completes the error of a function that completes a file.
+func salvaging(what string, err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v", errScribbled, r)
+	}
+	if *err != nil {
+		*err = fmt.Errorf("completing %s of the run: %w", what, *err)
+	}
+}
+
+// left takes the rows that are not in the file from memory, and returns how many rows
+// there are with them.
+func (t *Table) left(l *ledger, find func(name string) []byte) (rows int, err error) {
+	recorded, held := l.recorded.Load(), l.held.Load()
+	if held == recorded+1 {
+		recorded = held
+	}
+	missing := recorded - uint64(t.rows)
+	if missing == 0 {
+		return t.rows, nil
+	}
+	b := find(rowsRegion)
+	if missing > uint64(t.ring.rows) || len(b)/t.ring.rows < t.layout.ringBytes(1) {
+		return t.rows, errScribbled
+	}
+	t.ring.place(b)
+	t.ring.text = find(textRegion)
+	return int(recorded), nil
+}
+
+// reopen opens the file of a process that has died, cuts it to its whole rows and prepares
+// to go on from there.
+func (t *Table) reopen() error {
+	info, err := os.Stat(t.path)
+	if err == nil && info.Mode().IsRegular() != t.regular {
+		err = fmt.Errorf("%s leads to something else now", t.path)
+	}
+	if err != nil {
+		return err
+	}
+	if !t.regular {
+		if t.opt.Format == ArrowFile {
+			t.encoder = endless{t.encoder}
+		}
+		t.file, err = create(t.path, 0, pipePatience)
+		return err
+	}
+	t.file, err = continueFile(t.path, t.written.bytes, func() error {
+		if t.written.bytes == 0 {
+			return nil
+		}
+		return t.encoder.resume(t.path, t.written.bytes)
+	})
+	return err
+}
+
+// endless leaves out what stands behind the rows, because it would be wrong.
+type endless struct{ encoder }
+
+func (endless) end() ([]byte, error) { return nil, nil }
+
+// continueFile opens the file of a process that has died, to be written to after its first
+// bytes. What follows them is cut off if ours reports that these are what was written.
+func continueFile(path string, bytes int64, ours func() error) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = lock(f)
+	}
+	if err == nil && info.Size() < bytes {
+		err = fmt.Errorf("it was changed by others: it has %d bytes, and the run has written %d", info.Size(), bytes)
+	}
+	if err == nil {
+		err = ours()
+	}
+	if err == nil {
+		err = f.Truncate(bytes)
+	}
+	if err == nil {
+		_, err = f.Seek(bytes, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return f, nil
+}
+
+func (s *Salvaged) attempts(find func(name string) []byte) (err error) {
+	defer salvaging("the table of attempts", &err)
+	l, description, at, err := openLedger(find(attemptsRegion))
+	if l == nil || err != nil {
+		return err
+	}
+	a := master.ReadArchive(description)
+	regular := false
+	a.String(&s.Attempts)
+	a.Bool(&regular)
+	if a.Finish() != nil {
+		s.Attempts = ""
+		return errScribbled
+	}
+	if at.state == fileEnds || at.state == fileLost {
+		return nil
+	}
+	b := buffer{bytes: find(bufferRegion), begin: at.recorded, end: l.recorded.Load()}
+	damaged := error(nil)
+	if b.end-b.begin > uint64(len(b.bytes)) {
+		b.end, damaged = b.begin, errScribbled
+	}
+	var f *os.File
+	if regular {
+		f, err = continueFile(s.Attempts, int64(b.begin), func() error { return isAttempts(s.Attempts, int64(b.begin)) })
+	} else {
+		f, err = create(s.Attempts, 0, pipePatience)
+	}
+	if err != nil {
+		return errors.Join(err, damaged)
+	}
+	if b.end == 0 {
+		_, err = f.WriteString(attemptsHeader)
+	}
+	return errors.Join(err, b.write(f), f.Close(), damaged)
+}

@@ -1,0 +1,443 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// kept is a Memory whose regions can be copied, as they are when a process dies.
+type kept map[string][]byte
+
+func (k kept) Region(name string, size int) []byte {
+	k[name] = ordinary{}.Region(name, size)
+	return k[name]
+}
+
+func (k kept) Drop(name string) { delete(k, name) }
+
+// copy returns the regions as another process finds them.
+func (k kept) copy() kept {
+	c := kept{}
+	for name, b := range k {
+		copy(c.Region(name, len(b)), b)
+	}
+	return c
+}
+
+func (k kept) find(name string) []byte { return k[name] }
+
+// moment is what a process leaves that dies at a publication.
+type moment struct {
+	memory kept
+	file   []byte
+	rows   int
+}
+
+// moments records rows and stops after each publication. From one moment to the next one
+// the file only grows.
+func moments(t *testing.T, path string, f Format) []moment {
+	t.Helper()
+	sys := testSystem(t)
+	memory := kept{}
+	c := NewTable(path, Options{Format: f, Memory: memory})
+	if err := c.Begin(sys, nil); err != nil {
+		t.Fatal(err)
+	}
+	var all []moment
+	stop := func() {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, moment{memory.copy(), data, c.Rows()})
+	}
+	first := memory.copy() // as it is before the header is written
+	l, _, at, err := openLedger(first[tableRegion])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.bytes = 0
+	l.publish(at)
+	all = append(all, moment{memory: first})
+	stop()
+	p := testPoint(sys)
+	for i := range 12 {
+		vary(p, i)
+		if err := c.Record(p); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		if i%4 == 1 {
+			if err := checkpoint(c); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+		}
+	}
+	if err := c.End(master.Result{}); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	return all
+}
+
+// A process may die at any instruction. Its memory is that of a publication then, and
+// perhaps parts of the next one; its file ends anywhere between that and the next one.
+func TestSalvageEverywhere(t *testing.T) {
+	for _, f := range formats {
+		path := filepath.Join(t.TempDir(), "r")
+		all := moments(t, path, f)
+		want := strings.SplitAfter(tableRows(t, f, path), "NaN\n")
+		whole := all[len(all)-1].file
+		for k, m := range all {
+			next := all[min(k+1, len(all)-1)]
+			for n := len(m.file); n <= len(next.file); n++ {
+				if min(n-len(m.file), len(next.file)-n) > 5 && n%61 != 0 {
+					continue // in the middle of a batch
+				}
+				memory := maps.Clone(m.memory)
+				if n%2 == 1 {
+					memory = maps.Clone(next.memory)
+					memory[tableRegion] = kept{"": m.memory[tableRegion]}.copy()[""]
+					l, _, _, _ := openLedger(memory[tableRegion])
+					l.places[(l.turn.Load()+1)%2].bytes = 1 << 40
+				}
+				if err := os.WriteFile(path, next.file[:n], 0o666); err != nil {
+					t.Fatal(err)
+				}
+				for again := range 2 {
+					s, err := Salvage(memory.find)
+					if err != nil {
+						t.Fatalf("%v, moment %d, %d bytes: %v", f, k, n, err)
+					}
+					if s.Path != path || s.Rows != m.rows || s.Columns != 14 || s.Rows > 0 && s.Newest != float64(s.Rows-1)/8 || s.Attempts != "" {
+						t.Fatalf("%v, moment %d, %d bytes: %+v", f, k, n, s)
+					}
+					if got := tableRows(t, f, path); got != strings.Join(want[:m.rows], "") {
+						t.Fatalf("%v, moment %d, %d bytes, time %d: the rows are\n%s", f, k, n, again, got)
+					}
+				}
+			}
+			if got, _ := os.ReadFile(path); m.rows == 12 && !bytes.Equal(got, whole) {
+				t.Errorf("%v, moment %d: the file differs from that of a run that has come to its end", f, k)
+			}
+		}
+	}
+}
+
+// The last point gets a row although the interval did not ask for one.
+func TestSalvageLastPoint(t *testing.T) {
+	sys := testSystem(t)
+	for _, f := range formats {
+		path := filepath.Join(t.TempDir(), "r")
+		memory := kept{}
+		c := NewTable(path, Options{Format: f, Memory: memory, Interval: 0.5})
+		if err := c.Begin(sys, nil); err != nil {
+			t.Fatal(err)
+		}
+		p := testPoint(sys)
+		var left []kept
+		for i := range 12 { // the interval wants 0, 4 and 8
+			vary(p, i)
+			if err := c.Record(p); err != nil {
+				t.Fatal(err)
+			}
+			left = append(left, memory.copy())
+		}
+		if err := c.End(master.Result{}); err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, memory.copy())
+		want := tableRows(t, f, path)
+		for i, m := range left {
+			if i == 12 {
+				i--
+			}
+			s, err := Salvage(m.find)
+			if err != nil || s.Rows != 1+(i+3)/4 || s.Newest != float64(i)/8 {
+				t.Fatalf("%v, after point %d: %+v, %v", f, i, s, err)
+			}
+			if got := tableRows(t, f, path); i == 11 && got != want {
+				t.Errorf("%v: the rows are\n%s\nwant\n%s", f, got, want)
+			}
+		}
+	}
+}
+
+// A run that is continued from a checkpoint leaves the file as it was until it has a row.
+func TestSalvageContinued(t *testing.T) {
+	sys := testSystem(t)
+	for _, f := range formats {
+		path := filepath.Join(t.TempDir(), "r")
+		record := func(c *Table, from, to int) {
+			t.Helper()
+			p := testPoint(sys)
+			for i := from; i < to; i++ {
+				vary(p, i)
+				if err := c.Record(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		first := NewTable(path, Options{Format: f})
+		if err := first.Begin(sys, nil); err != nil {
+			t.Fatal(err)
+		}
+		record(first, 0, 30)
+		a := master.NewArchive()
+		first.Archive(a)
+		record(first, 30, 40)
+		if err := first.End(master.Result{}); err != nil {
+			t.Fatal(err)
+		}
+		want := tableRows(t, f, path)
+		for _, rows := range []int{0, 1, 10} {
+			memory := kept{}
+			second := NewTable(path, Options{Format: f, Memory: memory})
+			second.Archive(master.ReadArchive(a.Data()))
+			if err := second.Begin(sys, nil); err != nil {
+				t.Fatal(err)
+			}
+			record(second, 30, 30+rows)
+			if err := second.file.Close(); err != nil { // as if the process had ended
+				t.Fatal(err)
+			}
+			s, err := Salvage(memory.find)
+			if err != nil || s.Rows != 30+rows || s.Added != rows {
+				t.Fatalf("%v: %+v, %v", f, s, err)
+			}
+			got := tableRows(t, f, path)
+			switch rows {
+			case 0, 10:
+				if got != want {
+					t.Errorf("%v, %d rows: not the file of the run before", f, rows)
+				}
+			default:
+				if !strings.HasPrefix(want, got) || strings.Count(got, "row ") != s.Rows {
+					t.Errorf("%v: the rows are\n%s", f, got)
+				}
+			}
+		}
+	}
+}
+
+// Strings of any size are right, in the file and in what is salvaged.
+func TestLongStrings(t *testing.T) {
+	sys := testSystem(t)
+	for _, f := range formats {
+		path := filepath.Join(t.TempDir(), "r")
+		memory := kept{}
+		c := NewTable(path, Options{Format: f, Memory: memory, Interval: 0.25})
+		if err := c.Begin(sys, nil); err != nil {
+			t.Fatal(err)
+		}
+		random := rand.New(rand.NewPCG(1, uint64(f)))
+		p := testPoint(sys)
+		var want []byte
+		const rows = 80
+		for i := range 2*rows - 1 {
+			vary(p, i)
+			n := 1 << random.IntN(17)
+			switch random.IntN(60) {
+			case 0:
+				n = 1 << 20 << random.IntN(3)
+			case 1:
+				n = 5 << 20
+			}
+			if i == 70 {
+				n = 30 << 20
+			}
+			p.DiscreteOut[0].String[0] = strings.Repeat(string(rune('a'+i%26)), n)
+			p.Watch[2].String[0] = p.DiscreteOut[0].String[0][:n/3]
+			if i%2 == 0 {
+				want = fmt.Appendf(want, "%v,%c %d %d\n", p.T, 'a'+i%26, n, n/3)
+			}
+			if err := c.Record(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.mu.Lock()
+		left := memory.copy()
+		c.mu.Unlock()
+		check := func(what string) {
+			t.Helper()
+			var got []byte
+			for _, line := range strings.Split(strings.TrimSuffix(tableRows(t, f, path), "\n"), "\n") {
+				cells := strings.Split(line, ",")
+				text, half := cells[5], cells[12]
+				if text != strings.Repeat(text[:1], len(text)) || half != text[:len(half)] {
+					t.Fatalf("%v, %s: a text is wrong", f, what)
+				}
+				got = fmt.Appendf(got, "%s,%c %d %d\n", cells[0], text[0], len(text), len(half))
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%v, %s: the rows are\n%s", f, what, got)
+			}
+		}
+		if err := c.End(master.Result{}); err != nil {
+			t.Fatal(err)
+		}
+		check("written")
+		if _, err := Salvage(left.find); err != nil {
+			t.Fatal(err)
+		}
+		check("salvaged")
+	}
+}
+
+// Memory that is damaged gives errors. What is in the file stays there.
+func TestSalvageScribbled(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, f := range formats {
+		path := filepath.Join(t.TempDir(), "r")
+		all := moments(t, path, f)
+		at := slices.IndexFunc(all, func(m moment) bool { return m.rows == 9 })
+		want := tableRows(t, f, path)
+		m := all[at]
+		failed := 0
+		for i := range 90 {
+			memory := maps.Clone(m.memory)
+			names := slices.Sorted(maps.Keys(memory))
+			name := names[random.IntN(len(names))]
+			b := memory[name]
+			if i%3 < 2 {
+				b = kept{"": b}.copy()[""]
+				memory[name] = b
+			}
+			switch i % 3 {
+			case 0: // a word near the begin, where the counts are
+				o := random.IntN(30) * 8
+				for k := range 8 {
+					b[o+k] = byte(random.IntN(256))
+				}
+			case 1:
+				from := random.IntN(len(b))
+				for k := range b[from:min(len(b), from+1+random.IntN(5000))] {
+					b[from+k] = byte(random.IntN(256))
+				}
+			case 2:
+				memory[name] = b[:random.IntN(len(b))&^7]
+			}
+			if err := os.WriteFile(path, m.file, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Salvage(memory.find)
+			if err != nil {
+				failed++
+			}
+			data, _ := os.ReadFile(path)
+			if !bytes.HasPrefix(data, m.file) {
+				t.Fatalf("%v, %s scribbled on: what the run has written is lost: %v", f, name, err)
+			}
+			if err == nil && name == tableRegion && !strings.HasPrefix(want, tableRows(t, f, path)) {
+				t.Fatalf("%v: wrong rows", f)
+			}
+		}
+		if failed < 15 {
+			t.Errorf("%v: %d errors", f, failed)
+		}
+	}
+	if s, err := Salvage(kept{}.find); err != nil || s != (Salvaged{}) {
+		t.Errorf("nothing was begun: %+v, %v", s, err)
+	}
+}
+
+// A file that is not the run's any more is left alone.
+func TestSalvageForeign(t *testing.T) {
+	for _, f := range formats {
+		path := filepath.Join(t.TempDir(), "r")
+		all := moments(t, path, f)
+		m := all[slices.IndexFunc(all, func(m moment) bool { return m.rows == 9 })]
+		other := bytes.Repeat([]byte("other "), len(m.file))
+		for _, data := range [][]byte{other, nil, m.file[:len(m.file)-1]} {
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Salvage(m.memory.find)
+			got, _ := os.ReadFile(path)
+			if err == nil || !bytes.Equal(got, data) {
+				t.Errorf("%v: %v", f, err)
+			}
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Salvage(m.memory.find); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%v: %v", f, err)
+		}
+	}
+}
+
+// The table of attempts is completed too, wherever the process dies.
+func TestSalvageAttempts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	memory := kept{}
+	a := NewAttempts(path, memory)
+	if err := a.Begin(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	type left struct {
+		memory kept
+		file   []byte
+		rows   int
+	}
+	var all []left
+	rows := 0
+	stop := func() {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, left{memory.copy(), data, rows})
+	}
+	for i := range 5000 { // more than the buffer holds
+		if err := a.RecordAttempt(float64(i)/3, 1e-3, master.Trial{Order: i % 4, Est: float64(i) / 7}, i%5 > 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		rows++
+		if i%500 == 77 {
+			stop()
+			if err := a.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+		}
+	}
+	stop()
+	if err := a.End(master.Result{}); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	lines := bytes.SplitAfter(all[len(all)-1].file, []byte("\n"))
+	for k, m := range all {
+		longest := all[min(k+1, len(all)-1)].file
+		for n := len(m.file); n <= len(longest); n += 1 + (len(longest)-len(m.file))/7 {
+			if err := os.WriteFile(path, longest[:n], 0o666); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Salvage(m.memory.find)
+			if err != nil || s.Attempts != path || s.Path != "" {
+				t.Fatalf("%+v, %v", s, err)
+			}
+			if got, _ := os.ReadFile(path); !bytes.Equal(got, bytes.Join(lines[:1+m.rows], nil)) {
+				t.Fatalf("moment %d, %d bytes: %d bytes are there", k, n, len(got))
+			}
+		}
+	}
+	if err := os.WriteFile(path, []byte("other"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Salvage(all[0].memory.find); err == nil {
+		t.Error("another file is taken for the table of attempts")
+	}
+}
