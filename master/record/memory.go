@@ -18,8 +18,8 @@ import (
 // A Memory serves one [Table] and one [Attempts] at a time. For further ones, wrap it and
 // prefix the names.
 type Memory interface {
-	// Region returns zeroed memory, page-aligned and of at least size bytes. It replaces
-	// an earlier region of that name. nil means that there is none to be had.
+	// Region returns zeroed memory, page-aligned and of at least size bytes, under a name
+	// that is not in use. nil means that there is none to be had.
 	Region(name string, size int) []byte
 	// Drop frees a region.
 	Drop(name string)
@@ -46,6 +46,13 @@ const (
 	attemptsRegion = "attempts" // ledger and description
 	bufferRegion   = "attempts.rows"
 )
+
+// Forget drops what recorders have left in memory, when their files are complete.
+func Forget(m Memory) {
+	for _, name := range []string{tableRegion, rowsRegion, textRegion, attemptsRegion, bufferRegion} {
+		m.Drop(name)
+	}
+}
 
 func region(m Memory, name string, size int) ([]byte, error) {
 	b := m.Region(name, size)

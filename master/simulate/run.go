@@ -149,6 +149,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	if ctx, err = r.prepare(ctx, m, more); err != nil {
 		return err
 	}
+	defer r.mark.withdraw()
 	job, err := master.NewRun(r.sys.System, r.chosen.Algorithm, r.opt)
 	if err != nil {
 		return err
@@ -379,7 +380,6 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	if lost := r.mark.end(); lost != nil {
 		err, r.out.ManifestPath = errors.Join(err, lost), ""
 	}
-	r.mark.withdraw()
 	if err == nil && !m.Outcome.OK(r.Strict) {
 		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable))
 	}

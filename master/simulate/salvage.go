@@ -56,6 +56,7 @@ func (b *beginning) withdraw() {
 		b.region = nil
 		process.Shared().Drop(regionName)
 	}
+	record.Forget(process.Shared())
 }
 
 // observe follows how far the run is.

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,8 +119,9 @@ func (e *Engine) start() (_ *link, err error) {
 	handed, l.answers = append(handed, back), answers
 	// Without shared memory, as under a limit on the size of files, less is kept.
 	l.page, _ = process.NewPage()
+	files := handed
 	if l.page != nil {
-		handed = append(handed, l.page.File())
+		files = append(slices.Clip(files), l.page.File())
 	}
 	cmd := exec.Command(program, argument)
 	cmd.Path = image
@@ -130,7 +132,7 @@ func (e *Engine) start() (_ *link, err error) {
 	if e.opt.Stderr != nil {
 		cmd.Stderr = e.opt.Stderr
 	}
-	text, err := json.Marshal(process.Hand(cmd, handed...))
+	text, err := json.Marshal(process.Hand(cmd, files...))
 	if err != nil {
 		return nil, err
 	}

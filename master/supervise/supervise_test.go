@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -174,5 +175,5 @@ func lines(t *testing.T, path string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.SplitAfter(strings.TrimSpace(string(text)), "\n")
+	return slices.Collect(strings.Lines(string(text)))
 }
