@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/supervise"
 )
@@ -69,8 +70,9 @@ func (p *program) run(ctx context.Context) int {
 	}
 	var usage *usageError
 	var after *runError
+	var ended *fmi.ProcessError // also while its library was being loaded
 	switch {
-	case errors.As(err, &after):
+	case errors.As(err, &after), errors.As(err, &ended):
 		return exitFailed
 	case errors.As(err, &usage):
 		fmt.Fprintln(p.stderr, "See:", strings.TrimSpace("macrostep help "+usage.command))

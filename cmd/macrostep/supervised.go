@@ -24,6 +24,7 @@ func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
 	}
 	return func(c *cli.Context) error {
 		text, err := p.engine.Do(c.Context, commandWork, p.args, nil)
+		err = errors.Join(err, p.engine.Close())
 		var death *supervise.Death
 		if errors.As(err, &death) {
 			return p.salvaged(c, death)
