@@ -14,6 +14,16 @@ DATA ·runBatchABI0(SB)/8, $runBatch(SB)
 	SHLQ $32, DX  \
 	ORQ  DX, AX
 
+// After a call a process that was forked off ends; see fork.go.
+#ifdef GOOS_linux
+#define ALONE \
+	MOVQ ·alone(SB), CX \
+	CMPL (CX), $0       \
+	JEQ  forked
+#else
+#define ALONE
+#endif
+
 // runBatch runs on the system stack under the C ABI; DI = *batch.
 // The frame is a multiple of 16, which keeps the stack aligned as C wants it:
 // 0 seventh integer argument, 8 R12, 16 R13, 24 R14,
@@ -60,6 +70,7 @@ loop:
 	MOVQ  48(R12), R9
 	XORL  AX, AX
 	CALL  R10
+	ALONE
 	MOVQ  AX, 88(R12)
 
 	// Undo what the FMU did to the control bits: rounding, masks, flush to
@@ -112,6 +123,12 @@ stamp:
 	JMP  advance
 
 #ifdef GOOS_linux
+forked:
+	MOVL $127, DI // forkExit
+	MOVL $231, AX // exit_group
+	SYSCALL
+	INT  $3 // not reached
+
 crashed:
 	FINIT
 	FLDCW   36(SP)

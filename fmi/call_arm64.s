@@ -9,6 +9,17 @@
 GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
 DATA ·runBatchABI0(SB)/8, $runBatch(SB)
 
+// After a call a process that was forked off ends; see fork.go.
+#ifdef GOOS_linux
+#define ALONE \
+	MOVD  $·alone(SB), R9 \
+	MOVD  (R9), R9        \
+	MOVWU (R9), R9        \
+	CBZ   R9, forked
+#else
+#define ALONE
+#endif
+
 // runBatch runs on the system stack under the C ABI; R0 = *batch.
 // Frame: 8 R19, 16 R20, 24 R21, 32 FPCR on entry.
 TEXT runBatch(SB), NOSPLIT, $48-0
@@ -51,6 +62,7 @@ loop:
 	MOVD  48(R20), R5
 	MOVD  56(R20), R6
 	BL    (R10)
+	ALONE
 	MOVD  R0, 88(R20)
 
 	// Undo what the FMU did to rounding, traps and flush to zero; and remember
@@ -94,6 +106,12 @@ stamp:
 	B    advance
 
 #ifdef GOOS_linux
+forked:
+	MOVD $127, R0 // forkExit
+	MOVD $94, R8  // exit_group
+	SVC
+	BRK
+
 crashed:
 	MOVD 32(RSP), R9
 	MOVD R9, FPCR

@@ -66,6 +66,7 @@ func callPortable(b *batch) {
 		default:
 			r.ret = bound[intsFunc](&portable.ints, r.fn)(r.i[0], r.i[1], r.i[2], r.i[3], r.i[4], r.i[5], r.i[6])
 		}
+		leaveFork()
 		b.keepModes(r, before)
 		if uint32(r.ret) > uint32(StatusWarning) {
 			return

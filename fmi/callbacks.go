@@ -48,7 +48,7 @@ var environments = struct {
 	log    map[uintptr]*logQueue
 }{log: map[uintptr]*logQueue{}}
 
-var logCallback = sync.OnceValue(newLogCallback)
+var logCallback = sync.OnceValue(func() uintptr { return logEntry(newLogCallback()) })
 
 // newCallbacks registers q and gives the address of its callback struct. The
 // struct is never freed: a thread that the FMU left behind may still read it,
@@ -101,6 +101,7 @@ func findLog(env, name uintptr) (q *logQueue, wrong bool) {
 
 // receiveLog is the body of every platform's logger callback.
 func receiveLog(env, instance uintptr, status int32, category, message uintptr, args cArgs) {
+	leaveFork()
 	// A panic must not unwind C's frames: the FMU would be left half-done. Memory that
 	// cannot be read panics too.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

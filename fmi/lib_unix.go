@@ -52,6 +52,7 @@ func openLibrary(path string, t tag) (h uintptr, modes bool, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	preloadBase()
+	watchForks()
 	const mode = purego.RTLD_NOW | purego.RTLD_LOCAL
 	open := func(path string) (h uintptr, err error) {
 		if err := checkImage(path); err != nil {

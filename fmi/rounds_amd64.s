@@ -12,6 +12,16 @@
 GLOBL ·runRoundsABI0(SB), NOPTR|RODATA, $8
 DATA ·runRoundsABI0(SB)/8, $runRounds(SB)
 
+// After a call a process that was forked off ends; see fork.go.
+#ifdef GOOS_linux
+#define ALONE \
+	MOVQ ·alone(SB), CX \
+	CMPL (CX), $0       \
+	JEQ  forked
+#else
+#define ALONE
+#endif
+
 // runRounds runs on the system stack under the C ABI; DI = *rounds.
 // R14 = *rounds, R12 = current member, R13 = members left in the round, BX = the
 // Warnings of the member's calls, a bit each; R15 = its extras, then the current one of
@@ -115,6 +125,7 @@ set:
 	MOVQ  40(R12), CX
 	MOVL  $0, 108(R14)
 	CALL  R10
+	ALONE
 	CMPL  AX, $1
 	JHI   stop
 	ORL   AX, BX
@@ -133,6 +144,7 @@ do:
 	MOVL  92(R12), SI
 	MOVL  $1, 108(R14)
 	CALL  R10
+	ALONE
 	CMPL  AX, $1
 	JHI   stop
 	LEAL  0(BX)(AX*4), BX
@@ -146,6 +158,7 @@ do:
 	MOVQ  80(R12), CX
 	MOVL  $2, 108(R14)
 	CALL  R10
+	ALONE
 	CMPL  AX, $1
 	JHI   stop
 	LEAL  0(BX)(AX*8), BX
@@ -334,6 +347,7 @@ setter:
 	MOVL $3, 108(R14)
 	MOVQ R15, 112(R14)
 	CALL R10
+	ALONE
 	CMPL AX, $1
 	JHI  stop
 	ADDL AX, AX
@@ -361,6 +375,7 @@ getter:
 	MOVL $3, 108(R14)
 	MOVQ R15, 112(R14)
 	CALL R10
+	ALONE
 	CMPL AX, $1
 	JHI  stop
 	ADDL AX, AX
@@ -393,6 +408,12 @@ word:
 	JMP   leave
 
 #ifdef GOOS_linux
+forked:
+	MOVL $127, DI // forkExit
+	MOVL $231, AX // exit_group
+	SYSCALL
+	INT  $3 // not reached
+
 crashed:
 	FINIT
 	FLDCW   44(SP)

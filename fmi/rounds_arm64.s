@@ -7,6 +7,17 @@
 GLOBL ·runRoundsABI0(SB), NOPTR|RODATA, $8
 DATA ·runRoundsABI0(SB)/8, $runRounds(SB)
 
+// After a call a process that was forked off ends; see fork.go.
+#ifdef GOOS_linux
+#define ALONE \
+	MOVD  $·alone(SB), R9 \
+	MOVD  (R9), R9        \
+	MOVWU (R9), R9        \
+	CBZ   R9, forked
+#else
+#define ALONE
+#endif
+
 // runRounds runs on the system stack under the C ABI; R0 = *rounds.
 // R19 = *rounds, R20 = current member, R21 = members left in the round, R22 = the
 // member's extras, then the current one of their calls, R23 = Warnings of the member's
@@ -109,6 +120,7 @@ set:
 	MOVD  40(R20), R3
 	MOVW  ZR, 108(R19)
 	BL    (R10)
+	ALONE
 	CMPW  $1, R0
 	BHI   stop
 	ORRW  R0, R23, R23
@@ -126,6 +138,7 @@ do:
 	MOVD  $1, R9
 	MOVW  R9, 108(R19)
 	BL    (R10)
+	ALONE
 	CMPW  $1, R0
 	BHI   stop
 	LSLW  $2, R0, R0
@@ -140,6 +153,7 @@ do:
 	MOVD  $2, R9
 	MOVW  R9, 108(R19)
 	BL    (R10)
+	ALONE
 	CMPW  $1, R0
 	BHI   stop
 	LSLW  $3, R0, R0
@@ -306,6 +320,7 @@ setter:
 	MOVW R9, 108(R19)
 	MOVD R22, 112(R19)
 	BL   (R10)
+	ALONE
 	CMPW $1, R0
 	BHI  stop
 	LSLW $1, R0, R0
@@ -332,6 +347,7 @@ getter:
 	MOVW R9, 108(R19)
 	MOVD R22, 112(R19)
 	BL   (R10)
+	ALONE
 	CMPW $1, R0
 	BHI  stop
 	LSLW $1, R0, R0
@@ -360,6 +376,12 @@ kept:
 	B    leave
 
 #ifdef GOOS_linux
+forked:
+	MOVD $127, R0 // forkExit
+	MOVD $94, R8  // exit_group
+	SVC
+	BRK
+
 crashed:
 	MOVD 56(RSP), R9
 	MOVD R9, FPCR

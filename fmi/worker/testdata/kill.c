@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "fmi2Functions.h"
 
@@ -58,6 +59,35 @@ static void *in_thread(void *arg)
 	return arg;
 }
 
+/* Forks once. The child, whose numbers are wrong, returns from the call, after a message if
+   it logs. The parent waits for the end of the child and tells how it ended. */
+static double spoilt;
+static void returns_twice(int logs)
+{
+	static int done;
+	int status = 0;
+	pid_t child;
+	if (done++) return;
+	if ((child = fork()) == 0) {
+		spoilt = 1e9;
+		if (logs) shown->logger(shown->componentEnvironment, "victim", fmi2OK, "fork", "from the child");
+		return;
+	}
+	waitpid(child, &status, 0);
+	shown->logger(shown->componentEnvironment, "victim", fmi2OK, "fork", "the child ended by %d with %d", WTERMSIG(status), WEXITSTATUS(status));
+}
+
+/* Starts a program that is not there, and forgets to end the child then. */
+static void starts_nothing(void)
+{
+	static int done;
+	if (done++) return;
+	if (fork() == 0) {
+		spoilt = 1e9;
+		execl("/there/is/no/such/program", "program", (char *)0);
+	}
+}
+
 static void may_kill(const char *function)
 {
 	const char *kill_text = getenv("KILL");
@@ -68,6 +98,9 @@ static void may_kill(const char *function)
 		return;
 	if (strcmp(where, function) != 0 || now < at - 1e-9)
 		return;
+	if (!strcmp(fault, "forkreturn")) { returns_twice(0); return; }
+	if (!strcmp(fault, "forklog")) { returns_twice(1); return; }
+	if (!strcmp(fault, "forkexec")) { starts_nothing(); return; }
 	printf("about to %s\n", fault);
 	if (!strcmp(fault, "segv")) segv();
 	else if (!strcmp(fault, "abort")) abort();
@@ -141,7 +174,7 @@ fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n,
 {
 	ENTER;
 	for (size_t k = 0; k < n; k++)
-		v[k] = vr[k] == 0 ? ((model *)c)->u : ((model *)c)->x;
+		v[k] = (vr[k] == 0 ? ((model *)c)->u : ((model *)c)->x) + spoilt;
 	return fmi2OK;
 }
 fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolean f)

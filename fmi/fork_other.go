@@ -1,0 +1,7 @@
+//go:build !linux
+
+package fmi
+
+func watchForks() {}
+
+func leaveFork() {}
