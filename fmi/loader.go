@@ -101,12 +101,13 @@ type variableKey struct {
 // compares the process before and after.
 var loading sync.Mutex
 
-// Load finds and loads the library of the FMU, once; Instantiate does so too.
+// Load finds and loads the library of the FMU, once; Instantiate does so too. It is named
+// as the call of an instance (see Calls); "" = of none.
 // The findings tell what deviates from the standard without harm. The error is
 // a *diag.ListError that names library, cause and remedy.
-func (f *FMU) Load() (*diag.List, error) {
+func (f *FMU) Load(instance string) (*diag.List, error) {
 	f.told.Store(true)
-	return f.loadOnce("")
+	return f.loadOnce(instance)
 }
 
 // loadOnce loads the library for an instance; its name is "" for none.

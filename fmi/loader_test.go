@@ -67,7 +67,7 @@ func warns(t *testing.T, f *FMU, id string) *collector {
 	t.Helper()
 	c := new(collector)
 	instance(t, f, "x", InstanceOptions{Log: c.log})
-	l, err := f.Load()
+	l, err := f.Load("")
 	must(t, err)
 	if len(l.Findings) == 0 || l.Findings[0].ID != id || l.Findings[0].Level != diag.Warning {
 		t.Errorf("findings %v, want %s", l.Findings, id)
@@ -164,7 +164,7 @@ func TestLibraryOfCoSimulation(t *testing.T) {
 	f.Path = filepath.Join(tempDir, "probe_me.fmu")
 	dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
 	must(t, os.WriteFile(filepath.Join(dir, "probe_me"+librarySuffix), []byte("for Model Exchange"), 0o600))
-	l, err := f.Load()
+	l, err := f.Load("")
 	must(t, err)
 	if want := filepath.Join(dir, "probe"+librarySuffix); f.Library() != want || len(l.Findings) > 0 {
 		t.Errorf("loaded %s with %v, want %s", f.Library(), l.Findings, want)

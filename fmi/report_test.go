@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
@@ -44,9 +45,9 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		state, err := in.GetFMUState(nil)
 		must(t, err)
 		warn(in, fnGetString)
-		must(t, in.GetString([]ValueReference{0}, make([]string, 1)))
+		must(t, in.GetString([]description.ValueReference{0}, make([]string, 1)))
 		must(t, in.SetFMUState(state))
-		all := StepPlan{RealIn: []ValueReference{0}, IntegerIn: []ValueReference{5}, BooleanIn: []ValueReference{5}, RealOut: []ValueReference{1}, IntegerOut: []ValueReference{5}, BooleanOut: []ValueReference{5}}
+		all := StepPlan{RealIn: []description.ValueReference{0}, IntegerIn: []description.ValueReference{5}, BooleanIn: []description.ValueReference{5}, RealOut: []description.ValueReference{1}, IntegerOut: []description.ValueReference{5}, BooleanOut: []description.ValueReference{5}}
 		r.line("# one crossing")
 		first := stepper(t, in, all)
 		calls := []function{fnSetReal, fnSetInteger, fnSetBoolean, fnDoStep, fnGetReal, fnGetInteger, fnGetBoolean}
@@ -123,7 +124,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 			in, err := r.fmu.Instantiate(fmt.Sprint("c", k), InstanceOptions{Log: r.log})
 			must(t, err)
 			start(t, in)
-			stepper(t, in, StepPlan{RealOut: []ValueReference{1}})
+			stepper(t, in, StepPlan{RealOut: []description.ValueReference{1}})
 			must(t, in.Free())
 		}
 		die()

@@ -160,7 +160,7 @@ func TestCompile(t *testing.T) {
 			must(t, err)
 			f, _, err := fmi.Open(path, fmi.OpenOptions{Compile: true, TempDir: temp})
 			must(t, err)
-			list, err := f.Load()
+			list, err := f.Load("")
 			if c.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wrong) || !strings.Contains(err.Error(), path) {
 					t.Errorf("no %q in %v", c.wrong, err)
@@ -204,7 +204,7 @@ func TestNotCompiled(t *testing.T) {
 	f, _, err := fmi.Open(path, fmi.OpenOptions{})
 	must(t, err)
 	defer f.Close()
-	if _, err := f.Load(); err == nil || !strings.Contains(err.Error(), "--compile") || !strings.Contains(err.Error(), "C sources only") {
+	if _, err := f.Load(""); err == nil || !strings.Contains(err.Error(), "--compile") || !strings.Contains(err.Error(), "C sources only") {
 		t.Errorf("%v", err)
 	}
 }
@@ -218,7 +218,7 @@ func TestNoCompiler(t *testing.T) {
 	f, _, err := fmi.Open(path, fmi.OpenOptions{Compile: true})
 	must(t, err)
 	defer f.Close()
-	if _, err := f.Load(); err == nil || !strings.Contains(err.Error(), "no C compiler") || !strings.Contains(err.Error(), "install") {
+	if _, err := f.Load(""); err == nil || !strings.Contains(err.Error(), "no C compiler") || !strings.Contains(err.Error(), "install") {
 		t.Errorf("%v", err)
 	}
 }

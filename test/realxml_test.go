@@ -163,7 +163,7 @@ func testRealTolerant(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
-		if _, err := f.Load(); err != nil {
+		if _, err := f.Load(""); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 		for _, x := range l.Findings {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/worker"
 )
 
@@ -28,7 +29,7 @@ func numbers(f *fmi.FMU, l fmi.Launcher, rounds bool) (read []float64, logged []
 	if err := errors.Join(in.SetupExperiment(fmi.Experiment{Start: 0}), in.EnterInitializationMode(), in.ExitInitializationMode()); err != nil {
 		return nil, nil, err
 	}
-	s, err := in.NewStepper(fmi.StepPlan{RealIn: []fmi.ValueReference{0}, RealOut: []fmi.ValueReference{0, 1}})
+	s, err := in.NewStepper(fmi.StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{0, 1}})
 	if err != nil {
 		return nil, nil, err
 	}

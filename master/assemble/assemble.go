@@ -359,16 +359,18 @@ func (a *Assembly) Load() error {
 	var errs []error
 	for _, f := range a.fmus {
 		here := slices.ContainsFunc(a.Components, func(c Component) bool { return c.FMU == f && c.Isolated == "" })
-		load := f.Load
-		if !here {
-			load = func() (*diag.List, error) { return f.LoadIn(a.options.Launcher) }
+		users := strings.Join(a.using(f), ", ")
+		var list *diag.List
+		var err error
+		if here {
+			list, err = f.Load(users)
+		} else {
+			list, err = f.LoadIn(a.options.Launcher)
 		}
-		list, err := load()
 		a.Findings.Append(list)
 		var ended *fmi.ProcessError
-		var crash *fmi.CrashError
-		if errors.As(err, &ended) || errors.As(err, &crash) {
-			err = fmt.Errorf("%s: %w", strings.Join(a.using(f), ", "), err)
+		if errors.As(err, &ended) {
+			err = fmt.Errorf("%s: %w", users, err)
 		}
 		errs = append(errs, err)
 	}

@@ -37,7 +37,7 @@ func Open(name, path string, starts ...Value) (master.Subsystem, error) {
 			c.Outputs = append(c.Outputs, v.Name)
 		}
 	}
-	if _, err = f.Load(); err == nil {
+	if _, err = f.Load(name); err == nil {
 		var s *Slave
 		if s, err = New(c); err == nil {
 			return &owner{Slave: s, fmu: f}, nil

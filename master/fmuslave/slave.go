@@ -58,7 +58,7 @@ func (c *Config) once() bool {
 // load makes known what the library exports.
 func (c *Config) load() (err error) {
 	if c.Options.Launcher == nil {
-		_, err = c.FMU.Load()
+		_, err = c.FMU.Load(c.Name)
 	} else if !c.FMU.Loaded() {
 		_, err = c.FMU.LoadIn(c.Options.Launcher)
 	}

@@ -215,7 +215,7 @@ func (t *tryout) silence(quiet bool) {
 
 // load loads the library; its findings are told.
 func (t *tryout) load() bool {
-	load := t.f.Load
+	load := func() (*diag.List, error) { return t.f.Load("") }
 	if t.o.Launcher != nil {
 		load = func() (*diag.List, error) { return t.f.LoadIn(t.o.Launcher) }
 	}
