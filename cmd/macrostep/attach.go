@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/metrics"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/supervise"
@@ -35,6 +36,9 @@ type attached struct {
 // attach prepares what accompanies a run.
 func (p *program) attach(ctx context.Context, r *runRequest, con *console) (*attached, error) {
 	a := &attached{p: p, r: r, ctx: ctx, con: con}
+	if i := r.Isolation; p.job != nil && i.Mode == assemble.IsolateNever { // also while libraries are loaded
+		p.job.Limit(supervise.Limits{Call: i.StepTimeout, Memory: i.MemoryLimit})
+	}
 	if r.Report == "" {
 		return a, nil
 	}

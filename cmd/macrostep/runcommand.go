@@ -140,8 +140,8 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors, and only a complete and stable run as a success", Category: system},
 			&cli.StringFlag{Name: flagIsolate, Usage: "run FMUs in processes of their own: " + strings.Join(assemble.IsolationNames, ", ") + "; auto: those that must", Value: assemble.IsolateAuto.String(), Category: processes},
 			repeatable{&cli.StringSliceFlag{Name: "isolate-component", Usage: "run the FMU of `COMPONENT` in a process of its own; repeatable", KeepSpace: true, Category: processes}},
-			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call for `T` seconds; with auto, isolates all FMUs", Category: processes},
-			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB, shared memory and mapped files aside (Linux); with auto, isolates all FMUs", Category: processes},
+			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call for `T` seconds; with auto, isolates all FMUs; one that is not isolated ends the run", Category: processes},
+			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB, shared memory and mapped files aside (Linux); with auto, isolates all FMUs; those that are not isolated may have so much in use together", Category: processes},
 			&cli.StringFlag{Name: flagOnCrash, Usage: "when the process of an FMU ends: " + strings.Join(crashPolicies, ", ") + "; restart: it goes on in another one from its state at the last communication point (the FMU must serialise its state); with auto, isolates all FMUs", Value: crashPolicies[0], Category: processes},
 			&cli.StringFlag{Name: flagRestarts, Usage: "restart each component at most `N` times", Value: "10", Category: processes},
 			&cli.StringFlag{Name: "output", Usage: "result `FILE`; its extension gives the format: .csv, .arrow, .arrows", Value: defaultOutput, Category: results},
@@ -316,8 +316,8 @@ func readRestarts(c *cli.Context) (int, error) {
 	return n, nil
 }
 
-// readIsolation reads what is said about processes. What takes a process isolates
-// all FMUs, unless the user has said which.
+// readIsolation reads the flags about processes. Limits and restarts isolate all FMUs,
+// unless the user has said which.
 func readIsolation(mode string, given bool, components []string, timeout, memory *simulate.Setting, restarts int) (simulate.Isolation, error) {
 	i := simulate.Isolation{Components: components, Restarts: restarts}
 	var err error
@@ -334,13 +334,12 @@ func readIsolation(mode string, given bool, components []string, timeout, memory
 		}
 		i.MemoryLimit = simulate.MemoryOf(memory.Value)
 	}
-	if timeout != nil || memory != nil || restarts > 0 {
-		switch {
-		case i.Mode == assemble.IsolateAuto && len(components) == 0:
-			i.Mode, i.Given = assemble.IsolateAlways, true
-		case i.Mode == assemble.IsolateNever && len(components) == 0:
-			return i, fmt.Errorf("--%s, --%s and --%s restart need FMUs in processes of their own; leave --%s %s out", flagStepTimeout, flagMemoryLimit, flagOnCrash, flagIsolate, mode)
-		}
+	switch {
+	case len(components) > 0:
+	case i.Mode == assemble.IsolateNever && restarts > 0:
+		return i, fmt.Errorf("--%s restart needs FMUs in processes of their own; leave --%s %s out", flagOnCrash, flagIsolate, mode)
+	case i.Mode == assemble.IsolateAuto && (timeout != nil || memory != nil || restarts > 0):
+		i.Mode, i.Given = assemble.IsolateAlways, true
 	}
 	return i, nil
 }

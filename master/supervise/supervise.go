@@ -76,7 +76,7 @@ type answer struct {
 // Limits bound what an engine may do. Zero values are no limits.
 type Limits struct {
 	Call   time.Duration `json:"call"`   // an FMU may take for a call
-	Memory uint64        `json:"memory"` // bytes that the engine may have in use
+	Memory uint64        `json:"memory"` // bytes that the engine may have in use beyond those when the limit came into force
 }
 
 // New returns an engine, which is started with its first work.

@@ -15,6 +15,7 @@ type watch struct {
 
 	mu     sync.Mutex
 	limits Limits
+	base   uint64        // memory in use when there was a limit for the first time
 	news   chan struct{} // closed when limits have changed
 }
 
@@ -30,7 +31,9 @@ func (w *watch) begin() (stop func()) {
 // limit sets the limits from now on.
 func (w *watch) limit(l Limits) {
 	w.mu.Lock()
-	w.limits = l
+	if w.limits = l; l.Memory > 0 && w.base == 0 {
+		w.base = w.link.child.Memory()
+	}
 	w.mu.Unlock()
 	select {
 	case w.news <- struct{}{}:
@@ -51,7 +54,7 @@ func (w *watch) look(done <-chan struct{}) {
 	last := time.Now()
 	for {
 		w.mu.Lock()
-		limits := w.limits
+		limits, base := w.limits, w.base
 		w.mu.Unlock()
 		every := time.Duration(1<<63 - 1)
 		if limits.Call > 0 {
@@ -75,9 +78,11 @@ func (w *watch) look(done <-chan struct{}) {
 			clear(since) // this process was stopped, and so was the engine
 		}
 		last = now
-		if used := w.link.child.Memory(); limits.Memory > 0 && used > limits.Memory {
-			w.kill(fmt.Sprintf("it had %d MiB in use, more than the limit of %d MiB, and was ended", used>>20, limits.Memory>>20))
-			return
+		if limits.Memory > 0 {
+			if used := w.link.child.Memory(); used > base+limits.Memory {
+				w.kill(fmt.Sprintf("the engine had %d MiB more in use than before the run, over the limit of %d MiB, and was ended", (used-base)>>20, limits.Memory>>20))
+				return
+			}
 		}
 		if limits.Call > 0 && w.late(since, now, limits.Call) {
 			w.kill(fmt.Sprintf("it did not return within %v and was ended", limits.Call))
