@@ -216,6 +216,9 @@ type Isolation struct {
 // Setting is a number and where it comes from, for example the flag.
 type Setting = record.Setting
 
+// Number returns a setting that a program gives.
+func Number(v float64) *Setting { return &Setting{Value: v, Source: "program"} }
+
 // Checkpointing says where checkpoints of a run go, and from which it goes on.
 type Checkpointing struct {
 	File        string  // "" = none

@@ -107,6 +107,23 @@ func TestController(t *testing.T) {
 	}
 }
 
+// Runs in an engine, with a system that a program builds.
+func TestSupervised(t *testing.T) {
+	dir := t.TempDir()
+	chassis, err := fmus.Build(dir, "quarter_chassis_a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wheel, err := fmus.Build(dir, "quarter_wheel_a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := call(t, dir, outside(t, "supervised"), chassis, wheel)
+	if want := "damping 0: complete, 4001 rows\ndamping 500: complete, 4001 rows\ndamping 1000: complete, 4001 rows\n"; out != want {
+		t.Errorf("it says %s", out)
+	}
+}
+
 // An algorithm of a user, in a module of a user.
 func TestOwnAlgorithm(t *testing.T) {
 	out := call(t, t.TempDir(), outside(t, "algorithm"))
