@@ -55,7 +55,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone
 	}
 	defer fmi.OnExit(nil) // the program may end by the exit of C itself
-	defer fmi.CatchCrashes(nil)
 	var err error
 	fmi.OnLargeStack(func() { err = p.dispatch(ctx) }) // whatever command calls FMUs
 	if err == nil {

@@ -90,33 +90,8 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		return nil, errors.Join(err, a.Close())
 	}
 	mark := crashes.Begin(here)
-	crashed := func(e *fmi.CrashError) (known bool) {
-		if e.Hash == "" {
-			mark.Leave(e.Reason)
-			return mark != nil
-		}
-		if e.Instance == "" { // it was in no call
-			var names []string
-			for _, c := range a.Components {
-				if c.Isolated == "" && c.FMU.Hash == e.Hash {
-					names = append(names, c.Name)
-				}
-			}
-			e.Instance = strings.Join(names, " or ")
-		}
-		known = crashes.Take(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
-		mark.End()
-		return known
-	}
-	called := func() { // the FMUs, for the last time
-		if e := fmi.Crashed(); e != nil {
-			c := *e
-			crashed(&c)
-		}
-		mark.End()
-	}
 	if err := a.Load(); err != nil {
-		called()
+		mark.End()
 		return nil, errors.Join(err, a.Close())
 	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
@@ -136,9 +111,8 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			err := a.Monitor(named)
 			return a.System, err
 		},
-		Crashed: crashed,
 		Close: func() error {
-			called()
+			mark.End()
 			crashes.Absolve(isolated)
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {

@@ -112,7 +112,6 @@ type opened struct {
 	Notices           func() []string                    // about FMUs while they ran, after the run; nil = there are none
 	Tidy              func() []string                    // puts back what FMUs change in the process (master.Options.Tidy); nil = nothing
 	Close             func() error                       // removes what was unpacked; call it after the run
-	Crashed           func(*fmi.CrashError) (known bool) // takes down that an FMU has crashed in this process, and adds the component; tells whether the next run will know; nil = nobody does
 	// Describe tells what a variable "component.variable" is; nil = nothing is known.
 	Describe func(name string) record.Description
 	// Power gives the power in W per unit of the product of two outputs, 0 if their

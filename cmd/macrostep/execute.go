@@ -379,7 +379,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		interval = batchInterval
 	}
 	stopFlushing := flushRegularly(mark, out.table, attempts, interval)
-	if err := p.guard(func(reason string) string { return mark.interrupted(reason, out.table, attempts) }, sys.Crashed); err != nil {
+	if err := p.guard(func(reason string) string { return mark.interrupted(reason, out.table, attempts) }); err != nil {
 		return out, err
 	}
 	stopWaiting := context.AfterFunc(ctx, func() { tellWaiting(con, sys.System, running) })
@@ -399,7 +399,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	if begun = mark.begun.Load(); !begun {
 		return out, err
 	}
-	if errors.As(err, &more) && fmi.Crashed() == nil {
+	if errors.As(err, &more) {
 		return out, more
 	}
 	if failed := trace.failed(); failed != nil {
@@ -408,19 +408,12 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		}
 		err = errors.Join(err, failed)
 	}
-	if crash := fmi.Crashed(); crash != nil {
-		c, remedy := *crash, isolateRemedy
-		if sys.Crashed != nil && sys.Crashed(&c) {
-			remedy = crashRemedy
-		}
-		err = errors.Join(err, errors.New(remedy))
-	}
 	var delivery []master.Delivery
 	if d, ok := choice.Algorithm.(master.DeliveryReporter); ok {
 		delivery = d.Deliveries()
 	}
 	grows := ""
-	if result.Growing != nil && result.Status == master.Complete && fmi.Crashed() == nil {
+	if result.Growing != nil && result.Status == master.Complete {
 		report, failed := analysis, error(nil)
 		if report == nil {
 			report, failed = p.analyse(ctx, r, open, sys, choice, bonds, rates, con, 0)
@@ -508,7 +501,7 @@ func (p *program) open(ctx context.Context, path string, o openOptions) (*opened
 	if err := checkLimits(); err != nil {
 		return nil, err
 	}
-	if err := p.guard(func(reason string) string { return reason }, nil); err != nil {
+	if err := p.guard(func(reason string) string { return reason }); err != nil {
 		return nil, err
 	}
 	done := make(chan struct{})
@@ -520,8 +513,7 @@ func (p *program) open(ctx context.Context, path string, o openOptions) (*opened
 // guard has the program end as it should when an FMU in its process ends it, in a
 // way that its call does not come back from: with what is computed kept by keep, which
 // adds when it was, nothing left and an exit code that does not pass for success.
-// crashed is told of crashes, and tells whether the next run will know; nil = nobody is.
-func (p *program) guard(keep func(reason string) string, crashed func(*fmi.CrashError) (known bool)) error {
+func (p *program) guard(keep func(reason string) string) error {
 	var first sync.Mutex // for good: other threads wait for the end
 	end := func(what, remedy string) {
 		first.Lock()
@@ -530,27 +522,10 @@ func (p *program) guard(keep func(reason string) string, crashed func(*fmi.Crash
 		fmt.Fprintf(p.stderr, "\nmacrostep: %s, which ends the program; the rows before are kept; %s\n", what, remedy)
 		os.Exit(exitFailed)
 	}
-	if err := fmi.OnExit(func() {
+	return fmi.OnExit(func() {
 		end("an FMU has called exit", "run it again with --isolate always: then it ends as it should and says which FMU it was")
-	}); err != nil {
-		return err
-	}
-	// Where crashes cannot be caught, as without files or memory, they are Go's to tell.
-	_ = fmi.CatchCrashes(func(e *fmi.CrashError) {
-		c, remedy := *e, isolateRemedy
-		if crashed != nil && crashed(&c) {
-			remedy = crashRemedy
-		}
-		end(c.Error(), remedy)
 	})
-	return nil
 }
-
-// isolateRemedy is for crashes in the process of the run, crashRemedy for those that
-// the next run will know of.
-const isolateRemedy = "run it again with --isolate always"
-
-const crashRemedy = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
 
 func readTables(r *runRequest) (signals, history *record.Signals, err error) {
 	if r.Input != "" {

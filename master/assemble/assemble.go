@@ -365,8 +365,7 @@ func (a *Assembly) Load() error {
 		list, err := load()
 		a.Findings.Append(list)
 		var ended *fmi.ProcessError
-		var crash *fmi.CrashError
-		if errors.As(err, &ended) || errors.As(err, &crash) {
+		if errors.As(err, &ended) {
 			err = fmt.Errorf("%s: %w", strings.Join(a.using(f), ", "), err)
 		}
 		errs = append(errs, err)
