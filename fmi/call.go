@@ -45,13 +45,6 @@ type batch struct {
 	end   uint64
 	modes uintptr // not 0: a record of this crossing has sigModes
 
-	// Where the trampoline is left to if C code crashes in this crossing (see
-	// CatchCrashes), and by which thread; 0 = it is not under way.
-	sp, pc, thread uintptr
-	signal         uintptr // that has ended the last crossing; 0 = none. crashed settles it
-	code, fault    uintptr // what the system says about it
-	at, stack      uintptr // address of the instruction, stack pointer
-
 	tag        tag     // of the call under way; 0 = the crossing is over
 	time, step float64 // s, where the instances are or the step begins, and its size; NaN = not known
 }
@@ -111,7 +104,7 @@ func startTicker() {
 		if p == nil {
 			return
 		}
-		ticker.b = (*batch)(p) // it calls nothing that could crash
+		ticker.b = (*batch)(p)
 		ticker.ticks, ticker.time = now()
 	})
 }

@@ -3,8 +3,7 @@
 #include "textflag.h"
 
 // Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96, tag 104; size 112.
-// Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40; sp 48, pc 56,
-// thread 64, signal 72, code 80, fault 88, at 96, stack 104, tag 112.
+// Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40, tag 48.
 
 GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
 DATA ·runBatchABI0(SB)/8, $runBatch(SB)
@@ -39,13 +38,6 @@ TEXT runBatch(SB), NOSPLIT, $48-0
 	MOVQ    0(R14), R13  // records left
 	MOVQ    $0, 16(R14)
 	MOVQ    $0, 40(R14)
-
-#ifdef GOOS_linux
-	CALL  mark(SB)  // onCrash returns from it again
-	TESTL AX, AX
-	JNZ   crashed
-
-#endif
 	STAMP
 	MOVQ AX, 24(R14)
 	JMP  next
@@ -53,7 +45,7 @@ TEXT runBatch(SB), NOSPLIT, $48-0
 loop:
 	INCQ  16(R14)
 	MOVQ  104(R12), AX
-	MOVQ  AX, 112(R14)
+	MOVQ  AX, 48(R14)
 	MOVQ  0(R12), R10
 	TESTQ R10, R10
 	JZ    stamp
@@ -107,7 +99,6 @@ next:
 	JNZ   loop
 
 done:
-	MOVQ $0, 112(R14)
 	MOVQ $0, 48(R14)
 	STAMP
 	MOVQ AX, 32(R14)
@@ -128,24 +119,5 @@ forked:
 	MOVL $231, AX // exit_group
 	SYSCALL
 	INT  $3 // not reached
-
-crashed:
-	FINIT
-	FLDCW   36(SP)
-	LDMXCSR 32(SP)
-	CLD
-	JMP     done
-
-// mark notes where the crossing of R14 goes on if it crashes: where mark returns to,
-// with 1 in AX instead of 0.
-TEXT mark(SB), NOSPLIT|NOFRAME, $0
-	MOVQ 0(SP), AX
-	MOVQ AX, 56(R14)
-	MOVQ 0(FS), AX   // the C library's thread
-	MOVQ AX, 64(R14)
-	LEAQ 8(SP), AX
-	MOVQ AX, 48(R14)
-	XORL AX, AX
-	RET
 
 #endif

@@ -3,8 +3,7 @@
 #include "textflag.h"
 
 // Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96, tag 104; size 112.
-// Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40; sp 48, pc 56,
-// thread 64, signal 72, code 80, fault 88, at 96, stack 104, tag 112.
+// Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40, tag 48.
 
 GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
 DATA ·runBatchABI0(SB)/8, $runBatch(SB)
@@ -33,12 +32,6 @@ TEXT runBatch(SB), NOSPLIT, $48-0
 	MOVD 0(R19), R21   // records left
 	MOVD ZR, 16(R19)
 	MOVD ZR, 40(R19)
-
-#ifdef GOOS_linux
-	BL  mark(SB)  // onCrash returns from it again
-	CBNZ R0, crashed
-
-#endif
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 24(R19)
 	B    next
@@ -48,7 +41,7 @@ loop:
 	ADD   $1, R9
 	MOVD  R9, 16(R19)
 	MOVD  104(R20), R9
-	MOVD  R9, 112(R19)
+	MOVD  R9, 48(R19)
 	MOVD  0(R20), R10
 	CBZ   R10, stamp
 	FMOVD 64(R20), F0
@@ -90,7 +83,6 @@ next:
 	CBNZ R21, loop
 
 done:
-	MOVD ZR, 112(R19)
 	MOVD ZR, 48(R19)
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 32(R19)
@@ -111,21 +103,5 @@ forked:
 	MOVD $94, R8  // exit_group
 	SVC
 	BRK
-
-crashed:
-	MOVD 32(RSP), R9
-	MOVD R9, FPCR
-	B    done
-
-// mark notes where the crossing of R19 goes on if it crashes: where mark returns to,
-// with 1 in R0 instead of 0.
-TEXT mark(SB), NOSPLIT|NOFRAME, $0
-	MOVD LR, 56(R19)
-	MRS  TPIDR_EL0, R9 // the C library's thread
-	MOVD R9, 64(R19)
-	MOVD RSP, R9
-	MOVD R9, 48(R19)
-	MOVD ZR, R0
-	RET
 
 #endif

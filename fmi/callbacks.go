@@ -231,9 +231,7 @@ type logQueue struct {
 	queue      []LogMessage
 	delivering bool
 	recent     []string
-	last       [recentLines]string // of any status, as they came
-	received   int                 // messages so far
-	warned     bool                // of a wrong componentEnvironment
+	warned     bool // of a wrong componentEnvironment
 
 	window       time.Time
 	count, bytes int
@@ -281,8 +279,6 @@ func (q *logQueue) relay(m LogMessage) {
 
 // remember keeps the last lines at Warning or above; q.mu is held.
 func (q *logQueue) remember(m LogMessage) {
-	q.last[q.received%recentLines] = m.Text
-	q.received++
 	report(m)
 	if q.keep != nil {
 		q.keep(m.Text)
@@ -356,17 +352,6 @@ func (q *logQueue) hand(m LogMessage) {
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	q.sink(m)
-}
-
-// lastLines gives the last messages.
-func (q *logQueue) lastLines() []string {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var lines []string
-	for k := max(0, q.received-recentLines); k < q.received; k++ {
-		lines = lastLines(lines, q.last[k%recentLines])
-	}
-	return lines
 }
 
 // takeRecent gives the last lines at Warning or above and forgets them.

@@ -39,12 +39,12 @@
 //     OnLargeStack that has a stack of 64 MiB.
 //   - After Fatal nothing of that FMU is called again; libraries are never
 //     unloaded.
-//   - FMUs run in the process: one that crashes takes it along, if the program
-//     does not ask for an error instead (CatchCrashes, on Linux); then nothing
-//     in the process is called after it, for memory and locks of C code may be
-//     in any state. Package fmi/worker is the way to go on all the same. What
-//     can be undone is undone: signal handlers, locale and working directory that an
-//     FMU changes while it is loaded, created, initialised or ended are put
+//   - FMUs run in the process: one that crashes takes it along. Package fmi/worker
+//     runs an instance in a process of its own. A parent process that shares memory
+//     with this one (see fmi/process) can read there which calls were under way
+//     (Calls), which FMUs there were (Loaded) and what they said last (LastMessages).
+//   - What can be undone is undone: signal handlers, locale and working directory
+//     that an FMU changes while it is loaded, created, initialised or ended are put
 //     back, floating-point modes after every call (on amd64 and arm64), and a
 //     message of the category OwnCategory names the FMU.
 package fmi

@@ -59,7 +59,6 @@ type Instance struct {
 	state   State
 	setup   bool    // SetupExperiment was called since Instantiated
 	time    float64 // where it is, or will be after the step under way, s
-	crash   error   // in a call in this process; nil = none
 	// warned tells that a Warning without a message was reported.
 	warned bool
 
@@ -122,9 +121,6 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 		return err
 	}
 	in.library, in.sym, in.fatal = f.library, &f.sym, &f.fatal
-	if Crashed() != nil {
-		return afterCrash(in.name)
-	}
 	if in.fatal.Load() {
 		return orderError(in.name, fnInstantiate, StateFatal)
 	}
@@ -195,11 +191,10 @@ func (in *Instance) watch() *guard {
 	return watch()
 }
 
-// lost gives the error of an instance whose process is lost or that has crashed in
-// this one, else nil.
+// lost gives the error of an instance whose process is lost, else nil.
 func (in *Instance) lost() error {
 	if in.remote == nil {
-		return in.crash
+		return nil
 	}
 	return in.remote.err
 }
@@ -208,9 +203,6 @@ func (in *Instance) lost() error {
 func (in *Instance) refuse(f function, s State) error {
 	if err := in.lost(); err != nil && s == StateFatal {
 		return err
-	}
-	if s == StateFatal && in.remote == nil && Crashed() != nil {
-		return afterCrash(in.name + ": " + f.String())
 	}
 	return orderError(in.name, f, s)
 }
@@ -260,7 +252,7 @@ func (in *Instance) FMU() *FMU { return in.fmu }
 
 // State gives the state of the instance (checklist fmi2 39).
 func (in *Instance) State() State {
-	if in.state != StateFreed && (in.fatal.Load() || in.remote == nil && Crashed() != nil) {
+	if in.state != StateFreed && in.fatal.Load() {
 		return StateFatal
 	}
 	return in.state
@@ -347,9 +339,6 @@ func (in *Instance) cross(b *batch, t, h float64) {
 // crossed notes what a crossing has left.
 func (in *Instance) crossed(b *batch) {
 	in.ticks += span(b.start, b.end)
-	if b.signal != 0 {
-		in.crashed(b, b.records(), int(b.done)-1)
-	}
 	if b.modes != 0 {
 		in.changedModes(b.records())
 	}

@@ -63,16 +63,14 @@ func openLibrary(path string, t tag) (h uintptr, modes bool, err error) {
 		return h, err
 	}
 	h, first := open(path)
-	if first == nil || Crashed() != nil {
+	if first == nil {
 		return h, modes, first
 	}
 	pending := siblings(path)
 	for len(pending) > 0 {
 		var failed []string
 		for _, s := range pending { // they may need each other: repeat while any loads
-			if _, err := open(s); Crashed() != nil {
-				return 0, modes, err
-			} else if err != nil {
+			if _, err := open(s); err != nil {
 				failed = append(failed, s)
 			}
 		}
@@ -83,9 +81,6 @@ func openLibrary(path string, t tag) (h uintptr, modes bool, err error) {
 	}
 	if h, err = open(path); err == nil {
 		return h, modes, nil
-	}
-	if Crashed() != nil {
-		return 0, modes, err
 	}
 	preloadLanguages()
 	if h, err = open(path); err == nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -166,23 +165,15 @@ func (f *FMU) load(instance string) error {
 	if err := f.compileOnce(add); err != nil {
 		return err
 	}
-	if Crashed() != nil {
-		return afterCrash(filepath.Base(f.Path))
-	}
 	underWay.Store(f)
 	defer underWay.Store(nil)
 	t := note(notedLibrary, instance, f)
 	img, changes, err := loadImage(&f.place, t)
-	var crash *CrashError
-	if errors.As(err, &crash) {
-		return f.crashedIn(crash)
-	}
 	if err := f.judge(changes, err, add); err != nil {
 		t.forget()
 		return err
 	}
 	t.loaded()
-	img.fmu, img.hash, img.model = f.Path, f.Hash, f.Description.ModelName
 	images[cmp.Or(f.Hash, f.place.library)], f.image = img, img
 	for name, content := range f.bundled() {
 		if bundles[name] == "" {

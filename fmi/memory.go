@@ -19,9 +19,6 @@ var libc = sync.OnceValues(func() (l struct{ calloc, free uintptr }, err error) 
 
 // calloc gives zeroed C memory, or nil if there is none.
 func calloc(size uintptr) unsafe.Pointer {
-	if Crashed() != nil { // its locks may be held for ever
-		return mapMemory(size)
-	}
 	l, err := libc()
 	if err != nil {
 		return nil
@@ -30,7 +27,7 @@ func calloc(size uintptr) unsafe.Pointer {
 }
 
 func cfree(p unsafe.Pointer) {
-	if l, err := libc(); err == nil && p != nil && Crashed() == nil {
+	if l, err := libc(); err == nil && p != nil {
 		callInts(l.free, uintptr(p))
 	}
 }
@@ -40,7 +37,6 @@ func cfree(p unsafe.Pointer) {
 type cmem struct {
 	blocks []unsafe.Pointer
 	cells  []*cell
-	slots  []int // of batches
 	// What is left of the block that small pieces come from: those of one instance
 	// are used together, and stand together.
 	free []byte
@@ -80,11 +76,10 @@ func (m *cmem) block(size uintptr) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// batch gives a batch that is known where crashes are caught.
+// batch gives a batch that is given back with m.
 func (m *cmem) batch() *batch {
 	b := (*batch)(m.cell(batchCell))
 	b.time = math.NaN()
-	m.slots = append(m.slots, batches.enter(b))
 	return b
 }
 
@@ -96,10 +91,6 @@ func (m *cmem) cell(kind uint64) unsafe.Pointer {
 }
 
 func (m *cmem) release() {
-	for _, k := range m.slots {
-		batches.leave(k)
-	}
-	m.slots = nil
 	freeCells(m.cells)
 	m.cells = nil
 	for _, p := range m.blocks {

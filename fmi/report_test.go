@@ -225,8 +225,8 @@ func startReporter(t *testing.T, role string) (p *process.Page, c *process.Child
 	lib := filepath.Join(tempDir, "reporter"+librarySuffix)
 	if _, err := os.Stat(lib); err != nil {
 		build(t, lib, []string{"probe.c", "log.c"}, "-lpthread", "-lm")
-		if role == "loading" || librarySuffix == ".so" {
-			build(t, lib+".early", []string{"crash.c"}, "-DIN_LOADING", "-lm", "-lpthread")
+		if librarySuffix == ".so" {
+			build(t, lib+".early", []string{"early.c"})
 		}
 	}
 	p, err := process.NewPage()

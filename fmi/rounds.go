@@ -3,7 +3,6 @@ package fmi
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"unsafe"
@@ -35,7 +34,6 @@ type rounds struct {
 	mask        uint64  // members are timed in rounds whose index has none of these bits
 	timing      uint64  // not 0: this is such a round
 	stamp       uint64  // the last time stamp in it
-	batch       uintptr // that onCrash knows the crossing by; its recs is the address of this
 	stop        uint32  // not 0: the round under way is the last one; another thread may set it
 	_           uint32
 	tag         tag // of the member under way, of the call if that is one of roundCall; 0 = the crossing is over
@@ -143,7 +141,6 @@ type IntegerCopy struct{ From, Out, To, In int }
 type Rounds struct {
 	plan     RoundPlan
 	head     *rounds
-	batch    *batch
 	members  []roundMember
 	rows     []float64
 	row      int        // of them make a row
@@ -183,8 +180,7 @@ func NewRounds(p RoundPlan) (*Rounds, error) {
 func (r *Rounds) build() error {
 	mem := &r.plan.Steppers[0].in.mem
 	var err error
-	r.head, r.batch = (*rounds)(mem.cell(roundsCell)), mem.batch()
-	r.batch.recs, r.head.batch = addressOf(r.head), addressOf(r.batch)
+	r.head = (*rounds)(mem.cell(roundsCell))
 	if r.members, err = cslice[roundMember](mem, len(r.plan.Turns)); err != nil {
 		return err
 	}
@@ -382,12 +378,6 @@ func (r *Rounds) Run(i, n int, rows bool) (done int, finite bool, failed int, st
 				f = s.fns[k]
 			}
 		}
-	}
-	if r.batch.signal != 0 {
-		last := slices.Index(s.fns, f)
-		s.recs[s.do].f[0] = h.t
-		s.in.time = h.t + h.h
-		s.in.crashed(r.batch, s.recs, last)
 	}
 	status = Status(int32(h.status))
 	return done, true, failed, defined(status), s.in.settle(f, status)

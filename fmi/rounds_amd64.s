@@ -7,7 +7,7 @@
 	SHLQ $32, DX  \
 	ORQ  DX, AX
 
-// Offsets in rounds, roundMember, roundExtras and their lists: see rounds_asm.go.
+// Offsets in rounds, roundMember, roundExtras and their lists: see TestRoundsLayout.
 
 GLOBL ·runRoundsABI0(SB), NOPTR|RODATA, $8
 DATA ·runRoundsABI0(SB)/8, $runRounds(SB)
@@ -43,15 +43,6 @@ TEXT runRounds(SB), NOSPLIT, $64-0
 	MOVQ    $0, 104(R14)
 	MOVQ    $0, 112(R14)
 	MOVQ    $0, 120(R14)
-
-#ifdef GOOS_linux
-	MOVQ  168(R14), R14 // the batch that stands for the rounds
-	CALL  mark(SB)      // onCrash returns from it again
-	MOVQ  8(R14), R14
-	TESTL AX, AX
-	JNZ   crashed
-
-#endif
 	STAMP
 	MOVQ    AX, 128(R14)
 	CMPQ    0(R14), $0
@@ -79,7 +70,7 @@ first:
 member:
 	MOVQ  R12, 96(R14)
 	MOVQ  120(R12), AX
-	MOVQ  AX, 184(R14)
+	MOVQ  AX, 176(R14)
 	MOVQ  0(R12), SI
 	MOVL  8(R12), CX
 	TESTL CX, CX
@@ -239,19 +230,13 @@ ended:
 	INCQ 88(R14)
 	CMPL 120(R14), $0
 	JNE  leave
-	CMPL 176(R14), $0
+	CMPL 168(R14), $0
 	JNE  leave
 	DECQ 0(R14)
 	JNZ  round
 
 leave:
-	MOVQ $0, 184(R14)
-
-#ifdef GOOS_linux
-	MOVQ 168(R14), AX
-	MOVQ $0, 48(AX)
-
-#endif
+	MOVQ $0, 176(R14)
 	STAMP
 	MOVQ AX, 136(R14)
 	MOVQ 0(SP), R12
@@ -343,7 +328,7 @@ setter:
 	MOVQ 16(R15), DX
 	MOVQ 24(R15), CX
 	MOVQ 32(R15), AX
-	MOVQ AX, 184(R14)
+	MOVQ AX, 176(R14)
 	MOVL $3, 108(R14)
 	MOVQ R15, 112(R14)
 	CALL R10
@@ -371,7 +356,7 @@ getter:
 	MOVQ 16(R15), DX
 	MOVQ 24(R15), CX
 	MOVQ 32(R15), AX
-	MOVQ AX, 184(R14)
+	MOVQ AX, 176(R14)
 	MOVL $3, 108(R14)
 	MOVQ R15, 112(R14)
 	CALL R10
@@ -413,13 +398,5 @@ forked:
 	MOVL $231, AX // exit_group
 	SYSCALL
 	INT  $3 // not reached
-
-crashed:
-	FINIT
-	FLDCW   44(SP)
-	LDMXCSR 40(SP)
-	CLD
-	MOVL    $4, 104(R14) // Fatal
-	JMP     leave
 
 #endif

@@ -38,14 +38,6 @@ TEXT runRounds(SB), NOSPLIT, $64-0
 	MOVD ZR, 104(R19)
 	MOVD ZR, 112(R19)
 	MOVD ZR, 120(R19)
-
-#ifdef GOOS_linux
-	MOVD 168(R19), R19 // the batch that stands for the rounds
-	BL   mark(SB)      // onCrash returns from it again
-	MOVD 8(R19), R19
-	CBNZ R0, crashed
-
-#endif
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 128(R19)
 	MOVD 0(R19), R9
@@ -76,7 +68,7 @@ first:
 member:
 	MOVD  R20, 96(R19)
 	MOVD  120(R20), R9
-	MOVD  R9, 184(R19)
+	MOVD  R9, 176(R19)
 	MOVD  0(R20), R9
 	MOVWU 8(R20), R10
 	CBZ   R10, linear
@@ -223,7 +215,7 @@ ended:
 	MOVD  R9, 88(R19)
 	MOVWU 120(R19), R9
 	CBNZ  R9, leave
-	MOVWU 176(R19), R9
+	MOVWU 168(R19), R9
 	CBNZ  R9, leave
 	MOVD  0(R19), R9
 	SUB   $1, R9
@@ -231,13 +223,7 @@ ended:
 	CBNZ  R9, round
 
 leave:
-	MOVD ZR, 184(R19)
-
-#ifdef GOOS_linux
-	MOVD 168(R19), R9
-	MOVD ZR, 48(R9)
-
-#endif
+	MOVD ZR, 176(R19)
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 136(R19)
 	MOVD 8(RSP), R9
@@ -315,7 +301,7 @@ setter:
 	MOVD 16(R22), R2
 	MOVD 24(R22), R3
 	MOVD 32(R22), R9
-	MOVD R9, 184(R19)
+	MOVD R9, 176(R19)
 	MOVD $3, R9
 	MOVW R9, 108(R19)
 	MOVD R22, 112(R19)
@@ -342,7 +328,7 @@ getter:
 	MOVD 16(R22), R2
 	MOVD 24(R22), R3
 	MOVD 32(R22), R9
-	MOVD R9, 184(R19)
+	MOVD R9, 176(R19)
 	MOVD $3, R9
 	MOVW R9, 108(R19)
 	MOVD R22, 112(R19)
@@ -381,13 +367,5 @@ forked:
 	MOVD $94, R8  // exit_group
 	SVC
 	BRK
-
-crashed:
-	MOVD 56(RSP), R9
-	MOVD R9, FPCR
-	MOVD ZR, R23
-	MOVD $4, R9 // Fatal
-	MOVW R9, 104(R19)
-	B    leave
 
 #endif

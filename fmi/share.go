@@ -84,9 +84,6 @@ func (t *tree) release() error {
 type image struct {
 	handle  uintptr
 	library string // absolute path it was loaded from
-	fmu     string // path of the first FMU with it,
-	hash    string // its content
-	model   string // and its model
 	onceKey string // key in onlyOnce: the hash of the library
 
 	shown shown

@@ -437,9 +437,6 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 		if lo >= done {
 			break
 		}
-		if b.signal != 0 && done <= hi {
-			m.in.crashed(b, g.recs[lo:hi], done-1-lo)
-		}
 		end := b.end
 		if hi < done { // the stamp behind the member
 			end = uint64(g.recs[hi].ret)

@@ -485,12 +485,10 @@ func refused(what string, err error) error {
 	return fmt.Errorf("%w: the FMU declares canGetAndSetFMUstate, but does not %s: %w; %s", master.ErrCapability, what, err, withoutRollback)
 }
 
-// ended tells that an FMU has ended its process, or would have: that is no matter of
-// what it declares.
+// ended tells that an FMU has ended its process: that is no matter of what it declares.
 func ended(err error) bool {
-	var crash *fmi.CrashError
 	var lost *fmi.ProcessError
-	return errors.As(err, &crash) || errors.As(err, &lost)
+	return errors.As(err, &lost)
 }
 
 // reading is what the slave shows after a step: outputs, then what is watched.

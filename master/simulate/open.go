@@ -72,7 +72,6 @@ type System struct {
 	StepTimeout       time.Duration                      // of a call into an FMU in this process; 0 = none
 	MemoryLimit       uint64                             // bytes, of the FMUs in this process; 0 = none
 	Close             func() error                       // removes what was unpacked; call it after the run
-	Crashed           func(*fmi.CrashError) (known bool) // takes down that an FMU has crashed in this process, and adds the component; tells whether the next run will know; nil = nobody does
 	// Describe tells what a variable "component.variable" is; nil = nothing is known.
 	Describe func(name string) record.Description
 	// Power gives the power in W per unit of the product of two outputs, 0 if their
@@ -130,45 +129,16 @@ func Open(_ context.Context, path string, o OpenOptions) (*System, error) {
 	if err := limit(launcher, &a.Asked); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	var here, isolated []*fmi.FMU
+	var here []*fmi.FMU
 	for _, c := range a.Components {
 		if c.Isolated == "" {
 			here = append(here, c.FMU)
-		} else {
-			isolated = append(isolated, c.FMU)
 		}
 	}
 	if err := a.CheckErrors(); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	mark := crashes.Begin(here)
-	crashed := func(e *fmi.CrashError) (known bool) {
-		if e.Hash == "" {
-			mark.Leave(e.Reason)
-			return mark != nil
-		}
-		if e.Instance == "" { // it was in no call
-			var names []string
-			for _, c := range a.Components {
-				if c.Isolated == "" && c.FMU.Hash == e.Hash {
-					names = append(names, c.Name)
-				}
-			}
-			e.Instance = strings.Join(names, " or ")
-		}
-		known = crashes.Take(fmi.Launch{FMU: e.FMU, Hash: e.Hash, Model: e.Model}, &fmi.Ended{Reason: e.Reason, Crash: true})
-		mark.End()
-		return known
-	}
-	called := func() { // the FMUs, for the last time
-		if e := fmi.Crashed(); e != nil {
-			c := *e
-			crashed(&c)
-		}
-		mark.End()
-	}
 	if err := a.Load(); err != nil {
-		called()
 		return nil, errors.Join(err, a.Close())
 	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
@@ -188,10 +158,7 @@ func Open(_ context.Context, path string, o OpenOptions) (*System, error) {
 			err := a.Monitor(named)
 			return a.System, err
 		},
-		Crashed: crashed,
 		Close: func() error {
-			called()
-			crashes.Absolve(isolated)
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {
 				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", trace.Err()))

@@ -12,7 +12,6 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
-	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master"
@@ -167,7 +166,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	if r.out.Begun = r.mark.begun.Load(); !r.out.Begun {
 		return err
 	}
-	if errors.As(err, &more) && fmi.Crashed() == nil {
+	if errors.As(err, &more) {
 		return more
 	}
 	return r.finish(ctx, result, err)
@@ -343,13 +342,6 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 		}
 		err = errors.Join(err, lost)
 	}
-	if crash := fmi.Crashed(); crash != nil {
-		c, remedy := *crash, IsolateRemedy
-		if r.sys.Crashed != nil && r.sys.Crashed(&c) {
-			remedy = CrashRemedy
-		}
-		err = errors.Join(err, errors.New(remedy))
-	}
 	var delivery []master.Delivery
 	if d, ok := r.chosen.Algorithm.(master.DeliveryReporter); ok {
 		delivery = d.Deliveries()
@@ -357,7 +349,7 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	m := r.mark.manifest
 	defer func() { r.out.Result = result }()
 	grows := ""
-	if result.Growing != nil && result.Status == master.Complete && fmi.Crashed() == nil {
+	if result.Growing != nil && result.Status == master.Complete {
 		if grows = r.judgeGrowth(ctx, &result); result.Unstable != "" {
 			result.Warnings = append(result.Warnings, result.Unstable)
 		}
@@ -404,10 +396,3 @@ func (r *run) judgeScenario(m *record.Manifest, end float64) (err error) {
 	}
 	return err
 }
-
-// IsolateRemedy is for crashes in the process of the run, CrashRemedy for those that
-// the next run will know of.
-const (
-	IsolateRemedy = "run it again with --isolate always"
-	CrashRemedy   = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
-)

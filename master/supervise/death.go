@@ -36,12 +36,18 @@ func (d *Death) Error() string {
 	case d.Killed:
 		return text
 	case d.Known:
-		return text + "; " + simulate.CrashRemedy
+		return text + "; " + knownRemedy
 	case len(d.Calls) > 0 || len(d.Loaded) > 0:
-		return text + "; " + simulate.IsolateRemedy
+		return text + "; " + unknownRemedy
 	}
 	return text
 }
+
+// What helps, if the culprit is on record, and if it is not.
+const (
+	knownRemedy   = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
+	unknownRemedy = "run it again with --isolate always"
+)
 
 // Reason is Error without what helps.
 func (d *Death) Reason() string {
