@@ -374,11 +374,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		return out, err
 	}
 	running := make(chan struct{}) // closed at the end
-	interval := flushInterval
-	if r.Format != record.CSV {
-		interval = batchInterval
-	}
-	stopFlushing := flushRegularly(mark, out.table, attempts, interval)
+	stopFlushing := flushRegularly(mark, out.table, attempts)
 	if err := p.guard(func(reason string) string { return mark.interrupted(reason, out.table, attempts) }, sys.Crashed); err != nil {
 		return out, err
 	}
@@ -800,17 +796,13 @@ func (b *beginning) Next() float64           { return math.Inf(1) }
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond
 
-// batchInterval is that for formats in which rows that are written at once take more
-// room than those that wait for others.
-const batchInterval = time.Second
-
 // flushRegularly writes rows to the file beside the run, which cannot do it
 // while an FMU hangs, until the function it gives is called.
-func flushRegularly(mark *beginning, table *record.Table, attempts *record.Attempts, interval time.Duration) (stop func()) {
+func flushRegularly(mark *beginning, table *record.Table, attempts *record.Attempts) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(interval)
+		tick := time.NewTicker(flushInterval)
 		defer tick.Stop()
 		for {
 			select {

@@ -119,6 +119,7 @@ func (a *Attempts) allocate() error {
 	if m == nil {
 		m = ordinary{}
 	}
+	m.Drop(attemptsRegion) // of an earlier run
 	var err error
 	if a.rows.bytes, err = region(m, bufferRegion, chunk); err != nil {
 		return err

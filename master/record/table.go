@@ -265,6 +265,7 @@ func (t *Table) allocate() error {
 	if t.memory == nil {
 		t.memory = ordinary{}
 	}
+	t.memory.Drop(tableRegion) // of an earlier run
 	b, err := region(t.memory, rowsRegion, t.layout.ringBytes(t.ring.rows))
 	if err != nil {
 		return err
