@@ -297,7 +297,8 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		}
 	}
 	record.Sweep(manifest)
-	mark := &beginning{manifest: m, path: manifest}
+	mark := &beginning{manifest: m, file: record.ManifestFile{Path: manifest}}
+	defer mark.release()
 	if !r.Record.IsNone() {
 		out.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Driven: driven, Interval: r.Interval, Describe: sys.Describe, Taken: mark.write})
 		opt.Recorders = append(opt.Recorders, out.table)
@@ -737,7 +738,7 @@ func (p *program) manifest(r *runRequest, sys *opened, c *algorithms.Choice) *re
 // beside the new ones.
 type beginning struct {
 	manifest *record.Manifest
-	path     string // "" = none is written
+	file     record.ManifestFile // Path "" = none is written
 	written  bool
 	stands   bool // that of the beginning has been written
 	begun    atomic.Bool
@@ -755,24 +756,31 @@ func (b *beginning) write() error {
 
 // end writes the manifest as it is now, if there is to be one.
 func (b *beginning) end() error {
-	if b.path == "" {
+	if b.file.Path == "" {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.manifest.Write(b.path)
+	err := b.file.Write(b.manifest)
 	if err == nil {
 		b.stands = true
 		return nil
 	}
-	if _, missing := os.Stat(b.path); missing == nil {
+	if _, missing := os.Stat(b.file.Path); missing == nil && !errors.Is(err, record.ErrBusy) {
 		of := "is not of this run"
 		if b.stands {
 			of = "is that of its beginning"
 		}
-		err = fmt.Errorf("%w; the %s that is there %s", err, b.path, of)
+		err = fmt.Errorf("%w; the %s that is there %s", err, b.file.Path, of)
 	}
 	return err
+}
+
+// release lets other runs write the manifest.
+func (b *beginning) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_ = b.file.Close() // it was written
 }
 
 func (b *beginning) Begin(*master.System, []master.Port) error {

@@ -103,8 +103,8 @@ func (b *beginning) interrupted(reason string, table *record.Table, attempts *re
 	if attempts != nil {
 		_ = attempts.Flush()
 	}
-	if b.path != "" {
-		_ = m.Write(b.path)
+	if b.file.Path != "" {
+		_ = b.file.Write(&m)
 	}
 	return m.Reason
 }

@@ -231,9 +231,12 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 		t.regular = info.Mode().IsRegular()
 	}
 	if t.regular {
-		err = lock(t.file)
-		if err == nil && t.opt.Taken != nil {
-			err = t.opt.Taken()
+		if err = lock(t.file); err != nil {
+			err = fmt.Errorf("%w; choose another --output", err)
+		} else if t.opt.Taken != nil {
+			if err := t.opt.Taken(); err != nil {
+				return errors.Join(err, t.file.Close())
+			}
 		}
 	}
 	if err == nil {
