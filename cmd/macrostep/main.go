@@ -30,6 +30,7 @@ func main() {
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup wants it
 		signal.Notify(signals, syscall.SIGHUP)
 	}
+	supervise.AdoptOrphans()
 	forwardStops(p.engine)
 	go func() {
 		<-signals
@@ -62,7 +63,6 @@ func engineCommand(j *supervise.Job) (any, error) {
 	if err := json.Unmarshal(j.Request, &args); err != nil {
 		return nil, err
 	}
-	signal.Ignore(syscall.SIGPIPE)
 	p := &program{args: args, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, backend: documents{}, job: j}
 	return p.run(j.Context), nil
 }

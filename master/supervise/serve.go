@@ -69,7 +69,6 @@ type served struct {
 	config Config
 	mu     sync.Mutex // for what follows
 	out    *json.Encoder
-	cancel context.CancelCauseFunc // of the work under way
 	lost   func()
 }
 
@@ -112,31 +111,39 @@ func serve(c Config) error {
 		process.SetShared(page)
 	}
 	s := &served{config: c, out: json.NewEncoder(os.NewFile(files[1], "answers"))}
+	settleSignals()
 	go followStops()
-	requests := make(chan request)
-	go s.read(json.NewDecoder(bufio.NewReader(os.NewFile(files[0], "requests"))), requests)
-	for r := range requests {
-		s.do(r)
+	pieces := make(chan piece)
+	go s.read(json.NewDecoder(bufio.NewReader(os.NewFile(files[0], "requests"))), pieces)
+	for p := range pieces {
+		s.do(p)
 	}
 	return nil
 }
 
+// piece is a piece of work.
+type piece struct {
+	request
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
 // read reads requests until the supervisor has no more, or is gone.
-func (s *served) read(in *json.Decoder, requests chan<- request) {
+func (s *served) read(in *json.Decoder, pieces chan<- piece) {
+	var current piece
 	for {
 		var r request
 		if err := in.Decode(&r); err != nil {
 			break
 		}
-		if !r.Cancel {
-			requests <- r
-			continue
+		switch {
+		case !r.Cancel:
+			current = piece{request: r}
+			current.ctx, current.cancel = context.WithCancelCause(context.Background())
+			pieces <- current
+		case r.ID == current.ID:
+			current.cancel(master.ErrInterrupted)
 		}
-		s.mu.Lock()
-		if s.cancel != nil {
-			s.cancel(master.ErrInterrupted)
-		}
-		s.mu.Unlock()
 	}
 	time.AfterFunc(lostPatience, func() { os.Exit(1) })
 	s.mu.Lock()
@@ -156,12 +163,8 @@ func (s *served) send(a answer) {
 }
 
 // do does a piece of work.
-func (s *served) do(r request) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	s.mu.Lock()
-	s.cancel = cancel
-	s.mu.Unlock()
+func (s *served) do(r piece) {
+	defer r.cancel(nil)
 	work := s.config.Works[r.Work]
 	if r.Work == runWork {
 		work = s.run
@@ -170,7 +173,7 @@ func (s *served) do(r request) {
 	if work == nil {
 		a.Error = fmt.Sprintf("the engine knows no work %q", r.Work)
 	} else {
-		result, err := work(&Job{Context: ctx, Request: r.Request, engine: s})
+		result, err := work(&Job{Context: r.ctx, Request: r.Request, engine: s})
 		if err != nil {
 			a.Error = err.Error()
 		}
@@ -179,7 +182,7 @@ func (s *served) do(r request) {
 		}
 	}
 	s.mu.Lock()
-	s.cancel, s.lost = nil, nil
+	s.lost = nil
 	s.mu.Unlock()
 	s.send(a)
 }

@@ -52,16 +52,18 @@ type link struct {
 	child    *process.Child
 	page     *process.Page
 	requests *os.File
-	encode   *json.Encoder
+	sending  sync.Mutex
+	works    int // pieces of work so far
 	answers  *os.File
 	decode   *json.Decoder
 }
 
 // request is what an engine is sent, a line of JSON each.
 type request struct {
-	Work    string          `json:"work,omitempty"` // a piece of work begins
+	ID      int             `json:"id"`             // of the piece of work
+	Work    string          `json:"work,omitempty"` // it begins
 	Request json.RawMessage `json:"request,omitempty"`
-	Cancel  bool            `json:"cancel,omitempty"` // the piece under way is to end
+	Cancel  bool            `json:"cancel,omitempty"` // it is to end
 }
 
 // answer is what an engine sends back.
@@ -140,9 +142,16 @@ func (e *Engine) start() (_ *link, err error) {
 	if l.child, err = process.Start(cmd, process.Options{Group: true, Stack: fmi.LargeStack}); err != nil {
 		return nil, err
 	}
-	l.encode, l.decode = json.NewEncoder(l.requests), json.NewDecoder(bufio.NewReader(l.answers))
+	l.decode = json.NewDecoder(bufio.NewReader(l.answers))
 	e.link, e.reason, e.killed = l, "", false
 	return l, nil
+}
+
+// send sends a request. An engine that has ended is seen when its answer is read.
+func (l *link) send(r request) {
+	l.sending.Lock()
+	defer l.sending.Unlock()
+	_ = json.NewEncoder(l.requests).Encode(r)
 }
 
 // close lets go of an engine that has ended, or that was not started.
@@ -234,9 +243,10 @@ func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.
 	w := &watch{engine: e, link: l}
 	stop := w.begin()
 	defer stop()
-	if err := l.encode.Encode(request{Work: work, Request: text}); err == nil {
-		defer context.AfterFunc(ctx, func() { _ = l.encode.Encode(request{Cancel: true}) })() // it may have ended
-	}
+	l.works++
+	id := l.works
+	l.send(request{ID: id, Work: work, Request: text})
+	defer context.AfterFunc(ctx, func() { l.send(request{ID: id, Cancel: true}) })()
 	for {
 		var a answer
 		if err := l.decode.Decode(&a); err != nil {

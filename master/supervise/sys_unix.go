@@ -1,0 +1,17 @@
+//go:build unix
+
+package supervise
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// settleSignals lets the engine print to a terminal whose foreground it is not, and outlive
+// whoever stops reading what it prints. The latter is noted and not ignored, because
+// other processes would inherit that.
+func settleSignals() {
+	signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}
