@@ -54,7 +54,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		p.complete(args[1:])
 		return exitDone
 	}
-	defer fmi.OnExit(nil) // the program may end by the exit of C itself
 	var err error
 	fmi.OnLargeStack(func() { err = p.dispatch(ctx) }) // whatever command calls FMUs
 	if err == nil {

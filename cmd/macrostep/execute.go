@@ -20,7 +20,6 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
-	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/metrics"
@@ -379,9 +378,6 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		interval = batchInterval
 	}
 	stopFlushing := flushRegularly(mark, out.table, attempts, interval)
-	if err := p.guard(func(reason string) string { return mark.interrupted(reason, out.table, attempts) }); err != nil {
-		return out, err
-	}
 	stopWaiting := context.AfterFunc(ctx, func() { tellWaiting(con, sys.System, running) })
 	will, _ := ctx.Value(lastWillKey{}).(*lastWill)
 	will.set(func() {
@@ -495,36 +491,15 @@ func (l *callLog) failed() error {
 	return fmt.Errorf("--log-fmi-calls: the log ends early: %w; the results are whole; free space, choose another file, or leave the log out", l.err)
 }
 
-// open opens a system, and has the program end as it should when an FMU in its
-// process wants to end it, from loading on.
+// open opens a system.
 func (p *program) open(ctx context.Context, path string, o openOptions) (*opened, error) {
 	if err := checkLimits(); err != nil {
-		return nil, err
-	}
-	if err := p.guard(func(reason string) string { return reason }); err != nil {
 		return nil, err
 	}
 	done := make(chan struct{})
 	defer close(done)
 	defer context.AfterFunc(ctx, func() { tellLoading(p.stderr, done) })()
 	return p.engine.Open(ctx, path, o)
-}
-
-// guard has the program end as it should when an FMU in its process ends it, in a
-// way that its call does not come back from: with what is computed kept by keep, which
-// adds when it was, nothing left and an exit code that does not pass for success.
-func (p *program) guard(keep func(reason string) string) error {
-	var first sync.Mutex // for good: other threads wait for the end
-	end := func(what, remedy string) {
-		first.Lock()
-		what = keep(what)
-		p.engine.Cleanup()
-		fmt.Fprintf(p.stderr, "\nmacrostep: %s, which ends the program; the rows before are kept; %s\n", what, remedy)
-		os.Exit(exitFailed)
-	}
-	return fmi.OnExit(func() {
-		end("an FMU has called exit", "run it again with --isolate always: then it ends as it should and says which FMU it was")
-	})
 }
 
 func readTables(r *runRequest) (signals, history *record.Signals, err error) {
