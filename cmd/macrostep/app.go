@@ -13,7 +13,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/macrostep/macrostep/fmi"
 )
 
 // Exit codes.
@@ -54,8 +53,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		p.complete(args[1:])
 		return exitDone
 	}
-	var err error
-	fmi.OnLargeStack(func() { err = p.dispatch(ctx) }) // whatever command calls FMUs
+	err := p.dispatch(ctx)
 	if err == nil {
 		return exitDone
 	}
