@@ -35,8 +35,8 @@
 //
 //   - The order of calls is checked before C is entered (checklist fmi2 39).
 //   - What C sees stands in C memory that lives as long as the instance.
-//   - An instance has one caller at a time, from one locked thread. Within
-//     OnLargeStack that has a stack of 64 MiB.
+//   - An instance has one caller at a time, from one locked thread. FMUs may want
+//     LargeStack there.
 //   - After Fatal nothing of that FMU is called again; libraries are never
 //     unloaded.
 //   - FMUs run in the process: one that crashes takes it along. Package fmi/worker

@@ -1,5 +1,7 @@
 package fmi
 
-// LargeStack is the size of the C stack on which OnLargeStack calls, in bytes. It is
-// that of a process of an FMU of its own, too.
+// LargeStack is the size of the stack, in bytes, that FMUs which solve large systems on it
+// may want: that of processes of FMUs of their own. A program that calls FMUs itself gets
+// it from whoever starts the program (see process.Options); a thread has as much as
+// ulimit -s says when the program starts.
 const LargeStack = 64 << 20

@@ -20,17 +20,16 @@ import (
 // that of its first member that failed.
 type crew struct {
 	infos   []*Info
-	thread  func(f func()) // calls f on a thread as the subsystems want it
-	owner   []int          // worker, by subsystem
-	others  []*station     // workers but the first
-	running bool           // they are up
-	patient bool           // who waits may spin first
-	guessed bool           // the number of workers was to be chosen, and not all costs were known
-	costs   []float64      // s, of a step by subsystem; NaN = not known
-	pending atomic.Int32   // workers that have not done their part of the phase
-	done    sleeper        // the run's own thread, waiting for them
-	errs    []error        // by worker
-	at      []int          // by worker: which member of the phase failed
+	owner   []int        // worker, by subsystem
+	others  []*station   // workers but the first
+	running bool         // they are up
+	patient bool         // who waits may spin first
+	guessed bool         // the number of workers was to be chosen, and not all costs were known
+	costs   []float64    // s, of a step by subsystem; NaN = not known
+	pending atomic.Int32 // workers that have not done their part of the phase
+	done    sleeper      // the run's own thread, waiting for them
+	errs    []error      // by worker
+	at      []int        // by worker: which member of the phase failed
 }
 
 // station is where a worker other than the first waits for work.
@@ -93,7 +92,7 @@ func newCrew(s *System, workers int, H float64, costs []float64) *crew {
 	if !known {
 		costs, known = stepCosts(s, H)
 	}
-	c := &crew{infos: s.Infos, thread: s.onThread(), owner: make([]int, len(s.Subsystems)), costs: costs}
+	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), costs: costs}
 	switch {
 	case workers != 0:
 		workers = max(1, min(workers, len(s.Stepped)))
@@ -183,20 +182,6 @@ func balance(owner, members []int, costs []float64, workers int) (longest, sum f
 	return slices.Max(load), sum
 }
 
-// onThread gives what calls a function bound to a thread as the subsystems want it.
-func (s *System) onThread() func(f func()) {
-	for _, sub := range s.Subsystems {
-		if u, ok := As[ThreadUser](sub); ok {
-			return u.OnThread
-		}
-	}
-	return func(f func()) {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		f()
-	}
-}
-
 // start brings the other workers up.
 func (c *crew) start() {
 	c.running = true
@@ -204,7 +189,7 @@ func (c *crew) start() {
 		st := &station{sleeper: sleeper{wake: make(chan struct{}, 1)}}
 		c.others = append(c.others, st)
 		ready := func() bool { return st.given.Load() != st.taken.Load() }
-		go c.thread(func() {
+		go func() {
 			runtime.LockOSThread() // for good: the thread ends with the worker
 			for {
 				st.await(c.patient, ready)
@@ -217,7 +202,7 @@ func (c *crew) start() {
 					c.done.rouse()
 				}
 			}
-		})
+		}()
 	}
 }
 

@@ -491,31 +491,29 @@ func (r *Run) Run(ctx context.Context) (res Result, err error) {
 	if r.phase != fresh {
 		return r.result, errOnce
 	}
-	r.x.crew.thread(func() {
-		more := r.Start(ctx) == nil
-		end := func() {}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	more := r.Start(ctx) == nil
+	end := func() {}
+	if r.leaps != nil {
+		end = r.leaps.bound()
+	}
+	for more {
+		if r.admit(ctx) != nil { // Close gives the error
+			break
+		}
 		if r.leaps != nil {
-			end = r.leaps.bound()
+			more, _ = r.leap(ctx)
+		} else {
+			more, _ = r.Step(ctx)
 		}
-		for more {
-			if r.admit(ctx) != nil { // Close gives the error
-				break
-			}
-			if r.leaps != nil {
-				more, _ = r.leap(ctx)
-			} else {
-				more, _ = r.Step(ctx)
-			}
-		}
-		end()
-		res, err = r.Close()
-	})
-	return res, err
+	}
+	end()
+	return r.Close()
 }
 
-// Start initialises the subsystems and records the start (see ThreadUser for the
-// thread from which to call it). After an error only
-// Close is left.
+// Start initialises the subsystems and records the start. After an error only Close is
+// left.
 func (r *Run) Start(ctx context.Context) (err error) {
 	if r.phase != fresh {
 		return errOnce

@@ -198,15 +198,6 @@ type ParameterSetter interface {
 	SetParameter(k int, v Values) error
 }
 
-// ThreadUser is a subsystem that is to be called on threads of a kind, such as an
-// FMU that needs a large stack. Run.Run and further workers call all subsystems
-// within the OnThread of the first that has it; who steps a run by hand calls
-// Start, Step and Close within it.
-type ThreadUser interface {
-	// OnThread calls f bound to such a thread, and returns when f does.
-	OnThread(f func())
-}
-
 // DiscreteIO is a subsystem with Integer, Boolean or String signals.
 type DiscreteIO interface {
 	SetDiscrete(v *Values) error // stages, like SetInputs

@@ -124,7 +124,6 @@ type Slave struct {
 
 var (
 	_ master.Subsystem             = (*Slave)(nil)
-	_ master.ThreadUser            = (*Slave)(nil)
 	_ master.Initializer           = (*Slave)(nil)
 	_ master.DiscreteIO            = (*Slave)(nil)
 	_ master.ParameterSetter       = (*Slave)(nil)
@@ -158,9 +157,6 @@ func New(c Config) (*Slave, error) {
 
 // Info describes the FMU.
 func (s *Slave) Info() *master.Info { return &s.info }
-
-// OnThread calls f on a thread with the stack that FMUs want (fmi.OnLargeStack).
-func (s *Slave) OnThread(f func()) { fmi.OnLargeStack(f) }
 
 // planStep lists what one crossing sets and gets.
 func (s *Slave) planStep() {
