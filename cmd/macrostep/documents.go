@@ -58,7 +58,7 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 		options.Set = append(options.Set, assemble.Assignment(a))
 	}
 	seen := &notices{}
-	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, CallByCall: o.CallByCall, Log: func(m fmi.LogMessage) {
+	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: o.Isolation.StepTimeout, CallByCall: o.CallByCall, Log: func(m fmi.LogMessage) {
 		if m.Category == fmi.OwnCategory {
 			seen.add(m)
 			o.Logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
@@ -199,7 +199,7 @@ func columnsOf(path string) ([]string, error) {
 // given none. No process has been started yet.
 func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
 	if asked.StepTimeout != nil && l.Timeout == 0 {
-		l.Timeout = timeoutOf(*asked.StepTimeout)
+		l.Timeout = assemble.Timeout(*asked.StepTimeout)
 	}
 	if asked.MemoryLimit != nil && l.Memory == 0 {
 		if *asked.MemoryLimit > largestMemory {
@@ -326,7 +326,7 @@ func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate
 func (documents) Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error) {
 	return validate.File(ctx, path, validate.Options{
 		Strict: r.Strict, Disable: r.Disable, Dynamic: r.Dynamic, Compile: r.Compile, Step: r.Step, Cache: fmuslave.CacheDir(),
-		Launcher: &worker.Launcher{Timeout: trialTimeout},
+		Launcher: &worker.Launcher{Timeout: trialTimeout}, StepTimeout: trialTimeout,
 		Assemble: assemble.Options{Select: selectNames, Columns: columnsOf},
 		Strategy: func(a *assemble.Assembly) assemble.Strategy { return strategyOf(a, path, r) },
 	})

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -169,7 +168,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors, and only a complete and stable run as a success", Category: system},
 			&cli.StringFlag{Name: flagIsolate, Usage: "run FMUs in processes of their own: " + strings.Join(assemble.IsolationNames, ", ") + "; auto: those that must", Value: assemble.IsolateAuto.String(), Category: processes},
 			repeatable{&cli.StringSliceFlag{Name: "isolate-component", Usage: "run the FMU of `COMPONENT` in a process of its own; repeatable", KeepSpace: true, Category: processes}},
-			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call for `T` seconds; with auto, isolates all FMUs", Category: processes},
+			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call, or whose step is pending, for `T` seconds; with auto, isolates all FMUs", Category: processes},
 			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB, shared memory and mapped files aside (Linux); with auto, isolates all FMUs", Category: processes},
 			&cli.StringFlag{Name: flagOnCrash, Usage: "when the process of an FMU ends: " + strings.Join(crashPolicies, ", ") + "; restart: it goes on in another one from its state at the last communication point (the FMU must serialise its state); with auto, isolates all FMUs", Value: crashPolicies[0], Category: processes},
 			&cli.StringFlag{Name: flagRestarts, Usage: "restart each component at most `N` times", Value: "10", Category: processes},
@@ -359,7 +358,7 @@ func readIsolation(mode string, given bool, components []string, timeout, memory
 	}
 	i.Given = given
 	if timeout != nil {
-		i.StepTimeout = timeoutOf(timeout.Value)
+		i.StepTimeout = assemble.Timeout(timeout.Value)
 	}
 	if memory != nil {
 		if memory.Value > largestMemory {
@@ -378,17 +377,10 @@ func readIsolation(mode string, given bool, components []string, timeout, memory
 	return i, nil
 }
 
-// timeoutOf gives a time in s as a duration, memoryOf a size in MiB in bytes.
-func timeoutOf(s float64) time.Duration {
-	return max(time.Duration(min(s, longestTimeout)*float64(time.Second)), 1)
-}
-
+// memoryOf gives a size in MiB in bytes.
 func memoryOf(mib float64) uint64 { return uint64(mib * (1 << 20)) }
 
-const (
-	longestTimeout = 1e9     // s
-	largestMemory  = 1 << 40 // MiB
-)
+const largestMemory = 1 << 40 // MiB
 
 // readRates reads COMPONENT=N and COMPONENT=1/N.
 func readRates(texts []string) ([]algorithms.Rate, error) {

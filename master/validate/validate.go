@@ -32,7 +32,9 @@ type Options struct {
 	// Launcher starts processes; nil = no component counts as isolated, and Dynamic
 	// tries FMUs in this process.
 	Launcher fmi.Launcher
-	Cache    string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
+	// StepTimeout bounds how long a step may be Pending in a trial; 0 = no bound.
+	StepTimeout time.Duration
+	Cache       string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
 	// Strategy gives the algorithm of a system, for the rules on it; nil: those are left
 	// out. The times of the assembly are settled when it is asked.
 	Strategy func(*assemble.Assembly) assemble.Strategy
@@ -285,7 +287,7 @@ func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
 	}
 	f.CheckExtras(own)
 	if j.o.Dynamic && failed == nil {
-		own.Append(fmuslave.Try(j.ctx, f, fmuslave.TrialOptions{Launcher: j.o.Launcher, Cache: j.o.Cache, Step: j.o.Step}))
+		own.Append(fmuslave.Try(j.ctx, f, fmuslave.TrialOptions{Launcher: j.o.Launcher, StepTimeout: j.o.StepTimeout, Cache: j.o.Cache, Step: j.o.Step}))
 	}
 	j.l.Findings = append(j.l.Findings, shown(own.Findings)...)
 }
