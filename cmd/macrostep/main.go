@@ -35,5 +35,7 @@ func main() {
 		e.Cleanup()
 		os.Exit(exitFailed)
 	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, e))
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, e)
+	e.Cleanup() // of what was interrupted
+	os.Exit(code)
 }

@@ -130,21 +130,7 @@ func (r *Record) Take(to fmi.Launch, e *fmi.Ended) (known bool) {
 	if err != nil || os.MkdirAll(filepath.Dir(r.path(to.Hash)), 0o700) != nil {
 		return false
 	}
-	temp, err := os.CreateTemp(filepath.Dir(r.path(to.Hash)), ".crash-*")
-	if err != nil {
-		return false
-	}
-	_, err = temp.Write(append(data, '\n'))
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), r.path(to.Hash))
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
-	return err == nil
+	return archive.WriteFile(r.path(to.Hash), append(data, '\n')) == nil
 }
 
 // Mark is left while FMUs are in the process.
