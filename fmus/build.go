@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -238,7 +239,7 @@ func compile(cc []string, name string, src []file) (built []byte, err error) {
 			args = append(args, f.name)
 		}
 	}
-	if err := csrc.Library(cc, dir, library, args...); err != nil {
+	if err := csrc.Library(context.Background(), cc, dir, library, args...); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(filepath.Join(dir, library))

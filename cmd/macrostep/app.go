@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
 )
 
 // Exit codes.
@@ -67,7 +68,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var usage *usageError
 	var after *runError
 	switch {
-	case errors.As(err, &after):
+	case errors.As(err, &after), errors.Is(err, master.ErrInterrupted):
 		return exitFailed
 	case errors.As(err, &usage):
 		fmt.Fprintln(stderr, "See:", strings.TrimSpace("macrostep help "+usage.command))

@@ -39,11 +39,11 @@ func newEngine() engine { return documents{} }
 
 // Open assembles a system. The FMUs' libraries are loaded, so that one that
 // cannot be is found before the first FMU is instantiated.
-func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
+func (documents) Open(ctx context.Context, path string, o openOptions) (*opened, error) {
 	if err := there(path); err != nil {
 		return nil, err
 	}
-	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Read: o.Read, Compile: o.Compile, Cache: fmuslave.CacheDir()}
+	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Read: o.Read, Compile: o.Compile, Context: ctx, Cache: fmuslave.CacheDir()}
 	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
 	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
 	options.Select, options.Columns = selectNames, columnsOf

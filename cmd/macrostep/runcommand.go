@@ -164,7 +164,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held; items of enumerations by name or number", Category: system},
 			&cli.StringFlag{Name: flagScenario, Usage: "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, and judge what is expected; macrostep help scenario describes it", Category: system},
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; of one FMU NAME; repeatable", KeepSpace: true, Category: system}},
-			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
+			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang, in at most ten minutes each", Category: system},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors, and only a complete and stable run as a success", Category: system},
 			&cli.StringFlag{Name: flagIsolate, Usage: "run FMUs in processes of their own: " + strings.Join(assemble.IsolationNames, ", ") + "; auto: those that must", Value: assemble.IsolateAuto.String(), Category: processes},
 			repeatable{&cli.StringSliceFlag{Name: "isolate-component", Usage: "run the FMU of `COMPONENT` in a process of its own; repeatable", KeepSpace: true, Category: processes}},

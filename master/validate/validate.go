@@ -257,7 +257,7 @@ func (j *judge) fmu() error {
 		}
 		return list
 	}
-	f, l, err := fmi.Open(j.path, fmi.OpenOptions{Strict: j.o.Strict, Compile: j.o.Compile})
+	f, l, err := fmi.Open(j.path, fmi.OpenOptions{Strict: j.o.Strict, Compile: j.o.Compile, Context: j.ctx})
 	j.l.Findings = append(j.l.Findings, asGiven(l.Findings)...)
 	if err != nil {
 		return j.stop(err, "the rules on what follows from the description were not checked, nor those on the library")
@@ -295,7 +295,7 @@ func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
 // system judges a system and the FMUs in it.
 func (j *judge) system() error {
 	o := j.o.Assemble
-	o.Compile = j.o.Compile
+	o.Compile, o.Context = j.o.Compile, j.ctx
 	o.Strict, o.Launcher, o.Cache = j.o.Strict, j.o.Launcher, j.o.Cache
 	a, err := assemble.Open(j.path, o) // never nil
 	defer func() { _ = a.Close() }()   // what cannot be removed now is by the next program
