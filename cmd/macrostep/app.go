@@ -29,7 +29,8 @@ type program struct {
 	args           []string
 	flags          []string // of the command run, as --name=value, those of the run that it resumes included
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr io.Writer // for people
+	out            io.Writer // standard output as it is, see data
 	engine         engine
 }
 
@@ -50,7 +51,10 @@ func (e *runError) Unwrap() error { return e.err }
 
 // run is the program without the process: it gives the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, e engine) int {
-	p := &program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, engine: e}
+	shown, told := &screen{to: stdout}, &screen{to: stderr}
+	defer shown.flush()
+	defer told.flush()
+	p := &program{args: args, stdin: stdin, stdout: shown, stderr: told, out: stdout, engine: e}
 	if len(args) > 0 && args[0] == completeCommand {
 		p.complete(args[1:])
 		return exitDone
@@ -63,7 +67,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone
 	}
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintln(stderr, "macrostep:", strings.TrimSuffix(line, "\n"))
+		fmt.Fprintln(p.stderr, "macrostep:", strings.TrimSuffix(line, "\n"))
 	}
 	var usage *usageError
 	var after *runError
@@ -71,7 +75,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.As(err, &after), errors.Is(err, master.ErrInterrupted):
 		return exitFailed
 	case errors.As(err, &usage):
-		fmt.Fprintln(stderr, "See:", strings.TrimSpace("macrostep help "+usage.command))
+		fmt.Fprintln(p.stderr, "See:", strings.TrimSpace("macrostep help "+usage.command))
 	}
 	return exitUsage
 }

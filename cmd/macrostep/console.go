@@ -17,7 +17,7 @@ import (
 // of progress that stays below them. It may be used from several goroutines.
 type console struct {
 	mu       sync.Mutex
-	w        io.Writer
+	w        *screen
 	level    slog.Level
 	terminal func() (width int, ok bool)
 	line     string          // of progress, now on the screen
@@ -30,8 +30,12 @@ type console struct {
 const mostLogged = 10_000
 
 func newConsole(w io.Writer, level slog.Level) *console {
-	c := &console{w: w, level: level, shown: map[string]bool{}, terminal: func() (int, bool) { return 0, false }}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	s, ok := w.(*screen)
+	if !ok {
+		s = &screen{to: w}
+	}
+	c := &console{w: s, level: level, shown: map[string]bool{}, terminal: func() (int, bool) { return 0, false }}
+	if f, ok := s.to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		c.terminal = func() (int, bool) {
 			width, _, err := term.GetSize(int(f.Fd()))
 			if err != nil || width <= 0 {
@@ -80,7 +84,7 @@ func (c *console) status(text string) {
 	}
 	// One write, and no blank line in between: erasing first would flicker.
 	rest := max(0, utf8.RuneCountInString(c.line)-utf8.RuneCountInString(text))
-	fmt.Fprintf(c.w, "\r%s%s", text, strings.Repeat(" ", rest))
+	c.w.rewrite(text + strings.Repeat(" ", rest))
 	c.line = text
 }
 
@@ -94,7 +98,8 @@ func (c *console) clear() {
 // erase uses blanks, which every terminal understands.
 func (c *console) erase() {
 	if c.line != "" {
-		fmt.Fprintf(c.w, "\r%s\r", strings.Repeat(" ", utf8.RuneCountInString(c.line)))
+		c.w.rewrite(strings.Repeat(" ", utf8.RuneCountInString(c.line)))
+		c.w.rewrite("")
 		c.line = ""
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
@@ -64,7 +63,7 @@ func (documents) Open(ctx context.Context, path string, o openOptions) (*opened,
 			o.Logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
 			return
 		}
-		o.Logger.Log(context.Background(), levelOf(m.Status), printable(m.Text), "slave", m.Instance, "category", m.Category)
+		o.Logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
 	}}
 	var trace *fmi.Trace
 	if o.Trace != nil {
@@ -208,20 +207,6 @@ func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
 		l.Memory = memoryOf(*asked.MemoryLimit)
 	}
 	return nil
-}
-
-// printable makes the text of an FMU safe to print: control characters, which
-// could steer a terminal, and bytes that are no UTF-8 are replaced.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }
 
 // notices are the messages of the binding about FMUs, which belong into the

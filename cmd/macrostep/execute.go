@@ -72,7 +72,7 @@ func isDevice(path string) bool {
 // summaryTo gives where the summary of a run goes: not among results that go to
 // standard output.
 func (p *program) summaryTo(r *runRequest) io.Writer {
-	f, ok := p.stdout.(*os.File)
+	f, ok := p.out.(*os.File)
 	if !ok || r.Record.IsNone() {
 		return p.stdout
 	}

@@ -27,7 +27,7 @@ func main() {
 	}
 	go func() {
 		<-signals
-		fmt.Fprintln(os.Stderr, "\nmacrostep:", will.notice())
+		fmt.Fprintln(&screen{to: os.Stderr}, "\nmacrostep:", will.notice())
 		cancel(master.ErrInterrupted)
 		<-signals
 		// A step that does not return cannot be waited for.

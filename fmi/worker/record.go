@@ -98,23 +98,12 @@ func (r *Record) suspicions(drop func(m markFile, said string) bool) {
 			continue
 		}
 		said, _, _ := strings.Cut(string(rest), "\n")
-		if drop(m, printable(said)) {
+		if drop(m, strings.ToValidUTF8(said[:min(len(said), 200)], "")) {
 			archive.DropLock(f)
 		} else {
 			_ = f.Close()
 		}
 	}
-}
-
-// printable bounds a line and takes control characters out.
-func printable(line string) string {
-	line = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(line, ""))
-	return line[:min(len(line), 200)]
 }
 
 // Lost takes down that an FMU has ended its worker; it is for Launcher.Lost.
