@@ -365,9 +365,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 			}
 		}
 		defer serveMetrics(l, monitored)()
-		if !r.Quiet {
-			con.print(fmt.Sprintf("metrics at http://%s/metrics", l.Addr()))
-		}
+		con.print("metrics at " + l.url)
 	}
 	job, err := master.NewRun(sys.System, choice.Algorithm, opt)
 	if err != nil {

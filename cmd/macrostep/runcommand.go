@@ -179,13 +179,13 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
 			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,indicator,accepted", Category: results},
 			&cli.StringFlag{Name: flagReport, Usage: "web page `FILE.html` of the run, with plots (see macrostep help report)", Category: results},
-			&cli.StringFlag{Name: flagLive, Usage: "serve that page while the run goes on, at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only, else the address that is printed holds a token; 0: a free port", Category: results},
+			&cli.StringFlag{Name: flagLive, Usage: "serve that page while the run goes on, at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only; 0: a free port; the address that is printed holds a token, if MACROSTEP_TOKEN has none", Category: results},
 			&cli.BoolFlag{Name: flagLivePaused, Usage: "with --live: begin paused", Category: results},
 			pair{&cli.StringSliceFlag{Name: flagCheckpoint, Usage: "at the first communication point at or after each multiple of EVERY seconds of simulated time keep in `EVERY FILE` what it takes to go on from there (all FMUs must serialise their state); 0: only when interrupted", KeepSpace: true, Category: results}},
 			&cli.BoolFlag{Name: flagOnInterrupt, Usage: "make a checkpoint when the run is interrupted, too", Category: results},
 			&cli.StringFlag{Name: flagResume, Usage: "go on from the checkpoint `FILE`, with SYSTEM and flags of its run; those given here take their place, and what must be the same is checked", Category: results},
 			&cli.StringFlag{Name: flagLogLevel, Usage: "messages from `LEVEL` up: " + strings.Join(logLevels, ", "), Value: "warn", Category: messages},
-			&cli.StringFlag{Name: flagMetrics, Usage: "serve metrics for Prometheus at http://`ADDRESS`/metrics while the run goes on: HOST:PORT, or PORT on this machine only", Category: messages},
+			&cli.StringFlag{Name: flagMetrics, Usage: "serve metrics for Prometheus at http://`ADDRESS`/metrics while the run goes on: HOST:PORT, or PORT on this machine only; the token of --live is also taken as Authorization: Bearer", Category: messages},
 			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call into an FMU to `FILE`", Category: messages},
 			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
 			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof: " + cpuProfile + " of processor time, " + heapProfile + " of allocations", Category: messages},
@@ -256,7 +256,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		}
 	}
 	if c.IsSet(flagLive) {
-		live, err := listenTo(c.String(flagLive))
+		live, err := listenTo(flagLive, c.String(flagLive))
 		errs, r.Live = append(errs, err), live
 	} else if r.LivePaused {
 		errs = append(errs, fmt.Errorf("--%s: there is no page to go on from without --%s", flagLivePaused, flagLive))
