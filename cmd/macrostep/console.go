@@ -35,7 +35,7 @@ func newConsole(w io.Writer, level slog.Level) *console {
 		s = &screen{to: w}
 	}
 	c := &console{w: s, level: level, shown: map[string]bool{}, terminal: func() (int, bool) { return 0, false }}
-	if f, ok := s.to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := s.to.(*os.File); ok && !s.beside && term.IsTerminal(int(f.Fd())) {
 		c.terminal = func() (int, bool) {
 			width, _, err := term.GetSize(int(f.Fd()))
 			if err != nil || width <= 0 {

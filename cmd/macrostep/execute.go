@@ -58,32 +58,6 @@ func (r *runRequest) placeFiles() error {
 	return errors.Join(errs...)
 }
 
-// isDevice reports whether a path leads to something that is neither a file nor a
-// folder, or is among the devices, as /dev/stdout also is if it leads to a file.
-func isDevice(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || info.IsDir() {
-		return false
-	}
-	abs, err := filepath.Abs(path)
-	return !info.Mode().IsRegular() || err == nil && (filepath.Dir(abs) == "/dev" || filepath.Dir(abs) == "/dev/fd")
-}
-
-// summaryTo gives where the summary of a run goes: not among results that go to
-// standard output.
-func (p *program) summaryTo(r *runRequest) io.Writer {
-	f, ok := p.out.(*os.File)
-	if !ok || r.Record.IsNone() {
-		return p.stdout
-	}
-	out, err := f.Stat()
-	results, err2 := os.Stat(r.Output)
-	if err == nil && err2 == nil && isDevice(r.Output) && os.SameFile(out, results) {
-		return p.stderr
-	}
-	return p.stdout
-}
-
 // writtenFile is a file that a run writes, and the flag that names it.
 type writtenFile struct{ flag, path string }
 
@@ -227,7 +201,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	}
 	if r.LogCalls != "" {
 		// Not buffered: the last calls before a crash are the ones that matter.
-		if trace.file, err = record.Create(r.LogCalls, os.O_TRUNC); err != nil {
+		if trace.file, err = record.Create(r.at(r.LogCalls), os.O_TRUNC); err != nil {
 			return out, fmt.Errorf("--log-fmi-calls: %w", err)
 		}
 		defer func() { err = errors.Join(err, trace.file.Close()) }()
@@ -292,19 +266,19 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 	// By its absolute path: an FMU may change the working directory meanwhile.
 	manifest := ""
 	if r.Manifest != "" {
-		if manifest, err = filepath.Abs(r.Manifest); err != nil {
+		if manifest, err = filepath.Abs(r.at(r.Manifest)); err != nil {
 			return out, fmt.Errorf("--manifest: %w", err)
 		}
 	}
 	record.Sweep(manifest)
 	mark := &beginning{manifest: m, path: manifest}
 	if !r.Record.IsNone() {
-		out.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Driven: driven, Interval: r.Interval, Describe: sys.Describe, Taken: mark.write})
+		out.table = record.NewTable(r.at(r.Output), record.Options{Format: r.Format, Select: r.Record, Driven: driven, Interval: r.Interval, Describe: sys.Describe, Taken: mark.write})
 		opt.Recorders = append(opt.Recorders, out.table)
 	}
 	var attempts *record.Attempts
 	if r.Trace != "" {
-		attempts = record.NewAttempts(r.Trace)
+		attempts = record.NewAttempts(r.at(r.Trace))
 		opt.Recorders, opt.Attempts = append(opt.Recorders, attempts), attempts
 	}
 	var seen *watcher
@@ -456,7 +430,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		err, out.manifestPath = errors.Join(err, werr), ""
 	}
 	if !r.Quiet {
-		out.summary(p.summaryTo(r), con)
+		out.summary(p.stdout, con)
 	}
 	if r.Report != "" {
 		err = errors.Join(err, p.reportRun(r, report, table, attempted, seen, m, analysis))

@@ -173,7 +173,7 @@ func (p *program) reportRun(r *runRequest, path, table, trace string, seen *watc
 		return fmt.Errorf("--%s: %w", flagReport, err)
 	}
 	if !r.Quiet {
-		tellReport(p.summaryTo(r), r.Report, parts, size)
+		tellReport(p.stdout, r.Report, parts, size)
 	}
 	return nil
 }

@@ -119,6 +119,7 @@ type runRequest struct {
 	Strict, Quiet                bool
 	LogLevel                     slog.Level
 	LogCalls, Trace, Report      string // "" = none
+	here, aside                  string // the file that is standard output, and a name that leads there while the run prints to standard error
 	Live                         string // address to listen to; "" = none
 	LivePaused                   bool
 	Workers                      int
@@ -195,6 +196,9 @@ func (p *program) runCommand() *cli.Command {
 				return err
 			}
 			req, err := parseRun(c)
+			if err == nil {
+				err = p.keepApart(req)
+			}
 			if err != nil {
 				return &usageError{"run", err}
 			}

@@ -16,7 +16,8 @@ import (
 // of text, is escaped, as \x1b or \u202e, and so are bytes that are no UTF-8: names and
 // messages come from documents, archives and FMUs. Line ends and tabs stay.
 type screen struct {
-	to io.Writer
+	to     io.Writer
+	beside bool // results go to the same terminal, perhaps: no line of it can be written over
 
 	mu   sync.Mutex
 	rest []byte // of a character whose end has not been written

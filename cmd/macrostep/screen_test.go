@@ -30,7 +30,7 @@ func harmless(t *testing.T, what, text string) {
 
 func TestScreen(t *testing.T) {
 	for text, want := range map[string]string{
-		"plain: äß→…𝄞\n\tx":        "plain: äß→…𝄞\n\tx",
+		"plain: äß→…𝄞\n\tx":         "plain: äß→…𝄞\n\tx",
 		"\x1b[31mred\x00\x07\x7f\r": `\x1b[31mred\x00\x07\x7f\x0d`,
 		"\x9b31m\xff\xc3(\xe2\x82":  `\x9b31m\xff\xc3(\xe2\x82`,
 		evil + "\u200e\u2028":       `\u009b31m\u202eb\u2066\u200e\u2028`,
