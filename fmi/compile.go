@@ -3,6 +3,7 @@ package fmi
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,7 +108,10 @@ func (f *FMU) buildSources(dir string, add adder) (string, error) {
 	library := filepath.Join(f.built.Path, f.Description.CoSimulation.ModelIdentifier+csrc.Extension())
 	// Headers that the FMU brings itself come first.
 	args = append(args, "-w", "-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-I.", "-I"+headers)
-	if err := csrc.Library(cc, sources, library, args...); err != nil {
+	if err := csrc.Library(f.ctx, cc, sources, library, args...); err != nil {
+		if f.ctx.Err() != nil {
+			return "", fmt.Errorf("compiling the sources of %s: %w", filepath.Base(f.Path), err)
+		}
 		return "", refuse("sources", "%v", err)
 	}
 	return library, nil

@@ -1,6 +1,7 @@
 package fmi
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -28,6 +29,8 @@ type OpenOptions struct {
 	// Compile lets Load compile the C sources of an FMU that has no library for
 	// this platform, with $CC, else cc, gcc or clang.
 	Compile bool
+	// Context ends a compilation that is under way; nil = nothing does.
+	Context context.Context
 }
 
 // FMU is an unpacked FMU. Several instances may share it, at the same time too.
@@ -64,7 +67,9 @@ func Open(path string, o OpenOptions) (*FMU, *diag.List, error) {
 		return nil, l, fmt.Errorf("the FMU cannot be read: %w; check the path and who may read it", err)
 	}
 	f := &FMU{Path: abs, temp: o.TempDir}
-	f.compile = o.Compile
+	if f.compile, f.ctx = o.Compile, o.Context; f.ctx == nil {
+		f.ctx = context.Background()
+	}
 	if info.IsDir() {
 		err = f.openFolder(path, l)
 	} else {

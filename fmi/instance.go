@@ -35,6 +35,12 @@ type InstanceOptions struct {
 	// Restarts is how often the process of the instance may be replaced when it
 	// has come to its end in a call; 0 = never. It takes Launcher, and Keep.
 	Restarts int
+	// StepTimeout ends a step that is Pending for longer, the time in fmi2DoStep
+	// included: GetStatus returns the error then. 0 = never. A process of the
+	// instance's own is ended and not replaced; in this process the step is cancelled,
+	// and an FMU that cannot do that is given up. Calls that do not return at all are
+	// the Launcher's to end.
+	StepTimeout time.Duration
 }
 
 // Instance is one instance of an FMU for Co-Simulation. It has one caller at a
@@ -58,7 +64,9 @@ type Instance struct {
 	comp    uintptr // fmi2Component
 	state   State
 	setup   bool    // SetupExperiment was called since Instantiated
+	from    float64 // where its last step began, s
 	time    float64 // where it is, or will be after the step under way, s
+	gone    error   // why nothing may be called in this process any more; nil = it may
 	// warned tells that a Warning without a message was reported.
 	warned bool
 
@@ -71,6 +79,8 @@ type Instance struct {
 	// race detector does not see what C writes, but it sees two callers here.
 	crossings uint64
 	ticks     uint64
+	spent     uint64        // ticks of the last crossing
+	pending   pending       // how long the step under way has been
 	took      time.Duration // of the last call, only with a trace
 
 	mem          cmem // lives as long as the instance
@@ -95,7 +105,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return nil, &ArgumentError{name, fnInstantiate.String(), fmt.Sprintf("%q cannot name an instance: the name must not be blank nor hold a NUL", name)}
 	}
-	in := &Instance{fmu: f, name: name, run: run, trace: o.Trace, single: o.CallByCall || o.Trace != nil}
+	in := &Instance{fmu: f, name: name, run: run, pending: pending{limit: o.StepTimeout}, trace: o.Trace, single: o.CallByCall || o.Trace != nil}
 	in.log = &logQueue{instance: name, fmu: filepath.Base(f.Path), name: f.variableName, sink: o.Log}
 	var err error
 	if o.Launcher == nil {
@@ -194,7 +204,7 @@ func (in *Instance) watch() *guard {
 // lost gives the error of an instance whose process is lost, else nil.
 func (in *Instance) lost() error {
 	if in.remote == nil {
-		return nil
+		return in.gone
 	}
 	return in.remote.err
 }
@@ -338,10 +348,16 @@ func (in *Instance) cross(b *batch, t, h float64) {
 
 // crossed notes what a crossing has left.
 func (in *Instance) crossed(b *batch) {
-	in.ticks += span(b.start, b.end)
+	in.spend(span(b.start, b.end))
 	if b.modes != 0 {
 		in.changedModes(b.records())
 	}
+}
+
+// spend counts the time of a crossing.
+func (in *Instance) spend(ticks uint64) {
+	in.spent = ticks
+	in.ticks += ticks
 }
 
 // changedModes says, once for an FMU, which of its calls changes floating-point
@@ -402,6 +418,7 @@ func (in *Instance) settle(f function, s Status) error {
 		}
 	case s == StatusPending && f == fnDoStep:
 		in.state = StateStepInProgress
+		in.pending.begin(in.spent)
 		return nil
 	case query:
 	default:
@@ -590,7 +607,7 @@ func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
 	r := in.aim(fnDoStep, sigDoStep)
 	r.i[0], r.i[1] = in.comp, flag(noRestoreBefore)
 	r.f[0], r.f[1] = t, h
-	in.time = t + h
+	in.from, in.time = t, t+h
 	err := in.callAt(fnDoStep, t, h)
 	return in.lastStatus(), err
 }
@@ -628,7 +645,9 @@ func (in *Instance) query(f function, k StatusKind) (unsafe.Pointer, error) {
 
 // GetStatus asks for a status; of the kinds only DoStepStatus has one. Once a
 // pending step is done, the instance leaves the state StateStepInProgress as if
-// DoStep had returned the status.
+// DoStep had returned the status. One that is pending for longer than
+// InstanceOptions.StepTimeout gives a *PendingError, or a *ProcessError if the
+// instance has a process of its own.
 func (in *Instance) GetStatus(k StatusKind) (Status, error) {
 	p, err := in.query(fnGetStatus, k)
 	if err != nil {
@@ -636,6 +655,12 @@ func (in *Instance) GetStatus(k StatusKind) (Status, error) {
 	}
 	s := Status(*(*int32)(p))
 	if in.state == StateStepInProgress && k == DoStepStatus {
+		if s == StatusPending {
+			if in.pending.late() {
+				return StatusErr, in.giveUp()
+			}
+			return s, nil
+		}
 		in.state = StateStepComplete
 		if s != StatusOK {
 			err = in.settle(fnDoStep, s)

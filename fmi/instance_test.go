@@ -369,6 +369,30 @@ func TestStatuses(t *testing.T) {
 			t.Error(in.State())
 		}
 		must(t, in.Reset())
+		for _, cancels := range []bool{true, false} {
+			in := running(t, f, "late")
+			in.pending.limit = 1
+			if sym := *in.sym; !cancels {
+				sym[fnCancelStep] = 0
+				in.sym = &sym
+			}
+			must(t, in.SetInteger([]description.ValueReference{103}, []int32{int32(StatusPending)}))
+			fail(t, in, fnDoStep, StatusPending, 1)
+			_, err := in.DoStep(2, 1, false)
+			must(t, err)
+			var late *PendingError
+			if _, err := in.GetStatus(DoStepStatus); !errors.As(err, &late) || late.Time != 2 || (late.Err == nil) != cancels {
+				t.Errorf("cancels %v: %v", cancels, err)
+			}
+			want := StateFatal // and nothing is called
+			if cancels {
+				want = StateStepCanceled
+			}
+			if err := in.GetReal([]description.ValueReference{0}, make([]float64, 1)); in.State() != want || !cancels && err != late {
+				t.Errorf("cancels %v: %v, %v", cancels, in.State(), err)
+			}
+			must(t, in.Free())
+		}
 		for _, end := range []struct {
 			status Status
 			state  State

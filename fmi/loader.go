@@ -2,6 +2,7 @@ package fmi
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -83,6 +84,7 @@ type loader struct {
 	place   libraryPlace
 	beside  map[string]string // shared libraries beside its own, name to content; nil = not looked for yet
 	compile bool              // sources, if there is no library
+	ctx     context.Context   // ends that
 	chdir   bool              // load in the folder of the library
 	built   *archive.Dir      // with what was compiled; nil = none
 

@@ -203,7 +203,7 @@ func (s *Stepper) Ticks() uint64 { return s.ticks }
 func (s *Stepper) ready(r *record, t, h float64) {
 	r.f[0], r.f[1] = t, h
 	r.i[1] = flag(s.NoRestoreBefore)
-	s.in.time = t + h
+	s.in.from, s.in.time = t, t+h
 }
 
 // check reports whether a step may be made.
@@ -443,7 +443,7 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 		}
 		spent := span(start, end)
 		m.ticks += spent
-		m.in.ticks += spent
+		m.in.spend(spent)
 		start = end
 		worst, last := StatusOK, min(hi, done)-1
 		from := last
@@ -456,7 +456,7 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 		if worst != StatusOK {
 			err = m.in.settle(m.fns[from-lo], worst)
 			if worst == StatusPending && err == nil {
-				err = pending(m)
+				err = goesOn(m)
 			}
 		}
 	}
@@ -469,7 +469,7 @@ func (g *Group) stepEach(t, h float64) (int, error) {
 		st, err := m.Step(t, h, true)
 		g.status[i] = st
 		if st == StatusPending && err == nil {
-			err = pending(m)
+			err = goesOn(m)
 		}
 		if err != nil {
 			return i + 1, err
@@ -478,7 +478,7 @@ func (g *Group) stepEach(t, h float64) (int, error) {
 	return len(g.members), nil
 }
 
-func pending(m *Stepper) error {
+func goesOn(m *Stepper) error {
 	return &StatusError{Instance: m.in.name, Func: fnDoStep.String(), Status: StatusPending,
 		Msg: "the step goes on in the background; ask GetStatus until it is done, then Read"}
 }

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
@@ -75,7 +77,7 @@ func (m *model) write(dir string) (path string, err error) {
 		return "", fmt.Errorf("building %s.fmu: %w", m.name, err)
 	}
 	path = filepath.Join(dir, m.name+".fmu")
-	return path, writeFile(path, data)
+	return path, archive.WriteFile(path, data)
 }
 
 // Pack compiles one C source, which may include our fmi2.h, and writes the FMU of
@@ -90,12 +92,12 @@ func Pack(dir, name, description, source string) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}
-	data, err := archive([]file{{"modelDescription.xml", []byte(description)}, binary(name, library)})
+	data, err := zipped([]file{{"modelDescription.xml", []byte(description)}, binary(name, library)})
 	if err != nil {
 		return "", fmt.Errorf("building %s.fmu: %w", name, err)
 	}
 	path = filepath.Join(dir, name+".fmu")
-	return path, writeFile(path, data)
+	return path, archive.WriteFile(path, data)
 }
 
 // binary is the place of a library in an FMU.
@@ -168,7 +170,7 @@ func (m *model) build(cc []string) ([]byte, error) {
 	for _, f := range src {
 		entries = append(entries, file{"sources/" + f.name, f.data})
 	}
-	return archive(entries)
+	return zipped(entries)
 }
 
 // header gives the macros and enumerations that the sources take from the model.
@@ -220,12 +222,13 @@ func cLiteral(s string) string {
 
 // compile gives the shared library made from the sources. The working folder is
 // that of the sources, so that no path of this machine gets into the library.
-func compile(cc []string, name string, src []file) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "macrostep-fmu-")
+func compile(cc []string, name string, src []file) (built []byte, err error) {
+	temp, err := archive.NewTempDir("", archive.Prefix)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, temp.Remove()) }()
+	dir := temp.Path
 	library := name + csrc.Extension()
 	args := []string{"-std=c99", "-Wall", "-fvisibility=hidden"}
 	for _, f := range src {
@@ -236,7 +239,7 @@ func compile(cc []string, name string, src []file) ([]byte, error) {
 			args = append(args, f.name)
 		}
 	}
-	if err := csrc.Library(cc, dir, library, args...); err != nil {
+	if err := csrc.Library(context.Background(), cc, dir, library, args...); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(filepath.Join(dir, library))
@@ -261,9 +264,9 @@ func platform() string {
 	return machine + "-" + runtime.GOOS
 }
 
-// archive zips the entries in their order, with one fixed time, so that equal
+// zipped zips the entries in their order, with one fixed time, so that equal
 // content gives equal bytes. What is an archive already is stored.
-func archive(entries []file) ([]byte, error) {
+func zipped(entries []file) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
@@ -286,26 +289,4 @@ func archive(entries []file) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
-}
-
-// writeFile replaces path as a whole: readers see the old content or the new.
-func writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
@@ -95,12 +96,12 @@ func writePackage(dir, name string, document []byte) (path string, err error) {
 	if err := errors.Join(errs...); err != nil {
 		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
 	}
-	data, err := archive(entries)
+	data, err := zipped(entries)
 	if err != nil {
 		return "", fmt.Errorf("writing %s.ssp: %w", name, err)
 	}
 	path = filepath.Join(dir, name+".ssp")
-	return path, writeFile(path, data)
+	return path, archive.WriteFile(path, data)
 }
 
 // components gives the FMUs that a document uses, each once.

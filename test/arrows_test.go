@@ -34,12 +34,12 @@ var allowed = []struct {
 	{"master/native", []string{"master", "master/record"}, nil},
 	{"master/metrics", []string{"master"}, nil},
 	{"master/scenario", []string{"fmi/diag", "master", "master/record"}, []string{"go.yaml.in/yaml/v3"}},
-	{"master/fmuslave", []string{"fmi", "fmi/description", "fmi/diag", "master"}, nil},
+	{"master/fmuslave", []string{"fmi", "fmi/archive", "fmi/description", "fmi/diag", "master"}, nil},
 	{"master/validate", []string{"fmi", "fmi/archive", "fmi/description", "fmi/diag", "master", "master/assemble", "master/fmuslave", "ssp"}, nil},
 	{"master/assemble", []string{"fmi", "fmi/description", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp"}, nil},
 	{"master/simulate", []string{"algorithms", "algorithms/analyze", "fmi", "fmi/diag", "fmi/process", "fmi/worker", "master", "master/assemble", "master/fmuslave", "master/record", "master/scenario", "ssp"}, []string{"golang.org/x/sys"}},
 	{"test/probe", []string{"fmus"}, nil},
-	{"fmus", []string{"fmus", "fmi/csrc"}, []string{"gonum.org/v1/gonum"}},
+	{"fmus", []string{"fmus", "fmi/archive", "fmi/csrc"}, []string{"gonum.org/v1/gonum"}},
 }
 
 // TestArrows holds the direction of imports (design.md 2).

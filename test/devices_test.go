@@ -41,21 +41,67 @@ func TestResultsToDevice(t *testing.T) {
 			t.Errorf("%s: standard output\n%s\nstandard error\n%s", name, stdout, stderr)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "to")
-	out, err := exec.Command("sh", "-c", "'"+program+"' run '"+system(t, "quarter-car-a")+"' --stop-time 0.01 --output /dev/stdout >'"+file+"'").CombinedOutput()
-	if text := string(mustRead(t, file)); err != nil || !strings.HasPrefix(text, "time,") || strings.Contains(text, "complete at") || !strings.Contains(string(out), "complete at") {
-		t.Errorf("/dev/stdout to a file: %v\n%s\nin the file\n%s", err, out, text)
-	}
-	if _, err := os.Stat("/dev/stdout.json"); err == nil {
-		t.Error("/dev/stdout.json was made")
-		_ = os.Remove("/dev/stdout.json")
-	}
 	if code, _, stderr := do("--output", "-"); code != 2 || !strings.Contains(stderr, "/dev/stdout") {
 		t.Errorf("-: exit code %d\n%s", code, stderr)
 	}
 	manifest := filepath.Join(t.TempDir(), "m.json")
 	if code, _, _ := do("--output", "/dev/null", "--manifest", manifest); code != 0 || !bytes.Contains(mustRead(t, manifest), []byte(`"complete"`)) {
 		t.Errorf("with --manifest: exit code %d", code)
+	}
+}
+
+// Where results go to standard output, by whatever name, all else goes to standard
+// error, and what is there already stays.
+func TestResultsApart(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("/dev/stdout", link); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"/dev/stdout", "/dev/fd/1", link}
+	if _, err := os.Stat("/proc/self/fd/1"); err == nil {
+		names = append(names, "/proc/self/fd/1")
+	}
+	prints := life(t, "", "PRINT")
+	do := func(script string, args ...string) (stdout, stderr string) {
+		args = append([]string{"-c", script, "sh", program, "run", "--compile", "--step-size", "0.01", "--stop-time", "0.02", "--analyze", prints}, args...)
+		cmd := exec.Command("sh", args...)
+		cmd.Dir = t.TempDir()
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		_ = cmd.Run() // what is printed tells
+		return out.String(), errs.String()
+	}
+	for _, name := range names {
+		for _, script := range []string{`"$@"`, `"$@" | cat`, `"$@" > file; cat file`} {
+			stdout, stderr := do(script, "--output", name)
+			if lines := strings.Split(stdout, "\n"); len(lines) != 5 || !strings.HasPrefix(stdout, "time,") || !strings.HasPrefix(lines[3], "0.02,") {
+				t.Errorf("%s %s: standard output\n%s", name, script, stdout)
+			}
+			for _, part := range []string{"printed by the FMU", "analysis: ", "complete at"} {
+				if !strings.Contains(stderr, part) {
+					t.Errorf("%s %s: %q is not in standard error\n%s", name, script, part, stderr)
+				}
+			}
+		}
+		stdout, stderr := do(`"$@"`, "--output", name, "--trace", name)
+		if stdout != "" || !strings.Contains(stderr, "--output and --trace ") {
+			t.Errorf("%s twice: %s\n%s", name, stdout, stderr)
+		}
+		if stdout, stderr = do(`echo before > file; "$@" >> file; cat file`, "--output", name); stdout != "before\n" || !strings.Contains(stderr, "would replace what standard output already holds") {
+			t.Errorf("%s to a file with content: %s\n%s", name, stdout, stderr)
+		}
+	}
+	for _, flag := range []string{"--trace", "--log-fmi-calls"} {
+		if stdout, stderr := do(`"$@"`, flag, "/dev/stdout"); strings.Contains(stdout, "complete at") || stdout == "" || !strings.Contains(stderr, "complete at") {
+			t.Errorf("%s: standard output\n%s\nstandard error\n%s", flag, stdout, stderr)
+		}
+	}
+	for _, left := range []string{"/dev/stdout.json", "/dev/fd/1.json"} {
+		if _, err := os.Stat(left); err == nil {
+			t.Errorf("%s was made", left)
+			_ = os.Remove(left)
+		}
 	}
 }
 

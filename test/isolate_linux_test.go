@@ -85,7 +85,7 @@ func answering(t testing.TB, dir, name string, n int) {
 		{"libanswer.so", "-fPIC", "-Wl,-soname,libanswer.so", "answer.c"},
 		{name + ".so", "-fPIC", "-w", "fmu.c", "-L.", "-lanswer", "-Wl,-rpath,$ORIGIN"},
 	} {
-		if err := csrc.Library(cc, src, filepath.Join(src, args[0]), args[1:]...); err != nil {
+		if err := csrc.Library(t.Context(), cc, src, filepath.Join(src, args[0]), args[1:]...); err != nil {
 			t.Fatal(err)
 		}
 	}

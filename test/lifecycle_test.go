@@ -4,9 +4,13 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/macrostep/macrostep/test/probe"
@@ -68,6 +72,38 @@ func TestSourceOnly(t *testing.T) {
 	o = run(t, life(t, "", "WRONG=syntax error", "fmi2Real=)"), "--compile")
 	if o.code != 2 || !strings.Contains(o.output, "the C compiler failed") {
 		t.Errorf("exit code %d\n%s", o.code, o.output)
+	}
+}
+
+// A compiler that does not end is ended with an interrupt.
+func TestCompileInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Log("a process cannot be sent an interrupt there")
+		return
+	}
+	dir := t.TempDir()
+	begun, temp := filepath.Join(dir, "begun"), filepath.Join(dir, "tmp")
+	script := filepath.Join(dir, "cc.sh")
+	if err := errors.Join(os.Mkdir(temp, 0o700), os.WriteFile(script, []byte("echo > "+begun+"; sleep 1000\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "run", "--compile", "--output", filepath.Join(dir, "r.csv"), life(t, ""))
+	cmd.Env = append(os.Environ(), "CC=sh "+script, "TMPDIR="+temp)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it compiles", func() bool { _, err := os.Stat(begun); return err == nil })
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the exit code is what counts
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(output.String(), "compiling the sources of life.fmu: the C compiler was ended: interrupted") {
+		t.Errorf("exit code %d\n%s", code, output.String())
+	}
+	if left := entries(t, temp); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 

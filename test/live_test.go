@@ -22,13 +22,12 @@ import (
 // page, and stopped.
 func TestLiveSteps(t *testing.T) {
 	run := startLive(t, "run", system(t, "quarter-car-a"), "--live", "0", "--live-paused", "--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
-	address := run.address
 	for _, name := range []string{"step", "step", "step"} {
-		command(t, address+"command/"+name)
+		command(t, run.at("command/"+name))
 	}
 	// The steps are taken before the run sees that it is to stop.
 	for {
-		answer, err := http.Get(address)
+		answer, err := http.Get(run.address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +47,7 @@ func TestLiveSteps(t *testing.T) {
 			break
 		}
 	}
-	command(t, address+"command/stop")
+	command(t, run.at("command/stop"))
 	if m := run.end(t, 1); m.Status != "incomplete" || m.Steps.Accepted != 3 {
 		t.Errorf("%s: %s after %d steps", m.Status, m.Reason, m.Steps.Accepted)
 	}
@@ -60,6 +59,9 @@ type liveProcess struct {
 	lines   *bufio.Scanner
 	address string
 }
+
+// at gives the address of something beside the page.
+func (l *liveProcess) at(path string) string { return strings.Replace(l.address, "/?", "/"+path+"?", 1) }
 
 // startLive starts a run with --live and waits for its address.
 func startLive(t *testing.T, args ...string) *liveProcess {
@@ -82,7 +84,7 @@ func startLive(t *testing.T, args ...string) *liveProcess {
 	told := ""
 	for run.address == "" && run.lines.Scan() {
 		told += run.lines.Text() + "\n"
-		run.address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(run.lines.Text())
+		run.address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?token=\S+`).FindString(run.lines.Text())
 	}
 	if run.address == "" {
 		t.Fatalf("%v: no address\n%s", args, told)
@@ -128,12 +130,12 @@ func TestLiveWith(t *testing.T) {
 				t.Fatalf("exit code %d\n%s", code, output)
 			}
 			run := startLive(t, append(args, "--live", "0", "--live-paused")...)
-			command(t, run.address+"command/step")
+			command(t, run.at("command/step"))
 			if slices.Contains(args, "--step-timeout") {
 				time.Sleep(6 * time.Second) // longer than the time an FMU may take
 			}
-			command(t, run.address+"command/step")
-			command(t, run.address+"command/resume")
+			command(t, run.at("command/step"))
+			command(t, run.at("command/resume"))
 			m := run.end(t, 0)
 			if m.Status != "complete" || !bytes.Equal(mustRead(t, filepath.Join(plain, "results.csv")), mustRead(t, filepath.Join(run.Dir, "results.csv"))) {
 				t.Errorf("%s, or other results", m.Status)

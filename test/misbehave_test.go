@@ -638,3 +638,50 @@ func TestInterruptPending(t *testing.T) {
 		})
 	}
 }
+
+// A step that is pending for ever ends with --step-timeout, in the process of the run
+// and in one of its own; the rows before it stay.
+func TestPendingTooLong(t *testing.T) {
+	t.Parallel()
+	limited := filepath.Join(t.TempDir(), "limited") // by the document
+	writePair(t, limited, "misbehave", "", func(resources string) error {
+		_, err := fmus.Build(resources, "misbehave")
+		return err
+	})
+	ssd := filepath.Join(limited, "SystemStructure.ssd")
+	text := strings.Replace(string(mustRead(t, ssd)), `stopTime="1"/>`, `stopTime="1"><ssd:Annotations>`+
+		annotation(ownType, `<ms:Settings xmlns:ms="https://github.com/macrostep/macrostep/ssp/1" version="1" stepTimeout="2"/>`)+"</ssd:Annotations></ssd:DefaultExperiment>", 1)
+	if err := os.WriteFile(ssd, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, system, ending string
+		args                 []string
+		says                 string
+		ends                 []string
+	}{
+		{"here", badPair(t, "misbehave"), "OK", []string{"--isolate-component", "good", "--step-timeout", "2"},
+			"fmi2DoStep of misbehave.fmu at t = 0.4 s: the step was still pending after 2s and was cancelled", []string{"CancelStep OK", "FreeInstance void"}},
+		{"uncancellable", badPair(t, "misbehave"), "Uncancellable", []string{"--isolate-component", "good", "--step-timeout", "2"},
+			"fmi2DoStep of misbehave.fmu at t = 0.4 s: the step was still pending after 2s and cannot be cancelled", []string{"CancelStep Error", "FreeInstance void"}},
+		{"isolated", badPair(t, "misbehave"), "Uncancellable", []string{"--isolate-component", "bad", "--step-timeout", "2"},
+			"the process of misbehave.fmu ended in fmi2DoStep at t = 0.4 s: the step was still pending after 2s", []string{"GetStatus OK"}},
+		{"document", limited, "OK", []string{"--isolate", "never"},
+			"fmi2DoStep of misbehave.fmu at t = 0.4 s: the step was still pending after 2s and was cancelled", []string{"CancelStep OK", "FreeInstance void"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := runSystem(t, c.system, "fault=Pending at=0.35 polls=-1 ending="+c.ending, c.args...)
+			if a.code != 1 || a.manifest.Status != "failed" || !strings.Contains(a.manifest.Reason, "bad: "+c.says) ||
+				!strings.Contains(a.output, c.says) || !strings.Contains(a.output, "(--step-timeout)") {
+				t.Errorf("exit code %d, %s, %q\n%s", a.code, a.manifest.Status, a.manifest.Reason, a.output)
+			}
+			if !a.ends("bad", c.ends...) || !a.clean("good") {
+				t.Errorf("bad %v, good %v", a.calls["bad"], a.calls["good"])
+			}
+			if times := a.column(t, "time"); times[len(times)-1] != 0.4 {
+				t.Errorf("rows at %v", times)
+			}
+		})
+	}
+}

@@ -6,10 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -441,4 +443,97 @@ func TestMakeSystem(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(dir, "stiff.svg")); err != nil || !strings.Contains(string(data), "power bond by its units") || !strings.Contains(out, "2 components, 2 connections") {
 		t.Errorf("the picture: %v\n%s", err, out)
 	}
+}
+
+// A program that is killed while it writes leaves nothing that the next one in this
+// place does not remove; one that cannot write leaves nothing at all.
+func TestKilledWhileWriting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name string, data []byte) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("car/SystemStructure.ssd", mustRead(t, filepath.Join(badPair(t, "misbehave"), "SystemStructure.ssd")))
+	for _, name := range []string{"mass_force.fmu", "misbehave.fmu"} {
+		write("car/resources/"+name, mustRead(t, filepath.Join(badPair(t, "misbehave"), "resources", name)))
+	}
+	noise := make([]byte, 24<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // it gives no error
+	write("car/extra/noise", noise)
+	expect := func(when string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, e := range entries(t, dir) {
+			got = append(got, e.Name())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: there are %v, want %v", when, got, want)
+		}
+	}
+	killed := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command(program, args...)
+		cmd.Dir = dir
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() { _ = cmd.Wait(); close(ended) }()
+		until(t, "it writes or ends", func() bool {
+			select {
+			case <-ended: // there is nothing to be swept
+				return true
+			default:
+				return slices.ContainsFunc(entries(t, dir), func(e os.DirEntry) bool {
+					return strings.HasPrefix(e.Name(), ".") && !strings.HasSuffix(e.Name(), ".lock")
+				})
+			}
+		})
+		_ = cmd.Process.Kill() // it may have ended
+		<-ended
+	}
+	works := func(args ...string) {
+		t.Helper()
+		if code, out := macrostepIn(t, dir, args...); code != 0 {
+			t.Fatalf("%v: %s", args, out)
+		}
+	}
+	killed("ssp", "pack", "car")
+	works("ssp", "pack", "car", "--force")
+	expect("pack", "car", "car.ssp")
+	killed("ssp", "unpack", "car.ssp", "-o", "new")
+	_ = os.RemoveAll(filepath.Join(dir, "new"))
+	works("ssp", "unpack", "car.ssp", "-o", "new")
+	expect("unpack", "car", "car.ssp", "new")
+	killed("ssp", "set", "--force", "car.ssp", "bad.x0=1")
+	works("ssp", "set", "--force", "car.ssp", "bad.x0=2")
+	expect("set", "car", "car.ssp", "new")
+	if runtime.GOOS == "windows" {
+		return
+	}
+	packed := mustRead(t, filepath.Join(dir, "car.ssp"))
+	for _, args := range [][]string{{"ssp", "pack", "car", "--force"}, {"ssp", "set", "--force", "car.ssp", "bad.x0=3"}, {"ssp", "unpack", "car.ssp", "-o", "more"}, {"ssp", "unpack", "car.ssp", "-o", "new", "--force"}} {
+		cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 20000; exec "$@"`, "sh", program}, args...)...) // 10 or 20 MB
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "too large") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+		expect(strings.Join(args, " "), "car", "car.ssp", "new")
+		if !bytes.Equal(packed, mustRead(t, filepath.Join(dir, "car.ssp"))) {
+			t.Errorf("%v changes car.ssp", args)
+		}
+	}
+}
+
+func entries(t testing.TB, dir string) []os.DirEntry {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }

@@ -79,7 +79,7 @@ func deepSystem(t testing.TB) string {
 			}
 		}
 		library := filepath.Join(src, name+".so")
-		if err := csrc.Library(cc, src, library, "-fPIC", "-w", "fmu.c"); err != nil {
+		if err := csrc.Library(t.Context(), cc, src, library, "-fPIC", "-w", "fmu.c"); err != nil {
 			t.Fatal(err)
 		}
 		writeFMU(t, filepath.Join(dir, name+".fmu"), map[string][]byte{"modelDescription.xml": fmt.Appendf(nil, answerDescription, name), platformFolder + name + ".so": mustRead(t, library)})

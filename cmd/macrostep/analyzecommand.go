@@ -219,7 +219,7 @@ func (p *program) analyze(c *cli.Context) (err error) {
 		}
 	}
 	if c.Bool("json") {
-		e := json.NewEncoder(p.stdout)
+		e := json.NewEncoder(p.data())
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
 		return e.Encode(report)

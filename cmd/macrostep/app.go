@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/supervise"
 )
@@ -29,7 +30,8 @@ type program struct {
 	args           []string
 	flags          []string // of the command run, as --name=value, those of the run that it resumes included
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr io.Writer // for people
+	out            io.Writer // standard output as it is, see data
 	backend        backend
 	// A command that runs FMUs does so in an engine: engine starts it, job is the command in
 	// it. Both nil = in this process, as in tests.
@@ -52,8 +54,18 @@ type runError struct{ err error }
 func (e *runError) Error() string { return e.err.Error() }
 func (e *runError) Unwrap() error { return e.err }
 
+// newProgram makes a call of the command line.
+func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) *program {
+	return &program{args: args, stdin: stdin, stdout: &screen{to: stdout}, stderr: &screen{to: stderr}, out: stdout, backend: b}
+}
+
 // run does what the arguments ask for, and returns the exit code.
 func (p *program) run(ctx context.Context) int {
+	for _, w := range []io.Writer{p.stdout, p.stderr} {
+		if s, ok := w.(*screen); ok {
+			defer s.flush()
+		}
+	}
 	if len(p.args) > 0 && p.args[0] == completeCommand {
 		p.complete(p.args[1:])
 		return exitDone
@@ -72,7 +84,7 @@ func (p *program) run(ctx context.Context) int {
 	var after *runError
 	var ended *fmi.ProcessError // also while its library was being loaded
 	switch {
-	case errors.As(err, &after), errors.As(err, &ended):
+	case errors.As(err, &after), errors.As(err, &ended), errors.Is(err, master.ErrInterrupted):
 		return exitFailed
 	case errors.As(err, &usage):
 		fmt.Fprintln(p.stderr, "See:", strings.TrimSpace("macrostep help "+usage.command))

@@ -117,9 +117,7 @@ func (a *attached) prepare(ctx context.Context, run *simulate.Prepared) (context
 			report(p)
 		}
 		a.closing = append(a.closing, serveMetrics(l, a.metrics))
-		if !r.Quiet {
-			a.con.print(fmt.Sprintf("metrics at http://%s/metrics", l.Addr()))
-		}
+		a.con.print("metrics at " + l.url)
 	}
 	return ctx, nil
 }

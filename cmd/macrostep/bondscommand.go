@@ -40,7 +40,7 @@ func (p *program) bondsCommand() *cli.Command {
 				return err
 			}
 			if c.Bool("json") {
-				e := json.NewEncoder(p.stdout)
+				e := json.NewEncoder(p.data())
 				e.SetEscapeHTML(false)
 				e.SetIndent("", "  ")
 				return e.Encode(struct {

@@ -129,7 +129,7 @@ func (p *program) compare(c *cli.Context) error {
 		agree = agree && len(found.OnlyA)+len(found.OnlyB)+found.OutsideA+found.OutsideB == 0
 	}
 	if c.Bool("json") {
-		err = compareJSON(p.stdout, a, b, found, agree)
+		err = compareJSON(p.data(), a, b, found, agree)
 	} else {
 		err = printComparison(p.stdout, a, b, found, c.Bool("strict"))
 	}

@@ -51,11 +51,11 @@ func (p *program) completionCommand() *cli.Command {
 			}
 			switch shell := c.Args().First(); shell {
 			case "bash":
-				fmt.Fprint(p.stdout, bashCompletion)
+				fmt.Fprint(p.data(), bashCompletion)
 			case "zsh":
-				fmt.Fprint(p.stdout, zshCompletion)
+				fmt.Fprint(p.data(), zshCompletion)
 			case "fish":
-				fmt.Fprint(p.stdout, fishCompletion)
+				fmt.Fprint(p.data(), fishCompletion)
 			default:
 				return &usageError{"completion", fmt.Errorf("%q is no shell that is known here; there are bash, zsh and fish", shell)}
 			}
@@ -72,7 +72,7 @@ func (p *program) complete(words []string) {
 		words = []string{""}
 	}
 	for _, c := range p.choices(words) {
-		fmt.Fprintf(p.stdout, "%s\t%s\n", c.word, c.doc)
+		fmt.Fprintf(p.data(), "%s\t%s\n", c.word, c.doc)
 	}
 }
 

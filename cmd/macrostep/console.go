@@ -17,15 +17,19 @@ import (
 // of progress that stays below them. It may be used from several goroutines.
 type console struct {
 	mu       sync.Mutex
-	w        io.Writer
+	w        *screen
 	terminal func() (width int, ok bool)
 	line     string          // of progress, now on the screen
 	shown    map[string]bool // warnings printed so far
 }
 
 func newConsole(w io.Writer) *console {
-	c := &console{w: w, shown: map[string]bool{}, terminal: func() (int, bool) { return 0, false }}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	s, ok := w.(*screen)
+	if !ok {
+		s = &screen{to: w}
+	}
+	c := &console{w: s, shown: map[string]bool{}, terminal: func() (int, bool) { return 0, false }}
+	if f, ok := s.to.(*os.File); ok && !s.beside && term.IsTerminal(int(f.Fd())) {
 		c.terminal = func() (int, bool) {
 			width, _, err := term.GetSize(int(f.Fd()))
 			if err != nil || width <= 0 {
@@ -61,7 +65,7 @@ func (c *console) status(text string) {
 	}
 	// One write, and no blank line in between: erasing first would flicker.
 	rest := max(0, utf8.RuneCountInString(c.line)-utf8.RuneCountInString(text))
-	fmt.Fprintf(c.w, "\r%s%s", text, strings.Repeat(" ", rest))
+	c.w.rewrite(text + strings.Repeat(" ", rest))
 	c.line = text
 }
 
@@ -75,7 +79,8 @@ func (c *console) clear() {
 // erase uses blanks, which every terminal understands.
 func (c *console) erase() {
 	if c.line != "" {
-		fmt.Fprintf(c.w, "\r%s\r", strings.Repeat(" ", utf8.RuneCountInString(c.line)))
+		c.w.rewrite(strings.Repeat(" ", utf8.RuneCountInString(c.line)))
+		c.w.rewrite("")
 		c.line = ""
 	}
 }

@@ -40,7 +40,7 @@ func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate
 func (documents) Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error) {
 	return validate.File(ctx, path, validate.Options{
 		Strict: r.Strict, Disable: r.Disable, Dynamic: r.Dynamic, Compile: r.Compile, Step: r.Step, Cache: fmuslave.CacheDir(),
-		Launcher: &worker.Launcher{Timeout: trialTimeout},
+		Launcher: &worker.Launcher{Timeout: trialTimeout}, StepTimeout: trialTimeout,
 		Assemble: simulate.Reading(),
 		Strategy: func(a *assemble.Assembly) assemble.Strategy {
 			return simulate.StrategyOf(a, &simulate.Request{System: path, Algorithm: r.Algorithm, Params: r.Params})

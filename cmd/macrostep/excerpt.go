@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/macrostep/macrostep/fmi/diag"
-	"github.com/macrostep/macrostep/master/simulate"
 )
 
 // excerpts gives the lines of documents that findings are about, also of documents
@@ -284,8 +283,8 @@ func tagStart(text, element string) int {
 // shownWidth is the part of a line that is shown.
 const shownWidth = 100
 
-// show gives the part of the line around the mark, without what a terminal would
-// take for more than text, and where the mark is in it, in characters.
+// show gives the part of the line around the mark as a screen shows it, and where the
+// mark is in it, in characters.
 func (m mark) show() (text string, at, width int) {
 	// Of a long line only as much is looked at as can be shown: a character has four bytes
 	// at most.
@@ -313,7 +312,8 @@ func (m mark) show() (text string, at, width int) {
 		}
 	}
 	clean := func(r []rune) string {
-		return strings.ReplaceAll(strings.ReplaceAll(simulate.Printable(string(r)), "\t", " "), "\n", " ")
+		return visible(strings.NewReplacer("\t", " ", "\n", " ").Replace(string(r)))
 	}
-	return clean(before) + clean(marked) + clean(after), len(before), len(marked)
+	left, middle := clean(before), clean(marked)
+	return left + middle + clean(after), utf8.RuneCountInString(left), utf8.RuneCountInString(middle)
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,21 +15,6 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/simulate"
 )
-
-// summaryTo gives where the summary of a run goes: not among results that go to
-// standard output.
-func (p *program) summaryTo(r *runRequest) io.Writer {
-	f, ok := p.stdout.(*os.File)
-	if !ok || r.Record.IsNone() {
-		return p.stdout
-	}
-	out, err := f.Stat()
-	results, err2 := os.Stat(r.Output)
-	if err == nil && err2 == nil && simulate.IsDevice(r.Output) && os.SameFile(out, results) {
-		return p.stderr
-	}
-	return p.stdout
-}
 
 // execute runs a system from documents to files, and prints what the run reports.
 func (p *program) execute(ctx context.Context, r *runRequest) error {
@@ -44,10 +28,10 @@ func (p *program) execute(ctx context.Context, r *runRequest) error {
 	if err != nil {
 		return err
 	}
-	out, err := simulate.Runner{Open: p.backend.Open, Events: a.event, Prepare: a.prepare, Running: a.running}.Run(ctx, r.Request)
+	out, err := simulate.Runner{Open: p.backend.Open, Events: a.event, Prepare: a.prepare, Running: a.running, At: r.at}.Run(ctx, r.Request)
 	con.clear()
 	if !r.Quiet && out.Manifest != nil {
-		summary(p.summaryTo(r), con, &out)
+		summary(p.stdout, con, &out)
 	}
 	err = errors.Join(err, a.end(&out))
 	var refused *simulate.RequestError

@@ -234,5 +234,5 @@ func contains(t *testing.T, what, text string, parts ...string) {
 
 // run runs the program in this process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) int {
-	return (&program{args: args, stdin: stdin, stdout: stdout, stderr: stderr, backend: b}).run(ctx)
+	return newProgram(args, stdin, stdout, stderr, b).run(ctx)
 }

@@ -68,13 +68,17 @@ func (p *program) infoCommand() *cli.Command {
 				if len(list) == 0 && err != nil {
 					return err
 				}
-				return errors.Join(writeExplanations(p.stdout, list, c.Bool("json"), len(names) > 1), err)
+				if c.Bool("json") {
+					return errors.Join(explanationsJSON(p.data(), list, len(names) > 1), err)
+				}
+				writeExplanations(p.stdout, list)
+				return err
 			}
 			d, err := p.backend.Describe(c.Args().First(), o)
 			switch {
 			case d == nil:
 			case c.Bool("json"):
-				err = errors.Join(writeInfoJSON(p.stdout, d), err)
+				err = errors.Join(writeInfoJSON(p.data(), d), err)
 			default:
 				writeInfo(p.stdout, d)
 			}
@@ -256,21 +260,21 @@ func writeJSON(w io.Writer, doc any) error {
 	return e.Encode(doc)
 }
 
-// writeExplanations prints one explanation or several.
-func writeExplanations(w io.Writer, list []*assemble.Explanation, asJSON, several bool) error {
-	switch {
-	case asJSON && !several:
-		return writeJSON(w, list[0])
-	case asJSON:
+// explanationsJSON prints the explanation that was asked for, or several.
+func explanationsJSON(w io.Writer, list []*assemble.Explanation, several bool) error {
+	if several {
 		return writeJSON(w, list)
 	}
+	return writeJSON(w, list[0])
+}
+
+func writeExplanations(w io.Writer, list []*assemble.Explanation) {
 	for i, e := range list {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
 		writeExplanation(w, e)
 	}
-	return nil
 }
 
 // writeExplanation prints the values of a variable, the weakest first.

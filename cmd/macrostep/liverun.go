@@ -2,14 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"html/template"
-	"net"
-	"net/http"
-	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -24,21 +18,6 @@ const (
 	flagLive       = "live"
 	flagLivePaused = "live-paused"
 )
-
-// listenTo reads the address of --live: HOST:PORT, or a port on this machine only.
-func listenTo(text string) (address string, err error) {
-	if _, err := strconv.ParseUint(text, 10, 16); err == nil {
-		text = ":" + text
-	}
-	host, port, err := net.SplitHostPort(text)
-	if err != nil {
-		return "", fmt.Errorf("--%s: %q is neither HOST:PORT nor a port", flagLive, text)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port), nil
-}
 
 // liveRun is a run with a page that follows it, and lets a reader pause, step and stop it.
 type liveRun struct {
@@ -58,9 +37,8 @@ type liveRun struct {
 	chunk   int // macro steps that are admitted at once
 	asked   time.Time
 
-	server *http.Server
-	page   *page.Live
-	url    string
+	*service
+	page *page.Live
 }
 
 // errStoppedHere ends a run from its page.
@@ -68,27 +46,13 @@ var errStoppedHere = fmt.Errorf("stopped on its page: %w", master.ErrInterrupted
 
 // follow begins to serve the page of a run; its end is that of the context it gives.
 func (l *liveRun) follow(ctx context.Context, address string) (context.Context, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("--%s: %w; choose another port, or 0 for a free one", flagLive, err)
+	var err error
+	if l.service, err = listen(flagLive, address, "/"); err != nil {
+		return nil, err
 	}
-	token, query := "", ""
-	at := listener.Addr().(*net.TCPAddr)
-	host := at.IP.String()
-	if !at.IP.IsLoopback() {
-		var secret [16]byte
-		_, _ = rand.Read(secret[:]) // never fails
-		token = hex.EncodeToString(secret[:])
-		query = "?token=" + token
-		if name, err := os.Hostname(); err == nil && at.IP.IsUnspecified() {
-			host = name
-		}
-	}
-	l.url = "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port)) + "/" + query
 	l.changed, l.chunk, l.asked = make(chan struct{}), 1, time.Now()
-	l.page = page.NewLive(l, token)
-	l.server = &http.Server{Handler: l.page, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = l.server.Serve(listener) }() // it ends with the run
+	l.page = page.NewLive(l, l.guard)
+	l.serve(l.page)
 	ctx, l.cancel = context.WithCancelCause(ctx)
 	return ctx, nil
 }
@@ -100,11 +64,7 @@ func (l *liveRun) end(p *page.Page) error {
 		err = l.page.End(p)
 	}
 	l.cancel(nil)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if l.server.Shutdown(ctx) != nil {
-		_ = l.server.Close() // who is still there has had his time
-	}
+	l.service.stop()
 	return err
 }
 

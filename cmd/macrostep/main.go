@@ -18,7 +18,7 @@ import (
 func main() {
 	worker.Main() // does not return in the process of an isolated FMU
 	supervise.Main(supervise.Config{Works: map[string]supervise.Work{commandWork: engineCommand}})
-	p := &program{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, backend: documents{}}
+	p := newProgram(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, documents{})
 	p.engine = supervise.New(supervise.Options{Stdin: os.Stdin})
 	var how answering
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), answeringKey{}, &how))
@@ -35,7 +35,7 @@ func main() {
 	go func() {
 		<-signals
 		first := time.Now()
-		fmt.Fprintln(os.Stderr, "\nmacrostep:", &how)
+		fmt.Fprintln(p.stderr, "\nmacrostep:", &how)
 		cancel(master.ErrInterrupted)
 		go p.tellWaiting()
 		for range signals {
@@ -49,7 +49,9 @@ func main() {
 			}
 		}
 	}()
-	os.Exit(p.run(ctx))
+	code := p.run(ctx)
+	p.backend.Cleanup() // of what was interrupted
+	os.Exit(code)
 }
 
 // again is the time from which on a second signal is one of its own.
@@ -63,6 +65,8 @@ func engineCommand(j *supervise.Job) (any, error) {
 	if err := json.Unmarshal(j.Request, &args); err != nil {
 		return nil, err
 	}
-	p := &program{args: args, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, backend: documents{}, job: j}
+	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{})
+	p.job = j
+	defer p.backend.Cleanup() // of what was interrupted
 	return p.run(j.Context), nil
 }

@@ -22,7 +22,7 @@ func (p *program) manCommand() *cli.Command {
 			if err := arguments(c, 0, 0, ""); err != nil {
 				return err
 			}
-			return writeMan(p.stdout, p.app())
+			return writeMan(p.data(), p.app())
 		},
 	}
 }

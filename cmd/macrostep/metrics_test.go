@@ -13,7 +13,7 @@ import (
 // While a run goes on its metrics are there, on this machine only, and not after it.
 func TestMetrics(t *testing.T) {
 	var stderr lockedBuffer
-	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`)
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics\?token=\S+`)
 	var url, text, kind string
 	// The progress comes a few times a second: a step waits until it has come.
 	look := func() {

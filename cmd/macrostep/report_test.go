@@ -187,14 +187,14 @@ func TestLiveRun(t *testing.T) {
 	}()
 	address := ""
 	for end := time.Now().Add(5 * time.Minute); address == "" && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(errs.String())
+		address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?token=\S+`).FindString(errs.String())
 	}
 	if address == "" {
 		t.Fatal(errs.String())
 	}
 	command := func(name string) {
 		t.Helper()
-		r, err := http.NewRequest(http.MethodPost, address+"command/"+name, nil)
+		r, err := http.NewRequest(http.MethodPost, strings.Replace(address, "/?", "/command/"+name+"?", 1), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestLiveRun(t *testing.T) {
 
 func TestLiveAddress(t *testing.T) {
 	for text, want := range map[string]string{"8080": "127.0.0.1:8080", ":8080": "127.0.0.1:8080", "0": "127.0.0.1:0", "0.0.0.0:1": "0.0.0.0:1", "[::1]:5": "[::1]:5", "h:5": "h:5"} {
-		if got, err := listenTo(text); err != nil || got != want {
+		if got, err := listenTo(flagLive, text); err != nil || got != want {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
 	}
@@ -251,7 +251,6 @@ func TestLiveAddress(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr)
 		}
 	}
-	// Where others can reach it, the address holds a token.
 	l := &liveRun{seen: newWatcher(record.Selection{}, 0)}
 	ctx, err := l.follow(context.Background(), "0.0.0.0:0")
 	if err != nil {

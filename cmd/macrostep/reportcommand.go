@@ -174,7 +174,7 @@ func (p *program) reportRun(a *attached, out *simulate.Outcome) error {
 		return fmt.Errorf("--%s: %w", flagReport, err)
 	}
 	if !r.Quiet {
-		tellReport(p.summaryTo(r), r.Report, parts, size)
+		tellReport(p.stdout, r.Report, parts, size)
 	}
 	return nil
 }

@@ -106,7 +106,10 @@ type runRequest struct {
 	Live       string // address to listen to; "" = none
 	LivePaused bool
 	Metrics    string // address; "" = none are served
-	Quiet      bool
+	// The file that is standard output, and a name that leads there while the run prints to
+	// standard error; "" = none is.
+	here, aside string
+	Quiet       bool
 }
 
 const flagCallByCall, flagWorkers = "call-by-call", "workers"
@@ -136,11 +139,11 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held; items of enumerations by name or number", Category: system},
 			&cli.StringFlag{Name: flagScenario, Usage: "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, and judge what is expected; macrostep help scenario describes it", Category: system},
 			repeatable{&cli.StringSliceFlag{Name: flagQuirk, Usage: "`COMPONENT=NAME`: a quirk of its FMU, one of those above; of one FMU NAME; repeatable", KeepSpace: true, Category: system}},
-			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang", Category: system},
+			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform, with $CC, else cc, gcc or clang, in at most ten minutes each", Category: system},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards and names that match nothing as errors, and only a complete and stable run as a success", Category: system},
 			&cli.StringFlag{Name: flagIsolate, Usage: "run FMUs in processes of their own: " + strings.Join(assemble.IsolationNames, ", ") + "; auto: those that must", Value: assemble.IsolateAuto.String(), Category: processes},
 			repeatable{&cli.StringSliceFlag{Name: "isolate-component", Usage: "run the FMU of `COMPONENT` in a process of its own; repeatable", KeepSpace: true, Category: processes}},
-			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call for `T` seconds; with auto, isolates all FMUs; one that is not isolated ends the run", Category: processes},
+			&cli.StringFlag{Name: flagStepTimeout, Usage: "end an FMU that does not return from a call, or whose step is pending, for `T` seconds; with auto, isolates all FMUs; one that is not isolated ends the run", Category: processes},
 			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB, shared memory and mapped files aside (Linux); with auto, isolates all FMUs; those that are not isolated may have so much in use together", Category: processes},
 			&cli.StringFlag{Name: flagOnCrash, Usage: "when the process of an FMU ends: " + strings.Join(crashPolicies, ", ") + "; restart: it goes on in another one from its state at the last communication point (the FMU must serialise its state); with auto, isolates all FMUs", Value: crashPolicies[0], Category: processes},
 			&cli.StringFlag{Name: flagRestarts, Usage: "restart each component at most `N` times", Value: "10", Category: processes},
@@ -151,13 +154,13 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
 			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,indicator,accepted", Category: results},
 			&cli.StringFlag{Name: flagReport, Usage: "web page `FILE.html` of the run, with plots (see macrostep help report)", Category: results},
-			&cli.StringFlag{Name: flagLive, Usage: "serve that page while the run goes on, at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only, else the address that is printed holds a token; 0: a free port", Category: results},
+			&cli.StringFlag{Name: flagLive, Usage: "serve that page while the run goes on, at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only; 0: a free port; the address that is printed holds a token, if MACROSTEP_TOKEN has none", Category: results},
 			&cli.BoolFlag{Name: flagLivePaused, Usage: "with --live: begin paused", Category: results},
 			pair{&cli.StringSliceFlag{Name: flagCheckpoint, Usage: "at the first communication point at or after each multiple of EVERY seconds of simulated time keep in `EVERY FILE` what it takes to go on from there (all FMUs must serialise their state); 0: only when interrupted", KeepSpace: true, Category: results}},
 			&cli.BoolFlag{Name: flagOnInterrupt, Usage: "make a checkpoint when the run is interrupted, too", Category: results},
 			&cli.StringFlag{Name: flagResume, Usage: "go on from the checkpoint `FILE`, with SYSTEM and flags of its run; those given here take their place, and what must be the same is checked", Category: results},
 			&cli.StringFlag{Name: flagLogLevel, Usage: "messages from `LEVEL` up: " + strings.Join(logLevels, ", "), Value: "warn", Category: messages},
-			&cli.StringFlag{Name: flagMetrics, Usage: "serve metrics for Prometheus at http://`ADDRESS`/metrics while the run goes on: HOST:PORT, or PORT on this machine only", Category: messages},
+			&cli.StringFlag{Name: flagMetrics, Usage: "serve metrics for Prometheus at http://`ADDRESS`/metrics while the run goes on: HOST:PORT, or PORT on this machine only; the token of --live is also taken as Authorization: Bearer", Category: messages},
 			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call into an FMU to `FILE`", Category: messages},
 			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
 			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof: " + cpuProfile + " of processor time, " + heapProfile + " of allocations", Category: messages},
@@ -167,6 +170,9 @@ func (p *program) runCommand() *cli.Command {
 				return err
 			}
 			req, err := parseRun(c)
+			if err == nil {
+				err = p.keepApart(req)
+			}
 			if err != nil {
 				return &usageError{"run", err}
 			}
@@ -227,7 +233,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 		}
 	}
 	if c.IsSet(flagLive) {
-		live, err := listenTo(c.String(flagLive))
+		live, err := listenTo(flagLive, c.String(flagLive))
 		errs, r.Live = append(errs, err), live
 	} else if r.LivePaused {
 		errs = append(errs, fmt.Errorf("--%s: there is no page to go on from without --%s", flagLivePaused, flagLive))
@@ -326,7 +332,7 @@ func readIsolation(mode string, given bool, components []string, timeout, memory
 	}
 	i.Given = given
 	if timeout != nil {
-		i.StepTimeout = simulate.TimeoutOf(timeout.Value)
+		i.StepTimeout = assemble.Timeout(timeout.Value)
 	}
 	if memory != nil {
 		if memory.Value > simulate.LargestMemory {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -341,6 +342,14 @@ func TestSSPPack(t *testing.T) {
 	// Files that were unpacked are replaced on request, others stay.
 	write(t, filepath.Join(dir, "s", "SystemStructure.ssd"), "mine")
 	write(t, filepath.Join(dir, "s", "notes.txt"), "kept")
+	fmu, away := filepath.Join(dir, "s", "resources", "b.fmu"), filepath.Join(dir, "s", "resources", "away")
+	if err := errors.Join(os.Rename(fmu, away), os.Mkdir(fmu, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	unchanged(t, dir, []string{"ssp", "unpack", "s.ssp", "--force"}, "is no ordinary file and is not replaced")
+	if err := errors.Join(os.Remove(fmu), os.Rename(away, fmu)); err != nil {
+		t.Fatal(err)
+	}
 	done(t, dir, "ssp", "unpack", "s.ssp", "--force")
 	if files := content(t, filepath.Join(dir, "s")); files["notes.txt"] != "kept" || !strings.Contains(files["SystemStructure.ssd"], "System name") || len(files) != 5 {
 		t.Errorf("%d files", len(files))

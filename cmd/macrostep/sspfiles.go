@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/archive"
 )
 
 // free refuses a path where there is something.
@@ -33,24 +35,17 @@ func writeChecked(path string, force bool, write func(w io.Writer) error, check 
 	} else if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // replace what a link points to, not the link
 	}
-	dir, base := filepath.Split(path)
-	// The ending stays: it tells what kind of file it is.
-	temp := dir + fmt.Sprintf(".%d.%s", os.Getpid(), base)
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	temp, err := archive.NewTempFile(path)
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temp))
-		}
-	}()
-	if err := errors.Join(write(f), f.Close()); err != nil {
+	defer func() { err = errors.Join(err, temp.Remove()) }()
+	if err := errors.Join(write(temp), temp.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if check != nil {
-		if err := check(temp); err != nil {
-			return fmt.Errorf("%s is not written: %w", path, renamed{err, temp, path})
+		if err := check(temp.Path); err != nil {
+			return fmt.Errorf("%s is not written: %w", path, renamed{err, temp.Path, path})
 		}
 	}
 	if !force {
@@ -58,7 +53,7 @@ func writeChecked(path string, force bool, write func(w io.Writer) error, check 
 			return err
 		}
 	}
-	return os.Rename(temp, path)
+	return temp.Place(path)
 }
 
 // renamed is an error that names a file as the user knows it.

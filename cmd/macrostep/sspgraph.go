@@ -193,7 +193,7 @@ func (p *program) sspGraph(path, output string, q part, force bool) error {
 		fmt.Fprintf(p.stderr, "warning: a picture of %d components is hard to read; --depth 1 draws nested systems as boxes, --around COMPONENT a part\n", len(s.Nodes))
 	}
 	if output == "-" {
-		return graph.SVG(p.stdout, s)
+		return graph.SVG(p.data(), s)
 	}
 	if err := writeChecked(output, force, func(w io.Writer) error { return graph.SVG(w, s) }, nil); err != nil {
 		return err

@@ -174,13 +174,13 @@ func (p *program) sspUnpack(path, output string, force bool) (err error) {
 		}
 	}
 	parent := filepath.Dir(filepath.Clean(output))
-	temp, err := os.MkdirTemp(parent, ".unpack-*")
+	temp, err := archive.NewTempDir(parent, archive.Hidden)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	defer func() { err = errors.Join(err, temp.Remove()) }()
 	list := &diag.List{}
-	whole := filepath.Join(temp, "whole")
+	whole := filepath.Join(temp.Path, "whole")
 	if err := os.Mkdir(whole, 0o777); err != nil {
 		return err
 	}
@@ -199,9 +199,11 @@ func (p *program) sspUnpack(path, output string, force bool) (err error) {
 	return nil
 }
 
-// moveInto puts the files of one folder into another, each in one go.
+// moveInto puts the files of one folder into another, each in one go. Nothing is
+// moved if one of them cannot be.
 func moveInto(from, to string) error {
-	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+	var paths, targets []string
+	if err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -210,12 +212,29 @@ func moveInto(from, to string) error {
 			return err
 		}
 		target := filepath.Join(to, rel)
-		if e.IsDir() {
-			return os.MkdirAll(target, 0o777)
-		}
-		if info, err := os.Lstat(target); err == nil && !info.Mode().IsRegular() {
+		info, err := os.Lstat(target)
+		switch {
+		case e.IsDir() && rel != "." && err == nil && !info.IsDir():
+			return fmt.Errorf("%s is no folder and is not replaced", target)
+		case e.IsDir():
+			return nil
+		case err == nil && !info.Mode().IsRegular():
 			return fmt.Errorf("%s is no ordinary file and is not replaced", target)
 		}
-		return os.Rename(path, target)
-	})
+		paths, targets = append(paths, path), append(targets, target)
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, target := range targets {
+		if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil {
+			return err
+		}
+	}
+	for k, path := range paths {
+		if err := os.Rename(path, targets[k]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/ssp"
@@ -237,51 +238,89 @@ func inForce(path string, changes []assemble.Change) (weak []string, err error) 
 	return weak, errors.Join(errs...)
 }
 
-// replaceAll writes files of a folder, the one that others refer to first, and puts
-// all back if the outcome is not sound.
-func replaceAll(dir string, files []ssp.File, check func() error) error {
-	type old struct {
-		path string
-		data []byte
-		none bool
+// replaceAll replaces files of a folder, the one that others refer to first, and puts
+// all back if the outcome is not sound. The new and the old content are on the disk
+// before the first file is replaced, so that its end undoes nothing by halves.
+func replaceAll(dir string, files []ssp.File, check func() error) (err error) {
+	type change struct {
+		path     string
+		now, was *archive.File // was: nil = there was none
 	}
-	var done []old
-	restore := func(err error) error {
-		for _, o := range slices.Backward(done) {
-			if o.none {
-				err = errors.Join(err, os.Remove(o.path))
-				continue
+	var changes []change
+	var made []string // folders
+	defer func() {
+		if err != nil {
+			for _, dir := range made {
+				_ = os.Remove(dir) // it may have got something else meanwhile
 			}
-			err = errors.Join(err, writeChecked(o.path, true, copyOf(o.data), nil))
 		}
-		return err
+	}()
+	defer func() {
+		for _, c := range changes {
+			for _, f := range []*archive.File{c.now, c.was} {
+				if f != nil {
+					err = errors.Join(err, f.Remove())
+				}
+			}
+		}
+	}()
+	prepare := func(path string, data []byte) (*archive.File, error) {
+		f, err := archive.NewTempFile(path)
+		if err == nil {
+			if _, err = f.Write(data); err != nil {
+				err = errors.Join(err, f.Remove())
+			}
+		}
+		return f, err
 	}
 	for _, f := range files {
-		path := filepath.Join(dir, filepath.FromSlash(f.Name))
-		was, err := os.ReadFile(path)
-		none := errors.Is(err, os.ErrNotExist)
-		if err != nil && !none {
-			return restore(err)
-		}
-		if none {
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				return restore(err)
+		c := change{path: filepath.Join(dir, filepath.FromSlash(f.Name))}
+		was, err := os.ReadFile(c.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			folder := filepath.Dir(c.path)
+			if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+				made = append(made, folder)
+			}
+			if err := os.MkdirAll(folder, 0o777); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		default:
+			if c.path, err = filepath.EvalSymlinks(c.path); err != nil { // what a link points to is replaced
+				return err
+			}
+			if c.was, err = prepare(c.path, was); err != nil {
+				return err
 			}
 		}
-		if err := writeChecked(path, true, copyOf(f.Data), nil); err != nil {
-			return restore(err)
+		c.now, err = prepare(c.path, f.Data)
+		changes = append(changes, c)
+		if err != nil {
+			return err
 		}
-		done = append(done, old{path, was, none})
 	}
-	if err := check(); err != nil {
-		return restore(fmt.Errorf("nothing is changed: %w", err))
+	done := 0
+	for _, c := range changes {
+		if err = c.now.Place(c.path); err != nil {
+			break
+		}
+		done++
 	}
-	return nil
-}
-
-func copyOf(data []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := io.Copy(w, bytes.NewReader(data))
-		return err
+	if err == nil {
+		err = check()
 	}
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("nothing is changed: %w", err)
+	for _, c := range slices.Backward(changes[:done]) {
+		if c.was == nil {
+			err = errors.Join(err, os.Remove(c.path))
+		} else {
+			err = errors.Join(err, c.was.Place(c.path))
+		}
+	}
+	return err
 }

@@ -139,9 +139,9 @@ func (p *program) validate(c *cli.Context) error {
 	}
 	switch format {
 	case "json":
-		err = writeValidationJSON(p.stdout, reports)
+		err = writeValidationJSON(p.data(), reports)
 	case "sarif":
-		err = writeSARIF(p.stdout, reports)
+		err = writeSARIF(p.data(), reports)
 	default:
 		if len(reports) > 0 {
 			writeValidation(p.stdout, reports)
@@ -203,7 +203,7 @@ func (p *program) tellRules(c *cli.Context, format string) error {
 			return &usageError{c.Command.Name, unknownRule("--"+flagExplain, id)}
 		}
 		if format == "json" {
-			return writeJSON(p.stdout, newRuleInfo(r))
+			return writeJSON(p.data(), newRuleInfo(r))
 		}
 		explainRule(p.stdout, r)
 		return nil
@@ -213,7 +213,7 @@ func (p *program) tellRules(c *cli.Context, format string) error {
 		for _, r := range rules {
 			all = append(all, newRuleInfo(r))
 		}
-		return writeJSON(p.stdout, all)
+		return writeJSON(p.data(), all)
 	}
 	for n, s := range validate.Sections() {
 		if n > 0 {

@@ -60,7 +60,7 @@ func writeFinding(w io.Writer, source *excerpts, f diag.Finding, advised map[str
 		where = f.Path + ": "
 	}
 	head := fmt.Sprintf("%s%s %s: ", where, levelWord(f.Level), f.ID)
-	fmt.Fprintln(w, "  "+strings.TrimLeft(fold(head+oneLine(simulate.Printable(f.Message)), 4), " "))
+	fmt.Fprintln(w, "  "+strings.TrimLeft(fold(head+oneLine(f.Message), 4), " "))
 	if shown {
 		text, at, width := m.show()
 		gutter := fmt.Sprintf("%8d | ", m.line)

@@ -10,7 +10,7 @@
 // fills the disk: names, kinds and sizes of all entries are judged before the
 // first byte is written, and the sizes again while writing (fmi2 1–3, ssp 1).
 //
-// A folder of NewTempDir is removed by Remove, by Cleanup on the way out of
-// the program, or, if the program was killed, by the next program that asks
-// for a folder in the same place.
+// A folder of NewTempDir, or a file of NewTempFile that has not come to its place, is
+// removed by Remove, by Cleanup on the way out of the program, or, if the program was
+// killed, by the next program that asks for one in the same place.
 package archive

@@ -6,38 +6,48 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// A folder P has a lock file P.lock beside it. Its owner makes and locks the
-// file before it makes the folder, holds the lock as long as it lives, and
-// removes the folder before the file. So whoever gets the lock of a file that
-// still stands under its name knows that the owner is dead and that the folder
-// may go; the system releases the lock of a killed process by itself.
+// A temporary folder P, or a file P or P.ext, has a lock file P.lock beside it. Its
+// owner makes and locks the lock file before anything else, holds the lock as long as
+// it lives, and removes the lock file last. So whoever gets the lock of a file that
+// still stands under its name knows that the owner is dead and that the rest may go;
+// the system releases the lock of a killed process by itself.
 
 const lockSuffix = ".lock"
 
-// Prefix begins the names of the folders of macrostep's packages, so that each
-// of them sweeps what any of them left.
-const Prefix = "macrostep-"
+// Prefix begins the names of temporary folders of macrostep's packages, so that each
+// of them sweeps what any of them left; Hidden those of temporary folders and files
+// beside what they become.
+const (
+	Prefix = "macrostep-"
+	Hidden = "." + Prefix
+)
 
 // Dir is a private folder of this process.
-type Dir struct {
+type Dir struct{ temporary }
+
+// temporary is a folder or file of this process.
+type temporary struct {
 	Path string // absolute
 
 	mu   sync.Mutex
 	gone bool
+	file *os.File // nil = a folder, or placed
 	lock *os.File // nil where the file system has no locks
 }
 
-// The folders of this process, for Cleanup, and the places already swept.
+// What this process has made, for Cleanup, and the places already swept.
 var registry struct {
 	sync.Mutex
-	dirs  map[*Dir]bool
+	made  map[*temporary]bool
 	swept map[string]bool
 }
 
@@ -51,9 +61,18 @@ var errNoLocks = errors.New("no locks here")
 // under os.TempDir if parent is "". Its name is the prefix and eight digits. The
 // first call for a place also sweeps it (see Sweep). Remove the folder after use.
 func NewTempDir(parent, prefix string) (*Dir, error) {
+	d := &Dir{}
+	if err := d.make(parent, prefix, "", func(path string) error { return os.Mkdir(path, 0o700) }); err != nil {
+		return nil, fmt.Errorf("no temporary folder: %w", err)
+	}
+	return d, nil
+}
+
+// make makes something under a name that nobody has.
+func (t *temporary) make(parent, prefix, ext string, create func(path string) error) error {
 	parent, err := place(parent)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	registry.Lock()
 	first := !registry.swept[parent+"\x00"+prefix]
@@ -69,22 +88,31 @@ func NewTempDir(parent, prefix string) (*Dir, error) {
 		_, _ = Sweep(parent, prefix)
 	}
 	for range 100 {
-		d, err := newDir(parent, prefix)
-		if errors.Is(err, fs.ErrExist) || errors.Is(err, errTaken) {
+		var random [4]byte
+		rand.Read(random[:])
+		name := filepath.Join(parent, prefix+hex.EncodeToString(random[:]))
+		lock, err := createLock(name + lockSuffix)
+		if err == nil || errors.Is(err, errNoLocks) {
+			if err = create(name + ext); err != nil && lock != nil {
+				dropLock(lock)
+			}
+		}
+		switch {
+		case errors.Is(err, fs.ErrExist) || errors.Is(err, errTaken):
 			continue
+		case err != nil:
+			return err
 		}
-		if err != nil {
-			return nil, fmt.Errorf("no temporary folder in %s: %w", parent, err)
-		}
+		t.Path, t.lock = name+ext, lock
 		registry.Lock()
-		if registry.dirs == nil {
-			registry.dirs = map[*Dir]bool{}
+		if registry.made == nil {
+			registry.made = map[*temporary]bool{}
 		}
-		registry.dirs[d] = true
+		registry.made[t] = true
 		registry.Unlock()
-		return d, nil
+		return nil
 	}
-	return nil, fmt.Errorf("no temporary folder in %s: all names tried are in use", parent)
+	return fmt.Errorf("all names tried in %s are in use", parent)
 }
 
 func place(parent string) (string, error) {
@@ -94,65 +122,54 @@ func place(parent string) (string, error) {
 	return filepath.Abs(parent)
 }
 
-func newDir(parent, prefix string) (*Dir, error) {
-	var random [4]byte
-	rand.Read(random[:])
-	d := &Dir{Path: filepath.Join(parent, prefix+hex.EncodeToString(random[:]))}
-	var err error
-	if d.lock, err = createLock(d.Path + lockSuffix); err != nil && !errors.Is(err, errNoLocks) {
-		return nil, err
-	}
-	if err := os.Mkdir(d.Path, 0o700); err != nil {
-		if d.lock != nil {
-			dropLock(d.lock)
-		}
-		return nil, err
-	}
-	return d, nil
-}
-
-// Remove removes the folder and all in it. It may be called again. On Windows a
-// library that is loaded cannot be removed; then the folder is left to the
+// Remove removes the folder and all in it, or the file. It may be called again. On
+// Windows a library that is loaded cannot be removed; then the folder is left to the
 // sweep of the next program, without an error.
-func (d *Dir) Remove() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.gone {
+func (t *temporary) Remove() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.gone {
 		return nil
 	}
-	if err := removeAll(d.Path); err != nil {
+	if t.file != nil {
+		_ = t.file.Close() // it may be closed
+		t.file = nil
+	}
+	if err := removeAll(t.Path); err != nil {
 		if runtime.GOOS == "windows" {
 			return nil
 		}
 		return err // the lock is kept: nobody else shall try while we live
 	}
-	d.gone = true
-	if d.lock != nil {
-		dropLock(d.lock)
-	}
-	registry.Lock()
-	delete(registry.dirs, d)
-	registry.Unlock()
+	t.leave()
 	return nil
 }
 
-// Cleanup removes all folders of this process, as it ends.
+// leave gives up the lock of what is gone.
+func (t *temporary) leave() {
+	t.gone = true
+	if t.lock != nil {
+		dropLock(t.lock)
+	}
+	registry.Lock()
+	delete(registry.made, t)
+	registry.Unlock()
+}
+
+// Cleanup removes all temporary folders and files of this process, as it ends.
 func Cleanup() error {
 	registry.Lock()
-	var dirs []*Dir
-	for d := range registry.dirs {
-		dirs = append(dirs, d)
-	}
+	made := slices.Collect(maps.Keys(registry.made))
 	registry.Unlock()
 	var errs []error
-	for _, d := range dirs {
-		errs = append(errs, d.Remove())
+	for _, t := range made {
+		errs = append(errs, t.Remove())
 	}
 	return errors.Join(errs...)
 }
 
-// Sweep removes the folders that killed processes of the same user left under
-// parent with this prefix, and gives their paths. Those of living processes
+// Sweep removes the folders and files that killed processes of the same user left
+// under parent with this prefix, and gives their paths. Those of living processes
 // stay.
 func Sweep(parent, prefix string) (removed []string, err error) {
 	parent, err = place(parent)
@@ -170,20 +187,40 @@ func Sweep(parent, prefix string) (removed []string, err error) {
 		if _, err := hex.DecodeString(random); !isLock || !ours || len(random) != 8 || err != nil {
 			continue
 		}
-		dir := filepath.Join(parent, name)
-		lock := takeLock(dir + lockSuffix)
+		lock := takeLock(filepath.Join(parent, item.Name()))
 		if lock == nil {
 			continue
 		}
-		if err := removeAll(dir); err != nil {
-			errs = append(errs, err)
+		left, failed := sweep(parent, name)
+		removed = append(removed, left...)
+		if failed != nil {
+			errs = append(errs, failed)
 			lock.Close()
 			continue
 		}
 		dropLock(lock)
-		removed = append(removed, dir)
 	}
 	return removed, errors.Join(errs...)
+}
+
+// sweep removes a folder or file that was left, whose name may have an ending. The
+// folder is read once more: what belongs to the lock may be newer than the list.
+func sweep(parent, name string) (removed []string, err error) {
+	list, err := os.ReadDir(parent)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range list {
+		if rest, ours := strings.CutPrefix(item.Name(), name); !ours || rest == lockSuffix || rest != "" && rest[0] != '.' {
+			continue
+		}
+		path := filepath.Join(parent, item.Name())
+		if err := removeAll(path); err != nil {
+			return removed, err
+		}
+		removed = append(removed, path)
+	}
+	return removed, nil
 }
 
 // removeAll removes a tree, also one with folders that were made read-only.

@@ -24,17 +24,28 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child makes a folder with something in it, tells its name and waits.
+// child makes a folder with something in it, or the file parent, prints its name and
+// waits.
 func child(parent string) {
-	d, err := NewTempDir(parent, "ms-")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(d.Path, "x"), []byte("x"), 0o600)
+	var path string
+	var err error
+	if filepath.Ext(parent) == "" {
+		var d *Dir
+		if d, err = NewTempDir(parent, "ms-"); err == nil {
+			path, err = d.Path, os.WriteFile(filepath.Join(d.Path, "x"), []byte("x"), 0o600)
+		}
+	} else {
+		var f *File
+		if f, err = NewTempFile(parent); err == nil {
+			path = f.Path
+			_, err = f.WriteString("part")
+		}
 	}
 	if err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}
-	fmt.Println(d.Path)
+	fmt.Println(path)
 	time.Sleep(time.Minute) // until it is killed; a select without cases would count as a deadlock
 }
 
@@ -233,5 +244,82 @@ func TestSweepGivesNames(t *testing.T) {
 	got, err := Sweep(parent, "ms-")
 	if err != nil || !slices.Equal(got, []string{left}) {
 		t.Errorf("removed %v, %v, want %s", got, err, left)
+	}
+}
+
+func TestTempFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.txt")
+	for _, text := range []string{"one", "two"} {
+		if err := WriteFile(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := NewTempFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(f.Path) != dir || filepath.Ext(f.Path) != ".txt" {
+		t.Errorf("%s is not beside %s", f.Path, path)
+	}
+	if _, err := f.WriteString("three"); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(path); string(data) != "two" {
+		t.Errorf("before: %q, %v", data, err)
+	}
+	if err := f.Place(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Remove(); err != nil { // it is in its place
+		t.Error(err)
+	}
+	if data, err := os.ReadFile(path); string(data) != "three" {
+		t.Errorf("after: %q, %v", data, err)
+	}
+	if f, err = NewTempFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := Cleanup(); err != nil {
+		t.Error(err)
+	}
+	if err := f.Place(path); err == nil {
+		t.Error("a file that was removed is placed")
+	}
+	if err := WriteFile(filepath.Join(path, "b"), nil); err == nil {
+		t.Error("a file is a folder")
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(filepath.Join(dir, "folder"), []byte("x")); err == nil {
+		t.Error("a folder is replaced")
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 2 {
+		t.Errorf("left: %v", list)
+	}
+}
+
+func TestSweepFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.txt")
+	alive, writing := start(t, path)
+	dead, left := start(t, path)
+	kill(dead)
+	if !exists(left) {
+		t.Fatal("the killed child left nothing: the test tests nothing")
+	}
+	if err := WriteFile(path, nil); err != nil { // the first in this place sweeps
+		t.Fatal(err)
+	}
+	if exists(left) || !exists(writing) {
+		t.Errorf("of the killed process: %v, of the living one: %v", exists(left), exists(writing))
+	}
+	kill(alive)
+	if _, err := Sweep(dir, Hidden); err != nil {
+		t.Error(err)
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 1 {
+		t.Errorf("left: %v", list)
 	}
 }

@@ -3,6 +3,7 @@
 package csrc
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 )
 
 // Header is fmi2.h, our own C interface of FMI 2.0.
@@ -68,8 +70,10 @@ func Extension() string {
 
 // Library makes the shared library out. The working folder is dir, so that no
 // path of this machine gets into the library; args are the sources, relative to
-// dir, and what else the compiler is told. The error holds its messages.
-func Library(cc []string, dir, out string, args ...string) error {
+// dir, and what else the compiler is told. The error holds its messages. The compiler
+// and what it starts are ended when ctx ends, whose cause is the error then, and after
+// ten minutes.
+func Library(ctx context.Context, cc []string, dir, out string, args ...string) error {
 	// Contraction into fused operations would make results depend on the machine.
 	all := append(cc[1:len(cc):len(cc)], "-O2", "-ffp-contract=off", "-shared", "-o", out)
 	switch runtime.GOOS {
@@ -84,10 +88,27 @@ func Library(cc []string, dir, out string, args ...string) error {
 	default:
 		all = append(all, "-fPIC", "-Wl,--build-id=none")
 	}
-	cmd := exec.Command(cc[0], append(append(all, args...), "-lm")...)
-	cmd.Dir = dir
-	if text, err := cmd.CombinedOutput(); err != nil {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v", limit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, cc[0], append(append(all, args...), "-lm")...)
+	cmd.Dir, cmd.WaitDelay = dir, grace
+	ownGroup(cmd)
+	cmd.Cancel = func() error { return endGroup(cmd) }
+	text, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		_ = endGroup(cmd) // what it left behind
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return fmt.Errorf("the C compiler was ended: %w\n%s", cause, strings.Join(cmd.Args, " "))
+	}
+	if err != nil {
 		return fmt.Errorf("the C compiler failed: %w\n%s\n%s", err, strings.Join(cmd.Args, " "), text)
 	}
 	return nil
 }
+
+// limit bounds a compilation, and grace how long what it started may keep its output
+// open.
+var limit = 10 * time.Minute
+
+const grace = 5 * time.Second

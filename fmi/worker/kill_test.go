@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,7 +38,7 @@ var buildKiller = sync.OnceValues(func() (string, error) {
 	if err := csrc.WriteHeaders(dir); err != nil {
 		return "", err
 	}
-	return dir, csrc.Library(cc, source, filepath.Join(library, "kill"+csrc.Extension()), "-fPIC", "-w", "-I"+dir, "kill.c", "-lpthread")
+	return dir, csrc.Library(context.Background(), cc, source, filepath.Join(library, "kill"+csrc.Extension()), "-fPIC", "-w", "-I"+dir, "kill.c", "-lpthread")
 })
 
 // killer gives the FMU of testdata/kill.c.

@@ -98,23 +98,12 @@ func (r *Record) suspicions(drop func(m markFile, said string) bool) {
 			continue
 		}
 		said, _, _ := strings.Cut(string(rest), "\n")
-		if drop(m, printable(said)) {
+		if drop(m, strings.ToValidUTF8(said[:min(len(said), 200)], "")) {
 			archive.DropLock(f)
 		} else {
 			_ = f.Close()
 		}
 	}
-}
-
-// printable bounds a line and takes control characters out.
-func printable(line string) string {
-	line = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(line, ""))
-	return line[:min(len(line), 200)]
 }
 
 // Lost takes down that an FMU has ended its worker; it is for Launcher.Lost.
@@ -130,21 +119,7 @@ func (r *Record) Take(to fmi.Launch, e *fmi.Ended) (known bool) {
 	if err != nil || os.MkdirAll(filepath.Dir(r.path(to.Hash)), 0o700) != nil {
 		return false
 	}
-	temp, err := os.CreateTemp(filepath.Dir(r.path(to.Hash)), ".crash-*")
-	if err != nil {
-		return false
-	}
-	_, err = temp.Write(append(data, '\n'))
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), r.path(to.Hash))
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
-	return err == nil
+	return archive.WriteFile(r.path(to.Hash), append(data, '\n')) == nil
 }
 
 // Mark is left while FMUs are in the process.

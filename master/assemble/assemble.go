@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,13 +24,15 @@ import (
 
 // Options of opening a system. The zero value of each field is its default.
 type Options struct {
-	Strict    bool         // findings that a tolerant reading lets pass are errors
-	Stateless []string     // components that are declared stateless
-	Quirks    []Quirk      // beside those of the documents
-	Compile   bool         // compile the sources of FMUs without a library for this platform
-	Set       []Assignment // parameters and start values, beating those of the documents
-	Driven    []string     // inputs "component.variable" (of an FMU alone also "variable"), or of the outermost system, that are given from outside
-	DrivenBy  string       // what gives them, for messages: "--input road.csv"
+	Strict    bool     // findings that a tolerant reading lets pass are errors
+	Stateless []string // components that are declared stateless
+	Quirks    []Quirk  // beside those of the documents
+	Compile   bool     // compile the sources of FMUs without a library for this platform
+	// Context ends a compilation that is under way; nil = nothing does.
+	Context  context.Context
+	Set      []Assignment // parameters and start values, beating those of the documents
+	Driven   []string     // inputs "component.variable" (of an FMU alone also "variable"), or of the outermost system, that are given from outside
+	DrivenBy string       // what gives them, for messages: "--input road.csv"
 	// Record tells which variables are recorded; nil records the default
 	// choice: all outputs and all connected inputs, and for a component with
 	// neither all its variables that are not parameters or constants.
@@ -112,7 +115,7 @@ type Assembly struct {
 	Held              []string          // inputs "component.variable" that nothing feeds and Options.Set gives a value
 	fmus              []*fmi.FMU        // each opened file once
 	shown             map[*fmi.FMU]string
-	compile           bool
+	opening           fmi.OpenOptions
 	network           *ssp.Network
 	pkg               *ssp.Package
 	options           Options
@@ -161,7 +164,7 @@ var ErrEmpty = errors.New("the system has no component with an FMU, so that ther
 // a single .fmu, whose component is called by the file name without .fmu. The
 // assembly is not nil also when the error is a list of findings.
 func Open(path string, o Options) (_ *Assembly, err error) {
-	a := &Assembly{Findings: diag.List{Strict: o.Strict}, compile: o.Compile}
+	a := &Assembly{Findings: diag.List{Strict: o.Strict}, opening: fmi.OpenOptions{Strict: o.Strict, Compile: o.Compile, Context: o.Context}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -208,7 +211,7 @@ func (a *Assembly) single(path string) error {
 }
 
 func (a *Assembly) open(path string) (*fmi.FMU, error) {
-	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: a.Findings.Strict, Compile: a.compile})
+	f, list, err := fmi.Open(path, a.opening)
 	a.Findings.Append(list)
 	if err != nil {
 		return nil, err
@@ -284,7 +287,7 @@ func (a *Assembly) openAll(components []*ssp.FlatComponent) (map[string]*fmi.FMU
 		wg.Go(func() {
 			for k := int(next.Add(1)) - 1; k < len(order); k = int(next.Add(1)) - 1 {
 				r := files[order[k]]
-				r.fmu, r.list, r.err = fmi.Open(order[k], fmi.OpenOptions{Strict: a.Findings.Strict, Compile: a.compile})
+				r.fmu, r.list, r.err = fmi.Open(order[k], a.opening)
 			}
 		})
 	}

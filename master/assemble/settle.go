@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/macrostep/macrostep/ssp"
 )
@@ -21,6 +22,9 @@ func (a *Assembly) settle(o Options) (Options, error) {
 	if !o.RestartsGiven && own.Restarts != nil {
 		o.Restarts = *own.Restarts
 	}
+	if own.StepTimeout != nil && o.Instance.StepTimeout == 0 {
+		o.Instance.StepTimeout = Timeout(*own.StepTimeout)
+	}
 	if limited := own.StepTimeout != nil || own.MemoryLimit != nil || !o.RestartsGiven && o.Restarts > 0; limited {
 		named := len(o.IsolateComponents) > 0 || slices.ContainsFunc(a.network.Components, func(c *ssp.FlatComponent) bool { return c.Isolate })
 		switch {
@@ -28,7 +32,7 @@ func (a *Assembly) settle(o Options) (Options, error) {
 		case o.Isolate == IsolateAuto && !o.IsolateGiven: // only a process can hold a limit
 			o.Isolate = IsolateAlways
 		case o.Isolate == IsolateNever:
-			a.Findings.Add(ruleNoEffect, "", "", 0, "the restarts and the limits of time and memory that the document gives are for FMUs in processes of their own only, and there are none")
+			a.Findings.Add(ruleNoEffect, "", "", 0, "the restarts and the limits of time and memory that the document gives are for FMUs in processes of their own, and there are none; the step timeout ends only steps that are pending")
 		}
 	}
 	switch {
@@ -54,4 +58,10 @@ func (a *Assembly) settle(o Options) (Options, error) {
 		o.Driven, o.DrivenBy = names, own.Input.Shown
 	}
 	return o, nil
+}
+
+// Timeout returns a time in s as a duration of at least 1 ns.
+func Timeout(s float64) time.Duration {
+	const longest = 1e9 // s
+	return max(time.Duration(min(s, longest)*float64(time.Second)), 1)
 }

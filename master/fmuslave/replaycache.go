@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -229,18 +230,5 @@ func (s replayStore) change(model string, do func(f *replayFile)) {
 	if err != nil || os.MkdirAll(filepath.Dir(s.path()), 0o700) != nil {
 		return
 	}
-	temp, err := os.CreateTemp(filepath.Dir(s.path()), ".replay-*")
-	if err != nil {
-		return
-	}
-	_, err = temp.Write(append(data, '\n'))
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), s.path())
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
+	_ = archive.WriteFile(s.path(), append(data, '\n')) // it is a convenience
 }

@@ -578,8 +578,11 @@ func (s *Slave) await(ctx context.Context, t, H float64) error {
 		}
 		if !s.waited && time.Since(begin) > patience {
 			s.waited = true
-			s.instance.Tell(fmt.Sprintf("the step from t = %.12g s by %.12g s is pending for more than %v (fmi2DoStep returned Pending); "+
-				"it is waited for until it ends or the run is cancelled", t, H, patience))
+			until := "until it ends or the run is cancelled; a step timeout (--step-timeout) ends such a step"
+			if limit := s.config.Options.StepTimeout; limit > 0 {
+				until = fmt.Sprintf("for at most %v", limit)
+			}
+			s.instance.Tell(fmt.Sprintf("the step from t = %.12g s by %.12g s is pending for more than %v (fmi2DoStep returned Pending); it is waited for %s", t, H, patience, until))
 		}
 		pause = min(2*pause, longest)
 	}

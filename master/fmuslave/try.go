@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/description"
@@ -99,8 +100,10 @@ func TrialRules() []*diag.Rule {
 type TrialOptions struct {
 	// Launcher starts the processes in which the FMU is tried; nil = in this one.
 	Launcher fmi.Launcher
-	Cache    string  // for what is measured, see Config.Cache
-	Step     float64 // s; 0 = of the default experiment, else a thousandth of its span
+	// StepTimeout bounds how long a step may be Pending, see fmi.InstanceOptions.
+	StepTimeout time.Duration
+	Cache       string  // for what is measured, see Config.Cache
+	Step        float64 // s; 0 = of the default experiment, else a thousandth of its span
 }
 
 const (
@@ -256,7 +259,7 @@ func (t *tryout) plan() {
 // if all is set.
 func (t *tryout) config(name string, all bool) Config {
 	c := Config{Name: strings.TrimSuffix(filepath.Base(t.file), ".fmu") + " (" + name + ")", FMU: t.f, Cache: t.o.Cache,
-		Options: fmi.InstanceOptions{Launcher: t.o.Launcher, Log: t.log}, aside: true}
+		Options: fmi.InstanceOptions{Launcher: t.o.Launcher, StepTimeout: t.o.StepTimeout, Log: t.log}, aside: true}
 	d := t.f.Description
 	driven := map[alias]bool{}
 	for i := range d.Variables {

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
@@ -89,12 +88,13 @@ type System struct {
 
 // Open reads a system and its FMUs. Their libraries are loaded, so that one that cannot
 // be is found before the first FMU is instantiated.
-func Open(_ context.Context, path string, o OpenOptions) (*System, error) {
+func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 	if err := errors.Join(checkLimits(), There(path)); err != nil {
 		return nil, err
 	}
 	options := Reading()
 	options.Strict, options.Stateless, options.Compile, options.Cache = o.Strict, o.Stateless, o.Compile, fmuslave.CacheDir()
+	options.Context = ctx
 	options.Driven, options.DrivenBy, options.Record, options.Read = o.Driven, o.DrivenBy, o.Record, o.Read
 	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
 	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
@@ -109,13 +109,13 @@ func Open(_ context.Context, path string, o OpenOptions) (*System, error) {
 		options.Set = append(options.Set, assemble.Assignment(a))
 	}
 	seen := &notices{}
-	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, CallByCall: o.CallByCall, Log: func(m fmi.LogMessage) {
+	options.Instance = fmi.InstanceOptions{LoggingOn: o.Debug, StepTimeout: o.Isolation.StepTimeout, CallByCall: o.CallByCall, Log: func(m fmi.LogMessage) {
 		if m.Category == fmi.OwnCategory {
 			seen.add(m)
 			o.Logger.Log(context.Background(), levelOf(m.Status), m.Instance+": "+m.Text)
 			return
 		}
-		o.Logger.Log(context.Background(), levelOf(m.Status), Printable(m.Text), "slave", m.Instance, "category", m.Category)
+		o.Logger.Log(context.Background(), levelOf(m.Status), m.Text, "slave", m.Instance, "category", m.Category)
 	}}
 	var trace *fmi.Trace
 	if o.Trace != nil {
@@ -227,7 +227,7 @@ func columnsOf(path string) ([]string, error) {
 // given none. No process has been started yet.
 func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
 	if asked.StepTimeout != nil && l.Timeout == 0 {
-		l.Timeout = TimeoutOf(*asked.StepTimeout)
+		l.Timeout = assemble.Timeout(*asked.StepTimeout)
 	}
 	if asked.MemoryLimit != nil && l.Memory == 0 {
 		if *asked.MemoryLimit > LargestMemory {
@@ -236,20 +236,6 @@ func limit(l *worker.Launcher, asked *ssp.OwnSettings) error {
 		l.Memory = MemoryOf(*asked.MemoryLimit)
 	}
 	return nil
-}
-
-// Printable makes the text of an FMU safe to print: control characters, which
-// could steer a terminal, and bytes that are no UTF-8 are replaced.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }
 
 // notices are the messages of the binding about FMUs, which belong into the

@@ -106,39 +106,61 @@ func (r *Request) Place() error {
 		return err
 	}
 	var errs []error
-	written := r.written()
+	written := r.Written()
 	for i, w := range written {
-		if w.flag != "--"+flagCheckpoint && SamePath(w.path, r.Checkpoints.Resume) {
-			errs = append(errs, fmt.Errorf("%s %s would overwrite the checkpoint that the run goes on from; name another one", w.flag, w.path))
+		if w.Flag != "--"+flagCheckpoint && SamePath(w.Path, r.Checkpoints.Resume) {
+			errs = append(errs, fmt.Errorf("%s %s would overwrite the checkpoint that the run goes on from; name another one", w.Flag, w.Path))
 		}
-		if info, err := os.Stat(w.path); err == nil && info.IsDir() {
-			errs = append(errs, fmt.Errorf("%s %s is a folder; name a file in it", w.flag, w.path))
+		if info, err := os.Stat(w.Path); err == nil && info.IsDir() {
+			errs = append(errs, fmt.Errorf("%s %s is a folder; name a file in it", w.Flag, w.Path))
 		}
 		for _, other := range written[:i] {
-			if SamePath(w.path, other.path) {
-				errs = append(errs, fmt.Errorf("%s and %s are the same file %s; name another one", other.flag, w.flag, w.path))
+			if SamePath(w.Path, other.Path) {
+				errs = append(errs, fmt.Errorf("%s and %s are the same file %s; name another one", other.Flag, w.Flag, w.Path))
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// IsDevice reports whether a path leads to something that is neither a file nor a
-// folder, or is among the devices, as /dev/stdout also is if it leads to a file.
+// IsDevice reports whether a path leads to something that is neither a file nor a folder,
+// or names an open file, as /dev/stdout does also if it leads to a file.
 func IsDevice(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() {
 		return false
 	}
-	abs, err := filepath.Abs(path)
-	return !info.Mode().IsRegular() || err == nil && (filepath.Dir(abs) == "/dev" || filepath.Dir(abs) == "/dev/fd")
+	if !info.Mode().IsRegular() {
+		return true
+	}
+	for range 40 { // links
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return false
+		}
+		dir := filepath.Dir(abs)
+		if dir == "/dev" || dir == "/dev/fd" || strings.HasPrefix(dir, "/proc/") && filepath.Base(dir) == "fd" {
+			return true
+		}
+		target, err := os.Readlink(abs)
+		switch {
+		case err != nil:
+			return false
+		case filepath.IsAbs(target):
+			path = target
+		default:
+			path = filepath.Join(dir, target)
+		}
+	}
+	return false
 }
 
-// writtenFile is a file that a run writes, and the flag that names it.
-type writtenFile struct{ flag, path string }
+// WrittenFile is a file that a run writes, and the flag that names it.
+type WrittenFile struct{ Flag, Path string }
 
-func (r *Request) written() []writtenFile {
-	files := []writtenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}, {"--trace", r.Trace}, {"--" + flagReport, r.Report}, {"--" + flagCheckpoint, r.Checkpoints.File}}
+// Written lists the files that the run writes.
+func (r *Request) Written() []WrittenFile {
+	files := []WrittenFile{{"--output", r.Output}, {"--manifest", r.Manifest}, {"--log-fmi-calls", r.LogCalls}, {"--trace", r.Trace}, {"--" + flagReport, r.Report}, {"--" + flagCheckpoint, r.Checkpoints.File}}
 	if r.Record.IsNone() {
 		return files[1:]
 	}
@@ -148,10 +170,10 @@ func (r *Request) written() []writtenFile {
 // protect refuses to write over files that the run reads.
 func (r *Request) protect(read ...string) error {
 	var errs []error
-	for _, w := range r.written() {
+	for _, w := range r.Written() {
 		for _, path := range read {
-			if SamePath(w.path, path) {
-				errs = append(errs, fmt.Errorf("%s %s would overwrite a file that the run reads; name another one", w.flag, w.path))
+			if SamePath(w.Path, path) {
+				errs = append(errs, fmt.Errorf("%s %s would overwrite a file that the run reads; name another one", w.Flag, w.Path))
 				break
 			}
 		}
@@ -174,19 +196,11 @@ func SamePath(a, b string) bool {
 	return errA == nil && errB == nil && aa == ab
 }
 
-// TimeoutOf returns a time in s as a duration.
-func TimeoutOf(s float64) time.Duration {
-	return max(time.Duration(min(s, longestTimeout)*float64(time.Second)), 1)
-}
-
 // MemoryOf returns a size in MiB in bytes.
 func MemoryOf(mib float64) uint64 { return uint64(mib * (1 << 20)) }
 
-const (
-	longestTimeout = 1e9 // s
-	// LargestMemory bounds limits of memory, in MiB.
-	LargestMemory = 1 << 40
-)
+// LargestMemory bounds limits of memory, in MiB.
+const LargestMemory = 1 << 40
 
 // RatesWith returns the given rates, and those of the documents for other components.
 func RatesWith(given, documents []algorithms.Rate) []algorithms.Rate {

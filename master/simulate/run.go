@@ -28,6 +28,9 @@ type Runner struct {
 	// Events takes what a run reports while it goes on, one event at a time; nil
 	// discards it.
 	Events func(Event)
+	// At returns where a file that the run writes is put in place of its path, which
+	// stays its name; nil = there.
+	At func(path string) string
 	// Prepare is called when everything is ready and before the first FMU is
 	// instantiated; nil = nothing. It may add to the options of the run. The run
 	// continues with the context that it returns.
@@ -71,6 +74,9 @@ func Run(ctx context.Context, req Request) (Outcome, error) { return Runner{}.Ru
 func (by Runner) Run(ctx context.Context, req Request) (Outcome, error) {
 	if by.Open == nil {
 		by.Open = Open
+	}
+	if by.At == nil {
+		by.At = func(path string) string { return path }
 	}
 	e := newEvents(by.Events, req.LogLevel)
 	r := &run{Runner: by, Request: req, events: e}
@@ -126,7 +132,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	}
 	if r.LogCalls != "" {
 		// Not buffered: the last calls before a crash are the ones that matter.
-		if r.trace.file, err = record.Create(r.LogCalls, os.O_TRUNC); err != nil {
+		if r.trace.file, err = record.Create(r.At(r.LogCalls), os.O_TRUNC); err != nil {
 			return fmt.Errorf("--log-fmi-calls: %w", err)
 		}
 		defer func() { err = errors.Join(err, r.trace.file.Close()) }()
@@ -313,18 +319,18 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	opt := &r.opt
 	path := ""
 	if r.Manifest != "" { // by its absolute path: an FMU may change the working directory
-		if path, err = filepath.Abs(r.Manifest); err != nil {
+		if path, err = filepath.Abs(r.At(r.Manifest)); err != nil {
 			return fmt.Errorf("--manifest: %w", err)
 		}
 	}
 	record.Sweep(path)
 	r.mark = &beginning{manifest: m, file: record.ManifestFile{Path: path}, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Every: r.Interval == 0}}
 	if !r.Record.IsNone() {
-		r.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write, Memory: process.Shared()})
+		r.table = record.NewTable(r.At(r.Output), record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write, Memory: process.Shared()})
 		opt.Recorders = append(opt.Recorders, r.table)
 	}
 	if r.Trace != "" {
-		r.attempts = record.NewAttempts(r.Trace, process.Shared())
+		r.attempts = record.NewAttempts(r.At(r.Trace), process.Shared())
 		opt.Recorders, opt.Attempts = append(opt.Recorders, r.attempts), r.attempts
 	}
 	r.watch = &analyze.Watch{Warn: func(text string) { r.events.logger().Warn(text) }}

@@ -20,7 +20,7 @@ var ruleGain = &diag.Rule{
 // components are all in processes of their own.
 func (j *judge) gains() {
 	o := j.o.Assemble
-	o.Launcher, o.Cache, o.Compile = j.o.Launcher, j.o.Cache, j.o.Compile
+	o.Launcher, o.Cache, o.Compile, o.Context = j.o.Launcher, j.o.Cache, j.o.Compile, j.ctx
 	if o.Launcher != nil {
 		o.Isolate, o.IsolateGiven = assemble.IsolateAlways, true
 	}

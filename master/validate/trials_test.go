@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/worker"
@@ -355,5 +356,13 @@ func TestTrialEnds(t *testing.T) {
 				t.Errorf("%s in %s: %v", fault, during, r.Findings)
 			}
 		}
+	}
+	pending := misbehaving("misbehave", "fault", "Pending", "polls", "-1")(t)
+	r, err := validate.File(t.Context(), pending, validate.Options{Dynamic: true, Launcher: &worker.Launcher{}, StepTimeout: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(r.Findings, func(f finding) bool { return f.ID == "DY1" && strings.Contains(f.Message, "still pending after 100ms") }) {
+		t.Errorf("Pending: %v", r.Findings)
 	}
 }

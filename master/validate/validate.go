@@ -33,7 +33,9 @@ type Options struct {
 	// Launcher starts processes; nil = no component counts as isolated, and Dynamic
 	// tries FMUs in this process.
 	Launcher fmi.Launcher
-	Cache    string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
+	// StepTimeout bounds how long a step may be Pending in a trial; 0 = no bound.
+	StepTimeout time.Duration
+	Cache       string // folder for what is measured about FMUs (fmuslave.CacheDir); "" = none
 	// Strategy gives the algorithm of a system, for the rules on it; nil: those are left
 	// out. The times of the assembly are settled when it is asked.
 	Strategy func(*assemble.Assembly) assemble.Strategy
@@ -256,7 +258,7 @@ func (j *judge) fmu() error {
 		}
 		return list
 	}
-	f, l, err := fmi.Open(j.path, fmi.OpenOptions{Strict: j.o.Strict, Compile: j.o.Compile})
+	f, l, err := fmi.Open(j.path, fmi.OpenOptions{Strict: j.o.Strict, Compile: j.o.Compile, Context: j.ctx})
 	j.l.Findings = append(j.l.Findings, asGiven(l.Findings)...)
 	if err != nil {
 		return j.stop(err, "the rules on what follows from the description were not checked, nor those on the library")
@@ -286,7 +288,7 @@ func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
 	}
 	f.CheckExtras(own)
 	if j.o.Dynamic && failed == nil {
-		own.Append(fmuslave.Try(j.ctx, f, fmuslave.TrialOptions{Launcher: j.o.Launcher, Cache: j.o.Cache, Step: j.o.Step}))
+		own.Append(fmuslave.Try(j.ctx, f, fmuslave.TrialOptions{Launcher: j.o.Launcher, StepTimeout: j.o.StepTimeout, Cache: j.o.Cache, Step: j.o.Step}))
 	}
 	j.l.Findings = append(j.l.Findings, shown(own.Findings)...)
 }
@@ -294,7 +296,7 @@ func (j *judge) rest(f *fmi.FMU, shown func([]diag.Finding) []diag.Finding) {
 // system judges a system and the FMUs in it.
 func (j *judge) system() error {
 	o := j.o.Assemble
-	o.Compile = j.o.Compile
+	o.Compile, o.Context = j.o.Compile, j.ctx
 	o.Strict, o.Launcher, o.Cache = j.o.Strict, j.o.Launcher, j.o.Cache
 	a, err := assemble.Open(j.path, o) // never nil
 	defer func() { _ = a.Close() }()   // what cannot be removed now is by the next program

@@ -3,12 +3,9 @@ package page
 import (
 	"bytes"
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,13 +48,11 @@ type Source interface {
 // one that has not done so for half a minute does not read any more, and leaves its place
 // to others.
 //
-// Who may pause a run is who knows the token. Without one only requests to an address
-// or to localhost are answered, as they are made by somebody on this machine and not by
-// a page of somebody else that a name leads here; commands need a header that such a page
-// cannot send. Requests that another page makes, by their header Origin, are refused.
+// Who may pause a run is whom its guard allows to ask; commands need a header, too, that
+// the page of another site cannot send.
 type Live struct {
 	source Source
-	token  string
+	guard  Guard
 
 	mu      sync.Mutex
 	final   []byte // the page of the whole run
@@ -80,22 +75,18 @@ const (
 	farewell      = 3 * time.Second // for pages to fetch the last page
 )
 
-// NewLive serves a run; token "" = without one, for loopback addresses.
-func NewLive(s Source, token string) *Live {
-	return &Live{source: s, token: token, ended: make(chan struct{}), seen: make(chan struct{}, 1), heard: map[string]time.Time{}, patience: patience}
+// NewLive serves a run to those that the guard allows. The zero guard is for loopback
+// addresses.
+func NewLive(s Source, g Guard) *Live {
+	return &Live{source: s, guard: g, ended: make(chan struct{}), seen: make(chan struct{}, 1), heard: map[string]time.Time{}, patience: patience}
 }
 
 // ServeHTTP answers a request.
 func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer") // a token is part of the address
-	if !l.allowed(r) {
-		http.Error(w, "this run is not for you: the address that macrostep has printed holds a token", http.StatusForbidden)
-		return
-	}
+	l.guard.Handler(http.HandlerFunc(l.answer)).ServeHTTP(w, r)
+}
+
+func (l *Live) answer(w http.ResponseWriter, r *http.Request) {
 	command, isCommand := "", false
 	if rest, ok := bytes.CutPrefix([]byte(r.URL.Path), []byte("/command/")); ok {
 		command, isCommand = string(rest), true
@@ -127,28 +118,12 @@ func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/":
 		l.servePage(w, r)
 	case r.URL.Path == "/events" && r.Method == http.MethodHead: // there is nothing to follow
-		h.Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Type", "text/event-stream")
 	case r.URL.Path == "/events":
 		l.serveEvents(w, r)
 	default:
 		http.NotFound(w, r)
 	}
-}
-
-func (l *Live) allowed(r *http.Request) bool {
-	if from := r.Header.Get("Origin"); from != "" { // of the page that asks
-		if u, err := url.Parse(from); err != nil || !strings.EqualFold(u.Host, r.Host) {
-			return false
-		}
-	}
-	if l.token != "" {
-		return subtle.ConstantTimeCompare([]byte(r.URL.Query().Get("token")), []byte(l.token)) == 1
-	}
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	return strings.EqualFold(host, "localhost") || net.ParseIP(host) != nil
 }
 
 func (l *Live) servePage(w http.ResponseWriter, r *http.Request) {
@@ -177,6 +152,7 @@ func (l *Live) servePage(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	p, from, to, err := l.source.Page(ctx)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // the run may have begun late
 	if err != nil {
 		if final := l.last(); final != nil {
 			_, _ = w.Write(final)
@@ -187,7 +163,7 @@ func (l *Live) servePage(w http.ResponseWriter, r *http.Request) {
 	if p.State, p.Tone = state.State, Active; state.State == "paused" {
 		p.Tone = Doubtful
 	}
-	p.live = &liveState{Token: l.token, Done: state.Done, from: from, to: to}
+	p.live = &liveState{Token: l.guard.Token, Done: state.Done, from: from, to: to}
 	if to <= from {
 		p.live.to = from + 1
 	}

@@ -84,7 +84,7 @@ func request(t *testing.T, server *httptest.Server, method, path, host, header s
 func TestLiveRequests(t *testing.T) {
 	for _, token := range []string{"", "secret"} {
 		s := &still{changed: make(chan struct{})}
-		server := httptest.NewServer(NewLive(s, token))
+		server := httptest.NewServer(NewLive(s, Guard{Token: token}))
 		defer server.Close()
 		query := ""
 		if token != "" {
@@ -172,7 +172,7 @@ func asked(l *Live, method, path string) (int, string) {
 // A page that does not answer any more leaves its place; one that does stays.
 func TestLiveAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLive(&still{changed: make(chan struct{})}, "")
+		l := NewLive(&still{changed: make(chan struct{})}, Guard{})
 		begin := time.Now()
 		stays := func(answers bool) time.Duration {
 			in, alive := follow(l), false
@@ -209,7 +209,7 @@ func TestLiveAlive(t *testing.T) {
 func TestLiveEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &still{changed: make(chan struct{})}
-		l := NewLive(s, "")
+		l := NewLive(s, Guard{})
 		in := follow(l)
 		next := func(want string) {
 			t.Helper()

@@ -17,10 +17,12 @@
  * DIVIDE   u must not be 0 when initialisation mode is entered, and is 0 until it is set
  * BAD_END  fmi2Terminate fails
  * STOP     a stop time must be told
+ * PRINT    it prints to standard output
  * FOLDER   the working directory at the time of loading is logged
  */
 #include "fmi2Functions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef FOLDER
@@ -56,6 +58,10 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
 	m->u = 1;
 #endif
 	instances++;
+#ifdef PRINT
+	puts("printed by the FMU");
+	fflush(stdout);
+#endif
 #ifdef FOLDER
 	callbacks->logger(callbacks->componentEnvironment, name, fmi2Warning, NULL, "loaded in %s", folder);
 #endif

@@ -1,0 +1,6 @@
+package main
+
+import "os"
+
+// setAside does nothing: no path leads to standard output.
+func setAside(*os.File) (path string, err error) { return "", nil }

@@ -1,0 +1,69 @@
+package archive
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// File is a file of this process on its way to its place: nobody sees a part of it
+// there. It is swept like a folder of NewTempDir if the process is killed before.
+type File struct {
+	*os.File
+	temporary
+}
+
+// NewTempFile makes an empty file beside path, under a name that nobody has, with the
+// ending of path, since that tells what kind of file it is.
+func NewTempFile(path string) (*File, error) {
+	f := &File{}
+	ext := filepath.Ext(path)
+	if ext == lockSuffix {
+		ext = ""
+	}
+	err := f.make(filepath.Dir(path), Hidden, ext, func(name string) (err error) {
+		// With O_EXCL a link is not followed.
+		f.File, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f.file = f.File
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Place closes the file and puts it in its place, in one go. What is there is
+// replaced.
+func (f *File) Place(path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone {
+		return os.ErrClosed
+	}
+	if err := f.File.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	f.file = nil
+	if err := os.Rename(f.Path, path); err != nil {
+		return err
+	}
+	f.leave()
+	return nil
+}
+
+// WriteFile writes data to path in one go: a reader sees the old content or the new
+// one, and after an error the old one.
+func WriteFile(path string, data []byte) error {
+	f, err := NewTempFile(path)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Place(path)
+	}
+	if err != nil {
+		err = errors.Join(err, f.Remove())
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package fmi
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// PendingError is a step that was Pending for longer than
+// InstanceOptions.StepTimeout allows, of an instance in this process.
+type PendingError struct {
+	Instance string
+	FMU      string        // file
+	Time     float64       // s, where the step began
+	Limit    time.Duration // that it exceeded
+	Err      error         // of fmi2CancelStep; nil = the step is cancelled
+}
+
+// Error names instance, FMU, call, time and remedy.
+func (e *PendingError) Error() string {
+	end := "and was cancelled"
+	if e.Err != nil {
+		end = fmt.Sprintf("and cannot be cancelled (%v)", e.Err)
+	}
+	return fmt.Sprintf("%s: fmi2DoStep of %s at t = %.12g s: the step was still pending after %v %s; %s", e.Instance, e.FMU, e.Time, e.Limit, end, moreTime)
+}
+
+// Unwrap returns the error of fmi2CancelStep.
+func (e *PendingError) Unwrap() error { return e.Err }
+
+const moreTime = "if the FMU needs longer steps, give them more time (--step-timeout)"
+
+// pending measures how long a step is Pending. A long time without a question counts
+// only in part: the program may have been stopped, and the FMU with it.
+type pending struct {
+	limit time.Duration // 0 = none
+	used  time.Duration
+	asked time.Time
+}
+
+// begin starts with the ticks that fmi2DoStep took.
+func (p *pending) begin(ticks uint64) {
+	if p.limit <= 0 {
+		return
+	}
+	p.used, p.asked = 0, time.Now()
+	if rate := TickRate(); rate > 0 {
+		p.used = time.Duration(min(float64(ticks)/rate, (p.limit-p.slice()).Seconds()) * float64(time.Second))
+	}
+}
+
+func (p *pending) slice() time.Duration { return p.limit / 8 }
+
+// late reports whether the step takes too long.
+func (p *pending) late() bool {
+	if p.limit <= 0 {
+		return false
+	}
+	now := time.Now()
+	passed := now.Sub(p.asked)
+	if p.asked = now; passed > 2*p.slice() {
+		passed = max(p.slice(), 1)
+	}
+	p.used += passed
+	return p.used >= p.limit
+}
+
+// giveUp ends a step that is pending for too long, and returns the error.
+func (in *Instance) giveUp() error {
+	if in.remote != nil {
+		cause := fmt.Sprintf("the step was still pending after %v, so the process was ended; %s", in.pending.limit, moreTime)
+		in.state = StateFatal
+		return errors.Join(in.remote.lost(fnDoStep.String(), &Ended{Reason: cause}), in.remote.disconnect())
+	}
+	e := &PendingError{Instance: in.name, FMU: filepath.Base(in.fmu.Path), Time: in.from, Limit: in.pending.limit}
+	e.Err = in.CancelStep()
+	if in.state == StateStepInProgress { // nothing may be called while it goes on
+		in.state, in.gone = StateFatal, e
+	}
+	return e
+}
