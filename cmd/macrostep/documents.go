@@ -78,20 +78,16 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 	if err := limit(launcher, &a.Asked); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	var here, isolated []*fmi.FMU
+	var here []*fmi.FMU
 	for _, c := range a.Components {
 		if c.Isolated == "" {
 			here = append(here, c.FMU)
-		} else {
-			isolated = append(isolated, c.FMU)
 		}
 	}
 	if err := a.CheckErrors(); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	mark := crashes.Begin(here)
 	if err := a.Load(); err != nil {
-		mark.End()
 		return nil, errors.Join(err, a.Close())
 	}
 	warnings := a.Override(value(o.Start), value(o.Stop), value(o.Step), value(o.Tolerance))
@@ -112,8 +108,6 @@ func (documents) Open(_ context.Context, path string, o openOptions) (*opened, e
 			return a.System, err
 		},
 		Close: func() error {
-			mark.End()
-			crashes.Absolve(isolated)
 			err := a.Close()
 			if trace != nil && trace.Err() != nil {
 				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", trace.Err()))
