@@ -102,9 +102,13 @@ var loading sync.Mutex
 // Load finds and loads the library of the FMU, once; Instantiate does so too.
 // The findings tell what deviates from the standard without harm. The error is
 // a *diag.ListError that names library, cause and remedy.
-func (f *FMU) Load() (*diag.List, error) {
+func (f *FMU) Load() (*diag.List, error) { return f.LoadFor("") }
+
+// LoadFor does what Load does, and names the component that it is for, if the process
+// reports what it does (see Calls).
+func (f *FMU) LoadFor(component string) (*diag.List, error) {
 	f.told.Store(true)
-	return f.loadOnce("")
+	return f.loadOnce(component)
 }
 
 // loadOnce loads the library for an instance; its name is "" for none.

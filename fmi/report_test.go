@@ -115,7 +115,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		data, err := os.ReadFile(os.Getenv(reporterLibrary) + ".early")
 		must(t, err)
 		must(t, os.WriteFile(lib, data, 0o755))
-		_, _ = f.Instantiate("early", InstanceOptions{})
+		_, _ = f.LoadFor("early")
 	},
 	// Instances come and go.
 	"many": func(t *testing.T, r *reporter) {

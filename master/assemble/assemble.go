@@ -358,7 +358,7 @@ func (a *Assembly) Load() error {
 	var errs []error
 	for _, f := range a.fmus {
 		here := slices.ContainsFunc(a.Components, func(c Component) bool { return c.FMU == f && c.Isolated == "" })
-		load := f.Load
+		load := func() (*diag.List, error) { return f.LoadFor(strings.Join(a.using(f), ", ")) }
 		if !here {
 			load = func() (*diag.List, error) { return f.LoadIn(a.options.Launcher) }
 		}
