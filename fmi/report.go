@@ -216,7 +216,7 @@ func put(to []byte, text string) uint32 {
 
 // Call is a call of an FMU that is under way in another process, or was when that ended.
 type Call struct {
-	Component string  // name of the instance; "" = not known
+	Component string  // name of the instance, or those that a library is loaded for; "" = not known
 	FMU       string  // path
 	Hash      string  // of the FMU; "" = not known
 	Model     string  // name of the model

@@ -116,7 +116,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		data, err := os.ReadFile(os.Getenv(reporterLibrary) + ".early")
 		must(t, err)
 		must(t, os.WriteFile(lib, data, 0o755))
-		_, _ = f.Instantiate("early", InstanceOptions{})
+		_, _ = f.Load("early")
 	},
 	// Instances come and go.
 	"many": func(t *testing.T, r *reporter) {

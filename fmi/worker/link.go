@@ -140,9 +140,6 @@ func (l *link) ended(err error) error {
 		e.Reason = fmt.Sprintf("the worker does not answer as it should (%v) and was ended", err)
 	default:
 		e.Reason, e.Crash = l.process.reason()
-		if stack, over := l.shared.overflow(); over {
-			e.Reason += fmt.Sprintf(" by a stack overflow: its stack has %d MiB", stack/mebibyte)
-		}
 	}
 	e.Begun, e.Output, e.Said = l.shared.begun(), l.process.output(), l.shared.said()
 	if l.memory > 0 && hung == nil {

@@ -47,9 +47,6 @@ type control struct {
 	logs     atomic.Uint64 // log messages that are in the pipe or will be at once
 	_        [32]byte
 	progress [192]byte
-	stackEnd atomic.Uint64 // down to which the worker's stack can grow; 0 = not known
-	stack    atomic.Uint64 // its size then
-	fault    atomic.Uint64 // address of the access that ended the worker; 0 = none
 	messages atomic.Uint64 // log messages of the FMU, whether they were sent or not
 	last     [keptLines]struct {
 		length uint64
@@ -271,17 +268,6 @@ func (s *shared) begun() int {
 		return 0
 	}
 	return fmi.Begun(s.progress())
-}
-
-// overflow reports whether a worker ended because its stack, of so many bytes, was
-// full. Functions with large frames jump over what lies behind the end.
-func (s *shared) overflow() (stack uint64, over bool) {
-	const jump = 16 << 20
-	if s == nil {
-		return 0, false
-	}
-	end, fault := s.c.stackEnd.Load(), s.c.fault.Load()
-	return s.c.stack.Load(), fault < end && end-fault <= jump
 }
 
 // said gives the last messages of the FMU.

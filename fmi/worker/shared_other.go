@@ -22,7 +22,6 @@ func (*shared) end()                               {}
 func (*shared) begun() int                         { return 0 }
 func (*shared) keep(string)                        {}
 func (*shared) said() []string                     { return nil }
-func (*shared) overflow() (uint64, bool)           { return 0, false }
 func (*shared) answer([]byte) bool                 { return false }
 func (*shared) announce()                          {}
 func (*shared) request(in *frames) ([]byte, error) { return readRequest(in) }

@@ -62,9 +62,6 @@ func serve(c config) error {
 	if err != nil {
 		return err
 	}
-	if err := noteFaults(common); err != nil {
-		return err
-	}
 	w := &writer{to: answers, shared: common}
 	host, err := fmi.NewHost(w.log, common.keep, common.progress(), c.Threads)
 	if err != nil {
