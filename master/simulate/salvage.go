@@ -31,10 +31,11 @@ const regionHead = int(unsafe.Sizeof(region{}))
 
 // leaving is the description.
 type leaving struct {
-	Manifest string // absolute path; "" = none is written
-	Given    string // as the user gave it
-	Table    bool
-	Every    bool // every communication point has a row
+	Manifest   string // absolute path; "" = none is written
+	Given      string // as the user gave it
+	Table      bool
+	Every      bool   // every communication point has a row
+	Checkpoint string // absolute path; "" = none is written
 }
 
 // publish makes the run known to a supervisor.
@@ -104,6 +105,9 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 	}
 	m.Break(status, reason, reached, steps)
 	out.Manifest = m
+	for _, path := range []string{l.Manifest, l.Checkpoint} {
+		record.Sweep(path)
+	}
 	if l.Manifest != "" && m.Write(l.Manifest) == nil {
 		out.ManifestPath = l.Given
 	}

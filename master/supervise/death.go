@@ -24,8 +24,8 @@ type Death struct {
 	Known    bool             // the culprit is on record: --isolate auto isolates it the next time
 	Outcome  simulate.Outcome
 
-	// Killed says that Engine.Kill has ended it.
-	Killed bool
+	// Killed says that Engine.Kill has ended it, Outside that somebody else may have.
+	Killed, Outside bool
 }
 
 // Error names component, FMU, function, time and cause, quotes the last messages and says
@@ -33,7 +33,7 @@ type Death struct {
 func (d *Death) Error() string {
 	text := d.Reason()
 	switch {
-	case d.Killed:
+	case d.Killed, d.Outside:
 		return text
 	case d.Known:
 		return text + "; " + knownRemedy
@@ -98,15 +98,14 @@ func (e *Engine) died(l *link) error {
 	e.link = nil
 	reason, killed := e.reason, e.killed
 	e.mu.Unlock()
-	d := &Death{Killed: killed}
-	cause, outside := process.Reason(l.child.State())
-	if d.Cause = reason; reason == "" {
-		d.Cause = cause
+	d := &Death{Cause: reason, Killed: killed}
+	if reason == "" {
+		d.Cause, d.Outside = process.Reason(l.child.State())
 	}
 	if l.page != nil {
 		d.Calls, d.Loaded, d.Messages = fmi.Calls(l.page), fmi.Loaded(l.page), fmi.LastMessages(l.page)
 	}
-	if len(d.Calls) == 1 && reason == "" && !outside {
+	if len(d.Calls) == 1 && reason == "" && !d.Outside {
 		c, crashes := d.Calls[0], &worker.Record{Dir: fmuslave.CacheDir()}
 		d.Known = crashes.Take(fmi.Launch{FMU: c.FMU, Hash: c.Hash, Model: c.Model}, &fmi.Ended{Reason: d.Cause, Crash: true})
 	}

@@ -88,8 +88,12 @@ func New(o Options) *Engine { return &Engine{opt: o} }
 func (e *Engine) start() (_ *link, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.link != nil {
+	if e.link != nil && !e.link.child.Gone() {
 		return e.link, nil
+	}
+	if e.link != nil { // it has ended between two pieces of work
+		_ = e.link.close()
+		e.link = nil
 	}
 	program, image := e.opt.Program, e.opt.Program
 	if program == "" {
