@@ -227,18 +227,20 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 }
 
 // Break completes the manifest of a run whose process has ended before it: at a time (s),
-// after so many macro steps.
+// after so many macro steps. One that has come to its end keeps what it has counted.
 func (m *Manifest) Break(status master.Status, reason string, at float64, steps int) {
-	m.Status, m.Reason, m.EndTime = status, reason, at
+	if m.Status == master.Incomplete {
+		m.EndTime, m.Steps = at, Steps{Accepted: steps}
+		if steps > 0 {
+			m.Steps.Mean = (at - m.StartTime.Value) / float64(steps)
+		}
+	}
+	m.Status, m.Reason = status, reason
 	r := master.Result{Status: status}
 	if m.Scenario != nil {
 		r.Expectations.Undecided = len(m.Scenario.Expectations)
 	}
 	m.Outcome = r.Outcome()
-	m.Steps = Steps{Accepted: steps}
-	if steps > 0 {
-		m.Steps.Mean = (at - m.StartTime.Value) / float64(steps)
-	}
 }
 
 // Verdict returns the outcome; for a run that has not ended, and for a manifest of an older

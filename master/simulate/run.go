@@ -126,7 +126,12 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	if r.sys, err = r.openSystem(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.sys.Close()) }()
+	defer func() {
+		err = errors.Join(err, r.sys.Close())
+		if r.mark != nil { // not before: libraries may crash while they are unloaded
+			r.mark.withdraw()
+		}
+	}()
 	if err := r.settleAll(); err != nil {
 		return err
 	}
@@ -154,7 +159,6 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	if ctx, err = r.prepare(ctx, m, more); err != nil {
 		return err
 	}
-	defer r.mark.withdraw()
 	job, err := master.NewRun(r.sys.System, r.chosen.Algorithm, r.opt)
 	if err != nil {
 		return err

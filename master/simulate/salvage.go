@@ -101,7 +101,7 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 	m := &record.Manifest{}
 	text, err := os.ReadFile(l.Manifest)
 	if err != nil || json.Unmarshal(text, m) != nil {
-		m = &record.Manifest{EndTime: reached}
+		m = &record.Manifest{Status: master.Incomplete}
 	}
 	m.Break(status, reason, reached, steps)
 	out.Manifest = m
