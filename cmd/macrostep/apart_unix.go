@@ -29,7 +29,7 @@ func setAside(f *os.File) (path string, release func(), err error) {
 		return "", release, out.Close()
 	}
 	path, release = fileName(out), func() { _ = out.Close() } // what has it open writes on
-	if term.IsTerminal(was) { // a person reads it
+	if term.IsTerminal(was) {                                 // a person reads it
 		r, w, err := os.Pipe()
 		if err != nil {
 			return path, release, err
