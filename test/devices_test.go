@@ -53,6 +53,7 @@ func TestResultsToDevice(t *testing.T) {
 // Where results go to standard output, by whatever name, all else goes to standard
 // error, and what is there already stays.
 func TestResultsApart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink("/dev/stdout", link); err != nil {

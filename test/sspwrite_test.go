@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/beevik/etree"
@@ -461,7 +462,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	for _, name := range []string{"mass_force.fmu", "misbehave.fmu"} {
 		write("car/resources/"+name, mustRead(t, filepath.Join(badPair(t, "misbehave"), "resources", name)))
 	}
-	noise := make([]byte, 24<<20)
+	noise := make([]byte, 8<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // it gives no error
 	write("car/extra/noise", noise)
 	expect := func(when string, want ...string) {
@@ -474,18 +475,18 @@ func TestKilledWhileWriting(t *testing.T) {
 			t.Errorf("%s: there are %v, want %v", when, got, want)
 		}
 	}
-	killed := func(args ...string) {
+	ended := func(signals []os.Signal, args ...string) {
 		t.Helper()
 		cmd := exec.Command(program, args...)
 		cmd.Dir = dir
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(ended) }()
+		done := make(chan struct{})
+		go func() { _ = cmd.Wait(); close(done) }()
 		until(t, "it writes or ends", func() bool {
 			select {
-			case <-ended: // there is nothing to be swept
+			case <-done: // there is nothing to be swept
 				return true
 			default:
 				return slices.ContainsFunc(entries(t, dir), func(e os.DirEntry) bool {
@@ -493,8 +494,14 @@ func TestKilledWhileWriting(t *testing.T) {
 				})
 			}
 		})
-		_ = cmd.Process.Kill() // it may have ended
-		<-ended
+		for _, s := range signals {
+			_ = cmd.Process.Signal(s) // it may have ended
+		}
+		<-done
+	}
+	killed := func(args ...string) {
+		t.Helper()
+		ended([]os.Signal{os.Kill}, args...)
 	}
 	works := func(args ...string) {
 		t.Helper()
@@ -515,9 +522,16 @@ func TestKilledWhileWriting(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return
 	}
+	ended([]os.Signal{syscall.SIGTERM, syscall.SIGTERM}, "ssp", "pack", "car", "--force")
+	ended([]os.Signal{syscall.SIGTERM, syscall.SIGTERM}, "ssp", "unpack", "car.ssp", "-o", "stopped")
+	if noise, err := os.ReadFile(filepath.Join(dir, "stopped", "extra", "noise")); err == nil && len(noise) != 8<<20 {
+		t.Error("a part is unpacked")
+	}
+	_ = os.RemoveAll(filepath.Join(dir, "stopped"))
+	expect("SIGTERM", "car", "car.ssp", "new")
 	packed := mustRead(t, filepath.Join(dir, "car.ssp"))
 	for _, args := range [][]string{{"ssp", "pack", "car", "--force"}, {"ssp", "set", "--force", "car.ssp", "bad.x0=3"}, {"ssp", "unpack", "car.ssp", "-o", "more"}, {"ssp", "unpack", "car.ssp", "-o", "new", "--force"}} {
-		cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 20000; exec "$@"`, "sh", program}, args...)...) // 10 or 20 MB
+		cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 8000; exec "$@"`, "sh", program}, args...)...) // 4 or 8 MB
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "too large") {
 			t.Errorf("%v: %v\n%s", args, err, out)

@@ -8,15 +8,17 @@ import (
 )
 
 // keepApart keeps standard output for what a run writes there, its results most of all:
-// all else goes to standard error, also what FMUs in this process print.
-func (p *program) keepApart(r *runRequest) error {
+// all else goes to standard error, also what FMUs in this process print. release is
+// called after the run.
+func (p *program) keepApart(r *runRequest) (release func(), err error) {
+	release = func() {}
 	f, ok := p.out.(*os.File)
 	if !ok {
-		return nil
+		return release, nil
 	}
 	out, err := f.Stat()
 	if err != nil {
-		return nil // it is closed
+		return release, nil // it is closed
 	}
 	var here []simulate.WrittenFile
 	for _, w := range r.Written() {
@@ -26,21 +28,21 @@ func (p *program) keepApart(r *runRequest) error {
 	}
 	switch {
 	case len(here) == 0:
-		return nil
+		return release, nil
 	case len(here) > 1:
-		return fmt.Errorf("%s and %s both go to standard output; name a file for one of them", here[0].Flag, here[1].Flag)
+		return release, fmt.Errorf("%s and %s both go to standard output; name a file for one of them", here[0].Flag, here[1].Flag)
 	case out.Mode().IsRegular() && out.Size() > 0:
-		return fmt.Errorf("%s %s would replace what standard output already holds; append by a pipe: … | cat >> FILE", here[0].Flag, here[0].Path)
+		return release, fmt.Errorf("%s %s would replace what standard output already holds; append by a pipe: … | cat >> FILE", here[0].Flag, here[0].Path)
 	}
 	p.stdout = p.stderr
 	if s, ok := p.stderr.(*screen); ok {
 		s.beside = true
 	}
-	if r.aside, err = setAside(f); err != nil {
-		return fmt.Errorf("%s %s: %w", here[0].Flag, here[0].Path, err)
-	}
 	r.here = here[0].Path
-	return nil
+	if r.aside, release, err = setAside(f); err != nil {
+		err = fmt.Errorf("%s %s: %w", here[0].Flag, r.here, err)
+	}
+	return release, err
 }
 
 // leadsTo reports whether a path leads to a file that is no null device.

@@ -4,28 +4,52 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // setAside makes standard error of what this process prints to f, if that is its standard
-// output, and returns the name of what f was; "" if it is not.
-func setAside(f *os.File) (path string, err error) {
+// output. path is a name of what f was, "" if it was not, and release is called when
+// nothing is written there any more.
+func setAside(f *os.File) (path string, release func(), err error) {
+	release = func() {}
 	if f.Fd() != 1 {
-		return "", nil
+		return "", release, nil
 	}
 	was, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
-		return "", err
+		return "", release, err
 	}
-	if path = fmt.Sprintf("/dev/fd/%d", was); !exists(path) {
-		return "", unix.Close(was) // without names of open files FMUs print among the results
+	out := os.NewFile(uintptr(was), f.Name())
+	if _, err := os.Stat(fileName(out)); err != nil { // open files have no names here
+		return "", release, out.Close()
 	}
-	return path, unix.Dup2(2, 1)
+	path, release = fileName(out), func() { _ = out.Close() } // what has it open writes on
+	if term.IsTerminal(was) {                                 // a person reads it
+		r, w, err := os.Pipe()
+		if err != nil {
+			return path, release, err
+		}
+		shown := make(chan struct{})
+		go func() {
+			defer close(shown)
+			_, _ = io.Copy(&screen{to: out}, r) // who has left the terminal misses nothing
+		}()
+		path, release = fileName(w), func() {
+			_ = w.Close()
+			select {
+			case <-shown:
+			case <-time.After(time.Second): // something still holds the other end
+			}
+			_ = out.Close()
+		}
+	}
+	return path, release, unix.Dup2(2, 1)
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
+// fileName is a path to an open file.
+func fileName(f *os.File) string { return fmt.Sprintf("/dev/fd/%d", f.Fd()) }

@@ -219,4 +219,4 @@ func (documents) WriteSystem(dir, name string) (string, error) { return fmus.Wri
 func (documents) WriteChain(dir string, c fmus.Chain) (string, error) { return fmus.WriteChain(dir, c) }
 
 // Cleanup removes all temporary folders.
-func (documents) Cleanup() { archive.Cleanup() }
+func (documents) Cleanup() { _ = archive.End() } // what stays is swept by the next

@@ -170,9 +170,11 @@ func (p *program) runCommand() *cli.Command {
 				return err
 			}
 			req, err := parseRun(c)
-			if err == nil {
-				err = p.keepApart(req)
+			if err != nil {
+				return &usageError{"run", err}
 			}
+			release, err := p.keepApart(req)
+			defer release()
 			if err != nil {
 				return &usageError{"run", err}
 			}

@@ -399,6 +399,9 @@ func (a *Archive) Unpack(into string) error {
 		if made[dir] {
 			continue
 		}
+		if ending.Load() {
+			return errEnding
+		}
 		if err := root.MkdirAll(dir, 0o700); err != nil {
 			return wrap(e, err)
 		}
@@ -420,6 +423,10 @@ func (a *Archive) Unpack(into string) error {
 				e := &a.entries[i]
 				if e.dir {
 					continue
+				}
+				if ending.Load() {
+					errs[w] = errEnding
+					return
 				}
 				if err := e.write(root, buf); err != nil {
 					errs[w] = wrap(e, err)

@@ -11,6 +11,6 @@
 // first byte is written, and the sizes again while writing (fmi2 1–3, ssp 1).
 //
 // A folder of NewTempDir, or a file of NewTempFile that has not come to its place, is
-// removed by Remove, by Cleanup on the way out of the program, or, if the program was
-// killed, by the next program that asks for one in the same place.
+// removed by Remove, by Cleanup or End on the way out of the program, or, if the program
+// was killed, by the next program that asks for one in the same place.
 package archive

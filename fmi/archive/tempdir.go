@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 )
 
 // A temporary folder P, or a file P or P.ext, has a lock file P.lock beside it. Its
@@ -88,6 +90,9 @@ func (t *temporary) make(parent, prefix, ext string, create func(path string) er
 		_, _ = Sweep(parent, prefix)
 	}
 	for range 100 {
+		if ending.Load() {
+			return errEnding
+		}
 		var random [4]byte
 		rand.Read(random[:])
 		name := filepath.Join(parent, prefix+hex.EncodeToString(random[:]))
@@ -110,6 +115,9 @@ func (t *temporary) make(parent, prefix, ext string, create func(path string) er
 		}
 		registry.made[t] = true
 		registry.Unlock()
+		if ending.Load() { // perhaps End has not seen it
+			return errors.Join(errEnding, t.Remove())
+		}
 		return nil
 	}
 	return fmt.Errorf("all names tried in %s are in use", parent)
@@ -154,6 +162,18 @@ func (t *temporary) leave() {
 	registry.Lock()
 	delete(registry.made, t)
 	registry.Unlock()
+}
+
+// ending says that the process ends: nothing is made or unpacked any more.
+var ending atomic.Bool
+
+var errEnding = errors.New("the program ends")
+
+// End is Cleanup for a process that ends, whatever other goroutines still do: nothing
+// temporary is made after it, and nothing unpacked.
+func End() error {
+	ending.Store(true)
+	return Cleanup()
 }
 
 // Cleanup removes all temporary folders and files of this process, as it ends.
@@ -223,10 +243,18 @@ func sweep(parent, name string) (removed []string, err error) {
 	return removed, nil
 }
 
-// removeAll removes a tree, also one with folders that were made read-only.
+// removeAll removes a tree, also one with folders that were made read-only, or in which
+// Unpack writes what it has begun when the process ends.
 func removeAll(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
+	const tries = 20
+	for range tries {
+		err := os.RemoveAll(dir)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.ENOTEMPTY) {
+			break
+		}
 	}
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if e != nil && e.IsDir() {

@@ -1,7 +1,9 @@
 package archive
 
 import (
+	"archive/zip"
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/macrostep/macrostep/fmi/diag"
 )
 
 const childEnv = "MACROSTEP_TEST_CHILD_PARENT"
@@ -321,5 +325,50 @@ func TestSweepFile(t *testing.T) {
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 1 {
 		t.Errorf("left: %v", list)
+	}
+}
+
+// When the process ends while it unpacks, nothing is left, and nothing comes after.
+func TestEnd(t *testing.T) {
+	defer ending.Store(false)
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := range 3000 {
+		if _, err := z.Create(fmt.Sprintf("%d/%d", i%10, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.zip")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		ending.Store(false)
+		parent := t.TempDir()
+		d, err := NewTempDir(parent, "ms-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error)
+		go func() { done <- Unpack(path, d.Path, &diag.List{}, Limits{}) }()
+		for !exists(filepath.Join(d.Path, "0", "100")) {
+			runtime.Gosched()
+		}
+		if err := End(); err != nil {
+			t.Error(err)
+		}
+		<-done // it may have been at its end
+		if _, err := NewTempDir(parent, "ms-"); !errors.Is(err, errEnding) {
+			t.Error(err)
+		}
+		if err := WriteFile(filepath.Join(parent, "a"), nil); !errors.Is(err, errEnding) {
+			t.Error(err)
+		}
+		if list, _ := os.ReadDir(parent); len(list) > 0 {
+			t.Errorf("left: %v", list)
+		}
 	}
 }
