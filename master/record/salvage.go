@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/macrostep/macrostep/master"
@@ -54,6 +55,9 @@ func (s *Salvaged) table(find func(name string) []byte) (err error) {
 		return errScribbled
 	}
 	t.path = t.written.path
+	if strings.HasPrefix(t.path, "/dev/fd/") { // another file here
+		return fmt.Errorf("%s was an open file of the process that has ended", t.path)
+	}
 	t.written.bytes = int64(at.bytes)
 	s.Path, s.Columns = t.path, len(t.layout.columns)
 	s.Rows, s.Newest = int(at.recorded), math.Float64frombits(at.newest)
