@@ -12,20 +12,7 @@ import (
 // called after the run.
 func (p *program) keepApart(r *runRequest) (release func(), err error) {
 	release = func() {}
-	f, ok := p.out.(*os.File)
-	if !ok {
-		return release, nil
-	}
-	out, err := f.Stat()
-	if err != nil {
-		return release, nil // it is closed
-	}
-	var here []simulate.WrittenFile
-	for _, w := range r.Written() {
-		if leadsTo(w.Path, out) {
-			here = append(here, w)
-		}
-	}
+	f, out, here := p.toStdout(r)
 	switch {
 	case len(here) == 0:
 		return release, nil
@@ -34,15 +21,38 @@ func (p *program) keepApart(r *runRequest) (release func(), err error) {
 	case out.Mode().IsRegular() && out.Size() > 0:
 		return release, fmt.Errorf("%s %s would replace what standard output already holds; append by a pipe: … | cat >> FILE", here[0].Flag, here[0].Path)
 	}
-	p.stdout = p.stderr
-	if s, ok := p.stderr.(*screen); ok {
-		s.beside = true
-	}
+	p.printAside()
 	r.here = here[0].Path
 	if r.aside, release, err = setAside(f); err != nil {
 		err = fmt.Errorf("%s %s: %w", here[0].Flag, r.here, err)
 	}
 	return release, err
+}
+
+// toStdout returns standard output and the files of a run that are the same.
+func (p *program) toStdout(r *runRequest) (f *os.File, out os.FileInfo, here []simulate.WrittenFile) {
+	f, ok := p.out.(*os.File)
+	if !ok {
+		return nil, nil, nil
+	}
+	out, err := f.Stat()
+	if err != nil {
+		return nil, nil, nil // it is closed
+	}
+	for _, w := range r.Written() {
+		if leadsTo(w.Path, out) {
+			here = append(here, w)
+		}
+	}
+	return f, out, here
+}
+
+// printAside makes everything for people go to standard error.
+func (p *program) printAside() {
+	p.stdout = p.stderr
+	if s, ok := p.stderr.(*screen); ok {
+		s.beside = true
+	}
 }
 
 // leadsTo reports whether a path leads to a file that is no null device.

@@ -63,10 +63,10 @@ func summary(w io.Writer, con *console, o *simulate.Outcome) {
 		if m.Steps.Mean != m.StepSize.Value && m.Steps.Accepted > 1 && math.Abs(m.Steps.Mean-m.StepSize.Value) > 1e-9*m.StepSize.Value {
 			uneven = ", on average"
 		}
-		fmt.Fprintf(w, " of %s s%s in %s", number(m.Steps.Mean), uneven, duration(wall))
+		fmt.Fprintf(w, " of %s s%s", number(m.Steps.Mean), uneven)
 	}
 	if wall > 0 {
-		fmt.Fprintf(w, " (%s × real time)", short((m.EndTime-m.StartTime.Value)/wall))
+		fmt.Fprintf(w, " in %s (%s × real time)", duration(wall), short((m.EndTime-m.StartTime.Value)/wall))
 	}
 	if m.Steps.Rejected > 0 {
 		fmt.Fprintf(w, ", %d more rejected", m.Steps.Rejected)

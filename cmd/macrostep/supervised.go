@@ -48,6 +48,13 @@ func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
 func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
 	fmt.Fprintln(p.stderr)
 	err := error(d)
+	if c.Command.Name == "run" {
+		if r, bad := parseRun(c); bad == nil {
+			if _, _, here := p.toStdout(r); here != nil {
+				p.printAside()
+			}
+		}
+	}
 	if m := d.Outcome.Manifest; m != nil && !c.Bool("quiet") {
 		summary(p.stdout, newConsole(p.stderr), &d.Outcome)
 	}

@@ -388,6 +388,7 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	if lost := r.mark.end(); lost != nil {
 		err, r.out.ManifestPath = errors.Join(err, lost), ""
 	}
+	r.mark.publish()
 	if err == nil && !m.Outcome.OK(r.Strict) {
 		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable))
 	}

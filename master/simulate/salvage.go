@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"sync/atomic"
 	"unsafe"
 
@@ -15,16 +14,14 @@ import (
 )
 
 // regionName is that of the region in which a run leaves what Salvage needs.
-const (
-	regionName = "run"
-	regionSize = 64 << 10
-)
+const regionName = "run"
 
 // region is the begin of that region; a description follows, as JSON.
 type region struct {
 	length atomic.Uint64 // of the description; 0 = the run has not begun, or has ended
 	steps  atomic.Uint64 // accepted macro steps
 	time   atomic.Uint64 // bits of the time reached, s
+	wall   atomic.Uint64 // bits of the time that it took, s
 }
 
 const regionHead = int(unsafe.Sizeof(region{}))
@@ -34,20 +31,35 @@ type leaving struct {
 	Manifest   string // absolute path; "" = none is written
 	Given      string // as the user gave it
 	Table      bool
-	Every      bool   // every communication point has a row
-	Checkpoint string // absolute path; "" = none is written
+	Every      bool            // every communication point has a row
+	Checkpoint string          // absolute path; "" = none is written
+	Document   json.RawMessage // the manifest as it is now
 }
 
-// publish makes the run known to a supervisor.
+// publish makes the run, with its manifest as it is now, known to a supervisor.
 func (b *beginning) publish() {
-	text, err := json.Marshal(b.leaving)
-	if err != nil || len(text) > regionSize-regionHead {
-		return // then a supervisor cannot complete the manifest
+	b.hide()
+	var err error
+	if b.leaving.Document, err = b.manifest.JSON(); err != nil {
+		return
 	}
-	memory := process.Shared().Region(regionName, regionSize)
+	text, err := json.Marshal(b.leaving)
+	if err != nil {
+		return
+	}
+	memory := process.Shared().Region(regionName, regionHead+len(text))
 	copy(memory[regionHead:], text)
 	b.region = (*region)(unsafe.Pointer(&memory[0]))
 	b.region.length.Store(uint64(len(text)))
+}
+
+// hide takes that back.
+func (b *beginning) hide() {
+	if b.region != nil {
+		b.region.length.Store(0)
+		b.region = nil
+		process.Shared().Drop(regionName)
+	}
 }
 
 // withdraw takes that back, since nothing is left to complete, and lets other runs write
@@ -56,11 +68,7 @@ func (b *beginning) withdraw() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_ = b.file.Close() // it was written
-	if b.region != nil {
-		b.region.length.Store(0)
-		b.region = nil
-		process.Shared().Drop(regionName)
-	}
+	b.hide()
 	record.Forget(process.Shared())
 }
 
@@ -69,6 +77,7 @@ func (b *beginning) observe(p master.Progress) {
 	if b.region != nil {
 		b.region.steps.Store(uint64(p.Steps))
 		b.region.time.Store(math.Float64bits(p.T))
+		b.region.wall.Store(math.Float64bits(p.Wall.Seconds()))
 	}
 }
 
@@ -99,9 +108,11 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 		reason = fmt.Sprintf("%s; the results could not be completed: %v", reason, err)
 	}
 	m := &record.Manifest{}
-	text, err := os.ReadFile(l.Manifest)
-	if err != nil || json.Unmarshal(text, m) != nil {
+	if json.Unmarshal(l.Document, m) != nil {
 		m = &record.Manifest{Status: master.Incomplete}
+	}
+	if m.Status == master.Incomplete {
+		m.WallSeconds = math.Float64frombits(binary.NativeEndian.Uint64(memory[24:]))
 	}
 	m.Break(status, reason, reached, steps)
 	out.Manifest = m
