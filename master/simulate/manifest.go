@@ -52,6 +52,7 @@ type beginning struct {
 	stands   bool // that of the beginning has been written
 	begun    atomic.Bool
 	steps    atomic.Int64
+	table    *record.Table // nil = none
 	leaving  leaving
 	region   *region    // in which it is published; nil = it is not
 	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
@@ -101,7 +102,7 @@ func (b *beginning) Begin(*master.System, []master.Port) error {
 
 // Record follows how far the run is, for when it does not come to an end of its own.
 func (b *beginning) Record(p *master.Point) error {
-	b.steps.Store(int64(p.Step))
+	b.reached(p.T, p.Step)
 	return nil
 }
 
@@ -109,7 +110,13 @@ func (b *beginning) Flush() error { return nil }
 
 func (b *beginning) End(master.Result) error { return nil }
 
-func (b *beginning) Next() float64 { return math.Inf(1) }
+// Next asks for the points that have rows; without rows, observe follows the run.
+func (b *beginning) Next() float64 {
+	if b.table != nil {
+		return b.table.Next()
+	}
+	return math.Inf(1)
+}
 
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond

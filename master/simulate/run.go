@@ -334,9 +334,10 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 			return fmt.Errorf("--%s: %w", flagCheckpoint, err)
 		}
 	}
-	r.mark = &beginning{manifest: m, file: record.ManifestFile{Path: path}, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Every: r.Interval == 0, Checkpoint: checkpoint}}
+	r.mark = &beginning{manifest: m, file: record.ManifestFile{Path: path}, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Checkpoint: checkpoint}}
 	if !r.Record.IsNone() {
 		r.table = record.NewTable(r.At(r.Output), record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write, Memory: process.Shared()})
+		r.mark.table = r.table
 		opt.Recorders = append(opt.Recorders, r.table)
 	}
 	if r.Trace != "" {

@@ -31,7 +31,6 @@ type leaving struct {
 	Manifest   string // absolute path; "" = none is written
 	Given      string // as the user gave it
 	Table      bool
-	Every      bool            // every communication point has a row
 	Checkpoint string          // absolute path; "" = none is written
 	Document   json.RawMessage // the manifest as it is now
 }
@@ -74,10 +73,17 @@ func (b *beginning) withdraw() {
 
 // observe follows how far the run is.
 func (b *beginning) observe(p master.Progress) {
+	b.reached(p.T, p.Steps)
 	if b.region != nil {
-		b.region.steps.Store(uint64(p.Steps))
-		b.region.time.Store(math.Float64bits(p.T))
 		b.region.wall.Store(math.Float64bits(p.Wall.Seconds()))
+	}
+}
+
+func (b *beginning) reached(t float64, steps int) {
+	b.steps.Store(int64(steps))
+	if b.region != nil {
+		b.region.steps.Store(uint64(steps))
+		b.region.time.Store(math.Float64bits(t))
 	}
 }
 
@@ -100,9 +106,6 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 	saved, err := record.Salvage(find)
 	if l.Table && saved.Rows > 0 {
 		out.Rows, out.Columns, reached = saved.Rows, saved.Columns, math.Max(reached, saved.Newest)
-		if l.Every {
-			steps = max(steps, saved.Rows-1)
-		}
 	}
 	if err != nil {
 		reason = fmt.Sprintf("%s; the results could not be completed: %v", reason, err)
