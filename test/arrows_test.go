@@ -38,6 +38,7 @@ var allowed = []struct {
 	{"master/validate", []string{"fmi", "fmi/archive", "fmi/description", "fmi/diag", "master", "master/assemble", "master/fmuslave", "ssp"}, nil},
 	{"master/assemble", []string{"fmi", "fmi/description", "fmi/diag", "fmi/unit", "master", "master/fmuslave", "ssp"}, nil},
 	{"master/simulate", []string{"algorithms", "algorithms/analyze", "fmi", "fmi/diag", "fmi/process", "fmi/worker", "master", "master/assemble", "master/fmuslave", "master/record", "master/scenario", "ssp"}, []string{"golang.org/x/sys"}},
+	{"master/supervise", []string{"fmi", "fmi/archive", "fmi/process", "fmi/worker", "master", "master/fmuslave", "master/simulate"}, []string{"golang.org/x/sys"}},
 	{"test/probe", []string{"fmus"}, nil},
 	{"fmus", []string{"fmus", "fmi/archive", "fmi/csrc"}, []string{"gonum.org/v1/gonum"}},
 }
