@@ -145,3 +145,9 @@ func (c *Child) Signal(s os.Signal) error {
 		return c.cmd.Process.Signal(s)
 	}
 }
+
+var threadStack atomic.Uint64
+
+// SetThreadStack sets what ThreadStack returns, for a process that was started with
+// larger stacks than usual.
+func SetThreadStack(bytes uint64) { threadStack.Store(bytes) }

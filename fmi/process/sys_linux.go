@@ -56,9 +56,12 @@ func raiseStack(bytes uint64) (restore func()) {
 	return func() { _ = unix.Setrlimit(unix.RLIMIT_STACK, &old) } // it was allowed before
 }
 
-// ThreadStack returns the size of the stacks that threads get in this process, which is
-// that of its main stack; 0 = not known.
+// ThreadStack returns the usual size of the stacks of threads, which is that of the main
+// stack of this process, unless SetThreadStack has set it; 0 = not known.
 func ThreadStack() uint64 {
+	if n := threadStack.Load(); n > 0 {
+		return n
+	}
 	const usual = 8 << 20
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_STACK, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {

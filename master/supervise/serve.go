@@ -94,10 +94,12 @@ func Main(c Config) {
 const lostPatience = 500 * time.Millisecond
 
 func serve(c Config) error {
-	var files []uintptr
-	if err := json.Unmarshal([]byte(os.Getenv(variable)), &files); err != nil || len(files) < 2 {
+	var h handover
+	if err := json.Unmarshal([]byte(os.Getenv(variable)), &h); err != nil || len(h.Files) < 2 {
 		return fmt.Errorf("the variable %s is %q", variable, os.Getenv(variable))
 	}
+	files := h.Files
+	process.SetThreadStack(h.Threads)
 	_ = os.Unsetenv(variable)
 	process.CloseOnExec(files...)
 	if err := process.DefaultSignals(); err != nil {

@@ -58,6 +58,12 @@ type link struct {
 	decode   *json.Decoder
 }
 
+// handover is what an engine gets in the variable.
+type handover struct {
+	Files   []uintptr // requests, answers, and the page if there is one
+	Threads uint64    // usual size of the stacks of threads, for processes that the engine starts
+}
+
 // request is what an engine is sent, a line of JSON each.
 type request struct {
 	ID      int             `json:"id"`             // of the piece of work
@@ -138,7 +144,7 @@ func (e *Engine) start() (_ *link, err error) {
 	if e.opt.Stderr != nil {
 		cmd.Stderr = e.opt.Stderr
 	}
-	text, err := json.Marshal(process.Hand(cmd, files...))
+	text, err := json.Marshal(handover{Files: process.Hand(cmd, files...), Threads: process.ThreadStack()})
 	if err != nil {
 		return nil, err
 	}
