@@ -379,6 +379,7 @@ func (r *Rounds) Run(i, n int, rows bool) (done int, finite bool, failed int, st
 			}
 		}
 	}
+	s.in.from, s.in.spent = h.t, 0 // how long the call took is not known
 	status = Status(int32(h.status))
 	return done, true, failed, defined(status), s.in.settle(f, status)
 }

@@ -61,7 +61,9 @@ type liveProcess struct {
 }
 
 // at gives the address of something beside the page.
-func (l *liveProcess) at(path string) string { return strings.Replace(l.address, "/?", "/"+path+"?", 1) }
+func (l *liveProcess) at(path string) string {
+	return strings.Replace(l.address, "/?", "/"+path+"?", 1)
+}
 
 // startLive starts a run with --live and waits for its address.
 func startLive(t *testing.T, args ...string) *liveProcess {
