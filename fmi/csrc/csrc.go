@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/macrostep/macrostep/fmi/process"
 )
 
 // Header is fmi2.h, our own C interface of FMI 2.0.
@@ -90,14 +92,9 @@ func Library(ctx context.Context, cc []string, dir, out string, args ...string) 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v", limit))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, cc[0], append(append(all, args...), "-lm")...)
-	cmd.Dir, cmd.WaitDelay = dir, grace
-	ownGroup(cmd)
-	cmd.Cancel = func() error { return endGroup(cmd) }
-	text, err := cmd.CombinedOutput()
-	if cmd.Process != nil {
-		_ = endGroup(cmd) // what it left behind
-	}
+	cmd := exec.Command(cc[0], append(append(all, args...), "-lm")...)
+	cmd.Dir = dir
+	text, err := process.Output(ctx, cmd)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return fmt.Errorf("the C compiler was ended: %w\n%s", cause, strings.Join(cmd.Args, " "))
 	}
@@ -107,8 +104,5 @@ func Library(ctx context.Context, cc []string, dir, out string, args ...string) 
 	return nil
 }
 
-// limit bounds a compilation, and grace how long what it started may keep its output
-// open.
+// limit bounds a compilation.
 var limit = 10 * time.Minute
-
-const grace = 5 * time.Second

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"context"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -73,6 +75,37 @@ func Start(cmd *exec.Cmd, o Options) (*Child, error) {
 	go c.wait()
 	return c, nil
 }
+
+// Output runs a command to its end, with what it starts in its group, and returns what it
+// prints. They are ended when ctx ends.
+func Output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	cmd.Stdout, cmd.Stderr = w, w
+	c, err := Start(cmd, Options{Group: true, Bound: true})
+	_ = w.Close() // the process has it
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, c.Kill)()
+	text := make(chan []byte, 1)
+	go func() {
+		all, _ := io.ReadAll(r) // what there is
+		text <- all
+	}()
+	<-c.Done()
+	_ = r.SetReadDeadline(time.Now().Add(outputGrace)) // another group may hold the other end
+	if !c.State().Success() {
+		err = &exec.ExitError{ProcessState: c.State()}
+	}
+	return <-text, err
+}
+
+// outputGrace is how long the output of an ended process is read.
+const outputGrace = time.Second
 
 // wait ends the group of the process when the process has ended.
 func (c *Child) wait() {
