@@ -121,18 +121,6 @@ func (f *FMU) loadOnce(instance string) (*diag.List, error) {
 	return &f.findings, f.err
 }
 
-// underWay is the FMU whose library loads, nil if none does.
-var underWay atomic.Pointer[FMU]
-
-// Loading gives the path of the FMU whose library is being brought into this process,
-// "" if none is. Any goroutine may ask: the library's initialisers may never return.
-func Loading() string {
-	if f := underWay.Load(); f != nil {
-		return f.Path
-	}
-	return ""
-}
-
 // adder adds a finding; the error is that of the list.
 type adder = func(r *diag.Rule, path, remedy, format string, args ...any) error
 
@@ -167,8 +155,6 @@ func (f *FMU) load(instance string) error {
 	if err := f.compileOnce(add); err != nil {
 		return err
 	}
-	underWay.Store(f)
-	defer underWay.Store(nil)
 	t := note(notedLibrary, instance, f)
 	img, changes, err := loadImage(&f.place, t)
 	if err := f.judge(changes, err, add); err != nil {

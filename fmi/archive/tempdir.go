@@ -264,14 +264,3 @@ func removeAll(dir string) error {
 	})
 	return os.RemoveAll(dir)
 }
-
-// CreateLock makes a file and locks it for as long as the process lives; the
-// error is fs.ErrExist if there is one.
-func CreateLock(path string) (*os.File, error) { return createLock(path) }
-
-// TakeLock gives a file that CreateLock made in a process which has ended,
-// locked, or nil.
-func TakeLock(path string) *os.File { return takeLock(path) }
-
-// DropLock removes a file that CreateLock or TakeLock gave.
-func DropLock(f *os.File) { dropLock(f) }

@@ -182,9 +182,7 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 		t := toSetting(*a.Tolerance, o.Tolerance)
 		out.Tolerance = &t
 	}
-	for _, v := range a.Settings() {
-		out.Settings = append(out.Settings, v)
-	}
+	out.Settings = a.Settings()
 	for _, c := range a.Components {
 		if c.Isolated == "" && c.FMU.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess {
 			out.Once = append(out.Once, c.Name)
