@@ -39,14 +39,14 @@ func newEngine() engine { return documents{} }
 
 // Open assembles a system. The FMUs' libraries are loaded, so that one that
 // cannot be is found before the first FMU is instantiated.
-func (documents) Open(_ context.Context, path string, o openOptions) (*opened, error) {
+func (documents) Open(ctx context.Context, path string, o openOptions) (*opened, error) {
 	if err := there(path); err != nil {
 		return nil, err
 	}
 	options := assemble.Options{Strict: o.Strict, Stateless: o.Stateless, Driven: o.Driven, DrivenBy: o.DrivenBy, Record: o.Record, Read: o.Read, Compile: o.Compile, Cache: fmuslave.CacheDir()}
 	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
 	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
-	options.Select, options.Columns = selectNames, columnsOf
+	options.Select, options.Columns = selectNames, columnsOf(ctx)
 	crashes := &worker.Record{Dir: fmuslave.CacheDir()}
 	options.Crashed = crashes.Crashed
 	launcher := &worker.Launcher{Timeout: o.Isolation.StepTimeout, Memory: o.Isolation.MemoryLimit, Lost: crashes.Lost}
@@ -187,12 +187,14 @@ func selectNames(patterns []string) (func(name string) bool, error) {
 	return s.Match, err
 }
 
-func columnsOf(path string) ([]string, error) {
-	s, err := record.ReadSignals(path)
-	if err != nil {
-		return nil, err
+func columnsOf(ctx context.Context) func(path string) ([]string, error) {
+	return func(path string) ([]string, error) {
+		s, err := record.ReadSignals(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return s.Names, nil
 	}
-	return s.Names, nil
 }
 
 // limit sets the limits of processes that the documents give, where the user has
@@ -327,7 +329,7 @@ func (documents) Validate(ctx context.Context, path string, r validateRequest) (
 	return validate.File(ctx, path, validate.Options{
 		Strict: r.Strict, Disable: r.Disable, Dynamic: r.Dynamic, Compile: r.Compile, Step: r.Step, Cache: fmuslave.CacheDir(),
 		Launcher: &worker.Launcher{Timeout: trialTimeout},
-		Assemble: assemble.Options{Select: selectNames, Columns: columnsOf},
+		Assemble: assemble.Options{Select: selectNames, Columns: columnsOf(ctx)},
 		Strategy: func(a *assemble.Assembly) assemble.Strategy { return strategyOf(a, path, r) },
 	})
 }
@@ -404,7 +406,7 @@ func (documents) Explain(path string, names []string, o infoOptions) (list []*as
 // looking are the options for a look at a system that nothing is run of: what a run
 // would accept is accepted.
 func looking() assemble.Options {
-	return assemble.Options{Select: selectNames, Columns: columnsOf, Launcher: &worker.Launcher{}}
+	return assemble.Options{Select: selectNames, Columns: columnsOf(context.Background()), Launcher: &worker.Launcher{}}
 }
 
 func describing(o infoOptions) assemble.Options {

@@ -155,14 +155,14 @@ func (r *runRequest) startsOver() bool {
 // attempt is execute for a run that may end with a *master.MoreWorkersError, but for one
 // that has begun anew because of that.
 func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more *master.MoreWorkersError) (out outcome, err error) {
-	signals, history, err := readTables(r)
+	signals, history, err := readTables(ctx, r)
 	if err != nil {
 		return out, err
 	}
 	var played *scenario.Scenario
 	var player *scenario.Player
 	if r.Scenario != "" {
-		if played, err = scenario.Read(r.Scenario); err != nil {
+		if played, err = scenario.Read(ctx, r.Scenario); err != nil {
 			return out, fmt.Errorf("--%s: %w", flagScenario, err)
 		}
 		if err := r.protect(played.Files()...); err != nil {
@@ -189,7 +189,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		open.Record = r.Record.Match
 	}
 	if played != nil {
-		open.Read = func(name string) bool { return slices.Contains(played.Variables, name) }
+		open.Read = played.Uses
 	}
 	var trace callLog // the file is made when it is known to overwrite nothing
 	if r.LogCalls != "" {
@@ -217,7 +217,7 @@ func (p *program) attempt(ctx context.Context, r *runRequest, con *console, more
 		return out, err
 	}
 	r.Record = r.Record.Of(sys.Alone)
-	if signals, history, err = r.laterTables(signals, history); err != nil {
+	if signals, history, err = r.laterTables(ctx, signals, history); err != nil {
 		return out, err
 	}
 	if signals != nil {
@@ -549,14 +549,14 @@ const isolateRemedy = "run it again with --isolate always"
 
 const crashRemedy = "the FMU is on record now: run it again, and it gets a process of its own, by --isolate auto, which is the default, or always"
 
-func readTables(r *runRequest) (signals, history *record.Signals, err error) {
+func readTables(ctx context.Context, r *runRequest) (signals, history *record.Signals, err error) {
 	if r.Input != "" {
-		if signals, err = record.ReadSignals(r.Input); err != nil {
+		if signals, err = record.ReadSignals(ctx, r.Input); err != nil {
 			return nil, nil, fmt.Errorf("--input: %w", err)
 		}
 	}
 	if r.History != "" {
-		if history, err = record.ReadSignals(r.History); err != nil {
+		if history, err = record.ReadSignals(ctx, r.History); err != nil {
 			return nil, nil, fmt.Errorf("--history: %w", err)
 		}
 	}
@@ -564,7 +564,7 @@ func readTables(r *runRequest) (signals, history *record.Signals, err error) {
 }
 
 // laterTables reads the tables that documents name.
-func (r *runRequest) laterTables(signals, history *record.Signals) (_, _ *record.Signals, err error) {
+func (r *runRequest) laterTables(ctx context.Context, signals, history *record.Signals) (_, _ *record.Signals, err error) {
 	later := *r
 	if signals != nil {
 		later.Input = ""
@@ -572,7 +572,7 @@ func (r *runRequest) laterTables(signals, history *record.Signals) (_, _ *record
 	if history != nil {
 		later.History = ""
 	}
-	s, h, err := readTables(&later)
+	s, h, err := readTables(ctx, &later)
 	return cmp.Or(signals, s), cmp.Or(history, h), err
 }
 
