@@ -61,11 +61,12 @@ type Variable struct {
 	Name string // "subsystem.port"
 	Port Port
 
-	run   *Run
-	place place
-	sub   int
-	at    int // among all of u or y, or among the values of the kind
-	tune  int // index in Tunables; -1 = none
+	run    *Run
+	place  place
+	sub    int
+	at     int  // among all of u or y, or among the values of the kind
+	tune   int  // index in Tunables; -1 = none
+	marked bool // it is among those that were manipulated
 	// before is what a tunable had before it was first set, if that is known.
 	before *Scalar
 }
@@ -370,6 +371,10 @@ func (r *Run) steer() {
 func (v *Variable) mark() {
 	r := v.run
 	r.disturbed = true
+	if v.marked {
+		return
+	}
+	v.marked = true
 	if !slices.Contains(r.result.Manipulated, v.Name) {
 		r.result.Manipulated = append(r.result.Manipulated, v.Name)
 	}

@@ -32,7 +32,7 @@ func setAside(f *os.File) (path string, release func(), err error) {
 	if same := fmt.Sprintf("/proc/%d/fd/1", os.Getppid()); sameAs(same, out) {
 		path = same // of the supervisor, which can complete the results there
 	}
-	if term.IsTerminal(was) {                                 // a person reads it
+	if term.IsTerminal(was) { // a person reads it
 		r, w, err := os.Pipe()
 		if err != nil {
 			return path, release, err

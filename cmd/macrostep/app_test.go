@@ -338,7 +338,7 @@ func TestInput(t *testing.T) {
 	if !slices.Equal(f.asked.Driven, []string{"free.u1"}) {
 		t.Errorf("driven %v", f.asked.Driven)
 	}
-	s, err := record.ReadSignals("results.csv")
+	s, err := record.ReadSignals(t.Context(), "results.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (documents) Validate(ctx context.Context, path string, r validateRequest) (
 	return validate.File(ctx, path, validate.Options{
 		Strict: r.Strict, Disable: r.Disable, Dynamic: r.Dynamic, Compile: r.Compile, Step: r.Step, Cache: fmuslave.CacheDir(),
 		Launcher: &worker.Launcher{Timeout: trialTimeout}, StepTimeout: trialTimeout,
-		Assemble: simulate.Reading(),
+		Assemble: simulate.Reading(ctx),
 		Strategy: func(a *assemble.Assembly) assemble.Strategy {
 			return simulate.StrategyOf(a, &simulate.Request{System: path, Algorithm: r.Algorithm, Params: r.Params})
 		},
@@ -105,7 +105,7 @@ func (documents) Explain(path string, names []string, o infoOptions) (list []*as
 // looking are the options for a look at a system that nothing is run of: what a run
 // would accept is accepted.
 func looking() assemble.Options {
-	o := simulate.Reading()
+	o := simulate.Reading(context.Background())
 	o.Launcher = &worker.Launcher{}
 	return o
 }

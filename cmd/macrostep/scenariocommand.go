@@ -27,7 +27,7 @@ Examples:
 			if err := arguments(c, 1, 1, "FILE.yaml"); err != nil {
 				return err
 			}
-			s, err := scenario.Read(c.Args().First())
+			s, err := scenario.Read(c.Context, c.Args().First())
 			if err != nil {
 				return err
 			}

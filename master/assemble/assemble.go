@@ -901,6 +901,9 @@ func variableNames(d *description.ModelDescription) []string {
 	return names
 }
 
+// mostDrivenErrors are reported of the names that are given from outside.
+const mostDrivenErrors = 20
+
 // planDriven finds the inputs that are given from outside, by component.
 func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[string]bool, error) {
 	driven := make([]map[string]bool, len(a.Components))
@@ -908,10 +911,14 @@ func (a *Assembly) planDriven(o Options, connected []map[string]bool) ([]map[str
 	for i := range driven {
 		driven[i] = map[string]bool{}
 	}
+	inputs := sync.OnceValue(a.Inputs)
 	for _, name := range o.Driven {
+		if len(errs) >= mostDrivenErrors {
+			break
+		}
 		i, v, connector, err := a.target(name)
-		if fed := a.Inputs()[name]; connector != nil && len(fed) > 0 {
-			for _, in := range fed {
+		if connector != nil && len(inputs()[name]) > 0 {
+			for _, in := range inputs()[name] {
 				if driven[in.component][in.variable] {
 					errs = append(errs, fmt.Errorf("%s feeds %s.%s, which is given, too; give one of them", name, a.Components[in.component].Name, in.variable))
 				}

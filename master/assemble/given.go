@@ -135,10 +135,11 @@ func (a *Assembly) Inputs() map[string][]Input {
 		}
 	}
 	for _, name := range a.options.Driven {
-		i, v, connector, err := a.target(name)
-		if err != nil || connector != nil {
+		all, _ := a.meanings(name) // without the messages of target, which take long
+		if len(all) != 1 || a.pkg != nil && len(a.pkg.SystemConnectors(name)) > 0 {
 			continue
 		}
+		i, v := all[0].component, all[0].v
 		if settled := a.Components[i].Name + "." + v.Name; settled != name {
 			out[name] = []Input{{Name: settled, Gain: 1, component: i, variable: v.Name}}
 		}

@@ -89,7 +89,7 @@ func TestTable(t *testing.T) {
 	if err := os.WriteFile(path, []byte("time,z,v\n0,0,1\n1,2,1\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	signals, err := record.ReadSignals(path)
+	signals, err := record.ReadSignals(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestTable(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("time,z\n0,x\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if signals, err = record.ReadSignals(bad); err == nil {
+	if signals, err = record.ReadSignals(t.Context(), bad); err == nil {
 		_, err = native.Table("bad", signals)
 	}
 	if err == nil {

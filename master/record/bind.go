@@ -39,15 +39,25 @@ type discreteColumn struct {
 var _ master.Signals = (*Inputs)(nil)
 
 // BindInputs gives the columns of s to the inputs of sys with their names,
-// "component.variable". Errors, all of them: a column that names no input or
+// "component.variable". Errors, the first twenty: a column that names no input or
 // one that is connected, a cell that is no value of the input's type. Cells of
 // Reals must be finite; Booleans are 0, 1, false or true.
 func BindInputs(s *Signals, sys *master.System) (*Inputs, error) {
 	in := &Inputs{signals: s, columnOf: map[int]realColumn{}, discrete: make([][]discreteColumn, len(sys.Infos))}
+	inputs := inputsOf(sys)
 	var errs []error
 	for col, name := range s.Names {
-		if err := in.bind(sys, col, name); err != nil {
-			errs = append(errs, err)
+		var err error
+		if to, ok := inputs[name]; ok {
+			err = in.bind(sys, col, to)
+		} else {
+			err = fmt.Errorf("%s:1: no input is called %q%s", s.Path, name, inputHint(sys, name))
+		}
+		if err == nil {
+			continue
+		}
+		if errs = append(errs, err); len(errs) == mostErrors {
+			break
 		}
 	}
 	if len(errs) > 0 {
@@ -57,56 +67,53 @@ func BindInputs(s *Signals, sys *master.System) (*Inputs, error) {
 	return in, nil
 }
 
-func (in *Inputs) bind(sys *master.System, col int, name string) error {
-	s := in.signals
-	connected := fmt.Errorf("%s:1: %s is connected; only free inputs can be given, remove the column", s.Path, name)
-	sub := longestComponent(sys, name, func(info *master.Info, port string) bool {
-		return hasPort(info.In, port) || hasPort(info.DiscreteIn, port)
-	})
-	if sub < 0 {
-		return fmt.Errorf("%s:1: no input is called %q%s", s.Path, name, inputHint(sys, name))
-	}
-	info := sys.Infos[sub]
-	port := name[len(info.Name)+1:]
-	if k := portIndex(info.In, port); k >= 0 {
-		u := sys.InAt[sub] + k
-		if _, ok := sys.Source(u); ok {
-			return connected
-		}
-		in.real = append(in.real, u)
-		in.columnOf[u] = realColumn{col: col, held: info.In[k].Discrete}
-		return s.check(col, 0, len(s.Times), "a finite number", finite)
-	}
-	var err error
-	byKind(info.DiscreteIn, func(k, at int, p master.Port) {
-		if p.Name != port {
-			return
-		}
-		if sys.DiscreteConnected(sub, k) {
-			err = connected
-			return
-		}
-		d := discreteColumn{kind: p.Kind, col: col, at: at}
-		d.text, err = s.readDiscrete(col, p.Kind)
-		in.discrete[sub] = append(in.discrete[sub], d)
-	})
-	return err
+// input is where an input is.
+type input struct {
+	sub, k   int // port k of the subsystem, among the Reals or the others
+	discrete bool
+	at       int // among the values of its kind, if it is discrete
 }
 
-// readBooleans gives the cells false and true of a column their numbers.
-func (s *Signals) readBooleans(col int) {
-	values := s.columns[col]
-	if !slices.ContainsFunc(values, math.IsNaN) {
-		return
-	}
-	for i, cell := range s.cells(col) {
-		switch strings.ToLower(strings.TrimSpace(cell)) {
-		case "false":
-			values[i] = 0
-		case "true":
-			values[i] = 1
+// inputsOf returns the inputs by name. Of two with one name it is that of the component
+// with the longer name.
+func inputsOf(sys *master.System) map[string]input {
+	all := map[string]input{}
+	for i, info := range sys.Infos {
+		add := func(port string, to input) {
+			name := info.Name + "." + port
+			if was, ok := all[name]; !ok || was.sub != i && len(info.Name) > len(sys.Infos[was.sub].Name) {
+				all[name] = to
+			}
 		}
+		for k, p := range info.In {
+			add(p.Name, input{sub: i, k: k})
+		}
+		byKind(info.DiscreteIn, func(k, at int, p master.Port) { add(p.Name, input{i, k, true, at}) })
 	}
+	return all
+}
+
+func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
+	s, info := in.signals, sys.Infos[to.sub]
+	connected := func() error {
+		return fmt.Errorf("%s:1: %s is connected; only free inputs can be given, remove the column", s.Path, s.Names[col])
+	}
+	if to.discrete {
+		if sys.DiscreteConnected(to.sub, to.k) {
+			return connected()
+		}
+		d := discreteColumn{kind: info.DiscreteIn[to.k].Kind, col: col, at: to.at}
+		d.text, err = s.readDiscrete(col, d.kind)
+		in.discrete[to.sub] = append(in.discrete[to.sub], d)
+		return err
+	}
+	u := sys.InAt[to.sub] + to.k
+	if _, ok := sys.Source(u); ok {
+		return connected()
+	}
+	in.real = append(in.real, u)
+	in.columnOf[u] = realColumn{col: col, held: info.In[to.k].Discrete}
+	return s.check(col, master.Real, len(s.Times))
 }
 
 // Inputs gives the entries of u that the table drives, ascending.
@@ -181,13 +188,18 @@ func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]m
 	for i, y := range needed {
 		name := sys.OutName(y)
 		col, ok := s.Column(name)
-		if !ok {
-			errs = append(errs, fmt.Errorf("%s:1: there is no column %q%s; the history must hold every output that feeds an extrapolated input", s.Path, name, diag.DidYouMean(name, s.Names)))
+		var err error
+		if ok {
+			cols[i] = col
+			err = s.check(col, master.Real, rows)
+		} else {
+			err = fmt.Errorf("%s:1: there is no column %q%s; the history must hold every output that feeds an extrapolated input", s.Path, name, diag.DidYouMean(name, s.Names))
+		}
+		if err == nil {
 			continue
 		}
-		cols[i] = col
-		if err := s.check(col, 0, rows, "a finite number", finite); err != nil {
-			errs = append(errs, err)
+		if errs = append(errs, err); len(errs) == mostErrors {
+			break
 		}
 	}
 	if len(errs) > 0 {
@@ -242,16 +254,8 @@ func hasPort(ports []master.Port, name string) bool { return portIndex(ports, na
 
 // readDiscrete makes a column one of a discrete kind; text has the cells of Strings.
 func (s *Signals) readDiscrete(col int, kind master.Kind) (text []string, err error) {
-	switch kind {
-	case master.Integer:
-		err = s.check(col, 0, len(s.Times), "a whole number of 32 bits", func(v float64) bool {
-			return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32
-		})
-	case master.Boolean:
-		s.readBooleans(col)
-		err = s.check(col, 0, len(s.Times), "0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 })
-	case master.String:
-		text = s.cells(col)
+	if kind == master.String {
+		return s.cells(col), nil
 	}
-	return text, err
+	return nil, s.check(col, kind, len(s.Times))
 }

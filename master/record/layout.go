@@ -71,6 +71,10 @@ func (l *layout) add(name string, p master.Port, from source, sub, at int) {
 func choose(sys *master.System, measured []master.Port, sel Selection, driven []string) (layout, error) {
 	var l layout
 	l.addColumn(column{name: "time", unit: "s", about: Description{Text: "communication point", Causality: "independent", Variability: "continuous"}})
+	given := map[string]bool{}
+	for _, name := range driven {
+		given[name] = true
+	}
 	var all []string
 	for i, info := range sys.Infos {
 		bare := true // neither outputs nor connected inputs
@@ -108,10 +112,10 @@ func choose(sys *master.System, measured []master.Port, sel Selection, driven []
 		byKind(info.DiscreteOut, func(_, at int, p master.Port) { take(fromDiscreteOut, p, at, true) })
 		for k, p := range info.In {
 			_, connected := sys.Source(sys.InAt[i] + k)
-			take(fromU, p, sys.InAt[i]+k, connected || bare || slices.Contains(driven, info.Name+"."+p.Name))
+			take(fromU, p, sys.InAt[i]+k, connected || bare || given[info.Name+"."+p.Name])
 		}
 		byKind(info.DiscreteIn, func(k, at int, p master.Port) {
-			take(fromDiscreteIn, p, at, bare || sys.DiscreteConnected(i, k) || slices.Contains(driven, info.Name+"."+p.Name))
+			take(fromDiscreteIn, p, at, bare || sys.DiscreteConnected(i, k) || given[info.Name+"."+p.Name])
 		})
 		byKind(info.Watch, func(_, at int, p master.Port) { take(fromWatch, p, at, true) })
 	}

@@ -210,7 +210,7 @@ func TestCSVWholeRows(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if s, err := ReadSignals(path); err != nil || len(s.Times) != 80000 || s.Times[79999] != p.T {
+	if s, err := ReadSignals(t.Context(), path); err != nil || len(s.Times) != 80000 || s.Times[79999] != p.T {
 		t.Errorf("flushed: %v", err)
 	}
 	if err := errors.Join(c.End(master.Result{}), c.End(master.Result{})); !errors.Is(err, errEnded) || !errors.Is(c.Record(p), errEnded) {
@@ -394,7 +394,7 @@ func TestRun(t *testing.T) {
 	if _, err := run.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	s, err := ReadSignals(path)
+	s, err := ReadSignals(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

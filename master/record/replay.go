@@ -17,9 +17,6 @@ func (s *Signals) Replay(column string, kind master.Kind, held bool) (func(t flo
 		return nil, fmt.Errorf("%s:1: there is no column %q%s", s.Path, column, diag.DidYouMean(column, s.Names))
 	}
 	text, err := s.readDiscrete(col, kind)
-	if kind == master.Real {
-		err = s.check(col, 0, len(s.Times), "a finite number", finite)
-	}
 	if err != nil {
 		return nil, err
 	}

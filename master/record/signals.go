@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -12,8 +13,10 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
 )
 
 // Signals is a table of signals over time, read from a file.
@@ -22,11 +25,28 @@ type Signals struct {
 	Names []string  // of the columns, without time
 	Times []float64 // s; finite, never decreasing
 
-	columns [][]float64 // by column and row; NaN for a text
-	source  []int       // by column: that of the file; nil = the same
-	lines   []int       // by row, in the file
-	raw     []byte      // the file, for the cells that are texts
+	index   map[string]int // columns by name
+	columns [][]float64    // by column and row; NaN for a text
+	source  []int          // by column: that of the file; nil = the same
+	lines   []int          // by row, in the file
+	begins  []int64        // by row, in raw
+	width   int            // columns of the file
+	raw     []byte         // the file, for the cells that are texts
+
+	mu    sync.Mutex
+	texts map[int][]string // cells of columns of the file that were wanted as texts
+	more  int              // columns to be read together when the next one is wanted
+	good  map[checked]bool // columns that hold values of a kind throughout
 }
+
+// checked is a column with the kind that its cells were checked for.
+type checked struct {
+	col  int
+	kind master.Kind
+}
+
+// mostErrors are reported of one table.
+const mostErrors = 20
 
 // ReadSignals reads a table as [CSV] writes it: a header with time first, then
 // a row for each time. Fields may be quoted as RFC 4180 says; blank lines are
@@ -34,16 +54,33 @@ type Signals struct {
 // of which the last holds. What the other cells hold is judged when a column is
 // used: see [BindInputs] and [BindHistory].
 //
-// Errors name file, line, column and remedy.
-func ReadSignals(path string) (*Signals, error) {
-	raw, err := os.ReadFile(path)
+// Errors name file, line, column and remedy. When ctx ends, its cause is the error.
+func ReadSignals(ctx context.Context, path string) (*Signals, error) {
+	raw, err := ReadFile(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("reading signals: %w; name a table that can be read", err)
 	}
-	return parseSignals(raw, path)
+	return parseSignals(ctx, raw, path)
 }
 
-func parseSignals(raw []byte, path string) (*Signals, error) {
+// ReadFile is os.ReadFile that ends with ctx, also where a pipe has no writer.
+func ReadFile(ctx context.Context, path string) ([]byte, error) {
+	var raw []byte
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		raw, err = os.ReadFile(path)
+	}()
+	select {
+	case <-done:
+		return raw, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func parseSignals(ctx context.Context, raw []byte, path string) (*Signals, error) {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")) // byte order mark
 	r := tableReader(raw)
 	header, err := r.Read()
@@ -53,11 +90,12 @@ func parseSignals(raw []byte, path string) (*Signals, error) {
 	if err != nil {
 		return nil, tableError(path, err)
 	}
-	s := &Signals{Path: path, raw: raw}
+	s := &Signals{Path: path, raw: raw, texts: map[int][]string{}, good: map[checked]bool{}}
 	if err := s.readHeader(header); err != nil {
 		return nil, err
 	}
-	for {
+	for ctx.Err() == nil {
+		begin := r.InputOffset()
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -69,6 +107,10 @@ func parseSignals(raw []byte, path string) (*Signals, error) {
 		if err := s.readRow(row, line); err != nil {
 			return nil, err
 		}
+		s.begins = append(s.begins, begin)
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, context.Cause(ctx))
 	}
 	if len(s.Times) == 0 {
 		return nil, fmt.Errorf("%s: there is no row below the header; give at least one", path)
@@ -90,17 +132,20 @@ func (s *Signals) readHeader(header []string) error {
 	if !strings.EqualFold(first, "time") {
 		return fmt.Errorf("%s:1: the first column is %q; it must be time", s.Path, first)
 	}
+	s.index = make(map[string]int, len(header))
 	for i, name := range header[1:] {
 		name = strings.TrimSpace(name)
 		if name == "" {
 			return fmt.Errorf("%s:1: column %d has no name; call it component.variable", s.Path, i+2)
 		}
-		if slices.Contains(s.Names, name) {
+		if _, twice := s.index[name]; twice {
 			return fmt.Errorf("%s:1: there are two columns %q; remove one", s.Path, name)
 		}
+		s.index[name] = i
 		s.Names = append(s.Names, name)
 	}
-	s.columns = make([][]float64, len(s.Names))
+	s.width = len(s.Names)
+	s.columns = make([][]float64, s.width)
 	return nil
 }
 
@@ -136,7 +181,9 @@ func (s *Signals) Items(by map[string]map[string]int32) error {
 		}
 		values, err := s.items(col, items)
 		if err != nil {
-			errs = append(errs, err)
+			if errs = append(errs, err); len(errs) == mostErrors {
+				break
+			}
 			continue
 		}
 		for row, n := range values {
@@ -189,6 +236,7 @@ func (s *Signals) Expand(by map[string][]Derived) error {
 	var names []string
 	var columns [][]float64
 	var source []int
+	index := make(map[string]int, len(s.Names))
 	for col, name := range s.Names {
 		from := col
 		if s.source != nil {
@@ -199,7 +247,7 @@ func (s *Signals) Expand(by map[string][]Derived) error {
 			list = []Derived{{Name: name, Gain: 1}}
 		}
 		for _, d := range list {
-			if slices.Contains(names, d.Name) {
+			if _, twice := index[d.Name]; twice {
 				return fmt.Errorf("%s:1: %s is given twice, by the column %q and by another; remove one", s.Path, d.Name, name)
 			}
 			values := s.columns[col]
@@ -212,10 +260,12 @@ func (s *Signals) Expand(by map[string][]Derived) error {
 					values[i] = d.of(v)
 				}
 			}
+			index[d.Name] = len(names)
 			names, columns, source = append(names, d.Name), append(columns, values), append(source, from)
 		}
 	}
-	s.Names, s.columns, s.source = names, columns, source
+	s.Names, s.columns, s.source, s.index = names, columns, source, index
+	clear(s.good)
 	return nil
 }
 
@@ -231,21 +281,58 @@ func (d *Derived) of(v float64) float64 {
 	return v
 }
 
-// cells gives column col as it stands in the file.
-func (s *Signals) cells(col int) []string {
+// inFile returns which column of the file a column is.
+func (s *Signals) inFile(col int) int {
 	if s.source != nil {
-		col = s.source[col]
+		return s.source[col]
 	}
-	r := tableReader(s.raw)
-	out := make([]string, 0, len(s.Times)+1)
-	for range len(s.Times) + 1 {
-		row, err := r.Read()
-		if err != nil {
-			panic("record: a table that was read once cannot be read again: " + err.Error())
+	return col
+}
+
+// cells returns column col as it is in the file. To get it the file is read once more, and
+// other columns are taken along, each time twice as many: so a few readings do for all.
+func (s *Signals) cells(col int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lockedCells(col)
+}
+
+func (s *Signals) lockedCells(col int) []string {
+	col = s.inFile(col)
+	if out, ok := s.texts[col]; ok {
+		return out
+	}
+	s.more = max(1, 2*s.more)
+	var wanted []int
+	for i := 0; i < s.width && len(wanted) < s.more; i++ {
+		c := (col + i) % s.width
+		if _, there := s.texts[c]; !there {
+			wanted = append(wanted, c)
+			s.texts[c] = make([]string, 0, len(s.Times))
 		}
-		out = append(out, strings.Clone(row[col+1]))
 	}
-	return out[1:] // without the header
+	r := tableReader(s.raw[s.begins[0]:])
+	for range s.Times {
+		row := again(r)
+		for _, c := range wanted {
+			s.texts[c] = append(s.texts[c], strings.Clone(row[c+1]))
+		}
+	}
+	return s.texts[col]
+}
+
+// cell returns one cell as it is in the file.
+func (s *Signals) cell(col, row int) string {
+	return again(tableReader(s.raw[s.begins[row]:]))[s.inFile(col)+1]
+}
+
+// again reads a row that was read before.
+func again(r *csv.Reader) []string {
+	row, err := r.Read()
+	if err != nil {
+		panic("record: a table that was read once cannot be read again: " + err.Error())
+	}
+	return row
 }
 
 // parseNumber reads a decimal number, NaN or Inf. Hexadecimal numbers and
@@ -271,10 +358,10 @@ func tableError(path string, err error) error {
 	return fmt.Errorf("%s:%d: %w; %s", path, pe.Line, pe.Err, remedy)
 }
 
-// Column gives the index of the column with this name.
+// Column returns the index of the column with this name.
 func (s *Signals) Column(name string) (int, bool) {
-	i := slices.Index(s.Names, name)
-	return i, i >= 0
+	i, ok := s.index[name]
+	return i, ok
 }
 
 // At gives column col at time t: linear between rows, the first value before
@@ -306,15 +393,48 @@ func (s *Signals) linear(col, row int, t float64) float64 {
 	return float64(v[row]*(1-share)) + float64(v[row+1]*share)
 }
 
-// check gives an error for the first cell of column col in the rows from up to
-// to that ok refuses; kind says what was expected.
-func (s *Signals) check(col, from, to int, kind string, ok func(v float64) bool) error {
-	for i := from; i < to; i++ {
-		if !ok(s.columns[col][i]) {
-			return fmt.Errorf("%s:%d: %s: %q is not %s; correct the cell", s.Path, s.lines[i], s.Names[col], s.cells(col)[i], kind)
+// check returns an error for the first cell of column col, in so many rows, that holds no
+// value of the kind. The words false and true become numbers.
+func (s *Signals) check(col int, kind master.Kind, rows int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.good[checked{col, kind}] {
+		return nil
+	}
+	if kind == master.Boolean {
+		s.readBooleans(col)
+	}
+	for i, v := range s.columns[col][:rows] {
+		if !holds[kind].ok(v) {
+			return fmt.Errorf("%s:%d: %s: %q is not %s; correct the cell", s.Path, s.lines[i], s.Names[col], s.cell(col, i), holds[kind].what)
 		}
 	}
+	s.good[checked{col, kind}] = rows == len(s.Times)
 	return nil
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+// holds has what cells of a kind may be.
+var holds = [...]struct {
+	what string
+	ok   func(v float64) bool
+}{
+	master.Real:    {"a finite number", func(v float64) bool { return v-v == 0 }},
+	master.Integer: {"a whole number of 32 bits", func(v float64) bool { return v == math.Trunc(v) && v >= math.MinInt32 && v <= math.MaxInt32 }},
+	master.Boolean: {"0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 }},
+}
+
+// readBooleans gives the cells false and true of a column their numbers.
+func (s *Signals) readBooleans(col int) {
+	values := s.columns[col]
+	if !slices.ContainsFunc(values, math.IsNaN) {
+		return
+	}
+	for i, cell := range s.lockedCells(col) {
+		switch strings.ToLower(strings.TrimSpace(cell)) {
+		case "false":
+			values[i] = 0
+		case "true":
+			values[i] = 1
+		}
+	}
+}

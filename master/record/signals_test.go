@@ -1,7 +1,11 @@
 package record
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +18,7 @@ import (
 
 func table(t *testing.T, text string) *Signals {
 	t.Helper()
-	s, err := parseSignals([]byte(text), "in.csv")
+	s, err := parseSignals(t.Context(), []byte(text), "in.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,19 +67,19 @@ func TestReadSignalsErrors(t *testing.T) {
 		"time,a.x\n0,a\"b\n":         `in.csv:2: bare " in non-quoted-field`,
 		"\xef\xbb\xbftme,a.x\n0,1\n": `in.csv:1: the first column is "tme"`,
 	} {
-		_, err := parseSignals([]byte(text), "in.csv")
+		_, err := parseSignals(t.Context(), []byte(text), "in.csv")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := ReadSignals(filepath.Join(t.TempDir(), "none.csv")); err == nil || !strings.Contains(err.Error(), "none.csv") {
+	if _, err := ReadSignals(t.Context(), filepath.Join(t.TempDir(), "none.csv")); err == nil || !strings.Contains(err.Error(), "none.csv") {
 		t.Errorf("a missing file: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "bom.csv")
 	if err := os.WriteFile(path, []byte("\xef\xbb\xbfTime,a\n0,1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := ReadSignals(path); err != nil || !slices.Equal(s.Names, []string{"a"}) {
+	if s, err := ReadSignals(t.Context(), path); err != nil || !slices.Equal(s.Names, []string{"a"}) {
 		t.Errorf("a byte order mark: %v", err)
 	}
 }
@@ -232,7 +236,7 @@ func FuzzSignals(f *testing.F) {
 		f.Add([]byte(seed), 0.5)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, at float64) {
-		s, err := parseSignals(data, "in.csv")
+		s, err := parseSignals(t.Context(), data, "in.csv")
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "in.csv:") {
 				t.Errorf("the error does not name the file: %v", err)
@@ -266,7 +270,7 @@ func FuzzSignals(f *testing.F) {
 // Cells of enumerations are names of items or their numbers.
 func TestSignalItems(t *testing.T) {
 	read := func(text string) *Signals {
-		s, err := parseSignals([]byte(text), "in.csv")
+		s, err := parseSignals(t.Context(), []byte(text), "in.csv")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,5 +288,63 @@ func TestSignalItems(t *testing.T) {
 		if err := read("time,a.e\n0,red\n1," + cell + "\n").Items(items); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", cell, err, want)
 		}
+	}
+}
+
+// Columns of texts are found in any order, with few readings of the file.
+func TestCellsOfManyColumns(t *testing.T) {
+	const columns, rows = 300, 5
+	var b strings.Builder
+	b.WriteString("time")
+	for c := range columns {
+		fmt.Fprintf(&b, ",c%d", c)
+	}
+	for r := range rows {
+		fmt.Fprintf(&b, "\n%d", r)
+		for c := range columns {
+			fmt.Fprintf(&b, ",\"%d, %d\"", c, r)
+		}
+	}
+	s := table(t, b.String())
+	for _, c := range rand.New(rand.NewPCG(7, 8)).Perm(columns) {
+		cells := s.cells(c)
+		for r := range rows {
+			if want := fmt.Sprintf("%d, %d", c, r); len(cells) != rows || cells[r] != want || s.cell(c, r) != want {
+				t.Fatalf("column %d, row %d: %q", c, r, cells)
+			}
+		}
+	}
+	if s.more > 2*columns {
+		t.Errorf("the file was read until %d columns were taken at once", s.more)
+	}
+}
+
+// A context interrupts reading, also where nothing comes.
+func TestReadSignalsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	path := filepath.Join(t.TempDir(), "in.csv")
+	if err := os.WriteFile(path, []byte("time,a\n0,1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadSignals(ctx, path); !errors.Is(err, why) {
+		t.Error(err)
+	}
+	if _, err := parseSignals(ctx, []byte("time,a\n0,1\n"), path); !errors.Is(err, why) || !strings.Contains(err.Error(), path) {
+		t.Error(err)
+	}
+}
+
+// Of many faults the first are reported, each as it is.
+func TestBindInputsManyErrors(t *testing.T) {
+	sys := testSystem(t)
+	header, row := "time", "0"
+	for i := range 1000 {
+		header, row = header+fmt.Sprintf(",all.x%d", i), row+",0"
+	}
+	_, err := BindInputs(table(t, header+"\n"+row+"\n"), sys)
+	if err == nil || strings.Count(err.Error(), "\n") != mostErrors-1 || !strings.Contains(err.Error(), `no input is called "all.x19"`) {
+		t.Error(err)
 	}
 }

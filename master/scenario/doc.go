@@ -2,7 +2,7 @@
 // offsets, freezes and releases variables and replays tables into them, ends the run, and
 // judges what is expected of variables.
 //
-//	s, err := scenario.Read("fault.yaml")
+//	s, err := scenario.Read(ctx, "fault.yaml")
 //	player := s.Play()
 //	run, err := master.NewRun(sys, alg, master.Options{…, Hooks: []master.Hook{player}})
 //	result, err := run.Run(ctx)

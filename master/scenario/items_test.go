@@ -39,7 +39,7 @@ func TestItems(t *testing.T) {
 	items := map[string]int32{"red": 1, "green": 2, "blue": 7}
 	play := func(text string) (*Player, error) {
 		t.Helper()
-		s, err := parse(filepath.Join(dir, "x.yaml"), []byte(text))
+		s, err := parse(t.Context(), filepath.Join(dir, "x.yaml"), []byte(text))
 		if err != nil {
 			return nil, err
 		}

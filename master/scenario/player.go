@@ -1,10 +1,13 @@
 package scenario
 
 import (
+	"cmp"
+	"container/heap"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -29,8 +32,18 @@ type Player struct {
 	judges   []judge
 	inForce  map[*master.Variable]int // the event that holds it
 	playing  []playing
+	plays    map[*master.Variable]int // places in playing
+	gaps     bool                     // playing has entries without an action, which are to be left out
 	happened []record.ScenarioEvent
 	stopping string
+
+	// What is still to come, so that a step costs nothing for the rest.
+	timed      []int     // events with a time, in the order in which they happen
+	waiting    []int     // events with conditions
+	releases   releases  // of what events hold
+	upcoming   []int     // expectations that are not judged yet, by the time from which on they are
+	judged     []int     // those that are judged at each point
+	judgeTimes []float64 // s, at which judging begins or ends, in order
 }
 
 var (
@@ -69,6 +82,25 @@ type playing struct {
 	on        bool    // it has begun
 }
 
+// releases is a heap of events that end by themselves.
+type releases []releaseAt
+
+type releaseAt struct {
+	at    float64 // s
+	event int
+}
+
+func (r releases) Len() int           { return len(r) }
+func (r releases) Less(a, b int) bool { return r[a].at < r[b].at }
+func (r releases) Swap(a, b int)      { r[a], r[b] = r[b], r[a] }
+func (r *releases) Push(x any)        { *r = append(*r, x.(releaseAt)) }
+
+func (r *releases) Pop() any {
+	last := (*r)[len(*r)-1]
+	*r = (*r)[:len(*r)-1]
+	return last
+}
+
 // Play gives the hook for one run.
 func (s *Scenario) Play() *Player {
 	return &Player{s: s}
@@ -78,14 +110,19 @@ func (s *Scenario) Play() *Player {
 // error names every line at fault.
 func (p *Player) Bind(r *master.Run) error {
 	// Nothing is left of a run before.
-	*p = Player{Items: p.Items, Resolve: p.Resolve, s: p.s, run: r, inForce: map[*master.Variable]int{}}
+	*p = Player{Items: p.Items, Resolve: p.Resolve, s: p.s, run: r, inForce: map[*master.Variable]int{}, plays: map[*master.Variable]int{}}
 	_, stop, step := r.Span()
 	p.tiny = 1e-9 * step
 	var errs []error
 	fail := func(line int, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%s:%d: %s", p.s.Path, line, fmt.Sprintf(format, args...)))
+		if len(errs) < mostErrors {
+			errs = append(errs, fmt.Errorf("%s:%d: %s", p.s.Path, line, fmt.Sprintf(format, args...)))
+		}
 	}
 	find := func(line int, name string) *master.Variable {
+		if len(errs) == mostErrors {
+			return nil
+		}
 		if p.Resolve != nil {
 			full, err := p.Resolve(name)
 			if err != nil {
@@ -112,7 +149,16 @@ func (p *Player) Bind(r *master.Run) error {
 			fail(line, "%s is not read in this run; add it to what is recorded", v.Name)
 		}
 	}
+	type replayed struct {
+		table  *record.Signals
+		column string
+		v      *master.Variable
+	}
+	tables := map[replayed]func(t float64) master.Scalar{}
 	for k := range p.s.events {
+		if len(errs) == mostErrors {
+			break
+		}
 		e := liveEvent{event: &p.s.events[k], release: math.NaN()}
 		for c := range e.when {
 			live := liveCondition{condition: &e.when[c]}
@@ -146,21 +192,30 @@ func (p *Player) Bind(r *master.Run) error {
 			case freeze:
 				read(live.line, live.v)
 			case replay:
-				var err error
-				if items := p.items(live.v); items != nil {
-					live.table, err = live.action.table.ReplayItems(live.column, items)
-				} else {
-					live.table, err = live.action.table.Replay(live.column, live.v.Port.Kind, live.v.Port.Discrete)
+				source := replayed{live.action.table, live.column, live.v}
+				table, known := tables[source]
+				if !known {
+					var err error
+					if items := p.items(live.v); items != nil {
+						table, err = live.action.table.ReplayItems(live.column, items)
+					} else {
+						table, err = live.action.table.Replay(live.column, live.v.Port.Kind, live.v.Port.Discrete)
+					}
+					if err != nil {
+						fail(live.line, "%v", err)
+					}
+					tables[source] = table
 				}
-				if err != nil {
-					fail(live.line, "%v", err)
-				}
+				live.table = table
 			}
 			e.actions = append(e.actions, live)
 		}
 		p.events = append(p.events, e)
 	}
 	for k := range p.s.expectations {
+		if len(errs) == mostErrors {
+			break
+		}
 		j := judge{expectation: &p.s.expectations[k]}
 		if j.v = find(j.line, j.variable); j.v == nil {
 			continue
@@ -174,7 +229,39 @@ func (p *Player) Bind(r *master.Run) error {
 		}
 		p.judges = append(p.judges, j)
 	}
+	p.plan()
 	return errors.Join(errs...)
+}
+
+// plan finds what is still to come.
+func (p *Player) plan() {
+	p.timed, p.waiting, p.releases, p.upcoming, p.judged, p.judgeTimes = nil, nil, nil, nil, nil, nil
+	for k := range p.events {
+		e := &p.events[k]
+		switch {
+		case e.fired:
+		case math.IsNaN(e.at):
+			p.waiting = append(p.waiting, k)
+		default:
+			p.timed = append(p.timed, k)
+		}
+		if !math.IsNaN(e.release) {
+			p.releases = append(p.releases, releaseAt{e.release, k})
+		}
+	}
+	slices.SortStableFunc(p.timed, func(a, b int) int { return cmp.Compare(p.events[a].at, p.events[b].at) })
+	heap.Init(&p.releases)
+	for k := range p.judges {
+		j := &p.judges[k]
+		p.upcoming = append(p.upcoming, k)
+		if j.mode == atTime {
+			p.judgeTimes = append(p.judgeTimes, j.at)
+		} else {
+			p.judgeTimes = append(p.judgeTimes, j.from, j.until)
+		}
+	}
+	slices.SortStableFunc(p.upcoming, func(a, b int) int { return cmp.Compare(p.judges[a].earliest(), p.judges[b].earliest()) })
+	slices.Sort(p.judgeTimes)
 }
 
 // items gives those of a variable that is an enumeration; nil = it is none.
@@ -222,26 +309,18 @@ func (l literal) as(kind master.Kind, items map[string]int32) (master.Scalar, er
 // NextEvent gives the next time at which something is to be done or judged.
 func (p *Player) NextEvent(t float64) float64 {
 	next := math.Inf(1)
-	consider := func(at float64) {
-		if at > t && at < next { // NaN is neither
-			next = at
-		}
+	if k := sort.Search(len(p.timed), func(k int) bool { return p.events[p.timed[k]].at > t }); k < len(p.timed) {
+		next = p.events[p.timed[k]].at
 	}
-	for k := range p.events {
-		e := &p.events[k]
-		if !e.fired {
-			consider(e.at)
-		}
-		consider(e.release)
+	if k := sort.Search(len(p.judgeTimes), func(k int) bool { return p.judgeTimes[k] > t }); k < len(p.judgeTimes) {
+		next = min(next, p.judgeTimes[k])
 	}
-	for k := range p.judges {
-		j := &p.judges[k]
-		switch j.mode {
-		case atTime:
-			consider(j.at)
-		default:
-			consider(j.from)
-			consider(j.until)
+	for _, r := range p.releases {
+		if r.at > t {
+			next = min(next, r.at)
+		}
+		if p.releases[0].at > t {
+			break // the others come later
 		}
 	}
 	return next
@@ -250,30 +329,27 @@ func (p *Player) NextEvent(t float64) float64 {
 // At does what is due at the present communication point and judges it.
 func (p *Player) At(r *master.Run) error {
 	t := r.Time()
-	var due []int
-	for k := range p.events {
-		e := &p.events[k]
-		if e.fired || !(e.at <= t+p.tiny) && !p.holds(e, t) {
-			continue
+	// Those with a time come in the order of their times, then those with conditions.
+	n := sort.Search(len(p.timed), func(k int) bool { return p.events[p.timed[k]].at > t+p.tiny })
+	due := p.timed[:n:n]
+	p.timed = p.timed[n:]
+	still := p.waiting[:0]
+	for _, k := range p.waiting {
+		if p.holds(&p.events[k], t) {
+			due = append(due, k)
+		} else {
+			still = append(still, k)
 		}
-		due = append(due, k)
 	}
-	// Those with a time come in the order of their times.
-	slices.SortStableFunc(due, func(a, b int) int {
-		x, y := p.events[a].at, p.events[b].at
-		switch {
-		case x < y || !math.IsNaN(x) && math.IsNaN(y):
-			return -1
-		case x > y || math.IsNaN(x) && !math.IsNaN(y):
-			return 1
-		}
-		return 0
-	})
-	for k := range p.events {
-		if e := &p.events[k]; e.release <= t+p.tiny {
-			if err := p.end(k, t); err != nil {
-				return err
-			}
+	p.waiting = still
+	var over []int
+	for len(p.releases) > 0 && p.releases[0].at <= t+p.tiny {
+		over = append(over, heap.Pop(&p.releases).(releaseAt).event)
+	}
+	slices.Sort(over)
+	for _, k := range over {
+		if err := p.end(k, t); err != nil {
+			return err
 		}
 	}
 	for _, k := range due {
@@ -281,6 +357,7 @@ func (p *Player) At(r *master.Run) error {
 			return err
 		}
 	}
+	p.closeGaps()
 	for k := range p.playing {
 		q := &p.playing[k]
 		set := q.v.Track
@@ -291,15 +368,57 @@ func (p *Player) At(r *master.Run) error {
 			return err
 		}
 	}
-	for k := range p.judges {
-		if j := &p.judges[k]; j.look(t, p.tiny) && p.s.StopOnFailure && p.stopping == "" {
-			p.stopping = fmt.Sprintf("the expectation in line %d fails", j.line)
-		}
-	}
+	p.judge(t)
 	if p.stopping != "" {
 		return fmt.Errorf("%w by %s at t = %.12g s: %s", master.ErrStop, p.s.Path, t, p.stopping)
 	}
 	return nil
+}
+
+// judge judges the present communication point, in the order of the file.
+func (p *Player) judge(t float64) {
+	n := sort.Search(len(p.upcoming), func(k int) bool { return p.judges[p.upcoming[k]].earliest()-p.tiny > t })
+	if n > 0 {
+		p.judged = append(p.judged, p.upcoming[:n]...)
+		slices.Sort(p.judged)
+		p.upcoming = p.upcoming[n:]
+	}
+	still := p.judged[:0]
+	for _, k := range p.judged {
+		j := &p.judges[k]
+		if j.look(t, p.tiny) && p.s.StopOnFailure && p.stopping == "" {
+			p.stopping = fmt.Sprintf("the expectation in line %d fails", j.line)
+		}
+		if !j.done && (j.mode == atTime || t <= j.until+p.tiny) {
+			still = append(still, k)
+		}
+	}
+	p.judged = still
+}
+
+// quit ends the replay of a variable.
+func (p *Player) quit(v *master.Variable) {
+	if k, ok := p.plays[v]; ok {
+		p.playing[k].liveAction = nil
+		p.gaps = true
+		delete(p.plays, v)
+	}
+}
+
+// closeGaps leaves out the replays that have ended.
+func (p *Player) closeGaps() {
+	if !p.gaps {
+		return
+	}
+	p.gaps = false
+	all := p.playing
+	p.playing = all[:0]
+	for _, q := range all {
+		if q.liveAction != nil {
+			p.plays[q.v] = len(p.playing)
+			p.playing = append(p.playing, q)
+		}
+	}
 }
 
 // holds reports whether the conditions of an event do.
@@ -364,6 +483,7 @@ func (p *Player) fire(k int, t float64) error {
 		if !math.IsNaN(e.at) {
 			e.release = e.at + e.hold
 		}
+		heap.Push(&p.releases, releaseAt{e.release, k})
 	}
 	if e.stop != "" {
 		did.Did = append(did.Did, "stop: "+e.stop)
@@ -379,7 +499,7 @@ func (p *Player) fire(k int, t float64) error {
 func (p *Player) act(k, i int, t float64) (did string, err error) {
 	a := &p.events[k].actions[i]
 	name := a.v.Name
-	p.playing = slices.DeleteFunc(p.playing, func(q playing) bool { return q.v == a.v })
+	p.quit(a.v)
 	switch a.verb {
 	case release:
 		return "released " + name, a.v.Release()
@@ -408,6 +528,7 @@ func (p *Player) act(k, i int, t float64) (did string, err error) {
 	if a.relative {
 		q.zero = t
 	}
+	p.plays[a.v] = len(p.playing)
 	p.playing = append(p.playing, q) // the value comes with that of all others
 	return fmt.Sprintf("replays %s from %s", name, a.action.table.Path), nil
 }
@@ -435,6 +556,7 @@ func (p *Player) Archive(a *master.Archive) {
 			}
 		}
 	}
+	p.closeGaps()
 	n := len(p.playing)
 	a.Index(&n, 0, actions)
 	if a.Reading() {
@@ -457,6 +579,7 @@ func (p *Player) Archive(a *master.Archive) {
 		}
 		a.Float(&q.zero)
 		a.Bool(&q.on)
+		p.plays[q.v] = i
 	}
 	n = len(p.happened)
 	a.Index(&n, 0, 2*len(p.events)) // each happens once, and ends once
@@ -489,6 +612,9 @@ func (p *Player) Archive(a *master.Archive) {
 		a.Scalar(&j.is)
 		a.Scalar(&j.firstIs)
 	}
+	if a.Reading() {
+		p.plan()
+	}
 }
 
 // end releases what an event still holds.
@@ -502,7 +628,7 @@ func (p *Player) end(k int, t float64) error {
 			continue
 		}
 		delete(p.inForce, a.v)
-		p.playing = slices.DeleteFunc(p.playing, func(q playing) bool { return q.v == a.v })
+		p.quit(a.v)
 		if err := a.v.Release(); err != nil {
 			return fmt.Errorf("%s:%d: %w", p.s.Path, a.line, err)
 		}

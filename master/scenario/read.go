@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -34,9 +35,13 @@ type Scenario struct {
 	// they have to be read in a run.
 	Variables []string
 
+	uses         map[string]bool // Variables
 	events       []event
 	expectations []expectation
 }
+
+// Uses reports whether a variable is one of Variables.
+func (s *Scenario) Uses(variable string) bool { return s.uses[variable] }
 
 // event is one entry of events.
 type event struct {
@@ -114,9 +119,25 @@ type expectation struct {
 // longest file that is read, in bytes.
 const longest = 16 << 20
 
-// Read reads a scenario, and the tables that it replays. The error names every line
-// at fault with its remedy.
-func Read(path string) (*Scenario, error) {
+// Read reads a scenario, and the tables that it replays. The error names the lines at
+// fault, each with its remedy. When ctx ends, its cause is the error.
+func Read(ctx context.Context, path string) (*Scenario, error) {
+	var s *Scenario
+	var err error
+	done := make(chan struct{})
+	go func() { // the YAML library takes its time
+		defer close(done)
+		s, err = read(ctx, path)
+	}()
+	select {
+	case <-done:
+		return s, err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("reading %s: %w", path, context.Cause(ctx))
+	}
+}
+
+func read(ctx context.Context, path string) (*Scenario, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w; name a scenario that can be read", err)
@@ -125,14 +146,17 @@ func Read(path string) (*Scenario, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("%w; name a scenario that can be read", err)
 	}
-	return parse(path, data)
+	return parse(ctx, path, data)
 }
 
-func parse(path string, data []byte) (*Scenario, error) {
+func parse(ctx context.Context, path string, data []byte) (*Scenario, error) {
 	if len(data) > longest {
 		return nil, fmt.Errorf("%s: the file is larger than %d MiB, which is no scenario", path, longest>>20)
 	}
-	r := &reader{Scenario: Scenario{Path: path, Hash: fmt.Sprintf("sha256:%x", sha256.Sum256(data))}, tables: map[string]*record.Signals{}}
+	r := &reader{
+		Scenario: Scenario{Path: path, Hash: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), uses: map[string]bool{}},
+		ctx:      ctx, tables: map[string]*record.Signals{},
+	}
 	var document, more yaml.Node
 	d := yaml.NewDecoder(strings.NewReader(string(data)))
 	if err := d.Decode(&document); errors.Is(err, io.EOF) {
@@ -146,14 +170,15 @@ func parse(path string, data []byte) (*Scenario, error) {
 		return nil, r.syntax(err, data)
 	}
 	r.root(document.Content[0])
-	return &r.Scenario, errors.Join(r.errs...)
+	return &r.Scenario, errors.Join(append(r.errs, context.Cause(ctx))...)
 }
 
 // reader reads a scenario and collects what is wrong.
 type reader struct {
 	Scenario
+	ctx    context.Context
 	errs   []error
-	tables map[string]*record.Signals // by path
+	tables map[string]*record.Signals // by path; nil = it cannot be read, which was reported
 }
 
 // mostErrors are told of one file.
@@ -164,6 +189,9 @@ func (r *reader) failLine(line int, format string, args ...any) {
 		r.errs = append(r.errs, fmt.Errorf("%s:%d: %s", r.Path, line, fmt.Sprintf(format, args...)))
 	}
 }
+
+// full reports whether no more errors are taken, so that what follows need not be read.
+func (r *reader) full() bool { return len(r.errs) == mostErrors || r.ctx.Err() != nil }
 
 func (r *reader) fail(n *yaml.Node, format string, args ...any) { r.failLine(n.Line, format, args...) }
 
@@ -213,7 +241,7 @@ func (r *reader) fields(n *yaml.Node, what string, known map[string]func(key, va
 // each visits the entries of a mapping, whose keys must be scalars and differ.
 func (r *reader) each(n *yaml.Node, what string, visit func(key, value *yaml.Node)) {
 	seen := map[string]int{}
-	for k := 0; k+1 < len(n.Content); k += 2 {
+	for k := 0; k+1 < len(n.Content) && !r.full(); k += 2 {
 		key, value := n.Content[k], n.Content[k+1]
 		switch first, twice := seen[key.Value]; {
 		case key.Kind != yaml.ScalarNode:
@@ -266,6 +294,9 @@ func (r *reader) list(n *yaml.Node, what string, visit func(*yaml.Node)) {
 		return
 	}
 	for _, e := range n.Content {
+		if r.full() {
+			return
+		}
 		if e.Kind == yaml.AliasNode || e.Anchor != "" {
 			r.fail(e, "anchors and aliases are not taken; write the value out")
 			continue
@@ -323,7 +354,8 @@ func (r *reader) literal(n *yaml.Node, what string) literal {
 
 // uses notes a variable.
 func (r *reader) uses(name string) string {
-	if name != "" && !slices.Contains(r.Variables, name) {
+	if name != "" && !r.Scenario.uses[name] {
+		r.Scenario.uses[name] = true
 		r.Variables = append(r.Variables, name)
 	}
 	return name
@@ -345,13 +377,13 @@ func (r *reader) root(n *yaml.Node) {
 func (r *reader) event(n *yaml.Node) {
 	e := event{line: n.Line, at: math.NaN(), hold: math.NaN(), from: math.Inf(-1)}
 	var from, hold *yaml.Node
-	taken := map[string]int{} // variables, by line
+	taken := map[string]int{} // the actions of variables
 	take := func(key *yaml.Node, a action) {
-		if line, twice := taken[key.Value]; twice {
-			r.fail(key, "the event acts on %s twice, here and in line %d; an event does one thing with a variable (scale and offset go together)", key.Value, line)
+		if k, twice := taken[key.Value]; twice {
+			r.fail(key, "the event acts on %s twice, here and in line %d; an event does one thing with a variable (scale and offset go together)", key.Value, e.actions[k].line)
 			return
 		}
-		taken[key.Value] = key.Line
+		taken[key.Value] = len(e.actions)
 		a.line, a.variable = key.Line, r.uses(key.Value)
 		e.actions = append(e.actions, a)
 	}
@@ -388,9 +420,9 @@ func (r *reader) event(n *yaml.Node) {
 			if !ok {
 				return
 			}
-			for k := range e.actions {
+			if k, twice := taken[key.Value]; twice {
 				// The other half, if it is not the same again.
-				if a := &e.actions[k]; a.variable == key.Value && a.verb == adjust && (gain && a.gain == 1 || !gain && a.offset == 0) {
+				if a := &e.actions[k]; a.verb == adjust && (gain && a.gain == 1 || !gain && a.offset == 0) {
 					if gain {
 						a.gain = v
 					} else {
@@ -488,15 +520,18 @@ func (r *reader) replay(n *yaml.Node, a *action) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(r.Path), path)
 	}
-	if r.tables[path] == nil {
-		table, err := record.ReadSignals(path)
-		if err != nil {
+	table, known := r.tables[path]
+	if !known {
+		var err error
+		if table, err = record.ReadSignals(r.ctx, path); err != nil {
 			r.fail(file, "%v", err)
-			return false
 		}
 		r.tables[path] = table
 	}
-	a.table = r.tables[path]
+	if table == nil {
+		return false
+	}
+	a.table = table
 	if _, ok := a.table.Column(a.column); !ok {
 		r.fail(n, "%s has no column %q%s", path, a.column, diag.DidYouMean(a.column, a.table.Names))
 		return false
@@ -507,9 +542,11 @@ func (r *reader) replay(n *yaml.Node, a *action) bool {
 // Files gives the tables that are replayed.
 func (s *Scenario) Files() []string {
 	var out []string
+	seen := map[string]bool{}
 	for _, e := range s.events {
 		for _, a := range e.actions {
-			if a.table != nil && !slices.Contains(out, a.table.Path) {
+			if a.table != nil && !seen[a.table.Path] {
+				seen[a.table.Path] = true
 				out = append(out, a.table.Path)
 			}
 		}

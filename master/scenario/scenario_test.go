@@ -1,7 +1,11 @@
 package scenario
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +20,7 @@ import (
 // play runs the coupled oscillator of mastertest with a scenario.
 func play(t testing.TB, preset string, text string, o master.Options) (*Player, *mastertest.Memory, master.Result, error) {
 	t.Helper()
-	s, err := parse("test.yaml", []byte(text))
+	s, err := parse(t.Context(), "test.yaml", []byte(text))
 	if err != nil {
 		return nil, nil, master.Result{}, err
 	}
@@ -151,7 +155,7 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "s.yaml")
-	s, err := parse(path, []byte(`
+	s, err := parse(t.Context(), path, []byte(`
 events:
   - {at: 0.2, replay: {first.u1: ramp.csv, second.u1: {file: ramp.csv, column: first.u1, relative: true}}, for: 0.5}
 expect:
@@ -235,7 +239,7 @@ func explicitly(t *testing.T, s *Scenario, first, second master.Subsystem) (*Pla
 // Where a subsystem ends the simulation, an expectation over the whole run is judged; one
 // that reaches beyond the end is not.
 func TestTerminated(t *testing.T) {
-	s, err := parse("test.yaml", []byte("\nexpect:\n  - {variable: first.y1, always: , min: -5}\n  - {variable: first.y1, always: {until: 0.9}, min: -5}\n"))
+	s, err := parse(t.Context(), "test.yaml", []byte("\nexpect:\n  - {variable: first.y1, always: , min: -5}\n  - {variable: first.y1, always: {until: 0.9}, min: -5}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,14 +314,14 @@ func TestRead(t *testing.T) {
 		"expect:\n  - {variable: a, always: {from: 2, until: 1}, max: 1}": {"which is before it"},
 		"expect:\n  - {variable: a, always: 3, max: 1}":                   {"always is \"3\"; it must be true, which"},
 	} {
-		_, err := parse("test.yaml", []byte(text))
+		_, err := parse(t.Context(), "test.yaml", []byte(text))
 		for _, w := range want {
 			if err == nil || !strings.Contains(err.Error(), w) {
 				t.Errorf("%q:\n  %v,\n  not %s", text, err, w)
 			}
 		}
 	}
-	if _, err := Read(filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "none.yaml") {
+	if _, err := Read(t.Context(), filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "none.yaml") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -330,7 +334,7 @@ func TestHelp(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "pedal.csv"), []byte("time,pedal\n0,1\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s, err := parse(filepath.Join(dir, "x.yaml"), []byte(text))
+	s, err := parse(t.Context(), filepath.Join(dir, "x.yaml"), []byte(text))
 	if err != nil || s.Events() != 4 || s.Expectations() != 3 || !s.StopOnFailure || len(s.Variables) != 6 {
 		t.Errorf("%v: %+v", err, s)
 	}
@@ -362,7 +366,7 @@ func FuzzParse(f *testing.F) {
 		if strings.Contains(string(data), "replay") || strings.Contains(string(data), "file") {
 			return // it would look for files
 		}
-		s, err := parse("fuzz.yaml", data)
+		s, err := parse(t.Context(), "fuzz.yaml", data)
 		if (s == nil) == (err == nil) && err == nil {
 			t.Fatal("neither a scenario nor an error")
 		}
@@ -378,4 +382,58 @@ func FuzzParse(f *testing.F) {
 			_ = p.Err()
 		}
 	})
+}
+
+// Many events at few points happen in their order, and what they hold ends in time.
+func TestManyEvents(t *testing.T) {
+	const n = 3000
+	var b strings.Builder
+	b.WriteString("events:\n")
+	order := rand.New(rand.NewPCG(9, 10)).Perm(n)
+	for _, k := range order {
+		fmt.Fprintf(&b, "  - {at: %g, set: {first.u1: %d}, for: 0.0335}\n", float64(k)/n, k)
+	}
+	b.WriteString("  - {when: first.u1 == 1500, freeze: [second.u1], for: 0.1}\nexpect:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - {variable: first.u1, at: %g, min: -10}\n", float64(i)/n)
+	}
+	p, _, _, err := play(t, "explicit", b.String(), master.Options{})
+	if err != nil || p.Err() != nil {
+		t.Fatal(err, p.Err())
+	}
+	var lines, want []int
+	for _, e := range p.Report().Events {
+		if strings.HasPrefix(e.Did[0], "set") {
+			lines = append(lines, e.Line)
+		}
+	}
+	for k := range n {
+		want = append(want, 2+slices.Index(order, k))
+	}
+	if !slices.Equal(lines, want) {
+		t.Error("the events are not in the order of their times")
+	}
+	if r := p.Report(); r.Happened != n+1 || len(r.Expectations) != n || r.Expectations[n-1].Time == nil {
+		t.Errorf("%d events happened, %d expectations", r.Happened, len(r.Expectations))
+	}
+}
+
+// A context interrupts reading.
+func TestReadInterrupted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.yaml")
+	if err := os.WriteFile(path, []byte("events:\n  - {at: 0, stop: now}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	if _, err := Read(ctx, path); !errors.Is(err, why) {
+		t.Error(err)
+	}
+	if _, err := read(ctx, path); !errors.Is(err, why) {
+		t.Error(err)
+	}
 }

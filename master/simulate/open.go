@@ -92,9 +92,8 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 	if err := errors.Join(checkLimits(), There(path)); err != nil {
 		return nil, err
 	}
-	options := Reading()
+	options := Reading(ctx)
 	options.Strict, options.Stateless, options.Compile, options.Cache = o.Strict, o.Stateless, o.Compile, fmuslave.CacheDir()
-	options.Context = ctx
 	options.Driven, options.DrivenBy, options.Record, options.Read = o.Driven, o.DrivenBy, o.Record, o.Read
 	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
 	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
@@ -203,22 +202,21 @@ func describe(a *assemble.Assembly, name string) record.Description {
 
 // Reading returns the options with which assemble understands what documents say of
 // recording and of tables.
-func Reading() assemble.Options {
+func Reading(ctx context.Context) assemble.Options {
 	return assemble.Options{
 		Select: func(patterns []string) (func(name string) bool, error) {
 			s, err := record.ParseSelection(patterns)
 			return s.Match, err
 		},
-		Columns: columnsOf,
+		Columns: func(path string) ([]string, error) {
+			s, err := record.ReadSignals(ctx, path)
+			if err != nil {
+				return nil, err
+			}
+			return s.Names, nil
+		},
+		Context: ctx,
 	}
-}
-
-func columnsOf(path string) ([]string, error) {
-	s, err := record.ReadSignals(path)
-	if err != nil {
-		return nil, err
-	}
-	return s.Names, nil
 }
 
 // limit sets the limits of processes that the documents give, where the user has

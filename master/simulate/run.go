@@ -120,7 +120,7 @@ type run struct {
 // attempt makes the run, which may end with a *master.MoreWorkersError unless it has begun
 // anew because of one.
 func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err error) {
-	if err := r.read(); err != nil {
+	if err := r.read(ctx); err != nil {
 		return err
 	}
 	if r.sys, err = r.openSystem(ctx); err != nil {
@@ -132,7 +132,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 			r.mark.withdraw()
 		}
 	}()
-	if err := r.settleAll(); err != nil {
+	if err := r.settleAll(ctx); err != nil {
 		return err
 	}
 	if r.LogCalls != "" {
@@ -196,12 +196,12 @@ func (r *run) openSystem(ctx context.Context) (*System, error) {
 
 // read reads the files of the request, and checks what the user asked for before
 // anything is unpacked.
-func (r *run) read() (err error) {
-	if r.signals, r.history, err = readTables(&r.Request); err != nil {
+func (r *run) read(ctx context.Context) (err error) {
+	if r.signals, r.history, err = readTables(ctx, &r.Request); err != nil {
 		return err
 	}
 	if r.Scenario != "" {
-		if r.scenario, err = scenario.Read(r.Scenario); err != nil {
+		if r.scenario, err = scenario.Read(ctx, r.Scenario); err != nil {
 			return fmt.Errorf("--%s: %w", flagScenario, err)
 		}
 		if err := r.protect(r.scenario.Files()...); err != nil {
@@ -226,7 +226,7 @@ func (r *run) read() (err error) {
 		r.open.Record = r.Record.Match
 	}
 	if s := r.scenario; s != nil {
-		r.open.Read = func(name string) bool { return slices.Contains(s.Variables, name) }
+		r.open.Read = s.Uses
 	}
 	if r.LogCalls != "" {
 		r.open.Trace = &r.trace // its file is made when it is known to overwrite nothing
@@ -235,7 +235,7 @@ func (r *run) read() (err error) {
 }
 
 // settleAll completes the request by what the documents say.
-func (r *run) settleAll() (err error) {
+func (r *run) settleAll(ctx context.Context) (err error) {
 	if err := r.protect(r.sys.Files...); err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (r *run) settleAll() (err error) {
 		return err
 	}
 	r.Record = r.Record.Of(r.sys.Alone)
-	if r.signals, r.history, err = r.laterTables(r.signals, r.history); err != nil {
+	if r.signals, r.history, err = r.laterTables(ctx, r.signals, r.history); err != nil {
 		return err
 	}
 	r.driven = r.sys.Held

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -36,14 +37,14 @@ func (l *callLog) failed() error {
 	return fmt.Errorf("--log-fmi-calls: the log ends early: %w; the results are whole; free space, choose another file, or leave the log out", l.err)
 }
 
-func readTables(r *Request) (signals, history *record.Signals, err error) {
+func readTables(ctx context.Context, r *Request) (signals, history *record.Signals, err error) {
 	if r.Input != "" {
-		if signals, err = record.ReadSignals(r.Input); err != nil {
+		if signals, err = record.ReadSignals(ctx, r.Input); err != nil {
 			return nil, nil, fmt.Errorf("--input: %w", err)
 		}
 	}
 	if r.History != "" {
-		if history, err = record.ReadSignals(r.History); err != nil {
+		if history, err = record.ReadSignals(ctx, r.History); err != nil {
 			return nil, nil, fmt.Errorf("--history: %w", err)
 		}
 	}
@@ -51,7 +52,7 @@ func readTables(r *Request) (signals, history *record.Signals, err error) {
 }
 
 // laterTables reads the tables that documents name.
-func (r *Request) laterTables(signals, history *record.Signals) (_, _ *record.Signals, err error) {
+func (r *Request) laterTables(ctx context.Context, signals, history *record.Signals) (_, _ *record.Signals, err error) {
 	later := *r
 	if signals != nil {
 		later.Input = ""
@@ -59,6 +60,6 @@ func (r *Request) laterTables(signals, history *record.Signals) (_, _ *record.Si
 	if history != nil {
 		later.History = ""
 	}
-	s, h, err := readTables(&later)
+	s, h, err := readTables(ctx, &later)
 	return cmp.Or(signals, s), cmp.Or(history, h), err
 }

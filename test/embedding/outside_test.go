@@ -81,7 +81,7 @@ func TestController(t *testing.T) {
 	if !strings.HasPrefix(out, "complete after 4000 steps: chassis.z_c = 0.1") {
 		t.Errorf("it says %s", out)
 	}
-	s, err := record.ReadSignals(filepath.Join(dir, "controller.csv"))
+	s, err := record.ReadSignals(t.Context(), filepath.Join(dir, "controller.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
