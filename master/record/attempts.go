@@ -107,7 +107,7 @@ func (a *Attempts) Begin(*master.System, []master.Port) error {
 		a.regular = info.Mode().IsRegular()
 	}
 	if a.regular {
-		if err = lock(a.file); err != nil {
+		if err = patiently(func() error { return lock(a.file) }); err != nil {
 			err = fmt.Errorf("%s: %w; choose another --trace", a.path, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -233,4 +234,18 @@ func (p *position) reopen() (*os.File, error) {
 		return fail(fmt.Errorf("its first %d bytes are not what they were at the checkpoint%s", p.bytes, remedy))
 	}
 	return f, nil // the next write is behind what was read
+}
+
+// lockPatience is how long a file of another run is waited for: one whose program was
+// killed ends a moment later.
+var lockPatience = 2 * time.Second
+
+// patiently locks a file, and waits while another run holds it.
+func patiently(lock func() error) error {
+	const pause = 20 * time.Millisecond
+	for began := time.Now(); ; time.Sleep(pause) {
+		if err := lock(); !errors.Is(err, ErrBusy) || time.Since(began) > lockPatience {
+			return err
+		}
+	}
 }

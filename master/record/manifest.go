@@ -284,7 +284,7 @@ func (f *ManifestFile) Write(m *Manifest) error {
 	for {
 		fresh := false
 		if f.held == nil {
-			if f.held, fresh, err = claim(f.Path); err != nil {
+			if err = patiently(func() (err error) { f.held, fresh, err = claim(f.Path); return err }); err != nil {
 				return fmt.Errorf("the manifest %s: %w; wait until that run has ended, or choose another --manifest", f.Path, err)
 			}
 		}

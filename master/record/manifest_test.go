@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -146,6 +147,8 @@ func TestManifestReplaces(t *testing.T) {
 
 // Two runs do not write one manifest. A run writes its own as often as it likes.
 func TestManifestBusy(t *testing.T) {
+	defer func(old time.Duration) { lockPatience = old }(lockPatience)
+	lockPatience = 0
 	m := testManifest(t)
 	path := filepath.Join(t.TempDir(), "m.json")
 	for _, old := range []bool{false, true} { // a manifest is there

@@ -231,7 +231,7 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 		t.regular = info.Mode().IsRegular()
 	}
 	if t.regular {
-		if err = lock(t.file); err != nil {
+		if err = patiently(func() error { return lock(t.file) }); err != nil {
 			err = fmt.Errorf("%w; choose another --output", err)
 		} else if t.opt.Taken != nil {
 			if err := t.opt.Taken(); err != nil {
