@@ -17,6 +17,7 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
@@ -159,6 +160,9 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 		},
 		Close: func() error {
 			err := a.Close()
+			if process.Shared() != nil {
+				err = nil // the supervisor removes what is left
+			}
 			if trace != nil && trace.Err() != nil {
 				err = errors.Join(err, fmt.Errorf("the log of FMI calls ends early: %w", trace.Err()))
 			}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
@@ -336,12 +337,12 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 	}
 	r.mark = &beginning{manifest: m, file: record.ManifestFile{Path: path}, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Checkpoint: checkpoint}}
 	if !r.Record.IsNone() {
-		r.table = record.NewTable(r.At(r.Output), record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write, Memory: process.Shared()})
+		r.table = record.NewTable(r.At(r.Output), record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write, Memory: sharedMemory()})
 		r.mark.table = r.table
 		opt.Recorders = append(opt.Recorders, r.table)
 	}
 	if r.Trace != "" {
-		r.attempts = record.NewAttempts(r.At(r.Trace), process.Shared())
+		r.attempts = record.NewAttempts(r.At(r.Trace), sharedMemory())
 		opt.Recorders, opt.Attempts = append(opt.Recorders, r.attempts), r.attempts
 	}
 	r.watch = &analyze.Watch{Warn: func(text string) { r.events.logger().Warn(text) }}
@@ -386,10 +387,12 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	if r.table != nil {
 		r.out.Table, r.out.Rows, r.out.Columns = true, r.table.Rows(), r.table.Columns()
 	}
-	if lost := r.mark.end(); lost != nil {
+	lost := r.mark.end()
+	r.mark.publish()
+	noFiles := errors.Is(lost, syscall.EMFILE) || errors.Is(lost, syscall.ENFILE) || errors.Is(lost, syscall.EBADF)
+	if left := (noFiles || r.table != nil && r.table.Kept()) && r.mark.leave(); lost != nil && !left {
 		err, r.out.ManifestPath = errors.Join(err, lost), ""
 	}
-	r.mark.publish()
 	if err == nil && !m.Outcome.OK(r.Strict) {
 		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable))
 	}
@@ -413,4 +416,12 @@ func (r *run) judgeScenario(m *record.Manifest, end float64) (err error) {
 		}
 	}
 	return err
+}
+
+// sharedMemory is what a supervisor sees, or nil without one.
+func sharedMemory() record.Memory {
+	if shared := process.Shared(); shared != nil {
+		return shared
+	}
+	return nil
 }

@@ -61,12 +61,21 @@ func (b *beginning) hide() {
 	}
 }
 
-// withdraw takes that back, since nothing is left to complete, and lets other runs write
-// the manifest.
+// leave leaves it to the supervisor to complete the files, and reports whether there is one.
+func (b *beginning) leave() bool {
+	b.left = b.region != nil && process.Shared() != nil
+	return b.left
+}
+
+// withdraw takes everything back, unless it is left to the supervisor, and lets other runs
+// write the manifest.
 func (b *beginning) withdraw() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_ = b.file.Close() // it was written
+	if b.left {
+		return
+	}
 	b.hide()
 	record.Forget(process.Shared())
 }
@@ -87,9 +96,14 @@ func (b *beginning) reached(t float64, steps int) {
 	}
 }
 
-// Salvage completes the results of a run whose process has died, from the shared memory
+// Left reports whether a run has left something for Salvage to complete.
+func Left(find func(name string) []byte) bool { return find(regionName) != nil }
+
+// Salvage completes the results of a run whose process has ended, from the shared memory
 // that it left: the rows that are not in the files yet, and the manifest, with the
-// reason. The outcome is that of the run, as far as it had begun.
+// reason for which the process died. Without a reason the run had come to its end and
+// could not write what was left, because an FMU had taken the files of its process away.
+// The outcome is that of the run, as far as it had begun.
 func Salvage(find func(name string) []byte, status master.Status, reason string) (out Outcome) {
 	memory := find(regionName)
 	if len(memory) < regionHead {
@@ -107,7 +121,7 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 	if l.Table && saved.Rows > 0 {
 		out.Rows, out.Columns, reached = saved.Rows, saved.Columns, math.Max(reached, saved.Newest)
 	}
-	if err != nil {
+	if err != nil && reason != "" {
 		reason = fmt.Sprintf("%s; the results could not be completed: %v", reason, err)
 	}
 	m := &record.Manifest{}
@@ -117,7 +131,12 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 	if m.Status == master.Incomplete {
 		m.WallSeconds = math.Float64frombits(binary.NativeEndian.Uint64(memory[24:]))
 	}
-	m.Break(status, reason, reached, steps)
+	switch {
+	case reason != "":
+		m.Break(status, reason, reached, steps)
+	case saved.Added > 0:
+		m.Reason += fmt.Sprintf("; %d more rows, up to t = %.12g s, were added when the process had ended", saved.Added, saved.Newest)
+	}
 	out.Manifest = m
 	for _, path := range []string{l.Manifest, l.Checkpoint} {
 		record.Sweep(path)

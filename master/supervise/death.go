@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi"
-	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/fmi/worker"
 	"github.com/macrostep/macrostep/master"
@@ -90,7 +89,7 @@ func (d *Death) Reason() string {
 func (e *Engine) died(l *link) error {
 	if !l.child.Within(endPatience) { // it does not answer as it should
 		e.mu.Lock()
-		e.end("it does not answer as it should and was ended")
+		e.kill("it does not answer as it should and was ended")
 		e.mu.Unlock()
 		<-l.child.Done()
 	}
@@ -109,6 +108,7 @@ func (e *Engine) died(l *link) error {
 		c, crashes := d.Calls[0], &worker.Record{Dir: fmuslave.CacheDir()}
 		d.Known = crashes.Take(fmi.Launch{FMU: c.FMU, Hash: c.Hash, Model: c.Model}, &fmi.Ended{Reason: d.Cause, Crash: true})
 	}
+	tidy() // before: processes may hold files
 	if l.page != nil {
 		status := master.Failed
 		if d.Killed {
@@ -116,8 +116,6 @@ func (e *Engine) died(l *link) error {
 		}
 		d.Outcome = simulate.Salvage(l.page.Find, status, d.Reason())
 	}
-	endOrphans()
-	_, _ = archive.Sweep("", archive.Prefix) // the next run tries again
 	_ = l.close()
 	return d
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/process"
@@ -111,6 +113,7 @@ func serve(c Config) error {
 			return err
 		}
 		process.SetShared(page)
+		go beat(page)
 	}
 	s := &served{config: c, out: json.NewEncoder(os.NewFile(files[1], "answers"))}
 	settleSignals()
@@ -128,6 +131,19 @@ type piece struct {
 	request
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+}
+
+// beatRegion holds a number that an engine increases as long as it runs.
+const (
+	beatRegion = "beat"
+	beatEvery  = 250 * time.Millisecond
+)
+
+func beat(page *process.Page) {
+	count := (*atomic.Uint64)(unsafe.Pointer(&page.Region(beatRegion, int(unsafe.Sizeof(atomic.Uint64{})))[0]))
+	for range time.Tick(beatEvery) {
+		count.Add(1)
+	}
 }
 
 // read reads requests until the supervisor has no more, or is gone.

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master/simulate"
 )
@@ -178,8 +179,16 @@ func (l *link) close() error {
 	return err
 }
 
-// Close ends the engine, if it runs.
+// Close ends the engine, if it runs, and removes what its FMUs have left.
 func (e *Engine) Close() error {
+	if l := e.end(); l != nil {
+		return l.close()
+	}
+	return nil
+}
+
+// end ends the process of the engine by itself, and what its FMUs have left.
+func (e *Engine) end() *link {
 	e.mu.Lock()
 	l := e.link
 	e.link = nil
@@ -188,11 +197,19 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	_ = l.requests.Close() // it ends by that
+	l.requests = nil
 	if !l.child.Within(endPatience) {
 		l.child.Kill()
 		<-l.child.Done()
 	}
-	return errors.Join(l.answers.Close(), l.page.Close())
+	tidy()
+	return l
+}
+
+// tidy removes what an engine that has ended has left: processes and temporary folders.
+func tidy() {
+	endOrphans()
+	_, _ = archive.Sweep("", archive.Prefix) // the next run tries again
 }
 
 // endPatience is how long an engine may take to end.
@@ -203,12 +220,12 @@ const endPatience = 2 * time.Second
 func (e *Engine) Kill(reason string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.killed = e.end(reason) || e.killed
+	e.killed = e.kill(reason) || e.killed
 	return e.link != nil
 }
 
-// end ends the engine for a reason, if none is known yet. The lock is held.
-func (e *Engine) end(reason string) bool {
+// kill ends the engine for a reason, if none is known yet. The lock is held.
+func (e *Engine) kill(reason string) bool {
 	if e.link == nil || e.reason != "" {
 		return false
 	}
@@ -269,9 +286,15 @@ func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.
 			}
 		case a.Limits != nil:
 			w.limit(*a.Limits)
-		case a.Done && a.Error != "":
-			return a.Answer, errors.New(a.Error)
 		case a.Done:
+			if l.page != nil && simulate.Left(l.page.Find) {
+				e.end()
+				simulate.Salvage(l.page.Find, "", "")
+				_ = l.close()
+			}
+			if a.Error != "" {
+				return a.Answer, errors.New(a.Error)
+			}
 			return a.Answer, nil
 		}
 	}

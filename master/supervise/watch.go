@@ -94,7 +94,7 @@ func (w *watch) look(done <-chan struct{}) {
 func (w *watch) kill(reason string) {
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
-	w.engine.end(reason)
+	w.engine.kill(reason)
 }
 
 // late reports whether a call has taken too long.
