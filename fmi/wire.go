@@ -27,7 +27,7 @@ const (
 const wireNull = ^uint64(0)
 
 // errWire is a message that cannot be read.
-var errWire = errors.New("a message between the processes is damaged")
+var errWire = errors.New("a message between the processes is damaged, as it is when the FMU has written over memory that is not its own")
 
 // wireWriter is a message that is being written.
 type wireWriter []byte
