@@ -26,24 +26,28 @@ func main() {
 	// ignored: other processes would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup wants it
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	supervise.AdoptOrphans()
 	forwardStops(p.engine)
 	go func() {
-		<-signals
+		s := <-signals
 		first := time.Now()
-		fmt.Fprintln(p.stderr, "\nmacrostep:", &how)
-		cancel(master.ErrInterrupted)
-		go p.tellWaiting()
-		for range signals {
-			if time.Since(first) < again { // the same key press, through a shell too
+		if s == syscall.SIGQUIT {
+			signals <- s // there is no patience
+		} else {
+			fmt.Fprintln(p.stderr, "\nmacrostep:", &how)
+			cancel(master.ErrInterrupted)
+			go p.tellWaiting()
+		}
+		for s = range signals {
+			if s != syscall.SIGQUIT && time.Since(first) < again { // the same key press, through a shell too
 				continue
 			}
 			// A step that does not return cannot be waited for.
-			if !p.engine.Kill("interrupted twice; the step under way did not return") {
+			if !p.engine.Kill(endedAtOnce[s == syscall.SIGQUIT]) {
 				p.backend.Cleanup()
 				os.Exit(exitFailed)
 			}
@@ -53,6 +57,9 @@ func main() {
 	p.backend.Cleanup() // of what was interrupted
 	os.Exit(code)
 }
+
+// endedAtOnce are the reasons for ending at once: by SIGQUIT, and else.
+var endedAtOnce = map[bool]string{true: "ended at once by SIGQUIT", false: "interrupted twice; the step under way did not return"}
 
 // again is the time from which on a second signal is one of its own.
 const again = 50 * time.Millisecond

@@ -29,12 +29,20 @@ func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
 		if errors.As(err, &death) {
 			return p.salvaged(c, death)
 		}
+		var completed *supervise.Completed
+		if errors.As(err, &completed) {
+			fmt.Fprintln(p.stderr, "macrostep:", completed)
+			err = nil
+		}
 		if err != nil {
 			return err
 		}
 		var code exitCode
 		if err := json.Unmarshal(text, &code); err != nil {
 			return err
+		}
+		if code == exitDone && completed != nil {
+			return completed.Err
 		}
 		if code == exitDone {
 			return nil
@@ -58,7 +66,7 @@ func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
 	if m := d.Outcome.Manifest; m != nil && !c.Bool("quiet") {
 		summary(p.stdout, newConsole(p.stderr), &d.Outcome)
 	}
-	if path := c.String(flagReport); path != "" && d.Outcome.Table && d.Outcome.ManifestPath != "" {
+	if path := c.String(flagReport); path != "" && d.Outcome.Rows > 0 && d.Outcome.ManifestPath != "" {
 		parts, failed := readReport(c.String("output"), d.Outcome.ManifestPath, record.Selection{})
 		if failed == nil {
 			_, failed = writeReport(path, true, parts)

@@ -20,6 +20,9 @@ type Options struct {
 	// Bound ends the process together with this one, however that ends. It works on Linux
 	// only.
 	Bound bool
+	// Wake makes the process continue, if it is stopped, when this one ends. It works on
+	// Linux only, and not with Bound.
+	Wake bool
 	// Stack is the least size of the main stack of the process and of the stacks of its
 	// threads, in bytes; 0 = the same as here. Where the address space is limited to less
 	// than sixteen such stacks, or the limit on stacks cannot be raised so far, they are
@@ -58,8 +61,11 @@ func Start(cmd *exec.Cmd, o Options) (*Child, error) {
 	if o.Group {
 		setGroup(attributes(cmd))
 	}
-	if o.Bound {
+	switch {
+	case o.Bound:
 		bind(attributes(cmd))
+	case o.Wake:
+		wake(attributes(cmd))
 	}
 	result := make(chan error)
 	starter() <- func() {

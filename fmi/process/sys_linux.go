@@ -21,6 +21,9 @@ const runningImage = "/proc/self/exe"
 // bind ends the process with the thread that starts it.
 func bind(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
+// wake continues a stopped process when the one that started it ends.
+func wake(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGCONT }
+
 // awaitEnd waits for the end of a child and leaves it as it is, so that its number does
 // not become that of another process; false if that cannot be done.
 func awaitEnd(pid int) bool {

@@ -13,6 +13,8 @@ var rssUnit = map[bool]uint64{true: 1, false: 1024}[runtime.GOOS == "darwin"]
 // bind does nothing: a child learns of the end of its parent by a pipe that ends.
 func bind(*syscall.SysProcAttr) {}
 
+func wake(*syscall.SysProcAttr) {}
+
 func awaitEnd(int) bool { return false }
 
 func raiseStack(uint64) (restore func()) { return func() {} }

@@ -35,6 +35,8 @@ func setGroup(a *syscall.SysProcAttr) { a.CreationFlags |= windows.CREATE_NEW_PR
 
 func bind(*syscall.SysProcAttr) {}
 
+func wake(*syscall.SysProcAttr) {}
+
 func awaitEnd(int) bool { return false }
 
 func endGroup(int) {}

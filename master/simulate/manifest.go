@@ -55,7 +55,7 @@ type beginning struct {
 	table    *record.Table // nil = none
 	leaving  leaving
 	region   *region    // in which it is published; nil = it is not
-	left     bool       // the supervisor completes the files
+	left     bool       // the supervisor has to complete the files
 	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
@@ -130,7 +129,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	defer func() {
 		err = errors.Join(err, r.sys.Close())
 		if r.mark != nil { // not before: libraries may crash while they are unloaded
-			r.mark.withdraw()
+			r.mark.over()
 		}
 	}()
 	if err := r.settleAll(ctx); err != nil {
@@ -329,6 +328,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 		}
 	}
 	record.Sweep(path)
+	Withdraw()
 	checkpoint := ""
 	if r.Checkpoints.File != "" {
 		if checkpoint, err = filepath.Abs(r.Checkpoints.File); err != nil {
@@ -389,8 +389,9 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	}
 	lost := r.mark.end()
 	r.mark.publish()
-	noFiles := errors.Is(lost, syscall.EMFILE) || errors.Is(lost, syscall.ENFILE) || errors.Is(lost, syscall.EBADF)
-	if left := (noFiles || r.table != nil && r.table.Kept()) && r.mark.leave(); lost != nil && !left {
+	// A supervisor may still be able to write what this process cannot.
+	r.mark.left = process.Shared() != nil && r.mark.stands && (lost != nil || r.table != nil && r.table.Kept())
+	if lost != nil && !r.mark.left {
 		err, r.out.ManifestPath = errors.Join(err, lost), ""
 	}
 	if err == nil && !m.Outcome.OK(r.Strict) {

@@ -3,6 +3,7 @@ package simulate
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type region struct {
 	steps  atomic.Uint64 // accepted macro steps
 	time   atomic.Uint64 // bits of the time reached, s
 	wall   atomic.Uint64 // bits of the time that it took, s
+	ended  atomic.Uint64 // 1 = its files are complete
 }
 
 const regionHead = int(unsafe.Sizeof(region{}))
@@ -37,7 +39,8 @@ type leaving struct {
 
 // publish makes the run, with its manifest as it is now, known to a supervisor.
 func (b *beginning) publish() {
-	b.hide()
+	b.region = nil
+	process.Shared().Drop(regionName)
 	var err error
 	if b.leaving.Document, err = b.manifest.JSON(); err != nil {
 		return
@@ -49,35 +52,19 @@ func (b *beginning) publish() {
 	memory := process.Shared().Region(regionName, regionHead+len(text))
 	copy(memory[regionHead:], text)
 	b.region = (*region)(unsafe.Pointer(&memory[0]))
+	b.reached(b.manifest.EndTime, b.manifest.Steps.Accepted)
 	b.region.length.Store(uint64(len(text)))
 }
 
-// hide takes that back.
-func (b *beginning) hide() {
-	if b.region != nil {
-		b.region.length.Store(0)
-		b.region = nil
-		process.Shared().Drop(regionName)
-	}
-}
-
-// leave leaves it to the supervisor to complete the files, and reports whether there is one.
-func (b *beginning) leave() bool {
-	b.left = b.region != nil && process.Shared() != nil
-	return b.left
-}
-
-// withdraw takes everything back, unless it is left to the supervisor, and lets other runs
-// write the manifest.
-func (b *beginning) withdraw() {
+// over says that the files are complete, unless left is set, and lets other runs write the
+// manifest. What is published stays, for a process that dies before its work is done.
+func (b *beginning) over() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_ = b.file.Close() // it was written
-	if b.left {
-		return
+	if b.region != nil && !b.left {
+		b.region.ended.Store(1)
 	}
-	b.hide()
-	record.Forget(process.Shared())
 }
 
 // observe follows how far the run is.
@@ -96,28 +83,42 @@ func (b *beginning) reached(t float64, steps int) {
 	}
 }
 
-// Left reports whether a run has left something for Salvage to complete.
-func Left(find func(name string) []byte) bool { return find(regionName) != nil }
+// Left reports whether a run that has come to its end has left files for Salvage to complete.
+func Left(find func(name string) []byte) bool {
+	memory := find(regionName)
+	return len(memory) >= regionHead && binary.NativeEndian.Uint64(memory) > 0 && binary.NativeEndian.Uint64(memory[32:]) == 0
+}
+
+// Withdraw forgets what the last run has left.
+func Withdraw() {
+	process.Shared().Drop(regionName)
+	record.Forget(process.Shared())
+}
 
 // Salvage completes the results of a run whose process has ended, from the shared memory
 // that it left: the rows that are not in the files yet, and the manifest, with the
 // reason for which the process died. Without a reason the run had come to its end and
 // could not write what was left, because an FMU had taken the files of its process away.
 // The outcome is that of the run, as far as it had begun.
-func Salvage(find func(name string) []byte, status master.Status, reason string) (out Outcome) {
+func Salvage(find func(name string) []byte, status master.Status, reason string) (out Outcome, err error) {
 	memory := find(regionName)
 	if len(memory) < regionHead {
-		return out
+		return out, nil
 	}
 	n := binary.NativeEndian.Uint64(memory)
 	var l leaving
 	if n == 0 || n > uint64(len(memory)-regionHead) || json.Unmarshal(memory[regionHead:regionHead+int(n)], &l) != nil {
-		return out
+		return out, nil
 	}
 	steps := int(binary.NativeEndian.Uint64(memory[8:]))
 	reached := math.Float64frombits(binary.NativeEndian.Uint64(memory[16:]))
 	out.Begun, out.Table = true, l.Table
-	saved, err := record.Salvage(find)
+	var saved record.Salvaged
+	if over := binary.NativeEndian.Uint64(memory[32:]) == 1; over && reason != "" {
+		reason = "after the end of the run: " + reason
+	} else {
+		saved, err = record.Salvage(find)
+	}
 	if l.Table && saved.Rows > 0 {
 		out.Rows, out.Columns, reached = saved.Rows, saved.Columns, math.Max(reached, saved.Newest)
 	}
@@ -141,8 +142,11 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 	for _, path := range []string{l.Manifest, l.Checkpoint} {
 		record.Sweep(path)
 	}
-	if l.Manifest != "" && m.Write(l.Manifest) == nil {
+	if l.Manifest != "" {
+		if failed := m.Write(l.Manifest); failed != nil {
+			return out, errors.Join(err, failed)
+		}
 		out.ManifestPath = l.Given
 	}
-	return out
+	return out, err
 }

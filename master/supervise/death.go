@@ -23,6 +23,7 @@ type Death struct {
 	Known    bool             // the culprit is on record: --isolate auto isolates it the next time
 	Outcome  simulate.Outcome
 
+	lost error // why the results could not be completed
 	// Killed says that Engine.Kill has ended it, Outside that somebody else may have.
 	Killed, Outside bool
 }
@@ -31,6 +32,9 @@ type Death struct {
 // what helps.
 func (d *Death) Error() string {
 	text := d.Reason()
+	if d.lost != nil {
+		text += "; its results could not be completed: " + d.lost.Error()
+	}
 	switch {
 	case d.Killed, d.Outside:
 		return text
@@ -71,7 +75,7 @@ func (d *Death) Reason() string {
 		}
 		fmt.Fprintf(&b, "an FMU ended the engine outside of its calls, perhaps in a thread of its own (loaded: %s)", strings.Join(files, ", "))
 	default:
-		b.WriteString("the engine ended while no FMU was loaded")
+		b.WriteString("the engine ended")
 	}
 	b.WriteString(": " + d.Cause)
 	for i, m := range d.Messages {
@@ -91,14 +95,14 @@ func (e *Engine) died(l *link) error {
 		e.mu.Lock()
 		e.kill("it does not answer as it should and was ended")
 		e.mu.Unlock()
-		<-l.child.Done()
+		l.child.Within(killPatience)
 	}
 	e.mu.Lock()
 	e.link = nil
 	reason, killed := e.reason, e.killed
 	e.mu.Unlock()
 	d := &Death{Cause: reason, Killed: killed}
-	if reason == "" {
+	if reason == "" && l.child.Gone() {
 		d.Cause, d.Outside = process.Reason(l.child.State())
 	}
 	if l.page != nil {
@@ -114,8 +118,30 @@ func (e *Engine) died(l *link) error {
 		if d.Killed {
 			status = master.Incomplete
 		}
-		d.Outcome = simulate.Salvage(l.page.Find, status, d.Reason())
+		d.Outcome, d.lost = simulate.Salvage(l.page.Find, status, d.Reason())
 	}
 	_ = l.close()
 	return d
 }
+
+// Completed is the end of a run that could not write its files to the end, because an FMU
+// had taken away what its process needs for that; they were written after its end.
+type Completed struct {
+	Outcome simulate.Outcome
+	Err     error // why that was not possible either; nil = the files are complete
+}
+
+// Error reports what became of the files.
+func (c *Completed) Error() string {
+	text := "the engine could not write its files to the end; they were completed after it"
+	if c.Err != nil {
+		text = fmt.Sprintf("neither the engine nor its supervisor could write all files: %v", c.Err)
+	}
+	if m := c.Outcome.Manifest; m != nil && !m.Outcome.Regular() {
+		text += "; the run: " + m.Reason
+	}
+	return text
+}
+
+// Unwrap returns why the files are not complete.
+func (c *Completed) Unwrap() error { return c.Err }

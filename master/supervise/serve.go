@@ -183,6 +183,7 @@ func (s *served) send(a answer) {
 // do does a piece of work.
 func (s *served) do(r piece) {
 	defer r.cancel(nil)
+	simulate.Withdraw()
 	work := s.config.Works[r.Work]
 	if r.Work == runWork {
 		work = s.run

@@ -150,13 +150,33 @@ func (e *Engine) start() (_ *link, err error) {
 		return nil, err
 	}
 	cmd.Env = append(os.Environ(), variable+"="+string(text))
-	if l.child, err = process.Start(cmd, process.Options{Group: true, Stack: fmi.LargeStack}); err != nil {
+	if os.Getenv(traceback) == "" { // whoever wants to see goroutines sets it
+		cmd.Env = append(cmd.Env, traceback+"=none")
+	}
+	if l.child, err = process.Start(cmd, process.Options{Group: true, Wake: true, Stack: fmi.LargeStack}); err != nil {
 		return nil, err
 	}
+	go func() {
+		<-l.child.Done()
+		l.stopReading(answerGrace)
+	}()
 	l.decode = json.NewDecoder(bufio.NewReader(l.answers))
 	e.link, e.reason, e.killed = l, "", false
 	return l, nil
 }
+
+// traceback is the variable that says how much Go prints about its own end.
+const traceback = "GOTRACEBACK"
+
+// answerGrace is for what an engine has sent before it died, killPatience for one to die.
+const (
+	answerGrace  = 200 * time.Millisecond
+	killPatience = 5 * time.Second
+)
+
+// stopReading makes the engine count as one that sends no more, after some time: processes
+// that an FMU has started may hold the other end of the pipe.
+func (l *link) stopReading(after time.Duration) { _ = l.answers.SetReadDeadline(time.Now().Add(after)) }
 
 // send sends a request. An engine that has ended is seen when its answer is read.
 func (l *link) send(r request) {
@@ -200,7 +220,7 @@ func (e *Engine) end() *link {
 	l.requests = nil
 	if !l.child.Within(endPatience) {
 		l.child.Kill()
-		<-l.child.Done()
+		l.child.Within(killPatience)
 	}
 	tidy()
 	return l
@@ -231,6 +251,7 @@ func (e *Engine) kill(reason string) bool {
 	}
 	e.reason = reason
 	e.link.child.Kill()
+	e.link.stopReading(killPatience)
 	return true
 }
 
@@ -255,7 +276,8 @@ func (e *Engine) Calls() []fmi.Call {
 
 // Do has the engine do a piece of work that Main was given by this name. events takes
 // what the work sends meanwhile; nil discards it. If ctx is done, the work is told so.
-// The error is a *Death if the engine has ended without an answer.
+// The error is a *Death if the engine has ended without an answer; it holds a *Completed
+// beside an answer if the files of a run were written by its supervisor.
 func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.RawMessage)) (json.RawMessage, error) {
 	e.working.Lock()
 	defer e.working.Unlock()
@@ -287,15 +309,17 @@ func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.
 		case a.Limits != nil:
 			w.limit(*a.Limits)
 		case a.Done:
+			var err error
+			if a.Error != "" {
+				err = errors.New(a.Error)
+			}
 			if l.page != nil && simulate.Left(l.page.Find) {
 				e.end()
-				simulate.Salvage(l.page.Find, "", "")
-				_ = l.close()
+				c := &Completed{}
+				c.Outcome, c.Err = simulate.Salvage(l.page.Find, "", "")
+				err = errors.Join(err, c, l.close())
 			}
-			if a.Error != "" {
-				return a.Answer, errors.New(a.Error)
-			}
-			return a.Answer, nil
+			return a.Answer, err
 		}
 	}
 }
