@@ -35,8 +35,8 @@ func batches(t *testing.T, data []byte) (rows [][]float64, schema *arrow.Schema,
 	return rows, r.Schema(), r.Err()
 }
 
-// A run that is killed leaves its record batches up to a second before, those of a run
-// to CSV; columns tell what their variables are. A run that ends leaves a whole file.
+// A run that is killed leaves its whole record batches, with the rows of a run to CSV;
+// columns have the descriptions of their variables. A run that ends leaves a whole file.
 func testArrowResults(t *testing.T) {
 	t.Parallel()
 	dir, model := t.TempDir(), system(t, "quarter-car-a")
@@ -47,13 +47,13 @@ func testArrowResults(t *testing.T) {
 		}
 	}
 	lines := strings.Split(string(mustRead(t, filepath.Join(dir, "r.csv"))), "\n")
-	same := func(rows [][]float64, all bool, every int) {
+	same := func(rows [][]float64, all bool) {
 		t.Helper()
 		if all && len(rows) != len(lines)-2 || len(rows) < 2 {
 			t.Fatalf("%d rows, and CSV has %d", len(rows), len(lines)-2)
 		}
-		for i, row := range rows[:min(len(rows), (len(lines)-2)/every)] {
-			for k, cell := range strings.Split(lines[i*every+1], ",") {
+		for i, row := range rows[:min(len(rows), len(lines)-2)] {
+			for k, cell := range strings.Split(lines[i+1], ",") {
 				if v, err := strconv.ParseFloat(cell, 64); err != nil || v != row[k] {
 					t.Fatalf("row %d, column %d: %v, and CSV has %s", i, k, row[k], cell)
 				}
@@ -72,7 +72,7 @@ func testArrowResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(rows, true, 1)
+	same(rows, true)
 	var names []string
 	for _, f := range schema.Fields() {
 		names = append(names, f.Name)
@@ -95,7 +95,7 @@ func testArrowResults(t *testing.T) {
 
 	killed := map[string]*exec.Cmd{}
 	for _, name := range []string{"k.arrow", "l.arrows"} {
-		cmd := exec.Command(program, "run", model, "--step-size", "1e-4", "--stop-time", "1e6", "--output-interval", "1e-2", "--quiet", "--output", name)
+		cmd := exec.Command(program, "run", model, "--step-size", "1e-4", "--stop-time", "1e6", "--quiet", "--output", name)
 		cmd.Dir = dir
 		ownCache(t, cmd)
 		if err := cmd.Start(); err != nil {
@@ -132,7 +132,7 @@ func testArrowResults(t *testing.T) {
 			}
 		}
 		rows, _, _ := batches(t, data[begins[name]:]) // the last batch may be cut
-		same(rows, false, 100)
+		same(rows, false)
 		var m struct{ Status string }
 		if err := json.Unmarshal(mustRead(t, filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".json")), &m); err != nil || m.Status != "incomplete" {
 			t.Errorf("the manifest says %q: %v", m.Status, err)

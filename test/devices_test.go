@@ -95,7 +95,7 @@ func TestHangUp(t *testing.T) {
 // not theirs stays.
 func TestSweepOfTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"r.json.4194300.tmp", "run.cp.17.tmp", "run.cp.x.tmp", "other.17.tmp"} {
+	for _, name := range []string{"r.json.ms-0123abcd.tmp", "run.cp.ms-00000017.tmp", "run.cp.ms-x.tmp", "run.cp.00000017.tmp", "other.ms-00000017.tmp"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("left"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -111,8 +111,39 @@ func TestSweepOfTemporaryFiles(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if got := strings.Join(names, " "); got != "other.17.tmp r.csv r.json run.cp run.cp.x.tmp" {
+	if got := strings.Join(names, " "); got != "other.ms-00000017.tmp r.csv r.json run.cp run.cp.00000017.tmp run.cp.ms-x.tmp" {
 		t.Errorf("there are %s", got)
+	}
+}
+
+// A run does not write over the manifest of another one that is underway, nor does it touch
+// the results that are there.
+func TestManifestOfAnotherRun(t *testing.T) {
+	dir, model := t.TempDir(), system(t, "quarter-car-a")
+	cmd := exec.Command(program, "run", model, "--stop-time", "1e6", "--quiet", "--output", "first.csv", "--manifest", "m.json")
+	cmd.Dir = dir
+	ownCache(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	written(t, filepath.Join(dir, "first.csv"), 10_000)
+	second := []string{"run", model, "--stop-time", "0.01", "--output", "second.csv", "--manifest", "m.json"}
+	if err := os.WriteFile(filepath.Join(dir, "second.csv"), []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out := macrostepIn(t, dir, second...)
+	if code == 0 || !strings.Contains(out, "m.json: another run is writing to it; wait until that run has ended, or choose another --manifest") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if got := string(mustRead(t, filepath.Join(dir, "second.csv"))); got != "old" {
+		t.Errorf("the results that were there are %.50q", got)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed
+	if code, out := macrostepIn(t, dir, second...); code != 0 {
+		t.Errorf("after the end of the first run: exit code %d\n%s", code, out)
 	}
 }
 

@@ -28,6 +28,7 @@ type Attempts struct {
 
 	mu       sync.Mutex // Flush may be called while a step hangs
 	file     *os.File
+	regular  bool // the file can be cut
 	rows     buffer
 	ledger   *ledger // tells another process what is recorded and what is written
 	row      []byte
@@ -91,7 +92,7 @@ func (a *Attempts) Begin(*master.System, []master.Port) error {
 	if r := a.resumed; r != nil && r.path == a.recorded.path {
 		f, err := r.reopen()
 		if err == nil {
-			a.file, a.recorded = f, *r
+			a.file, a.regular, a.recorded = f, true, *r
 			err = errors.Join(a.allocate(), f.Truncate(r.bytes))
 		}
 		if err != nil {
@@ -102,8 +103,18 @@ func (a *Attempts) Begin(*master.System, []master.Port) error {
 	if a.file, err = Create(a.path, 0); err != nil {
 		return fmt.Errorf("creating the table of attempts: %w%s", err, createRemedy(err))
 	}
-	err = a.allocate()
-	if info, serr := a.file.Stat(); err == nil && serr == nil && info.Mode().IsRegular() {
+	if info, serr := a.file.Stat(); serr == nil {
+		a.regular = info.Mode().IsRegular()
+	}
+	if a.regular {
+		if err = lock(a.file); err != nil {
+			err = fmt.Errorf("%s: %w; choose another --trace", a.path, err)
+		}
+	}
+	if err == nil {
+		err = a.allocate()
+	}
+	if err == nil && a.regular {
 		err = a.file.Truncate(0)
 	}
 	if err != nil {
@@ -119,18 +130,15 @@ func (a *Attempts) allocate() error {
 	if m == nil {
 		m = ordinary{}
 	}
+	m.Drop(attemptsRegion) // of an earlier run
 	var err error
 	if a.rows.bytes, err = region(m, bufferRegion, chunk); err != nil {
 		return err
 	}
 	a.rows.begin, a.rows.end = uint64(a.recorded.bytes), uint64(a.recorded.bytes)
-	regular := false
-	if info, err := a.file.Stat(); err == nil {
-		regular = info.Mode().IsRegular()
-	}
 	about := master.NewArchive()
 	about.String(&a.recorded.path)
-	about.Bool(&regular)
+	about.Bool(&a.regular)
 	a.ledger, err = newLedger(m, attemptsRegion, about.Data(), a.place(fileGrows))
 	return err
 }

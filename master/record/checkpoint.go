@@ -58,9 +58,11 @@ func (c *Checkpoint) Write(path string) error {
 	b = append(b, head...)
 	b = append(b, c.State...)
 	sum := sha256.Sum256(b)
-	if err := replaceFile(path, append(b, sum[:]...), true); err != nil {
+	held, err := replaceFile(path, append(b, sum[:]...), true, false)
+	if err != nil {
 		return fmt.Errorf("writing the checkpoint: %w", err)
 	}
+	_ = held.Close() // nil or written and synced
 	return nil
 }
 

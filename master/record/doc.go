@@ -26,11 +26,13 @@
 // compression and without nulls: a Real is a float64, an Integer and an
 // enumeration an int32, a Boolean a bool, a String utf8, with U+FFFD for what is
 // none. The metadata of a column holds what is known of its unit, description,
-// causality and variability. The first batch has no rows.
+// causality and variability. The first batch has no rows; the others are cut by rows, by
+// the bytes of their strings and at checkpoints.
 //
 // Invariants: a run killed at any moment leaves a table that can be read, of
-// rows up to the last line feed or whole record batch; recording a point
+// rows up to the last line feed or whole record batch, and with [Options].Memory every
+// row, once another process has called [Salvage]; recording a point
 // allocates nothing and, but for a run that is faster than its writing, takes no
-// longer than copying its values; the bytes of a CSV table do not depend on how
-// many goroutines format it.
+// longer than copying its values; the bytes of a table do not depend on the clock, nor on
+// how many goroutines format it.
 package record

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,43 +15,82 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
+// ErrBusy is the error of a file that another run is writing to.
+var ErrBusy = errors.New("another run is writing to it")
+
 // replaceFile replaces the file at path by data in one go: a reader sees the old
 // content or the new one, never a part. durable: so does one after a crash of the
-// machine.
-func replaceFile(path string, data []byte, durable bool) error {
+// machine. fresh: there must be none. Where files may be renamed while they are open, the
+// new one stays open, and locked, as held.
+func replaceFile(path string, data []byte, durable, fresh bool) (held *os.File, err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		// A device or pipe cannot be replaced.
 		f, err := Create(path, os.O_TRUNC)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		_, err = f.Write(data)
-		return errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // replace what a link points to, not the link
 	}
-	temp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	f, err := temporary(path)
 	if err != nil {
-		return fmt.Errorf("%w%s", err, createRemedy(err))
+		return nil, fmt.Errorf("%w%s", err, createRemedy(err))
 	}
-	_ = lock(f) // against Sweep of another run; nobody else has it
+	temp := f.Name()
 	_, err = f.Write(data)
 	if durable && err == nil {
 		err = f.Sync()
 	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
+	if !renamesOpen {
+		err = errors.Join(err, f.Close())
+		f = nil
+	}
+	switch {
+	case err != nil:
+	case fresh && os.Link(temp, path) == nil:
+		err = os.Remove(temp)
+	case fresh && exists(path):
+		err = fs.ErrExist
+	default: // some file systems have no links
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temp))
+		_ = f.Close()
+		return nil, errors.Join(err, os.Remove(temp))
 	}
 	if durable {
 		syncFolder(filepath.Dir(path))
 	}
-	return nil
+	return f, nil
+}
+
+// The name of a temporary file is that of the file it will replace, with a random number
+// between these.
+const temporaryBegin, temporaryEnd = ".ms-", ".tmp"
+
+// temporary creates a file beside path, and locks it against Sweep of other runs. It
+// follows no link that others have put there.
+func temporary(path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(fmt.Sprintf("%s%s%08x%s", path, temporaryBegin, rand.Uint32(), temporaryEnd), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			continue
+		case err != nil:
+			return nil, err
+		case lock(f) == nil && there(f, f.Name()) == nil:
+			return f, nil
+		}
+		_ = f.Close() // Sweep was faster, and removes it
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // Sweep removes what runs have left beside path that were killed while they
@@ -67,9 +107,9 @@ func Sweep(path string) {
 		return
 	}
 	for _, e := range entries {
-		number, ok := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
-		number, temporary := strings.CutSuffix(number, ".tmp")
-		if _, err := strconv.ParseUint(number, 10, 64); !ok || !temporary || err != nil || !e.Type().IsRegular() {
+		number, begins := strings.CutPrefix(e.Name(), filepath.Base(path)+temporaryBegin)
+		number, ends := strings.CutSuffix(number, temporaryEnd)
+		if _, err := strconv.ParseUint(number, 16, 32); !begins || !ends || len(number) != 8 || err != nil || !e.Type().IsRegular() {
 			continue
 		}
 		left := filepath.Join(filepath.Dir(path), e.Name())
@@ -77,11 +117,12 @@ func Sweep(path string) {
 		if err != nil {
 			continue
 		}
-		busy := lock(f)
-		_ = f.Close()
-		if busy == nil {
+		if lock(f) == nil && os.Remove(left) != nil { // while it is locked, where the system can do that
+			_ = f.Close()
 			_ = os.Remove(left) // else it stays, and does no harm
+			continue
 		}
+		_ = f.Close()
 	}
 }
 
@@ -180,7 +221,7 @@ func (p *position) reopen() (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("continuing %s: %w", p.path, err), f.Close())
 	}
 	if err := lock(f); err != nil {
-		return fail(err)
+		return fail(fmt.Errorf("%w; choose another --output", err))
 	}
 	n, sum, err := checksum(f, p.bytes)
 	switch {

@@ -4,6 +4,7 @@ package record
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -248,4 +249,58 @@ func checkAttempts(t *testing.T, path string) (rows int) {
 		t.Fatalf("the table of attempts begins %q and ends %q", lines[0], lines[len(lines)-1])
 	}
 	return len(lines) - 2
+}
+
+// Into a pipe, what is left is written behind what the process has written.
+func TestSalvagePipe(t *testing.T) {
+	sys := testSystem(t)
+	for _, f := range formats {
+		path := filepath.Join(t.TempDir(), "pipe")
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		pipe, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pipe.Close()
+		memory := kept{}
+		c := NewTable(path, Options{Format: f, Memory: memory})
+		if err := c.Begin(sys, nil); err != nil {
+			t.Fatal(err)
+		}
+		p := testPoint(sys)
+		want := ""
+		for i := range 20 {
+			vary(p, i)
+			want += csvRow(p)
+			err := c.Record(p)
+			if i == 9 {
+				err = errors.Join(err, checkpoint(c))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Salvage(memory.find); err != nil || s.Rows != 20 || s.Added != 10 {
+			t.Fatalf("%v: %+v, %v", f, s, err)
+		}
+		buf := make([]byte, 60_000) // less than a pipe holds
+		n, err := pipe.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if f == CSV {
+			_, got, _ = strings.Cut(string(buf[:n]), "\n")
+		} else if got, _, err = arrowRows(t, bytes.NewReader(stream(f, buf[:n]))); err != nil && f == ArrowStream {
+			t.Error(err)
+		}
+		if got != want {
+			t.Errorf("%v: %s", f, got)
+		}
+	}
 }

@@ -1,9 +1,13 @@
-//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd || windows)
 
 package record
 
 import "os"
 
-// lock has nothing to do where a file that is open for writing is locked by the
-// system, or cannot be.
+// There are no locks.
+
 func lock(*os.File) error { return nil }
+
+const renamesOpen = false
+
+func claim(string) (held *os.File, fresh bool, err error) { return nil, false, nil }

@@ -4,15 +4,50 @@ package record
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
 
-// lock keeps other runs from writing to the file while this one does. A file
-// system without locks does not hinder a run.
+// lock keeps other runs from writing to the file while this one does: they get ErrBusy.
+// A file system without locks does not hinder a run.
 func lock(f *os.File) error {
-	if errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
-		return errors.New("another run is writing to it; choose another --output")
+	for {
+		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return ErrBusy
+		default:
+			return nil
+		}
 	}
-	return nil
+}
+
+// renamesOpen reports whether a file may be renamed while it is open.
+const renamesOpen = true
+
+// claim locks the file at path. fresh: there is none, and it must be made as a new one.
+func claim(path string) (held *os.File, fresh bool, err error) {
+	for {
+		if !exists(path) {
+			return nil, true, nil
+		}
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			return nil, false, nil // a link to nothing is replaced, a device written to
+		}
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, false, nil // it cannot be told; it is replaced all the same
+		}
+		if err := lock(f); err != nil {
+			return nil, false, errors.Join(err, f.Close())
+		}
+		if there(f, path) == nil {
+			return f, false, nil
+		}
+		_ = f.Close() // another run has just replaced it
+	}
 }

@@ -3,8 +3,11 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/macrostep/macrostep/master"
@@ -255,17 +258,57 @@ func (m *Manifest) Verdict() master.Outcome {
 	return o
 }
 
-// Write replaces the file at path by the manifest in one go: a reader sees the
-// old document or the new one, never a part.
+// Write replaces the file at path by the manifest, as [ManifestFile.Write] does.
 func (m *Manifest) Write(path string) error {
+	f := ManifestFile{Path: path}
+	return errors.Join(f.Write(m), f.Close())
+}
+
+// ManifestFile is the file of the manifest of a run. From the first Write until Close it
+// keeps other runs from writing to it.
+type ManifestFile struct {
+	Path string
+
+	held *os.File // locked
+}
+
+// Write replaces the file by the manifest in one go: a reader sees the old document or the
+// new one, never a part. A file that another run writes to is an error.
+func (f *ManifestFile) Write(m *Manifest) error {
 	data, err := m.encode()
 	if err != nil {
-		return fmt.Errorf("writing manifest %s: %w", path, err)
+		return fmt.Errorf("writing manifest %s: %w", f.Path, err)
 	}
-	if err := replaceFile(path, data, false); err != nil {
-		return fmt.Errorf("writing the manifest: %w; free space or choose another --manifest", err)
+	for {
+		fresh := false
+		if f.held == nil {
+			if f.held, fresh, err = claim(f.Path); err != nil {
+				return fmt.Errorf("the manifest %s: %w; wait until that run has ended, or choose another --manifest", f.Path, err)
+			}
+		}
+		written, err := replaceFile(f.Path, data, false, fresh)
+		if fresh && errors.Is(err, fs.ErrExist) {
+			continue // another run was faster
+		}
+		if err != nil {
+			return fmt.Errorf("writing the manifest: %w; free space or choose another --manifest", err)
+		}
+		if written != nil {
+			err = f.Close()
+			f.held = written
+		}
+		return err
 	}
-	return nil
+}
+
+// Close lets other runs write to the file.
+func (f *ManifestFile) Close() error {
+	if f.held == nil {
+		return nil
+	}
+	err := f.held.Close()
+	f.held = nil
+	return err
 }
 
 // JSON gives the document as Write writes it.

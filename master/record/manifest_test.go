@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/macrostep/macrostep/master"
@@ -139,5 +141,107 @@ func TestManifestReplaces(t *testing.T) {
 	missing := filepath.Join(dir, "none", "m.json")
 	if err := testManifest(t).Write(missing); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "create the folder first") {
 		t.Errorf("a missing folder: %v", err)
+	}
+}
+
+// Two runs do not write one manifest. A run writes its own as often as it likes.
+func TestManifestBusy(t *testing.T) {
+	m := testManifest(t)
+	path := filepath.Join(t.TempDir(), "m.json")
+	for _, old := range []bool{false, true} { // a manifest is there
+		first, second := ManifestFile{Path: path}, ManifestFile{Path: path}
+		for range 3 {
+			if err := first.Write(m); err != nil {
+				t.Fatal(old, err)
+			}
+			for _, err := range []error{second.Write(m), m.Write(path)} {
+				if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "choose another --manifest") {
+					t.Fatal(old, err)
+				}
+			}
+		}
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.Write(m); err != nil {
+			t.Fatal(old, err)
+		}
+		if err := errors.Join(second.Close(), second.Close(), m.Write(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Of several that begin at once, one gets it.
+	for range 50 {
+		path := filepath.Join(t.TempDir(), "m.json")
+		var files [8]ManifestFile
+		var begun sync.WaitGroup
+		var got atomic.Int32
+		for i := range files {
+			begun.Go(func() {
+				files[i].Path = path
+				if err := files[i].Write(m); err == nil {
+					got.Add(1)
+				} else if !errors.Is(err, ErrBusy) {
+					t.Error(err)
+				}
+			})
+		}
+		begun.Wait()
+		for i := range files {
+			if err := files[i].Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if got.Load() != 1 {
+			t.Fatalf("%d runs write the manifest", got.Load())
+		}
+		if left, _ := filepath.Glob(path + ".*"); left != nil {
+			t.Errorf("%q is left", left)
+		}
+	}
+}
+
+// What others have put where the temporary file will be is neither followed nor removed,
+// and what a killed run has left is swept, also while others write.
+func TestTemporaryFiles(t *testing.T) {
+	dir := t.TempDir()
+	path, precious := filepath.Join(dir, "m.json"), filepath.Join(dir, "precious")
+	if err := os.WriteFile(precious, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(precious, path+temporaryBegin+"00000001"+temporaryEnd); err != nil {
+		t.Skip("no links on this system")
+	}
+	if err := os.WriteFile(path+temporaryBegin+"00000002"+temporaryEnd, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := testManifest(t)
+	done := make(chan bool)
+	go func() {
+		for range 300 {
+			Sweep(path)
+		}
+		close(done)
+	}()
+	for ended := false; !ended; {
+		if err := m.Write(path); err != nil && !errors.Is(err, ErrBusy) {
+			t.Error(err)
+		}
+		select {
+		case <-done:
+			ended = true
+		default:
+		}
+	}
+	var names []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{"m.json", "m.json.ms-00000001.tmp", "precious"}; !slices.Equal(names, want) {
+		t.Errorf("there are %q", names)
+	}
+	if data, _ := os.ReadFile(precious); string(data) != "precious" {
+		t.Errorf("the link was followed: %.20q", data)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // see [Salvage].
 //
 // A Memory serves one [Table] and one [Attempts] at a time. For further ones, wrap it and
-// prefix the names.
+// prefix the names. The regions of a run stay until the next one begins.
 type Memory interface {
 	// Region returns zeroed memory, page-aligned and of at least size bytes, under a name
 	// that is not in use. nil means that there is none to be had.

@@ -231,9 +231,12 @@ func (t *Table) Begin(sys *master.System, measured []master.Port) error {
 		t.regular = info.Mode().IsRegular()
 	}
 	if t.regular {
-		err = lock(t.file)
-		if err == nil && t.opt.Taken != nil {
-			err = t.opt.Taken()
+		if err = lock(t.file); err != nil {
+			err = fmt.Errorf("%w; choose another --output", err)
+		} else if t.opt.Taken != nil {
+			if err := t.opt.Taken(); err != nil {
+				return errors.Join(err, t.file.Close())
+			}
 		}
 	}
 	if err == nil {
@@ -265,6 +268,7 @@ func (t *Table) allocate() error {
 	if t.memory == nil {
 		t.memory = ordinary{}
 	}
+	t.memory.Drop(tableRegion) // of an earlier run
 	b, err := region(t.memory, rowsRegion, t.layout.ringBytes(t.ring.rows))
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -46,7 +47,7 @@ func (r *run) manifest() *record.Manifest {
 // beside the new ones.
 type beginning struct {
 	manifest *record.Manifest
-	path     string // "" = none is written
+	file     record.ManifestFile // Path "" = none is written
 	written  bool
 	stands   bool // that of the beginning has been written
 	begun    atomic.Bool
@@ -70,22 +71,22 @@ func (b *beginning) write() error {
 
 // end writes the manifest as it is now, if there is to be one.
 func (b *beginning) end() error {
-	if b.path == "" {
+	if b.file.Path == "" {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.manifest.Write(b.path)
+	err := b.file.Write(b.manifest)
 	if err == nil {
 		b.stands = true
 		return nil
 	}
-	if _, missing := os.Stat(b.path); missing == nil {
+	if _, missing := os.Stat(b.file.Path); missing == nil && !errors.Is(err, record.ErrBusy) {
 		of := "is not of this run"
 		if b.stands {
 			of = "is that of its beginning"
 		}
-		err = fmt.Errorf("%w; the %s that is there %s", err, b.path, of)
+		err = fmt.Errorf("%w; the %s that is there %s", err, b.file.Path, of)
 	}
 	return err
 }
@@ -163,8 +164,8 @@ func (b *beginning) interrupted(reason string, table *record.Table, attempts *re
 	if attempts != nil {
 		_ = attempts.Flush()
 	}
-	if b.path != "" {
-		_ = m.Write(b.path)
+	if b.file.Path != "" {
+		_ = b.file.Write(&m)
 	}
 	return m.Reason
 }

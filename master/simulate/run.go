@@ -318,7 +318,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 		}
 	}
 	record.Sweep(path)
-	r.mark = &beginning{manifest: m, path: path, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Every: r.Interval == 0}}
+	r.mark = &beginning{manifest: m, file: record.ManifestFile{Path: path}, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Every: r.Interval == 0}}
 	if !r.Record.IsNone() {
 		r.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write, Memory: process.Shared()})
 		opt.Recorders = append(opt.Recorders, r.table)

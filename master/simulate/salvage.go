@@ -49,8 +49,12 @@ func (b *beginning) publish() {
 	b.region.length.Store(uint64(len(text)))
 }
 
-// withdraw takes that back: nothing is left to complete.
+// withdraw takes that back, since nothing is left to complete, and lets other runs write
+// the manifest.
 func (b *beginning) withdraw() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_ = b.file.Close() // it was written
 	if b.region != nil {
 		b.region.length.Store(0)
 		b.region = nil

@@ -1,0 +1,42 @@
+package record
+
+import (
+	"errors"
+	"math"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// lock keeps other runs from writing to the file while this one does: they get ErrBusy.
+// What is locked is a byte far behind the end, since nobody may read locked bytes.
+func lock(f *os.File) error {
+	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	far := windows.Overlapped{Offset: math.MaxUint32 - 1, OffsetHigh: math.MaxInt32}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &far)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
+		return ErrBusy
+	}
+	return nil
+}
+
+// renamesOpen reports whether a file may be renamed while it is open.
+const renamesOpen = false
+
+// claim makes and opens a file beside path that only one process can open, and that
+// vanishes with it.
+func claim(path string) (held *os.File, fresh bool, err error) {
+	name, err := windows.UTF16PtrFromString(path + ".lock")
+	if err != nil {
+		return nil, false, err
+	}
+	const alone, attributes = 0, windows.FILE_ATTRIBUTE_NORMAL | windows.FILE_FLAG_DELETE_ON_CLOSE
+	h, err := windows.CreateFile(name, windows.GENERIC_WRITE|windows.DELETE, alone, nil, windows.OPEN_ALWAYS, attributes, 0)
+	switch {
+	case errors.Is(err, windows.ERROR_SHARING_VIOLATION), errors.Is(err, windows.ERROR_ACCESS_DENIED) && exists(path+".lock"):
+		return nil, false, ErrBusy
+	case err != nil:
+		return nil, false, nil // what hinders will hinder the file itself too
+	}
+	return os.NewFile(uintptr(h), path+".lock"), false, nil
+}
