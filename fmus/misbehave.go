@@ -173,7 +173,7 @@ type Kill struct {
 //   - LeaveThread, PthreadExit: ends the thread that it runs in, by the system call or by
 //     pthread_exit.
 //   - KillGroup: SIGKILL to its process group, if it was started as the first of one.
-//   - StopItself: SIGSTOP to its own process.
+//   - StopItself: SIGSTOP to its own process; then it sleeps for ever.
 //   - LoopBlocked: EndlessLoop with all signals blocked.
 //
 // During LogCallback the fault happens in a step while the logger of the master
@@ -223,6 +223,7 @@ func Kills() []Kill {
 //     ignored. DropSignalStack: handlers of signals have no stack of their own.
 //   - FreedName: as FreedText with the name of the instance, in a wrong environment, so
 //     that a logger may want to read it.
+//   - StopAndReturn: SIGSTOP to its own process, which may stop after the return.
 //   - JumpOutOfLogger: leaves the logger by siglongjmp.
 //   - LimitAddressSpace, LimitFiles, LimitFileSize, LimitProcesses: setrlimit to 16 MiB
 //     of address space, to no more files, bytes of a file or processes.
@@ -244,7 +245,7 @@ func Kills() []Kill {
 func Harms() []string { return slices.Clone(harms) }
 
 var harms = []string{
-	"BlockSignals", "IgnoreSignals", "DropSignalStack", "FreedName", "JumpOutOfLogger",
+	"BlockSignals", "IgnoreSignals", "DropSignalStack", "FreedName", "StopAndReturn", "JumpOutOfLogger",
 	"LimitAddressSpace", "LimitFiles", "LimitFileSize", "LimitProcesses", "UseUpFiles", "CloseFiles", "CloseOutput",
 	"RemoveFolder", "RemoveFile", "Umask", "ProtectHeap", "Undumpable", "TraceMe", "Seccomp", "LeaveGroup", "KillParent",
 	"ForkReturn", "ForkExec", "ForkCrash", "ForkSleep", "ForkDaemon",

@@ -20,6 +20,7 @@ func main() {
 	supervise.Main(supervise.Config{Works: map[string]supervise.Work{commandWork: engineCommand}})
 	p := &program{args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, backend: documents{}}
 	p.engine = supervise.New(supervise.Options{Stdin: os.Stdin})
+	supervise.AdoptOrphans()
 	var how answering
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), answeringKey{}, &how))
 	// Whoever stops reading what is printed does not end a run. Notified, not

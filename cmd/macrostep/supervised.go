@@ -29,6 +29,9 @@ func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
 		if errors.As(err, &death) {
 			return p.salvaged(c, death)
 		}
+		if err != nil && text != nil { // what the run has left could not be completed
+			return &runError{err}
+		}
 		if err != nil {
 			return err
 		}

@@ -314,7 +314,9 @@ int kill_linux(Instance *m, int fault) {
 	case Fault_LeaveThread: syscall(SYS_exit, 0); break;
 	case Fault_PthreadExit: pthread_exit(NULL);
 	case Fault_KillGroup: kill_group(); break;
-	case Fault_StopItself: kill(getpid(), SIGSTOP); break;
+	case Fault_StopItself: /* which another thread may take first */
+		kill(getpid(), SIGSTOP);
+		for (;;) thread_sleep(1000);
 	case Fault_LoopBlocked:
 		block(0);
 		while (deep) {
@@ -324,6 +326,7 @@ int kill_linux(Instance *m, int fault) {
 	case Fault_BlockSignals: block(0); break;
 	case Fault_IgnoreSignals: ignore_signals(); break;
 	case Fault_DropSignalStack: without_stack(); break;
+	case Fault_StopAndReturn: kill(getpid(), SIGSTOP); break;
 	case Fault_JumpOutOfLogger: jump_out(m); break;
 	case Fault_LimitAddressSpace: limit(RLIMIT_AS, 16 << 20); break;
 	case Fault_LimitFiles: limit(RLIMIT_NOFILE, 0); break;

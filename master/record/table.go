@@ -87,6 +87,7 @@ type Table struct {
 	newest  float64 // time of the last of them
 	held    bool    // the slot after them has the last point, which got no row
 	err     error   // of the first failure; also that the table has ended
+	kept    bool    // rows that could not be written are still in Options.Memory
 
 	// What is in the file.
 	rowsWritten   int
@@ -189,6 +190,10 @@ func (t *Table) Newest() (at float64, any bool) {
 	defer t.mu.Unlock()
 	return t.newest, t.rows > 0
 }
+
+// Kept reports whether rows that could not be written are in [Options].Memory, from where
+// [Salvage] may write them. It is for a table that has ended.
+func (t *Table) Kept() bool { return t.kept }
 
 // Columns gives the number of columns, time included; 0 before the run begins.
 func (t *Table) Columns() int {
@@ -669,8 +674,10 @@ func (t *Table) fail(err error) {
 			kept = fmt.Sprintf("the rows up to t = %.12g s are kept", t.newestWritten)
 		}
 		err = fmt.Errorf("writing results: %w; free space or choose another --output; %s", err, kept)
-		t.ledger.held.Store(0)
-		t.ledger.recorded.Store(uint64(t.rows))
+		if t.kept = t.regular && t.opt.Memory != nil; !t.kept {
+			t.ledger.held.Store(0)
+			t.ledger.recorded.Store(uint64(t.rows))
+		}
 	} else {
 		at := t.place()
 		at.state = fileLost
@@ -728,6 +735,9 @@ func (t *Table) End(master.Result) error {
 // once more, for the rows that are whole: what was cut off has left some room.
 func (t *Table) finish() {
 	failed := t.err
+	if t.kept { // who writes the rest ends the file
+		return
+	}
 	if u := (*unwritten)(nil); failed != nil && (!t.regular || !errors.As(failed, &u) || t.encoder.resume(t.written.path, t.written.bytes) != nil) {
 		return
 	}

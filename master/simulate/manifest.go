@@ -54,6 +54,7 @@ type beginning struct {
 	steps    atomic.Int64
 	leaving  leaving
 	region   *region    // in which it is published; nil = it is not
+	text     []byte     // room there for the manifest
 	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
 }
 
@@ -79,6 +80,9 @@ func (b *beginning) end() error {
 	err := b.file.Write(b.manifest)
 	if err == nil {
 		b.stands = true
+		return nil
+	}
+	if b.stands && b.leave() {
 		return nil
 	}
 	if _, missing := os.Stat(b.file.Path); missing == nil && !errors.Is(err, record.ErrBusy) {

@@ -120,7 +120,11 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	if r.sys, err = r.openSystem(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.sys.Close()) }()
+	defer func() {
+		if failed := r.sys.Close(); failed != nil && !r.mark.leaveFolders() {
+			err = errors.Join(err, failed)
+		}
+	}()
 	if err := r.settleAll(); err != nil {
 		return err
 	}
@@ -148,7 +152,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	if ctx, err = r.prepare(ctx, m, more); err != nil {
 		return err
 	}
-	defer r.mark.withdraw()
+	defer r.mark.over()
 	job, err := master.NewRun(r.sys.System, r.chosen.Algorithm, r.opt)
 	if err != nil {
 		return err
@@ -318,9 +322,14 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 		}
 	}
 	record.Sweep(path)
+	Withdraw()
 	r.mark = &beginning{manifest: m, file: record.ManifestFile{Path: path}, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Every: r.Interval == 0}}
 	if !r.Record.IsNone() {
-		r.table = record.NewTable(r.Output, record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write, Memory: process.Shared()})
+		o := record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write}
+		if shared := process.Shared(); shared != nil {
+			o.Memory = shared
+		}
+		r.table = record.NewTable(r.Output, o)
 		opt.Recorders = append(opt.Recorders, r.table)
 	}
 	if r.Trace != "" {
@@ -368,6 +377,9 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	r.out.Manifest, r.out.ManifestPath = m, r.Manifest
 	if r.table != nil {
 		r.out.Table, r.out.Rows, r.out.Columns = true, r.table.Rows(), r.table.Columns()
+		if r.table.Kept() {
+			r.mark.leaveRows()
+		}
 	}
 	if lost := r.mark.end(); lost != nil {
 		err, r.out.ManifestPath = errors.Join(err, lost), ""

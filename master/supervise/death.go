@@ -110,6 +110,7 @@ func (e *Engine) died(l *link) error {
 		c, crashes := d.Calls[0], &worker.Record{Dir: fmuslave.CacheDir()}
 		d.Known = crashes.Take(fmi.Launch{FMU: c.FMU, Hash: c.Hash, Model: c.Model}, &fmi.Ended{Reason: d.Cause, Crash: true})
 	}
+	endOrphans() // which may hold files
 	if l.page != nil {
 		status := master.Failed
 		if d.Killed {
@@ -117,7 +118,6 @@ func (e *Engine) died(l *link) error {
 		}
 		d.Outcome = simulate.Salvage(l.page.Find, status, d.Reason())
 	}
-	endOrphans()
 	_, _ = archive.Sweep("", archive.Prefix) // the next run tries again
 	_ = l.close()
 	return d

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/process"
@@ -110,6 +112,7 @@ func serve(c Config) error {
 			return err
 		}
 		process.SetShared(page)
+		go beat(page)
 	}
 	s := &served{config: c, out: json.NewEncoder(os.NewFile(files[1], "answers"))}
 	go followStops()
@@ -119,6 +122,19 @@ func serve(c Config) error {
 		s.do(r)
 	}
 	return nil
+}
+
+// beatRegion holds a number that an engine increases as long as it runs.
+const (
+	beatRegion = "beat"
+	beatEvery  = 250 * time.Millisecond
+)
+
+func beat(page *process.Page) {
+	count := (*atomic.Uint64)(unsafe.Pointer(&page.Region(beatRegion, int(unsafe.Sizeof(atomic.Uint64{})))[0]))
+	for range time.Tick(beatEvery) {
+		count.Add(1)
+	}
 }
 
 // read reads requests until the supervisor has no more, or is gone.
@@ -162,6 +178,7 @@ func (s *served) do(r request) {
 	s.mu.Lock()
 	s.cancel = cancel
 	s.mu.Unlock()
+	simulate.Withdraw()
 	work := s.config.Works[r.Work]
 	if r.Work == runWork {
 		work = s.run

@@ -159,7 +159,7 @@ func (l *link) close() error {
 	return err
 }
 
-// Close ends the engine, if it runs.
+// Close ends the engine, if it runs, and what its FMUs have left running.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	l := e.link
@@ -168,12 +168,19 @@ func (e *Engine) Close() error {
 	if l == nil {
 		return nil
 	}
+	l.end()
+	return l.close()
+}
+
+// end ends the process, and what its FMUs have left running.
+func (l *link) end() {
 	_ = l.requests.Close() // it ends by that
+	l.requests = nil
 	if !l.child.Within(endPatience) {
 		l.child.Kill()
 		<-l.child.Done()
 	}
-	return errors.Join(l.answers.Close(), l.page.Close())
+	endOrphans()
 }
 
 // endPatience is how long an engine may take to end.
@@ -249,12 +256,26 @@ func (e *Engine) Do(ctx context.Context, work string, req any, events func(json.
 			}
 		case a.Limits != nil:
 			w.limit(*a.Limits)
-		case a.Done && a.Error != "":
-			return a.Answer, errors.New(a.Error)
 		case a.Done:
-			return a.Answer, nil
+			err := e.finish(l)
+			if a.Error != "" {
+				err = errors.Join(errors.New(a.Error), err)
+			}
+			return a.Answer, err
 		}
 	}
+}
+
+// finish does what a run could not do itself. Its engine is of no more use then.
+func (e *Engine) finish(l *link) error {
+	if l.page == nil || !simulate.Left(l.page.Find) {
+		return nil
+	}
+	e.mu.Lock()
+	e.link = nil
+	e.mu.Unlock()
+	l.end()
+	return errors.Join(simulate.Finish(l.page.Find), l.close())
 }
 
 // Run makes a run in the engine (see package simulate), where its builders are those that

@@ -13,8 +13,8 @@ import (
 )
 
 // AdoptOrphans makes this process the parent of processes whose own parents end, so that
-// what an FMU has left running is found when its engine has died. It is for a program
-// that starts no other processes than engines.
+// what an FMU has left running is found and ended when its engine has ended. It is for a
+// program that starts no other processes than one engine.
 func AdoptOrphans() {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil {
 		adopting = true
@@ -23,7 +23,7 @@ func AdoptOrphans() {
 
 var adopting bool
 
-// endOrphans ends them. No engine runs.
+// endOrphans ends the processes that were adopted. No engine runs.
 func endOrphans() {
 	const rounds = 100 // some may begin others meanwhile
 	for range rounds {

@@ -1,11 +1,13 @@
 package supervise
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/process"
 )
 
 // watch ends an engine that exceeds its limits.
@@ -48,10 +50,14 @@ const (
 	longest   = time.Second
 )
 
+// patience is how long an engine may give no sign of life, at least, if calls are limited.
+const patience = 10 * time.Second
+
 // look looks at the engine again and again, if there are limits.
 func (w *watch) look(done <-chan struct{}) {
 	since := map[fmi.Call]time.Time{} // the calls under way, and when each was first seen
 	last := time.Now()
+	var life life
 	for {
 		w.mu.Lock()
 		limits, base := w.limits, w.base
@@ -76,6 +82,7 @@ func (w *watch) look(done <-chan struct{}) {
 		now := time.Now()
 		if now.Sub(last) > 2*every+longest {
 			clear(since) // this process was stopped, and so was the engine
+			life.seen = now
 		}
 		last = now
 		if limits.Memory > 0 {
@@ -88,7 +95,29 @@ func (w *watch) look(done <-chan struct{}) {
 			w.kill(fmt.Sprintf("it did not return within %v and was ended", limits.Call))
 			return
 		}
+		if most := max(limits.Call, patience); limits.Call > 0 && life.silence(w.link.page, now) > most {
+			w.kill(fmt.Sprintf("it gave no sign of life for %v and was ended", most))
+			return
+		}
 	}
+}
+
+// life is the last sign of it.
+type life struct {
+	count uint64
+	seen  time.Time
+}
+
+// silence returns for how long there has been none.
+func (l *life) silence(page *process.Page, now time.Time) time.Duration {
+	memory := page.Find(beatRegion)
+	if len(memory) < 8 {
+		return 0
+	}
+	if count := binary.NativeEndian.Uint64(memory); count != l.count || l.seen.IsZero() {
+		l.count, l.seen = count, now
+	}
+	return now.Sub(l.seen)
 }
 
 func (w *watch) kill(reason string) {
