@@ -210,6 +210,9 @@ func printFaults(t *testing.T, table []row) {
 // befall has a fault happen and judges what is left.
 func (f *fault) befall(t *testing.T, p *place, mode string) row {
 	fate := f.fate(mode)
+	if p.name == "Load" && (fate == errs || fate == passes && mode == "never") { // nobody tells
+		fate = may
+	}
 	if p.name == "Unload" { // no process unloads its libraries but one that the FMU ends by exit
 		fate = passes
 	}
@@ -219,7 +222,7 @@ func (f *fault) befall(t *testing.T, p *place, mode string) row {
 	case fate == hangs, f.name == "JumpOutOfLogger", f.name == "Seccomp", f.name == "StopAndReturn":
 		args = append(args, "--step-timeout", "2")
 	case f.name == "MemoryHog":
-		args = append(args, "--memory-limit", "64")
+		args = append(args, "--memory-limit", "400")
 	}
 	cmd, dir := systemCommand(t, system, set, args...)
 	if f.name == "RemoveFile" {
@@ -229,7 +232,7 @@ func (f *fault) befall(t *testing.T, p *place, mode string) row {
 	if a.Status != "" && fate != may { // a process that ends for want of something may leave what Go prints
 		calls := examine(t, dir, cmd, a.output)
 		switch good := calls.calls["good"]; {
-		case fate == passes || p.end < 0 || p.name == "Terminate" || p.name == "FreeInstance":
+		case fate == passes || fate == fails || p.end < 0 || p.name == "Terminate" || p.name == "FreeInstance":
 		case mode == "always" && !calls.clean("good"):
 			t.Errorf("good ends with %v", good)
 		case mode == "never" && len(good) > 0 && strings.HasPrefix(good[len(good)-1], "FreeInstance"):
@@ -262,6 +265,7 @@ func (f *fault) befall(t *testing.T, p *place, mode string) row {
 		if a.Status != "complete" || fate != passes && fate != may {
 			t.Errorf("exit code 0, status %s", a.Status)
 		}
+	case a.code == 2 && p.silent && fate == may: // before anything was run
 	case a.code != 1 || a.Status != "failed" && !(a.Status == "" && p.end < 0):
 		t.Errorf("exit code %d, status %s", a.code, a.Status)
 	}
@@ -387,7 +391,7 @@ func (f *fault) run(t *testing.T, cmd *exec.Cmd, dir string) *ruin {
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "results.csv")); err == nil {
 		a.lines = slices.Collect(strings.Lines(string(text)))
-		if len(text) == 0 || text[len(text)-1] != '\n' {
+		if len(text) > 0 && text[len(text)-1] != '\n' {
 			t.Errorf("the results do not end with a whole line")
 		}
 	}
@@ -484,9 +488,8 @@ func (f *fault) named(t *testing.T, p *place, mode, file string, a *ruin) string
 			want = append(want, "bad", "the process of "+file+" ended in "+function+at+": "+cause)
 		}
 	case errs:
-		want = append(want, "bad ("+file+")", "memory is refused")
-		if p.silent {
-			want = want[:1]
+		if !p.silent {
+			want = append(want, "bad ("+file+")", "memory is refused")
 		}
 	}
 	for _, part := range want {

@@ -54,7 +54,6 @@ type beginning struct {
 	steps    atomic.Int64
 	leaving  leaving
 	region   *region    // in which it is published; nil = it is not
-	text     []byte     // room there for the manifest
 	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
 }
 

@@ -121,7 +121,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 		return err
 	}
 	defer func() {
-		if failed := r.sys.Close(); failed != nil && !r.mark.leaveFolders() {
+		if failed := r.sys.Close(); failed != nil && !leaveFolders() {
 			err = errors.Join(err, failed)
 		}
 	}()
@@ -152,7 +152,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	if ctx, err = r.prepare(ctx, m, more); err != nil {
 		return err
 	}
-	defer r.mark.over()
+	defer r.mark.release()
 	job, err := master.NewRun(r.sys.System, r.chosen.Algorithm, r.opt)
 	if err != nil {
 		return err
@@ -322,7 +322,9 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 		}
 	}
 	record.Sweep(path)
-	Withdraw()
+	if rooms.used {
+		Reserve()
+	}
 	r.mark = &beginning{manifest: m, file: record.ManifestFile{Path: path}, leaving: leaving{Manifest: path, Given: r.Manifest, Table: !r.Record.IsNone(), Every: r.Interval == 0}}
 	if !r.Record.IsNone() {
 		o := record.Options{Format: r.Format, Select: r.Record, Driven: r.driven, Interval: r.Interval, Describe: r.sys.Describe, Taken: r.mark.write}
@@ -377,13 +379,11 @@ func (r *run) finish(ctx context.Context, result master.Result, failed error) er
 	r.out.Manifest, r.out.ManifestPath = m, r.Manifest
 	if r.table != nil {
 		r.out.Table, r.out.Rows, r.out.Columns = true, r.table.Rows(), r.table.Columns()
-		if r.table.Kept() {
-			r.mark.leaveRows()
-		}
 	}
 	if lost := r.mark.end(); lost != nil {
 		err, r.out.ManifestPath = errors.Join(err, lost), ""
 	}
+	r.mark.over(r.table != nil && r.table.Kept())
 	if err == nil && !m.Outcome.OK(r.Strict) {
 		err = errors.New(cmp.Or(result.Reason, m.Outcome.Unstable))
 	}

@@ -35,6 +35,34 @@ type region struct {
 
 const regionHead = int(unsafe.Sizeof(region{}))
 
+// rooms are the regions. They are there before FMUs are loaded, which may take away what is
+// needed to get them.
+var rooms struct {
+	run, manifest []byte
+	used          bool
+}
+
+// Reserve makes room for what Salvage and Finish need, in a process that has a supervisor,
+// and forgets what the run before has left. Runs of such a process follow each other.
+func Reserve() {
+	shared := process.Shared()
+	if shared == nil {
+		return
+	}
+	shared.Drop(runRegion)
+	shared.Drop(manifestRegion)
+	record.Forget(shared)
+	rooms.run, rooms.manifest, rooms.used = shared.Region(runRegion, runSize), shared.Region(manifestRegion, manifestSize), false
+}
+
+// head returns the region; nil = there is none.
+func head() *region {
+	if len(rooms.run) == 0 {
+		return nil
+	}
+	return (*region)(unsafe.Pointer(&rooms.run[0]))
+}
+
 // leaving is the description.
 type leaving struct {
 	Manifest string // absolute path; "" = none is written
@@ -46,63 +74,53 @@ type leaving struct {
 // publish makes the run known to a supervisor.
 func (b *beginning) publish() {
 	text, err := json.Marshal(b.leaving)
-	if err != nil || len(text) > runSize-regionHead {
-		return // then a supervisor cannot complete the manifest
+	if b.region = head(); b.region == nil || err != nil || len(text) > runSize-regionHead {
+		b.region = nil // then a supervisor cannot complete the manifest
+		return
 	}
-	memory := process.Shared().Region(runRegion, runSize)
-	copy(memory[regionHead:], text)
-	b.region = (*region)(unsafe.Pointer(&memory[0]))
-	if process.Shared() != nil {
-		b.text = process.Shared().Region(manifestRegion, manifestSize)
-	}
+	copy(rooms.run[regionHead:], text)
 	b.region.length.Store(uint64(len(text)))
+	rooms.used = true
 }
 
-// over says that the run has ended, and lets other runs write the manifest.
-func (b *beginning) over() {
+// release lets other runs write the manifest.
+func (b *beginning) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_ = b.file.Close() // it was written
-	if b.region != nil {
-		b.region.ended.Store(1)
+}
+
+// over says that the manifest reports how the run has ended, and whether rows that could
+// not be written are left to the supervisor.
+func (b *beginning) over(rows bool) {
+	if b.region == nil {
+		return
 	}
+	if rows {
+		b.region.rows.Store(1)
+	}
+	b.region.ended.Store(1)
 }
 
 // leave leaves the manifest to the supervisor, because it cannot be written here.
 func (b *beginning) leave() bool {
-	if b.region == nil {
-		return false
-	}
 	text, err := b.manifest.JSON()
-	if err != nil || len(text) > len(b.text) {
+	if b.region == nil || err != nil || len(text) > len(rooms.manifest) {
 		return false
 	}
-	copy(b.text, text)
+	copy(rooms.manifest, text)
 	b.region.manifest.Store(uint64(len(text)))
 	return true
 }
 
-// leaveRows leaves the rows that could not be written to the supervisor.
-func (b *beginning) leaveRows() {
-	if b.region != nil {
-		b.region.rows.Store(1)
-	}
-}
-
-// leaveFolders leaves it to the supervisor to remove temporary folders.
-func (b *beginning) leaveFolders() bool {
-	if b == nil || b.region == nil || process.Shared() == nil {
+// leaveFolders leaves it to the supervisor, if there is one, to remove temporary folders.
+func leaveFolders() bool {
+	r := head()
+	if r == nil {
 		return false
 	}
-	b.region.folders.Store(1)
+	r.folders.Store(1)
 	return true
-}
-
-// Withdraw forgets what a run has left for Salvage and Finish.
-func Withdraw() {
-	process.Shared().Drop(runRegion)
-	process.Shared().Drop(manifestRegion)
-	record.Forget(process.Shared())
 }
 
 // observe follows how far the run is.
@@ -116,35 +134,31 @@ func (b *beginning) observe(p master.Progress) {
 // left is what a run has left.
 type left struct {
 	leaving
-	steps                int
-	reached              float64
-	ended, rows, folders bool
-	manifest             []byte // that could not be written; nil = none
+	begun, ended, rows, folders bool
+	steps                       int
+	reached                     float64
+	manifest                    []byte // that could not be written; nil = none
 }
 
-// leftIn reads it; nil = no run has begun.
-func leftIn(find func(name string) []byte) *left {
+// leftIn reads it.
+func leftIn(find func(name string) []byte) (l left) {
 	memory := find(runRegion)
 	if len(memory) < regionHead {
-		return nil
+		return l
 	}
 	r := (*region)(unsafe.Pointer(&memory[0]))
+	l.ended, l.rows, l.folders = r.ended.Load() == 1, r.rows.Load() == 1, r.folders.Load() == 1
+	l.steps, l.reached = int(r.steps.Load()), math.Float64frombits(r.time.Load())
 	n := r.length.Load()
-	l := &left{
-		steps: int(r.steps.Load()), reached: math.Float64frombits(r.time.Load()),
-		ended: r.ended.Load() == 1, rows: r.rows.Load() == 1, folders: r.folders.Load() == 1,
-	}
-	if n == 0 || n > uint64(len(memory)-regionHead) || json.Unmarshal(memory[regionHead:regionHead+int(n)], &l.leaving) != nil {
-		return nil
-	}
+	l.begun = n > 0 && n <= uint64(len(memory)-regionHead) && json.Unmarshal(memory[regionHead:regionHead+int(n)], &l.leaving) == nil
 	if text := find(manifestRegion); r.manifest.Load() > 0 && r.manifest.Load() <= uint64(len(text)) {
 		l.manifest = text[:r.manifest.Load()]
 	}
 	return l
 }
 
-// read returns the last manifest of the run; nil = there is none.
-func (l *left) read() *record.Manifest {
+// last returns the last manifest of the run; nil = there is none.
+func (l *left) last() *record.Manifest {
 	text := l.manifest
 	if text == nil {
 		text, _ = os.ReadFile(l.Manifest)
@@ -161,7 +175,7 @@ func (l *left) read() *record.Manifest {
 // reason. The outcome is that of the run, as far as it had begun.
 func Salvage(find func(name string) []byte, status master.Status, reason string) (out Outcome) {
 	l := leftIn(find)
-	if l == nil {
+	if !l.begun {
 		return out
 	}
 	out.Begun, out.Table = true, l.Table
@@ -172,19 +186,21 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 			l.steps = max(l.steps, saved.Rows-1)
 		}
 	}
-	m := l.read()
+	m := l.last()
 	switch {
 	case m == nil || !l.ended:
 		if err != nil {
 			reason = fmt.Sprintf("%s; the results could not be completed: %v", reason, err)
 		}
 		if m == nil {
-			m = &record.Manifest{EndTime: l.reached}
+			m = &record.Manifest{}
 		}
 		m.Break(status, reason, l.reached, l.steps)
-	case m.Outcome.Regular(): // what comes after the run may be missing
-		ended := master.Result{Status: status}
-		m.Status, m.Reason, m.Outcome.Ended = status, "after the end of the run: "+reason, ended.Outcome().Ended
+	case m.Outcome.Regular(): // but what comes after the run may be missing
+		result := master.Result{Status: status}
+		m.Status, m.Reason, m.Outcome.Ended = status, "after the end of the run: "+reason, result.Outcome().Ended
+	case l.rows:
+		m.Reason += added(saved, err)
 	}
 	out.Manifest = m
 	if l.Manifest != "" && m.Write(l.Manifest) == nil {
@@ -193,10 +209,21 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 	return out
 }
 
+// added completes the reason of a run that could not write its rows.
+func added(s record.Salvaged, err error) string {
+	switch {
+	case err != nil:
+		return "; nor could more rows be added when the process had ended"
+	case s.Added > 0:
+		return fmt.Sprintf("; %d more rows, up to t = %.12g s, were added when the process had ended", s.Added, s.Newest)
+	}
+	return ""
+}
+
 // Left reports whether a run that has ended by itself has left something to Finish.
 func Left(find func(name string) []byte) bool {
 	l := leftIn(find)
-	return l != nil && l.ended && (l.rows || l.folders || l.manifest != nil)
+	return l.folders || l.ended && (l.rows || l.manifest != nil)
 }
 
 // Finish does what a run could not do in its own process, in which an FMU may have used up
@@ -204,24 +231,20 @@ func Left(find func(name string) []byte) bool {
 // folders. The process has ended.
 func Finish(find func(name string) []byte) error {
 	l := leftIn(find)
-	if l == nil {
-		return nil
-	}
 	if l.folders {
 		_, _ = archive.Sweep("", archive.Prefix) // the next run tries again
 	}
-	m := l.read()
+	if !l.begun || !l.rows && l.manifest == nil {
+		return nil
+	}
+	text := ""
+	if l.rows {
+		text = added(record.Salvage(find))
+	}
+	m := l.last()
 	if m == nil || l.Manifest == "" {
 		return nil
 	}
-	if l.rows {
-		saved, err := record.Salvage(find)
-		switch {
-		case err != nil:
-			m.Reason += "; no more rows could be added when the process had ended"
-		case saved.Added > 0:
-			m.Reason += fmt.Sprintf("; %d more rows, up to t = %.12g s, were added when the process had ended", saved.Added, saved.Newest)
-		}
-	}
+	m.Reason += text
 	return m.Write(l.Manifest)
 }

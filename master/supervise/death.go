@@ -72,7 +72,7 @@ func (d *Death) Reason() string {
 		}
 		fmt.Fprintf(&b, "an FMU ended the engine outside of its calls, perhaps in a thread of its own (loaded: %s)", strings.Join(files, ", "))
 	default:
-		b.WriteString("the engine ended while no FMU was loaded")
+		b.WriteString("the engine ended, in which no FMU was loaded")
 	}
 	b.WriteString(": " + d.Cause)
 	for i, m := range d.Messages {

@@ -178,7 +178,7 @@ func (s *served) do(r request) {
 	s.mu.Lock()
 	s.cancel = cancel
 	s.mu.Unlock()
-	simulate.Withdraw()
+	simulate.Reserve()
 	work := s.config.Works[r.Work]
 	if r.Work == runWork {
 		work = s.run
