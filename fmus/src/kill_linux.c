@@ -110,13 +110,13 @@ static int overflow(const volatile char *above) {
 	return deep ? overflow(all) + all[0] : all[0];
 }
 
-/* protect_heap takes Go's heap away, which begins at a multiple of 64 MiB. */
+/* protect_heap takes Go's heap away, which begins at a multiple of 4 MiB below all libraries. */
 static void protect_heap(void) {
 	char line[600], w;
 	unsigned long from, to;
 	FILE *maps = fopen("/proc/self/maps", "r");
 	while (maps && fgets(line, sizeof line, maps))
-		if (sscanf(line, "%lx-%lx r%c", &from, &to, &w) == 3 && w == 'w' && from % (64 << 20) == 0 && from < 0x700000000000) mprotect((void *)from, to - from, PROT_NONE);
+		if (sscanf(line, "%lx-%lx r%c", &from, &to, &w) == 3 && w == 'w' && from % (4 << 20) == 0 && from > 0xffffffff && from < 0x700000000000) mprotect((void *)from, to - from, PROT_NONE);
 	if (maps) fclose(maps);
 }
 
