@@ -20,6 +20,7 @@ import (
 	"github.com/ebitengine/purego"
 
 	"github.com/macrostep/macrostep/fmi/csrc"
+	"github.com/macrostep/macrostep/test/long"
 )
 
 // Each kill happens in a process of its own: the test binary again, told by an
@@ -57,8 +58,17 @@ func init() {
 			panic(err)
 		}
 		e.run()
-		os.Exit(survived)
+		exit(survived)
 	}
+}
+
+// exit ends the process as C does, so that libraries are unloaded.
+func exit(code uintptr) {
+	f, err := purego.Dlsym(purego.RTLD_DEFAULT, "exit")
+	if err != nil {
+		panic(err)
+	}
+	purego.SyscallN(f, code)
 }
 
 // stand is as much of a testing.TB as the harness needs in a victim.
@@ -79,7 +89,6 @@ func (e errand) run() {
 		}
 	}
 	work = e.Dir
-	l := load(t, e.Name)
 	loud, err := purego.Dlopen(e.Loud, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	check(err)
 	logger, err := purego.Dlsym(loud, "loud")
@@ -88,8 +97,10 @@ func (e errand) run() {
 	check(err)
 	var signal func(int32, uintptr) uintptr
 	purego.RegisterFunc(&signal, address)
-	for _, s := range []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGABRT, syscall.SIGFPE, syscall.SIGTRAP, syscall.SIGXCPU} {
-		signal(int32(s), 0) // SIG_DFL
+	for s := syscall.Signal(1); s < 32; s++ {
+		if s != syscall.SIGURG { // which Go sends itself
+			signal(int32(s), 0) // SIG_DFL
+		}
 	}
 	check(syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}))
 	if e.CPU > 0 {
@@ -99,6 +110,7 @@ func (e errand) run() {
 		check(syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: e.Data, Max: e.Data}))
 	}
 
+	l := load(t, e.Name)
 	callbacks := [5]uintptr{logger}
 	c := l.Instantiate("victim", 1, l.guid, "file:///", unsafe.Pointer(&callbacks), 0, 0)
 	if c == 0 {
@@ -247,9 +259,10 @@ func TestKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	often := []string{"Instantiate", "EnterInitializationMode", "DoStep", "GetReal", "SetFMUstate", "Terminate", "LogCallback", "FreeInstance"}
+	take := long.Sample(5)
 	for _, k := range Kills() {
 		for during, place := range Places() {
-			if k.Fault != "Segfault" && !slices.Contains(often, place) {
+			if k.Fault != "Segfault" && !slices.Contains(often, place) || place == "Load" || place == "Unload" || !take() {
 				continue
 			}
 			t.Run(k.Fault+"/"+place, func(t *testing.T) {
@@ -275,6 +288,20 @@ func TestKills(t *testing.T) {
 				says := fmt.Sprintf("fmi2%s: %s on purpose at t = %s\n", function, k.Fault, at)
 				k.check(t, e, fmu, place, says)
 			})
+		}
+	}
+}
+
+// While the library is loaded and unloaded, too.
+func TestKillsOfLibrary(t *testing.T) {
+	for place, finished := range map[string]bool{"Load": false, "Unload": true} {
+		fmu, err := BuildMisbehaving(t.TempDir(), "library", "misbehave", map[string]string{"fault": "Abort", "during": place})
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, stdout, stderr := errand{Set: map[string]float64{"fault": fault("None")}}.ends(t, fmu)
+		if died(state) != syscall.SIGABRT || (stdout != "") != finished || stderr != "" {
+			t.Errorf("%s: %v, %q\n%s", place, state, stdout, stderr)
 		}
 	}
 }

@@ -28,7 +28,7 @@ import (
 //   - misbehave_load: loading and fmi2Instantiate change locale, directory,
 //     signal handlers and floating-point modes.
 //
-// Faults may end or hang the process (Kills). The parameter marker, a string,
+// Faults may end or hang the process (Kills) or damage it (Harms). The parameter marker, a string,
 // names a file in which the FMU counts how often the fault has happened, one byte
 // each time: times then counts over all processes, and at2 and at3 hold back the
 // second and the third time. So
@@ -129,6 +129,7 @@ type Kill struct {
 	Ending Ending
 	Signal syscall.Signal // if Signalled: what ends a process that handles no signals; not on Windows
 	Code   int            // if Exits
+	Linux  bool           // there only; elsewhere nothing happens
 }
 
 // Kills lists the faults that end or hang the process. Each may happen in any of
@@ -151,12 +152,43 @@ type Kill struct {
 //     is never given back, save one block of 16 MiB when refused.
 //   - KillItself: SIGKILL to its own process.
 //
+// On Linux also:
+//
+//   - FreedText, FreedArgument: logs a text, or an argument of one, that cannot be read,
+//     as memory that was freed. UnendedText: the text has no end before such memory.
+//   - BusError, DivideByZero, JumpNowhere, FreeTwice: what their names say.
+//   - UnmapStack: unmaps the stack that it runs on.
+//   - StackOverflowThread: StackOverflow in a thread of the FMU's own.
+//   - SegfaultWithoutStack, SegfaultTinyStack: Segfault where handlers of signals have
+//     no stack of their own, or one that is too small.
+//   - SegfaultIgnored, SegfaultBlocked, SegfaultHandled: Segfault with SIGSEGV ignored,
+//     blocked, or with a handler that returns, so that it happens again for ever.
+//   - AbortIgnored: abort() with SIGABRT ignored and blocked.
+//   - RaiseQuit … RaisePipe: raise() with the signal of that name.
+//   - Alarm: alarm(1), and then it waits for 1.2 s. ProfileTimer, VirtualTimer: a timer
+//     sends SIGPROF or SIGVTALRM each millisecond of processor time. All of these come
+//     back in a process that handles the signals.
+//   - ExitNow0, QuickExit0, ExitGroup0: _exit(0), quick_exit(0), the system call
+//     exit_group. ExitThread0: a thread of the FMU's own calls exit(0).
+//   - LeaveThread, PthreadExit: ends the thread that it runs in, by the system call or by
+//     pthread_exit.
+//   - KillGroup: SIGKILL to its process group, if it was started as the first of one.
+//   - StopItself: SIGSTOP to its own process; then it sleeps for ever.
+//   - LoopBlocked: EndlessLoop with all signals blocked.
+//
 // During LogCallback the fault happens in a step while the logger of the master
 // runs: Segfault by a string that cannot be read, the endless ones by messages
 // without end (EndlessSleep: a thousand a second), the others in a thread of the
 // FMU's own. Before each the FMU logs a warning, "fmi2DoStep: Segfault on purpose
-// at t = 0.4".
+// at t = 0.4". During Load and Unload it happens while the library is loaded or
+// unloaded, if BuildMisbehaving was told so: nothing can be set, and nothing is logged.
 func Kills() []Kill {
+	const segv, abrt, bus, fpe, trap = syscall.SIGSEGV, syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGTRAP
+	// Those that Windows has no name for.
+	const quit, sys, prof, vtalrm, xcpu, pipe syscall.Signal = 3, 31, 27, 26, 24, 13
+	ends := func(fault string, s syscall.Signal) Kill { return Kill{Fault: fault, Signal: s, Linux: true} }
+	exits := func(fault string) Kill { return Kill{Fault: fault, Ending: Exits, Linux: true} }
+	hangs := func(fault string) Kill { return Kill{Fault: fault, Ending: Hangs, Linux: true} }
 	return []Kill{
 		{Fault: "Segfault", Ending: Signalled, Signal: syscall.SIGSEGV},
 		{Fault: "SegfaultThread", Ending: Signalled, Signal: syscall.SIGSEGV},
@@ -170,7 +202,53 @@ func Kills() []Kill {
 		{Fault: "EndlessSleep", Ending: Hangs},
 		{Fault: "MemoryHog", Ending: Exhausts},
 		{Fault: "KillItself", Ending: Signalled, Signal: syscall.SIGKILL},
+		ends("FreedText", segv), ends("FreedArgument", segv), ends("UnendedText", segv),
+		ends("BusError", bus), ends("DivideByZero", fpe), ends("JumpNowhere", segv), ends("FreeTwice", abrt),
+		ends("UnmapStack", segv), ends("StackOverflowThread", segv),
+		ends("SegfaultWithoutStack", segv), ends("SegfaultTinyStack", segv), ends("SegfaultIgnored", segv), ends("SegfaultBlocked", segv), hangs("SegfaultHandled"),
+		ends("AbortIgnored", abrt),
+		ends("RaiseQuit", quit), ends("RaiseSys", sys), ends("RaiseTerm", syscall.SIGTERM), ends("RaiseInt", syscall.SIGINT), ends("RaiseHup", syscall.SIGHUP),
+		ends("RaiseBus", bus), ends("RaiseTrap", trap), ends("RaiseXCPU", xcpu), ends("RaisePipe", pipe),
+		ends("Alarm", syscall.SIGALRM), ends("ProfileTimer", prof), ends("VirtualTimer", vtalrm),
+		exits("ExitNow0"), exits("QuickExit0"), exits("ExitGroup0"), exits("ExitThread0"),
+		hangs("LeaveThread"), hangs("PthreadExit"),
+		ends("KillGroup", syscall.SIGKILL), hangs("StopItself"), hangs("LoopBlocked"),
 	}
+}
+
+// Harms lists the faults that the function returns from and that leave something behind
+// in the process, or outside of it. They happen on Linux only.
+//
+//   - BlockSignals, IgnoreSignals: all signals are blocked in the calling thread, or
+//     ignored. DropSignalStack: handlers of signals have no stack of their own.
+//   - FreedName: as FreedText with the name of the instance, in a wrong environment, so
+//     that a logger may want to read it.
+//   - StopAndReturn: SIGSTOP to its own process, which may stop after the return.
+//   - JumpOutOfLogger: leaves the logger by siglongjmp.
+//   - LimitAddressSpace, LimitFiles, LimitFileSize, LimitProcesses: setrlimit to 16 MiB
+//     of address space, to no more files, bytes of a file or processes.
+//   - UseUpFiles: opens files until no more can be opened. CloseFiles: closes all from 3
+//     on. CloseOutput: closes 0, 1 and 2.
+//   - RemoveFolder: the folder of the library becomes the working directory and is
+//     removed with the library. RemoveFile: removes the file that the parameter victim
+//     names. Umask: files that are made from then on cannot be read.
+//   - ProtectHeap: Go's heap can be neither read nor written to.
+//   - Undumpable, TraceMe, Seccomp: what prctl and ptrace have for that. Seccomp leaves
+//     the thread read, write and exit.
+//   - LeaveGroup: enters the process group of the parent. KillParent: SIGKILL to the
+//     parent if it is the same program.
+//   - ForkReturn: forks, and the child returns from the function too. ForkExec: the
+//     child fails to start a program and calls exit(1). ForkCrash: Segfault in the child.
+//     ForkSleep: the child sleeps for ever. ForkDaemon: the child of a child does, in a
+//     session of its own. But for ForkSleep the FMU waits for its child and logs how it
+//     ended, "the child ended by 0 with 127".
+func Harms() []string { return slices.Clone(harms) }
+
+var harms = []string{
+	"BlockSignals", "IgnoreSignals", "DropSignalStack", "FreedName", "StopAndReturn", "JumpOutOfLogger",
+	"LimitAddressSpace", "LimitFiles", "LimitFileSize", "LimitProcesses", "UseUpFiles", "CloseFiles", "CloseOutput",
+	"RemoveFolder", "RemoveFile", "Umask", "ProtectHeap", "Undumpable", "TraceMe", "Seccomp", "LeaveGroup", "KillParent",
+	"ForkReturn", "ForkExec", "ForkCrash", "ForkSleep", "ForkDaemon",
 }
 
 // Faults lists what can go wrong, None first: the items of the parameter fault.
@@ -179,11 +257,12 @@ func Faults() []string {
 	for _, k := range Kills() {
 		all = append(all, k.Fault)
 	}
-	return all
+	return append(all, harms...)
 }
 
 // Places lists where: the items of the parameter during. They are the functions of
-// FMI without their fmi2, and LogCallback, which is for Kills alone.
+// FMI without their fmi2, and LogCallback, Load and Unload, which are for Kills and Harms
+// alone.
 func Places() []string { return slices.Clone(places) }
 
 // Items of the enumerations, of fault those before the kills. The C source gets
@@ -200,6 +279,7 @@ var (
 		"DoStep", "GetReal", "SetReal", "SetRealInputDerivatives", "GetDirectionalDerivative", "GetFMUstate", "SetFMUstate",
 		"EnterInitializationMode", "ExitInitializationMode", "Terminate", "FreeInstance",
 		"Instantiate", "SetupExperiment", "SerializeFMUstate", "DeSerializeFMUstate", "LogCallback",
+		"Load", "Unload",
 	}
 	endings = []string{"OK", "Discard", "Error", "Fatal", "Uncancellable"}
 )
@@ -214,7 +294,7 @@ func misbehaving() []*model {
 	)
 	m := func(name, attributes string, defines ...string) *model {
 		return &model{name: name, description: "Does one thing wrong, on purpose", wrapped: true, starts: true,
-			sources: []string{"lti.h", "lti.c", "wrap.h", "thread.h", "thread.c", "kill.h", "kill.c", "misbehave.c"}, defines: defines,
+			sources: []string{"lti.h", "lti.c", "wrap.h", "thread.h", "thread.c", "kill.h", "kill.c", "kill_linux.c", "misbehave.c"}, defines: defines,
 			stop: 1, step: 0.1, attributes: attributes, variables: misbehaviour()}
 	}
 	all := []*model{
@@ -267,5 +347,6 @@ func misbehaviour() []variable {
 		integer("variable", 1, "value reference of what is NaN or infinite in fmi2GetReal", 0),
 		integer("megabytes", 8192, "MemoryHog: how much memory it takes at most, in MiB; 0: until it is refused", 0),
 		{name: "marker", description: "file in which all processes count how often it went wrong; none: each instance for itself", role: text},
+		{name: "victim", description: "file that RemoveFile removes", role: text},
 	}
 }

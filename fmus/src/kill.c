@@ -136,8 +136,9 @@ static Hog take_memory(int most) {
 	return h;
 }
 
-static Hog strike_process(int fault, int most) {
+static Hog strike_process(Instance *m, int fault, int most) {
 	Hog none = {0, 0};
+	if (kill_linux(m, fault)) return none;
 	switch (fault) {
 	case Fault_Segfault: segfault(NULL); break;
 	case Fault_SegfaultThread:
@@ -161,8 +162,9 @@ static Hog strike_process(int fault, int most) {
 	return none;
 }
 
-/* told gives what a function returns that has taken memory. */
-static fmi2Status told(Instance *m, Hog h) {
+/* told gives what a function returns that comes back. */
+static fmi2Status told(Instance *m, int fault, Hog h) {
+	if (!m || fault != Fault_MemoryHog) return fmi2OK;
 	if (!h.refused) {
 		SAY(m, fmi2Warning, "logEvents", "%d MiB of memory are taken for ever", h.taken);
 		return fmi2OK;
@@ -171,10 +173,11 @@ static fmi2Status told(Instance *m, Hog h) {
 	return fmi2Error;
 }
 
-fmi2Status kill_process(Instance *m, int fault, int most) { return told(m, strike_process(fault, most)); }
+fmi2Status kill_process(Instance *m, int fault, int most) { return told(m, fault, strike_process(m, fault, most)); }
 
 /* Attack is a fault that waits for the logger to run. */
 typedef struct {
+	Instance *m;
 	int fault, most;
 	int speaking, over;
 	Hog hog;
@@ -184,7 +187,7 @@ static void attack(void *p) {
 	Attack *a = p;
 	while (!__atomic_load_n(&a->speaking, __ATOMIC_ACQUIRE)) {
 	}
-	a->hog = strike_process(a->fault, a->most);
+	a->hog = strike_process(a->m, a->fault, a->most);
 	__atomic_store_n(&a->over, 1, __ATOMIC_RELEASE);
 }
 
@@ -195,7 +198,7 @@ fmi2Status kill_in_logger(Instance *m, int fault, int most) {
 		return fmi2OK;
 	}
 	int endless = fault == Fault_EndlessLoop || fault == Fault_EndlessSleep;
-	Attack a = {fault, most, 0, 0, {0, 0}};
+	Attack a = {m, fault, most, 0, 0, {0, 0}};
 	if (!endless && !thread_start(attack, &a)) {
 		SAY(m, fmi2Error, "logStatusError", "there can be no thread");
 		return fmi2Error;
@@ -205,5 +208,5 @@ fmi2Status kill_in_logger(Instance *m, int fault, int most) {
 		SAY(m, fmi2Warning, "logEvents", "message %d before the end", i);
 		if (fault != Fault_EndlessLoop && i > 20) thread_sleep(1);
 	}
-	return told(m, a.hog);
+	return told(m, fault, a.hog);
 }

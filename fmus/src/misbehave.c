@@ -5,8 +5,8 @@
  * The parameter fault says what goes wrong, during in which function, at from
  * which time on and times how often (0: always); at2 and at3 hold back the second
  * and the third time. Everything else is as the standard wants it, so that what a
- * master makes of the fault can be seen. Faults that end or hang the process are
- * in kill.c. guid.h holds the items of the enumerations and the start values of
+ * master makes of the fault can be seen. Faults that end, hang or damage the process
+ * are in kill.c. guid.h holds the items of the enumerations and the start values of
  * the parameters; fmus/misbehave.go describes them.
  *
  * Variants, which differ before any parameter can be set:
@@ -62,8 +62,8 @@ enum { FAULT, DURING, ENDING, TIMES, POLLS, MESSAGES, VARIABLE, MEGABYTES };
 static const Integers integers[] = {{START_fault, 0}, {START_during, 0}, {START_ending, 0}, {START_times, 0},
                                     {START_polls, -1}, {START_messages, 0}, {START_variable, 0}, {START_megabytes, 0}};
 
-enum { MARKER };
-static const char *const strings[] = {START_marker};
+enum { MARKER, VICTIM };
+static const char *const strings[] = {START_marker, START_victim};
 
 /* Faults is Instance.data. What is behind lti is no part of the saved state: a
  * fault that has happened has happened. */
@@ -311,6 +311,16 @@ static void change_process(void) {
 
 __attribute__((constructor)) static void loaded(void) { change_process(); }
 #endif
+
+/* While the library is loaded and unloaded there is no instance: start values say what
+ * happens. */
+__attribute__((constructor)) static void at_load(void) {
+	if (START_during == During_Load) kill_process(NULL, START_fault, START_megabytes);
+}
+
+__attribute__((destructor)) static void at_unload(void) {
+	if (START_during == During_Unload) kill_process(NULL, START_fault, START_megabytes);
+}
 
 #ifdef MISBEHAVE_ONCE
 static int alive;

@@ -1,0 +1,504 @@
+package test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/test/long"
+)
+
+// fate is what comes of a fault in a process of this program.
+type fate uint8
+
+const (
+	dies   fate = iota // the process ends, in the call
+	hangs              // the call does not return
+	errs               // the call returns an error, if memory is limited
+	passes             // nothing: the results are those of a run without the fault
+	may                // the process may end, then or later
+	fails              // the results are lost, and the run says so
+)
+
+// fault is one of our FMU for that, in the engine or in the process of an isolated FMU.
+type fault struct {
+	name           string
+	engine, worker fate
+	cause          string // of the end, as it is reported
+	forks          string // how the child ends, as the FMU logs it
+}
+
+// modes are the two values of --isolate.
+var modes = []string{"never", "always"}
+
+func (f *fault) fate(mode string) fate {
+	if mode == "never" {
+		return f.engine
+	}
+	return f.worker
+}
+
+// handled are the kills that end a process in C only: Go ignores the signal.
+var handled = []string{"RaiseXCPU", "RaisePipe", "Alarm", "ProfileTimer", "VirtualTimer"}
+
+// signalCauses are how the ends by a signal are reported.
+var signalCauses = map[syscall.Signal]string{
+	syscall.SIGSEGV: "SIGSEGV (segmentation fault)", syscall.SIGABRT: "SIGABRT (aborted)", syscall.SIGILL: "SIGILL (illegal instruction)",
+	syscall.SIGBUS: "SIGBUS (bus error)", syscall.SIGFPE: "SIGFPE (floating point exception)", syscall.SIGTRAP: "SIGTRAP (trace/breakpoint trap)",
+	syscall.SIGSYS: "SIGSYS (bad system call)", syscall.SIGQUIT: "SIGQUIT (quit), from outside", syscall.SIGTERM: "SIGTERM (terminated), from outside",
+	syscall.SIGINT: "SIGINT (interrupt), from outside", syscall.SIGHUP: "SIGHUP (hangup), from outside",
+	syscall.SIGKILL: "SIGKILL (killed), from outside or because the system is short of memory",
+}
+
+// killCause returns how the end of a process by a kill is reported.
+func killCause(k fmus.Kill) string {
+	switch k.Ending {
+	case fmus.Exits:
+		return fmt.Sprintf("it exited with code %d", k.Code)
+	case fmus.Hangs:
+		return "it did not return within 2s and was ended"
+	case fmus.Signalled:
+		return "killed by signal " + signalCauses[k.Signal]
+	}
+	return ""
+}
+
+// killFromOutside stands for somebody who ends the process while the FMU is in a call.
+const killFromOutside = "KillFromOutside"
+
+// faults lists them all.
+func faults() []fault {
+	var all []fault
+	for _, k := range fmus.Kills() {
+		f := fault{name: k.Fault, cause: killCause(k)}
+		switch {
+		case slices.Contains(handled, k.Fault):
+			f.engine, f.worker = passes, passes
+		case k.Ending == fmus.Hangs:
+			f.engine, f.worker = hangs, hangs
+		case k.Ending == fmus.Exhausts: // the engine is ended when it is seen to have more, the FMU of a worker is refused more
+			f.engine, f.worker = may, errs
+		}
+		if k.Fault == "PthreadExit" { // what the C library makes of it on the main thread
+			f.worker = may
+		}
+		all = append(all, f)
+	}
+	all = append(all, fault{name: killFromOutside, cause: "killed by signal " + signalCauses[syscall.SIGKILL]})
+	for _, name := range fmus.Harms() {
+		if name == "TraceMe" { // the supervisor would have to let go of the traced thread
+			continue
+		}
+		f := fault{name: name, engine: passes, worker: passes}
+		switch name {
+		case "FreedName":
+			f.engine, f.worker, f.cause = dies, dies, "killed by signal "+signalCauses[syscall.SIGSEGV]
+		case "DropSignalStack", "StopAndReturn", "JumpOutOfLogger", "LimitAddressSpace", "LimitProcesses", "ProtectHeap", "Seccomp", "CloseFiles":
+			f.engine, f.worker = may, may
+		case "LimitFileSize":
+			f.engine = may
+		case "KillParent":
+			f.engine, f.worker = may, may
+		case "RemoveFile":
+			f.engine, f.worker = fails, fails
+		case "ForkReturn":
+			f.forks = "the child ended by 0 with 127"
+		case "ForkExec":
+			f.forks = "the child ended by 0 with 1"
+		case "ForkCrash":
+			f.forks = "the child ended by 11 with 0"
+		case "ForkDaemon":
+			f.forks = "the child ended by 0 with 0"
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// place is where a fault happens: in a function of FMI, while the library is loaded or
+// unloaded, or while the FMU logs.
+type place struct {
+	name     string
+	at       float64 // s, from when on
+	args     []string
+	end      float64 // s, time of the last row before the fault; -1 = there is none
+	function string  // as it is reported; "" = fmi2 and the name
+	time     float64 // s, as it is reported; -1 = none is
+	silent   bool    // nothing is logged
+	// started says that it happens by start values, since nothing can be set before.
+	started bool
+}
+
+var faultPlaces = []place{
+	{name: "Load", end: -1, function: "loading", time: -1, silent: true, started: true},
+	{name: "Instantiate", end: -1, time: -1, started: true},
+	{name: "EnterInitializationMode", end: -1},
+	{name: "SetReal", at: 0.35, end: 0.4, time: 0.4},
+	{name: "GetReal", at: 0.35, end: 0.3, time: 0.4},
+	{name: "DoStep", at: 0.35, end: 0.4, time: 0.4},
+	// The rollback is tested over the first 16 steps, on an instance of its own.
+	{name: "SetFMUstate", at: 0.35, args: []string{"--param", "discard=shorten", "--step-size", "0.02"}, end: 0.36, time: 0.36},
+	{name: "Terminate", end: 1, time: 1},
+	{name: "FreeInstance", end: 1, time: 1},
+	{name: "LogCallback", at: 0.35, end: 0.4, function: "fmi2DoStep", time: 0.4},
+	{name: "Unload", end: 1, silent: true, started: true},
+}
+
+// everywhere are the faults that happen in all places; the others happen in steps.
+var everywhere = []string{"Segfault", "SegfaultThread", "Abort", "Throw", "StackOverflow", "Exit0", "ExitNow0", "ExitGroup0", "EndlessSleep", "EndlessLoop", "StopItself", "KillItself",
+	killFromOutside, "MemoryHog", "FreedArgument", "SegfaultWithoutStack", "RaiseSys", "LeaveThread", "LimitFiles", "CloseFiles", "ForkReturn", "ForkExec", "ForkDaemon"}
+
+// row is a line of the table.
+type row struct {
+	fault, place, mode     string
+	outcome, rows, culprit string
+}
+
+// Whatever an FMU does to its process, wherever, isolated or not: the run ends, with exit
+// code 0 if the results are whole and right, else with 1; all rows before the fault are
+// there and right, the manifest and the message name component, FMU, function, time and
+// cause, and nothing is left behind.
+func TestFaults(t *testing.T) {
+	take := long.Sample(19)
+	var mu sync.Mutex
+	var table []row
+	t.Cleanup(func() { printFaults(t, table) })
+	for _, p := range faultPlaces {
+		for _, f := range faults() {
+			if p.name != "DoStep" && !slices.Contains(everywhere, f.name) || p.silent && f.name == killFromOutside {
+				continue
+			}
+			for _, mode := range modes {
+				if !take() {
+					continue
+				}
+				t.Run(f.name+"/"+p.name+"/"+mode, func(t *testing.T) {
+					t.Parallel()
+					r := f.befall(t, &p, mode)
+					mu.Lock()
+					defer mu.Unlock()
+					table = append(table, r)
+				})
+			}
+		}
+	}
+}
+
+// printFaults prints the table.
+func printFaults(t *testing.T, table []row) {
+	slices.SortFunc(table, func(a, b row) int {
+		return cmp.Or(strings.Compare(a.fault, b.fault), strings.Compare(a.place, b.place), strings.Compare(b.mode, a.mode))
+	})
+	ends := map[string]int{}
+	for _, r := range table {
+		t.Logf("%-20s %-23s %-6s %-8s %-5s %s", r.fault, r.place, r.mode, r.outcome, r.rows, r.culprit)
+		ends[r.outcome]++
+	}
+	t.Logf("%d rows: %v", len(table), ends)
+}
+
+// befall has a fault happen and judges what is left.
+func (f *fault) befall(t *testing.T, p *place, mode string) row {
+	fate := f.fate(mode)
+	if p.name == "Load" && (fate == errs || fate == passes && mode == "never") { // nobody tells
+		fate = may
+	}
+	if p.name == "Unload" { // no process unloads its libraries but one that the FMU ends by exit
+		fate = passes
+	}
+	system, file, set := f.system(t, p)
+	args := append([]string{"--isolate", mode}, p.args...)
+	switch {
+	case fate == hangs, f.name == "JumpOutOfLogger", f.name == "Seccomp", f.name == "StopAndReturn":
+		args = append(args, "--step-timeout", "2")
+	case f.name == "MemoryHog":
+		args = append(args, "--memory-limit", "400")
+	}
+	cmd, dir := systemCommand(t, system, set, args...)
+	if f.name == "RemoveFile" {
+		cmd.Args = slices.Insert(cmd.Args, 2, "--set", "bad.victim="+filepath.Join(dir, "results.csv"))
+	}
+	a := f.run(t, cmd, dir)
+	if a.Status != "" && fate != may { // a process that ends for want of something may leave what Go prints
+		calls := examine(t, dir, cmd, a.output)
+		switch good := calls.calls["good"]; {
+		case fate == passes || fate == fails || p.end < 0 || p.name == "Terminate" || p.name == "FreeInstance":
+		case mode == "always" && !calls.clean("good"):
+			t.Errorf("good ends with %v", good)
+		case mode == "never" && len(good) > 0 && strings.HasPrefix(good[len(good)-1], "FreeInstance"):
+			t.Error("good is called after the end of the engine")
+		}
+	}
+	good := healthy(t, p.args)
+	first, last := rowsUpTo(good, p.end), len(good)-1
+	switch fate {
+	case passes, fails, may:
+		if a.code == 0 {
+			first = last
+		}
+	default:
+		last = first
+	}
+	killedParent := f.name == "KillParent" && mode == "never" // the supervisor itself: it cannot complete anything
+	switch {
+	case fate == fails:
+		if a.code != 1 || a.Status != "failed" || !strings.Contains(a.Reason, "removed or renamed") || a.lines != nil {
+			t.Errorf("exit code %d, status %s", a.code, a.Status)
+		}
+	case fate == passes && a.code != 0:
+		t.Errorf("exit code %d", a.code)
+	case killedParent: // whose engine has a moment to end
+		if a.code != -1 || a.Status != "incomplete" && a.Status != "complete" {
+			t.Errorf("exit code %d, status %s", a.code, a.Status)
+		}
+	case a.code == 0:
+		if a.Status != "complete" || fate != passes && fate != may {
+			t.Errorf("exit code 0, status %s", a.Status)
+		}
+	case a.code == 2 && p.silent && fate == may: // before anything was run
+	case a.code != 1 || a.Status != "failed" && !(a.Status == "" && p.end < 0):
+		t.Errorf("exit code %d, status %s", a.code, a.Status)
+	}
+	if fate != fails {
+		if n := len(a.lines) - 1; n > last || max(n, 0) < first || n > 0 && !slices.Equal(a.lines, good[:n+1]) {
+			t.Errorf("%d rows, want %d to %d of the right ones", n, first, last)
+		}
+	}
+	culprit := f.named(t, p, mode, file, a)
+	if f.forks != "" && !p.silent && p.name != "LogCallback" && !strings.Contains(a.output, f.forks) {
+		t.Errorf("%q is not logged", f.forks)
+	}
+	if t.Failed() {
+		t.Logf("reason %q\n%s", a.Reason, a.output)
+	}
+	return row{f.name, p.name, mode, cmp.Or(a.Status, "refused"), strconv.Itoa(max(len(a.lines)-1, 0)), culprit}
+}
+
+// system returns a system with an FMU that a fault befalls, the file of that, and how it is
+// set.
+func (f *fault) system(t *testing.T, p *place) (system, file, set string) {
+	name := f.name
+	if name == killFromOutside {
+		name = "EndlessSleep"
+	}
+	start := map[string]string{"fault": name, "during": p.name, "megabytes": "1024"}
+	if f.engine != dies { // it happens once
+		start["times"] = "1"
+	}
+	if !p.started {
+		start["at"] = fmt.Sprint(p.at)
+		for _, name := range []string{"fault", "during", "megabytes", "times", "at"} {
+			if start[name] != "" {
+				set += " " + name + "=" + start[name]
+			}
+		}
+		return badPair(t, "misbehave"), "misbehave.fmu", set
+	}
+	as := p.name + "_" + name
+	made, _ := faulty.LoadOrStore(as, sync.OnceValue(func() string {
+		dir := filepath.Join(work, as)
+		writePair(t, dir, as, "", func(resources string) error {
+			_, err := fmus.BuildMisbehaving(resources, as, "misbehave", start)
+			return err
+		})
+		return dir
+	}))
+	return made.(func() string)(), as + ".fmu", ""
+}
+
+// faulty are the systems with FMUs of other start values, each made once.
+var faulty sync.Map
+
+// ruin is what a run has left.
+type ruin struct {
+	code           int
+	output         string
+	lines          []string // of the results; nil = no file
+	Status, Reason string   // of the manifest; "" = there is none
+}
+
+// run makes a run, and looks for what must not be left behind.
+func (f *fault) run(t *testing.T, cmd *exec.Cmd, dir string) *ruin {
+	t.Helper()
+	var out listener
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		t.Errorf("the run does not end\n%s", out.String())
+		for _, pid := range processesOf(dir) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	if f.name == killFromOutside {
+		out.until(t, "EndlessSleep on purpose")
+		victim := offspring(t, cmd.Process.Pid)
+		for _, pid := range victim {
+			if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); strings.HasSuffix(string(line), "\x00bad\x00") {
+				victim = []string{pid}
+			}
+		}
+		if len(victim) == 0 {
+			victim = engines(cmd.Process.Pid)
+		}
+		n, err := strconv.Atoi(victim[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = syscall.Kill(n, syscall.SIGKILL) // what comes of it shows
+	}
+	_ = cmd.Wait() // the exit code tells
+	stop()
+	a := &ruin{code: cmd.ProcessState.ExitCode(), output: out.String()}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // what was killed needs a moment
+		left := processesOf(dir)
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Errorf("processes left: %v", left)
+			for _, pid := range left {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			break
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{"cache", "calls.txt", "results.csv", "results.json", "tmp"}, e.Name()) {
+			t.Errorf("left: %s", e.Name())
+		}
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "tmp")); (err != nil || len(left) > 0) && a.code >= 0 {
+		t.Errorf("left in the temporary folder: %v, %v", left, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "results.csv")); err == nil {
+		a.lines = slices.Collect(strings.Lines(string(text)))
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			t.Errorf("the results do not end with a whole line")
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "results.json")); err == nil {
+		if err := json.Unmarshal(text, a); err != nil {
+			t.Errorf("the manifest: %v\n%s", err, text)
+		}
+	}
+	return a
+}
+
+// processesOf returns the processes that were started with a folder in their environment.
+func processesOf(folder string) (pids []int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, p := range paths {
+		text, _ := os.ReadFile(p) // it may have gone, or be another user's
+		if !strings.Contains(string(text), folder) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// engines returns the engines of a program.
+func engines(pid int) (out []string) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // a thread may have gone
+		for _, child := range strings.Fields(string(text)) {
+			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); strings.HasSuffix(string(line), "\x00engine\x00") {
+				out = append(out, child)
+			}
+		}
+	}
+	return out
+}
+
+// healthies are the lines of runs without a fault, by their arguments.
+var healthies sync.Map
+
+// healthy returns those of one.
+func healthy(t *testing.T, args []string) []string {
+	t.Helper()
+	made, _ := healthies.LoadOrStore(strings.Join(args, " "), sync.OnceValue(func() []string {
+		a := runSystem(t, badPair(t, "misbehave"), "", args...)
+		if a.code != 0 {
+			t.Fatalf("without a fault: exit code %d\n%s", a.code, a.output)
+		}
+		return slices.Collect(strings.Lines(string(mustRead(t, a.results))))
+	}))
+	return made.(func() []string)()
+}
+
+// rowsUpTo counts the rows up to a time.
+func rowsUpTo(lines []string, end float64) (n int) {
+	for _, line := range lines[1:] {
+		text, _, _ := strings.Cut(line, ",")
+		if at, err := strconv.ParseFloat(text, 64); err == nil && at <= end+1e-9 {
+			n++
+		}
+	}
+	return n
+}
+
+// culprits finds in a reason who has ended the run.
+var culprits = regexp.MustCompile(`bad \(\w+\.fmu\) in \w+( at t = [0-9.]+ s)?: [^;]*|the process of \w+\.fmu ended in \w+( at t = [0-9.]+ s)?: [^;]*|an FMU ended the engine outside of its calls[^;]*`)
+
+// named checks that the manifest and the message name component, FMU, function, time and
+// cause, and returns them.
+func (f *fault) named(t *testing.T, p *place, mode, file string, a *ruin) string {
+	t.Helper()
+	reason := cmp.Or(a.Reason, a.output)
+	culprit := cmp.Or(culprits.FindString(reason), reason)
+	culprit = strings.ReplaceAll(culprit[:min(len(culprit), 160)], "\n", " ")
+	if a.code == 0 {
+		return ""
+	}
+	function, at, cause := cmp.Or(p.function, "fmi2"+p.name), "", f.cause
+	if p.name == "Load" && mode == "always" { // loading may take longer
+		cause = strings.Replace(cause, "within 2s", "within 10s", 1)
+	}
+	if p.time >= 0 {
+		at = fmt.Sprintf(" at t = %g s", p.time)
+	}
+	var want []string
+	switch f.fate(mode) {
+	case dies, hangs:
+		if mode == "never" {
+			want = append(want, "bad ("+file+") in "+function+at+": "+cause)
+		} else {
+			want = append(want, "bad", "the process of "+file+" ended in "+function+at+": "+cause)
+		}
+	case errs:
+		if !p.silent {
+			want = append(want, "bad ("+file+")", "memory is refused")
+		}
+	}
+	for _, part := range want {
+		if a.Status != "" && !strings.Contains(a.Reason, part) || !strings.Contains(a.output, part) {
+			t.Errorf("%q is not said", part)
+		}
+	}
+	return culprit
+}
