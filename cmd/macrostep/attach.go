@@ -64,13 +64,15 @@ func (a *attached) event(e simulate.Event) {
 		a.con.log(e)
 	case e.Kind == simulate.Doing && e.Text == "":
 		a.con.clear()
-	case a.r.Quiet:
-	case e.Kind == simulate.Anew:
-		a.con.print(e.Text)
-		a.con.anew()
-	case e.Kind == simulate.Note:
+	case e.Kind == simulate.Note: // what the user has asked for
 		a.con.clear()
 		fmt.Fprintln(a.p.stdout, e.Text)
+	case e.Kind == simulate.Anew:
+		if !a.r.Quiet {
+			a.con.print(e.Text)
+		}
+		a.con.anew()
+	case a.r.Quiet:
 	case e.Kind == simulate.Doing:
 		if time.Since(a.told) > waits(a.con) {
 			a.con.status(e.Text)

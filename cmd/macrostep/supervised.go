@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/simulate"
 	"github.com/macrostep/macrostep/master/supervise"
 )
 
@@ -23,6 +24,9 @@ func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
 		return action
 	}
 	return func(c *cli.Context) error {
+		if err := simulate.CheckLimits(); err != nil {
+			return err
+		}
 		text, err := p.engine.Do(c.Context, commandWork, p.args, nil)
 		err = errors.Join(err, p.engine.Close())
 		var death *supervise.Death

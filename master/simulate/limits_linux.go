@@ -10,8 +10,8 @@ import (
 // the C library for each thread, for stacks. Both end the program if they are refused.
 const leastAddressSpace = 1400 << 20
 
-// checkLimits tells early that the program would be ended for want of something.
-func checkLimits() error {
+// CheckLimits returns early why a process that runs FMUs would end for want of something.
+func CheckLimits() error {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_AS, &l) != nil || l.Cur >= leastAddressSpace {
 		return nil

@@ -2,5 +2,5 @@
 
 package simulate
 
-// checkLimits tells early that the program would be ended for want of something.
-func checkLimits() error { return nil }
+// CheckLimits returns early why a process that runs FMUs would end for want of something.
+func CheckLimits() error { return nil }

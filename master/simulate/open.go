@@ -90,7 +90,7 @@ type System struct {
 // Open reads a system and its FMUs. Their libraries are loaded, so that one that cannot
 // be is found before the first FMU is instantiated.
 func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
-	if err := errors.Join(checkLimits(), There(path)); err != nil {
+	if err := errors.Join(CheckLimits(), There(path)); err != nil {
 		return nil, err
 	}
 	options := Reading(ctx)
