@@ -54,7 +54,8 @@ type beginning struct {
 	steps    atomic.Int64
 	table    *record.Table // nil = none
 	leaving  leaving
-	region   *region    // in which it is published; nil = it is not
+	memory   []byte     // in which it is published
+	region   *region    // the beginning of that; nil = it is not published
 	left     bool       // the supervisor has to complete the files
 	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
 }

@@ -37,10 +37,9 @@ type leaving struct {
 	Document   json.RawMessage // the manifest as it is now
 }
 
-// publish makes the run, with its manifest as it is now, known to a supervisor.
+// publish makes the run, with its manifest as it is now, known to a supervisor. It keeps the
+// memory that it has: an FMU may have taken away what it takes to get more.
 func (b *beginning) publish() {
-	b.region = nil
-	process.Shared().Drop(regionName)
 	var err error
 	if b.leaving.Document, err = b.manifest.JSON(); err != nil {
 		return
@@ -49,9 +48,14 @@ func (b *beginning) publish() {
 	if err != nil {
 		return
 	}
-	memory := process.Shared().Region(regionName, regionHead+len(text))
-	copy(memory[regionHead:], text)
-	b.region = (*region)(unsafe.Pointer(&memory[0]))
+	if b.region == nil || regionHead+len(text) > len(b.memory) {
+		const spare = 64 << 10
+		process.Shared().Drop(regionName)
+		b.memory = process.Shared().Region(regionName, regionHead+2*len(text)+spare)
+		b.region = (*region)(unsafe.Pointer(&b.memory[0]))
+	}
+	b.region.length.Store(0)
+	copy(b.memory[regionHead:], text)
 	b.reached(b.manifest.EndTime, b.manifest.Steps.Accepted)
 	b.region.length.Store(uint64(len(text)))
 }
