@@ -292,17 +292,15 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// While the library is loaded and unloaded, too.
+// While the library is loaded, too.
 func TestKillsOfLibrary(t *testing.T) {
-	for place, finished := range map[string]bool{"Load": false, "Unload": true} {
-		fmu, err := BuildMisbehaving(t.TempDir(), "library", "misbehave", map[string]string{"fault": "Abort", "during": place})
-		if err != nil {
-			t.Fatal(err)
-		}
-		state, stdout, stderr := errand{Set: map[string]float64{"fault": fault("None")}}.ends(t, fmu)
-		if died(state) != syscall.SIGABRT || (stdout != "") != finished || stderr != "" {
-			t.Errorf("%s: %v, %q\n%s", place, state, stdout, stderr)
-		}
+	fmu, err := BuildMisbehaving(t.TempDir(), "library", "misbehave", map[string]string{"fault": "Abort", "during": "Load"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, stdout, stderr := errand{Set: map[string]float64{"fault": fault("None")}}.ends(t, fmu)
+	if died(state) != syscall.SIGABRT || stdout != "" || stderr != "" {
+		t.Errorf("%v, %q\n%s", state, stdout, stderr)
 	}
 }
 
@@ -376,7 +374,10 @@ func (k Kill) checkHang(t *testing.T, e errand, fmu, says string) {
 	}
 	time.Sleep(200 * time.Millisecond)
 	cmd.Process.Signal(syscall.SIGKILL) // has no effect if it has ended
-	if cmd.Wait(); died(cmd.ProcessState) != syscall.SIGKILL {
+	cmd.Wait()
+	how := died(cmd.ProcessState)
+	// What the C library makes of pthread_exit on a thread that it has not made is open.
+	if how != syscall.SIGKILL && !(k.Fault == "PthreadExit" && how == syscall.SIGSEGV) {
 		t.Errorf("it did not hang: %v", cmd.ProcessState)
 	}
 }

@@ -225,6 +225,20 @@ func TestKilledMaster(t *testing.T) {
 // offspring lists the workers of a program.
 func offspring(t testing.TB, pid int) []string {
 	t.Helper()
+	var out []string
+	for _, engine := range children(t, pid, "\x00engine\x00") {
+		n, err := strconv.Atoi(engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, children(t, n, "\x00worker\x00")...)
+	}
+	return out
+}
+
+// children lists the processes that a process has started with an argument.
+func children(t testing.TB, pid int, argument string) []string {
+	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {
 		t.Fatal(err)
@@ -233,16 +247,8 @@ func offspring(t testing.TB, pid int) []string {
 	for _, p := range paths {
 		text, _ := os.ReadFile(p) // a thread may have gone
 		for _, child := range strings.Fields(string(text)) {
-			line, _ := os.ReadFile("/proc/" + child + "/cmdline")
-			switch {
-			case bytes.Contains(line, []byte("\x00worker\x00")):
+			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); bytes.Contains(line, []byte(argument)) {
 				out = append(out, child)
-			case bytes.HasSuffix(line, []byte("\x00engine\x00")):
-				engine, err := strconv.Atoi(child)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out = append(out, offspring(t, engine)...)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package test
 
@@ -72,11 +72,15 @@ func testKilledAnywhere(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
+		engines := children(t, cmd.Process.Pid, "\x00engine\x00")
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		if err := cmd.Wait(); err == nil {
 			t.Fatal("the run came to its end")
+		}
+		for _, engine := range engines {
+			until(t, "the engine ends", func() bool { return !alive(engine) })
 		}
 		got := mustRead(t, path("results.csv"))
 		var m struct{ Status string }

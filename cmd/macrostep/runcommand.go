@@ -31,10 +31,11 @@ file needs a reader within ten seconds.
 The table is CSV, or Apache Arrow if the file is called so: .arrow (or .feather)
 is an Arrow IPC file, .arrows an Arrow IPC stream. They are binary, by column, and
 many times faster to write and to read; columns have their own types, and say
-unit, description, causality and variability of their variables. A run that is
-killed leaves a CSV table with every row up to a second before, to its last line
-feed, and an Arrow table with its whole record batches (up to 65536 rows each).
-An .arrow file lacks the footer then; read it as a stream from byte 8 on.
+unit, description, causality and variability of their variables. Whatever ends
+the process of the FMUs, the table is whole up to the last communication point. If
+the machine fails, a CSV table has every row up to a second before, to its last line
+feed, and an Arrow table its whole record batches (up to 65536 rows each); an .arrow
+file lacks the footer then and is read as a stream from byte 8 on.
 
 The macro step is --step-size, else that of the system's annotations, else the
 smallest stepSize of a DefaultExperiment, else a thousandth of the time span.

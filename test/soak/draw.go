@@ -411,6 +411,12 @@ func (r *dice) coupled() (string, error) {
 	return folder, os.WriteFile(filepath.Join(folder, "SystemStructure.ssd"), []byte(b.String()), 0o644)
 }
 
+// judged are the faults that are drawn: what harms a process without ending it has a table
+// of its own (TestFaults of package test).
+func judged() []string {
+	return slices.DeleteFunc(fmus.Faults(), func(f string) bool { return slices.Contains(fmus.Harms(), f) })
+}
+
 // fault chooses what the FMU that misbehaves does, and how FMUs are isolated.
 func (r *dice) fault(st *step) {
 	r.isolation = pick(r, []string{"auto", "auto", "auto", "always", "always", "never"})
@@ -425,8 +431,7 @@ func (r *dice) fault(st *step) {
 	}
 	name := r.bad.name
 	kills := fmus.Kills()
-	faults := fmus.Faults()
-	fault := pick(r, faults)
+	fault := pick(r, judged())
 	if r.chance(0.4) {
 		fault = pick(r, kills).Fault
 	}

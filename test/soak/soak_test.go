@@ -35,7 +35,7 @@ func TestDraw(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "case")
 	var all strings.Builder
 	labels := map[string]bool{}
-	for number := range 2000 {
+	for number := range 4000 {
 		var first string
 		rounds := 1
 		if number%20 == 0 {
@@ -86,7 +86,7 @@ func TestDraw(t *testing.T) {
 			t.Errorf("%q was not drawn", w)
 		}
 	}
-	for _, f := range fmus.Faults() {
+	for _, f := range judged() {
 		want = append(want, "fault="+f)
 		if !labels["fault="+f] {
 			t.Errorf("fault %s was not drawn", f)
