@@ -370,7 +370,7 @@ func (f *fault) run(t *testing.T, cmd *exec.Cmd, dir string) *ruin {
 			}
 		}
 		if len(victim) == 0 {
-			victim = engines(cmd.Process.Pid)
+			victim = children(t, cmd.Process.Pid, "\x00engine\x00")
 		}
 		n, err := strconv.Atoi(victim[0])
 		if err != nil {
@@ -433,20 +433,6 @@ func processesOf(folder string) (pids []int) {
 		}
 	}
 	return pids
-}
-
-// engines returns the engines of a program.
-func engines(pid int) (out []string) {
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, file := range files {
-		text, _ := os.ReadFile(file) // a thread may have gone
-		for _, child := range strings.Fields(string(text)) {
-			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); strings.HasSuffix(string(line), "\x00engine\x00") {
-				out = append(out, child)
-			}
-		}
-	}
-	return out
 }
 
 // healthies are the lines of runs without a fault, by their arguments.
