@@ -228,7 +228,8 @@ func Kills() []Kill {
 //   - LimitAddressSpace, LimitFiles, LimitFileSize, LimitProcesses: setrlimit to 16 MiB
 //     of address space, to no more files, bytes of a file or processes.
 //   - UseUpFiles: opens files until no more can be opened. CloseFiles: closes all from 3
-//     on. CloseOutput: closes 0, 1 and 2.
+//     on. CloseOutput: closes 0, 1 and 2. ScribbleFiles: writes "{lost" to each file and
+//     pipe from 3 on. TruncateFiles: cuts each of the files to nothing.
 //   - RemoveFolder: the folder of the library becomes the working directory and is
 //     removed with the library. RemoveFile: removes the file that the parameter victim
 //     names. Umask: files that are made from then on cannot be read.
@@ -246,7 +247,7 @@ func Harms() []string { return slices.Clone(harms) }
 
 var harms = []string{
 	"BlockSignals", "IgnoreSignals", "DropSignalStack", "FreedName", "StopAndReturn", "JumpOutOfLogger",
-	"LimitAddressSpace", "LimitFiles", "LimitFileSize", "LimitProcesses", "UseUpFiles", "CloseFiles", "CloseOutput",
+	"LimitAddressSpace", "LimitFiles", "LimitFileSize", "LimitProcesses", "UseUpFiles", "CloseFiles", "CloseOutput", "ScribbleFiles", "TruncateFiles",
 	"RemoveFolder", "RemoveFile", "Umask", "ProtectHeap", "Undumpable", "TraceMe", "Seccomp", "LeaveGroup", "KillParent",
 	"ForkReturn", "ForkExec", "ForkCrash", "ForkSleep", "ForkDaemon",
 }

@@ -5,8 +5,6 @@ package test
 import "testing"
 
 func TestIsolatedAlike(t *testing.T)            { testIsolatedAlike(t) }
-func TestKilledAnywhere(t *testing.T)           { testKilledAnywhere(t) }
-func TestKilledParts(t *testing.T)              { testKilledParts(t) }
 func TestKilledWorker(t *testing.T)             { testKilledWorker(t) }
 func TestLargeStack(t *testing.T)               { testLargeStack(t) }
 func TestProgramReplacedMeanwhile(t *testing.T) { testProgramReplacedMeanwhile(t) }

@@ -240,6 +240,16 @@ static void close_files(int from, int to) {
 	for (int fd = from; fd <= to && fd < 1 << 16; fd++) close(fd);
 }
 
+/* scribble_files writes to all files from 3 on, but not to memory or to what is not a file or
+ * a pipe; or it cuts them. */
+static void scribble_files(int cut) {
+	struct stat s;
+	for (int fd = 3; fd < 1024; fd++) {
+		if (fstat(fd, &s) != 0 || !(S_ISREG(s.st_mode) || S_ISFIFO(s.st_mode)) || s.st_nlink == 0) continue;
+		if (cut ? ftruncate(fd, 0) : write(fd, "{lost\n", 6)) continue;
+	}
+}
+
 /* remove_folder removes the file of the library, and the folder it is in, which becomes the
  * working directory before. */
 static void remove_folder(void) {
@@ -336,6 +346,8 @@ int kill_linux(Instance *m, int fault) {
 	case Fault_UseUpFiles: use_up_files(); break;
 	case Fault_CloseFiles: close_files(3, 1 << 20); break;
 	case Fault_CloseOutput: close_files(0, 2); break;
+	case Fault_ScribbleFiles: scribble_files(0); break;
+	case Fault_TruncateFiles: scribble_files(1); break;
 	case Fault_RemoveFolder: remove_folder(); break;
 	case Fault_RemoveFile:
 		if (m) unlink(m->s.text[1]);

@@ -1,0 +1,272 @@
+package test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/macrostep/macrostep/test/long"
+)
+
+// Supervisor, engine or worker of runs are killed at random moments (SIGKILL), in a folder
+// where an earlier run was complete. Whatever the moment: rows are whole and right and reach
+// to the end time of the manifest, which is that of a complete run only if all rows are
+// there; no process is left, and the next run removes what a killed supervisor could not.
+func TestKilledAnywhere(t *testing.T) {
+	kills := 4
+	if long.On {
+		kills = 200
+	}
+	for _, who := range []string{"supervisor", "engine", "worker"} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			k := newKiller(t, who)
+			for n := range kills {
+				k.kill(t, n)
+			}
+			k.end(t, kills)
+		})
+	}
+}
+
+// killer kills one process of each of its runs.
+type killer struct {
+	who, system, dir, temp string
+	step                   string // of the runs, s
+	rng                    *rand.Rand
+	formats                []killedFormat
+	takes                  time.Duration // a run that nobody kills
+
+	begun, ended int           // runs that had begun to write, and that were complete
+	rows         int           // the most of a killed run
+	longest      time.Duration // from a kill to the end of all processes
+}
+
+// killedFormat is a format of results.
+type killedFormat struct {
+	results       string
+	old, manifest []byte // of a complete run, whose rows are other ones
+	right         [][]float64
+	read          func(t *testing.T, data []byte) (rows [][]float64, whole bool)
+}
+
+func newKiller(t *testing.T, who string) *killer {
+	k := &killer{who: who, step: "1e-4", system: system(t, "quarter-car-a"), dir: t.TempDir(), temp: t.TempDir(), rng: rand.New(rand.NewPCG(1, uint64(len(who))))}
+	if who == "worker" { // whose steps take longer
+		k.step = "5e-4"
+	}
+	for _, f := range []killedFormat{{results: "r.csv", read: killedCSV}, {results: "r.arrow", read: killedArrow}} {
+		k.complete(t, f.results, "0.1", "1e-3")
+		f.old, f.manifest = k.file(f.results), k.file("r.json")
+		begin := time.Now()
+		k.complete(t, f.results, "2", k.step)
+		k.takes = time.Since(begin)
+		f.right, _ = f.read(t, k.file(f.results))
+		k.formats = append(k.formats, f)
+	}
+	return k
+}
+
+// file returns a file of the folder; nil = there is none.
+func (k *killer) file(name string) []byte {
+	data, _ := os.ReadFile(filepath.Join(k.dir, name))
+	return data
+}
+
+func (k *killer) command(results, stop, step string) *exec.Cmd {
+	args := []string{"run", "--quiet", "--checkpoint", "0.2", "r.checkpoint", "--output", results, "--stop-time", stop, "--step-size", step}
+	if k.who == "worker" {
+		args = append(args, "--isolate", "always")
+	}
+	cmd := exec.Command(program, append(args, k.system)...)
+	cmd.Dir = k.dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+k.temp, "XDG_CACHE_HOME="+filepath.Join(k.dir, "cache"))
+	return cmd
+}
+
+// complete makes a run that nobody kills.
+func (k *killer) complete(t *testing.T, results, stop, step string) {
+	t.Helper()
+	if out, err := k.command(results, stop, step).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// kill makes a run, kills it and judges what is left.
+func (k *killer) kill(t *testing.T, n int) {
+	t.Helper()
+	f := &k.formats[n%len(k.formats)]
+	for name, data := range map[string][]byte{f.results: f.old, "r.json": f.manifest} {
+		if err := os.WriteFile(filepath.Join(k.dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := k.command(f.results, "2", k.step)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // the exit code tells
+	}()
+	over := func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	}
+	// Half of them after some rows: how long the start takes depends on what else the machine
+	// does.
+	if n%4 > 1 {
+		until(t, "the run writes results or ends", func() bool {
+			got := k.file(f.results)
+			return over() || len(got) > 0 && !bytes.Equal(got, f.old)
+		})
+		time.Sleep(time.Duration(k.rng.Int64N(int64(k.takes))))
+	} else {
+		time.Sleep(time.Duration(k.rng.Int64N(int64(k.takes))))
+	}
+	until(t, "there is a "+k.who, func() bool { return over() || k.strike(t, cmd.Process) })
+	killed := time.Now()
+	<-ended
+	until(t, "all processes of the run end", func() bool { return len(processesOf(k.temp)) == 0 })
+	k.longest = max(k.longest, time.Since(killed))
+
+	code, text := cmd.ProcessState.ExitCode(), k.file("r.json")
+	var m struct {
+		Status, Reason string
+		EndTime        float64 `json:"end_time"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatalf("kill %d: the manifest is not whole: %v\n%s", n, err, text)
+	}
+	if k.who != "supervisor" {
+		k.clean(t, n)
+		if (code == 0) != (m.Status == "complete") && !bytes.Equal(text, f.manifest) {
+			t.Errorf("kill %d: the exit code does not fit the manifest", n)
+		}
+	}
+	if got := k.file(f.results); !bytes.Equal(got, f.old) { // else the manifest may be that of either
+		k.judge(t, n, f, got, m.Status, m.EndTime)
+	}
+	if t.Failed() {
+		t.Fatalf("kill %d: exit code %d, status %s, reason %q\n%s", n, code, m.Status, m.Reason, out.String())
+	}
+}
+
+// judge looks at the results of a killed run.
+func (k *killer) judge(t *testing.T, n int, f *killedFormat, got []byte, status string, end float64) {
+	t.Helper()
+	rows, whole := f.read(t, got)
+	k.begun++
+	if status == "complete" {
+		k.ended++
+	} else {
+		k.rows = max(k.rows, len(rows))
+	}
+	switch {
+	case len(rows) > len(f.right) || !slices.EqualFunc(rows, f.right[:len(rows)], slices.Equal):
+		t.Errorf("kill %d: the rows are not right", n)
+	case status == "complete" && len(rows) != len(f.right):
+		t.Errorf("kill %d: the manifest says complete, and there are %d of %d rows", n, len(rows), len(f.right))
+	case !whole && k.who != "supervisor":
+		t.Errorf("kill %d: %s is not whole", n, f.results)
+	case len(rows) > 0 && math.Abs(rows[len(rows)-1][0]-end) > 1e-9 && k.who != "supervisor": // an engine without it has half a second to end
+		t.Errorf("kill %d: the last row is at %g, and the manifest ends at %g", n, rows[len(rows)-1][0], end)
+	}
+}
+
+// strike kills the victim, or one of several, and reports whether there was one.
+func (k *killer) strike(t *testing.T, supervisor *os.Process) bool {
+	t.Helper()
+	var victims []string
+	switch k.who {
+	case "supervisor":
+		return supervisor.Kill() == nil
+	case "engine":
+		victims = children(t, supervisor.Pid, "\x00engine\x00")
+	case "worker":
+		victims = offspring(t, supervisor.Pid)
+	}
+	if len(victims) == 0 {
+		return false
+	}
+	pid, err := strconv.Atoi(victims[k.rng.IntN(len(victims))])
+	return err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil
+}
+
+// clean checks that no temporary files are left.
+func (k *killer) clean(t *testing.T, n int) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(k.temp, "*"))
+	beside, _ := filepath.Glob(filepath.Join(k.dir, "*.tmp")) // the pattern is valid
+	if left = append(left, beside...); err != nil || len(left) > 0 {
+		t.Errorf("kill %d: left: %v, %v", n, left, err)
+	}
+}
+
+// end makes runs that nobody kills, and reports.
+func (k *killer) end(t *testing.T, kills int) {
+	t.Helper()
+	for i := range k.formats {
+		f := &k.formats[i]
+		k.complete(t, f.results, "2", k.step)
+		if rows, whole := f.read(t, k.file(f.results)); !whole || !slices.EqualFunc(rows, f.right, slices.Equal) {
+			t.Errorf("%s is not what it was before the kills", f.results)
+		}
+	}
+	k.clean(t, kills)
+	t.Logf("%d kills of a %s: %d runs had begun to write, %d of them were complete, the others had up to %d rows; all processes had ended after %v at most",
+		kills, k.who, k.begun, k.ended, k.rows, k.longest.Round(time.Millisecond))
+}
+
+// killedCSV reads the whole lines of a table.
+func killedCSV(t *testing.T, data []byte) (rows [][]float64, whole bool) {
+	t.Helper()
+	end := bytes.LastIndexByte(data, '\n') + 1
+	for k, line := range slices.Collect(strings.Lines(string(data[:end]))) {
+		if k == 0 {
+			continue
+		}
+		var row []float64
+		for cell := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), ",") {
+			v, err := strconv.ParseFloat(cell, 64)
+			if err != nil {
+				t.Fatalf("%v in %q", err, line)
+			}
+			row = append(row, v)
+		}
+		rows = append(rows, row)
+	}
+	return rows, end == len(data)
+}
+
+// killedArrow reads the whole batches of an Arrow file.
+func killedArrow(t *testing.T, data []byte) (rows [][]float64, whole bool) {
+	t.Helper()
+	const magic = 8
+	if len(data) < magic {
+		return nil, len(data) == 0
+	}
+	_, err := ipc.NewFileReader(bytes.NewReader(data))
+	whole = err == nil
+	rows, _, err = batches(t, data[magic:])
+	return rows, whole && err == nil
+}
