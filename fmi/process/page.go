@@ -2,9 +2,10 @@ package process
 
 import (
 	"bytes"
-	"io"
+	"errors"
 	"math/bits"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -12,26 +13,23 @@ import (
 
 // Page is memory that a parent and a child share. The child divides it into regions with
 // names; the parent finds them by name, also when the child has ended, however that came
-// about. A region is a part of a file; the beginning of the file lists the regions.
+// about. A list of them stands in front. The child maps it once and closes the file:
+// what it does to its files later does no harm.
 //
 // The child may write over everything: the parent believes nothing that it reads there.
 // Its methods may be called by several goroutines. The methods of a nil Page work as if
 // the system had no shared memory.
 type Page struct {
-	mu     sync.Mutex
-	file   *os.File
-	memfd  bool // of this process: what is dropped can be given back to the system
-	closed bool
-
-	views [][]byte // the file as it was mapped as a whole, later ones are longer
+	mu   sync.Mutex
+	file *os.File // of the parent
+	view []byte   // all of it; nil = closed
 
 	// Of the child.
-	list   []entry
-	used   int64                // of the file by extents
-	length int64                // of the file
-	taken  map[string]placement // by name
-	free   []extent
-	uses   uint64
+	list  []entry
+	used  int                  // bytes of the view, by extents
+	taken map[string]placement // by name
+	free  []extent
+	uses  uint64
 }
 
 // entry lists a region. It lies in shared memory.
@@ -46,17 +44,19 @@ const (
 	maxName  = 40
 	entries  = 1024
 	listSize = entries * int(unsafe.Sizeof(entry{}))
-	// extentUnit suits the pages of every system, and where a mapping may begin on Windows.
+	// extentUnit suits the pages of every system. So much before and behind each region cannot
+	// be accessed, where the system can do that: writing beyond the end of other memory does
+	// not get there.
 	extentUnit = 64 << 10
-	// maxFile bounds what is believed of the size of the file.
-	maxFile = 1 << 40
+	listAt     = extentUnit
+	// leastPage is the size below which a page is of no use.
+	leastPage = 1 << 20
 )
 
-// extent is a part of the file, mapped for as long as the child lives.
+// extent is a part of the view.
 type extent struct {
-	offset int64
-	memory []byte
-	dirty  bool // it may not be zero
+	offset, size int
+	dirty        bool // it may not be zero
 }
 
 // placement is the entry of a region and its extent.
@@ -77,39 +77,46 @@ func SetShared(p *Page) { shared.Store(p) }
 // NewPage makes a page. The parent hands its File to the child and closes the page when
 // it needs no region any more.
 func NewPage() (*Page, error) {
-	f, memfd, err := newFile()
+	f, err := newFile()
 	if err != nil {
 		return nil, err
 	}
-	p := &Page{file: f, memfd: memfd}
-	if err := f.Truncate(int64(listSize)); err != nil {
-		p.Close()
-		return nil, err
+	for size := pageSize; ; size /= 2 { // files, or memory, may be limited
+		p := &Page{file: f}
+		if err = makeRoom(f, size); err == nil {
+			if p.view, err = mapFile(f, size); err == nil {
+				return p, nil
+			}
+		}
+		if size <= leastPage {
+			return nil, errors.Join(err, f.Close())
+		}
 	}
-	if memfd {
-		keepLength(f)
-	}
-	return p, nil
 }
 
 // File returns what the child opens the page by. It belongs to the page.
 func (p *Page) File() *os.File { return p.file }
 
-// OpenPage opens in a child the page whose file it was handed. The page owns the file.
-func OpenPage(f *os.File) (*Page, error) {
-	CloseOnExec(f.Fd())
-	p := &Page{file: f, memfd: isMemfd(f), taken: map[string]placement{}, used: int64(listSize)}
+// OpenPage opens in a child the page whose file it was handed, and closes the file.
+func OpenPage(f *os.File) (_ *Page, err error) {
+	defer func() { err = errors.Join(err, f.Close()) }()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	p.length = info.Size()
-	memory, err := mapExtent(f, 0, listSize)
+	view, err := mapFile(f, int(info.Size()))
 	if err != nil {
 		return nil, err
 	}
-	p.list = unsafe.Slice((*entry)(unsafe.Pointer(&memory[0])), entries)
+	p := &Page{view: view, list: listOf(view), taken: map[string]placement{}}
+	forbid(view[:listAt])
+	p.used = listAt
+	p.extent(listSize)
 	return p, nil
+}
+
+func listOf(view []byte) []entry {
+	return unsafe.Slice((*entry)(unsafe.Pointer(&view[listAt])), entries)
 }
 
 // Region returns zeroed memory of a size under a name of at most 40 bytes. It begins at
@@ -131,7 +138,7 @@ func (p *Page) Region(name string, size int) []byte {
 func (p *Page) region(name string, size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, taken := p.taken[name]; taken || p.closed || int64(size) > maxFile/2 {
+	if _, taken := p.taken[name]; taken || size > len(p.view) {
 		return nil
 	}
 	k := 0
@@ -145,8 +152,9 @@ func (p *Page) region(name string, size int) []byte {
 	if !ok {
 		return nil
 	}
+	memory := p.view[x.offset:][:size:size]
 	if x.dirty {
-		clear(x.memory)
+		clear(memory)
 	}
 	p.taken[name] = placement{k, x}
 	e := &p.list[k]
@@ -156,65 +164,31 @@ func (p *Page) region(name string, size int) []byte {
 	copy(e.name[:], name)
 	p.uses++
 	atomic.StoreUint64(&e.use, p.uses)
-	return x.memory[:size:size]
+	return memory
 }
 
 // extent returns a free one of at least a size, the smallest, or a new one.
 func (p *Page) extent(size int) (extent, bool) {
 	best := -1
 	for k, x := range p.free {
-		if len(x.memory) >= size && (best < 0 || len(x.memory) < len(p.free[best].memory)) {
+		if x.size >= size && (best < 0 || x.size < p.free[best].size) {
 			best = k
 		}
 	}
 	if best >= 0 {
 		x := p.free[best]
-		p.free = append(p.free[:best], p.free[best+1:]...)
+		p.free = slices.Delete(p.free, best, best+1)
 		return x, true
 	}
-	if !sameFile(p.file, p.length) {
-		return extent{}, false
-	}
 	// Few sizes, so that regions of about the same size can follow each other.
-	whole := extentUnit << bits.Len(uint(size-1)/extentUnit)
-	if end := p.used + int64(whole); end > p.length && !p.grow(end) || !p.memfd && !reserve(p.file, p.used, whole) {
+	x := extent{offset: p.used, size: extentUnit << bits.Len(uint(size-1)/extentUnit)}
+	next := x.offset + x.size + extentUnit
+	if next > len(p.view) {
 		return extent{}, false
 	}
-	memory, err := mapExtent(p.file, p.used, whole)
-	if err != nil {
-		return extent{}, false
-	}
-	x := extent{offset: p.used, memory: memory}
-	p.used += int64(whole)
+	forbid(p.view[x.offset+x.size : next])
+	p.used = next
 	return x, true
-}
-
-// grow makes the file as long as needed, at least.
-func (p *Page) grow(need int64) bool {
-	if need > maxFile {
-		return false
-	}
-	for _, length := range []int64{max(need, 2*p.length), need} { // the parent maps it anew each time
-		if p.file.Truncate(length) == nil {
-			p.length = length
-			return true
-		}
-	}
-	return false
-}
-
-// reserve makes the system find room for a part of a file now; without, an access would
-// end the process when there is none.
-func reserve(f *os.File, offset int64, size int) bool {
-	_, err := io.Copy(io.NewOffsetWriter(f, offset), io.LimitReader(zeros{}, int64(size)))
-	return err == nil
-}
-
-type zeros struct{}
-
-func (zeros) Read(b []byte) (int, error) {
-	clear(b)
-	return len(b), nil
 }
 
 // Drop gives a region back: it is not found any more, and its memory becomes that of a
@@ -231,7 +205,7 @@ func (p *Page) Drop(name string) {
 	}
 	delete(p.taken, name)
 	atomic.StoreUint64(&p.list[t.entry].use, 0)
-	t.extent.dirty = !p.memfd || !sameFile(p.file, p.length) || !release(p.file, t.extent.offset, len(t.extent.memory))
+	t.extent.dirty = !release(p.view[t.extent.offset:][:t.extent.size])
 	p.free = append(p.free, t.extent)
 }
 
@@ -244,13 +218,12 @@ func (p *Page) Find(name string) []byte {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	view := p.view()
-	if len(view) < listSize {
+	if p.view == nil || !whole(p.file, len(p.view)) {
 		return nil
 	}
 	var wanted [maxName]byte
 	copy(wanted[:], name)
-	list := unsafe.Slice((*entry)(unsafe.Pointer(&view[0])), entries)
+	list := listOf(p.view)
 	for k := range list {
 		e := &list[k]
 		use := atomic.LoadUint64(&e.use)
@@ -260,40 +233,22 @@ func (p *Page) Find(name string) []byte {
 		offset, size := atomic.LoadUint64(&e.offset), atomic.LoadUint64(&e.size)
 		switch {
 		case atomic.LoadUint64(&e.use) != use: // it is just being changed
-		case offset < uint64(listSize), offset%extentUnit != 0, size == 0, offset > uint64(len(view)), size > uint64(len(view))-offset:
+		case offset < uint64(listAt+listSize), offset%extentUnit != 0, size == 0, offset > uint64(len(p.view)), size > uint64(len(p.view))-offset:
 		default:
-			return view[offset : offset+size : offset+size]
+			return p.view[offset : offset+size : offset+size]
 		}
 	}
 	return nil
 }
 
-// view returns the file as it is now; what lies after its end must not be touched.
-func (p *Page) view() []byte {
-	if p.closed {
-		return nil
+// whole reports whether a file still has its length: what lies after its end must not be
+// touched.
+func whole(f *os.File, size int) bool {
+	if f == nil { // of a child: a mapping of its own
+		return true
 	}
-	info, err := p.file.Stat()
-	if err != nil {
-		return nil
-	}
-	length := info.Size()
-	var last []byte
-	if n := len(p.views); n > 0 {
-		last = p.views[n-1]
-	}
-	switch {
-	case length == int64(len(last)):
-		return last
-	case length < int64(len(last)), length < int64(listSize), length > maxFile:
-		return nil
-	}
-	view, err := mapView(p.file, int(length))
-	if err != nil {
-		return nil
-	}
-	p.views = append(p.views, view)
-	return view
+	info, err := f.Stat()
+	return err == nil && info.Size() >= int64(size)
 }
 
 // Close gives the page back in a parent: what Find has returned must not be used any more.
@@ -304,13 +259,10 @@ func (p *Page) Close() error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || p.list != nil {
+	if p.view == nil || p.list != nil {
 		return nil
 	}
-	p.closed = true
-	for _, v := range p.views {
-		unmap(v)
-	}
-	p.views = nil
+	unmap(p.view)
+	p.view = nil
 	return p.file.Close()
 }

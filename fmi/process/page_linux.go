@@ -6,28 +6,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newFile makes the file of a page; memfd tells that it is memory only.
-func newFile() (f *os.File, memfd bool, err error) {
+// pageSize takes no memory until it is used.
+const pageSize = 256 << 20
+
+// newFile makes a file that is memory only.
+func newFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("macrostep-page", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
-		f, err = plainFile()
-		return f, false, err
+		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	return os.NewFile(uintptr(fd), "page"), true, nil
+	return os.NewFile(uintptr(fd), "page"), nil
 }
 
-// keepLength makes the system refuse to shorten the file.
-func keepLength(f *os.File) {
-	_, _ = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK)
+// makeRoom gives the file its length, which the system keeps.
+func makeRoom(f *os.File, size int) error {
+	if err := f.Truncate(int64(size)); err != nil {
+		return err
+	}
+	_, _ = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW)
+	return nil
 }
 
-// isMemfd reports whether newFile has made the file as memory.
-func isMemfd(f *os.File) bool {
-	_, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
-	return err == nil
-}
-
-// release gives the memory of a part of the file back to the system; it is zero afterwards.
-func release(f *os.File, offset int64, size int) bool {
-	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, int64(size)) == nil
-}
+// release gives memory back to the system; it is zero afterwards.
+func release(memory []byte) bool { return unix.Madvise(memory, unix.MADV_REMOVE) == nil }

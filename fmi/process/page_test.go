@@ -31,15 +31,6 @@ func both(t *testing.T) (parent, child *process.Page) {
 	return parent, child
 }
 
-func length(t *testing.T, p *process.Page) int64 {
-	t.Helper()
-	info, err := p.File().Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info.Size()
-}
-
 func TestRegions(t *testing.T) {
 	parent, child := both(t)
 	if parent.Find("rows") != nil || child.Find("rows") != nil {
@@ -81,8 +72,7 @@ func TestRegions(t *testing.T) {
 // A process that makes many regions, one after the other, does not grow without bound.
 func TestRegionsAreUsedAgain(t *testing.T) {
 	parent, child := both(t)
-	var kept int64
-	for run := range 2000 {
+	for run := range 4000 { // together more than a page has
 		size := 1 + 137*run%300_000
 		name := fmt.Sprint("run", run)
 		r := child.Region(name, size)
@@ -91,12 +81,6 @@ func TestRegionsAreUsedAgain(t *testing.T) {
 		}
 		fill(r, 1)
 		child.Drop(name)
-		if run == 10 {
-			kept = length(t, parent)
-		}
-	}
-	if n := length(t, parent); n > 16*kept || n > 4<<20 {
-		t.Errorf("after 11 runs the file has %d bytes, after 2000 %d", kept, n)
 	}
 }
 
@@ -154,8 +138,9 @@ func TestScribbledList(t *testing.T) {
 	for _, name := range names {
 		child.Region(name, 70_000)
 	}
+	const listAt = 1 << 16
 	list := make([]byte, 1<<16)
-	if _, err := parent.File().ReadAt(list, 0); err != nil {
+	if _, err := parent.File().ReadAt(list, listAt); err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -174,7 +159,7 @@ func TestScribbledList(t *testing.T) {
 				spoiled[at+random.IntN(8)]++
 			}
 		}
-		if _, err := parent.File().WriteAt(spoiled, 0); err != nil {
+		if _, err := parent.File().WriteAt(spoiled, listAt); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range names {
@@ -187,7 +172,7 @@ func TestScribbledList(t *testing.T) {
 		}
 	}
 	for _, fill := range []byte{0, 1, 0xff} {
-		if _, err := parent.File().WriteAt(bytes.Repeat([]byte{fill}, 1<<16), 0); err != nil {
+		if _, err := parent.File().WriteAt(bytes.Repeat([]byte{fill}, 1<<16), listAt); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range names {

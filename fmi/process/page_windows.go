@@ -10,9 +10,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// plainFile makes a file in the folder for temporary files that goes when nobody has it
+// pageSize is the room that the file takes on the disk.
+const pageSize = 64 << 20
+
+// newFile makes a file in the folder for temporary files that goes when nobody has it
 // open any more.
-func plainFile() (*os.File, error) {
+func newFile() (*os.File, error) {
 	var random [8]byte
 	rand.Read(random[:])
 	path := filepath.Join(os.TempDir(), "macrostep-page-"+hex.EncodeToString(random[:]))
@@ -28,29 +31,25 @@ func plainFile() (*os.File, error) {
 	return os.NewFile(uintptr(h), path), nil
 }
 
-// mapExtent maps a part of the file.
-func mapExtent(f *os.File, offset int64, size int) ([]byte, error) {
-	end := uint64(offset) + uint64(size)
-	m, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READWRITE, uint32(end>>32), uint32(end), nil)
+func makeRoom(f *os.File, size int) error { return f.Truncate(int64(size)) }
+
+func mapFile(f *os.File, size int) ([]byte, error) {
+	m, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READWRITE, 0, uint32(size), nil)
 	if err != nil {
 		return nil, os.NewSyscallError("CreateFileMapping", err)
 	}
 	defer windows.CloseHandle(m) // the view keeps it
-	at, err := windows.MapViewOfFile(m, windows.FILE_MAP_READ|windows.FILE_MAP_WRITE, uint32(uint64(offset)>>32), uint32(offset), uintptr(size))
+	at, err := windows.MapViewOfFile(m, windows.FILE_MAP_READ|windows.FILE_MAP_WRITE, 0, 0, uintptr(size))
 	if err != nil {
 		return nil, os.NewSyscallError("MapViewOfFile", err)
 	}
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), size), nil
 }
 
-func mapView(f *os.File, size int) ([]byte, error) { return mapExtent(f, 0, size) }
+func forbid([]byte) {}
+
+func release([]byte) bool { return false }
 
 func unmap(view []byte) {
 	_ = windows.UnmapViewOfFile(uintptr(unsafe.Pointer(unsafe.SliceData(view))))
-}
-
-// sameFile reports whether the file is still the one of the page.
-func sameFile(f *os.File, length int64) bool {
-	info, err := f.Stat()
-	return err == nil && info.Size() == length
 }

@@ -54,8 +54,7 @@ type beginning struct {
 	steps    atomic.Int64
 	table    *record.Table // nil = none
 	leaving  leaving
-	memory   []byte     // in which it is published
-	region   *region    // the beginning of that; nil = it is not published
+	region   *region    // in which it is published; nil = it is not
 	left     bool       // the supervisor has to complete the files
 	mu       sync.Mutex // held while the manifest is written, and for good by who writes the last one and ends the program
 }
@@ -65,11 +64,12 @@ func (b *beginning) write() error {
 		return nil
 	}
 	b.written = true
-	if err := b.end(); err != nil {
-		return err
+	b.publish() // first: from now on, a manifest that stays incomplete is completed
+	err := b.end()
+	if err != nil {
+		b.region.turn.Store(0)
 	}
-	b.publish()
-	return nil
+	return err
 }
 
 // end writes the manifest as it is now, if there is to be one.

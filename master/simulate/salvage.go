@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,21 +13,38 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// regionName is that of the region in which a run leaves what Salvage needs.
+// regionName is that of the region in which a run tells how far it is.
 const regionName = "run"
 
-// region is the begin of that region; a description follows, as JSON.
+// region is that region.
 type region struct {
-	length atomic.Uint64 // of the description; 0 = the run has not begun, or has ended
-	steps  atomic.Uint64 // accepted macro steps
-	time   atomic.Uint64 // bits of the time reached, s
-	wall   atomic.Uint64 // bits of the time that it took, s
-	ended  atomic.Uint64 // 1 = its files are complete
+	turn  atomic.Uint64 // number of the description that is valid, in a region of its own; 0 = the run has not begun
+	steps atomic.Uint64 // accepted macro steps
+	time  atomic.Uint64 // bits of the time reached, s
+	wall  atomic.Uint64 // bits of the time that it took, s
+	ended atomic.Uint64 // 1 = its files are complete
 }
 
-const regionHead = int(unsafe.Sizeof(region{}))
+const regionSize = int(unsafe.Sizeof(region{}))
 
-// leaving is the description.
+// descriptionName is the name of the region of a description: one is valid while the next
+// one is written.
+func descriptionName(turn uint64) string { return fmt.Sprint(regionName, ".", turn%2) }
+
+// findRegion returns what a run has left; nil = nothing.
+func findRegion(find func(name string) []byte) *region {
+	memory := find(regionName)
+	if len(memory) < regionSize {
+		return nil
+	}
+	r := (*region)(unsafe.Pointer(&memory[0]))
+	if r.turn.Load() == 0 {
+		return nil
+	}
+	return r
+}
+
+// leaving is the description, as JSON.
 type leaving struct {
 	Manifest   string // absolute path; "" = none is written
 	Given      string // as the user gave it
@@ -37,9 +53,12 @@ type leaving struct {
 	Document   json.RawMessage // the manifest as it is now
 }
 
-// publish makes the run, with its manifest as it is now, known to a supervisor. It keeps the
-// memory that it has: an FMU may have taken away what it takes to get more.
+// publish makes the run, with its manifest as it is now, known to a supervisor.
 func (b *beginning) publish() {
+	page := process.Shared()
+	if b.region == nil {
+		b.region = (*region)(unsafe.Pointer(&page.Region(regionName, regionSize)[0]))
+	}
 	var err error
 	if b.leaving.Document, err = b.manifest.JSON(); err != nil {
 		return
@@ -48,16 +67,11 @@ func (b *beginning) publish() {
 	if err != nil {
 		return
 	}
-	if b.region == nil || regionHead+len(text) > len(b.memory) {
-		const spare = 64 << 10
-		process.Shared().Drop(regionName)
-		b.memory = process.Shared().Region(regionName, regionHead+2*len(text)+spare)
-		b.region = (*region)(unsafe.Pointer(&b.memory[0]))
-	}
-	b.region.length.Store(0)
-	copy(b.memory[regionHead:], text)
+	turn := b.region.turn.Load() + 1
+	page.Drop(descriptionName(turn))
+	copy(page.Region(descriptionName(turn), len(text)), text)
 	b.reached(b.manifest.EndTime, b.manifest.Steps.Accepted)
-	b.region.length.Store(uint64(len(text)))
+	b.region.turn.Store(turn)
 }
 
 // over says that the files are complete, unless left is set, and lets other runs write the
@@ -89,14 +103,17 @@ func (b *beginning) reached(t float64, steps int) {
 
 // Left reports whether a run that has come to its end has left files for Salvage to complete.
 func Left(find func(name string) []byte) bool {
-	memory := find(regionName)
-	return len(memory) >= regionHead && binary.NativeEndian.Uint64(memory) > 0 && binary.NativeEndian.Uint64(memory[32:]) == 0
+	r := findRegion(find)
+	return r != nil && r.ended.Load() == 0
 }
 
 // Withdraw forgets what the last run has left.
 func Withdraw() {
-	process.Shared().Drop(regionName)
-	record.Forget(process.Shared())
+	page := process.Shared()
+	for _, name := range []string{regionName, descriptionName(0), descriptionName(1)} {
+		page.Drop(name)
+	}
+	record.Forget(page)
 }
 
 // Salvage completes the results of a run whose process has ended, from the shared memory
@@ -105,20 +122,15 @@ func Withdraw() {
 // could not write what was left, because an FMU had taken the files of its process away.
 // The outcome is that of the run, as far as it had begun.
 func Salvage(find func(name string) []byte, status master.Status, reason string) (out Outcome, err error) {
-	memory := find(regionName)
-	if len(memory) < regionHead {
-		return out, nil
-	}
-	n := binary.NativeEndian.Uint64(memory)
+	r := findRegion(find)
 	var l leaving
-	if n == 0 || n > uint64(len(memory)-regionHead) || json.Unmarshal(memory[regionHead:regionHead+int(n)], &l) != nil {
+	if r == nil || json.Unmarshal(find(descriptionName(r.turn.Load())), &l) != nil {
 		return out, nil
 	}
-	steps := int(binary.NativeEndian.Uint64(memory[8:]))
-	reached := math.Float64frombits(binary.NativeEndian.Uint64(memory[16:]))
+	steps, reached := int(r.steps.Load()), math.Float64frombits(r.time.Load())
 	out.Begun, out.Table = true, l.Table
 	var saved record.Salvaged
-	if over := binary.NativeEndian.Uint64(memory[32:]) == 1; over && reason != "" {
+	if r.ended.Load() == 1 && reason != "" {
 		reason = "after the end of the run: " + reason
 	} else {
 		saved, err = record.Salvage(find)
@@ -134,7 +146,7 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 		m = &record.Manifest{Status: master.Incomplete}
 	}
 	if m.Status == master.Incomplete {
-		m.WallSeconds = math.Float64frombits(binary.NativeEndian.Uint64(memory[24:]))
+		m.WallSeconds = math.Float64frombits(r.wall.Load())
 	}
 	switch {
 	case reason != "":
