@@ -175,7 +175,7 @@ func (e *explicit) stepSlow(ctx context.Context, t, H float64) error {
 			own = t + H - from
 		}
 		e.in.inBlock = true
-		err := s.advance(ctx, beginOf(from, own, t+H), own)
+		err := s.advance(ctx, master.BeginOf(from, own, t+H), own)
 		e.in.inBlock = false
 		if err != nil {
 			return err
@@ -266,34 +266,4 @@ func (e *explicit) stepInTurn(ctx context.Context, x *master.Exec, i int, t, H f
 		}
 	}
 	return e.turns[i].run(ctx, t, H)
-}
-
-// rounds gives a macro step as turns, if it is no more than that: inputs are held,
-// and every subsystem takes one step.
-func (e *explicit) rounds(s *master.System) []master.Turn {
-	if len(e.slow) > 0 {
-		return nil
-	}
-	for _, r := range e.in.rates {
-		if r.steps > 1 {
-			return nil
-		}
-	}
-	var turns []master.Turn
-	inTurn := func(i int) error {
-		turns = append(turns, master.Turn{Couple: []int{i}, Step: i})
-		return nil
-	}
-	if e.gaussSeidel {
-		_ = e.visit(s, inTurn, inTurn) // never an error
-		return turns
-	}
-	turns = append(turns, master.Turn{Couple: s.Stepped, Step: -1})
-	for _, i := range s.Stepped {
-		turns = append(turns, master.Turn{Step: i})
-	}
-	for _, i := range s.Late {
-		_ = inTurn(i)
-	}
-	return turns
 }

@@ -78,16 +78,11 @@ func (m *cmem) block(size uintptr) (unsafe.Pointer, error) {
 
 // batch gives a batch that is given back with m.
 func (m *cmem) batch() *batch {
-	b := (*batch)(m.cell(batchCell))
+	c := newCell()
+	m.cells = append(m.cells, c)
+	b := c.batch()
 	b.time = math.NaN()
 	return b
-}
-
-// cell gives a cell that is given back with m.
-func (m *cmem) cell(kind uint64) unsafe.Pointer {
-	c := newCell(kind)
-	m.cells = append(m.cells, c)
-	return c.at()
 }
 
 func (m *cmem) release() {

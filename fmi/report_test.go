@@ -64,7 +64,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		two := r.instance(t, "two")
 		start(t, two)
 		second := stepper(t, two, all)
-		g, err := NewGroup([]*Stepper{first, second})
+		g, err := NewGroup([]*Stepper{first, second}, true)
 		must(t, err)
 		for _, f := range []function{fnSetReal, fnGetBoolean} {
 			warn(two, f)

@@ -229,7 +229,7 @@ func TestGroup(t *testing.T) {
 				for _, fn := range []function{fnSetReal, fnDoStep, fnGetReal} {
 					a, b := members(t, n, InstanceOptions{Log: c.log}), members(t, n, InstanceOptions{Log: c.log})
 					variant(a)
-					g, err := NewGroup(a)
+					g, err := NewGroup(a, true)
 					must(t, err)
 					for step := range 3 {
 						if step == 1 {

@@ -310,9 +310,6 @@ func (r *Run) makeCheckpoint() (Checkpoint, error) {
 	a := NewArchive()
 	r.archiveRecorders(a)
 	r.archive(a)
-	if r.leaps != nil {
-		r.leaps.staged = false
-	}
 	return Checkpoint{T: r.t, Steps: r.accepted, State: a.Data()}, a.Err()
 }
 

@@ -271,6 +271,36 @@ func (c *crew) phase(subsystems []int, do func(m int) error) *Phase {
 	return p
 }
 
+// Run does the work and gives the error of the first member that failed.
+func (p *Phase) Run() error {
+	c := p.c
+	if len(c.others) == 0 {
+		for m := range p.owner {
+			if err := p.do(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for at, st := range c.others {
+		if p.busy[at+1] {
+			c.pending.Add(1)
+			st.give(p.jobs[at+1])
+		}
+	}
+	p.work(0)
+	c.wait()
+	var first error
+	place := 0
+	for at, err := range c.errs {
+		if err != nil && (first == nil || c.at[at] < place) {
+			first, place = err, c.at[at]
+		}
+		c.errs[at] = nil
+	}
+	return first
+}
+
 // work does the part of one worker.
 func (p *Phase) work(at int) {
 	m := 0
@@ -290,30 +320,6 @@ func (p *Phase) work(at int) {
 			return
 		}
 	}
-}
-
-// Run does the work and gives the error of the first member that failed.
-func (p *Phase) Run() error {
-	c := p.c
-	for at, st := range c.others {
-		if p.busy[at+1] {
-			c.pending.Add(1)
-			st.give(p.jobs[at+1])
-		}
-	}
-	p.work(0)
-	if c.running && len(c.others) > 0 {
-		c.wait()
-	}
-	var first error
-	place := 0
-	for at, err := range c.errs {
-		if err != nil && (first == nil || c.at[at] < place) {
-			first, place = err, c.at[at]
-		}
-		c.errs[at] = nil
-	}
-	return first
 }
 
 // panicError is a panic on the thread of another worker.

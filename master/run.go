@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -54,8 +55,7 @@ type Options struct {
 	Signals     Signals         // inputs from outside; nil = none
 	Past        []PastOutputs   // communication points before Start, oldest first
 	Checkpoints *Checkpoints    // nil = none
-	// CallByCall takes every macro step by itself, and steps every subsystem by itself.
-	// The results are the same.
+	// CallByCall steps every subsystem by itself. The results are the same.
 	CallByCall bool
 	Hooks      []Hook // act at each communication point, in this order
 	// Steer allows to set connected inputs and what else Variable.Settable tells
@@ -124,7 +124,8 @@ type Run struct {
 	begun     int    // recorders that have begun
 	loops     []Loop
 
-	tick      *time.Ticker
+	tick      *time.Timer // sets ticked; nil: the run has not begun
+	ticked    atomic.Bool
 	lastFlush time.Time
 	beginWall time.Time     // of Start
 	startWall time.Time     // of the stepping
@@ -137,8 +138,7 @@ type Run struct {
 	ended     string               // how a subsystem has ended the simulation; "" = none has
 	beyond    string               // why the run does not reach the time at which it has; "" = it does
 
-	leaps    *leaps // nil: every macro step is taken by itself
-	admitted int    // macro steps in all that may be taken
+	admitted int // macro steps in all that may be taken
 
 	phase    phase
 	started  bool // at least one subsystem was touched
@@ -280,7 +280,9 @@ func (r *Run) prepare() error {
 		return fmt.Errorf("there are %d costs for %d subsystems", len(o.Costs), len(sys.Subsystems))
 	}
 	r.x = newExec(sys, o.Step, workers, o.Costs)
-	r.x.steering = steer
+	if steer != nil {
+		r.x.steer(steer)
+	}
 	r.x.callByCall = o.CallByCall
 	if err := r.x.check(); err != nil {
 		return err
@@ -477,9 +479,6 @@ func (r *Run) SetReal(name string, v float64) error {
 	}
 	r.x.b[i], r.x.W[i] = v, v
 	r.seeInputs()
-	if r.leaps != nil {
-		r.leaps.staged = false
-	}
 	return nil
 }
 
@@ -494,21 +493,12 @@ func (r *Run) Run(ctx context.Context) (res Result, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	more := r.Start(ctx) == nil
-	end := func() {}
-	if r.leaps != nil {
-		end = r.leaps.bound()
-	}
 	for more {
 		if r.admit(ctx) != nil { // Close gives the error
 			break
 		}
-		if r.leaps != nil {
-			more, _ = r.leap(ctx)
-		} else {
-			more, _ = r.Step(ctx)
-		}
+		more, _ = r.Step(ctx)
 	}
-	end()
 	return r.Close()
 }
 
@@ -534,7 +524,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		}
 	}
 	r.x.crew.start()
-	r.tick = time.NewTicker(tickInterval)
+	r.tick = time.AfterFunc(tickInterval, func() { r.ticked.Store(true) })
 	r.beginWall = time.Now()
 	r.startWall = r.beginWall
 	r.lastFlush = r.beginWall
@@ -628,9 +618,6 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		if err := r.tryCheckpoints(); err != nil {
 			return r.fail(err)
 		}
-	}
-	if err := r.prepareLeaps(); err != nil {
-		return r.fail(err)
 	}
 	r.initWarnings = len(r.warnings)
 	r.startWall = time.Now()
@@ -790,7 +777,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		r.x.revert()
 		return false, r.fail(err)
 	}
-	r.advance(reached, H, trial, reached == next)
+	r.advance(reached, H, &trial, reached == next)
 	r.x.keep()
 	r.growth.see(r.accepted, r.x.Y)
 	r.x.CoupleAll(r.t, r.x.W)
@@ -827,12 +814,12 @@ func (r *Run) Terminated() bool { return r.ended != "" }
 
 // goOn does what is due at the communication point that was reached.
 func (r *Run) goOn() (more bool, err error) {
-	select {
-	case now := <-r.tick.C:
-		if err := r.onTick(now); err != nil {
+	if r.ticked.Load() {
+		r.ticked.Store(false)
+		r.tick.Reset(tickInterval)
+		if err := r.onTick(time.Now()); err != nil {
 			return false, err
 		}
-	default:
 	}
 	if r.atEnd() || r.stopped != "" {
 		r.phase = finished
@@ -873,7 +860,7 @@ const stretch = 1e-3
 
 // advance makes the point reached by a step of size H the present one; whole
 // tells that it is where the step was to end.
-func (r *Run) advance(reached, H float64, trial Trial, whole bool) {
+func (r *Run) advance(reached, H float64, trial *Trial, whole bool) {
 	if r.want > 0 {
 		// A step that was clipped to the end says nothing against longer ones.
 		next := trial.Next
@@ -893,15 +880,10 @@ func (r *Run) advance(reached, H float64, trial Trial, whole bool) {
 	}
 	r.t = reached
 	r.accepted++
-	r.count(trial, 1)
-}
-
-// count counts accepted macro steps by their order.
-func (r *Run) count(trial Trial, steps int) {
 	for len(r.result.Orders) <= trial.Order {
 		r.result.Orders = append(r.result.Orders, 0)
 	}
-	r.result.Orders[trial.Order] += steps
+	r.result.Orders[trial.Order]++
 }
 
 // atEnd tells that the run has come to its end.
@@ -928,7 +910,7 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, 
 		if err := r.x.RestoreAll(); err != nil {
 			return 0, trial, nil, err
 		}
-		trial, err := r.attempt(ctx, H)
+		trial, err := r.alg.Attempt(ctx, r.x, r.t, H)
 		r.result.Iterations += trial.Iters
 		r.result.Jacobians += trial.Jacobians
 		accepted := err == nil && trial.Verdict == Accept
@@ -961,7 +943,7 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, 
 			}
 			shorter = end.Reached - r.t
 			if stays = r.x.saver[i] == nil; stays {
-				r.x.ended[i] = end
+				r.x.end(i, end)
 			}
 		case stays && (err == nil || errors.Is(err, ErrDiscard)):
 			if cause == nil {

@@ -378,17 +378,28 @@ type Watcher interface {
 
 // GroupStepper is a subsystem that can be stepped together with others.
 type GroupStepper interface {
-	// NewGroup makes a group of members, all of which share this GroupKey.
+	// GroupKey is equal for those that can be stepped together; nil = it is stepped by itself.
 	GroupKey() any
-	NewGroup(members []Subsystem) (Group, error)
+	// NewGroup makes a group of members, all of which share this GroupKey, and what each of
+	// them exchanges.
+	NewGroup(members []Subsystem, exchange []Exchange) (Group, error)
 }
 
-// Group steps its members as Step would one after the other, and stops at the
+// Exchange is what a member of a group gets and gives at each step. The slices are those of
+// the run, and stay the same.
+type Exchange struct {
+	In     []float64   // as for SetInputs
+	Slopes [][]float64 // as for SetInputDerivatives, by order from 1; nil = none are sent
+	Out    []float64   // as for Outputs
+}
+
+// Group hands each member its inputs, steps it as Step would, one after the other, and
+// takes its outputs, if read is set. It stops at the
 // first that does not get to t+H, with an error. ran counts the members up to that one,
 // and reached is its. Where members step at the same time, those after it have been
 // stepped too; likewise if it ends the simulation at t+H, by ErrTerminated.
 type Group interface {
-	Step(ctx context.Context, t, H float64) (ran int, reached float64, err error)
+	Step(ctx context.Context, t, H float64, read bool) (ran int, reached float64, err error)
 }
 
 // Meter tells the time spent inside a subsystem.

@@ -176,7 +176,7 @@ func (s *Slave) planStep() {
 	s.stepPlan.IntegerOut = slices.Concat(p.IntegerOut, references(s.watch, master.Integer))
 	s.stepPlan.BooleanOut = slices.Concat(p.BooleanOut, references(s.watch, master.Boolean))
 	s.stringOutVR = slices.Concat(s.stringOutVR, references(s.watch, master.String))
-	s.planClock(&s.stepPlan)
+	s.planClock()
 
 	for o, g := range s.out[:s.coupled] {
 		if g.variable.Initial != description.Exact {
@@ -467,7 +467,7 @@ func (s *Slave) post(t, H float64) error {
 func (s *Slave) collect(ctx context.Context, t, H float64) (float64, error) {
 	status, err := s.stepper.Collect()
 	if status == fmi.StatusOK && err == nil {
-		s.checkClock(t, t, H)
+		s.checkClock(t, H)
 		return t + H, s.readStrings()
 	}
 	return s.after(ctx, t, H, status, err)
