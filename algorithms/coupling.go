@@ -416,7 +416,7 @@ func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (m
 		var e effort
 		e, err = c.advance(ctx, x, t, H, c.order)
 		trial = master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
-		if errors.Is(err, errNotConverged) {
+		if err != nil && errors.Is(err, errNotConverged) {
 			trial.Verdict, trial.Next, trial.Why, err = master.Retry, H/4, err.Error(), nil
 		}
 	}

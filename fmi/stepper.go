@@ -346,7 +346,8 @@ type Group struct {
 	recs    []record // those of the members, a time stamp between two members
 	first   []int    // index of the first record of each member
 	do      []int    // index of each member's doStep
-	status  []Status // of the last Step, if not all calls returned OK
+	healthy bool     // all calls of the last Step returned OK
+	status  []Status // else, by member
 	steps   int
 	run     func(*batch)
 }
@@ -404,9 +405,14 @@ func (s *Stepper) length(read bool) int {
 	return s.do + 1
 }
 
-// Status gives the worst status of member i in the last Step, which has given an error:
-// StatusNotRun if it was not called.
-func (g *Group) Status(i int) Status { return g.status[i] }
+// Status gives the worst status of member i in the last Step, StatusNotRun if it was not
+// called.
+func (g *Group) Status(i int) Status {
+	if g.healthy {
+		return StatusOK
+	}
+	return g.status[i]
+}
 
 // Of the steps of a group, the first ones are timed, and then one of so many.
 const timedFirst, timedEach = 16, 16
@@ -417,15 +423,14 @@ const timedFirst, timedEach = 16, 16
 // last of them failed, or, with a *StatusError of StatusPending, its step goes on. If a
 // member cannot be stepped at all, none is called and ran is 0.
 func (g *Group) Step(t, h float64) (ran int, err error) {
+	finite := t-t+h-h == 0
 	for _, m := range g.members {
-		if in := m.in; in.state != StateStepComplete || in.fatal.Load() || !(h > 0) {
+		if in := m.in; in.state != StateStepComplete || in.fatal.Load() || !(h > 0) || !finite {
 			if err := m.check(t, h); err != nil {
+				g.forget()
 				return 0, err
 			}
 		}
-	}
-	if d := t - t + h - h; d != 0 { // not finite
-		return 0, g.members[0].check(t, h)
 	}
 	if g.single {
 		return g.stepEach(t, h)
@@ -447,10 +452,18 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 	if b.untimed == 0 {
 		g.meter(weight)
 	}
-	if b.worst == 0 && b.modes == 0 {
+	if g.healthy = b.worst == 0 && b.modes == 0; g.healthy {
 		return len(g.members), nil
 	}
 	return g.outcome()
+}
+
+// forget forgets the outcome of the last step.
+func (g *Group) forget() {
+	g.healthy = false
+	for i := range g.status {
+		g.status[i] = StatusNotRun
+	}
 }
 
 // meter adds the time of the last crossing to that of the members, so many times.
@@ -475,9 +488,9 @@ func (g *Group) meter(weight uint64) {
 
 // outcome judges the calls of the last crossing.
 func (g *Group) outcome() (ran int, err error) {
+	g.forget()
 	done := int(g.batch.done)
 	for i, m := range g.members {
-		g.status[i] = StatusNotRun
 		lo := g.first[i]
 		if lo >= done {
 			continue
@@ -506,9 +519,7 @@ func (g *Group) outcome() (ran int, err error) {
 
 // stepEach steps the members one by one.
 func (g *Group) stepEach(t, h float64) (int, error) {
-	for i := range g.members {
-		g.status[i] = StatusNotRun
-	}
+	g.forget()
 	for i, m := range g.members {
 		st, err := m.Step(t, h, g.reads)
 		g.status[i] = st

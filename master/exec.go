@@ -536,7 +536,7 @@ func (x *Exec) ScaleStep(i, steps, over int) { x.own[i] = float64(over) * x.step
 
 // Steps of subsystems that do not meter themselves are timed: the first ones, and then one
 // of so many.
-const timedFirst, timedEach = 16, 16
+const timedFirst, timedEach = 64, 16
 
 // start counts a step, and tells when it began if it is timed.
 func (x *Exec) start(i int) (begin time.Time) {

@@ -113,7 +113,8 @@ type Run struct {
 	want      float64 // size of the next macro step, if the algorithm chooses it; else 0
 	accepted  int
 	rejected  int
-	onGrid    int // grid points reached
+	trial     Trial // of the last attempt
+	onGrid    int   // grid points reached
 	point     Point
 	watch     []Watcher
 	watched   []int // those that have one
@@ -758,7 +759,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	}
 	r.tellDisturbance()
 	next, planned := r.target()
-	H, trial, end, err := r.takeStep(ctx, planned)
+	H, end, err := r.takeStep(ctx, planned)
 	if end != nil && H == 0 {
 		r.x.revert()
 		return false, r.terminate(end)
@@ -777,7 +778,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		r.x.revert()
 		return false, r.fail(err)
 	}
-	r.advance(reached, H, &trial, reached == next)
+	r.advance(reached, H, reached == next)
 	r.x.keep()
 	r.growth.see(r.accepted, r.x.Y)
 	r.x.CoupleAll(r.t, r.x.W)
@@ -860,7 +861,8 @@ const stretch = 1e-3
 
 // advance makes the point reached by a step of size H the present one; whole
 // tells that it is where the step was to end.
-func (r *Run) advance(reached, H float64, trial *Trial, whole bool) {
+func (r *Run) advance(reached, H float64, whole bool) {
+	trial := &r.trial
 	if r.want > 0 {
 		// A step that was clipped to the end says nothing against longer ones.
 		next := trial.Next
@@ -897,20 +899,21 @@ func (r *Run) atEnd() bool {
 // takeStep attempts the step by H until one attempt is accepted, and gives its step
 // size, and the subsystem that has ended the simulation there; without a step size,
 // that has ended it in a step to which not all others can go.
-func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, end *StepError, err error) {
+func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepError, err error) {
 	if err := r.x.save(r.t); err != nil {
-		return 0, trial, nil, err
+		return 0, nil, err
 	}
-	repeats := r.x.repeats()
 	last := H // attempted
 	var cause error
 	stays := false // the subsystem that has ended the simulation is where it did
 	for range maxRetries {
 		// The first attempt too: replays equal each other, often not a first try.
 		if err := r.x.RestoreAll(); err != nil {
-			return 0, trial, nil, err
+			return 0, nil, err
 		}
-		trial, err := r.alg.Attempt(ctx, r.x, r.t, H)
+		var err error
+		r.trial, err = r.alg.Attempt(ctx, r.x, r.t, H)
+		trial := &r.trial
 		r.result.Iterations += trial.Iters
 		r.result.Jacobians += trial.Jacobians
 		accepted := err == nil && trial.Verdict == Accept
@@ -918,15 +921,15 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, 
 			trial.Est, trial.Indicator = math.NaN(), math.NaN()
 		}
 		if r.opt.Attempts != nil {
-			if err := r.opt.Attempts.RecordAttempt(r.t, H, trial, accepted, err); err != nil {
-				return 0, trial, nil, err
+			if err := r.opt.Attempts.RecordAttempt(r.t, H, *trial, accepted, err); err != nil {
+				return 0, nil, err
 			}
 		}
 		if accepted {
 			if end == nil || H != end.Reached-r.t {
 				end = r.x.terminated(r.t + H)
 			}
-			return H, trial, end, nil
+			return H, end, nil
 		}
 		shorter := H / 2
 		cause = err
@@ -936,10 +939,10 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, 
 		case terminated:
 			i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == step.Subsystem })
 			if end = step; end.Reached <= r.t {
-				return 0, trial, end, nil
+				return 0, end, nil
 			}
 			if r.beyond = r.noWay(i, end, H); r.beyond != "" {
-				return 0, trial, end, nil
+				return 0, end, nil
 			}
 			shorter = end.Reached - r.t
 			if stays = r.x.saver[i] == nil; stays {
@@ -950,21 +953,21 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, 
 				cause = errors.New(trial.Why)
 			}
 			r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others do not get there: %v", r.t, cause)
-			return 0, trial, end, nil
+			return 0, end, nil
 		case err != nil:
 			if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
-				return 0, trial, nil, err
+				return 0, nil, err
 			}
-			if !repeats {
-				return 0, trial, nil, fmt.Errorf("%w; %s", err, r.discardRemedy())
+			if !r.x.repeats() {
+				return 0, nil, fmt.Errorf("%w; %s", err, r.discardRemedy())
 			}
 			if done := step.Reached - r.t; done > 0 && done < H {
 				shorter = done
 			}
 		default:
 			cause = errors.New(trial.Why)
-			if info := r.inflexible(); !repeats || info != nil {
-				return 0, trial, nil, fmt.Errorf("the step from t = %.12g s by %.4g s is to be repeated with a smaller one, because %s; %w: %s",
+			if info := r.inflexible(); !r.x.repeats() || info != nil {
+				return 0, nil, fmt.Errorf("the step from t = %.12g s by %.4g s is to be repeated with a smaller one, because %s; %w: %s",
 					r.t, H, trial.Why, ErrCapability, r.repeatRemedy(info))
 			}
 			if trial.Next > 0 && trial.Next < H {
@@ -980,7 +983,7 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, 
 		}
 		last, H = H, shorter
 	}
-	return 0, trial, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
+	return 0, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
 }
 
 // noWay returns why the run ends before the time at which subsystem i has ended the simulation,

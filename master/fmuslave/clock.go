@@ -17,6 +17,7 @@ type clock struct {
 	name  string
 	start float64 // s
 	runs  bool    // it is there, and showed the start time at the start
+	shown [1]float64
 	steps int
 	first float64 // s, where the first step began that is not looked at yet
 }
@@ -40,52 +41,55 @@ func (s *Slave) planClock() {
 }
 
 // startClock believes an independent variable that shows the start time.
-func (s *Slave) startClock() {
+func (s *Slave) startClock() error {
 	c := &s.clock
-	c.steps = 0
-	c.runs = c.name != "" && math.Abs(s.readClock()-c.start) <= 1e-9*max(1, math.Abs(c.start))
+	if c.runs, c.steps = false, 0; c.name == "" {
+		return nil
+	}
+	shown, err := s.readClock()
+	c.runs = math.Abs(shown-c.start) <= 1e-9*max(1, math.Abs(c.start))
+	return err
 }
 
-// readClock returns the time that the FMU shows, NaN if it does not tell.
-func (s *Slave) readClock() float64 {
-	var t [1]float64
-	if s.instance.GetReal(s.clock.vr, t[:]) != nil {
-		return math.NaN()
-	}
-	return t[0]
+// readClock returns the time that the FMU shows.
+func (s *Slave) readClock() (float64, error) {
+	err := s.instance.GetReal(s.clock.vr, s.clock.shown[:])
+	return s.clock.shown[0], err
 }
 
 // checkClock warns, once, of an FMU that is not at the end of the step from t by H that it
 // has made.
-func (s *Slave) checkClock(t, H float64) {
+func (s *Slave) checkClock(t, H float64) error {
 	c := &s.clock
 	if !c.runs {
-		return
+		return nil
 	}
 	c.steps++
-	if c.steps > clockedFirst && c.steps%clockedEach != 0 {
-		if c.steps%clockedEach == 1 {
-			c.first = t
-		}
-		return
-	}
-	if c.steps <= clockedFirst {
+	if c.steps <= clockedFirst || c.steps%clockedEach == 1 {
 		c.first = t
 	}
-	first, end, got := c.first, t+H, s.readClock()
+	if c.steps > clockedFirst && c.steps%clockedEach != 0 {
+		return nil
+	}
+	end := t + H
+	got, err := s.readClock()
+	if err != nil {
+		return err
+	}
 	if math.Abs(got-end) <= clockTolerance*H+8*0x1p-52*math.Abs(end) {
-		return
+		return nil
 	}
 	c.runs = false
 	if s.config.Options.Log == nil {
-		return
+		return nil
 	}
 	step := fmt.Sprintf("the step from t = %.12g s by %.12g s, which it reports", t, H)
-	if first < t {
-		step = fmt.Sprintf("the steps from t = %.12g s by %.12g s each, which it reports", first, H)
+	if c.first < t {
+		step = fmt.Sprintf("the steps from t = %.12g s by %.12g s each, which it reports", c.first, H)
 	}
 	s.config.Options.Log(fmi.LogMessage{Instance: s.config.Name, Status: fmi.StatusWarning, Category: fmi.OwnCategory,
 		Text: fmt.Sprintf("%s: after %s as done, the FMU says by its variable %s that it is at %.12g s; "+
 			"its outputs belong to that time. It may work on a grid of its own: choose a macro step that is a multiple of it",
 			filepath.Base(s.config.FMU.Path), step, c.name, got)})
+	return nil
 }

@@ -139,7 +139,9 @@ func (g *group) Step(ctx context.Context, t, H float64, read bool) (int, float64
 	for k, m := range g.members {
 		copy(g.exchange[k].Out, m.stepper.RealOut)
 		if m.clock.runs {
-			m.checkClock(t, H)
+			if err := m.checkClock(t, H); err != nil {
+				return k + 1, t, err
+			}
 		}
 	}
 	return ran, t + H, nil

@@ -345,8 +345,7 @@ func (s *Slave) ExitInit() error {
 	if err := s.readBack(); err != nil {
 		return err
 	}
-	err := s.read()
-	s.startClock()
+	err := errors.Join(s.read(), s.startClock())
 	s.before = s.instance.Ticks()
 	return err
 }
@@ -467,7 +466,9 @@ func (s *Slave) post(t, H float64) error {
 func (s *Slave) collect(ctx context.Context, t, H float64) (float64, error) {
 	status, err := s.stepper.Collect()
 	if status == fmi.StatusOK && err == nil {
-		s.checkClock(t, H)
+		if err := s.checkClock(t, H); err != nil {
+			return t, err
+		}
 		return t + H, s.readStrings()
 	}
 	return s.after(ctx, t, H, status, err)

@@ -3,7 +3,6 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -111,14 +110,6 @@ func (b *beginning) Record(p *master.Point) error {
 func (b *beginning) Flush() error { return nil }
 
 func (b *beginning) End(master.Result) error { return nil }
-
-// Next asks for the points that have rows; without rows, observe follows the run.
-func (b *beginning) Next() float64 {
-	if b.table != nil {
-		return b.table.Next()
-	}
-	return math.Inf(1)
-}
 
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond

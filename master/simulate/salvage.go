@@ -19,9 +19,9 @@ const regionName = "run"
 // region is that region.
 type region struct {
 	turn  atomic.Uint64 // number of the description that is valid, in a region of its own; 0 = the run has not begun
-	steps atomic.Uint64 // accepted macro steps
-	time  atomic.Uint64 // bits of the time reached, s
-	wall  atomic.Uint64 // bits of the time that it took, s
+	steps uint64        // accepted macro steps
+	time  float64       // reached, s
+	wall  float64       // that it took, s
 	ended atomic.Uint64 // 1 = its files are complete
 }
 
@@ -89,15 +89,14 @@ func (b *beginning) over() {
 func (b *beginning) observe(p master.Progress) {
 	b.reached(p.T, p.Steps)
 	if b.region != nil {
-		b.region.wall.Store(math.Float64bits(p.Wall.Seconds()))
+		b.region.wall = p.Wall.Seconds()
 	}
 }
 
 func (b *beginning) reached(t float64, steps int) {
 	b.steps.Store(int64(steps))
 	if b.region != nil {
-		b.region.steps.Store(uint64(steps))
-		b.region.time.Store(math.Float64bits(t))
+		b.region.steps, b.region.time = uint64(steps), t
 	}
 }
 
@@ -127,7 +126,7 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 	if r == nil || json.Unmarshal(find(descriptionName(r.turn.Load())), &l) != nil {
 		return out, nil
 	}
-	steps, reached := int(r.steps.Load()), math.Float64frombits(r.time.Load())
+	steps, reached := int(r.steps), r.time
 	out.Begun, out.Table = true, l.Table
 	var saved record.Salvaged
 	if r.ended.Load() == 1 && reason != "" {
@@ -146,7 +145,7 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 		m = &record.Manifest{Status: master.Incomplete}
 	}
 	if m.Status == master.Incomplete {
-		m.WallSeconds = math.Float64frombits(r.wall.Load())
+		m.WallSeconds = r.wall
 	}
 	switch {
 	case reason != "":
