@@ -611,7 +611,7 @@ func (x *Exec) archive(a *Archive) {
 		a.Float(&x.replay[i].Replays)
 		a.String(&x.replay[i].AtStart)
 	}
-	x.saved = false
+	x.isSaved = false
 }
 
 // stepping gives the wall time since the stepping began, that of a run which this

@@ -61,14 +61,14 @@ type Exec struct {
 	states          []State
 	saves, restores []int
 	replay          []Replay
-	saveAll, goBack *Phase         // of all that can be taken back
+	saved           *StateSet      // of all that can be taken back
 	aware           []RestoreAware // by subsystem; nil = it takes no promise
 	promised        []bool         // by subsystem: its last step carried the promise
 	broken          int            // of these, how many did not
 	restarter       []Restarter    // by subsystem; nil = it does not begin anew
 	keepAll         *Phase
 	point           float64 // time of the last accepted communication point
-	saved           bool    // the states are those of that point
+	isSaved         bool    // the states are those of that point
 }
 
 // outside is the place of recorders in Exec.current.
@@ -573,6 +573,13 @@ func (x *Exec) Replay(i int) Replay { return x.replay[i] }
 // where it can be stepped again, and its outputs with it.
 func (x *Exec) Restore(i int) error {
 	x.touch(i)
+	x.revertOutputs(i)
+	return x.notRestored(i, x.saver[i].RestoreState(x.states[i]))
+}
+
+// revertOutputs takes what is known of subsystem i back to the last accepted communication
+// point.
+func (x *Exec) revertOutputs(i int) {
 	s := x.Sys
 	copy(x.Y[s.OutAt[i]:s.OutAt[i+1]], x.keptY[s.OutAt[i]:s.OutAt[i+1]])
 	if len(s.Infos[i].DiscreteOut) > 0 {
@@ -580,8 +587,119 @@ func (x *Exec) Restore(i int) error {
 	}
 	x.restores[i]++
 	x.end(i, nil)
-	if err := x.saver[i].RestoreState(x.states[i]); err != nil {
+}
+
+func (x *Exec) notRestored(i int, err error) error {
+	if err != nil {
 		return fmt.Errorf("%s: going back to t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
+	}
+	return nil
+}
+
+func (x *Exec) notSaved(i int, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: saving the state at t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
+	}
+	return nil
+}
+
+// StateSet is a set of subsystems that are saved and restored, in as few crossings as their
+// kinds allow.
+type StateSet struct {
+	x             *Exec
+	groups        []stateGroup
+	save, restore *Phase
+}
+
+type stateGroup struct {
+	members []int
+	group   StateGroup // nil: one by one
+	known   bool       // whether there is one
+	states  []State
+}
+
+// NewStateSet prepares a set of subsystems that can be taken back in this run.
+func (x *Exec) NewStateSet(members []int) *StateSet {
+	s := &StateSet{x: x}
+	var firsts []int
+	for _, group := range x.grouped(members) {
+		s.groups = append(s.groups, stateGroup{members: group, states: make([]State, len(group))})
+		firsts = append(firsts, group[0])
+	}
+	s.save = x.crew.phase(firsts, func(g int) error { return x.saveGroup(&s.groups[g]) })
+	s.restore = x.crew.phase(firsts, func(g int) error { return x.restoreGroup(&s.groups[g]) })
+	return s
+}
+
+// Restore takes the members back, as Exec.Restore does.
+func (s *StateSet) Restore() error { return s.restore.Run() }
+
+// prepare makes the group of subsystems, which live by now.
+func (g *stateGroup) prepare(x *Exec) error {
+	if g.known {
+		return nil
+	}
+	g.known = true
+	grouper, ok := As[StateGrouper](x.Sys.Subsystems[g.members[0]])
+	if !ok || len(g.members) == 1 {
+		return nil
+	}
+	subs := make([]Subsystem, len(g.members))
+	for k, i := range g.members {
+		subs[k] = x.Sys.Subsystems[i]
+	}
+	var err error
+	g.group, err = grouper.NewStateGroup(subs)
+	return err
+}
+
+func (x *Exec) saveGroup(g *stateGroup) error {
+	if err := g.prepare(x); err != nil {
+		return err
+	}
+	if g.group == nil {
+		for _, i := range g.members {
+			if err := x.saveState(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	x.touch(g.members[0])
+	for k, i := range g.members {
+		x.saves[i]++
+		g.states[k] = x.states[i]
+	}
+	failed, err := g.group.Save(g.states)
+	if err != nil {
+		return x.notSaved(g.members[failed], err)
+	}
+	for k, i := range g.members {
+		x.states[i] = g.states[k]
+	}
+	return nil
+}
+
+func (x *Exec) restoreGroup(g *stateGroup) error {
+	if err := g.prepare(x); err != nil {
+		return err
+	}
+	if g.group == nil {
+		for _, i := range g.members {
+			if err := x.Restore(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	x.touch(g.members[0])
+	for k, i := range g.members {
+		x.revertOutputs(i)
+		g.states[k] = x.states[i]
+	}
+	failed, err := g.group.Restore(g.states)
+	if err != nil {
+		return x.notRestored(g.members[failed], err)
 	}
 	return nil
 }
@@ -592,18 +710,18 @@ func (x *Exec) steer(s *steering) {
 }
 
 // RestoreAll takes every subsystem back that can be.
-func (x *Exec) RestoreAll() error { return x.goBack.Run() }
+func (x *Exec) RestoreAll() error { return x.saved.Restore() }
 
 // save keeps the states at the communication point t, once per macro step.
 func (x *Exec) save(t float64) error {
-	if x.saved && t == x.point {
+	if x.isSaved && t == x.point {
 		return nil
 	}
-	x.point, x.saved = t, true
+	x.point, x.isSaved = t, true
 	if err := x.keepAll.Run(); err != nil {
 		return err
 	}
-	return x.saveAll.Run()
+	return x.saved.save.Run()
 }
 
 // prepareRollback makes the phases that keep, save and restore.
@@ -618,7 +736,7 @@ func (x *Exec) prepareRollback() {
 		}
 	}
 	x.keepAll = x.NewPhase(restarting, x.keepState)
-	x.saveAll, x.goBack = x.NewPhase(members, x.saveState), x.NewPhase(members, x.Restore)
+	x.saved = x.NewStateSet(members)
 }
 
 func (x *Exec) saveState(i int) error {
@@ -626,7 +744,7 @@ func (x *Exec) saveState(i int) error {
 	x.saves[i]++
 	state, err := x.saver[i].SaveState(x.states[i])
 	if err != nil {
-		return fmt.Errorf("%s: saving the state at t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
+		return x.notSaved(i, err)
 	}
 	x.states[i] = state
 	return nil
@@ -703,26 +821,9 @@ type stepGroup struct {
 // NewStepSet prepares a set; members that share a group key are stepped together, one after
 // the other.
 func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
-	type key struct {
-		group  any
-		worker int
-	}
 	set := &StepSet{pieces: 1}
-	at := map[key]int{}
-	for _, i := range members {
-		gs, ok := As[GroupStepper](x.Sys.Subsystems[i])
-		if !ok || x.callByCall || gs.GroupKey() == nil {
-			set.groups = append(set.groups, stepGroup{members: []int{i}})
-			continue
-		}
-		k := key{gs.GroupKey(), x.crew.owner[i]}
-		g, ok := at[k]
-		if !ok {
-			g = len(set.groups)
-			at[k] = g
-			set.groups = append(set.groups, stepGroup{})
-		}
-		set.groups[g].members = append(set.groups[g].members, i)
+	for _, group := range x.grouped(members) {
+		set.groups = append(set.groups, stepGroup{members: group})
 	}
 	firsts := make([]int, 0, len(set.groups))
 	for g := range set.groups {
@@ -733,6 +834,31 @@ func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
 	}
 	set.phase = x.crew.phase(firsts, func(g int) error { return x.stepGroup(set, &set.groups[g]) })
 	return set, nil
+}
+
+// grouped splits members into those that can be called together, in order.
+func (x *Exec) grouped(members []int) [][]int {
+	type key struct {
+		group  any
+		worker int
+	}
+	var groups [][]int
+	at := map[key]int{}
+	for _, i := range members {
+		gs, ok := As[GroupStepper](x.Sys.Subsystems[i])
+		if !ok || x.callByCall || gs.GroupKey() == nil {
+			groups = append(groups, []int{i})
+			continue
+		}
+		k := key{gs.GroupKey(), x.crew.owner[i]}
+		g, ok := at[k]
+		if !ok {
+			g = len(groups)
+			at[k], groups = g, append(groups, nil)
+		}
+		groups[g] = append(groups[g], i)
+	}
+	return groups
 }
 
 func (x *Exec) prepareGroup(g *stepGroup) error {

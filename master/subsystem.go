@@ -402,6 +402,20 @@ type Group interface {
 	Step(ctx context.Context, t, H float64, read bool) (ran int, reached float64, err error)
 }
 
+// StateGrouper is a GroupStepper with states that can be saved and restored together.
+type StateGrouper interface {
+	// NewStateGroup makes a group of members, all of which share their GroupKey; nil = they are
+	// saved and restored one by one.
+	NewStateGroup(members []Subsystem) (StateGroup, error)
+}
+
+// StateGroup does what StateSaver does for one member after the other. failed is the member
+// with the error.
+type StateGroup interface {
+	Save(states []State) (failed int, err error) // puts them in place of those that may be used again
+	Restore(states []State) (failed int, err error)
+}
+
 // Meter tells the time spent inside a subsystem.
 type Meter interface {
 	Seconds() float64

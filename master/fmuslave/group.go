@@ -187,3 +187,57 @@ func (g *group) after(ctx context.Context, t, H float64, read bool, crossing *fm
 	}
 	return ended, t + H, end
 }
+
+// stateGroup saves and restores several FMUs in one crossing.
+type stateGroup struct {
+	members []*Slave
+	states  []*fmi.FMUState
+	batch   *fmi.StateGroup
+}
+
+// NewStateGroup prepares the crossing for members, all of them slaves in this process.
+func (s *Slave) NewStateGroup(members []master.Subsystem) (master.StateGroup, error) {
+	g := &stateGroup{members: make([]*Slave, len(members)), states: make([]*fmi.FMUState, len(members))}
+	instances := make([]*fmi.Instance, len(members))
+	for k, m := range members {
+		g.members[k], _ = master.As[*Slave](m)
+		instances[k] = g.members[k].instance
+	}
+	if s.config.Options.Launcher != nil {
+		return nil, nil
+	}
+	var err error
+	g.batch, err = fmi.NewStateGroup(instances)
+	return g, err
+}
+
+// Save saves the states of all members.
+func (g *stateGroup) Save(states []master.State) (failed int, err error) {
+	for k, m := range g.members {
+		if err := m.settle(); err != nil {
+			return k, err
+		}
+		g.states[k], _ = states[k].(*fmi.FMUState)
+	}
+	if failed, err = g.batch.Save(g.states); err != nil {
+		return failed, err
+	}
+	for k, s := range g.states {
+		states[k] = s
+	}
+	return 0, nil
+}
+
+// Restore takes all members back. Staged inputs stay staged.
+func (g *stateGroup) Restore(states []master.State) (failed int, err error) {
+	for k := range g.members {
+		g.states[k], _ = states[k].(*fmi.FMUState)
+	}
+	if failed, err = g.batch.Restore(g.states); err != nil {
+		return failed, err
+	}
+	for _, m := range g.members {
+		m.restored()
+	}
+	return 0, nil
+}

@@ -647,10 +647,14 @@ func (s *Slave) RestoreState(state master.State) error {
 	if err := s.instance.SetFMUState(state.(*fmi.FMUState)); err != nil {
 		return err
 	}
-	// The FMU has the strings of that state again.
+	s.restored()
+	return nil
+}
+
+// restored notes that the FMU went back: it has the strings of that state again.
+func (s *Slave) restored() {
 	s.stale, s.stringsDirty = true, len(s.stringIn) > 0
 	s.linear.displaced = false
-	return nil
 }
 
 // FreeState gives the memory of a state back. Where the FMU may not be called
