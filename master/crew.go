@@ -22,14 +22,21 @@ type crew struct {
 	infos   []*Info
 	owner   []int        // worker, by subsystem
 	others  []*station   // workers but the first
+	dropped []*station   // workers that did not pay; they sleep until the run ends
 	running bool         // they are up
-	patient bool         // who waits may spin first
-	guessed bool         // the number of workers was to be chosen, and not all costs were known
+	patient bool         // a waiting thread may spin first
+	asked   int          // number of workers; 0 = chosen by the costs
+	known   bool         // all costs
 	costs   []float64    // s, of a step by subsystem; NaN = not known
 	pending atomic.Int32 // workers that have not done their part of the phase
 	done    sleeper      // the run's own thread, waiting for them
 	errs    []error      // by worker
 	at      []int        // by worker: which member of the phase failed
+
+	clock func() time.Time
+	timed bool            // phases are timed
+	span  time.Duration   // of timed phases
+	parts []time.Duration // by worker: its part of timed phases
 }
 
 // station is where a worker other than the first waits for work.
@@ -40,30 +47,37 @@ type station struct {
 }
 
 // sleeper lets a thread wait for another: it spins for a while, since a thread that
-// sleeps takes far longer to wake than a macro step may last, and then sleeps.
+// sleeps takes far longer to wake than a macro step may last, and then sleeps. Where
+// spinning has been in vain it sleeps at once: the other thread may need the processor.
 type sleeper struct {
 	asleep atomic.Bool
 	wake   chan struct{} // holds one
+	vain   int           // waits since spinning last succeeded
 }
 
-// spinTime is how long a thread spins: what it takes to put it to sleep and to wake it.
-const spinTime = 50 * time.Microsecond
+const (
+	spinTime  = 50 * time.Microsecond // what it takes to put a thread to sleep and to wake it
+	spinVain  = 4                     // waits in vain after which a thread spins rarely
+	spinAgain = 16                    // it then spins in one wait of so many
+)
 
 // await returns when ready does.
 func (s *sleeper) await(spins bool, ready func() bool) {
 	if ready() {
 		return
 	}
-	if spins {
+	if spins && (s.vain < spinVain || s.vain%spinAgain == 0) {
 		const round = 64
 		for begin := time.Now(); time.Since(begin) < spinTime; {
 			for range round {
 				if ready() {
+					s.vain = 0
 					return
 				}
 			}
 		}
 	}
+	s.vain++
 	for {
 		s.asleep.Store(true)
 		if ready() {
@@ -84,43 +98,44 @@ func (s *sleeper) rouse() {
 	}
 }
 
-// newCrew spreads the subsystems over workers: as asked, or, with 0, as many as pay
-// by the costs of their steps (s), as far as these are known: nil = by earlier runs. Late
-// ones, which wait for others, stay with the run's own thread.
-func newCrew(s *System, workers int, H float64, costs []float64) *crew {
-	known := costs != nil
-	if !known {
-		costs, known = stepCosts(s, H)
-	}
-	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), costs: costs}
+// newCrew spreads the subsystems over workers: as many as asked for, or, with 0, as pay
+// by the costs of their steps in earlier runs; one if these are not known. Late
+// subsystems, which wait for others, stay with the run's own thread.
+func newCrew(s *System, workers int, H float64) *crew {
+	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), asked: workers}
+	c.costs, c.known = stepCosts(s, H)
 	switch {
 	case workers != 0:
 		workers = max(1, min(workers, len(s.Stepped)))
-	case known:
-		workers, _, _ = bestCrew(s.Stepped, costs)
+	case c.known:
+		workers, _, _ = bestCrew(s.Stepped, c.costs, handOver)
 	default:
-		workers, c.guessed = 1, true
+		workers = 1
 	}
-	if known {
-		balance(c.owner, s.Stepped, costs, workers)
+	if c.known {
+		balance(c.owner, s.Stepped, c.costs, workers)
 	} else {
 		for k, i := range s.Stepped {
 			c.owner[i] = k * workers / len(s.Stepped)
 		}
 	}
-	c.errs, c.at = make([]error, workers), make([]int, workers)
-	c.patient = workers <= runtime.GOMAXPROCS(0)
-	c.done.wake = make(chan struct{}, 1)
+	c.prepare(workers)
 	return c
 }
 
-// More than one worker is chosen if that takes at most this part of the time. A phase
-// costs some time (s) beside its work, and so does each of its members that one thread
-// could have called with others in one crossing.
+func (c *crew) prepare(workers int) {
+	c.errs, c.at, c.parts = make([]error, workers), make([]int, workers), make([]time.Duration, workers)
+	c.patient = workers <= runtime.GOMAXPROCS(0)
+	c.done.wake = make(chan struct{}, 1)
+	c.clock = time.Now
+}
+
+// Workers pay if they take at most this part of the time of one thread. Each member of a
+// phase that one thread could have called with others in one crossing costs some time (s).
 const (
-	worthwhile = 0.9
-	phaseCost  = 10e-6
-	memberCost = 0.1e-6
+	worthwhile    = 0.9
+	memberCost    = 0.1e-6
+	leastHandOver = 1e-6 // s: no machine hands work over and back in less
 )
 
 // stepCosts gives the time in s that a step of each subsystem takes, NaN if it is not
@@ -150,36 +165,71 @@ func stepCosts(s *System, H float64) (costs []float64, known bool) {
 	return costs, true
 }
 
-// bestCrew chooses the number of workers for members by the costs of their steps (s),
-// and tells what a macro step costs then and with one worker.
-func bestCrew(members []int, costs []float64) (workers int, side, serial float64) {
+// bestCrew returns the number of workers for members with these costs of a macro step (s),
+// and the costs of all of them with these workers and with one. handOver returns the time
+// (s) that a phase takes beside the work of its busiest worker, from the work of each; it is
+// called only if workers without that cost would pay.
+func bestCrew(members []int, costs []float64, handOver func(work []float64) float64) (workers int, side, serial float64) {
 	workers = max(1, min(runtime.GOMAXPROCS(0), len(members)))
-	longest, serial := balance(make([]int, len(costs)), members, costs, workers)
-	side = longest + phaseCost + float64(len(members))*memberCost
-	if side > worthwhile*serial {
+	work := balance(make([]int, len(costs)), members, costs, workers)
+	for _, w := range work {
+		serial += w
+	}
+	side = slices.Max(work) + float64(len(members))*memberCost
+	if side+leastHandOver > worthwhile*serial {
+		return 1, serial, serial
+	}
+	if side += max(leastHandOver, handOver(work)); side > worthwhile*serial {
 		return 1, serial, serial
 	}
 	return workers, side, serial
 }
 
-// balance gives each member in turn, the costly ones first, to the worker that has
-// least to do, its owner, and tells the work of the one that has most, and that of all.
-func balance(owner, members []int, costs []float64, workers int) (longest, sum float64) {
+// handOver measures the hand-over as the machine is now: the median over phases in which
+// each worker is busy for its part of a macro step, but not for long.
+func handOver(work []float64) float64 {
+	const phases, longest = 21, 100e-6
+	c := &crew{}
+	c.prepare(len(work))
+	var workers []int
+	for w := range work {
+		workers, c.owner = append(workers, w), append(c.owner, w)
+	}
+	scale := min(1, longest/slices.Max(work))
+	p := c.phase(workers, func(w int) error {
+		for begin := time.Now(); time.Since(begin).Seconds() < scale*work[w]; {
+		}
+		return nil
+	})
+	c.start()
+	defer c.stop()
+	took := make([]float64, phases)
+	for k := range took {
+		begin := time.Now()
+		_ = p.Run() // its work cannot fail
+		took[k] = time.Since(begin).Seconds() - scale*slices.Max(work)
+	}
+	slices.Sort(took)
+	return took[phases/2]
+}
+
+// balance gives each member in turn, the costly ones first, to the worker with the least
+// work, its owner, and returns the work of each worker.
+func balance(owner, members []int, costs []float64, workers int) (work []float64) {
 	order := slices.Clone(members)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costs[b], costs[a]) })
-	load := make([]float64, workers)
+	work = make([]float64, workers)
 	for _, i := range order {
 		least := 0
-		for w := range load {
-			if load[w] < load[least] {
+		for w := range work {
+			if work[w] < work[least] {
 				least = w
 			}
 		}
 		owner[i] = least
-		load[least] += costs[i]
-		sum += costs[i]
+		work[least] += costs[i]
 	}
-	return slices.Max(load), sum
+	return work
 }
 
 // start brings the other workers up.
@@ -206,12 +256,19 @@ func (c *crew) start() {
 	}
 }
 
+// drop leaves all subsystems to the run's own thread. The other threads live on until the
+// run ends: processes that they have started end with them.
+func (c *crew) drop() {
+	c.dropped, c.others, c.errs = c.others, nil, c.errs[:1]
+	clear(c.owner)
+}
+
 // stop ends them.
 func (c *crew) stop() {
-	for _, st := range c.others {
+	for _, st := range slices.Concat(c.others, c.dropped) {
 		st.give(nil)
 	}
-	c.others, c.running = nil, false
+	c.others, c.dropped, c.running = nil, nil, false
 }
 
 // give hands a worker that has nothing to do a piece of work.
@@ -266,13 +323,25 @@ func (c *crew) phase(subsystems []int, do func(m int) error) *Phase {
 		p.busy[c.owner[i]] = true
 	}
 	for at := range c.errs {
-		p.jobs = append(p.jobs, func() { p.work(at) })
+		p.jobs = append(p.jobs, func() { p.part(at) })
 	}
 	return p
 }
 
+// part does the part of one worker, timed if phases are.
+func (p *Phase) part(at int) {
+	if !p.c.timed {
+		p.work(at)
+		return
+	}
+	begin := p.c.clock()
+	p.work(at)
+	p.c.parts[at] += p.c.clock().Sub(begin)
+}
+
 // work does the part of one worker.
 func (p *Phase) work(at int) {
+	alone := len(p.c.errs) == 1
 	m := 0
 	defer func() {
 		if at > 0 {
@@ -282,7 +351,7 @@ func (p *Phase) work(at int) {
 		}
 	}()
 	for m = range p.owner {
-		if p.owner[m] != at {
+		if p.owner[m] != at && !alone {
 			continue
 		}
 		if err := p.do(m); err != nil {
@@ -295,15 +364,22 @@ func (p *Phase) work(at int) {
 // Run does the work and gives the error of the first member that failed.
 func (p *Phase) Run() error {
 	c := p.c
+	var begin time.Time
+	if c.timed {
+		begin = c.clock()
+	}
 	for at, st := range c.others {
 		if p.busy[at+1] {
 			c.pending.Add(1)
 			st.give(p.jobs[at+1])
 		}
 	}
-	p.work(0)
+	p.part(0)
 	if c.running && len(c.others) > 0 {
 		c.wait()
+	}
+	if c.timed {
+		c.span += c.clock().Sub(begin)
 	}
 	var first error
 	place := 0
