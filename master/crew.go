@@ -3,7 +3,6 @@ package master
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -20,18 +19,17 @@ import (
 // that of its first member that failed.
 type crew struct {
 	infos   []*Info
-	owner   []int        // worker, by subsystem
-	others  []*station   // workers but the first
-	dropped []*station   // workers that did not pay; they sleep until the run ends
-	running bool         // they are up
-	patient bool         // a waiting thread may spin first
-	asked   int          // number of workers; 0 = chosen by the costs
-	known   bool         // all costs
-	costs   []float64    // s, of a step by subsystem; NaN = not known
-	pending atomic.Int32 // workers that have not done their part of the phase
-	done    sleeper      // the run's own thread, waiting for them
-	errs    []error      // by worker
-	at      []int        // by worker: which member of the phase failed
+	owner   []int         // worker, by subsystem
+	others  []chan func() // work for the workers but the first
+	dropped []chan func() // of workers that did not pay; they sleep until the run ends
+	running bool          // they are up
+	asked   int           // number of workers; 0 = chosen by the costs
+	known   bool          // all costs
+	pending atomic.Int32  // workers that have not done their part of the phase
+	done    chan struct{} // holds one: none is pending any more
+	vain    int           // waits of the run's own thread, see await
+	errs    []error       // by worker
+	at      []int         // by worker: which member of the phase failed
 
 	clock func() time.Time
 	timed bool            // phases are timed
@@ -39,94 +37,57 @@ type crew struct {
 	parts []time.Duration // by worker: its part of timed phases
 }
 
-// station is where a worker other than the first waits for work.
-type station struct {
-	sleeper
-	given, taken atomic.Uint32 // pieces of work
-	job          func()        // nil: it is to end
-}
-
-// sleeper lets a thread wait for another: it spins for a while, since a thread that
-// sleeps takes far longer to wake than a macro step may last, and then sleeps. Where
-// spinning has been in vain it sleeps at once: the other thread may need the processor.
-type sleeper struct {
-	asleep atomic.Bool
-	wake   chan struct{} // holds one
-	vain   int           // waits since spinning last succeeded
-}
-
+// A thread that waits for another spins for a while, since a thread that sleeps takes far
+// longer to wake than a macro step may last, and then sleeps. Where spinning has been in
+// vain it sleeps at once: the other thread may need the processor.
 const (
 	spinTime  = 50 * time.Microsecond // what it takes to put a thread to sleep and to wake it
 	spinVain  = 4                     // waits in vain after which a thread spins rarely
 	spinAgain = 16                    // it then spins in one wait of so many
 )
 
-// await returns when ready does.
-func (s *sleeper) await(spins bool, ready func() bool) {
-	if ready() {
-		return
-	}
-	if spins && (s.vain < spinVain || s.vain%spinAgain == 0) {
+// await receives from a channel; vain counts the waits since spinning last succeeded.
+func await[T any](from chan T, vain *int) T {
+	if *vain < spinVain || *vain%spinAgain == 0 {
 		const round = 64
 		for begin := time.Now(); time.Since(begin) < spinTime; {
 			for range round {
-				if ready() {
-					s.vain = 0
-					return
+				if len(from) > 0 {
+					*vain = 0
+					return <-from
 				}
 			}
 		}
 	}
-	s.vain++
-	for {
-		s.asleep.Store(true)
-		if ready() {
-			s.asleep.Store(false)
-			return
-		}
-		<-s.wake
-	}
-}
-
-// rouse is called after what is waited for has come about.
-func (s *sleeper) rouse() {
-	if s.asleep.Swap(false) {
-		select {
-		case s.wake <- struct{}{}:
-		default: // it has been told
-		}
-	}
+	*vain++
+	return <-from
 }
 
 // newCrew spreads the subsystems over workers: as many as asked for, or, with 0, as pay
 // by the costs of their steps in earlier runs; one if these are not known. Late
 // subsystems, which wait for others, stay with the run's own thread.
 func newCrew(s *System, workers int, H float64) *crew {
-	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), asked: workers}
-	c.costs, c.known = stepCosts(s, H)
+	costs, known := stepCosts(s, H)
+	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), asked: workers, known: known}
+	if !known {
+		costs = slices.Repeat([]float64{1}, len(costs))
+	}
 	switch {
 	case workers != 0:
 		workers = max(1, min(workers, len(s.Stepped)))
-	case c.known:
-		workers, _, _ = bestCrew(s.Stepped, c.costs, handOver)
+	case known:
+		workers, _, _ = bestCrew(s.Stepped, costs, handOver)
 	default:
 		workers = 1
 	}
-	if c.known {
-		balance(c.owner, s.Stepped, c.costs, workers)
-	} else {
-		for k, i := range s.Stepped {
-			c.owner[i] = k * workers / len(s.Stepped)
-		}
-	}
+	balance(c.owner, s.Stepped, costs, workers)
 	c.prepare(workers)
 	return c
 }
 
 func (c *crew) prepare(workers int) {
 	c.errs, c.at, c.parts = make([]error, workers), make([]int, workers), make([]time.Duration, workers)
-	c.patient = workers <= runtime.GOMAXPROCS(0)
-	c.done.wake = make(chan struct{}, 1)
+	c.done = make(chan struct{}, 1)
 	c.clock = time.Now
 }
 
@@ -138,31 +99,18 @@ const (
 	leastHandOver = 1e-6 // s: no machine hands work over and back in less
 )
 
-// stepCosts gives the time in s that a step of each subsystem takes, NaN if it is not
-// known, and whether those that can know it do. Others, Go code beside FMUs, count as
-// costing nothing then.
+// stepCosts returns the cost (s) of a step of each subsystem in earlier runs, if all that
+// can know it do. Others, Go code beside FMUs, count as costing nothing.
 func stepCosts(s *System, H float64) (costs []float64, known bool) {
-	costs = slices.Repeat([]float64{math.NaN()}, len(s.Subsystems))
-	asked, missing := 0, 0
+	costs = make([]float64, len(s.Subsystems))
 	for i, sub := range s.Subsystems {
 		if priced, ok := As[Priced](sub); ok {
-			asked++
-			if cost, ok := priced.StepCost(H); ok {
-				costs[i] = cost
-			} else {
-				missing++
+			if costs[i], known = priced.StepCost(H); !known {
+				return costs, false
 			}
 		}
 	}
-	if asked == 0 || missing > 0 {
-		return costs, false
-	}
-	for i, cost := range costs {
-		if math.IsNaN(cost) {
-			costs[i] = 0
-		}
-	}
-	return costs, true
+	return costs, known
 }
 
 // bestCrew returns the number of workers for members with these costs of a macro step (s),
@@ -176,13 +124,12 @@ func bestCrew(members []int, costs []float64, handOver func(work []float64) floa
 		serial += w
 	}
 	side = slices.Max(work) + float64(len(members))*memberCost
-	if side+leastHandOver > worthwhile*serial {
-		return 1, serial, serial
+	if side+leastHandOver <= worthwhile*serial {
+		if side += handOver(work); side <= worthwhile*serial {
+			return workers, side, serial
+		}
 	}
-	if side += max(leastHandOver, handOver(work)); side > worthwhile*serial {
-		return 1, serial, serial
-	}
-	return workers, side, serial
+	return 1, serial, serial
 }
 
 // handOver measures the hand-over as the machine is now: the median over phases in which
@@ -236,20 +183,18 @@ func balance(owner, members []int, costs []float64, workers int) (work []float64
 func (c *crew) start() {
 	c.running = true
 	for range len(c.errs) - 1 {
-		st := &station{sleeper: sleeper{wake: make(chan struct{}, 1)}}
-		c.others = append(c.others, st)
-		ready := func() bool { return st.given.Load() != st.taken.Load() }
+		work := make(chan func(), 1)
+		c.others = append(c.others, work)
 		go func() {
 			runtime.LockOSThread() // for good: the thread ends with the worker
-			for {
-				st.await(c.patient, ready)
-				st.taken.Add(1)
-				if st.job == nil {
-					return
-				}
-				st.job()
+			vain := 0
+			for job := await(work, &vain); job != nil; job = await(work, &vain) {
+				job()
 				if c.pending.Add(-1) == 0 {
-					c.done.rouse()
+					select {
+					case c.done <- struct{}{}:
+					default: // it has been told
+					}
 				}
 			}
 		}()
@@ -265,22 +210,17 @@ func (c *crew) drop() {
 
 // stop ends them.
 func (c *crew) stop() {
-	for _, st := range slices.Concat(c.others, c.dropped) {
-		st.give(nil)
+	for _, work := range slices.Concat(c.others, c.dropped) {
+		close(work)
 	}
 	c.others, c.dropped, c.running = nil, nil, false
 }
 
-// give hands a worker that has nothing to do a piece of work.
-func (st *station) give(job func()) {
-	st.job = job
-	st.given.Add(1)
-	st.rouse()
-}
-
 // wait waits for the workers.
 func (c *crew) wait() {
-	c.done.await(c.patient, func() bool { return c.pending.Load() == 0 })
+	for c.pending.Load() > 0 {
+		await(c.done, &c.vain)
+	}
 }
 
 // on runs f on the thread of subsystem i.
@@ -290,7 +230,7 @@ func (c *crew) on(i int, f func() error) error {
 		return f()
 	}
 	c.pending.Add(1)
-	c.others[at-1].give(func() { c.errs[at] = c.guarded(i, f) })
+	c.others[at-1] <- func() { c.errs[at] = c.guarded(i, f) }
 	c.wait()
 	err := c.errs[at]
 	c.errs[at] = nil
@@ -368,16 +308,14 @@ func (p *Phase) Run() error {
 	if c.timed {
 		begin = c.clock()
 	}
-	for at, st := range c.others {
+	for at, work := range c.others {
 		if p.busy[at+1] {
 			c.pending.Add(1)
-			st.give(p.jobs[at+1])
+			work <- p.jobs[at+1]
 		}
 	}
 	p.part(0)
-	if c.running && len(c.others) > 0 {
-		c.wait()
-	}
+	c.wait()
 	if c.timed {
 		c.span += c.clock().Sub(begin)
 	}

@@ -39,29 +39,3 @@ func TestBestCrew(t *testing.T) {
 		}
 	}
 }
-
-// A hand-over takes time.
-func TestHandOver(t *testing.T) {
-	if took := handOver([]float64{1, 1e-5}); !(took > 0) {
-		t.Errorf("%g s", took)
-	}
-}
-
-// A thread that has spun in vain several times sleeps at once, but now and then.
-func TestSpinning(t *testing.T) {
-	s := sleeper{wake: make(chan struct{}, 1)}
-	for wait := range 3 * spinAgain {
-		s.wake <- struct{}{}
-		asked := 0
-		s.await(true, func() bool { asked++; return len(s.wake) == 0 })
-		if spins := wait < spinVain || wait%spinAgain == 0; !spins && asked != 3 {
-			t.Errorf("wait %d: it looked %d times", wait, asked)
-		}
-	}
-	s.vain = spinAgain // the next wait spins
-	asked := 0
-	s.await(true, func() bool { asked++; return asked > 2 })
-	if s.vain != 0 && asked > 3 {
-		t.Errorf("%d waits in vain", s.vain)
-	}
-}

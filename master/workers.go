@@ -46,11 +46,8 @@ func (r *Run) sample() {
 	now := c.clock()
 	if s.left > 0 {
 		s.endBlock(r.x, r.accepted)
-		switch took := now.Sub(s.begin); {
-		case took < blockTime:
+		if now.Sub(s.begin) < blockTime {
 			s.size *= 2
-		case took > 4*blockTime:
-			s.size = max(blockSteps, s.size/2)
 		}
 		if s.left--; s.left == 0 {
 			c.timed = false

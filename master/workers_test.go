@@ -14,21 +14,17 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// priced is a subsystem that knows its cost, and keeps the one that it is given.
+// priced is a subsystem that knows its cost, keeps the one that it is given, and meters itself.
 type priced struct {
 	master.Subsystem
 	cost, kept float64 // s; 0 = not known
-	meter      func() float64
+	seconds    float64
 }
 
 func (p *priced) Unwrap() master.Subsystem              { return p.Subsystem }
 func (p *priced) StepCost(float64) (s float64, ok bool) { return p.cost, p.cost > 0 }
 func (p *priced) KeepStepCost(_, seconds float64)       { p.kept, p.cost = seconds, seconds }
-
-// metered is one that meters itself.
-type metered struct{ *priced }
-
-func (m metered) Seconds() float64 { return m.meter() }
+func (p *priced) Seconds() float64                      { return p.seconds }
 
 // laggard returns a clock by which each look at it takes a millisecond, so that a hand-over
 // always costs more than it gains.
@@ -107,19 +103,18 @@ func TestStepCosts(t *testing.T) {
 		var costs []*priced
 		for i := range 2 {
 			f := newFake(fmt.Sprint("f", i), 0, 1)
-			seconds := 0.0
+			p := &priced{Subsystem: f}
 			f.step = func(t, H float64) (float64, error) {
-				seconds += c.cost
+				p.seconds += c.cost
 				if len(f.lengths)%100 == 30 {
-					seconds += 100 * c.cost // another program
+					p.seconds += 100 * c.cost // another program
 				}
 				if len(f.lengths) == 1 {
 					time.Sleep(60 * time.Millisecond) // of a shorter run nothing is kept
 				}
 				return t + H, nil
 			}
-			p := &priced{Subsystem: f, meter: func() float64 { return seconds }}
-			subs, costs = append(subs, metered{p}), append(costs, p)
+			subs, costs = append(subs, p), append(costs, p)
 		}
 		result, err := newRun(t, system(t, subs), master.Options{Stop: 1, Step: 0.001}).Run(t.Context())
 		if err != nil || result.Workers != 1 || strings.Join(result.Notes, "") != c.note {
