@@ -80,10 +80,10 @@ type PastPoint struct {
 	W []float64
 }
 
-func newExec(s *System, step float64, workers int, costs []float64) *Exec {
+func newExec(s *System, step float64, workers int) *Exec {
 	n := len(s.Subsystems)
 	x := &Exec{
-		Sys: s, crew: newCrew(s, workers, step, costs), step: step, b: slices.Clone(s.offset),
+		Sys: s, crew: newCrew(s, workers, step), step: step, b: slices.Clone(s.offset),
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
 		steps: make([]int, n), seconds: make([]float64, n), slopes: make([]int, n),
 		own:     slices.Repeat([]float64{step}, n),

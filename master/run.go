@@ -43,13 +43,9 @@ type Options struct {
 	Tolerance   float64 // relative tolerance told to the subsystems; 0 = none
 	Discard     DiscardPolicy
 	// Workers is the number of threads that step subsystems side by side; 0 = as many
-	// as pay, by what their steps cost in earlier runs (Priced). The results are the same.
-	Workers int
-	Costs   []float64 // s, of a macro step, by subsystem; nil = by earlier runs
-	// BeginAnew lets a run with Workers 0, of subsystems whose costs are not known, end
-	// with a *MoreWorkersError in its first seconds where it pays to begin again with
-	// more: with the system made anew, and what was recorded thrown away.
-	BeginAnew   bool
+	// as pay, by the costs of their steps in earlier runs (Priced), and one from the time
+	// on at which they turn out not to pay. The results are the same.
+	Workers     int
 	Recorders   []Recorder
 	Attempts    AttemptRecorder // sees every attempt; nil = none
 	Signals     Signals         // inputs from outside; nil = none
@@ -139,6 +135,7 @@ type Run struct {
 	ended     string               // how a subsystem has ended the simulation; "" = none has
 	beyond    string               // why the run does not reach the time at which it has; "" = it does
 
+	sampler  sampler
 	admitted int // macro steps in all that may be taken
 
 	phase    phase
@@ -146,6 +143,7 @@ type Run struct {
 	err      error
 	result   Result
 	warnings []string
+	notes    []string
 
 	// Checkpoints: by subsystem, nil = none are made; the multiple of the interval
 	// that the next one waits for; whether the last one was not written.
@@ -277,10 +275,8 @@ func (r *Run) prepare() error {
 	if s, ok := r.alg.(Sequential); ok && workers == 0 && s.Sequential() {
 		workers = 1
 	}
-	if o.Costs != nil && len(o.Costs) != len(sys.Subsystems) {
-		return fmt.Errorf("there are %d costs for %d subsystems", len(o.Costs), len(sys.Subsystems))
-	}
-	r.x = newExec(sys, o.Step, workers, o.Costs)
+	r.x = newExec(sys, o.Step, workers)
+	r.sampler = newSampler(len(sys.Subsystems))
 	if steer != nil {
 		r.x.steer(steer)
 	}
@@ -815,6 +811,9 @@ func (r *Run) Terminated() bool { return r.ended != "" }
 
 // goOn does what is due at the communication point that was reached.
 func (r *Run) goOn() (more bool, err error) {
+	if r.accepted >= r.sampler.next {
+		r.sample()
+	}
 	if r.ticked.Load() {
 		r.ticked.Store(false)
 		r.tick.Reset(tickInterval)
@@ -1106,9 +1105,6 @@ func (r *Run) onTick(now time.Time) error {
 		}
 		r.opt.Observe(p)
 	}
-	if more := r.moreWorkers(now); more != nil {
-		return r.fail(more)
-	}
 	return nil
 }
 
@@ -1181,8 +1177,8 @@ func (r *Run) Close() (Result, error) {
 	if r.started {
 		r.tidy()
 	}
-	r.conclude()
 	r.keepCosts()
+	r.conclude()
 	r.phase = closed
 	var errs []error
 	for i, sub := range r.sys.Subsystems {
@@ -1207,25 +1203,6 @@ func (r *Run) Close() (Result, error) {
 	}
 	r.err = errors.Join(append([]error{r.err}, errs...)...)
 	return r.result, r.err
-}
-
-// enoughSteps tell what a step takes.
-const enoughSteps = 20
-
-// keepTime is how long a run has to step, so that it tells what steps take, and not how
-// long a thread had to wait once for a processor.
-const keepTime = 50 * time.Millisecond
-
-// keepCosts lets the subsystems keep what their steps took, if they took enough.
-func (r *Run) keepCosts() {
-	if r.wall < keepTime {
-		return
-	}
-	for i, sub := range r.sys.Subsystems {
-		if priced, ok := As[Priced](sub); ok && r.x.steps[i] >= enoughSteps {
-			priced.KeepStepCost(r.opt.Step, r.x.subsystemSeconds(i)/float64(r.x.steps[i]))
-		}
-	}
 }
 
 // blame makes a run failed that went well but for its end.
@@ -1315,7 +1292,7 @@ func (r *Run) conclude() {
 		}
 	}
 	res.MasterSeconds = max(0, res.MasterSeconds)
-	res.Loops, res.Warnings = r.loops, r.warnings
+	res.Loops, res.Warnings, res.Notes = r.loops, r.warnings, r.notes
 	switch {
 	case r.ended != "" && (r.err == nil || errors.Is(r.err, ErrTerminated)):
 		res.Status, res.Reason = Terminated, r.ended

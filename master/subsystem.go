@@ -421,16 +421,13 @@ type Meter interface {
 	Seconds() float64
 }
 
-// Priced is a subsystem that knows from earlier runs what a step takes.
+// Priced is a subsystem that knows the cost of its steps from earlier runs.
 type Priced interface {
-	// StepCost gives the time (s) that a step of about H takes.
+	// StepCost returns the time (s) of a step in runs with the macro step H.
 	StepCost(H float64) (seconds float64, known bool)
 	// KeepStepCost keeps it for later runs.
 	KeepStepCost(H, seconds float64)
 }
-
-// Unique is a subsystem that may not be made a second time in the life of the process.
-type Unique interface{ Unique() bool }
 
 // Terminator is a subsystem that wants to be told the end (fmi2 62). It is told
 // once, before it is closed, however the run ended; it knows whether it was

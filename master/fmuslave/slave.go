@@ -708,10 +708,7 @@ func (s *Slave) Waiting() (call string, since time.Time) {
 // that asks for it (s).
 const apartCost = 5e-6
 
-// Unique reports whether the FMU can be instantiated only once.
-func (s *Slave) Unique() bool { return s.config.once() }
-
-// StepCost gives what a step of the FMU took in an earlier run with the macro step H.
+// StepCost returns the cost of a step of the FMU in an earlier run with the macro step H.
 func (s *Slave) StepCost(H float64) (seconds float64, known bool) {
 	if s.config.Options.Launcher != nil {
 		return apartCost, true
@@ -719,7 +716,7 @@ func (s *Slave) StepCost(H float64) (seconds float64, known bool) {
 	return s.store().findCost(H)
 }
 
-// KeepStepCost keeps what a step took.
+// KeepStepCost keeps the cost of a step.
 func (s *Slave) KeepStepCost(H, seconds float64) {
 	if s.config.Options.Launcher == nil {
 		s.store().keepCost(s.config.FMU.Description.ModelName, H, seconds)

@@ -48,9 +48,6 @@ type Prepared struct {
 	Manifest *record.Manifest
 	Record   record.Selection
 	Driven   []string // inputs "component.variable" that get values from outside
-	// Once says that the run must not begin anew with more workers, because what it
-	// gives out meanwhile stays.
-	Once bool
 }
 
 // Outcome is what a run left behind.
@@ -78,21 +75,9 @@ func (by Runner) Run(ctx context.Context, req Request) (Outcome, error) {
 	if by.At == nil {
 		by.At = func(path string) string { return path }
 	}
-	e := newEvents(by.Events, req.LogLevel)
-	r := &run{Runner: by, Request: req, events: e}
-	err := r.attempt(ctx, nil)
-	var more *master.MoreWorkersError
-	if errors.As(err, &more) {
-		e.anew(anewNote(more))
-		r = &run{Runner: by, Request: req, events: e}
-		err = r.attempt(ctx, more)
-	}
+	r := &run{Runner: by, Request: req, events: newEvents(by.Events, req.LogLevel)}
+	err := r.run(ctx)
 	return r.out, err
-}
-
-// anewNote returns why a run begins anew.
-func anewNote(more *master.MoreWorkersError) string {
-	return fmt.Sprintf("%v: the run begins anew with them (--%s %d; with --%s 1 it does not)", more, flagWorkers, more.Workers, flagWorkers)
 }
 
 // run is a run under way.
@@ -117,9 +102,8 @@ type run struct {
 	watch            *analyze.Watch
 }
 
-// attempt makes the run, which may end with a *master.MoreWorkersError unless it has begun
-// anew because of one.
-func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err error) {
+// run makes the run.
+func (r *run) run(ctx context.Context) (err error) {
 	if err := r.read(ctx); err != nil {
 		return err
 	}
@@ -156,7 +140,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 			return err
 		}
 	}
-	if ctx, err = r.prepare(ctx, m, more); err != nil {
+	if ctx, err = r.prepare(ctx, m); err != nil {
 		return err
 	}
 	job, err := master.NewRun(r.sys.System, r.chosen.Algorithm, r.opt)
@@ -175,9 +159,6 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	r.events.doing("")
 	if r.out.Begun = r.mark.begun.Load(); !r.out.Begun {
 		return err
-	}
-	if errors.As(err, &more) {
-		return more
 	}
 	return r.finish(ctx, result, err)
 }
@@ -260,7 +241,7 @@ func (r *run) settleAll(ctx context.Context) (err error) {
 }
 
 // prepare makes the options of the run, with its recorders.
-func (r *run) prepare(ctx context.Context, m *record.Manifest, more *master.MoreWorkersError) (_ context.Context, err error) {
+func (r *run) prepare(ctx context.Context, m *record.Manifest) (_ context.Context, err error) {
 	opt := &r.opt
 	*opt = master.Options{
 		Start: r.sys.Start.Value, Stop: r.sys.Stop.Value, Step: r.sys.Step.Value,
@@ -300,22 +281,10 @@ func (r *run) prepare(ctx context.Context, m *record.Manifest, more *master.More
 			return nil, err
 		}
 	}
-	if more != nil {
-		opt.Workers, opt.Costs = more.Workers, more.Costs
-		m.Notes = append(m.Notes, anewNote(more))
-	} else {
-		opt.BeginAnew = !p.Once && r.startsOver()
-	}
 	// Last, so that it begins when nothing is left that could fail before the first FMU
 	// is instantiated.
 	opt.Recorders = append(opt.Recorders, r.mark)
 	return ctx, nil
-}
-
-// startsOver reports whether a run may begin anew: nothing that it gives out before its
-// end stays, and nothing long came before it.
-func (r *Request) startsOver() bool {
-	return !IsDevice(r.Output) && !IsDevice(r.Manifest) && !r.Analyze && r.Realtime == nil && r.Checkpoints.File == "" && r.Checkpoints.Resume == ""
 }
 
 // recorders adds those that write files, and the watch over growth.
