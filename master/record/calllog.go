@@ -4,7 +4,7 @@ package record
 type CallLog struct{ text }
 
 var callsText = textKind{
-	what: "the log of calls", flag: "--log-fmi-calls", fails: "--log-fmi-calls: the log ends early, and the results are whole",
+	what: "the log of calls (--log-fmi-calls)", flag: "--log-fmi-calls", fails: "--log-fmi-calls: the log ends early, and the results are whole",
 	region: "calllog", lines: "calllog.lines",
 }
 
