@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -91,12 +90,12 @@ type run struct {
 	scenario         *scenario.Scenario // nil = none
 	player           *scenario.Player
 	open             OpenOptions
-	trace            callLog
 	sys              *System
 	chosen           *Chosen
 	opt              master.Options
 	driven           []string
 	attempts         *record.Attempts // nil = none
+	calls            *record.CallLog  // nil = none
 	table            *record.Table    // nil = none
 	mark             *beginning
 	watch            *analyze.Watch
@@ -119,12 +118,8 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err := r.settleAll(ctx); err != nil {
 		return err
 	}
-	if r.LogCalls != "" {
-		// Not buffered: the last calls before a crash are the ones that matter.
-		if r.trace.file, err = record.Create(r.At(r.LogCalls), os.O_TRUNC); err != nil {
-			return fmt.Errorf("--log-fmi-calls: %w", err)
-		}
-		defer func() { err = errors.Join(err, r.trace.file.Close()) }()
+	if r.calls != nil {
+		defer func() { err = errors.Join(err, r.calls.Close()) }()
 	}
 	if r.chosen, err = Choose(&r.Request, r.sys); err != nil {
 		return err
@@ -149,7 +144,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	stopFlushing := r.flushRegularly()
 	if r.Running != nil {
-		r.Running(func(reason string) string { return r.mark.interrupted(reason, r.table, r.attempts) }, r.sys)
+		r.Running(r.interrupted, r.sys)
 	}
 	result, err := job.Run(ctx)
 	if r.Running != nil {
@@ -210,7 +205,8 @@ func (r *run) read(ctx context.Context) (err error) {
 		r.open.Read = s.Uses
 	}
 	if r.LogCalls != "" {
-		r.open.Trace = &r.trace // its file is made when it is known to overwrite nothing
+		r.calls = record.NewCallLog(r.At(r.LogCalls), sharedMemory())
+		r.open.Trace = r.calls // its file is made when it is known to overwrite nothing
 	}
 	return nil
 }
@@ -314,6 +310,11 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 		r.attempts = record.NewAttempts(r.At(r.Trace), sharedMemory())
 		opt.Recorders, opt.Attempts = append(opt.Recorders, r.attempts), r.attempts
 	}
+	if r.calls != nil {
+		if err = r.calls.Begin(); err != nil {
+			return err
+		}
+	}
 	r.watch = &analyze.Watch{Warn: func(text string) { r.events.logger().Warn(text) }}
 	opt.Recorders = append(opt.Recorders, r.watch)
 	return nil
@@ -323,8 +324,9 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 // the run, or nil.
 func (r *run) finish(ctx context.Context, result master.Result, failed error) error {
 	err := failed
-	if lost := r.trace.failed(); lost != nil {
-		if err == nil {
+	if r.calls != nil {
+		lost := r.calls.Close()
+		if lost != nil && err == nil {
 			result.Status, result.Reason = master.Failed, lost.Error()
 		}
 		err = errors.Join(err, lost)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
@@ -117,10 +118,11 @@ func Withdraw() {
 
 // Salvage completes the results of a run whose process has ended, from the shared memory
 // that it left: the rows that are not in the files yet, and the manifest, with the
-// reason for which the process died. Without a reason the run had come to its end and
+// reason for which the process died. The log of calls ends with those that were under way.
+// Without a reason the run had come to its end and
 // could not write what was left, because an FMU had taken the files of its process away.
 // The outcome is that of the run, as far as it had begun.
-func Salvage(find func(name string) []byte, status master.Status, reason string) (out Outcome, err error) {
+func Salvage(find func(name string) []byte, status master.Status, reason string, calls ...fmi.Call) (out Outcome, err error) {
 	r := findRegion(find)
 	var l leaving
 	if r == nil || json.Unmarshal(find(descriptionName(r.turn.Load())), &l) != nil {
@@ -132,7 +134,11 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 	if r.ended.Load() == 1 && reason != "" {
 		reason = "after the end of the run: " + reason
 	} else {
-		saved, err = record.Salvage(find)
+		var lines []string
+		for _, c := range calls {
+			lines = append(lines, c.Line())
+		}
+		saved, err = record.Salvage(find, lines...)
 	}
 	if l.Table && saved.Rows > 0 {
 		out.Rows, out.Columns, reached = saved.Rows, saved.Columns, math.Max(reached, saved.Newest)
