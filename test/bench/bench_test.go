@@ -120,12 +120,11 @@ var rows = []row{
 // the iteration, which may take one, and with the weights that large tolerances give what
 // is left is always good enough.
 var fixedPoint = row{"fixed-point", flags("implicit", "order=1", "solver.kind=fixed-point", "solver.relaxation=1", "solver.tolerance=1e-300",
-	"solver.max-iterations=1", "control.rtol=1", "control.atol=1"), inC{scheme: "fixed-point", order: 1}, func(int) int { return 2 }}
+	"solver.max-iterations=1", "control.rtol=1e9", "control.atol=1e9"), inC{scheme: "fixed-point", order: 1}, func(int) int { return 2 }}
 
-// runs reports whether the FMUs of a system can do a row as the C program does. Those of
-// the crane take no input derivatives, and declare no bonds.
+// runs reports whether the FMUs of a system can do a row as the C program does.
 func (r row) runs(s *system) bool {
-	return s.name != "crane" || r.c.order == 0 && !r.c.bonds || r.c.substeps > 0
+	return (r.c.order <= s.derivatives || r.c.substeps > 0) && (!r.c.bonds || len(s.bonds) > 0)
 }
 
 // systems are those of the rows, made when they are asked for.

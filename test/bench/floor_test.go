@@ -16,13 +16,14 @@ import (
 	"github.com/macrostep/macrostep/fmi/csrc"
 )
 
-// tolerance is how far results may be apart, relative to the largest of their kind in the
-// row: macrostep computes the weights of extrapolation from the times of the points, the C
-// program once from the step size, and the times are rounded.
+// tolerance is the largest relative difference between results of the two programs.
+// macrostep computes the weights of an extrapolation from the times of the points, which
+// are rounded; the C program computes them once, from the step size. With the weights of
+// macrostep it gives the same bits.
 const tolerance = 1e-9
 
-// The C program makes the calls of macrostep: both come to the same outputs, and to the
-// same residual energy. Where nothing is extrapolated they are equal to the last bit.
+// The C program makes the calls of macrostep: both give the same outputs, and the same
+// residual energy. Without extrapolation they are equal to the last bit.
 func TestFloor(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the C program is one for Linux")
@@ -54,13 +55,16 @@ func TestFloor(t *testing.T) {
 				}
 				scale, apart := 0.0, 0.0
 				for k := range got {
-					scale, apart = max(scale, math.Abs(want[k])), max(apart, math.Abs(want[k]-got[k])/math.Abs(want[k]))
+					scale = max(scale, math.Abs(want[k]))
+					if got[k] != want[k] {
+						apart = max(apart, math.Abs(got[k]-want[k])/math.Abs(want[k]))
+					}
 				}
 				if !(scale > 0) || scale > 1e12 {
 					t.Errorf("the largest value is %v: nothing happens, or it is unstable", scale)
 				}
 				t.Logf("largest relative difference %.2g", apart)
-				if allowed := tolerance; !(apart <= allowed) || r.c.order == 0 && !r.c.bonds && apart != 0 {
+				if !(apart <= tolerance) || r.c.order == 0 && !r.c.bonds && apart != 0 {
 					t.Errorf("macrostep gives\n%v, the C program\n%v", got, want)
 				}
 				if r.name == fixedPoint.name && m.Iterations != steps {

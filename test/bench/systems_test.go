@@ -30,6 +30,8 @@ type system struct {
 	wires   [][4]int // to member, its input, from member, its output
 	bonds   []bond
 	step    float64 // s, for the benchmarks
+	// derivatives is the highest order of input derivatives that all FMUs take.
+	derivatives int
 	// factor is how many times the C program macrostep may take, extra the ns that it
 	// may take beside for every macro step and stage.
 	factor, extra float64
@@ -40,9 +42,10 @@ type member struct {
 	file    string // library, GUID and resources
 	set     map[description.ValueReference]float64
 	in, out []description.ValueReference
-	through []bool   // by input: an output depends directly on it
-	read    []string // variables that only some algorithms read at every step
-	outputs []string // names of out in the results
+	through []bool    // by input: an output depends directly on it
+	start   []float64 // by input; nil = all 0
+	read    []string  // variables that only some algorithms read at every step
+	outputs []string  // names of out in the results
 
 	refs map[string]description.ValueReference
 }
@@ -77,6 +80,13 @@ func (s *system) plan(c inC, steps int, h float64) string {
 			} else {
 				p.WriteString(" 0")
 			}
+		}
+		for k := range m.in {
+			start := 0.0
+			if k < len(m.start) {
+				start = m.start[k]
+			}
+			fmt.Fprintf(&p, " %v", start)
 		}
 		list(m.out)
 		var read []description.ValueReference
@@ -158,7 +168,7 @@ func chain(tb testing.TB, t tools, n, work int) *system {
 		tb.Fatal(err)
 	}
 	write(tb, dir, "cell.fmu", archive.Bytes())
-	s := &system{name: fmt.Sprintf("chain-%d", n), step: 1e-3, factor: 1.3, extra: 100}
+	s := &system{name: fmt.Sprintf("chain-%d", n), step: 1e-3, derivatives: 2, factor: 1.3, extra: 100}
 	var elements, wires strings.Builder
 	for k := range n {
 		name := fmt.Sprintf("m%d", k)
@@ -205,10 +215,10 @@ func quarterCar(tb testing.TB, _ tools) *system {
 	wheel.read = []string{"z_w", "v_w", "z_c", "v_w", "der(v_w)", "der(z_c)"}
 	return &system{
 		name: "quarter-car", path: path, members: []member{chassis, wheel},
-		wires:  [][4]int{{0, 0, 1, 0}, {1, 0, 0, 0}},
-		bonds:  []bond{{name: "axle", a: 1, effort: 0, flowIn: 0, b: 0, flow: 0, effortIn: 0, signs: -1}},
-		step:   1e-6, // a run of a million steps ends before the car has come to rest
-		factor: 1.3, extra: 100,
+		wires:       [][4]int{{0, 0, 1, 0}, {1, 0, 0, 0}},
+		bonds:       []bond{{name: "axle", a: 1, effort: 0, flowIn: 0, b: 0, flow: 0, effortIn: 0, signs: -1}},
+		step:        1e-6, // a run of a million steps ends before the car has come to rest
+		derivatives: 2, factor: 1.3, extra: 100,
 	}
 }
 
@@ -227,14 +237,14 @@ func drive(tb testing.TB, _ tools) *system {
 		element("controller", "Controller.fmu", []string{"u_m"}, []string{"y"})+element("drivetrain", "Drivetrain.fmu", []string{"tau"}, []string{"w"}),
 		wire("controller", "y", "drivetrain", "tau")+wire("drivetrain", "w", "controller", "u_m")))
 	path := filepath.Join(dir, "drive.ssd")
-	controller := byHand(tb, path, "Controller.fmu", map[string]float64{"u_s": 10}, []string{"u_m"}, []string{"y"}, "controller")
-	controller.through = []bool{true}
+	controller := byHand(tb, path, "Controller.fmu", nil, []string{"u_s", "u_m"}, []string{"y"}, "controller")
+	controller.through, controller.start = []bool{true, true}, []float64{10, 0}
 	return &system{
 		name: "drive", path: path, args: []string{"--set", "controller.u_s=10", "--bond", "shaft=controller.y:drivetrain.w"},
 		members: []member{controller, byHand(tb, path, "Drivetrain.fmu", nil, []string{"tau"}, []string{"w"}, "drivetrain")},
-		wires:   [][4]int{{0, 0, 1, 0}, {1, 0, 0, 0}},
-		bonds:   []bond{{name: "shaft", a: 0, effort: 0, flowIn: 0, b: 1, flow: 0, effortIn: 0, signs: 1}},
-		step:    1e-3, factor: 1.1,
+		wires:   [][4]int{{0, 1, 1, 0}, {1, 0, 0, 0}},
+		bonds:   []bond{{name: "shaft", a: 0, effort: 0, flowIn: 1, b: 1, flow: 0, effortIn: 0, signs: 1}},
+		step:    1e-3, derivatives: 1, factor: 1.1,
 	}
 }
 
@@ -251,6 +261,11 @@ func crane(tb testing.TB, _ tools) *system {
 		byHand(tb, path, "CraneController.fmu", nil, back, arm, "CraneController"),
 		byHand(tb, path, "KnuckleBoomCrane.fmu", map[string]float64{"Spring_Joint.k": 0.005, "mt0_init": 69}, arm, back, "KnuckleBoomCrane"),
 	}}
+	for _, m := range s.members {
+		for k := range m.through { // nothing else is declared
+			m.through[k] = true
+		}
+	}
 	for k := range back {
 		s.wires = append(s.wires, [4]int{0, k, 1, k})
 	}

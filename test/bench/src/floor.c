@@ -3,7 +3,7 @@
  *
  *	steps N size H scheme jacobi|sequence|fixed-point|threads|processes order K substeps S
  *	instances N
- *	library guid resources nset vr value … nin vr … through … nout vr … nread vr …    (N times)
+ *	library guid resources nset vr value … nin vr … through … start … nout vr … nread vr …    (N times)
  *	connections N
  *	to-instance to-input from-instance from-output                                 (N times)
  *	bonds N
@@ -11,7 +11,8 @@
  *
  * and prints the values of the outputs at the end, then the residual energy of each
  * bond. through is 1 for an input on which an output depends directly, else 0; nread
- * variables are read after each step and not used. The schemes:
+ * variables are read after each step and not used. start is the value of an input to
+ * which nothing is connected. The schemes:
  *
  *	jacobi       all instances step from the values of the last communication point
  *	sequence     Gauss-Seidel: one after the other, with the new values of those before
@@ -63,6 +64,7 @@ typedef struct {
 	fmi2GetRealTYPE *get;
 	fmi2GetFMUstateTYPE *save;
 	fmi2SetFMUstateTYPE *restore;
+	fmi2ExitInitializationModeTYPE *leave;
 	fmi2Component c;
 	fmi2FMUstate state;
 	size_t nin, nout, nread;
@@ -454,6 +456,7 @@ static void load(Instance *m, long number, int implicit)
 	snprintf(name, sizeof name, "m%ld", number);
 	m->c = ((fmi2InstantiateTYPE *)symbol(lib, "fmi2Instantiate"))(name, fmi2CoSimulation, guid, resources, &callbacks, 0, 0);
 	must(m->c != NULL, "instantiate");
+	must(((fmi2SetupExperimentTYPE *)symbol(lib, "fmi2SetupExperiment"))(m->c, 0, 0, 0, 0, 0) <= fmi2Warning, "experiment");
 	size_t nset;
 	must(scanf("%zu", &nset) == 1, "count of values");
 	for (size_t s = 0; s < nset; s++) {
@@ -462,16 +465,19 @@ static void load(Instance *m, long number, int implicit)
 		must(scanf("%u %lf", &vr, &v) == 2, "value");
 		must(m->set(m->c, &vr, 1, &v) <= fmi2Warning, "set");
 	}
-	must(((fmi2SetupExperimentTYPE *)symbol(lib, "fmi2SetupExperiment"))(m->c, 0, 0, 0, 0, 0) <= fmi2Warning, "experiment");
 	must(((fmi2EnterInitializationModeTYPE *)symbol(lib, "fmi2EnterInitializationMode"))(m->c) <= fmi2Warning, "enter");
-	must(((fmi2ExitInitializationModeTYPE *)symbol(lib, "fmi2ExitInitializationMode"))(m->c) <= fmi2Warning, "exit");
+	m->leave = (fmi2ExitInitializationModeTYPE *)symbol(lib, "fmi2ExitInitializationMode");
 	m->in = references(&m->nin);
 	m->inputs = calloc(m->nin + 1, sizeof *m->inputs);
 	for (size_t k = 0; k < m->nin; k++)
 		must(scanf("%d", &m->inputs[k].through) == 1, "direct dependency");
+	m->u = calloc(m->nin + 1, sizeof(double));
+	for (size_t k = 0; k < m->nin; k++) {
+		must(scanf("%lf", &m->u[k]) == 1, "start value");
+		m->inputs[k].w[0] = m->u[k];
+	}
 	m->out = references(&m->nout);
 	m->read = references(&m->nread);
-	m->u = calloc(m->nin + 1, sizeof(double));
 	m->du = calloc(m->nin + 1, sizeof(double));
 	m->y = calloc(m->nout + 1, sizeof(double));
 	m->scratch = calloc(m->nread + 1, sizeof(double));
@@ -480,10 +486,22 @@ static void load(Instance *m, long number, int implicit)
 		for (size_t k = 0; k < m->nin; k++)
 			m->orders[o][k] = o;
 	}
-	must(m->nin == 0 || m->get(m->c, m->in, m->nin, m->u) <= fmi2Warning, "get");
-	for (size_t k = 0; k < m->nin; k++)
-		m->inputs[k].w[0] = m->u[k];
-	take(m);
+}
+
+/* initialise exchanges values during the initialisation, once more where loops may be,
+ * and ends it. */
+static void initialise(void)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (long k = 0; k < n; k++) {
+			couple(&all[k]);
+			give(&all[k]);
+			take(&all[k]);
+		}
+	for (long k = 0; k < n; k++) {
+		must(all[k].leave(all[k].c) <= fmi2Warning, "leave initialisation");
+		take(&all[k]);
+	}
 }
 
 int main(int argc, char **argv)
@@ -502,8 +520,6 @@ int main(int argc, char **argv)
 	shared = calloc((size_t)n, sizeof *shared), child = calloc((size_t)n, sizeof *child);
 	for (long k = 0; k < n; k++)
 		load(&all[k], k, implicit);
-	for (long k = 0; k < processes; k++)
-		part(k, processes);
 	must(scanf(" connections %ld", &wires) == 1, "connections");
 	for (long w = 0; w < wires; w++) {
 		size_t a, i, b, o;
@@ -511,6 +527,7 @@ int main(int argc, char **argv)
 		all[a].inputs[i].from = &all[b].y[o];
 		all[a].inputs[i].source = (long)b;
 	}
+	initialise();
 	must(scanf(" bonds %ld", &nbonds) == 1 && (nbonds == 0 || order == 0), "bonds go with order 0");
 	bonds = calloc((size_t)nbonds + 1, sizeof *bonds);
 	for (long b = 0; b < nbonds; b++) {
@@ -530,6 +547,8 @@ int main(int argc, char **argv)
 		steps = 0;
 	}
 	if (processes > 0) {
+		for (long k = 0; k < processes; k++)
+			part(k, processes);
 		apart(processes);
 		steps = 0;
 	}
