@@ -122,7 +122,6 @@ type Run struct {
 
 	tick      *time.Ticker
 	lastFlush time.Time
-	beginWall time.Time     // of Start
 	startWall time.Time     // of the stepping
 	wall      time.Duration // of the stepping
 
@@ -532,9 +531,8 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	}
 	r.x.crew.start()
 	r.tick = time.NewTicker(tickInterval)
-	r.beginWall = time.Now()
-	r.startWall = r.beginWall
-	r.lastFlush = r.beginWall
+	r.startWall = time.Now()
+	r.lastFlush = r.startWall
 	r.t = r.opt.Start
 
 	var saved *Archive
