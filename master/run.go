@@ -124,7 +124,6 @@ type Run struct {
 	tick      *time.Timer // sets ticked; nil: the run has not begun
 	ticked    atomic.Bool
 	lastFlush time.Time
-	beginWall time.Time     // of Start
 	startWall time.Time     // of the stepping
 	wall      time.Duration // of the stepping
 
@@ -522,9 +521,8 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	}
 	r.x.crew.start()
 	r.tick = time.AfterFunc(tickInterval, func() { r.ticked.Store(true) })
-	r.beginWall = time.Now()
-	r.startWall = r.beginWall
-	r.lastFlush = r.beginWall
+	r.startWall = time.Now()
+	r.lastFlush = r.startWall
 	r.t = r.opt.Start
 
 	var saved *Archive

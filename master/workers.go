@@ -12,8 +12,9 @@ import (
 const (
 	blockSteps  = 20 // macro steps at least
 	blockTime   = time.Millisecond
-	blocks      = 5  // one after the other
-	blocksPause = 45 // and then not
+	blocks      = 5                     // one after the other
+	blocksPause = 45                    // and then not
+	settleTime  = 20 * time.Millisecond // before the first block; meters may need it to be exact
 	keepTime    = 50 * time.Millisecond
 	warnTime    = 500 * time.Millisecond
 )
@@ -44,6 +45,10 @@ func newSampler(n int) sampler {
 func (r *Run) sample() {
 	s, c := &r.sampler, r.x.crew
 	now := c.clock()
+	if now.Sub(r.startWall) < settleTime {
+		s.next = r.accepted + blockSteps
+		return
+	}
 	if s.left > 0 {
 		s.endBlock(r.x, r.accepted)
 		if now.Sub(s.begin) < blockTime {
