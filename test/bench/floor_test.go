@@ -88,7 +88,7 @@ func results(t *testing.T, tools tools, s *system, r row, steps int, h float64) 
 	t.Helper()
 	file := filepath.Join(tools.dir, "results")
 	args := slices.Concat([]string{"run", s.path, "--quiet", "--output", file + ".csv", "--step-size", fmt.Sprint(h),
-		"--stop-time", fmt.Sprint(float64(steps) * h)}, s.args, r.args)
+		"--stop-time", fmt.Sprint(float64(steps) * h)}, s.args, r.of(s))
 	run(t, "", tools.macrostep, args...)
 	table, err := os.ReadFile(file + ".csv")
 	if err != nil {

@@ -26,6 +26,7 @@ type system struct {
 	name    string
 	path    string
 	args    []string // of macrostep run
+	monitor []string // with which it follows the energy at the bonds
 	members []member
 	wires   [][4]int // to member, its input, from member, its output
 	bonds   []bond
@@ -139,7 +140,7 @@ const cellDescription = `<?xml version="1.0" encoding="UTF-8"?>
 `
 
 // cellStep is the number of small steps with which a step of a cell takes about 0.2 µs.
-const cellStep = 40
+const cellStep = 30
 
 // chain is a chain of n oscillators: each gives the next its force and takes its
 // velocity, so that neighbours form loops, with a power bond between them. A step of
@@ -194,7 +195,7 @@ func chain(tb testing.TB, t tools, n, work int) *system {
 		s.wires = append(s.wires, [4]int{k, 0, k - 1, 0}, [4]int{k - 1, 1, k, speed})
 		b := bond{name: fmt.Sprintf("b%d", k), a: k - 1, effort: 0, flowIn: 1, b: k, flow: speed, effortIn: 0, signs: 1}
 		s.bonds = append(s.bonds, b)
-		s.args = append(s.args, "--bond", fmt.Sprintf("%s=%s.F:%s.v", b.name, before, name))
+		s.monitor = append(s.monitor, "--bond", fmt.Sprintf("%s=%s.F:%s.v", b.name, before, name))
 	}
 	s.path = filepath.Join(dir, "chain.ssd")
 	write(tb, dir, "chain.ssd", document(elements.String(), wires.String()))
@@ -214,7 +215,7 @@ func quarterCar(tb testing.TB, _ tools) *system {
 	wheel.through = []bool{true}
 	wheel.read = []string{"z_w", "v_w", "z_c", "v_w", "der(v_w)", "der(z_c)"}
 	return &system{
-		name: "quarter-car", path: path, members: []member{chassis, wheel},
+		name: "quarter-car", path: path, monitor: []string{"--monitor-energy"}, members: []member{chassis, wheel},
 		wires:       [][4]int{{0, 0, 1, 0}, {1, 0, 0, 0}},
 		bonds:       []bond{{name: "axle", a: 1, effort: 0, flowIn: 0, b: 0, flow: 0, effortIn: 0, signs: -1}},
 		step:        1e-6, // a run of a million steps ends before the car has come to rest
@@ -240,7 +241,8 @@ func drive(tb testing.TB, _ tools) *system {
 	controller := byHand(tb, path, "Controller.fmu", nil, []string{"u_s", "u_m"}, []string{"y"}, "controller")
 	controller.through, controller.start = []bool{true, true}, []float64{10, 0}
 	return &system{
-		name: "drive", path: path, args: []string{"--set", "controller.u_s=10", "--bond", "shaft=controller.y:drivetrain.w"},
+		name: "drive", path: path, args: []string{"--set", "controller.u_s=10"},
+		monitor: []string{"--bond", "shaft=controller.y:drivetrain.w"},
 		members: []member{controller, byHand(tb, path, "Drivetrain.fmu", nil, []string{"tau"}, []string{"w"}, "drivetrain")},
 		wires:   [][4]int{{0, 1, 1, 0}, {1, 0, 0, 0}},
 		bonds:   []bond{{name: "shaft", a: 0, effort: 0, flowIn: 1, b: 1, flow: 0, effortIn: 0, signs: 1}},
