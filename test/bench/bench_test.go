@@ -32,6 +32,7 @@ import (
 
 var (
 	thirdParty = flag.String("real", "", "folder with third-party FMUs, for the benchmarks that need them")
+	workers    = flag.String("workers", "", "--workers of macrostep; empty = its own choice")
 	seconds    = flag.Float64("seconds", 2, "processor time of the measured part of each run, at least")
 )
 
@@ -174,6 +175,9 @@ func (t tools) master(tb testing.TB, s *system, args []string, steps int, h floa
 	tb.Helper()
 	all := slices.Concat([]string{"run", s.path, "--record", "none", "--quiet", "--output", filepath.Join(t.dir, "r.csv"),
 		"--step-size", fmt.Sprint(h), "--stop-time", fmt.Sprint(float64(steps) * h)}, s.args, args)
+	if *workers != "" && !slices.Contains(args, "--workers") {
+		all = append(all, "--workers", *workers)
+	}
 	took, _ := run(tb, "", t.macrostep, all...)
 	return took
 }
