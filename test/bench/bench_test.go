@@ -32,6 +32,7 @@ import (
 
 var (
 	thirdParty = flag.String("real", "", "folder with third-party FMUs, for the benchmarks that need them")
+	workers    = flag.String("workers", "", "--workers of macrostep; empty = its own choice")
 	seconds    = flag.Float64("seconds", 2, "processor time of the measured part of each run, at least")
 )
 
@@ -174,6 +175,9 @@ func (t tools) master(tb testing.TB, s *system, args []string, steps int, h floa
 	tb.Helper()
 	all := slices.Concat([]string{"run", s.path, "--record", "none", "--quiet", "--output", filepath.Join(t.dir, "r.csv"),
 		"--step-size", fmt.Sprint(h), "--stop-time", fmt.Sprint(float64(steps) * h)}, s.args, args)
+	if *workers != "" && !slices.Contains(args, "--workers") {
+		all = append(all, "--workers", *workers)
+	}
 	took, _ := run(tb, "", t.macrostep, all...)
 	return took
 }
@@ -194,13 +198,14 @@ func (l slopes) of(run func(steps int) cost) cost {
 	return cost{(long.cpu - short.cpu) * each, (long.wall - short.wall) * each}
 }
 
-// lengths finds numbers of steps between which the cheaper program takes -seconds.
+// lengths finds numbers of steps between which the C program takes -seconds.
 func lengths(run func(steps int) cost) slopes {
 	run(1)
 	start, n := run(1).cpu, 1000
 	took := run(n).cpu - start
-	for enough := min(0.2, *seconds); took < enough; took = run(n).cpu - start {
+	for took < *seconds/2 {
 		n *= 2
+		took = run(n).cpu - start
 	}
 	measured := int(1.1 * float64(n) * *seconds / took)
 	return slopes{measured / 20, measured/20 + measured}
@@ -347,7 +352,7 @@ func BenchmarkWith(b *testing.B) {
 						args = append(args, s.monitor...)
 					}
 					without := func(steps int) cost { return t.master(b, s, flags("explicit"), steps, s.step) }
-					l := lengths(without)
+					l := lengths(func(steps int) cost { return t.hand(b, s, inC{scheme: "jacobi"}, steps, s.step) })
 					base := ratios(b, len(s.members), processor, func() cost {
 						return l.of(func(steps int) cost { return t.master(b, s, args, steps, s.step) })
 					}, func() cost { return l.of(without) }, [2]string{"ns/FMUstep", "ns/FMUstep-without"})
