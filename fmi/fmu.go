@@ -29,9 +29,6 @@ type OpenOptions struct {
 	// Compile lets Load compile the C sources of an FMU that has no library for
 	// this platform, with $CC, else cc, gcc or clang.
 	Compile bool
-	// RunOnly leaves out of Dir what a run does not use if there is a library for this
-	// platform: sources, documentation and the libraries of other platforms.
-	RunOnly bool
 	// Context ends a compilation that is under way; nil = nothing does.
 	Context context.Context
 }
@@ -144,13 +141,8 @@ func (f *FMU) openArchive(path string, o OpenOptions, l *diag.List) error {
 	if f.Hash, err = a.Hash(); err != nil {
 		return err
 	}
-	content := f.Hash
-	var keep func(name string) bool
-	if o.RunOnly && slices.ContainsFunc(names, isLibrary) {
-		content, keep = "for a run "+f.Hash, used
-	}
-	f.tree, err = shareTree(o.TempDir, content, func(dir string) error {
-		if err := a.Unpack(dir, keep); err != nil {
+	f.tree, err = shareTree(o.TempDir, f.Hash, func(dir string) error {
+		if err := a.Unpack(dir); err != nil {
 			return err
 		}
 		// FMUs may look into it even if it was empty and so got lost (fmi2 4).

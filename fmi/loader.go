@@ -472,31 +472,6 @@ func platforms(goos, goarch string) []string {
 	return []string{arch + "-" + goos}
 }
 
-// isLibrary reports whether an entry of an archive is a library for this platform.
-func isLibrary(name string) bool {
-	return slices.Contains(platforms(runtime.GOOS, runtime.GOARCH), binariesFolder(name)) && strings.Count(name, "/") == 2 && strings.HasSuffix(name, librarySuffix)
-}
-
-// used reports whether a run may use an entry of an archive that has a library for this
-// platform.
-func used(name string) bool {
-	first, _, _ := strings.Cut(name, "/")
-	folder := binariesFolder(name)
-	system := strings.TrimRight(folder[strings.LastIndexByte(folder, '-')+1:], "0123456789")
-	return first != "sources" && first != "documentation" &&
-		(slices.Contains(platforms(runtime.GOOS, runtime.GOARCH), folder) || !slices.Contains([]string{"linux", "win", "windows", "darwin"}, system))
-}
-
-// binariesFolder returns the X of an entry binaries/X/…, "" of another one.
-func binariesFolder(name string) string {
-	rest, _ := strings.CutPrefix(name, "binaries/")
-	folder, _, below := strings.Cut(rest, "/")
-	if rest == name || !below {
-		return ""
-	}
-	return folder
-}
-
 // findLibrary gives the library for this platform: the one named after
 // modelIdentifier, else the one named after the archive, else the only one. It
 // is "" if there is none and the sources are to be compiled.

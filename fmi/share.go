@@ -25,7 +25,7 @@ type tree struct {
 	dir *archive.Dir
 }
 
-// shareTree returns the tree with the content of a hash, or what it names, below parent; unpack fills
+// shareTree gives the tree with the content of hash below parent; unpack fills
 // a new one. Release it after use.
 func shareTree(parent, hash string, unpack func(dir string) error) (*tree, error) {
 	key := treeKey{parent, hash}

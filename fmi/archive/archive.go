@@ -14,7 +14,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -378,11 +377,10 @@ func (a *Archive) ReadFile(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Unpack writes the tree, or of it the entries to keep, into a folder that exists and is
-// empty; keep nil = all. Folders and
+// Unpack writes the tree into a folder that exists and is empty. Folders and
 // files belong to the user alone; what is executable in the archive stays so.
 // After an error some of the tree may stand; remove the folder then.
-func (a *Archive) Unpack(into string, keep func(name string) bool) error {
+func (a *Archive) Unpack(into string) error {
 	root, err := os.OpenRoot(into) // a second fence: it refuses to leave the folder
 	if err != nil {
 		return err
@@ -391,13 +389,9 @@ func (a *Archive) Unpack(into string, keep func(name string) bool) error {
 	wrap := func(e *entry, err error) error {
 		return fmt.Errorf("%s: entry %s does not unpack: %w; %s", a.path, e.name, err, remedy(err))
 	}
-	entries := a.entries
-	if keep != nil {
-		entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return !keep(e.name) })
-	}
 	made := map[string]bool{".": true}
-	for i := range entries {
-		e := &entries[i]
+	for i := range a.entries {
+		e := &a.entries[i]
 		dir := e.name
 		if !e.dir {
 			dir = path.Dir(dir)
@@ -415,7 +409,7 @@ func (a *Archive) Unpack(into string, keep func(name string) bool) error {
 	}
 	var next atomic.Int64
 	var failed atomic.Bool
-	workers := min(runtime.GOMAXPROCS(0), 8, len(entries))
+	workers := min(runtime.GOMAXPROCS(0), 8, len(a.entries))
 	errs := make([]error, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
@@ -423,10 +417,10 @@ func (a *Archive) Unpack(into string, keep func(name string) bool) error {
 			buf := make([]byte, 64<<10)
 			for !failed.Load() {
 				i := int(next.Add(1)) - 1
-				if i >= len(entries) {
+				if i >= len(a.entries) {
 					return
 				}
-				e := &entries[i]
+				e := &a.entries[i]
 				if e.dir {
 					continue
 				}
@@ -496,5 +490,5 @@ func Unpack(zipPath, into string, l *diag.List, limits Limits) error {
 		return err
 	}
 	defer a.Close()
-	return a.Unpack(into, nil)
+	return a.Unpack(into)
 }

@@ -28,7 +28,6 @@ type Options struct {
 	Stateless []string // components that are declared stateless
 	Quirks    []Quirk  // beside those of the documents
 	Compile   bool     // compile the sources of FMUs without a library for this platform
-	RunOnly   bool     // see fmi.OpenOptions
 	// Context ends a compilation that is under way; nil = nothing does.
 	Context  context.Context
 	Set      []Assignment // parameters and start values, beating those of the documents
@@ -165,7 +164,7 @@ var ErrEmpty = errors.New("the system has no component with an FMU, so that ther
 // a single .fmu, whose component is called by the file name without .fmu. The
 // assembly is not nil also when the error is a list of findings.
 func Open(path string, o Options) (_ *Assembly, err error) {
-	a := &Assembly{Findings: diag.List{Strict: o.Strict}, opening: fmi.OpenOptions{Strict: o.Strict, Compile: o.Compile, RunOnly: o.RunOnly, Context: o.Context}}
+	a := &Assembly{Findings: diag.List{Strict: o.Strict}, opening: fmi.OpenOptions{Strict: o.Strict, Compile: o.Compile, Context: o.Context}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())

@@ -94,7 +94,7 @@ func Open(ctx context.Context, path string, o OpenOptions) (*System, error) {
 		return nil, err
 	}
 	options := Reading(ctx)
-	options.Strict, options.Stateless, options.Compile, options.RunOnly, options.Cache = o.Strict, o.Stateless, o.Compile, true, fmuslave.CacheDir()
+	options.Strict, options.Stateless, options.Compile, options.Cache = o.Strict, o.Stateless, o.Compile, fmuslave.CacheDir()
 	options.Driven, options.DrivenBy, options.Record, options.Read = o.Driven, o.DrivenBy, o.Record, o.Read
 	options.Isolate, options.IsolateGiven, options.IsolateComponents = o.Isolation.Mode, o.Isolation.Given, o.Isolation.Components
 	options.Restarts, options.RestartsGiven = o.Isolation.Restarts, o.Isolation.RestartsGiven
