@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -126,38 +124,6 @@ func TestForeignContent(t *testing.T) {
 	for _, name := range []string{"extra/org.example/settings.xml", "unheard/of"} { // the FMU finds its whole tree
 		if _, err := os.Stat(filepath.Join(f.Dir, filepath.FromSlash(name))); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// For a run, what is only for other platforms and for people stays packed, if there is a
-// library for this platform.
-func TestRunOnly(t *testing.T) {
-	here := "binaries/" + platforms(runtime.GOOS, runtime.GOARCH)[0] + "/"
-	entries := append(documents, "modelDescription.xml", baseXML, "resources/data.txt", "x", "sources/base.c", "", "extra/sources/x", "",
-		"binaries/win32/base.dll", "", "binaries/darwin64/base.dylib", "", "binaries/x86-linux/base.so", "", "binaries/common/base.bin", "", here+"sub/part"+librarySuffix, "")
-	kept := []string{"modelDescription.xml", "resources/data.txt", "extra/sources/x", "binaries/common/base.bin", here + "sub/part" + librarySuffix}
-	left := []string{"sources/base.c", "binaries/win32/base.dll", "binaries/x86-linux/base.so", "documentation/index.html"}
-	temp := t.TempDir()
-	for _, c := range []struct {
-		entries []string
-		runOnly bool
-		lacks   []string
-	}{
-		{append(entries, here+"base"+librarySuffix, "elf"), true, left},
-		{append(entries, here+"base"+librarySuffix, "elf"), false, nil}, // the same hash
-		{entries, true, nil},
-	} {
-		f, _, err := Open(packed(t, c.entries...), OpenOptions{TempDir: temp, RunOnly: c.runOnly})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for _, name := range slices.Concat(kept, left) {
-			_, err := os.Stat(filepath.Join(f.Dir, filepath.FromSlash(name)))
-			if slices.Contains(c.lacks, name) != errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("run only %v: %s: %v", c.runOnly, name, err)
-			}
 		}
 	}
 }

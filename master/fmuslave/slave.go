@@ -345,7 +345,10 @@ func (s *Slave) ExitInit() error {
 	if err := s.readBack(); err != nil {
 		return err
 	}
-	err := errors.Join(s.read(), s.startClock())
+	err := s.read()
+	if err == nil {
+		err = s.startClock()
+	}
 	s.before = s.instance.Ticks()
 	return err
 }
