@@ -211,10 +211,12 @@ func lengths(run func(steps int) cost) slopes {
 	return slopes{measured / 20, measured/20 + measured}
 }
 
-// quantile gives the value below which a part q of the others lie.
+// quantile gives the value below which a part q of the others lie, linear between two.
 func quantile(v []float64, q float64) float64 {
 	v = slices.Sorted(slices.Values(v))
-	return v[int(q*float64(len(v)-1)+0.5)]
+	at := q * float64(len(v)-1)
+	k := int(at)
+	return v[k] + (at-float64(k))*(v[min(k+1, len(v)-1)]-v[k])
 }
 
 func median(v []float64) float64 { return quantile(v, 0.5) }
