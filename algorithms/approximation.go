@@ -1,7 +1,6 @@
 package algorithms
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -55,7 +54,6 @@ type approximation struct {
 	newest  []float64 // values at the end of the step, [nu]
 	isAhead []bool    // by input: its newest value is known
 	inBlock bool      // a slow subsystem is being stepped over all the macro steps of its own
-	du      []float64
 	through []bool    // by input: outputs may depend on it directly
 	bias    []float64 // what a correction adds to each input over the step, [nu]
 	kick    []float64 // by what an extrapolation is put off at the end of the step, [nu]; nil = by nothing
@@ -167,7 +165,7 @@ func (a *approximation) init(x *master.Exec, t0 float64) error {
 			a.external = append(a.external, k)
 		}
 	}
-	a.newest, a.isAhead, a.du, a.bias = make([]float64, nu), make([]bool, nu), make([]float64, nu), make([]float64, nu)
+	a.newest, a.isAhead, a.bias = make([]float64, nu), make([]bool, nu), make([]float64, nu)
 	a.grid, a.slow, a.count = *newGrid(1, nu), nil, 0
 	a.placeOnGrids(x)
 	a.delivery = make([]Delivery, len(x.Sys.Subsystems))
@@ -457,36 +455,37 @@ func (a *approximation) of(k int) *polynomial {
 // whole reports whether subsystem i takes the macro step in one piece.
 func (a *approximation) whole(i int) bool { return a.delivery[i] != Substeps && a.rates[i].steps == 1 }
 
-// stage hands the inputs of subsystem i for a whole step to it.
-func (a *approximation) stage(x *master.Exec, i int) error {
+// stage puts the inputs of subsystem i for a whole step into U and DU.
+func (a *approximation) stage(x *master.Exec, i int) {
 	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
 	derivatives := a.delivery[i] == Derivatives
 	for k := from; k < to; k++ {
 		if derivatives && !a.holds[k] {
-			x.U[k] = a.eval(k, &a.of(k).start[0])
+			x.U[k] = a.biased(k, a.eval(k, &a.of(k).start[0]))
 		} else {
-			x.U[k] = a.last(k)
+			x.U[k] = a.biased(k, a.last(k))
 		}
-		x.U[k] += a.bias[k]
-	}
-	if err := x.Stage(i); err != nil {
-		return err
 	}
 	if !derivatives {
-		return nil
+		return
 	}
 	for m := 1; m <= a.order; m++ {
+		du := x.DU[m-1]
 		for k := from; k < to; k++ {
-			a.du[k] = 0
+			du[k] = 0
 			if p := a.of(k); !a.holds[k] && m <= p.degree {
-				a.du[k] = a.eval(k, &p.start[m])
+				du[k] = a.eval(k, &p.start[m])
 			}
 		}
-		if err := x.StageDerivative(i, m, a.du[from:to]); err != nil {
-			return err
-		}
 	}
-	return nil
+}
+
+// biased adds what a correction adds to input k.
+func (a *approximation) biased(k int, v float64) float64 {
+	if b := a.bias[k]; b != 0 { // else every bit stays, a zero's sign too
+		v += b
+	}
+	return v
 }
 
 // inSubstep gives the value of input k over substep j of the polynomial: at its midpoint.
@@ -507,67 +506,35 @@ func (a *approximation) inSubstep(k, j int) float64 {
 	return v + (a.eval(k, &p.midpoints[last]) - end)
 }
 
-// step takes subsystem i through the macro step in pieces. Where the pieces are
-// a means of delivery, the polynomial is sampled (inSubstep); a subsystem
-// with a rate of its own takes its steps as such, each with the polynomial, or
-// where it cannot follow it with the value, at its start.
-func (a *approximation) step(ctx context.Context, x *master.Exec, i int, t, H float64) error {
-	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
-	n := a.rates[i].steps
-	sampled := n == 1
-	if sampled {
-		n = a.substeps
+// pieces returns in how many pieces subsystem i takes the macro step.
+func (a *approximation) pieces(i int) int {
+	if n := a.rates[i].steps; n > 1 || a.delivery[i] != Substeps {
+		return n
 	}
-	h := H / float64(n)
-	for j := range n {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		begin := beginOf(t+H*float64(j)/float64(n), h, t+H)
-		if !sampled {
-			if err := a.stageAt(x, i, begin); err != nil {
-				return err
-			}
-		} else {
-			for k := from; k < to; k++ {
-				if a.holds[k] {
-					x.U[k] = a.last(k)
-				} else {
-					x.U[k] = a.inSubstep(k, j)
-				}
-				x.U[k] += a.bias[k]
-			}
-			if err := x.Stage(i); err != nil {
-				return err
-			}
-		}
-		var err error
-		if j < n-1 {
-			err = x.Substep(ctx, i, begin, h)
-		} else {
-			err = x.Step(ctx, i, begin, h)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.substeps
 }
 
-// beginOf gives the start of a piece of size h of a macro step that ends at end: t, or so
-// little before it that rounding carries no piece past the end. There may be the stop
-// time that the FMU was told (fmi2 40).
-func beginOf(t, h, end float64) float64 {
-	largest := max(math.Abs(t), math.Abs(end))
-	for digit := math.Nextafter(largest, math.Inf(1)) - largest; t+h > end; {
-		t -= digit
+// stagePiece puts the inputs of subsystem i for piece j of the macro step, from time t on,
+// into U and DU. Where the pieces are a means of delivery, the polynomial is sampled
+// (inSubstep); a subsystem with a rate of its own takes its steps as such, each with the
+// polynomial, or where it cannot follow it with the value, at its start.
+func (a *approximation) stagePiece(x *master.Exec, i, j int, t float64) {
+	if a.rates[i].steps > 1 {
+		a.stageAt(x, i, t)
+		return
 	}
-	return t
+	for k := a.sys.InAt[i]; k < a.sys.InAt[i+1]; k++ {
+		if a.holds[k] {
+			x.U[k] = a.biased(k, a.last(k))
+		} else {
+			x.U[k] = a.biased(k, a.inSubstep(k, j))
+		}
+	}
 }
 
-// stageAt hands the inputs of subsystem i for a step from time t within the macro
-// step to it.
-func (a *approximation) stageAt(x *master.Exec, i int, t float64) error {
+// stageAt puts the inputs of subsystem i for a step from time t within the macro step into
+// U and DU.
+func (a *approximation) stageAt(x *master.Exec, i int, t float64) {
 	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
 	var w weightTable
 	var of *polynomial
@@ -579,29 +546,24 @@ func (a *approximation) stageAt(x *master.Exec, i int, t float64) error {
 	}
 	for k := from; k < to; k++ {
 		if a.holds[k] || a.delivery[i] == Held {
-			x.U[k] = a.last(k)
+			x.U[k] = a.biased(k, a.last(k))
 		} else {
 			at(a.of(k))
-			x.U[k] = a.eval(k, &w[0])
+			x.U[k] = a.biased(k, a.eval(k, &w[0]))
 		}
-		x.U[k] += a.bias[k]
 	}
-	if err := x.Stage(i); err != nil || a.delivery[i] != Derivatives {
-		return err
+	if a.delivery[i] != Derivatives {
+		return
 	}
 	for m := 1; m <= a.order; m++ {
 		for k := from; k < to; k++ {
-			a.du[k] = 0
+			x.DU[m-1][k] = 0
 			if p := a.of(k); !a.holds[k] && m <= p.degree {
 				at(p)
-				a.du[k] = a.eval(k, &w[m])
+				x.DU[m-1][k] = a.eval(k, &w[m])
 			}
 		}
-		if err := x.StageDerivative(i, m, a.du[from:to]); err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // report tells the delivery of every input, late ones as such; nothing before

@@ -137,7 +137,6 @@ var (
 	_ master.ModelReporter       = (*Coupling)(nil)
 	_ master.Waiver              = (*Coupling)(nil)
 	_ master.Archiver            = (*Coupling)(nil)
-	_ master.Repeater            = (*Coupling)(nil)
 	_ master.Sequential          = (*Coupling)(nil)
 )
 
@@ -417,7 +416,7 @@ func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (m
 		var e effort
 		e, err = c.advance(ctx, x, t, H, c.order)
 		trial = master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
-		if errors.Is(err, errNotConverged) {
+		if err != nil && errors.Is(err, errNotConverged) {
 			trial.Verdict, trial.Next, trial.Why, err = master.Retry, H/4, err.Error(), nil
 		}
 	}
@@ -473,25 +472,10 @@ func (c *Coupling) Accept(x *master.Exec, t float64) {
 	c.scheme.accept()
 }
 
-// Turns gives a macro step as turns, if inputs are held and nothing else is to do.
-func (c *Coupling) Turns() []master.Turn {
-	e, ok := c.scheme.(*explicit)
-	if !ok || c.in.order > 0 || c.control != nil || c.energy != nil || c.correct != nil || c.model != nil {
-		return nil
-	}
-	return e.rounds(c.in.sys)
-}
-
 // Sequential tells that each subsystem waits for those before it.
 func (c *Coupling) Sequential() bool {
 	e, ok := c.scheme.(*explicit)
 	return ok && e.gaussSeidel
-}
-
-// Repeated takes the coupling inputs at t into the history.
-func (c *Coupling) Repeated(x *master.Exec, t float64, steps int) {
-	c.in.push(t, x.W)
-	c.in.count += steps - 1
 }
 
 // Reject forgets the attempt: the history holds accepted points only.

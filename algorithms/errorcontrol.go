@@ -518,7 +518,7 @@ func (j *errorControl) double(ctx context.Context, x *master.Exec, t, H float64,
 		j.coupling.energy.begin()
 	}
 	half := H / 2
-	middle := beginOf(t+half, half, t+H)
+	middle := master.BeginOf(t+half, half, t+H)
 	if _, err := j.coupling.advance(ctx, x, t, half, k); err != nil {
 		return err
 	}

@@ -23,13 +23,17 @@ type explicit struct {
 	names       []string // Gauss–Seidel: the sequence asked for
 
 	sequence []int       // Gauss–Seidel
-	late     []bool      // by subsystem: stepped after its sources
-	sources  [][]int     // by subsystem
-	from     []int       // by input: the subsystem that feeds it, or -1
-	done     []bool      // Gauss–Seidel: stepped in this macro step
 	together *stepping   // Jacobi: all but the late ones
 	slow     []*stepping // those that take one step over several macro steps
-	turns    []*stepping // Gauss–Seidel: by subsystem; nil = late
+	turns    []turn      // Gauss–Seidel
+}
+
+// turn is a part of a Gauss–Seidel macro step: neighbours in the sequence that do not feed
+// each other take their step, then late ones whose sources are new by then.
+type turn struct {
+	steps *stepping
+	fresh []int // inputs of the members that are fed by outputs that are new
+	late  []int
 }
 
 // check finds the sequence of a Gauss–Seidel scheme.
@@ -67,18 +71,6 @@ func (e *explicit) check(s *master.System) error {
 
 // init groups the subsystems.
 func (e *explicit) init(x *master.Exec) error {
-	n := len(x.Sys.Subsystems)
-	e.late, e.done = make([]bool, n), make([]bool, n)
-	for _, i := range x.Sys.Late {
-		e.late[i] = true
-	}
-	e.sources, e.from = make([][]int, n), make([]int, len(x.W))
-	for i := range e.sources {
-		e.sources[i] = x.Sys.Sources(i)
-	}
-	for k := range e.from {
-		e.from[k] = x.Sys.SourceSubsystem(k)
-	}
 	var err error
 	var every []int
 	e.slow = nil
@@ -98,10 +90,68 @@ func (e *explicit) init(x *master.Exec) error {
 	if e.together, err = newStepping(x, e.in, every); err != nil || !e.gaussSeidel {
 		return err
 	}
-	e.turns = make([]*stepping, n)
-	for _, i := range x.Sys.Stepped {
-		if e.turns[i], err = newStepping(x, e.in, []int{i}); err != nil {
+	return e.prepareTurns(x)
+}
+
+// prepareTurns divides the sequence into turns.
+func (e *explicit) prepareTurns(x *master.Exec) error {
+	s := x.Sys
+	e.turns = nil
+	done := make([]bool, len(s.Subsystems))
+	allDone := func(sources []int) bool {
+		return !slices.ContainsFunc(sources, func(from int) bool { return !done[from] })
+	}
+	var members, fresh []int
+	end := func() error {
+		steps, err := newStepping(x, e.in, members)
+		if err != nil {
 			return err
+		}
+		t := turn{steps: steps, fresh: fresh}
+		for _, l := range s.Late {
+			if !done[l] && allDone(s.Sources(l)) {
+				t.late = append(t.late, l)
+				done[l] = true
+			}
+		}
+		e.turns = append(e.turns, t)
+		members, fresh = nil, nil
+		return nil
+	}
+	for _, i := range e.sequence {
+		if slices.Contains(s.Late, i) || e.in.rates[i].over > 1 { // later, or by itself
+			continue
+		}
+		// Late sources may wait for a member, too.
+		waits := func(from int) bool {
+			return slices.Contains(members, from) || slices.Contains(s.Late, from) && !done[from]
+		}
+		if len(members) > 0 && slices.ContainsFunc(s.Sources(i), waits) {
+			for _, m := range members {
+				done[m] = true
+			}
+			if err := end(); err != nil {
+				return err
+			}
+		}
+		for k := s.InAt[i]; k < s.InAt[i+1]; k++ {
+			if from := s.SourceSubsystem(k); from >= 0 && done[from] {
+				fresh = append(fresh, k)
+			}
+		}
+		members = append(members, i)
+	}
+	for _, m := range members {
+		done[m] = true
+	}
+	if err := end(); err != nil {
+		return err
+	}
+	// Those without any source but the world outside.
+	last := &e.turns[len(e.turns)-1]
+	for _, l := range s.Late {
+		if !done[l] {
+			last.late = append(last.late, l)
 		}
 	}
 	return nil
@@ -175,7 +225,7 @@ func (e *explicit) stepSlow(ctx context.Context, t, H float64) error {
 			own = t + H - from
 		}
 		e.in.inBlock = true
-		err := s.advance(ctx, beginOf(from, own, t+H), own)
+		err := s.advance(ctx, master.BeginOf(from, own, t+H), own)
 		e.in.inBlock = false
 		if err != nil {
 			return err
@@ -208,92 +258,25 @@ func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) er
 	return nil
 }
 
+// stepSequence steps the subsystems in turn, with the value at t+H of every source that has
+// been stepped as the newest point of its input.
 func (e *explicit) stepSequence(ctx context.Context, x *master.Exec, t, H float64) error {
-	return e.visit(x.Sys,
-		func(i int) error { return e.stepInTurn(ctx, x, i, t, H) },
-		func(i int) error { return stepLate(ctx, x, i, t, H) })
-}
-
-// visit goes through the sequence of a Gauss–Seidel scheme: those that have states
-// in their turn, and late ones as soon as their sources are new.
-func (e *explicit) visit(s *master.System, inTurn, late func(i int) error) error {
-	clear(e.done)
-	for _, i := range e.sequence {
-		if e.late[i] || e.in.rates[i].over > 1 { // later, or by itself
-			continue
+	for k := range e.turns {
+		turn := &e.turns[k]
+		for _, i := range turn.steps.members {
+			x.Couple(i, t+H, x.U)
 		}
-		if err := inTurn(i); err != nil {
+		for _, k := range turn.fresh {
+			e.in.arrived(k, x.U[k])
+		}
+		if err := turn.steps.run(ctx, t, H); err != nil {
 			return err
 		}
-		e.done[i] = true
-		for _, l := range s.Late {
-			if e.done[l] || !e.sourcesDone(l) {
-				continue
-			}
-			if err := late(l); err != nil {
-				return err
-			}
-			e.done[l] = true
-		}
-	}
-	// Those without any source but the world outside.
-	for _, l := range s.Late {
-		if !e.done[l] {
-			if err := late(l); err != nil {
+		for _, i := range turn.late {
+			if err := stepLate(ctx, x, i, t, H); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func (e *explicit) sourcesDone(i int) bool {
-	for _, from := range e.sources[i] {
-		if !e.done[from] {
-			return false
-		}
-	}
-	return true
-}
-
-// stepInTurn steps subsystem i with the value at t+H of every source that has
-// been stepped as the newest point of its input.
-func (e *explicit) stepInTurn(ctx context.Context, x *master.Exec, i int, t, H float64) error {
-	x.Couple(i, t+H, x.U)
-	for k := x.Sys.InAt[i]; k < x.Sys.InAt[i+1]; k++ {
-		if from := e.from[k]; from >= 0 && e.done[from] {
-			e.in.arrived(k, x.U[k])
-		}
-	}
-	return e.turns[i].run(ctx, t, H)
-}
-
-// rounds gives a macro step as turns, if it is no more than that: inputs are held,
-// and every subsystem takes one step.
-func (e *explicit) rounds(s *master.System) []master.Turn {
-	if len(e.slow) > 0 {
-		return nil
-	}
-	for _, r := range e.in.rates {
-		if r.steps > 1 {
-			return nil
-		}
-	}
-	var turns []master.Turn
-	inTurn := func(i int) error {
-		turns = append(turns, master.Turn{Couple: []int{i}, Step: i})
-		return nil
-	}
-	if e.gaussSeidel {
-		_ = e.visit(s, inTurn, inTurn) // never an error
-		return turns
-	}
-	turns = append(turns, master.Turn{Couple: s.Stepped, Step: -1})
-	for _, i := range s.Stepped {
-		turns = append(turns, master.Turn{Step: i})
-	}
-	for _, i := range s.Late {
-		_ = inTurn(i)
-	}
-	return turns
 }

@@ -142,7 +142,7 @@ type block struct {
 	late      []int     // stateless members, after the others in this order
 	everyStep *stepping // of the iterated
 	onlyOnce  *stepping
-	goBack    *master.Phase // of all that are repeated
+	goBack    *master.StateSet // of all that are repeated
 
 	loop []int // unknowns: inputs of iterated members that are fed from within the block
 	open []int // extrapolated inputs that are fed from earlier blocks
@@ -175,7 +175,7 @@ type block struct {
 type round struct {
 	columns []int
 	members []int
-	goBack  *master.Phase
+	goBack  *master.StateSet
 	steps   *stepping
 }
 
@@ -285,7 +285,7 @@ func (s *implicit) newBlock(x *master.Exec, m master.Block) (*block, error) {
 			repeated = append(repeated, i)
 		}
 	}
-	b.goBack = x.NewPhase(repeated, x.Restore)
+	b.goBack = x.NewStateSet(repeated)
 	if !b.cyclic {
 		b.phi = make([]float64, len(x.W))
 		return b, nil
@@ -400,7 +400,7 @@ func (b *block) prepareRounds(x *master.Exec) error {
 			if late {
 				continue
 			}
-			rounds[g].goBack = x.NewPhase(members, x.Restore)
+			rounds[g].goBack = x.NewStateSet(members)
 			var err error
 			if rounds[g].steps, err = newStepping(x, b.in, members); err != nil {
 				return err
@@ -473,7 +473,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 	fresh := b.predictAll && len(b.open) == 0 // the predictor step stands
 	if !fresh {
 		if b.predictAll {
-			if err := b.goBack.Run(); err != nil {
+			if err := b.goBack.Restore(); err != nil {
 				return e, err
 			}
 		}
@@ -557,7 +557,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 			b.z[j] += b.dz[j]
 			b.in.arrived(k, b.z[j])
 		}
-		if err := b.goBack.Run(); err != nil {
+		if err := b.goBack.Restore(); err != nil {
 			return e, err
 		}
 		if err := b.evaluate(ctx, x, t, H, false); err != nil {
@@ -746,7 +746,7 @@ func (b *block) differences(ctx context.Context, x *master.Exec, t, H float64) e
 	}
 	for g := range b.rounds {
 		r := &b.rounds[g]
-		if err := r.goBack.Run(); err != nil {
+		if err := r.goBack.Restore(); err != nil {
 			return err
 		}
 		for _, j := range r.columns {

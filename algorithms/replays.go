@@ -24,7 +24,7 @@ type replays struct {
 	of      *modelCorrector
 	x       *master.Exec
 	members []int
-	goBack  *master.Phase
+	goBack  *master.StateSet
 	steps   *stepping
 	rounds  [][]int     // columns: one of each member that has one left
 	base    []float64   // outputs of the unmoved step, [ny]
@@ -62,7 +62,7 @@ func newReplays(x *master.Exec, of *modelCorrector) (*replays, error) {
 		}
 		r.rounds[g] = append(r.rounds[g], j)
 	}
-	r.goBack = x.NewPhase(r.members, x.Restore)
+	r.goBack = x.NewStateSet(r.members)
 	var err error
 	r.steps, err = newStepping(x, of.in, r.members)
 	return r, err
@@ -97,7 +97,7 @@ func (r *replays) measure(ctx context.Context, t, H float64) error {
 		if agrees {
 			r.trust = min(2*r.trust, longestTrust)
 			r.wait = r.trust
-			return r.goBack.Run()
+			return r.goBack.Restore()
 		}
 	}
 	r.trust, r.wait = 1, 1
@@ -121,12 +121,12 @@ func (r *replays) measure(ctx context.Context, t, H float64) error {
 			return err
 		}
 	}
-	return r.goBack.Run()
+	return r.goBack.Restore()
 }
 
 // step takes the members from the last communication point to t+H.
 func (r *replays) step(ctx context.Context, t, H float64) error {
-	if err := r.goBack.Run(); err != nil {
+	if err := r.goBack.Restore(); err != nil {
 		return err
 	}
 	return r.steps.run(ctx, t, H)

@@ -2,6 +2,8 @@ package algorithms
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/macrostep/macrostep/master"
 )
@@ -9,30 +11,37 @@ import (
 // stepping steps some subsystems over the same macro step with the polynomials
 // as they stand, side by side.
 type stepping struct {
-	in      *approximation
-	x       *master.Exec
-	members []int
-	whole   *master.StepSet // those that take the step in one piece
-	pieces  *master.Phase   // those that take it in substeps
-
-	// Of the step under way.
-	ctx  context.Context
-	t, H float64
+	in        *approximation
+	x         *master.Exec
+	members   []int
+	listening []int // those with discrete inputs
+	whole     []int // those that take the step in one piece
+	sets      []*master.StepSet
 }
 
 func newStepping(x *master.Exec, in *approximation, members []int) (*stepping, error) {
 	s := &stepping{in: in, x: x, members: members}
-	var whole, pieces []int
+	inPieces := map[int][]int{} // by their number
 	for _, i := range members {
 		if in.whole(i) {
-			whole = append(whole, i)
+			s.whole = append(s.whole, i)
 		} else {
-			pieces = append(pieces, i)
+			inPieces[in.pieces(i)] = append(inPieces[in.pieces(i)], i)
+		}
+		if len(x.Sys.Infos[i].DiscreteIn) > 0 {
+			s.listening = append(s.listening, i)
 		}
 	}
-	s.pieces = x.NewPhase(pieces, func(i int) error { return s.in.step(s.ctx, s.x, i, s.t, s.H) })
-	var err error
-	s.whole, err = x.NewStepSet(whole)
+	for _, n := range slices.Sorted(maps.Keys(inPieces)) {
+		set, err := x.NewStepSet(inPieces[n])
+		if err != nil {
+			return nil, err
+		}
+		set.InPieces(n, func(i, j int, t float64) { in.stagePiece(x, i, j, t) })
+		s.sets = append(s.sets, set)
+	}
+	set, err := x.NewStepSet(s.whole)
+	s.sets = append(s.sets, set)
 	return s, err
 }
 
@@ -44,28 +53,27 @@ func (s *stepping) run(ctx context.Context, t, H float64) error {
 	return s.advance(ctx, t, H)
 }
 
-// stage hands the members what they get at t.
+// stage puts what the members get at t in place.
 func (s *stepping) stage(t float64) error {
-	for _, i := range s.members {
+	for _, i := range s.listening {
 		if err := s.x.StageDiscrete(i, t); err != nil {
 			return err
 		}
-		if s.in.whole(i) {
-			if err := s.in.stage(s.x, i); err != nil {
-				return err
-			}
-		}
+	}
+	for _, i := range s.whole {
+		s.in.stage(s.x, i)
 	}
 	return nil
 }
 
-// advance steps the members, which have been staged, from t to t+H.
+// advance steps the members from t to t+H.
 func (s *stepping) advance(ctx context.Context, t, H float64) error {
-	s.ctx, s.t, s.H = ctx, t, H
-	if err := s.pieces.Run(); err != nil {
-		return err
+	for _, set := range s.sets {
+		if err := s.x.StepAll(ctx, set, t, H); err != nil {
+			return err
+		}
 	}
-	return s.x.StepAll(ctx, s.whole, t, H)
+	return nil
 }
 
 // stepLate steps a stateless subsystem with the new values of its sources.

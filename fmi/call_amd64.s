@@ -3,7 +3,8 @@
 #include "textflag.h"
 
 // Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96, tag 104; size 112.
-// Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40, tag 48.
+// Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40, tag 48,
+// worst 72, untimed 80, crossings 88.
 
 GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
 DATA ·runBatchABI0(SB)/8, $runBatch(SB)
@@ -38,6 +39,10 @@ TEXT runBatch(SB), NOSPLIT, $48-0
 	MOVQ    0(R14), R13  // records left
 	MOVQ    $0, 16(R14)
 	MOVQ    $0, 40(R14)
+	MOVQ    $0, 72(R14)
+	INCQ    88(R14)
+	CMPQ    80(R14), $0
+	JNE     next
 	STAMP
 	MOVQ AX, 24(R14)
 	JMP  next
@@ -87,6 +92,8 @@ x87:
 
 flags:
 	CLD
+	MOVL AX, CX
+	ORQ  CX, 72(R14)
 	CMPL AX, $1 // above Warning, unsigned
 	JHI  done
 
@@ -100,8 +107,12 @@ next:
 
 done:
 	MOVQ $0, 48(R14)
+	CMPQ 80(R14), $0
+	JNE  leave
 	STAMP
 	MOVQ AX, 32(R14)
+
+leave:
 	MOVQ 8(SP), R12
 	MOVQ 16(SP), R13
 	MOVQ 24(SP), R14
@@ -109,6 +120,8 @@ done:
 	RET
 
 stamp:
+	CMPQ 80(R14), $0
+	JNE  advance
 	STAMP
 	MOVQ AX, 88(R12)
 	JMP  advance

@@ -3,7 +3,8 @@
 #include "textflag.h"
 
 // Offsets in record: fn 0, i 8…56, f 64…80, ret 88, sig 96, tag 104; size 112.
-// Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40, tag 48.
+// Offsets in batch: n 0, recs 8, done 16, start 24, end 32, modes 40, tag 48,
+// worst 72, untimed 80, crossings 88.
 
 GLOBL ·runBatchABI0(SB), NOPTR|RODATA, $8
 DATA ·runBatchABI0(SB)/8, $runBatch(SB)
@@ -32,6 +33,12 @@ TEXT runBatch(SB), NOSPLIT, $48-0
 	MOVD 0(R19), R21   // records left
 	MOVD ZR, 16(R19)
 	MOVD ZR, 40(R19)
+	MOVD ZR, 72(R19)
+	MOVD 88(R19), R9
+	ADD  $1, R9
+	MOVD R9, 88(R19)
+	MOVD 80(R19), R9
+	CBNZ R9, next
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 24(R19)
 	B    next
@@ -72,6 +79,10 @@ loop:
 	MOVD R9, 96(R20)
 
 status:
+	MOVWU R0, R10
+	MOVD  72(R19), R9
+	ORR   R10, R9
+	MOVD  R9, 72(R19)
 	CMPW $1, R0 // above Warning, unsigned
 	BHI  done
 
@@ -84,8 +95,12 @@ next:
 
 done:
 	MOVD ZR, 48(R19)
+	MOVD 80(R19), R9
+	CBNZ R9, leave
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 32(R19)
+
+leave:
 	MOVD 8(RSP), R19
 	MOVD 16(RSP), R20
 	MOVD 24(RSP), R21
@@ -93,6 +108,8 @@ done:
 	RET
 
 stamp:
+	MOVD 80(R19), R9
+	CBNZ R9, advance
 	MRS  CNTVCT_EL0, R9
 	MOVD R9, 88(R20)
 	B    advance

@@ -38,8 +38,8 @@ func bound[F any](m *sync.Map, addr uintptr) F {
 // ticks are nanoseconds.
 func runPortable(b *batch) {
 	portable.once.Do(func() { portable.origin = time.Now() })
+	b.begin()
 	b.start = uint64(time.Since(portable.origin))
-	b.done, b.modes = 0, 0
 	if b.n > 0 {
 		runtime.LockOSThread() // the modes are the thread's
 		callPortable(b)
@@ -68,6 +68,7 @@ func callPortable(b *batch) {
 		}
 		leaveFork()
 		b.keepModes(r, before)
+		b.worst |= uintptr(uint32(r.ret))
 		if uint32(r.ret) > uint32(StatusWarning) {
 			return
 		}

@@ -23,8 +23,8 @@ const CallPath = "syscall"
 func run(b *batch) {
 	runtime.LockOSThread() // the floating-point modes are the thread's
 	defer runtime.UnlockOSThread()
+	b.begin()
 	b.start = uint64(time.Since(clock))
-	b.done, b.modes = 0, 0
 	recs, before := b.records(), modes()
 	for k := range recs {
 		r := &recs[k]
@@ -43,6 +43,7 @@ func run(b *batch) {
 			r.ret, _, _ = syscall.SyscallN(r.fn, r.i[0], r.i[1], r.i[2], r.i[3], r.i[4], r.i[5], r.i[6])
 		}
 		b.keepModes(r, before)
+		b.worst |= uintptr(uint32(r.ret))
 		if uint32(r.ret) > uint32(StatusWarning) {
 			break
 		}

@@ -94,6 +94,7 @@ type Instance struct {
 	steppers     []*Stepper
 	log          *logQueue
 	trace        *Trace
+	line         line    // of the trace
 	single       bool    // every call is a crossing of its own
 	environments uintptr // callback struct
 }

@@ -267,7 +267,7 @@ func TestStatuses(t *testing.T) {
 			in := instance(t, f, "w", InstanceOptions{Log: c.log})
 			start(t, in)
 			s := stepper(t, in, plan)
-			g, err := NewGroup([]*Stepper{s})
+			g, err := NewGroup([]*Stepper{s}, true)
 			must(t, err)
 			must(t, in.SetInteger([]description.ValueReference{104}, []int32{1}))
 			fail(t, in, fnDoStep, StatusWarning, 0)

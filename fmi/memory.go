@@ -78,16 +78,11 @@ func (m *cmem) block(size uintptr) (unsafe.Pointer, error) {
 
 // batch gives a batch that is given back with m.
 func (m *cmem) batch() *batch {
-	b := (*batch)(m.cell(batchCell))
+	c := newCell()
+	m.cells = append(m.cells, c)
+	b := c.batch()
 	b.time = math.NaN()
 	return b
-}
-
-// cell gives a cell that is given back with m.
-func (m *cmem) cell(kind uint64) unsafe.Pointer {
-	c := newCell(kind)
-	m.cells = append(m.cells, c)
-	return c.at()
 }
 
 func (m *cmem) release() {
@@ -154,14 +149,17 @@ func bufSlice[T any](b *cbuf, n int) ([]T, error) {
 const maxCString = 1 << 26
 
 // cstring copies a C string of at most limit bytes; a null pointer gives "".
+func cstring(p uintptr, limit int) string { return string(cbytes(p, limit)) }
+
+// cbytes returns the bytes of a C string where they are.
 // It reads byte by byte, because what lies behind the end may not be mapped.
-func cstring(p uintptr, limit int) string {
+func cbytes(p uintptr, limit int) []byte {
 	if p == 0 {
-		return ""
+		return nil
 	}
 	n := 0
 	for n < limit && *(*byte)(cptr(p + uintptr(n))) != 0 {
 		n++
 	}
-	return string(unsafe.Slice((*byte)(cptr(p)), n))
+	return unsafe.Slice((*byte)(cptr(p)), n)
 }

@@ -262,7 +262,8 @@ func (r *remote) run(b *batch) {
 // post hands a batch over.
 func (r *remote) post(b *batch) {
 	recs := b.records()
-	b.done, b.modes, b.start, b.end = 0, 0, 0, 0
+	b.begin()
+	b.start, b.end, b.worst = 0, 0, 1 // whose statuses are looked at
 	r.out = r.out[:0]
 	r.out.word(askRun)
 	r.out.word(uint64(len(recs)))

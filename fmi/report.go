@@ -75,11 +75,11 @@ func (t tag) function() string {
 // Loads is the function of a Call in which a library is loaded: its initialisers run.
 const Loads = "loading"
 
-// cell is a place for a batch or rounds in memory that the parent sees. It lies away from
+// cell is a place for a batch in memory that the parent sees. It lies away from
 // the heap of the C library: an FMU that writes beyond its own memory does not get there.
 type cell struct {
 	content [cellSize - 8]byte
-	kind    uint64 // of the content
+	mark    uint64
 }
 
 const (
@@ -87,11 +87,8 @@ const (
 	callsMany = 256 // cells of a region
 )
 
-// Kinds of cells; unlikely to stand there by accident.
-const (
-	batchCell = 0x4d53_6261_7463_6800 + iota // "MSbatch"
-	roundsCell
-)
+// batchCell marks a cell that is in use; it is unlikely to stand there by accident.
+const batchCell = 0x4d53_6261_7463_6800 // "MSbatch"
 
 // cells are the free ones.
 var cells struct {
@@ -101,7 +98,7 @@ var cells struct {
 }
 
 // newCell returns a zeroed cell.
-func newCell(kind uint64) *cell {
+func newCell() *cell {
 	cells.Lock()
 	defer cells.Unlock()
 	if len(cells.free) == 0 {
@@ -116,18 +113,18 @@ func newCell(kind uint64) *cell {
 	c := cells.free[last]
 	cells.free = cells.free[:last]
 	c.content = [cellSize - 8]byte{}
-	atomic.StoreUint64(&c.kind, kind)
+	atomic.StoreUint64(&c.mark, batchCell)
 	return c
 }
 
-func (c *cell) at() unsafe.Pointer { return unsafe.Pointer(&c.content) }
+func (c *cell) batch() *batch { return (*batch)(unsafe.Pointer(&c.content)) }
 
 // freeCells takes cells back.
 func freeCells(all []*cell) {
 	cells.Lock()
 	defer cells.Unlock()
 	for _, c := range all {
-		atomic.StoreUint64(&c.kind, 0)
+		atomic.StoreUint64(&c.mark, 0)
 	}
 	cells.free = append(cells.free, all...)
 }
@@ -284,32 +281,13 @@ func (c *cell) call(number uint64, known []Call) (Call, bool) {
 // read returns what a cell says of its crossing: the tag of the call under way, the time of
 // the step or of the instance, the size of the step, and what changes with every call.
 func (c *cell) read() (t tag, at, step float64, id uint64) {
-	switch atomic.LoadUint64(&c.kind) {
-	case batchCell:
-		b := (*batch)(c.at())
-		t = tag(atomic.LoadUint64((*uint64)(&b.tag)))
-		at, step = loadFloat(&b.time), loadFloat(&b.step)
-		id = mixed(atomic.LoadUint64(&b.start), uint64(atomic.LoadUintptr(&b.done)))
-	case roundsCell:
-		r := (*rounds)(c.at())
-		t = tag(atomic.LoadUint64((*uint64)(&r.tag)))
-		at, step = loadFloat(&r.t), loadFloat(&r.h)
-		call := atomic.LoadUint32(&r.call)
-		id = mixed(atomic.LoadUint64(&r.begin), uint64(atomic.LoadInt64(&r.index)))
-		id = mixed(mixed(id, uint64(atomic.LoadUintptr(&r.at))), uint64(call)<<56^uint64(atomic.LoadUintptr(&r.other)))
-		number := t &^ (1<<tagNumber - 1)
-		if t == 0 {
-			break
-		}
-		switch call {
-		case roundSet:
-			t = number.of(fnSetReal)
-		case roundDo:
-			t = number.of(fnDoStep)
-		case roundGet:
-			t = number.of(fnGetReal) | tagStepped
-		}
+	if atomic.LoadUint64(&c.mark) != batchCell {
+		return 0, 0, 0, 0
 	}
+	b := c.batch()
+	t = tag(atomic.LoadUint64((*uint64)(&b.tag)))
+	at, step = loadFloat(&b.time), loadFloat(&b.step)
+	id = mixed(atomic.LoadUint64(&b.crossings), uint64(atomic.LoadUintptr(&b.done)))
 	return t, at, step, id
 }
 

@@ -64,22 +64,12 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		two := r.instance(t, "two")
 		start(t, two)
 		second := stepper(t, two, all)
-		g, err := NewGroup([]*Stepper{first, second})
+		g, err := NewGroup([]*Stepper{first, second}, true)
 		must(t, err)
 		for _, f := range []function{fnSetReal, fnGetBoolean} {
 			warn(two, f)
 			_, err := g.Step(20, 0.5)
 			must(t, err)
-		}
-		if runRounds != nil {
-			r.line("# rounds")
-			rounds, err := NewRounds(RoundPlan{Steppers: []*Stepper{first, second}, Start: 30, Step: 0.125, Turns: []Turn{{Stepper: 0}, {Stepper: 1}}})
-			must(t, err)
-			for k, f := range calls {
-				warn(two, f)
-				_, _, _, _, err := rounds.Run(k, 1, false)
-				must(t, err)
-			}
 		}
 		r.line("# afterwards")
 		r.show()
@@ -287,17 +277,6 @@ one archive1.fmu probe fmi2SetReal 9.25
 two archive1.fmu probe fmi2SetReal 20
 two archive1.fmu probe fmi2GetBoolean 20.5
 `
-	if runRounds != nil {
-		want += `# rounds
-two archive1.fmu probe fmi2SetReal 30
-two archive1.fmu probe fmi2SetInteger 30.125
-two archive1.fmu probe fmi2SetBoolean 30.25
-two archive1.fmu probe fmi2DoStep 30.375
-two archive1.fmu probe fmi2GetReal 30.625
-two archive1.fmu probe fmi2GetInteger 30.75
-two archive1.fmu probe fmi2GetBoolean 30.875
-`
-	}
 	want += "# afterwards\n"
 	if got := strings.Join(lines, "\n") + "\n"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

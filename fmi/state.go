@@ -84,6 +84,128 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 	return nil
 }
 
+// StateGroup saves and restores the states of several instances in one crossing into C.
+type StateGroup struct {
+	members []*Instance
+	batch   *batch
+	recs    []record
+}
+
+// NewStateGroup makes a group of different instances. It can be used as long as all of them
+// live; its memory is freed with the first one's.
+func NewStateGroup(members []*Instance) (*StateGroup, error) {
+	if len(members) == 0 {
+		return nil, fmt.Errorf("a group needs at least one instance")
+	}
+	for _, in := range members {
+		if in.remote != nil {
+			return nil, fmt.Errorf("%s: an instance in a process of its own cannot be in a group", in.name)
+		}
+		for _, f := range []function{fnGetFMUState, fnSetFMUState} {
+			if err := in.begin(f); err != nil {
+				return nil, err
+			}
+		}
+	}
+	mem := &members[0].mem
+	recs, err := cslice[record](mem, len(members))
+	if err != nil {
+		return nil, err
+	}
+	g := &StateGroup{members: slices.Clone(members), batch: mem.batch(), recs: recs}
+	g.batch.recs, g.batch.n = address(recs), uintptr(len(recs))
+	return g, nil
+}
+
+// Save does what GetFMUState does for each member, in order: states[k] is what may be used
+// again of member k, or nil, and becomes its state. failed is the member with the error, those
+// behind it are not called.
+func (g *StateGroup) Save(states []*FMUState) (failed int, err error) {
+	const f = fnGetFMUState
+	for k, in := range g.members {
+		if !legal[f].has(in.State()) || states[k] != nil && states[k].in != in || in.single {
+			return g.each(func(k int) (err error) {
+				states[k], err = g.members[k].GetFMUState(states[k])
+				return err
+			})
+		}
+		*in.handle = 0
+		if states[k] != nil {
+			*in.handle = states[k].handle
+		}
+		g.aim(k, f, in.handleAddress())
+	}
+	if failed, err = g.cross(f); err != nil {
+		return failed, err
+	}
+	for k, in := range g.members {
+		s := states[k]
+		if s == nil {
+			s = &FMUState{in: in}
+			states[k], in.states = s, append(in.states, s)
+		}
+		s.handle, s.state, s.setup, s.time = *in.handle, in.state, in.setup, in.time
+	}
+	return 0, nil
+}
+
+// Restore does what SetFMUState does for each member, in order.
+func (g *StateGroup) Restore(states []*FMUState) (failed int, err error) {
+	const f = fnSetFMUState
+	for k, in := range g.members {
+		if s := states[k]; !legal[f].has(in.State()) || s == nil || s.in != in || in.single {
+			return g.each(func(k int) error { return g.members[k].SetFMUState(states[k]) })
+		}
+		g.aim(k, f, states[k].handle)
+	}
+	if failed, err = g.cross(f); err != nil {
+		return failed, err
+	}
+	for k, in := range g.members {
+		in.state, in.setup, in.time = states[k].state, states[k].setup, states[k].time
+	}
+	return 0, nil
+}
+
+// each goes through the members one by one.
+func (g *StateGroup) each(do func(k int) error) (failed int, err error) {
+	for k := range g.members {
+		if err := do(k); err != nil {
+			return k, err
+		}
+	}
+	return 0, nil
+}
+
+func (g *StateGroup) aim(k int, f function, argument uintptr) {
+	in, r := g.members[k], &g.recs[k]
+	r.fn, r.sig, r.tag, r.i[0], r.i[1] = in.sym[f], sigInts, in.tag.of(f), in.comp, argument
+}
+
+// cross calls f of all members.
+func (g *StateGroup) cross(f function) (failed int, err error) {
+	b := g.batch
+	b.time, b.step = g.members[0].now(), 0
+	g.members[0].run(b)
+	spent := span(b.start, b.end) / uint64(len(g.members))
+	for _, in := range g.members {
+		in.crossings++
+		in.spend(spent)
+	}
+	if b.worst == 0 && b.modes == 0 {
+		return 0, nil
+	}
+	for k, in := range g.members[:b.done] {
+		in.changedModes(g.recs[k : k+1])
+		if s := g.recs[k].status(); s != StatusOK {
+			if err := in.settle(f, s); err != nil {
+				return k, err
+			}
+		}
+	}
+	return 0, nil
+}
+
 // FreeFMUState frees a saved state; nil and a freed one are ignored. Whatever
 // the FMU answers, the state cannot be used any more.
 func (in *Instance) FreeFMUState(s *FMUState) error {

@@ -135,11 +135,10 @@ func access[T number](s *Stepper, f function, vr []description.ValueReference) (
 		return nil, err
 	}
 	copy(refs, vr)
-	v, err := cslice[T](&s.in.mem, len(vr)+len(vr)%2) // whole words: see Rounds
+	v, err := cslice[T](&s.in.mem, len(vr))
 	if err != nil {
 		return nil, err
 	}
-	v = v[:len(vr):len(vr)]
 	return v, s.add(f, record{i: [7]uintptr{1: address(refs), 2: uintptr(len(vr)), 3: address(v)}})
 }
 
@@ -230,11 +229,7 @@ func (s *Stepper) Step(t, h float64, read bool) (Status, error) {
 		return StatusErr, err
 	}
 	s.ready(&s.recs[s.do], t, h)
-	n := len(s.recs)
-	if !read {
-		n = s.do + 1
-	}
-	return s.carryOut(0, n, t, h)
+	return s.carryOut(0, s.length(read), t, h)
 }
 
 // Post begins what Step with reading does, and Collect ends it. In between the
@@ -324,6 +319,9 @@ func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 
 // outcome gives the worst status of the records from lo to last.
 func (s *Stepper) outcome(lo, last int) (Status, error) {
+	if s.batch.worst == 0 && !s.in.single {
+		return StatusOK, nil
+	}
 	worst, from := StatusOK, last
 	for k := lo; k <= last; k++ {
 		if st := s.recs[k].status(); st != StatusOK {
@@ -342,18 +340,22 @@ func stops(s Status) bool { return uint32(s) > uint32(StatusWarning) }
 // Group steps several steppers in one crossing into C.
 type Group struct {
 	members []*Stepper
+	reads   bool // it reads the outputs
+	single  bool // a member is called call by call
 	batch   *batch
 	recs    []record // those of the members, a time stamp between two members
 	first   []int    // index of the first record of each member
 	do      []int    // index of each member's doStep
-	status  []Status
+	healthy bool     // all calls of the last Step returned OK
+	status  []Status // else, by member
+	steps   int
 	run     func(*batch)
 }
 
-// NewGroup makes a group that steps the members in the given order. They must
-// belong to different instances. A group can be used as long as all of those live;
-// its memory is freed with the first one's.
-func NewGroup(members []*Stepper) (*Group, error) {
+// NewGroup makes a group that steps the members in the given order; reads: and reads
+// their outputs. They must belong to different instances. A group can be used as long as
+// all of those live; its memory is freed with the first one's.
+func NewGroup(members []*Stepper, reads bool) (*Group, error) {
 	if len(members) == 0 {
 		return nil, fmt.Errorf("a group needs at least one stepper")
 	}
@@ -380,81 +382,133 @@ func NewGroup(members []*Stepper) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Group{members: append([]*Stepper(nil), members...), batch: mem.batch(), recs: recs[:0], run: members[0].in.run}
+	g := &Group{members: append([]*Stepper(nil), members...), reads: reads, batch: mem.batch(), recs: recs[:0], run: members[0].in.run}
 	for _, m := range members {
 		if len(g.recs) > 0 {
 			g.recs = append(g.recs, record{})
 		}
 		g.first = append(g.first, len(g.recs))
 		g.do = append(g.do, len(g.recs)+m.do)
-		g.recs = append(g.recs, m.recs...)
+		g.recs = append(g.recs, m.recs[:m.length(reads)]...)
 		g.status = append(g.status, StatusNotRun)
+		g.single = g.single || m.in.single
 	}
 	g.batch.recs, g.batch.n = address(g.recs), uintptr(len(g.recs))
 	return g, nil
 }
 
-// Status gives the worst status of member i in the last Step, StatusNotRun if
-// it was not called.
-func (g *Group) Status(i int) Status { return g.status[i] }
+// length returns how many calls a step is.
+func (s *Stepper) length(read bool) int {
+	if read {
+		return len(s.recs)
+	}
+	return s.do + 1
+}
 
-// Step does what Stepper.Step with reading does, for one member after the
-// other, and with the same outcome. It stops at the first member that gives
-// anything but OK or Warning; the later ones stay where they are. ran counts
-// the members that were called; if err is not nil, the last of them failed, or,
-// with a *StatusError of StatusPending, its step goes on. If a member cannot be
-// stepped at all, none is called and ran is 0.
+// Status gives the worst status of member i in the last Step, StatusNotRun if it was not
+// called.
+func (g *Group) Status(i int) Status {
+	if g.healthy {
+		return StatusOK
+	}
+	return g.status[i]
+}
+
+// Of the steps of a group, the first ones are timed, and then one of so many.
+const timedFirst, timedEach = 16, 16
+
+// Step does what Stepper.Step does, for one member after the other, and with the same
+// outcome. It stops at the first member that gives anything but OK or Warning; the later
+// ones stay where they are. ran counts the members that were called; if err is not nil, the
+// last of them failed, or, with a *StatusError of StatusPending, its step goes on. If a
+// member cannot be stepped at all, none is called and ran is 0.
 func (g *Group) Step(t, h float64) (ran int, err error) {
-	for i := range g.status {
-		g.status[i] = StatusNotRun
-	}
-	single := false
+	finite := t-t+h-h == 0
 	for _, m := range g.members {
-		if err := m.check(t, h); err != nil {
-			return 0, err
+		if in := m.in; in.state != StateStepComplete || in.fatal.Load() || !(h > 0) || !finite {
+			if err := m.check(t, h); err != nil {
+				g.forget()
+				return 0, err
+			}
 		}
-		single = single || m.in.single
 	}
-	if single {
+	if g.single {
 		return g.stepEach(t, h)
 	}
 	for i, m := range g.members {
 		m.ready(&g.recs[g.do[i]], t, h)
 		m.in.crossings++
 	}
-	b := g.batch
-	b.time, b.step = t, h
-	g.run(b)
-	done := int(b.done)
-	start := b.start
-	if b.modes != 0 {
-		for i, m := range g.members {
-			m.in.changedModes(g.recs[g.first[i] : g.first[i]+len(m.recs)])
+	b, weight := g.batch, uint64(1)
+	b.time, b.step, b.untimed = t, h, 0
+	if g.steps >= timedFirst {
+		weight = timedEach
+		if g.steps%timedEach != 0 {
+			b.untimed = 1
 		}
 	}
+	g.steps++
+	g.run(b)
+	if b.untimed == 0 {
+		g.meter(weight)
+	}
+	if g.healthy = b.worst == 0 && b.modes == 0; g.healthy {
+		return len(g.members), nil
+	}
+	return g.outcome()
+}
+
+// forget forgets the outcome of the last step.
+func (g *Group) forget() {
+	g.healthy = false
+	for i := range g.status {
+		g.status[i] = StatusNotRun
+	}
+}
+
+// meter adds the time of the last crossing to that of the members, so many times.
+func (g *Group) meter(weight uint64) {
+	start, done := g.batch.start, int(g.batch.done)
 	for i, m := range g.members {
-		lo, hi := g.first[i], g.first[i]+len(m.recs)
-		if lo >= done {
-			break
+		end, next := g.batch.end, len(g.recs)
+		if i+1 < len(g.first) {
+			next = g.first[i+1]
 		}
-		end := b.end
-		if hi < done { // the stamp behind the member
-			end = uint64(g.recs[hi].ret)
+		if next <= done && next < len(g.recs) { // the stamp behind the member
+			end = uint64(g.recs[next-1].ret)
 		}
-		spent := span(start, end)
+		spent := weight * span(start, end)
 		m.ticks += spent
 		m.in.spend(spent)
-		start = end
-		worst, last := StatusOK, min(hi, done)-1
-		from := last
-		for k := lo; k <= last; k++ {
-			if st := g.recs[k].status(); st != StatusOK {
+		if start = end; next >= done {
+			return
+		}
+	}
+}
+
+// outcome judges the calls of the last crossing.
+func (g *Group) outcome() (ran int, err error) {
+	g.forget()
+	done := int(g.batch.done)
+	for i, m := range g.members {
+		lo := g.first[i]
+		if lo >= done {
+			continue
+		}
+		recs := g.recs[lo:min(done, lo+m.length(g.reads))]
+		m.in.changedModes(recs)
+		worst, from := StatusOK, 0
+		for k := range recs {
+			if st := recs[k].status(); st != StatusOK {
 				worst, from = st, k
 			}
 		}
 		ran, g.status[i] = i+1, defined(worst)
 		if worst != StatusOK {
-			err = m.in.settle(m.fns[from-lo], worst)
+			if g.batch.untimed != 0 {
+				m.in.spent = 0
+			}
+			err = m.in.settle(m.fns[from], worst)
 			if worst == StatusPending && err == nil {
 				err = goesOn(m)
 			}
@@ -465,8 +519,9 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 
 // stepEach steps the members one by one.
 func (g *Group) stepEach(t, h float64) (int, error) {
+	g.forget()
 	for i, m := range g.members {
-		st, err := m.Step(t, h, true)
+		st, err := m.Step(t, h, g.reads)
 		g.status[i] = st
 		if st == StatusPending && err == nil {
 			err = goesOn(m)

@@ -229,7 +229,7 @@ func TestGroup(t *testing.T) {
 				for _, fn := range []function{fnSetReal, fnDoStep, fnGetReal} {
 					a, b := members(t, n, InstanceOptions{Log: c.log}), members(t, n, InstanceOptions{Log: c.log})
 					variant(a)
-					g, err := NewGroup(a)
+					g, err := NewGroup(a, true)
 					must(t, err)
 					for step := range 3 {
 						if step == 1 {
@@ -297,7 +297,7 @@ func TestGroupMembers(t *testing.T) {
 	for name, m := range map[string][]*Stepper{
 		"empty": nil, "nil": {s[0], nil}, "twice": {s[0], s[0]}, "same instance": {s[0], twin}, "freed": {s[0], s[1]},
 	} {
-		if _, err := NewGroup(m); err == nil {
+		if _, err := NewGroup(m, true); err == nil {
 			t.Errorf("%s: a group was made", name)
 		}
 	}
@@ -308,7 +308,7 @@ func TestNoAllocations(t *testing.T) {
 		return // purego's reflected calls allocate, see CallPath
 	}
 	s := members(t, 10, InstanceOptions{})
-	g, err := NewGroup(s)
+	g, err := NewGroup(s, true)
 	must(t, err)
 	in := s[0].in
 	vr, v, n := []description.ValueReference{0, 5}, make([]float64, 2), make([]int32, 2)
@@ -351,7 +351,7 @@ func TestFloatingPointModes(t *testing.T) {
 	for k, m := range s {
 		must(t, m.in.SetInteger([]description.ValueReference{112, 113}, []int32{int32(1 - k), 1}))
 	}
-	g, err := NewGroup(s)
+	g, err := NewGroup(s, true)
 	must(t, err)
 	for k := range 2 {
 		_, err = g.Step(float64(k), 1)
@@ -451,7 +451,7 @@ func BenchmarkGroup(b *testing.B) {
 			for range n {
 				s = append(s, stepper(b, running(b, f, "bench"), StepPlan{RealIn: refs, RealOut: refs}))
 			}
-			g, err := NewGroup(s)
+			g, err := NewGroup(s, true)
 			must(b, err)
 			k := 0.0
 			b.ReportAllocs()

@@ -1,7 +1,6 @@
 package fmi
 
 import (
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -35,33 +34,48 @@ func (t *Trace) Err() error {
 	return t.err
 }
 
+// line is a line of a trace. It grows in place.
+type line []byte
+
 // add writes the line for a record that has been carried out.
 func (t *Trace) add(in *Instance, f function, r *record) {
-	var b strings.Builder
-	name := in.name
-	if strings.ContainsAny(name, " \t\r\n") {
-		name = strconv.Quote(name)
-	}
-	fmt.Fprintf(&b, "%.6f %s %s", (time.Since(t.start) - in.took).Seconds(), name, f)
-	describe(&b, in, f, r)
+	b := &in.line
+	*b = (*b)[:0]
+	b.decimal(max(time.Since(t.start)-in.took, 0).Round(time.Microsecond), time.Second, 6)
+	b.call(in.name, f.String())
+	b.describe(in, f, r)
+	b.text(" -> ")
 	switch f {
 	case fnInstantiate:
 		if r.ret == 0 {
-			b.WriteString(" -> null")
+			b.text("null")
 		} else {
-			b.WriteString(" -> component")
+			b.text("component")
 		}
 	case fnFreeInstance:
-		b.WriteString(" -> void")
+		b.text("void")
 	default:
-		fmt.Fprintf(&b, " -> %s", r.status())
+		b.text(r.status().String())
 	}
-	fmt.Fprintf(&b, " %.1fµs\n", float64(in.took.Nanoseconds())/1e3)
+	b.text(" ")
+	b.decimal(in.took.Round(100), time.Microsecond, 1)
+	b.text("µs\n")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err == nil {
-		_, t.err = io.WriteString(t.w, b.String())
+		_, t.err = t.w.Write(*b)
 	}
+}
+
+// Line returns the line of a trace for a call that has not returned.
+func (c Call) Line() string {
+	b := line("-")
+	b.call(c.Component, c.Function)
+	if c.Timed {
+		b.real(" t=", c.Time)
+	}
+	b.text(" -> unfinished\n")
+	return string(b)
 }
 
 const (
@@ -69,87 +83,159 @@ const (
 	traceText  = 200
 )
 
-// describe writes the arguments of a call, and what it gave back.
-func describe(b *strings.Builder, in *Instance, f function, r *record) {
+func (b *line) text(s string) { *b = append(*b, s...) }
+
+// call appends instance and function.
+func (b *line) call(instance, f string) {
+	b.text(" ")
+	if strings.ContainsAny(instance, " \t\r\n") {
+		*b = strconv.AppendQuote(*b, instance)
+	} else {
+		b.text(instance)
+	}
+	b.text(" ")
+	b.text(f)
+}
+
+// decimal appends d, which is not negative, in a unit with some digits.
+func (b *line) decimal(d, unit time.Duration, digits int) {
+	*b = strconv.AppendInt(*b, int64(d/unit), 10)
+	*b = append(*b, '.')
+	for d %= unit; digits > 0; digits-- {
+		d *= 10
+		*b = append(*b, byte('0'+d/unit))
+		d %= unit
+	}
+}
+
+// int, real, hex and quote append a name with a value.
+func (b *line) int(name string, v int64) {
+	b.text(name)
+	*b = strconv.AppendInt(*b, v, 10)
+}
+
+func (b *line) real(name string, v float64) {
+	b.text(name)
+	*b = strconv.AppendFloat(*b, v, 'g', -1, 64)
+}
+
+func (b *line) hex(name string, v uintptr) {
+	b.text(name)
+	b.text("0x")
+	*b = strconv.AppendUint(*b, uint64(v), 16)
+}
+
+// quote appends a C string, bounded.
+func (b *line) quote(name string, p uintptr) {
+	b.text(name)
+	if p == 0 {
+		b.text("null")
+		return
+	}
+	s := cbytes(p, traceText)
+	*b = strconv.AppendQuote(*b, unsafe.String(unsafe.SliceData(s), len(s)))
+}
+
+// list appends an array of n values in C memory, bounded.
+func list[T any](b *line, name string, p, n uintptr, item func(b *line, separator string, v T)) {
+	b.text(name)
+	b.text("[")
+	separator := ""
+	if n > 0 {
+		for _, v := range unsafe.Slice((*T)(cptr(p)), min(n, traceItems)) {
+			item(b, separator, v)
+			separator = " "
+		}
+	}
+	if n > traceItems {
+		b.int("…", int64(n))
+	}
+	b.text("]")
+}
+
+func (b *line) references(name string, p, n uintptr) {
+	list(b, name, p, n, func(b *line, s string, v uint32) { b.int(s, int64(v)) })
+}
+
+func (b *line) ints(name string, p, n uintptr) {
+	list(b, name, p, n, func(b *line, s string, v int32) { b.int(s, int64(v)) })
+}
+
+func (b *line) reals(name string, p, n uintptr) { list(b, name, p, n, (*line).real) }
+
+func (b *line) quotes(name string, p, n uintptr) { list(b, name, p, n, (*line).quote) }
+
+// describe appends the arguments of a call, and its results.
+func (b *line) describe(in *Instance, f function, r *record) {
 	a := &r.i
 	switch f {
 	case fnInstantiate:
-		fmt.Fprintf(b, " name=%s type=CoSimulation guid=%s resources=%s visible=%d loggingOn=%d",
-			text(a[0]), text(a[2]), text(a[3]), a[5], a[6])
+		b.quote(" name=", a[0])
+		b.quote(" type=CoSimulation guid=", a[2])
+		b.quote(" resources=", a[3])
+		b.int(" visible=", int64(a[5]))
+		b.int(" loggingOn=", int64(a[6]))
 	case fnSetDebugLogging:
-		fmt.Fprintf(b, " on=%d categories=%s", a[1], texts(a[3], a[2]))
+		b.int(" on=", int64(a[1]))
+		b.quotes(" categories=", a[3], a[2])
 	case fnSetupExperiment:
-		fmt.Fprintf(b, " toleranceDefined=%d tolerance=%v start=%v stopDefined=%d stop=%v", a[1], r.f[0], r.f[1], a[2], r.f[2])
+		b.int(" toleranceDefined=", int64(a[1]))
+		b.real(" tolerance=", r.f[0])
+		b.real(" start=", r.f[1])
+		b.int(" stopDefined=", int64(a[2]))
+		b.real(" stop=", r.f[2])
 	case fnGetReal, fnSetReal:
-		fmt.Fprintf(b, " vr=%s v=%s", list[uint32](a[1], a[2]), list[float64](a[3], a[2]))
+		b.references(" vr=", a[1], a[2])
+		b.reals(" v=", a[3], a[2])
 	case fnGetInteger, fnSetInteger, fnGetBoolean, fnSetBoolean:
-		fmt.Fprintf(b, " vr=%s v=%s", list[uint32](a[1], a[2]), list[int32](a[3], a[2]))
-	case fnSetString:
-		fmt.Fprintf(b, " vr=%s v=%s", list[uint32](a[1], a[2]), texts(a[3], a[2]))
-	case fnGetString:
-		fmt.Fprintf(b, " vr=%s", list[uint32](a[1], a[2]))
-		if !stops(r.status()) {
-			fmt.Fprintf(b, " v=%s", texts(a[3], a[2]))
+		b.references(" vr=", a[1], a[2])
+		b.ints(" v=", a[3], a[2])
+	case fnGetString, fnSetString:
+		b.references(" vr=", a[1], a[2])
+		if f == fnSetString || !stops(r.status()) {
+			b.quotes(" v=", a[3], a[2])
 		}
 	case fnGetFMUState, fnFreeFMUState:
-		fmt.Fprintf(b, " state=%#x", *in.handle)
+		b.hex(" state=", *in.handle)
 	case fnSetFMUState:
-		fmt.Fprintf(b, " state=%#x", a[1])
+		b.hex(" state=", a[1])
 	case fnSerializedFMUStateSize:
-		fmt.Fprintf(b, " state=%#x size=%d", a[1], *in.size)
+		b.hex(" state=", a[1])
+		b.int(" size=", int64(*in.size))
 	case fnSerializeFMUState:
-		fmt.Fprintf(b, " state=%#x size=%d", a[1], a[3])
+		b.hex(" state=", a[1])
+		b.int(" size=", int64(a[3]))
 	case fnDeSerializeFMUState:
-		fmt.Fprintf(b, " size=%d state=%#x", a[2], *in.handle)
+		b.int(" size=", int64(a[2]))
+		b.hex(" state=", *in.handle)
 	case fnGetDirectionalDerivative:
-		fmt.Fprintf(b, " unknown=%s known=%s dvKnown=%s dvUnknown=%s", list[uint32](a[1], a[2]), list[uint32](a[3], a[4]),
-			list[float64](a[5], a[4]), list[float64](a[6], a[2]))
+		b.references(" unknown=", a[1], a[2])
+		b.references(" known=", a[3], a[4])
+		b.reals(" dvKnown=", a[5], a[4])
+		b.reals(" dvUnknown=", a[6], a[2])
 	case fnSetRealInputDerivatives, fnGetRealOutputDerivatives:
-		fmt.Fprintf(b, " vr=%s order=%s v=%s", list[uint32](a[1], a[2]), list[int32](a[3], a[2]), list[float64](a[4], a[2]))
+		b.references(" vr=", a[1], a[2])
+		b.ints(" order=", a[3], a[2])
+		b.reals(" v=", a[4], a[2])
 	case fnDoStep:
-		fmt.Fprintf(b, " t=%v h=%v noRestoreBefore=%d", r.f[0], r.f[1], a[1])
-	case fnGetStatus:
-		fmt.Fprintf(b, " kind=%s value=%s", StatusKind(a[1]), Status(*(*int32)(cptr(a[2]))))
-	case fnGetRealStatus:
-		fmt.Fprintf(b, " kind=%s value=%v", StatusKind(a[1]), *(*float64)(cptr(a[2])))
-	case fnGetIntegerStatus, fnGetBooleanStatus:
-		fmt.Fprintf(b, " kind=%s value=%d", StatusKind(a[1]), *(*int32)(cptr(a[2])))
-	case fnGetStringStatus:
-		fmt.Fprintf(b, " kind=%s", StatusKind(a[1]))
-		if !stops(r.status()) {
-			fmt.Fprintf(b, " value=%s", text(*(*uintptr)(cptr(a[2]))))
+		b.real(" t=", r.f[0])
+		b.real(" h=", r.f[1])
+		b.int(" noRestoreBefore=", int64(a[1]))
+	case fnGetStatus, fnGetRealStatus, fnGetIntegerStatus, fnGetBooleanStatus, fnGetStringStatus:
+		b.text(" kind=")
+		b.text(StatusKind(a[1]).String())
+		switch value := cptr(a[2]); f {
+		case fnGetStatus:
+			b.text(" value=")
+			b.text(Status(*(*int32)(value)).String())
+		case fnGetRealStatus:
+			b.real(" value=", *(*float64)(value))
+		case fnGetIntegerStatus, fnGetBooleanStatus:
+			b.int(" value=", int64(*(*int32)(value)))
+		case fnGetStringStatus:
+			if !stops(r.status()) {
+				b.quote(" value=", *(*uintptr)(value))
+			}
 		}
 	}
-}
-
-// text quotes a C string, bounded.
-func text(p uintptr) string {
-	if p == 0 {
-		return "null"
-	}
-	return strconv.Quote(cstring(p, traceText))
-}
-
-// list writes an array in C memory, bounded.
-func list[T any](p, n uintptr) string {
-	s := fmt.Sprint(unsafe.Slice((*T)(cptr(p)), min(n, traceItems)))
-	if n > traceItems {
-		s = fmt.Sprintf("%s…%d]", s[:len(s)-1], n)
-	}
-	return s
-}
-
-// texts writes an array of C strings, bounded.
-func texts(p, n uintptr) string {
-	var out []string
-	if n > 0 {
-		for _, q := range unsafe.Slice((*uintptr)(cptr(p)), min(n, traceItems)) {
-			out = append(out, text(q))
-		}
-	}
-	s := strings.Join(out, " ")
-	if n > traceItems {
-		s += fmt.Sprintf("…%d", n)
-	}
-	return "[" + s + "]"
 }

@@ -310,9 +310,6 @@ func (r *Run) makeCheckpoint() (Checkpoint, error) {
 	a := NewArchive()
 	r.archiveRecorders(a)
 	r.archive(a)
-	if r.leaps != nil {
-		r.leaps.staged = false
-	}
 	return Checkpoint{T: r.t, Steps: r.accepted, State: a.Data()}, a.Err()
 }
 
@@ -614,7 +611,7 @@ func (x *Exec) archive(a *Archive) {
 		a.Float(&x.replay[i].Replays)
 		a.String(&x.replay[i].AtStart)
 	}
-	x.saved = false
+	x.isSaved = false
 }
 
 // stepping gives the wall time since the stepping began, that of a run which this

@@ -3,7 +3,6 @@ package master
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -20,210 +19,208 @@ import (
 // that of its first member that failed.
 type crew struct {
 	infos   []*Info
-	owner   []int        // worker, by subsystem
-	others  []*station   // workers but the first
-	running bool         // they are up
-	patient bool         // who waits may spin first
-	guessed bool         // the number of workers was to be chosen, and not all costs were known
-	costs   []float64    // s, of a step by subsystem; NaN = not known
-	pending atomic.Int32 // workers that have not done their part of the phase
-	done    sleeper      // the run's own thread, waiting for them
-	errs    []error      // by worker
-	at      []int        // by worker: which member of the phase failed
+	owner   []int         // worker, by subsystem
+	others  []chan func() // work for the workers but the first
+	dropped []chan func() // of workers that did not pay; they sleep until the run ends
+	running bool          // they are up
+	asked   int           // number of workers; 0 = chosen by the costs
+	known   bool          // all costs
+	pending atomic.Int32  // workers that have not done their part of the phase
+	done    chan struct{} // holds one: none is pending any more
+	vain    int           // waits of the run's own thread, see await
+	errs    []error       // by worker
+	at      []int         // by worker: which member of the phase failed
+
+	clock func() time.Time
+	timed bool            // phases are timed
+	span  time.Duration   // of timed phases
+	parts []time.Duration // by worker: its part of timed phases
 }
 
-// station is where a worker other than the first waits for work.
-type station struct {
-	sleeper
-	given, taken atomic.Uint32 // pieces of work
-	job          func()        // nil: it is to end
-}
+// A thread that waits for another spins for a while, since a thread that sleeps takes far
+// longer to wake than a macro step may last, and then sleeps. Where spinning has been in
+// vain it sleeps at once: the other thread may need the processor.
+const (
+	spinTime  = 50 * time.Microsecond // what it takes to put a thread to sleep and to wake it
+	spinVain  = 4                     // waits in vain after which a thread spins rarely
+	spinAgain = 16                    // it then spins in one wait of so many
+)
 
-// sleeper lets a thread wait for another: it spins for a while, since a thread that
-// sleeps takes far longer to wake than a macro step may last, and then sleeps.
-type sleeper struct {
-	asleep atomic.Bool
-	wake   chan struct{} // holds one
-}
-
-// spinTime is how long a thread spins: what it takes to put it to sleep and to wake it.
-const spinTime = 50 * time.Microsecond
-
-// await returns when ready does.
-func (s *sleeper) await(spins bool, ready func() bool) {
-	if ready() {
-		return
-	}
-	if spins {
+// await receives from a channel; vain counts the waits since spinning last succeeded.
+func await[T any](from chan T, vain *int) T {
+	if *vain < spinVain || *vain%spinAgain == 0 {
 		const round = 64
 		for begin := time.Now(); time.Since(begin) < spinTime; {
 			for range round {
-				if ready() {
-					return
+				if len(from) > 0 {
+					*vain = 0
+					return <-from
 				}
 			}
 		}
 	}
-	for {
-		s.asleep.Store(true)
-		if ready() {
-			s.asleep.Store(false)
-			return
-		}
-		<-s.wake
-	}
+	*vain++
+	return <-from
 }
 
-// rouse is called after what is waited for has come about.
-func (s *sleeper) rouse() {
-	if s.asleep.Swap(false) {
-		select {
-		case s.wake <- struct{}{}:
-		default: // it has been told
-		}
-	}
-}
-
-// newCrew spreads the subsystems over workers: as asked, or, with 0, as many as pay
-// by the costs of their steps (s), as far as these are known: nil = by earlier runs. Late
-// ones, which wait for others, stay with the run's own thread.
-func newCrew(s *System, workers int, H float64, costs []float64) *crew {
-	known := costs != nil
+// newCrew spreads the subsystems over workers: as many as asked for, or, with 0, as pay
+// by the costs of their steps in earlier runs; one if these are not known. Late
+// subsystems, which wait for others, stay with the run's own thread.
+func newCrew(s *System, workers int, H float64) *crew {
+	costs, known := stepCosts(s, H)
+	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), asked: workers, known: known}
 	if !known {
-		costs, known = stepCosts(s, H)
+		costs = slices.Repeat([]float64{1}, len(costs))
 	}
-	c := &crew{infos: s.Infos, owner: make([]int, len(s.Subsystems)), costs: costs}
 	switch {
 	case workers != 0:
 		workers = max(1, min(workers, len(s.Stepped)))
 	case known:
-		workers, _, _ = bestCrew(s.Stepped, costs)
+		workers, _, _ = bestCrew(s.Stepped, costs, handOver)
 	default:
-		workers, c.guessed = 1, true
+		workers = 1
 	}
-	if known {
-		balance(c.owner, s.Stepped, costs, workers)
-	} else {
-		for k, i := range s.Stepped {
-			c.owner[i] = k * workers / len(s.Stepped)
-		}
-	}
-	c.errs, c.at = make([]error, workers), make([]int, workers)
-	c.patient = workers <= runtime.GOMAXPROCS(0)
-	c.done.wake = make(chan struct{}, 1)
+	balance(c.owner, s.Stepped, costs, workers)
+	c.prepare(workers)
 	return c
 }
 
-// More than one worker is chosen if that takes at most this part of the time. A phase
-// costs some time (s) beside its work, and so does each of its members that one thread
-// could have called with others in one crossing.
+func (c *crew) prepare(workers int) {
+	c.errs, c.at, c.parts = make([]error, workers), make([]int, workers), make([]time.Duration, workers)
+	c.done = make(chan struct{}, 1)
+	c.clock = time.Now
+}
+
+// Workers pay if they take at most this part of the time of one thread. Each member of a
+// phase that one thread could have called with others in one crossing costs some time (s).
 const (
-	worthwhile = 0.9
-	phaseCost  = 10e-6
-	memberCost = 0.1e-6
+	worthwhile    = 0.9
+	memberCost    = 0.1e-6
+	leastHandOver = 1e-6 // s: no machine hands work over and back in less
 )
 
-// stepCosts gives the time in s that a step of each subsystem takes, NaN if it is not
-// known, and whether those that can know it do. Others, Go code beside FMUs, count as
-// costing nothing then.
+// stepCosts returns the cost (s) of a step of each subsystem in earlier runs, if all that
+// can know it do. Others, Go code beside FMUs, count as costing nothing.
 func stepCosts(s *System, H float64) (costs []float64, known bool) {
-	costs = slices.Repeat([]float64{math.NaN()}, len(s.Subsystems))
-	asked, missing := 0, 0
+	costs = make([]float64, len(s.Subsystems))
 	for i, sub := range s.Subsystems {
 		if priced, ok := As[Priced](sub); ok {
-			asked++
-			if cost, ok := priced.StepCost(H); ok {
-				costs[i] = cost
-			} else {
-				missing++
+			if costs[i], known = priced.StepCost(H); !known {
+				return costs, false
 			}
 		}
 	}
-	if asked == 0 || missing > 0 {
-		return costs, false
+	return costs, known
+}
+
+// bestCrew returns the number of workers for members with these costs of a macro step (s),
+// and the costs of all of them with these workers and with one. handOver returns the time
+// (s) that a phase takes beside the work of its busiest worker, from the work of each; it is
+// called only if workers without that cost would pay.
+func bestCrew(members []int, costs []float64, handOver func(work []float64) float64) (workers int, side, serial float64) {
+	workers = max(1, min(runtime.GOMAXPROCS(0), len(members)))
+	work := balance(make([]int, len(costs)), members, costs, workers)
+	for _, w := range work {
+		serial += w
 	}
-	for i, cost := range costs {
-		if math.IsNaN(cost) {
-			costs[i] = 0
+	side = slices.Max(work) + float64(len(members))*memberCost
+	if side+leastHandOver <= worthwhile*serial {
+		if side += handOver(work); side <= worthwhile*serial {
+			return workers, side, serial
 		}
 	}
-	return costs, true
+	return 1, serial, serial
 }
 
-// bestCrew chooses the number of workers for members by the costs of their steps (s),
-// and tells what a macro step costs then and with one worker.
-func bestCrew(members []int, costs []float64) (workers int, side, serial float64) {
-	workers = max(1, min(runtime.GOMAXPROCS(0), len(members)))
-	longest, serial := balance(make([]int, len(costs)), members, costs, workers)
-	side = longest + phaseCost + float64(len(members))*memberCost
-	if side > worthwhile*serial {
-		return 1, serial, serial
+// handOver measures the hand-over as the machine is now: the median over phases in which
+// each worker is busy for its part of a macro step, but not for long.
+func handOver(work []float64) float64 {
+	const phases, longest = 21, 100e-6
+	c := &crew{}
+	c.prepare(len(work))
+	var workers []int
+	for w := range work {
+		workers, c.owner = append(workers, w), append(c.owner, w)
 	}
-	return workers, side, serial
+	scale := min(1, longest/slices.Max(work))
+	p := c.phase(workers, func(w int) error {
+		for begin := time.Now(); time.Since(begin).Seconds() < scale*work[w]; {
+		}
+		return nil
+	})
+	c.start()
+	defer c.stop()
+	took := make([]float64, phases)
+	for k := range took {
+		begin := time.Now()
+		_ = p.Run() // its work cannot fail
+		took[k] = time.Since(begin).Seconds() - scale*slices.Max(work)
+	}
+	slices.Sort(took)
+	return took[phases/2]
 }
 
-// balance gives each member in turn, the costly ones first, to the worker that has
-// least to do, its owner, and tells the work of the one that has most, and that of all.
-func balance(owner, members []int, costs []float64, workers int) (longest, sum float64) {
+// balance gives each member in turn, the costly ones first, to the worker with the least
+// work, its owner, and returns the work of each worker.
+func balance(owner, members []int, costs []float64, workers int) (work []float64) {
 	order := slices.Clone(members)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costs[b], costs[a]) })
-	load := make([]float64, workers)
+	work = make([]float64, workers)
 	for _, i := range order {
 		least := 0
-		for w := range load {
-			if load[w] < load[least] {
+		for w := range work {
+			if work[w] < work[least] {
 				least = w
 			}
 		}
 		owner[i] = least
-		load[least] += costs[i]
-		sum += costs[i]
+		work[least] += costs[i]
 	}
-	return slices.Max(load), sum
+	return work
 }
 
 // start brings the other workers up.
 func (c *crew) start() {
 	c.running = true
 	for range len(c.errs) - 1 {
-		st := &station{sleeper: sleeper{wake: make(chan struct{}, 1)}}
-		c.others = append(c.others, st)
-		ready := func() bool { return st.given.Load() != st.taken.Load() }
+		work := make(chan func(), 1)
+		c.others = append(c.others, work)
 		go func() {
 			runtime.LockOSThread() // for good: the thread ends with the worker
-			for {
-				st.await(c.patient, ready)
-				st.taken.Add(1)
-				if st.job == nil {
-					return
-				}
-				st.job()
+			vain := 0
+			for job := await(work, &vain); job != nil; job = await(work, &vain) {
+				job()
 				if c.pending.Add(-1) == 0 {
-					c.done.rouse()
+					select {
+					case c.done <- struct{}{}:
+					default: // it has been told
+					}
 				}
 			}
 		}()
 	}
 }
 
-// stop ends them.
-func (c *crew) stop() {
-	for _, st := range c.others {
-		st.give(nil)
-	}
-	c.others, c.running = nil, false
+// drop leaves all subsystems to the run's own thread. The other threads live on until the
+// run ends: processes that they have started end with them.
+func (c *crew) drop() {
+	c.dropped, c.others, c.errs = c.others, nil, c.errs[:1]
+	clear(c.owner)
 }
 
-// give hands a worker that has nothing to do a piece of work.
-func (st *station) give(job func()) {
-	st.job = job
-	st.given.Add(1)
-	st.rouse()
+// stop ends them.
+func (c *crew) stop() {
+	for _, work := range slices.Concat(c.others, c.dropped) {
+		close(work)
+	}
+	c.others, c.dropped, c.running = nil, nil, false
 }
 
 // wait waits for the workers.
 func (c *crew) wait() {
-	c.done.await(c.patient, func() bool { return c.pending.Load() == 0 })
+	for c.pending.Load() > 0 {
+		await(c.done, &c.vain)
+	}
 }
 
 // on runs f on the thread of subsystem i.
@@ -233,7 +230,7 @@ func (c *crew) on(i int, f func() error) error {
 		return f()
 	}
 	c.pending.Add(1)
-	c.others[at-1].give(func() { c.errs[at] = c.guarded(i, f) })
+	c.others[at-1] <- func() { c.errs[at] = c.guarded(i, f) }
 	c.wait()
 	err := c.errs[at]
 	c.errs[at] = nil
@@ -266,13 +263,25 @@ func (c *crew) phase(subsystems []int, do func(m int) error) *Phase {
 		p.busy[c.owner[i]] = true
 	}
 	for at := range c.errs {
-		p.jobs = append(p.jobs, func() { p.work(at) })
+		p.jobs = append(p.jobs, func() { p.part(at) })
 	}
 	return p
 }
 
+// part does the part of one worker, timed if phases are.
+func (p *Phase) part(at int) {
+	if !p.c.timed {
+		p.work(at)
+		return
+	}
+	begin := p.c.clock()
+	p.work(at)
+	p.c.parts[at] += p.c.clock().Sub(begin)
+}
+
 // work does the part of one worker.
 func (p *Phase) work(at int) {
+	alone := len(p.c.errs) == 1
 	m := 0
 	defer func() {
 		if at > 0 {
@@ -282,7 +291,7 @@ func (p *Phase) work(at int) {
 		}
 	}()
 	for m = range p.owner {
-		if p.owner[m] != at {
+		if p.owner[m] != at && !alone {
 			continue
 		}
 		if err := p.do(m); err != nil {
@@ -295,15 +304,28 @@ func (p *Phase) work(at int) {
 // Run does the work and gives the error of the first member that failed.
 func (p *Phase) Run() error {
 	c := p.c
-	for at, st := range c.others {
+	if len(c.others) == 0 && !c.timed {
+		for m := range p.owner {
+			if err := p.do(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var begin time.Time
+	if c.timed {
+		begin = c.clock()
+	}
+	for at, work := range c.others {
 		if p.busy[at+1] {
 			c.pending.Add(1)
-			st.give(p.jobs[at+1])
+			work <- p.jobs[at+1]
 		}
 	}
-	p.work(0)
-	if c.running && len(c.others) > 0 {
-		c.wait()
+	p.part(0)
+	c.wait()
+	if c.timed {
+		c.span += c.clock().Sub(begin)
 	}
 	var first error
 	place := 0

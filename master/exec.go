@@ -14,8 +14,10 @@ import (
 // no other way to reach a subsystem.
 type Exec struct {
 	Sys *System
-	// U is where an algorithm puts the inputs it stages, [nu].
-	U []float64
+	// U is where an algorithm puts the inputs of a step, [nu], and DU their derivatives at its
+	// start, for orders from 1 to the highest that PrepareDerivatives has announced.
+	U  []float64
+	DU [][]float64
 	// Y holds the outputs as last read, [ny].
 	Y []float64
 	// W = L y + b at the last accepted communication point, [nu].
@@ -31,7 +33,10 @@ type Exec struct {
 	steering                *steering // nil: inputs are what the coupling gives
 	external                []int     // inputs driven by signals
 	step                    float64
-	own                     []float64 // s, by subsystem: the constant step that ScaleStep has declared
+	own                     []float64   // s, by subsystem: the constant step that ScaleStep has declared
+	given                   []float64   // U as it is overridden; the same slice where nothing can be
+	givenSlopes             [][]float64 // DU likewise
+	slopes                  []int       // highest order of derivatives, by subsystem
 	steps                   []int
 	seconds                 []float64 // of subsystems that do not meter themselves
 	metered                 []Meter
@@ -42,7 +47,8 @@ type Exec struct {
 	notes                   []string // for the warnings of the run
 
 	// By subsystem: how it has ended the simulation, in the present attempt; nil = it has not.
-	ended []*StepError
+	ended   []*StepError
+	endings int // of them
 
 	// What a failed or rejected attempt must not touch: outputs at the last
 	// accepted point.
@@ -55,13 +61,14 @@ type Exec struct {
 	states          []State
 	saves, restores []int
 	replay          []Replay
-	saveAll, goBack *Phase         // of all that can be taken back
+	saved           *StateSet      // of all that can be taken back
 	aware           []RestoreAware // by subsystem; nil = it takes no promise
 	promised        []bool         // by subsystem: its last step carried the promise
+	broken          int            // of these, how many did not
 	restarter       []Restarter    // by subsystem; nil = it does not begin anew
 	keepAll         *Phase
 	point           float64 // time of the last accepted communication point
-	saved           bool    // the states are those of that point
+	isSaved         bool    // the states are those of that point
 }
 
 // outside is the place of recorders in Exec.current.
@@ -73,12 +80,12 @@ type PastPoint struct {
 	W []float64
 }
 
-func newExec(s *System, step float64, workers int, costs []float64) *Exec {
+func newExec(s *System, step float64, workers int) *Exec {
 	n := len(s.Subsystems)
 	x := &Exec{
-		Sys: s, crew: newCrew(s, workers, step, costs), step: step, b: slices.Clone(s.offset),
+		Sys: s, crew: newCrew(s, workers, step), step: step, b: slices.Clone(s.offset),
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
-		steps: make([]int, n), seconds: make([]float64, n),
+		steps: make([]int, n), seconds: make([]float64, n), slopes: make([]int, n),
 		own:     slices.Repeat([]float64{step}, n),
 		metered: make([]Meter, n), discreteIO: make([]DiscreteIO, n),
 		derivative: make([]InputDerivativeSetter, n), substep: make([]Substepper, n),
@@ -88,6 +95,7 @@ func newExec(s *System, step float64, workers int, costs []float64) *Exec {
 		aware: make([]RestoreAware, n), promised: slices.Repeat([]bool{true}, n),
 		restarter: make([]Restarter, n), ended: make([]*StepError, n),
 	}
+	x.given = x.U
 	for i, sub := range s.Subsystems {
 		info := s.Infos[i]
 		x.discreteIn = append(x.discreteIn, NewValues(info.DiscreteIn))
@@ -191,23 +199,27 @@ func (x *Exec) Signal(k int, t float64) float64 { return x.signals.Real(k, t) }
 // from the outputs as last read.
 func (x *Exec) Couple(i int, t float64, u []float64) {
 	x.takeSignals(t)
-	s := x.Sys
-	for k := s.InAt[i]; k < s.InAt[i+1]; k++ {
-		if src := s.source[k]; src >= 0 && s.gain[k] == 1 && x.b[k] == 0 {
-			u[k] = x.Y[src] // every bit of it, a zero's sign too
-		} else if src >= 0 {
-			// The product is rounded on its own, so that every platform gives the same bits.
-			u[k] = float64(s.gain[k]*x.Y[src]) + x.b[k]
-		} else {
-			u[k] = x.b[k]
-		}
-	}
+	x.couple(u, x.Sys.InAt[i], x.Sys.InAt[i+1])
 }
 
 // CoupleAll puts L y + b at time t for all inputs into u [nu].
 func (x *Exec) CoupleAll(t float64, u []float64) {
-	for i := range x.Sys.Subsystems {
-		x.Couple(i, t, u)
+	x.takeSignals(t)
+	x.couple(u, 0, len(u))
+}
+
+func (x *Exec) couple(u []float64, from, to int) {
+	source, gain := x.Sys.source, x.Sys.gain
+	for k := from; k < to; k++ {
+		switch src := source[k]; {
+		case src < 0:
+			u[k] = x.b[k]
+		case gain[k] == 1 && x.b[k] == 0:
+			u[k] = x.Y[src] // every bit of it, a zero's sign too
+		default:
+			// The product is rounded on its own, so that every platform gives the same bits.
+			u[k] = float64(gain[k]*x.Y[src]) + x.b[k]
+		}
 	}
 }
 
@@ -218,25 +230,64 @@ func (x *Exec) takeSignals(t float64) {
 	}
 }
 
-// Stage hands U's part of subsystem i to the subsystem.
+// Stage hands subsystem i its part of U, and of DU.
 func (x *Exec) Stage(i int) error {
 	x.touch(i)
-	in := x.In(i)
-	if len(in) == 0 {
+	from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
+	if from == to {
 		return nil
 	}
-	if err := x.bounded(i, in); err != nil {
+	if err := x.give(i); err != nil {
 		return err
 	}
-	return x.Sys.Subsystems[i].SetInputs(x.steering.inputs(i, in))
+	if err := x.Sys.Subsystems[i].SetInputs(x.given[from:to]); err != nil {
+		return err
+	}
+	for m := range x.slopes[i] {
+		if err := x.derivative[i].SetInputDerivatives(m+1, x.givenSlopes[m][from:to]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// bounded fails if an extrapolation to inputs of subsystem i has left the numbers.
-func (x *Exec) bounded(i int, values []float64) error {
-	for k, v := range values {
-		if v-v != 0 {
-			return fmt.Errorf("what is extrapolated to the input %s is %s: the coupling is unstable, or values and gains of connections are beyond what numbers hold; check the gains, and try a smaller step size or a lower order",
-				x.Sys.InName(x.Sys.InAt[i]+k), notFinite(v))
+// give makes the part of U and DU of subsystem i what it is given: finite numbers, with what is
+// overridden.
+func (x *Exec) give(i int) error {
+	from, to := x.Sys.InAt[i], x.Sys.InAt[i+1]
+	sum := 0.0 // NaN as soon as a number is not finite
+	for _, v := range x.U[from:to] {
+		sum += v - v
+	}
+	for m := range x.slopes[i] {
+		for _, v := range x.DU[m][from:to] {
+			sum += v - v
+		}
+	}
+	if sum != 0 {
+		return x.unbounded(i)
+	}
+	if x.steering != nil {
+		copy(x.given[from:to], x.steering.inputs(i, x.U[from:to]))
+		for m := range x.slopes[i] {
+			copy(x.givenSlopes[m][from:to], x.steering.slopes(i, x.DU[m][from:to]))
+		}
+	}
+	return nil
+}
+
+// unbounded tells which extrapolation to an input of subsystem i has left the numbers.
+func (x *Exec) unbounded(i int) error {
+	for k := x.Sys.InAt[i]; k < x.Sys.InAt[i+1]; k++ {
+		values := []float64{x.U[k]}
+		for m := range x.slopes[i] {
+			values = append(values, x.DU[m][k])
+		}
+		for _, v := range values {
+			if v-v != 0 {
+				return fmt.Errorf("what is extrapolated to the input %s is %s: the coupling is unstable, or values and gains of connections are beyond what numbers hold; check the gains, and try a smaller step size or a lower order",
+					x.Sys.InName(k), notFinite(v))
+			}
 		}
 	}
 	return nil
@@ -261,23 +312,25 @@ func (x *Exec) sendDiscrete(i int) error {
 	return x.discreteIO[i].SetDiscrete(&x.discreteIn[i])
 }
 
-// StageDerivative hands the derivative of an order of all inputs of subsystem i,
-// du [nu of the subsystem], to it.
-func (x *Exec) StageDerivative(i, order int, du []float64) error {
-	x.touch(i)
-	if err := x.bounded(i, du); err != nil {
-		return err
-	}
-	return x.derivative[i].SetInputDerivatives(order, x.steering.slopes(i, du))
-}
-
 // Note adds a sentence of the algorithm to the warnings of the run; its methods call it.
 func (x *Exec) Note(text string) { x.notes = append(x.notes, text) }
 
 // PrepareDerivatives announces the highest order of input derivatives.
 func (x *Exec) PrepareDerivatives(i, order int) error {
 	x.touch(i)
-	return x.crew.on(i, func() error { return x.derivative[i].PrepareInputDerivatives(order) })
+	if err := x.crew.on(i, func() error { return x.derivative[i].PrepareInputDerivatives(order) }); err != nil {
+		return err
+	}
+	for len(x.DU) < order {
+		x.DU = append(x.DU, make([]float64, len(x.U)))
+		given := x.DU[len(x.DU)-1]
+		if x.steering != nil {
+			given = make([]float64, len(x.U))
+		}
+		x.givenSlopes = append(x.givenSlopes, given)
+	}
+	x.slopes[i] = order
+	return nil
 }
 
 func (x *Exec) coupleDiscrete(i int, t float64) {
@@ -336,7 +389,7 @@ func (x *Exec) transferred(t *transfer) Values {
 }
 
 // Step advances subsystem i from t by H with the staged inputs and reads its
-// outputs. The error is a *StepError. Like Substep, Restore and Read it is called
+// outputs. The error is a *StepError. Like Stage, Substep, Restore and Read it is called
 // on the thread of the subsystem: in a Phase, or, for late ones, in the attempt
 // itself.
 func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
@@ -365,7 +418,7 @@ func (x *Exec) judge(i int, t, H, reached float64, err error) error {
 	if short := arrived(t, H, reached); err == nil {
 		err = short
 	} else if errors.Is(err, ErrTerminated) && short == nil {
-		x.ended[i] = x.failed(i, t, H, min(reached, t+H), err)
+		x.end(i, x.failed(i, t, H, min(reached, t+H), err))
 		return nil
 	}
 	if err != nil {
@@ -374,9 +427,22 @@ func (x *Exec) judge(i int, t, H, reached float64, err error) error {
 	return nil
 }
 
+// end notes how subsystem i has ended the simulation; nil = it has not.
+func (x *Exec) end(i int, how *StepError) {
+	if x.ended[i] != nil {
+		x.endings--
+	}
+	if x.ended[i] = how; how != nil {
+		x.endings++
+	}
+}
+
 // terminated gives the first subsystem that has ended the simulation up to time t;
 // nil = none has.
 func (x *Exec) terminated(t float64) *StepError {
+	if x.endings == 0 {
+		return nil
+	}
 	for _, end := range x.ended {
 		if end != nil && end.Reached-t <= gridTolerance*end.H+4*0x1p-52*math.Abs(t) {
 			return end
@@ -438,6 +504,11 @@ func (x *Exec) ready(i int, t, H float64) error {
 		}
 	}
 	x.promised[i] = promise
+	if promise {
+		x.broken--
+	} else {
+		x.broken++
+	}
 	if x.aware[i] != nil {
 		x.aware[i].NoRestoreBefore(promise)
 	}
@@ -463,18 +534,29 @@ func (x *Exec) Splits(i int) error {
 // size is over·H/steps.
 func (x *Exec) ScaleStep(i, steps, over int) { x.own[i] = float64(over) * x.step / float64(steps) }
 
-func (x *Exec) start(i int) time.Time {
+// Steps of subsystems that do not meter themselves are timed: the first ones, and then one
+// of so many.
+const timedFirst, timedEach = 64, 16
+
+// start counts a step, and tells when it began if it is timed.
+func (x *Exec) start(i int) (begin time.Time) {
+	n := x.steps[i]
 	x.steps[i]++
-	if x.metered[i] != nil {
-		return time.Time{}
+	if x.metered[i] == nil && (n < timedFirst || n%timedEach == 0) {
+		begin = time.Now()
 	}
-	return time.Now()
+	return begin
 }
 
 func (x *Exec) stop(i int, begin time.Time) {
-	if x.metered[i] == nil {
-		x.seconds[i] += time.Since(begin).Seconds()
+	if begin.IsZero() {
+		return
 	}
+	weight := 1.0
+	if x.steps[i] > timedFirst {
+		weight = timedEach
+	}
+	x.seconds[i] += weight * time.Since(begin).Seconds()
 }
 
 func (x *Exec) failed(i int, t, H, reached float64, err error) *StepError {
@@ -491,32 +573,155 @@ func (x *Exec) Replay(i int) Replay { return x.replay[i] }
 // where it can be stepped again, and its outputs with it.
 func (x *Exec) Restore(i int) error {
 	x.touch(i)
+	x.revertOutputs(i)
+	return x.notRestored(i, x.saver[i].RestoreState(x.states[i]))
+}
+
+// revertOutputs takes what is known of subsystem i back to the last accepted communication
+// point.
+func (x *Exec) revertOutputs(i int) {
 	s := x.Sys
 	copy(x.Y[s.OutAt[i]:s.OutAt[i+1]], x.keptY[s.OutAt[i]:s.OutAt[i+1]])
 	if len(s.Infos[i].DiscreteOut) > 0 {
 		x.discreteOut[i].set(&x.keptDiscrete[i])
 	}
 	x.restores[i]++
-	x.ended[i] = nil
-	if err := x.saver[i].RestoreState(x.states[i]); err != nil {
+	x.end(i, nil)
+}
+
+func (x *Exec) notRestored(i int, err error) error {
+	if err != nil {
 		return fmt.Errorf("%s: going back to t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
 	}
 	return nil
 }
 
+func (x *Exec) notSaved(i int, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: saving the state at t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
+	}
+	return nil
+}
+
+// StateSet is a set of subsystems that are saved and restored, in as few crossings as their
+// kinds allow.
+type StateSet struct {
+	x             *Exec
+	groups        []stateGroup
+	save, restore *Phase
+}
+
+type stateGroup struct {
+	members []int
+	group   StateGroup // nil: one by one
+	known   bool       // whether there is one
+	states  []State
+}
+
+// NewStateSet prepares a set of subsystems that can be taken back in this run.
+func (x *Exec) NewStateSet(members []int) *StateSet {
+	s := &StateSet{x: x}
+	var firsts []int
+	for _, group := range x.grouped(members) {
+		s.groups = append(s.groups, stateGroup{members: group, states: make([]State, len(group))})
+		firsts = append(firsts, group[0])
+	}
+	s.save = x.crew.phase(firsts, func(g int) error { return x.saveGroup(&s.groups[g]) })
+	s.restore = x.crew.phase(firsts, func(g int) error { return x.restoreGroup(&s.groups[g]) })
+	return s
+}
+
+// Restore takes the members back, as Exec.Restore does.
+func (s *StateSet) Restore() error { return s.restore.Run() }
+
+// prepare makes the group of subsystems, which live by now.
+func (g *stateGroup) prepare(x *Exec) error {
+	if g.known {
+		return nil
+	}
+	g.known = true
+	grouper, ok := As[StateGrouper](x.Sys.Subsystems[g.members[0]])
+	if !ok || len(g.members) == 1 {
+		return nil
+	}
+	subs := make([]Subsystem, len(g.members))
+	for k, i := range g.members {
+		subs[k] = x.Sys.Subsystems[i]
+	}
+	var err error
+	g.group, err = grouper.NewStateGroup(subs)
+	return err
+}
+
+func (x *Exec) saveGroup(g *stateGroup) error {
+	if err := g.prepare(x); err != nil {
+		return err
+	}
+	if g.group == nil {
+		for _, i := range g.members {
+			if err := x.saveState(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	x.touch(g.members[0])
+	for k, i := range g.members {
+		x.saves[i]++
+		g.states[k] = x.states[i]
+	}
+	failed, err := g.group.Save(g.states)
+	if err != nil {
+		return x.notSaved(g.members[failed], err)
+	}
+	for k, i := range g.members {
+		x.states[i] = g.states[k]
+	}
+	return nil
+}
+
+func (x *Exec) restoreGroup(g *stateGroup) error {
+	if err := g.prepare(x); err != nil {
+		return err
+	}
+	if g.group == nil {
+		for _, i := range g.members {
+			if err := x.Restore(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	x.touch(g.members[0])
+	for k, i := range g.members {
+		x.revertOutputs(i)
+		g.states[k] = x.states[i]
+	}
+	failed, err := g.group.Restore(g.states)
+	if err != nil {
+		return x.notRestored(g.members[failed], err)
+	}
+	return nil
+}
+
+// steer makes what subsystems are given what s makes of it.
+func (x *Exec) steer(s *steering) {
+	x.steering, x.given = s, make([]float64, len(x.U))
+}
+
 // RestoreAll takes every subsystem back that can be.
-func (x *Exec) RestoreAll() error { return x.goBack.Run() }
+func (x *Exec) RestoreAll() error { return x.saved.Restore() }
 
 // save keeps the states at the communication point t, once per macro step.
 func (x *Exec) save(t float64) error {
-	if x.saved && t == x.point {
+	if x.isSaved && t == x.point {
 		return nil
 	}
-	x.point, x.saved = t, true
+	x.point, x.isSaved = t, true
 	if err := x.keepAll.Run(); err != nil {
 		return err
 	}
-	return x.saveAll.Run()
+	return x.saved.save.Run()
 }
 
 // prepareRollback makes the phases that keep, save and restore.
@@ -531,7 +736,7 @@ func (x *Exec) prepareRollback() {
 		}
 	}
 	x.keepAll = x.NewPhase(restarting, x.keepState)
-	x.saveAll, x.goBack = x.NewPhase(members, x.saveState), x.NewPhase(members, x.Restore)
+	x.saved = x.NewStateSet(members)
 }
 
 func (x *Exec) saveState(i int) error {
@@ -539,7 +744,7 @@ func (x *Exec) saveState(i int) error {
 	x.saves[i]++
 	state, err := x.saver[i].SaveState(x.states[i])
 	if err != nil {
-		return fmt.Errorf("%s: saving the state at t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
+		return x.notSaved(i, err)
 	}
 	x.states[i] = state
 	return nil
@@ -567,17 +772,20 @@ func (x *Exec) readOn(i int) error { return x.crew.on(i, func() error { return x
 
 // finite fails if an output is NaN or infinite (fmi2 72).
 func (x *Exec) finite(t float64) error {
-	for k, v := range x.Y {
-		if v-v != 0 {
-			why := "the subsystem has failed"
-			if slices.ContainsFunc(x.Sys.source, func(y int) bool { return y >= 0 }) {
-				why += ", or the coupling is unstable; try a smaller step size or a lower order"
-			}
-			from := x.Sys.Infos[owner(x.Sys.OutAt, k)]
-			return fmt.Errorf("%s: the output %s is %s at t = %.12g s: %s", from, x.Sys.OutName(k), notFinite(v), t, why)
-		}
+	sum := 0.0
+	for _, v := range x.Y {
+		sum += v - v
 	}
-	return nil
+	if sum == 0 {
+		return nil
+	}
+	k := slices.IndexFunc(x.Y, func(v float64) bool { return v-v != 0 })
+	why := "the subsystem has failed"
+	if slices.ContainsFunc(x.Sys.source, func(y int) bool { return y >= 0 }) {
+		why += ", or the coupling is unstable; try a smaller step size or a lower order"
+	}
+	from := x.Sys.Infos[owner(x.Sys.OutAt, k)]
+	return fmt.Errorf("%s: the output %s is %s at t = %.12g s: %s", from, x.Sys.OutName(k), notFinite(x.Y[k]), t, why)
 }
 
 // notFinite names a value that is no finite number.
@@ -588,118 +796,209 @@ func notFinite(v float64) string {
 	return "infinite"
 }
 
-// StepSet is a set of subsystems that are stepped one after the other over the
-// same step, in as few crossings as their kinds allow.
+// StepSet is a set of subsystems that are stepped over the same time, in as few crossings
+// as their kinds allow.
 type StepSet struct {
 	groups []stepGroup
 	phase  *Phase
+	pieces int                       // in which each member takes the step
+	stage  func(i, j int, t float64) // nil: the inputs stand in U and DU when the step begins
 	// Of the step under way.
 	ctx  context.Context
 	t, H float64
 }
 
+// stepGroup is a part of it that is stepped together.
 type stepGroup struct {
-	members []int
-	group   Group // nil: one member, stepped by itself
+	members  []int
+	group    Group // nil: one member, stepped by itself
+	speaking []int // members with discrete outputs
+	varies   bool  // all can vary their step
+	reverts  bool  // one can be taken back
+	metered  bool
 }
 
-// NewStepSet prepares a set; members that share a group key are stepped together.
+// NewStepSet prepares a set; members that share a group key are stepped together, one after
+// the other.
 func (x *Exec) NewStepSet(members []int) (*StepSet, error) {
+	set := &StepSet{pieces: 1}
+	for _, group := range x.grouped(members) {
+		set.groups = append(set.groups, stepGroup{members: group})
+	}
+	firsts := make([]int, 0, len(set.groups))
+	for g := range set.groups {
+		firsts = append(firsts, set.groups[g].members[0])
+		if err := x.prepareGroup(&set.groups[g]); err != nil {
+			return nil, err
+		}
+	}
+	set.phase = x.crew.phase(firsts, func(g int) error { return x.stepGroup(set, &set.groups[g]) })
+	return set, nil
+}
+
+// grouped splits members into those that can be called together, in order.
+func (x *Exec) grouped(members []int) [][]int {
 	type key struct {
 		group  any
 		worker int
 	}
-	set := &StepSet{}
+	var groups [][]int
 	at := map[key]int{}
 	for _, i := range members {
 		gs, ok := As[GroupStepper](x.Sys.Subsystems[i])
-		if !ok || x.callByCall {
-			set.groups = append(set.groups, stepGroup{members: []int{i}})
+		if !ok || x.callByCall || gs.GroupKey() == nil {
+			groups = append(groups, []int{i})
 			continue
 		}
 		k := key{gs.GroupKey(), x.crew.owner[i]}
-		if g, ok := at[k]; ok {
-			set.groups[g].members = append(set.groups[g].members, i)
-			continue
+		g, ok := at[k]
+		if !ok {
+			g = len(groups)
+			at[k], groups = g, append(groups, nil)
 		}
-		at[k] = len(set.groups)
-		set.groups = append(set.groups, stepGroup{members: []int{i}})
+		groups[g] = append(groups[g], i)
 	}
-	firsts := make([]int, 0, len(set.groups))
-	for g := range set.groups {
-		group := &set.groups[g]
-		firsts = append(firsts, group.members[0])
-		if len(group.members) == 1 {
-			continue
-		}
-		subs := make([]Subsystem, len(group.members))
-		for k, i := range group.members {
-			subs[k] = x.Sys.Subsystems[i]
-		}
-		first, _ := As[GroupStepper](subs[0])
-		var err error
-		if group.group, err = first.NewGroup(subs); err != nil {
-			return nil, err
-		}
-	}
-	set.phase = x.crew.phase(firsts, func(g int) error {
-		group := &set.groups[g]
-		if group.group == nil {
-			return x.Step(set.ctx, group.members[0], set.t, set.H)
-		}
-		return x.stepGroup(set.ctx, group, set.t, set.H)
-	})
-	return set, nil
+	return groups
 }
 
-// StepAll advances all members of a set from t by H with the staged inputs and
-// reads their outputs. It stops at the first that fails; other threads may go on.
+func (x *Exec) prepareGroup(g *stepGroup) error {
+	first := g.members[0]
+	g.varies, g.metered = true, x.metered[first] != nil
+	subs, exchange := make([]Subsystem, len(g.members)), make([]Exchange, len(g.members))
+	for k, i := range g.members {
+		info, from, to := x.Sys.Infos[i], x.Sys.InAt[i], x.Sys.InAt[i+1]
+		subs[k] = x.Sys.Subsystems[i]
+		exchange[k] = Exchange{In: x.given[from:to:to], Out: x.Out(i)}
+		for m := range x.slopes[i] {
+			exchange[k].Slopes = append(exchange[k].Slopes, x.givenSlopes[m][from:to:to])
+		}
+		if len(info.DiscreteOut) > 0 {
+			g.speaking = append(g.speaking, i)
+		}
+		g.varies, g.reverts = g.varies && info.Caps.VariableStep, g.reverts || x.saver[i] != nil
+	}
+	stepper, ok := As[GroupStepper](subs[0])
+	if !ok || x.callByCall || stepper.GroupKey() == nil {
+		return nil
+	}
+	var err error
+	g.group, err = stepper.NewGroup(subs, exchange)
+	return err
+}
+
+// InPieces makes each member take its steps in n pieces of one size. Before each, stage puts
+// its inputs for piece j, from time t on, into U and DU, on the thread of the member.
+func (s *StepSet) InPieces(n int, stage func(i, j int, t float64)) { s.pieces, s.stage = n, stage }
+
+// StepAll advances all members of a set from t by H with the inputs in U, and their derivatives
+// in DU, and reads their outputs. It stops at the first that fails; other threads may go on.
 func (x *Exec) StepAll(ctx context.Context, set *StepSet, t, H float64) error {
+	if len(set.groups) == 0 {
+		return nil
+	}
 	set.ctx, set.t, set.H = ctx, t, H
 	return set.phase.Run()
 }
 
-func (x *Exec) stepGroup(ctx context.Context, group *stepGroup, t, H float64) error {
-	if slices.ContainsFunc(group.members, func(i int) bool { return x.ended[i] != nil }) {
-		for _, i := range group.members {
-			if err := x.Step(ctx, i, t, H); err != nil {
-				return err
+// stepGroup takes the members of a group through the pieces of the step under way.
+func (x *Exec) stepGroup(set *StepSet, g *stepGroup) error {
+	t, h := set.t, set.H
+	for j := range set.pieces {
+		if set.pieces > 1 {
+			if set.ctx.Err() != nil {
+				return context.Cause(set.ctx)
+			}
+			h = set.H / float64(set.pieces)
+			t = BeginOf(set.t+set.H*float64(j)/float64(set.pieces), h, set.t+set.H)
+		}
+		if set.stage != nil {
+			for _, i := range g.members {
+				set.stage(i, j, t)
 			}
 		}
-		return nil
-	}
-	x.touch(group.members[0])
-	for _, i := range group.members {
-		if err := x.ready(i, t, H); err != nil {
+		if err := x.stepPiece(set.ctx, g, t, h, j == set.pieces-1); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// BeginOf returns the start of a piece of size h of a macro step that ends at end: t, or so
+// little before it that rounding carries no piece past the end. There may be the stop
+// time that the FMU was told (fmi2 40).
+func BeginOf(t, h, end float64) float64 {
+	largest := max(math.Abs(t), math.Abs(end))
+	for digit := math.Nextafter(largest, math.Inf(1)) - largest; t+h > end; {
+		t -= digit
+	}
+	return t
+}
+
+// stepPiece steps a group from t by h.
+func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read bool) error {
+	if g.group == nil || x.endings > 0 {
+		return x.stepEach(ctx, g, t, h, read)
+	}
+	x.touch(g.members[0])
+	for _, i := range g.members {
+		if err := x.give(i); err != nil {
+			return err
+		}
+	}
+	if !g.varies && h != x.step || g.reverts && (t > x.point || x.broken > 0) {
+		for _, i := range g.members {
+			if err := x.ready(i, t, h); err != nil {
+				return err
+			}
+		}
+	}
 	begin := time.Time{}
-	if x.metered[group.members[0]] == nil {
+	if !g.metered {
 		begin = time.Now()
 	}
-	ran, reached, err := group.group.Step(ctx, t, H)
-	last := group.members[max(ran-1, 0)]
-	if errors.Is(err, ErrTerminated) && arrived(t, H, reached) == nil {
-		ran = len(group.members)
-	}
-	for _, i := range group.members[:ran] {
+	ran, reached, err := g.group.Step(ctx, t, h, read)
+	for _, i := range g.members[:ran] {
 		x.steps[i]++
 	}
-	if !begin.IsZero() {
+	if !g.metered {
 		each := time.Since(begin).Seconds() / float64(max(ran, 1))
-		for _, i := range group.members[:ran] {
+		for _, i := range g.members[:ran] {
 			x.seconds[i] += each
 		}
 	}
-	if err == nil && ran < len(group.members) {
-		err = fmt.Errorf("%w: it kept the rest of its group from stepping", ErrDiscard)
+	if err != nil || ran < len(g.members) {
+		if err == nil {
+			err = fmt.Errorf("%w: it kept the rest of its group from stepping", ErrDiscard)
+		} else if errors.Is(err, ErrTerminated) && arrived(t, h, reached) == nil { // the others have got there, too
+			for _, i := range g.members[ran:] {
+				x.steps[i]++
+			}
+		}
+		if err := x.judge(g.members[max(ran-1, 0)], t, h, reached, err); err != nil {
+			return err
+		}
 	}
-	if err := x.judge(last, t, H, reached, err); err != nil {
-		return err
+	if read {
+		for _, i := range g.speaking {
+			if err := x.discreteIO[i].Discrete(&x.discreteOut[i]); err != nil {
+				return err
+			}
+		}
 	}
-	for _, i := range group.members {
-		if err := x.Read(i); err != nil {
+	return nil
+}
+
+// stepEach steps the members of a group one by one.
+func (x *Exec) stepEach(ctx context.Context, g *stepGroup, t, h float64, read bool) error {
+	for _, i := range g.members {
+		if err := x.Stage(i); err != nil {
+			return err
+		}
+		step := x.Substep
+		if read {
+			step = x.Step
+		}
+		if err := step(ctx, i, t, h); err != nil {
 			return err
 		}
 	}

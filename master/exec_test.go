@@ -37,7 +37,7 @@ func BenchmarkTransfer(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			x := newExec(s, 1, 1, nil)
+			x := newExec(s, 1, 1)
 			b.ReportAllocs()
 			for b.Loop() {
 				x.CoupleAll(0, x.W)

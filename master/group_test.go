@@ -30,8 +30,8 @@ func (m *member) Step(ctx context.Context, t, H float64) (float64, error) {
 
 func (m *member) GroupKey() any { return m.key }
 
-func (m *member) NewGroup(members []master.Subsystem) (master.Group, error) {
-	g := &memberGroup{crossings: m.crossings}
+func (m *member) NewGroup(members []master.Subsystem, exchange []master.Exchange) (master.Group, error) {
+	g := &memberGroup{crossings: m.crossings, exchange: exchange}
 	for _, s := range members {
 		g.members = append(g.members, s.(*member))
 	}
@@ -40,14 +40,26 @@ func (m *member) NewGroup(members []master.Subsystem) (master.Group, error) {
 
 type memberGroup struct {
 	members   []*member
+	exchange  []master.Exchange
 	crossings *int
 }
 
-func (g *memberGroup) Step(ctx context.Context, t, H float64) (int, float64, error) {
+func (g *memberGroup) Step(ctx context.Context, t, H float64, read bool) (int, float64, error) {
 	*g.crossings++
 	for i, m := range g.members {
+		x := &g.exchange[i]
+		err := m.SetInputs(x.In)
+		for k, du := range x.Slopes {
+			err = errors.Join(err, m.SetInputDerivatives(k+1, du))
+		}
+		if err != nil {
+			return i + 1, t, err
+		}
 		if reached, err := m.Step(ctx, t, H); err != nil {
 			return i + 1, reached, err
+		}
+		if err := m.Outputs(x.Out); read && err != nil {
+			return i + 1, t + H, err
 		}
 	}
 	return len(g.members), t + H, nil
@@ -76,7 +88,7 @@ func TestGroups(t *testing.T) {
 			}, []float64{float64(i)})}
 			switch name {
 			case "b":
-				m.key = "other" // alone with its key: stepped by itself
+				m.key = "other" // alone with its key
 			case "d":
 				m.failAt = failAt
 			case "e":
@@ -158,9 +170,13 @@ func TestGroupStopsShort(t *testing.T) {
 // lazy makes groups that step their first member only.
 type lazy struct{ *fake }
 
-func (*lazy) GroupKey() any                                     { return 0 }
-func (*lazy) NewGroup([]master.Subsystem) (master.Group, error) { return lazyGroup{}, nil }
+func (*lazy) GroupKey() any { return 0 }
+func (*lazy) NewGroup([]master.Subsystem, []master.Exchange) (master.Group, error) {
+	return lazyGroup{}, nil
+}
 
 type lazyGroup struct{}
 
-func (lazyGroup) Step(_ context.Context, t, H float64) (int, float64, error) { return 1, t + H, nil }
+func (lazyGroup) Step(_ context.Context, t, H float64, _ bool) (int, float64, error) {
+	return 1, t + H, nil
+}

@@ -20,11 +20,3 @@ type Recorder interface {
 	Flush() error // what was recorded so far survives a crash of the process
 	End(Result) error
 }
-
-// Sparse is a recorder that does without many communication points.
-type Sparse interface {
-	// Next gives the time (s) from which on it wants to see points again. It is asked
-	// after a point was recorded. Some before may be recorded all the same, among them
-	// the last one before that time.
-	Next() float64
-}

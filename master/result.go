@@ -33,6 +33,7 @@ type Result struct {
 	Bonds             map[string]BondEnergy // by name; nil = energy was not followed
 	Models            map[string]ModelUse   // by subsystem; nil = the algorithm has none
 	Warnings          []string
+	Notes             []string             // about the workers; harmless
 	Restarts          map[string][]Restart // by subsystem: those that were lost and began anew; nil = none
 	// Replay holds, by the name of the subsystem, what the test of the rollback
 	// gave; it has entries only if the run relies on rollback.

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -42,20 +43,15 @@ type Options struct {
 	Tolerance   float64 // relative tolerance told to the subsystems; 0 = none
 	Discard     DiscardPolicy
 	// Workers is the number of threads that step subsystems side by side; 0 = as many
-	// as pay, by what their steps cost in earlier runs (Priced). The results are the same.
-	Workers int
-	Costs   []float64 // s, of a macro step, by subsystem; nil = by earlier runs
-	// BeginAnew lets a run with Workers 0, of subsystems whose costs are not known, end
-	// with a *MoreWorkersError in its first seconds where it pays to begin again with
-	// more: with the system made anew, and what was recorded thrown away.
-	BeginAnew   bool
+	// as pay, by the costs of their steps in earlier runs (Priced), and one from the time
+	// on at which they turn out not to pay. The results are the same.
+	Workers     int
 	Recorders   []Recorder
 	Attempts    AttemptRecorder // sees every attempt; nil = none
 	Signals     Signals         // inputs from outside; nil = none
 	Past        []PastOutputs   // communication points before Start, oldest first
 	Checkpoints *Checkpoints    // nil = none
-	// CallByCall takes every macro step by itself, and steps every subsystem by itself.
-	// The results are the same.
+	// CallByCall steps every subsystem by itself. The results are the same.
 	CallByCall bool
 	Hooks      []Hook // act at each communication point, in this order
 	// Steer allows to set connected inputs and what else Variable.Settable tells
@@ -113,7 +109,8 @@ type Run struct {
 	want      float64 // size of the next macro step, if the algorithm chooses it; else 0
 	accepted  int
 	rejected  int
-	onGrid    int // grid points reached
+	trial     Trial // of the last attempt
+	onGrid    int   // grid points reached
 	point     Point
 	watch     []Watcher
 	watched   []int // those that have one
@@ -124,9 +121,9 @@ type Run struct {
 	begun     int    // recorders that have begun
 	loops     []Loop
 
-	tick      *time.Ticker
+	tick      *time.Timer // sets ticked; nil: the run has not begun
+	ticked    atomic.Bool
 	lastFlush time.Time
-	beginWall time.Time     // of Start
 	startWall time.Time     // of the stepping
 	wall      time.Duration // of the stepping
 
@@ -137,14 +134,15 @@ type Run struct {
 	ended     string               // how a subsystem has ended the simulation; "" = none has
 	beyond    string               // why the run does not reach the time at which it has; "" = it does
 
-	leaps    *leaps // nil: every macro step is taken by itself
-	admitted int    // macro steps in all that may be taken
+	sampler  sampler
+	admitted int // macro steps in all that may be taken
 
 	phase    phase
 	started  bool // at least one subsystem was touched
 	err      error
 	result   Result
 	warnings []string
+	notes    []string
 
 	// Checkpoints: by subsystem, nil = none are made; the multiple of the interval
 	// that the next one waits for; whether the last one was not written.
@@ -276,11 +274,11 @@ func (r *Run) prepare() error {
 	if s, ok := r.alg.(Sequential); ok && workers == 0 && s.Sequential() {
 		workers = 1
 	}
-	if o.Costs != nil && len(o.Costs) != len(sys.Subsystems) {
-		return fmt.Errorf("there are %d costs for %d subsystems", len(o.Costs), len(sys.Subsystems))
+	r.x = newExec(sys, o.Step, workers)
+	r.sampler = newSampler(len(sys.Subsystems))
+	if steer != nil {
+		r.x.steer(steer)
 	}
-	r.x = newExec(sys, o.Step, workers, o.Costs)
-	r.x.steering = steer
 	r.x.callByCall = o.CallByCall
 	if err := r.x.check(); err != nil {
 		return err
@@ -477,9 +475,6 @@ func (r *Run) SetReal(name string, v float64) error {
 	}
 	r.x.b[i], r.x.W[i] = v, v
 	r.seeInputs()
-	if r.leaps != nil {
-		r.leaps.staged = false
-	}
 	return nil
 }
 
@@ -494,21 +489,12 @@ func (r *Run) Run(ctx context.Context) (res Result, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	more := r.Start(ctx) == nil
-	end := func() {}
-	if r.leaps != nil {
-		end = r.leaps.bound()
-	}
 	for more {
 		if r.admit(ctx) != nil { // Close gives the error
 			break
 		}
-		if r.leaps != nil {
-			more, _ = r.leap(ctx)
-		} else {
-			more, _ = r.Step(ctx)
-		}
+		more, _ = r.Step(ctx)
 	}
-	end()
 	return r.Close()
 }
 
@@ -534,10 +520,9 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		}
 	}
 	r.x.crew.start()
-	r.tick = time.NewTicker(tickInterval)
-	r.beginWall = time.Now()
-	r.startWall = r.beginWall
-	r.lastFlush = r.beginWall
+	r.tick = time.AfterFunc(tickInterval, func() { r.ticked.Store(true) })
+	r.startWall = time.Now()
+	r.lastFlush = r.startWall
 	r.t = r.opt.Start
 
 	var saved *Archive
@@ -628,9 +613,6 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		if err := r.tryCheckpoints(); err != nil {
 			return r.fail(err)
 		}
-	}
-	if err := r.prepareLeaps(); err != nil {
-		return r.fail(err)
 	}
 	r.initWarnings = len(r.warnings)
 	r.startWall = time.Now()
@@ -771,7 +753,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 	}
 	r.tellDisturbance()
 	next, planned := r.target()
-	H, trial, end, err := r.takeStep(ctx, planned)
+	H, end, err := r.takeStep(ctx, planned)
 	if end != nil && H == 0 {
 		r.x.revert()
 		return false, r.terminate(end)
@@ -790,7 +772,7 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		r.x.revert()
 		return false, r.fail(err)
 	}
-	r.advance(reached, H, trial, reached == next)
+	r.advance(reached, H, reached == next)
 	r.x.keep()
 	r.growth.see(r.accepted, r.x.Y)
 	r.x.CoupleAll(r.t, r.x.W)
@@ -827,12 +809,15 @@ func (r *Run) Terminated() bool { return r.ended != "" }
 
 // goOn does what is due at the communication point that was reached.
 func (r *Run) goOn() (more bool, err error) {
-	select {
-	case now := <-r.tick.C:
-		if err := r.onTick(now); err != nil {
+	if r.accepted >= r.sampler.next {
+		r.sample()
+	}
+	if r.ticked.Load() {
+		r.ticked.Store(false)
+		r.tick.Reset(tickInterval)
+		if err := r.onTick(time.Now()); err != nil {
 			return false, err
 		}
-	default:
 	}
 	if r.atEnd() || r.stopped != "" {
 		r.phase = finished
@@ -873,7 +858,8 @@ const stretch = 1e-3
 
 // advance makes the point reached by a step of size H the present one; whole
 // tells that it is where the step was to end.
-func (r *Run) advance(reached, H float64, trial Trial, whole bool) {
+func (r *Run) advance(reached, H float64, whole bool) {
+	trial := &r.trial
 	if r.want > 0 {
 		// A step that was clipped to the end says nothing against longer ones.
 		next := trial.Next
@@ -893,15 +879,10 @@ func (r *Run) advance(reached, H float64, trial Trial, whole bool) {
 	}
 	r.t = reached
 	r.accepted++
-	r.count(trial, 1)
-}
-
-// count counts accepted macro steps by their order.
-func (r *Run) count(trial Trial, steps int) {
 	for len(r.result.Orders) <= trial.Order {
 		r.result.Orders = append(r.result.Orders, 0)
 	}
-	r.result.Orders[trial.Order] += steps
+	r.result.Orders[trial.Order]++
 }
 
 // atEnd tells that the run has come to its end.
@@ -915,20 +896,21 @@ func (r *Run) atEnd() bool {
 // takeStep attempts the step by H until one attempt is accepted, and gives its step
 // size, and the subsystem that has ended the simulation there; without a step size,
 // that has ended it in a step to which not all others can go.
-func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, end *StepError, err error) {
+func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepError, err error) {
 	if err := r.x.save(r.t); err != nil {
-		return 0, trial, nil, err
+		return 0, nil, err
 	}
-	repeats := r.x.repeats()
 	last := H // attempted
 	var cause error
 	stays := false // the subsystem that has ended the simulation is where it did
 	for range maxRetries {
 		// The first attempt too: replays equal each other, often not a first try.
 		if err := r.x.RestoreAll(); err != nil {
-			return 0, trial, nil, err
+			return 0, nil, err
 		}
-		trial, err := r.attempt(ctx, H)
+		var err error
+		r.trial, err = r.alg.Attempt(ctx, r.x, r.t, H)
+		trial := &r.trial
 		r.result.Iterations += trial.Iters
 		r.result.Jacobians += trial.Jacobians
 		accepted := err == nil && trial.Verdict == Accept
@@ -936,15 +918,15 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, 
 			trial.Est, trial.Indicator = math.NaN(), math.NaN()
 		}
 		if r.opt.Attempts != nil {
-			if err := r.opt.Attempts.RecordAttempt(r.t, H, trial, accepted, err); err != nil {
-				return 0, trial, nil, err
+			if err := r.opt.Attempts.RecordAttempt(r.t, H, *trial, accepted, err); err != nil {
+				return 0, nil, err
 			}
 		}
 		if accepted {
 			if end == nil || H != end.Reached-r.t {
 				end = r.x.terminated(r.t + H)
 			}
-			return H, trial, end, nil
+			return H, end, nil
 		}
 		shorter := H / 2
 		cause = err
@@ -954,35 +936,35 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, 
 		case terminated:
 			i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == step.Subsystem })
 			if end = step; end.Reached <= r.t {
-				return 0, trial, end, nil
+				return 0, end, nil
 			}
 			if r.beyond = r.noWay(i, end, H); r.beyond != "" {
-				return 0, trial, end, nil
+				return 0, end, nil
 			}
 			shorter = end.Reached - r.t
 			if stays = r.x.saver[i] == nil; stays {
-				r.x.ended[i] = end
+				r.x.end(i, end)
 			}
 		case stays && (err == nil || errors.Is(err, ErrDiscard)):
 			if cause == nil {
 				cause = errors.New(trial.Why)
 			}
 			r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others do not get there: %v", r.t, cause)
-			return 0, trial, end, nil
+			return 0, end, nil
 		case err != nil:
 			if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
-				return 0, trial, nil, err
+				return 0, nil, err
 			}
-			if !repeats {
-				return 0, trial, nil, fmt.Errorf("%w; %s", err, r.discardRemedy())
+			if !r.x.repeats() {
+				return 0, nil, fmt.Errorf("%w; %s", err, r.discardRemedy())
 			}
 			if done := step.Reached - r.t; done > 0 && done < H {
 				shorter = done
 			}
 		default:
 			cause = errors.New(trial.Why)
-			if info := r.inflexible(); !repeats || info != nil {
-				return 0, trial, nil, fmt.Errorf("the step from t = %.12g s by %.4g s is to be repeated with a smaller one, because %s; %w: %s",
+			if info := r.inflexible(); !r.x.repeats() || info != nil {
+				return 0, nil, fmt.Errorf("the step from t = %.12g s by %.4g s is to be repeated with a smaller one, because %s; %w: %s",
 					r.t, H, trial.Why, ErrCapability, r.repeatRemedy(info))
 			}
 			if trial.Next > 0 && trial.Next < H {
@@ -998,7 +980,7 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, trial Trial, 
 		}
 		last, H = H, shorter
 	}
-	return 0, trial, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
+	return 0, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
 }
 
 // noWay returns why the run ends before the time at which subsystem i has ended the simulation,
@@ -1121,9 +1103,6 @@ func (r *Run) onTick(now time.Time) error {
 		}
 		r.opt.Observe(p)
 	}
-	if more := r.moreWorkers(now); more != nil {
-		return r.fail(more)
-	}
 	return nil
 }
 
@@ -1196,8 +1175,8 @@ func (r *Run) Close() (Result, error) {
 	if r.started {
 		r.tidy()
 	}
-	r.conclude()
 	r.keepCosts()
+	r.conclude()
 	r.phase = closed
 	var errs []error
 	for i, sub := range r.sys.Subsystems {
@@ -1222,25 +1201,6 @@ func (r *Run) Close() (Result, error) {
 	}
 	r.err = errors.Join(append([]error{r.err}, errs...)...)
 	return r.result, r.err
-}
-
-// enoughSteps tell what a step takes.
-const enoughSteps = 20
-
-// keepTime is how long a run has to step, so that it tells what steps take, and not how
-// long a thread had to wait once for a processor.
-const keepTime = 50 * time.Millisecond
-
-// keepCosts lets the subsystems keep what their steps took, if they took enough.
-func (r *Run) keepCosts() {
-	if r.wall < keepTime {
-		return
-	}
-	for i, sub := range r.sys.Subsystems {
-		if priced, ok := As[Priced](sub); ok && r.x.steps[i] >= enoughSteps {
-			priced.KeepStepCost(r.opt.Step, r.x.subsystemSeconds(i)/float64(r.x.steps[i]))
-		}
-	}
 }
 
 // blame makes a run failed that went well but for its end.
@@ -1330,7 +1290,7 @@ func (r *Run) conclude() {
 		}
 	}
 	res.MasterSeconds = max(0, res.MasterSeconds)
-	res.Loops, res.Warnings = r.loops, r.warnings
+	res.Loops, res.Warnings, res.Notes = r.loops, r.warnings, r.notes
 	switch {
 	case r.ended != "" && (r.err == nil || errors.Is(r.err, ErrTerminated)):
 		res.Status, res.Reason = Terminated, r.ended

@@ -399,7 +399,7 @@ func (v *Variable) setTunable(to Scalar) error {
 		return fmt.Errorf("%s: setting %s to %s at t = %.12g s: %w", r.sys.Infos[v.sub], v.Port.Name, to, r.t, err)
 	}
 	r.x.current = outside
-	r.x.saved = false // states that were saved lack it
+	r.x.isSaved = false // states that were saved lack it
 	if v.place == inWatched {
 		to.write(&r.point.Watch[v.sub], v.at)
 	}

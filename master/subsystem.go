@@ -378,17 +378,42 @@ type Watcher interface {
 
 // GroupStepper is a subsystem that can be stepped together with others.
 type GroupStepper interface {
-	// NewGroup makes a group of members, all of which share this GroupKey.
+	// GroupKey is equal for those that can be stepped together; nil = it is stepped by itself.
 	GroupKey() any
-	NewGroup(members []Subsystem) (Group, error)
+	// NewGroup makes a group of members, all of which share this GroupKey, and what each of
+	// them exchanges.
+	NewGroup(members []Subsystem, exchange []Exchange) (Group, error)
 }
 
-// Group steps its members as Step would one after the other, and stops at the
+// Exchange is what a member of a group gets and gives at each step. The slices are those of
+// the run, and stay the same.
+type Exchange struct {
+	In     []float64   // as for SetInputs
+	Slopes [][]float64 // as for SetInputDerivatives, by order from 1; nil = none are sent
+	Out    []float64   // as for Outputs
+}
+
+// Group hands each member its inputs, steps it as Step would, one after the other, and
+// takes its outputs, if read is set. It stops at the
 // first that does not get to t+H, with an error. ran counts the members up to that one,
 // and reached is its. Where members step at the same time, those after it have been
 // stepped too; likewise if it ends the simulation at t+H, by ErrTerminated.
 type Group interface {
-	Step(ctx context.Context, t, H float64) (ran int, reached float64, err error)
+	Step(ctx context.Context, t, H float64, read bool) (ran int, reached float64, err error)
+}
+
+// StateGrouper is a GroupStepper with states that can be saved and restored together.
+type StateGrouper interface {
+	// NewStateGroup makes a group of members, all of which share their GroupKey; nil = they are
+	// saved and restored one by one.
+	NewStateGroup(members []Subsystem) (StateGroup, error)
+}
+
+// StateGroup does what StateSaver does for one member after the other. failed is the member
+// with the error.
+type StateGroup interface {
+	Save(states []State) (failed int, err error) // puts them in place of those that may be used again
+	Restore(states []State) (failed int, err error)
 }
 
 // Meter tells the time spent inside a subsystem.
@@ -396,16 +421,13 @@ type Meter interface {
 	Seconds() float64
 }
 
-// Priced is a subsystem that knows from earlier runs what a step takes.
+// Priced is a subsystem that knows the cost of its steps from earlier runs.
 type Priced interface {
-	// StepCost gives the time (s) that a step of about H takes.
+	// StepCost returns the time (s) of a step in runs with the macro step H.
 	StepCost(H float64) (seconds float64, known bool)
 	// KeepStepCost keeps it for later runs.
 	KeepStepCost(H, seconds float64)
 }
-
-// Unique is a subsystem that may not be made a second time in the life of the process.
-type Unique interface{ Unique() bool }
 
 // Terminator is a subsystem that wants to be told the end (fmi2 62). It is told
 // once, before it is closed, however the run ended; it knows whether it was

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -193,7 +194,7 @@ var attributeForms = func() map[string][]attributeForm {
 }()
 
 // identifiers are those of XML (NCName).
-var identifiers = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}\p{M}_.·-]*$`)
+var identifiers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}\p{M}_.·-]*$`) })
 
 // isDate reports whether a text is a dateTime of XML Schema.
 func isDate(text string) bool {
@@ -211,7 +212,7 @@ func isDate(text string) bool {
 func (p *parser) written(n *node) {
 	if id, ok := n.attr("id"); ok {
 		switch {
-		case !identifiers.MatchString(strings.TrimSpace(id)):
+		case !identifiers().MatchString(strings.TrimSpace(id)):
 			p.add(ruleSequence, n, "the id %q is no identifier: letters, digits, _ and - that begin with a letter", id)
 		case !p.once("id " + id):
 			p.add(ruleSequence, n, "the id %q stands twice in this file", id)

@@ -3,6 +3,7 @@ package test
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,5 +71,30 @@ func TestReportOfCrash(t *testing.T) {
 				t.Errorf("isolate %s: exit code %d, and the page has no %s\n%s", isolate, o.code, want, o.output)
 			}
 		}
+	}
+}
+
+// The log of calls of an engine that dies holds every call, and ends with the one under way.
+func TestCallsOfCrash(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where the FMU goes on record
+	calls := func(at string) (out []string) {
+		a := runPair(t, "misbehave", "fault=Segfault at="+at, "--isolate", "never", "--step-size", "1e-4")
+		for line := range strings.Lines(string(mustRead(t, filepath.Join(a.dir, "calls.txt")))) {
+			_, line, _ = strings.Cut(line, " ") // without stamp and duration
+			call, result, _ := strings.Cut(line, " -> ")
+			if !strings.Contains(call, " fmi2DoStep ") {
+				call = strings.Join(strings.Fields(call)[:2], " ")
+			}
+			out = append(out, call+" -> "+strings.Fields(result)[0])
+		}
+		return out
+	}
+	whole, crashed := calls("2"), calls("0.34995")
+	last := len(crashed) - 1
+	if last < 10_000 || !slices.Equal(crashed[:last], whole[:last]) {
+		t.Errorf("%d calls, which are not those of the run without a crash", last)
+	}
+	if want, _, _ := strings.Cut(whole[last], " h="); !strings.HasPrefix(want, "bad fmi2DoStep t=0.35") || crashed[last] != want+" -> unfinished" {
+		t.Errorf("the log ends with %q; the next call is %q", crashed[last], whole[last])
 	}
 }

@@ -68,7 +68,6 @@ var watchedWindows = []int{5, 20, 80}
 
 var (
 	_ master.Recorder       = (*Watch)(nil)
-	_ master.Sparse         = (*Watch)(nil)
 	_ master.StabilityJudge = (*Watch)(nil)
 )
 
@@ -156,17 +155,6 @@ func (w *Watch) Record(p *master.Point) error {
 
 // Unstable returns what Warn was told.
 func (w *Watch) Unstable() string { return w.Text }
-
-// Next gives the time of the next point that it looks at.
-func (w *Watch) Next() float64 {
-	switch {
-	case w.Text != "":
-		return math.Inf(1)
-	case w.rests:
-		return w.wake
-	}
-	return w.t
-}
 
 // take takes the maxima of a shorter window in.
 func (o *window) take(s *window) {

@@ -141,6 +141,10 @@ func (p *program) dispatch(ctx context.Context) error {
 			return &usageError{"", fmt.Errorf("there is no command %q; %s", name, strings.TrimSpace(cli.SuggestCommand(app.Commands, name)))}
 		}
 	}
+	if len(args) > 1 && (args[0] == "help" || args[0] == "h") {
+		cmd := app.Command(args[1])
+		cmd.CustomHelpTemplate = helpText(cmd)
+	}
 	return app.RunContext(ctx, append([]string{"macrostep"}, args...))
 }
 
@@ -161,7 +165,6 @@ func (p *program) app() *cli.App {
 	app.Commands = append(app.Commands, p.sspCommands()...)
 	for _, c := range app.Commands {
 		c.HideHelpCommand = true // an argument "help" is an argument
-		c.CustomHelpTemplate = helpText(c)
 		c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return &usageError{c.Name, err} }
 	}
 	return app

@@ -142,7 +142,7 @@ func TestRunComplete(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	contains(t, "the summary", stdout, "complete at t = 1 s: 100 steps", "algorithm explicit", "order=1",
-		"results   r.csv (101 rows, 4 columns)", "manifest  r.json", "1 note on", "2 warnings", "s.ssd: odd [SD1]; mend it", "guessed")
+		"results   r.csv (101 rows, 4 columns)", "manifest  r.json", "1 note in", "2 warnings", "s.ssd: odd [SD1]; mend it", "guessed")
 	lines := strings.Split(strings.TrimSpace(read(t, "r.csv")), "\n")
 	if len(lines) != 102 || lines[0] != "time,first.y1,first.y2,first.u1" || !strings.HasPrefix(lines[101], "1,") {
 		t.Errorf("results of %d lines, from %s to %s", len(lines), lines[0], lines[len(lines)-1])

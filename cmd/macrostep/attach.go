@@ -67,11 +67,6 @@ func (a *attached) event(e simulate.Event) {
 	case e.Kind == simulate.Note: // what the user has asked for
 		a.con.clear()
 		fmt.Fprintln(a.p.stdout, e.Text)
-	case e.Kind == simulate.Anew:
-		if !a.r.Quiet {
-			a.con.print(e.Text)
-		}
-		a.con.anew()
 	case a.r.Quiet:
 	case e.Kind == simulate.Doing:
 		if time.Since(a.told) > waits(a.con) {
@@ -96,7 +91,6 @@ func (a *attached) prepare(ctx context.Context, run *simulate.Prepared) (context
 	}
 	var err error
 	if r.Live != "" {
-		run.Once = true
 		a.live = &liveRun{seen: a.seen, title: titleOf(r.System), manifest: m, start: opt.Start, stop: opt.Stop, paused: r.LivePaused}
 		if ctx, err = a.live.follow(ctx, r.Live); err != nil {
 			return nil, err
@@ -107,7 +101,6 @@ func (a *attached) prepare(ctx context.Context, run *simulate.Prepared) (context
 		a.con.print("the run can be followed at " + a.live.url)
 	}
 	if r.Metrics != "" {
-		run.Once = true
 		l, err := listenMetrics(r.Metrics)
 		if err != nil {
 			return nil, err

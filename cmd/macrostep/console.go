@@ -92,13 +92,6 @@ func (c *console) draw(line string) {
 	}
 }
 
-// anew makes the console that of a run that begins anew.
-func (c *console) anew() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.shown = map[string]bool{}
-}
-
 // log prints a message of a run.
 func (c *console) log(e simulate.Event) {
 	if e.Level >= slog.LevelWarn && e.Level < slog.LevelError {

@@ -121,7 +121,7 @@ func summary(w io.Writer, con *console, o *simulate.Outcome) {
 		fmt.Fprintf(w, "to go on from t = %g s: macrostep run --%s %s\n", *c.Time, flagResume, c.Path)
 	}
 	if n := len(m.Notes); n > 0 {
-		fmt.Fprintf(w, "%s on the documents in the manifest\n", plural(n, "note"))
+		fmt.Fprintf(w, "%s in the manifest\n", plural(n, "note"))
 	}
 	if n := len(m.Warnings); n > 0 {
 		var left []string

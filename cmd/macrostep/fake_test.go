@@ -33,22 +33,16 @@ type fake struct {
 	fault     *mastertest.Faulty // stands before the first subsystem
 	openErr   error
 	beginStep func() // called at every step of the first subsystem
-	slow      func() // called at every step of the first two
-	unique    bool   // these can be made only once
 	compiler  error  // of building examples
 	chain     fmus.Chain
-	opens     int
 	closed    int
 }
 
 // hooked calls a function at every step.
 type hooked struct {
 	master.Subsystem
-	f      func()
-	unique bool
+	f func()
 }
-
-func (h *hooked) Unique() bool { return h.unique }
 
 func (h *hooked) Unwrap() master.Subsystem { return h.Subsystem }
 
@@ -59,7 +53,6 @@ func (h *hooked) Step(ctx context.Context, t, step float64) (float64, error) {
 
 func (f *fake) Open(_ context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) {
 	f.asked, f.path = o, path
-	f.opens++
 	if f.openErr != nil {
 		return nil, f.openErr
 	}
@@ -70,14 +63,10 @@ func (f *fake) Open(_ context.Context, path string, o simulate.OpenOptions) (*si
 		first = f.fault
 	}
 	if f.beginStep != nil {
-		first = &hooked{first, f.beginStep, false}
-	}
-	var second master.Subsystem = subs[1]
-	if f.slow != nil {
-		first, second = &hooked{first, f.slow, f.unique}, &hooked{second, f.slow, f.unique}
+		first = &hooked{first, f.beginStep}
 	}
 	free := mastertest.NewLinear("free", mastertest.Matrices{A: [][]float64{{0}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{0})
-	sys, err := master.NewSystem([]master.Subsystem{first, second, free}, mastertest.OscillatorConnections())
+	sys, err := master.NewSystem([]master.Subsystem{first, subs[1], free}, mastertest.OscillatorConnections())
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // numbers does all that a master does with an instance and returns what it reads, and what
 // the FMU logs about forks. With rounds, the last ten steps are made in one crossing.
-func numbers(f *fmi.FMU, l fmi.Launcher, rounds bool) (read []float64, logged []string, err error) {
+func numbers(f *fmi.FMU, l fmi.Launcher) (read []float64, logged []string, err error) {
 	in, err := f.Instantiate("victim", fmi.InstanceOptions{Launcher: l, Log: func(m fmi.LogMessage) {
 		if m.Category == "fork" {
 			logged = append(logged, m.Text)
@@ -34,9 +34,6 @@ func numbers(f *fmi.FMU, l fmi.Launcher, rounds bool) (read []float64, logged []
 		return nil, nil, err
 	}
 	for i := range 10 {
-		if rounds {
-			break
-		}
 		state, err := in.GetFMUState(nil)
 		if err != nil {
 			return nil, nil, err
@@ -50,28 +47,14 @@ func numbers(f *fmi.FMU, l fmi.Launcher, rounds bool) (read []float64, logged []
 		}
 		read = append(read, s.RealOut...)
 	}
-	if rounds {
-		s.RealIn[0] = 1
-		r, err := fmi.NewRounds(fmi.RoundPlan{Steppers: []*fmi.Stepper{s}, Step: 0.1, Rows: 10, Turns: []fmi.Turn{{Stepper: 0}}})
-		if err != nil {
-			return nil, nil, err
-		}
-		if done, _, _, _, err := r.Run(0, 10, true); done != 10 || err != nil {
-			return nil, nil, fmt.Errorf("%d rounds: %w", done, err)
-		}
-		for k := range 10 {
-			r.Show(k)
-			read = append(read, s.RealOut...)
-		}
-	}
 	return read, logged, in.Terminate()
 }
 
 // sameNumbers runs an FMU that forks at a place and lets the child return.
-func sameNumbers(t *testing.T, f *fmi.FMU, fault, place string, rounds bool, l fmi.Launcher, want []float64) {
+func sameNumbers(t *testing.T, f *fmi.FMU, fault, place string, l fmi.Launcher, want []float64) {
 	t.Helper()
 	t.Setenv("KILL", fault+"@"+place+"@0")
-	got, logged, err := numbers(f, l, rounds)
+	got, logged, err := numbers(f, l)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%s in %s: %v, %v, want %v", fault, place, got, err, want)
 	}
@@ -91,17 +74,17 @@ func TestForks(t *testing.T) {
 	}
 	temp := t.TempDir()
 	shared, pipes := &worker.Launcher{TempDir: temp}, &worker.Launcher{TempDir: temp, Pipes: true}
-	want, _, err := numbers(killer(t), shared, false)
+	want, _, err := numbers(killer(t), shared)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, place := range places {
-		sameNumbers(t, killer(t), "forkreturn", place, false, shared, want)
+		sameNumbers(t, killer(t), "forkreturn", place, shared, want)
 	}
 	for _, place := range []string{"fmi2Instantiate", "fmi2DoStep", "fmi2GetReal"} {
-		sameNumbers(t, killer(t), "forklog", place, false, shared, want)
-		sameNumbers(t, killer(t), "forkexec", place, false, shared, want)
-		sameNumbers(t, killer(t), "forkexec", place, false, pipes, want)
+		sameNumbers(t, killer(t), "forklog", place, shared, want)
+		sameNumbers(t, killer(t), "forkexec", place, shared, want)
+		sameNumbers(t, killer(t), "forkexec", place, pipes, want)
 	}
 	remains(t, temp)
 }
@@ -111,19 +94,13 @@ func TestForksHere(t *testing.T) {
 	if fmi.CallPath != "trampoline" {
 		t.Skip("the language may wait for ever in a process that was forked off")
 	}
-	want := map[bool][]float64{}
-	for _, rounds := range []bool{false, true} {
-		var err error
-		if want[rounds], _, err = numbers(killerCopy(t, fmt.Sprint("healthy", rounds)), nil, rounds); err != nil {
-			t.Fatal(err)
-		}
+	want, _, err := numbers(killerCopy(t, "healthy"), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for k, place := range []string{"fmi2Instantiate", "fmi2DoStep", "fmi2GetReal", "fmi2SetReal"} {
 		for _, fault := range []string{"forkreturn", "forklog"} {
-			sameNumbers(t, killerCopy(t, fmt.Sprint(fault, k)), fault, place, false, nil, want[false])
-		}
-		if place != "fmi2Instantiate" {
-			sameNumbers(t, killerCopy(t, fmt.Sprint("rounds", k)), "forkreturn", place, true, nil, want[true])
+			sameNumbers(t, killerCopy(t, fmt.Sprint(fault, k)), fault, place, nil, want)
 		}
 	}
 }

@@ -13,56 +13,83 @@ import (
 // solve on a grid of their own and silently stop short of a communication point,
 // or beyond it (fmi2 70).
 type clock struct {
-	at    int // index of the independent variable in the stepper's RealOut
+	vr    []description.ValueReference // of the independent variable
 	name  string
 	start float64 // s
 	runs  bool    // it is there, and showed the start time at the start
+	shown [1]float64
+	steps int
+	first float64 // s, where the first step began that is not looked at yet
 }
+
+// Of the steps of an FMU, the first ones are looked at, and then one of so many.
+const clockedFirst, clockedEach = 16, 64
 
 // clockTolerance is what an FMU may add up in rounding, in units of H.
 const clockTolerance = 1e-6
 
-// planClock has the independent variable read with every step, if the FMU
-// exposes one.
-func (s *Slave) planClock(p *fmi.StepPlan) {
+// planClock finds the independent variable, if the FMU exposes one.
+func (s *Slave) planClock() {
 	d := s.config.FMU.Description
 	for i := range d.Variables {
 		v := &d.Variables[i]
 		if v.Causality == description.Independent && v.Type == description.Real {
-			s.clock.at, s.clock.name = len(p.RealOut), v.Name
-			p.RealOut = append(p.RealOut, v.ValueReference)
+			s.clock.vr, s.clock.name = []description.ValueReference{v.ValueReference}, v.Name
 			return
 		}
 	}
 }
 
 // startClock believes an independent variable that shows the start time.
-func (s *Slave) startClock() {
+func (s *Slave) startClock() error {
 	c := &s.clock
-	c.runs = c.name != "" && math.Abs(s.stepper.RealOut[c.at]-c.start) <= 1e-9*max(1, math.Abs(c.start))
+	if c.runs, c.steps = false, 0; c.name == "" {
+		return nil
+	}
+	shown, err := s.readClock()
+	c.runs = math.Abs(shown-c.start) <= 1e-9*max(1, math.Abs(c.start))
+	return err
 }
 
-// checkClock warns, once, of an FMU that is not at the end of the step from t by H,
-// the last of some that began at first.
-func (s *Slave) checkClock(first, t, H float64) {
+// readClock returns the time that the FMU shows.
+func (s *Slave) readClock() (float64, error) {
+	err := s.instance.GetReal(s.clock.vr, s.clock.shown[:])
+	return s.clock.shown[0], err
+}
+
+// checkClock warns, once, of an FMU that is not at the end of the step from t by H that it
+// has made.
+func (s *Slave) checkClock(t, H float64) error {
 	c := &s.clock
 	if !c.runs {
-		return
+		return nil
 	}
-	end, got := t+H, s.stepper.RealOut[c.at]
+	c.steps++
+	if c.steps <= clockedFirst || c.steps%clockedEach == 1 {
+		c.first = t
+	}
+	if c.steps > clockedFirst && c.steps%clockedEach != 0 {
+		return nil
+	}
+	end := t + H
+	got, err := s.readClock()
+	if err != nil {
+		return err
+	}
 	if math.Abs(got-end) <= clockTolerance*H+8*0x1p-52*math.Abs(end) {
-		return
+		return nil
 	}
 	c.runs = false
 	if s.config.Options.Log == nil {
-		return
+		return nil
 	}
 	step := fmt.Sprintf("the step from t = %.12g s by %.12g s, which it reports", t, H)
-	if first < t {
-		step = fmt.Sprintf("the steps from t = %.12g s by %.12g s each, which it reports", first, H)
+	if c.first < t {
+		step = fmt.Sprintf("the steps from t = %.12g s by %.12g s each, which it reports", c.first, H)
 	}
 	s.config.Options.Log(fmi.LogMessage{Instance: s.config.Name, Status: fmi.StatusWarning, Category: fmi.OwnCategory,
 		Text: fmt.Sprintf("%s: after %s as done, the FMU says by its variable %s that it is at %.12g s; "+
 			"its outputs belong to that time. It may work on a grid of its own: choose a macro step that is a multiple of it",
 			filepath.Base(s.config.FMU.Path), step, c.name, got)})
+	return nil
 }

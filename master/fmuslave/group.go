@@ -15,65 +15,82 @@ type (
 	apartKey struct{}
 )
 
-// GroupKey returns which slaves can be stepped together: all in this process
-// whose strings do not need calls of their own; and all in processes of their own,
-// which step at the same time.
+// GroupKey returns which slaves can be stepped together: all in this process; and all in
+// processes of their own, which step at the same time. Strings take calls of their own.
 func (s *Slave) GroupKey() any {
 	switch {
 	case s.config.Options.Launcher != nil:
 		return apartKey{}
 	case len(s.stringInVR)+len(s.stringOutVR) > 0:
-		return s // with itself only
+		return nil
 	}
 	return groupKey{}
 }
 
 // group steps several FMUs in one crossing.
 type group struct {
-	members []*Slave
-	timed   []*Slave // those that expose the time they are at
-	batch   *fmi.Group
+	members  []*Slave
+	exchange []master.Exchange
+	whole    *fmi.Group
+	part     *fmi.Group // without reading outputs; nil = not used yet
 }
 
 // NewGroup prepares the crossing for members, all of them slaves.
-func (s *Slave) NewGroup(members []master.Subsystem) (master.Group, error) {
+func (s *Slave) NewGroup(members []master.Subsystem, exchange []master.Exchange) (master.Group, error) {
+	slaves := make([]*Slave, len(members))
+	for k, m := range members {
+		slaves[k], _ = master.As[*Slave](m)
+	}
 	if s.config.Options.Launcher != nil {
-		a := make(apart, len(members))
-		for k, m := range members {
-			a[k], _ = master.As[*Slave](m)
-		}
-		return a, nil
+		return &apart{slaves, exchange}, nil
 	}
-	g := &group{}
-	var steppers []*fmi.Stepper
-	for _, m := range members {
-		slave, _ := master.As[*Slave](m)
-		g.members = append(g.members, slave)
-		if slave.clock.runs {
-			g.timed = append(g.timed, slave)
-		}
-		steppers = append(steppers, slave.stepper)
-	}
+	g := &group{members: slaves, exchange: exchange}
 	var err error
-	g.batch, err = fmi.NewGroup(steppers)
+	g.whole, err = g.crossing(true)
 	return g, err
 }
 
+func (g *group) crossing(read bool) (*fmi.Group, error) {
+	steppers := make([]*fmi.Stepper, len(g.members))
+	for k, m := range g.members {
+		steppers[k] = m.stepper
+	}
+	return fmi.NewGroup(steppers, read)
+}
+
+// take takes what the FMU gets for its next step.
+func (s *Slave) take(x *master.Exchange) {
+	copy(s.stepper.RealIn, x.In)
+	n := len(s.in)
+	for m, du := range x.Slopes {
+		copy(s.stepper.Derivatives[m*n:], du)
+	}
+}
+
 // apart steps FMUs in processes of their own at the same time.
-type apart []*Slave
+type apart struct {
+	members  []*Slave
+	exchange []master.Exchange
+}
 
 // Step begins the steps of all members and then waits for each. The failure is that
 // of the first member that failed; those behind it have been stepped too.
-func (g apart) Step(ctx context.Context, t, H float64) (ran int, reached float64, err error) {
+func (g *apart) Step(ctx context.Context, t, H float64, read bool) (ran int, reached float64, err error) {
 	begun := 0
 	var refused error
-	for begun < len(g) && refused == nil {
-		if refused = g[begun].post(t, H); refused == nil {
+	for begun < len(g.members) && refused == nil {
+		m := g.members[begun]
+		m.take(&g.exchange[begun])
+		if refused = m.post(t, H); refused == nil {
 			begun++
 		}
 	}
-	for k, m := range g[:begun] {
-		if at, failed := m.collect(ctx, t, H); failed != nil && (err == nil || atEnd(t, H, reached, err)) {
+	for k, m := range g.members[:begun] {
+		at, failed := m.collect(ctx, t, H)
+		if failed == nil || atEnd(t, H, at, failed) {
+			failed = errors.Join(failed, m.Outputs(g.exchange[k].Out))
+		}
+		if failed != nil && (err == nil || atEnd(t, H, reached, err)) {
 			ran, reached, err = k+1, at, failed
 		}
 	}
@@ -83,7 +100,7 @@ func (g apart) Step(ctx context.Context, t, H float64) (ran int, reached float64
 	case err != nil:
 		return ran, reached, err
 	}
-	return len(g), t + H, nil
+	return len(g.members), t + H, nil
 }
 
 // atEnd reports whether a step has got to its end, and the FMU ends the simulation there.
@@ -92,28 +109,52 @@ func atEnd(t, H, reached float64, err error) bool {
 }
 
 // Step is that of each member, in order, up to the first that fails.
-func (g *group) Step(ctx context.Context, t, H float64) (int, float64, error) {
+func (g *group) Step(ctx context.Context, t, H float64, read bool) (int, float64, error) {
+	crossing := g.whole
+	if !read {
+		if g.part == nil {
+			var err error
+			if g.part, err = g.crossing(false); err != nil {
+				return 1, t, err
+			}
+		}
+		crossing = g.part
+	}
 	for k, m := range g.members {
 		if m.linear.displaced {
 			if err := m.settle(); err != nil {
 				return k + 1, t, err
 			}
 		}
+		m.take(&g.exchange[k])
+		m.stale = m.stale && !read
 	}
-	ran, err := g.batch.Step(t, H)
-	for _, m := range g.members[:ran] {
-		m.stale = false
+	ran, err := crossing.Step(t, H)
+	if err != nil {
+		return g.after(ctx, t, H, read, crossing, ran, err)
 	}
-	if err == nil {
-		for _, m := range g.timed {
-			m.checkClock(t, t, H)
-		}
+	if !read {
 		return ran, t + H, nil
 	}
+	for k, m := range g.members {
+		copy(g.exchange[k].Out, m.stepper.RealOut)
+		if m.clock.runs {
+			if err := m.checkClock(t, H); err != nil {
+				return k + 1, t, err
+			}
+		}
+	}
+	return ran, t + H, nil
+}
+
+// after goes on behind a member that has not made its step in the crossing: it was
+// pending, or ends the simulation, and has come to its end, or one cannot be stepped at
+// all and nothing was called. The rest goes one by one.
+func (g *group) after(ctx context.Context, t, H float64, read bool, crossing *fmi.Group, ran int, err error) (int, float64, error) {
 	ended, end := len(g.members), error(nil)
 	if ran > 0 {
 		last := ran - 1
-		reached, err := g.members[last].after(ctx, t, H, g.batch.Status(last), err)
+		reached, err := g.members[last].after(ctx, t, H, crossing.Status(last), err)
 		switch {
 		case atEnd(t, H, reached, err):
 			ended, end = ran, err
@@ -121,10 +162,12 @@ func (g *group) Step(ctx context.Context, t, H float64) (int, float64, error) {
 			return ran, reached, err
 		}
 	}
-	// The last one was pending, or ends the simulation, and has come to its end, or one
-	// cannot be stepped at all and nothing was called: the rest goes one by one.
 	for k, m := range g.members[ran:] {
-		reached, err := m.Step(ctx, t, H)
+		step := m.Step
+		if !read {
+			step = m.Substep
+		}
+		reached, err := step(ctx, t, H)
 		switch {
 		case atEnd(t, H, reached, err):
 			if end == nil {
@@ -134,5 +177,67 @@ func (g *group) Step(ctx context.Context, t, H float64) (int, float64, error) {
 			return ran + k + 1, reached, err
 		}
 	}
+	for k, m := range g.members {
+		if !read {
+			break
+		}
+		if err := m.Outputs(g.exchange[k].Out); err != nil {
+			return k + 1, t + H, err
+		}
+	}
 	return ended, t + H, end
+}
+
+// stateGroup saves and restores several FMUs in one crossing.
+type stateGroup struct {
+	members []*Slave
+	states  []*fmi.FMUState
+	batch   *fmi.StateGroup
+}
+
+// NewStateGroup prepares the crossing for members, all of them slaves in this process.
+func (s *Slave) NewStateGroup(members []master.Subsystem) (master.StateGroup, error) {
+	g := &stateGroup{members: make([]*Slave, len(members)), states: make([]*fmi.FMUState, len(members))}
+	instances := make([]*fmi.Instance, len(members))
+	for k, m := range members {
+		g.members[k], _ = master.As[*Slave](m)
+		instances[k] = g.members[k].instance
+	}
+	if s.config.Options.Launcher != nil {
+		return nil, nil
+	}
+	var err error
+	g.batch, err = fmi.NewStateGroup(instances)
+	return g, err
+}
+
+// Save saves the states of all members.
+func (g *stateGroup) Save(states []master.State) (failed int, err error) {
+	for k, m := range g.members {
+		if err := m.settle(); err != nil {
+			return k, err
+		}
+		g.states[k], _ = states[k].(*fmi.FMUState)
+	}
+	if failed, err = g.batch.Save(g.states); err != nil {
+		return failed, err
+	}
+	for k, s := range g.states {
+		states[k] = s
+	}
+	return 0, nil
+}
+
+// Restore takes all members back. Staged inputs stay staged.
+func (g *stateGroup) Restore(states []master.State) (failed int, err error) {
+	for k := range g.members {
+		g.states[k], _ = states[k].(*fmi.FMUState)
+	}
+	if failed, err = g.batch.Restore(g.states); err != nil {
+		return failed, err
+	}
+	for _, m := range g.members {
+		m.restored()
+	}
+	return 0, nil
 }

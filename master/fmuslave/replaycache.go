@@ -32,14 +32,15 @@ type replayFile struct {
 	// Claims that were found to be true.
 	Feedthrough []claimEntry `json:"feedthrough,omitempty"`
 	Slopes      []slopeEntry `json:"slopes,omitempty"`
-	Costs       []costEntry  `json:"costs,omitempty"`
+	Costs       []costEntry  `json:"step_costs,omitempty"`
 }
 
-// costEntry is the time that a step takes.
+// costEntry is the least mean time of a step over blocks of steps: other programs on the
+// machine prolong a step, and nothing shortens it.
 type costEntry struct {
 	Platform string  `json:"platform"`
 	Step     float64 `json:"step"`    // macro step, s
-	Seconds  float64 `json:"seconds"` // for a step
+	Seconds  float64 `json:"seconds"` // of a step of the FMU
 }
 
 // claimEntry tells that no output depends directly on one of some inputs, but as
@@ -194,7 +195,7 @@ func (s replayStore) keepSlopes(model string, ports []master.Port, t master.Slop
 	})
 }
 
-// findCost gives the time in s that a step takes, as it was for the same macro step.
+// findCost returns the cost (s) of a step in runs with the same macro step.
 func (s replayStore) findCost(H float64) (seconds float64, known bool) {
 	if !s.usable() {
 		return 0, false

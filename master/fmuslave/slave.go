@@ -176,7 +176,7 @@ func (s *Slave) planStep() {
 	s.stepPlan.IntegerOut = slices.Concat(p.IntegerOut, references(s.watch, master.Integer))
 	s.stepPlan.BooleanOut = slices.Concat(p.BooleanOut, references(s.watch, master.Boolean))
 	s.stringOutVR = slices.Concat(s.stringOutVR, references(s.watch, master.String))
-	s.planClock(&s.stepPlan)
+	s.planClock()
 
 	for o, g := range s.out[:s.coupled] {
 		if g.variable.Initial != description.Exact {
@@ -346,7 +346,9 @@ func (s *Slave) ExitInit() error {
 		return err
 	}
 	err := s.read()
-	s.startClock()
+	if err == nil {
+		err = s.startClock()
+	}
 	s.before = s.instance.Ticks()
 	return err
 }
@@ -467,7 +469,9 @@ func (s *Slave) post(t, H float64) error {
 func (s *Slave) collect(ctx context.Context, t, H float64) (float64, error) {
 	status, err := s.stepper.Collect()
 	if status == fmi.StatusOK && err == nil {
-		s.checkClock(t, t, H)
+		if err := s.checkClock(t, H); err != nil {
+			return t, err
+		}
 		return t + H, s.readStrings()
 	}
 	return s.after(ctx, t, H, status, err)
@@ -646,10 +650,14 @@ func (s *Slave) RestoreState(state master.State) error {
 	if err := s.instance.SetFMUState(state.(*fmi.FMUState)); err != nil {
 		return err
 	}
-	// The FMU has the strings of that state again.
+	s.restored()
+	return nil
+}
+
+// restored notes that the FMU went back: it has the strings of that state again.
+func (s *Slave) restored() {
 	s.stale, s.stringsDirty = true, len(s.stringIn) > 0
 	s.linear.displaced = false
-	return nil
 }
 
 // FreeState gives the memory of a state back. Where the FMU may not be called
@@ -703,10 +711,7 @@ func (s *Slave) Waiting() (call string, since time.Time) {
 // that asks for it (s).
 const apartCost = 5e-6
 
-// Unique reports whether the FMU can be instantiated only once.
-func (s *Slave) Unique() bool { return s.config.once() }
-
-// StepCost gives what a step of the FMU took in an earlier run with the macro step H.
+// StepCost returns the cost of a step of the FMU in an earlier run with the macro step H.
 func (s *Slave) StepCost(H float64) (seconds float64, known bool) {
 	if s.config.Options.Launcher != nil {
 		return apartCost, true
@@ -714,7 +719,7 @@ func (s *Slave) StepCost(H float64) (seconds float64, known bool) {
 	return s.store().findCost(H)
 }
 
-// KeepStepCost keeps what a step took.
+// KeepStepCost keeps the cost of a step.
 func (s *Slave) KeepStepCost(H, seconds float64) {
 	if s.config.Options.Launcher == nil {
 		s.store().keepCost(s.config.FMU.Description.ModelName, H, seconds)

@@ -389,10 +389,10 @@ func TestStatuses(t *testing.T) {
 		{"error", fault(probe.DoStep, 3, 2), nil, "fmi2DoStep returned Error", H},
 		{"setter discards", fault(probe.SetReal, 2, 2), nil, "; the FMU refuses u = 2", H},
 		{"setter error", fault(probe.SetReal, 3, 2), nil, "; the FMU refuses u = 2", H},
-		// After initialisation parameters and outputs were read once before the steps.
-		{"getter discards", fault(probe.GetReal, 2, 4), nil, "fmi2GetReal returned Discard", H},
-		{"getter pending", fault(probe.GetReal, 5, 4), nil, "fmi2GetReal returned Pending", H},
-		{"getter error", fault(probe.GetReal, 3, 4), nil, "fmi2GetReal returned Error", H},
+		// Parameters, outputs and the time were read before the steps, and in each step the latter two.
+		{"getter discards", fault(probe.GetReal, 2, 6), nil, "fmi2GetReal returned Discard", H},
+		{"getter pending", fault(probe.GetReal, 5, 6), nil, "fmi2GetReal returned Pending", H},
+		{"getter error", fault(probe.GetReal, 3, 6), nil, "fmi2GetReal returned Error", H},
 		{"undefined", fault(probe.DoStep, 9, 2), nil, "not define", H},
 		{"pending", all(fault(probe.DoStep, 5, 2), ints("polls", 4)), nil, "", 2 * H},
 		{"pending, warning", all(fault(probe.DoStep, 5, 2), ints("polls", 2, "outcome", 1)), nil, "", 2 * H},

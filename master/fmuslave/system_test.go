@@ -40,7 +40,7 @@ func algorithm(tb testing.TB, preset string, params ...string) master.Algorithm 
 // alone is a slave that shares no crossing.
 type alone struct{ *fmuslave.Slave }
 
-func (a alone) GroupKey() any { return a.Slave }
+func (alone) GroupKey() any { return nil }
 
 // Stepping together is stepping one after the other, failures included.
 func TestGroup(t *testing.T) {
@@ -57,7 +57,7 @@ func TestGroup(t *testing.T) {
 		{"terminated at the end", append(append(fault(probe.DoStep, 2, 2), fmuslave.Value{Variable: "share", Real: 1}), ints("ends", 1)...), master.ErrTerminated},
 		{"error", fault(probe.DoStep, 3, 2), nil},
 		{"setter discards", fault(probe.SetReal, 2, 2), nil},
-		{"getter fails", fault(probe.GetReal, 3, 4), nil},
+		{"getter fails", fault(probe.GetReal, 3, 6), nil},
 		{"pending", append(fault(probe.DoStep, 5, 2), ints("polls", 3)...), nil},
 		{"pending, discard", append(fault(probe.DoStep, 5, 2), ints("polls", 3, "outcome", 2)...), master.ErrDiscard},
 		{"pending, error", append(fault(probe.DoStep, 5, 2), ints("outcome", 3)...), nil},

@@ -343,11 +343,6 @@ func (j *jacobi) Attempt(ctx context.Context, x *master.Exec, t, H float64) (mas
 		if err := x.Stage(i); err != nil {
 			return trial, err
 		}
-		if j.derivatives {
-			if err := x.StageDerivative(i, 1, j.zero[:len(x.In(i))]); err != nil {
-				return trial, err
-			}
-		}
 		steps := 1
 		if j.halves {
 			steps = 2

@@ -245,7 +245,7 @@ func checkAttempts(t *testing.T, path string) (rows int) {
 			t.Fatalf("attempt %d is %q", i, line)
 		}
 	}
-	if lines[0] != attemptsHeader || lines[len(lines)-1] != "" {
+	if lines[0] != attemptsText.header || lines[len(lines)-1] != "" {
 		t.Fatalf("the table of attempts begins %q and ends %q", lines[0], lines[len(lines)-1])
 	}
 	return len(lines) - 2

@@ -223,7 +223,7 @@ func (m *Manifest) Finish(sys *master.System, r master.Result, delivery []master
 	m.WallSeconds, m.MasterSeconds = r.WallSeconds, r.MasterSeconds
 	m.Manipulated, m.Realtime = r.Manipulated, r.Realtime
 	m.Loops, m.Delivery, m.Replay, m.Slopes = r.Loops, delivery, r.Replay, r.Slopes
-	m.Warnings = append(m.Warnings, r.Warnings...)
+	m.Notes, m.Warnings = append(m.Notes, r.Notes...), append(m.Warnings, r.Warnings...)
 }
 
 // Break completes the manifest of a run whose process has ended before it: at a time (s),

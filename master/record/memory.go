@@ -15,7 +15,7 @@ import (
 // yet in the file. When the process has died, another one completes the file from it:
 // see [Salvage].
 //
-// A Memory serves one [Table] and one [Attempts] at a time. For further ones, wrap it and
+// A Memory serves one [Table], one [Attempts] and one [CallLog] at a time. For further ones, wrap it and
 // prefix the names. The regions of a run stay until the next one begins.
 type Memory interface {
 	// Region returns zeroed memory, page-aligned and of at least size bytes, under a name
@@ -38,18 +38,16 @@ func (ordinary) Region(_ string, size int) []byte {
 
 func (ordinary) Drop(string) {}
 
-// The regions of a table and of a table of attempts.
+// The regions of a table.
 const (
-	tableRegion    = "results" // ledger and description
-	rowsRegion     = "results.rows"
-	textRegion     = "results.text"
-	attemptsRegion = "attempts" // ledger and description
-	bufferRegion   = "attempts.rows"
+	tableRegion = "results" // ledger and description
+	rowsRegion  = "results.rows"
+	textRegion  = "results.text"
 )
 
 // Forget drops what recorders have left in memory, when their files are complete.
 func Forget(m Memory) {
-	for _, name := range []string{tableRegion, rowsRegion, textRegion, attemptsRegion, bufferRegion} {
+	for _, name := range []string{tableRegion, rowsRegion, textRegion, attemptsText.region, attemptsText.lines, callsText.region, callsText.lines} {
 		m.Drop(name)
 	}
 }
@@ -65,7 +63,7 @@ func region(m Memory, name string, size int) ([]byte, error) {
 // ledger is the first page of a region. It holds what another process must know to
 // complete a file after this one has died at any instruction: how much was recorded, and
 // how much of that is in the file. What is recorded counts rows of a table, and bytes of
-// a table of attempts.
+// a text.
 //
 // Values are stored before the count that includes them, and a row's memory is used again
 // only after the place that includes the row was published.

@@ -20,14 +20,19 @@ type Salvaged struct {
 	Newest   float64 // s, time of the last row, if there are any
 	Added    int     // rows that the run had not written
 	Attempts string  // path of the table of attempts; "" = none was begun
+	Calls    string  // path of the log of calls; "" = none was begun
 }
+
+// openFiles is the folder of the open files of a process.
+const openFiles = "/dev/fd/"
 
 // pipePatience is how long a named pipe is waited for to get a reader again.
 const pipePatience = time.Second
 
 // Salvage completes the files of a process that has died, from the memory that it has
 // left: find returns the region of a name, nil if there is none ([Options].Memory,
-// [NewAttempts]). All rows that were recorded are in the files then, in order and once,
+// [NewAttempts], [NewCallLog]). The log of calls gets further lines: those of the calls
+// under way. All rows that were recorded are in the files then, in order and once,
 // and they end as those of a run that ends. A file that is complete stays as it is.
 //
 // What was underway into a pipe or a device when the process died cannot be taken back:
@@ -36,9 +41,12 @@ const pipePatience = time.Second
 // Damaged memory is an error. What is certain is kept then: the rows that the run has
 // written. The process and its children must have ended: Salvage does not write to a file
 // that another process has locked.
-func Salvage(find func(name string) []byte) (Salvaged, error) {
-	var s Salvaged
-	return s, errors.Join(s.table(find), s.attempts(find))
+func Salvage(find func(name string) []byte, calls ...string) (s Salvaged, err error) {
+	err = s.table(find)
+	var failed [2]error
+	s.Attempts, failed[0] = attemptsText.salvage(find, "")
+	s.Calls, failed[1] = callsText.salvage(find, strings.Join(calls, ""))
+	return s, errors.Join(err, failed[0], failed[1])
 }
 
 func (s *Salvaged) table(find func(name string) []byte) (err error) {
@@ -55,7 +63,7 @@ func (s *Salvaged) table(find func(name string) []byte) (err error) {
 		return errScribbled
 	}
 	t.path = t.written.path
-	if strings.HasPrefix(t.path, "/dev/fd/") { // another file here
+	if strings.HasPrefix(t.path, openFiles) { // another file here
 		return fmt.Errorf("%s was an open file of the process that has ended", t.path)
 	}
 	t.written.bytes = int64(at.bytes)
@@ -184,41 +192,4 @@ func continueFile(path string, bytes int64, ours func() error) (*os.File, error)
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	return f, nil
-}
-
-func (s *Salvaged) attempts(find func(name string) []byte) (err error) {
-	defer salvaging("the table of attempts", &err)
-	l, description, at, err := openLedger(find(attemptsRegion))
-	if l == nil || err != nil {
-		return err
-	}
-	a := master.ReadArchive(description)
-	regular := false
-	a.String(&s.Attempts)
-	a.Bool(&regular)
-	if a.Finish() != nil {
-		s.Attempts = ""
-		return errScribbled
-	}
-	if at.state == fileEnds || at.state == fileLost {
-		return nil
-	}
-	b := buffer{bytes: find(bufferRegion), begin: at.recorded, end: l.recorded.Load()}
-	damaged := error(nil)
-	if b.end-b.begin > uint64(len(b.bytes)) {
-		b.end, damaged = b.begin, errScribbled
-	}
-	var f *os.File
-	if regular {
-		f, err = continueFile(s.Attempts, int64(b.begin), func() error { return isAttempts(s.Attempts, int64(b.begin)) })
-	} else {
-		f, err = create(s.Attempts, 0, pipePatience)
-	}
-	if err != nil {
-		return errors.Join(err, damaged)
-	}
-	if b.end == 0 {
-		_, err = f.WriteString(attemptsHeader)
-	}
-	return errors.Join(err, b.write(f), f.Close(), damaged)
 }

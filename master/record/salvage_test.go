@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/macrostep/macrostep/master"
@@ -439,5 +440,105 @@ func TestSalvageAttempts(t *testing.T) {
 	}
 	if _, err := Salvage(all[0].memory.find); err == nil {
 		t.Error("another file is taken for the table of attempts")
+	}
+}
+
+// The log of calls is completed too, and ends with the calls that were under way.
+func TestSalvageCalls(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calls.txt")
+	memory := kept{}
+	c := NewCallLog(path, memory)
+	if err := c.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	const writers = 3
+	var wg sync.WaitGroup
+	write := func(line []byte) {
+		if _, err := c.Write(line); err != nil {
+			t.Error(err)
+		}
+	}
+	for w := range writers {
+		wg.Go(func() {
+			for i := range 3000 {
+				write(fmt.Appendf(nil, "%d %d\n", w, i))
+				if i%1000 == 99 {
+					if err := c.Flush(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	long := bytes.Repeat([]byte("long "), chunk/2)
+	write(long)
+	left, file := memory.copy(), mustRead(t, path) // of a process that dies now
+	if err := errors.Join(c.Close(), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	write([]byte("late\n"))
+	s, err := Salvage(memory.find, "- a fmi2DoStep -> unfinished\n")
+	whole := mustRead(t, path)
+	if lines, ok := bytes.CutSuffix(whole, long); err != nil || s.Calls != path || !ok {
+		t.Fatalf("%+v, %v: %d bytes end with %.40q", s, err, len(whole), whole[max(0, len(whole)-40):])
+	} else {
+		next := [writers]int{}
+		for line := range strings.Lines(string(lines)) {
+			var w, i int
+			if _, err := fmt.Sscan(line, &w, &i); err != nil || i != next[w] {
+				t.Fatalf("%q follows %d lines", line, next[w])
+			}
+			next[w]++
+		}
+		if next != [writers]int{3000, 3000, 3000} {
+			t.Fatalf("there are %v lines", next)
+		}
+	}
+	if err := os.WriteFile(path, file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const more = "- a fmi2DoStep -> unfinished\n- b fmi2GetReal -> unfinished\n"
+	s, err = Salvage(left.find, strings.SplitAfter(more, "\n")...)
+	if got := mustRead(t, path); err != nil || s.Calls != path || s.Attempts != "" || len(file) == len(whole) || string(got) != string(whole)+more {
+		t.Fatalf("%+v, %v: %d bytes, want %d", s, err, len(got), len(whole)+len(more))
+	}
+}
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestCallLogAllocates(t *testing.T) {
+	c := NewCallLog(filepath.Join(t.TempDir(), "calls.txt"), nil)
+	if err := c.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	line := []byte("0.001273 engine fmi2SetReal vr=[0 3] v=[1 2.5] -> OK 0.4µs\n")
+	if n := testing.AllocsPerRun(10_000, func() { _, _ = c.Write(line) }); n > 0 {
+		t.Errorf("%v allocations for a line", n)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func BenchmarkCallLog(b *testing.B) {
+	c := NewCallLog(filepath.Join(b.TempDir(), "calls.txt"), nil)
+	if err := c.Begin(); err != nil {
+		b.Fatal(err)
+	}
+	line := []byte("0.001273 engine fmi2SetReal vr=[0 3] v=[1 2.5] -> OK 0.4µs\n")
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = c.Write(line)
+	}
+	if err := c.Close(); err != nil {
+		b.Fatal(err)
 	}
 }

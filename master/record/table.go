@@ -553,18 +553,6 @@ func (t *Table) wants(at float64) bool {
 	return true
 }
 
-// Next gives the time from which on the table wants to see points again, after the
-// last one that it was given (s). It also wants the last point before that time, which
-// may lie on the multiple of the interval but for rounding.
-func (t *Table) Next() float64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.opt.Interval <= 0 {
-		return t.newest
-	}
-	return t.first + float64(t.due)*t.opt.Interval
-}
-
 // Flush writes the rows recorded so far to a CSV file, for those who follow it, and so
 // that they outlive a process without Options.Memory. The Arrow formats are written by
 // whole batches only, which no clock may cut. It may be called from another goroutine,

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Table holds numbers over time.
@@ -214,26 +215,29 @@ func (p *parser) failed(err error) error {
 	return fmt.Errorf("%s:%d: %w; close the quotes, and double a quote inside a quoted field", p.t.Path, pe.Line+p.skipped, pe.Err)
 }
 
-var (
-	inBrackets = regexp.MustCompile(`^(.*\S)\s*\[([^\[\]]*)\]$`)
-	inParens   = regexp.MustCompile(`^(.*\S)\s+\(([^()]*|[^()]*\([^()]*\)[^()]*)\)$`)
-	behindBar  = regexp.MustCompile(`^(.*\S)\s+/\s+([^\s()]+|\([^()]*\))$`)
-	isIndex    = regexp.MustCompile(`^[0-9,\s]*$`)                  // x[1,2] is a name
-	ofLibcosim = regexp.MustCompile(`^[0-9]+ [A-Za-z]+ [A-Za-z]+$`) // v [3 real output]
-	timeBar    = regexp.MustCompile(`^(?i:time|t)/(\S+)$`)
-)
+// units are the forms of names with units.
+var units = sync.OnceValue(func() (u struct{ inBrackets, inParens, behindBar, isIndex, ofLibcosim, timeBar *regexp.Regexp }) {
+	u.inBrackets = regexp.MustCompile(`^(.*\S)\s*\[([^\[\]]*)\]$`)
+	u.inParens = regexp.MustCompile(`^(.*\S)\s+\(([^()]*|[^()]*\([^()]*\)[^()]*)\)$`)
+	u.behindBar = regexp.MustCompile(`^(.*\S)\s+/\s+([^\s()]+|\([^()]*\))$`)
+	u.isIndex = regexp.MustCompile(`^[0-9,\s]*$`)                     // x[1,2] is a name
+	u.ofLibcosim = regexp.MustCompile(`^[0-9]+ [A-Za-z]+ [A-Za-z]+$`) // v [3 real output]
+	u.timeBar = regexp.MustCompile(`^(?i:time|t)/(\S+)$`)
+	return u
+})
 
 // splitUnit takes a name and the unit behind it apart.
 func splitUnit(name string) (bare, unit string) {
-	if m := timeBar.FindStringSubmatch(name); m != nil {
+	forms := units()
+	if m := forms.timeBar.FindStringSubmatch(name); m != nil {
 		return strings.TrimSuffix(name, "/"+m[1]), m[1]
 	}
-	for _, form := range []*regexp.Regexp{inBrackets, behindBar, inParens} {
+	for _, form := range []*regexp.Regexp{forms.inBrackets, forms.behindBar, forms.inParens} {
 		m := form.FindStringSubmatch(name)
-		if m == nil || form == inBrackets && isIndex.MatchString(m[2]) {
+		if m == nil || form == forms.inBrackets && forms.isIndex.MatchString(m[2]) {
 			continue
 		}
-		if ofLibcosim.MatchString(m[2]) {
+		if forms.ofLibcosim.MatchString(m[2]) {
 			return m[1], ""
 		}
 		return m[1], strings.Trim(m[2], " ()")
@@ -397,14 +401,16 @@ func oddCell(cell string, line int) string {
 	const shown = 40
 	cell = strings.TrimSpace(strings.Clone(cell))
 	text := fmt.Sprintf("%.*q in line %d is no number", shown, cell, line)
-	if separated.MatchString(cell) {
+	if separated().MatchString(cell) {
 		text += "; write numbers without separators of thousands"
 	}
 	return text
 }
 
 // separated is a number with separators of thousands.
-var separated = regexp.MustCompile(`^[-+]?[0-9]{1,3}([., '’_\x{a0}\x{202f}][0-9]{3})+([.,][0-9]*)?$`)
+var separated = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+]?[0-9]{1,3}([., '’_\x{a0}\x{202f}][0-9]{3})+([.,][0-9]*)?$`)
+})
 
 // finish judges what was read as a whole.
 func (p *parser) finish() error {

@@ -27,7 +27,6 @@ const (
 	Note                      // for the user, such as a result of the analysis
 	Doing                     // what is under way now; "" = nothing any more
 	Progress                  // how far the run is
-	Anew                      // why the run begins anew
 )
 
 // String returns the message as a line.
@@ -47,48 +46,24 @@ type events struct {
 	level slog.Level
 	mu    sync.Mutex
 	to    func(Event)
-	// A run that begins anew repeats its first messages: logged counts them, and again
-	// those that need not be repeated. nil = not now.
-	logged, again map[string]int
 }
-
-// mostLogged bounds logged.
-const mostLogged = 10_000
 
 func newEvents(to func(Event), level slog.Level) *events {
 	if to == nil {
 		to = func(Event) {}
 	}
-	return &events{level: level, to: to, logged: map[string]int{}}
+	return &events{level: level, to: to}
 }
 
 func (e *events) send(event Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if event.Kind == Message {
-		line := event.String()
-		if e.again[line] > 0 {
-			e.again[line]--
-			return
-		}
-		if e.logged != nil && len(e.logged) < mostLogged {
-			e.logged[line]++
-		}
-	}
 	e.to(event)
 }
 
 func (e *events) note(text string)           { e.send(Event{Kind: Note, Text: text}) }
 func (e *events) doing(text string)          { e.send(Event{Kind: Doing, Text: text}) }
 func (e *events) progress(p master.Progress) { e.send(Event{Kind: Progress, Progress: p}) }
-
-// anew reports why a run begins anew; it does not repeat what was reported before.
-func (e *events) anew(why string) {
-	e.send(Event{Kind: Anew, Text: why})
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.again, e.logged = e.logged, nil
-}
 
 func (e *events) debug() bool { return e.level <= slog.LevelDebug }
 

@@ -3,7 +3,6 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -112,21 +111,12 @@ func (b *beginning) Flush() error { return nil }
 
 func (b *beginning) End(master.Result) error { return nil }
 
-// Next asks for the points that have rows; without rows, observe follows the run.
-func (b *beginning) Next() float64 {
-	if b.table != nil {
-		return b.table.Next()
-	}
-	return math.Inf(1)
-}
-
 // flushInterval bounds what is lost when an FMU hangs or takes the process along.
 const flushInterval = 250 * time.Millisecond
 
-// flushRegularly writes rows to the file beside the run, which cannot do it
+// flushRegularly writes lines and rows to the files beside the run, which cannot do it
 // while an FMU hangs, until the function it returns is called.
 func (r *run) flushRegularly() (stop func()) {
-	mark, table, attempts := r.mark, r.table, r.attempts
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -137,42 +127,49 @@ func (r *run) flushRegularly() (stop func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				if !mark.begun.Load() {
+				if !r.mark.begun.Load() {
 					continue
 				}
 				// The run sees the same errors at its next row.
-				if table != nil {
-					_ = table.Flush()
+				if r.table != nil {
+					_ = r.table.Flush()
 				}
-				if attempts != nil {
-					_ = attempts.Flush()
-				}
+				r.flushTexts()
 			}
 		}
 	})
 	return func() { close(done); wg.Wait() }
 }
 
-// interrupted writes the rows so far, and a manifest that tells how far the run has
-// come; it gives the reason with that. The program ends next.
-func (b *beginning) interrupted(reason string, table *record.Table, attempts *record.Attempts) string {
+// flushTexts writes attempts and calls to their files.
+func (r *run) flushTexts() {
+	if r.attempts != nil {
+		_ = r.attempts.Flush()
+	}
+	if r.calls != nil {
+		_ = r.calls.Flush()
+	}
+}
+
+// interrupted writes the rows so far, and a manifest that records how far the run has
+// come; it returns the reason with that. The program ends next.
+func (r *run) interrupted(reason string) string {
+	b := r.mark
 	if !b.begun.Load() {
 		return reason
 	}
 	b.mu.Lock() // nothing is written after this
 	m := *b.manifest
 	m.Reason, m.Steps.Accepted = reason, int(b.steps.Load())
-	// There is nobody any more to tell of errors.
-	if table != nil {
-		_ = table.End(master.Result{})
-		if t, any := table.Newest(); any {
+	// Nobody is left to report errors to.
+	if r.table != nil {
+		_ = r.table.End(master.Result{})
+		if t, any := r.table.Newest(); any {
 			m.EndTime = t
 			m.Reason = fmt.Sprintf("%s, in the step from t = %.12g s or later", reason, t)
 		}
 	}
-	if attempts != nil {
-		_ = attempts.Flush()
-	}
+	r.flushTexts()
 	if b.file.Path != "" {
 		_ = b.file.Write(&m)
 	}

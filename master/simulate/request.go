@@ -83,7 +83,6 @@ const (
 	flagCheckpoint  = "checkpoint"
 	flagResume      = "resume"
 	flagScenario    = "scenario"
-	flagWorkers     = "workers"
 )
 
 // RequestError is a request that is refused before anything is opened.

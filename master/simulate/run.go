@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -48,9 +47,6 @@ type Prepared struct {
 	Manifest *record.Manifest
 	Record   record.Selection
 	Driven   []string // inputs "component.variable" that get values from outside
-	// Once says that the run must not begin anew with more workers, because what it
-	// gives out meanwhile stays.
-	Once bool
 }
 
 // Outcome is what a run left behind.
@@ -78,21 +74,9 @@ func (by Runner) Run(ctx context.Context, req Request) (Outcome, error) {
 	if by.At == nil {
 		by.At = func(path string) string { return path }
 	}
-	e := newEvents(by.Events, req.LogLevel)
-	r := &run{Runner: by, Request: req, events: e}
-	err := r.attempt(ctx, nil)
-	var more *master.MoreWorkersError
-	if errors.As(err, &more) {
-		e.anew(anewNote(more))
-		r = &run{Runner: by, Request: req, events: e}
-		err = r.attempt(ctx, more)
-	}
+	r := &run{Runner: by, Request: req, events: newEvents(by.Events, req.LogLevel)}
+	err := r.run(ctx)
 	return r.out, err
-}
-
-// anewNote returns why a run begins anew.
-func anewNote(more *master.MoreWorkersError) string {
-	return fmt.Sprintf("%v: the run begins anew with them (--%s %d; with --%s 1 it does not)", more, flagWorkers, more.Workers, flagWorkers)
 }
 
 // run is a run under way.
@@ -106,20 +90,19 @@ type run struct {
 	scenario         *scenario.Scenario // nil = none
 	player           *scenario.Player
 	open             OpenOptions
-	trace            callLog
 	sys              *System
 	chosen           *Chosen
 	opt              master.Options
 	driven           []string
 	attempts         *record.Attempts // nil = none
+	calls            *record.CallLog  // nil = none
 	table            *record.Table    // nil = none
 	mark             *beginning
 	watch            *analyze.Watch
 }
 
-// attempt makes the run, which may end with a *master.MoreWorkersError unless it has begun
-// anew because of one.
-func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err error) {
+// run makes the run.
+func (r *run) run(ctx context.Context) (err error) {
 	if err := r.read(ctx); err != nil {
 		return err
 	}
@@ -135,12 +118,8 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	if err := r.settleAll(ctx); err != nil {
 		return err
 	}
-	if r.LogCalls != "" {
-		// Not buffered: the last calls before a crash are the ones that matter.
-		if r.trace.file, err = record.Create(r.At(r.LogCalls), os.O_TRUNC); err != nil {
-			return fmt.Errorf("--log-fmi-calls: %w", err)
-		}
-		defer func() { err = errors.Join(err, r.trace.file.Close()) }()
+	if r.calls != nil {
+		defer func() { err = errors.Join(err, r.calls.Close()) }()
 	}
 	if r.chosen, err = Choose(&r.Request, r.sys); err != nil {
 		return err
@@ -156,7 +135,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 			return err
 		}
 	}
-	if ctx, err = r.prepare(ctx, m, more); err != nil {
+	if ctx, err = r.prepare(ctx, m); err != nil {
 		return err
 	}
 	job, err := master.NewRun(r.sys.System, r.chosen.Algorithm, r.opt)
@@ -165,7 +144,7 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	}
 	stopFlushing := r.flushRegularly()
 	if r.Running != nil {
-		r.Running(func(reason string) string { return r.mark.interrupted(reason, r.table, r.attempts) }, r.sys)
+		r.Running(r.interrupted, r.sys)
 	}
 	result, err := job.Run(ctx)
 	if r.Running != nil {
@@ -175,9 +154,6 @@ func (r *run) attempt(ctx context.Context, more *master.MoreWorkersError) (err e
 	r.events.doing("")
 	if r.out.Begun = r.mark.begun.Load(); !r.out.Begun {
 		return err
-	}
-	if errors.As(err, &more) {
-		return more
 	}
 	return r.finish(ctx, result, err)
 }
@@ -229,7 +205,8 @@ func (r *run) read(ctx context.Context) (err error) {
 		r.open.Read = s.Uses
 	}
 	if r.LogCalls != "" {
-		r.open.Trace = &r.trace // its file is made when it is known to overwrite nothing
+		r.calls = record.NewCallLog(r.At(r.LogCalls), sharedMemory())
+		r.open.Trace = r.calls // its file is made when it is known to overwrite nothing
 	}
 	return nil
 }
@@ -260,7 +237,7 @@ func (r *run) settleAll(ctx context.Context) (err error) {
 }
 
 // prepare makes the options of the run, with its recorders.
-func (r *run) prepare(ctx context.Context, m *record.Manifest, more *master.MoreWorkersError) (_ context.Context, err error) {
+func (r *run) prepare(ctx context.Context, m *record.Manifest) (_ context.Context, err error) {
 	opt := &r.opt
 	*opt = master.Options{
 		Start: r.sys.Start.Value, Stop: r.sys.Stop.Value, Step: r.sys.Step.Value,
@@ -300,22 +277,10 @@ func (r *run) prepare(ctx context.Context, m *record.Manifest, more *master.More
 			return nil, err
 		}
 	}
-	if more != nil {
-		opt.Workers, opt.Costs = more.Workers, more.Costs
-		m.Notes = append(m.Notes, anewNote(more))
-	} else {
-		opt.BeginAnew = !p.Once && r.startsOver()
-	}
 	// Last, so that it begins when nothing is left that could fail before the first FMU
 	// is instantiated.
 	opt.Recorders = append(opt.Recorders, r.mark)
 	return ctx, nil
-}
-
-// startsOver reports whether a run may begin anew: nothing that it gives out before its
-// end stays, and nothing long came before it.
-func (r *Request) startsOver() bool {
-	return !IsDevice(r.Output) && !IsDevice(r.Manifest) && !r.Analyze && r.Realtime == nil && r.Checkpoints.File == "" && r.Checkpoints.Resume == ""
 }
 
 // recorders adds those that write files, and the watch over growth.
@@ -345,6 +310,11 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 		r.attempts = record.NewAttempts(r.At(r.Trace), sharedMemory())
 		opt.Recorders, opt.Attempts = append(opt.Recorders, r.attempts), r.attempts
 	}
+	if r.calls != nil {
+		if err = r.calls.Begin(); err != nil {
+			return err
+		}
+	}
 	r.watch = &analyze.Watch{Warn: func(text string) { r.events.logger().Warn(text) }}
 	opt.Recorders = append(opt.Recorders, r.watch)
 	return nil
@@ -354,8 +324,9 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 // the run, or nil.
 func (r *run) finish(ctx context.Context, result master.Result, failed error) error {
 	err := failed
-	if lost := r.trace.failed(); lost != nil {
-		if err == nil {
+	if r.calls != nil {
+		lost := r.calls.Close()
+		if lost != nil && err == nil {
 			result.Status, result.Reason = master.Failed, lost.Error()
 		}
 		err = errors.Join(err, lost)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/record"
@@ -19,9 +20,9 @@ const regionName = "run"
 // region is that region.
 type region struct {
 	turn  atomic.Uint64 // number of the description that is valid, in a region of its own; 0 = the run has not begun
-	steps atomic.Uint64 // accepted macro steps
-	time  atomic.Uint64 // bits of the time reached, s
-	wall  atomic.Uint64 // bits of the time that it took, s
+	steps uint64        // accepted macro steps
+	time  float64       // reached, s
+	wall  float64       // that it took, s
 	ended atomic.Uint64 // 1 = its files are complete
 }
 
@@ -89,15 +90,14 @@ func (b *beginning) over() {
 func (b *beginning) observe(p master.Progress) {
 	b.reached(p.T, p.Steps)
 	if b.region != nil {
-		b.region.wall.Store(math.Float64bits(p.Wall.Seconds()))
+		b.region.wall = p.Wall.Seconds()
 	}
 }
 
 func (b *beginning) reached(t float64, steps int) {
 	b.steps.Store(int64(steps))
 	if b.region != nil {
-		b.region.steps.Store(uint64(steps))
-		b.region.time.Store(math.Float64bits(t))
+		b.region.steps, b.region.time = uint64(steps), t
 	}
 }
 
@@ -118,22 +118,27 @@ func Withdraw() {
 
 // Salvage completes the results of a run whose process has ended, from the shared memory
 // that it left: the rows that are not in the files yet, and the manifest, with the
-// reason for which the process died. Without a reason the run had come to its end and
+// reason for which the process died. The log of calls ends with those that were under way.
+// Without a reason the run had come to its end and
 // could not write what was left, because an FMU had taken the files of its process away.
 // The outcome is that of the run, as far as it had begun.
-func Salvage(find func(name string) []byte, status master.Status, reason string) (out Outcome, err error) {
+func Salvage(find func(name string) []byte, status master.Status, reason string, calls ...fmi.Call) (out Outcome, err error) {
 	r := findRegion(find)
 	var l leaving
 	if r == nil || json.Unmarshal(find(descriptionName(r.turn.Load())), &l) != nil {
 		return out, nil
 	}
-	steps, reached := int(r.steps.Load()), math.Float64frombits(r.time.Load())
+	steps, reached := int(r.steps), r.time
 	out.Begun, out.Table = true, l.Table
 	var saved record.Salvaged
 	if r.ended.Load() == 1 && reason != "" {
 		reason = "after the end of the run: " + reason
 	} else {
-		saved, err = record.Salvage(find)
+		var lines []string
+		for _, c := range calls {
+			lines = append(lines, c.Line())
+		}
+		saved, err = record.Salvage(find, lines...)
 	}
 	if l.Table && saved.Rows > 0 {
 		out.Rows, out.Columns, reached = saved.Rows, saved.Columns, math.Max(reached, saved.Newest)
@@ -146,7 +151,7 @@ func Salvage(find func(name string) []byte, status master.Status, reason string)
 		m = &record.Manifest{Status: master.Incomplete}
 	}
 	if m.Status == master.Incomplete {
-		m.WallSeconds = math.Float64frombits(r.wall.Load())
+		m.WallSeconds = r.wall
 	}
 	switch {
 	case reason != "":

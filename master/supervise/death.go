@@ -118,7 +118,7 @@ func (e *Engine) died(l *link) error {
 		if d.Killed {
 			status = master.Incomplete
 		}
-		d.Outcome, d.lost = simulate.Salvage(l.page.Find, status, d.Reason())
+		d.Outcome, d.lost = simulate.Salvage(l.page.Find, status, d.Reason(), d.Calls...)
 	}
 	_ = l.close()
 	return d

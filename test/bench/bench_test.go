@@ -1,43 +1,43 @@
-// Package bench measures what the master costs beside a program in C that takes the
-// same steps by hand: both run in turn, on the same machine, in one benchmark, and
-// what counts is the ratio of their times.
+// Package bench measures what the master costs beside a program in C that makes the
+// same FMI calls, with the same arithmetic, by hand (src/floor.c). TestFloor shows that
+// both come to the same results.
 //
-//	go test ./test/bench -bench . -run '^$' -benchtime 5x -real ../shared/real
+//	go test ./test/bench -run '^$' -bench Row -benchtime 15x -timeout 0 -real ../shared/real
 //
-// An operation is one measurement of both; the metrics are medians over them. The
-// time is that of the processors (user and system), as a slope between two numbers of
-// steps, so that loading and parsing are not in it.
+// One operation of a benchmark is one measurement of both programs, one directly after
+// the other. Times are processor times (user and system) as slopes between two numbers
+// of steps, so that loading and parsing are not in them; the longer run is as long as
+// -seconds asks for. Metrics are medians over the operations.
+//
+// The FMUs are: chains of oscillators (src/cell.c), each of which takes about 0.2 µs a
+// step and is driven, so that no value decays to denormal numbers; the quarter car of
+// package fmus in steps that end before it has come to rest; and third-party FMUs.
 package bench
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	_ "embed"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/macrostep/macrostep/fmi"
 	"github.com/macrostep/macrostep/fmi/csrc"
-	"github.com/macrostep/macrostep/fmi/description"
 )
 
-var others = flag.String("real", "", "folder with FMUs of others, for the benchmarks that need them")
+var (
+	thirdParty = flag.String("real", "", "folder with third-party FMUs, for the benchmarks that need them")
+	workers    = flag.String("workers", "", "--workers of macrostep; empty = its own choice")
+	seconds    = flag.Float64("seconds", 2, "processor time of the measured part of each run, at least")
+)
 
 //go:embed src/floor.c
 var floorSource []byte
-
-//go:embed src/trivial.c
-var trivialSource []byte
 
 // platforms are the folders of an FMU's library on Linux.
 var platforms = map[string]string{"amd64": "linux64", "arm64": "aarch64-linux"}
@@ -45,213 +45,393 @@ var platforms = map[string]string{"amd64": "linux64", "arm64": "aarch64-linux"}
 // tools are the two programs that are compared.
 type tools struct{ dir, macrostep, floor string }
 
-func build(b *testing.B) tools {
-	b.Helper()
-	dir := b.TempDir()
+func build(tb testing.TB) tools {
+	tb.Helper()
+	dir := tb.TempDir()
 	t := tools{dir, filepath.Join(dir, "macrostep"), filepath.Join(dir, "floor")}
 	if err := csrc.WriteHeaders(dir); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	compile(b, dir, floorSource, "-o", t.floor, "-ldl", "-pthread")
+	compile(tb, dir, floorSource, "-o", t.floor, "-ldl", "-lm", "-pthread")
 	cmd := exec.Command("go", "build", "-o", t.macrostep, "github.com/macrostep/macrostep/cmd/macrostep")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
+		tb.Fatalf("%v\n%s", err, out)
 	}
 	return t
 }
 
-func compile(b *testing.B, dir string, source []byte, flags ...string) {
-	b.Helper()
+func compile(tb testing.TB, dir string, source []byte, flags ...string) {
+	tb.Helper()
 	cc, err := csrc.Compiler()
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	path := filepath.Join(dir, "source.c")
 	if err := os.WriteFile(path, source, 0o600); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	args := append(slices.Clone(cc[1:]), "-O2", "-I", dir, path)
+	args := append(slices.Clone(cc[1:]), "-O2", "-ffp-contract=off", "-I", dir, path)
 	if out, err := exec.Command(cc[0], append(args, flags...)...).CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
+		tb.Fatalf("%v\n%s", err, out)
 	}
 }
 
-const trivialDescription = `<?xml version="1.0" encoding="UTF-8"?>
-<fmiModelDescription fmiVersion="2.0" modelName="trivial" guid="trivial">
-  <CoSimulation modelIdentifier="trivial" canHandleVariableCommunicationStepSize="true"/>
-  <ModelVariables>
-    <ScalarVariable name="u" valueReference="0" causality="input" variability="continuous"><Real start="0"/></ScalarVariable>
-    <ScalarVariable name="work" valueReference="2" causality="parameter" variability="fixed" initial="exact"><Real start="0"/></ScalarVariable>
-    <ScalarVariable name="y" valueReference="1" causality="output" variability="continuous" initial="exact"><Real start="0"/></ScalarVariable>
-  </ModelVariables>
-  <ModelStructure><Outputs><Unknown index="3" dependencies=""/></Outputs></ModelStructure>
-</fmiModelDescription>
-`
-
-// chain writes a system of n trivial FMUs, the input of each at the output of the one
-// before, and what the floor reads for it, but for the head. work is for the latter.
-func chain(b *testing.B, t tools, n, work int) (system, plan string) {
-	b.Helper()
-	dir := b.TempDir()
-	lib := filepath.Join(dir, "trivial"+csrc.Extension())
-	compile(b, t.dir, trivialSource, "-shared", "-fPIC", "-o", lib)
-	binary, err := os.ReadFile(lib)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var archive bytes.Buffer
-	z := zip.NewWriter(&archive)
-	for name, data := range map[string][]byte{"modelDescription.xml": []byte(trivialDescription), "binaries/" + platforms[runtime.GOARCH] + "/trivial" + csrc.Extension(): binary} {
-		w, err := z.Create(name)
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "trivial.fmu"), archive.Bytes(), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	var ssd, wires, p strings.Builder
-	fmt.Fprintf(&p, "instances %d\n", n)
-	for k := range n {
-		fmt.Fprintf(&ssd, `<ssd:Component name="m%d" source="trivial.fmu"><ssd:Connectors><ssd:Connector name="u" kind="input"><ssc:Real/></ssd:Connector><ssd:Connector name="y" kind="output"><ssc:Real/></ssd:Connector></ssd:Connectors></ssd:Component>`+"\n", k)
-		fmt.Fprintf(&p, "%s trivial - 1 2 %d 1 0 1 1\n", lib, work)
-		if k > 0 {
-			fmt.Fprintf(&wires, `<ssd:Connection startElement="m%d" startConnector="y" endElement="m%d" endConnector="u"/>`+"\n", k-1, k)
-		}
-	}
-	fmt.Fprintf(&p, "connections %d\n", n-1)
-	for k := 1; k < n; k++ {
-		fmt.Fprintf(&p, "%d 0 %d 0\n", k, k-1)
-	}
-	system = filepath.Join(dir, "chain.ssd")
-	document := `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon" name="chain" version="1.0">
-<ssd:System name="chain"><ssd:Elements>
-` + ssd.String() + "</ssd:Elements>\n"
-	if n > 1 {
-		document += "<ssd:Connections>\n" + wires.String() + "</ssd:Connections>\n"
-	}
-	document += "</ssd:System></ssd:SystemStructureDescription>\n"
-	if err := os.WriteFile(system, []byte(document), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	return system, p.String()
+// inC is what the C program does.
+type inC struct {
+	scheme          string
+	order, substeps int
+	bonds           bool // follow the energy at the bonds
+	reads           bool // read the states after each step, too
 }
 
-// cpu runs a program and gives its processor time in seconds.
-func cpu(b *testing.B, stdin string, name string, args ...string) float64 {
-	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
+// row is an algorithm, and the same in C.
+type row struct {
+	name string
+	args []string
+	c    inC
+	// stages is the number of times that a macro step has to come back from a system
+	// of n FMUs before it can go on.
+	stages func(n int) int
+}
+
+func once(int) int { return 1 }
+
+func flags(algorithm string, params ...string) []string {
+	args := []string{"--algorithm", algorithm}
+	for _, p := range params {
+		args = append(args, "--param", p)
+	}
+	return args
+}
+
+// rows are the algorithms for which the C program does all that macrostep does.
+var rows = []row{
+	{"order-0", flags("explicit"), inC{scheme: "jacobi"}, once},
+	{"order-1", flags("explicit", "order=1"), inC{scheme: "jacobi", order: 1}, once},
+	{"order-2", flags("explicit", "order=2"), inC{scheme: "jacobi", order: 2}, once},
+	{"substeps", flags("explicit", "order=1", "delivery=substeps", "substeps=10"), inC{scheme: "jacobi", order: 1, substeps: 10},
+		func(int) int { return 10 }},
+	{"gauss-seidel", flags("gauss-seidel", "order=1"), inC{scheme: "sequence", order: 1}, func(n int) int { return n }},
+	fixedPoint,
+	{"energy", flags("explicit"), inC{scheme: "jacobi", bonds: true}, once},
+}
+
+// fixedPoint takes two sweeps in every macro step: no correction is small enough to end
+// the iteration, which may take one, and with the weights that large tolerances give what
+// is left is always good enough.
+var fixedPoint = row{"fixed-point", flags("implicit", "order=1", "solver.kind=fixed-point", "solver.relaxation=1", "solver.tolerance=1e-300",
+	"solver.max-iterations=1", "control.rtol=1e9", "control.atol=1e9"), inC{scheme: "fixed-point", order: 1}, func(int) int { return 2 }}
+
+// of gives the arguments of macrostep for the row.
+func (r row) of(s *system) []string {
+	if r.c.bonds {
+		return append(slices.Clone(r.args), s.monitor...)
+	}
+	return r.args
+}
+
+// runs reports whether the FMUs of a system can do a row as the C program does.
+func (r row) runs(s *system) bool {
+	return (r.c.order <= s.derivatives || r.c.substeps > 0) && (!r.c.bonds || len(s.bonds) > 0)
+}
+
+// systems are those of the rows, made when they are asked for.
+var systems = []struct {
+	name  string
+	real  bool // needs third-party FMUs
+	small bool // for tests
+	make  func(testing.TB, tools) *system
+}{
+	{"chain-2", false, true, func(tb testing.TB, t tools) *system { return chain(tb, t, 2, cellStep) }},
+	{"chain-10", false, true, func(tb testing.TB, t tools) *system { return chain(tb, t, 10, cellStep) }},
+	{"chain-100", false, false, func(tb testing.TB, t tools) *system { return chain(tb, t, 100, cellStep) }},
+	{"quarter-car", false, true, quarterCar},
+	{"drive", true, true, drive},
+	{"crane", true, true, crane},
+}
+
+// cost is what a run took, in seconds.
+type cost struct{ cpu, wall float64 }
+
+// run runs a program.
+func run(tb testing.TB, stdin, name string, args ...string) (cost, []byte) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdin = strings.NewReader(stdin)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%s: %v\n%s", name, err, out)
+	begin := time.Now()
+	out, err := cmd.CombinedOutput()
+	took := time.Since(begin).Seconds()
+	if err != nil {
+		tb.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
-	return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	return cost{(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), took}, out
 }
 
-// compare measures the processor time of a step by both programs, in turn, as slopes
-// between two numbers of steps, and reports the medians.
-func compare(b *testing.B, short, long int, instances int, macrostep, floor func(steps int) float64) {
+// master runs macrostep without results.
+func (t tools) master(tb testing.TB, s *system, args []string, steps int, h float64) cost {
+	tb.Helper()
+	all := slices.Concat([]string{"run", s.path, "--record", "none", "--quiet", "--output", filepath.Join(t.dir, "r.csv"),
+		"--step-size", fmt.Sprint(h), "--stop-time", fmt.Sprint(float64(steps) * h)}, s.args, args)
+	if *workers != "" && !slices.Contains(args, "--workers") {
+		all = append(all, "--workers", *workers)
+	}
+	took, _ := run(tb, "", t.macrostep, all...)
+	return took
+}
+
+// hand runs the C program.
+func (t tools) hand(tb testing.TB, s *system, c inC, steps int, h float64) cost {
+	tb.Helper()
+	took, _ := run(tb, s.plan(c, steps, h), t.floor)
+	return took
+}
+
+// slopes measures a run per macro step, in ns.
+type slopes struct{ short, long int }
+
+func (l slopes) of(run func(steps int) cost) cost {
+	short, long := run(l.short), run(l.long)
+	each := 1e9 / float64(l.long-l.short)
+	return cost{(long.cpu - short.cpu) * each, (long.wall - short.wall) * each}
+}
+
+// lengths finds numbers of steps between which the C program takes -seconds.
+func lengths(run func(steps int) cost) slopes {
+	run(1)
+	start, n := run(1).cpu, 1000
+	took := run(n).cpu - start
+	for took < *seconds/2 {
+		n *= 2
+		took = run(n).cpu - start
+	}
+	measured := int(1.1 * float64(n) * *seconds / took)
+	return slopes{measured / 20, measured/20 + measured}
+}
+
+// quantile gives the value below which a part q of the others lie, linear between two.
+func quantile(v []float64, q float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	at := q * float64(len(v)-1)
+	k := int(at)
+	return v[k] + (at-float64(k))*(v[min(k+1, len(v)-1)]-v[k])
+}
+
+func median(v []float64) float64 { return quantile(v, 0.5) }
+
+// ratios measures two programs in turn and reports the median of each, and of their
+// ratio with its quartiles. The times are per FMU and macro step.
+func ratios(b *testing.B, instances int, of func(cost) float64, one, other func() cost, names [2]string) (base float64) {
 	b.Helper()
-	slope := func(run func(int) float64) float64 {
-		return (run(long) - run(short)) / float64(long-short) / float64(instances) * 1e9
-	}
-	var master, hand, ratios []float64
+	var first, second, ratio []float64
 	for b.Loop() {
-		m, f := slope(macrostep), slope(floor)
-		master, hand, ratios = append(master, m), append(hand, f), append(ratios, m/f)
+		m, f := of(one())/float64(instances), of(other())/float64(instances)
+		first, second, ratio = append(first, m), append(second, f), append(ratio, m/f)
 	}
-	b.ReportMetric(median(master), "ns/FMUstep")
-	b.ReportMetric(median(hand), "ns/FMUstep-in-C")
-	b.ReportMetric(median(ratios), "ratio")
+	b.ReportMetric(median(first), names[0])
+	b.ReportMetric(median(second), names[1])
+	b.ReportMetric(median(ratio), "ratio")
+	b.ReportMetric(quantile(ratio, 0.25), "ratio-iqr-low")
+	b.ReportMetric(quantile(ratio, 0.75), "ratio-iqr-high")
 	b.ReportMetric(0, "ns/op")
+	return median(second)
 }
 
-func median(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
+func processor(c cost) float64 { return c.cpu }
+func clock(c cost) float64     { return c.wall }
+
+var besideC = [2]string{"ns/FMUstep", "ns/FMUstep-in-C"}
+
+// forSystems runs a benchmark for all systems that there are.
+func forSystems(b *testing.B, t tools, f func(b *testing.B, s *system)) {
+	for _, sys := range systems {
+		b.Run(sys.name, func(b *testing.B) {
+			if sys.real && *thirdParty == "" {
+				b.Skip("-real names the folder with third-party FMUs")
+			}
+			f(b, sys.make(b, t))
+		})
+	}
 }
 
-// BenchmarkTrivial is the master alone: FMUs that compute nothing, in a chain, all at
-// once (Jacobi) and one after another (Gauss–Seidel, as the C program in a sequence).
-func BenchmarkTrivial(b *testing.B) {
+// BenchmarkRow compares each algorithm on each system with the C program: Row/algorithm/
+// system. A step of an FMU is a whole macro step of it, with all its substeps and sweeps.
+// bound is what the ratio may be: the system's factor, and on the own systems 0.1 µs
+// for every macro step and stage.
+func BenchmarkRow(b *testing.B) {
 	t := build(b)
-	for _, order := range []struct{ name, algorithm string }{{"jacobi", "explicit"}, {"sequence", "gauss-seidel"}} {
-		for _, n := range []int{1, 2, 10, 100, 1000} {
-			b.Run(fmt.Sprintf("%s/%d", order.name, n), func(b *testing.B) {
-				system, plan := chain(b, t, n, 0)
-				const h = 1e-3
-				short, long := 1_000_000/n, 11_000_000/n
-				compare(b, short, long, n, func(steps int) float64 {
-					return cpu(b, "", t.macrostep, "run", system, "--algorithm", order.algorithm, "--record", "none", "--quiet",
-						"--output", filepath.Join(t.dir, "r.csv"), "--step-size", fmt.Sprint(h), "--stop-time", fmt.Sprint(float64(steps)*h))
-				}, func(steps int) float64 {
-					return cpu(b, fmt.Sprintf("steps %d size %g order %s\n%s", steps, h, order.name, plan), t.floor)
-				})
+	for _, r := range rows {
+		b.Run(r.name, func(b *testing.B) {
+			forSystems(b, t, func(b *testing.B, s *system) {
+				if !r.runs(s) {
+					b.Skip("the FMUs cannot do that")
+				}
+				inC := func(steps int) cost { return t.hand(b, s, r.c, steps, s.step) }
+				l := lengths(inC)
+				n := len(s.members)
+				c := ratios(b, n, processor, func() cost {
+					return l.of(func(steps int) cost { return t.master(b, s, r.of(s), steps, s.step) })
+				}, func() cost { return l.of(inC) }, besideC)
+				b.ReportMetric(s.factor+s.extra*float64(r.stages(n))/(c*float64(n)), "bound")
 			})
-		}
+		})
+	}
+}
+
+// BenchmarkBeyond is what algorithms without a counterpart in C cost on the quarter car
+// beyond the calls into the FMUs: the C program makes as many, by explicit coupling, and
+// for the corrector reads the states as it does. Where an algorithm chooses the step
+// size, its bounds are the same. Derivatives that the corrector asks for now and then
+// count as its own. bound is 400 ns.
+func BenchmarkBeyond(b *testing.B) {
+	t := build(b)
+	const h = 1e-5
+	held := inC{scheme: "jacobi"}
+	states := inC{scheme: "jacobi", reads: true}
+	oneSize := []string{"control.h0=1e-5", "control.h-min=1e-5", "control.h-max=1e-5"}
+	for _, r := range []row{
+		{name: "corrector-0", args: flags("model-based-corrector"), c: states},
+		{name: "corrector-1", args: flags("model-based-corrector", "order=1"), c: inC{scheme: "jacobi", order: 1, reads: true}},
+		{name: "energy-correction", args: flags("energy-correction"), c: held},
+		{name: "ecco", args: flags("ecco", oneSize...), c: held},
+		{name: "predictor-corrector", args: flags("predictor-corrector", oneSize...), c: held},
+	} {
+		b.Run(r.name, func(b *testing.B) {
+			s := quarterCar(b, t)
+			inC := func(steps int) cost { return t.hand(b, s, r.c, steps, h) }
+			l := lengths(inC)
+			var master, hand, beyond []float64
+			for b.Loop() {
+				m := l.of(func(steps int) cost { return t.master(b, s, r.args, steps, h) }).cpu / 2
+				c := l.of(inC).cpu / 2
+				master, hand, beyond = append(master, m), append(hand, c), append(beyond, m-c)
+			}
+			b.ReportMetric(median(master), besideC[0])
+			b.ReportMetric(median(hand), besideC[1])
+			b.ReportMetric(median(beyond), "ns-beyond")
+			b.ReportMetric(quantile(beyond, 0.25), "ns-beyond-iqr-low")
+			b.ReportMetric(quantile(beyond, 0.75), "ns-beyond-iqr-high")
+			b.ReportMetric(400, "bound")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkWith compares runs with something beside the coupling with the same runs
+// without, at order 0. bound is what the ratio may be: 1.2, or 0.1 µs for a macro step.
+func BenchmarkWith(b *testing.B) {
+	t := build(b)
+	write(b, t.dir, "input.csv", []byte("time,m0.F_in\n0,0.5\n1e9,0.5\n"))
+	for _, with := range []struct {
+		name string
+		args []string
+	}{
+		{name: "input", args: []string{"--input", filepath.Join(t.dir, "input.csv")}},
+		{name: "monitor-energy"},
+		{name: "scenario", args: []string{"--scenario", filepath.Join(t.dir, "scenario.yaml")}},
+		{name: "checkpoint", args: []string{"--checkpoint", "1e9", filepath.Join(t.dir, "checkpoint")}},
+		{name: "live", args: []string{"--live", "0"}},
+	} {
+		b.Run(with.name, func(b *testing.B) {
+			for _, sys := range systems {
+				if sys.name != "quarter-car" && sys.name != "chain-10" {
+					continue
+				}
+				b.Run(sys.name, func(b *testing.B) {
+					output := "m0.F"
+					if sys.name == "quarter-car" {
+						if with.name == "input" {
+							b.Skip("all its inputs are connected")
+						}
+						output = "wheel.F_c"
+					}
+					write(b, t.dir, "scenario.yaml", fmt.Appendf(nil, "name: never\nevents:\n  - when: %s > 1e30\n    scale: {%s: 2}\n", output, output))
+					s := sys.make(b, t)
+					args := append(flags("explicit"), with.args...)
+					if with.name == "monitor-energy" {
+						args = append(args, s.monitor...)
+					}
+					without := func(steps int) cost { return t.master(b, s, flags("explicit"), steps, s.step) }
+					l := lengths(func(steps int) cost { return t.hand(b, s, inC{scheme: "jacobi"}, steps, s.step) })
+					base := ratios(b, len(s.members), processor, func() cost {
+						return l.of(func(steps int) cost { return t.master(b, s, args, steps, s.step) })
+					}, func() cost { return l.of(without) }, [2]string{"ns/FMUstep", "ns/FMUstep-without"})
+					b.ReportMetric(max(1.2, 1+100/(base*float64(len(s.members)))), "bound")
+				})
+			}
+		})
+	}
+}
+
+// BenchmarkIsolated compares a chain of ten FMUs, of which one or all have processes of
+// their own, with a C program that has as many processes and waits for them in the same
+// way, by the time on the wall.
+func BenchmarkIsolated(b *testing.B) {
+	t := build(b)
+	for _, c := range []struct {
+		name  string
+		args  []string
+		count int
+	}{{"1", []string{"--isolate-component", "m0"}, 1}, {"10", []string{"--isolate", "always"}, 10}} {
+		b.Run(c.name, func(b *testing.B) {
+			s := chain(b, t, 10, cellStep)
+			inC := func(steps int) cost {
+				took := t.hand(b, s, inC{scheme: "processes", substeps: c.count}, steps, s.step)
+				return cost{took.wall, took.wall}
+			}
+			l := lengths(inC)
+			ratios(b, 10, clock, func() cost {
+				return l.of(func(steps int) cost { return t.master(b, s, append(flags("explicit"), c.args...), steps, s.step) })
+			}, func() cost { return l.of(inC) }, besideC)
+			b.ReportMetric(1.5, "bound")
+		})
 	}
 }
 
 // BenchmarkParallel is how much faster eight FMUs are stepped by two threads than by one,
 // by the time on the wall, when their steps take about 100 µs (2: asked for; auto:
-// chosen), and the same of the program in C, which tells what the machine gives at the
+// chosen), and the same of the program in C, which shows what the machine gives at the
 // time; and how much cheap ones lose by the choice.
 func BenchmarkParallel(b *testing.B) {
 	t := build(b)
+	const h = 1e-3
 	for _, c := range []struct {
 		name  string
-		work  int // about a nanosecond each
+		work  int // a small step takes about 5 ns
 		steps int
-	}{{"100us", 100_000, 2000}, {"10us", 10_000, 20_000}, {"cheap", 0, 10_000_000}} {
+	}{{"100us", 20_000, 2000}, {"10us", 2000, 20_000}, {"cheap", 1, 10_000_000}} {
 		for _, workers := range []string{"2", "auto"} {
-			if workers == "2" && c.work == 0 {
+			if workers == "2" && c.work == 1 {
 				continue // nobody would ask for it
 			}
 			b.Run(c.name+"/"+workers, func(b *testing.B) {
-				const n = 8
-				system, plan := chain(b, t, n, c.work)
+				s := chain(b, t, 8, c.work)
 				asked := workers
 				if workers == "auto" {
 					asked = "0"
 				}
-				run := func(steps int, workers string) float64 {
-					args := []string{"run", system, "--algorithm", "explicit", "--record", "none", "--quiet", "--workers", workers,
-						"--output", filepath.Join(t.dir, "r.csv"), "--step-size", "1e-3", "--stop-time", fmt.Sprint(float64(steps) * 1e-3)}
-					for k := range n {
-						args = append(args, "--set", fmt.Sprintf("m%d.work=%d", k, c.work))
-					}
-					begin := time.Now()
-					cpu(b, "", t.macrostep, args...)
-					return time.Since(begin).Seconds()
+				l := slopes{c.steps / 10, c.steps}
+				master := func(workers string) float64 {
+					return l.of(func(steps int) cost {
+						return t.master(b, s, append(flags("explicit"), "--workers", workers), steps, h)
+					}).wall
 				}
-				floor := func(steps int, order string) float64 {
-					begin := time.Now()
-					cpu(b, fmt.Sprintf("steps %d size 1e-3 order %s\n%s", steps, order, plan), t.floor)
-					return time.Since(begin).Seconds()
+				hand := func(scheme string) float64 {
+					return l.of(func(steps int) cost { return t.hand(b, s, inC{scheme: scheme}, steps, h) }).wall
 				}
-				run(c.steps/10, "1") // what the steps cost is known from now on
-				var ratios, inC []float64
+				t.master(b, s, append(flags("explicit"), "--workers", "1"), c.steps/10, h) // what the steps cost is known from now on
+				var speedup, inC []float64
 				for b.Loop() {
-					one := run(c.steps, "1") - run(c.steps/10, "1")
-					many := run(c.steps, asked) - run(c.steps/10, asked)
-					ratios = append(ratios, one/many)
-					if c.work > 0 {
-						one := floor(c.steps, "jacobi") - floor(c.steps/10, "jacobi")
-						many := floor(c.steps, "threads") - floor(c.steps/10, "threads")
-						inC = append(inC, one/many)
+					one := master("1")
+					speedup = append(speedup, one/master(asked))
+					if c.work > 1 {
+						one := hand("jacobi")
+						inC = append(inC, one/hand("threads"))
 					}
 				}
-				b.ReportMetric(median(ratios), "speedup")
+				b.ReportMetric(median(speedup), "speedup")
 				if inC != nil {
 					b.ReportMetric(median(inC), "speedup-in-C")
 				}
@@ -259,75 +439,4 @@ func BenchmarkParallel(b *testing.B) {
 			})
 		}
 	}
-}
-
-// BenchmarkCrane is a crane and its controller, two FMUs of others with nine
-// connections, in steps of 0.1 ms without output.
-func BenchmarkCrane(b *testing.B) {
-	if *others == "" {
-		b.Fatal("the crane is an FMU of others: -real names the folder with them")
-	}
-	t := build(b)
-	system, err := filepath.Abs(filepath.Join(*others, "systems/libcosim/demo/demo.ssp"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	arm := []string{"p_Crane.e[1]", "p_Crane.e[2]", "p_Crane.e[3]"}
-	back := []string{"p_Crane.f[1]", "p_Crane.f[2]", "p_Crane.f[3]", "Act_Limits[1]", "Act_Limits[2]", "Act_Limits[3]"}
-	plan := "instances 2\n" +
-		byHand(b, system, "CraneController.fmu", nil, back, arm) +
-		byHand(b, system, "KnuckleBoomCrane.fmu", map[string]float64{"Spring_Joint.k": 0.005, "mt0_init": 69}, arm, back) +
-		"connections 9\n"
-	for k := range back {
-		plan += fmt.Sprintf("0 %d 1 %d\n", k, k)
-	}
-	for k := range arm {
-		plan += fmt.Sprintf("1 %d 0 %d\n", k, k)
-	}
-	const h = 1e-4
-	compare(b, 100_000, 1_100_000, 2, func(steps int) float64 {
-		return cpu(b, "", t.macrostep, "run", system, "--algorithm", "explicit", "--record", "none", "--quiet",
-			"--output", filepath.Join(t.dir, "r.csv"), "--step-size", fmt.Sprint(h), "--stop-time", fmt.Sprint(float64(steps)*h))
-	}, func(steps int) float64 {
-		return cpu(b, fmt.Sprintf("steps %d size %g order jacobi\n%s", steps, h, plan), t.floor)
-	})
-}
-
-// byHand unpacks an FMU of a package and gives its line of what the floor reads.
-func byHand(b *testing.B, system, name string, values map[string]float64, in, out []string) string {
-	b.Helper()
-	z, err := zip.OpenReader(system)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer z.Close()
-	data, err := fs.ReadFile(z, name)
-	path := filepath.Join(b.TempDir(), name)
-	if err == nil {
-		err = os.WriteFile(path, data, 0o600)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	f, _, err := fmi.Open(path, fmi.OpenOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { f.Close() })
-	refs := map[string]description.ValueReference{}
-	for k := range f.Description.Variables {
-		refs[f.Description.Variables[k].Name] = f.Description.Variables[k].ValueReference
-	}
-	line := fmt.Sprintf("%s/binaries/%s/%s%s %s file://%s/resources %d", f.Dir, platforms[runtime.GOARCH],
-		f.Description.CoSimulation.ModelIdentifier, csrc.Extension(), f.Description.GUID, f.Dir, len(values))
-	for v, x := range values {
-		line += fmt.Sprintf(" %d %g", refs[v], x)
-	}
-	for _, names := range [][]string{in, out} {
-		line += fmt.Sprintf(" %d", len(names))
-		for _, v := range names {
-			line += fmt.Sprintf(" %d", refs[v])
-		}
-	}
-	return line + "\n"
 }

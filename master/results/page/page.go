@@ -10,6 +10,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Page is what a page shows, in this order. Empty parts are left out.
@@ -108,9 +109,11 @@ var pageCSS string
 //go:embed page.js
 var pageJS string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"percent": func(v float64) string { return strconv.FormatFloat(100*min(max(v, 0), 1), 'f', 2, 64) },
-}).Parse(pageHTML))
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"percent": func(v float64) string { return strconv.FormatFloat(100*min(max(v, 0), 1), 'f', 2, 64) },
+	}).Parse(pageHTML))
+})
 
 // Write writes a page.
 func Write(w io.Writer, p *Page) error {
@@ -137,7 +140,7 @@ func Write(w io.Writer, p *Page) error {
 		}
 		view.Sections = append(view.Sections, vs)
 	}
-	return pageTemplate.Execute(w, view)
+	return pageTemplate().Execute(w, view)
 }
 
 // view is a page as the template wants it.

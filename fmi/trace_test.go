@@ -1,0 +1,91 @@
+package fmi
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/description"
+)
+
+// A trace writes values like package fmt.
+func TestTraceValues(t *testing.T) {
+	reals := []float64{0, math.Copysign(0, -1), 1, -2.5, 1e6, 123456789, 1e20, 1e21, 1e-4, 1e-5, 1. / 3, 5e-324, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()}
+	ints := []int32{0, -1, math.MinInt32, math.MaxInt32}
+	references := []uint32{0, 7, math.MaxUint32}
+	at := func(p unsafe.Pointer) uintptr { return uintptr(p) }
+	for n := range len(reals) + 1 {
+		var b line
+		b.reals("", at(unsafe.Pointer(&reals[0])), uintptr(n))
+		if want := fmt.Sprint(reals[:n]); string(b) != want {
+			t.Errorf("%s, want %s", b, want)
+		}
+	}
+	var b line
+	b.ints(" a=", at(unsafe.Pointer(&ints[0])), uintptr(len(ints)))
+	b.references(" b=", at(unsafe.Pointer(&references[0])), uintptr(len(references)))
+	b.references(" c=", 0, 0)
+	b.quotes(" d=", 0, 0)
+	b.hex(" e=", 0)
+	b.hex(" e=", 0xabc)
+	if want := fmt.Sprintf(" a=%v b=%v c=[] d=[] e=%#x e=%#x", ints, references, 0, 0xabc); string(b) != want {
+		t.Errorf("%s, want %s", b, want)
+	}
+	for _, d := range []time.Duration{0, 1, 49, 50, 51, 99, 149, 999, 1_000, 123_456, 999_949, 999_951, 1_500_000_000, 3_723_000_001_501} {
+		b = b[:0]
+		b.decimal(d.Round(time.Microsecond), time.Second, 6)
+		b.text(" ")
+		b.decimal(d.Round(100), time.Microsecond, 1)
+		rounded := float64(d.Round(100).Nanoseconds())
+		if want := fmt.Sprintf("%.6f %.1f", d.Round(time.Microsecond).Seconds(), rounded/1e3); string(b) != want {
+			t.Errorf("%v: %s, want %s", d, b, want)
+		}
+	}
+	for _, c := range []struct {
+		call Call
+		want string
+	}{
+		{Call{Component: "bad", Function: "fmi2DoStep", Time: 0.4, Timed: true}, "- bad fmi2DoStep t=0.4 -> unfinished\n"},
+		{Call{Component: "two words", Function: "fmi2Instantiate"}, "- \"two words\" fmi2Instantiate -> unfinished\n"},
+	} {
+		if got := c.call.Line(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// tracedSteps starts an instance that writes to w, and returns a step of three calls.
+func tracedSteps(t testing.TB, w io.Writer) (step func()) {
+	in := instance(t, plainFMU(t), "traced", InstanceOptions{Trace: NewTrace(w)})
+	start(t, in)
+	at := 0.0
+	vr, values := []description.ValueReference{0, 5}, []float64{1. / 3, 2.5}
+	return func() {
+		must(t, in.SetReal(vr, values))
+		_, err := in.DoStep(at, 0.125, true)
+		must(t, err)
+		must(t, in.GetReal(vr, values))
+		at += 0.125
+	}
+}
+
+func TestTraceAllocates(t *testing.T) {
+	if CallPath == "portable" {
+		t.Skip("the calls themselves allocate")
+	}
+	step := tracedSteps(t, io.Discard)
+	if n := testing.AllocsPerRun(100, step); n > 0 {
+		t.Errorf("%v allocations for three calls", n)
+	}
+}
+
+func BenchmarkTrace(b *testing.B) {
+	step := tracedSteps(b, io.Discard)
+	b.ReportAllocs()
+	for b.Loop() {
+		step()
+	}
+}

@@ -1,0 +1,134 @@
+package bench
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/csrc"
+)
+
+// tolerance is the largest relative difference between results of the two programs.
+// macrostep computes the weights of an extrapolation from the times of the points, which
+// are rounded; the C program computes them once, from the step size. With the weights of
+// macrostep it gives the same bits.
+const tolerance = 1e-9
+
+// The C program makes the calls of macrostep: both give the same outputs, and the same
+// residual energy. Without extrapolation they are equal to the last bit.
+func TestFloor(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the C program is one for Linux")
+	}
+	if _, err := csrc.Compiler(); err != nil {
+		t.Skip(err)
+	}
+	tools := build(t)
+	for _, sys := range systems {
+		if !sys.small || sys.real && *thirdParty == "" {
+			continue
+		}
+		s := sys.make(t, tools)
+		for _, r := range rows {
+			if !r.runs(s) {
+				continue
+			}
+			t.Run(r.name+"/"+s.name, func(t *testing.T) {
+				const steps = 300
+				h := max(s.step, 1e-4) // an extrapolation that is wrong must show
+				got, m := results(t, tools, s, r, steps, h)
+				_, out := run(t, s.plan(r.c, steps, h), tools.floor)
+				var want []float64
+				for _, line := range strings.Fields(string(out)) {
+					want = append(want, number(t, line))
+				}
+				if len(want) != len(got) {
+					t.Fatalf("the C program gives %d values, macrostep %d", len(want), len(got))
+				}
+				scale, apart := 0.0, 0.0
+				for k := range got {
+					scale = max(scale, math.Abs(want[k]))
+					if got[k] != want[k] {
+						apart = max(apart, math.Abs(got[k]-want[k])/math.Abs(want[k]))
+					}
+				}
+				if !(scale > 0) || scale > 1e12 {
+					t.Errorf("the largest value is %v: nothing happens, or it is unstable", scale)
+				}
+				t.Logf("largest relative difference %.2g", apart)
+				if !(apart <= tolerance) || r.c.order == 0 && !r.c.bonds && apart != 0 {
+					t.Errorf("macrostep gives\n%v, the C program\n%v", got, want)
+				}
+				if r.name == fixedPoint.name && m.Iterations != steps {
+					t.Errorf("%d corrections in %d macro steps; each is to have one", m.Iterations, steps)
+				}
+			})
+		}
+	}
+}
+
+// manifest is what the test needs of a manifest.
+type manifest struct {
+	Iterations int
+	Bonds      map[string]struct {
+		ResidualEnergy float64 `json:"residual_energy"`
+	}
+}
+
+// results gives the outputs at the end of a run of macrostep, and the residual energies.
+func results(t *testing.T, tools tools, s *system, r row, steps int, h float64) ([]float64, manifest) {
+	t.Helper()
+	file := filepath.Join(tools.dir, "results")
+	args := slices.Concat([]string{"run", s.path, "--quiet", "--output", file + ".csv", "--step-size", fmt.Sprint(h),
+		"--stop-time", fmt.Sprint(float64(steps) * h)}, s.args, r.of(s))
+	run(t, "", tools.macrostep, args...)
+	table, err := os.ReadFile(file + ".csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(table))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	var out []float64
+	for _, member := range s.members {
+		for _, name := range member.outputs {
+			at := slices.Index(rows[0], name)
+			if at < 0 {
+				t.Fatalf("no column %s among %v", name, rows[0])
+			}
+			out = append(out, number(t, rows[len(rows)-1][at]))
+		}
+	}
+	if r.c.bonds {
+		for _, b := range s.bonds {
+			out = append(out, m.Bonds[b.name].ResidualEnergy)
+		}
+	}
+	return out, m
+}
+
+func number(t *testing.T, s string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
