@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,7 +49,7 @@ type Exec struct {
 
 	// By subsystem: how it has ended the simulation, in the present attempt; nil = it has not.
 	ended   []*StepError
-	endings int // of them
+	endings atomic.Int32 // of them
 
 	// What a failed or rejected attempt must not touch: outputs at the last
 	// accepted point.
@@ -64,7 +65,7 @@ type Exec struct {
 	saved           *StateSet      // of all that can be taken back
 	aware           []RestoreAware // by subsystem; nil = it takes no promise
 	promised        []bool         // by subsystem: its last step carried the promise
-	broken          int            // of these, how many did not
+	broken          atomic.Int32   // of these, how many did not
 	restarter       []Restarter    // by subsystem; nil = it does not begin anew
 	keepAll         *Phase
 	point           float64 // time of the last accepted communication point
@@ -430,17 +431,17 @@ func (x *Exec) judge(i int, t, H, reached float64, err error) error {
 // end notes how subsystem i has ended the simulation; nil = it has not.
 func (x *Exec) end(i int, how *StepError) {
 	if x.ended[i] != nil {
-		x.endings--
+		x.endings.Add(-1)
 	}
 	if x.ended[i] = how; how != nil {
-		x.endings++
+		x.endings.Add(1)
 	}
 }
 
 // terminated gives the first subsystem that has ended the simulation up to time t;
 // nil = none has.
 func (x *Exec) terminated(t float64) *StepError {
-	if x.endings == 0 {
+	if x.endings.Load() == 0 {
 		return nil
 	}
 	for _, end := range x.ended {
@@ -505,9 +506,9 @@ func (x *Exec) ready(i int, t, H float64) error {
 	}
 	x.promised[i] = promise
 	if promise {
-		x.broken--
+		x.broken.Add(-1)
 	} else {
-		x.broken++
+		x.broken.Add(1)
 	}
 	if x.aware[i] != nil {
 		x.aware[i].NoRestoreBefore(promise)
@@ -861,6 +862,7 @@ func (x *Exec) grouped(members []int) [][]int {
 	return groups
 }
 
+// prepareGroup finds out how the members of a group are stepped.
 func (x *Exec) prepareGroup(g *stepGroup) error {
 	first := g.members[0]
 	g.varies, g.metered = true, x.metered[first] != nil
@@ -936,7 +938,7 @@ func BeginOf(t, h, end float64) float64 {
 
 // stepPiece steps a group from t by h.
 func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read bool) error {
-	if g.group == nil || x.endings > 0 {
+	if g.group == nil || x.endings.Load() > 0 {
 		return x.stepEach(ctx, g, t, h, read)
 	}
 	x.touch(g.members[0])
@@ -945,7 +947,7 @@ func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read b
 			return err
 		}
 	}
-	if !g.varies && h != x.step || g.reverts && (t > x.point || x.broken > 0) {
+	if !g.varies && h != x.step || g.reverts && (t > x.point || x.broken.Load() > 0) {
 		for _, i := range g.members {
 			if err := x.ready(i, t, h); err != nil {
 				return err

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"math"
@@ -35,7 +36,7 @@ func (s *smoothed) Attempt(ctx context.Context, x *master.Exec, t, H float64) (m
 		x.U[k] = (s.last[k] + s.newer[k]) / 2
 	}
 	for _, i := range x.Sys.Stepped {
-		if err := stage(x, i, t); err != nil {
+		if err := x.StageDiscrete(i, t); err != nil {
 			return trial, err
 		}
 	}
@@ -44,7 +45,7 @@ func (s *smoothed) Attempt(ctx context.Context, x *master.Exec, t, H float64) (m
 	}
 	for _, i := range x.Sys.Late { // stateless ones get the new values of their sources
 		x.Couple(i, t+H, x.U)
-		if err := stage(x, i, t+H); err != nil {
+		if err := errors.Join(x.Stage(i), x.StageDiscrete(i, t+H)); err != nil {
 			return trial, err
 		}
 		if err := x.Step(ctx, i, t, H); err != nil {
@@ -52,14 +53,6 @@ func (s *smoothed) Attempt(ctx context.Context, x *master.Exec, t, H float64) (m
 		}
 	}
 	return trial, nil
-}
-
-// stage hands a subsystem its inputs.
-func stage(x *master.Exec, i int, t float64) error {
-	if err := x.Stage(i); err != nil {
-		return err
-	}
-	return x.StageDiscrete(i, t)
 }
 
 func (s *smoothed) Accept(x *master.Exec, _ float64) {
