@@ -160,7 +160,7 @@ func (r *run) interrupted(reason string) string {
 	}
 	b.mu.Lock() // nothing is written after this
 	m := *b.manifest
-	m.Reason, m.Steps.Accepted = reason, int(b.steps.Load())
+	m.Reason = reason
 	// Nobody is left to report errors to.
 	if r.table != nil {
 		_ = r.table.End(master.Result{})
@@ -170,6 +170,7 @@ func (r *run) interrupted(reason string) string {
 		}
 	}
 	r.flushTexts()
+	m.Steps.Accepted = int(b.steps.Load()) // no row comes after the end of the table
 	if b.file.Path != "" {
 		_ = b.file.Write(&m)
 	}

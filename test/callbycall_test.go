@@ -12,9 +12,8 @@ import (
 	"github.com/macrostep/macrostep/test/long"
 )
 
-// Many macro steps in one crossing into C give what steps one by one give, and
-// calls one by one: the same bytes, counts, messages and ends.
-func testLeaps(t *testing.T) {
+// Many calls in one crossing into C give what calls one by one give: the same bytes, counts, messages and ends.
+func testCallByCall(t *testing.T) {
 	t.Parallel()
 	take := long.Sample(15)
 	type facts struct {
@@ -88,7 +87,7 @@ func testLeaps(t *testing.T) {
 }
 
 // With nothing recorded, and with a few rows only, as many steps are taken.
-func TestLeapsUnseen(t *testing.T) {
+func TestUnrecordedSteps(t *testing.T) {
 	path := system(t, "quarter-car-a")
 	want := complete(t, path).manifest.FMUSteps
 	for _, args := range [][]string{{"--output-interval", "0.5"}, {"--record", "none"}} {
