@@ -11,7 +11,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/simulate"
@@ -170,7 +169,7 @@ func (s *served) read(in *json.Decoder, pieces chan<- piece) {
 	if lost != nil {
 		lost()
 	}
-	_ = archive.Cleanup() // the next run sweeps what is left
+	// The next run sweeps the temporary folders: other goroutines may still put files into them.
 	os.Exit(0)
 }
 

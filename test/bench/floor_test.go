@@ -43,9 +43,8 @@ func TestFloor(t *testing.T) {
 			}
 			t.Run(r.name+"/"+s.name, func(t *testing.T) {
 				const steps = 300
-				h := max(s.step, 1e-4) // an extrapolation that is wrong must show
-				got, m := results(t, tools, s, r, steps, h)
-				_, out := run(t, s.plan(r.c, steps, h), tools.floor)
+				got, m := results(t, tools, s, r, steps, s.coarse)
+				_, out := run(t, s.plan(r.c, steps, s.coarse), tools.floor)
 				var want []float64
 				for _, line := range strings.Fields(string(out)) {
 					want = append(want, number(t, line))
