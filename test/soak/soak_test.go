@@ -119,6 +119,7 @@ func TestJudge(t *testing.T) {
 	}
 	unfinishedManifest := `{"status": "incomplete", "reason": "` + unfinished + `", "results": "results.csv"}`
 	failedManifest := strings.Replace(replace("complete", failed), `"reason": ""`, `"reason": "why"`, 1)
+	unstable := replace(`"reason": ""`, `"reason": "", "outcome": {"stability": "unstable"}`)
 	none := "none" // no such file
 	for _, test := range []struct {
 		what               string
@@ -159,6 +160,8 @@ func TestJudge(t *testing.T) {
 		{what: "a stray file", more: map[string]string{".results.json-1": ""}, want: []string{"stray file .results.json-1"}},
 		{what: "0 and failed", manifest: failedManifest, want: []string{"exit code 0, and the manifest says failed"}},
 		{what: "1 and complete", end: end{code: 1, output: "x"}, want: []string{"exit code 1, and the manifest says complete"}},
+		{what: "1 and unstable", manifest: unstable, end: end{code: 1, output: "x"}, want: []string{"exit code 1, and the manifest says complete"}},
+		{what: "1 and unstable, which a strict run must not be", manifest: unstable, end: end{code: 1, output: "x"}, step: step{args: []string{"--strict"}}},
 		{what: "1 and no word", manifest: failedManifest, end: end{code: 1}, want: []string{"not a word"}},
 		{what: "no reason", manifest: replace("complete", failed), end: end{code: 1, output: "x"}, want: []string{"no reason"}},
 		{what: "the manifest of the beginning", manifest: unfinishedManifest, end: end{code: 1, output: "x"}, want: []string{"of the beginning"}},
