@@ -162,6 +162,7 @@ func TestJudge(t *testing.T) {
 		{what: "1 and complete", end: end{code: 1, output: "x"}, want: []string{"exit code 1, and the manifest says complete"}},
 		{what: "1 and unstable", manifest: unstable, end: end{code: 1, output: "x"}, want: []string{"exit code 1, and the manifest says complete"}},
 		{what: "1 and unstable, which a strict run must not be", manifest: unstable, end: end{code: 1, output: "x"}, step: step{args: []string{"--strict"}}},
+		{what: "a strict run without a manifest", manifest: none, end: end{code: 1, output: "x"}, step: step{args: []string{"--strict"}}, want: []string{"there is no manifest"}},
 		{what: "1 and no word", manifest: failedManifest, end: end{code: 1}, want: []string{"not a word"}},
 		{what: "no reason", manifest: replace("complete", failed), end: end{code: 1, output: "x"}, want: []string{"no reason"}},
 		{what: "the manifest of the beginning", manifest: unfinishedManifest, end: end{code: 1, output: "x"}, want: []string{"of the beginning"}},
