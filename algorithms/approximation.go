@@ -53,10 +53,14 @@ type approximation struct {
 	ahead   polynomial
 	newest  []float64 // values at the end of the step, [nu]
 	isAhead []bool    // by input: its newest value is known
+	someAre bool      // one of isAhead may be set
 	inBlock bool      // a slow subsystem is being stepped over all the macro steps of its own
 	through []bool    // by input: outputs may depend on it directly
-	bias    []float64 // what a correction adds to each input over the step, [nu]
-	kick    []float64 // by what an extrapolation is put off at the end of the step, [nu]; nil = by nothing
+
+	newestFirst [maxPoints][]float64 // of the last history that was asked for
+	bias        []float64            // what a correction adds to each input over the step, [nu]
+	biases      bool                 // there is such a correction
+	kick        []float64            // by what an extrapolation is put off at the end of the step, [nu]; nil = by nothing
 }
 
 // rate returns how a subsystem steps: n steps a macro step, or one step over a
@@ -67,8 +71,10 @@ type rate struct{ steps, over int }
 type grid struct {
 	period int // macro steps from one to the next
 	times  [maxPoints]float64
-	values [maxPoints][]float64 // W
 	points int
+	// W at the points: a ring, the newest at newestAt.
+	ring     [maxPoints][]float64
+	newestAt int
 	// The polynomials through these points over the present macro step, and over
 	// the steps since the newest of them.
 	old, block polynomial
@@ -80,28 +86,28 @@ const maxPoints = maxNodes + 1
 
 func newGrid(period, nu int) *grid {
 	g := &grid{period: period}
-	for p := range g.values {
-		g.values[p] = make([]float64, nu)
+	for p := range g.ring {
+		g.ring[p] = make([]float64, nu)
 	}
 	return g
 }
 
+// at returns W at the point that is p points before the newest, [nu].
+func (g *grid) at(p int) []float64 { return g.ring[uint(g.newestAt+p)%maxPoints] }
+
 // push takes the values at a new point.
 func (g *grid) push(t float64, w []float64) {
-	oldest := g.values[maxPoints-1]
-	copy(g.values[1:], g.values[:])
 	copy(g.times[1:], g.times[:])
-	g.values[0], g.times[0] = oldest, t
-	copy(oldest, w)
+	g.times[0] = t
+	g.newestAt = (g.newestAt + maxPoints - 1) % maxPoints
+	copy(g.at(0), w)
 	g.points = min(g.points+1, maxPoints)
 }
 
 // pop forgets the newest point.
 func (g *grid) pop() {
-	newest := g.values[0]
-	copy(g.values[:], g.values[1:])
 	copy(g.times[:], g.times[1:])
-	g.values[maxPoints-1] = newest
+	g.newestAt = (g.newestAt + 1) % maxPoints
 	g.points--
 }
 
@@ -110,8 +116,9 @@ func (g *grid) pop() {
 func (g *grid) archive(a *master.Archive) {
 	a.Index(&g.points, 1, maxPoints)
 	a.Floats(g.times[:])
-	for _, v := range g.values {
-		a.Floats(v)
+	a.Index(&g.newestAt, 0, maxPoints-1)
+	for _, w := range g.ring {
+		a.Floats(w)
 	}
 	g.block.archive(a)
 }
@@ -125,7 +132,8 @@ func (p *polynomial) archive(a *master.Archive) {
 	for j := range p.midpoints {
 		a.Floats(p.midpoints[j][:])
 	}
-	a.Floats(p.end[:])
+	a.Float(&p.endTime)
+	p.hasEnd = false
 }
 
 // forget keeps the newest point only.
@@ -146,7 +154,20 @@ type polynomial struct {
 	nodes     [maxNodes]float64
 	start     weightTable
 	midpoints [][maxNodes]float64
-	end       [maxNodes]float64
+	// Those at the end of the step are computed when they are asked for.
+	endTime float64
+	end     [maxNodes]float64
+	hasEnd  bool
+}
+
+// atEnd returns the weights at the end of the step.
+func (p *polynomial) atEnd() *[maxNodes]float64 {
+	if !p.hasEnd {
+		var w weightTable
+		weights(&w, p.nodes[:p.degree+1], p.endTime, 0)
+		p.end, p.hasEnd = w[0], true
+	}
+	return &p.end
 }
 
 func (a *approximation) init(x *master.Exec, t0 float64) error {
@@ -316,14 +337,17 @@ func (a *approximation) archive(to *master.Archive) {
 // degree, and takes what is known of the inputs that no subsystem drives.
 func (a *approximation) begin(x *master.Exec, t, H float64, degree int) {
 	for _, k := range a.free {
-		a.values[0][k] = x.W[k]
+		a.at(0)[k] = x.W[k]
 	}
 	a.degree = degree
 	a.old.weigh(a.nodes(degree), t, H)
 	for _, g := range a.slow {
 		g.old.weigh(g.nodes(degree), t, H)
 	}
-	clear(a.isAhead)
+	if a.someAre {
+		clear(a.isAhead)
+		a.someAre = false
+	}
 	if !a.looksAhead && (len(a.external) == 0 || degree == 0) {
 		return
 	}
@@ -347,7 +371,7 @@ func (a *approximation) begin(x *master.Exec, t, H float64, degree int) {
 func (p *polynomial) weigh(nodes []float64, t, H float64) {
 	p.degree = copy(p.nodes[:], nodes) - 1
 	if p.degree == 0 {
-		p.start[0][0], p.end[0] = 1, 1
+		p.start[0][0], p.end[0], p.hasEnd = 1, 1, true
 		for j := range p.midpoints {
 			p.midpoints[j][0] = 1
 		}
@@ -359,15 +383,14 @@ func (p *polynomial) weigh(nodes []float64, t, H float64) {
 		weights(&w, nodes, t+H*(float64(j)+0.5)/float64(len(p.midpoints)), 0)
 		p.midpoints[j] = w[0]
 	}
-	weights(&w, nodes, t+H, 0)
-	p.end = w[0]
+	p.endTime, p.hasEnd = t+H, false
 }
 
 // arrived makes the value of input k at the end of the step its newest point,
 // unless its polynomial goes through fewer points than there are.
 func (a *approximation) arrived(k int, value float64) {
 	if a.gridOf[k] == &a.grid {
-		a.newest[k], a.isAhead[k] = value, true
+		a.newest[k], a.isAhead[k], a.someAre = value, true, true
 	}
 }
 
@@ -401,18 +424,24 @@ func (a *approximation) gridWith(period int) *grid {
 func (a *approximation) extrapolated(k int) float64 {
 	g := a.gridOf[k]
 	if a.holds[k] {
-		return g.values[0][k]
+		return g.at(0)[k]
 	}
 	v := 0.0
+	end := g.old.atEnd()
 	for p := 0; p <= g.old.degree; p++ {
-		v += float64(g.old.end[p] * g.values[p][k])
+		v += float64(end[p] * g.at(p)[k])
 	}
 	return v
 }
 
 // history gives the communication points, newest first.
 func (a *approximation) history() history {
-	return history{times: a.times[:a.points], values: a.values[:a.points]}
+	h := history{times: a.times[:a.points]}
+	for p := range a.points {
+		a.newestFirst[p] = a.at(p)
+	}
+	h.values = a.newestFirst[:a.points]
+	return h
 }
 
 // eval combines the values of input k with the weights of one instant.
@@ -422,15 +451,32 @@ func (a *approximation) eval(k int, w *[maxNodes]float64) float64 {
 
 // evalOn is eval with a polynomial of input k.
 func (a *approximation) evalOn(p *polynomial, k int, w *[maxNodes]float64) float64 {
-	v, known := 0.0, 0
+	var v [maxNodes]float64
+	n := a.nodeValues(p, k, &v)
+	return combine(w[:n], v[:n])
+}
+
+// nodeValues puts the values of input k at the nodes of its polynomial into v, and returns
+// their number.
+func (a *approximation) nodeValues(p *polynomial, k int, v *[maxNodes]float64) int {
+	n, known := p.degree+1, 0
 	if p == &a.ahead {
-		v, known = float64(w[0]*a.newest[k]), 1
+		v[0], known = a.newest[k], 1
 	}
 	g := a.gridOf[k]
-	for q := known; q <= p.degree; q++ {
-		v += float64(w[q] * g.values[q-known][k])
+	for q := known; q < n; q++ {
+		v[q] = g.at(q - known)[k]
 	}
-	return v
+	return n
+}
+
+// combine returns Σ wᵢ vᵢ, rounded after each product and sum on every platform.
+func combine(w, v []float64) float64 {
+	sum := 0.0
+	for q := range w {
+		sum += float64(w[q] * v[q])
+	}
+	return sum
 }
 
 // last is the newest value of input k.
@@ -438,7 +484,7 @@ func (a *approximation) last(k int) float64 {
 	if a.isAhead[k] {
 		return a.newest[k]
 	}
-	return a.gridOf[k].values[0][k]
+	return a.gridOf[k].at(0)[k]
 }
 
 // of gives the polynomial of input k.
@@ -457,25 +503,65 @@ func (a *approximation) whole(i int) bool { return a.delivery[i] != Substeps && 
 
 // stage puts the inputs of subsystem i for a whole step into U and DU.
 func (a *approximation) stage(x *master.Exec, i int) {
-	from, to := a.sys.InAt[i], a.sys.InAt[i+1]
-	derivatives := a.delivery[i] == Derivatives
-	for k := from; k < to; k++ {
-		if derivatives && !a.holds[k] {
-			x.U[k] = a.biased(k, a.eval(k, &a.of(k).start[0]))
-		} else {
-			x.U[k] = a.biased(k, a.last(k))
+	follows := a.delivery[i] == Derivatives
+	for k := a.sys.InAt[i]; k < a.sys.InAt[i+1]; k++ {
+		if follows && !a.holds[k] {
+			a.stageSlopes(x, k)
+			continue
+		}
+		x.U[k] = a.biased(k, a.last(k))
+		for m := range a.order {
+			if follows {
+				x.DU[m][k] = 0
+			}
 		}
 	}
-	if !derivatives {
-		return
-	}
+}
+
+// stageHeld is stage for neighbouring inputs that are held, if no input is ahead or biased.
+func (a *approximation) stageHeld(x *master.Exec, at span) {
+	copy(x.U[at.from:at.to], a.at(0)[at.from:at.to])
+}
+
+// stageCurves is stage for neighbouring inputs that get their derivatives, if no input is ahead
+// or biased.
+func (a *approximation) stageCurves(x *master.Exec, at span) {
+	a.combineAll(x.U[at.from:at.to], &a.old.start[0], at.from)
 	for m := 1; m <= a.order; m++ {
-		du := x.DU[m-1]
-		for k := from; k < to; k++ {
-			du[k] = 0
-			if p := a.of(k); !a.holds[k] && m <= p.degree {
-				du[k] = a.eval(k, &p.start[m])
+		if du := x.DU[m-1][at.from:at.to]; m <= a.old.degree {
+			a.combineAll(du, &a.old.start[m], at.from)
+		} else {
+			clear(du)
+		}
+	}
+}
+
+// combineAll is combine for the inputs from one on.
+func (a *approximation) combineAll(to []float64, weights *[maxNodes]float64, from int) {
+	for q, w := range weights[:a.old.degree+1] {
+		values := a.at(q)[from:][:len(to)]
+		if q == 0 {
+			for k, v := range values {
+				to[k] = 0 + float64(w*v) // no negative zero
 			}
+			continue
+		}
+		for k, v := range values {
+			to[k] += float64(w * v)
+		}
+	}
+}
+
+// stageSlopes puts the polynomial of input k at the start of the step into U and DU.
+func (a *approximation) stageSlopes(x *master.Exec, k int) {
+	p := a.of(k)
+	var v [maxNodes]float64
+	n := a.nodeValues(p, k, &v)
+	x.U[k] = a.biased(k, combine(p.start[0][:n], v[:n]))
+	for m := 1; m <= a.order; m++ {
+		x.DU[m-1][k] = 0
+		if m < n {
+			x.DU[m-1][k] = combine(p.start[m][:n], v[:n])
 		}
 	}
 }
@@ -499,7 +585,7 @@ func (a *approximation) inSubstep(k, j int) float64 {
 	if !a.through[k] || last == 0 || j < last-1 {
 		return v
 	}
-	end := a.eval(k, &p.end)
+	end := a.eval(k, p.atEnd())
 	if j == last {
 		return end
 	}
@@ -612,7 +698,7 @@ func (a *approximation) atEnd(k, i int) float64 {
 		return a.last(k)
 	}
 	p := a.polynomialOf(k, i)
-	return a.evalOn(p, k, &p.end)
+	return a.evalOn(p, k, p.atEnd())
 }
 
 // polynomialOf gives the polynomial that input k of subsystem i had over its step.

@@ -156,6 +156,7 @@ func NewCoupling(c Config) (*Coupling, error) {
 	a.in = approximation{
 		order: c.highestDegree(), substeps: c.Substeps, want: c.Delivery,
 		looksAhead: c.Scheme != Jacobi || c.Control.Estimator != NoEstimate || c.Correct == ModelCorrection,
+		biases:     c.Correct != NoCorrection,
 	}
 	a.tol = tolerances{rtol: c.Control.Relative, atol: c.Control.Absolute}
 	if c.Scheme == Implicit {
@@ -398,7 +399,7 @@ func (c *Coupling) Init(x *master.Exec, t0 float64) error {
 }
 
 // Attempt takes one macro step, and judges it if errors are estimated.
-func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (trial master.Trial, err error) {
 	if c.energy != nil {
 		c.energy.begin()
 	}
@@ -408,14 +409,12 @@ func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (m
 	if c.model != nil {
 		c.model.apply(t, H)
 	}
-	var trial master.Trial
-	var err error
 	if c.control != nil {
 		trial, err = c.control.attempt(ctx, x, t, H)
 	} else {
 		var e effort
 		e, err = c.advance(ctx, x, t, H, c.order)
-		trial = master.Trial{Est: math.NaN(), Indicator: math.NaN(), Iters: e.iterations, Jacobians: e.jacobians}
+		trial.Est, trial.Indicator, trial.Iters, trial.Jacobians = math.NaN(), math.NaN(), e.iterations, e.jacobians
 		if err != nil && errors.Is(err, errNotConverged) {
 			trial.Verdict, trial.Next, trial.Why, err = master.Retry, H/4, err.Error(), nil
 		}

@@ -460,7 +460,7 @@ func (j *errorControl) withNew(t float64) history {
 		put(j.middleAt, j.middle)
 	}
 	for i := 0; i < j.in.points && n < len(j.past.times); i++ {
-		put(j.in.times[i], j.in.values[i])
+		put(j.in.times[i], j.in.at(i))
 	}
 	return history{times: j.past.times[:n], values: j.past.values[:n]}
 }
@@ -668,7 +668,7 @@ func (j *errorControl) reject(t, H float64) {
 	outcome := attemptOutcome{H: H, order: j.coupling.order, result: stepDiscarded,
 		norms: unknownNorms}
 	for i, u := range j.entries {
-		j.w[i] = j.tol.input(u, j.in.values[0][u])
+		j.w[i] = j.tol.input(u, j.in.at(0)[u])
 	}
 	if next, err := j.steps.conclude(outcome, j.in.history(), j.entries, j.w[:len(j.entries)], j.scratch); err == nil {
 		j.coupling.order = next.order

@@ -310,7 +310,7 @@ func (s *identified) takeInput(j, k, degree int) {
 	width := s.nq / len(s.inputs)
 	q := s.q[j*width : (j+1)*width]
 	clear(q)
-	p, first := in.polynomialOf(k, s.subsystem), in.gridOf[k].values[0][k]
+	p, first := in.polynomialOf(k, s.subsystem), in.gridOf[k].at(0)[k]
 	if in.holds[k] || !in.shapes(s.subsystem) || degree == 0 {
 		q[0] = first
 	} else {
@@ -364,7 +364,7 @@ func (s *identified) takeApart(j, k, degree int, end float64, q []float64) {
 	q[len(q)-2], q[len(q)-1] = in.bias[k], kick
 	s.end[j] = end - kick
 	if s.nlag != s.nq {
-		s.past[1][3*j] = in.gridOf[k].values[0][k] - s.ends[j]
+		s.past[1][3*j] = in.gridOf[k].at(0)[k] - s.ends[j]
 		copy(s.past[0][3*j+1:3*j+3], q[len(q)-2:])
 	}
 }

@@ -457,7 +457,7 @@ func (c *modelCorrector) measureMissed(x *master.Exec) {
 		if !ok || gain == 0 {
 			continue
 		}
-		extrapolated := (c.atEnd(x, j) - c.in.gridOf[k].values[0][k]) / gain
+		extrapolated := (c.atEnd(x, j) - c.in.gridOf[k].at(0)[k]) / gain
 		c.missed[y] = max(c.missed[y], math.Abs(x.Y[y]-c.then[y]-extrapolated))
 	}
 }

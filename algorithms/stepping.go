@@ -16,7 +16,11 @@ type stepping struct {
 	members   []int
 	listening []int // those with discrete inputs
 	whole     []int // those that take the step in one piece
-	sets      []*master.StepSet
+	// Of these, inputs with values at all communication points that are held, and that get
+	// derivatives; and the members that have others.
+	held, curves []span
+	rest         []int
+	sets         []*master.StepSet
 }
 
 func newStepping(x *master.Exec, in *approximation, members []int) (*stepping, error) {
@@ -25,6 +29,7 @@ func newStepping(x *master.Exec, in *approximation, members []int) (*stepping, e
 	for _, i := range members {
 		if in.whole(i) {
 			s.whole = append(s.whole, i)
+			s.divide(i)
 		} else {
 			inPieces[in.pieces(i)] = append(inPieces[in.pieces(i)], i)
 		}
@@ -40,9 +45,35 @@ func newStepping(x *master.Exec, in *approximation, members []int) (*stepping, e
 		set.InPieces(n, func(i, j int, t float64) { in.stagePiece(x, i, j, t) })
 		s.sets = append(s.sets, set)
 	}
+	if len(s.whole) == 0 {
+		return s, nil
+	}
 	set, err := x.NewStepSet(s.whole)
 	s.sets = append(s.sets, set)
 	return s, err
+}
+
+// span is a part of a vector, from the first entry to below the last.
+type span struct{ from, to int }
+
+// divide finds out how the inputs of subsystem i are staged, which takes the step in one piece.
+func (s *stepping) divide(i int) {
+	at := span{s.x.Sys.InAt[i], s.x.Sys.InAt[i+1]}
+	parts := &s.curves
+	if s.in.delivery[i] == Held {
+		parts = &s.held
+	}
+	for k := at.from; k < at.to; k++ {
+		if s.in.gridOf[k] != &s.in.grid || s.in.delivery[i] != Held && s.in.holds[k] {
+			s.rest = append(s.rest, i)
+			return
+		}
+	}
+	if n := len(*parts); n > 0 && (*parts)[n-1].to == at.from {
+		(*parts)[n-1].to = at.to
+		return
+	}
+	*parts = append(*parts, at)
 }
 
 // run steps the members from t to t+H.
@@ -60,7 +91,19 @@ func (s *stepping) stage(t float64) error {
 			return err
 		}
 	}
-	for _, i := range s.whole {
+	if s.in.someAre || s.in.biases || s.in.inBlock {
+		for _, i := range s.whole {
+			s.in.stage(s.x, i)
+		}
+		return nil
+	}
+	for _, at := range s.held {
+		s.in.stageHeld(s.x, at)
+	}
+	for _, at := range s.curves {
+		s.in.stageCurves(s.x, at)
+	}
+	for _, i := range s.rest {
 		s.in.stage(s.x, i)
 	}
 	return nil

@@ -28,8 +28,8 @@ const (
 	sigExperiment        // int int double double int double
 )
 
-// sigModes is set in sig when the call left with other floating-point modes than
-// it was entered with. They are put back.
+// sigModes is set in sig when the call, or one of the same instance before it in the crossing,
+// left other floating-point modes than there were on entry. They are put back.
 const sigModes = 1 << 8
 
 func (r *record) status() Status { return Status(int32(uint32(r.ret))) }

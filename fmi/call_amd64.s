@@ -53,7 +53,7 @@ loop:
 	MOVQ  AX, 48(R14)
 	MOVQ  0(R12), R10
 	TESTQ R10, R10
-	JZ    stamp
+	JZ    modes // another instance follows
 	MOVQ  56(R12), AX
 	MOVQ  AX, 0(SP)
 	MOVSD 64(R12), X0
@@ -69,33 +69,10 @@ loop:
 	CALL  R10
 	ALONE
 	MOVQ  AX, 88(R12)
-
-	// Undo what the FMU did to the control bits: rounding, masks, flush to
-	// zero, denormals are zero; and remember that it did. Sticky flags may stay.
-	STMXCSR 40(SP)
-	MOVL    40(SP), CX
-	XORL    32(SP), CX
-	ANDL    $0xFFC0, CX
-	JZ      x87
-	LDMXCSR 32(SP)
-	MOVQ    $1, 40(R14)
-	ORQ     $256, 96(R12) // sigModes
-
-x87:
-	FSTCW 44(SP)
-	MOVW  44(SP), CX
-	CMPW  CX, 36(SP)
-	JEQ   flags
-	FLDCW 36(SP)
-	MOVQ  $1, 40(R14)
-	ORQ   $256, 96(R12)
-
-flags:
-	CLD
-	MOVL AX, CX
-	ORQ  CX, 72(R14)
-	CMPL AX, $1 // above Warning, unsigned
-	JHI  done
+	MOVL  AX, CX
+	ORQ   CX, 72(R14)
+	CMPL  AX, $1 // above Warning, unsigned
+	JHI   stop
 
 advance:
 	ADDQ $112, R12
@@ -105,7 +82,33 @@ next:
 	TESTQ R13, R13
 	JNZ   loop
 
-done:
+	// Before another instance is called, and at the end: undo what the FMU did to the
+	// control bits: rounding, masks, flush to zero, denormals are zero; and remember with
+	// its last record that it did. Sticky flags may stay.
+modes:
+	STMXCSR 40(SP)
+	MOVL    40(SP), CX
+	XORL    32(SP), CX
+	ANDL    $0xFFC0, CX
+	JZ      x87
+	LDMXCSR 32(SP)
+	MOVQ    $1, 40(R14)
+	ORQ     $256, -16(R12) // sigModes
+
+x87:
+	FSTCW 44(SP)
+	MOVW  44(SP), CX
+	CMPW  CX, 36(SP)
+	JEQ   direction
+	FLDCW 36(SP)
+	MOVQ  $1, 40(R14)
+	ORQ   $256, -16(R12)
+
+direction:
+	CLD
+	TESTQ R13, R13
+	JNZ   stamp
+
 	MOVQ $0, 48(R14)
 	CMPQ 80(R14), $0
 	JNE  leave
@@ -118,6 +121,10 @@ leave:
 	MOVQ 24(SP), R14
 	XORL AX, AX
 	RET
+
+stop:
+	MOVQ $1, R13
+	JMP  advance
 
 stamp:
 	CMPQ 80(R14), $0

@@ -45,6 +45,6 @@
 //     (Calls), which FMUs there were (Loaded) and what they said last (LastMessages).
 //   - What can be undone is undone: signal handlers, locale and working directory
 //     that an FMU changes while it is loaded, created, initialised or ended are put
-//     back, floating-point modes after every call (on amd64 and arm64), and a
+//     back, floating-point modes before another FMU is called (on amd64 and arm64), and a
 //     message of the category OwnCategory names the FMU.
 package fmi

@@ -361,8 +361,8 @@ func (in *Instance) spend(ticks uint64) {
 	in.ticks += ticks
 }
 
-// changedModes says, once for an FMU, which of its calls changes floating-point
-// modes. The trampoline has put them back.
+// changedModes says, once for an FMU, that it changes floating-point modes, in which call or,
+// in a crossing with several calls of it, near which. The trampoline has put them back.
 func (in *Instance) changedModes(recs []record) {
 	for k := range recs {
 		r := &recs[k]
@@ -371,8 +371,11 @@ func (in *Instance) changedModes(recs []record) {
 		}
 		r.sig &^= sigModes
 		if in.fmu.modes.CompareAndSwap(false, true) {
-			f := slices.Index(in.sym[:], r.fn)
-			in.log.say(fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) in %s; they are put back after each call", function(f)))
+			where := "in " + function(slices.Index(in.sym[:], r.fn)).String()
+			if len(recs) > 1 {
+				where += " or in the calls before it"
+			}
+			in.log.say(fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) %s; they are put back behind it", where))
 		}
 	}
 }

@@ -13,12 +13,11 @@ import (
 type Admission func(ctx context.Context) (steps int, err error)
 
 // admit asks for macro steps if there are none left.
-func (r *Run) admit(ctx context.Context) (err error) {
+func (r *Run) admit(ctx context.Context) error {
 	switch {
 	case r.opt.Admit == nil:
 		r.admitted = math.MaxInt
 	case r.admitted <= r.accepted:
-		defer r.contain(&err)
 		begin := time.Now()
 		steps, err := r.opt.Admit(ctx)
 		waited := time.Since(begin)

@@ -301,10 +301,13 @@ func (p *Phase) work(at int) {
 	}
 }
 
+// alone reports whether the run's own thread does all work, and nobody wants to know the time.
+func (c *crew) alone() bool { return len(c.others) == 0 && !c.timed }
+
 // Run does the work and gives the error of the first member that failed.
 func (p *Phase) Run() error {
 	c := p.c
-	if len(c.others) == 0 && !c.timed {
+	if c.alone() {
 		for m := range p.owner {
 			if err := p.do(m); err != nil {
 				return err

@@ -277,6 +277,34 @@ func (x *Exec) give(i int) error {
 	return nil
 }
 
+// giveAll is give for the members of a group.
+func (x *Exec) giveAll(g *stepGroup) error {
+	if x.steering == nil {
+		sum := 0.0
+		for _, at := range g.in {
+			for _, v := range x.U[at.from:at.to] {
+				sum += v - v
+			}
+		}
+		for m, parts := range g.slopes {
+			for _, at := range parts {
+				for _, v := range x.DU[m][at.from:at.to] {
+					sum += v - v
+				}
+			}
+		}
+		if sum == 0 {
+			return nil
+		}
+	}
+	for _, i := range g.members {
+		if err := x.give(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // unbounded tells which extrapolation to an input of subsystem i has left the numbers.
 func (x *Exec) unbounded(i int) error {
 	for k := x.Sys.InAt[i]; k < x.Sys.InAt[i+1]; k++ {
@@ -711,7 +739,12 @@ func (x *Exec) steer(s *steering) {
 }
 
 // RestoreAll takes every subsystem back that can be.
-func (x *Exec) RestoreAll() error { return x.saved.Restore() }
+func (x *Exec) RestoreAll() error {
+	if len(x.saved.groups) == 0 {
+		return nil
+	}
+	return x.saved.Restore()
+}
 
 // save keeps the states at the communication point t, once per macro step.
 func (x *Exec) save(t float64) error {
@@ -719,8 +752,13 @@ func (x *Exec) save(t float64) error {
 		return nil
 	}
 	x.point, x.isSaved = t, true
-	if err := x.keepAll.Run(); err != nil {
-		return err
+	if len(x.keepAll.owner) > 0 {
+		if err := x.keepAll.Run(); err != nil {
+			return err
+		}
+	}
+	if len(x.saved.groups) == 0 {
+		return nil
 	}
 	return x.saved.save.Run()
 }
@@ -809,13 +847,18 @@ type StepSet struct {
 	t, H float64
 }
 
+// span is a part of a vector, from the first entry to below the last.
+type span struct{ from, to int }
+
 // stepGroup is a part of it that is stepped together.
 type stepGroup struct {
 	members  []int
-	group    Group // nil: one member, stepped by itself
-	speaking []int // members with discrete outputs
-	varies   bool  // all can vary their step
-	reverts  bool  // one can be taken back
+	in       []span   // their parts of U
+	slopes   [][]span // and of DU, by order
+	group    Group    // nil: one member, stepped by itself
+	speaking []int    // members with discrete outputs
+	varies   bool     // all can vary their step
+	reverts  bool     // one can be taken back
 	metered  bool
 }
 
@@ -871,8 +914,13 @@ func (x *Exec) prepareGroup(g *stepGroup) error {
 		info, from, to := x.Sys.Infos[i], x.Sys.InAt[i], x.Sys.InAt[i+1]
 		subs[k] = x.Sys.Subsystems[i]
 		exchange[k] = Exchange{In: x.given[from:to:to], Out: x.Out(i)}
+		g.in = extend(g.in, span{from, to})
 		for m := range x.slopes[i] {
 			exchange[k].Slopes = append(exchange[k].Slopes, x.givenSlopes[m][from:to:to])
+			if m == len(g.slopes) {
+				g.slopes = append(g.slopes, nil)
+			}
+			g.slopes[m] = extend(g.slopes[m], span{from, to})
 		}
 		if len(info.DiscreteOut) > 0 {
 			g.speaking = append(g.speaking, i)
@@ -888,6 +936,15 @@ func (x *Exec) prepareGroup(g *stepGroup) error {
 	return err
 }
 
+// extend adds a part of a vector to others.
+func extend(parts []span, p span) []span {
+	if n := len(parts); n > 0 && parts[n-1].to == p.from {
+		parts[n-1].to = p.to
+		return parts
+	}
+	return append(parts, p)
+}
+
 // InPieces makes each member take its steps in n pieces of one size. Before each, stage puts
 // its inputs for piece j, from time t on, into U and DU, on the thread of the member.
 func (s *StepSet) InPieces(n int, stage func(i, j int, t float64)) { s.pieces, s.stage = n, stage }
@@ -899,12 +956,18 @@ func (x *Exec) StepAll(ctx context.Context, set *StepSet, t, H float64) error {
 		return nil
 	}
 	set.ctx, set.t, set.H = ctx, t, H
+	if len(set.groups) == 1 && x.crew.alone() {
+		return x.stepGroup(set, &set.groups[0])
+	}
 	return set.phase.Run()
 }
 
 // stepGroup takes the members of a group through the pieces of the step under way.
 func (x *Exec) stepGroup(set *StepSet, g *stepGroup) error {
 	t, h := set.t, set.H
+	if set.pieces == 1 && set.stage == nil {
+		return x.stepPiece(set.ctx, g, t, h, true)
+	}
 	for j := range set.pieces {
 		if set.pieces > 1 {
 			if set.ctx.Err() != nil {
@@ -942,10 +1005,8 @@ func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read b
 		return x.stepEach(ctx, g, t, h, read)
 	}
 	x.touch(g.members[0])
-	for _, i := range g.members {
-		if err := x.give(i); err != nil {
-			return err
-		}
+	if err := x.giveAll(g); err != nil {
+		return err
 	}
 	if !g.varies && h != x.step || g.reverts && (t > x.point || x.broken.Load() > 0) {
 		for _, i := range g.members {

@@ -8,9 +8,8 @@ import (
 // Hook acts at the communication points of a run: it reads and writes variables
 // (Run.Variable), and may end the run.
 //
-// A run with hooks takes every macro step by itself. One with checkpoints takes hooks that
-// are Archivers, too: what they set the run keeps, what they have in mind goes into the
-// checkpoint behind it. A hook of a run that is resumed is bound as at first, then
+// In a run with checkpoints, hooks must be Archivers: what they set the run keeps, what they
+// have in mind goes into the checkpoint behind it. A hook of a run that is resumed is bound as at first, then
 // reads its archive, and is not called at the point of the checkpoint again.
 type Hook interface {
 	// Bind is called by NewRun, before any subsystem is touched, to find the variables
@@ -90,8 +89,11 @@ func (r *Run) until() float64 {
 
 // tellDisturbance has an algorithm that learns from the past know of what was set.
 func (r *Run) tellDisturbance() {
+	if !r.disturbed {
+		return
+	}
 	d, ok := r.alg.(Disturbed)
-	if !r.disturbed || !ok {
+	if !ok {
 		return
 	}
 	r.disturbed = false

@@ -488,14 +488,20 @@ func (r *Run) Run(ctx context.Context) (res Result, err error) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	more := r.Start(ctx) == nil
-	for more {
-		if r.admit(ctx) != nil { // Close gives the error
-			break
-		}
-		more, _ = r.Step(ctx)
+	if r.Start(ctx) == nil {
+		_ = r.stepToEnd(ctx) // Close gives the error
 	}
 	return r.Close()
+}
+
+func (r *Run) stepToEnd(ctx context.Context) (err error) {
+	defer r.contain(&err)
+	for more := true; more && err == nil; {
+		if err = r.admit(ctx); err == nil {
+			more, err = r.step(ctx)
+		}
+	}
+	return err
 }
 
 // Start initialises the subsystems and records the start. After an error only Close is
@@ -748,6 +754,10 @@ func (r *Run) Step(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	defer r.contain(&err)
+	return r.step(ctx)
+}
+
+func (r *Run) step(ctx context.Context) (more bool, err error) {
 	if ctx.Err() != nil {
 		return false, r.cancelled(ctx)
 	}
@@ -1019,9 +1029,17 @@ func (r *Run) repeatRemedy(info *Info) string {
 // record completes the present communication point and hands it to the recorders.
 func (r *Run) record() error {
 	r.recording = true
-	defer func() { r.recording = false }()
-	if err := r.watchAll.Run(); err != nil {
+	err := r.recordPoint()
+	r.recording = false
+	if err != nil {
 		return r.fail(err)
+	}
+	return nil
+}
+
+func (r *Run) recordPoint() error {
+	if err := r.watchAll.Run(); err != nil {
+		return err
 	}
 	for _, i := range r.watched {
 		r.checkWatched(i)
@@ -1035,11 +1053,11 @@ func (r *Run) record() error {
 	r.x.current = outside
 	r.point.T, r.point.Step = r.t, r.accepted
 	if err := r.act(); err != nil {
-		return r.fail(err)
+		return err
 	}
 	for _, rec := range r.opt.Recorders {
 		if err := rec.Record(&r.point); err != nil {
-			return r.fail(err)
+			return err
 		}
 	}
 	return nil

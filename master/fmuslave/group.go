@@ -31,8 +31,21 @@ func (s *Slave) GroupKey() any {
 type group struct {
 	members  []*Slave
 	exchange []master.Exchange
+	in, out  []transfer // what the members are given, and what they give
 	whole    *fmi.Group
 	part     *fmi.Group // without reading outputs; nil = not used yet
+}
+
+// transfer copies values between the run and the buffers of an FMU.
+type transfer struct{ to, from []float64 }
+
+func carry(all []transfer) {
+	for i := range all {
+		t := &all[i]
+		for k, v := range t.from {
+			t.to[k] = v
+		}
+	}
 }
 
 // NewGroup prepares the crossing for members, all of them slaves.
@@ -45,6 +58,14 @@ func (s *Slave) NewGroup(members []master.Subsystem, exchange []master.Exchange)
 		return &apart{slaves, exchange}, nil
 	}
 	g := &group{members: slaves, exchange: exchange}
+	for k, m := range slaves {
+		x, n := &exchange[k], len(m.in)
+		g.in = append(g.in, transfer{m.stepper.RealIn[:len(x.In)], x.In})
+		for order, du := range x.Slopes {
+			g.in = append(g.in, transfer{m.stepper.Derivatives[order*n:][:len(du)], du})
+		}
+		g.out = append(g.out, transfer{x.Out, m.stepper.RealOut[:len(x.Out)]})
+	}
 	var err error
 	g.whole, err = g.crossing(true)
 	return g, err
@@ -126,9 +147,9 @@ func (g *group) Step(ctx context.Context, t, H float64, read bool) (int, float64
 				return k + 1, t, err
 			}
 		}
-		m.take(&g.exchange[k])
 		m.stale = m.stale && !read
 	}
+	carry(g.in)
 	ran, err := crossing.Step(t, H)
 	if err != nil {
 		return g.after(ctx, t, H, read, crossing, ran, err)
@@ -136,8 +157,8 @@ func (g *group) Step(ctx context.Context, t, H float64, read bool) (int, float64
 	if !read {
 		return ran, t + H, nil
 	}
+	carry(g.out)
 	for k, m := range g.members {
-		copy(g.exchange[k].Out, m.stepper.RealOut)
 		if m.clock.runs {
 			if err := m.checkClock(t, H); err != nil {
 				return k + 1, t, err
