@@ -45,6 +45,7 @@ type approximation struct {
 	grid           // of all communication points
 	slow   []*grid // of those at which slower subsystems take part
 	gridOf []*grid // by input: the points its polynomial goes through
+	owner  []int   // by input: its subsystem
 	count  int     // macro steps taken
 	degree int     // asked for in the present step
 
@@ -244,10 +245,10 @@ func (a *approximation) placeOnGrids(x *master.Exec) {
 	if a.rates == nil {
 		a.rates = slices.Repeat([]rate{{1, 1}}, len(x.Sys.Subsystems))
 	}
-	a.gridOf = make([]*grid, len(x.W))
+	a.gridOf, a.owner = make([]*grid, len(x.W)), make([]int, len(x.W))
 	for k := range a.gridOf {
-		a.gridOf[k] = &a.grid
-		period := a.rates[ownerOf(x.Sys.InAt, k)].over
+		a.gridOf[k], a.owner[k] = &a.grid, ownerOf(x.Sys.InAt, k)
+		period := a.rates[a.owner[k]].over
 		if from := x.Sys.SourceSubsystem(k); from >= 0 {
 			period = leastCommonMultiple(period, a.rates[from].over)
 		}

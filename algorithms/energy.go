@@ -110,7 +110,7 @@ func (m *energyMonitor) held(x *master.Exec, k int) float64 {
 	switch {
 	case m.in.isAhead[k]:
 		return m.in.newest[k]
-	case m.in.rates[ownerOf(x.Sys.InAt, k)].over > 1:
+	case m.in.rates[m.in.owner[k]].over > 1:
 		return m.in.last(k)
 	}
 	return x.W[k]
@@ -119,7 +119,7 @@ func (m *energyMonitor) held(x *master.Exec, k int) float64 {
 // atEnd gives the value that input k had at the end of the step, without what the energy
 // correction added.
 func (m *energyMonitor) atEnd(x *master.Exec, k int) float64 {
-	i := ownerOf(x.Sys.InAt, k)
+	i := m.in.owner[k]
 	if m.late[i] {
 		return x.U[k]
 	}

@@ -263,9 +263,7 @@ func (e *explicit) stepAll(ctx context.Context, x *master.Exec, t, H float64) er
 func (e *explicit) stepSequence(ctx context.Context, x *master.Exec, t, H float64) error {
 	for k := range e.turns {
 		turn := &e.turns[k]
-		for _, i := range turn.steps.members {
-			x.Couple(i, t+H, x.U)
-		}
+		x.CoupleSome(turn.steps.members, t+H, x.U)
 		for _, k := range turn.fresh {
 			e.in.arrived(k, x.U[k])
 		}

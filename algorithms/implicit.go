@@ -160,6 +160,7 @@ type block struct {
 	fed           []float64 // phi of the unknowns before the last correction
 	base          []float64 // y where differences start from, [ny]
 	size          []float64 // by column: largest magnitude seen
+	noise         []float64 // by subsystem: by how much repeated steps differ
 	solver        interfaceSolver
 	rounds        []round // of perturbed steps
 	lateRounds    []round
@@ -321,6 +322,10 @@ func (b *block) prepare(x *master.Exec) error {
 	b.weight, b.floor, b.fed = make([]float64, n), make([]float64, len(b.loop)), make([]float64, len(b.loop))
 	b.size = make([]float64, n)
 	b.phi, b.base = make([]float64, len(x.W)), make([]float64, len(x.Y))
+	b.noise = make([]float64, len(sys.Subsystems))
+	for i := range b.noise {
+		b.noise[i] = x.Replay(i).Replays
+	}
 	for j, c := range b.columns {
 		b.size[j] = math.Abs(x.W[c.input])
 	}
@@ -478,7 +483,7 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 			}
 		}
 		for _, k := range b.open {
-			x.Couple(ownerOf(x.Sys.InAt, k), t+H, b.phi)
+			x.Couple(b.in.owner[k], t+H, b.phi)
 			b.in.arrived(k, b.phi[k])
 		}
 		if err := b.evaluate(ctx, x, t, H, !b.predictAll); err != nil {
@@ -659,9 +664,7 @@ func (b *block) stepInTurn(ctx context.Context, x *master.Exec, t, H float64) er
 // residual puts r = z − (L y + b) from the outputs as read. The inputs of late
 // members are what they were stepped with.
 func (b *block) residual(x *master.Exec, t, H float64) error {
-	for _, i := range b.iterated {
-		x.Couple(i, t+H, b.phi)
-	}
+	x.CoupleSome(b.iterated, t+H, b.phi)
 	for j := range b.columns {
 		k := b.columns[j].input
 		if j < len(b.loop) {
@@ -675,7 +678,7 @@ func (b *block) residual(x *master.Exec, t, H float64) error {
 		b.size[j] = max(b.size[j], math.Abs(b.z[j]))
 	}
 	for j, c := range b.columns[:len(b.loop)] {
-		b.floor[j] = b.size[j] * max(roundingPart, x.Replay(c.subsystem).Replays)
+		b.floor[j] = b.size[j] * max(roundingPart, b.noise[c.subsystem])
 	}
 	return nil
 }
@@ -775,7 +778,7 @@ func (b *block) delta(x *master.Exec, j int) float64 {
 	if size < vanishing*typical {
 		size = typical // what is near the least numbers has no part that could be added to it
 	}
-	return size * max(perturbation, math.Sqrt(x.Replay(c.subsystem).Replays))
+	return size * max(perturbation, math.Sqrt(b.noise[c.subsystem]))
 }
 
 func (b *block) difference(x *master.Exec, c *column) {

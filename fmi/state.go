@@ -88,7 +88,9 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 type StateGroup struct {
 	members []*Instance
 	batch   *batch
-	recs    []record
+	recs    []record // of the members, a time stamp between two
+
+	saving, restoring timing
 }
 
 // NewStateGroup makes a group of different instances. It can be used as long as all of them
@@ -108,7 +110,7 @@ func NewStateGroup(members []*Instance) (*StateGroup, error) {
 		}
 	}
 	mem := &members[0].mem
-	recs, err := cslice[record](mem, len(members))
+	recs, err := cslice[record](mem, 2*len(members)-1)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +137,7 @@ func (g *StateGroup) Save(states []*FMUState) (failed int, err error) {
 		}
 		g.aim(k, f, in.handleAddress())
 	}
-	if failed, err = g.cross(f); err != nil {
+	if failed, err = g.cross(f, &g.saving); err != nil {
 		return failed, err
 	}
 	for k, in := range g.members {
@@ -158,7 +160,7 @@ func (g *StateGroup) Restore(states []*FMUState) (failed int, err error) {
 		}
 		g.aim(k, f, states[k].handle)
 	}
-	if failed, err = g.cross(f); err != nil {
+	if failed, err = g.cross(f, &g.restoring); err != nil {
 		return failed, err
 	}
 	for k, in := range g.members {
@@ -178,16 +180,16 @@ func (g *StateGroup) each(do func(k int) error) (failed int, err error) {
 }
 
 func (g *StateGroup) aim(k int, f function, argument uintptr) {
-	in, r := g.members[k], &g.recs[k]
+	in, r := g.members[k], &g.recs[2*k]
 	r.fn, r.sig, r.tag, r.i[0], r.i[1] = in.sym[f], sigInts, in.tag.of(f), in.comp, argument
 }
 
 // cross calls f of all members.
-func (g *StateGroup) cross(f function) (failed int, err error) {
-	b := g.batch
-	b.time, b.step = g.members[0].now(), 0
+func (g *StateGroup) cross(f function, timing *timing) (failed int, err error) {
+	b, weight := g.batch, timing.next()
+	b.time, b.step, b.untimed = g.members[0].now(), 0, flag(weight == 0)
 	g.members[0].run(b)
-	spent := span(b.start, b.end) / uint64(len(g.members))
+	spent := weight * span(b.start, b.end) / uint64(len(g.members))
 	for _, in := range g.members {
 		in.crossings++
 		in.spend(spent)
@@ -195,9 +197,9 @@ func (g *StateGroup) cross(f function) (failed int, err error) {
 	if b.worst == 0 && b.modes == 0 {
 		return 0, nil
 	}
-	for k, in := range g.members[:b.done] {
-		in.changedModes(g.recs[k : k+1])
-		if s := g.recs[k].status(); s != StatusOK {
+	for k, in := range g.members[:(b.done+1)/2] {
+		in.changedModes(g.recs[2*k : 2*k+1])
+		if s := g.recs[2*k].status(); s != StatusOK {
 			if err := in.settle(f, s); err != nil {
 				return k, err
 			}

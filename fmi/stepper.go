@@ -348,7 +348,7 @@ type Group struct {
 	do      []int    // index of each member's doStep
 	healthy bool     // all calls of the last Step returned OK
 	status  []Status // else, by member
-	steps   int
+	timing  timing
 	run     func(*batch)
 }
 
@@ -414,8 +414,22 @@ func (g *Group) Status(i int) Status {
 	return g.status[i]
 }
 
-// Of the steps of a group, the first ones are timed, and then one of so many.
+// timing chooses which crossings of a group are timed: the first ones, and then one of so many.
+type timing struct{ crossings int }
+
 const timedFirst, timedEach = 16, 16
+
+// next returns for how many crossings the time of the next one counts; 0 = it is not timed.
+func (t *timing) next() (weight uint64) {
+	t.crossings++
+	switch {
+	case t.crossings <= timedFirst:
+		return 1
+	case t.crossings%timedEach == 1:
+		return timedEach
+	}
+	return 0
+}
 
 // Step does what Stepper.Step does, for one member after the other, and with the same
 // outcome. It stops at the first member that gives anything but OK or Warning; the later
@@ -439,17 +453,10 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 		m.ready(&g.recs[g.do[i]], t, h)
 		m.in.crossings++
 	}
-	b, weight := g.batch, uint64(1)
-	b.time, b.step, b.untimed = t, h, 0
-	if g.steps >= timedFirst {
-		weight = timedEach
-		if g.steps%timedEach != 0 {
-			b.untimed = 1
-		}
-	}
-	g.steps++
+	b, weight := g.batch, g.timing.next()
+	b.time, b.step, b.untimed = t, h, flag(weight == 0)
 	g.run(b)
-	if b.untimed == 0 {
+	if weight > 0 {
 		g.meter(weight)
 	}
 	if g.healthy = b.worst == 0 && b.modes == 0; g.healthy {

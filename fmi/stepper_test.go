@@ -359,9 +359,24 @@ func TestFloatingPointModes(t *testing.T) {
 	}
 	_, err = s[0].Step(2, 1, true)
 	must(t, err)
-	for k, m := range s {
-		must(t, m.in.GetReal([]description.ValueReference{20}, entered[k:k+1]))
+	same := func() {
+		t.Helper()
+		for k, m := range s {
+			must(t, m.in.GetReal([]description.ValueReference{20}, entered[k:k+1]))
+		}
+		if entered[0] != entered[1] {
+			t.Errorf("the FMUs were entered in rounding modes %v and %v", entered[0], entered[1])
+		}
 	}
+	same()
+	states := make([]*FMUState, 2)
+	sg, err := NewStateGroup([]*Instance{s[0].in, s[1].in})
+	must(t, err)
+	_, err = sg.Save(states)
+	must(t, err)
+	_, err = sg.Restore(states)
+	must(t, err)
+	same()
 	told := 0
 	for _, text := range c.texts() {
 		if strings.Contains(text, "floating-point modes (rounding, flush to zero or exceptions) in fmi2") {
@@ -370,9 +385,6 @@ func TestFloatingPointModes(t *testing.T) {
 	}
 	if told != 1 {
 		t.Errorf("said %d times, want once: %q", told, c.texts())
-	}
-	if entered[0] != entered[1] {
-		t.Errorf("the FMUs were entered in rounding modes %v and %v", entered[0], entered[1])
 	}
 	third, tiny := 1.0, 5e-324
 	third /= float64(len(s) + 1)

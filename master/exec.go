@@ -203,6 +203,14 @@ func (x *Exec) Couple(i int, t float64, u []float64) {
 	x.couple(u, x.Sys.InAt[i], x.Sys.InAt[i+1])
 }
 
+// CoupleSome is Couple for several subsystems.
+func (x *Exec) CoupleSome(members []int, t float64, u []float64) {
+	x.takeSignals(t)
+	for _, i := range members {
+		x.couple(u, x.Sys.InAt[i], x.Sys.InAt[i+1])
+	}
+}
+
 // CoupleAll puts L y + b at time t for all inputs into u [nu].
 func (x *Exec) CoupleAll(t float64, u []float64) {
 	x.takeSignals(t)

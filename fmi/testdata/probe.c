@@ -191,6 +191,17 @@ static char passing[128]; /* strings that live until the next getter */
 ACCESS(Real, real, 64)
 ACCESS(Integer, integer, 128)
 ACCESS(Boolean, boolean, 64)
+/* disorder leaves other floating-point modes. */
+static void disorder(void) {
+  fesetround(FE_UPWARD);
+#ifdef __x86_64__
+  unsigned m;
+  __asm__ volatile("stmxcsr %0" : "=m"(m));
+  m |= 0x8040; /* flush to zero, denormals are zero */
+  __asm__ volatile("ldmxcsr %0" : : "m"(m));
+#endif
+}
+
 #ifndef LEAN
 ACCESS(String, string, 16)
 
@@ -206,7 +217,10 @@ EXPORT fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *s) {
 }
 EXPORT fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate s) {
   probe *p = c;
+  int entered = fegetround();
   memcpy(&p->v, s, sizeof(values));
+  if (p->v.integer[113]) p->v.real[20] = entered;
+  if (p->v.integer[112]) disorder();
   return answer(p, fnSetFMUstate);
 }
 EXPORT fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *s) {
@@ -288,15 +302,7 @@ EXPORT fmi2Status fmi2DoStep(fmi2Component c, fmi2Real t, fmi2Real h, fmi2Boolea
   p->v.integer[110]++;
   p->v.integer[111] = noRestore;
   if (p->v.integer[113]) r[20] = fegetround(); /* what this call was entered with */
-  if (p->v.integer[112]) { /* leave the floating-point modes in disorder */
-    fesetround(FE_UPWARD);
-#ifdef __x86_64__
-    unsigned m;
-    __asm__ volatile("stmxcsr %0" : "=m"(m));
-    m |= 0x8040; /* flush to zero, denormals are zero */
-    __asm__ volatile("ldmxcsr %0" : : "m"(m));
-#endif
-  }
+  if (p->v.integer[112]) disorder();
   if (s == fmi2Discard || s == fmi2Error || s == fmi2Fatal) return s;
   r[1] += h * (r[0] + h * (d[1] / 2 + h * (d[2] / 6 + h * d[3] / 24)));
   memset(p->v.du, 0, sizeof p->v.du);
