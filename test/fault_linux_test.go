@@ -224,7 +224,7 @@ func printFaults(t *testing.T, table []row) {
 // befall has a fault happen and judges what is left.
 func (f *fault) befall(t *testing.T, p *place, mode string) row {
 	fate := f.fate(mode)
-	if p.name == "Load" && (fate == errs || fate == passes && mode == "never") { // nobody tells
+	if p.name == "Load" && (fate == errs || fate == passes && mode == "never") { // the loader does not report it
 		fate = may
 	}
 	if p.name == "FreeInstance" && fate == errs { // which returns nothing
@@ -337,7 +337,7 @@ func (f *fault) system(t *testing.T, p *place) (system, file, set string) {
 // faulty are the systems with FMUs of other start values, each made once.
 var faulty sync.Map
 
-// ruin is what a run has left.
+// ruin is what is left of a run: its output and files.
 type ruin struct {
 	code           int
 	output         string

@@ -64,7 +64,7 @@ func (a *attached) event(e simulate.Event) {
 		a.con.log(e)
 	case e.Kind == simulate.Doing && e.Text == "":
 		a.con.clear()
-	case e.Kind == simulate.Note: // what the user has asked for
+	case e.Kind == simulate.Note: // printed even if quiet: the user asked for it
 		a.con.clear()
 		fmt.Fprintln(a.p.stdout, e.Text)
 	case a.r.Quiet:

@@ -135,7 +135,7 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: flagAnalyze, Usage: "tell first whether the coupling will be stable with this algorithm and step, and what error to expect, as macrostep analyze does", Category: coupling},
 			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power whose peaks rise to `N` times their median before; 0: never", Value: "50", Category: coupling},
 			&cli.IntFlag{Name: flagWorkers, Usage: "step subsystems side by side in `N` threads; 0: as many as pay, by the cost of their steps in earlier runs on this machine, and one if that is not known; the results are the same", Category: coupling},
-			&cli.BoolFlag{Name: flagCallByCall, Usage: "enter each FMU once for every call, in place of once for many macro steps of all; the results are the same, only slower", Category: coupling},
+			&cli.BoolFlag{Name: flagCallByCall, Usage: "step each FMU by itself and make each of its calls by itself; the results are the same, only slower", Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; of one FMU VARIABLE=VALUE; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held; items of enumerations by name or number", Category: system},
 			&cli.StringFlag{Name: flagScenario, Usage: "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, and judge what is expected; macrostep help scenario describes it", Category: system},

@@ -85,7 +85,7 @@ func killedPoint(p *master.Point, i int) {
 func TestKilledChild(t *testing.T) {
 	var k killed
 	if json.Unmarshal([]byte(os.Getenv("RECORD_TEST_KILLED")), &k) != nil {
-		t.Skip("only with a parent")
+		t.Skip("another test starts this one as a process of its own")
 	}
 	memory := mapped(k.Memory)
 	count := words(memory.Region("count", 4096))

@@ -213,7 +213,7 @@ func TestTemporaryFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(precious, path+temporaryBegin+"00000001"+temporaryEnd); err != nil {
-		t.Skip("no links on this system")
+		t.Skip("this system has no symbolic links, so that none can be followed")
 	}
 	if err := os.WriteFile(path+temporaryBegin+"00000002"+temporaryEnd, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -14,10 +14,10 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// regionName is that of the region in which a run tells how far it is.
+// regionName is the name of the shared region that holds the progress of a run.
 const regionName = "run"
 
-// region is that region.
+// region is the progress of a run, in memory shared with the supervisor.
 type region struct {
 	turn  atomic.Uint64 // number of the description that is valid, in a region of its own; 0 = the run has not begun
 	steps uint64        // accepted macro steps
@@ -32,7 +32,7 @@ const regionSize = int(unsafe.Sizeof(region{}))
 // one is written.
 func descriptionName(turn uint64) string { return fmt.Sprint(regionName, ".", turn%2) }
 
-// findRegion returns what a run has left; nil = nothing.
+// findRegion returns the progress of the run that used this memory; nil = there was none.
 func findRegion(find func(name string) []byte) *region {
 	memory := find(regionName)
 	if len(memory) < regionSize {

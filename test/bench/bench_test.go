@@ -221,22 +221,31 @@ func quantile(v []float64, q float64) float64 {
 
 func median(v []float64) float64 { return quantile(v, 0.5) }
 
-// ratios measures two programs in turn and reports the median of each, and of their
-// ratio with its quartiles. The times are per FMU and macro step.
-func ratios(b *testing.B, instances int, of func(cost) float64, one, other func() cost, names [2]string) (base float64) {
+// paired measures two programs in turn and reports the median of each, and of what compare
+// makes of a pair, with its quartiles.
+func paired(b *testing.B, names [2]string, unit string, compare func(first, second float64) float64, one, other func() float64) (base float64) {
 	b.Helper()
-	var first, second, ratio []float64
+	var first, second, compared []float64
 	for b.Loop() {
-		m, f := of(one())/float64(instances), of(other())/float64(instances)
-		first, second, ratio = append(first, m), append(second, f), append(ratio, m/f)
+		f, s := one(), other()
+		first, second, compared = append(first, f), append(second, s), append(compared, compare(f, s))
 	}
 	b.ReportMetric(median(first), names[0])
 	b.ReportMetric(median(second), names[1])
-	b.ReportMetric(median(ratio), "ratio")
-	b.ReportMetric(quantile(ratio, 0.25), "ratio-iqr-low")
-	b.ReportMetric(quantile(ratio, 0.75), "ratio-iqr-high")
+	b.ReportMetric(median(compared), unit)
+	b.ReportMetric(quantile(compared, 0.25), unit+"-iqr-low")
+	b.ReportMetric(quantile(compared, 0.75), unit+"-iqr-high")
 	b.ReportMetric(0, "ns/op")
 	return median(second)
+}
+
+// ratios is paired with the ratio of the times per FMU and macro step.
+func ratios(b *testing.B, instances int, of func(cost) float64, one, other func() cost, names [2]string) (base float64) {
+	b.Helper()
+	each := func(run func() cost) func() float64 {
+		return func() float64 { return of(run()) / float64(instances) }
+	}
+	return paired(b, names, "ratio", func(m, f float64) float64 { return m / f }, each(one), each(other))
 }
 
 func processor(c cost) float64 { return c.cpu }
@@ -302,19 +311,11 @@ func BenchmarkBeyond(b *testing.B) {
 			s := quarterCar(b, t)
 			inC := func(steps int) cost { return t.hand(b, s, r.c, steps, h) }
 			l := lengths(inC)
-			var master, hand, beyond []float64
-			for b.Loop() {
-				m := l.of(func(steps int) cost { return t.master(b, s, r.args, steps, h) }).cpu / 2
-				c := l.of(inC).cpu / 2
-				master, hand, beyond = append(master, m), append(hand, c), append(beyond, m-c)
-			}
-			b.ReportMetric(median(master), besideC[0])
-			b.ReportMetric(median(hand), besideC[1])
-			b.ReportMetric(median(beyond), "ns-beyond")
-			b.ReportMetric(quantile(beyond, 0.25), "ns-beyond-iqr-low")
-			b.ReportMetric(quantile(beyond, 0.75), "ns-beyond-iqr-high")
+			paired(b, besideC, "ns-beyond", func(m, c float64) float64 { return m - c },
+				func() float64 {
+					return l.of(func(steps int) cost { return t.master(b, s, r.args, steps, h) }).cpu / 2
+				}, func() float64 { return l.of(inC).cpu / 2 })
 			b.ReportMetric(400, "bound")
-			b.ReportMetric(0, "ns/op")
 		})
 	}
 }

@@ -26,7 +26,7 @@ const tolerance = 1e-9
 // residual energy. Without extrapolation they are equal to the last bit.
 func TestFloor(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the C program is one for Linux")
+		t.Skip("the C program needs Linux; run this test there, as .ci/run does")
 	}
 	if _, err := csrc.Compiler(); err != nil {
 		t.Skip(err)
