@@ -493,7 +493,8 @@ func (b *block) solve(ctx context.Context, x *master.Exec, t, H float64) (effort
 	if !b.cyclic {
 		return e, nil
 	}
-	for j, c := range b.columns {
+	for j := range b.columns {
+		c := &b.columns[j]
 		b.z[j] = x.U[c.input] // of late members: what they were stepped with
 		if j < len(b.loop) {
 			b.z[j] = b.in.extrapolated(c.input)
@@ -677,8 +678,8 @@ func (b *block) residual(x *master.Exec, t, H float64) error {
 		}
 		b.size[j] = max(b.size[j], math.Abs(b.z[j]))
 	}
-	for j, c := range b.columns[:len(b.loop)] {
-		b.floor[j] = b.size[j] * max(roundingPart, b.noise[c.subsystem])
+	for j := range b.loop {
+		b.floor[j] = b.size[j] * max(roundingPart, b.noise[b.columns[j].subsystem])
 	}
 	return nil
 }

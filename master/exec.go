@@ -653,6 +653,7 @@ type stateGroup struct {
 	group   StateGroup // nil: one by one
 	known   bool       // whether there is one
 	states  []State
+	out     []span // parts of Y, if all members have nothing but that to be taken back
 }
 
 // NewStateSet prepares a set of subsystems that can be taken back in this run.
@@ -660,12 +661,23 @@ func (x *Exec) NewStateSet(members []int) *StateSet {
 	s := &StateSet{x: x}
 	var firsts []int
 	for _, group := range x.grouped(members) {
-		s.groups = append(s.groups, stateGroup{members: group, states: make([]State, len(group))})
+		s.groups = append(s.groups, stateGroup{members: group, states: make([]State, len(group)), out: x.outSpans(group)})
 		firsts = append(firsts, group[0])
 	}
 	s.save = x.crew.phase(firsts, func(g int) error { return x.saveGroup(&s.groups[g]) })
 	s.restore = x.crew.phase(firsts, func(g int) error { return x.restoreGroup(&s.groups[g]) })
 	return s
+}
+
+// outSpans returns the parts of Y of subsystems, nil if one has discrete outputs.
+func (x *Exec) outSpans(members []int) (out []span) {
+	for _, i := range members {
+		if len(x.Sys.Infos[i].DiscreteOut) > 0 {
+			return nil
+		}
+		out = extend(out, span{x.Sys.OutAt[i], x.Sys.OutAt[i+1]})
+	}
+	return out
 }
 
 // Restore takes the members back, as Exec.Restore does.
@@ -730,8 +742,16 @@ func (x *Exec) restoreGroup(g *stateGroup) error {
 		return nil
 	}
 	x.touch(g.members[0])
+	together := g.out != nil && x.endings.Load() == 0
+	for _, at := range g.out {
+		copy(x.Y[at.from:at.to], x.keptY[at.from:at.to])
+	}
 	for k, i := range g.members {
-		x.revertOutputs(i)
+		if together {
+			x.restores[i]++
+		} else {
+			x.revertOutputs(i)
+		}
 		g.states[k] = x.states[i]
 	}
 	failed, err := g.group.Restore(g.states)
