@@ -39,6 +39,12 @@ type Options struct {
 	Runs Runs
 }
 
+// bounds returns the range of step sizes that is scanned.
+func (o *Options) bounds() (from, to float64) {
+	const part = 30
+	return cmp.Or(o.From, o.Step/part), cmp.Or(o.To, o.Step*part)
+}
+
 // macroStep takes a macro step of a run. That a subsystem ends the simulation is an error
 // here: what is measured after it means nothing.
 func macroStep(ctx context.Context, run *master.Run) (more bool, err error) {
@@ -404,87 +410,16 @@ func (p *point) analyse(r *Report, o Options) error {
 	if asked := max(o.At, o.Start); math.Abs(p.t-asked) > 1e-6*o.Step {
 		r.Notes = append(r.Notes, fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", asked))
 	}
-	unknown := p.moot(&r.Structure)
-	moot := unknown != ""
-	for i, m := range p.models {
-		c := m.info.Caps
-		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why, Rollback: p.x.Reverts(i), Serializes: c.SerializeState, VariableStep: c.VariableStep,
-			InputDerivatives: c.InputDerivatives, DirectionalDerivatives: c.DirectionalDerivative, Stateless: m.info.Stateless}
-		if moot {
-			s.Unmeasured = true
-		} else if m.source == None {
-			unknown = fmt.Sprintf("there is no model of %s: %s", m.info, m.why)
-		} else if model, err := p.over(i, r.Step); err != nil {
-			unknown = err.Error()
-			s.Why = err.Error()
-		} else {
-			s.States, s.Misfit = model.states(), model.Misfit
-			if own, _, err := p.free(i, r.Step); err == nil && own != 0 {
-				s.States = model.whole.states()
-			}
-			why, err := p.beside(i, model, o.Stop)
-			if m.source == Measured { // the run goes on from here
-				err = errors.Join(err, p.x.Restore(i))
-			}
-			if err != nil {
-				why = fmt.Sprintf("%s was not led beside its model: %v", m.info, err)
-			}
-			if why != "" {
-				unknown, s.Why = why, why
-			}
-		}
-		r.Subsystems = append(r.Subsystems, s)
-	}
+	moot := p.moot(&r.Structure)
+	unknown := p.trust(r, o.Stop, moot)
 	p.unfound(r.Structure.Algorithms)
 	r.Structure.Loops = p.loops(slices.Concat(p.x.Sys.InitLoops(), p.x.Sys.Loops))
-	from, to := o.From, o.To
-	if from == 0 {
-		from = o.Step / 30
-	}
-	if to == 0 {
-		to = o.Step * 30
-	}
-	r.From, r.To = from, to
+	r.From, r.To = o.bounds()
 	all := p.schemes(o.Order, ownRatesOf(o.Rates), o.bonds())
 	r.schemes = all
 	var ref *reference
 	if unknown == "" {
-		steps := float64(horizonSteps)
-		if len(p.models) > manySubsystems {
-			steps = fewerSteps
-		}
-		p.horizon = min(max(o.Stop-p.t, 0), steps*o.Step)
-		p.horizon = math.Floor(p.horizon/(candidates[len(candidates)-1]*o.Step)+1e-9) * candidates[len(candidates)-1] * o.Step
-		if p.horizon == 0 {
-			r.WhyNoError = "there is too little time up to the stop"
-		} else if d := r.Structure.Discrete; len(d) > 0 {
-			r.WhyNoError = fmt.Sprintf("the motion is not known: %s -> %s is of no Real, and kept at its value at the operating point in the models", d[0].From, d[0].To)
-			if len(d) > 1 {
-				r.WhyNoError = fmt.Sprintf("the motion is not known: %d connections, such as %s -> %s, are of no Reals, and kept at their values at the operating point in the models", len(d), d[0].From, d[0].To)
-			}
-		} else if ref, r.WhyNoError = p.refer(o.Step); ref != nil {
-			r.Horizon = p.horizon
-			off, of, apart, err := p.stray(ref, ownDoubt*o.Error)
-			for i := range p.models { // the run goes on from here
-				if p.models[i].source == Measured {
-					err = errors.Join(err, p.x.Restore(i))
-				}
-			}
-			switch {
-			case err != nil:
-				r.WhyNoError, ref = fmt.Sprintf("the components were not led along the forecast motion: %v", err), nil
-			case !(off <= strayed):
-				r.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", p.horizon, of, off)
-				r.WhyNoError, ref = r.Large, nil
-			case len(apart) > 0 && !slices.ContainsFunc(ref.sizes, func(size float64) bool { return size > 0 }):
-				r.WhyNoError, ref = fmt.Sprintf("the outputs that move feed nobody, and are not linear: %s", someNames(apart)), nil
-			case len(apart) > 0:
-				r.Notes = append(r.Notes, fmt.Sprintf("%s, which feed no component and are not linear over the motion, do not count in the errors", someNames(apart)))
-			}
-			if err == nil && !math.IsNaN(off) && !math.IsInf(off, 0) {
-				r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
-			}
-		}
+		ref = p.motion(r, o, candidates)
 	}
 	var varies []varying
 	if ref != nil {
@@ -508,7 +443,7 @@ func (p *point) analyse(r *Report, o Options) error {
 	if err != nil {
 		return err
 	}
-	if !moot {
+	if moot == "" {
 		r.Alone = p.alone(r.Step)
 		r.Whole = r.whole(all, func(s *scheme, h float64) float64 {
 			mode, err := p.spectrum(s, h, -1, 1, false)
@@ -527,6 +462,94 @@ func (p *point) analyse(r *Report, o Options) error {
 	if o.Map {
 		at := max(r.Recommended, 0)
 		r.Map = p.gainMap(r, &r.Strategies[at], all[at])
+	}
+	return nil
+}
+
+// trust finds the models of the subsystems over steps of the analysis and holds them against the subsystems. It fills
+// r.Subsystems, and returns why nothing can be known of the coupling, "" if something can. moot is what moot returns.
+func (p *point) trust(r *Report, stop float64, moot string) (unknown string) {
+	unknown = moot
+	for i, m := range p.models {
+		c := m.info.Caps
+		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why, Rollback: p.x.Reverts(i), Serializes: c.SerializeState, VariableStep: c.VariableStep,
+			InputDerivatives: c.InputDerivatives, DirectionalDerivatives: c.DirectionalDerivative, Stateless: m.info.Stateless}
+		if moot != "" {
+			s.Unmeasured = true
+		} else if m.source == None {
+			unknown = fmt.Sprintf("there is no model of %s: %s", m.info, m.why)
+		} else if model, err := p.over(i, r.Step); err != nil {
+			unknown = err.Error()
+			s.Why = err.Error()
+		} else {
+			s.States, s.Misfit = model.states(), model.Misfit
+			if own, _, err := p.free(i, r.Step); err == nil && own != 0 {
+				s.States = model.whole.states()
+			}
+			why, err := p.beside(i, model, stop)
+			if m.source == Measured { // the run goes on from here
+				err = errors.Join(err, p.x.Restore(i))
+			}
+			if err != nil {
+				why = fmt.Sprintf("%s was not led beside its model: %v", m.info, err)
+			}
+			if why != "" {
+				unknown, s.Why = why, why
+			}
+		}
+		r.Subsystems = append(r.Subsystems, s)
+	}
+	return unknown
+}
+
+// motion forecasts the coupled motion from the operating point on, and holds the models against the components along
+// it. candidates are the steps that errors are to be forecast for, rising, in steps of the analysis. It returns nil, with
+// the reason in r.WhyNoError, where the motion is not known or too large for linear models (r.Large).
+func (p *point) motion(r *Report, o Options, candidates []float64) *reference {
+	steps, longest := float64(horizonSteps), candidates[len(candidates)-1]
+	if len(p.models) > manySubsystems {
+		steps = fewerSteps
+	}
+	p.horizon = min(max(o.Stop-p.t, 0), steps*o.Step)
+	p.horizon = math.Floor(p.horizon/(longest*o.Step)+1e-9) * longest * o.Step
+	if p.horizon == 0 {
+		r.WhyNoError = "there is too little time up to the stop"
+		return nil
+	}
+	if d := r.Structure.Discrete; len(d) > 0 {
+		r.WhyNoError = fmt.Sprintf("the motion is not known: %s -> %s is of no Real, and kept at its value at the operating point in the models", d[0].From, d[0].To)
+		if len(d) > 1 {
+			r.WhyNoError = fmt.Sprintf("the motion is not known: %d connections, such as %s -> %s, are of no Reals, and kept at their values at the operating point in the models", len(d), d[0].From, d[0].To)
+		}
+		return nil
+	}
+	var ref *reference
+	if ref, r.WhyNoError = p.refer(o.Step, candidates[0]); ref == nil {
+		return nil
+	}
+	r.Horizon = p.horizon
+	off, of, apart, err := p.stray(ref, ownDoubt*o.Error)
+	for i := range p.models { // the run goes on from here
+		if p.models[i].source == Measured {
+			err = errors.Join(err, p.x.Restore(i))
+		}
+	}
+	if err == nil && !math.IsNaN(off) && !math.IsInf(off, 0) {
+		r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
+	}
+	switch {
+	case err != nil:
+		r.WhyNoError = fmt.Sprintf("the components were not led along the forecast motion: %v", err)
+	case !(off <= strayed):
+		r.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", p.horizon, of, off)
+		r.WhyNoError = r.Large
+	case len(apart) > 0 && !slices.ContainsFunc(ref.sizes, func(size float64) bool { return size > 0 }):
+		r.WhyNoError = fmt.Sprintf("the outputs that move feed nobody, and are not linear: %s", someNames(apart))
+	case len(apart) > 0:
+		r.Notes = append(r.Notes, fmt.Sprintf("%s, which feed no component and are not linear over the motion, do not count in the errors", someNames(apart)))
+		return ref
+	default:
+		return ref
 	}
 	return nil
 }

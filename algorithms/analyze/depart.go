@@ -18,13 +18,7 @@ func (p *point) compare(i int, none string, o Options) {
 	m := p.models[i]
 	m.source, m.why = Directional, p.broken[i]
 	if none == "" {
-		from, to := o.From, o.To
-		if from == 0 {
-			from = o.Step / 30
-		}
-		if to == 0 {
-			to = o.Step * 30
-		}
+		from, to := o.bounds()
 		looked := false
 		var failed error
 		for _, h := range []float64{o.Step, from, math.Sqrt(o.Step * to), to} {

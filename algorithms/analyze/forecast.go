@@ -375,15 +375,16 @@ func (p *point) sampled(s *scheme) bool {
 	return false
 }
 
-// refer finds the reference: implicit coupling at a step finer than all that are forecast.
-func (p *point) refer(H float64) (*reference, string) {
+// refer finds the reference: implicit coupling at a step finer than all that are forecast, of which the shortest has
+// shortest steps of the analysis.
+func (p *point) refer(H, shortest float64) (*reference, string) {
 	const pieces = 2 // of a step, where inputs are sampled
 	s := &scheme{preset: "implicit", order: max(p.order, 1), substeps: pieces, ideal: true,
 		params: map[string]string{"solver.tolerance": "1e-9", "substeps": fmt.Sprint(pieces)}}
 	if !p.sampled(s) {
 		delete(s.params, "substeps")
 	}
-	r := &reference{h: H * candidates[0] / finer, scheme: s}
+	r := &reference{h: H * shortest / finer, scheme: s}
 	r.states.n = int(math.Round(H / localSpan / r.h))
 	defer func(was float64) { p.window = was }(p.window)
 	p.window = referenceWindow * H
