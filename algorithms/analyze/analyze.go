@@ -25,7 +25,6 @@ type Options struct {
 	From, To float64
 	Stop     float64 // s; errors are forecast up to here, or over a number of steps
 	Error    float64 // that is asked of what is recommended, as in Forecast
-	Map      bool    // wanted
 	// Bonds are those that the system declares, BondsSeen those that units show.
 	Bonds, BondsSeen []algorithms.Bond
 	// Rates are those that the components of the system would have in a run. Implicit coupling, which takes none, is
@@ -153,7 +152,6 @@ type Report struct {
 	WhyNotOwn string   `json:"why_not_own,omitempty"`
 	// Notes tell what of the system is not as it is analysed.
 	Notes []string `json:"notes,omitempty"`
-	Map   *Map     `json:"map,omitempty"`
 
 	schemes []*scheme // of Strategies
 }
@@ -206,11 +204,6 @@ type Strategy struct {
 	Multiples float64 `json:"multiples_of,omitempty"`
 	// Now is the spectral radius at the step of the analysis; see Known.
 	Now float64 `json:"radius"`
-	// MeanGrowth tells that the radii are no eigenvalues: the strategy is not linear, and they are the factors by which
-	// runs of the models from random states grow in a macro step, in the mean over many, where they grow most. They
-	// hold for motions that are large beside what the bonds carry at rest. Short ranges of steps with growth may lie between
-	// those that were looked at.
-	MeanGrowth bool `json:"mean_growth,omitempty"`
 	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
 	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop, or something that nothing
 	// feeds oscillates without damping. Besides is the
@@ -308,7 +301,6 @@ type Mode struct {
 type Part struct {
 	Name  string  `json:"name"`
 	Share float64 `json:"share"`
-	input int     // of a connection: the entry of u
 }
 
 const (
@@ -459,10 +451,6 @@ func (p *point) analyse(r *Report, o Options) error {
 	r.doubtFollowed(all)
 	r.recommend(o.Error)
 	r.RecommendedVarying = r.chooseVarying(varies, ownRatesOf(o.Rates), o.Error)
-	if o.Map {
-		at := max(r.Recommended, 0)
-		r.Map = p.gainMap(r, &r.Strategies[at], all[at])
-	}
 	return nil
 }
 
@@ -566,7 +554,7 @@ func (p *point) coupled() bool {
 
 // look looks at one strategy; unknown tells why nothing is known of any, ref is nil where errors are not.
 func (p *point) look(s *scheme, o Options, r *Report, ref *reference, unknown string) Strategy {
-	out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Rates: s.rateTexts(), MeanGrowth: s.preset == energyCorrection, Why: unknown}
+	out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Rates: s.rateTexts(), Why: unknown}
 	if s.preset == "model-based-corrector" {
 		out.Untold = p.identified()
 	}
@@ -576,7 +564,9 @@ func (p *point) look(s *scheme, o Options, r *Report, ref *reference, unknown st
 	if out.Why != "" {
 		return out
 	}
-	p.scan(&out, s, r.Step, r.From, r.To)
+	if out.Why = s.nonlinear(); out.Why == "" {
+		p.scan(&out, s, r.Step, r.From, r.To)
+	}
 	if ref == nil {
 		return out
 	}
@@ -634,6 +624,16 @@ func (p *point) identified() string {
 		if len(m.info.In) > 0 && !p.x.Reverts(i) && m.space == nil {
 			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then: its errors are not forecast, and at steps at which explicit coupling grows, it may grow too far for models to be found", m.info)
 		}
+	}
+	return ""
+}
+
+const energyCorrection = "energy-correction"
+
+// nonlinear returns why the stability of the strategy is not known, whatever the models are, "" if it may be.
+func (s *scheme) nonlinear() string {
+	if s.preset == energyCorrection {
+		return "it is not linear, as it divides an energy by a velocity: no eigenvalue tells whether it is stable"
 	}
 	return ""
 }
@@ -933,9 +933,6 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 	m.Outputs = largest(m.Outputs, most, true)
 	const change = 1e-3
 	many := len(p.models) > manySubsystems
-	if s.preset == energyCorrection {
-		return m // a mean growth is not known to the digits by which a small change of a gain would move it
-	}
 	if !many || !stable(mode.radius()) {
 		for k := range sys.InAt[len(sys.InAt)-1] {
 			if sys.SourceSubsystem(k) < 0 {
@@ -950,7 +947,7 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 				if moved.lasts != mode.lasts { // what has stood at 1 does no longer
 					by = moved.radius() - mode.radius()
 				}
-				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), by / change, k})
+				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), by / change})
 			}
 		}
 		m.Connections = largest(m.Connections, most, false)
@@ -1001,7 +998,7 @@ func (r *Report) doubtFollowed(all []*scheme) {
 			continue
 		}
 		for i := range all {
-			if s := &r.Strategies[i]; all[i].hidden && !s.MeanGrowth && len(s.Points) > 0 && s.Untold == "" {
+			if s := &r.Strategies[i]; all[i].hidden && len(s.Points) > 0 && s.Untold == "" {
 				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is followed in a run of the models: it may be off by %.0g, and its stable steps are not exact", followedOff)
 			}
 		}
@@ -1015,10 +1012,6 @@ const nearUnknown = 0.05
 // ownDoubt is the part of the error that is asked for by which outputs that feed nobody may be off their models
 // to count in it.
 const ownDoubt = 0.1
-
-// clearly is how many times as large as expected the error of a strategy whose stability is no eigenvalue may be for
-// it to be recommended.
-const clearly = 2
 
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
@@ -1056,7 +1049,6 @@ func (r *Report) recommend(most float64) {
 			switch {
 			case s.Untold != "":
 			case !s.covers(f.Step, r.From):
-			case s.MeanGrowth && clearly*f.Error+f.Doubt > most:
 			case f.Error+f.Doubt > most:
 				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
 					nearest, near = f, i
@@ -1087,7 +1079,7 @@ func (r *Report) recommend(most float64) {
 	best, where := -1, 0.0
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
-		if s.Untold != "" || s.MeanGrowth { // without a known error it takes more than that nothing grows
+		if s.Untold != "" {
 			continue
 		}
 		if s.covers(r.Step, r.From) {

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,7 @@ func (p *point) judge(j *Judgement, o Options, preset string, order int) error {
 	r := &Report{Step: o.Step, Structure: Structure{Discrete: discreteConnections(p.x.Sys)}}
 	p.window = windowSteps * o.Step
 	why := p.trust(r, o.Stop, p.moot(&r.Structure))
+	why = cmp.Or(why, own.nonlinear())
 	if why == "" {
 		why = p.refused(own)
 	}

@@ -23,7 +23,8 @@ type scheme struct {
 	substeps int
 	// rates are those of the components that have others than that of the macro step.
 	rates []algorithms.Rate
-	// bonds are those at which the energy is corrected.
+	// bonds are those at which the energy is corrected. A force that makes up for an energy divides it by a velocity
+	// (rodriguez (17)): two motions do not add up, and no eigenvalue tells whether they grow.
 	bonds []algorithms.Bond
 	// ideal tells that the inputs of components that can neither take derivatives nor vary their step, in runs held, are
 	// sampled too: it is no run but the motion that runs are compared with.
@@ -233,9 +234,6 @@ func (p *point) coupledSpectrum(s *scheme, h float64, scaled int, gain float64, 
 	if err != nil {
 		return eigen{}, err
 	}
-	if s.preset == energyCorrection {
-		return p.meanGrowth(s, h, scaled, gain)
-	}
 	if s.hidden {
 		mode, err := p.followed(s, h, twins, sys, len(twinsOutputs(twins)))
 		one := []complex128{mode.value}
@@ -350,6 +348,32 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 		}
 	}
 	return mode, resolved(later, mode.radius())
+}
+
+// scatter puts the twins of all subsystems into random states.
+func (p *point) scatter(s *scheme, h float64, twins []*twin, rng *rand.Rand) error {
+	for i := range twins {
+		if err := p.scatterOne(s, h, twins, i, rng); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scatterOne puts the twin of subsystem i into a random state.
+func (p *point) scatterOne(s *scheme, h float64, twins []*twin, i int, rng *rand.Rand) error {
+	t := twins[i]
+	for k := range t.x0 {
+		t.x0[k] = rng.NormFloat64()
+	}
+	r, err := p.over(i, p.stepOf(i, s, h))
+	if err != nil {
+		return err
+	}
+	if clear(t.y0); r.C != nil {
+		multiply(t.y0, r.C, t.x0, 1)
+	}
+	return nil
 }
 
 // nearly is how close to 1 the radius of a followed run is that is looked at again.

@@ -127,7 +127,7 @@ func (r *Report) wanted(sys *master.System, only func(preset string, order int) 
 		if only != nil && !only(s.preset, s.order) {
 			continue
 		}
-		if alg, err := s.algorithm(); err != nil || alg.Check(sys) != nil {
+		if alg, err := s.algorithm(); err != nil || alg.Check(sys) != nil || s.nonlinear() != "" {
 			continue
 		}
 		h := &hunt{of: of, scheme: s}

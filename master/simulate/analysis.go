@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -89,11 +88,7 @@ func (r *run) analyse(ctx context.Context) (report *analyze.Report, err error) {
 // coupling is the cause, and returns what else there is to say. Only the strategy of the run at
 // its step is analysed, whose time is some measurements of each component.
 func (r *run) judgeGrowth(ctx context.Context, result *master.Result) (note string) {
-	var judged *analyze.Judgement
-	failed := otherwise(r.chosen)
-	if failed == nil {
-		judged, failed = r.judge(ctx)
-	}
+	judged, failed := r.judge(ctx)
 	result.Unstable, note = causeOfGrowth(result.Growing, judged, r.chosen, r.sys.Step.Value, failed)
 	if a := r.out.Analysis; result.Unstable != "" && a != nil && a.Recommended >= 0 {
 		result.Unstable += fmt.Sprintf("; recommended: %s --step-size %.4g", a.Strategies[a.Recommended].Flags(), a.StepToTake)
@@ -182,12 +177,7 @@ func (r *run) analyseFirst(ctx context.Context, m *record.Manifest) error {
 // it is unstable. rates = the user has given some.
 func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable []string) {
 	at := ofRun(report, choice)
-	switch other := otherwise(choice); {
-	case at >= 0 && other != nil:
-		told = append(told, "analysis: whether it grows is unknown: "+other.Error())
-		if report.Own != nil && report.Own.Fails == "" {
-			told = append(told, "analysis: "+ownOf(choice.Preset, report))
-		}
+	switch {
 	case at < 0 && report.Own != nil && report.Own.Fails != "":
 		unstable = append(unstable, fmt.Sprintf("analysis: the run is expected to fail: %s", report.Own.Fails))
 	case at < 0 && report.Own != nil:
@@ -196,6 +186,9 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable
 		told = append(told, fmt.Sprintf("analysis: nothing is told of %s: %s", choice.Preset, report.WhyNotOwn))
 	case report.Strategies[at].Points == nil:
 		told = append(told, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
+		if report.Own != nil && report.Own.Fails == "" {
+			told = append(told, "analysis: "+ownOf(choice.Preset, report))
+		}
 	default:
 		s := &report.Strategies[at]
 		with := ""
@@ -204,8 +197,6 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable
 		}
 		radius := "the spectral radius is not known"
 		switch {
-		case s.MeanGrowth && s.Mode != nil:
-			radius = fmt.Sprintf("the growth in each, in the mean over runs of the models, is %.6g", s.Now)
 		case s.Mode != nil:
 			radius = fmt.Sprintf("the spectral radius is %.6g", s.Now)
 		case s.Known():
@@ -228,10 +219,7 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable
 				break
 			}
 			by := "as runs show"
-			switch {
-			case s.MeanGrowth && s.Mode != nil:
-				by = "in the mean over runs of the models"
-			case s.Mode != nil:
+			if s.Mode != nil {
 				by = strings.ReplaceAll(s.Mode.String(), "\n", "; ")
 			}
 			unstable = append(unstable, fmt.Sprintf("analysis: %s, %s", growth(s.Preset, s.Order, report.Step, s.Now), by))
@@ -246,28 +234,6 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable
 		told = append(told, fmt.Sprintf("analysis: recommended: %s --step-size %.4g%s: %s", s.Flags(), report.StepToTake, without, report.Why))
 	}
 	return told, unstable
-}
-
-// otherwise returns which parameters of an energy correction have other values than those with which it is analysed, nil
-// if none has. What it takes for spurious decides whether the coupling grows.
-func otherwise(choice *Chosen) error {
-	if choice.Preset != "energy-correction" {
-		return nil
-	}
-	plain, err := algorithms.New(choice.Preset, nil)
-	if err != nil {
-		return err
-	}
-	var other []string
-	for _, key := range slices.Sorted(maps.Keys(choice.Values)) {
-		if v := choice.Values[key]; key != "order" && v != plain.Values[key] {
-			other = append(other, key+"="+v)
-		}
-	}
-	if other == nil {
-		return nil
-	}
-	return fmt.Errorf("%s is analysed with the values that its parameters have by themselves, and the run has %s", choice.Preset, strings.Join(other, ", "))
 }
 
 // ownOf tells what is expected of the algorithm of a run that is none of the strategies.
