@@ -44,8 +44,8 @@ Components that take several steps a macro step, or one over several (--rate, or
 system asks), are analysed as such: the radius is that of a macro step, from the growth
 over a period, after which all take part. Implicit coupling is analysed without rates.
 
-Where the models tell nothing, as of FMUs that take steps of their own, or only at
-some steps, the system itself is run: twice over, the second time with its coupled
+Where the models tell nothing, as of FMUs that take steps of their own, the system
+itself is run: twice over, the second time with its coupled
 inputs moved a little at the operating point, and the growth of the difference tells
 whether the coupling is stable (--runs). Moves of different size have to agree, and
 growth by less than 0.0003 in a step is not seen. Windows of stability that lie
