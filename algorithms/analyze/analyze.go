@@ -522,7 +522,7 @@ func (p *point) motion(r *Report, o Options, candidates []float64) *reference {
 			err = errors.Join(err, p.x.Restore(i))
 		}
 	}
-	if err == nil && !math.IsNaN(off) && !math.IsInf(off, 0) {
+	if err == nil && finite(off) {
 		r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
 	}
 	switch {

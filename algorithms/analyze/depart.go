@@ -3,8 +3,6 @@ package analyze
 import (
 	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // departKick is how far an input is moved, relative to its magnitude, to hold directional derivatives against
@@ -57,22 +55,9 @@ func (p *point) departure(i int, h float64) (worst float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	exact := []*mat.Dense{r.D[0]} // by step
-	if r.A != nil {
-		state := mat.DenseCopyOf(r.B[0])
-		for range len(base) - 1 {
-			var y, next mat.Dense
-			y.Mul(r.C, state)
-			next.Mul(r.A, state)
-			exact, state = append(exact, &y), &next
-		}
-	}
+	exact := impulse(r, 0, len(base)) // by step
 	for k := range m.info.In {
-		size := p.sizes[x.Sys.InAt[i]+k]
-		if typical := m.info.In[k].Magnitude(); size < nothing*typical {
-			size = typical
-		}
-		way := departKick * size
+		way := departKick * p.inputSize(i, k)
 		there, err := p.follow(i, h, k, 0, way, 0)
 		if err != nil {
 			return 0, err
@@ -93,7 +78,7 @@ func (p *point) departure(i int, h float64) (worst float64, err error) {
 				off = max(off, math.Abs(got-want))
 				noise = max(noise, 100*max(outputRounding, x.Replay(i).Replays)*math.Abs(base[j][o])/way)
 			}
-			if math.IsNaN(off) || math.IsInf(off, 0) {
+			if !finite(off) {
 				return 0, fmt.Errorf("%s is not finite", m.info.Out[o].Name)
 			}
 			if off > noise {

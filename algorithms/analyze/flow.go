@@ -270,10 +270,7 @@ func logarithm(m *mat.Dense) (*mat.Dense, error) {
 		exact            = 1e-8 // relative to the matrix
 	)
 	n, _ := m.Dims()
-	one := mat.NewDense(n, n, nil)
-	for i := range n {
-		one.Set(i, i, 1)
-	}
+	one := identity(n)
 	root, roots := mat.DenseCopyOf(m), 0
 	var x mat.Dense
 	for x.Sub(root, one); !(mat.Norm(&x, 1) <= close); x.Sub(root, one) {
@@ -345,7 +342,7 @@ func squareRoot(a *mat.Dense) (*mat.Dense, error) {
 				off = max(off, math.Abs(v))
 			}
 		}
-		if math.IsNaN(off) || math.IsInf(off, 0) {
+		if !finite(off) {
 			return nil, errNoFlow
 		}
 		if off <= rounding*float64(n) {

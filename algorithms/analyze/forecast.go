@@ -64,10 +64,7 @@ func (r *Response) drive(motion [][]float64) (off float64) {
 		// y_{j+1} − y_1 = C (I + A + … + A^{j−1}) own.
 		rows := mat.NewDense((len(motion)-1)*ny, n, nil)
 		right := mat.NewVecDense((len(motion)-1)*ny, nil)
-		sum, power := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
-		for i := range n {
-			power.Set(i, i, 1)
-		}
+		sum, power := mat.NewDense(n, n, nil), identity(n)
 		var next, block mat.Dense
 		for j := 1; j < len(motion); j++ {
 			sum.Add(sum, power)
@@ -486,7 +483,7 @@ func (p *point) worst(square []float64, ref *reference) (worst float64, of strin
 			at++
 		}
 	}
-	if math.IsNaN(worst) || math.IsInf(worst, 0) {
+	if !finite(worst) {
 		return worst, of, errors.New("the run leaves the numbers")
 	}
 	return worst, of, nil

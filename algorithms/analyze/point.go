@@ -504,13 +504,9 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	}
 	for power := range powers {
 		for k := range nu {
-			size := p.sizes[x.Sys.InAt[i]+k]
-			if typical := m.info.In[k].Magnitude(); size < nothing*typical {
-				size = typical // what is left of a difference of larger numbers says nothing
-			}
 			// There and back: the difference is the response, and what the mean is off by
 			// is noise, and what is not linear.
-			way := size * max(kick, math.Sqrt(x.Replay(i).Replays))
+			way := p.inputSize(i, k) * max(kick, math.Sqrt(x.Replay(i).Replays))
 			if power == 0 {
 				ways[k] = way
 			}
@@ -555,6 +551,16 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 		r.takeWhole(markov, rounding, noise, base, stride)
 	}
 	return r, nil
+}
+
+// inputSize returns the size of input k of subsystem i: the largest that it was on the way here, or its magnitude where
+// that is what is left of a difference of larger numbers.
+func (p *point) inputSize(i, k int) float64 {
+	size, typical := p.sizes[p.x.Sys.InAt[i]+k], p.models[i].info.In[k].Magnitude()
+	if size < nothing*typical {
+		return typical
+	}
+	return size
 }
 
 // stride gives the number of steps between those of a response that a model is found in.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
-	"sort"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -115,7 +114,7 @@ func (p *point) coupledTwins(twins []*twin, scaled int, gain float64) (*master.S
 			g *= gain
 		}
 		line := &master.Linear{Gain: g}
-		if twins[sort.SearchInts(sys.InAt, k+1)-1].taken != nil {
+		if twins[ownerOf(sys.InAt, k)].taken != nil {
 			line.Offset = sys.Offset(k)
 		}
 		links = append(links, master.Connection{From: endpoint(sys, sys.OutAt, y, false), To: endpoint(sys, sys.InAt, k, true), Linear: line})
@@ -125,7 +124,7 @@ func (p *point) coupledTwins(twins []*twin, scaled int, gain float64) (*master.S
 
 // endpoint names the entry of u or y, whose parts begin at offsets.
 func endpoint(sys *master.System, offsets []int, at int, input bool) master.Endpoint {
-	i := sort.SearchInts(offsets, at+1) - 1
+	i := ownerOf(offsets, at)
 	ports := sys.Infos[i].Out
 	if input {
 		ports = sys.Infos[i].In
@@ -547,4 +546,14 @@ func participation(e *mat.Eigen, un, h0 mat.Matrix, n int) ([]float64, error) {
 		out[i] = math.Hypot(b.AtVec(i), b.AtVec(n+i))
 	}
 	return out, nil
+}
+
+// steps takes some macro steps.
+func (p *point) steps(run *master.Run, n int) error {
+	for range n {
+		if _, err := macroStep(p.ctx, run); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"math/cmplx"
 	"math/rand/v2"
 	"slices"
-	"sort"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/lapack"
@@ -35,7 +34,6 @@ type propagator struct {
 	lags   []int   // the communication points in z, by how many macro steps they lie back
 	seen   []bool  // by entry of z: an input, or a state, follows it
 	owner  []int   // by entry of z, but for the communication points before the last: its subsystem
-	feeds  []bool  // by output: it feeds an input
 	fed    [][]int // by subsystem: those that it feeds
 }
 
@@ -51,11 +49,10 @@ func (p *point) newPropagator(s *scheme, h float64, twins []*twin, sys *master.S
 	for i, t := range twins {
 		g.owner = append(g.owner, slices.Repeat([]int{i}, len(t.y))...)
 	}
-	g.feeds, g.fed = make([]bool, g.ny), make([][]int, len(twins))
+	g.fed = make([][]int, len(twins))
 	for k := range sys.InAt[len(twins)] {
 		if y, ok := sys.Source(k); ok {
-			g.feeds[y] = true
-			from, to := g.owner[g.n+y], sort.SearchInts(sys.InAt, k+1)-1
+			from, to := g.owner[g.n+y], ownerOf(sys.InAt, k)
 			if !slices.Contains(g.fed[from], to) {
 				g.fed[from] = append(g.fed[from], to)
 			}
@@ -85,7 +82,7 @@ func (g *propagator) look(s *scheme, sys *master.System) {
 			continue
 		}
 		_, one := s.rate(g.twins[g.owner[g.n+y]].info.Name)
-		_, other := s.rate(g.twins[sort.SearchInts(sys.InAt, k+1)-1].info.Name)
+		_, other := s.rate(g.twins[ownerOf(sys.InAt, k)].info.Name)
 		if at[y] == nil {
 			at[y] = map[int]bool{}
 		}
@@ -163,10 +160,8 @@ func (g *propagator) apply(z, next []float64) error {
 	for _, t := range g.twins {
 		at += copy(next[at:], t.x)
 	}
-	for _, v := range next {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return errors.New("the coupled step is not finite")
-		}
+	if !finite(next...) {
+		return errors.New("the coupled step is not finite")
 	}
 	return nil
 }

@@ -144,10 +144,8 @@ func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int
 			put(h1, i, j, markov[at+1])
 		}
 	}
-	for _, v := range h0.RawMatrix().Data {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, nil, nil, errors.New("its outputs are not finite")
-		}
+	if !finite(h0.RawMatrix().Data...) {
+		return nil, nil, nil, errors.New("its outputs are not finite")
 	}
 	var svd mat.SVD
 	if !svd.Factorize(h0, mat.SVDThin) {
