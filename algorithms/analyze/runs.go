@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/divergence"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -78,7 +79,7 @@ var errNoTime = errors.New("not looked at: the time for runs was over (--runs)")
 // trial is what runs show at one step size.
 type trial struct {
 	step float64 // s
-	finding
+	divergence.Finding
 }
 
 // trials are those of one strategy, by rising step.
@@ -175,22 +176,22 @@ func (l *tryer) try(t *trials, h float64, precise bool) error {
 		l.o.Runs.Observe(fmt.Sprintf("runs of %s, order %d, with steps of %.4g s", t.scheme.preset, t.scheme.order, h))
 	}
 	before := l.runs
-	f, err := finding{kind: undecided}, error(nil)
+	f, err := divergence.Finding{Kind: divergence.Undecided}, error(nil)
 	if !precise {
 		f, err = l.over(t.scheme, h, fewTrialSteps, false)
 	}
-	if err == nil && f.kind == undecided {
+	if err == nil && f.Kind == divergence.Undecided {
 		f, err = l.over(t.scheme, h, manyTrialSteps, true)
 	}
-	if f.kind == undecided {
-		f.kind = unknown
+	if f.Kind == divergence.Undecided {
+		f.Kind = divergence.Unknown
 	}
 	t.runs += l.runs - before
 	if cause := context.Cause(l.ctx); cause != nil {
 		return cause
 	}
 	if err != nil {
-		f = finding{why: err.Error()}
+		f = divergence.Finding{Why: err.Error()}
 	}
 	if errors.Is(err, errNoTime) {
 		t.missed++
@@ -206,20 +207,20 @@ func (t *trials) settle() {
 	calmed := false
 	for i := range t.done {
 		switch at := &t.done[i]; {
-		case at.kind == calm:
+		case at.Kind == divergence.Calm:
 			calmed = true
-		case at.kind == bounded && calmed:
-			at.kind = grows
-		case at.kind == bounded:
-			at.kind, at.why = unknown, fmt.Sprintf("differences grow by %.4g in a step until they are as large as the motion, and no more: the motion itself may be one that does not forget, as of chaos", at.radius)
+		case at.Kind == divergence.Bounded && calmed:
+			at.Kind = divergence.Grows
+		case at.Kind == divergence.Bounded:
+			at.Kind, at.Why = divergence.Unknown, fmt.Sprintf("differences grow by %.4g in a step until they are as large as the motion, and no more: the motion itself may be one that does not forget, as of chaos", at.Radius)
 		}
 	}
 }
 
 // parts reports whether a stable range ends between neighbours.
 func parts(a, b trial) bool {
-	ends := func(at trial) bool { return at.kind == grows || at.ends }
-	return a.kind == calm && ends(b) || ends(a) && b.kind == calm
+	ends := func(at trial) bool { return at.Kind == divergence.Grows || at.Ends }
+	return a.Kind == divergence.Calm && ends(b) || ends(a) && b.Kind == divergence.Calm
 }
 
 // halve tries the middle of each pair of neighbours between which a stable range ends; more tells that something is left.
@@ -240,8 +241,8 @@ func (l *tryer) halve(t *trials) (more bool, err error) {
 		case t.missed > missed: // the end stays as coarse as it is
 			t.done, t.missed = slices.Delete(t.done, k, k+1), missed
 			return false, nil
-		case t.done[k].kind == bounded: // between one that is calm and one that grows
-			t.done[k].kind = grows
+		case t.done[k].Kind == divergence.Bounded: // between one that is calm and one that grows
+			t.done[k].Kind = divergence.Grows
 		}
 	}
 	return middle != nil, nil
@@ -250,11 +251,11 @@ func (l *tryer) halve(t *trials) (more bool, err error) {
 // doubtAlone makes unknown what is calm with nothing but unknown steps beside: among them, it may be so by chance.
 func (t *trials) doubtAlone() {
 	blank := func(k int) bool {
-		return k < 0 || k >= len(t.done) || t.done[k].kind == unknown && t.done[k].why != errNoTime.Error()
+		return k < 0 || k >= len(t.done) || t.done[k].Kind == divergence.Unknown && t.done[k].Why != errNoTime.Error()
 	}
 	for k := range t.done {
-		if at := &t.done[k]; len(t.done) > 1 && at.kind == calm && blank(k-1) && blank(k+1) {
-			at.kind, at.why = unknown, "differences do not grow, but at the steps beside nothing is known"
+		if at := &t.done[k]; len(t.done) > 1 && at.Kind == divergence.Calm && blank(k-1) && blank(k+1) {
+			at.Kind, at.Why = divergence.Unknown, "differences do not grow, but at the steps beside nothing is known"
 		}
 	}
 }
@@ -262,25 +263,25 @@ func (t *trials) doubtAlone() {
 // report puts the trials into the strategy.
 func (t *trials) report(step float64) {
 	s, why := t.of, ""
-	seen := &Seen{Looks: len(t.done) - t.missed, Runs: t.runs, Missed: t.missed, Steps: manyTrialSteps, Least: math.Log(calmFactor) / (manyTrialSteps / 3.)}
+	seen := &Seen{Looks: len(t.done) - t.missed, Runs: t.runs, Missed: t.missed, Steps: manyTrialSteps, Least: divergence.Least(manyTrialSteps)}
 	s.Gaps = nil
 	for i, at := range t.done {
 		switch {
-		case at.kind != unknown:
-			s.Points = append(s.Points, Radius{at.step, at.radius})
+		case at.Kind != divergence.Unknown:
+			s.Points = append(s.Points, Radius{at.step, at.Radius})
 			if at.step == step && s.Mode == nil {
-				s.Now, seen.Now = at.radius, true
+				s.Now, seen.Now = at.Radius, true
 			}
-		case i > 0 && t.done[i-1].kind == unknown:
+		case i > 0 && t.done[i-1].Kind == divergence.Unknown:
 			s.Gaps[len(s.Gaps)-1].To = at.step
 		default:
-			s.Gaps = append(s.Gaps, Gap{at.step, at.step, at.why})
+			s.Gaps = append(s.Gaps, Gap{at.step, at.step, at.Why})
 		}
-		if at.kind == unknown && why == "" && at.why != errNoTime.Error() {
-			why = fmt.Sprintf("in runs with steps of %.4g s: %s", at.step, at.why)
+		if at.Kind == divergence.Unknown && why == "" && at.Why != errNoTime.Error() {
+			why = fmt.Sprintf("in runs with steps of %.4g s: %s", at.step, at.Why)
 		}
-		if at.kind == calm {
-			if i == 0 || t.done[i-1].kind != calm {
+		if at.Kind == divergence.Calm {
+			if i == 0 || t.done[i-1].Kind != divergence.Calm {
 				s.Stable = append(s.Stable, Range{at.step, at.step})
 			}
 			s.Stable[len(s.Stable)-1].To = at.step
@@ -303,42 +304,42 @@ func (t *trials) report(step float64) {
 }
 
 // over follows differences at one step size over n steps. Long runs show slow growth, too.
-func (l *tryer) over(s *scheme, h float64, n int, long bool) (finding, error) {
+func (l *tryer) over(s *scheme, h float64, n int, long bool) (divergence.Finding, error) {
 	base, err := l.run(s, h, 0, n)
 	if err != nil {
-		return finding{}, err
+		return divergence.Finding{}, err
 	}
 	if math.IsNaN(l.floor) {
 		again, err := l.run(s, h, 0, n)
 		if err != nil {
-			return finding{}, err
+			return divergence.Finding{}, err
 		}
-		l.floor = slices.Max(base.apart(again))
+		l.floor = slices.Max(base.Apart(again))
 	}
 	if !(l.floor < fickle) {
-		return finding{}, fmt.Errorf("runs of the system differ by %.2g of the outputs although nothing is moved: they have noise", l.floor)
+		return divergence.Finding{}, fmt.Errorf("runs of the system differ by %.2g of the outputs although nothing is moved: they have noise", l.floor)
 	}
-	var seen []pursuit
+	var seen []divergence.Pursuit
 	for _, kick := range trialKicks {
 		moved, err := l.run(s, h, kick, n)
 		if err != nil {
-			return finding{}, err
+			return divergence.Finding{}, err
 		}
-		c := newPursuit(base, moved, kick, l.floor, long)
-		if c.kind == undecided || c.kind == lost && !long {
-			return finding{kind: undecided, why: c.why}, nil
+		c := divergence.Follow(base, moved, kick, l.floor, long)
+		if c.Kind == divergence.Undecided || c.Kind == divergence.Lost && !long {
+			return divergence.Finding{Kind: divergence.Undecided, Why: c.Why}, nil
 		}
 		seen = append(seen, c)
-		if f, done := together(seen); done {
+		if f, done := divergence.Together(seen); done {
 			return f, nil
 		}
 	}
-	return finding{kind: undecided, why: "the differences that moved inputs make, of whatever size, are within noise"}, nil
+	return divergence.Finding{Kind: divergence.Undecided, Why: "the differences that moved inputs make, of whatever size, are within noise"}, nil
 }
 
 // run runs the system over n steps from the operating point on, with its coupled inputs moved over the first of them by
 // kick of their size. The error is the reason why there is no such run; one that ends it early is in the trace.
-func (l *tryer) run(s *scheme, h, kick float64, n int) (out *trace, err error) {
+func (l *tryer) run(s *scheme, h, kick float64, n int) (out *divergence.Trace, err error) {
 	l.runs++
 	sys, end, err := l.o.Runs.Again(l.ctx)
 	if err != nil {
@@ -360,16 +361,16 @@ func (l *tryer) run(s *scheme, h, kick float64, n int) (out *trace, err error) {
 	if err := run.Start(l.ctx); err != nil {
 		return nil, err
 	}
-	out = &trace{held: min(n/heldMost, max(shortHeld, n/heldPart))}
+	out = &divergence.Trace{Held: min(n/heldMost, max(shortHeld, n/heldPart))}
 	for k := range way + n + 1 {
 		if k%clockSteps == 0 && !time.Now().Before(l.until) {
 			return nil, errNoTime
 		}
 		switch k {
 		case way:
-			out.y = append(out.y, slices.Clone(run.Point().Y))
+			out.Y = append(out.Y, slices.Clone(run.Point().Y))
 			err = move(run, sys, kick)
-		case way + out.held:
+		case way + out.Held:
 			err = coupledInputs(run, sys, func(_ int, v *master.Variable) error { return v.Release() })
 		}
 		if err != nil {
@@ -378,20 +379,20 @@ func (l *tryer) run(s *scheme, h, kick float64, n int) (out *trace, err error) {
 		if _, err := macroStep(l.ctx, run); err != nil && k < way {
 			return nil, fmt.Errorf("on the way to the operating point: %w", err)
 		} else if err != nil {
-			out.err = err
+			out.Err = err
 			break
 		}
 		if k >= way {
-			out.y = append(out.y, slices.Clone(run.Point().Y))
+			out.Y = append(out.Y, slices.Clone(run.Point().Y))
 		}
 	}
 	for i, info := range sys.Infos {
 		for o := sys.OutAt[i]; o < sys.OutAt[i+1]; o++ {
 			size := 0.0
-			for _, y := range out.y[:min(settling, len(out.y))] {
+			for _, y := range out.Y[:min(settling, len(out.Y))] {
 				size = max(size, math.Abs(y[o]))
 			}
-			out.size = append(out.size, cmp.Or(size, info.Out[o-sys.OutAt[i]].Magnitude()))
+			out.Size = append(out.Size, cmp.Or(size, info.Out[o-sys.OutAt[i]].Magnitude()))
 		}
 	}
 	return out, nil

@@ -1,4 +1,9 @@
-package analyze
+// Package divergence judges what becomes of a small difference between two runs: whether it grows, dies out, or grows to
+// the size of the motion and no more.
+//
+// The run as it is, and one in which something has been moved a little at the first point, are followed as traces; Follow
+// judges one such difference, Together those of moves of different size, which have to agree. It knows nothing of systems.
+package divergence
 
 import (
 	"errors"
@@ -7,24 +12,24 @@ import (
 	"slices"
 )
 
-// fate is what becomes of a small difference.
-type fate uint8
+// Fate is what becomes of a small difference.
+type Fate uint8
 
 const (
-	unknown   fate = iota
-	calm           // it dies out, or does not grow
-	undecided      // more steps are needed
-	grows
-	bounded // it grows to the size of the motion, and no more
-	lost    // it cannot be told from noise
+	Unknown   Fate = iota
+	Calm           // it dies out, or does not grow
+	Undecided      // more steps are needed
+	Grows
+	Bounded // it grows to the size of the motion, and no more
+	Lost    // it cannot be told from noise
 )
 
-// finding is what becomes of a difference.
-type finding struct {
-	kind   fate
-	radius float64
-	why    string
-	ends   bool // a stable range ends before it
+// Finding is what becomes of a difference: the factor Radius by which it is multiplied in each step, or why that is unknown.
+type Finding struct {
+	Kind   Fate
+	Radius float64
+	Why    string
+	Ends   bool // a stable range ends before it
 }
 
 const (
@@ -69,38 +74,38 @@ const (
 	sameGrowth, sameKicks = 0.25, 2
 )
 
-// trace holds the outputs of a run at the communication points from that at which inputs were moved.
-type trace struct {
-	y    [][]float64
-	size []float64 // of the outputs, about the operating point
-	held int       // macro steps over which inputs were moved
-	err  error     // ended it before its end
+// Trace holds the outputs of a run at the communication points from that at which inputs were moved.
+type Trace struct {
+	Y    [][]float64
+	Size []float64 // of the outputs, about the operating point
+	Held int       // macro steps over which inputs were moved
+	Err  error     // ended it before its end
 }
 
-// apart returns how far runs are apart at each point [n], as root mean square over the outputs, each in its size.
-func (t *trace) apart(other *trace) []float64 {
-	e := make([]float64, min(len(t.y), len(other.y)))
+// Apart returns how far runs are apart at each point [n], as root mean square over the outputs, each in its size.
+func (t *Trace) Apart(other *Trace) []float64 {
+	e := make([]float64, min(len(t.Y), len(other.Y)))
 	for n := range e {
-		for o, v := range t.y[n] {
-			d := (other.y[n][o] - v) / t.size[o]
+		for o, v := range t.Y[n] {
+			d := (other.Y[n][o] - v) / t.Size[o]
 			e[n] += d * d
 		}
-		e[n] = math.Sqrt(e[n] / float64(len(t.y[n])))
+		e[n] = math.Sqrt(e[n] / float64(len(t.Y[n])))
 	}
 	return e
 }
 
-// evenly is apart from point skip on, with each output in the size that its difference has over the first half of these points,
+// evenly is Apart from point skip on, with each output in the size that its difference has over the first half of these points,
 // so that growth in some is not hidden by others; those within noise there are left out. The noise is taken along.
-func (t *trace) evenly(other *trace, skip int, noise []float64) (e, least []float64) {
-	n := min(len(t.y), len(other.y)) - skip
+func (t *Trace) evenly(other *Trace, skip int, noise []float64) (e, least []float64) {
+	n := min(len(t.Y), len(other.Y)) - skip
 	if n <= 1 {
 		return nil, nil
 	}
 	e, least = make([]float64, n), make([]float64, n)
 	half, counted := (n+1)/2, 0.0
-	for o, typical := range t.size {
-		off := func(k int) float64 { return (other.y[skip+k][o] - t.y[skip+k][o]) / typical }
+	for o, typical := range t.Size {
+		off := func(k int) float64 { return (other.Y[skip+k][o] - t.Y[skip+k][o]) / typical }
 		sum := 0.0
 		for k := range half {
 			sum += off(k) * off(k) / float64(half)
@@ -126,11 +131,11 @@ func (t *trace) evenly(other *trace, skip int, noise []float64) (e, least []floa
 
 // noise returns what of a difference may be noise, at each point [n]: floor, and rounding of outputs that are as large as
 // they have been up to there.
-func (t *trace) noise(floor float64) []float64 {
-	out, most := make([]float64, len(t.y)), 1.0
-	for n, y := range t.y {
+func (t *Trace) noise(floor float64) []float64 {
+	out, most := make([]float64, len(t.Y)), 1.0
+	for n, y := range t.Y {
 		for o, v := range y {
-			most = max(most, math.Abs(v)/t.size[o])
+			most = max(most, math.Abs(v)/t.Size[o])
 		}
 		out[n] = max(floor, roundingOfRuns*most)
 	}
@@ -138,8 +143,8 @@ func (t *trace) noise(floor float64) []float64 {
 }
 
 // jagged reports whether an output moves from step to step in the last third, and goes on to as in the third before.
-func (t *trace) jagged() bool {
-	third := len(t.y) / 3
+func (t *Trace) jagged() bool {
+	third := len(t.Y) / 3
 	if third < fewestFollowed {
 		return false
 	}
@@ -157,35 +162,36 @@ func (t *trace) jagged() bool {
 		}
 		return math.Sqrt(moves), math.Sqrt(bends)
 	}
-	for o := range t.size {
-		before, _ := variation(t.y[third:2*third], o)
-		if moves, bends := variation(t.y[2*third:], o); moves > hardlyMoves*t.size[o] && moves > goesOn*before && bends > unresolvedPart*moves {
+	for o := range t.Size {
+		before, _ := variation(t.Y[third:2*third], o)
+		if moves, bends := variation(t.Y[2*third:], o); moves > hardlyMoves*t.Size[o] && moves > goesOn*before && bends > unresolvedPart*moves {
 			return true
 		}
 	}
 	return false
 }
 
-// pursuit is what becomes of the difference that a kick makes.
-type pursuit struct {
+// Pursuit is what becomes of the difference that a kick makes.
+type Pursuit struct {
 	kick float64
-	finding
+	Finding
 	peak, end float64 // of the difference, the end being the last sixth
 	gone      bool    // it is noise in the end
 }
 
-// newPursuit judges the difference of two runs. Long ones show slow growth, too.
-func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
-	c := pursuit{kick: kick}
-	e, noise := base.apart(moved), base.noise(floor)
-	skip := base.held + 1
+// Follow judges the difference of two runs, of which moved has been moved by kick of the size of inputs; floor is the part of
+// the outputs by which runs that are alike differ. Long runs show slow growth, too.
+func Follow(base, moved *Trace, kick, floor float64, long bool) Pursuit {
+	c := Pursuit{kick: kick}
+	e, noise := base.Apart(moved), base.noise(floor)
+	skip := base.Held + 1
 	if len(e) < skip+fewestFollowed {
 		skip = min(1, len(e)) // the inputs move from there on
 	}
 	e, noise = e[skip:], noise[skip:]
-	failed := base.err
+	failed := base.Err
 	if failed == nil {
-		failed = moved.err
+		failed = moved.Err
 	}
 	if n := slices.IndexFunc(e, func(v float64) bool { return !(v < outOfNumbers) }); n >= 0 {
 		if e = e[:n]; failed == nil {
@@ -202,13 +208,13 @@ func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 	}
 	switch {
 	case len(e) < fewestFollowed && failed != nil:
-		c.why, c.ends = failed.Error(), true
+		c.Why, c.Ends = failed.Error(), true
 		if n := len(e); n >= 3 && e[n-1] > above*e[0] && e[n-2] > e[0] && e[0] > 0 {
-			c.finding = finding{kind: grows, radius: math.Pow(e[n-1]/e[0], 1/float64(n-1))}
+			c.Finding = Finding{Kind: Grows, Radius: math.Pow(e[n-1]/e[0], 1/float64(n-1))}
 		}
 		return c
 	case !seen:
-		c.kind = lost
+		c.Kind = Lost
 		return c
 	}
 	// Where each output in its own size is within noise in the beginning, all together are not.
@@ -216,31 +222,31 @@ func newPursuit(base, moved *trace, kick, floor float64, long bool) pursuit {
 	if shape = shape[:min(len(shape), len(e))]; len(shape) < fewestFollowed {
 		shape, least = e, noise
 	}
-	c.finding = follow(shape, least, long || failed != nil)
+	c.Finding = judge(shape, least, long || failed != nil)
 	left := !c.gone && c.end > c.peak/died
 	switch {
-	case failed != nil && c.kind != grows:
-		c.finding = finding{why: failed.Error(), ends: true}
-	case c.kind == calm && !long && failed == nil && left: // it has hardly begun to
-		c.finding = finding{kind: undecided}
-	case c.kind == calm && base.jagged():
-		c.finding = finding{why: "the motion is not resolved by the steps: it may be that of an unstable coupling that is kept within bounds", ends: true}
-	case long && c.kind != grows && c.end > c.peak/died: // it may have grown until it was as large as the motion
+	case failed != nil && c.Kind != Grows:
+		c.Finding = Finding{Why: failed.Error(), Ends: true}
+	case c.Kind == Calm && !long && failed == nil && left: // it has hardly begun to
+		c.Finding = Finding{Kind: Undecided}
+	case c.Kind == Calm && base.jagged():
+		c.Finding = Finding{Why: "the motion is not resolved by the steps: it may be that of an unstable coupling that is kept within bounds", Ends: true}
+	case long && c.Kind != Grows && c.end > c.peak/died: // it may have grown until it was as large as the motion
 		most := slices.Max(shape)
 		n := slices.IndexFunc(shape, func(v float64) bool { return v >= most/3 })
 		if n < fewestFollowed {
 			break
 		}
-		if f := follow(shape[:n], least, true); f.kind == grows && math.Pow(f.radius, float64(n)) >= boundedFactor {
-			c.finding = finding{kind: bounded, radius: f.radius}
+		if f := judge(shape[:n], least, true); f.Kind == Grows && math.Pow(f.Radius, float64(n)) >= boundedFactor {
+			c.Finding = Finding{Kind: Bounded, Radius: f.Radius}
 		}
 	}
 	return c
 }
 
-// follow judges a difference by what its size does: root mean squares over windows, to whose logarithm lines are fitted, in
+// judge judges a difference by what its size does: root mean squares over windows, to whose logarithm lines are fitted, in
 // the middle third of the run, in the last, and in both. Growth by little is found in long runs only.
-func follow(e, noise []float64, long bool) finding {
+func judge(e, noise []float64, long bool) Finding {
 	w := min(pursuitWindows, len(e))
 	logs, at, times := make([]float64, w), make([]float64, w), make([]float64, w)
 	gone := w // first window from which on it is noise
@@ -267,7 +273,7 @@ func follow(e, noise []float64, long bool) finding {
 			}
 		}
 		last := max(gone, first+1)
-		return finding{kind: calm, radius: min(1, math.Exp((logs[last]-logs[first])/(at[last]-at[first])))}
+		return Finding{Kind: Calm, Radius: min(1, math.Exp((logs[last]-logs[first])/(at[last]-at[first])))}
 	}
 	third := float64(len(e)) / 3
 	middle, _ := line(at[w/3:2*w/3], logs[w/3:2*w/3])
@@ -279,23 +285,26 @@ func follow(e, noise []float64, long bool) finding {
 	risen := slices.Max(logs[2*w/3:])-slices.Max(logs[:w/3]) > math.Ln2
 	switch grown := overall * 2 * third; {
 	case math.IsNaN(overall):
-		return finding{why: "the differences are not finite"}
+		return Finding{Why: "the differences are not finite"}
 	case steadily && grown >= math.Log(grownFactor) && off <= straight*grown:
-		return finding{kind: grows, radius: math.Exp(overall)}
+		return Finding{Kind: Grows, Radius: math.Exp(overall)}
 	case second <= math.Log(levelFactor) && first <= math.Log(calmFactor) && !risen:
-		return finding{kind: calm, radius: min(1, math.Exp(overall))}
+		return Finding{Kind: Calm, Radius: min(1, math.Exp(overall))}
 	case !long:
-		return finding{kind: undecided, why: "more steps are needed"}
+		return Finding{Kind: Undecided, Why: "more steps are needed"}
 	case second <= math.Log(calmFactor) && first <= math.Ln2 && !risen:
-		return finding{kind: calm, radius: min(1, math.Exp(overall))}
+		return Finding{Kind: Calm, Radius: min(1, math.Exp(overall))}
 	case power > 0 && power <= highestPower && offPower <= straighter*power*math.Log(3):
-		return finding{kind: calm, radius: 1} // by a power of time, as of what nothing holds
+		return Finding{Kind: Calm, Radius: 1} // by a power of time, as of what nothing holds
 	case min(last, middle) >= steadyLong*max(last, middle) && min(first, second) >= math.Log(doubled),
 		steadily && grown >= math.Log(calmFactor) && (off <= straighter*grown || off <= 4*straighter*grown && math.Abs(last-middle) <= even*middle):
-		return finding{kind: grows, radius: math.Exp(overall)}
+		return Finding{Kind: Grows, Radius: math.Exp(overall)}
 	}
-	return finding{kind: undecided, why: fmt.Sprintf("differences grow by %.3g over a third of %d steps and by %.3g over the next, and whether they would go on is not seen", math.Exp(first), len(e), math.Exp(second))}
+	return Finding{Kind: Undecided, Why: fmt.Sprintf("differences grow by %.3g over a third of %d steps and by %.3g over the next, and whether they would go on is not seen", math.Exp(first), len(e), math.Exp(second))}
 }
+
+// Least returns the growth in a step below which a difference that is followed over n steps is not told from none.
+func Least(n int) float64 { return math.Log(calmFactor) / (float64(n) / 3) }
 
 // line fits one by least squares, and returns its slope and the root mean square of the distances from it.
 func line(x, y []float64) (slope, off float64) {
@@ -314,14 +323,14 @@ func line(x, y []float64) (slope, off float64) {
 	return xy / xx, math.Sqrt(max(0, yy-xy*xy/xx) / n)
 }
 
-// together judges pursuits of different kicks: done once two agree, or the last contradicts one before.
-func together(seen []pursuit) (finding, bool) {
+// Together judges pursuits of different kicks: done once two agree, or the last contradicts one before.
+func Together(seen []Pursuit) (Finding, bool) {
 	b := seen[len(seen)-1]
-	switch b.kind {
-	case lost:
-		return finding{}, false
-	case unknown:
-		return b.finding, true
+	switch b.Kind {
+	case Lost:
+		return Finding{}, false
+	case Unknown:
+		return b.Finding, true
 	}
 	for _, a := range seen[:len(seen)-1] {
 		larger, smaller := a, b
@@ -329,23 +338,23 @@ func together(seen []pursuit) (finding, bool) {
 			larger, smaller = b, a
 		}
 		switch {
-		case a.kind == lost:
+		case a.Kind == Lost:
 			continue
-		case a.kind != b.kind && a.kind != calm && b.kind != calm: // one was too large to be seen growing on
-			return finding{kind: bounded, radius: max(a.radius, b.radius)}, true
-		case a.kind != b.kind:
-			return finding{why: fmt.Sprintf("what becomes of differences depends on their size: those of %.0e and of %.0e of the inputs do not do the same", a.kick, b.kick)}, true
-		case a.kind == calm:
+		case a.Kind != b.Kind && a.Kind != Calm && b.Kind != Calm: // one was too large to be seen growing on
+			return Finding{Kind: Bounded, Radius: max(a.Radius, b.Radius)}, true
+		case a.Kind != b.Kind:
+			return Finding{Why: fmt.Sprintf("what becomes of differences depends on their size: those of %.0e and of %.0e of the inputs do not do the same", a.kick, b.kick)}, true
+		case a.Kind == Calm:
 			ratio := larger.end * smaller.kick / (larger.kick * smaller.end)
 			if larger.end > larger.peak/died && !smaller.gone && !(ratio < sameKicks && ratio > 1./sameKicks) {
-				return finding{why: "what is left of differences does not go with their size: the motion switches, or does not forget"}, true
+				return Finding{Why: "what is left of differences does not go with their size: the motion switches, or does not forget"}, true
 			}
-			return finding{kind: calm, radius: max(larger.radius, min(smaller.radius, 1))}, true
+			return Finding{Kind: Calm, Radius: max(larger.Radius, min(smaller.Radius, 1))}, true
 		}
-		if la, lb := math.Log(a.radius), math.Log(b.radius); math.Abs(la-lb) > sameGrowth*max(la, lb)+2e-4 {
-			return finding{kind: undecided, why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size", larger.radius, smaller.radius)}, true
+		if la, lb := math.Log(a.Radius), math.Log(b.Radius); math.Abs(la-lb) > sameGrowth*max(la, lb)+2e-4 {
+			return Finding{Kind: Undecided, Why: fmt.Sprintf("differences grow by %.6g or by %.6g in a step, depending on their size", larger.Radius, smaller.Radius)}, true
 		}
-		return finding{kind: b.kind, radius: smaller.radius}, true
+		return Finding{Kind: b.Kind, Radius: smaller.Radius}, true
 	}
-	return finding{}, false
+	return Finding{}, false
 }
