@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -470,9 +471,9 @@ func (p *point) trust(r *Report, stop float64, moot string) (unknown string) {
 			unknown = err.Error()
 			s.Why = err.Error()
 		} else {
-			s.States, s.Misfit = model.states(), model.Misfit
+			s.States, s.Misfit = model.States(), model.Misfit
 			if own, _, err := p.free(i, r.Step); err == nil && own != 0 {
-				s.States = model.whole.states()
+				s.States = model.Whole.States()
 			}
 			why, err := p.beside(i, model, stop)
 			if m.source == Measured { // the run goes on from here
@@ -522,7 +523,7 @@ func (p *point) motion(r *Report, o Options, candidates []float64) *reference {
 			err = errors.Join(err, p.x.Restore(i))
 		}
 	}
-	if err == nil && finite(off) {
+	if err == nil && linear.Finite(off) {
 		r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
 	}
 	switch {

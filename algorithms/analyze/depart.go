@@ -3,6 +3,8 @@ package analyze
 import (
 	"fmt"
 	"math"
+
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 )
 
 // departKick is how far an input is moved, relative to its magnitude, to hold directional derivatives against
@@ -55,7 +57,7 @@ func (p *point) departure(i int, h float64) (worst float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	exact := impulse(r, 0, len(base)) // by step
+	exact := linear.Impulse(r, 0, len(base)) // by step
 	for k := range m.info.In {
 		way := departKick * p.inputSize(i, k)
 		there, err := p.follow(i, h, k, 0, way, 0)
@@ -76,9 +78,9 @@ func (p *point) departure(i int, h float64) (worst float64, err error) {
 				got := (there[j][o] - back[j][o]) / (2 * way)
 				largest = max(largest, math.Abs(want), math.Abs(got))
 				off = max(off, math.Abs(got-want))
-				noise = max(noise, 100*max(outputRounding, x.Replay(i).Replays)*math.Abs(base[j][o])/way)
+				noise = max(noise, 100*max(linear.OutputRounding, x.Replay(i).Replays)*math.Abs(base[j][o])/way)
 			}
-			if !finite(off) {
+			if !linear.Finite(off) {
 				return 0, fmt.Errorf("%s is not finite", m.info.Out[o].Name)
 			}
 			if off > noise {

@@ -31,5 +31,8 @@
 // does where the system repeats itself periodically, and along the motion of one that is not linear.
 // Moves of different size have to agree.
 //
+// Rooms of their own: linear has the models and their matrices, divergence judges differences of runs, and watch looks at a
+// run while it goes on. Judge analyses one strategy at one step, Run all of them.
+//
 // All of this is linear and local: it holds for motions about the operating point.
 package analyze

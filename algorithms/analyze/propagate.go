@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -77,8 +78,8 @@ func (p *point) twinsOf(s *scheme, h float64, scaled int, gain float64, driven, 
 		if err != nil {
 			return nil, nil, err
 		}
-		if whole && r.whole != nil {
-			r = r.whole
+		if whole && r.Whole != nil {
+			r = r.Whole
 		}
 		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
 		twins[i].driven = driven
@@ -207,14 +208,14 @@ func (p *point) free(i int, h float64) (own complex128, uncertain float64, err e
 		}
 	}
 	r, err := p.over(i, h)
-	if err != nil || r.whole == nil || r.OwnMisfit > good {
+	if err != nil || r.Whole == nil || r.OwnMisfit > good {
 		return 0, 0, err
 	}
-	return r.whole.largest(), slowPart * r.OwnMisfit, nil
+	return largestOf(r.Whole), slowPart * r.OwnMisfit, nil
 }
 
-// largest gives the eigenvalue of largest magnitude; 0 = there are no states.
-func (r *Response) largest() (worst complex128) {
+// largestOf gives the eigenvalue of largest magnitude; 0 = there are no states.
+func largestOf(r *linear.Response) (worst complex128) {
 	var e mat.Eigen
 	if r.A == nil || !e.Factorize(r.A, mat.EigenNone) {
 		return 0
@@ -370,7 +371,7 @@ func (p *point) scatterOne(s *scheme, h float64, twins []*twin, i int, rng *rand
 		return err
 	}
 	if clear(t.y0); r.C != nil {
-		multiply(t.y0, r.C, t.x0, 1)
+		linear.Multiply(t.y0, r.C, t.x0, 1)
 	}
 	return nil
 }
