@@ -74,8 +74,8 @@ func testAnalyzeRates(t *testing.T) {
 	}
 }
 
-// What is told of the energy correction holds in runs: whether it grows at 0.8 and 1.25 times the limit, and the error
-// within a factor of 3.
+// The errors that are forecast of the energy correction hold in runs within a factor of 3; of its stability nothing is
+// known, so that it is not recommended.
 func testAnalyzeEnergyCorrection(t *testing.T) {
 	t.Parallel()
 	path := system(t, "quarter-car-b")
@@ -84,8 +84,8 @@ func testAnalyzeEnergyCorrection(t *testing.T) {
 	fine := complete(t, path, "--algorithm", "implicit", "--param", "order=2", "--param", "solver.tolerance=1e-9", "--step-size", fmt.Sprint(fineH), "--stop-time", fmt.Sprint(r.Horizon))
 	for order := range 2 {
 		s := strategy(t, r, "energy-correction", order)
-		if !s.MeanGrowth || len(s.Stable) == 0 || len(s.Forecasts) == 0 || s.Local != nil {
-			t.Fatalf("order %d: %+v, %s", order, s.Stable, s.Why)
+		if s.Known() || s.Points != nil || !strings.Contains(s.Why, "no eigenvalue") || len(s.Forecasts) == 0 || s.Local != nil || r.Strategies[r.Recommended].Preset == s.Preset {
+			t.Fatalf("order %d: %+v", order, s)
 		}
 		args := []string{path, "--algorithm", "energy-correction", "--param", fmt.Sprint("order=", order)}
 		for _, f := range s.Forecasts {
@@ -98,33 +98,12 @@ func testAnalyzeEnergyCorrection(t *testing.T) {
 				t.Errorf("order %d, %g s: error %.3g, expected %.3g", order, f.Step, got, f.Error)
 			}
 		}
-		if order == 0 {
-			continue // beyond its limit there are steps that a motion dies out with, and below it some that it grows with
-		}
-		limit := s.Stable[0].To
-		for part, grows := range map[float64]bool{0.8: false, 1.25: true} {
-			const steps = 500
-			o := complete(t, append(args, "--step-size", fmt.Sprint(part*limit), "--stop-time", fmt.Sprint(steps*part*limit), "--record", "chassis.F_c")...)
-			f := o.column(t, "chassis.F_c")
-			early, late := 0.0, 0.0
-			for n := range steps / 10 {
-				early = max(early, math.Abs(f[n]))
-				late = max(late, math.Abs(f[steps-n]))
-			}
-			if (late > early) != grows {
-				t.Errorf("with %g of the limit of %g s, the force goes from %g to %g N", part, limit, early, late)
-			}
-		}
 	}
-	o := complete(t, path, "--analyze", "--algorithm", "energy-correction", "--step-size", "0.005", "--stop-time", "0.3")
-	if !strings.Contains(o.output, "energy-correction of order 0, steps of 0.005 s: the growth in each, in the mean over runs of the models, is") {
+	o := complete(t, path, "--analyze", "--algorithm", "energy-correction", "--param", "energy.mu=0.2", "--step-size", "0.005", "--stop-time", "0.3")
+	if !strings.Contains(o.output, "analysis: unknown: it is not linear") || !strings.Contains(o.output, "energy-correction: steps of 0.005 to 0.005 s are expected") {
 		t.Errorf("%s", o.output)
 	}
-	o = complete(t, path, "--analyze", "--algorithm", "energy-correction", "--param", "energy.mu=0.2", "--step-size", "0.005", "--stop-time", "0.3")
-	if !strings.Contains(o.output, "the run has energy.mu=0.2") {
-		t.Errorf("%s", o.output)
-	}
-	if _, text := macrostep(t, "analyze", path, "--order", "0"); !strings.Contains(text, "+ no eigenvalue") {
+	if _, text := macrostep(t, "analyze", path, "--order", "0"); !strings.Contains(text, "energy-correction, order 0: it is not linear") {
 		t.Errorf("%s", text)
 	}
 }

@@ -28,7 +28,7 @@ func (p *point) alone(H float64) (out []Growth) {
 		if err != nil {
 			continue
 		}
-		worst, grows := r.largest(), r.unstable()
+		worst, grows := largestOf(r), unstable(r)
 		if own, uncertain, err := p.free(i, H); err == nil && cmplx.Abs(own) > cmplx.Abs(worst) {
 			worst, grows = own, cmplx.Abs(own) > 1+max(marginal, uncertain)
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -25,7 +26,6 @@ type Options struct {
 	From, To float64
 	Stop     float64 // s; errors are forecast up to here, or over a number of steps
 	Error    float64 // that is asked of what is recommended, as in Forecast
-	Map      bool    // wanted
 	// Bonds are those that the system declares, BondsSeen those that units show.
 	Bonds, BondsSeen []algorithms.Bond
 	// Rates are those that the components of the system would have in a run. Implicit coupling, which takes none, is
@@ -37,6 +37,12 @@ type Options struct {
 	Observe func(done, all int)
 	// Runs may tell what the models do not.
 	Runs Runs
+}
+
+// bounds returns the range of step sizes that is scanned.
+func (o *Options) bounds() (from, to float64) {
+	const part = 30
+	return cmp.Or(o.From, o.Step/part), cmp.Or(o.To, o.Step*part)
 }
 
 // macroStep takes a macro step of a run. That a subsystem ends the simulation is an error
@@ -147,7 +153,6 @@ type Report struct {
 	WhyNotOwn string   `json:"why_not_own,omitempty"`
 	// Notes tell what of the system is not as it is analysed.
 	Notes []string `json:"notes,omitempty"`
-	Map   *Map     `json:"map,omitempty"`
 
 	schemes []*scheme // of Strategies
 }
@@ -200,11 +205,6 @@ type Strategy struct {
 	Multiples float64 `json:"multiples_of,omitempty"`
 	// Now is the spectral radius at the step of the analysis; see Known.
 	Now float64 `json:"radius"`
-	// MeanGrowth tells that the radii are no eigenvalues: the strategy is not linear, and they are the factors by which
-	// runs of the models from random states grow in a macro step, in the mean over many, where they grow most. They
-	// hold for motions that are large beside what the bonds carry at rest. Short ranges of steps with growth may lie between
-	// those that were looked at.
-	MeanGrowth bool `json:"mean_growth,omitempty"`
 	// Lasts tells that something does not die out: there is an eigenvalue of 1 besides that of
 	// Mode, of a displacement that nothing holds, or of a gain of 1 around a loop, or something that nothing
 	// feeds oscillates without damping. Besides is the
@@ -302,7 +302,6 @@ type Mode struct {
 type Part struct {
 	Name  string  `json:"name"`
 	Share float64 `json:"share"`
-	input int     // of a connection: the entry of u
 }
 
 const (
@@ -404,87 +403,16 @@ func (p *point) analyse(r *Report, o Options) error {
 	if asked := max(o.At, o.Start); math.Abs(p.t-asked) > 1e-6*o.Step {
 		r.Notes = append(r.Notes, fmt.Sprintf("the operating point is the first communication point after the %.10g s that are asked for", asked))
 	}
-	unknown := p.moot(&r.Structure)
-	moot := unknown != ""
-	for i, m := range p.models {
-		c := m.info.Caps
-		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why, Rollback: p.x.Reverts(i), Serializes: c.SerializeState, VariableStep: c.VariableStep,
-			InputDerivatives: c.InputDerivatives, DirectionalDerivatives: c.DirectionalDerivative, Stateless: m.info.Stateless}
-		if moot {
-			s.Unmeasured = true
-		} else if m.source == None {
-			unknown = fmt.Sprintf("there is no model of %s: %s", m.info, m.why)
-		} else if model, err := p.over(i, r.Step); err != nil {
-			unknown = err.Error()
-			s.Why = err.Error()
-		} else {
-			s.States, s.Misfit = model.states(), model.Misfit
-			if own, _, err := p.free(i, r.Step); err == nil && own != 0 {
-				s.States = model.whole.states()
-			}
-			why, err := p.beside(i, model, o.Stop)
-			if m.source == Measured { // the run goes on from here
-				err = errors.Join(err, p.x.Restore(i))
-			}
-			if err != nil {
-				why = fmt.Sprintf("%s was not led beside its model: %v", m.info, err)
-			}
-			if why != "" {
-				unknown, s.Why = why, why
-			}
-		}
-		r.Subsystems = append(r.Subsystems, s)
-	}
+	moot := p.moot(&r.Structure)
+	unknown := p.trust(r, o.Stop, moot)
 	p.unfound(r.Structure.Algorithms)
 	r.Structure.Loops = p.loops(slices.Concat(p.x.Sys.InitLoops(), p.x.Sys.Loops))
-	from, to := o.From, o.To
-	if from == 0 {
-		from = o.Step / 30
-	}
-	if to == 0 {
-		to = o.Step * 30
-	}
-	r.From, r.To = from, to
+	r.From, r.To = o.bounds()
 	all := p.schemes(o.Order, ownRatesOf(o.Rates), o.bonds())
 	r.schemes = all
 	var ref *reference
 	if unknown == "" {
-		steps := float64(horizonSteps)
-		if len(p.models) > manySubsystems {
-			steps = fewerSteps
-		}
-		p.horizon = min(max(o.Stop-p.t, 0), steps*o.Step)
-		p.horizon = math.Floor(p.horizon/(candidates[len(candidates)-1]*o.Step)+1e-9) * candidates[len(candidates)-1] * o.Step
-		if p.horizon == 0 {
-			r.WhyNoError = "there is too little time up to the stop"
-		} else if d := r.Structure.Discrete; len(d) > 0 {
-			r.WhyNoError = fmt.Sprintf("the motion is not known: %s -> %s is of no Real, and kept at its value at the operating point in the models", d[0].From, d[0].To)
-			if len(d) > 1 {
-				r.WhyNoError = fmt.Sprintf("the motion is not known: %d connections, such as %s -> %s, are of no Reals, and kept at their values at the operating point in the models", len(d), d[0].From, d[0].To)
-			}
-		} else if ref, r.WhyNoError = p.refer(o.Step); ref != nil {
-			r.Horizon = p.horizon
-			off, of, apart, err := p.stray(ref, ownDoubt*o.Error)
-			for i := range p.models { // the run goes on from here
-				if p.models[i].source == Measured {
-					err = errors.Join(err, p.x.Restore(i))
-				}
-			}
-			switch {
-			case err != nil:
-				r.WhyNoError, ref = fmt.Sprintf("the components were not led along the forecast motion: %v", err), nil
-			case !(off <= strayed):
-				r.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", p.horizon, of, off)
-				r.WhyNoError, ref = r.Large, nil
-			case len(apart) > 0 && !slices.ContainsFunc(ref.sizes, func(size float64) bool { return size > 0 }):
-				r.WhyNoError, ref = fmt.Sprintf("the outputs that move feed nobody, and are not linear: %s", someNames(apart)), nil
-			case len(apart) > 0:
-				r.Notes = append(r.Notes, fmt.Sprintf("%s, which feed no component and are not linear over the motion, do not count in the errors", someNames(apart)))
-			}
-			if err == nil && !math.IsNaN(off) && !math.IsInf(off, 0) {
-				r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
-			}
-		}
+		ref = p.motion(r, o, candidates)
 	}
 	var varies []varying
 	if ref != nil {
@@ -508,7 +436,7 @@ func (p *point) analyse(r *Report, o Options) error {
 	if err != nil {
 		return err
 	}
-	if !moot {
+	if moot == "" {
 		r.Alone = p.alone(r.Step)
 		r.Whole = r.whole(all, func(s *scheme, h float64) float64 {
 			mode, err := p.spectrum(s, h, -1, 1, false)
@@ -524,9 +452,93 @@ func (p *point) analyse(r *Report, o Options) error {
 	r.doubtFollowed(all)
 	r.recommend(o.Error)
 	r.RecommendedVarying = r.chooseVarying(varies, ownRatesOf(o.Rates), o.Error)
-	if o.Map {
-		at := max(r.Recommended, 0)
-		r.Map = p.gainMap(r, &r.Strategies[at], all[at])
+	return nil
+}
+
+// trust finds the models of the subsystems over steps of the analysis and holds them against the subsystems. It fills
+// r.Subsystems, and returns why nothing can be known of the coupling, "" if something can. moot is what moot returns.
+func (p *point) trust(r *Report, stop float64, moot string) (unknown string) {
+	unknown = moot
+	for i, m := range p.models {
+		c := m.info.Caps
+		s := Subsystem{Name: m.info.Name, Model: m.source, Why: m.why, Rollback: p.x.Reverts(i), Serializes: c.SerializeState, VariableStep: c.VariableStep,
+			InputDerivatives: c.InputDerivatives, DirectionalDerivatives: c.DirectionalDerivative, Stateless: m.info.Stateless}
+		if moot != "" {
+			s.Unmeasured = true
+		} else if m.source == None {
+			unknown = fmt.Sprintf("there is no model of %s: %s", m.info, m.why)
+		} else if model, err := p.over(i, r.Step); err != nil {
+			unknown = err.Error()
+			s.Why = err.Error()
+		} else {
+			s.States, s.Misfit = model.States(), model.Misfit
+			if own, _, err := p.free(i, r.Step); err == nil && own != 0 {
+				s.States = model.Whole.States()
+			}
+			why, err := p.beside(i, model, stop)
+			if m.source == Measured { // the run goes on from here
+				err = errors.Join(err, p.x.Restore(i))
+			}
+			if err != nil {
+				why = fmt.Sprintf("%s was not led beside its model: %v", m.info, err)
+			}
+			if why != "" {
+				unknown, s.Why = why, why
+			}
+		}
+		r.Subsystems = append(r.Subsystems, s)
+	}
+	return unknown
+}
+
+// motion forecasts the coupled motion from the operating point on, and holds the models against the components along
+// it. candidates are the steps that errors are to be forecast for, rising, in steps of the analysis. It returns nil, with
+// the reason in r.WhyNoError, where the motion is not known or too large for linear models (r.Large).
+func (p *point) motion(r *Report, o Options, candidates []float64) *reference {
+	steps, longest := float64(horizonSteps), candidates[len(candidates)-1]
+	if len(p.models) > manySubsystems {
+		steps = fewerSteps
+	}
+	p.horizon = min(max(o.Stop-p.t, 0), steps*o.Step)
+	p.horizon = math.Floor(p.horizon/(longest*o.Step)+1e-9) * longest * o.Step
+	if p.horizon == 0 {
+		r.WhyNoError = "there is too little time up to the stop"
+		return nil
+	}
+	if d := r.Structure.Discrete; len(d) > 0 {
+		r.WhyNoError = fmt.Sprintf("the motion is not known: %s -> %s is of no Real, and kept at its value at the operating point in the models", d[0].From, d[0].To)
+		if len(d) > 1 {
+			r.WhyNoError = fmt.Sprintf("the motion is not known: %d connections, such as %s -> %s, are of no Reals, and kept at their values at the operating point in the models", len(d), d[0].From, d[0].To)
+		}
+		return nil
+	}
+	var ref *reference
+	if ref, r.WhyNoError = p.refer(o.Step, candidates[0]); ref == nil {
+		return nil
+	}
+	r.Horizon = p.horizon
+	off, of, apart, err := p.stray(ref, ownDoubt*o.Error)
+	for i := range p.models { // the run goes on from here
+		if p.models[i].source == Measured {
+			err = errors.Join(err, p.x.Restore(i))
+		}
+	}
+	if err == nil && linear.Finite(off) {
+		r.Stray, p.doubt = &Stray{Off: off, Of: of}, off
+	}
+	switch {
+	case err != nil:
+		r.WhyNoError = fmt.Sprintf("the components were not led along the forecast motion: %v", err)
+	case !(off <= strayed):
+		r.Large = fmt.Sprintf("the motion over %.4g s is too large for linear models: along it, %s is off its model by %.2g of how much it moves", p.horizon, of, off)
+		r.WhyNoError = r.Large
+	case len(apart) > 0 && !slices.ContainsFunc(ref.sizes, func(size float64) bool { return size > 0 }):
+		r.WhyNoError = fmt.Sprintf("the outputs that move feed nobody, and are not linear: %s", someNames(apart))
+	case len(apart) > 0:
+		r.Notes = append(r.Notes, fmt.Sprintf("%s, which feed no component and are not linear over the motion, do not count in the errors", someNames(apart)))
+		return ref
+	default:
+		return ref
 	}
 	return nil
 }
@@ -543,7 +555,7 @@ func (p *point) coupled() bool {
 
 // look looks at one strategy; unknown tells why nothing is known of any, ref is nil where errors are not.
 func (p *point) look(s *scheme, o Options, r *Report, ref *reference, unknown string) Strategy {
-	out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Rates: s.rateTexts(), MeanGrowth: s.preset == energyCorrection, Why: unknown}
+	out := Strategy{Preset: s.preset, Order: s.order, Params: s.params, Rates: s.rateTexts(), Why: unknown}
 	if s.preset == "model-based-corrector" {
 		out.Untold = p.identified()
 	}
@@ -553,7 +565,9 @@ func (p *point) look(s *scheme, o Options, r *Report, ref *reference, unknown st
 	if out.Why != "" {
 		return out
 	}
-	p.scan(&out, s, r.Step, r.From, r.To)
+	if out.Why = s.nonlinear(); out.Why == "" {
+		p.scan(&out, s, r.Step, r.From, r.To)
+	}
 	if ref == nil {
 		return out
 	}
@@ -611,6 +625,16 @@ func (p *point) identified() string {
 		if len(m.info.In) > 0 && !p.x.Reverts(i) && m.space == nil {
 			return fmt.Sprintf("a run has to identify the model of %s first, and is uncorrected until then: its errors are not forecast, and at steps at which explicit coupling grows, it may grow too far for models to be found", m.info)
 		}
+	}
+	return ""
+}
+
+const energyCorrection = "energy-correction"
+
+// nonlinear returns why the stability of the strategy is not known, whatever the models are, "" if it may be.
+func (s *scheme) nonlinear() string {
+	if s.preset == energyCorrection {
+		return "it is not linear, as it divides an energy by a velocity: no eigenvalue tells whether it is stable"
 	}
 	return ""
 }
@@ -910,9 +934,6 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 	m.Outputs = largest(m.Outputs, most, true)
 	const change = 1e-3
 	many := len(p.models) > manySubsystems
-	if s.preset == energyCorrection {
-		return m // a mean growth is not known to the digits by which a small change of a gain would move it
-	}
 	if !many || !stable(mode.radius()) {
 		for k := range sys.InAt[len(sys.InAt)-1] {
 			if sys.SourceSubsystem(k) < 0 {
@@ -927,7 +948,7 @@ func (p *point) describe(s *scheme, H float64, mode eigen) *Mode {
 				if moved.lasts != mode.lasts { // what has stood at 1 does no longer
 					by = moved.radius() - mode.radius()
 				}
-				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), by / change, k})
+				m.Connections = append(m.Connections, Part{sys.OutName(y) + " -> " + sys.InName(k), by / change})
 			}
 		}
 		m.Connections = largest(m.Connections, most, false)
@@ -978,7 +999,7 @@ func (r *Report) doubtFollowed(all []*scheme) {
 			continue
 		}
 		for i := range all {
-			if s := &r.Strategies[i]; all[i].hidden && !s.MeanGrowth && len(s.Points) > 0 && s.Untold == "" {
+			if s := &r.Strategies[i]; all[i].hidden && len(s.Points) > 0 && s.Untold == "" {
 				s.Untold = fmt.Sprintf("the system is hardly damped, and this radius is followed in a run of the models: it may be off by %.0g, and its stable steps are not exact", followedOff)
 			}
 		}
@@ -992,10 +1013,6 @@ const nearUnknown = 0.05
 // ownDoubt is the part of the error that is asked for by which outputs that feed nobody may be off their models
 // to count in it.
 const ownDoubt = 0.1
-
-// clearly is how many times as large as expected the error of a strategy whose stability is no eigenvalue may be for
-// it to be recommended.
-const clearly = 2
 
 // safety is the part of the largest stable step that is recommended.
 const safety = 0.5
@@ -1033,7 +1050,6 @@ func (r *Report) recommend(most float64) {
 			switch {
 			case s.Untold != "":
 			case !s.covers(f.Step, r.From):
-			case s.MeanGrowth && clearly*f.Error+f.Doubt > most:
 			case f.Error+f.Doubt > most:
 				if nearest == nil || f.Error+f.Doubt < nearest.Error+nearest.Doubt {
 					nearest, near = f, i
@@ -1064,7 +1080,7 @@ func (r *Report) recommend(most float64) {
 	best, where := -1, 0.0
 	for i := range r.Strategies {
 		s := &r.Strategies[i]
-		if s.Untold != "" || s.MeanGrowth { // without a known error it takes more than that nothing grows
+		if s.Untold != "" {
 			continue
 		}
 		if s.covers(r.Step, r.From) {

@@ -2,10 +2,11 @@ package analyze
 
 import (
 	"fmt"
-	"gonum.org/v1/gonum/mat"
 	"math"
 	"math/cmplx"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"

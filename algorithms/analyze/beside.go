@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 )
 
 const (
@@ -27,9 +29,9 @@ const (
 // What is compared is how far the outputs are from those with the inputs held, so that the motion of the
 // subsystem by itself has no part in it, unless it leads it to where it is no longer linear: what
 // is off by no more than that motion is from the one of the model tells nothing.
-func (p *point) beside(i int, r *Response, stop float64) (string, error) {
+func (p *point) beside(i int, r *linear.Response, stop float64) (string, error) {
 	m := p.models[i]
-	if m.source != Measured && m.source != Renewed || m.info.Stateless || r.ways == nil {
+	if m.source != Measured && m.source != Renewed || m.info.Stateless || r.Ways == nil {
 		return "", nil
 	}
 	var fed []int
@@ -55,7 +57,7 @@ func (p *point) beside(i int, r *Response, stop float64) (string, error) {
 }
 
 // besideOver is beside over a number of steps; moved tells that inputs move an output.
-func (p *point) besideOver(i int, r *Response, fed []int, steps int) (why string, moved bool, err error) {
+func (p *point) besideOver(i int, r *linear.Response, fed []int, steps int) (why string, moved bool, err error) {
 	m := p.models[i]
 	u := make([][]float64, steps)
 	for n := range u {
@@ -70,7 +72,7 @@ func (p *point) besideOver(i int, r *Response, fed []int, steps int) (why string
 		for n, until, v := 0, 0, 0.0; n < steps; n++ {
 			if n == until {
 				until += 1 + rng.IntN(besideHeld)
-				v = r.ways[k] * (2*rng.Float64() - 1)
+				v = r.Ways[k] * (2*rng.Float64() - 1)
 			}
 			u[n][k] = v
 		}
@@ -80,8 +82,8 @@ func (p *point) besideOver(i int, r *Response, fed []int, steps int) (why string
 		return "", false, err
 	}
 	model, own := newTwin(m.info, r, p.step, 0), newTwin(m.info, r, p.step, 0)
-	if r.whole != nil {
-		own = newTwin(m.info, r.whole, p.step, 0)
+	if r.Whole != nil {
+		own = newTwin(m.info, r.Whole, p.step, 0)
 	}
 	own.driven = true
 	model.restart()
@@ -108,7 +110,7 @@ func (p *point) besideOver(i int, r *Response, fed []int, steps int) (why string
 	}
 	root := func(v float64) float64 { return math.Sqrt(v / float64(steps)) }
 	for o, s := range sums {
-		noise := 100 * max(outputRounding, p.x.Replay(i).Replays) * s.size
+		noise := 100 * max(linear.OutputRounding, p.x.Replay(i).Replays) * s.size
 		if root(s.moves) <= noise && root(s.predicted) <= noise {
 			continue
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 )
 
 // departKick is how far an input is moved, relative to its magnitude, to hold directional derivatives against
@@ -18,13 +18,7 @@ func (p *point) compare(i int, none string, o Options) {
 	m := p.models[i]
 	m.source, m.why = Directional, p.broken[i]
 	if none == "" {
-		from, to := o.From, o.To
-		if from == 0 {
-			from = o.Step / 30
-		}
-		if to == 0 {
-			to = o.Step * 30
-		}
+		from, to := o.bounds()
 		looked := false
 		var failed error
 		for _, h := range []float64{o.Step, from, math.Sqrt(o.Step * to), to} {
@@ -63,22 +57,9 @@ func (p *point) departure(i int, h float64) (worst float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	exact := []*mat.Dense{r.D[0]} // by step
-	if r.A != nil {
-		state := mat.DenseCopyOf(r.B[0])
-		for range len(base) - 1 {
-			var y, next mat.Dense
-			y.Mul(r.C, state)
-			next.Mul(r.A, state)
-			exact, state = append(exact, &y), &next
-		}
-	}
+	exact := linear.Impulse(r, 0, len(base)) // by step
 	for k := range m.info.In {
-		size := p.sizes[x.Sys.InAt[i]+k]
-		if typical := m.info.In[k].Magnitude(); size < nothing*typical {
-			size = typical
-		}
-		way := departKick * size
+		way := departKick * p.inputSize(i, k)
 		there, err := p.follow(i, h, k, 0, way, 0)
 		if err != nil {
 			return 0, err
@@ -97,9 +78,9 @@ func (p *point) departure(i int, h float64) (worst float64, err error) {
 				got := (there[j][o] - back[j][o]) / (2 * way)
 				largest = max(largest, math.Abs(want), math.Abs(got))
 				off = max(off, math.Abs(got-want))
-				noise = max(noise, 100*max(outputRounding, x.Replay(i).Replays)*math.Abs(base[j][o])/way)
+				noise = max(noise, 100*max(linear.OutputRounding, x.Replay(i).Replays)*math.Abs(base[j][o])/way)
 			}
-			if math.IsNaN(off) || math.IsInf(off, 0) {
+			if !linear.Finite(off) {
 				return 0, fmt.Errorf("%s is not finite", m.info.Out[o].Name)
 			}
 			if off > noise {

@@ -23,13 +23,16 @@
 // dominant mode identified from the outputs. A radius above 1 means growth.
 //
 // With components that have rates of their own (Options.Rates) the matrix is that of the period after which all take
-// part, and the radius its root: the growth in a macro step. The energy correction is not linear, but as many times larger as
-// the motion is: its radius is the mean growth of long runs from several starts (Strategy.MeanGrowth).
+// part, and the radius its root: the growth in a macro step. The energy correction is not linear:
+// its errors are forecast, its stability is not known.
 //
 // Where models tell nothing, Options.Runs has the system itself run, by the same strategies, once as it is and with its
 // coupled inputs moved a little at the operating point: the difference grows by the radius in every step, as it
 // does where the system repeats itself periodically, and along the motion of one that is not linear.
 // Moves of different size have to agree.
+//
+// Rooms of their own: linear has the models and their matrices, divergence judges differences of runs, and watch looks at a
+// run while it goes on. Judge analyses one strategy at one step, Run all of them.
 //
 // All of this is linear and local: it holds for motions about the operating point.
 package analyze

@@ -6,38 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 	"github.com/macrostep/macrostep/test/long"
 )
-
-// Matrices of every size have their eigenvalues, the least too.
-func TestEigenvaluesOfEverySize(t *testing.T) {
-	for n := range 6 {
-		m := &mat.Dense{}
-		if n > 0 {
-			m = mat.NewDense(n, n, nil)
-		}
-		for i := range n {
-			for j := i; j < n; j++ {
-				m.Set(i, j, float64(1+i+10*(j-i)))
-			}
-		}
-		values, ok := eigenvalues(compressed(m))
-		if sum := 0.0; !ok || len(values) != n {
-			t.Errorf("n = %d: %v, %t", n, values, ok)
-		} else {
-			for _, v := range values {
-				sum += real(v)
-			}
-			if math.Abs(sum-float64(n*(n+1)/2)) > 1e-9 {
-				t.Errorf("n = %d: %v", n, values)
-			}
-		}
-	}
-}
 
 // One state that feeds a component without states: the coupled step is of rank 1, or 0.
 func TestOneState(t *testing.T) {

@@ -37,7 +37,7 @@ func driven(t *testing.T, rate float64, wrap func(*mastertest.Linear) master.Sub
 // explicitly is the preset.
 const explicitly = "explicit"
 
-func linear(s *mastertest.Linear) master.Subsystem { return s }
+func plain(s *mastertest.Linear) master.Subsystem { return s }
 
 // course runs a system, and gives its outputs every so many steps.
 func course(t *testing.T, sys *master.System, preset string, order int, H, stop float64, every int) (out [][]float64) {
@@ -70,11 +70,11 @@ func course(t *testing.T, sys *master.System, preset string, order int, H, stop 
 // The error is that of the output where it is largest, which may feed nobody: a real run has it.
 func testErrorOfOutputsThatFeedNobody(t *testing.T) {
 	const stop, H, finer = 10, 0.02, 100
-	r, err := Run(t.Context(), driven(t, -0.15, linear), Options{Step: H, Stop: stop, Order: 2, Error: 0.01})
+	r, err := Run(t.Context(), driven(t, -0.15, plain), Options{Step: H, Stop: stop, Order: 2, Error: 0.01})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fine := course(t, driven(t, -0.15, linear), explicitly, 2, H/finer, stop, finer)
+	fine := course(t, driven(t, -0.15, plain), explicitly, 2, H/finer, stop, finer)
 	looked := 0
 	for _, s := range r.Strategies {
 		for _, f := range s.Forecasts {
@@ -82,7 +82,7 @@ func testErrorOfOutputsThatFeedNobody(t *testing.T) {
 				continue
 			}
 			looked++
-			y := course(t, driven(t, -0.15, linear), s.Preset, s.Order, H, stop, 1)
+			y := course(t, driven(t, -0.15, plain), s.Preset, s.Order, H, stop, 1)
 			want := 0.0
 			for o := range y[0] {
 				off, mean, square := 0.0, 0.0, 0.0
@@ -124,7 +124,7 @@ func TestFreeMotion(t *testing.T) {
 		if rate != 0 && rate != 0.3 && !long.On {
 			continue
 		}
-		r, err := Run(t.Context(), driven(t, rate, linear), Options{Step: H, Stop: 5, From: H / 2, To: 2 * H, Order: 1, Error: 0.01})
+		r, err := Run(t.Context(), driven(t, rate, plain), Options{Step: H, Stop: 5, From: H / 2, To: 2 * H, Order: 1, Error: 0.01})
 		if err != nil {
 			t.Fatal(err)
 		}

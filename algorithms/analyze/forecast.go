@@ -6,8 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -47,114 +46,6 @@ const (
 // candidates are the steps that are forecast, in steps of the analysis; multiples of the first
 // of them, so that all fall on steps of the reference.
 var candidates = []float64{0.1, 0.2, 0.5, 1, 2, 5, 10}
-
-// drive finds what moves a subsystem by itself while its inputs are held: x⁺ = A x + own,
-// y⁺ = C x + ownY, from the outputs at the ends of steps, in deviations from the operating
-// point. off tells how far from them that is, relative to how far each output moves.
-func (r *Response) drive(motion [][]float64) (off float64) {
-	ny, n := len(motion[0]), r.states()
-	r.own, r.ownY = make([]float64, n), append([]float64(nil), motion[0]...)
-	sizes := make([]float64, ny)
-	for _, y := range motion {
-		for o, v := range y {
-			sizes[o] = max(sizes[o], math.Abs(v))
-		}
-	}
-	if n > 0 {
-		// y_{j+1} − y_1 = C (I + A + … + A^{j−1}) own.
-		rows := mat.NewDense((len(motion)-1)*ny, n, nil)
-		right := mat.NewVecDense((len(motion)-1)*ny, nil)
-		sum, power := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
-		for i := range n {
-			power.Set(i, i, 1)
-		}
-		var next, block mat.Dense
-		for j := 1; j < len(motion); j++ {
-			sum.Add(sum, power)
-			next.Mul(r.A, power)
-			power.Copy(&next)
-			block.Mul(r.C, sum)
-			for o := range ny {
-				scale := sizes[o]
-				if scale == 0 {
-					scale = 1
-				}
-				for c := range n {
-					rows.Set((j-1)*ny+o, c, block.At(o, c)/scale)
-				}
-				right.SetVec((j-1)*ny+o, (motion[j][o]-motion[0][o])/scale)
-			}
-		}
-		var svd mat.SVD
-		if svd.Factorize(rows, mat.SVDThin) {
-			sv := svd.Values(nil)
-			rank := 0
-			for rank < len(sv) && sv[rank] > 1e-12*sv[0] {
-				rank++
-			}
-			if rank > 0 {
-				var v mat.Dense
-				svd.SolveTo(&v, right, rank)
-				for i := range n {
-					r.own[i] = v.At(i, 0)
-				}
-			}
-		}
-	}
-	x, next := make([]float64, n), make([]float64, n)
-	y := make([]float64, ny)
-	for _, want := range motion {
-		copy(y, r.ownY)
-		copy(next, r.own)
-		if n > 0 {
-			multiply(y, r.C, x, 1)
-			multiply(next, r.A, x, 1)
-		}
-		x, next = next, x
-		for o, v := range want {
-			if sizes[o] > 0 {
-				off = max(off, math.Abs(y[o]-v)/sizes[o])
-			}
-		}
-	}
-	return off
-}
-
-// takeWhole finds the states that no input reaches too: the motion by itself counts as the
-// response to one input more.
-func (r *Response) takeWhole(markov []*mat.Dense, rounding *mat.Dense, noise float64, motion [][]float64, stride int) {
-	ny, nu := markov[0].Dims()
-	more := make([]*mat.Dense, len(markov))
-	certain := mat.NewDense(ny, nu+1, nil)
-	certain.Slice(0, ny, 0, nu).(*mat.Dense).Copy(rounding)
-	for j, m := range markov {
-		more[j] = mat.NewDense(ny, nu+1, nil)
-		more[j].Slice(0, ny, 0, nu).(*mat.Dense).Copy(m)
-		for o, v := range motion[j] {
-			certain.Set(o, nu, max(certain.At(o, nu), outputRounding*math.Abs(v)))
-			if j > 0 {
-				v -= motion[j-1][o]
-			}
-			more[j].Set(o, nu, v)
-		}
-	}
-	a, b, c, err := realise(more, certain, noise, stride)
-	if err != nil || a == nil {
-		return
-	}
-	w := &Response{A: a, C: c, D: r.D}
-	n, _ := b.Dims()
-	each := nu / len(r.D)
-	for power := range r.D {
-		w.B = append(w.B, mat.DenseCopyOf(b.Slice(0, n, power*each, (power+1)*each)))
-	}
-	if w.Misfit = misfit(more, certain, a, b, c); w.Misfit > untrusted {
-		return
-	}
-	if w.OwnMisfit = w.drive(motion); w.OwnMisfit < r.OwnMisfit {
-		r.whole, r.OwnMisfit = w, w.OwnMisfit
-	}
-}
 
 // driven returns why the motion about the operating point is not known, "" if it is.
 func (p *point) driven(h float64, s *scheme) string {
@@ -207,8 +98,8 @@ func (p *point) stray(ref *reference, allowed float64) (off float64, of string, 
 		if err != nil {
 			return 0, "", nil, err
 		}
-		if r.whole != nil {
-			r = r.whole
+		if r.Whole != nil {
+			r = r.Whole
 		}
 		model := newTwin(m.info, r, p.step, 0)
 		model.driven = true
@@ -375,15 +266,16 @@ func (p *point) sampled(s *scheme) bool {
 	return false
 }
 
-// refer finds the reference: implicit coupling at a step finer than all that are forecast.
-func (p *point) refer(H float64) (*reference, string) {
+// refer finds the reference: implicit coupling at a step finer than all that are forecast, of which the shortest has
+// shortest steps of the analysis.
+func (p *point) refer(H, shortest float64) (*reference, string) {
 	const pieces = 2 // of a step, where inputs are sampled
 	s := &scheme{preset: "implicit", order: max(p.order, 1), substeps: pieces, ideal: true,
 		params: map[string]string{"solver.tolerance": "1e-9", "substeps": fmt.Sprint(pieces)}}
 	if !p.sampled(s) {
 		delete(s.params, "substeps")
 	}
-	r := &reference{h: H * candidates[0] / finer, scheme: s}
+	r := &reference{h: H * shortest / finer, scheme: s}
 	r.states.n = int(math.Round(H / localSpan / r.h))
 	defer func(was float64) { p.window = was }(p.window)
 	p.window = referenceWindow * H
@@ -434,9 +326,9 @@ func (p *point) refer(H float64) (*reference, string) {
 		}
 	}
 	// After many subsystems there is hardly anything left to be off, unless all move that little.
-	if slices.ContainsFunc(r.moves(typical), func(moves float64) bool { return moves > nothing }) {
+	if slices.ContainsFunc(r.moves(typical), func(moves float64) bool { return moves > linear.Nothing }) {
 		for o, moves := range r.moves(typical) {
-			if moves <= nothing {
+			if moves <= linear.Nothing {
 				r.sizes[o] = 0
 			}
 		}
@@ -485,7 +377,7 @@ func (p *point) worst(square []float64, ref *reference) (worst float64, of strin
 			at++
 		}
 	}
-	if math.IsNaN(worst) || math.IsInf(worst, 0) {
+	if !linear.Finite(worst) {
 		return worst, of, errors.New("the run leaves the numbers")
 	}
 	return worst, of, nil

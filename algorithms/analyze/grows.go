@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
+
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 )
 
 const (
@@ -17,8 +19,8 @@ const (
 )
 
 // unstable tells that the model grows by itself by more than it may be off by.
-func (r *Response) unstable() bool {
-	return cmplx.Abs(r.largest()) > 1+max(marginal, slowPart*r.Misfit)
+func unstable(r *linear.Response) bool {
+	return cmplx.Abs(largestOf(r)) > 1+max(marginal, slowPart*r.Misfit)
 }
 
 // grows fails if the model of subsystem i over steps of size h grows by itself and the component does not: a
@@ -26,13 +28,13 @@ func (r *Response) unstable() bool {
 //
 // One input is moved over one step by little, as for the model, and what becomes of the difference that
 // this makes is compared, while the difference in the model grows by some factors of e.
-func (p *point) grows(i int, h float64, r *Response) error {
-	if !r.unstable() || r.ways == nil {
+func (p *point) grows(i int, h float64, r *linear.Response) error {
+	if !unstable(r) || r.Ways == nil {
 		return nil
 	}
-	m, size := p.models[i], cmplx.Abs(r.largest())
+	m, size := p.models[i], cmplx.Abs(largestOf(r))
 	does, says, longest := 0.0, 0.0, 0 // squares over the last third, each output by its largest in the model
-	for k, way := range r.ways {
+	for k, way := range r.Ways {
 		if way == 0 {
 			continue
 		}
@@ -45,7 +47,7 @@ func (p *point) grows(i int, h float64, r *Response) error {
 		}
 		u := make([][]float64, len(expected))
 		for n := range u {
-			u[n] = make([]float64, len(r.ways))
+			u[n] = make([]float64, len(r.Ways))
 		}
 		base, err := p.lead(i, h, u)
 		if err != nil {
@@ -75,10 +77,10 @@ func (p *point) grows(i int, h float64, r *Response) error {
 }
 
 // grown moves input k of the model over one step, and gives its outputs until one has grown; nil = none has.
-func (p *point) grown(i int, h float64, r *Response, k int) (y [][]float64, err error) {
+func (p *point) grown(i int, h float64, r *linear.Response, k int) (y [][]float64, err error) {
 	m := p.models[i]
 	model := newTwin(m.info, r, h, 0)
-	model.u[0][k] = r.ways[k]
+	model.u[0][k] = r.Ways[k]
 	for n := range growsMost {
 		if _, err := model.Step(p.ctx, 0, h); err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
@@ -30,12 +31,12 @@ func TestModelGrowsAlone(t *testing.T) {
 		const h = 0.02
 		o := Options{Step: h, Stop: 10}
 		_, err = at(t.Context(), sys, o, func(p *point) error {
-			s := &StateSpace{A: mat.NewDense(1, 1, []float64{c.model}), B: mat.NewDense(1, 1, []float64{1}), C: mat.NewDense(1, 1, []float64{1}), D: mat.NewDense(1, 1, nil)}
+			s := &linear.StateSpace{A: mat.NewDense(1, 1, []float64{c.model}), B: mat.NewDense(1, 1, []float64{1}), C: mat.NewDense(1, 1, []float64{1}), D: mat.NewDense(1, 1, nil)}
 			r, err := s.Over(h, 0)
 			if err != nil {
 				return err
 			}
-			r.ways = []float64{1e-3}
+			r.Ways = []float64{1e-3}
 			err = p.grows(0, h, r)
 			if c.refuted != (err != nil && strings.Contains(err.Error(), "with its inputs held, and it does not")) {
 				t.Errorf("%s: %v", name, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -81,7 +82,7 @@ func (p *point) localErrors(s *scheme, ref *reference) (*Local, string) {
 		at += m.outputs()
 	}
 	l.Growth = math.Log(found[2][worst]/found[0][worst]) / math.Log(localSpan*localSpan)
-	if math.IsNaN(l.Growth) || math.IsInf(l.Growth, 0) || math.IsInf(l.Error, 0) {
+	if !linear.Finite(l.Growth, l.Error) {
 		return nil, "it leaves the numbers"
 	}
 	if s.preset == implicitScheme && l.Growth < float64(s.order)+slowest {

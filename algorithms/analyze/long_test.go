@@ -5,7 +5,6 @@ package analyze
 import "testing"
 
 func TestErrorOfOutputsThatFeedNobody(t *testing.T) { testErrorOfOutputsThatFeedNobody(t) }
-func TestMeanGrowth(t *testing.T)                   { testMeanGrowth(t) }
 func TestRunsOfSaturation(t *testing.T)             { testRunsOfSaturation(t) }
 func TestSettled(t *testing.T)                      { testSettled(t) }
 func TestSettledRates(t *testing.T)                 { testSettledRates(t) }

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -32,16 +33,10 @@ const (
 	// measuredNoise is the part of the largest singular value of a measured response
 	// that counts as none, where replays are exact.
 	measuredNoise = 1e-10
-	// outputRounding is what is certain of no output, relative to it: many are
-	// differences of larger numbers.
-	outputRounding = 1e-14
 	// atRest is the part of an output that it moves by where that counts as none.
 	atRest = 1e-12
-	// untrusted is the misfit of a model above which it is none; below good no better one is
-	// looked for.
-	untrusted, good = 0.05, 1e-4
-	// nothing is the part of its typical magnitude below which an input counts as 0.
-	nothing = 1e-9
+	// good is the misfit of a model below which no better one is looked for.
+	good = 1e-4
 	// untrustedShift is how far a response may be from that of the same movement at another step.
 	untrustedShift = 0.1
 )
@@ -81,10 +76,10 @@ type point struct {
 type model struct {
 	info        *master.Info
 	source, why string
-	order       int               // of input derivatives that it takes, as far as the analysis looks
-	takes       int               // of those that it takes at all
-	space       *StateSpace       // Directional
-	another     master.Duplicator // makes further instances; nil = none are needed, or there are none
+	order       int                // of input derivatives that it takes, as far as the analysis looks
+	takes       int                // of those that it takes at all
+	space       *linear.StateSpace // Directional
+	another     master.Duplicator  // makes further instances; nil = none are needed, or there are none
 	// departs tells how a component does otherwise than its directional derivatives say; "" = not that is known.
 	departs string
 	lock    sync.Mutex
@@ -93,7 +88,7 @@ type model struct {
 
 // found is a response, or why there is none.
 type found struct {
-	response *Response
+	response *linear.Response
 	err      error
 }
 
@@ -248,18 +243,18 @@ func (m *model) outputs() int {
 }
 
 // derivatives asks subsystem i for its state space.
-func (p *point) derivatives(i int) (*StateSpace, string) {
+func (p *point) derivatives(i int) (*linear.StateSpace, string) {
 	sys := p.x.Sys
 	info, sub := sys.Infos[i], sys.Subsystems[i]
-	linear, ok := master.As[master.Linearizer](sub)
+	source, ok := master.As[master.Linearizer](sub)
 	if !info.Caps.DirectionalDerivative || !ok {
 		return nil, "it gives no directional derivatives (providesDirectionalDerivative)"
 	}
-	n, nu, ny := len(linear.States()), len(info.In), len(info.Out)
+	n, nu, ny := len(source.States()), len(info.In), len(info.Out)
 	if n == 0 && !info.Stateless {
 		return nil, "it exposes no continuous states with their derivatives (ModelStructure/Derivatives)"
 	}
-	s := &StateSpace{D: mat.NewDense(max(ny, 1), max(nu, 1), nil)}
+	s := &linear.StateSpace{D: mat.NewDense(max(ny, 1), max(nu, 1), nil)}
 	if n > 0 {
 		s.A, s.B, s.C = mat.NewDense(n, n, nil), mat.NewDense(n, max(nu, 1), nil), mat.NewDense(max(ny, 1), n, nil)
 	}
@@ -271,7 +266,7 @@ func (p *point) derivatives(i int) (*StateSpace, string) {
 		} else {
 			du[c-n] = 1
 		}
-		if err := linear.Linearize(dx, du, rate, slope); err != nil {
+		if err := source.Linearize(dx, du, rate, slope); err != nil {
 			return nil, err.Error()
 		}
 		for r, v := range rate {
@@ -293,7 +288,7 @@ func (p *point) derivatives(i int) (*StateSpace, string) {
 }
 
 // over gives the response of subsystem i over steps of size h.
-func (p *point) over(i int, h float64) (*Response, error) {
+func (p *point) over(i int, h float64) (*linear.Response, error) {
 	m := p.models[i]
 	m.lock.Lock()
 	got, ok := m.known[h]
@@ -305,7 +300,7 @@ func (p *point) over(i int, h float64) (*Response, error) {
 		return p.find(i, h)
 	}
 	done := make(chan struct{})
-	var r *Response
+	var r *linear.Response
 	var err error
 	p.measurements <- func() {
 		defer close(done)
@@ -316,7 +311,7 @@ func (p *point) over(i int, h float64) (*Response, error) {
 }
 
 // find is over on the thread from which the subsystems are called.
-func (p *point) find(i int, h float64) (*Response, error) {
+func (p *point) find(i int, h float64) (*linear.Response, error) {
 	m := p.models[i]
 	m.lock.Lock()
 	got, ok := m.known[h]
@@ -351,24 +346,24 @@ func (p *point) find(i int, h float64) (*Response, error) {
 
 // measure finds the response of subsystem i over steps of size h, by the way of moving its
 // inputs that gives the best.
-func (p *point) measure(i int, h float64) (best *Response, err error) {
+func (p *point) measure(i int, h float64) (best *linear.Response, err error) {
 	for _, kick := range kicks {
 		r, failed := p.measureBy(i, h, kick)
 		if failed != nil {
 			err = failed
 			continue
 		}
-		if best == nil || best.silent() && !r.silent() || r.Misfit < best.Misfit && r.silent() == best.silent() {
+		if best == nil || best.Silent() && !r.Silent() || r.Misfit < best.Misfit && r.Silent() == best.Silent() {
 			best = r
 		}
-		if best.Misfit <= good && !best.silent() {
+		if best.Misfit <= good && !best.Silent() {
 			break
 		}
 	}
 	if best == nil {
 		return nil, err
 	}
-	if best.Misfit > untrusted {
+	if best.Misfit > linear.Untrusted {
 		return nil, fmt.Errorf("its responses are not those of a linear system of few states: they are off by %.2g", best.Misfit)
 	}
 	if err := p.invariant(i, h, best); err != nil {
@@ -382,7 +377,7 @@ var later = []int{1, 3}
 
 // invariant fails if the response of subsystem i depends on when an input is moved: one that
 // takes steps of its own, whatever it is asked, sees some of them and others not.
-func (p *point) invariant(i int, h float64, r *Response) error {
+func (p *point) invariant(i int, h float64, r *linear.Response) error {
 	m := p.models[i]
 	base, err := p.follow(i, h, -1, 0, 0, 0)
 	if err != nil {
@@ -400,10 +395,10 @@ func (p *point) invariant(i int, h float64, r *Response) error {
 		return err
 	}
 	for k := range m.info.In {
-		if r.ways[k] == 0 {
+		if r.Ways[k] == 0 {
 			continue
 		}
-		moved, err := p.follow(i, h, k, 0, r.ways[k], always)
+		moved, err := p.follow(i, h, k, 0, r.Ways[k], always)
 		if err != nil {
 			return err
 		}
@@ -413,7 +408,7 @@ func (p *point) invariant(i int, h float64, r *Response) error {
 		var first [][]float64
 		largest := make([]float64, m.outputs())
 		for _, when := range append([]int{0}, later...) {
-			y, err := p.follow(i, h, k, 0, r.ways[k], when)
+			y, err := p.follow(i, h, k, 0, r.Ways[k], when)
 			if err != nil {
 				return err
 			}
@@ -431,7 +426,7 @@ func (p *point) invariant(i int, h float64, r *Response) error {
 			}
 			for j := when; j < len(y); j++ {
 				for o, v := range y[j] {
-					noise := 100 * max(outputRounding, p.x.Replay(i).Replays) * math.Abs(base[j][o])
+					noise := 100 * max(linear.OutputRounding, p.x.Replay(i).Replays) * math.Abs(base[j][o])
 					if off := math.Abs(v - first[j-when][o]); off > untrustedShift*largest[o]+noise {
 						return fmt.Errorf("its response to %s depends on when it is moved (%s is off by %.2g): it takes steps of its own, or is not linear%s", m.info.In[k].Name, m.info.Out[o].Name, off/largest[o], remedy)
 					}
@@ -482,7 +477,7 @@ func stillness(start []float64, y [][]float64) int {
 // measureBy follows subsystem i over responseSteps steps of size h, once as it goes with its
 // inputs held, and once for each coefficient of each input over the first step, always from
 // the operating point.
-func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
+func (p *point) measureBy(i int, h, kick float64) (*linear.Response, error) {
 	m, x := p.models[i], p.x
 	ny, nu := m.outputs(), len(m.info.In)
 	powers := 1 + m.order
@@ -504,13 +499,9 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 	}
 	for power := range powers {
 		for k := range nu {
-			size := p.sizes[x.Sys.InAt[i]+k]
-			if typical := m.info.In[k].Magnitude(); size < nothing*typical {
-				size = typical // what is left of a difference of larger numbers says nothing
-			}
 			// There and back: the difference is the response, and what the mean is off by
 			// is noise, and what is not linear.
-			way := size * max(kick, math.Sqrt(x.Replay(i).Replays))
+			way := p.inputSize(i, k) * max(kick, math.Sqrt(x.Replay(i).Replays))
 			if power == 0 {
 				ways[k] = way
 			}
@@ -523,7 +514,7 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 				return nil, err
 			}
 			for o := range ny {
-				off := max(outputRounding, x.Replay(i).Replays) * sizes[o]
+				off := max(linear.OutputRounding, x.Replay(i).Replays) * sizes[o]
 				for j := range there {
 					markov[j].Set(o, power*nu+k, (there[j][o]-back[j][o])/(2*way))
 					off = max(off, math.Abs(there[j][o]+back[j][o]-2*base[j][o])/2)
@@ -532,11 +523,11 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 			}
 		}
 	}
-	a, b, c, err := realise(markov, rounding, noise, stride)
+	a, b, c, err := linear.Realise(markov, rounding, noise, stride)
 	if err != nil {
 		return nil, err
 	}
-	r := &Response{A: a, C: c, Misfit: misfit(markov, rounding, a, b, c), ways: ways}
+	r := &linear.Response{A: a, C: c, Misfit: linear.Misfit(markov, rounding, a, b, c), Ways: ways}
 	for power := range powers {
 		r.D = append(r.D, mat.DenseCopyOf(markov[0].Slice(0, max(ny, 1), power*nu, max((power+1)*nu, 1))))
 		if b != nil {
@@ -551,10 +542,20 @@ func (p *point) measureBy(i int, h, kick float64) (*Response, error) {
 			}
 		}
 	}
-	if r.OwnMisfit = r.drive(base); r.OwnMisfit > ownMisfit {
-		r.takeWhole(markov, rounding, noise, base, stride)
+	if r.OwnMisfit = r.Drive(base); r.OwnMisfit > ownMisfit {
+		r.TakeWhole(markov, rounding, noise, base, stride)
 	}
 	return r, nil
+}
+
+// inputSize returns the size of input k of subsystem i: the largest that it was on the way here, or its magnitude where
+// that is what is left of a difference of larger numbers.
+func (p *point) inputSize(i, k int) float64 {
+	size, typical := p.sizes[p.x.Sys.InAt[i]+k], p.models[i].info.In[k].Magnitude()
+	if size < linear.Nothing*typical {
+		return typical
+	}
+	return size
 }
 
 // stride gives the number of steps between those of a response that a model is found in.

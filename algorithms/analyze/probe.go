@@ -56,15 +56,15 @@ func (g *propagator) columns() [][]int {
 	out := make([][]int, len(g.twins))
 	for i, seen := range g.seen {
 		if seen {
-			at := g.ownerOf(i)
+			at := g.subsystemOf(i)
 			out[at] = append(out[at], i)
 		}
 	}
 	return out
 }
 
-// ownerOf gives the subsystem of entry i of z.
-func (g *propagator) ownerOf(i int) int {
+// subsystemOf gives the subsystem of entry i of z.
+func (g *propagator) subsystemOf(i int) int {
 	if i >= g.n {
 		i = g.n + (i-g.n)%g.ny
 	}
@@ -159,7 +159,7 @@ func (g *propagator) formIn(groups [][]int, within [][]bool) (*mat.Dense, error)
 				}
 				c := columns[i][n]
 				for r := range g.fresh() {
-					if within[i][g.ownerOf(r)] {
+					if within[i][g.subsystemOf(r)] {
 						phi.Set(r, c, next[r])
 					}
 				}

@@ -6,11 +6,11 @@ import (
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
-	"sort"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -23,7 +23,8 @@ type scheme struct {
 	substeps int
 	// rates are those of the components that have others than that of the macro step.
 	rates []algorithms.Rate
-	// bonds are those at which the energy is corrected.
+	// bonds are those at which the energy is corrected. A force that makes up for an energy divides it by a velocity
+	// (rodriguez (17)): two motions do not add up, and no eigenvalue tells whether they grow.
 	bonds []algorithms.Bond
 	// ideal tells that the inputs of components that can neither take derivatives nor vary their step, in runs held, are
 	// sampled too: it is no run but the motion that runs are compared with.
@@ -77,8 +78,8 @@ func (p *point) twinsOf(s *scheme, h float64, scaled int, gain float64, driven, 
 		if err != nil {
 			return nil, nil, err
 		}
-		if whole && r.whole != nil {
-			r = r.whole
+		if whole && r.Whole != nil {
+			r = r.Whole
 		}
 		twins[i] = newTwin(m.info, r, p.stepOf(i, s, h), m.order)
 		twins[i].driven = driven
@@ -114,7 +115,7 @@ func (p *point) coupledTwins(twins []*twin, scaled int, gain float64) (*master.S
 			g *= gain
 		}
 		line := &master.Linear{Gain: g}
-		if twins[sort.SearchInts(sys.InAt, k+1)-1].taken != nil {
+		if twins[ownerOf(sys.InAt, k)].taken != nil {
 			line.Offset = sys.Offset(k)
 		}
 		links = append(links, master.Connection{From: endpoint(sys, sys.OutAt, y, false), To: endpoint(sys, sys.InAt, k, true), Linear: line})
@@ -124,7 +125,7 @@ func (p *point) coupledTwins(twins []*twin, scaled int, gain float64) (*master.S
 
 // endpoint names the entry of u or y, whose parts begin at offsets.
 func endpoint(sys *master.System, offsets []int, at int, input bool) master.Endpoint {
-	i := sort.SearchInts(offsets, at+1) - 1
+	i := ownerOf(offsets, at)
 	ports := sys.Infos[i].Out
 	if input {
 		ports = sys.Infos[i].In
@@ -207,14 +208,14 @@ func (p *point) free(i int, h float64) (own complex128, uncertain float64, err e
 		}
 	}
 	r, err := p.over(i, h)
-	if err != nil || r.whole == nil || r.OwnMisfit > good {
+	if err != nil || r.Whole == nil || r.OwnMisfit > good {
 		return 0, 0, err
 	}
-	return r.whole.largest(), slowPart * r.OwnMisfit, nil
+	return largestOf(r.Whole), slowPart * r.OwnMisfit, nil
 }
 
-// largest gives the eigenvalue of largest magnitude; 0 = there are no states.
-func (r *Response) largest() (worst complex128) {
+// largestOf gives the eigenvalue of largest magnitude; 0 = there are no states.
+func largestOf(r *linear.Response) (worst complex128) {
 	var e mat.Eigen
 	if r.A == nil || !e.Factorize(r.A, mat.EigenNone) {
 		return 0
@@ -232,9 +233,6 @@ func (p *point) coupledSpectrum(s *scheme, h float64, scaled int, gain float64, 
 	twins, sys, err := p.twinsOf(s, h, scaled, gain, false, whole)
 	if err != nil {
 		return eigen{}, err
-	}
-	if s.preset == energyCorrection {
-		return p.meanGrowth(s, h, scaled, gain)
 	}
 	if s.hidden {
 		mode, err := p.followed(s, h, twins, sys, len(twinsOutputs(twins)))
@@ -350,6 +348,32 @@ func (p *point) followed(s *scheme, h float64, twins []*twin, sys *master.System
 		}
 	}
 	return mode, resolved(later, mode.radius())
+}
+
+// scatter puts the twins of all subsystems into random states.
+func (p *point) scatter(s *scheme, h float64, twins []*twin, rng *rand.Rand) error {
+	for i := range twins {
+		if err := p.scatterOne(s, h, twins, i, rng); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scatterOne puts the twin of subsystem i into a random state.
+func (p *point) scatterOne(s *scheme, h float64, twins []*twin, i int, rng *rand.Rand) error {
+	t := twins[i]
+	for k := range t.x0 {
+		t.x0[k] = rng.NormFloat64()
+	}
+	r, err := p.over(i, p.stepOf(i, s, h))
+	if err != nil {
+		return err
+	}
+	if clear(t.y0); r.C != nil {
+		linear.Multiply(t.y0, r.C, t.x0, 1)
+	}
+	return nil
 }
 
 // nearly is how close to 1 the radius of a followed run is that is looked at again.
@@ -523,4 +547,14 @@ func participation(e *mat.Eigen, un, h0 mat.Matrix, n int) ([]float64, error) {
 		out[i] = math.Hypot(b.AtVec(i), b.AtVec(n+i))
 	}
 	return out, nil
+}
+
+// steps takes some macro steps.
+func (p *point) steps(run *master.Run, n int) error {
+	for range n {
+		if _, err := macroStep(p.ctx, run); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -4,16 +4,11 @@ import (
 	"errors"
 	"math"
 	"math/cmplx"
-	"math/rand/v2"
 	"slices"
-	"sort"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/lapack"
-	"gonum.org/v1/gonum/lapack/gonum"
-	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -35,7 +30,6 @@ type propagator struct {
 	lags   []int   // the communication points in z, by how many macro steps they lie back
 	seen   []bool  // by entry of z: an input, or a state, follows it
 	owner  []int   // by entry of z, but for the communication points before the last: its subsystem
-	feeds  []bool  // by output: it feeds an input
 	fed    [][]int // by subsystem: those that it feeds
 }
 
@@ -51,11 +45,10 @@ func (p *point) newPropagator(s *scheme, h float64, twins []*twin, sys *master.S
 	for i, t := range twins {
 		g.owner = append(g.owner, slices.Repeat([]int{i}, len(t.y))...)
 	}
-	g.feeds, g.fed = make([]bool, g.ny), make([][]int, len(twins))
+	g.fed = make([][]int, len(twins))
 	for k := range sys.InAt[len(twins)] {
 		if y, ok := sys.Source(k); ok {
-			g.feeds[y] = true
-			from, to := g.owner[g.n+y], sort.SearchInts(sys.InAt, k+1)-1
+			from, to := g.owner[g.n+y], ownerOf(sys.InAt, k)
 			if !slices.Contains(g.fed[from], to) {
 				g.fed[from] = append(g.fed[from], to)
 			}
@@ -85,7 +78,7 @@ func (g *propagator) look(s *scheme, sys *master.System) {
 			continue
 		}
 		_, one := s.rate(g.twins[g.owner[g.n+y]].info.Name)
-		_, other := s.rate(g.twins[sort.SearchInts(sys.InAt, k+1)-1].info.Name)
+		_, other := s.rate(g.twins[ownerOf(sys.InAt, k)].info.Name)
 		if at[y] == nil {
 			at[y] = map[int]bool{}
 		}
@@ -163,10 +156,8 @@ func (g *propagator) apply(z, next []float64) error {
 	for _, t := range g.twins {
 		at += copy(next[at:], t.x)
 	}
-	for _, v := range next {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return errors.New("the coupled step is not finite")
-		}
+	if !linear.Finite(next...) {
+		return errors.New("the coupled step is not finite")
 	}
 	return nil
 }
@@ -192,9 +183,9 @@ func (g *propagator) dominantOf(phi *mat.Dense, outputs bool) (eigen, error) {
 			}
 		}
 	}
-	size := balance(m)
+	size := linear.Balance(m)
 	if !outputs {
-		values, ok := eigenvalues(compressed(m))
+		values, ok := linear.Eigenvalues(linear.Compressed(m))
 		if !ok {
 			return eigen{}, errNoEigenvalues
 		}
@@ -239,129 +230,3 @@ func roots(values []complex128, period int) {
 const vanished = 1e-100
 
 var errNoEigenvalues = errors.New("the eigenvalues of the coupled step were not found")
-
-// eigenvalues gives those of a matrix that is balanced, and spoils it. mat.Eigen balances once more, which
-// goes on and on where entries are what rounding left of zeros.
-func eigenvalues(m *mat.Dense) (values []complex128, ok bool) {
-	n, _ := m.Dims()
-	values = make([]complex128, n)
-	switch n { // LAPACK takes no work space that is empty
-	case 0:
-		return values, true
-	case 1:
-		values[0] = complex(m.At(0, 0), 0)
-		return values, true
-	}
-	raw, impl := m.RawMatrix(), gonum.Implementation{}
-	re, im, tau, work := make([]float64, n), make([]float64, n), make([]float64, n-1), make([]float64, 1)
-	impl.Dgehrd(n, 0, n-1, raw.Data, raw.Stride, tau, work, -1)
-	work = make([]float64, max(int(work[0]), n))
-	impl.Dgehrd(n, 0, n-1, raw.Data, raw.Stride, tau, work, len(work))
-	for i := 2; i < n; i++ {
-		clear(raw.Data[i*raw.Stride : i*raw.Stride+i-1])
-	}
-	impl.Dhseqr(lapack.EigenvaluesOnly, lapack.SchurNone, n, 0, n-1, raw.Data, raw.Stride, re, im, nil, 1, work, -1)
-	work = make([]float64, max(int(work[0]), n))
-	left := impl.Dhseqr(lapack.EigenvaluesOnly, lapack.SchurNone, n, 0, n-1, raw.Data, raw.Stride, re, im, nil, 1, work, len(work))
-	for i := range values {
-		values[i] = complex(re[i], im[i])
-	}
-	return values, left == 0
-}
-
-// balance scales the variables of a map, by powers of two, so that rows and columns are of like
-// size, and gives the sizes.
-func balance(m *mat.Dense) (size []float64) {
-	const sweeps = 10
-	d, _ := m.Dims()
-	size = make([]float64, d)
-	for i := range size {
-		size[i] = 1
-	}
-	for range sweeps {
-		for i := range d {
-			row, column := 0.0, 0.0
-			for j := range d {
-				if j != i {
-					row += math.Abs(m.At(i, j))
-					column += math.Abs(m.At(j, i))
-				}
-			}
-			if row == 0 || column == 0 {
-				continue
-			}
-			f := math.Exp2(math.Round(math.Log2(row/column) / 2))
-			if f == 1 {
-				continue
-			}
-			size[i] *= f
-			for j := range d {
-				m.Set(i, j, m.At(i, j)/f)
-			}
-			for j := range d {
-				m.Set(j, i, m.At(j, i)*f)
-			}
-		}
-	}
-	return size
-}
-
-// compressed gives a smaller matrix with the same eigenvalues but for zeros: with M P = Q R of
-// rank r, that of R Pᵀ Q, r × r. Outputs are functions of the states, so r is much below the size.
-func compressed(m *mat.Dense) *mat.Dense {
-	const rounding = 1e-14
-	d, _ := m.Dims()
-	if d == 0 {
-		return m
-	}
-	qr := mat.DenseCopyOf(m)
-	raw := qr.RawMatrix()
-	pivots, tau := make([]int, d), make([]float64, d)
-	for i := range pivots {
-		pivots[i] = -1
-	}
-	work := make([]float64, 1)
-	lapack64.Geqp3(raw, pivots, tau, work, -1)
-	work = make([]float64, int(work[0]))
-	lapack64.Geqp3(raw, pivots, tau, work, len(work))
-	r := 0
-	for r < d && math.Abs(qr.At(r, r)) > rounding*math.Abs(qr.At(0, 0)) {
-		r++
-	}
-	if r == 0 || r == d || !factored(m, qr, pivots, tau, work) {
-		return m
-	}
-	// (R Pᵀ) Q = (Qᵀ (R Pᵀ)ᵀ)ᵀ
-	rp := mat.NewDense(d, r, nil) // (R Pᵀ)ᵀ
-	for i := range r {
-		for j := i; j < d; j++ {
-			rp.Set(pivots[j], i, qr.At(i, j))
-		}
-	}
-	raw.Cols = r // the other reflectors leave the first r rows as they are
-	lapack64.Ormqr(blas.Left, blas.Trans, raw, tau[:r], rp.RawMatrix(), work, -1)
-	work = make([]float64, max(int(work[0]), 1))
-	lapack64.Ormqr(blas.Left, blas.Trans, raw, tau[:r], rp.RawMatrix(), work, len(work))
-	return mat.DenseCopyOf(rp.Slice(0, r, 0, r).T())
-}
-
-// factored reports whether M P = Q R, as far as a random vector shows. Geqp3 of gonum 0.17 gives for some
-// matrices of nearly dependent columns a factorization of another one.
-func factored(m, qr *mat.Dense, pivots []int, tau, work []float64) bool {
-	const alike = 1e-10
-	rng := rand.New(rand.NewPCG(9, 10))
-	d, _ := m.Dims()
-	w, product := mat.NewVecDense(d, nil), mat.NewDense(d, 1, nil)
-	for j, at := range pivots {
-		v := rng.NormFloat64()
-		w.SetVec(at, v)
-		for i := range j + 1 {
-			product.Set(i, 0, product.At(i, 0)+qr.At(i, j)*v)
-		}
-	}
-	lapack64.Ormqr(blas.Left, blas.NoTrans, qr.RawMatrix(), tau, product.RawMatrix(), work, len(work))
-	var want, off mat.VecDense
-	want.MulVec(m, w)
-	off.SubVec(&want, product.ColView(0))
-	return mat.Norm(&off, 2) <= alike*mat.Norm(&want, 2)
-}

@@ -110,13 +110,3 @@ func (p *point) noLocal(s *scheme) string {
 	}
 	return ""
 }
-
-// steps takes some macro steps.
-func (p *point) steps(run *master.Run, n int) error {
-	for range n {
-		if _, err := macroStep(p.ctx, run); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -11,241 +11,139 @@ import (
 	"strings"
 	"time"
 
+	"github.com/macrostep/macrostep/algorithms/analyze/divergence"
 	"github.com/macrostep/macrostep/master"
 )
 
-// Runs allow to look at real runs of the system where its models tell nothing.
+// Runs allow trial runs of the system itself, of strategies of which its models show nothing.
 type Runs struct {
-	// Again makes the system anew, as it is before its start, together with what ends it once its run is closed,
-	// which may be nil. nil = no runs.
+	// Again makes the system anew, as it is before its start, together with a function that ends it once its run is
+	// closed, which may be nil. nil = no trial runs.
 	Again func(ctx context.Context) (*master.System, func() error, error)
-	// Time is how long they may take in all, a fourth of it where models tell of all strategies, but for gaps, and
-	// a fourth of that with many subsystems. What is told of a step does not depend on it; how many steps are looked at does.
-	Time time.Duration
-	// Only tells of which strategies; nil = of all.
-	Only func(preset string, order int) bool
-	// Observe is told what is being looked at; nil = nobody is.
-	Observe func(what string)
+	// Time is how long they may take in all, a fourth of it with many subsystems. It decides how many steps are tried,
+	// not what is found at one.
+	Time    time.Duration
+	Only    func(preset string, order int) bool // the strategies to try; nil = all
+	Observe func(what string)                   // called before each trial; nil = nobody is
 }
 
-// Seen tells that what is told of a strategy, or of the steps that the models leave open, comes from runs of
-// the system itself: its inputs are moved a little over some macro steps from the operating point on,
-// and what becomes of the difference to the run in which they are not is followed.
+// Seen is how the points of a strategy were found in trial runs: its coupled inputs are moved a little over some macro
+// steps from the operating point on, and the difference to the run in which they are not is followed.
 type Seen struct {
-	Looks int `json:"looks"` // step sizes that were looked at
+	Looks int `json:"looks"` // step sizes that were tried
 	Runs  int `json:"runs"`
-	// Points are those of the strategy that runs have shown: radii are known to a few percent of what they are
-	// off 1.
-	Points []Radius `json:"points"`
-	// Steps is how many macro steps a difference is followed at most; Least the growth in a step below which it
-	// is not told from none, as there.
+	// Steps is how many macro steps a difference is followed at most, Least the growth in a step below which it is not
+	// told from none.
 	Steps int     `json:"steps"`
 	Least float64 `json:"least_growth"`
 	// Precision of the ends of stable ranges: how far, relative to it, the next step lies that was seen to grow.
 	Precision float64 `json:"precision"`
-	// Now tells that the step of the analysis is among them, and Radius of it is known by that.
-	Now bool `json:"at_step"`
-	// Missed are steps that were not looked at for lack of time.
-	Missed int `json:"missed,omitempty"`
+	Now       bool    `json:"at_step"`          // the step of the analysis is known by trial runs
+	Missed    int     `json:"missed,omitempty"` // steps that were not tried for lack of time
 }
 
 const (
-	seenPoints    = 9    // of a scan by runs
-	seenInGap     = 3    // of one step size that the models leave open
-	seenPrecision = 0.02 // of the ends of stable ranges
-	alikeRate     = 0.3  // by which growths in time may be apart that are the same
-	seenLook      = 64   // steps between looks at the clock
-	gapPart       = 4    // of the time for runs, that for gaps in what models tell, by its inverse
-	clearlyCalm   = 1e-3 // how far below 1 a radius has to be, beside those of models, that counts as one
+	// trialPoints are the steps of a scan by trial runs: two in a decade of the usual range of three, as each takes some
+	// thousand steps of the system.
+	trialPoints = 9
+	// trialPrecision is that of the ends of stable ranges: finer ones move with the size of the kick where the system is
+	// not linear.
+	trialPrecision = 0.02
+	// trialManyPart divides the time with many subsystems, of which runs are slow and seldom tell more.
+	trialManyPart = 4
+	// clockSteps lie between looks at the clock: some ms of slow FMUs.
+	clockSteps = 64
+	// fewTrialSteps and manyTrialSteps are followed after the kick: the first show what grows by 1 % in a step, the
+	// others a thousandth.
+	fewTrialSteps, manyTrialSteps = 400, 2000
+	// shortHeld, heldPart: inputs are moved over 40 macro steps (a 50th of a long run), at most a 16th of the run: more than
+	// one, as components that sample, or take steps of their own, see them now and then only. The steps of a scan are 1/30
+	// of that of the analysis at least.
+	shortHeld, heldPart, heldMost = 40, 50, 16
+	// settling are the steps from the operating point on by which the size of an output is told: before a kick has grown.
+	settling = 10
+	// fickle is the part of the outputs by which runs that are alike may differ: a hundredth of the largest usual kick.
+	fickle = 1e-5
+	// sameRate is how far growths in time may be apart at the two shortest steps that count as the motion's own: the steps
+	// lie a factor of two apart, by which that of a coupling changes at least.
+	sameRate = 0.3
 )
 
-// followedRuns are the macro steps over which a difference is followed: where the first leave open what
-// becomes of it, the second, and the third where time is left once all have been looked at.
-var followedRuns = [3]int{400, 2000, 8000}
+// trialKicks are how far inputs are moved, relative to their size. Two that agree are asked for, and none that contradicts:
+// the first two are enough as a rule; the third is for components with noise, the last where the second is large.
+var trialKicks = []float64{1e-3, 1e-5, 1e-1, 1e-7}
 
-// lengths are those that a look may take, from the first to before the second of two.
-type lengths [2]int
+// errNoTime ends what the time does not suffice for.
+var errNoTime = errors.New("not looked at: the time for runs was over (--runs)")
 
-var (
-	scanned = lengths{0, 2} // from short to long
-	precise = lengths{1, 2}
-	last    = lengths{2, 3}
-)
-
-// runKicks are how far inputs are moved, relative to their size: two that agree are asked for, and none that
-// contradicts. The first two are enough as a rule; larger ones are for components with noise.
-var runKicks = []float64{1e-3, 1e-5, 1e-1, 1e-7}
-
-var (
-	// errNoTime ends what the time does not suffice for.
-	errNoTime = errors.New("not looked at: the time for runs was over (--runs)")
-	// errRandom is of systems that are not the same twice.
-	errRandom = errors.New("runs of the system differ")
-)
-
-// sight is what runs show at one step size.
-type sight struct {
-	Radius
-	kind   fate
-	why    string // of an unknown one
-	steps  int    // that differences were followed over
-	open   bool   // longer runs may tell
-	ends   bool   // a stable range ends before it
-	ofRuns bool   // else of the models
-	edge   bool   // end of a range of the models
-	looked bool
+// trial is what runs show at one step size.
+type trial struct {
+	step float64 // s
+	divergence.Finding
 }
 
-// looker looks at runs.
-type looker struct {
+// trials are those of one strategy, by rising step.
+type trials struct {
+	of           *Strategy
+	scheme       *scheme
+	done         []trial
+	runs, missed int
+}
+
+// tryer makes trial runs.
+type tryer struct {
 	ctx   context.Context
 	o     Options
 	until time.Time
-	// floor is the part of the outputs by which two runs that are alike differ; NaN = not looked at yet.
-	floor float64
+	floor float64 // part of the outputs by which two runs that are alike differ; NaN = not known yet
 	runs  int
 }
 
-// hunt is the looks at one strategy.
-type hunt struct {
-	of     *Strategy
-	scheme *scheme
-	sights []sight // by step
-	runs   int
-	// mixed tells that models tell of other steps, and to a millionth in a step: what is only not seen to grow
-	// is unknown beside that.
-	mixed bool
-	// refused is why there are no runs with it, once that is known.
-	refused error
-}
-
-// wanted gives the strategies of which something is left open, of those asked for, with the steps to look at: all of the scan, or some
-// in the gaps.
-func (r *Report) wanted(sys *master.System, only func(preset string, order int) bool) (out []*hunt) {
-	for k, s := range r.schemes {
-		of := &r.Strategies[k]
-		if only != nil && !only(s.preset, s.order) {
-			continue
-		}
-		if alg, err := s.algorithm(); err != nil || alg.Check(sys) != nil {
-			continue
-		}
-		h := &hunt{of: of, scheme: s}
-		add := func(step float64) {
-			near := func(at sight) bool { return math.Abs(at.Step-step) < 0.01*step }
-			if step >= r.From*(1-1e-9) && step <= r.To*(1+1e-9) && !slices.ContainsFunc(h.sights, near) {
-				h.sights = append(h.sights, sight{Radius: Radius{Step: step}, ofRuns: true})
-			}
-		}
-		switch {
-		case len(of.Points) == 0:
-			add(r.Step)
-			for i := range seenPoints {
-				add(r.From * math.Pow(r.To/r.From, float64(i)/(seenPoints-1)))
-			}
-		case of.Multiples > 0 || len(of.Gaps) == 0:
-			continue
-		default:
-			h.mixed = true
-			for _, g := range of.Gaps {
-				for i := range seenInGap {
-					add(g.From * math.Pow(g.To/g.From, float64(i)/(seenInGap-1)))
-				}
-			}
-			for _, p := range of.Points {
-				h.sights = append(h.sights, sight{Radius: p, kind: fateOf(p.Radius), looked: true})
-			}
-			for _, g := range of.Stable {
-				for _, end := range []float64{g.From, g.To} {
-					h.sights = append(h.sights, sight{Radius: Radius{end, 1}, kind: calm, looked: true, edge: true})
-				}
-			}
-		}
-		h.sort()
-		if slices.ContainsFunc(h.sights, func(at sight) bool { return !at.looked }) {
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
-func fateOf(radius float64) fate {
-	if stable(radius) {
-		return calm
-	}
-	return grows
-}
-
-func (h *hunt) sort() {
-	slices.SortStableFunc(h.sights, func(a, b sight) int { return cmp.Compare(a.Step, b.Step) })
-}
-
-// lookAtRuns fills in from runs of the system what its models leave open.
+// lookAtRuns fills in from trial runs the strategies of which models show nothing.
 func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) error {
 	if o.Runs.Again == nil || !(o.Runs.Time > 0) || len(r.Structure.Connections) == 0 {
 		return nil
 	}
-	hunts := r.wanted(sys, o.Runs.Only)
-	if len(hunts) == 0 {
+	var all []*trials
+	for k, s := range r.schemes {
+		of := &r.Strategies[k]
+		if len(of.Points) > 0 || s.nonlinear() != "" || o.Runs.Only != nil && !o.Runs.Only(s.preset, s.order) {
+			continue
+		}
+		if alg, err := s.algorithm(); err == nil && alg.Check(sys) == nil {
+			all = append(all, &trials{of: of, scheme: s})
+		}
+	}
+	if all == nil {
 		return nil
 	}
-	budget := o.Runs.Time
-	if !slices.ContainsFunc(hunts, func(h *hunt) bool { return !h.mixed }) {
-		budget /= gapPart
-	}
 	if len(sys.Infos) > manySubsystems {
-		budget /= gapPart
+		o.Runs.Time /= trialManyPart
 	}
-	l := &looker{ctx: ctx, o: o, until: time.Now().Add(budget), floor: math.NaN()}
-	// The step of the analysis first, then those around it from near to far, of all strategies.
-	type task struct {
-		h    *hunt
-		step float64
-	}
-	var tasks []task
-	for _, h := range hunts {
-		for _, at := range h.sights {
-			if !at.looked {
-				tasks = append(tasks, task{h, at.Step})
+	l := &tryer{ctx: ctx, o: o, until: time.Now().Add(o.Runs.Time), floor: math.NaN()}
+	for _, h := range r.trialSteps() {
+		for _, t := range all {
+			if err := l.try(t, h, h == r.Step); err != nil {
+				return err
 			}
 		}
 	}
-	away := func(t task) float64 { return math.Round(1e3 * math.Abs(math.Log(t.step/r.Step))) }
-	slices.SortStableFunc(tasks, func(a, b task) int { return cmp.Compare(away(a), away(b)) })
-	for _, t := range tasks {
-		k := slices.IndexFunc(t.h.sights, func(at sight) bool { return at.Step == t.step && !at.looked })
-		how := scanned
-		if t.step == r.Step {
-			how = precise
-		}
-		if err := l.look(t.h, &t.h.sights[k], how); err != nil {
-			return err
-		}
+	for _, t := range all {
+		t.settle()
 	}
-	if err := l.refine(hunts); err != nil {
-		return err
-	}
-	for more := true; more; { // what is left open
+	for more := true; more; { // each in turn, so that none is left coarse for another
 		more = false
-		for _, h := range hunts {
-			for k := range h.sights {
-				if !h.sights[k].open {
-					continue
-				}
-				if err := l.look(h, &h.sights[k], last); err != nil {
-					return err
-				}
-				h.sights[k].open = false
-				more = true
+		for _, t := range all {
+			again, err := l.halve(t)
+			if err != nil {
+				return err
 			}
-		}
-		if err := l.refine(hunts); err != nil {
-			return err
+			more = more || again
 		}
 	}
-	for _, h := range hunts {
-		h.doubtAlone()
-		h.report(r.Step)
+	for _, t := range all {
+		t.doubtAlone()
+		t.report(r.Step)
 	}
 	if r.Recommended < 0 {
 		if r.recommend(o.Error); r.Recommended >= 0 && r.Strategies[r.Recommended].Seen != nil {
@@ -255,355 +153,249 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	return nil
 }
 
-// refine looks for the ends of stable ranges, of each strategy in turn, so that none is left coarse for
-// another.
-func (l *looker) refine(hunts []*hunt) error {
-	for _, h := range hunts {
-		h.settle()
+// trialSteps returns the step of the analysis, and those of a scan around it from near to far.
+func (r *Report) trialSteps() []float64 {
+	const same = 0.01 // relative distance below which a second look shows nothing new
+	var steps []float64
+	if r.Step >= r.From*(1-1e-9) && r.Step <= r.To*(1+1e-9) {
+		steps = append(steps, r.Step)
 	}
-	for more := true; more; {
-		more = false
-		for _, h := range hunts {
-			again, err := l.halve(h)
-			if err != nil {
-				return err
-			}
-			more = more || again
+	for i := range trialPoints {
+		if h := r.From * math.Pow(r.To/r.From, float64(i)/(trialPoints-1)); math.Abs(h-r.Step) >= same*r.Step {
+			steps = append(steps, h)
 		}
 	}
-	return nil
+	away := func(h float64) float64 { return math.Round(1e3 * math.Abs(math.Log(h/r.Step))) }
+	slices.SortStableFunc(steps, func(a, b float64) int { return cmp.Compare(away(a), away(b)) })
+	return steps
 }
 
-// look looks at one step size. Its error ends all; what ends a look stands in the sight.
-func (l *looker) look(h *hunt, at *sight, how lengths) error {
-	at.looked = true
-	was := *at
+// try adds the trial of a step size, by many steps at once if it is to be precise. Its error ends all; the reason why a step is unknown is in the trial.
+func (l *tryer) try(t *trials, h float64, precise bool) error {
 	if l.o.Runs.Observe != nil {
-		l.o.Runs.Observe(fmt.Sprintf("runs of %s, order %d, with steps of %.4g s", h.scheme.preset, h.scheme.order, at.Step))
-	}
-	if h.refused != nil {
-		at.kind, at.why = unknown, h.refused.Error()
-		return nil
+		l.o.Runs.Observe(fmt.Sprintf("runs of %s, order %d, with steps of %.4g s", t.scheme.preset, t.scheme.order, h))
 	}
 	before := l.runs
-	found, err := l.sight(h.scheme, at.Step, how)
-	h.runs += l.runs - before
-	if err := context.Cause(l.ctx); err != nil {
-		return err
+	f, err := divergence.Finding{Kind: divergence.Undecided}, error(nil)
+	if !precise {
+		f, err = l.over(t.scheme, h, fewTrialSteps, false)
 	}
-	at.kind, at.Radius.Radius, at.why, at.open, at.ends, at.steps = found.kind, found.radius, found.why, found.open && how[1] < len(followedRuns), found.ends, followedRuns[how[1]-1]
-	if h.mixed && at.kind == calm && at.Radius.Radius > 1-clearlyCalm {
-		at.kind, at.why = unknown, fmt.Sprintf("no growth is seen over %d steps, and %.6g in a step is not told from 1", at.steps, at.Radius.Radius)
+	if err == nil && f.Kind == divergence.Undecided {
+		f, err = l.over(t.scheme, h, manyTrialSteps, true)
 	}
-	if errors.Is(err, errNoTime) && was.why != "" { // it was looked at before
-		*at = was
-	} else if err != nil {
-		at.kind, at.why = unknown, err.Error()
-		if refused := (*refusedError)(nil); errors.As(err, &refused) {
-			h.refused = err
-		}
+	if f.Kind == divergence.Undecided {
+		f.Kind = divergence.Unknown
 	}
+	t.runs += l.runs - before
+	if cause := context.Cause(l.ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		f = divergence.Finding{Why: err.Error()}
+	}
+	if errors.Is(err, errNoTime) {
+		t.missed++
+	}
+	t.done = append(t.done, trial{h, f})
+	slices.SortFunc(t.done, func(a, b trial) int { return cmp.Compare(a.step, b.step) })
 	return nil
 }
 
-// refusedError is of a run that does not begin, whatever its steps.
-type refusedError struct{ error }
-
-func (e *refusedError) Unwrap() error { return e.error }
-
-// settle decides of motions that part up to some size, and no more: where shorter steps are calm, it is the
-// coupling that does it, else it may be the motion itself.
-func (h *hunt) settle() {
+// settle decides of differences that grow up to some size, and no more: where shorter steps are calm, the coupling does
+// it, else it may be the motion itself.
+func (t *trials) settle() {
 	calmed := false
-	for i := range h.sights {
-		switch at := &h.sights[i]; {
-		case at.kind == calm:
+	for i := range t.done {
+		switch at := &t.done[i]; {
+		case at.Kind == divergence.Calm:
 			calmed = true
-		case at.kind == bounded && calmed:
-			at.kind = grows
-		case at.kind == bounded:
-			at.kind, at.why = unknown, fmt.Sprintf("differences grow by %.4g in a step until they are as large as the motion, and no more: the motion itself may be one that does not forget, as of chaos", at.Radius.Radius)
+		case at.Kind == divergence.Bounded && calmed:
+			at.Kind = divergence.Grows
+		case at.Kind == divergence.Bounded:
+			at.Kind, at.Why = divergence.Unknown, fmt.Sprintf("differences grow by %.4g in a step until they are as large as the motion, and no more: the motion itself may be one that does not forget, as of chaos", at.Radius)
 		}
 	}
 }
 
-// parts reports whether a stable range ends between neighbours of which runs have shown one.
-func parts(a, b sight) bool {
-	ends := func(at sight) bool { return at.kind == grows || at.ends }
-	return (a.ofRuns || b.ofRuns) && (a.kind == calm && ends(b) || ends(a) && b.kind == calm)
+// parts reports whether a stable range ends between neighbours.
+func parts(a, b trial) bool {
+	ends := func(at trial) bool { return at.Kind == divergence.Grows || at.Ends }
+	return a.Kind == divergence.Calm && ends(b) || ends(a) && b.Kind == divergence.Calm
 }
 
-// halve looks in the middle of each pair of neighbours of which one grows; more tells that something is
-// left.
-func (l *looker) halve(h *hunt) (more bool, err error) {
-	var fresh []sight
-	for i := range len(h.sights) - 1 {
-		a, b := h.sights[i], h.sights[i+1]
-		if !parts(a, b) || b.Step <= a.Step*(1+seenPrecision) {
-			continue
+// halve tries the middle of each pair of neighbours between which a stable range ends; more tells that something is left.
+func (l *tryer) halve(t *trials) (more bool, err error) {
+	var middle []float64
+	for i := range len(t.done) - 1 {
+		if a, b := t.done[i], t.done[i+1]; parts(a, b) && b.step > a.step*(1+trialPrecision) {
+			middle = append(middle, math.Sqrt(a.step*b.step))
 		}
-		at := sight{Radius: Radius{Step: math.Sqrt(a.Step * b.Step)}, ofRuns: true}
-		if err := l.look(h, &at, precise); err != nil {
+	}
+	for _, h := range middle {
+		missed := t.missed
+		if err := l.try(t, h, true); err != nil {
 			return false, err
 		}
-		if at.kind == bounded { // between one that is calm and one that grows
-			at.kind = grows
-		}
-		if at.why == errNoTime.Error() {
+		k := slices.IndexFunc(t.done, func(at trial) bool { return at.step == h })
+		switch {
+		case t.missed > missed: // the end stays as coarse as it is
+			t.done, t.missed = slices.Delete(t.done, k, k+1), missed
 			return false, nil
+		case t.done[k].Kind == divergence.Bounded: // between one that is calm and one that grows
+			t.done[k].Kind = divergence.Grows
 		}
-		fresh, more = append(fresh, at), true
 	}
-	h.sights = append(h.sights, fresh...)
-	h.sort()
-	return more, nil
+	return middle != nil, nil
 }
 
 // doubtAlone makes unknown what is calm with nothing but unknown steps beside: among them, it may be so by chance.
-func (h *hunt) doubtAlone() {
+func (t *trials) doubtAlone() {
 	blank := func(k int) bool {
-		return k < 0 || k >= len(h.sights) || h.sights[k].kind == unknown && h.sights[k].why != errNoTime.Error()
+		return k < 0 || k >= len(t.done) || t.done[k].Kind == divergence.Unknown && t.done[k].Why != errNoTime.Error()
 	}
-	if len(h.sights) == 1 {
+	for k := range t.done {
+		if at := &t.done[k]; len(t.done) > 1 && at.Kind == divergence.Calm && blank(k-1) && blank(k+1) {
+			at.Kind, at.Why = divergence.Unknown, "differences do not grow, but at the steps beside nothing is known"
+		}
+	}
+}
+
+// report puts the trials into the strategy.
+func (t *trials) report(step float64) {
+	s, why := t.of, ""
+	seen := &Seen{Looks: len(t.done) - t.missed, Runs: t.runs, Missed: t.missed, Steps: manyTrialSteps, Least: divergence.Least(manyTrialSteps)}
+	s.Gaps = nil
+	for i, at := range t.done {
+		switch {
+		case at.Kind != divergence.Unknown:
+			s.Points = append(s.Points, Radius{at.step, at.Radius})
+			if at.step == step && s.Mode == nil {
+				s.Now, seen.Now = at.Radius, true
+			}
+		case i > 0 && t.done[i-1].Kind == divergence.Unknown:
+			s.Gaps[len(s.Gaps)-1].To = at.step
+		default:
+			s.Gaps = append(s.Gaps, Gap{at.step, at.step, at.Why})
+		}
+		if at.Kind == divergence.Unknown && why == "" && at.Why != errNoTime.Error() {
+			why = fmt.Sprintf("in runs with steps of %.4g s: %s", at.step, at.Why)
+		}
+		if at.Kind == divergence.Calm {
+			if i == 0 || t.done[i-1].Kind != divergence.Calm {
+				s.Stable = append(s.Stable, Range{at.step, at.step})
+			}
+			s.Stable[len(s.Stable)-1].To = at.step
+		}
+		if i > 0 && parts(t.done[i-1], at) {
+			seen.Precision = max(seen.Precision, at.step/t.done[i-1].step-1)
+		}
+	}
+	if s.Points == nil {
+		s.Gaps, s.Why = nil, cmp.Or(s.Why, "nothing is known of it")+"; "+cmp.Or(why, errNoTime.Error())
 		return
 	}
-	for k := range h.sights {
-		if at := &h.sights[k]; at.ofRuns && at.kind == calm && blank(k-1) && blank(k+1) {
-			at.kind, at.why = unknown, "differences do not grow, but at the steps beside nothing is known"
+	s.Seen, s.Why = seen, why
+	if p := s.Points; len(p) > 1 && !stable(p[0].Radius) && !stable(p[1].Radius) {
+		a, b := math.Log(p[0].Radius)/p[0].Step, math.Log(p[1].Radius)/p[1].Step
+		if math.Abs(a-b) <= sameRate*max(a, b) {
+			s.Why = strings.TrimPrefix(fmt.Sprintf("%s; at the shortest steps differences grow by a factor of e every %.3g s, whatever the step: the motion itself does that, or steps have to be far shorter", why, 1/a), "; ")
 		}
 	}
 }
 
-// report puts what was seen into the strategy.
-func (h *hunt) report(step float64) {
-	s := h.of
-	out := &Seen{Runs: h.runs, Steps: followedRuns[1], Least: math.Log(calmFactor) / (float64(followedRuns[1]) / 3)}
-	known := false
-	for _, at := range h.sights {
-		if at.ofRuns {
-			out.Looks++
-			known = known || at.kind != unknown
-			out.Steps = max(out.Steps, at.steps)
-			if at.why == errNoTime.Error() {
-				out.Looks, out.Missed = out.Looks-1, out.Missed+1
-			}
-		}
-	}
-	why := ""
-	for _, at := range h.sights {
-		if why == "" && at.kind == unknown && at.why != errNoTime.Error() {
-			why = fmt.Sprintf("in runs with steps of %.4g s: %s", at.Step, at.why)
-		}
-	}
-	if !known {
-		if why == "" {
-			why = errNoTime.Error()
-		}
-		if s.Why = cmp.Or(s.Why, "nothing is known of it"); why != "" {
-			s.Why += "; " + why
-		}
-		return
-	}
-	s.Seen = out
-	s.Points, s.Stable, s.Gaps = nil, nil, nil
-	before := unknown
-	for i, at := range h.sights {
-		if at.kind == unknown {
-			if i > 0 && h.sights[i-1].kind == unknown {
-				s.Gaps[len(s.Gaps)-1].To = at.Step
-			} else {
-				s.Gaps = append(s.Gaps, Gap{at.Step, at.Step, at.why})
-			}
-		} else if !at.edge {
-			s.Points = append(s.Points, at.Radius)
-			if at.ofRuns {
-				out.Points = append(out.Points, at.Radius)
-			}
-		}
-		if at.kind == calm {
-			if before != calm {
-				s.Stable = append(s.Stable, Range{at.Step, at.Step})
-			}
-			s.Stable[len(s.Stable)-1].To = at.Step
-		}
-		if i > 0 && parts(h.sights[i-1], at) {
-			out.Precision = max(out.Precision, at.Step/h.sights[i-1].Step-1)
-		}
-		if at.ofRuns && at.Step == step && s.Mode == nil && at.kind != unknown {
-			s.Now, out.Now = at.Radius.Radius, true
-		}
-		before = at.kind
-	}
-	s.Why = why
-	if rate, ok := ownRate(out.Points); ok {
-		s.Why = strings.TrimPrefix(fmt.Sprintf("%s; at the shortest steps differences grow by a factor of e every %.3g s, whatever the step: the motion itself does that, or steps have to be far shorter", s.Why, 1/rate), "; ")
-	}
-}
-
-// ownRate gives that by which differences grow at the shortest steps of which runs show something, in 1/s, if it is the
-// same at two of them.
-func ownRate(points []Radius) (float64, bool) {
-	if len(points) < 2 || stable(points[0].Radius) || stable(points[1].Radius) {
-		return 0, false
-	}
-	a, b := math.Log(points[0].Radius)/points[0].Step, math.Log(points[1].Radius)/points[1].Step
-	return a, math.Abs(a-b) <= alikeRate*max(a, b)
-}
-
-// finding is what becomes of a difference.
-type finding struct {
-	kind   fate
-	radius float64
-	why    string
-	open   bool // a longer run may tell
-	ends   bool // a stable range ends before it
-}
-
-// sight follows differences at one step size, over more steps where some leave it open.
-func (l *looker) sight(s *scheme, h float64, how lengths) (out finding, err error) {
-	for k := how[0]; k < how[1]; k++ {
-		out, err = l.over(s, h, followedRuns[k], k > 0)
-		if err != nil || out.kind != undecided {
-			return out, err
-		}
-	}
-	return finding{why: out.why, open: true}, nil
-}
-
-// over is sight over n steps; undecided are those of which longer runs may tell more. Long ones tell of
-// slow growth, too.
-func (l *looker) over(s *scheme, h float64, n int, long bool) (finding, error) {
-	base, err := l.follow(s, h, 0, n)
+// over follows differences at one step size over n steps. Long runs show slow growth, too.
+func (l *tryer) over(s *scheme, h float64, n int, long bool) (divergence.Finding, error) {
+	base, err := l.run(s, h, 0, n)
 	if err != nil {
-		return finding{}, err
+		return divergence.Finding{}, err
 	}
 	if math.IsNaN(l.floor) {
-		again, err := l.follow(s, h, 0, n)
+		again, err := l.run(s, h, 0, n)
 		if err != nil {
-			return finding{}, err
+			return divergence.Finding{}, err
 		}
-		l.floor = 0
-		for _, e := range base.apart(again) {
-			l.floor = max(l.floor, e)
-		}
+		l.floor = slices.Max(base.Apart(again))
 	}
 	if !(l.floor < fickle) {
-		return finding{}, fmt.Errorf("%w by %.2g of the outputs although nothing is moved: they have noise", errRandom, l.floor)
+		return divergence.Finding{}, fmt.Errorf("runs of the system differ by %.2g of the outputs although nothing is moved: they have noise", l.floor)
 	}
-	var seen []pursuit
-	for _, kick := range runKicks {
-		moved, err := l.follow(s, h, kick, n)
+	var seen []divergence.Pursuit
+	for _, kick := range trialKicks {
+		moved, err := l.run(s, h, kick, n)
 		if err != nil {
-			return finding{}, err
+			return divergence.Finding{}, err
 		}
-		c := newPursuit(base, moved, kick, l.floor, long)
-		if c.kind == lost && !long {
-			c.kind = undecided
-		}
-		if c.kind == undecided {
-			return c.finding, nil
+		c := divergence.Follow(base, moved, kick, l.floor, long)
+		if c.Kind == divergence.Undecided || c.Kind == divergence.Lost && !long {
+			return divergence.Finding{Kind: divergence.Undecided, Why: c.Why}, nil
 		}
 		seen = append(seen, c)
-		if f, done := together(seen); done {
+		if f, done := divergence.Together(seen); done {
 			return f, nil
 		}
 	}
-	return finding{kind: undecided, why: "the differences that moved inputs make, of whatever size, are within noise"}, nil
+	return divergence.Finding{Kind: divergence.Undecided, Why: "the differences that moved inputs make, of whatever size, are within noise"}, nil
 }
 
-// trace holds the outputs of a run at the communication points from that at which inputs were moved.
-type trace struct {
-	y    [][]float64
-	size []float64 // of the outputs, about the operating point
-	held int       // macro steps over which inputs were moved
-	err  error     // ended it before its end
-}
-
-// held gives over how many of n macro steps the inputs are moved: more than one, as components that take steps of
-// their own, or sample, see them now and then only. The steps of the scan are 1/30 of that
-// of the analysis as a rule.
-func held(n int) int { return min(n/16, max(40, n/50)) }
-
-// settling are the steps from the operating point on by which the size of a signal is told.
-const settling = 10
-
-// follow runs the system over n steps from the operating point on, with inputs moved there, over the first of them, by
-// kick of their size. The error tells why there is no such run; what ends one stands in the trace.
-func (l *looker) follow(s *scheme, h, kick float64, n int) (out *trace, err error) {
-	if !time.Now().Before(l.until) {
-		return nil, errNoTime
-	}
+// run runs the system over n steps from the operating point on, with its coupled inputs moved over the first of them by
+// kick of their size. The error is the reason why there is no such run; one that ends it early is in the trace.
+func (l *tryer) run(s *scheme, h, kick float64, n int) (out *divergence.Trace, err error) {
 	l.runs++
 	sys, end, err := l.o.Runs.Again(l.ctx)
 	if err != nil {
-		return nil, &refusedError{err}
+		return nil, err
 	}
 	if end != nil {
 		defer func() { err = errors.Join(err, end()) }()
 	}
 	alg, err := s.algorithm()
 	if err != nil {
-		return nil, &refusedError{err}
+		return nil, err
 	}
-	at := max(l.o.At, l.o.Start)
-	way := math.Ceil((at-l.o.Start)/h - 1e-6)
-	run, err := master.NewRun(sys, alg, master.Options{Start: l.o.Start, Stop: l.o.Start + (way+float64(n)+1.5)*h, Step: h, Tolerance: l.o.Tolerance, Workers: 1, Steer: true})
+	way := int(math.Ceil((max(l.o.At, l.o.Start)-l.o.Start)/h - 1e-6))
+	run, err := master.NewRun(sys, alg, master.Options{Start: l.o.Start, Stop: l.o.Start + (float64(way+n)+1.5)*h, Step: h, Tolerance: l.o.Tolerance, Workers: 1, Steer: true})
 	if err != nil {
 		return nil, err
 	}
-	// What a subsystem says at its end is nothing of the coupling.
-	defer func() { _, _ = run.Close() }()
+	defer func() { _, _ = run.Close() }() // what a subsystem says at its end is nothing of the coupling
 	if err := run.Start(l.ctx); err != nil {
-		return nil, &refusedError{err}
+		return nil, err
 	}
-	out = &trace{held: held(n)}
-	note := func() { out.y = append(out.y, slices.Clone(run.Point().Y)) }
-	for k := 0; k < int(way)+n+1; k++ {
-		if k%seenLook == 0 && !time.Now().Before(l.until) {
+	out = &divergence.Trace{Held: min(n/heldMost, max(shortHeld, n/heldPart))}
+	for k := range way + n + 1 {
+		if k%clockSteps == 0 && !time.Now().Before(l.until) {
 			return nil, errNoTime
 		}
-		if k == int(way) {
-			note()
-			if err := move(run, sys, kick); err != nil {
-				return nil, err
-			}
+		switch k {
+		case way:
+			out.Y = append(out.Y, slices.Clone(run.Point().Y))
+			err = move(run, sys, kick)
+		case way + out.Held:
+			err = coupledInputs(run, sys, func(_ int, v *master.Variable) error { return v.Release() })
 		}
-		if k == int(way)+held(n) {
-			if err := release(run, sys); err != nil {
-				return nil, err
-			}
+		if err != nil {
+			return nil, err
 		}
-		if _, err := macroStep(l.ctx, run); err != nil {
-			if k < int(way) {
-				return nil, fmt.Errorf("on the way to the operating point: %w", err)
-			}
-			out.err = err
+		if _, err := macroStep(l.ctx, run); err != nil && k < way {
+			return nil, fmt.Errorf("on the way to the operating point: %w", err)
+		} else if err != nil {
+			out.Err = err
 			break
 		}
-		if k >= int(way) {
-			note()
+		if k >= way {
+			out.Y = append(out.Y, slices.Clone(run.Point().Y))
 		}
 	}
-	for o := range out.y[0] {
-		size := 0.0
-		for _, y := range out.y[:min(settling, len(out.y))] {
-			size = max(size, math.Abs(y[o]))
+	for i, info := range sys.Infos {
+		for o := sys.OutAt[i]; o < sys.OutAt[i+1]; o++ {
+			size := 0.0
+			for _, y := range out.Y[:min(settling, len(out.Y))] {
+				size = max(size, math.Abs(y[o]))
+			}
+			out.Size = append(out.Size, cmp.Or(size, info.Out[o-sys.OutAt[i]].Magnitude()))
 		}
-		if size == 0 {
-			size = port(sys, o).Magnitude()
-		}
-		out.size = append(out.size, size)
 	}
 	return out, nil
-}
-
-// port gives that of an entry of y.
-func port(sys *master.System, y int) master.Port {
-	i := 0
-	for y >= sys.OutAt[i+1] {
-		i++
-	}
-	return sys.Infos[i].Out[y-sys.OutAt[i]]
 }
 
 // coupledInputs calls do for each Real input that another subsystem feeds.
@@ -623,24 +415,16 @@ func coupledInputs(run *master.Run, sys *master.System, do func(k int, v *master
 	return nil
 }
 
-// move moves all inputs at random, always alike, so that no mode is missed; by nothing, too, so that
-// algorithms that are told of it do the same in both runs.
+// move moves all inputs at random, always alike, so that no mode is missed; by nothing, too, so that algorithms that
+// know of it do the same in both runs.
 func move(run *master.Run, sys *master.System, kick float64) error {
 	rng := rand.New(rand.NewPCG(11, 12))
 	u := slices.Clone(run.Point().U)
 	return coupledInputs(run, sys, func(k int, v *master.Variable) error {
-		size := math.Abs(u[k])
-		if size == 0 {
-			size = v.Port.Magnitude()
-		}
 		by := 0.5 + 0.5*rng.Float64()
 		if rng.IntN(2) == 0 {
 			by = -by
 		}
-		return v.Override(master.Linear{Gain: 1, Offset: kick * by * size})
+		return v.Override(master.Linear{Gain: 1, Offset: kick * by * cmp.Or(math.Abs(u[k]), v.Port.Magnitude())})
 	})
-}
-
-func release(run *master.Run, sys *master.System) error {
-	return coupledInputs(run, sys, func(_ int, v *master.Variable) error { return v.Release() })
 }

@@ -95,7 +95,7 @@ func structure(sys *master.System, o Options) Structure {
 			continue
 		}
 		c := Connection{From: sys.OutName(y), To: sys.InName(k), Gain: sys.Gain(k), Delay: map[string]float64{explicitScheme: 1, gaussSeidelScheme: 1, implicitScheme: 0}}
-		i := slices.IndexFunc(sys.InAt[1:], func(end int) bool { return k < end })
+		i := ownerOf(sys.InAt, k)
 		switch from := sys.SourceSubsystem(k); {
 		case slices.Contains(sys.Late, i):
 			c.Delay[explicitScheme], c.Delay[gaussSeidelScheme] = 0, 0
@@ -347,7 +347,7 @@ func (p *point) gain(l *master.Loop, h float64) (float64, error) {
 	}
 	m := mat.NewDense(len(ins), len(ins), nil)
 	for from, u := range ins {
-		i := slices.IndexFunc(sys.InAt[1:], func(end int) bool { return u < end })
+		i := ownerOf(sys.InAt, u)
 		d, err := p.slopes(i, h)
 		if err != nil {
 			return 0, err

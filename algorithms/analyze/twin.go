@@ -5,8 +5,7 @@ import (
 	"errors"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -15,12 +14,12 @@ import (
 // original. It can always go back.
 type twin struct {
 	info   master.Info
-	r      *Response // over steps of size h
+	r      *linear.Response // over steps of size h
 	h      float64
-	order  int   // of input derivatives that it takes
-	driven bool  // it moves by itself too
-	fine   bool  // it takes longer steps in several of its own
-	flow   *flow // it takes steps of any size; nil = of size h
+	order  int          // of input derivatives that it takes
+	driven bool         // it moves by itself too
+	fine   bool         // it takes longer steps in several of its own
+	flow   *linear.Flow // it takes steps of any size; nil = of size h
 	// shown and taken are outputs and inputs at the operating point, where not deviations from them are to be
 	// seen; nil = they are.
 	shown, taken []float64
@@ -46,8 +45,8 @@ var (
 const sameStep = 1e-6
 
 // newTwin makes the twin of a subsystem over steps of size h.
-func newTwin(of *master.Info, r *Response, h float64, order int) *twin {
-	n := r.states()
+func newTwin(of *master.Info, r *linear.Response, h float64, order int) *twin {
+	n := r.States()
 	t := &twin{r: r, h: h, order: order, x0: make([]float64, n), x: make([]float64, n), next: make([]float64, n)}
 	t.info = master.Info{Name: of.Name, In: of.In, Step: master.Feedthrough{On: realOnly(of), Assumed: of.Step.Assumed}, Stateless: of.Stateless}
 	for _, p := range of.Out {
@@ -115,7 +114,7 @@ func (t *twin) SetInputDerivatives(order int, du []float64) error {
 func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
 	pieces := 1
 	if t.flow != nil {
-		return at + h, t.flow.step(t.x, t.y, t.u, h)
+		return at + h, t.flow.Step(t.x, t.y, t.u, h)
 	}
 	if t.fine {
 		pieces = max(int(math.Round(h/t.h)), 1)
@@ -144,7 +143,7 @@ func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
 			continue
 		}
 		for m := range t.piece {
-			taylor(t.piece[m], t.u, m, s)
+			linear.Taylor(t.piece[m], t.u, m, s)
 		}
 		t.step(t.piece)
 	}
@@ -156,13 +155,13 @@ func (t *twin) Step(_ context.Context, at, h float64) (float64, error) {
 // of each second piece that at its end, for which the one before makes up.
 func (t *twin) sample(j int, s float64) {
 	now := t.piece[0]
-	taylor(now, t.u, 0, s+t.h/2)
+	linear.Taylor(now, t.u, 0, s+t.h/2)
 	end, other := make([]float64, len(now)), make([]float64, len(now))
 	if j%2 == 1 {
-		taylor(end, t.u, 0, s+t.h)
+		linear.Taylor(end, t.u, 0, s+t.h)
 	} else {
-		taylor(end, t.u, 0, s+2*t.h)
-		taylor(other, t.u, 0, s+3*t.h/2)
+		linear.Taylor(end, t.u, 0, s+2*t.h)
+		linear.Taylor(other, t.u, 0, s+3*t.h/2)
 	}
 	for _, on := range t.info.Step.On {
 		for _, k := range on {
@@ -176,29 +175,17 @@ func (t *twin) sample(j int, s float64) {
 	}
 }
 
-// taylor gives the m-th derivative at s of the polynomial whose derivatives at 0 are u.
-func taylor(dst []float64, u [][]float64, m int, s float64) {
-	copy(dst, u[m])
-	factor := 1.0
-	for l := m + 1; l < len(u); l++ {
-		factor *= s / float64(l-m)
-		for k, v := range u[l] {
-			dst[k] += factor * v
-		}
-	}
-}
-
 // step takes one of its own steps with inputs of these derivatives at its start.
 func (t *twin) step(derivatives [][]float64) {
 	clear(t.next)
 	clear(t.y)
 	if t.driven {
-		copy(t.next, t.r.own)
-		copy(t.y, t.r.ownY)
+		copy(t.next, t.r.Own)
+		copy(t.y, t.r.OwnY)
 	}
 	if len(t.x) > 0 {
-		multiply(t.next, t.r.A, t.x, 1)
-		multiply(t.y, t.r.C, t.x, 1)
+		linear.Multiply(t.next, t.r.A, t.x, 1)
+		linear.Multiply(t.y, t.r.C, t.x, 1)
 	}
 	factor := 1.0 // h^m/m!
 	for m, u := range derivatives {
@@ -206,23 +193,13 @@ func (t *twin) step(derivatives [][]float64) {
 			factor *= t.h / float64(m)
 		}
 		if m < len(t.r.B) && len(t.x) > 0 {
-			multiply(t.next, t.r.B[m], u, factor)
+			linear.Multiply(t.next, t.r.B[m], u, factor)
 		}
 		if m < len(t.r.D) {
-			multiply(t.y, t.r.D[m], u, factor)
+			linear.Multiply(t.y, t.r.D[m], u, factor)
 		}
 	}
 	copy(t.x, t.next)
-}
-
-// multiply adds factor·m·v to dst.
-func multiply(dst []float64, m *mat.Dense, v []float64, factor float64) {
-	for i := range dst {
-		row := m.RawRowView(i)
-		for j, x := range v {
-			dst[i] += factor * row[j] * x
-		}
-	}
 }
 
 func (t *twin) Substep(ctx context.Context, at, h float64) (float64, error) {

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze/linear"
 	"github.com/macrostep/macrostep/master"
 )
 
@@ -240,10 +241,10 @@ func (p *point) flowing(h float64, like *scheme) (out flows, err error) {
 		if err != nil {
 			return out, err
 		}
-		if r.whole != nil {
-			r = r.whole
+		if r.Whole != nil {
+			r = r.Whole
 		}
-		f, err := newFlow(r, own, len(m.info.In))
+		f, err := linear.NewFlow(r, own, len(m.info.In))
 		if err != nil {
 			return out, fmt.Errorf("%s over steps of %.4g s: %w", m.info, own, err)
 		}
@@ -268,7 +269,7 @@ func (f *flows) agree() error {
 	m, v := mat.NewDense(ny, ny, nil), mat.NewVecDense(ny, nil)
 	at := 0
 	for i, t := range f.twins {
-		d := t.flow.space.D
+		d := t.flow.Space.D
 		for o := range t.y {
 			m.Set(at+o, at+o, 1)
 			v.SetVec(at+o, d.At(o, len(t.u[0])))
@@ -310,7 +311,7 @@ func (p *point) off(f *flows, like *scheme, short, long float64) (worst float64,
 			if err != nil {
 				return 0, nil, err
 			}
-			away, err := f.twins[i].flow.off(r, own, len(m.info.In))
+			away, err := f.twins[i].flow.Off(r, own, len(m.info.In))
 			if err != nil {
 				return 0, nil, fmt.Errorf("%s: %w", m.info, err)
 			}

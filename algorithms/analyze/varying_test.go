@@ -7,106 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/fmus/exact"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/mastertest"
 )
-
-// The logarithm is that of matrices whose exponential is known, also where they have no full set of eigenvectors
-// or are stiff; where there is none in real numbers, that is told.
-func TestLogarithm(t *testing.T) {
-	for name, m := range map[string]*mat.Dense{
-		"oscillation": mat.NewDense(2, 2, []float64{0, 1, -3, -0.2}),
-		"integrators": mat.NewDense(3, 3, []float64{0, 1, 0, 0, 0, 1, 0, 0, 0}),
-		"stiff":       mat.NewDense(3, 3, []float64{-20, 1, 4, 0, -1e-6, 1, 0.3, 0, -0.5}),
-		"nothing":     mat.NewDense(2, 2, nil),
-	} {
-		var e mat.Dense
-		e.Exp(m)
-		got, err := logarithm(&e)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		got.Sub(got, m)
-		if off := mat.Norm(got, 1); !(off <= 1e-7) {
-			t.Errorf("%s: off by %g", name, off)
-		}
-	}
-	for name, m := range map[string]*mat.Dense{
-		"dead time": mat.NewDense(2, 2, []float64{0, 1, 0, 0}),
-		"reversal":  mat.NewDense(2, 2, []float64{-0.5, 0, 0, 0.3}),
-	} {
-		if got, err := logarithm(m); err == nil {
-			t.Errorf("%s: %v", name, mat.Formatted(got))
-		}
-	}
-}
-
-// A flow that is found in the response over one step goes over steps of other sizes, with inputs that are polynomials, as the
-// system does that the response is of: by the series, over some pieces, and of what is stiff by the exponential.
-func TestFlowSteps(t *testing.T) {
-	const h, order = 0.01, 2
-	for name, fast := range map[string]float64{"slow": -3, "stiff": -2000} {
-		space := StateSpace{
-			A: mat.NewDense(3, 3, []float64{0, 1, 0, -40, -0.5, 2, 1, 0, fast}), B: mat.NewDense(3, 2, []float64{0, 0.1, 3, 0, 0, -fast}),
-			C: mat.NewDense(2, 3, []float64{1, 0, 0, 0, 0.2, 1}), D: mat.NewDense(2, 2, []float64{0, 0.3, 0, 0}),
-		}
-		r, err := space.Over(h, order)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.own, r.ownY = make([]float64, 3), make([]float64, 2) // moved by w = (0, 1, 0), v = (0.5, 0)
-		pushed := StateSpace{A: space.A, B: mat.NewDense(3, 1, []float64{0, 1, 0}), C: space.C, D: mat.NewDense(2, 1, []float64{0.5, 0})}
-		own, err := pushed.Over(h, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mat.Col(r.own, 0, own.B[0])
-		mat.Col(r.ownY, 0, own.D[0])
-		f, err := newFlow(r, h, 2)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		for _, H := range []float64{h / 7, 3.3 * h, 20 * h} {
-			want, err := space.Over(H, order)
-			if err != nil {
-				t.Fatal(err)
-			}
-			drift, err := pushed.Over(H, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			u := [][]float64{{0.3, -1}, {2, 0.7}, {-5, 11}} // with derivatives at the start
-			x, y, factor := []float64{0, 0, 0}, make([]float64, 2), 1.0
-			exact := mat.Col(nil, 0, drift.D[0])
-			for m := range u {
-				if m > 0 {
-					factor *= H / float64(m)
-				}
-				multiply(exact, want.D[m], u[m], factor)
-			}
-			if err := f.step(x, y, u, H); err != nil {
-				t.Fatal(name, err)
-			}
-			for o, v := range exact {
-				if math.Abs(y[o]-v) > 1e-7*(1+math.Abs(v)) {
-					t.Errorf("%s, over %g s: output %d is %.12g, and %.12g exactly", name, H, o, y[o], v)
-				}
-			}
-			off, err := f.off(want, H, 2)
-			if err != nil || off > 1e-6 {
-				t.Errorf("%s, over %g s: off by %g of itself, %v", name, H, off, err)
-			}
-		}
-		if stiff := f.size*20*h > mostPieces; stiff != (name == "stiff") {
-			t.Errorf("%s: A has the size %g, which does not tell the ways of a step apart", name, f.size)
-		}
-	}
-}
 
 // settledIn runs an algorithm over a time on a system, and gives the median of its steps, by time, its FMU steps per second
 // and the error of its outputs against haid's solution.

@@ -44,8 +44,8 @@ Components that take several steps a macro step, or one over several (--rate, or
 system asks), are analysed as such: the radius is that of a macro step, from the growth
 over a period, after which all take part. Implicit coupling is analysed without rates.
 
-Where the models tell nothing, as of FMUs that take steps of their own, or only at
-some steps, the system itself is run: twice over, the second time with its coupled
+Where the models tell nothing, as of FMUs that take steps of their own, the system
+itself is run: twice over, the second time with its coupled
 inputs moved a little at the operating point, and the growth of the difference tells
 whether the coupling is stable (--runs). Moves of different size have to agree, and
 growth by less than 0.0003 in a step is not seen. Windows of stability that lie
@@ -97,7 +97,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.BoolFlag{Name: "compile", Usage: "compile the C sources of FMUs that have no library for this platform"},
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
-			&cli.StringFlag{Name: "plot", Usage: "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the stability over step and gain, the system with its loops"},
+			&cli.StringFlag{Name: "plot", Usage: "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the system with its loops"},
 			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof"},
 		},
 		Action: p.supervised(p.analyze),
@@ -152,7 +152,7 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, sys.Close()) }()
 	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value,
-		Order: c.Int("order"), Error: most.Value, Map: c.String("plot") != "", Bonds: sys.Bonds, Rates: simulate.RatesWith(rates, sys.Rates)}
+		Order: c.Int("order"), Error: most.Value, Bonds: sys.Bonds, Rates: simulate.RatesWith(rates, sys.Rates)}
 	if err := analyze.CheckRates(sys.System, o.Rates); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"image/color"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -31,14 +29,8 @@ func (p *program) plotAnalysis(dir, path string, r *analyze.Report) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}
-	pictures := map[string]func(w io.Writer) error{"radius.svg": func(w io.Writer) error { return radiusPlot(w, r) }}
-	if r.Map != nil {
-		pictures["map.svg"] = func(w io.Writer) error { return mapPlot(w, r.Map, r.Step) }
-	}
-	for name, write := range pictures {
-		if err := writeChecked(filepath.Join(dir, name), true, write, nil); err != nil {
-			return err
-		}
+	if err := writeChecked(filepath.Join(dir, "radius.svg"), true, func(w io.Writer) error { return radiusPlot(w, r) }, nil); err != nil {
+		return err
 	}
 	return p.sspGraph(path, filepath.Join(dir, "graph.svg"), part{}, true)
 }
@@ -115,73 +107,4 @@ func signedTicks() plot.ConstantTicks {
 		ticks = append(ticks, plot.Tick{Value: signedLog(v), Label: fmt.Sprint(v)}, plot.Tick{Value: signedLog(-v), Label: fmt.Sprint(-v)})
 	}
 	return ticks
-}
-
-// gainGrid is the map as a field of colours: one where nothing grows, from another one on by how
-// much it grows in a macro step.
-type gainGrid struct{ m *analyze.Map }
-
-func (g gainGrid) Dims() (c, r int) { return len(g.m.Steps), len(g.m.Gains) }
-func (g gainGrid) X(c int) float64  { return math.Log10(g.m.Steps[c]) }
-func (g gainGrid) Y(r int) float64  { return math.Log10(g.m.Gains[r]) }
-func (g gainGrid) Z(c, r int) float64 {
-	switch v := g.m.Radius[r][c] - 1; {
-	case v < -1:
-		return math.NaN()
-	case v <= 1e-6:
-		return -mapBound / 2
-	default:
-		return min(mapBound/4+v, mapBound)
-	}
-}
-
-// mapBound is where the colours of the map end.
-const mapBound = 0.5
-
-// twoSided goes from blue, where everything dies out, by white to red, where something grows.
-type twoSided struct{}
-
-func (twoSided) Colors() []color.Color {
-	const n = 64
-	out := make([]color.Color, 0, 2*n)
-	for i := range 2 * n {
-		v := (float64(i) + 0.5 - n) / n
-		fade := uint8(255 * (1 - math.Abs(v)))
-		if v < 0 {
-			out = append(out, color.RGBA{R: fade, G: fade, B: 255, A: 255})
-		} else {
-			out = append(out, color.RGBA{R: 255, G: fade, B: fade, A: 255})
-		}
-	}
-	return out
-}
-
-// mapPlot draws where the coupling is stable over the step and the gain of a connection.
-func mapPlot(w io.Writer, m *analyze.Map, H float64) error {
-	f := plot.New()
-	f.Title.Text = fmt.Sprintf("%s, order %d: blue is stable, red grows, × is the step of the analysis\ngain of %s", m.Preset, m.Order, m.Connection)
-	f.X.Label.Text, f.Y.Label.Text = "macro step [s]", "factor on the gain"
-	grid := plotter.NewHeatMap(gainGrid{m}, twoSided{})
-	grid.Min, grid.Max, grid.NaN = -mapBound, mapBound, color.Gray{Y: 160}
-	f.Add(grid)
-	decades := func(values []float64) plot.ConstantTicks {
-		var ticks plot.ConstantTicks
-		for k := math.Ceil(math.Log10(values[0]) - 1e-9); k <= math.Log10(values[len(values)-1])+1e-9; k++ {
-			ticks = append(ticks, plot.Tick{Value: k, Label: fmt.Sprintf("%g", math.Pow(10, k))})
-		}
-		return ticks
-	}
-	f.X.Tick.Marker, f.Y.Tick.Marker = decades(m.Steps), decades(m.Gains)
-	mark, err := plotter.NewScatter(plotter.XYs{{X: math.Log10(H), Y: 0}})
-	if err != nil {
-		return err
-	}
-	mark.Shape, mark.Radius = draw.CrossGlyph{}, font.Length(5)
-	f.Add(mark)
-	canvas := vgsvg.NewWith(vgsvg.UseWH(16*vg.Centimeter, 11*vg.Centimeter))
-	f.Draw(draw.New(canvas))
-	if _, err := canvas.WriteTo(w); err != nil {
-		return errors.Join(errors.New("the map is not drawn"), err)
-	}
-	return nil
 }

@@ -189,7 +189,7 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	}
 	printStructure(out, &r.Structure)
 	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\t\nalgorithm\torder\tradius\terror\tin one step\tFMU steps/s\tstable steps\n", r.Step)
-	limit, lasts, mean := false, false, false
+	limit, lasts := false, false
 	for i, s := range r.Strategies {
 		mark := ""
 		if i == r.Recommended {
@@ -207,10 +207,6 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 					radius += fmt.Sprintf(" (%.6g)", s.Besides)
 					lasts = true
 				}
-			}
-			if s.MeanGrowth && s.Mode != nil {
-				radius += " +"
-				mean = true
 			}
 		}
 		off, cost := "-", "-"
@@ -237,9 +233,6 @@ func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
 	printSeen(out, r)
 	if lasts {
 		fmt.Fprintf(out, "in brackets: the radius without undamped modes (an integrator that nothing holds, a gain of 1 around a loop, an oscillator that feeds nothing)\n")
-	}
-	if mean {
-		fmt.Fprintf(out, "+ no eigenvalue, since the algorithm is nonlinear: largest mean growth per step in long runs of the models, from the present motion and from random ones; other motions, or steps between those examined, may grow: stay well below the limit; valid for motions that are large compared with what the bonds carry at rest\n")
 	}
 	if err := printVarying(out, r); err != nil {
 		return err

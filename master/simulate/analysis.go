@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,25 +40,35 @@ func (by Runner) Again(path string, open OpenOptions) func(context.Context) (*ma
 	}
 }
 
-// analyse analyses the coupling of the run on instances of its own. It runs the system
-// where models leave a question open, for some seconds; 0 = never.
-func (r *run) analyse(ctx context.Context, seconds float64) (report *analyze.Report, err error) {
+// aside opens the system of the run once more, for analyses, and returns their options; again opens it yet another time.
+// The caller closes it.
+func (r *run) aside(ctx context.Context) (other *System, o analyze.Options, again func(context.Context) (*master.System, func() error, error), err error) {
 	open, sys := r.open, r.sys
 	open.Trace, open.Logger = nil, r.events.aside()
 	open.Isolation.Components = slices.Concat(open.Isolation.Components, sys.Once)
-	other, err := r.Open(ctx, r.System, open)
+	if other, err = r.Open(ctx, r.System, open); err != nil {
+		return nil, o, nil, err
+	}
+	c := r.chosen
+	o = analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value, Order: min(max(c.order(), 1), HighestAnalyzed), Error: DefaultError, Bonds: c.Bonds, Rates: c.Rates}
+	if sys.Tolerance != nil {
+		o.Tolerance = sys.Tolerance.Value
+	}
+	return other, o, r.Again(r.System, open), nil
+}
+
+// analyse analyses the coupling of the run on instances of its own. It runs the system
+// where models leave a question open, for some seconds.
+func (r *run) analyse(ctx context.Context) (report *analyze.Report, err error) {
+	other, o, again, err := r.aside(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, other.Close()) }()
 	c, order := r.chosen, r.chosen.order()
-	o := analyze.Options{Start: sys.Start.Value, At: sys.Start.Value, Step: sys.Step.Value, Stop: sys.Stop.Value, Order: min(max(order, 1), HighestAnalyzed), Error: DefaultError, Bonds: c.Bonds, Rates: c.Rates}
-	if sys.Tolerance != nil {
-		o.Tolerance = sys.Tolerance.Value
-	}
 	o.Runs = analyze.Runs{
-		Time:    time.Duration(seconds * float64(time.Second)),
-		Again:   r.Again(r.System, open),
+		Time:    firstRuns * time.Second,
+		Again:   again,
 		Observe: r.events.doing,
 		Only:    func(preset string, k int) bool { return preset == c.Preset && k == order },
 	}
@@ -76,19 +85,34 @@ func (r *run) analyse(ctx context.Context, seconds float64) (report *analyze.Rep
 }
 
 // judgeGrowth finds out why an output grows steadily. It sets result.Unstable if the
-// coupling is the cause, and returns what else there is to say.
+// coupling is the cause, and returns what else there is to say. Only the strategy of the run at
+// its step is analysed, whose time is some measurements of each component.
 func (r *run) judgeGrowth(ctx context.Context, result *master.Result) (note string) {
-	report, failed := r.out.Analysis, error(nil)
-	if report == nil {
-		report, failed = r.analyse(ctx, 0)
+	judged, failed := r.judge(ctx)
+	result.Unstable, note = causeOfGrowth(result.Growing, judged, r.chosen, r.sys.Step.Value, failed)
+	if a := r.out.Analysis; result.Unstable != "" && a != nil && a.Recommended >= 0 {
+		result.Unstable += fmt.Sprintf("; recommended: %s --step-size %.4g", a.Strategies[a.Recommended].Flags(), a.StepToTake)
+	} else if result.Unstable != "" {
+		result.Unstable += "; macrostep analyze recommends an algorithm and a step"
 	}
-	result.Unstable, note = causeOfGrowth(result.Growing, report, r.chosen, failed)
 	for _, text := range []string{result.Unstable, note} {
 		if text != "" {
 			r.events.logger().Warn(text)
 		}
 	}
 	return note
+}
+
+// judge analyses the strategy of the run at its step, on instances of its own.
+func (r *run) judge(ctx context.Context) (judged *analyze.Judgement, err error) {
+	other, o, _, err := r.aside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, other.Close()) }()
+	r.events.doing("the coupling is analysed at this step")
+	defer r.events.doing("")
+	return analyze.Judge(ctx, other.System, o, r.chosen.Preset, r.chosen.order())
 }
 
 // ofRun returns the index of the strategy that a run takes, -1 = it was not analysed.
@@ -98,48 +122,26 @@ func ofRun(report *analyze.Report, choice *Chosen) int {
 }
 
 // growth returns the sentence on an unstable strategy.
-func growth(s *analyze.Strategy, step float64) string {
-	return fmt.Sprintf("the coupling is unstable with %s of order %d and steps of %.4g s: it grows by %.3g %% in each", s.Preset, s.Order, step, 100*(s.Now-1))
-}
-
-// itself reports whether growth is that of the system itself: far below the step of the run
-// it is about as fast, whereas that of an unstable coupling vanishes with the step.
-func itself(s *analyze.Strategy, step float64) bool {
-	least := s.Points[0]
-	return least.Step < step/10 && math.Log(least.Radius)/least.Step > math.Log(s.Now)/step/2
+func growth(preset string, order int, step, radius float64) string {
+	return fmt.Sprintf("the coupling is unstable with %s of order %d and steps of %.4g s: it grows by %.3g %% in each", preset, order, step, 100*(radius-1))
 }
 
 // causeOfGrowth finds out why an output grows steadily: unstable is the cause if it is the
-// coupling, note what else there is to say.
-func causeOfGrowth(growing *master.Growth, report *analyze.Report, choice *Chosen, failed error) (unstable, note string) {
-	var s *analyze.Strategy
-	if failed == nil {
-		if at := ofRun(report, choice); at >= 0 {
-			s = &report.Strategies[at]
-		}
-	}
+// coupling, note what else there is to say. failed is why the strategy could not be judged.
+func causeOfGrowth(growing *master.Growth, judged *analyze.Judgement, choice *Chosen, step float64, failed error) (unstable, note string) {
 	switch {
-	case failed == nil && report.Whole != nil:
-		return "", fmt.Sprintf("%s: the system itself is unstable, whatever the step: %s", growing, report.Whole)
-	case failed != nil || s == nil || otherwise(choice) != "" || !s.Known() || len(s.Points) == 0 || report.Large != "":
-		if growing.By < undecided {
-			return "", ""
-		}
-		text := fmt.Sprintf("%s: the coupling or the system itself may be unstable; the analysis cannot decide which", growing)
-		if failed != nil {
-			text += ": " + failed.Error()
-		}
-		return "", text
-	case s.IsStable():
+	case failed != nil && growing.By < undecided:
 		return "", ""
-	case itself(s, report.Step):
-		return "", fmt.Sprintf("%s: the system itself is unstable: it grows by %.3g %% in each second, with the smallest steps analysed too", growing, 100*math.Expm1(math.Log(s.Points[0].Radius)/s.Points[0].Step))
+	case failed != nil:
+		return "", fmt.Sprintf("%s: the coupling or the system itself may be unstable; the analysis cannot decide which: %v", growing, failed)
+	case judged.IsStable():
+		return "", ""
+	case judged.Whole != nil:
+		return "", fmt.Sprintf("%s: the system itself is unstable, whatever the step: %s", growing, judged.Whole)
+	case judged.Itself != nil:
+		return "", fmt.Sprintf("%s: the system itself is unstable: it grows by %.3g %% in each second, with much smaller steps too", growing, 100*math.Expm1(judged.Itself.Rate))
 	}
-	unstable = fmt.Sprintf("%s: %s; ", growing, growth(s, report.Step))
-	if report.Recommended < 0 {
-		return unstable + "no algorithm and step of those analysed can be recommended", ""
-	}
-	return unstable + fmt.Sprintf("recommended: %s --step-size %.4g", report.Strategies[report.Recommended].Flags(), report.StepToTake), ""
+	return fmt.Sprintf("%s: %s", growing, growth(choice.Preset, choice.order(), step, judged.Radius)), ""
 }
 
 // undecided is the growth from which a run warns although its cause is not known.
@@ -148,7 +150,7 @@ const undecided = 10
 // analyseFirst analyses the coupling before the run, and reports what it found about the
 // algorithm of the run.
 func (r *run) analyseFirst(ctx context.Context, m *record.Manifest) error {
-	report, err := r.analyse(ctx, firstRuns)
+	report, err := r.analyse(ctx)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			r.out.Begun = true
@@ -175,12 +177,7 @@ func (r *run) analyseFirst(ctx context.Context, m *record.Manifest) error {
 // it is unstable. rates = the user has given some.
 func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable []string) {
 	at := ofRun(report, choice)
-	switch other := otherwise(choice); {
-	case at >= 0 && other != "":
-		told = append(told, fmt.Sprintf("analysis: whether it grows is unknown: %s is analysed with the values that its parameters have by themselves, and the run has %s", choice.Preset, other))
-		if report.Own != nil && report.Own.Fails == "" {
-			told = append(told, "analysis: "+ownOf(choice.Preset, report))
-		}
+	switch {
 	case at < 0 && report.Own != nil && report.Own.Fails != "":
 		unstable = append(unstable, fmt.Sprintf("analysis: the run is expected to fail: %s", report.Own.Fails))
 	case at < 0 && report.Own != nil:
@@ -189,6 +186,9 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable
 		told = append(told, fmt.Sprintf("analysis: nothing is told of %s: %s", choice.Preset, report.WhyNotOwn))
 	case report.Strategies[at].Points == nil:
 		told = append(told, fmt.Sprintf("analysis: unknown: %s", report.Strategies[at].Why))
+		if report.Own != nil && report.Own.Fails == "" {
+			told = append(told, "analysis: "+ownOf(choice.Preset, report))
+		}
 	default:
 		s := &report.Strategies[at]
 		with := ""
@@ -197,8 +197,6 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable
 		}
 		radius := "the spectral radius is not known"
 		switch {
-		case s.MeanGrowth && s.Mode != nil:
-			radius = fmt.Sprintf("the growth in each, in the mean over runs of the models, is %.6g", s.Now)
 		case s.Mode != nil:
 			radius = fmt.Sprintf("the spectral radius is %.6g", s.Now)
 		case s.Known():
@@ -221,13 +219,10 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable
 				break
 			}
 			by := "as runs show"
-			switch {
-			case s.MeanGrowth && s.Mode != nil:
-				by = "in the mean over runs of the models"
-			case s.Mode != nil:
+			if s.Mode != nil {
 				by = strings.ReplaceAll(s.Mode.String(), "\n", "; ")
 			}
-			unstable = append(unstable, fmt.Sprintf("analysis: %s, %s", growth(s, report.Step), by))
+			unstable = append(unstable, fmt.Sprintf("analysis: %s, %s", growth(s.Preset, s.Order, report.Step, s.Now), by))
 		}
 	}
 	if report.Recommended >= 0 && report.Recommended != at {
@@ -239,25 +234,6 @@ func verdict(report *analyze.Report, choice *Chosen, rates bool) (told, unstable
 		told = append(told, fmt.Sprintf("analysis: recommended: %s --step-size %.4g%s: %s", s.Flags(), report.StepToTake, without, report.Why))
 	}
 	return told, unstable
-}
-
-// otherwise returns which parameters of an energy correction have other values than those with which it is analysed, ""
-// if none has. What it takes for spurious decides whether the coupling grows.
-func otherwise(choice *Chosen) string {
-	if choice.Preset != "energy-correction" {
-		return ""
-	}
-	plain, err := algorithms.New(choice.Preset, nil)
-	if err != nil {
-		return ""
-	}
-	var other []string
-	for _, key := range slices.Sorted(maps.Keys(choice.Values)) {
-		if v := choice.Values[key]; key != "order" && v != plain.Values[key] {
-			other = append(other, key+"="+v)
-		}
-	}
-	return strings.Join(other, ", ")
 }
 
 // ownOf tells what is expected of the algorithm of a run that is none of the strategies.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/algorithms/analyze/watch"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/process"
 	"github.com/macrostep/macrostep/master"
@@ -98,7 +99,7 @@ type run struct {
 	calls            *record.CallLog  // nil = none
 	table            *record.Table    // nil = none
 	mark             *beginning
-	watch            *analyze.Watch
+	watch            *watch.Recorder
 }
 
 // run makes the run.
@@ -315,7 +316,7 @@ func (r *run) recorders(m *record.Manifest) (err error) {
 			return err
 		}
 	}
-	r.watch = &analyze.Watch{Warn: func(text string) { r.events.logger().Warn(text) }}
+	r.watch = &watch.Recorder{Warn: func(text string) { r.events.logger().Warn(text) }}
 	opt.Recorders = append(opt.Recorders, r.watch)
 	return nil
 }

@@ -1,4 +1,4 @@
-package analyze
+package watch
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 
 // watched gives what is told of a run whose second output, which feeds an input, goes as y over the step;
 // the first output feeds nobody and grows.
-func watched(t testing.TB, y func(n int) float64, at func(n int) float64) *Watch {
+func watched(t testing.TB, y func(n int) float64, at func(n int) float64) *Recorder {
 	t.Helper()
 	one := mastertest.NewLinear("one", mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}, {2}}}, []float64{1})
 	two := mastertest.NewLinear("two", mastertest.Matrices{A: [][]float64{{-1}}, B: [][]float64{{1}}, C: [][]float64{{1}}}, []float64{1})
@@ -21,7 +21,7 @@ func watched(t testing.TB, y func(n int) float64, at func(n int) float64) *Watch
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := new(Watch)
+	w := new(Recorder)
 	if err := w.Begin(sys, nil); err != nil {
 		t.Fatal(err)
 	}

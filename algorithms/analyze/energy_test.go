@@ -1,9 +1,7 @@
 package analyze
 
 import (
-	"fmt"
 	"math"
-	"math/cmplx"
 	"testing"
 
 	"github.com/macrostep/macrostep/algorithms"
@@ -50,96 +48,6 @@ func correctedCar(t *testing.T, order int, load float64) (*master.System, master
 		t.Fatal(err)
 	}
 	return sys, alg
-}
-
-// The growth with energy correction, which has no eigenvalues, is that of real runs: its sign on both sides of the
-// limit, the limit within 2 %, and how fast motions die out.
-func testMeanGrowth(t *testing.T) {
-	const order, steps, longer = 1, 4000, 16_000
-	sys, bonds := quarterCar(t, true, 0)
-	r, err := Run(t.Context(), sys, Options{Step: 5e-3, From: 1e-3, To: 2e-2, Order: order, Error: 0.01, Bonds: bonds})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := strategyOf(t, r, energyCorrection, order)
-	if !s.MeanGrowth || len(s.Stable) != 1 || s.Stable[0].From > 1.001e-3 {
-		t.Fatalf("stable: %v of %v, %s", s.Stable, s.Points, s.Why)
-	}
-	real := func(h float64, steps int) float64 {
-		sys, alg := correctedCar(t, order, 0)
-		return grownBy(t, sys, alg, h, steps)
-	}
-	again, _ := quarterCar(t, true, 0)
-	_, err = at(t.Context(), again, Options{Step: 5e-3, Order: order}, func(p *point) error {
-		p.window = windowSteps * p.step
-		for _, h := range []float64{5e-4, 1e-3, 2e-3, 2.5e-3} { // of longer ones, little but rounding is left soon
-			mode, err := p.meanGrowth(&scheme{preset: energyCorrection, order: order, bonds: bonds, hidden: true}, h, -1, 1)
-			if err != nil {
-				return err
-			}
-			if got, want := math.Log(cmplx.Abs(mode.value)), math.Log(real(h, longer)); !(math.Abs(got-want) <= 0.02*math.Abs(want)) {
-				t.Errorf("%g s: grows by e^%.6g, and the real run by e^%.6g", h, got, want)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	limit := s.Stable[0].To
-	if below, above := real(0.8*limit, steps), real(1.25*limit, steps); !(below < 1 && above > 1) {
-		t.Errorf("stable to %g s, and the real run grows by %g with 0.8 of it, by %g with 1.25", limit, below, above)
-	}
-	low, high := 0.8*limit, 1.25*limit
-	for high-low > 2e-3*limit {
-		if mid := (low + high) / 2; real(mid, steps) > 1 {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	t.Logf("stable to %g s, real runs to %g s", limit, low)
-	if math.Abs(low-limit) > 0.02*limit {
-		t.Errorf("stable to %g s, and real runs to %g s", limit, low)
-	}
-}
-
-// Of order 0 there are steps, far below the limit, at which the motion of the wheel alone falls into step with the
-// correction and grows, and random motions of all do not: it is seen from where the motion starts, and from motions of one side.
-func TestMeanGrowthWindows(t *testing.T) {
-	for _, jumps := range []bool{true, false} {
-		sys, bonds := quarterCar(t, jumps, 0)
-		_, err := at(t.Context(), sys, Options{Step: 5e-3}, func(p *point) error {
-			p.window = windowSteps * p.step
-			size, err := p.uncorrected(&scheme{preset: energyCorrection, bonds: bonds, hidden: true}, 0.01161, -1, 1)
-			if err != nil {
-				return err
-			}
-			if (size.start != nil) != jumps {
-				t.Errorf("the road jumps: %t: starts from %v", jumps, size.start)
-			}
-			if jumps {
-				y := size.start[len(size.start)-2:]
-				if math.Abs(y[0])+math.Abs(y[1]) > 1e-6 { // neither a force nor a velocity, but the wheel is not on the road
-					t.Errorf("starts with a force of %g N and a velocity of %g m/s", y[0], y[1])
-				}
-			}
-			for h, grows := range map[float64]bool{8e-3: false, 0.01: false, 0.01161: true, 0.012: false, 0.0147: true, 0.015: false, 0.018: true} {
-				mode, err := p.meanGrowth(&scheme{preset: energyCorrection, bonds: bonds, hidden: true}, h, -1, 1)
-				if err != nil {
-					return fmt.Errorf("%g s: %w", h, err)
-				}
-				sys, alg := correctedCar(t, 0, 0)
-				if real := grownBy(t, sys, alg, h, 4000); real > 1 != grows || stable(mode.radius()) == grows {
-					t.Errorf("%g s, from where the road jumps: %t: radius %.6f, the real run grows by %.6f", h, jumps, mode.radius(), real)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // The errors that are forecast with energy correction are those of real runs against the exact solution, within a

@@ -1,4 +1,7 @@
-package analyze
+// Package linear has linear models of subsystems: the response of one over a step (Response), a state space found in
+// measured responses (Realise) or given (StateSpace), the system in continuous time behind a response (Flow), and what they
+// need of matrices. It knows neither subsystems nor algorithms.
+package linear
 
 import (
 	"errors"
@@ -23,16 +26,16 @@ type Response struct {
 	// Misfit tells how far a measured response is from that of the model, or from being
 	// linear, relative to the largest response of each output to each input.
 	Misfit float64
-	ways   []float64 // by input: how far it was moved
+	Ways   []float64 // by input: how far it was moved
 	// What moves it by itself, in addition (drive), and how far off that is; nil = not known.
-	own, ownY []float64
+	Own, OwnY []float64
 	OwnMisfit float64
 	// whole has the states besides that move it by themselves and no input reaches; nil = r has all.
-	whole *Response
+	Whole *Response
 }
 
-// states gives n.
-func (r *Response) states() int {
+// States returns n.
+func (r *Response) States() int {
 	if r.A == nil {
 		return 0
 	}
@@ -40,8 +43,8 @@ func (r *Response) states() int {
 	return n
 }
 
-// silent tells that no input moves any output.
-func (r *Response) silent() bool {
+// Silent reports whether no input moves any output.
+func (r *Response) Silent() bool {
 	for _, d := range r.D {
 		for _, v := range d.RawMatrix().Data {
 			if v != 0 {
@@ -89,14 +92,14 @@ func (s *StateSpace) Over(h float64, order int) (*Response, error) {
 	return r, nil
 }
 
-// realise finds the system whose responses to an input over the first step, at the ends of
+// Realise finds the system whose responses to an input over the first step, at the ends of
 // this and the following steps, are markov[j] [ny × columns], j = 0 … 2 half stride: the eigensystem
 // realisation algorithm, on blocks of responses stride steps apart. All nil: there are no states. rounding [ny × columns] is what is
 // certain of no entry; singular values below it, or below noise relative to the largest, count as none.
 //
 // Source: J.-N. Juang, R. Pappa, An eigensystem realization algorithm for modal parameter
 // identification and model reduction, J. Guidance 8 (1985).
-func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int) (a, b, c *mat.Dense, err error) {
+func Realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int) (a, b, c *mat.Dense, err error) {
 	ny, nu := markov[0].Dims()
 	half := (len(markov) - 1) / 2 / stride
 	if half < 1 {
@@ -144,10 +147,8 @@ func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int
 			put(h1, i, j, markov[at+1])
 		}
 	}
-	for _, v := range h0.RawMatrix().Data {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, nil, nil, errors.New("its outputs are not finite")
-		}
+	if !Finite(h0.RawMatrix().Data...) {
+		return nil, nil, nil, errors.New("its outputs are not finite")
 	}
 	var svd mat.SVD
 	if !svd.Factorize(h0, mat.SVDThin) {
@@ -197,9 +198,9 @@ func realise(markov []*mat.Dense, rounding *mat.Dense, noise float64, stride int
 	return a, b, c, nil
 }
 
-// misfit compares responses with those of the model found in them, and with what is certain of
+// Misfit compares responses with those of the model found in them, and with what is certain of
 // none of their entries.
-func misfit(markov []*mat.Dense, rounding, a, b, c *mat.Dense) float64 {
+func Misfit(markov []*mat.Dense, rounding, a, b, c *mat.Dense) float64 {
 	ny, nu := markov[0].Dims()
 	largest := mat.NewDense(ny, nu, nil)
 	off := mat.DenseCopyOf(rounding)
@@ -240,4 +241,109 @@ func misfit(markov []*mat.Dense, rounding, a, b, c *mat.Dense) float64 {
 		}
 	}
 	return worst
+}
+
+// Drive finds what moves a subsystem by itself while its inputs are held: x⁺ = A x + own,
+// y⁺ = C x + ownY, from the outputs at the ends of steps, in deviations from the operating
+// point. off tells how far from them that is, relative to how far each output moves.
+func (r *Response) Drive(motion [][]float64) (off float64) {
+	ny, n := len(motion[0]), r.States()
+	r.Own, r.OwnY = make([]float64, n), append([]float64(nil), motion[0]...)
+	sizes := make([]float64, ny)
+	for _, y := range motion {
+		for o, v := range y {
+			sizes[o] = max(sizes[o], math.Abs(v))
+		}
+	}
+	if n > 0 {
+		// y_{j+1} − y_1 = C (I + A + … + A^{j−1}) own.
+		rows := mat.NewDense((len(motion)-1)*ny, n, nil)
+		right := mat.NewVecDense((len(motion)-1)*ny, nil)
+		sum, power := mat.NewDense(n, n, nil), identity(n)
+		var next, block mat.Dense
+		for j := 1; j < len(motion); j++ {
+			sum.Add(sum, power)
+			next.Mul(r.A, power)
+			power.Copy(&next)
+			block.Mul(r.C, sum)
+			for o := range ny {
+				scale := sizes[o]
+				if scale == 0 {
+					scale = 1
+				}
+				for c := range n {
+					rows.Set((j-1)*ny+o, c, block.At(o, c)/scale)
+				}
+				right.SetVec((j-1)*ny+o, (motion[j][o]-motion[0][o])/scale)
+			}
+		}
+		var svd mat.SVD
+		if svd.Factorize(rows, mat.SVDThin) {
+			sv := svd.Values(nil)
+			rank := 0
+			for rank < len(sv) && sv[rank] > 1e-12*sv[0] {
+				rank++
+			}
+			if rank > 0 {
+				var v mat.Dense
+				svd.SolveTo(&v, right, rank)
+				for i := range n {
+					r.Own[i] = v.At(i, 0)
+				}
+			}
+		}
+	}
+	x, next := make([]float64, n), make([]float64, n)
+	y := make([]float64, ny)
+	for _, want := range motion {
+		copy(y, r.OwnY)
+		copy(next, r.Own)
+		if n > 0 {
+			Multiply(y, r.C, x, 1)
+			Multiply(next, r.A, x, 1)
+		}
+		x, next = next, x
+		for o, v := range want {
+			if sizes[o] > 0 {
+				off = max(off, math.Abs(y[o]-v)/sizes[o])
+			}
+		}
+	}
+	return off
+}
+
+// TakeWhole finds the states that no input reaches too: the motion by itself counts as the
+// response to one input more.
+func (r *Response) TakeWhole(markov []*mat.Dense, rounding *mat.Dense, noise float64, motion [][]float64, stride int) {
+	ny, nu := markov[0].Dims()
+	more := make([]*mat.Dense, len(markov))
+	certain := mat.NewDense(ny, nu+1, nil)
+	certain.Slice(0, ny, 0, nu).(*mat.Dense).Copy(rounding)
+	for j, m := range markov {
+		more[j] = mat.NewDense(ny, nu+1, nil)
+		more[j].Slice(0, ny, 0, nu).(*mat.Dense).Copy(m)
+		for o, v := range motion[j] {
+			certain.Set(o, nu, max(certain.At(o, nu), OutputRounding*math.Abs(v)))
+			if j > 0 {
+				v -= motion[j-1][o]
+			}
+			more[j].Set(o, nu, v)
+		}
+	}
+	a, b, c, err := Realise(more, certain, noise, stride)
+	if err != nil || a == nil {
+		return
+	}
+	w := &Response{A: a, C: c, D: r.D}
+	n, _ := b.Dims()
+	each := nu / len(r.D)
+	for power := range r.D {
+		w.B = append(w.B, mat.DenseCopyOf(b.Slice(0, n, power*each, (power+1)*each)))
+	}
+	if w.Misfit = Misfit(more, certain, a, b, c); w.Misfit > Untrusted {
+		return
+	}
+	if w.OwnMisfit = w.Drive(motion); w.OwnMisfit < r.OwnMisfit {
+		r.Whole, r.OwnMisfit = w, w.OwnMisfit
+	}
 }

@@ -1,4 +1,5 @@
-package analyze
+// Package watch looks, while a run goes on, whether an output grows as with an unstable coupling.
+package watch
 
 import (
 	"fmt"
@@ -7,7 +8,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Watch is a recorder that looks, while a run goes on, whether its steps are far beyond what is
+// Recorder is a recorder that looks, while a run goes on, whether its steps are far beyond what is
 // stable. It asks the subsystems for nothing and costs some ns per output and step.
 //
 // The second difference of an output over the macro steps is small beside the output where steps
@@ -21,7 +22,7 @@ import (
 // Only steps of one size are compared. Growth that is slower than tenfold in the longest window is not seen.
 // After the first steps it looks now and then only: what grows by as little as a thousandth in a step
 // has left the numbers in between, which ends the run with the same advice.
-type Watch struct {
+type Recorder struct {
 	// Warn is told once, while the run goes on; nil = nobody is.
 	Warn func(text string)
 	// Text is what it was told, "" if nothing.
@@ -67,12 +68,12 @@ const (
 var watchedWindows = []int{5, 20, 80}
 
 var (
-	_ master.Recorder       = (*Watch)(nil)
-	_ master.StabilityJudge = (*Watch)(nil)
+	_ master.Recorder       = (*Recorder)(nil)
+	_ master.StabilityJudge = (*Recorder)(nil)
 )
 
 // Begin takes the outputs that feed others.
-func (w *Watch) Begin(sys *master.System, _ []master.Port) error {
+func (w *Recorder) Begin(sys *master.System, _ []master.Port) error {
 	w.sys, w.points, w.look = sys, 0, firstLook
 	fed := make([]bool, sys.OutAt[len(sys.Infos)])
 	holds := sys.Holds()
@@ -95,7 +96,7 @@ func (w *Watch) Begin(sys *master.System, _ []master.Port) error {
 }
 
 // Record compares a point with the last two.
-func (w *Watch) Record(p *master.Point) error {
+func (w *Recorder) Record(p *master.Point) error {
 	if w.Text != "" || w.rests && p.T < w.wake {
 		return nil
 	}
@@ -154,7 +155,7 @@ func (w *Watch) Record(p *master.Point) error {
 }
 
 // Unstable returns what Warn was told.
-func (w *Watch) Unstable() string { return w.Text }
+func (w *Recorder) Unstable() string { return w.Text }
 
 // take takes the maxima of a shorter window in.
 func (o *window) take(s *window) {
@@ -166,7 +167,7 @@ func (o *window) take(s *window) {
 }
 
 // tell says that an output grows.
-func (w *Watch) tell(o *window, n int) {
+func (w *Recorder) tell(o *window, n int) {
 	factor := math.Pow(o.bends[0][n]/o.bends[1][n], 1/float64(o.steps))
 	w.Text = fmt.Sprintf("up to t = %.4g s, %s has grown by %.3g in every macro step of %.4g s, in a motion that the steps do not resolve, as it does where the coupling is unstable: "+
 		"take shorter steps or another algorithm (macrostep analyze tells which are stable)", w.t, w.sys.OutName(w.feeds[n]), factor, w.step)
@@ -221,5 +222,5 @@ func (o *window) forget() {
 	o.taken, o.full = 0, 0
 }
 
-func (w *Watch) Flush() error              { return nil }
-func (w *Watch) End(_ master.Result) error { return nil }
+func (w *Recorder) Flush() error              { return nil }
+func (w *Recorder) End(_ master.Result) error { return nil }

@@ -1,4 +1,4 @@
-package analyze
+package linear
 
 import (
 	"errors"
@@ -9,13 +9,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// flow is the linear system in continuous time whose motion over steps of one size is that of a response,
+// Flow is the linear system in continuous time whose motion over steps of one size is that of a response,
 //
 //	x' = A x + B u + w,  y = C x + D u + v,
 //
 // so that it can be followed over steps of any size, as algorithms take that choose theirs.
-type flow struct {
-	space StateSpace // w and v are columns of B and D for one input more, which is 1
+type Flow struct {
+	Space StateSpace // w and v are columns of B and D for one input more, which is 1
 	// deaf tells that only the values of inputs at the start of a step have an effect, as where a solver makes
 	// one step of each that is asked for.
 	deaf bool
@@ -28,11 +28,11 @@ type flow struct {
 // errNoFlow tells that a response is not that of a system in continuous time.
 var errNoFlow = errors.New("what it does over a step is not what a system in continuous time does, as by dead time, sampling or steps of its own")
 
-// newFlow finds the system in continuous time behind a response over steps of size h, of nu inputs, which has to tell what
-// moves it by itself.
-func newFlow(r *Response, h float64, nu int) (*flow, error) {
-	n := r.states()
-	f := &flow{}
+// NewFlow finds the system in continuous time behind a response over steps of size h, of nu inputs, which has to tell what
+// moves it by itself (Own, OwnY). Errors: it is not that of a system in continuous time, as by dead time or sampling.
+func NewFlow(r *Response, h float64, nu int) (*Flow, error) {
+	n := r.States()
+	f := &Flow{}
 	with := func(of *mat.Dense, own []float64) *mat.Dense {
 		rows, _ := of.Dims()
 		m := mat.NewDense(rows, nu+1, nil)
@@ -44,14 +44,14 @@ func newFlow(r *Response, h float64, nu int) (*flow, error) {
 		}
 		return m
 	}
-	direct := with(r.D[0], r.ownY)
+	direct := with(r.D[0], r.OwnY)
 	if n == 0 {
-		f.space.D = direct
+		f.Space.D = direct
 		return f, nil
 	}
 	// e^{Mh} of M = [A B; 0 0], with the inputs in sizes that let A set the number of square roots.
-	held := with(r.B[0], r.own)
-	f.deaf = nu > 0 && len(r.D) > 1 && mat.Norm(r.D[1], 1) <= nothing*mat.Norm(r.D[0], 1) && mat.Norm(r.B[1], 1) <= nothing*mat.Norm(r.B[0], 1)
+	held := with(r.B[0], r.Own)
+	f.deaf = nu > 0 && len(r.D) > 1 && mat.Norm(r.D[1], 1) <= Nothing*mat.Norm(r.D[0], 1) && mat.Norm(r.B[1], 1) <= Nothing*mat.Norm(r.B[0], 1)
 	const largest = 0.1
 	sizes := make([]float64, nu+1)
 	for k := range sizes {
@@ -75,13 +75,13 @@ func newFlow(r *Response, h float64, nu int) (*flow, error) {
 		return nil, err
 	}
 	log.Scale(1/h, log)
-	f.space.A, f.space.B = mat.DenseCopyOf(log.Slice(0, n, 0, n)), mat.NewDense(n, nu+1, nil)
+	f.Space.A, f.Space.B = mat.DenseCopyOf(log.Slice(0, n, 0, n)), mat.NewDense(n, nu+1, nil)
 	for k, size := range sizes {
 		for i := range n {
-			f.space.B.Set(i, k, log.At(i, n+k)*size)
+			f.Space.B.Set(i, k, log.At(i, n+k)*size)
 		}
 	}
-	f.size = mat.Norm(f.space.A, 1)
+	f.size = mat.Norm(f.Space.A, 1)
 	// y⁺ = C_r x + D_r u with C_r = C A_d, D_r = C B_d + D.
 	var c mat.Dense
 	if err := c.Solve(r.A.T(), r.C.T()); err != nil {
@@ -90,11 +90,11 @@ func newFlow(r *Response, h float64, nu int) (*flow, error) {
 			return nil, errNoFlow
 		}
 	}
-	f.space.C = mat.DenseCopyOf(c.T())
+	f.Space.C = mat.DenseCopyOf(c.T())
 	var through mat.Dense
-	through.Mul(f.space.C, held)
+	through.Mul(f.Space.C, held)
 	direct.Sub(direct, &through)
-	f.space.D = direct
+	f.Space.D = direct
 	return f, nil
 }
 
@@ -104,8 +104,9 @@ const (
 	pieceSize, pieceTerms, mostPieces = 1, 20, 100
 )
 
-// step moves the states over h with inputs of these derivatives at its start, and gives the outputs at its end.
-func (f *flow) step(x, y []float64, u [][]float64, h float64) error {
+// Step moves the states x [n] over h (s) with inputs of these derivatives u[m] [nu] at its start, and puts the outputs
+// at its end into y [ny]. Errors: numbers that overflow.
+func (f *Flow) Step(x, y []float64, u [][]float64, h float64) error {
 	n, nu := len(x), len(u[0])
 	if f.term[0] == nil {
 		f.term = [2][]float64{make([]float64, n), make([]float64, n)}
@@ -125,7 +126,7 @@ func (f *flow) step(x, y []float64, u [][]float64, h float64) error {
 	for piece := range int(pieces) {
 		at, over := float64(piece)*(h/pieces), h/pieces
 		for m := range heard {
-			taylor(f.now[m][:nu], heard, m, at)
+			Taylor(f.now[m][:nu], heard, m, at)
 			f.now[m][nu] = 0
 		}
 		f.now[0][nu] = 1
@@ -138,9 +139,9 @@ func (f *flow) step(x, y []float64, u [][]float64, h float64) error {
 				break
 			}
 			clear(next)
-			multiply(next, f.space.A, term, 1)
+			Multiply(next, f.Space.A, term, 1)
 			if j < len(heard) {
-				multiply(next, f.space.B, f.now[j], 1)
+				Multiply(next, f.Space.B, f.now[j], 1)
 			}
 			factor *= over / float64(j+1)
 			for i, v := range next {
@@ -154,26 +155,26 @@ func (f *flow) step(x, y []float64, u [][]float64, h float64) error {
 }
 
 // outputs gives y at the end of a step of size h.
-func (f *flow) outputs(x, y []float64, u [][]float64, h float64) {
+func (f *Flow) outputs(x, y []float64, u [][]float64, h float64) {
 	nu := len(u[0])
-	taylor(f.end[:nu], u, 0, h)
+	Taylor(f.end[:nu], u, 0, h)
 	f.end[nu] = 1
 	clear(y)
 	if len(x) > 0 {
-		multiply(y, f.space.C, x, 1)
+		Multiply(y, f.Space.C, x, 1)
 	}
-	multiply(y, f.space.D, f.end, 1)
+	Multiply(y, f.Space.D, f.end, 1)
 }
 
 // exponential is step by a matrix exponential.
-func (f *flow) exponential(x, y []float64, u [][]float64, h float64) error {
-	r, err := f.over(h, len(u)-1)
+func (f *Flow) exponential(x, y []float64, u [][]float64, h float64) error {
+	r, err := f.Over(h, len(u)-1)
 	if err != nil {
 		return err
 	}
 	next := f.term[0]
 	clear(next)
-	multiply(next, r.A, x, 1)
+	Multiply(next, r.A, x, 1)
 	factor := 1.0 // hᵐ/m!
 	for m := range u {
 		if m > 0 {
@@ -184,16 +185,16 @@ func (f *flow) exponential(x, y []float64, u [][]float64, h float64) error {
 		if m == 0 {
 			f.now[0][len(u[m])] = 1
 		}
-		multiply(next, r.B[m], f.now[0], factor)
+		Multiply(next, r.B[m], f.now[0], factor)
 	}
 	copy(x, next)
 	f.outputs(x, y, u, h)
 	return nil
 }
 
-// over gives the response over steps of size h to polynomials of an order, w and v as one input more.
-func (f *flow) over(h float64, order int) (*Response, error) {
-	r, err := f.space.Over(h, order)
+// Over returns the response over steps of size h to polynomials of an order, w and v as one input more.
+func (f *Flow) Over(h float64, order int) (*Response, error) {
+	r, err := f.Space.Over(h, order)
 	if err == nil && f.deaf {
 		for m := 1; m <= order; m++ {
 			r.B[m].Zero()
@@ -203,11 +204,11 @@ func (f *flow) over(h float64, order int) (*Response, error) {
 	return r, err
 }
 
-// off tells how far the flow is from a response over steps of another size to its nu inputs: of inputs held or with a
+// Off returns how far the flow is from a response over steps of another size to its nu inputs: of inputs held or with a
 // slope over the first step, each output relative to its largest response to each held input over some steps.
-func (f *flow) off(r *Response, h float64, nu int) (worst float64, err error) {
+func (f *Flow) Off(r *Response, h float64, nu int) (worst float64, err error) {
 	const steps = 10
-	mine, err := f.over(h, len(r.D)-1)
+	mine, err := f.Over(h, len(r.D)-1)
 	if err != nil {
 		return 0, err
 	}
@@ -217,7 +218,7 @@ func (f *flow) off(r *Response, h float64, nu int) (worst float64, err error) {
 	ny, _ := r.D[0].Dims()
 	sizes, most := mat.NewDense(ny, nu, nil), make([]float64, ny) // of the responses to held inputs
 	for power := range min(len(r.D), 2) {
-		a, b := impulse(mine, power, steps), impulse(r, power, steps)
+		a, b := Impulse(mine, power, steps), Impulse(r, power, steps)
 		apart := mat.NewDense(ny, nu, nil)
 		for j := range a {
 			for o := range ny {
@@ -232,7 +233,7 @@ func (f *flow) off(r *Response, h float64, nu int) (worst float64, err error) {
 		}
 		for o := range ny {
 			for k := range nu {
-				if size := sizes.At(o, k); size > nothing*most[o] {
+				if size := sizes.At(o, k); size > Nothing*most[o] {
 					worst = max(worst, apart.At(o, k)/size)
 				}
 			}
@@ -241,9 +242,9 @@ func (f *flow) off(r *Response, h float64, nu int) (worst float64, err error) {
 	return worst, nil
 }
 
-// impulse gives the outputs [ny × nu] after each of some steps, of which the first has the coefficient of a power
+// Impulse returns the outputs [ny × nu] after each of some steps, of which the first has the coefficient of a power
 // of each input.
-func impulse(r *Response, power, steps int) []*mat.Dense {
+func Impulse(r *Response, power, steps int) []*mat.Dense {
 	out := []*mat.Dense{r.D[power]}
 	if r.A == nil {
 		return out
@@ -270,10 +271,7 @@ func logarithm(m *mat.Dense) (*mat.Dense, error) {
 		exact            = 1e-8 // relative to the matrix
 	)
 	n, _ := m.Dims()
-	one := mat.NewDense(n, n, nil)
-	for i := range n {
-		one.Set(i, i, 1)
-	}
+	one := identity(n)
 	root, roots := mat.DenseCopyOf(m), 0
 	var x mat.Dense
 	for x.Sub(root, one); !(mat.Norm(&x, 1) <= close); x.Sub(root, one) {
@@ -345,7 +343,7 @@ func squareRoot(a *mat.Dense) (*mat.Dense, error) {
 				off = max(off, math.Abs(v))
 			}
 		}
-		if math.IsNaN(off) || math.IsInf(off, 0) {
+		if !Finite(off) {
 			return nil, errNoFlow
 		}
 		if off <= rounding*float64(n) {
