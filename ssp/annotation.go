@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // OwnType is the type of the annotations that macrostep writes and reads.
@@ -193,7 +194,7 @@ func (s *settings) experiment(d *Document) {
 			case len(s.ownStep) > 0:
 				why = "of several tools the first counts, and " + t.first[0].Source + " stands before it"
 			}
-			report(s.l, ruleForeignPart, src.Place, "algorithm %s of %s is left out: %s", t.set.Algorithm, src.Text, why)
+			s.l.Report(ruleForeignPart, src.Place, "algorithm %s of %s is left out: %s", t.set.Algorithm, src.Text, why)
 			t.set.Algorithm, t.set.Params = "", nil
 		}
 	}
@@ -206,7 +207,7 @@ func (s *settings) experiment(d *Document) {
 // unknown notes an annotation that has no effect.
 func (s *settings) unknown(a Annotation) {
 	if a.Type == OwnType {
-		report(s.l, ruleOwn, a.Place, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
+		s.l.Report(ruleOwn, a.Place, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
 		return
 	}
 	if s.counted == nil {
@@ -226,58 +227,58 @@ func (s *settings) tell() {
 		if n := s.counted[t]; n > 1 {
 			more = " (" + strconv.Itoa(n) + " times; this is the first)"
 		}
-		report(s.l, ruleForeign, s.first[t], "the annotation %q is not understood here and has no effect%s", t, more)
+		s.l.Report(ruleForeign, s.first[t], "the annotation %q is not understood here and has no effect%s", t, more)
 	}
 }
 
-func (s *settings) parser(a Annotation) *parser { return &parser{l: s.l, file: a.Place.File} }
+func (s *settings) parser(a Annotation) *parser { return newParser(s.l, a.Place.File) }
 
 // steps gives the hints in order of precedence and warns where tools disagree (ssp 47).
 func (s *settings) steps() []StepHint {
 	if len(s.foreign) > 1 && len(s.ownStep) == 0 {
 		first := s.foreign[0]
 		for _, h := range s.foreign[1:] {
-			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out, because %s (%v s) counts", h.Source, h.Value, first.Source, first.Value)
+			s.l.Report(ruleForeignPart, h.Place, "%s (%v s) is left out, because %s (%v s) counts", h.Source, h.Value, first.Source, first.Value)
 		}
 	}
 	if len(s.ownStep) == 0 && len(s.foreign) > 0 {
 		h := s.foreign[0]
-		report(s.l, ruleTaken, h.Place, "the macro step of %v s is taken from %s", h.Value, h.Source)
+		s.l.Report(ruleTaken, h.Place, "the macro step of %v s is taken from %s", h.Value, h.Source)
 	}
 	return slices.Concat(s.ownStep, s.foreign)
 }
 
 // hint reads a step size from an attribute of another tool. What is no positive
 // number is told and left out.
-func hint(p *parser, n *node, key, source string) []StepHint {
-	text, ok := n.attr(key)
+func hint(p *parser, n *xmltree.Node, key, source string) []StepHint {
+	text, ok := n.Attr(key)
 	if !ok {
 		return nil
 	}
-	v, err := parseReal(text)
+	v, err := xmltree.ParseReal(text)
 	if err != nil || v <= 0 {
-		p.add(ruleForeignPart, n, "%s=%q is no step size and is left out", key, text)
+		p.Add(ruleForeignPart, n, "%s=%q is no step size and is left out", key, text)
 		return nil
 	}
-	return []StepHint{{Value: v, Source: source + " " + key, Place: p.place(n)}}
+	return []StepHint{{Value: v, Source: source + " " + key, Place: p.Place(n)}}
 }
 
 // readOSP reads osp:Algorithm (ssp 43).
 func readOSP(p *parser, a Annotation) []StepHint {
 	var out []StepHint
-	for _, k := range a.node.kids {
-		if k.name != "Algorithm" {
-			p.add(ruleForeignPart, k, "the setting %q of OSP is not understood", k.el.FullTag())
+	for _, k := range a.node.Kids {
+		if k.Name != "Algorithm" {
+			p.Add(ruleForeignPart, k, "the setting %q of OSP is not understood", k.El.FullTag())
 			continue
 		}
-		for _, kk := range k.kids {
-			if kk.name != "FixedStepAlgorithm" {
-				p.add(ruleForeignPart, kk, "the algorithm %q of OSP is not understood", kk.el.FullTag())
+		for _, kk := range k.Kids {
+			if kk.Name != "FixedStepAlgorithm" {
+				p.Add(ruleForeignPart, kk, "the algorithm %q of OSP is not understood", kk.El.FullTag())
 				continue
 			}
 			out = append(out, hint(p, kk, "baseStepSize", typeOSP)...)
-			if n, ok := kk.attr("numWorkerThreads"); ok {
-				p.add(ruleForeign, kk, "numWorkerThreads=%q of OSP has no effect: how many threads pay depends on the machine, see --workers", n)
+			if n, ok := kk.Attr("numWorkerThreads"); ok {
+				p.Add(ruleForeign, kk, "numWorkerThreads=%q of OSP has no effect: how many threads pay depends on the machine, see --workers", n)
 			}
 		}
 	}
@@ -287,17 +288,17 @@ func readOSP(p *parser, a Annotation) []StepHint {
 // readTask reads the annotation of OpenMCx at the experiment (ssp 45).
 func readTask(p *parser, a Annotation, set *OwnSettings) []StepHint {
 	var out []StepHint
-	for _, k := range a.node.kids {
+	for _, k := range a.node.Kids {
 		out = append(out, hint(p, k, "deltaTime", typeMCX+"task")...)
-		for _, attr := range k.el.Attr {
+		for _, attr := range k.El.Attr {
 			switch {
 			case attr.Space != "" || attr.Key == "xmlns" || attr.Key == "deltaTime":
 			case attr.Key == "stepType" && attr.Value == "sequential":
 				set.Algorithm = "gauss-seidel"
-				set.from("algorithm", typeMCX+"task stepType", p.place(k))
+				set.from("algorithm", typeMCX+"task stepType", p.Place(k))
 			case attr.Key == "stepType" && strings.HasPrefix(attr.Value, "parallel"): // explicit, the default
 			default:
-				p.add(ruleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
+				p.Add(ruleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
 			}
 		}
 	}
@@ -308,7 +309,7 @@ func readTask(p *parser, a Annotation, set *OwnSettings) []StepHint {
 // form, with or without the level oms:Annotations (ssp 42).
 func (s *settings) readOMS(p *parser, a Annotation, set *OwnSettings) []StepHint {
 	var out []StepHint
-	read := func(n *node, step string) {
+	read := func(n *xmltree.Node, step string) {
 		out = append(out, hint(p, n, step, typeOMS)...)
 		if t := hint(p, n, "relativeTolerance", typeOMS); t != nil && s.tolerance == nil {
 			s.tolerance = &t[0]
@@ -316,26 +317,26 @@ func (s *settings) readOMS(p *parser, a Annotation, set *OwnSettings) []StepHint
 	}
 	// The variable-step masters of OMSimulator compare a step with two of half the
 	// size, and go back (rollback).
-	adaptive := func(n *node) {
+	adaptive := func(n *xmltree.Node) {
 		read(n, "initialStepSize")
 		set.Algorithm = "richardson"
-		set.from("algorithm", typeOMS+" "+n.str("description", n.str("method", n.name)), p.place(n))
+		set.from("algorithm", typeOMS+" "+n.Str("description", n.Str("method", n.Name)), p.Place(n))
 		for _, k := range []struct{ key, param string }{{"initialStepSize", "control.h0"}, {"minimumStepSize", "control.h-min"},
 			{"maximumStepSize", "control.h-max"}, {"relativeTolerance", "control.rtol"}, {"absoluteTolerance", "control.atol"}} {
-			for _, h := range hint(&parser{l: &diag.List{}, file: p.file}, n, k.key, typeOMS) { // told before
+			for _, h := range hint(newParser(&diag.List{}, p.File), n, k.key, typeOMS) { // told before
 				set.Params = append(set.Params, Param{Key: k.param, Value: strconv.FormatFloat(h.Value, 'g', -1, 64), Place: h.Place})
 				set.from("param "+k.param, h.Source, h.Place)
 			}
 		}
 	}
-	var walk func(n *node)
-	walk = func(n *node) {
-		for _, k := range n.kids {
-			switch k.name {
+	var walk func(n *xmltree.Node)
+	walk = func(n *xmltree.Node) {
+		for _, k := range n.Kids {
+			switch k.Name {
 			case "Annotations":
 				walk(k)
 			case "SimulationInformation":
-				switch k.str("method", "") {
+				switch k.Str("method", "") {
 				case "oms_ma":
 					read(k, "fixedStepSize")
 				case "oms_mav", "oms_mav2":
@@ -343,16 +344,16 @@ func (s *settings) readOMS(p *parser, a Annotation, set *OwnSettings) []StepHint
 				case "":
 					walk(k)
 				default:
-					p.add(ruleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.str("method", ""))
+					p.Add(ruleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.Str("method", ""))
 				}
 			case "FixedStepMaster":
 				read(k, "stepSize")
 			case "VariableStepMaster":
 				adaptive(k)
 			case "VariableStepSolver":
-				p.add(ruleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.str("description", ""))
+				p.Add(ruleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.Str("description", ""))
 			default:
-				p.add(ruleForeign, k, "the setting %q of OMSimulator is not understood", k.el.FullTag())
+				p.Add(ruleForeign, k, "the setting %q of OMSimulator is not understood", k.El.FullTag())
 			}
 		}
 	}
@@ -369,48 +370,48 @@ type ownComponent struct {
 
 // readOMSExperiment reads the annotation of OMSimulator at the experiment: which
 // signals are recorded, and how often (ssp 42).
-func (s *settings) readOMSExperiment(p *parser, n *node, set *OwnSettings) {
-	for _, k := range n.kids {
-		switch k.name {
+func (s *settings) readOMSExperiment(p *parser, n *xmltree.Node, set *OwnSettings) {
+	for _, k := range n.Kids {
+		switch k.Name {
 		case "Annotations":
 			s.readOMSExperiment(p, k, set)
 		case "SimulationInformation":
-			for _, a := range k.el.Attr {
+			for _, a := range k.El.Attr {
 				switch a.Key {
 				case "loggingInterval":
-					if v, err := parseReal(a.Value); err != nil || v < 0 {
-						p.add(ruleForeignPart, k, "loggingInterval=%q is no time and is left out", a.Value)
+					if v, err := xmltree.ParseReal(a.Value); err != nil || v < 0 {
+						p.Add(ruleForeignPart, k, "loggingInterval=%q is no time and is left out", a.Value)
 					} else if v > 0 { // 0: every communication point
 						set.OutputInterval = &v
-						set.from("output-interval", typeOMS+" loggingInterval", p.place(k))
+						set.from("output-interval", typeOMS+" loggingInterval", p.Place(k))
 					}
 				case "signalFilter":
-					s.filter = &signalFilter{a.Value, p.place(k)}
+					s.filter = &signalFilter{a.Value, p.Place(k)}
 				case "resultFile":
-					p.add(ruleForeign, k, "%s=%q of OMSimulator has no effect: the command line names the file of the results (--output)", a.Key, a.Value)
+					p.Add(ruleForeign, k, "%s=%q of OMSimulator has no effect: the command line names the file of the results (--output)", a.Key, a.Value)
 				case "bufferSize":
-					p.add(ruleForeign, k, "%s=%q of OMSimulator has no effect: results need no buffer of a given size", a.Key, a.Value)
+					p.Add(ruleForeign, k, "%s=%q of OMSimulator has no effect: results need no buffer of a given size", a.Key, a.Value)
 				default:
 					if a.Space != "xmlns" && a.Key != "xmlns" {
-						p.add(ruleForeignPart, k, "the setting %s=%q of OMSimulator is not understood", a.Key, a.Value)
+						p.Add(ruleForeignPart, k, "the setting %s=%q of OMSimulator is not understood", a.Key, a.Value)
 					}
 				}
 			}
 		default:
-			p.add(ruleForeign, k, "the setting %q of OMSimulator is not understood", k.el.FullTag())
+			p.Add(ruleForeign, k, "the setting %q of OMSimulator is not understood", k.El.FullTag())
 		}
 	}
 }
 
 // trigger reads what OpenMCx says of a component beside its step.
-func (s *settings) trigger(p *parser, n *node, path string) {
-	for _, a := range n.el.Attr {
+func (s *settings) trigger(p *parser, n *xmltree.Node, path string) {
+	for _, a := range n.El.Attr {
 		switch {
 		case a.Space != "" || a.Key == "xmlns" || a.Key == "deltaTime":
 		case a.Key == "triggerSequence":
 			v, err := strconv.Atoi(a.Value)
 			if err != nil {
-				p.add(ruleForeignPart, n, "triggerSequence=%q is no whole number and is left out", a.Value)
+				p.Add(ruleForeignPart, n, "triggerSequence=%q is no whole number and is left out", a.Value)
 				continue
 			}
 			if s.triggers == nil {
@@ -418,7 +419,7 @@ func (s *settings) trigger(p *parser, n *node, path string) {
 			}
 			s.triggers[path] = v
 		default:
-			p.add(ruleForeignPart, n, "the setting %s=%q of OpenMCx is not understood", a.Key, a.Value)
+			p.Add(ruleForeignPart, n, "the setting %s=%q of OpenMCx is not understood", a.Key, a.Value)
 		}
 	}
 }
@@ -431,14 +432,14 @@ func (s *settings) connection(a Annotation) {
 		return
 	}
 	p := s.parser(a)
-	for _, k := range a.node.kids {
-		for _, attr := range k.el.Attr {
+	for _, k := range a.node.Kids {
+		for _, attr := range k.El.Attr {
 			switch order := map[string]string{"zero": "0", "first": "1"}[attr.Value]; {
 			case attr.Space != "" || attr.Key == "xmlns":
 			case attr.Key == "extrapolationOrder" && order != "":
-				s.orders = append(s.orders, SettingSource{order, p.place(k)})
+				s.orders = append(s.orders, SettingSource{order, p.Place(k)})
 			default:
-				p.add(ruleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
+				p.Add(ruleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
 			}
 		}
 	}
@@ -457,7 +458,7 @@ func (s *settings) openMCx(components []*FlatComponent) {
 	if len(s.orders) > 0 {
 		first := s.orders[0]
 		if slices.ContainsFunc(s.orders, func(o SettingSource) bool { return o.Text != first.Text }) {
-			report(s.l, ruleForeignPart, first.Place, "the extrapolation orders of OpenMCx are left out: connections differ in them, and here all have one")
+			s.l.Report(ruleForeignPart, first.Place, "the extrapolation orders of OpenMCx are left out: connections differ in them, and here all have one")
 		} else {
 			param("order", first.Text, typeMCX+"connection.inter_extrapolation extrapolationOrder", first.Place)
 		}
@@ -474,7 +475,7 @@ func (s *settings) openMCx(components []*FlatComponent) {
 			why = "has a comma in its name, which separates the names of a sequence"
 		}
 		if why != "" {
-			report(s.l, ruleForeignPart, c.Place, "the trigger sequence of OpenMCx is left out: component %q %s", c.Path, why)
+			s.l.Report(ruleForeignPart, c.Place, "the trigger sequence of OpenMCx is left out: component %q %s", c.Path, why)
 			return
 		}
 		names = append(names, c.Path)
@@ -501,15 +502,15 @@ func (s *settings) component(c *Component, path string) (own ownComponent, step 
 			own.isolate = own.isolate || o.isolate
 			own.quirks = append(own.quirks, o.quirks...)
 		case a.Type == typeOSP || a.Type == typeVico:
-			for _, k := range a.node.kids {
-				if k.name == "StepSizeHint" {
+			for _, k := range a.node.Kids {
+				if k.Name == "StepSizeHint" {
 					step = append(step, hint(p, k, "value", a.Type+" StepSizeHint")...)
 				} else {
-					p.add(ruleForeignPart, k, "the setting %q is not understood", k.el.FullTag())
+					p.Add(ruleForeignPart, k, "the setting %q is not understood", k.El.FullTag())
 				}
 			}
 		case a.Type == typeMCX+"component":
-			for _, k := range a.node.kids {
+			for _, k := range a.node.Kids {
 				for _, h := range hint(p, k, "deltaTime", a.Type) {
 					h.Finer = true
 					step = append(step, h)
@@ -533,12 +534,12 @@ func (s *settings) hints(c *FlatComponent) {
 	for i, h := range c.StepHints {
 		switch {
 		case own:
-			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out: the rate of component %q in the annotation of macrostep counts", h.Source, h.Value, c.Path)
+			s.l.Report(ruleForeignPart, h.Place, "%s (%v s) is left out: the rate of component %q in the annotation of macrostep counts", h.Source, h.Value, c.Path)
 		case i > 0:
-			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out: %s counts", h.Source, h.Value, c.StepHints[0].Source)
+			s.l.Report(ruleForeignPart, h.Place, "%s (%v s) is left out: %s counts", h.Source, h.Value, c.StepHints[0].Source)
 		default:
 			s.own.from("rate "+c.Path, h.Source, h.Place)
-			report(s.l, ruleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
+			s.l.Report(ruleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
 		}
 	}
 }
@@ -548,17 +549,17 @@ func (s *settings) hints(c *FlatComponent) {
 func (s *settings) merge() {
 	o := &s.own
 	if t := s.tolerance; t != nil && o.Tolerance == nil {
-		report(s.l, ruleTaken, t.Place, "the tolerance %v for the FMUs is taken from %s", t.Value, t.Source)
+		s.l.Report(ruleTaken, t.Place, "the tolerance %v for the FMUs is taken from %s", t.Value, t.Source)
 	}
 	for _, t := range s.tools {
 		took := func(name string) {
 			src := t.Sources[name]
 			o.from(name, src.Text, src.Place)
-			report(s.l, ruleTaken, src.Place, "%s is taken from %s", s.describe(name, &t), src.Text)
+			s.l.Report(ruleTaken, src.Place, "%s is taken from %s", s.describe(name, &t), src.Text)
 		}
 		left := func(name string) {
 			src := t.Sources[name]
-			report(s.l, ruleForeignPart, src.Place, "%s of %s is left out: %s counts", s.describe(name, &t), src.Text, o.Sources[name].Text)
+			s.l.Report(ruleForeignPart, src.Place, "%s of %s is left out: %s counts", s.describe(name, &t), src.Text, o.Sources[name].Text)
 		}
 		fill := func(name string, given, taken bool, set func()) {
 			switch {
@@ -622,39 +623,39 @@ func (own *ownComponent) sources(o *OwnSettings, c *FlatComponent) {
 type strict struct{ *parser }
 
 // attrs checks that an element has only these attributes.
-func (p strict) attrs(n *node, known ...string) {
-	for _, a := range n.el.Attr {
+func (p strict) attrs(n *xmltree.Node, known ...string) {
+	for _, a := range n.El.Attr {
 		if a.Space == "xmlns" || a.Space == "" && (a.Key == "xmlns" || slices.Contains(known, a.Key)) {
 			continue
 		}
-		p.add(ruleOwn, n, "the attribute %q is not known; %s has %s", a.FullKey(), n.name, strings.Join(known, ", "))
+		p.Add(ruleOwn, n, "the attribute %q is not known; %s has %s", a.FullKey(), n.Name, strings.Join(known, ", "))
 	}
 }
 
-func (p strict) leaf(n *node) {
-	for _, k := range n.kids {
-		p.add(ruleOwn, k, "the element %q is not known here", k.el.FullTag())
+func (p strict) leaf(n *xmltree.Node) {
+	for _, k := range n.Kids {
+		p.Add(ruleOwn, k, "the element %q is not known here", k.El.FullTag())
 	}
 }
 
 // text gives an attribute that must be there and not be empty.
-func (p strict) text(n *node, key string) string {
-	v := n.str(key, "")
+func (p strict) text(n *xmltree.Node, key string) string {
+	v := n.Str(key, "")
 	if v == "" {
-		p.add(ruleOwn, n, "the attribute %q is missing or empty", key)
+		p.Add(ruleOwn, n, "the attribute %q is missing or empty", key)
 	}
 	return v
 }
 
 // positive gives a number above 0, nil if absent or wrong.
-func (p strict) positive(n *node, key string) *float64 {
-	text, ok := n.attr(key)
+func (p strict) positive(n *xmltree.Node, key string) *float64 {
+	text, ok := n.Attr(key)
 	if !ok {
 		return nil
 	}
-	v, err := parseReal(text)
+	v, err := xmltree.ParseReal(text)
 	if err != nil || v <= 0 {
-		p.add(ruleOwn, n, "%s=%q is no number above 0", key, text)
+		p.Add(ruleOwn, n, "%s=%q is no number above 0", key, text)
 		return nil
 	}
 	return &v
@@ -662,65 +663,65 @@ func (p strict) positive(n *node, key string) *float64 {
 
 func (s *settings) readOwn(base *parser, a Annotation) {
 	p := strict{base}
-	if len(a.node.kids) != 1 || !a.node.kids[0].is("Settings", nsOwn) {
-		p.add(ruleOwn, a.node, "the annotation must hold one element Settings of namespace %q", nsOwn)
+	if len(a.node.Kids) != 1 || !a.node.Kids[0].Is("Settings", xmltree.Own) {
+		p.Add(ruleOwn, a.node, "the annotation must hold one element Settings of namespace %q", xmltree.Own)
 		return
 	}
-	n := a.node.kids[0]
+	n := a.node.Kids[0]
 	if v := p.text(n, "version"); v != OwnVersion {
-		p.add(ruleOwn, n, "version %q is not known; this program reads version %s", v, OwnVersion)
+		p.Add(ruleOwn, n, "version %q is not known; this program reads version %s", v, OwnVersion)
 		return
 	}
 	if s.seen {
-		p.add(ruleOwn, n, "there is more than one annotation of macrostep")
+		p.Add(ruleOwn, n, "there is more than one annotation of macrostep")
 		return
 	}
 	s.seen = true
 	s.attributes(p, n)
-	for _, k := range n.kids {
-		if !k.is("Bond", nsOwn) {
+	for _, k := range n.Kids {
+		if !k.Is("Bond", xmltree.Own) {
 			p.leaf(k)
 		}
-		at := p.place(k)
+		at := p.Place(k)
 		switch {
-		case k.is("Record", nsOwn):
+		case k.Is("Record", xmltree.Own):
 			p.attrs(k, "match")
 			s.own.Record = append(s.own.Record, p.text(k, "match"))
 			if len(s.own.Record) > 1 && slices.Contains(s.own.Record, "none") {
-				p.add(ruleOwn, k, "none stands alone: nothing is recorded")
+				p.Add(ruleOwn, k, "none stands alone: nothing is recorded")
 			}
 			s.own.from("record", sourceOwn, at)
-		case k.is("Param", nsOwn):
+		case k.Is("Param", xmltree.Own):
 			p.attrs(k, "key", "value")
-			if _, ok := k.attr("value"); !ok {
-				p.add(ruleOwn, k, "the attribute %q is missing", "value")
+			if _, ok := k.Attr("value"); !ok {
+				p.Add(ruleOwn, k, "the attribute %q is missing", "value")
 			}
 			key := p.text(k, "key")
 			if slices.ContainsFunc(s.own.Params, func(q Param) bool { return q.Key == key }) {
-				p.add(ruleOwn, k, "the parameter %q is given twice", key)
+				p.Add(ruleOwn, k, "the parameter %q is given twice", key)
 			}
-			s.own.Params = append(s.own.Params, Param{Key: key, Value: k.str("value", ""), Place: at})
+			s.own.Params = append(s.own.Params, Param{Key: key, Value: k.Str("value", ""), Place: at})
 			s.own.from("param "+key, sourceOwn, at)
-		case k.is("Stateless", nsOwn):
+		case k.Is("Stateless", xmltree.Own):
 			p.attrs(k, "component")
 			c := p.text(k, "component")
 			s.own.Stateless = append(s.own.Stateless, c)
 			s.own.from("stateless "+c, sourceOwn, at)
 			s.named = append(s.named, namedComponent{c, at})
-		case k.is("Bond", nsOwn):
+		case k.Is("Bond", xmltree.Own):
 			b := p.bond(k)
 			if b.Name != "" && slices.ContainsFunc(s.own.Bonds, func(o Bond) bool { return o.Name == b.Name }) {
-				p.add(ruleOwn, k, "two bonds are called %q", b.Name)
+				p.Add(ruleOwn, k, "two bonds are called %q", b.Name)
 			}
 			s.own.Bonds = append(s.own.Bonds, b)
 			s.own.from("bond "+b.Name, sourceOwn, at)
-		case k.is("Rate", nsOwn):
+		case k.Is("Rate", xmltree.Own):
 			p.attrs(k, "component", "ratio")
 			ratio, over := 1, 1
 			number, slow := strings.CutPrefix(p.text(k, "ratio"), "1/")
 			n, err := strconv.Atoi(number)
 			if err != nil || n < 1 {
-				p.add(ruleOwn, k, "ratio=%q is no whole number above 0, nor 1/ and one", k.str("ratio", ""))
+				p.Add(ruleOwn, k, "ratio=%q is no whole number above 0, nor 1/ and one", k.Str("ratio", ""))
 			}
 			if slow {
 				over = n
@@ -729,13 +730,13 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 			}
 			c := p.text(k, "component")
 			if slices.ContainsFunc(s.own.Rates, func(o Rate) bool { return o.Component == c }) {
-				p.add(ruleOwn, k, "component %q has two rates", c)
+				p.Add(ruleOwn, k, "component %q has two rates", c)
 			}
 			s.own.Rates = append(s.own.Rates, Rate{Component: c, Ratio: ratio, Over: over, Place: at})
 			s.own.from("rate "+c, sourceOwn, at)
 			s.named = append(s.named, namedComponent{c, at})
 		default:
-			p.add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate, Record", k.el.FullTag())
+			p.Add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate, Record", k.El.FullTag())
 		}
 	}
 }
@@ -744,12 +745,12 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 const sourceOwn = "annotation of macrostep"
 
 // attributes reads those of ms:Settings.
-func (s *settings) attributes(p strict, n *node) {
+func (s *settings) attributes(p strict, n *xmltree.Node) {
 	p.attrs(n, "version", "algorithm", "stepSize", "tolerance", "monitorEnergy", "energySpike", "workers",
 		"isolation", "restarts", "stepTimeout", "memoryLimit", "outputInterval", "input", "history")
-	o, at := &s.own, p.place(n)
+	o, at := &s.own, p.Place(n)
 	given := func(key, name string) bool {
-		_, ok := n.attr(key)
+		_, ok := n.Attr(key)
 		if ok {
 			o.from(name, sourceOwn, at)
 		}
@@ -768,29 +769,29 @@ func (s *settings) attributes(p strict, n *node) {
 		o.MonitorEnergy = &v
 	}
 	if given("energySpike", "energy-spike") {
-		v, err := parseReal(n.str("energySpike", ""))
+		v, err := xmltree.ParseReal(n.Str("energySpike", ""))
 		if err != nil || v < 0 {
-			p.add(ruleOwn, n, "energySpike=%q is no number of at least 0", n.str("energySpike", ""))
+			p.Add(ruleOwn, n, "energySpike=%q is no number of at least 0", n.Str("energySpike", ""))
 		}
 		o.EnergySpike = &v
 	}
 	if given("workers", "workers") {
-		v, err := strconv.Atoi(n.str("workers", ""))
+		v, err := strconv.Atoi(n.Str("workers", ""))
 		if err != nil || v < 1 {
-			p.add(ruleOwn, n, "workers=%q is no whole number above 0", n.str("workers", ""))
+			p.Add(ruleOwn, n, "workers=%q is no whole number above 0", n.Str("workers", ""))
 		}
 		o.Workers = &v
 	}
 	if given("isolation", "isolate") {
 		o.Isolation = p.text(n, "isolation")
 		if modes := []string{"", "auto", "always", "never"}; !slices.Contains(modes, o.Isolation) {
-			p.add(ruleOwn, n, "isolation=%q is none of auto, always, never", o.Isolation)
+			p.Add(ruleOwn, n, "isolation=%q is none of auto, always, never", o.Isolation)
 		}
 	}
 	if given("restarts", "on-crash") {
-		v, err := strconv.Atoi(n.str("restarts", ""))
+		v, err := strconv.Atoi(n.Str("restarts", ""))
 		if err != nil || v < 0 {
-			p.add(ruleOwn, n, "restarts=%q is no whole number of at least 0", n.str("restarts", ""))
+			p.Add(ruleOwn, n, "restarts=%q is no whole number of at least 0", n.Str("restarts", ""))
 		}
 		o.Restarts = &v
 	}
@@ -812,52 +813,52 @@ func (s *settings) attributes(p strict, n *node) {
 }
 
 // bond reads ms:Bond. What its pairs name is checked when the FMUs are known.
-func (p strict) bond(n *node) Bond {
+func (p strict) bond(n *xmltree.Node) Bond {
 	p.attrs(n, "name", "energyScale", "tolerance")
-	b := Bond{Name: p.text(n, "name"), EnergyScale: p.positive(n, "energyScale"), Tolerance: p.positive(n, "tolerance"), Place: p.place(n)}
+	b := Bond{Name: p.text(n, "name"), EnergyScale: p.positive(n, "energyScale"), Tolerance: p.positive(n, "tolerance"), Place: p.Place(n)}
 	if strings.ContainsAny(b.Name, ",\"\r\n") {
-		p.add(ruleOwn, n, "the name %q does not suit a column of results; leave out commas, quotation marks and line breaks", b.Name)
+		p.Add(ruleOwn, n, "the name %q does not suit a column of results; leave out commas, quotation marks and line breaks", b.Name)
 	}
-	for _, k := range n.kids {
-		if !k.is("Pair", nsOwn) {
-			p.add(ruleOwn, k, "the element %q is not known; Bond has Pair", k.el.FullTag())
+	for _, k := range n.Kids {
+		if !k.Is("Pair", xmltree.Own) {
+			p.Add(ruleOwn, k, "the element %q is not known; Bond has Pair", k.El.FullTag())
 			continue
 		}
 		p.attrs(k, "effort", "flow", "opposed")
 		p.leaf(k)
-		pair := BondPair{Effort: p.text(k, "effort"), Flow: p.text(k, "flow"), Place: p.place(k)}
+		pair := BondPair{Effort: p.text(k, "effort"), Flow: p.text(k, "flow"), Place: p.Place(k)}
 		pair.Opposed = p.boolean(k, "opposed")
 		b.Pairs = append(b.Pairs, pair)
 	}
 	if len(b.Pairs) == 0 {
-		p.add(ruleOwn, n, "the bond has no Pair; it needs an effort and a flow")
+		p.Add(ruleOwn, n, "the bond has no Pair; it needs an effort and a flow")
 	}
 	return b
 }
 
 // boolean gives an attribute that is false if absent or wrong.
-func (p strict) boolean(n *node, key string) bool {
-	text, ok := n.attr(key)
+func (p strict) boolean(n *xmltree.Node, key string) bool {
+	text, ok := n.Attr(key)
 	if !ok {
 		return false
 	}
-	v, err := parseBoolean(text)
+	v, err := xmltree.ParseBoolean(text)
 	if err != nil {
-		p.add(ruleOwn, n, "the attribute %q: %v", key, err)
+		p.Add(ruleOwn, n, "the attribute %q: %v", key, err)
 	}
 	return v
 }
 
 func readOwnComponent(base *parser, a Annotation) (own ownComponent) {
 	p := strict{base}
-	if len(a.node.kids) != 1 || !a.node.kids[0].is("Component", nsOwn) {
-		p.add(ruleOwn, a.node, "the annotation must hold one element Component of namespace %q", nsOwn)
+	if len(a.node.Kids) != 1 || !a.node.Kids[0].Is("Component", xmltree.Own) {
+		p.Add(ruleOwn, a.node, "the annotation must hold one element Component of namespace %q", xmltree.Own)
 		return own
 	}
-	n := a.node.kids[0]
+	n := a.node.Kids[0]
 	p.attrs(n, "stateless", "quirks", "isolate")
 	p.leaf(n)
 	own.stateless, own.isolate = p.boolean(n, "stateless"), p.boolean(n, "isolate")
-	own.quirks = strings.Fields(n.str("quirks", ""))
+	own.quirks = strings.Fields(n.Str("quirks", ""))
 	return own
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/beevik/etree"
 
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Document is one SystemStructureDescription (ssp 9), as written: nothing is
@@ -40,7 +41,7 @@ type Annotation struct {
 	Content *etree.Element // the Annotation element itself
 	Place   Place
 
-	node *node
+	node *xmltree.Node
 }
 
 // EnumerationType is an enumeration defined in a file (ssp 18).

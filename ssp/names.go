@@ -127,7 +127,7 @@ func (f *flattener) names() {
 		}
 		told[[2]int{c.a, c.b}] = true
 		a, b := f.p.instances[c.a], f.p.instances[c.b]
-		report(f.l, ruleSamePath, b.element.Base().Place, "%q would be the name of two things, at %q of %s and at %q of %s; they are called %s and %s", c.joint,
+		f.l.Report(ruleSamePath, b.element.Base().Place, "%q would be the name of two things, at %q of %s and at %q of %s; they are called %s and %s", c.joint,
 			a.name, a.parent, b.name, b.parent, a.path, b.path)
 	}
 }

@@ -312,7 +312,7 @@ func (b *builder) fill(in *instance, s *System, d *Document) {
 		if b.count >= maxInstances {
 			if b.count == maxInstances { // told once
 				b.count++
-				report(b.l, ruleReference, k.Base().Place, "the system unfolds to more than %d elements", maxInstances)
+				b.l.Report(ruleReference, k.Base().Place, "the system unfolds to more than %d elements", maxInstances)
 			}
 			return
 		}
@@ -326,7 +326,7 @@ func (b *builder) fill(in *instance, s *System, d *Document) {
 func (b *builder) refer(in *instance, e *Component) {
 	for at := in.parent; at != nil; at = at.parent {
 		if at.system == e.system {
-			report(b.l, ruleReference, e.Place, "the system %q contains itself: by the source %q of component %q", e.system.Name, e.Source, in.path)
+			b.l.Report(ruleReference, e.Place, "the system %q contains itself: by the source %q of component %q", e.system.Name, e.Source, in.path)
 			return
 		}
 	}
@@ -340,12 +340,12 @@ func (b *builder) reference(in *instance, e *DictionaryReference) {
 		in.signals = at.dictionaries[e.Dictionary]
 	}
 	if in.signals == nil {
-		report(b.l, ruleReference, e.Place, "no signal dictionary %q is defined in the systems around %q", e.Dictionary, in.path)
+		b.l.Report(ruleReference, e.Place, "no signal dictionary %q is defined in the systems around %q", e.Dictionary, in.path)
 		return
 	}
 	for i := range e.Connectors {
 		if c := &e.Connectors[i]; in.signals.connectors[c.Name] == nil {
-			report(b.l, ruleReference, c.Place, "the signal dictionary %q has no entry %q", e.Dictionary, c.Name)
+			b.l.Report(ruleReference, c.Place, "the signal dictionary %q has no entry %q", e.Dictionary, c.Name)
 		}
 	}
 	in.reader = newInstance(in.name, in.parent, e, e.Connectors)

@@ -487,7 +487,12 @@ func FuzzOSP(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		d, osp := parseOSP([]byte(text), "fuzz.xml", "fuzz", l)
+		var d *Document
+		var osp *ospStructure
+		in := newParser(l, "fuzz.xml")
+		if root := in.Parse([]byte(text)); root != nil {
+			d, osp = readStructure(in, root, "fuzz")
+		}
 		if (d == nil) != (l.Err() != nil) {
 			t.Fatalf("document %v, error %v", d, l.Err())
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Archives are as the standard wants them, and depend on nothing but what is in them.
@@ -75,8 +76,8 @@ func TestWriteArchive(t *testing.T) {
 // A document takes everything that it refers to, and once.
 func TestNeeded(t *testing.T) {
 	bindings := `<ssd:ParameterBindings><ssd:ParameterBinding source="sets/a%20b.ssv"><ssd:ParameterMapping source="sets/m.ssm"/></ssd:ParameterBinding></ssd:ParameterBindings>`
-	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + nsSSV + `"><ssv:Parameters/></ssv:ParameterSet>`
-	mapping := `<ssm:ParameterMapping version="1.0" xmlns:ssm="` + nsSSM + `"/>`
+	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + xmltree.SSV + `"><ssv:Parameters/></ssv:ParameterSet>`
+	mapping := `<ssm:ParameterMapping version="1.0" xmlns:ssm="` + xmltree.SSM + `"/>`
 	document := func(source string) string {
 		return head + `<ssd:System name="s">` + bindings + `<ssd:Elements><ssd:Component name="one" source="c.fmu"/><ssd:Component name="two" source="` + source + `"/></ssd:Elements></ssd:System>` + tail
 	}
@@ -120,7 +121,7 @@ func TestSourceURI(t *testing.T) {
 // Bind refuses units that nothing defines, and writes values without those by whose name
 // the set means something else.
 func TestBindUnits(t *testing.T) {
-	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters/><ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
+	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters/><ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
 	p, err := Open(folder(t, map[string]string{documentName: head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="p.ssv"/></ssd:ParameterBindings></ssd:System>` + tail, "p.ssv": set}), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // documentName is the default variant of a package (ssp 2).
@@ -108,10 +109,13 @@ func Open(path string, l *diag.List) (*Package, error) {
 	if p.packed {
 		h.root = p.Dir
 	}
-	if isOSP(data) {
-		p.Root, p.osp = parseOSP(data, h.show(document), filepath.Base(p.Dir), own)
-	} else {
-		p.Root = parseDocument(data, h.show(document), p.opener(h), own)
+	in := newParser(own, h.show(document))
+	switch root := in.Parse(data); {
+	case root == nil:
+	case root.Name == ospRoot:
+		p.Root, p.osp = readStructure(in, root, filepath.Base(p.Dir))
+	default:
+		p.Root = in.document(root, p.opener(h))
 	}
 	if p.Root != nil {
 		p.Root.home, p.Root.Dir = h, p.Dir
@@ -217,8 +221,8 @@ func readDocument(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is no ordinary file")
 	}
-	if info.Size() > maxDocument {
-		return nil, fmt.Errorf("it has %d bytes; documents up to %d are read", info.Size(), maxDocument)
+	if info.Size() > xmltree.MaxDocument {
+		return nil, fmt.Errorf("it has %d bytes; documents up to %d are read", info.Size(), xmltree.MaxDocument)
 	}
 	return os.ReadFile(path)
 }
@@ -237,7 +241,7 @@ func (p *Package) CheckSources(l *diag.List) error {
 			p.checkFile(c, own)
 			continue
 		}
-		report(own, c.problemRule, c.Place, "%v", c.Problem)
+		own.Report(c.problemRule, c.Place, "%v", c.Problem)
 	}
 	return own.Err()
 }
@@ -247,16 +251,16 @@ func (p *Package) checkFile(c *FlatComponent, l *diag.List) {
 	info, err := os.Stat(c.Source)
 	if err == nil && info.IsDir() {
 		if _, failed := os.Stat(filepath.Join(c.Source, "modelDescription.xml")); errors.Is(failed, fs.ErrNotExist) {
-			report(l, ruleFile, c.Place, "the source %q of component %q is a folder without modelDescription.xml, so it is no unpacked FMU%s", c.URI, c.Path, c.hint())
+			l.Report(ruleFile, c.Place, "the source %q of component %q is a folder without modelDescription.xml, so it is no unpacked FMU%s", c.URI, c.Path, c.hint())
 			return
 		}
 	}
 	if err != nil {
-		report(l, ruleFile, c.Place, "the FMU %q of component %q cannot be read: %v%s", c.URI, c.Path, unwrapPath(err), c.hint())
+		l.Report(ruleFile, c.Place, "the FMU %q of component %q cannot be read: %v%s", c.URI, c.Path, unwrapPath(err), c.hint())
 		return
 	}
 	if p.outside(c.home, c.Source) {
-		report(l, ruleFileOutside, c.Place, "the FMU %q of component %q lies outside the folder of the document", c.URI, c.Path)
+		l.Report(ruleFileOutside, c.Place, "the FMU %q of component %q lies outside the folder of the document", c.URI, c.Path)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/beevik/etree"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // NewAnnotation makes an annotation from the XML of its one element, which
@@ -21,8 +22,8 @@ func NewAnnotation(typ, content string) (Annotation, error) {
 		return Annotation{}, fmt.Errorf("an annotation holds one element, not %d", len(doc.ChildElements()))
 	}
 	el := etree.NewElement("Annotation")
-	el.Space = canonical[nsSSC]
-	el.CreateAttr("xmlns:"+el.Space, nsSSC)
+	el.Space = xmltree.Prefixes[xmltree.SSC]
+	el.CreateAttr("xmlns:"+el.Space, xmltree.SSC)
 	el.CreateAttr("type", typ)
 	el.AddChild(doc.Root())
 	return Annotation{Type: typ, Content: el}, nil
@@ -78,7 +79,7 @@ func (d *Document) prepareOMS(step float64, tolerance *float64) (notes []string,
 		rtol = *tolerance
 	}
 	content := fmt.Sprintf(`<oms:Annotations xmlns:oms="%s"><oms:SimulationInformation><oms:FixedStepMaster description="oms-ma" stepSize="%s" relativeTolerance="%s"/></oms:SimulationInformation></oms:Annotations>`,
-		nsOMS, number(step), number(rtol))
+		xmltree.OMS, number(step), number(rtol))
 	var walk func(s *System) error
 	walk = func(s *System) error {
 		if !identifier.MatchString(s.Name) {
@@ -124,7 +125,7 @@ func ends(c *Connection) string {
 
 func (d *Document) prepareOSP(step float64) (notes []string, err error) {
 	if !has(d.Experiment.Annotations, typeOSP) {
-		a, err := NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, nsOSP, number(step)))
+		a, err := NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, xmltree.OSP, number(step)))
 		if err != nil {
 			return nil, err
 		}
@@ -188,8 +189,8 @@ func (d *Document) prepareOSP(step float64) (notes []string, err error) {
 // are not written.
 func (o *OwnSettings) Annotation() (Annotation, error) {
 	el := etree.NewElement("Settings")
-	el.Space = canonical[nsOwn]
-	el.CreateAttr("xmlns:"+el.Space, nsOwn)
+	el.Space = xmltree.Prefixes[xmltree.Own]
+	el.CreateAttr("xmlns:"+el.Space, xmltree.Own)
 	el.CreateAttr("version", OwnVersion)
 	if o.Algorithm != "" {
 		el.CreateAttr("algorithm", o.Algorithm)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // table finds a table that our own annotation names.
@@ -19,14 +21,14 @@ func (f *flattener) table(t *Table) {
 	home := &f.p.Root.home
 	rel, err := home.locate(t.URI)
 	if err != nil {
-		report(f.l, ruleFile, at, "%v", err)
+		f.l.Report(ruleFile, at, "%v", err)
 		return
 	}
 	t.Path, t.Shown = filepath.Join(home.dir, rel), home.show(rel)
 	if info, err := os.Stat(t.Path); err != nil {
-		report(f.l, ruleFile, at, "the table %q cannot be read: %v%s", t.URI, unwrapPath(err), home.hint(rel))
+		f.l.Report(ruleFile, at, "the table %q cannot be read: %v%s", t.URI, unwrapPath(err), home.hint(rel))
 	} else if !info.Mode().IsRegular() {
-		report(f.l, ruleFile, at, "the table %q is no ordinary file", t.URI)
+		f.l.Report(ruleFile, at, "the table %q is no ordinary file", t.URI)
 	}
 	f.p.files = append(f.p.files, t.Path)
 }
@@ -46,10 +48,10 @@ func (f *flattener) record() {
 	missing := 0
 	switch {
 	case f.net.Own.Record != nil:
-		report(f.l, ruleForeignPart, at, "%s is left out: the annotation of macrostep tells what is recorded", source)
+		f.l.Report(ruleForeignPart, at, "%s is left out: the annotation of macrostep tells what is recorded", source)
 		return
 	case text == "" || text == ".*":
-		report(f.l, ruleForeign, at, "%s=%q selects everything and has no effect: outputs and connected inputs are recorded; --record '*' records all", source, text)
+		f.l.Report(ruleForeign, at, "%s=%q selects everything and has no effect: outputs and connected inputs are recorded; --record '*' records all", source, text)
 		return
 	case strings.HasSuffix(text, ".xml"):
 		for _, name := range f.readFilter(at, text) {
@@ -62,7 +64,7 @@ func (f *flattener) record() {
 	default:
 		pattern, err := regexp.Compile(`^(?:` + text + `)$`)
 		if err != nil {
-			report(f.l, ruleForeignPart, at, "%s=%q is no regular expression that is understood, and is left out: %v", source, text, err)
+			f.l.Report(ruleForeignPart, at, "%s=%q is no regular expression that is understood, and is left out: %v", source, text, err)
 			return
 		}
 		prefix := f.p.Root.Name + "." + f.p.Root.System.Name + "."
@@ -75,15 +77,15 @@ func (f *flattener) record() {
 		}
 	}
 	if missing > 0 {
-		report(f.l, ruleForeign, at, "%s: %d names are no variables of FMUs, such as connectors of systems, and are left out", source, missing)
+		f.l.Report(ruleForeign, at, "%s: %d names are no variables of FMUs, such as connectors of systems, and are left out", source, missing)
 	}
 	if len(names) == 0 {
-		report(f.l, ruleForeignPart, at, "%s=%q selects no variable of an FMU, and is left out", source, text)
+		f.l.Report(ruleForeignPart, at, "%s=%q selects no variable of an FMU, and is left out", source, text)
 		return
 	}
 	f.net.Own.Record = names
 	f.net.Own.from("record", source, at)
-	report(f.l, ruleTaken, at, "what is recorded is taken from %s: %s", source, few(names))
+	f.l.Report(ruleTaken, at, "what is recorded is taken from %s: %s", source, few(names))
 }
 
 // ownName gives "component.variable" for a name of OMSimulator.
@@ -110,24 +112,24 @@ func (f *flattener) ownName(name string) (string, bool) {
 func (f *flattener) readFilter(at Place, uri string) (names []string) {
 	data, file, err := f.p.openFile(f.p.Root.home, uri)
 	if err != nil {
-		report(f.l, ruleForeignPart, at, "the signal filter is left out: %v", err)
+		f.l.Report(ruleForeignPart, at, "the signal filter is left out: %v", err)
 		return nil
 	}
-	p := &parser{l: f.l, file: file}
-	p.once("prefix oms") // OMSimulator writes these files without declaring it
-	root := p.tree(data)
+	p := newParser(f.l, file)
+	p.Once("prefix oms") // OMSimulator writes these files without declaring it
+	root := p.Parse(data)
 	if root == nil {
 		return nil
 	}
-	if !root.is("SignalFilter", nsOMS) {
-		p.add(ruleForeignPart, root, "the root element is %q, not SignalFilter of OMSimulator; the file is left out", root.el.FullTag())
+	if !root.Is("SignalFilter", xmltree.OMS) {
+		p.Add(ruleForeignPart, root, "the root element is %q, not SignalFilter of OMSimulator; the file is left out", root.El.FullTag())
 		return nil
 	}
-	for _, k := range root.kids {
-		if k.is("Variable", nsOMS) {
-			names = append(names, p.need(k, "name"))
+	for _, k := range root.Kids {
+		if k.Is("Variable", xmltree.OMS) {
+			names = append(names, p.Need(k, "name"))
 		} else {
-			p.unknown(k)
+			p.Unknown(k)
 		}
 	}
 	return names

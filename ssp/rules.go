@@ -1,23 +1,14 @@
 package ssp
 
-import "github.com/macrostep/macrostep/fmi/diag"
+import (
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
+)
 
 // The rules. Numbers and meaning are those of section 4 (SD) of the validation
 // catalogue. The letter after a number marks a variant of the rule, with a
 // level of its own.
 var (
-	ruleSchema = &diag.Rule{ID: "SD1", Level: diag.Error, Ref: "ssp 4-9, 13, 21",
-		Doc:    "A document is well-formed XML and has the required elements and attributes, with values of the required form.",
-		Remedy: "correct the document; the schemas of the standard say what is allowed"}
-	ruleTolerated = &diag.Rule{ID: "SD1T", Level: diag.Warning, Strict: true, Ref: "ssp 6, 7",
-		Doc:    "Namespaces are declared and named as the standard names them.",
-		Remedy: "correct the document; it was read as it was surely meant"}
-	ruleSequence = &diag.Rule{ID: "SD1S", Level: diag.Warning, Strict: true, Ref: "ssp 7",
-		Doc:    "Elements stand in the order of the schemas, a list that is there has an entry, and what has no effect on a run is of the form that the schemas want. Other tools may refuse the document.",
-		Remedy: "move the element, leave out the empty list, or correct the attribute; the document was read as it was surely meant"}
-	ruleUnknown = &diag.Rule{ID: "SD1U", Level: diag.Warning, Ref: "ssp 6",
-		Doc:    "Elements and attributes that the standard does not know have no meaning and are left out.",
-		Remedy: "correct the name if it is a typing error; what is meant for a tool belongs into an annotation"}
 	ruleFile = &diag.Rule{ID: "SD2", Level: diag.Error, Ref: "ssp 1, 2, 12, 14, 41",
 		Doc:    "Every file that is referred to is there and inside the package.",
 		Remedy: "put the file where the document says, or correct the reference"}
@@ -179,7 +170,7 @@ var (
 // Rules lists the rules of this package.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		ruleSchema, ruleTolerated, ruleSequence, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
+		xmltree.RuleSchema, xmltree.RuleTolerated, xmltree.RuleSequence, xmltree.RuleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
 		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleNoUnit, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleTwice, ruleClash, ruleOverridden, ruleConnected, ruleValue,

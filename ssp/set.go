@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 )
 
@@ -40,7 +39,6 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 		set = &ParameterSet{Version: "1.0", Name: strings.TrimSuffix(path.Base(file), ".ssv")}
 		top.Bindings = append(top.Bindings, Binding{Source: SourceURI(file), Set: set})
 	}
-	var added []unit.Definition
 	values = slices.Clone(values)
 	for i := range values {
 		v := &values[i]
@@ -52,7 +50,6 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 			switch known := findUnit(set.Units, v.Unit); {
 			case known == nil:
 				set.Units = append(set.Units, units[i])
-				added = append(added, units[i])
 			case known.Base == nil || *known.Base != *units[i].Base:
 				v.Unit = ""
 			}
@@ -66,75 +63,18 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 		}
 		set.Parameters = append(set.Parameters, *v)
 	}
-	data, err := set.Encode() // which also tells what cannot be written
+	data, err := set.Encode()
 	if err != nil {
 		return nil, err
-	}
-	if !fresh {
-		if data, err = p.splice(file, func(raw []byte, shown string) ([]byte, error) { return spliceSet(raw, shown, values, added) }, data); err != nil {
-			return nil, err
-		}
-		return []File{{Name: file, Data: data}}, nil
 	}
 	changed = []File{{Name: file, Data: data}}
-	if data, err = p.Root.Encode(); err != nil {
-		return nil, err
-	}
-	if data, err = p.splice(document, func(raw []byte, shown string) ([]byte, error) { return spliceBinding(raw, shown, SourceURI(file)) }, data); err != nil {
-		return nil, err
-	}
-	return append(changed, File{Name: document, Data: data}), nil
-}
-
-// splice changes a file only where it must be changed. Where that does not give what the
-// whole document would say if it were written anew, that is taken.
-func (p *Package) splice(name string, change func(raw []byte, shown string) ([]byte, error), whole []byte) ([]byte, error) {
-	path := filepath.Join(p.Dir, filepath.FromSlash(name))
-	raw, err := readDocument(path)
-	if err != nil {
-		return nil, err
-	}
-	data, err := change(raw, name)
-	if err != nil || !alikeDocuments(data, whole) {
-		return whole, nil
-	}
-	return data, nil
-}
-
-// alikeDocuments reports whether two documents hold the same elements with the same
-// attributes, in whatever order the standard does not fix.
-func alikeDocuments(a, b []byte) bool {
-	tree := func(data []byte) *node { return (&parser{l: &diag.List{}}).tree(data) }
-	x, y := tree(a), tree(b)
-	return x != nil && y != nil && content(x, false) == content(y, false)
-}
-
-// content writes an element without its layout: children by the order of the schemas,
-// attributes by name.
-func content(n *node, foreign bool) string {
-	foreign = foreign || !ours(n.uri)
-	var attributes, kids []string
-	for _, a := range n.el.Attr {
-		if _, is := declaration(a); !is {
-			attributes = append(attributes, fmt.Sprintf(" %s=%q", a.FullKey(), a.Value))
+	if fresh {
+		if data, err = p.Root.Encode(); err != nil {
+			return nil, err
 		}
+		changed = append(changed, File{Name: document, Data: data})
 	}
-	slices.Sort(attributes)
-	list := slices.Clone(n.kids)
-	if names := sequence[n.uri+" "+n.name]; !foreign && names != nil {
-		slices.SortStableFunc(list, func(a, b *node) int { return rankOf(names, a.name, a.uri) - rankOf(names, b.name, b.uri) })
-	}
-	for _, k := range list {
-		if len(k.kids) == 0 && slices.Contains(neverEmpty, k.name) && !foreign {
-			continue
-		}
-		kids = append(kids, content(k, foreign || foreignContent(n.name)))
-	}
-	uri := n.uri
-	if uri == nsSSD && slices.Contains(commonElements, n.name) && !foreign {
-		uri = nsSSC
-	}
-	return "<" + uri + " " + n.name + strings.Join(attributes, "") + ">" + strings.Join(kids, "") + "</>"
+	return changed, nil
 }
 
 // Give has Flatten bind values behind all others of the outermost system, so that they
