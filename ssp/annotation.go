@@ -113,8 +113,8 @@ type StepHint struct {
 }
 
 const (
-	typeOSP = "com.opensimulationplatform"
-	typeOMS = "org.openmodelica"
+	TypeOSP = "com.opensimulationplatform"
+	TypeOMS = "org.openmodelica"
 	typeMCX = "com.avl.model.connect.ssp."
 	// Vico reads the hints of OSP beside its own (ssp 44).
 	typeVico = "com.github.ntnu-ihb.vico"
@@ -159,9 +159,9 @@ func (s *settings) experiment(d *Document) {
 		switch {
 		case a.Type == OwnType:
 			s.readOwn(p, a)
-		case a.Type == typeOSP:
+		case a.Type == TypeOSP:
 			osp = append(osp, readOSP(p, a)...)
-		case a.Type == typeOMS:
+		case a.Type == TypeOMS:
 			s.readOMSExperiment(p, a.node, &fromOMS)
 		case a.Type == typeMCX+"task":
 			mcx = append(mcx, readTask(p, a, &fromMCX)...)
@@ -170,7 +170,7 @@ func (s *settings) experiment(d *Document) {
 		}
 	}
 	for _, a := range d.System.Annotations {
-		if a.Type == typeOMS {
+		if a.Type == TypeOMS {
 			oms = append(oms, s.readOMS(s.parser(a), a, &fromOMS)...)
 			continue
 		}
@@ -276,7 +276,7 @@ func readOSP(p *parser, a Annotation) []StepHint {
 				p.Add(ruleForeignPart, kk, "the algorithm %q of OSP is not understood", kk.El.FullTag())
 				continue
 			}
-			out = append(out, hint(p, kk, "baseStepSize", typeOSP)...)
+			out = append(out, hint(p, kk, "baseStepSize", TypeOSP)...)
 			if n, ok := kk.Attr("numWorkerThreads"); ok {
 				p.Add(ruleForeign, kk, "numWorkerThreads=%q of OSP has no effect: how many threads pay depends on the machine, see --workers", n)
 			}
@@ -310,8 +310,8 @@ func readTask(p *parser, a Annotation, set *OwnSettings) []StepHint {
 func (s *settings) readOMS(p *parser, a Annotation, set *OwnSettings) []StepHint {
 	var out []StepHint
 	read := func(n *xmltree.Node, step string) {
-		out = append(out, hint(p, n, step, typeOMS)...)
-		if t := hint(p, n, "relativeTolerance", typeOMS); t != nil && s.tolerance == nil {
+		out = append(out, hint(p, n, step, TypeOMS)...)
+		if t := hint(p, n, "relativeTolerance", TypeOMS); t != nil && s.tolerance == nil {
 			s.tolerance = &t[0]
 		}
 	}
@@ -320,10 +320,10 @@ func (s *settings) readOMS(p *parser, a Annotation, set *OwnSettings) []StepHint
 	adaptive := func(n *xmltree.Node) {
 		read(n, "initialStepSize")
 		set.Algorithm = "richardson"
-		set.from("algorithm", typeOMS+" "+n.Str("description", n.Str("method", n.Name)), p.Place(n))
+		set.from("algorithm", TypeOMS+" "+n.Str("description", n.Str("method", n.Name)), p.Place(n))
 		for _, k := range []struct{ key, param string }{{"initialStepSize", "control.h0"}, {"minimumStepSize", "control.h-min"},
 			{"maximumStepSize", "control.h-max"}, {"relativeTolerance", "control.rtol"}, {"absoluteTolerance", "control.atol"}} {
-			for _, h := range hint(newParser(&diag.List{}, p.File), n, k.key, typeOMS) { // told before
+			for _, h := range hint(newParser(&diag.List{}, p.File), n, k.key, TypeOMS) { // told before
 				set.Params = append(set.Params, Param{Key: k.param, Value: strconv.FormatFloat(h.Value, 'g', -1, 64), Place: h.Place})
 				set.from("param "+k.param, h.Source, h.Place)
 			}
@@ -383,7 +383,7 @@ func (s *settings) readOMSExperiment(p *parser, n *xmltree.Node, set *OwnSetting
 						p.Add(ruleForeignPart, k, "loggingInterval=%q is no time and is left out", a.Value)
 					} else if v > 0 { // 0: every communication point
 						set.OutputInterval = &v
-						set.from("output-interval", typeOMS+" loggingInterval", p.Place(k))
+						set.from("output-interval", TypeOMS+" loggingInterval", p.Place(k))
 					}
 				case "signalFilter":
 					s.filter = &signalFilter{a.Value, p.Place(k)}
@@ -501,7 +501,7 @@ func (s *settings) component(c *Component, path string) (own ownComponent, step 
 			own.stateless = own.stateless || o.stateless
 			own.isolate = own.isolate || o.isolate
 			own.quirks = append(own.quirks, o.quirks...)
-		case a.Type == typeOSP || a.Type == typeVico:
+		case a.Type == TypeOSP || a.Type == typeVico:
 			for _, k := range a.node.Kids {
 				if k.Name == "StepSizeHint" {
 					step = append(step, hint(p, k, "value", a.Type+" StepSizeHint")...)

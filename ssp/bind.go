@@ -517,3 +517,28 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	s.From.Value, s.From.Steps, s.Value = value, steps, value
 	settings[t] = s
 }
+
+// Give has Flatten bind values behind all others of the outermost system, so that they
+// win (ssp 36), at a connector also over values of those that feed it. The document stays as it is. Names are those of SystemConnectors, units
+// those that the values use; from says in findings where the values come from.
+func (p *Package) Give(values []ParameterValue, units []unit.Definition, from string) {
+	set := &ParameterSet{File: from, Parameters: slices.Clone(values)}
+	scope := newNames(units, nil)
+	for i := range set.Parameters {
+		v := &set.Parameters[i]
+		v.Place = Place{File: from, Path: v.Name}
+		v.face = face{unit: scope.units[v.Unit], unitName: v.Unit}
+	}
+	p.given = &Binding{Set: set, Place: Place{File: from}}
+}
+
+// Beaten is a variable of a component, by its number, to which the caller gives a value of
+// its own after Flatten.
+type Beaten struct {
+	Component int
+	Variable  string
+}
+
+// Beat lets Flatten accept that the document does not say which of several values such a
+// variable has.
+func (p *Package) Beat(variables map[Beaten]bool) { p.beaten = variables }

@@ -1,6 +1,7 @@
 package ssp
 
 import (
+	"github.com/beevik/etree"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
@@ -27,4 +28,46 @@ func CheckPart(data []byte, file string, l *diag.List) (root string, known bool)
 		return n.Name, false
 	}
 	return n.Name, true
+}
+
+// ReadParameterSet reads an SSV document from memory (ssp 39). The name is shown
+// in findings, which go to l (nil: nowhere); the error holds those of level Error.
+func ReadParameterSet(data []byte, file string, l *diag.List) (*ParameterSet, error) {
+	own := &diag.List{}
+	if l != nil {
+		own.Strict = l.Strict
+		defer func() { l.Append(own) }()
+	}
+	p := newParser(own, file)
+	var s *ParameterSet
+	if root := p.Parse(data); root != nil {
+		s = p.parameterSet(root, false)
+	}
+	if err := own.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ReadTransformation returns the transformation in a Connection or MappingEntry, nil if
+// there is none. It reports nothing, like the functions below: they are for writers, which
+// leave what means the same as it is.
+func ReadTransformation(el *etree.Element) *Transformation {
+	t, _ := newParser(&diag.List{}, "").transformation(xmltree.Of(el))
+	return t
+}
+
+// ReadItems returns the items of an Enumeration.
+func ReadItems(el *etree.Element) map[string]int32 {
+	return newParser(&diag.List{}, "").enumerations(&xmltree.Node{Kids: []*xmltree.Node{xmltree.Of(el)}})[0].Items
+}
+
+// ReadValue returns the value that the element of a type in a Parameter gives, with unit
+// and enumeration; sound is false where the value cannot be read.
+func ReadValue(el *etree.Element) (v ParameterValue, sound bool) {
+	p := newParser(&diag.List{}, "")
+	p.v2 = true
+	t, _, _ := TypeByName(el.Tag)
+	p.parameterValue(xmltree.Of(el), t, &v)
+	return v, p.List.Err() == nil
 }

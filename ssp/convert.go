@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/macrostep/macrostep/fmi/unit"
 )
 
 // stage is one step of a signal on its way: a linear change of a Real, or a
@@ -181,22 +179,4 @@ func (t *Transformation) suits(v ValueType) bool {
 // String names a transformation for messages.
 func (t *Transformation) String() string {
 	return [...]string{"a linear transformation", "a boolean mapping", "an integer mapping", "an enumeration mapping"}[t.Kind]
-}
-
-// findUnit gives a unit by name, nil if it is not defined.
-func findUnit(units []unit.Definition, name string) *unit.Definition {
-	for i := range units {
-		if units[i].Name == name {
-			return &units[i]
-		}
-	}
-	return nil
-}
-
-// baseOf gives the base unit by name, nil if it is not known.
-func baseOf(units []unit.Definition, name string) *unit.Base {
-	if d := findUnit(units, name); d != nil {
-		return d.Base
-	}
-	return nil
 }

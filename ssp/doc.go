@@ -1,5 +1,5 @@
-// Package ssp reads and writes system structures of the standard SSP (1.0 and 2.0),
-// reads those of OSP, and flattens them to a plain network of FMUs: components,
+// Package ssp reads system structures of the standard SSP (1.0 and 2.0) and of OSP, and
+// flattens them to a plain network of FMUs: components,
 // connections from FMU output to FMU input, and values to set before the run.
 //
 //	var findings diag.List
@@ -14,14 +14,7 @@
 // asks a Resolver. Documents are kept as written (Document); all that follows
 // from them is computed by Flatten.
 //
-// Documents, parameter sets and mappings are written by their Encode, with all that
-// they were read with; WriteArchive makes a .ssp, Package.Bind gives parameters
-// values that win, Document.Prepare adds what other tools ask for. Package graph
-// draws.
-//
-//	p.Root.System.Elements[0].Base().Description = "edited"
-//	data, err := p.Root.Encode()
-//	err = ssp.WriteArchive(w, []ssp.File{{Name: "SystemStructure.ssd", Data: data}, {Name: "resources/a.fmu", Path: "a.fmu"}})
+// Package edit writes documents and packs them; package graph draws.
 //
 // What is reported, and how heavily, is data: see rules.go. Errors are what
 // applies but cannot be carried out. Names of parameters that match nothing and

@@ -25,8 +25,10 @@ type Document struct {
 	Experiment   Experiment
 	Annotations  []Annotation
 
-	tree *etree.Element // the root as read, geometry and all
-	home home           // with Dir
+	// Tree is the root element as read, geometry and all; nil: made by hand.
+	Tree *etree.Element
+
+	home home // with Dir
 }
 
 // Experiment is the DefaultExperiment (ssp 10); nil where absent.
@@ -210,7 +212,7 @@ type ParameterSet struct {
 	Enumerations  []EnumerationType
 
 	exact bool           // a name that matches nothing is an error (OSP)
-	tree  *etree.Element // the set as read
+	Tree  *etree.Element // the set as read; nil: made by hand
 }
 
 // ParameterValue is one Parameter of a set.
@@ -232,7 +234,7 @@ type ParameterMapping struct {
 	Version string
 	Entries []MappingEntry
 
-	tree *etree.Element // the mapping as read
+	Tree *etree.Element // the mapping as read; nil: made by hand
 }
 
 // MappingEntry applies the parameter Source under the name Target.

@@ -170,7 +170,7 @@ func (c *Component) isSystem() bool {
 	switch c.Type {
 	case mimeDefinition, mimePackage:
 		return c.Source != ""
-	case mimeFMU:
+	case MIMEFMU:
 		source, fragment, _ := strings.Cut(strings.ToLower(c.Source), "#")
 		return source == "" && fragment != "" || strings.HasSuffix(source, ".ssp") || strings.HasSuffix(source, ".ssd")
 	}
@@ -263,7 +263,7 @@ func (p *Package) refer(d *Document, c *Component, byID map[string]*System, l *d
 			fail(ruleReference, err)
 			return
 		}
-		name, want = documentName, mimePackage
+		name, want = DocumentName, mimePackage
 		if fragment != "" { // a variant
 			name, fragment = fragment, ""
 		}

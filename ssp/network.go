@@ -355,9 +355,9 @@ func (b *builder) reference(in *instance, e *DictionaryReference) {
 func (p *Package) component(e *Component, path string, h *home) *FlatComponent {
 	c := &FlatComponent{Path: path, URI: e.Source, Type: e.Type, Implementation: e.Implementation,
 		Connectors: e.Connectors, Place: e.Place, home: *h}
-	if e.Type != mimeFMU {
+	if e.Type != MIMEFMU {
 		c.problemRule = ruleReference
-		c.Problem = fmt.Errorf("component %q has the type %q; FMUs (%s) and systems (%s, %s) can be run", path, e.Type, mimeFMU, mimeDefinition, mimePackage)
+		c.Problem = fmt.Errorf("component %q has the type %q; FMUs (%s) and systems (%s, %s) can be run", path, e.Type, MIMEFMU, mimeDefinition, mimePackage)
 		return c
 	}
 	source, proxy := proxied(e.Source)

@@ -133,7 +133,7 @@ type ospFunction struct {
 
 func (r *ospReader) document(n *xmltree.Node, name string) *Document {
 	r.out = &ospStructure{places: map[string]Place{}}
-	d := &Document{File: r.File, Version: r.Need(n, "version"), Name: name, Metadata: map[string]string{}, tree: n.El}
+	d := &Document{File: r.File, Version: r.Need(n, "version"), Name: name, Metadata: map[string]string{}, Tree: n.El}
 	d.System = &System{Common: Common{Name: name, Place: r.Place(n)}}
 	if d.Version != "" && d.Version != ospVersion {
 		r.Add(ruleOSPPart, n, "version %q is not known; the structure is read as version %s", d.Version, ospVersion)
@@ -235,7 +235,7 @@ func (r *ospReader) simulators(n *xmltree.Node, s *System) {
 		}
 		r.known(k, "name", "source", "stepSize")
 		c := &Component{Common: Common{Name: r.name(k), Place: r.Place(k)}, Source: r.Need(k, "source"), HasSource: true,
-			Type: mimeFMU, Implementation: "any"}
+			Type: MIMEFMU, Implementation: "any"}
 		if text, ok := k.Attr("source"); ok && text == "" {
 			r.Add(xmltree.RuleSchema, k, "the source is empty")
 		}
@@ -250,7 +250,7 @@ func (r *ospReader) simulators(n *xmltree.Node, s *System) {
 				continue
 			}
 			if set := r.initialValues(kk); len(set.Parameters) > 0 {
-				c.Bindings = append(c.Bindings, Binding{Type: mimeSet, SourceBase: "SSD", Set: set, Place: r.Place(kk)})
+				c.Bindings = append(c.Bindings, Binding{Type: MIMESet, SourceBase: "SSD", Set: set, Place: r.Place(kk)})
 			}
 		}
 		s.Elements = append(s.Elements, c)

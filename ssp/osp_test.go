@@ -460,7 +460,7 @@ func TestOSPForms(t *testing.T) {
 	if p, err := Open(archive, nil); err != nil || len(p.Components()) != 2 || p.Close() != nil {
 		t.Errorf("%s: %v", archive, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, documentName), []byte(single("a.fmu")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, DocumentName), []byte(single("a.fmu")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l := &diag.List{}

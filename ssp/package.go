@@ -13,8 +13,8 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// documentName is the default variant of a package (ssp 2).
-const documentName = "SystemStructure.ssd"
+// DocumentName is the default variant of a package (ssp 2).
+const DocumentName = "SystemStructure.ssd"
 
 // Package is a system on disk: a .ssp, a folder, a bare .ssd, or a system
 // structure of OSP.
@@ -62,7 +62,7 @@ func Open(path string, l *diag.List) (*Package, error) {
 	case err != nil:
 		return fail("the system cannot be read: %v", err)
 	case info.IsDir():
-		p.Dir, document = path, documentName
+		p.Dir, document = path, DocumentName
 	case !info.Mode().IsRegular(): // opening a named pipe would wait for ever
 		return fail("the system is neither a file nor a folder")
 	case isZip(path):
@@ -71,7 +71,7 @@ func Open(path string, l *diag.List) (*Package, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Dir, p.cleanup, document = dir, append(p.cleanup, cleanup), documentName
+		p.Dir, p.cleanup, document = dir, append(p.cleanup, cleanup), DocumentName
 	default:
 		p.Dir, document = filepath.Split(path)
 	}
@@ -81,20 +81,20 @@ func Open(path string, l *diag.List) (*Package, error) {
 	}
 	p.Dir = dir
 	if variant != "" {
-		if document != documentName || variant != filepath.Base(variant) {
+		if document != DocumentName || variant != filepath.Base(variant) {
 			return fail("the variant %q cannot be read: variants are documents at the root of a package or folder", variant)
 		}
 		document = variant
 	}
 	p.files = []string{path, filepath.Join(p.Dir, document)}
 	data, err := readDocument(filepath.Join(p.Dir, document))
-	if errors.Is(err, fs.ErrNotExist) && document == documentName {
+	if errors.Is(err, fs.ErrNotExist) && document == DocumentName {
 		if osp, failed := readDocument(filepath.Join(p.Dir, ospDocumentName)); !errors.Is(failed, fs.ErrNotExist) {
 			document, data, err = ospDocumentName, osp, failed
 			p.files[1] = filepath.Join(p.Dir, document)
 		}
-	} else if _, failed := os.Stat(filepath.Join(p.Dir, ospDocumentName)); failed == nil && document == documentName {
-		own.Add(ruleVariants, path, "", 0, "there is both %s, which is read, and %s; to run the latter, give its path", documentName, ospDocumentName)
+	} else if _, failed := os.Stat(filepath.Join(p.Dir, ospDocumentName)); failed == nil && document == DocumentName {
+		own.Add(ruleVariants, path, "", 0, "there is both %s, which is read, and %s; to run the latter, give its path", DocumentName, ospDocumentName)
 	}
 	if err != nil {
 		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
@@ -134,6 +134,16 @@ func Open(path string, l *diag.List) (*Package, error) {
 
 // Files lists the package itself and the documents that were read from it.
 func (p *Package) Files() []string { return slices.Clone(p.files) }
+
+// Document returns the name of the file of Root, in Dir.
+func (p *Package) Document() string { return filepath.Base(p.files[1]) }
+
+// Packed reports whether the package is a .ssp, unpacked into a private folder.
+func (p *Package) Packed() bool { return p.packed }
+
+// Locate returns the path of a file relative to Dir, whether or not there is one. Only
+// relative URIs are followed, and in a package none that leave it (ssp 12).
+func (d *Document) Locate(uri string) (string, error) { return d.home.locate(uri) }
 
 // Close removes the private folders of packages. It may be called more than once.
 func (p *Package) Close() error {

@@ -14,10 +14,10 @@ import (
 
 // MIME types (ssp 12, 33).
 const (
-	mimeFMU        = "application/x-fmu-sharedlibrary"
+	MIMEFMU        = "application/x-fmu-sharedlibrary"
 	mimeDefinition = "application/x-ssp-definition"
 	mimePackage    = "application/x-ssp-package"
-	mimeSet        = "application/x-ssp-parameter-set"
+	MIMESet        = "application/x-ssp-parameter-set"
 	mimeMapping    = "application/x-ssp-parameter-mapping"
 	mimeDictionary = "application/x-ssp-signal-dictionary"
 )
@@ -86,7 +86,7 @@ func (r *reader) document(n *xmltree.Node) *Document {
 		r.Add(xmltree.RuleSchema, n, "the root element is %q of namespace %q, not SystemStructureDescription of %q", n.El.FullTag(), n.URI, xmltree.SSD)
 		return nil
 	}
-	d := &Document{File: r.File, Version: r.version(n), Name: r.Need(n, "name"), Metadata: make(map[string]string), tree: n.El}
+	d := &Document{File: r.File, Version: r.version(n), Name: r.Need(n, "name"), Metadata: make(map[string]string), Tree: n.El}
 	for _, key := range []string{"author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime", "description"} {
 		if v, ok := n.Attr(key); ok {
 			d.Metadata[key] = v
@@ -349,7 +349,7 @@ func (r *reader) elements(n *xmltree.Node) []Element {
 		case k.Is("System", xmltree.SSD):
 			e = r.system(k)
 		case k.Is("Component", xmltree.SSD):
-			c := &Component{Type: k.Str("type", mimeFMU), Implementation: k.Str("implementation", "any")}
+			c := &Component{Type: k.Str("type", MIMEFMU), Implementation: k.Str("implementation", "any")}
 			c.Source, c.HasSource = k.Attr("source")
 			r.of = c
 			rest = r.common(k, &c.Common)
@@ -416,7 +416,7 @@ func (r *reader) connectors(n *xmltree.Node) []Connector {
 // signalType reads a type, dimension or clock of a connector or dictionary entry;
 // false: the element is something else.
 func (p *parser) signalType(n *xmltree.Node, c *Connector) bool {
-	t, v2, isType := typeByName(n.Name)
+	t, v2, isType := TypeByName(n.Name)
 	switch {
 	case n.Is("Clock", xmltree.SSD): // names a clock; no type
 		p.since2(n, "Clock")
@@ -668,7 +668,7 @@ func (p *parser) units(n *xmltree.Node) []unit.Definition {
 }
 
 func (r *reader) binding(n *xmltree.Node) Binding {
-	b := Binding{Source: n.Str("source", ""), Type: n.Str("type", mimeSet), SourceBase: n.Str("sourceBase", "SSD"),
+	b := Binding{Source: n.Str("source", ""), Type: n.Str("type", MIMESet), SourceBase: n.Str("sourceBase", "SSD"),
 		Prefix: n.Str("prefix", ""), Place: r.Place(n)}
 	var values, mapping *xmltree.Node
 	for _, k := range n.Kids {
@@ -682,7 +682,7 @@ func (r *reader) binding(n *xmltree.Node) Binding {
 			r.Unknown(k)
 		}
 	}
-	b.Set = readPart(r, n, values, b.Source, b.Type, mimeSet, b.SourceBase, (*parser).parameterSet)
+	b.Set = readPart(r, n, values, b.Source, b.Type, MIMESet, b.SourceBase, (*parser).parameterSet)
 	switch {
 	case b.Set == nil:
 	case b.Source == "":
@@ -757,7 +757,7 @@ func (p *parser) parameterSet(n *xmltree.Node, inline bool) *ParameterSet {
 		p.Add(xmltree.RuleSchema, n, "the element is %q of namespace %q, not ParameterSet of %q", n.El.FullTag(), n.URI, xmltree.SSV)
 		return nil
 	}
-	s := &ParameterSet{File: p.File, Name: n.Str("name", ""), tree: n.El}
+	s := &ParameterSet{File: p.File, Name: n.Str("name", ""), Tree: n.El}
 	outer := p.v2
 	s.Version = p.version(n)
 	defer func() { p.v2 = outer }()
@@ -802,7 +802,7 @@ func (p *parser) repeated(n *xmltree.Node, seen map[string]int, name, what strin
 func (p *parser) parameter(n *xmltree.Node) ParameterValue {
 	v := ParameterValue{Name: p.Need(n, "name"), Place: p.Place(n)}
 	for _, k := range n.Kids {
-		t, v2, isType := typeByName(k.Name)
+		t, v2, isType := TypeByName(k.Name)
 		switch {
 		case isType && k.URI == xmltree.SSV:
 			if v2 {
@@ -884,7 +884,7 @@ func (p *parser) parameterMapping(n *xmltree.Node, _ bool) *ParameterMapping {
 		return nil
 	}
 	outer := p.v2
-	m := &ParameterMapping{File: p.File, Version: p.version(n), tree: n.El}
+	m := &ParameterMapping{File: p.File, Version: p.version(n), Tree: n.El}
 	defer func() { p.v2 = outer }()
 	targets := make(map[string]int)
 	for _, k := range n.Kids {

@@ -43,7 +43,7 @@ func (f *flattener) record() {
 		return
 	}
 	at, text := f.filter.place, f.filter.text
-	source := typeOMS + " signalFilter"
+	source := TypeOMS + " signalFilter"
 	var names []string
 	missing := 0
 	switch {

@@ -105,7 +105,7 @@ func TestPointsAndFilesOutside(t *testing.T) {
 		return head + `<ssd:System name="box"><ssd:Connectors>` + connector + `</ssd:Connectors><ssd:ParameterBindings><ssd:ParameterBinding source="../set.ssv"/></ssd:ParameterBindings></ssd:System>` + tail
 	}
 	dir := folder(t, map[string]string{"set.ssv": set, "box.ssd": strings.Replace(box(`<ssd:Connector name="u" kind="input"/>`), "../set.ssv", "set.ssv", 1),
-		"system/" + documentName: document, "system/set.ssv": set, "system/in/set.ssv": set, "system/in/box.ssd": box(`<ssd:Connector name="y" kind="output"/>`)})
+		"system/" + DocumentName: document, "system/set.ssv": set, "system/in/set.ssv": set, "system/in/box.ssd": box(`<ssd:Connector name="y" kind="output"/>`)})
 	l := &diag.List{}
 	p, err := Open(filepath.Join(dir, "system"), l)
 	if err != nil {

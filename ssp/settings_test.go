@@ -526,7 +526,7 @@ func TestGivenAtConnectors(t *testing.T) {
 		{"both", map[string]float64{"X": 3000, "m.U": 4000}, 40, 3, `"X" is bound to 3000; behind "m.U"`},
 	} {
 		l := &diag.List{}
-		p, err := Open(folder(t, map[string]string{documentName: document}), l)
+		p, err := Open(folder(t, map[string]string{DocumentName: document}), l)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func folder(t testing.TB, files map[string]string) string {
 // flatten opens a folder with this document and further files, and flattens it.
 func flatten(t testing.TB, document string, files map[string]string, r Resolver, strict bool) (*Network, *diag.List, error) {
 	t.Helper()
-	all := map[string]string{documentName: document}
+	all := map[string]string{DocumentName: document}
 	maps.Copy(all, files)
 	l := &diag.List{Strict: strict}
 	p, err := Open(folder(t, all), l)
@@ -262,7 +262,7 @@ func TestSound(t *testing.T) {
 	if len(s) != 3 || s["a.k"].Value.Real != 30 || s["a.u"].Value.Real != 4 || s["inner.b.p"].Value.Real != 1.5 {
 		t.Errorf("settings %+v", n.Settings)
 	}
-	if p := s["inner.b.p"].From; p.Level != "inner.b" || !strings.HasSuffix(p.Place.File, documentName) || p.Place.Line != lineOf(t, base, `name="p"`) {
+	if p := s["inner.b.p"].From; p.Level != "inner.b" || !strings.HasSuffix(p.Place.File, DocumentName) || p.Place.Line != lineOf(t, base, `name="p"`) {
 		t.Errorf("provenance %+v", p)
 	}
 	if len(n.Outputs) != 1 || n.Outputs[0].Name != "result" || n.Outputs[0].From != (FlatEnd{1, "y"}) {
@@ -294,7 +294,7 @@ func lineOf(t testing.TB, text, marker string) int {
 // Each case replaces one piece of the sound document (or of its set or mapping)
 // and gets exactly the findings it must get, with path and line. Every rule has one.
 func TestRules(t *testing.T) {
-	const ssd, ssv, ssm = documentName, "set.ssv", "map.ssm"
+	const ssd, ssv, ssm = DocumentName, "set.ssv", "map.ssm"
 	type change struct{ file, old, new string }
 	cases := []struct {
 		name    string
@@ -504,8 +504,8 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
-	outside := folder(t, map[string]string{"a.fmu": "x", "system/" + documentName: single("../a.fmu")})
-	for id, path := range map[string]string{"SD2V": pack(t, documentName, single("a.fmu"), "a.fmu", "x", "Variant.ssd", ""), "SD2O": filepath.Join(outside, "system")} {
+	outside := folder(t, map[string]string{"a.fmu": "x", "system/" + DocumentName: single("../a.fmu")})
+	for id, path := range map[string]string{"SD2V": pack(t, DocumentName, single("a.fmu"), "a.fmu", "x", "Variant.ssd", ""), "SD2O": filepath.Join(outside, "system")} {
 		l := &diag.List{}
 		p, err := Open(path, l)
 		if err != nil {

@@ -37,9 +37,9 @@ func (t ValueType) String() string {
 	return fmt.Sprintf("type(%d)", uint8(t))
 }
 
-// typeByName gives the type that an element stands for, and whether it exists
+// TypeByName returns the type that an element stands for, and whether it exists
 // only since version 2.0.
-func typeByName(name string) (t ValueType, v2, ok bool) {
+func TypeByName(name string) (t ValueType, v2, ok bool) {
 	switch name {
 	case "Real":
 		return Real, false, true

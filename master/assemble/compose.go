@@ -10,6 +10,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
 )
 
 // Part is an FMU that becomes a component of a new system.
@@ -202,7 +203,7 @@ type Composition struct {
 	Start, Stop, Step *float64
 	Tolerance         *float64 // nil = none
 	Algorithm         string   // preset; "" = none
-	For               []string // tools of ssp.Prepare
+	For               []string // tools of edit.Prepare
 }
 
 // Compose makes the document of a system of FMUs (ssp 16, 19, 48, 49): a connector
@@ -411,7 +412,7 @@ func (b *composer) experiment() error {
 	}
 	if step != nil || b.c.Tolerance != nil || b.c.Algorithm != "" {
 		own := ssp.OwnSettings{Algorithm: b.c.Algorithm, StepSize: step, Tolerance: b.c.Tolerance}
-		a, err := own.Annotation()
+		a, err := edit.SettingsAnnotation(&own)
 		if err != nil {
 			return err
 		}
@@ -423,7 +424,7 @@ func (b *composer) experiment() error {
 		tolerance = b.least(func(e *description.DefaultExperiment) *float64 { return e.Tolerance }, &zero)
 	}
 	for _, tool := range b.c.For {
-		notes, err := b.d.Prepare(tool, *step, tolerance)
+		notes, err := edit.Prepare(b.d, tool, *step, tolerance)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package ssp
+package edit
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/beevik/etree"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
@@ -35,8 +36,8 @@ func TestBindKeeps(t *testing.T) {
 	const file, other = `<ssd:ParameterBindings><ssd:ParameterBinding source="set.ssv"/></ssd:ParameterBindings>`, `<ssd:ParameterBindings><ssd:ParameterBinding prefix="x." source="set.ssv"/></ssd:ParameterBindings>`
 	newton := unit.Definition{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}}
 	m := unit.Definition{Name: "m", Base: &unit.Base{M: 1, Factor: 1}}
-	value := func(name string, v float64, unit string) ParameterValue {
-		return ParameterValue{Name: name, Value: Value{Type: Real, Real: v}, Unit: unit}
+	value := func(name string, v float64, unit string) ssp.ParameterValue {
+		return ssp.ParameterValue{Name: name, Value: ssp.Value{Type: ssp.Real, Real: v}, Unit: unit}
 	}
 	latin := strings.NewReplacer("UTF-8", "ISO-8859-1", "ä", "\xe4", "Ä", "\xc4").Replace
 	const q = `<ssv:Real value="2" unit="m"/>`
@@ -45,26 +46,26 @@ func TestBindKeeps(t *testing.T) {
 	for _, tt := range []struct {
 		name, bindings string
 		form           func(string) string // of all files
-		values         []ParameterValue
+		values         []ssp.ParameterValue
 		file           string
 		want           []string // replacements in the file, in pairs
 	}{
-		{"another value", file, nil, []ParameterValue{value("c.p", 3, "m")}, "set.ssv", []string{"'1.50'", "'3'"}},
-		{"the same value", file, nil, []ParameterValue{value("c.p", 1.5, "m")}, "set.ssv", nil},
-		{"another type", file, nil, []ParameterValue{{Name: "c.q", Value: Value{Type: String, Text: `a<"b`}}}, "set.ssv", []string{q, `<ssv:String value="a&lt;&quot;b"/>`}},
-		{"without unit", file, nil, []ParameterValue{value("c.q", 2, "")}, "set.ssv", []string{q, `<ssv:Real value="2"/>`}},
-		{"two more, one of a new unit", file, nil, []ParameterValue{value("c.r", 3, "m"), value("c.s", 4, "N")}, "set.ssv", []string{
+		{"another value", file, nil, []ssp.ParameterValue{value("c.p", 3, "m")}, "set.ssv", []string{"'1.50'", "'3'"}},
+		{"the same value", file, nil, []ssp.ParameterValue{value("c.p", 1.5, "m")}, "set.ssv", nil},
+		{"another type", file, nil, []ssp.ParameterValue{{Name: "c.q", Value: ssp.Value{Type: ssp.String, Text: `a<"b`}}}, "set.ssv", []string{q, `<ssv:String value="a&lt;&quot;b"/>`}},
+		{"without unit", file, nil, []ssp.ParameterValue{value("c.q", 2, "")}, "set.ssv", []string{q, `<ssv:Real value="2"/>`}},
+		{"two more, one of a new unit", file, nil, []ssp.ParameterValue{value("c.r", 3, "m"), value("c.s", 4, "N")}, "set.ssv", []string{
 			last, `</ssv:Parameter><ssv:Parameter name="c.r"><ssv:Real value="3" unit="m"/></ssv:Parameter><ssv:Parameter name="c.s"><ssv:Real value="4" unit="N"/></ssv:Parameter></ssv:Parameters>`,
 			`</c:Unit>`, `</c:Unit><c:Unit name="N"><c:BaseUnit kg="1" m="1" s="-2"/></c:Unit>`}},
-		{"line ends of Windows", file, func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }, []ParameterValue{value("c.p", 3, "m")}, "set.ssv", []string{"'1.50'", "'3'"}},
-		{"a byte order mark", file, func(s string) string { return "\ufeff" + s }, []ParameterValue{value("c.p", 3, "m")}, "set.ssv", []string{"'1.50'", "'3'"}},
-		{"Latin-1", file, latin, []ParameterValue{{Name: "c.q", Value: Value{Type: String, Text: "äπ"}}}, "set.ssv", []string{q, `<ssv:String value="äπ"/>`}},
-		{"a new set", "", nil, []ParameterValue{value("c.p", 3, "m")}, documentName,
+		{"line ends of Windows", file, func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }, []ssp.ParameterValue{value("c.p", 3, "m")}, "set.ssv", []string{"'1.50'", "'3'"}},
+		{"a byte order mark", file, func(s string) string { return "\ufeff" + s }, []ssp.ParameterValue{value("c.p", 3, "m")}, "set.ssv", []string{"'1.50'", "'3'"}},
+		{"Latin-1", file, latin, []ssp.ParameterValue{{Name: "c.q", Value: ssp.Value{Type: ssp.String, Text: "äπ"}}}, "set.ssv", []string{q, `<ssv:String value="äπ"/>`}},
+		{"a new set", "", nil, []ssp.ParameterValue{value("c.p", 3, "m")}, ssp.DocumentName,
 			[]string{`<ssd:System name="top">`, `<ssd:System name="top"><ssd:ParameterBindings>` + binding + `</ssd:ParameterBindings>`}},
-		{"a new set after others", other, nil, []ParameterValue{value("c.p", 3, "m")}, documentName, []string{`source="set.ssv"/>`, `source="set.ssv"/>` + binding}},
+		{"a new set after others", other, nil, []ssp.ParameterValue{value("c.p", 3, "m")}, ssp.DocumentName, []string{`source="set.ssv"/>`, `source="set.ssv"/>` + binding}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			files := map[string]string{documentName: strings.Replace(document, "BINDINGS", tt.bindings, 1), "set.ssv": set}
+			files := map[string]string{ssp.DocumentName: strings.Replace(document, "BINDINGS", tt.bindings, 1), "set.ssv": set}
 			want := files[tt.file]
 			for i := 0; i < len(tt.want); i += 2 {
 				if strings.Count(want, tt.want[i]) != 1 {
@@ -77,18 +78,18 @@ func TestBindKeeps(t *testing.T) {
 					files[name] = tt.form(files[name])
 				}
 			}
-			p, err := Open(folder(t, files), &diag.List{})
+			p, err := ssp.Open(folder(t, files), &diag.List{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			changed, err := p.Bind(tt.values, []unit.Definition{m, newton})
+			changed, err := Bind(p, tt.values, []unit.Definition{m, newton})
 			if err != nil {
 				t.Fatal(err)
 			}
 			names := []string{tt.file}
-			if tt.file == documentName {
-				names = []string{"resources/parameters.ssv", documentName}
+			if tt.file == ssp.DocumentName {
+				names = []string{"resources/parameters.ssv", ssp.DocumentName}
 			}
 			for i, f := range changed {
 				if i >= len(names) || f.Name != names[i] {
@@ -106,10 +107,10 @@ func TestBindKeeps(t *testing.T) {
 // canonical writes a document without its layout: comments and all, attributes sorted.
 func canonical(t *testing.T, data []byte) string {
 	t.Helper()
-	l := &diag.List{}
-	root := newParser(l, "").Parse(data)
+	r := &xmltree.Reader{List: &diag.List{}}
+	root := r.Parse(data)
 	if root == nil {
-		t.Fatalf("%v\n%s", l.Err(), data)
+		t.Fatalf("%v\n%s", r.List.Err(), data)
 	}
 	var b strings.Builder
 	var write func(token etree.Token)
@@ -151,17 +152,17 @@ func canonical(t *testing.T, data []byte) string {
 func TestBindEmpty(t *testing.T) {
 	const head = `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">`
 	for _, text := range []string{"<ssv:Parameters/>", "\n  <ssv:Parameters >\n  </ssv:Parameters>\n", "<ssv:Parameters><!-- none --></ssv:Parameters>"} {
-		s, err := ReadParameterSet([]byte(head+text+"</ssv:ParameterSet>"), "s", nil)
+		s, err := ssp.ReadParameterSet([]byte(head+text+"</ssv:ParameterSet>"), "s", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Parameters = append(s.Parameters, ParameterValue{Name: "p", Value: Value{Type: Real, Real: 1}, Unit: "m"})
+		s.Parameters = append(s.Parameters, ssp.ParameterValue{Name: "p", Value: ssp.Value{Type: ssp.Real, Real: 1}, Unit: "m"})
 		s.Units = append(s.Units, unit.Definition{Name: "m", Base: &unit.Base{M: 1, Factor: 0.001}})
-		data, err := s.Encode()
+		data, err := EncodeSet(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := ReadParameterSet(data, "s", nil)
+		again, err := ssp.ReadParameterSet(data, "s", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,25 +178,25 @@ func FuzzChangedSet(f *testing.F) {
 	f.Add([]byte("\xef\xbb\xbf"+strings.ReplaceAll(strings.ReplaceAll(baseSet, "ssv:", ""), "xmlns:ssv", "xmlns")), "a<b\"'&", "")
 	f.Add([]byte(strings.Replace(baseSet, `"1.0"?`, `"1.0" encoding="ISO-8859-1"?`, 1)), "\u00e4\u03c0", "m")
 	f.Fuzz(func(t *testing.T, data []byte, name, unitName string) {
-		was, err := ReadParameterSet(data, "s", nil)
+		was, err := ssp.ReadParameterSet(data, "s", nil)
 		if len(data) > 1<<16 || name == "" || err != nil {
 			return
 		}
-		v := ParameterValue{Name: name, Value: Value{Type: Real, Real: 0.1}, Unit: unitName}
-		if i := slices.IndexFunc(was.Parameters, func(p ParameterValue) bool { return p.Name == name }); i >= 0 {
+		v := ssp.ParameterValue{Name: name, Value: ssp.Value{Type: ssp.Real, Real: 0.1}, Unit: unitName}
+		if i := slices.IndexFunc(was.Parameters, func(p ssp.ParameterValue) bool { return p.Name == name }); i >= 0 {
 			v.Place = was.Parameters[i].Place
 			was.Parameters[i] = v
 		} else {
 			was.Parameters = append(was.Parameters, v)
 		}
-		if unitName != "" && findUnit(was.Units, unitName) == nil {
+		if unitName != "" && find(was.Units, unitName) == nil {
 			was.Units = append(was.Units, unit.Definition{Name: unitName, Base: &unit.Base{M: 1, Factor: 2}})
 		}
-		out, err := was.Encode()
+		out, err := EncodeSet(was)
 		if err != nil {
 			return
 		}
-		set, err := ReadParameterSet(out, "s", nil)
+		set, err := ssp.ReadParameterSet(out, "s", nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -203,4 +204,24 @@ func FuzzChangedSet(f *testing.F) {
 			t.Fatalf("%s\n%s", d, out)
 		}
 	})
+}
+
+// A set with a name twice is written as it was read; a value that Bind gives replaces both.
+func TestTwiceWritten(t *testing.T) {
+	const gain = `<ssv:Parameter name="a.k"><ssv:Real value="3" unit="m"/></ssv:Parameter>`
+	twice := strings.Replace(baseSet, `<ssv:Parameter name="gain"><ssv:Real value="3" unit="m"/></ssv:Parameter>`, gain+gain, 1)
+	document := head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="set.ssv"/></ssd:ParameterBindings></ssd:System>` + tail
+	dir := folder(t, map[string]string{ssp.DocumentName: document, "set.ssv": twice})
+	p, err := ssp.Open(dir, &diag.List{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if data, err := EncodeSet(p.Root.System.Bindings[0].Set); err != nil || strings.Count(string(data), `name="a.k"`) != 2 {
+		t.Errorf("%v\n%s", err, data)
+	}
+	files, err := Bind(p, []ssp.ParameterValue{{Name: "a.k", Value: ssp.Value{Type: ssp.Real, Real: 8}}}, nil)
+	if err != nil || len(files) != 1 || strings.Count(string(files[0].Data), `name="a.k"`) != 1 || !strings.Contains(string(files[0].Data), `value="8"`) {
+		t.Errorf("%v\n%s", err, files)
+	}
 }

@@ -1,4 +1,4 @@
-package ssp
+package edit
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 
 	"github.com/beevik/etree"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
@@ -27,15 +27,15 @@ import (
 // was removed from the model goes. Prefixes that were not declared are, and
 // namespaces that the standard does not have in their place are put right (ssp 6).
 // The document itself stays as it is. Sets and mappings in files of their own are
-// not part of it: they have an Encode of their own.
+// not part of it: see EncodeSet and EncodeMapping.
 //
 // An empty Version becomes 1.0, or 2.0 where something asks for it (ssp 48). The
 // error names everything that XML or the standard cannot carry: text with control
 // characters, numbers that are not finite, empty names, units without base unit,
 // arrays that were not in the document as read.
-func (d *Document) Encode() ([]byte, error) {
-	w := newWriter(d.tree, d.File, xmltree.SSD, "SystemStructureDescription")
-	w.text(w.root, "version", cmp.Or(d.Version, d.leastVersion()), "")
+func Encode(d *ssp.Document) ([]byte, error) {
+	w := newWriter(d.Tree, d.File, xmltree.SSD, "SystemStructureDescription")
+	w.text(w.root, "version", cmp.Or(d.Version, leastVersion(d)), "")
 	w.required(w.root, "name", d.Name)
 	for _, key := range metadataKeys {
 		w.text(w.root, key, d.Metadata[key], "")
@@ -52,39 +52,18 @@ func (d *Document) Encode() ([]byte, error) {
 	return w.finish()
 }
 
-// Encode gives the parameter set as an SSV document; what Document.Encode says
-// holds here, too.
-func (s *ParameterSet) Encode() ([]byte, error) {
-	w := newWriter(s.tree, s.File, xmltree.SSV, "ParameterSet")
+// EncodeSet is Encode for a parameter set, which becomes an SSV document.
+func EncodeSet(s *ssp.ParameterSet) ([]byte, error) {
+	w := newWriter(s.Tree, s.File, xmltree.SSV, "ParameterSet")
 	w.set(w.root, s)
 	return w.finish()
 }
 
-// Encode gives the mapping as an SSM document; what Document.Encode says holds
-// here, too.
-func (m *ParameterMapping) Encode() ([]byte, error) {
-	w := newWriter(m.tree, m.File, xmltree.SSM, "ParameterMapping")
+// EncodeMapping is Encode for a mapping, which becomes an SSM document.
+func EncodeMapping(m *ssp.ParameterMapping) ([]byte, error) {
+	w := newWriter(m.Tree, m.File, xmltree.SSM, "ParameterMapping")
 	w.mapping(w.root, m)
 	return w.finish()
-}
-
-// ReadParameterSet reads an SSV document from memory (ssp 39). The name is shown
-// in findings, which go to l (nil: nowhere); the error holds those of level Error.
-func ReadParameterSet(data []byte, file string, l *diag.List) (*ParameterSet, error) {
-	own := &diag.List{}
-	if l != nil {
-		own.Strict = l.Strict
-		defer func() { l.Append(own) }()
-	}
-	p := newParser(own, file)
-	var s *ParameterSet
-	if root := p.Parse(data); root != nil {
-		s = p.parameterSet(root, false)
-	}
-	if err := own.Err(); err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // prefixesOf lists what a new document declares beside its own namespace.
@@ -93,30 +72,30 @@ var prefixesOf = map[string][]string{xmltree.SSD: {xmltree.SSC, xmltree.SSV, xml
 var metadataKeys = []string{"author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime", "description"}
 
 // leastVersion is the version that a new document needs (ssp 5, 48).
-func (d *Document) leastVersion() string {
+func leastVersion(d *ssp.Document) string {
 	v2 := false
-	var walk func(e Element)
-	walk = func(e Element) {
+	var walk func(e ssp.Element)
+	walk = func(e ssp.Element) {
 		if e == nil {
 			return
 		}
 		for i := range e.Base().Connectors {
 			c := &e.Base().Connectors[i]
 			switch c.Kind {
-			case StructuralParameter, Constant, Local, AnyKind:
+			case ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind:
 				v2 = true
 			}
-			v2 = v2 || c.Type == Clock || c.Array
+			v2 = v2 || c.Type == ssp.Clock || c.Array
 		}
 		switch e := e.(type) {
-		case *System:
+		case *ssp.System:
 			for _, kid := range e.Elements {
 				walk(kid)
 			}
 			for i := range e.Connections {
 				v2 = v2 || e.Connections[i].Indexed
 			}
-		case *Component:
+		case *ssp.Component:
 			v2 = v2 || !e.HasSource || e.Implementation == "ScheduledExecution"
 		}
 	}
@@ -229,7 +208,7 @@ func (w *writer) fail(el *etree.Element, format string, args ...any) {
 }
 
 // find gives the element that an item was read from, if it is free.
-func (w *writer) find(at Place, uri, name string) *etree.Element {
+func (w *writer) find(at ssp.Place, uri, name string) *etree.Element {
 	if at.File != w.file || at.Path == "" {
 		return nil
 	}
@@ -242,7 +221,7 @@ func (w *writer) find(at Place, uri, name string) *etree.Element {
 
 // claim gives the element of an item in a list: the one it was read from, else one
 // that there is under the same key, else a new one.
-func (w *writer) claim(list *etree.Element, at Place, uri, name string, same *etree.Element) *etree.Element {
+func (w *writer) claim(list *etree.Element, at ssp.Place, uri, name string, same *etree.Element) *etree.Element {
 	el := w.find(at, uri, name)
 	if el == nil && same != nil && !w.used[same] && !w.reserved[same] && is(uri, name)(same) {
 		el = same
@@ -298,7 +277,7 @@ func only(parent *etree.Element, uri, name string) *etree.Element {
 // items brings the children of one kind in a list into agreement with n items:
 // one gives and fills the element of an item. Elements left over go; others, and
 // comments, keep their place before the element that they stand before.
-func (w *writer) items(list *etree.Element, n int, at func(i int) Place, one func(i int) *etree.Element, mine func(*etree.Element) bool) {
+func (w *writer) items(list *etree.Element, n int, at func(i int) ssp.Place, one func(i int) *etree.Element, mine func(*etree.Element) bool) {
 	for i := range n {
 		if p := at(i); p.File == w.file && p.Path != "" {
 			w.reserved[w.kept[p.Path]] = true
@@ -402,13 +381,13 @@ func (w *writer) boolean(el *etree.Element, key string, value bool) {
 }
 
 // element writes a system, component or reference.
-func (w *writer) element(parent *etree.Element, e Element, same *etree.Element) *etree.Element {
+func (w *writer) element(parent *etree.Element, e ssp.Element, same *etree.Element) *etree.Element {
 	c := e.Base()
 	kind := "System"
 	switch e.(type) {
-	case *Component:
+	case *ssp.Component:
 		kind = "Component"
-	case *DictionaryReference:
+	case *ssp.DictionaryReference:
 		kind = "SignalDictionaryReference"
 	}
 	el := w.claim(parent, c.Place, xmltree.SSD, kind, same)
@@ -416,20 +395,20 @@ func (w *writer) element(parent *etree.Element, e Element, same *etree.Element) 
 	w.text(el, "id", c.ID, "")
 	w.text(el, "description", c.Description, "")
 	switch e := e.(type) {
-	case *Component:
-		w.text(el, "type", cmp.Or(e.Type, mimeFMU), mimeFMU)
+	case *ssp.Component:
+		w.text(el, "type", cmp.Or(e.Type, ssp.MIMEFMU), ssp.MIMEFMU)
 		if e.HasSource {
 			w.required(el, "source", e.Source)
 		} else {
 			xmltree.RemoveAttr(el, "source")
 		}
 		w.text(el, "implementation", cmp.Or(e.Implementation, "any"), "any")
-	case *DictionaryReference:
+	case *ssp.DictionaryReference:
 		w.required(el, "dictionary", e.Dictionary)
 	}
 	w.connectors(el, c.Connectors)
 	w.bindings(el, c.Bindings)
-	if s, ok := e.(*System); ok {
+	if s, ok := e.(*ssp.System); ok {
 		w.content(el, s)
 	}
 	w.annotations(el, c.Annotations)
@@ -445,10 +424,10 @@ func (w *writer) list(parent *etree.Element, uri, name string, n int) *etree.Ele
 	return w.child(parent, uri, name)
 }
 
-func (w *writer) content(el *etree.Element, s *System) {
+func (w *writer) content(el *etree.Element, s *ssp.System) {
 	if list := w.list(el, xmltree.SSD, "Elements", len(s.Elements)); list != nil {
 		seen, byName := make(map[string]bool), keyed(list, "name")
-		w.items(list, len(s.Elements), func(i int) Place { return s.Elements[i].Base().Place }, func(i int) *etree.Element {
+		w.items(list, len(s.Elements), func(i int) ssp.Place { return s.Elements[i].Base().Place }, func(i int) *etree.Element {
 			k := w.element(list, s.Elements[i], byName[s.Elements[i].Base().Name])
 			if name := s.Elements[i].Base().Name; seen[name] {
 				w.fail(k, "another element of this system is called %q too", name)
@@ -467,18 +446,18 @@ func (w *writer) content(el *etree.Element, s *System) {
 			key := endsOf(k)
 			ends[key] = append(ends[key], k)
 		}
-		w.items(list, len(s.Connections), func(i int) Place { return s.Connections[i].Place }, func(i int) *etree.Element { return w.connection(list, &s.Connections[i], ends) },
+		w.items(list, len(s.Connections), func(i int) ssp.Place { return s.Connections[i].Place }, func(i int) *etree.Element { return w.connection(list, &s.Connections[i], ends) },
 			is(xmltree.SSD, "Connection"))
 	}
 	if list := w.list(el, xmltree.SSD, "SignalDictionaries", len(s.Dictionaries)); list != nil {
-		w.items(list, len(s.Dictionaries), func(i int) Place { return s.Dictionaries[i].Place }, func(i int) *etree.Element {
+		w.items(list, len(s.Dictionaries), func(i int) ssp.Place { return s.Dictionaries[i].Place }, func(i int) *etree.Element {
 			return w.dictionary(list, &s.Dictionaries[i])
 		}, is(xmltree.SSD, "SignalDictionary"))
 	}
 }
 
 // dictionary writes a signal dictionary: as it was read, or one made by hand.
-func (w *writer) dictionary(list *etree.Element, d *Dictionary) *etree.Element {
+func (w *writer) dictionary(list *etree.Element, d *ssp.Dictionary) *etree.Element {
 	k := w.raw(list, d.Content, d.Place, xmltree.SSD, "SignalDictionary")
 	w.named(k, d.Name)
 	if d.Content != nil {
@@ -499,7 +478,7 @@ func (w *writer) dictionary(list *etree.Element, d *Dictionary) *etree.Element {
 		entry := w.create(el, xmltree.SSB, "DictionaryEntry")
 		w.named(entry, c.Name)
 		w.text(entry, "description", c.Description, "")
-		if c.Type == Unspecified {
+		if c.Type == ssp.Unspecified {
 			w.fail(entry, "the entry has no type")
 		}
 		w.connectorType(entry, c)
@@ -510,7 +489,7 @@ func (w *writer) dictionary(list *etree.Element, d *Dictionary) *etree.Element {
 }
 
 // nowhere is the place of items that are known by their names only.
-func nowhere(int) Place { return Place{} }
+func nowhere(int) ssp.Place { return ssp.Place{} }
 
 func is(uri, name string) func(*etree.Element) bool {
 	return func(k *etree.Element) bool { return k.Tag == name && xmltree.URI(k) == uri }
@@ -520,7 +499,7 @@ func endsOf(k *etree.Element) [4]string {
 	return [4]string{xmltree.Value(k, "startElement"), xmltree.Value(k, "startConnector"), xmltree.Value(k, "endElement"), xmltree.Value(k, "endConnector")}
 }
 
-func (w *writer) connection(list *etree.Element, c *Connection, ends map[[4]string][]*etree.Element) *etree.Element {
+func (w *writer) connection(list *etree.Element, c *ssp.Connection, ends map[[4]string][]*etree.Element) *etree.Element {
 	var same *etree.Element
 	for _, k := range ends[[4]string{c.StartElement, c.StartConnector, c.EndElement, c.EndConnector}] {
 		if !w.used[k] {
@@ -545,13 +524,13 @@ func (w *writer) connection(list *etree.Element, c *Connection, ends map[[4]stri
 	return el
 }
 
-func (w *writer) connectors(el *etree.Element, list []Connector) {
+func (w *writer) connectors(el *etree.Element, list []ssp.Connector) {
 	box := w.list(el, xmltree.SSD, "Connectors", len(list))
 	if box == nil {
 		return
 	}
 	seen, byName := make(map[string]bool), keyed(box, "name")
-	w.items(box, len(list), func(i int) Place { return list[i].Place }, func(i int) *etree.Element {
+	w.items(box, len(list), func(i int) ssp.Place { return list[i].Place }, func(i int) *etree.Element {
 		c := &list[i]
 		k := w.claim(box, c.Place, xmltree.SSD, "Connector", byName[c.Name])
 		if seen[c.Name] {
@@ -568,11 +547,11 @@ func (w *writer) connectors(el *etree.Element, list []Connector) {
 
 // connectorType writes the type; one of version 2.0 stays if it is of the kind
 // that the model tells.
-func (w *writer) connectorType(el *etree.Element, c *Connector) {
+func (w *writer) connectorType(el *etree.Element, c *ssp.Connector) {
 	var is *etree.Element
 	dimension := false
 	for _, k := range el.ChildElements() {
-		if _, _, ok := typeByName(k.Tag); ok && xmltree.URI(k) == xmltree.SSC {
+		if _, _, ok := ssp.TypeByName(k.Tag); ok && xmltree.URI(k) == xmltree.SSC {
 			is = k
 		}
 		dimension = dimension || k.Tag == "Dimension" && xmltree.URI(k) == xmltree.SSC
@@ -581,21 +560,21 @@ func (w *writer) connectorType(el *etree.Element, c *Connector) {
 		w.fail(el, "arrays can be kept, not made")
 	}
 	if is != nil {
-		if t, _, _ := typeByName(is.Tag); t != c.Type {
+		if t, _, _ := ssp.TypeByName(is.Tag); t != c.Type {
 			el.RemoveChild(is)
 			is = nil
 		}
 	}
-	if c.Type == Unspecified {
+	if c.Type == ssp.Unspecified {
 		return
 	}
 	if is == nil {
 		is = w.create(el, xmltree.SSC, c.Type.String())
 	}
 	switch c.Type {
-	case Real:
+	case ssp.Real:
 		w.text(is, "unit", c.Unit, "")
-	case Enumeration:
+	case ssp.Enumeration:
 		if c.Enumeration == "" {
 			w.fail(el, "the enumeration has no name; it must name one that the document defines")
 		}
@@ -605,12 +584,11 @@ func (w *writer) connectorType(el *etree.Element, c *Connector) {
 
 // transformation writes the transformation of a connection or mapping entry. What
 // is there and means the same stays.
-func (w *writer) transformation(el *etree.Element, t *Transformation) {
-	quiet := newParser(&diag.List{}, "")
-	was, _ := quiet.transformation(xmltree.Of(el))
+func (w *writer) transformation(el *etree.Element, t *ssp.Transformation) {
+	was := ssp.ReadTransformation(el)
 	same := (was == nil) == (t == nil)
 	if same && t != nil {
-		same = was.Kind == t.Kind && was.Factor == t.Factor && was.Offset == t.Offset || was.Kind == t.Kind && t.Kind != Linear
+		same = was.Kind == t.Kind && was.Factor == t.Factor && was.Offset == t.Offset || was.Kind == t.Kind && t.Kind != ssp.Linear
 		same = same && maps.Equal(was.Numbers, t.Numbers) && maps.Equal(was.Names, t.Names)
 	}
 	if same {
@@ -637,18 +615,18 @@ func (w *writer) transformation(el *etree.Element, t *Transformation) {
 		w.required(e, "target", target)
 	}
 	switch t.Kind {
-	case Linear:
+	case ssp.Linear:
 		w.number(k, "factor", t.Factor, &one)
 		w.number(k, "offset", t.Offset, &zero)
 		return
-	case EnumerationMapping:
+	case ssp.EnumerationMapping:
 		for _, source := range slices.Sorted(maps.Keys(t.Names)) {
 			entry(source, t.Names[source])
 		}
 	default:
 		for _, source := range slices.Sorted(maps.Keys(t.Numbers)) {
 			from, to := strconv.Itoa(int(source)), strconv.Itoa(int(t.Numbers[source]))
-			if t.Kind == BooleanMapping {
+			if t.Kind == ssp.BooleanMapping {
 				from, to = strconv.FormatBool(source != 0), strconv.FormatBool(t.Numbers[source] != 0)
 			}
 			entry(from, to)
@@ -659,7 +637,7 @@ func (w *writer) transformation(el *etree.Element, t *Transformation) {
 	}
 }
 
-func (w *writer) enumerations(parent *etree.Element, uri string, list []EnumerationType) {
+func (w *writer) enumerations(parent *etree.Element, uri string, list []ssp.EnumerationType) {
 	box := w.list(parent, uri, "Enumerations", len(list))
 	if box == nil {
 		return
@@ -667,13 +645,12 @@ func (w *writer) enumerations(parent *etree.Element, uri string, list []Enumerat
 	byName := keyed(box, "name")
 	w.items(box, len(list), nowhere, func(i int) *etree.Element {
 		e := &list[i]
-		el := w.claim(box, Place{}, xmltree.SSC, "Enumeration", byName[e.Name])
+		el := w.claim(box, ssp.Place{}, xmltree.SSC, "Enumeration", byName[e.Name])
 		w.named(el, e.Name)
 		if len(e.Items) == 0 && w.fresh[el] {
 			w.fail(el, "the enumeration has no item")
 		}
-		quiet := newParser(&diag.List{}, "")
-		if was := quiet.enumerations(&xmltree.Node{Kids: []*xmltree.Node{xmltree.Of(el)}}); len(was) == 1 && maps.Equal(was[0].Items, e.Items) {
+		if maps.Equal(ssp.ReadItems(el), e.Items) {
 			return el
 		}
 		for _, k := range el.ChildElements() {
@@ -701,7 +678,7 @@ func (w *writer) units(parent *etree.Element, uri string, list []unit.Definition
 	byName := keyed(box, "name")
 	w.items(box, len(list), nowhere, func(i int) *etree.Element {
 		u := &list[i]
-		el := w.claim(box, Place{}, xmltree.SSC, "Unit", byName[u.Name])
+		el := w.claim(box, ssp.Place{}, xmltree.SSC, "Unit", byName[u.Name])
 		w.named(el, u.Name)
 		if u.Base == nil {
 			if w.fresh[el] {
@@ -731,7 +708,7 @@ func (w *writer) units(parent *etree.Element, uri string, list []unit.Definition
 	}, is(xmltree.SSC, "Unit"))
 }
 
-func (w *writer) experiment(e *Experiment) {
+func (w *writer) experiment(e *ssp.Experiment) {
 	el := only(w.root, xmltree.SSD, "DefaultExperiment")
 	if el == nil {
 		if e.Start == nil && e.Stop == nil && len(e.Annotations) == 0 {
@@ -754,12 +731,12 @@ func (w *writer) experiment(e *Experiment) {
 
 // annotations writes the raw annotations; those of parts that the model does not
 // have are not touched.
-func (w *writer) annotations(parent *etree.Element, list []Annotation) {
+func (w *writer) annotations(parent *etree.Element, list []ssp.Annotation) {
 	box := w.list(parent, xmltree.SSD, "Annotations", len(list))
 	if box == nil {
 		return
 	}
-	w.items(box, len(list), func(i int) Place { return list[i].Place }, func(i int) *etree.Element {
+	w.items(box, len(list), func(i int) ssp.Place { return list[i].Place }, func(i int) *etree.Element {
 		a := &list[i]
 		el := w.raw(box, a.Content, a.Place, xmltree.SSC, "Annotation")
 		if strings.TrimSpace(xmltree.Value(el, "type")) != a.Type {
@@ -770,7 +747,7 @@ func (w *writer) annotations(parent *etree.Element, list []Annotation) {
 }
 
 // raw puts a copy of an element in place of the one that was read.
-func (w *writer) raw(box, content *etree.Element, at Place, uri, name string) *etree.Element {
+func (w *writer) raw(box, content *etree.Element, at ssp.Place, uri, name string) *etree.Element {
 	was := w.find(at, uri, name)
 	if content == nil {
 		if was == nil {
@@ -802,15 +779,15 @@ func (w *writer) raw(box, content *etree.Element, at Place, uri, name string) *e
 	return el
 }
 
-func (w *writer) bindings(el *etree.Element, list []Binding) {
+func (w *writer) bindings(el *etree.Element, list []ssp.Binding) {
 	box := w.list(el, xmltree.SSD, "ParameterBindings", len(list))
 	if box == nil {
 		return
 	}
-	w.items(box, len(list), func(i int) Place { return list[i].Place }, func(i int) *etree.Element {
+	w.items(box, len(list), func(i int) ssp.Place { return list[i].Place }, func(i int) *etree.Element {
 		b := &list[i]
 		k := w.claim(box, b.Place, xmltree.SSD, "ParameterBinding", nil)
-		w.text(k, "type", cmp.Or(b.Type, mimeSet), mimeSet)
+		w.text(k, "type", cmp.Or(b.Type, ssp.MIMESet), ssp.MIMESet)
 		w.text(k, "source", b.Source, "")
 		w.text(k, "sourceBase", cmp.Or(b.SourceBase, "SSD"), "SSD")
 		w.text(k, "prefix", b.Prefix, "")
@@ -835,7 +812,7 @@ func (w *writer) bindings(el *etree.Element, list []Binding) {
 
 // bindingMapping writes a mapping into the binding, or leaves the reference to the
 // file that it was read from.
-func (w *writer) bindingMapping(k *etree.Element, b *Binding) {
+func (w *writer) bindingMapping(k *etree.Element, b *ssp.Binding) {
 	el := only(k, xmltree.SSD, "ParameterMapping")
 	if b.Mapping == nil {
 		if el != nil {
@@ -843,7 +820,7 @@ func (w *writer) bindingMapping(k *etree.Element, b *Binding) {
 		}
 		return
 	}
-	if el != nil && xmltree.Value(el, "source") != "" && b.Mapping.tree != nil && b.Mapping.File != w.file {
+	if el != nil && xmltree.Value(el, "source") != "" && b.Mapping.Tree != nil && b.Mapping.File != w.file {
 		return
 	}
 	if el == nil {
@@ -854,7 +831,7 @@ func (w *writer) bindingMapping(k *etree.Element, b *Binding) {
 }
 
 // set writes a parameter set into its element.
-func (w *writer) set(el *etree.Element, s *ParameterSet) {
+func (w *writer) set(el *etree.Element, s *ssp.ParameterSet) {
 	v2 := false
 	for i := range s.Parameters {
 		v2 = v2 || s.Parameters[i].Array
@@ -864,15 +841,15 @@ func (w *writer) set(el *etree.Element, s *ParameterSet) {
 		version = "2.0"
 	}
 	w.text(el, "version", cmp.Or(s.Version, version), "")
-	if s.tree == nil || s.Name != "" {
+	if s.Tree == nil || s.Name != "" {
 		w.named(el, s.Name)
 	}
 	box := w.child(el, xmltree.SSV, "Parameters")
 	seen, byName := make(map[string]bool), keyed(box, "name")
-	w.items(box, len(s.Parameters), func(i int) Place { return s.Parameters[i].Place }, func(i int) *etree.Element {
+	w.items(box, len(s.Parameters), func(i int) ssp.Place { return s.Parameters[i].Place }, func(i int) *etree.Element {
 		v := &s.Parameters[i]
 		k := w.claim(box, v.Place, xmltree.SSV, "Parameter", byName[v.Name])
-		if seen[v.Name] && v.Place == (Place{}) {
+		if seen[v.Name] && v.Place == (ssp.Place{}) {
 			w.fail(k, "the parameter %q stands twice in this set", v.Name)
 		}
 		seen[v.Name] = true
@@ -885,20 +862,17 @@ func (w *writer) set(el *etree.Element, s *ParameterSet) {
 }
 
 // value writes the value of a parameter; a text that means the same stays.
-func (w *writer) value(el *etree.Element, v *ParameterValue) {
+func (w *writer) value(el *etree.Element, v *ssp.ParameterValue) {
 	var is *etree.Element
 	for _, k := range el.ChildElements() {
-		if _, _, ok := typeByName(k.Tag); ok && xmltree.URI(k) == xmltree.SSV {
+		if _, _, ok := ssp.TypeByName(k.Tag); ok && xmltree.URI(k) == xmltree.SSV {
 			is = k
 		}
 	}
 	if is != nil {
-		var was ParameterValue
-		t, _, _ := typeByName(is.Tag)
-		quiet := newParser(&diag.List{}, "")
-		quiet.v2 = true
-		quiet.parameterValue(xmltree.Of(is), t, &was)
-		if was.Value == v.Value && (was.Array || only(el, xmltree.SSC, "Dimension") != nil) == v.Array && quiet.List.Err() == nil {
+		t, _, _ := ssp.TypeByName(is.Tag)
+		was, sound := ssp.ReadValue(is)
+		if was.Value == v.Value && (was.Array || only(el, xmltree.SSC, "Dimension") != nil) == v.Array && sound {
 			w.text(is, "unit", v.Unit, "")
 			w.text(is, "name", v.Enumeration, "")
 			return
@@ -912,7 +886,7 @@ func (w *writer) value(el *etree.Element, v *ParameterValue) {
 		w.fail(el, "arrays can be kept, not made")
 		return
 	}
-	if t := v.Value.Type; t == Unspecified || t == Clock || int(t) >= len(typeNames) {
+	if t := v.Value.Type; t == ssp.Unspecified || t >= ssp.Clock {
 		w.fail(el, "the parameter %q has no value of a type that a set can hold", v.Name)
 		return
 	}
@@ -920,9 +894,9 @@ func (w *writer) value(el *etree.Element, v *ParameterValue) {
 		is = w.create(el, xmltree.SSV, v.Value.Type.String())
 	}
 	switch v.Value.Type {
-	case Real:
+	case ssp.Real:
 		w.number(is, "value", v.Value.Real, nil)
-	case Enumeration:
+	case ssp.Enumeration:
 		if v.Value.Text == "" {
 			w.fail(el, "the parameter %q is an item of an enumeration given by its number; a set holds names", v.Name)
 		}
@@ -935,10 +909,10 @@ func (w *writer) value(el *etree.Element, v *ParameterValue) {
 }
 
 // mapping writes a parameter mapping into its element.
-func (w *writer) mapping(el *etree.Element, m *ParameterMapping) {
+func (w *writer) mapping(el *etree.Element, m *ssp.ParameterMapping) {
 	w.text(el, "version", cmp.Or(m.Version, "1.0"), "")
 	byTarget := keyed(el, "target")
-	w.items(el, len(m.Entries), func(i int) Place { return m.Entries[i].Place }, func(i int) *etree.Element {
+	w.items(el, len(m.Entries), func(i int) ssp.Place { return m.Entries[i].Place }, func(i int) *etree.Element {
 		e := &m.Entries[i]
 		k := w.claim(el, e.Place, xmltree.SSM, "MappingEntry", byTarget[e.Target])
 		w.required(k, "source", e.Source)

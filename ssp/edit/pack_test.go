@@ -1,4 +1,4 @@
-package ssp
+package edit
 
 import (
 	"archive/zip"
@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
@@ -83,11 +83,11 @@ func TestNeeded(t *testing.T) {
 	}
 	dir := folder(t, map[string]string{"in/variant.ssd": document("c.fmu"), "in/sets/a b.ssv": set, "in/sets/m.ssm": mapping, "in/c.fmu": "", "in/other.fmu": "", "out.fmu": "",
 		"in/outside.ssd": document("../out.fmu")})
-	p, err := Open(filepath.Join(dir, "in", "variant.ssd"), nil)
+	p, err := ssp.Open(filepath.Join(dir, "in", "variant.ssd"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := p.Needed()
+	files, err := Needed(p)
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Name)
@@ -96,10 +96,10 @@ func TestNeeded(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"SystemStructure.ssd", "c.fmu", "sets/a b.ssv", "sets/m.ssm"}) {
 		t.Errorf("%v, %v", names, err)
 	}
-	if p, err = Open(filepath.Join(dir, "in", "outside.ssd"), nil); err != nil {
+	if p, err = ssp.Open(filepath.Join(dir, "in", "outside.ssd"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Needed(); err == nil || !strings.Contains(err.Error(), "../out.fmu lies outside of the folder") {
+	if _, err := Needed(p); err == nil || !strings.Contains(err.Error(), "../out.fmu lies outside of the folder") {
 		t.Error(err)
 	}
 }
@@ -109,11 +109,8 @@ func TestSourceURI(t *testing.T) {
 		if got := SourceURI(in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
-		if !strings.ContainsAny(in, ":") {
-			h := home{dir: "/d"}
-			if back, err := h.locate(SourceURI(in)); err != nil || filepath.ToSlash(back) != in {
-				t.Errorf("%s is read as %s, %v", in, back, err)
-			}
+		if back, err := (&ssp.Document{}).Locate(SourceURI(in)); !strings.Contains(in, ":") && (err != nil || filepath.ToSlash(back) != in) {
+			t.Errorf("%s is read as %s, %v", in, back, err)
 		}
 	}
 }
@@ -122,18 +119,18 @@ func TestSourceURI(t *testing.T) {
 // the set means something else.
 func TestBindUnits(t *testing.T) {
 	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters/><ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
-	p, err := Open(folder(t, map[string]string{documentName: head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="p.ssv"/></ssd:ParameterBindings></ssd:System>` + tail, "p.ssv": set}), nil)
+	p, err := ssp.Open(folder(t, map[string]string{ssp.DocumentName: head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="p.ssv"/></ssd:ParameterBindings></ssd:System>` + tail, "p.ssv": set}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	force := ParameterValue{Name: "a.F", Value: Value{Type: Real, Real: 1}, Unit: "N"}
-	if _, err := p.Bind([]ParameterValue{force}, nil); err == nil || !strings.Contains(err.Error(), `the unit "N" of a.F is not defined`) {
+	force := ssp.ParameterValue{Name: "a.F", Value: ssp.Value{Type: ssp.Real, Real: 1}, Unit: "N"}
+	if _, err := Bind(p, []ssp.ParameterValue{force}, nil); err == nil || !strings.Contains(err.Error(), `the unit "N" of a.F is not defined`) {
 		t.Error(err)
 	}
-	if files, err := p.Bind([]ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}}}); err != nil || len(files) != 1 || !strings.Contains(string(files[0].Data), `<ssv:Real value="1"/>`) {
+	if files, err := Bind(p, []ssp.ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}}}); err != nil || len(files) != 1 || !strings.Contains(string(files[0].Data), `<ssv:Real value="1"/>`) {
 		t.Errorf("%v, %v", files, err)
 	}
-	if files, err := p.Bind([]ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1000}}}); err != nil || len(files) != 1 || files[0].Name != "p.ssv" {
+	if files, err := Bind(p, []ssp.ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1000}}}); err != nil || len(files) != 1 || files[0].Name != "p.ssv" {
 		t.Errorf("%v, %v", files, err)
 	}
 }
@@ -142,13 +139,13 @@ func TestBindUnits(t *testing.T) {
 // is named.
 func TestPrepare(t *testing.T) {
 	d := made()
-	d.System.Elements = append(d.System.Elements, &System{Common: Common{Name: "in side"}})
-	d.System.Bindings = []Binding{{Source: "p.ssv"}}
-	d.System.Connections = append(d.System.Connections, Connection{StartConnector: "u", EndElement: "b", EndConnector: "u"},
-		Connection{StartElement: "b", StartConnector: "u", EndElement: "a", EndConnector: "y"})
+	d.System.Elements = append(d.System.Elements, &ssp.System{Common: ssp.Common{Name: "in side"}})
+	d.System.Bindings = []ssp.Binding{{Source: "p.ssv"}}
+	d.System.Connections = append(d.System.Connections, ssp.Connection{StartConnector: "u", EndElement: "b", EndConnector: "u"},
+		ssp.Connection{StartElement: "b", StartConnector: "u", EndElement: "a", EndConnector: "y"})
 	for range 2 {
 		for _, tool := range Tools() {
-			notes, err := d.Prepare(tool, 1e-3, nil)
+			notes, err := Prepare(d, tool, 1e-3, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,16 +168,24 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s stands %d times, not %d", part, got, n)
 		}
 	}
-	back := parse(t, []byte(text))
-	s := &settings{l: &diag.List{}}
-	s.experiment(back)
-	if steps := s.steps(); len(steps) != 2 || steps[0].Value != 1e-3 || steps[1].Value != 1e-3 {
-		t.Errorf("steps %v", steps)
+	empty := &ssp.Document{Name: "d", System: &ssp.System{Common: ssp.Common{Name: "s"}}}
+	for _, tool := range Tools() {
+		if _, err := Prepare(empty, tool, 1e-3, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := d.Prepare("other", 1, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "other"`) {
+	p, err := ssp.Open(folder(t, map[string]string{ssp.DocumentName: string(encode(t, empty))}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if n, err := p.Flatten(nil, nil); err != nil || len(n.Step) != 2 || n.Step[0].Value != 1e-3 || n.Step[1].Value != 1e-3 {
+		t.Errorf("%v, %+v", err, n)
+	}
+	if _, err := Prepare(d, "other", 1, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "other"`) {
 		t.Error(err)
 	}
-	if _, err := d.Prepare("osp", 0, nil); err == nil {
+	if _, err := Prepare(d, "osp", 0, nil); err == nil {
 		t.Error("a step of 0 is taken")
 	}
 	for in, want := range map[string]string{"a-b c": "a_b_c", "1x": "c1x", "_x": "c_x", "ä": "c_", "": "c", "ok_1": "ok_1"} {

@@ -1,4 +1,4 @@
-package ssp
+package edit
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // Bind gives parameters values that win over all others that the document binds
@@ -21,55 +22,52 @@ import (
 //
 // Root is changed; the files that differ now are given back, the set first, for the
 // caller to write: names are relative to Dir, with slashes.
-func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (changed []File, err error) {
-	document := documentName
-	if len(p.files) > 1 {
-		document = filepath.Base(p.files[1])
-	}
+func Bind(p *ssp.Package, values []ssp.ParameterValue, units []unit.Definition) (changed []File, err error) {
+	document := p.Document()
 	if !strings.EqualFold(filepath.Ext(document), ".ssd") {
 		return nil, fmt.Errorf("%s is no .ssd, and has no parameter sets", document)
 	}
 	top := p.Root.System
-	set, file := p.lastSet()
+	set, file := lastSet(p)
 	fresh := set == nil
 	if fresh {
-		if file, err = p.freeName(document); err != nil {
+		if file, err = freeName(p, document); err != nil {
 			return nil, err
 		}
-		set = &ParameterSet{Version: "1.0", Name: strings.TrimSuffix(path.Base(file), ".ssv")}
-		top.Bindings = append(top.Bindings, Binding{Source: SourceURI(file), Set: set})
+		set = &ssp.ParameterSet{Version: "1.0", Name: strings.TrimSuffix(path.Base(file), ".ssv")}
+		top.Bindings = append(top.Bindings, ssp.Binding{Source: SourceURI(file), Set: set})
 	}
 	values = slices.Clone(values)
 	for i := range values {
 		v := &values[i]
 		if v.Unit != "" {
-			i := slices.IndexFunc(units, func(u unit.Definition) bool { return u.Name == v.Unit })
-			if i < 0 || units[i].Base == nil {
+			u := find(units, v.Unit)
+			if u == nil || u.Base == nil {
 				return nil, fmt.Errorf("the unit %q of %s is not defined", v.Unit, v.Name)
 			}
-			switch known := findUnit(set.Units, v.Unit); {
+			switch known := find(set.Units, v.Unit); {
 			case known == nil:
-				set.Units = append(set.Units, units[i])
-			case known.Base == nil || *known.Base != *units[i].Base:
+				set.Units = append(set.Units, *u)
+			case known.Base == nil || *known.Base != *u.Base:
 				v.Unit = ""
 			}
 		}
-		if i := slices.IndexFunc(set.Parameters, func(q ParameterValue) bool { return q.Name == v.Name }); i >= 0 {
+		if i := slices.IndexFunc(set.Parameters, func(q ssp.ParameterValue) bool { return q.Name == v.Name }); i >= 0 {
 			v.Place = set.Parameters[i].Place
 			set.Parameters[i] = *v
 			rest := set.Parameters[i+1:] // of the same name, which would be a second value
-			set.Parameters = append(set.Parameters[:i+1], slices.DeleteFunc(rest, func(q ParameterValue) bool { return q.Name == v.Name })...)
+			set.Parameters = append(set.Parameters[:i+1], slices.DeleteFunc(rest, func(q ssp.ParameterValue) bool { return q.Name == v.Name })...)
 			continue
 		}
 		set.Parameters = append(set.Parameters, *v)
 	}
-	data, err := set.Encode()
+	data, err := EncodeSet(set)
 	if err != nil {
 		return nil, err
 	}
 	changed = []File{{Name: file, Data: data}}
 	if fresh {
-		if data, err = p.Root.Encode(); err != nil {
+		if data, err = Encode(p.Root); err != nil {
 			return nil, err
 		}
 		changed = append(changed, File{Name: document, Data: data})
@@ -77,34 +75,9 @@ func (p *Package) Bind(values []ParameterValue, units []unit.Definition) (change
 	return changed, nil
 }
 
-// Give has Flatten bind values behind all others of the outermost system, so that they
-// win (ssp 36), at a connector also over values of those that feed it. The document stays as it is. Names are those of SystemConnectors, units
-// those that the values use; from says in findings where the values come from.
-func (p *Package) Give(values []ParameterValue, units []unit.Definition, from string) {
-	set := &ParameterSet{File: from, Parameters: slices.Clone(values)}
-	scope := newNames(units, nil)
-	for i := range set.Parameters {
-		v := &set.Parameters[i]
-		v.Place = Place{File: from, Path: v.Name}
-		v.face = face{unit: scope.units[v.Unit], unitName: v.Unit}
-	}
-	p.given = &Binding{Set: set, Place: Place{File: from}}
-}
-
-// Beaten is a variable of a component, by its number, to which the caller gives a value of
-// its own after Flatten.
-type Beaten struct {
-	Component int
-	Variable  string
-}
-
-// Beat lets Flatten accept that the document does not say which of several values such a
-// variable has.
-func (p *Package) Beat(variables map[Beaten]bool) { p.beaten = variables }
-
 // lastSet gives the set that the outermost system binds last, and its file, if its
 // names mean what they mean there and nothing else uses it.
-func (p *Package) lastSet() (*ParameterSet, string) {
+func lastSet(p *ssp.Package) (*ssp.ParameterSet, string) {
 	list := p.Root.System.Bindings
 	if len(list) == 0 {
 		return nil, ""
@@ -113,19 +86,19 @@ func (p *Package) lastSet() (*ParameterSet, string) {
 	if b.Source == "" || b.Set == nil || b.Prefix != "" || b.Mapping != nil || b.SourceBase == "component" {
 		return nil, ""
 	}
-	file, err := p.Root.home.locate(b.Source)
+	file, err := p.Root.Locate(b.Source)
 	if err != nil || !filepath.IsLocal(file) {
 		return nil, ""
 	}
 	uses := 0
-	var walk func(e Element)
-	walk = func(e Element) {
+	var walk func(e ssp.Element)
+	walk = func(e ssp.Element) {
 		for i := range e.Base().Bindings {
-			if other, err := p.Root.home.locate(e.Base().Bindings[i].Source); err == nil && other == file {
+			if other, err := p.Root.Locate(e.Base().Bindings[i].Source); err == nil && other == file {
 				uses++
 			}
 		}
-		if s, ok := e.(*System); ok {
+		if s, ok := e.(*ssp.System); ok {
 			for _, k := range s.Elements {
 				walk(k)
 			}
@@ -140,12 +113,12 @@ func (p *Package) lastSet() (*ParameterSet, string) {
 
 // freeName finds a name for a new set: in resources of a package, beside a document
 // that stands alone.
-func (p *Package) freeName(document string) (string, error) {
+func freeName(p *ssp.Package, document string) (string, error) {
 	base := "resources/parameters"
 	switch {
-	case document != documentName && p.packed: // a variant
+	case document != ssp.DocumentName && p.Packed(): // a variant
 		base = "resources/" + strings.TrimSuffix(document, filepath.Ext(document))
-	case document != documentName:
+	case document != ssp.DocumentName:
 		base = strings.TrimSuffix(document, filepath.Ext(document))
 	}
 	for n := 1; n < 1000; n++ {
