@@ -27,6 +27,7 @@ var allowed = []struct {
 	{"ssp/internal/xmltree", []string{"fmi/diag"}, []string{"github.com/beevik/etree", "golang.org/x/text"}},
 	{"ssp", []string{"fmi/diag", "fmi/unit", "fmi/archive", "ssp/internal/xmltree"}, []string{"github.com/beevik/etree"}},
 	{"ssp/edit", []string{"fmi/unit", "ssp", "ssp/internal/xmltree"}, []string{"github.com/beevik/etree"}},
+	{"ssp/compose", []string{"fmi/description", "fmi/diag", "fmi/unit", "ssp", "ssp/edit"}, nil},
 	{"master", nil, nil},
 	{"master/mastertest", []string{"master"}, []string{"gonum.org/v1/gonum"}},
 	{"algorithms", []string{"master"}, []string{"gonum.org/v1/gonum"}},

@@ -19,6 +19,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/ssp/compose"
 	"github.com/macrostep/macrostep/ssp/edit"
 )
 
@@ -157,7 +158,7 @@ type newRequest struct {
 	force, ask    bool
 	byName, dry   bool
 	connect       []string
-	asked         assemble.Composition // what flags say
+	asked         compose.Composition // what flags say
 	outputPackage bool
 }
 
@@ -184,7 +185,7 @@ func parseNew(c *cli.Context) (*newRequest, error) {
 	}
 	r := &newRequest{output: c.String("output"), force: c.Bool(flagForce), byName: c.Bool("connect-by-name"), dry: c.Bool("dry-run"),
 		connect: c.StringSlice(flagConnect), ask: !c.Bool("yes")}
-	r.asked = assemble.Composition{Parameters: c.Bool("parameters"), Algorithm: c.String(flagAlgorithm),
+	r.asked = compose.Composition{Parameters: c.Bool("parameters"), Algorithm: c.String(flagAlgorithm),
 		Start: number("start-time", false), Stop: number("stop-time", false), Step: number("step-size", true), Tolerance: number("tolerance", true)}
 	if r.asked.Algorithm != "" {
 		if _, err := algorithms.New(r.asked.Algorithm, nil); err != nil {
@@ -273,7 +274,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	}
 	c := r.asked
 	for _, text := range r.connect {
-		link, err := assemble.ParseLink(parts, text)
+		link, err := compose.ParseLink(parts, text)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--connect %s: %w", text, err))
 			continue
@@ -283,13 +284,13 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	if err := errors.Join(errs...); err != nil {
 		return &usageError{"ssp new", err}
 	}
-	var open []assemble.NoLink
+	var open []compose.NoLink
 	if r.byName {
-		var found []assemble.Link
-		found, open = assemble.MatchByName(parts, c.Links)
+		var found []compose.Link
+		found, open = compose.MatchByName(parts, c.Links)
 		c.Links = append(c.Links, found...)
 	}
-	d, notes, err := assemble.Compose(parts, c)
+	d, notes, err := compose.Compose(parts, c)
 	if err != nil {
 		return err
 	}
@@ -330,7 +331,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 }
 
 // place names the components and says where the FMUs lie for the document.
-func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []assemble.Part, files []edit.File, err error) {
+func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, files []edit.File, err error) {
 	names, inPackage, sources := map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, f := range r.parts {
 		if names[f.name] && f.name != "" {
@@ -386,13 +387,13 @@ func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []assemble.Part, fil
 			}
 			name = unique(names, base, "")
 		}
-		parts = append(parts, assemble.Part{Name: name, Source: sources[path], Description: fmus[path].Description})
+		parts = append(parts, compose.Part{Name: name, Source: sources[path], Description: fmus[path].Description})
 	}
 	return parts, files, nil
 }
 
 // showNew prints what is to be written.
-func (p *program) showNew(r *newRequest, parts []assemble.Part, links []assemble.Link, open []assemble.NoLink, notes []string) {
+func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.Link, open []compose.NoLink, notes []string) {
 	w := p.stdout
 	fmt.Fprintln(w, "Components")
 	var rows [][]string

@@ -1,4 +1,9 @@
-package assemble
+// Package compose makes the SSP document of a system of FMUs, from their model descriptions.
+//
+//	links, open := compose.MatchByName(parts, nil) // what the names of variables suggest
+//	d, notes, err := compose.Compose(parts, compose.Composition{Name: "pair", Links: links})
+//	data, err := edit.Encode(d)
+package compose
 
 import (
 	"fmt"
@@ -27,6 +32,13 @@ type Link struct {
 	To     int
 	Input  string
 }
+
+// What a guess of the step size for other tools takes for granted: a run of a second, in
+// a thousand steps.
+const (
+	defaultSpan  = 1.0 // s
+	defaultSteps = 1000
+)
 
 // NoLink is an input that is left open, and why.
 type NoLink struct {
@@ -284,7 +296,7 @@ func (b *composer) component(i int, linked map[string]bool) {
 		if connector.Kind != ssp.Input && connector.Kind != ssp.Output && !b.c.Parameters {
 			continue
 		}
-		connector.Type = typeOf(v.Type)
+		connector.Type, _, _ = ssp.TypeByName(v.Type.String())
 		if v.Type == description.Enumeration {
 			if slices.Contains(b.c.For, "osp") && !linked[p.Name+"."+v.Name] {
 				b.note("%s.%s gets no connector: OSP ends at enumerations", p.Name, v.Name)
