@@ -64,8 +64,6 @@ type flattener struct {
 	// descriptions read so far.
 	more   []Connection
 	models map[*instance]*ospModel
-
-	filter *signalFilter // of OMSimulator; nil = none
 }
 
 // Flatten resolves the document into FMUs, connections between them and
@@ -83,13 +81,13 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
 	errs := f.resolve(r)
 	f.names()
-	f.settings()
+	tools := f.settings()
 	f.placeholders()
 	if err := errors.Join(append(errs, own.Err())...); err != nil {
 		return nil, err
 	}
 	f.bonds()
-	f.record()
+	f.record(tools)
 	if p.osp != nil {
 		f.groups()
 	}
@@ -116,13 +114,13 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	return f.net, nil
 }
 
-// settings reads all annotations.
-func (f *flattener) settings() {
+// settings reads all annotations, and returns those of the dialects.
+func (f *flattener) settings() []Annotations {
 	s := &settings{l: f.l}
-	s.experiment(f.p.Root)
-	if osp := f.p.osp; osp != nil {
-		s.foreign, s.tools = osp.steps, []OwnSettings{osp.settings}
+	for _, d := range f.p.dialects {
+		s.dialects = append(s.dialects, d.New())
 	}
+	s.experiment(f.p.Root)
 	byPath := make(map[string]*FlatComponent)
 	var walk func(in *instance)
 	walk = func(in *instance) {
@@ -150,7 +148,7 @@ func (f *flattener) settings() {
 		if in.system != nil {
 			for _, c := range in.system.Connections {
 				for _, a := range c.Annotations {
-					s.connection(a)
+					s.tool(a, AtConnection, "")
 				}
 			}
 			if !in.isRoot() {
@@ -181,19 +179,22 @@ func (f *flattener) settings() {
 		}
 	}
 	s.tell()
-	s.openMCx(f.net.Components)
+	s.finish(f.net.Components)
+	if osp := f.p.osp; osp != nil {
+		s.foreign, s.tools = osp.steps, []OwnSettings{osp.settings}
+	}
 	s.merge()
 	for _, c := range f.net.Components {
 		s.hints(c)
 	}
-	f.net.Step, f.net.Own = s.steps(), s.own
-	if s.tolerance != nil {
-		f.net.Tolerance = &s.tolerance.Value
+	f.net.Step, f.net.Own = s.stepHints(), s.own
+	if t := s.tolerance(); t != nil {
+		f.net.Tolerance = t.Tolerance
 	}
-	f.filter = s.filter
 	for _, t := range []*Table{s.own.Input, s.own.History} {
 		f.table(t)
 	}
+	return s.dialects
 }
 
 // called names, as the end of a message, the components that would have a path if dots in

@@ -562,7 +562,7 @@ func (r *ospReader) algorithm(algorithm, ecco *xmltree.Node) {
 		default:
 			r.Add(ruleOSP, algorithm, "the algorithm %q is not known; OSP has fixedStep and ecco", name)
 		}
-		s.from("algorithm", source, r.Place(algorithm))
+		s.From("algorithm", source, r.Place(algorithm))
 	}
 	if ecco == nil {
 		return
@@ -591,7 +591,7 @@ func (r *ospReader) algorithm(algorithm, ecco *xmltree.Node) {
 	}
 	param := func(name, key string, v float64, at Place) {
 		s.Params = append(s.Params, Param{Key: key, Value: strconv.FormatFloat(v, 'g', -1, 64), Place: at})
-		s.from("param "+key, sourceOSP+" EccoConfiguration "+name, at)
+		s.From("param "+key, sourceOSP+" EccoConfiguration "+name, at)
 	}
 	for _, e := range eccoSettings {
 		if v, ok := values[e.name]; ok {

@@ -408,6 +408,6 @@ func (f *flattener) ospBonds() {
 			f.l.Report(ruleTaken, at, "units do not tell which output of the power bond %q is the effort and which the flow; the residual energy may have the other sign", name)
 		}
 		f.net.Own.Bonds = append(f.net.Own.Bonds, b)
-		f.net.Own.from("bond "+name, sourceOSP+" powerBond", at)
+		f.net.Own.From("bond "+name, sourceOSP+" powerBond", at)
 	}
 }

@@ -23,6 +23,7 @@ type Package struct {
 	Root *Document // the default variant, or the document given
 	Dir  string    // absolute folder of Root; for a .ssp a private one, gone after Close
 
+	dialects   []Dialect
 	files      []string // read so far
 	top        *instance
 	components []*FlatComponent
@@ -44,15 +45,16 @@ type Package struct {
 // OspSystemStructure.xml, or a folder with one. Another document at the root of a
 // package or folder stands behind a #, as in documents: "system.ssp#Variant.ssd"
 // (ssp 2, 14). FMUs are not touched otherwise.
-// Findings go to l (nil: nowhere); the error holds those of level Error.
-func Open(path string, l *diag.List) (*Package, error) {
+// Findings go to l (nil: nowhere); the error holds those of level Error. Flatten reads the
+// annotations of the tools whose dialects are given.
+func Open(path string, l *diag.List, dialects ...Dialect) (*Package, error) {
 	own := &diag.List{}
 	if l != nil {
 		own.Strict = l.Strict
 		defer func() { l.Append(own) }()
 	}
 	path, variant := SplitVariant(path)
-	p := &Package{Path: path, packages: make(map[string]home), documents: make(map[string]*Document)}
+	p := &Package{Path: path, dialects: dialects, packages: make(map[string]home), documents: make(map[string]*Document)}
 	fail := func(format string, args ...any) (*Package, error) {
 		own.Add(ruleFile, path, "", 0, format, args...)
 		return nil, errors.Join(own.Err(), p.Close())

@@ -285,14 +285,10 @@ func FuzzDocument(f *testing.F) {
 	f.Add(base)
 	f.Add(chain([4]string{realType("m"), realType("mm"), realType(""), realType("m")}, [3]string{linear(2, 1), numbers("Integer", 1, 2), ""}))
 	f.Add(propagate(bindings(inline(` prefix="P"`, param("", realValue(1, "m")), "")), "", ""))
-	f.Add(annotated(annotation(OwnType, `<ms:Component stateless="1"/>`), annotation(TypeOMS, `<oms:SimulationInformation/>`),
+	f.Add(annotated(annotation(OwnType, `<ms:Component stateless="1"/>`), annotation("org.tool", `<x:Step xmlns:x="urn:x"/>`),
 		annotation(OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)))
 	f.Add(bonded(annotation(OwnType, `<ms:Settings version="1"><ms:Bond name="b" energyScale="1" tolerance="1"><ms:Pair effort="c.F" flow="d.v" opposed="true"/></ms:Bond></ms:Settings>`)))
-	f.Add(annotated(annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" deltaTime="0.1" triggerSequence="1"/>`)+annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`),
-		annotation(TypeOMS, `<oms:SimulationInformation><oms:VariableStepMaster initialStepSize="1" minimumStepSize="2" maximumStepSize="3" relativeTolerance="4"/></oms:SimulationInformation>`),
-		annotation(TypeOMS, `<oms:SimulationInformation signalFilter="test\.top\.c\.(u|p)" loggingInterval="2"/>`)+annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)))
 	f.Add(annotated("", "", annotation(OwnType, `<ms:Settings version="1" monitorEnergy="1" energySpike="0" workers="2" isolation="auto" stepTimeout="1" memoryLimit="1" outputInterval="1" input="set.ssv" history="x"><ms:Record match="c.*"/></ms:Settings>`)))
-	f.Add(annotated("", "", annotation(TypeOMS, `<oms:SimulationInformation signalFilter="set.xml"/>`)))
 	f.Add(around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`))
 	whole, files, _ := everything()
 	f.Add(whole)

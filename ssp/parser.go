@@ -37,7 +37,7 @@ func (p *parser) inert(n *xmltree.Node) bool {
 		case t == OwnType:
 			p.Add(ruleOwn, k, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
 		case p.Once("annotation " + t):
-			p.Add(ruleForeign, k, "the annotation %q is not understood here and has no effect", t)
+			p.Add(RuleForeign, k, "the annotation %q is not understood here and has no effect", t)
 		}
 	}
 	return true

@@ -132,10 +132,10 @@ var (
 	ruleSamePath = &diag.Rule{ID: "SD20P", Level: diag.Warning, Ref: "ssp 11",
 		Doc:    "The names of a variable, its component and the systems around it, joined with dots, mean that variable only. Where they mean another one, too, as where names have dots, the components are called by their names in quotes, so that flags, tables and results tell them apart.",
 		Remedy: "use the names in quotes (in a shell within double quotes, as in --set \"'a.b'.c=1\"), or rename one of the two"}
-	ruleForeign = &diag.Rule{ID: "SD21", Level: diag.Info, Ref: "ssp 21, 42-47",
+	RuleForeign = &diag.Rule{ID: "SD21", Level: diag.Info, Ref: "ssp 21, 42-47",
 		Doc:    "Annotations of other tools that are not understood have no effect.",
 		Remedy: "nothing is to be done, unless the setting matters: then give it on the command line or in an annotation of macrostep"}
-	ruleForeignPart = &diag.Rule{ID: "SD21P", Level: diag.Warning, Ref: "ssp 42-47",
+	RuleForeignPart = &diag.Rule{ID: "SD21P", Level: diag.Warning, Ref: "ssp 42-47",
 		Doc:    "A setting in an annotation of a known tool that is not understood has no effect.",
 		Remedy: "give the setting on the command line or in an annotation of macrostep if it matters"}
 	ruleOwn = &diag.Rule{ID: "SD21O", Level: diag.Error, Ref: "ssp 46",
@@ -174,7 +174,7 @@ func Rules() []*diag.Rule {
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
 		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleNoUnit, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleTwice, ruleClash, ruleOverridden, ruleConnected, ruleValue,
-		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
-		ruleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName,
+		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, RuleForeign,
+		RuleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName,
 	}
 }

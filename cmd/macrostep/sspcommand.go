@@ -20,6 +20,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/ssp/compose"
+	"github.com/macrostep/macrostep/ssp/dialect"
 	"github.com/macrostep/macrostep/ssp/edit"
 )
 
@@ -195,8 +196,8 @@ func parseNew(c *cli.Context) (*newRequest, error) {
 	if c.IsSet(flagFor) {
 		for _, tool := range strings.Split(c.String(flagFor), ",") {
 			tool = strings.ToLower(strings.TrimSpace(tool))
-			if !slices.Contains(edit.Tools(), tool) {
-				fail("--for: there is no tool %q here; there are %s", tool, strings.Join(edit.Tools(), ", "))
+			if !slices.Contains(dialect.Tools(), tool) {
+				fail("--for: there is no tool %q here; there are %s", tool, strings.Join(dialect.Tools(), ", "))
 			} else if !slices.Contains(r.asked.For, tool) {
 				r.asked.For = append(r.asked.For, tool)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 	"github.com/macrostep/macrostep/ssp/edit"
 )
 
@@ -215,7 +216,7 @@ type Composition struct {
 	Start, Stop, Step *float64
 	Tolerance         *float64 // nil = none
 	Algorithm         string   // preset; "" = none
-	For               []string // tools of edit.Prepare
+	For               []string // tools of dialect.Prepare
 }
 
 // Compose makes the document of a system of FMUs (ssp 16, 19, 48, 49): a connector
@@ -436,7 +437,7 @@ func (b *composer) experiment() error {
 		tolerance = b.least(func(e *description.DefaultExperiment) *float64 { return e.Tolerance }, &zero)
 	}
 	for _, tool := range b.c.For {
-		notes, err := edit.Prepare(b.d, tool, *step, tolerance)
+		notes, err := dialect.Prepare(b.d, tool, *step, tolerance)
 		if err != nil {
 			return err
 		}

@@ -135,59 +135,8 @@ func TestBindUnits(t *testing.T) {
 	}
 }
 
-// Other tools get their annotations once, at every system, and what they cannot take
-// is named.
-func TestPrepare(t *testing.T) {
-	d := made()
-	d.System.Elements = append(d.System.Elements, &ssp.System{Common: ssp.Common{Name: "in side"}})
-	d.System.Bindings = []ssp.Binding{{Source: "p.ssv"}}
-	d.System.Connections = append(d.System.Connections, ssp.Connection{StartConnector: "u", EndElement: "b", EndConnector: "u"},
-		ssp.Connection{StartElement: "b", StartConnector: "u", EndElement: "a", EndConnector: "y"})
-	for range 2 {
-		for _, tool := range Tools() {
-			notes, err := Prepare(d, tool, 1e-3, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := map[string][]string{
-				"omsimulator": {`the system "in side"`, "leaves an integer mapping out: a.mode to b.n"},
-				"osp": {"leaves connectors and parameter bindings of the system out", `takes components with FMUs only: "in side"`, "connectors of type Enumeration: a.mode",
-					"connectors of type unspecified: b.free", "connections with the system: u to b.u", "from the output to the input only: b.u to a.y", "neither prefixes nor mappings"},
-			}[tool]
-			for _, w := range want {
-				if !strings.Contains(strings.Join(notes, "\n"), w) {
-					t.Errorf("%s: %q does not say %s", tool, notes, w)
-				}
-			}
-		}
-	}
-	d.System.Bindings, d.System.Elements[1].Base().Bindings = nil, nil // their files are not there to be read
-	text := string(encode(t, d))
-	for part, n := range map[string]int{`type="org.openmodelica"`: 2, `type="com.opensimulationplatform"`: 1, `stepSize="0.001" relativeTolerance="0.0001"`: 2, `baseStepSize="0.001"`: 1} {
-		if got := strings.Count(text, part); got != n {
-			t.Errorf("%s stands %d times, not %d", part, got, n)
-		}
-	}
-	empty := &ssp.Document{Name: "d", System: &ssp.System{Common: ssp.Common{Name: "s"}}}
-	for _, tool := range Tools() {
-		if _, err := Prepare(empty, tool, 1e-3, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p, err := ssp.Open(folder(t, map[string]string{ssp.DocumentName: string(encode(t, empty))}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if n, err := p.Flatten(nil, nil); err != nil || len(n.Step) != 2 || n.Step[0].Value != 1e-3 || n.Step[1].Value != 1e-3 {
-		t.Errorf("%v, %+v", err, n)
-	}
-	if _, err := Prepare(d, "other", 1, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "other"`) {
-		t.Error(err)
-	}
-	if _, err := Prepare(d, "osp", 0, nil); err == nil {
-		t.Error("a step of 0 is taken")
-	}
+// Names for every tool, and annotations that cannot be.
+func TestAnnotations(t *testing.T) {
 	for in, want := range map[string]string{"a-b c": "a_b_c", "1x": "c1x", "_x": "c_x", "ä": "c_", "": "c", "ok_1": "ok_1"} {
 		if got := Identifier(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)

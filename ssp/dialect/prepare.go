@@ -1,35 +1,16 @@
-package edit
+package dialect
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/beevik/etree"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
-
-// NewAnnotation makes an annotation from the XML of its one element, which
-// declares the namespaces that it uses (ssp 21).
-func NewAnnotation(typ, content string) (ssp.Annotation, error) {
-	doc := etree.NewDocument()
-	if err := doc.ReadFromString(content); err != nil {
-		return ssp.Annotation{}, fmt.Errorf("the content of an annotation: %w", err)
-	}
-	if len(doc.ChildElements()) != 1 {
-		return ssp.Annotation{}, fmt.Errorf("an annotation holds one element, not %d", len(doc.ChildElements()))
-	}
-	el := etree.NewElement("Annotation")
-	el.Space = xmltree.Prefixes[xmltree.SSC]
-	el.CreateAttr("xmlns:"+el.Space, xmltree.SSC)
-	el.CreateAttr("type", typ)
-	el.AddChild(doc.Root())
-	return ssp.Annotation{Type: typ, Content: el}, nil
-}
 
 // Tools names the tools that Prepare knows.
 func Tools() []string { return []string{"omsimulator", "osp"} }
@@ -57,24 +38,6 @@ func has(list []ssp.Annotation, typ string) bool {
 	return slices.ContainsFunc(list, func(a ssp.Annotation) bool { return a.Type == typ })
 }
 
-// identifier is what OMSimulator takes as the name of an element.
-var identifier = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
-
-// Identifier turns a name into one that every tool takes: letters, digits and
-// underscores, beginning with a letter.
-func Identifier(name string) string {
-	out := strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
-			return r
-		}
-		return '_'
-	}, name)
-	if !identifier.MatchString(out) {
-		out = "c" + out
-	}
-	return out
-}
-
 func prepareOMS(d *ssp.Document, step float64, tolerance *float64) (notes []string, err error) {
 	rtol := 1e-4 // what OMSimulator writes where nobody asks for another
 	if tolerance != nil {
@@ -84,11 +47,11 @@ func prepareOMS(d *ssp.Document, step float64, tolerance *float64) (notes []stri
 		xmltree.OMS, number(step), number(rtol))
 	var walk func(s *ssp.System) error
 	walk = func(s *ssp.System) error {
-		if !identifier.MatchString(s.Name) {
+		if edit.Identifier(s.Name) != s.Name {
 			notes = append(notes, fmt.Sprintf("OMSimulator takes letters, digits and _ only in names: the system %q", s.Name))
 		}
-		if !has(s.Annotations, ssp.TypeOMS) {
-			a, err := NewAnnotation(ssp.TypeOMS, content)
+		if !has(s.Annotations, typeOMS) {
+			a, err := edit.NewAnnotation(typeOMS, content)
 			if err != nil {
 				return err
 			}
@@ -101,7 +64,7 @@ func prepareOMS(d *ssp.Document, step float64, tolerance *float64) (notes []stri
 				}
 				continue
 			}
-			if name := e.Base().Name; !identifier.MatchString(name) {
+			if name := e.Base().Name; edit.Identifier(name) != name {
 				notes = append(notes, fmt.Sprintf("OMSimulator takes letters, digits and _ only in names: the component %q", name))
 			}
 			if c, ok := e.(*ssp.Component); ok && !strings.HasPrefix(c.Source, "resources/") {
@@ -126,8 +89,8 @@ func ends(c *ssp.Connection) string {
 }
 
 func prepareOSP(d *ssp.Document, step float64) (notes []string, err error) {
-	if !has(d.Experiment.Annotations, ssp.TypeOSP) {
-		a, err := NewAnnotation(ssp.TypeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, xmltree.OSP, number(step)))
+	if !has(d.Experiment.Annotations, typeOSP) {
+		a, err := edit.NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, xmltree.OSP, number(step)))
 		if err != nil {
 			return nil, err
 		}
@@ -178,49 +141,18 @@ func prepareOSP(d *ssp.Document, step float64) (notes []string, err error) {
 		if from.Kind == ssp.Input || to.Kind == ssp.Output {
 			note("takes connections from the output to the input only: %s", ends(c))
 		}
-		a, b := find(d.Units, from.Unit), find(d.Units, to.Unit)
-		if a != nil && b != nil && a.Base != nil && b.Base != nil && *a.Base != *b.Base && !c.SuppressUnitConversion {
+		a, b := base(d.Units, from.Unit), base(d.Units, to.Unit)
+		if a != nil && b != nil && *a != *b && !c.SuppressUnitConversion {
 			note("does not convert units, and so couples %s with %s: %s", from.Unit, to.Unit, ends(c))
 		}
 	}
 	return notes, nil
 }
 
-// SettingsAnnotation returns the annotation of macrostep for the default experiment with the
-// algorithm, step size, tolerance and parameters set here (ssp 46). Other settings
-// are not written.
-func SettingsAnnotation(o *ssp.OwnSettings) (ssp.Annotation, error) {
-	el := etree.NewElement("Settings")
-	el.Space = xmltree.Prefixes[xmltree.Own]
-	el.CreateAttr("xmlns:"+el.Space, xmltree.Own)
-	el.CreateAttr("version", ssp.OwnVersion)
-	if o.Algorithm != "" {
-		el.CreateAttr("algorithm", o.Algorithm)
-	}
-	if o.StepSize != nil {
-		el.CreateAttr("stepSize", number(*o.StepSize))
-	}
-	if o.Tolerance != nil {
-		el.CreateAttr("tolerance", number(*o.Tolerance))
-	}
-	for _, q := range o.Params {
-		k := el.CreateElement("Param")
-		k.Space = el.Space
-		k.CreateAttr("key", q.Key)
-		k.CreateAttr("value", q.Value)
-	}
-	doc := etree.NewDocumentWithRoot(el)
-	text, err := doc.WriteToString()
-	if err != nil {
-		return ssp.Annotation{}, err
-	}
-	return NewAnnotation(ssp.OwnType, text)
-}
-
-// find returns a unit by name, nil if it is not defined.
-func find(units []unit.Definition, name string) *unit.Definition {
+// base returns a unit by name, nil if it is not known.
+func base(units []unit.Definition, name string) *unit.Base {
 	if i := slices.IndexFunc(units, func(u unit.Definition) bool { return u.Name == name }); i >= 0 {
-		return &units[i]
+		return units[i].Base
 	}
 	return nil
 }
