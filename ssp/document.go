@@ -15,9 +15,7 @@ type Document struct {
 	Dir     string // folder against which sources are resolved
 	Version string
 	Name    string
-	// Metadata holds the descriptive attributes of the root element: author,
-	// fileversion, copyright, license, generationTool, generationDateAndTime,
-	// description (ssp 8).
+	// Metadata holds the descriptive attributes of the root element: see MetadataKeys.
 	Metadata     map[string]string
 	System       *System
 	Enumerations []EnumerationType
@@ -172,7 +170,7 @@ type Connection struct {
 // TransformationKind tells the kinds of transformation apart (ssp 29).
 type TransformationKind uint8
 
-// The kinds.
+// The kinds, in the order of the elements of the standard.
 const (
 	Linear TransformationKind = iota
 	BooleanMapping

@@ -2,6 +2,7 @@ package ssp
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -48,6 +49,9 @@ func (p *parser) document(root *xmltree.Node, open opener) *Document {
 	return nil
 }
 
+// MetadataKeys are the keys of Document.Metadata (ssp 8).
+var MetadataKeys = []string{"author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime", "description"}
+
 // reader turns an SSD into the model.
 type reader struct {
 	parser
@@ -87,7 +91,7 @@ func (r *reader) document(n *xmltree.Node) *Document {
 		return nil
 	}
 	d := &Document{File: r.File, Version: r.version(n), Name: r.Need(n, "name"), Metadata: make(map[string]string), Tree: n.El}
-	for _, key := range []string{"author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime", "description"} {
+	for _, key := range MetadataKeys {
 		if v, ok := n.Attr(key); ok {
 			d.Metadata[key] = v
 		}
@@ -487,24 +491,12 @@ func (r *reader) connection(n *xmltree.Node) Connection {
 // there is one, and gives the other children.
 func (p *parser) transformation(n *xmltree.Node) (t *Transformation, rest []*xmltree.Node) {
 	for _, k := range n.Kids {
-		if k.URI != xmltree.SSC && k.URI != xmltree.SSD {
+		at := slices.Index(xmltree.Transformations, k.Name)
+		if at < 0 || !k.Is(k.Name, xmltree.SSC, xmltree.SSD) {
 			rest = append(rest, k)
 			continue
 		}
-		var kind TransformationKind
-		switch k.Name {
-		case "LinearTransformation":
-			kind = Linear
-		case "BooleanMappingTransformation":
-			kind = BooleanMapping
-		case "IntegerMappingTransformation":
-			kind = IntegerMapping
-		case "EnumerationMappingTransformation":
-			kind = EnumerationMapping
-		default:
-			rest = append(rest, k)
-			continue
-		}
+		kind := TransformationKind(at)
 		if t != nil {
 			p.Add(xmltree.RuleSchema, k, "there is more than one transformation")
 			continue
@@ -619,6 +611,18 @@ func (p *parser) enumerations(n *xmltree.Node) []EnumerationType {
 	return out
 }
 
+// Exponents returns the exponents of a base unit by the names of their attributes.
+func Exponents(b *unit.Base) iter.Seq2[string, *int] {
+	return func(yield func(string, *int) bool) {
+		to := []*int{&b.Kg, &b.M, &b.S, &b.A, &b.K, &b.Mol, &b.Cd, &b.Rad}
+		for i, key := range []string{"kg", "m", "s", "A", "K", "mol", "cd", "rad"} {
+			if !yield(key, to[i]) {
+				return
+			}
+		}
+	}
+}
+
 func (p *parser) units(n *xmltree.Node) []unit.Definition {
 	var out []unit.Definition
 	seen := make(map[string]*unit.Base)
@@ -636,17 +640,13 @@ func (p *parser) units(n *xmltree.Node) []unit.Definition {
 				continue
 			}
 			base := &unit.Base{Factor: p.NumberOr(b, "factor", 1), Offset: p.NumberOr(b, "offset", 0)}
-			for _, e := range []struct {
-				key string
-				to  *int
-			}{{"kg", &base.Kg}, {"m", &base.M}, {"s", &base.S}, {"A", &base.A},
-				{"K", &base.K}, {"mol", &base.Mol}, {"cd", &base.Cd}, {"rad", &base.Rad}} {
-				if text, ok := b.Attr(e.key); ok {
+			for key, to := range Exponents(base) {
+				if text, ok := b.Attr(key); ok {
 					v, err := xmltree.ParseInteger(text)
 					if err != nil {
-						p.Add(xmltree.RuleSchema, b, "the attribute %q: %v", e.key, err)
+						p.Add(xmltree.RuleSchema, b, "the attribute %q: %v", key, err)
 					}
-					*e.to = int(v)
+					*to = int(v)
 				}
 			}
 			if base.Factor == 0 {

@@ -1,12 +1,10 @@
 package edit
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/beevik/etree"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
@@ -112,40 +110,7 @@ func canonical(t *testing.T, data []byte) string {
 	if root == nil {
 		t.Fatalf("%v\n%s", r.List.Err(), data)
 	}
-	var b strings.Builder
-	var write func(token etree.Token)
-	write = func(token etree.Token) {
-		switch c := token.(type) {
-		case *etree.Comment:
-			b.WriteString("<!--" + c.Data + "-->")
-		case *etree.ProcInst:
-			if c.Target != "xml" {
-				b.WriteString("<?" + c.Target + " " + c.Inst + "?>")
-			}
-		case *etree.CharData:
-			if strings.TrimSpace(c.Data) != "" {
-				b.WriteString(c.Data)
-			}
-		case *etree.Element:
-			attrs := slices.Clone(c.Attr)
-			slices.SortFunc(attrs, func(x, y etree.Attr) int { return strings.Compare(x.FullKey(), y.FullKey()) })
-			b.WriteString("\n<" + c.FullTag())
-			for _, a := range attrs {
-				if prefix, is := xmltree.Declaration(a); !is || prefix == "x" {
-					fmt.Fprintf(&b, " %s=%q", a.FullKey(), a.Value)
-				}
-			}
-			b.WriteString(">")
-			for _, k := range c.Child {
-				write(k)
-			}
-			b.WriteString("</>")
-		}
-	}
-	for _, k := range root.El.Parent().Child {
-		write(k)
-	}
-	return b.String()
+	return expanded(root.El.Parent())
 }
 
 // A set without parameters takes one, whatever its layout.

@@ -37,7 +37,7 @@ func Encode(d *ssp.Document) ([]byte, error) {
 	w := newWriter(d.Tree, d.File, xmltree.SSD, "SystemStructureDescription")
 	w.text(w.root, "version", cmp.Or(d.Version, leastVersion(d)), "")
 	w.required(w.root, "name", d.Name)
-	for _, key := range metadataKeys {
+	for _, key := range ssp.MetadataKeys {
 		w.text(w.root, key, d.Metadata[key], "")
 	}
 	if d.System == nil {
@@ -68,8 +68,6 @@ func EncodeMapping(m *ssp.ParameterMapping) ([]byte, error) {
 
 // prefixesOf lists what a new document declares beside its own namespace.
 var prefixesOf = map[string][]string{xmltree.SSD: {xmltree.SSC, xmltree.SSV, xmltree.SSM}, xmltree.SSV: {xmltree.SSC}, xmltree.SSM: {xmltree.SSC}}
-
-var metadataKeys = []string{"author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime", "description"}
 
 // leastVersion is the version that a new document needs (ssp 5, 48).
 func leastVersion(d *ssp.Document) string {
@@ -603,12 +601,11 @@ func (w *writer) transformation(el *etree.Element, t *ssp.Transformation) {
 		return
 	}
 	zero, one := 0.0, 1.0
-	name := [...]string{"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation"}
-	if int(t.Kind) >= len(name) {
+	if int(t.Kind) >= len(xmltree.Transformations) {
 		w.fail(el, "there is no transformation of kind %d", t.Kind)
 		return
 	}
-	k := w.create(el, xmltree.SSC, name[t.Kind])
+	k := w.create(el, xmltree.SSC, xmltree.Transformations[t.Kind])
 	entry := func(source, target string) {
 		e := w.create(k, xmltree.SSC, "MapEntry")
 		w.required(e, "source", source)
@@ -687,19 +684,15 @@ func (w *writer) units(parent *etree.Element, uri string, list []unit.Definition
 			return el
 		}
 		b := w.child(el, xmltree.SSC, "BaseUnit")
-		for _, e := range []struct {
-			key string
-			n   int
-		}{{"kg", u.Base.Kg}, {"m", u.Base.M}, {"s", u.Base.S}, {"A", u.Base.A},
-			{"K", u.Base.K}, {"mol", u.Base.Mol}, {"cd", u.Base.Cd}, {"rad", u.Base.Rad}} {
-			if a := xmltree.Attr(b, e.key); a != nil {
-				if v, err := xmltree.ParseInteger(a.Value); err == nil && int(v) == e.n {
+		for key, n := range ssp.Exponents(u.Base) {
+			if a := xmltree.Attr(b, key); a != nil {
+				if v, err := xmltree.ParseInteger(a.Value); err == nil && int(v) == *n {
 					continue
 				}
-			} else if e.n == 0 {
+			} else if *n == 0 {
 				continue
 			}
-			w.required(b, e.key, strconv.Itoa(e.n))
+			w.required(b, key, strconv.Itoa(*n))
 		}
 		zero, one := 0.0, 1.0
 		w.number(b, "factor", u.Base.Factor, &one)

@@ -146,8 +146,8 @@ func unlikeAt(at string, a, b reflect.Value) string {
 	return ""
 }
 
-// expanded writes an element with names in full, attributes sorted, blanks of the
-// layout left out.
+// expanded writes an element with names in full, comments and all, attributes sorted,
+// blanks of the layout left out.
 func expanded(el *etree.Element) string {
 	if el == nil {
 		return ""
@@ -179,7 +179,15 @@ func expanded(el *etree.Element) string {
 		for _, c := range el.Child {
 			switch c := c.(type) {
 			case *etree.CharData:
-				b.WriteString(strings.TrimSpace(c.Data))
+				if strings.TrimSpace(c.Data) != "" {
+					b.WriteString(c.Data)
+				}
+			case *etree.Comment:
+				b.WriteString("<!--" + c.Data + "-->")
+			case *etree.ProcInst:
+				if c.Target != "xml" {
+					b.WriteString("<?" + c.Target + " " + c.Inst + "?>")
+				}
 			case *etree.Element:
 				walk(c)
 			}

@@ -9,20 +9,20 @@ import (
 	"github.com/beevik/etree"
 )
 
-// commonElements are those that belong to the namespace of the common parts, where
-// older files have them in that of the SSD (ssp 42).
-var commonElements = []string{"Annotation", "Unit", "BaseUnit", "Enumeration", "Item", "Real", "Integer", "Boolean", "String", "Binary", "Dimension", "MapEntry",
-	"Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64",
-	"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation", "MetaData", "Signature"}
-
 // types are the elements that name the type of a connector or value, but for Clock.
 var types = []string{"Real", "Float64", "Float32", "Integer", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64",
 	"Boolean", "String", "Enumeration", "Binary"}
 
+// Transformations are the elements that change a value on its way.
+var Transformations = []string{"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation"}
+
+// commonElements are those that belong to the namespace of the common parts, where
+// older files have them in that of the SSD (ssp 42).
+var commonElements = slices.Concat(types, Transformations, []string{"Annotation", "Unit", "BaseUnit", "Item", "Dimension", "MapEntry", "MetaData", "Signature"})
+
 // sequence is the order of the children that the schemas want (ssp 7), those of
 // version 2.0 included.
 var sequence = func() map[string][]string {
-	transformations := []string{"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation"}
 	component := []string{"Connectors", "ElementGeometry", "ParameterBindings", "MetaData", "Signature", "Annotations"}
 	return map[string][]string{
 		SSD + " SystemStructureDescription": {"System", "Enumerations", "Units", "DefaultExperiment", "MetaData", "Signature", "Annotations"},
@@ -32,14 +32,14 @@ var sequence = func() map[string][]string {
 		SSD + " SignalDictionaryReference": component,
 		// The type Clock and the reference to a clock are told apart by their namespaces only.
 		SSD + " Connector":        append(slices.Clone(types), "Dimension", "Clock", "ConnectorGeometry", "Annotations"),
-		SSD + " Connection":       append(slices.Clone(transformations), "ConnectionGeometry", "Annotations"),
+		SSD + " Connection":       append(slices.Clone(Transformations), "ConnectionGeometry", "Annotations"),
 		SSD + " ParameterBinding": {"ParameterValues", "ParameterMapping", "MetaData", "Signature", "Annotations"},
 		SSC + " Unit":             {"BaseUnit", "Annotations"},
 		SSC + " Enumeration":      {"Item", "Annotations"},
 		SSV + " ParameterSet":     {"Parameters", "Enumerations", "Units", "MetaData", "Signature", "Annotations"},
 		SSV + " Parameter":        append(slices.Clone(types), "Dimension", "Annotations"),
 		SSM + " ParameterMapping": {"MappingEntry", "MetaData", "Signature", "Annotations"},
-		SSM + " MappingEntry":     append(slices.Clone(transformations), "Annotations"),
+		SSM + " MappingEntry":     append(slices.Clone(Transformations), "Annotations"),
 		SSB + " SignalDictionary": {"DictionaryEntry", "Enumerations", "Units", "MetaData", "Signature", "Annotations"},
 		SSB + " DictionaryEntry":  append(slices.Clone(types), "Dimension", "Annotations"),
 	}
