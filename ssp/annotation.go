@@ -229,7 +229,7 @@ func (s *settings) tell() {
 
 func (s *settings) parser(a Annotation) *parser { return newParser(s.l, a.Place.File) }
 
-// stepHints gives the hints in order of precedence and warns where tools disagree (ssp 47).
+// stepHints returns the hints in order of precedence and warns where tools disagree (ssp 47).
 func (s *settings) stepHints() []StepHint {
 	if len(s.foreign) > 1 && len(s.ownStep) == 0 {
 		first := s.foreign[0]
@@ -342,7 +342,7 @@ func (s *settings) tolerance() *OwnSettings {
 	return nil
 }
 
-// describe gives a setting of a tool for a notice.
+// describe returns a setting of a tool for a notice.
 func (s *settings) describe(name string, t *OwnSettings) string {
 	switch name {
 	case "algorithm":
@@ -394,7 +394,7 @@ func (p strict) leaf(n *xmltree.Node) {
 	}
 }
 
-// text gives an attribute that must be there and not be empty.
+// text returns an attribute that must be there and not be empty.
 func (p strict) text(n *xmltree.Node, key string) string {
 	v := n.Str(key, "")
 	if v == "" {
@@ -403,7 +403,7 @@ func (p strict) text(n *xmltree.Node, key string) string {
 	return v
 }
 
-// positive gives a number above 0, nil if absent or wrong.
+// positive returns a number above 0, nil if absent or wrong.
 func (p strict) positive(n *xmltree.Node, key string) *float64 {
 	text, ok := n.Attr(key)
 	if !ok {
@@ -592,7 +592,7 @@ func (p strict) bond(n *xmltree.Node) Bond {
 	return b
 }
 
-// boolean gives an attribute that is false if absent or wrong.
+// boolean returns an attribute that is false if absent or wrong.
 func (p strict) boolean(n *xmltree.Node, key string) bool {
 	text, ok := n.Attr(key)
 	if !ok {

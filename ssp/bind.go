@@ -116,7 +116,7 @@ func (f *flattener) match(in *instance, name string) []end {
 	return out
 }
 
-// assign gives the value of a parameter to all that has the name.
+// assign returns the value of a parameter to all that has the name.
 func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string, e *MappingEntry) {
 	at := v.Place
 	if e != nil {
@@ -271,7 +271,7 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 	f.assigned[t] = append(f.assigned[t], a)
 }
 
-// fromInside gives a value of what stands for a component in the unit of the connector.
+// fromInside returns a value of what stands for a component in the unit of the connector.
 func (p *port) fromInside(v Value) Value {
 	if p.variable != nil || v.Type != Real {
 		return v
@@ -295,7 +295,7 @@ func (p *port) whose() string {
 	return fmt.Sprintf("the connector of the component, not in %q, that of the system in its place", p.inner.unitName)
 }
 
-// withoutBrackets gives the name of a unit that stands in brackets, as some tools write
+// withoutBrackets returns the name of a unit that stands in brackets, as some tools write
 // what they do not define: "[m]".
 func withoutBrackets(name string) string {
 	if inner, ok := strings.CutPrefix(name, "["); ok && strings.HasSuffix(inner, "]") {
@@ -304,7 +304,7 @@ func withoutBrackets(name string) string {
 	return name
 }
 
-// unitNamed gives what the FMU behind an end calls by the name of a unit; nil if nothing.
+// unitNamed returns what the FMU behind an end calls by the name of a unit; nil if nothing.
 func (f *flattener) unitNamed(e end, name string) *unit.Base {
 	if e.in.index < 0 {
 		return nil
@@ -386,7 +386,7 @@ func (s *Setting) put(p Provenance) {
 	s.From, s.Value = p, p.Value
 }
 
-// counting gives the first connection of a way whose value counts: of the connectors that
+// counting returns the first connection of a way whose value counts: of the connectors that
 // a value is given to by Give the nearest to the variable, since what is given there is to
 // arrive behind it, else of all that are bound the farthest upstream (ssp 37); -1 if there
 // is none.
@@ -519,7 +519,8 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 }
 
 // Give has Flatten bind values behind all others of the outermost system, so that they
-// win (ssp 36), at a connector also over values of those that feed it. The document stays as it is. Names are those of SystemConnectors, units
+// win (ssp 36), at a connector also over values of those that feed it. The document stays
+// as it is. Names are those of SystemConnectors, units
 // those that the values use; from says in findings where the values come from.
 func (p *Package) Give(values []ParameterValue, units []unit.Definition, from string) {
 	set := &ParameterSet{File: from, Parameters: slices.Clone(values)}

@@ -33,7 +33,7 @@ func (s *stage) String() string {
 // linear reports whether a stage changes Reals.
 func (s *stage) linear() bool { return s.t == nil || s.t.Kind == Linear }
 
-// table gives a mapping by number.
+// table returns a mapping by number.
 func (s *stage) table() (map[int32]int32, error) {
 	if s.t.Kind != EnumerationMapping {
 		return s.t.Numbers, nil
@@ -63,7 +63,7 @@ func (s *stage) table() (map[int32]int32, error) {
 	return out, nil
 }
 
-// compose gives the whole way: gain and offset, and the table of values that change.
+// compose returns the whole way: gain and offset, and the table of values that change.
 func compose(stages []stage) (gain, offset float64, table map[int32]int32, err error) {
 	gain = 1
 	for i := range stages {

@@ -62,7 +62,7 @@ type Common struct {
 	Place                 Place
 }
 
-// Base gives the part that all elements share.
+// Base returns the part that all elements share.
 func (c *Common) Base() *Common { return c }
 
 // System contains elements and connects them.
@@ -109,7 +109,7 @@ type Component struct {
 	stepHint *StepHint // of a simulator of OSP
 }
 
-// DictionaryReference gives access to a signal dictionary (ssp 20).
+// DictionaryReference returns access to a signal dictionary (ssp 20).
 type DictionaryReference struct {
 	Common
 	Dictionary string
@@ -167,7 +167,7 @@ type Connection struct {
 	bond string // power bond of OSP that it belongs to, "" if none
 }
 
-// TransformationKind tells the kinds of transformation apart (ssp 29).
+// TransformationKind is a kind of transformation (ssp 29).
 type TransformationKind uint8
 
 // The kinds, in the order of the elements of the standard.

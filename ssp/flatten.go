@@ -227,7 +227,7 @@ func (f *flattener) bonds() {
 	}
 }
 
-// bondEnd gives the component whose Real output is named, -1 after a finding.
+// bondEnd returns the component whose Real output is named, -1 after a finding.
 func (f *flattener) bondEnd(at Place, name string) int {
 	wrong := "there is no component of that name"
 	for i, c := range f.net.Components {
@@ -292,7 +292,7 @@ func (f *flattener) resolve(r Resolver) (errs []error) {
 	return errs
 }
 
-// variable gives the FMU variable behind an end.
+// variable returns the FMU variable behind an end.
 func (f *flattener) variable(e end) (Variable, bool) {
 	if e.in.index < 0 {
 		return Variable{}, false
@@ -996,7 +996,7 @@ func (to *Variable) within(holds func(int32) bool) bool {
 	return true
 }
 
-// compile gives the composed change of a signal from an FMU variable.
+// compile returns the composed change of a signal from an FMU variable.
 func (f *flattener) compile(from end, path []edge, at Place) (gain, offset float64, table map[int32]int32, ok bool) {
 	c, stages := f.fromVariable(from)
 	more, _, ok := f.follow(c, path)

@@ -204,7 +204,7 @@ func (e end) inwards(way []end) (end, bool) {
 	return end{}, false
 }
 
-// declared gives the connector of a system by its name, nil if there is none.
+// declared returns the connector of a system by its name, nil if there is none.
 func (in *instance) declared(name string) *Connector {
 	if in.inside != nil {
 		return in.inside[name]
@@ -239,7 +239,7 @@ func (p *Package) connectorsNamed(name string) (out []end) {
 	return out
 }
 
-// unquoteName gives a name that quoteName has written.
+// unquoteName returns a name that quoteName has written.
 func unquoteName(s string) (name string, ok bool) {
 	if len(s) < 3 || s[0] != '\'' || s[len(s)-1] != '\'' {
 		return "", false

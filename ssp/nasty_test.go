@@ -280,7 +280,7 @@ func TestOSMP(t *testing.T) {
 	}
 }
 
-// told gives the findings of some rules, with the connector or connection they name.
+// told returns the findings of some rules, with the connector or connection they name.
 func told(l *diag.List, rules ...string) (out []string) {
 	for _, f := range l.Findings {
 		if slices.Contains(rules, f.ID) {

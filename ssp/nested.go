@@ -31,7 +31,7 @@ type home struct {
 	depth int    // packages around it
 }
 
-// show gives the name by which the user knows a file.
+// show returns the name by which the user knows a file.
 func (h *home) show(rel string) string { return filepath.Join(h.shown, rel) }
 
 // locate turns the URI of a source into a path relative to the folder, whether or
@@ -83,7 +83,7 @@ func (h *home) hint(rel string) string {
 	return ""
 }
 
-// opener gives what reads the files that a document refers to (ssp 41).
+// opener returns what reads the files that a document refers to (ssp 41).
 func (p *Package) opener(h home) opener {
 	return func(uri string, inside *Component) ([]byte, string, bool, error) {
 		if inside != nil {
@@ -201,7 +201,7 @@ func (p *Package) nested(d *Document, l *diag.List) {
 	walk(d.System)
 }
 
-// systemsByID gives the systems of a document that have an id; nil for an id that
+// systemsByID returns the systems of a document that have an id; nil for an id that
 // several have.
 func systemsByID(top *System) map[string]*System {
 	out := make(map[string]*System)

@@ -15,7 +15,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// archived gives a zip archive with these entries: name, content, name, content …
+// archived returns a zip archive with these entries: name, content, name, content …
 func archived(t testing.TB, entries ...string) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -29,7 +29,7 @@ type Variable struct {
 	Settable bool
 }
 
-// VariableSet gives the variables of one FMU.
+// VariableSet returns the variables of one FMU.
 type VariableSet interface {
 	Lookup(name string) (Variable, bool)
 	All() iter.Seq[Variable]
@@ -79,7 +79,7 @@ type FlatComponent struct {
 	proxy       bool // a source of OSP that asks for a process of its own
 }
 
-// proxied gives the file behind a source "proxyfmu://localhost?file=a.fmu" of OSP: an
+// proxied returns the file behind a source "proxyfmu://localhost?file=a.fmu" of OSP: an
 // FMU that a process of its own runs, here on this machine.
 func proxied(source string) (file string, ok bool) {
 	u, err := url.Parse(source)
@@ -145,11 +145,11 @@ type Step struct {
 	Place Place
 }
 
-// At gives the path of what the value is bound to: "component.variable", or
+// At returns the path of what the value is bound to: "component.variable", or
 // "system.connector" if it comes from there over connections.
 func (p *Provenance) At() string { return strings.TrimPrefix(p.Level+"."+p.Name, ".") }
 
-// Setting gives a variable of an FMU a value before the run.
+// Setting returns a variable of an FMU a value before the run.
 type Setting struct {
 	Component int
 	Variable  string
@@ -230,7 +230,7 @@ func (in *instance) String() string {
 	return fmt.Sprintf("%q", in.path)
 }
 
-// Components gives the FMU instances of the system in document order, nested
+// Components returns the FMU instances of the system in document order, nested
 // systems walked. Placeholders are left out. The components are those of
 // Network, so their indices agree.
 func (p *Package) Components() []*FlatComponent { return p.components }

@@ -87,7 +87,7 @@ func (s functionVariables) Lookup(name string) (Variable, bool) {
 	return Variable{Name: name, Type: Real, Causality: string(kind), Variability: "continuous"}, ok
 }
 
-// All gives the signals, inputs first.
+// All returns the signals, inputs first.
 func (s functionVariables) All() iter.Seq[Variable] {
 	return func(yield func(Variable) bool) {
 		for _, name := range slices.Concat(s.f.Inputs, s.f.Outputs) {
@@ -203,7 +203,7 @@ func (r *ospReader) known(n *xmltree.Node, names ...string) {
 	}
 }
 
-// content gives the number that is the text of an element.
+// content returns the number that is the text of an element.
 func (r *ospReader) content(n *xmltree.Node) *float64 {
 	r.known(n)
 	v, err := xmltree.ParseReal(n.El.Text())
@@ -214,7 +214,7 @@ func (r *ospReader) content(n *xmltree.Node) *float64 {
 	return &v
 }
 
-// name gives the name of a simulator or function, which no other has.
+// name returns the name of a simulator or function, which no other has.
 func (r *ospReader) name(n *xmltree.Node) string {
 	name := r.Need(n, "name")
 	if first, twice := r.names[name]; twice {
@@ -343,7 +343,7 @@ func (r *ospReader) readFunctions(n *xmltree.Node) {
 	}
 }
 
-// count gives a number of signals, such that times of them are not too many; 0
+// count returns a number of signals, such that times of them are not too many; 0
 // after a finding.
 func (r *ospReader) count(n *xmltree.Node, key string, times int) int {
 	text := r.Need(n, key)
@@ -392,7 +392,7 @@ func (r *ospReader) placeFunctions(s *System) {
 	}
 }
 
-// linear gives a linear transformation as a system.
+// linear returns a linear transformation as a system.
 func (f *ospFunction) linear(common Common) *System {
 	return &System{Common: common, Connections: []Connection{{
 		StartConnector: "in", EndConnector: "out", SuppressUnitConversion: true, Place: f.place,
@@ -492,7 +492,7 @@ func (r *ospReader) causalities(n *xmltree.Node) {
 	}
 }
 
-// bond gives the name of the power bond that a connection belongs to, "" if none.
+// bond returns the name of the power bond that a connection belongs to, "" if none.
 func (r *ospReader) bond(n *xmltree.Node) string {
 	name := n.Str("powerBond", "")
 	if strings.ContainsAny(name, ",\"\r\n") {

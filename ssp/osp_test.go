@@ -162,7 +162,7 @@ const ospHead = `<OspSystemStructure xmlns="http://opensimulationplatform.com/MS
 <Simulator name="chassis" source="Chassis.fmu"/><Simulator name="wheel" source="Wheel.fmu"/></Simulators>
 `
 
-// ospSystem gives a structure with functions and connections.
+// ospSystem returns a structure with functions and connections.
 func ospSystem(functions string, connections ...string) string {
 	return ospHead + "<Functions>" + functions + "</Functions><Connections>" + strings.Join(connections, "\n") + "</Connections></OspSystemStructure>"
 }

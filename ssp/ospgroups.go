@@ -49,7 +49,7 @@ type ospVariable struct {
 	kind      string // of the innermost group
 }
 
-// findGroups gives the groups of a name: those of the outermost level that has one.
+// findGroups returns the groups of a name: those of the outermost level that has one.
 func findGroups(groups []*ospGroup, name string) (found []*ospGroup) {
 	var inner []*ospGroup
 	for _, g := range groups {
@@ -124,7 +124,7 @@ func (f *flattener) ospModelOf(in *instance) *ospModel {
 	return m
 }
 
-// findModel gives the path, relative to the folder of the document, of the model
+// findModel returns the path, relative to the folder of the document, of the model
 // description of a component, "" if there is none: MODEL_OspModelDescription.xml
 // beside the FMU, else beside the document. MODEL is the modelName of the FMU or
 // the name of its file; it need not agree in case.
@@ -319,7 +319,7 @@ func (f *flattener) connectVariables(c ospGroupConnection, a, b ospVariable) {
 		SuppressUnitConversion: true, bond: c.bond, Place: c.place})
 }
 
-// unitOfEnd gives the unit of a variable: that of the FMU, else that of the model
+// unitOfEnd returns the unit of a variable: that of the FMU, else that of the model
 // description of OSP.
 func (f *flattener) unitOfEnd(e end) (name string, base *unit.Base, kind string) {
 	v, ok := f.variable(e)

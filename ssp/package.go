@@ -157,7 +157,7 @@ func (p *Package) Close() error {
 	return errors.Join(errs...)
 }
 
-// shown gives the name by which the user knows a file of the package.
+// shown returns the name by which the user knows a file of the package.
 func (p *Package) shown(rel string) string {
 	if info, err := os.Stat(p.Path); err == nil && !info.IsDir() && !p.packed {
 		return filepath.Join(filepath.Dir(p.Path), rel)

@@ -183,7 +183,7 @@ func newNames(units []unit.Definition, enumerations []EnumerationType) *names {
 	return n
 }
 
-// lookUp gives what the names of a unit and an enumeration mean in the first of
+// lookUp returns what the names of a unit and an enumeration mean in the first of
 // several scopes that defines them, and reports those that none does; otherwise says what
 // becomes of the unit then.
 func (p *parser) lookUp(unitName, enumeration string, at Place, otherwise string, scopes ...*names) (f face) {

@@ -29,7 +29,7 @@ func (f *flattener) table(t *Table) {
 	f.p.files = append(f.p.files, t.Path)
 }
 
-// ownPlace gives where a setting stands.
+// ownPlace returns where a setting stands.
 func (f *flattener) ownPlace(name string) Place { return f.net.Own.Sources[name].Place }
 
 // record asks the tools what is recorded, where our own annotation leaves it open.

@@ -132,7 +132,7 @@ func mismatch(from *description.ModelDescription, y *description.ScalarVariable,
 	return ""
 }
 
-// items gives those of an enumeration; nil for everything else.
+// items returns those of an enumeration; nil for everything else.
 func items(d *description.ModelDescription, v *description.ScalarVariable) map[string]int32 {
 	if v.Type != description.Enumeration {
 		return nil
@@ -316,7 +316,7 @@ func (b *composer) component(i int, linked map[string]bool) {
 	b.d.System.Elements = append(b.d.System.Elements, c)
 }
 
-// itemsByName gives the mapping that a connection of two enumerations needs, because
+// itemsByName returns the mapping that a connection of two enumerations needs, because
 // they number items of the same name differently: to the item of the same name. nil if
 // none is needed.
 func (b *composer) itemsByName(l Link) (*ssp.Transformation, error) {
@@ -446,7 +446,7 @@ func (b *composer) experiment() error {
 	return nil
 }
 
-// least gives the smallest value of the default experiments that is greater than a
+// least returns the smallest value of the default experiments that is greater than a
 // bound; nil if there is none.
 func (b *composer) least(of func(*description.DefaultExperiment) *float64, above *float64) *float64 {
 	var least *float64

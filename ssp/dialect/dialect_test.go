@@ -258,6 +258,17 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("%d annotations", got)
 	}
 	alone := &ssp.Document{Name: "d", System: &ssp.System{Common: ssp.Common{Name: "s"}}}
+	fresh, err := ssp.Open(written(t, encode(t, alone)), nil, All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	if _, err := Prepare(fresh.Root, "osp", 1e-3, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := fresh.Flatten(noVariables{}, nil); err != nil || len(n.Step) != 1 { // an annotation that was not read
+		t.Errorf("%v, steps %v", err, n)
+	}
 	for _, tool := range Tools() {
 		if _, err := Prepare(alone, tool, 1e-3, nil); err != nil {
 			t.Fatal(err)

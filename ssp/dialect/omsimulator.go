@@ -184,7 +184,7 @@ func (o *omSimulator) Record(f *ssp.Selection) (names []string, from ssp.Setting
 	return names, ssp.SettingSource{Text: source, Place: at}
 }
 
-// ownName gives "component.variable" for a name of OMSimulator.
+// ownName returns "component.variable" for a name of OMSimulator.
 func ownName(f *ssp.Selection, name string) (string, bool) {
 	for _, prefix := range []string{f.Root.Name + "." + f.Root.System.Name + ".", ""} {
 		rest, ok := strings.CutPrefix(name, prefix)

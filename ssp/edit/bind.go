@@ -75,7 +75,7 @@ func Bind(p *ssp.Package, values []ssp.ParameterValue, units []unit.Definition) 
 	return changed, nil
 }
 
-// lastSet gives the set that the outermost system binds last, and its file, if its
+// lastSet returns the set that the outermost system binds last, and its file, if its
 // names mean what they mean there and nothing else uses it.
 func lastSet(p *ssp.Package) (*ssp.ParameterSet, string) {
 	list := p.Root.System.Bindings

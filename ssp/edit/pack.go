@@ -187,7 +187,7 @@ func Needed(p *ssp.Package) ([]File, error) {
 	return files, errors.Join(errs...)
 }
 
-// SourceURI gives the URI of a file as a document refers to it: relative, with
+// SourceURI returns the URI of a file as a document refers to it: relative, with
 // slashes and escapes (ssp 12).
 func SourceURI(rel string) string {
 	parts := strings.Split(filepath.ToSlash(rel), "/")

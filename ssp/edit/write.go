@@ -17,7 +17,7 @@ import (
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// Encode gives the document as XML: an SSD with the elements in the order of the
+// Encode returns the document as XML: an SSD with the elements in the order of the
 // schemas and indented, its parameter sets and mappings inline or referred to as
 // the bindings say. Equal documents give equal bytes.
 //
@@ -205,7 +205,7 @@ func (w *writer) fail(el *etree.Element, format string, args ...any) {
 	w.errs = append(w.errs, fmt.Errorf("%s: /%s: %s", file, strings.Join(where, "/"), fmt.Sprintf(format, args...)))
 }
 
-// find gives the element that an item was read from, if it is free.
+// find returns the element that an item was read from, if it is free.
 func (w *writer) find(at ssp.Place, uri, name string) *etree.Element {
 	if at.File != w.file || at.Path == "" {
 		return nil
@@ -217,7 +217,7 @@ func (w *writer) find(at ssp.Place, uri, name string) *etree.Element {
 	return el
 }
 
-// claim gives the element of an item in a list: the one it was read from, else one
+// claim returns the element of an item in a list: the one it was read from, else one
 // that there is under the same key, else a new one.
 func (w *writer) claim(list *etree.Element, at ssp.Place, uri, name string, same *etree.Element) *etree.Element {
 	el := w.find(at, uri, name)
@@ -233,7 +233,7 @@ func (w *writer) claim(list *etree.Element, at ssp.Place, uri, name string, same
 	return el
 }
 
-// keyed gives the children of a list by an attribute, the first where several have
+// keyed returns the children of a list by an attribute, the first where several have
 // the same.
 func keyed(list *etree.Element, key string) map[string]*etree.Element {
 	out := make(map[string]*etree.Element)
@@ -254,7 +254,7 @@ func (w *writer) create(parent *etree.Element, uri, name string) *etree.Element 
 	return el
 }
 
-// child gives the only child of a kind, made if there is none.
+// child returns the only child of a kind, made if there is none.
 func (w *writer) child(parent *etree.Element, uri, name string) *etree.Element {
 	if el := only(parent, uri, name); el != nil {
 		return el
@@ -262,7 +262,7 @@ func (w *writer) child(parent *etree.Element, uri, name string) *etree.Element {
 	return w.create(parent, uri, name)
 }
 
-// only gives the first child of a kind, nil if there is none.
+// only returns the first child of a kind, nil if there is none.
 func only(parent *etree.Element, uri, name string) *etree.Element {
 	for _, k := range parent.ChildElements() {
 		if k.Tag == name && xmltree.URI(k) == uri {
@@ -273,7 +273,7 @@ func only(parent *etree.Element, uri, name string) *etree.Element {
 }
 
 // items brings the children of one kind in a list into agreement with n items:
-// one gives and fills the element of an item. Elements left over go; others, and
+// one returns and fills the element of an item. Elements left over go; others, and
 // comments, keep their place before the element that they stand before.
 func (w *writer) items(list *etree.Element, n int, at func(i int) ssp.Place, one func(i int) *etree.Element, mine func(*etree.Element) bool) {
 	for i := range n {
@@ -413,7 +413,7 @@ func (w *writer) element(parent *etree.Element, e ssp.Element, same *etree.Eleme
 	return el
 }
 
-// list gives the element that holds a list: one that is there, or a new one if
+// list returns the element that holds a list: one that is there, or a new one if
 // there is something to hold.
 func (w *writer) list(parent *etree.Element, uri, name string, n int) *etree.Element {
 	if n == 0 {

@@ -92,7 +92,7 @@ func encode(t testing.TB, d *ssp.Document) []byte {
 	return data
 }
 
-// unlike gives the first place where two documents, or parts of them, mean something
+// unlike returns the first place where two documents, or parts of them, mean something
 // different; "" if they are the same. Places and the trees behind are no part of it.
 func unlike(a, b any) string { return unlikeAt("", reflect.ValueOf(a), reflect.ValueOf(b)) }
 

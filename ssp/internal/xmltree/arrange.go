@@ -49,7 +49,7 @@ var sequence = func() map[string][]string {
 // be left out.
 var neverEmpty = []string{"Connectors", "Elements", "Connections", "SignalDictionaries", "GraphicalElements", "Units", "Enumerations", "ParameterBindings", "Annotations"}
 
-// rankOf gives the place of an element in a sequence, -1 if it is not in it.
+// rankOf returns the place of an element in a sequence, -1 if it is not in it.
 func rankOf(names []string, name, uri string) int {
 	switch r := slices.Index(names, name); {
 	case !Standard(uri):
@@ -72,7 +72,7 @@ func opaque(el *etree.Element) bool { return foreignContent(el.Tag) || !Standard
 // URI returns the namespace of an element.
 func URI(el *etree.Element) string { return el.NamespaceURI() }
 
-// Attr gives an attribute without namespace, nil if it is not there. It stays
+// Attr returns an attribute without namespace, nil if it is not there. It stays
 // part of the element.
 func Attr(el *etree.Element, key string) *etree.Attr {
 	for i := range el.Attr {
@@ -112,7 +112,7 @@ func BadRune(s string) (rune, bool) {
 	return 0, false
 }
 
-// Resolve gives the namespace that a prefix stands for at an element, "" if none.
+// Resolve returns the namespace that a prefix stands for at an element, "" if none.
 func Resolve(at *etree.Element, prefix string) string {
 	if prefix == "xml" {
 		return "http://www.w3.org/XML/1998/namespace"
@@ -283,7 +283,7 @@ func order(el *etree.Element) {
 	}
 }
 
-// Refill gives an element these children in place of its own.
+// Refill returns an element these children in place of its own.
 func Refill(el *etree.Element, tokens []etree.Token) {
 	tokens = slices.Clone(tokens)
 	for i := len(el.Child) - 1; i >= 0; i-- {

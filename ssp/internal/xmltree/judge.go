@@ -206,7 +206,7 @@ func (p *Reader) attributes(n *Node) {
 	}
 }
 
-// Need gives an attribute that must be there.
+// Need returns an attribute that must be there.
 func (p *Reader) Need(n *Node, key string) string {
 	v, ok := n.Attr(key)
 	if !ok {
@@ -215,7 +215,7 @@ func (p *Reader) Need(n *Node, key string) string {
 	return v
 }
 
-// Number gives an attribute of type xs:double, nil if it is absent or wrong.
+// Number returns an attribute of type xs:double, nil if it is absent or wrong.
 func (p *Reader) Number(n *Node, key string) *float64 {
 	text, ok := n.Attr(key)
 	if !ok {
@@ -237,7 +237,7 @@ func (p *Reader) NumberOr(n *Node, key string, absent float64) float64 {
 	return absent
 }
 
-// Boolean gives an attribute of type xs:boolean.
+// Boolean returns an attribute of type xs:boolean.
 func (p *Reader) Boolean(n *Node, key string, absent bool) bool {
 	text, ok := n.Attr(key)
 	if !ok {

@@ -206,7 +206,7 @@ func (n *Node) Is(name string, uris ...string) bool {
 	return n.Name == name && slices.Contains(uris, n.URI)
 }
 
-// Path gives the place of a node, with names where there are some and numbers
+// Path returns the place of a node, with names where there are some and numbers
 // where there are several of a kind.
 func (n *Node) Path() string {
 	var parts []string
@@ -224,7 +224,7 @@ func (n *Node) Path() string {
 	return "/" + strings.Join(parts, "/")
 }
 
-// Attr gives an attribute without namespace.
+// Attr returns an attribute without namespace.
 func (n *Node) Attr(key string) (string, bool) {
 	for _, a := range n.El.Attr {
 		if a.Space == "" && a.Key == key {
@@ -234,7 +234,7 @@ func (n *Node) Attr(key string) (string, bool) {
 	return "", false
 }
 
-// Str gives an attribute, or a default where it is absent.
+// Str returns an attribute, or a default where it is absent.
 func (n *Node) Str(key, absent string) string {
 	if v, ok := n.Attr(key); ok {
 		return v
