@@ -1,13 +1,13 @@
 package ssp
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // OwnType is the type of the annotations that macrostep writes and reads.
@@ -56,8 +56,8 @@ type SettingSource struct {
 	Place Place
 }
 
-// from notes the source of a setting.
-func (o *OwnSettings) from(name, text string, at Place) {
+// From notes the source of a setting.
+func (o *OwnSettings) From(name, text string, at Place) {
 	if o.Sources == nil {
 		o.Sources = make(map[string]SettingSource)
 	}
@@ -103,6 +103,14 @@ type Rate struct {
 	Place       Place
 }
 
+// Node returns the content of an annotation with the Annotation element itself on top.
+func (a Annotation) Node() *Node {
+	if a.node == nil { // made by hand
+		return xmltree.Of(a.Content)
+	}
+	return a.node
+}
+
 // StepHint is a macro step that a document asks for.
 type StepHint struct {
 	Value  float64 // s
@@ -111,31 +119,17 @@ type StepHint struct {
 	Place  Place
 }
 
-const (
-	typeOSP = "com.opensimulationplatform"
-	typeOMS = "org.openmodelica"
-	typeMCX = "com.avl.model.connect.ssp."
-	// Vico reads the hints of OSP beside its own (ssp 44).
-	typeVico = "com.github.ntnu-ihb.vico"
-)
-
 // settings is what the annotations of a document say.
 type settings struct {
-	l      *diag.List
-	own    OwnSettings
-	seen   bool          // an own annotation was there
-	tools  []OwnSettings // of other tools, in order of precedence
-	filter *signalFilter // of OMSimulator; nil = none
-
-	// Of OpenMCx: when components are triggered, by path, and the orders at which
-	// connections extrapolate.
-	triggers  map[string]int
-	orders    []SettingSource
-	mcx       *OwnSettings
-	named     []namedComponent
-	ownStep   []StepHint
-	foreign   []StepHint // in order of precedence: OSP, OMSimulator, OpenMCx
-	tolerance *StepHint  // of OMSimulator; no step, but the same kind of thing
+	l        *diag.List
+	own      OwnSettings
+	seen     bool // an own annotation was there
+	dialects []Annotations
+	tools    []OwnSettings // by dialect
+	steps    [][]StepHint  // by dialect
+	named    []namedComponent
+	ownStep  []StepHint
+	foreign  []StepHint // in order of precedence
 	// counted holds the types not understood, in order of appearance.
 	counted map[string]int
 	first   map[string]Place
@@ -151,62 +145,65 @@ type namedComponent struct {
 // experiment reads the annotations at the DefaultExperiment and the outermost
 // system (ssp 42–46).
 func (s *settings) experiment(d *Document) {
-	var osp, oms, mcx []StepHint
-	var fromOMS, fromMCX OwnSettings
+	s.steps = make([][]StepHint, len(s.dialects))
 	for _, a := range d.Experiment.Annotations {
-		p := s.parser(a)
-		switch {
-		case a.Type == OwnType:
-			s.readOwn(p, a)
-		case a.Type == typeOSP:
-			osp = append(osp, readOSP(p, a)...)
-		case a.Type == typeOMS:
-			s.readOMSExperiment(p, a.node, &fromOMS)
-		case a.Type == typeMCX+"task":
-			mcx = append(mcx, readTask(p, a, &fromMCX)...)
-		default:
-			s.unknown(a)
+		if a.Type == OwnType {
+			s.readOwn(s.parser(a), a)
+		} else {
+			s.tool(a, AtExperiment, "")
 		}
 	}
 	for _, a := range d.System.Annotations {
-		if a.Type == typeOMS {
-			oms = append(oms, s.readOMS(s.parser(a), a, &fromOMS)...)
-			continue
-		}
-		s.unknown(a)
+		s.tool(a, AtSystem, "")
 	}
 	for _, a := range d.Annotations {
 		s.unknown(a)
 	}
-	s.foreign = slices.Concat(osp, oms, mcx)
-	// The algorithm is that of the tool whose step counts.
-	for _, t := range []struct {
-		first []StepHint
-		set   *OwnSettings
-	}{{osp, &fromOMS}, {slices.Concat(osp, oms), &fromMCX}} {
-		if len(t.first) > 0 && t.set.Algorithm != "" {
-			src := t.set.Sources["algorithm"]
-			why := "the algorithm is taken from the tool that gives the macro step: " + t.first[0].Source
+}
+
+// tool hands an annotation to the first dialect that takes it, and returns the steps that
+// it gives.
+func (s *settings) tool(a Annotation, at Site, path string) []StepHint {
+	for i, d := range s.dialects {
+		steps, taken := d.Read(&s.parser(a).Reader, a, at, path)
+		if !taken {
+			continue
+		}
+		if at != AtComponent {
+			s.steps[i] = append(s.steps[i], steps...)
+		}
+		return steps
+	}
+	s.unknown(a)
+	return nil
+}
+
+// finish collects what the dialects say. The algorithm is that of the tool whose step counts.
+func (s *settings) finish(components []*FlatComponent) {
+	for i, d := range s.dialects {
+		set := d.Settings(components, len(s.foreign) == 0, s.l)
+		if len(s.foreign) > 0 && set.Algorithm != "" {
+			first := s.foreign[0].Source
+			src := set.Sources["algorithm"]
+			why := "the algorithm is taken from the tool that gives the macro step: " + first
 			switch {
 			case s.own.Algorithm != "":
 				why = "the annotation of macrostep counts"
 			case len(s.ownStep) > 0:
-				why = "of several tools the first counts, and " + t.first[0].Source + " stands before it"
+				why = "of several tools the first counts, and " + first + " stands before it"
 			}
-			report(s.l, ruleForeignPart, src.Place, "algorithm %s of %s is left out: %s", t.set.Algorithm, src.Text, why)
-			t.set.Algorithm, t.set.Params = "", nil
+			s.l.Report(RuleForeignPart, src.Place, "algorithm %s of %s is left out: %s", set.Algorithm, src.Text, why)
+			set.Algorithm, set.Params = "", nil
 		}
-	}
-	s.tools = []OwnSettings{fromOMS, fromMCX}
-	if len(osp)+len(oms) == 0 {
-		s.mcx = &s.tools[1]
+		s.tools = append(s.tools, set)
+		s.foreign = append(s.foreign, s.steps[i]...)
 	}
 }
 
 // unknown notes an annotation that has no effect.
 func (s *settings) unknown(a Annotation) {
 	if a.Type == OwnType {
-		report(s.l, ruleOwn, a.Place, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
+		s.l.Report(ruleOwn, a.Place, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
 		return
 	}
 	if s.counted == nil {
@@ -226,138 +223,25 @@ func (s *settings) tell() {
 		if n := s.counted[t]; n > 1 {
 			more = " (" + strconv.Itoa(n) + " times; this is the first)"
 		}
-		report(s.l, ruleForeign, s.first[t], "the annotation %q is not understood here and has no effect%s", t, more)
+		s.l.Report(RuleForeign, s.first[t], "the annotation %q is not understood here and has no effect%s", t, more)
 	}
 }
 
-func (s *settings) parser(a Annotation) *parser { return &parser{l: s.l, file: a.Place.File} }
+func (s *settings) parser(a Annotation) *parser { return newParser(s.l, a.Place.File) }
 
-// steps gives the hints in order of precedence and warns where tools disagree (ssp 47).
-func (s *settings) steps() []StepHint {
+// stepHints returns the hints in order of precedence and warns where tools disagree (ssp 47).
+func (s *settings) stepHints() []StepHint {
 	if len(s.foreign) > 1 && len(s.ownStep) == 0 {
 		first := s.foreign[0]
 		for _, h := range s.foreign[1:] {
-			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out, because %s (%v s) counts", h.Source, h.Value, first.Source, first.Value)
+			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is left out, because %s (%v s) counts", h.Source, h.Value, first.Source, first.Value)
 		}
 	}
 	if len(s.ownStep) == 0 && len(s.foreign) > 0 {
 		h := s.foreign[0]
-		report(s.l, ruleTaken, h.Place, "the macro step of %v s is taken from %s", h.Value, h.Source)
+		s.l.Report(ruleTaken, h.Place, "the macro step of %v s is taken from %s", h.Value, h.Source)
 	}
 	return slices.Concat(s.ownStep, s.foreign)
-}
-
-// hint reads a step size from an attribute of another tool. What is no positive
-// number is told and left out.
-func hint(p *parser, n *node, key, source string) []StepHint {
-	text, ok := n.attr(key)
-	if !ok {
-		return nil
-	}
-	v, err := parseReal(text)
-	if err != nil || v <= 0 {
-		p.add(ruleForeignPart, n, "%s=%q is no step size and is left out", key, text)
-		return nil
-	}
-	return []StepHint{{Value: v, Source: source + " " + key, Place: p.place(n)}}
-}
-
-// readOSP reads osp:Algorithm (ssp 43).
-func readOSP(p *parser, a Annotation) []StepHint {
-	var out []StepHint
-	for _, k := range a.node.kids {
-		if k.name != "Algorithm" {
-			p.add(ruleForeignPart, k, "the setting %q of OSP is not understood", k.el.FullTag())
-			continue
-		}
-		for _, kk := range k.kids {
-			if kk.name != "FixedStepAlgorithm" {
-				p.add(ruleForeignPart, kk, "the algorithm %q of OSP is not understood", kk.el.FullTag())
-				continue
-			}
-			out = append(out, hint(p, kk, "baseStepSize", typeOSP)...)
-			if n, ok := kk.attr("numWorkerThreads"); ok {
-				p.add(ruleForeign, kk, "numWorkerThreads=%q of OSP has no effect: how many threads pay depends on the machine, see --workers", n)
-			}
-		}
-	}
-	return out
-}
-
-// readTask reads the annotation of OpenMCx at the experiment (ssp 45).
-func readTask(p *parser, a Annotation, set *OwnSettings) []StepHint {
-	var out []StepHint
-	for _, k := range a.node.kids {
-		out = append(out, hint(p, k, "deltaTime", typeMCX+"task")...)
-		for _, attr := range k.el.Attr {
-			switch {
-			case attr.Space != "" || attr.Key == "xmlns" || attr.Key == "deltaTime":
-			case attr.Key == "stepType" && attr.Value == "sequential":
-				set.Algorithm = "gauss-seidel"
-				set.from("algorithm", typeMCX+"task stepType", p.place(k))
-			case attr.Key == "stepType" && strings.HasPrefix(attr.Value, "parallel"): // explicit, the default
-			default:
-				p.add(ruleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
-			}
-		}
-	}
-	return out
-}
-
-// readOMS reads the annotation of OMSimulator at a system, in its old and new
-// form, with or without the level oms:Annotations (ssp 42).
-func (s *settings) readOMS(p *parser, a Annotation, set *OwnSettings) []StepHint {
-	var out []StepHint
-	read := func(n *node, step string) {
-		out = append(out, hint(p, n, step, typeOMS)...)
-		if t := hint(p, n, "relativeTolerance", typeOMS); t != nil && s.tolerance == nil {
-			s.tolerance = &t[0]
-		}
-	}
-	// The variable-step masters of OMSimulator compare a step with two of half the
-	// size, and go back (rollback).
-	adaptive := func(n *node) {
-		read(n, "initialStepSize")
-		set.Algorithm = "richardson"
-		set.from("algorithm", typeOMS+" "+n.str("description", n.str("method", n.name)), p.place(n))
-		for _, k := range []struct{ key, param string }{{"initialStepSize", "control.h0"}, {"minimumStepSize", "control.h-min"},
-			{"maximumStepSize", "control.h-max"}, {"relativeTolerance", "control.rtol"}, {"absoluteTolerance", "control.atol"}} {
-			for _, h := range hint(&parser{l: &diag.List{}, file: p.file}, n, k.key, typeOMS) { // told before
-				set.Params = append(set.Params, Param{Key: k.param, Value: strconv.FormatFloat(h.Value, 'g', -1, 64), Place: h.Place})
-				set.from("param "+k.param, h.Source, h.Place)
-			}
-		}
-	}
-	var walk func(n *node)
-	walk = func(n *node) {
-		for _, k := range n.kids {
-			switch k.name {
-			case "Annotations":
-				walk(k)
-			case "SimulationInformation":
-				switch k.str("method", "") {
-				case "oms_ma":
-					read(k, "fixedStepSize")
-				case "oms_mav", "oms_mav2":
-					adaptive(k)
-				case "":
-					walk(k)
-				default:
-					p.add(ruleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.str("method", ""))
-				}
-			case "FixedStepMaster":
-				read(k, "stepSize")
-			case "VariableStepMaster":
-				adaptive(k)
-			case "VariableStepSolver":
-				p.add(ruleForeign, k, "the solver %q of OMSimulator is for model exchange and has no effect", k.str("description", ""))
-			default:
-				p.add(ruleForeign, k, "the setting %q of OMSimulator is not understood", k.el.FullTag())
-			}
-		}
-	}
-	walk(a.node)
-	return out
 }
 
 // ownComponent is what our own annotation says of a component.
@@ -365,128 +249,6 @@ type ownComponent struct {
 	stateless bool
 	isolate   bool
 	quirks    []string
-}
-
-// readOMSExperiment reads the annotation of OMSimulator at the experiment: which
-// signals are recorded, and how often (ssp 42).
-func (s *settings) readOMSExperiment(p *parser, n *node, set *OwnSettings) {
-	for _, k := range n.kids {
-		switch k.name {
-		case "Annotations":
-			s.readOMSExperiment(p, k, set)
-		case "SimulationInformation":
-			for _, a := range k.el.Attr {
-				switch a.Key {
-				case "loggingInterval":
-					if v, err := parseReal(a.Value); err != nil || v < 0 {
-						p.add(ruleForeignPart, k, "loggingInterval=%q is no time and is left out", a.Value)
-					} else if v > 0 { // 0: every communication point
-						set.OutputInterval = &v
-						set.from("output-interval", typeOMS+" loggingInterval", p.place(k))
-					}
-				case "signalFilter":
-					s.filter = &signalFilter{a.Value, p.place(k)}
-				case "resultFile":
-					p.add(ruleForeign, k, "%s=%q of OMSimulator has no effect: the command line names the file of the results (--output)", a.Key, a.Value)
-				case "bufferSize":
-					p.add(ruleForeign, k, "%s=%q of OMSimulator has no effect: results need no buffer of a given size", a.Key, a.Value)
-				default:
-					if a.Space != "xmlns" && a.Key != "xmlns" {
-						p.add(ruleForeignPart, k, "the setting %s=%q of OMSimulator is not understood", a.Key, a.Value)
-					}
-				}
-			}
-		default:
-			p.add(ruleForeign, k, "the setting %q of OMSimulator is not understood", k.el.FullTag())
-		}
-	}
-}
-
-// trigger reads what OpenMCx says of a component beside its step.
-func (s *settings) trigger(p *parser, n *node, path string) {
-	for _, a := range n.el.Attr {
-		switch {
-		case a.Space != "" || a.Key == "xmlns" || a.Key == "deltaTime":
-		case a.Key == "triggerSequence":
-			v, err := strconv.Atoi(a.Value)
-			if err != nil {
-				p.add(ruleForeignPart, n, "triggerSequence=%q is no whole number and is left out", a.Value)
-				continue
-			}
-			if s.triggers == nil {
-				s.triggers = map[string]int{}
-			}
-			s.triggers[path] = v
-		default:
-			p.add(ruleForeignPart, n, "the setting %s=%q of OpenMCx is not understood", a.Key, a.Value)
-		}
-	}
-}
-
-// connection reads the annotations at a connection: OpenMCx has there how its signal
-// is extrapolated (ssp 45).
-func (s *settings) connection(a Annotation) {
-	if a.Type != typeMCX+"connection.inter_extrapolation" {
-		s.unknown(a)
-		return
-	}
-	p := s.parser(a)
-	for _, k := range a.node.kids {
-		for _, attr := range k.el.Attr {
-			switch order := map[string]string{"zero": "0", "first": "1"}[attr.Value]; {
-			case attr.Space != "" || attr.Key == "xmlns":
-			case attr.Key == "extrapolationOrder" && order != "":
-				s.orders = append(s.orders, SettingSource{order, p.place(k)})
-			default:
-				p.add(ruleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
-			}
-		}
-	}
-}
-
-// openMCx makes parameters of what OpenMCx says at components and connections: the
-// sequence if it has all components, the order if all connections agree.
-func (s *settings) openMCx(components []*FlatComponent) {
-	if s.mcx == nil {
-		return
-	}
-	param := func(key, value, source string, at Place) {
-		s.mcx.Params = append(s.mcx.Params, Param{Key: key, Value: value, Place: at})
-		s.mcx.from("param "+key, source, at)
-	}
-	if len(s.orders) > 0 {
-		first := s.orders[0]
-		if slices.ContainsFunc(s.orders, func(o SettingSource) bool { return o.Text != first.Text }) {
-			report(s.l, ruleForeignPart, first.Place, "the extrapolation orders of OpenMCx are left out: connections differ in them, and here all have one")
-		} else {
-			param("order", first.Text, typeMCX+"connection.inter_extrapolation extrapolationOrder", first.Place)
-		}
-	}
-	if s.mcx.Algorithm != "gauss-seidel" || len(s.triggers) == 0 || len(components) == 0 {
-		return // triggers of placeholders say nothing
-	}
-	var names []string
-	for _, c := range components {
-		why := ""
-		if _, ok := s.triggers[c.Path]; !ok {
-			why = "has none"
-		} else if strings.Contains(c.Path, ",") {
-			why = "has a comma in its name, which separates the names of a sequence"
-		}
-		if why != "" {
-			report(s.l, ruleForeignPart, c.Place, "the trigger sequence of OpenMCx is left out: component %q %s", c.Path, why)
-			return
-		}
-		names = append(names, c.Path)
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.triggers[a], s.triggers[b]) })
-	param("sequence", strings.Join(names, ","), typeMCX+"component triggerSequence", components[0].Place)
-}
-
-// signalFilter is what OMSimulator says that is recorded.
-type signalFilter struct {
-	text  string // a regular expression over model.system.component.variable, or a file
-	place Place
 }
 
 // component reads the annotations at one component: our own, and the step that
@@ -500,24 +262,8 @@ func (s *settings) component(c *Component, path string) (own ownComponent, step 
 			own.stateless = own.stateless || o.stateless
 			own.isolate = own.isolate || o.isolate
 			own.quirks = append(own.quirks, o.quirks...)
-		case a.Type == typeOSP || a.Type == typeVico:
-			for _, k := range a.node.kids {
-				if k.name == "StepSizeHint" {
-					step = append(step, hint(p, k, "value", a.Type+" StepSizeHint")...)
-				} else {
-					p.add(ruleForeignPart, k, "the setting %q is not understood", k.el.FullTag())
-				}
-			}
-		case a.Type == typeMCX+"component":
-			for _, k := range a.node.kids {
-				for _, h := range hint(p, k, "deltaTime", a.Type) {
-					h.Finer = true
-					step = append(step, h)
-				}
-				s.trigger(p, k, path)
-			}
 		default:
-			s.unknown(a)
+			step = append(step, s.tool(a, AtComponent, path)...)
 		}
 	}
 	if c.stepHint != nil {
@@ -533,12 +279,12 @@ func (s *settings) hints(c *FlatComponent) {
 	for i, h := range c.StepHints {
 		switch {
 		case own:
-			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out: the rate of component %q in the annotation of macrostep counts", h.Source, h.Value, c.Path)
+			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is left out: the rate of component %q in the annotation of macrostep counts", h.Source, h.Value, c.Path)
 		case i > 0:
-			report(s.l, ruleForeignPart, h.Place, "%s (%v s) is left out: %s counts", h.Source, h.Value, c.StepHints[0].Source)
+			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is left out: %s counts", h.Source, h.Value, c.StepHints[0].Source)
 		default:
-			s.own.from("rate "+c.Path, h.Source, h.Place)
-			report(s.l, ruleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
+			s.own.From("rate "+c.Path, h.Source, h.Place)
+			s.l.Report(ruleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
 		}
 	}
 }
@@ -547,18 +293,19 @@ func (s *settings) hints(c *FlatComponent) {
 // tells of it. Parameters belong to the algorithm that stands with them.
 func (s *settings) merge() {
 	o := &s.own
-	if t := s.tolerance; t != nil && o.Tolerance == nil {
-		report(s.l, ruleTaken, t.Place, "the tolerance %v for the FMUs is taken from %s", t.Value, t.Source)
+	if t := s.tolerance(); t != nil && o.Tolerance == nil {
+		src := t.Sources["tolerance"]
+		s.l.Report(ruleTaken, src.Place, "the tolerance %v for the FMUs is taken from %s", *t.Tolerance, src.Text)
 	}
 	for _, t := range s.tools {
 		took := func(name string) {
 			src := t.Sources[name]
-			o.from(name, src.Text, src.Place)
-			report(s.l, ruleTaken, src.Place, "%s is taken from %s", s.describe(name, &t), src.Text)
+			o.From(name, src.Text, src.Place)
+			s.l.Report(ruleTaken, src.Place, "%s is taken from %s", s.describe(name, &t), src.Text)
 		}
 		left := func(name string) {
 			src := t.Sources[name]
-			report(s.l, ruleForeignPart, src.Place, "%s of %s is left out: %s counts", s.describe(name, &t), src.Text, o.Sources[name].Text)
+			s.l.Report(RuleForeignPart, src.Place, "%s of %s is left out: %s counts", s.describe(name, &t), src.Text, o.Sources[name].Text)
 		}
 		fill := func(name string, given, taken bool, set func()) {
 			switch {
@@ -585,7 +332,17 @@ func (s *settings) merge() {
 	}
 }
 
-// describe gives a setting of a tool for a notice.
+// tolerance returns the settings of the first tool that gives a tolerance, nil if none does.
+func (s *settings) tolerance() *OwnSettings {
+	for i := range s.tools {
+		if s.tools[i].Tolerance != nil {
+			return &s.tools[i]
+		}
+	}
+	return nil
+}
+
+// describe returns a setting of a tool for a notice.
 func (s *settings) describe(name string, t *OwnSettings) string {
 	switch name {
 	case "algorithm":
@@ -608,13 +365,13 @@ func (s *settings) describe(name string, t *OwnSettings) string {
 // sources notes where the settings of a component come from.
 func (own *ownComponent) sources(o *OwnSettings, c *FlatComponent) {
 	if own.stateless {
-		o.from("stateless "+c.Path, sourceOwn, c.Place)
+		o.From("stateless "+c.Path, sourceOwn, c.Place)
 	}
 	if own.isolate {
-		o.from("isolate-component "+c.Path, sourceOwn, c.Place)
+		o.From("isolate-component "+c.Path, sourceOwn, c.Place)
 	}
 	for _, q := range own.quirks {
-		o.from("quirk "+c.Path+" "+q, sourceOwn, c.Place)
+		o.From("quirk "+c.Path+" "+q, sourceOwn, c.Place)
 	}
 }
 
@@ -622,39 +379,39 @@ func (own *ownComponent) sources(o *OwnSettings, c *FlatComponent) {
 type strict struct{ *parser }
 
 // attrs checks that an element has only these attributes.
-func (p strict) attrs(n *node, known ...string) {
-	for _, a := range n.el.Attr {
+func (p strict) attrs(n *xmltree.Node, known ...string) {
+	for _, a := range n.El.Attr {
 		if a.Space == "xmlns" || a.Space == "" && (a.Key == "xmlns" || slices.Contains(known, a.Key)) {
 			continue
 		}
-		p.add(ruleOwn, n, "the attribute %q is not known; %s has %s", a.FullKey(), n.name, strings.Join(known, ", "))
+		p.Add(ruleOwn, n, "the attribute %q is not known; %s has %s", a.FullKey(), n.Name, strings.Join(known, ", "))
 	}
 }
 
-func (p strict) leaf(n *node) {
-	for _, k := range n.kids {
-		p.add(ruleOwn, k, "the element %q is not known here", k.el.FullTag())
+func (p strict) leaf(n *xmltree.Node) {
+	for _, k := range n.Kids {
+		p.Add(ruleOwn, k, "the element %q is not known here", k.El.FullTag())
 	}
 }
 
-// text gives an attribute that must be there and not be empty.
-func (p strict) text(n *node, key string) string {
-	v := n.str(key, "")
+// text returns an attribute that must be there and not be empty.
+func (p strict) text(n *xmltree.Node, key string) string {
+	v := n.Str(key, "")
 	if v == "" {
-		p.add(ruleOwn, n, "the attribute %q is missing or empty", key)
+		p.Add(ruleOwn, n, "the attribute %q is missing or empty", key)
 	}
 	return v
 }
 
-// positive gives a number above 0, nil if absent or wrong.
-func (p strict) positive(n *node, key string) *float64 {
-	text, ok := n.attr(key)
+// positive returns a number above 0, nil if absent or wrong.
+func (p strict) positive(n *xmltree.Node, key string) *float64 {
+	text, ok := n.Attr(key)
 	if !ok {
 		return nil
 	}
-	v, err := parseReal(text)
+	v, err := xmltree.ParseReal(text)
 	if err != nil || v <= 0 {
-		p.add(ruleOwn, n, "%s=%q is no number above 0", key, text)
+		p.Add(ruleOwn, n, "%s=%q is no number above 0", key, text)
 		return nil
 	}
 	return &v
@@ -662,65 +419,65 @@ func (p strict) positive(n *node, key string) *float64 {
 
 func (s *settings) readOwn(base *parser, a Annotation) {
 	p := strict{base}
-	if len(a.node.kids) != 1 || !a.node.kids[0].is("Settings", nsOwn) {
-		p.add(ruleOwn, a.node, "the annotation must hold one element Settings of namespace %q", nsOwn)
+	if len(a.Node().Kids) != 1 || !a.Node().Kids[0].Is("Settings", xmltree.Own) {
+		p.Add(ruleOwn, a.Node(), "the annotation must hold one element Settings of namespace %q", xmltree.Own)
 		return
 	}
-	n := a.node.kids[0]
+	n := a.Node().Kids[0]
 	if v := p.text(n, "version"); v != OwnVersion {
-		p.add(ruleOwn, n, "version %q is not known; this program reads version %s", v, OwnVersion)
+		p.Add(ruleOwn, n, "version %q is not known; this program reads version %s", v, OwnVersion)
 		return
 	}
 	if s.seen {
-		p.add(ruleOwn, n, "there is more than one annotation of macrostep")
+		p.Add(ruleOwn, n, "there is more than one annotation of macrostep")
 		return
 	}
 	s.seen = true
 	s.attributes(p, n)
-	for _, k := range n.kids {
-		if !k.is("Bond", nsOwn) {
+	for _, k := range n.Kids {
+		if !k.Is("Bond", xmltree.Own) {
 			p.leaf(k)
 		}
-		at := p.place(k)
+		at := p.Place(k)
 		switch {
-		case k.is("Record", nsOwn):
+		case k.Is("Record", xmltree.Own):
 			p.attrs(k, "match")
 			s.own.Record = append(s.own.Record, p.text(k, "match"))
 			if len(s.own.Record) > 1 && slices.Contains(s.own.Record, "none") {
-				p.add(ruleOwn, k, "none stands alone: nothing is recorded")
+				p.Add(ruleOwn, k, "none stands alone: nothing is recorded")
 			}
-			s.own.from("record", sourceOwn, at)
-		case k.is("Param", nsOwn):
+			s.own.From("record", sourceOwn, at)
+		case k.Is("Param", xmltree.Own):
 			p.attrs(k, "key", "value")
-			if _, ok := k.attr("value"); !ok {
-				p.add(ruleOwn, k, "the attribute %q is missing", "value")
+			if _, ok := k.Attr("value"); !ok {
+				p.Add(ruleOwn, k, "the attribute %q is missing", "value")
 			}
 			key := p.text(k, "key")
 			if slices.ContainsFunc(s.own.Params, func(q Param) bool { return q.Key == key }) {
-				p.add(ruleOwn, k, "the parameter %q is given twice", key)
+				p.Add(ruleOwn, k, "the parameter %q is given twice", key)
 			}
-			s.own.Params = append(s.own.Params, Param{Key: key, Value: k.str("value", ""), Place: at})
-			s.own.from("param "+key, sourceOwn, at)
-		case k.is("Stateless", nsOwn):
+			s.own.Params = append(s.own.Params, Param{Key: key, Value: k.Str("value", ""), Place: at})
+			s.own.From("param "+key, sourceOwn, at)
+		case k.Is("Stateless", xmltree.Own):
 			p.attrs(k, "component")
 			c := p.text(k, "component")
 			s.own.Stateless = append(s.own.Stateless, c)
-			s.own.from("stateless "+c, sourceOwn, at)
+			s.own.From("stateless "+c, sourceOwn, at)
 			s.named = append(s.named, namedComponent{c, at})
-		case k.is("Bond", nsOwn):
+		case k.Is("Bond", xmltree.Own):
 			b := p.bond(k)
 			if b.Name != "" && slices.ContainsFunc(s.own.Bonds, func(o Bond) bool { return o.Name == b.Name }) {
-				p.add(ruleOwn, k, "two bonds are called %q", b.Name)
+				p.Add(ruleOwn, k, "two bonds are called %q", b.Name)
 			}
 			s.own.Bonds = append(s.own.Bonds, b)
-			s.own.from("bond "+b.Name, sourceOwn, at)
-		case k.is("Rate", nsOwn):
+			s.own.From("bond "+b.Name, sourceOwn, at)
+		case k.Is("Rate", xmltree.Own):
 			p.attrs(k, "component", "ratio")
 			ratio, over := 1, 1
 			number, slow := strings.CutPrefix(p.text(k, "ratio"), "1/")
 			n, err := strconv.Atoi(number)
 			if err != nil || n < 1 {
-				p.add(ruleOwn, k, "ratio=%q is no whole number above 0, nor 1/ and one", k.str("ratio", ""))
+				p.Add(ruleOwn, k, "ratio=%q is no whole number above 0, nor 1/ and one", k.Str("ratio", ""))
 			}
 			if slow {
 				over = n
@@ -729,13 +486,13 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 			}
 			c := p.text(k, "component")
 			if slices.ContainsFunc(s.own.Rates, func(o Rate) bool { return o.Component == c }) {
-				p.add(ruleOwn, k, "component %q has two rates", c)
+				p.Add(ruleOwn, k, "component %q has two rates", c)
 			}
 			s.own.Rates = append(s.own.Rates, Rate{Component: c, Ratio: ratio, Over: over, Place: at})
-			s.own.from("rate "+c, sourceOwn, at)
+			s.own.From("rate "+c, sourceOwn, at)
 			s.named = append(s.named, namedComponent{c, at})
 		default:
-			p.add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate, Record", k.el.FullTag())
+			p.Add(ruleOwn, k, "the element %q is not known; Settings has Param, Stateless, Bond, Rate, Record", k.El.FullTag())
 		}
 	}
 }
@@ -744,14 +501,14 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 const sourceOwn = "annotation of macrostep"
 
 // attributes reads those of ms:Settings.
-func (s *settings) attributes(p strict, n *node) {
+func (s *settings) attributes(p strict, n *xmltree.Node) {
 	p.attrs(n, "version", "algorithm", "stepSize", "tolerance", "monitorEnergy", "energySpike", "workers",
 		"isolation", "restarts", "stepTimeout", "memoryLimit", "outputInterval", "input", "history")
-	o, at := &s.own, p.place(n)
+	o, at := &s.own, p.Place(n)
 	given := func(key, name string) bool {
-		_, ok := n.attr(key)
+		_, ok := n.Attr(key)
 		if ok {
-			o.from(name, sourceOwn, at)
+			o.From(name, sourceOwn, at)
 		}
 		return ok
 	}
@@ -768,29 +525,29 @@ func (s *settings) attributes(p strict, n *node) {
 		o.MonitorEnergy = &v
 	}
 	if given("energySpike", "energy-spike") {
-		v, err := parseReal(n.str("energySpike", ""))
+		v, err := xmltree.ParseReal(n.Str("energySpike", ""))
 		if err != nil || v < 0 {
-			p.add(ruleOwn, n, "energySpike=%q is no number of at least 0", n.str("energySpike", ""))
+			p.Add(ruleOwn, n, "energySpike=%q is no number of at least 0", n.Str("energySpike", ""))
 		}
 		o.EnergySpike = &v
 	}
 	if given("workers", "workers") {
-		v, err := strconv.Atoi(n.str("workers", ""))
+		v, err := strconv.Atoi(n.Str("workers", ""))
 		if err != nil || v < 1 {
-			p.add(ruleOwn, n, "workers=%q is no whole number above 0", n.str("workers", ""))
+			p.Add(ruleOwn, n, "workers=%q is no whole number above 0", n.Str("workers", ""))
 		}
 		o.Workers = &v
 	}
 	if given("isolation", "isolate") {
 		o.Isolation = p.text(n, "isolation")
 		if modes := []string{"", "auto", "always", "never"}; !slices.Contains(modes, o.Isolation) {
-			p.add(ruleOwn, n, "isolation=%q is none of auto, always, never", o.Isolation)
+			p.Add(ruleOwn, n, "isolation=%q is none of auto, always, never", o.Isolation)
 		}
 	}
 	if given("restarts", "on-crash") {
-		v, err := strconv.Atoi(n.str("restarts", ""))
+		v, err := strconv.Atoi(n.Str("restarts", ""))
 		if err != nil || v < 0 {
-			p.add(ruleOwn, n, "restarts=%q is no whole number of at least 0", n.str("restarts", ""))
+			p.Add(ruleOwn, n, "restarts=%q is no whole number of at least 0", n.Str("restarts", ""))
 		}
 		o.Restarts = &v
 	}
@@ -812,52 +569,52 @@ func (s *settings) attributes(p strict, n *node) {
 }
 
 // bond reads ms:Bond. What its pairs name is checked when the FMUs are known.
-func (p strict) bond(n *node) Bond {
+func (p strict) bond(n *xmltree.Node) Bond {
 	p.attrs(n, "name", "energyScale", "tolerance")
-	b := Bond{Name: p.text(n, "name"), EnergyScale: p.positive(n, "energyScale"), Tolerance: p.positive(n, "tolerance"), Place: p.place(n)}
+	b := Bond{Name: p.text(n, "name"), EnergyScale: p.positive(n, "energyScale"), Tolerance: p.positive(n, "tolerance"), Place: p.Place(n)}
 	if strings.ContainsAny(b.Name, ",\"\r\n") {
-		p.add(ruleOwn, n, "the name %q does not suit a column of results; leave out commas, quotation marks and line breaks", b.Name)
+		p.Add(ruleOwn, n, "the name %q does not suit a column of results; leave out commas, quotation marks and line breaks", b.Name)
 	}
-	for _, k := range n.kids {
-		if !k.is("Pair", nsOwn) {
-			p.add(ruleOwn, k, "the element %q is not known; Bond has Pair", k.el.FullTag())
+	for _, k := range n.Kids {
+		if !k.Is("Pair", xmltree.Own) {
+			p.Add(ruleOwn, k, "the element %q is not known; Bond has Pair", k.El.FullTag())
 			continue
 		}
 		p.attrs(k, "effort", "flow", "opposed")
 		p.leaf(k)
-		pair := BondPair{Effort: p.text(k, "effort"), Flow: p.text(k, "flow"), Place: p.place(k)}
+		pair := BondPair{Effort: p.text(k, "effort"), Flow: p.text(k, "flow"), Place: p.Place(k)}
 		pair.Opposed = p.boolean(k, "opposed")
 		b.Pairs = append(b.Pairs, pair)
 	}
 	if len(b.Pairs) == 0 {
-		p.add(ruleOwn, n, "the bond has no Pair; it needs an effort and a flow")
+		p.Add(ruleOwn, n, "the bond has no Pair; it needs an effort and a flow")
 	}
 	return b
 }
 
-// boolean gives an attribute that is false if absent or wrong.
-func (p strict) boolean(n *node, key string) bool {
-	text, ok := n.attr(key)
+// boolean returns an attribute that is false if absent or wrong.
+func (p strict) boolean(n *xmltree.Node, key string) bool {
+	text, ok := n.Attr(key)
 	if !ok {
 		return false
 	}
-	v, err := parseBoolean(text)
+	v, err := xmltree.ParseBoolean(text)
 	if err != nil {
-		p.add(ruleOwn, n, "the attribute %q: %v", key, err)
+		p.Add(ruleOwn, n, "the attribute %q: %v", key, err)
 	}
 	return v
 }
 
 func readOwnComponent(base *parser, a Annotation) (own ownComponent) {
 	p := strict{base}
-	if len(a.node.kids) != 1 || !a.node.kids[0].is("Component", nsOwn) {
-		p.add(ruleOwn, a.node, "the annotation must hold one element Component of namespace %q", nsOwn)
+	if len(a.Node().Kids) != 1 || !a.Node().Kids[0].Is("Component", xmltree.Own) {
+		p.Add(ruleOwn, a.Node(), "the annotation must hold one element Component of namespace %q", xmltree.Own)
 		return own
 	}
-	n := a.node.kids[0]
+	n := a.Node().Kids[0]
 	p.attrs(n, "stateless", "quirks", "isolate")
 	p.leaf(n)
 	own.stateless, own.isolate = p.boolean(n, "stateless"), p.boolean(n, "isolate")
-	own.quirks = strings.Fields(n.str("quirks", ""))
+	own.quirks = strings.Fields(n.Str("quirks", ""))
 	return own
 }

@@ -27,66 +27,6 @@ func annotation(kind, content string) string {
 	return fmt.Sprintf("<ssc:Annotation type=%q>%s</ssc:Annotation>", kind, content)
 }
 
-// The macro step from each tool, in old and new forms (ssp 42–47).
-func TestSteps(t *testing.T) {
-	const simulation = "<oms:SimulationInformation>%s</oms:SimulationInformation>"
-	fixed := fmt.Sprintf(simulation, `<oms:FixedStepMaster description="oms-ma" stepSize="0.002" relativeTolerance="0.0001"/>`)
-	osp := annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
-	oms := annotation("org.openmodelica", "<oms:Annotations>"+fixed+"</oms:Annotations>")
-	mcx := annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="0.02"/>`)
-	own := annotation(OwnType, `<ms:Settings version="1" stepSize="0.5"/>`)
-	cases := []struct {
-		name                          string
-		component, system, experiment string
-		want                          string // "value source; …"
-		findings                      string // ids
-		tolerance                     float64
-	}{
-		{"none", "", "", "", "", "[]", 0},
-		{"OSP", "", "", osp, "0.0001 com.opensimulationplatform baseStepSize", "[SD21T]", 0},
-		{"OSP, undeclared prefix", "", "", strings.ReplaceAll(osp, "osp:", "osq:"), "0.0001 com.opensimulationplatform baseStepSize", "[SD21T]", 0},
-		{"OSP, other algorithm", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:Ecco/></osp:Algorithm>`), "", "[SD21P]", 0},
-		{"OSP, no number", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="-1"/></osp:Algorithm>`), "", "[SD21P]", 0},
-		{"OMSimulator", "", oms, "", "0.002 org.openmodelica stepSize", "[SD21T SD21T]", 1e-4},
-		{"OMSimulator, old form", "", annotation("org.openmodelica", fixed), "", "0.002 org.openmodelica stepSize", "[SD21T SD21T]", 1e-4},
-		{"OMSimulator, old namespace", "", strings.NewReplacer("ssc:Annotation", "ssd:Annotation").Replace(oms), "", "0.002 org.openmodelica stepSize", "[SD1T SD21T SD21T]", 1e-4},
-		{"OMSimulator, version 3", "", annotation("org.openmodelica", `<oms:Annotations><oms:SimulationInformation name="s" method="oms_ma" fixedStepSize="0.003"/></oms:Annotations>`), "", "0.003 org.openmodelica fixedStepSize", "[SD21T]", 0},
-		{"OMSimulator, variable steps", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepMaster description="oms-mav" initialStepSize="1e-6" relativeTolerance="1e-3"/>`)), "", "1e-06 org.openmodelica initialStepSize", "[SD21T SD21T SD21T SD21T SD21T]", 1e-3},
-		{"OMSimulator, solver", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepSolver description="cvode" initialStepSize="1e-6"/>`)), "", "", "[SD21]", 0},
-		{"OMSimulator, result file", "", "", annotation("org.openmodelica", fmt.Sprintf(simulation, "")), "", "[]", 0},
-		{"OpenMCx", "", "", mcx, "0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21T SD21T]", 0},
-		{"all foreign", "", oms, mcx + osp, "0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize; 0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21P SD21T SD21P SD21P SD21T]", 1e-4},
-		{"own first", "", oms, osp + own, "0.5 annotation of macrostep; 0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize", "[SD21T]", 1e-4},
-		{"hint of a component", annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`), "", "", "", "[SD21T]", 0},
-		{"unknown, several times", annotation("org.x", ""), annotation("org.x", "") + annotation("org.y", ""), "", "", "[SD21 SD21]", 0},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			n, l := sound(t, annotated(c.component, c.system, c.experiment), nil, fakes{"c": {}})
-			var got []string
-			for _, s := range n.Step {
-				got = append(got, fmt.Sprintf("%v %s", s.Value, s.Source))
-				if s.Place.Line == 0 {
-					t.Error("no line")
-				}
-			}
-			if g := strings.Join(got, "; "); g != c.want {
-				t.Errorf("steps %q, want %q", g, c.want)
-			}
-			ids := []string{}
-			for _, f := range l.Findings {
-				ids = append(ids, f.ID)
-			}
-			if fmt.Sprint(ids) != c.findings {
-				t.Errorf("findings %v, want %s", l.Findings, c.findings)
-			}
-			if (n.Tolerance != nil) != (c.tolerance != 0) || n.Tolerance != nil && *n.Tolerance != c.tolerance {
-				t.Errorf("tolerance %v, want %v", n.Tolerance, c.tolerance)
-			}
-		})
-	}
-}
-
 // bonded is a system of two components with settings, bondFakes its FMUs.
 func bonded(experiment string) string {
 	return strings.Replace(annotated("", "", experiment), "</ssd:Elements>", `<ssd:Component name="d" source="d.fmu"/></ssd:Elements>`, 1)
@@ -229,36 +169,5 @@ func TestOwnStrict(t *testing.T) {
 	twice := annotation(OwnType, good) + annotation(OwnType, good)
 	if _, _, err := flatten(t, annotated("", "", twice), nil, fakes{"c": {}}, false); !diag.Has(err, "SD21O") {
 		t.Errorf("two annotations: error %v, want SD21O", err)
-	}
-}
-
-// The trigger sequence of a system without FMUs is none.
-func TestSequenceOfPlaceholders(t *testing.T) {
-	document := strings.Replace(annotated(annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`), "",
-		annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)), ` source="c.fmu"`, "", 1)
-	n, _ := sound(t, document, nil, fakes{})
-	if len(n.Components) != 0 || n.Own.Algorithm != "gauss-seidel" || len(n.Own.Params) != 0 {
-		t.Errorf("settings %+v", n.Own)
-	}
-}
-
-// Why a setting of another tool is left out.
-func TestLeftOut(t *testing.T) {
-	osp := annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
-	mcx := annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential"/>`)
-	trigger := annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`)
-	for _, tt := range []struct{ name, component, experiment, want string }{
-		{"c", "", osp + mcx, "is left out: the algorithm is taken from the tool that gives the macro step: com.opensimulationplatform baseStepSize"},
-		{"c", "", annotation(OwnType, `<ms:Settings version="1" algorithm="explicit"/>`) + osp + mcx, "is left out: the annotation of macrostep counts"},
-		{"c", "", annotation(OwnType, `<ms:Settings version="1" stepSize="0.5"/>`) + osp + mcx, "is left out: of several tools the first counts"},
-		{"c", "", mcx, ""},
-		{"c,d", trigger, mcx, `component "c,d" has a comma in its name`},
-	} {
-		document := strings.Replace(annotated(tt.component, "", tt.experiment), `name="c"`, `name="`+tt.name+`"`, 1)
-		_, l := sound(t, document, nil, fakes{tt.name: {}})
-		got := strings.Join(told(l, "SD21P"), "; ")
-		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q", tt.experiment, got, tt.want)
-		}
 	}
 }

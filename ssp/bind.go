@@ -70,14 +70,14 @@ func (f *flattener) binding(in level, b *Binding) {
 			continue
 		}
 		if len(sources[e.Source]) == 0 {
-			report(f.l, ruleMappingSource, e.Place, "the source %q is no parameter of %s", e.Source, b.Set.File)
+			f.l.Report(ruleMappingSource, e.Place, "the source %q is no parameter of %s", e.Source, b.Set.File)
 		}
 		for _, v := range sources[e.Source] {
 			f.assign(in, b, v, e.Target, e)
 		}
 	}
 	if empty > 0 {
-		report(f.l, ruleMappingSource, firstEmpty, "%d entries of the mapping have an empty source and do nothing; this is the first", empty)
+		f.l.Report(ruleMappingSource, firstEmpty, "%d entries of the mapping have an empty source and do nothing; this is the first", empty)
 	}
 }
 
@@ -116,7 +116,7 @@ func (f *flattener) match(in *instance, name string) []end {
 	return out
 }
 
-// assign gives the value of a parameter to all that has the name.
+// assign returns the value of a parameter to all that has the name.
 func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string, e *MappingEntry) {
 	at := v.Place
 	if e != nil {
@@ -136,13 +136,13 @@ func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string,
 		if b.Set.exact {
 			rule = ruleOSPName
 		}
-		report(f.l, rule, at, "%q matches nothing in %s%s", name, in, hint)
+		f.l.Report(rule, at, "%q matches nothing in %s%s", name, in, hint)
 		return
 	case len(targets) > 1:
-		report(f.l, rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)
+		f.l.Report(rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)
 	}
 	if v.Array {
-		report(f.l, ruleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have scalar variables only", v.Name)
+		f.l.Report(ruleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have scalar variables only", v.Name)
 		return
 	}
 	for _, t := range targets {
@@ -154,7 +154,7 @@ func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string,
 func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, name string, e *MappingEntry, at Place) {
 	p, _ := f.at(t)
 	if p.variable != nil && !p.variable.Settable {
-		report(f.l, ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", t,
+		f.l.Report(ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", t,
 			p.variable.Causality, p.variable.Variability, p.variable.Initial)
 		return
 	}
@@ -187,7 +187,7 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 	}
 	if v.Unit == "" && !within && (value.Type == Real || value.Type == Integer) {
 		if text := p.whose(); text != "" {
-			report(f.l, ruleNoUnit, at, "the value of %q has no unit; it is taken in %q, the unit of %s", v.Name, target.Unit, text)
+			f.l.Report(ruleNoUnit, at, "the value of %q has no unit; it is taken in %q, the unit of %s", v.Name, target.Unit, text)
 			counts := "connector"
 			if p.variable != nil {
 				counts = "FMU variable"
@@ -196,13 +196,13 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 		}
 	}
 	if !suppress && a.unit == nil && a.name != "" && target.Unit != "" && a.name != target.Unit {
-		report(f.l, ruleUnitUnknown, at, "the value of %q has the unit %q, which neither the parameter set nor the SSD nor the FMU defines, and %q has the unit %q: it cannot be converted", v.Name, v.Unit, t, target.Unit)
+		f.l.Report(ruleUnitUnknown, at, "the value of %q has the unit %q, which neither the parameter set nor the SSD nor the FMU defines, and %q has the unit %q: it cannot be converted", v.Name, v.Unit, t, target.Unit)
 		return
 	}
 	if (value.Type == Real || value.Type == Integer) && !suppress && target.UnitBase != nil && a.unit != nil {
 		gain, offset, err := unit.Convert(a.unit, target.UnitBase, target.RelativeQuantity)
 		if err != nil {
-			report(f.l, ruleDimension, at, "the value of %q has the unit %q, which cannot be converted into %q of %q: %v", v.Name, v.Unit, target.Unit, t, err)
+			f.l.Report(ruleDimension, at, "the value of %q has the unit %q, which cannot be converted into %q of %q: %v", v.Name, v.Unit, target.Unit, t, err)
 			return
 		}
 		if gain != 1 || offset != 0 {
@@ -226,7 +226,7 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 		s := stage{gain: e.Transformation.Factor, offset: e.Transformation.Offset, t: e.Transformation, from: from, to: target.Items}
 		var err error
 		if value, err = s.apply(value); err != nil {
-			report(f.l, ruleTransformation, at, "the value of %q for %q: %v", v.Name, t, err)
+			f.l.Report(ruleTransformation, at, "the value of %q for %q: %v", v.Name, t, err)
 			return
 		}
 		steps = append(steps, Step{s.String(), value, a.name, e.Transformation.Place})
@@ -245,7 +245,7 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 	}
 	value, err := coerceAt(value, &target, a.own, p.variable == nil)
 	if err != nil {
-		report(f.l, ruleValue, at, "the value of %q: %v", v.Name, err)
+		f.l.Report(ruleValue, at, "the value of %q: %v", v.Name, err)
 		return
 	}
 	a.from.Value, a.from.Bound, a.from.Steps = value, p.fromInside(value), steps
@@ -271,7 +271,7 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 	f.assigned[t] = append(f.assigned[t], a)
 }
 
-// fromInside gives a value of what stands for a component in the unit of the connector.
+// fromInside returns a value of what stands for a component in the unit of the connector.
 func (p *port) fromInside(v Value) Value {
 	if p.variable != nil || v.Type != Real {
 		return v
@@ -295,7 +295,7 @@ func (p *port) whose() string {
 	return fmt.Sprintf("the connector of the component, not in %q, that of the system in its place", p.inner.unitName)
 }
 
-// withoutBrackets gives the name of a unit that stands in brackets, as some tools write
+// withoutBrackets returns the name of a unit that stands in brackets, as some tools write
 // what they do not define: "[m]".
 func withoutBrackets(name string) string {
 	if inner, ok := strings.CutPrefix(name, "["); ok && strings.HasSuffix(inner, "]") {
@@ -304,7 +304,7 @@ func withoutBrackets(name string) string {
 	return name
 }
 
-// unitNamed gives what the FMU behind an end calls by the name of a unit; nil if nothing.
+// unitNamed returns what the FMU behind an end calls by the name of a unit; nil if nothing.
 func (f *flattener) unitNamed(e end, name string) *unit.Base {
 	if e.in.index < 0 {
 		return nil
@@ -339,7 +339,7 @@ func (f *flattener) values() {
 		}
 		settings[t] = s
 		if len(s.Overrides) > 0 && s.From.clash == nil {
-			report(f.l, ruleOverridden, s.From.Place, "%q is bound %d times; %s from here counts", t, len(s.Overrides)+1, s.From.Value)
+			f.l.Report(ruleOverridden, s.From.Place, "%q is bound %d times; %s from here counts", t, len(s.Overrides)+1, s.From.Value)
 		}
 	}
 	for _, t := range f.fed {
@@ -350,10 +350,10 @@ func (f *flattener) values() {
 	for _, t := range f.bound {
 		if as := f.assigned[t]; t.in.index < 0 && len(as) > 1 {
 			last := as[len(as)-1].from
-			report(f.l, ruleOverridden, last.Place, "the connector %q is bound %d times; %s from here counts", t, len(as), last.Value)
+			f.l.Report(ruleOverridden, last.Place, "the connector %q is bound %d times; %s from here counts", t, len(as), last.Value)
 		}
 		if t.in.index < 0 && !used[t] {
-			report(f.l, ruleUseless, f.assigned[t][0].from.Place, "the value of the connector %q reaches no FMU", t)
+			f.l.Report(ruleUseless, f.assigned[t][0].from.Place, "the value of the connector %q reaches no FMU", t)
 		}
 	}
 	for _, s := range settings {
@@ -386,7 +386,7 @@ func (s *Setting) put(p Provenance) {
 	s.From, s.Value = p, p.Value
 }
 
-// counting gives the first connection of a way whose value counts: of the connectors that
+// counting returns the first connection of a way whose value counts: of the connectors that
 // a value is given to by Give the nearest to the variable, since what is given there is to
 // arrive behind it, else of all that are bound the farthest upstream (ssp 37); -1 if there
 // is none.
@@ -418,12 +418,12 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 			if v, _ := f.variable(t); v.Causality == string(Parameter) {
 				until = "the value has no effect"
 			}
-			report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; %s", t, direct.Value, source, until)
+			f.l.Report(ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the output %q; %s", t, direct.Value, source, until)
 		}
 		for _, g := range path {
 			if as := f.assigned[g.from]; g.from.in.index < 0 && len(as) > 0 && !used[g.from] {
 				used[g.from] = true
-				report(f.l, ruleConnected, as[0].from.Place, "the connector %q is bound to a value, but connected to the output %q, which counts", g.from, source)
+				f.l.Report(ruleConnected, as[0].from.Place, "the connector %q is bound to a value, but connected to the output %q, which counts", g.from, source)
 			}
 		}
 		return
@@ -443,7 +443,7 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	as := f.assigned[start]
 	a := as[len(as)-1]
 	if !v.Settable {
-		report(f.l, ruleNotSettable, a.from.Place, "%q, which gets the value of the connector %q, cannot be set: causality %s, variability %s, initial %q",
+		f.l.Report(ruleNotSettable, a.from.Place, "%q, which gets the value of the connector %q, cannot be set: causality %s, variability %s, initial %q",
 			t, start, v.Causality, v.Variability, v.Initial)
 		return
 	}
@@ -463,7 +463,7 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 		for i := range stages {
 			s := &stages[i]
 			if value, err = s.apply(value); err != nil {
-				report(f.l, ruleTransformation, a.from.Place, "the value of the connector %q for %q: %v", start, t, err)
+				f.l.Report(ruleTransformation, a.from.Place, "the value of the connector %q for %q: %v", start, t, err)
 				return false
 			}
 			if s.t == nil {
@@ -489,13 +489,13 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	target.Name = t.String()
 	value, err := value.coerce(&target, c.items)
 	if err != nil {
-		report(f.l, ruleValue, a.from.Place, "the value of the connector %q: %v", start, err)
+		f.l.Report(ruleValue, a.from.Place, "the value of the connector %q: %v", start, err)
 		return
 	}
 	s := &Setting{Component: t.in.index, Variable: t.name}
 	if direct != nil {
 		s.Overrides = append(direct.Overrides, direct.From)
-		report(f.l, ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the connector %q, whose value %s counts", t, direct.Value, start, value)
+		f.l.Report(ruleConnected, direct.From.Place, "%q is bound to %s, but connected to the connector %q, whose value %s counts", t, direct.Value, start, value)
 	}
 	for i := len(path) - 1; i >= 0; i-- { // weaker values along the way, and at the connector itself
 		there := f.assigned[path[i].from]
@@ -517,3 +517,29 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	s.From.Value, s.From.Steps, s.Value = value, steps, value
 	settings[t] = s
 }
+
+// Give has Flatten bind values behind all others of the outermost system, so that they
+// win (ssp 36), at a connector also over values of those that feed it. The document stays
+// as it is. Names are those of SystemConnectors, units
+// those that the values use; from says in findings where the values come from.
+func (p *Package) Give(values []ParameterValue, units []unit.Definition, from string) {
+	set := &ParameterSet{File: from, Parameters: slices.Clone(values)}
+	scope := newNames(units, nil)
+	for i := range set.Parameters {
+		v := &set.Parameters[i]
+		v.Place = Place{File: from, Path: v.Name}
+		v.face = face{unit: scope.units[v.Unit], unitName: v.Unit}
+	}
+	p.given = &Binding{Set: set, Place: Place{File: from}}
+}
+
+// Beaten is a variable of a component, by its number, to which the caller gives a value of
+// its own after Flatten.
+type Beaten struct {
+	Component int
+	Variable  string
+}
+
+// Beat lets Flatten accept that the document does not say which of several values such a
+// variable has.
+func (p *Package) Beat(variables map[Beaten]bool) { p.beaten = variables }

@@ -1,18 +1,22 @@
 package ssp
 
-import "github.com/macrostep/macrostep/fmi/diag"
+import (
+	"github.com/beevik/etree"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
+)
 
 // CheckPart judges a document that is no system by itself: a parameter set, a
 // parameter mapping or a signal dictionary (ssp 4). The name is shown in findings,
 // which go to l. It gives the name of the root element, "" if the document cannot
 // be read; known tells whether it is one of these kinds, which is an error else.
 func CheckPart(data []byte, file string, l *diag.List) (root string, known bool) {
-	p := &parser{l: l, file: file}
-	n := p.tree(data)
+	p := newParser(l, file)
+	n := p.Parse(data)
 	if n == nil {
 		return "", false
 	}
-	switch n.name {
+	switch n.Name {
 	case "ParameterSet":
 		p.parameterSet(n, false)
 	case "ParameterMapping":
@@ -20,8 +24,50 @@ func CheckPart(data []byte, file string, l *diag.List) (root string, known bool)
 	case "SignalDictionary":
 		p.signalDictionary(n, false)
 	default:
-		p.add(ruleSchema, n, "the root element is %s; parameter sets (ParameterSet), mappings (ParameterMapping) and signal dictionaries (SignalDictionary) stand by themselves", n.el.FullTag())
-		return n.name, false
+		p.Add(xmltree.RuleSchema, n, "the root element is %s; parameter sets (ParameterSet), mappings (ParameterMapping) and signal dictionaries (SignalDictionary) stand by themselves", n.El.FullTag())
+		return n.Name, false
 	}
-	return n.name, true
+	return n.Name, true
+}
+
+// ReadParameterSet reads an SSV document from memory (ssp 39). The name is shown
+// in findings, which go to l (nil: nowhere); the error holds those of level Error.
+func ReadParameterSet(data []byte, file string, l *diag.List) (*ParameterSet, error) {
+	own := &diag.List{}
+	if l != nil {
+		own.Strict = l.Strict
+		defer func() { l.Append(own) }()
+	}
+	p := newParser(own, file)
+	var s *ParameterSet
+	if root := p.Parse(data); root != nil {
+		s = p.parameterSet(root, false)
+	}
+	if err := own.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ReadTransformation returns the transformation in a Connection or MappingEntry, nil if
+// there is none. It reports nothing, like the functions below: they are for writers, which
+// leave what means the same as it is.
+func ReadTransformation(el *etree.Element) *Transformation {
+	t, _ := newParser(&diag.List{}, "").transformation(xmltree.Of(el))
+	return t
+}
+
+// ReadItems returns the items of an Enumeration.
+func ReadItems(el *etree.Element) map[string]int32 {
+	return newParser(&diag.List{}, "").enumerations(&xmltree.Node{Kids: []*xmltree.Node{xmltree.Of(el)}})[0].Items
+}
+
+// ReadValue returns the value that the element of a type in a Parameter gives, with unit
+// and enumeration; sound is false where the value cannot be read.
+func ReadValue(el *etree.Element) (v ParameterValue, sound bool) {
+	p := newParser(&diag.List{}, "")
+	p.v2 = true
+	t, _, _ := TypeByName(el.Tag)
+	p.parameterValue(xmltree.Of(el), t, &v)
+	return v, p.List.Err() == nil
 }

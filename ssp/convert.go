@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/macrostep/macrostep/fmi/unit"
 )
 
 // stage is one step of a signal on its way: a linear change of a Real, or a
@@ -35,7 +33,7 @@ func (s *stage) String() string {
 // linear reports whether a stage changes Reals.
 func (s *stage) linear() bool { return s.t == nil || s.t.Kind == Linear }
 
-// table gives a mapping by number.
+// table returns a mapping by number.
 func (s *stage) table() (map[int32]int32, error) {
 	if s.t.Kind != EnumerationMapping {
 		return s.t.Numbers, nil
@@ -65,7 +63,7 @@ func (s *stage) table() (map[int32]int32, error) {
 	return out, nil
 }
 
-// compose gives the whole way: gain and offset, and the table of values that change.
+// compose returns the whole way: gain and offset, and the table of values that change.
 func compose(stages []stage) (gain, offset float64, table map[int32]int32, err error) {
 	gain = 1
 	for i := range stages {
@@ -181,22 +179,4 @@ func (t *Transformation) suits(v ValueType) bool {
 // String names a transformation for messages.
 func (t *Transformation) String() string {
 	return [...]string{"a linear transformation", "a boolean mapping", "an integer mapping", "an enumeration mapping"}[t.Kind]
-}
-
-// findUnit gives a unit by name, nil if it is not defined.
-func findUnit(units []unit.Definition, name string) *unit.Definition {
-	for i := range units {
-		if units[i].Name == name {
-			return &units[i]
-		}
-	}
-	return nil
-}
-
-// baseOf gives the base unit by name, nil if it is not known.
-func baseOf(units []unit.Definition, name string) *unit.Base {
-	if d := findUnit(units, name); d != nil {
-		return d.Base
-	}
-	return nil
 }

@@ -1,9 +1,9 @@
-// Package ssp reads and writes system structures of the standard SSP (1.0 and 2.0),
-// reads those of OSP, and flattens them to a plain network of FMUs: components,
-// connections from FMU output to FMU input, and values to set before the run.
+// Package ssp reads system structures of the standard SSP (1.0 and 2.0) and of OSP, and
+// flattens them to a plain network of FMUs: components, connections from FMU output to FMU
+// input, and values to set before the run.
 //
 //	var findings diag.List
-//	p, err := ssp.Open("system.ssp", &findings) // or a folder, or a .ssd
+//	p, err := ssp.Open("system.ssp", &findings, dialect.All()...) // or a folder, or a .ssd
 //	if err != nil { ... }
 //	defer p.Close()
 //	if err := p.CheckSources(&findings); err != nil { ... } // is every FMU there?
@@ -14,14 +14,7 @@
 // asks a Resolver. Documents are kept as written (Document); all that follows
 // from them is computed by Flatten.
 //
-// Documents, parameter sets and mappings are written by their Encode, with all that
-// they were read with; WriteArchive makes a .ssp, Package.Bind gives parameters
-// values that win, Document.Prepare adds what other tools ask for. Package graph
-// draws.
-//
-//	p.Root.System.Elements[0].Base().Description = "edited"
-//	data, err := p.Root.Encode()
-//	err = ssp.WriteArchive(w, []ssp.File{{Name: "SystemStructure.ssd", Data: data}, {Name: "resources/a.fmu", Path: "a.fmu"}})
+// Package edit writes documents and packs them; package graph draws.
 //
 // What is reported, and how heavily, is data: see rules.go. Errors are what
 // applies but cannot be carried out. Names of parameters that match nothing and
@@ -96,9 +89,9 @@
 // They stand in an annotation of type com.github.macrostep at the DefaultExperiment and at
 // components, which is read strictly: an unknown version, attribute or element is an
 // error. There is one for every flag of macrostep run but those that belong to one call of
-// the program. What the annotations of OSP, OMSimulator and OpenMCx say is taken where
-// ours leaves it open, and each setting taken or left out is told (rules SD21…; ssp
-// 42–47). docs/ssp-settings.md has every element and attribute, with an example, and what
+// the program. Open takes the dialects of other tools (package dialect has those of OSP,
+// OMSimulator and OpenMCx): what their annotations say counts where ours leaves it open, and
+// each setting taken or left out is reported (rules SD21…; ssp 42–47). docs/ssp-settings.md has every element and attribute, with an example, and what
 // beats what; OwnSettings holds what was found.
 //
 // # The system structure of OSP

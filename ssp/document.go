@@ -4,6 +4,7 @@ import (
 	"github.com/beevik/etree"
 
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Document is one SystemStructureDescription (ssp 9), as written: nothing is
@@ -14,9 +15,7 @@ type Document struct {
 	Dir     string // folder against which sources are resolved
 	Version string
 	Name    string
-	// Metadata holds the descriptive attributes of the root element: author,
-	// fileversion, copyright, license, generationTool, generationDateAndTime,
-	// description (ssp 8).
+	// Metadata holds the descriptive attributes of the root element: see MetadataKeys.
 	Metadata     map[string]string
 	System       *System
 	Enumerations []EnumerationType
@@ -24,8 +23,10 @@ type Document struct {
 	Experiment   Experiment
 	Annotations  []Annotation
 
-	tree *etree.Element // the root as read, geometry and all
-	home home           // with Dir
+	// Tree is the root element as read, geometry and all; nil: made by hand.
+	Tree *etree.Element
+
+	home home // with Dir
 }
 
 // Experiment is the DefaultExperiment (ssp 10); nil where absent.
@@ -40,7 +41,7 @@ type Annotation struct {
 	Content *etree.Element // the Annotation element itself
 	Place   Place
 
-	node *node
+	node *xmltree.Node
 }
 
 // EnumerationType is an enumeration defined in a file (ssp 18).
@@ -61,7 +62,7 @@ type Common struct {
 	Place                 Place
 }
 
-// Base gives the part that all elements share.
+// Base returns the part that all elements share.
 func (c *Common) Base() *Common { return c }
 
 // System contains elements and connects them.
@@ -108,7 +109,7 @@ type Component struct {
 	stepHint *StepHint // of a simulator of OSP
 }
 
-// DictionaryReference gives access to a signal dictionary (ssp 20).
+// DictionaryReference returns access to a signal dictionary (ssp 20).
 type DictionaryReference struct {
 	Common
 	Dictionary string
@@ -166,10 +167,10 @@ type Connection struct {
 	bond string // power bond of OSP that it belongs to, "" if none
 }
 
-// TransformationKind tells the kinds of transformation apart (ssp 29).
+// TransformationKind is a kind of transformation (ssp 29).
 type TransformationKind uint8
 
-// The kinds.
+// The kinds, in the order of the elements of the standard.
 const (
 	Linear TransformationKind = iota
 	BooleanMapping
@@ -209,7 +210,7 @@ type ParameterSet struct {
 	Enumerations  []EnumerationType
 
 	exact bool           // a name that matches nothing is an error (OSP)
-	tree  *etree.Element // the set as read
+	Tree  *etree.Element // the set as read; nil: made by hand
 }
 
 // ParameterValue is one Parameter of a set.
@@ -231,7 +232,7 @@ type ParameterMapping struct {
 	Version string
 	Entries []MappingEntry
 
-	tree *etree.Element // the mapping as read
+	Tree *etree.Element // the mapping as read; nil: made by hand
 }
 
 // MappingEntry applies the parameter Source under the name Target.

@@ -64,8 +64,6 @@ type flattener struct {
 	// descriptions read so far.
 	more   []Connection
 	models map[*instance]*ospModel
-
-	filter *signalFilter // of OMSimulator; nil = none
 }
 
 // Flatten resolves the document into FMUs, connections between them and
@@ -83,13 +81,13 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
 	errs := f.resolve(r)
 	f.names()
-	f.settings()
+	tools := f.settings()
 	f.placeholders()
 	if err := errors.Join(append(errs, own.Err())...); err != nil {
 		return nil, err
 	}
 	f.bonds()
-	f.record()
+	f.record(tools)
 	if p.osp != nil {
 		f.groups()
 	}
@@ -116,13 +114,13 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	return f.net, nil
 }
 
-// settings reads all annotations.
-func (f *flattener) settings() {
+// settings reads all annotations, and returns those of the dialects.
+func (f *flattener) settings() []Annotations {
 	s := &settings{l: f.l}
-	s.experiment(f.p.Root)
-	if osp := f.p.osp; osp != nil {
-		s.foreign, s.tools = osp.steps, []OwnSettings{osp.settings}
+	for _, d := range f.p.dialects {
+		s.dialects = append(s.dialects, d.New())
 	}
+	s.experiment(f.p.Root)
 	byPath := make(map[string]*FlatComponent)
 	var walk func(in *instance)
 	walk = func(in *instance) {
@@ -131,14 +129,14 @@ func (f *flattener) settings() {
 			own, steps := s.component(e, in.path)
 			if in.index < 0 {
 				if in.system != nil && (own.stateless || own.isolate || len(own.quirks) > 0 || len(steps) > 0) {
-					report(f.l, ruleOwn, e.Place, "the annotations of component %q are meant for an FMU, and a system stands for it; annotate its components", in.path)
+					f.l.Report(ruleOwn, e.Place, "the annotations of component %q are meant for an FMU, and a system stands for it; annotate its components", in.path)
 				}
 				break
 			}
 			c := f.net.Components[in.index]
 			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
 			if c.proxy {
-				report(f.l, ruleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
+				f.l.Report(ruleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
 			}
 			byPath[c.Path] = c
 			own.sources(&s.own, c)
@@ -150,7 +148,7 @@ func (f *flattener) settings() {
 		if in.system != nil {
 			for _, c := range in.system.Connections {
 				for _, a := range c.Annotations {
-					s.connection(a)
+					s.tool(a, AtConnection, "")
 				}
 			}
 			if !in.isRoot() {
@@ -166,7 +164,7 @@ func (f *flattener) settings() {
 	walk(f.p.top)
 	for _, n := range s.named {
 		if byPath[n.path] == nil && n.path != "" {
-			report(f.l, ruleOwn, n.place, "there is no component %q%s", n.path, f.called(n.path))
+			f.l.Report(ruleOwn, n.place, "there is no component %q%s", n.path, f.called(n.path))
 		}
 	}
 	for _, path := range s.own.Stateless {
@@ -181,19 +179,22 @@ func (f *flattener) settings() {
 		}
 	}
 	s.tell()
-	s.openMCx(f.net.Components)
+	s.finish(f.net.Components)
+	if osp := f.p.osp; osp != nil {
+		s.foreign, s.tools = osp.steps, []OwnSettings{osp.settings}
+	}
 	s.merge()
 	for _, c := range f.net.Components {
 		s.hints(c)
 	}
-	f.net.Step, f.net.Own = s.steps(), s.own
-	if s.tolerance != nil {
-		f.net.Tolerance = &s.tolerance.Value
+	f.net.Step, f.net.Own = s.stepHints(), s.own
+	if t := s.tolerance(); t != nil {
+		f.net.Tolerance = t.Tolerance
 	}
-	f.filter = s.filter
 	for _, t := range []*Table{s.own.Input, s.own.History} {
 		f.table(t)
 	}
+	return s.dialects
 }
 
 // called names, as the end of a message, the components that would have a path if dots in
@@ -220,13 +221,13 @@ func (f *flattener) bonds() {
 			}
 			effort, flow := f.bondEnd(p.Place, p.Effort), f.bondEnd(p.Place, p.Flow)
 			if effort >= 0 && effort == flow {
-				report(f.l, ruleOwn, p.Place, "%s and %s are outputs of the same component; a bond joins two", p.Effort, p.Flow)
+				f.l.Report(ruleOwn, p.Place, "%s and %s are outputs of the same component; a bond joins two", p.Effort, p.Flow)
 			}
 		}
 	}
 }
 
-// bondEnd gives the component whose Real output is named, -1 after a finding.
+// bondEnd returns the component whose Real output is named, -1 after a finding.
 func (f *flattener) bondEnd(at Place, name string) int {
 	wrong := "there is no component of that name"
 	for i, c := range f.net.Components {
@@ -245,7 +246,7 @@ func (f *flattener) bondEnd(at Place, name string) int {
 			return i
 		}
 	}
-	report(f.l, ruleOwn, at, "%q is no Real output, component.variable: %s", name, wrong)
+	f.l.Report(ruleOwn, at, "%q is no Real output, component.variable: %s", name, wrong)
 	return -1
 }
 
@@ -254,7 +255,7 @@ func (f *flattener) placeholders() {
 	var walk func(in *instance)
 	walk = func(in *instance) {
 		if _, ok := in.element.(*Component); ok && in.index < 0 && in.system == nil {
-			report(f.l, rulePlaceholder, in.element.Base().Place, "component %q has no source and is left out", in.path)
+			f.l.Report(rulePlaceholder, in.element.Base().Place, "component %q has no source and is left out", in.path)
 		}
 		for _, kid := range in.kids {
 			walk(kid)
@@ -268,7 +269,7 @@ func (f *flattener) resolve(r Resolver) (errs []error) {
 	f.vars = make([]VariableSet, len(f.net.Components))
 	for i, c := range f.net.Components {
 		if c.Problem != nil {
-			report(f.l, c.problemRule, c.Place, "%v", c.Problem)
+			f.l.Report(c.problemRule, c.Place, "%v", c.Problem)
 			continue
 		}
 		vars, err := r.Variables(c)
@@ -276,7 +277,7 @@ func (f *flattener) resolve(r Resolver) (errs []error) {
 		case err == nil && vars == nil:
 			err = errNoVariables
 		case errors.Is(err, fs.ErrNotExist):
-			report(f.l, ruleFile, c.Place, "the FMU %q of component %q does not exist%s", c.URI, c.Path, c.hint())
+			f.l.Report(ruleFile, c.Place, "the FMU %q of component %q does not exist%s", c.URI, c.Path, c.hint())
 			continue
 		}
 		if err != nil {
@@ -291,7 +292,7 @@ func (f *flattener) resolve(r Resolver) (errs []error) {
 	return errs
 }
 
-// variable gives the FMU variable behind an end.
+// variable returns the FMU variable behind an end.
 func (f *flattener) variable(e end) (Variable, bool) {
 	if e.in.index < 0 {
 		return Variable{}, false
@@ -437,7 +438,7 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 	at := in
 	if element != "" {
 		if at = in.byName[element]; at == nil {
-			report(f.l, ruleEnd, c.Place, "there is no element %q in %s", element, in)
+			f.l.Report(ruleEnd, c.Place, "there is no element %q in %s", element, in)
 			return end{in, ""}, false
 		}
 	}
@@ -445,21 +446,21 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 	p, ok := f.at(e)
 	switch {
 	case !ok && at.isRoot():
-		report(f.l, ruleEnd, c.Place, "the outermost system has no connector %q", connector)
+		f.l.Report(ruleEnd, c.Place, "the outermost system has no connector %q", connector)
 	case !ok && at.index < 0:
-		report(f.l, ruleEnd, c.Place, "%s has no connector %q", at, connector)
+		f.l.Report(ruleEnd, c.Place, "%s has no connector %q", at, connector)
 	case !ok:
-		report(f.l, ruleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
+		f.l.Report(ruleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
 	case p.array || c.Indexed:
-		report(f.l, ruleTypes, c.Place, "the connector %q is an array; FMUs of version 2.0 have scalar variables only", e)
+		f.l.Report(ruleTypes, c.Place, "the connector %q is an array; FMUs of version 2.0 have scalar variables only", e)
 		return e, false
 	case p.typ == Binary || p.typ == Clock:
-		report(f.l, ruleTypes, c.Place, "the connector %q is of type %s, which FMI 2.0 does not have%s", e, p.typ, f.osmp(e, p.typ))
+		f.l.Report(ruleTypes, c.Place, "the connector %q is of type %s, which FMI 2.0 does not have%s", e, p.typ, f.osmp(e, p.typ))
 		return e, false
 	case at.index >= 0 && p.decl != nil && p.variable == nil: // reported with the connector
 		return e, false
 	case p.decl == nil && at != in && f.p.osp == nil: // there nothing declares connectors
-		report(f.l, ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
+		f.l.Report(ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
 	}
 	return e, ok
 }
@@ -488,10 +489,10 @@ func (f *flattener) join(in *instance, c *Connection, a, b end) {
 	forward, backward := aOut && bIn, bOut && aIn
 	switch {
 	case forward && backward:
-		report(f.l, ruleKinds, c.Place, "the kinds of %q and %q do not tell which feeds which", a, b)
+		f.l.Report(ruleKinds, c.Place, "the kinds of %q and %q do not tell which feeds which", a, b)
 		return
 	case !forward && !backward:
-		report(f.l, ruleKinds, c.Place, "%q (%s) and %q (%s) cannot be connected: neither can feed the other", a, pa.kind, b, pb.kind)
+		f.l.Report(ruleKinds, c.Place, "%q (%s) and %q (%s) cannot be connected: neither can feed the other", a, pa.kind, b, pb.kind)
 		return
 	case backward:
 		a, b, pa, pb = b, a, pb, pa
@@ -499,7 +500,7 @@ func (f *flattener) join(in *instance, c *Connection, a, b end) {
 	legal := pa.kind == AnyKind || pb.kind == AnyKind ||
 		slices.Contains(allowed[pair{a.in == in, pa.kind}], pair{b.in == in, pb.kind})
 	if !legal {
-		report(f.l, ruleKinds, c.Place, "%q (%s) must not feed %q (%s)", a, pa.kind, b, pb.kind)
+		f.l.Report(ruleKinds, c.Place, "%q (%s) must not feed %q (%s)", a, pa.kind, b, pb.kind)
 		return
 	}
 	if a.in.signals != nil { // what is read comes from the entry
@@ -526,10 +527,10 @@ func (c *Connection) alike(o *Connection) bool {
 // feed enters an edge; false if its target has a source already.
 func (f *flattener) feed(g edge) bool {
 	if first, twice := f.inbound[g.to]; twice && first.from == g.from && first.within == g.within && first.c.alike(g.c) {
-		report(f.l, ruleTwice, g.c.Place, "the connection of %q to %q is written twice, first in line %d", g.from, g.to, first.c.Place.Line)
+		f.l.Report(ruleTwice, g.c.Place, "the connection of %q to %q is written twice, first in line %d", g.from, g.to, first.c.Place.Line)
 		return false
 	} else if twice {
-		report(f.l, ruleWriters, g.c.Place, "%q has two sources: %q and, from line %d, %q", g.to, g.from, first.c.Place.Line, first.from)
+		f.l.Report(ruleWriters, g.c.Place, "%q has two sources: %q and, from line %d, %q", g.to, g.from, first.c.Place.Line, first.from)
 		return false
 	}
 	f.inbound[g.to] = g
@@ -564,15 +565,15 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 		v, ok := f.vars[in.index].Lookup(c.Name)
 		if !ok {
 			if f.osmp(end{in, c.Name}, c.Type) == "" { // reported with the connection, if there is one
-				report(f.l, rule, c.Place, "the FMU of component %q has no variable %q", in.path, c.Name)
+				f.l.Report(rule, c.Place, "the FMU of component %q has no variable %q", in.path, c.Name)
 			}
 			continue
 		}
 		if c.Kind != AnyKind && string(c.Kind) != v.Causality {
-			report(f.l, rule, c.Place, "the connector %q of component %q is of kind %s; its FMU variable has the causality %s", c.Name, in.path, c.Kind, v.Causality)
+			f.l.Report(rule, c.Place, "the connector %q of component %q is of kind %s; its FMU variable has the causality %s", c.Name, in.path, c.Kind, v.Causality)
 		}
 		if c.Type != Unspecified && c.Type != v.Type {
-			report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; its FMU variable is of type %s, which counts", c.Name, in.path, c.Type, v.Type)
+			f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; its FMU variable is of type %s, which counts", c.Name, in.path, c.Type, v.Type)
 		}
 		f.checkFace(in, c, face{v.Unit, v.UnitBase, v.Items}, v.RelativeQuantity, "FMU variable")
 	}
@@ -583,14 +584,14 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 func (f *flattener) checkNested(in *instance, c *Connector, rule *diag.Rule) {
 	inner := in.inside[c.Name]
 	if inner == nil {
-		report(f.l, rule, c.Place, "the system %q, which stands for component %q, has no connector %q", in.system.Name, in.path, c.Name)
+		f.l.Report(rule, c.Place, "the system %q, which stands for component %q, has no connector %q", in.system.Name, in.path, c.Name)
 		return
 	}
 	if c.Kind != AnyKind && inner.Kind != AnyKind && c.Kind != inner.Kind {
-		report(f.l, rule, c.Place, "the connector %q of component %q is of kind %s; in the system that stands for it, of kind %s", c.Name, in.path, c.Kind, inner.Kind)
+		f.l.Report(rule, c.Place, "the connector %q of component %q is of kind %s; in the system that stands for it, of kind %s", c.Name, in.path, c.Kind, inner.Kind)
 	}
 	if c.Type != Unspecified && inner.Type != Unspecified && c.Type != inner.Type {
-		report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; in the system that stands for it of type %s, which counts", c.Name, in.path, c.Type, inner.Type)
+		f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; in the system that stands for it of type %s, which counts", c.Name, in.path, c.Type, inner.Type)
 	}
 	f.checkFace(in, c, inner.face, false, "system")
 }
@@ -599,14 +600,14 @@ func (f *flattener) checkNested(in *instance, c *Connector, rule *diag.Rule) {
 func (f *flattener) checkFace(in *instance, c *Connector, inner face, relative bool, what string) {
 	if c.face.items != nil && inner.items != nil {
 		if how := differ(c.face.items, inner.items); how != "" {
-			report(f.l, ruleConnectorType, c.Place, "the enumeration %q of connector %q differs from that of the %s: %s", c.Enumeration, c.Name, strings.TrimSuffix(what, " variable"), how)
+			f.l.Report(ruleConnectorType, c.Place, "the enumeration %q of connector %q differs from that of the %s: %s", c.Enumeration, c.Name, strings.TrimSuffix(what, " variable"), how)
 		}
 	}
 	switch gain, offset, err := unit.Convert(inner.unit, c.face.unit, relative); {
 	case err != nil:
-		report(f.l, ruleConnectorUnit, c.Place, "the unit %q of connector %q of component %q contradicts the unit %q of its %s: %v", c.Unit, c.Name, in.path, inner.unitName, what, err)
+		f.l.Report(ruleConnectorUnit, c.Place, "the unit %q of connector %q of component %q contradicts the unit %q of its %s: %v", c.Unit, c.Name, in.path, inner.unitName, what, err)
 	case gain != 1 || offset != 0:
-		report(f.l, ruleConnectorType, c.Place, "the connector %q of component %q has the unit %q and its %s the unit %q; values are converted between them: connector = %g · inside + %g", c.Name, in.path, c.Unit, what, inner.unitName, gain, offset)
+		f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q has the unit %q and its %s the unit %q; values are converted between them: connector = %g · inside + %g", c.Name, in.path, c.Unit, what, inner.unitName, gain, offset)
 	}
 }
 
@@ -687,7 +688,7 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 		what := way{g.from, g.to}
 		at := g.c.Place
 		if !alike(c.typ, to.typ) && !(c.constant && c.typ == Integer && to.typ == Real) {
-			report(f.l, ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, c.typ, to.typ)
+			f.l.Report(ruleTypes, at, "%s: the source is of type %s, the target of type %s", what, c.typ, to.typ)
 			return nil, c, false
 		}
 		first, second := to.outside, to.inner
@@ -701,7 +702,7 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 		}
 		if t := g.c.Transformation; t != nil {
 			if !t.suits(c.typ) {
-				report(f.l, ruleTransformation, at, "%s: %s does not suit the type %s", what, t, c.typ)
+				f.l.Report(ruleTransformation, at, "%s: %s does not suit the type %s", what, t, c.typ)
 				return nil, c, false
 			}
 			if first.unit == nil && c.unit != nil && to.variable == nil && t.Kind == Linear {
@@ -726,7 +727,7 @@ func (f *flattener) follow(c carrier, path []edge) (out []stage, last carrier, o
 			if is && renumbered == nil {
 				had, has := c.items[name], first.items[name]
 				renumbered = func() {
-					report(f.l, ruleTransformation, at, "%s: a mapping on the way gives items by their names, and this connection has none, so that numbers pass; the item %q is %d before it and %d behind: put an EnumerationMappingTransformation on it", what, name, had, has)
+					f.l.Report(ruleTransformation, at, "%s: a mapping on the way gives items by their names, and this connection has none, so that numbers pass; the item %q is %d before it and %d behind: put an EnumerationMappingTransformation on it", what, name, had, has)
 				}
 			}
 		}
@@ -770,7 +771,7 @@ func (f *flattener) once(r *diag.Rule, at Place, format string, args ...any) {
 	key := r.ID + " " + at.String() + " " + at.Path
 	if !f.told[key] {
 		f.told[key] = true
-		report(f.l, r, at, format, args...)
+		f.l.Report(r, at, format, args...)
 	}
 }
 
@@ -780,12 +781,12 @@ func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stag
 		return nil, true
 	}
 	if c.constant && c.unit == nil && c.unitName != "" && c.unitName != to.unitName {
-		report(f.l, ruleUnitUnknown, at, "%s: the value has the unit %q, which is not defined, and the target the unit %q: it cannot be converted", what, c.unitName, to.unitName)
+		f.l.Report(ruleUnitUnknown, at, "%s: the value has the unit %q, which is not defined, and the target the unit %q: it cannot be converted", what, c.unitName, to.unitName)
 		return nil, false
 	}
 	gain, offset, err := unit.Convert(c.unit, to.unit, c.relative)
 	if err != nil {
-		report(f.l, ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, to.unitName, err)
+		f.l.Report(ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, to.unitName, err)
 		return nil, false
 	}
 	from := c.unitName
@@ -803,7 +804,7 @@ func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32
 	}
 	for _, n := range slices.Sorted(maps.Keys(s.t.Numbers)) {
 		if v := s.t.Numbers[n]; itemName(items, v) == "" {
-			report(f.l, ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, itemList(items))
+			f.l.Report(ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, itemList(items))
 			return false
 		}
 	}
@@ -848,7 +849,7 @@ func (f *flattener) connections() {
 		source, path, ok := f.trace(e)
 		at := f.inbound[e].c.Place
 		if !ok {
-			report(f.l, ruleRing, at, "the signal of %q comes from itself", e)
+			f.l.Report(ruleRing, at, "the signal of %q comes from itself", e)
 			continue
 		}
 		if source.in.index >= 0 {
@@ -856,7 +857,7 @@ func (f *flattener) connections() {
 			continue
 		}
 		if !source.in.isRoot() && !f.hasValue(path) {
-			report(f.l, ruleDangling, at, "%q is connected to %q, which nothing feeds and which has no value", e, source)
+			f.l.Report(ruleDangling, at, "%q is connected to %q, which nothing feeds and which has no value", e, source)
 		}
 	}
 }
@@ -885,7 +886,7 @@ func (f *flattener) vanishing() {
 		if _, outer := f.inbound[g.from]; outer && g.from.in == g.within { // told outside
 			continue
 		}
-		report(f.l, ruleDangling, g.c.Place, "%q is connected to %q, from where the value reaches nothing", g.from, e)
+		f.l.Report(ruleDangling, g.c.Place, "%q is connected to %q, from where the value reaches nothing", g.from, e)
 	}
 }
 
@@ -900,14 +901,14 @@ func (f *flattener) flat(from, to end, path []edge) {
 	w, _ := f.variable(to)
 	switch {
 	case v.Causality != string(Output) && v.Causality != string(CalculatedParameter):
-		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; only an output or a calculated parameter can feed %q", from, v.Causality, to)
+		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; only an output or a calculated parameter can feed %q", from, v.Causality, to)
 		return
 	case w.Causality == string(Input):
 	case w.Causality != string(Parameter) || v.Causality != string(CalculatedParameter):
-		report(f.l, ruleKinds, at, "%q has the causality %s in its FMU; an output can feed inputs, and a calculated parameter inputs and parameters", to, w.Causality)
+		f.l.Report(ruleKinds, at, "%q has the causality %s in its FMU; an output can feed inputs, and a calculated parameter inputs and parameters", to, w.Causality)
 		return
 	case !w.Settable:
-		report(f.l, ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", to, w.Causality, w.Variability, w.Initial)
+		f.l.Report(ruleNotSettable, at, "%q cannot be set: causality %s, variability %s, initial %q", to, w.Causality, w.Variability, w.Initial)
 		return
 	}
 	gain, offset, table, ok := f.compile(from, path, at)
@@ -919,7 +920,7 @@ func (f *flattener) flat(from, to end, path []edge) {
 		if v.UnitBase.Offset != 0 || w.UnitBase.Offset != 0 {
 			rule = ruleDimension
 		}
-		report(f.l, rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
+		f.l.Report(rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
 	}
 	if f.p.osp != nil && v.Type == Real {
 		f.ospUnits(from, to, at)
@@ -928,11 +929,11 @@ func (f *flattener) flat(from, to end, path []edge) {
 		return
 	}
 	if v.Type != w.Type && table == nil {
-		report(f.l, ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged", from, v.Type, to, w.Type)
+		f.l.Report(ruleEnumeration, at, "%q is of type %s and %q of type %s; the number passes unchanged", from, v.Type, to, w.Type)
 	}
 	if v.Type == Enumeration && w.Type == Enumeration && table == nil && v.Items != nil && w.Items != nil {
 		if what := differ(v.Items, w.Items); what != "" {
-			report(f.l, ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
+			f.l.Report(ruleConnectorType, at, "the enumerations of %q and %q differ (%s); the number passes unchanged", from, to, what)
 		}
 	}
 	var via []string
@@ -967,13 +968,13 @@ func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, tab
 	case v.Type == Enumeration:
 		for _, name := range slices.Sorted(maps.Keys(v.Items)) {
 			if n := becomes(v.Items[name]); !numbers[n] {
-				report(f.l, ruleTransformation, at, "%q → %q: the item %q of the source, %d, arrives as %d, which is no item of the target; it has %s: give it one by an EnumerationMappingTransformation on the way",
+				f.l.Report(ruleTransformation, at, "%q → %q: the item %q of the source, %d, arrives as %d, which is no item of the target; it has %s: give it one by an EnumerationMappingTransformation on the way",
 					from, to, name, v.Items[name], n, itemNumbers(items))
 				return false
 			}
 		}
 	case v.Type == Integer && table != nil && !v.within(func(n int32) bool { return numbers[becomes(n)] }):
-		report(f.l, ruleEnumeration, at, "%q → %q: numbers that the mapping does not name pass unchanged, and the target has only %s", from, to, itemNumbers(items))
+		f.l.Report(ruleEnumeration, at, "%q → %q: numbers that the mapping does not name pass unchanged, and the target has only %s", from, to, itemNumbers(items))
 	}
 	return true
 }
@@ -995,7 +996,7 @@ func (to *Variable) within(holds func(int32) bool) bool {
 	return true
 }
 
-// compile gives the composed change of a signal from an FMU variable.
+// compile returns the composed change of a signal from an FMU variable.
 func (f *flattener) compile(from end, path []edge, at Place) (gain, offset float64, table map[int32]int32, ok bool) {
 	c, stages := f.fromVariable(from)
 	more, _, ok := f.follow(c, path)
@@ -1004,7 +1005,7 @@ func (f *flattener) compile(from end, path []edge, at Place) (gain, offset float
 	}
 	gain, offset, table, err := compose(append(stages, more...))
 	if err != nil {
-		report(f.l, ruleTransformation, at, "the enumeration mapping from %q: %v", from, err)
+		f.l.Report(ruleTransformation, at, "the enumeration mapping from %q: %v", from, err)
 	}
 	return gain, offset, table, err == nil && f.finite(from, gain, offset, at)
 }
@@ -1015,7 +1016,7 @@ func (f *flattener) finite(from end, gain, offset float64, at Place) bool {
 	if gain-gain == 0 && offset-offset == 0 {
 		return true
 	}
-	report(f.l, ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds", from, gain, offset)
+	f.l.Report(ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds", from, gain, offset)
 	return false
 }
 
@@ -1029,7 +1030,7 @@ func (f *flattener) outputs() {
 		}
 		source, path, ok := f.trace(e)
 		if !ok {
-			report(f.l, ruleRing, c.Place, "the signal of %q comes from itself", c.Name)
+			f.l.Report(ruleRing, c.Place, "the signal of %q comes from itself", c.Name)
 			continue
 		}
 		if source.in.index < 0 {
@@ -1063,7 +1064,7 @@ func (f *flattener) inputs() {
 		}
 		gain, offset, table, err := compose(stages)
 		if err != nil {
-			report(f.l, ruleTransformation, at, "the enumeration mapping from %q: %v", source, err)
+			f.l.Report(ruleTransformation, at, "the enumeration mapping from %q: %v", source, err)
 			continue
 		}
 		if !f.arrive(source, e, Variable{Type: p.typ, Items: p.inner.items}, v.Items, table, at) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // memory flattens a document whose files are in memory.
@@ -75,7 +76,7 @@ func (f form) binding(id string, metres float64, files map[string]string) string
 			attrs = ` prefix="x."`
 		}
 	}
-	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters>` +
+	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` +
 		param("other", realValue(99, "")) + param(source, realValue(metres, "m")) +
 		`</ssv:Parameters><ssv:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
 	values := "<ssd:ParameterValues>" + set + "</ssd:ParameterValues>"
@@ -88,7 +89,7 @@ func (f form) binding(id string, metres float64, files map[string]string) string
 		if f.prefix {
 			source = "x." + source
 		}
-		mapped = `<ssm:ParameterMapping version="1.0" xmlns:ssm="` + nsSSM + `" xmlns:ssc="` + nsSSC + `"><ssm:MappingEntry source="` + source + `" target="` + target + `">` + linear(2, 1) + `</ssm:MappingEntry></ssm:ParameterMapping>`
+		mapped = `<ssm:ParameterMapping version="1.0" xmlns:ssm="` + xmltree.SSM + `" xmlns:ssc="` + xmltree.SSC + `"><ssm:MappingEntry source="` + source + `" target="` + target + `">` + linear(2, 1) + `</ssm:MappingEntry></ssm:ParameterMapping>`
 		if f.mapping == "file" {
 			files[id+".ssm"] = mapped
 			mapped = `<ssd:ParameterMapping source="` + id + `.ssm"/>`
@@ -288,7 +289,7 @@ func TestWays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dictionaries := ""
 			if name == "dictionary" {
-				dictionaries = `<ssd:SignalDictionaries><ssd:SignalDictionary name="D"><ssb:SignalDictionary version="1.0" xmlns:ssb="` + nsSSB + `"><ssb:DictionaryEntry name="e"><ssc:Real unit="km"/></ssb:DictionaryEntry></ssb:SignalDictionary></ssd:SignalDictionary></ssd:SignalDictionaries>`
+				dictionaries = `<ssd:SignalDictionaries><ssd:SignalDictionary name="D"><ssb:SignalDictionary version="1.0" xmlns:ssb="` + xmltree.SSB + `"><ssb:DictionaryEntry name="e"><ssc:Real unit="km"/></ssb:DictionaryEntry></ssb:SignalDictionary></ssd:SignalDictionary></ssd:SignalDictionaries>`
 			}
 			top := strings.TrimSuffix(c.top, "</ssd:System>") + dictionaries + "</ssd:System>"
 			n := memory(t, head+top+`<ssd:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit><ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit></ssd:Units>`+tail, nil, r)

@@ -127,7 +127,7 @@ func (f *flattener) names() {
 		}
 		told[[2]int{c.a, c.b}] = true
 		a, b := f.p.instances[c.a], f.p.instances[c.b]
-		report(f.l, ruleSamePath, b.element.Base().Place, "%q would be the name of two things, at %q of %s and at %q of %s; they are called %s and %s", c.joint,
+		f.l.Report(ruleSamePath, b.element.Base().Place, "%q would be the name of two things, at %q of %s and at %q of %s; they are called %s and %s", c.joint,
 			a.name, a.parent, b.name, b.parent, a.path, b.path)
 	}
 }
@@ -204,7 +204,7 @@ func (e end) inwards(way []end) (end, bool) {
 	return end{}, false
 }
 
-// declared gives the connector of a system by its name, nil if there is none.
+// declared returns the connector of a system by its name, nil if there is none.
 func (in *instance) declared(name string) *Connector {
 	if in.inside != nil {
 		return in.inside[name]
@@ -239,7 +239,7 @@ func (p *Package) connectorsNamed(name string) (out []end) {
 	return out
 }
 
-// unquoteName gives a name that quoteName has written.
+// unquoteName returns a name that quoteName has written.
 func unquoteName(s string) (name string, ok bool) {
 	if len(s) < 3 || s[0] != '\'' || s[len(s)-1] != '\'' {
 		return "", false

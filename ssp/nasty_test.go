@@ -8,6 +8,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // con is a connector, and conns several.
@@ -169,7 +170,7 @@ func TestNasty(t *testing.T) {
 		{"a number for an enumeration, mapped by number", sys("top", bindings(inline("", param("e", `<ssv:Integer value="1"/>`), mapped("e", "c.p", numbers("Integer", 1, 7)))), comp("c", "")), nil,
 			fakes{"c": {enum(par("p", Enumeration), abc)}}, "c p C  0\n", ""},
 		{"an item that the set defines otherwise than the FMU", sys("top", bindings(`<ssd:ParameterBinding source="e.ssv"/>`), comp("c", "")+comp("d", "")),
-			map[string]string{"e.ssv": `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters>` + param("c.p", `<ssv:Enumeration value="B" name="own"/>`) + param("d.p", `<ssv:Enumeration value="B" name="own"/>`) +
+			map[string]string{"e.ssv": `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` + param("c.p", `<ssv:Enumeration value="B" name="own"/>`) + param("d.p", `<ssv:Enumeration value="B" name="own"/>`) +
 				`</ssv:Parameters><ssv:Enumerations><ssc:Enumeration name="own"><ssc:Item name="B" value="40"/></ssc:Enumeration></ssv:Enumerations></ssv:ParameterSet>`},
 			// by name where the target has items, else the number of the set
 			fakes{"c": {enum(par("p", Enumeration), abc)}, "d": {par("p", Integer)}}, "c p B  0\nd p 40  0\n", ""},
@@ -279,7 +280,7 @@ func TestOSMP(t *testing.T) {
 	}
 }
 
-// told gives the findings of some rules, with the connector or connection they name.
+// told returns the findings of some rules, with the connector or connection they name.
 func told(l *diag.List, rules ...string) (out []string) {
 	for _, f := range l.Findings {
 		if slices.Contains(rules, f.ID) {

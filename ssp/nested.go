@@ -11,6 +11,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Bounds of what one system may unfold to: a few files can refer to each other so
@@ -30,7 +31,7 @@ type home struct {
 	depth int    // packages around it
 }
 
-// show gives the name by which the user knows a file.
+// show returns the name by which the user knows a file.
 func (h *home) show(rel string) string { return filepath.Join(h.shown, rel) }
 
 // locate turns the URI of a source into a path relative to the folder, whether or
@@ -82,7 +83,7 @@ func (h *home) hint(rel string) string {
 	return ""
 }
 
-// opener gives what reads the files that a document refers to (ssp 41).
+// opener returns what reads the files that a document refers to (ssp 41).
 func (p *Package) opener(h home) opener {
 	return func(uri string, inside *Component) ([]byte, string, bool, error) {
 		if inside != nil {
@@ -156,7 +157,7 @@ func (p *Package) openInside(h home, uri string, c *Component) ([]byte, string, 
 	if err != nil {
 		return nil, "", fmt.Errorf("the file %q is to be found inside %q: %v", uri, source, err)
 	}
-	data, err := a.ReadFile(filepath.ToSlash(name), maxDocument)
+	data, err := a.ReadFile(filepath.ToSlash(name), xmltree.MaxDocument)
 	if err = errors.Join(err, a.Close()); err != nil {
 		return nil, "", fmt.Errorf("the file %q inside %q cannot be read: %v", uri, source, unwrapPath(err))
 	}
@@ -169,7 +170,7 @@ func (c *Component) isSystem() bool {
 	switch c.Type {
 	case mimeDefinition, mimePackage:
 		return c.Source != ""
-	case mimeFMU:
+	case MIMEFMU:
 		source, fragment, _ := strings.Cut(strings.ToLower(c.Source), "#")
 		return source == "" && fragment != "" || strings.HasSuffix(source, ".ssp") || strings.HasSuffix(source, ".ssd")
 	}
@@ -200,7 +201,7 @@ func (p *Package) nested(d *Document, l *diag.List) {
 	walk(d.System)
 }
 
-// systemsByID gives the systems of a document that have an id; nil for an id that
+// systemsByID returns the systems of a document that have an id; nil for an id that
 // several have.
 func systemsByID(top *System) map[string]*System {
 	out := make(map[string]*System)
@@ -226,7 +227,7 @@ func systemsByID(top *System) map[string]*System {
 // refer finds the system that stands for a component, and reads it where that has
 // not been done.
 func (p *Package) refer(d *Document, c *Component, byID map[string]*System, l *diag.List) {
-	fail := func(r *diag.Rule, err error) { report(l, r, c.Place, "component %q: %v", c.Name, err) }
+	fail := func(r *diag.Rule, err error) { l.Report(r, c.Place, "component %q: %v", c.Name, err) }
 	source, fragment, _ := strings.Cut(c.Source, "#")
 	fragment, err := url.PathUnescape(fragment)
 	if err != nil {
@@ -252,7 +253,7 @@ func (p *Package) refer(d *Document, c *Component, byID map[string]*System, l *d
 		return
 	}
 	if p.outside(d.home, full) {
-		report(l, ruleFileOutside, c.Place, "the source %q of component %q lies outside the folder of the document", c.Source, c.Name)
+		l.Report(ruleFileOutside, c.Place, "the source %q of component %q lies outside the folder of the document", c.Source, c.Name)
 	}
 	h, name, want := home{dir: filepath.Dir(full), root: d.home.root, shown: d.home.show(filepath.Dir(rel)), depth: d.home.depth}, filepath.Base(full), mimeDefinition
 	packed := !info.IsDir() && isZip(full)
@@ -262,7 +263,7 @@ func (p *Package) refer(d *Document, c *Component, byID map[string]*System, l *d
 			fail(ruleReference, err)
 			return
 		}
-		name, want = documentName, mimePackage
+		name, want = DocumentName, mimePackage
 		if fragment != "" { // a variant
 			name, fragment = fragment, ""
 		}
@@ -272,7 +273,7 @@ func (p *Package) refer(d *Document, c *Component, byID map[string]*System, l *d
 		}
 	}
 	if c.Type != want {
-		report(l, ruleComponentType, c.Place, "component %q has the type %q; its source %q is of type %q", c.Name, c.Type, c.Source, want)
+		l.Report(ruleComponentType, c.Place, "component %q has the type %q; its source %q is of type %q", c.Name, c.Type, c.Source, want)
 	}
 	inner := p.document(c, h, name, l)
 	if inner == nil {
@@ -323,7 +324,7 @@ func (p *Package) document(c *Component, h home, name string, l *diag.List) *Doc
 		return d
 	}
 	if len(p.documents) >= maxDocuments {
-		report(l, ruleReference, c.Place, "component %q: the system has more than %d documents", c.Name, maxDocuments)
+		l.Report(ruleReference, c.Place, "component %q: the system has more than %d documents", c.Name, maxDocuments)
 		return nil
 	}
 	p.documents[full] = nil
@@ -335,7 +336,7 @@ func (p *Package) document(c *Component, h home, name string, l *diag.List) *Doc
 		if errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
 			hint = ", only " + strings.Join(baseNames(others), ", ")
 		}
-		report(l, ruleFile, c.Place, "component %q: there is no readable %s%s: %v", c.Name, h.show(name), hint, unwrapPath(err))
+		l.Report(ruleFile, c.Place, "component %q: there is no readable %s%s: %v", c.Name, h.show(name), hint, unwrapPath(err))
 		return nil
 	}
 	d := parseDocument(data, h.show(name), p.opener(h), l)
@@ -346,7 +347,7 @@ func (p *Package) document(c *Component, h home, name string, l *diag.List) *Doc
 	p.documents[full] = d // before what it refers to, which may be itself
 	e := &d.Experiment
 	if e.Start != nil || e.Stop != nil || len(e.Annotations) > 0 {
-		report(l, ruleNested, c.Place, "the DefaultExperiment of %s, with %d annotations, has no effect where it stands for a component", d.File, len(e.Annotations))
+		l.Report(ruleNested, c.Place, "the DefaultExperiment of %s, with %d annotations, has no effect where it stands for a component", d.File, len(e.Annotations))
 	}
 	p.nested(d, l)
 	return d

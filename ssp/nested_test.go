@@ -15,7 +15,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 )
 
-// archived gives a zip archive with these entries: name, content, name, content …
+// archived returns a zip archive with these entries: name, content, name, content …
 func archived(t testing.TB, entries ...string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -82,7 +82,7 @@ func gainFakes(paths ...string) fakes {
 // way to refer to one gives the same network.
 func TestNested(t *testing.T) {
 	const definition, packaged = `type="application/x-ssp-definition" `, `type="application/x-ssp-package" `
-	box := archived(t, documentName, gain("box", "resources/c.fmu"), "resources/c.fmu", "x", "Other.ssd", gain("other", "resources/d.fmu"), "resources/d.fmu", "x")
+	box := archived(t, DocumentName, gain("box", "resources/c.fmu"), "resources/c.fmu", "x", "Other.ssd", gain("other", "resources/d.fmu"), "resources/d.fmu", "x")
 	inside := strings.Replace(around(`source="#box"`, itsConnectors, "", `
 <ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`),
 		"<ssd:Units>", `<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>`, 1)
@@ -98,8 +98,8 @@ func TestNested(t *testing.T) {
 		{"package", packaged + `source="resources/box.ssp"`, map[string]string{"resources/box.ssp": box}, "resources/c.fmu", ""},
 		{"variant", packaged + `source="resources/box.ssp#Other.ssd"`, map[string]string{"resources/box.ssp": box}, "resources/d.fmu", ""},
 		{"escaped variant", packaged + `source="resources/box.ssp#Oth%65r.ssd"`, map[string]string{"resources/box.ssp": box}, "resources/d.fmu", ""},
-		{"unpacked package", packaged + `source="box"`, map[string]string{"box/" + documentName: gain("box", "c.fmu"), "box/c.fmu": "x"}, "box/c.fmu", ""},
-		{"package in a package", packaged + `source="outer.ssp"`, map[string]string{"outer.ssp": archived(t, documentName,
+		{"unpacked package", packaged + `source="box"`, map[string]string{"box/" + DocumentName: gain("box", "c.fmu"), "box/c.fmu": "x"}, "box/c.fmu", ""},
+		{"package in a package", packaged + `source="outer.ssp"`, map[string]string{"outer.ssp": archived(t, DocumentName,
 			head+`<ssd:System name="o"><ssd:Connectors><ssd:Connector name="u" kind="input"/><ssd:Connector name="y" kind="output"/></ssd:Connectors><ssd:Elements>
 <ssd:Component name="i" `+packaged+`source="in/box.ssp">`+itsConnectors+`</ssd:Component></ssd:Elements><ssd:Connections>
 <ssd:Connection startConnector="u" endElement="i" endConnector="u"/><ssd:Connection startConnector="y" endElement="i" endConnector="y"/></ssd:Connections></ssd:System>`+tail,
@@ -112,7 +112,7 @@ func TestNested(t *testing.T) {
 			if strings.Contains(c.name, "in a package") {
 				path = "s.i.c"
 			}
-			all := map[string]string{documentName: around(c.attributes, itsConnectors, "", ""), "from.fmu": "x", "to.fmu": "x"}
+			all := map[string]string{DocumentName: around(c.attributes, itsConnectors, "", ""), "from.fmu": "x", "to.fmu": "x"}
 			maps.Copy(all, c.files)
 			for _, form := range []string{"folder", "package"} {
 				dir := folder(t, all)
@@ -374,13 +374,13 @@ func TestNestedErrors(t *testing.T) {
 	}{
 		{"missing", definition + `source="sub/x.ssd"`, map[string]string{"x.ssd": gain("x", "c.fmu")}, "SD2", `at "x.ssd": is that the one`},
 		{"no document in it", packaged + `source="x.ssp"`, map[string]string{"x.ssp": archived(t, "Other.ssd", "")}, "SD2", "SystemStructure.ssd, only Other.ssd"},
-		{"no such variant", packaged + `source="x.ssp#V.ssd"`, map[string]string{"x.ssp": archived(t, documentName, gain("x", "c.fmu"))}, "SD2", filepath.FromSlash("x.ssp/V.ssd, only SystemStructure.ssd")},
-		{"variant elsewhere", packaged + `source="x.ssp#../V.ssd"`, map[string]string{"x.ssp": archived(t, documentName, gain("x", "c.fmu"))}, "SD2", "names no variant"},
+		{"no such variant", packaged + `source="x.ssp#V.ssd"`, map[string]string{"x.ssp": archived(t, DocumentName, gain("x", "c.fmu"))}, "SD2", filepath.FromSlash("x.ssp/V.ssd, only SystemStructure.ssd")},
+		{"variant elsewhere", packaged + `source="x.ssp#../V.ssd"`, map[string]string{"x.ssp": archived(t, DocumentName, gain("x", "c.fmu"))}, "SD2", "names no variant"},
 		{"no such part", definition + `source="x.ssd#y"`, map[string]string{"x.ssd": gain("x", "c.fmu")}, "SD19", `of "x.ssd" has the id "y"`},
-		{"out of its package", packaged + `source="x.ssp"`, map[string]string{"x.ssp": archived(t, documentName, loop("../y.ssd"))}, "SD2", "leads out of the package"},
+		{"out of its package", packaged + `source="x.ssp"`, map[string]string{"x.ssp": archived(t, DocumentName, loop("../y.ssd"))}, "SD2", "leads out of the package"},
 		{"contains itself", definition + `source="x.ssd"`, map[string]string{"x.ssd": loop("x.ssd")}, "SD19", `"l" contains itself`},
 		{"contains each other", definition + `source="x.ssd"`, map[string]string{"x.ssd": loop("y.ssd"), "y.ssd": loop("x.ssd")}, "SD19", `contains itself`},
-		{"contains the whole", definition + `source="x.ssd"`, map[string]string{"x.ssd": loop(documentName)}, "SD19", `"top" contains itself`},
+		{"contains the whole", definition + `source="x.ssd"`, map[string]string{"x.ssd": loop(DocumentName)}, "SD19", `"top" contains itself`},
 		{"is no archive", packaged + `source="x.ssp"`, map[string]string{"x.ssp": "hello"}, "SD1", "not well-formed"},
 		{"broken archive", packaged + `source="x.ssp"`, map[string]string{"x.ssp": "PK\x03\x04hello"}, "SD19", "cannot be unpacked"},
 		{"unfolds for ever", definition + `source="x.ssd#b0"`, map[string]string{"x.ssd": bomb}, "SD19", "unfolds to more than"},
@@ -402,12 +402,12 @@ func TestNestedErrors(t *testing.T) {
 func TestNestedDepth(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // nobody else's folders are counted
 	t.Setenv("TMP", os.Getenv("TMPDIR"))
-	inner := archived(t, documentName, head+`<ssd:System name="x"/>`+tail)
+	inner := archived(t, DocumentName, head+`<ssd:System name="x"/>`+tail)
 	for range maxPackaged + 1 {
-		inner = archived(t, documentName, head+`<ssd:System name="x"><ssd:Elements><ssd:Component name="c" type="application/x-ssp-package" source="x.ssp"/></ssd:Elements></ssd:System>`+tail, "x.ssp", inner)
+		inner = archived(t, DocumentName, head+`<ssd:System name="x"><ssd:Elements><ssd:Component name="c" type="application/x-ssp-package" source="x.ssp"/></ssd:Elements></ssd:System>`+tail, "x.ssp", inner)
 	}
 	before := len(unpacked(t))
-	_, err := Open(folder(t, map[string]string{documentName: single("x.ssp"), "x.ssp": inner}), nil)
+	_, err := Open(folder(t, map[string]string{DocumentName: single("x.ssp"), "x.ssp": inner}), nil)
 	if !diag.Has(err, "SD19") || !strings.Contains(err.Error(), "packages lie within each other") {
 		t.Errorf("error %v", err)
 	}
@@ -472,7 +472,7 @@ func TestInsideComponents(t *testing.T) {
 	// Inside a component that is a system: in its package, or beside its document.
 	sub := strings.Replace(baseSet, `name="gain"`, `name="c.p"`, 1)
 	for name, files := range map[string]map[string]string{
-		"box.ssp":     {"box.ssp": archived(t, documentName, gain("box", "c.fmu"), "p.ssv", sub)},
+		"box.ssp":     {"box.ssp": archived(t, DocumentName, gain("box", "c.fmu"), "p.ssv", sub)},
 		"sub/box.ssd": {"sub/box.ssd": gain("box", "c.fmu"), "sub/p.ssv": sub},
 	} {
 		n, _ := sound(t, around(`source="`+name+`"`, itsConnectors+binding(`source="p.ssv"`, ""), "", ""), files, gainFakes("s.c"))

@@ -29,7 +29,7 @@ type Variable struct {
 	Settable bool
 }
 
-// VariableSet gives the variables of one FMU.
+// VariableSet returns the variables of one FMU.
 type VariableSet interface {
 	Lookup(name string) (Variable, bool)
 	All() iter.Seq[Variable]
@@ -79,7 +79,7 @@ type FlatComponent struct {
 	proxy       bool // a source of OSP that asks for a process of its own
 }
 
-// proxied gives the file behind a source "proxyfmu://localhost?file=a.fmu" of OSP: an
+// proxied returns the file behind a source "proxyfmu://localhost?file=a.fmu" of OSP: an
 // FMU that a process of its own runs, here on this machine.
 func proxied(source string) (file string, ok bool) {
 	u, err := url.Parse(source)
@@ -145,11 +145,11 @@ type Step struct {
 	Place Place
 }
 
-// At gives the path of what the value is bound to: "component.variable", or
+// At returns the path of what the value is bound to: "component.variable", or
 // "system.connector" if it comes from there over connections.
 func (p *Provenance) At() string { return strings.TrimPrefix(p.Level+"."+p.Name, ".") }
 
-// Setting gives a variable of an FMU a value before the run.
+// Setting returns a variable of an FMU a value before the run.
 type Setting struct {
 	Component int
 	Variable  string
@@ -230,7 +230,7 @@ func (in *instance) String() string {
 	return fmt.Sprintf("%q", in.path)
 }
 
-// Components gives the FMU instances of the system in document order, nested
+// Components returns the FMU instances of the system in document order, nested
 // systems walked. Placeholders are left out. The components are those of
 // Network, so their indices agree.
 func (p *Package) Components() []*FlatComponent { return p.components }
@@ -312,7 +312,7 @@ func (b *builder) fill(in *instance, s *System, d *Document) {
 		if b.count >= maxInstances {
 			if b.count == maxInstances { // told once
 				b.count++
-				report(b.l, ruleReference, k.Base().Place, "the system unfolds to more than %d elements", maxInstances)
+				b.l.Report(ruleReference, k.Base().Place, "the system unfolds to more than %d elements", maxInstances)
 			}
 			return
 		}
@@ -326,7 +326,7 @@ func (b *builder) fill(in *instance, s *System, d *Document) {
 func (b *builder) refer(in *instance, e *Component) {
 	for at := in.parent; at != nil; at = at.parent {
 		if at.system == e.system {
-			report(b.l, ruleReference, e.Place, "the system %q contains itself: by the source %q of component %q", e.system.Name, e.Source, in.path)
+			b.l.Report(ruleReference, e.Place, "the system %q contains itself: by the source %q of component %q", e.system.Name, e.Source, in.path)
 			return
 		}
 	}
@@ -340,12 +340,12 @@ func (b *builder) reference(in *instance, e *DictionaryReference) {
 		in.signals = at.dictionaries[e.Dictionary]
 	}
 	if in.signals == nil {
-		report(b.l, ruleReference, e.Place, "no signal dictionary %q is defined in the systems around %q", e.Dictionary, in.path)
+		b.l.Report(ruleReference, e.Place, "no signal dictionary %q is defined in the systems around %q", e.Dictionary, in.path)
 		return
 	}
 	for i := range e.Connectors {
 		if c := &e.Connectors[i]; in.signals.connectors[c.Name] == nil {
-			report(b.l, ruleReference, c.Place, "the signal dictionary %q has no entry %q", e.Dictionary, c.Name)
+			b.l.Report(ruleReference, c.Place, "the signal dictionary %q has no entry %q", e.Dictionary, c.Name)
 		}
 	}
 	in.reader = newInstance(in.name, in.parent, e, e.Connectors)
@@ -355,9 +355,9 @@ func (b *builder) reference(in *instance, e *DictionaryReference) {
 func (p *Package) component(e *Component, path string, h *home) *FlatComponent {
 	c := &FlatComponent{Path: path, URI: e.Source, Type: e.Type, Implementation: e.Implementation,
 		Connectors: e.Connectors, Place: e.Place, home: *h}
-	if e.Type != mimeFMU {
+	if e.Type != MIMEFMU {
 		c.problemRule = ruleReference
-		c.Problem = fmt.Errorf("component %q has the type %q; FMUs (%s) and systems (%s, %s) can be run", path, e.Type, mimeFMU, mimeDefinition, mimePackage)
+		c.Problem = fmt.Errorf("component %q has the type %q; FMUs (%s) and systems (%s, %s) can be run", path, e.Type, MIMEFMU, mimeDefinition, mimePackage)
 		return c
 	}
 	source, proxy := proxied(e.Source)

@@ -1,8 +1,6 @@
 package ssp
 
 import (
-	"bytes"
-	"encoding/xml"
 	"fmt"
 	"iter"
 	"math"
@@ -10,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // The system structure of OSP (Open Simulation Platform), read as libcosim reads
@@ -89,7 +87,7 @@ func (s functionVariables) Lookup(name string) (Variable, bool) {
 	return Variable{Name: name, Type: Real, Causality: string(kind), Variability: "continuous"}, ok
 }
 
-// All gives the signals, inputs first.
+// All returns the signals, inputs first.
 func (s functionVariables) All() iter.Seq[Variable] {
 	return func(yield func(Variable) bool) {
 		for _, name := range slices.Concat(s.f.Inputs, s.f.Outputs) {
@@ -100,41 +98,15 @@ func (s functionVariables) All() iter.Seq[Variable] {
 	}
 }
 
-// isOSP reports whether a document is a system structure of OSP.
-func isOSP(data []byte) bool {
-	data, err := utf8Document(data)
-	if err != nil {
-		return false
-	}
-	d := xml.NewDecoder(bytes.NewReader(data))
-	d.CharsetReader = keepCharset
-	for {
-		t, err := d.RawToken()
-		if err != nil {
-			return false
-		}
-		if e, ok := t.(xml.StartElement); ok {
-			return e.Name.Local == ospRoot
-		}
-	}
-}
-
-// parseOSP reads a system structure of OSP from memory. It gives nil after an
-// error in the document.
-func parseOSP(data []byte, file, name string, l *diag.List) (*Document, *ospStructure) {
-	own := &diag.List{Strict: l.Strict}
-	defer func() { l.Append(own) }()
-	r := &ospReader{parser: parser{l: own, file: file}, names: map[string]Place{}, functions: map[string]*ospFunction{}}
-	root := r.tree(data)
-	if root == nil {
-		return nil, nil
-	}
-	if !root.is(ospRoot, nsOSPSystem) {
-		r.add(ruleSchema, root, "the root element is %q of namespace %q, not %s of %q", root.el.FullTag(), root.uri, ospRoot, nsOSPSystem)
+// readStructure reads a system structure of OSP. It returns nil after an error in the document.
+func readStructure(p *parser, root *xmltree.Node, name string) (*Document, *ospStructure) {
+	r := &ospReader{parser: *p, names: map[string]Place{}, functions: map[string]*ospFunction{}}
+	if !root.Is(ospRoot, nsOSPSystem) {
+		r.Add(xmltree.RuleSchema, root, "the root element is %q of namespace %q, not %s of %q", root.El.FullTag(), root.URI, ospRoot, nsOSPSystem)
 		return nil, nil
 	}
 	d := r.document(root, name)
-	if own.Err() != nil {
+	if r.List.Err() != nil {
 		return nil, nil
 	}
 	return d, r.out
@@ -159,29 +131,29 @@ type ospFunction struct {
 	factor, offset  float64 // of a linear transformation
 }
 
-func (r *ospReader) document(n *node, name string) *Document {
+func (r *ospReader) document(n *xmltree.Node, name string) *Document {
 	r.out = &ospStructure{places: map[string]Place{}}
-	d := &Document{File: r.file, Version: r.need(n, "version"), Name: name, Metadata: map[string]string{}, tree: n.el}
-	d.System = &System{Common: Common{Name: name, Place: r.place(n)}}
+	d := &Document{File: r.File, Version: r.Need(n, "version"), Name: name, Metadata: map[string]string{}, Tree: n.El}
+	d.System = &System{Common: Common{Name: name, Place: r.Place(n)}}
 	if d.Version != "" && d.Version != ospVersion {
-		r.add(ruleOSPPart, n, "version %q is not known; the structure is read as version %s", d.Version, ospVersion)
+		r.Add(ruleOSPPart, n, "version %q is not known; the structure is read as version %s", d.Version, ospVersion)
 	}
 	r.known(n, "version")
-	var algorithm, ecco, connections *node
+	var algorithm, ecco, connections *xmltree.Node
 	seen := map[string]bool{}
-	for _, k := range n.kids {
-		if k.uri != nsOSPSystem {
-			r.unknown(k)
+	for _, k := range n.Kids {
+		if k.URI != nsOSPSystem {
+			r.Unknown(k)
 			continue
 		}
-		if seen[k.name] {
-			r.add(ruleSchema, k, "there is more than one %s", k.name)
+		if seen[k.Name] {
+			r.Add(xmltree.RuleSchema, k, "there is more than one %s", k.Name)
 			continue
 		}
-		seen[k.name] = true
-		switch k.name {
+		seen[k.Name] = true
+		switch k.Name {
 		case "Description":
-			d.Metadata["description"] = strings.TrimSpace(k.el.Text())
+			d.Metadata["description"] = strings.TrimSpace(k.El.Text())
 		case "StartTime":
 			d.Experiment.Start = r.content(k)
 		case "EndTime":
@@ -189,10 +161,10 @@ func (r *ospReader) document(n *node, name string) *Document {
 		case "BaseStepSize":
 			if v := r.content(k); v != nil {
 				if *v <= 0 {
-					r.add(ruleSchema, k, "the step size %v is not above 0", *v)
+					r.Add(xmltree.RuleSchema, k, "the step size %v is not above 0", *v)
 					break
 				}
-				r.out.steps = append(r.out.steps, StepHint{Value: *v, Source: sourceOSP + " BaseStepSize", Place: r.place(k)})
+				r.out.steps = append(r.out.steps, StepHint{Value: *v, Source: sourceOSP + " BaseStepSize", Place: r.Place(k)})
 			}
 		case "Algorithm":
 			algorithm = k
@@ -205,14 +177,14 @@ func (r *ospReader) document(n *node, name string) *Document {
 		case "EccoConfiguration":
 			ecco = k
 		default:
-			r.unknown(k)
+			r.Unknown(k)
 		}
 	}
 	if !seen["Simulators"] {
-		r.add(ruleSchema, n, "there are no Simulators")
+		r.Add(xmltree.RuleSchema, n, "there are no Simulators")
 	}
 	if a, b := d.Experiment.Start, d.Experiment.Stop; a != nil && b != nil && *b <= *a {
-		r.add(ruleSchema, n, "EndTime %v is not after StartTime %v", *b, *a)
+		r.Add(xmltree.RuleSchema, n, "EndTime %v is not after StartTime %v", *b, *a)
 	}
 	if connections != nil {
 		r.connections(connections, d.System)
@@ -223,128 +195,128 @@ func (r *ospReader) document(n *node, name string) *Document {
 }
 
 // known names attributes that mean nothing here.
-func (r *ospReader) known(n *node, names ...string) {
-	for _, a := range n.el.Attr {
+func (r *ospReader) known(n *xmltree.Node, names ...string) {
+	for _, a := range n.El.Attr {
 		if a.Space == "" && a.Key != "xmlns" && !slices.Contains(names, a.Key) {
-			r.add(ruleUnknown, n, "the attribute %q is not known here and is left out", a.Key)
+			r.Add(xmltree.RuleUnknown, n, "the attribute %q is not known here and is left out", a.Key)
 		}
 	}
 }
 
-// content gives the number that is the text of an element.
-func (r *ospReader) content(n *node) *float64 {
+// content returns the number that is the text of an element.
+func (r *ospReader) content(n *xmltree.Node) *float64 {
 	r.known(n)
-	v, err := parseReal(n.el.Text())
+	v, err := xmltree.ParseReal(n.El.Text())
 	if err != nil {
-		r.add(ruleSchema, n, "%v", err)
+		r.Add(xmltree.RuleSchema, n, "%v", err)
 		return nil
 	}
 	return &v
 }
 
-// name gives the name of a simulator or function, which no other has.
-func (r *ospReader) name(n *node) string {
-	name := r.need(n, "name")
+// name returns the name of a simulator or function, which no other has.
+func (r *ospReader) name(n *xmltree.Node) string {
+	name := r.Need(n, "name")
 	if first, twice := r.names[name]; twice {
-		r.add(ruleName, n, "another simulator or function is called %q too, in line %d", name, first.Line)
+		r.Add(ruleName, n, "another simulator or function is called %q too, in line %d", name, first.Line)
 	}
-	if _, there := n.attr("name"); there && name == "" {
-		r.add(ruleName, n, "the name is empty")
+	if _, there := n.Attr("name"); there && name == "" {
+		r.Add(ruleName, n, "the name is empty")
 	}
-	r.names[name] = r.place(n)
+	r.names[name] = r.Place(n)
 	return name
 }
 
-func (r *ospReader) simulators(n *node, s *System) {
-	for _, k := range n.kids {
-		if !k.is("Simulator", nsOSPSystem) {
-			r.unknown(k)
+func (r *ospReader) simulators(n *xmltree.Node, s *System) {
+	for _, k := range n.Kids {
+		if !k.Is("Simulator", nsOSPSystem) {
+			r.Unknown(k)
 			continue
 		}
 		r.known(k, "name", "source", "stepSize")
-		c := &Component{Common: Common{Name: r.name(k), Place: r.place(k)}, Source: r.need(k, "source"), HasSource: true,
-			Type: mimeFMU, Implementation: "any"}
-		if text, ok := k.attr("source"); ok && text == "" {
-			r.add(ruleSchema, k, "the source is empty")
+		c := &Component{Common: Common{Name: r.name(k), Place: r.Place(k)}, Source: r.Need(k, "source"), HasSource: true,
+			Type: MIMEFMU, Implementation: "any"}
+		if text, ok := k.Attr("source"); ok && text == "" {
+			r.Add(xmltree.RuleSchema, k, "the source is empty")
 		}
-		if step := r.number(k, "stepSize"); step != nil && *step > 0 {
-			c.stepHint = &StepHint{Value: *step, Source: sourceOSP + " stepSize", Place: r.place(k)}
+		if step := r.Number(k, "stepSize"); step != nil && *step > 0 {
+			c.stepHint = &StepHint{Value: *step, Source: sourceOSP + " stepSize", Place: r.Place(k)}
 		} else if step != nil && *step < 0 {
-			r.add(ruleSchema, k, "the step size %v is below 0", *step)
+			r.Add(xmltree.RuleSchema, k, "the step size %v is below 0", *step)
 		}
-		for _, kk := range k.kids {
-			if !kk.is("InitialValues", nsOSPSystem) {
-				r.unknown(kk)
+		for _, kk := range k.Kids {
+			if !kk.Is("InitialValues", nsOSPSystem) {
+				r.Unknown(kk)
 				continue
 			}
 			if set := r.initialValues(kk); len(set.Parameters) > 0 {
-				c.Bindings = append(c.Bindings, Binding{Type: mimeSet, SourceBase: "SSD", Set: set, Place: r.place(kk)})
+				c.Bindings = append(c.Bindings, Binding{Type: MIMESet, SourceBase: "SSD", Set: set, Place: r.Place(kk)})
 			}
 		}
 		s.Elements = append(s.Elements, c)
 	}
 }
 
-func (r *ospReader) initialValues(n *node) *ParameterSet {
-	set := &ParameterSet{File: r.file, Name: "InitialValues", exact: true}
+func (r *ospReader) initialValues(n *xmltree.Node) *ParameterSet {
+	set := &ParameterSet{File: r.File, Name: "InitialValues", exact: true}
 	seen := map[string]int{}
-	for _, k := range n.kids {
-		if !k.is("InitialValue", nsOSPSystem) {
-			r.unknown(k)
+	for _, k := range n.Kids {
+		if !k.Is("InitialValue", nsOSPSystem) {
+			r.Unknown(k)
 			continue
 		}
 		r.known(k, "variable")
-		v := ParameterValue{Name: r.need(k, "variable"), Place: r.place(k)}
+		v := ParameterValue{Name: r.Need(k, "variable"), Place: r.Place(k)}
 		r.repeated(k, seen, v.Name, "the variable %q has two initial values")
-		if len(k.kids) != 1 || k.kids[0].uri != nsOSPSystem {
-			r.add(ruleSchema, k, "the variable %q has not one value but %d", v.Name, len(k.kids))
+		if len(k.Kids) != 1 || k.Kids[0].URI != nsOSPSystem {
+			r.Add(xmltree.RuleSchema, k, "the variable %q has not one value but %d", v.Name, len(k.Kids))
 			continue
 		}
-		value := k.kids[0]
+		value := k.Kids[0]
 		r.known(value, "value")
-		text, err := r.need(value, "value"), error(nil)
-		switch value.name {
+		text, err := r.Need(value, "value"), error(nil)
+		switch value.Name {
 		case "Real":
 			v.Value.Type = Real
-			v.Value.Real, err = parseReal(text)
+			v.Value.Real, err = xmltree.ParseReal(text)
 		case "Integer":
 			v.Value.Type = Integer
-			v.Value.Int, err = parseInteger(text)
+			v.Value.Int, err = xmltree.ParseInteger(text)
 		case "Boolean":
 			v.Value.Type = Boolean
-			v.Value.Bool, err = parseBoolean(text)
+			v.Value.Bool, err = xmltree.ParseBoolean(text)
 		case "String":
 			v.Value = Value{Type: String, Text: text}
 		case "Enumeration": // a number; the schema has none
 			v.Value.Type = Integer
-			v.Value.Int, err = parseInteger(text)
+			v.Value.Int, err = xmltree.ParseInteger(text)
 		default:
-			r.add(ruleSchema, value, "the type %q is none of Real, Integer, Boolean, String", value.name)
+			r.Add(xmltree.RuleSchema, value, "the type %q is none of Real, Integer, Boolean, String", value.Name)
 			continue
 		}
-		if _, there := value.attr("value"); err != nil && there {
-			r.add(ruleValue, value, "the initial value of %q: %v", v.Name, err)
+		if _, there := value.Attr("value"); err != nil && there {
+			r.Add(ruleValue, value, "the initial value of %q: %v", v.Name, err)
 		}
 		set.Parameters = append(set.Parameters, v)
 	}
 	return set
 }
 
-func (r *ospReader) readFunctions(n *node) {
-	for _, k := range n.kids {
-		f := &ospFunction{kind: k.name, place: r.place(k), groups: map[string][]string{}, used: map[string]bool{}}
+func (r *ospReader) readFunctions(n *xmltree.Node) {
+	for _, k := range n.Kids {
+		f := &ospFunction{kind: k.Name, place: r.Place(k), groups: map[string][]string{}, used: map[string]bool{}}
 		switch {
-		case k.is("LinearTransformation", nsOSPSystem):
+		case k.Is("LinearTransformation", nsOSPSystem):
 			r.known(k, "name", "factor", "offset")
 			f.inputs, f.outputs = []string{"in"}, []string{"out"}
-			f.factor, f.offset = r.numberOr(k, "factor", 1), r.numberOr(k, "offset", 0)
-		case k.is("Sum", nsOSPSystem):
+			f.factor, f.offset = r.NumberOr(k, "factor", 1), r.NumberOr(k, "offset", 0)
+		case k.Is("Sum", nsOSPSystem):
 			r.known(k, "name", "inputCount")
 			f.outputs = []string{"out"}
 			for i := range r.count(k, "inputCount", 1) {
 				f.inputs = append(f.inputs, fmt.Sprintf("in[%d]", i))
 			}
-		case k.is("VectorSum", nsOSPSystem):
+		case k.Is("VectorSum", nsOSPSystem):
 			r.known(k, "name", "inputCount", "dimension")
 			dimension := r.count(k, "dimension", 1)
 			vector := func(name string) (signals []string) {
@@ -359,11 +331,11 @@ func (r *ospReader) readFunctions(n *node) {
 			}
 			f.outputs = vector("out")
 		default:
-			r.add(ruleOSP, k, "the function %q is not known; there are LinearTransformation, Sum and VectorSum", k.el.FullTag())
+			r.Add(ruleOSP, k, "the function %q is not known; there are LinearTransformation, Sum and VectorSum", k.El.FullTag())
 			continue
 		}
-		for _, kk := range k.kids {
-			r.unknown(kk)
+		for _, kk := range k.Kids {
+			r.Unknown(kk)
 		}
 		f.name = r.name(k)
 		r.functions[f.name] = f
@@ -371,14 +343,14 @@ func (r *ospReader) readFunctions(n *node) {
 	}
 }
 
-// count gives a number of signals, such that times of them are not too many; 0
+// count returns a number of signals, such that times of them are not too many; 0
 // after a finding.
-func (r *ospReader) count(n *node, key string, times int) int {
-	text := r.need(n, key)
+func (r *ospReader) count(n *xmltree.Node, key string, times int) int {
+	text := r.Need(n, key)
 	v, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || v < 1 || v > mostFunctionSignals/max(times, 1) {
-		if _, there := n.attr(key); there {
-			r.add(ruleSchema, n, "%s=%q is no whole number above 0, or more than makes sense", key, text)
+		if _, there := n.Attr(key); there {
+			r.Add(xmltree.RuleSchema, n, "%s=%q is no whole number above 0, or more than makes sense", key, text)
 		}
 		return 0
 	}
@@ -391,10 +363,10 @@ func (r *ospReader) count(n *node, key string, times int) int {
 func (r *ospReader) placeFunctions(s *System) {
 	for _, f := range r.order {
 		if free := slices.DeleteFunc(slices.Clone(f.inputs), func(in string) bool { return f.used[in] }); len(free) > 0 {
-			report(r.l, ruleOSP, f.place, "nothing is connected to inputs of the function %q: %s", f.name, few(free))
+			r.List.Report(ruleOSP, f.place, "nothing is connected to inputs of the function %q: %s", f.name, few(free))
 		}
 		if !slices.ContainsFunc(f.outputs, func(out string) bool { return f.used[out] }) {
-			report(r.l, ruleOSPPart, f.place, "the function %q has no effect: nothing is connected to its output", f.name)
+			r.List.Report(ruleOSPPart, f.place, "the function %q has no effect: nothing is connected to its output", f.name)
 		}
 		common := Common{Name: f.name, Place: f.place}
 		for _, in := range f.inputs {
@@ -420,7 +392,7 @@ func (r *ospReader) placeFunctions(s *System) {
 	}
 }
 
-// linear gives a linear transformation as a system.
+// linear returns a linear transformation as a system.
 func (f *ospFunction) linear(common Common) *System {
 	return &System{Common: common, Connections: []Connection{{
 		StartConnector: "in", EndConnector: "out", SuppressUnitConversion: true, Place: f.place,
@@ -428,53 +400,53 @@ func (f *ospFunction) linear(common Common) *System {
 	}}}
 }
 
-func (r *ospReader) connections(n *node, s *System) {
-	for _, k := range n.kids {
-		if k.uri != nsOSPSystem {
-			r.unknown(k)
+func (r *ospReader) connections(n *xmltree.Node, s *System) {
+	for _, k := range n.Kids {
+		if k.URI != nsOSPSystem {
+			r.Unknown(k)
 			continue
 		}
-		switch k.name {
+		switch k.Name {
 		case "VariableConnection":
 			r.known(k, "powerBond")
 			if ends := r.ends(k, "Variable", "Variable"); ends != nil {
 				r.causalities(k)
 				s.Connections = append(s.Connections, Connection{StartElement: ends[0].element, StartConnector: ends[0].group,
-					EndElement: ends[1].element, EndConnector: ends[1].group, SuppressUnitConversion: true, bond: r.bond(k), Place: r.place(k)})
+					EndElement: ends[1].element, EndConnector: ends[1].group, SuppressUnitConversion: true, bond: r.bond(k), Place: r.Place(k)})
 			}
 		case "SignalConnection":
 			r.known(k)
 			if ends := r.ends(k, "Variable", "Signal"); ends != nil && r.use(k, ends[1]) {
 				s.Connections = append(s.Connections, Connection{StartElement: ends[0].element, StartConnector: ends[0].group,
-					EndElement: ends[1].element, EndConnector: ends[1].group, SuppressUnitConversion: true, Place: r.place(k)})
+					EndElement: ends[1].element, EndConnector: ends[1].group, SuppressUnitConversion: true, Place: r.Place(k)})
 			}
 		case "VariableGroupConnection":
 			r.known(k, "powerBond")
 			if ends := r.ends(k, "VariableGroup", "VariableGroup"); ends != nil {
-				r.out.groups = append(r.out.groups, ospGroupConnection{a: ends[0], b: ends[1], bond: r.bond(k), place: r.place(k)})
+				r.out.groups = append(r.out.groups, ospGroupConnection{a: ends[0], b: ends[1], bond: r.bond(k), place: r.Place(k)})
 			}
 		case "SignalGroupConnection":
 			r.known(k)
 			if ends := r.ends(k, "VariableGroup", "SignalGroup"); ends != nil {
 				if signals := r.useGroup(k, ends[1]); signals != nil {
-					r.out.groups = append(r.out.groups, ospGroupConnection{a: ends[0], b: ends[1], signals: signals, place: r.place(k)})
+					r.out.groups = append(r.out.groups, ospGroupConnection{a: ends[0], b: ends[1], signals: signals, place: r.Place(k)})
 				}
 			}
 		default:
-			r.unknown(k)
+			r.Unknown(k)
 		}
 	}
 }
 
 // ends reads the two ends of a connection, given by the names of their elements,
 // in this order; nil after an error.
-func (r *ospReader) ends(n *node, names ...string) []ospGroupEnd {
+func (r *ospReader) ends(n *xmltree.Node, names ...string) []ospGroupEnd {
 	ends := make([]ospGroupEnd, 0, 2)
-	left := slices.Clone(n.kids)
+	left := slices.Clone(n.Kids)
 	for _, name := range names {
-		at := slices.IndexFunc(left, func(k *node) bool { return k.is(name, nsOSPSystem) })
+		at := slices.IndexFunc(left, func(k *xmltree.Node) bool { return k.Is(name, nsOSPSystem) })
 		if at < 0 {
-			r.add(ruleSchema, n, "the connection has no %s and %s", names[0], names[1])
+			r.Add(xmltree.RuleSchema, n, "the connection has no %s and %s", names[0], names[1])
 			return nil
 		}
 		k := left[at]
@@ -486,17 +458,17 @@ func (r *ospReader) ends(n *node, names ...string) []ospGroupEnd {
 		} else {
 			r.known(k, "simulator", "name", "causality")
 		}
-		e := ospGroupEnd{r.need(k, owner), r.need(k, "name")}
+		e := ospGroupEnd{r.Need(k, owner), r.Need(k, "name")}
 		_, there := r.names[e.element]
 		_, isFunction := r.functions[e.element]
 		if there = there && isFunction == (what == "function"); !there {
-			r.add(ruleEnd, k, "there is no %s %q", what, e.element)
+			r.Add(ruleEnd, k, "there is no %s %q", what, e.element)
 			return nil
 		}
 		ends = append(ends, e)
 	}
 	for _, k := range left {
-		r.add(ruleSchema, k, "the connection has more than a %s and a %s", names[0], names[1])
+		r.Add(xmltree.RuleSchema, k, "the connection has more than a %s and a %s", names[0], names[1])
 	}
 	return ends
 }
@@ -504,41 +476,41 @@ func (r *ospReader) ends(n *node, names ...string) []ospGroupEnd {
 // causalities checks what a connection says of its ends. The FMUs tell which end
 // is the source: in the documents that there are, causality calls the source the
 // input of the connection.
-func (r *ospReader) causalities(n *node) {
+func (r *ospReader) causalities(n *xmltree.Node) {
 	var given []string
-	for _, k := range n.kids {
-		switch c, ok := k.attr("causality"); {
+	for _, k := range n.Kids {
+		switch c, ok := k.Attr("causality"); {
 		case !ok:
 		case c != "input" && c != "output":
-			r.add(ruleSchema, k, "the causality %q is neither input nor output", c)
+			r.Add(xmltree.RuleSchema, k, "the causality %q is neither input nor output", c)
 		default:
 			given = append(given, c)
 		}
 	}
 	if len(given) == 2 && given[0] == given[1] {
-		r.add(ruleOSPPart, n, "both ends have the causality %s; the FMUs tell which of them is the source", given[0])
+		r.Add(ruleOSPPart, n, "both ends have the causality %s; the FMUs tell which of them is the source", given[0])
 	}
 }
 
-// bond gives the name of the power bond that a connection belongs to, "" if none.
-func (r *ospReader) bond(n *node) string {
-	name := n.str("powerBond", "")
+// bond returns the name of the power bond that a connection belongs to, "" if none.
+func (r *ospReader) bond(n *xmltree.Node) string {
+	name := n.Str("powerBond", "")
 	if strings.ContainsAny(name, ",\"\r\n") {
-		r.add(ruleOSP, n, "the name %q of the power bond does not suit a column of results; leave out commas, quotation marks and line breaks", name)
+		r.Add(ruleOSP, n, "the name %q of the power bond does not suit a column of results; leave out commas, quotation marks and line breaks", name)
 		return ""
 	}
 	if _, seen := r.out.places[name]; name != "" && !seen {
 		r.out.bonds = append(r.out.bonds, name)
-		r.out.places[name] = r.place(n)
+		r.out.places[name] = r.Place(n)
 	}
 	return name
 }
 
 // use marks a signal of a function as connected.
-func (r *ospReader) use(n *node, e ospGroupEnd) bool {
+func (r *ospReader) use(n *xmltree.Node, e ospGroupEnd) bool {
 	f := r.functions[e.element]
 	if !slices.Contains(f.inputs, e.group) && !slices.Contains(f.outputs, e.group) {
-		r.add(ruleEnd, n, "the function %q has no signal %q; it has %s", f.name, e.group, few(slices.Concat(f.inputs, f.outputs)))
+		r.Add(ruleEnd, n, "the function %q has no signal %q; it has %s", f.name, e.group, few(slices.Concat(f.inputs, f.outputs)))
 		return false
 	}
 	f.used[e.group] = true
@@ -546,11 +518,11 @@ func (r *ospReader) use(n *node, e ospGroupEnd) bool {
 }
 
 // useGroup is use for a group of signals, which it gives; nil after an error.
-func (r *ospReader) useGroup(n *node, e ospGroupEnd) []string {
+func (r *ospReader) useGroup(n *xmltree.Node, e ospGroupEnd) []string {
 	f := r.functions[e.element]
 	signals := f.groups[e.group]
 	if signals == nil {
-		r.add(ruleEnd, n, "the function %q has no group of signals %q; a VectorSum has in[0], in[1], … and out", f.name, e.group)
+		r.Add(ruleEnd, n, "the function %q has no group of signals %q; a VectorSum has in[0], in[1], … and out", f.name, e.group)
 	}
 	for _, s := range signals {
 		f.used[s] = true
@@ -577,49 +549,49 @@ var eccoSettings = []struct{ name, key string }{
 }
 
 // algorithm reads the name of the algorithm and the configuration of ECCO.
-func (r *ospReader) algorithm(algorithm, ecco *node) {
+func (r *ospReader) algorithm(algorithm, ecco *xmltree.Node) {
 	s := &r.out.settings
 	if algorithm != nil {
 		r.known(algorithm)
 		source := sourceOSP + " Algorithm"
-		switch name := strings.TrimSpace(algorithm.el.Text()); strings.ToLower(name) {
+		switch name := strings.TrimSpace(algorithm.El.Text()); strings.ToLower(name) {
 		case "fixedstep":
 			s.Algorithm = "explicit"
 		case "ecco":
 			s.Algorithm = "ecco"
 		default:
-			r.add(ruleOSP, algorithm, "the algorithm %q is not known; OSP has fixedStep and ecco", name)
+			r.Add(ruleOSP, algorithm, "the algorithm %q is not known; OSP has fixedStep and ecco", name)
 		}
-		s.from("algorithm", source, r.place(algorithm))
+		s.From("algorithm", source, r.Place(algorithm))
 	}
 	if ecco == nil {
 		return
 	}
 	r.known(ecco)
 	if s.Algorithm != "ecco" {
-		r.add(ruleOSPPart, ecco, "EccoConfiguration has no effect: the algorithm is not ecco")
+		r.Add(ruleOSPPart, ecco, "EccoConfiguration has no effect: the algorithm is not ecco")
 		return
 	}
 	values, places := map[string]float64{}, map[string]Place{}
-	for _, k := range ecco.kids {
-		known := k.name == "AbsoluteTolerance"
+	for _, k := range ecco.Kids {
+		known := k.Name == "AbsoluteTolerance"
 		for _, e := range eccoSettings {
-			known = known || e.name == k.name
+			known = known || e.name == k.Name
 		}
-		if !known || k.uri != nsOSPSystem {
-			r.unknown(k)
+		if !known || k.URI != nsOSPSystem {
+			r.Unknown(k)
 			continue
 		}
-		if _, twice := values[k.name]; twice {
-			r.add(ruleSchema, k, "there is more than one %s", k.name)
+		if _, twice := values[k.Name]; twice {
+			r.Add(xmltree.RuleSchema, k, "there is more than one %s", k.Name)
 		}
 		if v := r.content(k); v != nil {
-			values[k.name], places[k.name] = *v, r.place(k)
+			values[k.Name], places[k.Name] = *v, r.Place(k)
 		}
 	}
 	param := func(name, key string, v float64, at Place) {
 		s.Params = append(s.Params, Param{Key: key, Value: strconv.FormatFloat(v, 'g', -1, 64), Place: at})
-		s.from("param "+key, sourceOSP+" EccoConfiguration "+name, at)
+		s.From("param "+key, sourceOSP+" EccoConfiguration "+name, at)
 	}
 	for _, e := range eccoSettings {
 		if v, ok := values[e.name]; ok {
@@ -633,6 +605,6 @@ func (r *ospReader) algorithm(algorithm, ecco *node) {
 	case a && b && absolute > 0 && relative > 0 && !math.IsInf(absolute/relative, 0) && absolute/relative > 0:
 		param("AbsoluteTolerance/RelativeTolerance", "ecco.energy-scale", absolute/relative, places["AbsoluteTolerance"])
 	case a:
-		r.add(ruleOSPPart, ecco, "AbsoluteTolerance has no effect: it is the energy scale times RelativeTolerance, and both must be above 0")
+		r.Add(ruleOSPPart, ecco, "AbsoluteTolerance has no effect: it is the energy scale times RelativeTolerance, and both must be above 0")
 	}
 }

@@ -162,7 +162,7 @@ const ospHead = `<OspSystemStructure xmlns="http://opensimulationplatform.com/MS
 <Simulator name="chassis" source="Chassis.fmu"/><Simulator name="wheel" source="Wheel.fmu"/></Simulators>
 `
 
-// ospSystem gives a structure with functions and connections.
+// ospSystem returns a structure with functions and connections.
 func ospSystem(functions string, connections ...string) string {
 	return ospHead + "<Functions>" + functions + "</Functions><Connections>" + strings.Join(connections, "\n") + "</Connections></OspSystemStructure>"
 }
@@ -460,7 +460,7 @@ func TestOSPForms(t *testing.T) {
 	if p, err := Open(archive, nil); err != nil || len(p.Components()) != 2 || p.Close() != nil {
 		t.Errorf("%s: %v", archive, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, documentName), []byte(single("a.fmu")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, DocumentName), []byte(single("a.fmu")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l := &diag.List{}
@@ -487,7 +487,12 @@ func FuzzOSP(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		d, osp := parseOSP([]byte(text), "fuzz.xml", "fuzz", l)
+		var d *Document
+		var osp *ospStructure
+		in := newParser(l, "fuzz.xml")
+		if root := in.Parse([]byte(text)); root != nil {
+			d, osp = readStructure(in, root, "fuzz")
+		}
 		if (d == nil) != (l.Err() != nil) {
 			t.Fatalf("document %v, error %v", d, l.Err())
 		}

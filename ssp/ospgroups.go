@@ -8,6 +8,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // The model descriptions of OSP: groups of variables beside an FMU.
@@ -48,7 +49,7 @@ type ospVariable struct {
 	kind      string // of the innermost group
 }
 
-// findGroups gives the groups of a name: those of the outermost level that has one.
+// findGroups returns the groups of a name: those of the outermost level that has one.
 func findGroups(groups []*ospGroup, name string) (found []*ospGroup) {
 	var inner []*ospGroup
 	for _, g := range groups {
@@ -111,7 +112,7 @@ func (f *flattener) ospModelOf(in *instance) *ospModel {
 			m = &ospModel{file: file, broken: true}
 		} else {
 			own := &diag.List{Strict: f.l.Strict}
-			if m = parseModel(data, &parser{l: own, file: file}); !f.l.Strict {
+			if m = parseModel(data, newParser(own, file)); !f.l.Strict {
 				for i := range own.Findings {
 					own.Findings[i].Level = min(own.Findings[i].Level, diag.Warning)
 				}
@@ -123,7 +124,7 @@ func (f *flattener) ospModelOf(in *instance) *ospModel {
 	return m
 }
 
-// findModel gives the path, relative to the folder of the document, of the model
+// findModel returns the path, relative to the folder of the document, of the model
 // description of a component, "" if there is none: MODEL_OspModelDescription.xml
 // beside the FMU, else beside the document. MODEL is the modelName of the FMU or
 // the name of its file; it need not agree in case.
@@ -157,58 +158,58 @@ func (p *Package) findModel(c *FlatComponent, vars VariableSet) string {
 
 // parseModel reads a model description of OSP.
 func parseModel(data []byte, p *parser) *ospModel {
-	m := &ospModel{file: p.file}
-	root := p.tree(data)
-	if root != nil && root.name != ospModelRoot {
-		p.add(ruleSchema, root, "the root element is %q, not %s", root.el.FullTag(), ospModelRoot)
+	m := &ospModel{file: p.File}
+	root := p.Parse(data)
+	if root != nil && root.Name != ospModelRoot {
+		p.Add(xmltree.RuleSchema, root, "the root element is %q, not %s", root.El.FullTag(), ospModelRoot)
 	}
-	if m.broken = p.l.Err() != nil; m.broken {
+	if m.broken = p.List.Err() != nil; m.broken {
 		return m
 	}
-	if !slices.Contains(ospModelVersions, root.uri) {
-		p.add(ruleOSPModel, root, "the namespace %q is not known; the document is read like %s", root.uri, nsOSPModel)
+	if !slices.Contains(ospModelVersions, root.URI) {
+		p.Add(ruleOSPModel, root, "the namespace %q is not known; the document is read like %s", root.URI, nsOSPModel)
 	}
-	for _, k := range root.kids {
-		switch k.name {
+	for _, k := range root.Kids {
+		switch k.Name {
 		case "UnitDefinitions":
-			for _, u := range k.kids { // they are those of the SSP but for the namespace
-				if u.uri = nsSSC; len(u.kids) > 0 {
-					u.kids[0].uri = nsSSC
+			for _, u := range k.Kids { // they are those of the SSP but for the namespace
+				if u.URI = xmltree.SSC; len(u.Kids) > 0 {
+					u.Kids[0].URI = xmltree.SSC
 				}
 			}
 			m.units = p.units(k)
 		case "VariableGroups":
-			for _, g := range k.kids {
+			for _, g := range k.Kids {
 				m.groups = append(m.groups, p.group(g))
 			}
 		default:
-			p.unknown(k)
+			p.Unknown(k)
 		}
 	}
-	if p.l.Err() != nil {
+	if p.List.Err() != nil {
 		m.units = nil // they may be wrong
 	}
 	return m
 }
 
-func (p *parser) group(n *node) *ospGroup {
-	g := &ospGroup{kind: n.name, name: n.str("name", "")} // without a name nothing can refer to it
-	if n.name == "VariableGroup" {                        // of the older form
-		g.kind = n.str("type", n.name)
+func (p *parser) group(n *xmltree.Node) *ospGroup {
+	g := &ospGroup{kind: n.Name, name: n.Str("name", "")} // without a name nothing can refer to it
+	if n.Name == "VariableGroup" {                        // of the older form
+		g.kind = n.Str("type", n.Name)
 	}
-	for _, k := range n.kids {
-		if k.name != "Variable" {
+	for _, k := range n.Kids {
+		if k.Name != "Variable" {
 			g.groups = append(g.groups, p.group(k))
 			continue
 		}
-		v := ospVariable{unit: k.str("unit", ""), axis: k.str("axis", ""), kind: g.kind}
+		v := ospVariable{unit: k.Str("unit", ""), axis: k.Str("axis", ""), kind: g.kind}
 		var ok bool
-		if v.ref, ok = k.attr("ref"); !ok {
-			v.ref = p.need(k, "name") // of the older form
+		if v.ref, ok = k.Attr("ref"); !ok {
+			v.ref = p.Need(k, "name") // of the older form
 		}
-		for _, a := range k.el.Attr {
+		for _, a := range k.El.Attr {
 			if a.Space == "" && !slices.Contains([]string{"ref", "name", "unit", "axis"}, a.Key) {
-				p.add(ruleUnknown, k, "the attribute %q is not known here and is left out", a.Key)
+				p.Add(xmltree.RuleUnknown, k, "the attribute %q is not known here and is left out", a.Key)
 			}
 		}
 		g.variables = append(g.variables, v)
@@ -225,7 +226,7 @@ func (f *flattener) groups() {
 				continue
 			}
 			if len(a.groups) > 0 || len(a.variables) != len(c.signals) {
-				report(f.l, ruleOSP, c.place, "the group %q has %d variables and %d groups; the signals of %q are %d", c.a, len(a.variables), len(a.groups), c.b, len(c.signals))
+				f.l.Report(ruleOSP, c.place, "the group %q has %d variables and %d groups; the signals of %q are %d", c.a, len(a.variables), len(a.groups), c.b, len(c.signals))
 				continue
 			}
 			for i, v := range a.variables {
@@ -248,21 +249,21 @@ func (f *flattener) group(at Place, e ospGroupEnd) *ospGroup {
 	m := f.ospModelOf(in)
 	if m == nil {
 		base := filepath.Base(in.element.(*Component).Source)
-		report(f.l, ruleOSP, at, "there is no model description of OSP for %q, which must tell the group %q: no %s beside the FMU or the document",
+		f.l.Report(ruleOSP, at, "there is no model description of OSP for %q, which must tell the group %q: no %s beside the FMU or the document",
 			e.element, e.group, strings.TrimSuffix(base, filepath.Ext(base))+ospModelSuffix)
 		return nil
 	}
 	if m.broken {
-		report(f.l, ruleOSP, at, "the group %q of %q is not known: %s cannot be read", e.group, e.element, m.file)
+		f.l.Report(ruleOSP, at, "the group %q of %q is not known: %s cannot be read", e.group, e.element, m.file)
 		return nil
 	}
 	switch found := findGroups(m.groups, e.group); len(found) {
 	case 0:
-		report(f.l, ruleOSP, at, "%s has no group %q; it has %s", m.file, e.group, few(groupNames(m.groups)))
+		f.l.Report(ruleOSP, at, "%s has no group %q; it has %s", m.file, e.group, few(groupNames(m.groups)))
 	case 1:
 		return found[0]
 	default:
-		report(f.l, ruleOSP, at, "%s has %d groups of the name %q, and nothing says which is meant", m.file, len(found), e.group)
+		f.l.Report(ruleOSP, at, "%s has %d groups of the name %q, and nothing says which is meant", m.file, len(found), e.group)
 	}
 	return nil
 }
@@ -271,12 +272,12 @@ func (f *flattener) group(at Place, e ospGroupEnd) *ospGroup {
 // has once, else in their order.
 func (f *flattener) connectGroups(c ospGroupConnection, a, b *ospGroup) {
 	if len(a.groups) != len(b.groups) || len(a.variables) != len(b.variables) {
-		report(f.l, ruleOSP, c.place, "the groups %q and %q cannot be connected: %q has %d variables and %d groups, %q has %d and %d", c.a, c.b,
+		f.l.Report(ruleOSP, c.place, "the groups %q and %q cannot be connected: %q has %d variables and %d groups, %q has %d and %d", c.a, c.b,
 			a.name, len(a.variables), len(a.groups), b.name, len(b.variables), len(b.groups))
 		return
 	}
 	if a.kind != b.kind {
-		report(f.l, ruleOSPPart, c.place, "%s %q is connected with %s %q, which is of another kind", a.kind, a.name, b.kind, b.name)
+		f.l.Report(ruleOSPPart, c.place, "%s %q is connected with %s %q, which is of another kind", a.kind, a.name, b.kind, b.name)
 	}
 	for i := range a.variables {
 		f.connectVariables(c, a.variables[i], b.variables[i])
@@ -312,13 +313,13 @@ func sameKinds(a, b []*ospGroup) []*ospGroup {
 
 func (f *flattener) connectVariables(c ospGroupConnection, a, b ospVariable) {
 	if a.axis != "" && b.axis != "" && a.axis != b.axis {
-		report(f.l, ruleOSPPart, c.place, "%q is of axis %s and is connected with %q of axis %s: variables of groups are connected in their order", a.ref, a.axis, b.ref, b.axis)
+		f.l.Report(ruleOSPPart, c.place, "%q is of axis %s and is connected with %q of axis %s: variables of groups are connected in their order", a.ref, a.axis, b.ref, b.axis)
 	}
 	f.more = append(f.more, Connection{StartElement: c.a.element, StartConnector: a.ref, EndElement: c.b.element, EndConnector: b.ref,
 		SuppressUnitConversion: true, bond: c.bond, Place: c.place})
 }
 
-// unitOfEnd gives the unit of a variable: that of the FMU, else that of the model
+// unitOfEnd returns the unit of a variable: that of the FMU, else that of the model
 // description of OSP.
 func (f *flattener) unitOfEnd(e end) (name string, base *unit.Base, kind string) {
 	v, ok := f.variable(e)
@@ -343,7 +344,7 @@ func (f *flattener) ospUnits(from, to end, at Place) {
 	nameB, b, _ := f.unitOfEnd(to)
 	gain, offset, err := unit.Convert(a, b, false)
 	if err != nil || gain != 1 || offset != 0 {
-		report(f.l, ruleOSPUnit, at, "%s is in %q and %s in %q; the number passes unchanged, as in OSP", from, nameA, to, nameB)
+		f.l.Report(ruleOSPUnit, at, "%s is in %q and %s in %q; the number passes unchanged, as in OSP", from, nameA, to, nameB)
 	}
 }
 
@@ -390,7 +391,7 @@ func (f *flattener) ospBonds() {
 			wrong = "an effort and a flow that leads back make a pair, and the connections are not as many in either direction"
 		}
 		if wrong != "" {
-			report(f.l, ruleOSP, at, "the power bond %q cannot be followed: %s", name, wrong)
+			f.l.Report(ruleOSP, at, "the power bond %q cannot be followed: %s", name, wrong)
 			continue
 		}
 		sure := true
@@ -404,9 +405,9 @@ func (f *flattener) ospBonds() {
 			b.Pairs = append(b.Pairs, BondPair{Effort: effort.from.String(), Flow: flow.from.String(), Place: at})
 		}
 		if !sure {
-			report(f.l, ruleTaken, at, "units do not tell which output of the power bond %q is the effort and which the flow; the residual energy may have the other sign", name)
+			f.l.Report(ruleTaken, at, "units do not tell which output of the power bond %q is the effort and which the flow; the residual energy may have the other sign", name)
 		}
 		f.net.Own.Bonds = append(f.net.Own.Bonds, b)
-		f.net.Own.from("bond "+name, sourceOSP+" powerBond", at)
+		f.net.Own.From("bond "+name, sourceOSP+" powerBond", at)
 	}
 }

@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// documentName is the default variant of a package (ssp 2).
-const documentName = "SystemStructure.ssd"
+// DocumentName is the default variant of a package (ssp 2).
+const DocumentName = "SystemStructure.ssd"
 
 // Package is a system on disk: a .ssp, a folder, a bare .ssd, or a system
 // structure of OSP.
@@ -22,6 +23,7 @@ type Package struct {
 	Root *Document // the default variant, or the document given
 	Dir  string    // absolute folder of Root; for a .ssp a private one, gone after Close
 
+	dialects   []Dialect
 	files      []string // read so far
 	top        *instance
 	components []*FlatComponent
@@ -43,15 +45,16 @@ type Package struct {
 // OspSystemStructure.xml, or a folder with one. Another document at the root of a
 // package or folder stands behind a #, as in documents: "system.ssp#Variant.ssd"
 // (ssp 2, 14). FMUs are not touched otherwise.
-// Findings go to l (nil: nowhere); the error holds those of level Error.
-func Open(path string, l *diag.List) (*Package, error) {
+// Findings go to l (nil: nowhere); the error holds those of level Error. Flatten reads the
+// annotations of the tools whose dialects are given.
+func Open(path string, l *diag.List, dialects ...Dialect) (*Package, error) {
 	own := &diag.List{}
 	if l != nil {
 		own.Strict = l.Strict
 		defer func() { l.Append(own) }()
 	}
 	path, variant := SplitVariant(path)
-	p := &Package{Path: path, packages: make(map[string]home), documents: make(map[string]*Document)}
+	p := &Package{Path: path, dialects: dialects, packages: make(map[string]home), documents: make(map[string]*Document)}
 	fail := func(format string, args ...any) (*Package, error) {
 		own.Add(ruleFile, path, "", 0, format, args...)
 		return nil, errors.Join(own.Err(), p.Close())
@@ -61,7 +64,7 @@ func Open(path string, l *diag.List) (*Package, error) {
 	case err != nil:
 		return fail("the system cannot be read: %v", err)
 	case info.IsDir():
-		p.Dir, document = path, documentName
+		p.Dir, document = path, DocumentName
 	case !info.Mode().IsRegular(): // opening a named pipe would wait for ever
 		return fail("the system is neither a file nor a folder")
 	case isZip(path):
@@ -70,7 +73,7 @@ func Open(path string, l *diag.List) (*Package, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Dir, p.cleanup, document = dir, append(p.cleanup, cleanup), documentName
+		p.Dir, p.cleanup, document = dir, append(p.cleanup, cleanup), DocumentName
 	default:
 		p.Dir, document = filepath.Split(path)
 	}
@@ -80,20 +83,20 @@ func Open(path string, l *diag.List) (*Package, error) {
 	}
 	p.Dir = dir
 	if variant != "" {
-		if document != documentName || variant != filepath.Base(variant) {
+		if document != DocumentName || variant != filepath.Base(variant) {
 			return fail("the variant %q cannot be read: variants are documents at the root of a package or folder", variant)
 		}
 		document = variant
 	}
 	p.files = []string{path, filepath.Join(p.Dir, document)}
 	data, err := readDocument(filepath.Join(p.Dir, document))
-	if errors.Is(err, fs.ErrNotExist) && document == documentName {
+	if errors.Is(err, fs.ErrNotExist) && document == DocumentName {
 		if osp, failed := readDocument(filepath.Join(p.Dir, ospDocumentName)); !errors.Is(failed, fs.ErrNotExist) {
 			document, data, err = ospDocumentName, osp, failed
 			p.files[1] = filepath.Join(p.Dir, document)
 		}
-	} else if _, failed := os.Stat(filepath.Join(p.Dir, ospDocumentName)); failed == nil && document == documentName {
-		own.Add(ruleVariants, path, "", 0, "there is both %s, which is read, and %s; to run the latter, give its path", documentName, ospDocumentName)
+	} else if _, failed := os.Stat(filepath.Join(p.Dir, ospDocumentName)); failed == nil && document == DocumentName {
+		own.Add(ruleVariants, path, "", 0, "there is both %s, which is read, and %s; to run the latter, give its path", DocumentName, ospDocumentName)
 	}
 	if err != nil {
 		if others, _ := filepath.Glob(filepath.Join(p.Dir, "*.ssd")); errors.Is(err, fs.ErrNotExist) && len(others) > 0 {
@@ -108,10 +111,13 @@ func Open(path string, l *diag.List) (*Package, error) {
 	if p.packed {
 		h.root = p.Dir
 	}
-	if isOSP(data) {
-		p.Root, p.osp = parseOSP(data, h.show(document), filepath.Base(p.Dir), own)
-	} else {
-		p.Root = parseDocument(data, h.show(document), p.opener(h), own)
+	in := newParser(own, h.show(document))
+	switch root := in.Parse(data); {
+	case root == nil:
+	case root.Name == ospRoot:
+		p.Root, p.osp = readStructure(in, root, filepath.Base(p.Dir))
+	default:
+		p.Root = in.document(root, p.opener(h))
 	}
 	if p.Root != nil {
 		p.Root.home, p.Root.Dir = h, p.Dir
@@ -131,6 +137,16 @@ func Open(path string, l *diag.List) (*Package, error) {
 // Files lists the package itself and the documents that were read from it.
 func (p *Package) Files() []string { return slices.Clone(p.files) }
 
+// Document returns the name of the file of Root, in Dir.
+func (p *Package) Document() string { return filepath.Base(p.files[1]) }
+
+// Packed reports whether the package is a .ssp, unpacked into a private folder.
+func (p *Package) Packed() bool { return p.packed }
+
+// Locate returns the path of a file relative to Dir, whether or not there is one. Only
+// relative URIs are followed, and in a package none that leave it (ssp 12).
+func (d *Document) Locate(uri string) (string, error) { return d.home.locate(uri) }
+
 // Close removes the private folders of packages. It may be called more than once.
 func (p *Package) Close() error {
 	var errs []error
@@ -141,7 +157,7 @@ func (p *Package) Close() error {
 	return errors.Join(errs...)
 }
 
-// shown gives the name by which the user knows a file of the package.
+// shown returns the name by which the user knows a file of the package.
 func (p *Package) shown(rel string) string {
 	if info, err := os.Stat(p.Path); err == nil && !info.IsDir() && !p.packed {
 		return filepath.Join(filepath.Dir(p.Path), rel)
@@ -217,8 +233,8 @@ func readDocument(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is no ordinary file")
 	}
-	if info.Size() > maxDocument {
-		return nil, fmt.Errorf("it has %d bytes; documents up to %d are read", info.Size(), maxDocument)
+	if info.Size() > xmltree.MaxDocument {
+		return nil, fmt.Errorf("it has %d bytes; documents up to %d are read", info.Size(), xmltree.MaxDocument)
 	}
 	return os.ReadFile(path)
 }
@@ -237,7 +253,7 @@ func (p *Package) CheckSources(l *diag.List) error {
 			p.checkFile(c, own)
 			continue
 		}
-		report(own, c.problemRule, c.Place, "%v", c.Problem)
+		own.Report(c.problemRule, c.Place, "%v", c.Problem)
 	}
 	return own.Err()
 }
@@ -247,16 +263,16 @@ func (p *Package) checkFile(c *FlatComponent, l *diag.List) {
 	info, err := os.Stat(c.Source)
 	if err == nil && info.IsDir() {
 		if _, failed := os.Stat(filepath.Join(c.Source, "modelDescription.xml")); errors.Is(failed, fs.ErrNotExist) {
-			report(l, ruleFile, c.Place, "the source %q of component %q is a folder without modelDescription.xml, so it is no unpacked FMU%s", c.URI, c.Path, c.hint())
+			l.Report(ruleFile, c.Place, "the source %q of component %q is a folder without modelDescription.xml, so it is no unpacked FMU%s", c.URI, c.Path, c.hint())
 			return
 		}
 	}
 	if err != nil {
-		report(l, ruleFile, c.Place, "the FMU %q of component %q cannot be read: %v%s", c.URI, c.Path, unwrapPath(err), c.hint())
+		l.Report(ruleFile, c.Place, "the FMU %q of component %q cannot be read: %v%s", c.URI, c.Path, unwrapPath(err), c.hint())
 		return
 	}
 	if p.outside(c.home, c.Source) {
-		report(l, ruleFileOutside, c.Place, "the FMU %q of component %q lies outside the folder of the document", c.URI, c.Path)
+		l.Report(ruleFileOutside, c.Place, "the FMU %q of component %q lies outside the folder of the document", c.URI, c.Path)
 	}
 }
 

@@ -49,10 +49,10 @@ func single(source string) string {
 // The three forms of a system give the same network, and Close removes what
 // Open has unpacked.
 func TestForms(t *testing.T) {
-	files := map[string]string{documentName: single("resources/c%20d.fmu"), "resources/c d.fmu": "x", "other/name.ssd": ""}
+	files := map[string]string{DocumentName: single("resources/c%20d.fmu"), "resources/c d.fmu": "x", "other/name.ssd": ""}
 	dir := folder(t, files)
-	zipped := pack(t, "resources/", "", documentName, files[documentName], "resources/c d.fmu", "x", "Variant.ssd", "")
-	for _, path := range []string{dir, filepath.Join(dir, documentName), zipped} {
+	zipped := pack(t, "resources/", "", DocumentName, files[DocumentName], "resources/c d.fmu", "x", "Variant.ssd", "")
+	for _, path := range []string{dir, filepath.Join(dir, DocumentName), zipped} {
 		l := &diag.List{}
 		p, err := Open(path, l)
 		if err != nil {
@@ -72,7 +72,7 @@ func TestForms(t *testing.T) {
 			if len(l.Findings) != 1 || l.Findings[0].ID != "SD2V" || !strings.Contains(l.Findings[0].Message, "Variant.ssd") {
 				t.Errorf("findings %v", l.Findings)
 			}
-			if want := filepath.Join(zipped, documentName); p.Root.File != want {
+			if want := filepath.Join(zipped, DocumentName); p.Root.File != want {
 				t.Errorf("file %s, want %s", p.Root.File, want)
 			}
 		}
@@ -91,7 +91,7 @@ func TestForms(t *testing.T) {
 // A variant stands behind the package or folder, as in documents (ssp 14). A file whose
 // name has such a character is itself.
 func TestVariants(t *testing.T) {
-	files := map[string]string{documentName: single("a.fmu"), "Other.ssd": strings.Replace(single("b.fmu"), `name="test"`, `name="other"`, 1), "a.fmu": "x", "b.fmu": "x"}
+	files := map[string]string{DocumentName: single("a.fmu"), "Other.ssd": strings.Replace(single("b.fmu"), `name="test"`, `name="other"`, 1), "a.fmu": "x", "b.fmu": "x"}
 	dir := folder(t, files)
 	var entries []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -100,7 +100,7 @@ func TestVariants(t *testing.T) {
 	zipped := pack(t, entries...)
 	odd := filepath.Join(folder(t, map[string]string{"odd#1.ssd": single("a.fmu")}), "odd#1.ssd")
 	for path, want := range map[string]string{dir: "test a.fmu", dir + "#Other.ssd": "other b.fmu", zipped + "#Other.ssd": "other b.fmu",
-		zipped + "#" + documentName: "test a.fmu", zipped + "#": "test a.fmu", odd: "test a.fmu"} {
+		zipped + "#" + DocumentName: "test a.fmu", zipped + "#": "test a.fmu", odd: "test a.fmu"} {
 		p, err := Open(path, nil)
 		if err != nil {
 			t.Error(err)
@@ -133,7 +133,7 @@ func TestOpenErrors(t *testing.T) {
 		pack(t, "a.fmu", "x"):           "there is no readable SystemStructure.ssd",
 		pack(t, "../a", "x"):            "../a",
 		pack(t):                         "there is no readable SystemStructure.ssd",
-		pack(t, "car/"+documentName, single("c.fmu")):   `there is car/SystemStructure.ssd: it must lie at the root`,
+		pack(t, "car/"+DocumentName, single("c.fmu")):   `there is car/SystemStructure.ssd: it must lie at the root`,
 		pack(t, "systemStructure.SSD", single("c.fmu")): `there is "systemStructure.SSD": small and capital letters count`,
 	} {
 		before := unpacked(t)
@@ -159,24 +159,24 @@ func unpacked(t testing.TB) []string {
 
 // Where an FMU is looked for, and what is said if it is not there (ssp 12).
 func TestSources(t *testing.T) {
-	outside := folder(t, map[string]string{"x.fmu": "x", "system/" + documentName: single("../x.fmu")})
+	outside := folder(t, map[string]string{"x.fmu": "x", "system/" + DocumentName: single("../x.fmu")})
 	for _, c := range []struct {
 		name, path, id string
 		level          diag.Level
 		message        string
 	}{
 		{"outside a folder", filepath.Join(outside, "system"), "SD2O", diag.Warning, "lies outside"},
-		{"outside a package", pack(t, documentName, single("../x.fmu")), "SD2", diag.Error, "leads out of the package"},
-		{"missing", folder(t, map[string]string{documentName: single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
-		{"beside", folder(t, map[string]string{documentName: single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},
-		{"other letters", pack(t, documentName, single("resources/x.fmu"), "resources/X.fmu", "x"), "SD2", diag.Error, `there is "X.fmu": small and capital`},
-		{"in resources", pack(t, documentName, single("x.fmu"), "resources/x.fmu", "x"), "SD2", diag.Error, `at "resources/x.fmu"`},
-		{"no unpacked FMU", folder(t, map[string]string{documentName: single("lib"), "lib/readme": ""}), "SD2", diag.Error, `"lib" of component "c" is a folder without modelDescription.xml`},
-		{"scheme", folder(t, map[string]string{documentName: single("https://far.away/x.fmu")}), "SD2", diag.Error, "not relative"},
-		{"absolute", folder(t, map[string]string{documentName: single("/x.fmu")}), "SD2", diag.Error, "not relative"},
-		{"backslash", folder(t, map[string]string{documentName: single(`resources\x.fmu`)}), "SD2", diag.Error, "folders are separated by /"},
-		{"bad escape", folder(t, map[string]string{documentName: single("%zz.fmu")}), "SD2", diag.Error, "is no URI"},
-		{"part of an FMU", folder(t, map[string]string{documentName: single("x.fmu#model")}), "SD2", diag.Error, "which only systems have"},
+		{"outside a package", pack(t, DocumentName, single("../x.fmu")), "SD2", diag.Error, "leads out of the package"},
+		{"missing", folder(t, map[string]string{DocumentName: single("x.fmu")}), "SD2", diag.Error, `"x.fmu" of component "c" cannot be read`},
+		{"beside", folder(t, map[string]string{DocumentName: single("../../lib/x.fmu"), "x.fmu": "x"}), "SD2", diag.Error, `at "x.fmu"`},
+		{"other letters", pack(t, DocumentName, single("resources/x.fmu"), "resources/X.fmu", "x"), "SD2", diag.Error, `there is "X.fmu": small and capital`},
+		{"in resources", pack(t, DocumentName, single("x.fmu"), "resources/x.fmu", "x"), "SD2", diag.Error, `at "resources/x.fmu"`},
+		{"no unpacked FMU", folder(t, map[string]string{DocumentName: single("lib"), "lib/readme": ""}), "SD2", diag.Error, `"lib" of component "c" is a folder without modelDescription.xml`},
+		{"scheme", folder(t, map[string]string{DocumentName: single("https://far.away/x.fmu")}), "SD2", diag.Error, "not relative"},
+		{"absolute", folder(t, map[string]string{DocumentName: single("/x.fmu")}), "SD2", diag.Error, "not relative"},
+		{"backslash", folder(t, map[string]string{DocumentName: single(`resources\x.fmu`)}), "SD2", diag.Error, "folders are separated by /"},
+		{"bad escape", folder(t, map[string]string{DocumentName: single("%zz.fmu")}), "SD2", diag.Error, "is no URI"},
+		{"part of an FMU", folder(t, map[string]string{DocumentName: single("x.fmu#model")}), "SD2", diag.Error, "which only systems have"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := Open(c.path, nil)
@@ -207,7 +207,7 @@ func (missing) Variables(c *FlatComponent) (VariableSet, error) {
 
 // A resolver that does not find the file gets the same hint.
 func TestResolverMisses(t *testing.T) {
-	p, err := Open(folder(t, map[string]string{documentName: single("x.fmu"), "resources/x.fmu": ""}), nil)
+	p, err := Open(folder(t, map[string]string{DocumentName: single("x.fmu"), "resources/x.fmu": ""}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestDocument(t *testing.T) {
 <ssd:SignalDictionaryReference name="bus" dictionary="d"/>`, 1)
 	document = strings.Replace(document, "</ssd:Elements>", `</ssd:Elements><ssd:SignalDictionaries><ssd:SignalDictionary name="d" source="d.ssb"/></ssd:SignalDictionaries><ssd:GraphicalElements><ssd:Note x1="0" y1="0" x2="1" y2="1" text="n"/></ssd:GraphicalElements>`, 1)
 	l := &diag.List{Strict: true}
-	p, err := Open(folder(t, map[string]string{documentName: document, "d.ssb": dictionary(entry("s", "<ssc:Boolean/>"))}), l)
+	p, err := Open(folder(t, map[string]string{DocumentName: document, "d.ssb": dictionary(entry("s", "<ssc:Boolean/>"))}), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestDocument(t *testing.T) {
 		t.Errorf("document %+v", d)
 	}
 	c, ok := d.System.Elements[0].(*Component)
-	if !ok || c.ID != "i1" || c.Description != "D" || c.Type != mimeFMU || c.Annotations[0].Type != "org.x" ||
+	if !ok || c.ID != "i1" || c.Description != "D" || c.Type != MIMEFMU || c.Annotations[0].Type != "org.x" ||
 		c.Annotations[0].Content.ChildElements()[0].SelectAttrValue("z", "") != "1" {
 		t.Errorf("component %+v", c)
 	}
@@ -260,7 +260,7 @@ func TestEncodings(t *testing.T) {
 	latin := strings.Replace(strings.Replace(plain, "UTF-8", "ISO-8859-1", 1), `name="c"`, "name=\"\xfc\"", 1)
 	for name, text := range map[string]string{"plain": plain, "other prefix": other, "default namespace": none, "mark": "\xef\xbb\xbf" + plain, "latin": latin,
 		"mark and Latin-1": "\xef\xbb\xbf" + strings.Replace(latin, "\xfc", "ü", 1)} {
-		p, err := Open(folder(t, map[string]string{documentName: text}), nil)
+		p, err := Open(folder(t, map[string]string{DocumentName: text}), nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -274,7 +274,7 @@ func TestEncodings(t *testing.T) {
 		}
 	}
 	odd := strings.Replace(plain, "UTF-8", "EBCDIC", 1)
-	if _, err := Open(folder(t, map[string]string{documentName: odd}), nil); err == nil || !strings.Contains(err.Error(), `"EBCDIC"; save it as UTF-8`) {
+	if _, err := Open(folder(t, map[string]string{DocumentName: odd}), nil); err == nil || !strings.Contains(err.Error(), `"EBCDIC"; save it as UTF-8`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -285,14 +285,10 @@ func FuzzDocument(f *testing.F) {
 	f.Add(base)
 	f.Add(chain([4]string{realType("m"), realType("mm"), realType(""), realType("m")}, [3]string{linear(2, 1), numbers("Integer", 1, 2), ""}))
 	f.Add(propagate(bindings(inline(` prefix="P"`, param("", realValue(1, "m")), "")), "", ""))
-	f.Add(annotated(annotation(OwnType, `<ms:Component stateless="1"/>`), annotation(typeOMS, `<oms:SimulationInformation/>`),
+	f.Add(annotated(annotation(OwnType, `<ms:Component stateless="1"/>`), annotation("org.tool", `<x:Step xmlns:x="urn:x"/>`),
 		annotation(OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)))
 	f.Add(bonded(annotation(OwnType, `<ms:Settings version="1"><ms:Bond name="b" energyScale="1" tolerance="1"><ms:Pair effort="c.F" flow="d.v" opposed="true"/></ms:Bond></ms:Settings>`)))
-	f.Add(annotated(annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" deltaTime="0.1" triggerSequence="1"/>`)+annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`),
-		annotation(typeOMS, `<oms:SimulationInformation><oms:VariableStepMaster initialStepSize="1" minimumStepSize="2" maximumStepSize="3" relativeTolerance="4"/></oms:SimulationInformation>`),
-		annotation(typeOMS, `<oms:SimulationInformation signalFilter="test\.top\.c\.(u|p)" loggingInterval="2"/>`)+annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)))
 	f.Add(annotated("", "", annotation(OwnType, `<ms:Settings version="1" monitorEnergy="1" energySpike="0" workers="2" isolation="auto" stepTimeout="1" memoryLimit="1" outputInterval="1" input="set.ssv" history="x"><ms:Record match="c.*"/></ms:Settings>`)))
-	f.Add(annotated("", "", annotation(typeOMS, `<oms:SimulationInformation signalFilter="set.xml"/>`)))
 	f.Add(around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`))
 	whole, files, _ := everything()
 	f.Add(whole)
@@ -394,10 +390,10 @@ func (generous) Variables(c *FlatComponent) (VariableSet, error) {
 // What the standard does not know is named wherever it stands.
 func TestUnknownParts(t *testing.T) {
 	const gadget = "<ssd:Gadget/>"
-	files := map[string]string{documentName: base, "set.ssv": baseSet, "map.ssm": baseMap}
+	files := map[string]string{DocumentName: base, "set.ssv": baseSet, "map.ssm": baseMap}
 	want := 0
 	for name, places := range map[string][]string{
-		documentName: {"<ssd:Connectors>", "<ssd:ParameterBindings>", "<ssd:Elements>", "<ssd:Connections>", "<ssd:Enumerations>", "<ssd:Units>",
+		DocumentName: {"<ssd:Connectors>", "<ssd:ParameterBindings>", "<ssd:Elements>", "<ssd:Connections>", "<ssd:Enumerations>", "<ssd:Units>",
 			`<ssd:Annotations>`, `<ssd:Component name="a" source="a.fmu">`, `<ssd:System name="inner">`, `<ssc:Unit name="m">`, `<ssc:Enumeration name="gear">`,
 			`<ssd:Connector name="n" kind="output">`, `endElement="b" endConnector="u">`, `factor="2"`, `<ssd:DefaultExperiment startTime="0" stopTime="2">`, `source="set.ssv">`},
 		"set.ssv": {"<ssv:Parameters>", `<ssv:Parameter name="gain">`, `<ssv:Units>`},
@@ -416,7 +412,7 @@ func TestUnknownParts(t *testing.T) {
 			files[name] = strings.ReplaceAll(files[name], place, strings.ReplaceAll(text, gadget, `<g:Gadget xmlns:g="urn:g"/>`))
 		}
 	}
-	_, l := sound(t, files[documentName], files, baseFakes())
+	_, l := sound(t, files[DocumentName], files, baseFakes())
 	got := 0
 	for _, f := range l.Findings {
 		if f.ID != "SD1U" || f.Level != diag.Warning || !strings.Contains(strings.ToLower(f.Message), "gadget") {
@@ -440,7 +436,7 @@ func TestAnnotationsAnywhere(t *testing.T) {
 		return strings.Replace(text, after, after+fmt.Sprintf(foreign, prefix), 1)
 	}
 	for name, places := range map[string][][2]string{
-		documentName: {{`<ssd:Connector name="n" kind="output">`, "ssd"}, {`<ssd:ParameterBinding source="set.ssv">`, "ssd"}, {`<ssc:Unit name="m">`, "ssc"},
+		DocumentName: {{`<ssd:Connector name="n" kind="output">`, "ssd"}, {`<ssd:ParameterBinding source="set.ssv">`, "ssd"}, {`<ssc:Unit name="m">`, "ssc"},
 			{`<ssc:Enumeration name="gear">`, "ssc"}, {`<ssv:Parameter name="p">`, "ssv"}, {`factor="2"/>`, "ssd"}, {`endConnector="n">`, "ssd"}},
 		"set.ssv": {{`<ssv:Parameter name="gain">`, "ssv"}, {`</ssv:Parameters>`, "ssv"}},
 		"map.ssm": {{`target="a.k">`, "ssm"}, {`target="level"/>`, "ssm"}},
@@ -448,15 +444,15 @@ func TestAnnotationsAnywhere(t *testing.T) {
 	} {
 		for _, place := range places {
 			all := maps.Clone(files)
-			all[documentName] = document
+			all[DocumentName] = document
 			all[name] = put(all[name], place[0], place[1])
-			n, l, err := flatten(t, all[documentName], all, vars, false)
+			n, l, err := flatten(t, all[DocumentName], all, vars, false)
 			l.Findings = slices.DeleteFunc(l.Findings, func(f diag.Finding) bool { return f.ID == "SD1S" }) // annotations stand last
 			if err != nil || len(l.Findings) != 1 || l.Findings[0].ID != "SD21" || filepath.Base(l.Findings[0].File) != name || l.Findings[0].Line == 0 || n == nil {
 				t.Errorf("%s after %s: %v, findings %v", name, place[0], err, l.Findings)
 			}
 			all[name] = strings.Replace(all[name], "org.example", OwnType, 1)
-			if _, _, err := flatten(t, all[documentName], all, vars, false); !diag.Has(err, "SD21O") {
+			if _, _, err := flatten(t, all[DocumentName], all, vars, false); !diag.Has(err, "SD21O") {
 				t.Errorf("%s after %s: our annotation: %v", name, place[0], err)
 			}
 		}

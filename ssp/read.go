@@ -2,6 +2,7 @@ package ssp
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,14 +10,15 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // MIME types (ssp 12, 33).
 const (
-	mimeFMU        = "application/x-fmu-sharedlibrary"
+	MIMEFMU        = "application/x-fmu-sharedlibrary"
 	mimeDefinition = "application/x-ssp-definition"
 	mimePackage    = "application/x-ssp-package"
-	mimeSet        = "application/x-ssp-parameter-set"
+	MIMESet        = "application/x-ssp-parameter-set"
 	mimeMapping    = "application/x-ssp-parameter-mapping"
 	mimeDictionary = "application/x-ssp-signal-dictionary"
 )
@@ -28,20 +30,27 @@ type opener func(uri string, inside *Component) (data []byte, file string, outsi
 
 // parseDocument reads an SSD from memory. The name is shown in findings; open
 // reads the parameter files that the document refers to. It returns nil if the
-// list then holds an error of this document.
+// document has errors.
 func parseDocument(data []byte, file string, open opener, l *diag.List) *Document {
-	own := &diag.List{Strict: l.Strict}
-	r := &reader{parser: parser{l: own, file: file}, open: open}
-	var d *Document
-	if root := r.tree(data); root != nil {
-		d = r.document(root)
+	p := newParser(&diag.List{Strict: l.Strict}, file)
+	defer func() { l.Append(p.List) }()
+	if root := p.Parse(data); root != nil {
+		return p.document(root, open)
 	}
-	l.Append(own)
-	if own.Err() != nil {
-		return nil
-	}
-	return d
+	return nil
 }
+
+// document reads an SSD; nil if the list of the parser has errors.
+func (p *parser) document(root *xmltree.Node, open opener) *Document {
+	r := &reader{parser: *p, open: open}
+	if d := r.document(root); p.List.Err() == nil {
+		return d
+	}
+	return nil
+}
+
+// MetadataKeys are the keys of Document.Metadata (ssp 8).
+var MetadataKeys = []string{"author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime", "description"}
 
 // reader turns an SSD into the model.
 type reader struct {
@@ -54,69 +63,69 @@ type reader struct {
 }
 
 // version checks the version attribute of a root element (ssp 5).
-func (p *parser) version(n *node) string {
-	v, ok := n.attr("version")
+func (p *parser) version(n *xmltree.Node) string {
+	v, ok := n.Attr("version")
 	p.v2 = v == "2" || strings.HasPrefix(v, "2.")
 	switch {
 	case !ok:
-		p.need(n, "version")
+		p.Need(n, "version")
 	case v == "1", v == "2":
-		p.add(ruleTolerated, n, "version %q should be %q", v, v+".0")
+		p.Add(xmltree.RuleTolerated, n, "version %q should be %q", v, v+".0")
 		v += ".0" // as which it is written
 	case !p.v2 && !strings.HasPrefix(v, "1."):
-		p.add(ruleSchema, n, "version %q is not known; versions 1 and 2 are read", v)
+		p.Add(xmltree.RuleSchema, n, "version %q is not known; versions 1 and 2 are read", v)
 	}
 	return v
 }
 
 // since2 reports a feature of version 2.0 in an older file (SD3).
-func (p *parser) since2(n *node, what string) {
-	if !p.v2 && p.once("version "+what) {
-		p.add(ruleVersion, n, "%s exists since version 2.0 only", what)
+func (p *parser) since2(n *xmltree.Node, what string) {
+	if !p.v2 && p.Once("version "+what) {
+		p.Add(ruleVersion, n, "%s exists since version 2.0 only", what)
 	}
 }
 
-func (r *reader) document(n *node) *Document {
-	if !n.is("SystemStructureDescription", nsSSD) {
-		r.add(ruleSchema, n, "the root element is %q of namespace %q, not SystemStructureDescription of %q", n.el.FullTag(), n.uri, nsSSD)
+func (r *reader) document(n *xmltree.Node) *Document {
+	if !n.Is("SystemStructureDescription", xmltree.SSD) {
+		r.Add(xmltree.RuleSchema, n, "the root element is %q of namespace %q, not SystemStructureDescription of %q", n.El.FullTag(), n.URI, xmltree.SSD)
 		return nil
 	}
-	d := &Document{File: r.file, Version: r.version(n), Name: r.need(n, "name"), Metadata: make(map[string]string), tree: n.el}
-	for _, key := range []string{"author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime", "description"} {
-		if v, ok := n.attr(key); ok {
+	d := &Document{File: r.File, Version: r.version(n), Name: r.Need(n, "name"), Metadata: make(map[string]string), Tree: n.El}
+	for _, key := range MetadataKeys {
+		if v, ok := n.Attr(key); ok {
 			d.Metadata[key] = v
 		}
 	}
-	for _, k := range n.kids {
+	for _, k := range n.Kids {
 		switch {
-		case k.is("System", nsSSD):
+		case k.Is("System", xmltree.SSD):
 			if d.System != nil {
-				r.add(ruleSchema, k, "a document has one System at its root")
+				r.Add(xmltree.RuleSchema, k, "a document has one System at its root")
 				continue
 			}
 			d.System = r.system(k)
-		case k.is("Enumerations", nsSSD):
+		case k.Is("Enumerations", xmltree.SSD):
 			d.Enumerations = r.enumerations(k)
-		case k.is("Units", nsSSD):
+		case k.Is("Units", xmltree.SSD):
 			d.Units = r.units(k)
-		case k.is("DefaultExperiment", nsSSD):
-			d.Experiment.Start, d.Experiment.Stop = r.number(k, "startTime"), r.number(k, "stopTime")
-			for _, kk := range k.kids {
-				if kk.is("Annotations", nsSSD) {
+		case k.Is("DefaultExperiment", xmltree.SSD):
+			d.Experiment.Start, d.Experiment.Stop = r.Number(k, "startTime"), r.Number(k, "stopTime")
+			for _, kk := range k.Kids {
+				if kk.Is("Annotations", xmltree.SSD) {
 					d.Experiment.Annotations = r.annotations(kk)
-				} else if !silent(kk) {
-					r.unknown(kk)
+				} else if !xmltree.Silent(kk) {
+					r.Unknown(kk)
 				}
 			}
-		case k.is("Annotations", nsSSD):
+		case k.Is("Annotations", xmltree.SSD):
 			d.Annotations = r.annotations(k)
-		case silent(k):
+		case xmltree.Silent(k):
 		default:
-			r.unknown(k)
+			r.Unknown(k)
 		}
 	}
 	if d.System == nil {
-		r.add(ruleSchema, n, "there is no System")
+		r.Add(xmltree.RuleSchema, n, "there is no System")
 		return nil
 	}
 	r.names(d)
@@ -174,7 +183,7 @@ func newNames(units []unit.Definition, enumerations []EnumerationType) *names {
 	return n
 }
 
-// lookUp gives what the names of a unit and an enumeration mean in the first of
+// lookUp returns what the names of a unit and an enumeration mean in the first of
 // several scopes that defines them, and reports those that none does; otherwise says what
 // becomes of the unit then.
 func (p *parser) lookUp(unitName, enumeration string, at Place, otherwise string, scopes ...*names) (f face) {
@@ -190,11 +199,11 @@ func (p *parser) lookUp(unitName, enumeration string, at Place, otherwise string
 			f.items = s.items[enumeration]
 		}
 	}
-	if !found && p.once("unit "+unitName) {
-		report(p.l, ruleUndefined, at, "the unit %q is not defined in this file%s", unitName, otherwise)
+	if !found && p.Once("unit "+unitName) {
+		p.List.Report(ruleUndefined, at, "the unit %q is not defined in this file%s", unitName, otherwise)
 	}
-	if enumeration != "" && f.items == nil && p.once("enumeration "+enumeration) {
-		report(p.l, ruleUndefined, at, "the enumeration %q is not defined in this file; the items of the FMU count", enumeration)
+	if enumeration != "" && f.items == nil && p.Once("enumeration "+enumeration) {
+		p.List.Report(ruleUndefined, at, "the enumeration %q is not defined in this file; the items of the FMU count", enumeration)
 	}
 	return f
 }
@@ -217,27 +226,27 @@ func (p *parser) dictionaryNames(s *SignalDictionary, scopes ...*names) {
 }
 
 // common reads what all elements share and gives the children left over.
-func (r *reader) common(n *node, c *Common) (rest []*node) {
-	c.Name, c.ID, c.Description = r.need(n, "name"), n.str("id", ""), n.str("description", "")
-	c.Place = r.place(n)
-	if _, ok := n.attr("name"); ok && c.Name == "" {
-		r.add(ruleName, n, "the name is empty")
+func (r *reader) common(n *xmltree.Node, c *Common) (rest []*xmltree.Node) {
+	c.Name, c.ID, c.Description = r.Need(n, "name"), n.Str("id", ""), n.Str("description", "")
+	c.Place = r.Place(n)
+	if _, ok := n.Attr("name"); ok && c.Name == "" {
+		r.Add(ruleName, n, "the name is empty")
 	}
-	for _, k := range n.kids {
+	for _, k := range n.Kids {
 		switch {
-		case k.is("Connectors", nsSSD):
+		case k.Is("Connectors", xmltree.SSD):
 			c.Connectors = r.connectors(k)
-		case k.is("ParameterBindings", nsSSD):
-			for _, kk := range k.kids {
-				if kk.is("ParameterBinding", nsSSD) {
+		case k.Is("ParameterBindings", xmltree.SSD):
+			for _, kk := range k.Kids {
+				if kk.Is("ParameterBinding", xmltree.SSD) {
 					c.Bindings = append(c.Bindings, r.binding(kk))
 				} else {
-					r.unknown(kk)
+					r.Unknown(kk)
 				}
 			}
-		case k.is("Annotations", nsSSD):
+		case k.Is("Annotations", xmltree.SSD):
 			c.Annotations = r.annotations(k)
-		case silent(k):
+		case xmltree.Silent(k):
 		default:
 			rest = append(rest, k)
 		}
@@ -245,43 +254,43 @@ func (r *reader) common(n *node, c *Common) (rest []*node) {
 	return rest
 }
 
-func (r *reader) system(n *node) *System {
+func (r *reader) system(n *xmltree.Node) *System {
 	s := &System{}
 	for _, k := range r.common(n, &s.Common) {
 		switch {
-		case k.is("Elements", nsSSD):
+		case k.Is("Elements", xmltree.SSD):
 			s.Elements = r.elements(k)
-		case k.is("Connections", nsSSD):
-			for _, kk := range k.kids {
-				if kk.is("Connection", nsSSD) {
+		case k.Is("Connections", xmltree.SSD):
+			for _, kk := range k.Kids {
+				if kk.Is("Connection", xmltree.SSD) {
 					s.Connections = append(s.Connections, r.connection(kk))
 				} else {
-					r.unknown(kk)
+					r.Unknown(kk)
 				}
 			}
-		case k.is("SignalDictionaries", nsSSD):
+		case k.Is("SignalDictionaries", xmltree.SSD):
 			s.Dictionaries = r.dictionaries(k)
 		default:
-			r.unknown(k)
+			r.Unknown(k)
 		}
 	}
 	return s
 }
 
-func (r *reader) dictionaries(n *node) []Dictionary {
+func (r *reader) dictionaries(n *xmltree.Node) []Dictionary {
 	var out []Dictionary
 	seen := make(map[string]bool)
-	for _, k := range n.kids {
-		if !k.is("SignalDictionary", nsSSD) {
-			r.unknown(k)
+	for _, k := range n.Kids {
+		if !k.Is("SignalDictionary", xmltree.SSD) {
+			r.Unknown(k)
 			continue
 		}
-		d := Dictionary{Name: r.need(k, "name"), Source: k.str("source", ""), Place: r.place(k), Content: k.el}
+		d := Dictionary{Name: r.Need(k, "name"), Source: k.Str("source", ""), Place: r.Place(k), Content: k.El}
 		if seen[d.Name] {
-			r.add(ruleName, k, "another signal dictionary of this system is called %q too", d.Name)
+			r.Add(ruleName, k, "another signal dictionary of this system is called %q too", d.Name)
 		}
 		seen[d.Name] = true
-		d.Signals = readPart(r, k, k, d.Source, k.str("type", mimeDictionary), mimeDictionary, "SSD", (*parser).signalDictionary)
+		d.Signals = readPart(r, k, k, d.Source, k.Str("type", mimeDictionary), mimeDictionary, "SSD", (*parser).signalDictionary)
 		if d.Signals == nil {
 			continue
 		}
@@ -293,39 +302,39 @@ func (r *reader) dictionaries(n *node) []Dictionary {
 	return out
 }
 
-func (p *parser) signalDictionary(n *node, inline bool) *SignalDictionary {
-	if !n.is("SignalDictionary", nsSSB) {
-		p.add(ruleSchema, n, "the element is %q of namespace %q, not SignalDictionary of %q", n.el.FullTag(), n.uri, nsSSB)
+func (p *parser) signalDictionary(n *xmltree.Node, inline bool) *SignalDictionary {
+	if !n.Is("SignalDictionary", xmltree.SSB) {
+		p.Add(xmltree.RuleSchema, n, "the element is %q of namespace %q, not SignalDictionary of %q", n.El.FullTag(), n.URI, xmltree.SSB)
 		return nil
 	}
 	outer := p.v2
-	s := &SignalDictionary{File: p.file, Version: p.version(n)}
+	s := &SignalDictionary{File: p.File, Version: p.version(n)}
 	defer func() { p.v2 = outer }()
 	seen := make(map[string]bool)
-	for _, k := range n.kids {
+	for _, k := range n.Kids {
 		switch {
-		case k.is("DictionaryEntry", nsSSB):
-			c := Connector{Name: p.need(k, "name"), Description: k.str("description", ""), Kind: Inout, Place: p.place(k)}
-			for _, kk := range k.kids {
+		case k.Is("DictionaryEntry", xmltree.SSB):
+			c := Connector{Name: p.Need(k, "name"), Description: k.Str("description", ""), Kind: Inout, Place: p.Place(k)}
+			for _, kk := range k.Kids {
 				if !p.signalType(kk, &c) && !p.inert(kk) {
-					p.unknown(kk)
+					p.Unknown(kk)
 				}
 			}
 			if c.Type == Unspecified {
-				p.add(ruleSchema, k, "the entry %q has no type", c.Name)
+				p.Add(xmltree.RuleSchema, k, "the entry %q has no type", c.Name)
 			}
 			if seen[c.Name] {
-				p.add(ruleName, k, "another entry of this dictionary is called %q too", c.Name)
+				p.Add(ruleName, k, "another entry of this dictionary is called %q too", c.Name)
 			}
 			seen[c.Name] = true
 			s.Entries = append(s.Entries, c)
-		case k.is("Enumerations", nsSSB):
+		case k.Is("Enumerations", xmltree.SSB):
 			s.Enumerations = p.enumerations(k)
-		case k.is("Units", nsSSB):
+		case k.Is("Units", xmltree.SSB):
 			s.Units = p.units(k)
 		case p.inert(k):
 		default:
-			p.unknown(k)
+			p.Unknown(k)
 		}
 	}
 	if !inline {
@@ -334,18 +343,18 @@ func (p *parser) signalDictionary(n *node, inline bool) *SignalDictionary {
 	return s
 }
 
-func (r *reader) elements(n *node) []Element {
+func (r *reader) elements(n *xmltree.Node) []Element {
 	var out []Element
 	seen := make(map[string]bool)
-	for _, k := range n.kids {
+	for _, k := range n.Kids {
 		var e Element
-		var rest []*node
+		var rest []*xmltree.Node
 		switch {
-		case k.is("System", nsSSD):
+		case k.Is("System", xmltree.SSD):
 			e = r.system(k)
-		case k.is("Component", nsSSD):
-			c := &Component{Type: k.str("type", mimeFMU), Implementation: k.str("implementation", "any")}
-			c.Source, c.HasSource = k.attr("source")
+		case k.Is("Component", xmltree.SSD):
+			c := &Component{Type: k.Str("type", MIMEFMU), Implementation: k.Str("implementation", "any")}
+			c.Source, c.HasSource = k.Attr("source")
 			r.of = c
 			rest = r.common(k, &c.Common)
 			r.of = nil
@@ -354,23 +363,23 @@ func (r *reader) elements(n *node) []Element {
 			case "ScheduledExecution":
 				r.since2(k, "ScheduledExecution")
 			default:
-				r.add(ruleSchema, k, "the implementation %q is none of any, CoSimulation, ModelExchange", c.Implementation)
+				r.Add(xmltree.RuleSchema, k, "the implementation %q is none of any, CoSimulation, ModelExchange", c.Implementation)
 			}
 			e = c
-		case k.is("SignalDictionaryReference", nsSSD):
-			ref := &DictionaryReference{Dictionary: r.need(k, "dictionary")}
+		case k.Is("SignalDictionaryReference", xmltree.SSD):
+			ref := &DictionaryReference{Dictionary: r.Need(k, "dictionary")}
 			rest = r.common(k, &ref.Common)
 			e = ref
 		default:
-			r.unknown(k)
+			r.Unknown(k)
 			continue
 		}
 		for _, kk := range rest {
-			r.unknown(kk)
+			r.Unknown(kk)
 		}
 		name := e.Base().Name
 		if seen[name] {
-			r.add(ruleName, k, "another element of this system is called %q too", name)
+			r.Add(ruleName, k, "another element of this system is called %q too", name)
 		}
 		seen[name] = true
 		out = append(out, e)
@@ -378,29 +387,29 @@ func (r *reader) elements(n *node) []Element {
 	return out
 }
 
-func (r *reader) connectors(n *node) []Connector {
+func (r *reader) connectors(n *xmltree.Node) []Connector {
 	var out []Connector
 	seen := make(map[string]bool)
-	for _, k := range n.kids {
-		if !k.is("Connector", nsSSD) {
-			r.unknown(k)
+	for _, k := range n.Kids {
+		if !k.Is("Connector", xmltree.SSD) {
+			r.Unknown(k)
 			continue
 		}
-		c := Connector{Name: r.need(k, "name"), Description: k.str("description", ""), Kind: Kind(r.need(k, "kind")), Place: r.place(k)}
+		c := Connector{Name: r.Need(k, "name"), Description: k.Str("description", ""), Kind: Kind(r.Need(k, "kind")), Place: r.Place(k)}
 		switch c.Kind {
 		case Input, Output, Parameter, CalculatedParameter, Inout, "":
 		case StructuralParameter, Constant, Local, AnyKind:
 			r.since2(k, "the kind "+string(c.Kind))
 		default:
-			r.add(ruleSchema, k, "the kind %q is not known", c.Kind)
+			r.Add(xmltree.RuleSchema, k, "the kind %q is not known", c.Kind)
 		}
-		for _, kk := range k.kids {
+		for _, kk := range k.Kids {
 			if !r.signalType(kk, &c) && !r.inert(kk) {
-				r.unknown(kk)
+				r.Unknown(kk)
 			}
 		}
 		if seen[c.Name] {
-			r.add(ruleName, k, "another connector of this element is called %q too", c.Name)
+			r.Add(ruleName, k, "another connector of this element is called %q too", c.Name)
 		}
 		seen[c.Name] = true
 		out = append(out, c)
@@ -410,27 +419,27 @@ func (r *reader) connectors(n *node) []Connector {
 
 // signalType reads a type, dimension or clock of a connector or dictionary entry;
 // false: the element is something else.
-func (p *parser) signalType(n *node, c *Connector) bool {
-	t, v2, isType := typeByName(n.name)
+func (p *parser) signalType(n *xmltree.Node, c *Connector) bool {
+	t, v2, isType := TypeByName(n.Name)
 	switch {
-	case n.is("Clock", nsSSD): // names a clock; no type
+	case n.Is("Clock", xmltree.SSD): // names a clock; no type
 		p.since2(n, "Clock")
-		p.add(ruleClock, n, "the connector %q is associated with the clock %q; FMUs of version 2.0 have no clocks", c.Name, p.need(n, "name"))
-	case isType && n.is(n.name, nsSSC, nsSSD):
+		p.Add(ruleClock, n, "the connector %q is associated with the clock %q; FMUs of version 2.0 have no clocks", c.Name, p.Need(n, "name"))
+	case isType && n.Is(n.Name, xmltree.SSC, xmltree.SSD):
 		if v2 {
-			p.since2(n, "the type "+n.name)
+			p.since2(n, "the type "+n.Name)
 		}
 		if c.Type != Unspecified {
-			p.add(ruleSchema, n, "there is more than one type")
+			p.Add(xmltree.RuleSchema, n, "there is more than one type")
 		}
 		c.Type = t
 		switch t {
 		case Real:
-			c.Unit = n.str("unit", "")
+			c.Unit = n.Str("unit", "")
 		case Enumeration:
-			c.Enumeration = p.need(n, "name")
+			c.Enumeration = p.Need(n, "name")
 		}
-	case n.is("Dimension", nsSSC, nsSSD):
+	case n.Is("Dimension", xmltree.SSC, xmltree.SSD):
 		p.since2(n, "Dimension")
 		p.dimension(n)
 		c.Array = true
@@ -442,37 +451,37 @@ func (p *parser) signalType(n *node, c *Connector) bool {
 
 // dimension checks a dimension of an array: a number, the name of a connector that
 // gives it, or neither.
-func (p *parser) dimension(n *node) {
-	size, fixed := n.attr("size")
-	if _, given := n.attr("sizeConnector"); given && fixed {
-		p.add(ruleSchema, n, "a dimension has both size and sizeConnector")
+func (p *parser) dimension(n *xmltree.Node) {
+	size, fixed := n.Attr("size")
+	if _, given := n.Attr("sizeConnector"); given && fixed {
+		p.Add(xmltree.RuleSchema, n, "a dimension has both size and sizeConnector")
 	}
 	if _, err := strconv.ParseUint(strings.TrimSpace(size), 10, 64); fixed && err != nil {
-		p.add(ruleSchema, n, "the size %q of a dimension is no whole number", size)
+		p.Add(xmltree.RuleSchema, n, "the size %q of a dimension is no whole number", size)
 	}
 }
 
-func (r *reader) connection(n *node) Connection {
+func (r *reader) connection(n *xmltree.Node) Connection {
 	c := Connection{
-		StartElement: n.str("startElement", ""), StartConnector: r.need(n, "startConnector"),
-		EndElement: n.str("endElement", ""), EndConnector: r.need(n, "endConnector"),
-		SuppressUnitConversion: r.boolean(n, "suppressUnitConversion", false),
-		Place:                  r.place(n),
+		StartElement: n.Str("startElement", ""), StartConnector: r.Need(n, "startConnector"),
+		EndElement: n.Str("endElement", ""), EndConnector: r.Need(n, "endConnector"),
+		SuppressUnitConversion: r.Boolean(n, "suppressUnitConversion", false),
+		Place:                  r.Place(n),
 	}
-	_, start := n.attr("startIndices")
-	_, end := n.attr("endIndices")
+	_, start := n.Attr("startIndices")
+	_, end := n.Attr("endIndices")
 	if c.Indexed = start || end; c.Indexed {
 		r.since2(n, "startIndices")
 	}
-	var rest []*node
+	var rest []*xmltree.Node
 	c.Transformation, rest = r.transformation(n)
 	for _, k := range rest {
 		switch {
-		case k.is("Annotations", nsSSD):
+		case k.Is("Annotations", xmltree.SSD):
 			c.Annotations = r.annotations(k)
-		case silent(k):
+		case xmltree.Silent(k):
 		default:
-			r.unknown(k)
+			r.Unknown(k)
 		}
 	}
 	return c
@@ -480,31 +489,19 @@ func (r *reader) connection(n *node) Connection {
 
 // transformation reads the transformation in a Connection or MappingEntry, if
 // there is one, and gives the other children.
-func (p *parser) transformation(n *node) (t *Transformation, rest []*node) {
-	for _, k := range n.kids {
-		if k.uri != nsSSC && k.uri != nsSSD {
+func (p *parser) transformation(n *xmltree.Node) (t *Transformation, rest []*xmltree.Node) {
+	for _, k := range n.Kids {
+		at := slices.Index(xmltree.Transformations, k.Name)
+		if at < 0 || !k.Is(k.Name, xmltree.SSC, xmltree.SSD) {
 			rest = append(rest, k)
 			continue
 		}
-		var kind TransformationKind
-		switch k.name {
-		case "LinearTransformation":
-			kind = Linear
-		case "BooleanMappingTransformation":
-			kind = BooleanMapping
-		case "IntegerMappingTransformation":
-			kind = IntegerMapping
-		case "EnumerationMappingTransformation":
-			kind = EnumerationMapping
-		default:
-			rest = append(rest, k)
-			continue
-		}
+		kind := TransformationKind(at)
 		if t != nil {
-			p.add(ruleSchema, k, "there is more than one transformation")
+			p.Add(xmltree.RuleSchema, k, "there is more than one transformation")
 			continue
 		}
-		t = &Transformation{Kind: kind, Factor: p.numberOr(k, "factor", 1), Offset: p.numberOr(k, "offset", 0), Place: p.place(k)}
+		t = &Transformation{Kind: kind, Factor: p.NumberOr(k, "factor", 1), Offset: p.NumberOr(k, "offset", 0), Place: p.Place(k)}
 		switch kind {
 		case Linear:
 		case EnumerationMapping:
@@ -512,9 +509,9 @@ func (p *parser) transformation(n *node) (t *Transformation, rest []*node) {
 		default:
 			t.Numbers = make(map[int32]int32)
 		}
-		for _, e := range k.kids {
-			if kind == Linear || !e.is("MapEntry", k.uri) {
-				p.unknown(e)
+		for _, e := range k.Kids {
+			if kind == Linear || !e.Is("MapEntry", k.URI) {
+				p.Unknown(e)
 				continue
 			}
 			p.mapEntry(e, t)
@@ -523,8 +520,8 @@ func (p *parser) transformation(n *node) (t *Transformation, rest []*node) {
 	return t, rest
 }
 
-func (p *parser) mapEntry(n *node, t *Transformation) {
-	source, target := p.need(n, "source"), p.need(n, "target")
+func (p *parser) mapEntry(n *xmltree.Node, t *Transformation) {
+	source, target := p.Need(n, "source"), p.Need(n, "target")
 	if t.Kind == EnumerationMapping {
 		if first, twice := t.Names[source]; twice {
 			p.again(ruleTransformation, n, first == target, "the source %q is mapped twice", source)
@@ -534,15 +531,15 @@ func (p *parser) mapEntry(n *node, t *Transformation) {
 	}
 	number := func(text string) int32 {
 		if t.Kind == IntegerMapping {
-			v, err := parseInteger(text)
+			v, err := xmltree.ParseInteger(text)
 			if err != nil {
-				p.add(ruleSchema, n, "%v", err)
+				p.Add(xmltree.RuleSchema, n, "%v", err)
 			}
 			return v
 		}
-		v, err := parseBoolean(text)
+		v, err := xmltree.ParseBoolean(text)
 		if err != nil {
-			p.add(ruleSchema, n, "%v", err)
+			p.Add(xmltree.RuleSchema, n, "%v", err)
 		}
 		if v {
 			return 1
@@ -558,55 +555,55 @@ func (p *parser) mapEntry(n *node, t *Transformation) {
 
 // again reports an entry whose name an earlier one has: of the same meaning it is
 // harmless, of another nobody could tell which counts.
-func (p *parser) again(different *diag.Rule, n *node, same bool, format string, args ...any) {
+func (p *parser) again(different *diag.Rule, n *xmltree.Node, same bool, format string, args ...any) {
 	rule := different
 	if same {
 		rule = ruleTwice
 	}
-	p.add(rule, n, format, args...)
+	p.Add(rule, n, format, args...)
 }
 
 // annotations keeps them raw; older files have them in the namespace ssd (ssp 42).
-func (p *parser) annotations(n *node) []Annotation {
+func (p *parser) annotations(n *xmltree.Node) []Annotation {
 	var out []Annotation
-	for _, k := range n.kids {
-		if !k.is("Annotation", nsSSC, nsSSD) {
-			p.unknown(k)
+	for _, k := range n.Kids {
+		if !k.Is("Annotation", xmltree.SSC, xmltree.SSD) {
+			p.Unknown(k)
 			continue
 		}
-		out = append(out, Annotation{Type: strings.TrimSpace(p.need(k, "type")), Content: k.el, Place: p.place(k), node: k})
+		out = append(out, Annotation{Type: strings.TrimSpace(p.Need(k, "type")), Content: k.El, Place: p.Place(k), node: k})
 	}
 	return out
 }
 
-func (p *parser) enumerations(n *node) []EnumerationType {
+func (p *parser) enumerations(n *xmltree.Node) []EnumerationType {
 	var out []EnumerationType
 	seen := make(map[string]map[string]int32)
-	for _, k := range n.kids {
-		if !k.is("Enumeration", nsSSC, nsSSD) {
-			p.unknown(k)
+	for _, k := range n.Kids {
+		if !k.Is("Enumeration", xmltree.SSC, xmltree.SSD) {
+			p.Unknown(k)
 			continue
 		}
-		e := EnumerationType{Name: p.need(k, "name"), Items: make(map[string]int32)}
-		for _, i := range k.kids {
-			if !i.is("Item", nsSSC, nsSSD) {
+		e := EnumerationType{Name: p.Need(k, "name"), Items: make(map[string]int32)}
+		for _, i := range k.Kids {
+			if !i.Is("Item", xmltree.SSC, xmltree.SSD) {
 				if !p.inert(i) {
-					p.unknown(i)
+					p.Unknown(i)
 				}
 				continue
 			}
-			name := p.need(i, "name")
-			v, err := parseInteger(p.need(i, "value"))
+			name := p.Need(i, "name")
+			v, err := xmltree.ParseInteger(p.Need(i, "value"))
 			if err != nil {
-				p.add(ruleSchema, i, "the attribute \"value\": %v", err)
+				p.Add(xmltree.RuleSchema, i, "the attribute \"value\": %v", err)
 			}
 			if first, twice := e.Items[name]; twice {
-				p.again(ruleSchema, i, first == v, "the item %q is defined twice", name)
+				p.again(xmltree.RuleSchema, i, first == v, "the item %q is defined twice", name)
 			}
 			e.Items[name] = v
 		}
 		if first, twice := seen[e.Name]; twice {
-			p.again(ruleSchema, k, maps.Equal(first, e.Items), "the enumeration %q is defined twice", e.Name)
+			p.again(xmltree.RuleSchema, k, maps.Equal(first, e.Items), "the enumeration %q is defined twice", e.Name)
 		}
 		seen[e.Name] = e.Items
 		out = append(out, e)
@@ -614,47 +611,55 @@ func (p *parser) enumerations(n *node) []EnumerationType {
 	return out
 }
 
-func (p *parser) units(n *node) []unit.Definition {
+// Exponents returns the exponents of a base unit by the names of their attributes.
+func Exponents(b *unit.Base) iter.Seq2[string, *int] {
+	return func(yield func(string, *int) bool) {
+		to := []*int{&b.Kg, &b.M, &b.S, &b.A, &b.K, &b.Mol, &b.Cd, &b.Rad}
+		for i, key := range []string{"kg", "m", "s", "A", "K", "mol", "cd", "rad"} {
+			if !yield(key, to[i]) {
+				return
+			}
+		}
+	}
+}
+
+func (p *parser) units(n *xmltree.Node) []unit.Definition {
 	var out []unit.Definition
 	seen := make(map[string]*unit.Base)
-	for _, k := range n.kids {
-		if !k.is("Unit", nsSSC, nsSSD) {
-			p.unknown(k)
+	for _, k := range n.Kids {
+		if !k.Is("Unit", xmltree.SSC, xmltree.SSD) {
+			p.Unknown(k)
 			continue
 		}
-		d := unit.Definition{Name: p.need(k, "name")}
-		for _, b := range k.kids {
-			if !b.is("BaseUnit", nsSSC, nsSSD) {
+		d := unit.Definition{Name: p.Need(k, "name")}
+		for _, b := range k.Kids {
+			if !b.Is("BaseUnit", xmltree.SSC, xmltree.SSD) {
 				if !p.inert(b) {
-					p.unknown(b)
+					p.Unknown(b)
 				}
 				continue
 			}
-			base := &unit.Base{Factor: p.numberOr(b, "factor", 1), Offset: p.numberOr(b, "offset", 0)}
-			for _, e := range []struct {
-				key string
-				to  *int
-			}{{"kg", &base.Kg}, {"m", &base.M}, {"s", &base.S}, {"A", &base.A},
-				{"K", &base.K}, {"mol", &base.Mol}, {"cd", &base.Cd}, {"rad", &base.Rad}} {
-				if text, ok := b.attr(e.key); ok {
-					v, err := parseInteger(text)
+			base := &unit.Base{Factor: p.NumberOr(b, "factor", 1), Offset: p.NumberOr(b, "offset", 0)}
+			for key, to := range Exponents(base) {
+				if text, ok := b.Attr(key); ok {
+					v, err := xmltree.ParseInteger(text)
 					if err != nil {
-						p.add(ruleSchema, b, "the attribute %q: %v", e.key, err)
+						p.Add(xmltree.RuleSchema, b, "the attribute %q: %v", key, err)
 					}
-					*e.to = int(v)
+					*to = int(v)
 				}
 			}
 			if base.Factor == 0 {
-				p.add(ruleSchema, b, "the factor of unit %q is 0", d.Name)
+				p.Add(xmltree.RuleSchema, b, "the factor of unit %q is 0", d.Name)
 			}
 			d.Base = base
 		}
 		if d.Base == nil {
-			p.add(ruleUndefined, k, "the unit %q has no BaseUnit, without which it counts as none", d.Name)
+			p.Add(ruleUndefined, k, "the unit %q has no BaseUnit, without which it counts as none", d.Name)
 		}
 		if first, twice := seen[d.Name]; twice {
 			same := first == d.Base || first != nil && d.Base != nil && *first == *d.Base
-			p.again(ruleSchema, k, same, "the unit %q is defined twice", d.Name)
+			p.again(xmltree.RuleSchema, k, same, "the unit %q is defined twice", d.Name)
 		}
 		seen[d.Name] = d.Base
 		out = append(out, d)
@@ -662,22 +667,22 @@ func (p *parser) units(n *node) []unit.Definition {
 	return out
 }
 
-func (r *reader) binding(n *node) Binding {
-	b := Binding{Source: n.str("source", ""), Type: n.str("type", mimeSet), SourceBase: n.str("sourceBase", "SSD"),
-		Prefix: n.str("prefix", ""), Place: r.place(n)}
-	var values, mapping *node
-	for _, k := range n.kids {
+func (r *reader) binding(n *xmltree.Node) Binding {
+	b := Binding{Source: n.Str("source", ""), Type: n.Str("type", MIMESet), SourceBase: n.Str("sourceBase", "SSD"),
+		Prefix: n.Str("prefix", ""), Place: r.Place(n)}
+	var values, mapping *xmltree.Node
+	for _, k := range n.Kids {
 		switch {
-		case k.is("ParameterValues", nsSSD):
+		case k.Is("ParameterValues", xmltree.SSD):
 			values = k
-		case k.is("ParameterMapping", nsSSD):
+		case k.Is("ParameterMapping", xmltree.SSD):
 			mapping = k
 		case r.inert(k):
 		default:
-			r.unknown(k)
+			r.Unknown(k)
 		}
 	}
-	b.Set = readPart(r, n, values, b.Source, b.Type, mimeSet, b.SourceBase, (*parser).parameterSet)
+	b.Set = readPart(r, n, values, b.Source, b.Type, MIMESet, b.SourceBase, (*parser).parameterSet)
 	switch {
 	case b.Set == nil:
 	case b.Source == "":
@@ -686,26 +691,26 @@ func (r *reader) binding(n *node) Binding {
 		r.files = append(r.files, b.Set)
 	}
 	if mapping != nil {
-		b.Mapping = readPart(r, mapping, mapping, mapping.str("source", ""), mapping.str("type", mimeMapping), mimeMapping,
-			mapping.str("sourceBase", "SSD"), (*parser).parameterMapping)
+		b.Mapping = readPart(r, mapping, mapping, mapping.Str("source", ""), mapping.Str("type", mimeMapping), mimeMapping,
+			mapping.Str("sourceBase", "SSD"), (*parser).parameterMapping)
 	}
 	return b
 }
 
 // readPart reads the set of a binding, a mapping or a dictionary: n has the
 // attributes, inline holds the content if there is any. It returns nil after an error.
-func readPart[T any](r *reader, n, inline *node, source, mime, want, base string, read func(p *parser, n *node, inline bool) *T) *T {
+func readPart[T any](r *reader, n, inline *xmltree.Node, source, mime, want, base string, read func(p *parser, n *xmltree.Node, inline bool) *T) *T {
 	switch {
 	case mime != want:
-		r.add(ruleContent, n, "content of type %q cannot be read; it must be %q", mime, want)
+		r.Add(ruleContent, n, "content of type %q cannot be read; it must be %q", mime, want)
 		return nil
 	case base != "SSD" && base != "component":
-		r.add(ruleSchema, n, "the sourceBase %q is neither SSD nor component", base)
+		r.Add(xmltree.RuleSchema, n, "the sourceBase %q is neither SSD nor component", base)
 		return nil
 	}
-	var content []*node
+	var content []*xmltree.Node
 	if inline != nil {
-		for _, k := range inline.kids {
+		for _, k := range inline.Kids {
 			if !r.inert(k) {
 				content = append(content, k)
 			}
@@ -713,10 +718,10 @@ func readPart[T any](r *reader, n, inline *node, source, mime, want, base string
 	}
 	switch {
 	case source != "" && len(content) > 0:
-		r.add(ruleContent, n, "there is both a source and inline content")
+		r.Add(ruleContent, n, "there is both a source and inline content")
 		return nil
 	case source != "" && base == "component" && r.of == nil:
-		r.add(ruleBase, n, "%q is to be found inside the component, but this is none", source)
+		r.Add(ruleBase, n, "%q is to be found inside the component, but this is none", source)
 		return nil
 	case source != "":
 		var inside *Component
@@ -725,14 +730,14 @@ func readPart[T any](r *reader, n, inline *node, source, mime, want, base string
 		}
 		data, file, outside, err := r.open(source, inside)
 		if err != nil {
-			r.add(ruleFile, n, "%v", err)
+			r.Add(ruleFile, n, "%v", err)
 			return nil
 		}
 		if outside {
-			r.add(ruleFileOutside, n, "the file %q lies outside the folder of the document", source)
+			r.Add(ruleFileOutside, n, "the file %q lies outside the folder of the document", source)
 		}
-		p := &parser{l: r.l, file: file}
-		root := p.tree(data)
+		p := newParser(r.List, file)
+		root := p.Parse(data)
 		if root == nil {
 			return nil
 		}
@@ -740,42 +745,42 @@ func readPart[T any](r *reader, n, inline *node, source, mime, want, base string
 	case len(content) == 1:
 		return read(&r.parser, content[0], true)
 	case len(content) > 1:
-		r.add(ruleContent, content[1], "there are %d elements, and one is the content", len(content))
+		r.Add(ruleContent, content[1], "there are %d elements, and one is the content", len(content))
 		return nil
 	}
-	r.add(ruleContent, n, "there is neither a source nor inline content")
+	r.Add(ruleContent, n, "there is neither a source nor inline content")
 	return nil
 }
 
-func (p *parser) parameterSet(n *node, inline bool) *ParameterSet {
-	if !n.is("ParameterSet", nsSSV) {
-		p.add(ruleSchema, n, "the element is %q of namespace %q, not ParameterSet of %q", n.el.FullTag(), n.uri, nsSSV)
+func (p *parser) parameterSet(n *xmltree.Node, inline bool) *ParameterSet {
+	if !n.Is("ParameterSet", xmltree.SSV) {
+		p.Add(xmltree.RuleSchema, n, "the element is %q of namespace %q, not ParameterSet of %q", n.El.FullTag(), n.URI, xmltree.SSV)
 		return nil
 	}
-	s := &ParameterSet{File: p.file, Name: n.str("name", ""), tree: n.el}
+	s := &ParameterSet{File: p.File, Name: n.Str("name", ""), Tree: n.El}
 	outer := p.v2
 	s.Version = p.version(n)
 	defer func() { p.v2 = outer }()
 	seen := make(map[string]int)
-	for _, k := range n.kids {
+	for _, k := range n.Kids {
 		switch {
-		case k.is("Parameters", nsSSV):
-			for _, kk := range k.kids {
-				if !kk.is("Parameter", nsSSV) {
-					p.unknown(kk)
+		case k.Is("Parameters", xmltree.SSV):
+			for _, kk := range k.Kids {
+				if !kk.Is("Parameter", xmltree.SSV) {
+					p.Unknown(kk)
 					continue
 				}
 				v := p.parameter(kk)
 				p.repeated(kk, seen, v.Name, "the parameter %q is in this set twice")
 				s.Parameters = append(s.Parameters, v)
 			}
-		case k.is("Enumerations", nsSSV):
+		case k.Is("Enumerations", xmltree.SSV):
 			s.Enumerations = p.enumerations(k)
-		case k.is("Units", nsSSV):
+		case k.Is("Units", xmltree.SSV):
 			s.Units = p.units(k)
-		case p.inert(k), k.is("MetaData", nsSSV), k.is("Signature", nsSSV):
+		case p.inert(k), k.Is("MetaData", xmltree.SSV), k.Is("Signature", xmltree.SSV):
 		default:
-			p.unknown(k)
+			p.Unknown(k)
 		}
 	}
 	if !inline {
@@ -786,70 +791,70 @@ func (p *parser) parameterSet(n *node, inline bool) *ParameterSet {
 
 // repeated reports a name that is in the list already; seen holds the lines of the names.
 // Whether this matters shows when the values are bound.
-func (p *parser) repeated(n *node, seen map[string]int, name, what string) {
+func (p *parser) repeated(n *xmltree.Node, seen map[string]int, name, what string) {
 	if first, twice := seen[name]; twice {
-		p.add(ruleTwice, n, what+", first in line %d", name, first)
+		p.Add(ruleTwice, n, what+", first in line %d", name, first)
 		return
 	}
-	seen[name] = n.line
+	seen[name] = n.Line
 }
 
-func (p *parser) parameter(n *node) ParameterValue {
-	v := ParameterValue{Name: p.need(n, "name"), Place: p.place(n)}
-	for _, k := range n.kids {
-		t, v2, isType := typeByName(k.name)
+func (p *parser) parameter(n *xmltree.Node) ParameterValue {
+	v := ParameterValue{Name: p.Need(n, "name"), Place: p.Place(n)}
+	for _, k := range n.Kids {
+		t, v2, isType := TypeByName(k.Name)
 		switch {
-		case isType && k.uri == nsSSV:
+		case isType && k.URI == xmltree.SSV:
 			if v2 {
-				p.since2(k, "the type "+k.name)
+				p.since2(k, "the type "+k.Name)
 			}
 			if v.Value.Type != Unspecified {
-				p.add(ruleSchema, k, "the parameter %q has a second value", v.Name)
+				p.Add(xmltree.RuleSchema, k, "the parameter %q has a second value", v.Name)
 				continue
 			}
 			p.parameterValue(k, t, &v)
-		case k.is("Dimension", nsSSC, nsSSV):
+		case k.Is("Dimension", xmltree.SSC, xmltree.SSV):
 			p.since2(k, "Dimension")
 			p.dimension(k)
 			v.Array = true
 		case p.inert(k):
 		default:
-			p.unknown(k)
+			p.Unknown(k)
 		}
 	}
 	if v.Value.Type == Unspecified {
 		what := "no value"
-		if len(n.kids) > 0 {
-			what = fmt.Sprintf("no value of a type that the standard knows; it holds %q", n.kids[0].el.FullTag())
+		if len(n.Kids) > 0 {
+			what = fmt.Sprintf("no value of a type that the standard knows; it holds %q", n.Kids[0].El.FullTag())
 		}
-		p.add(ruleSchema, n, "the parameter %q has %s", v.Name, what)
+		p.Add(xmltree.RuleSchema, n, "the parameter %q has %s", v.Name, what)
 	}
 	return v
 }
 
-func (p *parser) parameterValue(n *node, t ValueType, v *ParameterValue) {
+func (p *parser) parameterValue(n *xmltree.Node, t ValueType, v *ParameterValue) {
 	v.Value.Type = t
-	for _, k := range n.kids {
-		if k.is("Value", nsSSV) {
+	for _, k := range n.Kids {
+		if k.Is("Value", xmltree.SSV) {
 			p.since2(k, "Value")
 			v.Array = true
 			continue
 		}
-		p.unknown(k)
+		p.Unknown(k)
 	}
-	v.Unit, v.Enumeration = n.str("unit", ""), n.str("name", "")
+	v.Unit, v.Enumeration = n.Str("unit", ""), n.Str("name", "")
 	if v.Array {
 		return
 	}
-	text := p.need(n, "value")
+	text := p.Need(n, "value")
 	read := func(text string) (err error) {
 		switch t {
 		case Real:
-			v.Value.Real, err = parseSizedReal(n.name, text)
+			v.Value.Real, err = parseSizedReal(n.Name, text)
 		case Integer:
-			v.Value, err = parseSized(n.name, text)
+			v.Value, err = parseSized(n.Name, text)
 		case Boolean:
-			v.Value.Bool, err = parseBoolean(text)
+			v.Value.Bool, err = xmltree.ParseBoolean(text)
 		default:
 			v.Value.Text = text
 		}
@@ -863,44 +868,44 @@ func (p *parser) parameterValue(n *node, t ValueType, v *ParameterValue) {
 		p.since2(n, "a list of values")
 		v.Array = true
 		if i := slices.IndexFunc(list, func(one string) bool { return read(one) != nil }); i >= 0 {
-			p.add(ruleValue, n, "entry %d of the value of parameter %q: %v", i+1, v.Name, read(list[i]))
+			p.Add(ruleValue, n, "entry %d of the value of parameter %q: %v", i+1, v.Name, read(list[i]))
 		}
 		v.Value = Value{Type: t}
 		return
 	}
-	if _, ok := n.attr("value"); ok {
-		p.add(ruleValue, n, "the value of parameter %q: %v", v.Name, err)
+	if _, ok := n.Attr("value"); ok {
+		p.Add(ruleValue, n, "the value of parameter %q: %v", v.Name, err)
 	}
 }
 
-func (p *parser) parameterMapping(n *node, _ bool) *ParameterMapping {
-	if !n.is("ParameterMapping", nsSSM) {
-		p.add(ruleSchema, n, "the element is %q of namespace %q, not ParameterMapping of %q", n.el.FullTag(), n.uri, nsSSM)
+func (p *parser) parameterMapping(n *xmltree.Node, _ bool) *ParameterMapping {
+	if !n.Is("ParameterMapping", xmltree.SSM) {
+		p.Add(xmltree.RuleSchema, n, "the element is %q of namespace %q, not ParameterMapping of %q", n.El.FullTag(), n.URI, xmltree.SSM)
 		return nil
 	}
 	outer := p.v2
-	m := &ParameterMapping{File: p.file, Version: p.version(n), tree: n.el}
+	m := &ParameterMapping{File: p.File, Version: p.version(n), Tree: n.El}
 	defer func() { p.v2 = outer }()
 	targets := make(map[string]int)
-	for _, k := range n.kids {
+	for _, k := range n.Kids {
 		switch {
-		case k.is("MappingEntry", nsSSM):
-			e := MappingEntry{Source: p.need(k, "source"), Target: p.need(k, "target"),
-				SuppressUnitConversion: p.boolean(k, "suppressUnitConversion", false), Place: p.place(k)}
-			var rest []*node
+		case k.Is("MappingEntry", xmltree.SSM):
+			e := MappingEntry{Source: p.Need(k, "source"), Target: p.Need(k, "target"),
+				SuppressUnitConversion: p.Boolean(k, "suppressUnitConversion", false), Place: p.Place(k)}
+			var rest []*xmltree.Node
 			e.Transformation, rest = p.transformation(k)
 			for _, kk := range rest {
 				if !p.inert(kk) {
-					p.unknown(kk)
+					p.Unknown(kk)
 				}
 			}
 			if e.Source != "" {
 				p.repeated(k, targets, e.Target, "the target %q has two sources")
 			}
 			m.Entries = append(m.Entries, e)
-		case p.inert(k), k.is("MetaData", nsSSM), k.is("Signature", nsSSM):
+		case p.inert(k), k.Is("MetaData", xmltree.SSM), k.Is("Signature", xmltree.SSM):
 		default:
-			p.unknown(k)
+			p.Unknown(k)
 		}
 	}
 	return m

@@ -3,8 +3,6 @@ package ssp
 import (
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 )
 
 // table finds a table that our own annotation names.
@@ -19,116 +17,35 @@ func (f *flattener) table(t *Table) {
 	home := &f.p.Root.home
 	rel, err := home.locate(t.URI)
 	if err != nil {
-		report(f.l, ruleFile, at, "%v", err)
+		f.l.Report(ruleFile, at, "%v", err)
 		return
 	}
 	t.Path, t.Shown = filepath.Join(home.dir, rel), home.show(rel)
 	if info, err := os.Stat(t.Path); err != nil {
-		report(f.l, ruleFile, at, "the table %q cannot be read: %v%s", t.URI, unwrapPath(err), home.hint(rel))
+		f.l.Report(ruleFile, at, "the table %q cannot be read: %v%s", t.URI, unwrapPath(err), home.hint(rel))
 	} else if !info.Mode().IsRegular() {
-		report(f.l, ruleFile, at, "the table %q is no ordinary file", t.URI)
+		f.l.Report(ruleFile, at, "the table %q is no ordinary file", t.URI)
 	}
 	f.p.files = append(f.p.files, t.Path)
 }
 
-// ownPlace gives where a setting stands.
+// ownPlace returns where a setting stands.
 func (f *flattener) ownPlace(name string) Place { return f.net.Own.Sources[name].Place }
 
-// record turns the signal filter of OMSimulator into names of variables (ssp 42).
-// Its names begin with those of the document and of the outermost system.
-func (f *flattener) record() {
-	if f.filter == nil {
-		return
-	}
-	at, text := f.filter.place, f.filter.text
-	source := typeOMS + " signalFilter"
-	var names []string
-	missing := 0
-	switch {
-	case f.net.Own.Record != nil:
-		report(f.l, ruleForeignPart, at, "%s is left out: the annotation of macrostep tells what is recorded", source)
-		return
-	case text == "" || text == ".*":
-		report(f.l, ruleForeign, at, "%s=%q selects everything and has no effect: outputs and connected inputs are recorded; --record '*' records all", source, text)
-		return
-	case strings.HasSuffix(text, ".xml"):
-		for _, name := range f.readFilter(at, text) {
-			if own, ok := f.ownName(name); ok {
-				names = append(names, own)
-			} else {
-				missing++
-			}
-		}
-	default:
-		pattern, err := regexp.Compile(`^(?:` + text + `)$`)
-		if err != nil {
-			report(f.l, ruleForeignPart, at, "%s=%q is no regular expression that is understood, and is left out: %v", source, text, err)
-			return
-		}
-		prefix := f.p.Root.Name + "." + f.p.Root.System.Name + "."
-		for i, c := range f.net.Components {
-			for v := range f.vars[i].All() {
-				if pattern.MatchString(prefix + c.Joined + "." + v.Name) {
-					names = append(names, c.Path+"."+v.Name)
-				}
-			}
-		}
-	}
-	if missing > 0 {
-		report(f.l, ruleForeign, at, "%s: %d names are no variables of FMUs, such as connectors of systems, and are left out", source, missing)
-	}
-	if len(names) == 0 {
-		report(f.l, ruleForeignPart, at, "%s=%q selects no variable of an FMU, and is left out", source, text)
-		return
-	}
-	f.net.Own.Record = names
-	f.net.Own.from("record", source, at)
-	report(f.l, ruleTaken, at, "what is recorded is taken from %s: %s", source, few(names))
-}
-
-// ownName gives "component.variable" for a name of OMSimulator.
-func (f *flattener) ownName(name string) (string, bool) {
-	for _, prefix := range []string{f.p.Root.Name + "." + f.p.Root.System.Name + ".", ""} {
-		rest, ok := strings.CutPrefix(name, prefix)
-		if !ok {
+// record asks the tools what is recorded, where our own annotation leaves it open.
+func (f *flattener) record(tools []Annotations) {
+	for _, tool := range tools {
+		r, is := tool.(Recorder)
+		if !is {
 			continue
 		}
-		for i, c := range f.net.Components {
-			variable, ok := strings.CutPrefix(rest, c.Joined+".")
-			if !ok {
-				continue
-			}
-			if _, ok := f.vars[i].Lookup(variable); ok {
-				return c.Path + "." + variable, true
-			}
+		names, from := r.Record(&Selection{List: f.l, Root: f.p.Root, Components: f.net.Components, Variables: f.vars, Given: f.net.Own.Record != nil,
+			Open: func(uri string) ([]byte, string, error) { return f.p.openFile(f.p.Root.home, uri) }})
+		if len(names) == 0 {
+			continue
 		}
+		f.net.Own.Record = names
+		f.net.Own.From("record", from.Text, from.Place)
+		f.l.Report(ruleTaken, from.Place, "what is recorded is taken from %s: %s", from.Text, few(names))
 	}
-	return "", false
-}
-
-// readFilter reads the names in a file of OMSimulator.
-func (f *flattener) readFilter(at Place, uri string) (names []string) {
-	data, file, err := f.p.openFile(f.p.Root.home, uri)
-	if err != nil {
-		report(f.l, ruleForeignPart, at, "the signal filter is left out: %v", err)
-		return nil
-	}
-	p := &parser{l: f.l, file: file}
-	p.once("prefix oms") // OMSimulator writes these files without declaring it
-	root := p.tree(data)
-	if root == nil {
-		return nil
-	}
-	if !root.is("SignalFilter", nsOMS) {
-		p.add(ruleForeignPart, root, "the root element is %q, not SignalFilter of OMSimulator; the file is left out", root.el.FullTag())
-		return nil
-	}
-	for _, k := range root.kids {
-		if k.is("Variable", nsOMS) {
-			names = append(names, p.need(k, "name"))
-		} else {
-			p.unknown(k)
-		}
-	}
-	return names
 }

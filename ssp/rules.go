@@ -1,23 +1,14 @@
 package ssp
 
-import "github.com/macrostep/macrostep/fmi/diag"
+import (
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
+)
 
 // The rules. Numbers and meaning are those of section 4 (SD) of the validation
 // catalogue. The letter after a number marks a variant of the rule, with a
 // level of its own.
 var (
-	ruleSchema = &diag.Rule{ID: "SD1", Level: diag.Error, Ref: "ssp 4-9, 13, 21",
-		Doc:    "A document is well-formed XML and has the required elements and attributes, with values of the required form.",
-		Remedy: "correct the document; the schemas of the standard say what is allowed"}
-	ruleTolerated = &diag.Rule{ID: "SD1T", Level: diag.Warning, Strict: true, Ref: "ssp 6, 7",
-		Doc:    "Namespaces are declared and named as the standard names them.",
-		Remedy: "correct the document; it was read as it was surely meant"}
-	ruleSequence = &diag.Rule{ID: "SD1S", Level: diag.Warning, Strict: true, Ref: "ssp 7",
-		Doc:    "Elements stand in the order of the schemas, a list that is there has an entry, and what has no effect on a run is of the form that the schemas want. Other tools may refuse the document.",
-		Remedy: "move the element, leave out the empty list, or correct the attribute; the document was read as it was surely meant"}
-	ruleUnknown = &diag.Rule{ID: "SD1U", Level: diag.Warning, Ref: "ssp 6",
-		Doc:    "Elements and attributes that the standard does not know have no meaning and are left out.",
-		Remedy: "correct the name if it is a typing error; what is meant for a tool belongs into an annotation"}
 	ruleFile = &diag.Rule{ID: "SD2", Level: diag.Error, Ref: "ssp 1, 2, 12, 14, 41",
 		Doc:    "Every file that is referred to is there and inside the package.",
 		Remedy: "put the file where the document says, or correct the reference"}
@@ -141,10 +132,10 @@ var (
 	ruleSamePath = &diag.Rule{ID: "SD20P", Level: diag.Warning, Ref: "ssp 11",
 		Doc:    "The names of a variable, its component and the systems around it, joined with dots, mean that variable only. Where they mean another one, too, as where names have dots, the components are called by their names in quotes, so that flags, tables and results tell them apart.",
 		Remedy: "use the names in quotes (in a shell within double quotes, as in --set \"'a.b'.c=1\"), or rename one of the two"}
-	ruleForeign = &diag.Rule{ID: "SD21", Level: diag.Info, Ref: "ssp 21, 42-47",
+	RuleForeign = &diag.Rule{ID: "SD21", Level: diag.Info, Ref: "ssp 21, 42-47",
 		Doc:    "Annotations of other tools that are not understood have no effect.",
 		Remedy: "nothing is to be done, unless the setting matters: then give it on the command line or in an annotation of macrostep"}
-	ruleForeignPart = &diag.Rule{ID: "SD21P", Level: diag.Warning, Ref: "ssp 42-47",
+	RuleForeignPart = &diag.Rule{ID: "SD21P", Level: diag.Warning, Ref: "ssp 42-47",
 		Doc:    "A setting in an annotation of a known tool that is not understood has no effect.",
 		Remedy: "give the setting on the command line or in an annotation of macrostep if it matters"}
 	ruleOwn = &diag.Rule{ID: "SD21O", Level: diag.Error, Ref: "ssp 46",
@@ -179,11 +170,11 @@ var (
 // Rules lists the rules of this package.
 func Rules() []*diag.Rule {
 	return []*diag.Rule{
-		ruleSchema, ruleTolerated, ruleSequence, ruleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
+		xmltree.RuleSchema, xmltree.RuleTolerated, xmltree.RuleSequence, xmltree.RuleUnknown, ruleFile, ruleFileOutside, ruleVariants, ruleVersion, ruleClock, ruleName,
 		ruleEnd, ruleUndeclared, ruleVariable, ruleVariableUnused, ruleConnectorType, ruleConnectorUnit, ruleKinds,
 		ruleWriters, ruleTypes, ruleEnumeration, ruleDimension, ruleUnitLost, ruleRelative, ruleTransformation, ruleUndefined, ruleUnitUnknown, ruleNoUnit, ruleUnmatched,
 		ruleUseless, ruleNotSettable, ruleMapping, ruleMappingSource, ruleTwice, ruleClash, ruleOverridden, ruleConnected, ruleValue,
-		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, ruleForeign,
-		ruleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName,
+		ruleContent, ruleReference, ruleComponentType, ruleNested, rulePlaceholder, ruleBase, rulePunning, ruleSamePath, RuleForeign,
+		RuleForeignPart, ruleTaken, ruleOwn, ruleDangling, ruleRing, ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName,
 	}
 }

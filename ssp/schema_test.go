@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // What the schemas refuse is told with its line, runs all the same and is refused in
@@ -99,12 +100,12 @@ func TestPointsAndFilesOutside(t *testing.T) {
 <ssd:Component name="in" type="application/x-ssp-definition" source="in/box.ssd"/></ssd:Elements>
 <ssd:Connections><ssd:Connection startElement="in" startConnector="y" endElement="out" endConnector="u">
 <ssd:ConnectionGeometry pointsX="1 2" pointsY="3"/></ssd:Connection></ssd:Connections></ssd:System>` + tail
-	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `"><ssv:Parameters/></ssv:ParameterSet>`
+	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `"><ssv:Parameters/></ssv:ParameterSet>`
 	box := func(connector string) string {
 		return head + `<ssd:System name="box"><ssd:Connectors>` + connector + `</ssd:Connectors><ssd:ParameterBindings><ssd:ParameterBinding source="../set.ssv"/></ssd:ParameterBindings></ssd:System>` + tail
 	}
 	dir := folder(t, map[string]string{"set.ssv": set, "box.ssd": strings.Replace(box(`<ssd:Connector name="u" kind="input"/>`), "../set.ssv", "set.ssv", 1),
-		"system/" + documentName: document, "system/set.ssv": set, "system/in/set.ssv": set, "system/in/box.ssd": box(`<ssd:Connector name="y" kind="output"/>`)})
+		"system/" + DocumentName: document, "system/set.ssv": set, "system/in/set.ssv": set, "system/in/box.ssd": box(`<ssd:Connector name="y" kind="output"/>`)})
 	l := &diag.List{}
 	p, err := Open(filepath.Join(dir, "system"), l)
 	if err != nil {

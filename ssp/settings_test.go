@@ -12,6 +12,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // inline is a binding with its set, and perhaps a mapping, in the document.
@@ -405,7 +406,7 @@ func TestUnitsOfSets(t *testing.T) {
 				}
 				return "<" + prefix + `:Units><ssc:Unit name="x"><ssc:BaseUnit m="1" factor="` + factor + `"/></ssc:Unit></` + prefix + ":Units>"
 			}
-			set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters>` + param("p", realValue(2, cmp.Or(tt.value, "x"))) +
+			set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` + param("p", realValue(2, cmp.Or(tt.value, "x"))) +
 				"</ssv:Parameters>" + definition("ssv", tt.set) + "</ssv:ParameterSet>"
 			target, before, after := "c.p", "", ""
 			switch tt.connector {
@@ -449,9 +450,9 @@ func TestUnitsOfSets(t *testing.T) {
 // The steps of a value: from how it stands in its set to the variable, with what each
 // makes of it.
 func TestValueSteps(t *testing.T) {
-	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters>` + param("kk", realValue(5, "km")) +
+	set := `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters>` + param("kk", realValue(5, "km")) +
 		`</ssv:Parameters><ssv:Units><ssc:Unit name="km"><ssc:BaseUnit m="1" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
-	mapping := "<ssm:ParameterMapping version=\"1.0\" xmlns:ssm=\"" + nsSSM + "\" xmlns:ssc=\"" + nsSSC + "\">\n" + mapped("x.kk", "a.p", linear(2, 1)) + "\n" + mapped("x.kk", "s.k", "") + "</ssm:ParameterMapping>"
+	mapping := "<ssm:ParameterMapping version=\"1.0\" xmlns:ssm=\"" + xmltree.SSM + "\" xmlns:ssc=\"" + xmltree.SSC + "\">\n" + mapped("x.kk", "a.p", linear(2, 1)) + "\n" + mapped("x.kk", "s.k", "") + "</ssm:ParameterMapping>"
 	p := con("p", "parameter", "")
 	document := head + sys("top", bindings(`<ssd:ParameterBinding source="set.ssv" prefix="x."><ssd:ParameterMapping source="map.ssm"/></ssd:ParameterBinding>`),
 		comp("a", conns(p))+sys("s", conns(con("k", "parameter", realType("mm"))), comp("b", conns(p)), link("k", "b/p", linear(10, -1)))) + units + tail
@@ -525,7 +526,7 @@ func TestGivenAtConnectors(t *testing.T) {
 		{"both", map[string]float64{"X": 3000, "m.U": 4000}, 40, 3, `"X" is bound to 3000; behind "m.U"`},
 	} {
 		l := &diag.List{}
-		p, err := Open(folder(t, map[string]string{documentName: document}), l)
+		p, err := Open(folder(t, map[string]string{DocumentName: document}), l)
 		if err != nil {
 			t.Fatal(err)
 		}

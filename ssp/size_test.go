@@ -94,7 +94,7 @@ func TestLinear(t *testing.T) {
 	var lookups [2]int
 	sizes := [2]int{100, 1000}
 	for i, n := range sizes {
-		dir := folder(t, map[string]string{documentName: large(n)})
+		dir := folder(t, map[string]string{DocumentName: large(n)})
 		allocated[i] = testing.AllocsPerRun(1, func() { lookups[i] = read(t, dir, n).lookups })
 	}
 	for what, ratio := range map[string]float64{"allocations": allocated[1] / allocated[0], "lookups": float64(lookups[1]) / float64(lookups[0])} {
@@ -112,7 +112,7 @@ func BenchmarkSize(b *testing.B) {
 	var dirs []string
 	least := make([]time.Duration, len(sizes))
 	for i, n := range sizes {
-		dirs = append(dirs, folder(b, map[string]string{documentName: large(n)}))
+		dirs = append(dirs, folder(b, map[string]string{DocumentName: large(n)}))
 		least[i] = math.MaxInt64
 	}
 	for b.Loop() {

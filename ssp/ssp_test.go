@@ -68,13 +68,34 @@ func folder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
+// tool is a dialect from outside: its annotations at the experiment give a macro step.
+type tool struct{}
+
+func (tool) Read(r *Reader, a Annotation, at Site, _ string) (steps []StepHint, taken bool) {
+	if a.Type != "org.tool" || at != AtExperiment {
+		return nil, false
+	}
+	for _, k := range a.Node().Kids {
+		if k.Name == "Step" {
+			steps = append(steps, StepHint{Value: 0.1, Source: a.Type, Place: r.Place(k)})
+		} else {
+			r.Add(RuleForeignPart, k, "the setting %q is not understood", k.El.FullTag())
+		}
+	}
+	return steps, true
+}
+
+func (tool) Settings([]*FlatComponent, bool, *diag.List) OwnSettings { return OwnSettings{} }
+
+var tools = Dialect{Name: "tool", New: func() Annotations { return tool{} }}
+
 // flatten opens a folder with this document and further files, and flattens it.
 func flatten(t testing.TB, document string, files map[string]string, r Resolver, strict bool) (*Network, *diag.List, error) {
 	t.Helper()
-	all := map[string]string{documentName: document}
+	all := map[string]string{DocumentName: document}
 	maps.Copy(all, files)
 	l := &diag.List{Strict: strict}
-	p, err := Open(folder(t, all), l)
+	p, err := Open(folder(t, all), l, tools)
 	if err != nil {
 		return nil, l, err
 	}
@@ -262,7 +283,7 @@ func TestSound(t *testing.T) {
 	if len(s) != 3 || s["a.k"].Value.Real != 30 || s["a.u"].Value.Real != 4 || s["inner.b.p"].Value.Real != 1.5 {
 		t.Errorf("settings %+v", n.Settings)
 	}
-	if p := s["inner.b.p"].From; p.Level != "inner.b" || !strings.HasSuffix(p.Place.File, documentName) || p.Place.Line != lineOf(t, base, `name="p"`) {
+	if p := s["inner.b.p"].From; p.Level != "inner.b" || !strings.HasSuffix(p.Place.File, DocumentName) || p.Place.Line != lineOf(t, base, `name="p"`) {
 		t.Errorf("provenance %+v", p)
 	}
 	if len(n.Outputs) != 1 || n.Outputs[0].Name != "result" || n.Outputs[0].From != (FlatEnd{1, "y"}) {
@@ -294,7 +315,7 @@ func lineOf(t testing.TB, text, marker string) int {
 // Each case replaces one piece of the sound document (or of its set or mapping)
 // and gets exactly the findings it must get, with path and line. Every rule has one.
 func TestRules(t *testing.T) {
-	const ssd, ssv, ssm = documentName, "set.ssv", "map.ssm"
+	const ssd, ssv, ssm = DocumentName, "set.ssv", "map.ssm"
 	type change struct{ file, old, new string }
 	cases := []struct {
 		name    string
@@ -420,10 +441,10 @@ func TestRules(t *testing.T) {
 			{ssd, `<ssv:Parameter name="p">`, `<ssv:Parameter name="m">`}, {ssd, `<ssv:Real value="1.5" unit="m"/>`, `<ssv:Integer value="1"/>`}}, func(f fakes) { f["inner.b.c"] = []Variable{with(par("k", Real), "m", metre)} }, "SD20", diag.Warning, "means 2 things", `source="gain"`},
 		{"setting of another tool", []change{{ssd, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation>`, `<ms:Settings version="1" stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
-    </ssc:Annotation><ssc:Annotation type="com.opensimulationplatform"><osp:Gadget/></ssc:Annotation>`}}, nil, "SD21P", diag.Warning, `"osp:Gadget" of OSP`, "<osp:Gadget"},
+    </ssc:Annotation><ssc:Annotation type="org.tool"><x:Gadget xmlns:x="urn:x"/></ssc:Annotation>`}}, nil, "SD21P", diag.Warning, `"x:Gadget" is not understood`, "<x:Gadget"},
 		{"step of another tool", []change{{ssd, `stepSize="0.01"><ms:Stateless component="inner.b"/></ms:Settings>
     </ssc:Annotation>`, `><ms:Stateless component="inner.b"/></ms:Settings>
-    </ssc:Annotation><ssc:Annotation type="com.opensimulationplatform"><osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="0.1"/></osp:Algorithm></ssc:Annotation>`}}, nil, "SD21T", diag.Info, "baseStepSize", "<osp:Algorithm>"},
+    </ssc:Annotation><ssc:Annotation type="org.tool"><x:Step xmlns:x="urn:x"/></ssc:Annotation>`}}, nil, "SD21T", diag.Info, "the macro step of 0.1 s is taken from org.tool", "<x:Step"},
 		{"unit lost", []change{{ssd, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x"/>`, `<ssd:Connection startElement="a" startConnector="y" endElement="inner" endConnector="x">` + linear(1, 1) + `</ssd:Connection>`}}, nil, "SD11L", diag.Warning, "the unit is taken as unknown", ""},
 		{"same path", []change{{ssd, `<ssd:System name="inner">`, `<ssd:Component name="inner.b" source="a.fmu"/>` + "\n" + `<ssd:System name="inner">`}, {ssd, `<ms:Stateless component="inner.b"/>`, `<ms:Stateless component="'inner'.'b'"/>`}},
 			func(f fakes) { f["'inner.b'"], f["'inner'.'b'"] = f["a"], f["inner.b"] }, "SD20P", diag.Warning, `they are called 'inner.b' and 'inner'.'b'`, `name="b"`},
@@ -504,8 +525,8 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
-	outside := folder(t, map[string]string{"a.fmu": "x", "system/" + documentName: single("../a.fmu")})
-	for id, path := range map[string]string{"SD2V": pack(t, documentName, single("a.fmu"), "a.fmu", "x", "Variant.ssd", ""), "SD2O": filepath.Join(outside, "system")} {
+	outside := folder(t, map[string]string{"a.fmu": "x", "system/" + DocumentName: single("../a.fmu")})
+	for id, path := range map[string]string{"SD2V": pack(t, DocumentName, single("a.fmu"), "a.fmu", "x", "Variant.ssd", ""), "SD2O": filepath.Join(outside, "system")} {
 		l := &diag.List{}
 		p, err := Open(path, l)
 		if err != nil {

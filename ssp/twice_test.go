@@ -45,7 +45,7 @@ func TestTwice(t *testing.T) {
 		{"enumeration", [][2]string{again("<ssd:Enumerations>", `<ssc:Enumeration name="gear"><ssc:Item name="drive" value="1"/><ssc:Item name="park" value="0"/></ssc:Enumeration>`)}, "", 30, 4},
 		{"enumeration of other items", [][2]string{again("<ssd:Enumerations>", `<ssc:Enumeration name="gear"><ssc:Item name="park" value="0"/></ssc:Enumeration>`)}, "SD1", 0, 0},
 	} {
-		files := map[string]string{documentName: base, "set.ssv": baseSet, "map.ssm": baseMap}
+		files := map[string]string{DocumentName: base, "set.ssv": baseSet, "map.ssm": baseMap}
 		for _, change := range c.changes {
 			found := false
 			for name, text := range files {
@@ -58,7 +58,7 @@ func TestTwice(t *testing.T) {
 			}
 		}
 		for _, strict := range []bool{false, true} {
-			n, l, err := flatten(t, files[documentName], files, baseFakes(), strict)
+			n, l, err := flatten(t, files[DocumentName], files, baseFakes(), strict)
 			isTwice := func(f diag.Finding) bool { return f.ID == ruleTwice.ID }
 			if c.fault == "" && !slices.ContainsFunc(l.Findings, isTwice) {
 				t.Errorf("%s: findings %v, want %s", c.name, l.Findings, ruleTwice.ID)
@@ -73,25 +73,5 @@ func TestTwice(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// A set with a name twice is written as it was read; a value that Bind gives replaces both.
-func TestTwiceWritten(t *testing.T) {
-	const gain = `<ssv:Parameter name="a.k"><ssv:Real value="3" unit="m"/></ssv:Parameter>`
-	twice := strings.Replace(baseSet, `<ssv:Parameter name="gain"><ssv:Real value="3" unit="m"/></ssv:Parameter>`, gain+gain, 1)
-	document := strings.Replace(base, `<ssd:ParameterMapping source="map.ssm"/>`, "", 1)
-	dir := folder(t, map[string]string{documentName: document, "set.ssv": twice})
-	p, err := Open(dir, &diag.List{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if data, err := p.Root.System.Bindings[0].Set.Encode(); err != nil || strings.Count(string(data), `name="a.k"`) != 2 {
-		t.Errorf("%v\n%s", err, data)
-	}
-	files, err := p.Bind([]ParameterValue{{Name: "a.k", Value: Value{Type: Real, Real: 8}}}, nil)
-	if err != nil || len(files) != 1 || strings.Count(string(files[0].Data), `name="a.k"`) != 1 || !strings.Contains(string(files[0].Data), `value="8"`) {
-		t.Errorf("%v\n%s", err, files)
 	}
 }

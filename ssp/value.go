@@ -29,7 +29,7 @@ const (
 
 var typeNames = [...]string{"unspecified", "Real", "Integer", "Boolean", "String", "Enumeration", "Binary", "Clock"}
 
-// String gives the name of the element of the standard.
+// String returns the name of the element of the standard.
 func (t ValueType) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t]
@@ -37,9 +37,9 @@ func (t ValueType) String() string {
 	return fmt.Sprintf("type(%d)", uint8(t))
 }
 
-// typeByName gives the type that an element stands for, and whether it exists
+// TypeByName returns the type that an element stands for, and whether it exists
 // only since version 2.0.
-func typeByName(name string) (t ValueType, v2, ok bool) {
+func TypeByName(name string) (t ValueType, v2, ok bool) {
 	switch name {
 	case "Real":
 		return Real, false, true
@@ -81,7 +81,7 @@ type Value struct {
 	Text string
 }
 
-// String gives the value as it would stand in a parameter set.
+// String returns the value as it would stand in a parameter set.
 func (v Value) String() string {
 	switch v.Type {
 	case Real:
@@ -201,7 +201,7 @@ func (to *Variable) inRange(v Value) error {
 	return nil
 }
 
-// itemName gives the name of an item by its number, "" if there is none.
+// itemName returns the name of an item by its number, "" if there is none.
 func itemName(items map[string]int32, n int32) string {
 	for _, name := range slices.Sorted(maps.Keys(items)) {
 		if items[name] == n {
@@ -211,7 +211,7 @@ func itemName(items map[string]int32, n int32) string {
 	return ""
 }
 
-// itemList gives the names of the items by number, for messages.
+// itemList returns the names of the items by number, for messages.
 func itemList(items map[string]int32) string { return strings.Join(itemsByNumber(items), ", ") }
 
 // itemNumbers is itemList with the numbers: "red 1, green 2".

@@ -13,6 +13,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 	"github.com/macrostep/macrostep/test/store"
 	"github.com/macrostep/macrostep/test/truck"
 )
@@ -28,7 +29,7 @@ func testRealSSDs(t *testing.T) {
 		}
 		count++
 		l := &diag.List{}
-		p, err := ssp.Open(path, l)
+		p, err := ssp.Open(path, l, dialect.All()...)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			return nil
@@ -222,7 +223,7 @@ func testRealValues(t *testing.T) {
 		"importParameterMapping": {`"Input_1"`, `"Input_2"`, `"System1.Input_1"`, `"System1.Input_2"`, `"System1.parameter_1"`, `"System2.Input_1"`, `"System2.Input_2"`, `"System2.parameter_1"`, `"parameter_1"`},
 	} {
 		l := &diag.List{}
-		p, err := ssp.Open(filepath.Join(root, "omsimulator", name), l)
+		p, err := ssp.Open(filepath.Join(root, "omsimulator", name), l, dialect.All()...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
 )
 
 var schemaDir = flag.String("schemas", "", "folder with the schemas of SSP (ssp1/, ssp2/); without it what is written is not validated")
@@ -86,7 +87,7 @@ func rewritten(t testing.TB, path string) string {
 	t.Helper()
 	from := filepath.Dir(path)
 	to := t.TempDir()
-	files, _, err := ssp.FolderFiles(from)
+	files, _, err := edit.FolderFiles(from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func rewritten(t testing.TB, path string) string {
 			t.Fatal(err)
 		}
 	}
-	data, err := p.Root.Encode()
+	data, err := edit.Encode(p.Root)
 	write(copied, data, err)
 	for _, b := range boundIn(p.Root.System) {
 		if b.Source != "" {
@@ -122,7 +123,7 @@ func rewritten(t testing.TB, path string) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			data, err := b.Set.Encode()
+			data, err := edit.EncodeSet(b.Set)
 			write(filepath.Join(to, rel), data, err)
 		}
 		if b.Mapping != nil && b.Mapping.File != p.Root.File {
@@ -130,7 +131,7 @@ func rewritten(t testing.TB, path string) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			data, err := b.Mapping.Encode()
+			data, err := edit.EncodeMapping(b.Mapping)
 			write(filepath.Join(to, rel), data, err)
 		}
 	}
@@ -356,7 +357,7 @@ func documentsOf(t *testing.T, path string) (list []string) {
 	if code, out := macrostep(t, "ssp", "unpack", path, "-o", dir); code != 0 {
 		t.Fatal(out)
 	}
-	files, _, err := ssp.FolderFiles(dir)
+	files, _, err := edit.FolderFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

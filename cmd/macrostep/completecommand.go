@@ -14,7 +14,7 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/validate"
-	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
 // completeCommand is what the completion scripts call, with the words of the
@@ -293,7 +293,7 @@ func values(flag string, before []string) []choice {
 	case flagDisable:
 		return ruleChoices()
 	case flagFor:
-		return plain(ssp.Tools())
+		return plain(dialect.Tools())
 	case flagParam:
 		return params(before)
 	case flagOnCrash:

@@ -3,12 +3,10 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"encoding/xml"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -20,11 +18,7 @@ import (
 // not UTF-8, is not shown.
 type excerpts struct {
 	documents map[string][]string
-	elements  map[string]map[string][]place // of a document, by path
 }
-
-// place is where a start tag begins: a line, and a byte in it.
-type place struct{ line, column int }
 
 // mostExcerpt bounds a document, or an archive in an archive, that is read for its
 // lines.
@@ -40,7 +34,7 @@ func (e *excerpts) lines(file string) []string {
 	}
 	var lines []string
 	if data := readShown(file); data != nil && utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 {
-		lines = strings.Split(string(data), "\n")
+		lines = strings.Split(string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), "\n")
 	}
 	e.documents[file] = lines
 	return lines
@@ -148,8 +142,8 @@ func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 	if x := lastElement.FindStringSubmatch(path); x != nil {
 		element = x[1]
 	}
-	begin := e.column(f.File, path, f.Line, lines)
-	if begin < 0 {
+	begin := f.Column - 1
+	if begin < 0 || begin > len(m.text) {
 		begin = tagStart(m.text, element)
 	}
 	if isAttribute {
@@ -186,85 +180,6 @@ func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 		m.to = m.from + at + 1
 	}
 	return m, m.to > m.from
-}
-
-// column gives where in a line the element of a path begins, −1 if that is not known.
-func (e *excerpts) column(file, path string, line int, lines []string) int {
-	if e.elements == nil {
-		e.elements = map[string]map[string][]place{}
-	}
-	if e.elements[file] == nil {
-		e.elements[file] = elementPlaces([]byte(strings.Join(lines, "\n")))
-	}
-	for _, p := range e.elements[file][path] {
-		if p.line == line {
-			return p.column
-		}
-	}
-	return -1
-}
-
-// elementPlaces gives where the elements of a document begin, by their paths: names, the
-// attribute name where there is one, and a number where several are alike.
-func elementPlaces(text []byte) map[string][]place {
-	type element struct {
-		key  string // with the name
-		path string
-		at   place
-		kids []*element
-	}
-	root := &element{}
-	open := []*element{root}
-	dec := xml.NewDecoder(bytes.NewReader(text))
-	dec.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
-	line, begin, counted := 1, 0, 0 // begin of the line
-	for {
-		start := int(dec.InputOffset())
-		token, err := dec.RawToken()
-		if err != nil {
-			break // what is behind an error has no places
-		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			for ; counted < start; counted++ {
-				if text[counted] == '\n' {
-					line, begin = line+1, counted+1
-				}
-			}
-			k := &element{key: t.Name.Local, at: place{line, start - begin}}
-			for _, a := range t.Attr {
-				if a.Name.Local == "name" && a.Name.Space == "" && a.Value != "" && len(open) > 1 {
-					k.key += "[@name='" + a.Value + "']"
-				}
-			}
-			parent := open[len(open)-1]
-			parent.kids = append(parent.kids, k)
-			open = append(open, k)
-		case xml.EndElement:
-			if len(open) > 1 {
-				open = open[:len(open)-1]
-			}
-		}
-	}
-	out := map[string][]place{}
-	var walk func(e *element)
-	walk = func(e *element) {
-		count, nth := map[string]int{}, map[string]int{}
-		for _, k := range e.kids {
-			count[k.key]++
-		}
-		for _, k := range e.kids {
-			k.path = e.path + "/" + k.key
-			if count[k.key] > 1 {
-				nth[k.key]++
-				k.path += "[" + strconv.Itoa(nth[k.key]) + "]"
-			}
-			out[k.path] = append(out[k.path], k.at)
-			walk(k)
-		}
-	}
-	walk(root)
-	return out
 }
 
 // tagStart finds the start tag of an element in a line, −1 if it is not there.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
 // invocation are the flags of run that belong to one call of the program: where
@@ -108,7 +109,7 @@ func TestEveryFlagHasACounterpart(t *testing.T) {
 			}
 		}
 		l := &diag.List{}
-		s, err := ssp.Open(dir, l)
+		s, err := ssp.Open(dir, l, dialect.All()...)
 		if err != nil {
 			t.Errorf("--%s: %v", name, err)
 			continue

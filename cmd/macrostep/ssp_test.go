@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/macrostep/macrostep/fmus"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
 )
 
 // described writes an FMU that is its description only: documents ask for no more.
@@ -116,7 +118,7 @@ func done(t *testing.T, dir string, args ...string) (stdout string) {
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	visible, hidden, err := ssp.FolderFiles(dir)
+	visible, hidden, err := edit.FolderFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +252,7 @@ wrote s.ssp
 	if !slices.Equal(names, []string{"mode", "b.mode"}) { // other items under the same name
 		t.Errorf("enumerations %v", names)
 	}
-	needed, err := pkg.Needed()
+	needed, err := edit.Needed(pkg)
 	if err != nil || len(needed) != 4 { // the FMU that stands twice once
 		t.Errorf("%v, %v", needed, err)
 	}
@@ -299,7 +301,7 @@ func TestSSPNewFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pkg.Close()
-	data, err := pkg.Root.Encode()
+	data, err := edit.Encode(pkg.Root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -768,7 +770,9 @@ func TestSSPSetUnitOfOther(t *testing.T) {
 <ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="10"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
 	write(t, filepath.Join(dir, "s.ssv"), strings.Replace(set, "UNIT", ` unit="N"`, 1))
 	contains(t, "the change", done(t, dir, "ssp", "set", "s.ssd", "a.k=9", "--force"), "a.k  70 → 9")
-	if got, want := read(t, filepath.Join(dir, "s.ssv")), strings.NewReplacer("UNIT", "", `"7"`, `"9"`).Replace(set); got != want {
+	_, got, _ := strings.Cut(read(t, filepath.Join(dir, "s.ssv")), "?>")
+	got = strings.TrimSpace(regexp.MustCompile(`>\s+<`).ReplaceAllString(got, "><")) // the layout is ours
+	if want := strings.NewReplacer("UNIT", "", `"7"`, `"9"`, "\n", "").Replace(set); got != want {
 		t.Errorf("the set is\n%s\nnot\n%s", got, want)
 	}
 	done(t, dir, "ssp", "set", "s.ssd", "b.k=8", "--force")

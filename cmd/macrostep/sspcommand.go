@@ -19,7 +19,9 @@ import (
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
-	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/compose"
+	"github.com/macrostep/macrostep/ssp/dialect"
+	"github.com/macrostep/macrostep/ssp/edit"
 )
 
 // sspGroup is the word before the commands on documents. They are commands of their
@@ -157,7 +159,7 @@ type newRequest struct {
 	force, ask    bool
 	byName, dry   bool
 	connect       []string
-	asked         assemble.Composition // what flags say
+	asked         compose.Composition // what flags say
 	outputPackage bool
 }
 
@@ -184,7 +186,7 @@ func parseNew(c *cli.Context) (*newRequest, error) {
 	}
 	r := &newRequest{output: c.String("output"), force: c.Bool(flagForce), byName: c.Bool("connect-by-name"), dry: c.Bool("dry-run"),
 		connect: c.StringSlice(flagConnect), ask: !c.Bool("yes")}
-	r.asked = assemble.Composition{Parameters: c.Bool("parameters"), Algorithm: c.String(flagAlgorithm),
+	r.asked = compose.Composition{Parameters: c.Bool("parameters"), Algorithm: c.String(flagAlgorithm),
 		Start: number("start-time", false), Stop: number("stop-time", false), Step: number("step-size", true), Tolerance: number("tolerance", true)}
 	if r.asked.Algorithm != "" {
 		if _, err := algorithms.New(r.asked.Algorithm, nil); err != nil {
@@ -194,8 +196,8 @@ func parseNew(c *cli.Context) (*newRequest, error) {
 	if c.IsSet(flagFor) {
 		for _, tool := range strings.Split(c.String(flagFor), ",") {
 			tool = strings.ToLower(strings.TrimSpace(tool))
-			if !slices.Contains(ssp.Tools(), tool) {
-				fail("--for: there is no tool %q here; there are %s", tool, strings.Join(ssp.Tools(), ", "))
+			if !slices.Contains(dialect.Tools(), tool) {
+				fail("--for: there is no tool %q here; there are %s", tool, strings.Join(dialect.Tools(), ", "))
 			} else if !slices.Contains(r.asked.For, tool) {
 				r.asked.For = append(r.asked.For, tool)
 			}
@@ -217,7 +219,7 @@ func parseNew(c *cli.Context) (*newRequest, error) {
 		fail("-o %s: the system is called by the name of the file, and that is empty", r.output)
 	}
 	if slices.Contains(r.asked.For, "omsimulator") {
-		r.asked.Name = ssp.Identifier(base)
+		r.asked.Name = edit.Identifier(base)
 	}
 	for _, arg := range c.Args().Slice() {
 		f := namedFile{path: arg}
@@ -273,7 +275,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	}
 	c := r.asked
 	for _, text := range r.connect {
-		link, err := assemble.ParseLink(parts, text)
+		link, err := compose.ParseLink(parts, text)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--connect %s: %w", text, err))
 			continue
@@ -283,13 +285,13 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	if err := errors.Join(errs...); err != nil {
 		return &usageError{"ssp new", err}
 	}
-	var open []assemble.NoLink
+	var open []compose.NoLink
 	if r.byName {
-		var found []assemble.Link
-		found, open = assemble.MatchByName(parts, c.Links)
+		var found []compose.Link
+		found, open = compose.MatchByName(parts, c.Links)
 		c.Links = append(c.Links, found...)
 	}
-	d, notes, err := assemble.Compose(parts, c)
+	d, notes, err := compose.Compose(parts, c)
 	if err != nil {
 		return err
 	}
@@ -301,13 +303,13 @@ func (p *program) sspNew(r *newRequest) (err error) {
 	if r.byName && r.ask && !p.agreed("\nWrite "+r.output+"?") {
 		return errors.New("nothing is written")
 	}
-	data, err := d.Encode()
+	data, err := edit.Encode(d)
 	if err != nil {
 		return err
 	}
 	if err := writeChecked(r.output, r.force, func(w io.Writer) error {
 		if r.outputPackage {
-			return ssp.WriteArchive(w, append(files, ssp.File{Name: "SystemStructure.ssd", Data: data}))
+			return edit.WriteArchive(w, append(files, edit.File{Name: "SystemStructure.ssd", Data: data}))
 		}
 		_, err := w.Write(data)
 		return err
@@ -330,7 +332,7 @@ func (p *program) sspNew(r *newRequest) (err error) {
 }
 
 // place names the components and says where the FMUs lie for the document.
-func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []assemble.Part, files []ssp.File, err error) {
+func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, files []edit.File, err error) {
 	names, inPackage, sources := map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, f := range r.parts {
 		if names[f.name] && f.name != "" {
@@ -356,8 +358,8 @@ func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []assemble.Part, fil
 		if sources[path] == "" {
 			if r.outputPackage {
 				name := "resources/" + unique(inPackage, stem, ".fmu")
-				files = append(files, ssp.File{Name: name, Path: path})
-				sources[path] = ssp.SourceURI(name)
+				files = append(files, edit.File{Name: name, Path: path})
+				sources[path] = edit.SourceURI(name)
 			} else {
 				out, err := filepath.Abs(filepath.Dir(r.output))
 				if err != nil {
@@ -367,7 +369,7 @@ func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []assemble.Part, fil
 				if err != nil {
 					return nil, nil, fmt.Errorf("%s cannot refer to %s: %w; write an .ssp, which holds copies", r.output, f.path, err)
 				}
-				sources[path] = ssp.SourceURI(rel)
+				sources[path] = edit.SourceURI(rel)
 			}
 		}
 		name := f.name
@@ -379,20 +381,20 @@ func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []assemble.Part, fil
 				return c
 			}, stem)
 			if slices.Contains(r.asked.For, "omsimulator") {
-				base = ssp.Identifier(base)
+				base = edit.Identifier(base)
 			}
 			if base == "" {
 				return nil, nil, fmt.Errorf("%s: the component is called by the file name without .fmu, and that is empty; write NAME=%s", f.path, f.path)
 			}
 			name = unique(names, base, "")
 		}
-		parts = append(parts, assemble.Part{Name: name, Source: sources[path], Description: fmus[path].Description})
+		parts = append(parts, compose.Part{Name: name, Source: sources[path], Description: fmus[path].Description})
 	}
 	return parts, files, nil
 }
 
 // showNew prints what is to be written.
-func (p *program) showNew(r *newRequest, parts []assemble.Part, links []assemble.Link, open []assemble.NoLink, notes []string) {
+func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.Link, open []compose.NoLink, notes []string) {
 	w := p.stdout
 	fmt.Fprintln(w, "Components")
 	var rows [][]string

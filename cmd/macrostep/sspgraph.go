@@ -16,6 +16,7 @@ import (
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 	"github.com/macrostep/macrostep/ssp/graph"
 )
 
@@ -308,7 +309,7 @@ func loopOf(loops []master.Loop, from, to string) (number int, assumed bool) {
 
 // picturedAlone makes the picture of a document whose FMUs cannot be had.
 func (p *program) picturedAlone(path string, why error) (s *graph.System, err error) {
-	pkg, failed := ssp.Open(path, &diag.List{})
+	pkg, failed := ssp.Open(path, &diag.List{}, dialect.All()...)
 	if failed != nil || assemble.IsFMU(path) {
 		return nil, why
 	}

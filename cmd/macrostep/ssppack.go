@@ -15,6 +15,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
 )
 
 const sspPackHelp = `Makes an .ssp. Of a folder with SystemStructure.ssd all files go in, but those
@@ -68,7 +69,7 @@ func (p *program) sspPack(path, output string, force bool) error {
 	if err != nil {
 		return err
 	}
-	if err := writeChecked(output, force, func(w io.Writer) error { return ssp.WriteArchive(w, files) }, complete); err != nil {
+	if err := writeChecked(output, force, func(w io.Writer) error { return edit.WriteArchive(w, files) }, complete); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.stdout, "wrote %s: %d files\n", output, len(files))
@@ -85,7 +86,7 @@ func complete(path string) error {
 }
 
 // packed lists what goes into the archive, once the documents are known to be sound.
-func (p *program) packed(path string, folder bool, output string) (files []ssp.File, err error) {
+func (p *program) packed(path string, folder bool, output string) (files []edit.File, err error) {
 	list := &diag.List{}
 	pkg, err := ssp.Open(path, list)
 	if err != nil {
@@ -102,22 +103,22 @@ func (p *program) packed(path string, folder bool, output string) (files []ssp.F
 		return nil, fmt.Errorf("%s is no .ssd, which a package holds", pkg.Root.File)
 	}
 	p.warn(slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.ID == "SD2O" })) // refused here
-	needed, err := pkg.Needed()
+	needed, err := edit.Needed(pkg)
 	if err != nil || !folder {
 		return needed, err
 	}
-	files, hidden, err := ssp.FolderFiles(path)
+	files, hidden, err := edit.FolderFiles(path)
 	if err != nil {
 		return nil, err
 	}
 	for _, h := range hidden {
-		if slices.ContainsFunc(needed, func(n ssp.File) bool { return n.Name == h.Name }) {
+		if slices.ContainsFunc(needed, func(n edit.File) bool { return n.Name == h.Name }) {
 			files = append(files, h)
 		} else {
 			fmt.Fprintf(p.stderr, "left out: %s\n", h.Name)
 		}
 	}
-	return slices.DeleteFunc(files, func(f ssp.File) bool { return sameFile(f.Path, output) }), nil
+	return slices.DeleteFunc(files, func(f edit.File) bool { return sameFile(f.Path, output) }), nil
 }
 
 func sameFile(a, b string) bool {

@@ -17,6 +17,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/master/assemble"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
 )
 
 const sspSetHelp = `Gives variables values that every tool finds in the system: in a parameter set
@@ -123,7 +124,7 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 			if filepath.Ext(f.Name) == ".ssd" && alone {
 				f.Name = "SystemStructure.ssd"
 			}
-			all = slices.DeleteFunc(all, func(old ssp.File) bool { return old.Name == f.Name })
+			all = slices.DeleteFunc(all, func(old edit.File) bool { return old.Name == f.Name })
 			all = append(all, f)
 		}
 		if output == "" {
@@ -144,7 +145,7 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 			}
 			return renamed{err, temp, path}
 		}
-		err = writeChecked(output, force, func(w io.Writer) error { return ssp.WriteArchive(w, all) }, inInput)
+		err = writeChecked(output, force, func(w io.Writer) error { return edit.WriteArchive(w, all) }, inInput)
 		if err != nil {
 			return err
 		}
@@ -172,13 +173,13 @@ func (p *program) sspSet(path string, list []assemble.Assignment, output string,
 
 // wholePackage lists all files of a system: of an .ssp and a folder everything, of a
 // document that stands alone what it refers to.
-func wholePackage(pkg *ssp.Package, alone bool) ([]ssp.File, error) {
+func wholePackage(pkg *ssp.Package, alone bool) ([]edit.File, error) {
 	if alone {
-		return pkg.Needed()
+		return edit.Needed(pkg)
 	}
-	files, hidden, err := ssp.FolderFiles(pkg.Dir)
+	files, hidden, err := edit.FolderFiles(pkg.Dir)
 	if err == nil && !pkg.Packed() {
-		_, err = pkg.Needed() // refuses what is not in the folder
+		_, err = edit.Needed(pkg) // refuses what is not in the folder
 	}
 	if pkg.Packed() {
 		files = append(files, hidden...)
@@ -241,7 +242,7 @@ func inForce(path string, changes []assemble.Change) (weak []string, err error) 
 // replaceAll replaces files of a folder, the one that others refer to first, and puts
 // all back if the outcome is not sound. The new and the old content are on the disk
 // before the first file is replaced, so that its end undoes nothing by halves.
-func replaceAll(dir string, files []ssp.File, check func() error) (err error) {
+func replaceAll(dir string, files []edit.File, check func() error) (err error) {
 	type change struct {
 		path     string
 		now, was *archive.File // was: nil = there was none

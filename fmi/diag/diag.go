@@ -46,13 +46,30 @@ type Rule struct {
 	Ref    string // checklist number or section of the standard, for example "fmi2 17"
 }
 
+// Place is where something is in a document.
+type Place struct {
+	File   string // as shown to the user; in an archive "system.ssp/resources/set.ssv"
+	Path   string // XPath-like
+	Line   int    // 1-based; 0 = unknown
+	Column int    // of the start tag: byte of the line in UTF-8, 1-based; 0 = unknown
+}
+
+// String returns "file:line"; a place without line is named by File alone.
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
 // Finding is one violation of a rule, or one thing worth knowing.
 type Finding struct {
 	ID      string `json:"id"`
 	Level   Level  `json:"-"`
-	File    string `json:"file,omitempty"` // archive or document
-	Path    string `json:"path"`           // place inside the document, XPath-like
-	Line    int    `json:"line,omitempty"` // 1-based; 0 = unknown
+	File    string `json:"file,omitempty"`   // archive or document
+	Path    string `json:"path"`             // place inside the document, XPath-like
+	Line    int    `json:"line,omitempty"`   // 1-based; 0 = unknown
+	Column  int    `json:"column,omitempty"` // see Place
 	Message string `json:"message"`
 	Remedy  string `json:"remedy,omitempty"`
 }
@@ -90,14 +107,19 @@ type List struct {
 	Findings []Finding
 }
 
-// Add records a violation of r at a place. The message is formatted with args.
+// Add is Report for a place without column.
 func (l *List) Add(r *Rule, file, path string, line int, format string, args ...any) {
+	l.Report(r, Place{File: file, Path: path, Line: line}, format, args...)
+}
+
+// Report records a violation of r at a place. The message is formatted with args.
+func (l *List) Report(r *Rule, at Place, format string, args ...any) {
 	level := r.Level
 	if r.Strict && l.Strict {
 		level = Error
 	}
 	l.Findings = append(l.Findings, Finding{
-		ID: r.ID, Level: level, File: file, Path: path, Line: line,
+		ID: r.ID, Level: level, File: at.File, Path: at.Path, Line: at.Line, Column: at.Column,
 		Message: fmt.Sprintf(format, args...), Remedy: r.Remedy,
 	})
 }

@@ -20,14 +20,16 @@ import (
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
 )
 
 // Options of opening a system. The zero value of each field is its default.
 type Options struct {
-	Strict    bool     // findings that a tolerant reading lets pass are errors
-	Stateless []string // components that are declared stateless
-	Quirks    []Quirk  // beside those of the documents
-	Compile   bool     // compile the sources of FMUs without a library for this platform
+	Strict    bool          // findings that a tolerant reading lets pass are errors
+	Stateless []string      // components that are declared stateless
+	Quirks    []Quirk       // beside those of the documents
+	Compile   bool          // compile the sources of FMUs without a library for this platform
+	Dialects  []ssp.Dialect // of system structures; nil: dialect.All()
 	// Context ends a compilation that is under way; nil = nothing does.
 	Context  context.Context
 	Set      []Assignment // parameters and start values, beating those of the documents
@@ -221,7 +223,11 @@ func (a *Assembly) open(path string) (*fmi.FMU, error) {
 }
 
 func (a *Assembly) fromSSP(path string, o Options) (err error) {
-	if a.pkg, err = ssp.Open(path, &a.Findings); err != nil {
+	dialects := o.Dialects
+	if dialects == nil {
+		dialects = dialect.All()
+	}
+	if a.pkg, err = ssp.Open(path, &a.Findings, dialects...); err != nil {
 		return err
 	}
 	if err := a.pkg.CheckSources(&a.Findings); err != nil {

@@ -85,15 +85,6 @@ func widen(n *int32) *float64 {
 }
 
 func typeOf(t description.BaseType) ssp.ValueType {
-	switch t {
-	case description.Integer:
-		return ssp.Integer
-	case description.Boolean:
-		return ssp.Boolean
-	case description.String:
-		return ssp.String
-	case description.Enumeration:
-		return ssp.Enumeration
-	}
-	return ssp.Real
+	v, _, _ := ssp.TypeByName(t.String())
+	return v
 }

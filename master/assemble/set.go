@@ -12,6 +12,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/master/fmuslave"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
 )
 
 // Change is a value that Bind changes: as written in a parameter set, "" for a
@@ -19,12 +20,12 @@ import (
 type Change struct{ Name, Old, New string }
 
 // Bind gives variables "component.variable" values in the documents of the system:
-// ssp.Package.Bind with the types and units of the FMUs. Values are written as for
+// edit.Bind with the types and units of the FMUs. Values are written as for
 // Options.Set, in the unit of the variable. A name may also be that of a connector of
 // a system, "connector" or "system.connector", whose value goes on to all that it is
 // connected to, in the unit of the connector (ssp 37). The files that differ then are given
 // back, none is written; the assembly is as before and may be closed.
-func (a *Assembly) Bind(list []Assignment) (changes []Change, files []ssp.File, err error) {
+func (a *Assembly) Bind(list []Assignment) (changes []Change, files []edit.File, err error) {
 	if a.pkg == nil {
 		return nil, nil, errors.New("an FMU alone has no parameter sets; make a system of it with: macrostep ssp new")
 	}
@@ -54,7 +55,7 @@ func (a *Assembly) Bind(list []Assignment) (changes []Change, files []ssp.File, 
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
-	files, err = a.pkg.Bind(values, units)
+	files, err = edit.Bind(a.pkg, values, units)
 	return changes, files, err
 }
 

@@ -1,32 +1,16 @@
-package ssp
+package dialect
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/beevik/etree"
+	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
-
-// NewAnnotation makes an annotation from the XML of its one element, which
-// declares the namespaces that it uses (ssp 21).
-func NewAnnotation(typ, content string) (Annotation, error) {
-	doc := etree.NewDocument()
-	if err := doc.ReadFromString(content); err != nil {
-		return Annotation{}, fmt.Errorf("the content of an annotation: %w", err)
-	}
-	if len(doc.ChildElements()) != 1 {
-		return Annotation{}, fmt.Errorf("an annotation holds one element, not %d", len(doc.ChildElements()))
-	}
-	el := etree.NewElement("Annotation")
-	el.Space = canonical[nsSSC]
-	el.CreateAttr("xmlns:"+el.Space, nsSSC)
-	el.CreateAttr("type", typ)
-	el.AddChild(doc.Root())
-	return Annotation{Type: typ, Content: el}, nil
-}
 
 // Tools names the tools that Prepare knows.
 func Tools() []string { return []string{"omsimulator", "osp"} }
@@ -37,76 +21,58 @@ func Tools() []string { return []string{"omsimulator", "osp"} }
 // algorithm at the default experiment. An annotation of the tool that is there
 // stays. The notes name what the tool does with the document all the same: parts
 // that it leaves out, or that make it fail.
-func (d *Document) Prepare(tool string, step float64, tolerance *float64) (notes []string, err error) {
+func Prepare(d *ssp.Document, tool string, step float64, tolerance *float64) (notes []string, err error) {
 	if !(step > 0) {
 		return nil, fmt.Errorf("the macro step for %s is %v; it must be greater than 0", tool, step)
 	}
 	switch tool {
 	case "omsimulator":
-		return d.prepareOMS(step, tolerance)
+		return prepareOMS(d, step, tolerance)
 	case "osp":
-		return d.prepareOSP(step)
+		return prepareOSP(d, step)
 	}
 	return nil, fmt.Errorf("there is no tool %q here; there are %s", tool, strings.Join(Tools(), ", "))
 }
 
-func has(list []Annotation, typ string) bool {
-	return slices.ContainsFunc(list, func(a Annotation) bool { return a.Type == typ })
+func has(list []ssp.Annotation, typ string) bool {
+	return slices.ContainsFunc(list, func(a ssp.Annotation) bool { return a.Type == typ })
 }
 
-// identifier is what OMSimulator takes as the name of an element.
-var identifier = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
-
-// Identifier turns a name into one that every tool takes: letters, digits and
-// underscores, beginning with a letter.
-func Identifier(name string) string {
-	out := strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
-			return r
-		}
-		return '_'
-	}, name)
-	if !identifier.MatchString(out) {
-		out = "c" + out
-	}
-	return out
-}
-
-func (d *Document) prepareOMS(step float64, tolerance *float64) (notes []string, err error) {
+func prepareOMS(d *ssp.Document, step float64, tolerance *float64) (notes []string, err error) {
 	rtol := 1e-4 // what OMSimulator writes where nobody asks for another
 	if tolerance != nil {
 		rtol = *tolerance
 	}
 	content := fmt.Sprintf(`<oms:Annotations xmlns:oms="%s"><oms:SimulationInformation><oms:FixedStepMaster description="oms-ma" stepSize="%s" relativeTolerance="%s"/></oms:SimulationInformation></oms:Annotations>`,
-		nsOMS, number(step), number(rtol))
-	var walk func(s *System) error
-	walk = func(s *System) error {
-		if !identifier.MatchString(s.Name) {
+		xmltree.OMS, number(step), number(rtol))
+	var walk func(s *ssp.System) error
+	walk = func(s *ssp.System) error {
+		if edit.Identifier(s.Name) != s.Name {
 			notes = append(notes, fmt.Sprintf("OMSimulator takes letters, digits and _ only in names: the system %q", s.Name))
 		}
 		if !has(s.Annotations, typeOMS) {
-			a, err := NewAnnotation(typeOMS, content)
+			a, err := edit.NewAnnotation(typeOMS, content)
 			if err != nil {
 				return err
 			}
 			s.Annotations = append(s.Annotations, a)
 		}
 		for _, e := range s.Elements {
-			if sub, ok := e.(*System); ok {
+			if sub, ok := e.(*ssp.System); ok {
 				if err := walk(sub); err != nil {
 					return err
 				}
 				continue
 			}
-			if name := e.Base().Name; !identifier.MatchString(name) {
+			if name := e.Base().Name; edit.Identifier(name) != name {
 				notes = append(notes, fmt.Sprintf("OMSimulator takes letters, digits and _ only in names: the component %q", name))
 			}
-			if c, ok := e.(*Component); ok && !strings.HasPrefix(c.Source, "resources/") {
+			if c, ok := e.(*ssp.Component); ok && !strings.HasPrefix(c.Source, "resources/") {
 				notes = append(notes, fmt.Sprintf("OMSimulator looks for FMUs in resources/ of a package: component %q has %q", c.Name, c.Source))
 			}
 		}
 		for i := range s.Connections {
-			if t := s.Connections[i].Transformation; t != nil && t.Kind != Linear {
+			if t := s.Connections[i].Transformation; t != nil && t.Kind != ssp.Linear {
 				notes = append(notes, fmt.Sprintf("OMSimulator leaves %s out: %s", t, ends(&s.Connections[i])))
 			}
 		}
@@ -117,14 +83,14 @@ func (d *Document) prepareOMS(step float64, tolerance *float64) (notes []string,
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-func ends(c *Connection) string {
+func ends(c *ssp.Connection) string {
 	name := func(element, connector string) string { return strings.TrimPrefix(element+"."+connector, ".") }
 	return name(c.StartElement, c.StartConnector) + " to " + name(c.EndElement, c.EndConnector)
 }
 
-func (d *Document) prepareOSP(step float64) (notes []string, err error) {
+func prepareOSP(d *ssp.Document, step float64) (notes []string, err error) {
 	if !has(d.Experiment.Annotations, typeOSP) {
-		a, err := NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, nsOSP, number(step)))
+		a, err := edit.NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, xmltree.OSP, number(step)))
 		if err != nil {
 			return nil, err
 		}
@@ -134,17 +100,17 @@ func (d *Document) prepareOSP(step float64) (notes []string, err error) {
 	if len(d.System.Connectors) > 0 || len(d.System.Bindings) > 0 {
 		note("leaves connectors and parameter bindings of the system out; bind parameters at the components")
 	}
-	connectors := make(map[[2]string]*Connector)
+	connectors := make(map[[2]string]*ssp.Connector)
 	for _, e := range d.System.Elements {
 		c := e.Base()
-		if _, ok := e.(*Component); !ok {
+		if _, ok := e.(*ssp.Component); !ok {
 			note("takes components with FMUs only: %q", c.Name)
 		}
 		for i := range c.Connectors {
 			k := &c.Connectors[i]
 			connectors[[2]string{c.Name, k.Name}] = k
 			switch k.Type {
-			case Real, Integer, Boolean, String:
+			case ssp.Real, ssp.Integer, ssp.Boolean, ssp.String:
 			default:
 				note("ends at connectors of type %s: %s.%s", k.Type, c.Name, k.Name)
 			}
@@ -164,7 +130,7 @@ func (d *Document) prepareOSP(step float64) (notes []string, err error) {
 			note("ends at connections with the system: %s", ends(c))
 			continue
 		}
-		if t := c.Transformation; t != nil && t.Kind != Linear {
+		if t := c.Transformation; t != nil && t.Kind != ssp.Linear {
 			note("leaves %s out: %s", t, ends(c))
 		}
 		from, to := connectors[[2]string{c.StartElement, c.StartConnector}], connectors[[2]string{c.EndElement, c.EndConnector}]
@@ -172,10 +138,10 @@ func (d *Document) prepareOSP(step float64) (notes []string, err error) {
 			note("wants connectors at both ends: %s", ends(c))
 			continue
 		}
-		if from.Kind == Input || to.Kind == Output {
+		if from.Kind == ssp.Input || to.Kind == ssp.Output {
 			note("takes connections from the output to the input only: %s", ends(c))
 		}
-		a, b := baseOf(d.Units, from.Unit), baseOf(d.Units, to.Unit)
+		a, b := base(d.Units, from.Unit), base(d.Units, to.Unit)
 		if a != nil && b != nil && *a != *b && !c.SuppressUnitConversion {
 			note("does not convert units, and so couples %s with %s: %s", from.Unit, to.Unit, ends(c))
 		}
@@ -183,33 +149,10 @@ func (d *Document) prepareOSP(step float64) (notes []string, err error) {
 	return notes, nil
 }
 
-// Annotation gives the annotation of macrostep for the default experiment with the
-// algorithm, step size, tolerance and parameters set here (ssp 46). Other settings
-// are not written.
-func (o *OwnSettings) Annotation() (Annotation, error) {
-	el := etree.NewElement("Settings")
-	el.Space = canonical[nsOwn]
-	el.CreateAttr("xmlns:"+el.Space, nsOwn)
-	el.CreateAttr("version", OwnVersion)
-	if o.Algorithm != "" {
-		el.CreateAttr("algorithm", o.Algorithm)
+// base returns a unit by name, nil if it is not known.
+func base(units []unit.Definition, name string) *unit.Base {
+	if i := slices.IndexFunc(units, func(u unit.Definition) bool { return u.Name == name }); i >= 0 {
+		return units[i].Base
 	}
-	if o.StepSize != nil {
-		el.CreateAttr("stepSize", number(*o.StepSize))
-	}
-	if o.Tolerance != nil {
-		el.CreateAttr("tolerance", number(*o.Tolerance))
-	}
-	for _, q := range o.Params {
-		k := el.CreateElement("Param")
-		k.Space = el.Space
-		k.CreateAttr("key", q.Key)
-		k.CreateAttr("value", q.Value)
-	}
-	doc := etree.NewDocumentWithRoot(el)
-	text, err := doc.WriteToString()
-	if err != nil {
-		return Annotation{}, err
-	}
-	return NewAnnotation(OwnType, text)
+	return nil
 }

@@ -1,4 +1,4 @@
-package ssp
+package edit
 
 import (
 	"cmp"
@@ -12,11 +12,12 @@ import (
 
 	"github.com/beevik/etree"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
-// Encode gives the document as XML: an SSD with the elements in the order of the
+// Encode returns the document as XML: an SSD with the elements in the order of the
 // schemas and indented, its parameter sets and mappings inline or referred to as
 // the bindings say. Equal documents give equal bytes.
 //
@@ -26,93 +27,73 @@ import (
 // was removed from the model goes. Prefixes that were not declared are, and
 // namespaces that the standard does not have in their place are put right (ssp 6).
 // The document itself stays as it is. Sets and mappings in files of their own are
-// not part of it: they have an Encode of their own.
+// not part of it: see EncodeSet and EncodeMapping.
 //
 // An empty Version becomes 1.0, or 2.0 where something asks for it (ssp 48). The
 // error names everything that XML or the standard cannot carry: text with control
 // characters, numbers that are not finite, empty names, units without base unit,
 // arrays that were not in the document as read.
-func (d *Document) Encode() ([]byte, error) {
-	w := newWriter(d.tree, d.File, nsSSD, "SystemStructureDescription")
-	w.text(w.root, "version", cmp.Or(d.Version, d.leastVersion()), "")
+func Encode(d *ssp.Document) ([]byte, error) {
+	w := newWriter(d.Tree, d.File, xmltree.SSD, "SystemStructureDescription")
+	w.text(w.root, "version", cmp.Or(d.Version, leastVersion(d)), "")
 	w.required(w.root, "name", d.Name)
-	for _, key := range metadataKeys {
+	for _, key := range ssp.MetadataKeys {
 		w.text(w.root, key, d.Metadata[key], "")
 	}
 	if d.System == nil {
 		w.fail(w.root, "there is no System")
 	} else {
-		w.element(w.root, d.System, only(w.root, nsSSD, "System"))
+		w.element(w.root, d.System, only(w.root, xmltree.SSD, "System"))
 	}
-	w.enumerations(w.root, nsSSD, d.Enumerations)
-	w.units(w.root, nsSSD, d.Units)
+	w.enumerations(w.root, xmltree.SSD, d.Enumerations)
+	w.units(w.root, xmltree.SSD, d.Units)
 	w.experiment(&d.Experiment)
 	w.annotations(w.root, d.Annotations)
 	return w.finish()
 }
 
-// Encode gives the parameter set as an SSV document; what Document.Encode says
-// holds here, too.
-func (s *ParameterSet) Encode() ([]byte, error) {
-	w := newWriter(s.tree, s.File, nsSSV, "ParameterSet")
+// EncodeSet is Encode for a parameter set, which becomes an SSV document.
+func EncodeSet(s *ssp.ParameterSet) ([]byte, error) {
+	w := newWriter(s.Tree, s.File, xmltree.SSV, "ParameterSet")
 	w.set(w.root, s)
 	return w.finish()
 }
 
-// Encode gives the mapping as an SSM document; what Document.Encode says holds
-// here, too.
-func (m *ParameterMapping) Encode() ([]byte, error) {
-	w := newWriter(m.tree, m.File, nsSSM, "ParameterMapping")
+// EncodeMapping is Encode for a mapping, which becomes an SSM document.
+func EncodeMapping(m *ssp.ParameterMapping) ([]byte, error) {
+	w := newWriter(m.Tree, m.File, xmltree.SSM, "ParameterMapping")
 	w.mapping(w.root, m)
 	return w.finish()
 }
 
-// ReadParameterSet reads an SSV document from memory (ssp 39). The name is shown
-// in findings, which go to l (nil: nowhere); the error holds those of level Error.
-func ReadParameterSet(data []byte, file string, l *diag.List) (*ParameterSet, error) {
-	own := &diag.List{}
-	if l != nil {
-		own.Strict = l.Strict
-		defer func() { l.Append(own) }()
-	}
-	p := &parser{l: own, file: file}
-	var s *ParameterSet
-	if root := p.tree(data); root != nil {
-		s = p.parameterSet(root, false)
-	}
-	if err := own.Err(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-var metadataKeys = []string{"author", "fileversion", "copyright", "license", "generationTool", "generationDateAndTime", "description"}
+// prefixesOf lists what a new document declares beside its own namespace.
+var prefixesOf = map[string][]string{xmltree.SSD: {xmltree.SSC, xmltree.SSV, xmltree.SSM}, xmltree.SSV: {xmltree.SSC}, xmltree.SSM: {xmltree.SSC}}
 
 // leastVersion is the version that a new document needs (ssp 5, 48).
-func (d *Document) leastVersion() string {
+func leastVersion(d *ssp.Document) string {
 	v2 := false
-	var walk func(e Element)
-	walk = func(e Element) {
+	var walk func(e ssp.Element)
+	walk = func(e ssp.Element) {
 		if e == nil {
 			return
 		}
 		for i := range e.Base().Connectors {
 			c := &e.Base().Connectors[i]
 			switch c.Kind {
-			case StructuralParameter, Constant, Local, AnyKind:
+			case ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind:
 				v2 = true
 			}
-			v2 = v2 || c.Type == Clock || c.Array
+			v2 = v2 || c.Type == ssp.Clock || c.Array
 		}
 		switch e := e.(type) {
-		case *System:
+		case *ssp.System:
 			for _, kid := range e.Elements {
 				walk(kid)
 			}
 			for i := range e.Connections {
 				v2 = v2 || e.Connections[i].Indexed
 			}
-		case *Component:
+		case *ssp.Component:
 			v2 = v2 || !e.HasSource || e.Implementation == "ScheduledExecution"
 		}
 	}
@@ -145,10 +126,10 @@ func newWriter(tree *etree.Element, file, uri, name string) *writer {
 	w := &writer{file: file, doc: etree.NewDocument(), kept: make(map[string]*etree.Element), used: make(map[*etree.Element]bool), fresh: make(map[*etree.Element]bool), reserved: make(map[*etree.Element]bool)}
 	if tree == nil {
 		w.root = etree.NewElement(name)
-		w.root.Space = canonical[uri]
+		w.root.Space = xmltree.Prefixes[uri]
 		w.root.CreateAttr("xmlns:"+w.root.Space, uri)
 		for _, more := range prefixesOf[uri] {
-			w.root.CreateAttr("xmlns:"+canonical[more], more)
+			w.root.CreateAttr("xmlns:"+xmltree.Prefixes[more], more)
 		}
 		w.doc.SetRoot(w.root)
 		return w
@@ -165,6 +146,8 @@ func newWriter(tree *etree.Element, file, uri, name string) *writer {
 				w.doc.CreateComment(c.Data)
 			} else if p, ok := t.(*etree.ProcInst); ok && p.Target != "xml" {
 				w.doc.CreateProcInst(p.Target, p.Inst)
+			} else if d, ok := t.(*etree.Directive); ok {
+				w.doc.CreateDirective(d.Data)
 			}
 		}
 		if before {
@@ -172,23 +155,18 @@ func newWriter(tree *etree.Element, file, uri, name string) *writer {
 		}
 	} else {
 		w.doc.SetRoot(w.root)
-		declareInherited(w.root, tree)
+		xmltree.DeclareInherited(w.root, tree)
 	}
-	w.repair(w.root)
-	w.index(w.root, &node{el: w.root, name: w.root.Tag})
+	xmltree.Repair(w.root)
+	w.index(xmltree.Of(w.root))
 	return w
 }
 
 // index notes the path of each element, as reading names it.
-func (w *writer) index(el *etree.Element, n *node) {
-	w.kept[n.path()] = el
-	var kids []*node
-	for _, k := range el.ChildElements() {
-		kids = append(kids, &node{el: k, name: k.Tag, parent: n})
-	}
-	numberSiblings(kids)
-	for _, kid := range kids {
-		w.index(kid.el, kid)
+func (w *writer) index(n *xmltree.Node) {
+	w.kept[n.Path()] = n.El
+	for _, k := range n.Kids {
+		w.index(k)
 	}
 }
 
@@ -197,9 +175,7 @@ func (w *writer) finish() ([]byte, error) {
 	if err := errors.Join(w.errs...); err != nil {
 		return nil, err
 	}
-	prune(w.root)
-	order(w.root)
-	indent(w.root, 0)
+	xmltree.Arrange(w.root)
 	out := etree.NewDocument()
 	out.CreateProcInst("xml", `version="1.0" encoding="UTF-8"`)
 	out.CreateText("\n")
@@ -229,21 +205,21 @@ func (w *writer) fail(el *etree.Element, format string, args ...any) {
 	w.errs = append(w.errs, fmt.Errorf("%s: /%s: %s", file, strings.Join(where, "/"), fmt.Sprintf(format, args...)))
 }
 
-// find gives the element that an item was read from, if it is free.
-func (w *writer) find(at Place, uri, name string) *etree.Element {
+// find returns the element that an item was read from, if it is free.
+func (w *writer) find(at ssp.Place, uri, name string) *etree.Element {
 	if at.File != w.file || at.Path == "" {
 		return nil
 	}
 	el := w.kept[at.Path]
-	if el == nil || w.used[el] || el.Tag != name || uriOf(el) != uri {
+	if el == nil || w.used[el] || el.Tag != name || xmltree.URI(el) != uri {
 		return nil
 	}
 	return el
 }
 
-// claim gives the element of an item in a list: the one it was read from, else one
+// claim returns the element of an item in a list: the one it was read from, else one
 // that there is under the same key, else a new one.
-func (w *writer) claim(list *etree.Element, at Place, uri, name string, same *etree.Element) *etree.Element {
+func (w *writer) claim(list *etree.Element, at ssp.Place, uri, name string, same *etree.Element) *etree.Element {
 	el := w.find(at, uri, name)
 	if el == nil && same != nil && !w.used[same] && !w.reserved[same] && is(uri, name)(same) {
 		el = same
@@ -257,12 +233,12 @@ func (w *writer) claim(list *etree.Element, at Place, uri, name string, same *et
 	return el
 }
 
-// keyed gives the children of a list by an attribute, the first where several have
+// keyed returns the children of a list by an attribute, the first where several have
 // the same.
 func keyed(list *etree.Element, key string) map[string]*etree.Element {
 	out := make(map[string]*etree.Element)
 	for _, k := range list.ChildElements() {
-		if a := attrOf(k, key); a != nil && out[a.Value] == nil {
+		if a := xmltree.Attr(k, key); a != nil && out[a.Value] == nil {
 			out[a.Value] = k
 		}
 	}
@@ -272,13 +248,13 @@ func keyed(list *etree.Element, key string) map[string]*etree.Element {
 // create appends a new element.
 func (w *writer) create(parent *etree.Element, uri, name string) *etree.Element {
 	el := etree.NewElement(name)
-	el.Space = w.prefix(parent, uri)
+	el.Space = xmltree.Prefix(parent, uri)
 	parent.AddChild(el)
 	w.fresh[el] = true
 	return el
 }
 
-// child gives the only child of a kind, made if there is none.
+// child returns the only child of a kind, made if there is none.
 func (w *writer) child(parent *etree.Element, uri, name string) *etree.Element {
 	if el := only(parent, uri, name); el != nil {
 		return el
@@ -286,10 +262,10 @@ func (w *writer) child(parent *etree.Element, uri, name string) *etree.Element {
 	return w.create(parent, uri, name)
 }
 
-// only gives the first child of a kind, nil if there is none.
+// only returns the first child of a kind, nil if there is none.
 func only(parent *etree.Element, uri, name string) *etree.Element {
 	for _, k := range parent.ChildElements() {
-		if k.Tag == name && uriOf(k) == uri {
+		if k.Tag == name && xmltree.URI(k) == uri {
 			return k
 		}
 	}
@@ -297,9 +273,9 @@ func only(parent *etree.Element, uri, name string) *etree.Element {
 }
 
 // items brings the children of one kind in a list into agreement with n items:
-// one gives and fills the element of an item. Elements left over go; others, and
+// one returns and fills the element of an item. Elements left over go; others, and
 // comments, keep their place before the element that they stand before.
-func (w *writer) items(list *etree.Element, n int, at func(i int) Place, one func(i int) *etree.Element, mine func(*etree.Element) bool) {
+func (w *writer) items(list *etree.Element, n int, at func(i int) ssp.Place, one func(i int) *etree.Element, mine func(*etree.Element) bool) {
 	for i := range n {
 		if p := at(i); p.File == w.file && p.Path != "" {
 			w.reserved[w.kept[p.Path]] = true
@@ -333,13 +309,13 @@ func (w *writer) items(list *etree.Element, n int, at func(i int) Place, one fun
 	for _, el := range made {
 		all = append(append(all, before[el]...), el)
 	}
-	refill(list, append(all, pending...))
+	xmltree.Refill(list, append(all, pending...))
 }
 
 // text sets an attribute, or takes it away if the value is that of absence and it
 // was not written.
 func (w *writer) text(el *etree.Element, key, value, absent string) {
-	a := attrOf(el, key)
+	a := xmltree.Attr(el, key)
 	if a == nil && value == absent {
 		return
 	}
@@ -347,7 +323,7 @@ func (w *writer) text(el *etree.Element, key, value, absent string) {
 		return
 	}
 	if value == "" && absent == "" {
-		removeAttr(el, key)
+		xmltree.RemoveAttr(el, key)
 		return
 	}
 	w.required(el, key, value)
@@ -355,11 +331,11 @@ func (w *writer) text(el *etree.Element, key, value, absent string) {
 
 // required sets an attribute that must be there.
 func (w *writer) required(el *etree.Element, key, value string) {
-	if r, bad := badRune(value); bad {
+	if r, bad := xmltree.BadRune(value); bad {
 		w.fail(el, "%s=%q: XML cannot hold the character %q", key, value, r)
 		return
 	}
-	if a := attrOf(el, key); a != nil {
+	if a := xmltree.Attr(el, key); a != nil {
 		a.Value = value
 		return
 	}
@@ -376,8 +352,8 @@ func (w *writer) named(el *etree.Element, name string) {
 
 // number sets a Real attribute; a text that means the same stays.
 func (w *writer) number(el *etree.Element, key string, value float64, absent *float64) {
-	if a := attrOf(el, key); a != nil {
-		if v, err := parseReal(a.Value); err == nil && v == value {
+	if a := xmltree.Attr(el, key); a != nil {
+		if v, err := xmltree.ParseReal(a.Value); err == nil && v == value {
 			return
 		}
 	} else if absent != nil && value == *absent {
@@ -392,8 +368,8 @@ func (w *writer) number(el *etree.Element, key string, value float64, absent *fl
 
 // boolean sets an attribute whose absence means false.
 func (w *writer) boolean(el *etree.Element, key string, value bool) {
-	if a := attrOf(el, key); a != nil {
-		if v, err := parseBoolean(a.Value); err == nil && v == value {
+	if a := xmltree.Attr(el, key); a != nil {
+		if v, err := xmltree.ParseBoolean(a.Value); err == nil && v == value {
 			return
 		}
 	} else if !value {
@@ -403,41 +379,41 @@ func (w *writer) boolean(el *etree.Element, key string, value bool) {
 }
 
 // element writes a system, component or reference.
-func (w *writer) element(parent *etree.Element, e Element, same *etree.Element) *etree.Element {
+func (w *writer) element(parent *etree.Element, e ssp.Element, same *etree.Element) *etree.Element {
 	c := e.Base()
 	kind := "System"
 	switch e.(type) {
-	case *Component:
+	case *ssp.Component:
 		kind = "Component"
-	case *DictionaryReference:
+	case *ssp.DictionaryReference:
 		kind = "SignalDictionaryReference"
 	}
-	el := w.claim(parent, c.Place, nsSSD, kind, same)
+	el := w.claim(parent, c.Place, xmltree.SSD, kind, same)
 	w.named(el, c.Name)
 	w.text(el, "id", c.ID, "")
 	w.text(el, "description", c.Description, "")
 	switch e := e.(type) {
-	case *Component:
-		w.text(el, "type", cmp.Or(e.Type, mimeFMU), mimeFMU)
+	case *ssp.Component:
+		w.text(el, "type", cmp.Or(e.Type, ssp.MIMEFMU), ssp.MIMEFMU)
 		if e.HasSource {
 			w.required(el, "source", e.Source)
 		} else {
-			removeAttr(el, "source")
+			xmltree.RemoveAttr(el, "source")
 		}
 		w.text(el, "implementation", cmp.Or(e.Implementation, "any"), "any")
-	case *DictionaryReference:
+	case *ssp.DictionaryReference:
 		w.required(el, "dictionary", e.Dictionary)
 	}
 	w.connectors(el, c.Connectors)
 	w.bindings(el, c.Bindings)
-	if s, ok := e.(*System); ok {
+	if s, ok := e.(*ssp.System); ok {
 		w.content(el, s)
 	}
 	w.annotations(el, c.Annotations)
 	return el
 }
 
-// list gives the element that holds a list: one that is there, or a new one if
+// list returns the element that holds a list: one that is there, or a new one if
 // there is something to hold.
 func (w *writer) list(parent *etree.Element, uri, name string, n int) *etree.Element {
 	if n == 0 {
@@ -446,10 +422,10 @@ func (w *writer) list(parent *etree.Element, uri, name string, n int) *etree.Ele
 	return w.child(parent, uri, name)
 }
 
-func (w *writer) content(el *etree.Element, s *System) {
-	if list := w.list(el, nsSSD, "Elements", len(s.Elements)); list != nil {
+func (w *writer) content(el *etree.Element, s *ssp.System) {
+	if list := w.list(el, xmltree.SSD, "Elements", len(s.Elements)); list != nil {
 		seen, byName := make(map[string]bool), keyed(list, "name")
-		w.items(list, len(s.Elements), func(i int) Place { return s.Elements[i].Base().Place }, func(i int) *etree.Element {
+		w.items(list, len(s.Elements), func(i int) ssp.Place { return s.Elements[i].Base().Place }, func(i int) *etree.Element {
 			k := w.element(list, s.Elements[i], byName[s.Elements[i].Base().Name])
 			if name := s.Elements[i].Base().Name; seen[name] {
 				w.fail(k, "another element of this system is called %q too", name)
@@ -458,29 +434,29 @@ func (w *writer) content(el *etree.Element, s *System) {
 			}
 			return k
 		}, func(k *etree.Element) bool {
-			return uriOf(k) == nsSSD && (k.Tag == "System" || k.Tag == "Component" || k.Tag == "SignalDictionaryReference")
+			return xmltree.URI(k) == xmltree.SSD && (k.Tag == "System" || k.Tag == "Component" || k.Tag == "SignalDictionaryReference")
 		})
 	}
-	if list := w.list(el, nsSSD, "Connections", len(s.Connections)); list != nil {
+	if list := w.list(el, xmltree.SSD, "Connections", len(s.Connections)); list != nil {
 		// Those without a Place are found by their ends.
 		ends := make(map[[4]string][]*etree.Element)
 		for _, k := range list.ChildElements() {
 			key := endsOf(k)
 			ends[key] = append(ends[key], k)
 		}
-		w.items(list, len(s.Connections), func(i int) Place { return s.Connections[i].Place }, func(i int) *etree.Element { return w.connection(list, &s.Connections[i], ends) },
-			is(nsSSD, "Connection"))
+		w.items(list, len(s.Connections), func(i int) ssp.Place { return s.Connections[i].Place }, func(i int) *etree.Element { return w.connection(list, &s.Connections[i], ends) },
+			is(xmltree.SSD, "Connection"))
 	}
-	if list := w.list(el, nsSSD, "SignalDictionaries", len(s.Dictionaries)); list != nil {
-		w.items(list, len(s.Dictionaries), func(i int) Place { return s.Dictionaries[i].Place }, func(i int) *etree.Element {
+	if list := w.list(el, xmltree.SSD, "SignalDictionaries", len(s.Dictionaries)); list != nil {
+		w.items(list, len(s.Dictionaries), func(i int) ssp.Place { return s.Dictionaries[i].Place }, func(i int) *etree.Element {
 			return w.dictionary(list, &s.Dictionaries[i])
-		}, is(nsSSD, "SignalDictionary"))
+		}, is(xmltree.SSD, "SignalDictionary"))
 	}
 }
 
 // dictionary writes a signal dictionary: as it was read, or one made by hand.
-func (w *writer) dictionary(list *etree.Element, d *Dictionary) *etree.Element {
-	k := w.raw(list, d.Content, d.Place, nsSSD, "SignalDictionary")
+func (w *writer) dictionary(list *etree.Element, d *ssp.Dictionary) *etree.Element {
+	k := w.raw(list, d.Content, d.Place, xmltree.SSD, "SignalDictionary")
 	w.named(k, d.Name)
 	if d.Content != nil {
 		return k
@@ -493,35 +469,35 @@ func (w *writer) dictionary(list *etree.Element, d *Dictionary) *etree.Element {
 		w.fail(k, "the dictionary has neither a source nor signals")
 		return k
 	}
-	el := w.child(k, nsSSB, "SignalDictionary")
+	el := w.child(k, xmltree.SSB, "SignalDictionary")
 	w.text(el, "version", cmp.Or(d.Signals.Version, "1.0"), "")
 	for i := range d.Signals.Entries {
 		c := &d.Signals.Entries[i]
-		entry := w.create(el, nsSSB, "DictionaryEntry")
+		entry := w.create(el, xmltree.SSB, "DictionaryEntry")
 		w.named(entry, c.Name)
 		w.text(entry, "description", c.Description, "")
-		if c.Type == Unspecified {
+		if c.Type == ssp.Unspecified {
 			w.fail(entry, "the entry has no type")
 		}
 		w.connectorType(entry, c)
 	}
-	w.enumerations(el, nsSSB, d.Signals.Enumerations)
-	w.units(el, nsSSB, d.Signals.Units)
+	w.enumerations(el, xmltree.SSB, d.Signals.Enumerations)
+	w.units(el, xmltree.SSB, d.Signals.Units)
 	return k
 }
 
 // nowhere is the place of items that are known by their names only.
-func nowhere(int) Place { return Place{} }
+func nowhere(int) ssp.Place { return ssp.Place{} }
 
 func is(uri, name string) func(*etree.Element) bool {
-	return func(k *etree.Element) bool { return k.Tag == name && uriOf(k) == uri }
+	return func(k *etree.Element) bool { return k.Tag == name && xmltree.URI(k) == uri }
 }
 
 func endsOf(k *etree.Element) [4]string {
-	return [4]string{valueOf(k, "startElement"), valueOf(k, "startConnector"), valueOf(k, "endElement"), valueOf(k, "endConnector")}
+	return [4]string{xmltree.Value(k, "startElement"), xmltree.Value(k, "startConnector"), xmltree.Value(k, "endElement"), xmltree.Value(k, "endConnector")}
 }
 
-func (w *writer) connection(list *etree.Element, c *Connection, ends map[[4]string][]*etree.Element) *etree.Element {
+func (w *writer) connection(list *etree.Element, c *ssp.Connection, ends map[[4]string][]*etree.Element) *etree.Element {
 	var same *etree.Element
 	for _, k := range ends[[4]string{c.StartElement, c.StartConnector, c.EndElement, c.EndConnector}] {
 		if !w.used[k] {
@@ -529,32 +505,32 @@ func (w *writer) connection(list *etree.Element, c *Connection, ends map[[4]stri
 			break
 		}
 	}
-	el := w.claim(list, c.Place, nsSSD, "Connection", same)
+	el := w.claim(list, c.Place, xmltree.SSD, "Connection", same)
 	w.text(el, "startElement", c.StartElement, "")
 	w.required(el, "startConnector", c.StartConnector)
 	w.text(el, "endElement", c.EndElement, "")
 	w.required(el, "endConnector", c.EndConnector)
 	w.boolean(el, "suppressUnitConversion", c.SuppressUnitConversion)
-	if indexed := attrOf(el, "startIndices") != nil || attrOf(el, "endIndices") != nil; c.Indexed && !indexed {
+	if indexed := xmltree.Attr(el, "startIndices") != nil || xmltree.Attr(el, "endIndices") != nil; c.Indexed && !indexed {
 		w.fail(el, "connections of single entries of arrays can be kept, not made")
 	} else if !c.Indexed {
-		removeAttr(el, "startIndices")
-		removeAttr(el, "endIndices")
+		xmltree.RemoveAttr(el, "startIndices")
+		xmltree.RemoveAttr(el, "endIndices")
 	}
 	w.transformation(el, c.Transformation)
 	w.annotations(el, c.Annotations)
 	return el
 }
 
-func (w *writer) connectors(el *etree.Element, list []Connector) {
-	box := w.list(el, nsSSD, "Connectors", len(list))
+func (w *writer) connectors(el *etree.Element, list []ssp.Connector) {
+	box := w.list(el, xmltree.SSD, "Connectors", len(list))
 	if box == nil {
 		return
 	}
 	seen, byName := make(map[string]bool), keyed(box, "name")
-	w.items(box, len(list), func(i int) Place { return list[i].Place }, func(i int) *etree.Element {
+	w.items(box, len(list), func(i int) ssp.Place { return list[i].Place }, func(i int) *etree.Element {
 		c := &list[i]
-		k := w.claim(box, c.Place, nsSSD, "Connector", byName[c.Name])
+		k := w.claim(box, c.Place, xmltree.SSD, "Connector", byName[c.Name])
 		if seen[c.Name] {
 			w.fail(k, "another connector of this element is called %q too", c.Name)
 		}
@@ -564,39 +540,39 @@ func (w *writer) connectors(el *etree.Element, list []Connector) {
 		w.required(k, "kind", string(c.Kind))
 		w.connectorType(k, c)
 		return k
-	}, is(nsSSD, "Connector"))
+	}, is(xmltree.SSD, "Connector"))
 }
 
 // connectorType writes the type; one of version 2.0 stays if it is of the kind
 // that the model tells.
-func (w *writer) connectorType(el *etree.Element, c *Connector) {
+func (w *writer) connectorType(el *etree.Element, c *ssp.Connector) {
 	var is *etree.Element
 	dimension := false
 	for _, k := range el.ChildElements() {
-		if _, _, ok := typeByName(k.Tag); ok && uriOf(k) == nsSSC {
+		if _, _, ok := ssp.TypeByName(k.Tag); ok && xmltree.URI(k) == xmltree.SSC {
 			is = k
 		}
-		dimension = dimension || k.Tag == "Dimension" && uriOf(k) == nsSSC
+		dimension = dimension || k.Tag == "Dimension" && xmltree.URI(k) == xmltree.SSC
 	}
 	if c.Array && !dimension {
 		w.fail(el, "arrays can be kept, not made")
 	}
 	if is != nil {
-		if t, _, _ := typeByName(is.Tag); t != c.Type {
+		if t, _, _ := ssp.TypeByName(is.Tag); t != c.Type {
 			el.RemoveChild(is)
 			is = nil
 		}
 	}
-	if c.Type == Unspecified {
+	if c.Type == ssp.Unspecified {
 		return
 	}
 	if is == nil {
-		is = w.create(el, nsSSC, c.Type.String())
+		is = w.create(el, xmltree.SSC, c.Type.String())
 	}
 	switch c.Type {
-	case Real:
+	case ssp.Real:
 		w.text(is, "unit", c.Unit, "")
-	case Enumeration:
+	case ssp.Enumeration:
 		if c.Enumeration == "" {
 			w.fail(el, "the enumeration has no name; it must name one that the document defines")
 		}
@@ -606,19 +582,18 @@ func (w *writer) connectorType(el *etree.Element, c *Connector) {
 
 // transformation writes the transformation of a connection or mapping entry. What
 // is there and means the same stays.
-func (w *writer) transformation(el *etree.Element, t *Transformation) {
-	quiet := &parser{l: &diag.List{}}
-	was, _ := quiet.transformation(nodesOf(el))
+func (w *writer) transformation(el *etree.Element, t *ssp.Transformation) {
+	was := ssp.ReadTransformation(el)
 	same := (was == nil) == (t == nil)
 	if same && t != nil {
-		same = was.Kind == t.Kind && was.Factor == t.Factor && was.Offset == t.Offset || was.Kind == t.Kind && t.Kind != Linear
+		same = was.Kind == t.Kind && was.Factor == t.Factor && was.Offset == t.Offset || was.Kind == t.Kind && t.Kind != ssp.Linear
 		same = same && maps.Equal(was.Numbers, t.Numbers) && maps.Equal(was.Names, t.Names)
 	}
 	if same {
 		return
 	}
 	for _, k := range el.ChildElements() {
-		if strings.HasSuffix(k.Tag, "Transformation") && uriOf(k) == nsSSC {
+		if strings.HasSuffix(k.Tag, "Transformation") && xmltree.URI(k) == xmltree.SSC {
 			el.RemoveChild(k)
 		}
 	}
@@ -626,30 +601,29 @@ func (w *writer) transformation(el *etree.Element, t *Transformation) {
 		return
 	}
 	zero, one := 0.0, 1.0
-	name := [...]string{"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation"}
-	if int(t.Kind) >= len(name) {
+	if int(t.Kind) >= len(xmltree.Transformations) {
 		w.fail(el, "there is no transformation of kind %d", t.Kind)
 		return
 	}
-	k := w.create(el, nsSSC, name[t.Kind])
+	k := w.create(el, xmltree.SSC, xmltree.Transformations[t.Kind])
 	entry := func(source, target string) {
-		e := w.create(k, nsSSC, "MapEntry")
+		e := w.create(k, xmltree.SSC, "MapEntry")
 		w.required(e, "source", source)
 		w.required(e, "target", target)
 	}
 	switch t.Kind {
-	case Linear:
+	case ssp.Linear:
 		w.number(k, "factor", t.Factor, &one)
 		w.number(k, "offset", t.Offset, &zero)
 		return
-	case EnumerationMapping:
+	case ssp.EnumerationMapping:
 		for _, source := range slices.Sorted(maps.Keys(t.Names)) {
 			entry(source, t.Names[source])
 		}
 	default:
 		for _, source := range slices.Sorted(maps.Keys(t.Numbers)) {
 			from, to := strconv.Itoa(int(source)), strconv.Itoa(int(t.Numbers[source]))
-			if t.Kind == BooleanMapping {
+			if t.Kind == ssp.BooleanMapping {
 				from, to = strconv.FormatBool(source != 0), strconv.FormatBool(t.Numbers[source] != 0)
 			}
 			entry(from, to)
@@ -660,7 +634,7 @@ func (w *writer) transformation(el *etree.Element, t *Transformation) {
 	}
 }
 
-func (w *writer) enumerations(parent *etree.Element, uri string, list []EnumerationType) {
+func (w *writer) enumerations(parent *etree.Element, uri string, list []ssp.EnumerationType) {
 	box := w.list(parent, uri, "Enumerations", len(list))
 	if box == nil {
 		return
@@ -668,17 +642,16 @@ func (w *writer) enumerations(parent *etree.Element, uri string, list []Enumerat
 	byName := keyed(box, "name")
 	w.items(box, len(list), nowhere, func(i int) *etree.Element {
 		e := &list[i]
-		el := w.claim(box, Place{}, nsSSC, "Enumeration", byName[e.Name])
+		el := w.claim(box, ssp.Place{}, xmltree.SSC, "Enumeration", byName[e.Name])
 		w.named(el, e.Name)
 		if len(e.Items) == 0 && w.fresh[el] {
 			w.fail(el, "the enumeration has no item")
 		}
-		quiet := &parser{l: &diag.List{}}
-		if was := quiet.enumerations(&node{kids: []*node{nodesOf(el)}}); len(was) == 1 && maps.Equal(was[0].Items, e.Items) {
+		if maps.Equal(ssp.ReadItems(el), e.Items) {
 			return el
 		}
 		for _, k := range el.ChildElements() {
-			if k.Tag == "Item" && uriOf(k) == nsSSC {
+			if k.Tag == "Item" && xmltree.URI(k) == xmltree.SSC {
 				el.RemoveChild(k)
 			}
 		}
@@ -686,12 +659,12 @@ func (w *writer) enumerations(parent *etree.Element, uri string, list []Enumerat
 			return cmp.Or(cmp.Compare(e.Items[a], e.Items[b]), cmp.Compare(a, b))
 		})
 		for _, name := range names {
-			k := w.create(el, nsSSC, "Item")
+			k := w.create(el, xmltree.SSC, "Item")
 			w.required(k, "name", name)
 			w.required(k, "value", strconv.Itoa(int(e.Items[name])))
 		}
 		return el
-	}, is(nsSSC, "Enumeration"))
+	}, is(xmltree.SSC, "Enumeration"))
 }
 
 func (w *writer) units(parent *etree.Element, uri string, list []unit.Definition) {
@@ -702,7 +675,7 @@ func (w *writer) units(parent *etree.Element, uri string, list []unit.Definition
 	byName := keyed(box, "name")
 	w.items(box, len(list), nowhere, func(i int) *etree.Element {
 		u := &list[i]
-		el := w.claim(box, Place{}, nsSSC, "Unit", byName[u.Name])
+		el := w.claim(box, ssp.Place{}, xmltree.SSC, "Unit", byName[u.Name])
 		w.named(el, u.Name)
 		if u.Base == nil {
 			if w.fresh[el] {
@@ -710,61 +683,38 @@ func (w *writer) units(parent *etree.Element, uri string, list []unit.Definition
 			}
 			return el
 		}
-		b := w.child(el, nsSSC, "BaseUnit")
-		for _, e := range []struct {
-			key string
-			n   int
-		}{{"kg", u.Base.Kg}, {"m", u.Base.M}, {"s", u.Base.S}, {"A", u.Base.A},
-			{"K", u.Base.K}, {"mol", u.Base.Mol}, {"cd", u.Base.Cd}, {"rad", u.Base.Rad}} {
-			if a := attrOf(b, e.key); a != nil {
-				if v, err := parseInteger(a.Value); err == nil && int(v) == e.n {
+		b := w.child(el, xmltree.SSC, "BaseUnit")
+		for key, n := range ssp.Exponents(u.Base) {
+			if a := xmltree.Attr(b, key); a != nil {
+				if v, err := xmltree.ParseInteger(a.Value); err == nil && int(v) == *n {
 					continue
 				}
-			} else if e.n == 0 {
+			} else if *n == 0 {
 				continue
 			}
-			w.required(b, e.key, strconv.Itoa(e.n))
+			w.required(b, key, strconv.Itoa(*n))
 		}
 		zero, one := 0.0, 1.0
 		w.number(b, "factor", u.Base.Factor, &one)
 		w.number(b, "offset", u.Base.Offset, &zero)
 		return el
-	}, is(nsSSC, "Unit"))
+	}, is(xmltree.SSC, "Unit"))
 }
 
-// baseAttributes writes the attributes of a base unit that are not those of absence.
-func baseAttributes(b *unit.Base) (text string) {
-	for _, e := range []struct {
-		key string
-		n   int
-	}{{"kg", b.Kg}, {"m", b.M}, {"s", b.S}, {"A", b.A}, {"K", b.K}, {"mol", b.Mol}, {"cd", b.Cd}, {"rad", b.Rad}} {
-		if e.n != 0 {
-			text += attribute(e.key, strconv.Itoa(e.n))
-		}
-	}
-	if b.Factor != 1 {
-		text += attribute("factor", number(b.Factor))
-	}
-	if b.Offset != 0 {
-		text += attribute("offset", number(b.Offset))
-	}
-	return text
-}
-
-func (w *writer) experiment(e *Experiment) {
-	el := only(w.root, nsSSD, "DefaultExperiment")
+func (w *writer) experiment(e *ssp.Experiment) {
+	el := only(w.root, xmltree.SSD, "DefaultExperiment")
 	if el == nil {
 		if e.Start == nil && e.Stop == nil && len(e.Annotations) == 0 {
 			return
 		}
-		el = w.create(w.root, nsSSD, "DefaultExperiment")
+		el = w.create(w.root, xmltree.SSD, "DefaultExperiment")
 	}
 	for _, t := range []struct {
 		key   string
 		value *float64
 	}{{"startTime", e.Start}, {"stopTime", e.Stop}} {
 		if t.value == nil {
-			removeAttr(el, t.key)
+			xmltree.RemoveAttr(el, t.key)
 		} else {
 			w.number(el, t.key, *t.value, nil)
 		}
@@ -774,23 +724,23 @@ func (w *writer) experiment(e *Experiment) {
 
 // annotations writes the raw annotations; those of parts that the model does not
 // have are not touched.
-func (w *writer) annotations(parent *etree.Element, list []Annotation) {
-	box := w.list(parent, nsSSD, "Annotations", len(list))
+func (w *writer) annotations(parent *etree.Element, list []ssp.Annotation) {
+	box := w.list(parent, xmltree.SSD, "Annotations", len(list))
 	if box == nil {
 		return
 	}
-	w.items(box, len(list), func(i int) Place { return list[i].Place }, func(i int) *etree.Element {
+	w.items(box, len(list), func(i int) ssp.Place { return list[i].Place }, func(i int) *etree.Element {
 		a := &list[i]
-		el := w.raw(box, a.Content, a.Place, nsSSC, "Annotation")
-		if strings.TrimSpace(valueOf(el, "type")) != a.Type {
+		el := w.raw(box, a.Content, a.Place, xmltree.SSC, "Annotation")
+		if strings.TrimSpace(xmltree.Value(el, "type")) != a.Type {
 			w.required(el, "type", a.Type)
 		}
 		return el
-	}, is(nsSSC, "Annotation"))
+	}, is(xmltree.SSC, "Annotation"))
 }
 
 // raw puts a copy of an element in place of the one that was read.
-func (w *writer) raw(box, content *etree.Element, at Place, uri, name string) *etree.Element {
+func (w *writer) raw(box, content *etree.Element, at ssp.Place, uri, name string) *etree.Element {
 	was := w.find(at, uri, name)
 	if content == nil {
 		if was == nil {
@@ -807,34 +757,34 @@ func (w *writer) raw(box, content *etree.Element, at Place, uri, name string) *e
 	} else {
 		box.AddChild(el)
 	}
-	declareInherited(el, content)
+	xmltree.DeclareInherited(el, content)
 	if was == nil { // what is declared around it needs no more
 		el.Attr = slices.DeleteFunc(el.Attr, func(a etree.Attr) bool {
-			p, ok := declaration(a)
-			return ok && resolve(box, p) == a.Value
+			p, ok := xmltree.Declaration(a)
+			return ok && xmltree.Resolve(box, p) == a.Value
 		})
 	}
-	w.repair(el)
-	if uriOf(el) != uri || el.Tag != name {
-		el.Tag, el.Space = name, w.prefix(box, uri)
+	xmltree.Repair(el)
+	if xmltree.URI(el) != uri || el.Tag != name {
+		el.Tag, el.Space = name, xmltree.Prefix(box, uri)
 	}
 	w.used[el] = true
 	return el
 }
 
-func (w *writer) bindings(el *etree.Element, list []Binding) {
-	box := w.list(el, nsSSD, "ParameterBindings", len(list))
+func (w *writer) bindings(el *etree.Element, list []ssp.Binding) {
+	box := w.list(el, xmltree.SSD, "ParameterBindings", len(list))
 	if box == nil {
 		return
 	}
-	w.items(box, len(list), func(i int) Place { return list[i].Place }, func(i int) *etree.Element {
+	w.items(box, len(list), func(i int) ssp.Place { return list[i].Place }, func(i int) *etree.Element {
 		b := &list[i]
-		k := w.claim(box, b.Place, nsSSD, "ParameterBinding", nil)
-		w.text(k, "type", cmp.Or(b.Type, mimeSet), mimeSet)
+		k := w.claim(box, b.Place, xmltree.SSD, "ParameterBinding", nil)
+		w.text(k, "type", cmp.Or(b.Type, ssp.MIMESet), ssp.MIMESet)
 		w.text(k, "source", b.Source, "")
 		w.text(k, "sourceBase", cmp.Or(b.SourceBase, "SSD"), "SSD")
 		w.text(k, "prefix", b.Prefix, "")
-		values := only(k, nsSSD, "ParameterValues")
+		values := only(k, xmltree.SSD, "ParameterValues")
 		switch {
 		case b.Source != "":
 			if values != nil && len(values.ChildElements()) > 0 {
@@ -844,37 +794,37 @@ func (w *writer) bindings(el *etree.Element, list []Binding) {
 			w.fail(k, "the binding has neither a source nor a set")
 		default:
 			if values == nil {
-				values = w.create(k, nsSSD, "ParameterValues")
+				values = w.create(k, xmltree.SSD, "ParameterValues")
 			}
-			w.set(w.child(values, nsSSV, "ParameterSet"), b.Set)
+			w.set(w.child(values, xmltree.SSV, "ParameterSet"), b.Set)
 		}
 		w.bindingMapping(k, b)
 		return k
-	}, is(nsSSD, "ParameterBinding"))
+	}, is(xmltree.SSD, "ParameterBinding"))
 }
 
 // bindingMapping writes a mapping into the binding, or leaves the reference to the
 // file that it was read from.
-func (w *writer) bindingMapping(k *etree.Element, b *Binding) {
-	el := only(k, nsSSD, "ParameterMapping")
+func (w *writer) bindingMapping(k *etree.Element, b *ssp.Binding) {
+	el := only(k, xmltree.SSD, "ParameterMapping")
 	if b.Mapping == nil {
 		if el != nil {
 			k.RemoveChild(el)
 		}
 		return
 	}
-	if el != nil && valueOf(el, "source") != "" && b.Mapping.tree != nil && b.Mapping.File != w.file {
+	if el != nil && xmltree.Value(el, "source") != "" && b.Mapping.Tree != nil && b.Mapping.File != w.file {
 		return
 	}
 	if el == nil {
-		el = w.create(k, nsSSD, "ParameterMapping")
+		el = w.create(k, xmltree.SSD, "ParameterMapping")
 	}
-	removeAttr(el, "source")
-	w.mapping(w.child(el, nsSSM, "ParameterMapping"), b.Mapping)
+	xmltree.RemoveAttr(el, "source")
+	w.mapping(w.child(el, xmltree.SSM, "ParameterMapping"), b.Mapping)
 }
 
 // set writes a parameter set into its element.
-func (w *writer) set(el *etree.Element, s *ParameterSet) {
+func (w *writer) set(el *etree.Element, s *ssp.ParameterSet) {
 	v2 := false
 	for i := range s.Parameters {
 		v2 = v2 || s.Parameters[i].Array
@@ -884,40 +834,38 @@ func (w *writer) set(el *etree.Element, s *ParameterSet) {
 		version = "2.0"
 	}
 	w.text(el, "version", cmp.Or(s.Version, version), "")
-	if s.tree == nil || s.Name != "" {
+	if s.Tree == nil || s.Name != "" {
 		w.named(el, s.Name)
 	}
-	box := w.child(el, nsSSV, "Parameters")
+	box := w.child(el, xmltree.SSV, "Parameters")
 	seen, byName := make(map[string]bool), keyed(box, "name")
-	w.items(box, len(s.Parameters), func(i int) Place { return s.Parameters[i].Place }, func(i int) *etree.Element {
+	w.items(box, len(s.Parameters), func(i int) ssp.Place { return s.Parameters[i].Place }, func(i int) *etree.Element {
 		v := &s.Parameters[i]
-		k := w.claim(box, v.Place, nsSSV, "Parameter", byName[v.Name])
-		if seen[v.Name] && v.Place == (Place{}) {
+		k := w.claim(box, v.Place, xmltree.SSV, "Parameter", byName[v.Name])
+		if seen[v.Name] && v.Place == (ssp.Place{}) {
 			w.fail(k, "the parameter %q stands twice in this set", v.Name)
 		}
 		seen[v.Name] = true
 		w.named(k, v.Name)
 		w.value(k, v)
 		return k
-	}, is(nsSSV, "Parameter"))
-	w.enumerations(el, nsSSV, s.Enumerations)
-	w.units(el, nsSSV, s.Units)
+	}, is(xmltree.SSV, "Parameter"))
+	w.enumerations(el, xmltree.SSV, s.Enumerations)
+	w.units(el, xmltree.SSV, s.Units)
 }
 
 // value writes the value of a parameter; a text that means the same stays.
-func (w *writer) value(el *etree.Element, v *ParameterValue) {
+func (w *writer) value(el *etree.Element, v *ssp.ParameterValue) {
 	var is *etree.Element
 	for _, k := range el.ChildElements() {
-		if _, _, ok := typeByName(k.Tag); ok && uriOf(k) == nsSSV {
+		if _, _, ok := ssp.TypeByName(k.Tag); ok && xmltree.URI(k) == xmltree.SSV {
 			is = k
 		}
 	}
 	if is != nil {
-		var was ParameterValue
-		t, _, _ := typeByName(is.Tag)
-		quiet := &parser{l: &diag.List{}, v2: true}
-		quiet.parameterValue(nodesOf(is), t, &was)
-		if was.Value == v.Value && (was.Array || only(el, nsSSC, "Dimension") != nil) == v.Array && quiet.l.Err() == nil {
+		t, _, _ := ssp.TypeByName(is.Tag)
+		was, sound := ssp.ReadValue(is)
+		if was.Value == v.Value && (was.Array || only(el, xmltree.SSC, "Dimension") != nil) == v.Array && sound {
 			w.text(is, "unit", v.Unit, "")
 			w.text(is, "name", v.Enumeration, "")
 			return
@@ -931,17 +879,17 @@ func (w *writer) value(el *etree.Element, v *ParameterValue) {
 		w.fail(el, "arrays can be kept, not made")
 		return
 	}
-	if t := v.Value.Type; t == Unspecified || t == Clock || int(t) >= len(typeNames) {
+	if t := v.Value.Type; t == ssp.Unspecified || t >= ssp.Clock {
 		w.fail(el, "the parameter %q has no value of a type that a set can hold", v.Name)
 		return
 	}
 	if is == nil {
-		is = w.create(el, nsSSV, v.Value.Type.String())
+		is = w.create(el, xmltree.SSV, v.Value.Type.String())
 	}
 	switch v.Value.Type {
-	case Real:
+	case ssp.Real:
 		w.number(is, "value", v.Value.Real, nil)
-	case Enumeration:
+	case ssp.Enumeration:
 		if v.Value.Text == "" {
 			w.fail(el, "the parameter %q is an item of an enumeration given by its number; a set holds names", v.Name)
 		}
@@ -954,16 +902,16 @@ func (w *writer) value(el *etree.Element, v *ParameterValue) {
 }
 
 // mapping writes a parameter mapping into its element.
-func (w *writer) mapping(el *etree.Element, m *ParameterMapping) {
+func (w *writer) mapping(el *etree.Element, m *ssp.ParameterMapping) {
 	w.text(el, "version", cmp.Or(m.Version, "1.0"), "")
 	byTarget := keyed(el, "target")
-	w.items(el, len(m.Entries), func(i int) Place { return m.Entries[i].Place }, func(i int) *etree.Element {
+	w.items(el, len(m.Entries), func(i int) ssp.Place { return m.Entries[i].Place }, func(i int) *etree.Element {
 		e := &m.Entries[i]
-		k := w.claim(el, e.Place, nsSSM, "MappingEntry", byTarget[e.Target])
+		k := w.claim(el, e.Place, xmltree.SSM, "MappingEntry", byTarget[e.Target])
 		w.required(k, "source", e.Source)
 		w.required(k, "target", e.Target)
 		w.boolean(k, "suppressUnitConversion", e.SuppressUnitConversion)
 		w.transformation(k, e.Transformation)
 		return k
-	}, is(nsSSM, "MappingEntry"))
+	}, is(xmltree.SSM, "MappingEntry"))
 }

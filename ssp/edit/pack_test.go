@@ -1,4 +1,4 @@
-package ssp
+package edit
 
 import (
 	"archive/zip"
@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Archives are as the standard wants them, and depend on nothing but what is in them.
@@ -75,18 +76,18 @@ func TestWriteArchive(t *testing.T) {
 // A document takes everything that it refers to, and once.
 func TestNeeded(t *testing.T) {
 	bindings := `<ssd:ParameterBindings><ssd:ParameterBinding source="sets/a%20b.ssv"><ssd:ParameterMapping source="sets/m.ssm"/></ssd:ParameterBinding></ssd:ParameterBindings>`
-	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + nsSSV + `"><ssv:Parameters/></ssv:ParameterSet>`
-	mapping := `<ssm:ParameterMapping version="1.0" xmlns:ssm="` + nsSSM + `"/>`
+	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + xmltree.SSV + `"><ssv:Parameters/></ssv:ParameterSet>`
+	mapping := `<ssm:ParameterMapping version="1.0" xmlns:ssm="` + xmltree.SSM + `"/>`
 	document := func(source string) string {
 		return head + `<ssd:System name="s">` + bindings + `<ssd:Elements><ssd:Component name="one" source="c.fmu"/><ssd:Component name="two" source="` + source + `"/></ssd:Elements></ssd:System>` + tail
 	}
 	dir := folder(t, map[string]string{"in/variant.ssd": document("c.fmu"), "in/sets/a b.ssv": set, "in/sets/m.ssm": mapping, "in/c.fmu": "", "in/other.fmu": "", "out.fmu": "",
 		"in/outside.ssd": document("../out.fmu")})
-	p, err := Open(filepath.Join(dir, "in", "variant.ssd"), nil)
+	p, err := ssp.Open(filepath.Join(dir, "in", "variant.ssd"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := p.Needed()
+	files, err := Needed(p)
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Name)
@@ -95,10 +96,10 @@ func TestNeeded(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"SystemStructure.ssd", "c.fmu", "sets/a b.ssv", "sets/m.ssm"}) {
 		t.Errorf("%v, %v", names, err)
 	}
-	if p, err = Open(filepath.Join(dir, "in", "outside.ssd"), nil); err != nil {
+	if p, err = ssp.Open(filepath.Join(dir, "in", "outside.ssd"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Needed(); err == nil || !strings.Contains(err.Error(), "../out.fmu lies outside of the folder") {
+	if _, err := Needed(p); err == nil || !strings.Contains(err.Error(), "../out.fmu lies outside of the folder") {
 		t.Error(err)
 	}
 }
@@ -108,11 +109,8 @@ func TestSourceURI(t *testing.T) {
 		if got := SourceURI(in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
-		if !strings.ContainsAny(in, ":") {
-			h := home{dir: "/d"}
-			if back, err := h.locate(SourceURI(in)); err != nil || filepath.ToSlash(back) != in {
-				t.Errorf("%s is read as %s, %v", in, back, err)
-			}
+		if back, err := (&ssp.Document{}).Locate(SourceURI(in)); !strings.Contains(in, ":") && (err != nil || filepath.ToSlash(back) != in) {
+			t.Errorf("%s is read as %s, %v", in, back, err)
 		}
 	}
 }
@@ -120,68 +118,25 @@ func TestSourceURI(t *testing.T) {
 // Bind refuses units that nothing defines, and writes values without those by whose name
 // the set means something else.
 func TestBindUnits(t *testing.T) {
-	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + nsSSV + `" xmlns:ssc="` + nsSSC + `"><ssv:Parameters/><ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
-	p, err := Open(folder(t, map[string]string{documentName: head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="p.ssv"/></ssd:ParameterBindings></ssd:System>` + tail, "p.ssv": set}), nil)
+	set := `<ssv:ParameterSet version="1.0" name="p" xmlns:ssv="` + xmltree.SSV + `" xmlns:ssc="` + xmltree.SSC + `"><ssv:Parameters/><ssv:Units><ssc:Unit name="N"><ssc:BaseUnit kg="1" m="1" s="-2" factor="1000"/></ssc:Unit></ssv:Units></ssv:ParameterSet>`
+	p, err := ssp.Open(folder(t, map[string]string{ssp.DocumentName: head + `<ssd:System name="s"><ssd:ParameterBindings><ssd:ParameterBinding source="p.ssv"/></ssd:ParameterBindings></ssd:System>` + tail, "p.ssv": set}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	force := ParameterValue{Name: "a.F", Value: Value{Type: Real, Real: 1}, Unit: "N"}
-	if _, err := p.Bind([]ParameterValue{force}, nil); err == nil || !strings.Contains(err.Error(), `the unit "N" of a.F is not defined`) {
+	force := ssp.ParameterValue{Name: "a.F", Value: ssp.Value{Type: ssp.Real, Real: 1}, Unit: "N"}
+	if _, err := Bind(p, []ssp.ParameterValue{force}, nil); err == nil || !strings.Contains(err.Error(), `the unit "N" of a.F is not defined`) {
 		t.Error(err)
 	}
-	if files, err := p.Bind([]ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}}}); err != nil || len(files) != 1 || !strings.Contains(string(files[0].Data), `<ssv:Real value="1"/>`) {
+	if files, err := Bind(p, []ssp.ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}}}); err != nil || len(files) != 1 || !strings.Contains(string(files[0].Data), `<ssv:Real value="1"/>`) {
 		t.Errorf("%v, %v", files, err)
 	}
-	if files, err := p.Bind([]ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1000}}}); err != nil || len(files) != 1 || files[0].Name != "p.ssv" {
+	if files, err := Bind(p, []ssp.ParameterValue{force}, []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1000}}}); err != nil || len(files) != 1 || files[0].Name != "p.ssv" {
 		t.Errorf("%v, %v", files, err)
 	}
 }
 
-// Other tools get their annotations once, at every system, and what they cannot take
-// is named.
-func TestPrepare(t *testing.T) {
-	d := made()
-	d.System.Elements = append(d.System.Elements, &System{Common: Common{Name: "in side"}})
-	d.System.Bindings = []Binding{{Source: "p.ssv"}}
-	d.System.Connections = append(d.System.Connections, Connection{StartConnector: "u", EndElement: "b", EndConnector: "u"},
-		Connection{StartElement: "b", StartConnector: "u", EndElement: "a", EndConnector: "y"})
-	for range 2 {
-		for _, tool := range Tools() {
-			notes, err := d.Prepare(tool, 1e-3, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := map[string][]string{
-				"omsimulator": {`the system "in side"`, "leaves an integer mapping out: a.mode to b.n"},
-				"osp": {"leaves connectors and parameter bindings of the system out", `takes components with FMUs only: "in side"`, "connectors of type Enumeration: a.mode",
-					"connectors of type unspecified: b.free", "connections with the system: u to b.u", "from the output to the input only: b.u to a.y", "neither prefixes nor mappings"},
-			}[tool]
-			for _, w := range want {
-				if !strings.Contains(strings.Join(notes, "\n"), w) {
-					t.Errorf("%s: %q does not say %s", tool, notes, w)
-				}
-			}
-		}
-	}
-	d.System.Bindings, d.System.Elements[1].Base().Bindings = nil, nil // their files are not there to be read
-	text := string(encode(t, d))
-	for part, n := range map[string]int{`type="org.openmodelica"`: 2, `type="com.opensimulationplatform"`: 1, `stepSize="0.001" relativeTolerance="0.0001"`: 2, `baseStepSize="0.001"`: 1} {
-		if got := strings.Count(text, part); got != n {
-			t.Errorf("%s stands %d times, not %d", part, got, n)
-		}
-	}
-	back := parse(t, []byte(text))
-	s := &settings{l: &diag.List{}}
-	s.experiment(back)
-	if steps := s.steps(); len(steps) != 2 || steps[0].Value != 1e-3 || steps[1].Value != 1e-3 {
-		t.Errorf("steps %v", steps)
-	}
-	if _, err := d.Prepare("other", 1, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "other"`) {
-		t.Error(err)
-	}
-	if _, err := d.Prepare("osp", 0, nil); err == nil {
-		t.Error("a step of 0 is taken")
-	}
+// Names for every tool, and annotations that cannot be.
+func TestAnnotations(t *testing.T) {
 	for in, want := range map[string]string{"a-b c": "a_b_c", "1x": "c1x", "_x": "c_x", "ä": "c_", "": "c", "ok_1": "ok_1"} {
 		if got := Identifier(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)

@@ -1,4 +1,4 @@
-package ssp
+package xmltree
 
 import (
 	"slices"
@@ -9,43 +9,39 @@ import (
 	"github.com/beevik/etree"
 )
 
-// canonical are the prefixes that new elements get. Some tools know no others (ssp 6).
-var canonical = map[string]string{nsSSD: "ssd", nsSSC: "ssc", nsSSV: "ssv", nsSSM: "ssm", nsSSB: "ssb", nsOSP: "osp", nsOMS: "oms", nsOwn: "ms"}
+// types are the elements that name the type of a connector or value, but for Clock.
+var types = []string{"Real", "Float64", "Float32", "Integer", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64",
+	"Boolean", "String", "Enumeration", "Binary"}
 
-// prefixesOf lists what a new document declares beside its own namespace.
-var prefixesOf = map[string][]string{nsSSD: {nsSSC, nsSSV, nsSSM}, nsSSV: {nsSSC}, nsSSM: {nsSSC}}
+// Transformations are the elements that change a value on its way.
+var Transformations = []string{"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation"}
 
 // commonElements are those that belong to the namespace of the common parts, where
 // older files have them in that of the SSD (ssp 42).
-var commonElements = []string{"Annotation", "Unit", "BaseUnit", "Enumeration", "Item", "Real", "Integer", "Boolean", "String", "Binary", "Dimension", "MapEntry",
-	"Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64",
-	"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation", "MetaData", "Signature"}
+var commonElements = slices.Concat(types, Transformations, []string{"Annotation", "Unit", "BaseUnit", "Item", "Dimension", "MapEntry", "MetaData", "Signature"})
 
 // sequence is the order of the children that the schemas want (ssp 7), those of
 // version 2.0 included.
 var sequence = func() map[string][]string {
-	types := []string{"Real", "Float64", "Float32", "Integer", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64",
-		"Boolean", "String", "Enumeration", "Binary"}
-	transformations := []string{"LinearTransformation", "BooleanMappingTransformation", "IntegerMappingTransformation", "EnumerationMappingTransformation"}
 	component := []string{"Connectors", "ElementGeometry", "ParameterBindings", "MetaData", "Signature", "Annotations"}
 	return map[string][]string{
-		nsSSD + " SystemStructureDescription": {"System", "Enumerations", "Units", "DefaultExperiment", "MetaData", "Signature", "Annotations"},
-		nsSSD + " System": {"Connectors", "ElementGeometry", "ParameterBindings", "MetaData", "Signature", "Elements", "Connections",
+		SSD + " SystemStructureDescription": {"System", "Enumerations", "Units", "DefaultExperiment", "MetaData", "Signature", "Annotations"},
+		SSD + " System": {"Connectors", "ElementGeometry", "ParameterBindings", "MetaData", "Signature", "Elements", "Connections",
 			"SignalDictionaries", "SystemGeometry", "GraphicalElements", "Annotations"},
-		nsSSD + " Component":                 component,
-		nsSSD + " SignalDictionaryReference": component,
+		SSD + " Component":                 component,
+		SSD + " SignalDictionaryReference": component,
 		// The type Clock and the reference to a clock are told apart by their namespaces only.
-		nsSSD + " Connector":        append(slices.Clone(types), "Dimension", "Clock", "ConnectorGeometry", "Annotations"),
-		nsSSD + " Connection":       append(slices.Clone(transformations), "ConnectionGeometry", "Annotations"),
-		nsSSD + " ParameterBinding": {"ParameterValues", "ParameterMapping", "MetaData", "Signature", "Annotations"},
-		nsSSC + " Unit":             {"BaseUnit", "Annotations"},
-		nsSSC + " Enumeration":      {"Item", "Annotations"},
-		nsSSV + " ParameterSet":     {"Parameters", "Enumerations", "Units", "MetaData", "Signature", "Annotations"},
-		nsSSV + " Parameter":        append(slices.Clone(types), "Dimension", "Annotations"),
-		nsSSM + " ParameterMapping": {"MappingEntry", "MetaData", "Signature", "Annotations"},
-		nsSSM + " MappingEntry":     append(slices.Clone(transformations), "Annotations"),
-		nsSSB + " SignalDictionary": {"DictionaryEntry", "Enumerations", "Units", "MetaData", "Signature", "Annotations"},
-		nsSSB + " DictionaryEntry":  append(slices.Clone(types), "Dimension", "Annotations"),
+		SSD + " Connector":        append(slices.Clone(types), "Dimension", "Clock", "ConnectorGeometry", "Annotations"),
+		SSD + " Connection":       append(slices.Clone(Transformations), "ConnectionGeometry", "Annotations"),
+		SSD + " ParameterBinding": {"ParameterValues", "ParameterMapping", "MetaData", "Signature", "Annotations"},
+		SSC + " Unit":             {"BaseUnit", "Annotations"},
+		SSC + " Enumeration":      {"Item", "Annotations"},
+		SSV + " ParameterSet":     {"Parameters", "Enumerations", "Units", "MetaData", "Signature", "Annotations"},
+		SSV + " Parameter":        append(slices.Clone(types), "Dimension", "Annotations"),
+		SSM + " ParameterMapping": {"MappingEntry", "MetaData", "Signature", "Annotations"},
+		SSM + " MappingEntry":     append(slices.Clone(Transformations), "Annotations"),
+		SSB + " SignalDictionary": {"DictionaryEntry", "Enumerations", "Units", "MetaData", "Signature", "Annotations"},
+		SSB + " DictionaryEntry":  append(slices.Clone(types), "Dimension", "Annotations"),
 	}
 }()
 
@@ -53,12 +49,12 @@ var sequence = func() map[string][]string {
 // be left out.
 var neverEmpty = []string{"Connectors", "Elements", "Connections", "SignalDictionaries", "GraphicalElements", "Units", "Enumerations", "ParameterBindings", "Annotations"}
 
-// rankOf gives the place of an element in a sequence, -1 if it is not in it.
+// rankOf returns the place of an element in a sequence, -1 if it is not in it.
 func rankOf(names []string, name, uri string) int {
 	switch r := slices.Index(names, name); {
-	case !ours(uri):
+	case !Standard(uri):
 		return -1
-	case name == "Clock" && uri == nsSSC:
+	case name == "Clock" && uri == SSC:
 		return 0 // the type
 	default:
 		return r
@@ -71,13 +67,14 @@ func foreignContent(name string) bool {
 }
 
 // opaque reports whether the content of an element is not ours to arrange.
-func opaque(el *etree.Element) bool { return foreignContent(el.Tag) || !ours(uriOf(el)) }
+func opaque(el *etree.Element) bool { return foreignContent(el.Tag) || !Standard(URI(el)) }
 
-func uriOf(el *etree.Element) string { return el.NamespaceURI() }
+// URI returns the namespace of an element.
+func URI(el *etree.Element) string { return el.NamespaceURI() }
 
-// attrOf gives an attribute without namespace, nil if it is not there. It stays
+// Attr returns an attribute without namespace, nil if it is not there. It stays
 // part of the element.
-func attrOf(el *etree.Element, key string) *etree.Attr {
+func Attr(el *etree.Element, key string) *etree.Attr {
 	for i := range el.Attr {
 		if el.Attr[i].Space == "" && el.Attr[i].Key == key {
 			return &el.Attr[i]
@@ -86,19 +83,21 @@ func attrOf(el *etree.Element, key string) *etree.Attr {
 	return nil
 }
 
-func valueOf(el *etree.Element, key string) string {
-	if a := attrOf(el, key); a != nil {
+// Value returns an attribute without namespace, "" if it is not there.
+func Value(el *etree.Element, key string) string {
+	if a := Attr(el, key); a != nil {
 		return a.Value
 	}
 	return ""
 }
 
-func removeAttr(el *etree.Element, key string) {
+// RemoveAttr takes an attribute without namespace away.
+func RemoveAttr(el *etree.Element, key string) {
 	el.Attr = slices.DeleteFunc(el.Attr, func(a etree.Attr) bool { return a.Space == "" && a.Key == key })
 }
 
-// badRune finds a character that XML cannot hold, not even escaped.
-func badRune(s string) (rune, bool) {
+// BadRune finds a character that XML cannot hold, not even escaped.
+func BadRune(s string) (rune, bool) {
 	for i, r := range s {
 		switch {
 		case r == '\t' || r == '\n' || r == '\r':
@@ -113,14 +112,14 @@ func badRune(s string) (rune, bool) {
 	return 0, false
 }
 
-// resolve gives the namespace that a prefix stands for at an element, "" if none.
-func resolve(at *etree.Element, prefix string) string {
+// Resolve returns the namespace that a prefix stands for at an element, "" if none.
+func Resolve(at *etree.Element, prefix string) string {
 	if prefix == "xml" {
 		return "http://www.w3.org/XML/1998/namespace"
 	}
 	for ; at != nil; at = at.Parent() {
 		for _, a := range at.Attr {
-			if p, ok := declaration(a); ok && p == prefix {
+			if p, ok := Declaration(a); ok && p == prefix {
 				return a.Value
 			}
 		}
@@ -128,48 +127,56 @@ func resolve(at *etree.Element, prefix string) string {
 	return ""
 }
 
-// declaration reports whether an attribute declares a namespace, and for which prefix.
-func declaration(a etree.Attr) (prefix string, ok bool) {
+// Declaration reports whether an attribute declares a namespace, and for which prefix.
+func Declaration(a etree.Attr) (prefix string, ok bool) {
 	if a.Space == "xmlns" {
 		return a.Key, true
 	}
 	return "", a.Space == "" && a.Key == "xmlns"
 }
 
-// prefix gives the prefix of a namespace for an element that is put below at. One
+// Prefix returns the prefix of a namespace for an element that is put below at. One
 // that is not declared yet is declared at the root.
-func (w *writer) prefix(at *etree.Element, uri string) string {
+func Prefix(at *etree.Element, uri string) string {
 	for e := at; e != nil; e = e.Parent() {
 		for _, a := range e.Attr {
-			if p, ok := declaration(a); ok && a.Value == uri && resolve(at, p) == uri {
+			if p, ok := Declaration(a); ok && a.Value == uri && Resolve(at, p) == uri {
 				return p
 			}
 		}
 	}
-	p := canonical[uri]
+	p := Prefixes[uri]
 	if p == "" {
 		p = "ns"
 	}
-	for n := 2; resolve(at, p) != "" || resolve(w.root, p) != ""; n++ {
+	for n := 2; Resolve(at, p) != ""; n++ {
 		p = strings.TrimRight(p, "0123456789") + strconv.Itoa(n)
 	}
-	w.root.CreateAttr("xmlns:"+p, uri)
+	top(at).CreateAttr("xmlns:"+p, uri)
 	return p
 }
 
-// declareInherited lets every prefix in a copied element mean what it means in the
+// top returns the root element of the document that an element is in.
+func top(el *etree.Element) *etree.Element {
+	for p := el.Parent(); p != nil && p.Tag != ""; p = el.Parent() {
+		el = p
+	}
+	return el
+}
+
+// DeclareInherited lets every prefix in a copied element mean what it means in the
 // original.
-func declareInherited(el, original *etree.Element) {
+func DeclareInherited(el, original *etree.Element) {
 	var walk func(a, b *etree.Element)
 	walk = func(a, b *etree.Element) {
 		prefixes := []string{a.Space}
 		for _, x := range a.Attr {
-			if _, ok := declaration(x); !ok && x.Space != "" {
+			if _, ok := Declaration(x); !ok && x.Space != "" {
 				prefixes = append(prefixes, x.Space)
 			}
 		}
 		for _, p := range prefixes {
-			if want := resolve(b, p); want == resolve(a, p) {
+			if want := Resolve(b, p); want == Resolve(a, p) {
 				continue
 			} else if p == "" {
 				el.CreateAttr("xmlns", want)
@@ -185,33 +192,41 @@ func declareInherited(el, original *etree.Element) {
 	walk(el, original)
 }
 
-// repair puts right what reading tolerates: namespaces that are not those of the
+// Repair puts right what reading tolerates: namespaces that are not those of the
 // standard, or that were not declared.
-func (w *writer) repair(el *etree.Element) {
+func Repair(el *etree.Element) {
 	for i := range el.Attr {
-		if _, ok := declaration(el.Attr[i]); ok {
+		if _, ok := Declaration(el.Attr[i]); ok {
 			if right, wrong := aliases[el.Attr[i].Value]; wrong {
 				el.Attr[i].Value = right
 			}
 		}
 	}
 	known := func(prefix string) {
-		if uri := knownPrefixes[prefix]; uri != "" && resolve(el, prefix) == "" {
-			w.root.CreateAttr("xmlns:"+prefix, uri)
+		if uri := knownPrefixes[prefix]; uri != "" && Resolve(el, prefix) == "" {
+			top(el).CreateAttr("xmlns:"+prefix, uri)
 		}
 	}
 	known(el.Space)
 	for _, a := range slices.Clone(el.Attr) {
-		if _, ok := declaration(a); !ok {
+		if _, ok := Declaration(a); !ok {
 			known(a.Space)
 		}
 	}
-	if parent := el.Parent(); uriOf(el) == nsSSD && slices.Contains(commonElements, el.Tag) && (parent == nil || !opaque(parent)) {
-		el.Space = w.prefix(el, nsSSC)
+	if parent := el.Parent(); URI(el) == SSD && slices.Contains(commonElements, el.Tag) && (parent == nil || !opaque(parent)) {
+		el.Space = Prefix(el, SSC)
 	}
 	for _, k := range el.ChildElements() {
-		w.repair(k)
+		Repair(k)
 	}
+}
+
+// Arrange puts a tree that is to be written into the order of the schemas, without empty
+// lists, and indents it (ssp 7).
+func Arrange(root *etree.Element) {
+	prune(root)
+	order(root)
+	indent(root, 0)
 }
 
 // prune removes lists without an entry.
@@ -233,7 +248,7 @@ func order(el *etree.Element) {
 	if opaque(el) {
 		return
 	}
-	if names := sequence[uriOf(el)+" "+el.Tag]; names != nil {
+	if names := sequence[URI(el)+" "+el.Tag]; names != nil {
 		type group struct {
 			rank   int
 			tokens []etree.Token
@@ -247,7 +262,7 @@ func order(el *etree.Element) {
 			if !ok {
 				continue
 			}
-			if r := rankOf(names, k.Tag, uriOf(k)); r >= 0 {
+			if r := rankOf(names, k.Tag, URI(k)); r >= 0 {
 				rank = r
 			}
 			groups = append(groups, group{rank, pending})
@@ -260,7 +275,7 @@ func order(el *etree.Element) {
 			for _, g := range groups {
 				tokens = append(tokens, g.tokens...)
 			}
-			refill(el, append(tokens, pending...))
+			Refill(el, append(tokens, pending...))
 		}
 	}
 	for _, k := range el.ChildElements() {
@@ -268,8 +283,8 @@ func order(el *etree.Element) {
 	}
 }
 
-// refill gives an element these children in place of its own.
-func refill(el *etree.Element, tokens []etree.Token) {
+// Refill returns an element these children in place of its own.
+func Refill(el *etree.Element, tokens []etree.Token) {
 	tokens = slices.Clone(tokens)
 	for i := len(el.Child) - 1; i >= 0; i-- {
 		el.RemoveChildAt(i)
@@ -299,7 +314,7 @@ func indent(el *etree.Element, depth int) {
 	if len(tokens) > 0 {
 		all = append(all, etree.NewText("\n"+strings.Repeat("  ", depth)))
 	}
-	refill(el, all)
+	Refill(el, all)
 	for _, k := range el.ChildElements() {
 		indent(k, depth+1)
 	}
@@ -317,15 +332,4 @@ func hasText(el *etree.Element) bool {
 		}
 	}
 	return false
-}
-
-// nodesOf gives the nodes of an element, for the functions that read.
-func nodesOf(el *etree.Element) *node {
-	n := &node{el: el, name: el.Tag, uri: uriOf(el)}
-	for _, k := range el.ChildElements() {
-		kid := nodesOf(k)
-		kid.parent = n
-		n.kids = append(n.kids, kid)
-	}
-	return n
 }

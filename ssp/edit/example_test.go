@@ -1,4 +1,4 @@
-package ssp_test
+package edit_test
 
 import (
 	"bytes"
@@ -9,9 +9,10 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
 )
 
-func ExampleDocument_Encode() {
+func ExampleEncode() {
 	d := &ssp.Document{Name: "car", System: &ssp.System{
 		Common: ssp.Common{Name: "car"},
 		Elements: []ssp.Element{
@@ -19,7 +20,7 @@ func ExampleDocument_Encode() {
 				Source: "resources/wheel.fmu", HasSource: true},
 		},
 	}, Units: []unit.Definition{{Name: "N", Base: &unit.Base{Kg: 1, M: 1, S: -2, Factor: 1}}}}
-	data, err := d.Encode()
+	data, err := edit.Encode(d)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -46,7 +47,7 @@ func ExampleDocument_Encode() {
 	// </ssd:SystemStructureDescription>
 }
 
-func ExamplePackage_Bind() {
+func ExampleBind() {
 	dir, err := os.MkdirTemp("", "example-")
 	if err != nil {
 		fmt.Println(err)
@@ -54,7 +55,7 @@ func ExamplePackage_Bind() {
 	}
 	defer os.RemoveAll(dir)
 	d := &ssp.Document{Name: "car", System: &ssp.System{Common: ssp.Common{Name: "car"}}}
-	data, err := d.Encode()
+	data, err := edit.Encode(d)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "SystemStructure.ssd"), data, 0o666)
 	}
@@ -68,7 +69,7 @@ func ExamplePackage_Bind() {
 		return
 	}
 	defer p.Close()
-	files, err := p.Bind([]ssp.ParameterValue{{Name: "wheel.k", Value: ssp.Value{Type: ssp.Real, Real: 2e5}}}, nil)
+	files, err := edit.Bind(p, []ssp.ParameterValue{{Name: "wheel.k", Value: ssp.Value{Type: ssp.Real, Real: 2e5}}}, nil)
 	for _, f := range files {
 		fmt.Println(f.Name)
 	}

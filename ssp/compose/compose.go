@@ -1,4 +1,9 @@
-package assemble
+// Package compose makes the SSP document of a system of FMUs, from their model descriptions.
+//
+//	links, open := compose.MatchByName(parts, nil) // what the names of variables suggest
+//	d, notes, err := compose.Compose(parts, compose.Composition{Name: "pair", Links: links})
+//	data, err := edit.Encode(d)
+package compose
 
 import (
 	"fmt"
@@ -10,6 +15,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
+	"github.com/macrostep/macrostep/ssp/edit"
 )
 
 // Part is an FMU that becomes a component of a new system.
@@ -26,6 +33,13 @@ type Link struct {
 	To     int
 	Input  string
 }
+
+// What a guess of the step size for other tools takes for granted: a run of a second, in
+// a thousand steps.
+const (
+	defaultSpan  = 1.0 // s
+	defaultSteps = 1000
+)
 
 // NoLink is an input that is left open, and why.
 type NoLink struct {
@@ -118,7 +132,7 @@ func mismatch(from *description.ModelDescription, y *description.ScalarVariable,
 	return ""
 }
 
-// items gives those of an enumeration; nil for everything else.
+// items returns those of an enumeration; nil for everything else.
 func items(d *description.ModelDescription, v *description.ScalarVariable) map[string]int32 {
 	if v.Type != description.Enumeration {
 		return nil
@@ -202,7 +216,7 @@ type Composition struct {
 	Start, Stop, Step *float64
 	Tolerance         *float64 // nil = none
 	Algorithm         string   // preset; "" = none
-	For               []string // tools of ssp.Prepare
+	For               []string // tools of dialect.Prepare
 }
 
 // Compose makes the document of a system of FMUs (ssp 16, 19, 48, 49): a connector
@@ -283,7 +297,7 @@ func (b *composer) component(i int, linked map[string]bool) {
 		if connector.Kind != ssp.Input && connector.Kind != ssp.Output && !b.c.Parameters {
 			continue
 		}
-		connector.Type = typeOf(v.Type)
+		connector.Type, _, _ = ssp.TypeByName(v.Type.String())
 		if v.Type == description.Enumeration {
 			if slices.Contains(b.c.For, "osp") && !linked[p.Name+"."+v.Name] {
 				b.note("%s.%s gets no connector: OSP ends at enumerations", p.Name, v.Name)
@@ -302,7 +316,7 @@ func (b *composer) component(i int, linked map[string]bool) {
 	b.d.System.Elements = append(b.d.System.Elements, c)
 }
 
-// itemsByName gives the mapping that a connection of two enumerations needs, because
+// itemsByName returns the mapping that a connection of two enumerations needs, because
 // they number items of the same name differently: to the item of the same name. nil if
 // none is needed.
 func (b *composer) itemsByName(l Link) (*ssp.Transformation, error) {
@@ -411,7 +425,7 @@ func (b *composer) experiment() error {
 	}
 	if step != nil || b.c.Tolerance != nil || b.c.Algorithm != "" {
 		own := ssp.OwnSettings{Algorithm: b.c.Algorithm, StepSize: step, Tolerance: b.c.Tolerance}
-		a, err := own.Annotation()
+		a, err := edit.SettingsAnnotation(&own)
 		if err != nil {
 			return err
 		}
@@ -423,7 +437,7 @@ func (b *composer) experiment() error {
 		tolerance = b.least(func(e *description.DefaultExperiment) *float64 { return e.Tolerance }, &zero)
 	}
 	for _, tool := range b.c.For {
-		notes, err := b.d.Prepare(tool, *step, tolerance)
+		notes, err := dialect.Prepare(b.d, tool, *step, tolerance)
 		if err != nil {
 			return err
 		}
@@ -432,7 +446,7 @@ func (b *composer) experiment() error {
 	return nil
 }
 
-// least gives the smallest value of the default experiments that is greater than a
+// least returns the smallest value of the default experiments that is greater than a
 // bound; nil if there is none.
 func (b *composer) least(of func(*description.DefaultExperiment) *float64, above *float64) *float64 {
 	var least *float64

@@ -1,4 +1,4 @@
-package ssp
+package edit
 
 import (
 	"archive/zip"
@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/macrostep/macrostep/ssp"
 )
 
 // File is an entry of an archive, from a file on disk or from memory.
@@ -126,13 +128,9 @@ func FolderFiles(dir string) (files, hidden []File, err error) {
 // Needed lists the document and the files that it refers to, as the entries of an
 // archive: Root as SystemStructure.ssd, parameter sets, mappings, FMUs and systems in
 // files of their own. It fails where a reference leaves the folder of the document.
-func (p *Package) Needed() ([]File, error) {
-	document := documentName
-	if len(p.files) > 1 {
-		document = filepath.Base(p.files[1])
-	}
-	files := []File{{Name: documentName, Path: filepath.Join(p.Dir, document)}}
-	seen := map[string]bool{documentName: true}
+func Needed(p *ssp.Package) ([]File, error) {
+	files := []File{{Name: ssp.DocumentName, Path: filepath.Join(p.Dir, p.Document())}}
+	seen := map[string]bool{ssp.DocumentName: true}
 	add := func(rel string) {
 		if name := filepath.ToSlash(rel); !seen[name] {
 			seen[name] = true
@@ -145,7 +143,7 @@ func (p *Package) Needed() ([]File, error) {
 		if uri == "" {
 			return
 		}
-		switch rel, err := p.Root.home.locate(uri); {
+		switch rel, err := p.Root.Locate(uri); {
 		case err != nil:
 			errs = append(errs, err)
 		case !filepath.IsLocal(rel):
@@ -154,17 +152,17 @@ func (p *Package) Needed() ([]File, error) {
 			add(rel)
 		}
 	}
-	var walk func(e Element)
-	walk = func(e Element) {
+	var walk func(e ssp.Element)
+	walk = func(e ssp.Element) {
 		for _, b := range e.Base().Bindings {
 			if b.SourceBase != "component" { // else it is in another file
 				refer(b.Source)
 			}
 		}
 		switch e := e.(type) {
-		case *Component:
+		case *ssp.Component:
 			refer(e.Source)
-		case *System:
+		case *ssp.System:
 			for _, k := range e.Elements {
 				walk(k)
 			}
@@ -177,10 +175,11 @@ func (p *Package) Needed() ([]File, error) {
 			add(rel)
 		}
 	}
-	for _, file := range p.files[min(2, len(p.files)):] {
+	read := p.Files()
+	for _, file := range read[min(2, len(read)):] {
 		inside(file)
 	}
-	for _, c := range p.components {
+	for _, c := range p.Components() {
 		if c.Problem == nil {
 			inside(c.Source)
 		}
@@ -188,7 +187,7 @@ func (p *Package) Needed() ([]File, error) {
 	return files, errors.Join(errs...)
 }
 
-// SourceURI gives the URI of a file as a document refers to it: relative, with
+// SourceURI returns the URI of a file as a document refers to it: relative, with
 // slashes and escapes (ssp 12).
 func SourceURI(rel string) string {
 	parts := strings.Split(filepath.ToSlash(rel), "/")
@@ -200,6 +199,3 @@ func SourceURI(rel string) string {
 	}
 	return strings.Join(parts, "/")
 }
-
-// Packed reports whether the package is a .ssp, unpacked into a private folder.
-func (p *Package) Packed() bool { return p.packed }

@@ -1,0 +1,286 @@
+package dialect
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/unit"
+	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
+)
+
+// noVariables is every FMU here.
+type noVariables struct{}
+
+func (noVariables) Variables(*ssp.FlatComponent) (ssp.VariableSet, error) { return noVariables{}, nil }
+func (noVariables) Lookup(string) (ssp.Variable, bool)                    { return ssp.Variable{}, false }
+func (noVariables) All() iter.Seq[ssp.Variable]                           { return func(func(ssp.Variable) bool) {} }
+
+// written writes a document into a folder of the test, and returns its path.
+func written(t testing.TB, document string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), ssp.DocumentName)
+	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func encode(t testing.TB, d *ssp.Document) string {
+	t.Helper()
+	data, err := edit.Encode(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// sound flattens a document that has no errors.
+func sound(t testing.TB, document string) (*ssp.Network, *diag.List) {
+	t.Helper()
+	l := &diag.List{}
+	p, err := ssp.Open(written(t, document), l, All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	n, err := p.Flatten(noVariables{}, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, l
+}
+
+// told returns the warnings about settings that are left out.
+func told(l *diag.List) (out []string) {
+	for _, f := range l.Findings {
+		if f.ID == ssp.RuleForeignPart.ID {
+			out = append(out, f.Message)
+		}
+	}
+	return out
+}
+
+const head = `<?xml version="1.0" encoding="UTF-8"?>
+<ssd:SystemStructureDescription version="1.0" name="test"
+  xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"
+  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"
+  xmlns:ms="https://github.com/macrostep/macrostep/ssp/1"
+  xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"
+  xmlns:oms="https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd">
+`
+
+const tail = `
+</ssd:SystemStructureDescription>
+`
+
+// annotated is a system of one component with annotations in every place that
+// settings may come from.
+func annotated(component, system, experiment string) string {
+	wrap := func(s string) string {
+		if s == "" {
+			return ""
+		}
+		return "<ssd:Annotations>" + s + "</ssd:Annotations>"
+	}
+	return head + `<ssd:System name="top"><ssd:Elements><ssd:Component name="c" source="c.fmu">` + wrap(component) +
+		`</ssd:Component></ssd:Elements>` + wrap(system) + `</ssd:System><ssd:DefaultExperiment>` + wrap(experiment) +
+		`</ssd:DefaultExperiment>` + tail
+}
+
+func annotation(kind, content string) string {
+	return fmt.Sprintf("<ssc:Annotation type=%q>%s</ssc:Annotation>", kind, content)
+}
+
+// The macro step from each tool, in old and new forms (ssp 42–47).
+func TestSteps(t *testing.T) {
+	const simulation = "<oms:SimulationInformation>%s</oms:SimulationInformation>"
+	fixed := fmt.Sprintf(simulation, `<oms:FixedStepMaster description="oms-ma" stepSize="0.002" relativeTolerance="0.0001"/>`)
+	osp := annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
+	oms := annotation("org.openmodelica", "<oms:Annotations>"+fixed+"</oms:Annotations>")
+	mcx := annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="0.02"/>`)
+	own := annotation(ssp.OwnType, `<ms:Settings version="1" stepSize="0.5"/>`)
+	cases := []struct {
+		name                          string
+		component, system, experiment string
+		want                          string // "value source; …"
+		findings                      string // ids
+		tolerance                     float64
+	}{
+		{"none", "", "", "", "", "[]", 0},
+		{"OSP", "", "", osp, "0.0001 com.opensimulationplatform baseStepSize", "[SD21T]", 0},
+		{"OSP, undeclared prefix", "", "", strings.ReplaceAll(osp, "osp:", "osq:"), "0.0001 com.opensimulationplatform baseStepSize", "[SD21T]", 0},
+		{"OSP, other algorithm", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:Ecco/></osp:Algorithm>`), "", "[SD21P]", 0},
+		{"OSP, no number", "", "", annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="-1"/></osp:Algorithm>`), "", "[SD21P]", 0},
+		{"OMSimulator", "", oms, "", "0.002 org.openmodelica stepSize", "[SD21T SD21T]", 1e-4},
+		{"OMSimulator, old form", "", annotation("org.openmodelica", fixed), "", "0.002 org.openmodelica stepSize", "[SD21T SD21T]", 1e-4},
+		{"OMSimulator, old namespace", "", strings.NewReplacer("ssc:Annotation", "ssd:Annotation").Replace(oms), "", "0.002 org.openmodelica stepSize", "[SD1T SD21T SD21T]", 1e-4},
+		{"OMSimulator, version 3", "", annotation("org.openmodelica", `<oms:Annotations><oms:SimulationInformation name="s" method="oms_ma" fixedStepSize="0.003"/></oms:Annotations>`), "", "0.003 org.openmodelica fixedStepSize", "[SD21T]", 0},
+		{"OMSimulator, variable steps", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepMaster description="oms-mav" initialStepSize="1e-6" relativeTolerance="1e-3"/>`)), "", "1e-06 org.openmodelica initialStepSize", "[SD21T SD21T SD21T SD21T SD21T]", 1e-3},
+		{"OMSimulator, solver", "", annotation("org.openmodelica", fmt.Sprintf(simulation, `<oms:VariableStepSolver description="cvode" initialStepSize="1e-6"/>`)), "", "", "[SD21]", 0},
+		{"OMSimulator, result file", "", "", annotation("org.openmodelica", fmt.Sprintf(simulation, "")), "", "[]", 0},
+		{"OpenMCx", "", "", mcx, "0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21T SD21T]", 0},
+		{"all foreign", "", oms, mcx + osp, "0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize; 0.02 com.avl.model.connect.ssp.task deltaTime", "[SD21P SD21T SD21P SD21P SD21T]", 1e-4},
+		{"own first", "", oms, osp + own, "0.5 annotation of macrostep; 0.0001 com.opensimulationplatform baseStepSize; 0.002 org.openmodelica stepSize", "[SD21T]", 1e-4},
+		{"hint of a component", annotation("com.opensimulationplatform", `<osp:StepSizeHint value="0.1"/>`), "", "", "", "[SD21T]", 0},
+		{"unknown, several times", annotation("org.x", ""), annotation("org.x", "") + annotation("org.y", ""), "", "", "[SD21 SD21]", 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			n, l := sound(t, annotated(c.component, c.system, c.experiment))
+			var got []string
+			for _, s := range n.Step {
+				got = append(got, fmt.Sprintf("%v %s", s.Value, s.Source))
+				if s.Place.Line == 0 {
+					t.Error("no line")
+				}
+			}
+			if g := strings.Join(got, "; "); g != c.want {
+				t.Errorf("steps %q, want %q", g, c.want)
+			}
+			ids := []string{}
+			for _, f := range l.Findings {
+				ids = append(ids, f.ID)
+			}
+			if fmt.Sprint(ids) != c.findings {
+				t.Errorf("findings %v, want %s", l.Findings, c.findings)
+			}
+			if (n.Tolerance != nil) != (c.tolerance != 0) || n.Tolerance != nil && *n.Tolerance != c.tolerance {
+				t.Errorf("tolerance %v, want %v", n.Tolerance, c.tolerance)
+			}
+		})
+	}
+}
+
+// The trigger sequence of a system without FMUs is none.
+func TestSequenceOfPlaceholders(t *testing.T) {
+	document := strings.Replace(annotated(annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`), "",
+		annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)), ` source="c.fmu"`, "", 1)
+	n, _ := sound(t, document)
+	if len(n.Components) != 0 || n.Own.Algorithm != "gauss-seidel" || len(n.Own.Params) != 0 {
+		t.Errorf("settings %+v", n.Own)
+	}
+}
+
+// Why a setting of another tool is left out.
+func TestLeftOut(t *testing.T) {
+	osp := annotation("com.opensimulationplatform", `<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`)
+	mcx := annotation("com.avl.model.connect.ssp.task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential"/>`)
+	trigger := annotation("com.avl.model.connect.ssp.component", `<mc:Component xmlns:mc="urn:mc" triggerSequence="1"/>`)
+	for _, tt := range []struct{ name, component, experiment, want string }{
+		{"c", "", osp + mcx, "is left out: the algorithm is taken from the tool that gives the macro step: com.opensimulationplatform baseStepSize"},
+		{"c", "", annotation(ssp.OwnType, `<ms:Settings version="1" algorithm="explicit"/>`) + osp + mcx, "is left out: the annotation of macrostep counts"},
+		{"c", "", annotation(ssp.OwnType, `<ms:Settings version="1" stepSize="0.5"/>`) + osp + mcx, "is left out: of several tools the first counts"},
+		{"c", "", mcx, ""},
+		{"c,d", trigger, mcx, `component "c,d" has a comma in its name`},
+	} {
+		document := strings.Replace(annotated(tt.component, "", tt.experiment), `name="c"`, `name="`+tt.name+`"`, 1)
+		_, l := sound(t, document)
+		got := strings.Join(told(l), "; ")
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.experiment, got, tt.want)
+		}
+	}
+}
+
+// No annotation makes a dialect panic.
+func FuzzAnnotations(f *testing.F) {
+	f.Add(typeMCX+"component", `<mc:Component xmlns:mc="urn:mc" deltaTime="0.1" triggerSequence="1"/>`, typeMCX+"task", `<mc:Task xmlns:mc="urn:mc" stepType="sequential" deltaTime="1"/>`)
+	f.Add(typeOSP, `<osp:StepSizeHint value="0.1"/>`, typeOMS, `<oms:SimulationInformation signalFilter="test\.top\.c\.(u|p)" loggingInterval="2"/>`)
+	f.Add(typeOMS, `<oms:SimulationInformation/>`, typeOMS, `<oms:SimulationInformation signalFilter="set.xml"/>`)
+	f.Add(typeOMS, `<oms:SimulationInformation><oms:VariableStepMaster initialStepSize="1" minimumStepSize="2" maximumStepSize="3" relativeTolerance="4"/></oms:SimulationInformation>`, typeOSP, `<osp:Algorithm/>`)
+	f.Fuzz(func(t *testing.T, inner, one, outer, two string) {
+		a, b := annotation(inner, one), annotation(outer, two)
+		l := &diag.List{}
+		p, err := ssp.Open(written(t, annotated(a+b, a+b, a+b)), l, All()...)
+		if err != nil {
+			return
+		}
+		defer p.Close()
+		if n, err := p.Flatten(noVariables{}, l); (n == nil) != (err != nil) {
+			t.Fatalf("network %v, error %v", n, err)
+		}
+	})
+}
+
+// Other tools get their annotations once, at every system, and what they cannot take
+// is named.
+func TestPrepare(t *testing.T) {
+	d := &ssp.Document{Name: "hand", System: &ssp.System{Common: ssp.Common{Name: "top"}, Elements: []ssp.Element{
+		&ssp.Component{Common: ssp.Common{Name: "a", Connectors: []ssp.Connector{{Name: "y", Kind: ssp.Output, Type: ssp.Real, Unit: "mm"}, {Name: "mode", Kind: ssp.Output, Type: ssp.Enumeration, Enumeration: "modes"}}}, Source: "resources/a.fmu", HasSource: true},
+		&ssp.Component{Common: ssp.Common{Name: "b", Connectors: []ssp.Connector{{Name: "u", Kind: ssp.Input, Type: ssp.Real, Unit: "m"}, {Name: "n", Kind: ssp.Input, Type: ssp.Integer}, {Name: "free", Kind: ssp.Input}},
+			Bindings: []ssp.Binding{{Source: "b.ssv", Prefix: "b."}}}, Source: "b.fmu", HasSource: true},
+	}, Connections: []ssp.Connection{
+		{StartElement: "a", StartConnector: "y", EndElement: "b", EndConnector: "u"},
+		{StartElement: "a", StartConnector: "mode", EndElement: "b", EndConnector: "n", Transformation: &ssp.Transformation{Kind: ssp.IntegerMapping, Numbers: map[int32]int32{2: 20, 1: 10}}},
+	}}, Enumerations: []ssp.EnumerationType{{Name: "modes", Items: map[string]int32{"off": 1, "on": 2}}},
+		Units: []unit.Definition{{Name: "mm", Base: &unit.Base{M: 1, Factor: 0.001}}, {Name: "m", Base: &unit.Base{M: 1, Factor: 1}}}}
+	d.System.Elements = append(d.System.Elements, &ssp.System{Common: ssp.Common{Name: "in side"}})
+	d.System.Bindings = []ssp.Binding{{Source: "p.ssv"}}
+	d.System.Connections = append(d.System.Connections, ssp.Connection{StartConnector: "u", EndElement: "b", EndConnector: "u"},
+		ssp.Connection{StartElement: "b", StartConnector: "u", EndElement: "a", EndConnector: "y"})
+	for range 2 {
+		for _, tool := range Tools() {
+			notes, err := Prepare(d, tool, 1e-3, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string][]string{
+				"omsimulator": {`the system "in side"`, `component "b" has "b.fmu"`, "leaves an integer mapping out: a.mode to b.n"},
+				"osp": {"leaves connectors and parameter bindings of the system out", `takes components with FMUs only: "in side"`, "connectors of type Enumeration: a.mode",
+					"connectors of type unspecified: b.free", "connections with the system: u to b.u", "from the output to the input only: b.u to a.y", "neither prefixes nor mappings", "couples mm with m: a.y to b.u"},
+			}[tool]
+			for _, w := range want {
+				if !strings.Contains(strings.Join(notes, "\n"), w) {
+					t.Errorf("%s: %q does not say %s", tool, notes, w)
+				}
+			}
+		}
+	}
+	d.System.Bindings, d.System.Elements[1].Base().Bindings = nil, nil // their files are not there to be read
+	text := encode(t, d)
+	for part, n := range map[string]int{`type="org.openmodelica"`: 2, `type="com.opensimulationplatform"`: 1, `stepSize="0.001" relativeTolerance="0.0001"`: 2, `baseStepSize="0.001"`: 1} {
+		if got := strings.Count(text, part); got != n {
+			t.Errorf("%s stands %d times, not %d", part, got, n)
+		}
+	}
+	p, err := ssp.Open(written(t, text), nil, All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if got := len(p.Root.Experiment.Annotations) + len(p.Root.System.Annotations); got != 2 {
+		t.Errorf("%d annotations", got)
+	}
+	alone := &ssp.Document{Name: "d", System: &ssp.System{Common: ssp.Common{Name: "s"}}}
+	fresh, err := ssp.Open(written(t, encode(t, alone)), nil, All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	if _, err := Prepare(fresh.Root, "osp", 1e-3, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := fresh.Flatten(noVariables{}, nil); err != nil || len(n.Step) != 1 { // an annotation that was not read
+		t.Errorf("%v, steps %v", err, n)
+	}
+	for _, tool := range Tools() {
+		if _, err := Prepare(alone, tool, 1e-3, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, _ := sound(t, encode(t, alone)); len(n.Step) != 2 || n.Step[0].Value != 1e-3 || n.Step[1].Value != 1e-3 {
+		t.Errorf("steps %v", n.Step)
+	}
+	if _, err := Prepare(d, "other", 1, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "other"`) {
+		t.Error(err)
+	}
+	if _, err := Prepare(d, "osp", 0, nil); err == nil {
+		t.Error("a step of 0 is taken")
+	}
+}

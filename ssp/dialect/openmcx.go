@@ -1,0 +1,142 @@
+package dialect
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+const typeMCX = "com.avl.model.connect.ssp."
+
+// openMCx reads the annotations of OpenMCx.
+type openMCx struct {
+	set      ssp.OwnSettings
+	triggers map[string]int      // when components are triggered, by path
+	orders   []ssp.SettingSource // at which connections extrapolate
+}
+
+var _ ssp.Annotations = (*openMCx)(nil)
+
+// Read takes the task at the experiment, and annotations of components and connections.
+func (m *openMCx) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, path string) (steps []ssp.StepHint, taken bool) {
+	switch {
+	case at == ssp.AtExperiment && a.Type == typeMCX+"task":
+		return m.task(p, a), true
+	case at == ssp.AtConnection && a.Type == typeMCX+"connection.inter_extrapolation":
+		m.connection(p, a)
+		return nil, true
+	case at == ssp.AtComponent && a.Type == typeMCX+"component":
+		for _, k := range a.Node().Kids {
+			for _, h := range hint(p, k, "deltaTime", a.Type) {
+				h.Finer = true
+				steps = append(steps, h)
+			}
+			m.trigger(p, k, path)
+		}
+		return steps, true
+	}
+	return nil, false
+}
+
+// task reads the annotation of OpenMCx at the experiment (ssp 45).
+func (m *openMCx) task(p *ssp.Reader, a ssp.Annotation) []ssp.StepHint {
+	var out []ssp.StepHint
+	for _, k := range a.Node().Kids {
+		out = append(out, hint(p, k, "deltaTime", typeMCX+"task")...)
+		for _, attr := range k.El.Attr {
+			switch {
+			case attr.Space != "" || attr.Key == "xmlns" || attr.Key == "deltaTime":
+			case attr.Key == "stepType" && attr.Value == "sequential":
+				m.set.Algorithm = "gauss-seidel"
+				m.set.From("algorithm", typeMCX+"task stepType", p.Place(k))
+			case attr.Key == "stepType" && strings.HasPrefix(attr.Value, "parallel"): // explicit, the default
+			default:
+				p.Add(ssp.RuleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
+			}
+		}
+	}
+	return out
+}
+
+// trigger reads what OpenMCx says of a component beside its step.
+func (m *openMCx) trigger(p *ssp.Reader, n *ssp.Node, path string) {
+	for _, a := range n.El.Attr {
+		switch {
+		case a.Space != "" || a.Key == "xmlns" || a.Key == "deltaTime":
+		case a.Key == "triggerSequence":
+			v, err := strconv.Atoi(a.Value)
+			if err != nil {
+				p.Add(ssp.RuleForeignPart, n, "triggerSequence=%q is no whole number and is left out", a.Value)
+				continue
+			}
+			if m.triggers == nil {
+				m.triggers = map[string]int{}
+			}
+			m.triggers[path] = v
+		default:
+			p.Add(ssp.RuleForeignPart, n, "the setting %s=%q of OpenMCx is not understood", a.Key, a.Value)
+		}
+	}
+}
+
+// connection reads how the signal of a connection is extrapolated (ssp 45).
+func (m *openMCx) connection(p *ssp.Reader, a ssp.Annotation) {
+	for _, k := range a.Node().Kids {
+		for _, attr := range k.El.Attr {
+			switch order := map[string]string{"zero": "0", "first": "1"}[attr.Value]; {
+			case attr.Space != "" || attr.Key == "xmlns":
+			case attr.Key == "extrapolationOrder" && order != "":
+				m.orders = append(m.orders, ssp.SettingSource{Text: order, Place: p.Place(k)})
+			default:
+				p.Add(ssp.RuleForeignPart, k, "the setting %s=%q of OpenMCx is not understood", attr.Key, attr.Value)
+			}
+		}
+	}
+}
+
+// Settings makes parameters of what OpenMCx says at components and connections: the
+// sequence if it has all components, the order if all connections agree.
+func (m *openMCx) Settings(components []*ssp.FlatComponent, leads bool, l *diag.List) ssp.OwnSettings {
+	if leads {
+		m.params(components, l)
+	}
+	return m.set
+}
+
+func (m *openMCx) params(components []*ssp.FlatComponent, l *diag.List) {
+	param := func(key, value, source string, at ssp.Place) {
+		m.set.Params = append(m.set.Params, ssp.Param{Key: key, Value: value, Place: at})
+		m.set.From("param "+key, source, at)
+	}
+	if len(m.orders) > 0 {
+		first := m.orders[0]
+		if slices.ContainsFunc(m.orders, func(o ssp.SettingSource) bool { return o.Text != first.Text }) {
+			l.Report(ssp.RuleForeignPart, first.Place, "the extrapolation orders of OpenMCx are left out: connections differ in them, and here all have one")
+		} else {
+			param("order", first.Text, typeMCX+"connection.inter_extrapolation extrapolationOrder", first.Place)
+		}
+	}
+	if m.set.Algorithm != "gauss-seidel" || len(m.triggers) == 0 || len(components) == 0 {
+		return // triggers of placeholders say nothing
+	}
+	var names []string
+	for _, c := range components {
+		why := ""
+		if _, ok := m.triggers[c.Path]; !ok {
+			why = "has none"
+		} else if strings.Contains(c.Path, ",") {
+			why = "has a comma in its name, which separates the names of a sequence"
+		}
+		if why != "" {
+			l.Report(ssp.RuleForeignPart, c.Place, "the trigger sequence of OpenMCx is left out: component %q %s", c.Path, why)
+			return
+		}
+		names = append(names, c.Path)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(m.triggers[a], m.triggers[b]) })
+	param("sequence", strings.Join(names, ","), typeMCX+"component triggerSequence", components[0].Place)
+}

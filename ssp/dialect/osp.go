@@ -1,0 +1,60 @@
+package dialect
+
+import (
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp"
+)
+
+const (
+	typeOSP = "com.opensimulationplatform"
+	// Vico reads the hints of OSP beside its own (ssp 44).
+	typeVico = "com.github.ntnu-ihb.vico"
+)
+
+// osp reads the annotations of OSP and Vico.
+type osp struct{}
+
+var _ ssp.Annotations = osp{}
+
+// Read takes algorithms at the experiment and hints at components.
+func (osp) Read(p *ssp.Reader, a ssp.Annotation, at ssp.Site, _ string) (steps []ssp.StepHint, taken bool) {
+	switch {
+	case at == ssp.AtExperiment && a.Type == typeOSP:
+		return readOSP(p, a), true
+	case at == ssp.AtComponent && (a.Type == typeOSP || a.Type == typeVico):
+		for _, k := range a.Node().Kids {
+			if k.Name == "StepSizeHint" {
+				steps = append(steps, hint(p, k, "value", a.Type+" StepSizeHint")...)
+			} else {
+				p.Add(ssp.RuleForeignPart, k, "the setting %q is not understood", k.El.FullTag())
+			}
+		}
+		return steps, true
+	}
+	return nil, false
+}
+
+// Settings returns none: OSP gives steps only.
+func (osp) Settings([]*ssp.FlatComponent, bool, *diag.List) ssp.OwnSettings { return ssp.OwnSettings{} }
+
+// readOSP reads osp:Algorithm (ssp 43).
+func readOSP(p *ssp.Reader, a ssp.Annotation) []ssp.StepHint {
+	var out []ssp.StepHint
+	for _, k := range a.Node().Kids {
+		if k.Name != "Algorithm" {
+			p.Add(ssp.RuleForeignPart, k, "the setting %q of OSP is not understood", k.El.FullTag())
+			continue
+		}
+		for _, kk := range k.Kids {
+			if kk.Name != "FixedStepAlgorithm" {
+				p.Add(ssp.RuleForeignPart, kk, "the algorithm %q of OSP is not understood", kk.El.FullTag())
+				continue
+			}
+			out = append(out, hint(p, kk, "baseStepSize", typeOSP)...)
+			if n, ok := kk.Attr("numWorkerThreads"); ok {
+				p.Add(ssp.RuleForeign, kk, "numWorkerThreads=%q of OSP has no effect: how many threads pay depends on the machine, see --workers", n)
+			}
+		}
+	}
+	return out
+}

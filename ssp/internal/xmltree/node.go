@@ -1,0 +1,293 @@
+// Package xmltree reads the XML documents of SSP into a tree whose elements know their
+// namespace, line and column, judges what the schemas ask for, and arranges a tree that is
+// to be written. What the elements mean is the business of package ssp.
+package xmltree
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/beevik/etree"
+	"golang.org/x/text/encoding/charmap"
+)
+
+// The namespaces of SSP 1.0 and 2.0: both versions have the same (ssp 5).
+const (
+	SSD = "http://ssp-standard.org/SSP1/SystemStructureDescription"
+	SSC = "http://ssp-standard.org/SSP1/SystemStructureCommon"
+	SSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
+	SSM = "http://ssp-standard.org/SSP1/SystemStructureParameterMapping"
+	SSB = "http://ssp-standard.org/SSP1/SystemStructureSignalDictionary"
+	OSP = "http://opensimulationplatform.com/SSP/OSPAnnotations"
+	OMS = "https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd"
+	Own = "https://github.com/macrostep/macrostep/ssp/1"
+)
+
+// Prefixes are the prefixes that new elements get. Some tools know no others (ssp 6).
+var Prefixes = map[string]string{SSD: "ssd", SSC: "ssc", SSV: "ssv", SSM: "ssm", SSB: "ssb", OSP: "osp", OMS: "oms", Own: "ms"}
+
+// knownPrefixes are taken literally where a document forgets to declare them (ssp 6).
+var knownPrefixes = map[string]string{
+	"ssd": SSD, "ssc": SSC, "ssv": SSV, "ssm": SSM, "ssb": SSB, "osp": OSP, "oms": OMS,
+}
+
+// aliases are namespaces that occur in place of the right ones (ssp 6).
+var aliases = map[string]string{
+	"http://ssp-standard.org/SSP1/ParameterValues": SSV,
+}
+
+// Standard reports whether a namespace is one of SSP.
+func Standard(uri string) bool {
+	switch uri {
+	case SSD, SSC, SSV, SSM, SSB:
+		return true
+	}
+	return false
+}
+
+// MaxDocument bounds a document in memory, in bytes. The largest parameter sets known
+// have some ten thousand entries, about 2 MB.
+const MaxDocument = 256 << 20
+
+// maxDepth bounds the nesting of elements. A nested system takes two levels.
+const maxDepth = 500
+
+// Node is an element with its namespace resolved and its place known. The tree of nodes
+// mirrors that of etree, which keeps comments, text and attributes.
+type Node struct {
+	El           *etree.Element
+	URI, Name    string // namespace and local name
+	Line, Column int    // of the start tag; see diag.Place
+	Parent       *Node
+	Kids         []*Node
+
+	nth  int // 1-based among siblings of the same tag, and name where they have one; 0 if it is the only one
+	text *stray
+}
+
+// stray is the first text that stands directly in an element.
+type stray struct {
+	line, column int
+	text         string
+}
+
+// Of returns the nodes of an element that is not in a document read before: without lines,
+// and with the namespaces as declared.
+func Of(el *etree.Element) *Node {
+	n := &Node{El: el, Name: el.Tag, URI: URI(el)}
+	for _, k := range el.ChildElements() {
+		kid := Of(k)
+		kid.Parent = n
+		n.Kids = append(n.Kids, kid)
+	}
+	numberSiblings(n.Kids)
+	return n
+}
+
+// parse reads a document in one pass. The error is a *xml.SyntaxError where the line is known.
+func parse(data []byte) (*Node, error) {
+	dec := xml.NewDecoder(bytes.NewReader(data))
+	dec.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // decode has converted it
+	parent := &etree.NewDocument().Element
+	var root, open *Node
+	roots, depth := 0, 0
+	for {
+		line, column := dec.InputPos()
+		token, err := dec.RawToken()
+		fail := func(format string, args ...any) (*Node, error) {
+			at, _ := dec.InputPos()
+			return nil, &xml.SyntaxError{Msg: fmt.Sprintf(format, args...), Line: at}
+		}
+		switch {
+		case err == io.EOF && open != nil:
+			return fail("unexpected EOF")
+		case err == io.EOF && roots == 1:
+			return root, nil
+		case err == io.EOF && len(bytes.TrimSpace(data)) == 0:
+			return nil, errors.New("it is empty")
+		case err == io.EOF:
+			return nil, fmt.Errorf("it has %d root elements instead of one", roots)
+		case err != nil:
+			return nil, err
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if depth++; depth > maxDepth {
+				return nil, fmt.Errorf("line %d: elements are nested deeper than %d", line, maxDepth)
+			}
+			el := etree.NewElement(t.Name.Local)
+			el.Space = t.Name.Space
+			for _, a := range t.Attr {
+				el.Attr = append(el.Attr, etree.Attr{Space: a.Name.Space, Key: a.Name.Local, Value: a.Value})
+			}
+			parent.AddChild(el)
+			n := &Node{El: el, Name: el.Tag, Line: line, Column: column, Parent: open}
+			if open == nil {
+				roots++
+				root = n
+			} else {
+				open.Kids = append(open.Kids, n)
+			}
+			parent, open = el, n
+		case xml.EndElement:
+			switch name := etree.NewElement(t.Name.Local); {
+			case open == nil:
+				return fail("unexpected end element </%s>", t.Name.Local)
+			case open.El.Tag != t.Name.Local || open.El.Space != t.Name.Space:
+				name.Space = t.Name.Space
+				return fail("element <%s> closed by </%s>", open.El.FullTag(), name.FullTag())
+			}
+			depth--
+			parent, open = parent.Parent(), open.Parent
+		case xml.CharData:
+			text := bytes.TrimSpace(t)
+			switch {
+			case len(text) == 0:
+			case open == nil:
+				return nil, errors.New("there is text outside of the root element")
+			case open.text == nil:
+				blank := t[:len(t)-len(bytes.TrimLeft(t, " \t\r\n"))]
+				if lines := bytes.Count(blank, []byte{'\n'}); lines > 0 {
+					line, column = line+lines, len(blank)-bytes.LastIndexByte(blank, '\n')
+				} else {
+					column += len(blank)
+				}
+				open.text = &stray{line, column, string(text)}
+			}
+			parent.CreateText(string(t))
+		case xml.Comment:
+			parent.CreateComment(string(t))
+		case xml.ProcInst:
+			parent.CreateProcInst(t.Target, string(t.Inst))
+		case xml.Directive:
+			parent.CreateDirective(string(t))
+		}
+	}
+}
+
+// decode strips a byte order mark and converts Latin-1. The standard wants UTF-8 (ssp 4).
+func decode(data []byte) ([]byte, error) {
+	data, marked := bytes.CutPrefix(data, []byte("\xef\xbb\xbf"))
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return nil, errors.New("the file is encoded in UTF-16; save it as UTF-8")
+	}
+	head, _, found := bytes.Cut(data[:min(len(data), 200)], []byte("?>"))
+	if !found || !bytes.HasPrefix(head, []byte("<?xml")) {
+		return data, nil
+	}
+	_, after, _ := bytes.Cut(head, []byte("encoding"))
+	after = bytes.TrimLeft(after, " \t\r\n=")
+	if len(after) == 0 {
+		return data, nil
+	}
+	name, _, _ := bytes.Cut(after[1:], after[:1])
+	switch strings.ToLower(string(name)) {
+	case "utf-8", "utf8", "us-ascii", "ascii":
+		return data, nil
+	case "iso-8859-1", "latin1", "latin-1":
+		if marked && utf8.Valid(data) { // the mark is that of UTF-8; the declaration was left behind
+			return data, nil
+		}
+		return charmap.ISO8859_1.NewDecoder().Bytes(data)
+	}
+	return nil, fmt.Errorf("the file is encoded in %q; save it as UTF-8", name)
+}
+
+// Is reports whether the node has this name in one of the namespaces.
+func (n *Node) Is(name string, uris ...string) bool {
+	return n.Name == name && slices.Contains(uris, n.URI)
+}
+
+// Path returns the place of a node, with names where there are some and numbers
+// where there are several of a kind.
+func (n *Node) Path() string {
+	var parts []string
+	for ; n != nil; n = n.Parent {
+		part := n.Name
+		if name, ok := n.Attr("name"); ok && name != "" && n.Parent != nil {
+			part += "[@name='" + name + "']"
+		}
+		if n.nth > 0 {
+			part += "[" + strconv.Itoa(n.nth) + "]"
+		}
+		parts = append(parts, part)
+	}
+	slices.Reverse(parts)
+	return "/" + strings.Join(parts, "/")
+}
+
+// Attr returns an attribute without namespace.
+func (n *Node) Attr(key string) (string, bool) {
+	for _, a := range n.El.Attr {
+		if a.Space == "" && a.Key == key {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// Str returns an attribute, or a default where it is absent.
+func (n *Node) Str(key, absent string) string {
+	if v, ok := n.Attr(key); ok {
+		return v
+	}
+	return absent
+}
+
+// numberSiblings tells siblings of one tag and name apart.
+func numberSiblings(siblings []*Node) {
+	named := make(map[string][]*Node)
+	for _, kid := range siblings {
+		key := kid.Name
+		if own := kid.Str("name", ""); own != "" {
+			key += " " + own
+		}
+		named[key] = append(named[key], kid)
+	}
+	for _, kids := range named {
+		for i, kid := range kids {
+			if len(kids) > 1 {
+				kid.nth = i + 1
+			}
+		}
+	}
+}
+
+// ParseReal reads an xs:double. Infinities and NaN are no values here (fmi2 12),
+// nor are the hexadecimal forms that Go knows.
+func ParseReal(text string) (float64, error) {
+	t := strings.TrimSpace(text)
+	v, err := strconv.ParseFloat(t, 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || strings.ContainsAny(t, "xXpP_") {
+		return 0, fmt.Errorf("%q is not a finite number", text)
+	}
+	return v, nil
+}
+
+// ParseInteger reads an xs:integer of 32 bits.
+func ParseInteger(text string) (int32, error) {
+	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a 32-bit integer", text)
+	}
+	return int32(v), nil
+}
+
+// ParseBoolean reads an xs:boolean.
+func ParseBoolean(text string) (bool, error) {
+	switch strings.TrimSpace(text) {
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
+	}
+	return false, fmt.Errorf(`%q is neither "true" nor "false"`, text)
+}

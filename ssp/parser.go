@@ -1,0 +1,94 @@
+package ssp
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp/internal/xmltree"
+)
+
+// Place is where something is in a document.
+type Place = diag.Place
+
+// parser turns the elements of one file into the model and reports on the way.
+type parser struct {
+	xmltree.Reader
+	v2 bool // the file says version 2
+}
+
+func newParser(l *diag.List, file string) *parser {
+	return &parser{Reader: xmltree.Reader{List: l, File: file}}
+}
+
+// inert reports whether an element has no effect on a run: a silent one, or annotations
+// where none means anything to us, which are told.
+func (p *parser) inert(n *xmltree.Node) bool {
+	if !n.Is("Annotations", xmltree.SSD, xmltree.SSC, xmltree.SSV, xmltree.SSM, xmltree.SSB) {
+		return xmltree.Silent(n)
+	}
+	for _, k := range n.Kids {
+		switch t := strings.TrimSpace(k.Str("type", "")); {
+		case !k.Is("Annotation", xmltree.SSC, xmltree.SSD):
+			p.Unknown(k)
+		case p.Need(k, "type") == "":
+		case t == OwnType:
+			p.Add(ruleOwn, k, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
+		case p.Once("annotation " + t):
+			p.Add(RuleForeign, k, "the annotation %q is not understood here and has no effect", t)
+		}
+	}
+	return true
+}
+
+// parseSizedReal reads a Real of a parameter set. What a Float32 cannot hold is refused;
+// its digits are those of the text, and are not rounded to its precision.
+func parseSizedReal(element, text string) (float64, error) {
+	v, err := xmltree.ParseReal(text)
+	if err != nil || element != "Float32" {
+		return v, err
+	}
+	if narrow := float64(float32(v)); math.IsInf(narrow, 0) {
+		return 0, fmt.Errorf("%q is beyond what a Float32 can hold", text)
+	}
+	return v, nil
+}
+
+// parseSized reads an integer of a parameter set. What its type holds but an Integer
+// of FMI 2.0 does not is kept as a Real, which can go to a Real.
+func parseSized(element, text string) (Value, error) {
+	t := strings.TrimSpace(text)
+	bits := 32
+	kind, unsigned := strings.CutPrefix(element, "U")
+	if size, sized := strings.CutPrefix(kind, "Int"); sized {
+		if n, err := strconv.Atoi(size); err == nil {
+			bits = n
+		}
+	}
+	var v int64
+	var err error
+	if unsigned {
+		var u uint64
+		if u, err = strconv.ParseUint(t, 10, bits); u > math.MaxInt64 {
+			v = math.MaxInt64
+		} else {
+			v = int64(u)
+		}
+	} else {
+		v, err = strconv.ParseInt(t, 10, bits)
+	}
+	const exact = 1 << 53
+	switch {
+	case err != nil && unsigned:
+		return Value{Type: Integer}, fmt.Errorf("%q is no integer of %d bits without sign", text, bits)
+	case err != nil:
+		return Value{Type: Integer}, fmt.Errorf("%q is no integer of %d bits", text, bits)
+	case v >= math.MinInt32 && v <= math.MaxInt32:
+		return Value{Type: Integer, Int: int32(v)}, nil
+	case v < -exact || v > exact:
+		return Value{Type: Integer}, fmt.Errorf("%q cannot be held exactly by a Real or an Integer of FMI 2.0; give a Float64", text)
+	}
+	return Value{Type: Real, Real: float64(v)}, nil
+}
