@@ -96,8 +96,14 @@ func (m *energyMonitor) measure(x *master.Exec, t, H float64) {
 		b.nextResidual = 0
 		held := 0.0
 		for _, p := range b.pairs {
-			b.nextResidual += p.residual(x.Y, m.atEnd(x, p.effortIn), m.atEnd(x, p.flowIn))
-			held += p.residual(x.Y, m.held(x, p.effortIn), m.held(x, p.flowIn))
+			effort, effortHeld := m.inputs(x, p.effortIn)
+			flow, flowHeld := m.inputs(x, p.flowIn)
+			r := p.residual(x.Y, effort, flow)
+			b.nextResidual += r
+			if effort != effortHeld || flow != flowHeld {
+				r = p.residual(x.Y, effortHeld, flowHeld)
+			}
+			held += r
 		}
 		b.stepHeld += float64(held * span)
 		b.step += float64(b.nextResidual * span)
@@ -105,29 +111,26 @@ func (m *energyMonitor) measure(x *master.Exec, t, H float64) {
 	}
 }
 
-// held gives the value of input k that its subsystem would have held over the step.
-func (m *energyMonitor) held(x *master.Exec, k int) float64 {
+// inputs returns the value that input k had at the end of the step, without what the energy
+// correction added, and the value that its subsystem would have held over the step.
+func (m *energyMonitor) inputs(x *master.Exec, k int) (end, held float64) {
+	i := m.in.owner[k]
 	switch {
 	case m.in.isAhead[k]:
-		return m.in.newest[k]
-	case m.in.rates[m.in.owner[k]].over > 1:
-		return m.in.last(k)
+		held = m.in.newest[k]
+	case m.in.rates[i].over > 1:
+		held = m.in.last(k)
+	default:
+		held = x.W[k]
 	}
-	return x.W[k]
-}
-
-// atEnd gives the value that input k had at the end of the step, without what the energy
-// correction added.
-func (m *energyMonitor) atEnd(x *master.Exec, k int) float64 {
-	i := m.in.owner[k]
 	if m.late[i] {
-		return x.U[k]
+		return x.U[k], held
 	}
-	v := m.in.atEnd(k, i)
+	end = m.in.atEnd(k, i)
 	if m.offset != nil {
-		v += m.offset[k]
+		end += m.offset[k]
 	}
-	return v
+	return end, held
 }
 
 // accept takes what was measured into the totals.
