@@ -252,7 +252,7 @@ func (r *Run) preparePace() error {
 			why = "discarded steps are taken again in pieces"
 		}
 		if why != "" {
-			return fmt.Errorf("%w: in real time the work of a macro step must have a bound, and %s: choose an explicit algorithm with fixed steps, or allow it (Realtime.Unbounded, --realtime-unbounded) and watch the lateness", ErrCapability, why)
+			return fmt.Errorf("%w: in real time the work of a macro step must have a bound, and %s: choose an explicit algorithm with fixed steps, or allow it (Realtime.Unbounded, --debug realtime-unbounded) and watch the lateness", ErrCapability, why)
 		}
 	}
 	if p.spin = o.Spin; p.spin == 0 {

@@ -31,7 +31,7 @@ func testCallByCall(t *testing.T) {
 	same := func(t *testing.T, args ...string) facts {
 		t.Helper()
 		args = slices.Clip(args)
-		got, want := gather(t, args), gather(t, append(args, "--call-by-call"))
+		got, want := gather(t, args), gather(t, append(args, "--debug", "call-by-call"))
 		if got.table != want.table {
 			t.Errorf("%v: the results differ", args)
 		}

@@ -437,7 +437,6 @@ func TestCheckpointsRefused(t *testing.T) {
 	}{
 		{fmu: "misbehave_plain", code: 2, says: []string{"bad (misbehave_plain.fmu) cannot serialise its state", "canSerializeFMUstate"}},
 		{fmu: "misbehave", set: "fault=ForgetState", code: 1, says: []string{"bad (misbehave.fmu)", "canGetAndSetFMUstate"}},
-		{fmu: "misbehave", code: 2, args: []string{"--checkpoint-on-interrupt"}, says: []string{"--checkpoint EVERY FILE"}},
 		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "often", "x"}, says: []string{`"often" is no number`}},
 		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "-1", "x"}, says: []string{`"-1" is no number`}},
 		{fmu: "misbehave", code: 2, args: []string{"--checkpoint", "0.1", "results.csv"}, says: []string{"are the same file"}},

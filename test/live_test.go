@@ -21,7 +21,7 @@ import (
 // A run of FMUs whose macro steps are taken many at once is stepped one by one by its
 // page, and stopped.
 func TestLiveSteps(t *testing.T) {
-	run := startLive(t, "run", system(t, "quarter-car-a"), "--live", "0", "--live-paused", "--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
+	run := startLive(t, "run", system(t, "quarter-car-a"), "--live", "0", "--debug", "live-paused", "--stop-time", "1000", "--step-size", "1e-4", "--record", "none")
 	for _, name := range []string{"step", "step", "step"} {
 		command(t, run.at("command/"+name))
 	}
@@ -131,7 +131,7 @@ func TestLiveWith(t *testing.T) {
 			if code, output := macrostepIn(t, plain, args...); code != 0 {
 				t.Fatalf("exit code %d\n%s", code, output)
 			}
-			run := startLive(t, append(args, "--live", "0", "--live-paused")...)
+			run := startLive(t, append(args, "--live", "0", "--debug", "live-paused")...)
 			command(t, run.at("command/step"))
 			if slices.Contains(args, "--step-timeout") {
 				time.Sleep(6 * time.Second) // longer than the time an FMU may take

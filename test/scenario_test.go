@@ -161,7 +161,7 @@ expect:
 			continue
 		}
 		var first []byte
-		for _, more := range [][]string{nil, {"--workers", "2"}, {"--isolate", "always"}, {"--call-by-call"}} {
+		for _, more := range [][]string{nil, {"--workers", "2"}, {"--isolate", "always"}, {"--debug", "call-by-call"}} {
 			code, out := macrostepIn(t, dir, append([]string{"run", system(t, "quarter-car-a"), "--stop-time", "1", "--algorithm", algorithm, "--scenario", "s.yaml", "--output", "r.csv"}, more...)...)
 			if code != 0 {
 				t.Fatalf("%s %v: exit code %d\n%s", algorithm, more, code, out)
@@ -225,7 +225,7 @@ func TestRealtime(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s", args, code, out)
 		}
 	}
-	if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.1", "--realtime=10", "--realtime-unbounded", "--algorithm", "im-slocal"); code != 0 {
+	if code, out := macrostepIn(t, dir, "run", system(t, "quarter-car-a"), "--stop-time", "0.1", "--realtime=10", "--debug", "realtime-unbounded", "--algorithm", "im-slocal"); code != 0 {
 		t.Errorf("unbounded: exit code %d\n%s", code, out)
 	}
 }

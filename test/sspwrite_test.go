@@ -327,11 +327,11 @@ func TestWriteSystems(t *testing.T) {
 // that what the tests of package ssp say of them is said of valid documents.
 func TestWriteEverything(t *testing.T) {
 	for _, name := range []string{"everything.ssd", "made.ssd"} {
-		if err := validate(t, filepath.Join("..", "ssp", "testdata", name)); err != nil {
+		if err := validate(t, filepath.Join("..", "ssp", "edit", "testdata", name)); err != nil {
 			t.Error(err)
 		}
 	}
-	roundTrip(t, filepath.Join("..", "ssp", "testdata", "everything.ssd"))
+	roundTrip(t, filepath.Join("..", "ssp", "edit", "testdata", "everything.ssd"))
 }
 
 // Documents of other tools make the round trip.

@@ -98,7 +98,7 @@ func (p *program) analyzeCommand() *cli.Command {
 			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 			&cli.StringFlag{Name: "plot", Usage: "write pictures (SVG) into the folder `DIR`: the spectral radius over the step, the system with its loops"},
-			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof"},
+			debugFlag([]debugKey{profileKey}, ""),
 		},
 		Action: p.supervised(p.analyze),
 	}
@@ -136,6 +136,8 @@ func (p *program) analyze(c *cli.Context) (err error) {
 	errs = append(errs, err)
 	open.Set = set
 	rates, err := readRates(c.StringSlice(flagRate))
+	errs = append(errs, err)
+	debug, err := readDebug([]debugKey{profileKey}, c.StringSlice(flagDebug))
 	errs = append(errs, err)
 	if k := c.Int("order"); k < 0 || k > simulate.HighestAnalyzed {
 		errs = append(errs, fmt.Errorf("--order: %d does not lie between 0 and %d", k, simulate.HighestAnalyzed))
@@ -198,8 +200,8 @@ func (p *program) analyze(c *cli.Context) (err error) {
 		report, err = analyze.Run(c.Context, sys.System, o)
 		return err
 	}
-	if dir := c.String(flagProfile); dir != "" {
-		err = profile(dir, run)
+	if debug.Profile != "" {
+		err = profile(debug.Profile, run)
 	} else {
 		err = run()
 	}

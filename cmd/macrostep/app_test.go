@@ -562,10 +562,10 @@ func TestCompletion(t *testing.T) {
 		"completion|f":                             "fish",
 		"nothing|":                                 "",
 		"run|--on-crash|r":                         "restart",
-		"run|--output-format=arrow-":               "--output-format=arrow-stream",
+		"run|--debug|c":                            "call-by-call",
 		"compare|--norm|":                          "range rms",
 		"plot|" + table + "|--select|":             "a. b.",
-		"plot|-o|p.svg|" + table + "|--select|a.":  "a.x a.y",
+		"plot|-o|p.svg|" + table + "|--select|a.":        "a.x a.y",
 		"compare|" + table + "|" + table + "|--rtol|a.x": "a.x=",
 		"report|" + table + "|--select=b":                "--select=b.",
 		"plot|--select|":                                 "",
@@ -657,7 +657,7 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// The format of the results is that of the file's extension, or the one asked for.
+// The format of the results is that of the file's extension.
 func TestOutputFormat(t *testing.T) {
 	for _, c := range []struct {
 		args  []string
@@ -665,9 +665,8 @@ func TestOutputFormat(t *testing.T) {
 		begin string
 	}{
 		{[]string{"--output", "r.arrow"}, "r.arrow", "ARROW1\x00\x00\xff\xff\xff\xff"},
-		{[]string{"--output", "r.arrows"}, "r.arrows", "\xff\xff\xff\xff"},
-		{[]string{"--output", "r.dat", "--output-format", "arrow-stream"}, "r.dat", "\xff\xff\xff\xff"},
-		{[]string{"--output", "r.arrow", "--output-format", "csv"}, "r.arrow", "time,first.y1"},
+		{[]string{"-o", "r.arrows"}, "r.arrows", "\xff\xff\xff\xff"},
+		{[]string{"--output", "r.feather"}, "r.feather", "ARROW1\x00\x00\xff\xff\xff\xff"},
 		{[]string{"--output", "x.dat"}, "x.dat", "time,first.y1"},
 	} {
 		code, stdout, stderr := call(t, &fake{}, append([]string{"run", "s.ssp"}, c.args...)...)
@@ -683,7 +682,7 @@ func TestOutputFormat(t *testing.T) {
 			t.Errorf("%v: the manifest is not complete", c.args)
 		}
 	}
-	for _, c := range [][2]string{{"--output=r.parquet", "--output r.parquet: files .parquet are not written"}, {"--output-format=xml", `--output-format: "xml" is none of csv, arrow, arrow-stream`}} {
+	for _, c := range [][2]string{{"--output=r.parquet", "--output r.parquet: files .parquet are not written"}} {
 		code, _, stderr := call(t, &fake{}, "run", "s.ssp", c[0])
 		if code != exitUsage {
 			t.Errorf("%s: exit code %d", c[0], code)
@@ -692,10 +691,10 @@ func TestOutputFormat(t *testing.T) {
 	}
 }
 
-// --profile leaves profiles that can be read, also of a run that fails, and no folder
+// --debug profile leaves profiles that can be read, also of a run that fails, and no folder
 // that cannot be made goes unnoticed.
 func TestProfile(t *testing.T) {
-	if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--profile", "p/q"); code != exitDone {
+	if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--debug", "profile=p/q"); code != exitDone {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	for _, name := range []string{cpuProfile, heapProfile} {
@@ -703,15 +702,15 @@ func TestProfile(t *testing.T) {
 			t.Errorf("%s is no profile", name)
 		}
 	}
-	if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--record", "fist.y1", "--profile", "failed"); code == exitDone {
+	if code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--record", "fist.y1", "--debug", "profile=failed"); code == exitDone {
 		t.Error("a wrong name is recorded: " + stderr)
 	}
 	read(t, filepath.Join("failed", heapProfile))
-	code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--profile", filepath.Join(write(t, filepath.Join(t.TempDir(), "file"), ""), "p"))
+	code, _, stderr := call(t, &fake{}, "run", "s.ssp", "--debug", "profile="+filepath.Join(write(t, filepath.Join(t.TempDir(), "file"), ""), "p"))
 	if code != exitUsage {
 		t.Errorf("exit code %d", code)
 	}
-	contains(t, "no folder", stderr, "--profile: ", "name a folder")
+	contains(t, "no folder", stderr, "--debug profile: ", "name a folder")
 }
 
 // The manual page has every command and flag, and no line that troff would take for a

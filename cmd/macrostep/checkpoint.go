@@ -16,9 +16,8 @@ import (
 
 // Names of the flags about checkpoints.
 const (
-	flagCheckpoint  = "checkpoint"
-	flagOnInterrupt = "checkpoint-on-interrupt"
-	flagResume      = "resume"
+	flagCheckpoint = "checkpoint"
+	flagResume     = "resume"
 )
 
 // pathFlags are the flags of run whose value is a file.
@@ -73,8 +72,12 @@ func keepArguments(flags []string, system string) ([]string, error) {
 		name, value, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
 		isPath := slices.Contains(pathFlags, name)
 		switch name {
-		case flagResume, flagProfile:
+		case flagResume:
 			continue
+		case flagDebug:
+			if strings.HasPrefix(value, profileKey.name) {
+				continue
+			}
 		case flagCheckpoint:
 			isPath, second = second, !second
 		case "output":
@@ -101,15 +104,12 @@ func keepArguments(flags []string, system string) ([]string, error) {
 
 // readCheckpointing reads the flags.
 func readCheckpointing(c *cli.Context) (simulate.Checkpointing, error) {
-	k := simulate.Checkpointing{OnInterrupt: c.Bool(flagOnInterrupt), Resume: c.String(flagResume)}
+	k := simulate.Checkpointing{Resume: c.String(flagResume)}
 	pair := c.StringSlice(flagCheckpoint)
 	if c.IsSet(flagResume) && k.Resume == "" {
 		return k, fmt.Errorf("--%s: the value is empty", flagResume)
 	}
 	if len(pair) == 0 {
-		if k.OnInterrupt {
-			return k, fmt.Errorf("--%s: give --%s EVERY FILE too; with 0 for EVERY there is none but on an interrupt", flagOnInterrupt, flagCheckpoint)
-		}
 		return k, nil
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(pair[0]), 64)
@@ -120,8 +120,5 @@ func readCheckpointing(c *cli.Context) (simulate.Checkpointing, error) {
 		return k, fmt.Errorf("--%s takes two values, EVERY FILE, like --%[1]s 10 run.checkpoint", flagCheckpoint)
 	}
 	k.Every, k.File = v, pair[1]
-	if v == 0 {
-		k.OnInterrupt = true
-	}
 	return k, nil
 }

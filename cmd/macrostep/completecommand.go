@@ -11,7 +11,6 @@ import (
 	"github.com/macrostep/macrostep/algorithms"
 	"github.com/macrostep/macrostep/master"
 	"github.com/macrostep/macrostep/master/assemble"
-	"github.com/macrostep/macrostep/master/record"
 	"github.com/macrostep/macrostep/master/results"
 	"github.com/macrostep/macrostep/master/validate"
 	"github.com/macrostep/macrostep/ssp/dialect"
@@ -298,8 +297,8 @@ func values(flag string, before []string) []choice {
 		return params(before)
 	case flagOnCrash:
 		return plain(crashPolicies)
-	case flagOutputFormat:
-		return plain(record.FormatNames)
+	case flagDebug:
+		return plain(debugNames(runDebugKeys))
 	case "norm":
 		return []choice{{string(results.Range), "greatest less least value"}, {string(results.RMS), "root of the mean square"}}
 	}

@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	flagLive       = "live"
-	flagLivePaused = "live-paused"
+	flagLive = "live"
 )
 
 // liveRun is a run with a page that follows it, and lets a reader pause, step and stop it.

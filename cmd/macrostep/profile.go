@@ -9,7 +9,7 @@ import (
 	"runtime/pprof"
 )
 
-// Files of --profile, in its folder.
+// Files in the folder of --debug profile=DIR.
 const (
 	cpuProfile  = "cpu.pprof"
 	heapProfile = "allocs.pprof"
@@ -24,26 +24,26 @@ const profileRate = 16 << 10
 // with an error of f; they are for go tool pprof.
 func profile(dir string, f func() error) (err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("--profile: %w; name a folder that can be made", err)
+		return fmt.Errorf("--debug profile: %w; name a folder that can be made", err)
 	}
 	// By its absolute path: an FMU may change the working directory meanwhile.
 	if dir, err = filepath.Abs(dir); err != nil {
-		return fmt.Errorf("--profile: %w", err)
+		return fmt.Errorf("--debug profile: %w", err)
 	}
 	cpu, err := os.Create(filepath.Join(dir, cpuProfile))
 	if err != nil {
-		return fmt.Errorf("--profile: %w; name a folder that you may write to", err)
+		return fmt.Errorf("--debug profile: %w; name a folder that you may write to", err)
 	}
 	rate := runtime.MemProfileRate
 	runtime.MemProfileRate = profileRate
 	defer func() { runtime.MemProfileRate = rate }()
 	if err := pprof.StartCPUProfile(cpu); err != nil {
-		return errors.Join(fmt.Errorf("--profile: %w", err), cpu.Close())
+		return errors.Join(fmt.Errorf("--debug profile: %w", err), cpu.Close())
 	}
 	err = f()
 	pprof.StopCPUProfile()
 	if perr := errors.Join(cpu.Close(), writeHeapProfile(filepath.Join(dir, heapProfile))); perr != nil {
-		err = errors.Join(err, &runError{fmt.Errorf("--profile: %w; the results are whole", perr)})
+		err = errors.Join(err, &runError{fmt.Errorf("--debug profile: %w; the results are whole", perr)})
 	}
 	return err
 }

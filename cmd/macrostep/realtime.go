@@ -17,10 +17,9 @@ import (
 
 // Names of the flags about real time.
 const (
-	flagRealtime  = "realtime"
-	flagOverrun   = "overrun"
-	flagUnbounded = "realtime-unbounded"
-	flagPriority  = "realtime-priority"
+	flagRealtime = "realtime"
+	flagOverrun  = "overrun"
+	flagPriority = "realtime-priority"
 )
 
 const realtimeHelp = `
@@ -37,7 +36,6 @@ func realtimeFlags(category string) []cli.Flag {
 	return []cli.Flag{
 		valueOptional{&cli.StringFlag{Name: flagRealtime, Usage: "keep pace with the clock, at `FACTOR` times its speed (without: 1)", Category: category}},
 		&cli.StringFlag{Name: flagOverrun, Usage: "when a step is not done by its deadline: `POLICY` " + strings.Join(master.OverrunPolicies(), ", "), Value: master.CatchUp.String(), Category: category},
-		&cli.BoolFlag{Name: flagUnbounded, Usage: "take algorithms in real time that iterate, repeat steps or choose their size, too", Category: category},
 		&cli.IntFlag{Name: flagPriority, Usage: "run the stepping by SCHED_FIFO with priority `N`, 1 to 99 (Linux, takes the right to it)", Category: category},
 	}
 }
@@ -45,14 +43,14 @@ func realtimeFlags(category string) []cli.Flag {
 // readRealtime reads the flags; nil = as fast as can be.
 func readRealtime(c *cli.Context) (*master.Realtime, error) {
 	if !c.IsSet(flagRealtime) {
-		for _, name := range []string{flagOverrun, flagUnbounded, flagPriority} {
+		for _, name := range []string{flagOverrun, flagPriority} {
 			if c.IsSet(name) {
 				return nil, fmt.Errorf("--%s needs --%s", name, flagRealtime)
 			}
 		}
 		return nil, nil
 	}
-	rt := &master.Realtime{Factor: 1, Unbounded: c.Bool(flagUnbounded), Priority: c.Int(flagPriority)}
+	rt := &master.Realtime{Factor: 1, Priority: c.Int(flagPriority)}
 	var errs []error
 	if text := c.String(flagRealtime); text != "true" {
 		v, err := strconv.ParseFloat(text, 64)

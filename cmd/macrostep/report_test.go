@@ -183,7 +183,7 @@ func TestLiveRun(t *testing.T) {
 	var out, errs lockedBuffer
 	ended := make(chan int)
 	go func() {
-		ended <- run(context.Background(), []string{"run", "s.ssp", "--live", "0", "--live-paused"}, strings.NewReader(""), &out, &errs, &fake{})
+		ended <- run(context.Background(), []string{"run", "s.ssp", "--live", "0", "--debug", "live-paused"}, strings.NewReader(""), &out, &errs, &fake{})
 	}()
 	address := ""
 	for end := time.Now().Add(5 * time.Minute); address == "" && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -244,7 +244,7 @@ func TestLiveAddress(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--live|x": `"x" is neither HOST:PORT nor a port`, "--live|": "--live: the value is empty", "--live-paused": "there is no page to go on from without --live",
+		"--live|x": `"x" is neither HOST:PORT nor a port`, "--live|": "--live: the value is empty", "--debug|live-paused": "there is no page to go on from without --live", "--debug|paused": `"paused" is none of call-by-call, live-paused, realtime-unbounded, profile=`, "--debug|profile": "is none of", "--debug|profile=": "is none of", "--debug|live-paused=x": "is none of", "--debug|realtime-unbounded": "needs --realtime",
 		"--live|0|--report|results.csv": "--output and --report are the same file",
 	} {
 		if code, _, stderr := call(t, &fake{}, append([]string{"run", "s.ssp"}, strings.Split(args, "|")...)...); code != exitUsage || !strings.Contains(stderr, want) {

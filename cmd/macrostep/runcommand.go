@@ -81,21 +81,19 @@ const defaultOutput = "results.csv"
 
 // Names of the flags that are used in more than one place.
 const (
-	flagAlgorithm    = "algorithm"
-	flagParam        = "param"
-	flagQuirk        = "quirk"
-	flagBond         = "bond"
-	flagRate         = "rate"
-	flagLogLevel     = "log-level"
-	flagIsolate      = "isolate"
-	flagStepTimeout  = "step-timeout"
-	flagMemoryLimit  = "memory-limit"
-	flagOnCrash      = "on-crash"
-	flagRestarts     = "restart-limit"
-	flagOutputFormat = "output-format"
-	flagProfile      = "profile"
-	flagReport       = "report"
-	flagAnalyze      = "analyze"
+	flagAlgorithm   = "algorithm"
+	flagParam       = "param"
+	flagQuirk       = "quirk"
+	flagBond        = "bond"
+	flagRate        = "rate"
+	flagLogLevel    = "log-level"
+	flagIsolate     = "isolate"
+	flagStepTimeout = "step-timeout"
+	flagMemoryLimit = "memory-limit"
+	flagOnCrash     = "on-crash"
+	flagRestarts    = "restart-limit"
+	flagReport      = "report"
+	flagAnalyze     = "analyze"
 )
 
 var logLevels = []string{"debug", "info", "warn", "error"}
@@ -103,17 +101,16 @@ var logLevels = []string{"debug", "info", "warn", "error"}
 // runRequest is a run as the user asked for it.
 type runRequest struct {
 	simulate.Request
-	Profile    string // folder; "" = none
-	Live       string // address to listen to; "" = none
-	LivePaused bool
-	Metrics    string // address; "" = none are served
+	Live    string // address to listen to; "" = none
+	Metrics string // address; "" = none are served
+	debugging
 	// The file that is standard output, and a name that leads there while the run prints to
 	// standard error; "" = none is.
 	here, aside string
 	Quiet       bool
 }
 
-const flagCallByCall, flagWorkers = "call-by-call", "workers"
+const flagWorkers = "workers"
 
 func (p *program) runCommand() *cli.Command {
 	const times, coupling, system, processes, results, messages = "Time", "Coupling", "System", "Processes", "Results", "Messages"
@@ -135,7 +132,6 @@ func (p *program) runCommand() *cli.Command {
 			&cli.BoolFlag{Name: flagAnalyze, Usage: "tell first whether the coupling will be stable with this algorithm and step, and what error to expect, as macrostep analyze does", Category: coupling},
 			&cli.StringFlag{Name: "energy-spike", Usage: "warn of residual power whose peaks rise to `N` times their median before; 0: never", Value: "50", Category: coupling},
 			&cli.IntFlag{Name: flagWorkers, Usage: "step subsystems side by side in `N` threads; 0: as many as pay, by the cost of their steps in earlier runs on this machine, and one if that is not known; the results are the same", Category: coupling},
-			&cli.BoolFlag{Name: flagCallByCall, Usage: "step each FMU by itself and make each of its calls by itself; the results are the same, only slower", Category: coupling},
 			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, also of a connector of a system; of one FMU VARIABLE=VALUE; repeatable", KeepSpace: true, Category: system}},
 			&cli.StringFlag{Name: "input", Usage: "`FILE.csv` with unconnected inputs over time, or inputs of the outermost system; Reals are linear between rows, others held; items of enumerations by name or number", Category: system},
 			&cli.StringFlag{Name: flagScenario, Usage: "play `FILE.yaml`: set and scale variables at times or on conditions, replay tables, and judge what is expected; macrostep help scenario describes it", Category: system},
@@ -148,23 +144,20 @@ func (p *program) runCommand() *cli.Command {
 			&cli.StringFlag{Name: flagMemoryLimit, Usage: "let each FMU allocate at most `N` MiB, shared memory and mapped files aside (Linux); with auto, isolates all FMUs; those that are not isolated may have so much in use together", Category: processes},
 			&cli.StringFlag{Name: flagOnCrash, Usage: "when the process of an FMU ends: " + strings.Join(crashPolicies, ", ") + "; restart: it goes on in another one from its state at the last communication point (the FMU must serialise its state); with auto, isolates all FMUs", Value: crashPolicies[0], Category: processes},
 			&cli.StringFlag{Name: flagRestarts, Usage: "restart each component at most `N` times", Value: "10", Category: processes},
-			&cli.StringFlag{Name: "output", Usage: "result `FILE`; its extension gives the format: .csv, .arrow, .arrows", Value: defaultOutput, Category: results},
-			&cli.StringFlag{Name: flagOutputFormat, Usage: "format of the results: " + strings.Join(record.FormatNames, ", ") + " (default: by the extension, else csv)", Category: results},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "result `FILE`; its extension gives the format: .arrow or .feather (Apache Arrow), .arrows (the same as a stream), else CSV", Value: defaultOutput, Category: results},
 			repeatable{&cli.StringSliceFlag{Name: "record", Usage: "record what `GLOB` matches (* and ? only; none: no result file); repeatable (default: outputs, and inputs that are connected or given)", KeepSpace: true, Category: results}},
 			&cli.StringFlag{Name: "output-interval", Usage: "one row at the first communication point at or after each multiple of `T` seconds, and one at the end", Category: results},
 			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside --output)", Category: results},
 			&cli.StringFlag{Name: "trace", Usage: "table `FILE.csv` of every attempt at a macro step: t,H,k,iterations,estimate,indicator,accepted", Category: results},
 			&cli.StringFlag{Name: flagReport, Usage: "web page `FILE.html` of the run, with plots (see macrostep help report)", Category: results},
 			&cli.StringFlag{Name: flagLive, Usage: "serve that page while the run goes on, at `[HOST:]PORT`, with pause, step and stop; without HOST for this machine only; 0: a free port; the address that is printed holds a token, if MACROSTEP_TOKEN has none", Category: results},
-			&cli.BoolFlag{Name: flagLivePaused, Usage: "with --live: begin paused", Category: results},
-			pair{&cli.StringSliceFlag{Name: flagCheckpoint, Usage: "at the first communication point at or after each multiple of EVERY seconds of simulated time keep in `EVERY FILE` what it takes to go on from there (all FMUs must serialise their state); 0: only when interrupted", KeepSpace: true, Category: results}},
-			&cli.BoolFlag{Name: flagOnInterrupt, Usage: "make a checkpoint when the run is interrupted, too", Category: results},
+			pair{&cli.StringSliceFlag{Name: flagCheckpoint, Usage: "at the first communication point at or after each multiple of EVERY seconds of simulated time and when the run is interrupted, keep in `EVERY FILE` what it takes to go on from there (all FMUs must serialise their state); 0: only when interrupted", KeepSpace: true, Category: results}},
 			&cli.StringFlag{Name: flagResume, Usage: "go on from the checkpoint `FILE`, with SYSTEM and flags of its run; those given here take their place, and what must be the same is checked", Category: results},
 			&cli.StringFlag{Name: flagLogLevel, Usage: "messages from `LEVEL` up: " + strings.Join(logLevels, ", "), Value: "warn", Category: messages},
 			&cli.StringFlag{Name: flagMetrics, Usage: "serve metrics for Prometheus at http://`ADDRESS`/metrics while the run goes on: HOST:PORT, or PORT on this machine only; the token of --live is also taken as Authorization: Bearer", Category: messages},
 			&cli.StringFlag{Name: "log-fmi-calls", Usage: "write every call into an FMU to `FILE`", Category: messages},
 			&cli.BoolFlag{Name: "quiet", Usage: "print errors only", Category: messages},
-			&cli.StringFlag{Name: flagProfile, Usage: "write profiles of the program into `DIR`, for go tool pprof: " + cpuProfile + " of processor time, " + heapProfile + " of allocations", Category: messages},
+			debugFlag(runDebugKeys, messages),
 		},
 		Action: p.supervised(func(c *cli.Context) error {
 			if err := arguments(c, 1, 1, "SYSTEM (an .ssp, a folder, an .ssd or an .fmu)"); err != nil {
@@ -220,9 +213,9 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 			Algorithm: c.String(flagAlgorithm), Stateless: c.StringSlice("stateless"),
 			Scenario: c.String(flagScenario), Input: c.String("input"), History: c.String("history"),
 			Output: c.String("output"), Manifest: c.String("manifest"), Strict: c.Bool("strict"), LogCalls: c.String("log-fmi-calls"),
-			Trace: c.String("trace"), Report: c.String(flagReport), Workers: c.Int(flagWorkers), CallByCall: c.Bool(flagCallByCall), Given: c.LocalFlagNames(),
+			Trace: c.String("trace"), Report: c.String(flagReport), Workers: c.Int(flagWorkers), Given: c.LocalFlagNames(),
 		},
-		LivePaused: c.Bool(flagLivePaused), Metrics: c.String(flagMetrics), Profile: c.String(flagProfile), Quiet: c.Bool("quiet"),
+		Metrics: c.String(flagMetrics), Quiet: c.Bool("quiet"),
 	}
 	if r.Start != nil && r.Stop != nil && r.Stop.Value <= r.Start.Value {
 		errs = append(errs, fmt.Errorf("--stop-time %g is not after --start-time %g", r.Stop.Value, r.Start.Value))
@@ -230,7 +223,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if i := number("output-interval", true); i != nil {
 		r.Interval = i.Value
 	}
-	for _, name := range []string{flagAlgorithm, flagScenario, flagMetrics, "input", "history", "output", "manifest", "trace", flagReport, flagLive, "log-fmi-calls", flagOutputFormat, flagProfile} {
+	for _, name := range []string{flagAlgorithm, flagScenario, flagMetrics, "input", "history", "output", "manifest", "trace", flagReport, flagLive, "log-fmi-calls"} {
 		if c.IsSet(name) && c.String(name) == "" {
 			errs = append(errs, fmt.Errorf("--%s: the value is empty", name))
 		}
@@ -238,8 +231,6 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if c.IsSet(flagLive) {
 		live, err := listenTo(flagLive, c.String(flagLive))
 		errs, r.Live = append(errs, err), live
-	} else if r.LivePaused {
-		errs = append(errs, fmt.Errorf("--%s: there is no page to go on from without --%s", flagLivePaused, flagLive))
 	}
 	bonds, err := readBonds(c.StringSlice(flagBond))
 	errs = append(errs, err)
@@ -247,6 +238,18 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	errs = append(errs, err)
 	r.Realtime, err = readRealtime(c)
 	errs = append(errs, err)
+	r.debugging, err = readDebug(runDebugKeys, c.StringSlice(flagDebug))
+	errs = append(errs, err)
+	r.Request.CallByCall = r.debugging.CallByCall
+	switch {
+	case r.Realtime != nil:
+		r.Realtime.Unbounded = r.Unbounded
+	case r.Unbounded:
+		errs = append(errs, fmt.Errorf("--%s realtime-unbounded needs --%s", flagDebug, flagRealtime))
+	}
+	if r.LivePaused && !c.IsSet(flagLive) {
+		errs = append(errs, fmt.Errorf("--%s live-paused: there is no page to go on from without --%s", flagDebug, flagLive))
+	}
 	r.Rates, err = readRates(c.StringSlice(flagRate))
 	errs = append(errs, err)
 	r.Bonds, r.MonitorEnergy, r.Analyze = bonds, c.Bool("monitor-energy"), c.Bool(flagAnalyze)
@@ -278,30 +281,14 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 	if r.Record, err = record.ParseSelection(c.StringSlice("record")); err != nil {
 		errs = append(errs, fmt.Errorf("--record: %w", err))
 	}
-	if r.Format, err = readFormat(c.String(flagOutputFormat), r.Output); err != nil && !r.Record.IsNone() {
-		errs = append(errs, err)
+	if r.Format, err = record.FormatOf(r.Output); err != nil && !r.Record.IsNone() {
+		errs = append(errs, fmt.Errorf("--output %w", err))
 	}
 	if err := r.LogLevel.UnmarshalText([]byte(c.String(flagLogLevel))); err != nil {
 		errs = append(errs, fmt.Errorf("--%s: %q is none of %s", flagLogLevel, c.String(flagLogLevel), strings.Join(logLevels, ", ")))
 	}
 	errs = append(errs, r.Place())
 	return r, errors.Join(errs...)
-}
-
-// readFormat gives the format of the results: that of the flag, else of the extension.
-func readFormat(name, output string) (record.Format, error) {
-	if name == "" {
-		f, err := record.FormatOf(output)
-		if err != nil {
-			err = fmt.Errorf("--output %w", err)
-		}
-		return f, err
-	}
-	f, err := record.ParseFormat(name)
-	if err != nil {
-		err = fmt.Errorf("--%s: %w", flagOutputFormat, err)
-	}
-	return f, err
 }
 
 // crashPolicies are the values of --on-crash.

@@ -18,9 +18,9 @@ import (
 // results go, what is printed, how strictly documents are read, and what runs
 // compilers or goes on with an earlier run.
 var invocation = []string{
-	"output", "manifest", "trace", "report", flagLive, flagLivePaused, "log-fmi-calls", flagCallByCall, "log-level", "output-format", "profile", "quiet", "strict", "compile",
-	flagCheckpoint, flagOnInterrupt, flagResume, flagAnalyze,
-	flagRealtime, flagOverrun, flagUnbounded, flagPriority, flagScenario, flagMetrics,
+	"output", "manifest", "trace", "report", flagLive, "log-fmi-calls", "log-level", flagDebug, "quiet", "strict", "compile",
+	flagCheckpoint, flagResume, flagAnalyze,
+	flagRealtime, flagOverrun, flagPriority, flagScenario, flagMetrics,
 }
 
 // counterparts are, for all other flags, what stands in a document for them: an

@@ -376,14 +376,6 @@ func TestFormatNames(t *testing.T) {
 	if _, err := FormatOf("r.parquet"); err == nil || !strings.Contains(err.Error(), "name a .csv") {
 		t.Error(err)
 	}
-	for _, f := range formats {
-		if g, err := ParseFormat(f.String()); g != f || err != nil {
-			t.Errorf("%v: %v, %v", f, g, err)
-		}
-	}
-	if _, err := ParseFormat("parquet"); err == nil {
-		t.Error("parquet is taken")
-	}
 }
 
 // What is gathered comes out in order, whatever lies where.

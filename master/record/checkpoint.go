@@ -25,7 +25,6 @@ type Checkpoint struct {
 	// it is theirs to say what is in them.
 	Arguments []string `json:"arguments"`
 	Every     float64  `json:"every"`        // s between checkpoints, 0 = none
-	Interrupt bool     `json:"on_interrupt"` // one was to be made on an interrupt
 	T         float64  `json:"t"`            // s
 	Steps     int      `json:"steps"`        // macro steps up to it
 	State     []byte   `json:"-"`            // master.Checkpoint.State

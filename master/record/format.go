@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -22,15 +21,6 @@ var FormatNames = []string{"csv", "arrow", "arrow-stream"}
 
 // String gives the name.
 func (f Format) String() string { return FormatNames[f] }
-
-// ParseFormat finds a format by its name.
-func ParseFormat(name string) (Format, error) {
-	k := slices.Index(FormatNames, name)
-	if k < 0 {
-		return 0, fmt.Errorf("%q is none of %s", name, strings.Join(FormatNames, ", "))
-	}
-	return Format(k), nil
-}
 
 // FormatOf gives the format that the extension of a file stands for: .arrow and
 // .feather, .arrows, else CSV. Extensions of formats that are none of ours are an

@@ -132,8 +132,8 @@ func (r *run) prepareCheckpoints(m *record.Manifest) error {
 		arguments = append([]string{fmt.Sprintf("--step-size=%v", m.StepSize.Value)}, arguments...)
 	}
 	m.Checkpoints = &record.Checkpoints{Path: k.File, Every: k.Every}
-	o.Checkpoints = &master.Checkpoints{Every: k.Every, OnInterrupt: k.OnInterrupt, Write: func(c master.Checkpoint) error {
-		file := record.Checkpoint{Facts: maps.Clone(now), Arguments: arguments, Every: k.Every, Interrupt: k.OnInterrupt, T: c.T, Steps: c.Steps, State: c.State}
+	o.Checkpoints = &master.Checkpoints{Every: k.Every, OnInterrupt: true, Write: func(c master.Checkpoint) error {
+		file := record.Checkpoint{Facts: maps.Clone(now), Arguments: arguments, Every: k.Every, T: c.T, Steps: c.Steps, State: c.State}
 		if err := file.Write(path); err != nil {
 			return err
 		}

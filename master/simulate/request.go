@@ -234,10 +234,9 @@ func Number(v float64) *Setting { return &Setting{Value: v, Source: "program"} }
 
 // Checkpointing says where checkpoints of a run go, and from which it goes on.
 type Checkpointing struct {
-	File        string  // "" = none
-	Every       float64 // s; 0 = none but on an interrupt
-	OnInterrupt bool
-	Resume      string // file; "" = from the start
+	File   string  // "" = none; one is made on an interrupt, too
+	Every  float64 // s; 0 = none but on an interrupt
+	Resume string  // file; "" = from the start
 	// Arguments that begin a run which goes on from a checkpoint of this one.
 	Arguments []string
 }

@@ -488,7 +488,7 @@ func live(t *testing.T, args ...string) (address string, run *exec.Cmd) {
 }
 
 func TestLive(t *testing.T) {
-	address, run := live(t, "--live-paused", "--stop-time", "1e6", "--step-size", "1e-4", "--record", "none", "--report", "live.html")
+	address, run := live(t, "--debug", "live-paused", "--stop-time", "1e6", "--step-size", "1e-4", "--record", "none", "--report", "live.html")
 	b := open(t, 1200, 900, false)
 	const told = `document.getElementById("told").textContent`
 	state := func(s string) string { return fmt.Sprintf(`document.getElementById("state").textContent === %q`, s) }
@@ -539,7 +539,7 @@ func TestLive(t *testing.T) {
 
 // A run that comes to its end shows the whole of it.
 func TestLiveToTheEnd(t *testing.T) {
-	address, run := live(t, "--live-paused", "--stop-time", "4")
+	address, run := live(t, "--debug", "live-paused", "--stop-time", "4")
 	b := open(t, 390, 844, true)
 	b.do(chromedp.Navigate(address))
 	b.until(`document.getElementById("state").textContent === "paused"`)

@@ -695,7 +695,6 @@ func (r *dice) flags(st *step) error {
 			every = "0"
 		}
 		r.arg("--checkpoint", every, "run.checkpoint")
-		maybe(0.5, "--checkpoint-on-interrupt")
 	}
 	if r.chance(0.1) {
 		return r.input()
