@@ -24,10 +24,10 @@ type Checkpoint struct {
 	// Arguments that the program was called with, to be called with them again;
 	// it is theirs to say what is in them.
 	Arguments []string `json:"arguments"`
-	Every     float64  `json:"every"`        // s between checkpoints, 0 = none
-	T         float64  `json:"t"`            // s
-	Steps     int      `json:"steps"`        // macro steps up to it
-	State     []byte   `json:"-"`            // master.Checkpoint.State
+	Every     float64  `json:"every"` // s between checkpoints, 0 = none
+	T         float64  `json:"t"`     // s
+	Steps     int      `json:"steps"` // macro steps up to it
+	State     []byte   `json:"-"`     // master.Checkpoint.State
 }
 
 // Facts tell by name what a run was: hashes of FMUs, parameters in force …
