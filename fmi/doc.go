@@ -17,7 +17,7 @@
 //	err = f.Close()
 //
 // Package fmi/description reads and judges modelDescription.xml. Numbers such as
-// "fmi2 39" in the documentation refer to the project's checklist of FMI 2.0; ids
+// "fmi2 39" in the documentation refer to the items of docs/fmi2.md; ids
 // such as FA3 name rules (see Rules).
 //
 // # How an FMU is called

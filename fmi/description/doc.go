@@ -7,6 +7,6 @@
 // names are unique, and a list of dependencies that cannot be trusted counts as
 // not declared.
 //
-// Numbers such as "fmi2 39" in the documentation refer to the project's
-// checklist of FMI 2.0; ids such as MD17 name rules (see Rules).
+// Numbers such as "fmi2 39" in the documentation refer to the items of
+// docs/fmi2.md; ids such as MD17 name rules (see Rules).
 package description

@@ -43,7 +43,7 @@ type Rule struct {
 	Strict bool   // raised to Error in the strict reading
 	Doc    string // what is required, and why
 	Remedy string // what the user can do about a violation
-	Ref    string // checklist number or section of the standard, for example "fmi2 17"
+	Ref    string // item of docs/fmi2.md or docs/ssp.md, or source, for example "fmi2 17"
 }
 
 // Place is where something is in a document.

@@ -36,15 +36,19 @@ type group struct {
 	part     *fmi.Group // without reading outputs; nil = not used yet
 }
 
-// transfer copies values between the run and the buffers of an FMU.
-type transfer struct{ to, from []float64 }
+// transfer carries a value between the run and the buffer of an FMU.
+type transfer struct{ to, from *float64 }
+
+func transfers(to, from []float64) (list []transfer) {
+	for k := range from {
+		list = append(list, transfer{&to[k], &from[k]})
+	}
+	return list
+}
 
 func carry(all []transfer) {
-	for i := range all {
-		t := &all[i]
-		for k, v := range t.from {
-			t.to[k] = v
-		}
+	for _, t := range all {
+		*t.to = *t.from
 	}
 }
 
@@ -60,11 +64,11 @@ func (s *Slave) NewGroup(members []master.Subsystem, exchange []master.Exchange)
 	g := &group{members: slaves, exchange: exchange}
 	for k, m := range slaves {
 		x, n := &exchange[k], len(m.in)
-		g.in = append(g.in, transfer{m.stepper.RealIn[:len(x.In)], x.In})
+		g.in = append(g.in, transfers(m.stepper.RealIn, x.In)...)
 		for order, du := range x.Slopes {
-			g.in = append(g.in, transfer{m.stepper.Derivatives[order*n:][:len(du)], du})
+			g.in = append(g.in, transfers(m.stepper.Derivatives[order*n:], du)...)
 		}
-		g.out = append(g.out, transfer{x.Out, m.stepper.RealOut[:len(x.Out)]})
+		g.out = append(g.out, transfers(x.Out, m.stepper.RealOut[:len(x.Out)])...)
 	}
 	var err error
 	g.whole, err = g.crossing(true)
