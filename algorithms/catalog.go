@@ -538,7 +538,7 @@ func Presets() []Preset {
 		{
 			Name:   "gauss-seidel",
 			Doc:    "Explicit coupling, one subsystem after the other (Gauss–Seidel): a source already stepped gives its new value as the newest point.",
-			Source: "schweizer 2.1; design of macrostep",
+			Source: "schweizer 2.1, one subsystem after the other",
 			Params: explicit("gauss-seidel"),
 		},
 		{

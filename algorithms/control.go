@@ -72,7 +72,7 @@ type decision struct {
 }
 
 // stepControl is the combined control of order and step size of meyer 5, after
-// the flowcharts of Figs. 6 and 7 as read in numerics.md.
+// the flowcharts of Figs. 6 and 7.
 type stepControl struct {
 	config    controlConfig
 	failures  int     // in a row, of the present step

@@ -32,7 +32,7 @@ func TestNorm(t *testing.T) {
 	}
 }
 
-// Equidistant: the constants of numerics.md (meyer); unequal: quadrature.
+// Equidistant: the constants of meyer; unequal: quadrature.
 func TestErrorConstants(t *testing.T) {
 	const H = 0.25
 	equal := []float64{1, 0.75, 0.5, 0.25, 0, -0.25, -0.5}

@@ -30,7 +30,7 @@ const defaultCorrectionLimit = 1
 //	U_{k+1} = ς_{k+1} + f_corr v_{k+2} H,  𝒰 = Σ U     (15), (16)
 //
 // δE takes the inputs as if they were held and the actions without correction
-// (rodriguez 3.1; numerics.md). The action is the
+// (rodriguez 3.1). The action is the
 // effort of the bond, and its taker feels f_corr on top of it, held over the
 // step; for a vector, f_corr lies along v. It is limited to a part of the action and
 // absolutely, by whichever is less, and 0 where v is.

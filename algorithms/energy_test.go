@@ -56,7 +56,7 @@ func (e *eulerMass) Step(_ context.Context, t, H float64) (float64, error) {
 	return t + H, nil
 }
 
-// doubleOscillator has the parameters of numerics.md, rodriguez; its mechanical
+// doubleOscillator has the parameters of rodriguez; its mechanical
 // energy is 10 kJ at the start.
 func doubleOscillator(t testing.TB) *master.System {
 	t.Helper()
@@ -98,7 +98,7 @@ func corrected(mu float64) Config {
 }
 
 // The correction keeps the energy within 2 % where it doubles without
-// (rodriguez 5, Fig. 20; numerics.md).
+// (rodriguez 5, Fig. 20).
 func TestEnergyCorrection(t *testing.T) {
 	const E0 = 1e4
 	tenth := []Rate{{"right", 10, 1}}

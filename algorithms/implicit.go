@@ -37,7 +37,7 @@ type Solver struct {
 }
 
 const (
-	defaultSolverTolerance  = 1e-6 // meyer 6.1 as read in numerics.md
+	defaultSolverTolerance  = 1e-6 // meyer 6.1
 	defaultNewtonIterations = 12   // likewise
 	defaultIterations       = 50
 	defaultIQNRelaxation    = 0.5

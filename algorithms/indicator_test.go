@@ -109,7 +109,7 @@ func TestGains(t *testing.T) {
 }
 
 // On an indicator C H² the controller settles where α ε^(−kI) = 1: at ε = 0.226
-// for ECCO with order 0 and α = 0.8, not at 1 (numerics.md, sadjina).
+// for ECCO with order 0 and α = 0.8, not at 1 (sadjina).
 func TestPIControllerSettles(t *testing.T) {
 	for _, start := range []float64{1e-4, 1e-2} {
 		c := tableI(2)

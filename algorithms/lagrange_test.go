@@ -39,7 +39,7 @@ func TestWeightsClosedForms(t *testing.T) {
 }
 
 // On an equidistant grid one step ahead the weights are the alternating
-// binomials of haid (numerics.md): (1), (2,−1), (3,−3,1), (4,−6,4,−1), …
+// binomials of haid: (1), (2,−1), (3,−3,1), (4,−6,4,−1), …
 func TestWeightsEquidistantExtrapolation(t *testing.T) {
 	want := [][]float64{{1}, {2, -1}, {3, -3, 1}, {4, -6, 4, -1}, {5, -10, 10, -5, 1}, {6, -15, 20, -15, 6, -1}}
 	for k, row := range want {

@@ -97,7 +97,7 @@ func byModels(s Scheme, order int, source JacobianSource) Config {
 }
 
 // The correction gains one order of the global error at every order of the hold
-// (haid 4.3; numerics.md), for both schemes, and by whichever Jacobian.
+// (haid 4.3), for both schemes, and by whichever Jacobian.
 func TestModelCorrectorOrders(t *testing.T) {
 	const stop = 4e-3
 	o := haids(2e5, 5e2)

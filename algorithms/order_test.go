@@ -50,8 +50,7 @@ func slope(xs, ys []float64) float64 {
 }
 
 // Explicit coupling has the global order k+1 in positions and velocities with
-// exact history (schweizer 3.2); a start from one point limits it to 2
-// (numerics.md, Common).
+// exact history (schweizer 3.2); a start from one point limits it to 2.
 func TestGlobalOrder(t *testing.T) {
 	take := long.Sample(5)
 	for _, name := range []string{"ff", "fd", "dd"} {

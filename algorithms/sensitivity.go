@@ -17,7 +17,7 @@ import (
 //	∂y/∂z = D + C ∫ e^{A(H−s)} B ℓ ds ≈ D + H C_vel C B + H² C_pos C A B,
 //
 // which for a mechanical subsystem is ∂v/∂u ≈ H C_vel ∂a/∂u and
-// ∂q/∂u ≈ H² C_pos ∂a/∂u (meyer, appendix A.2, as read in numerics.md).
+// ∂q/∂u ≈ H² C_pos ∂a/∂u (meyer, appendix A.2).
 type linearModel struct {
 	subsystem int
 	linear    master.Linearizer // nil: without states

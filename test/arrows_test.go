@@ -51,7 +51,7 @@ var allowed = []struct {
 	{"fmus", []string{"fmus", "fmi/archive", "fmi/csrc"}, []string{"gonum.org/v1/gonum"}},
 }
 
-// TestArrows holds the direction of imports (design.md 2).
+// TestArrows holds the direction of imports (docs/architecture.md).
 func TestArrows(t *testing.T) {
 	t.Parallel()
 	for _, a := range allowed {

@@ -69,7 +69,7 @@ func impacts(t testing.TB) []float64 {
 }
 
 // Order control needs no more macro steps than the best fixed order, and clearly
-// fewer than low ones; the errors are those of numerics.md; step size and order
+// fewer than low ones; the errors stay within the bounds below; step size and order
 // drop at the impacts (meyer 6.1, Figs. 11 to 14).
 func testMeyerContactOscillator(t *testing.T) {
 	take := long.Sample(5)

@@ -225,7 +225,7 @@ func TestSadjinaECCO(t *testing.T) {
 
 // The rows with the predictor/corrector are chaotic: small changes of TOL move
 // them a lot. The band over TOL × 0.97…1.03 in 13 runs, widened by 10 %, must
-// hold the printed figure (numerics.md).
+// hold the printed figure.
 func testSadjinaPredictorCorrector(t *testing.T) {
 	cars := quarterCars()
 	const runs = 13

@@ -4,7 +4,7 @@
 //
 // A Rule is declared once beside the code that checks it. Its level is Error,
 // Warning or Info; a Strict rule is a Warning that becomes an Error in strict
-// mode (the mark W* of the validation catalogue).
+// mode.
 package diag
 
 import (

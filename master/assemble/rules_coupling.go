@@ -2,8 +2,7 @@ package assemble
 
 import "github.com/macrostep/macrostep/fmi/diag"
 
-// The rules on the coupling of a system, by the ids of section 5 (CC) of the
-// validation catalogue. A letter after the number marks a variant with a level of its
+// The rules on the coupling of a system. A letter after the number marks a variant with a level of its
 // own. What is only worth knowing before a run is Info: of most of it nearly every
 // system has some.
 var (

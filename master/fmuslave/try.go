@@ -17,7 +17,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Rules on what an FMU does when it is tried, by the ids of the validation catalogue.
+// Rules on what an FMU does when it is tried.
 var (
 	ruleInstantiate = &diag.Rule{
 		ID: "FA9", Level: diag.Error, Ref: "fmi2 30",

@@ -8,7 +8,7 @@
 // them, so that a run and a validation find the same. Nothing of an FMU is executed,
 // unless Options.Dynamic asks for the trial of each FMU in a process of its own.
 //
-// Ids are those of the validation catalogue: FA for archives and binaries, MD for
+// Ids begin with the subject: FA for archives and binaries, MD for
 // model descriptions, DY for trials of one FMU, SD for SSP and OSP, CC for the
 // coupling. Elsewhere tells of the numbers that no rule of their own has.
 package validate
