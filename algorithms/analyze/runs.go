@@ -54,8 +54,8 @@ const (
 	// clockSteps lie between looks at the clock: some ms of slow FMUs.
 	clockSteps = 64
 	// fewTrialSteps and manyTrialSteps are followed after the kick: the first show what grows by 1 % in a step, the
-	// others a thousandth.
-	fewTrialSteps, manyTrialSteps = 400, 2000
+	// others a thousandth. mostTrialSteps are for steps that these leave open, once all have been tried.
+	fewTrialSteps, manyTrialSteps, mostTrialSteps = 400, 2000, 8000
 	// shortHeld, heldPart: inputs are moved over 40 macro steps (a 50th of a long run), at most a 16th of the run: more than
 	// one, as components that sample, or take steps of their own, see them now and then only. The steps of a scan are 1/30
 	// of that of the analysis at least.
@@ -80,6 +80,7 @@ var errNoTime = errors.New("not looked at: the time for runs was over (--runs)")
 type trial struct {
 	step float64 // s
 	divergence.Finding
+	open bool // more steps than were followed may tell
 }
 
 // trials are those of one strategy, by rising step.
@@ -131,10 +132,13 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	for _, t := range all {
 		t.settle()
 	}
-	for more := true; more; { // each in turn, so that none is left coarse for another
+	for more := true; more; {
+		if err := l.narrow(all); err != nil {
+			return err
+		}
 		more = false
 		for _, t := range all {
-			again, err := l.halve(t)
+			again, err := l.tryLonger(t)
 			if err != nil {
 				return err
 			}
@@ -148,6 +152,21 @@ func (r *Report) lookAtRuns(ctx context.Context, sys *master.System, o Options) 
 	if r.Recommended < 0 {
 		if r.recommend(o.Error); r.Recommended >= 0 && r.Strategies[r.Recommended].Seen != nil {
 			r.Why += "; that it is stable is seen in runs"
+		}
+	}
+	return nil
+}
+
+// narrow finds the ends of stable ranges, of each strategy in turn, so that none is left coarse for another.
+func (l *tryer) narrow(all []*trials) error {
+	for more := true; more; {
+		more = false
+		for _, t := range all {
+			again, err := l.halve(t)
+			if err != nil {
+				return err
+			}
+			more = more || again
 		}
 	}
 	return nil
@@ -183,7 +202,8 @@ func (l *tryer) try(t *trials, h float64, precise bool) error {
 	if err == nil && f.Kind == divergence.Undecided {
 		f, err = l.over(t.scheme, h, manyTrialSteps, true)
 	}
-	if f.Kind == divergence.Undecided {
+	open := f.Kind == divergence.Undecided
+	if open {
 		f.Kind = divergence.Unknown
 	}
 	t.runs += l.runs - before
@@ -196,9 +216,33 @@ func (l *tryer) try(t *trials, h float64, precise bool) error {
 	if errors.Is(err, errNoTime) {
 		t.missed++
 	}
-	t.done = append(t.done, trial{h, f})
+	t.done = append(t.done, trial{h, f, open})
 	slices.SortFunc(t.done, func(a, b trial) int { return cmp.Compare(a.step, b.step) })
 	return nil
+}
+
+// tryLonger follows what was left open over more steps, as far as time suffices.
+func (l *tryer) tryLonger(t *trials) (tried bool, err error) {
+	for k := range t.done {
+		at := &t.done[k]
+		if !at.open {
+			continue
+		}
+		at.open = false
+		before := l.runs
+		f, err := l.over(t.scheme, at.step, mostTrialSteps, true)
+		t.runs += l.runs - before
+		if cause := context.Cause(l.ctx); cause != nil {
+			return false, cause
+		}
+		if err == nil && f.Kind != divergence.Undecided {
+			at.Finding, tried = f, true
+		}
+	}
+	if tried {
+		t.settle()
+	}
+	return tried, nil
 }
 
 // settle decides of differences that grow up to some size, and no more: where shorter steps are calm, the coupling does
