@@ -61,7 +61,7 @@ type approximation struct {
 	newestFirst [maxPoints][]float64 // of the last history that was asked for
 	bias        []float64            // what a correction adds to each input over the step, [nu]
 	biases      bool                 // there is such a correction
-	kick        []float64            // by what an extrapolation is put off at the end of the step, [nu]; nil = by nothing
+	kick        []float64            // added to the extrapolated value at the end of the step, [nu]; nil = nothing is
 }
 
 // rate returns how a subsystem steps: n steps a macro step, or one step over a
@@ -133,8 +133,7 @@ func (p *polynomial) archive(a *master.Archive) {
 	for j := range p.midpoints {
 		a.Floats(p.midpoints[j][:])
 	}
-	a.Float(&p.endTime)
-	p.hasEnd = false
+	a.Floats(p.end[:])
 }
 
 // forget keeps the newest point only.
@@ -155,20 +154,7 @@ type polynomial struct {
 	nodes     [maxNodes]float64
 	start     weightTable
 	midpoints [][maxNodes]float64
-	// Those at the end of the step are computed when they are asked for.
-	endTime float64
-	end     [maxNodes]float64
-	hasEnd  bool
-}
-
-// atEnd returns the weights at the end of the step.
-func (p *polynomial) atEnd() *[maxNodes]float64 {
-	if !p.hasEnd {
-		var w weightTable
-		weights(&w, p.nodes[:p.degree+1], p.endTime, 0)
-		p.end, p.hasEnd = w[0], true
-	}
-	return &p.end
+	end       [maxNodes]float64
 }
 
 func (a *approximation) init(x *master.Exec, t0 float64) error {
@@ -372,7 +358,7 @@ func (a *approximation) begin(x *master.Exec, t, H float64, degree int) {
 func (p *polynomial) weigh(nodes []float64, t, H float64) {
 	p.degree = copy(p.nodes[:], nodes) - 1
 	if p.degree == 0 {
-		p.start[0][0], p.end[0], p.hasEnd = 1, 1, true
+		p.start[0][0], p.end[0] = 1, 1
 		for j := range p.midpoints {
 			p.midpoints[j][0] = 1
 		}
@@ -384,7 +370,8 @@ func (p *polynomial) weigh(nodes []float64, t, H float64) {
 		weights(&w, nodes, t+H*(float64(j)+0.5)/float64(len(p.midpoints)), 0)
 		p.midpoints[j] = w[0]
 	}
-	p.endTime, p.hasEnd = t+H, false
+	weights(&w, nodes, t+H, 0)
+	p.end = w[0]
 }
 
 // arrived makes the value of input k at the end of the step its newest point,
@@ -428,9 +415,8 @@ func (a *approximation) extrapolated(k int) float64 {
 		return g.at(0)[k]
 	}
 	v := 0.0
-	end := g.old.atEnd()
 	for p := 0; p <= g.old.degree; p++ {
-		v += float64(end[p] * g.at(p)[k])
+		v += float64(g.old.end[p] * g.at(p)[k])
 	}
 	return v
 }
@@ -586,7 +572,7 @@ func (a *approximation) inSubstep(k, j int) float64 {
 	if !a.through[k] || last == 0 || j < last-1 {
 		return v
 	}
-	end := a.eval(k, p.atEnd())
+	end := a.eval(k, &p.end)
 	if j == last {
 		return end
 	}
@@ -699,7 +685,7 @@ func (a *approximation) atEnd(k, i int) float64 {
 		return a.last(k)
 	}
 	p := a.polynomialOf(k, i)
-	return a.evalOn(p, k, p.atEnd())
+	return a.evalOn(p, k, &p.end)
 }
 
 // polynomialOf gives the polynomial that input k of subsystem i had over its step.

@@ -338,8 +338,6 @@ type walker struct {
 // but that a step need not write.
 var scratch = map[string]string{
 	"polynomial.nodes":          "those behind the degree",
-	"polynomial.end":            "computed when it is asked for",
-	"polynomial.hasEnd":         "likewise",
 	"approximation.newest":      "looked at where isAhead tells",
 	"approximation.newestFirst": "of the last history that was asked for",
 	"stepping.t":                "of the step under way",
