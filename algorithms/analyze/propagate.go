@@ -24,7 +24,7 @@ type scheme struct {
 	// rates are those of the components that have others than that of the macro step.
 	rates []algorithms.Rate
 	// bonds are those at which the energy is corrected. A force that makes up for an energy divides it by a velocity
-	// (rodriguez (17)): two motions do not add up, and no eigenvalue tells whether they grow.
+	// (rodriguez (17)): the system is not linear, so that no eigenvalue shows whether motions grow.
 	bonds []algorithms.Bond
 	// ideal tells that the inputs of components that can neither take derivatives nor vary their step, in runs held, are
 	// sampled too: it is no run but the motion that runs are compared with.

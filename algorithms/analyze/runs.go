@@ -60,7 +60,7 @@ const (
 	// one, as components that sample, or take steps of their own, see them now and then only. The steps of a scan are 1/30
 	// of that of the analysis at least.
 	shortHeld, heldPart, heldMost = 40, 50, 16
-	// settling are the steps from the operating point on by which the size of an output is told: before a kick has grown.
+	// settling is the number of steps after the operating point over which the size of an output is taken, before a kick grows.
 	settling = 10
 	// fickle is the part of the outputs by which runs that are alike may differ: a hundredth of the largest usual kick.
 	fickle = 1e-5
@@ -267,7 +267,7 @@ func parts(a, b trial) bool {
 	return a.Kind == divergence.Calm && ends(b) || ends(a) && b.Kind == divergence.Calm
 }
 
-// halve tries the middle of each pair of neighbours between which a stable range ends; more tells that something is left.
+// halve tries the middle of each pair of neighbours between which a stable range ends; more reports whether it tried any.
 func (l *tryer) halve(t *trials) (more bool, err error) {
 	var middle []float64
 	for i := range len(t.done) - 1 {

@@ -45,7 +45,7 @@ const (
 	// levelFactor is what a difference may grow by over a third of a run where it counts as level at once, more than that
 	// of rounding; calmFactor where it does after the longest run, less than the power 0.6 of time.
 	levelFactor, calmFactor = 1.02, 1.25
-	// grownFactor is what a difference has to grow by over two thirds to be seen to grow at once: a square of time gives 9.
+	// grownFactor is the growth over two thirds of a run that counts as exponential at once: a square of time gives 9.
 	grownFactor = 30
 	// steady is the part of the growth in the middle third that there has to be in the last one, and the other way round:
 	// of what grows exponentially all, of a power of time 0.58. In long runs with growth by doubled in each third, which no
@@ -60,8 +60,8 @@ const (
 	highestPower = 2.5
 	// outOfNumbers ends a difference: its square is still a number.
 	outOfNumbers = 1e150
-	// boundedFactor is what a difference has to grow by on its way to the size of the motion: below a decade it may be the
-	// motion that rises.
+	// boundedFactor is the least growth of a difference that reaches the size of the motion: with less than a decade the
+	// motion itself may have risen.
 	boundedFactor = 10
 	// unresolvedPart is the part of its variation that the second difference of an output over the steps is where these
 	// do not resolve it: of a wave, with 9 steps in a period. It has to vary by more than hardlyMoves of its size, which no

@@ -8,7 +8,7 @@ import (
 )
 
 // The logarithm is that of matrices whose exponential is known, also where they have no full set of eigenvectors
-// or are stiff; where there is none in real numbers, that is told.
+// or are stiff. A matrix without a real logarithm is an error.
 func TestLogarithm(t *testing.T) {
 	for name, m := range map[string]*mat.Dense{
 		"oscillation": mat.NewDense(2, 2, []float64{0, 1, -3, -0.2}),

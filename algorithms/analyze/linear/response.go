@@ -245,7 +245,7 @@ func Misfit(markov []*mat.Dense, rounding, a, b, c *mat.Dense) float64 {
 
 // Drive finds what moves a subsystem by itself while its inputs are held: x⁺ = A x + own,
 // y⁺ = C x + ownY, from the outputs at the ends of steps, in deviations from the operating
-// point. off tells how far from them that is, relative to how far each output moves.
+// point. off is the largest error of these outputs, relative to the range of each.
 func (r *Response) Drive(motion [][]float64) (off float64) {
 	ny, n := len(motion[0]), r.States()
 	r.Own, r.OwnY = make([]float64, n), append([]float64(nil), motion[0]...)
