@@ -208,7 +208,8 @@ func lengths(run func(steps int) cost) slopes {
 		took = run(n).cpu - start
 	}
 	measured := int(1.1 * float64(n) * *seconds / took)
-	return slopes{measured / 20, measured/20 + measured}
+	// After a run that ends while the motion still builds up, its growth would be analysed.
+	return slopes{measured / 10, measured/10 + measured}
 }
 
 // quantile gives the value below which a part q of the others lie, linear between two.
