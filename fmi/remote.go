@@ -105,6 +105,7 @@ type remote struct {
 	err    error // the process is lost
 	out    wireWriter
 	posted error  // by the link, of the request in out
+	under  *batch // handed over and not waited for yet
 	kept   uint64 // records that the host was told to keep
 	states uint64 // saved states that were given a number
 	texts  cbuf   // C strings that came back
@@ -259,8 +260,12 @@ func (r *remote) run(b *batch) {
 	r.await(b)
 }
 
-// post hands a batch over.
+// post hands a batch over. One that was left without being waited for is ended first.
 func (r *remote) post(b *batch) {
+	if r.under != nil {
+		r.await(r.under)
+	}
+	r.under = b
 	recs := b.records()
 	b.begin()
 	b.start, b.end, b.worst = 0, 0, 1 // whose statuses are looked at
@@ -307,6 +312,7 @@ func (in *Instance) Waiting() (call string, since time.Time) {
 // await waits until a batch that was handed over is carried out.
 func (r *remote) await(b *batch) {
 	defer r.waitFor(nil)
+	r.under = nil
 	recs := b.records()
 	err := r.posted
 	for {

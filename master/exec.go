@@ -884,6 +884,8 @@ type stepGroup struct {
 	in       []span   // their parts of U
 	slopes   [][]span // and of DU, by order
 	group    Group    // nil: one member, stepped by itself
+	away     Beginner // the group, if its members step by themselves
+	begun    bool     // and have been sent off
 	speaking []int    // members with discrete outputs
 	varies   bool     // all can vary their step
 	reverts  bool     // one can be taken back
@@ -961,6 +963,7 @@ func (x *Exec) prepareGroup(g *stepGroup) error {
 	}
 	var err error
 	g.group, err = stepper.NewGroup(subs, exchange)
+	g.away, _ = g.group.(Beginner)
 	return err
 }
 
@@ -984,10 +987,54 @@ func (x *Exec) StepAll(ctx context.Context, set *StepSet, t, H float64) error {
 		return nil
 	}
 	set.ctx, set.t, set.H = ctx, t, H
-	if len(set.groups) == 1 && x.crew.alone() {
+	switch {
+	case !x.crew.alone():
+		return set.phase.Run()
+	case len(set.groups) == 1:
 		return x.stepGroup(set, &set.groups[0])
 	}
-	return set.phase.Run()
+	return x.stepGroups(set)
+}
+
+// stepGroups steps the groups one after the other, those meanwhile whose members step by
+// themselves. All of these are waited for, also if another fails.
+func (x *Exec) stepGroups(set *StepSet) (first error) {
+	at := len(set.groups)
+	fails := func(k int, err error) {
+		if err != nil && k < at {
+			first, at = err, k
+		}
+	}
+	for k := range set.groups {
+		if g := &set.groups[k]; first == nil && g.away != nil {
+			fails(k, x.sendOff(set, g))
+		}
+	}
+	for k := range set.groups {
+		if g := &set.groups[k]; first == nil && !g.begun {
+			fails(k, x.stepGroup(set, g))
+		}
+	}
+	for k := range set.groups {
+		if g := &set.groups[k]; g.begun {
+			fails(k, x.stepGroup(set, g))
+		}
+	}
+	return first
+}
+
+// sendOff begins the step under way of a group whose members step by themselves, if they take
+// it in one piece.
+func (x *Exec) sendOff(set *StepSet, g *stepGroup) error {
+	if set.pieces > 1 || set.stage != nil || x.endings.Load() > 0 {
+		return nil
+	}
+	if err := x.offer(g, set.t, set.H); err != nil {
+		return err
+	}
+	g.away.Begin(set.t, set.H)
+	g.begun = true
+	return nil
 }
 
 // stepGroup takes the members of a group through the pieces of the step under way.
@@ -1029,20 +1076,16 @@ func BeginOf(t, h, end float64) float64 {
 
 // stepPiece steps a group from t by h.
 func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read bool) error {
-	if g.group == nil || x.endings.Load() > 0 {
-		return x.stepEach(ctx, g, t, h, read)
-	}
 	x.touch(g.members[0])
-	if err := x.giveAll(g); err != nil {
-		return err
-	}
-	if !g.varies && h != x.step || g.reverts && (t > x.point || x.broken.Load() > 0) {
-		for _, i := range g.members {
-			if err := x.ready(i, t, h); err != nil {
-				return err
-			}
+	if !g.begun {
+		if g.group == nil || x.endings.Load() > 0 {
+			return x.stepEach(ctx, g, t, h, read)
+		}
+		if err := x.offer(g, t, h); err != nil {
+			return err
 		}
 	}
+	g.begun = false
 	begin := time.Time{}
 	if !g.metered {
 		begin = time.Now()
@@ -1072,6 +1115,23 @@ func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read b
 	if read {
 		for _, i := range g.speaking {
 			if err := x.discreteIO[i].Discrete(&x.discreteOut[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// offer makes the inputs of a group what its members are given in a step from t by h, and
+// refuses a step that one of them must not take.
+func (x *Exec) offer(g *stepGroup, t, h float64) error {
+	x.touch(g.members[0])
+	if err := x.giveAll(g); err != nil {
+		return err
+	}
+	if !g.varies && h != x.step || g.reverts && (t > x.point || x.broken.Load() > 0) {
+		for _, i := range g.members {
+			if err := x.ready(i, t, h); err != nil {
 				return err
 			}
 		}

@@ -180,3 +180,74 @@ type lazyGroup struct{}
 func (lazyGroup) Step(_ context.Context, t, H float64, _ bool) (int, float64, error) {
 	return 1, t + H, nil
 }
+
+// Groups that step by themselves are sent off before the others step, and waited for after
+// them, also where another fails. Of several failures that of the first subsystem counts.
+func TestGroupsSentOff(t *testing.T) {
+	const fails = 3 // the step at which they do
+	for _, c := range []struct {
+		away, here int // the step at which they fail
+		want       string
+	}{{0, 0, ""}, {0, fails, "here"}, {fails, 0, "away"}, {fails, fails, "away"}} {
+		var calls []string
+		crossings := 0
+		member := func(name, key string, failAt int) *member {
+			return &member{crossings: &crossings, key: key, failAt: failAt, Linear: mastertest.NewLinear(name, mastertest.Matrices{
+				A: [][]float64{{-1}}, B: [][]float64{{0.5}}, C: [][]float64{{1}}}, []float64{1})}
+		}
+		away, here := member("away", "away", c.away), member("here", "here", c.here)
+		r, err := master.NewRun(system(t, []master.Subsystem{sentOff{away, &calls}, noted{here, &calls}}, wire("away.y1", "here.u1"), wire("here.y1", "away.u1")),
+			explicit(t, algorithms.Config{}), master.Options{Stop: 1, Step: 0.1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Run(t.Context())
+		var step *master.StepError
+		if errors.As(err, &step); c.want == "" && err != nil || c.want != "" && (step == nil || step.Subsystem != c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		steps := 10
+		if c.want != "" {
+			steps = fails
+		}
+		if want := slices.Repeat([]string{"begin", "here", "end"}, steps); !slices.Equal(calls, want) {
+			t.Errorf("%+v: the calls are %v", c, calls)
+		}
+	}
+}
+
+// noted is a member whose group notes when it steps, sentOff one whose group can be sent off.
+type (
+	noted struct {
+		*member
+		calls *[]string
+	}
+	sentOff   noted
+	notedHere struct {
+		master.Group
+		calls *[]string
+	}
+	notedAway struct{ notedHere }
+)
+
+func (n noted) NewGroup(_ []master.Subsystem, exchange []master.Exchange) (master.Group, error) {
+	g, err := n.member.NewGroup([]master.Subsystem{n.member}, exchange)
+	return notedHere{g, n.calls}, err
+}
+
+func (n sentOff) NewGroup(_ []master.Subsystem, exchange []master.Exchange) (master.Group, error) {
+	g, err := n.member.NewGroup([]master.Subsystem{n.member}, exchange)
+	return notedAway{notedHere{g, n.calls}}, err
+}
+
+func (g notedHere) Step(ctx context.Context, t, H float64, read bool) (int, float64, error) {
+	*g.calls = append(*g.calls, "here")
+	return g.Group.Step(ctx, t, H, read)
+}
+
+func (g notedAway) Begin(_, _ float64) { *g.calls = append(*g.calls, "begin") }
+
+func (g notedAway) Step(ctx context.Context, t, H float64, read bool) (int, float64, error) {
+	*g.calls = append(*g.calls, "end")
+	return g.Group.Step(ctx, t, H, read)
+}

@@ -402,6 +402,14 @@ type Group interface {
 	Step(ctx context.Context, t, H float64, read bool) (ran int, reached float64, err error)
 }
 
+// Beginner is a Group whose members step by themselves, such as in processes of their own.
+// Begin hands them their inputs and sends them off; Step with the same t and H, which is due
+// then in any case, waits for them.
+type Beginner interface {
+	Group
+	Begin(t, H float64)
+}
+
 // StateGrouper is a GroupStepper with states that can be saved and restored together.
 type StateGrouper interface {
 	// NewStateGroup makes a group of members, all of which share their GroupKey; nil = they are

@@ -59,7 +59,7 @@ func (s *Slave) NewGroup(members []master.Subsystem, exchange []master.Exchange)
 		slaves[k], _ = master.As[*Slave](m)
 	}
 	if s.config.Options.Launcher != nil {
-		return &apart{slaves, exchange}, nil
+		return &apart{members: slaves, exchange: exchange}, nil
 	}
 	g := &group{members: slaves, exchange: exchange}
 	for k, m := range slaves {
@@ -96,21 +96,32 @@ func (s *Slave) take(x *master.Exchange) {
 type apart struct {
 	members  []*Slave
 	exchange []master.Exchange
+	under    bool  // a step is under way
+	begun    int   // members that have begun it
+	refused  error // why the next one has not
 }
 
-// Step begins the steps of all members and then waits for each. The failure is that
-// of the first member that failed; those behind it have been stepped too.
-func (g *apart) Step(ctx context.Context, t, H float64, read bool) (ran int, reached float64, err error) {
-	begun := 0
-	var refused error
-	for begun < len(g.members) && refused == nil {
-		m := g.members[begun]
-		m.take(&g.exchange[begun])
-		if refused = m.post(t, H); refused == nil {
-			begun++
+// Begin begins the steps of all members.
+func (g *apart) Begin(t, H float64) {
+	g.under, g.begun, g.refused = true, 0, nil
+	for g.begun < len(g.members) {
+		m := g.members[g.begun]
+		m.take(&g.exchange[g.begun])
+		if g.refused = m.post(t, H); g.refused != nil {
+			return
 		}
+		g.begun++
 	}
-	for k, m := range g.members[:begun] {
+}
+
+// Step waits for each member. The failure is that of the first member that failed; those behind
+// it have been stepped too.
+func (g *apart) Step(ctx context.Context, t, H float64, read bool) (ran int, reached float64, err error) {
+	if !g.under {
+		g.Begin(t, H)
+	}
+	g.under = false
+	for k, m := range g.members[:g.begun] {
 		at, failed := m.collect(ctx, t, H)
 		if failed == nil || atEnd(t, H, at, failed) {
 			failed = errors.Join(failed, m.Outputs(g.exchange[k].Out))
@@ -120,8 +131,8 @@ func (g *apart) Step(ctx context.Context, t, H float64, read bool) (ran int, rea
 		}
 	}
 	switch {
-	case refused != nil && (err == nil || atEnd(t, H, reached, err)):
-		return begun + 1, t, refused
+	case g.refused != nil && (err == nil || atEnd(t, H, reached, err)):
+		return g.begun + 1, t, g.refused
 	case err != nil:
 		return ran, reached, err
 	}
