@@ -18,16 +18,57 @@ type Param struct {
 	Default string
 	Range   string // what it may be
 	Doc     string
-	set     func(*settings, string) error
+	set     func(*settings, string) error // in presets of this package
 }
 
-// Preset is a named combination of parts.
+// Preset is a coupling algorithm by name, with its parameters. Those of this package are
+// combinations of parts; other packages add their own to a Catalog.
 type Preset struct {
 	Name   string
 	Doc    string
 	Source string // papers and equations
 	Params []Param
-	parts  Config // before the parameters
+	Energy bool // it follows the energy at power bonds by itself
+	// New makes the algorithm. values holds every parameter of Params and nothing else. The
+	// caller fills Preset and Values of the choice.
+	New   func(values map[string]string, with With) (*Choice, error)
+	parts Config // of this package: before the parameters
+}
+
+// Catalog is the table of presets that a program offers. The nil catalog is that of Presets.
+type Catalog []Preset
+
+// All returns the presets.
+func (c Catalog) All() []Preset {
+	if c == nil {
+		return Presets()
+	}
+	return c
+}
+
+// Find returns the preset of a name. The error tells which there are.
+func (c Catalog) Find(name string) (*Preset, error) {
+	all := c.All()
+	if at := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }); at >= 0 {
+		return &all[at], nil
+	}
+	return nil, fmt.Errorf("no algorithm is called %q; there are %s", name, names(all, func(p Preset) string { return p.Name }))
+}
+
+// Add returns a catalog with further presets. Presets without a name or New, and a name that is
+// there already, are errors.
+func (c Catalog) Add(more ...Preset) (Catalog, error) {
+	out := slices.Clone(c.All())
+	for _, p := range more {
+		if p.Name == "" || p.New == nil {
+			return nil, fmt.Errorf("preset %q: a preset needs a name and New", p.Name)
+		}
+		if _, err := Catalog(out).Find(p.Name); err == nil {
+			return nil, fmt.Errorf("two presets are called %q", p.Name)
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 // settings are the parts and parameters in force.
@@ -35,6 +76,7 @@ type settings struct {
 	Config
 	substepsGiven bool
 	deliveryGiven bool
+	relaxed       bool // a relaxation is given
 	discard       master.DiscardPolicy
 }
 
@@ -162,6 +204,7 @@ var (
 			if v == auto {
 				return nil
 			}
+			s.relaxed = true
 			return between(func(s *settings) *float64 { return &s.Solver.Relaxation }, 0, 2)(s, v)
 		},
 	}
@@ -528,7 +571,7 @@ func Presets() []Preset {
 			eccoToleranceParam, eccoScaleParam, energyMuParam, energyNuParam, energyLimitParam, energyAbsoluteParam}, piSteps)
 	}
 	estimating := func(e Estimator, s Scheme) Config { return Config{Scheme: s, Control: Control{Estimator: e}} }
-	return []Preset{
+	all := []Preset{
 		{
 			Name:   "explicit",
 			Doc:    "Explicit coupling, all subsystems in parallel (Jacobi): inputs are extrapolated over the macro step, no step is repeated.",
@@ -603,12 +646,14 @@ func Presets() []Preset {
 			Name:   "ecco",
 			Doc:    "Explicit coupling, variable step size, no step repeated: a PI controller keeps the residual energy at power bonds near a tolerance (no rollback).",
 			Source: "sadjina III",
+			Energy: true,
 			Params: energy("none", "ecco"),
 		},
 		{
 			Name:   "energy-correction",
 			Doc:    "Explicit coupling; the energy that the coupling lets appear at power bonds is removed by an additional action in the next step (no rollback).",
 			Source: "rodriguez 3",
+			Energy: true,
 			Params: energy("energy", "fixed"),
 		},
 		{
@@ -621,10 +666,18 @@ func Presets() []Preset {
 			parts: Config{Correct: ModelCorrection},
 		},
 	}
+	for i := range all {
+		p := &all[i]
+		p.New = p.coupling
+	}
+	return all
 }
 
-// UsesEnergy reports whether a preset follows the energy at power bonds by itself.
-func UsesEnergy(preset string) bool { return preset == "ecco" || preset == "energy-correction" }
+// UsesEnergy reports whether a preset of this package follows the energy at power bonds by itself.
+func UsesEnergy(preset string) bool {
+	p, err := Catalog(nil).Find(preset)
+	return err == nil && p.Energy
+}
 
 // With is what an algorithm knows of the system beside its parameters.
 type With struct {
@@ -633,38 +686,56 @@ type With struct {
 	Spike float64 // see Config
 }
 
+// New gives the algorithm of a preset of this package.
+func New(preset string, params map[string]string, with ...With) (*Choice, error) {
+	return Catalog(nil).New(preset, params, with...)
+}
+
 // New gives the algorithm of a preset with parameters. Unknown presets and
 // parameters, and values out of range, are errors that tell what there is.
-func New(preset string, params map[string]string, with ...With) (*Choice, error) {
-	table := Presets()
-	at := slices.IndexFunc(table, func(p Preset) bool { return p.Name == preset })
-	if at < 0 {
-		return nil, fmt.Errorf("no algorithm is called %q; there are %s", preset, names(table, func(p Preset) string { return p.Name }))
+func (c Catalog) New(preset string, params map[string]string, with ...With) (*Choice, error) {
+	p, err := c.Find(preset)
+	if err != nil {
+		return nil, err
 	}
-	p := &table[at]
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		if !slices.ContainsFunc(p.Params, func(q Param) bool { return q.Name == key }) {
 			return nil, fmt.Errorf("algorithm %s has no parameter %q; it has %s", preset, key, names(p.Params, func(q Param) string { return q.Name }))
 		}
 	}
-	s := settings{Config: p.parts}
-	for _, w := range with {
-		s.Bonds, s.Rates, s.Spike = w.Bonds, w.Rates, w.Spike
-	}
-	c := &Choice{Preset: preset, Values: map[string]string{}}
+	values := map[string]string{}
 	for _, q := range p.Params {
 		v, given := params[q.Name]
 		if !given {
 			v = q.Default
 		}
-		if err := q.set(&s, v); err != nil {
-			return nil, fmt.Errorf("parameter %s=%s: %w", q.Name, v, err)
+		values[q.Name] = v
+	}
+	var w With
+	if len(with) > 0 {
+		w = with[0]
+	}
+	choice, err := p.New(values, w)
+	if err != nil {
+		return nil, err
+	}
+	choice.Preset, choice.Values = preset, values
+	return choice, nil
+}
+
+// coupling makes the algorithm of a preset that is a combination of parts.
+func (p *Preset) coupling(values map[string]string, w With) (*Choice, error) {
+	s := settings{Config: p.parts}
+	s.Bonds, s.Rates, s.Spike = w.Bonds, w.Rates, w.Spike
+	for _, q := range p.Params {
+		if err := q.set(&s, values[q.Name]); err != nil {
+			return nil, fmt.Errorf("parameter %s=%s: %w", q.Name, values[q.Name], err)
 		}
-		c.Values[q.Name] = v
 	}
 	if s.substepsGiven && !s.deliveryGiven {
 		s.Delivery = Substeps
 	}
+	c := &Choice{Discard: s.discard, Monitor: s.Control.Monitor}
 	adaptive := s.Control.varies()
 	if s.Order == 0 && !adaptive && (s.substepsGiven || s.deliveryGiven) {
 		c.Notes = append(c.Notes, "at extrapolation order 0 inputs are held: the parameters substeps and delivery have no effect")
@@ -672,15 +743,12 @@ func New(preset string, params map[string]string, with ...With) (*Choice, error)
 	if s.Scheme == Jacobi && s.Sequence != nil {
 		c.Notes = append(c.Notes, "the Jacobi scheme steps all subsystems from the same values: the parameter sequence has no effect")
 	}
-	if _, given := params["solver.relaxation"]; given && s.Solver.Kind < IQN {
+	if s.relaxed && s.Solver.Kind < IQN {
 		c.Notes = append(c.Notes, "solver.relaxation has no effect with solver.kind="+solverKinds[s.Solver.Kind])
 	}
 	alg, err := NewCoupling(s.Config)
-	if err != nil {
-		return nil, err
-	}
-	c.Algorithm, c.Discard, c.Monitor = alg, s.discard, s.Control.Monitor
-	return c, nil
+	c.Algorithm = alg
+	return c, err
 }
 
 // oneOf gives the place of a value among the choices.

@@ -2,91 +2,9 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
 	"os"
-	"os/signal"
-	"runtime"
-	"runtime/debug"
-	"syscall"
-	"time"
 
-	"github.com/macrostep/macrostep/fmi/worker"
-	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/supervise"
+	"github.com/macrostep/macrostep/cmd/macrostep/app"
 )
 
-func main() {
-	delayCollection()
-	worker.Main() // does not return in the process of an isolated FMU
-	supervise.Main(supervise.Config{Works: map[string]supervise.Work{commandWork: engineCommand}})
-	p := newProgram(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, documents{})
-	p.engine = supervise.New(supervise.Options{Stdin: os.Stdin})
-	var how answering
-	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), answeringKey{}, &how))
-	// Whoever stops reading what is printed does not end a run. Notified, not
-	// ignored: other processes would inherit that.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup wants it
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	supervise.AdoptOrphans()
-	forwardStops(p.engine)
-	go func() {
-		s := <-signals
-		first := time.Now()
-		if s == syscall.SIGQUIT {
-			signals <- s // there is no patience
-		} else {
-			fmt.Fprintln(p.stderr, "\nmacrostep:", &how)
-			cancel(master.ErrInterrupted)
-			go p.tellWaiting()
-		}
-		for s = range signals {
-			if s != syscall.SIGQUIT && time.Since(first) < again { // the same key press, through a shell too
-				continue
-			}
-			// A step that does not return cannot be waited for.
-			if !p.engine.Kill(endedAtOnce[s == syscall.SIGQUIT]) {
-				p.backend.Cleanup()
-				os.Exit(exitFailed)
-			}
-		}
-	}()
-	code := p.run(ctx)
-	p.backend.Cleanup() // of what was interrupted
-	os.Exit(code)
-}
-
-// delayCollection has the garbage collector wait until 16 MB are in use: a short run ends
-// before that. From then on it works as usual.
-func delayCollection() {
-	const factor = 4 // of the least heap that is collected
-	if os.Getenv("GOGC") == "" {
-		usual := debug.SetGCPercent(factor * 100)
-		runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
-	}
-}
-
-// endedAtOnce are the reasons for ending at once: by SIGQUIT, and else.
-var endedAtOnce = map[bool]string{true: "ended at once by SIGQUIT", false: "interrupted twice; the step under way did not return"}
-
-// again is the time from which on a second signal is one of its own.
-const again = 50 * time.Millisecond
-
-// commandWork is a command with its arguments, as an engine does it.
-const commandWork = "command"
-
-func engineCommand(j *supervise.Job) (any, error) {
-	var args []string
-	if err := json.Unmarshal(j.Request, &args); err != nil {
-		return nil, err
-	}
-	p := newProgram(args, os.Stdin, os.Stdout, os.Stderr, documents{})
-	p.job = j
-	defer p.backend.Cleanup() // of what was interrupted
-	return p.run(j.Context), nil
-}
+func main() { app.Main(os.Args[1:], app.Options{}) }

@@ -73,7 +73,7 @@ func (r *run) analyse(ctx context.Context) (report *analyze.Report, err error) {
 		Only:    func(preset string, k int) bool { return preset == c.Preset && k == order },
 	}
 	o.Own = &analyze.Own{Preset: c.Preset, New: func() (master.Algorithm, error) {
-		same, err := algorithms.New(c.Preset, c.Values, algorithms.With{Bonds: c.Bonds, Rates: c.Rates})
+		same, err := r.Presets.New(c.Preset, c.Values, algorithms.With{Bonds: c.Bonds, Rates: c.Rates})
 		if err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ func (c *Chosen) order() int {
 // Choose makes the algorithm from the request and the documents. Parameters of
 // the documents belong to their algorithm, or to all that take them if they name
 // none; the request beats them.
-func Choose(r *Request, sys *System) (*Chosen, error) {
+func Choose(presets algorithms.Catalog, r *Request, sys *System) (*Chosen, error) {
 	preset, params := cmp.Or(r.Algorithm, sys.Algorithm, algorithms.DefaultPreset), map[string]string{}
 	documented := maps.Clone(sys.Params)
 	if r.Step != nil { // the flag beats what a document says of the first step
@@ -46,27 +46,28 @@ func Choose(r *Request, sys *System) (*Chosen, error) {
 	case sys.Algorithm == preset:
 		maps.Copy(params, documented)
 	case sys.Algorithm == "":
-		params, out.notes = suited(preset, documented)
+		params, out.notes = suited(presets, preset, documented)
 	case len(sys.Params) > 0:
 		out.warnings = append(out.warnings, fmt.Sprintf("the parameters which the system gives for algorithm %s are left out, because --%s is %s", sys.Algorithm, flagAlgorithm, preset))
 	}
 	maps.Copy(params, r.Params)
-	bonds, more, err := chooseBonds(r, sys, preset)
+	found, _ := presets.Find(preset) // New has the error
+	bonds, more, err := chooseBonds(r, sys, found)
 	if err != nil {
 		return nil, err
 	}
 	out.Bonds, out.warnings = bonds, append(out.warnings, more...)
 	out.Rates = RatesWith(r.Rates, sys.Rates)
-	out.Choice, err = algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: out.Rates, Spike: r.Spike})
+	out.Choice, err = presets.New(preset, params, algorithms.With{Bonds: bonds, Rates: out.Rates, Spike: r.Spike})
 	if err != nil && len(out.Rates) > len(r.Rates) {
 		// An implicit scheme takes none.
-		if without, failed := algorithms.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike}); failed == nil {
+		if without, failed := presets.New(preset, params, algorithms.With{Bonds: bonds, Rates: r.Rates, Spike: r.Spike}); failed == nil {
 			out.warnings = append(out.warnings, fmt.Sprintf("the rates which the system gives are left out: %v", err))
 			out.Choice, out.Rates, err = without, r.Rates, nil
 		}
 	}
 	if err != nil {
-		if _, own := algorithms.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
+		if _, own := presets.New(cmp.Or(r.Algorithm, algorithms.DefaultPreset), r.Params); own == nil {
 			err = fmt.Errorf("%s: %w", asking(r.System, sys, err), err)
 		}
 		return nil, err
@@ -91,21 +92,20 @@ func asking(system string, sys *System, refused error) string {
 // suited gives those parameters of documents that name no algorithm which a
 // preset takes. Of the others, what some preset takes is left out, and a note
 // says so; what none takes stays and becomes an error.
-func suited(preset string, params map[string]string) (kept map[string]string, notes []string) {
+func suited(presets algorithms.Catalog, preset string, params map[string]string) (kept map[string]string, notes []string) {
 	takes := func(preset, key string) bool {
-		_, err := algorithms.New(preset, map[string]string{key: params[key]})
+		_, err := presets.New(preset, map[string]string{key: params[key]})
 		return err == nil
 	}
-	presets := algorithms.Presets()
-	at := slices.IndexFunc(presets, func(p algorithms.Preset) bool { return p.Name == preset })
+	own, _ := presets.Find(preset)
 	kept = map[string]string{}
 	var left []string
 	for _, key := range slices.Sorted(maps.Keys(params)) {
-		other := slices.ContainsFunc(presets, func(p algorithms.Preset) bool { return takes(p.Name, key) })
+		other := slices.ContainsFunc(presets.All(), func(p algorithms.Preset) bool { return takes(p.Name, key) })
 		switch {
-		case at < 0 || !other || takes(preset, key):
+		case own == nil || !other || takes(preset, key):
 			kept[key] = params[key]
-		case slices.ContainsFunc(presets[at].Params, func(p algorithms.Param) bool { return p.Name == key }):
+		case slices.ContainsFunc(own.Params, func(p algorithms.Param) bool { return p.Name == key }):
 			left = append(left, key+"="+params[key]) // it means something else there
 		default:
 			left = append(left, key)
@@ -119,8 +119,8 @@ func suited(preset string, params map[string]string) (kept map[string]string, no
 
 // chooseBonds gives the bonds whose energy is followed, with their powers in W:
 // those of the user, else of the documents, else all that the units show.
-func chooseBonds(r *Request, sys *System, preset string) (bonds []algorithms.Bond, notes []string, err error) {
-	if !r.MonitorEnergy && !algorithms.UsesEnergy(preset) && len(r.Bonds) == 0 {
+func chooseBonds(r *Request, sys *System, preset *algorithms.Preset) (bonds []algorithms.Bond, notes []string, err error) {
+	if !r.MonitorEnergy && (preset == nil || !preset.Energy) && len(r.Bonds) == 0 {
 		return nil, nil, nil
 	}
 	bonds = r.Bonds
@@ -159,10 +159,10 @@ func chooseBonds(r *Request, sys *System, preset string) (bonds []algorithms.Bon
 }
 
 // StrategyOf chooses the algorithm as a run of the system would.
-func StrategyOf(a *assemble.Assembly, r *Request) assemble.Strategy {
+func StrategyOf(presets algorithms.Catalog, a *assemble.Assembly, r *Request) assemble.Strategy {
 	sys := &System{System: a.System, Algorithm: a.Algorithm, Params: a.Params, Asked: a.Asked,
 		Bonds: declaredBonds(a.DeclaredBonds), Rates: ratesOf(a.Rates), BondsSeen: func() []algorithms.Bond { return bondsSeen(a) }}
-	choice, err := Choose(r, sys)
+	choice, err := Choose(presets, r, sys)
 	if err != nil {
 		return assemble.Strategy{Preset: cmp.Or(r.Algorithm, a.Algorithm), Unfit: err}
 	}

@@ -25,6 +25,8 @@ type Runner struct {
 	Open func(ctx context.Context, path string, o OpenOptions) (*System, error)
 	// Builders make systems in place of documents, by the name in Request.Builder.
 	Builders map[string]Builder
+	// Presets are the algorithms that a request may name.
+	Presets algorithms.Catalog
 	// Events takes what a run reports while it goes on, one event at a time; nil
 	// discards it.
 	Events func(Event)
@@ -122,7 +124,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if r.calls != nil {
 		defer func() { err = errors.Join(err, r.calls.Close()) }()
 	}
-	if r.chosen, err = Choose(&r.Request, r.sys); err != nil {
+	if r.chosen, err = Choose(r.Presets, &r.Request, r.sys); err != nil {
 		return err
 	}
 	if m := r.chosen.Monitor; len(m) > 0 && r.sys.Monitor != nil {
@@ -187,7 +189,7 @@ func (r *run) read(ctx context.Context) (err error) {
 		r.player = r.scenario.Play()
 	}
 	if r.Algorithm != "" { // the documents may add to it
-		if _, err := algorithms.New(r.Algorithm, r.Params, algorithms.With{Rates: r.Rates}); err != nil {
+		if _, err := r.Presets.New(r.Algorithm, r.Params, algorithms.With{Rates: r.Rates}); err != nil {
 			return &RequestError{err}
 		}
 	}

@@ -124,12 +124,33 @@ func TestSupervised(t *testing.T) {
 	}
 }
 
-// An algorithm of a user, in a module of a user.
+// An algorithm of a user on a command line of a user's own, with late subsystems, substeps and
+// rollback: its order of convergence is 2.
 func TestOwnAlgorithm(t *testing.T) {
-	out := call(t, t.TempDir(), outside(t, "algorithm"))
-	text, ok := strings.CutPrefix(strings.TrimSpace(out), "left.x = ")
-	if x, err := strconv.ParseFloat(text, 64); !ok || err != nil || math.Abs(x-0.5) > 1e-3 {
-		t.Errorf("it says %s", out)
+	dir := t.TempDir()
+	program := outside(t, "algorithm")
+	if out := call(t, dir, program, "algorithms"); !strings.Contains(out, "\ntwo-sweeps\n") || !strings.Contains(out, "\nmodel-based-corrector\n") {
+		t.Errorf("it lists %s", out)
+	}
+	system, err := fmus.WriteSystem(dir, "two-mass-dd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at []float64 // by step size, halved each time
+	for _, h := range []string{"0.004", "0.002", "0.001"} {
+		call(t, dir, program, "run", system, "--algorithm", "two-sweeps", "--param", "substeps=4", "--step-size", h, "--stop-time", "0.8", "-o", "r.csv")
+		s, err := record.ReadSignals(t.Context(), filepath.Join(dir, "r.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, ok := s.Column("mass1.x")
+		if !ok {
+			t.Fatalf("no column mass1.x among %v", s.Names)
+		}
+		at = append(at, s.At(k, 0.8))
+	}
+	if ratio := (at[1] - at[0]) / (at[2] - at[1]); math.Abs(ratio-4) > 0.2 {
+		t.Errorf("halving the step makes the changes smaller by %.3g, not by 4: %v", ratio, at)
 	}
 }
 

@@ -1,89 +1,127 @@
-// Program algorithm couples two subsystems by an algorithm of its own: the Jacobi scheme
-// whose inputs are held at the mean of the last two communication points.
+// Program algorithm is macrostep with one more coupling algorithm: two-sweeps takes every macro
+// step twice, first with inputs that are held, and then, after a rollback, in substeps with
+// inputs that go from the old values to those of the first sweep.
+//
+//	algorithm run SYSTEM.ssp --algorithm two-sweeps --param substeps=4
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"math"
-	"slices"
+	"os"
+	"strconv"
 
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/cmd/macrostep/app"
 	"github.com/macrostep/macrostep/master"
-	"github.com/macrostep/macrostep/master/native"
 )
 
-// smoothed is an algorithm. What repeats steps or chooses their size implements more of
-// the interfaces beside master.Algorithm.
-type smoothed struct {
-	all         *master.StepSet
-	last, newer []float64 // L y + b at the last two communication points
+func main() {
+	app.Main(os.Args[1:], app.Options{Presets: []algorithms.Preset{{
+		Name: "two-sweeps", Doc: "Every macro step is taken with held inputs, and again with interpolated ones (with rollback).",
+		Source: "waveform relaxation with two iterations",
+		Params: []algorithms.Param{{Name: "substeps", Default: "10", Range: "1, 2, …", Doc: "substeps of a macro step in the second sweep"}},
+		New: func(values map[string]string, _ algorithms.With) (*algorithms.Choice, error) {
+			n, err := strconv.Atoi(values["substeps"])
+			if err != nil || n < 1 {
+				return nil, fmt.Errorf("parameter substeps=%s: it is a whole number from 1 on", values["substeps"])
+			}
+			return &algorithms.Choice{Algorithm: &twoSweeps{substeps: n}}, nil
+		},
+	}}})
 }
 
-func (s *smoothed) Check(*master.System) error { return nil }
+// twoSweeps is the algorithm. What chooses step sizes, reports or records more implements
+// further interfaces beside master.Algorithm.
+type twoSweeps struct {
+	substeps      int
+	first, second *master.StepSet  // all subsystems but the late ones, in one step and in substeps
+	saved         *master.StateSet // of all
+	new           []float64        // L y + b after the first sweep
+}
 
-func (s *smoothed) Init(x *master.Exec, _ float64) (err error) {
-	s.last, s.newer = slices.Clone(x.W), slices.Clone(x.W)
-	s.all, err = x.NewStepSet(x.Sys.Stepped)
+// NeedsRollback names all subsystems.
+func (*twoSweeps) NeedsRollback(s *master.System) []int {
+	all := make([]int, len(s.Subsystems))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// Check refuses systems that cannot take substeps.
+func (a *twoSweeps) Check(s *master.System) error {
+	for _, i := range s.Stepped {
+		if !s.Infos[i].Caps.VariableStep && a.substeps > 1 {
+			return fmt.Errorf("%s: %w: it cannot take substeps; choose substeps=1", s.Infos[i], master.ErrCapability)
+		}
+	}
+	return nil
+}
+
+func (a *twoSweeps) Init(x *master.Exec, _ float64) (err error) {
+	a.new = make([]float64, len(x.W))
+	for _, i := range x.Sys.Stepped {
+		if err := x.Splits(i); err != nil {
+			return err
+		}
+		x.ScaleStep(i, a.substeps, 1)
+	}
+	a.saved = x.NewStateSet(a.NeedsRollback(x.Sys))
+	if a.first, err = x.NewStepSet(x.Sys.Stepped); err != nil {
+		return err
+	}
+	a.second, err = x.NewStepSet(x.Sys.Stepped)
+	holds := x.Sys.Holds()
+	a.second.InPieces(a.substeps, func(i, j int, _ float64) { // x.W holds the old values
+		theta := (float64(j) + 0.5) / float64(a.substeps)
+		for k := x.Sys.InAt[i]; k < x.Sys.InAt[i+1]; k++ {
+			if x.U[k] = x.W[k]; !holds[k] {
+				x.U[k] += theta * (a.new[k] - x.W[k])
+			}
+		}
+	})
 	return err
 }
 
-// Attempt changes nothing that a repetition of the step would see: only Accept does.
-func (s *smoothed) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
-	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN()}
-	for k := range x.U {
-		x.U[k] = (s.last[k] + s.newer[k]) / 2
-	}
-	for _, i := range x.Sys.Stepped {
-		if err := x.StageDiscrete(i, t); err != nil {
-			return trial, err
-		}
-	}
-	if err := x.StepAll(ctx, s.all, t, H); err != nil {
+// Attempt changes nothing that a repetition of the step would see.
+func (a *twoSweeps) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Order: 1, Iters: 1}
+	copy(x.U, x.W)
+	if err := sweep(ctx, x, a.first, t, H); err != nil {
 		return trial, err
 	}
-	for _, i := range x.Sys.Late { // stateless ones get the new values of their sources
+	x.CoupleAll(t+H, a.new)
+	if err := a.saved.Restore(); err != nil {
+		return trial, err
+	}
+	return trial, sweep(ctx, x, a.second, t, H)
+}
+
+// sweep steps all subsystems, and then the late ones: stateless subsystems get the new values of
+// their sources.
+func sweep(ctx context.Context, x *master.Exec, set *master.StepSet, t, H float64) error {
+	for _, i := range x.Sys.Stepped {
+		if err := x.StageDiscrete(i, t); err != nil {
+			return err
+		}
+	}
+	if err := x.StepAll(ctx, set, t, H); err != nil {
+		return err
+	}
+	for _, i := range x.Sys.Late {
 		x.Couple(i, t+H, x.U)
-		if err := errors.Join(x.Stage(i), x.StageDiscrete(i, t+H)); err != nil {
-			return trial, err
+		if err := errors.Join(x.StageDiscrete(i, t+H), x.Stage(i)); err != nil {
+			return err
 		}
 		if err := x.Step(ctx, i, t, H); err != nil {
-			return trial, err
+			return err
 		}
 	}
-	return trial, nil
+	return nil
 }
 
-func (s *smoothed) Accept(x *master.Exec, _ float64) {
-	s.last, s.newer = s.newer, s.last
-	copy(s.newer, x.W)
-}
-
-func (s *smoothed) Reject(_, _ float64) {}
-
-func main() {
-	decay := func(name string, x0 float64) master.Subsystem {
-		return native.New(native.Model[float64]{
-			Name: name, Inputs: []string{"u"}, Outputs: []string{"x"}, Start: x0,
-			Step:   func(x *float64, _, H float64, u []float64) error { *x = u[0] + (*x-u[0])*math.Exp(-H); return nil },
-			Output: func(x *float64, y []float64) { y[0] = *x },
-		})
-	}
-	at := func(s, p string) master.Endpoint { return master.Endpoint{Subsystem: s, Port: p} }
-	sys, err := master.NewSystem([]master.Subsystem{decay("left", 1), decay("right", 0)}, []master.Connection{
-		{From: at("left", "x"), To: at("right", "u")}, {From: at("right", "x"), To: at("left", "u")},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	run, err := master.NewRun(sys, &smoothed{}, master.Options{Stop: 10, Step: 0.01})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := run.Run(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-	left, _ := run.Real("left.x")
-	fmt.Printf("left.x = %.4f\n", left)
-}
+func (*twoSweeps) Accept(*master.Exec, float64) {}
+func (*twoSweeps) Reject(_, _ float64)          {}

@@ -9,8 +9,10 @@ import (
 
 // The algorithm keeps the contract of master: also where steps are repeated, subsystems are
 // late, take steps of one size only or no input derivatives.
-func TestSmoothed(t *testing.T) {
-	if err := mastertest.TestAlgorithm(func() master.Algorithm { return &smoothed{} }); err != nil {
-		t.Error(err)
+func TestTwoSweeps(t *testing.T) {
+	for _, n := range []int{1, 4} {
+		if err := mastertest.TestAlgorithm(func() master.Algorithm { return &twoSweeps{substeps: n} }); err != nil {
+			t.Errorf("%d substeps: %v", n, err)
+		}
 	}
 }

@@ -1,0 +1,434 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/algorithms/analyze"
+)
+
+// abilities lists what a component can do that decides which algorithms can be used.
+func abilities(s *analyze.Subsystem) string {
+	var out []string
+	for _, a := range []struct {
+		can  bool
+		what string
+	}{
+		{s.Rollback, "rollback"}, {s.Serializes, "serialise"}, {s.VariableStep, "variable step"}, {s.InputDerivatives, "input derivatives"},
+		{s.DirectionalDerivatives, "directional derivatives"}, {s.Stateless, "stateless"},
+	} {
+		if a.can {
+			out = append(out, a.what)
+		}
+	}
+	if out == nil {
+		return "steps of one size only"
+	}
+	return strings.Join(out, ", ")
+}
+
+// misfit returns how far the model is from what was measured.
+func misfit(s *analyze.Subsystem) string {
+	if s.Unmeasured || s.Why != "" && s.States == 0 || s.Model == analyze.Directional {
+		return "-"
+	}
+	return fmt.Sprintf("%.0e", s.Misfit)
+}
+
+const (
+	shownGraphLoops = 5
+	shownPlaces     = 6 // of a loop, of inputs, of connections
+	shownUnstable   = 3 // strategies
+)
+
+// someOf lists a few names and tells how many more there are.
+func someOf(names []string, separator string) string {
+	if n := len(names) - shownPlaces; n > 0 {
+		return strings.Join(names[:shownPlaces], separator) + fmt.Sprintf("%sand %d more", separator, n)
+	}
+	return strings.Join(names, separator)
+}
+
+// printStructure prints what the graph tells.
+func printStructure(out io.Writer, s *analyze.Structure) {
+	fmt.Fprintf(out, "\nstructure\n")
+	if len(s.Loops) == 0 {
+		fmt.Fprintf(out, "  no algebraic loop\n")
+	}
+	for i, l := range s.Loops {
+		if i == shownGraphLoops {
+			fmt.Fprintf(out, "  and %d more loops in the JSON\n", len(s.Loops)-i)
+			break
+		}
+		kind, by := "of a macro step", "declared"
+		if l.Initialization {
+			kind = "of the initialisation"
+		}
+		if l.Assumed {
+			by = "assumed, as dependencies are not declared"
+		}
+		fmt.Fprintf(out, "  loop %s, %s, %s: %s\n", kind, by, l.Treatment, someOf(l.Variables, " -> "))
+		var gains []string
+		if l.Gain != nil {
+			gains = append(gains, fmt.Sprintf("gain %.3g at once", *l.Gain))
+		}
+		if l.StepGain != nil {
+			gains = append(gains, fmt.Sprintf("%.3g over a step", *l.StepGain))
+		}
+		if l.Why != "" {
+			gains = append(gains, "its gain is not known: "+l.Why)
+		}
+		fmt.Fprintf(out, "    %s\n", strings.Join(gains, ", "))
+	}
+	if len(s.Connections) > 0 {
+		var parts []string
+		most := 1.0
+		for _, scheme := range slices.Sorted(maps.Keys(s.Connections[0].Delay)) {
+			var late []string
+			for _, c := range s.Connections {
+				if c.Delay[scheme] > 0 {
+					late = append(late, c.From+" -> "+c.To)
+					most = max(most, c.Delay[scheme])
+				}
+			}
+			switch len(late) {
+			case 0:
+				parts = append(parts, scheme+" none")
+			case len(s.Connections):
+				parts = append(parts, fmt.Sprintf("%s all %d connections", scheme, len(late)))
+			default:
+				parts = append(parts, fmt.Sprintf("%s %d of %d (%s)", scheme, len(late), len(s.Connections), someOf(late, ", ")))
+			}
+		}
+		by := "one macro step"
+		if most > 1 {
+			by = fmt.Sprintf("up to %g macro steps", most)
+		}
+		fmt.Fprintf(out, "  delayed by %s: %s\n", by, strings.Join(parts, "; "))
+	}
+	if n := len(s.Discrete); n > 0 {
+		var names []string
+		on := 0
+		for _, c := range s.Discrete {
+			names = append(names, c.From+" -> "+c.To)
+			if c.Loop {
+				on++
+			}
+		}
+		fmt.Fprintf(out, "  of Integers, Booleans and Strings, kept at their values in the models: %d of %d connections, %d of them on loops (%s)\n",
+			n, n+len(s.Connections), on, someOf(names, ", "))
+	}
+	for _, b := range s.Bonds {
+		origin := "seen by units"
+		if b.Declared {
+			origin = "declared"
+		}
+		fmt.Fprintf(out, "  bond %s, %s: %s\n", b.Name, origin, strings.Join(b.Pairs, ", "))
+	}
+	if len(s.Unconnected) > 0 {
+		fmt.Fprintf(out, "  inputs that nothing feeds: %s\n", someOf(s.Unconnected, ", "))
+	}
+	grouped(out, "cannot be used", s.Algorithms, func(a *analyze.Applicability) string { return a.Refused })
+	grouped(out, "not analysed", s.Algorithms, func(a *analyze.Applicability) string {
+		if a.Refused != "" {
+			return ""
+		}
+		return a.Unanalysed
+	})
+}
+
+// grouped prints the algorithms of which something is true, those with the same reason in one line.
+func grouped(out io.Writer, what string, list []analyze.Applicability, why func(*analyze.Applicability) string) {
+	var reasons []string
+	by := map[string][]string{}
+	for i := range list {
+		if reason := why(&list[i]); reason != "" {
+			if by[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			by[reason] = append(by[reason], list[i].Preset)
+		}
+	}
+	for _, reason := range reasons {
+		fmt.Fprintf(out, "  %s: %s: %s\n", what, strings.Join(by[reason], ", "), reason)
+	}
+}
+
+// printAnalysis prints a report for people.
+func printAnalysis(out io.Writer, r *analyze.Report, path string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	notes := ""
+	for _, n := range r.Notes {
+		notes += n + "\n"
+	}
+	fmt.Fprintf(w, "operating point t = %g s, macro step %g s\n%s\ncomponent\tmodel\tstates\toff by\tcan\n", r.At, r.Step, notes)
+	for _, s := range r.Subsystems {
+		states := fmt.Sprint(s.States)
+		if s.Unmeasured {
+			states = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.Name, s.Model, states, misfit(&s), abilities(&s))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, s := range r.Subsystems {
+		switch {
+		case s.Why == "":
+		case strings.HasPrefix(s.Why, s.Name+" "): // it says of whom
+			fmt.Fprintln(out, s.Why)
+		default:
+			fmt.Fprintf(out, "%s: %s\n", s.Name, s.Why)
+		}
+	}
+	printStructure(out, &r.Structure)
+	fmt.Fprintf(w, "\nat %.4g s:\t\t\t\t\t\t\nalgorithm\torder\tradius\terror\tin one step\tFMU steps/s\tstable steps\n", r.Step)
+	limit, lasts := false, false
+	for i, s := range r.Strategies {
+		mark := ""
+		if i == r.Recommended {
+			mark = "  <- recommended"
+		}
+		radius := "-"
+		if s.Known() {
+			radius = fmt.Sprintf("%.6g", s.Now)
+			if s.Mode == nil {
+				radius = fmt.Sprintf("%.4g", s.Now)
+			}
+			if s.AtLimit() {
+				radius, limit = "1 *", true
+				if s.Lasts {
+					radius += fmt.Sprintf(" (%.6g)", s.Besides)
+					lasts = true
+				}
+			}
+		}
+		off, cost := "-", "-"
+		for _, f := range s.Forecasts {
+			if f.Step == r.Step {
+				off, cost = f.Size(), fmt.Sprintf("%.4g", f.FMUSteps)
+			}
+		}
+		local := "-"
+		if l := s.Local; l != nil {
+			local = fmt.Sprintf("%.1e ~ H^%.1f", l.Error, math.Round(10*l.Growth)/10+0) // no −0
+		}
+		if s.Seen != nil {
+			mark = " (seen in runs)" + mark
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s%s\n", s.Preset, s.Order, radius, off, local, cost, s.Ranges(r), mark)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if limit {
+		fmt.Fprintf(out, "* at the limit: undamped modes have radius 1, and growth below 1e-6 per step counts as none\n")
+	}
+	printSeen(out, r)
+	if lasts {
+		fmt.Fprintf(out, "in brackets: the radius without undamped modes (an integrator that nothing holds, a gain of 1 around a loop, an oscillator that feeds nothing)\n")
+	}
+	if err := printVarying(out, r); err != nil {
+		return err
+	}
+	var told []string
+	for _, s := range r.Strategies {
+		if s.Untold != "" && !slices.Contains(told, s.Untold) {
+			told = append(told, s.Untold)
+			fmt.Fprintf(out, "\n%s: %s", s.Preset, s.Untold)
+		}
+		if why := "the error in one step is not known: " + s.WhyNoLocal; s.WhyNoLocal != "" && !slices.Contains(told, why) {
+			told = append(told, why)
+			fmt.Fprintf(out, "\n%s: %s", s.Preset, why)
+		}
+		if s.Why != "" && !slices.Contains(told, s.Why) {
+			told = append(told, s.Why)
+			fmt.Fprintf(out, "\n%s, order %d: %s", s.Preset, s.Order, s.Why)
+		}
+	}
+	if r.WhyNoError != "" {
+		fmt.Fprintf(out, "\nerrors are not forecast: %s", r.WhyNoError)
+	}
+	if isRough(r) {
+		fmt.Fprintf(out, "\n~ an order of magnitude: along the motion, %s is off its model by %.2g of how much it moves", r.Stray.Of, r.Stray.Off)
+	}
+	if r.Large != "" {
+		fmt.Fprintf(out, "\nradii and stable steps hold for small motions about the operating point alone: look at other times too (--at)")
+	}
+	if told != nil || r.WhyNoError != "" || isRough(r) {
+		fmt.Fprintln(out)
+	}
+	for _, g := range r.Alone {
+		fmt.Fprintf(out, "\n%s is unstable by itself, its inputs held: %s", g.Component, &g)
+	}
+	switch {
+	case r.Whole != nil:
+		fmt.Fprintf(out, "\nthe coupled system itself is unstable: %s; no macro step and no algorithm changes that\n", r.Whole)
+	case len(r.Alone) > 0:
+		fmt.Fprintf(out, "\nno step changes that; whether the coupling holds it, the radii tell\n")
+	}
+	if s := &r.Strategies[max(r.Recommended, 0)]; s.Mode != nil {
+		fmt.Fprintf(out, "\nthe mode that dies out slowest, or grows, at %.4g s: %s\n", r.Step, s.Mode)
+	}
+	// What is recommended is stable as a rule: what limits those that are not is told of each.
+	unstable := 0
+	for i := range r.Strategies {
+		s := &r.Strategies[i]
+		if i == max(r.Recommended, 0) || s.Mode == nil || s.IsStable() || r.Whole != nil {
+			continue
+		}
+		if unstable++; unstable > shownUnstable {
+			continue
+		}
+		fmt.Fprintf(out, "\nunstable at %.4g s: %s of order %d grows by %.4g in each step: %s\n", r.Step, s.Preset, s.Order, s.Now, s.Mode)
+	}
+	if more := unstable - shownUnstable; more > 0 {
+		fmt.Fprintf(out, "\nand %d more unstable there, whose modes and connections stand in the JSON\n", more)
+	}
+	if r.Recommended < 0 {
+		_, err := fmt.Fprintf(out, "\nno recommendation: %s\n", r.Why)
+		return err
+	}
+	s := r.Strategies[r.Recommended]
+	if f := r.Promised; f != nil {
+		fmt.Fprintf(out, "\nat %.4g s, %s of order %d is expected to be off by %s over %.4g s, most in %s, with %.4g FMU steps per second\n",
+			f.Step, s.Preset, s.Order, f.Size(), r.Horizon, f.Of, f.FMUSteps)
+	}
+	if _, err := fmt.Fprintf(out, "\nrecommended (%s):\n   macrostep run %s %s --step-size %.4g\n", r.Why, path, s.Flags(), r.StepToTake); err != nil {
+		return err
+	}
+	return printChoice(out, r, path)
+}
+
+// printVarying prints where the steps of algorithms settle that choose them: of each the cheapest that keeps to the
+// error, else the most exact.
+func printVarying(out io.Writer, r *analyze.Report) error {
+	var shown []string // presets
+	best := map[string]*analyze.Varying{}
+	at := map[string]*analyze.Settled{}
+	var why []string // reasons, and by each the presets
+	by := map[string][]string{}
+	because := func(preset, reason string) {
+		if by[reason] == nil {
+			why = append(why, reason)
+		}
+		if !slices.Contains(by[reason], preset) {
+			by[reason] = append(by[reason], preset)
+		}
+	}
+	for i := range r.Varying {
+		v := &r.Varying[i]
+		s := v.Best(r.Asked)
+		if s == nil {
+			continue
+		}
+		if !slices.Contains(shown, v.Preset) {
+			shown = append(shown, v.Preset)
+		}
+		if before := at[v.Preset]; before == nil || s.Better(before, r.Asked) {
+			best[v.Preset], at[v.Preset] = v, s
+		}
+	}
+	for i := range r.Varying {
+		if v := &r.Varying[i]; !slices.Contains(shown, v.Preset) {
+			because(v.Preset, v.Why)
+		}
+	}
+	if len(shown) > 0 {
+		fmt.Fprintf(out, "\nwith steps chosen on the way (median, and from 10 to 90 %% of the time), over %.4g s:\n", r.Horizon)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for n, preset := range shown {
+		if n == 0 {
+			fmt.Fprintf(w, "algorithm\torder\ttolerance\terror\tFMU steps/s\tsteps\n")
+		}
+		v, s := best[preset], at[preset]
+		order := v.Order
+		if order == "auto" && s.Accepted > 0 {
+			order = fmt.Sprintf("auto (%d)", s.MostOrder)
+		}
+		if s.Fails != "" {
+			because(preset, "it is expected to fail: "+s.Fails)
+			fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t-\t-\tfails\n", preset, order, v.Tolerance, s.Tolerance)
+			continue
+		}
+		if s.Cut {
+			fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t-\t-\tmore than %d\n", preset, order, v.Tolerance, s.Tolerance, s.Accepted-1)
+			continue
+		}
+		text := fmt.Sprintf("%.3g s (%.2g to %.2g)", s.Step, s.Short, s.Long)
+		if s.Rejected > 0 {
+			text += fmt.Sprintf(", %d of %d rejected", s.Rejected, s.Accepted+s.Rejected)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s=%.3g\t%s\t%.4g\t%s\n", preset, order, v.Tolerance, s.Tolerance, s.Forecast.Size(), s.FMUSteps, text)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, reason := range why {
+		fmt.Fprintf(out, "\nsteps chosen on the way: %s: %s\n", strings.Join(by[reason], ", "), reason)
+	}
+	return nil
+}
+
+// printChoice prints the algorithm to take of those that choose their steps.
+func printChoice(out io.Writer, r *analyze.Report, path string) error {
+	c := r.RecommendedVarying
+	if c == nil {
+		return nil
+	}
+	flags := "--algorithm " + c.Preset + analyze.SettingFlags(c.Params, c.Rates)
+	if algorithms.UsesEnergy(c.Preset) {
+		for _, b := range r.Structure.Bonds {
+			if !b.Declared {
+				flags += fmt.Sprintf(" --bond '%s=%s'", b.Name, strings.Join(b.Pairs, ","))
+			}
+		}
+	}
+	_, err := fmt.Fprintf(out, "\nor with steps that are chosen on the way, expected to be off by %s with %.4g FMU steps per second:\n   macrostep run %s %s --step-size %.4g\n",
+		c.Forecast.Size(), c.FMUSteps, path, flags, r.Step)
+	return err
+}
+
+// printSeen tells what runs have shown, how well and how completely.
+func printSeen(out io.Writer, r *analyze.Report) {
+	runs, missed, precision := 0, 0, 0.0
+	var seen *analyze.Seen
+	for i := range r.Strategies {
+		if s := r.Strategies[i].Seen; s != nil {
+			seen, runs, missed, precision = s, runs+s.Runs, missed+s.Missed, max(precision, s.Precision)
+		}
+	}
+	if seen == nil {
+		return
+	}
+	fmt.Fprintf(out, "seen in runs: in %d of the system itself, with inputs moved a little at the operating point, differences were followed over up to %d steps; growth by less than %.0e in a step is not told from none, and windows between the steps that were looked at are not seen", runs, seen.Steps, seen.Least)
+	if precision > 0 {
+		fmt.Fprintf(out, "; the ends of stable ranges are known to a factor of %.3g", 1+precision)
+	}
+	if missed > 0 {
+		fmt.Fprintf(out, "; the time did not suffice for %d steps, longer --runs looks at more", missed)
+	}
+	fmt.Fprintln(out)
+}
+
+// isRough reports whether an error that is printed is an order of magnitude.
+func isRough(r *analyze.Report) bool {
+	if r.Promised != nil && r.Promised.IsRough() {
+		return true
+	}
+	for _, s := range r.Strategies {
+		for _, f := range s.Forecasts {
+			if f.Step == r.Step && f.IsRough() {
+				return true
+			}
+		}
+	}
+	return false
+}

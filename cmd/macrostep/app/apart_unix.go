@@ -1,0 +1,65 @@
+//go:build unix
+
+package app
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// setAside makes standard error of what this process prints to f, if that is its standard
+// output. path is a name of what f was, "" if it was not, and release is called when
+// nothing is written there any more.
+func setAside(f *os.File) (path string, release func(), err error) {
+	release = func() {}
+	if f.Fd() != 1 {
+		return "", release, nil
+	}
+	was, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return "", release, err
+	}
+	out := os.NewFile(uintptr(was), f.Name())
+	if _, err := os.Stat(fileName(out)); err != nil { // open files have no names here
+		return "", release, out.Close()
+	}
+	path, release = fileName(out), func() { _ = out.Close() } // what has it open writes on
+	if same := fmt.Sprintf("/proc/%d/fd/1", os.Getppid()); sameAs(same, out) {
+		path = same // of the supervisor, which can complete the results there
+	}
+	if term.IsTerminal(was) { // a person reads it
+		r, w, err := os.Pipe()
+		if err != nil {
+			return path, release, err
+		}
+		shown := make(chan struct{})
+		go func() {
+			defer close(shown)
+			_, _ = io.Copy(&screen{to: out}, r) // who has left the terminal misses nothing
+		}()
+		path, release = fileName(w), func() {
+			_ = w.Close()
+			select {
+			case <-shown:
+			case <-time.After(time.Second): // something still holds the other end
+			}
+			_ = out.Close()
+		}
+	}
+	return path, release, unix.Dup2(2, 1)
+}
+
+// fileName is a path to an open file.
+func fileName(f *os.File) string { return fmt.Sprintf("/dev/fd/%d", f.Fd()) }
+
+// sameAs reports whether a path leads to an open file.
+func sameAs(path string, f *os.File) bool {
+	a, err := os.Stat(path)
+	b, failed := f.Stat()
+	return err == nil && failed == nil && os.SameFile(a, b)
+}

@@ -1,0 +1,214 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/master/supervise"
+)
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1 // found after the first FMU was instantiated, or interrupted
+	exitUsage  = 2 // found before that: usage, documents, archives
+)
+
+// program is one call of the command line.
+type program struct {
+	args           []string
+	flags          []string // of the command run, as --name=value, those of the run that it resumes included
+	stdin          io.Reader
+	stdout, stderr io.Writer // for people
+	out            io.Writer // standard output as it is, see data
+	backend        backend
+	presets        algorithms.Catalog
+	// A command that runs FMUs does so in an engine: engine starts it, job is the command in
+	// it. Both nil = in this process, as in tests.
+	engine *supervise.Engine
+	job    *supervise.Job
+}
+
+// usageError is a wrong use of the command line.
+type usageError struct {
+	command string // "" = the program itself
+	err     error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// runError is an error after the first FMU was instantiated.
+type runError struct{ err error }
+
+func (e *runError) Error() string { return e.err.Error() }
+func (e *runError) Unwrap() error { return e.err }
+
+// newProgram makes a call of the command line.
+func newProgram(args []string, stdin io.Reader, stdout, stderr io.Writer, b backend) *program {
+	return &program{args: args, stdin: stdin, stdout: &screen{to: stdout}, stderr: &screen{to: stderr}, out: stdout, backend: b}
+}
+
+// run does what the arguments ask for, and returns the exit code.
+func (p *program) run(ctx context.Context) int {
+	for _, w := range []io.Writer{p.stdout, p.stderr} {
+		if s, ok := w.(*screen); ok {
+			defer s.flush()
+		}
+	}
+	if len(p.args) > 0 && p.args[0] == completeCommand {
+		p.complete(p.args[1:])
+		return exitDone
+	}
+	err := p.dispatch(ctx)
+	if err == nil {
+		return exitDone
+	}
+	if code := exitCode(0); errors.As(err, &code) {
+		return int(code)
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintln(p.stderr, "macrostep:", strings.TrimSuffix(line, "\n"))
+	}
+	var usage *usageError
+	var after *runError
+	var ended *fmi.ProcessError // also while its library was being loaded
+	switch {
+	case errors.As(err, &after), errors.As(err, &ended), errors.Is(err, master.ErrInterrupted):
+		return exitFailed
+	case errors.As(err, &usage):
+		fmt.Fprintln(p.stderr, "See:", strings.TrimSpace("macrostep help "+usage.command))
+	}
+	return exitUsage
+}
+
+// dispatch arranges the arguments of the command and hands them to cli.
+func (p *program) dispatch(ctx context.Context) error {
+	app := p.app()
+	args, err := joinGroup(app, p.args)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		name := args[0]
+		switch cmd := app.Command(name); {
+		case cmd != nil:
+			flags, rest, help, err := arrange(cmd, args[1:])
+			if err != nil {
+				return &usageError{cmd.Name, err}
+			}
+			if help {
+				args = []string{"help", cmd.Name}
+				break
+			}
+			if cmd.Name == "run" {
+				if flags, rest, err = resumeArguments(flags, rest); err != nil {
+					return &usageError{cmd.Name, err}
+				}
+				p.flags = flags
+			}
+			args = append(append([]string{name}, flags...), "--")
+			args = append(args, rest...)
+		case name == "help" || name == "h":
+			if len(args) > 1 && (args[1] == "--help" || args[1] == "-h") {
+				args = args[:1]
+			}
+			if len(args) > 1 && app.Command(args[1]) == nil {
+				return &usageError{"", fmt.Errorf("there is no command %q", args[1])}
+			}
+			args = args[:min(len(args), 2)]
+		case name == "--help" || name == "-h" || name == "--version" || name == "-v":
+			args = args[:1]
+		case strings.HasPrefix(name, "-"):
+			return &usageError{"", fmt.Errorf("%s stands before the command; write the command first, as in: macrostep run SYSTEM %s", name, name)}
+		default:
+			if _, err := os.Stat(name); err == nil {
+				return &usageError{"", fmt.Errorf("%s is a file, not a command; to run it: macrostep run %s", name, name)}
+			}
+			if slices.ContainsFunc(app.Command("run").Flags, func(f cli.Flag) bool { return f.Names()[0] == name }) {
+				return &usageError{"run", fmt.Errorf("there is no command %q; it is a flag: macrostep run SYSTEM --%s …", name, name)}
+			}
+			return &usageError{"", fmt.Errorf("there is no command %q; %s", name, strings.TrimSpace(cli.SuggestCommand(app.Commands, name)))}
+		}
+	}
+	if len(args) > 1 && (args[0] == "help" || args[0] == "h") {
+		cmd := app.Command(args[1])
+		cmd.CustomHelpTemplate = helpText(cmd)
+	}
+	return app.RunContext(ctx, append([]string{"macrostep"}, args...))
+}
+
+func (p *program) app() *cli.App {
+	app := &cli.App{
+		Name:        "macrostep",
+		Usage:       "couple FMUs and run them",
+		UsageText:   "macrostep COMMAND [ARGUMENTS AND FLAGS]",
+		Version:     simulate.Version(),
+		Description: programHelp,
+		Commands:    []*cli.Command{p.runCommand(), p.infoCommand(), p.validateCommand(), p.bondsCommand(), p.analyzeCommand(), p.algorithmsCommand(), p.plotCommand(), p.compareCommand(), p.reportCommand(), p.sspCommand(), p.scenarioCommand(), p.demoCommand(), p.completionCommand(), p.manCommand(), p.versionCommand()},
+		Writer:      p.stdout, ErrWriter: p.stderr, Reader: p.stdin,
+		DisableSliceFlagSeparator: true, // values may hold commas
+		Suggest:                   true,
+		// Only main exits; run turns errors into exit codes.
+		ExitErrHandler: func(*cli.Context, error) {},
+	}
+	app.Commands = append(app.Commands, p.sspCommands()...)
+	for _, c := range app.Commands {
+		c.HideHelpCommand = true // an argument "help" is an argument
+		c.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return &usageError{c.Name, err} }
+	}
+	return app
+}
+
+const programHelp = `macrostep is an FMI 2.0 co-simulation master: it couples FMUs as an SSP
+describes, steps them with published coupling algorithms, and says how good
+the result is.
+
+Start here:
+   macrostep demo                                   examples, built and run
+   macrostep info SYSTEM.ssp                        what is in a file
+   macrostep validate SYSTEM.ssp                    what is wrong with it
+   macrostep run SYSTEM.ssp --stop-time 10          run it
+   macrostep help run                               all about running
+
+Exit codes: 0 done; 2 found before any FMU was instantiated (usage,
+documents, archives); 1 after that. validate: 1 if it finds errors.`
+
+// arguments checks the number of arguments of a command.
+func arguments(c *cli.Context, least, most int, what string) error {
+	switch n := c.NArg(); {
+	case n < least:
+		return &usageError{c.Command.Name, fmt.Errorf("%s is missing", what)}
+	case n > most && most == 0:
+		return &usageError{c.Command.Name, fmt.Errorf("%q is too much; the command takes no arguments", c.Args().Get(0))}
+	case n > most:
+		return &usageError{c.Command.Name, fmt.Errorf("%q is too much; the command takes %s only", c.Args().Get(most), what)}
+	}
+	return nil
+}
+
+func (p *program) versionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "version", Usage: "print the version", UsageText: "macrostep version",
+		Description: "Prints the versions of macrostep and of the Go it was built with, and the\nplatform. The manifest of a run holds the same.\n\nExample:\n   macrostep version",
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 0, 0, ""); err != nil {
+				return err
+			}
+			fmt.Fprintf(p.stdout, "macrostep %s (%s, %s)\n", simulate.Version(), runtime.Version(), simulate.Platform())
+			return nil
+		},
+	}
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// arrange sorts the arguments of a command into flags, each as --name=value, and
+// the rest. Unlike cli, it takes flags before and after arguments, and everything
+// behind -- as arguments. help is true if help was asked for.
+func arrange(cmd *cli.Command, args []string) (flags, rest []string, help bool, err error) {
+	known := map[string]cli.Flag{}
+	for _, f := range cmd.Flags {
+		for _, name := range f.Names() {
+			known[name] = f
+		}
+	}
+	seen := map[string]bool{}
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			return flags, append(rest, args[i+1:]...), help, nil
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			rest = append(rest, arg)
+			continue
+		}
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
+		if name == "help" || name == "h" {
+			help = true
+			continue
+		}
+		f, ok := known[name]
+		if !ok {
+			return nil, nil, help, fmt.Errorf("there is no flag %s%s", dashed(name), nearestFlag(cmd, name))
+		}
+		name = f.Names()[0]
+		if seen[name] && !repeats(f) {
+			return nil, nil, help, fmt.Errorf("%s is given twice; give it once", dashed(name))
+		}
+		seen[name] = true
+		if !takesValue(f) {
+			if !hasValue {
+				value = "true"
+			}
+			flags = append(flags, "--"+name+"="+value)
+			continue
+		}
+		if !hasValue {
+			i++
+			if i == len(args) {
+				return nil, nil, help, fmt.Errorf("%s needs a value", dashed(name))
+			}
+			value = args[i]
+			next, _, _ := strings.Cut(strings.TrimLeft(value, "-"), "=")
+			if _, isFlag := known[next]; isFlag && strings.HasPrefix(value, "--") {
+				return nil, nil, help, fmt.Errorf("%s needs a value, and %s is a flag; write %s=VALUE if it is meant as the value", dashed(name), value, dashed(name))
+			}
+		}
+		flags = append(flags, "--"+name+"="+value)
+		if _, two := f.(pair); two {
+			if i++; i == len(args) {
+				return nil, nil, help, fmt.Errorf("%s needs two values", dashed(name))
+			}
+			flags = append(flags, "--"+name+"="+args[i])
+		}
+	}
+	return flags, rest, help, nil
+}
+
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+func repeats(f cli.Flag) bool {
+	_, ok := f.(repeatable)
+	return ok
+}
+
+func takesValue(f cli.Flag) bool {
+	d, ok := f.(cli.DocGenerationFlag)
+	return ok && d.TakesValue()
+}
+
+func nearestFlag(cmd *cli.Command, name string) string {
+	if s := cli.SuggestFlag(cmd.Flags, name, true); s != "" {
+		return fmt.Sprintf("; did you mean %s? (macrostep help %s lists them)", s, cmd.Name)
+	}
+	return fmt.Sprintf(" (see macrostep help %s)", cmd.Name)
+}

@@ -1,0 +1,368 @@
+package app
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/results"
+	"github.com/macrostep/macrostep/master/validate"
+	"github.com/macrostep/macrostep/ssp/dialect"
+)
+
+// completeCommand is what the completion scripts call, with the words of the
+// command line up to the cursor. Each line it prints is a choice, a tab and an
+// explanation; no line means that a file is wanted.
+const completeCommand = "__complete"
+
+//go:embed completion/bash.sh
+var bashCompletion string
+
+//go:embed completion/zsh.sh
+var zshCompletion string
+
+//go:embed completion/fish.fish
+var fishCompletion string
+
+const completionHelp = `Prints a script that makes the shell complete commands, flags, algorithms with
+their parameters, and the names of variables of a system or a table that stands
+before.
+
+Examples:
+   source <(macrostep completion bash)      now; in ~/.bashrc for always
+   source <(macrostep completion zsh)       now; in ~/.zshrc for always
+   macrostep completion fish | source       now
+   macrostep completion fish > ~/.config/fish/completions/macrostep.fish`
+
+func (p *program) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "completion", Usage: "print the completion script of a shell", ArgsUsage: "SHELL",
+		UsageText: "macrostep completion bash|zsh|fish", Description: completionHelp,
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 1, 1, "SHELL (bash, zsh or fish)"); err != nil {
+				return err
+			}
+			switch shell := c.Args().First(); shell {
+			case "bash":
+				fmt.Fprint(p.data(), bashCompletion)
+			case "zsh":
+				fmt.Fprint(p.data(), zshCompletion)
+			case "fish":
+				fmt.Fprint(p.data(), fishCompletion)
+			default:
+				return &usageError{"completion", fmt.Errorf("%q is no shell that is known here; there are bash, zsh and fish", shell)}
+			}
+			return nil
+		},
+	}
+}
+
+type choice struct{ word, doc string }
+
+// complete prints the choices for the last word.
+func (p *program) complete(words []string) {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	for _, c := range p.choices(words) {
+		fmt.Fprintf(p.data(), "%s\t%s\n", c.word, c.doc)
+	}
+}
+
+func (p *program) choices(words []string) []choice {
+	app := p.app()
+	if len(words) > 2 && words[0] == sspGroup {
+		words = append([]string{words[0] + " " + words[1]}, words[2:]...)
+	}
+	last := words[len(words)-1]
+	if group := words[:len(words)-1]; slices.Equal(group, []string{sspGroup}) || slices.Equal(group, []string{"help", sspGroup}) {
+		var out []choice
+		for _, c := range p.sspCommands() {
+			out = append(out, choice{strings.TrimPrefix(c.Name, sspGroup+" "), c.Usage})
+		}
+		return startingWith(out, last)
+	}
+	if len(words) == 1 || len(words) == 2 && words[0] == "help" {
+		var out []choice
+		for _, c := range app.VisibleCommands() {
+			out = append(out, choice{c.Name, c.Usage})
+		}
+		if len(words) == 1 {
+			out = append(out, choice{"help", "explain a command"})
+		}
+		return startingWith(out, last)
+	}
+	cmd := app.Command(words[0])
+	if cmd == nil {
+		return nil
+	}
+	before := words[1 : len(words)-1]
+	values := func(flag string, before []string) []choice {
+		if names := p.names(cmd, flag, before, last); names != nil {
+			return names
+		}
+		return p.values(flag, before)
+	}
+	// bash splits --flag=value and key=value at the equals sign.
+	bash := false
+	if n := len(before); last == "=" {
+		before, last, bash = before[:n], "", true
+	} else if n > 0 && before[n-1] == "=" {
+		before, bash = before[:n-1], true
+	}
+	if cmd.Name == "validate" && (len(before) > 0 && before[len(before)-1] == "--"+flagExplain || strings.HasPrefix(last, "--"+flagExplain+"=")) {
+		flag, word, equals := strings.Cut(last, "=")
+		if !equals {
+			return startingWith(ruleChoices(), last)
+		}
+		out := startingWith(ruleChoices(), word)
+		for i := range out {
+			out[i].word = flag + "=" + out[i].word
+		}
+		return out
+	}
+	if n := len(before); n > 0 {
+		if name, ok := strings.CutPrefix(before[n-1], "--"); ok && !strings.Contains(name, "=") && flagTakesValue(cmd, name) {
+			return startingWith(values(name, before), last)
+		}
+	}
+	if bash {
+		return nil // the value of a parameter
+	}
+	if flag, value, ok := strings.Cut(last, "="); ok && strings.HasPrefix(flag, "--") {
+		var out []choice
+		for _, c := range startingWith(values(flag[2:], before), value) {
+			out = append(out, choice{flag + "=" + c.word, c.doc})
+		}
+		return out
+	}
+	if strings.HasPrefix(last, "-") {
+		var out []choice
+		for _, f := range cmd.Flags {
+			doc := ""
+			if d, ok := f.(cli.DocGenerationFlag); ok {
+				doc = strings.ReplaceAll(d.GetUsage(), "`", "")
+			}
+			out = append(out, choice{"--" + f.Names()[0], doc})
+		}
+		return startingWith(append(out, choice{"--help", "explain the command"}), last)
+	}
+	switch cmd.Name {
+	case "algorithms":
+		return startingWith(p.presetChoices(), last)
+	case "completion":
+		return startingWith([]choice{{"bash", ""}, {"zsh", ""}, {"fish", ""}}, last)
+	case "ssp set":
+		if files := positionals(cmd, before); len(files) > 0 {
+			return startingWith(p.variables(files[0], "set", last), last)
+		}
+	case "demo":
+		if len(positionals(cmd, before)) == 0 && last != "" {
+			return startingWith([]choice{{demoChain, "a chain of masses of any length"}}, last)
+		}
+	}
+	return nil
+}
+
+// positionals gives the arguments of a command among words that are no flags, and no
+// values of flags.
+func positionals(cmd *cli.Command, words []string) []string {
+	var out []string
+	for i := 0; i < len(words); i++ {
+		name, isFlag := strings.CutPrefix(words[i], "-")
+		switch {
+		case !isFlag:
+			out = append(out, words[i])
+		case strings.Contains(name, "="):
+		case flagTakesValue(cmd, strings.TrimPrefix(name, "-")):
+			i++
+			if i < len(words) && words[i] == "=" { // as bash has it
+				i++
+			}
+		}
+	}
+	return out
+}
+
+// names gives the names of variables that a flag takes, from the files that the words
+// before name; nil = the flag takes none, or there is no file.
+func (p *program) names(cmd *cli.Command, flag string, before []string, last string) []choice {
+	files := positionals(cmd, before)
+	if len(files) == 0 {
+		return nil
+	}
+	switch cmd.Name + " " + flag {
+	case "plot select", "report select", "compare select", "compare rtol", "compare atol", "compare nrmse", "compare map":
+		end := ""
+		if flag != "select" {
+			end = "="
+		}
+		var out []choice
+		seen := map[string]bool{}
+		for _, path := range files {
+			columns, err := results.Header(path)
+			if err != nil {
+				continue
+			}
+			for _, c := range columns {
+				if !seen[c.Bare] {
+					seen[c.Bare] = true
+					out = append(out, choice{c.Bare + end, c.Unit})
+				}
+			}
+		}
+		return byPart(out, typed(last))
+	case "run set", "run record", "info set", "info explain", "analyze set":
+		return p.variables(files[0], flag, typed(last))
+	}
+	return nil
+}
+
+// typed is what of the last word belongs to a value.
+func typed(last string) string {
+	if flag, value, ok := strings.Cut(last, "="); ok && strings.HasPrefix(flag, "--") {
+		return value
+	}
+	return last
+}
+
+// variables gives those of a system: those that can be set, with an equals sign, or all.
+func (p *program) variables(path, flag, prefix string) []choice {
+	list, err := p.backend.Variables(path)
+	if err != nil {
+		return nil
+	}
+	var out []choice
+	for _, v := range list {
+		switch {
+		case flag != "set":
+			out = append(out, choice{v.Name, v.Description})
+		case v.Settable:
+			out = append(out, choice{v.Name + "=", v.Description})
+		}
+	}
+	return byPart(out, prefix)
+}
+
+// byPart shortens names that begin with a prefix to the next point behind it, so that one
+// part after the other is chosen.
+func byPart(all []choice, prefix string) []choice {
+	var out []choice
+	for _, c := range all {
+		if rest, ok := strings.CutPrefix(c.word, prefix); ok {
+			if part, _, more := strings.Cut(rest, "."); more {
+				c = choice{prefix + part + ".", ""}
+			}
+			if n := len(out); n == 0 || out[n-1] != c {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+func flagTakesValue(cmd *cli.Command, name string) bool {
+	for _, f := range cmd.Flags {
+		if f.Names()[0] == name {
+			return takesValue(f)
+		}
+	}
+	return false
+}
+
+// values gives the choices for the value of a flag; none means a file.
+func (p *program) values(flag string, before []string) []choice {
+	switch flag {
+	case flagAlgorithm:
+		return p.presetChoices()
+	case flagLogLevel:
+		return plain(logLevels)
+	case flagIsolate:
+		return plain(assemble.IsolationNames)
+	case flagOverrun:
+		return plain(master.OverrunPolicies())
+	case flagFormat:
+		return formats
+	case flagDisable:
+		return ruleChoices()
+	case flagFor:
+		return plain(dialect.Tools())
+	case flagParam:
+		return p.params(before)
+	case flagOnCrash:
+		return plain(crashPolicies)
+	case flagDebug:
+		return plain(debugNames(runDebugKeys))
+	case "norm":
+		return []choice{{string(results.Range), "greatest less least value"}, {string(results.RMS), "root of the mean square"}}
+	}
+	return nil
+}
+
+// plain are words that need no explanation.
+func plain(words []string) []choice {
+	var out []choice
+	for _, w := range words {
+		out = append(out, choice{w, ""})
+	}
+	return out
+}
+
+func ruleChoices() []choice {
+	var out []choice
+	for _, r := range validate.Rules() {
+		out = append(out, choice{r.ID, firstSentence(r.Doc)})
+	}
+	return out
+}
+
+func (p *program) presetChoices() []choice {
+	var out []choice
+	for _, a := range p.presets.All() {
+		out = append(out, choice{a.Name, a.Doc})
+	}
+	return out
+}
+
+// params gives the parameters of the algorithm that the words before name.
+func (p *program) params(before []string) []choice {
+	preset := algorithms.DefaultPreset
+	for i, w := range before {
+		if v, ok := strings.CutPrefix(w, "--"+flagAlgorithm+"="); ok {
+			preset = v
+		} else if w == "--"+flagAlgorithm {
+			rest := before[i+1:]
+			if len(rest) > 1 && rest[0] == "=" {
+				rest = rest[1:]
+			}
+			if len(rest) > 0 {
+				preset = rest[0]
+			}
+		}
+	}
+	found, err := p.presets.Find(preset)
+	if err != nil {
+		return nil
+	}
+	var out []choice
+	for _, q := range found.Params {
+		out = append(out, choice{q.Name + "=", q.Range + ": " + q.Doc})
+	}
+	return out
+}
+
+func startingWith(all []choice, prefix string) []choice {
+	var out []choice
+	for _, c := range all {
+		if strings.HasPrefix(c.word, prefix) {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,110 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/macrostep/macrostep/master/simulate"
+	"golang.org/x/term"
+)
+
+// console is the standard error of a run: messages, and on a terminal one line
+// of progress that stays below them. It may be used from several goroutines.
+type console struct {
+	mu       sync.Mutex
+	w        *screen
+	terminal func() (width int, ok bool)
+	line     string          // of progress, now on the screen
+	shown    map[string]bool // warnings printed so far
+}
+
+func newConsole(w io.Writer) *console {
+	s, ok := w.(*screen)
+	if !ok {
+		s = &screen{to: w}
+	}
+	c := &console{w: s, shown: map[string]bool{}, terminal: func() (int, bool) { return 0, false }}
+	if f, ok := s.to.(*os.File); ok && !s.beside && term.IsTerminal(int(f.Fd())) {
+		c.terminal = func() (int, bool) {
+			width, _, err := term.GetSize(int(f.Fd()))
+			if err != nil || width <= 0 {
+				width = 80
+			}
+			return width, true
+		}
+	}
+	return c
+}
+
+// print prints a line above the progress.
+func (c *console) print(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line := c.line
+	c.erase()
+	fmt.Fprintln(c.w, text)
+	c.draw(line)
+}
+
+// status replaces the line of progress, or prints it if there is no terminal.
+func (c *console) status(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	width, ok := c.terminal()
+	if !ok {
+		fmt.Fprintln(c.w, text)
+		return
+	}
+	if n := utf8.RuneCountInString(text); n >= width {
+		text = string([]rune(text)[:width-1]) // a full line would scroll
+	}
+	// One write, and no blank line in between: erasing first would flicker.
+	rest := max(0, utf8.RuneCountInString(c.line)-utf8.RuneCountInString(text))
+	c.w.rewrite(text + strings.Repeat(" ", rest))
+	c.line = text
+}
+
+// clear takes the line of progress away.
+func (c *console) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.erase()
+}
+
+// erase uses blanks, which every terminal understands.
+func (c *console) erase() {
+	if c.line != "" {
+		c.w.rewrite(strings.Repeat(" ", utf8.RuneCountInString(c.line)))
+		c.w.rewrite("")
+		c.line = ""
+	}
+}
+
+func (c *console) draw(line string) {
+	if line != "" {
+		fmt.Fprint(c.w, line)
+		c.line = line
+	}
+}
+
+// log prints a message of a run.
+func (c *console) log(e simulate.Event) {
+	if e.Level >= slog.LevelWarn && e.Level < slog.LevelError {
+		c.mu.Lock()
+		c.shown[e.Text] = true
+		c.mu.Unlock()
+	}
+	c.print(e.String())
+}
+
+// printed reports whether a message was printed.
+func (c *console) printed(message string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown[message]
+}

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+const flagDebug = "debug"
+
+// debugging is what --debug asks for.
+type debugging struct {
+	CallByCall, LivePaused, Unbounded bool
+	Profile                           string // folder; "" = none
+}
+
+// debugKey is a key of --debug.
+type debugKey struct {
+	name  string // ends with = if a value follows
+	usage string
+	set   func(d *debugging, value string)
+}
+
+var profileKey = debugKey{"profile=", "folder for profiles, which go tool pprof reads: " + cpuProfile + " of processor time, " + heapProfile + " of allocations",
+	func(d *debugging, dir string) { d.Profile = dir }}
+
+// runDebugKeys are those of run.
+var runDebugKeys = []debugKey{
+	{"call-by-call", "step each FMU by itself and make each of its calls by itself, with the same results",
+		func(d *debugging, _ string) { d.CallByCall = true }},
+	{"live-paused", "with --live: begin paused", func(d *debugging, _ string) { d.LivePaused = true }},
+	{"realtime-unbounded", "take algorithms in real time that iterate, repeat steps or choose their size, too",
+		func(d *debugging, _ string) { d.Unbounded = true }},
+	profileKey,
+}
+
+func debugNames(keys []debugKey) []string {
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+func debugFlag(keys []debugKey, category string) cli.Flag {
+	usage := "for work on macrostep and on FMUs, repeatable"
+	for _, k := range keys {
+		usage += "; " + k.name + ": " + k.usage
+	}
+	return repeatable{&cli.StringSliceFlag{Name: flagDebug, Usage: "`KEY` " + usage, KeepSpace: true, Category: category}}
+}
+
+// readDebug reads the values of --debug.
+func readDebug(keys []debugKey, values []string) (d debugging, err error) {
+	var errs []error
+	for _, text := range values {
+		name, value, given := strings.Cut(text, "=")
+		if given {
+			name += "="
+		}
+		k := slices.IndexFunc(keys, func(k debugKey) bool { return k.name == name })
+		if k < 0 || given && value == "" {
+			errs = append(errs, fmt.Errorf("--%s: %q is none of %s", flagDebug, text, strings.Join(debugNames(keys), ", ")))
+			continue
+		}
+		keys[k].set(&d, value)
+	}
+	return d, errors.Join(errs...)
+}

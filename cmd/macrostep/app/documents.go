@@ -1,0 +1,223 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/macrostep/macrostep/algorithms"
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/worker"
+	"github.com/macrostep/macrostep/fmus"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/fmuslave"
+	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/master/validate"
+)
+
+// documents is the backend of the program: documents and FMUs.
+type documents struct{ presets algorithms.Catalog }
+
+var _ backend = documents{}
+
+// Bonds looks at the connections of a system.
+func (documents) Bonds(_ context.Context, path string) ([]assemble.BondCandidate, []assemble.NoBond, error) {
+	a, err := assemble.Open(path, looking())
+	if err != nil {
+		return nil, nil, errors.Join(err, a.Close())
+	}
+	bonds, others := a.Bonds()
+	return bonds, others, a.Close()
+}
+
+// Validate judges a file.
+func (d documents) Validate(ctx context.Context, path string, r validateRequest) (*validate.Report, error) {
+	return validate.File(ctx, path, validate.Options{
+		Strict: r.Strict, Disable: r.Disable, Dynamic: r.Dynamic, Compile: r.Compile, Step: r.Step, Cache: fmuslave.CacheDir(),
+		Launcher: &worker.Launcher{Timeout: trialTimeout}, StepTimeout: trialTimeout,
+		Assemble: simulate.Reading(ctx),
+		Strategy: func(a *assemble.Assembly) assemble.Strategy {
+			return simulate.StrategyOf(d.presets, a, &simulate.Request{System: path, Algorithm: r.Algorithm, Params: r.Params})
+		},
+	})
+}
+
+// trialTimeout ends an FMU that does not come back from a call while it is tried.
+const trialTimeout = time.Minute
+
+// Describe reads an FMU or a system for macrostep info.
+func (documents) Describe(path string, o infoOptions) (*fileDescription, error) {
+	if err := simulate.There(path); err != nil {
+		return nil, err
+	}
+	if !assemble.IsFMU(path) {
+		return describeSystem(path, o)
+	}
+	if len(o.Set) > 0 {
+		return nil, fmt.Errorf("--set: %s is an FMU; the flag is for systems", path)
+	}
+	f, list, err := fmi.Open(path, fmi.OpenOptions{Strict: o.Strict})
+	if err != nil {
+		return nil, err
+	}
+	d := &fileDescription{FMU: &fmuDescription{Path: path, Hash: f.Hash, Description: f.Description}, Findings: list.Findings}
+	entries, err := os.ReadDir(filepath.Join(f.Dir, "binaries"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, errors.Join(err, f.Close())
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			d.FMU.Platforms = append(d.FMU.Platforms, e.Name())
+		}
+	}
+	return d, f.Close()
+}
+
+// Open reads a system for a run.
+func (documents) Open(ctx context.Context, path string, o simulate.OpenOptions) (*simulate.System, error) {
+	return simulate.Open(ctx, path, o)
+}
+
+// Explain tells where values come from.
+func (documents) Explain(path string, names []string, o infoOptions) (list []*assemble.Explanation, err error) {
+	a, err := assemble.Open(path, describing(o))
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, name := range names {
+		if e, err := a.Explain(name); err != nil {
+			errs = append(errs, err)
+		} else {
+			list = append(list, e)
+		}
+	}
+	return list, errors.Join(errs...)
+}
+
+// looking are the options for a look at a system that nothing is run of: what a run
+// would accept is accepted.
+func looking() assemble.Options {
+	o := simulate.Reading(context.Background())
+	o.Launcher = &worker.Launcher{}
+	return o
+}
+
+func describing(o infoOptions) assemble.Options {
+	out := looking()
+	out.Strict = o.Strict
+	for _, a := range o.Set {
+		out.Set = append(out.Set, assemble.Assignment(a))
+	}
+	return out
+}
+
+// Variables lists the variables of the FMUs of a system.
+func (documents) Variables(path string) ([]namedVariable, error) {
+	a, err := assemble.Open(path, looking())
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	var list []namedVariable
+	for _, c := range a.Components {
+		for i := range c.FMU.Description.Variables {
+			v := &c.FMU.Description.Variables[i]
+			list = append(list, namedVariable{Name: c.Name + "." + v.Name, Description: v.Description, Settable: v.HasStart && v.Variability != description.Constant})
+		}
+	}
+	if prefix := a.Alone(); prefix != "" { // the short names, too
+		for _, v := range slices.Clone(list) {
+			v.Name = strings.TrimPrefix(v.Name, prefix+".")
+			list = append(list, v)
+		}
+	}
+	return list, a.Close()
+}
+
+func describeSystem(path string, o infoOptions) (*fileDescription, error) {
+	a, err := assemble.Open(path, describing(o))
+	if err != nil {
+		return outline(path), errors.Join(err, a.Close())
+	}
+	a.Override(nil, nil, nil, nil) // where a number is guessed, its source says so
+	s := &systemDescription{
+		Path: path, Name: a.Name, Loops: a.System.Loops, Algorithm: a.Algorithm, Params: a.Params,
+		Sources: map[string]string{}, StartTime: simulate.Setting(a.Start), StopTime: simulate.Setting(a.Stop), StepSize: simulate.Setting(a.Step),
+	}
+	if a.Tolerance != nil {
+		t := simulate.Setting(*a.Tolerance)
+		s.Tolerance = &t
+	}
+	for name, source := range a.Asked.Sources {
+		s.Sources[name] = fmt.Sprintf("%s (%s)", source.Text, source.Place)
+	}
+	for i, c := range a.Components {
+		info := a.System.Infos[i]
+		s.Components = append(s.Components, componentInfo{
+			Name: c.Name, Source: c.Source, Model: c.FMU.Description.ModelName, Tool: c.FMU.Description.GenerationTool,
+			Inputs: count(c.FMU.Description, description.Input), Outputs: count(c.FMU.Description, description.Output),
+		})
+		if info.Stateless {
+			s.Stateless = append(s.Stateless, c.Name)
+		}
+	}
+	s.Functions = a.Functions()
+	for _, c := range a.Connections() {
+		s.Connections = append(s.Connections, connectionInfo(c))
+	}
+	for _, v := range a.Settings() {
+		s.Settings = append(s.Settings, newSettingInfo(v))
+	}
+	for _, set := range o.Set { // beats them
+		if slices.ContainsFunc(s.Settings, func(v settingInfo) bool { return v.Over == set.Name && v.Origin == "--set" }) {
+			continue // a connector, whose value is there
+		}
+		v := settingInfo{Name: set.Name, Value: set.Value, Origin: "--set"}
+		if i := slices.IndexFunc(s.Settings, func(old settingInfo) bool { return old.Name == set.Name }); i >= 0 {
+			v.Weaker = s.Settings[i].Weaker + 1
+			s.Settings[i] = v
+		} else {
+			s.Settings = append(s.Settings, v)
+		}
+	}
+	d := &fileDescription{System: s, Findings: slices.Clone(a.Findings.Findings)}
+	return d, a.Close()
+}
+
+func newSettingInfo(s assemble.SettingInfo) settingInfo {
+	out := settingInfo{Name: s.Name, Value: s.Value, Origin: s.Origin, Weaker: s.Weaker, Steps: s.Steps}
+	if s.At != s.Name {
+		out.Over = s.At
+	}
+	return out
+}
+
+func count(d *description.ModelDescription, c description.Causality) int {
+	n := 0
+	for i := range d.Variables {
+		if d.Variables[i].Causality == c {
+			n++
+		}
+	}
+	return n
+}
+
+// Systems names the example systems.
+func (documents) Systems() []string { return fmus.Systems() }
+
+// WriteSystem builds an example system.
+func (documents) WriteSystem(dir, name string) (string, error) { return fmus.WriteSystem(dir, name) }
+
+// WriteChain builds an oscillator chain.
+func (documents) WriteChain(dir string, c fmus.Chain) (string, error) { return fmus.WriteChain(dir, c) }
+
+// Cleanup removes all temporary folders.
+func (documents) Cleanup() { _ = archive.End() } // what stays is swept by the next

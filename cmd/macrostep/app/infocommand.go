@@ -1,0 +1,604 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
+)
+
+// flagExplain names a variable.
+const flagExplain = "explain"
+
+const infoHelp = `Shows what is in a file, without running anything. For an .fmu: what it is and
+can do, its platforms, its variables with type, unit and start value, on which
+inputs its outputs depend. For an .ssp, a folder with SystemStructure.ssd or an
+.ssd: components, connections with units and what happens to values on the way,
+parameters in force and where they come from, times, settings of a run, algebraic
+loops. A system structure of OSP (OspSystemStructure.xml) is shown in the same way,
+and behind a # another document of a package: SYSTEM.ssp#VARIANT.ssd.
+What deviates from the standards comes last.
+
+--explain tells of one variable of a system where its value comes from: all values
+that documents give it, the weakest first, and the connection that feeds it. --set
+shows the same with a value given as for a run. Where FMUs are missing, what the
+documents alone tell is shown before the error.
+
+Examples:
+   macrostep info model.fmu
+   macrostep info system.ssp
+   macrostep info system.ssp --explain wheel.k_w --explain wheel.m_w
+   macrostep info model.fmu --json | jq '.variables[].name'`
+
+func (p *program) infoCommand() *cli.Command {
+	return &cli.Command{
+		Name: "info", Usage: "show what is in an FMU or a system", ArgsUsage: "FILE",
+		UsageText: "macrostep info FILE [--explain NAME] [--set NAME=VALUE] [--json] [--strict]", Description: infoHelp,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			repeatable{&cli.StringSliceFlag{Name: flagExplain, Usage: "tell where the value of `COMPONENT.VARIABLE` comes from; repeatable; with --json, several make an array", KeepSpace: true}},
+			repeatable{&cli.StringSliceFlag{Name: "set", Usage: "parameter or start value, `COMPONENT.VARIABLE=VALUE`, as for a run; repeatable", KeepSpace: true}},
+			&cli.BoolFlag{Name: "strict", Usage: "take deviations from the standards as errors"},
+		},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 1, 1, "FILE (an .fmu, an .ssp, a folder or an .ssd)"); err != nil {
+				return err
+			}
+			set, err := assignments("set", c.StringSlice("set"))
+			if err != nil {
+				return &usageError{"info", err}
+			}
+			o := infoOptions{Strict: c.Bool("strict"), Set: set}
+			if c.IsSet(flagExplain) {
+				names := c.StringSlice(flagExplain)
+				list, err := p.backend.Explain(c.Args().First(), names, o)
+				if len(list) == 0 && err != nil {
+					return err
+				}
+				if c.Bool("json") {
+					return errors.Join(explanationsJSON(p.data(), list, len(names) > 1), err)
+				}
+				writeExplanations(p.stdout, list)
+				return err
+			}
+			d, err := p.backend.Describe(c.Args().First(), o)
+			switch {
+			case d == nil:
+			case c.Bool("json"):
+				err = errors.Join(writeInfoJSON(p.data(), d), err)
+			default:
+				writeInfo(p.stdout, d)
+			}
+			return err
+		},
+	}
+}
+
+// Names as in modelDescription.xml.
+var (
+	causalityNames   = []string{"local", "parameter", "calculatedParameter", "input", "output", "independent"}
+	variabilityNames = []string{"continuous", "constant", "fixed", "tunable", "discrete"}
+	initialNames     = []string{"", "exact", "approx", "calculated"}
+	typeNames        = []string{"Real", "Integer", "Boolean", "String", "Enumeration"}
+)
+
+// fmuInfo is the JSON of an FMU.
+type fmuInfo struct {
+	Path             string            `json:"path"`
+	Hash             string            `json:"hash"`
+	ModelName        string            `json:"model_name"`
+	GUID             string            `json:"guid"`
+	FMIVersion       string            `json:"fmi_version"`
+	Description      string            `json:"description"`
+	Author           string            `json:"author"`
+	Version          string            `json:"version"`
+	Copyright        string            `json:"copyright"`
+	License          string            `json:"license"`
+	Tool             string            `json:"tool"`
+	Date             string            `json:"date"`
+	Platforms        []string          `json:"platforms"`
+	ModelExchange    bool              `json:"model_exchange"`
+	CoSimulation     *capabilitiesInfo `json:"co_simulation"` // null = not offered
+	Experiment       experimentInfo    `json:"default_experiment"`
+	LogCategories    []string          `json:"log_categories"`
+	Variables        []variableInfo    `json:"variables"`
+	OutputDependency []dependencyInfo  `json:"outputs"`
+	Findings         []findingInfo     `json:"findings"`
+}
+
+type capabilitiesInfo struct {
+	ModelIdentifier        string `json:"model_identifier"`
+	NeedsExecutionTool     bool   `json:"needs_execution_tool"`
+	VariableStep           bool   `json:"variable_step"`
+	InterpolatesInputs     bool   `json:"interpolates_inputs"`
+	OutputDerivatives      int    `json:"output_derivatives"`
+	Asynchronous           bool   `json:"asynchronous"`
+	OncePerProcess         bool   `json:"once_per_process"`
+	NoMemoryFunctions      bool   `json:"no_memory_functions"`
+	Rollback               bool   `json:"rollback"`
+	SerializesState        bool   `json:"serializes_state"`
+	DirectionalDerivatives bool   `json:"directional_derivatives"`
+}
+
+type experimentInfo struct {
+	StartTime *float64 `json:"start_time"`
+	StopTime  *float64 `json:"stop_time"`
+	Tolerance *float64 `json:"tolerance"`
+	StepSize  *float64 `json:"step_size"`
+}
+
+type variableInfo struct {
+	Name        string `json:"name"`
+	Reference   uint32 `json:"value_reference"`
+	Causality   string `json:"causality"`
+	Variability string `json:"variability"`
+	Initial     string `json:"initial"`
+	Type        string `json:"type"`
+	Declared    string `json:"declared_type"`
+	Unit        string `json:"unit"`
+	Start       any    `json:"start"` // null = none
+	Description string `json:"description"`
+}
+
+type dependencyInfo struct {
+	Name     string   `json:"name"`
+	Declared bool     `json:"declared"`   // false: depends on all by assumption
+	On       []string `json:"depends_on"` // known variables, as declared
+}
+
+type findingInfo struct {
+	Level string `json:"level"`
+	diag.Finding
+}
+
+func findings(list []diag.Finding) []findingInfo {
+	out := []findingInfo{}
+	for _, f := range list {
+		out = append(out, findingInfo{f.Level.String(), f})
+	}
+	return out
+}
+
+func newFMUInfo(f *fmuDescription, list []diag.Finding) fmuInfo {
+	d := f.Description
+	out := fmuInfo{
+		Path: f.Path, Hash: f.Hash, ModelName: d.ModelName, GUID: d.GUID, FMIVersion: d.FMIVersion,
+		Description: d.Description, Author: d.Author, Version: d.Version, Copyright: d.Copyright, License: d.License,
+		Tool: d.GenerationTool, Date: d.GenerationDateAndTime, Platforms: append([]string{}, f.Platforms...),
+		ModelExchange: d.ModelExchange != nil, LogCategories: []string{}, Variables: []variableInfo{},
+		OutputDependency: []dependencyInfo{}, Findings: findings(list),
+	}
+	if c := d.CoSimulation; c != nil {
+		out.CoSimulation = &capabilitiesInfo{
+			ModelIdentifier: c.ModelIdentifier, NeedsExecutionTool: c.NeedsExecutionTool,
+			VariableStep: c.CanHandleVariableCommunicationStepSize, InterpolatesInputs: c.CanInterpolateInputs,
+			OutputDerivatives: c.MaxOutputDerivativeOrder, Asynchronous: c.CanRunAsynchronously,
+			OncePerProcess: c.CanBeInstantiatedOnlyOncePerProcess, NoMemoryFunctions: c.CanNotUseMemoryManagementFunctions,
+			Rollback: c.CanGetAndSetFMUState, SerializesState: c.CanSerializeFMUState, DirectionalDerivatives: c.ProvidesDirectionalDerivative,
+		}
+	}
+	if e := d.DefaultExperiment; e != nil {
+		out.Experiment = experimentInfo{e.StartTime, e.StopTime, e.Tolerance, e.StepSize}
+	}
+	for _, c := range d.LogCategories {
+		out.LogCategories = append(out.LogCategories, c.Name)
+	}
+	for i := range d.Variables {
+		v := &d.Variables[i]
+		info := variableInfo{
+			Name: v.Name, Reference: uint32(v.ValueReference), Causality: nameOf(causalityNames, v.Causality),
+			Variability: nameOf(variabilityNames, v.Variability), Initial: nameOf(initialNames, v.Initial),
+			Type: nameOf(typeNames, v.Type), Declared: v.DeclaredType, Unit: v.Real.Unit, Description: v.Description,
+		}
+		if v.HasStart {
+			switch v.Type {
+			case description.Real:
+				info.Start = v.StartReal
+			case description.Integer, description.Enumeration:
+				info.Start = v.StartInteger
+			case description.Boolean:
+				info.Start = v.StartBoolean
+			case description.String:
+				info.Start = v.StartString
+			}
+		}
+		out.Variables = append(out.Variables, info)
+	}
+	name := func(index int) string {
+		if index < 1 || index > len(d.Variables) {
+			return "#" + strconv.Itoa(index)
+		}
+		return d.Variables[index-1].Name
+	}
+	for _, o := range d.Outputs {
+		dep := dependencyInfo{Name: name(o.Index), Declared: o.Declared, On: []string{}}
+		for _, on := range o.Dependencies {
+			dep.On = append(dep.On, name(on))
+		}
+		out.OutputDependency = append(out.OutputDependency, dep)
+	}
+	return out
+}
+
+func nameOf[T ~uint8](names []string, v T) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+func writeInfoJSON(w io.Writer, d *fileDescription) error {
+	var doc any
+	if d.FMU != nil {
+		doc = newFMUInfo(d.FMU, d.Findings)
+	} else {
+		doc = struct {
+			*systemDescription
+			Findings []findingInfo `json:"findings"`
+		}{d.System, findings(d.Findings)}
+	}
+	return writeJSON(w, doc)
+}
+
+func writeJSON(w io.Writer, doc any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(doc)
+}
+
+// explanationsJSON prints the explanation that was asked for, or several.
+func explanationsJSON(w io.Writer, list []*assemble.Explanation, several bool) error {
+	if several {
+		return writeJSON(w, list)
+	}
+	return writeJSON(w, list[0])
+}
+
+func writeExplanations(w io.Writer, list []*assemble.Explanation) {
+	for i, e := range list {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		writeExplanation(w, e)
+	}
+}
+
+// writeExplanation prints the values of a variable, the weakest first.
+func writeExplanation(w io.Writer, e *assemble.Explanation) {
+	kind := e.Variability + " " + e.Type
+	if e.Unit != "" {
+		kind += " in " + e.Unit
+	}
+	if e.Initial != "" {
+		kind += ", initial " + e.Initial
+	}
+	fmt.Fprintf(w, "%s: %s, %s\n", e.Name, e.Causality, kind)
+	if e.Note != "" {
+		fmt.Fprintf(w, "  %s\n", e.Note)
+	}
+	if len(e.Chain) == 0 && e.Fed == nil && e.Note == "" {
+		fmt.Fprintln(w, "  nothing gives it a value: the FMU has its own")
+	}
+	var rows [][]string
+	for i, o := range e.Chain {
+		mark := ""
+		switch {
+		case i < len(e.Chain)-1:
+			mark = "overridden"
+		case e.Fed != nil:
+			mark = "until the first exchange"
+		default:
+			mark = "in force"
+		}
+		rows = append(rows, []string{"  " + o.How, "= " + oneLine(o.Value), mark, o.Place})
+		if len(o.Steps) < 2 { // the value as it stands
+			continue
+		}
+		for k, s := range o.Steps {
+			value := "= " + oneLine(strings.TrimSpace(s.Value+" "+s.Unit))
+			if k > 0 && s.Value == o.Steps[k-1].Value && s.Unit == o.Steps[k-1].Unit {
+				value = ""
+			}
+			rows = append(rows, []string{"    " + s.What, value, "", s.Place})
+		}
+	}
+	if f := e.Fed; f != nil {
+		via := ""
+		if f.Via != "" {
+			via = " by way of " + f.Via
+		}
+		how := joinNonEmpty(linear(master.Linear{Gain: f.Gain, Offset: f.Offset}), f.Map)
+		rows = append(rows, []string{"  connected to " + withUnit(f.From, f.Unit) + via, how, "in force", f.Place})
+	}
+	table(w, rows)
+}
+
+func withUnit(name, unit string) string {
+	if unit == "" {
+		return name
+	}
+	return name + " [" + unit + "]"
+}
+
+func writeInfo(w io.Writer, d *fileDescription) {
+	if d.FMU != nil {
+		writeFMU(w, newFMUInfo(d.FMU, nil))
+	} else {
+		writeSystem(w, d.System)
+	}
+	if len(d.Findings) > 0 {
+		fmt.Fprintf(w, "\nFindings\n")
+		for _, f := range d.Findings {
+			fmt.Fprintf(w, "  %s: %s\n", f.Level, f)
+		}
+	}
+}
+
+// table lines up cells, one row a line, without blanks at the ends of lines.
+func table(w io.Writer, rows [][]string) {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(tw, strings.Join(row, "\t"))
+	}
+	tw.Flush() // to memory: it cannot fail
+	for line := range strings.Lines(b.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
+}
+
+// facts prints pairs of name and value, leaving out empty values.
+func facts(w io.Writer, pairs ...string) {
+	var rows [][]string
+	for i := 0; i < len(pairs); i += 2 {
+		if value := oneLine(pairs[i+1]); value != "" {
+			rows = append(rows, []string{pairs[i], value})
+		}
+	}
+	table(w, rows)
+}
+
+// oneLine keeps texts of documents from breaking a table.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func writeFMU(w io.Writer, f fmuInfo) {
+	interfaces := "none that FMI 2.0 knows"
+	switch {
+	case f.CoSimulation != nil && f.ModelExchange:
+		interfaces = "Co-Simulation, Model Exchange"
+	case f.CoSimulation != nil:
+		interfaces = "Co-Simulation"
+	case f.ModelExchange:
+		interfaces = "Model Exchange only (macrostep runs Co-Simulation)"
+	}
+	platforms := strings.Join(f.Platforms, ", ")
+	if platforms == "" {
+		platforms = "none (no binaries in the archive)"
+	}
+	facts(w, "Model", f.ModelName, "Description", f.Description, "Version", f.Version, "Author", f.Author,
+		"Tool", f.Tool, "Date", f.Date, "License", f.License, "FMI", f.FMIVersion+", "+interfaces,
+		"Platforms", platforms, "GUID", f.GUID, "Hash", f.Hash)
+	if c := f.CoSimulation; c != nil {
+		fmt.Fprintf(w, "\nCo-Simulation %s\n", c.ModelIdentifier)
+		facts(w, "  variable step", yes(c.VariableStep), "  rollback", yes(c.Rollback), "  serialises state", yes(c.SerializesState),
+			"  interpolates inputs", yes(c.InterpolatesInputs), "  output derivatives", orders(c.OutputDerivatives),
+			"  directional derivatives", yes(c.DirectionalDerivatives), "  once per process", yes(c.OncePerProcess),
+			"  needs its tool", yes(c.NeedsExecutionTool))
+	}
+	e := f.Experiment
+	if e != (experimentInfo{}) {
+		fmt.Fprintf(w, "\nDefault experiment\n")
+		facts(w, "  start", optional(e.StartTime, " s"), "  stop", optional(e.StopTime, " s"), "  step", optional(e.StepSize, " s"), "  tolerance", optional(e.Tolerance, ""))
+	}
+	for _, causality := range []string{"input", "output", "parameter", "calculatedParameter", "local", "independent"} {
+		writeVariables(w, f.Variables, causality)
+	}
+	writeDependencies(w, f.OutputDependency)
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func orders(n int) string {
+	if n == 0 {
+		return "no"
+	}
+	return "up to order " + strconv.Itoa(n)
+}
+
+func optional(v *float64, unit string) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*v, 'g', -1, 64) + unit
+}
+
+func writeVariables(w io.Writer, all []variableInfo, causality string) {
+	var vs []variableInfo
+	for _, v := range all {
+		if v.Causality == causality {
+			vs = append(vs, v)
+		}
+	}
+	if len(vs) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s (%d)\n", causality, len(vs))
+	var rows [][]string
+	for _, v := range vs {
+		kind := v.Type
+		if v.Declared != "" {
+			kind += " " + v.Declared
+		}
+		if v.Variability != "continuous" || v.Type == "Real" && causality == "parameter" {
+			kind = v.Variability + " " + kind
+		}
+		start := ""
+		switch s := v.Start.(type) {
+		case nil:
+		case string:
+			start = "= " + strconv.Quote(s)
+		default:
+			start = fmt.Sprintf("= %v", s)
+		}
+		if v.Unit != "" {
+			start = strings.TrimSpace(start + " " + v.Unit)
+		}
+		rows = append(rows, []string{"  " + v.Name, kind, start, oneLine(v.Description)})
+	}
+	table(w, rows)
+}
+
+func writeDependencies(w io.Writer, deps []dependencyInfo) {
+	if len(deps) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nOutputs depend directly on\n")
+	var rows [][]string
+	for _, d := range deps {
+		on := strings.Join(d.On, ", ")
+		switch {
+		case !d.Declared:
+			on = "all inputs, by assumption: dependencies are not declared"
+		case on == "":
+			on = "no input"
+		}
+		rows = append(rows, []string{"  " + d.Name, on})
+	}
+	table(w, rows)
+}
+
+func writeSystem(w io.Writer, s *systemDescription) {
+	algorithm := s.Algorithm
+	if algorithm != "" {
+		algorithm += parameterList(s.Params)
+	}
+	tolerance := ""
+	if s.Tolerance != nil {
+		tolerance = sourced(*s.Tolerance, "")
+	}
+	note := ""
+	if s.Partial {
+		note = "of the documents alone; what the FMUs would add is left out"
+	}
+	facts(w, "System", s.Name, "File", s.Path, "Known", note, "Start", sourced(s.StartTime, " s"), "Stop", sourced(s.StopTime, " s"),
+		"Step", sourced(s.StepSize, " s"), "Tolerance", tolerance, "Algorithm", algorithm, "Stateless", strings.Join(s.Stateless, ", "))
+	fmt.Fprintf(w, "\nComponents (%d)\n", len(s.Components))
+	var rows [][]string
+	for _, c := range s.Components {
+		missing := ""
+		if c.Missing {
+			missing = "missing"
+		}
+		rows = append(rows, []string{"  " + c.Name, c.Source, plural(c.Inputs, "input") + ", " + plural(c.Outputs, "output"), joinNonEmpty(missing, c.Model, c.Tool)})
+	}
+	table(w, rows)
+	if len(s.Functions) > 0 {
+		fmt.Fprintf(w, "\nFunctions (%d)\n", len(s.Functions))
+		rows = nil
+		for _, f := range s.Functions {
+			rows = append(rows, []string{"  " + f.Name, strings.Join(f.Equations, ", ")})
+		}
+		table(w, rows)
+	}
+	fmt.Fprintf(w, "\nConnections (%d)\n", len(s.Connections))
+	rows = nil
+	for _, c := range s.Connections {
+		via := ""
+		if c.Via != "" {
+			via = "via " + c.Via
+		}
+		rows = append(rows, []string{"  " + withUnit(c.From, c.FromUnit), "→ " + withUnit(c.To, c.ToUnit), joinNonEmpty(linear(master.Linear{Gain: c.Gain, Offset: c.Offset}), c.Map), via})
+	}
+	table(w, rows)
+	if len(s.Settings) > 0 {
+		fmt.Fprintf(w, "\nParameters and start values (%d)\n", len(s.Settings))
+		rows = nil
+		for _, v := range s.Settings {
+			over, weaker := "", ""
+			if v.Over != "" {
+				over = "over " + v.Over
+			}
+			if v.Weaker > 0 {
+				weaker = fmt.Sprintf("before %s", plural(v.Weaker, "other value"))
+			}
+			rows = append(rows, []string{"  " + v.Name, "= " + oneLine(v.Value), v.Origin, joinNonEmpty(over, wayOf(v.Steps), weaker)})
+		}
+		table(w, rows)
+	}
+	if len(s.Sources) > 0 {
+		fmt.Fprintf(w, "\nSettings of a run (%d)\n", len(s.Sources))
+		rows = nil
+		for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+			rows = append(rows, []string{"  " + name, s.Sources[name]})
+		}
+		table(w, rows)
+	}
+	if len(s.Loops) > 0 {
+		fmt.Fprintf(w, "\nAlgebraic loops (%d)\n", len(s.Loops))
+		for _, l := range s.Loops {
+			fmt.Fprintf(w, "  %s\n", loopLine(l))
+		}
+	}
+}
+
+// wayOf writes what a value goes through where that changes it, with the parameter that
+// it comes from; "" if it stands as it is.
+func wayOf(steps []assemble.Step) string {
+	text, last, changes := "", assemble.Step{}, 0
+	for i, s := range steps {
+		value := oneLine(strings.TrimSpace(s.Value + " " + s.Unit))
+		switch {
+		case i == 0:
+			text = s.What + " in " + s.Place + " = " + value
+		case s.Value != last.Value || s.Unit != last.Unit:
+			text += ", " + s.What + " = " + value
+			changes++
+		}
+		last = s
+	}
+	if changes == 0 && len(steps) < 2 {
+		return ""
+	}
+	return "from " + text
+}
+
+func sourced(v simulate.Setting, unit string) string {
+	if v.Source == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s%s (%s)", strconv.FormatFloat(v.Value, 'g', -1, 64), unit, v.Source)
+}
+
+// linear writes the map of a connection where it is not the identity.
+func linear(l master.Linear) string {
+	switch {
+	case l.Offset == 0 && (l.Gain == 1 || l.Gain == 0):
+		return ""
+	case l.Offset == 0:
+		return fmt.Sprintf("× %g", l.Gain)
+	}
+	return fmt.Sprintf("× %g %+g", l.Gain, l.Offset)
+}
+
+func joinNonEmpty(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/master"
+)
+
+// answering is how an interrupt is answered. It comes with the context, under
+// answeringKey.
+type answering struct {
+	atOnce atomic.Bool // the command ends at the first interrupt
+}
+
+type answeringKey struct{}
+
+func (a *answering) String() string {
+	if a.atOnce.Load() {
+		return "interrupted"
+	}
+	return "interrupted; what is under way is finished, and a run keeps its results (again: end at once)"
+}
+
+// endPatience is how long a command that ends at once may take to end by itself: it may
+// be about to put a file in its place.
+const endPatience = 200 * time.Millisecond
+
+// endsAtOnce makes an action end at the first interrupt: nothing of it is worth waiting
+// for. It makes what it writes in memory first, so that no part of a file is left.
+func endsAtOnce(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if a, ok := c.Context.Value(answeringKey{}).(*answering); ok {
+			a.atOnce.Store(true)
+		}
+		done := make(chan error, 1)
+		go func() { done <- action(c) }()
+		select {
+		case err := <-done:
+			return err
+		case <-c.Context.Done():
+		}
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(endPatience):
+			return &runError{fmt.Errorf("%w before the end; nothing is written", context.Cause(c.Context))}
+		}
+	}
+}
+
+// waitPatience is how long an interrupted run may take until it is told what it
+// waits for.
+const waitPatience = time.Second
+
+// tellWaiting tells which calls in the engine an interrupted command waits for, if it does
+// not end soon.
+func (p *program) tellWaiting() {
+	time.Sleep(waitPatience)
+	var calls []string
+	for _, c := range p.engine.Calls() {
+		calls = append(calls, c.String())
+	}
+	if calls != nil {
+		fmt.Fprintf(p.stderr, "macrostep: waiting for %s; with --step-timeout SECONDS a run ends an FMU that takes longer\n", strings.Join(calls, " and "))
+	}
+}
+
+// tellIsolated is tellWaiting for FMUs in processes of their own.
+func tellIsolated(con *console, sys *master.System, ended <-chan struct{}) {
+	select {
+	case <-ended:
+		return
+	case <-time.After(waitPatience):
+	}
+	var calls []string
+	for i, sub := range sys.Subsystems {
+		w, ok := master.As[interface{ Waiting() (string, time.Time) }](sub)
+		if !ok {
+			continue
+		}
+		if call, since := w.Waiting(); call != "" {
+			calls = append(calls, fmt.Sprintf("%s in %s, for %s", sys.Infos[i], call, duration(time.Since(since).Seconds())))
+		}
+	}
+	if calls != nil {
+		con.print("macrostep: waiting for " + strings.Join(calls, "; ") + "; with --step-timeout SECONDS a run ends an FMU that takes longer")
+	}
+}

@@ -1,0 +1,192 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"sync"
+	"time"
+
+	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/results"
+	"github.com/macrostep/macrostep/master/results/page"
+)
+
+const (
+	flagLive = "live"
+)
+
+// liveRun is a run with a page that follows it, and lets a reader pause, step and stop it.
+type liveRun struct {
+	seen     *watcher
+	title    string
+	manifest *record.Manifest
+	start    float64
+	stop     float64
+	cancel   context.CancelCauseFunc
+	graph    template.HTML
+	noGraph  string
+
+	mu      sync.Mutex
+	paused  bool
+	steps   int // macro steps that may be taken although it is paused
+	changed chan struct{}
+	chunk   int // macro steps that are admitted at once
+	asked   time.Time
+
+	*service
+	page *page.Live
+}
+
+// errStoppedHere ends a run from its page.
+var errStoppedHere = fmt.Errorf("stopped on its page: %w", master.ErrInterrupted)
+
+// follow begins to serve the page of a run; its end is that of the context it gives.
+func (l *liveRun) follow(ctx context.Context, address string) (context.Context, error) {
+	var err error
+	if l.service, err = listen(flagLive, address, "/"); err != nil {
+		return nil, err
+	}
+	l.changed, l.chunk, l.asked = make(chan struct{}), 1, time.Now()
+	l.page = page.NewLive(l, l.guard)
+	l.serve(l.page)
+	ctx, l.cancel = context.WithCancelCause(ctx)
+	return ctx, nil
+}
+
+// end shows the pages the whole run and ends the service.
+func (l *liveRun) end(p *page.Page) error {
+	var err error
+	if p != nil {
+		err = l.page.End(p)
+	}
+	l.cancel(nil)
+	l.service.stop()
+	return err
+}
+
+// Pauses take effect within this time.
+const (
+	askAtLeast = 20 * time.Millisecond
+	mostAtOnce = 1 << 20
+)
+
+// admit lets macro steps be taken (master.Admission).
+func (l *liveRun) admit(ctx context.Context) (int, error) {
+	for {
+		l.mu.Lock()
+		switch {
+		case !l.paused:
+			// Asking seldom keeps a fast run fast, asking often makes it stop soon.
+			if took := time.Since(l.asked); took < askAtLeast/2 {
+				l.chunk = min(2*l.chunk, mostAtOnce)
+			} else if took > askAtLeast {
+				l.chunk = max(1, l.chunk/2)
+			}
+			l.asked = time.Now()
+			n := l.chunk
+			l.mu.Unlock()
+			return n, nil
+		case l.steps > 0:
+			l.steps--
+			l.mu.Unlock()
+			return 1, nil
+		}
+		changed := l.changed
+		l.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 1, nil // the run sees it
+		}
+	}
+}
+
+// Command is pause, resume, step or stop.
+func (l *liveRun) Command(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch name {
+	case "pause":
+		l.paused = true
+	case "resume":
+		l.paused, l.steps, l.chunk, l.asked = false, 0, 1, time.Now()
+	case "step":
+		if l.paused {
+			l.steps++
+		}
+	case "stop":
+		l.cancel(errStoppedHere)
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// Changed gives a channel that is closed at the next command.
+func (l *liveRun) Changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed
+}
+
+// State returns how far the run is.
+func (l *liveRun) State() page.State {
+	t, steps := l.seen.reached()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := page.State{State: "running", Text: fmt.Sprintf("t = %s of %s s, %s", number(t), number(l.stop), plural(steps, "macro step")), Done: (t - l.start) / (l.stop - l.start)}
+	if l.paused {
+		s.State = "paused"
+	}
+	return s
+}
+
+// Page gives the page as it is now.
+func (l *liveRun) Page(ctx context.Context) (p *page.Page, from, to float64, err error) {
+	select {
+	case <-l.seen.begun:
+	case <-ctx.Done():
+		return nil, 0, 0, ctx.Err()
+	}
+	l.seen.mu.Lock()
+	defer l.seen.mu.Unlock()
+	parts := l.seen.parts(l.title, nil)
+	parts.graph, parts.noGraph, parts.steps = l.graph, l.noGraph, nil
+	p = pageOf(parts, componentsOf(l.manifest))
+	p.Facts = []page.Fact{{Name: "system", Value: l.manifest.System}, {Name: "algorithm", Value: l.manifest.Algorithm + parameterList(given(l.manifest))}}
+	return p, l.start, l.seen.t, nil
+}
+
+// Follow gives a function that gives what is new since its last call.
+func (l *liveRun) Follow() func() ([]page.Update, float64) {
+	var known []results.Known
+	return func() (list []page.Update, to float64) {
+		select {
+		case <-l.seen.begun:
+		default:
+			return nil, 0
+		}
+		l.seen.mu.Lock()
+		defer l.seen.mu.Unlock()
+		if known == nil {
+			known = make([]results.Known, len(l.seen.curves))
+		}
+		for at, i := range shownOrder(l.seen.names(), componentsOf(l.manifest)) {
+			u := page.Update{Plot: at}
+			var any bool
+			if u.Keep, u.T, u.V, any = l.seen.curves[i].thin.News(&known[i], nil, nil); any {
+				list = append(list, u)
+			}
+		}
+		return list, l.seen.t
+	}
+}
+
+// finish shows the pages the whole run.
+func (l *liveRun) finish(m *record.Manifest, analysis *analyze.Report) error {
+	parts := l.seen.parts(l.title, m)
+	parts.graph, parts.noGraph, parts.analysis = l.graph, l.noGraph, analysis
+	return l.end(pageOf(parts, componentsOf(l.manifest)))
+}

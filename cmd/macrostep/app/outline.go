@@ -1,0 +1,171 @@
+package app
+
+import (
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
+)
+
+// outline describes a system by its documents alone, where it cannot be assembled;
+// nil if they cannot be read.
+func outline(path string) *fileDescription {
+	list := &diag.List{}
+	pkg, err := ssp.Open(path, list, dialect.All()...)
+	if err != nil || assemble.IsFMU(path) {
+		return nil
+	}
+	defer pkg.Close() // of files that were only read
+	s := &systemDescription{Partial: true, Path: path, Name: pkg.Root.Name, Sources: map[string]string{}}
+	experiment := func(v *float64) simulate.Setting {
+		if v == nil {
+			return simulate.Setting{}
+		}
+		return simulate.Setting{Value: *v, Source: "DefaultExperiment of the system"}
+	}
+	s.StartTime, s.StopTime = experiment(pkg.Root.Experiment.Start), experiment(pkg.Root.Experiment.Stop)
+	declared := newDeclaredOnly(pkg.Root)
+	missing := false
+	for _, c := range pkg.Components() {
+		info := componentInfo{Name: c.Path, Source: c.URI}
+		_, err := os.Stat(c.Source)
+		info.Missing = c.Problem != nil || err != nil
+		missing = missing || info.Missing
+		for i := range c.Connectors {
+			switch c.Connectors[i].Kind {
+			case ssp.Input:
+				info.Inputs++
+			case ssp.Output:
+				info.Outputs++
+			}
+		}
+		s.Components = append(s.Components, info)
+	}
+	found := &diag.List{}
+	n, err := pkg.Flatten(declared, found)
+	if !missing { // else they may be for want of the FMUs
+		list.Append(found)
+	}
+	// Errors are told as such, by the one who could not assemble the system.
+	findings := slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.Level >= diag.Error })
+	if err != nil {
+		s.Connections = written(pkg.Root.System, "")
+		return &fileDescription{System: s, Findings: findings}
+	}
+	name := func(e ssp.FlatEnd) string {
+		if k := e.Component - len(n.Components); k >= 0 {
+			return n.Functions[k].Path + "." + e.Variable
+		}
+		return n.Components[e.Component].Path + "." + e.Variable
+	}
+	for _, c := range n.Connections {
+		s.Connections = append(s.Connections, connectionInfo{From: name(c.From), To: name(c.To), Gain: c.Gain, Offset: c.Offset,
+			Via: strings.Join(c.Via, ", "), Origin: c.Place.String()})
+	}
+	for _, v := range n.Settings {
+		info := settingInfo{Name: name(ssp.FlatEnd{Component: v.Component, Variable: v.Variable}), Value: v.Value.String(), Origin: v.From.Place.String(), Weaker: len(v.Overrides)}
+		if at := v.From.At(); at != n.Components[v.Component].Joined+"."+v.Variable && at != info.Name {
+			info.Over = at
+		}
+		s.Settings = append(s.Settings, info)
+	}
+	if len(n.Step) > 0 {
+		s.StepSize = simulate.Setting{Value: n.Step[0].Value, Source: n.Step[0].Source}
+	}
+	s.Algorithm, s.Stateless = n.Own.Algorithm, n.Own.Stateless
+	return &fileDescription{System: s, Findings: findings}
+}
+
+// written lists the connections of a system and of those in it as they stand in the
+// document.
+func written(s *ssp.System, path string) (out []connectionInfo) {
+	end := func(element, connector string) string {
+		return strings.Join(slices.DeleteFunc([]string{path, element, connector}, func(s string) bool { return s == "" }), ".")
+	}
+	for i := range s.Connections {
+		c := &s.Connections[i]
+		info := connectionInfo{From: end(c.StartElement, c.StartConnector), To: end(c.EndElement, c.EndConnector), Gain: 1, Origin: c.Place.String()}
+		if t := c.Transformation; t != nil && t.Kind == ssp.Linear {
+			info.Gain, info.Offset = t.Factor, t.Offset
+		}
+		out = append(out, info)
+	}
+	for _, e := range s.Elements {
+		if kid, ok := e.(*ssp.System); ok {
+			out = append(out, written(kid, end(kid.Name, ""))...)
+		}
+	}
+	return out
+}
+
+// declaredOnly takes the connectors of a component, and what the document binds to it,
+// as the variables of its FMU.
+type declaredOnly struct {
+	bound map[string]ssp.Value // by "component.variable"
+}
+
+func newDeclaredOnly(d *ssp.Document) declaredOnly {
+	out := declaredOnly{bound: map[string]ssp.Value{}}
+	var walk func(e ssp.Element, path string)
+	walk = func(e ssp.Element, path string) {
+		full := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+		for _, b := range e.Base().Bindings {
+			byName := map[string]ssp.Value{}
+			for _, v := range b.Set.Parameters {
+				byName[b.Prefix+v.Name] = v.Value
+			}
+			if b.Mapping == nil {
+				for name, v := range byName {
+					out.bound[full(name)] = v
+				}
+				continue
+			}
+			for _, m := range b.Mapping.Entries {
+				if v, ok := byName[m.Source]; ok {
+					out.bound[full(m.Target)] = v
+				}
+			}
+		}
+		if s, ok := e.(*ssp.System); ok {
+			for _, kid := range s.Elements {
+				walk(kid, full(kid.Base().Name))
+			}
+		}
+	}
+	walk(d.System, "")
+	return out
+}
+
+func (d declaredOnly) Variables(c *ssp.FlatComponent) (ssp.VariableSet, error) {
+	set := connectorSet{}
+	for name, v := range d.bound {
+		if rest, ok := strings.CutPrefix(name, c.Joined+"."); ok {
+			set[rest] = ssp.Variable{Name: rest, Type: v.Type, Causality: string(ssp.Parameter), Settable: true}
+		}
+	}
+	for i := range c.Connectors {
+		k := &c.Connectors[i]
+		v := ssp.Variable{Name: k.Name, Type: k.Type, Causality: string(k.Kind), Settable: k.Kind != ssp.Output}
+		if v.Type == ssp.Unspecified {
+			v.Type = ssp.Real
+			if b, ok := set[k.Name]; ok {
+				v.Type = b.Type
+			}
+		}
+		set[k.Name] = v
+	}
+	return set, nil
+}
+
+type connectorSet map[string]ssp.Variable
+
+func (s connectorSet) Lookup(name string) (ssp.Variable, bool) { v, ok := s[name]; return v, ok }
+
+func (s connectorSet) All() iter.Seq[ssp.Variable] { return maps.Values(s) }

@@ -1,0 +1,330 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/results"
+)
+
+const plotHelp = `Draws results as a picture, SVG or PNG by the extension of the output: a field for
+each variable, with a line for each FILE that has it. Files may be those of other
+tools (see macrostep help compare). --diff draws the differences from the first
+FILE in place of the values, at the times that both have, linear between rows.
+
+Where a variable has more points than a picture can show, first, least, greatest
+and last point of equal spans of time are drawn: no peak is lost.
+
+Examples:
+   macrostep plot results.csv
+   macrostep plot results.csv --select 'chassis.*' -o chassis.png --force
+   macrostep plot explicit.csv implicit.csv --select '*.v_c' -o both.svg
+   macrostep plot reference.csv step-*.csv --diff -o errors.svg`
+
+const (
+	plotFields  = 24   // of a picture at most
+	pictureSpan = 2000 // spans of a line
+	fieldWidth  = 14 * vg.Centimeter
+	fieldHeight = 7 * vg.Centimeter
+	pictureDPI  = 120
+)
+
+func (p *program) plotCommand() *cli.Command {
+	return &cli.Command{
+		Name: "plot", Usage: "draw results", ArgsUsage: "FILE…",
+		UsageText: "macrostep plot FILE… [-o FILE.svg|FILE.png] [FLAGS]", Description: plotHelp,
+		Flags: []cli.Flag{
+			outputFlag("write `FILE.svg` or FILE.png; by default the first FILE with .svg; -o for short"), forceFlag(),
+			repeatable{&cli.StringSliceFlag{Name: "select", Usage: "draw only the variables that `GLOB` matches (* and ? only); repeatable", KeepSpace: true}},
+			&cli.BoolFlag{Name: "diff", Usage: "draw the differences from the first FILE"},
+			&cli.StringFlag{Name: "time-column", Usage: "`NAME` of the column of times, if it is called otherwise"},
+		},
+		Action: endsAtOnce(p.plot),
+	}
+}
+
+func (p *program) plot(c *cli.Context) error {
+	if c.NArg() == 0 {
+		return &usageError{"plot", errors.New("FILE (a table of results) is missing")}
+	}
+	paths, err := expanded(c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	if c.Bool("diff") && len(paths) < 2 {
+		return &usageError{"plot", errors.New("--diff: there is one file; a difference takes two")}
+	}
+	chosen, err := record.ParseSelection(c.StringSlice("select"))
+	if err != nil {
+		return &usageError{"plot", fmt.Errorf("--select: %w", err)}
+	}
+	output := c.String("output")
+	if output == "" {
+		output = strings.TrimSuffix(paths[0], filepath.Ext(paths[0])) + ".svg"
+	}
+	write, err := pictureFormat(output)
+	if err != nil {
+		return &usageError{"plot", err}
+	}
+	if !c.Bool(flagForce) {
+		if err := free(output); err != nil {
+			return err
+		}
+	}
+	var tables []*results.Table
+	var errs []error
+	for _, path := range paths {
+		read := results.ReadOptions{}
+		if !c.Bool("diff") || path == paths[0] {
+			read = reading(chosen.Of(aloneIn(path)))
+		}
+		read.TimeColumn = c.String("time-column")
+		t, err := readTable(path, read)
+		tables, errs = append(tables, t), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var fields []field
+	if c.Bool("diff") {
+		fields, err = differenceFields(tables, chosen)
+	} else {
+		fields = valueFields(tables, chosen)
+	}
+	if err != nil {
+		return err
+	}
+	if len(fields) == 0 {
+		return fmt.Errorf("there is nothing to draw: %s has no variable that is chosen and holds numbers", strings.Join(paths, ", "))
+	}
+	if n := len(fields) - plotFields; n > 0 {
+		fmt.Fprintf(p.stderr, "warning: %s are not drawn, a picture holds %d; --select chooses\n", plural(n, "variable"), plotFields)
+		fields = fields[:plotFields]
+	}
+	canvases, err := drawFields(fields, len(tables) > 1)
+	if err != nil {
+		return err
+	}
+	var picture bytes.Buffer
+	if err := write(&picture, canvases); err != nil {
+		return err
+	}
+	if err := writeChecked(output, c.Bool(flagForce), func(w io.Writer) error { _, err := picture.WriteTo(w); return err }, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "wrote %s: %s of %s\n", output, plural(len(fields), "variable"), plural(len(tables), "file"))
+	return err
+}
+
+// expanded replaces patterns by the files they match, where the shell has not done it.
+func expanded(args []string) ([]string, error) {
+	var paths []string
+	for _, arg := range args {
+		if _, err := os.Stat(arg); err == nil || !strings.ContainsAny(arg, "*?[") {
+			paths = append(paths, arg)
+			continue
+		}
+		found, err := filepath.Glob(arg)
+		if err != nil || len(found) == 0 {
+			return nil, fmt.Errorf("no file matches %s", arg)
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+// field is a part of a picture: one variable.
+type field struct {
+	name, unit string
+	lines      []line
+}
+
+type line struct {
+	file int
+	path string
+	t, v []float64
+}
+
+// valueFields draws variables under their names.
+func valueFields(tables []*results.Table, chosen record.Selection) []field {
+	var fields []field
+	for i, t := range tables {
+		chosen := chosen.Of(aloneIn(t.Path))
+		for k := range t.Columns {
+			c := &t.Columns[k]
+			if c.Text || !chosen.IsDefault() && !chosen.Match(c.Bare) && !chosen.Match(c.Name) {
+				continue
+			}
+			at := slices.IndexFunc(fields, func(f field) bool { return f.name == c.Bare })
+			if at < 0 {
+				at = len(fields)
+				fields = append(fields, field{name: c.Bare, unit: c.Unit})
+			}
+			fields[at].lines = append(fields[at].lines, line{i, t.Path, t.Times, c.Values})
+		}
+	}
+	return fields
+}
+
+// differenceFields draws how tables differ from the first.
+func differenceFields(tables []*results.Table, chosen record.Selection) ([]field, error) {
+	var fields []field
+	o := results.CompareOptions{}
+	if !chosen.IsDefault() {
+		o.Select = chosen.Of(aloneIn(tables[0].Path)).Match
+	}
+	for i, t := range tables[1:] {
+		c, err := results.Compare(tables[0], t, o)
+		if err != nil {
+			return nil, err
+		}
+		for k, v := range c.Variables {
+			name := v.Name
+			at := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+			if at < 0 {
+				at = len(fields)
+				fields = append(fields, field{name: name})
+			}
+			times, e := c.Errors(k)
+			fields[at].lines = append(fields[at].lines, line{i + 1, t.Path + " − " + filepath.Base(tables[0].Path), times, e})
+		}
+	}
+	return fields, nil
+}
+
+// drawFields makes a plot of each field.
+func drawFields(fields []field, legend bool) ([]*plot.Plot, error) {
+	var plots []*plot.Plot
+	for _, f := range fields {
+		q := plot.New()
+		q.Title.Text = f.name
+		q.X.Label.Text, q.Y.Label.Text = "time [s]", ""
+		if unit := strings.TrimSpace(f.shrink() + " " + f.unit); unit != "" {
+			q.Y.Label.Text = "[" + unit + "]"
+		}
+		q.Add(plotter.NewGrid())
+		q.Legend.Top, q.Legend.XOffs = true, -vg.Points(4)
+		for _, l := range f.lines {
+			if err := addLine(q, &l, legend); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", l.path, f.name, err)
+			}
+		}
+		if q.X.Min > q.X.Max { // there is no point
+			q.X.Min, q.X.Max, q.Y.Min, q.Y.Max = 0, 1, 0, 1
+		}
+		plots = append(plots, q)
+	}
+	return plots, nil
+}
+
+// hugeValue is where the plotting library begins to overflow, with room for its own sums: it
+// does not come back from a range that is no number.
+const hugeValue = 1e300
+
+// shrink divides huge values by hugeValue, in copies, and gives what that is written as.
+func (f *field) shrink() string {
+	huge := func(v float64) bool { return math.Abs(v) > hugeValue && !math.IsInf(v, 0) }
+	if !slices.ContainsFunc(f.lines, func(l line) bool { return slices.ContainsFunc(l.v, huge) }) {
+		return ""
+	}
+	lines := slices.Clone(f.lines)
+	for i := range lines {
+		v := slices.Clone(lines[i].v)
+		for k := range v {
+			v[k] /= hugeValue
+		}
+		lines[i].v = v
+	}
+	f.lines = lines
+	return fmt.Sprint(hugeValue)
+}
+
+// addLine adds a line, in pieces where values are missing.
+func addLine(q *plot.Plot, l *line, legend bool) error {
+	thin := results.NewThinner(pictureSpan)
+	for i, v := range l.v {
+		thin.Add(l.t[i], v)
+	}
+	t, v := thin.Points(nil, nil)
+	for len(t) > 0 {
+		end := slices.IndexFunc(v, math.IsNaN)
+		if end < 0 {
+			end = len(v)
+		}
+		if end > 0 {
+			points := make(plotter.XYs, end)
+			for i := range points {
+				points[i] = plotter.XY{X: t[i], Y: v[i]}
+			}
+			drawn, err := plotter.NewLine(points)
+			if err != nil {
+				return err
+			}
+			drawn.Color, drawn.Width = orderColors[l.file%len(orderColors)], vg.Points(1.2)
+			if l.file >= len(orderColors) {
+				drawn.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
+			}
+			q.Add(drawn)
+			if legend {
+				q.Legend.Add(l.path, drawn)
+				legend = false
+			}
+		}
+		end = min(end+1, len(v))
+		t, v = t[end:], v[end:]
+	}
+	return nil
+}
+
+// pictureFormat gives what writes a picture, by the extension.
+func pictureFormat(path string) (func(w io.Writer, plots []*plot.Plot) error, error) {
+	size := func(n int) (columns, rows int, width, height vg.Length) {
+		columns = 1
+		if n > 3 {
+			columns = 2
+		}
+		rows = (n + columns - 1) / columns
+		return columns, rows, vg.Length(columns) * fieldWidth, vg.Length(rows) * fieldHeight
+	}
+	tile := func(c vg.CanvasSizer, plots []*plot.Plot, columns, rows int) {
+		tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: 5 * vg.Millimeter, PadY: 5 * vg.Millimeter, PadTop: 2 * vg.Millimeter, PadLeft: 2 * vg.Millimeter, PadRight: 5 * vg.Millimeter, PadBottom: 2 * vg.Millimeter}
+		for i, q := range plots {
+			q.Draw(tiles.At(draw.New(c), i%columns, i/columns))
+		}
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".svg":
+		return func(w io.Writer, plots []*plot.Plot) error {
+			columns, rows, width, height := size(len(plots))
+			canvas := vgsvg.NewWith(vgsvg.UseWH(width, height))
+			tile(canvas, plots, columns, rows)
+			_, err := canvas.WriteTo(w)
+			return err
+		}, nil
+	case ".png":
+		return func(w io.Writer, plots []*plot.Plot) error {
+			columns, rows, width, height := size(len(plots))
+			canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pictureDPI))}
+			tile(canvas, plots, columns, rows)
+			_, err := canvas.WriteTo(w)
+			return err
+		}, nil
+	}
+	return nil, fmt.Errorf("-o %s: a picture is .svg or .png", path)
+}

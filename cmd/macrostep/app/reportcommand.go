@@ -1,0 +1,339 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/results"
+	"github.com/macrostep/macrostep/master/results/page"
+	"github.com/macrostep/macrostep/master/simulate"
+)
+
+const reportHelp = `Makes one web page of the results of a run: how it ended, its warnings, the system
+with its loops and bonds, every variable as a plot to zoom into and to read values
+from, step sizes, orders and iterations, residuals of power bonds, the cost of
+each FMU, and the manifest. The page is one file and needs no network; it is read
+on a phone, in dark mode, on paper and without JavaScript as well.
+
+RESULT is a table of results; its manifest (.json) is looked for beside it, the
+system where the manifest says. Tables of other tools, without a manifest, make a
+page of plots. Where a variable has more points than a page can hold, first,
+least, greatest and last point of equal spans of time are drawn: no peak is lost.
+run --report FILE.html makes the same page with the run.
+
+Examples:
+   macrostep report results.csv
+   macrostep report results.csv --trace steps.csv -o car.html --force
+   macrostep report results.csv --select 'chassis.*' --system variants/car.ssp
+   macrostep report other-tool.csv`
+
+func (p *program) reportCommand() *cli.Command {
+	return &cli.Command{
+		Name: "report", Usage: "make a web page of the results of a run", ArgsUsage: "RESULT",
+		UsageText: "macrostep report RESULT [-o FILE.html] [FLAGS]", Description: reportHelp,
+		Flags: []cli.Flag{
+			outputFlag("write `FILE`; by default RESULT.html; -o for short"), forceFlag(),
+			&cli.StringFlag{Name: "manifest", Usage: "manifest `FILE.json` (default: beside RESULT)"},
+			&cli.StringFlag{Name: "trace", Usage: "table of attempts `FILE.csv`, of run --trace (default: as the manifest says, if it is there)"},
+			&cli.StringFlag{Name: "system", Usage: "`SYSTEM`, if it is not where the manifest says"},
+			&cli.StringFlag{Name: "analysis", Usage: "`FILE.json` of macrostep analyze --json"},
+			repeatable{&cli.StringSliceFlag{Name: "select", Usage: "show only the variables that `GLOB` matches (* and ? only); repeatable", KeepSpace: true}},
+		},
+		Action: endsAtOnce(p.report),
+	}
+}
+
+func (p *program) report(c *cli.Context) error {
+	if err := arguments(c, 1, 1, "RESULT (a table of results)"); err != nil {
+		return err
+	}
+	path, output := c.Args().First(), c.String("output")
+	if output == "" {
+		output = strings.TrimSuffix(path, filepath.Ext(path)) + ".html"
+	}
+	if simulate.SamePath(output, path) {
+		return &usageError{"report", fmt.Errorf("-o %s would overwrite the results; name another file", output)}
+	}
+	if !c.Bool(flagForce) {
+		if err := free(output); err != nil {
+			return err
+		}
+	}
+	chosen, err := record.ParseSelection(c.StringSlice("select"))
+	if err != nil {
+		return &usageError{"report", fmt.Errorf("--select: %w", err)}
+	}
+	r, err := readReport(path, c.String("manifest"), chosen)
+	if err != nil {
+		return err
+	}
+	if err := r.readTrace(c.String("trace")); err != nil {
+		return err
+	}
+	if name := c.String("analysis"); name != "" {
+		if r.analysis, err = readAnalysis(name); err != nil {
+			return err
+		}
+	}
+	r.findSystem(c.String("system"))
+	size, err := writeReport(output, c.Bool(flagForce), r)
+	if err == nil {
+		tellReport(p.stdout, output, r, size)
+	}
+	return err
+}
+
+// writeReport writes the page and gives its size in bytes.
+func writeReport(path string, force bool, r *reportParts) (size int64, err error) {
+	var made bytes.Buffer
+	if err := page.Write(&made, pageOf(r, componentsOf(r.manifest))); err != nil {
+		return 0, fmt.Errorf("writing %s: %w", path, err)
+	}
+	size = int64(made.Len())
+	return size, writeChecked(path, force, func(w io.Writer) error { _, err := made.WriteTo(w); return err }, nil)
+}
+
+func tellReport(w io.Writer, path string, r *reportParts, size int64) {
+	fmt.Fprintf(w, "report    %s (%s, %.3g MB)\n", path, plural(len(r.curves), "plot"), float64(size)/1e6)
+}
+
+// fromTheStart has a run that was resumed shown from the start, by the files that it went
+// on with (table, trace: by their absolute paths), as far as they hold it.
+func (r *reportParts) fromTheStart(q *runRequest, table, trace string) {
+	from := r.manifest.ResumedFrom.Time
+	if whole := r.again(q, table); whole != nil && len(whole.Times) > 0 && whole.Times[0] < from {
+		r.stepsOfRows(whole)
+	} else {
+		r.notes = append(r.notes, fmt.Sprintf("The run was resumed at t = %.12g s; what was before is not in its results, and not shown.", from))
+	}
+	if trace != "" {
+		if steps, accepted, err := readAttempts(trace); err == nil && accepted == r.manifest.Steps.Accepted {
+			r.steps = steps
+		}
+	}
+}
+
+// again draws the curves by the table that the run has written; nil = there is none that
+// has them.
+func (r *reportParts) again(q *runRequest, table string) *results.Table {
+	if q.Record.IsNone() || simulate.IsDevice(table) {
+		return nil
+	}
+	at := map[string]int{}
+	for i := range r.curves {
+		at[r.curves[i].name] = i
+	}
+	t, err := results.Read(table, results.ReadOptions{Select: func(name string) bool { _, ok := at[name]; return ok }})
+	if err != nil || len(t.Columns) != len(at) || slices.ContainsFunc(t.Columns, func(c results.Column) bool { return c.Text }) {
+		return nil
+	}
+	for _, column := range t.Columns {
+		c := &r.curves[at[column.Name]]
+		c.thin = thinned(t.Times, column.Values, len(t.Columns))
+	}
+	return t
+}
+
+// thinned is one of n curves.
+func thinned(times, values []float64, n int) *results.Thinner {
+	thin := results.NewThinner(spansEach(n))
+	for i, v := range values {
+		thin.Add(times[i], v)
+	}
+	return thin
+}
+
+// reportRun writes the page of a run that has ended.
+func (p *program) reportRun(a *attached, out *simulate.Outcome) error {
+	r := a.r
+	parts := a.seen.parts(titleOf(r.System), out.Manifest)
+	if out.Manifest.ResumedFrom != nil {
+		parts.fromTheStart(r, a.table, a.trace)
+	}
+	parts.analysis = out.Analysis
+	if parts.source == "" && !r.Record.IsNone() {
+		parts.source = r.Output
+	}
+	parts.findSystem(r.System)
+	size, err := writeReport(a.report, true, parts)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", flagReport, err)
+	}
+	if !r.Quiet {
+		tellReport(p.stdout, r.Report, parts, size)
+	}
+	return nil
+}
+
+// readReport reads results and their manifest.
+func readReport(path, manifest string, chosen record.Selection) (*reportParts, error) {
+	t, err := results.Read(path, reading(chosen.Of(aloneIn(path))))
+	if err != nil {
+		return nil, err
+	}
+	r := &reportParts{title: titleOf(path), source: fmt.Sprintf("%s, %s", path, plural(len(t.Times), "row"))}
+	r.notes = append(r.notes, t.Notes...)
+	given := manifest != ""
+	if !given {
+		manifest = manifestBeside(path)
+	}
+	data, err := os.ReadFile(manifest)
+	switch {
+	case err == nil:
+		r.manifest = &record.Manifest{}
+		if err := json.Unmarshal(data, r.manifest); err != nil || r.manifest.Status == "" {
+			if err == nil {
+				err = errors.New("it has no status")
+			}
+			return nil, fmt.Errorf("%s is no manifest of a run: %w; name it with --manifest, or put the file elsewhere", manifest, err)
+		}
+		r.title = titleOf(r.manifest.System)
+	case given || !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--manifest: %w", err)
+	}
+	var shown []results.Column
+	texts := 0
+	for _, column := range t.Columns {
+		switch {
+		case column.Text:
+			texts++
+		case len(shown) == pagePlots:
+			r.left++
+		default:
+			shown = append(shown, column)
+		}
+	}
+	if len(shown) == 0 {
+		return nil, fmt.Errorf("%s: there is nothing to show: no column is chosen and holds numbers", path)
+	}
+	if texts > 0 {
+		r.notes = append(r.notes, plural(texts, "column")+" of texts are not shown.")
+	}
+	for _, column := range shown {
+		r.curves = append(r.curves, curve{name: column.Bare, unit: column.Unit, thin: thinned(t.Times, column.Values, len(shown))})
+	}
+	r.stepsOfRows(t)
+	return r, nil
+}
+
+// stepsOfRows takes the step sizes from the rows of a table with one for each
+// communication point.
+func (r *reportParts) stepsOfRows(t *results.Table) {
+	if r.manifest == nil || len(t.Times) != r.manifest.Steps.Accepted+1 || r.manifest.Steps.Accepted == 0 {
+		return
+	}
+	r.steps = newStepCurves()
+	for i := 1; i < len(t.Times); i++ {
+		r.steps.any = true
+		r.steps.size.Add(t.Times[i-1], t.Times[i]-t.Times[i-1])
+	}
+}
+
+// readTrace reads a table of attempts: the one that is named, else that of the run if
+// it is there.
+func (r *reportParts) readTrace(path string) error {
+	named := path != ""
+	if !named && r.manifest != nil {
+		args := r.manifest.Command
+		for i, arg := range args {
+			value, joined := strings.CutPrefix(arg, "--trace=")
+			switch {
+			case joined:
+				path = value
+			case arg == "--trace" && i+1 < len(args):
+				path = args[i+1]
+			}
+		}
+	}
+	if path == "" {
+		return nil
+	}
+	steps, accepted, err := readAttempts(path)
+	switch {
+	case err != nil && named:
+		return fmt.Errorf("--trace: %w", err)
+	case err != nil:
+		r.notes = append(r.notes, fmt.Sprintf("The attempts of the run, %s, are not there any more; --trace says where they are.", path))
+	case r.manifest != nil && accepted != r.manifest.Steps.Accepted && !named:
+		r.notes = append(r.notes, fmt.Sprintf("The attempts in %s are of another run, and left out.", path))
+	default:
+		r.steps = steps
+	}
+	return nil
+}
+
+// readAttempts reads what record.Attempts wrote.
+func readAttempts(path string) (s *stepCurves, accepted int, err error) {
+	t, err := results.Read(path, results.ReadOptions{})
+	if err != nil {
+		return nil, 0, err
+	}
+	var columns [][]float64
+	for _, name := range []string{"H", "k", "iterations", "estimate", "indicator", "accepted"} {
+		i := slices.IndexFunc(t.Columns, func(c results.Column) bool { return c.Name == name && !c.Text })
+		if i < 0 && name == "indicator" { // it has none in tables of older versions
+			columns = append(columns, slices.Repeat([]float64{math.NaN()}, len(t.Times)))
+			continue
+		}
+		if i < 0 {
+			return nil, 0, fmt.Errorf("%s is no table of attempts: it has no column %s; run --trace writes one", path, name)
+		}
+		columns = append(columns, t.Columns[i].Values)
+	}
+	s = newStepCurves()
+	for i, at := range t.Times {
+		stands := columns[5][i] == 1
+		s.add(at, columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i], stands)
+		if stands {
+			accepted++
+		}
+	}
+	return s, accepted, nil
+}
+
+func readAnalysis(path string) (*analyze.Report, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--analysis: %w", err)
+	}
+	r := &analyze.Report{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("--analysis: %s: %w; name what macrostep analyze --json printed", path, err)
+	}
+	if len(r.Strategies) == 0 || r.Recommended >= len(r.Strategies) {
+		return nil, fmt.Errorf("--analysis: %s holds no analysis; name what macrostep analyze --json printed", path)
+	}
+	return r, nil
+}
+
+// findSystem makes the picture of the system.
+func (r *reportParts) findSystem(path string) {
+	if path == "" {
+		if r.manifest == nil {
+			return
+		}
+		path = r.manifest.System
+		if _, err := os.Stat(path); err != nil {
+			r.noGraph = fmt.Sprintf("%s is not there; --system says where it is.", path)
+			return
+		}
+	}
+	var svg template.HTML
+	if svg, r.noGraph = picture(path); svg != "" {
+		r.graph = svg
+	}
+}

@@ -1,0 +1,602 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/macrostep/macrostep/algorithms/analyze"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/results"
+	"github.com/macrostep/macrostep/master/results/page"
+	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/ssp/graph"
+)
+
+const (
+	// pagePlots is how many variables a page has at most: more are no picture any more.
+	pagePlots = 200
+	// pageSpans is how many spans (results.Thinner) the variables of a page have in all,
+	// and plotSpans how many one has at most. A span takes up to four points of about ten
+	// bytes.
+	pageSpans = 32_000
+	plotSpans = 4000
+)
+
+// spansEach is how many spans each of n plots has.
+func spansEach(n int) int { return min(plotSpans, pageSpans/max(n, 1)) }
+
+// bondPrefix begins the names of what is recorded of power bonds.
+const bondPrefix = "bond."
+
+// curve is a variable of a page.
+type curve struct {
+	name, unit string
+	held       bool // it is no Real
+	thin       *results.Thinner
+}
+
+func (c *curve) plot() page.Plot {
+	q := page.Plot{Name: c.name, Unit: c.unit, Held: c.held}
+	q.T, q.V = c.thin.Points(nil, nil)
+	q.Given, q.Bad = c.thin.Given()
+	return q
+}
+
+// byComponent puts variables under their components: the longest that fits, else what
+// stands before the first point. Those of bonds are apart.
+func byComponent(names []string, components []string) (groups []string, of []int) {
+	at := map[string]int{}
+	for _, name := range names {
+		group := ""
+		for _, c := range components {
+			if len(c) > len(group) && strings.HasPrefix(name, c+".") {
+				group = c
+			}
+		}
+		if group == "" {
+			group, _, _ = strings.Cut(name, ".")
+		}
+		if strings.HasPrefix(name, bondPrefix) {
+			group = ""
+		}
+		k, there := at[group]
+		if !there {
+			k = len(groups)
+			at[group] = k
+			groups = append(groups, group)
+		}
+		of = append(of, k)
+	}
+	return groups, of
+}
+
+// reportParts is what a page of a run is made of.
+type reportParts struct {
+	title    string
+	manifest *record.Manifest // nil = none
+	curves   []curve
+	left     int // variables that are not among the curves
+	steps    *stepCurves
+	graph    template.HTML
+	noGraph  string // why there is none
+	analysis *analyze.Report
+	notes    []string // on what is shown
+	source   string   // of the results
+}
+
+// stepCurves are what the run did, over time.
+type stepCurves struct {
+	size, order, iterations, estimate, indicator, rejected *results.Thinner
+	rejections, iterated, highest                          int
+	any                                                    bool
+}
+
+func newStepCurves() *stepCurves {
+	thin := func() *results.Thinner { return results.NewThinner(plotSpans) }
+	return &stepCurves{size: thin(), order: thin(), iterations: thin(), estimate: thin(), indicator: thin(), rejected: thin()}
+}
+
+// add takes an attempt at a macro step from t by H.
+func (s *stepCurves) add(t, H, order, iterations, estimate, indicator float64, accepted bool) {
+	s.any = true
+	s.iterated = max(s.iterated, int(iterations))
+	s.iterations.Add(t, iterations)
+	s.estimate.Add(t, estimate)
+	s.indicator.Add(t, indicator)
+	if !accepted {
+		s.rejections++
+	}
+	s.rejected.Add(t, float64(s.rejections))
+	if accepted {
+		s.size.Add(t, H)
+		s.order.Add(t, order)
+		s.highest = max(s.highest, int(order))
+	}
+}
+
+// RecordAttempt takes an attempt of a run.
+func (s *stepCurves) RecordAttempt(t, H float64, trial master.Trial, accepted bool, _ error) error {
+	s.add(t, H, float64(trial.Order), float64(trial.Iters), trial.Est, trial.Indicator, accepted)
+	return nil
+}
+
+func (s *stepCurves) plots() []page.Plot {
+	var plots []page.Plot
+	add := func(name, unit string, thin *results.Thinner, log bool) {
+		q := page.Plot{Name: name, Unit: unit, Held: !log, Log: log}
+		q.T, q.V = thin.Points(nil, nil)
+		q.Given, _ = thin.Given()
+		if len(q.T) > 0 {
+			plots = append(plots, q)
+		}
+	}
+	add("step size", "s", s.size, varies(s.size))
+	if s.highest > 0 {
+		add("order", "", s.order, false)
+	}
+	if s.iterated > 0 {
+		add("iterations", "of each attempt", s.iterations, false)
+	}
+	add("error estimate", "in tolerances", s.estimate, true)
+	add("indicator of the coupling error", "", s.indicator, true)
+	if s.rejections > 0 {
+		add("rejected attempts", "so far", s.rejected, false)
+	}
+	return plots
+}
+
+// varies reports whether values spread so far that an axis of powers shows them best.
+func varies(h *results.Thinner) bool {
+	_, v := h.Points(nil, nil)
+	least, most := math.Inf(1), 0.0
+	for _, x := range v {
+		if x > 0 {
+			least, most = min(least, x), max(most, x)
+		}
+	}
+	return most > 5*least
+}
+
+// shownOrder gives the order in which curveSections shows variables: those of bonds
+// behind the others, each under its group.
+func shownOrder(names, components []string) []int {
+	groups, of := byComponent(names, components)
+	var order []int
+	for _, bonds := range []bool{false, true} {
+		for g, title := range groups {
+			for i := range names {
+				if of[i] == g && (title == "") == bonds {
+					order = append(order, i)
+				}
+			}
+		}
+	}
+	return order
+}
+
+// pageOf makes the page; components are those of the system.
+func pageOf(r *reportParts, components []string) *page.Page {
+	out := &page.Page{Title: r.title, Made: "made by macrostep " + simulate.Version() + " on " + time.Now().Format("2006-01-02 15:04")}
+	m := r.manifest
+	if m != nil {
+		out.State, out.Tone = verdictShown(m.Verdict())
+		out.Reason, out.Warnings, out.Facts = m.Reason, m.Warnings, pageFacts(m)
+		if data, err := m.JSON(); err == nil {
+			out.Document = string(data)
+		}
+	}
+	if r.source != "" {
+		out.Facts = append(out.Facts, page.Fact{Name: "results", Value: r.source})
+	}
+	if r.graph != "" {
+		out.Sections = append(out.Sections, page.Section{Title: "System", Picture: r.graph})
+	} else if r.noGraph != "" {
+		out.Sections = append(out.Sections, page.Section{Title: "System", Text: []string{"There is no picture of the system: " + r.noGraph}})
+	}
+	if m != nil && m.Scenario != nil {
+		out.Sections = append(out.Sections, scenarioSection(m.Scenario))
+	}
+	if m != nil && m.Realtime != nil {
+		out.Sections = append(out.Sections, realtimeSection(m.Realtime))
+	}
+	out.Sections = append(out.Sections, curveSections(r, components)...)
+	if r.steps != nil && r.steps.any {
+		out.Sections = append(out.Sections, page.Section{Title: "Steps", Groups: []page.Group{{Plots: r.steps.plots()}}})
+	}
+	if m != nil {
+		out.Sections = append(out.Sections, costSection(m))
+		if s := analysisSection(m, r.analysis); s != nil {
+			out.Sections = append(out.Sections, *s)
+		}
+		out.Sections = append(out.Sections, manifestSections(m)...)
+	}
+	out.Sections = slices.DeleteFunc(out.Sections, func(s page.Section) bool {
+		return len(s.Text)+len(s.Tables)+len(s.Bars)+len(s.Groups) == 0 && s.Picture == ""
+	})
+	return out
+}
+
+// verdictShown gives the outcome of a run as the page shows it.
+func verdictShown(o master.Outcome) (text string, tone page.Tone) {
+	switch {
+	case o.OK(true):
+		tone = page.Good
+	case o.Ended == master.EndedFailed || o.Expectations == master.ExpectationsNotMet:
+		tone = page.Bad
+	default:
+		tone = page.Doubtful
+	}
+	return o.String(), tone
+}
+
+// curveSections are the results, and the power bonds with what is known of them.
+func curveSections(r *reportParts, components []string) []page.Section {
+	results := page.Section{Title: "Results", Text: r.notes}
+	bonds := page.Section{Title: "Power bonds"}
+	if r.left > 0 {
+		results.Text = append(results.Text, fmt.Sprintf("%s more are not shown: a page holds %d.", plural(r.left, "variable"), pagePlots))
+	}
+	var names []string
+	thinned := false
+	for i := range r.curves {
+		names = append(names, r.curves[i].name)
+	}
+	groups, of := byComponent(names, components)
+	all := make([]page.Group, len(groups))
+	for i := range r.curves {
+		q := r.curves[i].plot()
+		if r.manifest != nil {
+			q.Marks = marks(r.manifest.Scenario, q.Name)
+		}
+		thinned = thinned || q.Given > len(q.T)+q.Bad
+		all[of[i]].Plots = append(all[of[i]].Plots, q)
+	}
+	for i, g := range all {
+		if groups[i] == "" {
+			bonds.Groups = append(bonds.Groups, g)
+			continue
+		}
+		g.Title = groups[i]
+		results.Groups = append(results.Groups, g)
+	}
+	if thinned {
+		results.Text = append(results.Text, "Where there are more points than a page can hold, they are thinned: time is divided into equal spans, and of each the first point, the least, the greatest and the last are drawn. No peak is lost.")
+	}
+	if m := r.manifest; m != nil && len(m.Bonds) > 0 {
+		t := page.Table{Head: []string{"bond", "residual energy", "mean power", "mean residual power", "peak residual power", "correction"}}
+		for _, name := range slices.Sorted(maps.Keys(m.Bonds)) {
+			b := m.Bonds[name]
+			t.Rows = append(t.Rows, []string{name, number(b.ResidualEnergy) + " J", number(b.MeanPower) + " W", number(b.MeanAbsResidualPower) + " W", number(b.PeakResidualPower) + " W", b.Correction})
+		}
+		bonds.Tables = append(bonds.Tables, t)
+		bonds.Text = append(bonds.Text, "Residual power is what the coupling lets appear or disappear at a bond.")
+	}
+	return []page.Section{results, bonds}
+}
+
+// pageFacts are a run in a few words.
+func pageFacts(m *record.Manifest) []page.Fact {
+	wall := m.WallSeconds
+	list := []page.Fact{
+		{Name: "system", Value: m.System},
+		{Name: "algorithm", Value: m.Algorithm + parameterList(given(m))},
+		{Name: "time", Value: fmt.Sprintf("%.12g to %.12g s%s", m.StartTime.Value, m.EndTime, map[bool]string{true: fmt.Sprintf(" of %g s", m.StopTime.Value)}[m.Status != master.Complete])},
+		{Name: "macro steps", Value: fmt.Sprintf("%d%s", m.Steps.Accepted, map[bool]string{true: fmt.Sprintf(", %d more rejected", m.Steps.Rejected)}[m.Steps.Rejected > 0])},
+		{Name: "step size", Value: fmt.Sprintf("%g s (%s); mean %s s", m.StepSize.Value, m.StepSize.Source, number(m.Steps.Mean))},
+	}
+	if m.Scenario != nil {
+		list = append(list, page.Fact{Name: "scenario", Value: scenarioTold(m.Scenario)})
+	}
+	if t := m.Realtime; t != nil {
+		list = append(list, page.Fact{Name: "real time", Value: fmt.Sprintf("%d of %s missed; late by %s (99 %%), %s at worst", t.Overruns, plural(t.Deadlines, "deadline"), micro(t.Lateness.P99), micro(t.Lateness.Worst))})
+	}
+	if len(m.Orders) > 1 {
+		list = append(list, page.Fact{Name: "steps of order", Value: strings.TrimSpace(orderList(m.Orders))})
+	}
+	if m.Iterations > 0 {
+		list = append(list, page.Fact{Name: "corrector", Value: fmt.Sprintf("%s, %s", plural(m.Iterations, "iteration"), plural(m.Jacobians, "Jacobian"))})
+	}
+	if wall > 0 {
+		list = append(list, page.Fact{Name: "took", Value: fmt.Sprintf("%s, %s × real time", duration(wall), short((m.EndTime-m.StartTime.Value)/wall))})
+	}
+	if m.ResumedFrom != nil {
+		list = append(list, page.Fact{Name: "resumed", Value: fmt.Sprintf("from %s at %.12g s", m.ResumedFrom.Checkpoint, m.ResumedFrom.Time)})
+	}
+	return append(list, page.Fact{Name: "version", Value: fmt.Sprintf("macrostep %s, %s, %s", m.Versions.Macrostep, m.Versions.Go, m.Versions.Platform)})
+}
+
+// given are the parameters that somebody has set.
+func given(m *record.Manifest) map[string]string {
+	out := map[string]string{}
+	for key, v := range m.Parameters {
+		if _, ok := m.Sources["param "+key]; ok {
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// scenarioSection tells what came of a scenario.
+func scenarioSection(sc *record.Scenario) page.Section {
+	s := page.Section{Title: "Scenario", Text: []string{scenarioTold(sc)}}
+	if len(sc.Expectations) > 0 {
+		t := page.Table{Title: "Expectations", Head: []string{"", "expected", "time", "value", "line"}}
+		for _, e := range sc.Expectations {
+			at, verdict := "–", verdictOf(e)
+			if e.Time != nil {
+				at = fmt.Sprintf("%.6g s", *e.Time)
+			}
+			if !e.Passed {
+				s.Text = append(s.Text, e.Message)
+			}
+			t.Rows = append(t.Rows, []string{verdict, e.What, at, e.Value, strconv.Itoa(e.Line)})
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	if len(sc.Events) > 0 {
+		t := page.Table{Title: "What happened", Head: []string{"time", "", "line"}}
+		for i, e := range sc.Events {
+			if i == pageEvents {
+				s.Text = append(s.Text, plural(len(sc.Events)-i, "more event")+" in the manifest.")
+				break
+			}
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("%.6g s", e.Time), strings.Join(e.Did, "; "), strconv.Itoa(e.Line)})
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	if len(sc.Events)+len(sc.Expectations) > 0 {
+		s.Text = append(s.Text, "Broken lines in the plots stand at the events (grey), and in those of variables of which something is expected where that was decided.")
+	}
+	return s
+}
+
+// scenarioTold is what came of a scenario in a line.
+func scenarioTold(sc *record.Scenario) string {
+	count := sc.Count()
+	events := plural(cmp.Or(sc.Given, len(sc.Events)), "event") // older manifests tell no number
+	if sc.Happened < sc.Given {
+		events = fmt.Sprintf("%d of %s", sc.Happened, events)
+	}
+	text := fmt.Sprintf("%s: %s, %d of %s met", cmp.Or(sc.Name, sc.Path), events, count.Met, plural(len(sc.Expectations), "expectation"))
+	if count.Undecided > 0 {
+		text += fmt.Sprintf(", %d not judged", count.Undecided)
+	}
+	return text
+}
+
+// verdictOf is what came of an expectation in a word or two.
+func verdictOf(e record.Expectation) string {
+	switch {
+	case e.Passed:
+		return "met"
+	case e.Undecided():
+		return "not judged"
+	}
+	return "failed"
+}
+
+// pageEvents bounds the events of a scenario that a page shows.
+const pageEvents = 100
+
+// marks are the times of a scenario in the plot of a variable.
+func marks(sc *record.Scenario, variable string) (list []page.Mark) {
+	if sc == nil {
+		return nil
+	}
+	for _, e := range sc.Events[:min(len(sc.Events), pageEvents)] {
+		list = append(list, page.Mark{T: e.Time, Kind: page.Event})
+	}
+	for _, e := range sc.Expectations {
+		if e.Variable == variable && e.Time != nil {
+			list = append(list, page.Mark{T: *e.Time, Kind: map[bool]page.MarkKind{true: page.Met, false: page.Failed}[e.Passed]})
+		}
+	}
+	return list
+}
+
+// realtimeSection returns how well a run has kept pace.
+func realtimeSection(t *master.Timing) page.Section {
+	s := page.Section{Title: "Real time", Shares: "Deadlines by how late the run was"}
+	told := fmt.Sprintf("%s × the speed of the clock, %s, ", short(t.Factor), plural(t.Deadlines, "deadline"))
+	if t.Overruns == 0 {
+		told += "none missed."
+	} else {
+		told += fmt.Sprintf("%d missed (%s): the macro step was not done by then.", t.Overruns, t.Overrun)
+	}
+	if t.Skipped > 0 {
+		told += " " + plural(t.Skipped, "slot") + " skipped."
+	}
+	if t.Paused > 1e-3 { // less is asking whether it is
+		told += fmt.Sprintf(" The run was paused for %s s, for which the clock stood still.", number(t.Paused))
+	}
+	s.Text = append(s.Text, told)
+	s.Text = append(s.Text, fmt.Sprintf("The run was latest at t = %.6g s.", t.WorstAt))
+	if len(t.Settings) > 0 {
+		s.Text = append(s.Text, "Set for it: "+strings.Join(t.Settings, "; ")+".")
+	}
+	table := page.Table{Head: []string{"", "mean", "50 %", "99 %", "99.9 %", "worst"}}
+	for _, d := range []struct {
+		name string
+		of   *master.Distribution
+	}{{"late", &t.Lateness}, {"at work", &t.Work}} {
+		row := []string{d.name}
+		for _, v := range []float64{d.of.Mean, d.of.P50, d.of.P99, d.of.P999, d.of.Worst} {
+			row = append(row, micro(v))
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	s.Tables = append(s.Tables, table)
+	for _, b := range t.Lateness.Histogram {
+		s.Bars = append(s.Bars, page.Bar{Name: "≤ " + micro(b.UpTo), Value: strconv.Itoa(b.Count), Share: float64(b.Count) / float64(max(t.Deadlines, 1))})
+	}
+	return s
+}
+
+// costSection shows where the time went.
+func costSection(m *record.Manifest) page.Section {
+	s := page.Section{Title: "Cost"}
+	total := m.MasterSeconds
+	for _, v := range m.Seconds {
+		total += v
+	}
+	if total <= 0 {
+		return s
+	}
+	names := slices.SortedFunc(maps.Keys(m.Seconds), func(a, b string) int {
+		return cmp.Or(-cmp.Compare(m.Seconds[a], m.Seconds[b]), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		seconds, steps := m.Seconds[name], m.FMUSteps[name]
+		value := duration(seconds)
+		if steps > 0 {
+			value += fmt.Sprintf(", %d steps of %s µs", steps, short(1e6*seconds/float64(steps)))
+		}
+		s.Bars = append(s.Bars, page.Bar{Name: name, Value: value, Share: seconds / total})
+	}
+	s.Bars = append(s.Bars, page.Bar{Name: "macrostep itself", Value: duration(m.MasterSeconds), Share: m.MasterSeconds / total})
+	return s
+}
+
+// analysisSection tells what was told of the coupling before the run.
+func analysisSection(m *record.Manifest, r *analyze.Report) *page.Section {
+	s := page.Section{Title: "Analysis before the run"}
+	for _, list := range [][]string{m.Notes, m.Warnings} {
+		for _, text := range list {
+			if rest, ok := strings.CutPrefix(text, "analysis: "); ok {
+				s.Text = append(s.Text, rest)
+			}
+		}
+	}
+	if r != nil {
+		t := page.Table{Title: fmt.Sprintf("at %g s, with macro steps of %.4g s", r.At, r.Step), Head: []string{"algorithm", "order", "spectral radius", "error", "FMU steps per s", "stable steps"}}
+		for i := range r.Strategies {
+			a := &r.Strategies[i]
+			radius, off, cost := "–", "–", "–"
+			if a.Known() {
+				radius = fmt.Sprintf("%.6g", a.Now)
+			}
+			for _, f := range a.Forecasts {
+				if f.Step == r.Step {
+					off, cost = fmt.Sprintf("%.2g", f.Error), fmt.Sprintf("%.4g", f.FMUSteps)
+				}
+			}
+			name := a.Preset
+			if i == r.Recommended {
+				name += " (recommended)"
+			}
+			t.Rows = append(t.Rows, []string{name, strconv.Itoa(a.Order), radius, off, cost, a.Ranges(r)})
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	if len(s.Text)+len(s.Tables) == 0 {
+		return nil
+	}
+	return &s
+}
+
+// manifestSections are the rest of a manifest, for reading.
+func manifestSections(m *record.Manifest) []page.Section {
+	coupling := page.Section{Title: "Coupling", Closed: true}
+	if len(m.Loops) > 0 {
+		t := page.Table{Title: "Algebraic loops", Head: []string{"loop", "dependencies", "treatment"}}
+		for _, l := range m.Loops {
+			name := strings.Join(l.Variables, " → ")
+			if l.Initialization {
+				name = "initialisation: " + name
+			}
+			t.Rows = append(t.Rows, []string{name, map[bool]string{true: "assumed", false: "declared"}[l.Assumed], l.Treatment})
+		}
+		coupling.Tables = append(coupling.Tables, t)
+	}
+	if len(m.Delivery) > 0 {
+		t := page.Table{Title: "Inputs between communication points", Head: []string{"input", "how", "order"}}
+		for _, d := range m.Delivery {
+			t.Rows = append(t.Rows, []string{d.Input, d.How, strconv.Itoa(d.Order)})
+		}
+		coupling.Tables = append(coupling.Tables, t)
+	}
+	if len(m.Models) > 0 {
+		t := page.Table{Title: "Models of the subsystems", Head: []string{"component", "source", "evaluations", "steps without", "why"}}
+		for _, name := range slices.Sorted(maps.Keys(m.Models)) {
+			u := m.Models[name]
+			t.Rows = append(t.Rows, []string{name, u.Source, strconv.Itoa(u.Evaluations), strconv.Itoa(u.Uncorrected), u.Reason})
+		}
+		coupling.Tables = append(coupling.Tables, t)
+	}
+	if len(m.Restarts) > 0 {
+		t := page.Table{Title: "Restarts", Head: []string{"component", "at s", "call", "cause"}}
+		for _, name := range slices.Sorted(maps.Keys(m.Restarts)) {
+			for _, r := range m.Restarts[name] {
+				t.Rows = append(t.Rows, []string{name, number(r.Time), r.Call, r.Cause})
+			}
+		}
+		coupling.Tables = append(coupling.Tables, t)
+	}
+	settings := page.Section{Title: "Settings", Closed: true}
+	if len(m.Parameters) > 0 {
+		t := page.Table{Title: "Parameters of " + m.Algorithm, Head: []string{"parameter", "value", "from"}}
+		for _, key := range slices.Sorted(maps.Keys(m.Parameters)) {
+			t.Rows = append(t.Rows, []string{key, m.Parameters[key], cmp.Or(m.Sources["param "+key], "default")})
+		}
+		settings.Tables = append(settings.Tables, t)
+	}
+	fmus := page.Table{Title: "FMUs", Head: []string{"component", "file", "made by", "own process", "quirks", "SHA-256"}}
+	for _, f := range m.FMUs {
+		fmus.Rows = append(fmus.Rows, []string{f.Component, f.Path, f.Tool, cmp.Or(f.Isolated, "no"), strings.Join(f.Quirks, ", "), strings.TrimPrefix(f.Hash, "sha256:")})
+	}
+	if len(fmus.Rows) > 0 {
+		settings.Tables = append(settings.Tables, fmus)
+	}
+	var notes []string
+	for _, text := range m.Notes {
+		if !strings.HasPrefix(text, "analysis: ") {
+			notes = append(notes, text)
+		}
+	}
+	return []page.Section{coupling, settings, {Title: "Notes", Text: notes, Closed: true}}
+}
+
+// componentsOf names the components of a run; nil = it has no manifest.
+func componentsOf(m *record.Manifest) []string {
+	if m == nil {
+		return nil
+	}
+	var names []string
+	for _, f := range m.FMUs {
+		names = append(names, f.Component)
+	}
+	return names
+}
+
+// picture draws a system for a page.
+func picture(path string) (svg template.HTML, why string) {
+	s, err := pictured(path)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return "", first
+	}
+	if len(s.Nodes) > readable {
+		return "", fmt.Sprintf("%d components are no picture any more; macrostep ssp graph --depth 1 draws parts", len(s.Nodes))
+	}
+	var b bytes.Buffer
+	if err := graph.SVG(&b, s); err != nil {
+		return "", err.Error()
+	}
+	return template.HTML(b.String()), "" // of our own making, with its texts escaped
+}
+
+// titleOf names the page of a run.
+func titleOf(system string) string {
+	base := filepath.Base(system)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// screen is where text for people goes: all of standard error, and of standard output
+// what is not for programs. What a terminal would obey, and what reverses the direction
+// of text, is escaped, as \x1b or \u202e, and so are bytes that are no UTF-8: names and
+// messages come from documents, archives and FMUs. Line ends and tabs stay.
+type screen struct {
+	to     io.Writer
+	beside bool // results go to the same terminal, perhaps: no line of it can be written over
+
+	mu   sync.Mutex
+	rest []byte // of a character whose end has not been written
+	made []byte
+}
+
+func (s *screen) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(text), s.write("", text)
+}
+
+// rewrite writes over the line that the terminal is at, in one go.
+func (s *screen) rewrite(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.write("\r", []byte(line)) // nothing depends on it
+}
+
+// write puts text behind what is not escaped.
+func (s *screen) write(control string, text []byte) error {
+	s.made = append(s.made[:0], control...)
+	s.made, s.rest = appendVisible(s.made, append(s.rest, text...))
+	_, err := s.to.Write(s.made)
+	return err
+}
+
+// flush writes what is left of a character whose end has not come.
+func (s *screen) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.rest) > 0 {
+		_, _ = io.WriteString(s.to, visible(string(s.rest))) // nothing depends on it
+		s.rest = nil
+	}
+}
+
+// appendVisible appends text with what is no plain text escaped, but for a character at
+// the end that is not whole.
+func appendVisible(to, text []byte) (out, rest []byte) {
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && n == 1 && !utf8.FullRune(text):
+			return to, text
+		case r == utf8.RuneError && n == 1, r < utf8.RuneSelf && r != '\n' && r != '\t' && unicode.IsControl(r):
+			to = fmt.Appendf(to, `\x%02x`, text[0])
+		case r >= utf8.RuneSelf && (unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)):
+			to = fmt.Appendf(to, `\u%04x`, r)
+		default:
+			to = append(to, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return to, nil
+}
+
+// visible is text as a screen shows it.
+func visible(text string) string {
+	out, rest := appendVisible(nil, []byte(text))
+	for _, b := range rest {
+		out = fmt.Appendf(out, `\x%02x`, b)
+	}
+	return string(out)
+}
+
+// data is standard output for what programs read: byte by byte as it is, unless a
+// terminal shows it.
+func (p *program) data() io.Writer {
+	if f, ok := p.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return p.stdout
+	}
+	return p.out
+}

@@ -1,0 +1,458 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/ssp/compose"
+	"github.com/macrostep/macrostep/ssp/dialect"
+	"github.com/macrostep/macrostep/ssp/edit"
+)
+
+// sspGroup is the word before the commands on documents. They are commands of their
+// own, called "ssp new" and so on.
+const sspGroup = "ssp"
+
+const sspHelp = `Makes, changes and shows system structures. Files are written whole or not at
+all, the same input gives the same bytes, and nothing that is there is replaced
+unless --force says so.
+
+Commands:
+   macrostep ssp new      make a system of FMUs, connected by names on request
+   macrostep ssp set      give parameters values, in a parameter set
+   macrostep ssp graph    draw a system as an SVG
+   macrostep ssp pack     make an .ssp of a folder or an .ssd
+   macrostep ssp unpack   make a folder of an .ssp
+
+Example:
+   macrostep ssp new chassis.fmu wheel.fmu --connect-by-name -o car.ssp
+   macrostep help ssp new`
+
+// sspCommand explains the group.
+func (p *program) sspCommand() *cli.Command {
+	return &cli.Command{
+		Name: sspGroup, Usage: "make, change, draw and pack systems", ArgsUsage: "COMMAND",
+		UsageText: "macrostep ssp new|set|graph|pack|unpack …", Description: sspHelp,
+		Action: func(c *cli.Context) error {
+			return &usageError{sspGroup, errors.New("the command is missing; there are: new, set, graph, pack, unpack")}
+		},
+	}
+}
+
+// sspCommands are the commands of the group.
+func (p *program) sspCommands() []*cli.Command {
+	list := []*cli.Command{p.sspNewCommand(), p.sspSetCommand(), p.sspGraphCommand(), p.sspPackCommand(), p.sspUnpackCommand()}
+	for _, c := range list {
+		c.Hidden = true // the group stands for them
+	}
+	return list
+}
+
+// joinGroup makes one word of "ssp" and what follows.
+func joinGroup(app *cli.App, args []string) ([]string, error) {
+	at := 0
+	if len(args) > 1 && (args[0] == "help" || args[0] == "h") {
+		at = 1
+	}
+	if len(args) < at+2 || args[at] != sspGroup {
+		return args, nil
+	}
+	name := sspGroup + " " + args[at+1]
+	if app.Command(name) == nil {
+		if strings.HasPrefix(args[at+1], "-") {
+			return args, nil
+		}
+		return nil, &usageError{sspGroup, fmt.Errorf("there is no command %q; there are: new, set, graph, pack, unpack", name)}
+	}
+	return slices.Concat(args[:at], []string{name}, args[at+2:]), nil
+}
+
+const (
+	flagFor     = "for"
+	flagConnect = "connect"
+	flagForce   = "force"
+)
+
+// forceFlag lets a command replace a file.
+func forceFlag() cli.Flag {
+	return &cli.BoolFlag{Name: flagForce, Usage: "replace what is there already"}
+}
+
+func outputFlag(usage string) cli.Flag {
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: usage}
+}
+
+const sspNewHelp = `Makes a system of FMUs: a component for each, with connectors for its inputs and
+outputs, their types and units, and start, stop and step as the FMUs suggest.
+NAME=FMU gives a component a name; without, it is that of the file. The same FMU
+may stand several times.
+
+-o decides what is written: an .ssp holds copies of the FMUs, an .ssd refers to
+them where they are. Parameters are given with macrostep ssp set.
+
+--connect-by-name connects each input with the output that is called the same, or
+that is called like the input without its component (chassis_v or chassis.v for v
+of chassis). Types and units must go together. What would be connected is shown
+before it is written, and on a terminal asked about; inputs with several or
+without candidates are named and left open. --connect makes single connections.
+
+--for adds what other tools need: omsimulator, osp (cosim and others on libcosim).
+What they cannot take all the same is told.
+
+Examples:
+   macrostep ssp new chassis.fmu wheel.fmu --connect-by-name -o car.ssp
+   macrostep ssp new front=wheel.fmu rear=wheel.fmu body.fmu --dry-run
+   macrostep ssp new a.fmu b.fmu --connect a.y:b.u --connect b.y:a.u -o ab.ssd
+   macrostep ssp new a.fmu b.fmu --connect-by-name --for omsimulator,osp -o ab.ssp`
+
+func (p *program) sspNewCommand() *cli.Command {
+	return &cli.Command{
+		Name: "ssp new", Usage: "make a system of FMUs", ArgsUsage: "[NAME=]FMU…",
+		UsageText: "macrostep ssp new [NAME=]FMU… -o SYSTEM.ssp|SYSTEM.ssd [FLAGS]", Description: sspNewHelp,
+		Flags: []cli.Flag{
+			outputFlag("write `FILE`, an .ssp or an .ssd; -o for short"),
+			forceFlag(),
+			&cli.BoolFlag{Name: "connect-by-name", Usage: "connect inputs with outputs of the same name"},
+			repeatable{&cli.StringSliceFlag{Name: flagConnect, Usage: "connect `OUTPUT:INPUT`, both component.variable; repeatable", KeepSpace: true}},
+			&cli.BoolFlag{Name: "parameters", Usage: "connectors for parameters, too"},
+			&cli.StringFlag{Name: flagFor, Usage: "prepare for other `TOOLS`: omsimulator, osp"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show what would be written, and write nothing"},
+			&cli.BoolFlag{Name: "yes", Usage: "do not ask"},
+			&cli.StringFlag{Name: "start-time", Usage: "start at `T` seconds"},
+			&cli.StringFlag{Name: "stop-time", Usage: "stop at `T` seconds"},
+			&cli.StringFlag{Name: "step-size", Usage: "macro step of `H` seconds"},
+			&cli.StringFlag{Name: "tolerance", Usage: "relative tolerance `R` for the FMUs"},
+			&cli.StringFlag{Name: flagAlgorithm, Usage: "coupling algorithm `PRESET`"},
+		},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 1, math.MaxInt, "FMU"); err != nil {
+				return err
+			}
+			r, err := p.parseNew(c)
+			if err != nil {
+				return &usageError{"ssp new", err}
+			}
+			return p.sspNew(r)
+		},
+	}
+}
+
+// newRequest is a new system as the user asked for it.
+type newRequest struct {
+	parts         []namedFile
+	output        string
+	force, ask    bool
+	byName, dry   bool
+	connect       []string
+	asked         compose.Composition // what flags say
+	outputPackage bool
+}
+
+// namedFile is NAME=FILE; the name is "" if it is not given.
+type namedFile struct{ name, path string }
+
+func (p *program) parseNew(c *cli.Context) (*newRequest, error) {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	number := func(name string, positive bool) *float64 {
+		if !c.IsSet(name) {
+			return nil
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(c.String(name)), 64)
+		switch {
+		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+			fail("--%s: %q is not a finite number; give one like 0.001 or 1e-3", name, c.String(name))
+			return nil
+		case positive && v <= 0:
+			fail("--%s: %s is not greater than 0", name, c.String(name))
+			return nil
+		}
+		return &v
+	}
+	r := &newRequest{output: c.String("output"), force: c.Bool(flagForce), byName: c.Bool("connect-by-name"), dry: c.Bool("dry-run"),
+		connect: c.StringSlice(flagConnect), ask: !c.Bool("yes")}
+	r.asked = compose.Composition{Parameters: c.Bool("parameters"), Algorithm: c.String(flagAlgorithm),
+		Start: number("start-time", false), Stop: number("stop-time", false), Step: number("step-size", true), Tolerance: number("tolerance", true)}
+	if r.asked.Algorithm != "" {
+		if _, err := p.presets.New(r.asked.Algorithm, nil); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if c.IsSet(flagFor) {
+		for _, tool := range strings.Split(c.String(flagFor), ",") {
+			tool = strings.ToLower(strings.TrimSpace(tool))
+			if !slices.Contains(dialect.Tools(), tool) {
+				fail("--for: there is no tool %q here; there are %s", tool, strings.Join(dialect.Tools(), ", "))
+			} else if !slices.Contains(r.asked.For, tool) {
+				r.asked.For = append(r.asked.For, tool)
+			}
+		}
+	}
+	switch ext := strings.ToLower(filepath.Ext(r.output)); {
+	case r.output == "" && !r.dry:
+		fail("-o FILE is missing; name an .ssp or an .ssd")
+	case ext == ".ssp" || r.output == "":
+		r.outputPackage = true
+	case ext != ".ssd":
+		fail("-o %s: the name must end in .ssp or .ssd", r.output)
+	}
+	base := strings.TrimSuffix(filepath.Base(r.output), filepath.Ext(r.output))
+	if r.output == "" {
+		base = "system"
+	}
+	if r.asked.Name = base; r.output != "" && base == "" {
+		fail("-o %s: the system is called by the name of the file, and that is empty", r.output)
+	}
+	if slices.Contains(r.asked.For, "omsimulator") {
+		r.asked.Name = edit.Identifier(base)
+	}
+	for _, arg := range c.Args().Slice() {
+		f := namedFile{path: arg}
+		if name, path, ok := strings.Cut(arg, "="); ok {
+			if _, err := os.Stat(arg); err != nil { // the file itself may be called so
+				f = namedFile{name, path}
+				if name == "" || strings.ContainsAny(name, ".:=\n") {
+					fail("%q: the name of a component must not be empty nor have . : or = in it", arg)
+				}
+			}
+		}
+		r.parts = append(r.parts, f)
+	}
+	return r, errors.Join(errs...)
+}
+
+// sspNew makes the system.
+func (p *program) sspNew(r *newRequest) (err error) {
+	if !r.dry && !r.force {
+		if err := free(r.output); err != nil {
+			return err
+		}
+	}
+	fmus := map[string]*fmi.FMU{}
+	defer func() {
+		for _, f := range fmus {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	var errs []error
+	for _, part := range r.parts {
+		if info, err := os.Stat(part.path); err == nil && info.IsDir() {
+			errs = append(errs, fmt.Errorf("%s is a folder; a system takes FMUs as files", part.path))
+			continue
+		}
+		path, err := filepath.Abs(part.path)
+		if err == nil && fmus[path] == nil {
+			var f *fmi.FMU
+			var list *diag.List
+			if f, list, err = fmi.Open(part.path, fmi.OpenOptions{}); err == nil {
+				fmus[path] = f
+				p.warn(list.Findings)
+			}
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	parts, files, err := r.place(fmus)
+	if err != nil {
+		return err
+	}
+	c := r.asked
+	for _, text := range r.connect {
+		link, err := compose.ParseLink(parts, text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--connect %s: %w", text, err))
+			continue
+		}
+		c.Links = append(c.Links, link)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return &usageError{"ssp new", err}
+	}
+	var open []compose.NoLink
+	if r.byName {
+		var found []compose.Link
+		found, open = compose.MatchByName(parts, c.Links)
+		c.Links = append(c.Links, found...)
+	}
+	d, notes, err := compose.Compose(parts, c)
+	if err != nil {
+		return err
+	}
+	p.showNew(r, parts, c.Links, open, notes)
+	if r.dry {
+		fmt.Fprintln(p.stdout, "\nNothing is written.")
+		return nil
+	}
+	if r.byName && r.ask && !p.agreed("\nWrite "+r.output+"?") {
+		return errors.New("nothing is written")
+	}
+	data, err := edit.Encode(d)
+	if err != nil {
+		return err
+	}
+	if err := writeChecked(r.output, r.force, func(w io.Writer) error {
+		if r.outputPackage {
+			return edit.WriteArchive(w, append(files, edit.File{Name: "SystemStructure.ssd", Data: data}))
+		}
+		_, err := w.Write(data)
+		return err
+	}, func(temp string) error {
+		a, err := assemble.Open(temp, looking())
+		if err == nil {
+			list := slices.DeleteFunc(a.Findings.Findings, func(f diag.Finding) bool { return !strings.HasPrefix(f.ID, "SD") }) // FMUs: told above
+			for i := range list {
+				list[i].File = strings.Replace(list[i].File, temp, r.output, 1)
+			}
+			p.warn(list)
+			err = a.CheckErrors() // what a run is not begun with
+		}
+		return errors.Join(err, a.Close())
+	}); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "\nwrote %s\n", r.output)
+	return nil
+}
+
+// place names the components and says where the FMUs lie for the document.
+func (r *newRequest) place(fmus map[string]*fmi.FMU) (parts []compose.Part, files []edit.File, err error) {
+	names, inPackage, sources := map[string]bool{}, map[string]bool{}, map[string]string{}
+	for _, f := range r.parts {
+		if names[f.name] && f.name != "" {
+			return nil, nil, &usageError{"ssp new", fmt.Errorf("two components are called %s; give one of them another name", f.name)}
+		}
+		names[f.name] = true
+	}
+	unique := func(taken map[string]bool, base, ending string) string {
+		name := base + ending
+		for n := 2; taken[strings.ToLower(name)] || taken[name]; n++ {
+			name = fmt.Sprintf("%s%d%s", base, n, ending)
+		}
+		taken[strings.ToLower(name)] = true
+		return name
+	}
+	for _, f := range r.parts {
+		path, err := filepath.Abs(f.path)
+		if err != nil {
+			return nil, nil, err
+		}
+		base := filepath.Base(path)
+		stem := strings.TrimSuffix(base, filepath.Ext(base))
+		if sources[path] == "" {
+			if r.outputPackage {
+				name := "resources/" + unique(inPackage, stem, ".fmu")
+				files = append(files, edit.File{Name: name, Path: path})
+				sources[path] = edit.SourceURI(name)
+			} else {
+				out, err := filepath.Abs(filepath.Dir(r.output))
+				if err != nil {
+					return nil, nil, err
+				}
+				rel, err := filepath.Rel(out, path)
+				if err != nil {
+					return nil, nil, fmt.Errorf("%s cannot refer to %s: %w; write an .ssp, which holds copies", r.output, f.path, err)
+				}
+				sources[path] = edit.SourceURI(rel)
+			}
+		}
+		name := f.name
+		if name == "" {
+			base := strings.Map(func(c rune) rune {
+				if strings.ContainsRune(".:= \t\n", c) {
+					return '_'
+				}
+				return c
+			}, stem)
+			if slices.Contains(r.asked.For, "omsimulator") {
+				base = edit.Identifier(base)
+			}
+			if base == "" {
+				return nil, nil, fmt.Errorf("%s: the component is called by the file name without .fmu, and that is empty; write NAME=%s", f.path, f.path)
+			}
+			name = unique(names, base, "")
+		}
+		parts = append(parts, compose.Part{Name: name, Source: sources[path], Description: fmus[path].Description})
+	}
+	return parts, files, nil
+}
+
+// showNew prints what is to be written.
+func (p *program) showNew(r *newRequest, parts []compose.Part, links []compose.Link, open []compose.NoLink, notes []string) {
+	w := p.stdout
+	fmt.Fprintln(w, "Components")
+	var rows [][]string
+	for i, part := range parts {
+		rows = append(rows, []string{"  " + part.Name, r.parts[i].path,
+			plural(count(part.Description, description.Input), "input") + ", " + plural(count(part.Description, description.Output), "output")})
+	}
+	table(w, rows)
+	if len(links) > 0 {
+		fmt.Fprintln(w, "\nConnections")
+		rows = nil
+		for _, l := range links {
+			rows = append(rows, []string{"  " + parts[l.From].Name + "." + l.Output, "→ " + parts[l.To].Name + "." + l.Input})
+		}
+		table(w, rows)
+	}
+	if len(open) > 0 {
+		fmt.Fprintln(w, "\nInputs left open")
+		rows = nil
+		for _, o := range open {
+			why := o.Why
+			if len(o.Candidates) > 1 {
+				why += ": " + strings.Join(o.Candidates, ", ") + "; choose with --connect " + o.Candidates[0] + ":" + o.Input
+			}
+			rows = append(rows, []string{"  " + o.Input, why})
+		}
+		table(w, rows)
+		fmt.Fprintln(w, "Connect them with --connect COMPONENT.OUTPUT:COMPONENT.INPUT; what stays open has its start value, or a column of run --input.")
+	} else if len(links) == 0 && len(parts) > 1 {
+		fmt.Fprintln(w, "\nNothing is connected; see --connect-by-name and --connect.")
+	}
+	if len(notes) > 0 {
+		fmt.Fprintln(w, "\nNotes")
+		for _, n := range notes {
+			fmt.Fprintln(w, "  "+n)
+		}
+	}
+}
+
+// agreed asks a question where there is somebody to ask.
+func (p *program) agreed(question string) bool {
+	in, ok := p.stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return true
+	}
+	fmt.Fprintf(p.stdout, "%s [y/N] ", question)
+	var answer string
+	if _, err := fmt.Fscanln(in, &answer); err != nil {
+		return false
+	}
+	answer = strings.ToLower(answer)
+	return answer == "y" || answer == "yes"
+}
+
+// warn prints findings that are warnings.
+func (p *program) warn(list []diag.Finding) {
+	for _, f := range list {
+		if f.Level == diag.Warning {
+			fmt.Fprintf(p.stderr, "warning: %s\n", f)
+		}
+	}
+}

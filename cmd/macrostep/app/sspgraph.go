@@ -1,0 +1,335 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/master"
+	"github.com/macrostep/macrostep/master/assemble"
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/dialect"
+	"github.com/macrostep/macrostep/ssp/graph"
+)
+
+const sspGraphHelp = `Draws a system as an SVG, which every browser shows: components with the
+connected inputs and outputs, connections, algebraic loops (red; dashed where only
+missing dependencies close them) and power bonds (green; pale where units alone
+say so). Where the pointer rests on a connection, its variables are named. Nested
+systems are drawn flat, with their components under their paths; --depth draws those
+that lie deeper as one box each. --around draws components with their neighbours
+only. More than about a hundred boxes are no picture any more.
+
+FMUs that are not there are no obstacle: the picture is then made of the document
+alone, without loops.
+
+Examples:
+   macrostep ssp graph car.ssp
+   macrostep ssp graph car.ssp -o - > car.svg
+   macrostep ssp graph plant.ssp --depth 1
+   macrostep ssp graph plant.ssp --around 'pump*' --around valve
+   macrostep ssp graph car/SystemStructure.ssd -o car.svg --force`
+
+func (p *program) sspGraphCommand() *cli.Command {
+	return &cli.Command{
+		Name: "ssp graph", Usage: "draw a system", ArgsUsage: "SYSTEM",
+		UsageText: "macrostep ssp graph SYSTEM [-o FILE.svg] [--depth N] [--around GLOB] [--force]", Description: sspGraphHelp,
+		Flags: []cli.Flag{
+			outputFlag("write `FILE`; - is the standard output; by default SYSTEM.svg; -o for short"), forceFlag(),
+			&cli.IntFlag{Name: "depth", Usage: "draw what lies in systems below `N` levels as one box for each of them; 0: everything flat"},
+			repeatable{&cli.StringSliceFlag{Name: "around", Usage: "draw the components that `GLOB` matches (* and ? only) and those connected to them; repeatable", KeepSpace: true}},
+		},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 1, 1, "SYSTEM (an .ssp, a folder or an .ssd)"); err != nil {
+				return err
+			}
+			path, output := c.Args().First(), c.String("output")
+			if output == "" {
+				output = strings.TrimSuffix(filepath.Clean(path), filepath.Ext(path)) + ".svg"
+			}
+			part := part{depth: c.Int("depth")}
+			if part.depth < 0 {
+				return &usageError{"ssp graph", fmt.Errorf("--depth: %d is less than 0", part.depth)}
+			}
+			if c.IsSet("around") {
+				around, err := record.ParseSelection(c.StringSlice("around"))
+				if err != nil {
+					return &usageError{"ssp graph", fmt.Errorf("--around: %w", err)}
+				}
+				part.around = around.Match
+			}
+			return p.sspGraph(path, output, part, c.Bool(flagForce))
+		},
+	}
+}
+
+// readable is how many boxes a picture may have to be one.
+const readable = 150
+
+// part says what of a system is drawn. The zero value is everything.
+type part struct {
+	depth  int                    // systems below are one box each; 0 = all are open
+	around func(name string) bool // nil = all
+}
+
+// of gives the part of a system.
+func (q part) of(s *graph.System) (*graph.System, error) {
+	if q.depth > 0 {
+		s = folded(s, q.depth)
+	}
+	if q.around == nil {
+		return s, nil
+	}
+	chosen, keep := make([]bool, len(s.Nodes)), make([]bool, len(s.Nodes))
+	any := false
+	for i, n := range s.Nodes {
+		chosen[i] = q.around(n.Name)
+		keep[i], any = chosen[i], any || chosen[i]
+	}
+	if !any {
+		return nil, errors.New("--around matches no component; macrostep info lists them")
+	}
+	for _, e := range s.Edges {
+		if chosen[e.From] || chosen[e.To] {
+			keep[e.From], keep[e.To] = true, true
+		}
+	}
+	group := make([]int, len(s.Nodes))
+	var nodes []graph.Node
+	for i, n := range s.Nodes {
+		group[i] = -1
+		if keep[i] {
+			group[i] = len(nodes)
+			nodes = append(nodes, n)
+		}
+	}
+	return regrouped(s, nodes, group), nil
+}
+
+// folded puts the components that lie deeper than so many systems into one box for
+// each of these.
+func folded(s *graph.System, depth int) *graph.System {
+	at, count := map[string]int{}, map[string]int{}
+	group := make([]int, len(s.Nodes))
+	var nodes []graph.Node
+	for i, n := range s.Nodes {
+		name := n.Name
+		parts := strings.Split(name, ".")
+		if len(parts) <= depth {
+			group[i] = len(nodes)
+			nodes = append(nodes, n)
+			continue
+		}
+		name = strings.Join(parts[:depth], ".")
+		k, there := at[name]
+		if !there {
+			k = len(nodes)
+			at[name] = k
+			nodes = append(nodes, graph.Node{Name: name})
+		}
+		count[name]++
+		nodes[k].Detail = plural(count[name], "component")
+		group[i] = k
+	}
+	return regrouped(s, nodes, group)
+}
+
+// regrouped is a system with other nodes: group has the new one of each, -1 for one
+// that is left out. Connections inside of a group are left out with it.
+func regrouped(s *graph.System, nodes []graph.Node, group []int) *graph.System {
+	out := &graph.System{Title: s.Title, Nodes: nodes}
+	edge := make([]int, len(s.Edges))
+	for i, e := range s.Edges {
+		edge[i] = -1
+		from, to := group[e.From], group[e.To]
+		if from < 0 || to < 0 || from == to && e.From != e.To {
+			continue
+		}
+		local := func(old, now int, variable string) string { // the path from the box on
+			return strings.TrimPrefix(s.Nodes[old].Name+"."+variable, nodes[now].Name+".")
+		}
+		e.Output, e.Input = local(e.From, from, e.Output), local(e.To, to, e.Input)
+		e.From, e.To = from, to
+		edge[i] = len(out.Edges)
+		out.Edges = append(out.Edges, e)
+	}
+	for _, b := range s.Bonds {
+		kept := graph.Bond{Name: b.Name, Proposed: b.Proposed}
+		for _, e := range b.Edges {
+			if edge[e] >= 0 {
+				kept.Edges = append(kept.Edges, edge[e])
+			}
+		}
+		if len(kept.Edges) > 0 {
+			out.Bonds = append(out.Bonds, kept)
+		}
+	}
+	return out
+}
+
+func (p *program) sspGraph(path, output string, q part, force bool) error {
+	if output != "-" && !force {
+		if err := free(output); err != nil {
+			return err
+		}
+	}
+	s, err := pictured(path)
+	if err != nil {
+		if s, err = p.picturedAlone(path, err); err != nil {
+			return err
+		}
+	}
+	if s, err = q.of(s); err != nil {
+		return err
+	}
+	if len(s.Nodes) > readable {
+		fmt.Fprintf(p.stderr, "warning: a picture of %d components is hard to read; --depth 1 draws nested systems as boxes, --around COMPONENT a part\n", len(s.Nodes))
+	}
+	if output == "-" {
+		return graph.SVG(p.data(), s)
+	}
+	if err := writeChecked(output, force, func(w io.Writer) error { return graph.SVG(w, s) }, nil); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "wrote %s: %d components, %d connections\n", output, len(s.Nodes), len(s.Edges))
+	return nil
+}
+
+// pictured makes the picture of a system with its FMUs.
+func pictured(path string) (s *graph.System, err error) {
+	a, err := assemble.Open(path, looking())
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err != nil {
+		return nil, err
+	}
+	s = &graph.System{Title: a.Name}
+	nodes := map[string]int{}
+	for i, info := range a.System.Infos {
+		nodes[info.Name] = i
+		detail := "function" // of a structure of OSP
+		if i < len(a.Components) {
+			detail = filepath.Base(filepath.FromSlash(a.Components[i].Source))
+			if info.Stateless {
+				detail += ", stateless"
+			}
+		}
+		s.Nodes = append(s.Nodes, graph.Node{Name: info.Name, Detail: detail})
+	}
+	component := func(name string) (int, string) { // the longest path that fits
+		at := -1
+		for n, i := range nodes {
+			if strings.HasPrefix(name, n+".") && (at < 0 || len(n) > len(s.Nodes[at].Name)) {
+				at = i
+			}
+		}
+		if at < 0 {
+			return -1, name
+		}
+		return at, name[len(s.Nodes[at].Name)+1:]
+	}
+	from := map[string][]int{} // edges by output
+	for _, c := range a.Connections() {
+		e := graph.Edge{}
+		e.From, e.Output = component(c.From)
+		e.To, e.Input = component(c.To)
+		e.Note = strings.TrimSpace(gainNote(c.Gain, c.Offset) + " " + c.Map)
+		e.Loop, e.Assumed = loopOf(a.System.Loops, c.From, c.To)
+		from[c.From] = append(from[c.From], len(s.Edges))
+		s.Edges = append(s.Edges, e)
+	}
+	bond := func(name string, proposed bool, outputs ...string) {
+		b := graph.Bond{Name: name, Proposed: proposed}
+		ends := map[int]bool{}
+		for _, o := range outputs {
+			at, _ := component(o)
+			ends[at] = true
+		}
+		for _, o := range outputs {
+			for _, e := range from[o] {
+				if ends[s.Edges[e].To] { // an output may feed others, too
+					b.Edges = append(b.Edges, e)
+				}
+			}
+		}
+		s.Bonds = append(s.Bonds, b)
+	}
+	declared := map[string]bool{}
+	for _, d := range a.DeclaredBonds {
+		var outputs []string
+		for _, q := range d.Pairs {
+			outputs = append(outputs, q.Effort, q.Flow)
+			declared[q.Effort+" "+q.Flow] = true
+		}
+		bond(d.Name, false, outputs...)
+	}
+	found, _ := a.Bonds()
+	for _, f := range found {
+		if !declared[f.Effort+" "+f.Flow] {
+			bond(f.Name, true, f.Effort, f.Flow)
+		}
+	}
+	return s, nil
+}
+
+// gainNote returns how a value changes on its way.
+func gainNote(gain, offset float64) string {
+	text := ""
+	if gain != 1 {
+		text = "×" + strconv.FormatFloat(gain, 'g', 6, 64)
+	}
+	if offset != 0 {
+		text = strings.TrimSpace(text + fmt.Sprintf(" %+g", offset))
+	}
+	return text
+}
+
+// loopOf finds the algebraic loop of the run that a connection lies on, by number
+// from 1.
+func loopOf(loops []master.Loop, from, to string) (number int, assumed bool) {
+	n := 0
+	for _, l := range loops {
+		if l.Initialization {
+			continue
+		}
+		n++
+		if slices.Contains(l.Variables, from) && slices.Contains(l.Variables, to) {
+			return n, l.Assumed
+		}
+	}
+	return 0, false
+}
+
+// picturedAlone makes the picture of a document whose FMUs cannot be had.
+func (p *program) picturedAlone(path string, why error) (s *graph.System, err error) {
+	pkg, failed := ssp.Open(path, &diag.List{}, dialect.All()...)
+	if failed != nil || assemble.IsFMU(path) {
+		return nil, why
+	}
+	defer func() { err = errors.Join(err, pkg.Close()) }()
+	n, failed := pkg.Flatten(newDeclaredOnly(pkg.Root), &diag.List{})
+	if failed != nil || len(n.Components) == 0 {
+		return nil, why
+	}
+	first, _, _ := strings.Cut(why.Error(), "\n")
+	fmt.Fprintf(p.stderr, "warning: the picture is made of the document alone, without loops: %s\n", first)
+	s = &graph.System{Title: n.Name}
+	for _, c := range n.Components {
+		s.Nodes = append(s.Nodes, graph.Node{Name: c.Path, Detail: filepath.Base(filepath.FromSlash(c.URI))})
+	}
+	for _, f := range n.Functions {
+		s.Nodes = append(s.Nodes, graph.Node{Name: f.Path, Detail: "function"})
+	}
+	for _, c := range n.Connections {
+		s.Edges = append(s.Edges, graph.Edge{From: c.From.Component, Output: c.From.Variable, To: c.To.Component, Input: c.To.Variable,
+			Note: gainNote(c.Gain, c.Offset)})
+	}
+	return s, nil
+}

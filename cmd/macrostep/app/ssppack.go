@@ -1,0 +1,241 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
+)
+
+const sspPackHelp = `Makes an .ssp. Of a folder with SystemStructure.ssd all files go in, but those
+whose names begin with a dot; of an .ssd the document and the files that it
+refers to. What the document refers to must be there, and in its folder. Equal
+content gives equal bytes: entries are sorted, and have one fixed time.
+
+Examples:
+   macrostep ssp pack car
+   macrostep ssp pack car -o delivery/car.ssp
+   macrostep ssp pack car/variant.ssd -o variant.ssp`
+
+func (p *program) sspPackCommand() *cli.Command {
+	return &cli.Command{
+		Name: "ssp pack", Usage: "make an .ssp of a folder or an .ssd", ArgsUsage: "FOLDER|SYSTEM.ssd",
+		UsageText: "macrostep ssp pack FOLDER|SYSTEM.ssd [-o SYSTEM.ssp] [--force]", Description: sspPackHelp,
+		Flags: []cli.Flag{outputFlag("write `FILE`; by default FOLDER.ssp or SYSTEM.ssp beside it; -o for short"), forceFlag()},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 1, 1, "FOLDER (with SystemStructure.ssd, or an .ssd)"); err != nil {
+				return err
+			}
+			return p.sspPack(c.Args().First(), c.String("output"), c.Bool(flagForce))
+		},
+	}
+}
+
+// sspPack packs a folder or a document.
+func (p *program) sspPack(path, output string, force bool) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if output == "" {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		if output = abs + ".ssp"; !info.IsDir() {
+			output = strings.TrimSuffix(abs, filepath.Ext(abs)) + ".ssp"
+		}
+		if rel, err := filepath.Rel(mustGetwd(), output); err == nil {
+			output = rel
+		}
+	}
+	if info.IsDir() {
+		if _, err := os.Stat(filepath.Join(path, "SystemStructure.ssd")); err != nil {
+			return fmt.Errorf("%s has no SystemStructure.ssd, so it is not the folder of a package; give the .ssd if it is called otherwise", path)
+		}
+	}
+	files, err := p.packed(path, info.IsDir(), output)
+	if err != nil {
+		return err
+	}
+	if err := writeChecked(output, force, func(w io.Writer) error { return edit.WriteArchive(w, files) }, complete); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "wrote %s: %d files\n", output, len(files))
+	return nil
+}
+
+// complete reports whether all that a package refers to is in it.
+func complete(path string) error {
+	pkg, err := ssp.Open(path, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pkg.CheckSources(nil), pkg.Close())
+}
+
+// packed lists what goes into the archive, once the documents are known to be sound.
+func (p *program) packed(path string, folder bool, output string) (files []edit.File, err error) {
+	list := &diag.List{}
+	pkg, err := ssp.Open(path, list)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, pkg.Close()) }()
+	if pkg.Packed() {
+		return nil, fmt.Errorf("%s is a package already", path)
+	}
+	if err := pkg.CheckSources(list); err != nil {
+		return nil, err
+	}
+	if ext := filepath.Ext(pkg.Root.File); !strings.EqualFold(ext, ".ssd") {
+		return nil, fmt.Errorf("%s is no .ssd, which a package holds", pkg.Root.File)
+	}
+	p.warn(slices.DeleteFunc(list.Findings, func(f diag.Finding) bool { return f.ID == "SD2O" })) // refused here
+	needed, err := edit.Needed(pkg)
+	if err != nil || !folder {
+		return needed, err
+	}
+	files, hidden, err := edit.FolderFiles(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hidden {
+		if slices.ContainsFunc(needed, func(n edit.File) bool { return n.Name == h.Name }) {
+			files = append(files, h)
+		} else {
+			fmt.Fprintf(p.stderr, "left out: %s\n", h.Name)
+		}
+	}
+	return slices.DeleteFunc(files, func(f edit.File) bool { return sameFile(f.Path, output) }), nil
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+func mustGetwd() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	return dir
+}
+
+const sspUnpackHelp = `Makes a folder of an .ssp: what macrostep ssp pack makes an .ssp of, and what a
+text editor or version control likes better. The folder must not be there yet;
+with --force files in it are replaced by those of the package, and others stay.
+
+Examples:
+   macrostep ssp unpack car.ssp
+   macrostep ssp unpack car.ssp -o work/car`
+
+func (p *program) sspUnpackCommand() *cli.Command {
+	return &cli.Command{
+		Name: "ssp unpack", Usage: "make a folder of an .ssp", ArgsUsage: "SYSTEM.ssp",
+		UsageText: "macrostep ssp unpack SYSTEM.ssp [-o FOLDER] [--force]", Description: sspUnpackHelp,
+		Flags: []cli.Flag{outputFlag("make `FOLDER`; by default SYSTEM beside it; -o for short"), forceFlag()},
+		Action: func(c *cli.Context) error {
+			if err := arguments(c, 1, 1, "SYSTEM.ssp"); err != nil {
+				return err
+			}
+			path, output := c.Args().First(), c.String("output")
+			if output == "" {
+				output = strings.TrimSuffix(path, filepath.Ext(path))
+				if output == path {
+					return &usageError{"ssp unpack", fmt.Errorf("%s has no ending to leave out; name the folder with -o", path)}
+				}
+			}
+			return p.sspUnpack(path, output, c.Bool(flagForce))
+		},
+	}
+}
+
+// sspUnpack unpacks beside the folder and then moves it into place.
+func (p *program) sspUnpack(path, output string, force bool) (err error) {
+	if !force {
+		if err := free(output); err != nil {
+			return err
+		}
+	}
+	parent := filepath.Dir(filepath.Clean(output))
+	temp, err := archive.NewTempDir(parent, archive.Hidden)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, temp.Remove()) }()
+	list := &diag.List{}
+	whole := filepath.Join(temp.Path, "whole")
+	if err := os.Mkdir(whole, 0o777); err != nil {
+		return err
+	}
+	if err := archive.Unpack(path, whole, list, archive.Limits{}); err != nil {
+		return err
+	}
+	p.warn(list.Findings)
+	if _, err := os.Lstat(output); errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(whole, output); err != nil {
+			return err
+		}
+	} else if err := moveInto(whole, output); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "wrote %s\n", output)
+	return nil
+}
+
+// moveInto puts the files of one folder into another, each in one go. Nothing is
+// moved if one of them cannot be.
+func moveInto(from, to string) error {
+	var paths, targets []string
+	if err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		info, err := os.Lstat(target)
+		switch {
+		case e.IsDir() && rel != "." && err == nil && !info.IsDir():
+			return fmt.Errorf("%s is no folder and is not replaced", target)
+		case e.IsDir():
+			return nil
+		case err == nil && !info.Mode().IsRegular():
+			return fmt.Errorf("%s is no ordinary file and is not replaced", target)
+		}
+		paths, targets = append(paths, path), append(targets, target)
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, target := range targets {
+		if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil {
+			return err
+		}
+	}
+	for k, path := range paths {
+		if err := os.Rename(path, targets[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

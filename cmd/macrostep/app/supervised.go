@@ -1,0 +1,83 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/macrostep/macrostep/master/record"
+	"github.com/macrostep/macrostep/master/simulate"
+	"github.com/macrostep/macrostep/master/supervise"
+)
+
+// exitCode is the exit code of a command that was done in the engine, which has printed
+// what there was to print.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// supervised makes an action that runs FMUs run in the engine.
+func (p *program) supervised(action cli.ActionFunc) cli.ActionFunc {
+	if p.engine == nil {
+		return action
+	}
+	return func(c *cli.Context) error {
+		if err := simulate.CheckLimits(); err != nil {
+			return err
+		}
+		text, err := p.engine.Do(c.Context, commandWork, p.args, nil)
+		err = errors.Join(err, p.engine.Close())
+		var death *supervise.Death
+		if errors.As(err, &death) {
+			return p.salvaged(c, death)
+		}
+		var completed *supervise.Completed
+		if errors.As(err, &completed) {
+			fmt.Fprintln(p.stderr, "macrostep:", completed)
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+		var code exitCode
+		if err := json.Unmarshal(text, &code); err != nil {
+			return err
+		}
+		if code == exitDone && completed != nil {
+			return completed.Err
+		}
+		if code == exitDone {
+			return nil
+		}
+		return code
+	}
+}
+
+// salvaged prints what is left of a command whose engine has died, and makes the page that
+// the run was asked for.
+func (p *program) salvaged(c *cli.Context, d *supervise.Death) error {
+	fmt.Fprintln(p.stderr)
+	err := error(d)
+	if c.Command.Name == "run" {
+		if r, bad := parseRun(c); bad == nil {
+			if _, _, here := p.toStdout(r); here != nil {
+				p.printAside()
+			}
+		}
+	}
+	if m := d.Outcome.Manifest; m != nil && !c.Bool("quiet") {
+		summary(p.stdout, newConsole(p.stderr), &d.Outcome)
+	}
+	if path := c.String(flagReport); path != "" && d.Outcome.Rows > 0 && d.Outcome.ManifestPath != "" {
+		parts, failed := readReport(c.String("output"), d.Outcome.ManifestPath, record.Selection{})
+		if failed == nil {
+			_, failed = writeReport(path, true, parts)
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("--%s: %w", flagReport, failed))
+		}
+	}
+	return &runError{err}
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "github.com/macrostep/macrostep/master/supervise"
-
-// forwardStops does nothing: there are no such signals.
-func forwardStops(*supervise.Engine) {}
