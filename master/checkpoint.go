@@ -95,7 +95,7 @@ func (r *Run) prepareCheckpoints() error {
 
 // prepareKeepers finds what keeps the states of algorithm, hooks and subsystems.
 func (r *Run) prepareKeepers() error {
-	if _, ok := r.alg.(Archiver); !ok {
+	if r.can.archiver == nil {
 		return fmt.Errorf("%w: the algorithm cannot put its state into a checkpoint: %T has no method Archive (master.Archiver); run without checkpoints, or give it one", ErrCapability, r.alg)
 	}
 	for _, h := range r.opt.Hooks {
@@ -110,7 +110,7 @@ func (r *Run) prepareKeepers() error {
 		if keepers[i], err = r.keeper(i); err == nil {
 			continue
 		}
-		if _, ok := As[StateSerializer](r.sys.Subsystems[i]); ok {
+		if r.x.able[i].serializer != nil {
 			fmus = append(fmus, r.sys.Infos[i].String())
 		} else {
 			own = append(own, r.sys.Infos[i].String())
@@ -133,14 +133,11 @@ func (r *Run) prepareKeepers() error {
 // keeper returns what serialises the state of subsystem i; nothing if its Archive carries all
 // of it.
 func (r *Run) keeper(i int) (stateKeeper, error) {
-	sub, caps := r.sys.Subsystems[i], r.sys.Infos[i].Caps
-	saver, saves := As[StateSaver](sub)
-	serializer, serializes := As[StateSerializer](sub)
-	_, archives := As[Archiver](sub)
+	able, claims := &r.x.able[i], r.sys.Infos[i].Caps.SerializeState
 	switch {
-	case saves && serializes && caps.SaveState && caps.SerializeState:
-		return stateKeeper{saver, serializer}, nil
-	case archives && !serializes && caps.SerializeState:
+	case able.saver != nil && able.serializer != nil && claims:
+		return stateKeeper{able.saver, able.serializer}, nil
+	case able.archiver != nil && able.serializer == nil && claims:
 		return stateKeeper{}, nil
 	}
 	return stateKeeper{}, fmt.Errorf("%s: %w: it cannot serialise its state", r.sys.Infos[i], ErrCapability)
@@ -184,7 +181,7 @@ func (r *Run) trySerialize(k stateKeeper, i int) error {
 // tryArchive writes the present state of subsystem i, which Archive carries alone, and reads
 // it in again: both directions must name the same values.
 func (r *Run) tryArchive(i int) error {
-	part, _ := As[Archiver](r.sys.Subsystems[i])
+	part := r.x.able[i].archiver
 	to := NewArchive()
 	part.Archive(to)
 	err := to.Err()
@@ -289,8 +286,8 @@ func (r *Run) Checkpoint() (c Checkpoint, err error) {
 
 // lateKeepers prepares a checkpoint that was not announced.
 func (r *Run) lateKeepers() error {
-	for i, sub := range r.sys.Subsystems {
-		if _, tests := As[RollbackVerifier](sub); tests && r.x.saver[i] == nil && r.x.restarter[i] == nil {
+	for i := range r.x.able {
+		if able := &r.x.able[i]; able.rollbackTest != nil && r.x.saver[i] == nil && able.restarter == nil {
 			return fmt.Errorf("%s: %w: its rollback was not tested at the start of the run: set Options.Checkpoints, if only to &master.Checkpoints{}", r.sys.Infos[i], ErrCapability)
 		}
 	}
@@ -418,27 +415,27 @@ func (r *Run) archive(a *Archive) {
 	}
 	a.Floats(seconds)
 	told := make([]bool, len(r.sys.Subsystems)) // the stop time
-	for i, sub := range r.sys.Subsystems {
-		user, ok := As[StopUser](sub)
-		told[i] = r.stopKnown && ok && user.UsesStop()
+	for i := range told {
+		user := r.x.able[i].stop
+		told[i] = r.stopKnown && user != nil && user.UsesStop()
 	}
 	a.Bools(told)
 
-	for i, sub := range r.sys.Subsystems {
+	for i := range r.sys.Subsystems {
 		if a.Err() != nil {
 			return
 		}
 		a.Section(r.sys.Infos[i].Name)
 		r.x.touch(i)
 		a.Fail(r.x.crew.on(i, func() error { return r.archiveState(a, i) }))
-		if part, ok := As[Archiver](sub); ok {
+		if part := r.x.able[i].archiver; part != nil {
 			part.Archive(a)
 		}
 	}
 	r.x.current = outside
 
 	a.Section("algorithm")
-	r.alg.(Archiver).Archive(a)
+	r.can.archiver.Archive(a)
 	r.archiveSteering(a)
 	if !a.Reading() || a.Finish() != nil {
 		return

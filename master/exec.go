@@ -39,13 +39,10 @@ type Exec struct {
 	givenSlopes             [][]float64 // DU likewise
 	slopes                  []int       // highest order of derivatives, by subsystem
 	steps                   []int
-	seconds                 []float64 // of subsystems that do not meter themselves
-	metered                 []Meter
-	discreteIO              []DiscreteIO
-	derivative              []InputDerivativeSetter
-	substep                 []Substepper
-	current                 int      // the subsystem that the run's own thread called last, or outside
-	notes                   []string // for the warnings of the run
+	seconds                 []float64   // of subsystems that do not meter themselves
+	able                    []abilities // by subsystem
+	current                 int         // the subsystem that the run's own thread called last, or outside
+	notes                   []string    // for the warnings of the run
 
 	// By subsystem: how it has ended the simulation, in the present attempt; nil = it has not.
 	ended   []*StepError
@@ -62,11 +59,9 @@ type Exec struct {
 	states          []State
 	saves, restores []int
 	replay          []Replay
-	saved           *StateSet      // of all that can be taken back
-	aware           []RestoreAware // by subsystem; nil = it takes no promise
-	promised        []bool         // by subsystem: its last step carried the promise
-	broken          atomic.Int32   // of these, how many did not
-	restarter       []Restarter    // by subsystem; nil = it does not begin anew
+	saved           *StateSet    // of all that can be taken back
+	promised        []bool       // by subsystem: its last step carried the promise
+	broken          atomic.Int32 // of these, how many did not
 	keepAll         *Phase
 	point           float64 // time of the last accepted communication point
 	isSaved         bool    // the states are those of that point
@@ -88,13 +83,10 @@ func newExec(s *System, step float64, workers int) *Exec {
 		U: make([]float64, s.InAt[n]), W: make([]float64, s.InAt[n]), Y: make([]float64, s.OutAt[n]),
 		steps: make([]int, n), seconds: make([]float64, n), slopes: make([]int, n),
 		own:     slices.Repeat([]float64{step}, n),
-		metered: make([]Meter, n), discreteIO: make([]DiscreteIO, n),
-		derivative: make([]InputDerivativeSetter, n), substep: make([]Substepper, n),
 		current: outside, keptY: make([]float64, s.OutAt[n]),
 		saver: make([]StateSaver, n), states: make([]State, n),
 		saves: make([]int, n), restores: make([]int, n), replay: make([]Replay, n),
-		aware: make([]RestoreAware, n), promised: slices.Repeat([]bool{true}, n),
-		restarter: make([]Restarter, n), ended: make([]*StepError, n),
+		promised: slices.Repeat([]bool{true}, n), ended: make([]*StepError, n),
 	}
 	x.given = x.U
 	for i, sub := range s.Subsystems {
@@ -111,18 +103,7 @@ func newExec(s *System, step float64, workers int) *Exec {
 		if len(info.DiscreteIn) > 0 {
 			x.listening = append(x.listening, i)
 		}
-		x.metered[i], _ = As[Meter](sub)
-		if info.Caps.InputDerivatives {
-			x.derivative[i], _ = As[InputDerivativeSetter](sub)
-		}
-		x.substep[i], _ = As[Substepper](sub)
-		x.aware[i], _ = As[RestoreAware](sub)
-		if info.Caps.Restarts {
-			x.restarter[i], _ = As[Restarter](sub)
-		}
-		if len(info.DiscreteIn)+len(info.DiscreteOut) > 0 {
-			x.discreteIO[i], _ = As[DiscreteIO](sub)
-		}
+		x.able = append(x.able, abilitiesOf(sub, info))
 	}
 	return x
 }
@@ -151,29 +132,6 @@ func (v *Values) set(from *Values) {
 	copy(v.String, from.String)
 }
 
-// check tells what a description promises and the subsystem does not have.
-func (x *Exec) check() error {
-	var errs []error
-	for i, info := range x.Sys.Infos {
-		missing := func(promised bool, have bool, what string) {
-			if promised && !have {
-				errs = append(errs, fmt.Errorf("%s: %w: it claims %s and has no method for it", info.Name, ErrCapability, what))
-			}
-		}
-		sub := x.Sys.Subsystems[i]
-		_, saver := As[StateSaver](sub)
-		_, deriver := As[DirectionalDeriver](sub)
-		_, watcher := As[Watcher](sub)
-		missing(info.Caps.InputDerivatives, x.derivative[i] != nil, "input derivatives")
-		missing(info.Caps.SaveState, saver, "rollback")
-		missing(info.Caps.Restarts, x.restarter[i] != nil, "restarts")
-		missing(info.Caps.DirectionalDerivative, deriver, "directional derivatives")
-		missing(len(info.DiscreteIn)+len(info.DiscreteOut) > 0, x.discreteIO[i] != nil, "discrete signals")
-		missing(len(info.Watch) > 0, watcher, "watched variables")
-	}
-	return errors.Join(errs...)
-}
-
 // touch notes who is called, for the report of a panic.
 func (x *Exec) touch(i int) {
 	if x.crew.owner[i] == 0 {
@@ -188,7 +146,7 @@ func (x *Exec) In(i int) []float64 { return x.U[x.Sys.InAt[i]:x.Sys.InAt[i+1]] }
 func (x *Exec) Out(i int) []float64 { return x.Y[x.Sys.OutAt[i]:x.Sys.OutAt[i+1]] }
 
 // Interpolates reports whether subsystem i takes input derivatives.
-func (x *Exec) Interpolates(i int) bool { return x.derivative[i] != nil }
+func (x *Exec) Interpolates(i int) bool { return x.able[i].derivatives != nil }
 
 // External reports whether entry k of u is driven by signals from outside.
 func (x *Exec) External(k int) bool { return slices.Contains(x.external, k) }
@@ -253,7 +211,7 @@ func (x *Exec) Stage(i int) error {
 		return err
 	}
 	for m := range x.slopes[i] {
-		if err := x.derivative[i].SetInputDerivatives(m+1, x.givenSlopes[m][from:to]); err != nil {
+		if err := x.able[i].derivatives.SetInputDerivatives(m+1, x.givenSlopes[m][from:to]); err != nil {
 			return err
 		}
 	}
@@ -346,7 +304,7 @@ func (x *Exec) sendDiscrete(i int) error {
 		return nil
 	}
 	x.touch(i)
-	return x.discreteIO[i].SetDiscrete(&x.discreteIn[i])
+	return x.able[i].discrete.SetDiscrete(&x.discreteIn[i])
 }
 
 // Note adds a sentence of the algorithm to the warnings of the run; its methods call it.
@@ -354,8 +312,11 @@ func (x *Exec) Note(text string) { x.notes = append(x.notes, text) }
 
 // PrepareDerivatives announces the highest order of input derivatives.
 func (x *Exec) PrepareDerivatives(i, order int) error {
+	if !x.Interpolates(i) {
+		return fmt.Errorf("%s: %w: it takes no input derivatives", x.Sys.Infos[i], ErrCapability)
+	}
 	x.touch(i)
-	if err := x.crew.on(i, func() error { return x.derivative[i].PrepareInputDerivatives(order) }); err != nil {
+	if err := x.crew.on(i, func() error { return x.able[i].derivatives.PrepareInputDerivatives(order) }); err != nil {
 		return err
 	}
 	for len(x.DU) < order {
@@ -503,7 +464,7 @@ func (x *Exec) Substep(ctx context.Context, i int, t, h float64) error {
 	begin := x.start(i)
 	var reached float64
 	var err error
-	if s := x.substep[i]; s != nil {
+	if s := x.able[i].substep; s != nil {
 		reached, err = s.Substep(ctx, t, h)
 	} else {
 		reached, err = x.Sys.Subsystems[i].Step(ctx, t, h)
@@ -546,8 +507,8 @@ func (x *Exec) ready(i int, t, H float64) error {
 	} else {
 		x.broken.Add(1)
 	}
-	if x.aware[i] != nil {
-		x.aware[i].NoRestoreBefore(promise)
+	if x.able[i].aware != nil {
+		x.able[i].aware.NoRestoreBefore(promise)
 	}
 	return nil
 }
@@ -579,7 +540,7 @@ const timedFirst, timedEach = 64, 16
 func (x *Exec) start(i int) (begin time.Time) {
 	n := x.steps[i]
 	x.steps[i]++
-	if x.metered[i] == nil && (n < timedFirst || n%timedEach == 0) {
+	if x.able[i].meter == nil && (n < timedFirst || n%timedEach == 0) {
 		begin = time.Now()
 	}
 	return begin
@@ -609,9 +570,20 @@ func (x *Exec) Replay(i int) Replay { return x.replay[i] }
 // Restore takes subsystem i back to the last accepted communication point, from
 // where it can be stepped again, and its outputs with it.
 func (x *Exec) Restore(i int) error {
+	if err := x.takenBack(i); err != nil {
+		return err
+	}
 	x.touch(i)
 	x.revertOutputs(i)
 	return x.notRestored(i, x.saver[i].RestoreState(x.states[i]))
+}
+
+// takenBack refuses to take subsystem i back if the run does not save it.
+func (x *Exec) takenBack(i int) error {
+	if x.saver[i] == nil {
+		return fmt.Errorf("%s: %w: the algorithm takes it back, and has not named it before (RollbackUser)", x.Sys.Infos[i], ErrCapability)
+	}
+	return nil
 }
 
 // revertOutputs takes what is known of subsystem i back to the last accepted communication
@@ -689,8 +661,13 @@ func (g *stateGroup) prepare(x *Exec) error {
 		return nil
 	}
 	g.known = true
-	grouper, ok := As[StateGrouper](x.Sys.Subsystems[g.members[0]])
-	if !ok || len(g.members) == 1 {
+	for _, i := range g.members {
+		if err := x.takenBack(i); err != nil {
+			return err
+		}
+	}
+	grouper := x.able[g.members[0]].states
+	if grouper == nil || len(g.members) == 1 {
 		return nil
 	}
 	subs := make([]Subsystem, len(g.members))
@@ -798,7 +775,7 @@ func (x *Exec) prepareRollback() {
 		if saver != nil {
 			members = append(members, i)
 		}
-		if x.restarter[i] != nil {
+		if x.able[i].restarter != nil {
 			restarting = append(restarting, i)
 		}
 	}
@@ -828,8 +805,8 @@ func (x *Exec) Read(i int) error {
 			return err
 		}
 	}
-	if x.discreteIO[i] != nil && len(x.Sys.Infos[i].DiscreteOut) > 0 {
-		return x.discreteIO[i].Discrete(&x.discreteOut[i])
+	if x.able[i].discrete != nil && len(x.Sys.Infos[i].DiscreteOut) > 0 {
+		return x.able[i].discrete.Discrete(&x.discreteOut[i])
 	}
 	return nil
 }
@@ -919,12 +896,12 @@ func (x *Exec) grouped(members []int) [][]int {
 	var groups [][]int
 	at := map[key]int{}
 	for _, i := range members {
-		gs, ok := As[GroupStepper](x.Sys.Subsystems[i])
-		if !ok || x.callByCall || gs.GroupKey() == nil {
+		stepper := x.able[i].group
+		if stepper == nil || x.callByCall {
 			groups = append(groups, []int{i})
 			continue
 		}
-		k := key{gs.GroupKey(), x.crew.owner[i]}
+		k := key{stepper.GroupKey(), x.crew.owner[i]}
 		g, ok := at[k]
 		if !ok {
 			g = len(groups)
@@ -938,7 +915,7 @@ func (x *Exec) grouped(members []int) [][]int {
 // prepareGroup finds out how the members of a group are stepped.
 func (x *Exec) prepareGroup(g *stepGroup) error {
 	first := g.members[0]
-	g.varies, g.metered = true, x.metered[first] != nil
+	g.varies, g.metered = true, x.able[first].meter != nil
 	subs, exchange := make([]Subsystem, len(g.members)), make([]Exchange, len(g.members))
 	for k, i := range g.members {
 		info, from, to := x.Sys.Infos[i], x.Sys.InAt[i], x.Sys.InAt[i+1]
@@ -957,8 +934,8 @@ func (x *Exec) prepareGroup(g *stepGroup) error {
 		}
 		g.varies, g.reverts = g.varies && info.Caps.VariableStep, g.reverts || x.saver[i] != nil
 	}
-	stepper, ok := As[GroupStepper](subs[0])
-	if !ok || x.callByCall || stepper.GroupKey() == nil {
+	stepper := x.able[first].group
+	if stepper == nil || x.callByCall {
 		return nil
 	}
 	var err error
@@ -1114,7 +1091,7 @@ func (x *Exec) stepPiece(ctx context.Context, g *stepGroup, t, h float64, read b
 	}
 	if read {
 		for _, i := range g.speaking {
-			if err := x.discreteIO[i].Discrete(&x.discreteOut[i]); err != nil {
+			if err := x.able[i].discrete.Discrete(&x.discreteOut[i]); err != nil {
 				return err
 			}
 		}
@@ -1158,7 +1135,7 @@ func (x *Exec) stepEach(ctx context.Context, g *stepGroup, t, h float64, read bo
 
 // subsystemSeconds gives the time spent inside subsystem i.
 func (x *Exec) subsystemSeconds(i int) float64 {
-	if m := x.metered[i]; m != nil {
+	if m := x.able[i].meter; m != nil {
 		return m.Seconds()
 	}
 	return x.seconds[i]

@@ -92,12 +92,11 @@ func (r *Run) tellDisturbance() {
 	if !r.disturbed {
 		return
 	}
-	d, ok := r.alg.(Disturbed)
-	if !ok {
+	if r.can.disturbed == nil {
 		return
 	}
 	r.disturbed = false
-	if next := d.Disturb(); next > 0 && r.want > 0 {
+	if next := r.can.disturbed.Disturb(); next > 0 && r.want > 0 {
 		r.want, r.lost = min(r.want, next), 0
 	}
 }

@@ -48,13 +48,13 @@ type initializer struct {
 
 // enter brings every subsystem to its initialisation mode.
 func (n *initializer) enter(ctx context.Context, e Experiment) error {
-	for i, sub := range n.x.Sys.Subsystems {
+	for i := range n.x.able {
 		n.x.touch(i)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		mode, ok := As[Initializer](sub)
-		if !ok {
+		mode := n.x.able[i].initializer
+		if mode == nil {
 			continue
 		}
 		n.modes[i] = mode
@@ -147,7 +147,7 @@ func (n *initializer) transfer(k int) error {
 	if t.kind == Real && v.Real[0]-v.Real[0] != 0 {
 		return n.failed(t.from, fmt.Errorf("%s gives %g to the parameter %s", x.Sys.outPortName(t), v.Real[0], x.Sys.paramName(t)))
 	}
-	setter, _ := As[ParameterSetter](x.Sys.Subsystems[t.to])
+	setter := x.able[t.to].parameters
 	if err := x.crew.on(t.to, func() error { return setter.SetParameter(t.parameter, v) }); err != nil {
 		return n.failed(t.to, err)
 	}
@@ -365,8 +365,8 @@ func (n *initializer) distrust(l *initLoop) (news bool) {
 
 // deriver gives the directional derivatives of a subsystem, if they are used.
 func (n *initializer) deriver(sub int) (DirectionalDeriver, bool) {
-	d, ok := As[DirectionalDeriver](n.x.Sys.Subsystems[sub])
-	return d, ok && n.x.Sys.Infos[sub].Caps.DirectionalDerivative && !n.distrusted[sub]
+	d := n.x.able[sub].deriver
+	return d, d != nil && !n.distrusted[sub]
 }
 
 // put sets the inputs of a loop.

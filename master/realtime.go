@@ -245,7 +245,7 @@ func (r *Run) preparePace() error {
 	}
 	if !o.Unbounded {
 		why := ""
-		if u, ok := r.alg.(Unbounded); ok {
+		if u := r.can.unbounded; u != nil {
 			why = u.Unbounded(r.sys)
 		}
 		if r.opt.Discard == ShortenOnDiscard {

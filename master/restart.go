@@ -25,7 +25,7 @@ type Restart struct {
 // keepState has subsystem i keep its state.
 func (x *Exec) keepState(i int) error {
 	x.touch(i)
-	if err := x.restarter[i].Keep(); err != nil {
+	if err := x.able[i].restarter.Keep(); err != nil {
 		return fmt.Errorf("%s: keeping the state for a restart at t = %.12g s: %w", x.Sys.Infos[i], x.point, err)
 	}
 	return nil
@@ -34,8 +34,8 @@ func (x *Exec) keepState(i int) error {
 // tryRestarts looks, before the first step, whether the subsystems do what restarts
 // need, and tells what they leave open.
 func (r *Run) tryRestarts() error {
-	for i, restarter := range r.x.restarter {
-		if restarter == nil {
+	for i := range r.x.able {
+		if r.x.able[i].restarter == nil {
 			continue
 		}
 		r.x.touch(i)
@@ -57,7 +57,8 @@ func (r *Run) tryRestarts() error {
 // restarts lists those of all subsystems, by name; nil = there were none.
 func (x *Exec) restarts() map[string][]Restart {
 	var all map[string][]Restart
-	for i, restarter := range x.restarter {
+	for i := range x.able {
+		restarter := x.able[i].restarter
 		if restarter == nil || len(restarter.Restarts()) == 0 {
 			continue
 		}

@@ -97,29 +97,28 @@ type Run struct {
 	given *System // as NewRun got it
 	sys   *System // the same, with derivatives by inputs that are overridden
 	alg   Algorithm
+	can   services // of it
 	opt   Options
 	parts []part // in use by this run, from Start to Close
 	x     *Exec
 	grid  grid
 
-	growth    *growth // of the outputs
-	t         float64
-	lost      float64 // what t has lost by rounding its sums, if the steps vary
-	intended  float64 // the size in mind for the present step, lost included; 0 = clipped
-	want      float64 // size of the next macro step, if the algorithm chooses it; else 0
-	accepted  int
-	rejected  int
-	trial     Trial // of the last attempt
-	onGrid    int   // grid points reached
-	point     Point
-	watch     []Watcher
-	watched   []int // those that have one
-	watchAll  *Phase
-	measured  []Port
-	measuring Measuring
-	watchBad  []bool // by subsystem: it was said that a watched value is not finite
-	begun     int    // recorders that have begun
-	loops     []Loop
+	growth   *growth // of the outputs
+	t        float64
+	lost     float64 // what t has lost by rounding its sums, if the steps vary
+	intended float64 // the size in mind for the present step, lost included; 0 = clipped
+	want     float64 // size of the next macro step, if the algorithm chooses it; else 0
+	accepted int
+	rejected int
+	trial    Trial // of the last attempt
+	onGrid   int   // grid points reached
+	point    Point
+	watched  []int // subsystems with watched variables
+	watchAll *Phase
+	measured []Port
+	watchBad []bool // by subsystem: it was said that a watched value is not finite
+	begun    int    // recorders that have begun
+	loops    []Loop
 
 	tick      *time.Timer // sets ticked; nil: the run has not begun
 	ticked    atomic.Bool
@@ -212,7 +211,7 @@ func NewRun(sys *System, alg Algorithm, o Options) (*Run, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Run{given: sys, sys: sys, alg: alg, opt: o, result: Result{Status: Incomplete}}
+	r := &Run{given: sys, sys: sys, alg: alg, can: servicesOf(alg), opt: o, result: Result{Status: Incomplete}}
 	for _, v := range []float64{o.Start, o.Stop, o.Step} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("start %g, stop %g and step size %g must be finite", o.Start, o.Stop, o.Step)
@@ -271,7 +270,7 @@ func (r *Run) prepare() error {
 		r.sys = sys
 	}
 	workers := o.Workers
-	if s, ok := r.alg.(Sequential); ok && workers == 0 && s.Sequential() {
+	if s := r.can.sequential; s != nil && workers == 0 && s.Sequential() {
 		workers = 1
 	}
 	r.x = newExec(sys, o.Step, workers)
@@ -280,7 +279,11 @@ func (r *Run) prepare() error {
 		r.x.steer(steer)
 	}
 	r.x.callByCall = o.CallByCall
-	if err := r.x.check(); err != nil {
+	var errs []error
+	for i, info := range sys.Infos {
+		errs = append(errs, r.x.able[i].check(info))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	if o.Signals != nil {
@@ -295,16 +298,15 @@ func (r *Run) prepare() error {
 	if err := r.prepareCheckpoints(); err != nil {
 		return err
 	}
-	r.watch, r.watchBad = make([]Watcher, len(sys.Subsystems)), make([]bool, len(sys.Subsystems))
+	r.watchBad = make([]bool, len(sys.Subsystems))
 	for i, info := range sys.Infos {
 		r.point.Watch = append(r.point.Watch, NewValues(info.Watch))
 		if len(info.Watch) > 0 {
-			r.watch[i], _ = As[Watcher](sys.Subsystems[i])
 			r.watched = append(r.watched, i)
 		}
 	}
-	if m, ok := r.alg.(Measuring); ok {
-		r.measuring, r.measured = m, m.Quantities()
+	if m := r.can.measuring; m != nil {
+		r.measured = m.Quantities()
 		r.point.Measured = make([]float64, len(r.measured))
 	}
 	r.watchAll = r.x.NewPhase(r.watched, r.readWatched)
@@ -332,8 +334,8 @@ func (r *Run) prepareAgain() error {
 	if err := r.prepareStepSizes(); err != nil {
 		return err
 	}
-	if r.measuring != nil {
-		r.measured = r.measuring.Quantities()
+	if r.can.measuring != nil {
+		r.measured = r.can.measuring.Quantities()
 	}
 	return r.prepareHooks()
 }
@@ -365,7 +367,7 @@ func (r *Run) fixedStepSubsystem() (string, bool) {
 // names, and all if discarded steps are shortened.
 func (r *Run) prepareRollback() error {
 	var needed []int
-	if user, ok := r.alg.(RollbackUser); ok {
+	if user := r.can.rollback; user != nil {
 		needed = user.NeedsRollback(r.sys)
 	}
 	if r.opt.Discard == ShortenOnDiscard {
@@ -379,12 +381,11 @@ func (r *Run) prepareRollback() error {
 	}
 	var unable []string
 	for _, i := range needed {
-		saver, ok := As[StateSaver](r.sys.Subsystems[i])
-		if !ok || !r.sys.Infos[i].Caps.SaveState {
+		if r.x.able[i].saver == nil {
 			unable = append(unable, r.sys.Infos[i].String())
 			continue
 		}
-		r.x.saver[i] = saver
+		r.x.saver[i] = r.x.able[i].saver
 	}
 	r.x.prepareRollback()
 	if len(unable) > 0 {
@@ -396,11 +397,10 @@ func (r *Run) prepareRollback() error {
 
 // prepareStepSizes asks the algorithm for the first step, if it chooses them.
 func (r *Run) prepareStepSizes() error {
-	sizer, ok := r.alg.(StepSizer)
-	if !ok {
+	if r.can.sizer == nil {
 		return nil
 	}
-	first := sizer.StepSizes(r.opt.Step)
+	first := r.can.sizer.StepSizes(r.opt.Step)
 	if first == 0 {
 		return nil
 	}
@@ -418,7 +418,7 @@ func (r *Run) prepareStepSizes() error {
 // if all can.
 func (r *Run) inflexible() *Info {
 	for i, info := range r.sys.Infos {
-		if _, ok := As[StateSaver](r.sys.Subsystems[i]); !ok || !info.Caps.SaveState || !info.Caps.VariableStep {
+		if r.x.able[i].saver == nil || !info.Caps.VariableStep {
 			return info
 		}
 	}
@@ -550,7 +550,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 	e := Experiment{Start: r.opt.Start, Stop: r.opt.Stop, Tolerance: r.opt.Tolerance, HasTol: r.opt.Tolerance > 0,
 		StopKnown: r.want == 0 && r.grid.bounded()}
 	r.stopKnown = e.StopKnown
-	if user, ok := r.alg.(InputDerivativeUser); ok {
+	if user := r.can.slopes; user != nil {
 		e.InputDerivatives = user.InputDerivativeOrder()
 	}
 	if err := n.enter(ctx, e); err != nil {
@@ -603,7 +603,7 @@ func (r *Run) Start(ctx context.Context) (err error) {
 		return r.fail(err)
 	}
 	r.tellNotes()
-	if solver, ok := r.alg.(LoopSolver); ok {
+	if solver := r.can.loops; solver != nil {
 		treatment := solver.LoopTreatment()
 		for i := len(n.report); i < len(r.loops); i++ {
 			r.loops[i].Treatment = treatment
@@ -650,9 +650,9 @@ func (r *Run) tellNotes() {
 // takeNotes hands what the subsystems tell about their initialisation to the
 // warnings.
 func (r *Run) takeNotes() {
-	for i, sub := range r.sys.Subsystems {
+	for i := range r.x.able {
 		r.x.touch(i)
-		if noter, ok := As[Noter](sub); ok {
+		if noter := r.x.able[i].notes; noter != nil {
 			for _, text := range noter.Notes() {
 				r.warn(text)
 			}
@@ -664,12 +664,12 @@ func (r *Run) takeNotes() {
 // it (fmi2 59).
 func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 	for i, saver := range r.x.saver {
-		if saver == nil && r.keepers == nil && r.x.restarter[i] == nil {
+		if saver == nil && r.keepers == nil && r.x.able[i].restarter == nil {
 			continue
 		}
 		r.x.touch(i)
-		verifier, ok := As[RollbackVerifier](r.sys.Subsystems[i])
-		if !ok {
+		verifier := r.x.able[i].rollbackTest
+		if verifier == nil {
 			continue
 		}
 		info := r.sys.Infos[i]
@@ -680,7 +680,7 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 		})
 		if err != nil {
 			err = fmt.Errorf("%s: rollback at t = %.12g s: %w", info, r.t, err)
-			if r.opt.Discard == ShortenOnDiscard || r.keepers != nil || r.x.restarter[i] != nil || !r.waives(i, err) {
+			if r.opt.Discard == ShortenOnDiscard || r.keepers != nil || r.x.able[i].restarter != nil || !r.waives(i, err) {
 				return err
 			}
 			r.x.saver[i] = nil
@@ -706,8 +706,8 @@ func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
 // waives reports whether the algorithm goes on without what subsystem i has not
 // proved.
 func (r *Run) waives(i int, why error) bool {
-	w, ok := r.alg.(Waiver)
-	if !ok || r.opt.Strict || !errors.Is(why, ErrCapability) || !w.DoesWithout(i, why) {
+	w := r.can.waiver
+	if w == nil || r.opt.Strict || !errors.Is(why, ErrCapability) || !w.DoesWithout(i, why) {
 		return false
 	}
 	r.warn(why.Error() + "; the run goes on without")
@@ -1048,7 +1048,7 @@ func (r *Run) recordPoint() error {
 		r.x.coupleDiscrete(i, r.t)
 	}
 	if len(r.measured) > 0 {
-		r.measuring.Measured(r.point.Measured)
+		r.can.measuring.Measured(r.point.Measured)
 	}
 	r.x.current = outside
 	r.point.T, r.point.Step = r.t, r.accepted
@@ -1066,7 +1066,7 @@ func (r *Run) recordPoint() error {
 // readWatched reads the watched variables of subsystem i.
 func (r *Run) readWatched(i int) error {
 	r.x.touch(i)
-	if err := r.watch[i].Watched(&r.point.Watch[i]); err != nil {
+	if err := r.x.able[i].watcher.Watched(&r.point.Watch[i]); err != nil {
 		return fmt.Errorf("%s: reading recorded variables at t = %.12g s: %w", r.sys.Infos[i], r.t, err)
 	}
 	return nil
@@ -1185,7 +1185,7 @@ func (r *Run) Close() (Result, error) {
 	if r.tick != nil {
 		r.tick.Stop()
 	}
-	if reviewer, ok := r.alg.(Reviewer); ok && r.accepted > 0 {
+	if reviewer := r.can.reviewer; reviewer != nil && r.accepted > 0 {
 		for _, text := range reviewer.Review() {
 			r.warn(text)
 		}
@@ -1197,7 +1197,7 @@ func (r *Run) Close() (Result, error) {
 	r.conclude()
 	r.phase = closed
 	var errs []error
-	for i, sub := range r.sys.Subsystems {
+	for i := range r.sys.Subsystems {
 		if r.parts == nil { // it has not started, or was refused: another run may use the subsystem
 			parts := r.subsystemParts(i)
 			if r.mark(parts) != nil {
@@ -1205,7 +1205,7 @@ func (r *Run) Close() (Result, error) {
 			}
 			defer r.unmark(parts)
 		}
-		if err := r.x.crew.on(i, func() error { return r.release(i, sub) }); err != nil {
+		if err := r.x.crew.on(i, func() error { return r.release(i) }); err != nil {
 			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i], err))
 		}
 	}
@@ -1239,7 +1239,7 @@ func (r *Run) end(rec Recorder) (err error) {
 }
 
 // release ends one subsystem; a panic in it does not keep the others.
-func (r *Run) release(i int, sub Subsystem) (err error) {
+func (r *Run) release(i int) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -1248,11 +1248,12 @@ func (r *Run) release(i int, sub Subsystem) (err error) {
 	if state := r.x.states[i]; state != nil {
 		err = r.x.saver[i].FreeState(state)
 	}
-	if term, ok := As[Terminator](sub); ok && r.started {
-		err = errors.Join(err, term.Terminate())
+	able := &r.x.able[i]
+	if able.terminator != nil && r.started {
+		err = errors.Join(err, able.terminator.Terminate())
 	}
-	if c, ok := As[interface{ Close() error }](sub); ok {
-		err = errors.Join(err, c.Close())
+	if able.closer != nil {
+		err = errors.Join(err, able.closer.Close())
 	}
 	return err
 }
@@ -1260,13 +1261,13 @@ func (r *Run) release(i int, sub Subsystem) (err error) {
 // concludeParts fills in what algorithm, hooks and subsystems say.
 func (r *Run) concludeParts() {
 	res := &r.result
-	if m, ok := r.alg.(Monitoring); ok {
+	if m := r.can.monitoring; m != nil {
 		res.Monitored = m.Monitored()
 	}
-	if b, ok := r.alg.(BondReporter); ok {
+	if b := r.can.bonds; b != nil {
 		res.Bonds = b.BondEnergies()
 	}
-	if m, ok := r.alg.(ModelReporter); ok {
+	if m := r.can.models; m != nil {
 		res.Models = m.Models()
 	}
 	for _, h := range r.opt.Hooks {

@@ -1,7 +1,6 @@
 package master
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -104,7 +103,7 @@ func (r *Run) Variables() []string {
 	var names []string
 	for i, info := range r.sys.Infos {
 		lists := [][]Port{info.In, info.Out, info.DiscreteIn, info.DiscreteOut, info.Watch}
-		if t, ok := As[Tunable](r.sys.Subsystems[i]); ok {
+		if t := r.x.able[i].tunable; t != nil {
 			lists = append(lists, t.Tunables())
 		}
 		for _, ports := range lists {
@@ -149,7 +148,7 @@ func (r *Run) find(i int, port string) *Variable {
 			return found
 		}
 	}
-	if t, ok := As[Tunable](r.sys.Subsystems[i]); ok {
+	if t := r.x.able[i].tunable; t != nil {
 		if v.tune = slices.IndexFunc(t.Tunables(), named); v.tune >= 0 {
 			v.Port, v.place = t.Tunables()[v.tune], inTunables
 		}
@@ -390,10 +389,7 @@ func (v *Variable) setTunable(to Scalar) error {
 		}
 		v.before = &before
 	}
-	t, ok := As[Tunable](r.sys.Subsystems[v.sub])
-	if !ok {
-		return errors.New("the subsystem has lost a capability")
-	}
+	t := r.x.able[v.sub].tunable
 	r.x.touch(v.sub)
 	if err := r.x.crew.on(v.sub, func() error { return t.SetTunable(v.tune, to) }); err != nil {
 		return fmt.Errorf("%s: setting %s to %s at t = %.12g s: %w", r.sys.Infos[v.sub], v.Port.Name, to, r.t, err)

@@ -72,9 +72,9 @@ func (r *Run) leak(sub, out, in int, slope float64, when, then string) error {
 // in subsystems that the run takes back. It gives the loops with them.
 func (r *Run) verifyFeedthrough(ctx context.Context, e Experiment) ([]Loop, error) {
 	leaks := map[int][]Leak{}
-	for i, sub := range r.sys.Subsystems {
-		verifier, ok := As[FeedthroughVerifier](sub)
-		if !ok || r.x.saver[i] == nil {
+	for i := range r.x.able {
+		verifier := r.x.able[i].leakTest
+		if verifier == nil || r.x.saver[i] == nil {
 			continue
 		}
 		ins := r.relies(i)
@@ -137,13 +137,12 @@ func (r *Run) lie(text string) error {
 // verifyDerivatives lets the subsystems prove their directional derivatives, if
 // the algorithm relies on them.
 func (r *Run) verifyDerivatives(ctx context.Context, e Experiment) error {
-	user, ok := r.alg.(DerivativeUser)
-	if !ok {
+	if r.can.derivatives == nil {
 		return nil
 	}
-	for _, i := range user.NeedsDerivatives(r.sys) {
-		verifier, ok := As[DerivativeVerifier](r.sys.Subsystems[i])
-		if !ok {
+	for _, i := range r.can.derivatives.NeedsDerivatives(r.sys) {
+		verifier := r.x.able[i].slopeTest
+		if verifier == nil {
 			continue
 		}
 		info := r.sys.Infos[i]

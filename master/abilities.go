@@ -1,0 +1,129 @@
+package master
+
+import (
+	"errors"
+	"fmt"
+)
+
+// abilities are the optional interfaces of a subsystem, found once for a run; nil = it has no
+// such methods, or does not claim what they do (Info).
+type abilities struct {
+	saver       StateSaver            // claimed by Caps.SaveState
+	derivatives InputDerivativeSetter // by Caps.InputDerivatives
+	deriver     DirectionalDeriver    // by Caps.DirectionalDerivative
+	restarter   Restarter             // by Caps.Restarts
+	discrete    DiscreteIO            // by discrete ports
+	watcher     Watcher               // by Info.Watch
+
+	serializer   StateSerializer
+	archiver     Archiver
+	aware        RestoreAware
+	substep      Substepper
+	meter        Meter
+	group        GroupStepper // with a key
+	states       StateGrouper
+	initializer  Initializer
+	parameters   ParameterSetter
+	notes        Noter
+	rollbackTest RollbackVerifier
+	leakTest     FeedthroughVerifier
+	slopeTest    DerivativeVerifier
+	stop         StopUser
+	tunable      Tunable
+	terminator   Terminator
+	closer       interface{ Close() error }
+}
+
+// claimed finds an interface of a subsystem, if it is promised.
+func claimed[T any](s Subsystem, promised bool) (t T) {
+	if promised {
+		t, _ = As[T](s)
+	}
+	return t
+}
+
+func abilitiesOf(s Subsystem, info *Info) (a abilities) {
+	caps := &info.Caps
+	a.saver = claimed[StateSaver](s, caps.SaveState)
+	a.derivatives = claimed[InputDerivativeSetter](s, caps.InputDerivatives)
+	a.deriver = claimed[DirectionalDeriver](s, caps.DirectionalDerivative)
+	a.restarter = claimed[Restarter](s, caps.Restarts)
+	a.discrete = claimed[DiscreteIO](s, len(info.DiscreteIn)+len(info.DiscreteOut) > 0)
+	a.watcher = claimed[Watcher](s, len(info.Watch) > 0)
+	a.serializer, _ = As[StateSerializer](s)
+	a.archiver, _ = As[Archiver](s)
+	a.aware, _ = As[RestoreAware](s)
+	a.substep, _ = As[Substepper](s)
+	a.meter, _ = As[Meter](s)
+	if g, ok := As[GroupStepper](s); ok && g.GroupKey() != nil {
+		a.group = g
+	}
+	a.states, _ = As[StateGrouper](s)
+	a.initializer, _ = As[Initializer](s)
+	a.parameters, _ = As[ParameterSetter](s)
+	a.notes, _ = As[Noter](s)
+	a.rollbackTest, _ = As[RollbackVerifier](s)
+	a.leakTest, _ = As[FeedthroughVerifier](s)
+	a.slopeTest, _ = As[DerivativeVerifier](s)
+	a.stop, _ = As[StopUser](s)
+	a.tunable, _ = As[Tunable](s)
+	a.terminator, _ = As[Terminator](s)
+	a.closer, _ = As[interface{ Close() error }](s)
+	return a
+}
+
+// check tells what a description promises and the subsystem does not have.
+func (a *abilities) check(info *Info) error {
+	var errs []error
+	missing := func(promised, have bool, what string) {
+		if promised && !have {
+			errs = append(errs, fmt.Errorf("%s: %w: it claims %s and has no method for it", info.Name, ErrCapability, what))
+		}
+	}
+	missing(info.Caps.InputDerivatives, a.derivatives != nil, "input derivatives")
+	missing(info.Caps.SaveState, a.saver != nil, "rollback")
+	missing(info.Caps.Restarts, a.restarter != nil, "restarts")
+	missing(info.Caps.DirectionalDerivative, a.deriver != nil, "directional derivatives")
+	missing(len(info.DiscreteIn)+len(info.DiscreteOut) > 0, a.discrete != nil, "discrete signals")
+	missing(len(info.Watch) > 0, a.watcher != nil, "watched variables")
+	return errors.Join(errs...)
+}
+
+// services are the optional interfaces of an algorithm, found once for a run; nil = it has no
+// such methods.
+type services struct {
+	archiver    Archiver
+	rollback    RollbackUser
+	derivatives DerivativeUser
+	slopes      InputDerivativeUser
+	waiver      Waiver
+	sizer       StepSizer
+	sequential  Sequential
+	unbounded   Unbounded
+	disturbed   Disturbed
+	loops       LoopSolver
+	monitoring  Monitoring
+	measuring   Measuring
+	bonds       BondReporter
+	models      ModelReporter
+	reviewer    Reviewer
+}
+
+func servicesOf(alg Algorithm) (s services) {
+	s.archiver, _ = alg.(Archiver)
+	s.rollback, _ = alg.(RollbackUser)
+	s.derivatives, _ = alg.(DerivativeUser)
+	s.slopes, _ = alg.(InputDerivativeUser)
+	s.waiver, _ = alg.(Waiver)
+	s.sizer, _ = alg.(StepSizer)
+	s.sequential, _ = alg.(Sequential)
+	s.unbounded, _ = alg.(Unbounded)
+	s.disturbed, _ = alg.(Disturbed)
+	s.loops, _ = alg.(LoopSolver)
+	s.monitoring, _ = alg.(Monitoring)
+	s.measuring, _ = alg.(Measuring)
+	s.bonds, _ = alg.(BondReporter)
+	s.models, _ = alg.(ModelReporter)
+	s.reviewer, _ = alg.(Reviewer)
+	return s
+}
