@@ -78,6 +78,16 @@ type stateKeeper struct {
 	StateSerializer
 }
 
+// checkpointing is what a run knows for its checkpoints, and of the one from which it goes on.
+type checkpointing struct {
+	keepers        []stateKeeper // by subsystem; nil = no checkpoints are made
+	due            int           // the multiple of the interval that the next one waits for
+	failed         bool          // the last one was not written
+	initWarnings   int           // those of the run's warnings that the start gave
+	earlier        time.Duration // wall time before the checkpoint from which the run was resumed
+	earlierSeconds []float64     // by subsystem, likewise; nil = none
+}
+
 // prepareCheckpoints finds what stands in the way of checkpoints.
 func (r *Run) prepareCheckpoints() error {
 	c := r.opt.Checkpoints
@@ -126,7 +136,7 @@ func (r *Run) prepareKeepers() error {
 		}
 		return fmt.Errorf("%w: a checkpoint holds the states of all components, and %s", ErrCapability, strings.Join(why, "; "))
 	}
-	r.keepers = keepers
+	r.keep.keepers = keepers
 	return nil
 }
 
@@ -146,7 +156,7 @@ func (r *Run) keeper(i int) (stateKeeper, error) {
 // tryCheckpoints looks, before the first step, whether the subsystems do what
 // checkpoints need, and tells what they leave open.
 func (r *Run) tryCheckpoints() error {
-	for i, k := range r.keepers {
+	for i, k := range r.keep.keepers {
 		r.x.touch(i)
 		if err := r.x.crew.on(i, func() error { return r.trySerialize(k, i) }); err != nil {
 			return err
@@ -211,7 +221,7 @@ func (r *Run) serialize(k stateKeeper, i int) ([]byte, error) {
 
 // putBack takes subsystem i to a serialised state.
 func (r *Run) putBack(i int, data []byte) error {
-	k := r.keepers[i]
+	k := r.keep.keepers[i]
 	state, err := k.DeserializeState(data)
 	if err != nil {
 		return r.notKept(i, "reading a serialised state", err)
@@ -238,10 +248,10 @@ func (r *Run) checkpointIfDue() error {
 	if c == nil || c.Every == 0 {
 		return nil
 	}
-	if r.t+gridTolerance*r.opt.Step < r.opt.Start+float64(float64(r.checkpointDue)*c.Every) {
+	if r.t+gridTolerance*r.opt.Step < r.opt.Start+float64(float64(r.keep.due)*c.Every) {
 		return nil
 	}
-	r.checkpointDue = r.nextCheckpoint()
+	r.keep.due = r.nextCheckpoint()
 	return r.checkpoint()
 }
 
@@ -267,13 +277,13 @@ func (r *Run) Checkpoint() (c Checkpoint, err error) {
 		return c, errors.New("a checkpoint is made after the start of a run and before its close")
 	case r.err != nil:
 		return c, fmt.Errorf("the run has failed, and has no state to go on from: %w", r.err)
-	case r.recording:
+	case r.record.underWay:
 		return c, errors.New("a checkpoint is made between two steps: not by a hook or a recorder, where others have not seen the communication point yet")
 	case r.stopped != "":
 		return c, fmt.Errorf("there is nothing to go on with: a hook has ended the run (%s)", r.stopped)
 	}
 	defer r.contain(&err)
-	if r.keepers == nil {
+	if r.keep.keepers == nil {
 		if err := r.lateKeepers(); err != nil {
 			return c, err
 		}
@@ -295,7 +305,7 @@ func (r *Run) lateKeepers() error {
 		return err
 	}
 	if err := r.tryCheckpoints(); err != nil {
-		r.keepers = nil
+		r.keep.keepers = nil
 		return err
 	}
 	return nil
@@ -317,10 +327,10 @@ func (r *Run) checkpoint() error {
 		return err
 	}
 	err = r.opt.Checkpoints.Write(c)
-	if err != nil && !r.checkpointFailed {
+	if err != nil && !r.keep.failed {
 		r.warn(fmt.Sprintf("the checkpoint at t = %.12g s could not be written: %v; the run goes on", r.t, err))
 	}
-	r.checkpointFailed = err != nil
+	r.keep.failed = err != nil
 	return nil
 }
 
@@ -381,10 +391,10 @@ func (r *Run) archive(a *Archive) {
 	a.IntList(&r.result.Orders)
 	a.Int(&r.result.Iterations)
 	a.Int(&r.result.Jacobians)
-	a.Bools(r.watchBad)
-	a.Floats(r.point.Measured)
-	for i := range r.point.Watch {
-		a.Values(&r.point.Watch[i])
+	a.Bools(r.record.watchBad)
+	a.Floats(r.record.point.Measured)
+	for i := range r.record.point.Watch {
+		a.Values(&r.record.point.Watch[i])
 	}
 	r.growth.archive(a)
 	clipped := r.clipped || r.want == 0 && r.onGrid > r.grid.whole
@@ -395,21 +405,21 @@ func (r *Run) archive(a *Archive) {
 	}
 	a.Float(&wall)
 	a.Float(&waited)
-	r.tellNotes()                        // what the algorithm has noted since goes into the checkpoint
-	later := r.warnings[r.initWarnings:] // the others come again
+	r.tellNotes()                             // what the algorithm has noted since goes into the checkpoint
+	later := r.warnings[r.keep.initWarnings:] // the others come again
 	n := len(later)
 	a.Int(&n)
 	for k := 0; k < n && a.Err() == nil; k++ {
 		if a.Reading() {
 			r.warnings = append(r.warnings, "")
-			later = r.warnings[r.initWarnings:]
+			later = r.warnings[r.keep.initWarnings:]
 		}
 		a.String(&later[k])
 	}
 
 	a.Section("inputs and outputs")
 	r.x.archive(a)
-	seconds := make([]float64, len(r.keepers))
+	seconds := make([]float64, len(r.keep.keepers))
 	for i := range seconds {
 		seconds[i] = r.subsystemSeconds(i)
 	}
@@ -440,11 +450,11 @@ func (r *Run) archive(a *Archive) {
 	if !a.Reading() || a.Finish() != nil {
 		return
 	}
-	r.earlierSeconds, r.earlier, r.clipped = seconds, time.Duration(wall*float64(time.Second)), clipped
+	r.keep.earlierSeconds, r.keep.earlier, r.clipped = seconds, time.Duration(wall*float64(time.Second)), clipped
 	if r.pacer != nil {
 		r.pacer.waited = time.Duration(waited * float64(time.Second))
 	}
-	r.point.T, r.point.Step = r.t, r.accepted
+	r.record.point.T, r.record.point.Step = r.t, r.accepted
 	a.Fail(r.otherStop(stop, told))
 }
 
@@ -571,13 +581,13 @@ func (r *Run) archiveVariable(a *Archive, v **Variable) {
 // archiveState carries the state of subsystem i. It is taken to it in both
 // directions, so that what comes then begins alike.
 func (r *Run) archiveState(a *Archive, i int) error {
-	if r.keepers[i].StateSaver == nil { // Archive carries all of it
+	if r.keep.keepers[i].StateSaver == nil { // Archive carries all of it
 		return nil
 	}
 	var data []byte
 	var err error
 	if !a.Reading() {
-		if data, err = r.serialize(r.keepers[i], i); err != nil {
+		if data, err = r.serialize(r.keep.keepers[i], i); err != nil {
 			return err
 		}
 	}
@@ -613,13 +623,13 @@ func (x *Exec) archive(a *Archive) {
 
 // stepping gives the wall time since the stepping began, that of a run which this
 // one resumes included.
-func (r *Run) stepping() time.Duration { return r.earlier + time.Since(r.startWall) }
+func (r *Run) stepping() time.Duration { return r.keep.earlier + time.Since(r.startWall) }
 
 // subsystemSeconds gives the time spent inside subsystem i, likewise.
 func (r *Run) subsystemSeconds(i int) float64 {
 	s := r.x.subsystemSeconds(i)
-	if r.earlierSeconds != nil {
-		s += r.earlierSeconds[i]
+	if r.keep.earlierSeconds != nil {
+		s += r.keep.earlierSeconds[i]
 	}
 	return s
 }

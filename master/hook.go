@@ -65,10 +65,10 @@ func (r *Run) act() error {
 // seeInputs makes the point show the inputs as the subsystems get them.
 func (r *Run) seeInputs() {
 	if s := r.x.steering; s != nil {
-		copy(r.point.U, r.x.W)
+		copy(r.record.point.U, r.x.W)
 		for i := range s.active {
 			from, to := r.sys.InAt[i], r.sys.InAt[i+1]
-			copy(r.point.U[from:to], s.inputs(i, r.point.U[from:to]))
+			copy(r.record.point.U[from:to], s.inputs(i, r.record.point.U[from:to]))
 		}
 	}
 }
@@ -76,6 +76,9 @@ func (r *Run) seeInputs() {
 // until gives the time that no step of a size that the algorithm chooses may pass.
 func (r *Run) until() float64 {
 	end := r.opt.Stop
+	if r.want == 0 { // it chooses none
+		return end
+	}
 	for _, h := range r.opt.Hooks {
 		if e, ok := h.(EventSource); ok {
 			// Less than a step that there can be is no distance.

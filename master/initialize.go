@@ -65,6 +65,26 @@ func (n *initializer) enter(ctx context.Context, e Experiment) error {
 	return nil
 }
 
+// exit leads every subsystem out of its initialisation mode. Outputs may be known only then
+// (fmi2 71).
+func (n *initializer) exit() error {
+	for i, mode := range n.modes {
+		n.x.touch(i)
+		if mode == nil {
+			continue
+		}
+		if err := n.x.crew.on(i, mode.ExitInit); err != nil {
+			return n.failed(i, err)
+		}
+	}
+	for i := range n.modes {
+		if err := n.x.readOn(i); err != nil {
+			return n.failed(i, err)
+		}
+	}
+	return nil
+}
+
 func (n *initializer) failed(i int, err error) error {
 	return &StepError{Subsystem: n.x.Sys.Infos[i].Name, Source: n.x.Sys.Infos[i].Source, T: n.t, Reached: n.t, Err: err, Initialize: true}
 }

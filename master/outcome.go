@@ -256,7 +256,7 @@ func (r *Run) judgeStability() {
 		return
 	}
 	text := ""
-	for _, rec := range r.opt.Recorders[:r.begun] {
+	for _, rec := range r.opt.Recorders[:r.record.begun] {
 		if j, ok := rec.(StabilityJudge); ok && text == "" {
 			text = j.Unstable()
 		}

@@ -166,7 +166,7 @@ func (v *Variable) Value() (Scalar, error) {
 	s := Scalar{Kind: v.Port.Kind}
 	switch v.place {
 	case inInputs:
-		s.Real = r.point.U[v.at]
+		s.Real = r.record.point.U[v.at]
 	case inOutputs:
 		s.Real = r.x.Y[v.at]
 	case inDiscreteInputs:
@@ -174,7 +174,7 @@ func (v *Variable) Value() (Scalar, error) {
 	case inDiscreteOutputs:
 		s.read(&r.x.discreteOut[v.sub], v.at)
 	case inWatched:
-		s.read(&r.point.Watch[v.sub], v.at)
+		s.read(&r.record.point.Watch[v.sub], v.at)
 	case inTunables:
 		return s, fmt.Errorf("%s is not read in this run; record it", v.Name)
 	}
@@ -397,7 +397,7 @@ func (v *Variable) setTunable(to Scalar) error {
 	r.x.current = outside
 	r.x.isSaved = false // states that were saved lack it
 	if v.place == inWatched {
-		to.write(&r.point.Watch[v.sub], v.at)
+		to.write(&r.record.point.Watch[v.sub], v.at)
 	}
 	v.mark()
 	return nil

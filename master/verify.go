@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -169,4 +170,58 @@ func (r *Run) verifyDerivatives(ctx context.Context, e Experiment) error {
 		r.result.Slopes[info.Name] = test
 	}
 	return nil
+}
+
+// verifyRollback lets the subsystems prove their rollback, if the run relies on
+// it (fmi2 59).
+func (r *Run) verifyRollback(ctx context.Context, e Experiment) error {
+	for i, saver := range r.x.saver {
+		if saver == nil && r.keep.keepers == nil && r.x.able[i].restarter == nil {
+			continue
+		}
+		r.x.touch(i)
+		verifier := r.x.able[i].rollbackTest
+		if verifier == nil {
+			continue
+		}
+		info := r.sys.Infos[i]
+		var replay Replay
+		err := r.x.crew.on(i, func() (err error) {
+			replay, err = verifier.VerifyRollback(ctx, e, r.grid.size(0))
+			return err
+		})
+		if err != nil {
+			err = fmt.Errorf("%s: rollback at t = %.12g s: %w", info, r.t, err)
+			if r.opt.Discard == ShortenOnDiscard || r.keep.keepers != nil || r.x.able[i].restarter != nil || !r.waives(i, err) {
+				return err
+			}
+			r.x.saver[i] = nil
+			r.x.prepareRollback()
+			continue
+		}
+		if r.result.Replay == nil {
+			r.result.Replay = make(map[string]Replay)
+		}
+		r.result.Replay[info.Name] = replay
+		r.x.replay[i] = replay
+		if replay.AtStart != "" {
+			err := r.lie(fmt.Sprintf("%s: it goes another way once it has gone back to its start: %s; a run that never goes back, as with explicit coupling, does not compute the same; "+
+				"find out which of the two is right, and tell the exporter", info, replay.AtStart))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// waives reports whether the algorithm goes on without what subsystem i has not
+// proved.
+func (r *Run) waives(i int, why error) bool {
+	w := r.can.waiver
+	if w == nil || r.opt.Strict || !errors.Is(why, ErrCapability) || !w.DoesWithout(i, why) {
+		return false
+	}
+	r.warn(why.Error() + "; the run goes on without")
+	return true
 }

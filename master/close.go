@@ -1,0 +1,167 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+)
+
+// Close ends the run wherever it is: subsystems are terminated and freed,
+// recorders ended. The error is the one that ended the run before its end,
+// joined with what went wrong while closing.
+func (r *Run) Close() (Result, error) {
+	if r.phase == closed {
+		return r.result, r.err
+	}
+	if r.phase != fresh {
+		defer runtime.UnlockOSThread()
+	}
+	defer r.unmark(r.parts)
+	defer r.forgetPrepared()
+	r.wall = r.stepping()
+	if r.pacer != nil {
+		r.pacer.stop()
+	}
+	if r.tick != nil {
+		r.tick.Stop()
+	}
+	if reviewer := r.can.reviewer; reviewer != nil && r.accepted > 0 {
+		for _, text := range reviewer.Review() {
+			r.warn(text)
+		}
+	}
+	if r.started {
+		r.tidy()
+	}
+	r.keepCosts()
+	r.conclude()
+	r.phase = closed
+	var errs []error
+	for i := range r.sys.Subsystems {
+		if r.parts == nil { // it has not started, or was refused: another run may use the subsystem
+			parts := r.subsystemParts(i)
+			if r.mark(parts) != nil {
+				continue
+			}
+			defer r.unmark(parts)
+		}
+		if err := r.x.crew.on(i, func() error { return r.release(i) }); err != nil {
+			errs = append(errs, fmt.Errorf("%s: ending: %w", r.sys.Infos[i], err))
+		}
+	}
+	r.x.crew.stop()
+	r.blame(errs)
+	for _, rec := range r.opt.Recorders[:r.record.begun] {
+		if err := r.end(rec); err != nil && !errors.Is(r.err, err) {
+			errs = append(errs, err)
+			r.blame(errs)
+		}
+	}
+	r.err = errors.Join(append([]error{r.err}, errs...)...)
+	return r.result, r.err
+}
+
+// blame makes a run failed that went well but for its end.
+func (r *Run) blame(errs []error) {
+	if len(errs) > 0 && r.err == nil {
+		r.result.Status, r.result.Reason = Failed, errors.Join(errs...).Error()
+	}
+}
+
+// end ends one recorder; a panic in it does not keep the others.
+func (r *Run) end(rec Recorder) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a recorder: %v", p)
+		}
+	}()
+	return rec.End(r.result)
+}
+
+// release ends one subsystem; a panic in it does not keep the others.
+func (r *Run) release(i int) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if state := r.x.states[i]; state != nil {
+		err = r.x.saver[i].FreeState(state)
+	}
+	able := &r.x.able[i]
+	if able.terminator != nil && r.started {
+		err = errors.Join(err, able.terminator.Terminate())
+	}
+	if able.closer != nil {
+		err = errors.Join(err, able.closer.Close())
+	}
+	return err
+}
+
+// concludeParts fills in what algorithm, hooks and subsystems say.
+func (r *Run) concludeParts() {
+	res := &r.result
+	if m := r.can.monitoring; m != nil {
+		res.Monitored = m.Monitored()
+	}
+	if b := r.can.bonds; b != nil {
+		res.Bonds = b.BondEnergies()
+	}
+	if m := r.can.models; m != nil {
+		res.Models = m.Models()
+	}
+	for _, h := range r.opt.Hooks {
+		if e, ok := h.(Expecter); ok {
+			res.Expectations.add(e.Expectations())
+		}
+	}
+	res.Restarts = r.x.restarts()
+	r.judgeStability()
+}
+
+// conclude fills the result from the state of the run.
+func (r *Run) conclude() {
+	res := &r.result
+	r.tellNotes()
+	res.Workers = len(r.x.crew.errs)
+	res.Time, res.Accepted, res.Rejected = r.t, r.accepted, r.rejected
+	if r.parts != nil { // else algorithm, hooks and subsystems may be at work for another run
+		r.concludeParts()
+	}
+	inside := make([]float64, len(r.x.crew.errs)) // by worker
+	for i := range r.sys.Subsystems {
+		res.SubsystemSteps = append(res.SubsystemSteps, r.x.steps[i])
+		res.SubsystemSaves = append(res.SubsystemSaves, r.x.saves[i])
+		res.SubsystemRestores = append(res.SubsystemRestores, r.x.restores[i])
+		seconds := r.subsystemSeconds(i)
+		res.SubsystemSeconds = append(res.SubsystemSeconds, seconds)
+		inside[r.x.crew.owner[i]] += seconds
+	}
+	if r.tick != nil {
+		res.WallSeconds = r.wall.Seconds()
+	}
+	res.MasterSeconds = res.WallSeconds - slices.Max(inside)
+	if p := r.pacer; p != nil {
+		res.Realtime = p.result()
+		res.MasterSeconds -= p.waited.Seconds()
+		if text := res.Realtime.Missed(); text != "" && !errors.Is(r.err, ErrOverrun) {
+			r.warn(text)
+		}
+	}
+	res.MasterSeconds = max(0, res.MasterSeconds)
+	res.Loops, res.Warnings, res.Notes = r.loops, r.warnings, r.notes
+	switch {
+	case r.ended != "" && (r.err == nil || errors.Is(r.err, ErrTerminated)):
+		res.Status, res.Reason = Terminated, r.ended
+	case r.err == nil && r.phase == finished:
+		res.Status, res.Reason = Complete, r.stopped
+	case r.err == nil:
+		res.Status, res.Reason = Incomplete, fmt.Sprintf("stopped at t = %.12g s", r.t)
+	case errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded), errors.Is(r.err, ErrInterrupted):
+		res.Status, res.Reason = Incomplete, fmt.Sprintf("cancelled at t = %.12g s: %v", r.t, r.err)
+	default:
+		res.Status, res.Reason = Failed, r.err.Error()
+	}
+}

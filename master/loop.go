@@ -1,0 +1,342 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+)
+
+// Tolerances of the time grid, in units of H: a remainder below gridTolerance
+// is no step.
+const (
+	gridTolerance = 1e-9
+	maxRetries    = 20
+	tickInterval  = 250 * time.Millisecond
+	flushInterval = time.Second
+)
+
+var errOnce = errors.New("a run starts once; make another one with NewRun, of subsystems that are made anew")
+
+// Run takes the system from start to stop, once. The result holds also if err is not
+// nil; it ends on cancellation of ctx at the next communication point.
+func (r *Run) Run(ctx context.Context) (res Result, err error) {
+	if r.phase != fresh {
+		return r.result, errOnce
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if r.Start(ctx) == nil {
+		_ = r.stepToEnd(ctx) // Close gives the error
+	}
+	return r.Close()
+}
+
+func (r *Run) stepToEnd(ctx context.Context) (err error) {
+	defer r.contain(&err)
+	for more := true; more && err == nil; {
+		if err = r.admit(ctx); err == nil {
+			more, err = r.step(ctx)
+		}
+	}
+	return err
+}
+
+// Step takes one macro step. more is false at the end of the run, and after an
+// error.
+func (r *Run) Step(ctx context.Context) (more bool, err error) {
+	if r.err != nil {
+		return false, r.err
+	}
+	if r.phase == fresh || r.phase == closed {
+		return false, errors.New("a run is stepped between its start and its close")
+	}
+	if r.phase == finished {
+		return false, nil
+	}
+	defer r.contain(&err)
+	return r.step(ctx)
+}
+
+func (r *Run) step(ctx context.Context) (more bool, err error) {
+	if ctx.Err() != nil {
+		return false, r.cancelled(ctx)
+	}
+	r.tellDisturbance()
+	next, planned := r.target(r.until())
+	H, end, err := r.takeStep(ctx, planned)
+	if end != nil && H == 0 {
+		r.x.revert()
+		return false, r.terminate(end)
+	}
+	reached := r.t + H
+	switch {
+	case H == planned:
+		reached = next
+	case end != nil:
+		reached = end.Reached
+	}
+	if err == nil {
+		err = r.x.finite(reached)
+	}
+	if err != nil {
+		r.x.revert()
+		return false, r.fail(err)
+	}
+	r.accept(reached, H, reached == next)
+	missed := r.pace(ctx)
+	if err := r.recordPoint(); err != nil {
+		return false, err
+	}
+	if missed != nil {
+		return false, r.fail(missed)
+	}
+	if end != nil {
+		return false, r.terminate(end)
+	}
+	return r.goOn()
+}
+
+// accept makes the point reached by a step of size H the last accepted one.
+func (r *Run) accept(reached, H float64, whole bool) {
+	r.reach(reached, H, whole, r.trial.Next)
+	r.accepted++
+	for len(r.result.Orders) <= r.trial.Order {
+		r.result.Orders = append(r.result.Orders, 0)
+	}
+	r.result.Orders[r.trial.Order]++
+	r.x.keep()
+	r.growth.see(r.accepted, r.x.Y)
+	r.x.CoupleAll(r.t, r.x.W)
+	r.alg.Accept(r.x, r.t)
+}
+
+// terminate ends the run at the present point, as a subsystem wants it: a regular end.
+func (r *Run) terminate(end *StepError) error {
+	r.phase = finished
+	r.ended = end.Error()
+	if r.beyond != "" {
+		r.ended += "; " + r.beyond
+		r.warn(r.ended)
+	}
+	if r.opt.Strict {
+		return r.fail(end)
+	}
+	return nil
+}
+
+// Terminated reports whether a subsystem has ended the simulation.
+func (r *Run) Terminated() bool { return r.ended != "" }
+
+// goOn does what is due at the communication point that was reached.
+func (r *Run) goOn() (more bool, err error) {
+	if r.accepted >= r.sampler.next {
+		r.sample()
+	}
+	if r.ticked.Load() {
+		r.ticked.Store(false)
+		r.tick.Reset(tickInterval)
+		if err := r.onTick(time.Now()); err != nil {
+			return false, err
+		}
+	}
+	if r.atEnd() || r.stopped != "" {
+		r.phase = finished
+		return false, nil
+	}
+	if err := r.checkpointIfDue(); err != nil {
+		return false, r.fail(err)
+	}
+	return true, nil
+}
+
+// takeStep attempts the step by H until one attempt is accepted, and gives its step
+// size, and the subsystem that has ended the simulation there; without a step size,
+// that has ended it in a step to which not all others can go.
+func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepError, err error) {
+	if err := r.x.save(r.t); err != nil {
+		return 0, nil, err
+	}
+	last := H // attempted
+	var cause error
+	stays := false // the subsystem that has ended the simulation is where it did
+	for range maxRetries {
+		// The first attempt too: replays equal each other, often not a first try.
+		if err := r.x.RestoreAll(); err != nil {
+			return 0, nil, err
+		}
+		var err error
+		r.trial, err = r.alg.Attempt(ctx, r.x, r.t, H)
+		trial := &r.trial
+		r.result.Iterations += trial.Iters
+		r.result.Jacobians += trial.Jacobians
+		accepted := err == nil && trial.Verdict == Accept
+		if err != nil { // it came to no estimate
+			trial.Est, trial.Indicator = math.NaN(), math.NaN()
+		}
+		if r.opt.Attempts != nil {
+			if err := r.opt.Attempts.RecordAttempt(r.t, H, *trial, accepted, err); err != nil {
+				return 0, nil, err
+			}
+		}
+		if accepted {
+			if end == nil || H != end.Reached-r.t {
+				end = r.x.terminated(r.t + H)
+			}
+			return H, end, nil
+		}
+		shorter := H / 2
+		cause = err
+		var step *StepError
+		terminated := errors.Is(err, ErrTerminated) && errors.As(err, &step)
+		switch {
+		case terminated:
+			i := slices.IndexFunc(r.sys.Infos, func(info *Info) bool { return info.Name == step.Subsystem })
+			if end = step; end.Reached <= r.t {
+				return 0, end, nil
+			}
+			if r.beyond = r.noWay(i, end, H); r.beyond != "" {
+				return 0, end, nil
+			}
+			shorter = end.Reached - r.t
+			if stays = r.x.saver[i] == nil; stays {
+				r.x.end(i, end)
+			}
+		case stays && (err == nil || errors.Is(err, ErrDiscard)):
+			if cause == nil {
+				cause = errors.New(trial.Why)
+			}
+			r.beyond = fmt.Sprintf("the run ends at the last common point, t = %.12g s, because the others do not get there: %v", r.t, cause)
+			return 0, end, nil
+		case err != nil:
+			if !errors.As(err, &step) || !errors.Is(err, ErrDiscard) {
+				return 0, nil, err
+			}
+			if !r.x.repeats() {
+				return 0, nil, fmt.Errorf("%w; %s", err, r.discardRemedy())
+			}
+			if done := step.Reached - r.t; done > 0 && done < H {
+				shorter = done
+			}
+		default:
+			cause = errors.New(trial.Why)
+			if info := r.inflexible(); !r.x.repeats() || info != nil {
+				return 0, nil, fmt.Errorf("the step from t = %.12g s by %.4g s is to be repeated with a smaller one, because %s; %w: %s",
+					r.t, H, trial.Why, ErrCapability, r.repeatRemedy(info))
+			}
+			if trial.Next > 0 && trial.Next < H {
+				shorter = trial.Next
+			}
+		}
+		r.opt.Logger.Debug("macro step rejected", "t", r.t, "H", H, "next", shorter, "why", cause)
+		r.rejected++
+		r.alg.Reject(r.t, H)
+		r.x.revert()
+		if r.t+shorter == r.t {
+			break
+		}
+		last, H = H, shorter
+	}
+	return 0, nil, fmt.Errorf("the step from t = %.12g s was rejected down to H = %.4g s; the last attempt: %w", r.t, last, cause)
+}
+
+// noWay returns why the run ends before the time at which subsystem i has ended the simulation,
+// in the step from the present point by H; "" = all others can get there.
+func (r *Run) noWay(i int, end *StepError, H float64) string {
+	why := ""
+	switch {
+	case math.IsNaN(end.Reached):
+		why = "the time that it reached is unknown"
+	case !(end.Reached-r.t < H):
+		why = "its step is longer than the macro step"
+	default:
+		for k, info := range r.sys.Infos {
+			back := r.x.saver[k] != nil
+			if back && info.Caps.VariableStep || !back && k == i { // which stays where it ended
+				continue
+			}
+			why = fmt.Sprintf("%s is not taken back to a shorter step (with discard=shorten macrostep does that, if every subsystem can roll back and vary its step)", info)
+			break
+		}
+	}
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("the run ends at the last common point, t = %.12g s, because %s", r.t, why)
+}
+
+// repeatRemedy says what can be done where a step cannot be repeated.
+func (r *Run) repeatRemedy(info *Info) string {
+	if info == nil {
+		return "not every subsystem is taken back; choose a smaller step size"
+	}
+	return fmt.Sprintf("%s cannot roll back and take a shorter step (canGetAndSetFMUstate, canHandleVariableCommunicationStepSize); choose a smaller step size", info)
+}
+
+func (r *Run) onTick(now time.Time) error {
+	if now.Sub(r.lastFlush) >= flushInterval && r.pacer == nil {
+		r.lastFlush = now
+		for _, rec := range r.opt.Recorders {
+			if err := rec.Flush(); err != nil {
+				return r.fail(err)
+			}
+		}
+	}
+	r.tidy()
+	r.tellNotes()
+	if r.opt.Observe != nil {
+		p := Progress{T: r.t, Start: r.opt.Start, Stop: r.opt.Stop, Steps: r.accepted, Rejected: r.rejected, Iterations: r.result.Iterations,
+			Wall: r.keep.earlier + now.Sub(r.startWall)}
+		if r.pacer != nil {
+			p.Timing = r.pacer.result()
+		}
+		r.opt.Observe(p)
+	}
+	return nil
+}
+
+// tidy puts back what subsystems changed around them.
+func (r *Run) tidy() {
+	if r.opt.Tidy != nil {
+		for _, text := range r.opt.Tidy() {
+			r.warn(text)
+		}
+	}
+}
+
+// fail ends the stepping; the first error stands.
+func (r *Run) fail(err error) error {
+	if r.err == nil {
+		r.err = err
+	}
+	return r.err
+}
+
+// contain turns a panic of a Go subsystem, algorithm or recorder into an error
+// of the run, so that results and the other subsystems survive it.
+func (r *Run) contain(err *error) {
+	if *err != nil {
+		r.reportElsewhere(*err)
+	}
+	if p := recover(); p != nil {
+		r.x.revert()
+		near := ""
+		if r.x.current != outside {
+			near = " near subsystem " + r.sys.Infos[r.x.current].Name
+		}
+		r.opt.Logger.Error("panic"+near, "t", r.t, "panic", p, "stack", string(debug.Stack()))
+		*err = r.fail(fmt.Errorf("panic%s at t = %.12g s: %v", near, r.t, p))
+	}
+}
+
+// reportElsewhere logs a panic of another thread than the run's.
+func (r *Run) reportElsewhere(err error) {
+	var p *panicError
+	if errors.As(err, &p) {
+		r.opt.Logger.Error("panic near subsystem "+p.subsystem, "t", r.t, "panic", p.value, "stack", string(p.stack))
+	}
+}

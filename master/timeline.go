@@ -1,0 +1,126 @@
+package master
+
+import "math"
+
+// grid is the sequence of communication points t0 + i·H, never a running sum.
+type grid struct {
+	start, stop, step float64
+	whole             int  // number of whole steps
+	rest              bool // one shorter step ends at stop
+	meets             bool // the last whole step ends at stop, but for rounding
+}
+
+func newGrid(start, stop, step float64) grid {
+	g := grid{start: start, stop: stop, step: step}
+	// Far out the times themselves are rounded to more than the tolerance.
+	tolerance := max(gridTolerance, g.rounding()/step)
+	g.whole = int(math.Floor((stop-start)/step + tolerance))
+	last := g.at(g.whole)
+	g.rest = stop-last > tolerance*step
+	g.meets = math.Abs(stop-last) <= g.rounding()
+	return g
+}
+
+// at gives communication point i. The product is rounded before the sum on
+// every platform. The last point is stop itself.
+func (g *grid) at(i int) float64 {
+	if i > g.whole || i == g.whole && g.meets {
+		return g.stop
+	}
+	return g.start + float64(float64(i)*g.step)
+}
+
+// size gives the size of the step from communication point i. It is the same number
+// for all whole steps: the difference of two points varies in its last bit, and some
+// FMUs compare exactly (fmi2 49).
+func (g *grid) size(i int) float64 {
+	if i < g.whole {
+		return g.step
+	}
+	return g.stop - g.at(i)
+}
+
+// rounding bounds what communication points lose by it.
+func (g *grid) rounding() float64 { return 4 * 0x1p-52 * max(math.Abs(g.start), math.Abs(g.stop)) }
+
+// bounded tells that no step ends after stop, not by rounding either.
+func (g *grid) bounded() bool {
+	last := g.points() - 1
+	return g.at(last)+g.size(last) <= g.stop
+}
+
+func (g *grid) points() int {
+	if g.rest {
+		return g.whole + 1
+	}
+	return g.whole
+}
+
+// timeline is where a run is, and how far its next macro step goes.
+type timeline struct {
+	grid     grid
+	onGrid   int     // grid points reached
+	t        float64 // s, the last accepted communication point
+	lost     float64 // what t has lost by rounding its sums, if the steps vary
+	want     float64 // size of the next macro step, if the algorithm chooses it; else 0
+	intended float64 // the size in mind for the present step, lost included; 0 = clipped
+	clipped  bool    // the algorithm's steps were cut to end at the stop time
+}
+
+// target returns the time at which the next macro step is to end, and its size. No step of a
+// size that the algorithm chooses goes beyond until.
+func (l *timeline) target(until float64) (end, H float64) {
+	if l.want == 0 {
+		end = l.grid.at(l.onGrid + 1)
+		if l.t == l.grid.at(l.onGrid) {
+			return end, l.grid.size(l.onGrid)
+		}
+		return end, end - l.t // the rest of a step that was shortened
+	}
+	left := until - l.t
+	l.intended = 0
+	l.clipped = l.clipped || left < 2*l.want && until == l.grid.stop
+	switch {
+	case left <= l.want*(1+stretch): // rather than a sliver at the end
+		end = until
+	case left < 2*l.want:
+		end = l.t + left/2
+	default:
+		l.intended = l.want + l.lost
+		end = l.t + l.intended
+	}
+	return end, end - l.t
+}
+
+// stretch is the part by which the last step may be longer than wanted.
+const stretch = 1e-3
+
+// reach makes the point reached by a step of size H the present one; whole tells that it is
+// where the step was to end. next is the size that the algorithm wants then; 0 = this one.
+func (l *timeline) reach(reached, H float64, whole bool, next float64) {
+	if l.want > 0 {
+		if next == 0 {
+			next = l.want
+		}
+		// A step that was clipped to the end says nothing against longer ones.
+		if whole && H < l.want && next >= H {
+			next = max(next, l.want)
+		}
+		l.lost = 0
+		if whole && l.intended > 0 {
+			l.lost = l.intended - (reached - l.t)
+		}
+		l.want = next
+	} else if reached == l.grid.at(l.onGrid+1) {
+		l.onGrid++
+	}
+	l.t = reached
+}
+
+// atEnd tells that the run has come to its end.
+func (l *timeline) atEnd() bool {
+	if l.want > 0 {
+		return l.t == l.grid.stop
+	}
+	return l.onGrid == l.grid.points()
+}
