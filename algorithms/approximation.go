@@ -356,14 +356,15 @@ func (a *approximation) begin(x *master.Exec, t, H float64, degree int) {
 }
 
 func (p *polynomial) weigh(nodes []float64, t, H float64) {
-	p.degree = copy(p.nodes[:], nodes) - 1
-	if p.degree == 0 {
+	if p.degree = len(nodes) - 1; p.degree == 0 {
+		p.nodes[0] = nodes[0]
 		p.start[0][0], p.end[0] = 1, 1
 		for j := range p.midpoints {
 			p.midpoints[j][0] = 1
 		}
 		return
 	}
+	copy(p.nodes[:], nodes)
 	weights(&p.start, nodes, t, p.degree)
 	var w weightTable
 	for j := range p.midpoints {

@@ -124,15 +124,15 @@ func TestStepsOfOneSize(t *testing.T) {
 // halving is an algorithm that takes its steps in halves and declares nothing.
 type halving struct{ *algorithms.Coupling }
 
-func (a halving) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+func (a halving) Attempt(ctx context.Context, x *master.Exec, t, H float64, _ *master.Trial) error {
 	for i := range x.Sys.Subsystems {
 		for _, at := range []float64{t, t + H/2} {
 			if err := x.Step(ctx, i, at, H/2); err != nil {
-				return master.Trial{}, err
+				return err
 			}
 		}
 	}
-	return master.Trial{}, nil
+	return nil
 }
 
 // A subsystem that cannot vary its step is never told another one in place of what an

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -399,7 +398,7 @@ func (c *Coupling) Init(x *master.Exec, t0 float64) error {
 }
 
 // Attempt takes one macro step, and judges it if errors are estimated.
-func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (trial master.Trial, err error) {
+func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) (err error) {
 	if c.energy != nil {
 		c.energy.begin()
 	}
@@ -410,17 +409,17 @@ func (c *Coupling) Attempt(ctx context.Context, x *master.Exec, t, H float64) (t
 		c.model.apply(t, H)
 	}
 	if c.control != nil {
-		trial, err = c.control.attempt(ctx, x, t, H)
+		*trial, err = c.control.attempt(ctx, x, t, H)
 	} else {
 		var e effort
 		e, err = c.advance(ctx, x, t, H, c.order)
-		trial.Est, trial.Indicator, trial.Iters, trial.Jacobians = math.NaN(), math.NaN(), e.iterations, e.jacobians
+		trial.Iters, trial.Jacobians = e.iterations, e.jacobians
 		if err != nil && errors.Is(err, errNotConverged) {
 			trial.Verdict, trial.Next, trial.Why, err = master.Retry, H/4, err.Error(), nil
 		}
 	}
 	trial.Order = c.degree()
-	return trial, err
+	return err
 }
 
 // advance takes one macro step by the scheme, corrects it by models, and follows

@@ -15,8 +15,8 @@ func (*asking) Check(*master.System) error       { return nil }
 func (*asking) Init(*master.Exec, float64) error { return nil }
 func (*asking) Accept(*master.Exec, float64)     {}
 func (*asking) Reject(_, _ float64)              {}
-func (a *asking) Attempt(_ context.Context, x *master.Exec, _, _ float64) (master.Trial, error) {
-	return master.Trial{}, a.ask(x)
+func (a *asking) Attempt(_ context.Context, x *master.Exec, _, _ float64, _ *master.Trial) error {
+	return a.ask(x)
 }
 
 // The executor refuses what a subsystem cannot do, and what the algorithm has not announced.

@@ -36,9 +36,10 @@ type Algorithm interface {
 	// Init prepares at the start t0; all scratch is allocated here. x.W and
 	// x.Past hold the coupling inputs at and before t0.
 	Init(x *Exec, t0 float64) error
-	// Attempt steps every subsystem from t to t+H. Its error ends the run, but
-	// for ErrDiscard where the step can be repeated.
-	Attempt(ctx context.Context, x *Exec, t, H float64) (Trial, error)
+	// Attempt steps every subsystem from t to t+H, and fills in the outcome, which is that of
+	// an accepted step without estimates before (Est and Indicator NaN). Its error ends the
+	// run, but for ErrDiscard where the step can be repeated.
+	Attempt(ctx context.Context, x *Exec, t, H float64, trial *Trial) error
 	// Accept tells that the attempt stands: t is the new communication point,
 	// and x.W holds L y + b there.
 	Accept(x *Exec, t float64)

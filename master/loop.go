@@ -169,9 +169,9 @@ func (r *Run) takeStep(ctx context.Context, H float64) (_ float64, end *StepErro
 		if err := r.x.RestoreAll(); err != nil {
 			return 0, nil, err
 		}
-		var err error
-		r.trial, err = r.alg.Attempt(ctx, r.x, r.t, H)
 		trial := &r.trial
+		*trial = Trial{Est: math.NaN(), Indicator: math.NaN()}
+		err := r.alg.Attempt(ctx, r.x, r.t, H, trial)
 		r.result.Iterations += trial.Iters
 		r.result.Jacobians += trial.Jacobians
 		accepted := err == nil && trial.Verdict == Accept

@@ -643,12 +643,12 @@ type picky struct {
 	largest float64
 }
 
-func (p *picky) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
-	trial, err := p.Algorithm.Attempt(ctx, x, t, H)
+func (p *picky) Attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) error {
+	err := p.Algorithm.Attempt(ctx, x, t, H, trial)
 	if H > p.largest {
 		trial.Verdict = master.Retry
 	}
-	return trial, err
+	return err
 }
 
 // A discarded step is taken in pieces: to where the subsystem got, then on to

@@ -710,7 +710,7 @@ func (p *prober) Init(x *master.Exec, t0 float64) error {
 	return p.Coupling.Init(x, t0)
 }
 
-func (p *prober) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+func (p *prober) Attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) error {
 	if !p.done && len(p.way) <= longestWay+1 {
 		p.way = append(p.way, slices.Clone(x.W))
 	}
@@ -720,8 +720,8 @@ func (p *prober) Attempt(ctx context.Context, x *master.Exec, t, H float64) (mas
 	if !p.done && t >= p.at-1e-9*H {
 		p.done = true
 		if err := p.do(ctx, x, t); err != nil {
-			return master.Trial{}, err
+			return err
 		}
 	}
-	return p.Coupling.Attempt(ctx, x, t, H)
+	return p.Coupling.Attempt(ctx, x, t, H, trial)
 }

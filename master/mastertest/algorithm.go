@@ -370,26 +370,26 @@ type watched struct {
 	attempted bool
 }
 
-func (a *watched) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
+func (a *watched) Attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) error {
 	a.attempted = true
 	if a.pending {
-		return master.Trial{}, errors.New("the attempt before was neither accepted nor rejected")
+		return errors.New("the attempt before was neither accepted nor rejected")
 	}
 	a.w = append(a.w[:0], x.W...)
-	trial, err := a.Algorithm.Attempt(ctx, x, t, H)
+	err := a.Algorithm.Attempt(ctx, x, t, H, trial)
 	a.t, a.h, a.pending = t, H, true
 	if err == nil && !slices.Equal(a.w, x.W) {
 		err = errors.New("the attempt changed Exec.W, which belongs to the last accepted point")
 	}
 	if err != nil || trial.Verdict != master.Accept {
-		return trial, err
+		return err
 	}
 	for _, l := range a.s.linear {
 		if math.Abs(l.t-(t+H)) > 1e-9 {
-			return trial, fmt.Errorf("%s was left at t = %g, the step ends at %g", l.info.Name, l.t, t+H)
+			return fmt.Errorf("%s was left at t = %g, the step ends at %g", l.info.Name, l.t, t+H)
 		}
 	}
-	return trial, nil
+	return nil
 }
 
 func (a *watched) Accept(x *master.Exec, t float64) {
@@ -482,13 +482,13 @@ func (a *scripted) StepSizes(H float64) float64 {
 	return a.next(suiteStart, a.watched.StepSizes(H))
 }
 
-func (a *scripted) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
-	trial, err := a.watched.Attempt(ctx, x, t, H)
+func (a *scripted) Attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) error {
+	err := a.watched.Attempt(ctx, x, t, H, trial)
 	a.order, a.iterates = trial.Order, a.iterates || trial.Iters > 0
 	if trial.Verdict == master.Accept {
 		trial.Next = a.next(t+H, trial.Next)
 	} else {
 		trial.Next = quantized(trial.Next)
 	}
-	return trial, err
+	return err
 }

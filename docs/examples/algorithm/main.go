@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 
@@ -87,17 +86,17 @@ func (a *twoSweeps) Init(x *master.Exec, _ float64) (err error) {
 }
 
 // Attempt changes nothing that a repetition of the step would see.
-func (a *twoSweeps) Attempt(ctx context.Context, x *master.Exec, t, H float64) (master.Trial, error) {
-	trial := master.Trial{Est: math.NaN(), Indicator: math.NaN(), Order: 1, Iters: 1}
+func (a *twoSweeps) Attempt(ctx context.Context, x *master.Exec, t, H float64, trial *master.Trial) error {
+	trial.Order, trial.Iters = 1, 1
 	copy(x.U, x.W)
 	if err := sweep(ctx, x, a.first, t, H); err != nil {
-		return trial, err
+		return err
 	}
 	x.CoupleAll(t+H, a.new)
 	if err := a.saved.Restore(); err != nil {
-		return trial, err
+		return err
 	}
-	return trial, sweep(ctx, x, a.second, t, H)
+	return sweep(ctx, x, a.second, t, H)
 }
 
 // sweep steps all subsystems, and then the late ones: stateless subsystems get the new values of
