@@ -29,7 +29,7 @@ type file struct {
 	data []byte
 }
 
-// Names gives the names of our FMUs.
+// Names returns the names of our FMUs.
 func Names() []string {
 	var names []string
 	for _, m := range models() {
@@ -38,7 +38,7 @@ func Names() []string {
 	return names
 }
 
-// Description gives modelDescription.xml of one of our FMUs as Build writes it.
+// Description returns modelDescription.xml of one of our FMUs as Build writes it.
 func Description(name string) ([]byte, error) {
 	m, err := find(name)
 	if err != nil {
@@ -131,7 +131,7 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// files gives what the library is compiled from, but guid.h.
+// files returns what the library is compiled from, but guid.h.
 func (m *model) files() ([]file, error) {
 	f := []file{{"fmi2.h", csrc.Header}}
 	for _, name := range append([]string{"fmu.c", "fmu.h"}, m.sources...) {
@@ -144,7 +144,7 @@ func (m *model) files() ([]file, error) {
 	return f, nil
 }
 
-// build gives the whole FMU.
+// build returns the whole FMU.
 func (m *model) build(cc []string) ([]byte, error) {
 	src, err := m.files()
 	if err != nil {
@@ -173,7 +173,7 @@ func (m *model) build(cc []string) ([]byte, error) {
 	return zipped(entries)
 }
 
-// header gives the macros and enumerations that the sources take from the model.
+// header returns the macros and enumerations that the sources take from the model.
 func (m *model) header() string {
 	var b strings.Builder
 	texts := 0
@@ -220,7 +220,7 @@ func cLiteral(s string) string {
 	return string(append(b, '"'))
 }
 
-// compile gives the shared library made from the sources. The working folder is
+// compile returns the shared library made from the sources. The working folder is
 // that of the sources, so that no path of this machine gets into the library.
 func compile(cc []string, name string, src []file) (built []byte, err error) {
 	temp, err := archive.NewTempDir("", archive.Prefix)

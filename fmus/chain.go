@@ -27,7 +27,7 @@ type Chain struct {
 // placed are the parameters of the FMU that a piece's place in the chain decides.
 var placed = []string{"masses", "number", "total", "ground_left", "ground_right"}
 
-// sizes gives the masses of each subsystem.
+// sizes returns the masses of each subsystem.
 func (c Chain) sizes() ([]int, error) {
 	inner, masses := c.Subsystems, c.Masses
 	if c.Subsystems < 1 {
@@ -67,7 +67,7 @@ type chainValue struct {
 	value float64
 }
 
-// values gives what all subsystems and what all couplings are given, in the order
+// values returns what all subsystems and what all couplings are given, in the order
 // of the parameters of the FMU chain. The couplings get the values of the springs
 // in any case: they have other defaults.
 func (c Chain) values() (pieces, couplings []chainValue, err error) {
@@ -101,7 +101,7 @@ func (c Chain) values() (pieces, couplings []chainValue, err error) {
 	return pieces, couplings, nil
 }
 
-// ChainDocument gives SystemStructure.ssd of a chain, with the settings of the
+// ChainDocument returns SystemStructure.ssd of a chain, with the settings of the
 // control of order and step that meyer has: 0.5 s, and 1 µs for steps of one size.
 // The error tells a size or a parameter that cannot be.
 func ChainDocument(c Chain) ([]byte, error) {

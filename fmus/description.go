@@ -66,7 +66,7 @@ func (m *model) guid(sources []file) string {
 	return fmt.Sprintf("{%x-%x-%x-%x-%x}", s[:4], s[4:6], s[6:8], s[8:10], s[10:16])
 }
 
-// xml gives modelDescription.xml (fmi2 12–28).
+// xml returns modelDescription.xml (fmi2 12–28).
 func (m *model) xml(guid string) string {
 	var b strings.Builder
 	p := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }

@@ -161,7 +161,7 @@ func entry(t testing.TB, path, name string) []byte {
 	return data
 }
 
-// load gives one of our FMUs as a library.
+// load returns one of our FMUs as a library.
 func load(t testing.TB, name string) *library {
 	t.Helper()
 	loaded.Lock()
@@ -258,7 +258,7 @@ type instance struct {
 	c uintptr
 }
 
-// instantiate gives an instance that is freed at the end of the test.
+// instantiate returns an instance that is freed at the end of the test.
 func instantiate(t testing.TB, name string) *instance {
 	t.Helper()
 	l := load(t, name)
@@ -373,7 +373,7 @@ func (i *instance) step(t, h float64) {
 	i.must(i.DoStep(i.c, t, h, 1))
 }
 
-// all gives every real variable, to compare bit by bit.
+// all returns every real variable, to compare bit by bit.
 func (i *instance) all() []float64 {
 	i.t.Helper()
 	var v []float64

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Misbehaving gives the names of the FMUs that do something wrong on purpose.
+// Misbehaving returns the names of the FMUs that do something wrong on purpose.
 // They are for tests of what a master makes of it; Build builds them as it does
 // those of Names, and BuildMisbehaving with other start values.
 //

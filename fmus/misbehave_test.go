@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// fault gives the value of an item of the parameter fault.
+// fault returns the value of an item of the parameter fault.
 func fault(name string) float64 { return float64(slices.Index(Faults(), name)) }
 
 // Without a fault misbehave does what it says, and its tables in C agree with

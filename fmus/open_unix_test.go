@@ -8,7 +8,7 @@ func openLibrary(path string) (uintptr, error) {
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
 
-// heap gives the C functions that the counting allocator stands on.
+// heap returns the C functions that the counting allocator stands on.
 func heap() (calloc func(n, size uintptr) uintptr, free func(uintptr), err error) {
 	c, err := purego.Dlsym(purego.RTLD_DEFAULT, "calloc")
 	if err != nil {

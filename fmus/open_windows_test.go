@@ -11,7 +11,7 @@ func openLibrary(path string) (uintptr, error) {
 	return uintptr(h), err
 }
 
-// heap gives the C functions that the counting allocator stands on.
+// heap returns the C functions that the counting allocator stands on.
 func heap() (calloc func(n, size uintptr) uintptr, free func(uintptr), err error) {
 	h, err := syscall.LoadLibrary("msvcrt.dll")
 	if err != nil {

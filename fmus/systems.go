@@ -16,7 +16,7 @@ import (
 //go:embed systems
 var documents embed.FS
 
-// Systems gives the names of the example systems:
+// Systems returns the names of the example systems:
 //
 //   - quarter-car-a, quarter-car-b: the quarter car of sadjina section IV in the
 //     reticulations (20) and (21); components chassis and wheel, 4 s in steps of
@@ -52,7 +52,7 @@ func Systems() []string {
 		"corrector-oscillator", "corrector-oscillator-blackbox"}
 }
 
-// SystemDocument gives SystemStructure.ssd of an example system.
+// SystemDocument returns SystemStructure.ssd of an example system.
 func SystemDocument(name string) ([]byte, error) {
 	for _, s := range Systems() {
 		if s == name {
@@ -104,7 +104,7 @@ func writePackage(dir, name string, document []byte) (path string, err error) {
 	return path, archive.WriteFile(path, data)
 }
 
-// components gives the FMUs that a document uses, each once.
+// components returns the FMUs that a document uses, each once.
 func components(document []byte) ([]string, error) {
 	var names []string
 	seen := map[string]bool{}

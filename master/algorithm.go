@@ -52,7 +52,7 @@ type Algorithm interface {
 // RollbackUser is an algorithm that takes subsystems back: within an attempt
 // (Exec.Restore), or by asking for repetitions.
 type RollbackUser interface {
-	// NeedsRollback gives the subsystems that are taken back. It is asked after
+	// NeedsRollback returns the subsystems that are taken back. It is asked after
 	// Check. Only if it gives all of them may an attempt be repeated.
 	NeedsRollback(*System) []int
 }
@@ -75,7 +75,7 @@ type Disturbed interface {
 // (DirectionalDeriver, Linearizer). They are verified before its Init, where the
 // subsystem can do that (DerivativeVerifier); a wrong one ends the run.
 type DerivativeUser interface {
-	// NeedsDerivatives gives the subsystems whose derivatives are used. It is
+	// NeedsDerivatives returns the subsystems whose derivatives are used. It is
 	// asked after Check.
 	NeedsDerivatives(*System) []int
 }
@@ -91,7 +91,7 @@ type Waiver interface {
 // StepSizer is an algorithm that chooses the sizes of the macro steps, by
 // Trial.Next.
 type StepSizer interface {
-	// StepSizes gives the first size in s, from the one of the options; 0 = all
+	// StepSizes returns the first size in s, from the one of the options; 0 = all
 	// steps have that of the options.
 	StepSizes(H float64) (first float64)
 }
@@ -149,7 +149,7 @@ type DeliveryReporter interface{ Deliveries() []Delivery }
 type Signals interface {
 	// Inputs tells which entries of u the signals drive.
 	Inputs() []int
-	// Real gives the value of entry i of u at time t.
+	// Real returns the value of entry i of u at time t.
 	Real(i int, t float64) float64
 	// Discrete puts the values at time t of the discrete inputs of subsystem
 	// sub that the signals drive into v.

@@ -29,19 +29,19 @@ type Archive struct {
 	err     error
 }
 
-// NewArchive gives an empty archive to be written.
+// NewArchive returns an empty archive to be written.
 func NewArchive() *Archive { return &Archive{} }
 
-// ReadArchive gives an archive to be read from data, which it keeps.
+// ReadArchive returns an archive to be read from data, which it keeps.
 func ReadArchive(data []byte) *Archive { return &Archive{data: data, reading: true} }
 
 // Reading tells the direction: state is read in.
 func (a *Archive) Reading() bool { return a.reading }
 
-// Data gives what was written.
+// Data returns what was written.
 func (a *Archive) Data() []byte { return a.data }
 
-// Err gives the first error.
+// Err returns the first error.
 func (a *Archive) Err() error { return a.err }
 
 // Fail makes err the error of the archive, unless it has one.
@@ -98,7 +98,7 @@ func (a *Archive) begin(kind byte, n uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(left[1:]), true
 }
 
-// room gives the place of n values of a size, behind the length that begin wrote
+// room returns the place of n values of a size, behind the length that begin wrote
 // or read.
 func (a *Archive) room(n uint64, size int) []byte {
 	if !a.reading {

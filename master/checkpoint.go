@@ -14,7 +14,7 @@ import (
 // StateSerializer is a StateSaver whose states can be kept as bytes, also beyond
 // the life of the process. It counts only with Caps.SerializeState.
 type StateSerializer interface {
-	// SerializeState gives the bytes of a saved state.
+	// SerializeState returns the bytes of a saved state.
 	SerializeState(State) ([]byte, error)
 	// DeserializeState makes a saved state of such bytes, which may be of another
 	// instance of the same subsystem; it is freed like one of SaveState.
@@ -206,7 +206,7 @@ func (r *Run) tryArchive(i int) error {
 	return nil
 }
 
-// serialize gives the bytes of the state of subsystem i.
+// serialize returns the bytes of the state of subsystem i.
 func (r *Run) serialize(k stateKeeper, i int) ([]byte, error) {
 	state, err := k.SaveState(nil)
 	if err != nil {
@@ -236,7 +236,7 @@ func (r *Run) notKept(i int, what string, err error) error {
 	return fmt.Errorf("%s: %s at t = %.12g s: %w; it declares that it can (canSerializeFMUstate): run without checkpoints and restarts, and tell the exporter", r.sys.Infos[i], what, r.t, err)
 }
 
-// nextCheckpoint gives the number of the multiple that the next one waits for.
+// nextCheckpoint returns the number of the multiple that the next one waits for.
 func (r *Run) nextCheckpoint() int {
 	return int(math.Floor((r.t+gridTolerance*r.opt.Step-r.opt.Start)/r.opt.Checkpoints.Every)) + 1
 }
@@ -621,11 +621,11 @@ func (x *Exec) archive(a *Archive) {
 	x.isSaved = false
 }
 
-// stepping gives the wall time since the stepping began, that of a run which this
+// stepping returns the wall time since the stepping began, that of a run which this
 // one resumes included.
 func (r *Run) stepping() time.Duration { return r.keep.earlier + time.Since(r.startWall) }
 
-// subsystemSeconds gives the time spent inside subsystem i, likewise.
+// subsystemSeconds returns the time spent inside subsystem i, likewise.
 func (r *Run) subsystemSeconds(i int) float64 {
 	s := r.x.subsystemSeconds(i)
 	if r.keep.earlierSeconds != nil {

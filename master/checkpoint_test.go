@@ -55,7 +55,7 @@ func (k *kept) VerifyRollback(context.Context, master.Experiment, float64) (mast
 	return k.noise, nil
 }
 
-// Watched gives the first output, twice.
+// Watched returns the first output, twice.
 func (k *kept) Watched(v *master.Values) error { v.Real[0] = 2 * k.y[0]; return nil }
 
 // talkers are two subsystems that exchange signals of every kind and count.
@@ -482,7 +482,7 @@ type untested struct {
 	master.Watcher
 }
 
-// unverified gives the same system, whose subsystems do not test their rollback.
+// unverified returns the same system, whose subsystems do not test their rollback.
 func unverified(t testing.TB, sys *master.System, really bool) *master.System {
 	if !really {
 		return sys

@@ -139,10 +139,10 @@ func (x *Exec) touch(i int) {
 	}
 }
 
-// In gives the part of u that belongs to subsystem i.
+// In returns the part of u that belongs to subsystem i.
 func (x *Exec) In(i int) []float64 { return x.U[x.Sys.InAt[i]:x.Sys.InAt[i+1]] }
 
-// Out gives the part of y that belongs to subsystem i.
+// Out returns the part of y that belongs to subsystem i.
 func (x *Exec) Out(i int) []float64 { return x.Y[x.Sys.OutAt[i]:x.Sys.OutAt[i+1]] }
 
 // Interpolates reports whether subsystem i takes input derivatives.
@@ -151,7 +151,7 @@ func (x *Exec) Interpolates(i int) bool { return x.able[i].derivatives != nil }
 // External reports whether entry k of u is driven by signals from outside.
 func (x *Exec) External(k int) bool { return slices.Contains(x.external, k) }
 
-// Signal gives the value at time t of entry k of u, which is driven from outside.
+// Signal returns the value at time t of entry k of u, which is driven from outside.
 func (x *Exec) Signal(k int, t float64) float64 { return x.signals.Real(k, t) }
 
 // Couple puts L y + b at time t for the inputs of subsystem i into u [nu],
@@ -375,7 +375,7 @@ func copyMapped(to *Values, in int, from *Values, out int, kind Kind, table map[
 	}
 }
 
-// transferred gives what a source gives to a parameter, as its only value.
+// transferred returns what a source gives to a parameter, as its only value.
 func (x *Exec) transferred(t *transfer) Values {
 	v := NewValues([]Port{{Kind: t.kind}})
 	if t.kind == Real {
@@ -410,7 +410,7 @@ func (x *Exec) Step(ctx context.Context, i int, t, H float64) error {
 	return x.Read(i)
 }
 
-// judge gives the outcome of a step of subsystem i from t by H. One that ends the
+// judge returns the outcome of a step of subsystem i from t by H. One that ends the
 // simulation at the end of the step has taken it.
 func (x *Exec) judge(i int, t, H, reached float64, err error) error {
 	if short := arrived(t, H, reached); err == nil {
@@ -435,7 +435,7 @@ func (x *Exec) end(i int, how *StepError) {
 	}
 }
 
-// terminated gives the first subsystem that has ended the simulation up to time t;
+// terminated returns the first subsystem that has ended the simulation up to time t;
 // nil = none has.
 func (x *Exec) terminated(t float64) *StepError {
 	if x.endings.Load() == 0 {
@@ -1133,7 +1133,7 @@ func (x *Exec) stepEach(ctx context.Context, g *stepGroup, t, h float64, read bo
 	return nil
 }
 
-// subsystemSeconds gives the time spent inside subsystem i.
+// subsystemSeconds returns the time spent inside subsystem i.
 func (x *Exec) subsystemSeconds(i int) float64 {
 	if m := x.able[i].meter; m != nil {
 		return m.Seconds()

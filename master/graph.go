@@ -2,7 +2,7 @@ package master
 
 import "slices"
 
-// components gives the strongly connected components of a graph with n nodes
+// components returns the strongly connected components of a graph with n nodes
 // and successors succ, each ascending, in topological order: every edge leads
 // from a component to itself or to a later one (Tarjan 1972).
 func components(n int, succ func(v int) []int) [][]int {

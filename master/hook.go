@@ -26,7 +26,7 @@ type Hook interface {
 // chooses the sizes of the steps, one ends at each of these times exactly; fixed steps
 // stay, and the hook is called at the first communication point at or after it.
 type EventSource interface {
-	// NextEvent gives the first such time after t; +Inf = none.
+	// NextEvent returns the first such time after t; +Inf = none.
 	NextEvent(t float64) float64
 }
 
@@ -73,7 +73,7 @@ func (r *Run) seeInputs() {
 	}
 }
 
-// until gives the time that no step of a size that the algorithm chooses may pass.
+// until returns the time that no step of a size that the algorithm chooses may pass.
 func (r *Run) until() float64 {
 	end := r.opt.Stop
 	if r.want == 0 { // it chooses none

@@ -383,7 +383,7 @@ func (n *initializer) distrust(l *initLoop) (news bool) {
 	return news
 }
 
-// deriver gives the directional derivatives of a subsystem, if they are used.
+// deriver returns the directional derivatives of a subsystem, if they are used.
 func (n *initializer) deriver(sub int) (DirectionalDeriver, bool) {
 	d := n.x.able[sub].deriver
 	return d, d != nil && !n.distrusted[sub]

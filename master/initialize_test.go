@@ -14,7 +14,7 @@ import (
 	"github.com/macrostep/macrostep/master/mastertest"
 )
 
-// begun gives a run that has started; it is closed when the test ends.
+// begun returns a run that has started; it is closed when the test ends.
 func begun(t *testing.T, sys *master.System) (*master.Run, error) {
 	t.Helper()
 	r := newRun(t, sys, master.Options{Stop: 1, Step: 0.1})

@@ -30,10 +30,10 @@ const (
 // overrunNames are the names of the policies, by their numbers.
 var overrunNames = [...]string{"catch-up", "skip", "stop"}
 
-// OverrunPolicies gives the names of the policies.
+// OverrunPolicies returns the names of the policies.
 func OverrunPolicies() []string { return overrunNames[:] }
 
-// String gives the name of the policy.
+// String returns the name of the policy.
 func (p OverrunPolicy) String() string {
 	if int(p) < len(overrunNames) {
 		return overrunNames[p]
@@ -139,7 +139,7 @@ func (h *histogram) add(d time.Duration) {
 	h.worst = max(h.worst, d)
 }
 
-// bound gives the largest time in bucket at.
+// bound returns the largest time in bucket at.
 func (h *histogram) bound(at int) time.Duration {
 	if at < 32 {
 		return time.Duration(at)
@@ -147,7 +147,7 @@ func (h *histogram) bound(at int) time.Duration {
 	return min(time.Duration((uint64(32+at%32+1)<<(at/32-1))-1), h.worst)
 }
 
-// percentile gives the time which a share q of all does not exceed.
+// percentile returns the time which a share q of all does not exceed.
 func (h *histogram) percentile(q float64) float64 {
 	rank, n := int(math.Ceil(q*float64(h.n))), 0
 	for at, count := range h.counts {
@@ -175,7 +175,7 @@ func (h *histogram) distribution() Distribution {
 	return d
 }
 
-// longer gives the next of 1, 2, 5, 10 …
+// longer returns the next of 1, 2, 5, 10 …
 func longer(d time.Duration) time.Duration {
 	lead := d
 	for lead >= 10 {
@@ -328,7 +328,7 @@ func (p *pacer) stop() {
 	p.undo = nil
 }
 
-// due gives the deadline of the simulated time t, since begin.
+// due returns the deadline of the simulated time t, since begin.
 func (p *pacer) due(t float64) time.Duration {
 	return time.Duration((t-p.from)/p.opt.Factor*float64(time.Second)) + p.moved
 }
@@ -402,7 +402,7 @@ func (r *Run) Resync() {
 	}
 }
 
-// result gives what is known so far.
+// result returns what is known so far.
 func (p *pacer) result() *Timing {
 	t := p.timing
 	t.Waited = p.waited.Seconds()

@@ -197,7 +197,7 @@ func TestResync(t *testing.T) {
 	}
 }
 
-// collection gives the settings of the garbage collector.
+// collection returns the settings of the garbage collector.
 func collection() (percent int, limit int64) {
 	percent = debug.SetGCPercent(-1)
 	debug.SetGCPercent(percent)

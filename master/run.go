@@ -313,7 +313,7 @@ func (r *Run) prepareStepSizes() error {
 	return nil
 }
 
-// inflexible gives a subsystem that cannot repeat a step with another size; nil
+// inflexible returns a subsystem that cannot repeat a step with another size; nil
 // if all can.
 func (r *Run) inflexible() *Info {
 	for i, info := range r.sys.Infos {
@@ -337,17 +337,17 @@ func (r *Run) warn(text string) {
 	r.opt.Logger.Warn(text)
 }
 
-// Time gives the last accepted communication point.
+// Time returns the last accepted communication point.
 func (r *Run) Time() float64 { return r.t }
 
-// Steps gives the number of accepted macro steps.
+// Steps returns the number of accepted macro steps.
 func (r *Run) Steps() int { return r.accepted }
 
-// Point gives what holds at the last accepted communication point. It is the
+// Point returns what holds at the last accepted communication point. It is the
 // run's own; it changes with the next Step.
 func (r *Run) Point() *Point { return &r.record.point }
 
-// Real gives the value of a Real output or input, "subsystem.port", at the last
+// Real returns the value of a Real output or input, "subsystem.port", at the last
 // accepted communication point.
 func (r *Run) Real(name string) (float64, error) {
 	if i, ok := r.sys.FindOut(name); ok {
@@ -359,7 +359,7 @@ func (r *Run) Real(name string) (float64, error) {
 	return 0, fmt.Errorf("no Real input or output is called %q", name)
 }
 
-// SetReal gives a Real input that is not connected a value, from the present
+// SetReal returns a Real input that is not connected a value, from the present
 // communication point on.
 func (r *Run) SetReal(name string, v float64) error {
 	i, ok := r.sys.FindIn(name)

@@ -161,7 +161,7 @@ func TestPromisesChecked(t *testing.T) {
 	}
 }
 
-// healthy gives two fakes around a third, of which something is to go wrong.
+// healthy returns two fakes around a third, of which something is to go wrong.
 func healthy(middle master.Subsystem) (subs []master.Subsystem, others []*fake) {
 	a, c := newFake("a", 0, 1), newFake("c", 0, 1)
 	return []master.Subsystem{a, middle, c}, []*fake{a, c}
@@ -422,7 +422,7 @@ func TestCloseEarly(t *testing.T) {
 	}
 }
 
-// oscillator gives a fresh system with memory.
+// oscillator returns a fresh system with memory.
 func oscillator(t *testing.T) (*master.System, []*mastertest.Linear) {
 	t.Helper()
 	subs := mastertest.Oscillator()

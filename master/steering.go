@@ -16,7 +16,7 @@ type Scalar struct {
 	Text    string
 }
 
-// String gives the value as it stands in results: as few digits as tell a Real apart,
+// String returns the value as it stands in results: as few digits as tell a Real apart,
 // true or false, a text in quotes.
 func (s Scalar) String() string {
 	switch s.Kind {
@@ -119,7 +119,7 @@ func (r *Run) Variables() []string {
 // Span tells from when to when the run goes, and the step size of its options, in s.
 func (r *Run) Span() (start, stop, step float64) { return r.opt.Start, r.opt.Stop, r.opt.Step }
 
-// find gives the variable of a subsystem, nil = there is none.
+// find returns the variable of a subsystem, nil = there is none.
 func (r *Run) find(i int, port string) *Variable {
 	info := r.sys.Infos[i]
 	v := &Variable{sub: i, tune: -1}
@@ -159,7 +159,7 @@ func (r *Run) find(i int, port string) *Variable {
 	return nil
 }
 
-// Value gives what the variable is at the present communication point: an input as
+// Value returns what the variable is at the present communication point: an input as
 // its subsystem gets it, an output as it gives it.
 func (v *Variable) Value() (Scalar, error) {
 	r := v.run
@@ -210,7 +210,7 @@ func (s *Scalar) write(to *Values, at int) {
 	}
 }
 
-// Settable gives why the variable cannot be set; nil = it can.
+// Settable returns why the variable cannot be set; nil = it can.
 func (v *Variable) Settable() error {
 	s := v.run.x.steering
 	switch {
@@ -227,10 +227,10 @@ func (v *Variable) Settable() error {
 	return nil
 }
 
-// Coupled tells that the variable follows the coupling, so that Override applies to it.
+// Coupled reports whether the variable follows the coupling, so that Override applies to it.
 func (v *Variable) Coupled() bool { return v.place == inInputs || v.place == inOutputs }
 
-// sinks gives the inputs that an output feeds: entries of u, or links.
+// sinks returns the inputs that an output feeds: entries of u, or links.
 func (v *Variable) sinks() []int {
 	var out []int
 	sys := v.run.sys
@@ -250,7 +250,7 @@ func (v *Variable) sinks() []int {
 	return out
 }
 
-// Set gives the variable a value from the present communication point on, until
+// Set returns the variable a value from the present communication point on, until
 // Release: an input, whatever it is connected to; an output, for all that it feeds (what
 // it is itself stays to be read); a tunable for good.
 func (v *Variable) Set(to Scalar) error {
@@ -465,7 +465,7 @@ func (s *steering) combine() {
 	}
 }
 
-// inputs gives what subsystem i gets for u. The slice is the subsystem's own.
+// inputs returns what subsystem i gets for u. The slice is the subsystem's own.
 func (s *steering) inputs(i int, u []float64) []float64 {
 	if s == nil || !s.active[i] {
 		return u
@@ -485,7 +485,7 @@ func (s *steering) inputs(i int, u []float64) []float64 {
 	return out
 }
 
-// slopes gives what becomes of derivatives or directions of the inputs.
+// slopes returns what becomes of derivatives or directions of the inputs.
 func (s *steering) slopes(i int, du []float64) []float64 {
 	if s == nil || !s.active[i] || du == nil {
 		return du
@@ -501,7 +501,7 @@ func (s *steering) slopes(i int, du []float64) []float64 {
 	return out
 }
 
-// steered gives the system with derivatives by the inputs as they are before they are
+// steered returns the system with derivatives by the inputs as they are before they are
 // overridden.
 func (s *steering) steered(sys *System) *System {
 	c := *sys

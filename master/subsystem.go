@@ -71,7 +71,7 @@ const (
 	Velocity
 )
 
-// String gives the word for the level.
+// String returns the word for the level.
 func (l Level) String() string {
 	switch l {
 	case NoLevel:
@@ -334,7 +334,7 @@ type Linearizer interface {
 	// and belongs to the subsystem. Without any, the subsystem has none or does
 	// not show them; Info.Stateless tells which.
 	States() []StateInfo
-	// Linearize gives dxdot = ∂f/∂x·dx + ∂f/∂u·du and dy = ∂g/∂x·dx + ∂g/∂u·du
+	// Linearize returns dxdot = ∂f/∂x·dx + ∂f/∂u·du and dy = ∂g/∂x·dx + ∂g/∂u·du
 	// at the last communication point, after the initialisation, with the inputs
 	// that the subsystem holds there. dx [len(States)] and du [len(Info.In)] are
 	// zero if nil; dxdot [len(States)] and dy [len(Info.Out)] are not wanted if
@@ -364,7 +364,7 @@ type StateReader interface {
 
 // Duplicator can give another subsystem like itself.
 type Duplicator interface {
-	// Duplicate gives another one at the start of the experiment, initialised with the
+	// Duplicate returns another one at the start of the experiment, initialised with the
 	// inputs as staged now, which takes input derivatives up to an order. The caller ends
 	// it: Terminate and Close, where it has them. The error wraps ErrCapability if there
 	// can be no other.
@@ -473,7 +473,7 @@ func (e *StepError) Error() string {
 	return fmt.Sprintf("%s: step from t = %.12g s by %.12g s: %v", name, e.T, e.H, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *StepError) Unwrap() error { return e.Err }
 
 // As finds a capability of s, also through decorators that have a method

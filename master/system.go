@@ -13,7 +13,7 @@ type Linear struct{ Gain, Offset float64 }
 // Endpoint names a port.
 type Endpoint struct{ Subsystem, Port string }
 
-// String gives "subsystem.port".
+// String returns "subsystem.port".
 func (e Endpoint) String() string { return e.Subsystem + "." + e.Port }
 
 // Connection leads an output to an input of the same kind, or to a parameter, which
@@ -204,12 +204,12 @@ func (s *System) transfer(from, out, dout, to, param int, c Connection) error {
 	return nil
 }
 
-// paramName gives "subsystem.port" of the target of a transfer.
+// paramName returns "subsystem.port" of the target of a transfer.
 func (s *System) paramName(t *transfer) string {
 	return s.Infos[t.to].Name + "." + s.Infos[t.to].Params[t.parameter].Name
 }
 
-// outPortName gives "subsystem.port" of the source of a transfer.
+// outPortName returns "subsystem.port" of the source of a transfer.
 func (s *System) outPortName(t *transfer) string {
 	info := s.Infos[t.from]
 	if t.kind == Real {
@@ -242,7 +242,7 @@ func (i *Info) checkFeedthrough() error {
 	return nil
 }
 
-// indexOfKind gives the place of port i among the ports of its kind.
+// indexOfKind returns the place of port i among the ports of its kind.
 func indexOfKind(ports []Port, i int) int {
 	n := 0
 	for _, p := range ports[:i] {
@@ -253,7 +253,7 @@ func indexOfKind(ports []Port, i int) int {
 	return n
 }
 
-// NewValues gives storage for the values of ports.
+// NewValues returns storage for the values of ports.
 func NewValues(ports []Port) Values {
 	var n [String + 1]int
 	for _, p := range ports {
@@ -270,10 +270,10 @@ func (v *Values) fits(o *Values) bool {
 	return len(v.Real) == len(o.Real) && len(v.Integer) == len(o.Integer) && len(v.Boolean) == len(o.Boolean) && len(v.String) == len(o.String)
 }
 
-// InName gives "subsystem.port" of entry i of u.
+// InName returns "subsystem.port" of entry i of u.
 func (s *System) InName(i int) string { return globalName(s.Infos, s.InAt, i, true) }
 
-// OutName gives "subsystem.port" of entry i of y.
+// OutName returns "subsystem.port" of entry i of y.
 func (s *System) OutName(i int) string { return globalName(s.Infos, s.OutAt, i, false) }
 
 func globalName(infos []*Info, at []int, i int, in bool) string {
@@ -285,7 +285,7 @@ func globalName(infos []*Info, at []int, i int, in bool) string {
 	return infos[sub].Name + "." + ports[i-at[sub]].Name
 }
 
-// owner gives the subsystem to which entry i belongs, by its offsets.
+// owner returns the subsystem to which entry i belongs, by its offsets.
 func owner(at []int, i int) int {
 	sub, found := slices.BinarySearch(at, i)
 	if !found {
@@ -297,7 +297,7 @@ func owner(at []int, i int) int {
 	return sub
 }
 
-// Source gives the entry of y that feeds entry i of u; false if nothing does.
+// Source returns the entry of y that feeds entry i of u; false if nothing does.
 func (s *System) Source(i int) (int, bool) { return s.source[i], s.source[i] >= 0 }
 
 // DiscreteConnected reports whether an output feeds entry k of subsystem sub's
@@ -306,7 +306,7 @@ func (s *System) DiscreteConnected(sub, k int) bool {
 	return slices.ContainsFunc(s.linkAt[sub], func(l int) bool { return s.discrete[l].toPort == k })
 }
 
-// SourceSubsystem gives the subsystem that feeds entry i of u, or -1.
+// SourceSubsystem returns the subsystem that feeds entry i of u, or -1.
 func (s *System) SourceSubsystem(i int) int {
 	if s.source[i] < 0 {
 		return -1
@@ -314,10 +314,10 @@ func (s *System) SourceSubsystem(i int) int {
 	return owner(s.OutAt, s.source[i])
 }
 
-// Gain gives the factor of the connection that leads to entry i of u.
+// Gain returns the factor of the connection that leads to entry i of u.
 func (s *System) Gain(i int) float64 { return s.gain[i] }
 
-// Offset gives the constant that is added to input i, the entry of b.
+// Offset returns the constant that is added to input i, the entry of b.
 func (s *System) Offset(i int) float64 { return s.offset[i] }
 
 // DiscreteLink is a connection of an Integer, Boolean or String.
@@ -349,7 +349,7 @@ type Block struct {
 	Cyclic  bool
 }
 
-// Blocks gives all subsystems in blocks, each after those that feed it. What an
+// Blocks returns all subsystems in blocks, each after those that feed it. What an
 // input holds over the step makes no dependency: a Real that changes at
 // communication points only, and a discrete signal of a subsystem that is not
 // stepped late.
@@ -384,7 +384,7 @@ func (s *System) Blocks() []Block {
 	return blocks
 }
 
-// FindIn gives the entry of u with this name, "subsystem.port".
+// FindIn returns the entry of u with this name, "subsystem.port".
 func (s *System) FindIn(name string) (int, bool) {
 	for i := range s.source {
 		if s.InName(i) == name {
@@ -394,7 +394,7 @@ func (s *System) FindIn(name string) (int, bool) {
 	return 0, false
 }
 
-// FindOut gives the entry of y with this name.
+// FindOut returns the entry of y with this name.
 func (s *System) FindOut(name string) (int, bool) {
 	for i := range s.OutAt[len(s.Subsystems)] {
 		if s.OutName(i) == name {
@@ -443,7 +443,7 @@ func (s *System) Holds() []bool {
 	return h
 }
 
-// Sources gives the subsystems that feed subsystem i, ascending.
+// Sources returns the subsystems that feed subsystem i, ascending.
 func (s *System) Sources(i int) []int {
 	var out []int
 	for u := s.InAt[i]; u < s.InAt[i+1]; u++ {
@@ -578,7 +578,7 @@ func (g *portGraph) transferred() map[int]bool {
 	return sources
 }
 
-// inNode gives the node of input in of subsystem sub, counted over In and DiscreteIn.
+// inNode returns the node of input in of subsystem sub, counted over In and DiscreteIn.
 func (g *portGraph) inNode(sub, in int) int {
 	if n := len(g.s.Infos[sub].In); in >= n {
 		return g.din[sub] + in - n
@@ -593,7 +593,7 @@ func (g *portGraph) outNode(sub, out int) int {
 	return g.yAt + g.s.OutAt[sub] + out
 }
 
-// place gives the subsystem of a node and whether it is an input.
+// place returns the subsystem of a node and whether it is an input.
 func (g *portGraph) place(v int) (sub int, input bool) {
 	switch {
 	case v < g.yAt:

@@ -21,7 +21,7 @@ func newGrid(start, stop, step float64) grid {
 	return g
 }
 
-// at gives communication point i. The product is rounded before the sum on
+// at returns communication point i. The product is rounded before the sum on
 // every platform. The last point is stop itself.
 func (g *grid) at(i int) float64 {
 	if i > g.whole || i == g.whole && g.meets {
@@ -30,7 +30,7 @@ func (g *grid) at(i int) float64 {
 	return g.start + float64(float64(i)*g.step)
 }
 
-// size gives the size of the step from communication point i. It is the same number
+// size returns the size of the step from communication point i. It is the same number
 // for all whole steps: the difference of two points varies in its last bit, and some
 // FMUs compare exactly (fmi2 49).
 func (g *grid) size(i int) float64 {
@@ -43,7 +43,7 @@ func (g *grid) size(i int) float64 {
 // rounding bounds what communication points lose by it.
 func (g *grid) rounding() float64 { return 4 * 0x1p-52 * max(math.Abs(g.start), math.Abs(g.stop)) }
 
-// bounded tells that no step ends after stop, not by rounding either.
+// bounded reports whether no step ends after stop, not by rounding either.
 func (g *grid) bounded() bool {
 	last := g.points() - 1
 	return g.at(last)+g.size(last) <= g.stop
@@ -117,7 +117,7 @@ func (l *timeline) reach(reached, H float64, whole bool, next float64) {
 	l.t = reached
 }
 
-// atEnd tells that the run has come to its end.
+// atEnd reports whether the run has come to its end.
 func (l *timeline) atEnd() bool {
 	if l.want > 0 {
 		return l.t == l.grid.stop

@@ -37,7 +37,7 @@ func (g *given) SetParameter(k int, v master.Values) error {
 	return nil
 }
 
-// maker gives a value of each kind, which are those after its own parameter.
+// maker returns a value of each kind, which are those after its own parameter.
 func maker() *given {
 	g := newGiven("maker")
 	g.info.DiscreteOut = []master.Port{{Name: "i", Kind: master.Integer}, {Name: "b", Kind: master.Boolean}, {Name: "s", Kind: master.String}}

@@ -101,7 +101,7 @@ func (r *Run) verifyFeedthrough(ctx context.Context, e Experiment) ([]Loop, erro
 	return r.sys.loops(leaks), nil
 }
 
-// relies gives the driven inputs of a subsystem on which one of its connected
+// relies returns the driven inputs of a subsystem on which one of its connected
 // outputs is declared not to depend within a step.
 func (r *Run) relies(i int) (ins []int) {
 	s := r.sys

@@ -17,7 +17,7 @@ import (
 // only.
 type StateSpace struct{ A, B, C, D *mat.Dense }
 
-// Propagation gives E [nx,nx] and G[j] [nx,nu], j = 0…degree, of the exact step
+// Propagation returns E [nx,nx] and G[j] [nx,nu], j = 0…degree, of the exact step
 // under a polynomial input,
 //
 //	x(t+h) = E x(t) + Σ_j G[j] u(j)(t),   G[j] = ∫_0^h e^{A(h-s)} B s^j/j! ds,
@@ -60,7 +60,7 @@ func (s StateSpace) Propagation(h float64, degree int) (E *mat.Dense, G []*mat.D
 	return E, G
 }
 
-// Step gives x(t+h) from x(t) and u, where u[j] [nu] is the j-th derivative of
+// Step returns x(t+h) from x(t) and u, where u[j] [nu] is the j-th derivative of
 // the inputs at t; len(u)-1 is the degree of the polynomial. x is not changed.
 func (s StateSpace) Step(x []float64, u [][]float64, h float64) []float64 {
 	E, G := s.Propagation(h, len(u)-1)
@@ -73,7 +73,7 @@ func (s StateSpace) Step(x []float64, u [][]float64, h float64) []float64 {
 	return next.RawVector().Data
 }
 
-// Outputs gives y [ny] = C x + D u.
+// Outputs returns y [ny] = C x + D u.
 func (s StateSpace) Outputs(x, u []float64) []float64 {
 	var y, part mat.VecDense
 	y.MulVec(s.C, mat.NewVecDense(len(x), x))
@@ -82,7 +82,7 @@ func (s StateSpace) Outputs(x, u []float64) []float64 {
 	return y.RawVector().Data
 }
 
-// Taylor gives the value at tau of the polynomial with derivatives u[j] at 0.
+// Taylor returns the value at tau of the polynomial with derivatives u[j] at 0.
 func Taylor(u []float64, tau float64) float64 {
 	v := 0.0
 	for j := len(u) - 1; j >= 0; j-- {
@@ -106,7 +106,7 @@ func DefaultTwoMass() TwoMass {
 	return TwoMass{M1: 1, C1: 1000, D1: 10, M2: 1, C2: 1000, D2: 10, Cc: 1000, Dc: 10, Start: [4]float64{1}}
 }
 
-// Matrix gives A [4,4] of (x1, v1, x2, v2).
+// Matrix returns A [4,4] of (x1, v1, x2, v2).
 func (o TwoMass) Matrix() *mat.Dense {
 	return mat.NewDense(4, 4, []float64{
 		0, 1, 0, 0,
@@ -116,7 +116,7 @@ func (o TwoMass) Matrix() *mat.Dense {
 	})
 }
 
-// At gives x1, v1, x2, v2 at time t, before the start too (the history that
+// At returns x1, v1, x2, v2 at time t, before the start too (the history that
 // multi-step schemes need): e^{A t} applied to Start.
 func (o TwoMass) At(t float64) [4]float64 {
 	var e mat.Dense
@@ -127,7 +127,7 @@ func (o TwoMass) At(t float64) [4]float64 {
 	return [4]float64(x.RawVector().Data)
 }
 
-// Force gives the coupling force on mass 1 at the state x: schweizer 2.1.1.
+// Force returns the coupling force on mass 1 at the state x: schweizer 2.1.1.
 func (o TwoMass) Force(x [4]float64) float64 {
 	return o.Cc*(x[2]-x[0]) + o.Dc*(x[3]-x[1])
 }
@@ -150,24 +150,24 @@ func NonlinearQuarterCar() QuarterCar {
 	return q
 }
 
-// Force gives F_c (18c) at the state x = (z_c, v_c, z_w, v_w).
+// Force returns F_c (18c) at the state x = (z_c, v_c, z_w, v_w).
 func (q QuarterCar) Force(x [4]float64) float64 {
 	return q.Suspension(x[0]-x[2], x[1]-x[3])
 }
 
-// Suspension gives F_c (18c) of the relative displacement z and velocity v,
+// Suspension returns F_c (18c) of the relative displacement z and velocity v,
 // chassis less wheel.
 func (q QuarterCar) Suspension(z, v float64) float64 {
 	return q.Kc*z + math.Copysign(q.Dc*math.Pow(math.Abs(v), 2/(1+2*q.Nd)), v)
 }
 
-// Right gives the right side of (18) at x = (z_c, v_c, z_w, v_w).
+// Right returns the right side of (18) at x = (z_c, v_c, z_w, v_w).
 func (q QuarterCar) Right(x [4]float64) [4]float64 {
 	f := q.Force(x)
 	return [4]float64{x[1], -f / q.Mc, x[3], (f - q.Kw*(x[2]-q.ZRoad)) / q.Mw}
 }
 
-// Solve gives the monolithic solution (z_c, v_c, z_w, v_w) at the times, which
+// Solve returns the monolithic solution (z_c, v_c, z_w, v_w) at the times, which
 // start at 0 or later and increase. With Nd = 0.5 it is exact (a matrix
 // exponential per time); otherwise it is integrated by Dormand and Prince's
 // method of order 5(4) with a tolerance of 1e-11 per step, relative and absolute.

@@ -24,7 +24,7 @@ func DefaultHaid() Haid {
 	return Haid{M1: 10, M2: 10, C1: 1e6, C2: 1e7, D1: 1, D2: 2, CK: 2e5, DK: 5e2, ND: 1, DMin: 10, DMax: 1e4, Start: [4]float64{0, 1, 0, 1}}
 }
 
-// matrices gives A, B, C, D of both subsystems (5) and L (2): x = s1 v1 s2 v2,
+// matrices returns A, B, C, D of both subsystems (5) and L (2): x = s1 v1 s2 v2,
 // u = F, s1, v1, y = s1, v1, F.
 func (o Haid) matrices() (a, b, c, d, l *mat.Dense) {
 	a = mat.NewDense(4, 4, []float64{
@@ -84,7 +84,7 @@ func exponential(a *mat.Dense) *mat.Dense {
 	return e
 }
 
-// hold gives e^{AH} and B_d0 … B_dp, ∫ e^{A(H−s)} B s^i/i! ds (13), by one block
+// hold returns e^{AH} and B_d0 … B_dp, ∫ e^{A(H−s)} B s^i/i! ds (13), by one block
 // exponential.
 func hold(a, b *mat.Dense, H float64, p int) (ad *mat.Dense, bd []*mat.Dense) {
 	n, m := b.Dims()
@@ -119,7 +119,7 @@ type Corrected struct {
 	Alpha   float64
 }
 
-// Propagation gives Φ of z_{n+1} = Φ z_n, of size 4 + 3(p+1) + 3.
+// Propagation returns Φ of z_{n+1} = Φ z_n, of size 4 + 3(p+1) + 3.
 func (o Corrected) Propagation() *mat.Dense {
 	a, b, c, d, l := o.matrices()
 	p, H := o.P, o.H
@@ -243,7 +243,7 @@ func courseCoefficients(p int) []float64 {
 	return c
 }
 
-// nodeDerivative gives the weights of the values at 0, −H, …, −pH in the m-th
+// nodeDerivative returns the weights of the values at 0, −H, …, −pH in the m-th
 // derivative at 0 of the polynomial through them, by the Vandermonde system.
 func nodeDerivative(p, m int, H float64) []float64 {
 	v := mat.NewDense(p+1, p+1, nil)
@@ -265,14 +265,14 @@ func nodeDerivative(p, m int, H float64) []float64 {
 	return w.RawVector().Data
 }
 
-// Outputs gives y = s1, v1, F of the coupled system without co-simulation at a
+// Outputs returns y = s1, v1, F of the coupled system without co-simulation at a
 // time, linear case (34) to (37).
 func (o Haid) Outputs(t float64) []float64 {
 	x := o.States(t)
 	return []float64{x[0], x[1], o.CK*(x[2]-x[0]) + o.DK*(x[3]-x[1])}
 }
 
-// States gives x of the coupled system at a time, linear case.
+// States returns x of the coupled system at a time, linear case.
 func (o Haid) States(t float64) []float64 {
 	a := mat.NewDense(4, 4, []float64{
 		0, 1, 0, 0,
@@ -298,7 +298,7 @@ func (o Haid) Coupled(later float64) *mat.Dense {
 	return m
 }
 
-// Solve gives states and outputs of z at steps 0 … n, from an exact history: rows
+// Solve returns states and outputs of z at steps 0 … n, from an exact history: rows
 // of s1 v1 s2 v2 and of ȳ.
 func (o Corrected) Solve(n int) (x [][4]float64, y [][3]float64) {
 	phi := o.Propagation()
@@ -322,7 +322,7 @@ func (o Corrected) Solve(n int) (x [][4]float64, y [][3]float64) {
 	return x, y
 }
 
-// Radius gives the spectral radius of the propagation matrix (29).
+// Radius returns the spectral radius of the propagation matrix (29).
 func (o Corrected) Radius() float64 {
 	var e mat.Eigen
 	if !e.Factorize(o.Propagation(), mat.EigenNone) {
@@ -335,7 +335,7 @@ func (o Corrected) Radius() float64 {
 	return r
 }
 
-// LocalError gives the local error (31) of one step from exact values at the end
+// LocalError returns the local error (31) of one step from exact values at the end
 // of n steps of the reference, by the norm (33) over the outputs.
 func (o Corrected) LocalError(n int) float64 {
 	phi := o.Propagation()
@@ -379,7 +379,7 @@ func NRMSE(got, reference [][3]float64) float64 {
 	return math.Sqrt(total)
 }
 
-// GlobalError gives the global error (32) over steps 1 … n from an exact history,
+// GlobalError returns the global error (32) over steps 1 … n from an exact history,
 // by the norm (33) over the outputs: what NRMSE makes of Solve and Outputs, but from
 // sums of z zᵀ that are doubled, Σ_{i≤2m} = Σ_{i≤m} + Φᵐ (Σ_{i≤m}) Φᵐᵀ, so that it
 // takes log n steps. Squares leave half of the digits: errors below some 1e-7 are
@@ -442,7 +442,7 @@ func (o Corrected) GlobalError(n int) float64 {
 	return math.Sqrt(total)
 }
 
-// Reference gives s1 v1 s2 v2 of the coupled system at increasing times that start
+// Reference returns s1 v1 s2 v2 of the coupled system at increasing times that start
 // at 0, with the damping of (43), by integration to a relative tolerance of 1e-12.
 func (o Haid) Reference(times []float64) ([][]float64, error) {
 	f := func(_ float64, x, dx []float64) {
@@ -453,7 +453,7 @@ func (o Haid) Reference(times []float64) ([][]float64, error) {
 	return integrate(f, o.Start[:], times, 1e-12, []float64{1e-15, 1e-12, 1e-15, 1e-12})
 }
 
-// Force gives F of states s1 v1 s2 v2.
+// Force returns F of states s1 v1 s2 v2.
 func (o Haid) Force(x []float64) float64 {
 	w := x[3] - x[1]
 	d := o.DK

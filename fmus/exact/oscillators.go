@@ -13,7 +13,7 @@ import (
 // of the elongation s and its rate r.
 type Spring struct{ C, D, C3, D3 float64 }
 
-// Force gives F, which pulls the ends together.
+// Force returns F, which pulls the ends together.
 func (p Spring) Force(s, r float64) float64 {
 	return p.C*s + p.D*r + p.C3*s*s*s + p.D3*r*r*r
 }
@@ -37,7 +37,7 @@ func DefaultContactOscillator() ContactOscillator {
 		Coupling: Spring{C: 1e5, C3: 1e5, D3: 1e-2}, Start: [4]float64{-2, 100, 0, -200}}
 }
 
-// Solve gives the monolithic solution x1, v1, x2, v2 at the times, which start at
+// Solve returns the monolithic solution x1, v1, x2, v2 at the times, which start at
 // 0 or later and increase, integrated by Dormand and Prince's method of order
 // 5(4) with a tolerance of 1e-12 per step, relative to 1 + |x|.
 func (o ContactOscillator) Solve(times []float64) ([][4]float64, error) {
@@ -106,7 +106,7 @@ const (
 	streamContact
 )
 
-// random gives a number in [0, 1): SplitMix64's output function of the seed, then
+// random returns a number in [0, 1): SplitMix64's output function of the seed, then
 // of the place.
 func (c Chain) random(mass, stream int) float64 {
 	mix := func(z uint64) uint64 {
@@ -131,7 +131,7 @@ func (c Chain) chosen(mass, stream, n int) bool {
 	return smaller < n
 }
 
-// Start gives x and v [Masses] at t = 0.
+// Start returns x and v [Masses] at t = 0.
 func (c Chain) Start() (x, v []float64) {
 	for i := c.Number; i < c.Number+c.Masses; i++ {
 		xi := c.X0Max * (2*c.random(i, streamX) - 1)
@@ -143,7 +143,7 @@ func (c Chain) Start() (x, v []float64) {
 	return x, v
 }
 
-// amplitude gives that of the impulses on a mass.
+// amplitude returns that of the impulses on a mass.
 func (c Chain) amplitude(mass int) float64 {
 	switch {
 	case c.Block > 0 && (mass == 1 || mass == c.Total):
@@ -166,7 +166,7 @@ func (c Chain) amplitude(mass int) float64 {
 	return f
 }
 
-// impulse gives the sum of the impulses of amplitude 1 at time t.
+// impulse returns the sum of the impulses of amplitude 1 at time t.
 func (c Chain) impulse(t float64) float64 {
 	sum := 0.0
 	for k := 0; ; k++ {
@@ -178,7 +178,7 @@ func (c Chain) impulse(t float64) float64 {
 	}
 }
 
-// right gives the right side of the chain's equations for (x, v).
+// right returns the right side of the chain's equations for (x, v).
 func (c Chain) right() func(t float64, y, dy []float64) {
 	n := c.Masses
 	amplitude, contact := make([]float64, n), make([]bool, n)
@@ -220,7 +220,7 @@ func (c Chain) right() func(t float64, y, dy []float64) {
 	}
 }
 
-// Solve gives the solution (x, v) [2 Masses] at the times, which start at 0 or
+// Solve returns the solution (x, v) [2 Masses] at the times, which start at 0 or
 // later and increase, integrated by Dormand and Prince's method of order 5(4) with
 // a relative tolerance per step, 1e-12 for the best that doubles allow. Being
 // explicit, it takes steps of about 0.8 M/Spring.D: it is for short chains.
@@ -234,7 +234,7 @@ func (c Chain) Solve(times []float64, tolerance float64) ([][]float64, error) {
 	return integrate(c.right(), append(x, v...), times, tolerance, atol)
 }
 
-// LinearChain gives a chain without cubic terms, impulses and contacts as state
+// LinearChain returns a chain without cubic terms, impulses and contacts as state
 // space of x and v [2 Masses]; the inputs are the forces on the first and the last
 // mass. Spring.C3 and Spring.D3, Impulses and Contacts count as 0.
 func LinearChain(c Chain) StateSpace {

@@ -68,7 +68,7 @@ func QuadraticOscillator() Star {
 
 func power(k, n, z float64) float64 { return math.Copysign(k*math.Pow(math.Abs(z), n), z) }
 
-// Start gives the states at the start.
+// Start returns the states at the start.
 func (s Star) Start() []float64 {
 	var x []float64
 	for _, m := range s.Coupled {
@@ -77,7 +77,7 @@ func (s Star) Start() []float64 {
 	return append(x, s.Hub.X0, s.Hub.V0)
 }
 
-// Force gives f_i, the force of coupled mass i on the hub, if they have these
+// Force returns f_i, the force of coupled mass i on the hub, if they have these
 // displacements and velocities.
 func (s Star) Force(i int, x, v, xHub, vHub float64) float64 {
 	return power(s.Coupled[i].Kc, s.SpringPower, x-xHub) + power(s.Coupled[i].Cc, s.DamperPower, v-vHub)
@@ -100,7 +100,7 @@ func (s Star) right(_ float64, x, dx []float64) {
 	dx[h], dx[h+1] = x[h+1], s.acceleration(&s.Hub, x[h], x[h+1], sum)
 }
 
-// Energy gives the mechanical energy in J at the states x.
+// Energy returns the mechanical energy in J at the states x.
 func (s Star) Energy(x []float64) float64 {
 	h := 2 * len(s.Coupled)
 	spring := func(k, z float64) float64 {
@@ -113,7 +113,7 @@ func (s Star) Energy(x []float64) float64 {
 	return e
 }
 
-// Solve gives the states at increasing times from 0 on, solved as a whole: exactly
+// Solve returns the states at increasing times from 0 on, solved as a whole: exactly
 // (a matrix exponential per time) if all laws are linear, otherwise by
 // integration.
 func (s Star) Solve(times []float64) ([][]float64, error) {
@@ -144,7 +144,7 @@ func (s Star) Solve(times []float64) ([][]float64, error) {
 	return out, nil
 }
 
-// Symplectic gives the states after n steps of symplectic Euler of the whole,
+// Symplectic returns the states after n steps of symplectic Euler of the whole,
 // v += h a(x, v), x += h v: what a co-simulation without coupling error would give.
 func (s Star) Symplectic(h float64, n int) []float64 {
 	x, dx := s.Start(), make([]float64, len(s.Start()))
@@ -212,12 +212,12 @@ func DefaultPendula() Pendula {
 	return p
 }
 
-// Tips gives the positions of both tips.
+// Tips returns the positions of both tips.
 func (p Pendula) Tips(x []float64) (x1, y1, x2, y2 float64) {
 	return p.L1 * math.Sin(x[0]), -p.L1 * math.Cos(x[0]), p.Distance + p.L2*math.Sin(x[2]), -p.L2 * math.Cos(x[2])
 }
 
-// Energy gives kinetic and potential energy in J, 0 where both hang at rest.
+// Energy returns kinetic and potential energy in J, 0 where both hang at rest.
 func (p Pendula) Energy(x []float64) float64 {
 	x1, y1, x2, y2 := p.Tips(x)
 	stretch := math.Hypot(x2-x1, y2-y1) - p.Lc
@@ -238,7 +238,7 @@ func (p Pendula) right(_ float64, x, dx []float64) {
 	dx[3] = (-pull*(dX*c2+dY*s2)/p.M2 - p.G*s2) / p.L2
 }
 
-// Solve gives the states at increasing times from 0 on.
+// Solve returns the states at increasing times from 0 on.
 func (p Pendula) Solve(times []float64) ([][]float64, error) {
 	return integrate(p.right, []float64{p.Theta1, 0, p.Theta2, 0}, times, tolerance, evenTolerance(4))
 }
@@ -264,7 +264,7 @@ func DefaultCrane() Crane {
 	return c
 }
 
-// Equilibrium gives the spool displacement that holds the crane where it starts.
+// Equilibrium returns the spool displacement that holds the crane where it starts.
 // Link 2 must hang straight down. With r = γ/(1-γ) the valve holds p2 - p1 =
 // (p_P - p_T)(1 - r²)/(1 + r²).
 func (c Crane) Equilibrium() float64 {
@@ -275,7 +275,7 @@ func (c Crane) Equilibrium() float64 {
 	return r / (1 + r)
 }
 
-// cylinder gives its length, its rate and ds/dθ1.
+// cylinder returns its length, its rate and ds/dθ1.
 func (c Crane) cylinder(x []float64) (s, v, arm float64) {
 	dx, dy := c.AttachedAt*math.Cos(x[0])-c.XB, c.AttachedAt*math.Sin(x[0])-c.YB
 	s = math.Hypot(dx, dy)
@@ -283,13 +283,13 @@ func (c Crane) cylinder(x []float64) (s, v, arm float64) {
 	return s, arm * x[2], arm
 }
 
-// Cylinder gives length, rate and force (25) of the cylinder at the states x.
+// Cylinder returns length, rate and force (25) of the cylinder at the states x.
 func (c Crane) Cylinder(x []float64) (s, v, f float64) {
 	s, v, _ = c.cylinder(x)
 	return s, v, c.Ap*(x[5]-x[4]) - c.C*v
 }
 
-// Spool gives γ (33).
+// Spool returns γ (33).
 func (c Crane) Spool(t float64) float64 {
 	a := 1.0
 	switch {
@@ -303,7 +303,7 @@ func (c Crane) Spool(t float64) float64 {
 	return c.Gamma0 * (1 - c.Amplitude*a*math.Sin(2*math.Pi*c.Frequency*t))
 }
 
-// Right gives the right side at time t.
+// Right returns the right side at time t.
 func (c Crane) Right(t float64, x, dx []float64) {
 	s, v, arm := c.cylinder(x)
 	f := c.Ap*(x[5]-x[4]) - c.C*v
@@ -330,14 +330,14 @@ func (c Crane) Right(t float64, x, dx []float64) {
 	dx[5] = bulk(x[5]) / (c.Ap * l5) * (-c.Ap*v + flow(out, c.PP-x[5]) - flow(in, x[5]-c.PT))
 }
 
-// Start gives the states at the start: at rest, with the pressures that the valve
+// Start returns the states at the start: at rest, with the pressures that the valve
 // holds at γ0.
 func (c Crane) Start() []float64 {
 	in, out := c.Gamma0*c.Gamma0, (1-c.Gamma0)*(1-c.Gamma0)
 	return []float64{c.Theta1, c.Theta2, 0, 0, (in*c.PP + out*c.PT) / (in + out), (out*c.PP + in*c.PT) / (in + out)}
 }
 
-// Solve gives the states at increasing times from 0 on.
+// Solve returns the states at increasing times from 0 on.
 func (c Crane) Solve(times []float64) ([][]float64, error) {
 	return integrate(c.Right, c.Start(), times, tolerance, evenTolerance(6))
 }

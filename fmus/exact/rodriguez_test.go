@@ -115,7 +115,7 @@ func TestSqrtSpring(t *testing.T) {
 	near(t, "velocity on the way back", x[1][3], -100, 1e-2)
 }
 
-// lagrange gives the accelerations that follow from the Lagrange function L(q, v) of
+// lagrange returns the accelerations that follow from the Lagrange function L(q, v) of
 // two coordinates under the generalized forces Q, by differences alone:
 // L_vv a = L_q + Q - L_vq v.
 func lagrange(L func(q, v [2]float64) float64, q, v, Q [2]float64) (a [2]float64) {

@@ -35,7 +35,7 @@ var (
 	_ expvar.Var   = (*Metrics)(nil)
 )
 
-// New gives metrics for a run of a name, which becomes the label run.
+// New returns metrics for a run of a name, which becomes the label run.
 func New(name string) *Metrics { return &Metrics{name: name} }
 
 // Observe takes the progress of the run (master.Options.Observe).
@@ -47,7 +47,7 @@ func (m *Metrics) Finish(r master.Result) {
 	m.end.Store(&o)
 }
 
-// String gives the progress as JSON, for expvar; null before the first.
+// String returns the progress as JSON, for expvar; null before the first.
 func (m *Metrics) String() string {
 	data, err := json.Marshal(m.last.Load())
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *Metrics) String() string {
 	return string(data)
 }
 
-// ServeHTTP gives the metrics in the text format of Prometheus, version 0.0.4.
+// ServeHTTP returns the metrics in the text format of Prometheus, version 0.0.4.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_ = m.write(w) // who has gone does not want it

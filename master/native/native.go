@@ -25,7 +25,7 @@ import (
 	"github.com/macrostep/macrostep/master/record"
 )
 
-// ports gives Real ports of these names.
+// ports returns Real ports of these names.
 func ports(names []string) []master.Port {
 	out := make([]master.Port, len(names))
 	for i, n := range names {
@@ -59,7 +59,7 @@ var (
 	_ master.DirectionalDeriver = (*function)(nil)
 )
 
-// Func gives a subsystem without a state: y = f(t, u), u [len(in)], y [len(out)], at the
+// Func returns a subsystem without a state: y = f(t, u), u [len(in)], y [len(out)], at the
 // inputs of the same instant. f must give the same for the same arguments and keep
 // neither slice. It is stepped after its sources, with their new values (System.Late).
 // Algorithms that want directional derivatives get differences of f.
@@ -78,7 +78,7 @@ func Func(name string, in, out []string, f func(t float64, u, y []float64)) mast
 	return s
 }
 
-// Table gives a subsystem whose outputs are the columns of a table of numbers, linear
+// Table returns a subsystem whose outputs are the columns of a table of numbers, linear
 // between rows; before the first row they are the first values, after the last the last
 // ones (record.ReadSignals). The error names file, line and column of a cell that is no number.
 func Table(name string, t *record.Signals) (master.Subsystem, error) {
@@ -150,7 +150,7 @@ func (s *function) Archive(a *master.Archive) {
 	a.Floats(s.y)
 }
 
-// DirectionalDerivative gives the slope of f along du by a central difference.
+// DirectionalDerivative returns the slope of f along du by a central difference.
 func (s *function) DirectionalDerivative(du, dy []float64) error {
 	size, step := 0.0, 0.0
 	for k := range du {
@@ -197,7 +197,7 @@ type Model[S any] struct {
 	Archive func(s *S, a *master.Archive)
 }
 
-// New gives a subsystem of a model. It panics if Step or Output is missing, which are
+// New returns a subsystem of a model. It panics if Step or Output is missing, which are
 // required.
 func New[S any](m Model[S]) master.Subsystem {
 	if m.Step == nil || m.Output == nil {
@@ -215,7 +215,7 @@ func New[S any](m Model[S]) master.Subsystem {
 	return s
 }
 
-// plain tells that values of a type refer to nothing.
+// plain reports whether values of a type refer to nothing.
 func plain(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:

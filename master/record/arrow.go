@@ -94,7 +94,7 @@ func (e *arrowEncoder) start() (err error) {
 	return nil
 }
 
-// begin gives the schema. It comes with a batch without rows, because the writers
+// begin returns the schema. It comes with a batch without rows, because the writers
 // give the schema with the first batch; so a run that ends before its first full
 // batch leaves a table.
 func (e *arrowEncoder) begin() ([]byte, error) {
@@ -113,7 +113,7 @@ func (e *arrowEncoder) begin() ([]byte, error) {
 	return e.header, nil
 }
 
-// columnsOf gives columns that lie side by side in all.
+// columnsOf returns columns that lie side by side in all.
 func columnsOf[T any](n, rows int) (columns [][]T, all []T) {
 	columns, all = make([][]T, n), make([]T, n*rows)
 	for i := range columns {
@@ -202,7 +202,7 @@ func (e *arrowEncoder) array(c column, b block) arrow.Array {
 	return array.MakeFromData(array.NewData(arrowTypes[c.kind], b.rows, buffers, nil, 0, 0))
 }
 
-// whole gives nothing: a batch is there or not.
+// whole returns nothing: a batch is there or not.
 func (e *arrowEncoder) whole(piece, int) piece { return piece{} }
 
 func (e *arrowEncoder) end() ([]byte, error) {
@@ -211,7 +211,7 @@ func (e *arrowEncoder) end() ([]byte, error) {
 	return bytes.Join(e.out.bytes(), nil), err
 }
 
-// resume gives the batches of the file to a new writer, which then knows what stands
+// resume returns the batches of the file to a new writer, which then knows what stands
 // where.
 func (e *arrowEncoder) resume(path string, n int64) error {
 	f, err := os.Open(path)

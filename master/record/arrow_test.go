@@ -170,7 +170,7 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// stream gives what a reader of streams takes of a file.
+// stream returns what a reader of streams takes of a file.
 func stream(f Format, data []byte) []byte {
 	if f == ArrowFile {
 		return data[arrowMagic:]

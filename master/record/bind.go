@@ -116,10 +116,10 @@ func (in *Inputs) bind(sys *master.System, col int, to input) (err error) {
 	return s.check(col, master.Real, len(s.Times))
 }
 
-// Inputs gives the entries of u that the table drives, ascending.
+// Inputs returns the entries of u that the table drives, ascending.
 func (in *Inputs) Inputs() []int { return in.real }
 
-// Real gives entry i of u at time t.
+// Real returns entry i of u at time t.
 func (in *Inputs) Real(i int, t float64) float64 {
 	c := in.columnOf[i]
 	row := in.at(t)
@@ -166,7 +166,7 @@ func (in *Inputs) at(t float64) int {
 	return row
 }
 
-// BindHistory gives the communication points before start from a table whose
+// BindHistory returns the communication points before start from a table whose
 // columns are named as in results: those of the outputs that feed extrapolated
 // inputs (master.System.ExtrapolatedOutputs) must be there, others are ignored.
 // Times must increase strictly before start; rows from start on are ignored. At
@@ -216,7 +216,7 @@ func BindHistory(s *Signals, sys *master.System, start float64, points int) ([]m
 	return past, nil
 }
 
-// longestComponent gives the subsystem with the longest name such that name is
+// longestComponent returns the subsystem with the longest name such that name is
 // "subsystem.port" with a port that has accepts, or -1.
 func longestComponent(sys *master.System, name string, has func(info *master.Info, port string) bool) int {
 	best := -1

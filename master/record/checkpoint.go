@@ -197,7 +197,7 @@ func (f Facts) AddSystem(sys *master.System) {
 	}
 }
 
-// short gives a list for reading, or its hash where it is long.
+// short returns a list for reading, or its hash where it is long.
 func short(names []string) string {
 	const most = 8
 	if len(names) <= most {

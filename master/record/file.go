@@ -188,7 +188,7 @@ func there(f *os.File, path string) error {
 	return nil
 }
 
-// checksum gives the CRC-32C of the first bytes of a file, and how many there are.
+// checksum returns the CRC-32C of the first bytes of a file, and how many there are.
 func checksum(f *os.File, bytes int64) (n int64, sum uint32, err error) {
 	h := crc32.New(castagnoli)
 	n, err = io.Copy(h, io.LimitReader(f, bytes))

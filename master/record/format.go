@@ -19,10 +19,10 @@ const (
 // FormatNames are the names of the formats, in order.
 var FormatNames = []string{"csv", "arrow", "arrow-stream"}
 
-// String gives the name.
+// String returns the name.
 func (f Format) String() string { return FormatNames[f] }
 
-// FormatOf gives the format that the extension of a file stands for: .arrow and
+// FormatOf returns the format that the extension of a file stands for: .arrow and
 // .feather, .arrows, else CSV. Extensions of formats that are none of ours are an
 // error.
 func FormatOf(path string) (Format, error) {

@@ -50,7 +50,7 @@ func (g *gather) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// offset gives where b lies in home, or -1.
+// offset returns where b lies in home, or -1.
 func (g *gather) offset(b []byte) int {
 	if len(g.home) == 0 {
 		return -1
@@ -82,7 +82,7 @@ func (g *gather) endView() {
 	g.begin, g.end = 0, 0
 }
 
-// bytes gives what was written, in order. It is the gather's until its next use.
+// bytes returns what was written, in order. It is the gather's until its next use.
 func (g *gather) bytes() [][]byte {
 	g.endView()
 	g.list = g.list[:0]

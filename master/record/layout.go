@@ -65,7 +65,7 @@ func (l *layout) add(name string, p master.Port, from source, sub, at int) {
 	l.segments = append(l.segments, segment{from: from, kind: p.Kind, sub: sub, at: at, to: to, n: 1})
 }
 
-// choose gives the columns: by subsystem, outputs before inputs before further
+// choose returns the columns: by subsystem, outputs before inputs before further
 // variables; what the algorithm measures at the end. Inputs that driven names are
 // recorded by default like connected ones.
 func choose(sys *master.System, measured []master.Port, sel Selection, driven []string) (layout, error) {

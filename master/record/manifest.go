@@ -313,10 +313,10 @@ func (f *ManifestFile) Close() error {
 	return err
 }
 
-// JSON gives the document as Write writes it.
+// JSON returns the document as Write writes it.
 func (m *Manifest) JSON() ([]byte, error) { return m.encode() }
 
-// encode gives the document. Empty lists and maps are [] and {}, not null.
+// encode returns the document. Empty lists and maps are [] and {}, not null.
 func (m *Manifest) encode() ([]byte, error) {
 	c := *m
 	if c.Status == "" {
@@ -364,7 +364,7 @@ func (m *Manifest) encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// encodable gives a map without the entries that JSON cannot hold, because a number
+// encodable returns a map without the entries that JSON cannot hold, because a number
 // in them is infinite or NaN, and warns of them; nil becomes empty.
 func encodable[T any](m *Manifest, what string, entries map[string]T) map[string]T {
 	kept := map[string]T{}

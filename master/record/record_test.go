@@ -39,7 +39,7 @@ func ports(kind master.Kind, names ...string) []master.Port {
 	return out
 }
 
-// internal gives an output, unless it has no name, and one that is internal.
+// internal returns an output, unless it has no name, and one that is internal.
 func internal(name, hidden string) []master.Port {
 	var out []master.Port
 	if name != "" {

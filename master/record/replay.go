@@ -7,7 +7,7 @@ import (
 	"github.com/macrostep/macrostep/master"
 )
 
-// Replay gives a column as a function of time (s): a Real is linear between rows, or
+// Replay returns a column as a function of time (s): a Real is linear between rows, or
 // held; the other kinds are held. Before the first row it is the first value, after the
 // last row the last one. The cells must suit the kind; errors name file, line and column.
 // The function is for one goroutine.

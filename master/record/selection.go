@@ -36,7 +36,7 @@ func ParseSelection(patterns []string) (Selection, error) {
 	return Selection{patterns: slices.Clone(patterns)}, nil
 }
 
-// Of gives the selection for an FMU that runs alone, by the name of its component: patterns
+// Of returns the selection for an FMU that runs alone, by the name of its component: patterns
 // then match names of variables without that of the component, too. "" changes nothing.
 func (s Selection) Of(component string) Selection {
 	s.alone = component
@@ -63,7 +63,7 @@ func (s Selection) matches(pattern, name string) bool {
 	return ok && s.alone != "" && match(pattern, bare)
 }
 
-// check gives an error that names the patterns which match none of the names, and the
+// check returns an error that names the patterns which match none of the names, and the
 // names without * and ? that mean several.
 func (s Selection) check(names []string) error {
 	var errs []error

@@ -169,7 +169,7 @@ func (s *Signals) readRow(row []string, line int) error {
 	return nil
 }
 
-// Items gives cells of enumerations their numbers: by has the items by the names of the
+// Items returns cells of enumerations their numbers: by has the items by the names of the
 // columns. A cell is the name of an item or its number; any other is an error, which names
 // the items.
 func (s *Signals) Items(by map[string]map[string]int32) error {
@@ -193,7 +193,7 @@ func (s *Signals) Items(by map[string]map[string]int32) error {
 	return errors.Join(errs...)
 }
 
-// items gives the numbers of the items in a column.
+// items returns the numbers of the items in a column.
 func (s *Signals) items(col int, items map[string]int32) ([]int32, error) {
 	out := make([]int32, 0, len(s.Times))
 	for row, cell := range s.cells(col) {
@@ -206,7 +206,7 @@ func (s *Signals) items(col int, items map[string]int32) ([]int32, error) {
 	return out, nil
 }
 
-// Item gives the number of an item of an enumeration, by its name or its number; the
+// Item returns the number of an item of an enumeration, by its name or its number; the
 // error names the items.
 func Item(text string, items map[string]int32) (int32, error) {
 	if n, ok := items[text]; ok {
@@ -364,14 +364,14 @@ func (s *Signals) Column(name string) (int, bool) {
 	return i, ok
 }
 
-// At gives column col at time t: linear between rows, the first value before
+// At returns column col at time t: linear between rows, the first value before
 // the first row and the last value after the last one. At a jump it gives the
 // last of the rows.
 func (s *Signals) At(col int, t float64) float64 {
 	return s.linear(col, s.row(t), t)
 }
 
-// row gives the last row at or before t, or -1.
+// row returns the last row at or before t, or -1.
 func (s *Signals) row(t float64) int {
 	return sort.Search(len(s.Times), func(i int) bool { return s.Times[i] > t }) - 1
 }
@@ -423,7 +423,7 @@ var holds = [...]struct {
 	master.Boolean: {"0, 1, false or true", func(v float64) bool { return v == 0 || v == 1 }},
 }
 
-// readBooleans gives the cells false and true of a column their numbers.
+// readBooleans returns the cells false and true of a column their numbers.
 func (s *Signals) readBooleans(col int) {
 	values := s.columns[col]
 	if !slices.ContainsFunc(values, math.IsNaN) {

@@ -137,7 +137,7 @@ type room struct {
 
 var _ master.RecorderArchiver = (*Table)(nil)
 
-// NewTable gives a recorder that creates or replaces the file at path when the
+// NewTable returns a recorder that creates or replaces the file at path when the
 // run begins. In a run that is resumed it continues the file of that path, if the
 // run before had it: what stands behind the row of the checkpoint is replaced. A
 // file of another path gets the header and the rows behind the checkpoint.
@@ -149,7 +149,7 @@ func NewTable(path string, o Options) *Table {
 
 // encoder turns blocks of rows into what stands in a file.
 type encoder interface {
-	// begin gives what stands before the rows.
+	// begin returns what stands before the rows.
 	begin() ([]byte, error)
 	// resume prepares to go on behind the first bytes of a file, which begin with
 	// what begin gave and end with a whole row.
@@ -159,10 +159,10 @@ type encoder interface {
 	// encode returns what is to be written for a block of at least one row. It is valid
 	// until the next call with this worker.
 	encode(worker int, b block) (piece, error)
-	// whole gives the part of a piece which is whole rows when only n of its bytes
+	// whole returns the part of a piece which is whole rows when only n of its bytes
 	// could be written.
 	whole(p piece, n int) piece
-	// end gives what stands behind the last row.
+	// end returns what stands behind the last row.
 	end() ([]byte, error)
 }
 
@@ -175,7 +175,7 @@ type piece struct {
 	last   bool    // nothing follows
 }
 
-// Rows gives the number of rows recorded, without the header; after an error of
+// Rows returns the number of rows recorded, without the header; after an error of
 // writing, of those in the file.
 func (t *Table) Rows() int {
 	t.mu.Lock()
@@ -183,7 +183,7 @@ func (t *Table) Rows() int {
 	return t.rows
 }
 
-// Newest gives the time of the last row. It may be called from another goroutine,
+// Newest returns the time of the last row. It may be called from another goroutine,
 // from Begin to End.
 func (t *Table) Newest() (at float64, any bool) {
 	t.mu.Lock()
@@ -195,7 +195,7 @@ func (t *Table) Newest() (at float64, any bool) {
 // [Salvage] may write them. It is for a table that has ended.
 func (t *Table) Kept() bool { return t.kept }
 
-// Columns gives the number of columns, time included; 0 before the run begins.
+// Columns returns the number of columns, time included; 0 before the run begins.
 func (t *Table) Columns() int {
 	if t.file == nil {
 		return 0

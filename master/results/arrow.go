@@ -186,7 +186,7 @@ func checkArrow(data []byte) (body int64, err error) {
 	return max(message.GetInt64Slot(messageBody, 0), 0), err
 }
 
-// short gives an error for a vector with more elements than the message has bytes.
+// short returns an error for a vector with more elements than the message has bytes.
 func short(t *flatbuffers.Table, slot flatbuffers.VOffsetT) error {
 	if o := t.Offset(slot); o != 0 {
 		if n := t.VectorLen(flatbuffers.UOffsetT(o)); n < 0 || n > len(t.Bytes) {

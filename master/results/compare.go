@@ -64,7 +64,7 @@ type Comparison struct {
 	columns [][2]*Column // by variable
 }
 
-// Errors gives B − A of a variable, by its index, at all points; NaN where one of them
+// Errors returns B − A of a variable, by its index, at all points; NaN where one of them
 // is no number, and the greatest number where it is greater than that.
 func (c *Comparison) Errors(variable int) (t, e []float64) {
 	a, b := c.columns[variable][0].Values, c.columns[variable][1].Values
@@ -458,10 +458,10 @@ func compare(a, b *Column, points []meeting, o CompareOptions) Difference {
 	return d
 }
 
-// within gives the greatest number for what is greater.
+// within returns the greatest number for what is greater.
 func within(v float64) float64 { return max(-math.MaxFloat64, min(v, math.MaxFloat64)) }
 
-// tolerance gives the one of a list that holds for a variable, 0 if there is none.
+// tolerance returns the one of a list that holds for a variable, 0 if there is none.
 func tolerance(list []Tolerance, c *Column) (value float64, given bool) {
 	for _, t := range slices.Backward(list) {
 		if t.Match == nil || t.Match(c.Name) || t.Match(c.Bare) {
@@ -471,7 +471,7 @@ func tolerance(list []Tolerance, c *Column) (value float64, given bool) {
 	return 0, false
 }
 
-// meanSquare gives the root of the mean square of what is finite of f at the points;
+// meanSquare returns the root of the mean square of what is finite of f at the points;
 // none of it is greater than most.
 func meanSquare(points []meeting, byTime bool, most float64, f func(*meeting) float64) float64 {
 	if !(most > 0) || math.IsInf(most, 0) {

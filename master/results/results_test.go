@@ -364,7 +364,7 @@ func TestReadSome(t *testing.T) {
 	}
 }
 
-// thin gives the points that are kept of so many.
+// thin returns the points that are kept of so many.
 func thin(times, values []float64, spans int) (t, v []float64) {
 	h := NewThinner(spans)
 	for i := range times {

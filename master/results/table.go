@@ -297,7 +297,7 @@ func (p *parser) readHeader(names []string, o ReadOptions) error {
 	return p.timeIn(p.t.Columns[p.timeAt].Unit)
 }
 
-// bound gives an error if so many rows are more than may be kept.
+// bound returns an error if so many rows are more than may be kept.
 func (p *parser) bound(rows int) error {
 	most := p.options.MostValues
 	if most == 0 {

@@ -159,5 +159,5 @@ func (h *Thinner) News(k *Known, t, v []float64) (keep int, nt, nv []float64, an
 	return keep, t, v, true
 }
 
-// Given gives the number of points taken, and of those that were not finite.
+// Given returns the number of points taken, and of those that were not finite.
 func (h *Thinner) Given() (points, bad int) { return h.given, h.bad }

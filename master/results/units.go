@@ -28,7 +28,7 @@ var prefixed = map[string]unit.Base{
 
 var prefixes = map[string]float64{"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "h": 1e2, "d": 1e-1, "c": 1e-2, "m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9, "p": 1e-12}
 
-// symbol gives the unit of one symbol.
+// symbol returns the unit of one symbol.
 func symbol(name string) (unit.Base, bool) {
 	if b, ok := symbols[name]; ok {
 		return b, true
@@ -94,7 +94,7 @@ func unitOf(text string) *unit.Base {
 	return &total
 }
 
-// into gives a column with its values in another unit, if both are known and of one
+// into returns a column with its values in another unit, if both are known and of one
 // dimension.
 func (c *Column) into(other string) (*Column, bool) {
 	from, to := unitOf(c.Unit), unitOf(other)

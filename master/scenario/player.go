@@ -101,7 +101,7 @@ func (r *releases) Pop() any {
 	return last
 }
 
-// Play gives the hook for one run.
+// Play returns the hook for one run.
 func (s *Scenario) Play() *Player {
 	return &Player{s: s}
 }
@@ -264,7 +264,7 @@ func (p *Player) plan() {
 	slices.Sort(p.judgeTimes)
 }
 
-// items gives those of a variable that is an enumeration; nil = it is none.
+// items returns those of a variable that is an enumeration; nil = it is none.
 func (p *Player) items(v *master.Variable) map[string]int32 {
 	if p.Items == nil || v.Port.Kind != master.Integer {
 		return nil
@@ -272,7 +272,7 @@ func (p *Player) items(v *master.Variable) map[string]int32 {
 	return p.Items(v.Name)
 }
 
-// as gives the literal as a value of a kind, or of an enumeration with these items.
+// as returns the literal as a value of a kind, or of an enumeration with these items.
 func (l literal) as(kind master.Kind, items map[string]int32) (master.Scalar, error) {
 	s := master.Scalar{Kind: kind, Text: l.text}
 	var err error
@@ -306,7 +306,7 @@ func (l literal) as(kind master.Kind, items map[string]int32) (master.Scalar, er
 	return s, nil
 }
 
-// NextEvent gives the next time at which something is to be done or judged.
+// NextEvent returns the next time at which something is to be done or judged.
 func (p *Player) NextEvent(t float64) float64 {
 	next := math.Inf(1)
 	if k := sort.Search(len(p.timed), func(k int) bool { return p.events[p.timed[k]].at > t }); k < len(p.timed) {
@@ -663,7 +663,7 @@ func (p *Player) Idle() []int {
 	return out
 }
 
-// Err gives the expectations that failed, one error each with file, line, time, value
+// Err returns the expectations that failed, one error each with file, line, time, value
 // and limit; nil = all hold.
 func (p *Player) Err() error {
 	var errs []error
@@ -731,7 +731,7 @@ func (j *judge) prepare(items map[string]int32) (err error) {
 	return nil
 }
 
-// earliest gives the time from which on it can be judged.
+// earliest returns the time from which on it can be judged.
 func (j *judge) earliest() float64 {
 	if j.mode == atTime {
 		return j.at
@@ -739,7 +739,7 @@ func (j *judge) earliest() float64 {
 	return j.from
 }
 
-// off gives by how much a value lies beyond the limits.
+// off returns by how much a value lies beyond the limits.
 func (j *judge) off(s master.Scalar) float64 {
 	v := s.Real
 	switch s.Kind {
@@ -880,7 +880,7 @@ func (j *judge) verdict(end float64, whole bool) record.Expectation {
 	return e
 }
 
-// limit gives the limit that a number breaks.
+// limit returns the limit that a number breaks.
 func (j *judge) limit(s master.Scalar) float64 {
 	v := s.Real
 	if s.Kind == master.Integer {

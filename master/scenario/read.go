@@ -539,7 +539,7 @@ func (r *reader) replay(n *yaml.Node, a *action) bool {
 	return true
 }
 
-// Files gives the tables that are replayed.
+// Files returns the tables that are replayed.
 func (s *Scenario) Files() []string {
 	var out []string
 	seen := map[string]bool{}
@@ -554,10 +554,10 @@ func (s *Scenario) Files() []string {
 	return out
 }
 
-// Events gives the number of events.
+// Events returns the number of events.
 func (s *Scenario) Events() int { return len(s.events) }
 
-// Expectations gives the number of expectations.
+// Expectations returns the number of expectations.
 func (s *Scenario) Expectations() int { return len(s.expectations) }
 
 var conditionForm = regexp.MustCompile(`^\s*(.*?\S)\s*(<=|>=|==|!=|<|>)\s*(\S.*?)\s*$`)

@@ -89,7 +89,7 @@ func asking(system string, sys *System, refused error) string {
 	return system + " (annotation of macrostep)"
 }
 
-// suited gives those parameters of documents that name no algorithm which a
+// suited returns those parameters of documents that name no algorithm which a
 // preset takes. Of the others, what some preset takes is left out, and a note
 // says so; what none takes stays and becomes an error.
 func suited(presets algorithms.Catalog, preset string, params map[string]string) (kept map[string]string, notes []string) {
@@ -117,7 +117,7 @@ func suited(presets algorithms.Catalog, preset string, params map[string]string)
 	return kept, notes
 }
 
-// chooseBonds gives the bonds whose energy is followed, with their powers in W:
+// chooseBonds returns the bonds whose energy is followed, with their powers in W:
 // those of the user, else of the documents, else all that the units show.
 func chooseBonds(r *Request, sys *System, preset *algorithms.Preset) (bonds []algorithms.Bond, notes []string, err error) {
 	if !r.MonitorEnergy && (preset == nil || !preset.Energy) && len(r.Bonds) == 0 {

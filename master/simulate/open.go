@@ -262,7 +262,7 @@ func (n *notices) list() []string {
 	return slices.Clone(n.texts)
 }
 
-// levelOf gives the level of a message of an FMU: what is OK is for debugging.
+// levelOf returns the level of a message of an FMU: what is OK is for debugging.
 func levelOf(s fmi.Status) slog.Level {
 	switch s {
 	case fmi.StatusOK, fmi.StatusPending:
@@ -288,7 +288,7 @@ func toSetting(s assemble.Sourced, flag *Setting) Setting {
 	return Setting{Value: s.Value, Source: s.Source}
 }
 
-// bondsSeen gives the bonds that units show.
+// bondsSeen returns the bonds that units show.
 func bondsSeen(a *assemble.Assembly) []algorithms.Bond {
 	var bonds []algorithms.Bond
 	found, _ := a.Bonds()
@@ -298,7 +298,7 @@ func bondsSeen(a *assemble.Assembly) []algorithms.Bond {
 	return bonds
 }
 
-// ratesOf gives the rates of documents as the algorithms take them.
+// ratesOf returns the rates of documents as the algorithms take them.
 func ratesOf(rates []ssp.Rate) []algorithms.Rate {
 	var out []algorithms.Rate
 	for _, r := range rates {
@@ -307,7 +307,7 @@ func ratesOf(rates []ssp.Rate) []algorithms.Rate {
 	return out
 }
 
-// declaredBonds gives the bonds of the annotation as the algorithms take them.
+// declaredBonds returns the bonds of the annotation as the algorithms take them.
 func declaredBonds(declared []ssp.Bond) []algorithms.Bond {
 	var bonds []algorithms.Bond
 	for _, d := range declared {

@@ -53,7 +53,7 @@ func (j *judge) gains() {
 	_, _ = run.Close() // nothing of it is used
 }
 
-// loopGain gives the spectral radius of L D over the inputs on loops, where D holds the
+// loopGain returns the spectral radius of L D over the inputs on loops, where D holds the
 // derivatives of the outputs; false if a component does not give them.
 func loopGain(sys *master.System, variables []string) (radius float64, known bool) {
 	var ins []int // entries of u
@@ -89,7 +89,7 @@ func loopGain(sys *master.System, variables []string) (radius float64, known boo
 // squarings of a matrix, so that its power is 2^squarings.
 const squarings = 20
 
-// spectralRadius gives the limit of |M^n|^(1/n) (Gelfand), to a few digits; false if M
+// spectralRadius returns the limit of |M^n|^(1/n) (Gelfand), to a few digits; false if M
 // holds what is no number. M is overwritten.
 func spectralRadius(m [][]float64) (float64, bool) {
 	n := len(m)

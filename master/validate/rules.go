@@ -80,7 +80,7 @@ func number(id string) (n int, letter string) {
 	return n, id
 }
 
-// Find gives a rule by its id, whatever the case of its letters.
+// Find returns a rule by its id, whatever the case of its letters.
 func Find(id string) (*diag.Rule, bool) {
 	all := Rules()
 	i := slices.IndexFunc(all, func(r *diag.Rule) bool { return strings.EqualFold(r.ID, id) })

@@ -145,7 +145,7 @@ func once(t *testing.T, key string, build func(dir string) (string, error)) stri
 	return made[key]
 }
 
-// built gives one of our FMUs.
+// built returns one of our FMUs.
 func built(name string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
@@ -199,7 +199,7 @@ func inDescription(old, new string) func(t *testing.T, dir string) {
 	}
 }
 
-// library gives the path of the library.
+// library returns the path of the library.
 func library(t *testing.T, dir string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "binaries", "*", "*"))

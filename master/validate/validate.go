@@ -59,7 +59,7 @@ type Report struct {
 	Took    time.Duration
 }
 
-// Count gives the number of findings of one level.
+// Count returns the number of findings of one level.
 func (r *Report) Count(level diag.Level) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -175,7 +175,7 @@ func kindOf(path string) (string, error) {
 	return "", fmt.Errorf("%s is no FMU, no SSP and no XML document", path)
 }
 
-// rootOf gives the name of the root element of an XML document, "" if it is none.
+// rootOf returns the name of the root element of an XML document, "" if it is none.
 func rootOf(r io.Reader) string {
 	d := xml.NewDecoder(r)
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
@@ -204,7 +204,7 @@ type judge struct {
 	l    *diag.List
 }
 
-// finish gives the findings with the levels asked for.
+// finish returns the findings with the levels asked for.
 func (j *judge) finish() []diag.Finding {
 	rules := map[string]*diag.Rule{}
 	for _, r := range Rules() {

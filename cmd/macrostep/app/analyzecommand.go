@@ -65,7 +65,7 @@ Examples:
 // defaultRuns is the time for runs, in s.
 const defaultRuns = "20"
 
-// waits gives how long the console is left alone.
+// waits returns how long the console is left alone.
 func waits(con *console) time.Duration {
 	if _, ok := con.terminal(); !ok {
 		return lineEvery

@@ -83,7 +83,7 @@ func radiusPlot(w io.Writer, r *analyze.Report) error {
 	return err
 }
 
-// pieces gives the curve of a strategy, parted where something is not known.
+// pieces returns the curve of a strategy, parted where something is not known.
 func pieces(s *analyze.Strategy) (out []plotter.XYs) {
 	for i, at := range s.Points {
 		parted := i == 0 || slices.ContainsFunc(s.Gaps, func(g analyze.Gap) bool { return s.Points[i-1].Step < g.From && g.To < at.Step })

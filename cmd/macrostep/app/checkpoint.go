@@ -56,7 +56,7 @@ func resumeArguments(flags, rest []string) ([]string, []string, error) {
 	return append(before, flags...), rest, nil
 }
 
-// keepArguments gives the arguments of a run as they are kept in its checkpoints:
+// keepArguments returns the arguments of a run as they are kept in its checkpoints:
 // with absolute paths, so that the run can be resumed from any folder.
 func keepArguments(flags []string, system string) ([]string, error) {
 	var out []string

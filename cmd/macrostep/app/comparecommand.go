@@ -152,7 +152,7 @@ func readTable(path string, o results.ReadOptions) (*results.Table, error) {
 	return t, err
 }
 
-// aloneIn gives the component of a table of one FMU, by the manifest beside it: names of
+// aloneIn returns the component of a table of one FMU, by the manifest beside it: names of
 // its variables need not that of the component. "" = there are several, or nothing says.
 func aloneIn(path string) string {
 	var m record.Manifest
@@ -230,7 +230,7 @@ func readComparing(c *cli.Context) (o results.CompareOptions, err error) {
 	return o, errors.Join(errs...)
 }
 
-// idle gives the tolerances that are for none of the variables compared, as they were written.
+// idle returns the tolerances that are for none of the variables compared, as they were written.
 func idle(c *cli.Context, o *results.CompareOptions, a *results.Table, found *results.Comparison) (out []string) {
 	compared := map[string]bool{}
 	for _, d := range found.Variables {

@@ -170,7 +170,7 @@ func (p *program) choices(words []string) []choice {
 	return nil
 }
 
-// positionals gives the arguments of a command among words that are no flags, and no
+// positionals returns the arguments of a command among words that are no flags, and no
 // values of flags.
 func positionals(cmd *cli.Command, words []string) []string {
 	var out []string
@@ -190,7 +190,7 @@ func positionals(cmd *cli.Command, words []string) []string {
 	return out
 }
 
-// names gives the names of variables that a flag takes, from the files that the words
+// names returns the names of variables that a flag takes, from the files that the words
 // before name; nil = the flag takes none, or there is no file.
 func (p *program) names(cmd *cli.Command, flag string, before []string, last string) []choice {
 	files := positionals(cmd, before)
@@ -232,7 +232,7 @@ func typed(last string) string {
 	return last
 }
 
-// variables gives those of a system: those that can be set, with an equals sign, or all.
+// variables returns those of a system: those that can be set, with an equals sign, or all.
 func (p *program) variables(path, flag, prefix string) []choice {
 	list, err := p.backend.Variables(path)
 	if err != nil {
@@ -276,7 +276,7 @@ func flagTakesValue(cmd *cli.Command, name string) bool {
 	return false
 }
 
-// values gives the choices for the value of a flag; none means a file.
+// values returns the choices for the value of a flag; none means a file.
 func (p *program) values(flag string, before []string) []choice {
 	switch flag {
 	case flagAlgorithm:
@@ -330,7 +330,7 @@ func (p *program) presetChoices() []choice {
 	return out
 }
 
-// params gives the parameters of the algorithm that the words before name.
+// params returns the parameters of the algorithm that the words before name.
 func (p *program) params(before []string) []choice {
 	preset := algorithms.DefaultPreset
 	for i, w := range before {

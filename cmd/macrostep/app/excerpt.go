@@ -24,7 +24,7 @@ type excerpts struct {
 // lines.
 const mostExcerpt = 64 << 20
 
-// lines gives the lines of the document of a finding.
+// lines returns the lines of the document of a finding.
 func (e *excerpts) lines(file string) []string {
 	if lines, known := e.documents[file]; known {
 		return lines
@@ -129,7 +129,7 @@ var (
 	missing     = regexp.MustCompile(`\bno [a-z]+ "((?:[^"\\]|\\.)+)"`)
 )
 
-// find gives the line of a finding and marks the attribute that its path ends in,
+// find returns the line of a finding and marks the attribute that its path ends in,
 // else a name that its message quotes, what is missing first, else the start tag.
 func (e *excerpts) find(f diag.Finding) (m mark, ok bool) {
 	lines := e.lines(f.File)
@@ -198,7 +198,7 @@ func tagStart(text, element string) int {
 // shownWidth is the part of a line that is shown.
 const shownWidth = 100
 
-// show gives the part of the line around the mark as a screen shows it, and where the
+// show returns the part of the line around the mark as a screen shows it, and where the
 // mark is in it, in characters.
 func (m mark) show() (text string, at, width int) {
 	// Of a long line only as much is looked at as can be shown: a character has four bytes

@@ -165,7 +165,7 @@ func loopLine(l master.Loop) string {
 	return fmt.Sprintf("%s  %s%s: %s; %s", where, strings.Join(names, " → "), more, how, l.Treatment)
 }
 
-// parameterList gives parameters for reading; the manifest has them whole.
+// parameterList returns parameters for reading; the manifest has them whole.
 func parameterList(params map[string]string) string {
 	const longest = 60
 	var b strings.Builder
@@ -179,7 +179,7 @@ func parameterList(params map[string]string) string {
 	return b.String()
 }
 
-// orderList gives the number of macro steps of each order.
+// orderList returns the number of macro steps of each order.
 func orderList(orders map[int]int) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(orders)) {
@@ -195,5 +195,5 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// number gives a few digits, enough for a look.
+// number returns a few digits, enough for a look.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }

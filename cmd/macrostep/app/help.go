@@ -16,7 +16,7 @@ type pair struct{ *cli.StringSliceFlag }
 // valueOptional is a flag whose value may be left out, and follows = if it is given.
 type valueOptional struct{ *cli.StringFlag }
 
-// TakesValue tells that no argument behind the flag belongs to it.
+// TakesValue reports whether no argument behind the flag belongs to it.
 func (valueOptional) TakesValue() bool { return false }
 
 // helpText is the help of a command: usage, explanation with examples, flags by

@@ -124,7 +124,7 @@ func (l *liveRun) Command(name string) {
 	l.changed = make(chan struct{})
 }
 
-// Changed gives a channel that is closed at the next command.
+// Changed returns a channel that is closed at the next command.
 func (l *liveRun) Changed() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ func (l *liveRun) State() page.State {
 	return s
 }
 
-// Page gives the page as it is now.
+// Page returns the page as it is now.
 func (l *liveRun) Page(ctx context.Context) (p *page.Page, from, to float64, err error) {
 	select {
 	case <-l.seen.begun:
@@ -159,7 +159,7 @@ func (l *liveRun) Page(ctx context.Context) (p *page.Page, from, to float64, err
 	return p, l.start, l.seen.t, nil
 }
 
-// Follow gives a function that gives what is new since its last call.
+// Follow returns a function that gives what is new since its last call.
 func (l *liveRun) Follow() func() ([]page.Update, float64) {
 	var known []results.Known
 	return func() (list []page.Update, to float64) {

@@ -292,7 +292,7 @@ func addLine(q *plot.Plot, l *line, legend bool) error {
 	return nil
 }
 
-// pictureFormat gives what writes a picture, by the extension.
+// pictureFormat returns what writes a picture, by the extension.
 func pictureFormat(path string) (func(w io.Writer, plots []*plot.Plot) error, error) {
 	size := func(n int) (columns, rows int, width, height vg.Length) {
 		columns = 1

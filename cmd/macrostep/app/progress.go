@@ -70,7 +70,7 @@ func progressLine(now master.Progress, from sample) string {
 		number(now.T), number(now.Stop), math.Floor(100*done), short(factor), short(float64(now.Steps-from.steps)/wall), left)
 }
 
-// short gives three digits, with k and M for large numbers.
+// short returns three digits, with k and M for large numbers.
 func short(v float64) string {
 	switch {
 	case v >= 999_500:
@@ -81,7 +81,7 @@ func short(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// duration gives seconds for people: 0.31 s, 12 s, 3 min 20 s, 2 h 5 min.
+// duration returns seconds for people: 0.31 s, 12 s, 3 min 20 s, 2 h 5 min.
 func duration(seconds float64) string {
 	s := math.Round(seconds)
 	switch {

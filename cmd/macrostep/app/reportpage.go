@@ -167,7 +167,7 @@ func varies(h *results.Thinner) bool {
 	return most > 5*least
 }
 
-// shownOrder gives the order in which curveSections shows variables: those of bonds
+// shownOrder returns the order in which curveSections shows variables: those of bonds
 // behind the others, each under its group.
 func shownOrder(names, components []string) []int {
 	groups, of := byComponent(names, components)
@@ -226,7 +226,7 @@ func pageOf(r *reportParts, components []string) *page.Page {
 	return out
 }
 
-// verdictShown gives the outcome of a run as the page shows it.
+// verdictShown returns the outcome of a run as the page shows it.
 func verdictShown(o master.Outcome) (text string, tone page.Tone) {
 	switch {
 	case o.OK(true):

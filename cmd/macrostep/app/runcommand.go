@@ -294,7 +294,7 @@ func parseRun(c *cli.Context) (*runRequest, error) {
 // crashPolicies are the values of --on-crash.
 var crashPolicies = []string{"stop", "restart"}
 
-// readRestarts gives how often a component may be restarted; 0 = never.
+// readRestarts returns how often a component may be restarted; 0 = never.
 func readRestarts(c *cli.Context) (int, error) {
 	policy := c.String(flagOnCrash)
 	if !slices.Contains(crashPolicies, policy) {

@@ -166,7 +166,7 @@ type sarifArtifacts struct {
 	index map[string]int // by name as findings have it
 }
 
-// add gives the location of a file. In an archive it is named from the root of it on, by a path that
+// add returns the location of a file. In an archive it is named from the root of it on, by a path that
 // begins with a slash (SARIF 3.4.3, 3.24.3).
 func (a *sarifArtifacts) add(name string) sarifArtifactLocation {
 	at, known := a.index[name]

@@ -80,7 +80,7 @@ type part struct {
 	around func(name string) bool // nil = all
 }
 
-// of gives the part of a system.
+// of returns the part of a system.
 func (q part) of(s *graph.System) (*graph.System, error) {
 	if q.depth > 0 {
 		s = folded(s, q.depth)

@@ -246,7 +246,7 @@ func levelWord(l diag.Level) string {
 	return l.String()
 }
 
-// firstSentence gives the requirement without what follows from it.
+// firstSentence returns the requirement without what follows from it.
 func firstSentence(doc string) string {
 	for i := 0; i+2 < len(doc); i++ {
 		if doc[i] == '.' && doc[i+1] == ' ' && doc[i+2] >= 'A' && doc[i+2] <= 'Z' {

@@ -28,7 +28,7 @@ type Update struct {
 
 // Source is a run that goes on. Its methods are called from several goroutines.
 type Source interface {
-	// Page gives the page as it is now, and the time (s) that its plots cover. It waits
+	// Page returns the page as it is now, and the time (s) that its plots cover. It waits
 	// until there is one, or the context ends.
 	Page(ctx context.Context) (p *Page, from, to float64, err error)
 	State() State

@@ -196,7 +196,7 @@ type tick struct {
 func (t tick) Left() template.CSS   { return template.CSS(fmt.Sprintf("left:%.2f%%", 100*t.At)) }
 func (t tick) Bottom() template.CSS { return template.CSS(fmt.Sprintf("bottom:%.2f%%", 100*t.At)) }
 
-// span gives the time that the plots cover.
+// span returns the time that the plots cover.
 func (p *Page) span() (from, to float64) {
 	if p.live != nil {
 		return p.live.from, p.live.to
@@ -297,7 +297,7 @@ func (w *view) draw(q *Plot) drawn {
 	return d
 }
 
-// pair gives two numbers for a path, as short as they can be.
+// pair returns two numbers for a path, as short as they can be.
 func pair(x, y int) string {
 	s := strconv.Itoa(x)
 	if x >= 0 {
@@ -331,7 +331,7 @@ func (q *Plot) scaled(v float64) float64 {
 	return math.Log10(v)
 }
 
-// widened gives a picture room above and below the values.
+// widened returns a picture room above and below the values.
 func widened(low, top float64) (float64, float64) {
 	const part = 0.06
 	room := part * (top/2 - low/2) * 2
