@@ -105,17 +105,17 @@ const none = "none"
 var (
 	orderParam = Param{
 		Name: "order", Default: "0", Range: "0 … 5",
-		Doc: "extrapolation order k of the coupling inputs: polynomials through the last k+1 communication points",
+		Doc: "extrapolation order k of the coupling inputs: a polynomial through the values at the last k+1 communication points",
 		set: setOrder,
 	}
 	implicitOrderParam = Param{
 		Name: "order", Default: "1", Range: "0 … 5",
-		Doc: "order k of the coupling inputs: polynomials through the value at the end of the macro step and the last k communication points",
+		Doc: "order k of the coupling inputs: a polynomial through the value at the end of the macro step and the values at the last k communication points",
 		set: setOrder,
 	}
 	adaptiveOrderParam = Param{
 		Name: "order", Default: auto, Range: "auto, 0 … 5",
-		Doc: "order k of the coupling inputs: auto starts at 0 and lets the control choose; a number fixes it",
+		Doc: "order k of the coupling inputs: auto starts at 0 and lets the error control choose; a number fixes the order",
 		set: func(s *settings, v string) error {
 			if v == auto {
 				return nil
@@ -126,9 +126,9 @@ var (
 	}
 	substepsParam = Param{
 		Name: "substeps", Default: auto, Range: "auto, 1, 2, …",
-		Doc: "number of substeps per macro step at whose midpoints the polynomial is sampled (order min(k+1, 2) in H at fixed n; " +
-			"with direct feedthrough from 2 on, since the last one has the value at the end); " +
-			"a number chooses this delivery, auto is 10 where inputs cannot be interpolated",
+		Doc: "number n of substeps per macro step; each samples the polynomial at its midpoint (error of order min(k+1, 2) in H for fixed n; " +
+			"with direct feedthrough n must be at least 2, because the last substep uses the value at the end). " +
+			"A number selects this delivery; auto is 10 for FMUs that cannot interpolate their inputs",
 		set: func(s *settings, v string) error {
 			if v == auto {
 				return nil
@@ -140,8 +140,8 @@ var (
 	}
 	deliveryParam = Param{
 		Name: "delivery", Default: auto, Range: "auto, derivatives, substeps, held",
-		Doc: "how the polynomials reach the subsystems: by input derivatives, by substeps, or held (order 0); " +
-			"a subsystem that cannot takes the next one, and the run reports which",
+		Doc: "how FMUs receive the polynomials: as input derivatives, in substeps, or held at the last value (order 0). " +
+			"An FMU that does not support the chosen delivery gets the next one; the manifest lists the delivery of each input",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, auto, "derivatives", "substeps", "held")
 			s.Delivery, s.deliveryGiven = Delivery(i), v != auto
@@ -150,7 +150,7 @@ var (
 	}
 	sequenceParam = Param{
 		Name: "sequence", Default: "graph", Range: "graph, or all components separated by commas",
-		Doc: "order in which Gauss–Seidel steps the subsystems; graph puts each after its sources as far as loops allow",
+		Doc: "order in which Gauss–Seidel steps the components; graph puts each after its sources as far as loops allow",
 		set: func(s *settings, v string) error {
 			if v != "graph" {
 				for name := range strings.SplitSeq(v, ",") {
@@ -162,8 +162,8 @@ var (
 	}
 	discardParam = Param{
 		Name: "discard", Default: "stop", Range: "stop, shorten",
-		Doc: "what happens when a subsystem discards a step: stop ends the run; shorten goes back and takes the step in pieces " +
-			"(all subsystems must roll back; states are saved at every step)",
+		Doc: "what to do when an FMU discards a step: stop ends the run; shorten rolls back and takes the step in pieces " +
+			"(all FMUs must support rollback; states are saved at every step)",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "stop", "shorten")
 			s.discard = []master.DiscardPolicy{master.StopOnDiscard, master.ShortenOnDiscard}[max(i, 0)]
@@ -172,8 +172,8 @@ var (
 	}
 	solverKindParam = Param{
 		Name: "solver.kind", Default: "newton-fd", Range: strings.Join(solverKinds, ", "),
-		Doc: "how the inputs that close loops are found: newton-fd by an interface Jacobian from repeated steps; newton-los from directional " +
-			"derivatives, without extra steps, mended by updates; broyden by one Jacobian and updates of it; iqn (quasi-Newton by least squares) and fixed-point without any",
+		Doc: "solver for the inputs on loops: newton-fd computes the interface Jacobian from repeated steps; newton-los from directional " +
+			"derivatives, without extra steps, and refines it by updates; broyden computes one Jacobian and updates it; iqn (quasi-Newton by least squares) and fixed-point need none",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, solverKinds...)
 			s.Solver.Kind = SolverKind(max(i, 0))
@@ -182,12 +182,12 @@ var (
 	}
 	solverToleranceParam = Param{
 		Name: "solver.tolerance", Default: "1e-6", Range: "greater than 0",
-		Doc: "a corrector stops when the weighted norm of the next correction is below this; the weights are control.atol + control.rtol·|value|",
+		Doc: "the iteration stops when the weighted norm of the next correction is below this value; the weights are control.atol + control.rtol·|value|",
 		set: positive(func(s *settings) *float64 { return &s.Solver.Tolerance }),
 	}
 	solverIterationsParam = Param{
 		Name: "solver.max-iterations", Default: auto, Range: "auto, 1, 2, …",
-		Doc: "corrector steps after which a macro step counts as not solved and is repeated with a quarter of its size; auto is 12 with Newton, else 50",
+		Doc: "corrector iterations after which the macro step is repeated with a quarter of its size; auto is 12 with Newton, else 50",
 		set: func(s *settings, v string) error {
 			if v == auto {
 				return nil
@@ -199,7 +199,7 @@ var (
 	}
 	solverRelaxationParam = Param{
 		Name: "solver.relaxation", Default: auto, Range: "auto, above 0 to 2",
-		Doc: "relaxation of fixed-point (auto: Aitken's, anew in each iteration) and of the first step of iqn (auto: 0.5)",
+		Doc: "relaxation factor of fixed-point (auto: Aitken's factor, computed in each iteration) and of the first step of iqn (auto: 0.5)",
 		set: func(s *settings, v string) error {
 			if v == auto {
 				return nil
@@ -210,7 +210,7 @@ var (
 	}
 	solverSweepParam = Param{
 		Name: "solver.sweep", Default: "jacobi", Range: "jacobi, gauss-seidel",
-		Doc: "whether fixed-point steps all subsystems with the inputs of the last iteration, or one after the other with new ones",
+		Doc: "fixed-point only: jacobi steps all components with the inputs of the last iteration, gauss-seidel one after the other with the newest inputs",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "jacobi", "gauss-seidel")
 			s.Solver.GaussSeidel = i == 1
@@ -219,7 +219,7 @@ var (
 	}
 	withoutRollbackParam = Param{
 		Name: "solver.without-rollback", Default: "refuse", Range: "refuse, predict",
-		Doc: "what becomes of subsystems on loops that cannot go back: refuse the run, or let them take the predicted inputs and leave them out of the iteration",
+		Doc: "what to do with components on loops that cannot roll back: refuse the run, or predict: they take the predicted inputs and are left out of the iteration",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "refuse", "predict")
 			s.Solver.Predict = i == 1
@@ -228,7 +228,7 @@ var (
 	}
 	relativeParam = Param{
 		Name: "control.rtol", Default: "1e-4", Range: "greater than 0; or component.variable:1e-5,… with or without a general one",
-		Doc: "relative tolerance of error estimates and correctors, for all variables or for those named (a coupling input by its own name or that of its source)",
+		Doc: "relative tolerance of error estimates and correctors, for all variables or for the named ones (name a coupling input or its source)",
 		set: func(s *settings, v string) (err error) {
 			s.Control.Relative, err = toleranceList(v)
 			return err
@@ -236,7 +236,7 @@ var (
 	}
 	absoluteParam = Param{
 		Name: "control.atol", Default: auto, Range: "auto; greater than 0; or component.variable:1e-8,… with or without a general one",
-		Doc: "absolute tolerance in the unit of the variable; auto is 0.01·rtol times the nominal value of the variable, or without one the largest magnitude so far, at least 1",
+		Doc: "absolute tolerance in the unit of the variable; auto is 0.01·rtol times the nominal value of the variable or, if it has none, its largest magnitude so far, at least 1",
 		set: func(s *settings, v string) (err error) {
 			if v == auto {
 				return nil
@@ -247,12 +247,12 @@ var (
 	}
 	safetyParam = Param{
 		Name: "control.safety", Default: "4", Range: "at least 1",
-		Doc: "safety factor on the estimated error where the next step size is chosen (meyer takes 2 to 6)",
+		Doc: "safety factor on the estimated error when the next step size is chosen (meyer uses 2 to 6)",
 		set: between(func(s *settings) *float64 { return &s.Control.Safety }, 1, 1e6),
 	}
 	maxOrderParam = Param{
 		Name: "control.max-order", Default: "5", Range: "0 … 5",
-		Doc: "highest order that the control may choose; ex-local, whose second solution has one more, goes up to 4",
+		Doc: "highest order that the control may choose; at most 4 for ex-local, whose second solution is one order higher",
 		set: func(s *settings, v string) (err error) {
 			s.Control.MaxOrder, err = wholeNumber(v, 0, MaxOrder)
 			return err
@@ -260,7 +260,7 @@ var (
 	}
 	stepParam = Param{
 		Name: "control.step", Default: "variable", Range: "variable, fixed",
-		Doc: "whether the control chooses the step size; with fixed, steps have the size of the run and the estimate is only reported",
+		Doc: "variable: the control chooses the step size; fixed: all steps have the size of the run, and the error estimate is only reported",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "variable", "fixed")
 			s.Control.FixedStep = i == 1
@@ -274,27 +274,27 @@ var (
 	}
 	leastStepParam = Param{
 		Name: "control.h-min", Default: "1e-13", Range: "seconds",
-		Doc: "step size below which the run is given up (meyer has 1e-12, which the impacts of his first example graze)",
+		Doc: "smallest step size; below it the run fails (meyer uses 1e-12, which the impacts in his first example nearly reach)",
 		set: positive(func(s *settings) *float64 { return &s.Control.HMin }),
 	}
 	largestStepParam = Param{
 		Name: "control.h-max", Default: auto, Range: "auto, seconds",
-		Doc: "largest step size; auto is no bound",
+		Doc: "largest step size; auto is unlimited",
 		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.HMax })),
 	}
 	ratioMinParam = Param{
 		Name: "control.ratio-min", Default: "0.5", Range: "above 0 to 1",
-		Doc: "smallest ratio of a step size to the one before, as long as no step fails",
+		Doc: "smallest ratio of a step size to the previous one, unless a step fails",
 		set: between(func(s *settings) *float64 { return &s.Control.RatioMin }, 0, 1),
 	}
 	ratioMaxParam = Param{
 		Name: "control.ratio-max", Default: "2", Range: "at least 1",
-		Doc: "largest ratio of a step size to the one before",
+		Doc: "largest ratio of a step size to the previous one",
 		set: between(func(s *settings) *float64 { return &s.Control.RatioMax }, 1, 1e6),
 	}
 	piSafetyParam = Param{
 		Name: "control.safety", Default: "0.8", Range: "above 0 to 1",
-		Doc: "safety factor α of the PI controller, on the next step size",
+		Doc: "safety factor α of the PI controller for the next step size",
 		set: between(func(s *settings) *float64 { return &s.Control.Safety }, 0, 1),
 	}
 	piFirstStepParam = Param{
@@ -314,12 +314,12 @@ var (
 	}
 	piRatioMinParam = Param{
 		Name: "control.ratio-min", Default: "0.2", Range: "above 0 to 1",
-		Doc: "smallest ratio of a step size to the one before",
+		Doc: "smallest ratio of a step size to the previous one",
 		set: between(func(s *settings) *float64 { return &s.Control.RatioMin }, 0, 1),
 	}
 	piRatioMaxParam = Param{
 		Name: "control.ratio-max", Default: "1.5", Range: "at least 1",
-		Doc: "largest ratio of a step size to the one before",
+		Doc: "largest ratio of a step size to the previous one",
 		set: between(func(s *settings) *float64 { return &s.Control.RatioMax }, 1, 1e6),
 	}
 	piIntegralParam = Param{
@@ -350,17 +350,17 @@ var (
 	}
 	eccoToleranceParam = Param{
 		Name: "ecco.tolerance", Default: "1e-5", Range: "greater than 0",
-		Doc: "relative tolerance r of ECCO's indicator √(mean (δE / (r (E0 + |E|)))²), for bonds that have none of their own",
+		Doc: "relative tolerance r of ECCO's indicator √(mean (δE / (r (E0 + |E|)))²), for bonds without their own",
 		set: positive(func(s *settings) *float64 { return &s.Control.EnergyTolerance }),
 	}
 	eccoScaleParam = Param{
 		Name: "ecco.energy-scale", Default: auto, Range: "auto, joules",
-		Doc: "energy scale E0 of ECCO's indicator, for bonds that have none of their own; auto learns it: the largest energy that the bond has carried so far",
+		Doc: "energy scale E0 of ECCO's indicator, for bonds without their own; auto uses the largest energy that the bond has carried so far",
 		set: orAuto(positive(func(s *settings) *float64 { return &s.Control.EnergyScale })),
 	}
 	energyMuParam = Param{
 		Name: "energy.mu", Default: auto, Range: "auto, 0 … 2",
-		Doc: "share μ of the residual energy that is taken for spurious; auto follows from direct feedthrough and rates by rodriguez 3.3",
+		Doc: "share μ of the residual energy that is treated as spurious; auto computes it from direct feedthrough and rates (rodriguez 3.3)",
 		set: func(s *settings, v string) error {
 			if v == auto {
 				s.Energy.Mu = math.NaN()
@@ -376,7 +376,7 @@ var (
 	}
 	energyNuParam = Param{
 		Name: "energy.nu", Default: "0", Range: "0 … 1",
-		Doc: "weight ν of the energy that earlier corrections left over",
+		Doc: "weight ν of the energy that earlier corrections did not remove",
 		set: func(s *settings, v string) error {
 			x, err := strconv.ParseFloat(v, 64)
 			if err != nil || !(x >= 0 && x <= 1) {
@@ -388,13 +388,13 @@ var (
 	}
 	energyLimitParam = Param{
 		Name: "energy.limit", Default: "1", Range: "above 0",
-		Doc: "largest correction, as part of the action that is corrected",
+		Doc: "largest correction, as a fraction of the corrected action",
 		set: positive(func(s *settings) *float64 { return &s.Energy.Limit }),
 	}
 	energyAbsoluteParam = Param{
 		Name: "energy.limit-absolute", Default: none, Range: "none; greater than 0; or component.variable:100,… with or without a general one",
-		Doc: "largest correction in the unit of the action, for all bonds or for the actions named (the efforts of bonds); where energy.limit is less, that counts; " +
-			"take one where the action carries a static load, of which a part is no measure",
+		Doc: "largest correction in the unit of the action, for all bonds or for the named actions (the efforts of bonds); the smaller of this and energy.limit applies. " +
+			"Set it where the action carries a static load, such as a weight",
 		set: func(s *settings, v string) (err error) {
 			if v == none {
 				return nil
@@ -405,8 +405,8 @@ var (
 	}
 	modelJacobianParam = Param{
 		Name: "model.jacobian", Default: auto, Range: strings.Join(jacobianSources, ", "),
-		Doc: "where the model of a component comes from: its directional derivatives; differences of steps repeated from a saved state; identification from inputs and outputs " +
-			"while it runs; auto takes the first that each component has, and the run tells which",
+		Doc: "source of the model of each component: its directional derivatives; differences of steps repeated from a saved state; or identification from inputs and outputs " +
+			"during the run. auto takes the first that the component supports; the manifest lists which",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, jacobianSources...)
 			s.Model.Jacobian = JacobianSource(max(i, 0))
@@ -415,8 +415,8 @@ var (
 	}
 	modelPointParam = Param{
 		Name: "model.point", Default: auto, Range: strings.Join(modelPoints, ", "),
-		Doc: "where in a macro step directional derivatives are taken: at its start, with which strong nonlinearities stay stable for longer, or at its end, with which errors are smaller " +
-			"where both are stable; auto is start; linear components do not tell the difference, and models from steps repeated or identified have no point",
+		Doc: "where in a macro step directional derivatives are taken: at its start, which keeps strongly nonlinear components stable for longer, or at its end, which has smaller errors " +
+			"where both are stable; auto is start. It makes no difference for linear components and does not apply to models from repeated steps or identification",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, modelPoints...)
 			s.Model.Point = ModelPoint(max(i, 0))
@@ -425,8 +425,8 @@ var (
 	}
 	modelIdentificationParam = Param{
 		Name: "model.identification", Default: "least-squares", Range: "least-squares, subspace",
-		Doc: "how models are identified: by recursive least squares, which follow a change soon, or over a window of steps by subspaces (MOESP), which bear noise better; " +
-			"the run goes on uncorrected until a model is trusted, and tells",
+		Doc: "how models are identified: by recursive least squares, which follow changes quickly, or by a subspace method over a window of steps (MOESP), which tolerates more noise. " +
+			"Outputs stay uncorrected until a model is trusted; the manifest says for how long",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "least-squares", "subspace")
 			s.Model.Subspace = i == 1
@@ -435,7 +435,7 @@ var (
 	}
 	modelAlphaParam = Param{
 		Name: "model.alpha", Default: "1", Range: "0 … 2",
-		Doc: "share α of the error left in the states that a constant offset of the inputs removes in the next macro step; 0 corrects the outputs alone",
+		Doc: "share α of the remaining state error that a constant offset of the inputs removes in the next macro step; 0 corrects the outputs only",
 		set: func(s *settings, v string) error {
 			x, err := strconv.ParseFloat(v, 64)
 			if err != nil || !(x >= 0 && x <= 2) {
@@ -447,7 +447,7 @@ var (
 	}
 	modelRefreshParam = Param{
 		Name: "model.refresh", Default: "0.01", Range: "0 or greater",
-		Doc: "relative error of a prediction by a kept model above which the model is made anew; 0 makes it anew in every macro step",
+		Doc: "a model is rebuilt when the relative error of its prediction exceeds this value; 0 rebuilds it in every macro step",
 		set: func(s *settings, v string) error {
 			if v == "0" {
 				s.Model.Refresh = 0
@@ -458,7 +458,7 @@ var (
 	}
 	modelFailureParam = Param{
 		Name: "model.failure", Default: "uncorrected", Range: "uncorrected, stop",
-		Doc: "what becomes of a component whose model fails (claims that do not hold, no finite numbers, a singular interface): it goes on uncorrected, and the run tells, or the run stops",
+		Doc: "what to do when the model of a component fails (wrong derivatives, values that are not finite, a singular interface): leave the component uncorrected with a warning, or stop the run",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "uncorrected", "stop")
 			s.Model.Stop = i == 1
@@ -467,7 +467,7 @@ var (
 	}
 	modelRawParam = Param{
 		Name: "model.raw", Default: "false", Range: "true, false",
-		Doc: "whether the outputs before their correction are recorded too, as raw.component.variable",
+		Doc: "true also records the outputs before correction, as raw.component.variable",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "false", "true")
 			s.Model.Raw = i == 1
@@ -476,7 +476,7 @@ var (
 	}
 	modelControlParam = Param{
 		Name: "control", Default: "fixed", Range: "fixed, ecco, predictor-corrector",
-		Doc: "fixed keeps the step size of the run; ecco chooses it by the residual energy at power bonds, predictor-corrector by outputs against their extrapolation",
+		Doc: "fixed keeps the step size of the run; ecco controls it by the residual energy at power bonds; predictor-corrector by the difference between outputs and their extrapolation",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "fixed", "ecco", "predictor-corrector")
 			s.Control.Estimator = []Estimator{NoEstimate, ECCO, PredictorCorrector}[max(i, 0)]
@@ -485,7 +485,7 @@ var (
 	}
 	directParam = Param{
 		Name: "correction", Default: "none", Range: "none, feedthrough",
-		Doc: "feedthrough adds to the outputs what direct feedthrough makes of the difference between true and extrapolated inputs, y + D (u − ũ), by directional derivatives",
+		Doc: "feedthrough corrects the outputs for the error of the extrapolated inputs through direct feedthrough, y + D (u − ũ), with D from directional derivatives",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "none", "feedthrough")
 			if i == 1 {
@@ -496,8 +496,8 @@ var (
 	}
 	monitorParam = Param{
 		Name: "monitor", Default: auto, Range: "auto, or component.variable:position, component.variable:velocity, … separated by commas",
-		Doc: "variables whose error is estimated, with their level; auto takes positions and velocities among the outputs by their derivative " +
-			"attributes, else all connected outputs, and of a component with coupling inputs that has none of these all its outputs; the run tells which",
+		Doc: "variables whose error is estimated, with their level. auto finds positions and velocities among the outputs by their derivative " +
+			"attributes; without these it takes all connected outputs, and all outputs of a component with coupling inputs but no connected output. The manifest lists them",
 		set: func(s *settings, v string) (err error) {
 			if v == auto {
 				return nil
@@ -516,7 +516,7 @@ func setOrder(s *settings, v string) (err error) {
 func schemeParam(def string, choices ...string) Param {
 	return Param{
 		Name: "scheme", Default: def, Range: strings.Join(choices, ", "),
-		Doc: "jacobi steps all subsystems from the old values; gauss-seidel one after the other, with the new values of those already stepped",
+		Doc: "jacobi steps all components from the old values; gauss-seidel one after the other, with the new values of components already stepped",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, choices...)
 			s.Scheme = Scheme(max(i, 0))
@@ -529,7 +529,7 @@ func schemeParam(def string, choices ...string) Param {
 func correctionParam(def string) Param {
 	return Param{
 		Name: "correction", Default: def, Range: "none, energy",
-		Doc: "energy adds to the action of each bond what removes the spurious energy of the step before",
+		Doc: "energy adds a correction to the action of each bond that removes the spurious energy of the previous step",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "none", "energy")
 			s.Correct = Correction(max(i, 0))
@@ -541,7 +541,7 @@ func correctionParam(def string) Param {
 func controlParam(def string) Param {
 	return Param{
 		Name: "control", Default: def, Range: "fixed, ecco",
-		Doc: "fixed keeps the step size of the run; ecco chooses it by the residual energy",
+		Doc: "fixed keeps the step size of the run; ecco controls it by the residual energy",
 		set: func(s *settings, v string) error {
 			i, err := oneOf(v, "fixed", "ecco")
 			s.Control.Estimator = NoEstimate
@@ -574,69 +574,69 @@ func Presets() []Preset {
 	all := []Preset{
 		{
 			Name:   "explicit",
-			Doc:    "Explicit coupling, all subsystems in parallel (Jacobi): inputs are extrapolated over the macro step, no step is repeated.",
+			Doc:    "Explicit coupling, all components in parallel (Jacobi): inputs are extrapolated over the macro step, no step is repeated.",
 			Source: "schweizer 2.1.2, 2.2.2, 2.3.2; meyer 3.1",
 			Params: explicit("jacobi"),
 		},
 		{
 			Name:   "gauss-seidel",
-			Doc:    "Explicit coupling, one subsystem after the other (Gauss–Seidel): a source already stepped gives its new value as the newest point.",
+			Doc:    "Explicit coupling, one component after the other (Gauss–Seidel): inputs use the new values of sources that have already been stepped.",
 			Source: "schweizer 2.1, one subsystem after the other",
 			Params: explicit("gauss-seidel"),
 		},
 		{
 			Name: "implicit",
-			Doc: "Implicit coupling with steps of one size: the inputs that close loops agree with the outputs at the end of every macro step, " +
-				"by a predictor and corrector steps with rollback.",
+			Doc: "Implicit coupling with a fixed step size: inputs on loops match the outputs at the end of every macro step, " +
+				"by a predictor step and corrector steps with rollback.",
 			Source: "schweizer 2.1.2, 2.2.2, 2.3.2; meyer 3.2",
 			Params: slices.Concat([]Param{implicitOrderParam}, delivery, solver, tolerances),
 			parts:  Config{Scheme: Implicit},
 		},
 		{
 			Name:   "ex-local",
-			Doc:    "Explicit coupling, variable order and step size; the error is estimated against a second solution of one order more (with rollback).",
+			Doc:    "Explicit coupling, variable order and step size; the error is estimated by comparison with a second solution of one order higher (with rollback).",
 			Source: "meyer 4.1, 5",
 			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps, monitor),
 			parts:  estimating(ExLocal, Jacobi),
 		},
 		{
 			Name:   "ex-milne",
-			Doc:    "Explicit coupling, variable order and step size; the error is estimated against a second solution of the same order by interpolation (with rollback).",
+			Doc:    "Explicit coupling, variable order and step size; the error is estimated by comparison with a second, interpolated solution of the same order (with rollback).",
 			Source: "meyer 4.2, 5",
 			Params: slices.Concat(order, delivery, tolerances, steps, monitor),
 			parts:  estimating(ExMilne, Jacobi),
 		},
 		{
 			Name:   "ex-slocal",
-			Doc:    "Explicit coupling, variable order and step size; the error is estimated by extrapolated against updated inputs, and costs no step.",
+			Doc:    "Explicit coupling, variable order and step size; the error is estimated by comparing extrapolated with updated inputs, without extra steps (rejected steps need rollback).",
 			Source: "meyer 4.3, 5",
 			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps),
 			parts:  estimating(ExSLocal, Jacobi),
 		},
 		{
 			Name:   "im-milne",
-			Doc:    "Implicit coupling, variable order and step size; the error is estimated by predicted against corrected states.",
+			Doc:    "Implicit coupling, variable order and step size; the error is estimated by comparing predicted with corrected states (with rollback).",
 			Source: "meyer 3.2, 4.4, 5",
 			Params: slices.Concat(order, delivery, solver, tolerances, steps, monitor),
 			parts:  estimating(ImMilne, Implicit),
 		},
 		{
 			Name:   "im-slocal",
-			Doc:    "Implicit coupling, variable order and step size; the error is estimated by predicted against corrected inputs.",
+			Doc:    "Implicit coupling, variable order and step size; the error is estimated by comparing predicted with corrected inputs (with rollback).",
 			Source: "meyer 3.2, 4.5, 5",
 			Params: slices.Concat(order, delivery, solver, tolerances, steps),
 			parts:  estimating(ImSLocal, Implicit),
 		},
 		{
 			Name:   "richardson",
-			Doc:    "Explicit coupling, variable order and step size; every step is taken once at once and once in two halves, which stand (with rollback).",
+			Doc:    "Explicit coupling, variable order and step size; every step is taken once as a whole and once in two halves, whose result is kept (with rollback).",
 			Source: "step doubling; meyer (12), 5",
 			Params: slices.Concat(order, bySchemes, delivery, tolerances, steps, monitor),
 			parts:  estimating(Richardson, Jacobi),
 		},
 		{
 			Name: "predictor-corrector",
-			Doc: "Explicit coupling, variable step size, no step repeated: a PI controller keeps the difference between the outputs and their " +
+			Doc: "Explicit coupling, variable step size, no step is repeated: a PI controller keeps the difference between outputs and their " +
 				"extrapolation near a tolerance (no rollback).",
 			Source: "sadjina III D, (15)–(17), after Busch",
 			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{pcToleranceParam, pcRhoParam}, piSteps),
@@ -644,22 +644,22 @@ func Presets() []Preset {
 		},
 		{
 			Name:   "ecco",
-			Doc:    "Explicit coupling, variable step size, no step repeated: a PI controller keeps the residual energy at power bonds near a tolerance (no rollback).",
+			Doc:    "Explicit coupling, variable step size, no step is repeated: a PI controller keeps the residual energy at power bonds near a tolerance (no rollback).",
 			Source: "sadjina III",
 			Energy: true,
 			Params: energy("none", "ecco"),
 		},
 		{
 			Name:   "energy-correction",
-			Doc:    "Explicit coupling; the energy that the coupling lets appear at power bonds is removed by an additional action in the next step (no rollback).",
+			Doc:    "Explicit coupling; spurious energy that the coupling creates at power bonds is removed by an additional action in the next step (no rollback).",
 			Source: "rodriguez 3",
 			Energy: true,
 			Params: energy("energy", "fixed"),
 		},
 		{
 			Name: "model-based-corrector",
-			Doc: "Explicit coupling; after every macro step linear models of the components estimate what the extrapolated inputs have spoilt, " +
-				"and correct the outputs, and by an offset of the next inputs the states (no step is repeated).",
+			Doc: "Explicit coupling; after every macro step, linear models of the components estimate the error of the extrapolated inputs. " +
+				"They correct the outputs and, by an offset of the next inputs, the states (no step is repeated).",
 			Source: "haid 2",
 			Params: slices.Concat([]Param{orderParam}, bySchemes, delivery, []Param{modelJacobianParam, modelPointParam, modelIdentificationParam, modelAlphaParam, modelRefreshParam, modelFailureParam,
 				modelRawParam, modelControlParam, eccoToleranceParam, eccoScaleParam, pcToleranceParam, pcRhoParam}, piSteps),
