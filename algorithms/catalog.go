@@ -368,7 +368,7 @@ var (
 			}
 			x, err := strconv.ParseFloat(v, 64)
 			if err != nil || !(x >= 0 && x <= 2) {
-				return errors.New("it is auto or a number from 0 to 2")
+				return errors.New("must be auto or a number from 0 to 2")
 			}
 			s.Energy.Mu = x
 			return nil
@@ -380,7 +380,7 @@ var (
 		set: func(s *settings, v string) error {
 			x, err := strconv.ParseFloat(v, 64)
 			if err != nil || !(x >= 0 && x <= 1) {
-				return errors.New("it is a number from 0 to 1")
+				return errors.New("must be a number from 0 to 1")
 			}
 			s.Energy.Nu = x
 			return nil
@@ -439,7 +439,7 @@ var (
 		set: func(s *settings, v string) error {
 			x, err := strconv.ParseFloat(v, 64)
 			if err != nil || !(x >= 0 && x <= 2) {
-				return errors.New("it is a number from 0 to 2")
+				return errors.New("must be a number from 0 to 2")
 			}
 			s.Model.Alpha = x
 			return nil
@@ -756,7 +756,7 @@ func oneOf(v string, choices ...string) (int, error) {
 	i := slices.Index(choices, v)
 	if i < 0 {
 		last := len(choices) - 1
-		return i, fmt.Errorf("it is %s or %s", strings.Join(choices[:last], ", "), choices[last])
+		return i, fmt.Errorf("must be %s or %s", strings.Join(choices[:last], ", "), choices[last])
 	}
 	return i, nil
 }
@@ -768,9 +768,9 @@ func between(field func(*settings) *float64, lowest, highest float64) func(*sett
 		switch {
 		case err != nil || math.IsNaN(x) || x < lowest || x > highest || x == 0:
 			if lowest == 0 {
-				return fmt.Errorf("it is a number above 0 and not above %g", highest)
+				return fmt.Errorf("must be a number above 0 and not above %g", highest)
 			}
-			return fmt.Errorf("it is a number from %g to %g", lowest, highest)
+			return fmt.Errorf("must be a number from %g to %g", lowest, highest)
 		}
 		*field(s) = x
 		return nil
@@ -793,7 +793,7 @@ func gain(field func(*settings) **float64) func(*settings, string) error {
 	return func(s *settings, v string) error {
 		x, err := strconv.ParseFloat(v, 64)
 		if err != nil || !(x >= 0 && x <= 1) {
-			return errors.New("it is auto or a number from 0 to 1")
+			return errors.New("must be auto or a number from 0 to 1")
 		}
 		*field(s) = &x
 		return nil
@@ -813,7 +813,7 @@ func orAuto(set func(*settings, string) error) func(*settings, string) error {
 func number(v string) (float64, error) {
 	x, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(x > 0) || math.IsInf(x, 0) {
-		return 0, errors.New("it is a number greater than 0")
+		return 0, errors.New("must be a number greater than 0")
 	}
 	return x, nil
 }
@@ -845,7 +845,7 @@ func toleranceList(v string) ([]Tolerance, error) {
 // needsGeneral refuses a list without a value for the variables it does not name.
 func needsGeneral(list []Tolerance, err error) error {
 	if err == nil && math.IsNaN(general(list, math.NaN())) {
-		return errors.New("give a general value beside those of variables, like 1e-3,component.variable:1e-2")
+		return errors.New("needs a general value beside those of variables, like 1e-3,component.variable:1e-2")
 	}
 	return err
 }
@@ -874,7 +874,7 @@ func monitorList(v string) ([]Monitored, error) {
 func wholeNumber(v string, lowest, highest int) (int, error) {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < lowest || n > highest {
-		return 0, fmt.Errorf("it is a whole number from %d to %d", lowest, highest)
+		return 0, fmt.Errorf("must be a whole number from %d to %d", lowest, highest)
 	}
 	return n, nil
 }

@@ -25,7 +25,7 @@ func main() {
 		New: func(values map[string]string, _ algorithms.With) (*algorithms.Choice, error) {
 			n, err := strconv.Atoi(values["substeps"])
 			if err != nil || n < 1 {
-				return nil, fmt.Errorf("parameter substeps=%s: it is a whole number from 1 on", values["substeps"])
+				return nil, fmt.Errorf("parameter substeps=%s: must be a whole number from 1 on", values["substeps"])
 			}
 			return &algorithms.Choice{Algorithm: &twoSweeps{substeps: n}}, nil
 		},
