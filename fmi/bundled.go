@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // bundles are the shared libraries that FMUs of this process brought beside
@@ -35,7 +37,7 @@ func (f *FMU) bundled() map[string]string {
 	f.beside = out
 	for _, e := range entries {
 		n := e.Name()
-		if e.Type().IsRegular() && n != own && (strings.HasSuffix(n, librarySuffix) || strings.Contains(n, ".so.")) {
+		if e.Type().IsRegular() && n != own && (strings.HasSuffix(n, native.LibrarySuffix) || strings.Contains(n, ".so.")) {
 			out[n] = onceKey(filepath.Join(dir, n))
 		}
 	}

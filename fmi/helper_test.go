@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // compiler gives the C compiler: $CC, else the first of cc, gcc and clang.
@@ -85,7 +86,7 @@ func place(testing.TB) (*FMU, string) {
 	fmuCount++
 	dir := filepath.Join(tempDir, fmt.Sprint("fmu", fmuCount))
 	f := &FMU{Description: described(), Path: filepath.Join(tempDir, fmt.Sprint("archive", fmuCount, ".fmu")), Dir: dir}
-	lib := filepath.Join(dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0], "probe"+librarySuffix)
+	lib := filepath.Join(dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0], "probe"+native.LibrarySuffix)
 	return f, lib
 }
 
@@ -103,7 +104,7 @@ var plainOnce sync.Once
 // plainFMU gives a new FMU with a copy of the plain probe.
 func plainFMU(tb testing.TB) *FMU {
 	tb.Helper()
-	src := filepath.Join(tempDir, "plain", "probe"+librarySuffix)
+	src := filepath.Join(tempDir, "plain", "probe"+native.LibrarySuffix)
 	plainOnce.Do(func() { build(tb, src, []string{"probe.c", "log.c"}, "-lpthread", "-lm") })
 	f, lib := place(tb)
 	data, err := os.ReadFile(src)
@@ -196,16 +197,16 @@ func fail(tb testing.TB, in *Instance, f function, s Status, n int32) {
 // export calls an exported helper of the probe.
 func export(tb testing.TB, in *Instance, name string, args ...uintptr) uintptr {
 	tb.Helper()
-	h, _, err := openLibrary(in.fmu.library, 0)
+	h, _, err := native.OpenLibrary(in.fmu.library, 0)
 	must(tb, err)
-	p := symbol(h, name)
+	p := native.Symbol(h, name)
 	if p == 0 {
 		tb.Fatalf("the probe does not export %s", name)
 	}
-	return callInts(p, args...)
+	return native.CallInts(p, args...)
 }
 
 func probeText(tb testing.TB, in *Instance, k uintptr) string {
 	tb.Helper()
-	return cstring(export(tb, in, "probe_text", in.comp, k), 4096)
+	return native.String(export(tb, in, "probe_text", in.comp, k), 4096)
 }

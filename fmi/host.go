@@ -1,10 +1,11 @@
 package fmi
 
 import (
-	"runtime"
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // Host answers the requests of an instance that lives in another process, by
@@ -17,25 +18,25 @@ type Host struct {
 	img  *image
 	comp uintptr
 
-	batch     *batch
-	mem       cmem     // lives as long as the process
-	recs      []record // of the batch under way
+	batch     *native.Batch
+	mem       native.Memory   // lives as long as the process
+	recs      []native.Record // of the batch under way
 	fns       []function
 	slots     []uint64 // number of the state in each record's slot
 	kept      []kept
 	states    map[uint64]uintptr // fmi2FMUstate, by the number that the other side gives it
 	out       wireWriter
-	scratch   scratch
+	scratch   native.Scratch
 	callbacks uintptr
 
-	guard  *guard // the process before the first instance
+	guard  *native.Guard // the process before the first instance
 	tidied time.Time
 	told   map[string]bool
 }
 
 // kept is a record that requests refer to by a number.
 type kept struct {
-	rec   record
+	rec   native.Record
 	there bool
 }
 
@@ -47,53 +48,34 @@ type kept struct {
 // while and after the FMU is called, also by another process; nil = nobody reads
 // it. Threads that the FMU makes get a stack of so many bytes, 0 = as it is.
 func NewHost(send func(message []byte), keep func(text string), progress unsafe.Pointer, threadStack uint64) (*Host, error) {
-	if _, err := libc(); err != nil {
+	if _, _, err := native.Allocator(); err != nil {
 		return nil, err
 	}
 	h := &Host{send: send, keep: keep, told: map[string]bool{}, states: map[uint64]uintptr{}}
 	if progress == nil {
 		var err error
-		if progress, err = h.mem.alloc(batchSize); err != nil {
+		if progress, err = h.mem.Alloc(native.BatchSize); err != nil {
 			return nil, err
 		}
 	}
-	h.batch = (*batch)(progress)
-	bufferLines()
+	h.batch = (*native.Batch)(progress)
+	native.BufferLines()
 	if threadStack > 0 {
-		setThreadStack(uintptr(threadStack))
+		native.SetThreadStack(uintptr(threadStack))
 	}
 	return h, nil
 }
 
 // ProgressSize is the size of what NewHost takes.
-const ProgressSize = int(batchSize)
+const ProgressSize = int(native.BatchSize)
 
 // Begun counts the calls of the request under way that were begun.
 func Begun(progress unsafe.Pointer) int {
-	return int(min(atomic.LoadUintptr(&(*batch)(progress).done), maxKept))
+	return int(min(atomic.LoadUintptr(&(*native.Batch)(progress).Done), maxKept))
 }
 
 // Forget makes Begun 0, before a request.
-func Forget(progress unsafe.Pointer) { atomic.StoreUintptr(&(*batch)(progress).done, 0) }
-
-// bufferLines has what the FMU prints leave the process line by line, into a
-// pipe too, so that the last lines before a crash are not lost.
-func bufferLines() {
-	name, byLine := "stdout", uintptr(1)
-	switch runtime.GOOS {
-	case "darwin":
-		name = "__stdoutp"
-	case "windows": // has no such mode
-		return
-	}
-	stdout, err := libcSymbol(name)
-	if err != nil {
-		return
-	}
-	if setvbuf, err := libcSymbol("setvbuf"); err == nil {
-		callInts(setvbuf, *(*uintptr)(cptr(stdout)), 0, byLine, 0)
-	}
-}
+func Forget(progress unsafe.Pointer) { atomic.StoreUintptr(&(*native.Batch)(progress).Done, 0) }
 
 // Answer carries out a request. The answer is valid until the next one. An error
 // means that the request is no such; the process should end.
@@ -106,7 +88,7 @@ func (h *Host) Answer(request []byte) ([]byte, error) {
 		err = h.load(&r)
 	case askDefine:
 		for n := r.word(); n > 0 && err == nil; n-- {
-			_, _, err = h.define(&r, &record{})
+			_, _, err = h.define(&r, &native.Record{})
 		}
 	case askRun:
 		err = h.run(&r)
@@ -148,7 +130,7 @@ func (h *Host) load(r *wireReader) error {
 	if h.callbacks, err = newCallbacks(h.log); err != nil {
 		return err
 	}
-	h.guard, h.tidied = watch(), time.Now()
+	h.guard, h.tidied = native.Watch(), time.Now()
 	return nil
 }
 
@@ -168,13 +150,13 @@ func (h *Host) run(r *wireReader) error {
 		return errWire
 	}
 	if int(n) > len(h.recs) {
-		recs, err := cslice[record](&h.mem, int(n))
+		recs, err := native.Slice[native.Record](&h.mem, int(n))
 		if err != nil {
 			return err
 		}
 		h.recs, h.fns, h.slots = recs, make([]function, n), make([]uint64, n)
 	}
-	h.scratch.reset()
+	h.scratch.Reset()
 	for k := range h.recs[:n] {
 		if err := h.decode(r, k); err != nil {
 			return err
@@ -184,19 +166,19 @@ func (h *Host) run(r *wireReader) error {
 		return errWire
 	}
 	b := h.batch
-	b.recs, b.n = address(h.recs), uintptr(n)
+	b.Recs, b.N = native.Address(h.recs), uintptr(n)
 	if n == 1 && changesProcess.has(h.fns[0]) {
 		h.tidy(0)
-		g := watch()
-		run(b)
-		for _, c := range g.restore() {
-			h.log.say("the FMU " + c.text)
+		g := native.Watch()
+		native.Run(b)
+		for _, c := range g.Restore() {
+			h.log.say("the FMU " + c.Text)
 		}
 	} else {
-		run(b)
+		native.Run(b)
 		h.tidy(tidyInterval)
 	}
-	done := b.done
+	done := b.Done
 	if done == 0 || done > uintptr(n) { // it stands in memory that the FMU may write over
 		return errWire
 	}
@@ -204,13 +186,16 @@ func (h *Host) run(r *wireReader) error {
 		h.log.close()
 	}
 	h.out.word(h.outcome(done))
-	h.out.word(b.start)
-	h.out.word(b.end)
+	h.out.word(b.Start)
+	h.out.word(b.End)
 	for k := range h.recs[:done] {
 		h.encode(k)
 	}
 	return nil
 }
+
+// maxName bounds what is read of the name of an instance.
+const maxName = 4096
 
 const tidyInterval = 250 * time.Millisecond
 
@@ -221,10 +206,10 @@ func (h *Host) tidy(interval time.Duration) {
 	if time.Since(h.tidied) < interval {
 		return
 	}
-	for _, c := range h.guard.restore() {
-		if !h.told[c.kind] {
-			h.told[c.kind] = true
-			h.log.say("in a step the FMU " + c.text)
+	for _, c := range h.guard.Restore() {
+		if !h.told[c.Kind] {
+			h.told[c.Kind] = true
+			h.log.say("in a step the FMU " + c.Text)
 		}
 	}
 	h.tidied = time.Now()
@@ -248,11 +233,11 @@ func (h *Host) outcome(records uintptr) uint64 {
 	switch f {
 	case fnFreeInstance: // gives nothing
 	case fnInstantiate:
-		if last.ret == 0 {
+		if last.Ret == 0 {
 			return done | wireStopped
 		}
 	default:
-		if stops(last.status()) {
+		if native.Stops(last.Status()) {
 			return done | wireStopped
 		}
 	}
@@ -261,7 +246,7 @@ func (h *Host) outcome(records uintptr) uint64 {
 
 // define reads the beginning of a record: what is fixed in it, or under which
 // number that is kept.
-func (h *Host) define(r *wireReader, c *record) (f function, shape []argument, err error) {
+func (h *Host) define(r *wireReader, c *native.Record) (f function, shape []argument, err error) {
 	head := r.word()
 	f = function(head & 0xff)
 	id := int(head >> wireKept & maxID)
@@ -271,10 +256,10 @@ func (h *Host) define(r *wireReader, c *record) (f function, shape []argument, e
 	shape = shapes[f]
 	switch {
 	case head&wireDefines != 0:
-		*c = record{fn: h.img.sym[f], sig: signature(f)}
+		*c = native.Record{Fn: h.img.sym[f], Sig: signature(f)}
 		for j, a := range shape {
 			if a.kind == argCount {
-				c.i[j] = uintptr(r.word())
+				c.Int[j] = uintptr(r.word())
 			}
 		}
 		for j, a := range shape {
@@ -288,7 +273,7 @@ func (h *Host) define(r *wireReader, c *record) (f function, shape []argument, e
 			}
 			h.kept[id] = kept{*c, true}
 		}
-	case id < len(h.kept) && h.kept[id].there && h.kept[id].rec.fn == h.img.sym[f]:
+	case id < len(h.kept) && h.kept[id].there && h.kept[id].rec.Fn == h.img.sym[f]:
 		*c = h.kept[id].rec
 	default:
 		return f, nil, errWire
@@ -307,44 +292,44 @@ func (h *Host) decode(r *wireReader, k int) error {
 	for j, a := range shape {
 		switch a.kind {
 		case argComponent:
-			c.i[j] = h.comp
+			c.Int[j] = h.comp
 		case argLocal:
-			c.i[j] = h.callbacks
+			c.Int[j] = h.callbacks
 		case argInt:
-			c.i[j] = uintptr(r.word())
+			c.Int[j] = uintptr(r.word())
 		case argIn, argInOut:
-			r.memory(c.i[j], a.bytes(c))
+			r.memory(c.Int[j], a.bytes(c))
 		case argText, argTexts:
 			if err := h.readTexts(r, c, j, a); err != nil {
 				return err
 			}
 		case argTextsOut:
-			clear(unsafe.Slice((*uintptr)(cptr(c.i[j])), a.elements(c)))
+			clear(unsafe.Slice((*uintptr)(native.Pointer(c.Int[j])), a.elements(c)))
 		case argState:
 			state, there := h.states[r.word()]
 			if !there {
 				return errWire
 			}
-			c.i[j] = state
+			c.Int[j] = state
 		case argStateSlot:
 			h.slots[k] = r.word()
-			*(*uintptr)(cptr(c.i[j])) = h.states[h.slots[k]]
+			*(*uintptr)(native.Pointer(c.Int[j])) = h.states[h.slots[k]]
 		}
 	}
 	for j := range floats(f) {
-		r.memory(addressOf(&c.f[j]), 8)
+		r.memory(native.AddressOf(&c.Float[j]), 8)
 	}
 	if r.bad {
 		return errWire
 	}
 	if f == fnInstantiate {
-		h.log.instance = cstring(c.i[0], maxField)
+		h.log.instance = native.String(c.Int[0], maxName)
 	}
 	return nil
 }
 
 // reserve makes room for what argument j points to, and reads it if it is fixed.
-func (h *Host) reserve(r *wireReader, c *record, j int, a argument, keep bool) error {
+func (h *Host) reserve(r *wireReader, c *native.Record, j int, a argument, keep bool) error {
 	size := a.bytes(c)
 	switch a.kind {
 	case argTextsOut:
@@ -360,7 +345,7 @@ func (h *Host) reserve(r *wireReader, c *record, j int, a argument, keep bool) e
 	if err != nil {
 		return err
 	}
-	c.i[j] = p
+	c.Int[j] = p
 	if a.kind == argFixed {
 		r.memory(p, size)
 	}
@@ -370,14 +355,14 @@ func (h *Host) reserve(r *wireReader, c *record, j int, a argument, keep bool) e
 // room gives C memory, until the next request or for good.
 func (h *Host) room(size uintptr, keep bool) (uintptr, error) {
 	if !keep {
-		return h.scratch.alloc(size)
+		return h.scratch.Alloc(size)
 	}
-	p, err := h.mem.alloc(size)
+	p, err := h.mem.Alloc(size)
 	return uintptr(p), err
 }
 
 // readTexts reads the strings of argument j.
-func (h *Host) readTexts(r *wireReader, c *record, j int, a argument) error {
+func (h *Host) readTexts(r *wireReader, c *native.Record, j int, a argument) error {
 	keep := a.kind == argText // older exporters keep the pointers
 	place := func() (uintptr, error) {
 		s := r.raw(r.word())
@@ -385,25 +370,25 @@ func (h *Host) readTexts(r *wireReader, c *record, j int, a argument) error {
 		if err != nil {
 			return 0, err
 		}
-		b := unsafe.Slice((*byte)(cptr(p)), len(s)+1)
+		b := unsafe.Slice((*byte)(native.Pointer(p)), len(s)+1)
 		copy(b, s)
 		b[len(s)] = 0
 		return p, nil
 	}
 	var err error
 	if a.kind == argText {
-		c.i[j], err = place()
+		c.Int[j], err = place()
 		return err
 	}
 	n := a.elements(c)
 	if n == 0 {
-		c.i[j] = 0
+		c.Int[j] = 0
 		return nil
 	}
 	if n > uintptr(len(r.rest)) {
 		return errWire
 	}
-	if c.i[j], err = h.scratch.alloc(8 * n); err != nil {
+	if c.Int[j], err = h.scratch.Alloc(8 * n); err != nil {
 		return err
 	}
 	for k := range n {
@@ -411,7 +396,7 @@ func (h *Host) readTexts(r *wireReader, c *record, j int, a argument) error {
 		if err != nil {
 			return err
 		}
-		*(*uintptr)(cptr(c.i[j] + 8*k)) = p
+		*(*uintptr)(native.Pointer(c.Int[j] + 8*k)) = p
 	}
 	return nil
 }
@@ -421,64 +406,29 @@ func (h *Host) encode(k int) {
 	c, f := &h.recs[k], h.fns[k]
 	w := &h.out
 	if f == fnInstantiate {
-		h.comp = c.ret
+		h.comp = c.Ret
 	}
-	w.word(uint64(c.ret))
-	w.word(uint64(c.sig & sigModes))
+	w.word(uint64(c.Ret))
+	w.word(uint64(c.Sig & native.SigModes))
 	for j, a := range shapes[f] {
 		switch a.kind {
 		case argOut, argInOut:
-			w.memory(c.i[j], a.bytes(c))
+			w.memory(c.Int[j], a.bytes(c))
 		case argTextsOut:
 			for i := range a.elements(c) {
-				p := *(*uintptr)(cptr(c.i[j] + 8*i))
-				if p == 0 || stops(c.status()) {
+				p := *(*uintptr)(native.Pointer(c.Int[j] + 8*i))
+				if p == 0 || native.Stops(c.Status()) {
 					w.word(wireNull)
 					continue
 				}
-				w.text(cstring(p, maxCString))
+				w.text(native.String(p, native.MaxString))
 			}
 		case argStateSlot:
 			if f == fnFreeFMUState {
 				delete(h.states, h.slots[k])
 			} else {
-				h.states[h.slots[k]] = *(*uintptr)(cptr(c.i[j]))
+				h.states[h.slots[k]] = *(*uintptr)(native.Pointer(c.Int[j]))
 			}
 		}
 	}
-}
-
-// scratch is C memory for one request.
-type scratch struct {
-	mem   cmem // what is too large for block
-	block cbuf
-	used  uintptr
-}
-
-const (
-	scratchBlock = 1 << 16
-)
-
-func (s *scratch) reset() {
-	s.used = 0
-	if len(s.mem.blocks) > 0 {
-		s.mem.release()
-	}
-}
-
-func (s *scratch) alloc(size uintptr) (uintptr, error) {
-	if s.block.p == nil {
-		if err := s.block.reserve(scratchBlock); err != nil {
-			return 0, err
-		}
-	}
-	size = (size + 15) &^ 15
-	if size > s.block.size-s.used {
-		p, err := s.mem.alloc(size)
-		return uintptr(p), err
-	}
-	p := uintptr(s.block.p) + s.used
-	s.used += size
-	clear(unsafe.Slice((*byte)(cptr(p)), size))
-	return p, nil
 }

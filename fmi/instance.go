@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // InstanceOptions says how an instance is made.
@@ -56,7 +58,7 @@ type InstanceOptions struct {
 type Instance struct {
 	fmu  *FMU
 	name string
-	tag  tag // 0 in a process of its own
+	tag  native.Tag // 0 in a process of its own
 	// Of the library, wherever it is loaded.
 	library string
 	sym     *[numFunctions]uintptr
@@ -70,10 +72,10 @@ type Instance struct {
 	// warned tells that a Warning without a message was reported.
 	warned bool
 
-	run    func(*batch)
+	run    func(*native.Batch)
 	remote *remote // nil in this process
-	batch  *batch
-	rec    *record // the one record of batch
+	batch  *native.Batch
+	rec    *native.Record // the one record of batch
 
 	// crossings counts the entries into C. It is not atomic on purpose: the
 	// race detector does not see what C writes, but it sees two callers here.
@@ -83,11 +85,11 @@ type Instance struct {
 	pending   pending       // how long the step under way has been
 	took      time.Duration // of the last call, only with a trace
 
-	mem          cmem // lives as long as the instance
-	vrBuf        cbuf
-	valBuf       cbuf
-	auxBuf       cbuf
-	textBuf      cbuf
+	mem          native.Memory // lives as long as the instance
+	vrBuf        native.Buffer
+	valBuf       native.Buffer
+	auxBuf       native.Buffer
+	textBuf      native.Buffer
 	handle       *uintptr // slot for state handles
 	size         *uintptr // slot for sizes
 	states       []*FMUState
@@ -106,7 +108,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return nil, &ArgumentError{name, fnInstantiate.String(), fmt.Sprintf("%q cannot name an instance: the name must not be blank nor hold a NUL", name)}
 	}
-	in := &Instance{fmu: f, name: name, run: run, pending: pending{limit: o.StepTimeout}, trace: o.Trace, single: o.CallByCall || o.Trace != nil}
+	in := &Instance{fmu: f, name: name, run: native.Run, pending: pending{limit: o.StepTimeout}, trace: o.Trace, single: o.CallByCall || o.Trace != nil}
 	in.log = &logQueue{instance: name, fmu: filepath.Base(f.Path), name: f.variableName, sink: o.Log}
 	var err error
 	if o.Launcher == nil {
@@ -148,13 +150,13 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 
 // instantiate allocates what C sees and calls fmi2Instantiate.
 func (in *Instance) instantiate(o InstanceOptions) error {
-	in.batch = in.mem.batch()
-	recs, err := cslice[record](&in.mem, 1)
+	in.batch = in.mem.Batch()
+	recs, err := native.Slice[native.Record](&in.mem, 1)
 	if err != nil {
 		return err
 	}
-	in.rec, in.batch.recs, in.batch.n = &recs[0], address(recs), 1
-	words, err := cslice[uintptr](&in.mem, 2)
+	in.rec, in.batch.Recs, in.batch.N = &recs[0], native.Address(recs), 1
+	words, err := native.Slice[uintptr](&in.mem, 2)
 	if err != nil {
 		return err
 	}
@@ -166,18 +168,18 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 	}
 	var texts [3]uintptr // kept until Free: older exporters keep the pointers
 	for k, s := range []string{in.name, in.fmu.Description.GUID, in.fmu.uri} {
-		b, err := cslice[byte](&in.mem, len(s)+1)
+		b, err := native.Slice[byte](&in.mem, len(s)+1)
 		if err != nil {
 			return err
 		}
 		copy(b, s)
-		texts[k] = address(b)
+		texts[k] = native.Address(b)
 	}
 	const coSimulation = 1
 	g := in.watch()
 	in.prepare(fnInstantiate, texts[0], coSimulation, texts[1], texts[2], in.environments, flag(o.Visible), flag(o.LoggingOn))
 	in.cross(in.batch, in.now(), 0)
-	in.comp = in.rec.ret
+	in.comp = in.rec.Ret
 	in.traceCall(fnInstantiate, in.rec)
 	in.report(g)
 	if in.lost() != nil {
@@ -195,11 +197,11 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 }
 
 // watch takes down what an FMU in this process must not change.
-func (in *Instance) watch() *guard {
+func (in *Instance) watch() *native.Guard {
 	if in.remote != nil {
 		return nil
 	}
-	return watch()
+	return native.Watch()
 }
 
 // lost gives the error of an instance whose process is lost, else nil.
@@ -219,12 +221,12 @@ func (in *Instance) refuse(f function, s State) error {
 }
 
 // report restores what the FMU changed in the process and says so.
-func (in *Instance) report(g *guard) {
+func (in *Instance) report(g *native.Guard) {
 	if g == nil {
 		return
 	}
-	for _, change := range g.restore() {
-		in.log.say("the FMU " + change.text)
+	for _, change := range g.Restore() {
+		in.log.say("the FMU " + change.Text)
 	}
 }
 
@@ -244,11 +246,11 @@ func (in *Instance) dispose() error {
 	for _, s := range in.steppers {
 		s.clear()
 	}
-	in.mem.release()
-	for _, b := range []*cbuf{&in.vrBuf, &in.valBuf, &in.auxBuf, &in.textBuf} {
-		b.release()
+	in.mem.Release()
+	for _, b := range []*native.Buffer{&in.vrBuf, &in.valBuf, &in.auxBuf, &in.textBuf} {
+		b.Release()
 	}
-	in.tag.forget()
+	forget(in.tag)
 	in.tag = 0
 	in.steppers, in.states, in.batch, in.rec = nil, nil, nil, nil
 	in.state = StateFreed
@@ -312,16 +314,16 @@ func (f *FMU) declares(fn function) (attribute string, ok bool) {
 }
 
 // prepare fills the record for a function with integer arguments only.
-func (in *Instance) prepare(f function, args ...uintptr) *record {
-	r := in.aim(f, sigInts)
-	copy(r.i[:], args)
+func (in *Instance) prepare(f function, args ...uintptr) *native.Record {
+	r := in.aim(f, native.SigInts)
+	copy(r.Int[:], args)
 	return r
 }
 
 // aim makes the record one that calls f.
-func (in *Instance) aim(f function, sig uintptr) *record {
+func (in *Instance) aim(f function, sig uintptr) *native.Record {
 	r := in.rec
-	r.fn, r.sig, r.tag = in.sym[f], sig, in.tag.of(f)
+	r.Fn, r.Sig, r.Tag = in.sym[f], sig, in.tag.Of(uint8(f))
 	return r
 }
 
@@ -334,9 +336,9 @@ func (in *Instance) now() float64 {
 }
 
 // cross enters C, at time t or in a step from t by h.
-func (in *Instance) cross(b *batch, t, h float64) {
+func (in *Instance) cross(b *native.Batch, t, h float64) {
 	in.crossings++
-	b.time, b.step = t, h
+	b.Time, b.Step = t, h
 	if in.trace == nil {
 		in.run(b)
 	} else {
@@ -348,10 +350,10 @@ func (in *Instance) cross(b *batch, t, h float64) {
 }
 
 // crossed notes what a crossing has left.
-func (in *Instance) crossed(b *batch) {
-	in.spend(span(b.start, b.end))
-	if b.modes != 0 {
-		in.changedModes(b.records())
+func (in *Instance) crossed(b *native.Batch) {
+	in.spend(native.Span(b.Start, b.End))
+	if b.Modes != 0 {
+		in.changedModes(b.Records())
 	}
 }
 
@@ -363,15 +365,15 @@ func (in *Instance) spend(ticks uint64) {
 
 // changedModes says, once for an FMU, that it changes floating-point modes, in which call or,
 // in a crossing with several calls of it, near which. The trampoline has put them back.
-func (in *Instance) changedModes(recs []record) {
+func (in *Instance) changedModes(recs []native.Record) {
 	for k := range recs {
 		r := &recs[k]
-		if r.sig&sigModes == 0 {
+		if r.Sig&native.SigModes == 0 {
 			continue
 		}
-		r.sig &^= sigModes
+		r.Sig &^= native.SigModes
 		if in.fmu.modes.CompareAndSwap(false, true) {
-			where := "in " + function(slices.Index(in.sym[:], r.fn)).String()
+			where := "in " + function(slices.Index(in.sym[:], r.Fn)).String()
 			if len(recs) > 1 {
 				where += " or in the calls before it"
 			}
@@ -387,13 +389,13 @@ func (in *Instance) call(f function) error { return in.callAt(f, in.now(), 0) }
 func (in *Instance) callAt(f function, t, h float64) error {
 	in.cross(in.batch, t, h)
 	in.traceCall(f, in.rec)
-	if s := in.rec.status(); s != StatusOK {
+	if s := Status(in.rec.Status()); s != StatusOK {
 		return in.settle(f, s)
 	}
 	return nil
 }
 
-func (in *Instance) traceCall(f function, r *record) {
+func (in *Instance) traceCall(f function, r *native.Record) {
 	if in.trace != nil {
 		in.trace.add(in, f, r)
 	}
@@ -502,8 +504,8 @@ func (in *Instance) SetupExperiment(e Experiment) error {
 		stop = *e.Stop
 	}
 	r := in.prepare(fnSetupExperiment, in.comp, flag(e.Tolerance != nil), flag(e.Stop != nil))
-	r.sig = sigExperiment
-	r.f = [3]float64{tol, e.Start, stop}
+	r.Sig = native.SigIIFFIF
+	r.Float = [3]float64{tol, e.Start, stop}
 	if err := in.callAt(fnSetupExperiment, e.Start, 0); err != nil {
 		return err
 	}
@@ -608,16 +610,16 @@ func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
 	if err := in.checkStep(t, h); err != nil {
 		return StatusErr, err
 	}
-	r := in.aim(fnDoStep, sigDoStep)
-	r.i[0], r.i[1] = in.comp, flag(noRestoreBefore)
-	r.f[0], r.f[1] = t, h
+	r := in.aim(fnDoStep, native.SigIFFI)
+	r.Int[0], r.Int[1] = in.comp, flag(noRestoreBefore)
+	r.Float[0], r.Float[1] = t, h
 	in.from, in.time = t, t+h
 	err := in.callAt(fnDoStep, t, h)
 	return in.lastStatus(), err
 }
 
 // lastStatus gives the status of the last single call, undefined ones as Error.
-func (in *Instance) lastStatus() Status { return defined(in.rec.status()) }
+func (in *Instance) lastStatus() Status { return defined(Status(in.rec.Status())) }
 
 func defined(s Status) Status {
 	if s < StatusOK || s > StatusPending {
@@ -706,5 +708,5 @@ func (in *Instance) GetStringStatus(k StatusKind) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return validUTF8(cstring(*(*uintptr)(p), maxCString)), nil
+	return validUTF8(native.String(*(*uintptr)(p), native.MaxString)), nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // Rules on the binary of an FMU.
@@ -143,10 +144,10 @@ func (f *FMU) load(instance string) error {
 		return err
 	}
 	add := f.adder()
-	if _, err := libc(); err != nil {
+	if _, _, err := native.Allocator(); err != nil {
 		return add(ruleLoad, "", "", "%v", err)
 	}
-	startTicker()
+	native.StartTicker()
 	key := cmp.Or(f.Hash, f.place.library)
 	if img := images[key]; img != nil && key != "" {
 		f.image = img
@@ -158,10 +159,10 @@ func (f *FMU) load(instance string) error {
 	t := note(notedLibrary, instance, f)
 	img, changes, err := loadImage(&f.place, t)
 	if err := f.judge(changes, err, add); err != nil {
-		t.forget()
+		forget(t)
 		return err
 	}
-	t.loaded()
+	markLoaded(t)
 	images[cmp.Or(f.Hash, f.place.library)], f.image = img, img
 	for name, content := range f.bundled() {
 		if bundles[name] == "" {
@@ -277,7 +278,7 @@ func (f *FMU) check(s *shown, add adder) error {
 
 // loadImage loads a library into this process. It says what that changed in the
 // process, also with an error. The tag is that of the FMU, 0 if nobody looks.
-func loadImage(p *libraryPlace, t tag) (_ *image, changes []string, err error) {
+func loadImage(p *libraryPlace, t native.Tag) (_ *image, changes []string, err error) {
 	img := &image{library: p.library, onceKey: onceKey(p.library)}
 	folder := ""
 	if p.chdir {
@@ -288,11 +289,11 @@ func loadImage(p *libraryPlace, t tag) (_ *image, changes []string, err error) {
 			return nil, nil, fmt.Errorf("the folder of the library cannot be made the working directory: %w", err)
 		}
 	}
-	g := watch()
-	handle, modes, err := openLibrary(p.library, t)
+	g := native.Watch()
+	handle, modes, err := native.OpenLibrary(p.library, t)
 	img.handle = handle
-	for _, c := range g.restore() {
-		changes = append(changes, "the FMU "+c.text)
+	for _, c := range g.Restore() {
+		changes = append(changes, "the FMU "+c.Text)
 	}
 	if modes {
 		changes = append(changes, "the FMU changes the floating-point modes (rounding, flush to zero or exceptions); they are put back")
@@ -322,26 +323,26 @@ func onceKey(lib string) string {
 }
 
 // resolve finds the functions.
-func (img *image) resolve(p *libraryPlace, t tag) (err error) {
+func (img *image) resolve(p *libraryPlace, t native.Tag) (err error) {
 	s := &img.shown
 	for k := range img.sym {
-		if img.sym[k] = symbol(img.handle, functionNames[k]); img.sym[k] == 0 && p.prefix != "" {
+		if img.sym[k] = native.Symbol(img.handle, functionNames[k]); img.sym[k] == 0 && p.prefix != "" {
 			// Compiled from sources with the prefix of the standard.
-			img.sym[k] = symbol(img.handle, p.prefix+functionNames[k])
+			img.sym[k] = native.Symbol(img.handle, p.prefix+functionNames[k])
 		}
 		if img.sym[k] != 0 {
 			s.exports |= 1 << k
 		}
 	}
 	if fn := img.sym[fnGetTypesPlatform]; fn != 0 {
-		s.types, err = foreignText(t.of(fnGetTypesPlatform), fn)
+		s.types, err = native.CallText(t.Of(uint8(fnGetTypesPlatform)), fn)
 	}
 	if fn := img.sym[fnGetVersion]; fn != 0 && err == nil {
-		s.version, err = foreignText(t.of(fnGetVersion), fn)
+		s.version, err = native.CallText(t.Of(uint8(fnGetVersion)), fn)
 	}
 	if !s.has(fnInstantiate) {
 		for _, name := range []string{fmi3Instantiate, p.id + fmi1Instantiate, p.id + prefixedInstantiate} {
-			if symbol(img.handle, name) != 0 {
+			if native.Symbol(img.handle, name) != 0 {
 				s.foreign = name
 				break
 			}
@@ -484,14 +485,14 @@ func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 		if len(found) == 0 {
 			continue
 		}
-		name := id + librarySuffix
+		name := id + native.LibrarySuffix
 		switch {
 		case slices.Contains(found, name):
 			if n > 0 && folders[0] != "aarch64-darwin" {
 				add(ruleLibraryName, "binaries/"+p, "", "the folder should be called %s", folders[0])
 			}
-		case slices.Contains(found, base+librarySuffix):
-			name = base + librarySuffix
+		case slices.Contains(found, base+native.LibrarySuffix):
+			name = base + native.LibrarySuffix
 			add(ruleLibraryName, "binaries/"+p+"/"+name, "", "the library is named after the archive and not after modelIdentifier %q", id)
 		case len(found) == 1:
 			name = found[0]
@@ -521,7 +522,7 @@ func libraries(dir string) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), librarySuffix) {
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), native.LibrarySuffix) {
 			out = append(out, e.Name())
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 func TestResourceURI(t *testing.T) {
@@ -95,25 +96,25 @@ func TestLoadErrors(t *testing.T) {
 	f, lib := place(t)
 	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
 	must(t, os.WriteFile(lib, []byte("not a library"), 0o644))
-	refuses(t, f, "FA6", "probe"+librarySuffix)
+	refuses(t, f, "FA6", "probe"+native.LibrarySuffix)
 
 	// Cut off anywhere, a library that the loader would touch beyond its end.
 	f = plainFMU(t)
-	whole, err := os.ReadFile(filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0], "probe"+librarySuffix))
+	whole, err := os.ReadFile(filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0], "probe"+native.LibrarySuffix))
 	must(t, err)
 	for _, n := range []int{0, 10, 100, 2000, len(whole) / 4} {
 		f, lib = place(t)
 		must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
 		must(t, os.WriteFile(lib, whole[:n], 0o644))
-		refuses(t, f, "FA6", "probe"+librarySuffix)
+		refuses(t, f, "FA6", "probe"+native.LibrarySuffix)
 	}
 
 	f, lib = place(t)
 	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
 	for _, n := range []string{"a", "b"} {
-		must(t, os.WriteFile(filepath.Join(filepath.Dir(lib), n+librarySuffix), nil, 0o644))
+		must(t, os.WriteFile(filepath.Join(filepath.Dir(lib), n+native.LibrarySuffix), nil, 0o644))
 	}
-	refuses(t, f, "FA5", "a"+librarySuffix, `modelIdentifier "probe"`)
+	refuses(t, f, "FA5", "a"+native.LibrarySuffix, `modelIdentifier "probe"`)
 
 	f, lib = place(t)
 	build(t, lib, []string{"dep.c"})
@@ -136,7 +137,7 @@ func TestLoadDeviations(t *testing.T) {
 	rename := func(f *FMU, name string) {
 		t.Helper()
 		dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
-		must(t, os.Rename(filepath.Join(dir, "probe"+librarySuffix), filepath.Join(dir, name+librarySuffix)))
+		must(t, os.Rename(filepath.Join(dir, "probe"+native.LibrarySuffix), filepath.Join(dir, name+native.LibrarySuffix)))
 	}
 	f := plainFMU(t)
 	rename(f, "other")
@@ -146,7 +147,7 @@ func TestLoadDeviations(t *testing.T) {
 	rename(f, "archive")
 	f.Path = filepath.Join(tempDir, "archive.fmu")
 	dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
-	must(t, os.WriteFile(filepath.Join(dir, "helper"+librarySuffix), nil, 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "helper"+native.LibrarySuffix), nil, 0o644))
 	warns(t, f, "FA6N")
 
 	if p := platforms(runtime.GOOS, runtime.GOARCH); len(p) > 1 {
@@ -163,10 +164,10 @@ func TestLibraryOfCoSimulation(t *testing.T) {
 	f.Description.ModelExchange = &description.ModelExchange{ModelIdentifier: "probe_me"}
 	f.Path = filepath.Join(tempDir, "probe_me.fmu")
 	dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
-	must(t, os.WriteFile(filepath.Join(dir, "probe_me"+librarySuffix), []byte("for Model Exchange"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "probe_me"+native.LibrarySuffix), []byte("for Model Exchange"), 0o600))
 	l, err := f.Load("")
 	must(t, err)
-	if want := filepath.Join(dir, "probe"+librarySuffix); f.Library() != want || len(l.Findings) > 0 {
+	if want := filepath.Join(dir, "probe"+native.LibrarySuffix); f.Library() != want || len(l.Findings) > 0 {
 		t.Errorf("loaded %s with %v, want %s", f.Library(), l.Findings, want)
 	}
 }
@@ -180,7 +181,7 @@ func TestSiblings(t *testing.T) {
 	if runtime.GOOS == "darwin" {
 		named = "-Wl,-install_name,libprobedep.dylib"
 	}
-	build(t, filepath.Join(dir, "libprobedep"+librarySuffix), []string{"dep.c"}, named)
+	build(t, filepath.Join(dir, "libprobedep"+native.LibrarySuffix), []string{"dep.c"}, named)
 	build(t, lib, []string{"probe.c"}, "-DNEEDS_DEP", "-L"+dir, "-lprobedep", "-lm")
 	in := instance(t, f, "x", InstanceOptions{})
 	must(t, in.SetupExperiment(Experiment{}))
@@ -265,7 +266,7 @@ func TestGuard(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
 	}
-	if l := locale(); l != "C" {
+	if l := native.Locale(); l != "C" {
 		t.Errorf("locale %q", l)
 	}
 	if !c.has(`locale of the C library to "C.UTF-8"; it is back at "C"`) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // PendingError is a step that was Pending for longer than
@@ -45,7 +47,7 @@ func (p *pending) begin(ticks uint64) {
 		return
 	}
 	p.used, p.asked = 0, time.Now()
-	if rate := TickRate(); rate > 0 {
+	if rate := native.TickRate(); rate > 0 {
 		p.used = time.Duration(min(float64(ticks)/rate, (p.limit-p.slice()).Seconds()) * float64(time.Second))
 	}
 }

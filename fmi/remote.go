@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // Launcher starts processes for instances. Package fmi/worker has one.
@@ -104,12 +105,12 @@ type remote struct {
 	link   Link
 	err    error // the process is lost
 	out    wireWriter
-	posted error  // by the link, of the request in out
-	under  *batch // handed over and not waited for yet
-	kept   uint64 // records that the host was told to keep
-	states uint64 // saved states that were given a number
-	texts  cbuf   // C strings that came back
-	safe   *safe  // nil = a process that ends is not replaced
+	posted error         // by the link, of the request in out
+	under  *native.Batch // handed over and not waited for yet
+	kept   uint64        // records that the host was told to keep
+	states uint64        // saved states that were given a number
+	texts  native.Buffer // C strings that came back
+	safe   *safe         // nil = a process that ends is not replaced
 
 	time  float64 // where the FMU is, s
 	timed bool
@@ -119,7 +120,7 @@ type remote struct {
 	lines []string // last messages
 
 	waitMu sync.Mutex
-	wait   []record // what is waited for
+	wait   []native.Record // what is waited for
 	since  time.Time
 }
 
@@ -208,10 +209,10 @@ func (f *FMU) prepareElsewhere() error {
 	if err := f.locate(); err != nil {
 		return err
 	}
-	if _, err := libc(); err != nil {
+	if _, _, err := native.Allocator(); err != nil {
 		return f.adder()(ruleLoad, "", "", "%v", err)
 	}
-	startTicker()
+	native.StartTicker()
 	return f.compileOnce(f.adder())
 }
 
@@ -255,20 +256,20 @@ func (r *remote) lost(call string, cause error) error {
 
 // run is what run is for instances in this process. If the process is lost, the
 // record under way gives Fatal, and settle has the reason.
-func (r *remote) run(b *batch) {
+func (r *remote) run(b *native.Batch) {
 	r.post(b)
 	r.await(b)
 }
 
 // post hands a batch over. One that was left without being waited for is ended first.
-func (r *remote) post(b *batch) {
+func (r *remote) post(b *native.Batch) {
 	if r.under != nil {
 		r.await(r.under)
 	}
 	r.under = b
-	recs := b.records()
-	b.begin()
-	b.start, b.end, b.worst = 0, 0, 1 // whose statuses are looked at
+	recs := b.Records()
+	b.Begin()
+	b.Start, b.End, b.Worst = 0, 0, 1 // whose statuses are looked at
 	r.out = r.out[:0]
 	r.out.word(askRun)
 	r.out.word(uint64(len(recs)))
@@ -279,7 +280,7 @@ func (r *remote) post(b *batch) {
 	r.posted = r.link.Post(r.out)
 }
 
-func (r *remote) waitFor(recs []record) {
+func (r *remote) waitFor(recs []native.Record) {
 	r.waitMu.Lock()
 	defer r.waitMu.Unlock()
 	if r.wait = recs; recs != nil {
@@ -302,7 +303,7 @@ func (in *Instance) Waiting() (call string, since time.Time) {
 	}
 	var names []string
 	for k := range r.wait {
-		if name := function(r.wait[k].fn - 1).String(); !slices.Contains(names, name) {
+		if name := function(r.wait[k].Fn - 1).String(); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -310,10 +311,10 @@ func (in *Instance) Waiting() (call string, since time.Time) {
 }
 
 // await waits until a batch that was handed over is carried out.
-func (r *remote) await(b *batch) {
+func (r *remote) await(b *native.Batch) {
 	defer r.waitFor(nil)
 	r.under = nil
-	recs := b.records()
+	recs := b.Records()
 	err := r.posted
 	for {
 		var answer []byte
@@ -337,18 +338,18 @@ func (r *remote) await(b *batch) {
 // underWay gives what was called when a process ended: how many records were
 // begun, the function, or those that come into question, and the time. It is the
 // first record if none is known to be begun.
-func (r *remote) underWay(recs []record, err error) (begun int, call string, time float64) {
+func (r *remote) underWay(recs []native.Record, err error) (begun int, call string, time float64) {
 	var end *Ended
 	if errors.As(err, &end) {
 		begun = min(end.Begun, len(recs))
 	}
 	name := ""
 	if begun > 0 {
-		name = function(recs[begun-1].fn - 1).String()
+		name = function(recs[begun-1].Fn - 1).String()
 	} else {
 		var names []string
 		for k := range recs {
-			names = append(names, function(recs[k].fn-1).String())
+			names = append(names, function(recs[k].Fn-1).String())
 		}
 		name = strings.Join(names, ", ")
 		if n := len(names); n > 1 {
@@ -358,40 +359,40 @@ func (r *remote) underWay(recs []record, err error) (begun int, call string, tim
 	}
 	time = r.time
 	for _, c := range recs[:begun-1] {
-		if function(c.fn-1) == fnDoStep {
-			time = c.f[0] + c.f[1]
+		if function(c.Fn-1) == fnDoStep {
+			time = c.Float[0] + c.Float[1]
 		}
 	}
 	return begun, name, time
 }
 
 // fail marks the record under way.
-func (r *remote) fail(b *batch, recs []record, err error) {
+func (r *remote) fail(b *native.Batch, recs []native.Record, err error) {
 	begun, call, time := r.underWay(recs, err)
 	for k := range begun {
-		recs[k].ret = uintptr(StatusOK)
+		recs[k].Ret = uintptr(StatusOK)
 	}
-	b.done = uintptr(begun)
-	recs[begun-1].ret = uintptr(StatusFatal)
-	if function(recs[begun-1].fn-1) == fnInstantiate {
-		recs[begun-1].ret = 0
+	b.Done = uintptr(begun)
+	recs[begun-1].Ret = uintptr(StatusFatal)
+	if function(recs[begun-1].Fn-1) == fnInstantiate {
+		recs[begun-1].Ret = 0
 	}
 	r.time = time
 	_ = r.lost(call, err)
 }
 
 // encode writes a record.
-func (r *remote) encode(c *record) {
-	f := function(c.fn - 1)
+func (r *remote) encode(c *native.Record) {
+	f := function(c.Fn - 1)
 	w := &r.out
-	id := c.sig >> keptShift
+	id := c.Sig >> keptShift
 	head := uint64(f) | uint64(id&maxID)<<wireKept
 	define := id == 0 || id&keptSent == 0
 	begin := len(r.out)
 	if define {
 		head |= wireDefines
 		if id != 0 {
-			c.sig |= keptSent << keptShift
+			c.Sig |= keptSent << keptShift
 		}
 	}
 	w.word(head)
@@ -399,12 +400,12 @@ func (r *remote) encode(c *record) {
 	if define {
 		for k, a := range shape {
 			if a.kind == argCount {
-				w.word(uint64(c.i[k]))
+				w.word(uint64(c.Int[k]))
 			}
 		}
 		for k, a := range shape {
 			if a.kind == argFixed {
-				w.memory(c.i[k], a.bytes(c))
+				w.memory(c.Int[k], a.bytes(c))
 			}
 		}
 		if id != 0 {
@@ -414,18 +415,18 @@ func (r *remote) encode(c *record) {
 	for k, a := range shape {
 		switch a.kind {
 		case argInt, argState:
-			w.word(uint64(c.i[k]))
+			w.word(uint64(c.Int[k]))
 		case argIn, argInOut:
-			w.memory(c.i[k], a.bytes(c))
+			w.memory(c.Int[k], a.bytes(c))
 		case argText:
-			w.text(cstring(c.i[k], maxCString))
+			w.text(native.String(c.Int[k], native.MaxString))
 		case argTexts:
 			for j := range a.elements(c) {
-				p := c.i[k]
-				w.text(cstring(*(*uintptr)(cptr(p + 8*j)), maxCString))
+				p := c.Int[k]
+				w.text(native.String(*(*uintptr)(native.Pointer(p + 8*j)), native.MaxString))
 			}
 		case argStateSlot:
-			slot := (*uintptr)(cptr(c.i[k]))
+			slot := (*uintptr)(native.Pointer(c.Int[k]))
 			if *slot == 0 {
 				r.states++
 				*slot = uintptr(r.states)
@@ -435,12 +436,12 @@ func (r *remote) encode(c *record) {
 	}
 	switch f {
 	case fnDoStep:
-		r.time = c.f[0]
+		r.time = c.Float[0]
 	case fnSetupExperiment:
-		r.time, r.timed = c.f[1], true
+		r.time, r.timed = c.Float[1], true
 	}
 	for k := range floats(f) {
-		w.memory(addressOf(&c.f[k]), 8)
+		w.memory(native.AddressOf(&c.Float[k]), 8)
 	}
 }
 
@@ -453,40 +454,40 @@ const (
 )
 
 // keep gives a record a number under which the host keeps what is fixed in it.
-func (r *remote) keep(c *record) {
+func (r *remote) keep(c *native.Record) {
 	if r.kept < maxID {
 		r.kept++
-		c.sig |= uintptr(r.kept) << keptShift
+		c.Sig |= uintptr(r.kept) << keptShift
 	}
 }
 
 // decode reads what came of the records.
-func (r *remote) decode(b *batch, recs []record, answer []byte) error {
+func (r *remote) decode(b *native.Batch, recs []native.Record, answer []byte) error {
 	a := wireReader{rest: answer}
 	outcome := a.word()
 	done := outcome &^ wireStopped
-	b.start, b.end = a.word(), a.word()
+	b.Start, b.End = a.word(), a.word()
 	if a.bad || done > uint64(len(recs)) || done == 0 {
 		return errWire
 	}
-	b.done = uintptr(done)
+	b.Done = uintptr(done)
 	for k := range recs[:done] {
 		c := &recs[k]
-		c.ret = uintptr(a.word())
+		c.Ret = uintptr(a.word())
 		if a.word() != 0 {
-			c.sig |= sigModes
-			b.modes = 1
+			c.Sig |= native.SigModes
+			b.Modes = 1
 		}
-		f := function(c.fn - 1)
-		if f == fnDoStep && !stops(c.status()) {
-			r.time = c.f[0] + c.f[1]
+		f := function(c.Fn - 1)
+		if f == fnDoStep && !native.Stops(c.Status()) {
+			r.time = c.Float[0] + c.Float[1]
 		}
 		for j, g := range shapes[f] {
 			switch g.kind {
 			case argOut, argInOut:
-				a.memory(c.i[j], g.bytes(c))
+				a.memory(c.Int[j], g.bytes(c))
 			case argTextsOut:
-				if err := r.readTexts(&a, c.i[j], g.elements(c)); err != nil {
+				if err := r.readTexts(&a, c.Int[j], g.elements(c)); err != nil {
 					return err
 				}
 			}
@@ -494,7 +495,7 @@ func (r *remote) decode(b *batch, recs []record, answer []byte) error {
 	}
 	// Calls end early only after a status that stops them; an FMU that has written over the
 	// count makes them seem to.
-	if a.bad || done < uint64(len(recs)) && !stops(recs[done-1].status()) {
+	if a.bad || done < uint64(len(recs)) && !native.Stops(recs[done-1].Status()) {
 		return errWire
 	}
 	if r.safe != nil {
@@ -516,12 +517,12 @@ func (r *remote) readTexts(a *wireReader, p, n uintptr) error {
 	if rest.bad { // so total is no more than the message
 		return errWire
 	}
-	text, err := bufSlice[byte](&r.texts, int(total))
+	text, err := native.BufferSlice[byte](&r.texts, int(total))
 	if err != nil {
 		return err
 	}
 	for j := range n {
-		slot := (*uintptr)(cptr(p + 8*j))
+		slot := (*uintptr)(native.Pointer(p + 8*j))
 		length := a.word()
 		if *slot = 0; length == wireNull {
 			continue
@@ -529,7 +530,7 @@ func (r *remote) readTexts(a *wireReader, p, n uintptr) error {
 		s := a.raw(length)
 		copy(text, s)
 		text[len(s)] = 0
-		*slot = address(text)
+		*slot = native.Address(text)
 		text = text[len(s)+1:]
 	}
 	return nil
@@ -588,7 +589,7 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 // close ends the process.
 func (r *remote) close() error {
 	err := r.disconnect()
-	r.texts.release()
+	r.texts.Release()
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
@@ -212,10 +213,10 @@ func TestReporter(t *testing.T) {
 // startReporter starts a process that reports into a page.
 func startReporter(t *testing.T, role string) (p *process.Page, c *process.Child, stdin io.Writer, lines *bufio.Scanner) {
 	t.Helper()
-	lib := filepath.Join(tempDir, "reporter"+librarySuffix)
+	lib := filepath.Join(tempDir, "reporter"+native.LibrarySuffix)
 	if _, err := os.Stat(lib); err != nil {
 		build(t, lib, []string{"probe.c", "log.c"}, "-lpthread", "-lm")
-		if librarySuffix == ".so" {
+		if native.LibrarySuffix == ".so" {
 			build(t, lib+".early", []string{"early.c"})
 		}
 	}
@@ -294,7 +295,7 @@ func TestReportOfTheDead(t *testing.T) {
 		"many":    {"", " archive1.fmu probe "},
 		"loading": {"early archive2.fmu probe loading", "early archive2.fmu probe "},
 	} {
-		if role == "loading" && librarySuffix != ".so" {
+		if role == "loading" && native.LibrarySuffix != ".so" {
 			continue
 		}
 		p, _ := reported(t, role)

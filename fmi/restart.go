@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // Restart tells of a process of an instance that came to its end, and in whose
@@ -97,8 +99,8 @@ const reading functionSet = 1<<fnGetReal | 1<<fnGetInteger | 1<<fnGetBoolean | 1
 	1<<fnGetStatus | 1<<fnGetRealStatus | 1<<fnGetIntegerStatus | 1<<fnGetBooleanStatus | 1<<fnGetStringStatus
 
 // write takes a request down that was answered.
-func (s *safe) write(recs []record, request []byte, outcome uint64) {
-	f := function(recs[len(recs)-1].fn - 1)
+func (s *safe) write(recs []native.Record, request []byte, outcome uint64) {
+	f := function(recs[len(recs)-1].Fn - 1)
 	switch {
 	case !s.born:
 		s.birth.add(request, outcome)
@@ -113,12 +115,12 @@ func (s *safe) write(recs []record, request []byte, outcome uint64) {
 // goOn takes the instance into a new process where the last one has ended, so
 // that the request under way can be made again. If it cannot, or may not any more,
 // the error is the cause with what there is to add.
-func (r *remote) goOn(recs []record, cause error) error {
+func (r *remote) goOn(recs []native.Record, cause error) error {
 	s := r.safe
 	if s == nil || !s.ready {
 		return cause
 	}
-	switch function(recs[0].fn - 1) {
+	switch function(recs[0].Fn - 1) {
 	case fnTerminate, fnFreeInstance:
 		return cause
 	}

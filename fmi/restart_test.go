@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // mortal starts processes that end when they are told to.
@@ -152,7 +153,7 @@ func TestRestartIsTheSame(t *testing.T) {
 }
 
 func TestRestartCostsNoAllocation(t *testing.T) {
-	if CallPath == "portable" {
+	if native.CallPath == "portable" {
 		return // as in TestNoAllocations
 	}
 	in, s := stepping(t, InstanceOptions{Launcher: &directLauncher{}, Restarts: 1})

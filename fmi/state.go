@@ -3,6 +3,8 @@ package fmi
 import (
 	"fmt"
 	"slices"
+
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // FMUState is a saved state of an instance. It belongs to the instance and ends
@@ -45,8 +47,8 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 		}
 		*in.handle = reuse.handle
 	}
-	r := in.aim(f, sigInts)
-	r.i[0], r.i[1] = in.comp, in.handleAddress()
+	r := in.aim(f, native.SigInts)
+	r.Int[0], r.Int[1] = in.comp, in.handleAddress()
 	before := in.State()
 	if err := in.call(f); err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 	return s, nil
 }
 
-func (in *Instance) handleAddress() uintptr { return addressOf(in.handle) }
+func (in *Instance) handleAddress() uintptr { return native.AddressOf(in.handle) }
 
 // SetFMUState goes back to a saved state, also out of StateError and
 // StateStepCanceled; the state of the life cycle is restored with it. The saved
@@ -74,8 +76,8 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 	if err := in.owned(f, s); err != nil {
 		return err
 	}
-	r := in.aim(f, sigInts)
-	r.i[0], r.i[1] = in.comp, s.handle
+	r := in.aim(f, native.SigInts)
+	r.Int[0], r.Int[1] = in.comp, s.handle
 	if err := in.call(f); err != nil {
 		return err
 	}
@@ -87,8 +89,8 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 // StateGroup saves and restores the states of several instances in one crossing into C.
 type StateGroup struct {
 	members []*Instance
-	batch   *batch
-	recs    []record // of the members, a time stamp between two
+	batch   *native.Batch
+	recs    []native.Record // of the members, a time stamp between two
 
 	saving, restoring timing
 }
@@ -110,12 +112,12 @@ func NewStateGroup(members []*Instance) (*StateGroup, error) {
 		}
 	}
 	mem := &members[0].mem
-	recs, err := cslice[record](mem, 2*len(members)-1)
+	recs, err := native.Slice[native.Record](mem, 2*len(members)-1)
 	if err != nil {
 		return nil, err
 	}
-	g := &StateGroup{members: slices.Clone(members), batch: mem.batch(), recs: recs}
-	g.batch.recs, g.batch.n = address(recs), uintptr(len(recs))
+	g := &StateGroup{members: slices.Clone(members), batch: mem.Batch(), recs: recs}
+	g.batch.Recs, g.batch.N = native.Address(recs), uintptr(len(recs))
 	return g, nil
 }
 
@@ -181,25 +183,25 @@ func (g *StateGroup) each(do func(k int) error) (failed int, err error) {
 
 func (g *StateGroup) aim(k int, f function, argument uintptr) {
 	in, r := g.members[k], &g.recs[2*k]
-	r.fn, r.sig, r.tag, r.i[0], r.i[1] = in.sym[f], sigInts, in.tag.of(f), in.comp, argument
+	r.Fn, r.Sig, r.Tag, r.Int[0], r.Int[1] = in.sym[f], native.SigInts, in.tag.Of(uint8(f)), in.comp, argument
 }
 
 // cross calls f of all members.
 func (g *StateGroup) cross(f function, timing *timing) (failed int, err error) {
 	b, weight := g.batch, timing.next()
-	b.time, b.step, b.untimed = g.members[0].now(), 0, flag(weight == 0)
+	b.Time, b.Step, b.Untimed = g.members[0].now(), 0, flag(weight == 0)
 	g.members[0].run(b)
-	spent := weight * span(b.start, b.end) / uint64(len(g.members))
+	spent := weight * native.Span(b.Start, b.End) / uint64(len(g.members))
 	for _, in := range g.members {
 		in.crossings++
 		in.spend(spent)
 	}
-	if b.worst == 0 && b.modes == 0 {
+	if b.Worst == 0 && b.Modes == 0 {
 		return 0, nil
 	}
-	for k, in := range g.members[:(b.done+1)/2] {
+	for k, in := range g.members[:(b.Done+1)/2] {
 		in.changedModes(g.recs[2*k : 2*k+1])
-		if s := g.recs[2*k].status(); s != StatusOK {
+		if s := Status(g.recs[2*k].Status()); s != StatusOK {
 			if err := in.settle(f, s); err != nil {
 				return k, err
 			}
@@ -255,7 +257,7 @@ func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
 		return buf, err
 	}
 	*in.size = 0
-	in.prepare(fnSerializedFMUStateSize, in.comp, s.handle, addressOf(in.size))
+	in.prepare(fnSerializedFMUStateSize, in.comp, s.handle, native.AddressOf(in.size))
 	if err := in.call(fnSerializedFMUStateSize); err != nil {
 		return buf, err
 	}
@@ -263,11 +265,11 @@ func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
 	if size > maxState {
 		return buf, in.argument(fnSerializedFMUStateSize, "the FMU gives %d bytes as the size of its state, more than the bound of %d", size, uint64(maxState))
 	}
-	b, err := bufSlice[byte](&in.valBuf, int(size))
+	b, err := native.BufferSlice[byte](&in.valBuf, int(size))
 	if err != nil {
 		return buf, in.argument(fnSerializeFMUState, "%v", err)
 	}
-	in.prepare(fnSerializeFMUState, in.comp, s.handle, address(b), size)
+	in.prepare(fnSerializeFMUState, in.comp, s.handle, native.Address(b), size)
 	if err := in.call(fnSerializeFMUState); err != nil {
 		return buf, err
 	}
@@ -290,13 +292,13 @@ func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
 		return nil, in.argument(f, "the %d bytes are no state that SerializeFMUState gave", len(data))
 	}
 	body := data[stateHeader:]
-	b, err := bufSlice[byte](&in.valBuf, len(body))
+	b, err := native.BufferSlice[byte](&in.valBuf, len(body))
 	if err != nil {
 		return nil, in.argument(f, "%v", err)
 	}
 	copy(b, body)
 	*in.handle = 0
-	in.prepare(f, in.comp, address(b), uintptr(len(body)), in.handleAddress())
+	in.prepare(f, in.comp, native.Address(b), uintptr(len(body)), in.handleAddress())
 	if err := in.call(f); err != nil {
 		return nil, err
 	}

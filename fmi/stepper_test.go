@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 var plan = StepPlan{
@@ -46,7 +47,7 @@ func outputs(s *Stepper) string { return fmt.Sprint(s.RealOut, s.IntegerOut, s.B
 func TestStepper(t *testing.T) {
 	f := plainFMU(t)
 	a, b, c := running(t, f, "a"), running(t, f, "b"), running(t, f, "c")
-	b.run = runPortable
+	b.run = native.RunPortable
 	s, o := stepper(t, a, plan), stepper(t, b, plan)
 	real := make([]float64, 4)
 	ints := make([]int32, 3)
@@ -149,7 +150,7 @@ func TestStepperPlans(t *testing.T) {
 // TestStepperStops makes each call of a step fail in turn.
 func TestStepperStops(t *testing.T) {
 	f := plainFMU(t)
-	paths(t, func(t *testing.T, run func(*batch)) {
+	paths(t, func(t *testing.T, run func(*native.Batch)) {
 		for _, fn := range []function{fnSetReal, fnSetInteger, fnSetBoolean, fnSetRealInputDerivatives, fnDoStep, fnGetReal, fnGetInteger, fnGetBoolean} {
 			for _, st := range []Status{StatusWarning, StatusDiscard, StatusErr, StatusPending, Status(-1), Status(77)} {
 				in := running(t, f, "stops")
@@ -219,7 +220,7 @@ func TestGroup(t *testing.T) {
 		"trampoline": func([]*Stepper) {},
 		"portable": func(s []*Stepper) {
 			for _, m := range s {
-				m.in.run = runPortable
+				m.in.run = native.RunPortable
 			}
 		},
 		"traced": func(s []*Stepper) { s[2].in.trace, s[2].in.single = NewTrace(&strings.Builder{}), true },
@@ -271,8 +272,8 @@ func TestGroup(t *testing.T) {
 							}
 							spent += a[k].Ticks()
 						}
-						if ok && name != "traced" && spent-before != g.batch.end-g.batch.start {
-							t.Errorf("the members' ticks grew by %d, the group took %d", spent-before, g.batch.end-g.batch.start)
+						if ok && name != "traced" && spent-before != g.batch.End-g.batch.Start {
+							t.Errorf("the members' ticks grew by %d, the group took %d", spent-before, g.batch.End-g.batch.Start)
 						}
 						if want != nil && (err == nil || err.Error() != want.Error()) {
 							t.Fatalf("%v from %v: group gives %v, one by one %v", st, fn, err, want)
@@ -304,7 +305,7 @@ func TestGroupMembers(t *testing.T) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	if CallPath == "portable" {
+	if native.CallPath == "portable" {
 		return // purego's reflected calls allocate, see CallPath
 	}
 	s := members(t, 10, InstanceOptions{})
@@ -399,8 +400,8 @@ func TestFloatingPointModes(t *testing.T) {
 func BenchmarkDoStep(b *testing.B) {
 	for _, p := range []struct {
 		name string
-		run  func(*batch)
-	}{{"trampoline", run}, {"purego", runPortable}} {
+		run  func(*native.Batch)
+	}{{"trampoline", native.Run}, {"purego", native.RunPortable}} {
 		b.Run(p.name, func(b *testing.B) {
 			in := running(b, plainFMU(b), "bench")
 			in.run = p.run
@@ -421,9 +422,9 @@ func BenchmarkStep(b *testing.B) {
 	v := make([]float64, 10)
 	for _, p := range []struct {
 		name    string
-		run     func(*batch)
+		run     func(*native.Batch)
 		batched bool
-	}{{"batched", run, true}, {"calls", run, false}, {"purego", runPortable, false}} {
+	}{{"batched", native.Run, true}, {"calls", native.Run, false}, {"purego", native.RunPortable, false}} {
 		b.Run(p.name, func(b *testing.B) {
 			in := running(b, plainFMU(b), "bench")
 			in.run = p.run

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // Trace writes every call of the instances that it is given to, one line each:
@@ -38,7 +40,7 @@ func (t *Trace) Err() error {
 type line []byte
 
 // add writes the line for a record that has been carried out.
-func (t *Trace) add(in *Instance, f function, r *record) {
+func (t *Trace) add(in *Instance, f function, r *native.Record) {
 	b := &in.line
 	*b = (*b)[:0]
 	b.decimal(max(time.Since(t.start)-in.took, 0).Round(time.Microsecond), time.Second, 6)
@@ -47,7 +49,7 @@ func (t *Trace) add(in *Instance, f function, r *record) {
 	b.text(" -> ")
 	switch f {
 	case fnInstantiate:
-		if r.ret == 0 {
+		if r.Ret == 0 {
 			b.text("null")
 		} else {
 			b.text("component")
@@ -55,7 +57,7 @@ func (t *Trace) add(in *Instance, f function, r *record) {
 	case fnFreeInstance:
 		b.text("void")
 	default:
-		b.text(r.status().String())
+		b.text(Status(r.Status()).String())
 	}
 	b.text(" ")
 	b.decimal(in.took.Round(100), time.Microsecond, 1)
@@ -132,7 +134,7 @@ func (b *line) quote(name string, p uintptr) {
 		b.text("null")
 		return
 	}
-	s := cbytes(p, traceText)
+	s := native.Bytes(p, traceText)
 	*b = strconv.AppendQuote(*b, unsafe.String(unsafe.SliceData(s), len(s)))
 }
 
@@ -142,7 +144,7 @@ func list[T any](b *line, name string, p, n uintptr, item func(b *line, separato
 	b.text("[")
 	separator := ""
 	if n > 0 {
-		for _, v := range unsafe.Slice((*T)(cptr(p)), min(n, traceItems)) {
+		for _, v := range unsafe.Slice((*T)(native.Pointer(p)), min(n, traceItems)) {
 			item(b, separator, v)
 			separator = " "
 		}
@@ -166,8 +168,8 @@ func (b *line) reals(name string, p, n uintptr) { list(b, name, p, n, (*line).re
 func (b *line) quotes(name string, p, n uintptr) { list(b, name, p, n, (*line).quote) }
 
 // describe appends the arguments of a call, and its results.
-func (b *line) describe(in *Instance, f function, r *record) {
-	a := &r.i
+func (b *line) describe(in *Instance, f function, r *native.Record) {
+	a := &r.Int
 	switch f {
 	case fnInstantiate:
 		b.quote(" name=", a[0])
@@ -180,10 +182,10 @@ func (b *line) describe(in *Instance, f function, r *record) {
 		b.quotes(" categories=", a[3], a[2])
 	case fnSetupExperiment:
 		b.int(" toleranceDefined=", int64(a[1]))
-		b.real(" tolerance=", r.f[0])
-		b.real(" start=", r.f[1])
+		b.real(" tolerance=", r.Float[0])
+		b.real(" start=", r.Float[1])
 		b.int(" stopDefined=", int64(a[2]))
-		b.real(" stop=", r.f[2])
+		b.real(" stop=", r.Float[2])
 	case fnGetReal, fnSetReal:
 		b.references(" vr=", a[1], a[2])
 		b.reals(" v=", a[3], a[2])
@@ -192,7 +194,7 @@ func (b *line) describe(in *Instance, f function, r *record) {
 		b.ints(" v=", a[3], a[2])
 	case fnGetString, fnSetString:
 		b.references(" vr=", a[1], a[2])
-		if f == fnSetString || !stops(r.status()) {
+		if f == fnSetString || !native.Stops(r.Status()) {
 			b.quotes(" v=", a[3], a[2])
 		}
 	case fnGetFMUState, fnFreeFMUState:
@@ -218,13 +220,13 @@ func (b *line) describe(in *Instance, f function, r *record) {
 		b.ints(" order=", a[3], a[2])
 		b.reals(" v=", a[4], a[2])
 	case fnDoStep:
-		b.real(" t=", r.f[0])
-		b.real(" h=", r.f[1])
+		b.real(" t=", r.Float[0])
+		b.real(" h=", r.Float[1])
 		b.int(" noRestoreBefore=", int64(a[1]))
 	case fnGetStatus, fnGetRealStatus, fnGetIntegerStatus, fnGetBooleanStatus, fnGetStringStatus:
 		b.text(" kind=")
 		b.text(StatusKind(a[1]).String())
-		switch value := cptr(a[2]); f {
+		switch value := native.Pointer(a[2]); f {
 		case fnGetStatus:
 			b.text(" value=")
 			b.text(Status(*(*int32)(value)).String())
@@ -233,7 +235,7 @@ func (b *line) describe(in *Instance, f function, r *record) {
 		case fnGetIntegerStatus, fnGetBooleanStatus:
 			b.int(" value=", int64(*(*int32)(value)))
 		case fnGetStringStatus:
-			if !stops(r.status()) {
+			if !native.Stops(r.Status()) {
 				b.quote(" value=", *(*uintptr)(value))
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // A trace writes values like package fmt.
@@ -73,7 +74,7 @@ func tracedSteps(t testing.TB, w io.Writer) (step func()) {
 }
 
 func TestTraceAllocates(t *testing.T) {
-	if CallPath == "portable" {
+	if native.CallPath == "portable" {
 		t.Skip("the portable calls allocate themselves; run without -tags macrostep_portable, on a platform of fmi.CallPath \"trampoline\"")
 	}
 	step := tracedSteps(t, io.Discard)

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // number is a value type that Go and C share.
@@ -15,12 +16,12 @@ func (in *Instance) references(f function, vr []description.ValueReference, valu
 	if len(vr) != values {
 		return 0, in.argument(f, "%d value references for %d values", len(vr), values)
 	}
-	b, err := bufSlice[description.ValueReference](&in.vrBuf, len(vr))
+	b, err := native.BufferSlice[description.ValueReference](&in.vrBuf, len(vr))
 	if err != nil {
 		return 0, in.argument(f, "%v", err)
 	}
 	copy(b, vr)
-	return address(b), nil
+	return native.Address(b), nil
 }
 
 func getNumbers[T number](in *Instance, f function, vr []description.ValueReference, v []T) error {
@@ -31,11 +32,11 @@ func getNumbers[T number](in *Instance, f function, vr []description.ValueRefere
 	if err != nil || len(vr) == 0 {
 		return err
 	}
-	b, err := bufSlice[T](&in.valBuf, len(v))
+	b, err := native.BufferSlice[T](&in.valBuf, len(v))
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
-	in.access(f, p, len(vr), address(b))
+	in.access(f, p, len(vr), native.Address(b))
 	if err := in.call(f); err != nil {
 		return err
 	}
@@ -51,19 +52,19 @@ func setNumbers[T number](in *Instance, f function, vr []description.ValueRefere
 	if err != nil || len(vr) == 0 {
 		return err
 	}
-	b, err := bufSlice[T](&in.valBuf, len(v))
+	b, err := native.BufferSlice[T](&in.valBuf, len(v))
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
 	copy(b, v)
-	in.access(f, p, len(vr), address(b))
+	in.access(f, p, len(vr), native.Address(b))
 	return in.call(f)
 }
 
 // access fills the record for the getters and setters, which share one shape.
 func (in *Instance) access(f function, vr uintptr, n int, values uintptr) {
-	r := in.aim(f, sigInts)
-	r.i[0], r.i[1], r.i[2], r.i[3] = in.comp, vr, uintptr(n), values
+	r := in.aim(f, native.SigInts)
+	r.Int[0], r.Int[1], r.Int[2], r.Int[3] = in.comp, vr, uintptr(n), values
 }
 
 // GetReal reads variables of type Real; v must be as long as vr. Discard, an
@@ -97,11 +98,11 @@ func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error 
 	if err != nil || len(vr) == 0 {
 		return err
 	}
-	b, err := bufSlice[int32](&in.valBuf, len(v))
+	b, err := native.BufferSlice[int32](&in.valBuf, len(v))
 	if err != nil {
 		return in.argument(fnGetBoolean, "%v", err)
 	}
-	in.access(fnGetBoolean, p, len(vr), address(b))
+	in.access(fnGetBoolean, p, len(vr), native.Address(b))
 	if err := in.call(fnGetBoolean); err != nil {
 		return err
 	}
@@ -120,14 +121,14 @@ func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error 
 	if err != nil || len(vr) == 0 {
 		return err
 	}
-	b, err := bufSlice[int32](&in.valBuf, len(v))
+	b, err := native.BufferSlice[int32](&in.valBuf, len(v))
 	if err != nil {
 		return in.argument(fnSetBoolean, "%v", err)
 	}
 	for k := range v {
 		b[k] = int32(flag(v[k]))
 	}
-	in.access(fnSetBoolean, p, len(vr), address(b))
+	in.access(fnSetBoolean, p, len(vr), native.Address(b))
 	return in.call(fnSetBoolean)
 }
 
@@ -141,17 +142,17 @@ func (in *Instance) GetString(vr []description.ValueReference, v []string) error
 	if err != nil || len(vr) == 0 {
 		return err
 	}
-	b, err := bufSlice[uintptr](&in.valBuf, len(v))
+	b, err := native.BufferSlice[uintptr](&in.valBuf, len(v))
 	if err != nil {
 		return in.argument(fnGetString, "%v", err)
 	}
 	clear(b)
-	in.access(fnGetString, p, len(vr), address(b))
+	in.access(fnGetString, p, len(vr), native.Address(b))
 	if err := in.call(fnGetString); err != nil {
 		return err
 	}
 	for k := range v {
-		v[k] = validUTF8(cstring(b[k], maxCString))
+		v[k] = validUTF8(native.String(b[k], native.MaxString))
 	}
 	return nil
 }
@@ -184,21 +185,21 @@ func (in *Instance) strings(f function, v []string) (uintptr, error) {
 		}
 		total += len(s) + 1
 	}
-	text, err := bufSlice[byte](&in.textBuf, total)
+	text, err := native.BufferSlice[byte](&in.textBuf, total)
 	if err != nil {
 		return 0, in.argument(f, "%v", err)
 	}
-	ptrs, err := bufSlice[uintptr](&in.valBuf, len(v))
+	ptrs, err := native.BufferSlice[uintptr](&in.valBuf, len(v))
 	if err != nil {
 		return 0, in.argument(f, "%v", err)
 	}
 	for k, s := range v {
 		copy(text, s)
 		text[len(s)] = 0
-		ptrs[k] = address(text)
+		ptrs[k] = native.Address(text)
 		text = text[len(s)+1:]
 	}
-	return address(ptrs), nil
+	return native.Address(ptrs), nil
 }
 
 // GetDirectionalDerivative gives dvUnknown = J dvKnown with
@@ -219,20 +220,20 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 		clear(dvUnknown)
 		return nil
 	}
-	vr, err := bufSlice[description.ValueReference](&in.vrBuf, len(unknown)+len(known))
+	vr, err := native.BufferSlice[description.ValueReference](&in.vrBuf, len(unknown)+len(known))
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
-	v, err := bufSlice[float64](&in.valBuf, len(unknown)+len(known))
+	v, err := native.BufferSlice[float64](&in.valBuf, len(unknown)+len(known))
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
 	copy(vr, unknown)
 	copy(vr[len(unknown):], known)
 	copy(v, dvKnown)
-	r := in.aim(f, sigInts)
-	r.i = [7]uintptr{in.comp, address(vr), uintptr(len(unknown)), address(vr[len(unknown):]), uintptr(len(known)),
-		address(v), address(v[len(known):])}
+	r := in.aim(f, native.SigInts)
+	r.Int = [7]uintptr{in.comp, native.Address(vr), uintptr(len(unknown)), native.Address(vr[len(unknown):]), uintptr(len(known)),
+		native.Address(v), native.Address(v[len(known):])}
 	if err := in.call(f); err != nil {
 		return err
 	}
@@ -288,16 +289,16 @@ func (in *Instance) derivatives(f function, vr []description.ValueReference, ord
 			return nil, in.argument(f, "the order %d of a derivative is outside what the FMU offers (orders from 1; of outputs up to %d)", k, highest)
 		}
 	}
-	o, err := bufSlice[int32](&in.auxBuf, len(order))
+	o, err := native.BufferSlice[int32](&in.auxBuf, len(order))
 	if err != nil {
 		return nil, in.argument(f, "%v", err)
 	}
 	copy(o, order)
-	b, err := bufSlice[float64](&in.valBuf, values)
+	b, err := native.BufferSlice[float64](&in.valBuf, values)
 	if err != nil {
 		return nil, in.argument(f, "%v", err)
 	}
-	r := in.aim(f, sigInts)
-	r.i = [7]uintptr{in.comp, p, uintptr(len(vr)), address(o), uintptr(unsafe.Pointer(unsafe.SliceData(b)))}
+	r := in.aim(f, native.SigInts)
+	r.Int = [7]uintptr{in.comp, p, uintptr(len(vr)), native.Address(o), uintptr(unsafe.Pointer(unsafe.SliceData(b)))}
 	return b, nil
 }

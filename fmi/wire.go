@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // Between the process of a run and that of an isolated instance go records, as
@@ -50,7 +52,7 @@ func (w *wireWriter) text(s string) {
 // memory writes n bytes of C memory.
 func (w *wireWriter) memory(p, n uintptr) {
 	if n > 0 {
-		w.raw(unsafe.Slice((*byte)(cptr(p)), n))
+		w.raw(unsafe.Slice((*byte)(native.Pointer(p)), n))
 	}
 }
 
@@ -86,7 +88,7 @@ func (r *wireReader) text() string { return string(r.raw(r.word())) }
 // memory fills n bytes of C memory.
 func (r *wireReader) memory(p, n uintptr) {
 	if b := r.raw(uint64(n)); b != nil {
-		copy(unsafe.Slice((*byte)(cptr(p)), n), b)
+		copy(unsafe.Slice((*byte)(native.Pointer(p)), n), b)
 	}
 }
 
@@ -161,14 +163,14 @@ var shapes = func() (s [numFunctions][]argument) {
 }()
 
 // elements gives the number of elements of an argument.
-func (a argument) elements(r *record) uintptr {
+func (a argument) elements(r *native.Record) uintptr {
 	if a.count == one {
 		return 1
 	}
-	return r.i[a.count]
+	return r.Int[a.count]
 }
 
-func (a argument) bytes(r *record) uintptr { return uintptr(a.size) * a.elements(r) }
+func (a argument) bytes(r *native.Record) uintptr { return uintptr(a.size) * a.elements(r) }
 
 // floats gives the floating-point arguments of a function.
 func floats(f function) int {
@@ -185,11 +187,11 @@ func floats(f function) int {
 func signature(f function) uintptr {
 	switch f {
 	case fnDoStep:
-		return sigDoStep
+		return native.SigIFFI
 	case fnSetupExperiment:
-		return sigExperiment
+		return native.SigIIFFIF
 	}
-	return sigInts
+	return native.SigInts
 }
 
 // A record of a message begins with a word: the function in the lowest byte,
