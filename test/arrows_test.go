@@ -21,7 +21,7 @@ var allowed = []struct {
 	{"fmi/process", nil, []string{"golang.org/x/sys"}},
 	{"fmi/csrc", []string{"fmi/process"}, nil},
 	{"fmi/worker", []string{"fmi", "fmi/archive", "fmi/process"}, []string{"golang.org/x/sys"}},
-	{"fmi/description", []string{"fmi/diag", "fmi/unit"}, nil},
+	{"fmi/description", []string{"fmi/diag", "fmi/unit"}, []string{"golang.org/x/text"}},
 	{"fmi/internal/native", []string{"fmi/process"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys"}},
 	{"fmi", []string{"fmi/diag", "fmi/description", "fmi/archive", "fmi/csrc", "fmi/internal/native", "fmi/process"}, nil},
 	{"ssp/graph", nil, nil},
