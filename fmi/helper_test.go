@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -189,7 +190,7 @@ func running(tb testing.TB, f *FMU, name string) *Instance {
 }
 
 // fail makes the next n calls of a function return a status, 0 all.
-func fail(tb testing.TB, in *Instance, f function, s Status, n int32) {
+func fail(tb testing.TB, in *Instance, f fmi2.Function, s Status, n int32) {
 	tb.Helper()
 	must(tb, in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(f), int32(s), n}))
 }
@@ -197,7 +198,7 @@ func fail(tb testing.TB, in *Instance, f function, s Status, n int32) {
 // export calls an exported helper of the probe.
 func export(tb testing.TB, in *Instance, name string, args ...uintptr) uintptr {
 	tb.Helper()
-	h, _, err := native.OpenLibrary(in.fmu.library, 0)
+	h, _, err := native.OpenLibrary(in.fmu.image.Path, 0)
 	must(tb, err)
 	p := native.Symbol(h, name)
 	if p == 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -14,14 +15,14 @@ import (
 type Host struct {
 	send func(message []byte)
 	keep func(text string)
-	log  *logQueue
-	img  *image
+	log  *fmi2.Log
+	img  *fmi2.Library
 	comp uintptr
 
 	batch     *native.Batch
 	mem       native.Memory   // lives as long as the process
 	recs      []native.Record // of the batch under way
-	fns       []function
+	fns       []fmi2.Function
 	slots     []uint64 // number of the state in each record's slot
 	kept      []kept
 	states    map[uint64]uintptr // fmi2FMUstate, by the number that the other side gives it
@@ -106,28 +107,31 @@ func (h *Host) load(r *wireReader) error {
 		return nil
 	}
 	name := r.text()
-	p := libraryPlace{library: r.text(), prefix: r.text(), id: r.text(), chdir: r.word() != 0}
+	p := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0}
 	if r.bad || h.img != nil {
 		return errWire
 	}
-	h.log = &logQueue{fmu: name, sink: h.forward, keep: h.keep}
-	img, changes, err := loadImage(&p, 0)
-	s := shown{}
+	h.log = &fmi2.Log{FMU: name, Sink: h.forward}
+	if h.keep != nil {
+		h.log.Keep = func(m fmi2.Message) { h.keep(m.Text) }
+	}
+	img, changes, err := fmi2.Load(&p, 0)
+	s := fmi2.Shown{}
 	if err != nil {
 		h.out.text(err.Error())
 	} else {
 		h.out.text("")
-		h.img, s = img, img.shown
+		h.img, s = img, img.Shown
 	}
 	h.out.word(uint64(len(changes)))
 	for _, c := range changes {
 		h.out.text(c)
 	}
-	h.out.word(s.exports)
-	for _, text := range []string{s.types, s.version, s.foreign} {
+	h.out.word(s.Exports)
+	for _, text := range []string{s.Types, s.Version, s.Foreign} {
 		h.out.text(text)
 	}
-	if h.callbacks, err = newCallbacks(h.log); err != nil {
+	if h.callbacks, err = fmi2.NewCallbacks(h.log); err != nil {
 		return err
 	}
 	h.guard, h.tidied = native.Watch(), time.Now()
@@ -135,7 +139,7 @@ func (h *Host) load(r *wireReader) error {
 }
 
 // forward sends a log message.
-func (h *Host) forward(m LogMessage) {
+func (h *Host) forward(m fmi2.Message) {
 	var w wireWriter
 	w.word(uint64(uint32(m.Status)))
 	w.text(m.Category)
@@ -154,7 +158,7 @@ func (h *Host) run(r *wireReader) error {
 		if err != nil {
 			return err
 		}
-		h.recs, h.fns, h.slots = recs, make([]function, n), make([]uint64, n)
+		h.recs, h.fns, h.slots = recs, make([]fmi2.Function, n), make([]uint64, n)
 	}
 	h.scratch.Reset()
 	for k := range h.recs[:n] {
@@ -167,12 +171,12 @@ func (h *Host) run(r *wireReader) error {
 	}
 	b := h.batch
 	b.Recs, b.N = native.Address(h.recs), uintptr(n)
-	if n == 1 && changesProcess.has(h.fns[0]) {
+	if n == 1 && changesProcess.Has(h.fns[0]) {
 		h.tidy(0)
 		g := native.Watch()
 		native.Run(b)
 		for _, c := range g.Restore() {
-			h.log.say("the FMU " + c.Text)
+			h.log.Say("the FMU " + c.Text)
 		}
 	} else {
 		native.Run(b)
@@ -182,8 +186,8 @@ func (h *Host) run(r *wireReader) error {
 	if done == 0 || done > uintptr(n) { // it stands in memory that the FMU may write over
 		return errWire
 	}
-	if h.fns[0] == fnFreeInstance {
-		h.log.close()
+	if h.fns[0] == fmi2.FreeInstance {
+		h.log.Close()
 	}
 	h.out.word(h.outcome(done))
 	h.out.word(b.Start)
@@ -209,21 +213,16 @@ func (h *Host) tidy(interval time.Duration) {
 	for _, c := range h.guard.Restore() {
 		if !h.told[c.Kind] {
 			h.told[c.Kind] = true
-			h.log.say("in a step the FMU " + c.Text)
+			h.log.Say("in a step the FMU " + c.Text)
 		}
 	}
 	h.tidied = time.Now()
 }
 
-// functionSet is a set of functions, one bit each.
-type functionSet uint64
-
-func (s functionSet) has(f function) bool { return s>>f&1 != 0 }
-
 // changesProcess are the calls after which what the FMU changed in the process
 // is put back at once.
-const changesProcess functionSet = 1<<fnInstantiate | 1<<fnEnterInitializationMode | 1<<fnExitInitializationMode |
-	1<<fnTerminate | 1<<fnReset | 1<<fnCancelStep | 1<<fnFreeInstance
+const changesProcess fmi2.FunctionSet = 1<<fmi2.Instantiate | 1<<fmi2.EnterInitializationMode | 1<<fmi2.ExitInitializationMode |
+	1<<fmi2.Terminate | 1<<fmi2.Reset | 1<<fmi2.CancelStep | 1<<fmi2.FreeInstance
 
 // outcome returns how many records were carried out, and whether the last of them
 // stopped the batch.
@@ -231,8 +230,8 @@ func (h *Host) outcome(records uintptr) uint64 {
 	done := uint64(records)
 	last, f := &h.recs[done-1], h.fns[done-1]
 	switch f {
-	case fnFreeInstance: // gives nothing
-	case fnInstantiate:
+	case fmi2.FreeInstance: // gives nothing
+	case fmi2.Instantiate:
 		if last.Ret == 0 {
 			return done | wireStopped
 		}
@@ -246,19 +245,19 @@ func (h *Host) outcome(records uintptr) uint64 {
 
 // define reads the beginning of a record: what is fixed in it, or under which
 // number that is kept.
-func (h *Host) define(r *wireReader, c *native.Record) (f function, shape []argument, err error) {
+func (h *Host) define(r *wireReader, c *native.Record) (f fmi2.Function, shape []fmi2.Argument, err error) {
 	head := r.word()
-	f = function(head & 0xff)
+	f = fmi2.Function(head & 0xff)
 	id := int(head >> wireKept & maxID)
-	if f >= numFunctions || h.img == nil || h.img.sym[f] == 0 {
+	if f >= fmi2.NumFunctions || h.img == nil || h.img.Sym[f] == 0 {
 		return f, nil, errWire
 	}
-	shape = shapes[f]
+	shape = fmi2.Shapes[f]
 	switch {
 	case head&wireDefines != 0:
-		*c = native.Record{Fn: h.img.sym[f], Sig: signature(f)}
+		*c = native.Record{Fn: h.img.Sym[f], Sig: fmi2.Signature(f)}
 		for j, a := range shape {
-			if a.kind == argCount {
+			if a.Kind == fmi2.ArgCount {
 				c.Int[j] = uintptr(r.word())
 			}
 		}
@@ -273,7 +272,7 @@ func (h *Host) define(r *wireReader, c *native.Record) (f function, shape []argu
 			}
 			h.kept[id] = kept{*c, true}
 		}
-	case id < len(h.kept) && h.kept[id].there && h.kept[id].rec.Fn == h.img.sym[f]:
+	case id < len(h.kept) && h.kept[id].there && h.kept[id].rec.Fn == h.img.Sym[f]:
 		*c = h.kept[id].rec
 	default:
 		return f, nil, errWire
@@ -290,55 +289,55 @@ func (h *Host) decode(r *wireReader, k int) error {
 	}
 	h.fns[k] = f
 	for j, a := range shape {
-		switch a.kind {
-		case argComponent:
+		switch a.Kind {
+		case fmi2.ArgComponent:
 			c.Int[j] = h.comp
-		case argLocal:
+		case fmi2.ArgLocal:
 			c.Int[j] = h.callbacks
-		case argInt:
+		case fmi2.ArgInt:
 			c.Int[j] = uintptr(r.word())
-		case argIn, argInOut:
-			r.memory(c.Int[j], a.bytes(c))
-		case argText, argTexts:
+		case fmi2.ArgIn, fmi2.ArgInOut:
+			r.memory(c.Int[j], a.Bytes(c))
+		case fmi2.ArgText, fmi2.ArgTexts:
 			if err := h.readTexts(r, c, j, a); err != nil {
 				return err
 			}
-		case argTextsOut:
-			clear(unsafe.Slice((*uintptr)(native.Pointer(c.Int[j])), a.elements(c)))
-		case argState:
+		case fmi2.ArgTextsOut:
+			clear(unsafe.Slice((*uintptr)(native.Pointer(c.Int[j])), a.Elements(c)))
+		case fmi2.ArgState:
 			state, there := h.states[r.word()]
 			if !there {
 				return errWire
 			}
 			c.Int[j] = state
-		case argStateSlot:
+		case fmi2.ArgStateSlot:
 			h.slots[k] = r.word()
 			*(*uintptr)(native.Pointer(c.Int[j])) = h.states[h.slots[k]]
 		}
 	}
-	for j := range floats(f) {
+	for j := range fmi2.Floats(f) {
 		r.memory(native.AddressOf(&c.Float[j]), 8)
 	}
 	if r.bad {
 		return errWire
 	}
-	if f == fnInstantiate {
-		h.log.instance = native.String(c.Int[0], maxName)
+	if f == fmi2.Instantiate {
+		h.log.Instance = native.String(c.Int[0], maxName)
 	}
 	return nil
 }
 
 // reserve makes room for what argument j points to, and reads it if it is fixed.
-func (h *Host) reserve(r *wireReader, c *native.Record, j int, a argument, keep bool) error {
-	size := a.bytes(c)
-	switch a.kind {
-	case argTextsOut:
-		size = 8 * a.elements(c)
-	case argFixed, argIn, argOut, argInOut, argStateSlot:
+func (h *Host) reserve(r *wireReader, c *native.Record, j int, a fmi2.Argument, keep bool) error {
+	size := a.Bytes(c)
+	switch a.Kind {
+	case fmi2.ArgTextsOut:
+		size = 8 * a.Elements(c)
+	case fmi2.ArgFixed, fmi2.ArgIn, fmi2.ArgOut, fmi2.ArgInOut, fmi2.ArgStateSlot:
 	default:
 		return nil
 	}
-	if a.elements(c) > maxState {
+	if a.Elements(c) > maxState {
 		return errWire
 	}
 	p, err := h.room(size, keep)
@@ -346,7 +345,7 @@ func (h *Host) reserve(r *wireReader, c *native.Record, j int, a argument, keep 
 		return err
 	}
 	c.Int[j] = p
-	if a.kind == argFixed {
+	if a.Kind == fmi2.ArgFixed {
 		r.memory(p, size)
 	}
 	return nil
@@ -362,8 +361,8 @@ func (h *Host) room(size uintptr, keep bool) (uintptr, error) {
 }
 
 // readTexts reads the strings of argument j.
-func (h *Host) readTexts(r *wireReader, c *native.Record, j int, a argument) error {
-	keep := a.kind == argText // older exporters keep the pointers
+func (h *Host) readTexts(r *wireReader, c *native.Record, j int, a fmi2.Argument) error {
+	keep := a.Kind == fmi2.ArgText // older exporters keep the pointers
 	place := func() (uintptr, error) {
 		s := r.raw(r.word())
 		p, err := h.room(uintptr(len(s))+1, keep)
@@ -376,11 +375,11 @@ func (h *Host) readTexts(r *wireReader, c *native.Record, j int, a argument) err
 		return p, nil
 	}
 	var err error
-	if a.kind == argText {
+	if a.Kind == fmi2.ArgText {
 		c.Int[j], err = place()
 		return err
 	}
-	n := a.elements(c)
+	n := a.Elements(c)
 	if n == 0 {
 		c.Int[j] = 0
 		return nil
@@ -405,17 +404,17 @@ func (h *Host) readTexts(r *wireReader, c *native.Record, j int, a argument) err
 func (h *Host) encode(k int) {
 	c, f := &h.recs[k], h.fns[k]
 	w := &h.out
-	if f == fnInstantiate {
+	if f == fmi2.Instantiate {
 		h.comp = c.Ret
 	}
 	w.word(uint64(c.Ret))
 	w.word(uint64(c.Sig & native.SigModes))
-	for j, a := range shapes[f] {
-		switch a.kind {
-		case argOut, argInOut:
-			w.memory(c.Int[j], a.bytes(c))
-		case argTextsOut:
-			for i := range a.elements(c) {
+	for j, a := range fmi2.Shapes[f] {
+		switch a.Kind {
+		case fmi2.ArgOut, fmi2.ArgInOut:
+			w.memory(c.Int[j], a.Bytes(c))
+		case fmi2.ArgTextsOut:
+			for i := range a.Elements(c) {
 				p := *(*uintptr)(native.Pointer(c.Int[j] + 8*i))
 				if p == 0 || native.Stops(c.Status()) {
 					w.word(wireNull)
@@ -423,8 +422,8 @@ func (h *Host) encode(k int) {
 				}
 				w.text(native.String(p, native.MaxString))
 			}
-		case argStateSlot:
-			if f == fnFreeFMUState {
+		case fmi2.ArgStateSlot:
+			if f == fmi2.FreeFMUState {
 				delete(h.states, h.slots[k])
 			} else {
 				h.states[h.slots[k]] = *(*uintptr)(native.Pointer(c.Int[j]))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -254,7 +255,7 @@ func TestStatuses(t *testing.T) {
 		var c collector
 		in := instance(t, f, "w", InstanceOptions{Log: c.log})
 		start(t, in)
-		fail(t, in, fnDoStep, StatusWarning, 1)
+		fail(t, in, fmi2.DoStep, StatusWarning, 1)
 		if st, err := in.DoStep(0, 1, false); st != StatusWarning || err != nil || in.State() != StateStepComplete {
 			t.Error(st, err, in.State())
 		}
@@ -271,7 +272,7 @@ func TestStatuses(t *testing.T) {
 			g, err := NewGroup([]*Stepper{s}, true)
 			must(t, err)
 			must(t, in.SetInteger([]description.ValueReference{104}, []int32{1}))
-			fail(t, in, fnDoStep, StatusWarning, 0)
+			fail(t, in, fmi2.DoStep, StatusWarning, 0)
 			for k := range 3 {
 				switch how {
 				case "calls":
@@ -292,7 +293,7 @@ func TestStatuses(t *testing.T) {
 		in := running(t, f, "d")
 		s, err := in.GetFMUState(nil)
 		must(t, err)
-		fail(t, in, fnDoStep, StatusDiscard, 1)
+		fail(t, in, fmi2.DoStep, StatusDiscard, 1)
 		st, err := in.DoStep(0, 1, false)
 		var se *StatusError
 		if st != StatusDiscard || !errors.As(err, &se) || se.Func != "fmi2DoStep" || in.State() != StateStepFailed {
@@ -307,7 +308,7 @@ func TestStatuses(t *testing.T) {
 	})
 	t.Run("discard in set", func(t *testing.T) {
 		in := running(t, f, "ds")
-		fail(t, in, fnSetReal, StatusDiscard, 1)
+		fail(t, in, fmi2.SetReal, StatusDiscard, 1)
 		var se *StatusError
 		if err := in.SetReal(vr, v); !errors.As(err, &se) || se.Status != StatusDiscard || in.State() != StateStepComplete {
 			t.Error(err, in.State())
@@ -318,7 +319,7 @@ func TestStatuses(t *testing.T) {
 		in := running(t, f, "e")
 		s, err := in.GetFMUState(nil)
 		must(t, err)
-		fail(t, in, fnDoStep, StatusErr, 1)
+		fail(t, in, fmi2.DoStep, StatusErr, 1)
 		st, err := in.DoStep(0, 1, false)
 		var se *StatusError
 		if st != StatusErr || !errors.As(err, &se) || in.State() != StateError {
@@ -338,7 +339,7 @@ func TestStatuses(t *testing.T) {
 	t.Run("undefined", func(t *testing.T) {
 		for _, bad := range []Status{6, 17, -3} {
 			in := running(t, f, "u")
-			fail(t, in, fnDoStep, bad, 1)
+			fail(t, in, fmi2.DoStep, bad, 1)
 			st, err := in.DoStep(0, 1, false)
 			if st != StatusErr || err == nil || in.State() != StateError || !strings.Contains(err.Error(), "does not define") {
 				t.Error(st, err, in.State())
@@ -347,7 +348,7 @@ func TestStatuses(t *testing.T) {
 	})
 	t.Run("query answered by error", func(t *testing.T) {
 		in := running(t, f, "q")
-		fail(t, in, fnGetRealStatus, StatusErr, 1)
+		fail(t, in, fmi2.GetRealStatus, StatusErr, 1)
 		if _, err := in.GetRealStatus(LastSuccessfulTime); err == nil || in.State() != StateStepComplete {
 			t.Error(err, in.State())
 		}
@@ -355,7 +356,7 @@ func TestStatuses(t *testing.T) {
 	t.Run("pending", func(t *testing.T) {
 		in := running(t, f, "p")
 		must(t, in.SetInteger([]description.ValueReference{103}, []int32{int32(StatusPending)}))
-		fail(t, in, fnDoStep, StatusPending, 1)
+		fail(t, in, fmi2.DoStep, StatusPending, 1)
 		if st, err := in.DoStep(0, 1, false); st != StatusPending || err != nil || in.State() != StateStepInProgress {
 			t.Fatal(st, err, in.State())
 		}
@@ -374,11 +375,11 @@ func TestStatuses(t *testing.T) {
 			in := running(t, f, "late")
 			in.pending.limit = 1
 			if sym := *in.sym; !cancels {
-				sym[fnCancelStep] = 0
+				sym[fmi2.CancelStep] = 0
 				in.sym = &sym
 			}
 			must(t, in.SetInteger([]description.ValueReference{103}, []int32{int32(StatusPending)}))
-			fail(t, in, fnDoStep, StatusPending, 1)
+			fail(t, in, fmi2.DoStep, StatusPending, 1)
 			_, err := in.DoStep(2, 1, false)
 			must(t, err)
 			var late *PendingError
@@ -400,7 +401,7 @@ func TestStatuses(t *testing.T) {
 		}{{StatusOK, StateStepComplete}, {StatusWarning, StateStepComplete}, {StatusDiscard, StateStepFailed}, {StatusErr, StateError}} {
 			in := running(t, f, "p2")
 			must(t, in.SetInteger([]description.ValueReference{103}, []int32{int32(end.status)}))
-			fail(t, in, fnDoStep, StatusPending, 1)
+			fail(t, in, fmi2.DoStep, StatusPending, 1)
 			_, err := in.DoStep(0, 1, false)
 			must(t, err)
 			st, err := in.GetStatus(DoStepStatus)
@@ -416,7 +417,7 @@ func TestFatal(t *testing.T) {
 	a, b := running(t, f, "a"), running(t, f, "b")
 	st, err := a.GetFMUState(nil)
 	must(t, err)
-	fail(t, a, fnDoStep, StatusFatal, 0)
+	fail(t, a, fmi2.DoStep, StatusFatal, 0)
 	if st, err := a.DoStep(0, 1, false); st != StatusFatal || err == nil {
 		t.Fatal(st, err)
 	}
@@ -443,63 +444,63 @@ func TestFatal(t *testing.T) {
 }
 
 // table39 is checklist fmi2 39 written down a second time: the states by letter.
-var table39 = map[function]string{
-	fnSetDebugLogging: "RICPFXTE", fnSetupExperiment: "R", fnEnterInitializationMode: "R", fnExitInitializationMode: "I",
-	fnSetReal: "RIC", fnSetInteger: "RIC", fnSetBoolean: "RIC", fnSetString: "RIC",
-	fnGetReal: "ICFXTE", fnGetInteger: "ICFXTE", fnGetBoolean: "ICFXTE", fnGetString: "ICFXTE",
-	fnDoStep: "C", fnCancelStep: "P",
-	fnGetStatus: "CPFT", fnGetRealStatus: "CPFT", fnGetIntegerStatus: "CPFT", fnGetBooleanStatus: "CPFT", fnGetStringStatus: "CPFT",
-	fnTerminate: "CF",
-	fnReset:     "RICFXTE", fnFreeInstance: "RICFXTE", fnSetFMUState: "RICFXTE", fnFreeFMUState: "RICFXTE",
-	fnSerializedFMUStateSize: "RICFXTE", fnSerializeFMUState: "RICFXTE", fnDeSerializeFMUState: "RICFXTE", fnGetFMUState: "RICFXTE",
-	fnGetDirectionalDerivative: "ICFXTE", fnSetRealInputDerivatives: "RIC", fnGetRealOutputDerivatives: "CFXTE",
+var table39 = map[fmi2.Function]string{
+	fmi2.SetDebugLogging: "RICPFXTE", fmi2.SetupExperiment: "R", fmi2.EnterInitializationMode: "R", fmi2.ExitInitializationMode: "I",
+	fmi2.SetReal: "RIC", fmi2.SetInteger: "RIC", fmi2.SetBoolean: "RIC", fmi2.SetString: "RIC",
+	fmi2.GetReal: "ICFXTE", fmi2.GetInteger: "ICFXTE", fmi2.GetBoolean: "ICFXTE", fmi2.GetString: "ICFXTE",
+	fmi2.DoStep: "C", fmi2.CancelStep: "P",
+	fmi2.GetStatus: "CPFT", fmi2.GetRealStatus: "CPFT", fmi2.GetIntegerStatus: "CPFT", fmi2.GetBooleanStatus: "CPFT", fmi2.GetStringStatus: "CPFT",
+	fmi2.Terminate: "CF",
+	fmi2.Reset:     "RICFXTE", fmi2.FreeInstance: "RICFXTE", fmi2.SetFMUState: "RICFXTE", fmi2.FreeFMUState: "RICFXTE",
+	fmi2.SerializedFMUStateSize: "RICFXTE", fmi2.SerializeFMUState: "RICFXTE", fmi2.DeSerializeFMUState: "RICFXTE", fmi2.GetFMUState: "RICFXTE",
+	fmi2.GetDirectionalDerivative: "ICFXTE", fmi2.SetRealInputDerivatives: "RIC", fmi2.GetRealOutputDerivatives: "CFXTE",
 }
 
 func TestCallOrder(t *testing.T) {
 	f := plainFMU(t)
 	const letters = "RICPFXTE"
 	vr := []description.ValueReference{0}
-	calls := map[function]func(in *Instance, s *FMUState, data []byte) error{
-		fnSetDebugLogging:         func(in *Instance, _ *FMUState, _ []byte) error { return in.SetDebugLogging(true, nil) },
-		fnSetupExperiment:         func(in *Instance, _ *FMUState, _ []byte) error { return in.SetupExperiment(Experiment{}) },
-		fnEnterInitializationMode: func(in *Instance, _ *FMUState, _ []byte) error { return in.EnterInitializationMode() },
-		fnExitInitializationMode:  func(in *Instance, _ *FMUState, _ []byte) error { return in.ExitInitializationMode() },
-		fnSetReal:                 func(in *Instance, _ *FMUState, _ []byte) error { return in.SetReal(vr, []float64{1}) },
-		fnSetInteger:              func(in *Instance, _ *FMUState, _ []byte) error { return in.SetInteger(vr, []int32{1}) },
-		fnSetBoolean:              func(in *Instance, _ *FMUState, _ []byte) error { return in.SetBoolean(vr, []bool{true}) },
-		fnSetString:               func(in *Instance, _ *FMUState, _ []byte) error { return in.SetString(vr, []string{"x"}) },
-		fnGetReal:                 func(in *Instance, _ *FMUState, _ []byte) error { return in.GetReal(vr, []float64{1}) },
-		fnGetInteger:              func(in *Instance, _ *FMUState, _ []byte) error { return in.GetInteger(vr, []int32{1}) },
-		fnGetBoolean:              func(in *Instance, _ *FMUState, _ []byte) error { return in.GetBoolean(vr, []bool{true}) },
-		fnGetString:               func(in *Instance, _ *FMUState, _ []byte) error { return in.GetString(vr, []string{"x"}) },
-		fnDoStep:                  func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.DoStep(0, 1, false); return err },
-		fnCancelStep:              func(in *Instance, _ *FMUState, _ []byte) error { return in.CancelStep() },
-		fnGetStatus:               func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetStatus(PendingStatus); return err },
-		fnGetRealStatus:           func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetRealStatus(0); return err },
-		fnGetIntegerStatus:        func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetIntegerStatus(0); return err },
-		fnGetBooleanStatus:        func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetBooleanStatus(0); return err },
-		fnGetStringStatus:         func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetStringStatus(0); return err },
-		fnTerminate:               func(in *Instance, _ *FMUState, _ []byte) error { return in.Terminate() },
-		fnReset:                   func(in *Instance, _ *FMUState, _ []byte) error { return in.Reset() },
-		fnFreeInstance:            func(in *Instance, _ *FMUState, _ []byte) error { return in.Free() },
-		fnSetFMUState:             func(in *Instance, s *FMUState, _ []byte) error { return in.SetFMUState(s) },
-		fnFreeFMUState:            func(in *Instance, s *FMUState, _ []byte) error { return in.FreeFMUState(s) },
-		fnSerializeFMUState:       func(in *Instance, s *FMUState, _ []byte) error { _, err := in.SerializeFMUState(s, nil); return err },
-		fnDeSerializeFMUState:     func(in *Instance, _ *FMUState, d []byte) error { _, err := in.DeserializeFMUState(d); return err },
-		fnGetFMUState:             func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetFMUState(nil); return err },
-		fnGetDirectionalDerivative: func(in *Instance, _ *FMUState, _ []byte) error {
+	calls := map[fmi2.Function]func(in *Instance, s *FMUState, data []byte) error{
+		fmi2.SetDebugLogging:         func(in *Instance, _ *FMUState, _ []byte) error { return in.SetDebugLogging(true, nil) },
+		fmi2.SetupExperiment:         func(in *Instance, _ *FMUState, _ []byte) error { return in.SetupExperiment(Experiment{}) },
+		fmi2.EnterInitializationMode: func(in *Instance, _ *FMUState, _ []byte) error { return in.EnterInitializationMode() },
+		fmi2.ExitInitializationMode:  func(in *Instance, _ *FMUState, _ []byte) error { return in.ExitInitializationMode() },
+		fmi2.SetReal:                 func(in *Instance, _ *FMUState, _ []byte) error { return in.SetReal(vr, []float64{1}) },
+		fmi2.SetInteger:              func(in *Instance, _ *FMUState, _ []byte) error { return in.SetInteger(vr, []int32{1}) },
+		fmi2.SetBoolean:              func(in *Instance, _ *FMUState, _ []byte) error { return in.SetBoolean(vr, []bool{true}) },
+		fmi2.SetString:               func(in *Instance, _ *FMUState, _ []byte) error { return in.SetString(vr, []string{"x"}) },
+		fmi2.GetReal:                 func(in *Instance, _ *FMUState, _ []byte) error { return in.GetReal(vr, []float64{1}) },
+		fmi2.GetInteger:              func(in *Instance, _ *FMUState, _ []byte) error { return in.GetInteger(vr, []int32{1}) },
+		fmi2.GetBoolean:              func(in *Instance, _ *FMUState, _ []byte) error { return in.GetBoolean(vr, []bool{true}) },
+		fmi2.GetString:               func(in *Instance, _ *FMUState, _ []byte) error { return in.GetString(vr, []string{"x"}) },
+		fmi2.DoStep:                  func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.DoStep(0, 1, false); return err },
+		fmi2.CancelStep:              func(in *Instance, _ *FMUState, _ []byte) error { return in.CancelStep() },
+		fmi2.GetStatus:               func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetStatus(PendingStatus); return err },
+		fmi2.GetRealStatus:           func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetRealStatus(0); return err },
+		fmi2.GetIntegerStatus:        func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetIntegerStatus(0); return err },
+		fmi2.GetBooleanStatus:        func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetBooleanStatus(0); return err },
+		fmi2.GetStringStatus:         func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetStringStatus(0); return err },
+		fmi2.Terminate:               func(in *Instance, _ *FMUState, _ []byte) error { return in.Terminate() },
+		fmi2.Reset:                   func(in *Instance, _ *FMUState, _ []byte) error { return in.Reset() },
+		fmi2.FreeInstance:            func(in *Instance, _ *FMUState, _ []byte) error { return in.Free() },
+		fmi2.SetFMUState:             func(in *Instance, s *FMUState, _ []byte) error { return in.SetFMUState(s) },
+		fmi2.FreeFMUState:            func(in *Instance, s *FMUState, _ []byte) error { return in.FreeFMUState(s) },
+		fmi2.SerializeFMUState:       func(in *Instance, s *FMUState, _ []byte) error { _, err := in.SerializeFMUState(s, nil); return err },
+		fmi2.DeSerializeFMUState:     func(in *Instance, _ *FMUState, d []byte) error { _, err := in.DeserializeFMUState(d); return err },
+		fmi2.GetFMUState:             func(in *Instance, _ *FMUState, _ []byte) error { _, err := in.GetFMUState(nil); return err },
+		fmi2.GetDirectionalDerivative: func(in *Instance, _ *FMUState, _ []byte) error {
 			return in.GetDirectionalDerivative(vr, vr, []float64{1}, []float64{1})
 		},
-		fnSetRealInputDerivatives: func(in *Instance, _ *FMUState, _ []byte) error {
+		fmi2.SetRealInputDerivatives: func(in *Instance, _ *FMUState, _ []byte) error {
 			return in.SetRealInputDerivatives(vr, []int32{1}, []float64{1})
 		},
-		fnGetRealOutputDerivatives: func(in *Instance, _ *FMUState, _ []byte) error {
+		fmi2.GetRealOutputDerivatives: func(in *Instance, _ *FMUState, _ []byte) error {
 			return in.GetRealOutputDerivatives(vr, []int32{1}, []float64{1})
 		},
 	}
 	pairs := 0
 	for fn, states := range table39 {
-		if fn == fnSerializedFMUStateSize { // part of SerializeFMUState
+		if fn == fmi2.SerializedFMUStateSize { // part of SerializeFMUState
 			continue
 		}
 		for k, letter := range letters {
@@ -532,7 +533,7 @@ func TestCallOrder(t *testing.T) {
 			pairs++
 		}
 	}
-	if want := (int(numFunctions) - 4 - 1 + 1 - 0) * len(letters); pairs > want || pairs != len(calls)*len(letters) {
+	if want := (int(fmi2.NumFunctions) - 4 - 1 + 1 - 0) * len(letters); pairs > want || pairs != len(calls)*len(letters) {
 		t.Errorf("%d pairs tried, functions %d", pairs, len(calls))
 	}
 	in := instance(t, f, "setup", InstanceOptions{})
@@ -654,18 +655,18 @@ func TestNames(t *testing.T) {
 	for s, want := range map[interface{ String() string }]string{
 		StatusOK: "OK", StatusErr: "Error", StatusNotRun: "not run", Status(9): "status(9)", StatusPending: "Pending",
 		LastSuccessfulTime: "LastSuccessfulTime", StatusKind(7): "status kind(7)", StateStepFailed: "stepFailed", State(99): "state(99)",
-		fnGetFMUState: "fmi2GetFMUstate",
+		fmi2.GetFMUState: "fmi2GetFMUstate",
 	} {
 		if s.String() != want {
 			t.Errorf("%#v is called %q, want %q", s, s.String(), want)
 		}
 	}
-	for k, n := range functionNames {
+	for k, n := range fmi2.Names {
 		if n == "" {
 			t.Errorf("function %d has no name", k)
 		}
 	}
-	if !reflect.DeepEqual(slices.Index(functionNames[:], "fmi2DoStep"), int(fnDoStep)) {
+	if !reflect.DeepEqual(slices.Index(fmi2.Names[:], "fmi2DoStep"), int(fmi2.DoStep)) {
 		t.Error("the table is out of order")
 	}
 }

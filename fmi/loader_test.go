@@ -10,6 +10,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -324,7 +325,7 @@ func TestTrace(t *testing.T) {
 	must(t, err)
 	_, err = in.GetStringStatus(PendingStatus)
 	must(t, err)
-	fail(t, in, fnDoStep, StatusDiscard, 0)
+	fail(t, in, fmi2.DoStep, StatusDiscard, 0)
 	_, _ = in.DoStep(2, 1, false)
 	must(t, in.Terminate())
 	must(t, in.Free())

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -42,30 +42,6 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-func FuzzReferences(f *testing.F) {
-	f.Add("#r12# ## #x")
-	f.Fuzz(func(t *testing.T, text string) {
-		expandReferences(text, func(byte, description.ValueReference) (string, bool) { return "name", true })
-	})
-}
-
-func TestReferences(t *testing.T) {
-	names := map[string]string{"r0": "u", "i5": "count", "b7": "flag", "r4294967295": "last"}
-	name := func(kind byte, vr description.ValueReference) (string, bool) {
-		n, ok := names[fmt.Sprintf("%c%d", kind, vr)]
-		return n, ok
-	}
-	for s, want := range map[string]string{
-		"": "", "none": "none", "#r0#": "u", "a #i5# b #b7# c": "a count b flag c", "##": "#", "a##b": "a#b",
-		"#r9#": "#r9#", "#x0#": "#x0#", "#r#": "#r#", "#r0": "#r0", "#": "#", "#r0##r0#": "uu",
-		"#r4294967295#": "last", "#r4294967296#": "#r4294967296#", "#r-1#": "#r-1#", "###r0#": "#u",
-	} {
-		if got := expandReferences(s, name); got != want {
-			t.Errorf("%q gives %q, want %q", s, got, want)
-		}
-	}
-}
-
 func TestLogger(t *testing.T) {
 	in, c := logging(t)
 	last := func() LogMessage { return c.all[len(c.all)-1] }
@@ -92,7 +68,7 @@ func TestLogger(t *testing.T) {
 	if n := len(last().Text); n < 4096 || n > 3*4096 {
 		t.Errorf("widths of 2e9 give %d bytes", n)
 	}
-	if got, want := in.log.takeRecent(), "no name, no category; "; got != want {
+	if got, want := in.log.TakeRecent(), "no name, no category; "; got != want {
 		t.Errorf("recent lines %q, want %q", got, want)
 	}
 }
@@ -132,7 +108,7 @@ func TestForeignThreads(t *testing.T) {
 	n := len(c.texts())
 	// A message after FreeInstance, from a thread of the FMU, with a name that
 	// cannot be read, is ignored.
-	h, _, err := native.OpenLibrary(in.fmu.library, 0)
+	h, _, err := native.OpenLibrary(in.fmu.image.Path, 0)
 	must(t, err)
 	must(t, in.Free())
 	native.CallInts(native.Symbol(h, "log_go"))
@@ -150,7 +126,7 @@ func TestForeignStorm(t *testing.T) {
 	counts, delivered, dropped := map[string]int{}, 0, 0
 	for _, s := range c.texts() {
 		var n int
-		if _, err := fmt.Sscanf(s, in.log.fmu+": %d log messages of the FMU dropped", &n); err == nil {
+		if _, err := fmt.Sscanf(s, in.log.FMU+": %d log messages of the FMU dropped", &n); err == nil {
 			dropped += n
 			continue
 		}
@@ -163,20 +139,20 @@ func TestForeignStorm(t *testing.T) {
 			t.Errorf("%q came %d times", s, n)
 		}
 	}
-	if delivered+dropped != threads*each || delivered < logMaxCount {
+	if delivered+dropped != threads*each || delivered < fmi2.MaxMessages {
 		t.Errorf("%d messages delivered and %d dropped of %d", delivered, dropped, threads*each)
 	}
 }
 
 func TestLogStorm(t *testing.T) {
 	in, c := logging(t)
-	export(t, in, "log_many", in.comp, logMaxCount+500)
-	if n := len(c.texts()); n != logMaxCount {
-		t.Errorf("%d messages delivered, want %d", n, logMaxCount)
+	export(t, in, "log_many", in.comp, fmi2.MaxMessages+500)
+	if n := len(c.texts()); n != fmi2.MaxMessages {
+		t.Errorf("%d messages delivered, want %d", n, fmi2.MaxMessages)
 	}
 	must(t, in.Free())
 	if !c.has("500 log messages of the FMU dropped") {
-		t.Errorf("the last messages are %q", c.texts()[logMaxCount:])
+		t.Errorf("the last messages are %q", c.texts()[fmi2.MaxMessages:])
 	}
 }
 
@@ -196,7 +172,7 @@ func TestLogInsideBatch(t *testing.T) {
 	other = running(t, f, "other")
 	start(t, in)
 	s := stepper(t, in, plan)
-	fail(t, in, fnDoStep, StatusWarning, 0)
+	fail(t, in, fmi2.DoStep, StatusWarning, 0)
 	done := make(chan error)
 	go func() { // a fresh, small stack
 		var err error
@@ -277,7 +253,7 @@ func TestParallelInstances(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fnDoStep), 1, 0}); err != nil {
+			if err := in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fmi2.DoStep), 1, 0}); err != nil {
 				t.Error(err)
 				return
 			}
@@ -292,24 +268,4 @@ func TestParallelInstances(t *testing.T) {
 		}()
 	}
 	wg.Wait()
-}
-
-func TestCallbackStruct(t *testing.T) {
-	if s := unsafe.Sizeof(callbackFunctions{}); s != 5*unsafe.Sizeof(uintptr(0)) {
-		t.Errorf("fmi2CallbackFunctions has %d bytes", s)
-	}
-}
-
-// What an FMU says does nothing to a terminal when it becomes part of an error.
-func TestEscaped(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain äö":         "plain äö",
-		"\x1b[31mred\x00":  `\x1b[31mred\x00`,
-		"two\nlines\t\r\n": "two lines",
-		"\u0085next":       `\x85next`,
-	} {
-		if got := lastLines(nil, in); len(got) != 1 || got[0] != want {
-			t.Errorf("%q becomes %q, want %q", in, got, want)
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -73,7 +74,7 @@ func (in *Instance) giveUp() error {
 	if in.remote != nil {
 		cause := fmt.Sprintf("the step was still pending after %v, so the process was ended; %s", in.pending.limit, moreTime)
 		in.state = StateFatal
-		return errors.Join(in.remote.lost(fnDoStep.String(), &Ended{Reason: cause}), in.remote.disconnect())
+		return errors.Join(in.remote.lost(fmi2.DoStep.String(), &Ended{Reason: cause}), in.remote.disconnect())
 	}
 	e := &PendingError{Instance: in.name, FMU: filepath.Base(in.fmu.Path), Time: in.from, Limit: in.pending.limit}
 	e.Err = in.CancelStep()

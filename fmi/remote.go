@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -129,7 +130,7 @@ type remote struct {
 // Launcher would tell.
 func (f *FMU) LoadIn(l Launcher) (*diag.List, error) {
 	f.told.Store(true)
-	in := &Instance{fmu: f, name: filepath.Base(f.Path), log: &logQueue{}}
+	in := &Instance{fmu: f, name: filepath.Base(f.Path), log: &fmi2.Log{}}
 	r := &remote{in: in}
 	err := r.open(l)
 	return &f.findings, errors.Join(err, r.close())
@@ -148,10 +149,10 @@ func (r *remote) open(l Launcher) error {
 	r.out = r.out[:0]
 	r.out.word(askLoad)
 	r.out.word(wireVersion)
-	for _, s := range []string{filepath.Base(f.Path), p.library, p.prefix, p.id} {
+	for _, s := range []string{filepath.Base(f.Path), p.Path, p.Prefix, p.ID} {
 		r.out.text(s)
 	}
-	r.out.word(uint64(flag(p.chdir)))
+	r.out.word(uint64(flag(p.Chdir)))
 	if r.safe != nil {
 		r.safe.load = slices.Clone(r.out)
 	}
@@ -166,9 +167,9 @@ func (r *remote) open(l Launcher) error {
 	if s == nil {
 		return r.lost("loading", errWire)
 	}
-	r.in.sym = new([numFunctions]uintptr)
+	r.in.sym = new([fmi2.NumFunctions]uintptr)
 	for k := range r.in.sym {
-		if s.has(function(k)) {
+		if s.Has(fmi2.Function(k)) {
 			r.in.sym[k] = uintptr(k) + 1 // no address here
 		}
 	}
@@ -177,7 +178,7 @@ func (r *remote) open(l Launcher) error {
 
 // loaded reads the answer to askLoad: what the library shows, what loading has
 // changed, and why it failed.
-func (r *remote) loaded(answer []byte) (s *shown, changes []string, failed error) {
+func (r *remote) loaded(answer []byte) (s *fmi2.Shown, changes []string, failed error) {
 	a := wireReader{rest: answer}
 	if v := a.word(); v != wireVersion {
 		return nil, nil, fmt.Errorf("%s: the process of the FMU speaks version %d of the protocol and not %d: the program was replaced meanwhile; start it again", r.in.name, v, wireVersion)
@@ -188,7 +189,7 @@ func (r *remote) loaded(answer []byte) (s *shown, changes []string, failed error
 	for n := a.word(); n > 0 && !a.bad; n-- {
 		changes = append(changes, a.text())
 	}
-	s = &shown{exports: a.word(), types: a.text(), version: a.text(), foreign: a.text()}
+	s = &fmi2.Shown{Exports: a.word(), Types: a.text(), Version: a.text(), Foreign: a.text()}
 	if a.bad {
 		return nil, nil, errWire
 	}
@@ -218,7 +219,7 @@ func (f *FMU) prepareElsewhere() error {
 
 // judgeElsewhere judges what loading in another process has shown; the findings
 // are kept the first time.
-func (f *FMU) judgeElsewhere(s *shown, changes []string, failed error) error {
+func (f *FMU) judgeElsewhere(s *fmi2.Shown, changes []string, failed error) error {
 	loading.Lock()
 	defer loading.Unlock()
 	l := &f.findings
@@ -244,10 +245,10 @@ func (r *remote) lost(call string, cause error) error {
 			e.Lines = nil
 		}
 		for _, text := range end.Said {
-			e.Lines = lastLines(e.Lines, expandReferences(validUTF8(text), r.in.fmu.variableName))
+			e.Lines = fmi2.LastLines(e.Lines, fmi2.ExpandReferences(fmi2.ValidUTF8(text), r.in.fmu.variableName))
 		}
 		for _, line := range end.Output {
-			e.Lines = append(e.Lines, escaped(line))
+			e.Lines = append(e.Lines, fmi2.Escaped(line))
 		}
 	}
 	r.err = e
@@ -303,7 +304,7 @@ func (in *Instance) Waiting() (call string, since time.Time) {
 	}
 	var names []string
 	for k := range r.wait {
-		if name := function(r.wait[k].Fn - 1).String(); !slices.Contains(names, name) {
+		if name := fmi2.Function(r.wait[k].Fn - 1).String(); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -345,11 +346,11 @@ func (r *remote) underWay(recs []native.Record, err error) (begun int, call stri
 	}
 	name := ""
 	if begun > 0 {
-		name = function(recs[begun-1].Fn - 1).String()
+		name = fmi2.Function(recs[begun-1].Fn - 1).String()
 	} else {
 		var names []string
 		for k := range recs {
-			names = append(names, function(recs[k].Fn-1).String())
+			names = append(names, fmi2.Function(recs[k].Fn-1).String())
 		}
 		name = strings.Join(names, ", ")
 		if n := len(names); n > 1 {
@@ -359,7 +360,7 @@ func (r *remote) underWay(recs []native.Record, err error) (begun int, call stri
 	}
 	time = r.time
 	for _, c := range recs[:begun-1] {
-		if function(c.Fn-1) == fnDoStep {
+		if fmi2.Function(c.Fn-1) == fmi2.DoStep {
 			time = c.Float[0] + c.Float[1]
 		}
 	}
@@ -374,7 +375,7 @@ func (r *remote) fail(b *native.Batch, recs []native.Record, err error) {
 	}
 	b.Done = uintptr(begun)
 	recs[begun-1].Ret = uintptr(StatusFatal)
-	if function(recs[begun-1].Fn-1) == fnInstantiate {
+	if fmi2.Function(recs[begun-1].Fn-1) == fmi2.Instantiate {
 		recs[begun-1].Ret = 0
 	}
 	r.time = time
@@ -383,7 +384,7 @@ func (r *remote) fail(b *native.Batch, recs []native.Record, err error) {
 
 // encode writes a record.
 func (r *remote) encode(c *native.Record) {
-	f := function(c.Fn - 1)
+	f := fmi2.Function(c.Fn - 1)
 	w := &r.out
 	id := c.Sig >> keptShift
 	head := uint64(f) | uint64(id&maxID)<<wireKept
@@ -396,16 +397,16 @@ func (r *remote) encode(c *native.Record) {
 		}
 	}
 	w.word(head)
-	shape := shapes[f]
+	shape := fmi2.Shapes[f]
 	if define {
 		for k, a := range shape {
-			if a.kind == argCount {
+			if a.Kind == fmi2.ArgCount {
 				w.word(uint64(c.Int[k]))
 			}
 		}
 		for k, a := range shape {
-			if a.kind == argFixed {
-				w.memory(c.Int[k], a.bytes(c))
+			if a.Kind == fmi2.ArgFixed {
+				w.memory(c.Int[k], a.Bytes(c))
 			}
 		}
 		if id != 0 {
@@ -413,19 +414,19 @@ func (r *remote) encode(c *native.Record) {
 		}
 	}
 	for k, a := range shape {
-		switch a.kind {
-		case argInt, argState:
+		switch a.Kind {
+		case fmi2.ArgInt, fmi2.ArgState:
 			w.word(uint64(c.Int[k]))
-		case argIn, argInOut:
-			w.memory(c.Int[k], a.bytes(c))
-		case argText:
+		case fmi2.ArgIn, fmi2.ArgInOut:
+			w.memory(c.Int[k], a.Bytes(c))
+		case fmi2.ArgText:
 			w.text(native.String(c.Int[k], native.MaxString))
-		case argTexts:
-			for j := range a.elements(c) {
+		case fmi2.ArgTexts:
+			for j := range a.Elements(c) {
 				p := c.Int[k]
 				w.text(native.String(*(*uintptr)(native.Pointer(p + 8*j)), native.MaxString))
 			}
-		case argStateSlot:
+		case fmi2.ArgStateSlot:
 			slot := (*uintptr)(native.Pointer(c.Int[k]))
 			if *slot == 0 {
 				r.states++
@@ -435,12 +436,12 @@ func (r *remote) encode(c *native.Record) {
 		}
 	}
 	switch f {
-	case fnDoStep:
+	case fmi2.DoStep:
 		r.time = c.Float[0]
-	case fnSetupExperiment:
+	case fmi2.SetupExperiment:
 		r.time, r.timed = c.Float[1], true
 	}
-	for k := range floats(f) {
+	for k := range fmi2.Floats(f) {
 		w.memory(native.AddressOf(&c.Float[k]), 8)
 	}
 }
@@ -478,16 +479,16 @@ func (r *remote) decode(b *native.Batch, recs []native.Record, answer []byte) er
 			c.Sig |= native.SigModes
 			b.Modes = 1
 		}
-		f := function(c.Fn - 1)
-		if f == fnDoStep && !native.Stops(c.Status()) {
+		f := fmi2.Function(c.Fn - 1)
+		if f == fmi2.DoStep && !native.Stops(c.Status()) {
 			r.time = c.Float[0] + c.Float[1]
 		}
-		for j, g := range shapes[f] {
-			switch g.kind {
-			case argOut, argInOut:
-				a.memory(c.Int[j], g.bytes(c))
-			case argTextsOut:
-				if err := r.readTexts(&a, c.Int[j], g.elements(c)); err != nil {
+		for j, g := range fmi2.Shapes[f] {
+			switch g.Kind {
+			case fmi2.ArgOut, fmi2.ArgInOut:
+				a.memory(c.Int[j], g.Bytes(c))
+			case fmi2.ArgTextsOut:
+				if err := r.readTexts(&a, c.Int[j], g.Elements(c)); err != nil {
 					return err
 				}
 			}
@@ -539,15 +540,15 @@ func (r *remote) readTexts(a *wireReader, p, n uintptr) error {
 // relay takes a log message of the host.
 func (r *remote) relay(message []byte) {
 	a := wireReader{rest: message}
-	m := LogMessage{Instance: r.in.name, Status: Status(int32(a.word())), Category: a.text(), Text: a.text()}
+	m := fmi2.Message{Instance: r.in.name, Status: int32(a.word()), Category: a.text(), Text: a.text()}
 	if a.bad || r.mute.Load() {
 		return
 	}
-	if m.Category != OwnCategory {
-		m.Text = expandReferences(m.Text, r.in.fmu.variableName)
+	if m.Category != fmi2.OwnCategory {
+		m.Text = fmi2.ExpandReferences(m.Text, r.in.fmu.variableName)
 		r.remember(m.Text)
 	}
-	r.in.log.relay(m)
+	r.in.log.Relay(m)
 }
 
 // print takes a line that the FMU has printed.
@@ -555,7 +556,7 @@ func (r *remote) print(line string) {
 	if r.mute.Load() {
 		return
 	}
-	r.in.log.relay(LogMessage{Instance: r.in.name, Status: StatusOK, Category: OutputCategory, Text: validUTF8(line)})
+	r.in.log.Relay(fmi2.Message{Instance: r.in.name, Category: OutputCategory, Text: fmi2.ValidUTF8(line)})
 }
 
 // OutputCategory is the category of messages that hold a line which an FMU in a
@@ -566,7 +567,7 @@ const OutputCategory = "output"
 func (r *remote) remember(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines = lastLines(r.lines, text)
+	r.lines = fmi2.LastLines(r.lines, text)
 }
 
 // instantiateIn makes the instance in a process of its own.
@@ -577,7 +578,7 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 	}
 	err := in.remote.open(l)
 	if err == nil {
-		in.library, in.run = in.fmu.place.library, in.remote.run
+		in.library, in.run = in.fmu.place.Path, in.remote.run
 		err = in.instantiate(o)
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 )
 
 // direct is a link to a host in this process.
@@ -102,7 +103,7 @@ func use(t *testing.T, f *FMU, l Launcher) string {
 	_, err = in.GetStringStatus(PendingStatus)
 	note(err)
 	// A function that fails.
-	note(in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fnDoStep), int32(StatusDiscard), 1}))
+	note(in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fmi2.DoStep), int32(StatusDiscard), 1}))
 	_, err = s.Step(0.8, 0.1, true)
 	note(err)
 	note(in.Reset())

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 	"github.com/macrostep/macrostep/fmi/process"
 )
@@ -36,10 +37,10 @@ func functionName(t native.Tag) string {
 	switch f, loading := t.Function(); {
 	case loading:
 		return Loads
-	case f < 0 || f >= int(numFunctions):
+	case f < 0 || f >= int(fmi2.NumFunctions):
 		return ""
 	default:
-		return function(f).String()
+		return fmi2.Function(f).String()
 	}
 }
 
@@ -214,7 +215,7 @@ func taken(from []byte, length uint32) string {
 			return utf8.RuneError
 		}
 		return r
-	}, validUTF8(string(from[:min(int64(length), int64(len(from)))])))
+	}, fmi2.ValidUTF8(string(from[:min(int64(length), int64(len(from)))])))
 }
 
 // Loaded returns the FMUs in the process that reports into a page, as calls without
@@ -245,7 +246,7 @@ type message struct {
 	nInstance, nText uint32
 	_                uint32
 	instance         [96]byte
-	text             [recentLineLen]byte
+	text             [fmi2.MaxLine]byte
 }
 
 const keptMessages = 8
@@ -258,7 +259,7 @@ var messages struct {
 }
 
 // report keeps a message where the parent finds it.
-func report(m LogMessage) {
+func report(m fmi2.Message) {
 	if process.Shared() == nil {
 		return
 	}
@@ -271,7 +272,7 @@ func report(m LogMessage) {
 	messages.count++
 	to := &messages.all[messages.count%keptMessages]
 	atomic.StoreUint64(&to.count, 0)
-	to.status = int32(m.Status)
+	to.status = m.Status
 	to.nInstance, to.nText = put(to.instance[:], m.Instance), put(to.text[:], m.Text)
 	atomic.StoreUint64(&to.count, messages.count)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -27,7 +28,7 @@ type Restart struct {
 // *CapabilityError.
 func (in *Instance) Keep() error {
 	if in.remote == nil || in.remote.safe == nil {
-		return in.argument(fnSerializeFMUState, "no restarts of the instance were asked for")
+		return in.argument(fmi2.SerializeFMUState, "no restarts of the instance were asked for")
 	}
 	return in.remote.safe.keep(in)
 }
@@ -94,20 +95,20 @@ func (s *safe) keep(in *Instance) error {
 }
 
 // reading are the calls that leave an instance as it is.
-const reading functionSet = 1<<fnGetReal | 1<<fnGetInteger | 1<<fnGetBoolean | 1<<fnGetString | 1<<fnGetRealOutputDerivatives |
-	1<<fnSerializedFMUStateSize | 1<<fnSerializeFMUState |
-	1<<fnGetStatus | 1<<fnGetRealStatus | 1<<fnGetIntegerStatus | 1<<fnGetBooleanStatus | 1<<fnGetStringStatus
+const reading fmi2.FunctionSet = 1<<fmi2.GetReal | 1<<fmi2.GetInteger | 1<<fmi2.GetBoolean | 1<<fmi2.GetString | 1<<fmi2.GetRealOutputDerivatives |
+	1<<fmi2.SerializedFMUStateSize | 1<<fmi2.SerializeFMUState |
+	1<<fmi2.GetStatus | 1<<fmi2.GetRealStatus | 1<<fmi2.GetIntegerStatus | 1<<fmi2.GetBooleanStatus | 1<<fmi2.GetStringStatus
 
 // write takes a request down that was answered.
 func (s *safe) write(recs []native.Record, request []byte, outcome uint64) {
-	f := function(recs[len(recs)-1].Fn - 1)
+	f := fmi2.Function(recs[len(recs)-1].Fn - 1)
 	switch {
 	case !s.born:
 		s.birth.add(request, outcome)
-		s.born = f == fnExitInitializationMode && outcome&wireStopped == 0
-	case f == fnReset:
+		s.born = f == fmi2.ExitInitializationMode && outcome&wireStopped == 0
+	case f == fmi2.Reset:
 		s.ready = false
-	case s.ready && !(len(recs) == 1 && reading.has(f)):
+	case s.ready && !(len(recs) == 1 && reading.Has(f)):
 		s.since.add(request, outcome)
 	}
 }
@@ -120,8 +121,8 @@ func (r *remote) goOn(recs []native.Record, cause error) error {
 	if s == nil || !s.ready {
 		return cause
 	}
-	switch function(recs[0].Fn - 1) {
-	case fnTerminate, fnFreeInstance:
+	switch fmi2.Function(recs[0].Fn - 1) {
+	case fmi2.Terminate, fmi2.FreeInstance:
 		return cause
 	}
 	_, call, at := r.underWay(recs, cause)
@@ -130,7 +131,7 @@ func (r *remote) goOn(recs []native.Record, cause error) error {
 			return fmt.Errorf("%w; its process was replaced %d times, and no more is allowed", cause, s.limit)
 		}
 		s.made = append(s.made, Restart{call, at, cause.Error()})
-		r.in.log.say(fmt.Sprintf("its process ended in %s at t = %.12g s: %v; it goes on in another one from its state at t = %.12g s (restart %d of at most %d)",
+		r.in.log.Say(fmt.Sprintf("its process ended in %s at t = %.12g s: %v; it goes on in another one from its state at t = %.12g s (restart %d of at most %d)",
 			call, at, cause, s.time, len(s.made), s.limit))
 		failed := r.replay()
 		if failed == nil {
@@ -159,7 +160,7 @@ func (r *remote) replay() error {
 		state.lost = state.epoch < s.epoch
 	}
 	// The library is loaded from there, and the FMU reads its resources when it likes.
-	if _, err := os.Stat(r.in.fmu.place.library); err != nil {
+	if _, err := os.Stat(r.in.fmu.place.Path); err != nil {
 		return fmt.Errorf("the FMU as it was unpacked is gone: %w; something has removed it from the folder for temporary files: set TMPDIR to one that is left alone", err)
 	}
 	if err := r.launch(s.launcher); err != nil {
@@ -212,13 +213,13 @@ func (r *remote) putBack(state []byte) error {
 	id := r.states
 	for _, request := range []func(*wireWriter){
 		func(m *wireWriter) {
-			m.word(uint64(fnDeSerializeFMUState) | wireDefines)
+			m.word(uint64(fmi2.DeSerializeFMUState) | wireDefines)
 			m.word(uint64(len(state)))
 			m.raw(state)
 			m.word(id)
 		},
-		func(m *wireWriter) { m.word(uint64(fnSetFMUState) | wireDefines); m.word(id) },
-		func(m *wireWriter) { m.word(uint64(fnFreeFMUState) | wireDefines); m.word(id) },
+		func(m *wireWriter) { m.word(uint64(fmi2.SetFMUState) | wireDefines); m.word(id) },
+		func(m *wireWriter) { m.word(uint64(fmi2.FreeFMUState) | wireDefines); m.word(id) },
 	} {
 		var m wireWriter
 		m.word(askRun)

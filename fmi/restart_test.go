@@ -247,11 +247,11 @@ func TestRestartWithoutFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := &in.fmu.place
-	defer func(was string) { place.library = was }(place.library)
-	place.library += ".gone"
+	defer func(was string) { place.Path = was }(place.Path)
+	place.Path += ".gone"
 	kill(in)
 	_, err := s.Step(0, 0.1, true)
-	if err == nil || !strings.Contains(err.Error(), "the FMU as it was unpacked is gone") || !strings.Contains(err.Error(), place.library) {
+	if err == nil || !strings.Contains(err.Error(), "the FMU as it was unpacked is gone") || !strings.Contains(err.Error(), place.Path) {
 		t.Errorf("error %v", err)
 	}
 	if n := len(in.Restarts()); n != 1 || m.launched != 1 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -42,7 +43,7 @@ type Stepper struct {
 	in    *Instance
 	batch *native.Batch
 	recs  []native.Record // set…, doStep, get…
-	fns   []function      // of each record
+	fns   []fmi2.Function // of each record
 	do    int             // index of doStep
 	ticks uint64
 
@@ -53,10 +54,10 @@ type Stepper struct {
 // lacks for it.
 func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 	if s := in.State(); s == StateFatal || s == StateFreed {
-		return nil, in.refuse(fnDoStep, s)
+		return nil, in.refuse(fmi2.DoStep, s)
 	}
 	if p.DerivativeOrders < 0 || p.DerivativeOrders > 16 {
-		return nil, in.argument(fnSetRealInputDerivatives, "derivatives up to order %d cannot be sent; the orders 0 to 16 can", p.DerivativeOrders)
+		return nil, in.argument(fmi2.SetRealInputDerivatives, "derivatives up to order %d cannot be sent; the orders 0 to 16 can", p.DerivativeOrders)
 	}
 	s := &Stepper{in: in, do: -1}
 	err := s.build(p)
@@ -79,34 +80,34 @@ func (s *Stepper) build(p StepPlan) error {
 	s.recs = recs[:0]
 	s.batch = in.mem.Batch()
 
-	if s.RealIn, err = access[float64](s, fnSetReal, p.RealIn); err != nil {
+	if s.RealIn, err = access[float64](s, fmi2.SetReal, p.RealIn); err != nil {
 		return err
 	}
-	if s.IntegerIn, err = access[int32](s, fnSetInteger, p.IntegerIn); err != nil {
+	if s.IntegerIn, err = access[int32](s, fmi2.SetInteger, p.IntegerIn); err != nil {
 		return err
 	}
-	if s.BooleanIn, err = access[int32](s, fnSetBoolean, p.BooleanIn); err != nil {
+	if s.BooleanIn, err = access[int32](s, fmi2.SetBoolean, p.BooleanIn); err != nil {
 		return err
 	}
 	if err := s.derivatives(p); err != nil {
 		return err
 	}
 	s.do = len(s.recs)
-	if err := s.add(fnDoStep, native.Record{Sig: native.SigIFFI}); err != nil {
+	if err := s.add(fmi2.DoStep, native.Record{Sig: native.SigIFFI}); err != nil {
 		return err
 	}
-	if s.RealOut, err = access[float64](s, fnGetReal, p.RealOut); err != nil {
+	if s.RealOut, err = access[float64](s, fmi2.GetReal, p.RealOut); err != nil {
 		return err
 	}
-	if s.IntegerOut, err = access[int32](s, fnGetInteger, p.IntegerOut); err != nil {
+	if s.IntegerOut, err = access[int32](s, fmi2.GetInteger, p.IntegerOut); err != nil {
 		return err
 	}
-	s.BooleanOut, err = access[int32](s, fnGetBoolean, p.BooleanOut)
+	s.BooleanOut, err = access[int32](s, fmi2.GetBoolean, p.BooleanOut)
 	return err
 }
 
 // add appends a record for f; the component is filled in.
-func (s *Stepper) add(f function, r native.Record) error {
+func (s *Stepper) add(f fmi2.Function, r native.Record) error {
 	in := s.in
 	if in.sym[f] == 0 {
 		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.library}
@@ -115,7 +116,7 @@ func (s *Stepper) add(f function, r native.Record) error {
 		return &CapabilityError{Instance: in.name, Func: f.String(), Flag: name}
 	}
 	r.Fn, r.Int[0], r.Tag = in.sym[f], in.comp, in.tag.Of(uint8(f))
-	if s.do >= 0 && f != fnDoStep {
+	if s.do >= 0 && f != fmi2.DoStep {
 		r.Tag |= native.Stepped
 	}
 	if in.remote != nil {
@@ -127,7 +128,7 @@ func (s *Stepper) add(f function, r native.Record) error {
 }
 
 // access adds a getter or setter for the references and gives its values.
-func access[T number](s *Stepper, f function, vr []description.ValueReference) ([]T, error) {
+func access[T number](s *Stepper, f fmi2.Function, vr []description.ValueReference) ([]T, error) {
 	if len(vr) == 0 {
 		return nil, nil
 	}
@@ -146,7 +147,7 @@ func access[T number](s *Stepper, f function, vr []description.ValueReference) (
 // derivatives adds the setters of the input derivatives, one for each order:
 // some FMUs refuse more values in one call than they have inputs.
 func (s *Stepper) derivatives(p StepPlan) error {
-	const f = fnSetRealInputDerivatives
+	const f = fmi2.SetRealInputDerivatives
 	which := p.DerivativeIn
 	if which == nil {
 		which = make([]int, len(p.RealIn))
@@ -210,7 +211,7 @@ func (s *Stepper) ready(r *native.Record, t, h float64) {
 func (s *Stepper) check(t, h float64) error {
 	in := s.in
 	if st := in.State(); st != StateStepComplete {
-		return in.refuse(fnDoStep, st)
+		return in.refuse(fmi2.DoStep, st)
 	}
 	if h > 0 && t-t == 0 && h-h == 0 { // finite
 		return nil
@@ -269,7 +270,7 @@ func (s *Stepper) Collect() (Status, error) {
 // initialisation is iterated.
 func (s *Stepper) Read() error {
 	if st := s.in.State(); !whenGet.has(st) {
-		return s.in.refuse(fnGetReal, st)
+		return s.in.refuse(fmi2.GetReal, st)
 	}
 	_, err := s.carryOut(s.do+1, len(s.recs), s.in.now(), 0)
 	return err
@@ -280,10 +281,10 @@ func (s *Stepper) Read() error {
 // output may be read until the step is made; checklist fmi2 44.)
 func (s *Stepper) Write() error {
 	if st := s.in.State(); !whenSet.has(st) {
-		return s.in.refuse(fnSetReal, st)
+		return s.in.refuse(fmi2.SetReal, st)
 	}
 	n := s.do
-	for n > 0 && s.fns[n-1] == fnSetRealInputDerivatives {
+	for n > 0 && s.fns[n-1] == fmi2.SetRealInputDerivatives {
 		n--
 	}
 	_, err := s.carryOut(0, n, s.in.now(), 0)
@@ -370,7 +371,7 @@ func NewGroup(members []*Stepper, reads bool) (*Group, error) {
 			return nil, fmt.Errorf("%s: two steppers of one instance cannot be in one group", m.in.name)
 		}
 		if st := m.in.State(); st == StateFatal || st == StateFreed {
-			return nil, m.in.refuse(fnDoStep, st)
+			return nil, m.in.refuse(fmi2.DoStep, st)
 		}
 		seen[m.in] = true
 		n += len(m.recs) + 1
@@ -539,6 +540,6 @@ func (g *Group) stepEach(t, h float64) (int, error) {
 }
 
 func goesOn(m *Stepper) error {
-	return &StatusError{Instance: m.in.name, Func: fnDoStep.String(), Status: StatusPending,
+	return &StatusError{Instance: m.in.name, Func: fmi2.DoStep.String(), Status: StatusPending,
 		Msg: "the step goes on in the background; ask GetStatus until it is done, then Read"}
 }

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
@@ -12,7 +13,7 @@ import (
 type number interface{ ~float64 | ~int32 }
 
 // references copies value references to C memory.
-func (in *Instance) references(f function, vr []description.ValueReference, values int) (uintptr, error) {
+func (in *Instance) references(f fmi2.Function, vr []description.ValueReference, values int) (uintptr, error) {
 	if len(vr) != values {
 		return 0, in.argument(f, "%d value references for %d values", len(vr), values)
 	}
@@ -24,7 +25,7 @@ func (in *Instance) references(f function, vr []description.ValueReference, valu
 	return native.Address(b), nil
 }
 
-func getNumbers[T number](in *Instance, f function, vr []description.ValueReference, v []T) error {
+func getNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T) error {
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func getNumbers[T number](in *Instance, f function, vr []description.ValueRefere
 	return nil
 }
 
-func setNumbers[T number](in *Instance, f function, vr []description.ValueReference, v []T) error {
+func setNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T) error {
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func setNumbers[T number](in *Instance, f function, vr []description.ValueRefere
 }
 
 // access fills the record for the getters and setters, which share one shape.
-func (in *Instance) access(f function, vr uintptr, n int, values uintptr) {
+func (in *Instance) access(f fmi2.Function, vr uintptr, n int, values uintptr) {
 	r := in.aim(f, native.SigInts)
 	r.Int[0], r.Int[1], r.Int[2], r.Int[3] = in.comp, vr, uintptr(n), values
 }
@@ -70,40 +71,40 @@ func (in *Instance) access(f function, vr uintptr, n int, values uintptr) {
 // GetReal reads variables of type Real; v must be as long as vr. Discard, an
 // error, means that a value is not available; v is then untouched.
 func (in *Instance) GetReal(vr []description.ValueReference, v []float64) error {
-	return getNumbers(in, fnGetReal, vr, v)
+	return getNumbers(in, fmi2.GetReal, vr, v)
 }
 
 // SetReal writes variables of type Real; v must be as long as vr. Discard, an
 // error, means that a value was rejected; the instance can go on.
 func (in *Instance) SetReal(vr []description.ValueReference, v []float64) error {
-	return setNumbers(in, fnSetReal, vr, v)
+	return setNumbers(in, fmi2.SetReal, vr, v)
 }
 
 // GetInteger reads variables of type Integer or Enumeration, as GetReal.
 func (in *Instance) GetInteger(vr []description.ValueReference, v []int32) error {
-	return getNumbers(in, fnGetInteger, vr, v)
+	return getNumbers(in, fmi2.GetInteger, vr, v)
 }
 
 // SetInteger writes variables of type Integer or Enumeration, as SetReal.
 func (in *Instance) SetInteger(vr []description.ValueReference, v []int32) error {
-	return setNumbers(in, fnSetInteger, vr, v)
+	return setNumbers(in, fmi2.SetInteger, vr, v)
 }
 
 // GetBoolean reads variables of type Boolean, as GetReal.
 func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error {
-	if err := in.begin(fnGetBoolean); err != nil {
+	if err := in.begin(fmi2.GetBoolean); err != nil {
 		return err
 	}
-	p, err := in.references(fnGetBoolean, vr, len(v))
+	p, err := in.references(fmi2.GetBoolean, vr, len(v))
 	if err != nil || len(vr) == 0 {
 		return err
 	}
 	b, err := native.BufferSlice[int32](&in.valBuf, len(v))
 	if err != nil {
-		return in.argument(fnGetBoolean, "%v", err)
+		return in.argument(fmi2.GetBoolean, "%v", err)
 	}
-	in.access(fnGetBoolean, p, len(vr), native.Address(b))
-	if err := in.call(fnGetBoolean); err != nil {
+	in.access(fmi2.GetBoolean, p, len(vr), native.Address(b))
+	if err := in.call(fmi2.GetBoolean); err != nil {
 		return err
 	}
 	for k := range v {
@@ -114,45 +115,45 @@ func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error 
 
 // SetBoolean writes variables of type Boolean, as SetReal.
 func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error {
-	if err := in.begin(fnSetBoolean); err != nil {
+	if err := in.begin(fmi2.SetBoolean); err != nil {
 		return err
 	}
-	p, err := in.references(fnSetBoolean, vr, len(v))
+	p, err := in.references(fmi2.SetBoolean, vr, len(v))
 	if err != nil || len(vr) == 0 {
 		return err
 	}
 	b, err := native.BufferSlice[int32](&in.valBuf, len(v))
 	if err != nil {
-		return in.argument(fnSetBoolean, "%v", err)
+		return in.argument(fmi2.SetBoolean, "%v", err)
 	}
 	for k := range v {
 		b[k] = int32(flag(v[k]))
 	}
-	in.access(fnSetBoolean, p, len(vr), native.Address(b))
-	return in.call(fnSetBoolean)
+	in.access(fmi2.SetBoolean, p, len(vr), native.Address(b))
+	return in.call(fmi2.SetBoolean)
 }
 
 // GetString reads variables of type String, as GetReal. The strings are copied
 // before anything else is called (checklist fmi2 47); null gives "".
 func (in *Instance) GetString(vr []description.ValueReference, v []string) error {
-	if err := in.begin(fnGetString); err != nil {
+	if err := in.begin(fmi2.GetString); err != nil {
 		return err
 	}
-	p, err := in.references(fnGetString, vr, len(v))
+	p, err := in.references(fmi2.GetString, vr, len(v))
 	if err != nil || len(vr) == 0 {
 		return err
 	}
 	b, err := native.BufferSlice[uintptr](&in.valBuf, len(v))
 	if err != nil {
-		return in.argument(fnGetString, "%v", err)
+		return in.argument(fmi2.GetString, "%v", err)
 	}
 	clear(b)
-	in.access(fnGetString, p, len(vr), native.Address(b))
-	if err := in.call(fnGetString); err != nil {
+	in.access(fmi2.GetString, p, len(vr), native.Address(b))
+	if err := in.call(fmi2.GetString); err != nil {
 		return err
 	}
 	for k := range v {
-		v[k] = validUTF8(native.String(b[k], native.MaxString))
+		v[k] = fmi2.ValidUTF8(native.String(b[k], native.MaxString))
 	}
 	return nil
 }
@@ -160,24 +161,24 @@ func (in *Instance) GetString(vr []description.ValueReference, v []string) error
 // SetString writes variables of type String, as SetReal. A string that holds a
 // NUL is refused, since C would cut it there.
 func (in *Instance) SetString(vr []description.ValueReference, v []string) error {
-	if err := in.begin(fnSetString); err != nil {
+	if err := in.begin(fmi2.SetString); err != nil {
 		return err
 	}
-	p, err := in.references(fnSetString, vr, len(v))
+	p, err := in.references(fmi2.SetString, vr, len(v))
 	if err != nil || len(vr) == 0 {
 		return err
 	}
-	values, err := in.strings(fnSetString, v)
+	values, err := in.strings(fmi2.SetString, v)
 	if err != nil {
 		return err
 	}
-	in.access(fnSetString, p, len(vr), values)
-	return in.call(fnSetString)
+	in.access(fmi2.SetString, p, len(vr), values)
+	return in.call(fmi2.SetString)
 }
 
 // strings copies strings to C memory and gives the address of an array of
 // pointers to them.
-func (in *Instance) strings(f function, v []string) (uintptr, error) {
+func (in *Instance) strings(f fmi2.Function, v []string) (uintptr, error) {
 	total := 0
 	for _, s := range v {
 		if strings.ContainsRune(s, 0) {
@@ -206,7 +207,7 @@ func (in *Instance) strings(f function, v []string) (uintptr, error) {
 // J = ∂unknown/∂known at the present point (checklist fmi2 60); the slices are
 // as long as the lists of references before them.
 func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueReference, dvKnown, dvUnknown []float64) error {
-	const f = fnGetDirectionalDerivative
+	const f = fmi2.GetDirectionalDerivative
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -245,7 +246,7 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 // (1, 2, …) at the start of the next step; they hold for that step only
 // (checklist fmi2 56). The slices are as long as vr.
 func (in *Instance) SetRealInputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
-	const f = fnSetRealInputDerivatives
+	const f = fmi2.SetRealInputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
 	if err != nil || len(vr) == 0 {
 		return err
@@ -258,7 +259,7 @@ func (in *Instance) SetRealInputDerivatives(vr []description.ValueReference, ord
 // maxOutputDerivativeOrder; zero also means that an order is not known
 // (checklist fmi2 56). The slices are as long as vr.
 func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
-	const f = fnGetRealOutputDerivatives
+	const f = fmi2.GetRealOutputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
 	if err != nil || len(vr) == 0 {
 		return err
@@ -272,7 +273,7 @@ func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, or
 
 // derivatives fills the record for the two functions above and gives the
 // values in C memory.
-func (in *Instance) derivatives(f function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
+func (in *Instance) derivatives(f fmi2.Function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
 	if err := in.begin(f); err != nil {
 		return nil, err
 	}
@@ -285,7 +286,7 @@ func (in *Instance) derivatives(f function, vr []description.ValueReference, ord
 	}
 	highest := int32(in.fmu.Description.CoSimulation.MaxOutputDerivativeOrder)
 	for _, k := range order {
-		if k < 1 || f == fnGetRealOutputDerivatives && k > highest {
+		if k < 1 || f == fmi2.GetRealOutputDerivatives && k > highest {
 			return nil, in.argument(f, "the order %d of a derivative is outside what the FMU offers (orders from 1; of outputs up to %d)", k, highest)
 		}
 	}

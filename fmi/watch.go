@@ -45,7 +45,7 @@ func (w *ProcessWatch) who(c native.Change) string {
 	for _, f := range w.fmus {
 		name := filepath.Base(f.Path)
 		for _, h := range c.Handlers {
-			if lib := native.LibraryOf(h); lib != "" && f.image != nil && filepath.Dir(lib) == filepath.Dir(f.library) {
+			if lib := native.LibraryOf(h); lib != "" && f.image != nil && filepath.Dir(lib) == filepath.Dir(f.image.Path) {
 				return name + ": in a step the FMU"
 			}
 		}

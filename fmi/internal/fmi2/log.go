@@ -1,4 +1,4 @@
-package fmi
+package fmi2
 
 import (
 	"fmt"
@@ -8,35 +8,31 @@ import (
 	"unicode"
 	"unsafe"
 
-	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
-// LogMessage is one message of an FMU, or of the binding about it (category
-// "macrostep").
-type LogMessage struct {
-	Instance string
-	Status   Status
-	Category string // "" if the FMU gave none; it need not be a declared one
-	Text     string // formatted, valid UTF-8, variable references replaced by names
+// Message is one message of an FMU, or of the binding about it.
+type Message struct {
+	Instance       string
+	Status         int32
+	Category, Text string // valid UTF-8
 }
 
-// OwnCategory is the category of messages that come from the binding itself.
-const OwnCategory = "macrostep"
-
-// WrongEnvironment is the message of the binding about an FMU that does not hand back
-// its componentEnvironment (checklist fmi2 33).
-const WrongEnvironment = "the FMU calls the logger with a wrong componentEnvironment; its messages are found by instance name"
+// What the binding says itself.
+const (
+	OwnCategory      = "macrostep" // of messages
+	WrongEnvironment = "the FMU calls the logger with a wrong componentEnvironment; its messages are found by instance name"
+)
 
 // callbackFunctions is fmi2CallbackFunctions (checklist fmi2 31).
 type callbackFunctions struct {
 	logger, allocateMemory, freeMemory, stepFinished, environment uintptr
 }
 
-// newCallbacks makes q receive what is logged and returns the address of its callback
+// NewCallbacks makes q receive what is logged and returns the address of its callback
 // struct. The struct is never freed: a thread that the FMU left behind may still
 // read it, and old exporters keep the pointer (checklist fmi2 31).
-func newCallbacks(q *logQueue) (uintptr, error) {
+func NewCallbacks(q *Log) (uintptr, error) {
 	calloc, free, err := native.Allocator()
 	if err != nil {
 		return 0, err
@@ -53,29 +49,29 @@ func newCallbacks(q *logQueue) (uintptr, error) {
 	return uintptr(p), nil
 }
 
-// unregister makes later messages of the instance be ignored.
-func (q *logQueue) unregister() { native.Unlisten(q.handle) }
+// Unregister makes later messages of the instance be ignored.
+func (q *Log) Unregister() { native.Unlisten(q.handle) }
 
 // Name returns the name that the instance logs under.
-func (q *logQueue) Name() string { return q.instance }
+func (q *Log) Name() string { return q.Instance }
 
 // Logged takes a message from C.
-func (q *logQueue) Logged(l native.Logged) {
+func (q *Log) Logged(l native.Logged) {
 	if l.Unreadable {
-		q.say("the FMU logs a text that cannot be read, or with values that are none")
+		q.Say("the FMU logs a text that cannot be read, or with values that are none")
 		return
 	}
-	if q.name != nil {
-		l.Text = expandReferences(l.Text, q.name)
+	if q.VariableName != nil {
+		l.Text = ExpandReferences(l.Text, q.VariableName)
 	}
-	q.receive(LogMessage{Instance: q.instance, Status: Status(l.Status), Category: validUTF8(l.Category), Text: validUTF8(l.Text)}, l.Wrong)
+	q.receive(Message{q.Instance, l.Status, ValidUTF8(l.Category), ValidUTF8(l.Text)}, l.Wrong)
 }
 
-func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+func ValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// escaped makes control characters visible: what an FMU says becomes part of an
+// Escaped makes control characters visible: what an FMU says becomes part of an
 // error, and is to do nothing to a terminal.
-func escaped(s string) string {
+func Escaped(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
@@ -90,10 +86,10 @@ func escaped(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// expandReferences replaces #r12# by the name of the Real variable with value
+// ExpandReferences replaces #r12# by the name of the Real variable with value
 // reference 12, likewise i, b and s, and ## by # (checklist fmi2 34). What does
 // not match stays as it is.
-func expandReferences(s string, name func(kind byte, vr description.ValueReference) (string, bool)) string {
+func ExpandReferences(s string, name func(kind byte, vr uint32) (string, bool)) string {
 	k := strings.IndexByte(s, '#')
 	if k < 0 {
 		return s
@@ -120,7 +116,7 @@ func expandReferences(s string, name func(kind byte, vr description.ValueReferen
 }
 
 // parseReference reads #r12# at the start of s and gives its length, 0 if it is none.
-func parseReference(s string, name func(kind byte, vr description.ValueReference) (string, bool)) (int, string) {
+func parseReference(s string, name func(kind byte, vr uint32) (string, bool)) (int, string) {
 	if len(s) < 4 || strings.IndexByte("ribs", s[1]) < 0 {
 		return 0, ""
 	}
@@ -132,7 +128,7 @@ func parseReference(s string, name func(kind byte, vr description.ValueReference
 				return 0, ""
 			}
 		case c == '#' && i > 2:
-			if n, ok := name(s[1], description.ValueReference(vr)); ok {
+			if n, ok := name(s[1], uint32(vr)); ok {
 				return i + 1, n
 			}
 			return 0, ""
@@ -146,27 +142,31 @@ func parseReference(s string, name func(kind byte, vr description.ValueReference
 // Bounds on what an FMU may log within a second; the rest is counted and
 // reported as one message.
 const (
-	logWindow     = time.Second
-	logMaxCount   = 2000
-	logMaxBytes   = 1 << 20
-	recentLines   = 4   // kept for StatusError.Msg
-	recentLineLen = 400 // bytes of each
+	logWindow   = time.Second
+	MaxMessages = 2000
+	logMaxBytes = 1 << 20
+	recentLines = 4   // kept for StatusError.Msg
+	MaxLine     = 400 // bytes of each
+
+	// Statuses of FMI 2.0.
+	statusWarning = 1
+	statusPending = 5
 )
 
-// logQueue takes the messages of one instance from whatever thread they come,
+// Log takes the messages of one instance from whatever thread they come,
 // and delivers them one at a time: who finds no delivery going on delivers, in
 // order, all that has come meanwhile. The lock is not held while the sink runs,
 // so that a sink which calls an FMU that logs does not block itself.
-type logQueue struct {
-	instance string
-	fmu      string // its file
-	handle   uintptr
-	name     func(kind byte, vr description.ValueReference) (string, bool)
-	sink     func(LogMessage)
-	keep     func(text string) // told of each message before any is dropped; nil = nobody is
+type Log struct {
+	Instance     string
+	FMU          string // its file
+	handle       uintptr
+	VariableName func(kind byte, vr uint32) (string, bool)
+	Sink         func(Message)
+	Keep         func(Message) // gets each message of the FMU before any is dropped, one at a time; may be nil
 
 	mu         sync.Mutex
-	queue      []LogMessage
+	queue      []Message
 	delivering bool
 	recent     []string
 	warned     bool // of a wrong componentEnvironment
@@ -177,14 +177,14 @@ type logQueue struct {
 }
 
 // receive takes one message of the FMU.
-func (q *logQueue) receive(m LogMessage, wrongEnvironment bool) {
+func (q *Log) receive(m Message, wrong bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.remember(m)
-	if q.sink == nil {
+	if q.Sink == nil {
 		return
 	}
-	if wrongEnvironment && !q.warned {
+	if wrong && !q.warned {
 		q.warned = true
 		q.queue = append(q.queue, q.own(WrongEnvironment))
 	}
@@ -192,7 +192,7 @@ func (q *logQueue) receive(m LogMessage, wrongEnvironment bool) {
 		q.endWindow()
 		q.window = t
 	}
-	if q.count >= logMaxCount || q.bytes+len(m.Text) > logMaxBytes {
+	if q.count >= MaxMessages || q.bytes+len(m.Text) > logMaxBytes {
 		q.dropped++
 	} else {
 		q.count++
@@ -202,35 +202,34 @@ func (q *logQueue) receive(m LogMessage, wrongEnvironment bool) {
 	q.deliver()
 }
 
-// relay takes a message that the queue of another process has let pass.
-func (q *logQueue) relay(m LogMessage) {
+// Relay takes a message that the queue of another process has let pass.
+func (q *Log) Relay(m Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if m.Category != OwnCategory {
 		q.remember(m)
 	}
-	if q.sink != nil {
+	if q.Sink != nil {
 		q.queue = append(q.queue, m)
 		q.deliver()
 	}
 }
 
 // remember keeps the last lines at Warning or above; q.mu is held.
-func (q *logQueue) remember(m LogMessage) {
-	report(m)
-	if q.keep != nil {
-		q.keep(m.Text)
+func (q *Log) remember(m Message) {
+	if q.Keep != nil {
+		q.Keep(m)
 	}
-	if m.Status != StatusOK && m.Status != StatusPending {
-		q.recent = lastLines(q.recent, m.Text)
+	if m.Status != 0 && m.Status != statusPending {
+		q.recent = LastLines(q.recent, m.Text)
 	}
 }
 
-// lastLines adds a line, bounded, to the last few.
-func lastLines(lines []string, line string) []string {
-	line = escaped(line)
-	if len(line) > recentLineLen {
-		line = validUTF8(line[:recentLineLen]) + "…"
+// LastLines adds a line, bounded, to the last few.
+func LastLines(lines []string, line string) []string {
+	line = Escaped(line)
+	if len(line) > MaxLine {
+		line = ValidUTF8(line[:MaxLine]) + "…"
 	}
 	if len(lines) == recentLines {
 		lines = append(lines[:0], lines[1:]...)
@@ -238,40 +237,40 @@ func lastLines(lines []string, line string) []string {
 	return append(lines, strings.TrimSpace(line))
 }
 
-// say queues a message of the binding about the instance.
-func (q *logQueue) say(text string) {
+// Say queues a message of the binding about the instance.
+func (q *Log) Say(text string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.sink != nil {
+	if q.Sink != nil {
 		q.queue = append(q.queue, q.own(text))
 		q.deliver()
 	}
 }
 
-// close reports what is still to be reported.
-func (q *logQueue) close() {
+// Close reports what is still to be reported.
+func (q *Log) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.sink != nil {
+	if q.Sink != nil {
 		q.endWindow()
 		q.deliver()
 	}
 }
 
-func (q *logQueue) own(text string) LogMessage {
-	return LogMessage{Instance: q.instance, Status: StatusWarning, Category: OwnCategory, Text: q.fmu + ": " + text}
+func (q *Log) own(text string) Message {
+	return Message{q.Instance, statusWarning, OwnCategory, q.FMU + ": " + text}
 }
 
-func (q *logQueue) endWindow() {
+func (q *Log) endWindow() {
 	if q.dropped > 0 {
 		q.queue = append(q.queue, q.own(fmt.Sprintf("%d log messages of the FMU dropped: more than %d or %d bytes within %v",
-			q.dropped, logMaxCount, logMaxBytes, logWindow)))
+			q.dropped, MaxMessages, logMaxBytes, logWindow)))
 	}
 	q.count, q.bytes, q.dropped = 0, 0, 0
 }
 
 // deliver hands the queue to the sink; q.mu is held on entry and on return.
-func (q *logQueue) deliver() {
+func (q *Log) deliver() {
 	if q.delivering {
 		return
 	}
@@ -286,14 +285,14 @@ func (q *logQueue) deliver() {
 }
 
 // hand calls the sink without the lock.
-func (q *logQueue) hand(m LogMessage) {
+func (q *Log) hand(m Message) {
 	q.mu.Unlock()
 	defer q.mu.Lock()
-	q.sink(m)
+	q.Sink(m)
 }
 
-// takeRecent gives the last lines at Warning or above and forgets them.
-func (q *logQueue) takeRecent() string {
+// TakeRecent gives the last lines at Warning or above and forgets them.
+func (q *Log) TakeRecent() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := strings.Join(q.recent, "; ")
