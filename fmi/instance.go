@@ -243,7 +243,7 @@ func (in *Instance) Tell(text string) { in.log.Say(text) }
 func (in *Instance) dispose() error {
 	var err error
 	if in.remote != nil {
-		err = in.remote.close()
+		err = in.remote.Close()
 	}
 	in.log.Close()
 	in.log.Unregister()

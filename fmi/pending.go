@@ -74,7 +74,7 @@ func (in *Instance) giveUp() error {
 	if in.remote != nil {
 		cause := fmt.Sprintf("the step was still pending after %v, so the process was ended; %s", in.pending.limit, moreTime)
 		in.state = StateFatal
-		return errors.Join(in.remote.lost(fmi2.DoStep.String(), &Ended{Reason: cause}), in.remote.disconnect())
+		return errors.Join(in.remote.lost(fmi2.DoStep.String(), &Ended{Reason: cause}), in.remote.Disconnect())
 	}
 	e := &PendingError{Instance: in.name, FMU: filepath.Base(in.fmu.Path), Time: in.from, Limit: in.pending.limit}
 	e.Err = in.CancelStep()

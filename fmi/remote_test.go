@@ -8,11 +8,12 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	remotehost "github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
 // direct is a link to a host in this process.
 type direct struct {
-	host   *Host
+	host   *remotehost.Host
 	damage func(answer []byte) []byte
 	answer []byte
 	closed bool
@@ -38,7 +39,7 @@ func (d *direct) Close() error {
 type directLauncher struct{ last *direct }
 
 func (l *directLauncher) Launch(to Launch) (Link, error) {
-	host, err := NewHost(to.Log, nil, nil, 0)
+	host, err := remotehost.NewHost(to.Log, nil, nil, 0)
 	l.last = &direct{host: host}
 	return l.last, err
 }

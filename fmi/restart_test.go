@@ -13,7 +13,8 @@ import (
 type mortal struct {
 	directLauncher
 	launched int
-	dying    int // of the processes from now on, so many end in each of their calls
+	link     *mortalLink // the last one
+	dying    int         // of the processes from now on, so many end in each of their calls
 }
 
 type mortalLink struct {
@@ -25,10 +26,12 @@ func (m *mortal) Launch(to Launch) (Link, error) {
 	m.launched++
 	if m.dying > 0 {
 		m.dying--
-		return &mortalLink{dead: true}, nil
+		m.link = &mortalLink{dead: true}
+		return m.link, nil
 	}
 	_, err := m.directLauncher.Launch(to)
-	return &mortalLink{direct: m.last}, err
+	m.link = &mortalLink{direct: m.last}
+	return m.link, err
 }
 
 func (l *mortalLink) Post(request []byte) error {
@@ -45,8 +48,8 @@ func (l *mortalLink) Close() error {
 	return l.direct.Close()
 }
 
-// kill ends the process of an instance in its next call.
-func kill(in *Instance) { in.remote.link.(*mortalLink).dead = true }
+// kill ends the last process in its next call.
+func (m *mortal) kill() { m.link.dead = true }
 
 // stepping gives an instance behind its initialisation, and a stepper whose output
 // is a state that its input drives.
@@ -134,7 +137,7 @@ func TestRestartIsTheSame(t *testing.T) {
 		n := 0
 		got := course(in, s, func() {
 			if n++; n%(step+2) == 0 {
-				kill(in)
+				m.kill()
 			}
 		})
 		if len(got) != len(want) {
@@ -182,7 +185,7 @@ func TestRestartLosesStates(t *testing.T) {
 	if err := errors.Join(err, err2, in.Keep()); err != nil {
 		t.Fatal(err)
 	}
-	kill(in)
+	m.kill()
 	if err := step(0); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +198,7 @@ func TestRestartLosesStates(t *testing.T) {
 	if err := errors.Join(in.Keep(), in.SetFMUState(old)); err != nil {
 		t.Fatal(err)
 	}
-	kill(in)
+	m.kill()
 	var lost *ProcessError
 	if err := step(1); !errors.As(err, &lost) || len(in.Restarts()) != 1 {
 		t.Errorf("after going back behind what was kept: %v, restarts %v", err, in.Restarts())
@@ -212,11 +215,11 @@ func TestRestartEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.dying = 2
-	kill(in)
+	m.kill()
 	if _, err := s.Step(0, 1, true); err != nil || len(in.Restarts()) != 3 {
 		t.Errorf("%v, restarts %v", err, in.Restarts())
 	}
-	kill(in)
+	m.kill()
 	if _, err := s.Step(1, 1, true); !errors.As(err, &lost) || lost.Func != "fmi2SetReal, fmi2DoStep or fmi2GetReal" || !strings.Contains(err.Error(), "replaced 3 times") {
 		t.Errorf("%v", err)
 	}
@@ -224,11 +227,12 @@ func TestRestartEnds(t *testing.T) {
 		"before Keep": func(in *Instance) error { return nil },
 		"after Reset": func(in *Instance) error { return errors.Join(in.Keep(), in.Reset()) },
 	} {
-		in, _ := stepping(t, InstanceOptions{Launcher: &mortal{}, Restarts: 3})
+		m := &mortal{}
+		in, _ := stepping(t, InstanceOptions{Launcher: m, Restarts: 3})
 		if err := prepare(in); err != nil {
 			t.Fatal(err)
 		}
-		kill(in)
+		m.kill()
 		if err := in.SetReal([]description.ValueReference{0}, []float64{1}); !errors.As(err, &lost) || len(in.Restarts()) != 0 {
 			t.Errorf("%s: %v, restarts %v", name, err, in.Restarts())
 		}
@@ -249,7 +253,7 @@ func TestRestartWithoutFolder(t *testing.T) {
 	place := &in.fmu.place
 	defer func(was string) { place.Path = was }(place.Path)
 	place.Path += ".gone"
-	kill(in)
+	m.kill()
 	_, err := s.Step(0, 0.1, true)
 	if err == nil || !strings.Contains(err.Error(), "the FMU as it was unpacked is gone") || !strings.Contains(err.Error(), place.Path) {
 		t.Errorf("error %v", err)

@@ -83,7 +83,9 @@ func (in *Instance) SetFMUState(s *FMUState) error {
 		return err
 	}
 	in.state, in.setup, in.time = s.state, s.setup, s.time
-	in.remote.behind(s)
+	if s.epoch < in.remote.epoch() {
+		in.remote.Forget()
+	}
 	return nil
 }
 
@@ -263,8 +265,8 @@ func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
 		return buf, err
 	}
 	size := *in.size
-	if size > maxState {
-		return buf, in.argument(fmi2.SerializedFMUStateSize, "the FMU gives %d bytes as the size of its state, more than the bound of %d", size, uint64(maxState))
+	if size > fmi2.MaxState {
+		return buf, in.argument(fmi2.SerializedFMUStateSize, "the FMU gives %d bytes as the size of its state, more than the bound of %d", size, uint64(fmi2.MaxState))
 	}
 	b, err := native.BufferSlice[byte](&in.valBuf, int(size))
 	if err != nil {
@@ -278,9 +280,6 @@ func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
 	buf = append(buf, byte(s.state), byte(flag(s.setup)), 0)
 	return append(buf, b...), nil
 }
-
-// maxState bounds the size of a serialised state that is believed.
-const maxState = 1 << 32
 
 // DeserializeFMUState makes a saved state of bytes from SerializeFMUState, also
 // of another instance of the same FMU.

@@ -120,7 +120,7 @@ func (s *Stepper) add(f fmi2.Function, r native.Record) error {
 		r.Tag |= native.Stepped
 	}
 	if in.remote != nil {
-		in.remote.keep(&r)
+		in.remote.Define(&r)
 	}
 	s.recs = append(s.recs, r) // within the capacity, so it stays in C memory
 	s.fns = append(s.fns, f)
@@ -247,7 +247,7 @@ func (s *Stepper) Post(t, h float64) error {
 	if in.remote != nil && !in.single {
 		s.batch.Recs, s.batch.N = native.Address(s.recs), uintptr(len(s.recs))
 		in.crossings++
-		in.remote.post(s.batch)
+		in.remote.Post(s.batch)
 		s.posted = true
 	}
 	return nil
@@ -260,7 +260,7 @@ func (s *Stepper) Collect() (Status, error) {
 		return s.carryOut(0, len(s.recs), step.Float[0], step.Float[1])
 	}
 	s.posted = false
-	s.in.remote.await(s.batch)
+	s.in.remote.Await(s.batch)
 	s.in.crossed(s.batch)
 	s.ticks += native.Span(s.batch.Start, s.batch.End)
 	return s.outcome(0, int(s.batch.Done)-1)

@@ -80,6 +80,17 @@ var Names = [NumFunctions]string{
 
 func (f Function) String() string { return Names[f] }
 
+// Statuses, as functions return them.
+const (
+	StatusOK      = 0
+	StatusWarning = 1
+	StatusFatal   = 4
+	StatusPending = 5
+)
+
+// MaxState bounds the size of a serialised state, in bytes.
+const MaxState = 1 << 32
+
 // FunctionSet is a set of functions, one bit each.
 type FunctionSet uint64
 

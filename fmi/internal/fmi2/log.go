@@ -147,10 +147,6 @@ const (
 	logMaxBytes = 1 << 20
 	recentLines = 4   // kept for StatusError.Msg
 	MaxLine     = 400 // bytes of each
-
-	// Statuses of FMI 2.0.
-	statusWarning = 1
-	statusPending = 5
 )
 
 // Log takes the messages of one instance from whatever thread they come,
@@ -220,7 +216,7 @@ func (q *Log) remember(m Message) {
 	if q.Keep != nil {
 		q.Keep(m)
 	}
-	if m.Status != 0 && m.Status != statusPending {
+	if m.Status != StatusOK && m.Status != StatusPending {
 		q.recent = LastLines(q.recent, m.Text)
 	}
 }
@@ -258,7 +254,7 @@ func (q *Log) Close() {
 }
 
 func (q *Log) own(text string) Message {
-	return Message{q.Instance, statusWarning, OwnCategory, q.FMU + ": " + text}
+	return Message{q.Instance, StatusWarning, OwnCategory, q.FMU + ": " + text}
 }
 
 func (q *Log) endWindow() {

@@ -1,4 +1,4 @@
-package fmi
+package remote
 
 import (
 	"sync/atomic"
@@ -337,7 +337,7 @@ func (h *Host) reserve(r *wireReader, c *native.Record, j int, a fmi2.Argument, 
 	default:
 		return nil
 	}
-	if a.Elements(c) > maxState {
+	if a.Elements(c) > fmi2.MaxState {
 		return errWire
 	}
 	p, err := h.room(size, keep)

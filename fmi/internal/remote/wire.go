@@ -1,4 +1,4 @@
-package fmi
+package remote
 
 import (
 	"encoding/binary"
