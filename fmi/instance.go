@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 	"github.com/macrostep/macrostep/fmi/internal/native"
 )
@@ -456,28 +457,23 @@ func (in *Instance) SetDebugLogging(on bool, categories []string) error {
 		return err
 	}
 	for _, c := range categories {
-		if !in.fmu.hasCategory(c) {
+		if !slices.ContainsFunc(in.fmu.Description.LogCategories, func(l description.LogCategory) bool { return l.Name == c }) {
 			return in.argument(fmi2.SetDebugLogging, "modelDescription.xml declares no log category %q", c)
 		}
 	}
-	p, err := in.strings(fmi2.SetDebugLogging, categories)
+	pointers, err := native.BufferSlice[uintptr](&in.valBuf, len(categories))
 	if err != nil {
+		return in.argument(fmi2.SetDebugLogging, "%v", err)
+	}
+	if err := in.strings(fmi2.SetDebugLogging, pointers, categories); err != nil {
 		return err
 	}
-	if len(categories) == 0 {
-		p = 0
+	p := uintptr(0)
+	if len(categories) > 0 {
+		p = native.Address(pointers)
 	}
 	in.prepare(fmi2.SetDebugLogging, in.comp, flag(on), uintptr(len(categories)), p)
 	return in.call(fmi2.SetDebugLogging)
-}
-
-func (f *FMU) hasCategory(name string) bool {
-	for _, c := range f.Description.LogCategories {
-		if c.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // Experiment is what an FMU is told before initialisation (checklist fmi2 40).

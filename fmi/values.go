@@ -2,7 +2,6 @@ package fmi
 
 import (
 	"strings"
-	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/internal/fmi2"
@@ -25,19 +24,30 @@ func (in *Instance) references(f fmi2.Function, vr []description.ValueReference,
 	return native.Address(b), nil
 }
 
-func getNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T) error {
+// stage prepares a getter or setter, which share one shape, and returns the values in C
+// memory, uncleared; nil if nothing is to be called.
+func stage[T any](in *Instance, f fmi2.Function, vr []description.ValueReference, values int) ([]T, error) {
 	if err := in.begin(f); err != nil {
-		return err
+		return nil, err
 	}
-	p, err := in.references(f, vr, len(v))
+	p, err := in.references(f, vr, values)
 	if err != nil || len(vr) == 0 {
+		return nil, err
+	}
+	b, err := native.BufferSlice[T](&in.valBuf, values)
+	if err != nil {
+		return nil, in.argument(f, "%v", err)
+	}
+	r := in.aim(f, native.SigInts)
+	r.Int[0], r.Int[1], r.Int[2], r.Int[3] = in.comp, p, uintptr(len(vr)), native.Address(b)
+	return b, nil
+}
+
+func getNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T) error {
+	b, err := stage[T](in, f, vr, len(v))
+	if b == nil {
 		return err
 	}
-	b, err := native.BufferSlice[T](&in.valBuf, len(v))
-	if err != nil {
-		return in.argument(f, "%v", err)
-	}
-	in.access(f, p, len(vr), native.Address(b))
 	if err := in.call(f); err != nil {
 		return err
 	}
@@ -46,26 +56,12 @@ func getNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueR
 }
 
 func setNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T) error {
-	if err := in.begin(f); err != nil {
+	b, err := stage[T](in, f, vr, len(v))
+	if b == nil {
 		return err
-	}
-	p, err := in.references(f, vr, len(v))
-	if err != nil || len(vr) == 0 {
-		return err
-	}
-	b, err := native.BufferSlice[T](&in.valBuf, len(v))
-	if err != nil {
-		return in.argument(f, "%v", err)
 	}
 	copy(b, v)
-	in.access(f, p, len(vr), native.Address(b))
 	return in.call(f)
-}
-
-// access fills the record for the getters and setters, which share one shape.
-func (in *Instance) access(f fmi2.Function, vr uintptr, n int, values uintptr) {
-	r := in.aim(f, native.SigInts)
-	r.Int[0], r.Int[1], r.Int[2], r.Int[3] = in.comp, vr, uintptr(n), values
 }
 
 // GetReal reads variables of type Real; v must be as long as vr. Discard, an
@@ -92,18 +88,10 @@ func (in *Instance) SetInteger(vr []description.ValueReference, v []int32) error
 
 // GetBoolean reads variables of type Boolean, as GetReal.
 func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error {
-	if err := in.begin(fmi2.GetBoolean); err != nil {
+	b, err := stage[int32](in, fmi2.GetBoolean, vr, len(v))
+	if b == nil {
 		return err
 	}
-	p, err := in.references(fmi2.GetBoolean, vr, len(v))
-	if err != nil || len(vr) == 0 {
-		return err
-	}
-	b, err := native.BufferSlice[int32](&in.valBuf, len(v))
-	if err != nil {
-		return in.argument(fmi2.GetBoolean, "%v", err)
-	}
-	in.access(fmi2.GetBoolean, p, len(vr), native.Address(b))
 	if err := in.call(fmi2.GetBoolean); err != nil {
 		return err
 	}
@@ -115,40 +103,24 @@ func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error 
 
 // SetBoolean writes variables of type Boolean, as SetReal.
 func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error {
-	if err := in.begin(fmi2.SetBoolean); err != nil {
+	b, err := stage[int32](in, fmi2.SetBoolean, vr, len(v))
+	if b == nil {
 		return err
-	}
-	p, err := in.references(fmi2.SetBoolean, vr, len(v))
-	if err != nil || len(vr) == 0 {
-		return err
-	}
-	b, err := native.BufferSlice[int32](&in.valBuf, len(v))
-	if err != nil {
-		return in.argument(fmi2.SetBoolean, "%v", err)
 	}
 	for k := range v {
 		b[k] = int32(flag(v[k]))
 	}
-	in.access(fmi2.SetBoolean, p, len(vr), native.Address(b))
 	return in.call(fmi2.SetBoolean)
 }
 
 // GetString reads variables of type String, as GetReal. The strings are copied
 // before anything else is called (checklist fmi2 47); null gives "".
 func (in *Instance) GetString(vr []description.ValueReference, v []string) error {
-	if err := in.begin(fmi2.GetString); err != nil {
+	b, err := stage[uintptr](in, fmi2.GetString, vr, len(v))
+	if b == nil {
 		return err
-	}
-	p, err := in.references(fmi2.GetString, vr, len(v))
-	if err != nil || len(vr) == 0 {
-		return err
-	}
-	b, err := native.BufferSlice[uintptr](&in.valBuf, len(v))
-	if err != nil {
-		return in.argument(fmi2.GetString, "%v", err)
 	}
 	clear(b)
-	in.access(fmi2.GetString, p, len(vr), native.Address(b))
 	if err := in.call(fmi2.GetString); err != nil {
 		return err
 	}
@@ -161,46 +133,36 @@ func (in *Instance) GetString(vr []description.ValueReference, v []string) error
 // SetString writes variables of type String, as SetReal. A string that holds a
 // NUL is refused, since C would cut it there.
 func (in *Instance) SetString(vr []description.ValueReference, v []string) error {
-	if err := in.begin(fmi2.SetString); err != nil {
+	b, err := stage[uintptr](in, fmi2.SetString, vr, len(v))
+	if b == nil {
 		return err
 	}
-	p, err := in.references(fmi2.SetString, vr, len(v))
-	if err != nil || len(vr) == 0 {
+	if err := in.strings(fmi2.SetString, b, v); err != nil {
 		return err
 	}
-	values, err := in.strings(fmi2.SetString, v)
-	if err != nil {
-		return err
-	}
-	in.access(fmi2.SetString, p, len(vr), values)
 	return in.call(fmi2.SetString)
 }
 
-// strings copies strings to C memory and gives the address of an array of
-// pointers to them.
-func (in *Instance) strings(f fmi2.Function, v []string) (uintptr, error) {
+// strings copies strings to C memory and makes pointers to them.
+func (in *Instance) strings(f fmi2.Function, pointers []uintptr, v []string) error {
 	total := 0
 	for _, s := range v {
 		if strings.ContainsRune(s, 0) {
-			return 0, in.argument(f, "the string %q holds a NUL, which C cannot pass", s)
+			return in.argument(f, "the string %q holds a NUL, which C cannot pass", s)
 		}
 		total += len(s) + 1
 	}
 	text, err := native.BufferSlice[byte](&in.textBuf, total)
 	if err != nil {
-		return 0, in.argument(f, "%v", err)
-	}
-	ptrs, err := native.BufferSlice[uintptr](&in.valBuf, len(v))
-	if err != nil {
-		return 0, in.argument(f, "%v", err)
+		return in.argument(f, "%v", err)
 	}
 	for k, s := range v {
 		copy(text, s)
 		text[len(s)] = 0
-		ptrs[k] = native.Address(text)
+		pointers[k] = native.Address(text)
 		text = text[len(s)+1:]
 	}
-	return native.Address(ptrs), nil
+	return nil
 }
 
 // GetDirectionalDerivative gives dvUnknown = J dvKnown with
@@ -248,7 +210,7 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 func (in *Instance) SetRealInputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
 	const f = fmi2.SetRealInputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
-	if err != nil || len(vr) == 0 {
+	if b == nil {
 		return err
 	}
 	copy(b, v)
@@ -261,7 +223,7 @@ func (in *Instance) SetRealInputDerivatives(vr []description.ValueReference, ord
 func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
 	const f = fmi2.GetRealOutputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
-	if err != nil || len(vr) == 0 {
+	if b == nil {
 		return err
 	}
 	if err := in.call(f); err != nil {
@@ -271,14 +233,11 @@ func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, or
 	return nil
 }
 
-// derivatives fills the record for the two functions above and gives the
-// values in C memory.
+// derivatives prepares one of the two functions above and returns the values in C memory; nil
+// if nothing is to be called.
 func (in *Instance) derivatives(f fmi2.Function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
-	if err := in.begin(f); err != nil {
-		return nil, err
-	}
-	p, err := in.references(f, vr, values)
-	if err != nil || len(vr) == 0 {
+	b, err := stage[float64](in, f, vr, values)
+	if b == nil {
 		return nil, err
 	}
 	if len(order) != len(vr) {
@@ -295,11 +254,6 @@ func (in *Instance) derivatives(f fmi2.Function, vr []description.ValueReference
 		return nil, in.argument(f, "%v", err)
 	}
 	copy(o, order)
-	b, err := native.BufferSlice[float64](&in.valBuf, values)
-	if err != nil {
-		return nil, in.argument(f, "%v", err)
-	}
-	r := in.aim(f, native.SigInts)
-	r.Int = [7]uintptr{in.comp, p, uintptr(len(vr)), native.Address(o), uintptr(unsafe.Pointer(unsafe.SliceData(b)))}
+	in.rec.Int[3], in.rec.Int[4] = native.Address(o), native.Address(b)
 	return b, nil
 }
