@@ -99,6 +99,23 @@ func probeFMU(tb testing.TB, flags ...string) *FMU {
 	return f
 }
 
+// placed gives a new FMU whose library holds some bytes.
+func placed(tb testing.TB, library []byte) *FMU {
+	tb.Helper()
+	f, lib := place(tb)
+	must(tb, os.MkdirAll(filepath.Dir(lib), 0o755))
+	must(tb, os.WriteFile(lib, library, 0o755))
+	return f
+}
+
+// copied gives a new FMU with a copy of a library.
+func copied(tb testing.TB, library string) *FMU {
+	tb.Helper()
+	data, err := os.ReadFile(library)
+	must(tb, err)
+	return placed(tb, data)
+}
+
 // plainOnce guards the building of the plain probe.
 var plainOnce sync.Once
 
@@ -107,18 +124,7 @@ func plainFMU(tb testing.TB) *FMU {
 	tb.Helper()
 	src := filepath.Join(tempDir, "plain", "probe"+native.LibrarySuffix)
 	plainOnce.Do(func() { build(tb, src, []string{"probe.c", "log.c"}, "-lpthread", "-lm") })
-	f, lib := place(tb)
-	data, err := os.ReadFile(src)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(lib), 0o755); err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.WriteFile(lib, data, 0o755); err != nil {
-		tb.Fatal(err)
-	}
-	return f
+	return copied(tb, src)
 }
 
 // collector gathers log messages.

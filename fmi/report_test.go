@@ -91,24 +91,14 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		must(t, err)
 		must(t, in.Free())
 		r.instance(t, "one")
-		other, lib := place(t)
-		must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
-		data, err := os.ReadFile(r.fmu.image.Path)
-		must(t, err)
-		must(t, os.WriteFile(lib, data, 0o755))
-		in, err = other.Instantiate("gone", InstanceOptions{})
+		in, err = copied(t, r.fmu.image.Path).Instantiate("gone", InstanceOptions{})
 		must(t, err)
 		must(t, in.Free())
 		die()
 	},
 	// It dies while it loads a library.
 	"loading": func(t *testing.T, r *reporter) {
-		f, lib := place(t)
-		must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
-		data, err := os.ReadFile(os.Getenv(reporterLibrary) + ".early")
-		must(t, err)
-		must(t, os.WriteFile(lib, data, 0o755))
-		_, _ = f.Load("early")
+		_, _ = copied(t, os.Getenv(reporterLibrary)+".early").Load("early")
 	},
 	// Instances come and go.
 	"many": func(t *testing.T, r *reporter) {
@@ -202,11 +192,7 @@ func TestReporter(t *testing.T) {
 	p, err := process.OpenPage(os.NewFile(uintptr(n), "page"))
 	must(t, err)
 	process.SetShared(p)
-	f, lib := place(t)
-	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
-	data, err := os.ReadFile(os.Getenv(reporterLibrary))
-	must(t, err)
-	must(t, os.WriteFile(lib, data, 0o755))
+	f := copied(t, os.Getenv(reporterLibrary))
 	f.Hash = "sha256:1234"
 	reporters[role](t, &reporter{fmu: f})
 }

@@ -398,26 +398,6 @@ func TestFloatingPointModes(t *testing.T) {
 	}
 }
 
-func BenchmarkDoStep(b *testing.B) {
-	for _, p := range []struct {
-		name string
-		run  func(*native.Batch)
-	}{{"trampoline", native.Run}, {"purego", native.RunPortable}} {
-		b.Run(p.name, func(b *testing.B) {
-			in := running(b, plainFMU(b), "bench")
-			in.run = p.run
-			k := 0.0
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := in.DoStep(k, 1, false); err != nil {
-					b.Fatal(err)
-				}
-				k++
-			}
-		})
-	}
-}
-
 func BenchmarkStep(b *testing.B) {
 	refs := []description.ValueReference{0, 5, 6, 7, 8, 9, 10, 11, 12, 13}
 	v := make([]float64, 10)
