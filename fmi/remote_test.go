@@ -56,9 +56,7 @@ func use(t *testing.T, f *FMU, l Launcher) string {
 	in, err := f.Instantiate("x", InstanceOptions{Launcher: l, Trace: NewTrace(&b), LoggingOn: true, Log: func(m LogMessage) {
 		b.WriteString("log " + m.Category + ": " + m.Text + "\n")
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tolerance, stop := 1e-4, 2.0
 	note(in.SetDebugLogging(true, []string{"a", "b"}))
 	note(in.SetupExperiment(Experiment{Start: 0.5, Stop: &stop, Tolerance: &tolerance}))
@@ -75,9 +73,7 @@ func use(t *testing.T, f *FMU, l Launcher) string {
 	note(in.GetString([]description.ValueReference{1, 2, 13}, texts))
 	s, err := in.NewStepper(StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1, 2, 3}, IntegerIn: []description.ValueReference{30}, IntegerOut: []description.ValueReference{30},
 		BooleanIn: []description.ValueReference{31}, BooleanOut: []description.ValueReference{31}, DerivativeOrders: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 3 {
 		s.RealIn[0], s.IntegerIn[0], s.BooleanIn[0], s.Derivatives[0] = float64(i), int32(i), int32(i%2), 0.5
 		_, err := s.Step(0.5+float64(i)/10, 0.1, true)
@@ -166,9 +162,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		l := &directLauncher{}
 		in, err := fmu.Instantiate("x", InstanceOptions{Launcher: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		l.last.damage = func(answer []byte) []byte {
 			answer = append([]byte(nil), answer...)
 			n := copy(answer[min(int(at), len(answer)):], patch)
@@ -197,9 +191,7 @@ func FuzzAnswer(f *testing.F) {
 func TestLost(t *testing.T) {
 	l := &directLauncher{}
 	in, err := plainFMU(t).Instantiate("x", InstanceOptions{Launcher: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.last.damage = func([]byte) []byte { return nil }
 	first := in.SetupExperiment(Experiment{Start: 1})
 	var lost *ProcessError

@@ -337,9 +337,7 @@ func TestReportedCallLasts(t *testing.T) {
 			t.Fatalf("step %d: %+v, again %+v; before %v", k, first, again, seen)
 		}
 		seen[first[0].ID] = true
-		if _, err := fmt.Fprintln(stdin); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(fmt.Fprintln(stdin)))
 	}
 	for lines.Scan() {
 	}

@@ -2,6 +2,7 @@ package fmi
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,24 +56,9 @@ func (m *mortal) kill() { m.link.dead = true }
 // is a state that its input drives.
 func stepping(t *testing.T, o InstanceOptions) (*Instance, *Stepper) {
 	t.Helper()
-	in, err := plainFMU(t).Instantiate("x", o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := in.Free(); err != nil {
-			t.Error(err)
-		}
-	})
-	err = errors.Join(in.SetupExperiment(Experiment{}), in.EnterInitializationMode(), in.ExitInitializationMode())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := in.NewStepper(StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1, 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return in, s
+	in := instance(t, plainFMU(t), "x", o)
+	start(t, in)
+	return in, stepper(t, in, StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1, 2}})
 }
 
 // What an instance does after restarts is what it does without: steps, substeps,
@@ -80,43 +66,37 @@ func stepping(t *testing.T, o InstanceOptions) (*Instance, *Stepper) {
 func TestRestartIsTheSame(t *testing.T) {
 	course := func(in *Instance, s *Stepper, may func()) (out []float64) {
 		var state *FMUState
-		check := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
 		for i := range 5 {
 			may()
 			if in.remote != nil {
-				check(in.Keep())
+				must(t, in.Keep())
 			}
 			at := float64(i)
 			var err error
 			state, err = in.GetFMUState(state)
-			check(err)
+			must(t, err)
 			may()
 			for range 2 {
-				check(in.SetFMUState(state))
+				must(t, in.SetFMUState(state))
 				s.RealIn[0] = at
 				_, err = s.Step(at, 0.5, false)
-				check(err)
+				must(t, err)
 				may()
 				s.RealIn[0] = at + 2
 				_, err = s.Step(at+0.5, 0.5, true)
-				check(err)
+				must(t, err)
 				out = append(out, s.RealOut...)
 			}
 			may()
 			bytes, err := in.SerializeFMUState(state, nil)
-			check(err)
+			must(t, err)
 			may()
 			again, err := in.DeserializeFMUState(bytes)
-			check(err)
+			must(t, err)
 			may()
-			check(in.FreeFMUState(again))
+			must(t, in.FreeFMUState(again))
 			may()
-			check(s.Read())
+			must(t, s.Read())
 			out = append(out, s.RealOut...)
 		}
 		return out
@@ -131,28 +111,20 @@ func TestRestartIsTheSame(t *testing.T) {
 				said++
 			}
 		}})
-		if err := in.Keep(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, in.Keep())
 		n := 0
 		got := course(in, s, func() {
 			if n++; n%(step+2) == 0 {
 				m.kill()
 			}
 		})
-		if len(got) != len(want) {
-			t.Fatalf("%d values for %d", len(got), len(want))
-		}
-		for k := range want {
-			if got[k] != want[k] {
-				t.Errorf("killed every %d times: value %d is %v, want %v", step+2, k, got[k], want[k])
-			}
+		if !slices.Equal(got, want) {
+			t.Errorf("killed every %d times: %v, want %v", step+2, got, want)
 		}
 		if r := in.Restarts(); len(r) < 3 || len(r) != said || m.launched != 1+len(r) {
 			t.Errorf("%d restarts, %d said, %d processes", len(r), said, m.launched)
 		}
 	}
-
 }
 
 func TestRestartCostsNoAllocation(t *testing.T) {
@@ -162,12 +134,8 @@ func TestRestartCostsNoAllocation(t *testing.T) {
 	in, s := stepping(t, InstanceOptions{Launcher: &directLauncher{}, Restarts: 1})
 	at := 0.0
 	if n := testing.AllocsPerRun(100, func() {
-		if err := in.Keep(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Step(at, 1, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, in.Keep())
+		must(t, second(s.Step(at, 1, true)))
 		at++
 	}); n != 0 {
 		t.Errorf("%v allocations a step", n)
@@ -182,22 +150,16 @@ func TestRestartLosesStates(t *testing.T) {
 	step := func(at float64) error { _, err := s.Step(at, 1, true); return err }
 	old, err := in.GetFMUState(nil)
 	other, err2 := in.GetFMUState(nil)
-	if err := errors.Join(err, err2, in.Keep()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2, in.Keep()))
 	m.kill()
-	if err := step(0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, step(0))
 	if err := in.SetFMUState(old); err == nil || !strings.Contains(err.Error(), "lost with the process") {
 		t.Errorf("a lost state: %v", err)
 	}
 	if old, err = in.GetFMUState(old); err != nil || in.SetFMUState(old) != nil || in.FreeFMUState(other) != nil {
 		t.Errorf("overwriting and freeing lost states: %v", err)
 	}
-	if err := errors.Join(in.Keep(), in.SetFMUState(old)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(in.Keep(), in.SetFMUState(old)))
 	m.kill()
 	var lost *ProcessError
 	if err := step(1); !errors.As(err, &lost) || len(in.Restarts()) != 1 {
@@ -211,9 +173,7 @@ func TestRestartEnds(t *testing.T) {
 	var lost *ProcessError
 	m := &mortal{}
 	in, s := stepping(t, InstanceOptions{Launcher: m, Restarts: 3})
-	if err := in.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, in.Keep())
 	m.dying = 2
 	m.kill()
 	if _, err := s.Step(0, 1, true); err != nil || len(in.Restarts()) != 3 {
@@ -229,9 +189,7 @@ func TestRestartEnds(t *testing.T) {
 	} {
 		m := &mortal{}
 		in, _ := stepping(t, InstanceOptions{Launcher: m, Restarts: 3})
-		if err := prepare(in); err != nil {
-			t.Fatal(err)
-		}
+		must(t, prepare(in))
 		m.kill()
 		if err := in.SetReal([]description.ValueReference{0}, []float64{1}); !errors.As(err, &lost) || len(in.Restarts()) != 0 {
 			t.Errorf("%s: %v, restarts %v", name, err, in.Restarts())
@@ -247,9 +205,7 @@ func TestRestartEnds(t *testing.T) {
 func TestRestartWithoutFolder(t *testing.T) {
 	m := &mortal{}
 	in, s := stepping(t, InstanceOptions{Launcher: m, Restarts: 10})
-	if err := in.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, in.Keep())
 	place := &in.fmu.place
 	defer func(was string) { place.Path = was }(place.Path)
 	place.Path += ".gone"
