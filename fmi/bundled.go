@@ -4,6 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // bundles are the shared libraries that FMUs of this process brought beside
@@ -20,13 +23,13 @@ func (f *FMU) Bundled() map[string]string {
 }
 
 func (f *FMU) bundled() map[string]string {
-	if f.locate() != nil || f.place.library == "" || f.place.prefix != "" {
+	if f.locate() != nil || f.place.Path == "" || f.place.Prefix != "" {
 		return nil
 	}
 	if f.beside != nil {
 		return f.beside
 	}
-	dir, own := filepath.Split(f.place.library)
+	dir, own := filepath.Split(f.place.Path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -35,8 +38,8 @@ func (f *FMU) bundled() map[string]string {
 	f.beside = out
 	for _, e := range entries {
 		n := e.Name()
-		if e.Type().IsRegular() && n != own && (strings.HasSuffix(n, librarySuffix) || strings.Contains(n, ".so.")) {
-			out[n] = onceKey(filepath.Join(dir, n))
+		if e.Type().IsRegular() && n != own && (strings.HasSuffix(n, native.LibrarySuffix) || strings.Contains(n, ".so.")) {
+			out[n] = fmi2.ContentKey(filepath.Join(dir, n))
 		}
 	}
 	return out
@@ -69,5 +72,5 @@ func (f *FMU) TakenBy() string {
 	}
 	onlyOnce.Lock()
 	defer onlyOnce.Unlock()
-	return onlyOnce.used[onceKey(f.place.library)]
+	return onlyOnce.used[fmi2.ContentKey(f.place.Path)]
 }

@@ -19,14 +19,10 @@ func FuzzBuildDescription(f *testing.F) {
 	f.Add(`<fmiBuildDescription><BuildConfiguration modelIdentifier="probe"><SourceFileSet><SourceFile name="../a.c"/></SourceFileSet></BuildConfiguration></fmiBuildDescription>`)
 	f.Add(`<x`)
 	dir := f.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.c"), nil, 0o600); err != nil {
-		f.Fatal(err)
-	}
+	must(f, os.WriteFile(filepath.Join(dir, "a.c"), nil, 0o600))
 	fmu := &FMU{Description: described(), Path: "a.fmu"}
 	f.Fuzz(func(t *testing.T, text string) {
-		if err := os.WriteFile(filepath.Join(dir, buildDescriptionName), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, buildDescriptionName), []byte(text), 0o600))
 		refused := errors.New("refused")
 		add := func(*diag.Rule, string, string, string, ...any) error { return nil }
 		args, err := fmu.buildArguments(dir, add, func(string, string, ...any) error { return refused })

@@ -13,9 +13,7 @@ import (
 // The documents are found in the FMU; what cannot be read is told.
 func TestCheckExtras(t *testing.T) {
 	d, err := description.Read(strings.NewReader(baseXML), "x.xml", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	f := &FMU{Description: d, Path: filepath.Join(dir, "a.fmu"), Dir: dir}
 	l := &diag.List{}
@@ -23,9 +21,7 @@ func TestCheckExtras(t *testing.T) {
 		t.Errorf("nothing is there: %v", l.Findings)
 	}
 	for _, name := range []string{"terminalsAndIcons/terminalsAndIcons.xml", "sources/buildDescription.xml"} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o700))
 	}
 	if f.CheckExtras(l); len(l.Findings) != 2 || l.Findings[0].File != f.Path+"!terminalsAndIcons/terminalsAndIcons.xml" || !strings.Contains(l.Findings[0].Message, "no plain file") {
 		t.Errorf("folders: %v", l.Findings)

@@ -35,23 +35,15 @@ func packed(t *testing.T, pairs ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.fmu")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	z := zip.NewWriter(f)
 	for ; len(pairs) > 0; pairs = pairs[2:] {
 		w, err := z.Create(pairs[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(pairs[1])); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, second(w.Write([]byte(pairs[1]))))
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return path
 }
 
@@ -59,9 +51,7 @@ func packed(t *testing.T, pairs ...string) string {
 func empty(t *testing.T, dir string) bool {
 	t.Helper()
 	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return len(list) == 0
 }
 
@@ -89,14 +79,10 @@ func TestDocuments(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			archived := packed(t, c.entries...)
 			folder := t.TempDir()
-			if err := archive.Unpack(archived, folder, nil, archive.Limits{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, archive.Unpack(archived, folder, nil, archive.Limits{}))
 			for _, path := range []string{archived, folder} {
 				f, l, err := Open(path, OpenOptions{TempDir: t.TempDir(), Strict: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				f.Close()
 				var got []string
 				for _, x := range l.Findings {
@@ -131,9 +117,7 @@ func TestForeignContent(t *testing.T) {
 func TestOpen(t *testing.T) {
 	path, temp := packed(t, append(documents, "modelDescription.xml", strings.Replace(baseXML, `<CoSimulation `, `<CoSimulation needsExecutionTool="1" `, 1), "binaries/linux64/base.so", "elf")...), t.TempDir()
 	f, l, err := Open(path, OpenOptions{TempDir: temp})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if f.Description.ModelName != "base" || f.Path != path || filepath.Dir(f.Dir) != temp || !strings.HasPrefix(filepath.Base(f.Dir), archive.Prefix) {
 		t.Errorf("%+v", f)
 	}
@@ -150,9 +134,7 @@ func TestOpen(t *testing.T) {
 		t.Error("there is no folder resources")
 	}
 	for range 2 {
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Close())
 	}
 	if !empty(t, temp) {
 		t.Error("the temporary folder stands")
@@ -163,26 +145,18 @@ func TestOpenFolder(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("modelDescription.xml", baseXML)
 	hash := func() string {
 		t.Helper()
 		f, _, err := Open(dir, OpenOptions{TempDir: temp})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if f.Dir != dir || !empty(t, temp) {
 			t.Errorf("opened in %s", f.Dir)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Close())
 		return f.Hash
 	}
 	first := hash()
@@ -244,9 +218,7 @@ func TestOpenFails(t *testing.T) {
 func TestOpenStrict(t *testing.T) {
 	path := packed(t, "modelDescription.xml", strings.Replace(baseXML, `nominal="1"/>`, `nominal="0"/>`, 1))
 	f, _, err := Open(path, OpenOptions{TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.Close()
 	if _, _, err := Open(path, OpenOptions{Strict: true}); !diag.Has(err, "MD15") {
 		t.Errorf("strict: %v", err)

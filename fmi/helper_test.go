@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // compiler gives the C compiler: $CC, else the first of cc, gcc and clang.
@@ -85,7 +87,7 @@ func place(testing.TB) (*FMU, string) {
 	fmuCount++
 	dir := filepath.Join(tempDir, fmt.Sprint("fmu", fmuCount))
 	f := &FMU{Description: described(), Path: filepath.Join(tempDir, fmt.Sprint("archive", fmuCount, ".fmu")), Dir: dir}
-	lib := filepath.Join(dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0], "probe"+librarySuffix)
+	lib := filepath.Join(dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0], "probe"+native.LibrarySuffix)
 	return f, lib
 }
 
@@ -97,26 +99,32 @@ func probeFMU(tb testing.TB, flags ...string) *FMU {
 	return f
 }
 
+// placed gives a new FMU whose library holds some bytes.
+func placed(tb testing.TB, library []byte) *FMU {
+	tb.Helper()
+	f, lib := place(tb)
+	must(tb, os.MkdirAll(filepath.Dir(lib), 0o755))
+	must(tb, os.WriteFile(lib, library, 0o755))
+	return f
+}
+
+// copied gives a new FMU with a copy of a library.
+func copied(tb testing.TB, library string) *FMU {
+	tb.Helper()
+	data, err := os.ReadFile(library)
+	must(tb, err)
+	return placed(tb, data)
+}
+
 // plainOnce guards the building of the plain probe.
 var plainOnce sync.Once
 
 // plainFMU gives a new FMU with a copy of the plain probe.
 func plainFMU(tb testing.TB) *FMU {
 	tb.Helper()
-	src := filepath.Join(tempDir, "plain", "probe"+librarySuffix)
+	src := filepath.Join(tempDir, "plain", "probe"+native.LibrarySuffix)
 	plainOnce.Do(func() { build(tb, src, []string{"probe.c", "log.c"}, "-lpthread", "-lm") })
-	f, lib := place(tb)
-	data, err := os.ReadFile(src)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(lib), 0o755); err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.WriteFile(lib, data, 0o755); err != nil {
-		tb.Fatal(err)
-	}
-	return f
+	return copied(tb, src)
 }
 
 // collector gathers log messages.
@@ -188,7 +196,7 @@ func running(tb testing.TB, f *FMU, name string) *Instance {
 }
 
 // fail makes the next n calls of a function return a status, 0 all.
-func fail(tb testing.TB, in *Instance, f function, s Status, n int32) {
+func fail(tb testing.TB, in *Instance, f fmi2.Function, s Status, n int32) {
 	tb.Helper()
 	must(tb, in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(f), int32(s), n}))
 }
@@ -196,16 +204,16 @@ func fail(tb testing.TB, in *Instance, f function, s Status, n int32) {
 // export calls an exported helper of the probe.
 func export(tb testing.TB, in *Instance, name string, args ...uintptr) uintptr {
 	tb.Helper()
-	h, _, err := openLibrary(in.fmu.library, 0)
+	h, _, err := native.OpenLibrary(in.fmu.image.Path, 0)
 	must(tb, err)
-	p := symbol(h, name)
+	p := native.Symbol(h, name)
 	if p == 0 {
 		tb.Fatalf("the probe does not export %s", name)
 	}
-	return callInts(p, args...)
+	return native.CallInts(p, args...)
 }
 
 func probeText(tb testing.TB, in *Instance, k uintptr) string {
 	tb.Helper()
-	return cstring(export(tb, in, "probe_text", in.comp, k), 4096)
+	return native.String(export(tb, in, "probe_text", in.comp, k), 4096)
 }

@@ -10,6 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // InstanceOptions says how an instance is made.
@@ -56,10 +60,10 @@ type InstanceOptions struct {
 type Instance struct {
 	fmu  *FMU
 	name string
-	tag  tag // 0 in a process of its own
+	tag  native.Tag // 0 in a process of its own
 	// Of the library, wherever it is loaded.
 	library string
-	sym     *[numFunctions]uintptr
+	sym     *[fmi2.NumFunctions]uintptr
 	fatal   *atomic.Bool
 	comp    uintptr // fmi2Component
 	state   State
@@ -70,10 +74,10 @@ type Instance struct {
 	// warned tells that a Warning without a message was reported.
 	warned bool
 
-	run    func(*batch)
+	run    func(*native.Batch)
 	remote *remote // nil in this process
-	batch  *batch
-	rec    *record // the one record of batch
+	batch  *native.Batch
+	rec    *native.Record // the one record of batch
 
 	// crossings counts the entries into C. It is not atomic on purpose: the
 	// race detector does not see what C writes, but it sees two callers here.
@@ -83,16 +87,16 @@ type Instance struct {
 	pending   pending       // how long the step under way has been
 	took      time.Duration // of the last call, only with a trace
 
-	mem          cmem // lives as long as the instance
-	vrBuf        cbuf
-	valBuf       cbuf
-	auxBuf       cbuf
-	textBuf      cbuf
+	mem          native.Memory // lives as long as the instance
+	vrBuf        native.Buffer
+	valBuf       native.Buffer
+	auxBuf       native.Buffer
+	textBuf      native.Buffer
 	handle       *uintptr // slot for state handles
 	size         *uintptr // slot for sizes
 	states       []*FMUState
 	steppers     []*Stepper
-	log          *logQueue
+	log          *fmi2.Log
 	trace        *Trace
 	line         line    // of the trace
 	single       bool    // every call is a crossing of its own
@@ -104,10 +108,13 @@ type Instance struct {
 // caller must Free the instance.
 func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
-		return nil, &ArgumentError{name, fnInstantiate.String(), fmt.Sprintf("%q cannot name an instance: the name must not be blank nor hold a NUL", name)}
+		return nil, &ArgumentError{name, fmi2.Instantiate.String(), fmt.Sprintf("%q cannot name an instance: the name must not be blank nor hold a NUL", name)}
 	}
-	in := &Instance{fmu: f, name: name, run: run, pending: pending{limit: o.StepTimeout}, trace: o.Trace, single: o.CallByCall || o.Trace != nil}
-	in.log = &logQueue{instance: name, fmu: filepath.Base(f.Path), name: f.variableName, sink: o.Log}
+	in := &Instance{fmu: f, name: name, run: native.Run, pending: pending{limit: o.StepTimeout}, trace: o.Trace, single: o.CallByCall || o.Trace != nil}
+	in.log = &fmi2.Log{Instance: name, FMU: filepath.Base(f.Path), VariableName: f.variableName, Keep: report}
+	if o.Log != nil {
+		in.log.Sink = func(m fmi2.Message) { o.Log(public(m)) }
+	}
 	var err error
 	if o.Launcher == nil {
 		err = in.instantiateHere(o)
@@ -119,7 +126,7 @@ func (f *FMU) Instantiate(name string, o InstanceOptions) (*Instance, error) {
 	}
 	if f.told.CompareAndSwap(false, true) { // nobody has called Load
 		for _, d := range f.findings.Findings {
-			in.log.say(d.String())
+			in.log.Say(d.String())
 		}
 	}
 	return in, nil
@@ -131,9 +138,9 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 	if _, err := f.loadOnce(in.name); err != nil {
 		return err
 	}
-	in.library, in.sym, in.fatal = f.library, &f.sym, &f.fatal
+	in.library, in.sym, in.fatal = f.image.Path, &f.image.Sym, &f.image.Fatal
 	if in.fatal.Load() {
-		return orderError(in.name, fnInstantiate, StateFatal)
+		return orderError(in.name, fmi2.Instantiate, StateFatal)
 	}
 	if err := f.claimOnce(in.name); err != nil {
 		return err
@@ -148,43 +155,43 @@ func (in *Instance) instantiateHere(o InstanceOptions) error {
 
 // instantiate allocates what C sees and calls fmi2Instantiate.
 func (in *Instance) instantiate(o InstanceOptions) error {
-	in.batch = in.mem.batch()
-	recs, err := cslice[record](&in.mem, 1)
+	in.batch = in.mem.Batch()
+	recs, err := native.Slice[native.Record](&in.mem, 1)
 	if err != nil {
 		return err
 	}
-	in.rec, in.batch.recs, in.batch.n = &recs[0], address(recs), 1
-	words, err := cslice[uintptr](&in.mem, 2)
+	in.rec, in.batch.Recs, in.batch.N = &recs[0], native.Address(recs), 1
+	words, err := native.Slice[uintptr](&in.mem, 2)
 	if err != nil {
 		return err
 	}
 	in.handle, in.size = &words[0], &words[1]
 	if in.remote == nil {
-		if in.environments, err = newCallbacks(in.log); err != nil {
+		if in.environments, err = fmi2.NewCallbacks(in.log); err != nil {
 			return err
 		}
 	}
 	var texts [3]uintptr // kept until Free: older exporters keep the pointers
 	for k, s := range []string{in.name, in.fmu.Description.GUID, in.fmu.uri} {
-		b, err := cslice[byte](&in.mem, len(s)+1)
+		b, err := native.Slice[byte](&in.mem, len(s)+1)
 		if err != nil {
 			return err
 		}
 		copy(b, s)
-		texts[k] = address(b)
+		texts[k] = native.Address(b)
 	}
 	const coSimulation = 1
 	g := in.watch()
-	in.prepare(fnInstantiate, texts[0], coSimulation, texts[1], texts[2], in.environments, flag(o.Visible), flag(o.LoggingOn))
+	in.prepare(fmi2.Instantiate, texts[0], coSimulation, texts[1], texts[2], in.environments, flag(o.Visible), flag(o.LoggingOn))
 	in.cross(in.batch, in.now(), 0)
-	in.comp = in.rec.ret
-	in.traceCall(fnInstantiate, in.rec)
+	in.comp = in.rec.Ret
+	in.traceCall(fmi2.Instantiate, in.rec)
 	in.report(g)
 	if in.lost() != nil {
 		return in.lost()
 	}
 	if in.comp == 0 {
-		msg := in.log.takeRecent()
+		msg := in.log.TakeRecent()
 		if msg == "" {
 			msg = "it gave no reason"
 		}
@@ -195,11 +202,11 @@ func (in *Instance) instantiate(o InstanceOptions) error {
 }
 
 // watch takes down what an FMU in this process must not change.
-func (in *Instance) watch() *guard {
+func (in *Instance) watch() *native.Guard {
 	if in.remote != nil {
 		return nil
 	}
-	return watch()
+	return native.Watch()
 }
 
 // lost gives the error of an instance whose process is lost, else nil.
@@ -211,7 +218,7 @@ func (in *Instance) lost() error {
 }
 
 // refuse gives the error of a call of f that is not legal in state s.
-func (in *Instance) refuse(f function, s State) error {
+func (in *Instance) refuse(f fmi2.Function, s State) error {
 	if err := in.lost(); err != nil && s == StateFatal {
 		return err
 	}
@@ -219,36 +226,36 @@ func (in *Instance) refuse(f function, s State) error {
 }
 
 // report restores what the FMU changed in the process and says so.
-func (in *Instance) report(g *guard) {
+func (in *Instance) report(g *native.Guard) {
 	if g == nil {
 		return
 	}
-	for _, change := range g.restore() {
-		in.log.say("the FMU " + change.text)
+	for _, change := range g.Restore() {
+		in.log.Say("the FMU " + change.Text)
 	}
 }
 
 // Tell puts a message about the instance into its log, of the category
 // OwnCategory, for those who use the binding and learn something that it cannot know.
-func (in *Instance) Tell(text string) { in.log.say(text) }
+func (in *Instance) Tell(text string) { in.log.Say(text) }
 
 // dispose gives back what the instance holds; nothing is called. A process of its
 // own is ended.
 func (in *Instance) dispose() error {
 	var err error
 	if in.remote != nil {
-		err = in.remote.close()
+		err = in.remote.Close()
 	}
-	in.log.close()
-	in.log.unregister()
+	in.log.Close()
+	in.log.Unregister()
 	for _, s := range in.steppers {
 		s.clear()
 	}
-	in.mem.release()
-	for _, b := range []*cbuf{&in.vrBuf, &in.valBuf, &in.auxBuf, &in.textBuf} {
-		b.release()
+	in.mem.Release()
+	for _, b := range []*native.Buffer{&in.vrBuf, &in.valBuf, &in.auxBuf, &in.textBuf} {
+		b.Release()
 	}
-	in.tag.forget()
+	forget(in.tag)
 	in.tag = 0
 	in.steppers, in.states, in.batch, in.rec = nil, nil, nil, nil
 	in.state = StateFreed
@@ -280,7 +287,7 @@ func flag(b bool) uintptr {
 }
 
 // begin checks whether f may be called now.
-func (in *Instance) begin(f function) error {
+func (in *Instance) begin(f fmi2.Function) error {
 	if s := in.State(); !legal[f].has(s) {
 		return in.refuse(f, s)
 	}
@@ -294,34 +301,34 @@ func (in *Instance) begin(f function) error {
 }
 
 // declares reports whether the description allows f, and the attribute that does.
-func (f *FMU) declares(fn function) (attribute string, ok bool) {
+func (f *FMU) declares(fn fmi2.Function) (attribute string, ok bool) {
 	c := f.Description.CoSimulation
 	switch fn {
-	case fnGetFMUState, fnSetFMUState, fnFreeFMUState:
+	case fmi2.GetFMUState, fmi2.SetFMUState, fmi2.FreeFMUState:
 		return "canGetAndSetFMUstate", c.CanGetAndSetFMUState
-	case fnSerializedFMUStateSize, fnSerializeFMUState, fnDeSerializeFMUState:
+	case fmi2.SerializedFMUStateSize, fmi2.SerializeFMUState, fmi2.DeSerializeFMUState:
 		return "canSerializeFMUstate", c.CanSerializeFMUState
-	case fnGetDirectionalDerivative:
+	case fmi2.GetDirectionalDerivative:
 		return "providesDirectionalDerivative", c.ProvidesDirectionalDerivative
-	case fnSetRealInputDerivatives:
+	case fmi2.SetRealInputDerivatives:
 		return "canInterpolateInputs", c.CanInterpolateInputs
-	case fnGetRealOutputDerivatives:
+	case fmi2.GetRealOutputDerivatives:
 		return "maxOutputDerivativeOrder", c.MaxOutputDerivativeOrder > 0
 	}
 	return "", true
 }
 
 // prepare fills the record for a function with integer arguments only.
-func (in *Instance) prepare(f function, args ...uintptr) *record {
-	r := in.aim(f, sigInts)
-	copy(r.i[:], args)
+func (in *Instance) prepare(f fmi2.Function, args ...uintptr) *native.Record {
+	r := in.aim(f, native.SigInts)
+	copy(r.Int[:], args)
 	return r
 }
 
 // aim makes the record one that calls f.
-func (in *Instance) aim(f function, sig uintptr) *record {
+func (in *Instance) aim(f fmi2.Function, sig uintptr) *native.Record {
 	r := in.rec
-	r.fn, r.sig, r.tag = in.sym[f], sig, in.tag.of(f)
+	r.Fn, r.Sig, r.Tag = in.sym[f], sig, in.tag.Of(uint8(f))
 	return r
 }
 
@@ -334,9 +341,9 @@ func (in *Instance) now() float64 {
 }
 
 // cross enters C, at time t or in a step from t by h.
-func (in *Instance) cross(b *batch, t, h float64) {
+func (in *Instance) cross(b *native.Batch, t, h float64) {
 	in.crossings++
-	b.time, b.step = t, h
+	b.Time, b.Step = t, h
 	if in.trace == nil {
 		in.run(b)
 	} else {
@@ -348,10 +355,10 @@ func (in *Instance) cross(b *batch, t, h float64) {
 }
 
 // crossed notes what a crossing has left.
-func (in *Instance) crossed(b *batch) {
-	in.spend(span(b.start, b.end))
-	if b.modes != 0 {
-		in.changedModes(b.records())
+func (in *Instance) crossed(b *native.Batch) {
+	in.spend(native.Span(b.Start, b.End))
+	if b.Modes != 0 {
+		in.changedModes(b.Records())
 	}
 }
 
@@ -363,37 +370,37 @@ func (in *Instance) spend(ticks uint64) {
 
 // changedModes says, once for an FMU, that it changes floating-point modes, in which call or,
 // in a crossing with several calls of it, near which. The trampoline has put them back.
-func (in *Instance) changedModes(recs []record) {
+func (in *Instance) changedModes(recs []native.Record) {
 	for k := range recs {
 		r := &recs[k]
-		if r.sig&sigModes == 0 {
+		if r.Sig&native.SigModes == 0 {
 			continue
 		}
-		r.sig &^= sigModes
+		r.Sig &^= native.SigModes
 		if in.fmu.modes.CompareAndSwap(false, true) {
-			where := "in " + function(slices.Index(in.sym[:], r.fn)).String()
+			where := "in " + fmi2.Function(slices.Index(in.sym[:], r.Fn)).String()
 			if len(recs) > 1 {
 				where += " or in the calls before it"
 			}
-			in.log.say(fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) %s; they are put back behind it", where))
+			in.log.Say(fmt.Sprintf("the FMU changes the floating-point modes (rounding, flush to zero or exceptions) %s; they are put back behind it", where))
 		}
 	}
 }
 
 // call carries out the prepared record and gives its outcome.
-func (in *Instance) call(f function) error { return in.callAt(f, in.now(), 0) }
+func (in *Instance) call(f fmi2.Function) error { return in.callAt(f, in.now(), 0) }
 
 // callAt does so for a call at time t or in a step from t by h.
-func (in *Instance) callAt(f function, t, h float64) error {
+func (in *Instance) callAt(f fmi2.Function, t, h float64) error {
 	in.cross(in.batch, t, h)
 	in.traceCall(f, in.rec)
-	if s := in.rec.status(); s != StatusOK {
+	if s := Status(in.rec.Status()); s != StatusOK {
 		return in.settle(f, s)
 	}
 	return nil
 }
 
-func (in *Instance) traceCall(f function, r *record) {
+func (in *Instance) traceCall(f fmi2.Function, r *native.Record) {
 	if in.trace != nil {
 		in.trace.add(in, f, r)
 	}
@@ -402,13 +409,13 @@ func (in *Instance) traceCall(f function, r *record) {
 // settle draws the consequences of a status other than OK (checklist fmi2
 // 51–55). A status query that fails means only that there is no information
 // (checklist fmi2 69).
-func (in *Instance) settle(f function, s Status) error {
+func (in *Instance) settle(f fmi2.Function, s Status) error {
 	if err := in.lost(); err != nil {
 		in.state = StateFatal
 		return err
 	}
-	msg := in.log.takeRecent()
-	query := f >= fnGetStatus && f <= fnGetStringStatus
+	msg := in.log.TakeRecent()
+	query := f >= fmi2.GetStatus && f <= fmi2.GetStringStatus
 	switch {
 	case s == StatusWarning:
 		in.tellWarning(f.String(), msg)
@@ -417,10 +424,10 @@ func (in *Instance) settle(f function, s Status) error {
 		in.state = StateFatal
 		in.fatal.Store(true)
 	case s == StatusDiscard:
-		if f == fnDoStep {
+		if f == fmi2.DoStep {
 			in.state = StateStepFailed
 		}
-	case s == StatusPending && f == fnDoStep:
+	case s == StatusPending && f == fmi2.DoStep:
 		in.state = StateStepInProgress
 		in.pending.begin(in.spent)
 		return nil
@@ -435,43 +442,38 @@ func (in *Instance) settle(f function, s Status) error {
 func (in *Instance) tellWarning(call, msg string) {
 	if msg == "" && !in.warned {
 		in.warned = true
-		in.log.say(call + " returns Warning and does not log why")
+		in.log.Say(call + " returns Warning and does not log why")
 	}
 }
 
-func (in *Instance) argument(f function, format string, args ...any) error {
+func (in *Instance) argument(f fmi2.Function, format string, args ...any) error {
 	return &ArgumentError{in.name, f.String(), fmt.Sprintf(format, args...)}
 }
 
 // SetDebugLogging switches debug logging of the given categories, which must be
 // declared (checklist fmi2 24); none means all.
 func (in *Instance) SetDebugLogging(on bool, categories []string) error {
-	if err := in.begin(fnSetDebugLogging); err != nil {
+	if err := in.begin(fmi2.SetDebugLogging); err != nil {
 		return err
 	}
 	for _, c := range categories {
-		if !in.fmu.hasCategory(c) {
-			return in.argument(fnSetDebugLogging, "modelDescription.xml declares no log category %q", c)
+		if !slices.ContainsFunc(in.fmu.Description.LogCategories, func(l description.LogCategory) bool { return l.Name == c }) {
+			return in.argument(fmi2.SetDebugLogging, "modelDescription.xml declares no log category %q", c)
 		}
 	}
-	p, err := in.strings(fnSetDebugLogging, categories)
+	pointers, err := native.BufferSlice[uintptr](&in.valBuf, len(categories))
 	if err != nil {
+		return in.argument(fmi2.SetDebugLogging, "%v", err)
+	}
+	if err := in.strings(fmi2.SetDebugLogging, pointers, categories); err != nil {
 		return err
 	}
-	if len(categories) == 0 {
-		p = 0
+	p := uintptr(0)
+	if len(categories) > 0 {
+		p = native.Address(pointers)
 	}
-	in.prepare(fnSetDebugLogging, in.comp, flag(on), uintptr(len(categories)), p)
-	return in.call(fnSetDebugLogging)
-}
-
-func (f *FMU) hasCategory(name string) bool {
-	for _, c := range f.Description.LogCategories {
-		if c.Name == name {
-			return true
-		}
-	}
-	return false
+	in.prepare(fmi2.SetDebugLogging, in.comp, flag(on), uintptr(len(categories)), p)
+	return in.call(fmi2.SetDebugLogging)
 }
 
 // Experiment is what an FMU is told before initialisation (checklist fmi2 40).
@@ -486,12 +488,12 @@ type Experiment struct {
 // SetupExperiment tells the FMU about the experiment; EnterInitializationMode
 // needs it.
 func (in *Instance) SetupExperiment(e Experiment) error {
-	if err := in.begin(fnSetupExperiment); err != nil {
+	if err := in.begin(fmi2.SetupExperiment); err != nil {
 		return err
 	}
 	for _, v := range []*float64{&e.Start, e.Stop, e.Tolerance} {
 		if v != nil && !finite(*v) {
-			return in.argument(fnSetupExperiment, "start, stop and tolerance must be finite numbers, not %v", *v)
+			return in.argument(fmi2.SetupExperiment, "start, stop and tolerance must be finite numbers, not %v", *v)
 		}
 	}
 	var tol, stop float64
@@ -501,10 +503,10 @@ func (in *Instance) SetupExperiment(e Experiment) error {
 	if e.Stop != nil {
 		stop = *e.Stop
 	}
-	r := in.prepare(fnSetupExperiment, in.comp, flag(e.Tolerance != nil), flag(e.Stop != nil))
-	r.sig = sigExperiment
-	r.f = [3]float64{tol, e.Start, stop}
-	if err := in.callAt(fnSetupExperiment, e.Start, 0); err != nil {
+	r := in.prepare(fmi2.SetupExperiment, in.comp, flag(e.Tolerance != nil), flag(e.Stop != nil))
+	r.Sig = native.SigIIFFIF
+	r.Float = [3]float64{tol, e.Start, stop}
+	if err := in.callAt(fmi2.SetupExperiment, e.Start, 0); err != nil {
 		return err
 	}
 	in.setup, in.time = true, e.Start
@@ -515,7 +517,7 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // transition calls a function that takes nothing but the component and leads
 // to another state. What the FMU changes in the process meanwhile is undone.
-func (in *Instance) transition(f function, to State) error {
+func (in *Instance) transition(f fmi2.Function, to State) error {
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -532,24 +534,24 @@ func (in *Instance) transition(f function, to State) error {
 // EnterInitializationMode begins the initialisation.
 func (in *Instance) EnterInitializationMode() error {
 	if in.State() == StateInstantiated && !in.setup {
-		return &CallOrderError{Instance: in.name, Func: fnEnterInitializationMode.String(), State: in.state,
+		return &CallOrderError{Instance: in.name, Func: fmi2.EnterInitializationMode.String(), State: in.state,
 			Reason: "fmi2SetupExperiment must be called first"}
 	}
-	return in.transition(fnEnterInitializationMode, StateInitialization)
+	return in.transition(fmi2.EnterInitializationMode, StateInitialization)
 }
 
 // ExitInitializationMode ends the initialisation; steps may follow.
 func (in *Instance) ExitInitializationMode() error {
-	return in.transition(fnExitInitializationMode, StateStepComplete)
+	return in.transition(fmi2.ExitInitializationMode, StateStepComplete)
 }
 
 // Terminate tells the FMU that the simulation is over; values may still be got.
-func (in *Instance) Terminate() error { return in.transition(fnTerminate, StateTerminated) }
+func (in *Instance) Terminate() error { return in.transition(fmi2.Terminate, StateTerminated) }
 
 // Reset brings the instance back to what it was after Instantiate; start values
 // and SetupExperiment are due again (checklist fmi2 61).
 func (in *Instance) Reset() error {
-	err := in.transition(fnReset, StateInstantiated)
+	err := in.transition(fmi2.Reset, StateInstantiated)
 	if err == nil {
 		in.setup = false
 	}
@@ -570,14 +572,14 @@ func (in *Instance) Free() error {
 		if in.remote != nil { // no memory of this process was given to the FMU
 			return in.dispose()
 		}
-		in.log.close()
+		in.log.Close()
 		for _, s := range in.steppers {
 			s.clear()
 		}
 		in.state = StateFreed
 		return nil
 	}
-	if err := in.begin(fnFreeInstance); err != nil {
+	if err := in.begin(fmi2.FreeInstance); err != nil {
 		return err
 	}
 	var errs []error
@@ -590,9 +592,9 @@ func (in *Instance) Free() error {
 		return errors.Join(append(errs, in.Free())...)
 	}
 	g := in.watch()
-	in.prepare(fnFreeInstance, in.comp)
+	in.prepare(fmi2.FreeInstance, in.comp)
 	in.cross(in.batch, in.now(), 0)
-	in.traceCall(fnFreeInstance, in.rec)
+	in.traceCall(fmi2.FreeInstance, in.rec)
 	in.report(g)
 	return errors.Join(append(errs, in.lost(), in.dispose())...)
 }
@@ -602,22 +604,22 @@ func (in *Instance) Free() error {
 // status is OK or Warning; Pending (no error; ask GetStatus until it is done);
 // or Discard, Error or Fatal together with a *StatusError.
 func (in *Instance) DoStep(t, h float64, noRestoreBefore bool) (Status, error) {
-	if err := in.begin(fnDoStep); err != nil {
+	if err := in.begin(fmi2.DoStep); err != nil {
 		return StatusErr, err
 	}
 	if err := in.checkStep(t, h); err != nil {
 		return StatusErr, err
 	}
-	r := in.aim(fnDoStep, sigDoStep)
-	r.i[0], r.i[1] = in.comp, flag(noRestoreBefore)
-	r.f[0], r.f[1] = t, h
+	r := in.aim(fmi2.DoStep, native.SigIFFI)
+	r.Int[0], r.Int[1] = in.comp, flag(noRestoreBefore)
+	r.Float[0], r.Float[1] = t, h
 	in.from, in.time = t, t+h
-	err := in.callAt(fnDoStep, t, h)
+	err := in.callAt(fmi2.DoStep, t, h)
 	return in.lastStatus(), err
 }
 
 // lastStatus gives the status of the last single call, undefined ones as Error.
-func (in *Instance) lastStatus() Status { return defined(in.rec.status()) }
+func (in *Instance) lastStatus() Status { return defined(Status(in.rec.Status())) }
 
 func defined(s Status) Status {
 	if s < StatusOK || s > StatusPending {
@@ -628,16 +630,16 @@ func defined(s Status) Status {
 
 func (in *Instance) checkStep(t, h float64) error {
 	if !(h > 0) || !finite(t) || !finite(h) {
-		return in.argument(fnDoStep, "cannot step from t = %v by h = %v: t and h must be finite and h above zero", t, h)
+		return in.argument(fmi2.DoStep, "cannot step from t = %v by h = %v: t and h must be finite and h above zero", t, h)
 	}
 	return nil
 }
 
 // CancelStep stops a pending step. Only SetFMUState, Reset and Free lead on.
-func (in *Instance) CancelStep() error { return in.transition(fnCancelStep, StateStepCanceled) }
+func (in *Instance) CancelStep() error { return in.transition(fmi2.CancelStep, StateStepCanceled) }
 
 // query calls one of the status functions; size bytes are for the answer.
-func (in *Instance) query(f function, k StatusKind) (unsafe.Pointer, error) {
+func (in *Instance) query(f fmi2.Function, k StatusKind) (unsafe.Pointer, error) {
 	if err := in.begin(f); err != nil {
 		return nil, err
 	}
@@ -653,7 +655,7 @@ func (in *Instance) query(f function, k StatusKind) (unsafe.Pointer, error) {
 // InstanceOptions.StepTimeout gives a *PendingError, or a *ProcessError if the
 // instance has a process of its own.
 func (in *Instance) GetStatus(k StatusKind) (Status, error) {
-	p, err := in.query(fnGetStatus, k)
+	p, err := in.query(fmi2.GetStatus, k)
 	if err != nil {
 		return StatusErr, err
 	}
@@ -667,7 +669,7 @@ func (in *Instance) GetStatus(k StatusKind) (Status, error) {
 		}
 		in.state = StateStepComplete
 		if s != StatusOK {
-			err = in.settle(fnDoStep, s)
+			err = in.settle(fmi2.DoStep, s)
 		}
 	}
 	return defined(s), err
@@ -675,7 +677,7 @@ func (in *Instance) GetStatus(k StatusKind) (Status, error) {
 
 // GetRealStatus asks for a Real status: LastSuccessfulTime, s.
 func (in *Instance) GetRealStatus(k StatusKind) (float64, error) {
-	p, err := in.query(fnGetRealStatus, k)
+	p, err := in.query(fmi2.GetRealStatus, k)
 	if err != nil {
 		return 0, err
 	}
@@ -684,7 +686,7 @@ func (in *Instance) GetRealStatus(k StatusKind) (float64, error) {
 
 // GetIntegerStatus asks for an Integer status; the standard defines none.
 func (in *Instance) GetIntegerStatus(k StatusKind) (int32, error) {
-	p, err := in.query(fnGetIntegerStatus, k)
+	p, err := in.query(fmi2.GetIntegerStatus, k)
 	if err != nil {
 		return 0, err
 	}
@@ -693,7 +695,7 @@ func (in *Instance) GetIntegerStatus(k StatusKind) (int32, error) {
 
 // GetBooleanStatus asks for a Boolean status: Terminated.
 func (in *Instance) GetBooleanStatus(k StatusKind) (bool, error) {
-	p, err := in.query(fnGetBooleanStatus, k)
+	p, err := in.query(fmi2.GetBooleanStatus, k)
 	if err != nil {
 		return false, err
 	}
@@ -702,9 +704,9 @@ func (in *Instance) GetBooleanStatus(k StatusKind) (bool, error) {
 
 // GetStringStatus asks for a String status: PendingStatus.
 func (in *Instance) GetStringStatus(k StatusKind) (string, error) {
-	p, err := in.query(fnGetStringStatus, k)
+	p, err := in.query(fmi2.GetStringStatus, k)
 	if err != nil {
 		return "", err
 	}
-	return validUTF8(cstring(*(*uintptr)(p), maxCString)), nil
+	return fmi2.ValidUTF8(native.String(*(*uintptr)(p), native.MaxString)), nil
 }

@@ -3,6 +3,8 @@ package fmi
 import (
 	"fmt"
 	"strings"
+
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 )
 
 // State is the state of an instance in the state machine of FMI 2.0 for
@@ -44,86 +46,6 @@ func (s State) String() string {
 	return fmt.Sprintf("state(%d)", uint8(s))
 }
 
-// function numbers the FMI functions; it indexes the symbol table of a library.
-type function uint8
-
-const (
-	fnGetTypesPlatform function = iota
-	fnGetVersion
-	fnSetDebugLogging
-	fnInstantiate
-	fnFreeInstance
-	fnSetupExperiment
-	fnEnterInitializationMode
-	fnExitInitializationMode
-	fnTerminate
-	fnReset
-	fnGetReal
-	fnGetInteger
-	fnGetBoolean
-	fnGetString
-	fnSetReal
-	fnSetInteger
-	fnSetBoolean
-	fnSetString
-	fnGetFMUState
-	fnSetFMUState
-	fnFreeFMUState
-	fnSerializedFMUStateSize
-	fnSerializeFMUState
-	fnDeSerializeFMUState
-	fnGetDirectionalDerivative
-	fnSetRealInputDerivatives
-	fnGetRealOutputDerivatives
-	fnDoStep
-	fnCancelStep
-	fnGetStatus
-	fnGetRealStatus
-	fnGetIntegerStatus
-	fnGetBooleanStatus
-	fnGetStringStatus
-	numFunctions
-)
-
-var functionNames = [numFunctions]string{
-	fnGetTypesPlatform:         "fmi2GetTypesPlatform",
-	fnGetVersion:               "fmi2GetVersion",
-	fnSetDebugLogging:          "fmi2SetDebugLogging",
-	fnInstantiate:              "fmi2Instantiate",
-	fnFreeInstance:             "fmi2FreeInstance",
-	fnSetupExperiment:          "fmi2SetupExperiment",
-	fnEnterInitializationMode:  "fmi2EnterInitializationMode",
-	fnExitInitializationMode:   "fmi2ExitInitializationMode",
-	fnTerminate:                "fmi2Terminate",
-	fnReset:                    "fmi2Reset",
-	fnGetReal:                  "fmi2GetReal",
-	fnGetInteger:               "fmi2GetInteger",
-	fnGetBoolean:               "fmi2GetBoolean",
-	fnGetString:                "fmi2GetString",
-	fnSetReal:                  "fmi2SetReal",
-	fnSetInteger:               "fmi2SetInteger",
-	fnSetBoolean:               "fmi2SetBoolean",
-	fnSetString:                "fmi2SetString",
-	fnGetFMUState:              "fmi2GetFMUstate",
-	fnSetFMUState:              "fmi2SetFMUstate",
-	fnFreeFMUState:             "fmi2FreeFMUstate",
-	fnSerializedFMUStateSize:   "fmi2SerializedFMUstateSize",
-	fnSerializeFMUState:        "fmi2SerializeFMUstate",
-	fnDeSerializeFMUState:      "fmi2DeSerializeFMUstate",
-	fnGetDirectionalDerivative: "fmi2GetDirectionalDerivative",
-	fnSetRealInputDerivatives:  "fmi2SetRealInputDerivatives",
-	fnGetRealOutputDerivatives: "fmi2GetRealOutputDerivatives",
-	fnDoStep:                   "fmi2DoStep",
-	fnCancelStep:               "fmi2CancelStep",
-	fnGetStatus:                "fmi2GetStatus",
-	fnGetRealStatus:            "fmi2GetRealStatus",
-	fnGetIntegerStatus:         "fmi2GetIntegerStatus",
-	fnGetBooleanStatus:         "fmi2GetBooleanStatus",
-	fnGetStringStatus:          "fmi2GetStringStatus",
-}
-
-func (f function) String() string { return functionNames[f] }
-
 // stateSet is a set of states, one bit each.
 type stateSet uint16
 
@@ -148,40 +70,40 @@ const (
 // legal is the table of the states in which each function may be called
 // (checklist fmi2 39). The table also says which variables may be set or got in
 // which state; that is left to the caller, who knows the variables.
-var legal = [numFunctions]stateSet{
-	fnGetTypesPlatform:         whenHandle | inP,
-	fnGetVersion:               whenHandle | inP,
-	fnSetDebugLogging:          whenHandle | inP,
-	fnSetupExperiment:          inR,
-	fnEnterInitializationMode:  inR,
-	fnExitInitializationMode:   inI,
-	fnSetReal:                  whenSet,
-	fnSetInteger:               whenSet,
-	fnSetBoolean:               whenSet,
-	fnSetString:                whenSet,
-	fnGetReal:                  whenGet,
-	fnGetInteger:               whenGet,
-	fnGetBoolean:               whenGet,
-	fnGetString:                whenGet,
-	fnDoStep:                   inC,
-	fnCancelStep:               inP,
-	fnGetStatus:                whenQuery,
-	fnGetRealStatus:            whenQuery,
-	fnGetIntegerStatus:         whenQuery,
-	fnGetBooleanStatus:         whenQuery,
-	fnGetStringStatus:          whenQuery,
-	fnTerminate:                inC | inF,
-	fnReset:                    whenHandle,
-	fnFreeInstance:             whenHandle,
-	fnSetFMUState:              whenHandle,
-	fnFreeFMUState:             whenHandle,
-	fnSerializedFMUStateSize:   whenHandle,
-	fnSerializeFMUState:        whenHandle,
-	fnDeSerializeFMUState:      whenHandle,
-	fnGetFMUState:              whenHandle,
-	fnGetDirectionalDerivative: whenGet,
-	fnSetRealInputDerivatives:  whenSet,
-	fnGetRealOutputDerivatives: whenGet &^ inI,
+var legal = [fmi2.NumFunctions]stateSet{
+	fmi2.GetTypesPlatform:         whenHandle | inP,
+	fmi2.GetVersion:               whenHandle | inP,
+	fmi2.SetDebugLogging:          whenHandle | inP,
+	fmi2.SetupExperiment:          inR,
+	fmi2.EnterInitializationMode:  inR,
+	fmi2.ExitInitializationMode:   inI,
+	fmi2.SetReal:                  whenSet,
+	fmi2.SetInteger:               whenSet,
+	fmi2.SetBoolean:               whenSet,
+	fmi2.SetString:                whenSet,
+	fmi2.GetReal:                  whenGet,
+	fmi2.GetInteger:               whenGet,
+	fmi2.GetBoolean:               whenGet,
+	fmi2.GetString:                whenGet,
+	fmi2.DoStep:                   inC,
+	fmi2.CancelStep:               inP,
+	fmi2.GetStatus:                whenQuery,
+	fmi2.GetRealStatus:            whenQuery,
+	fmi2.GetIntegerStatus:         whenQuery,
+	fmi2.GetBooleanStatus:         whenQuery,
+	fmi2.GetStringStatus:          whenQuery,
+	fmi2.Terminate:                inC | inF,
+	fmi2.Reset:                    whenHandle,
+	fmi2.FreeInstance:             whenHandle,
+	fmi2.SetFMUState:              whenHandle,
+	fmi2.FreeFMUState:             whenHandle,
+	fmi2.SerializedFMUStateSize:   whenHandle,
+	fmi2.SerializeFMUState:        whenHandle,
+	fmi2.DeSerializeFMUState:      whenHandle,
+	fmi2.GetFMUState:              whenHandle,
+	fmi2.GetDirectionalDerivative: whenGet,
+	fmi2.SetRealInputDerivatives:  whenSet,
+	fmi2.GetRealOutputDerivatives: whenGet &^ inI,
 }
 
 // CallOrderError is a call that the state machine forbids (checklist fmi2 39).
@@ -220,7 +142,7 @@ func (e *CallOrderError) Error() string {
 }
 
 // orderError builds the error for a call of f in state s.
-func orderError(instance string, f function, s State) error {
+func orderError(instance string, f fmi2.Function, s State) error {
 	e := &CallOrderError{Instance: instance, Func: f.String(), State: s}
 	if s == StateFatal || s == StateFreed {
 		return e

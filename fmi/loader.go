@@ -3,8 +3,6 @@ package fmi
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/url"
 	"os"
@@ -18,6 +16,8 @@ import (
 	"github.com/macrostep/macrostep/fmi/archive"
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // Rules on the binary of an FMU.
@@ -75,11 +75,11 @@ type loader struct {
 	once      sync.Once
 	err       error
 	findings  diag.List
-	told      atomic.Bool // the findings were given to someone
-	modes     atomic.Bool // it was said that the FMU changes floating-point modes
-	uri       string      // fmuResourceLocation
-	*image                // nil until it is loaded here
-	elsewhere *shown      // what it has shown in another process, nil if it was in none
+	told      atomic.Bool   // the findings were given to someone
+	modes     atomic.Bool   // it was said that the FMU changes floating-point modes
+	uri       string        // fmuResourceLocation
+	image     *fmi2.Library // nil until it is loaded here
+	elsewhere *fmi2.Shown   // what it has shown in another process, nil if it was in none
 
 	place   libraryPlace
 	beside  map[string]string // shared libraries beside its own, name to content; nil = not looked for yet
@@ -95,7 +95,7 @@ type loader struct {
 // variableKey is what a log message refers to a variable by.
 type variableKey struct {
 	kind byte // r, i, b or s
-	vr   description.ValueReference
+	vr   uint32
 }
 
 // loading is held while a library loads: its initialisers run, and the guard
@@ -143,32 +143,32 @@ func (f *FMU) load(instance string) error {
 		return err
 	}
 	add := f.adder()
-	if _, err := libc(); err != nil {
+	if _, _, err := native.Allocator(); err != nil {
 		return add(ruleLoad, "", "", "%v", err)
 	}
-	startTicker()
-	key := cmp.Or(f.Hash, f.place.library)
+	native.StartTicker()
+	key := cmp.Or(f.Hash, f.place.Path)
 	if img := images[key]; img != nil && key != "" {
 		f.image = img
-		return f.check(&img.shown, add)
+		return f.check(&img.Shown, add)
 	}
 	if err := f.compileOnce(add); err != nil {
 		return err
 	}
 	t := note(notedLibrary, instance, f)
-	img, changes, err := loadImage(&f.place, t)
+	img, changes, err := fmi2.Load(&f.place.File, t)
 	if err := f.judge(changes, err, add); err != nil {
-		t.forget()
+		forget(t)
 		return err
 	}
-	t.loaded()
-	images[cmp.Or(f.Hash, f.place.library)], f.image = img, img
+	markLoaded(t)
+	images[cmp.Or(f.Hash, f.place.Path)], f.image = img, img
 	for name, content := range f.bundled() {
 		if bundles[name] == "" {
 			bundles[name] = content
 		}
 	}
-	return f.check(&img.shown, add)
+	return f.check(&img.Shown, add)
 }
 
 // judge reports what loading changed in the process, and why it failed.
@@ -184,13 +184,10 @@ func (f *FMU) judge(changes []string, failed error, add adder) error {
 
 // libraryPlace is where the library of an FMU is.
 type libraryPlace struct {
-	known   bool
-	err     error
-	library string // absolute path; "" = to be compiled
-	inside  string // within the FMU, with slashes
-	prefix  string // of the names of the functions, where they may have one
-	chdir   bool   // load it in its own folder
-	id      string // modelIdentifier
+	fmi2.File
+	known  bool
+	err    error
+	inside string // within the FMU, with slashes
 }
 
 // locate finds the library, once. The lock loading is held.
@@ -222,153 +219,47 @@ func (f *FMU) findPlace(add adder) error {
 	}
 	f.uri = resourceURI(dir, runtime.GOOS == "windows")
 	p := &f.place
-	p.chdir, p.id = f.chdir, f.Description.CoSimulation.ModelIdentifier
-	if p.library, err = f.findLibrary(dir, add); err != nil {
+	p.Chdir, p.ID = f.chdir, f.Description.CoSimulation.ModelIdentifier
+	if p.Path, err = f.findLibrary(dir, add); err != nil {
 		return err
 	}
-	p.inside = filepath.ToSlash(strings.TrimPrefix(p.library, dir+string(filepath.Separator)))
-	if p.library == "" { // only sources
-		p.inside, p.prefix = "sources", p.id+"_"
+	p.inside = filepath.ToSlash(strings.TrimPrefix(p.Path, dir+string(filepath.Separator)))
+	if p.Path == "" { // only sources
+		p.inside, p.Prefix = "sources", p.ID+"_"
 	}
 	return nil
 }
 
 // compileOnce compiles the library if there is none yet.
 func (f *FMU) compileOnce(add adder) error {
-	if f.place.library != "" {
+	if f.place.Path != "" {
 		return nil
 	}
 	dir, err := filepath.Abs(f.Dir)
 	if err != nil {
 		return err
 	}
-	f.place.library, err = f.buildSources(dir, add)
+	f.place.Path, err = f.buildSources(dir, add)
 	return err
 }
-
-// shown is what a loaded library shows of itself.
-type shown struct {
-	exports uint64 // a bit for each function
-	types   string // fmi2GetTypesPlatform
-	version string // fmi2GetVersion
-	foreign string // function of another interface, if there is no fmi2Instantiate
-}
-
-func (s *shown) has(fn function) bool { return s.exports>>fn&1 != 0 }
 
 // check judges what the library shows.
-func (f *FMU) check(s *shown, add adder) error {
+func (f *FMU) check(s *fmi2.Shown, add adder) error {
 	inside := f.place.inside
-	if !s.has(fnInstantiate) {
-		return add(ruleSymbol, inside, "", "the library does not export fmi2Instantiate%s", explainForeign(s.foreign))
+	if !s.Has(fmi2.Instantiate) {
+		return add(ruleSymbol, inside, "", "the library does not export fmi2Instantiate%s", s.Explain())
 	}
-	if !s.has(fnGetTypesPlatform) {
-		f.soften(add, inside, fnGetTypesPlatform)
-	} else if s.types != "default" {
-		return add(ruleTypes, inside, "", `fmi2GetTypesPlatform gives %q instead of "default"`, s.types)
+	if !s.Has(fmi2.GetTypesPlatform) {
+		f.soften(add, inside, fmi2.GetTypesPlatform)
+	} else if s.Types != "default" {
+		return add(ruleTypes, inside, "", `fmi2GetTypesPlatform gives %q instead of "default"`, s.Types)
 	}
-	if !s.has(fnGetVersion) {
-		f.soften(add, inside, fnGetVersion)
-	} else if s.version != "2.0" {
-		add(ruleVersion, inside, "", `fmi2GetVersion gives %q instead of "2.0"`, s.version)
+	if !s.Has(fmi2.GetVersion) {
+		f.soften(add, inside, fmi2.GetVersion)
+	} else if s.Version != "2.0" {
+		add(ruleVersion, inside, "", `fmi2GetVersion gives %q instead of "2.0"`, s.Version)
 	}
 	return nil
-}
-
-// loadImage loads a library into this process. It says what that changed in the
-// process, also with an error. The tag is that of the FMU, 0 if nobody looks.
-func loadImage(p *libraryPlace, t tag) (_ *image, changes []string, err error) {
-	img := &image{library: p.library, onceKey: onceKey(p.library)}
-	folder := ""
-	if p.chdir {
-		if folder, err = os.Getwd(); err == nil {
-			err = os.Chdir(filepath.Dir(p.library))
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("the folder of the library cannot be made the working directory: %w", err)
-		}
-	}
-	g := watch()
-	handle, modes, err := openLibrary(p.library, t)
-	img.handle = handle
-	for _, c := range g.restore() {
-		changes = append(changes, "the FMU "+c.text)
-	}
-	if modes {
-		changes = append(changes, "the FMU changes the floating-point modes (rounding, flush to zero or exceptions); they are put back")
-	}
-	if folder != "" {
-		if back := os.Chdir(folder); back != nil {
-			return nil, changes, fmt.Errorf("the working directory %s cannot be restored: %w", folder, back)
-		}
-	}
-	if err != nil {
-		return nil, changes, fmt.Errorf("the library does not load: %w", err)
-	}
-	if err := img.resolve(p, t); err != nil {
-		return nil, changes, err
-	}
-	return img, changes, nil
-}
-
-// onceKey identifies a library by its content.
-func onceKey(lib string) string {
-	data, err := os.ReadFile(lib)
-	if err != nil {
-		return lib
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// resolve finds the functions.
-func (img *image) resolve(p *libraryPlace, t tag) (err error) {
-	s := &img.shown
-	for k := range img.sym {
-		if img.sym[k] = symbol(img.handle, functionNames[k]); img.sym[k] == 0 && p.prefix != "" {
-			// Compiled from sources with the prefix of the standard.
-			img.sym[k] = symbol(img.handle, p.prefix+functionNames[k])
-		}
-		if img.sym[k] != 0 {
-			s.exports |= 1 << k
-		}
-	}
-	if fn := img.sym[fnGetTypesPlatform]; fn != 0 {
-		s.types, err = foreignText(t.of(fnGetTypesPlatform), fn)
-	}
-	if fn := img.sym[fnGetVersion]; fn != 0 && err == nil {
-		s.version, err = foreignText(t.of(fnGetVersion), fn)
-	}
-	if !s.has(fnInstantiate) {
-		for _, name := range []string{fmi3Instantiate, p.id + fmi1Instantiate, p.id + prefixedInstantiate} {
-			if symbol(img.handle, name) != 0 {
-				s.foreign = name
-				break
-			}
-		}
-	}
-	return err
-}
-
-// What a library without fmi2Instantiate may export instead; the last two after
-// modelIdentifier.
-const (
-	fmi3Instantiate     = "fmi3InstantiateCoSimulation"
-	fmi1Instantiate     = "_fmiInstantiateSlave"
-	prefixedInstantiate = "_fmi2Instantiate"
-)
-
-// explainForeign says what a library is that exports the function instead.
-func explainForeign(name string) string {
-	switch {
-	case name == fmi3Instantiate:
-		return ", but it is a library of FMI 3"
-	case strings.HasSuffix(name, fmi1Instantiate):
-		return ", but it is a library of FMI 1"
-	case strings.HasSuffix(name, prefixedInstantiate):
-		return ", only with a prefix, as for source code"
-	}
-	return ""
 }
 
 // CheckSymbols judges which functions the loaded library exports, by what every run
@@ -378,17 +269,17 @@ func (f *FMU) CheckSymbols(l *diag.List) {
 		return
 	}
 	var lacks []string
-	for _, k := range []function{fnFreeInstance, fnSetupExperiment, fnEnterInitializationMode, fnExitInitializationMode, fnDoStep} {
+	for _, k := range []fmi2.Function{fmi2.FreeInstance, fmi2.SetupExperiment, fmi2.EnterInitializationMode, fmi2.ExitInitializationMode, fmi2.DoStep} {
 		if !f.Exports(k.String()) {
 			l.Add(ruleSymbol, f.Path, f.place.inside, 0, "the library does not export %s, which every run calls", k)
 		}
 	}
-	for k := range functionNames {
-		switch function(k) {
-		case fnFreeInstance, fnSetupExperiment, fnEnterInitializationMode, fnExitInitializationMode, fnDoStep, fnInstantiate, fnGetTypesPlatform, fnGetVersion:
+	for k := range fmi2.Names {
+		switch fmi2.Function(k) {
+		case fmi2.FreeInstance, fmi2.SetupExperiment, fmi2.EnterInitializationMode, fmi2.ExitInitializationMode, fmi2.DoStep, fmi2.Instantiate, fmi2.GetTypesPlatform, fmi2.GetVersion:
 		default:
-			if !f.Exports(functionNames[k]) {
-				lacks = append(lacks, functionNames[k])
+			if !f.Exports(fmi2.Names[k]) {
+				lacks = append(lacks, fmi2.Names[k])
 			}
 		}
 	}
@@ -403,7 +294,7 @@ func (f *FMU) CheckSymbols(l *diag.List) {
 func (f *FMU) LoadInItsFolder() { f.chdir = true }
 
 // soften reports a missing function that the FMU can be run without.
-func (f *FMU) soften(add adder, inside string, fn function) {
+func (f *FMU) soften(add adder, inside string, fn fmi2.Function) {
 	r := *ruleSymbol
 	r.Level = diag.Warning
 	add(&r, inside, "", "the library does not export %s", fn)
@@ -412,16 +303,16 @@ func (f *FMU) soften(add adder, inside string, fn function) {
 // Exports reports whether the loaded library has a function, for example
 // "fmi2GetFMUstate". It is false before Load and LoadIn.
 func (f *FMU) Exports(name string) bool {
-	k := slices.Index(functionNames[:], name)
+	k := slices.Index(fmi2.Names[:], name)
 	switch {
 	case k < 0:
 		return false
 	case f.image != nil:
-		return f.sym[k] != 0
+		return f.image.Shown.Has(fmi2.Function(k))
 	}
 	loading.Lock()
 	defer loading.Unlock()
-	return f.elsewhere != nil && f.elsewhere.has(function(k))
+	return f.elsewhere != nil && f.elsewhere.Has(fmi2.Function(k))
 }
 
 // Loaded reports whether Exports knows what the library has.
@@ -439,7 +330,7 @@ func (f *FMU) Library() string {
 	if f.image == nil {
 		return ""
 	}
-	return f.library
+	return f.image.Path
 }
 
 // platforms lists the folders of binaries that serve a system, the standard's
@@ -484,14 +375,14 @@ func (f *FMU) findLibrary(dir string, add adder) (string, error) {
 		if len(found) == 0 {
 			continue
 		}
-		name := id + librarySuffix
+		name := id + native.LibrarySuffix
 		switch {
 		case slices.Contains(found, name):
 			if n > 0 && folders[0] != "aarch64-darwin" {
 				add(ruleLibraryName, "binaries/"+p, "", "the folder should be called %s", folders[0])
 			}
-		case slices.Contains(found, base+librarySuffix):
-			name = base + librarySuffix
+		case slices.Contains(found, base+native.LibrarySuffix):
+			name = base + native.LibrarySuffix
 			add(ruleLibraryName, "binaries/"+p+"/"+name, "", "the library is named after the archive and not after modelIdentifier %q", id)
 		case len(found) == 1:
 			name = found[0]
@@ -521,7 +412,7 @@ func libraries(dir string) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), librarySuffix) {
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), native.LibrarySuffix) {
 			out = append(out, e.Name())
 		}
 	}
@@ -565,13 +456,13 @@ func resourceURI(dir string, windows bool) string {
 }
 
 // variableName gives the name of the variable that a log message refers to.
-func (f *FMU) variableName(kind byte, vr description.ValueReference) (string, bool) {
+func (f *FMU) variableName(kind byte, vr uint32) (string, bool) {
 	f.nameOnce.Do(func() {
 		f.nameOf = make(map[variableKey]string, len(f.Description.Variables))
 		kinds := [...]byte{description.Real: 'r', description.Integer: 'i', description.Boolean: 'b', description.String: 's', description.Enumeration: 'i'}
 		for k := range f.Description.Variables {
 			v := &f.Description.Variables[k]
-			key := variableKey{kinds[v.Type], v.ValueReference}
+			key := variableKey{kinds[v.Type], uint32(v.ValueReference)}
 			if _, taken := f.nameOf[key]; !taken { // of aliases the first
 				f.nameOf[key] = v.Name
 			}
@@ -597,11 +488,11 @@ func (f *FMU) claimOnce(instance string) error {
 	}
 	onlyOnce.Lock()
 	defer onlyOnce.Unlock()
-	if other, taken := onlyOnce.used[f.onceKey]; taken {
+	if other, taken := onlyOnce.used[f.image.Key]; taken {
 		return fmt.Errorf("%s: %s declares canBeInstantiatedOnlyOncePerProcess and this process has had instance %q of it; a second one needs a process of its own",
 			instance, f.Path, other)
 	}
-	onlyOnce.used[f.onceKey] = instance
+	onlyOnce.used[f.image.Key] = instance
 	return nil
 }
 
@@ -612,5 +503,5 @@ func (f *FMU) releaseOnce() {
 	}
 	onlyOnce.Lock()
 	defer onlyOnce.Unlock()
-	delete(onlyOnce.used, f.onceKey)
+	delete(onlyOnce.used, f.image.Key)
 }

@@ -2,6 +2,7 @@ package fmi
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/macrostep/macrostep/fmi/description"
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 func TestResourceURI(t *testing.T) {
@@ -42,6 +44,11 @@ func TestPlatforms(t *testing.T) {
 			t.Errorf("%s: %s, want %s", k, got, want)
 		}
 	}
+}
+
+// binaries is the folder of the libraries for this platform.
+func binaries(f *FMU) string {
+	return filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
 }
 
 // refuses loads f and wants an error with the rule and the words.
@@ -92,28 +99,22 @@ func TestLoadErrors(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(f.Dir, "binaries", "vax-vms", "probe.exe"), nil, 0o644))
 	refuses(t, f, "FA5", "vax-vms")
 
-	f, lib := place(t)
-	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
-	must(t, os.WriteFile(lib, []byte("not a library"), 0o644))
-	refuses(t, f, "FA6", "probe"+librarySuffix)
+	refuses(t, placed(t, []byte("not a library")), "FA6", "probe"+native.LibrarySuffix)
 
 	// Cut off anywhere, a library that the loader would touch beyond its end.
 	f = plainFMU(t)
-	whole, err := os.ReadFile(filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0], "probe"+librarySuffix))
+	whole, err := os.ReadFile(filepath.Join(binaries(f), "probe"+native.LibrarySuffix))
 	must(t, err)
 	for _, n := range []int{0, 10, 100, 2000, len(whole) / 4} {
-		f, lib = place(t)
-		must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
-		must(t, os.WriteFile(lib, whole[:n], 0o644))
-		refuses(t, f, "FA6", "probe"+librarySuffix)
+		refuses(t, placed(t, whole[:n]), "FA6", "probe"+native.LibrarySuffix)
 	}
 
-	f, lib = place(t)
+	f, lib := place(t)
 	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
 	for _, n := range []string{"a", "b"} {
-		must(t, os.WriteFile(filepath.Join(filepath.Dir(lib), n+librarySuffix), nil, 0o644))
+		must(t, os.WriteFile(filepath.Join(filepath.Dir(lib), n+native.LibrarySuffix), nil, 0o644))
 	}
-	refuses(t, f, "FA5", "a"+librarySuffix, `modelIdentifier "probe"`)
+	refuses(t, f, "FA5", "a"+native.LibrarySuffix, `modelIdentifier "probe"`)
 
 	f, lib = place(t)
 	build(t, lib, []string{"dep.c"})
@@ -135,8 +136,8 @@ func TestLoadDeviations(t *testing.T) {
 
 	rename := func(f *FMU, name string) {
 		t.Helper()
-		dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
-		must(t, os.Rename(filepath.Join(dir, "probe"+librarySuffix), filepath.Join(dir, name+librarySuffix)))
+		dir := binaries(f)
+		must(t, os.Rename(filepath.Join(dir, "probe"+native.LibrarySuffix), filepath.Join(dir, name+native.LibrarySuffix)))
 	}
 	f := plainFMU(t)
 	rename(f, "other")
@@ -145,8 +146,8 @@ func TestLoadDeviations(t *testing.T) {
 	f = plainFMU(t)
 	rename(f, "archive")
 	f.Path = filepath.Join(tempDir, "archive.fmu")
-	dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
-	must(t, os.WriteFile(filepath.Join(dir, "helper"+librarySuffix), nil, 0o644))
+	dir := binaries(f)
+	must(t, os.WriteFile(filepath.Join(dir, "helper"+native.LibrarySuffix), nil, 0o644))
 	warns(t, f, "FA6N")
 
 	if p := platforms(runtime.GOOS, runtime.GOARCH); len(p) > 1 {
@@ -162,47 +163,34 @@ func TestLibraryOfCoSimulation(t *testing.T) {
 	f := plainFMU(t)
 	f.Description.ModelExchange = &description.ModelExchange{ModelIdentifier: "probe_me"}
 	f.Path = filepath.Join(tempDir, "probe_me.fmu")
-	dir := filepath.Join(f.Dir, "binaries", platforms(runtime.GOOS, runtime.GOARCH)[0])
-	must(t, os.WriteFile(filepath.Join(dir, "probe_me"+librarySuffix), []byte("for Model Exchange"), 0o600))
+	dir := binaries(f)
+	must(t, os.WriteFile(filepath.Join(dir, "probe_me"+native.LibrarySuffix), []byte("for Model Exchange"), 0o600))
 	l, err := f.Load("")
 	must(t, err)
-	if want := filepath.Join(dir, "probe"+librarySuffix); f.Library() != want || len(l.Findings) > 0 {
+	if want := filepath.Join(dir, "probe"+native.LibrarySuffix); f.Library() != want || len(l.Findings) > 0 {
 		t.Errorf("loaded %s with %v, want %s", f.Library(), l.Findings, want)
 	}
 }
 
-// TestSiblings loads an FMU whose library needs another one in its folder and
-// does not say where to look for it.
-func TestSiblings(t *testing.T) {
+// A library that needs another one in its folder, without saying where to look for it, and one
+// that uses libm without naming it, load.
+func TestUnnamedLibraries(t *testing.T) {
 	f, lib := place(t)
 	dir := filepath.Dir(lib)
 	named := "-Wl,-soname,libprobedep.so"
 	if runtime.GOOS == "darwin" {
 		named = "-Wl,-install_name,libprobedep.dylib"
 	}
-	build(t, filepath.Join(dir, "libprobedep"+librarySuffix), []string{"dep.c"}, named)
+	build(t, filepath.Join(dir, "libprobedep"+native.LibrarySuffix), []string{"dep.c"}, named)
 	build(t, lib, []string{"probe.c"}, "-DNEEDS_DEP", "-L"+dir, "-lprobedep", "-lm")
-	in := instance(t, f, "x", InstanceOptions{})
-	must(t, in.SetupExperiment(Experiment{}))
-	must(t, in.EnterInitializationMode())
-	v := make([]int32, 1)
-	must(t, in.GetInteger([]description.ValueReference{10}, v))
-	if v[0] != 42 {
-		t.Errorf("the dependency answers %d", v[0])
-	}
-}
-
-// TestUnnamedLibm loads an FMU that uses libm and does not name it.
-func TestUnnamedLibm(t *testing.T) {
-	f, lib := place(t)
+	n := make([]int32, 1)
+	must(t, running(t, f, "x").GetInteger([]description.ValueReference{10}, n))
+	f, lib = place(t)
 	build(t, lib, []string{"probe.c"}, "-DNEEDS_LIBM")
-	in := instance(t, f, "x", InstanceOptions{})
-	must(t, in.SetupExperiment(Experiment{}))
-	must(t, in.EnterInitializationMode())
 	v := make([]float64, 1)
-	must(t, in.GetReal([]description.ValueReference{10}, v))
-	if v[0] < 1.414 || v[0] > 1.415 {
-		t.Errorf("sqrt(2) = %v", v[0])
+	must(t, running(t, f, "x").GetReal([]description.ValueReference{10}, v))
+	if n[0] != 42 || v[0] != math.Sqrt2 {
+		t.Errorf("the dependency answers %d, sqrt(2) = %v", n[0], v[0])
 	}
 }
 
@@ -219,33 +207,25 @@ func TestNull(t *testing.T) {
 	}
 }
 
+// One place in the process for all archives with the same library, and for good; a refused
+// instance gives it back.
 func TestOncePerProcess(t *testing.T) {
-	f, g := plainFMU(t), plainFMU(t) // two archives with the same library
+	f := probeFMU(t, "-O0") // other bytes than the plain probe
+	g := copied(t, filepath.Join(binaries(f), "probe"+native.LibrarySuffix))
 	f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess = true
 	g.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess = true
-	a := instance(t, f, "first", InstanceOptions{})
-	for _, x := range []*FMU{f, g} {
-		if _, err := x.Instantiate("second", InstanceOptions{}); err == nil || !strings.Contains(err.Error(), `"first"`) {
-			t.Errorf("a second instance: %v", err)
-		}
-	}
-	must(t, a.Free())
-	if _, err := g.Instantiate("second", InstanceOptions{}); err == nil || !strings.Contains(err.Error(), `"first"`) {
-		t.Errorf("a second instance after the first is freed: %v", err)
-	}
-}
-
-// A refused instance gives its place back.
-func TestOncePerProcessRefused(t *testing.T) {
-	f := probeFMU(t, "-O0") // other bytes than the plain probe
-	f.Description.CoSimulation.CanBeInstantiatedOnlyOncePerProcess = true
-	guid := f.Description.GUID
 	f.Description.GUID = "{other}"
 	if _, err := f.Instantiate("x", InstanceOptions{}); err == nil {
 		t.Error("wrong guid accepted")
 	}
-	f.Description.GUID = guid
-	instance(t, f, "x", InstanceOptions{})
+	f.Description.GUID = g.Description.GUID
+	a := instance(t, f, "first", InstanceOptions{})
+	for _, x := range []*FMU{f, g, g} {
+		if _, err := x.Instantiate("second", InstanceOptions{}); err == nil || !strings.Contains(err.Error(), `"first"`) {
+			t.Errorf("a second instance: %v", err)
+		}
+		must(t, a.Free()) // it may be called again
+	}
 }
 
 func TestGuard(t *testing.T) {
@@ -265,7 +245,7 @@ func TestGuard(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
 	}
-	if l := locale(); l != "C" {
+	if l := native.Locale(); l != "C" {
 		t.Errorf("locale %q", l)
 	}
 	if !c.has(`locale of the C library to "C.UTF-8"; it is back at "C"`) {
@@ -284,91 +264,4 @@ func TestGuard(t *testing.T) {
 	}()
 	var p *FMU
 	_ = p.Path
-}
-
-func TestTrace(t *testing.T) {
-	var b strings.Builder
-	tr := NewTrace(&b)
-	in, err := plainFMU(t).Instantiate("tr", InstanceOptions{Trace: tr})
-	must(t, err)
-	tol := 1e-4
-	must(t, in.SetDebugLogging(true, []string{"a"}))
-	must(t, in.SetupExperiment(Experiment{Tolerance: &tol, Start: 1}))
-	must(t, in.EnterInitializationMode())
-	must(t, in.SetReal([]description.ValueReference{0, 5}, []float64{1, 2.5}))
-	must(t, in.SetInteger([]description.ValueReference{4}, []int32{-7}))
-	must(t, in.SetBoolean([]description.ValueReference{4}, []bool{true}))
-	must(t, in.SetString([]description.ValueReference{4, 5}, []string{"a", "b c"}))
-	must(t, in.GetString([]description.ValueReference{5}, []string{""}))
-	must(t, in.ExitInitializationMode())
-	long := make([]description.ValueReference, 20)
-	must(t, in.GetReal(long, make([]float64, 20)))
-	s := stepper(t, in, plan)
-	_, err = s.Step(1, 0.5, true)
-	must(t, err)
-	st, err := in.GetFMUState(nil)
-	must(t, err)
-	data, err := in.SerializeFMUState(st, nil)
-	must(t, err)
-	_, err = in.DeserializeFMUState(data)
-	must(t, err)
-	must(t, in.SetFMUState(st))
-	must(t, in.GetDirectionalDerivative([]description.ValueReference{1}, []description.ValueReference{0}, []float64{2}, make([]float64, 1)))
-	must(t, in.GetRealOutputDerivatives([]description.ValueReference{1}, []int32{1}, make([]float64, 1)))
-	_, err = in.GetStatus(DoStepStatus)
-	must(t, err)
-	_, err = in.GetRealStatus(LastSuccessfulTime)
-	must(t, err)
-	_, err = in.GetBooleanStatus(Terminated)
-	must(t, err)
-	_, err = in.GetStringStatus(PendingStatus)
-	must(t, err)
-	fail(t, in, fnDoStep, StatusDiscard, 0)
-	_, _ = in.DoStep(2, 1, false)
-	must(t, in.Terminate())
-	must(t, in.Free())
-	must(t, tr.Err())
-	text := b.String()
-	at := 0
-	for _, want := range []string{
-		`tr fmi2Instantiate name="tr" type=CoSimulation guid="{probe}" resources="file:///`, `visible=0 loggingOn=0 -> component`,
-		`fmi2SetDebugLogging on=1 categories=["a"] -> OK`,
-		`fmi2SetupExperiment toleranceDefined=1 tolerance=0.0001 start=1 stopDefined=0 stop=0 -> OK`,
-		`fmi2EnterInitializationMode -> OK`, `fmi2SetReal vr=[0 5] v=[1 2.5] -> OK`, `fmi2SetInteger vr=[4] v=[-7] -> OK`,
-		`fmi2SetBoolean vr=[4] v=[1] -> OK`, `fmi2SetString vr=[4 5] v=["a" "b c"] -> OK`, `fmi2GetString vr=[5] v=["b c"] -> OK`,
-		`fmi2ExitInitializationMode -> OK`, `fmi2GetReal vr=[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0…20] v=[1 1 1 1`,
-		`fmi2SetReal`, `fmi2SetRealInputDerivatives vr=[0] order=[1] v=[0] -> OK`, `fmi2SetRealInputDerivatives vr=[0] order=[2] v=[0] -> OK`, `fmi2DoStep t=1 h=0.5 noRestoreBefore=0 -> OK`,
-		`fmi2GetReal`, `fmi2GetBoolean`, `fmi2GetFMUstate state=0x`, `fmi2SerializedFMUstateSize state=0x`, `fmi2SerializeFMUstate state=0x`,
-		`fmi2DeSerializeFMUstate size=`, `fmi2SetFMUstate state=0x`, `fmi2GetDirectionalDerivative unknown=[1] known=[0] dvKnown=[2] dvUnknown=[20] -> OK`,
-		`fmi2GetRealOutputDerivatives vr=[1] order=[1] v=[101] -> OK`, `fmi2GetStatus kind=DoStepStatus value=OK`,
-		`fmi2GetRealStatus kind=LastSuccessfulTime value=3.5`, `fmi2GetBooleanStatus kind=Terminated value=17`,
-		`fmi2GetStringStatus kind=PendingStatus value="still busy"`, `fmi2DoStep t=2 h=1 noRestoreBefore=0 -> Discard`,
-		`fmi2Terminate -> OK`, `fmi2FreeFMUstate state=`, `fmi2FreeInstance -> void`,
-	} {
-		k := strings.Index(text[at:], want)
-		if k < 0 {
-			t.Errorf("no %q in the rest of the trace:\n%s", want, text[at:])
-			break
-		}
-		at += k
-	}
-	for line := range strings.Lines(text) {
-		if !strings.HasSuffix(line, "µs\n") || !strings.Contains(line, " tr fmi2") || !strings.Contains(line, " -> ") {
-			t.Errorf("line %q", line)
-		}
-	}
-}
-
-type brokenWriter struct{ n int }
-
-func (w *brokenWriter) Write([]byte) (int, error) { w.n++; return 0, errors.New("disk full") }
-
-func TestTraceError(t *testing.T) {
-	w := new(brokenWriter)
-	tr := NewTrace(w)
-	in := instance(t, plainFMU(t), "two words", InstanceOptions{Trace: tr})
-	start(t, in)
-	if tr.Err() == nil || w.n != 1 {
-		t.Errorf("%v after %d writes", tr.Err(), w.n)
-	}
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // PendingError is a step that was Pending for longer than
@@ -45,7 +48,7 @@ func (p *pending) begin(ticks uint64) {
 		return
 	}
 	p.used, p.asked = 0, time.Now()
-	if rate := TickRate(); rate > 0 {
+	if rate := native.TickRate(); rate > 0 {
 		p.used = time.Duration(min(float64(ticks)/rate, (p.limit-p.slice()).Seconds()) * float64(time.Second))
 	}
 }
@@ -71,7 +74,7 @@ func (in *Instance) giveUp() error {
 	if in.remote != nil {
 		cause := fmt.Sprintf("the step was still pending after %v, so the process was ended; %s", in.pending.limit, moreTime)
 		in.state = StateFatal
-		return errors.Join(in.remote.lost(fnDoStep.String(), &Ended{Reason: cause}), in.remote.disconnect())
+		return errors.Join(in.remote.lost(fmi2.DoStep.String(), &Ended{Reason: cause}), in.remote.Disconnect())
 	}
 	e := &PendingError{Instance: in.name, FMU: filepath.Base(in.fmu.Path), Time: in.from, Limit: in.pending.limit}
 	e.Err = in.CancelStep()

@@ -3,14 +3,17 @@ package fmi
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
+	protocol "github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
 // Launcher starts processes for instances. Package fmi/worker has one.
@@ -43,14 +46,6 @@ type Link interface {
 	// Close ends the process and waits until it is gone, also when it has ended
 	// before.
 	Close() error
-}
-
-// call has a request answered.
-func call(l Link, request []byte) ([]byte, error) {
-	if err := l.Post(request); err != nil {
-		return nil, err
-	}
-	return l.Await()
 }
 
 // Ended tells how a process came to its end.
@@ -97,30 +92,25 @@ func (e *ProcessError) Error() string {
 // Unwrap gives how the process ended.
 func (e *ProcessError) Unwrap() error { return e.Err }
 
-// remote makes the calls of an instance in another process. It stands where the
-// crossing into C is: everything above it is the same for both.
+// remote is an instance in another process.
 type remote struct {
-	in     *Instance
-	link   Link
-	err    error // the process is lost
-	out    wireWriter
-	posted error  // by the link, of the request in out
-	under  *batch // handed over and not waited for yet
-	kept   uint64 // records that the host was told to keep
-	states uint64 // saved states that were given a number
-	texts  cbuf   // C strings that came back
-	safe   *safe  // nil = a process that ends is not replaced
+	*protocol.Client
+	in  *Instance
+	err error // the process is lost
 
-	time  float64 // where the FMU is, s
-	timed bool
+	slot        *FMUState // of Keep
+	state, next []byte    // as SerializeFMUState gives it; being written
 
-	mute  atomic.Bool // what the FMU says was said before
 	mu    sync.Mutex
 	lines []string // last messages
+}
 
-	waitMu sync.Mutex
-	wait   []record // what is waited for
-	since  time.Time
+func newRemote(in *Instance, l Launcher, restarts int) *remote {
+	r := &remote{in: in}
+	r.Client = &protocol.Client{Name: in.name, Begun: begun, Lost: r.lost, Say: in.log.Say,
+		Launch: func(again bool) (protocol.Link, error) { return r.launch(l, again) }}
+	r.Limit = restarts
+	return r
 }
 
 // LoadIn loads the library in a process of its own, which ends at once, and
@@ -128,77 +118,50 @@ type remote struct {
 // Launcher would tell.
 func (f *FMU) LoadIn(l Launcher) (*diag.List, error) {
 	f.told.Store(true)
-	in := &Instance{fmu: f, name: filepath.Base(f.Path), log: &logQueue{}}
-	r := &remote{in: in}
-	err := r.open(l)
-	return &f.findings, errors.Join(err, r.close())
+	r := newRemote(&Instance{fmu: f, name: filepath.Base(f.Path), log: &fmi2.Log{}}, l, 0)
+	err := r.open()
+	return &f.findings, errors.Join(err, r.Close())
 }
 
 // open starts the process and loads the library in it.
-func (r *remote) open(l Launcher) error {
+func (r *remote) open() error {
 	f := r.in.fmu
 	if err := f.prepareElsewhere(); err != nil {
 		return err
 	}
-	if err := r.launch(l); err != nil {
-		return fmt.Errorf("%s: no process for the FMU: %w", r.in.name, err)
-	}
-	p := &f.place
-	r.out = r.out[:0]
-	r.out.word(askLoad)
-	r.out.word(wireVersion)
-	for _, s := range []string{filepath.Base(f.Path), p.library, p.prefix, p.id} {
-		r.out.text(s)
-	}
-	r.out.word(uint64(flag(p.chdir)))
-	if r.safe != nil {
-		r.safe.load = slices.Clone(r.out)
-	}
-	answer, err := call(r.link, r.out)
+	l, err := r.Open(filepath.Base(f.Path), f.place.File)
 	if err != nil {
-		return r.lost("loading", err)
+		return err
 	}
-	s, changes, failed := r.loaded(answer)
-	if s == nil && !errors.Is(failed, errWire) {
-		return failed
-	}
-	if s == nil {
-		return r.lost("loading", errWire)
-	}
-	r.in.sym = new([numFunctions]uintptr)
-	for k := range r.in.sym {
-		if s.has(function(k)) {
-			r.in.sym[k] = uintptr(k) + 1 // no address here
+	r.in.sym = protocol.Symbols(l.Shown)
+	return f.judgeElsewhere(l.Shown, l.Changes, l.Failed)
+}
+
+// launch starts a process; again: in the place of one that has ended.
+func (r *remote) launch(l Launcher, again bool) (protocol.Link, error) {
+	f := r.in.fmu
+	if again {
+		r.mu.Lock()
+		r.lines = r.lines[:0]
+		r.mu.Unlock()
+		for _, state := range r.in.states {
+			state.lost = state.epoch < r.Epoch
+		}
+		// The library is loaded from there, and the FMU reads its resources when it likes.
+		if _, err := os.Stat(f.place.Path); err != nil {
+			return nil, fmt.Errorf("the FMU as it was unpacked is gone: %w; something has removed it from the folder for temporary files: set TMPDIR to one that is left alone", err)
 		}
 	}
-	return f.judgeElsewhere(s, changes, failed)
+	return l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName, Log: r.relay, Output: r.print})
 }
 
-// loaded reads the answer to askLoad: what the library shows, what loading has
-// changed, and why it failed.
-func (r *remote) loaded(answer []byte) (s *shown, changes []string, failed error) {
-	a := wireReader{rest: answer}
-	if v := a.word(); v != wireVersion {
-		return nil, nil, fmt.Errorf("%s: the process of the FMU speaks version %d of the protocol and not %d: the program was replaced meanwhile; start it again", r.in.name, v, wireVersion)
+// begun interprets an error of a Link (protocol.Client).
+func begun(err error) (calls int, ended bool) {
+	var e *Ended
+	if errors.As(err, &e) {
+		return e.Begun, true
 	}
-	if text := a.text(); text != "" {
-		failed = errors.New(text)
-	}
-	for n := a.word(); n > 0 && !a.bad; n-- {
-		changes = append(changes, a.text())
-	}
-	s = &shown{exports: a.word(), types: a.text(), version: a.text(), foreign: a.text()}
-	if a.bad {
-		return nil, nil, errWire
-	}
-	return s, changes, failed
-}
-
-// launch starts a process.
-func (r *remote) launch(l Launcher) (err error) {
-	f := r.in.fmu
-	r.link, err = l.Launch(Launch{Instance: r.in.name, FMU: f.Path, Hash: f.Hash, Model: f.Description.ModelName, Log: r.relay, Output: r.print})
-	return err
+	return 0, false
 }
 
 // prepareElsewhere finds the library, for another process.
@@ -208,16 +171,16 @@ func (f *FMU) prepareElsewhere() error {
 	if err := f.locate(); err != nil {
 		return err
 	}
-	if _, err := libc(); err != nil {
+	if _, _, err := native.Allocator(); err != nil {
 		return f.adder()(ruleLoad, "", "", "%v", err)
 	}
-	startTicker()
+	native.StartTicker()
 	return f.compileOnce(f.adder())
 }
 
 // judgeElsewhere judges what loading in another process has shown; the findings
 // are kept the first time.
-func (f *FMU) judgeElsewhere(s *shown, changes []string, failed error) error {
+func (f *FMU) judgeElsewhere(s *fmi2.Shown, changes []string, failed error) error {
 	loading.Lock()
 	defer loading.Unlock()
 	l := &f.findings
@@ -233,7 +196,7 @@ func (f *FMU) judgeElsewhere(s *shown, changes []string, failed error) error {
 
 // lost makes the error of a process that does not answer.
 func (r *remote) lost(call string, cause error) error {
-	e := &ProcessError{Instance: r.in.name, FMU: filepath.Base(r.in.fmu.Path), Func: call, Time: r.time, Timed: r.timed, Err: cause}
+	e := &ProcessError{Instance: r.in.name, FMU: filepath.Base(r.in.fmu.Path), Func: call, Time: r.Time, Timed: r.Timed, Err: cause}
 	r.mu.Lock()
 	e.Lines = append(e.Lines, r.lines...)
 	r.mu.Unlock()
@@ -243,318 +206,45 @@ func (r *remote) lost(call string, cause error) error {
 			e.Lines = nil
 		}
 		for _, text := range end.Said {
-			e.Lines = lastLines(e.Lines, expandReferences(validUTF8(text), r.in.fmu.variableName))
+			e.Lines = fmi2.LastLines(e.Lines, fmi2.ExpandReferences(fmi2.ValidUTF8(text), r.in.fmu.variableName))
 		}
 		for _, line := range end.Output {
-			e.Lines = append(e.Lines, escaped(line))
+			e.Lines = append(e.Lines, fmi2.Escaped(line))
 		}
 	}
 	r.err = e
 	return e
 }
 
-// run is what run is for instances in this process. If the process is lost, the
-// record under way gives Fatal, and settle has the reason.
-func (r *remote) run(b *batch) {
-	r.post(b)
-	r.await(b)
-}
-
-// post hands a batch over. One that was left without being waited for is ended first.
-func (r *remote) post(b *batch) {
-	if r.under != nil {
-		r.await(r.under)
-	}
-	r.under = b
-	recs := b.records()
-	b.begin()
-	b.start, b.end, b.worst = 0, 0, 1 // whose statuses are looked at
-	r.out = r.out[:0]
-	r.out.word(askRun)
-	r.out.word(uint64(len(recs)))
-	for k := range recs {
-		r.encode(&recs[k])
-	}
-	r.waitFor(recs)
-	r.posted = r.link.Post(r.out)
-}
-
-func (r *remote) waitFor(recs []record) {
-	r.waitMu.Lock()
-	defer r.waitMu.Unlock()
-	if r.wait = recs; recs != nil {
-		r.since = time.Now()
-	}
-}
-
 // Waiting tells what an instance in a process of its own is doing: the function, or
 // those that come into question, and since when. It is "" if the instance is not
 // called. It may be called by another goroutine than the caller of the instance.
 func (in *Instance) Waiting() (call string, since time.Time) {
-	r := in.remote
-	if r == nil {
+	if in.remote == nil {
 		return "", time.Time{}
 	}
-	r.waitMu.Lock()
-	defer r.waitMu.Unlock()
-	if len(r.wait) == 0 {
-		return "", time.Time{}
-	}
-	var names []string
-	for k := range r.wait {
-		if name := function(r.wait[k].fn - 1).String(); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, " or "), r.since
-}
-
-// await waits until a batch that was handed over is carried out.
-func (r *remote) await(b *batch) {
-	defer r.waitFor(nil)
-	r.under = nil
-	recs := b.records()
-	err := r.posted
-	for {
-		var answer []byte
-		if err == nil {
-			answer, err = r.link.Await()
-		}
-		if err == nil {
-			err = r.decode(b, recs, answer)
-		}
-		if err == nil {
-			return
-		}
-		if err = r.goOn(recs, err); err != nil {
-			r.fail(b, recs, err)
-			return
-		}
-		err = r.link.Post(r.out)
-	}
-}
-
-// underWay gives what was called when a process ended: how many records were
-// begun, the function, or those that come into question, and the time. It is the
-// first record if none is known to be begun.
-func (r *remote) underWay(recs []record, err error) (begun int, call string, time float64) {
-	var end *Ended
-	if errors.As(err, &end) {
-		begun = min(end.Begun, len(recs))
-	}
-	name := ""
-	if begun > 0 {
-		name = function(recs[begun-1].fn - 1).String()
-	} else {
-		var names []string
-		for k := range recs {
-			names = append(names, function(recs[k].fn-1).String())
-		}
-		name = strings.Join(names, ", ")
-		if n := len(names); n > 1 {
-			name = strings.Join(names[:n-1], ", ") + " or " + names[n-1]
-		}
-		begun = 1
-	}
-	time = r.time
-	for _, c := range recs[:begun-1] {
-		if function(c.fn-1) == fnDoStep {
-			time = c.f[0] + c.f[1]
-		}
-	}
-	return begun, name, time
-}
-
-// fail marks the record under way.
-func (r *remote) fail(b *batch, recs []record, err error) {
-	begun, call, time := r.underWay(recs, err)
-	for k := range begun {
-		recs[k].ret = uintptr(StatusOK)
-	}
-	b.done = uintptr(begun)
-	recs[begun-1].ret = uintptr(StatusFatal)
-	if function(recs[begun-1].fn-1) == fnInstantiate {
-		recs[begun-1].ret = 0
-	}
-	r.time = time
-	_ = r.lost(call, err)
-}
-
-// encode writes a record.
-func (r *remote) encode(c *record) {
-	f := function(c.fn - 1)
-	w := &r.out
-	id := c.sig >> keptShift
-	head := uint64(f) | uint64(id&maxID)<<wireKept
-	define := id == 0 || id&keptSent == 0
-	begin := len(r.out)
-	if define {
-		head |= wireDefines
-		if id != 0 {
-			c.sig |= keptSent << keptShift
-		}
-	}
-	w.word(head)
-	shape := shapes[f]
-	if define {
-		for k, a := range shape {
-			if a.kind == argCount {
-				w.word(uint64(c.i[k]))
-			}
-		}
-		for k, a := range shape {
-			if a.kind == argFixed {
-				w.memory(c.i[k], a.bytes(c))
-			}
-		}
-		if id != 0 {
-			r.safe.define(r.out[begin:])
-		}
-	}
-	for k, a := range shape {
-		switch a.kind {
-		case argInt, argState:
-			w.word(uint64(c.i[k]))
-		case argIn, argInOut:
-			w.memory(c.i[k], a.bytes(c))
-		case argText:
-			w.text(cstring(c.i[k], maxCString))
-		case argTexts:
-			for j := range a.elements(c) {
-				p := c.i[k]
-				w.text(cstring(*(*uintptr)(cptr(p + 8*j)), maxCString))
-			}
-		case argStateSlot:
-			slot := (*uintptr)(cptr(c.i[k]))
-			if *slot == 0 {
-				r.states++
-				*slot = uintptr(r.states)
-			}
-			w.word(uint64(*slot))
-		}
-	}
-	switch f {
-	case fnDoStep:
-		r.time = c.f[0]
-	case fnSetupExperiment:
-		r.time, r.timed = c.f[1], true
-	}
-	for k := range floats(f) {
-		w.memory(addressOf(&c.f[k]), 8)
-	}
-}
-
-// Bits of a record's sig above the shift, for a record that the host keeps: its
-// number, and that the host has it.
-const (
-	keptShift = 16
-	maxID     = maxKept - 1
-	keptSent  = maxKept
-)
-
-// keep gives a record a number under which the host keeps what is fixed in it.
-func (r *remote) keep(c *record) {
-	if r.kept < maxID {
-		r.kept++
-		c.sig |= uintptr(r.kept) << keptShift
-	}
-}
-
-// decode reads what came of the records.
-func (r *remote) decode(b *batch, recs []record, answer []byte) error {
-	a := wireReader{rest: answer}
-	outcome := a.word()
-	done := outcome &^ wireStopped
-	b.start, b.end = a.word(), a.word()
-	if a.bad || done > uint64(len(recs)) || done == 0 {
-		return errWire
-	}
-	b.done = uintptr(done)
-	for k := range recs[:done] {
-		c := &recs[k]
-		c.ret = uintptr(a.word())
-		if a.word() != 0 {
-			c.sig |= sigModes
-			b.modes = 1
-		}
-		f := function(c.fn - 1)
-		if f == fnDoStep && !stops(c.status()) {
-			r.time = c.f[0] + c.f[1]
-		}
-		for j, g := range shapes[f] {
-			switch g.kind {
-			case argOut, argInOut:
-				a.memory(c.i[j], g.bytes(c))
-			case argTextsOut:
-				if err := r.readTexts(&a, c.i[j], g.elements(c)); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	// Calls end early only after a status that stops them; an FMU that has written over the
-	// count makes them seem to.
-	if a.bad || done < uint64(len(recs)) && !stops(recs[done-1].status()) {
-		return errWire
-	}
-	if r.safe != nil {
-		r.safe.write(recs, r.out, outcome)
-	}
-	return nil
-}
-
-// readTexts places strings in C memory and the pointers to them at p. They stay
-// until the next that come.
-func (r *remote) readTexts(a *wireReader, p, n uintptr) error {
-	rest, total := *a, uintptr(0)
-	for range n {
-		if length := rest.word(); length != wireNull {
-			rest.raw(length)
-			total += uintptr(length) + 1
-		}
-	}
-	if rest.bad { // so total is no more than the message
-		return errWire
-	}
-	text, err := bufSlice[byte](&r.texts, int(total))
-	if err != nil {
-		return err
-	}
-	for j := range n {
-		slot := (*uintptr)(cptr(p + 8*j))
-		length := a.word()
-		if *slot = 0; length == wireNull {
-			continue
-		}
-		s := a.raw(length)
-		copy(text, s)
-		text[len(s)] = 0
-		*slot = address(text)
-		text = text[len(s)+1:]
-	}
-	return nil
+	return in.remote.Waiting()
 }
 
 // relay takes a log message of the host.
 func (r *remote) relay(message []byte) {
-	a := wireReader{rest: message}
-	m := LogMessage{Instance: r.in.name, Status: Status(int32(a.word())), Category: a.text(), Text: a.text()}
-	if a.bad || r.mute.Load() {
+	m, ok := protocol.ReadMessage(r.in.name, message)
+	if !ok || r.Replaying() {
 		return
 	}
-	if m.Category != OwnCategory {
-		m.Text = expandReferences(m.Text, r.in.fmu.variableName)
+	if m.Category != fmi2.OwnCategory {
+		m.Text = fmi2.ExpandReferences(m.Text, r.in.fmu.variableName)
 		r.remember(m.Text)
 	}
-	r.in.log.relay(m)
+	r.in.log.Relay(m)
 }
 
 // print takes a line that the FMU has printed.
 func (r *remote) print(line string) {
-	if r.mute.Load() {
+	if r.Replaying() {
 		return
 	}
-	r.in.log.relay(LogMessage{Instance: r.in.name, Status: StatusOK, Category: OutputCategory, Text: validUTF8(line)})
+	r.in.log.Relay(fmi2.Message{Instance: r.in.name, Category: OutputCategory, Text: fmi2.ValidUTF8(line)})
 }
 
 // OutputCategory is the category of messages that hold a line which an FMU in a
@@ -565,18 +255,15 @@ const OutputCategory = "output"
 func (r *remote) remember(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines = lastLines(r.lines, text)
+	r.lines = fmi2.LastLines(r.lines, text)
 }
 
 // instantiateIn makes the instance in a process of its own.
 func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
-	in.remote, in.fatal = &remote{in: in}, new(atomic.Bool)
-	if o.Restarts > 0 {
-		in.remote.safe = &safe{limit: o.Restarts, launcher: l}
-	}
-	err := in.remote.open(l)
+	in.remote, in.fatal = newRemote(in, l, o.Restarts), new(atomic.Bool)
+	err := in.remote.open()
 	if err == nil {
-		in.library, in.run = in.fmu.place.library, in.remote.run
+		in.library, in.run = in.fmu.place.Path, in.remote.Run
 		err = in.instantiate(o)
 	}
 	if err != nil {
@@ -585,18 +272,54 @@ func (in *Instance) instantiateIn(l Launcher, o InstanceOptions) error {
 	return nil
 }
 
-// close ends the process.
-func (r *remote) close() error {
-	err := r.disconnect()
-	r.texts.release()
-	return err
+// Keep makes the present state the one from which the instance goes on if its
+// process ends in a call (InstanceOptions.Restarts). It is for communication
+// points: what is asked of the instance after it is written down and done again in
+// the new process. Before the first Keep a process that ends is lost, and after
+// Reset; those that end in Terminate or Free are not replaced. States saved before
+// the last Keep are lost with a process.
+//
+// The FMU has to save and serialise its state; else the error is a
+// *CapabilityError.
+func (in *Instance) Keep() error {
+	r := in.remote
+	if r == nil || r.Limit == 0 {
+		return in.argument(fmi2.SerializeFMUState, "no restarts of the instance were asked for")
+	}
+	var err error
+	if r.slot, err = in.GetFMUState(r.slot); err != nil {
+		return err
+	}
+	if r.next, err = in.SerializeFMUState(r.slot, r.next[:0]); err != nil {
+		return err
+	}
+	r.state, r.next = r.next, r.state
+	r.Client.Keep(r.state[stateHeader:])
+	return nil
 }
 
-func (r *remote) disconnect() error {
-	if r.link == nil {
-		return nil
+// Restart tells of a process of an instance that came to its end, and in whose
+// place the instance goes on in another.
+type Restart struct {
+	Func  string  // for example "fmi2DoStep"; several if it is not known which
+	Time  float64 // s, where the FMU was or where the step began
+	Cause string  // how the process ended
+}
+
+// Restarts lists those so far.
+func (in *Instance) Restarts() (made []Restart) {
+	if in.remote != nil {
+		for _, m := range in.remote.Made {
+			made = append(made, Restart(m))
+		}
 	}
-	err := r.link.Close()
-	r.link = nil
-	return err
+	return made
+}
+
+// epoch counts the Keeps.
+func (r *remote) epoch() int {
+	if r == nil {
+		return 0
+	}
+	return r.Epoch
 }

@@ -7,11 +7,13 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	remotehost "github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
 // direct is a link to a host in this process.
 type direct struct {
-	host   *Host
+	host   *remotehost.Host
 	damage func(answer []byte) []byte
 	answer []byte
 	closed bool
@@ -37,7 +39,7 @@ func (d *direct) Close() error {
 type directLauncher struct{ last *direct }
 
 func (l *directLauncher) Launch(to Launch) (Link, error) {
-	host, err := NewHost(to.Log, nil, nil, 0)
+	host, err := remotehost.NewHost(to.Log, nil, nil, 0)
 	l.last = &direct{host: host}
 	return l.last, err
 }
@@ -54,9 +56,7 @@ func use(t *testing.T, f *FMU, l Launcher) string {
 	in, err := f.Instantiate("x", InstanceOptions{Launcher: l, Trace: NewTrace(&b), LoggingOn: true, Log: func(m LogMessage) {
 		b.WriteString("log " + m.Category + ": " + m.Text + "\n")
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tolerance, stop := 1e-4, 2.0
 	note(in.SetDebugLogging(true, []string{"a", "b"}))
 	note(in.SetupExperiment(Experiment{Start: 0.5, Stop: &stop, Tolerance: &tolerance}))
@@ -73,9 +73,7 @@ func use(t *testing.T, f *FMU, l Launcher) string {
 	note(in.GetString([]description.ValueReference{1, 2, 13}, texts))
 	s, err := in.NewStepper(StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1, 2, 3}, IntegerIn: []description.ValueReference{30}, IntegerOut: []description.ValueReference{30},
 		BooleanIn: []description.ValueReference{31}, BooleanOut: []description.ValueReference{31}, DerivativeOrders: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 3 {
 		s.RealIn[0], s.IntegerIn[0], s.BooleanIn[0], s.Derivatives[0] = float64(i), int32(i), int32(i%2), 0.5
 		_, err := s.Step(0.5+float64(i)/10, 0.1, true)
@@ -99,12 +97,15 @@ func use(t *testing.T, f *FMU, l Launcher) string {
 	note(in.GetRealOutputDerivatives([]description.ValueReference{2}, []int32{1}, slope))
 	_, err = in.GetRealStatus(LastSuccessfulTime)
 	note(err)
+	_, err = in.GetBooleanStatus(Terminated)
+	note(err)
 	_, err = in.GetStringStatus(PendingStatus)
 	note(err)
 	// A function that fails.
-	note(in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fnDoStep), int32(StatusDiscard), 1}))
+	note(in.SetInteger([]description.ValueReference{100, 101, 102}, []int32{int32(fmi2.DoStep), int32(StatusDiscard), 1}))
 	_, err = s.Step(0.8, 0.1, true)
 	note(err)
+	note(in.GetReal(make([]description.ValueReference, 20), make([]float64, 20)))
 	note(in.Reset())
 	note(in.Free())
 	return b.String()
@@ -161,9 +162,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		l := &directLauncher{}
 		in, err := fmu.Instantiate("x", InstanceOptions{Launcher: l})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		l.last.damage = func(answer []byte) []byte {
 			answer = append([]byte(nil), answer...)
 			n := copy(answer[min(int(at), len(answer)):], patch)
@@ -192,9 +191,7 @@ func FuzzAnswer(f *testing.F) {
 func TestLost(t *testing.T) {
 	l := &directLauncher{}
 	in, err := plainFMU(t).Instantiate("x", InstanceOptions{Launcher: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.last.damage = func([]byte) []byte { return nil }
 	first := in.SetupExperiment(Experiment{Start: 1})
 	var lost *ProcessError

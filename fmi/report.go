@@ -13,121 +13,39 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
 // A process reports into the memory that it shares with its parent (process.Shared) which
 // calls of FMUs are under way, what instances there are and what FMUs have logged last:
 //
-//   - Regions calls.0, calls.1 … consist of cells. A cell holds a batch or rounds; the
-//     trampolines note there the tag of each call before they make it, and 0 when the
-//     crossing is over.
+//   - The batches lie there, so that the calls under way can be read (crossings).
 //   - Regions instances.0, instances.1 … consist of entries, which the tags refer to by
 //     number.
 //   - Region messages holds the last messages.
 //
 // Without shared memory all this is ordinary memory.
 const (
-	callsRegion     = "calls."
 	instancesRegion = "instances."
 	messagesRegion  = "messages"
 )
 
-// tag names a call: from bit 0 on the function plus one, at bit 8 whether the step of the
-// crossing has been made, from bit 16 on the number of the instance. 0 = no call.
-type tag uint64
-
-const (
-	tagLoading  tag = 0xff   // in place of the function
-	tagFunction tag = 0xff   // mask
-	tagStepped  tag = 1 << 8 // the instance is at the end of the step
-	tagNumber       = 16     // shift
-)
-
-// of returns the tag for a call of f; t is that of the instance.
-func (t tag) of(f function) tag {
-	if t == 0 {
-		return 0
-	}
-	return t | tag(f+1)
-}
-
-// loading returns the tag for loading what t refers to.
-func (t tag) loading() tag {
-	if t == 0 {
-		return 0
-	}
-	return t | tagLoading
-}
-
-// function returns the name of what is called, "" if the tag is none.
-func (t tag) function() string {
-	switch f := t & tagFunction; {
-	case f == tagLoading:
+// functionName returns the name of what a tag says is called, "" if it is none.
+func functionName(t native.Tag) string {
+	switch f, loading := t.Function(); {
+	case loading:
 		return Loads
-	case f == 0 || f > tag(numFunctions):
+	case f < 0 || f >= int(fmi2.NumFunctions):
 		return ""
 	default:
-		return function(f - 1).String()
+		return fmi2.Function(f).String()
 	}
 }
 
 // Loads is the function of a Call in which a library is loaded: its initialisers run.
 const Loads = "loading"
-
-// cell is a place for a batch in memory that the parent sees. It lies away from
-// the heap of the C library: an FMU that writes beyond its own memory does not get there.
-type cell struct {
-	content [cellSize - 8]byte
-	mark    uint64
-}
-
-const (
-	cellSize  = 256
-	callsMany = 256 // cells of a region
-)
-
-// batchCell marks a cell that is in use; it is unlikely to stand there by accident.
-const batchCell = 0x4d53_6261_7463_6800 // "MSbatch"
-
-// cells are the free ones.
-var cells struct {
-	sync.Mutex
-	free    []*cell
-	regions int
-}
-
-// newCell returns a zeroed cell.
-func newCell() *cell {
-	cells.Lock()
-	defer cells.Unlock()
-	if len(cells.free) == 0 {
-		memory := process.Shared().Region(fmt.Sprint(callsRegion, cells.regions), callsMany*cellSize)
-		cells.regions++
-		all := unsafe.Slice((*cell)(unsafe.Pointer(&memory[0])), callsMany)
-		for k := range slices.Backward(all) { // the first one is used first
-			cells.free = append(cells.free, &all[k])
-		}
-	}
-	last := len(cells.free) - 1
-	c := cells.free[last]
-	cells.free = cells.free[:last]
-	c.content = [cellSize - 8]byte{}
-	atomic.StoreUint64(&c.mark, batchCell)
-	return c
-}
-
-func (c *cell) batch() *batch { return (*batch)(unsafe.Pointer(&c.content)) }
-
-// freeCells takes cells back.
-func freeCells(all []*cell) {
-	cells.Lock()
-	defer cells.Unlock()
-	for _, c := range all {
-		atomic.StoreUint64(&c.mark, 0)
-	}
-	cells.free = append(cells.free, all...)
-}
 
 // noted is the entry of an instance or of a library.
 type noted struct {
@@ -155,7 +73,7 @@ var entries struct {
 }
 
 // note enters an instance or a library and returns the tag that refers to it.
-func note(use uint64, component string, f *FMU) tag {
+func note(use uint64, component string, f *FMU) native.Tag {
 	entries.Lock()
 	defer entries.Unlock()
 	if len(entries.free) == 0 {
@@ -180,26 +98,26 @@ func note(use uint64, component string, f *FMU) tag {
 	e.nHash = put(e.hash[:], f.Hash)
 	e.nModel = put(e.model[:], model)
 	atomic.StoreUint64(&e.use, use)
-	return tag(k+1) << tagNumber
+	return native.NewTag(k + 1)
 }
 
 // forget gives the entry of a tag back.
-func (t tag) forget() {
+func forget(t native.Tag) {
 	if t == 0 {
 		return
 	}
 	entries.Lock()
 	defer entries.Unlock()
-	k := int(t>>tagNumber) - 1
+	k := t.Number() - 1
 	atomic.StoreUint64(&entries.all[k].use, 0)
 	entries.free = append(entries.free, k)
 }
 
 // loaded makes the entry of a library that is being loaded one of a loaded library.
-func (t tag) loaded() {
+func markLoaded(t native.Tag) {
 	entries.Lock()
 	defer entries.Unlock()
-	entries.all[int(t>>tagNumber)-1].nComponent = 0
+	entries.all[t.Number()-1].nComponent = 0
 }
 
 // put copies as much of a text as fits, whole characters, and returns its length.
@@ -243,62 +161,19 @@ func (c Call) String() string {
 func Calls(p *process.Page) []Call {
 	var calls []Call
 	known := instances(p)
-	for k := 0; ; k++ {
-		memory := p.Find(fmt.Sprint(callsRegion, k))
-		if memory == nil {
-			return calls
+	for _, c := range native.Crossings(p) {
+		k, name := c.Tag.Number(), functionName(c.Tag)
+		if k == 0 || k > len(known) || name == "" || known[k-1].FMU == "" {
+			continue
 		}
-		all := unsafe.Slice((*cell)(unsafe.Pointer(&memory[0])), min(len(memory)/cellSize, callsMany))
-		for j := range all {
-			if c, ok := all[j].call(uint64(k)<<32|uint64(j), known); ok {
-				calls = append(calls, c)
-			}
+		call := known[k-1]
+		call.Function, call.ID = name, c.ID
+		if !math.IsNaN(c.Time) {
+			call.Time, call.Timed = c.Time, true
 		}
+		calls = append(calls, call)
 	}
-}
-
-// call returns the call under way in a cell.
-func (c *cell) call(number uint64, known []Call) (Call, bool) {
-	t, at, step, id := c.read()
-	if again, _, _, sameID := c.read(); t == 0 || again != t || sameID != id { // it was just changing
-		return Call{}, false
-	}
-	k, name := uint64(t>>tagNumber), t.function()
-	if k == 0 || k > uint64(len(known)) || name == "" || known[k-1].FMU == "" {
-		return Call{}, false
-	}
-	call := known[k-1]
-	call.Function, call.ID = name, mixed(id, number)
-	if t&tagStepped != 0 {
-		at += step
-	}
-	if !math.IsNaN(at) {
-		call.Time, call.Timed = at, true
-	}
-	return call, true
-}
-
-// read returns what a cell says of its crossing: the tag of the call under way, the time of
-// the step or of the instance, the size of the step, and what changes with every call.
-func (c *cell) read() (t tag, at, step float64, id uint64) {
-	if atomic.LoadUint64(&c.mark) != batchCell {
-		return 0, 0, 0, 0
-	}
-	b := c.batch()
-	t = tag(atomic.LoadUint64((*uint64)(&b.tag)))
-	at, step = loadFloat(&b.time), loadFloat(&b.step)
-	id = mixed(atomic.LoadUint64(&b.crossings), uint64(atomic.LoadUintptr(&b.done)))
-	return t, at, step, id
-}
-
-func loadFloat(p *float64) float64 {
-	return math.Float64frombits(atomic.LoadUint64((*uint64)(unsafe.Pointer(p))))
-}
-
-// mixed returns a number that changes with either of two.
-func mixed(a, b uint64) uint64 {
-	a = (a ^ b) * 0x9e3779b97f4a7c15
-	return a ^ a>>29
+	return calls
 }
 
 // instances returns what is in the entries, as calls without function: number k+1 is at k;
@@ -340,7 +215,7 @@ func taken(from []byte, length uint32) string {
 			return utf8.RuneError
 		}
 		return r
-	}, validUTF8(string(from[:min(int64(length), int64(len(from)))])))
+	}, fmi2.ValidUTF8(string(from[:min(int64(length), int64(len(from)))])))
 }
 
 // Loaded returns the FMUs in the process that reports into a page, as calls without
@@ -371,7 +246,7 @@ type message struct {
 	nInstance, nText uint32
 	_                uint32
 	instance         [96]byte
-	text             [recentLineLen]byte
+	text             [fmi2.MaxLine]byte
 }
 
 const keptMessages = 8
@@ -384,7 +259,7 @@ var messages struct {
 }
 
 // report keeps a message where the parent finds it.
-func report(m LogMessage) {
+func report(m fmi2.Message) {
 	if process.Shared() == nil {
 		return
 	}
@@ -397,7 +272,7 @@ func report(m LogMessage) {
 	messages.count++
 	to := &messages.all[messages.count%keptMessages]
 	atomic.StoreUint64(&to.count, 0)
-	to.status = int32(m.Status)
+	to.status = m.Status
 	to.nInstance, to.nText = put(to.instance[:], m.Instance), put(to.text[:], m.Text)
 	atomic.StoreUint64(&to.count, messages.count)
 }

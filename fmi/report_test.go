@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
@@ -27,38 +29,38 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 	"calls": func(t *testing.T, r *reporter) {
 		in := r.instance(t, "one")
 		r.during = r.show
-		warn := func(in *Instance, f function) { fail(t, in, f, StatusWarning, 1) }
-		for _, f := range []function{fnSetupExperiment, fnEnterInitializationMode, fnExitInitializationMode} {
+		warn := func(in *Instance, f fmi2.Function) { fail(t, in, f, StatusWarning, 1) }
+		for _, f := range []fmi2.Function{fmi2.SetupExperiment, fmi2.EnterInitializationMode, fmi2.ExitInitializationMode} {
 			warn(in, f)
 			switch f {
-			case fnSetupExperiment:
+			case fmi2.SetupExperiment:
 				must(t, in.SetupExperiment(Experiment{Start: 2}))
-			case fnEnterInitializationMode:
+			case fmi2.EnterInitializationMode:
 				must(t, in.EnterInitializationMode())
 			default:
 				must(t, in.ExitInitializationMode())
 			}
 		}
-		warn(in, fnDoStep)
+		warn(in, fmi2.DoStep)
 		_, err := in.DoStep(2, 0.5, false)
 		must(t, err)
 		state, err := in.GetFMUState(nil)
 		must(t, err)
-		warn(in, fnGetString)
+		warn(in, fmi2.GetString)
 		must(t, in.GetString([]description.ValueReference{0}, make([]string, 1)))
 		must(t, in.SetFMUState(state))
 		all := StepPlan{RealIn: []description.ValueReference{0}, IntegerIn: []description.ValueReference{5}, BooleanIn: []description.ValueReference{5}, RealOut: []description.ValueReference{1}, IntegerOut: []description.ValueReference{5}, BooleanOut: []description.ValueReference{5}}
 		r.line("# one crossing")
 		first := stepper(t, in, all)
-		calls := []function{fnSetReal, fnSetInteger, fnSetBoolean, fnDoStep, fnGetReal, fnGetInteger, fnGetBoolean}
+		calls := []fmi2.Function{fmi2.SetReal, fmi2.SetInteger, fmi2.SetBoolean, fmi2.DoStep, fmi2.GetReal, fmi2.GetInteger, fmi2.GetBoolean}
 		for k, f := range calls {
 			warn(in, f)
 			_, err := first.Step(3+float64(k), 0.25, true)
 			must(t, err)
 		}
-		warn(in, fnGetReal)
+		warn(in, fmi2.GetReal)
 		must(t, first.Read())
-		warn(in, fnSetReal)
+		warn(in, fmi2.SetReal)
 		must(t, first.Write())
 		r.line("# a group")
 		two := r.instance(t, "two")
@@ -66,7 +68,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		second := stepper(t, two, all)
 		g, err := NewGroup([]*Stepper{first, second}, true)
 		must(t, err)
-		for _, f := range []function{fnSetReal, fnGetBoolean} {
+		for _, f := range []fmi2.Function{fmi2.SetReal, fmi2.GetBoolean} {
 			warn(two, f)
 			_, err := g.Step(20, 0.5)
 			must(t, err)
@@ -80,7 +82,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		start(t, one)
 		start(t, two)
 		r.during = die
-		fail(t, two, fnDoStep, StatusWarning, 1)
+		fail(t, two, fmi2.DoStep, StatusWarning, 1)
 		_, _ = two.DoStep(0, 0.5, false)
 	},
 	// It dies while nothing is called; an instance is freed.
@@ -89,24 +91,14 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 		must(t, err)
 		must(t, in.Free())
 		r.instance(t, "one")
-		other, lib := place(t)
-		must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
-		data, err := os.ReadFile(r.fmu.library)
-		must(t, err)
-		must(t, os.WriteFile(lib, data, 0o755))
-		in, err = other.Instantiate("gone", InstanceOptions{})
+		in, err = copied(t, r.fmu.image.Path).Instantiate("gone", InstanceOptions{})
 		must(t, err)
 		must(t, in.Free())
 		die()
 	},
 	// It dies while it loads a library.
 	"loading": func(t *testing.T, r *reporter) {
-		f, lib := place(t)
-		must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
-		data, err := os.ReadFile(os.Getenv(reporterLibrary) + ".early")
-		must(t, err)
-		must(t, os.WriteFile(lib, data, 0o755))
-		_, _ = f.Load("early")
+		_, _ = copied(t, os.Getenv(reporterLibrary)+".early").Load("early")
 	},
 	// Instances come and go.
 	"many": func(t *testing.T, r *reporter) {
@@ -123,11 +115,11 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 	"messages": func(t *testing.T, r *reporter) {
 		in := r.instance(t, "one")
 		for range 20 {
-			fail(t, in, fnSetupExperiment, StatusWarning, 1)
+			fail(t, in, fmi2.SetupExperiment, StatusWarning, 1)
 			must(t, in.SetupExperiment(Experiment{}))
 		}
-		report(LogMessage{Instance: strings.Repeat("long", 100), Text: strings.Repeat("ä", 500)})
-		report(LogMessage{Instance: "odd", Status: StatusErr, Text: "a\x1b[31m\xff\nb"})
+		report(fmi2.Message{Instance: strings.Repeat("long", 100), Text: strings.Repeat("ä", 500)})
+		report(fmi2.Message{Instance: "odd", Status: int32(StatusErr), Text: "a\x1b[31m\xff\nb"})
 		die()
 	},
 	// A call lasts, then another one, as long as the parent wants it.
@@ -140,7 +132,7 @@ var reporters = map[string]func(t *testing.T, r *reporter){
 			_, _ = input.ReadString('\n')
 		}
 		for k := range 2 {
-			fail(t, in, fnDoStep, StatusWarning, 1)
+			fail(t, in, fmi2.DoStep, StatusWarning, 1)
 			_, err := in.DoStep(float64(k), 1, false)
 			must(t, err)
 		}
@@ -200,11 +192,7 @@ func TestReporter(t *testing.T) {
 	p, err := process.OpenPage(os.NewFile(uintptr(n), "page"))
 	must(t, err)
 	process.SetShared(p)
-	f, lib := place(t)
-	must(t, os.MkdirAll(filepath.Dir(lib), 0o755))
-	data, err := os.ReadFile(os.Getenv(reporterLibrary))
-	must(t, err)
-	must(t, os.WriteFile(lib, data, 0o755))
+	f := copied(t, os.Getenv(reporterLibrary))
 	f.Hash = "sha256:1234"
 	reporters[role](t, &reporter{fmu: f})
 }
@@ -212,10 +200,10 @@ func TestReporter(t *testing.T) {
 // startReporter starts a process that reports into a page.
 func startReporter(t *testing.T, role string) (p *process.Page, c *process.Child, stdin io.Writer, lines *bufio.Scanner) {
 	t.Helper()
-	lib := filepath.Join(tempDir, "reporter"+librarySuffix)
+	lib := filepath.Join(tempDir, "reporter"+native.LibrarySuffix)
 	if _, err := os.Stat(lib); err != nil {
 		build(t, lib, []string{"probe.c", "log.c"}, "-lpthread", "-lm")
-		if librarySuffix == ".so" {
+		if native.LibrarySuffix == ".so" {
 			build(t, lib+".early", []string{"early.c"})
 		}
 	}
@@ -294,7 +282,7 @@ func TestReportOfTheDead(t *testing.T) {
 		"many":    {"", " archive1.fmu probe "},
 		"loading": {"early archive2.fmu probe loading", "early archive2.fmu probe "},
 	} {
-		if role == "loading" && librarySuffix != ".so" {
+		if role == "loading" && native.LibrarySuffix != ".so" {
 			continue
 		}
 		p, _ := reported(t, role)
@@ -349,9 +337,7 @@ func TestReportedCallLasts(t *testing.T) {
 			t.Fatalf("step %d: %+v, again %+v; before %v", k, first, again, seen)
 		}
 		seen[first[0].ID] = true
-		if _, err := fmt.Fprintln(stdin); err != nil {
-			t.Fatal(err)
-		}
+		must(t, second(fmt.Fprintln(stdin)))
 	}
 	for lines.Scan() {
 	}

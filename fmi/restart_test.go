@@ -2,17 +2,20 @@ package fmi
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // mortal starts processes that end when they are told to.
 type mortal struct {
 	directLauncher
 	launched int
-	dying    int // of the processes from now on, so many end in each of their calls
+	link     *mortalLink // the last one
+	dying    int         // of the processes from now on, so many end in each of their calls
 }
 
 type mortalLink struct {
@@ -24,10 +27,12 @@ func (m *mortal) Launch(to Launch) (Link, error) {
 	m.launched++
 	if m.dying > 0 {
 		m.dying--
-		return &mortalLink{dead: true}, nil
+		m.link = &mortalLink{dead: true}
+		return m.link, nil
 	}
 	_, err := m.directLauncher.Launch(to)
-	return &mortalLink{direct: m.last}, err
+	m.link = &mortalLink{direct: m.last}
+	return m.link, err
 }
 
 func (l *mortalLink) Post(request []byte) error {
@@ -44,31 +49,16 @@ func (l *mortalLink) Close() error {
 	return l.direct.Close()
 }
 
-// kill ends the process of an instance in its next call.
-func kill(in *Instance) { in.remote.link.(*mortalLink).dead = true }
+// kill ends the last process in its next call.
+func (m *mortal) kill() { m.link.dead = true }
 
 // stepping gives an instance behind its initialisation, and a stepper whose output
 // is a state that its input drives.
 func stepping(t *testing.T, o InstanceOptions) (*Instance, *Stepper) {
 	t.Helper()
-	in, err := plainFMU(t).Instantiate("x", o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := in.Free(); err != nil {
-			t.Error(err)
-		}
-	})
-	err = errors.Join(in.SetupExperiment(Experiment{}), in.EnterInitializationMode(), in.ExitInitializationMode())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := in.NewStepper(StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1, 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return in, s
+	in := instance(t, plainFMU(t), "x", o)
+	start(t, in)
+	return in, stepper(t, in, StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1, 2}})
 }
 
 // What an instance does after restarts is what it does without: steps, substeps,
@@ -76,43 +66,37 @@ func stepping(t *testing.T, o InstanceOptions) (*Instance, *Stepper) {
 func TestRestartIsTheSame(t *testing.T) {
 	course := func(in *Instance, s *Stepper, may func()) (out []float64) {
 		var state *FMUState
-		check := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
 		for i := range 5 {
 			may()
 			if in.remote != nil {
-				check(in.Keep())
+				must(t, in.Keep())
 			}
 			at := float64(i)
 			var err error
 			state, err = in.GetFMUState(state)
-			check(err)
+			must(t, err)
 			may()
 			for range 2 {
-				check(in.SetFMUState(state))
+				must(t, in.SetFMUState(state))
 				s.RealIn[0] = at
 				_, err = s.Step(at, 0.5, false)
-				check(err)
+				must(t, err)
 				may()
 				s.RealIn[0] = at + 2
 				_, err = s.Step(at+0.5, 0.5, true)
-				check(err)
+				must(t, err)
 				out = append(out, s.RealOut...)
 			}
 			may()
 			bytes, err := in.SerializeFMUState(state, nil)
-			check(err)
+			must(t, err)
 			may()
 			again, err := in.DeserializeFMUState(bytes)
-			check(err)
+			must(t, err)
 			may()
-			check(in.FreeFMUState(again))
+			must(t, in.FreeFMUState(again))
 			may()
-			check(s.Read())
+			must(t, s.Read())
 			out = append(out, s.RealOut...)
 		}
 		return out
@@ -127,43 +111,31 @@ func TestRestartIsTheSame(t *testing.T) {
 				said++
 			}
 		}})
-		if err := in.Keep(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, in.Keep())
 		n := 0
 		got := course(in, s, func() {
 			if n++; n%(step+2) == 0 {
-				kill(in)
+				m.kill()
 			}
 		})
-		if len(got) != len(want) {
-			t.Fatalf("%d values for %d", len(got), len(want))
-		}
-		for k := range want {
-			if got[k] != want[k] {
-				t.Errorf("killed every %d times: value %d is %v, want %v", step+2, k, got[k], want[k])
-			}
+		if !slices.Equal(got, want) {
+			t.Errorf("killed every %d times: %v, want %v", step+2, got, want)
 		}
 		if r := in.Restarts(); len(r) < 3 || len(r) != said || m.launched != 1+len(r) {
 			t.Errorf("%d restarts, %d said, %d processes", len(r), said, m.launched)
 		}
 	}
-
 }
 
 func TestRestartCostsNoAllocation(t *testing.T) {
-	if CallPath == "portable" {
+	if native.CallPath == "portable" {
 		return // as in TestNoAllocations
 	}
 	in, s := stepping(t, InstanceOptions{Launcher: &directLauncher{}, Restarts: 1})
 	at := 0.0
 	if n := testing.AllocsPerRun(100, func() {
-		if err := in.Keep(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Step(at, 1, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, in.Keep())
+		must(t, second(s.Step(at, 1, true)))
 		at++
 	}); n != 0 {
 		t.Errorf("%v allocations a step", n)
@@ -178,23 +150,17 @@ func TestRestartLosesStates(t *testing.T) {
 	step := func(at float64) error { _, err := s.Step(at, 1, true); return err }
 	old, err := in.GetFMUState(nil)
 	other, err2 := in.GetFMUState(nil)
-	if err := errors.Join(err, err2, in.Keep()); err != nil {
-		t.Fatal(err)
-	}
-	kill(in)
-	if err := step(0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2, in.Keep()))
+	m.kill()
+	must(t, step(0))
 	if err := in.SetFMUState(old); err == nil || !strings.Contains(err.Error(), "lost with the process") {
 		t.Errorf("a lost state: %v", err)
 	}
 	if old, err = in.GetFMUState(old); err != nil || in.SetFMUState(old) != nil || in.FreeFMUState(other) != nil {
 		t.Errorf("overwriting and freeing lost states: %v", err)
 	}
-	if err := errors.Join(in.Keep(), in.SetFMUState(old)); err != nil {
-		t.Fatal(err)
-	}
-	kill(in)
+	must(t, errors.Join(in.Keep(), in.SetFMUState(old)))
+	m.kill()
 	var lost *ProcessError
 	if err := step(1); !errors.As(err, &lost) || len(in.Restarts()) != 1 {
 		t.Errorf("after going back behind what was kept: %v, restarts %v", err, in.Restarts())
@@ -207,15 +173,13 @@ func TestRestartEnds(t *testing.T) {
 	var lost *ProcessError
 	m := &mortal{}
 	in, s := stepping(t, InstanceOptions{Launcher: m, Restarts: 3})
-	if err := in.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, in.Keep())
 	m.dying = 2
-	kill(in)
+	m.kill()
 	if _, err := s.Step(0, 1, true); err != nil || len(in.Restarts()) != 3 {
 		t.Errorf("%v, restarts %v", err, in.Restarts())
 	}
-	kill(in)
+	m.kill()
 	if _, err := s.Step(1, 1, true); !errors.As(err, &lost) || lost.Func != "fmi2SetReal, fmi2DoStep or fmi2GetReal" || !strings.Contains(err.Error(), "replaced 3 times") {
 		t.Errorf("%v", err)
 	}
@@ -223,11 +187,10 @@ func TestRestartEnds(t *testing.T) {
 		"before Keep": func(in *Instance) error { return nil },
 		"after Reset": func(in *Instance) error { return errors.Join(in.Keep(), in.Reset()) },
 	} {
-		in, _ := stepping(t, InstanceOptions{Launcher: &mortal{}, Restarts: 3})
-		if err := prepare(in); err != nil {
-			t.Fatal(err)
-		}
-		kill(in)
+		m := &mortal{}
+		in, _ := stepping(t, InstanceOptions{Launcher: m, Restarts: 3})
+		must(t, prepare(in))
+		m.kill()
 		if err := in.SetReal([]description.ValueReference{0}, []float64{1}); !errors.As(err, &lost) || len(in.Restarts()) != 0 {
 			t.Errorf("%s: %v, restarts %v", name, err, in.Restarts())
 		}
@@ -242,15 +205,13 @@ func TestRestartEnds(t *testing.T) {
 func TestRestartWithoutFolder(t *testing.T) {
 	m := &mortal{}
 	in, s := stepping(t, InstanceOptions{Launcher: m, Restarts: 10})
-	if err := in.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, in.Keep())
 	place := &in.fmu.place
-	defer func(was string) { place.library = was }(place.library)
-	place.library += ".gone"
-	kill(in)
+	defer func(was string) { place.Path = was }(place.Path)
+	place.Path += ".gone"
+	m.kill()
 	_, err := s.Step(0, 0.1, true)
-	if err == nil || !strings.Contains(err.Error(), "the FMU as it was unpacked is gone") || !strings.Contains(err.Error(), place.library) {
+	if err == nil || !strings.Contains(err.Error(), "the FMU as it was unpacked is gone") || !strings.Contains(err.Error(), place.Path) {
 		t.Errorf("error %v", err)
 	}
 	if n := len(in.Restarts()); n != 1 || m.launched != 1 {

@@ -2,9 +2,9 @@ package fmi
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/macrostep/macrostep/fmi/archive"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
 )
 
 // trees are the unpacked archives of this process, by the place and the hash of
@@ -79,18 +79,6 @@ func (t *tree) release() error {
 	return t.dir.Remove()
 }
 
-// image is a library in this process. It is loaded once and stays: unloading
-// libraries with threads of their own crashes the process.
-type image struct {
-	handle  uintptr
-	library string // absolute path it was loaded from
-	onceKey string // key in onlyOnce: the hash of the library
-
-	shown shown
-	sym   [numFunctions]uintptr
-	fatal atomic.Bool // an instance returned Fatal: no further call (checklist fmi2 55)
-}
-
 // images are the libraries of this process, by the content of their FMU.
 // Guarded by loading.
-var images = map[string]*image{}
+var images = map[string]*fmi2.Library{}

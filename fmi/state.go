@@ -3,6 +3,9 @@ package fmi
 import (
 	"fmt"
 	"slices"
+
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // FMUState is a saved state of an instance. It belongs to the instance and ends
@@ -18,13 +21,13 @@ type FMUState struct {
 }
 
 // owned checks that s can be used with in.
-func (in *Instance) owned(f function, s *FMUState) error {
+func (in *Instance) owned(f fmi2.Function, s *FMUState) error {
 	switch {
 	case s == nil || s.in == nil:
 		return in.argument(f, "the state is nil or freed")
 	case s.in != in:
 		return in.argument(f, "the state is of instance %s", s.in.name)
-	case s.lost && f != fnGetFMUState && f != fnFreeFMUState:
+	case s.lost && f != fmi2.GetFMUState && f != fmi2.FreeFMUState:
 		return in.argument(f, "the state was lost with the process of the instance")
 	}
 	return nil
@@ -34,7 +37,7 @@ func (in *Instance) owned(f function, s *FMUState) error {
 // overwritten and given back, which saves the FMU an allocation; nil makes a
 // new one. States are freed by FreeFMUState or with the instance.
 func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
-	const f = fnGetFMUState
+	const f = fmi2.GetFMUState
 	if err := in.begin(f); err != nil {
 		return nil, err
 	}
@@ -45,8 +48,8 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 		}
 		*in.handle = reuse.handle
 	}
-	r := in.aim(f, sigInts)
-	r.i[0], r.i[1] = in.comp, in.handleAddress()
+	r := in.aim(f, native.SigInts)
+	r.Int[0], r.Int[1] = in.comp, in.handleAddress()
 	before := in.State()
 	if err := in.call(f); err != nil {
 		return nil, err
@@ -61,34 +64,36 @@ func (in *Instance) GetFMUState(reuse *FMUState) (*FMUState, error) {
 	return s, nil
 }
 
-func (in *Instance) handleAddress() uintptr { return addressOf(in.handle) }
+func (in *Instance) handleAddress() uintptr { return native.AddressOf(in.handle) }
 
 // SetFMUState goes back to a saved state, also out of StateError and
 // StateStepCanceled; the state of the life cycle is restored with it. The saved
 // state stays valid.
 func (in *Instance) SetFMUState(s *FMUState) error {
-	const f = fnSetFMUState
+	const f = fmi2.SetFMUState
 	if err := in.begin(f); err != nil {
 		return err
 	}
 	if err := in.owned(f, s); err != nil {
 		return err
 	}
-	r := in.aim(f, sigInts)
-	r.i[0], r.i[1] = in.comp, s.handle
+	r := in.aim(f, native.SigInts)
+	r.Int[0], r.Int[1] = in.comp, s.handle
 	if err := in.call(f); err != nil {
 		return err
 	}
 	in.state, in.setup, in.time = s.state, s.setup, s.time
-	in.remote.behind(s)
+	if s.epoch < in.remote.epoch() {
+		in.remote.Forget()
+	}
 	return nil
 }
 
 // StateGroup saves and restores the states of several instances in one crossing into C.
 type StateGroup struct {
 	members []*Instance
-	batch   *batch
-	recs    []record // of the members, a time stamp between two
+	batch   *native.Batch
+	recs    []native.Record // of the members, a time stamp between two
 
 	saving, restoring timing
 }
@@ -103,19 +108,19 @@ func NewStateGroup(members []*Instance) (*StateGroup, error) {
 		if in.remote != nil {
 			return nil, fmt.Errorf("%s: an instance in a process of its own cannot be in a group", in.name)
 		}
-		for _, f := range []function{fnGetFMUState, fnSetFMUState} {
+		for _, f := range []fmi2.Function{fmi2.GetFMUState, fmi2.SetFMUState} {
 			if err := in.begin(f); err != nil {
 				return nil, err
 			}
 		}
 	}
 	mem := &members[0].mem
-	recs, err := cslice[record](mem, 2*len(members)-1)
+	recs, err := native.Slice[native.Record](mem, 2*len(members)-1)
 	if err != nil {
 		return nil, err
 	}
-	g := &StateGroup{members: slices.Clone(members), batch: mem.batch(), recs: recs}
-	g.batch.recs, g.batch.n = address(recs), uintptr(len(recs))
+	g := &StateGroup{members: slices.Clone(members), batch: mem.Batch(), recs: recs}
+	g.batch.Recs, g.batch.N = native.Address(recs), uintptr(len(recs))
 	return g, nil
 }
 
@@ -123,7 +128,7 @@ func NewStateGroup(members []*Instance) (*StateGroup, error) {
 // again of member k, or nil, and becomes its state. failed is the member with the error, those
 // behind it are not called.
 func (g *StateGroup) Save(states []*FMUState) (failed int, err error) {
-	const f = fnGetFMUState
+	const f = fmi2.GetFMUState
 	for k, in := range g.members {
 		if !legal[f].has(in.State()) || states[k] != nil && states[k].in != in || in.single {
 			return g.each(func(k int) (err error) {
@@ -153,7 +158,7 @@ func (g *StateGroup) Save(states []*FMUState) (failed int, err error) {
 
 // Restore does what SetFMUState does for each member, in order.
 func (g *StateGroup) Restore(states []*FMUState) (failed int, err error) {
-	const f = fnSetFMUState
+	const f = fmi2.SetFMUState
 	for k, in := range g.members {
 		if s := states[k]; !legal[f].has(in.State()) || s == nil || s.in != in || in.single {
 			return g.each(func(k int) error { return g.members[k].SetFMUState(states[k]) })
@@ -179,27 +184,27 @@ func (g *StateGroup) each(do func(k int) error) (failed int, err error) {
 	return 0, nil
 }
 
-func (g *StateGroup) aim(k int, f function, argument uintptr) {
+func (g *StateGroup) aim(k int, f fmi2.Function, argument uintptr) {
 	in, r := g.members[k], &g.recs[2*k]
-	r.fn, r.sig, r.tag, r.i[0], r.i[1] = in.sym[f], sigInts, in.tag.of(f), in.comp, argument
+	r.Fn, r.Sig, r.Tag, r.Int[0], r.Int[1] = in.sym[f], native.SigInts, in.tag.Of(uint8(f)), in.comp, argument
 }
 
 // cross calls f of all members.
-func (g *StateGroup) cross(f function, timing *timing) (failed int, err error) {
+func (g *StateGroup) cross(f fmi2.Function, timing *timing) (failed int, err error) {
 	b, weight := g.batch, timing.next()
-	b.time, b.step, b.untimed = g.members[0].now(), 0, flag(weight == 0)
+	b.Time, b.Step, b.Untimed = g.members[0].now(), 0, flag(weight == 0)
 	g.members[0].run(b)
-	spent := weight * span(b.start, b.end) / uint64(len(g.members))
+	spent := weight * native.Span(b.Start, b.End) / uint64(len(g.members))
 	for _, in := range g.members {
 		in.crossings++
 		in.spend(spent)
 	}
-	if b.worst == 0 && b.modes == 0 {
+	if b.Worst == 0 && b.Modes == 0 {
 		return 0, nil
 	}
-	for k, in := range g.members[:(b.done+1)/2] {
+	for k, in := range g.members[:(b.Done+1)/2] {
 		in.changedModes(g.recs[2*k : 2*k+1])
-		if s := g.recs[2*k].status(); s != StatusOK {
+		if s := Status(g.recs[2*k].Status()); s != StatusOK {
 			if err := in.settle(f, s); err != nil {
 				return k, err
 			}
@@ -211,7 +216,7 @@ func (g *StateGroup) cross(f function, timing *timing) (failed int, err error) {
 // FreeFMUState frees a saved state; nil and a freed one are ignored. Whatever
 // the FMU answers, the state cannot be used any more.
 func (in *Instance) FreeFMUState(s *FMUState) error {
-	const f = fnFreeFMUState
+	const f = fmi2.FreeFMUState
 	if s == nil || s.in == nil {
 		return nil
 	}
@@ -245,30 +250,30 @@ var stateMark = [5]byte{'M', 'F', 'S', '2', 1}
 // DeserializeFMUState with an instance of the same FMU; whether they survive
 // the process is up to the FMU (checklist fmi2 59).
 func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
-	if err := in.begin(fnSerializeFMUState); err != nil {
+	if err := in.begin(fmi2.SerializeFMUState); err != nil {
 		return buf, err
 	}
-	if err := in.begin(fnSerializedFMUStateSize); err != nil {
+	if err := in.begin(fmi2.SerializedFMUStateSize); err != nil {
 		return buf, err
 	}
-	if err := in.owned(fnSerializeFMUState, s); err != nil {
+	if err := in.owned(fmi2.SerializeFMUState, s); err != nil {
 		return buf, err
 	}
 	*in.size = 0
-	in.prepare(fnSerializedFMUStateSize, in.comp, s.handle, addressOf(in.size))
-	if err := in.call(fnSerializedFMUStateSize); err != nil {
+	in.prepare(fmi2.SerializedFMUStateSize, in.comp, s.handle, native.AddressOf(in.size))
+	if err := in.call(fmi2.SerializedFMUStateSize); err != nil {
 		return buf, err
 	}
 	size := *in.size
-	if size > maxState {
-		return buf, in.argument(fnSerializedFMUStateSize, "the FMU gives %d bytes as the size of its state, more than the bound of %d", size, uint64(maxState))
+	if size > fmi2.MaxState {
+		return buf, in.argument(fmi2.SerializedFMUStateSize, "the FMU gives %d bytes as the size of its state, more than the bound of %d", size, uint64(fmi2.MaxState))
 	}
-	b, err := bufSlice[byte](&in.valBuf, int(size))
+	b, err := native.BufferSlice[byte](&in.valBuf, int(size))
 	if err != nil {
-		return buf, in.argument(fnSerializeFMUState, "%v", err)
+		return buf, in.argument(fmi2.SerializeFMUState, "%v", err)
 	}
-	in.prepare(fnSerializeFMUState, in.comp, s.handle, address(b), size)
-	if err := in.call(fnSerializeFMUState); err != nil {
+	in.prepare(fmi2.SerializeFMUState, in.comp, s.handle, native.Address(b), size)
+	if err := in.call(fmi2.SerializeFMUState); err != nil {
 		return buf, err
 	}
 	buf = append(buf, stateMark[:]...)
@@ -276,13 +281,10 @@ func (in *Instance) SerializeFMUState(s *FMUState, buf []byte) ([]byte, error) {
 	return append(buf, b...), nil
 }
 
-// maxState bounds the size of a serialised state that is believed.
-const maxState = 1 << 32
-
 // DeserializeFMUState makes a saved state of bytes from SerializeFMUState, also
 // of another instance of the same FMU.
 func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
-	const f = fnDeSerializeFMUState
+	const f = fmi2.DeSerializeFMUState
 	if err := in.begin(f); err != nil {
 		return nil, err
 	}
@@ -290,13 +292,13 @@ func (in *Instance) DeserializeFMUState(data []byte) (*FMUState, error) {
 		return nil, in.argument(f, "the %d bytes are no state that SerializeFMUState gave", len(data))
 	}
 	body := data[stateHeader:]
-	b, err := bufSlice[byte](&in.valBuf, len(body))
+	b, err := native.BufferSlice[byte](&in.valBuf, len(body))
 	if err != nil {
 		return nil, in.argument(f, "%v", err)
 	}
 	copy(b, body)
 	*in.handle = 0
-	in.prepare(f, in.comp, address(b), uintptr(len(body)), in.handleAddress())
+	in.prepare(f, in.comp, native.Address(b), uintptr(len(body)), in.handleAddress())
 	if err := in.call(f); err != nil {
 		return nil, err
 	}

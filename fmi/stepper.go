@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // StepPlan says what a Stepper exchanges with its instance at each step.
@@ -39,10 +41,10 @@ type Stepper struct {
 	NoRestoreBefore bool
 
 	in    *Instance
-	batch *batch
-	recs  []record   // set…, doStep, get…
-	fns   []function // of each record
-	do    int        // index of doStep
+	batch *native.Batch
+	recs  []native.Record // set…, doStep, get…
+	fns   []fmi2.Function // of each record
+	do    int             // index of doStep
 	ticks uint64
 
 	posted bool // Post has handed the calls over
@@ -52,10 +54,10 @@ type Stepper struct {
 // lacks for it.
 func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 	if s := in.State(); s == StateFatal || s == StateFreed {
-		return nil, in.refuse(fnDoStep, s)
+		return nil, in.refuse(fmi2.DoStep, s)
 	}
 	if p.DerivativeOrders < 0 || p.DerivativeOrders > 16 {
-		return nil, in.argument(fnSetRealInputDerivatives, "derivatives up to order %d cannot be sent; the orders 0 to 16 can", p.DerivativeOrders)
+		return nil, in.argument(fmi2.SetRealInputDerivatives, "derivatives up to order %d cannot be sent; the orders 0 to 16 can", p.DerivativeOrders)
 	}
 	s := &Stepper{in: in, do: -1}
 	err := s.build(p)
@@ -71,41 +73,41 @@ func (in *Instance) NewStepper(p StepPlan) (*Stepper, error) {
 func (s *Stepper) build(p StepPlan) error {
 	in := s.in
 	const others = 7 // calls of a step beside those of the derivatives
-	recs, err := cslice[record](&in.mem, others+p.DerivativeOrders)
+	recs, err := native.Slice[native.Record](&in.mem, others+p.DerivativeOrders)
 	if err != nil {
 		return err
 	}
 	s.recs = recs[:0]
-	s.batch = in.mem.batch()
+	s.batch = in.mem.Batch()
 
-	if s.RealIn, err = access[float64](s, fnSetReal, p.RealIn); err != nil {
+	if s.RealIn, err = access[float64](s, fmi2.SetReal, p.RealIn); err != nil {
 		return err
 	}
-	if s.IntegerIn, err = access[int32](s, fnSetInteger, p.IntegerIn); err != nil {
+	if s.IntegerIn, err = access[int32](s, fmi2.SetInteger, p.IntegerIn); err != nil {
 		return err
 	}
-	if s.BooleanIn, err = access[int32](s, fnSetBoolean, p.BooleanIn); err != nil {
+	if s.BooleanIn, err = access[int32](s, fmi2.SetBoolean, p.BooleanIn); err != nil {
 		return err
 	}
 	if err := s.derivatives(p); err != nil {
 		return err
 	}
 	s.do = len(s.recs)
-	if err := s.add(fnDoStep, record{sig: sigDoStep}); err != nil {
+	if err := s.add(fmi2.DoStep, native.Record{Sig: native.SigIFFI}); err != nil {
 		return err
 	}
-	if s.RealOut, err = access[float64](s, fnGetReal, p.RealOut); err != nil {
+	if s.RealOut, err = access[float64](s, fmi2.GetReal, p.RealOut); err != nil {
 		return err
 	}
-	if s.IntegerOut, err = access[int32](s, fnGetInteger, p.IntegerOut); err != nil {
+	if s.IntegerOut, err = access[int32](s, fmi2.GetInteger, p.IntegerOut); err != nil {
 		return err
 	}
-	s.BooleanOut, err = access[int32](s, fnGetBoolean, p.BooleanOut)
+	s.BooleanOut, err = access[int32](s, fmi2.GetBoolean, p.BooleanOut)
 	return err
 }
 
 // add appends a record for f; the component is filled in.
-func (s *Stepper) add(f function, r record) error {
+func (s *Stepper) add(f fmi2.Function, r native.Record) error {
 	in := s.in
 	if in.sym[f] == 0 {
 		return &CapabilityError{Instance: in.name, Func: f.String(), Library: in.library}
@@ -113,12 +115,12 @@ func (s *Stepper) add(f function, r record) error {
 	if name, ok := in.fmu.declares(f); !ok {
 		return &CapabilityError{Instance: in.name, Func: f.String(), Flag: name}
 	}
-	r.fn, r.i[0], r.tag = in.sym[f], in.comp, in.tag.of(f)
-	if s.do >= 0 && f != fnDoStep {
-		r.tag |= tagStepped
+	r.Fn, r.Int[0], r.Tag = in.sym[f], in.comp, in.tag.Of(uint8(f))
+	if s.do >= 0 && f != fmi2.DoStep {
+		r.Tag |= native.Stepped
 	}
 	if in.remote != nil {
-		in.remote.keep(&r)
+		in.remote.Define(&r)
 	}
 	s.recs = append(s.recs, r) // within the capacity, so it stays in C memory
 	s.fns = append(s.fns, f)
@@ -126,26 +128,26 @@ func (s *Stepper) add(f function, r record) error {
 }
 
 // access adds a getter or setter for the references and gives its values.
-func access[T number](s *Stepper, f function, vr []description.ValueReference) ([]T, error) {
+func access[T number](s *Stepper, f fmi2.Function, vr []description.ValueReference) ([]T, error) {
 	if len(vr) == 0 {
 		return nil, nil
 	}
-	refs, err := cslice[description.ValueReference](&s.in.mem, len(vr))
+	refs, err := native.Slice[description.ValueReference](&s.in.mem, len(vr))
 	if err != nil {
 		return nil, err
 	}
 	copy(refs, vr)
-	v, err := cslice[T](&s.in.mem, len(vr))
+	v, err := native.Slice[T](&s.in.mem, len(vr))
 	if err != nil {
 		return nil, err
 	}
-	return v, s.add(f, record{i: [7]uintptr{1: address(refs), 2: uintptr(len(vr)), 3: address(v)}})
+	return v, s.add(f, native.Record{Int: [7]uintptr{1: native.Address(refs), 2: uintptr(len(vr)), 3: native.Address(v)}})
 }
 
 // derivatives adds the setters of the input derivatives, one for each order:
 // some FMUs refuse more values in one call than they have inputs.
 func (s *Stepper) derivatives(p StepPlan) error {
-	const f = fnSetRealInputDerivatives
+	const f = fmi2.SetRealInputDerivatives
 	which := p.DerivativeIn
 	if which == nil {
 		which = make([]int, len(p.RealIn))
@@ -157,7 +159,7 @@ func (s *Stepper) derivatives(p StepPlan) error {
 	if n == 0 || p.DerivativeOrders == 0 {
 		return nil
 	}
-	refs, err := cslice[description.ValueReference](&s.in.mem, n)
+	refs, err := native.Slice[description.ValueReference](&s.in.mem, n)
 	if err != nil {
 		return err
 	}
@@ -167,18 +169,18 @@ func (s *Stepper) derivatives(p StepPlan) error {
 		}
 		refs[k] = p.RealIn[w]
 	}
-	if s.Derivatives, err = cslice[float64](&s.in.mem, n*p.DerivativeOrders); err != nil {
+	if s.Derivatives, err = native.Slice[float64](&s.in.mem, n*p.DerivativeOrders); err != nil {
 		return err
 	}
 	for order := range p.DerivativeOrders {
-		orders, err := cslice[int32](&s.in.mem, n)
+		orders, err := native.Slice[int32](&s.in.mem, n)
 		if err != nil {
 			return err
 		}
 		for k := range orders {
 			orders[k] = int32(order + 1)
 		}
-		err = s.add(f, record{i: [7]uintptr{1: address(refs), 2: uintptr(n), 3: address(orders), 4: address(s.Derivatives[order*n:])}})
+		err = s.add(f, native.Record{Int: [7]uintptr{1: native.Address(refs), 2: uintptr(n), 3: native.Address(orders), 4: native.Address(s.Derivatives[order*n:])}})
 		if err != nil {
 			return err
 		}
@@ -199,9 +201,9 @@ func (s *Stepper) Instance() *Instance { return s.in }
 func (s *Stepper) Ticks() uint64 { return s.ticks }
 
 // ready fills in the arguments of a step.
-func (s *Stepper) ready(r *record, t, h float64) {
-	r.f[0], r.f[1] = t, h
-	r.i[1] = flag(s.NoRestoreBefore)
+func (s *Stepper) ready(r *native.Record, t, h float64) {
+	r.Float[0], r.Float[1] = t, h
+	r.Int[1] = flag(s.NoRestoreBefore)
 	s.in.from, s.in.time = t, t+h
 }
 
@@ -209,7 +211,7 @@ func (s *Stepper) ready(r *record, t, h float64) {
 func (s *Stepper) check(t, h float64) error {
 	in := s.in
 	if st := in.State(); st != StateStepComplete {
-		return in.refuse(fnDoStep, st)
+		return in.refuse(fmi2.DoStep, st)
 	}
 	if h > 0 && t-t == 0 && h-h == 0 { // finite
 		return nil
@@ -243,9 +245,9 @@ func (s *Stepper) Post(t, h float64) error {
 	s.ready(&s.recs[s.do], t, h)
 	in := s.in
 	if in.remote != nil && !in.single {
-		s.batch.recs, s.batch.n = address(s.recs), uintptr(len(s.recs))
+		s.batch.Recs, s.batch.N = native.Address(s.recs), uintptr(len(s.recs))
 		in.crossings++
-		in.remote.post(s.batch)
+		in.remote.Post(s.batch)
 		s.posted = true
 	}
 	return nil
@@ -255,20 +257,20 @@ func (s *Stepper) Post(t, h float64) error {
 func (s *Stepper) Collect() (Status, error) {
 	if !s.posted {
 		step := &s.recs[s.do]
-		return s.carryOut(0, len(s.recs), step.f[0], step.f[1])
+		return s.carryOut(0, len(s.recs), step.Float[0], step.Float[1])
 	}
 	s.posted = false
-	s.in.remote.await(s.batch)
+	s.in.remote.Await(s.batch)
 	s.in.crossed(s.batch)
-	s.ticks += span(s.batch.start, s.batch.end)
-	return s.outcome(0, int(s.batch.done)-1)
+	s.ticks += native.Span(s.batch.Start, s.batch.End)
+	return s.outcome(0, int(s.batch.Done)-1)
 }
 
 // Read reads the outputs, for example at the start and while the
 // initialisation is iterated.
 func (s *Stepper) Read() error {
 	if st := s.in.State(); !whenGet.has(st) {
-		return s.in.refuse(fnGetReal, st)
+		return s.in.refuse(fmi2.GetReal, st)
 	}
 	_, err := s.carryOut(s.do+1, len(s.recs), s.in.now(), 0)
 	return err
@@ -279,10 +281,10 @@ func (s *Stepper) Read() error {
 // output may be read until the step is made; checklist fmi2 44.)
 func (s *Stepper) Write() error {
 	if st := s.in.State(); !whenSet.has(st) {
-		return s.in.refuse(fnSetReal, st)
+		return s.in.refuse(fmi2.SetReal, st)
 	}
 	n := s.do
-	for n > 0 && s.fns[n-1] == fnSetRealInputDerivatives {
+	for n > 0 && s.fns[n-1] == fmi2.SetRealInputDerivatives {
 		n--
 	}
 	_, err := s.carryOut(0, n, s.in.now(), 0)
@@ -298,17 +300,17 @@ func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 	in, b := s.in, s.batch
 	last := lo
 	if !in.single {
-		b.recs, b.n = address(s.recs[lo:]), uintptr(hi-lo)
+		b.Recs, b.N = native.Address(s.recs[lo:]), uintptr(hi-lo)
 		in.cross(b, t, h)
-		s.ticks += span(b.start, b.end)
-		last = lo + int(b.done) - 1
+		s.ticks += native.Span(b.Start, b.End)
+		last = lo + int(b.Done) - 1
 	} else {
 		for last = lo; last < hi; last++ {
-			b.recs, b.n = address(s.recs[last:]), 1
+			b.Recs, b.N = native.Address(s.recs[last:]), 1
 			in.cross(b, t, h)
-			s.ticks += span(b.start, b.end)
+			s.ticks += native.Span(b.Start, b.End)
 			in.traceCall(s.fns[last], &s.recs[last])
-			if stops(s.recs[last].status()) {
+			if native.Stops(s.recs[last].Status()) {
 				break
 			}
 		}
@@ -319,12 +321,12 @@ func (s *Stepper) carryOut(lo, hi int, t, h float64) (Status, error) {
 
 // outcome gives the worst status of the records from lo to last.
 func (s *Stepper) outcome(lo, last int) (Status, error) {
-	if s.batch.worst == 0 && !s.in.single {
+	if s.batch.Worst == 0 && !s.in.single {
 		return StatusOK, nil
 	}
 	worst, from := StatusOK, last
 	for k := lo; k <= last; k++ {
-		if st := s.recs[k].status(); st != StatusOK {
+		if st := Status(s.recs[k].Status()); st != StatusOK {
 			worst, from = st, k
 		}
 	}
@@ -334,22 +336,19 @@ func (s *Stepper) outcome(lo, last int) (Status, error) {
 	return defined(worst), s.in.settle(s.fns[from], worst)
 }
 
-// stops reports whether a status ends a batch.
-func stops(s Status) bool { return uint32(s) > uint32(StatusWarning) }
-
 // Group steps several steppers in one crossing into C.
 type Group struct {
 	members []*Stepper
 	reads   bool // it reads the outputs
 	single  bool // a member is called call by call
-	batch   *batch
-	recs    []record // those of the members, a time stamp between two members
-	first   []int    // index of the first record of each member
-	do      []int    // index of each member's doStep
-	healthy bool     // all calls of the last Step returned OK
-	status  []Status // else, by member
+	batch   *native.Batch
+	recs    []native.Record // those of the members, a time stamp between two members
+	first   []int           // index of the first record of each member
+	do      []int           // index of each member's doStep
+	healthy bool            // all calls of the last Step returned OK
+	status  []Status        // else, by member
 	timing  timing
-	run     func(*batch)
+	run     func(*native.Batch)
 }
 
 // NewGroup makes a group that steps the members in the given order; reads: and reads
@@ -372,20 +371,20 @@ func NewGroup(members []*Stepper, reads bool) (*Group, error) {
 			return nil, fmt.Errorf("%s: two steppers of one instance cannot be in one group", m.in.name)
 		}
 		if st := m.in.State(); st == StateFatal || st == StateFreed {
-			return nil, m.in.refuse(fnDoStep, st)
+			return nil, m.in.refuse(fmi2.DoStep, st)
 		}
 		seen[m.in] = true
 		n += len(m.recs) + 1
 	}
 	mem := &members[0].in.mem
-	recs, err := cslice[record](mem, n)
+	recs, err := native.Slice[native.Record](mem, n)
 	if err != nil {
 		return nil, err
 	}
-	g := &Group{members: append([]*Stepper(nil), members...), reads: reads, batch: mem.batch(), recs: recs[:0], run: members[0].in.run}
+	g := &Group{members: append([]*Stepper(nil), members...), reads: reads, batch: mem.Batch(), recs: recs[:0], run: members[0].in.run}
 	for _, m := range members {
 		if len(g.recs) > 0 {
-			g.recs = append(g.recs, record{})
+			g.recs = append(g.recs, native.Record{})
 		}
 		g.first = append(g.first, len(g.recs))
 		g.do = append(g.do, len(g.recs)+m.do)
@@ -393,7 +392,7 @@ func NewGroup(members []*Stepper, reads bool) (*Group, error) {
 		g.status = append(g.status, StatusNotRun)
 		g.single = g.single || m.in.single
 	}
-	g.batch.recs, g.batch.n = address(g.recs), uintptr(len(g.recs))
+	g.batch.Recs, g.batch.N = native.Address(g.recs), uintptr(len(g.recs))
 	return g, nil
 }
 
@@ -454,12 +453,12 @@ func (g *Group) Step(t, h float64) (ran int, err error) {
 		m.in.crossings++
 	}
 	b, weight := g.batch, g.timing.next()
-	b.time, b.step, b.untimed = t, h, flag(weight == 0)
+	b.Time, b.Step, b.Untimed = t, h, flag(weight == 0)
 	g.run(b)
 	if weight > 0 {
 		g.meter(weight)
 	}
-	if g.healthy = b.worst == 0 && b.modes == 0; g.healthy {
+	if g.healthy = b.Worst == 0 && b.Modes == 0; g.healthy {
 		return len(g.members), nil
 	}
 	return g.outcome()
@@ -475,16 +474,16 @@ func (g *Group) forget() {
 
 // meter adds the time of the last crossing to that of the members, so many times.
 func (g *Group) meter(weight uint64) {
-	start, done := g.batch.start, int(g.batch.done)
+	start, done := g.batch.Start, int(g.batch.Done)
 	for i, m := range g.members {
-		end, next := g.batch.end, len(g.recs)
+		end, next := g.batch.End, len(g.recs)
 		if i+1 < len(g.first) {
 			next = g.first[i+1]
 		}
 		if next <= done && next < len(g.recs) { // the stamp behind the member
-			end = uint64(g.recs[next-1].ret)
+			end = uint64(g.recs[next-1].Ret)
 		}
-		spent := weight * span(start, end)
+		spent := weight * native.Span(start, end)
 		m.ticks += spent
 		m.in.spend(spent)
 		if start = end; next >= done {
@@ -496,7 +495,7 @@ func (g *Group) meter(weight uint64) {
 // outcome judges the calls of the last crossing.
 func (g *Group) outcome() (ran int, err error) {
 	g.forget()
-	done := int(g.batch.done)
+	done := int(g.batch.Done)
 	for i, m := range g.members {
 		lo := g.first[i]
 		if lo >= done {
@@ -506,13 +505,13 @@ func (g *Group) outcome() (ran int, err error) {
 		m.in.changedModes(recs)
 		worst, from := StatusOK, 0
 		for k := range recs {
-			if st := recs[k].status(); st != StatusOK {
+			if st := Status(recs[k].Status()); st != StatusOK {
 				worst, from = st, k
 			}
 		}
 		ran, g.status[i] = i+1, defined(worst)
 		if worst != StatusOK {
-			if g.batch.untimed != 0 {
+			if g.batch.Untimed != 0 {
 				m.in.spent = 0
 			}
 			err = m.in.settle(m.fns[from], worst)
@@ -541,6 +540,6 @@ func (g *Group) stepEach(t, h float64) (int, error) {
 }
 
 func goesOn(m *Stepper) error {
-	return &StatusError{Instance: m.in.name, Func: fnDoStep.String(), Status: StatusPending,
+	return &StatusError{Instance: m.in.name, Func: fmi2.DoStep.String(), Status: StatusPending,
 		Msg: "the step goes on in the background; ask GetStatus until it is done, then Read"}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 var plan = StepPlan{
@@ -46,7 +48,7 @@ func outputs(s *Stepper) string { return fmt.Sprint(s.RealOut, s.IntegerOut, s.B
 func TestStepper(t *testing.T) {
 	f := plainFMU(t)
 	a, b, c := running(t, f, "a"), running(t, f, "b"), running(t, f, "c")
-	b.run = runPortable
+	b.run = native.RunPortable
 	s, o := stepper(t, a, plan), stepper(t, b, plan)
 	real := make([]float64, 4)
 	ints := make([]int32, 3)
@@ -149,45 +151,45 @@ func TestStepperPlans(t *testing.T) {
 // TestStepperStops makes each call of a step fail in turn.
 func TestStepperStops(t *testing.T) {
 	f := plainFMU(t)
-	paths(t, func(t *testing.T, run func(*batch)) {
-		for _, fn := range []function{fnSetReal, fnSetInteger, fnSetBoolean, fnSetRealInputDerivatives, fnDoStep, fnGetReal, fnGetInteger, fnGetBoolean} {
+	paths(t, func(t *testing.T, run func(*native.Batch)) {
+		for _, fn := range []fmi2.Function{fmi2.SetReal, fmi2.SetInteger, fmi2.SetBoolean, fmi2.SetRealInputDerivatives, fmi2.DoStep, fmi2.GetReal, fmi2.GetInteger, fmi2.GetBoolean} {
 			for _, st := range []Status{StatusWarning, StatusDiscard, StatusErr, StatusPending, Status(-1), Status(77)} {
 				in := running(t, f, "stops")
 				in.run = run
 				s := stepper(t, in, plan)
 				fail(t, in, fn, st, 0)
-				if fn == fnSetInteger {
+				if fn == fmi2.SetInteger {
 					s.IntegerIn[0] = 0
 				}
 				_, err := s.Step(0, 1, true)
 				steps := make([]int32, 1)
 				saved := in.state
 				in.state = StateStepComplete
-				if fn == fnGetInteger {
+				if fn == fmi2.GetInteger {
 					steps[0] = 1
 				} else {
 					must(t, in.GetInteger([]description.ValueReference{110}, steps))
 				}
 				in.state = saved
 				wantSteps := int32(1)
-				if fn < fnDoStep && fn >= fnSetReal && st != StatusWarning {
+				if fn < fmi2.DoStep && fn >= fmi2.SetReal && st != StatusWarning {
 					wantSteps = 0
 				}
 				if steps[0] != wantSteps {
 					t.Errorf("%v returns %v: %d steps made, want %d", fn, st, steps[0], wantSteps)
 				}
 				var se *StatusError
-				wantErr := st != StatusWarning && (st != StatusPending || fn != fnDoStep)
+				wantErr := st != StatusWarning && (st != StatusPending || fn != fmi2.DoStep)
 				if errors.As(err, &se) != wantErr || wantErr && (se.Func != fn.String() || se.Status != st) {
 					t.Errorf("%v returns %v: error %v", fn, st, err)
 				}
 				want := StateError
 				switch {
-				case st == StatusWarning, st == StatusDiscard && fn != fnDoStep:
+				case st == StatusWarning, st == StatusDiscard && fn != fmi2.DoStep:
 					want = StateStepComplete
 				case st == StatusDiscard:
 					want = StateStepFailed
-				case st == StatusPending && fn == fnDoStep:
+				case st == StatusPending && fn == fmi2.DoStep:
 					want = StateStepInProgress
 				}
 				if saved != want {
@@ -219,14 +221,14 @@ func TestGroup(t *testing.T) {
 		"trampoline": func([]*Stepper) {},
 		"portable": func(s []*Stepper) {
 			for _, m := range s {
-				m.in.run = runPortable
+				m.in.run = native.RunPortable
 			}
 		},
 		"traced": func(s []*Stepper) { s[2].in.trace, s[2].in.single = NewTrace(&strings.Builder{}), true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, st := range []Status{StatusOK, StatusWarning, StatusDiscard, StatusErr, StatusPending, StatusFatal, Status(50)} {
-				for _, fn := range []function{fnSetReal, fnDoStep, fnGetReal} {
+				for _, fn := range []fmi2.Function{fmi2.SetReal, fmi2.DoStep, fmi2.GetReal} {
 					a, b := members(t, n, InstanceOptions{Log: c.log}), members(t, n, InstanceOptions{Log: c.log})
 					variant(a)
 					g, err := NewGroup(a, true)
@@ -271,8 +273,8 @@ func TestGroup(t *testing.T) {
 							}
 							spent += a[k].Ticks()
 						}
-						if ok && name != "traced" && spent-before != g.batch.end-g.batch.start {
-							t.Errorf("the members' ticks grew by %d, the group took %d", spent-before, g.batch.end-g.batch.start)
+						if ok && name != "traced" && spent-before != g.batch.End-g.batch.Start {
+							t.Errorf("the members' ticks grew by %d, the group took %d", spent-before, g.batch.End-g.batch.Start)
 						}
 						if want != nil && (err == nil || err.Error() != want.Error()) {
 							t.Fatalf("%v from %v: group gives %v, one by one %v", st, fn, err, want)
@@ -280,7 +282,7 @@ func TestGroup(t *testing.T) {
 						if want == nil && ok && (err != nil) != (got[ran-1] == StatusPending) {
 							t.Fatalf("%v from %v: group gives %v", st, fn, err)
 						}
-						if st == StatusPending && ok && fn == fnDoStep && err != nil && !errors.As(err, new(*StatusError)) {
+						if st == StatusPending && ok && fn == fmi2.DoStep && err != nil && !errors.As(err, new(*StatusError)) {
 							t.Fatal(err)
 						}
 					}
@@ -304,7 +306,7 @@ func TestGroupMembers(t *testing.T) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	if CallPath == "portable" {
+	if native.CallPath == "portable" {
 		return // purego's reflected calls allocate, see CallPath
 	}
 	s := members(t, 10, InstanceOptions{})
@@ -396,34 +398,14 @@ func TestFloatingPointModes(t *testing.T) {
 	}
 }
 
-func BenchmarkDoStep(b *testing.B) {
-	for _, p := range []struct {
-		name string
-		run  func(*batch)
-	}{{"trampoline", run}, {"purego", runPortable}} {
-		b.Run(p.name, func(b *testing.B) {
-			in := running(b, plainFMU(b), "bench")
-			in.run = p.run
-			k := 0.0
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := in.DoStep(k, 1, false); err != nil {
-					b.Fatal(err)
-				}
-				k++
-			}
-		})
-	}
-}
-
 func BenchmarkStep(b *testing.B) {
 	refs := []description.ValueReference{0, 5, 6, 7, 8, 9, 10, 11, 12, 13}
 	v := make([]float64, 10)
 	for _, p := range []struct {
 		name    string
-		run     func(*batch)
+		run     func(*native.Batch)
 		batched bool
-	}{{"batched", run, true}, {"calls", run, false}, {"purego", runPortable, false}} {
+	}{{"batched", native.Run, true}, {"calls", native.Run, false}, {"purego", native.RunPortable, false}} {
 		b.Run(p.name, func(b *testing.B) {
 			in := running(b, plainFMU(b), "bench")
 			in.run = p.run
@@ -433,20 +415,12 @@ func BenchmarkStep(b *testing.B) {
 			for b.Loop() {
 				if p.batched {
 					copy(s.RealIn, v)
-					if _, err := s.Step(k, 1, true); err != nil {
-						b.Fatal(err)
-					}
+					must(b, second(s.Step(k, 1, true)))
 					copy(v, s.RealOut)
 				} else {
-					if err := in.SetReal(refs, v); err != nil {
-						b.Fatal(err)
-					}
-					if _, err := in.DoStep(k, 1, false); err != nil {
-						b.Fatal(err)
-					}
-					if err := in.GetReal(refs, v); err != nil {
-						b.Fatal(err)
-					}
+					must(b, in.SetReal(refs, v))
+					must(b, second(in.DoStep(k, 1, false)))
+					must(b, in.GetReal(refs, v))
 				}
 				k++
 			}
@@ -468,9 +442,7 @@ func BenchmarkGroup(b *testing.B) {
 			k := 0.0
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := g.Step(k, 1); err != nil {
-					b.Fatal(err)
-				}
+				must(b, second(g.Step(k, 1)))
 				k++
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/fmu")

@@ -7,6 +7,9 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // Trace writes every call of the instances that it is given to, one line each:
@@ -38,7 +41,7 @@ func (t *Trace) Err() error {
 type line []byte
 
 // add writes the line for a record that has been carried out.
-func (t *Trace) add(in *Instance, f function, r *record) {
+func (t *Trace) add(in *Instance, f fmi2.Function, r *native.Record) {
 	b := &in.line
 	*b = (*b)[:0]
 	b.decimal(max(time.Since(t.start)-in.took, 0).Round(time.Microsecond), time.Second, 6)
@@ -46,16 +49,16 @@ func (t *Trace) add(in *Instance, f function, r *record) {
 	b.describe(in, f, r)
 	b.text(" -> ")
 	switch f {
-	case fnInstantiate:
-		if r.ret == 0 {
+	case fmi2.Instantiate:
+		if r.Ret == 0 {
 			b.text("null")
 		} else {
 			b.text("component")
 		}
-	case fnFreeInstance:
+	case fmi2.FreeInstance:
 		b.text("void")
 	default:
-		b.text(r.status().String())
+		b.text(Status(r.Status()).String())
 	}
 	b.text(" ")
 	b.decimal(in.took.Round(100), time.Microsecond, 1)
@@ -132,7 +135,7 @@ func (b *line) quote(name string, p uintptr) {
 		b.text("null")
 		return
 	}
-	s := cbytes(p, traceText)
+	s := native.Bytes(p, traceText)
 	*b = strconv.AppendQuote(*b, unsafe.String(unsafe.SliceData(s), len(s)))
 }
 
@@ -142,7 +145,7 @@ func list[T any](b *line, name string, p, n uintptr, item func(b *line, separato
 	b.text("[")
 	separator := ""
 	if n > 0 {
-		for _, v := range unsafe.Slice((*T)(cptr(p)), min(n, traceItems)) {
+		for _, v := range unsafe.Slice((*T)(native.Pointer(p)), min(n, traceItems)) {
 			item(b, separator, v)
 			separator = " "
 		}
@@ -166,74 +169,74 @@ func (b *line) reals(name string, p, n uintptr) { list(b, name, p, n, (*line).re
 func (b *line) quotes(name string, p, n uintptr) { list(b, name, p, n, (*line).quote) }
 
 // describe appends the arguments of a call, and its results.
-func (b *line) describe(in *Instance, f function, r *record) {
-	a := &r.i
+func (b *line) describe(in *Instance, f fmi2.Function, r *native.Record) {
+	a := &r.Int
 	switch f {
-	case fnInstantiate:
+	case fmi2.Instantiate:
 		b.quote(" name=", a[0])
 		b.quote(" type=CoSimulation guid=", a[2])
 		b.quote(" resources=", a[3])
 		b.int(" visible=", int64(a[5]))
 		b.int(" loggingOn=", int64(a[6]))
-	case fnSetDebugLogging:
+	case fmi2.SetDebugLogging:
 		b.int(" on=", int64(a[1]))
 		b.quotes(" categories=", a[3], a[2])
-	case fnSetupExperiment:
+	case fmi2.SetupExperiment:
 		b.int(" toleranceDefined=", int64(a[1]))
-		b.real(" tolerance=", r.f[0])
-		b.real(" start=", r.f[1])
+		b.real(" tolerance=", r.Float[0])
+		b.real(" start=", r.Float[1])
 		b.int(" stopDefined=", int64(a[2]))
-		b.real(" stop=", r.f[2])
-	case fnGetReal, fnSetReal:
+		b.real(" stop=", r.Float[2])
+	case fmi2.GetReal, fmi2.SetReal:
 		b.references(" vr=", a[1], a[2])
 		b.reals(" v=", a[3], a[2])
-	case fnGetInteger, fnSetInteger, fnGetBoolean, fnSetBoolean:
+	case fmi2.GetInteger, fmi2.SetInteger, fmi2.GetBoolean, fmi2.SetBoolean:
 		b.references(" vr=", a[1], a[2])
 		b.ints(" v=", a[3], a[2])
-	case fnGetString, fnSetString:
+	case fmi2.GetString, fmi2.SetString:
 		b.references(" vr=", a[1], a[2])
-		if f == fnSetString || !stops(r.status()) {
+		if f == fmi2.SetString || !native.Stops(r.Status()) {
 			b.quotes(" v=", a[3], a[2])
 		}
-	case fnGetFMUState, fnFreeFMUState:
+	case fmi2.GetFMUState, fmi2.FreeFMUState:
 		b.hex(" state=", *in.handle)
-	case fnSetFMUState:
+	case fmi2.SetFMUState:
 		b.hex(" state=", a[1])
-	case fnSerializedFMUStateSize:
+	case fmi2.SerializedFMUStateSize:
 		b.hex(" state=", a[1])
 		b.int(" size=", int64(*in.size))
-	case fnSerializeFMUState:
+	case fmi2.SerializeFMUState:
 		b.hex(" state=", a[1])
 		b.int(" size=", int64(a[3]))
-	case fnDeSerializeFMUState:
+	case fmi2.DeSerializeFMUState:
 		b.int(" size=", int64(a[2]))
 		b.hex(" state=", *in.handle)
-	case fnGetDirectionalDerivative:
+	case fmi2.GetDirectionalDerivative:
 		b.references(" unknown=", a[1], a[2])
 		b.references(" known=", a[3], a[4])
 		b.reals(" dvKnown=", a[5], a[4])
 		b.reals(" dvUnknown=", a[6], a[2])
-	case fnSetRealInputDerivatives, fnGetRealOutputDerivatives:
+	case fmi2.SetRealInputDerivatives, fmi2.GetRealOutputDerivatives:
 		b.references(" vr=", a[1], a[2])
 		b.ints(" order=", a[3], a[2])
 		b.reals(" v=", a[4], a[2])
-	case fnDoStep:
-		b.real(" t=", r.f[0])
-		b.real(" h=", r.f[1])
+	case fmi2.DoStep:
+		b.real(" t=", r.Float[0])
+		b.real(" h=", r.Float[1])
 		b.int(" noRestoreBefore=", int64(a[1]))
-	case fnGetStatus, fnGetRealStatus, fnGetIntegerStatus, fnGetBooleanStatus, fnGetStringStatus:
+	case fmi2.GetStatus, fmi2.GetRealStatus, fmi2.GetIntegerStatus, fmi2.GetBooleanStatus, fmi2.GetStringStatus:
 		b.text(" kind=")
 		b.text(StatusKind(a[1]).String())
-		switch value := cptr(a[2]); f {
-		case fnGetStatus:
+		switch value := native.Pointer(a[2]); f {
+		case fmi2.GetStatus:
 			b.text(" value=")
 			b.text(Status(*(*int32)(value)).String())
-		case fnGetRealStatus:
+		case fmi2.GetRealStatus:
 			b.real(" value=", *(*float64)(value))
-		case fnGetIntegerStatus, fnGetBooleanStatus:
+		case fmi2.GetIntegerStatus, fmi2.GetBooleanStatus:
 			b.int(" value=", int64(*(*int32)(value)))
-		case fnGetStringStatus:
-			if !stops(r.status()) {
+		case fmi2.GetStringStatus:
+			if !native.Stops(r.Status()) {
 				b.quote(" value=", *(*uintptr)(value))
 			}
 		}

@@ -1,14 +1,17 @@
 package fmi
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // A trace writes values like package fmt.
@@ -57,6 +60,53 @@ func TestTraceValues(t *testing.T) {
 	}
 }
 
+// A trace holds every call with its arguments and results, in order.
+func TestTrace(t *testing.T) {
+	text := use(t, plainFMU(t), nil)
+	at := 0
+	for _, want := range []string{
+		`x fmi2Instantiate name="x" type=CoSimulation guid="{probe}" resources="file:///`, `visible=0 loggingOn=1 -> component`,
+		`fmi2SetDebugLogging on=1 categories=["a" "b"] -> OK`,
+		`fmi2SetupExperiment toleranceDefined=1 tolerance=0.0001 start=0.5 stopDefined=1 stop=2 -> OK`,
+		`fmi2SetReal vr=[20 21] v=[1.5 -2] -> OK`, `fmi2SetInteger vr=[20 21] v=[7 -8] -> OK`,
+		`fmi2SetBoolean vr=[20 21] v=[1 0] -> OK`, `fmi2SetString vr=[1 2] v=["" "größer"] -> OK`, `fmi2EnterInitializationMode -> OK`,
+		`fmi2ExitInitializationMode -> OK`, `fmi2GetReal vr=[21 20] v=[-2 1.5] -> OK`, `fmi2GetString vr=[1 2 13] v=["" "größer" null] -> OK`,
+		`fmi2SetRealInputDerivatives vr=[0] order=[1] v=[0.5] -> OK`, `fmi2SetRealInputDerivatives vr=[0] order=[2] v=[0] -> OK`,
+		`fmi2DoStep t=0.5 h=0.1 noRestoreBefore=0 -> OK`, `fmi2GetReal`, `fmi2GetFMUstate state=0x`, `fmi2SerializedFMUstateSize state=0x`,
+		`fmi2SerializeFMUstate state=0x`, `fmi2DeSerializeFMUstate size=`, `fmi2SetFMUstate state=0x`, `fmi2FreeFMUstate state=`,
+		`fmi2GetDirectionalDerivative unknown=[2] known=[0] dvKnown=[3] dvUnknown=[60] -> OK`,
+		`fmi2GetRealOutputDerivatives vr=[2] order=[1] v=[201] -> OK`, `fmi2GetRealStatus kind=LastSuccessfulTime value=`,
+		`fmi2GetBooleanStatus kind=Terminated value=17`, `fmi2GetStringStatus kind=PendingStatus value="still busy"`,
+		`fmi2DoStep t=0.8 h=0.1 noRestoreBefore=0 -> Discard`, `fmi2GetReal vr=[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0…20] v=[`, `fmi2Reset -> OK`,
+		`fmi2FreeInstance -> void`,
+	} {
+		k := strings.Index(text[at:], want)
+		if k < 0 {
+			t.Fatalf("no %q in the rest of the trace:\n%s", want, text[at:])
+		}
+		at += k
+	}
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "log ") && (!strings.HasSuffix(line, "µs\n") || !strings.Contains(line, " x fmi2") || !strings.Contains(line, " -> ")) && !strings.HasPrefix(line, "x: ") {
+			t.Errorf("line %q", line)
+		}
+	}
+}
+
+type brokenWriter struct{ n int }
+
+func (w *brokenWriter) Write([]byte) (int, error) { w.n++; return 0, errors.New("disk full") }
+
+func TestTraceError(t *testing.T) {
+	w := new(brokenWriter)
+	tr := NewTrace(w)
+	in := instance(t, plainFMU(t), "two words", InstanceOptions{Trace: tr})
+	start(t, in)
+	if tr.Err() == nil || w.n != 1 {
+		t.Errorf("%v after %d writes", tr.Err(), w.n)
+	}
+}
+
 // tracedSteps starts an instance that writes to w, and returns a step of three calls.
 func tracedSteps(t testing.TB, w io.Writer) (step func()) {
 	in := instance(t, plainFMU(t), "traced", InstanceOptions{Trace: NewTrace(w)})
@@ -73,7 +123,7 @@ func tracedSteps(t testing.TB, w io.Writer) (step func()) {
 }
 
 func TestTraceAllocates(t *testing.T) {
-	if CallPath == "portable" {
+	if native.CallPath == "portable" {
 		t.Skip("the portable calls allocate themselves; run without -tags macrostep_portable, on a platform of fmi.CallPath \"trampoline\"")
 	}
 	step := tracedSteps(t, io.Discard)

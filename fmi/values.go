@@ -2,40 +2,52 @@ package fmi
 
 import (
 	"strings"
-	"unsafe"
 
 	"github.com/macrostep/macrostep/fmi/description"
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
 )
 
 // number is a value type that Go and C share.
 type number interface{ ~float64 | ~int32 }
 
 // references copies value references to C memory.
-func (in *Instance) references(f function, vr []description.ValueReference, values int) (uintptr, error) {
+func (in *Instance) references(f fmi2.Function, vr []description.ValueReference, values int) (uintptr, error) {
 	if len(vr) != values {
 		return 0, in.argument(f, "%d value references for %d values", len(vr), values)
 	}
-	b, err := bufSlice[description.ValueReference](&in.vrBuf, len(vr))
+	b, err := native.BufferSlice[description.ValueReference](&in.vrBuf, len(vr))
 	if err != nil {
 		return 0, in.argument(f, "%v", err)
 	}
 	copy(b, vr)
-	return address(b), nil
+	return native.Address(b), nil
 }
 
-func getNumbers[T number](in *Instance, f function, vr []description.ValueReference, v []T) error {
+// stage prepares a getter or setter, which share one shape, and returns the values in C
+// memory, uncleared; nil if nothing is to be called.
+func stage[T any](in *Instance, f fmi2.Function, vr []description.ValueReference, values int) ([]T, error) {
 	if err := in.begin(f); err != nil {
-		return err
+		return nil, err
 	}
-	p, err := in.references(f, vr, len(v))
+	p, err := in.references(f, vr, values)
 	if err != nil || len(vr) == 0 {
+		return nil, err
+	}
+	b, err := native.BufferSlice[T](&in.valBuf, values)
+	if err != nil {
+		return nil, in.argument(f, "%v", err)
+	}
+	r := in.aim(f, native.SigInts)
+	r.Int[0], r.Int[1], r.Int[2], r.Int[3] = in.comp, p, uintptr(len(vr)), native.Address(b)
+	return b, nil
+}
+
+func getNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T) error {
+	b, err := stage[T](in, f, vr, len(v))
+	if b == nil {
 		return err
 	}
-	b, err := bufSlice[T](&in.valBuf, len(v))
-	if err != nil {
-		return in.argument(f, "%v", err)
-	}
-	in.access(f, p, len(vr), address(b))
 	if err := in.call(f); err != nil {
 		return err
 	}
@@ -43,66 +55,44 @@ func getNumbers[T number](in *Instance, f function, vr []description.ValueRefere
 	return nil
 }
 
-func setNumbers[T number](in *Instance, f function, vr []description.ValueReference, v []T) error {
-	if err := in.begin(f); err != nil {
+func setNumbers[T number](in *Instance, f fmi2.Function, vr []description.ValueReference, v []T) error {
+	b, err := stage[T](in, f, vr, len(v))
+	if b == nil {
 		return err
-	}
-	p, err := in.references(f, vr, len(v))
-	if err != nil || len(vr) == 0 {
-		return err
-	}
-	b, err := bufSlice[T](&in.valBuf, len(v))
-	if err != nil {
-		return in.argument(f, "%v", err)
 	}
 	copy(b, v)
-	in.access(f, p, len(vr), address(b))
 	return in.call(f)
-}
-
-// access fills the record for the getters and setters, which share one shape.
-func (in *Instance) access(f function, vr uintptr, n int, values uintptr) {
-	r := in.aim(f, sigInts)
-	r.i[0], r.i[1], r.i[2], r.i[3] = in.comp, vr, uintptr(n), values
 }
 
 // GetReal reads variables of type Real; v must be as long as vr. Discard, an
 // error, means that a value is not available; v is then untouched.
 func (in *Instance) GetReal(vr []description.ValueReference, v []float64) error {
-	return getNumbers(in, fnGetReal, vr, v)
+	return getNumbers(in, fmi2.GetReal, vr, v)
 }
 
 // SetReal writes variables of type Real; v must be as long as vr. Discard, an
 // error, means that a value was rejected; the instance can go on.
 func (in *Instance) SetReal(vr []description.ValueReference, v []float64) error {
-	return setNumbers(in, fnSetReal, vr, v)
+	return setNumbers(in, fmi2.SetReal, vr, v)
 }
 
 // GetInteger reads variables of type Integer or Enumeration, as GetReal.
 func (in *Instance) GetInteger(vr []description.ValueReference, v []int32) error {
-	return getNumbers(in, fnGetInteger, vr, v)
+	return getNumbers(in, fmi2.GetInteger, vr, v)
 }
 
 // SetInteger writes variables of type Integer or Enumeration, as SetReal.
 func (in *Instance) SetInteger(vr []description.ValueReference, v []int32) error {
-	return setNumbers(in, fnSetInteger, vr, v)
+	return setNumbers(in, fmi2.SetInteger, vr, v)
 }
 
 // GetBoolean reads variables of type Boolean, as GetReal.
 func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error {
-	if err := in.begin(fnGetBoolean); err != nil {
+	b, err := stage[int32](in, fmi2.GetBoolean, vr, len(v))
+	if b == nil {
 		return err
 	}
-	p, err := in.references(fnGetBoolean, vr, len(v))
-	if err != nil || len(vr) == 0 {
-		return err
-	}
-	b, err := bufSlice[int32](&in.valBuf, len(v))
-	if err != nil {
-		return in.argument(fnGetBoolean, "%v", err)
-	}
-	in.access(fnGetBoolean, p, len(vr), address(b))
-	if err := in.call(fnGetBoolean); err != nil {
+	if err := in.call(fmi2.GetBoolean); err != nil {
 		return err
 	}
 	for k := range v {
@@ -113,45 +103,29 @@ func (in *Instance) GetBoolean(vr []description.ValueReference, v []bool) error 
 
 // SetBoolean writes variables of type Boolean, as SetReal.
 func (in *Instance) SetBoolean(vr []description.ValueReference, v []bool) error {
-	if err := in.begin(fnSetBoolean); err != nil {
+	b, err := stage[int32](in, fmi2.SetBoolean, vr, len(v))
+	if b == nil {
 		return err
-	}
-	p, err := in.references(fnSetBoolean, vr, len(v))
-	if err != nil || len(vr) == 0 {
-		return err
-	}
-	b, err := bufSlice[int32](&in.valBuf, len(v))
-	if err != nil {
-		return in.argument(fnSetBoolean, "%v", err)
 	}
 	for k := range v {
 		b[k] = int32(flag(v[k]))
 	}
-	in.access(fnSetBoolean, p, len(vr), address(b))
-	return in.call(fnSetBoolean)
+	return in.call(fmi2.SetBoolean)
 }
 
 // GetString reads variables of type String, as GetReal. The strings are copied
 // before anything else is called (checklist fmi2 47); null gives "".
 func (in *Instance) GetString(vr []description.ValueReference, v []string) error {
-	if err := in.begin(fnGetString); err != nil {
+	b, err := stage[uintptr](in, fmi2.GetString, vr, len(v))
+	if b == nil {
 		return err
-	}
-	p, err := in.references(fnGetString, vr, len(v))
-	if err != nil || len(vr) == 0 {
-		return err
-	}
-	b, err := bufSlice[uintptr](&in.valBuf, len(v))
-	if err != nil {
-		return in.argument(fnGetString, "%v", err)
 	}
 	clear(b)
-	in.access(fnGetString, p, len(vr), address(b))
-	if err := in.call(fnGetString); err != nil {
+	if err := in.call(fmi2.GetString); err != nil {
 		return err
 	}
 	for k := range v {
-		v[k] = validUTF8(cstring(b[k], maxCString))
+		v[k] = fmi2.ValidUTF8(native.String(b[k], native.MaxString))
 	}
 	return nil
 }
@@ -159,53 +133,43 @@ func (in *Instance) GetString(vr []description.ValueReference, v []string) error
 // SetString writes variables of type String, as SetReal. A string that holds a
 // NUL is refused, since C would cut it there.
 func (in *Instance) SetString(vr []description.ValueReference, v []string) error {
-	if err := in.begin(fnSetString); err != nil {
+	b, err := stage[uintptr](in, fmi2.SetString, vr, len(v))
+	if b == nil {
 		return err
 	}
-	p, err := in.references(fnSetString, vr, len(v))
-	if err != nil || len(vr) == 0 {
+	if err := in.strings(fmi2.SetString, b, v); err != nil {
 		return err
 	}
-	values, err := in.strings(fnSetString, v)
-	if err != nil {
-		return err
-	}
-	in.access(fnSetString, p, len(vr), values)
-	return in.call(fnSetString)
+	return in.call(fmi2.SetString)
 }
 
-// strings copies strings to C memory and gives the address of an array of
-// pointers to them.
-func (in *Instance) strings(f function, v []string) (uintptr, error) {
+// strings copies strings to C memory and makes pointers to them.
+func (in *Instance) strings(f fmi2.Function, pointers []uintptr, v []string) error {
 	total := 0
 	for _, s := range v {
 		if strings.ContainsRune(s, 0) {
-			return 0, in.argument(f, "the string %q holds a NUL, which C cannot pass", s)
+			return in.argument(f, "the string %q holds a NUL, which C cannot pass", s)
 		}
 		total += len(s) + 1
 	}
-	text, err := bufSlice[byte](&in.textBuf, total)
+	text, err := native.BufferSlice[byte](&in.textBuf, total)
 	if err != nil {
-		return 0, in.argument(f, "%v", err)
-	}
-	ptrs, err := bufSlice[uintptr](&in.valBuf, len(v))
-	if err != nil {
-		return 0, in.argument(f, "%v", err)
+		return in.argument(f, "%v", err)
 	}
 	for k, s := range v {
 		copy(text, s)
 		text[len(s)] = 0
-		ptrs[k] = address(text)
+		pointers[k] = native.Address(text)
 		text = text[len(s)+1:]
 	}
-	return address(ptrs), nil
+	return nil
 }
 
 // GetDirectionalDerivative gives dvUnknown = J dvKnown with
 // J = ∂unknown/∂known at the present point (checklist fmi2 60); the slices are
 // as long as the lists of references before them.
 func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueReference, dvKnown, dvUnknown []float64) error {
-	const f = fnGetDirectionalDerivative
+	const f = fmi2.GetDirectionalDerivative
 	if err := in.begin(f); err != nil {
 		return err
 	}
@@ -219,20 +183,20 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 		clear(dvUnknown)
 		return nil
 	}
-	vr, err := bufSlice[description.ValueReference](&in.vrBuf, len(unknown)+len(known))
+	vr, err := native.BufferSlice[description.ValueReference](&in.vrBuf, len(unknown)+len(known))
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
-	v, err := bufSlice[float64](&in.valBuf, len(unknown)+len(known))
+	v, err := native.BufferSlice[float64](&in.valBuf, len(unknown)+len(known))
 	if err != nil {
 		return in.argument(f, "%v", err)
 	}
 	copy(vr, unknown)
 	copy(vr[len(unknown):], known)
 	copy(v, dvKnown)
-	r := in.aim(f, sigInts)
-	r.i = [7]uintptr{in.comp, address(vr), uintptr(len(unknown)), address(vr[len(unknown):]), uintptr(len(known)),
-		address(v), address(v[len(known):])}
+	r := in.aim(f, native.SigInts)
+	r.Int = [7]uintptr{in.comp, native.Address(vr), uintptr(len(unknown)), native.Address(vr[len(unknown):]), uintptr(len(known)),
+		native.Address(v), native.Address(v[len(known):])}
 	if err := in.call(f); err != nil {
 		return err
 	}
@@ -244,9 +208,9 @@ func (in *Instance) GetDirectionalDerivative(unknown, known []description.ValueR
 // (1, 2, …) at the start of the next step; they hold for that step only
 // (checklist fmi2 56). The slices are as long as vr.
 func (in *Instance) SetRealInputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
-	const f = fnSetRealInputDerivatives
+	const f = fmi2.SetRealInputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
-	if err != nil || len(vr) == 0 {
+	if b == nil {
 		return err
 	}
 	copy(b, v)
@@ -257,9 +221,9 @@ func (in *Instance) SetRealInputDerivatives(vr []description.ValueReference, ord
 // maxOutputDerivativeOrder; zero also means that an order is not known
 // (checklist fmi2 56). The slices are as long as vr.
 func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, order []int32, v []float64) error {
-	const f = fnGetRealOutputDerivatives
+	const f = fmi2.GetRealOutputDerivatives
 	b, err := in.derivatives(f, vr, order, len(v))
-	if err != nil || len(vr) == 0 {
+	if b == nil {
 		return err
 	}
 	if err := in.call(f); err != nil {
@@ -269,14 +233,11 @@ func (in *Instance) GetRealOutputDerivatives(vr []description.ValueReference, or
 	return nil
 }
 
-// derivatives fills the record for the two functions above and gives the
-// values in C memory.
-func (in *Instance) derivatives(f function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
-	if err := in.begin(f); err != nil {
-		return nil, err
-	}
-	p, err := in.references(f, vr, values)
-	if err != nil || len(vr) == 0 {
+// derivatives prepares one of the two functions above and returns the values in C memory; nil
+// if nothing is to be called.
+func (in *Instance) derivatives(f fmi2.Function, vr []description.ValueReference, order []int32, values int) ([]float64, error) {
+	b, err := stage[float64](in, f, vr, values)
+	if b == nil {
 		return nil, err
 	}
 	if len(order) != len(vr) {
@@ -284,20 +245,15 @@ func (in *Instance) derivatives(f function, vr []description.ValueReference, ord
 	}
 	highest := int32(in.fmu.Description.CoSimulation.MaxOutputDerivativeOrder)
 	for _, k := range order {
-		if k < 1 || f == fnGetRealOutputDerivatives && k > highest {
+		if k < 1 || f == fmi2.GetRealOutputDerivatives && k > highest {
 			return nil, in.argument(f, "the order %d of a derivative is outside what the FMU offers (orders from 1; of outputs up to %d)", k, highest)
 		}
 	}
-	o, err := bufSlice[int32](&in.auxBuf, len(order))
+	o, err := native.BufferSlice[int32](&in.auxBuf, len(order))
 	if err != nil {
 		return nil, in.argument(f, "%v", err)
 	}
 	copy(o, order)
-	b, err := bufSlice[float64](&in.valBuf, values)
-	if err != nil {
-		return nil, in.argument(f, "%v", err)
-	}
-	r := in.aim(f, sigInts)
-	r.i = [7]uintptr{in.comp, p, uintptr(len(vr)), address(o), uintptr(unsafe.Pointer(unsafe.SliceData(b)))}
+	in.rec.Int[3], in.rec.Int[4] = native.Address(o), native.Address(b)
 	return b, nil
 }

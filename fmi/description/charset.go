@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // maxDescription bounds the size of a modelDescription.xml: eight times that of
@@ -18,13 +20,11 @@ const maxDescription = 1 << 30
 // and can record what passes. The standard asks for UTF-8 (fmi2 12); exporters
 // also write the eight-bit sets of Western Europe and UTF-16.
 type source struct {
-	r        io.Reader
-	raw      []byte // read from r
-	buf      []byte // in UTF-8, to be given
+	r        io.Reader // in UTF-8
+	memory   []byte
+	buf      []byte // in memory, read from r
 	pos      int    // in buf
-	left     int64  // bytes that may still be read
 	err      error  // of r, after buf
-	decode   func(dst, raw []byte) []byte
 	encoding string // as declared, "" for UTF-8
 
 	recording bool
@@ -32,51 +32,51 @@ type source struct {
 }
 
 func newSource(r io.Reader) (*source, error) {
-	s := &source{r: r, raw: make([]byte, 64<<10), left: maxDescription}
-	n, err := io.ReadAtLeast(r, s.raw, 512)
+	s := &source{memory: make([]byte, 64<<10)}
+	head := make([]byte, 512)
+	n, err := io.ReadFull(r, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
-	s.left -= int64(n)
-	head := s.raw[:n]
+	head = bytes.TrimPrefix(head[:n], []byte("\xef\xbb\xbf"))
+	r = &bounded{io.MultiReader(bytes.NewReader(head), r), maxDescription}
+	var coded encoding.Encoding
 	switch {
-	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
-		head = head[3:]
-	case bytes.HasPrefix(head, []byte("\xff\xfe")):
-		head, s.encoding, s.decode = head[2:], "UTF-16", newUTF16(false)
-	case bytes.HasPrefix(head, []byte("\xfe\xff")):
-		head, s.encoding, s.decode = head[2:], "UTF-16", newUTF16(true)
-	case bytes.HasPrefix(head, []byte("<\x00?\x00")):
-		s.encoding, s.decode = "UTF-16", newUTF16(false)
-	case bytes.HasPrefix(head, []byte("\x00<\x00?")):
-		s.encoding, s.decode = "UTF-16", newUTF16(true)
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("<\x00?\x00")):
+		s.encoding, coded = "UTF-16", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	case bytes.HasPrefix(head, []byte("\xfe\xff")), bytes.HasPrefix(head, []byte("\x00<\x00?")):
+		s.encoding, coded = "UTF-16", unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
 	default:
-		if s.encoding, s.decode, err = declaredEncoding(head); err != nil {
+		if s.encoding, coded, err = declaredEncoding(head); err != nil {
 			return nil, err
 		}
 	}
-	s.fill(head)
+	if s.r = r; coded != nil {
+		s.r = coded.NewDecoder().Reader(r)
+	}
 	return s, nil
 }
 
-func (s *source) fill(raw []byte) {
-	s.pos = 0
-	if s.decode == nil {
-		s.buf = raw
-	} else {
-		s.buf = s.decode(s.buf[:0], raw)
+// bounded is a reader with a longest length.
+type bounded struct {
+	io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("longer than %d MB", maxDescription>>20)
 	}
+	return n, err
 }
 
 // more reads on; it reports whether there is a byte to give.
 func (s *source) more() bool {
 	for s.pos == len(s.buf) && s.err == nil {
-		n, err := s.r.Read(s.raw)
-		s.err = err
-		if s.left -= int64(n); s.left < 0 {
-			n, s.err = 0, fmt.Errorf("longer than %d MB", maxDescription>>20)
-		}
-		s.fill(s.raw[:n])
+		var n int
+		n, s.err = s.r.Read(s.memory)
+		s.buf, s.pos = s.memory[:n], 0
 	}
 	return s.pos < len(s.buf)
 }
@@ -108,7 +108,7 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 // declaredEncoding looks at the XML declaration. Without one a document is in UTF-8.
-func declaredEncoding(head []byte) (string, func(dst, raw []byte) []byte, error) {
+func declaredEncoding(head []byte) (string, encoding.Encoding, error) {
 	if !bytes.HasPrefix(head, []byte("<?xml")) {
 		return "", nil, nil
 	}
@@ -134,9 +134,9 @@ func declaredEncoding(head []byte) (string, func(dst, raw []byte) []byte, error)
 	case "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1", "windows-1252", "cp1252":
 		// As browsers do: the codes in which the two differ are no characters
 		// in ISO-8859-1, so who uses them means Windows-1252.
-		return name, eightBit(windows1252), nil
+		return name, charmap.Windows1252, nil
 	case "iso-8859-15", "latin9", "latin-9":
-		return name, eightBit(latin9), nil
+		return name, charmap.ISO8859_15, nil
 	}
 	return "", nil, encodingError(name)
 }
@@ -146,67 +146,4 @@ type encodingError string
 
 func (e encodingError) Error() string {
 	return fmt.Sprintf("the encoding %q is not supported; convert the file to UTF-8", clip(string(e)))
-}
-
-// eightBit decodes a set that has ISO-8859-1 with some codes changed.
-func eightBit(changed map[byte]rune) func(dst, raw []byte) []byte {
-	var table [256]rune
-	for i := range table {
-		table[i] = rune(i)
-	}
-	for b, r := range changed {
-		table[b] = r
-	}
-	return func(dst, raw []byte) []byte {
-		for _, b := range raw {
-			dst = utf8.AppendRune(dst, table[b])
-		}
-		return dst
-	}
-}
-
-var windows1252 = map[byte]rune{
-	0x80: '€', 0x82: '‚', 0x83: 'ƒ', 0x84: '„', 0x85: '…', 0x86: '†', 0x87: '‡',
-	0x88: 'ˆ', 0x89: '‰', 0x8a: 'Š', 0x8b: '‹', 0x8c: 'Œ', 0x8e: 'Ž', 0x91: '‘',
-	0x92: '’', 0x93: '“', 0x94: '”', 0x95: '•', 0x96: '–', 0x97: '—', 0x98: '˜',
-	0x99: '™', 0x9a: 'š', 0x9b: '›', 0x9c: 'œ', 0x9e: 'ž', 0x9f: 'Ÿ',
-}
-
-var latin9 = map[byte]rune{
-	0xa4: '€', 0xa6: 'Š', 0xa8: 'š', 0xb4: 'Ž', 0xb8: 'ž', 0xbc: 'Œ', 0xbd: 'œ', 0xbe: 'Ÿ',
-}
-
-// newUTF16 keeps half a unit or half a pair from one call to the next.
-func newUTF16(bigEndian bool) func(dst, raw []byte) []byte {
-	var odd []byte
-	var high rune
-	return func(dst, raw []byte) []byte {
-		if len(odd) > 0 && len(raw) > 0 {
-			raw = append(odd, raw...)
-		}
-		odd = nil
-		for ; len(raw) >= 2; raw = raw[2:] {
-			u := rune(raw[0]) | rune(raw[1])<<8
-			if bigEndian {
-				u = rune(raw[1]) | rune(raw[0])<<8
-			}
-			if high != 0 {
-				r := utf16.DecodeRune(high, u)
-				high = 0
-				dst = utf8.AppendRune(dst, r)
-				if r != utf8.RuneError {
-					continue
-				}
-			}
-			if u >= 0xd800 && u < 0xdc00 {
-				high = u
-				continue
-			}
-			dst = utf8.AppendRune(dst, u)
-		}
-		if len(raw) > 0 {
-			odd = []byte{raw[0]}
-		}
-		return dst
-	}
 }

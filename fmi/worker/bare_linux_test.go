@@ -13,18 +13,14 @@ import (
 // with: two processes in C that wait for each other on futexes.
 func BenchmarkBareC(b *testing.B) {
 	cc, err := csrc.Compiler()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	program := filepath.Join(b.TempDir(), "roundtrip")
 	if out, err := exec.Command(cc[0], append(cc[1:], "-O2", "-o", program, "testdata/roundtrip.c")...).CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
 	b.ResetTimer()
 	out, err := exec.Command(program, fmt.Sprint(b.N)).Output()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	var p50, p99 float64
 	if _, err := fmt.Sscan(string(out), &p50, &p99); err != nil {
 		b.Fatal(err)

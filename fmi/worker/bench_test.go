@@ -38,14 +38,11 @@ func BenchmarkStep(b *testing.B) {
 					begin := time.Now()
 					for _, s := range steppers {
 						s.RealIn[0] = t
-						if err := s.Post(t, 1e-9); err != nil {
-							b.Fatal(err)
-						}
+						must(b, s.Post(t, 1e-9))
 					}
 					for _, s := range steppers {
-						if _, err := s.Collect(); err != nil {
-							b.Fatal(err)
-						}
+						_, err := s.Collect()
+						must(b, err)
 					}
 					t += 1e-9
 					if len(samples) < cap(samples) {
@@ -84,19 +81,14 @@ func TestStepsWithoutAllocation(t *testing.T) {
 		step := func() {
 			for _, s := range steppers {
 				if o.Restarts > 0 {
-					if err := s.Instance().Keep(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, s.Instance().Keep())
 				}
 				s.RealIn[0] = at
-				if err := s.Post(at, 1e-3); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Post(at, 1e-3))
 			}
 			for _, s := range steppers {
-				if _, err := s.Collect(); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.Collect()
+				must(t, err)
 			}
 			at += 1e-3
 		}
@@ -110,24 +102,14 @@ func TestStepsWithoutAllocation(t *testing.T) {
 func ready(tb testing.TB, f *fmi.FMU, name string, o fmi.InstanceOptions) *fmi.Stepper {
 	tb.Helper()
 	in, err := f.Instantiate(name, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	tb.Cleanup(func() {
 		if err := in.Free(); err != nil {
 			tb.Error(err)
 		}
 	})
-	check := func(err error) {
-		if err != nil {
-			tb.Fatal(err)
-		}
-	}
-	check(in.SetupExperiment(fmi.Experiment{Start: 0}))
-	check(in.EnterInitializationMode())
-	check(in.ExitInitializationMode())
 	ten := make([]description.ValueReference, 10)
-	s, err := in.NewStepper(fmi.StepPlan{RealIn: ten, RealOut: ten})
-	check(err)
+	s, err := begin(in, fmi.StepPlan{RealIn: ten, RealOut: ten})
+	must(tb, err)
 	return s
 }

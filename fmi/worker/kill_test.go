@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -45,9 +44,7 @@ var buildKiller = sync.OnceValues(func() (string, error) {
 func killer(t testing.TB) *fmi.FMU {
 	t.Helper()
 	dir, err := buildKiller()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &fmi.FMU{Path: dir, Dir: dir, Description: &description.ModelDescription{
 		FMIVersion: "2.0", ModelName: "kill", GUID: "{kill}",
 		CoSimulation: &description.CoSimulation{ModelIdentifier: "kill", CanHandleVariableCommunicationStepSize: true, CanGetAndSetFMUState: true},
@@ -55,43 +52,49 @@ func killer(t testing.TB) *fmi.FMU {
 	}}
 }
 
-// live does all that a master does with an instance, until something fails.
-func live(f *fmi.FMU, o fmi.InstanceOptions) (err error) {
+// begin initialises an instance and returns a stepper, or the first error.
+func begin(in *fmi.Instance, p fmi.StepPlan) (*fmi.Stepper, error) {
+	if err := in.SetupExperiment(fmi.Experiment{}); err != nil {
+		return nil, err
+	}
+	for _, enter := range []func() error{in.EnterInitializationMode, in.ExitInitializationMode} {
+		if err := enter(); err != nil {
+			return nil, err
+		}
+	}
+	return in.NewStepper(p)
+}
+
+// live does all that a master does with an instance, until something fails, and returns what
+// it reads.
+func live(f *fmi.FMU, o fmi.InstanceOptions) (read []float64, err error) {
 	in, err := f.Instantiate("victim", o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, in.Free()) }()
-	if err := in.SetupExperiment(fmi.Experiment{Start: 0}); err != nil {
-		return err
-	}
-	if err := in.EnterInitializationMode(); err != nil {
-		return err
-	}
-	if err := in.ExitInitializationMode(); err != nil {
-		return err
-	}
-	s, err := in.NewStepper(fmi.StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{1}})
+	s, err := begin(in, fmi.StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{0, 1}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range 10 {
 		state, err := in.GetFMUState(nil)
+		if err == nil {
+			err = in.SetFMUState(state)
+		}
+		if err == nil {
+			err = in.FreeFMUState(state)
+		}
+		if err == nil {
+			s.RealIn[0] = float64(i)
+			_, err = s.Step(float64(i)/10, 0.1, true)
+		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := in.SetFMUState(state); err != nil {
-			return err
-		}
-		if err := in.FreeFMUState(state); err != nil {
-			return err
-		}
-		s.RealIn[0] = 1
-		if _, err := s.Step(float64(i)/10, 0.1, true); err != nil {
-			return err
-		}
+		read = append(read, s.RealOut...)
 	}
-	return in.Terminate()
+	return read, in.Terminate()
 }
 
 // remains fails the test if a worker or its folder is left.
@@ -113,9 +116,7 @@ func children(t testing.TB) string {
 		return ""
 	}
 	paths, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out []string
 	for _, p := range paths {
 		text, err := os.ReadFile(p)
@@ -160,7 +161,7 @@ func TestKill(t *testing.T) {
 				case "hog":
 					l.Memory = 64 << 20
 				}
-				err := live(killer(t), fmi.InstanceOptions{Launcher: l})
+				_, err := live(killer(t), fmi.InstanceOptions{Launcher: l})
 				var lost *fmi.ProcessError
 				if !errors.As(err, &lost) {
 					t.Fatalf("error %v", err)
@@ -186,15 +187,13 @@ func TestKill(t *testing.T) {
 func TestHealthyKiller(t *testing.T) {
 	temp := t.TempDir()
 	var b strings.Builder
-	err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: temp}, Log: func(m fmi.LogMessage) {
+	_, err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: temp}, Log: func(m fmi.LogMessage) {
 		fmt.Fprintf(&b, "%s: %s\n", m.Category, m.Text)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := ""
 	for i := range 10 {
-		want += "info: step at " + strconv.FormatFloat(float64(i)/10, 'g', -1, 64) + "\n"
+		want += fmt.Sprintf("info: step at %g\n", float64(i)/10)
 	}
 	if b.String() != want {
 		t.Errorf("log:\n%s", b.String())
@@ -202,11 +201,11 @@ func TestHealthyKiller(t *testing.T) {
 	remains(t, temp)
 }
 
-// An FMU may use 60 MiB of stack, and log from the bottom of it.
-func TestDeepStack(t *testing.T) {
-	t.Setenv("KILL", "deep@fmi2DoStep@0.5")
+// deep lets an FMU use 60 MiB of stack, and log from the bottom of it.
+func deep(t *testing.T, l fmi.Launcher) {
+	t.Helper()
 	logged := 0
-	err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: t.TempDir()}, Log: func(m fmi.LogMessage) {
+	_, err := live(killer(t), fmi.InstanceOptions{Launcher: l, Log: func(m fmi.LogMessage) {
 		if m.Category == "deep" {
 			logged++
 		}
@@ -214,4 +213,9 @@ func TestDeepStack(t *testing.T) {
 	if err != nil || logged != 5 {
 		t.Errorf("%d messages, %v", logged, err)
 	}
+}
+
+func TestDeepStack(t *testing.T) {
+	t.Setenv("KILL", "deep@fmi2DoStep@0.5")
+	deep(t, &worker.Launcher{TempDir: t.TempDir()})
 }

@@ -13,7 +13,7 @@ import (
 // Messages that are too many to be logged are told when the process ends.
 func TestLastMessages(t *testing.T) {
 	t.Setenv("KILL", "flood@fmi2DoStep@0.5")
-	err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: t.TempDir()}})
+	_, err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: t.TempDir()}})
 	if want := "its last messages: message 4997; message 4998; message 4999; message 5000; about to flood"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%q is not in: %v", want, err)
 	}
@@ -27,7 +27,7 @@ func TestScribble(t *testing.T) {
 		for _, place := range []string{"fmi2DoStep", "fmi2GetReal", "fmi2SetReal", "fmi2SetFMUstate"} {
 			t.Setenv("KILL", fault+"@"+place+"@0.5")
 			temp := t.TempDir()
-			err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: temp, Timeout: 2 * time.Second}})
+			_, err := live(killer(t), fmi.InstanceOptions{Launcher: &worker.Launcher{TempDir: temp, Timeout: 2 * time.Second}})
 			if err == nil {
 				remains(t, temp)
 				continue // what was written over was written again before anyone read it

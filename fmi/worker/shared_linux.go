@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/internal/remote"
 )
 
 // shared is memory that a master and a worker have in common. The master writes
@@ -55,7 +55,7 @@ type control struct {
 }
 
 // The process of the FMU reports into progress.
-var _ [len(control{}.progress) - fmi.ProgressSize]byte
+var _ [len(control{}.progress) - remote.ProgressSize]byte
 
 const (
 	byPipe = ^uint64(0)
@@ -179,7 +179,7 @@ func (l *link) sendShared(request []byte) error {
 	} else {
 		copy(s.requests(), request)
 	}
-	fmi.Forget(s.progress())
+	remote.Forget(s.progress())
 	s.post(n)
 	if n == byPipe {
 		return l.write(request)
@@ -267,7 +267,7 @@ func (s *shared) begun() int {
 	if s == nil {
 		return 0
 	}
-	return fmi.Begun(s.progress())
+	return remote.Begun(s.progress())
 }
 
 // said gives the last messages of the FMU.

@@ -23,22 +23,16 @@ func TestDeepStackHere(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_STACK, &limit); err != nil || limit.Max < fmi.LargeStack {
 		t.Skip("the limit on stacks cannot be raised here (ulimit -H -s)")
 	}
-	if _, err := buildKiller(); err != nil {
-		t.Fatal(err)
-	}
+	killer(t)
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer outR.Close()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestDeepStackThere$", "-test.v")
 	cmd.Env = append(os.Environ(), deepHere+"=1", "KILL=deep@fmi2DoStep@0.5", "TMPDIR="+t.TempDir())
 	cmd.Stdout, cmd.Stderr = outW, outW
 	c, err := process.Start(cmd, process.Options{Group: true, Stack: fmi.LargeStack})
 	_ = outW.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out strings.Builder
 	_, _ = outR.WriteTo(&out)
 	<-c.Done()
@@ -60,15 +54,7 @@ func TestDeepStackThere(t *testing.T) {
 			defer runtime.UnlockOSThread()
 			one.Lock() // the FMU keeps the last instance in a variable
 			defer one.Unlock()
-			logged := 0
-			err := live(killer(t), fmi.InstanceOptions{Log: func(m fmi.LogMessage) {
-				if m.Category == "deep" {
-					logged++
-				}
-			}})
-			if err != nil || logged != 5 {
-				t.Errorf("%d messages, %v", logged, err)
-			}
+			deep(t, nil)
 		})
 	}
 	all.Wait()

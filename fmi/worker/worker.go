@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/macrostep/macrostep/fmi"
+	"github.com/macrostep/macrostep/fmi/internal/remote"
 	"github.com/macrostep/macrostep/fmi/process"
 )
 
@@ -63,7 +63,7 @@ func serve(c config) error {
 		return err
 	}
 	w := &writer{to: answers, shared: common}
-	host, err := fmi.NewHost(w.log, common.keep, common.progress(), c.Threads)
+	host, err := remote.NewHost(w.log, common.keep, common.progress(), c.Threads)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,19 +33,24 @@ func setUp(m *testing.M) int {
 	return m.Run()
 }
 
+// must fails the test if an error is not nil.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // open builds one of our FMUs and opens it.
 func open(t testing.TB, name string) *fmi.FMU {
 	t.Helper()
 	path := filepath.Join(work, name+".fmu")
 	if _, err := os.Stat(path); err != nil {
-		if path, err = fmus.Build(work, name); err != nil {
-			t.Fatal(err)
-		}
+		path, err = fmus.Build(work, name)
+		must(t, err)
 	}
 	f, _, err := fmi.Open(path, fmi.OpenOptions{TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -59,29 +65,15 @@ func trail(t testing.TB, f *fmi.FMU, l fmi.Launcher) string {
 	in, err := f.Instantiate("c", fmi.InstanceOptions{Launcher: l, Trace: fmi.NewTrace(&b), Log: func(m fmi.LogMessage) {
 		fmt.Fprintf(&b, "log %s %s %s %s\n", m.Instance, m.Status, m.Category, m.Text)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	check(in.SetupExperiment(fmi.Experiment{Start: 0}))
-	check(in.EnterInitializationMode())
-	check(in.ExitInitializationMode())
-	s, err := in.NewStepper(fmi.StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{0}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	s, err := begin(in, fmi.StepPlan{RealIn: []description.ValueReference{0}, RealOut: []description.ValueReference{0}})
+	must(t, err)
 	for i := range 5 {
 		s.RealIn[0] = float64(i)
 		_, err := s.Step(float64(i)*0.1, 0.1, true)
-		check(err)
+		must(t, err)
 	}
-	check(in.Terminate())
-	check(in.Free())
+	must(t, errors.Join(in.Terminate(), in.Free()))
 	return b.String()
 }
 

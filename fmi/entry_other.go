@@ -1,6 +1,0 @@
-//go:build macrostep_portable || !linux || !(amd64 || arm64)
-
-package fmi
-
-// logEntry returns what C calls to log.
-func logEntry(callback uintptr) uintptr { return callback }

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package fmi
-
-func watchForks() {}
-
-func leaveFork() {}

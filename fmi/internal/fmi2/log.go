@@ -1,0 +1,297 @@
+package fmi2
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/internal/native"
+)
+
+// Message is one message of an FMU, or of the binding about it.
+type Message struct {
+	Instance       string
+	Status         int32
+	Category, Text string // valid UTF-8
+}
+
+// What the binding says itself.
+const (
+	OwnCategory      = "macrostep" // of messages
+	WrongEnvironment = "the FMU calls the logger with a wrong componentEnvironment; its messages are found by instance name"
+)
+
+// callbackFunctions is fmi2CallbackFunctions (checklist fmi2 31).
+type callbackFunctions struct {
+	logger, allocateMemory, freeMemory, stepFinished, environment uintptr
+}
+
+// NewCallbacks makes q receive what is logged and returns the address of its callback
+// struct. The struct is never freed: a thread that the FMU left behind may still
+// read it, and old exporters keep the pointer (checklist fmi2 31).
+func NewCallbacks(q *Log) (uintptr, error) {
+	calloc, free, err := native.Allocator()
+	if err != nil {
+		return 0, err
+	}
+	p, err := native.Alloc(unsafe.Sizeof(callbackFunctions{}))
+	if err != nil {
+		return 0, err
+	}
+	q.handle = native.Listen(q)
+	// stepFinished stays null: a pending step is polled (checklist fmi2 32, 53).
+	*(*callbackFunctions)(p) = callbackFunctions{
+		logger: native.LogCallback(), allocateMemory: calloc, freeMemory: free, environment: q.handle,
+	}
+	return uintptr(p), nil
+}
+
+// Unregister makes later messages of the instance be ignored.
+func (q *Log) Unregister() { native.Unlisten(q.handle) }
+
+// Name returns the name that the instance logs under.
+func (q *Log) Name() string { return q.Instance }
+
+// Logged takes a message from C.
+func (q *Log) Logged(l native.Logged) {
+	if l.Unreadable {
+		q.Say("the FMU logs a text that cannot be read, or with values that are none")
+		return
+	}
+	if q.VariableName != nil {
+		l.Text = ExpandReferences(l.Text, q.VariableName)
+	}
+	q.receive(Message{q.Instance, l.Status, ValidUTF8(l.Category), ValidUTF8(l.Text)}, l.Wrong)
+}
+
+func ValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// Escaped makes control characters visible: what an FMU says becomes part of an
+// error, and is to do nothing to a terminal.
+func Escaped(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			b.WriteByte(' ')
+		case unicode.IsControl(r):
+			fmt.Fprintf(&b, "\\x%02x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// ExpandReferences replaces #r12# by the name of the Real variable with value
+// reference 12, likewise i, b and s, and ## by # (checklist fmi2 34). What does
+// not match stays as it is.
+func ExpandReferences(s string, name func(kind byte, vr uint32) (string, bool)) string {
+	k := strings.IndexByte(s, '#')
+	if k < 0 {
+		return s
+	}
+	var o strings.Builder
+	for ; k >= 0; k = strings.IndexByte(s, '#') {
+		o.WriteString(s[:k])
+		s = s[k:]
+		if strings.HasPrefix(s, "##") {
+			o.WriteByte('#')
+			s = s[2:]
+			continue
+		}
+		if n, text := parseReference(s, name); n > 0 {
+			o.WriteString(text)
+			s = s[n:]
+			continue
+		}
+		o.WriteByte('#')
+		s = s[1:]
+	}
+	o.WriteString(s)
+	return o.String()
+}
+
+// parseReference reads #r12# at the start of s and gives its length, 0 if it is none.
+func parseReference(s string, name func(kind byte, vr uint32) (string, bool)) (int, string) {
+	if len(s) < 4 || strings.IndexByte("ribs", s[1]) < 0 {
+		return 0, ""
+	}
+	var vr uint64
+	for i := 2; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			if vr = vr*10 + uint64(c-'0'); vr > 1<<32-1 {
+				return 0, ""
+			}
+		case c == '#' && i > 2:
+			if n, ok := name(s[1], uint32(vr)); ok {
+				return i + 1, n
+			}
+			return 0, ""
+		default:
+			return 0, ""
+		}
+	}
+	return 0, ""
+}
+
+// Bounds on what an FMU may log within a second; the rest is counted and
+// reported as one message.
+const (
+	logWindow   = time.Second
+	MaxMessages = 2000
+	logMaxBytes = 1 << 20
+	recentLines = 4   // kept for StatusError.Msg
+	MaxLine     = 400 // bytes of each
+)
+
+// Log takes the messages of one instance from whatever thread they come,
+// and delivers them one at a time: who finds no delivery going on delivers, in
+// order, all that has come meanwhile. The lock is not held while the sink runs,
+// so that a sink which calls an FMU that logs does not block itself.
+type Log struct {
+	Instance     string
+	FMU          string // its file
+	handle       uintptr
+	VariableName func(kind byte, vr uint32) (string, bool)
+	Sink         func(Message)
+	Keep         func(Message) // gets each message of the FMU before any is dropped, one at a time; may be nil
+
+	mu         sync.Mutex
+	queue      []Message
+	delivering bool
+	recent     []string
+	warned     bool // of a wrong componentEnvironment
+
+	window       time.Time
+	count, bytes int
+	dropped      int
+}
+
+// receive takes one message of the FMU.
+func (q *Log) receive(m Message, wrong bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.remember(m)
+	if q.Sink == nil {
+		return
+	}
+	if wrong && !q.warned {
+		q.warned = true
+		q.queue = append(q.queue, q.own(WrongEnvironment))
+	}
+	if t := time.Now(); t.Sub(q.window) >= logWindow {
+		q.endWindow()
+		q.window = t
+	}
+	if q.count >= MaxMessages || q.bytes+len(m.Text) > logMaxBytes {
+		q.dropped++
+	} else {
+		q.count++
+		q.bytes += len(m.Text)
+		q.queue = append(q.queue, m)
+	}
+	q.deliver()
+}
+
+// Relay takes a message that the queue of another process has let pass.
+func (q *Log) Relay(m Message) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if m.Category != OwnCategory {
+		q.remember(m)
+	}
+	if q.Sink != nil {
+		q.queue = append(q.queue, m)
+		q.deliver()
+	}
+}
+
+// remember keeps the last lines at Warning or above; q.mu is held.
+func (q *Log) remember(m Message) {
+	if q.Keep != nil {
+		q.Keep(m)
+	}
+	if m.Status != StatusOK && m.Status != StatusPending {
+		q.recent = LastLines(q.recent, m.Text)
+	}
+}
+
+// LastLines adds a line, bounded, to the last few.
+func LastLines(lines []string, line string) []string {
+	line = Escaped(line)
+	if len(line) > MaxLine {
+		line = ValidUTF8(line[:MaxLine]) + "…"
+	}
+	if len(lines) == recentLines {
+		lines = append(lines[:0], lines[1:]...)
+	}
+	return append(lines, strings.TrimSpace(line))
+}
+
+// Say queues a message of the binding about the instance.
+func (q *Log) Say(text string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.Sink != nil {
+		q.queue = append(q.queue, q.own(text))
+		q.deliver()
+	}
+}
+
+// Close reports what is still to be reported.
+func (q *Log) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.Sink != nil {
+		q.endWindow()
+		q.deliver()
+	}
+}
+
+func (q *Log) own(text string) Message {
+	return Message{q.Instance, StatusWarning, OwnCategory, q.FMU + ": " + text}
+}
+
+func (q *Log) endWindow() {
+	if q.dropped > 0 {
+		q.queue = append(q.queue, q.own(fmt.Sprintf("%d log messages of the FMU dropped: more than %d or %d bytes within %v",
+			q.dropped, MaxMessages, logMaxBytes, logWindow)))
+	}
+	q.count, q.bytes, q.dropped = 0, 0, 0
+}
+
+// deliver hands the queue to the sink; q.mu is held on entry and on return.
+func (q *Log) deliver() {
+	if q.delivering {
+		return
+	}
+	q.delivering = true
+	defer func() { q.delivering = false }()
+	for len(q.queue) > 0 {
+		m := q.queue[0]
+		q.queue = q.queue[1:]
+		q.hand(m)
+	}
+	q.queue = nil
+}
+
+// hand calls the sink without the lock.
+func (q *Log) hand(m Message) {
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	q.Sink(m)
+}
+
+// TakeRecent gives the last lines at Warning or above and forgets them.
+func (q *Log) TakeRecent() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := strings.Join(q.recent, "; ")
+	q.recent = q.recent[:0]
+	return s
+}

@@ -1,0 +1,76 @@
+package native
+
+import (
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/ebitengine/purego"
+)
+
+// portable caches the functions that purego makes: they cost a reflected type
+// each, and a symbol is called many times.
+var portable struct {
+	ints, doStep, experiment sync.Map // address -> function
+	origin                   time.Time
+	once                     sync.Once
+}
+
+type (
+	intsFunc       = func(a, b, c, d, e, f, g uintptr) uintptr
+	doStepFunc     = func(c uintptr, t, h float64, b uintptr) uintptr
+	experimentFunc = func(c, tolDefined uintptr, tol, start float64, stopDefined uintptr, stop float64) uintptr
+)
+
+// bound gives the Go function for a C function at an address.
+func bound[F any](m *sync.Map, addr uintptr) F {
+	if f, ok := m.Load(addr); ok {
+		return f.(F)
+	}
+	var f F
+	purego.RegisterFunc(&f, addr)
+	m.Store(addr, f)
+	return f
+}
+
+// RunPortable carries out a batch call by call through purego's ordinary
+// functions. It has the same outcome as the trampolines at ten times the cost;
+// ticks are nanoseconds.
+func RunPortable(b *Batch) {
+	portable.once.Do(func() { portable.origin = time.Now() })
+	b.Begin()
+	b.Start = uint64(time.Since(portable.origin))
+	if b.N > 0 {
+		runtime.LockOSThread() // the modes are the thread's
+		callPortable(b)
+		runtime.UnlockOSThread()
+	}
+	b.mark(0)
+	b.End = uint64(time.Since(portable.origin))
+}
+
+func callPortable(b *Batch) {
+	recs, before := b.Records(), modes()
+	for k := range recs {
+		r := &recs[k]
+		b.Done++
+		b.mark(r.Tag)
+		switch {
+		case r.Fn == 0:
+			r.Ret = uintptr(time.Since(portable.origin))
+			continue
+		case r.Sig == SigIFFI:
+			r.Ret = bound[doStepFunc](&portable.doStep, r.Fn)(r.Int[0], r.Float[0], r.Float[1], r.Int[1])
+		case r.Sig == SigIIFFIF:
+			r.Ret = bound[experimentFunc](&portable.experiment, r.Fn)(r.Int[0], r.Int[1], r.Float[0], r.Float[1], r.Int[2], r.Float[2])
+		default:
+			r.Ret = bound[intsFunc](&portable.ints, r.Fn)(r.Int[0], r.Int[1], r.Int[2], r.Int[3], r.Int[4], r.Int[5], r.Int[6])
+		}
+		leaveFork()
+		b.keepModes(r, before)
+		b.Worst |= uintptr(uint32(r.Ret))
+		if Stops(r.Status()) {
+			return
+		}
+	}
+}

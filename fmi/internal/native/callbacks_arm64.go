@@ -1,0 +1,24 @@
+//go:build (linux || freebsd || netbsd) && arm64
+
+package native
+
+import "github.com/ebitengine/purego"
+
+// newLogCallback makes the logger callback. C calls it with five fixed
+// arguments and variadic ones. AAPCS64 passes them in the
+// three integer registers that are left, in eight floating-point registers and
+// then, both kinds in order, on the stack: a Go function of that shape sees all.
+func newLogCallback() uintptr {
+	return purego.NewCallback(func(env, instance, status, category, message, r5, r6, r7 uintptr,
+		x0, x1, x2, x3, x4, x5, x6, x7 float64,
+		s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15,
+		s16, s17, s18, s19, s20, s21, s22, s23, s24, s25, s26, s27, s28, s29, s30, s31 uintptr) {
+		receiveLog(env, instance, int32(status), category, message, &slots{
+			ints:   []uintptr{r5, r6, r7},
+			floats: []float64{x0, x1, x2, x3, x4, x5, x6, x7},
+			stack: []uintptr{s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15,
+				s16, s17, s18, s19, s20, s21, s22, s23, s24, s25, s26, s27, s28, s29, s30, s31},
+			longDouble: longDoubleQuad,
+		})
+	})
+}

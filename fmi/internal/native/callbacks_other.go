@@ -1,0 +1,13 @@
+//go:build !((linux || darwin || freebsd || netbsd || windows) && (amd64 || arm64))
+
+package native
+
+import "github.com/ebitengine/purego"
+
+// newLogCallback makes the logger callback. How this platform passes variadic
+// arguments is not known, so conversions in messages give zeros and "(null)".
+func newLogCallback() uintptr {
+	return purego.NewCallback(func(env, instance, status, category, message uintptr) {
+		receiveLog(env, instance, int32(status), category, message, &slots{})
+	})
+}

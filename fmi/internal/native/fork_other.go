@@ -1,0 +1,7 @@
+//go:build !linux
+
+package native
+
+func watchForks() {}
+
+func leaveFork() {}

@@ -1,0 +1,100 @@
+package native
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// Guard remembers what an FMU must not change in the process (checklist fmi2 73).
+type Guard struct {
+	dir     string
+	locale  string
+	signals signalTable
+}
+
+// Watch takes down working directory, locale and signal handlers.
+func Watch() *Guard {
+	g := new(Guard)
+	g.dir, _ = os.Getwd() // "" where there is none; then it is not compared
+	g.locale = Locale()
+	g.signals.read()
+	return g
+}
+
+// Change is something that an FMU did to the process, and what became of it.
+type Change struct {
+	Kind string // tells changes of different things apart
+	Text string // "changed the …; it is restored"
+	// handlers are the addresses of the functions that were put in place, if any.
+	Handlers []uintptr
+}
+
+// Restore undoes what has changed.
+func (g *Guard) Restore() []Change {
+	var out []Change
+	add := func(kind, format string, args ...any) {
+		out = append(out, Change{Kind: kind, Text: fmt.Sprintf(format, args...)})
+	}
+	if names, handlers := g.signals.restore(); names != "" {
+		add("signals", "replaced the handlers of signals %s; they are restored", names)
+		out[0].Handlers = handlers
+	}
+	if dir, err := os.Getwd(); g.dir != "" && (err != nil || dir != g.dir) {
+		if err := os.Chdir(g.dir); err != nil {
+			add("directory", "changed the working directory to %q and it cannot be restored: %v", dir, err)
+		} else {
+			add("directory", "changed the working directory to %q; it is restored", dir)
+		}
+	}
+	if l := Locale(); l != g.locale {
+		if setLocale(g.locale) {
+			add("locale", "changed the locale of the C library to %q; it is back at %q", l, g.locale)
+		} else {
+			add("locale", "changed the locale of the C library to %q and it cannot be put back to %q", l, g.locale)
+		}
+	}
+	return out
+}
+
+var cSetLocale = sync.OnceValue(func() uintptr {
+	p, err := libcSymbol("setlocale")
+	if err != nil {
+		return 0
+	}
+	return p
+})
+
+// allCategories is LC_ALL.
+func allCategories() uintptr {
+	if runtime.GOOS == "linux" {
+		return 6
+	}
+	return 0
+}
+
+const maxLocale = 4096
+
+// Locale gives the locale that the C library works in, for all categories; ""
+// where it cannot be told.
+func Locale() string {
+	f := cSetLocale()
+	if f == 0 {
+		return ""
+	}
+	return String(CallInts(f, allCategories(), 0), maxLocale)
+}
+
+// setLocale sets what locale gave.
+func setLocale(name string) bool {
+	f := cSetLocale()
+	p, err := Alloc(uintptr(len(name) + 1))
+	if f == 0 || err != nil {
+		return false
+	}
+	defer cfree(p)
+	copy(unsafe.Slice((*byte)(p), len(name)), name)
+	return CallInts(f, allCategories(), uintptr(p)) != 0
+}

@@ -1,0 +1,210 @@
+package native
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"unsafe"
+)
+
+// libc holds the C library's allocator.
+var libc = sync.OnceValues(func() (l struct{ calloc, free uintptr }, err error) {
+	if l.calloc, err = libcSymbol("calloc"); err != nil {
+		return l, err
+	}
+	l.free, err = libcSymbol("free")
+	return l, err
+})
+
+// Allocator returns the C library's allocator. FMUs get the very same functions as
+// memory callbacks: a pair of them costs 0.04 µs, Go callbacks 1.25 µs.
+func Allocator() (calloc, free uintptr, err error) {
+	l, err := libc()
+	return l.calloc, l.free, err
+}
+
+// Alloc gives zeroed C memory of at least one byte.
+func Alloc(size uintptr) (unsafe.Pointer, error) {
+	l, err := libc()
+	if err != nil {
+		return nil, err
+	}
+	p := Pointer(CallInts(l.calloc, 1, max(size, 1)))
+	if p == nil {
+		return nil, fmt.Errorf("out of memory: the C library refused %d bytes", size)
+	}
+	return p, nil
+}
+
+func cfree(p unsafe.Pointer) {
+	if l, err := libc(); err == nil && p != nil {
+		CallInts(l.free, uintptr(p))
+	}
+}
+
+// Memory owns C memory that lives as long as an instance. What C sees stands
+// here and not in Go memory, so that no rule of the collector is stretched.
+type Memory struct {
+	blocks []unsafe.Pointer
+	cells  []*cell
+	// What is left of the block that small pieces come from: those of one instance
+	// are used together, and stand together.
+	free []byte
+}
+
+const (
+	smallBlock = 1024
+	smallPiece = 128
+)
+
+// Alloc gives zeroed memory of at least one byte.
+func (m *Memory) Alloc(size uintptr) (unsafe.Pointer, error) {
+	if size > smallPiece {
+		return m.block(size)
+	}
+	const word = 8
+	size = (max(size, 1) + word - 1) &^ (word - 1)
+	if size > uintptr(len(m.free)) {
+		p, err := m.block(smallBlock)
+		if err != nil {
+			return nil, err
+		}
+		m.free = unsafe.Slice((*byte)(p), smallBlock)
+	}
+	p := unsafe.Pointer(&m.free[0])
+	m.free = m.free[size:]
+	return p, nil
+}
+
+// block gives a block of its own.
+func (m *Memory) block(size uintptr) (unsafe.Pointer, error) {
+	p, err := Alloc(size)
+	if err != nil {
+		return nil, err
+	}
+	m.blocks = append(m.blocks, p)
+	return p, nil
+}
+
+// Batch gives a batch that is given back with m.
+func (m *Memory) Batch() *Batch {
+	c := newCell()
+	m.cells = append(m.cells, c)
+	b := c.batch()
+	b.Time = math.NaN()
+	return b
+}
+
+func (m *Memory) Release() {
+	if len(m.cells) > 0 {
+		freeCells(m.cells)
+	}
+	m.cells = nil
+	for _, p := range m.blocks {
+		cfree(p)
+	}
+	m.blocks, m.free = nil, nil
+}
+
+// Slice gives n zeroed elements of C memory that live as long as m.
+func Slice[T any](m *Memory, n int) ([]T, error) {
+	var t T
+	p, err := m.Alloc(uintptr(n) * unsafe.Sizeof(t))
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*T)(p), n), nil
+}
+
+// AddressOf gives the address of a value in C memory.
+func AddressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// Address gives where a slice in C memory begins.
+func Address[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }
+
+// Buffer is C memory that grows on demand and is used again by later calls.
+type Buffer struct {
+	p    unsafe.Pointer
+	size uintptr
+}
+
+// reserve makes room for size bytes; the old content is lost.
+func (b *Buffer) reserve(size uintptr) error {
+	if size <= b.size {
+		return nil
+	}
+	size = (size + 63) &^ 63
+	p, err := Alloc(size)
+	if err != nil {
+		return err
+	}
+	cfree(b.p)
+	b.p, b.size = p, size
+	return nil
+}
+
+func (b *Buffer) Release() {
+	cfree(b.p)
+	*b = Buffer{}
+}
+
+// BufferSlice gives n elements of the buffer, uncleared.
+func BufferSlice[T any](b *Buffer, n int) ([]T, error) {
+	var t T
+	if err := b.reserve(uintptr(n) * unsafe.Sizeof(t)); err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*T)(b.p), n), nil
+}
+
+// Scratch is C memory that is given back all at once and used again.
+type Scratch struct {
+	mem   Memory // what is too large for block
+	block Buffer
+	used  uintptr
+}
+
+const scratchBlock = 1 << 16
+
+// Reset gives everything back.
+func (s *Scratch) Reset() {
+	s.used = 0
+	s.mem.Release()
+}
+
+// Alloc gives zeroed memory.
+func (s *Scratch) Alloc(size uintptr) (uintptr, error) {
+	if s.block.p == nil {
+		if err := s.block.reserve(scratchBlock); err != nil {
+			return 0, err
+		}
+	}
+	size = (size + 15) &^ 15
+	if size > s.block.size-s.used {
+		p, err := s.mem.Alloc(size)
+		return uintptr(p), err
+	}
+	p := uintptr(s.block.p) + s.used
+	s.used += size
+	clear(unsafe.Slice((*byte)(Pointer(p)), size))
+	return p, nil
+}
+
+// MaxString bounds what is read of a C string that lacks its end.
+const MaxString = 1 << 26
+
+// String copies a C string of at most limit bytes; a null pointer gives "".
+func String(p uintptr, limit int) string { return string(Bytes(p, limit)) }
+
+// Bytes returns the bytes of a C string where they are.
+// It reads byte by byte, because what lies behind the end may not be mapped.
+func Bytes(p uintptr, limit int) []byte {
+	if p == 0 {
+		return nil
+	}
+	n := 0
+	for n < limit && *(*byte)(Pointer(p + uintptr(n))) != 0 {
+		n++
+	}
+	return unsafe.Slice((*byte)(Pointer(p)), n)
+}

@@ -1,0 +1,433 @@
+package remote
+
+import (
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/macrostep/macrostep/fmi/internal/fmi2"
+	"github.com/macrostep/macrostep/fmi/internal/native"
+)
+
+// Host answers the requests of an instance that lives in another process, by
+// calls into the FMU in this one. It has one caller at a time, always in the
+// same thread. It is for package fmi/worker.
+type Host struct {
+	send func(message []byte)
+	keep func(text string)
+	log  *fmi2.Log
+	img  *fmi2.Library
+	comp uintptr
+
+	batch     *native.Batch
+	mem       native.Memory   // lives as long as the process
+	recs      []native.Record // of the batch under way
+	fns       []fmi2.Function
+	slots     []uint64 // number of the state in each record's slot
+	kept      []kept
+	states    map[uint64]uintptr // fmi2FMUstate, by the number that the other side gives it
+	out       wireWriter
+	scratch   native.Scratch
+	callbacks uintptr
+
+	guard  *native.Guard // the process before the first instance
+	tidied time.Time
+	told   map[string]bool
+}
+
+// kept is a record that requests refer to by a number.
+type kept struct {
+	rec   native.Record
+	there bool
+}
+
+// NewHost makes a host. Log messages go to send, one at a time and in any
+// thread; they belong to the caller only during the call. keep is told of the text of
+// each, one at a time, also of those that are too many to be sent; nil = nobody is. In
+// progress, of
+// ProgressSize bytes outside of Go's heap and aligned to eight, Begun can be read
+// while and after the FMU is called, also by another process; nil = nobody reads
+// it. Threads that the FMU makes get a stack of so many bytes, 0 = as it is.
+func NewHost(send func(message []byte), keep func(text string), progress unsafe.Pointer, threadStack uint64) (*Host, error) {
+	if _, _, err := native.Allocator(); err != nil {
+		return nil, err
+	}
+	h := &Host{send: send, keep: keep, told: map[string]bool{}, states: map[uint64]uintptr{}}
+	if progress == nil {
+		var err error
+		if progress, err = h.mem.Alloc(native.BatchSize); err != nil {
+			return nil, err
+		}
+	}
+	h.batch = (*native.Batch)(progress)
+	native.BufferLines()
+	if threadStack > 0 {
+		native.SetThreadStack(uintptr(threadStack))
+	}
+	return h, nil
+}
+
+// ProgressSize is the size of what NewHost takes.
+const ProgressSize = int(native.BatchSize)
+
+// Begun counts the calls of the request under way that were begun.
+func Begun(progress unsafe.Pointer) int {
+	return int(min(atomic.LoadUintptr(&(*native.Batch)(progress).Done), maxKept))
+}
+
+// Forget makes Begun 0, before a request.
+func Forget(progress unsafe.Pointer) { atomic.StoreUintptr(&(*native.Batch)(progress).Done, 0) }
+
+// Answer carries out a request. The answer is valid until the next one. An error
+// means that the request is no such; the process should end.
+func (h *Host) Answer(request []byte) ([]byte, error) {
+	r := wireReader{rest: request}
+	h.out = h.out[:0]
+	var err error
+	switch r.word() {
+	case askLoad:
+		err = h.load(&r)
+	case askDefine:
+		for n := r.word(); n > 0 && err == nil; n-- {
+			_, _, err = h.define(&r, &native.Record{})
+		}
+	case askRun:
+		err = h.run(&r)
+	default:
+		err = errWire
+	}
+	return h.out, err
+}
+
+// load loads the library.
+func (h *Host) load(r *wireReader) error {
+	version := r.word()
+	h.out.word(wireVersion)
+	if version != wireVersion {
+		return nil
+	}
+	name := r.text()
+	p := fmi2.File{Path: r.text(), Prefix: r.text(), ID: r.text(), Chdir: r.word() != 0}
+	if r.bad || h.img != nil {
+		return errWire
+	}
+	h.log = &fmi2.Log{FMU: name, Sink: h.forward}
+	if h.keep != nil {
+		h.log.Keep = func(m fmi2.Message) { h.keep(m.Text) }
+	}
+	img, changes, err := fmi2.Load(&p, 0)
+	s := fmi2.Shown{}
+	if err != nil {
+		h.out.text(err.Error())
+	} else {
+		h.out.text("")
+		h.img, s = img, img.Shown
+	}
+	h.out.word(uint64(len(changes)))
+	for _, c := range changes {
+		h.out.text(c)
+	}
+	h.out.word(s.Exports)
+	for _, text := range []string{s.Types, s.Version, s.Foreign} {
+		h.out.text(text)
+	}
+	if h.callbacks, err = fmi2.NewCallbacks(h.log); err != nil {
+		return err
+	}
+	h.guard, h.tidied = native.Watch(), time.Now()
+	return nil
+}
+
+// forward sends a log message.
+func (h *Host) forward(m fmi2.Message) {
+	var w wireWriter
+	w.word(uint64(uint32(m.Status)))
+	w.text(m.Category)
+	w.text(m.Text)
+	h.send(w)
+}
+
+// run carries out records.
+func (h *Host) run(r *wireReader) error {
+	n := r.word()
+	if h.img == nil || n == 0 || n > maxKept {
+		return errWire
+	}
+	if int(n) > len(h.recs) {
+		recs, err := native.Slice[native.Record](&h.mem, int(n))
+		if err != nil {
+			return err
+		}
+		h.recs, h.fns, h.slots = recs, make([]fmi2.Function, n), make([]uint64, n)
+	}
+	h.scratch.Reset()
+	for k := range h.recs[:n] {
+		if err := h.decode(r, k); err != nil {
+			return err
+		}
+	}
+	if r.bad {
+		return errWire
+	}
+	b := h.batch
+	b.Recs, b.N = native.Address(h.recs), uintptr(n)
+	if n == 1 && changesProcess.Has(h.fns[0]) {
+		h.tidy(0)
+		g := native.Watch()
+		native.Run(b)
+		for _, c := range g.Restore() {
+			h.log.Say("the FMU " + c.Text)
+		}
+	} else {
+		native.Run(b)
+		h.tidy(tidyInterval)
+	}
+	done := b.Done
+	if done == 0 || done > uintptr(n) { // it stands in memory that the FMU may write over
+		return errWire
+	}
+	if h.fns[0] == fmi2.FreeInstance {
+		h.log.Close()
+	}
+	h.out.word(h.outcome(done))
+	h.out.word(b.Start)
+	h.out.word(b.End)
+	for k := range h.recs[:done] {
+		h.encode(k)
+	}
+	return nil
+}
+
+// maxName bounds what is read of the name of an instance.
+const maxName = 4096
+
+const tidyInterval = 250 * time.Millisecond
+
+// tidy puts back what steps have changed in the process, a few times a second and
+// before calls that are watched themselves: the FMU is to do what it would do in
+// the process of the run.
+func (h *Host) tidy(interval time.Duration) {
+	if time.Since(h.tidied) < interval {
+		return
+	}
+	for _, c := range h.guard.Restore() {
+		if !h.told[c.Kind] {
+			h.told[c.Kind] = true
+			h.log.Say("in a step the FMU " + c.Text)
+		}
+	}
+	h.tidied = time.Now()
+}
+
+// changesProcess are the calls after which what the FMU changed in the process
+// is put back at once.
+const changesProcess fmi2.FunctionSet = 1<<fmi2.Instantiate | 1<<fmi2.EnterInitializationMode | 1<<fmi2.ExitInitializationMode |
+	1<<fmi2.Terminate | 1<<fmi2.Reset | 1<<fmi2.CancelStep | 1<<fmi2.FreeInstance
+
+// outcome returns how many records were carried out, and whether the last of them
+// stopped the batch.
+func (h *Host) outcome(records uintptr) uint64 {
+	done := uint64(records)
+	last, f := &h.recs[done-1], h.fns[done-1]
+	switch f {
+	case fmi2.FreeInstance: // gives nothing
+	case fmi2.Instantiate:
+		if last.Ret == 0 {
+			return done | wireStopped
+		}
+	default:
+		if native.Stops(last.Status()) {
+			return done | wireStopped
+		}
+	}
+	return done
+}
+
+// define reads the beginning of a record: what is fixed in it, or under which
+// number that is kept.
+func (h *Host) define(r *wireReader, c *native.Record) (f fmi2.Function, shape []fmi2.Argument, err error) {
+	head := r.word()
+	f = fmi2.Function(head & 0xff)
+	id := int(head >> wireKept & maxID)
+	if f >= fmi2.NumFunctions || h.img == nil || h.img.Sym[f] == 0 {
+		return f, nil, errWire
+	}
+	shape = fmi2.Shapes[f]
+	switch {
+	case head&wireDefines != 0:
+		*c = native.Record{Fn: h.img.Sym[f], Sig: fmi2.Signature(f)}
+		for j, a := range shape {
+			if a.Kind == fmi2.ArgCount {
+				c.Int[j] = uintptr(r.word())
+			}
+		}
+		for j, a := range shape {
+			if err := h.reserve(r, c, j, a, id > 0); err != nil {
+				return f, nil, err
+			}
+		}
+		if id > 0 {
+			for len(h.kept) <= id {
+				h.kept = append(h.kept, kept{})
+			}
+			h.kept[id] = kept{*c, true}
+		}
+	case id < len(h.kept) && h.kept[id].there && h.kept[id].rec.Fn == h.img.Sym[f]:
+		*c = h.kept[id].rec
+	default:
+		return f, nil, errWire
+	}
+	return f, shape, nil
+}
+
+// decode reads record k of a request.
+func (h *Host) decode(r *wireReader, k int) error {
+	c := &h.recs[k]
+	f, shape, err := h.define(r, c)
+	if err != nil {
+		return err
+	}
+	h.fns[k] = f
+	for j, a := range shape {
+		switch a.Kind {
+		case fmi2.ArgComponent:
+			c.Int[j] = h.comp
+		case fmi2.ArgLocal:
+			c.Int[j] = h.callbacks
+		case fmi2.ArgInt:
+			c.Int[j] = uintptr(r.word())
+		case fmi2.ArgIn, fmi2.ArgInOut:
+			r.memory(c.Int[j], a.Bytes(c))
+		case fmi2.ArgText, fmi2.ArgTexts:
+			if err := h.readTexts(r, c, j, a); err != nil {
+				return err
+			}
+		case fmi2.ArgTextsOut:
+			clear(unsafe.Slice((*uintptr)(native.Pointer(c.Int[j])), a.Elements(c)))
+		case fmi2.ArgState:
+			state, there := h.states[r.word()]
+			if !there {
+				return errWire
+			}
+			c.Int[j] = state
+		case fmi2.ArgStateSlot:
+			h.slots[k] = r.word()
+			*(*uintptr)(native.Pointer(c.Int[j])) = h.states[h.slots[k]]
+		}
+	}
+	for j := range fmi2.Floats(f) {
+		r.memory(native.AddressOf(&c.Float[j]), 8)
+	}
+	if r.bad {
+		return errWire
+	}
+	if f == fmi2.Instantiate {
+		h.log.Instance = native.String(c.Int[0], maxName)
+	}
+	return nil
+}
+
+// reserve makes room for what argument j points to, and reads it if it is fixed.
+func (h *Host) reserve(r *wireReader, c *native.Record, j int, a fmi2.Argument, keep bool) error {
+	size := a.Bytes(c)
+	switch a.Kind {
+	case fmi2.ArgTextsOut:
+		size = 8 * a.Elements(c)
+	case fmi2.ArgFixed, fmi2.ArgIn, fmi2.ArgOut, fmi2.ArgInOut, fmi2.ArgStateSlot:
+	default:
+		return nil
+	}
+	if a.Elements(c) > fmi2.MaxState {
+		return errWire
+	}
+	p, err := h.room(size, keep)
+	if err != nil {
+		return err
+	}
+	c.Int[j] = p
+	if a.Kind == fmi2.ArgFixed {
+		r.memory(p, size)
+	}
+	return nil
+}
+
+// room gives C memory, until the next request or for good.
+func (h *Host) room(size uintptr, keep bool) (uintptr, error) {
+	if !keep {
+		return h.scratch.Alloc(size)
+	}
+	p, err := h.mem.Alloc(size)
+	return uintptr(p), err
+}
+
+// readTexts reads the strings of argument j.
+func (h *Host) readTexts(r *wireReader, c *native.Record, j int, a fmi2.Argument) error {
+	keep := a.Kind == fmi2.ArgText // older exporters keep the pointers
+	place := func() (uintptr, error) {
+		s := r.raw(r.word())
+		p, err := h.room(uintptr(len(s))+1, keep)
+		if err != nil {
+			return 0, err
+		}
+		b := unsafe.Slice((*byte)(native.Pointer(p)), len(s)+1)
+		copy(b, s)
+		b[len(s)] = 0
+		return p, nil
+	}
+	var err error
+	if a.Kind == fmi2.ArgText {
+		c.Int[j], err = place()
+		return err
+	}
+	n := a.Elements(c)
+	if n == 0 {
+		c.Int[j] = 0
+		return nil
+	}
+	if n > uintptr(len(r.rest)) {
+		return errWire
+	}
+	if c.Int[j], err = h.scratch.Alloc(8 * n); err != nil {
+		return err
+	}
+	for k := range n {
+		p, err := place()
+		if err != nil {
+			return err
+		}
+		*(*uintptr)(native.Pointer(c.Int[j] + 8*k)) = p
+	}
+	return nil
+}
+
+// encode writes what came of record k.
+func (h *Host) encode(k int) {
+	c, f := &h.recs[k], h.fns[k]
+	w := &h.out
+	if f == fmi2.Instantiate {
+		h.comp = c.Ret
+	}
+	w.word(uint64(c.Ret))
+	w.word(uint64(c.Sig & native.SigModes))
+	for j, a := range fmi2.Shapes[f] {
+		switch a.Kind {
+		case fmi2.ArgOut, fmi2.ArgInOut:
+			w.memory(c.Int[j], a.Bytes(c))
+		case fmi2.ArgTextsOut:
+			for i := range a.Elements(c) {
+				p := *(*uintptr)(native.Pointer(c.Int[j] + 8*i))
+				if p == 0 || native.Stops(c.Status()) {
+					w.word(wireNull)
+					continue
+				}
+				w.text(native.String(p, native.MaxString))
+			}
+		case fmi2.ArgStateSlot:
+			if f == fmi2.FreeFMUState {
+				delete(h.states, h.slots[k])
+			} else {
+				h.states[h.slots[k]] = *(*uintptr)(native.Pointer(c.Int[j]))
+			}
+		}
+	}
+}

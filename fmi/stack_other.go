@@ -1,5 +1,0 @@
-//go:build !linux
-
-package fmi
-
-func setThreadStack(uintptr) {}
