@@ -239,7 +239,7 @@ func (s *settings) stepHints() []StepHint {
 	}
 	if len(s.ownStep) == 0 && len(s.foreign) > 0 {
 		h := s.foreign[0]
-		s.l.Report(ruleTaken, h.Place, "the macro step of %v s is taken from %s", h.Value, h.Source)
+		s.l.Report(RuleTaken, h.Place, "the macro step of %v s is taken from %s", h.Value, h.Source)
 	}
 	return slices.Concat(s.ownStep, s.foreign)
 }
@@ -266,8 +266,8 @@ func (s *settings) component(c *Component, path string) (own ownComponent, step 
 			step = append(step, s.tool(a, AtComponent, path)...)
 		}
 	}
-	if c.stepHint != nil {
-		step = append(step, *c.stepHint)
+	if c.StepHint != nil {
+		step = append(step, *c.StepHint)
 	}
 	return own, step
 }
@@ -284,7 +284,7 @@ func (s *settings) hints(c *FlatComponent) {
 			s.l.Report(RuleForeignPart, h.Place, "%s (%v s) is left out: %s counts", h.Source, h.Value, c.StepHints[0].Source)
 		default:
 			s.own.From("rate "+c.Path, h.Source, h.Place)
-			s.l.Report(ruleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
+			s.l.Report(RuleTaken, h.Place, "component %q steps every %v s, as far as the macro step divides that: taken from %s", c.Path, h.Value, h.Source)
 		}
 	}
 }
@@ -295,13 +295,13 @@ func (s *settings) merge() {
 	o := &s.own
 	if t := s.tolerance(); t != nil && o.Tolerance == nil {
 		src := t.Sources["tolerance"]
-		s.l.Report(ruleTaken, src.Place, "the tolerance %v for the FMUs is taken from %s", *t.Tolerance, src.Text)
+		s.l.Report(RuleTaken, src.Place, "the tolerance %v for the FMUs is taken from %s", *t.Tolerance, src.Text)
 	}
 	for _, t := range s.tools {
 		took := func(name string) {
 			src := t.Sources[name]
 			o.From(name, src.Text, src.Place)
-			s.l.Report(ruleTaken, src.Place, "%s is taken from %s", s.describe(name, &t), src.Text)
+			s.l.Report(RuleTaken, src.Place, "%s is taken from %s", s.describe(name, &t), src.Text)
 		}
 		left := func(name string) {
 			src := t.Sources[name]
@@ -352,7 +352,7 @@ func (s *settings) describe(name string, t *OwnSettings) string {
 	case "workers":
 		return fmt.Sprintf("the number of %d workers", *t.Workers)
 	case "record":
-		return fmt.Sprintf("what is recorded (%s)", few(t.Record))
+		return fmt.Sprintf("what is recorded (%s)", diag.Some(t.Record))
 	}
 	for _, p := range t.Params {
 		if name == "param "+p.Key {

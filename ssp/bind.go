@@ -1,6 +1,7 @@
 package ssp
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,17 +133,13 @@ func (f *flattener) assign(in level, b *Binding, v *ParameterValue, name string,
 		if rest, ok := strings.CutPrefix(name, in.name+"."); ok && len(f.match(in.instance, rest)) > 0 {
 			hint = fmt.Sprintf("; a binding here calls it %q", rest)
 		}
-		rule := ruleUnmatched
-		if b.Set.exact {
-			rule = ruleOSPName
-		}
-		f.l.Report(rule, at, "%q matches nothing in %s%s", name, in, hint)
+		f.l.Report(cmp.Or(b.Set.Unmatched, ruleUnmatched), at, "%q matches nothing in %s%s", name, in, hint)
 		return
 	case len(targets) > 1:
 		f.l.Report(rulePunning, at, "%q means %d things in %s; all of them get the value", name, len(targets), in)
 	}
 	if v.Array {
-		f.l.Report(ruleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have scalar variables only", v.Name)
+		f.l.Report(RuleValue, v.Place, "the value of %q is an array; FMUs of version 2.0 have scalar variables only", v.Name)
 		return
 	}
 	for _, t := range targets {
@@ -245,7 +242,7 @@ func (f *flattener) assignTo(t end, in level, b *Binding, v *ParameterValue, nam
 	}
 	value, err := coerceAt(value, &target, a.own, p.variable == nil)
 	if err != nil {
-		f.l.Report(ruleValue, at, "the value of %q: %v", v.Name, err)
+		f.l.Report(RuleValue, at, "the value of %q: %v", v.Name, err)
 		return
 	}
 	a.from.Value, a.from.Bound, a.from.Steps = value, p.fromInside(value), steps
@@ -489,7 +486,7 @@ func (f *flattener) valueOver(t end, settings map[end]*Setting, used map[end]boo
 	target.Name = t.String()
 	value, err := value.coerce(&target, c.items)
 	if err != nil {
-		f.l.Report(ruleValue, a.from.Place, "the value of the connector %q: %v", start, err)
+		f.l.Report(RuleValue, a.from.Place, "the value of the connector %q: %v", start, err)
 		return
 	}
 	s := &Setting{Component: t.in.index, Variable: t.name}

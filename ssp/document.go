@@ -3,6 +3,7 @@ package ssp
 import (
 	"github.com/beevik/etree"
 
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
@@ -50,7 +51,7 @@ type EnumerationType struct {
 	Items map[string]int32 // by item name
 }
 
-// Element is a *System, a *Component or a *DictionaryReference.
+// Element is a *System, a *Component, a *DictionaryReference or a *FunctionElement.
 type Element interface{ Base() *Common }
 
 // Common is what all elements of a system have.
@@ -106,7 +107,7 @@ type Component struct {
 	system *System   // what stands for it if it is another system; nil: an FMU or nothing
 	within *Document // the file of system
 
-	stepHint *StepHint // of a simulator of OSP
+	StepHint *StepHint // of a simulator in a Structure; nil: none
 }
 
 // DictionaryReference returns access to a signal dictionary (ssp 20).
@@ -162,9 +163,8 @@ type Connection struct {
 	Transformation               *Transformation // nil if none
 	Indexed                      bool            // connects single entries of arrays (version 2.0)
 	Annotations                  []Annotation
+	Bond                         string // power bond that it belongs to, "" if none
 	Place                        Place
-
-	bond string // power bond of OSP that it belongs to, "" if none
 }
 
 // TransformationKind is a kind of transformation (ssp 29).
@@ -209,8 +209,8 @@ type ParameterSet struct {
 	Units         []unit.Definition
 	Enumerations  []EnumerationType
 
-	exact bool           // a name that matches nothing is an error (OSP)
-	Tree  *etree.Element // the set as read; nil: made by hand
+	Unmatched *diag.Rule     // broken by a name that matches nothing; nil: SD14
+	Tree      *etree.Element // the set as read; nil: made by hand
 }
 
 // ParameterValue is one Parameter of a set.

@@ -60,10 +60,7 @@ type flattener struct {
 	told     map[string]bool
 	way      []edge // scratch of trace
 
-	// Of a structure of OSP: connections that its groups stand for, and the model
-	// descriptions read so far.
-	more   []Connection
-	models map[*instance]*ospModel
+	more []Connection // of a Structure, in the outermost system
 }
 
 // Flatten resolves the document into FMUs, connections between them and
@@ -77,7 +74,7 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 		defer func() { l.Append(own) }()
 	}
 	f := &flattener{p: p, l: own, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
-		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}, models: make(map[*instance]*ospModel)}
+		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}}
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
 	errs := f.resolve(r)
 	f.names()
@@ -88,8 +85,9 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	}
 	f.bonds()
 	f.record(tools)
-	if p.osp != nil {
-		f.groups()
+	judge := func(*Network) {}
+	if p.structure != nil {
+		f.more, judge = p.structure.Connect(f.resolved())
 	}
 	used := f.connect(p.top)
 	f.checkAll(p.top, used)
@@ -102,8 +100,8 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	}
 	f.connections()
 	f.vanishing()
-	if p.osp != nil {
-		f.ospBonds()
+	if own.Err() == nil {
+		judge(f.net)
 	}
 	f.outputs()
 	f.inputs()
@@ -118,7 +116,9 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 func (f *flattener) settings() []Annotations {
 	s := &settings{l: f.l}
 	for _, d := range f.p.dialects {
-		s.dialects = append(s.dialects, d.New())
+		if d.New != nil {
+			s.dialects = append(s.dialects, d.New())
+		}
 	}
 	s.experiment(f.p.Root)
 	byPath := make(map[string]*FlatComponent)
@@ -136,7 +136,7 @@ func (f *flattener) settings() []Annotations {
 			c := f.net.Components[in.index]
 			c.Stateless, c.Isolate, c.Quirks, c.StepHints = own.stateless, own.isolate || c.proxy, own.quirks, steps
 			if c.proxy {
-				f.l.Report(ruleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
+				f.l.Report(RuleTaken, c.Place, "component %q runs in a process of its own, as its source asks", c.Path)
 			}
 			byPath[c.Path] = c
 			own.sources(&s.own, c)
@@ -180,8 +180,9 @@ func (f *flattener) settings() []Annotations {
 	}
 	s.tell()
 	s.finish(f.net.Components)
-	if osp := f.p.osp; osp != nil {
-		s.foreign, s.tools = osp.steps, []OwnSettings{osp.settings}
+	if f.p.structure != nil {
+		set, steps := f.p.structure.Settings()
+		s.foreign, s.tools = steps, []OwnSettings{set}
 	}
 	s.merge()
 	for _, c := range f.net.Components {
@@ -286,8 +287,8 @@ func (f *flattener) resolve(r Resolver) (errs []error) {
 		}
 		f.vars[i] = vars
 	}
-	for _, fn := range f.p.functions {
-		f.vars = append(f.vars, newFunctionVariables(fn))
+	for _, in := range f.p.instances[len(f.p.components):] {
+		f.vars = append(f.vars, functionVariables{in})
 	}
 	return errs
 }
@@ -438,7 +439,7 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 	at := in
 	if element != "" {
 		if at = in.byName[element]; at == nil {
-			f.l.Report(ruleEnd, c.Place, "there is no element %q in %s", element, in)
+			f.l.Report(RuleEnd, c.Place, "there is no element %q in %s", element, in)
 			return end{in, ""}, false
 		}
 	}
@@ -446,11 +447,11 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 	p, ok := f.at(e)
 	switch {
 	case !ok && at.isRoot():
-		f.l.Report(ruleEnd, c.Place, "the outermost system has no connector %q", connector)
+		f.l.Report(RuleEnd, c.Place, "the outermost system has no connector %q", connector)
 	case !ok && at.index < 0:
-		f.l.Report(ruleEnd, c.Place, "%s has no connector %q", at, connector)
+		f.l.Report(RuleEnd, c.Place, "%s has no connector %q", at, connector)
 	case !ok:
-		f.l.Report(ruleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
+		f.l.Report(RuleEnd, c.Place, "component %q has no connector %q, nor has its FMU such a variable", at.path, connector)
 	case p.array || c.Indexed:
 		f.l.Report(ruleTypes, c.Place, "the connector %q is an array; FMUs of version 2.0 have scalar variables only", e)
 		return e, false
@@ -459,7 +460,7 @@ func (f *flattener) end(in *instance, c *Connection, element, connector string) 
 		return e, false
 	case at.index >= 0 && p.decl != nil && p.variable == nil: // reported with the connector
 		return e, false
-	case p.decl == nil && at != in && f.p.osp == nil: // there nothing declares connectors
+	case p.decl == nil && at != in && f.p.structure == nil: // there nothing declares connectors
 		f.l.Report(ruleUndeclared, c.Place, "component %q does not declare the connector %q", at.path, connector)
 	}
 	return e, ok
@@ -521,13 +522,13 @@ func (c *Connection) alike(o *Connection) bool {
 	a, b := c.Transformation, o.Transformation
 	same := a == b || a != nil && b != nil && a.Kind == b.Kind && a.Factor == b.Factor && a.Offset == b.Offset &&
 		maps.Equal(a.Numbers, b.Numbers) && maps.Equal(a.Names, b.Names)
-	return same && c.SuppressUnitConversion == o.SuppressUnitConversion && c.bond == o.bond
+	return same && c.SuppressUnitConversion == o.SuppressUnitConversion && c.Bond == o.Bond
 }
 
 // feed enters an edge; false if its target has a source already.
 func (f *flattener) feed(g edge) bool {
 	if first, twice := f.inbound[g.to]; twice && first.from == g.from && first.within == g.within && first.c.alike(g.c) {
-		f.l.Report(ruleTwice, g.c.Place, "the connection of %q to %q is written twice, first in line %d", g.from, g.to, first.c.Place.Line)
+		f.l.Report(RuleTwice, g.c.Place, "the connection of %q to %q is written twice, first in line %d", g.from, g.to, first.c.Place.Line)
 		return false
 	} else if twice {
 		f.l.Report(ruleWriters, g.c.Place, "%q has two sources: %q and, from line %d, %q", g.to, g.from, first.c.Place.Line, first.from)
@@ -922,9 +923,6 @@ func (f *flattener) flat(from, to end, path []edge) {
 		}
 		f.l.Report(rule, at, "%q and %q differ in relativeQuantity: one is a difference of two values, the other is not", from, to)
 	}
-	if f.p.osp != nil && v.Type == Real {
-		f.ospUnits(from, to, at)
-	}
 	if !f.arrive(from, to, v, w.Items, table, at) {
 		return
 	}
@@ -942,16 +940,16 @@ func (f *flattener) flat(from, to end, path []edge) {
 	}
 	f.net.Connections = append(f.net.Connections, FlatConnection{
 		From: FlatEnd{from.in.index, from.name}, To: FlatEnd{to.in.index, to.name}, Type: w.Type,
-		Gain: gain, Offset: offset, Map: table, Via: via, Place: at,
+		Gain: gain, Offset: offset, Map: table, Via: via, Bond: f.inbound[to].c.Bond, Place: at,
 	})
 }
 
 // arrive judges what comes to an enumeration at the end of a way: an item of the source
 // that arrives as none of the target is an error, with a mapping and without one, since
 // what a mapping does not name passes unchanged (ssp 29). Of an Integer nothing tells which
-// numbers come, unless it has bounds. A structure of OSP has no mappings to be corrected.
+// numbers come, unless it has bounds. A Structure has no mappings to be corrected.
 func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, table map[int32]int32, at Place) bool {
-	if len(items) == 0 || f.p.osp != nil {
+	if len(items) == 0 || f.p.structure != nil {
 		return true
 	}
 	numbers := make(map[int32]bool, len(items))

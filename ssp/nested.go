@@ -339,7 +339,7 @@ func (p *Package) document(c *Component, h home, name string, l *diag.List) *Doc
 		l.Report(ruleFile, c.Place, "component %q: there is no readable %s%s: %v", c.Name, h.show(name), hint, unwrapPath(err))
 		return nil
 	}
-	d := parseDocument(data, h.show(name), p.opener(h), l)
+	d := parseDocument(p.parser(l, h.show(name)), data, p.opener(h))
 	if d == nil {
 		return nil
 	}

@@ -28,11 +28,11 @@ const (
 // tells that it lies in neither.
 type opener func(uri string, inside *Component) (data []byte, file string, outside bool, err error)
 
-// parseDocument reads an SSD from memory. The name is shown in findings; open
-// reads the parameter files that the document refers to. It returns nil if the
-// document has errors.
-func parseDocument(data []byte, file string, open opener, l *diag.List) *Document {
-	p := newParser(&diag.List{Strict: l.Strict}, file)
+// parseDocument reads an SSD from memory; open reads the parameter files that the
+// document refers to. It returns nil if the document has errors.
+func parseDocument(p *parser, data []byte, open opener) *Document {
+	l := p.List
+	p.List = &diag.List{Strict: l.Strict}
 	defer func() { l.Append(p.List) }()
 	if root := p.Parse(data); root != nil {
 		return p.document(root, open)
@@ -230,7 +230,7 @@ func (r *reader) common(n *xmltree.Node, c *Common) (rest []*xmltree.Node) {
 	c.Name, c.ID, c.Description = r.Need(n, "name"), n.Str("id", ""), n.Str("description", "")
 	c.Place = r.Place(n)
 	if _, ok := n.Attr("name"); ok && c.Name == "" {
-		r.Add(ruleName, n, "the name is empty")
+		r.Add(RuleName, n, "the name is empty")
 	}
 	for _, k := range n.Kids {
 		switch {
@@ -287,7 +287,7 @@ func (r *reader) dictionaries(n *xmltree.Node) []Dictionary {
 		}
 		d := Dictionary{Name: r.Need(k, "name"), Source: k.Str("source", ""), Place: r.Place(k), Content: k.El}
 		if seen[d.Name] {
-			r.Add(ruleName, k, "another signal dictionary of this system is called %q too", d.Name)
+			r.Add(RuleName, k, "another signal dictionary of this system is called %q too", d.Name)
 		}
 		seen[d.Name] = true
 		d.Signals = readPart(r, k, k, d.Source, k.Str("type", mimeDictionary), mimeDictionary, "SSD", (*parser).signalDictionary)
@@ -324,7 +324,7 @@ func (p *parser) signalDictionary(n *xmltree.Node, inline bool) *SignalDictionar
 				p.Add(xmltree.RuleSchema, k, "the entry %q has no type", c.Name)
 			}
 			if seen[c.Name] {
-				p.Add(ruleName, k, "another entry of this dictionary is called %q too", c.Name)
+				p.Add(RuleName, k, "another entry of this dictionary is called %q too", c.Name)
 			}
 			seen[c.Name] = true
 			s.Entries = append(s.Entries, c)
@@ -379,7 +379,7 @@ func (r *reader) elements(n *xmltree.Node) []Element {
 		}
 		name := e.Base().Name
 		if seen[name] {
-			r.Add(ruleName, k, "another element of this system is called %q too", name)
+			r.Add(RuleName, k, "another element of this system is called %q too", name)
 		}
 		seen[name] = true
 		out = append(out, e)
@@ -409,7 +409,7 @@ func (r *reader) connectors(n *xmltree.Node) []Connector {
 			}
 		}
 		if seen[c.Name] {
-			r.Add(ruleName, k, "another connector of this element is called %q too", c.Name)
+			r.Add(RuleName, k, "another connector of this element is called %q too", c.Name)
 		}
 		seen[c.Name] = true
 		out = append(out, c)
@@ -558,7 +558,7 @@ func (p *parser) mapEntry(n *xmltree.Node, t *Transformation) {
 func (p *parser) again(different *diag.Rule, n *xmltree.Node, same bool, format string, args ...any) {
 	rule := different
 	if same {
-		rule = ruleTwice
+		rule = RuleTwice
 	}
 	p.Add(rule, n, format, args...)
 }
@@ -737,6 +737,7 @@ func readPart[T any](r *reader, n, inline *xmltree.Node, source, mime, want, bas
 			r.Add(ruleFileOutside, n, "the file %q lies outside the folder of the document", source)
 		}
 		p := newParser(r.List, file)
+		p.Prefixes = r.Prefixes
 		root := p.Parse(data)
 		if root == nil {
 			return nil
@@ -793,7 +794,7 @@ func (p *parser) parameterSet(n *xmltree.Node, inline bool) *ParameterSet {
 // Whether this matters shows when the values are bound.
 func (p *parser) repeated(n *xmltree.Node, seen map[string]int, name, what string) {
 	if first, twice := seen[name]; twice {
-		p.Add(ruleTwice, n, what+", first in line %d", name, first)
+		p.Add(RuleTwice, n, what+", first in line %d", name, first)
 		return
 	}
 	seen[name] = n.Line
@@ -868,13 +869,13 @@ func (p *parser) parameterValue(n *xmltree.Node, t ValueType, v *ParameterValue)
 		p.since2(n, "a list of values")
 		v.Array = true
 		if i := slices.IndexFunc(list, func(one string) bool { return read(one) != nil }); i >= 0 {
-			p.Add(ruleValue, n, "entry %d of the value of parameter %q: %v", i+1, v.Name, read(list[i]))
+			p.Add(RuleValue, n, "entry %d of the value of parameter %q: %v", i+1, v.Name, read(list[i]))
 		}
 		v.Value = Value{Type: t}
 		return
 	}
 	if _, ok := n.Attr("value"); ok {
-		p.Add(ruleValue, n, "the value of parameter %q: %v", v.Name, err)
+		p.Add(RuleValue, n, "the value of parameter %q: %v", v.Name, err)
 	}
 }
 

@@ -8,6 +8,7 @@
 package dialect
 
 import (
+	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
@@ -15,8 +16,9 @@ import (
 // All returns the dialects of this package, in order of precedence (ssp 47).
 func All() []ssp.Dialect {
 	return []ssp.Dialect{
-		{Name: "OSP", New: func() ssp.Annotations { return osp{} }},
-		{Name: "OMSimulator", New: func() ssp.Annotations { return &omSimulator{} }},
+		{Name: "OSP", New: func() ssp.Annotations { return osp{} }, Format: &ssp.Format{File: ospDocumentName, Root: ospRoot, Read: readStructure},
+			Source: proxied, Prefixes: map[string]string{"osp": nsOSP}, Rules: []*diag.Rule{ruleOSP, ruleOSPPart, ruleOSPModel, ruleOSPUnit, ruleOSPName}},
+		{Name: "OMSimulator", New: func() ssp.Annotations { return &omSimulator{} }, Prefixes: prefixOMS},
 		{Name: "OpenMCx", New: func() ssp.Annotations { return &openMCx{} }},
 	}
 }

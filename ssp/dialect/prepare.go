@@ -9,7 +9,6 @@ import (
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
 	"github.com/macrostep/macrostep/ssp/edit"
-	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
 
 // Tools names the tools that Prepare knows.
@@ -44,7 +43,7 @@ func prepareOMS(d *ssp.Document, step float64, tolerance *float64) (notes []stri
 		rtol = *tolerance
 	}
 	content := fmt.Sprintf(`<oms:Annotations xmlns:oms="%s"><oms:SimulationInformation><oms:FixedStepMaster description="oms-ma" stepSize="%s" relativeTolerance="%s"/></oms:SimulationInformation></oms:Annotations>`,
-		xmltree.OMS, number(step), number(rtol))
+		nsOMS, number(step), number(rtol))
 	var walk func(s *ssp.System) error
 	walk = func(s *ssp.System) error {
 		if edit.Identifier(s.Name) != s.Name {
@@ -90,7 +89,7 @@ func ends(c *ssp.Connection) string {
 
 func prepareOSP(d *ssp.Document, step float64) (notes []string, err error) {
 	if !has(d.Experiment.Annotations, typeOSP) {
-		a, err := edit.NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, xmltree.OSP, number(step)))
+		a, err := edit.NewAnnotation(typeOSP, fmt.Sprintf(`<osp:Algorithm xmlns:osp="%s"><osp:FixedStepAlgorithm baseStepSize="%s"/></osp:Algorithm>`, nsOSP, number(step)))
 		if err != nil {
 			return nil, err
 		}

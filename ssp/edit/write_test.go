@@ -1,11 +1,10 @@
-package edit
+package edit_test
 
 import (
 	"bytes"
 	_ "embed"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -17,52 +16,15 @@ import (
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/fmi/unit"
 	"github.com/macrostep/macrostep/ssp"
+	"github.com/macrostep/macrostep/ssp/edit"
+	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 	"github.com/macrostep/macrostep/ssp/internal/xmltree"
 )
-
-const head = `<?xml version="1.0" encoding="UTF-8"?>
-<ssd:SystemStructureDescription version="1.0" name="test"
-  xmlns:ssd="http://ssp-standard.org/SSP1/SystemStructureDescription"
-  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon"
-  xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"
-  xmlns:ssm="http://ssp-standard.org/SSP1/SystemStructureParameterMapping">
-`
-
-const tail = `
-</ssd:SystemStructureDescription>
-`
-
-const baseSet = `<?xml version="1.0"?>
-<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues"
-  xmlns:ssc="http://ssp-standard.org/SSP1/SystemStructureCommon">
-  <ssv:Parameters>
-    <ssv:Parameter name="gain"><ssv:Real value="3" unit="m"/></ssv:Parameter>
-    <ssv:Parameter name="height"><ssv:Real value="4" unit="m"/></ssv:Parameter>
-  </ssv:Parameters>
-  <ssv:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit></ssv:Units>
-</ssv:ParameterSet>
-`
-
-// folder writes files into a folder of the test.
-func folder(t testing.TB, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // read opens a document that refers to no other file.
 func read(t testing.TB, data []byte, l *diag.List) *ssp.Document {
 	t.Helper()
-	p, err := ssp.Open(filepath.Join(folder(t, map[string]string{"test.ssd": string(data)}), "test.ssd"), l)
+	p, err := ssp.Open(filepath.Join(Folder(t, map[string]string{"test.ssd": string(data)}), "test.ssd"), l)
 	if err != nil {
 		return nil
 	}
@@ -85,7 +47,7 @@ func parse(t testing.TB, data []byte) *ssp.Document {
 
 func encode(t testing.TB, d *ssp.Document) []byte {
 	t.Helper()
-	data, err := Encode(d)
+	data, err := edit.Encode(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,11 +118,6 @@ func expanded(el *etree.Element) string {
 	var walk func(el *etree.Element)
 	walk = func(el *etree.Element) {
 		uri := el.NamespaceURI()
-		for known, prefix := range xmltree.Prefixes { // as reading tolerates it (ssp 6)
-			if uri == "" && el.Space == prefix {
-				uri = known
-			}
-		}
 		if uri == "http://ssp-standard.org/SSP1/ParameterValues" {
 			uri = xmltree.SSV
 		}
@@ -342,7 +299,7 @@ func TestEncodeMade(t *testing.T) {
 		{Name: "a.k", Value: ssp.Value{Type: ssp.Real, Real: 1e6}, Unit: "mm"}, {Name: "a.s", Value: ssp.Value{Type: ssp.String, Text: "two\nlines & <more>"}},
 		{Name: "a.on", Value: ssp.Value{Type: ssp.Boolean, Bool: true}}, {Name: "a.mode", Value: ssp.Value{Type: ssp.Enumeration, Text: "off"}, Enumeration: "modes"},
 	}, Units: made().Units, Enumerations: made().Enumerations}
-	data, err := EncodeSet(set)
+	data, err := edit.EncodeSet(set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +313,7 @@ func TestEncodeMade(t *testing.T) {
 	}
 	m := &ssp.ParameterMapping{Entries: []ssp.MappingEntry{{Source: "k", Target: "a.k", SuppressUnitConversion: true,
 		Transformation: &ssp.Transformation{Kind: ssp.BooleanMapping, Factor: 1, Numbers: map[int32]int32{0: 1, 1: 0}}}}}
-	if data, err = EncodeMapping(m); err != nil {
+	if data, err = edit.EncodeMapping(m); err != nil {
 		t.Fatal(err)
 	}
 	d = made()
@@ -452,7 +409,7 @@ func TestEncodeBorrowed(t *testing.T) {
 
 // What cannot be written is named, and nothing is written.
 func TestEncodeErrors(t *testing.T) {
-	for want, edit := range map[string]func(*ssp.Document){
+	for want, change := range map[string]func(*ssp.Document){
 		`/SystemStructureDescription: name="a\x00": XML cannot hold the character '\x00'`: func(d *ssp.Document) { d.Name = "a\x00" },
 		"the name is empty": func(d *ssp.Document) { d.System.Elements[0].Base().Name = "" },
 		`another element of this system is called "a" too`:    func(d *ssp.Document) { d.System.Elements[1].Base().Name = "a" },
@@ -469,8 +426,8 @@ func TestEncodeErrors(t *testing.T) {
 		"the binding has neither a source nor a set":          func(d *ssp.Document) { d.System.Elements[1].Base().Bindings[0].Source = "" },
 	} {
 		d := made()
-		edit(d)
-		data, err := Encode(d)
+		change(d)
+		data, err := edit.Encode(d)
 		if err == nil || !strings.Contains(err.Error(), want) || data != nil {
 			t.Errorf("%s: error %v, %d bytes", want, err, len(data))
 		}
@@ -485,7 +442,7 @@ func TestEncodeErrors(t *testing.T) {
 		`the parameter "twice" stands twice in this set`: {Name: "twice", Value: ssp.Value{Type: ssp.Real}},
 	} {
 		s := &ssp.ParameterSet{Name: "p", Parameters: []ssp.ParameterValue{{Name: "twice", Value: ssp.Value{Type: ssp.Real}}, v}}
-		data, err := EncodeSet(s)
+		data, err := edit.EncodeSet(s)
 		if err == nil || !strings.Contains(err.Error(), want) || data != nil {
 			t.Errorf("%s: error %v, %d bytes", want, err, len(data))
 		}
@@ -502,7 +459,7 @@ func FuzzEncode(f *testing.F) {
 		if d == nil {
 			return
 		}
-		written, err := Encode(d)
+		written, err := edit.Encode(d)
 		if err != nil {
 			return // told
 		}
@@ -514,7 +471,7 @@ func FuzzEncode(f *testing.F) {
 		if diff := unlike(d, again); diff != "" {
 			t.Fatalf("%s\n%s", diff, written)
 		}
-		third, err := Encode(again)
+		third, err := edit.Encode(again)
 		if err != nil || !bytes.Equal(third, written) {
 			t.Fatalf("%v: %s", err, firstDifference(string(written), string(third)))
 		}

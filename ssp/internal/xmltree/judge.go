@@ -34,8 +34,12 @@ var (
 type Reader struct {
 	List *diag.List
 	File string // as shown to the user
+	// Prefixes are taken literally where the document does not declare them, like those
+	// of SSP: namespaces by prefix.
+	Prefixes map[string]string
 
-	seen map[string]bool // of Once
+	seen       map[string]bool // of Once
+	undeclared []string        // prefixes that Parse declares
 }
 
 // Place returns where an element stands.
@@ -83,6 +87,9 @@ func (p *Reader) Parse(data []byte) *Node {
 	}
 	p.judge(root, false)
 	p.texts(root)
+	for _, prefix := range p.undeclared {
+		root.El.CreateAttr("xmlns:"+prefix, p.known(prefix))
+	}
 	return root
 }
 
@@ -130,15 +137,31 @@ func (p *Reader) singles(n *Node) {
 	}
 }
 
+// known returns the namespace that an undeclared prefix stands for, "" if none (ssp 6).
+func (p *Reader) known(prefix string) string {
+	for uri, standard := range Prefixes {
+		if prefix == standard && Standard(uri) {
+			return uri
+		}
+	}
+	return p.Prefixes[prefix]
+}
+
+// declare has Parse declare a prefix at the root, so that the tree can be written.
+func (p *Reader) declare(prefix string) {
+	if !slices.Contains(p.undeclared, prefix) {
+		p.undeclared = append(p.undeclared, prefix)
+	}
+}
+
 func (p *Reader) namespace(n *Node) string {
 	uri := n.El.NamespaceURI()
-	if uri == "" && n.El.Space != "" {
-		if known, ok := knownPrefixes[n.El.Space]; ok {
-			if p.Once("prefix " + n.El.Space) {
-				p.Add(RuleTolerated, n, "the namespace prefix %q is not declared", n.El.Space)
-			}
-			return known
+	if known := p.known(n.El.Space); uri == "" && known != "" {
+		if p.Once("prefix " + n.El.Space) {
+			p.Add(RuleTolerated, n, "the namespace prefix %q is not declared", n.El.Space)
 		}
+		p.declare(n.El.Space)
+		return known
 	}
 	if right, ok := aliases[uri]; ok {
 		if p.Once("namespace " + uri) {
@@ -196,6 +219,9 @@ func (p *Reader) attributes(n *Node) {
 	seen := make(map[string]bool, len(n.El.Attr))
 	for _, a := range n.El.Attr {
 		key := a.FullKey()
+		if a.Space != "" && a.Space != "xmlns" && p.known(a.Space) != "" && Resolve(n.El, a.Space) == "" {
+			p.declare(a.Space)
+		}
 		if seen[key] {
 			p.Add(RuleSchema, n, "the attribute %q stands twice", key)
 		}
