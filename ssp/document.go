@@ -154,6 +154,13 @@ type face struct {
 	items    map[string]int32
 }
 
+// setUnit takes the unit of another face that has one.
+func (f *face) setUnit(of face) {
+	if of.unit != nil {
+		f.unit, f.unitName = of.unit, of.unitName
+	}
+}
+
 // Connection joins two connectors. Which end is the source follows from the
 // kinds, not from start and end (ssp 24). An empty element means this system.
 type Connection struct {

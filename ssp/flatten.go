@@ -1,7 +1,6 @@
 package ssp
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,11 +67,8 @@ type flattener struct {
 // (nil: nowhere); the error holds those of level Error and the errors of the
 // resolver, and the network is then nil.
 func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
-	own := &diag.List{}
-	if l != nil {
-		own.Strict = l.Strict
-		defer func() { l.Append(own) }()
-	}
+	own, done := collect(l)
+	defer done()
 	f := &flattener{p: p, l: own, inbound: make(map[end]edge), assigned: make(map[end][]assignment), told: make(map[string]bool),
 		net: &Network{Name: p.Root.Name, Components: p.components, Functions: p.functions}}
 	f.net.Experiment.Start, f.net.Experiment.Stop = p.Root.Experiment.Start, p.Root.Experiment.Stop
@@ -310,7 +306,7 @@ func (f *flattener) at(e end) (port, bool) {
 	case ok:
 		p.variable = &v
 		p.kind, p.typ = Kind(v.Causality), v.Type
-		p.inner = face{v.Unit, v.UnitBase, v.Items}
+		p.inner = v.face()
 		p.outside = p.inner
 		if p.decl == nil {
 			return p, true
@@ -319,9 +315,7 @@ func (f *flattener) at(e end) (port, bool) {
 			p.kind = p.decl.Kind
 		}
 		p.array = p.decl.Array
-		if p.decl.face.unit != nil {
-			p.outside.unit, p.outside.unitName = p.decl.face.unit, p.decl.face.unitName
-		}
+		p.outside.setUnit(p.decl.face)
 		return p, true
 	case e.in.inside != nil:
 		truth = e.in.inside[e.name]
@@ -338,9 +332,7 @@ func (f *flattener) at(e end) (port, bool) {
 		if p.typ == Unspecified {
 			p.typ = p.decl.Type
 		}
-		if p.decl.face.unit != nil {
-			p.outside.unit, p.outside.unitName = p.decl.face.unit, p.decl.face.unitName
-		}
+		p.outside.setUnit(p.decl.face)
 		if p.outside.items == nil {
 			p.outside.items = p.decl.face.items
 		}
@@ -576,7 +568,7 @@ func (f *flattener) checkConnectors(in *instance, used map[end]bool) {
 		if c.Type != Unspecified && c.Type != v.Type {
 			f.l.Report(ruleConnectorType, c.Place, "the connector %q of component %q is of type %s; its FMU variable is of type %s, which counts", c.Name, in.path, c.Type, v.Type)
 		}
-		f.checkFace(in, c, face{v.Unit, v.UnitBase, v.Items}, v.RelativeQuantity, "FMU variable")
+		f.checkFace(in, c, v.face(), v.RelativeQuantity, "FMU variable")
 	}
 }
 
@@ -661,10 +653,8 @@ func (f *flattener) trace(e end) (source end, path []edge, ok bool) {
 
 // carrier is what is known of a signal at a point of its way.
 type carrier struct {
+	face
 	typ      ValueType
-	unitName string
-	unit     *unit.Base
-	items    map[string]int32
 	relative bool
 	// constant marks a bound value, which may change from Integer to Real
 	// (ssp 40); between FMU variables that is not allowed.
@@ -785,17 +775,13 @@ func (f *flattener) convert(c *carrier, to face, at Place, what way) (out []stag
 		f.l.Report(ruleUnitUnknown, at, "%s: the value has the unit %q, which is not defined, and the target the unit %q: it cannot be converted", what, c.unitName, to.unitName)
 		return nil, false
 	}
-	gain, offset, err := unit.Convert(c.unit, to.unit, c.relative)
+	out, err := conversion(c.face, to, c.relative, at)
 	if err != nil {
 		f.l.Report(ruleDimension, at, "%s: the unit %q cannot be converted into %q: %v", what, c.unitName, to.unitName, err)
 		return nil, false
 	}
-	from := c.unitName
 	c.unit, c.unitName = to.unit, to.unitName
-	if gain == 1 && offset == 0 {
-		return nil, true
-	}
-	return []stage{{gain: gain, offset: offset, fromUnit: from, toUnit: to.unitName, at: at}}, true
+	return out, true
 }
 
 // checkTargets reports values of a mapping that the target does not have (ssp 29).
@@ -805,7 +791,7 @@ func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32
 	}
 	for _, n := range slices.Sorted(maps.Keys(s.t.Numbers)) {
 		if v := s.t.Numbers[n]; itemName(items, v) == "" {
-			f.l.Report(ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, itemList(items))
+			f.l.Report(ruleTransformation, at, "%s: %d is mapped to %d, which is no item of the target; it has %s", what, n, v, diag.ListItems(items))
 			return false
 		}
 	}
@@ -816,7 +802,7 @@ func (f *flattener) checkTargets(s *stage, typ ValueType, items map[string]int32
 func (f *flattener) fromVariable(e end) (carrier, []stage) {
 	p, _ := f.at(e)
 	v := p.variable
-	c := carrier{typ: v.Type, unit: v.UnitBase, unitName: v.Unit, items: v.Items, relative: v.RelativeQuantity}
+	c := carrier{face: v.face(), typ: v.Type, relative: v.RelativeQuantity}
 	return c, f.leave(&c, p)
 }
 
@@ -825,20 +811,13 @@ func (f *flattener) leave(c *carrier, p port) []stage {
 	if p.outside.unit == nil || c.typ != Real {
 		return nil
 	}
-	gain, offset, err := unit.Convert(c.unit, p.outside.unit, c.relative)
-	if err != nil { // reported with the connector
-		gain, offset = 1, 0
-	}
-	from := c.unitName
-	c.unit, c.unitName = p.outside.unit, p.outside.unitName
-	if gain == 1 && offset == 0 {
-		return nil
-	}
-	s := stage{gain: gain, offset: offset, fromUnit: from, toUnit: c.unitName}
+	var at Place
 	if p.decl != nil {
-		s.at = p.decl.Place
+		at = p.decl.Place
 	}
-	return []stage{s}
+	out, _ := conversion(c.face, p.outside, c.relative, at) // an error is reported with the connector
+	c.unit, c.unitName = p.outside.unit, p.outside.unitName
+	return out
 }
 
 // connections makes the flat connections.
@@ -857,7 +836,8 @@ func (f *flattener) connections() {
 			f.flat(source, e, path)
 			continue
 		}
-		if !source.in.isRoot() && !f.hasValue(path) {
+		hasValue := slices.ContainsFunc(path, func(g edge) bool { return len(f.assigned[g.from]) > 0 })
+		if !source.in.isRoot() && !hasValue {
 			f.l.Report(ruleDangling, at, "%q is connected to %q, which nothing feeds and which has no value", e, source)
 		}
 	}
@@ -889,11 +869,6 @@ func (f *flattener) vanishing() {
 		}
 		f.l.Report(ruleDangling, g.c.Place, "%q is connected to %q, from where the value reaches nothing", g.from, e)
 	}
-}
-
-// hasValue reports whether a connector along a path is bound to a value.
-func (f *flattener) hasValue(path []edge) bool {
-	return slices.ContainsFunc(path, func(g edge) bool { return len(f.assigned[g.from]) > 0 })
 }
 
 func (f *flattener) flat(from, to end, path []edge) {
@@ -967,12 +942,12 @@ func (f *flattener) arrive(from, to end, v Variable, items map[string]int32, tab
 		for _, name := range slices.Sorted(maps.Keys(v.Items)) {
 			if n := becomes(v.Items[name]); !numbers[n] {
 				f.l.Report(ruleTransformation, at, "%q → %q: the item %q of the source, %d, arrives as %d, which is no item of the target; it has %s: give it one by an EnumerationMappingTransformation on the way",
-					from, to, name, v.Items[name], n, itemNumbers(items))
+					from, to, name, v.Items[name], n, diag.ListItems(items))
 				return false
 			}
 		}
 	case v.Type == Integer && table != nil && !v.within(func(n int32) bool { return numbers[becomes(n)] }):
-		f.l.Report(ruleEnumeration, at, "%q → %q: numbers that the mapping does not name pass unchanged, and the target has only %s", from, to, itemNumbers(items))
+		f.l.Report(ruleEnumeration, at, "%q → %q: numbers that the mapping does not name pass unchanged, and the target has only %s", from, to, diag.ListItems(items))
 	}
 	return true
 }
@@ -997,25 +972,25 @@ func (to *Variable) within(holds func(int32) bool) bool {
 // compile returns the composed change of a signal from an FMU variable.
 func (f *flattener) compile(from end, path []edge, at Place) (gain, offset float64, table map[int32]int32, ok bool) {
 	c, stages := f.fromVariable(from)
+	return f.compose(c, stages, from, path, at)
+}
+
+// compose returns the composed change of a signal by stages and a way behind them.
+func (f *flattener) compose(c carrier, stages []stage, from end, path []edge, at Place) (gain, offset float64, table map[int32]int32, ok bool) {
 	more, _, ok := f.follow(c, path)
 	if !ok {
 		return 0, 0, nil, false
 	}
 	gain, offset, table, err := compose(append(stages, more...))
-	if err != nil {
+	switch {
+	case err != nil:
 		f.l.Report(ruleTransformation, at, "the enumeration mapping from %q: %v", from, err)
+	case gain-gain != 0 || offset-offset != 0:
+		f.l.Report(ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds", from, gain, offset)
+	default:
+		return gain, offset, table, true
 	}
-	return gain, offset, table, err == nil && f.finite(from, gain, offset, at)
-}
-
-// finite reports what units and transformations on a way make of a signal together if
-// that is beyond numbers.
-func (f *flattener) finite(from end, gain, offset float64, at Place) bool {
-	if gain-gain == 0 && offset-offset == 0 {
-		return true
-	}
-	f.l.Report(ruleTransformation, at, "what units and transformations make of %q together is %v times it plus %v, which no number holds", from, gain, offset)
-	return false
+	return 0, 0, nil, false
 }
 
 // outputs finds what feeds the outputs of the outermost system.
@@ -1056,26 +1031,10 @@ func (f *flattener) inputs() {
 			continue
 		}
 		at := f.inbound[e].c.Place
-		stages, _, ok := f.follow(carrier{typ: p.typ, unit: p.inner.unit, unitName: p.inner.unitName, items: p.inner.items, relative: v.RelativeQuantity, constant: true}, path)
-		if !ok {
-			continue
-		}
-		gain, offset, table, err := compose(stages)
-		if err != nil {
-			f.l.Report(ruleTransformation, at, "the enumeration mapping from %q: %v", source, err)
-			continue
-		}
-		if !f.arrive(source, e, Variable{Type: p.typ, Items: p.inner.items}, v.Items, table, at) {
-			continue
-		}
-		if !f.finite(source, gain, offset, at) {
+		gain, offset, table, ok := f.compose(carrier{face: p.inner, typ: p.typ, relative: v.RelativeQuantity, constant: true}, nil, source, path, at)
+		if !ok || !f.arrive(source, e, Variable{Type: p.typ, Items: p.inner.items}, v.Items, table, at) {
 			continue
 		}
 		f.net.Inputs = append(f.net.Inputs, SystemInput{Name: source.name, Quoted: quoteName(source.name), To: FlatEnd{e.in.index, e.name}, Gain: gain, Offset: offset, Map: table, Place: at})
 	}
-}
-
-// byComponent orders settings.
-func byComponent(a, b Setting) int {
-	return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Variable, b.Variable))
 }

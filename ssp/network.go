@@ -28,6 +28,8 @@ type Variable struct {
 	Settable bool
 }
 
+func (to *Variable) face() face { return face{to.Unit, to.UnitBase, to.Items} }
+
 // VariableSet returns the variables of one FMU.
 type VariableSet interface {
 	Lookup(name string) (Variable, bool)

@@ -48,11 +48,8 @@ type Package struct {
 // and, in Flatten, the annotations of other tools.
 // Findings go to l (nil: nowhere); the error holds those of level Error.
 func Open(path string, l *diag.List, dialects ...Dialect) (*Package, error) {
-	own := &diag.List{}
-	if l != nil {
-		own.Strict = l.Strict
-		defer func() { l.Append(own) }()
-	}
+	own, done := collect(l)
+	defer done()
 	path, variant := SplitVariant(path)
 	p := &Package{Path: path, dialects: dialects, packages: make(map[string]home), documents: make(map[string]*Document)}
 	fail := func(format string, args ...any) (*Package, error) {
@@ -295,11 +292,8 @@ func readDocument(path string) ([]byte, error) {
 // (SD2, SD19): what Components cannot say, and Flatten learns only from its
 // resolver. The error holds the findings of level Error.
 func (p *Package) CheckSources(l *diag.List) error {
-	own := &diag.List{}
-	if l != nil {
-		own.Strict = l.Strict
-		defer func() { l.Append(own) }()
-	}
+	own, done := collect(l)
+	defer done()
 	for _, c := range p.Components() {
 		if c.Problem == nil {
 			p.checkFile(c, own)

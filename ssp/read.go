@@ -31,9 +31,9 @@ type opener func(uri string, inside *Component) (data []byte, file string, outsi
 // parseDocument reads an SSD from memory; open reads the parameter files that the
 // document refers to. It returns nil if the document has errors.
 func parseDocument(p *parser, data []byte, open opener) *Document {
-	l := p.List
-	p.List = &diag.List{Strict: l.Strict}
-	defer func() { l.Append(p.List) }()
+	own, done := collect(p.List)
+	defer done()
+	p.List = own
 	if root := p.Parse(data); root != nil {
 		return p.document(root, open)
 	}
@@ -286,10 +286,7 @@ func (r *reader) dictionaries(n *xmltree.Node) []Dictionary {
 			continue
 		}
 		d := Dictionary{Name: r.Need(k, "name"), Source: k.Str("source", ""), Place: r.Place(k), Content: k.El}
-		if seen[d.Name] {
-			r.Add(RuleName, k, "another signal dictionary of this system is called %q too", d.Name)
-		}
-		seen[d.Name] = true
+		r.unique(seen, k, d.Name, "signal dictionary of this system")
 		d.Signals = readPart(r, k, k, d.Source, k.Str("type", mimeDictionary), mimeDictionary, "SSD", (*parser).signalDictionary)
 		if d.Signals == nil {
 			continue
@@ -323,10 +320,7 @@ func (p *parser) signalDictionary(n *xmltree.Node, inline bool) *SignalDictionar
 			if c.Type == Unspecified {
 				p.Add(xmltree.RuleSchema, k, "the entry %q has no type", c.Name)
 			}
-			if seen[c.Name] {
-				p.Add(RuleName, k, "another entry of this dictionary is called %q too", c.Name)
-			}
-			seen[c.Name] = true
+			p.unique(seen, k, c.Name, "entry of this dictionary")
 			s.Entries = append(s.Entries, c)
 		case k.Is("Enumerations", xmltree.SSB):
 			s.Enumerations = p.enumerations(k)
@@ -377,11 +371,7 @@ func (r *reader) elements(n *xmltree.Node) []Element {
 		for _, kk := range rest {
 			r.Unknown(kk)
 		}
-		name := e.Base().Name
-		if seen[name] {
-			r.Add(RuleName, k, "another element of this system is called %q too", name)
-		}
-		seen[name] = true
+		r.unique(seen, k, e.Base().Name, "element of this system")
 		out = append(out, e)
 	}
 	return out
@@ -408,10 +398,7 @@ func (r *reader) connectors(n *xmltree.Node) []Connector {
 				r.Unknown(kk)
 			}
 		}
-		if seen[c.Name] {
-			r.Add(RuleName, k, "another connector of this element is called %q too", c.Name)
-		}
-		seen[c.Name] = true
+		r.unique(seen, k, c.Name, "connector of this element")
 		out = append(out, c)
 	}
 	return out
@@ -529,28 +516,33 @@ func (p *parser) mapEntry(n *xmltree.Node, t *Transformation) {
 		t.Names[source] = target
 		return
 	}
-	number := func(text string) int32 {
+	number := func(text string) (v int32) {
+		var err error
 		if t.Kind == IntegerMapping {
-			v, err := xmltree.ParseInteger(text)
-			if err != nil {
-				p.Add(xmltree.RuleSchema, n, "%v", err)
-			}
-			return v
+			v, err = xmltree.ParseInteger(text)
+		} else {
+			var is bool
+			is, err = xmltree.ParseBoolean(text)
+			v = toNumber(is)
 		}
-		v, err := xmltree.ParseBoolean(text)
 		if err != nil {
 			p.Add(xmltree.RuleSchema, n, "%v", err)
 		}
-		if v {
-			return 1
-		}
-		return 0
+		return v
 	}
 	from, to := number(source), number(target)
 	if first, twice := t.Numbers[from]; twice {
 		p.again(ruleTransformation, n, first == to, "the source %q is mapped twice", source)
 	}
 	t.Numbers[from] = to
+}
+
+// unique reports a name that is seen already.
+func (p *parser) unique(seen map[string]bool, n *xmltree.Node, name, what string) {
+	if seen[name] {
+		p.Add(RuleName, n, "another %s is called %q too", what, name)
+	}
+	seen[name] = true
 }
 
 // again reports an entry whose name an earlier one has: of the same meaning it is

@@ -179,7 +179,7 @@ func TestBadValues(t *testing.T) {
 		{"integer to boolean", Par("p", ssp.Boolean), `<ssv:Integer value="1"/>`, "Integer cannot be given"},
 		{"real to string", Par("p", ssp.String), RealValue(1, ""), "Real cannot be given"},
 		{"real to enumeration", Enum(Par("p", ssp.Enumeration), gears), RealValue(1, ""), "Real cannot be given"},
-		{"unknown item", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="D"/>`, "it has P, N"},
+		{"unknown item", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Enumeration value="D"/>`, "it has P (0), N (1)"},
 		{"unknown number", Enum(Par("p", ssp.Enumeration), gears), `<ssv:Integer value="7"/>`, "7 is no item"},
 		{"item to integer", Par("p", ssp.Integer), `<ssv:Enumeration value="D"/>`, "is not known"},
 		{"above maximum", bounded, `<ssv:Integer value="3"/>`, "above the maximum 2"},

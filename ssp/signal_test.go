@@ -225,7 +225,7 @@ func TestItemsArrive(t *testing.T) {
 		message  string
 		want     map[int32]int32
 	}{
-		{"unmapped", y, In("u", ssp.Enumeration), redOnly, "SD12", `"blue" of the source, 5, arrives as 5, which is no item of the target; it has rot 1, gruen 2, blau 7`, nil},
+		{"unmapped", y, In("u", ssp.Enumeration), redOnly, "SD12", `"blue" of the source, 5, arrives as 5, which is no item of the target; it has rot (1), gruen (2), blau (7)`, nil},
 		{"by number", y, In("u", ssp.Enumeration), Mapping("Integer", 1, 7), "SD12", `"blue"`, nil},
 		{"no mapping", y, In("u", ssp.Enumeration), "", "SD12", `"blue"`, nil},
 		{"parameter", calculated, Par("u", ssp.Enumeration), redOnly, "SD12", `"blue"`, nil},
