@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
 	. "github.com/macrostep/macrostep/ssp/internal/ssptest"
 )
@@ -83,6 +82,14 @@ func TestOwnSettings(t *testing.T) {
 func TestOwnStrict(t *testing.T) {
 	const good = `<ms:Settings version="1">
 </ms:Settings>`
+	refused := func(document string, vars Fakes, message string) {
+		t.Helper()
+		for _, f := range Refused(t, document, nil, vars, "SD21O", message).Findings {
+			if f.Line == 0 || f.Path == "" || f.Remedy == "" {
+				t.Errorf("a finding without place or remedy: %+v", f)
+			}
+		}
+	}
 	for _, c := range []struct{ component, experiment, message string }{
 		{"", "", "one element Settings"},
 		{"", good + good, "one element Settings"},
@@ -109,15 +116,7 @@ func TestOwnStrict(t *testing.T) {
 		if c.component != "" {
 			component = Annotate(ssp.OwnType, c.component)
 		}
-		_, l, err := Flatten(t, Annotated(component, "", Annotate(ssp.OwnType, c.experiment)), nil, Fakes{"c": {}}, false)
-		if !diag.Has(err, "SD21O") || !strings.Contains(err.Error(), c.message) {
-			t.Errorf("%s%s: error %v, want SD21O with %q", c.component, c.experiment, err, c.message)
-		}
-		for _, f := range l.Findings {
-			if f.Line == 0 || f.Path == "" || f.Remedy == "" {
-				t.Errorf("%s: a finding without place or remedy: %+v", c.experiment, f)
-			}
-		}
+		refused(Annotated(component, "", Annotate(ssp.OwnType, c.experiment)), Fakes{"c": {}}, c.message)
 	}
 	for _, c := range []struct{ bond, message string }{
 		{`<ms:Bond><ms:Pair effort="c.F" flow="d.v"/></ms:Bond>`, `"name" is missing`},
@@ -140,18 +139,7 @@ func TestOwnStrict(t *testing.T) {
 		{`<ms:Bond name="b"><ms:Pair effort="c.n" flow="d.v"/></ms:Bond>`, "its type is Integer"},
 		{`<ms:Bond name="b"><ms:Pair effort="c.F" flow="c.v"/></ms:Bond>`, "outputs of the same component"},
 	} {
-		_, l, err := Flatten(t, bonded(Annotate(ssp.OwnType, "<ms:Settings version='1'>\n"+c.bond+"</ms:Settings>")), nil, bondFakes, false)
-		if !diag.Has(err, "SD21O") || !strings.Contains(err.Error(), c.message) {
-			t.Errorf("%s: error %v, want SD21O with %q", c.bond, err, c.message)
-		}
-		for _, f := range l.Findings {
-			if f.Line == 0 || f.Path == "" || f.Remedy == "" {
-				t.Errorf("%s: a finding without place or remedy: %+v", c.bond, f)
-			}
-		}
+		refused(bonded(Annotate(ssp.OwnType, "<ms:Settings version='1'>\n"+c.bond+"</ms:Settings>")), bondFakes, c.message)
 	}
-	twice := Annotate(ssp.OwnType, good) + Annotate(ssp.OwnType, good)
-	if _, _, err := Flatten(t, Annotated("", "", twice), nil, Fakes{"c": {}}, false); !diag.Has(err, "SD21O") {
-		t.Errorf("two annotations: error %v, want SD21O", err)
-	}
+	refused(Annotated("", "", Annotate(ssp.OwnType, good)+Annotate(ssp.OwnType, good)), Fakes{"c": {}}, "more than one annotation")
 }

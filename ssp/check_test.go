@@ -38,15 +38,3 @@ func TestCheckPart(t *testing.T) {
 		}
 	}
 }
-
-func FuzzCheckPart(f *testing.F) {
-	for _, text := range []string{BaseSet, baseMap, dictionaryByItself} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		l := &diag.List{}
-		if root, known := ssp.CheckPart([]byte(text), "x.xml", l); root == "" && (known || l.Err() == nil) {
-			t.Errorf("no document and no error: %v", l.Findings)
-		}
-	})
-}

@@ -171,11 +171,7 @@ func TestNasty(t *testing.T) {
 			if got := rounded(n); got != c.want {
 				t.Errorf("got\n%swant\n%s", got, c.want)
 			}
-			var ids []string
-			for _, f := range l.Findings {
-				ids = append(ids, f.ID)
-			}
-			if got := strings.Join(ids, " "); got != c.findings {
+			if got := IDs(l.Findings); got != c.findings {
 				t.Errorf("findings %q, want %q: %v", got, c.findings, l.Findings)
 			}
 		})
@@ -264,29 +260,6 @@ func TestVanishing(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Of values at connectors on one way that of the one farthest upstream counts; each
-// that loses is told (SD16C), as are several at one connector (SD16).
-func TestLosingConnectors(t *testing.T) {
-	const real = "<ssc:Real/>"
-	c := Comp("c", Conns(Con("p", "parameter", real)))
-	s := Sys("s", Conns(Con("a", "parameter", real), Con("z", "calculatedParameter", real))+Bindings(Inline("", Parameter("a", RealValue(4, "")), "")), "", Link("a", "z", LinearTransform(3, 0)))
-	vars := Fakes{"c": {Par("p", ssp.Real)}}
-	n, l := Sound(t, Head+Sys("top", Bindings(Inline("", Parameter("s.z", RealValue(9, "")), "")), s+c, Link("s/z", "c/p", LinearTransform(1, 1)))+Tail, nil, vars)
-	if v := Settings(n)["c.p"]; v.Value.Real != 13 || len(v.Overrides) != 1 {
-		t.Errorf("%+v", v)
-	}
-	if got := Told(l, "SD16", "SD16C"); len(got) != 1 || !strings.Contains(got[0], `SD16C the connector "s.z" is bound to 9, but connected to the connector "s.a"`) {
-		t.Errorf("%q", got)
-	}
-	n, l = Sound(t, Head+Sys("top", Conns(Con("k", "parameter", real))+Bindings(Inline("", Parameter("k", RealValue(1, "")), ""), Inline("", Parameter("k", RealValue(2, "")), "")), c, Link("k", "c/p", ""))+Tail, nil, vars)
-	if v := Settings(n)["c.p"]; v.Value.Real != 2 {
-		t.Errorf("%+v", v)
-	}
-	if got := Told(l, "SD16", "SD16C"); len(got) != 1 || !strings.Contains(got[0], `SD16 the connector "k" is bound 2 times; 2 from here counts`) {
-		t.Errorf("%q", got)
 	}
 }
 

@@ -63,11 +63,7 @@ func TestForms(t *testing.T) {
 func TestVariants(t *testing.T) {
 	files := map[string]string{ssp.DocumentName: Single("a.fmu"), "Other.ssd": strings.Replace(Single("b.fmu"), `name="test"`, `name="other"`, 1), "a.fmu": "x", "b.fmu": "x"}
 	dir := Folder(t, files)
-	var entries []string
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		entries = append(entries, name, files[name])
-	}
-	zipped := Pack(t, entries...)
+	zipped := Pack(t, Entries(files)...)
 	odd := filepath.Join(Folder(t, map[string]string{"odd#1.ssd": Single("a.fmu")}), "odd#1.ssd")
 	for path, want := range map[string]string{dir: "test a.fmu", dir + "#Other.ssd": "other b.fmu", zipped + "#Other.ssd": "other b.fmu",
 		zipped + "#" + ssp.DocumentName: "test a.fmu", zipped + "#": "test a.fmu", odd: "test a.fmu"} {
@@ -222,87 +218,46 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// No document makes the reader or the flattener panic, and what is refused
-// gives no network.
+// No document, dictionary, set or mapping makes the reader or the flattener panic, and what
+// is refused gives no network.
 func FuzzDocument(f *testing.F) {
-	f.Add(base)
-	f.Add(chain([4]string{RealType("m"), RealType("mm"), RealType(""), RealType("m")}, [3]string{LinearTransform(2, 1), Mapping("Integer", 1, 2), ""}))
-	f.Add(propagate(Bindings(Inline(` prefix="P"`, Parameter("", RealValue(1, "m")), "")), "", ""))
-	f.Add(Annotated(Annotate(ssp.OwnType, `<ms:Component stateless="1"/>`), Annotate("org.tool", `<x:Step xmlns:x="urn:x"/>`),
-		Annotate(ssp.OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)))
-	f.Add(bonded(Annotate(ssp.OwnType, `<ms:Settings version="1"><ms:Bond name="b" energyScale="1" tolerance="1"><ms:Pair effort="c.F" flow="d.v" opposed="true"/></ms:Bond></ms:Settings>`)))
-	f.Add(Annotated("", "", Annotate(ssp.OwnType, `<ms:Settings version="1" monitorEnergy="1" energySpike="0" workers="2" isolation="auto" stepTimeout="1" memoryLimit="1" outputInterval="1" input="set.ssv" history="x"><ms:Record match="c.*"/></ms:Settings>`)))
-	f.Add(around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`))
 	whole, files, _ := everything()
-	f.Add(whole)
-	f.Add(bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("inout", RealType("mm")), signal("output", ""), ">"+LinearTransform(2, 1), ">"))
-	f.Fuzz(func(t *testing.T, text string) { survives(t, text, files) })
-}
-
-// Nor does any signal dictionary.
-func FuzzDictionary(f *testing.F) {
-	document, files, _ := everything()
-	f.Add(files["d.ssb"])
-	f.Add(dictionary(entry("n", `<ssc:Enumeration name="e"/>`), entry("m", `<ssc:Real unit="u"/><ssc:Dimension size="2"/>`)))
-	f.Add(BaseSet)
-	f.Fuzz(func(t *testing.T, text string) {
-		survives(t, document, map[string]string{"set.ssv": BaseSet, "map.ssm": baseMap, "d.ssb": text})
-	})
-}
-
-// Nor does any parameter set.
-func FuzzSet(f *testing.F) {
-	f.Add(BaseSet)
-	f.Add(strings.Replace(BaseSet, "1.0", "2.0", 1))
-	f.Add(baseMap)
-	f.Fuzz(func(t *testing.T, text string) {
-		survives(t, base, map[string]string{"set.ssv": text, "map.ssm": baseMap})
-	})
-}
-
-// Nor any mapping.
-func FuzzMapping(f *testing.F) {
-	f.Add(baseMap)
-	f.Add(strings.Replace(baseMap, "gain", "other", 1))
-	f.Add(BaseSet)
-	f.Fuzz(func(t *testing.T, text string) {
-		survives(t, base, map[string]string{"set.ssv": BaseSet, "map.ssm": text})
-	})
-}
-
-// survives reads and flattens a document with its files.
-func survives(t *testing.T, document string, files map[string]string) {
-	all := maps.Clone(files)
-	if all == nil {
-		all = map[string]string{}
+	set, mapping, signals := files["set.ssv"], files["map.ssm"], files["d.ssb"]
+	for _, text := range []string{
+		base, whole,
+		chain([4]string{RealType("m"), RealType("mm"), RealType(""), RealType("m")}, [3]string{LinearTransform(2, 1), Mapping("Integer", 1, 2), ""}),
+		propagate(Bindings(Inline(` prefix="P"`, Parameter("", RealValue(1, "m")), "")), "", ""),
+		Annotated(Annotate(ssp.OwnType, `<ms:Component stateless="1"/>`), Annotate("org.tool", `<x:Step xmlns:x="urn:x"/>`),
+			Annotate(ssp.OwnType, `<ms:Settings version="1"><ms:Rate component="c" ratio="2"/></ms:Settings>`)),
+		bonded(Annotate(ssp.OwnType, `<ms:Settings version="1"><ms:Bond name="b" energyScale="1" tolerance="1"><ms:Pair effort="c.F" flow="d.v"/></ms:Bond></ms:Settings>`)),
+		Annotated("", "", Annotate(ssp.OwnType, `<ms:Settings version="1" workers="2" isolation="auto" input="set.ssv" history="x"><ms:Record match="c.*"/></ms:Settings>`)),
+		around(`source="#box"`, itsConnectors, "", `<ssd:System name="library"><ssd:Elements>`+system(gain("box", "c.fmu"))+`</ssd:Elements></ssd:System>`),
+		bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("inout", RealType("mm")), signal("output", ""), ">"+LinearTransform(2, 1), ">"),
+	} {
+		f.Add(text, set, mapping, signals)
 	}
-	all[ssp.DocumentName] = document
-	l := &diag.List{}
-	p, err := ssp.Open(Folder(t, all), l)
-	if (p == nil) != (err != nil) {
-		t.Fatalf("package %v, error %v", p, err)
-	}
-	if err != nil {
-		return
-	}
-	defer p.Close()
-	n, err := p.Flatten(Generous{}, l)
-	if (n == nil) != (err != nil) {
-		t.Fatalf("network %v, error %v", n, err)
-	}
-	if n == nil {
-		return
-	}
-	for _, c := range n.Connections {
-		if c.From.Component >= len(n.Components) || c.To.Component >= len(n.Components) {
-			t.Fatalf("connection %+v", c)
+	f.Add(whole, strings.Replace(set, "1.0", "2.0", 1), strings.Replace(mapping, "gain", "other", 1),
+		dictionary(entry("n", `<ssc:Enumeration name="e"/>`), entry("m", `<ssc:Real unit="u"/><ssc:Dimension size="2"/>`)))
+	f.Add(whole, mapping, signals, set)
+	f.Fuzz(func(t *testing.T, document, set, mapping, signals string) {
+		n, _, err := Flatten(t, document, map[string]string{"set.ssv": set, "map.ssm": mapping, "d.ssb": signals}, Generous{}, false, toolDialect)
+		if (n == nil) != (err != nil) {
+			t.Fatalf("network %v, error %v", n, err)
 		}
-	}
-	if !slices.IsSortedFunc(n.Settings, func(a, b ssp.Setting) int {
-		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Variable, b.Variable))
-	}) {
-		t.Fatal("settings are not sorted")
-	}
+		if n == nil {
+			return
+		}
+		for _, c := range n.Connections {
+			if c.From.Component >= len(n.Components) || c.To.Component >= len(n.Components) {
+				t.Fatalf("connection %+v", c)
+			}
+		}
+		if !slices.IsSortedFunc(n.Settings, func(a, b ssp.Setting) int {
+			return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Variable, b.Variable))
+		}) {
+			t.Fatal("settings are not sorted")
+		}
+	})
 }
 
 // What the standard does not know is named wherever it stands.

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/macrostep/macrostep/fmi/diag"
 	"github.com/macrostep/macrostep/ssp"
@@ -104,38 +102,4 @@ func TestLinear(t *testing.T) {
 			t.Errorf("%s grow with the power %.3f of the size", what, slope)
 		}
 	}
-}
-
-// BenchmarkSize reads 1000 components with 10 000 connections, and tells by what
-// power of the size the time grows from a quarter to sixteen times of that: the slope in
-// a plot of the logarithms, of the least time for each size.
-func BenchmarkSize(b *testing.B) {
-	sizes := []int{250, 1000, 4000, 16000}
-	var dirs []string
-	least := make([]time.Duration, len(sizes))
-	for i, n := range sizes {
-		dirs = append(dirs, Folder(b, map[string]string{ssp.DocumentName: large(n)}))
-		least[i] = math.MaxInt64
-	}
-	for b.Loop() {
-		for i, dir := range dirs {
-			runtime.GC() // else small systems live in the room that the large one needed
-			start := time.Now()
-			read(b, dir, sizes[i])
-			least[i] = min(least[i], time.Since(start))
-		}
-	}
-	b.ReportMetric(float64(least[1].Milliseconds()), "ms/1000")
-	b.ReportMetric(slope(sizes, least), "slope")
-}
-
-// slope is that of the straight line through the logarithms, by least squares.
-func slope(sizes []int, times []time.Duration) float64 {
-	var sx, sy, sxx, sxy float64
-	for i := range sizes {
-		x, y := math.Log(float64(sizes[i])), math.Log(float64(times[i]))
-		sx, sy, sxx, sxy = sx+x, sy+y, sxx+x*x, sxy+x*y
-	}
-	n := float64(len(sizes))
-	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }

@@ -93,11 +93,7 @@ func TestSteps(t *testing.T) {
 			if g := strings.Join(got, "; "); g != c.want {
 				t.Errorf("steps %q, want %q", g, c.want)
 			}
-			ids := []string{}
-			for _, f := range l.Findings {
-				ids = append(ids, f.ID)
-			}
-			if fmt.Sprint(ids) != c.findings {
+			if "["+IDs(l.Findings)+"]" != c.findings {
 				t.Errorf("findings %v, want %s", l.Findings, c.findings)
 			}
 			if (n.Tolerance != nil) != (c.tolerance != 0) || n.Tolerance != nil && *n.Tolerance != c.tolerance {

@@ -115,30 +115,6 @@ func canonical(t *testing.T, data []byte) string {
 	return expanded(root.El.Parent())
 }
 
-// A set without parameters takes one, whatever its layout.
-func TestBindEmpty(t *testing.T) {
-	const head = `<ssv:ParameterSet version="1.0" name="s" xmlns:ssv="http://ssp-standard.org/SSP1/SystemStructureParameterValues">`
-	for _, text := range []string{"<ssv:Parameters/>", "\n  <ssv:Parameters >\n  </ssv:Parameters>\n", "<ssv:Parameters><!-- none --></ssv:Parameters>"} {
-		s, err := ssp.ReadParameterSet([]byte(head+text+"</ssv:ParameterSet>"), "s", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Parameters = append(s.Parameters, ssp.ParameterValue{Name: "p", Value: ssp.Value{Type: ssp.Real, Real: 1}, Unit: "m"})
-		s.Units = append(s.Units, unit.Definition{Name: "m", Base: &unit.Base{M: 1, Factor: 0.001}})
-		data, err := edit.EncodeSet(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := ssp.ReadParameterSet(data, "s", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := unlike(s, again); d != "" || strings.Contains(text, "none") != strings.Contains(string(data), "<!-- none -->") {
-			t.Errorf("%s\n%s", d, data)
-		}
-	}
-}
-
 // Whatever the set, what comes out of a change is a set with the value.
 func FuzzChangedSet(f *testing.F) {
 	f.Add([]byte(BaseSet), "gain", "N")

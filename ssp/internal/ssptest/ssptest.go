@@ -340,3 +340,30 @@ const BaseSet = `<?xml version="1.0"?>
   <ssv:Units><ssc:Unit name="m"><ssc:BaseUnit m="1"/></ssc:Unit></ssv:Units>
 </ssv:ParameterSet>
 `
+
+// Refused flattens a document that has an error with this rule and in its text this message.
+func Refused(t testing.TB, document string, files map[string]string, r ssp.Resolver, id, message string, dialects ...ssp.Dialect) *diag.List {
+	t.Helper()
+	n, l, err := Flatten(t, document, files, r, false, dialects...)
+	if n != nil || !diag.Has(err, id) || !strings.Contains(err.Error(), message) {
+		t.Errorf("error %v, want %s with %q", err, id, message)
+	}
+	return l
+}
+
+// IDs lists the rules of findings.
+func IDs(findings []diag.Finding) string {
+	var ids []string
+	for _, f := range findings {
+		ids = append(ids, f.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// Entries lists files as Pack takes them, sorted by name.
+func Entries(files map[string]string) (entries []string) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		entries = append(entries, name, files[name])
+	}
+	return entries
+}
