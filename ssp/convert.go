@@ -179,6 +179,15 @@ func toNumber(v bool) int32 {
 	return 0
 }
 
+// Equal reports whether two transformations, nil if there is none, change values alike.
+func (t *Transformation) Equal(o *Transformation) bool {
+	if t == nil || o == nil {
+		return t == o
+	}
+	return t.Kind == o.Kind && (t.Kind != Linear || t.Factor == o.Factor && t.Offset == o.Offset) &&
+		maps.Equal(t.Numbers, o.Numbers) && maps.Equal(t.Names, o.Names)
+}
+
 // suits reports whether a transformation may be applied to a type (SD12).
 func (t *Transformation) suits(v ValueType) bool {
 	switch t.Kind {

@@ -511,10 +511,7 @@ func (f *flattener) join(in *instance, c *Connection, a, b end) {
 
 // alike reports whether two connections between the same ends pass the same values.
 func (c *Connection) alike(o *Connection) bool {
-	a, b := c.Transformation, o.Transformation
-	same := a == b || a != nil && b != nil && a.Kind == b.Kind && a.Factor == b.Factor && a.Offset == b.Offset &&
-		maps.Equal(a.Numbers, b.Numbers) && maps.Equal(a.Names, b.Names)
-	return same && c.SuppressUnitConversion == o.SuppressUnitConversion && c.Bond == o.Bond
+	return c.Transformation.Equal(o.Transformation) && c.SuppressUnitConversion == o.SuppressUnitConversion && c.Bond == o.Bond
 }
 
 // feed enters an edge; false if its target has a source already.

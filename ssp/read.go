@@ -237,12 +237,8 @@ func (r *reader) common(n *xmltree.Node, c *Common) (rest []*xmltree.Node) {
 		case k.Is("Connectors", xmltree.SSD):
 			c.Connectors = r.connectors(k)
 		case k.Is("ParameterBindings", xmltree.SSD):
-			for _, kk := range k.Kids {
-				if kk.Is("ParameterBinding", xmltree.SSD) {
-					c.Bindings = append(c.Bindings, r.binding(kk))
-				} else {
-					r.Unknown(kk)
-				}
+			for kk := range r.Each(k, "ParameterBinding", xmltree.SSD) {
+				c.Bindings = append(c.Bindings, r.binding(kk))
 			}
 		case k.Is("Annotations", xmltree.SSD):
 			c.Annotations = r.annotations(k)
@@ -261,12 +257,8 @@ func (r *reader) system(n *xmltree.Node) *System {
 		case k.Is("Elements", xmltree.SSD):
 			s.Elements = r.elements(k)
 		case k.Is("Connections", xmltree.SSD):
-			for _, kk := range k.Kids {
-				if kk.Is("Connection", xmltree.SSD) {
-					s.Connections = append(s.Connections, r.connection(kk))
-				} else {
-					r.Unknown(kk)
-				}
+			for kk := range r.Each(k, "Connection", xmltree.SSD) {
+				s.Connections = append(s.Connections, r.connection(kk))
 			}
 		case k.Is("SignalDictionaries", xmltree.SSD):
 			s.Dictionaries = r.dictionaries(k)
@@ -280,11 +272,7 @@ func (r *reader) system(n *xmltree.Node) *System {
 func (r *reader) dictionaries(n *xmltree.Node) []Dictionary {
 	var out []Dictionary
 	seen := make(map[string]bool)
-	for _, k := range n.Kids {
-		if !k.Is("SignalDictionary", xmltree.SSD) {
-			r.Unknown(k)
-			continue
-		}
+	for k := range r.Each(n, "SignalDictionary", xmltree.SSD) {
 		d := Dictionary{Name: r.Need(k, "name"), Source: k.Str("source", ""), Place: r.Place(k), Content: k.El}
 		r.unique(seen, k, d.Name, "signal dictionary of this system")
 		d.Signals = readPart(r, k, k, d.Source, k.Str("type", mimeDictionary), mimeDictionary, "SSD", (*parser).signalDictionary)
@@ -380,11 +368,7 @@ func (r *reader) elements(n *xmltree.Node) []Element {
 func (r *reader) connectors(n *xmltree.Node) []Connector {
 	var out []Connector
 	seen := make(map[string]bool)
-	for _, k := range n.Kids {
-		if !k.Is("Connector", xmltree.SSD) {
-			r.Unknown(k)
-			continue
-		}
+	for k := range r.Each(n, "Connector", xmltree.SSD) {
 		c := Connector{Name: r.Need(k, "name"), Description: k.Str("description", ""), Kind: Kind(r.Need(k, "kind")), Place: r.Place(k)}
 		switch c.Kind {
 		case Input, Output, Parameter, CalculatedParameter, Inout, "":
@@ -483,24 +467,21 @@ func (p *parser) transformation(n *xmltree.Node) (t *Transformation, rest []*xml
 			rest = append(rest, k)
 			continue
 		}
-		kind := TransformationKind(at)
 		if t != nil {
 			p.Add(xmltree.RuleSchema, k, "there is more than one transformation")
 			continue
 		}
-		t = &Transformation{Kind: kind, Factor: p.NumberOr(k, "factor", 1), Offset: p.NumberOr(k, "offset", 0), Place: p.Place(k)}
-		switch kind {
+		t = &Transformation{Kind: TransformationKind(at), Factor: p.NumberOr(k, "factor", 1), Offset: p.NumberOr(k, "offset", 0), Place: p.Place(k)}
+		entry := "MapEntry"
+		switch t.Kind {
 		case Linear:
+			entry = "" // it has none
 		case EnumerationMapping:
 			t.Names = make(map[string]string)
 		default:
 			t.Numbers = make(map[int32]int32)
 		}
-		for _, e := range k.Kids {
-			if kind == Linear || !e.Is("MapEntry", k.URI) {
-				p.Unknown(e)
-				continue
-			}
+		for e := range p.Each(k, entry, k.URI) {
 			p.mapEntry(e, t)
 		}
 	}
@@ -558,11 +539,7 @@ func (p *parser) again(different *diag.Rule, n *xmltree.Node, same bool, format 
 // annotations keeps them raw; older files have them in the namespace ssd (ssp 42).
 func (p *parser) annotations(n *xmltree.Node) []Annotation {
 	var out []Annotation
-	for _, k := range n.Kids {
-		if !k.Is("Annotation", xmltree.SSC, xmltree.SSD) {
-			p.Unknown(k)
-			continue
-		}
+	for k := range p.Each(n, "Annotation", xmltree.SSC, xmltree.SSD) {
 		out = append(out, Annotation{Type: strings.TrimSpace(p.Need(k, "type")), Content: k.El, Place: p.Place(k), node: k})
 	}
 	return out
@@ -571,11 +548,7 @@ func (p *parser) annotations(n *xmltree.Node) []Annotation {
 func (p *parser) enumerations(n *xmltree.Node) []EnumerationType {
 	var out []EnumerationType
 	seen := make(map[string]map[string]int32)
-	for _, k := range n.Kids {
-		if !k.Is("Enumeration", xmltree.SSC, xmltree.SSD) {
-			p.Unknown(k)
-			continue
-		}
+	for k := range p.Each(n, "Enumeration", xmltree.SSC, xmltree.SSD) {
 		e := EnumerationType{Name: p.Need(k, "name"), Items: make(map[string]int32)}
 		for _, i := range k.Kids {
 			if !i.Is("Item", xmltree.SSC, xmltree.SSD) {
@@ -618,11 +591,7 @@ func Exponents(b *unit.Base) iter.Seq2[string, *int] {
 func (p *parser) units(n *xmltree.Node) []unit.Definition {
 	var out []unit.Definition
 	seen := make(map[string]*unit.Base)
-	for _, k := range n.Kids {
-		if !k.Is("Unit", xmltree.SSC, xmltree.SSD) {
-			p.Unknown(k)
-			continue
-		}
+	for k := range p.Each(n, "Unit", xmltree.SSC, xmltree.SSD) {
 		d := unit.Definition{Name: p.Need(k, "name")}
 		for _, b := range k.Kids {
 			if !b.Is("BaseUnit", xmltree.SSC, xmltree.SSD) {
@@ -758,11 +727,7 @@ func (p *parser) parameterSet(n *xmltree.Node, inline bool) *ParameterSet {
 	for _, k := range n.Kids {
 		switch {
 		case k.Is("Parameters", xmltree.SSV):
-			for _, kk := range k.Kids {
-				if !kk.Is("Parameter", xmltree.SSV) {
-					p.Unknown(kk)
-					continue
-				}
+			for kk := range p.Each(k, "Parameter", xmltree.SSV) {
 				v := p.parameter(kk)
 				p.repeated(kk, seen, v.Name, "the parameter %q is in this set twice")
 				s.Parameters = append(s.Parameters, v)

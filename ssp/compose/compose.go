@@ -262,16 +262,10 @@ type composer struct {
 	c     Composition
 	d     *ssp.Document
 	notes []string
-	told  map[string]bool
 }
 
 func (b *composer) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if b.told == nil {
-		b.told = map[string]bool{}
-	}
-	if !b.told[text] {
-		b.told[text] = true
+	if text := fmt.Sprintf(format, args...); !slices.Contains(b.notes, text) {
 		b.notes = append(b.notes, text)
 	}
 }

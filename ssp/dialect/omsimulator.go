@@ -226,12 +226,8 @@ func readFilter(f *ssp.Resolved, at ssp.Place, uri string) (names []string) {
 		p.Add(ssp.RuleForeignPart, root, "the root element is %q, not SignalFilter of OMSimulator; the file is left out", root.El.FullTag())
 		return nil
 	}
-	for _, k := range root.Kids {
-		if k.Is("Variable", nsOMS) {
-			names = append(names, p.Need(k, "name"))
-		} else {
-			p.Unknown(k)
-		}
+	for k := range p.Each(root, "Variable", nsOMS) {
+		names = append(names, p.Need(k, "name"))
 	}
 	return names
 }

@@ -179,11 +179,7 @@ func (r *ospReader) name(n *ssp.Node) string {
 }
 
 func (r *ospReader) simulators(n *ssp.Node, s *ssp.System) {
-	for _, k := range n.Kids {
-		if !k.Is("Simulator", nsOSPSystem) {
-			r.Unknown(k)
-			continue
-		}
+	for k := range r.Each(n, "Simulator", nsOSPSystem) {
 		known(r.Reader, k, "name", "source", "stepSize")
 		c := &ssp.Component{Common: ssp.Common{Name: r.name(k), Place: r.Place(k)}, Source: r.Need(k, "source"), HasSource: true,
 			Type: ssp.MIMEFMU, Implementation: "any"}
@@ -195,11 +191,7 @@ func (r *ospReader) simulators(n *ssp.Node, s *ssp.System) {
 		} else if step != nil && *step < 0 {
 			r.Add(xmltree.RuleSchema, k, "the step size %v is below 0", *step)
 		}
-		for _, kk := range k.Kids {
-			if !kk.Is("InitialValues", nsOSPSystem) {
-				r.Unknown(kk)
-				continue
-			}
+		for kk := range r.Each(k, "InitialValues", nsOSPSystem) {
 			if set := r.initialValues(kk); len(set.Parameters) > 0 {
 				c.Bindings = append(c.Bindings, ssp.Binding{Type: ssp.MIMESet, SourceBase: "SSD", Set: set, Place: r.Place(kk)})
 			}
@@ -211,11 +203,7 @@ func (r *ospReader) simulators(n *ssp.Node, s *ssp.System) {
 func (r *ospReader) initialValues(n *ssp.Node) *ssp.ParameterSet {
 	set := &ssp.ParameterSet{File: r.File, Name: "InitialValues", Unmatched: ruleOSPName}
 	seen := map[string]int{}
-	for _, k := range n.Kids {
-		if !k.Is("InitialValue", nsOSPSystem) {
-			r.Unknown(k)
-			continue
-		}
+	for k := range r.Each(n, "InitialValue", nsOSPSystem) {
 		known(r.Reader, k, "variable")
 		v := ssp.ParameterValue{Name: r.Need(k, "variable"), Place: r.Place(k)}
 		if first, twice := seen[v.Name]; twice {

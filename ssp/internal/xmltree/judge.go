@@ -3,6 +3,7 @@ package xmltree
 import (
 	"encoding/xml"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -276,6 +277,19 @@ func (p *Reader) Boolean(n *Node, key string, absent bool) bool {
 // Unknown names an element that has no meaning here.
 func (p *Reader) Unknown(n *Node) {
 	p.Add(RuleUnknown, n, "the element %q is not known here and is left out", n.El.FullTag())
+}
+
+// Each returns the children that have a name in one of the namespaces, and reports the others.
+func (p *Reader) Each(n *Node, name string, uris ...string) iter.Seq[*Node] {
+	return func(yield func(*Node) bool) {
+		for _, k := range n.Kids {
+			if !k.Is(name, uris...) {
+				p.Unknown(k)
+			} else if !yield(k) {
+				return
+			}
+		}
+	}
 }
 
 // Silent reports whether an element is known to have no effect on a run: geometry
