@@ -1,6 +1,8 @@
 package ssp
 
 import (
+	"iter"
+
 	"github.com/beevik/etree"
 
 	"github.com/macrostep/macrostep/fmi/diag"
@@ -72,6 +74,27 @@ type System struct {
 	Elements     []Element // document order
 	Connections  []Connection
 	Dictionaries []Dictionary
+}
+
+// All returns the system and all elements in it, at any depth, in document order.
+func (s *System) All() iter.Seq[Element] {
+	return func(yield func(Element) bool) { s.all(yield) }
+}
+
+func (s *System) all(yield func(Element) bool) bool {
+	if !yield(s) {
+		return false
+	}
+	for _, e := range s.Elements {
+		if kid, ok := e.(*System); ok {
+			if !kid.all(yield) {
+				return false
+			}
+		} else if !yield(e) {
+			return false
+		}
+	}
+	return true
 }
 
 // Dictionary is a SignalDictionary of a system (ssp 20). What it holds is loaded,

@@ -85,8 +85,12 @@ func (p *Package) Flatten(r Resolver, l *diag.List) (*Network, error) {
 	if p.structure != nil {
 		f.more, judge = p.structure.Connect(f.resolved())
 	}
-	used := f.connect(p.top)
-	f.checkAll(p.top, used)
+	used := f.connect()
+	p.top.each(func(in *instance) {
+		if in.index >= 0 || in.inside != nil {
+			f.checkConnectors(in, used)
+		}
+	})
 	f.bind(p.top)
 	if p.given != nil {
 		f.binding(level{p.top, false}, p.given)
@@ -118,8 +122,7 @@ func (f *flattener) settings() []Annotations {
 	}
 	s.experiment(f.p.Root)
 	byPath := make(map[string]*FlatComponent)
-	var walk func(in *instance)
-	walk = func(in *instance) {
+	f.p.top.each(func(in *instance) {
 		switch e := in.element.(type) {
 		case *Component:
 			own, steps := s.component(e, in.path)
@@ -153,11 +156,7 @@ func (f *flattener) settings() []Annotations {
 				}
 			}
 		}
-		for _, kid := range in.kids {
-			walk(kid)
-		}
-	}
-	walk(f.p.top)
+	})
 	for _, n := range s.named {
 		if byPath[n.path] == nil && n.path != "" {
 			f.l.Report(ruleOwn, n.place, "there is no component %q%s", n.path, f.called(n.path))
@@ -249,16 +248,11 @@ func (f *flattener) bondEnd(at Place, name string) int {
 
 // placeholders names the components that are left out.
 func (f *flattener) placeholders() {
-	var walk func(in *instance)
-	walk = func(in *instance) {
+	f.p.top.each(func(in *instance) {
 		if _, ok := in.element.(*Component); ok && in.index < 0 && in.system == nil {
 			f.l.Report(rulePlaceholder, in.element.Base().Place, "component %q has no source and is left out", in.path)
 		}
-		for _, kid := range in.kids {
-			walk(kid)
-		}
-	}
-	walk(f.p.top)
+	})
 }
 
 // resolve asks for the variables of all components.
@@ -396,12 +390,10 @@ var allowed = map[pair][]pair{
 	{false, Inout}: {{false, Input}, {true, Output}, {true, Local}},
 }
 
-// connect enters the connections of a system and of those in it, and gives the
-// ends that are connected to something.
-func (f *flattener) connect(in *instance) map[end]bool {
+// connect enters all connections, and returns the ends that are connected to something.
+func (f *flattener) connect() map[end]bool {
 	used := make(map[end]bool)
-	var walk func(in *instance)
-	walk = func(in *instance) {
+	f.p.top.each(func(in *instance) {
 		if in.system == nil {
 			return
 		}
@@ -418,11 +410,7 @@ func (f *flattener) connect(in *instance) map[end]bool {
 				f.join(in, c, a, b)
 			}
 		}
-		for _, kid := range in.kids {
-			walk(kid)
-		}
-	}
-	walk(in)
+	})
 	return used
 }
 
@@ -526,16 +514,6 @@ func (f *flattener) feed(g edge) bool {
 	f.inbound[g.to] = g
 	f.fed = append(f.fed, g.to)
 	return true
-}
-
-// checkAll checks the connectors of all components below an instance.
-func (f *flattener) checkAll(in *instance, used map[end]bool) {
-	if in.index >= 0 || in.inside != nil {
-		f.checkConnectors(in, used)
-	}
-	for _, kid := range in.kids {
-		f.checkAll(kid, used)
-	}
 }
 
 // checkConnectors compares the connectors of a component with its FMU, or with the

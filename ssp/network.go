@@ -266,6 +266,14 @@ type instance struct {
 	signals, reader *instance
 }
 
+// each visits an instance and all below it.
+func (in *instance) each(visit func(*instance)) {
+	visit(in)
+	for _, kid := range in.kids {
+		kid.each(visit)
+	}
+}
+
 func (in *instance) isRoot() bool { return in.parent == nil }
 
 // String names an instance for messages.

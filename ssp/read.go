@@ -135,19 +135,11 @@ func (r *reader) document(n *xmltree.Node) *Document {
 // names finds the units and enumerations that the document names (ssp 9, SD13).
 func (r *reader) names(d *Document) {
 	own := newNames(d.Units, d.Enumerations)
-	var walk func(e Element)
-	walk = func(e Element) {
-		c := e.Base()
-		for i := range c.Connectors {
-			r.connectorNames(&c.Connectors[i], own)
-		}
-		if s, ok := e.(*System); ok {
-			for _, kid := range s.Elements {
-				walk(kid)
-			}
+	for e := range d.System.All() {
+		for i := range e.Base().Connectors {
+			r.connectorNames(&e.Base().Connectors[i], own)
 		}
 	}
-	walk(d.System)
 	for _, s := range r.inline {
 		r.setNames(s, newNames(s.Units, s.Enumerations), own)
 	}

@@ -71,34 +71,20 @@ var prefixesOf = map[string][]string{xmltree.SSD: {xmltree.SSC, xmltree.SSV, xml
 
 // leastVersion is the version that a new document needs (ssp 5, 48).
 func leastVersion(d *ssp.Document) string {
+	if d.System == nil {
+		return "1.0"
+	}
 	v2 := false
-	var walk func(e ssp.Element)
-	walk = func(e ssp.Element) {
-		if e == nil {
-			return
-		}
-		for i := range e.Base().Connectors {
-			c := &e.Base().Connectors[i]
-			switch c.Kind {
-			case ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind:
-				v2 = true
-			}
-			v2 = v2 || c.Type == ssp.Clock || c.Array
+	for e := range d.System.All() {
+		for _, c := range e.Base().Connectors {
+			v2 = v2 || slices.Contains([]ssp.Kind{ssp.StructuralParameter, ssp.Constant, ssp.Local, ssp.AnyKind}, c.Kind) || c.Type == ssp.Clock || c.Array
 		}
 		switch e := e.(type) {
 		case *ssp.System:
-			for _, kid := range e.Elements {
-				walk(kid)
-			}
-			for i := range e.Connections {
-				v2 = v2 || e.Connections[i].Indexed
-			}
+			v2 = v2 || slices.ContainsFunc(e.Connections, func(c ssp.Connection) bool { return c.Indexed })
 		case *ssp.Component:
 			v2 = v2 || !e.HasSource || e.Implementation == "ScheduledExecution"
 		}
-	}
-	if d.System != nil {
-		walk(d.System)
 	}
 	if v2 {
 		return "2.0"
