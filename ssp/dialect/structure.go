@@ -83,6 +83,9 @@ type ospFunction struct {
 	factor, offset  float64 // of a linear transformation
 }
 
+// ospElements are the elements of a structure.
+var ospElements = []string{"Description", "StartTime", "EndTime", "BaseStepSize", "Algorithm", "Simulators", "Functions", "Connections", "EccoConfiguration"}
+
 func (r *ospReader) document(n *ssp.Node, name string) *ssp.Document {
 	d := &ssp.Document{File: r.File, Version: r.Need(n, "version"), Name: name, Metadata: map[string]string{}, Tree: n.El}
 	d.System = &ssp.System{Common: ssp.Common{Name: name, Place: r.Place(n)}}
@@ -90,58 +93,42 @@ func (r *ospReader) document(n *ssp.Node, name string) *ssp.Document {
 		r.Add(ruleOSPPart, n, "version %q is not known; the structure is read as version %s", d.Version, ospVersion)
 	}
 	known(r.Reader, n, "version")
-	var algorithm, ecco, connections *ssp.Node
-	seen := map[string]bool{}
+	kid := map[string]*ssp.Node{}
 	for _, k := range n.Kids {
-		if k.URI != nsOSPSystem {
+		switch {
+		case k.URI != nsOSPSystem || !slices.Contains(ospElements, k.Name):
 			r.Unknown(k)
-			continue
-		}
-		if seen[k.Name] {
+		case kid[k.Name] != nil:
 			r.Add(xmltree.RuleSchema, k, "there is more than one %s", k.Name)
-			continue
-		}
-		seen[k.Name] = true
-		switch k.Name {
-		case "Description":
-			d.Metadata["description"] = strings.TrimSpace(k.El.Text())
-		case "StartTime":
-			d.Experiment.Start = r.content(k)
-		case "EndTime":
-			d.Experiment.Stop = r.content(k)
-		case "BaseStepSize":
-			if v := r.content(k); v != nil {
-				if *v <= 0 {
-					r.Add(xmltree.RuleSchema, k, "the step size %v is not above 0", *v)
-					break
-				}
-				r.out.steps = append(r.out.steps, ssp.StepHint{Value: *v, Source: sourceOSP + " BaseStepSize", Place: r.Place(k)})
-			}
-		case "Algorithm":
-			algorithm = k
-		case "Simulators":
-			r.simulators(k, d.System)
-		case "Functions":
-			r.readFunctions(k)
-		case "Connections":
-			connections = k
-		case "EccoConfiguration":
-			ecco = k
 		default:
-			r.Unknown(k)
+			kid[k.Name] = k
 		}
 	}
-	if !seen["Simulators"] {
+	if k := kid["Description"]; k != nil {
+		d.Metadata["description"] = strings.TrimSpace(k.El.Text())
+	}
+	start, stop, step := r.content(kid["StartTime"]), r.content(kid["EndTime"]), r.content(kid["BaseStepSize"])
+	if d.Experiment.Start, d.Experiment.Stop = start, stop; start != nil && stop != nil && *stop <= *start {
+		r.Add(xmltree.RuleSchema, n, "EndTime %v is not after StartTime %v", *stop, *start)
+	}
+	if k := kid["BaseStepSize"]; step != nil && *step <= 0 {
+		r.Add(xmltree.RuleSchema, k, "the step size %v is not above 0", *step)
+	} else if step != nil {
+		r.out.steps = []ssp.StepHint{{Value: *step, Source: sourceOSP + " BaseStepSize", Place: r.Place(k)}}
+	}
+	if k := kid["Simulators"]; k != nil {
+		r.simulators(k, d.System)
+	} else {
 		r.Add(xmltree.RuleSchema, n, "there are no Simulators")
 	}
-	if a, b := d.Experiment.Start, d.Experiment.Stop; a != nil && b != nil && *b <= *a {
-		r.Add(xmltree.RuleSchema, n, "EndTime %v is not after StartTime %v", *b, *a)
+	if k := kid["Functions"]; k != nil {
+		r.readFunctions(k)
 	}
-	if connections != nil {
-		r.connections(connections, d.System)
+	if k := kid["Connections"]; k != nil {
+		r.connections(k, d.System)
 	}
 	r.placeFunctions(d.System)
-	r.algorithm(algorithm, ecco)
+	r.algorithm(kid["Algorithm"], kid["EccoConfiguration"])
 	return d
 }
 
@@ -154,8 +141,11 @@ func known(r *ssp.Reader, n *ssp.Node, names ...string) {
 	}
 }
 
-// content returns the number that is the text of an element.
+// content returns the number that is the text of an element, nil if there is none.
 func (r *ospReader) content(n *ssp.Node) *float64 {
+	if n == nil {
+		return nil
+	}
 	known(r.Reader, n)
 	v, err := xmltree.ParseReal(n.El.Text())
 	if err != nil {
@@ -312,11 +302,12 @@ func (r *ospReader) placeFunctions(s *ssp.System) {
 			r.List.Report(ruleOSPPart, f.place, "the function %q has no effect: nothing is connected to its output", f.name)
 		}
 		common := ssp.Common{Name: f.name, Place: f.place}
-		for _, in := range f.inputs {
-			common.Connectors = append(common.Connectors, ssp.Connector{Name: in, Kind: ssp.Input, Type: ssp.Real, Place: f.place})
-		}
-		for _, out := range f.outputs {
-			common.Connectors = append(common.Connectors, ssp.Connector{Name: out, Kind: ssp.Output, Type: ssp.Real, Place: f.place})
+		for i, name := range slices.Concat(f.inputs, f.outputs) {
+			kind := ssp.Input
+			if i >= len(f.inputs) {
+				kind = ssp.Output
+			}
+			common.Connectors = append(common.Connectors, ssp.Connector{Name: name, Kind: kind, Type: ssp.Real, Place: f.place})
 		}
 		if f.kind == "LinearTransformation" {
 			s.Elements = append(s.Elements, f.linear(common))
@@ -476,13 +467,16 @@ func (r *ospReader) useGroup(n *ssp.Node, e ospEnd) []string {
 	return signals
 }
 
-// eccoSettings are the elements of EccoConfiguration that mean a parameter here.
-var eccoSettings = []struct{ name, key string }{
+// eccoSetting is an element of EccoConfiguration and the parameter that it sets, "" if that
+// needs another element, too.
+type eccoSetting struct{ name, key string }
+
+var eccoSettings = []eccoSetting{
 	{"SafetyFactor", "control.safety"}, {"StepSize", "control.h0"},
 	{"MinimumStepSize", "control.h-min"}, {"MaximumStepSize", "control.h-max"},
 	{"MinimumChangeRate", "control.ratio-min"}, {"MaximumChangeRate", "control.ratio-max"},
 	{"ProportionalGain", "control.p-gain"}, {"IntegralGain", "control.i-gain"},
-	{"RelativeTolerance", "ecco.tolerance"},
+	{"RelativeTolerance", "ecco.tolerance"}, {"AbsoluteTolerance", ""},
 }
 
 // algorithm reads the name of the algorithm and the configuration of ECCO.
@@ -511,10 +505,7 @@ func (r *ospReader) algorithm(algorithm, ecco *ssp.Node) {
 	}
 	values, places := map[string]float64{}, map[string]ssp.Place{}
 	for _, k := range ecco.Kids {
-		known := k.Name == "AbsoluteTolerance"
-		for _, e := range eccoSettings {
-			known = known || e.name == k.Name
-		}
+		known := slices.ContainsFunc(eccoSettings, func(e eccoSetting) bool { return e.name == k.Name })
 		if !known || k.URI != nsOSPSystem {
 			r.Unknown(k)
 			continue
@@ -531,7 +522,7 @@ func (r *ospReader) algorithm(algorithm, ecco *ssp.Node) {
 		s.From("param "+key, sourceOSP+" EccoConfiguration "+name, at)
 	}
 	for _, e := range eccoSettings {
-		if v, ok := values[e.name]; ok {
+		if v, ok := values[e.name]; ok && e.key != "" {
 			param(e.name, e.key, v, places[e.name])
 		}
 	}
