@@ -159,10 +159,10 @@ func TestDictionaryValue(t *testing.T) {
 		{"written", "", "", Inline("", Parameter("x", RealValue(3, "")), ""), 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			document := bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("input", ""), signal("output", "")+"</ssd:Connectors>"+Bindings(nonEmpty(c.own)...)+"<ssd:Connectors>", ">", ">")
+			document := bus(inDocument(dictionary(entry("x", "<ssc:Real/>"))), signal("input", ""), signal("output", "")+"</ssd:Connectors>"+Bindings(c.own)+"<ssd:Connectors>", ">", ">")
 			document = strings.Replace(document, "<ssd:Connectors></ssd:Connectors>", "", 1)
-			document = strings.Replace(document, `<ssd:System name="top">`, `<ssd:System name="top">`+Bindings(nonEmpty(c.top)...), 1)
-			document = strings.Replace(document, `<ssd:System name="s">`, `<ssd:System name="s">`+Bindings(nonEmpty(c.mid)...), 1)
+			document = strings.Replace(document, `<ssd:System name="top">`, `<ssd:System name="top">`+Bindings(c.top), 1)
+			document = strings.Replace(document, `<ssd:System name="s">`, `<ssd:System name="s">`+Bindings(c.mid), 1)
 			if !c.fed {
 				document = strings.Replace(document, `<ssd:Connection startElement="w" startConnector="x" endElement="a" endConnector="y"></ssd:Connection>`, "", 1)
 			}

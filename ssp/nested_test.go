@@ -188,11 +188,7 @@ func TestValuesWithoutUnit(t *testing.T) {
 			if top != "" && !strings.Contains(top, "ParameterBindings") {
 				top = Bindings(top)
 			}
-			at := c.at
-			if at != "" {
-				at = Bindings(at)
-			}
-			document := around(`type="application/x-ssp-definition" source="box.ssd"`, k(c.connector)+at, top, "")
+			document := around(`type="application/x-ssp-definition" source="box.ssd"`, k(c.connector)+Bindings(c.at), top, "")
 			document = strings.Replace(document, "<ssd:Units>", `<ssd:Units><ssc:Unit name="mm"><ssc:BaseUnit m="1" factor="0.001"/></ssc:Unit>`, 1)
 			if strings.Contains(top, `name="K"`) {
 				document = strings.Replace(document, "<ssd:Connections>", `<ssd:Connections><ssd:Connection startConnector="K" endElement="s" endConnector="k"/>`, 1)

@@ -89,7 +89,7 @@ func TestBindingNames(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			n, l := Sound(t, levels(Bindings(nonEmpty(c.top)...), Bindings(nonEmpty(c.mid)...), Bindings(nonEmpty(c.own)...)), nil, vars)
+			n, l := Sound(t, levels(Bindings(c.top), Bindings(c.mid), Bindings(c.own)), nil, vars)
 			var got []string
 			for _, s := range n.Settings {
 				got = append(got, s.Variable+"="+s.Value.String())
@@ -99,13 +99,6 @@ func TestBindingNames(t *testing.T) {
 			}
 		})
 	}
-}
-
-func nonEmpty(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return []string{s}
 }
 
 // Units and transformations of values (ssp 39): into the unit of the variable
@@ -237,7 +230,7 @@ func TestPropagation(t *testing.T) {
 		{"integer", Inline("", Parameter("P", `<ssv:Integer value="3"/>`), ""), "", "", 6, 3000, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, _ := Sound(t, propagate(Bindings(nonEmpty(c.top)...), Bindings(nonEmpty(c.mid)...), Bindings(nonEmpty(c.own)...)), nil, vars)
+			n, _ := Sound(t, propagate(Bindings(c.top), Bindings(c.mid), Bindings(c.own)), nil, vars)
 			got := Settings(n)
 			for name, want := range map[string]float64{"mid.c.p": c.c, "d.p": c.d} {
 				s, ok := got[name]

@@ -35,16 +35,6 @@ func sound(t testing.TB, document string) (*ssp.Network, *diag.List) {
 	return Sound(t, document, nil, FakeSet{}, dialect.All()...)
 }
 
-// told returns the warnings about settings that are left out.
-func told(l *diag.List) (out []string) {
-	for _, f := range l.Findings {
-		if f.ID == ssp.RuleForeignPart.ID {
-			out = append(out, f.Message)
-		}
-	}
-	return out
-}
-
 const typeOSP, typeOMS, typeMCX = "com.opensimulationplatform", "org.openmodelica", "com.avl.model.connect.ssp."
 
 // The macro step from each tool, in old and new forms (ssp 42–47).
@@ -143,7 +133,7 @@ func TestLeftOut(t *testing.T) {
 	} {
 		document := strings.Replace(Annotated(tt.component, "", tt.experiment), `name="c"`, `name="`+tt.name+`"`, 1)
 		_, l := sound(t, document)
-		got := strings.Join(told(l), "; ")
+		got := strings.Join(Told(l, ssp.RuleForeignPart.ID), "; ")
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.experiment, got, tt.want)
 		}

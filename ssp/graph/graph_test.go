@@ -60,6 +60,15 @@ type picture struct {
 	wires []string
 }
 
+func number(t testing.TB, text string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func look(t testing.TB, svg string) picture {
 	t.Helper()
 	var p picture
@@ -76,25 +85,12 @@ func look(t testing.TB, svg string) picture {
 		if !ok {
 			continue
 		}
-		attr := func(name string) (v float64) {
-			for _, a := range e.Attr {
-				if a.Name.Local == name {
-					if _, err := fmt.Sscanf(a.Value, "%g", &v); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			return v
-		}
-		class, path := "", ""
+		texts := map[string]string{}
 		for _, a := range e.Attr {
-			switch a.Name.Local {
-			case "class":
-				class = a.Value
-			case "d":
-				path = a.Value
-			}
+			texts[a.Name.Local] = a.Value
 		}
+		attr := func(name string) float64 { return number(t, texts[name]) }
+		class, path := texts["class"], texts["d"]
 		switch {
 		case e.Name.Local == "svg":
 			p.w, p.h = attr("width"), attr("height")
@@ -115,16 +111,8 @@ func ends(t testing.TB, path string) (x1, y1, x2, y2 float64) {
 	if len(all) < 4 {
 		t.Fatal(path)
 	}
-	for i, v := range []*float64{&x1, &y1, &x2, &y2} {
-		text := all[i]
-		if i > 1 {
-			text = all[len(all)-4+i]
-		}
-		if _, err := fmt.Sscanf(text, "%g", v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return x1, y1, x2, y2
+	n := len(all)
+	return number(t, all[0]), number(t, all[1]), number(t, all[n-2]), number(t, all[n-1])
 }
 
 // In every picture each component has a box, no two overlap, all is on the page, each
@@ -183,11 +171,7 @@ func TestCurvesPassBoxes(t *testing.T) {
 			for _, part := range segments.FindAllStringSubmatch(wire, -1) {
 				var to []float64
 				for _, n := range strings.Fields(part[2]) {
-					v, err := strconv.ParseFloat(n, 64)
-					if err != nil {
-						t.Fatal(err)
-					}
-					to = append(to, v)
+					to = append(to, number(t, n))
 				}
 				for _, b := range p.boxes {
 					if part[1] == "H" && y > b.y && y < b.y+b.h && min(x, to[0]) < b.x+b.w && max(x, to[0]) > b.x {

@@ -171,10 +171,10 @@ func RealValue(v float64, unit string) string {
 }
 
 func Bindings(list ...string) string {
-	if len(list) == 0 {
-		return ""
+	if text := strings.Join(list, ""); text != "" {
+		return "<ssd:ParameterBindings>" + text + "</ssd:ParameterBindings>"
 	}
-	return "<ssd:ParameterBindings>" + strings.Join(list, "") + "</ssd:ParameterBindings>"
+	return ""
 }
 
 const Units = `<ssd:Units>
