@@ -203,7 +203,7 @@ func (s *settings) finish(components []*FlatComponent) {
 // unknown notes an annotation that has no effect.
 func (s *settings) unknown(a Annotation) {
 	if a.Type == OwnType {
-		s.l.Report(ruleOwn, a.Place, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
+		s.l.Report(ruleOwn, a.Place, noPlace)
 		return
 	}
 	if s.counted == nil {
@@ -484,8 +484,12 @@ func (s *settings) readOwn(base *parser, a Annotation) {
 	}
 }
 
-// sourceOwn is our own annotation as a source of settings.
-const sourceOwn = "annotation of macrostep"
+// sourceOwn is our own annotation as a source of settings, noPlace what is wrong where it
+// stands elsewhere.
+const (
+	sourceOwn = "annotation of macrostep"
+	noPlace   = "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component"
+)
 
 // attributes reads those of ms:Settings.
 func (s *settings) attributes(p strict, n *xmltree.Node) {

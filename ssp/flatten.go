@@ -266,7 +266,7 @@ func (f *flattener) resolve(r Resolver) (errs []error) {
 		vars, err := r.Variables(c)
 		switch {
 		case err == nil && vars == nil:
-			err = errNoVariables
+			err = errors.New("the resolver gave no variables")
 		case errors.Is(err, fs.ErrNotExist):
 			f.l.Report(ruleFile, c.Place, "the FMU %q of component %q does not exist%s", c.URI, c.Path, c.hint())
 			continue

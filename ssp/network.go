@@ -1,7 +1,6 @@
 package ssp
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -424,5 +423,3 @@ func (p *Package) component(e *Component, path string, h *home) *FlatComponent {
 	c.Source, c.Shown = filepath.Join(h.dir, rel), h.show(rel)
 	return c
 }
-
-var errNoVariables = errors.New("the resolver gave no variables")

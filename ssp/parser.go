@@ -44,7 +44,7 @@ func (p *parser) inert(n *xmltree.Node) bool {
 			p.Unknown(k)
 		case p.Need(k, "type") == "":
 		case t == OwnType:
-			p.Add(ruleOwn, k, "an annotation of macrostep has no place here; settings belong to the DefaultExperiment, ms:Component to a Component")
+			p.Add(ruleOwn, k, noPlace)
 		case p.Once("annotation " + t):
 			p.Add(RuleForeign, k, "the annotation %q is not understood here and has no effect", t)
 		}

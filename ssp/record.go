@@ -12,10 +12,11 @@ func (f *flattener) table(t *Table) {
 	if t == nil || t.URI == "" {
 		return
 	}
-	at := f.ownPlace("input")
+	name := "input"
 	if t == f.net.Own.History {
-		at = f.ownPlace("history")
+		name = "history"
 	}
+	at := f.net.Own.Sources[name].Place
 	home := &f.p.Root.home
 	rel, err := home.locate(t.URI)
 	if err != nil {
@@ -30,9 +31,6 @@ func (f *flattener) table(t *Table) {
 	}
 	f.p.files = append(f.p.files, t.Path)
 }
-
-// ownPlace returns where a setting stands.
-func (f *flattener) ownPlace(name string) Place { return f.net.Own.Sources[name].Place }
 
 func (f *flattener) resolved() *Resolved {
 	return &Resolved{Package: f.p, List: f.l, Variables: f.vars, Given: f.net.Own.Record != nil}

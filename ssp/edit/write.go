@@ -120,26 +120,17 @@ func newWriter(tree *etree.Element, file, uri, name string) *writer {
 		w.doc.SetRoot(w.root)
 		return w
 	}
-	w.root = tree.Copy()
 	if parent := tree.Parent(); parent != nil && parent.Parent() == nil && parent.Tag == "" {
-		// The comments around the root; an inline set has the binding as parent.
-		before := true
-		for _, t := range parent.Child {
-			if t == etree.Token(tree) {
-				w.doc.AddChild(w.root)
-				before = false
-			} else if c, ok := t.(*etree.Comment); ok {
-				w.doc.CreateComment(c.Data)
-			} else if p, ok := t.(*etree.ProcInst); ok && p.Target != "xml" {
-				w.doc.CreateProcInst(p.Target, p.Inst)
-			} else if d, ok := t.(*etree.Directive); ok {
-				w.doc.CreateDirective(d.Data)
+		// The root and the comments around it; an inline set has the binding as parent.
+		for _, t := range slices.Clone(parent.Copy().Child) {
+			declaration, _ := t.(*etree.ProcInst)
+			if _, layout := t.(*etree.CharData); !layout && (declaration == nil || declaration.Target != "xml") {
+				w.doc.AddChild(t)
 			}
 		}
-		if before {
-			w.doc.SetRoot(w.root)
-		}
+		w.root = w.doc.Root()
 	} else {
+		w.root = tree.Copy()
 		w.doc.SetRoot(w.root)
 		xmltree.DeclareInherited(w.root, tree)
 	}

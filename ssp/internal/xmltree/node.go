@@ -219,12 +219,11 @@ func (n *Node) Path() string {
 
 // Attr returns an attribute without namespace.
 func (n *Node) Attr(key string) (string, bool) {
-	for _, a := range n.El.Attr {
-		if a.Space == "" && a.Key == key {
-			return a.Value, true
-		}
+	a := Attr(n.El, key)
+	if a == nil {
+		return "", false
 	}
-	return "", false
+	return a.Value, true
 }
 
 // Str returns an attribute, or a default where it is absent.
