@@ -56,56 +56,40 @@ func encode(t testing.TB, d *ssp.Document) []byte {
 
 // unlike returns the first place where two documents, or parts of them, mean something
 // different; "" if they are the same. Places and the trees behind are no part of it.
-func unlike(a, b any) string { return unlikeAt("", reflect.ValueOf(a), reflect.ValueOf(b)) }
+func unlike(a, b any) string {
+	if x, y := meaning("", reflect.ValueOf(a)), meaning("", reflect.ValueOf(b)); x != y {
+		return firstDifference(x, y)
+	}
+	return ""
+}
 
-func unlikeAt(at string, a, b reflect.Value) string {
-	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {
-		return fmt.Sprintf("%s: %v, %v", at, a, b)
-	}
-	switch a.Type() {
-	case reflect.TypeFor[ssp.Place](), reflect.TypeFor[*xmltree.Node]():
+// meaning lists the values in a part of a document, one a line.
+func meaning(at string, v reflect.Value) (text string) {
+	switch x := v.Interface().(type) {
+	case ssp.Place:
 		return ""
-	case reflect.TypeFor[*etree.Element]():
-		x, y := a.Interface().(*etree.Element), b.Interface().(*etree.Element)
-		if p, q := expanded(x), expanded(y); p != q {
-			return fmt.Sprintf("%s:\n%s\n%s", at, p, q)
-		}
-		return ""
+	case *etree.Element:
+		return at + " " + expanded(x) + "\n"
 	}
-	switch a.Kind() {
+	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		if a.IsNil() || b.IsNil() {
-			if a.IsNil() != b.IsNil() {
-				return fmt.Sprintf("%s: one is nil", at)
-			}
-			return ""
+		if !v.IsNil() {
+			text = fmt.Sprintf("%s %s\n", at, v.Elem().Type()) + meaning(at, v.Elem())
 		}
-		return unlikeAt(at, a.Elem(), b.Elem())
 	case reflect.Struct:
-		for i := range a.NumField() {
-			f := a.Type().Field(i)
-			if !f.IsExported() || f.Name == "File" || f.Name == "Dir" || f.Name == "Tree" {
-				continue
-			}
-			if d := unlikeAt(at+"."+f.Name, a.Field(i), b.Field(i)); d != "" {
-				return d
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Name != "File" && f.Name != "Dir" && f.Name != "Tree" {
+				text += meaning(at+"."+f.Name, v.Field(i))
 			}
 		}
 	case reflect.Slice:
-		if a.Len() != b.Len() {
-			return fmt.Sprintf("%s: %d and %d entries", at, a.Len(), b.Len())
-		}
-		for i := range a.Len() {
-			if d := unlikeAt(fmt.Sprintf("%s[%d]", at, i), a.Index(i), b.Index(i)); d != "" {
-				return d
-			}
+		for i := range v.Len() {
+			text += meaning(fmt.Sprintf("%s[%d]", at, i), v.Index(i))
 		}
 	default:
-		if !reflect.DeepEqual(a.Interface(), b.Interface()) {
-			return fmt.Sprintf("%s: %v, %v", at, a, b)
-		}
+		text = fmt.Sprintf("%s %v\n", at, v)
 	}
-	return ""
+	return text
 }
 
 // expanded writes an element with names in full, comments and all, attributes sorted,
