@@ -94,18 +94,23 @@ func TestSteps(t *testing.T) {
 }
 
 // A prefix of a dialect need not be declared (ssp 6), and is declared where the document is
-// written anew.
+// written anew: that of an element with a warning, that of an attribute in silence.
 func TestUndeclaredPrefix(t *testing.T) {
-	document := strings.Replace(Annotated("", "", Annotate(typeOSP, `<osp:Algorithm><osp:FixedStepAlgorithm osp:odd="1" baseStepSize="1e-4"/></osp:Algorithm>`)),
-		"\n  xmlns:osp=\"http://opensimulationplatform.com/SSP/OSPAnnotations\"", "", 1)
-	l := &diag.List{}
-	p, err := ssp.Open(written(t, document), l, dialect.All()...)
-	if err != nil || len(l.Findings) != 1 || l.Findings[0].ID != "SD1T" {
-		t.Fatalf("%v, findings %v", err, l.Findings)
-	}
-	text := encode(t, p.Root)
-	if n, _ := sound(t, text); len(n.Step) != 1 || strings.Count(text, `xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"`) != 1 {
-		t.Errorf("steps %v\n%s", n.Step, text)
+	const declaration = `xmlns:osp="http://opensimulationplatform.com/SSP/OSPAnnotations"`
+	for content, findings := range map[string]string{
+		`<osp:Algorithm><osp:FixedStepAlgorithm baseStepSize="1e-4"/></osp:Algorithm>`:                       "SD1T",
+		`<x:Algorithm xmlns:x="urn:x"><x:FixedStepAlgorithm osp:odd="1" baseStepSize="1e-4"/></x:Algorithm>`: "",
+	} {
+		l := &diag.List{}
+		document := strings.Replace(Annotated("", "", Annotate(typeOSP, content)), "\n  "+declaration, "", 1)
+		p, err := ssp.Open(written(t, document), l, dialect.All()...)
+		if err != nil || IDs(l.Findings) != findings {
+			t.Fatalf("%v, findings %v", err, l.Findings)
+		}
+		text := encode(t, p.Root)
+		if n, _ := sound(t, text); len(n.Step) != 1 || strings.Count(text, declaration) != 1 {
+			t.Errorf("steps %v\n%s", n.Step, text)
+		}
 	}
 }
 

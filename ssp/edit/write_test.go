@@ -243,7 +243,7 @@ func made() *ssp.Document {
 	return &ssp.Document{Name: "hand", System: &ssp.System{
 		Common: ssp.Common{Name: "top"},
 		Elements: []ssp.Element{
-			&ssp.Component{Common: ssp.Common{Name: "a", Connectors: []ssp.Connector{{Name: "y", Kind: ssp.Output, Type: ssp.Real, Unit: "mm"}, {Name: "mode", Kind: ssp.Output, Type: ssp.Enumeration, Enumeration: "modes"}}}, Source: "resources/a.fmu", HasSource: true},
+			&ssp.Component{Common: ssp.Common{Name: "a", Description: "first", Connectors: []ssp.Connector{{Name: "y", Kind: ssp.Output, Type: ssp.Real, Unit: "mm"}, {Name: "mode", Kind: ssp.Output, Type: ssp.Enumeration, Enumeration: "modes"}}}, Source: "resources/a.fmu", HasSource: true},
 			&ssp.Component{Common: ssp.Common{Name: "b", Connectors: []ssp.Connector{{Name: "u", Kind: ssp.Input, Type: ssp.Real}, {Name: "n", Kind: ssp.Input, Type: ssp.Integer}, {Name: "free", Kind: ssp.Input}},
 				Bindings: []ssp.Binding{{Source: "resources/b.ssv", Prefix: "b."}}}, Source: "resources/b.fmu", HasSource: true, Implementation: "CoSimulation"},
 		},
